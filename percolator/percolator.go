@@ -1,0 +1,83 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/tso"
+)
+
+// Reader reads one snapshot overlaid with the transaction's own writes.
+type Reader interface {
+	// StartTS is the snapshot's timestamp.
+	StartTS() tso.Timestamp
+	// Get returns the value of key, or nil. The value is valid until the transaction ends.
+	Get(ctx context.Context, key []byte) ([]byte, error)
+	// BatchGet answers keys in the order given; values[i] is nil where keys[i] is absent.
+	BatchGet(ctx context.Context, keys [][]byte) (values [][]byte, err error)
+	// Scan iterates over span; the caller closes the iterator before the transaction ends.
+	Scan(ctx context.Context, span kv.Span, opts ScanOptions) Iterator
+}
+
+// Writer buffers writes until Commit. Keys and values are kept, not copied: the caller hands them over.
+type Writer interface {
+	Put(key, value []byte) error
+	// Insert is Put of a key that must be new: Commit fails with *mvcc.KeyExistsError if it exists.
+	// A key that this transaction has deleted may be inserted again.
+	Insert(key, value []byte) error
+	Delete(key []byte) error
+	// LockKeys makes the transaction conflict with writers of keys without changing them.
+	LockKeys(ctx context.Context, keys ...[]byte) error
+}
+
+// ScanOptions: the zero value scans forward with growing pages.
+type ScanOptions struct {
+	Reverse  bool
+	PageHint int // rows expected to be read; the first page has this size. 0: default
+	KeysOnly bool
+}
+
+// Iterator yields key-value pairs in key order. One goroutine's.
+type Iterator interface {
+	// Next moves to the next pair and reports whether there is one; after false, see Err.
+	Next(ctx context.Context) bool
+	// Key and Value are valid until the following Next.
+	Key() []byte
+	Value() []byte
+	Err() error
+	Close()
+}
+
+// Savepoint marks a place in a transaction's write buffer.
+type Savepoint int
+
+// ErrTxnDone: the transaction has committed or rolled back already.
+var ErrTxnDone = errors.New("percolator: transaction is over")
+
+// UndeterminedError: the commit was sent and its answer lost; the transaction may have committed.
+type UndeterminedError struct {
+	StartTS tso.Timestamp
+	Err     error
+}
+
+func (e *UndeterminedError) Error() string {
+	return fmt.Sprintf("outcome of transaction %d is undetermined: %v", e.StartTS, e.Err)
+}
+func (e *UndeterminedError) Unwrap() error { return e.Err }
+
+// TxnTooLargeError: the write buffer passed its limit.
+type TxnTooLargeError struct{ SizeBytes, LimitBytes int64 }
+
+func (e *TxnTooLargeError) Error() string {
+	return fmt.Sprintf("transaction writes %d bytes, the limit is %d", e.SizeBytes, e.LimitBytes)
+}
+
+// CommitGuard is asked between the moment a transaction is ready to commit and its commit point.
+// The catalog uses it to keep commits and schema changes apart.
+type CommitGuard interface {
+	// Enter returns an error to refuse the commit, or a function to call when its outcome is known
+	// and the largest commit_ts allowed (0: any).
+	Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timestamp, err error)
+}
