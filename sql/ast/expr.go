@@ -1,0 +1,255 @@
+package ast
+
+// Expr is a scalar expression. String prints SQL that parses back to an equal tree.
+type Expr interface {
+	String() string
+	// Position is the 1-based character position in the query text, 0 when unknown.
+	Position() int
+	expr()
+}
+
+// Pos is a 1-based character position in the query text; embedded by nodes that errors point at.
+type Pos int
+
+// Position returns p as an int.
+func (p Pos) Position() int { return int(p) }
+
+// LiteralKind says which type a literal has before any context is applied.
+type LiteralKind uint8
+
+// The kinds of literal. Integers are classed by size, as PostgreSQL's grammar does.
+const (
+	LiteralInt4 LiteralKind = iota + 1
+	LiteralInt8
+	LiteralNumeric
+	LiteralString // type "unknown" until context gives it one
+	LiteralBit
+)
+
+type (
+	// Literal is a constant of the text. Slot is its index among the statement's extracted
+	// literals, or -1 when its value is part of the statement's fingerprint (LIMIT 10, ORDER BY 1).
+	// A plan that is to be cached must depend on Kind and Slot only, never on Value.
+	Literal struct {
+		Pos
+		Kind  LiteralKind
+		Slot  int
+		Value string // decoded: no quotes, escapes applied
+	}
+	// Bool is TRUE or FALSE.
+	Bool struct {
+		Pos
+		Value bool
+	}
+	// Null is NULL.
+	Null struct{ Pos }
+	// Param is $Number.
+	Param struct {
+		Pos
+		Number int
+	}
+	// Default is the word DEFAULT in VALUES or SET.
+	Default struct{ Pos }
+	// ColumnRef is a possibly qualified name: col, tab.col, schema.tab.col. Also whole-row references
+	// (a table's name used as a value).
+	ColumnRef struct {
+		Pos
+		Parts []string
+	}
+	// Star is * or tab.*; in a select list and count(*) only.
+	Star struct {
+		Pos
+		Table []string // empty for a bare *
+	}
+	// Unary is a prefix operator: - + NOT @ ~ |/ …
+	Unary struct {
+		Pos
+		Op string
+		X  Expr
+	}
+	// Binary is an infix operator, AND and OR included: "+", "||", "AND", "LIKE" is Like below.
+	Binary struct {
+		Pos
+		Op   string
+		L, R Expr
+	}
+	// Like is X [NOT] LIKE|ILIKE|SIMILAR TO Pattern [ESCAPE Escape].
+	Like struct {
+		Pos
+		Op         string // "LIKE", "ILIKE", "SIMILAR TO"
+		Not        bool
+		X, Pattern Expr
+		Escape     Expr // nil: default
+	}
+	// IsTest is X IS [NOT] NULL|TRUE|FALSE|UNKNOWN.
+	IsTest struct {
+		Pos
+		X    Expr
+		What string // "NULL", "TRUE", "FALSE", "UNKNOWN"
+		Not  bool
+	}
+	// IsDistinct is L IS [NOT] DISTINCT FROM R.
+	IsDistinct struct {
+		Pos
+		L, R Expr
+		Not  bool
+	}
+	// Between is X [NOT] BETWEEN [SYMMETRIC] Low AND High.
+	Between struct {
+		Pos
+		X, Low, High   Expr
+		Not, Symmetric bool
+	}
+	// InList is X [NOT] IN (List).
+	InList struct {
+		Pos
+		X    Expr
+		List []Expr
+		Not  bool
+	}
+	// InSubquery is X [NOT] IN (Query); X may be a Row.
+	InSubquery struct {
+		Pos
+		X     Expr
+		Query *Query
+		Not   bool
+	}
+	// Quantified is X Op ANY|ALL (Query or Array): exactly one of Query and Array is set.
+	Quantified struct {
+		Pos
+		X     Expr
+		Op    string
+		All   bool
+		Query *Query
+		Array Expr
+	}
+	// Exists is EXISTS (Query).
+	Exists struct {
+		Pos
+		Query *Query
+	}
+	// Subquery is a scalar subquery.
+	Subquery struct {
+		Pos
+		Query *Query
+	}
+	// ArraySubquery is ARRAY(Query).
+	ArraySubquery struct {
+		Pos
+		Query *Query
+	}
+	// Case is CASE [Operand] WHEN … THEN … [ELSE …] END.
+	Case struct {
+		Pos
+		Operand Expr // nil: searched
+		Whens   []When
+		Else    Expr // nil: NULL
+	}
+	// Cast is CAST(X AS Type), X::Type or Type 'literal'.
+	Cast struct {
+		Pos
+		X    Expr
+		Type TypeName
+	}
+	// Call is a function or aggregate call. COALESCE, NULLIF, GREATEST, LEAST, EXTRACT (as
+	// date_part-like "extract"), SUBSTRING, POSITION, TRIM (btrim, ltrim, rtrim), OVERLAY,
+	// CURRENT_TIMESTAMP and their kind arrive as calls with PostgreSQL's internal function name.
+	Call struct {
+		Pos
+		Name     []string // possibly qualified
+		Args     []Expr
+		ArgNames []string // names of named arguments, nil when none is named
+		Star     bool     // f(*)
+		Distinct bool
+		Variadic bool
+		OrderBy  []OrderItem
+		Filter   Expr
+		Within   []OrderItem // WITHIN GROUP
+		Over     *Window
+	}
+	// Array is ARRAY[…].
+	Array struct {
+		Pos
+		Elems []Expr
+	}
+	// Row is ROW(…) or (a, b, …).
+	Row struct {
+		Pos
+		Elems    []Expr
+		Explicit bool // written ROW(…)
+	}
+	// Subscript is X[Index] or X[Low:High].
+	Subscript struct {
+		Pos
+		X         Expr
+		Index     Expr
+		Low, High Expr
+		Slice     bool
+	}
+	// Field is (X).Name.
+	Field struct {
+		Pos
+		X    Expr
+		Name string // "*" for all
+	}
+	// AtTimeZone is X AT TIME ZONE Zone.
+	AtTimeZone struct {
+		Pos
+		X, Zone Expr
+	}
+	// Collate is X COLLATE Name.
+	Collate struct {
+		Pos
+		X    Expr
+		Name []string
+	}
+)
+
+// When is one arm of a Case.
+type When struct{ Cond, Then Expr }
+
+// Window is an OVER clause: a name, or a specification.
+type Window struct {
+	Name        string
+	PartitionBy []Expr
+	OrderBy     []OrderItem
+	Frame       string // the frame clause as written, "" for the default
+}
+
+// TypeName is a type as written; the planner resolves it.
+type TypeName struct {
+	Pos
+	Name  []string // lower case unless quoted; multi-word names in PostgreSQL's internal form (int4, float8, varchar, bpchar, timestamptz, …)
+	Mods  []int    // (10,2)
+	Array int      // number of [] pairs
+	SetOf bool
+}
+
+func (*Literal) expr()       {}
+func (*Bool) expr()          {}
+func (*Null) expr()          {}
+func (*Param) expr()         {}
+func (*Default) expr()       {}
+func (*ColumnRef) expr()     {}
+func (*Star) expr()          {}
+func (*Unary) expr()         {}
+func (*Binary) expr()        {}
+func (*Like) expr()          {}
+func (*IsTest) expr()        {}
+func (*IsDistinct) expr()    {}
+func (*Between) expr()       {}
+func (*InList) expr()        {}
+func (*InSubquery) expr()    {}
+func (*Quantified) expr()    {}
+func (*Exists) expr()        {}
+func (*Subquery) expr()      {}
+func (*ArraySubquery) expr() {}
+func (*Case) expr()          {}
+func (*Cast) expr()          {}
+func (*Call) expr()          {}
+func (*Array) expr()         {}
+func (*Row) expr()           {}
+func (*Subscript) expr()     {}
+func (*Field) expr()         {}
+func (*AtTimeZone) expr()    {}
+func (*Collate) expr()       {}

@@ -1,0 +1,469 @@
+// Package ast is percodb's syntax tree, in PostgreSQL's terms: what leaves package sql, and all that
+// the planner sees of a text. The sums (Statement, Expr, TableExpr, QueryBody) are sealed; String of
+// every node prints SQL that parses back to an equal tree, positions and slots aside.
+package ast
+
+// Statement is one SQL statement.
+type Statement interface {
+	String() string
+	statement()
+}
+
+type (
+	// Insert is INSERT INTO. Query nil means DEFAULT VALUES.
+	Insert struct {
+		Pos
+		With       *With
+		Table      TableName
+		Alias      string
+		Columns    []InsertColumn // empty: all, in order
+		Overriding string         // "", "SYSTEM", "USER"
+		Query      *Query
+		OnConflict *OnConflict
+		Returning  []SelectItem
+	}
+	// Update is UPDATE … SET … FROM … WHERE … RETURNING.
+	Update struct {
+		Pos
+		With      *With
+		Table     TableName
+		Alias     string
+		Set       []Assignment
+		From      []TableExpr
+		Where     Expr
+		Returning []SelectItem
+	}
+	// Delete is DELETE FROM … USING … WHERE … RETURNING.
+	Delete struct {
+		Pos
+		With      *With
+		Table     TableName
+		Alias     string
+		Using     []TableExpr
+		Where     Expr
+		Returning []SelectItem
+	}
+)
+
+// InsertColumn is a target column of INSERT.
+type InsertColumn struct {
+	Pos
+	Name string
+}
+
+// OnConflict is ON CONFLICT [target] DO NOTHING | DO UPDATE SET … [WHERE …].
+type OnConflict struct {
+	Pos
+	Columns     []Expr // inferred target; empty with Constraint "" means any
+	TargetWhere Expr
+	Constraint  string
+	DoUpdate    bool
+	Set         []Assignment
+	Where       Expr
+}
+
+// Assignment is col = expr, or (a, b) = (row or subquery) with several Columns.
+type Assignment struct {
+	Pos
+	Columns []string
+	Value   Expr
+}
+
+type (
+	// CreateTable is CREATE [TEMP] TABLE.
+	CreateTable struct {
+		Pos
+		Name        TableName
+		IfNotExists bool
+		Temporary   bool
+		Columns     []ColumnDef
+		Constraints []TableConstraint
+		AsQuery     *Query   // CREATE TABLE AS
+		AsColumns   []string // names given to CREATE TABLE AS
+		WithNoData  bool
+		Options     []StorageOption // WITH (fillfactor=100): accepted, no meaning here
+	}
+	// CreateIndex is CREATE [UNIQUE] INDEX.
+	CreateIndex struct {
+		Pos
+		Name         string // "": derived
+		Table        TableName
+		Unique       bool
+		Concurrently bool
+		IfNotExists  bool
+		Method       string
+		Columns      []IndexColumn
+		Include      []string
+		Where        Expr
+	}
+	// CreateView is CREATE [OR REPLACE] VIEW.
+	CreateView struct {
+		Pos
+		Name      TableName
+		OrReplace bool
+		Columns   []string
+		Query     *Query
+	}
+	// CreateSequence is CREATE SEQUENCE.
+	CreateSequence struct {
+		Pos
+		Name        TableName
+		IfNotExists bool
+		Start       *int64
+		Increment   *int64
+		Min, Max    *int64
+		Cycle       bool
+		OwnedBy     []string
+	}
+	// CreateSchema is CREATE SCHEMA.
+	CreateSchema struct {
+		Pos
+		Name        string
+		IfNotExists bool
+	}
+	// Drop is DROP TABLE|INDEX|VIEW|SEQUENCE|SCHEMA.
+	Drop struct {
+		Pos
+		Kind         string // "TABLE", "INDEX", "VIEW", "SEQUENCE", "SCHEMA"
+		Names        []TableName
+		IfExists     bool
+		Cascade      bool
+		Concurrently bool
+	}
+	// AlterTable is ALTER TABLE with its commands in order.
+	AlterTable struct {
+		Pos
+		Kind     string // "TABLE", "INDEX", "VIEW", "SEQUENCE"
+		Name     TableName
+		IfExists bool
+		Commands []AlterCommand
+	}
+	// Truncate is TRUNCATE.
+	Truncate struct {
+		Pos
+		Tables          []TableName
+		RestartIdentity bool
+		Cascade         bool
+	}
+	// Comment is COMMENT ON, kept only where psql and ORMs read it back.
+	Comment struct {
+		Pos
+		Kind string
+		Name []string
+		Text *string
+	}
+)
+
+// StorageOption is one name=value of a WITH list.
+type StorageOption struct{ Name, Value string }
+
+// ColumnDef is a column of CREATE TABLE or ADD COLUMN.
+type ColumnDef struct {
+	Pos
+	Name          string
+	Type          TypeName // serial types as written: serial4, serial8, serial2
+	NotNull, Null bool
+	Default       Expr
+	Identity      string // "", "ALWAYS", "BY DEFAULT"
+	Generated     Expr   // GENERATED ALWAYS AS (…) STORED
+	Collation     []string
+	Constraints   []TableConstraint // PRIMARY KEY, UNIQUE, CHECK, REFERENCES of this column
+}
+
+// ConstraintKind is the kind of a table constraint.
+type ConstraintKind uint8
+
+// The kinds of table constraint.
+const (
+	PrimaryKey ConstraintKind = iota + 1
+	Unique
+	Check
+	ForeignKey
+)
+
+// TableConstraint is a constraint of a table or, with one column, of a column.
+type TableConstraint struct {
+	Pos
+	Name       string // "": derived as PostgreSQL does
+	Kind       ConstraintKind
+	Columns    []string
+	Check      Expr
+	UsingIndex string // ADD CONSTRAINT … UNIQUE USING INDEX
+	References *References
+	Deferrable bool
+	NotValid   bool
+}
+
+// References is the target of a foreign key.
+type References struct {
+	Table              TableName
+	Columns            []string
+	OnDelete, OnUpdate string
+	Match              string
+}
+
+// IndexColumn is a key column of an index: a column's name, or an expression.
+type IndexColumn struct {
+	Pos
+	Name       string
+	Expr       Expr
+	Desc       bool
+	NullsFirst bool
+}
+
+// AlterCommand is one command of ALTER TABLE.
+type AlterCommand interface {
+	String() string
+	alterCommand()
+}
+
+type (
+	// AddColumn is ADD COLUMN.
+	AddColumn struct {
+		IfNotExists bool
+		Column      ColumnDef
+	}
+	// DropColumn is DROP COLUMN.
+	DropColumn struct {
+		Pos
+		Name              string
+		IfExists, Cascade bool
+	}
+	// AlterColumn is ALTER COLUMN; exactly one of the changes is asked for.
+	AlterColumn struct {
+		Pos
+		Name        string
+		SetDefault  Expr
+		DropDefault bool
+		SetNotNull  bool
+		DropNotNull bool
+		SetType     *TypeName
+		Using       Expr
+	}
+	// AddConstraint is ADD [CONSTRAINT name] ….
+	AddConstraint struct{ Constraint TableConstraint }
+	// DropConstraint is DROP CONSTRAINT.
+	DropConstraint struct {
+		Pos
+		Name              string
+		IfExists, Cascade bool
+	}
+	// RenameTo is RENAME TO.
+	RenameTo struct{ Name string }
+	// RenameColumn is RENAME COLUMN.
+	RenameColumn struct {
+		Pos
+		From, To string
+	}
+	// RenameConstraint is RENAME CONSTRAINT.
+	RenameConstraint struct {
+		Pos
+		From, To string
+	}
+	// SetStorage is a storage option, OWNER TO, SET SCHEMA public and the like: Accepted means that
+	// it is taken without effect, else it is refused by the executor.
+	SetStorage struct {
+		Pos
+		What     string
+		Accepted bool
+	}
+)
+
+func (*AddColumn) alterCommand()        {}
+func (*DropColumn) alterCommand()       {}
+func (*AlterColumn) alterCommand()      {}
+func (*AddConstraint) alterCommand()    {}
+func (*DropConstraint) alterCommand()   {}
+func (*RenameTo) alterCommand()         {}
+func (*RenameColumn) alterCommand()     {}
+func (*RenameConstraint) alterCommand() {}
+func (*SetStorage) alterCommand()       {}
+
+type (
+	// Begin is BEGIN or START TRANSACTION with its modes.
+	Begin struct {
+		Pos
+		Modes TransactionModes
+	}
+	// SetTransaction is SET TRANSACTION or SET SESSION CHARACTERISTICS.
+	SetTransaction struct {
+		Pos
+		Session bool
+		Modes   TransactionModes
+	}
+	// Commit is COMMIT or END; Chain is AND CHAIN.
+	Commit struct {
+		Pos
+		Chain bool
+	}
+	// Rollback is ROLLBACK or ABORT.
+	Rollback struct {
+		Pos
+		Chain bool
+	}
+	// Savepoint is SAVEPOINT name.
+	Savepoint struct {
+		Pos
+		Name string
+	}
+	// ReleaseSavepoint is RELEASE name.
+	ReleaseSavepoint struct {
+		Pos
+		Name string
+	}
+	// RollbackTo is ROLLBACK TO name.
+	RollbackTo struct {
+		Pos
+		Name string
+	}
+	// Set is SET [SESSION|LOCAL] name = values; Default is SET name TO DEFAULT and RESET name.
+	// Name "all" with Default is RESET ALL. TIME ZONE arrives as "timezone".
+	Set struct {
+		Pos
+		Name    string
+		Local   bool
+		Values  []string
+		Default bool
+	}
+	// Show is SHOW name; "all" for SHOW ALL.
+	Show struct {
+		Pos
+		Name string
+	}
+	// Prepare is PREPARE name (types) AS statement; Text is the statement's own text.
+	Prepare struct {
+		Pos
+		Name      string
+		Types     []TypeName
+		Statement Statement
+		Text      string
+	}
+	// Execute is EXECUTE name (args).
+	Execute struct {
+		Pos
+		Name string
+		Args []Expr
+	}
+	// Deallocate is DEALLOCATE name; Name "" is ALL.
+	Deallocate struct {
+		Pos
+		Name string
+	}
+	// Explain is EXPLAIN [(options)] statement.
+	Explain struct {
+		Pos
+		Analyze, Verbose bool
+		Format           string // "", "json" …
+		Options          []StorageOption
+		Statement        Statement
+		Text             string // the explained statement's own text
+	}
+	// Copy is COPY table [(columns)] FROM STDIN | TO STDOUT, or COPY (query) TO STDOUT.
+	Copy struct {
+		Pos
+		Table   TableName
+		Columns []string
+		Query   *Query
+		From    bool
+		Source  string // "STDIN", "STDOUT"; a file name or program is refused
+		Options []StorageOption
+		Where   Expr
+	}
+	// DeclareCursor is DECLARE name CURSOR [WITH HOLD] FOR query.
+	DeclareCursor struct {
+		Pos
+		Name   string
+		Hold   bool
+		Scroll bool
+		Binary bool
+		Query  *Query
+		Text   string
+	}
+	// Fetch is FETCH or MOVE.
+	Fetch struct {
+		Pos
+		Direction string // "NEXT", "FORWARD", "BACKWARD", "PRIOR", "FIRST", "LAST", "ABSOLUTE", "RELATIVE"
+		Count     int64
+		All       bool
+		Name      string
+		Move      bool
+	}
+	// CloseCursor is CLOSE name; Name "" is ALL.
+	CloseCursor struct {
+		Pos
+		Name string
+	}
+	// Analyze is ANALYZE; Vacuum is VACUUM.
+	Analyze struct {
+		Pos
+		Tables  []TableName
+		Verbose bool
+	}
+	// Vacuum is VACUUM [ANALYZE].
+	Vacuum struct {
+		Pos
+		Tables  []TableName
+		Analyze bool
+		Full    bool
+	}
+	// Discard is DISCARD ALL|PLANS|TEMP|SEQUENCES.
+	Discard struct {
+		Pos
+		What string
+	}
+	// LockTable is LOCK TABLE.
+	LockTable struct {
+		Pos
+		Tables []TableName
+		Mode   string
+		NoWait bool
+	}
+	// Listen, Notify and Unlisten are parsed so that they can be refused by name.
+	Unsupported struct {
+		Pos
+		What, Hint string
+	}
+)
+
+// TransactionModes are the modes of BEGIN and SET TRANSACTION; empty or nil means not said.
+type TransactionModes struct {
+	Isolation  string // "serializable", "repeatable read", "read committed", "read uncommitted"
+	ReadOnly   *bool
+	Deferrable *bool
+}
+
+func (*Query) statement()            {}
+func (*Insert) statement()           {}
+func (*Update) statement()           {}
+func (*Delete) statement()           {}
+func (*CreateTable) statement()      {}
+func (*CreateIndex) statement()      {}
+func (*CreateView) statement()       {}
+func (*CreateSequence) statement()   {}
+func (*CreateSchema) statement()     {}
+func (*Drop) statement()             {}
+func (*AlterTable) statement()       {}
+func (*Truncate) statement()         {}
+func (*Comment) statement()          {}
+func (*Begin) statement()            {}
+func (*SetTransaction) statement()   {}
+func (*Commit) statement()           {}
+func (*Rollback) statement()         {}
+func (*Savepoint) statement()        {}
+func (*ReleaseSavepoint) statement() {}
+func (*RollbackTo) statement()       {}
+func (*Set) statement()              {}
+func (*Show) statement()             {}
+func (*Prepare) statement()          {}
+func (*Execute) statement()          {}
+func (*Deallocate) statement()       {}
+func (*Explain) statement()          {}
+func (*Copy) statement()             {}
+func (*DeclareCursor) statement()    {}
+func (*Fetch) statement()            {}
+func (*CloseCursor) statement()      {}
+func (*Analyze) statement()          {}
+func (*Vacuum) statement()           {}
+func (*Discard) statement()          {}
+func (*LockTable) statement()        {}
+func (*Unsupported) statement()      {}
