@@ -1,0 +1,22 @@
+package catalog
+
+import "context"
+
+// Resolver finds schema objects as of one transaction's snapshot. Not found is (nil, nil).
+// Descriptors belong to the catalog and must not be changed.
+type Resolver interface {
+	// Relation finds a relation by name; schema "" searches the search path.
+	Relation(ctx context.Context, schema, name string) (*TableDescriptor, error)
+	// RelationByID finds a relation by id.
+	RelationByID(ctx context.Context, id uint64) (*TableDescriptor, error)
+	// Relations lists all relations, ordered by schema and name.
+	Relations(ctx context.Context) ([]*TableDescriptor, error)
+	// SchemaExists reports whether a schema exists.
+	SchemaExists(ctx context.Context, schema string) (bool, error)
+	// Schemas lists the schemas' names.
+	Schemas(ctx context.Context) ([]string, error)
+	// Stats returns what is known of a table; never nil.
+	Stats(ctx context.Context, tableID uint64) (*TableStats, error)
+	// Version identifies the state of the whole schema; equal versions mean equal answers.
+	Version() uint64
+}

@@ -1,0 +1,51 @@
+package executor
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Txn is what a plan runs against.
+type Txn interface {
+	percolator.Reader
+	percolator.Writer
+}
+
+// Operator is a running plan node. Open, then Next until a nil row, then Close; Close is legal at any
+// time and more than once. One goroutine's.
+type Operator interface {
+	Open(ctx context.Context) error
+	// Next returns the next row, or nil at the end. The row is valid until the following Next or
+	// Close; Clone what you keep.
+	Next(ctx context.Context) (types.Row, error)
+	Close() error
+}
+
+// Runtime is what one execution of a plan needs beside the plan.
+type Runtime struct {
+	Txn      Txn
+	Resolver catalog.Resolver
+	Env      *builtin.Env
+	// Inputs are the values of Plan.Inputs.
+	Inputs types.Row
+	// RowIDs hands out values of hidden rowid columns.
+	RowIDs RowIDSource
+	// EagerUnique asks for unique violations at the statement rather than at commit: set inside
+	// transaction blocks, where a client expects the error at once.
+	EagerUnique bool
+	// GroupSize is how many rows operators with inner batches take together; 0: default. Tests set 1.
+	GroupSize int
+	// MemoryLimitBytes bounds what sorts, hash tables and materialised rows may hold; 0: default.
+	MemoryLimitBytes int64
+	Logger           *slog.Logger
+}
+
+// RowIDSource hands out unique, growing row ids for a table without primary key.
+type RowIDSource interface {
+	NextRowID(ctx context.Context, tableID uint64) (int64, error)
+}

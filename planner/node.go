@@ -1,0 +1,370 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Column is an output column of a node.
+type Column struct {
+	Name    string
+	Type    types.Type
+	TableID uint64 // where the column comes straight from a table, for RowDescription
+	AttNum  int16  // its number in that table (column id), 0 for none
+	Table   string // alias in sight, for EXPLAIN
+}
+
+// Node is one step of a plan: plain data, no execution state, safe to share between sessions. The
+// set is closed; the executor switches over all of it, and a test enumerates it.
+type Node interface {
+	Columns() []Column
+	Children() []Node
+	// Estimate returns what the planner expects of the node.
+	Estimate() Estimate
+	node()
+}
+
+// Estimate is the planner's guess of a node's output rows and cumulative cost (1 = one row read in
+// sequence).
+type Estimate struct{ Rows, Cost float64 }
+
+// Base is what all nodes have in common.
+type Base struct {
+	Out []Column
+	Est Estimate
+}
+
+// Columns returns the output columns.
+func (b *Base) Columns() []Column { return b.Out }
+
+// Estimate returns the planner's guess.
+func (b *Base) Estimate() Estimate { return b.Est }
+
+func (b *Base) node() {}
+
+// KeyPart is one equality on an index column. With Each, Value is an array and stands for each of
+// its distinct non-NULL elements in key order (col = ANY(array), col IN (…) over one column).
+type KeyPart struct {
+	Value expr.Scalar // over no input row: parameters, constants, outer rows
+	Each  bool
+}
+
+// Bound is one end of a span on the column after the equalities.
+type Bound struct {
+	Value     expr.Scalar
+	Inclusive bool
+}
+
+// KeySpan selects the part of an index where the leading columns equal Eq and the next column lies
+// between Low and High (nil: unbounded; NULLs are left out when either is given). A NULL among the
+// values selects nothing.
+type KeySpan struct {
+	Eq        []KeyPart
+	Low, High *Bound
+}
+
+// Access says how rows of one table are read.
+type Access struct {
+	Table *catalog.TableDescriptor
+	Index *catalog.IndexDescriptor // &Table.Primary for the table's own rows
+	// Ordinals are the table columns delivered, in output order.
+	Ordinals []int
+	// Fetch: the index does not hold all Ordinals, so rows are fetched by primary key in batches.
+	Fetch bool
+}
+
+// Sources.
+type (
+	// PointGet reads at most one row by a whole unique key.
+	PointGet struct {
+		Base
+		Access
+		Key    []expr.Scalar // one per index column, cast to the column's type
+		Filter expr.Scalar   // over the output row; nil: none
+	}
+	// Scan reads spans of an index, in index order (reversed with Reverse).
+	Scan struct {
+		Base
+		Access
+		Spans   []KeySpan // in key order and disjoint; empty: the whole index
+		Reverse bool
+		Filter  expr.Scalar // over the output row; nil: none
+		// Limit is the number of rows expected to be pulled, 0 for all: it sizes the first page.
+		Limit int
+	}
+	// Values yields rows of expressions. One empty row is the source of a SELECT without FROM.
+	Values struct {
+		Base
+		Rows [][]expr.Scalar
+	}
+	// SetFunc calls a set-returning function in FROM. Args are over no input row.
+	SetFunc struct {
+		Base
+		Func       *builtin.SetFunc
+		Args       []expr.Scalar
+		Ordinality bool
+	}
+	// VirtualScan yields the rows of a system table.
+	VirtualScan struct {
+		Base
+		Table    *catalog.TableDescriptor
+		Ordinals []int
+		Filter   expr.Scalar
+	}
+	// CTEScan yields the rows of a materialised WITH item of the plan, by its index in Plan.CTEs.
+	CTEScan struct {
+		Base
+		CTE int
+	}
+	// RecursiveUnion runs WITH RECURSIVE; inside Step, WorkScan of the same ID yields the last
+	// iteration's rows.
+	RecursiveUnion struct {
+		Base
+		ID         int
+		Init, Step Node
+		All        bool
+	}
+	// WorkScan yields the working table of the enclosing RecursiveUnion with the same ID.
+	WorkScan struct {
+		Base
+		ID int
+	}
+)
+
+// JoinKind is the kind of a join. A right join is planned as a left join with its sides swapped.
+type JoinKind uint8
+
+// The kinds of join. Semi and Anti deliver left rows only.
+const (
+	InnerJoin JoinKind = iota
+	LeftJoin
+	FullJoin
+	SemiJoin
+	AntiJoin
+)
+
+// Joins. The output row is the left row followed by the right row (left alone for semi and anti);
+// On is evaluated over both.
+type (
+	// HashJoin builds a table of the right side and probes it with the left.
+	HashJoin struct {
+		Base
+		Kind                JoinKind
+		Left, Right         Node
+		LeftKeys, RightKeys []expr.Scalar // pairwise equal types; each over its own side's row
+		On                  expr.Scalar   // further condition; nil: none
+	}
+	// MergeJoin joins sides that both arrive ordered by their keys.
+	MergeJoin struct {
+		Base
+		Kind                JoinKind
+		Left, Right         Node
+		LeftKeys, RightKeys []expr.Scalar
+		Desc                []bool // of each key
+		On                  expr.Scalar
+	}
+	// LookupJoin reads the right table by index for batches of left rows, keeping left order.
+	LookupJoin struct {
+		Base
+		Kind JoinKind // Inner, Left, Semi or Anti
+		Left Node
+		Access
+		Keys   []expr.Scalar // over the left row; a prefix of the index columns, cast to their types
+		Unique bool          // at most one row per left row
+		On     expr.Scalar   // over the joined row
+	}
+	// NestedLoopJoin runs the right side once, keeps it, and tests every pair.
+	NestedLoopJoin struct {
+		Base
+		Kind        JoinKind
+		Left, Right Node
+		On          expr.Scalar
+	}
+	// Apply runs the right side anew for every left row, which it sees as its innermost outer row
+	// (LATERAL, correlated subqueries that could not be unnested).
+	Apply struct {
+		Base
+		Kind        JoinKind
+		Left, Right Node
+		On          expr.Scalar
+	}
+)
+
+// SortKey is one key of an ordering.
+type SortKey struct {
+	Expr       expr.Scalar
+	Desc       bool
+	NullsFirst bool
+}
+
+// AggregateCall is one aggregate of an Aggregate node.
+type AggregateCall struct {
+	Func     *builtin.Aggregate
+	Args     []expr.Scalar
+	Distinct bool
+	Filter   expr.Scalar
+	OrderBy  []SortKey
+}
+
+// Shape.
+type (
+	// Filter passes the rows for which Cond is true.
+	Filter struct {
+		Base
+		Input Node
+		Cond  expr.Scalar
+	}
+	// Project computes Exprs over each row.
+	Project struct {
+		Base
+		Input Node
+		Exprs []expr.Scalar
+	}
+	// ProjectSet is Project with set-returning functions among its columns: Sets[i] non-nil takes
+	// column i from the function, all run in lockstep as PostgreSQL does.
+	ProjectSet struct {
+		Base
+		Input Node
+		Exprs []expr.Scalar
+		Sets  []*SetFunc
+	}
+	// Aggregate groups rows by GroupBy and yields group keys followed by aggregates. Without
+	// GroupBy it yields one row (Scalar true) even of no input. Ordered: input arrives grouped.
+	Aggregate struct {
+		Base
+		Input   Node
+		GroupBy []expr.Scalar
+		Aggs    []AggregateCall
+		Scalar  bool
+		Ordered bool
+	}
+	// Sort orders all rows.
+	Sort struct {
+		Base
+		Input Node
+		Keys  []SortKey
+		// Presorted says that the input already has the order of the first keys.
+		Presorted int
+	}
+	// TopN keeps the first Limit+Offset rows of an ordering.
+	TopN struct {
+		Base
+		Input         Node
+		Keys          []SortKey
+		Limit, Offset expr.Scalar
+	}
+	// Limit skips Offset rows and passes Limit rows; nil means 0 and all.
+	Limit struct {
+		Base
+		Input         Node
+		Limit, Offset expr.Scalar
+	}
+	// Distinct drops rows equal in the On columns (all when nil) to an earlier one.
+	Distinct struct {
+		Base
+		Input   Node
+		On      []expr.Scalar
+		Ordered bool // equal rows arrive together
+	}
+	// SetOp is UNION, INTERSECT or EXCEPT of inputs with equal column types.
+	SetOp struct {
+		Base
+		Op          string
+		All         bool
+		Left, Right Node
+	}
+	// LockRows is FOR UPDATE/SHARE: it makes the transaction conflict with writers of the rows.
+	LockRows struct {
+		Base
+		Input    Node
+		Strength string
+		Wait     string
+		Targets  []LockTarget
+	}
+)
+
+// LockTarget is a table whose rows LockRows locks: KeyOrdinals say where in the input row its primary
+// key's columns are.
+type LockTarget struct {
+	Table       *catalog.TableDescriptor
+	KeyOrdinals []int
+}
+
+// Check is a CHECK constraint bound over a full table row.
+type Check struct {
+	Name string
+	Cond expr.Scalar
+}
+
+// Changes. Their tables' rows are full rows in the order of Table.Columns, hidden columns included.
+type (
+	// Insert stores the rows of Input, which are full table rows after defaults and casts; a
+	// hidden rowid arrives NULL and is filled by the executor.
+	Insert struct {
+		Base
+		Table      *catalog.TableDescriptor
+		Input      Node
+		Checks     []Check
+		OnConflict *OnConflict
+		Returning  []expr.Scalar // over the stored row; nil: none
+	}
+	// Update rewrites rows. Input rows start with the table's full row, followed by whatever the
+	// other sources bring; a row that appears twice is updated once, as PostgreSQL does.
+	Update struct {
+		Base
+		Table     *catalog.TableDescriptor
+		Input     Node
+		Set       []expr.Scalar // full new row: one per table column, over the input row
+		Changed   []int         // ordinals that Set may change
+		Checks    []Check
+		Returning []expr.Scalar // over the new row followed by the rest of the input row
+	}
+	// Delete removes rows. Input as for Update.
+	Delete struct {
+		Base
+		Table     *catalog.TableDescriptor
+		Input     Node
+		Returning []expr.Scalar // over the input row
+	}
+)
+
+// OnConflict is what Insert does where Arbiters (all unique indexes when nil) hold the key already.
+type OnConflict struct {
+	Arbiters []*catalog.IndexDescriptor
+	DoUpdate bool
+	// Set and Where are over the existing full row followed by the excluded full row.
+	Set     []expr.Scalar
+	Changed []int
+	Where   expr.Scalar
+}
+
+// Children of the nodes, in evaluation order.
+
+func (*PointGet) Children() []Node         { return nil }
+func (*Scan) Children() []Node             { return nil }
+func (*Values) Children() []Node           { return nil }
+func (*SetFunc) Children() []Node          { return nil }
+func (*VirtualScan) Children() []Node      { return nil }
+func (*CTEScan) Children() []Node          { return nil }
+func (*WorkScan) Children() []Node         { return nil }
+func (n *RecursiveUnion) Children() []Node { return []Node{n.Init, n.Step} }
+func (n *HashJoin) Children() []Node       { return []Node{n.Left, n.Right} }
+func (n *MergeJoin) Children() []Node      { return []Node{n.Left, n.Right} }
+func (n *LookupJoin) Children() []Node     { return []Node{n.Left} }
+func (n *NestedLoopJoin) Children() []Node { return []Node{n.Left, n.Right} }
+func (n *Apply) Children() []Node          { return []Node{n.Left, n.Right} }
+func (n *Filter) Children() []Node         { return []Node{n.Input} }
+func (n *Project) Children() []Node        { return []Node{n.Input} }
+func (n *ProjectSet) Children() []Node     { return []Node{n.Input} }
+func (n *Aggregate) Children() []Node      { return []Node{n.Input} }
+func (n *Sort) Children() []Node           { return []Node{n.Input} }
+func (n *TopN) Children() []Node           { return []Node{n.Input} }
+func (n *Limit) Children() []Node          { return []Node{n.Input} }
+func (n *Distinct) Children() []Node       { return []Node{n.Input} }
+func (n *SetOp) Children() []Node          { return []Node{n.Left, n.Right} }
+func (n *LockRows) Children() []Node       { return []Node{n.Input} }
+func (n *Insert) Children() []Node         { return []Node{n.Input} }
+func (n *Update) Children() []Node         { return []Node{n.Input} }
+func (n *Delete) Children() []Node         { return []Node{n.Input} }
