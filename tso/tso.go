@@ -1,9 +1,33 @@
 // Package tso hands out timestamps. Its only promise is order: a timestamp is larger than every
 // one handed out before the call began, over restarts and clock steps as well. It keeps the promise
 // by saving an upper bound ahead of what it hands out, and starting above it.
+//
+//	        handed out          may be handed out now        not yet saved
+//	─────────────────────┤├──────────────────────────────┤├────────────────▶ time
+//	                    cur                            limit ≤ window end (durable)
+//
+// Handing out is one atomic add on cur and one comparison with limit. Everything else, reading the
+// clock, moving cur up to it, saving the next window, happens a few times a second beside it.
+//
+// Invariants:
+//
+//	I1 Nothing at or above the durable window end is ever handed out.
+//	I2 An oracle starts above the window end it finds, so a crash at any point repeats nothing.
+//	I3 cur never goes down, whatever the clock does. When the clock falls behind, the oracle's own
+//	   time goes on at half speed until the clock has caught up; it never stops.
+//	I4 The physical part is at most Options.MaxBorrowMillis ahead of the oracle's time.
+//	I5 Every timestamp handed out has subtick 0; those with another are computed by shards.
+//
+// Not here: several oracles at once. One process owns a window; whoever takes over starts above it.
+// Batched shares one request between concurrent callers, for oracles behind a network; the
+// network itself is in tso/rpc.
 package tso
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // Timestamp is physical_ms(46) | logical(14) | subtick(4). The oracle issues only subtick 0;
 // timestamps computed by a shard have a non-zero subtick, so they never equal an issued one.
@@ -31,10 +55,40 @@ type Oracle interface {
 	Now(ctx context.Context) (Timestamp, error)
 }
 
+// Source hands out timestamps by the handful, for callers who serve many. Safe for concurrent use.
+type Source interface {
+	// NowN returns the first of n timestamps, Tick apart, that are the caller's to hand out.
+	NowN(ctx context.Context, n int) (Timestamp, error)
+}
+
+// MaxBatch is the largest n a Source answers.
+const MaxBatch = 1 << 16
+
 // WindowStore durably holds the bound below which timestamps may be handed out.
 type WindowStore interface {
 	// Load returns the saved bound, or 0 when none was ever saved.
 	Load(ctx context.Context) (Timestamp, error)
 	// Save returns once upper is durable.
 	Save(ctx context.Context, upper Timestamp) error
+}
+
+// ErrClosed: the oracle has been closed.
+var ErrClosed = errors.New("tso: closed")
+
+// UnavailableError: no timestamp could be had, because the oracle could not be reached or could not
+// save its window. Nothing was handed out to the caller; asking again is safe.
+type UnavailableError struct{ Err error }
+
+func (e *UnavailableError) Error() string {
+	return fmt.Sprintf("timestamp oracle unavailable: %v", e.Err)
+}
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// ClockAheadError: at start the clock is further above the saved window than Options allow. A
+// timestamp cannot be taken back, so a wrong clock must be noticed before the first one.
+type ClockAheadError struct{ WallMillis, SavedMillis, LimitMillis int64 }
+
+func (e *ClockAheadError) Error() string {
+	return fmt.Sprintf("clock is %d ms above the last saved timestamp window, the limit is %d ms: set the clock right or raise the limit",
+		e.WallMillis-e.SavedMillis, e.LimitMillis)
 }
