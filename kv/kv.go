@@ -120,6 +120,9 @@ type PrewriteRequest struct {
 	TxnSize   uint32
 	// TryOnePC says that Mutations is the whole transaction: commit it in one atomic batch.
 	TryOnePC bool
+	// MaxCommitTS bounds the commit_ts of a one-phase commit (0: any). Where it would lie above, the
+	// shard writes plain locks instead, as if TryOnePC were false; the client decides then.
+	MaxCommitTS tso.Timestamp
 }
 
 // PrewriteResponse: OnePCCommitTS != 0 means the transaction is committed.
