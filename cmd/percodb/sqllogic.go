@@ -1,0 +1,65 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/percodb/percodb/test/sqllogic"
+)
+
+// errRecordsFailed makes the process exit with 1. The last line of the report
+// has said it already, so that it is not printed.
+var errRecordsFailed = errors.New("records failed")
+
+// sqllogicCommand runs sqllogictest files against any PostgreSQL-wire server.
+func sqllogicCommand() *cobra.Command {
+	var o sqllogic.Options
+	cmd := &cobra.Command{
+		Use:   "sqllogic --dsn URL [flags] [PATH…]",
+		Short: "Run sqllogictest files against a PostgreSQL-wire server",
+		Long: `Run sqllogictest files against any server that speaks the PostgreSQL protocol.
+
+A PATH is a test file, plain or gzip, or a directory of .slt and .test files.
+The last line of the output is "N passed, N failed"; the exit code is 1 when a
+record failed. Everything the files create is dropped again, before and after:
+use a database of their own.`,
+		Example: `  percodb sqllogic --dsn postgres://127.0.0.1:5433/percodb test/sqllogic/testdata`,
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			o.Paths = paths
+			o.Out = cmd.OutOrStdout()
+			if term.IsTerminal(int(os.Stderr.Fd())) {
+				o.Progress = os.Stderr
+			}
+			cmd.SilenceUsage = true
+			summary, err := sqllogic.Run(cmd.Context(), o)
+			if err != nil && summary == (sqllogic.Summary{}) {
+				return err
+			}
+			fmt.Fprintf(o.Out, "%d files, %d skipped, %v\n", summary.Files, summary.Skipped, summary.Elapsed.Round(time.Millisecond))
+			if err != nil {
+				fmt.Fprintf(o.Out, "the run ended early: %v\n", err)
+			}
+			fmt.Fprintf(o.Out, "%d passed, %d failed\n", summary.Passed, summary.Failed)
+			if err != nil || summary.Failed > 0 {
+				cmd.SilenceErrors = true
+				return errRecordsFailed
+			}
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.DSN, "dsn", "postgres://127.0.0.1:5433/percodb", "the server to test")
+	flags.StringVar(&o.Dialect, "dialect", "postgresql", "the name that skipif and onlyif lines are compared with")
+	flags.StringVar(&o.List, "list", "", "a file that names test files, one a line")
+	flags.StringVar(&o.Root, "root", "", "the directory the names of --list are relative to (default the list's own)")
+	flags.StringVar(&o.Exclude, "exclude", "", "a file of lines FILE:LINE, records to skip")
+	flags.IntVar(&o.MaxFailures, "max-failures", 0, "end the run after this many failures (0 is no limit)")
+	flags.DurationVar(&o.RecordTimeout, "record-timeout", time.Minute, "how long one record may take")
+	flags.BoolVar(&o.Rewrite, "rewrite", false, "write the server's results into the files, in place of comparing them")
+	return cmd
+}

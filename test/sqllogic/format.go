@@ -1,0 +1,218 @@
+package sqllogic
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/hex"
+	"math"
+	"slices"
+	"strconv"
+	"unicode"
+	"unicode/utf8"
+)
+
+// boolOID is the type number of boolean on the wire.
+const boolOID = 16
+
+// rowSeparator stands between the values of a row in resultmode rowwise.
+const rowSeparator = " | "
+
+// result collects the values of one query in their compared form. One result
+// is reused for all records of a run: reset keeps its memory.
+type result struct {
+	columns int
+	text    []byte // all values, one after the other
+	ends    []int  // where each value ends in text
+	order   []int  // the value numbers in compared order
+	scratch []byte // what sum hashes
+}
+
+func (r *result) reset(columns int) {
+	r.columns = columns
+	r.text = r.text[:0]
+	r.ends = r.ends[:0]
+}
+
+// values returns the number of values.
+func (r *result) values() int { return len(r.ends) }
+
+// value returns value i, in the order received. It is valid until reset.
+func (r *result) value(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = r.ends[i-1]
+	}
+	return r.text[start:r.ends[i]]
+}
+
+// add appends one value as its column's letter wants it. A nil value is NULL.
+// exact keeps what the classic format would lose: letters outside ASCII, and
+// what follows the integer in a column that should hold integers.
+func (r *result) add(value []byte, letter byte, oid uint32, exact bool) {
+	switch {
+	case value == nil:
+		r.text = append(r.text, "NULL"...)
+	case letter == 'R':
+		r.text = appendReal(r.text, value)
+	case letter == 'I' && oid == boolOID:
+		if len(value) == 1 && value[0] == 't' {
+			r.text = append(r.text, '1')
+		} else {
+			r.text = append(r.text, '0')
+		}
+	case letter == 'I' && !exact:
+		r.text = appendInteger(r.text, value)
+	case len(value) == 0:
+		r.text = append(r.text, "(empty)"...)
+	case exact:
+		r.text = appendUnicode(r.text, value)
+	default:
+		r.text = appendASCII(r.text, value)
+	}
+	r.ends = append(r.ends, len(r.text))
+}
+
+// appendInteger prints the integer that value begins with, and 0 when it
+// begins with none, as SQLite reads any value as an integer. Parts of its
+// corpus ask for text columns as I.
+func appendInteger(dst, value []byte) []byte {
+	n := 0
+	if n < len(value) && (value[n] == '-' || value[n] == '+') {
+		n++
+	}
+	digits := n
+	for n < len(value) && '0' <= value[n] && value[n] <= '9' {
+		n++
+	}
+	if n == digits {
+		return append(dst, '0')
+	}
+	return append(dst, value[:n]...)
+}
+
+// appendReal prints a number with three decimals. What has none, NaN and the
+// infinities, stays as the server wrote it, and so does what is no number.
+func appendReal(dst, value []byte) []byte {
+	f, err := strconv.ParseFloat(string(value), 64)
+	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(dst, value...)
+	}
+	return strconv.AppendFloat(dst, f, 'f', 3, 64)
+}
+
+func appendASCII(dst, value []byte) []byte {
+	for _, c := range value {
+		if c < ' ' || c > '~' {
+			c = '@'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+func appendUnicode(dst, value []byte) []byte {
+	for len(value) > 0 {
+		c, size := utf8.DecodeRune(value)
+		if unicode.IsControl(c) || (c == utf8.RuneError && size == 1) {
+			dst = append(dst, '@')
+		} else {
+			dst = append(dst, value[:size]...)
+		}
+		value = value[size:]
+	}
+	return dst
+}
+
+// arrange computes the order in which values are compared.
+func (r *result) arrange(mode sortMode) {
+	r.order = r.order[:0]
+	n := r.values()
+	if mode == sortRows && r.columns > 0 {
+		n /= r.columns
+	}
+	for i := range n {
+		r.order = append(r.order, i)
+	}
+	switch mode {
+	case sortValues:
+		slices.SortFunc(r.order, func(a, b int) int { return bytes.Compare(r.value(a), r.value(b)) })
+	case sortRows:
+		slices.SortFunc(r.order, r.compareRows)
+		r.expandRows()
+	}
+}
+
+func (r *result) compareRows(a, b int) int {
+	for c := range r.columns {
+		if d := bytes.Compare(r.value(a*r.columns+c), r.value(b*r.columns+c)); d != 0 {
+			return d
+		}
+	}
+	return 0
+}
+
+// expandRows turns an order of rows into the order of their values, from the
+// last row backwards so that it can be done in place.
+func (r *result) expandRows() {
+	rows := len(r.order)
+	r.order = slices.Grow(r.order, rows*(r.columns-1))[:rows*r.columns]
+	for i := rows - 1; i >= 0; i-- {
+		row := r.order[i]
+		for c := range r.columns {
+			r.order[i*r.columns+c] = row*r.columns + c
+		}
+	}
+}
+
+// sum returns the MD5 of all values in compared order, each with a newline.
+func (r *result) sum() (digest [md5.Size]byte) {
+	r.scratch = r.scratch[:0]
+	for _, i := range r.order {
+		r.scratch = append(r.scratch, r.value(i)...)
+		r.scratch = append(r.scratch, '\n')
+	}
+	return md5.Sum(r.scratch)
+}
+
+// matches reports whether the values, in compared order, are what the record
+// expects.
+func (r *result) matches(rec *record, digest [md5.Size]byte) bool {
+	if rec.hash != "" {
+		var sum [2 * md5.Size]byte
+		hex.Encode(sum[:], digest[:])
+		return r.values() == rec.hashCount && string(sum[:]) == rec.hash
+	}
+	if rec.rowwise {
+		return slices.Equal(r.lines(true), rec.expected)
+	}
+	if r.values() != len(rec.expected) {
+		return false
+	}
+	for n, i := range r.order {
+		if string(r.value(i)) != rec.expected[n] {
+			return false
+		}
+	}
+	return true
+}
+
+// lines returns the result as a test file holds it.
+func (r *result) lines(rowwise bool) []string {
+	perLine := 1
+	if rowwise && r.columns > 0 {
+		perLine = r.columns
+	}
+	lines := make([]string, 0, len(r.order)/perLine)
+	var line []byte
+	for n, i := range r.order {
+		if n%perLine > 0 {
+			line = append(line, rowSeparator...)
+		}
+		line = append(line, r.value(i)...)
+		if n%perLine == perLine-1 {
+			lines = append(lines, string(line))
+			line = line[:0]
+		}
+	}
+	return lines
+}

@@ -1,0 +1,216 @@
+package sqllogic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// serverError is an error the server answered a record with. The connection
+// goes on.
+type serverError struct {
+	code    string // the SQLSTATE
+	message string
+	fatal   bool // the server ends the connection after it
+}
+
+func (e *serverError) Error() string { return "ERROR " + e.code + ": " + e.message }
+
+// errTimeout is returned when a record took longer than it may. The
+// connection is closed then.
+var errTimeout = errors.New("timed out")
+
+// wire is one connection. pgconn opens it, with all that a DSN can say; then
+// the runner drives the protocol itself: for hundreds of thousands of short
+// queries, one write and one pass over the answer, with no goroutine or
+// context between, is what keeps the runner out of the measurement.
+type wire struct {
+	conn      net.Conn
+	frontend  *pgproto3.Frontend
+	processID uint32 // these two name the session in a cancel request
+	secretKey []byte
+	timeout   time.Duration
+	unwatch   func() bool // ends the watch over the run's context
+
+	letters []byte   // the column letters of the query under way
+	oids    []uint32 // its column types, as the server describes them
+}
+
+// dial opens a connection to the server.
+func dial(ctx context.Context, dsn string, timeout time.Duration) (*wire, error) {
+	config, err := pgconn.ParseConfig(dsn)
+	if err != nil {
+		return nil, err
+	}
+	if config.ConnectTimeout == 0 {
+		config.ConnectTimeout = 10 * time.Second
+	}
+	pc, err := pgconn.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	hijacked, err := pc.Hijack()
+	if err != nil {
+		return nil, err
+	}
+	w := &wire{
+		conn: hijacked.Conn, frontend: hijacked.Frontend,
+		processID: hijacked.PID, secretKey: hijacked.SecretKey,
+		timeout: timeout,
+	}
+	w.unwatch = context.AfterFunc(ctx, func() { _ = w.conn.Close() })
+	return w, nil
+}
+
+// close ends the connection. The server needs no farewell, but logs less with one.
+func (w *wire) close() {
+	w.unwatch()
+	w.frontend.Send(&pgproto3.Terminate{})
+	_ = w.frontend.Flush()
+	_ = w.conn.Close()
+}
+
+// cancel asks the server to end the query under way, so that the locks it
+// holds do not stop what follows. Whether it does is up to the server.
+func (w *wire) cancel() {
+	const patience = 5 * time.Second
+	addr := w.conn.RemoteAddr()
+	conn, err := net.DialTimeout(addr.Network(), addr.String(), patience)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	request := pgproto3.CancelRequest{ProcessID: w.processID, SecretKey: w.secretKey}
+	message, err := request.Encode(nil)
+	if err != nil {
+		return
+	}
+	if _, err := conn.Write(message); err == nil {
+		_, _ = conn.Read(make([]byte, 1)) // the server closes when it has passed the request on
+	}
+}
+
+// reply is the outcome of one simple query that the server answered.
+type reply struct {
+	err     *serverError // nil when it succeeded
+	rows    int64        // the row count of the last command tag, -1 when it has none
+	columns bool         // whether it returned rows at all
+}
+
+// query sends sql as one simple query and reads the whole answer, into res
+// when it is not nil: letters give the column types, and "?" as letters takes
+// them from the server's. The error is not nil when the connection is lost,
+// whose state is unknown then.
+func (w *wire) query(sql, letters string, res *result, exact bool) (reply, error) {
+	out := reply{rows: -1}
+	if err := w.conn.SetDeadline(time.Now().Add(w.timeout)); err != nil {
+		return out, err
+	}
+	w.frontend.SendQuery(&pgproto3.Query{String: sql})
+	if err := w.frontend.Flush(); err != nil {
+		return out, w.lost(err)
+	}
+	for {
+		message, err := w.frontend.Receive()
+		if err != nil {
+			if out.err != nil && out.err.fatal {
+				err = fmt.Errorf("the server ended the connection: %w", out.err)
+			}
+			return out, w.lost(err)
+		}
+		switch m := message.(type) {
+		case *pgproto3.RowDescription:
+			out.columns = true
+			w.describe(m, letters, res)
+		case *pgproto3.DataRow:
+			if res != nil {
+				w.row(m, res, exact)
+			}
+		case *pgproto3.CommandComplete:
+			out.rows = tagRows(m.CommandTag)
+		case *pgproto3.ErrorResponse:
+			fatal := m.Severity == "FATAL" || m.Severity == "PANIC"
+			out.err = &serverError{code: m.Code, message: m.Message, fatal: fatal}
+		case *pgproto3.CopyInResponse:
+			// A test file holds no data to copy: tell the server so.
+			w.frontend.Send(&pgproto3.CopyFail{Message: "no data in a test file"})
+			if err := w.frontend.Flush(); err != nil {
+				return out, w.lost(err)
+			}
+		case *pgproto3.ReadyForQuery:
+			return out, nil
+		}
+	}
+}
+
+// lost names the reason why the connection is of no use any more.
+func (w *wire) lost(err error) error {
+	w.unwatch()
+	timedOut := errors.Is(err, os.ErrDeadlineExceeded)
+	if timedOut {
+		w.cancel()
+		err = errTimeout
+	}
+	_ = w.conn.Close()
+	return err
+}
+
+// describe notes the types of a result's columns.
+func (w *wire) describe(m *pgproto3.RowDescription, letters string, res *result) {
+	w.oids = w.oids[:0]
+	for i := range m.Fields {
+		w.oids = append(w.oids, m.Fields[i].DataTypeOID)
+	}
+	w.letters = append(w.letters[:0], letters...)
+	if letters == "?" {
+		w.letters = w.letters[:0]
+		for _, oid := range w.oids {
+			w.letters = append(w.letters, letterOf(oid))
+		}
+	}
+	if res != nil {
+		res.reset(len(m.Fields))
+	}
+}
+
+// letterOf returns the letter the rewriter gives a column: I for the integer
+// types and T for all others, whose exact text is what a test should hold.
+func letterOf(oid uint32) byte {
+	switch oid {
+	case 20, 21, 23, 26: // int8, int2, int4, oid
+		return 'I'
+	}
+	return 'T'
+}
+
+func (w *wire) row(m *pgproto3.DataRow, res *result, exact bool) {
+	for i, value := range m.Values {
+		letter, oid := byte('T'), uint32(0)
+		if i < len(w.letters) {
+			letter = w.letters[i]
+		}
+		if i < len(w.oids) {
+			oid = w.oids[i]
+		}
+		res.add(value, letter, oid, exact)
+	}
+}
+
+// tagRows returns the row count at the end of a command tag, or -1.
+func tagRows(tag []byte) int64 {
+	s := string(tag)
+	n, err := strconv.ParseInt(s[strings.LastIndexByte(s, ' ')+1:], 10, 64)
+	if err != nil {
+		return -1
+	}
+	return n
+}
