@@ -53,8 +53,20 @@ type Iterator interface {
 // Savepoint marks a place in a transaction's write buffer.
 type Savepoint int
 
-// ErrTxnDone: the transaction has committed or rolled back already.
-var ErrTxnDone = errors.New("percolator: transaction is over")
+// Conditions without data.
+var (
+	// ErrTxnDone: the transaction has committed or rolled back already.
+	ErrTxnDone = errors.New("percolator: transaction is over")
+	// ErrReadOnly: a write to a transaction made by BeginAt.
+	ErrReadOnly = errors.New("percolator: transaction is read-only")
+	// ErrClosed: the DB has been closed.
+	ErrClosed = errors.New("percolator: closed")
+	// ErrCommitTooLate: the commit_ts would lie above what the CommitGuard allows. Nothing was
+	// committed; the transaction may be run again.
+	ErrCommitTooLate = errors.New("percolator: commit_ts is above what the commit guard allows")
+	// ErrIteratorInvalid: the transaction has rolled back to a savepoint older than the iterator.
+	ErrIteratorInvalid = errors.New("percolator: iterator is older than a rollback to a savepoint")
+)
 
 // UndeterminedError: the commit was sent and its answer lost; the transaction may have committed.
 type UndeterminedError struct {

@@ -1,0 +1,338 @@
+package percolator
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/google/btree"
+
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// writeBuffer holds a transaction's writes in the order they came, as a log.
+//
+//	log    put a │ put b │ delete a │ put c │ insert a │ …
+//	         ▲ prev────────────┘ prev ──────────┘
+//	index  a → newest a, b → newest b, …        built when somebody reads, and only then
+//
+// The log makes writing one append, a savepoint a length, rolling back to it a truncation, and a
+// reader's view of the buffer a length too (I7). Up to smallLog entries it is searched from its end;
+// beyond that a tree of positions is kept, brought up to date by the next read. A transaction that
+// only writes, as COPY does, never has one: its keys are sorted once, at commit.
+//
+// Entries of one key are folded into one mutation at commit, or earlier, in place, where neither a
+// savepoint nor an iterator can tell the difference.
+type writeBuffer struct {
+	first     []entry   // the first chunkLen entries
+	rest      [][]entry // further chunks, each of capacity chunkLen
+	n         int
+	sizeBytes int64
+	// frozen is the length below which entries must stay as they are.
+	frozen int
+	// truncations are the lengths the log was cut to; iterators compare them with their view.
+	truncations []int
+
+	index   *btree.BTreeG[int32] // positions ordered by key, the newest of each key; nil until needed
+	indexed int                  // entries below are in the index
+	probe   []byte               // the key that position probePos stands for
+}
+
+const (
+	chunkLen = 4096
+	smallLog = 16
+	probePos = -1
+	// entryOverhead is what an entry costs beside its bytes.
+	entryOverhead = 64
+)
+
+// entry is one write, or several of one key folded. prev is the key's next older entry, or -1; it is
+// valid for indexed entries.
+type entry struct {
+	key, value []byte
+	prev       int32
+	change
+}
+
+func (e *entry) sizeBytes() int64 { return int64(len(e.key) + len(e.value) + entryOverhead) }
+
+// change is what a write, or several in a row, do to a key.
+type change struct {
+	op mvcc.Op // OpLock: nothing but a lock
+	// mustBeNew: the key has no value at the snapshot, or the commit fails.
+	mustBeNew bool
+	// locked: a lock was among the writes, so that a lock must be left on the key.
+	locked bool
+	// twice: the key was inserted while the transaction itself had given it a value.
+	twice bool
+}
+
+// The writes there are.
+var (
+	changePut    = change{op: mvcc.OpPut}
+	changeInsert = change{op: mvcc.OpPut, mustBeNew: true}
+	changeDelete = change{op: mvcc.OpDelete}
+	changeLock   = change{op: mvcc.OpLock, locked: true}
+)
+
+// assertsNew says that the change is legal only on a key without a value.
+func (c change) assertsNew() bool { return c.mustBeNew || c.op == mvcc.OpCheckNotExists }
+
+// leavesValue says that the key has a value after the change.
+func (c change) leavesValue() bool { return c.op == mvcc.OpPut }
+
+// decides says that the change determines what a reader finds.
+func (c change) decides() bool { return c.op != mvcc.OpLock }
+
+// then returns the change that is c followed by next. It is associative.
+//
+//	insert, delete   nothing is written, but the key must still have been new
+//	delete, insert   put: the old value was there, and goes
+//	insert, insert   fails
+//	lock, anything   the other, since every write conflicts at least as a lock does
+func (c change) then(next change) change {
+	r := change{
+		locked: c.locked || next.locked,
+		twice:  c.twice || next.twice || c.leavesValue() && next.assertsNew(),
+	}
+	switch {
+	case !c.decides():
+		r.op, r.mustBeNew = next.op, next.mustBeNew
+	case !next.decides():
+		r.op, r.mustBeNew = c.op, c.mustBeNew
+	case next.leavesValue():
+		r.op, r.mustBeNew = mvcc.OpPut, c.assertsNew()
+	case c.assertsNew():
+		r.op = mvcc.OpCheckNotExists
+	default:
+		r.op = mvcc.OpDelete
+	}
+	return r
+}
+
+// mutation is the change as the shards know it.
+func (c change) mutation(key, value []byte) mvcc.Mutation {
+	switch {
+	case c.op == mvcc.OpCheckNotExists && c.locked:
+		return mvcc.Mutation{Op: mvcc.OpLock, MustBeNew: true, Key: key}
+	case !c.leavesValue():
+		value = nil
+	}
+	return mvcc.Mutation{Op: c.op, MustBeNew: c.mustBeNew, Key: key, Value: value}
+}
+
+func (b *writeBuffer) at(i int) *entry {
+	if i < chunkLen {
+		return &b.first[i]
+	}
+	return &b.rest[i/chunkLen-1][i%chunkLen]
+}
+
+// add writes to a key. It keeps key and value.
+func (b *writeBuffer) add(key, value []byte, c change) {
+	if i := b.replaceable(key); i >= 0 {
+		e := b.at(i)
+		b.sizeBytes -= e.sizeBytes()
+		e.change = e.change.then(c)
+		switch {
+		case !e.leavesValue():
+			e.value = nil
+		case c.leavesValue():
+			e.value = value
+		}
+		b.sizeBytes += e.sizeBytes()
+		return
+	}
+	e := entry{key: key, value: value, prev: -1, change: c}
+	b.sizeBytes += e.sizeBytes()
+	if b.n < chunkLen {
+		b.first = append(b.first, e)
+	} else {
+		if b.n%chunkLen == 0 {
+			b.rest = append(b.rest, make([]entry, 0, chunkLen))
+		}
+		last := len(b.rest) - 1
+		b.rest[last] = append(b.rest[last], e)
+	}
+	b.n++
+}
+
+// replaceable returns the position of key's newest entry if a further write may be folded into it
+// and it is found cheaply, else -1.
+func (b *writeBuffer) replaceable(key []byte) int {
+	switch {
+	case b.n == b.frozen:
+	case b.n <= smallLog:
+		for i := b.n - 1; i >= b.frozen; i-- {
+			if bytes.Equal(b.first[i].key, key) {
+				return i
+			}
+		}
+	case b.indexed == b.n:
+		if i := b.lookup(key); i >= b.frozen {
+			return i
+		}
+	}
+	return -1
+}
+
+// get returns what the buffer says of key; found is false when it says nothing.
+func (b *writeBuffer) get(key []byte) (value []byte, found bool) {
+	if b.n <= smallLog {
+		for i := b.n - 1; i >= 0; i-- {
+			if e := &b.first[i]; e.decides() && bytes.Equal(e.key, key) {
+				return e.value, true
+			}
+		}
+		return nil, false
+	}
+	b.syncIndex()
+	if i := b.deciding(b.lookup(key), b.n); i >= 0 {
+		return b.at(i).value, true
+	}
+	return nil, false
+}
+
+// deciding follows a key's entries from i to older ones, to the first below bound that decides what a
+// reader finds; -1 if there is none.
+func (b *writeBuffer) deciding(i, bound int) int {
+	for i >= 0 {
+		e := b.at(i)
+		if i < bound && e.decides() {
+			return i
+		}
+		i = int(e.prev)
+	}
+	return -1
+}
+
+// lookup returns the newest indexed position of key, or -1.
+func (b *writeBuffer) lookup(key []byte) int {
+	b.probe = key
+	if i, ok := b.index.Get(probePos); ok {
+		return int(i)
+	}
+	return -1
+}
+
+// syncIndex brings the index up to the end of the log.
+func (b *writeBuffer) syncIndex() {
+	if b.index == nil {
+		b.index = btree.NewG(32, func(i, j int32) bool { return bytes.Compare(b.keyAt(i), b.keyAt(j)) < 0 })
+	}
+	for ; b.indexed < b.n; b.indexed++ {
+		older, replaced := b.index.ReplaceOrInsert(int32(b.indexed))
+		if !replaced {
+			older = -1
+		}
+		b.at(b.indexed).prev = older
+	}
+}
+
+func (b *writeBuffer) keyAt(i int32) []byte {
+	if i == probePos {
+		return b.probe
+	}
+	return b.at(int(i)).key
+}
+
+// freeze keeps the entries there are from being changed, and returns their number.
+func (b *writeBuffer) freeze() int {
+	b.frozen = b.n
+	return b.n
+}
+
+// truncate drops entries until n are left.
+func (b *writeBuffer) truncate(n int) {
+	if n >= b.n {
+		return
+	}
+	for i := b.n - 1; i >= n; i-- {
+		e := b.at(i)
+		b.sizeBytes -= e.sizeBytes()
+		if i < b.indexed {
+			if e.prev >= 0 {
+				b.index.ReplaceOrInsert(e.prev)
+			} else {
+				b.index.Delete(int32(i))
+			}
+		}
+	}
+	b.n, b.indexed = n, min(b.indexed, n)
+	b.frozen = min(b.frozen, n)
+	b.truncations = append(b.truncations, n)
+	chunks := (n + chunkLen - 1) / chunkLen
+	for i := len(b.rest); i >= max(chunks, 1); i-- {
+		b.rest[i-1] = nil
+	}
+	b.rest = b.rest[:max(chunks-1, 0)]
+	b.first = cut(b.first, n)
+	if len(b.rest) > 0 {
+		b.rest[len(b.rest)-1] = cut(b.rest[len(b.rest)-1], n-(chunks-1)*chunkLen)
+	}
+}
+
+// cut shortens s to at most n entries and lets go of the bytes of the others.
+func cut(s []entry, n int) []entry {
+	if n >= len(s) {
+		return s
+	}
+	clear(s[n:])
+	return s[:n]
+}
+
+// mutations returns the buffer as a write set in key order, using dst if it is large enough. It fails
+// with *mvcc.KeyExistsError when a key was inserted twice.
+func (b *writeBuffer) mutations(dst []mvcc.Mutation) ([]mvcc.Mutation, error) {
+	dst = slices.Grow(dst[:0], b.n)
+	if b.ascending() {
+		for i := range b.n {
+			e := b.at(i)
+			dst = append(dst, e.mutation(e.key, e.value))
+		}
+		return dst, nil
+	}
+	order := b.sorted()
+	for i := 0; i < len(order); {
+		e := *b.at(int(order[i]))
+		for i++; i < len(order); i++ {
+			next := b.at(int(order[i]))
+			if !bytes.Equal(next.key, e.key) {
+				break
+			}
+			e.change = e.change.then(next.change)
+			if next.leavesValue() {
+				e.value = next.value
+			}
+		}
+		if e.twice {
+			return nil, &mvcc.KeyExistsError{Key: e.key}
+		}
+		dst = append(dst, e.mutation(e.key, e.value))
+	}
+	return dst, nil
+}
+
+// ascending says that the log is a write set as it stands: each key once, in order.
+func (b *writeBuffer) ascending() bool {
+	for i := range b.n {
+		if b.at(i).twice || i > 0 && bytes.Compare(b.at(i-1).key, b.at(i).key) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sorted returns the positions ordered by key, those of one key from old to new.
+func (b *writeBuffer) sorted() []int32 {
+	order := make([]int32, b.n)
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(i, j int32) int {
+		if c := bytes.Compare(b.at(int(i)).key, b.at(int(j)).key); c != 0 {
+			return c
+		}
+		return int(i - j)
+	})
+	return order
+}

@@ -1,0 +1,347 @@
+package percolator
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// changes are the writes a transaction can make.
+var changes = []change{changePut, changeInsert, changeDelete, changeLock}
+
+// modelKey is a key as a naive reader of the log sees it, when the key had a value at the snapshot or
+// not.
+type modelKey struct {
+	present bool // a reader would find a value
+	own     bool // and that is the transaction's business, not the snapshot's
+	failed  bool // an insert met a value
+}
+
+func (m modelKey) apply(c change) modelKey {
+	switch c.op {
+	case mvcc.OpPut:
+		m.failed = m.failed || c.mustBeNew && m.present
+		m.present, m.own = true, true
+	case mvcc.OpDelete:
+		m.present, m.own = false, true
+	}
+	return m
+}
+
+// Goal: folding a key's writes into one mutation loses nothing: it fails where the writes one by one
+// would have failed, and leaves what they would have left, whether or not the key had a value.
+// Method: all sequences of up to five writes, folded from the left, from the right and from the
+// middle, against a model.
+func TestFoldedWritesEqualTheWritesOneByOne(t *testing.T) {
+	var try func(seq []change)
+	try = func(seq []change) {
+		if len(seq) > 0 {
+			checkFold(t, seq)
+		}
+		if len(seq) < 5 {
+			for _, c := range changes {
+				try(append(slices.Clip(seq), c))
+			}
+		}
+	}
+	try(nil)
+}
+
+func foldAll(seq []change) change {
+	c := seq[0]
+	for _, next := range seq[1:] {
+		c = c.then(next)
+	}
+	return c
+}
+
+func checkFold(t *testing.T, seq []change) {
+	t.Helper()
+	got := foldAll(seq)
+	for split := 1; split < len(seq); split++ {
+		if c := foldAll(seq[:split]).then(foldAll(seq[split:])); c != got && !(c.twice && got.twice) {
+			t.Fatalf("%v: %v when split at %d, else %v", seq, c, split, got)
+		}
+	}
+	locked := slices.Contains(seq, changeLock)
+	mutation := got.mutation(nil, nil)
+	for _, present := range []bool{false, true} {
+		want := modelKey{present: present}
+		for _, c := range seq {
+			want = want.apply(c)
+		}
+		failed := got.twice || present && (mutation.MustBeNew || mutation.Op == mvcc.OpCheckNotExists)
+		if failed != want.failed {
+			t.Fatalf("%v folds to %v: fails %v, want %v (key present: %v)", seq, got, failed, want.failed, present)
+		}
+		if failed {
+			continue
+		}
+		after := present
+		switch mutation.Op {
+		case mvcc.OpPut:
+			after = true
+		case mvcc.OpDelete:
+			after = false
+		}
+		if after != want.present || locked && mutation.Op == mvcc.OpCheckNotExists {
+			t.Fatalf("%v folds to %v: leaves %v, want %v", seq, got, after, want.present)
+		}
+	}
+}
+
+// bufferModel is a write buffer that remembers everything by copying it.
+type bufferModel struct {
+	keys map[string]modelValue
+	dead bool // a key was inserted twice
+}
+
+type modelValue struct {
+	value []byte // nil: deleted
+	set   bool   // the buffer decides what a reader finds
+	seq   []change
+}
+
+func (m *bufferModel) clone() *bufferModel {
+	return &bufferModel{keys: maps.Clone(m.keys)}
+}
+
+func (m *bufferModel) add(key string, value []byte, c change) {
+	v := m.keys[key]
+	v.seq = append(slices.Clip(v.seq), c)
+	if c.op != mvcc.OpLock {
+		v.value, v.set = value, true
+	}
+	m.keys[key] = v
+}
+
+// scan returns what a scan of the buffer alone has to yield: own puts and deletions in order.
+func (m *bufferModel) scan(span kv.Span, reverse bool) []string {
+	var out []string
+	for _, k := range slices.Sorted(maps.Keys(m.keys)) {
+		if v := m.keys[k]; v.set && spanContains(span, []byte(k)) {
+			out = append(out, fmt.Sprintf("%s=%s %v", k, v.value, v.value == nil))
+		}
+	}
+	if reverse {
+		slices.Reverse(out)
+	}
+	return out
+}
+
+// openScan is a scan of the buffer with what it has yet to yield.
+type openScan struct {
+	s    *bufferScan
+	want []string
+}
+
+// Goal: the write buffer answers reads and scans, rolls back to savepoints, shows an open iterator
+// what there was when it began, and yields the right write set, whatever its size and whether or not
+// it has an index. Method: random operations against a model that copies everything; few keys for
+// many versions, many for large logs.
+func TestBufferAgainstModel(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		keys := []int{3, 12, 40, 3000}[seed%4]
+		ops := []int{20, 200, 200, 20_000}[seed%4]
+		runBuffer(t, r, keys, ops)
+	}
+}
+
+func runBuffer(t *testing.T, r *rand.Rand, keys, ops int) {
+	t.Helper()
+	b := &writeBuffer{}
+	now := &bufferModel{keys: map[string]modelValue{}}
+	type savepoint struct {
+		at    int
+		model *bufferModel
+	}
+	saved := []savepoint{{b.freeze(), now.clone()}}
+	var open []openScan
+	key := func() string { return fmt.Sprintf("k%04d", r.IntN(keys)) }
+	weight := 8
+	if ops > 1000 {
+		weight = 400 // models are copied for savepoints and scans; keep these rare
+	}
+	for i := range ops {
+		switch op := r.IntN(4 * weight); {
+		case op == 0 && len(saved) < 8:
+			saved = append(saved, savepoint{b.freeze(), now.clone()})
+		case op == 1:
+			at := r.IntN(len(saved))
+			saved = saved[:at+1]
+			b.truncate(saved[at].at)
+			b.freeze()
+			now = saved[at].model.clone()
+		case op == 2 && b.n > 0:
+			span := randomSpan(r, key)
+			s := &bufferScan{}
+			reverse := r.IntN(2) == 0
+			s.init(b, span, reverse)
+			open = append(open, openScan{s, now.scan(span, reverse)})
+		case op == 3 && len(open) > 0:
+			at := r.IntN(len(open))
+			if drainSome(t, &open[at], r.IntN(50)) {
+				open = slices.Delete(open, at, at+1)
+			}
+		case op < 2*weight:
+			k := key()
+			value, found := b.get([]byte(k))
+			if want := now.keys[k]; found != want.set || !bytes.Equal(value, want.value) || found && (value == nil) != (want.value == nil) {
+				t.Fatalf("get %s: %q %v, want %q %v", k, value, found, want.value, want.set)
+			}
+		default:
+			k, c := key(), changes[r.IntN(len(changes))]
+			var value []byte
+			if c.op == mvcc.OpPut {
+				value = fmt.Appendf(nil, "v%d", i)
+			}
+			b.add([]byte(k), value, c)
+			now.add(k, value, c)
+		}
+	}
+	for i := range open {
+		drainSome(t, &open[i], 1<<30)
+	}
+	checkMutations(t, b, now)
+}
+
+func randomSpan(r *rand.Rand, key func() string) kv.Span {
+	span := kv.Span{Start: []byte(key()), End: []byte(key())}
+	if bytes.Compare(span.Start, span.End) > 0 {
+		span.Start, span.End = span.End, span.Start
+	}
+	if r.IntN(4) == 0 {
+		span.Start = nil
+	}
+	if r.IntN(4) == 0 {
+		span.End = nil
+	}
+	return span
+}
+
+// drainSome steps a scan and reports whether it is at its end, legally.
+func drainSome(t *testing.T, o *openScan, steps int) bool {
+	t.Helper()
+	for range steps {
+		e, err := o.s.peek()
+		if errors.Is(err, ErrIteratorInvalid) {
+			if o.s.bound <= slices.Min(o.s.b.truncations) {
+				t.Fatal("iterator invalid though nothing it sees was dropped")
+			}
+			return true
+		}
+		if e == nil {
+			if len(o.want) != 0 {
+				t.Fatalf("scan ended before %v", o.want)
+			}
+			return true
+		}
+		got := fmt.Sprintf("%s=%s %v", e.key, e.value, e.value == nil)
+		if len(o.want) == 0 || got != o.want[0] {
+			t.Fatalf("scan yields %s, want %v", got, o.want)
+		}
+		o.want = o.want[1:]
+		o.s.advance()
+	}
+	return false
+}
+
+func checkMutations(t *testing.T, b *writeBuffer, m *bufferModel) {
+	t.Helper()
+	var want []mvcc.Mutation
+	twice := false
+	for _, k := range slices.Sorted(maps.Keys(m.keys)) {
+		v := m.keys[k]
+		c := foldAll(v.seq)
+		twice = twice || c.twice
+		want = append(want, c.mutation([]byte(k), v.value))
+	}
+	got, err := b.mutations(nil)
+	var exists *mvcc.KeyExistsError
+	if errors.As(err, &exists) != twice {
+		t.Fatalf("mutations: %v, inserted twice: %v", err, twice)
+	}
+	if err == nil && !slices.EqualFunc(got, want, func(a, b mvcc.Mutation) bool {
+		return a.Op == b.Op && a.MustBeNew == b.MustBeNew && bytes.Equal(a.Key, b.Key) && bytes.Equal(a.Value, b.Value)
+	}) {
+		t.Fatalf("mutations\n%v\nwant\n%v", got, want)
+	}
+}
+
+// Goal: the size is what the entries weigh, also after replacing in place and rolling back.
+func TestBufferSize(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	b := &writeBuffer{}
+	for range 3 {
+		from := b.freeze()
+		size := b.sizeBytes
+		for range 10_000 {
+			key := fmt.Appendf(nil, "k%d", r.IntN(5000))
+			b.get(key)
+			b.add(key, make([]byte, r.IntN(100)), changes[r.IntN(len(changes))])
+		}
+		var sum int64
+		for i := range b.n {
+			sum += b.at(i).sizeBytes()
+		}
+		if sum != b.sizeBytes {
+			t.Fatalf("size %d, entries weigh %d", b.sizeBytes, sum)
+		}
+		if r.IntN(2) == 0 {
+			b.truncate(from)
+			if b.sizeBytes != size {
+				t.Fatalf("size %d after rollback, was %d", b.sizeBytes, size)
+			}
+		}
+	}
+}
+
+// Goal: a transaction that updates one row again and again, reading it before, does not grow.
+func TestRepeatedUpdatesAreFoldedInPlace(t *testing.T) {
+	b := &writeBuffer{}
+	for i := range 100 {
+		b.add(fmt.Appendf(nil, "k%d", i), []byte("v"), changes[0])
+	}
+	for range 10_000 {
+		b.get([]byte("k50"))
+		b.add([]byte("k50"), []byte("w"), changes[0])
+	}
+	if b.n > 101 {
+		t.Fatalf("%d entries", b.n)
+	}
+}
+
+// BenchmarkBufferLoad: a million rows written without a read, in key order and not, then made a
+// write set, as COPY does.
+func BenchmarkBufferLoad(b *testing.B) {
+	const rows = 1_000_000
+	for _, order := range []string{"ascending", "random"} {
+		keys := make([][]byte, rows)
+		for i := range keys {
+			keys[i] = fmt.Appendf(nil, "table/%012d", i)
+		}
+		if order == "random" {
+			rand.Shuffle(rows, func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
+		}
+		b.Run("order="+order, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				buf := &writeBuffer{}
+				for _, k := range keys {
+					buf.add(k, k, changes[1])
+				}
+				if m, err := buf.mutations(nil); err != nil || len(m) != rows {
+					b.Fatal(len(m), err)
+				}
+			}
+		})
+	}
+}

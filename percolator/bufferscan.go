@@ -1,0 +1,126 @@
+package percolator
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/percodb/percodb/kv"
+)
+
+// bufferScan walks the write buffer in key order, as it was when the scan began.
+type bufferScan struct {
+	b       *writeBuffer
+	span    kv.Span
+	reverse bool
+	bound   int // entries from here on are not seen
+	cuts    int // truncations of the buffer seen so far
+
+	page [bufferPage]int32 // positions that decide what a reader finds, in order of the scan
+	len  int
+	pos  int
+	last []byte // the key to go on after when the page is used up; nil: from the beginning
+	done bool   // there is nothing after this page
+}
+
+const bufferPage = 32
+
+func spanContains(span kv.Span, key []byte) bool {
+	return bytes.Compare(key, span.Start) >= 0 && (len(span.End) == 0 || bytes.Compare(key, span.End) < 0)
+}
+
+// init begins a scan; the buffer must not be empty.
+func (s *bufferScan) init(b *writeBuffer, span kv.Span, reverse bool) {
+	s.b, s.span, s.reverse = b, span, reverse
+	s.cuts = len(b.truncations)
+	s.bound = b.freeze()
+	if b.n <= smallLog {
+		s.fillSmall()
+		return
+	}
+	s.fill()
+}
+
+// peek returns the entry the scan stands at, or nil at the end.
+func (s *bufferScan) peek() (*entry, error) {
+	for ; s.cuts < len(s.b.truncations); s.cuts++ {
+		if s.b.truncations[s.cuts] < s.bound {
+			return nil, ErrIteratorInvalid
+		}
+	}
+	for s.pos == s.len {
+		if s.done {
+			return nil, nil
+		}
+		s.fill()
+	}
+	return s.b.at(int(s.page[s.pos])), nil
+}
+
+func (s *bufferScan) advance() { s.pos++ }
+
+// fillSmall collects all there is from a log without an index, which then need not exist.
+func (s *bufferScan) fillSmall() {
+	s.done = true
+	for i := s.b.n - 1; i >= 0; i-- {
+		e := &s.b.first[i]
+		if !e.decides() || !spanContains(s.span, e.key) {
+			continue
+		}
+		at, found := slices.BinarySearchFunc(s.page[:s.len], e.key, func(p int32, key []byte) int {
+			if c := bytes.Compare(s.b.first[p].key, key); !s.reverse {
+				return c
+			} else {
+				return -c
+			}
+		})
+		if found { // a newer entry of the key is there
+			continue
+		}
+		copy(s.page[at+1:s.len+1], s.page[at:s.len])
+		s.page[at] = int32(i)
+		s.len++
+	}
+}
+
+// fill fetches the next page from the index.
+func (s *bufferScan) fill() {
+	s.b.syncIndex()
+	s.pos, s.len = 0, 0
+	s.done = true // unless the page overflows
+	visit := func(i int32) bool {
+		key := s.b.at(int(i)).key
+		if s.last != nil && bytes.Equal(key, s.last) || s.reverse && len(s.span.End) > 0 && bytes.Equal(key, s.span.End) {
+			return true
+		}
+		if !spanContains(s.span, key) {
+			return false
+		}
+		if s.len == len(s.page) {
+			s.done = false
+			return false
+		}
+		s.last = key
+		if d := s.b.deciding(int(i), s.bound); d >= 0 {
+			s.page[s.len] = int32(d)
+			s.len++
+		}
+		return true
+	}
+	from := s.last
+	switch {
+	case !s.reverse:
+		if from == nil {
+			from = s.span.Start
+		}
+		s.b.probe = from
+		s.b.index.AscendGreaterOrEqual(probePos, visit)
+	case from == nil && len(s.span.End) == 0:
+		s.b.index.Descend(visit)
+	default:
+		if from == nil {
+			from = s.span.End
+		}
+		s.b.probe = from
+		s.b.index.DescendLessOrEqual(probePos, visit)
+	}
+}

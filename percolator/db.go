@@ -1,0 +1,134 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/tso"
+)
+
+// Options of a DB. The zero value means the defaults named here.
+type Options struct {
+	Logger *slog.Logger // discards
+	// Registerer receives the metrics; nil keeps them unregistered.
+	Registerer prometheus.Registerer
+	// MaxTxnBytes is the size of a write buffer, 64 bytes for each write included: 1 GiB.
+	MaxTxnBytes int64
+	// MaxOnePhaseBytes is the largest write set sent to a shard in one piece: 512 MiB. Where shards
+	// are behind gRPC it must be below the message limit of kv/rpc.
+	MaxOnePhaseBytes int64
+	// MaxPageRows is the largest page of a scan: 1024.
+	MaxPageRows int
+	// RetryBudget is how long one call goes on retrying what may pass, such as a lock, a stale route
+	// or a lost connection: 20 s. The context's deadline may end it earlier.
+	RetryBudget time.Duration
+	// ProbeTimeout is how long a commit without an answer asks for its fate after the budget is
+	// spent or the context has ended: 2 s.
+	ProbeTimeout time.Duration
+	// LockTTL is how long locks of a small transaction live without a heartbeat: 3 s.
+	LockTTL time.Duration
+	// Workers and Queue bound the background work: 4 and 4096.
+	Workers, Queue int
+	// DrainTimeout is how long Close lets background work go on: 5 s.
+	DrainTimeout time.Duration
+}
+
+func (o Options) ensureDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	orDefault(&o.MaxTxnBytes, 1<<30)
+	orDefault(&o.MaxOnePhaseBytes, 512<<20)
+	orDefault(&o.MaxPageRows, 1024)
+	orDefault(&o.RetryBudget, 20*time.Second)
+	orDefault(&o.ProbeTimeout, 2*time.Second)
+	orDefault(&o.LockTTL, 3*time.Second)
+	orDefault(&o.Workers, 4)
+	orDefault(&o.Queue, 4096)
+	orDefault(&o.DrainTimeout, 5*time.Second)
+	return o
+}
+
+func orDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// DB begins transactions. Safe for concurrent use.
+type DB struct {
+	router     kv.Router
+	oracle     tso.Oracle
+	opts       Options
+	metrics    *metrics
+	background *background
+	statuses   statusCache
+}
+
+// New returns a DB over the shards that router finds. Router and oracle stay the caller's; close the
+// DB before them. It panics if Options.Registerer already holds its metrics.
+func New(router kv.Router, oracle tso.Oracle, opts Options) *DB {
+	db := &DB{router: router, oracle: oracle, opts: opts.ensureDefaults()}
+	db.background = newBackground(db.opts.Workers, db.opts.Queue)
+	m, err := newMetrics(db.opts.Registerer, db.background.length)
+	if err != nil {
+		panic(err)
+	}
+	db.metrics = m
+	return db
+}
+
+// Close finishes the background work of committed transactions. What it cannot finish in
+// Options.DrainTimeout is left to whoever meets the locks. Transactions must not be used afterwards.
+func (db *DB) Close() error {
+	db.background.close(db.opts.DrainTimeout)
+	return nil
+}
+
+// Begin starts a transaction at a fresh timestamp. Every commit that was reported before the call is
+// in its snapshot.
+func (db *DB) Begin(ctx context.Context) (*Txn, error) {
+	ts, err := db.oracle.Now(ctx)
+	if err != nil {
+		if ts, err = db.retryNow(ctx, err); err != nil {
+			return nil, err
+		}
+	}
+	return &Txn{db: db, startTS: ts}, nil
+}
+
+// BeginAt starts a read-only transaction at a timestamp in the past, as Begin or Commit returned it,
+// or made by tso.FromPhysical. Reads fail with *mvcc.TooOldError where the history is gone.
+func (db *DB) BeginAt(ts tso.Timestamp) *Txn { return &Txn{db: db, startTS: ts, readOnly: true} }
+
+// now returns a fresh timestamp, whatever it takes within the budget.
+func (db *DB) now(ctx context.Context) (tso.Timestamp, error) {
+	ts, err := db.oracle.Now(ctx)
+	if err != nil {
+		return db.retryNow(ctx, err)
+	}
+	return ts, nil
+}
+
+func (db *DB) retryNow(ctx context.Context, err error) (tso.Timestamp, error) {
+	bo := backoff{db: db}
+	for {
+		var unavailable *tso.UnavailableError
+		if !errors.As(err, &unavailable) {
+			return 0, err
+		}
+		if err := bo.wait(ctx, backoffOracle, err); err != nil {
+			return 0, err
+		}
+		var ts tso.Timestamp
+		if ts, err = db.oracle.Now(ctx); err == nil {
+			return ts, nil
+		}
+	}
+}

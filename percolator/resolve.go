@@ -1,0 +1,244 @@
+package percolator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// passLocks makes the transaction's reads able to pass the locks, or waits a little for those that
+// cannot be passed. Each transaction is asked for once. Afterwards the caller reads the keys again.
+//
+//	committed at or before the snapshot   read the lock's value, roll the lock forward later
+//	committed above it, or rolled back    ignore the lock, resolve it later
+//	alive                                 have its commit_ts pushed above the snapshot, ignore it
+//	alive, primary not there yet          wait
+func (t *Txn) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLockedError) error {
+	locks = slices.Clone(locks)
+	slices.SortFunc(locks, func(a, b mvcc.KeyLockedError) int {
+		if a.Lock.StartTS != b.Lock.StartTS {
+			if a.Lock.StartTS < b.Lock.StartTS {
+				return -1
+			}
+			return 1
+		}
+		return bytes.Compare(a.Key, b.Key)
+	})
+	var alive *mvcc.KeyLockedError
+	for len(locks) > 0 {
+		n := 1
+		for n < len(locks) && locks[n].Lock.StartTS == locks[0].Lock.StartTS {
+			n++
+		}
+		f, err := t.db.fateOf(ctx, bo, &locks[0], t.startTS)
+		if err != nil {
+			return err
+		}
+		if f.kind == fateAlive {
+			alive = &locks[0]
+		} else {
+			t.learn(f, locks[:n])
+		}
+		locks = locks[n:]
+	}
+	if alive != nil {
+		return bo.wait(ctx, backoffLock, alive)
+	}
+	return nil
+}
+
+// learn remembers how to pass one transaction's locks and has them resolved behind the reader's back.
+func (t *Txn) learn(f fate, locks []mvcc.KeyLockedError) {
+	startTS := locks[0].Lock.StartTS
+	if f.kind == fateCommitted && f.commitTS <= t.startTS {
+		t.rememberCommitted(startTS, f.commitTS)
+	} else {
+		t.rememberBypass(startTS)
+	}
+	if f.kind == fatePassed {
+		return
+	}
+	keys := make([][]byte, len(locks))
+	for i := range locks {
+		keys[i] = locks[i].Key
+	}
+	db := t.db
+	if !db.background.submit(func(ctx context.Context) { db.resolveInBackground(ctx, keys, startTS, f.commitTS) }) {
+		db.metrics.dropped.Inc()
+	}
+}
+
+func (db *DB) resolveInBackground(ctx context.Context, keys [][]byte, startTS, commitTS tso.Timestamp) {
+	bo := backoff{db: db}
+	if err := db.resolveKeys(ctx, &bo, keys, startTS, commitTS); err != nil {
+		db.metrics.dropped.Inc()
+		db.opts.Logger.Warn("resolving locks", "start_ts", startTS, "commit_ts", commitTS, "keys", len(keys), "err", err)
+	}
+}
+
+// resolveKeys finishes ascending keys of a transaction whose fate is decided (commitTS 0: rolled back).
+func (db *DB) resolveKeys(ctx context.Context, bo *backoff, keys [][]byte, startTS, commitTS tso.Timestamp) error {
+	return db.onShards(ctx, bo, keys, func(p *portion, keys [][]byte) error {
+		return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: keys, StartTS: startTS, CommitTS: commitTS})
+	})
+}
+
+// onShards calls do for each shard's part of ascending keys, one after the other, and repeats what
+// may pass. do must be idempotent.
+func (db *DB) onShards(ctx context.Context, bo *backoff, keys [][]byte, do func(*portion, [][]byte) error) error {
+	for len(keys) > 0 {
+		parts, err := db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, nil)
+		if err != nil {
+			if err := db.retryRouting(ctx, bo, err); err != nil {
+				return err
+			}
+			continue
+		}
+		var left [][]byte
+		for i := range parts {
+			picked := pickKeys(keys, parts[i].pick)
+			if err := do(&parts[i], picked); err != nil {
+				if err := db.retryRouting(ctx, bo, err); err != nil {
+					return err
+				}
+				left = append(left, picked...)
+			}
+		}
+		slices.SortFunc(left, bytes.Compare)
+		keys = left
+	}
+	return nil
+}
+
+// pickKeys returns the keys at the positions; nil positions mean all.
+func pickKeys(keys [][]byte, pick []int) [][]byte {
+	if pick == nil {
+		return keys
+	}
+	picked := make([][]byte, len(pick))
+	for i, at := range pick {
+		picked[i] = keys[at]
+	}
+	return picked
+}
+
+// fateOf asks what became of the transaction that holds a lock. callerTS is the reader's snapshot,
+// above which a live transaction is pushed; a writer passes 0. An expired transaction is rolled back
+// by the question.
+func (db *DB) fateOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS tso.Timestamp) (fate, error) {
+	lock := &e.Lock
+	if f, ok := db.statuses.get(lock.StartTS); ok {
+		db.metrics.statusHits.Inc()
+		db.metrics.resolved[f.kind].Inc()
+		return f, nil
+	}
+	db.metrics.statusMisses.Inc()
+	for {
+		f, err := db.askPrimary(ctx, lock, callerTS)
+		if err == nil {
+			if f.kind == fateCommitted || f.kind == fateRolledBack {
+				db.statuses.put(lock.StartTS, f)
+			}
+			db.metrics.resolved[f.kind].Inc()
+			return f, nil
+		}
+		if err := db.retryRouting(ctx, bo, err); err != nil {
+			return fate{}, err
+		}
+	}
+}
+
+// askPrimary asks the primary of a lock once.
+func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp) (fate, error) {
+	now, err := db.oracle.Now(ctx)
+	if err != nil {
+		return fate{}, err
+	}
+	desc, shard, err := db.router.Locate(ctx, lock.Primary)
+	if err != nil {
+		return fate{}, err
+	}
+	// A primary that holds nothing may still be on its way while the secondary's lock lives.
+	expired := lock.StartTS.Physical()+int64(lock.TTLMillis) < now.Physical()
+	st, err := shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{
+		Range:             desc.Ref(),
+		Primary:           lock.Primary,
+		StartTS:           lock.StartTS,
+		CallerTS:          callerTS,
+		NowTS:             now,
+		RollbackIfMissing: expired,
+	})
+	var missing *mvcc.TxnNotFoundError
+	switch {
+	case errors.As(err, &missing):
+		return fate{kind: fateAlive}, nil
+	case err != nil:
+		return fate{}, err
+	case st.CommitTS != 0:
+		return fate{kind: fateCommitted, commitTS: st.CommitTS}, nil
+	case st.RolledBack:
+		return fate{kind: fateRolledBack}, nil
+	case callerTS != 0 && st.Lock != nil && st.Lock.MinCommitTS > callerTS:
+		return fate{kind: fatePassed}, nil
+	}
+	return fate{kind: fateAlive}, nil
+}
+
+// maxNeighbours bounds how many locks of one dead transaction a writer resolves at once.
+const maxNeighbours = 1024
+
+// clearLock removes a lock that keeps the transaction startTS from writing, or waits a little for
+// it. The older of two transactions gives way at once, since it could only wait for a conflict, and
+// so that no two wait for each other.
+func (db *DB) clearLock(ctx context.Context, bo *backoff, startTS tso.Timestamp, e *mvcc.KeyLockedError, last []byte) error {
+	f, err := db.fateOf(ctx, bo, e, 0)
+	if err != nil {
+		return err
+	}
+	if f.kind == fateAlive || f.kind == fatePassed {
+		if e.Lock.StartTS > startTS {
+			return &mvcc.WriteConflictError{Key: e.Key, StartTS: startTS, ConflictingStartTS: e.Lock.StartTS}
+		}
+		return bo.wait(ctx, backoffLock, e)
+	}
+	keys := [][]byte{e.Key}
+	if e.Lock.TxnSize > 1 {
+		if keys, err = db.locksOf(ctx, e, last); err != nil {
+			return db.retryRouting(ctx, bo, err)
+		}
+	}
+	return db.resolveKeys(ctx, bo, keys, e.Lock.StartTS, f.commitTS)
+}
+
+// locksOf lists keys locked by the same transaction as e.Key, from there up to last and within the
+// range. A write set behind a dead one is freed in a few steps rather than key by key.
+func (db *DB) locksOf(ctx context.Context, e *mvcc.KeyLockedError, last []byte) ([][]byte, error) {
+	keys := [][]byte{e.Key}
+	if bytes.Compare(e.Key, last) >= 0 {
+		return keys, nil
+	}
+	desc, shard, err := db.router.Locate(ctx, e.Key)
+	if err != nil {
+		return nil, err
+	}
+	after := append(bytes.Clone(e.Key), 0)
+	span := clip(kv.Span{Start: after, End: append(bytes.Clone(last), 0)}, desc.Span)
+	if len(span.End) > 0 && bytes.Compare(span.Start, span.End) >= 0 {
+		return keys, nil
+	}
+	locks, err := shard.ScanLock(ctx, &kv.ScanLockRequest{Range: desc.Ref(), Span: span, MaxTS: e.Lock.StartTS, Limit: maxNeighbours})
+	if err != nil {
+		return nil, err
+	}
+	for i := range locks {
+		if locks[i].Lock.StartTS == e.Lock.StartTS {
+			keys = append(keys, locks[i].Key)
+		}
+	}
+	return keys, nil
+}

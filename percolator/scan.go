@@ -1,0 +1,258 @@
+package percolator
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/kv"
+)
+
+// defaultPageRows is the first page of a scan that gives no hint. Pages double from there.
+const defaultPageRows = 64
+
+// maxPageBytes ends a page before its rows do.
+const maxPageBytes = 1 << 20
+
+// scan is the Iterator of a transaction: pages of the shards, laid over with the write buffer.
+//
+//	pages   a    c d    f
+//	buffer    b  C   E̶  F̶       puts replace and add rows, deletions hide them
+//	result  a b  C d
+type scan struct {
+	t   *Txn
+	req kv.ScanRequest
+	// left is the part of the span that has not been fetched; drained says there is none.
+	left    kv.Span
+	drained bool
+
+	rows []kv.KeyValue // the page
+	i    int           // of the next row
+
+	buffered *bufferScan // nil when the buffer was empty
+
+	key, value []byte
+	err        error
+	closed     bool
+}
+
+// Scan implements Reader. Writes after it do not show in the iterator (I7).
+func (t *Txn) Scan(_ context.Context, span kv.Span, opts ScanOptions) Iterator {
+	s := &scan{t: t, left: span}
+	if t.done {
+		s.err = ErrTxnDone
+		return s
+	}
+	first := opts.PageHint
+	if first <= 0 {
+		first = defaultPageRows
+	}
+	s.req = kv.ScanRequest{
+		Reverse:  opts.Reverse,
+		KeysOnly: opts.KeysOnly,
+		Limit:    min(first, t.db.opts.MaxPageRows),
+		MaxBytes: maxPageBytes,
+	}
+	if len(span.End) > 0 && bytes.Compare(span.Start, span.End) >= 0 {
+		s.drained = true
+		return s
+	}
+	if t.buf.n > 0 {
+		s.buffered = &bufferScan{}
+		s.buffered.init(&t.buf, span, opts.Reverse)
+	}
+	return s
+}
+
+// Next implements Iterator.
+func (s *scan) Next(ctx context.Context) bool {
+	if s.buffered != nil || s.t.done || s.closed {
+		return s.mergedNext(ctx)
+	}
+	if s.i == len(s.rows) && !s.fetch(ctx) {
+		return false
+	}
+	row := &s.rows[s.i]
+	s.i++
+	s.key, s.value = row.Key, row.Value
+	return true
+}
+
+// mergedNext is Next where there is a buffer to look at, or an end to report.
+func (s *scan) mergedNext(ctx context.Context) bool {
+	for {
+		switch {
+		case s.err != nil || s.closed:
+			return false
+		case s.t.done:
+			s.err = ErrTxnDone
+			return false
+		}
+		stored := s.i < len(s.rows) || s.fetch(ctx)
+		if s.err != nil {
+			return false
+		}
+		own, err := s.buffered.peek()
+		if err != nil {
+			s.err = err
+			return false
+		}
+		if own == nil && !stored {
+			return false
+		}
+		if own == nil || stored && s.before(s.rows[s.i].Key, own.key) {
+			s.key, s.value = s.rows[s.i].Key, s.rows[s.i].Value
+			s.i++
+			return true
+		}
+		if stored && bytes.Equal(s.rows[s.i].Key, own.key) {
+			s.i++
+		}
+		s.buffered.advance()
+		if own.leavesValue() {
+			s.key, s.value = own.key, own.value
+			return true
+		}
+	}
+}
+
+// before says whether a comes before b in the order of the scan.
+func (s *scan) before(a, b []byte) bool {
+	if s.req.Reverse {
+		a, b = b, a
+	}
+	return bytes.Compare(a, b) < 0
+}
+
+// fetch gets the next page that holds rows. It reports whether there is one.
+func (s *scan) fetch(ctx context.Context) bool {
+	if s.err != nil {
+		return false
+	}
+	bo := backoff{db: s.t.db}
+	for !s.drained {
+		err := s.fetchPage(ctx)
+		if err == nil {
+			if len(s.rows) > 0 {
+				return true
+			}
+			if s.err = ctx.Err(); s.err != nil {
+				return false
+			}
+			continue
+		}
+		if s.err = s.t.retryRead(ctx, &bo, err); s.err != nil {
+			return false
+		}
+	}
+	return false
+}
+
+// fetchPage asks for one page and moves left behind it.
+func (s *scan) fetchPage(ctx context.Context) error {
+	s.rows, s.i = nil, 0
+	desc, shard, err := s.locate(ctx)
+	if err != nil {
+		return err
+	}
+	s.req.Range = desc.Ref()
+	s.req.Span = clip(s.left, desc.Span)
+	s.req.ReadOptions = s.t.readOptions()
+	resp, err := shard.Scan(ctx, &s.req)
+	if err != nil {
+		return err
+	}
+	s.rows = resp.Rows
+	if len(resp.Locked) > 0 {
+		if s.rows, err = s.readLocked(ctx, resp); err != nil {
+			return err
+		}
+	}
+	s.moveOn(desc, resp.ResumeKey)
+	s.req.Limit = min(2*s.req.Limit, s.t.db.opts.MaxPageRows)
+	return nil
+}
+
+func (s *scan) locate(ctx context.Context) (*kv.RangeDescriptor, kv.Shard, error) {
+	if s.req.Reverse {
+		return s.t.db.router.LocateEnd(ctx, s.left.End)
+	}
+	return s.t.db.router.Locate(ctx, s.left.Start)
+}
+
+// clip returns the part of span that lies in bounds.
+func clip(span, bounds kv.Span) kv.Span {
+	if bytes.Compare(span.Start, bounds.Start) < 0 {
+		span.Start = bounds.Start
+	}
+	if len(bounds.End) > 0 && (len(span.End) == 0 || bytes.Compare(bounds.End, span.End) < 0) {
+		span.End = bounds.End
+	}
+	return span
+}
+
+// moveOn takes a page of the range, and perhaps the range, off what is left.
+func (s *scan) moveOn(desc *kv.RangeDescriptor, resume []byte) {
+	switch {
+	case s.req.Reverse && resume != nil:
+		s.left.End = resume
+	case resume != nil:
+		s.left.Start = resume
+	case s.req.Reverse:
+		s.left.End = desc.Span.Start
+		s.drained = bytes.Compare(desc.Span.Start, s.left.Start) <= 0
+	default:
+		s.left.Start = desc.Span.End
+		s.drained = len(desc.Span.End) == 0 || len(s.left.End) > 0 && bytes.Compare(desc.Span.End, s.left.End) >= 0
+	}
+}
+
+// readLocked passes or resolves the locks of a page and reads the locked keys, and only those; the
+// result is the page as it would have been without locks.
+func (s *scan) readLocked(ctx context.Context, resp *kv.ScanResponse) ([]kv.KeyValue, error) {
+	bo := backoff{db: s.t.db}
+	if err := s.t.passLocks(ctx, &bo, resp.Locked); err != nil {
+		return nil, err
+	}
+	keys := make([][]byte, len(resp.Locked))
+	for i := range resp.Locked {
+		keys[i] = resp.Locked[i].Key
+	}
+	slices.SortFunc(keys, bytes.Compare)
+	values, err := s.t.fetch(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]kv.KeyValue, 0, len(resp.Rows)+len(keys))
+	unread := resp.Rows
+	for i := range keys {
+		at := i
+		if s.req.Reverse {
+			at = len(keys) - 1 - i
+		}
+		for len(unread) > 0 && s.before(unread[0].Key, keys[at]) {
+			rows = append(rows, unread[0])
+			unread = unread[1:]
+		}
+		if values[at] != nil {
+			rows = append(rows, kv.KeyValue{Key: keys[at], Value: values[at]})
+		}
+	}
+	return append(rows, unread...), nil
+}
+
+// Key implements Iterator.
+func (s *scan) Key() []byte { return s.key }
+
+// Value implements Iterator.
+func (s *scan) Value() []byte { return s.value }
+
+// Err implements Iterator.
+func (s *scan) Err() error { return s.err }
+
+// Close implements Iterator.
+func (s *scan) Close() {
+	s.closed = true
+	s.rows, s.buffered = nil, nil
+	s.i = 0
+}

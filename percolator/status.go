@@ -1,0 +1,58 @@
+package percolator
+
+import (
+	"sync"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// fate is what became of a transaction whose lock was met.
+type fate struct {
+	kind     fateKind
+	commitTS tso.Timestamp // if committed
+}
+
+type fateKind int
+
+const (
+	fateAlive      fateKind = iota
+	fatePassed              // alive, and will commit above the snapshot of the reader who asked
+	fateCommitted           // at commitTS
+	fateRolledBack          // for good
+	fateKinds
+)
+
+// statusCache remembers fates that are final (I3). It has two generations: when the young one is
+// full it becomes the old one, and what is not asked for again goes. Safe for concurrent use.
+type statusCache struct {
+	mu         sync.Mutex
+	young, old map[tso.Timestamp]fate
+}
+
+const statusCacheGeneration = 4096
+
+func (c *statusCache) get(startTS tso.Timestamp) (fate, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f, ok := c.young[startTS]; ok {
+		return f, true
+	}
+	f, ok := c.old[startTS]
+	if ok {
+		c.putLocked(startTS, f)
+	}
+	return f, ok
+}
+
+func (c *statusCache) put(startTS tso.Timestamp, f fate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.putLocked(startTS, f)
+}
+
+func (c *statusCache) putLocked(startTS tso.Timestamp, f fate) {
+	if c.young == nil || len(c.young) >= statusCacheGeneration {
+		c.old, c.young = c.young, make(map[tso.Timestamp]fate)
+	}
+	c.young[startTS] = f
+}

@@ -1,0 +1,359 @@
+package percolator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// One prewrite, commit or rollback request holds at most this much of a transaction.
+const (
+	maxRequestKeys  = 8192
+	maxRequestBytes = 4 << 20
+)
+
+// twoPhase locks every key, takes a commit_ts and commits the primary. prewritten says that the
+// locks are there already.
+func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestamp, error) {
+	hb, err := c.startHeartbeat(ctx)
+	if err != nil {
+		c.abort(ctx)
+		return 0, err
+	}
+	defer hb.stop()
+	if !prewritten {
+		if err := c.prewriteAll(ctx, hb); err != nil {
+			var committed *mvcc.AlreadyCommittedError
+			if errors.As(err, &committed) {
+				return committed.CommitTS, nil
+			}
+			c.abort(ctx)
+			return 0, c.lostRace(err)
+		}
+	}
+	if c.locks == 0 { // nothing but checks, and they held
+		return 0, nil
+	}
+	hb.primaryLocked.Store(true)
+	if err := c.enterGuard(ctx); err != nil {
+		c.abort(ctx)
+		return 0, err
+	}
+	ts, err := c.commitPrimary(ctx, hb)
+	hb.stop()
+	if err == nil {
+		c.commitSecondaries(ctx, ts)
+		return ts, nil
+	}
+	var undetermined *UndeterminedError
+	if !errors.As(err, &undetermined) {
+		c.abort(ctx)
+	}
+	return 0, c.lostRace(err)
+}
+
+// prewriteAll locks all keys, in requests of bounded size sent in parallel. Those of a large
+// transaction start when the primary is locked, so that heartbeats keep the others alive.
+func (c *committer) prewriteAll(ctx context.Context, hb *heartbeat) error {
+	batches := c.batches()
+	first := 0
+	for i, b := range batches {
+		if _, found := slices.BinarySearchFunc(b, c.primary, compareMutation); found {
+			first = i
+		}
+	}
+	batches[0], batches[first] = batches[first], batches[0]
+	if len(batches) > maxFanOut {
+		if err := c.prewrite(ctx, batches[0]); err != nil {
+			return err
+		}
+		hb.primaryLocked.Store(true)
+		batches = batches[1:]
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxFanOut)
+	for _, b := range batches {
+		g.Go(func() error { return c.prewrite(ctx, b) })
+	}
+	return g.Wait()
+}
+
+func compareMutation(m mvcc.Mutation, key []byte) int { return bytes.Compare(m.Key, key) }
+
+// batches splits the write set by shard and size.
+func (c *committer) batches() [][]mvcc.Mutation {
+	var all [][]mvcc.Mutation
+	for i := range c.parts {
+		of := c.mutations
+		if pick := c.parts[i].pick; pick != nil {
+			of = make([]mvcc.Mutation, len(pick))
+			for j, at := range pick {
+				of[j] = c.mutations[at]
+			}
+		}
+		for start := 0; start < len(of); {
+			end, size := start, 0
+			for end < len(of) && end-start < maxRequestKeys && (size < maxRequestBytes || end == start) {
+				size += len(of[end].Key) + len(of[end].Value)
+				end++
+			}
+			all = append(all, of[start:end])
+			start = end
+		}
+	}
+	return all
+}
+
+// prewrite locks the keys of one batch, whatever shards they have come to lie on.
+func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation) error {
+	bo := backoff{db: c.db}
+	for len(muts) > 0 {
+		parts, err := c.db.portions(ctx, len(muts), func(i int) []byte { return muts[i].Key }, nil)
+		if err != nil {
+			if err := c.db.retryRouting(ctx, &bo, err); err != nil {
+				return err
+			}
+			continue
+		}
+		var left []mvcc.Mutation
+		for i := range parts {
+			picked := muts
+			if pick := parts[i].pick; pick != nil {
+				picked = make([]mvcc.Mutation, len(pick))
+				for j, at := range pick {
+					picked[j] = muts[at]
+				}
+			}
+			done, err := c.prewriteOnce(ctx, &bo, &parts[i], picked)
+			if err != nil {
+				return err
+			}
+			if !done {
+				left = append(left, picked...)
+			}
+		}
+		slices.SortFunc(left, func(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) })
+		muts = left
+	}
+	return nil
+}
+
+// prewriteOnce sends one request. done is false when it has to be repeated.
+func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, muts []mvcc.Mutation) (done bool, _ error) {
+	_, err := p.shard.Prewrite(ctx, &kv.PrewriteRequest{
+		Ranges:    p.refs,
+		Mutations: muts,
+		Primary:   c.primary,
+		StartTS:   c.startTS,
+		TTLMillis: c.ttlMillis,
+		TxnSize:   uint32(len(c.mutations)),
+	})
+	if err == nil {
+		return true, nil
+	}
+	var locked *mvcc.KeyLockedError
+	if errors.As(err, &locked) {
+		return false, c.db.clearLock(ctx, bo, c.startTS, locked, muts[len(muts)-1].Key)
+	}
+	return false, c.db.retryRouting(ctx, bo, err)
+}
+
+// maxCommitAttempts bounds how often readers may push a commit before it gives up.
+const maxCommitAttempts = 10
+
+// commitPrimary is the commit point. On success the transaction is committed at the returned
+// timestamp; on an error other than *UndeterminedError it is not, and will not be.
+func (c *committer) commitPrimary(ctx context.Context, hb *heartbeat) (tso.Timestamp, error) {
+	bo := backoff{db: c.db}
+	for range maxCommitAttempts {
+		ts, err := c.db.now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if c.maxCommitTS != 0 && ts > c.maxCommitTS {
+			return 0, ErrCommitTooLate
+		}
+		if hb.doomed.Load() {
+			return 0, &mvcc.RolledBackError{StartTS: c.startTS}
+		}
+		ts, err = c.commitPrimaryAt(ctx, &bo, ts)
+		// Pushed: the lock is still there, so no attempt at this or an earlier timestamp has
+		// succeeded, and none that is still under way can.
+		var pushed *mvcc.CommitTSExpiredError
+		if !errors.As(err, &pushed) {
+			return ts, err
+		}
+	}
+	return 0, &mvcc.WriteConflictError{Key: c.primary, StartTS: c.startTS}
+}
+
+// commitPrimaryAt repeats the request until it is answered.
+func (c *committer) commitPrimaryAt(ctx context.Context, bo *backoff, ts tso.Timestamp) (tso.Timestamp, error) {
+	lost := false
+	for {
+		sent, err := c.sendPrimary(detached(ctx), ts)
+		var committed *mvcc.AlreadyCommittedError
+		switch {
+		case err == nil:
+			return ts, nil
+		case errors.As(err, &committed):
+			return committed.CommitTS, nil
+		case refusesCommit(err):
+			return 0, err
+		}
+		var stale *kv.StaleRangeError
+		lost = lost || sent && !errors.As(err, &stale)
+		if waitErr := c.db.retryRouting(ctx, bo, err); waitErr != nil {
+			if !lost {
+				return 0, waitErr
+			}
+			return c.probePrimary(ctx, ts, waitErr)
+		}
+	}
+}
+
+// sendPrimary sends one commit request. sent is false when it did not get that far.
+func (c *committer) sendPrimary(ctx context.Context, ts tso.Timestamp) (sent bool, _ error) {
+	desc, shard, err := c.db.router.Locate(ctx, c.primary)
+	if err != nil {
+		return false, err
+	}
+	return true, shard.Commit(ctx, &kv.CommitRequest{
+		Ranges:   []kv.RangeRef{desc.Ref()},
+		Keys:     [][]byte{c.primary},
+		StartTS:  c.startTS,
+		CommitTS: ts,
+		Primary:  true,
+	})
+}
+
+// refusesCommit says that err is a shard's answer that the transaction is not committed.
+func refusesCommit(err error) bool {
+	var pushed *mvcc.CommitTSExpiredError
+	var rolledBack *mvcc.RolledBackError
+	return errors.As(err, &pushed) || errors.As(err, &rolledBack)
+}
+
+// probePrimary asks for the fate of a commit whose answer was lost, without deciding it: as long as
+// the lock is there, the commit may still succeed, and is sent again.
+func (c *committer) probePrimary(ctx context.Context, ts tso.Timestamp, cause error) (tso.Timestamp, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.db.opts.ProbeTimeout)
+	defer cancel()
+	bo := backoff{db: c.db}
+	lock := &mvcc.KeyLockedError{Key: c.primary, Lock: mvcc.Lock{StartTS: c.startTS, Primary: c.primary, TTLMillis: endlessTTL}}
+	for {
+		f, err := c.db.askPrimary(ctx, &lock.Lock, 0)
+		if err == nil {
+			switch f.kind {
+			case fateCommitted:
+				return f.commitTS, nil
+			case fateRolledBack:
+				return 0, &mvcc.RolledBackError{StartTS: c.startTS}
+			}
+			_, err = c.sendPrimary(ctx, ts)
+			var committed *mvcc.AlreadyCommittedError
+			switch {
+			case err == nil:
+				return ts, nil
+			case errors.As(err, &committed):
+				return committed.CommitTS, nil
+			case refusesCommit(err):
+				return 0, err
+			}
+		}
+		if c.db.retryRouting(ctx, &bo, err) != nil {
+			return 0, &UndeterminedError{StartTS: c.startTS, Err: cause}
+		}
+	}
+}
+
+// endlessTTL is a TTL that does not run out: a probe must not make the shard decide.
+const endlessTTL = 1 << 62
+
+// commitSecondaries commits the other keys behind the caller's back, or here when there is too much
+// to do there. Failing is harmless: whoever meets the locks finishes the work.
+func (c *committer) commitSecondaries(ctx context.Context, ts tso.Timestamp) {
+	keys := c.lockedKeys(func(key []byte) bool { return !bytes.Equal(key, c.primary) })
+	if len(keys) == 0 {
+		return
+	}
+	db, startTS := c.db, c.startTS
+	task := func(ctx context.Context) { db.commitKeys(ctx, keys, startTS, ts) }
+	if !db.background.submit(task) {
+		task(detached(ctx))
+	}
+}
+
+func (db *DB) commitKeys(ctx context.Context, keys [][]byte, startTS, commitTS tso.Timestamp) {
+	bo := backoff{db: db}
+	for some := range slices.Chunk(keys, maxRequestKeys) {
+		err := db.onShards(ctx, &bo, some, func(p *portion, keys [][]byte) error {
+			return p.shard.Commit(ctx, &kv.CommitRequest{Ranges: p.refs, Keys: keys, StartTS: startTS, CommitTS: commitTS})
+		})
+		var rolledBack *mvcc.RolledBackError
+		var missing *mvcc.LockNotFoundError
+		switch {
+		case errors.As(err, &rolledBack) || errors.As(err, &missing):
+			db.metrics.broken.Inc()
+			db.opts.Logger.Error("secondary refused after its primary committed", "start_ts", startTS, "commit_ts", commitTS, "err", err)
+			return
+		case err != nil:
+			db.metrics.dropped.Inc()
+			db.opts.Logger.Warn("committing secondaries", "start_ts", startTS, "commit_ts", commitTS, "keys", len(keys), "err", err)
+			return
+		}
+	}
+}
+
+// abort rolls back every key that was ever sent, the primary first, behind the caller's back. The
+// transaction has failed already, since its primary will not be committed; this only clears the
+// way for others, and refuses requests that are still under way.
+func (c *committer) abort(ctx context.Context) {
+	if c.locks == 0 {
+		return
+	}
+	keys := append([][]byte{c.primary}, c.lockedKeys(func(key []byte) bool { return !bytes.Equal(key, c.primary) })...)
+	db, startTS := c.db, c.startTS
+	task := func(ctx context.Context) { db.rollbackKeys(ctx, keys, startTS) }
+	if !db.background.submit(task) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), db.opts.ProbeTimeout)
+		defer cancel()
+		task(ctx)
+	}
+}
+
+// rollbackKeys rolls back the first key, then the others, which ascend.
+func (db *DB) rollbackKeys(ctx context.Context, keys [][]byte, startTS tso.Timestamp) {
+	bo := backoff{db: db}
+	rollback := func(p *portion, keys [][]byte) error {
+		return p.shard.Rollback(ctx, &kv.RollbackRequest{Ranges: p.refs, Keys: keys, StartTS: startTS})
+	}
+	err := db.onShards(ctx, &bo, keys[:1], rollback)
+	for some := range slices.Chunk(keys[1:], maxRequestKeys) {
+		if err == nil {
+			err = db.onShards(ctx, &bo, some, rollback)
+		}
+	}
+	if err != nil {
+		db.metrics.dropped.Inc()
+		db.opts.Logger.Warn("rolling back", "start_ts", startTS, "keys", len(keys), "err", err)
+	}
+}
+
+// lockedKeys returns the keys that prewrite locks and that keep accepts, ascending.
+func (c *committer) lockedKeys(keep func([]byte) bool) [][]byte {
+	keys := make([][]byte, 0, c.locks)
+	for i := range c.mutations {
+		if m := &c.mutations[i]; m.Op != mvcc.OpCheckNotExists && keep(m.Key) {
+			keys = append(keys, m.Key)
+		}
+	}
+	return keys
+}
