@@ -1,0 +1,176 @@
+package rpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"google.golang.org/grpc"
+
+	"github.com/percodb/percodb/tso"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// node is an oracle's process: it can be killed and started again on the same address.
+type node struct {
+	t      testing.TB
+	addr   string
+	window *tso.MemoryWindow
+	local  *tso.Local
+	server *grpc.Server
+}
+
+func startNode(t testing.TB) *node {
+	t.Helper()
+	n := &node{t: t, addr: "127.0.0.1:0", window: &tso.MemoryWindow{}}
+	n.start()
+	t.Cleanup(n.kill)
+	return n
+}
+
+func (n *node) start() {
+	n.t.Helper()
+	l, err := net.Listen("tcp", n.addr)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	n.addr = l.Addr().String()
+	if n.local, err = tso.NewLocal(context.Background(), n.window, tso.Options{}); err != nil {
+		n.t.Fatal(err)
+	}
+	n.server = NewGRPCServer()
+	RegisterOracle(n.server, n.local)
+	go n.server.Serve(l)
+}
+
+func (n *node) kill() {
+	n.server.Stop()
+	n.local.Close()
+}
+
+func connect(t testing.TB, n *node, opts ClientOptions) *Client {
+	t.Helper()
+	conn, err := Dial(n.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewClient(conn, opts)
+	t.Cleanup(func() {
+		c.Close()
+		conn.Close()
+	})
+	return c
+}
+
+// Goal: timestamps grow for concurrent callers while the oracle is killed and restarted under them,
+// and nobody sees an error. Method: each caller checks that its own grow; the restarts start above.
+func TestTimestampsGrowOverRestarts(t *testing.T) {
+	n := startNode(t)
+	c := connect(t, n, ClientOptions{})
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			var last tso.Timestamp
+			for {
+				ts, err := c.Now(context.Background())
+				if err != nil || ts <= last {
+					t.Errorf("%d after %d: %v", ts, last, err)
+					return
+				}
+				last = ts
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for range 3 {
+		time.Sleep(20 * time.Millisecond)
+		n.kill()
+		n.start()
+	}
+	time.Sleep(20 * time.Millisecond)
+	close(stop)
+	wg.Wait()
+}
+
+// failing is a source that fails with err.
+type failing struct{ err error }
+
+func (f failing) NowN(context.Context, int) (tso.Timestamp, error) { return 0, f.err }
+
+// Goal: I3, and that an oracle that stays away is reported, as is a caller who gives up.
+func TestErrorsComeBack(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewGRPCServer()
+	cause := &failing{err: &tso.UnavailableError{Err: errors.New("disk full")}}
+	RegisterOracle(s, cause)
+	go s.Serve(l)
+	defer s.Stop()
+	c := connect(t, &node{addr: l.Addr().String()}, ClientOptions{Timeout: 50 * time.Millisecond})
+
+	var unavailable *tso.UnavailableError
+	if _, err := c.Now(t.Context()); !errors.As(err, &unavailable) || unavailable.Err.Error() != "disk full" {
+		t.Fatal(err)
+	}
+	cause.err = tso.ErrClosed
+	if _, err := c.Now(t.Context()); !errors.As(err, &unavailable) || !errors.Is(err, tso.ErrClosed) {
+		t.Fatal(err)
+	}
+	cause.err = errors.New("something else")
+	if _, err := c.Now(t.Context()); err == nil || err.Error() != "something else" {
+		t.Fatal(err)
+	}
+	s.Stop()
+	if _, err := c.Now(t.Context()); !errors.As(err, &unavailable) {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.NowN(ctx, 3); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	c.Close()
+	if _, err := c.Now(t.Context()); !errors.Is(err, tso.ErrClosed) {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkNow: timestamps a second over a loopback connection, client and server in this process.
+func BenchmarkNow(b *testing.B) {
+	for _, callers := range []int{1, 16, 256, 2048} {
+		b.Run(fmt.Sprintf("callers=%d", callers), func(b *testing.B) {
+			c := connect(b, startNode(b), ClientOptions{})
+			var wg sync.WaitGroup
+			b.ResetTimer()
+			for i := range callers {
+				n := b.N / callers
+				if i < b.N%callers {
+					n++
+				}
+				wg.Go(func() {
+					for range n {
+						if _, err := c.Now(context.Background()); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			wg.Wait()
+			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mts/s")
+		})
+	}
+}
