@@ -61,18 +61,10 @@ type Shard interface {
 }
 
 // ReadOptions say as of when, and through which locks, a read looks.
-type ReadOptions struct {
-	// ReadTS is the snapshot. tso.MaxTimestamp means "latest committed" and is allowed for single
-	// key reads only (transactions.md §2.1).
-	ReadTS tso.Timestamp
-	// Bypass holds start_ts of transactions known to commit above ReadTS or to be rolled back.
-	Bypass []tso.Timestamp
-	// Resolved holds transactions known to have committed: their locks are read through.
-	Resolved []CommittedTxn
-}
+type ReadOptions = mvcc.ReadOptions
 
 // CommittedTxn pairs a transaction with its commit_ts.
-type CommittedTxn struct{ StartTS, CommitTS tso.Timestamp }
+type CommittedTxn = mvcc.CommittedTxn
 
 // BatchGetRequest: Keys ascending, all within Ranges.
 type BatchGetRequest struct {
@@ -108,7 +100,7 @@ type ScanResponse struct {
 }
 
 // KeyValue is one row of a page.
-type KeyValue struct{ Key, Value []byte }
+type KeyValue = mvcc.Row
 
 // PrewriteRequest: Mutations ascending by key. Primary is the key that decides the transaction.
 type PrewriteRequest struct {
@@ -218,11 +210,4 @@ func (e *UnavailableError) Error() string {
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
 // CorruptionError: the store holds what the protocol cannot have written, or fails its checksums.
-type CorruptionError struct {
-	Key    []byte
-	Detail string
-}
-
-func (e *CorruptionError) Error() string {
-	return fmt.Sprintf("corruption at key %x: %s", e.Key, e.Detail)
-}
+type CorruptionError = mvcc.CorruptionError

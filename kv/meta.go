@@ -1,0 +1,120 @@
+package kv
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/percodb/percodb/kv/storage"
+)
+
+// The meta keyspace: what a store knows about itself. docs/format/keys.md.
+const tagMeta = 0x01
+
+const (
+	metaWindow    = "tso_window"    // u64: the oracle's saved bound
+	metaShardID   = "shard_id"      // text
+	metaNextRange = "next_range_id" // u64, of a store without a directory
+	metaSafePoint = "safe_point"    // u64
+	metaRange     = "range/"        // + u64 id → descriptor: ranges this store owns
+
+	metaDirRange  = "dir/range/"     // + u64 id → descriptor
+	metaDirShard  = "dir/shard/"     // + id → address
+	metaDirIntent = "dir/intent/"    // + u64 range id → intent
+	metaDirNextID = "dir/next_range" // u64
+)
+
+var errMalformedMeta = errors.New("kv: malformed meta record")
+
+func metaKey(name string) []byte {
+	return storage.AppendSentinel(append([]byte{tagMeta}, name...))
+}
+
+func metaIDKey(prefix string, id uint64) []byte {
+	key := append([]byte{tagMeta}, prefix...)
+	return storage.AppendSentinel(binary.BigEndian.AppendUint64(key, id))
+}
+
+// metaBounds bounds the keys of a prefix that ends in '/'.
+func metaBounds(prefix string) (lower, upper []byte) {
+	lower = metaKey(prefix)
+	end := []byte(prefix)
+	end[len(end)-1]++
+	return lower, metaKey(string(end))
+}
+
+// scanMeta calls f with what follows prefix in each key, and the value.
+func (e *Engine) scanMeta(prefix string, f func(rest, value []byte) error) error {
+	lower, upper := metaBounds(prefix)
+	it, err := e.NewRangeIter(lower, upper)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		key := it.Key()
+		if err := f(key[1+len(prefix):len(key)-1], value); err != nil {
+			return fmt.Errorf("meta record %q: %w", key, err)
+		}
+	}
+	return it.Error()
+}
+
+// getMetaU64 returns a number, or 0 if it was never stored.
+func (e *Engine) getMetaU64(name string) (uint64, error) {
+	value, found, err := e.Get(nil, metaKey(name))
+	if err != nil || !found {
+		return 0, err
+	}
+	if len(value) != 8 {
+		return 0, &CorruptionError{Key: metaKey(name), Detail: "not a number"}
+	}
+	return binary.BigEndian.Uint64(value), nil
+}
+
+// appendDescriptor encodes: id(8) epoch(8) len start, len end, len shard, each with its bytes.
+func appendDescriptor(dst []byte, d *RangeDescriptor) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, d.ID)
+	dst = binary.BigEndian.AppendUint64(dst, d.Epoch)
+	dst = appendBytes(dst, d.Span.Start)
+	dst = appendBytes(dst, d.Span.End)
+	return appendBytes(dst, []byte(d.Shard))
+}
+
+func decodeDescriptor(b []byte) (d RangeDescriptor, rest []byte, err error) {
+	if len(b) < 16 {
+		return d, nil, errMalformedMeta
+	}
+	d.ID, d.Epoch = binary.BigEndian.Uint64(b), binary.BigEndian.Uint64(b[8:])
+	b = b[16:]
+	var shard []byte
+	if d.Span.Start, b, err = cutBytes(b); err != nil {
+		return d, nil, err
+	}
+	if d.Span.End, b, err = cutBytes(b); err != nil {
+		return d, nil, err
+	}
+	if shard, b, err = cutBytes(b); err != nil {
+		return d, nil, err
+	}
+	d.Shard = string(shard)
+	return d, b, nil
+}
+
+func appendBytes(dst, b []byte) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+}
+
+// cutBytes returns a copy of the first field, so that records outlive the iterator.
+func cutBytes(b []byte) (field, rest []byte, err error) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil, nil, errMalformedMeta
+	}
+	b = b[size:]
+	return append([]byte(nil), b[:n]...), b[n:], nil
+}

@@ -1,0 +1,88 @@
+package kv
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts what a store does. Made by newMetrics; nothing is global.
+type metrics struct {
+	gets, batchGets, scans, scannedRows      prometheus.Counter
+	onePC, prewriteFailed                    prometheus.Counter
+	rollbacks, statusChecks, heartbeats      prometheus.Counter
+	rangeSplits, rangeCarves, rangeAdoptions prometheus.Counter
+	resolvedForward, resolvedBack            prometheus.Counter
+	prewriteSeconds, commitSeconds           prometheus.Histogram
+	registerer                               prometheus.Registerer
+	registered                               []prometheus.Collector
+}
+
+func newMetrics(s *Store, reg prometheus.Registerer) (*metrics, error) {
+	m := &metrics{registerer: reg}
+	labels := prometheus.Labels{"shard": s.shardID}
+	counter := func(c *prometheus.Counter, name, help string) {
+		*c = prometheus.NewCounter(prometheus.CounterOpts{Name: "percodb_kv_" + name, Help: help, ConstLabels: labels})
+		m.registered = append(m.registered, *c)
+	}
+	counter(&m.gets, "gets_total", "Point reads.")
+	counter(&m.batchGets, "batch_gets_total", "Batched point reads.")
+	counter(&m.scans, "scans_total", "Pages scanned.")
+	counter(&m.scannedRows, "scanned_rows_total", "Rows returned by scans.")
+	counter(&m.onePC, "one_phase_commits_total", "Transactions committed in one phase.")
+	counter(&m.prewriteFailed, "prewrite_failures_total", "Prewrites refused.")
+	counter(&m.rollbacks, "rollbacks_total", "Rollback requests.")
+	counter(&m.statusChecks, "txn_status_checks_total", "Questions about a transaction's fate.")
+	counter(&m.heartbeats, "heartbeats_total", "Heartbeats of primary locks.")
+	counter(&m.rangeSplits, "range_splits_total", "Ranges split.")
+	counter(&m.rangeCarves, "range_releases_total", "Spans given away.")
+	counter(&m.rangeAdoptions, "range_adoptions_total", "Spans taken over.")
+	counter(&m.resolvedForward, "locks_resolved_forward_total", "Keys whose locks were rolled forward.")
+	counter(&m.resolvedBack, "locks_resolved_back_total", "Keys whose locks were rolled back.")
+	histogram := func(h *prometheus.Histogram, name, help string) {
+		*h = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "percodb_kv_" + name, Help: help,
+			ConstLabels: labels, Buckets: prometheus.ExponentialBuckets(20e-6, 2, 16)})
+		m.registered = append(m.registered, *h)
+	}
+	histogram(&m.prewriteSeconds, "prewrite_seconds", "Time of a prewrite, WAL sync included.")
+	histogram(&m.commitSeconds, "commit_seconds", "Time of a commit, WAL sync included if it decides.")
+	gauge := func(name, help string, f func() float64) {
+		m.registered = append(m.registered, prometheus.NewGaugeFunc(
+			prometheus.GaugeOpts{Name: "percodb_kv_" + name, Help: help, ConstLabels: labels}, f))
+	}
+	gauge("locks", "Locks held.", func() float64 { return float64(s.mvcc.NumLocks()) })
+	gauge("ranges", "Ranges owned.", func() float64 { return float64(len(s.ranges.Load().sorted)) })
+	gauge("split_queue_length", "Ranges waiting to be looked at for a split.", func() float64 { return float64(len(s.splits)) })
+	m.registered = append(m.registered, s.engine.NewCollector(labels))
+	return m, m.register()
+}
+
+func (m *metrics) register() error {
+	if m.registerer == nil {
+		return nil
+	}
+	for _, c := range m.registered {
+		if err := m.registerer.Register(c); err != nil {
+			m.unregister()
+			return errors.Join(errors.New("kv: register metrics"), err)
+		}
+	}
+	return nil
+}
+
+func (m *metrics) unregister() {
+	if m.registerer == nil {
+		return
+	}
+	for _, c := range m.registered {
+		m.registerer.Unregister(c)
+	}
+}
+
+func (m *metrics) resolved(forward bool, keys int) {
+	if forward {
+		m.resolvedForward.Add(float64(keys))
+	} else {
+		m.resolvedBack.Add(float64(keys))
+	}
+}

@@ -1,0 +1,53 @@
+package mvcc
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// StatusArgs is a question about a transaction's fate, asked of its primary. CallerTS is the read
+// that met a lock, 0 if none; NowTS a fresh timestamp, by which the TTL is judged.
+type StatusArgs struct {
+	Primary                  []byte
+	StartTS, CallerTS, NowTS tso.Timestamp
+	RollbackIfMissing        bool
+}
+
+// CheckTxnStatus tells a transaction's fate, and decides it if its lock has expired, or is missing
+// and the caller asked to decide. A lock that lives on is pushed above CallerTS. What it tells is
+// durable. Errors: *TxnNotFoundError, *PrimaryMismatchError.
+func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusArgs) (TxnStatus, error) {
+	q := statusQuery{startTS: args.StartTS, callerTS: args.CallerTS, nowTS: args.NowTS, rollbackIfMissing: args.RollbackIfMissing}
+	if q.callerTS == tso.MaxTimestamp {
+		q.callerTS = 0 // a read of the latest value has no timestamp to be let pass at
+	}
+	var status TxnStatus
+	keys := [1][]byte{args.Primary}
+	_, err := s.finishKeys(ctx, adm, keys[:], args.StartTS, 0, func(w *writer, _ int, v *keyView) (finish, error) {
+		if !v.ownLock(q.startTS) {
+			if err := w.lookAll(v, args.Primary, q.startTS); err != nil {
+				return finishNothing, err
+			}
+		}
+		st, do, pushTS, err := decideStatus(args.Primary, &q, v)
+		if err != nil {
+			return finishNothing, err
+		}
+		if pushTS != 0 {
+			if e, _ := s.locks.get(args.Primary); e != nil {
+				s.locks.push(e, pushTS)
+			}
+		}
+		if st.CommitTS == 0 && !st.RolledBack {
+			lock := v.lock.detached()
+			st.Lock = &lock
+		}
+		status = st
+		return do, nil
+	})
+	if err != nil {
+		return TxnStatus{}, err
+	}
+	return status, nil
+}

@@ -1,0 +1,109 @@
+package mvcc
+
+import (
+	"bytes"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// finisher carries out what commit, rollback, resolve and status decide about keys that are
+// latched: it collects the changes in one batch and the locks that go with them.
+type finisher struct {
+	w        *writer
+	b        *storage.Batch
+	startTS  tso.Timestamp
+	commitTS tso.Timestamp // 0: rolling back
+	// decides: the batch decides a transaction, and must be durable before anybody is told.
+	decides bool
+}
+
+func (w *writer) newFinisher(startTS, commitTS tso.Timestamp) finisher {
+	w.met = w.met[:0]
+	return finisher{w: w, startTS: startTS, commitTS: commitTS}
+}
+
+// add carries out do on key; e is the transaction's lock on it, or nil.
+func (f *finisher) add(do finish, key []byte, e *entry) {
+	if do == finishNothing {
+		return
+	}
+	if f.b == nil {
+		f.b = f.w.s.eng.NewBatch(0)
+	}
+	w := f.w
+	if e != nil && e.lock.StartTS != f.startTS {
+		e = nil
+	}
+	if e != nil {
+		w.met = append(w.met, e)
+		w.key = appendLockKey(w.key[:0], key)
+		f.b.Delete(w.key)
+	}
+	switch do {
+	case finishCommit:
+		f.commit(key, e)
+	case finishRollback, finishRecord:
+		if e != nil && e.longValue {
+			w.key = appendVersioned(w.key[:0], tagData, key, f.startTS)
+			f.b.Delete(w.key)
+		}
+		if do == finishRecord {
+			w.putRollback(f.b, key, f.startTS)
+			f.decides = true
+		}
+	}
+}
+
+func (f *finisher) commit(key []byte, e *entry) {
+	if e.lock.Op == OpLock {
+		f.w.putLockCommit(f.b, key, f.startTS, f.commitTS)
+	} else {
+		f.w.putWrite(f.b, key, e.lock.Op, e.longValue, f.startTS, f.commitTS, e.lock.Value)
+	}
+	if bytes.Equal(key, e.lock.Primary) {
+		f.decides = true
+	}
+}
+
+// abort drops what was collected, and the latches.
+func (f *finisher) abort() {
+	if f.b != nil {
+		f.b.Close()
+	}
+	f.w.unlatch()
+}
+
+// run applies what was collected and lets go of the latches. Rollback records have no entry in the
+// lock table that would make others wait for the sync, so the latches are held over it then.
+func (f *finisher) run() (writtenBytes int, err error) {
+	s := f.w.s
+	if f.b == nil {
+		f.w.unlatch()
+		return 0, nil
+	}
+	defer f.b.Close()
+	durability := storage.NoSync
+	if f.decides {
+		durability = storage.Sync
+	}
+	s.locks.finishing(f.w.met, f.commitTS)
+	holdLatches := f.decides && f.commitTS == 0
+	writtenBytes = f.b.Len()
+	err = s.apply(f.b, durability)
+	if !holdLatches {
+		f.w.unlatch()
+	}
+	if err == nil {
+		err = f.b.SyncWait()
+	}
+	if err != nil {
+		s.locks.wake(f.w.met)
+	} else {
+		s.locks.remove(f.w.met)
+	}
+	if holdLatches {
+		f.w.unlatch()
+	}
+	return writtenBytes, err
+}

@@ -1,0 +1,253 @@
+package mvcc
+
+import (
+	"bytes"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// writer holds what one write request uses while it runs. It is pooled.
+type writer struct {
+	s       *State
+	held    latchSet
+	cursor  existsCursor
+	iter    *storage.Iterator // over W, opened at the first look
+	key     []byte            // scratch for stored keys
+	value   []byte            // scratch for records
+	entries []entry           // new locks
+	met     []*entry          // locks to be finished
+}
+
+func (s *State) newWriter() *writer { return s.writers.Get().(*writer) }
+
+// release gives the writer back. Its latches must have been released.
+func (w *writer) release() {
+	const keep = 1024
+	w.closeIters()
+	clear(w.entries)
+	clear(w.met)
+	w.entries, w.met = w.entries[:0], w.met[:0]
+	if cap(w.entries) > keep {
+		w.entries = nil
+	}
+	if cap(w.met) > keep {
+		w.met = nil
+	}
+	if cap(w.key)+cap(w.value) > 64*keep {
+		w.key, w.value = nil, nil
+	}
+	w.s.writers.Put(w)
+}
+
+func (w *writer) closeIters() {
+	if w.iter != nil {
+		w.iter.Close()
+		w.iter = nil
+	}
+	w.cursor.close()
+}
+
+// latchKeys takes the latches of keys.
+func (w *writer) latchKeys(keys [][]byte) {
+	if len(keys) == 1 {
+		w.s.latches.lockOne(&w.held, keys[0])
+		return
+	}
+	for _, key := range keys {
+		w.s.latches.add(&w.held, key)
+	}
+	w.s.latches.lock(&w.held)
+}
+
+func (w *writer) latchMutations(ms []Mutation) {
+	if len(ms) == 1 {
+		w.s.latches.lockOne(&w.held, ms[0].Key)
+		return
+	}
+	for i := range ms {
+		w.s.latches.add(&w.held, ms[i].Key)
+	}
+	w.s.latches.lock(&w.held)
+}
+
+func (w *writer) unlatch() {
+	w.closeIters()
+	w.s.latches.unlock(&w.held)
+}
+
+// lookLock puts the lock on key into the view. It returns the channel to wait for, latches
+// released, if the lock's state is about to change.
+func (w *writer) lookLock(v *keyView, key []byte) (e *entry, wait <-chan struct{}) {
+	e, state := w.s.locks.get(key)
+	for e != nil && state != stateDurable {
+		if wait = w.s.locks.waitChan(key); wait != nil {
+			return nil, wait
+		}
+		e, state = w.s.locks.get(key) // it changed just now
+	}
+	if e != nil {
+		v.lock = &e.lock
+	}
+	return e, nil
+}
+
+// lookWrites puts the newest version of key into the view, and the transaction's own record.
+func (w *writer) lookWrites(v *keyView, key []byte, startTS tso.Timestamp) error {
+	if w.cursor.absent(w, key) {
+		return nil
+	}
+	if w.cursor.err != nil {
+		return w.cursor.err
+	}
+	if w.iter == nil {
+		it, err := w.s.eng.NewPointIter(storage.PointCheck)
+		if err != nil {
+			return err
+		}
+		w.iter = it
+	}
+	w.key = appendPrefix(w.key[:0], tagWrite, key)
+	if !w.iter.SeekPrefixGE(w.key) {
+		return w.iter.Error()
+	}
+	newest, err := currentWrite(w.iter)
+	if err != nil {
+		return err
+	}
+	newest.value = nil
+	v.newest = newest
+	// Own records lie above start_ts, and most of the time nothing does.
+	for rec := newest; rec.commitTS > startTS; {
+		if rec.startTS == startTS {
+			v.ownCommitTS = rec.commitTS
+			return nil
+		}
+		if !w.iter.Next() {
+			return w.iter.Error()
+		}
+		if rec, err = currentWrite(w.iter); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookStatus puts what S says about key into the view: rollback records of startTS, and committed
+// OpLocks above it. The bounds in memory spare most transactions the look.
+func (w *writer) lookStatus(v *keyView, key []byte, startTS tso.Timestamp) error {
+	if uint64(startTS) > w.s.maxRollbackTS.Load() && uint64(startTS) > w.s.maxLockCommitTS.Load() {
+		return nil
+	}
+	it, err := w.s.eng.NewPointIter(storage.PointCheck)
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	w.key = appendPrefix(w.key[:0], tagStatus, key)
+	for ok := it.SeekPrefixGE(w.key); ok; ok = it.Next() {
+		_, version, _ := storage.SplitVersion(it.Key())
+		ts := tso.Timestamp(version)
+		if ts < startTS {
+			return nil
+		}
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		kind, recStartTS, err := decodeStatus(value)
+		if err != nil {
+			return &CorruptionError{Key: bytes.Clone(key), Detail: "status record", Err: err}
+		}
+		switch {
+		case kind == statusRollback:
+			v.rolledBack = v.rolledBack || ts == startTS
+		case recStartTS == startTS:
+			v.ownCommitTS = ts
+		}
+		if kind == statusLockCommit && v.lockCommitTS == 0 {
+			v.lockCommitTS, v.lockCommitStartTS = ts, recStartTS
+		}
+	}
+	return it.Error()
+}
+
+// lookAll gathers everything about key but the lock.
+func (w *writer) lookAll(v *keyView, key []byte, startTS tso.Timestamp) error {
+	if err := w.lookWrites(v, key, startTS); err != nil {
+		return err
+	}
+	return w.lookStatus(v, key, startTS)
+}
+
+// existsCursor answers "has this key no version at all" for ascending keys without a seek for each:
+// a position p found by a seek to k says that all keys of [k, p) are absent. Bulk loads into
+// empty or sparse spans cost one seek this way. Where seeks pay for few keys, it rests.
+type existsCursor struct {
+	active bool
+	it     *storage.Iterator
+	upper  []byte // last key of the request
+	at     []byte // the smallest key with a version at or above the last seek; nil: none
+	seeked bool
+	gained int // keys answered since the last seek
+	rest   int // keys not to be asked about
+	err    error
+}
+
+const (
+	cursorMinKeys = 8
+	cursorRest    = 32
+)
+
+func (c *existsCursor) start(last []byte) { *c = existsCursor{active: true, upper: last} }
+
+// absent reports that key certainly has no version; false says nothing.
+func (c *existsCursor) absent(w *writer, key []byte) bool {
+	if !c.active || c.err != nil {
+		return false
+	}
+	if c.seeked && (c.at == nil || bytes.Compare(key, c.at) < 0) {
+		c.gained++
+		return true
+	}
+	if c.rest > 0 {
+		c.rest--
+		return false
+	}
+	if c.seeked && c.gained < 2 {
+		c.rest, c.seeked = cursorRest, false
+		return false
+	}
+	return c.seek(w, key)
+}
+
+func (c *existsCursor) seek(w *writer, key []byte) bool {
+	lower := appendPrefix(w.key[:0], tagWrite, key)
+	w.key = lower
+	if c.it == nil {
+		upper := append(appendPrefix(nil, tagWrite, c.upper), 0)
+		if c.it, c.err = w.s.eng.NewRangeIter(lower, upper); c.err != nil {
+			return false
+		}
+	}
+	c.seeked, c.gained = true, 0
+	if !c.it.SeekGE(lower) {
+		c.err = c.it.Error()
+		c.at = nil
+		return c.err == nil
+	}
+	prefix, _, ok := storage.SplitVersion(c.it.Key())
+	if !ok {
+		c.err = corrupt(c.it.Key(), "unversioned key among the write records")
+		return false
+	}
+	c.at = append(c.at[:0], userKey(prefix)...)
+	return bytes.Compare(key, c.at) < 0
+}
+
+func (c *existsCursor) close() {
+	if c.it != nil {
+		c.it.Close()
+	}
+	*c = existsCursor{}
+}

@@ -1,0 +1,206 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// ReadOptions say as of when, and through which locks, a read looks.
+type ReadOptions struct {
+	// ReadTS is the snapshot. tso.MaxTimestamp means "latest committed" and is allowed for single
+	// key reads only (transactions.md §2.1).
+	ReadTS tso.Timestamp
+	// Bypass holds start_ts of transactions known to commit above ReadTS or to be rolled back.
+	Bypass []tso.Timestamp
+	// Resolved holds transactions known to have committed: their locks are read through.
+	Resolved []CommittedTxn
+}
+
+// CommittedTxn pairs a transaction with its commit_ts.
+type CommittedTxn struct{ StartTS, CommitTS tso.Timestamp }
+
+// probed is what the lock table said about a key before a read.
+type probed struct {
+	verdict   readVerdict
+	lock      Lock // of readThrough and readLocked
+	longValue bool
+	wait      <-chan struct{}
+}
+
+// probe looks up the lock on key. After BeginRead, before any iterator is opened.
+func (s *State) probe(key []byte, o *ReadOptions) probed {
+	if s.locks.n.Load() == 0 {
+		return probed{}
+	}
+	s.locks.mu.RLock()
+	e := s.locks.getLocked(key)
+	if e == nil {
+		s.locks.mu.RUnlock()
+		return probed{}
+	}
+	p := probed{verdict: decideRead(key, &e.lock, e.state, e.onePC, o)}
+	switch p.verdict {
+	case readThrough:
+		p.lock, p.longValue = e.lock.detached(), e.longValue
+		p.lock.Value = bytes.Clone(e.lock.Value)
+	case readLocked:
+		p.lock = e.lock.detached()
+	}
+	s.locks.mu.RUnlock()
+	if p.verdict == readWait {
+		p.wait = s.locks.waitChan(key)
+	}
+	return p
+}
+
+// probeWaiting is probe that sits out states that are about to change.
+func (s *State) probeWaiting(ctx context.Context, key []byte, o *ReadOptions) (probed, error) {
+	for {
+		p := s.probe(key, o)
+		if p.verdict != readWait {
+			return p, nil
+		}
+		if err := s.wait(ctx, p.wait); err != nil {
+			return probed{}, err
+		}
+	}
+}
+
+// Get returns the newest value of key committed at or before o.ReadTS, or nil. BeginRead has been
+// called with it. Errors: *KeyLockedError, *TooOldError.
+func (s *State) Get(ctx context.Context, key []byte, o *ReadOptions) ([]byte, error) {
+	p, err := s.probeWaiting(ctx, key, o)
+	if err != nil {
+		return nil, err
+	}
+	switch p.verdict {
+	case readLocked:
+		return nil, &KeyLockedError{Key: bytes.Clone(key), Lock: p.lock}
+	case readThrough:
+		return s.lockValue(key, &p)
+	}
+	it, err := s.eng.NewPointIter(storage.PointRead)
+	if err != nil {
+		return nil, err
+	}
+	// The safe point is read after the iterator was opened: garbage collection raises it first.
+	err = s.checkSafePoint(o.ReadTS)
+	var value []byte
+	if err == nil {
+		value, err = s.getVersion(it, key, o.ReadTS)
+	}
+	it.Close()
+	return value, err
+}
+
+// getVersion returns a copy of the value of key as of ts, or nil.
+func (s *State) getVersion(it *storage.Iterator, key []byte, ts tso.Timestamp) ([]byte, error) {
+	buf := appendVersioned(it.Buf[:0], tagWrite, key, ts)
+	it.Buf = buf
+	if !it.SeekPrefixGE(buf) {
+		return nil, it.Error()
+	}
+	w, err := currentWrite(it)
+	if err != nil {
+		return nil, err
+	}
+	if w.op == OpDelete {
+		return nil, nil
+	}
+	if w.longValue {
+		return s.dataValue(key, w.startTS)
+	}
+	value := make([]byte, len(w.value))
+	copy(value, w.value)
+	return value, nil
+}
+
+// currentWrite decodes the write record the iterator stands on; its value is the iterator's.
+func currentWrite(it *storage.Iterator) (writeRecord, error) {
+	prefix, version, ok := storage.SplitVersion(it.Key())
+	if !ok {
+		return writeRecord{}, corrupt(it.Key(), "unversioned key among the write records")
+	}
+	value, err := it.Value()
+	if err != nil {
+		return writeRecord{}, err
+	}
+	w, err := decodeWrite(tso.Timestamp(version), value)
+	if err != nil {
+		return writeRecord{}, &CorruptionError{Key: bytes.Clone(userKey(prefix)), Detail: "write record", Err: err}
+	}
+	return w, nil
+}
+
+// dataValue returns the data record that the transaction startTS wrote at key.
+func (s *State) dataValue(key []byte, startTS tso.Timestamp) ([]byte, error) {
+	value, found, err := s.eng.Get(make([]byte, 0), appendVersioned(nil, tagData, key, startTS))
+	if err == nil && !found {
+		err = corrupt(key, "write record without its data record")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return value, nil
+}
+
+// lockValue returns the value a lock will commit, or nil for a deletion.
+func (s *State) lockValue(key []byte, p *probed) ([]byte, error) {
+	switch {
+	case p.lock.Op == OpDelete:
+		return nil, nil
+	case p.longValue:
+		return s.dataValue(key, p.lock.StartTS)
+	case p.lock.Value == nil:
+		return []byte{}, nil
+	default:
+		return p.lock.Value, nil
+	}
+}
+
+// BatchGet answers keys, ascending, like Get; values[i] is nil where keys[i] is absent or locked.
+// The locked ones are listed apart.
+func (s *State) BatchGet(ctx context.Context, keys [][]byte, o *ReadOptions) (values [][]byte, locked []KeyLockedError, err error) {
+	values = make([][]byte, len(keys))
+	var skip []bool // allocated at the first lock met
+	if s.locks.n.Load() != 0 {
+		for i, key := range keys {
+			p, err := s.probeWaiting(ctx, key, o)
+			if err != nil {
+				return nil, nil, err
+			}
+			if p.verdict == readPass {
+				continue
+			}
+			if skip == nil {
+				skip = make([]bool, len(keys))
+			}
+			skip[i] = true
+			if p.verdict == readLocked {
+				locked = append(locked, KeyLockedError{Key: bytes.Clone(key), Lock: p.lock})
+			} else if values[i], err = s.lockValue(key, &p); err != nil {
+				return nil, nil, err
+			}
+		}
+	}
+	it, err := s.eng.NewPointIter(storage.PointRead)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer it.Close()
+	if err := s.checkSafePoint(o.ReadTS); err != nil {
+		return nil, nil, err
+	}
+	for i, key := range keys {
+		if skip != nil && skip[i] {
+			continue
+		}
+		if values[i], err = s.getVersion(it, key, o.ReadTS); err != nil {
+			return nil, nil, err
+		}
+	}
+	return values, locked, nil
+}

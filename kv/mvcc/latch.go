@@ -1,0 +1,72 @@
+package mvcc
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+)
+
+// numStripes is a power of two. More stripes mean fewer false conflicts.
+const numStripes = 4096
+
+// latches exclude each other writers of the same keys while they check and apply. A key belongs to
+// one stripe; a writer takes its stripes in order, so no two can wait for each other.
+type latches struct {
+	seed    maphash.Seed
+	stripes [numStripes]sync.Mutex
+}
+
+// latchSet is the set of stripes one writer holds. The zero value is empty; it is reused.
+type latchSet struct {
+	single int // the only stripe, when bits is not in use
+	many   bool
+	bits   [numStripes / 64]uint64
+}
+
+func (l *latches) stripe(key []byte) int {
+	return int(maphash.Bytes(l.seed, key) % numStripes)
+}
+
+// lockOne takes the stripe of key.
+func (l *latches) lockOne(set *latchSet, key []byte) {
+	set.many = false
+	set.single = l.stripe(key)
+	l.stripes[set.single].Lock()
+}
+
+// add puts the stripe of key into a set that is not locked yet.
+func (l *latches) add(set *latchSet, key []byte) {
+	i := l.stripe(key)
+	set.bits[i/64] |= 1 << (i % 64)
+}
+
+// addAll puts every stripe into the set.
+func (l *latches) addAll(set *latchSet) {
+	for i := range set.bits {
+		set.bits[i] = ^uint64(0)
+	}
+}
+
+// lock takes the stripes added.
+func (l *latches) lock(set *latchSet) {
+	set.many = true
+	for i, word := range set.bits {
+		for ; word != 0; word &= word - 1 {
+			l.stripes[i*64+bits.TrailingZeros64(word)].Lock()
+		}
+	}
+}
+
+// unlock frees what the set holds and empties it.
+func (l *latches) unlock(set *latchSet) {
+	if !set.many {
+		l.stripes[set.single].Unlock()
+		return
+	}
+	for i, word := range set.bits {
+		for ; word != 0; word &= word - 1 {
+			l.stripes[i*64+bits.TrailingZeros64(word)].Unlock()
+		}
+		set.bits[i] = 0
+	}
+}

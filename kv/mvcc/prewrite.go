@@ -1,0 +1,376 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// Admission is asked under latches whether the request may still run here; what it checked then
+// holds until the latches are released.
+type Admission interface{ Admit() error }
+
+// PrewriteArgs is a prewrite request. Mutations ascend strictly by key. Nothing is kept after the
+// call.
+type PrewriteArgs struct {
+	Mutations []Mutation
+	Primary   []byte
+	StartTS   tso.Timestamp
+	TTLMillis uint64
+	TxnSize   uint32
+	TryOnePC  bool
+	// MaxCommitTS bounds the commit_ts of a one-phase commit (0: any).
+	MaxCommitTS tso.Timestamp
+}
+
+// PrewriteResult tells what was done. OnePCCommitTS != 0 means that the transaction is committed.
+type PrewriteResult struct {
+	OnePCCommitTS tso.Timestamp
+	MinCommitTS   tso.Timestamp
+	WrittenBytes  int
+}
+
+// InvalidRequestError: the request itself is malformed. It is a bug of the caller.
+type InvalidRequestError struct{ Detail string }
+
+func (e *InvalidRequestError) Error() string { return "invalid request: " + e.Detail }
+
+// Prewrite locks all keys or none; with TryOnePC it commits them at once if nothing is in the way
+// of that. Errors: *KeyLockedError, *WriteConflictError, *KeyExistsError, *RolledBackError,
+// *AlreadyCommittedError, *TooOldError, and whatever adm returns; nothing was written then.
+func (s *State) Prewrite(ctx context.Context, adm Admission, args *PrewriteArgs) (PrewriteResult, error) {
+	checks, err := validateMutations(args.Mutations)
+	if err == nil && checks {
+		err = s.BeginRead(ctx, args.StartTS) // a key's absence is a read at start_ts
+	}
+	if err != nil {
+		return PrewriteResult{}, err
+	}
+	w := s.newWriter()
+	defer w.release()
+	for {
+		floor, err := s.onePCFloor(ctx, args)
+		if err != nil {
+			return PrewriteResult{}, err
+		}
+		res, wait, err := w.prewrite(ctx, adm, args, floor)
+		if wait == nil {
+			return res, err
+		}
+		if err := s.wait(ctx, wait); err != nil {
+			return PrewriteResult{}, err
+		}
+	}
+}
+
+// validateMutations also reports whether there is an OpCheckNotExists among them.
+func validateMutations(ms []Mutation) (checks bool, err error) {
+	if len(ms) == 0 {
+		return false, &InvalidRequestError{Detail: "prewrite without mutations"}
+	}
+	size := 0
+	for i := range ms {
+		if ms[i].Op < OpPut || ms[i].Op > OpCheckNotExists {
+			return false, &InvalidRequestError{Detail: fmt.Sprintf("operation %d", ms[i].Op)}
+		}
+		if i > 0 && bytes.Compare(ms[i-1].Key, ms[i].Key) >= 0 {
+			return false, &InvalidRequestError{Detail: "keys do not ascend"}
+		}
+		checks = checks || ms[i].Op == OpCheckNotExists
+		size += len(ms[i].Key) + len(ms[i].Value) + 64
+	}
+	if size > storage.MaxBatchBytes {
+		return false, &InvalidRequestError{Detail: fmt.Sprintf("request of %d bytes is too large", size)}
+	}
+	return checks, nil
+}
+
+// onePCFloor returns a timestamp issued after the request arrived, for a shard that computes
+// commit_ts: above it lies whatever the client has seen committed elsewhere. An embedded oracle
+// is asked for the commit_ts itself, later.
+func (s *State) onePCFloor(ctx context.Context, args *PrewriteArgs) (tso.Timestamp, error) {
+	if !args.TryOnePC || s.opts.Embedded {
+		return 0, nil
+	}
+	return s.refreshKnown(ctx)
+}
+
+// prewrite is one attempt. A non-nil channel means: nothing was done, try again once it is closed.
+func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs, floor tso.Timestamp) (PrewriteResult, <-chan struct{}, error) {
+	s := w.s
+	w.latchMutations(args.Mutations)
+	onePC, wait, err := w.checkMutations(adm, args)
+	if err != nil || wait != nil {
+		w.unlatch()
+		return PrewriteResult{}, wait, err
+	}
+	res := PrewriteResult{}
+	if len(w.entries) == 0 {
+		// Nothing to write: duplicates and checks only.
+		for _, e := range w.met {
+			res.MinCommitTS = max(res.MinCommitTS, e.lock.MinCommitTS)
+		}
+		if onePC {
+			res.OnePCCommitTS = args.StartTS // its checks held at its snapshot, and that was all of it
+		}
+		w.unlatch()
+		return res, nil, nil
+	}
+	res.MinCommitTS = s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)
+	if onePC {
+		res.OnePCCommitTS, err = s.onePCTimestamp(ctx, res.MinCommitTS)
+		if err != nil {
+			s.locks.removeSlab(w.entries)
+			w.unlatch()
+			return PrewriteResult{}, nil, err
+		}
+		if onePC = mayCommitAt(res.OnePCCommitTS, args.MaxCommitTS); onePC {
+			s.locks.setCommitTS(w.entries, res.OnePCCommitTS)
+			res.MinCommitTS = res.OnePCCommitTS
+		} else {
+			// No timestamp to be had here: go on in two phases, with all keys.
+			s.locks.removeSlab(w.entries)
+			res.OnePCCommitTS = 0
+			w.fillEntries(args, onePC)
+			res.MinCommitTS = s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)
+		}
+	}
+	return w.applyPrewrite(args, onePC, res)
+}
+
+// applyPrewrite writes locks or, for one-phase commit, versions, and lets go of the latches.
+func (w *writer) applyPrewrite(args *PrewriteArgs, onePC bool, res PrewriteResult) (PrewriteResult, <-chan struct{}, error) {
+	s := w.s
+	b := s.eng.NewBatch(w.batchSize(args))
+	if onePC {
+		w.putVersions(b, args, res.OnePCCommitTS)
+	} else {
+		w.putLocks(b, args)
+	}
+	res.WrittenBytes = b.Len()
+	err := s.apply(b, storage.Sync)
+	w.unlatch()
+	if err == nil {
+		err = b.SyncWait()
+	}
+	b.Close()
+	switch {
+	case err != nil:
+		// What the disk holds is unknown, and the engine has failed: the entries stay, so that
+		// nobody reads past them, and those who wait are told by the engine.
+		s.locks.abandon(w.entries)
+		w.entries = nil
+		return PrewriteResult{}, nil, err
+	case onePC:
+		s.locks.removeSlab(w.entries)
+	default:
+		s.locks.settle(w.entries)
+		w.entries = nil // they are the table's now
+	}
+	return res, nil, nil
+}
+
+// checkMutations judges all mutations and fills w.entries with the locks to make. onePC reports
+// whether the request may commit in one phase. It returns a channel to wait for, or the error
+// of the gravest verdict.
+func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, wait <-chan struct{}, err error) {
+	w.entries, w.met = w.entries[:0], w.met[:0]
+	if err := adm.Admit(); err != nil {
+		return false, nil, err
+	}
+	if err := w.s.checkSafePoint(args.StartTS); err != nil {
+		return false, nil, err
+	}
+	n := len(args.Mutations)
+	if cap(w.entries) < n {
+		w.entries = make([]entry, 0, n)
+	}
+	if n >= cursorMinKeys {
+		w.cursor.start(args.Mutations[n-1].Key)
+	}
+	worst, worstAt := prewriteLock, 0
+	var worstView keyView
+	duplicates := false
+	for i := range args.Mutations {
+		m := &args.Mutations[i]
+		var v keyView
+		e, wait := w.lookLock(&v, m.Key)
+		if wait != nil {
+			return false, wait, nil
+		}
+		if !v.ownLock(args.StartTS) {
+			if err := w.lookAll(&v, m.Key, args.StartTS); err != nil {
+				return false, nil, err
+			}
+		}
+		verdict := decidePrewrite(args.StartTS, m, &v)
+		switch {
+		case verdict.failed() && verdict > worst:
+			worst, worstAt, worstView = verdict, i, v
+		case verdict == prewriteDuplicate:
+			duplicates = true
+			w.met = append(w.met, e)
+		case verdict == prewriteLock:
+			w.entries = append(w.entries, entry{key: m.Key, lock: Lock{Op: m.Op, StartTS: args.StartTS}})
+		}
+	}
+	if worst.failed() {
+		return false, nil, prewriteError(worst, args, &args.Mutations[worstAt], &worstView)
+	}
+	// A duplicate tells that an earlier request has made locks: the transaction goes on in two phases.
+	onePC = args.TryOnePC && !duplicates
+	w.fillEntries(args, onePC)
+	return onePC, nil, nil
+}
+
+// fillEntries completes the new locks. Those of a one-phase commit are gone before the request
+// ends, and need neither values nor memory of their own.
+func (w *writer) fillEntries(args *PrewriteArgs, onePC bool) {
+	primary := args.Primary
+	if !onePC {
+		primary = bytes.Clone(primary)
+	}
+	next := 0
+	for i := range w.entries {
+		e := &w.entries[i]
+		e.onePC = onePC
+		e.lock.Primary = primary
+		e.lock.TTLMillis = args.TTLMillis
+		e.lock.TxnSize = args.TxnSize
+		if onePC {
+			continue
+		}
+		for !bytes.Equal(args.Mutations[next].Key, e.key) {
+			next++ // a duplicate or a check
+		}
+		e.key = bytes.Clone(e.key)
+		if e.lock.Op == OpPut {
+			value := args.Mutations[next].Value
+			if e.longValue = len(value) > w.s.opts.ShortValueBytes; !e.longValue {
+				e.lock.Value = bytes.Clone(value)
+			}
+		}
+	}
+}
+
+func prewriteError(verdict prewriteVerdict, args *PrewriteArgs, m *Mutation, v *keyView) error {
+	key := bytes.Clone(m.Key)
+	switch verdict {
+	case prewriteCommitted:
+		return &AlreadyCommittedError{CommitTS: v.ownCommitTS}
+	case prewriteRolledBack:
+		return &RolledBackError{StartTS: args.StartTS}
+	case prewriteConflict:
+		e := &WriteConflictError{Key: key, StartTS: args.StartTS,
+			ConflictingStartTS: v.newest.startTS, ConflictingCommitTS: v.newest.commitTS}
+		if v.lockCommitTS > v.newest.commitTS {
+			e.ConflictingStartTS, e.ConflictingCommitTS = v.lockCommitStartTS, v.lockCommitTS
+		}
+		return e
+	case prewriteExists:
+		return &KeyExistsError{Key: key}
+	default:
+		return &KeyLockedError{Key: key, Lock: v.lock.detached()}
+	}
+}
+
+// onePCTimestamp returns the commit_ts of a one-phase commit whose locks are in the table, or 0 if
+// it must go on in two phases. minCommitTS is above max_ts and the floor.
+func (s *State) onePCTimestamp(ctx context.Context, minCommitTS tso.Timestamp) (tso.Timestamp, error) {
+	if s.opts.Embedded {
+		// Whatever the oracle gives now is above all it gave before, max_ts among it.
+		ts, err := s.opts.Oracle.Now(ctx)
+		if err == nil && ts < minCommitTS {
+			return 0, nil
+		}
+		return ts, err
+	}
+	// Computed timestamps stay below those yet to be issued only if what they are computed from
+	// has been issued.
+	base := minCommitTS - 1
+	if uint64(base) > s.knownTS.Load() {
+		if _, err := s.refreshKnown(ctx); err != nil || uint64(base) > s.knownTS.Load() {
+			return 0, err
+		}
+	}
+	ts, ok := nextTS(base)
+	if !ok {
+		return 0, nil
+	}
+	return ts, nil
+}
+
+// batchSize estimates the batch of a large request, so that it grows in one step.
+func (w *writer) batchSize(args *PrewriteArgs) int {
+	if len(args.Mutations) < 64 {
+		return 0
+	}
+	size := 0
+	for i := range args.Mutations {
+		size += len(args.Mutations[i].Key) + len(args.Mutations[i].Value) + 32
+	}
+	return size
+}
+
+// putVersions writes the records of a one-phase commit.
+func (w *writer) putVersions(b *storage.Batch, args *PrewriteArgs, commitTS tso.Timestamp) {
+	for i := range args.Mutations {
+		m := &args.Mutations[i]
+		switch m.Op {
+		case OpCheckNotExists:
+		case OpLock:
+			w.putLockCommit(b, m.Key, args.StartTS, commitTS)
+		default:
+			long := len(m.Value) > w.s.opts.OnePCShortValueBytes && m.Op == OpPut
+			if long {
+				w.putData(b, m.Key, args.StartTS, m.Value)
+			}
+			w.putWrite(b, m.Key, m.Op, long, args.StartTS, commitTS, m.Value)
+		}
+	}
+}
+
+// putLocks writes the new locks, and the values too long for them.
+func (w *writer) putLocks(b *storage.Batch, args *PrewriteArgs) {
+	next := 0
+	for i := range w.entries {
+		e := &w.entries[i]
+		if e.longValue {
+			for !bytes.Equal(args.Mutations[next].Key, e.key) {
+				next++
+			}
+			w.putData(b, e.key, args.StartTS, args.Mutations[next].Value)
+		}
+		w.key = appendLockKey(w.key[:0], e.key)
+		w.value = appendLock(w.value[:0], &e.lock, e.longValue)
+		b.Put(w.key, w.value)
+	}
+}
+
+func (w *writer) putWrite(b *storage.Batch, key []byte, op Op, long bool, startTS, commitTS tso.Timestamp, value []byte) {
+	w.key = appendVersioned(w.key[:0], tagWrite, key, commitTS)
+	w.value = appendWrite(w.value[:0], op, long, startTS, commitTS, value)
+	b.Put(w.key, w.value)
+}
+
+func (w *writer) putData(b *storage.Batch, key []byte, startTS tso.Timestamp, value []byte) {
+	w.key = appendVersioned(w.key[:0], tagData, key, startTS)
+	b.Put(w.key, value)
+}
+
+func (w *writer) putLockCommit(b *storage.Batch, key []byte, startTS, commitTS tso.Timestamp) {
+	raise(&w.s.maxLockCommitTS, commitTS)
+	w.key = appendVersioned(w.key[:0], tagStatus, key, commitTS)
+	w.value = appendStatus(w.value[:0], statusLockCommit, startTS)
+	b.Put(w.key, w.value)
+}
+
+func (w *writer) putRollback(b *storage.Batch, key []byte, startTS tso.Timestamp) {
+	raise(&w.s.maxRollbackTS, startTS)
+	w.key = appendVersioned(w.key[:0], tagStatus, key, startTS)
+	w.value = appendStatus(w.value[:0], statusRollback, startTS)
+	b.Put(w.key, w.value)
+}

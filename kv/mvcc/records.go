@@ -1,0 +1,157 @@
+package mvcc
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// Record encodings; docs/format/records.md pins them.
+//
+//	lock    op(1) flags(1) start_ts(8) min_commit_ts(8) uvarint(ttl) uvarint(txn_size)
+//	        uvarint(len primary) primary value…
+//	write   op|flags(1) uvarint(commit_ts-start_ts) value…
+//	status  kind(1) start_ts(8)
+
+const (
+	lockFlagLongValue  = 1 << 0 // the value is a data record
+	writeFlagLongValue = 1 << 4
+	writeOpMask        = 0x0f
+
+	statusRollback   = 1
+	statusLockCommit = 2
+)
+
+var errMalformedRecord = errors.New("mvcc: malformed record")
+
+// CorruptionError: a stored record cannot be read, or contradicts another.
+type CorruptionError struct {
+	Key    []byte
+	Detail string
+	Err    error
+}
+
+func (e *CorruptionError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("corruption at key %x: %s: %v", e.Key, e.Detail, e.Err)
+	}
+	return fmt.Sprintf("corruption at key %x: %s", e.Key, e.Detail)
+}
+func (e *CorruptionError) Unwrap() error { return e.Err }
+
+func appendLock(dst []byte, l *Lock, longValue bool) []byte {
+	flags := byte(0)
+	if longValue {
+		flags |= lockFlagLongValue
+	}
+	dst = append(dst, byte(l.Op), flags)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(l.StartTS))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(l.MinCommitTS))
+	dst = binary.AppendUvarint(dst, l.TTLMillis)
+	dst = binary.AppendUvarint(dst, uint64(l.TxnSize))
+	dst = binary.AppendUvarint(dst, uint64(len(l.Primary)))
+	dst = append(dst, l.Primary...)
+	if longValue {
+		return dst
+	}
+	return append(dst, l.Value...)
+}
+
+// decodeLock reads a lock record; primary and value are slices of b.
+func decodeLock(b []byte) (l Lock, longValue bool, err error) {
+	if len(b) < 18 {
+		return Lock{}, false, errMalformedRecord
+	}
+	l.Op = Op(b[0])
+	longValue = b[1]&lockFlagLongValue != 0
+	if l.Op < OpPut || l.Op > OpLock || b[1]&^lockFlagLongValue != 0 {
+		return Lock{}, false, errMalformedRecord
+	}
+	l.StartTS = tso.Timestamp(binary.BigEndian.Uint64(b[2:]))
+	l.MinCommitTS = tso.Timestamp(binary.BigEndian.Uint64(b[10:]))
+	b = b[18:]
+	var size, primaryLen uint64
+	if l.TTLMillis, b, err = cutUvarint(b); err != nil {
+		return Lock{}, false, err
+	}
+	if size, b, err = cutUvarint(b); err != nil {
+		return Lock{}, false, err
+	}
+	if primaryLen, b, err = cutUvarint(b); err != nil {
+		return Lock{}, false, err
+	}
+	if size > 1<<32-1 || primaryLen > uint64(len(b)) {
+		return Lock{}, false, errMalformedRecord
+	}
+	l.TxnSize = uint32(size)
+	l.Primary = b[:primaryLen:primaryLen]
+	l.Value = b[primaryLen:]
+	if len(l.Value) > 0 && (longValue || l.Op != OpPut) || longValue && l.Op != OpPut {
+		return Lock{}, false, errMalformedRecord
+	}
+	return l, longValue, nil
+}
+
+// writeRecord is one committed version.
+type writeRecord struct {
+	op        Op // OpPut or OpDelete
+	longValue bool
+	startTS   tso.Timestamp
+	commitTS  tso.Timestamp
+	value     []byte // nil if longValue
+}
+
+func appendWrite(dst []byte, op Op, longValue bool, startTS, commitTS tso.Timestamp, value []byte) []byte {
+	head := byte(op)
+	if longValue {
+		head |= writeFlagLongValue
+		value = nil
+	}
+	dst = append(dst, head)
+	dst = binary.AppendUvarint(dst, uint64(commitTS-startTS))
+	return append(dst, value...)
+}
+
+// decodeWrite reads the record of the version commitTS; the value is a slice of b.
+func decodeWrite(commitTS tso.Timestamp, b []byte) (writeRecord, error) {
+	if len(b) < 2 {
+		return writeRecord{}, errMalformedRecord
+	}
+	w := writeRecord{op: Op(b[0] & writeOpMask), longValue: b[0]&writeFlagLongValue != 0, commitTS: commitTS}
+	if w.op != OpPut && w.op != OpDelete || b[0]&^(writeOpMask|writeFlagLongValue) != 0 {
+		return writeRecord{}, errMalformedRecord
+	}
+	delta, rest, err := cutUvarint(b[1:])
+	if err != nil || delta > uint64(commitTS) {
+		return writeRecord{}, errMalformedRecord
+	}
+	w.startTS = commitTS - tso.Timestamp(delta)
+	if len(rest) > 0 && (w.op != OpPut || w.longValue) || w.longValue && w.op != OpPut {
+		return writeRecord{}, errMalformedRecord
+	}
+	w.value = rest
+	return w, nil
+}
+
+func appendStatus(dst []byte, kind byte, startTS tso.Timestamp) []byte {
+	dst = append(dst, kind)
+	return binary.BigEndian.AppendUint64(dst, uint64(startTS))
+}
+
+func decodeStatus(b []byte) (kind byte, startTS tso.Timestamp, err error) {
+	if len(b) != 9 || b[0] != statusRollback && b[0] != statusLockCommit {
+		return 0, 0, errMalformedRecord
+	}
+	return b[0], tso.Timestamp(binary.BigEndian.Uint64(b[1:])), nil
+}
+
+// cutUvarint reads a uvarint in its shortest form and returns what follows it.
+func cutUvarint(b []byte) (uint64, []byte, error) {
+	v, n := binary.Uvarint(b)
+	if n <= 0 || n > 1 && b[n-1] == 0 {
+		return 0, nil, errMalformedRecord
+	}
+	return v, b[n:], nil
+}

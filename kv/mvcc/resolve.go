@@ -1,0 +1,46 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// ResolveLock finishes the locks of startTS on keys by the transaction's fate: committed at
+// commitTS, or rolled back if it is 0. Keys without such a lock are left alone.
+func (s *State) ResolveLock(ctx context.Context, adm Admission, keys [][]byte, startTS, commitTS tso.Timestamp) (writtenBytes int, err error) {
+	if err := validateKeys(keys); err != nil {
+		return 0, err
+	}
+	if commitTS != 0 && commitTS <= startTS {
+		return 0, &InvalidRequestError{Detail: "commit_ts is not above start_ts"}
+	}
+	return s.finishKeys(ctx, adm, keys, startTS, commitTS, func(_ *writer, i int, v *keyView) (finish, error) {
+		return decideResolve(keys[i], startTS, commitTS, v)
+	})
+}
+
+// ScanLock lists up to limit locks of [start, end) whose start_ts is at or below maxTS, in key
+// order. Locks of one-phase commits under way are not among them: they go by themselves. From
+// now on no transaction commits at or below maxTS here that was not listed or committed already.
+func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Timestamp, limit int) ([]KeyLockedError, error) {
+	if maxTS != tso.MaxTimestamp {
+		if err := s.BeginRead(ctx, maxTS); err != nil {
+			return nil, err
+		}
+	}
+	var locks []KeyLockedError
+	s.locks.mu.RLock()
+	defer s.locks.mu.RUnlock()
+	s.locks.ascendLocked(start, end, func(e *entry) bool {
+		if len(locks) == limit {
+			return false
+		}
+		if e.lock.StartTS <= maxTS && !e.onePC {
+			locks = append(locks, KeyLockedError{Key: bytes.Clone(e.key), Lock: e.lock.detached()})
+		}
+		return true
+	})
+	return locks, nil
+}

@@ -1,0 +1,431 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// ScanArgs asks for a page of [Start, End); an empty End means no bound. The page ends at Limit rows
+// or MaxBytes of keys and values, whichever comes first. Both are positive.
+type ScanArgs struct {
+	Start, End []byte
+	Reverse    bool
+	Limit      int
+	MaxBytes   int
+	KeysOnly   bool
+	ReadOptions
+}
+
+// Row is one key and its value.
+type Row struct{ Key, Value []byte }
+
+// Page is the answer to a scan. Locked lists the locked keys of the page in its order; the rows on
+// both sides of them are in the page. ResumeKey is where to go on, nil when the span is exhausted:
+// the first key to be read when scanning forward, the bound above it when scanning in reverse.
+type Page struct {
+	Rows      []Row
+	Locked    []KeyLockedError
+	ResumeKey []byte
+}
+
+// maxProbed bounds how many locks one page looks at, and so how long it holds the table.
+const maxProbed = 4096
+
+// conflict is a lock that a page has to mind.
+type conflict struct {
+	key []byte
+	probed
+}
+
+// Scan returns one page. BeginRead has been called.
+func (s *State) Scan(ctx context.Context, args *ScanArgs) (*Page, error) {
+	if args.Limit <= 0 || args.MaxBytes <= 0 || args.ReadTS == tso.MaxTimestamp {
+		return nil, &InvalidRequestError{Detail: "scan without limit, size or timestamp"}
+	}
+	sc := scanner{s: s, args: args, page: &Page{}, start: args.Start, end: args.End}
+	if len(sc.end) > 0 && bytes.Compare(sc.start, sc.end) >= 0 {
+		return sc.page, nil
+	}
+	if err := sc.probe(ctx); err != nil {
+		return nil, err
+	}
+	if err := sc.open(); err != nil {
+		return nil, err
+	}
+	defer sc.it.Close()
+	if err := s.checkSafePoint(args.ReadTS); err != nil {
+		return nil, err
+	}
+	var err error
+	if args.Reverse {
+		err = sc.reverse()
+	} else {
+		err = sc.forward()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return sc.page, nil
+}
+
+// scanner builds one page.
+type scanner struct {
+	s     *State
+	args  *ScanArgs
+	page  *Page
+	it    *storage.Iterator
+	bytes int
+	arena []byte // what is left of the chunk rows are copied into
+
+	// start and end bound the page; the lock probe may have narrowed them, and then resume is where
+	// the following page begins.
+	start, end []byte
+	resume     []byte
+	conflicts  []conflict // in scan order, not met yet
+}
+
+// probe lists the locks that the page has to mind, in scan order. A lock whose state is about to
+// change ends the page before it, or is waited for if the page would be empty.
+func (sc *scanner) probe(ctx context.Context) error {
+	for {
+		wait := sc.probeOnce()
+		if wait == nil {
+			return nil
+		}
+		if err := sc.s.wait(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+func (sc *scanner) probeOnce() (wait <-chan struct{}) {
+	t := sc.s.locks
+	if t.n.Load() == 0 {
+		return nil
+	}
+	seen := 0
+	var first []byte // key of a lock to wait for, first in the span
+	visit := func(e *entry) bool {
+		if seen++; seen > maxProbed || len(sc.conflicts) > sc.args.Limit {
+			sc.stopAt(e.key)
+			return false
+		}
+		switch verdict := decideRead(e.key, &e.lock, e.state, e.onePC, &sc.args.ReadOptions); verdict {
+		case readPass:
+			return true
+		case readWait:
+			if sc.atBeginning(e.key) {
+				first = bytes.Clone(e.key)
+			} else {
+				sc.stopAt(e.key)
+			}
+			return false
+		default:
+			c := conflict{key: bytes.Clone(e.key)}
+			c.verdict, c.lock, c.longValue = verdict, e.lock.detached(), e.longValue
+			if verdict == readThrough {
+				c.lock.Value = bytes.Clone(e.lock.Value)
+			}
+			sc.conflicts = append(sc.conflicts, c)
+			return true
+		}
+	}
+	t.mu.RLock()
+	if sc.args.Reverse {
+		t.descendLocked(sc.start, sc.end, visit)
+	} else {
+		t.ascendLocked(sc.start, sc.end, visit)
+	}
+	t.mu.RUnlock()
+	if first != nil {
+		sc.conflicts = sc.conflicts[:0]
+		return t.waitChan(first)
+	}
+	return nil
+}
+
+// atBeginning reports whether a page that ended before key would certainly be empty.
+func (sc *scanner) atBeginning(key []byte) bool {
+	if sc.args.Reverse {
+		return len(sc.end) > 0 && bytes.Equal(append(bytes.Clone(key), 0), sc.end)
+	}
+	return bytes.Equal(key, sc.start)
+}
+
+// stopAt ends the page before key, which belongs to the next one.
+func (sc *scanner) stopAt(key []byte) {
+	key = bytes.Clone(key)
+	if sc.args.Reverse {
+		// The next page ends above key.
+		sc.start = append(key, 0)
+		sc.resume = sc.start
+		return
+	}
+	sc.end, sc.resume = key, key
+}
+
+func (sc *scanner) open() (err error) {
+	lower := appendPrefix(make([]byte, 0, len(sc.start)+len(sc.end)+8), tagWrite, sc.start)
+	bounds := appendUpper(lower, tagWrite, sc.end)
+	sc.it, err = sc.s.eng.NewRangeIter(bounds[:len(lower)], bounds[len(lower):])
+	return err
+}
+
+// full reports whether the page has no room left, in which case it ends before key.
+func (sc *scanner) full(key []byte) bool {
+	n := len(sc.page.Rows) + len(sc.page.Locked)
+	if n < sc.args.Limit && (sc.bytes < sc.args.MaxBytes || n == 0) {
+		return false
+	}
+	sc.page.ResumeKey = bytes.Clone(key)
+	if sc.args.Reverse {
+		sc.page.ResumeKey = append(sc.page.ResumeKey, 0)
+	}
+	return true
+}
+
+// emit copies a row into the page.
+func (sc *scanner) emit(key, value []byte) {
+	if sc.args.KeysOnly {
+		value = nil
+	}
+	n := len(key) + len(value)
+	if len(sc.arena) < n {
+		// Chunks grow with the page, so that a point-like scan does not pay for a large one.
+		sc.arena = make([]byte, max(n, min(64<<10, max(256, sc.bytes))))
+	}
+	k := sc.arena[:len(key):len(key)]
+	copy(k, key)
+	v := sc.arena[len(key):n:n]
+	copy(v, value)
+	sc.arena = sc.arena[n:]
+	sc.bytes += n
+	if len(sc.page.Rows) == cap(sc.page.Rows) {
+		grown := make([]Row, len(sc.page.Rows), min(max(8, 4*cap(sc.page.Rows)), sc.args.Limit))
+		copy(grown, sc.page.Rows)
+		sc.page.Rows = grown
+	}
+	sc.page.Rows = append(sc.page.Rows, Row{Key: k, Value: v})
+}
+
+// conflictsBefore deals with the locks that come before key in scan order (nil: with all), and with
+// the one on key itself; met says that there was one. stop says that the page is full.
+func (sc *scanner) conflictsBefore(key []byte) (met, stop bool, err error) {
+	for len(sc.conflicts) > 0 && !met {
+		c := &sc.conflicts[0]
+		if key != nil {
+			cmp := bytes.Compare(c.key, key)
+			if sc.args.Reverse {
+				cmp = -cmp
+			}
+			if cmp > 0 {
+				return false, false, nil
+			}
+			met = cmp == 0
+		}
+		if sc.full(c.key) {
+			return met, true, nil
+		}
+		if c.verdict == readLocked {
+			sc.page.Locked = append(sc.page.Locked, KeyLockedError{Key: c.key, Lock: c.lock})
+			sc.bytes += len(c.key)
+		} else {
+			value, err := sc.s.lockValue(c.key, &c.probed)
+			if err != nil {
+				return met, false, err
+			}
+			if value != nil {
+				sc.emit(c.key, value)
+			}
+		}
+		sc.conflicts = sc.conflicts[1:]
+	}
+	return met, false, nil
+}
+
+// finish deals with the locks behind the last version.
+func (sc *scanner) finish() error {
+	if err := sc.it.Error(); err != nil {
+		return err
+	}
+	_, stop, err := sc.conflictsBefore(nil)
+	if err != nil || stop {
+		return err
+	}
+	sc.page.ResumeKey = sc.resume
+	return nil
+}
+
+// emitVersion adds the version w of key to the page.
+func (sc *scanner) emitVersion(key []byte, w *writeRecord) error {
+	if w.longValue && !sc.args.KeysOnly {
+		value, err := sc.s.dataValue(key, w.startTS)
+		if err != nil {
+			return err
+		}
+		sc.emit(key, value)
+		return nil
+	}
+	sc.emit(key, w.value)
+	return nil
+}
+
+// forward walks from key to key, newest version first.
+func (sc *scanner) forward() error {
+	it := sc.it
+	for ok := it.First(); ok; {
+		prefix, version, isVersion := storage.SplitVersion(it.Key())
+		if !isVersion {
+			return corrupt(it.Key(), "unversioned key among the write records")
+		}
+		key := userKey(prefix)
+		met, stop, err := false, false, error(nil)
+		if len(sc.conflicts) > 0 {
+			if met, stop, err = sc.conflictsBefore(key); stop || err != nil {
+				return err
+			}
+		}
+		if !met && tso.Timestamp(version) > sc.args.ReadTS {
+			var visible bool
+			if visible, ok, err = sc.seekVisible(prefix); err != nil {
+				return err
+			}
+			if !visible {
+				continue // the iterator stands on the next key
+			}
+			prefix, _, _ = storage.SplitVersion(it.Key())
+			key = userKey(prefix)
+		}
+		if !met {
+			w, err := currentWrite(it)
+			if err != nil {
+				return err
+			}
+			if w.op == OpPut {
+				if sc.full(key) {
+					return nil
+				}
+				if err := sc.emitVersion(key, &w); err != nil {
+					return err
+				}
+			}
+		}
+		ok = it.NextPrefix()
+	}
+	return sc.finish()
+}
+
+// seekVisible moves from a version above ReadTS to the newest visible one of the same key; if there
+// is none, the iterator ends on the next key, or, ok false, at the end.
+func (sc *scanner) seekVisible(prefix []byte) (visible, ok bool, err error) {
+	it := sc.it
+	it.Buf = append(it.Buf[:0], prefix...) // Key does not outlive the move
+	prefix = it.Buf
+	const near = 3 // versions to walk before a seek pays
+	for i := 0; i < near; i++ {
+		if !it.Next() {
+			return false, false, it.Error()
+		}
+		p, version, _ := storage.SplitVersion(it.Key())
+		if !bytes.Equal(p, prefix) {
+			return false, true, nil
+		}
+		if tso.Timestamp(version) <= sc.args.ReadTS {
+			return true, true, nil
+		}
+	}
+	n := len(prefix)
+	it.Buf = storage.AppendVersion(it.Buf, uint64(sc.args.ReadTS))
+	if !it.SeekGE(it.Buf) {
+		return false, false, it.Error()
+	}
+	p, _, _ := storage.SplitVersion(it.Key())
+	return bytes.Equal(p, it.Buf[:n]), true, nil
+}
+
+// reverse walks from key to key downwards, and within a key from the oldest version to the newest
+// visible one, which it keeps a copy of.
+func (sc *scanner) reverse() error {
+	it := sc.it
+	var kept writeRecord
+	for ok := it.Last(); ok; {
+		prefix, _, isVersion := storage.SplitVersion(it.Key())
+		if !isVersion {
+			return corrupt(it.Key(), "unversioned key among the write records")
+		}
+		it.Buf = append(it.Buf[:0], prefix...)
+		prefix = it.Buf[:len(prefix):len(prefix)]
+		key := userKey(prefix)
+		met, stop, err := false, false, error(nil)
+		if len(sc.conflicts) > 0 {
+			if met, stop, err = sc.conflictsBefore(key); stop || err != nil {
+				return err
+			}
+		}
+		kept.op = 0
+		if met {
+			ok = it.SeekLT(prefix)
+		} else if ok, err = sc.reverseKey(prefix, &kept); err != nil {
+			return err
+		}
+		if kept.op == OpPut {
+			if sc.full(key) {
+				return nil
+			}
+			if err := sc.emitVersion(key, &kept); err != nil {
+				return err
+			}
+		}
+	}
+	return sc.finish()
+}
+
+// reverseKey finds the newest visible version of the key whose oldest version the iterator stands
+// on, copies it into kept, and moves to the key below; ok reports whether there is one.
+func (sc *scanner) reverseKey(prefix []byte, kept *writeRecord) (ok bool, err error) {
+	const near = 8 // versions to walk before a seek pays
+	it := sc.it
+	for walked := 0; ; walked++ {
+		p, version, _ := storage.SplitVersion(it.Key())
+		if !bytes.Equal(p, prefix) {
+			return true, nil
+		}
+		if tso.Timestamp(version) > sc.args.ReadTS {
+			return it.SeekLT(prefix), it.Error() // the ones above are newer still
+		}
+		if walked == near {
+			seek := storage.AppendVersion(bytes.Clone(prefix), uint64(sc.args.ReadTS))
+			if !it.SeekGE(seek) {
+				return false, it.Error()
+			}
+			if err := sc.keep(kept); err != nil {
+				return false, err
+			}
+			return it.SeekLT(prefix), it.Error()
+		}
+		if err := sc.keep(kept); err != nil {
+			return false, err
+		}
+		if !it.Prev() {
+			return false, it.Error()
+		}
+	}
+}
+
+// keep copies the record the iterator stands on.
+func (sc *scanner) keep(kept *writeRecord) error {
+	value := kept.value[:0]
+	w, err := currentWrite(sc.it)
+	if err != nil {
+		return err
+	}
+	*kept = w
+	kept.value = value
+	if !sc.args.KeysOnly {
+		kept.value = append(value, w.value...)
+	}
+	return nil
+}

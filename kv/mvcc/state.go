@@ -1,0 +1,228 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// Options configure a State; the zero value of every field but Engine and Oracle is a default.
+type Options struct {
+	Engine *storage.Engine
+	Oracle tso.Oracle
+	// Embedded says that asking the oracle costs next to nothing: it lives in this process.
+	Embedded bool
+	// ShortValueBytes is the length up to which a value rides in lock and write record, 1 KiB by
+	// default; OnePCShortValueBytes the same for one-phase commit, 64 KiB by default.
+	ShortValueBytes, OnePCShortValueBytes int
+	// SafePointKey is where the store keeps the GC safe point.
+	SafePointKey []byte
+}
+
+func (o *Options) ensureDefaults() {
+	if o.ShortValueBytes == 0 {
+		o.ShortValueBytes = 1 << 10
+	}
+	if o.OnePCShortValueBytes == 0 {
+		o.OnePCShortValueBytes = 64 << 10
+	}
+}
+
+// State is the transactional state of one store: its records on disk, its locks in memory, and the
+// timestamps that order reads and writes. Safe for concurrent use.
+type State struct {
+	eng     *storage.Engine
+	opts    Options
+	locks   *lockTable
+	latches latches
+
+	// maxTS is at or above every timestamp a read was served at.
+	maxTS atomic.Uint64
+	// knownTS is a timestamp known to have been issued; knownAt when that was learnt.
+	knownTS atomic.Uint64
+	knownAt atomic.Int64
+	// maxRollbackTS and maxLockCommitTS bound what is in S, so that most prewrites need not look.
+	maxRollbackTS   atomic.Uint64
+	maxLockCommitTS atomic.Uint64
+	safePoint       atomic.Uint64
+
+	writers sync.Pool
+}
+
+// Open reads the locks into memory. Nothing is served below a fresh timestamp's guarantees: see
+// recoverLock.
+func Open(ctx context.Context, opts Options) (*State, error) {
+	opts.ensureDefaults()
+	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable()}
+	s.latches.seed = maphash.MakeSeed()
+	s.writers.New = func() any { return &writer{s: s} }
+	now, err := opts.Oracle.Now(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("take a timestamp to recover by: %w", err)
+	}
+	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.maxRollbackTS, &s.maxLockCommitTS} {
+		ts.Store(uint64(now))
+	}
+	s.knownAt.Store(time.Now().UnixNano())
+	if err := s.loadSafePoint(); err != nil {
+		return nil, err
+	}
+	return s, s.loadLocks(now)
+}
+
+func (s *State) loadSafePoint() error {
+	value, found, err := s.eng.Get(nil, s.opts.SafePointKey)
+	if err != nil || !found {
+		return err
+	}
+	if len(value) != 8 {
+		return corrupt(s.opts.SafePointKey, "safe point is not a timestamp")
+	}
+	s.safePoint.Store(binary.BigEndian.Uint64(value))
+	return nil
+}
+
+func (s *State) loadLocks(now tso.Timestamp) error {
+	it, err := s.eng.NewRangeIter(storage.AppendSentinel([]byte{tagLock}), storage.AppendSentinel([]byte{tagLock + 1}))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		key := bytes.Clone(userKey(it.Key()))
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		lock, longValue, err := decodeLock(bytes.Clone(value))
+		if err != nil {
+			return &CorruptionError{Key: key, Detail: "lock record", Err: err}
+		}
+		s.locks.tree.ReplaceOrInsert(&entry{
+			key: key, lock: recoverLock(key, lock, now), longValue: longValue, state: stateDurable,
+		})
+		s.locks.n.Add(1)
+	}
+	return it.Error()
+}
+
+// SafePoint returns the timestamp at or below which nothing may be read or begun.
+func (s *State) SafePoint() tso.Timestamp { return tso.Timestamp(s.safePoint.Load()) }
+
+// MaxTS returns a timestamp at or above all that were read at.
+func (s *State) MaxTS() tso.Timestamp { return tso.Timestamp(s.maxTS.Load()) }
+
+// RaiseMaxTS makes every later write commit above ts. ts must have been issued.
+func (s *State) RaiseMaxTS(ts tso.Timestamp) { raise(&s.maxTS, ts) }
+
+// NumLocks returns the number of locks held.
+func (s *State) NumLocks() int { return int(s.locks.n.Load()) }
+
+func raise(a *atomic.Uint64, ts tso.Timestamp) {
+	for {
+		old := a.Load()
+		if uint64(ts) <= old || a.CompareAndSwap(old, uint64(ts)) {
+			return
+		}
+	}
+}
+
+// apply is where every write leaves for the store: the batch is atomic, deterministic, and
+// visible on return. With storage.Sync the caller then waits for batch.SyncWait. A replicated
+// shard would propose the batch here.
+func (s *State) apply(b *storage.Batch, d storage.Durability) error { return s.eng.Apply(b, d) }
+
+// BeginRead is the barrier every read passes first: it fences the timestamp against later writes.
+// A replicated shard would also make sure here that it may serve. Check the request's ranges
+// after it: whoever takes a range away does so before it asks for MaxTS.
+func (s *State) BeginRead(ctx context.Context, readTS tso.Timestamp) error {
+	if uint64(readTS) <= s.maxTS.Load() || readTS == tso.MaxTimestamp {
+		return nil
+	}
+	if err := s.checkIssued(ctx, readTS); err != nil {
+		return err
+	}
+	raise(&s.maxTS, readTS)
+	return nil
+}
+
+// checkIssued refuses timestamps that the oracle cannot have issued: writers would have to commit
+// above them. Where asking costs a round trip it asks only about the distant future, and writers
+// check what they compute from max_ts instead (onePCTimestamp).
+func (s *State) checkIssued(ctx context.Context, ts tso.Timestamp) error {
+	const slackMillis = 10_000
+	known := tso.Timestamp(s.knownTS.Load())
+	if ts <= known {
+		return nil
+	}
+	if !s.opts.Embedded {
+		since := time.Duration(time.Now().UnixNano() - s.knownAt.Load()).Milliseconds()
+		if ts.Physical() <= known.Physical()+since+slackMillis {
+			return nil
+		}
+	}
+	now, err := s.refreshKnown(ctx)
+	if err != nil {
+		return err
+	}
+	if ts > now {
+		return &TSInFutureError{TS: ts}
+	}
+	return nil
+}
+
+// refreshKnown asks the oracle for a timestamp.
+func (s *State) refreshKnown(ctx context.Context) (tso.Timestamp, error) {
+	now, err := s.opts.Oracle.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("ask the oracle: %w", err)
+	}
+	raise(&s.knownTS, now)
+	if !s.opts.Embedded {
+		s.knownAt.Store(time.Now().UnixNano())
+	}
+	return now, nil
+}
+
+// checkSafePoint refuses what garbage collection may have passed.
+func (s *State) checkSafePoint(ts tso.Timestamp) error {
+	if sp := tso.Timestamp(s.safePoint.Load()); ts <= sp && sp != 0 {
+		return &TooOldError{TS: ts, SafePoint: sp}
+	}
+	return nil
+}
+
+// wait blocks until ch is closed, and tells when waiting is in vain.
+func (s *State) wait(ctx context.Context, ch <-chan struct{}) error {
+	if ch == nil {
+		return s.eng.Err()
+	}
+	select {
+	case <-ch:
+		return s.eng.Err()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or gone.
+// It is for callers in this process, who need not poll.
+func (s *State) WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error {
+	s.locks.mu.Lock()
+	e := s.locks.getLocked(key)
+	if e == nil || e.lock.StartTS != startTS {
+		s.locks.mu.Unlock()
+		return nil
+	}
+	ch := e.waitChanLocked()
+	s.locks.mu.Unlock()
+	return s.wait(ctx, ch)
+}

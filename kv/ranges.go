@@ -1,0 +1,167 @@
+package kv
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+	"sync/atomic"
+)
+
+// localRange is a range as its store holds it.
+type localRange struct {
+	desc RangeDescriptor
+	// sizeBytes estimates the range's data: what the engine said at the last look, and what has
+	// been written since.
+	sizeBytes atomic.Int64
+}
+
+// rangeTable is the set of ranges a store owns at one time, in key order. Immutable.
+type rangeTable struct {
+	sorted []*localRange
+}
+
+// contains reports whether key lies in the span.
+func (s *Span) contains(key []byte) bool {
+	return bytes.Compare(s.Start, key) <= 0 && (len(s.End) == 0 || bytes.Compare(key, s.End) < 0)
+}
+
+// containsSpan reports whether o lies in the span. An empty End is the largest bound.
+func (s *Span) containsSpan(o *Span) bool {
+	return bytes.Compare(s.Start, o.Start) <= 0 && compareEnds(o.End, s.End) <= 0
+}
+
+func (s *Span) overlaps(o *Span) bool {
+	return (len(o.End) == 0 || bytes.Compare(s.Start, o.End) < 0) &&
+		(len(s.End) == 0 || bytes.Compare(o.Start, s.End) < 0)
+}
+
+func (s *Span) valid() bool { return len(s.End) == 0 || bytes.Compare(s.Start, s.End) < 0 }
+
+// compareEnds compares exclusive bounds, of which the empty one is the largest.
+func compareEnds(a, b []byte) int {
+	switch {
+	case len(a) == 0 && len(b) == 0:
+		return 0
+	case len(a) == 0:
+		return 1
+	case len(b) == 0:
+		return -1
+	default:
+		return bytes.Compare(a, b)
+	}
+}
+
+// find returns the range that holds key, or nil.
+func (t *rangeTable) find(key []byte) *localRange {
+	if len(t.sorted) == 1 {
+		if r := t.sorted[0]; r.desc.Span.contains(key) {
+			return r
+		}
+		return nil
+	}
+	i := sort.Search(len(t.sorted), func(i int) bool { return bytes.Compare(t.sorted[i].desc.Span.Start, key) > 0 })
+	if i == 0 || !t.sorted[i-1].desc.Span.contains(key) {
+		return nil
+	}
+	return t.sorted[i-1]
+}
+
+// findEnd returns the range that holds the largest key below end, or nil. An empty end asks for the
+// last range.
+func (t *rangeTable) findEnd(end []byte) *localRange {
+	n := len(t.sorted)
+	if len(end) > 0 {
+		n = sort.Search(n, func(i int) bool { return bytes.Compare(t.sorted[i].desc.Span.Start, end) >= 0 })
+	}
+	if n == 0 || compareEnds(t.sorted[n-1].desc.Span.End, end) < 0 {
+		return nil
+	}
+	return t.sorted[n-1]
+}
+
+// with returns a table in which the ranges of remove are replaced by those of add.
+func (t *rangeTable) with(remove, add []*localRange) *rangeTable {
+	next := &rangeTable{sorted: make([]*localRange, 0, len(t.sorted)+len(add))}
+	for _, r := range t.sorted {
+		if !slices.Contains(remove, r) {
+			next.sorted = append(next.sorted, r)
+		}
+	}
+	next.sorted = append(next.sorted, add...)
+	slices.SortFunc(next.sorted, func(a, b *localRange) int {
+		return bytes.Compare(a.desc.Span.Start, b.desc.Span.Start)
+	})
+	return next
+}
+
+// stale builds the error for a request that was routed by refs, with what the table knows about
+// keys now.
+func (t *rangeTable) stale(refs []RangeRef, keys ...[]byte) error {
+	e := &StaleRangeError{Refs: slices.Clone(refs)}
+	for _, key := range keys {
+		r := t.find(key)
+		if r == nil || slices.ContainsFunc(e.Current, func(d RangeDescriptor) bool { return d.ID == r.desc.ID }) {
+			continue
+		}
+		e.Current = append(e.Current, r.desc)
+	}
+	return e
+}
+
+// checkKey returns the range of key if ref names it as it is now.
+func (t *rangeTable) checkKey(ref RangeRef, key []byte) (*localRange, error) {
+	if r := t.find(key); r != nil && r.desc.ID == ref.ID && r.desc.Epoch == ref.Epoch {
+		return r, nil
+	}
+	return nil, t.stale([]RangeRef{ref}, key)
+}
+
+// checkSpan is checkKey for a span, which must lie in one range.
+func (t *rangeTable) checkSpan(ref RangeRef, span *Span) error {
+	r, err := t.checkKey(ref, span.Start)
+	if err != nil {
+		return err
+	}
+	if !r.desc.Span.containsSpan(span) {
+		return t.stale([]RangeRef{ref}, span.Start)
+	}
+	return nil
+}
+
+// keyList is the ascending keys of a request, however it holds them.
+type keyList interface {
+	len() int
+	at(i int) []byte
+}
+
+// checkKeys verifies that every key lies in a range that refs name as it is now.
+func checkKeys[K keyList](t *rangeTable, refs []RangeRef, keys K) error {
+	for i, n := 0, keys.len(); i < n; {
+		r := t.find(keys.at(i))
+		if r == nil || !slices.Contains(refs, r.desc.Ref()) {
+			return t.staleKeys(refs, keys)
+		}
+		end := r.desc.Span.End
+		if len(end) == 0 {
+			return nil
+		}
+		if bytes.Compare(keys.at(n-1), end) < 0 {
+			return nil // keys ascend: the rest lies in the same range
+		}
+		i += sort.Search(n-i, func(j int) bool { return bytes.Compare(keys.at(i+j), end) >= 0 })
+	}
+	return nil
+}
+
+// staleKeys is stale for a request with many keys, of which it tells about one for each range.
+func (t *rangeTable) staleKeys(refs []RangeRef, keys keyList) error {
+	var sample [][]byte
+	var last *localRange
+	for i := range keys.len() {
+		if r := t.find(keys.at(i)); r != nil && r != last {
+			last = r
+			sample = append(sample, keys.at(i))
+		}
+	}
+	return t.stale(refs, sample...)
+}

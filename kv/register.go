@@ -1,0 +1,53 @@
+package kv
+
+import (
+	"context"
+	"time"
+)
+
+// register tells the directory what the store owns, and adopts what it is given.
+func (s *Store) register(ctx context.Context) error {
+	for {
+		info := ShardInfo{ID: s.shardID, Addr: s.opts.Addr}
+		adopt, err := s.opts.Directory.RegisterShard(ctx, info, s.ownedRanges())
+		if err != nil || len(adopt) == 0 {
+			return err
+		}
+		for i := range adopt {
+			if err := s.adopt(adopt[i]); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *Store) requestReport() {
+	select {
+	case s.report <- struct{}{}:
+	default: // one is pending, and will tell the newest state
+	}
+}
+
+// reportLoop tells the directory about splits. The directory may be away: routers learn of splits
+// from the shard itself, so nothing waits for this.
+func (s *Store) reportLoop() {
+	const retry = time.Second
+	for {
+		select {
+		case <-s.stopped.Done():
+			return
+		case <-s.report:
+		}
+		err := s.opts.Directory.ReportRanges(s.stopped, s.shardID, s.ownedRanges())
+		if err == nil || s.stopped.Err() != nil {
+			continue
+		}
+		s.opts.Logger.Warn("directory was not told about ranges", "err", err)
+		select {
+		case <-s.stopped.Done():
+			return
+		case <-time.After(retry):
+			s.requestReport()
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package kv
+
+import (
+	"context"
+	"time"
+
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+var _ Shard = (*Store)(nil)
+
+// The methods below are the Shard: admission, then the verb of mvcc, then accounting.
+
+// admission checks, under latches, that a write still belongs here.
+type admission[K keyList] struct {
+	s    *Store
+	refs []RangeRef
+	keys K
+}
+
+func (a *admission[K]) Admit() error { return checkKeys(a.s.ranges.Load(), a.refs, a.keys) }
+
+type plainKeys [][]byte
+
+func (k plainKeys) len() int        { return len(k) }
+func (k plainKeys) at(i int) []byte { return k[i] }
+
+type mutationKeys []mvcc.Mutation
+
+func (k mutationKeys) len() int        { return len(k) }
+func (k mutationKeys) at(i int) []byte { return k[i].Key }
+
+// Get implements Shard.
+func (s *Store) Get(ctx context.Context, ref RangeRef, key []byte, opts ReadOptions) ([]byte, error) {
+	if !s.gate.enter() {
+		return nil, ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.gets.Inc()
+	// First the timestamp is fenced, then the range is looked at: see I2.
+	if err := s.mvcc.BeginRead(ctx, opts.ReadTS); err != nil {
+		return nil, err
+	}
+	if _, err := s.ranges.Load().checkKey(ref, key); err != nil {
+		return nil, err
+	}
+	value, err := s.mvcc.Get(ctx, key, &opts)
+	return value, mapError(err)
+}
+
+// BatchGet implements Shard.
+func (s *Store) BatchGet(ctx context.Context, req *BatchGetRequest) (*BatchGetResponse, error) {
+	if !s.gate.enter() {
+		return nil, ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.batchGets.Inc()
+	if req.ReadTS == tso.MaxTimestamp {
+		return nil, &mvcc.InvalidRequestError{Detail: "batch read without a timestamp"}
+	}
+	if err := s.mvcc.BeginRead(ctx, req.ReadTS); err != nil {
+		return nil, err
+	}
+	if err := checkKeys(s.ranges.Load(), req.Ranges, plainKeys(req.Keys)); err != nil {
+		return nil, err
+	}
+	values, locked, err := s.mvcc.BatchGet(ctx, req.Keys, &req.ReadOptions)
+	if err != nil {
+		return nil, mapError(err)
+	}
+	return &BatchGetResponse{Values: values, Locked: locked}, nil
+}
+
+// Scan implements Shard.
+func (s *Store) Scan(ctx context.Context, req *ScanRequest) (*ScanResponse, error) {
+	if !s.gate.enter() {
+		return nil, ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.scans.Inc()
+	if err := s.mvcc.BeginRead(ctx, req.ReadTS); err != nil {
+		return nil, err
+	}
+	if err := s.ranges.Load().checkSpan(req.Range, &req.Span); err != nil {
+		return nil, err
+	}
+	args := mvcc.ScanArgs{
+		Start: req.Span.Start, End: req.Span.End, Reverse: req.Reverse, KeysOnly: req.KeysOnly,
+		Limit: min(req.Limit, s.opts.PageLimits.Rows), MaxBytes: req.MaxBytes, ReadOptions: req.ReadOptions,
+	}
+	if args.MaxBytes <= 0 {
+		args.MaxBytes = s.opts.PageLimits.Bytes
+	}
+	page, err := s.mvcc.Scan(ctx, &args)
+	if err != nil {
+		return nil, mapError(err)
+	}
+	s.metrics.scannedRows.Add(float64(len(page.Rows)))
+	return &ScanResponse{Rows: page.Rows, Locked: page.Locked, ResumeKey: page.ResumeKey}, nil
+}
+
+// Prewrite implements Shard.
+func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteResponse, error) {
+	if !s.gate.enter() {
+		return PrewriteResponse{}, ErrClosed
+	}
+	defer s.gate.leave()
+	start := time.Now()
+	keys := mutationKeys(req.Mutations)
+	if err := checkKeys(s.ranges.Load(), req.Ranges, keys); err != nil {
+		return PrewriteResponse{}, err
+	}
+	res, err := s.mvcc.Prewrite(ctx, &admission[mutationKeys]{s, req.Ranges, keys}, &mvcc.PrewriteArgs{
+		Mutations: req.Mutations, Primary: req.Primary, StartTS: req.StartTS, TTLMillis: req.TTLMillis,
+		TxnSize: req.TxnSize, TryOnePC: req.TryOnePC, MaxCommitTS: req.MaxCommitTS,
+	})
+	observeSince(s.metrics.prewriteSeconds, start)
+	if err != nil {
+		s.metrics.prewriteFailed.Inc()
+		return PrewriteResponse{}, mapError(err)
+	}
+	if res.OnePCCommitTS != 0 {
+		s.metrics.onePC.Inc()
+	}
+	s.grown(keys, res.WrittenBytes)
+	return PrewriteResponse{OnePCCommitTS: res.OnePCCommitTS, MinCommitTS: res.MinCommitTS}, nil
+}
+
+// Commit implements Shard.
+func (s *Store) Commit(ctx context.Context, req *CommitRequest) error {
+	if !s.gate.enter() {
+		return ErrClosed
+	}
+	defer s.gate.leave()
+	start := time.Now()
+	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
+	if err := adm.Admit(); err != nil {
+		return err
+	}
+	n, err := s.mvcc.Commit(ctx, &adm, req.Keys, req.StartTS, req.CommitTS, req.Primary)
+	observeSince(s.metrics.commitSeconds, start)
+	if err != nil {
+		return mapError(err)
+	}
+	s.grown(adm.keys, n)
+	return nil
+}
+
+// Rollback implements Shard.
+func (s *Store) Rollback(ctx context.Context, req *RollbackRequest) error {
+	if !s.gate.enter() {
+		return ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.rollbacks.Inc()
+	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
+	if err := adm.Admit(); err != nil {
+		return err
+	}
+	return mapError(s.mvcc.Rollback(ctx, &adm, req.Keys, req.StartTS))
+}
+
+// CheckTxnStatus implements Shard.
+func (s *Store) CheckTxnStatus(ctx context.Context, req *CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
+	if !s.gate.enter() {
+		return mvcc.TxnStatus{}, ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.statusChecks.Inc()
+	adm := admission[plainKeys]{s, []RangeRef{req.Range}, plainKeys{req.Primary}}
+	if err := adm.Admit(); err != nil {
+		return mvcc.TxnStatus{}, err
+	}
+	status, err := s.mvcc.CheckTxnStatus(ctx, &adm, &mvcc.StatusArgs{
+		Primary: req.Primary, StartTS: req.StartTS, CallerTS: req.CallerTS, NowTS: req.NowTS,
+		RollbackIfMissing: req.RollbackIfMissing,
+	})
+	return status, mapError(err)
+}
+
+// ResolveLock implements Shard.
+func (s *Store) ResolveLock(ctx context.Context, req *ResolveLockRequest) error {
+	if !s.gate.enter() {
+		return ErrClosed
+	}
+	defer s.gate.leave()
+	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
+	if err := adm.Admit(); err != nil {
+		return err
+	}
+	n, err := s.mvcc.ResolveLock(ctx, &adm, req.Keys, req.StartTS, req.CommitTS)
+	if err != nil {
+		return mapError(err)
+	}
+	s.metrics.resolved(req.CommitTS != 0, len(req.Keys))
+	s.grown(adm.keys, n)
+	return nil
+}
+
+// Heartbeat implements Shard.
+func (s *Store) Heartbeat(ctx context.Context, req *HeartbeatRequest) (uint64, error) {
+	if !s.gate.enter() {
+		return 0, ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.heartbeats.Inc()
+	adm := admission[plainKeys]{s, []RangeRef{req.Range}, plainKeys{req.Primary}}
+	if err := adm.Admit(); err != nil {
+		return 0, err
+	}
+	ttlMillis, err := s.mvcc.Heartbeat(ctx, &adm, req.Primary, req.StartTS, req.TTLMillis)
+	return ttlMillis, mapError(err)
+}
+
+// ScanLock implements Shard.
+func (s *Store) ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.KeyLockedError, error) {
+	if !s.gate.enter() {
+		return nil, ErrClosed
+	}
+	defer s.gate.leave()
+	if err := s.ranges.Load().checkSpan(req.Range, &req.Span); err != nil {
+		return nil, err
+	}
+	return s.mvcc.ScanLock(ctx, req.Span.Start, req.Span.End, req.MaxTS, req.Limit)
+}
+
+// WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or gone: for
+// callers in this process, who need not poll.
+func (s *Store) WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error {
+	return mapError(s.mvcc.WaitForRelease(ctx, key, startTS))
+}

@@ -1,0 +1,277 @@
+package storage
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// FS is the filesystem an engine lives on.
+type FS = vfs.FS
+
+// Options configure an engine; the zero value of every field but Dir is a default.
+type Options struct {
+	Dir string
+	// FS defaults to the operating system's.
+	FS FS
+	// CacheBytes is the size of the block cache, 256 MiB by default.
+	CacheBytes int64
+	// MemTableBytes is the size of one memtable, 64 MiB by default.
+	MemTableBytes uint64
+	Logger        *slog.Logger
+	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The
+	// process should report the error and exit: writers that were under way may never return.
+	OnFatal func(error)
+}
+
+func (o *Options) ensureDefaults() {
+	if o.FS == nil {
+		o.FS = vfs.Default
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = 256 << 20
+	}
+	if o.MemTableBytes == 0 {
+		o.MemTableBytes = 64 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+}
+
+// ErrClosed: the engine has been closed.
+var ErrClosed = errors.New("storage: engine is closed")
+
+// FailedError: a write has failed earlier and the engine refuses to go on (I3).
+type FailedError struct{ Err error }
+
+func (e *FailedError) Error() string { return fmt.Sprintf("storage: engine has failed: %v", e.Err) }
+func (e *FailedError) Unwrap() error { return e.Err }
+
+// Engine is one open Pebble. Safe for concurrent use.
+type Engine struct {
+	db      *pebble.DB
+	lock    *pebble.Lock
+	opts    Options
+	failed  atomic.Pointer[FailedError]
+	applied atomic.Uint64 // batches applied so far; see iterCache
+	syncs   atomic.Uint64 // batches applied with Sync
+	iters   iterCache
+	batches sync.Pool
+
+	closed atomic.Bool
+}
+
+// Open opens the directory, creating it if need be. Errors: ErrLocked, *FormatError, and those of
+// the filesystem.
+func Open(opts Options) (*Engine, error) {
+	opts.ensureDefaults()
+	lock, err := lockDir(opts.FS, opts.Dir)
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{lock: lock, opts: opts}
+	if err = checkFormat(opts.FS, opts.Dir); err == nil {
+		e.db, err = e.openPebble()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open %s: %w", opts.Dir, err), lock.Close())
+	}
+	e.iters.start(e)
+	return e, nil
+}
+
+// openPebble opens the database. Pebble reports some failures by its logger's Fatalf, which must
+// not return; see logger.
+func (e *Engine) openPebble() (db *pebble.DB, err error) {
+	defer e.recoverFailure(&err)
+	cache := pebble.NewCache(e.opts.CacheBytes)
+	defer cache.Unref()
+	return pebble.Open(e.opts.Dir, e.pebbleOptions(cache))
+}
+
+func (e *Engine) pebbleOptions(cache *pebble.Cache) *pebble.Options {
+	o := &pebble.Options{
+		FS:                          e.opts.FS,
+		Lock:                        e.lock,
+		Cache:                       cache,
+		Comparer:                    newComparer(),
+		FormatMajorVersion:          pebble.FormatValueSeparation,
+		MemTableSize:                e.opts.MemTableBytes,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       2,
+		// A stalled writer holds latches, so stall late; compactions get more threads first.
+		L0StopWritesThreshold: 100,
+		LBaseMaxBytes:         64 << 20,
+		BytesPerSync:          512 << 10,
+		WALBytesPerSync:       512 << 10,
+		CompactionConcurrencyRange: func() (int, int) {
+			return 1, max(1, min(runtime.GOMAXPROCS(0)/2, 4))
+		},
+		BlockPropertyCollectors: []func() pebble.BlockPropertyCollector{newVersionCollector},
+	}
+	for i := range o.Levels {
+		o.Levels[i] = pebble.LevelOptions{
+			BlockSize:      16 << 10,
+			IndexBlockSize: 256 << 10,
+			FilterPolicy:   bloom.FilterPolicy(10),
+		}
+	}
+	o.Experimental.EnableColumnarBlocks = func() bool { return true }
+	// Compactions triggered by reads cost every read a sample and win little here.
+	o.Experimental.ReadSamplingMultiplier = -1
+	o.Logger = &logger{engine: e, log: e.opts.Logger}
+	listener := e.newEventListener()
+	o.EventListener = &listener
+	return o
+}
+
+// Close waits for background work and releases the directory. All iterators and batches must have
+// been closed.
+func (e *Engine) Close() (err error) {
+	if e.closed.Swap(true) {
+		return ErrClosed
+	}
+	e.iters.stop()
+	defer e.recoverFailure(&err)
+	return errors.Join(e.db.Close(), e.lock.Close())
+}
+
+// Err returns the error that made the engine refuse writes, or nil.
+func (e *Engine) Err() error {
+	if f := e.failed.Load(); f != nil {
+		return f
+	}
+	return nil
+}
+
+// fail records the first failure and tells the owner.
+func (e *Engine) fail(err error) *FailedError {
+	f := &FailedError{Err: err}
+	if !e.failed.CompareAndSwap(nil, f) {
+		return e.failed.Load()
+	}
+	hint := "restart the server once the cause is gone: what was acknowledged is on disk"
+	if isDiskFull(err) {
+		hint = "the disk is full: free space, then start the server again; what was acknowledged is on disk"
+	}
+	e.opts.Logger.Error("storage engine failed", "dir", e.opts.Dir, "err", err, "hint", hint)
+	if e.opts.OnFatal != nil {
+		e.opts.OnFatal(f)
+	}
+	return f
+}
+
+// recoverFailure turns a panic that Pebble raised on a failed write into an error. Other panics
+// are bugs and go on.
+func (e *Engine) recoverFailure(err *error) {
+	switch r := recover().(type) {
+	case nil:
+	case *FailedError:
+		*err = r
+	case runtime.Error:
+		panic(r)
+	case error:
+		*err = e.fail(r)
+	default:
+		panic(r)
+	}
+}
+
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// Get appends the value of key to dst; found is false when there is none.
+func (e *Engine) Get(dst, key []byte) (value []byte, found bool, err error) {
+	v, closer, err := e.db.Get(key)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return dst, false, nil
+	}
+	if err != nil {
+		return dst, false, err
+	}
+	dst = append(dst, v...)
+	return dst, true, closer.Close()
+}
+
+// EstimateDiskUsage estimates the bytes on disk of [lower, upper).
+func (e *Engine) EstimateDiskUsage(lower, upper []byte) (uint64, error) {
+	return e.db.EstimateDiskUsage(lower, upper)
+}
+
+// Flush writes the memtable out, so that sizes show on disk and recovery is short.
+func (e *Engine) Flush() error { return e.db.Flush() }
+
+// Compact rewrites [lower, upper) into the last level.
+func (e *Engine) Compact(ctx context.Context, lower, upper []byte) error {
+	return e.db.Compact(ctx, lower, upper, false)
+}
+
+// IsCorruption reports whether err says that a file fails its checksum or is malformed.
+func IsCorruption(err error) bool { return pebble.IsCorruptionError(err) }
+
+// newVersionCollector notes in every block and table which versions it holds, for readers that
+// want only those of an interval.
+func newVersionCollector() pebble.BlockPropertyCollector {
+	return sstable.NewBlockIntervalCollector("percodb.version", versionMapper{}, nil)
+}
+
+type versionMapper struct{}
+
+func (versionMapper) MapPointKey(key pebble.InternalKey, _ []byte) (sstable.BlockInterval, error) {
+	_, v, ok := SplitVersion(key.UserKey)
+	if !ok || v == ^uint64(0) {
+		return sstable.BlockInterval{}, nil
+	}
+	return sstable.BlockInterval{Lower: v, Upper: v + 1}, nil
+}
+
+func (versionMapper) MapRangeKeys(sstable.Span) (sstable.BlockInterval, error) {
+	return sstable.BlockInterval{}, nil
+}
+
+// MiddleBoundary returns the smallest key of the file in which about half of the data of
+// [lower, upper) lies below, or nil if no file begins inside the span. It reads no data.
+func (e *Engine) MiddleBoundary(lower, upper []byte) ([]byte, error) {
+	levels, err := e.db.SSTables(pebble.WithKeyRangeFilter(lower, upper))
+	if err != nil {
+		return nil, err
+	}
+	var starts [][]byte
+	for _, level := range levels {
+		for _, table := range level {
+			if key := table.Smallest.UserKey; compare(lower, key) < 0 && compare(key, upper) < 0 {
+				starts = append(starts, key)
+			}
+		}
+	}
+	total, err := e.db.EstimateDiskUsage(lower, upper)
+	if err != nil || len(starts) == 0 {
+		return nil, err
+	}
+	slices.SortFunc(starts, compare)
+	i, _ := slices.BinarySearchFunc(starts, total/2, func(key []byte, half uint64) int {
+		var below uint64
+		if err == nil {
+			below, err = e.db.EstimateDiskUsage(lower, key)
+		}
+		return cmp.Compare(below, half)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return starts[min(i, len(starts)-1)], nil
+}

@@ -1,0 +1,193 @@
+package storage
+
+import (
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// IterKind says what an iterator is for.
+type IterKind uint8
+
+const (
+	// PointRead: SeekPrefixGE for keys that are likely to exist.
+	PointRead IterKind = iota
+	// PointCheck: SeekPrefixGE for keys that are likely not to exist; asks every level's filter.
+	PointCheck
+	// RangeRead: walks within bounds.
+	RangeRead
+	numIterKinds
+)
+
+// Iterator walks keys in order, over the state at the time it was opened (or a later one that did
+// not differ then). Key and value are valid until the next move. One goroutine's; closed by its
+// user. After a move that returned false, Error tells an end from a failure.
+type Iterator struct {
+	// Buf is room for its user to build seek keys in.
+	Buf []byte
+
+	it   *pebble.Iterator
+	e    *Engine
+	seen uint64 // e.applied before it was opened
+	kind IterKind
+}
+
+// NewPointIter returns an iterator for SeekPrefixGE.
+func (e *Engine) NewPointIter(kind IterKind) (*Iterator, error) { return e.newIter(kind, nil, nil) }
+
+// NewRangeIter returns an iterator over [lower, upper). The bounds are copied.
+func (e *Engine) NewRangeIter(lower, upper []byte) (*Iterator, error) {
+	return e.newIter(RangeRead, lower, upper)
+}
+
+func (e *Engine) newIter(kind IterKind, lower, upper []byte) (*Iterator, error) {
+	if e.closed.Load() {
+		return nil, ErrClosed
+	}
+	seen := e.applied.Load()
+	if it := e.iters.take(kind, seen); it != nil {
+		if kind == RangeRead {
+			it.it.SetBounds(lower, upper)
+		}
+		return it, nil
+	}
+	opts := pebble.IterOptions{LowerBound: lower, UpperBound: upper, UseL6Filters: kind == PointCheck}
+	it, err := e.db.NewIter(&opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Iterator{it: it, e: e, seen: seen, kind: kind}, nil
+}
+
+// SeekGE moves to the first key >= key.
+func (i *Iterator) SeekGE(key []byte) bool { return i.it.SeekGE(key) }
+
+// SeekPrefixGE moves to the first key >= key that has key's prefix. Only Next may follow.
+func (i *Iterator) SeekPrefixGE(key []byte) bool { return i.it.SeekPrefixGE(key) }
+
+// SeekLT moves to the last key < key.
+func (i *Iterator) SeekLT(key []byte) bool { return i.it.SeekLT(key) }
+
+// First moves to the first key.
+func (i *Iterator) First() bool { return i.it.First() }
+
+// Last moves to the last key.
+func (i *Iterator) Last() bool { return i.it.Last() }
+
+// Next moves to the following key.
+func (i *Iterator) Next() bool { return i.it.Next() }
+
+// NextPrefix moves to the first key of the following prefix.
+func (i *Iterator) NextPrefix() bool { return i.it.NextPrefix() }
+
+// Prev moves to the preceding key.
+func (i *Iterator) Prev() bool { return i.it.Prev() }
+
+// Valid reports whether the iterator stands on a key.
+func (i *Iterator) Valid() bool { return i.it.Valid() }
+
+// Key returns the current key.
+func (i *Iterator) Key() []byte { return i.it.Key() }
+
+// Value returns the current value, which may have to be fetched.
+func (i *Iterator) Value() ([]byte, error) { return i.it.ValueAndErr() }
+
+// Error returns the failure that ended the walk, or nil.
+func (i *Iterator) Error() error { return i.it.Error() }
+
+// Close gives the iterator back.
+func (i *Iterator) Close() {
+	if i.it.Error() == nil && i.seen == i.e.applied.Load() && i.e.iters.put(i) {
+		return
+	}
+	_ = i.it.Close() // Error told it before
+	i.it = nil
+}
+
+// iterCache keeps idle iterators for as long as nothing is written: opening one costs more than a
+// seek. A Pebble iterator sees the state at its opening; while no batch has been applied since,
+// that is the present state. An idle iterator pins memtables and files, so it is let go at the
+// next sight of a write, and within iterIdle in any case.
+type iterCache struct {
+	mu    sync.Mutex
+	idle  [numIterKinds][]*Iterator
+	timer *time.Timer
+	armed bool
+	done  bool
+}
+
+const (
+	iterIdle       = time.Second
+	iterIdlePerSet = 32
+)
+
+func (c *iterCache) start(*Engine) {
+	c.timer = time.AfterFunc(time.Hour, c.expire)
+	c.timer.Stop()
+}
+
+// take returns an idle iterator opened since the last applied batch, or nil.
+func (c *iterCache) take(kind IterKind, applied uint64) *Iterator {
+	c.mu.Lock()
+	n := len(c.idle[kind])
+	if n == 0 {
+		c.mu.Unlock()
+		return nil
+	}
+	it := c.idle[kind][n-1]
+	if it.seen == applied {
+		c.idle[kind][n-1] = nil
+		c.idle[kind] = c.idle[kind][:n-1]
+		c.mu.Unlock()
+		return it
+	}
+	// All of them are as old or older.
+	var stale [iterIdlePerSet]*Iterator
+	n = copy(stale[:], c.idle[kind])
+	clear(c.idle[kind])
+	c.idle[kind] = c.idle[kind][:0]
+	c.mu.Unlock()
+	for _, it := range stale[:n] {
+		_ = it.it.Close()
+	}
+	return nil
+}
+
+// put keeps an iterator and reports whether it did.
+func (c *iterCache) put(it *Iterator) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.done || len(c.idle[it.kind]) >= iterIdlePerSet {
+		return false
+	}
+	c.idle[it.kind] = append(c.idle[it.kind], it)
+	if !c.armed {
+		c.armed = true
+		c.timer.Reset(iterIdle)
+	}
+	return true
+}
+
+// expire closes all idle iterators.
+func (c *iterCache) expire() {
+	c.mu.Lock()
+	idle := c.idle
+	c.idle = [numIterKinds][]*Iterator{}
+	c.armed = false
+	c.mu.Unlock()
+	for _, set := range idle {
+		for _, it := range set {
+			_ = it.it.Close()
+		}
+	}
+}
+
+// stop closes all idle iterators and keeps none from now on.
+func (c *iterCache) stop() {
+	c.mu.Lock()
+	c.done = true
+	c.mu.Unlock()
+	c.timer.Stop()
+	c.expire()
+}

@@ -1,0 +1,56 @@
+package storage
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// logger hands Pebble's log to slog. Pebble's Fatalf must not return; where the standard logger
+// would end the process without a word of ours, this one marks the engine failed, tells its owner
+// (who ends the process) and unwinds the goroutine.
+type logger struct {
+	engine *Engine
+	log    *slog.Logger
+}
+
+func (l *logger) Infof(format string, args ...any) {
+	l.log.Debug("pebble", "text", fmt.Sprintf(format, args...))
+}
+
+func (l *logger) Errorf(format string, args ...any) {
+	l.log.Warn("pebble", "text", fmt.Sprintf(format, args...))
+}
+
+func (l *logger) Fatalf(format string, args ...any) {
+	// Errorf instead of Sprintf would drop the cause unless the verb is %w: look for it.
+	err := error(fmt.Errorf(format, args...))
+	for _, arg := range args {
+		if cause, ok := arg.(error); ok {
+			err = fmt.Errorf("pebble: %w", cause)
+		}
+	}
+	panic(l.engine.fail(err))
+}
+
+// newEventListener reports the rare events of an engine's life.
+func (e *Engine) newEventListener() pebble.EventListener {
+	log := e.opts.Logger
+	return pebble.EventListener{
+		BackgroundError: func(err error) {
+			if isDiskFull(err) {
+				log.Error("disk is full: flushes and compactions are stuck, free space", "dir", e.opts.Dir, "err", err)
+				return
+			}
+			log.Warn("background work failed and is retried", "dir", e.opts.Dir, "err", err)
+		},
+		DataCorruption: func(info pebble.DataCorruptionInfo) {
+			log.Error("data file is corrupt", "path", info.Path, "err", info.Details)
+		},
+		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
+			log.Warn("writes stall until compactions catch up", "reason", info.Reason)
+		},
+		WriteStallEnd: func() { log.Info("writes go on") },
+	}
+}

@@ -1,0 +1,260 @@
+package kv
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// PageLimits bound the pages a shard answers scans with.
+type PageLimits struct {
+	Rows  int // 16384 by default
+	Bytes int // 1 MiB by default
+}
+
+// Options configure a Store. Oracle and one of Engine and Dir are required; the zero value of the
+// rest is a default.
+type Options struct {
+	// Engine is an open data directory that stays the caller's. Without one, the store opens Dir on
+	// FS itself.
+	Engine     *Engine
+	Dir        string
+	FS         storage.FS
+	CacheBytes int64
+
+	// ShardID names the store among others; by default the stored one, or a new random one.
+	ShardID string
+	// Addr is where other processes reach the store, if they do.
+	Addr   string
+	Oracle tso.Oracle
+	// EmbeddedOracle says that Oracle lives in this process: it is then asked for every commit_ts.
+	EmbeddedOracle bool
+	// Directory assigns ranges to shards; without one the store owns all keys.
+	Directory Directory
+	// RangeMaxBytes is the size beyond which a range is split, 256 MiB by default.
+	RangeMaxBytes int64
+	PageLimits    PageLimits
+	Logger        *slog.Logger
+	// Registerer gets the store's metrics, if given.
+	Registerer prometheus.Registerer
+	// OnFatal is called once when a write has failed; the process should report it and exit.
+	OnFatal func(error)
+}
+
+func (o *Options) ensureDefaults() error {
+	if o.Oracle == nil {
+		return errors.New("kv: options without an oracle")
+	}
+	if o.Engine == nil && o.Dir == "" {
+		return errors.New("kv: options without engine or directory")
+	}
+	if o.RangeMaxBytes <= 0 {
+		o.RangeMaxBytes = 256 << 20
+	}
+	if o.PageLimits.Rows <= 0 {
+		o.PageLimits.Rows = 16384
+	}
+	if o.PageLimits.Bytes <= 0 {
+		o.PageLimits.Bytes = 1 << 20
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}
+
+// Store is a shard whose ranges lie in one engine of this process. Safe for concurrent use.
+type Store struct {
+	opts      Options
+	engine    *Engine
+	ownEngine bool
+	mvcc      *mvcc.State
+	shardID   string
+	metrics   *metrics
+	gate      gate
+
+	// ranges is what the store owns. Changes are made under changes.mu, durable before they are
+	// published.
+	ranges  atomic.Pointer[rangeTable]
+	changes struct {
+		sync.Mutex
+		nextID uint64 // of a store without a directory
+	}
+
+	background sync.WaitGroup
+	stop       context.CancelFunc
+	stopped    context.Context
+	splits     chan *localRange // ranges that may have grown too large
+	report     chan struct{}    // ranges have changed: tell the directory
+}
+
+// Open opens a store, recovers its locks, and registers it with the directory. Errors:
+// storage.ErrLocked, *storage.FormatError, *CorruptionError, those of oracle and directory.
+func Open(ctx context.Context, opts Options) (_ *Store, err error) {
+	if err := opts.ensureDefaults(); err != nil {
+		return nil, err
+	}
+	s := &Store{opts: opts, engine: opts.Engine, gate: gate{drained: make(chan struct{})}}
+	if s.engine == nil {
+		s.ownEngine = true
+		s.engine, err = OpenEngine(EngineOptions{
+			Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, Logger: opts.Logger, OnFatal: opts.OnFatal,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if err := s.open(ctx); err != nil {
+		if s.ownEngine {
+			err = errors.Join(err, s.engine.Close())
+		}
+		return nil, err
+	}
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.splits = make(chan *localRange, 64)
+	s.report = make(chan struct{}, 1)
+	s.background.Go(s.splitLoop)
+	if s.opts.Directory != nil {
+		s.background.Go(s.reportLoop)
+	}
+	return s, nil
+}
+
+func (s *Store) open(ctx context.Context) (err error) {
+	if err := s.loadShardID(); err != nil {
+		return err
+	}
+	s.mvcc, err = mvcc.Open(ctx, mvcc.Options{
+		Engine:       s.engine.Engine,
+		Oracle:       s.opts.Oracle,
+		Embedded:     s.opts.EmbeddedOracle,
+		SafePointKey: metaKey(metaSafePoint),
+	})
+	if err != nil {
+		return fmt.Errorf("recover locks: %w", err)
+	}
+	if err := s.loadRanges(ctx); err != nil {
+		return fmt.Errorf("load ranges: %w", err)
+	}
+	if s.metrics, err = newMetrics(s, s.opts.Registerer); err != nil {
+		return err
+	}
+	s.opts.Logger.Info("store is open", "shard", s.shardID, "ranges", len(s.ranges.Load().sorted), "locks", s.mvcc.NumLocks())
+	return nil
+}
+
+// loadShardID makes sure that a data directory keeps serving the shard it belongs to.
+func (s *Store) loadShardID() error {
+	stored, found, err := s.engine.Get(nil, metaKey(metaShardID))
+	if err != nil {
+		return err
+	}
+	if found {
+		s.shardID = string(stored)
+		if s.opts.ShardID != "" && s.opts.ShardID != s.shardID {
+			return fmt.Errorf("kv: the data directory belongs to shard %q, not to %q", s.shardID, s.opts.ShardID)
+		}
+		return nil
+	}
+	if s.shardID = s.opts.ShardID; s.shardID == "" {
+		var random [6]byte
+		_, _ = rand.Read(random[:]) // never fails
+		s.shardID = "kv-" + hex.EncodeToString(random[:])
+	}
+	b := s.engine.NewBatch(0)
+	defer b.Close()
+	b.Put(metaKey(metaShardID), []byte(s.shardID))
+	return s.engine.applySync(b)
+}
+
+// ShardID returns the name of the store.
+func (s *Store) ShardID() string { return s.shardID }
+
+// Engine returns the store's engine.
+func (s *Store) Engine() *Engine { return s.engine }
+
+// WindowStore keeps an oracle's window in the store's engine.
+func (s *Store) WindowStore() tso.WindowStore { return s.engine.WindowStore() }
+
+// Close refuses new requests, waits for those under way, and closes the engine if the store opened it.
+func (s *Store) Close() error {
+	if !s.gate.close() {
+		return ErrClosed
+	}
+	s.stop()
+	s.background.Wait()
+	s.metrics.unregister()
+	if s.ownEngine {
+		return s.engine.Close()
+	}
+	return nil
+}
+
+// gate counts the requests under way and lets none in once it is closed.
+type gate struct {
+	n       atomic.Int64 // requests, plus gateClosed once closed
+	drained chan struct{}
+	once    sync.Once
+}
+
+const gateClosed = math.MinInt64 / 2
+
+func (g *gate) enter() bool {
+	if g.n.Add(1) > 0 {
+		return true
+	}
+	g.leave()
+	return false
+}
+
+func (g *gate) leave() {
+	if g.n.Add(-1) == gateClosed {
+		g.once.Do(func() { close(g.drained) })
+	}
+}
+
+// close waits for the requests under way; it reports false if the gate was closed before.
+func (g *gate) close() bool {
+	for {
+		n := g.n.Load()
+		if n < 0 {
+			return false
+		}
+		if g.n.CompareAndSwap(n, n+gateClosed) {
+			if n > 0 {
+				<-g.drained
+			}
+			return true
+		}
+	}
+}
+
+// mapError turns errors of the rooms below into those that kv promises.
+func mapError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, storage.ErrClosed):
+		return ErrClosed
+	case storage.IsCorruption(err):
+		return &CorruptionError{Detail: "data file", Err: err}
+	default:
+		return err
+	}
+}
+
+// observeSince is kept off the read path: it costs two looks at the clock.
+func observeSince(h prometheus.Histogram, start time.Time) { h.Observe(time.Since(start).Seconds()) }
