@@ -68,7 +68,7 @@ func Bytes(b []byte) Datum {
 	return Datum{kind: KindBytes, n: int64(len(b)), p: unsafe.Pointer(unsafe.SliceData(b))}
 }
 
-// Text makes a datum that aliases s.
+// Text makes a datum that aliases s. (Bytes and Text make the same datum; they differ in Go only.)
 func Text(s string) Datum {
 	return Datum{kind: KindBytes, n: int64(len(s)), p: unsafe.Pointer(unsafe.StringData(s))}
 }
@@ -82,9 +82,17 @@ func NewInterval(iv Interval) Datum { return Datum{kind: KindInterval, p: unsafe
 // NewArray makes an array; a must not change afterwards.
 func NewArray(a *Array) Datum { return Datum{kind: KindArray, p: unsafe.Pointer(a)} }
 
-// NewRecord makes an anonymous record; r must not change afterwards.
-func NewRecord(r Row) Datum {
-	return Datum{kind: KindRow, n: int64(len(r)), p: unsafe.Pointer(unsafe.SliceData(r))}
+// Record is an anonymous record: its fields and, so that they can be printed and compared, their
+// types.
+type Record struct {
+	Types  []Type
+	Fields Row
+}
+
+// NewRecord makes an anonymous record; types and fields are of one length and must not change
+// afterwards.
+func NewRecord(types []Type, fields Row) Datum {
+	return Datum{kind: KindRow, p: unsafe.Pointer(&Record{Types: types, Fields: fields})}
 }
 
 // Kind returns the representation; KindNull for NULL.
@@ -117,5 +125,83 @@ func (d Datum) Interval() Interval { return *(*Interval)(d.p) }
 // Array returns a KindArray's value, which must not be changed.
 func (d Datum) Array() *Array { return (*Array)(d.p) }
 
-// Record returns a KindRow's fields, which must not be changed.
-func (d Datum) Record() Row { return unsafe.Slice((*Datum)(d.p), int(d.n)) }
+// Record returns a KindRow's value, which must not be changed.
+func (d Datum) Record() *Record { return (*Record)(d.p) }
+
+// Clone returns a datum that shares no bytes with what d may alias. Numerics, intervals, arrays and
+// records are immutable and on the heap of their own, so they are shared; an array's elements and a
+// record's fields are cloned when they are bytes.
+func (d Datum) Clone() Datum {
+	switch d.kind {
+	case KindBytes:
+		return Bytes(append(make([]byte, 0, d.n), d.Bytes()...))
+	case KindArray:
+		a := d.Array()
+		return NewArray(&Array{Elem: a.Elem, Elems: Row(a.Elems).Clone()})
+	case KindRow:
+		r := d.Record()
+		return NewRecord(r.Types, r.Fields.Clone())
+	}
+	return d
+}
+
+// Clone returns a row whose datums share no bytes with what r's may alias: one allocation for the
+// datums and one for all their bytes.
+func (r Row) Clone() Row {
+	out := make(Row, len(r))
+	r.CloneInto(out)
+	return out
+}
+
+// CloneInto clones r into dst, which has r's length, with one allocation for all bytes.
+func (r Row) CloneInto(dst Row) {
+	total := 0
+	for i := range r {
+		if r[i].kind == KindBytes {
+			total += int(r[i].n)
+		}
+	}
+	var buf []byte
+	if total > 0 {
+		buf = make([]byte, 0, total)
+	}
+	for i := range r {
+		switch r[i].kind {
+		case KindBytes:
+			start := len(buf)
+			buf = append(buf, r[i].Bytes()...)
+			dst[i] = Bytes(buf[start:len(buf):len(buf)])
+		case KindArray, KindRow:
+			dst[i] = r[i].Clone()
+		default:
+			dst[i] = r[i]
+		}
+	}
+}
+
+// Size estimates the bytes d holds in memory, those it points to included.
+func (d Datum) Size() int {
+	const base = int(unsafe.Sizeof(Datum{}))
+	switch d.kind {
+	case KindBytes:
+		return base + int(d.n)
+	case KindDecimal:
+		return base + int(d.Decimal().Size())
+	case KindInterval:
+		return base + int(unsafe.Sizeof(Interval{}))
+	case KindArray:
+		return base + int(unsafe.Sizeof(Array{})) + Row(d.Array().Elems).Size()
+	case KindRow:
+		return base + int(unsafe.Sizeof(Record{})) + d.Record().Fields.Size()
+	}
+	return base
+}
+
+// Size estimates the bytes r holds in memory.
+func (r Row) Size() int {
+	n := 0
+	for i := range r {
+		n += r[i].Size()
+	}
+	return n
+}

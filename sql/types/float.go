@@ -1,0 +1,110 @@
+package types
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+func parseFloat8(s string) (Datum, error) {
+	v, err := parseFloat(s, 64, "double precision")
+	return Float(v), err
+}
+
+func parseFloat4(s string) (Datum, error) {
+	v, err := parseFloat(s, 32, "real")
+	return Float(v), err
+}
+
+// parseFloat reads what C's strtod does. A value that rounds to zero or infinity is out of range.
+func parseFloat(s string, bits int, typeName string) (float64, error) {
+	num := trimSpace(s)
+	if v, ok := specialFloat(num); ok {
+		return v, nil
+	}
+	if num == "" || !floatSyntax(num) {
+		return 0, badSyntax(typeName, s)
+	}
+	if isHexFloat(num) && !strings.ContainsAny(num, "pP") {
+		num += "p0"
+	}
+	v, err := strconv.ParseFloat(num, bits)
+	if errors.Is(err, strconv.ErrRange) || v == 0 && hasNonZeroDigit(num) {
+		return 0, pgerror.New(pgerror.NumericValueOutOfRange, "\"%s\" is out of range for type %s", trimSpace(s), typeName)
+	}
+	if err != nil {
+		return 0, badSyntax(typeName, s)
+	}
+	return v, nil
+}
+
+func specialFloat(s string) (float64, bool) {
+	switch strings.ToLower(s) {
+	case "nan", "+nan", "-nan":
+		return math.NaN(), true
+	case "inf", "+inf", "infinity", "+infinity":
+		return math.Inf(1), true
+	case "-inf", "-infinity":
+		return math.Inf(-1), true
+	}
+	return 0, false
+}
+
+// floatSyntax keeps out what Go reads but C does not: underscores, and its names of special values.
+func floatSyntax(s string) bool {
+	digits := strings.TrimLeft(s, "+-")
+	return digits != "" && (digits[0]-'0' <= 9 || digits[0] == '.') && !strings.Contains(s, "_")
+}
+
+func isHexFloat(s string) bool {
+	s = strings.TrimLeft(s, "+-")
+	return len(s) > 1 && s[0] == '0' && s[1]|0x20 == 'x'
+}
+
+// hasNonZeroDigit looks at the mantissa alone.
+func hasNonZeroDigit(s string) bool {
+	hex := isHexFloat(s)
+	for i := 0; i < len(s); i++ {
+		c := s[i] | 0x20
+		if !hex && c == 'e' || hex && c == 'p' {
+			return false
+		}
+		if s[i] >= '1' && s[i] <= '9' || hex && c >= 'a' && c <= 'f' {
+			return true
+		}
+	}
+	return false
+}
+
+// appendFloat writes v as PostgreSQL does: the shortest digits that read back to v, in exponent form
+// below 1e-4 and from 1e15 (real: 1e6); or, when cut > 0, cut digits fewer than extra_float_digits=1
+// would allow, as C's %g.
+func appendFloat(dst []byte, v float64, bits, cut int) []byte {
+	switch {
+	case math.IsNaN(v):
+		return append(dst, "NaN"...)
+	case math.IsInf(v, 1):
+		return append(dst, "Infinity"...)
+	case math.IsInf(v, -1):
+		return append(dst, "-Infinity"...)
+	}
+	digits, limit := 15, 1e15
+	if bits == 32 {
+		digits, limit = 6, 1e6
+	}
+	if cut > 0 {
+		return appendPrintfG(dst, v, max(1, digits+1-cut))
+	}
+	if abs := math.Abs(v); v == 0 || abs >= 1e-4 && abs < limit {
+		return strconv.AppendFloat(dst, v, 'f', -1, bits)
+	}
+	return strconv.AppendFloat(dst, v, 'e', -1, bits)
+}
+
+// appendPrintfG is C's %.*g.
+func appendPrintfG(dst []byte, v float64, precision int) []byte {
+	return strconv.AppendFloat(dst, v, 'g', precision, 64)
+}

@@ -1,0 +1,199 @@
+package types
+
+import (
+	"time"
+
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// DateStyle is the output half of PostgreSQL's DateStyle.
+type DateStyle uint8
+
+// The output styles of dates and times.
+const (
+	DateISO DateStyle = iota
+	DateSQL
+	DatePostgres
+	DateGerman
+)
+
+// DateOrder is the input half of DateStyle: how 1/2/3 is read.
+type DateOrder uint8
+
+// The orders of day, month and year.
+const (
+	OrderMDY DateOrder = iota
+	OrderDMY
+	OrderYMD
+)
+
+// IntervalStyle is PostgreSQL's setting of that name.
+type IntervalStyle uint8
+
+// The output styles of intervals.
+const (
+	IntervalPostgres IntervalStyle = iota
+	IntervalPostgresVerbose
+	IntervalSQLStandard
+	IntervalISO8601
+)
+
+// Names resolves the names that regclass values stand for.
+type Names interface {
+	// RelationName returns the name by which the search path finds the relation; false if there is none.
+	RelationName(oid OID) (string, bool)
+	// RelationOID resolves a possibly qualified and quoted name; 42P01 if there is none.
+	RelationOID(name string) (OID, error)
+}
+
+// Format is what the text forms of values depend on: a session's settings. The zero Format is
+// PostgreSQL's default with time zone UTC. It is read only while in use.
+type Format struct {
+	Location  *time.Location // nil: UTC
+	DateStyle DateStyle
+	DateOrder DateOrder
+	Interval  IntervalStyle
+	ByteaText bool  // bytea_output = escape
+	FloatCut  int   // 1 - extra_float_digits when that is below 1; 0: shortest-exact
+	Now       int64 // 'now' on input: µs since 2000-01-01 UTC, the transaction's start
+	Names     Names // nil: regclass is read and printed as a number
+}
+
+// SetExtraFloatDigits sets FloatCut from PostgreSQL's extra_float_digits (-15 … 3).
+func (f *Format) SetExtraFloatDigits(n int) { f.FloatCut = max(0, 1-n) }
+
+// Loc returns the time zone, UTC by default.
+func (f *Format) Loc() *time.Location {
+	if f == nil || f.Location == nil {
+		return time.UTC
+	}
+	return f.Location
+}
+
+// defaultFormat stands in for a nil *Format.
+var defaultFormat = Format{}
+
+// ParseText reads a value of type t from its text form, applying t's modifier as PostgreSQL's input
+// functions do. The datum may alias s. A nil format is the default one.
+//
+// Errors: 22P02, 22003, 22007, 22008, 22001 and what else the type's input function gives.
+func ParseText(t Type, s string, f *Format) (Datum, error) {
+	if f == nil {
+		f = &defaultFormat
+	}
+	switch t.OID {
+	case OIDInt4:
+		return parseInt(s, 32, "integer")
+	case OIDInt8:
+		return parseInt(s, 64, "bigint")
+	case OIDInt2:
+		return parseInt(s, 16, "smallint")
+	case OIDText, OIDUnknown, OIDCstring:
+		return Text(s), nil
+	case OIDVarchar:
+		return varcharInput(s, t.Mod)
+	case OIDBPChar:
+		return bpcharInput(s, t.Mod)
+	case OIDName:
+		return Text(TruncateName(s)), nil
+	case OIDChar:
+		return parseInternalChar(s), nil
+	case OIDBool:
+		return parseBool(s)
+	case OIDFloat8:
+		return parseFloat8(s)
+	case OIDFloat4:
+		return parseFloat4(s)
+	case OIDNumeric:
+		return parseNumeric(s, t.Mod)
+	case OIDBytea:
+		return parseBytea(s)
+	case OIDUUID:
+		return parseUUID(s)
+	case OIDOid:
+		return parseOid(s)
+	case OIDRegclass:
+		return parseRegclass(s, f)
+	case OIDRegtype:
+		return parseRegtype(s)
+	case OIDVoid:
+		return Text(""), nil
+	}
+	return parseTimeText(t, s, f)
+}
+
+// parseTimeText is ParseText for the times and for what remains after them.
+func parseTimeText(t Type, s string, f *Format) (Datum, error) {
+	switch t.OID {
+	case OIDDate:
+		return parseDate(s, f)
+	case OIDTime:
+		return parseTime(s, t.Mod, f)
+	case OIDTimestamp:
+		return parseTimestamp(s, t.Mod, f)
+	case OIDTimestamptz:
+		return parseTimestamptz(s, t.Mod, f)
+	case OIDInterval:
+		return parseInterval(s, t.Mod, f)
+	case OIDRecord:
+		return Null, pgerror.New(pgerror.FeatureNotSupported, "input of anonymous composite types is not implemented")
+	}
+	if elem := t.Elem(); elem.Valid() {
+		return parseArray(elem, s, f)
+	}
+	return Null, pgerror.New(pgerror.FeatureNotSupported, "cannot accept a value of type %s", t)
+}
+
+// AppendText appends the text form of d, which is not NULL, to dst. It allocates for intervals,
+// arrays and records only, beyond what dst needs to grow. A nil format is the default one.
+func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
+	if f == nil {
+		f = &defaultFormat
+	}
+	switch t.OID {
+	case OIDInt4, OIDInt8, OIDInt2, OIDOid:
+		return appendInt(dst, d.n)
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring, OIDChar, OIDVoid:
+		return append(dst, d.Bytes()...)
+	case OIDBool:
+		if d.Bool() {
+			return append(dst, 't')
+		}
+		return append(dst, 'f')
+	case OIDFloat8:
+		return appendFloat(dst, d.Float(), 64, f.FloatCut)
+	case OIDFloat4:
+		return appendFloat(dst, d.Float(), 32, f.FloatCut)
+	case OIDNumeric:
+		return AppendNumeric(dst, d.Decimal())
+	case OIDBytea:
+		return appendBytea(dst, d.Bytes(), f.ByteaText)
+	case OIDUUID:
+		return appendUUID(dst, d.Bytes())
+	case OIDDate:
+		return appendDate(dst, d.n, f)
+	case OIDTime:
+		return appendTimeOfDay(dst, d.n)
+	case OIDTimestamp:
+		return appendTimestamp(dst, d.n, f)
+	case OIDTimestamptz:
+		return appendTimestamptz(dst, d.n, f)
+	case OIDInterval:
+		return appendInterval(dst, d.Interval(), f.Interval)
+	case OIDRegclass:
+		return appendRegclass(dst, d.n, f)
+	case OIDRegtype:
+		return appendRegtype(dst, d.n)
+	case OIDRecord:
+		return appendRecord(dst, d.Record(), f)
+	}
+	return appendArray(dst, d.Array(), t.Elem(), f)
+}
+
+// Text returns the text form of d, which is not NULL, as a string.
+func (f *Format) Text(d Datum, t Type) string {
+	if t.IsString() {
+		return d.Text()
+	}
+	return string(AppendText(nil, d, t, f))
+}

@@ -1,0 +1,161 @@
+package types
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// isSpace is C's isspace in the C locale.
+func isSpace(c byte) bool {
+	return c == ' ' || c >= '\t' && c <= '\r'
+}
+
+func trimSpace(s string) string {
+	for len(s) > 0 && isSpace(s[0]) {
+		s = s[1:]
+	}
+	for len(s) > 0 && isSpace(s[len(s)-1]) {
+		s = s[:len(s)-1]
+	}
+	return s
+}
+
+// parseInt reads a decimal integer of the given bits, blanks around it allowed.
+func parseInt(s string, bits uint, typeName string) (Datum, error) {
+	digits := trimSpace(s)
+	negative := false
+	if len(digits) > 0 && (digits[0] == '-' || digits[0] == '+') {
+		negative = digits[0] == '-'
+		digits = digits[1:]
+	}
+	if len(digits) == 0 {
+		return Null, badSyntax(typeName, s)
+	}
+	limit := uint64(1)<<(bits-1) - 1
+	if negative {
+		limit++
+	}
+	var n uint64
+	for i := 0; i < len(digits); i++ {
+		c := digits[i] - '0'
+		if c > 9 {
+			return Null, badSyntax(typeName, s)
+		}
+		if n > limit/10 || n*10+uint64(c) > limit {
+			if !allDigits(digits[i:]) {
+				return Null, badSyntax(typeName, s)
+			}
+			return Null, pgerror.New(pgerror.NumericValueOutOfRange, "value \"%s\" is out of range for type %s", s, typeName)
+		}
+		n = n*10 + uint64(c)
+	}
+	if negative {
+		return Int(-int64(n)), nil
+	}
+	return Int(int64(n)), nil
+}
+
+func allDigits(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i]-'0' > 9 {
+			return false
+		}
+	}
+	return len(s) > 0
+}
+
+func badSyntax(typeName, s string) error {
+	return pgerror.New(pgerror.InvalidTextRepresentation, "invalid input syntax for type %s: \"%s\"", typeName, s)
+}
+
+func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+
+// parseOid reads an unsigned 32-bit number; like strtoul it lets a sign wrap.
+func parseOid(s string) (Datum, error) {
+	digits := trimSpace(s)
+	unsigned := strings.TrimLeft(digits, "+-")
+	if !allDigits(unsigned) || len(digits)-len(unsigned) > 1 {
+		return Null, badSyntax("oid", s)
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n > math.MaxUint32 || n < math.MinInt32 {
+		return Null, pgerror.New(pgerror.NumericValueOutOfRange, "value \"%s\" is out of range for type oid", s)
+	}
+	return Int(int64(uint32(n))), nil
+}
+
+func parseRegclass(s string, f *Format) (Datum, error) {
+	if allDigits(s) {
+		return parseOid(s)
+	}
+	if s == "-" {
+		return Int(0), nil
+	}
+	if f.Names == nil {
+		return Null, pgerror.New(pgerror.UndefinedTable, "relation \"%s\" does not exist", s)
+	}
+	oid, err := f.Names.RelationOID(s)
+	return Int(int64(oid)), err
+}
+
+func appendRegclass(dst []byte, n int64, f *Format) []byte {
+	if n == 0 {
+		return append(dst, '-')
+	}
+	if f.Names != nil {
+		if name, ok := f.Names.RelationName(OID(n)); ok {
+			return append(dst, name...)
+		}
+	}
+	return appendInt(dst, n)
+}
+
+func parseRegtype(s string) (Datum, error) {
+	if allDigits(s) {
+		return parseOid(s)
+	}
+	if s == "-" {
+		return Int(0), nil
+	}
+	t, err := ParseTypeName(s)
+	return Int(int64(t.OID)), err
+}
+
+func appendRegtype(dst []byte, n int64) []byte {
+	if n == 0 {
+		return append(dst, '-')
+	}
+	if info := infos[OID(n)]; info != nil {
+		return append(dst, info.SQLName...)
+	}
+	return appendInt(dst, n)
+}
+
+// parseBool takes any prefix of true, false, yes and no, and on, off, 1 and 0.
+func parseBool(s string) (Datum, error) {
+	v, ok := BoolValue(trimSpace(s))
+	if !ok {
+		return Null, badSyntax("boolean", s)
+	}
+	return Bool(v), nil
+}
+
+// BoolValue reads a boolean as PostgreSQL's parse_bool does for input and settings.
+func BoolValue(s string) (v, ok bool) {
+	if len(s) == 0 || len(s) > 5 {
+		return false, false
+	}
+	prefix := func(word string, least int) bool {
+		return len(s) >= least && len(s) <= len(word) && strings.EqualFold(s, word[:len(s)])
+	}
+	switch {
+	case prefix("true", 1), prefix("yes", 1), s == "1", prefix("on", 2):
+		return true, true
+	case prefix("false", 1), prefix("no", 1), s == "0", prefix("off", 2):
+		return false, true
+	}
+	return false, false
+}

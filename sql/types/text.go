@@ -1,0 +1,105 @@
+package types
+
+import (
+	"unicode/utf8"
+
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// nameLen is PostgreSQL's NAMEDATALEN less the terminator.
+const nameLen = 63
+
+// TruncateName cuts s to a name's 63 bytes at a character's end.
+func TruncateName(s string) string {
+	if len(s) <= nameLen {
+		return s
+	}
+	n := nameLen
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// charPrefix returns the byte length of the first n characters of s, len(s) if it has fewer.
+func charPrefix(s string, n int) int {
+	for i := range s {
+		if n == 0 {
+			return i
+		}
+		n--
+	}
+	return len(s)
+}
+
+// varcharInput applies varchar(n): what is too long must be blanks.
+func varcharInput(s string, mod int32) (Datum, error) {
+	return LimitVarchar(s, mod, false)
+}
+
+// LimitVarchar cuts s to a varchar's modifier. Unless explicit (a cast's truncation), cutting
+// anything but blanks is 22001.
+func LimitVarchar(s string, mod int32, explicit bool) (Datum, error) {
+	n := int(mod) - 4
+	if mod < 4 || len(s) <= n {
+		return Text(s), nil
+	}
+	keep := charPrefix(s, n)
+	if !explicit && !onlyBlanks(s[keep:]) {
+		return Null, pgerror.New(pgerror.StringDataRightTruncation, "value too long for type character varying(%d)", n)
+	}
+	return Text(s[:keep]), nil
+}
+
+func onlyBlanks(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] != ' ' {
+			return false
+		}
+	}
+	return true
+}
+
+func bpcharInput(s string, mod int32) (Datum, error) { return LimitBPChar(s, mod, false) }
+
+// LimitBPChar cuts or pads s to a char(n)'s n characters. Unless explicit, cutting anything but
+// blanks is 22001.
+func LimitBPChar(s string, mod int32, explicit bool) (Datum, error) {
+	n := int(mod) - 4
+	if mod < 4 {
+		return Text(s), nil
+	}
+	chars := utf8.RuneCountInString(s)
+	switch {
+	case chars > n:
+		keep := charPrefix(s, n)
+		if !explicit && !onlyBlanks(s[keep:]) {
+			return Null, pgerror.New(pgerror.StringDataRightTruncation, "value too long for type character(%d)", n)
+		}
+		return Text(s[:keep]), nil
+	case chars < n:
+		b := append(make([]byte, 0, len(s)+n-chars), s...)
+		for range n - chars {
+			b = append(b, ' ')
+		}
+		return Bytes(b), nil
+	}
+	return Text(s), nil
+}
+
+// TrimBPChar removes the trailing blanks that do not count in a char(n).
+func TrimBPChar(s []byte) []byte {
+	n := len(s)
+	for n > 0 && s[n-1] == ' ' {
+		n--
+	}
+	return s[:n]
+}
+
+// parseInternalChar is "char"'s input: the first byte.
+func parseInternalChar(s string) Datum {
+	if len(s) > 1 {
+		s = s[:1]
+	}
+	return Text(s)
+}
