@@ -1,6 +1,10 @@
 package catalog
 
-import "github.com/percodb/percodb/sql/types"
+import (
+	"slices"
+
+	"github.com/percodb/percodb/sql/types"
+)
 
 // RelationKind is what a descriptor describes.
 type RelationKind uint8
@@ -15,24 +19,33 @@ const (
 )
 
 // TableDescriptor is a relation as of one schema change. Immutable once published; Version grows
-// with every change. Schema objects are shown to PostgreSQL clients under OID().
+// with every change, new statistics included. Schema objects are shown to PostgreSQL clients under
+// OID().
 type TableDescriptor struct {
 	ID      uint64
 	Version uint64
-	Kind    RelationKind
-	Schema  string
-	Name    string
+	// WriterVersion is the Version of the last change that writers planned before must not commit
+	// under (a new index, another row format); see Guard.
+	WriterVersion uint64
+	// StatsVersion is the Version at which statistics were last stored, 0 for never.
+	StatsVersion uint64
+	Kind         RelationKind
+	Schema       string
+	Name         string
 
-	Columns      []ColumnDescriptor // in order; a column's place here is its ordinal
+	Columns      []ColumnDescriptor // in order of id; a column's place here is its ordinal
 	NextColumnID uint32
 	Primary      IndexDescriptor // of tables; over the hidden rowid column where none was declared
 	Indexes      []IndexDescriptor
 	NextIndexID  uint32
 	Checks       []CheckDescriptor
 
-	ViewQuery string // of views: the query's text, names qualified as of creation
+	ViewQuery string   // of views: the query's text, names qualified as of creation
+	DependsOn []uint64 // of views: ids of the relations in the query
 	Sequence  *SequenceDescriptor
 	Comment   string
+	// Rows computes the rows of a KindVirtual relation.
+	Rows VirtualRows `json:"-"`
 }
 
 // ColumnDescriptor is one column. ID never changes and is never used again; the name and the
@@ -42,7 +55,7 @@ type ColumnDescriptor struct {
 	Name     string
 	Type     types.Type
 	NotNull  bool
-	Default  string // SQL text of the default expression, "" for none
+	Default  string // SQL text of the default expression, "" for none; of serial columns nextval(…)
 	Identity string // "", "ALWAYS", "BY DEFAULT"
 	Sequence uint64 // id of the sequence a serial or identity column owns, 0 for none
 	Hidden   bool   // the rowid of tables without primary key: seen by no name, in no star
@@ -63,13 +76,15 @@ const (
 // IndexDescriptor is a primary or secondary index. A non-unique entry's key ends with the primary
 // key's columns, a unique entry's value holds them (its key too, where a key column is NULL).
 type IndexDescriptor struct {
-	ID         uint32
+	ID         uint32 // among the table's keys; another one when the index is built anew
+	OID        uint32 // towards PostgreSQL clients; stays
 	Name       string
 	Unique     bool
 	Constraint bool // made by PRIMARY KEY or UNIQUE rather than CREATE INDEX
 	State      IndexState
 	Columns    []IndexColumn
 	Include    []uint32 // ids of columns stored in the entry's value
+	Comment    string
 }
 
 // IndexColumn is a key column of an index.
@@ -81,6 +96,7 @@ type IndexColumn struct {
 
 // CheckDescriptor is a CHECK constraint.
 type CheckDescriptor struct {
+	OID  uint32
 	Name string
 	Expr string // SQL text
 }
@@ -92,6 +108,9 @@ type SequenceDescriptor struct {
 	Type                       types.Type
 	OwnerTable                 uint64 // table that owns it, 0 for none
 	OwnerColumn                uint32
+	// ValueID names the sequence's value among the catalog's keys. RESTART IDENTITY takes a new one,
+	// so that it can be rolled back.
+	ValueID uint64
 }
 
 // TableStats are what ANALYZE (or a load) learned; the zero value means unknown.
@@ -132,4 +151,48 @@ func (t *TableDescriptor) ColumnNamed(name string) int {
 		}
 	}
 	return -1
+}
+
+// IndexNamed returns the index called name, the declared primary key's included, or nil.
+func (t *TableDescriptor) IndexNamed(name string) *IndexDescriptor {
+	if name == "" {
+		return nil
+	}
+	if t.Primary.Name == name {
+		return &t.Primary
+	}
+	for i := range t.Indexes {
+		if t.Indexes[i].Name == name {
+			return &t.Indexes[i]
+		}
+	}
+	return nil
+}
+
+// HasPrimaryKey reports whether a primary key was declared; without, the rows lie under the hidden
+// rowid, and Primary has no name.
+func (t *TableDescriptor) HasPrimaryKey() bool { return t.Kind == KindTable && t.Primary.Constraint }
+
+// Clone returns a copy that may be changed: its own slices all the way down.
+func (t *TableDescriptor) Clone() *TableDescriptor {
+	c := *t
+	c.Columns = slices.Clone(t.Columns)
+	c.Primary = t.Primary.clone()
+	c.Indexes = slices.Clone(t.Indexes)
+	for i := range c.Indexes {
+		c.Indexes[i] = c.Indexes[i].clone()
+	}
+	c.Checks = slices.Clone(t.Checks)
+	c.DependsOn = slices.Clone(t.DependsOn)
+	if t.Sequence != nil {
+		seq := *t.Sequence
+		c.Sequence = &seq
+	}
+	return &c
+}
+
+func (ix IndexDescriptor) clone() IndexDescriptor {
+	ix.Columns = slices.Clone(ix.Columns)
+	ix.Include = slices.Clone(ix.Include)
+	return ix
 }

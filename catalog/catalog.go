@@ -1,0 +1,229 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
+)
+
+// Options of a Catalog. The zero value means the defaults named here.
+type Options struct {
+	Logger *slog.Logger // discards
+	// Shared says that other processes serve SQL over the same store.
+	Shared bool
+	// System are the system tables (pgcatalog.Tables); none.
+	System []*TableDescriptor
+	// Lease is how long after looking at the schema a process of a Shared catalog may commit, and
+	// so how long a schema change waits: 1 s. PollInterval is how often it looks: 250 ms. All
+	// processes must have the same Lease.
+	Lease, PollInterval time.Duration
+	// SequenceAhead is how many values of a sequence are made durable at once: 32, or 1 with Shared,
+	// where other processes take from the same sequence.
+	SequenceAhead int
+}
+
+func (o Options) ensureDefaults() Options {
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Lease == 0 {
+		o.Lease = time.Second
+	}
+	if o.PollInterval == 0 {
+		o.PollInterval = 250 * time.Millisecond
+	}
+	if o.SequenceAhead == 0 {
+		o.SequenceAhead = 32
+		if o.Shared {
+			o.SequenceAhead = 1
+		}
+	}
+	return o
+}
+
+// Catalog is the schema of one store. Safe for concurrent use.
+type Catalog struct {
+	db   *percolator.DB
+	opts Options
+
+	current   atomic.Pointer[published] // nil: not known, see refresh
+	gate      gate
+	lease     lease
+	changing  chan struct{} // holds one token, taken by the schema change under way
+	ids       block
+	rowIDs    block
+	sequences sequences
+	stats     statsCache
+
+	mu struct {
+		sync.Mutex
+		recent map[uint64]*snapshot // the last few, by version
+	}
+}
+
+// published is the newest known schema: the one in force for every transaction that starts at or
+// after since, until it is replaced.
+type published struct {
+	*snapshot
+	since tso.Timestamp
+}
+
+// keepSnapshots is how many versions are kept for transactions older than the newest.
+const keepSnapshots = 8
+
+// New opens the catalog of a store, which it sets up if it is new. Close it before db. *FormatError
+// if another version wrote it.
+func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error) {
+	c := &Catalog{db: db, opts: opts.ensureDefaults(), changing: make(chan struct{}, 1)}
+	c.changing <- struct{}{}
+	c.ids = block{catalog: c, key: keyIDs, first: firstUserOID, size: idBlock}
+	c.rowIDs = block{catalog: c, key: keyRowIDs, first: 1, size: rowIDBlock}
+	c.sequences = sequences{catalog: c}
+	c.stats = statsCache{catalog: c}
+	c.mu.recent = map[uint64]*snapshot{}
+	c.gate.mu.tables = map[uint64]*tableGate{}
+	if err := c.bootstrap(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.refresh(ctx); err != nil {
+		return nil, err
+	}
+	if c.opts.Shared {
+		if err := c.lease.start(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// Close ends the catalog's background work and gives unused sequence values back.
+func (c *Catalog) Close(ctx context.Context) error {
+	c.lease.stop()
+	return c.sequences.giveBack(ctx)
+}
+
+// bootstrap writes the first keys of a new store.
+func (c *Catalog) bootstrap(ctx context.Context) error {
+	return c.retry(ctx, func(txn *percolator.Txn) error {
+		format, err := txn.Get(ctx, keyFormat)
+		if err != nil {
+			return err
+		}
+		if format != nil {
+			if string(format) != formatVersion {
+				return &FormatError{Found: string(format), Want: formatVersion}
+			}
+			return nil
+		}
+		if err := txn.Put(keyFormat, []byte(formatVersion)); err != nil {
+			return err
+		}
+		for name, id := range map[string]uint64{PublicSchema: publicOID, SystemSchema: systemOID, InformationSchema: informationOID} {
+			if err := txn.Put(schemaKey(name), encode(schemaRecord{ID: id})); err != nil {
+				return err
+			}
+		}
+		return putNumber(txn, keyVersion, 1)
+	})
+}
+
+// retry runs f in a transaction of its own and commits it, again and again while it conflicts.
+func (c *Catalog) retry(ctx context.Context, f func(txn *percolator.Txn) error) error {
+	for {
+		txn, err := c.db.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		err = f(txn)
+		if err == nil {
+			_, err = txn.Commit(ctx)
+		} else {
+			_ = txn.Rollback(ctx) // Nothing has left this process yet.
+		}
+		var conflict *mvcc.WriteConflictError
+		if !errors.As(err, &conflict) {
+			return err
+		}
+	}
+}
+
+// At returns the schema as txn sees it: as of its snapshot, with its own changes. Ask again after a
+// statement that changes the schema, and after rolling back to a savepoint.
+func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error) {
+	return c.at(ctx, txn)
+}
+
+func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (*snapshot, error) {
+	if !c.opts.Shared && !txn.Wrote() {
+		if p := c.current.Load(); p != nil && txn.StartTS() >= p.since {
+			return p.snapshot, nil
+		}
+	}
+	return c.look(ctx, txn)
+}
+
+// look reads the schema version through r and, unless that version is known, the schema. Version
+// numbers are never used twice, not even by changes that are rolled back, so what is known under a
+// number is right for whoever reads that number.
+func (c *Catalog) look(ctx context.Context, r percolator.Reader) (*snapshot, error) {
+	version, err := getNumber(ctx, r, keyVersion)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	s := c.mu.recent[version]
+	c.mu.Unlock()
+	if s != nil {
+		return s, nil
+	}
+	if s, err = c.loadSnapshot(ctx, r); err != nil {
+		return nil, err
+	}
+	c.remember(s)
+	return s, nil
+}
+
+// remember keeps s among the recent snapshots, in place of any other when there are too many.
+func (c *Catalog) remember(s *snapshot) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for version := range c.mu.recent {
+		if len(c.mu.recent) < keepSnapshots {
+			break
+		}
+		delete(c.mu.recent, version)
+	}
+	c.mu.recent[s.version] = s
+}
+
+// refresh learns the schema from the store and publishes it.
+func (c *Catalog) refresh(ctx context.Context) error {
+	txn, err := c.db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	s, err := c.look(ctx, txn)
+	if err != nil {
+		return err
+	}
+	c.publish(s, txn.StartTS())
+	return nil
+}
+
+// publish makes s the schema in force for transactions from since on.
+func (c *Catalog) publish(s *snapshot, since tso.Timestamp) {
+	next := &published{snapshot: s, since: since}
+	for {
+		old := c.current.Load()
+		if old != nil && old.since >= since || c.current.CompareAndSwap(old, next) {
+			return
+		}
+	}
+}

@@ -1,0 +1,228 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
+)
+
+// Change is the schema changes of one transaction: its methods write descriptors through the
+// transaction. One goroutine's; it ends with Guard.Done.
+type Change struct {
+	catalog *Catalog
+	txn     *percolator.Txn
+	token   bool // holds catalog.changing
+	// closed are the tables shut to writers, touched those whose descriptors the transaction wrote.
+	// A rollback to a savepoint leaves both as they are, which does no harm.
+	closed, touched []uint64
+	markers         *markers  // of closed tables (Shared only)
+	final           *snapshot // the schema as the commit will leave it
+}
+
+// Change begins, or goes on with, the schema changes of the guarded transaction. Within one process
+// one transaction at a time changes the schema: the others wait here.
+func (g *Guard) Change(ctx context.Context) (*Change, error) {
+	if g.change == nil {
+		select {
+		case <-g.catalog.changing:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		g.change = &Change{catalog: g.catalog, token: true, markers: newMarkers(g.catalog)}
+	}
+	g.change.txn = g.txn
+	return g.change, nil
+}
+
+// Resolver returns the schema as the transaction has made it so far.
+func (ch *Change) Resolver(ctx context.Context) (Resolver, error) {
+	return ch.catalog.at(ctx, ch.txn)
+}
+
+// NewID returns a number never used before.
+func (ch *Change) NewID(ctx context.Context) (uint64, error) { return ch.catalog.NewID(ctx) }
+
+// Close shuts t to writers of other transactions and waits until none of their commits is in
+// flight: from then on, what a transaction that begins later reads of t is all there is. It stays
+// shut until the transaction ends. A table the transaction created itself needs no closing.
+func (ch *Change) Close(ctx context.Context, t *TableDescriptor) error {
+	if slices.Contains(ch.closed, t.ID) {
+		return nil
+	}
+	ch.closed = append(ch.closed, t.ID) // Even after an error there may be something to open.
+	if ch.catalog.opts.Shared {
+		return ch.markers.close(ctx, t.ID)
+	}
+	return ch.catalog.gate.close(ctx, ch, t.ID)
+}
+
+// Closed reports whether Close has shut the relation.
+func (ch *Change) Closed(id uint64) bool { return slices.Contains(ch.closed, id) }
+
+// changed reports whether the transaction wrote the relation's descriptor.
+func (ch *Change) changed(id uint64) bool { return slices.Contains(ch.touched, id) }
+
+// bump gives the schema a new version, which it returns.
+func (ch *Change) bump(ctx context.Context) (uint64, error) {
+	version, err := ch.NewID(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return version, putNumber(ch.txn, keyVersion, version)
+}
+
+// Create adds a relation. Its ID must come from NewID; its name must be free.
+func (ch *Change) Create(ctx context.Context, t *TableDescriptor) error {
+	version, err := ch.bump(ctx)
+	if err != nil {
+		return err
+	}
+	t.Version, t.WriterVersion = version, version
+	ch.touched = append(ch.touched, t.ID)
+	if err := ch.txn.Insert(nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
+		return err
+	}
+	return ch.txn.Insert(idKey(wordRelation, t.ID), encode(t))
+}
+
+// Update replaces the descriptor old by t, which has its ID. exclusive says that writers planned under
+// old must not commit any more; the relation must have been closed, or created by this transaction.
+func (ch *Change) Update(ctx context.Context, old, t *TableDescriptor, exclusive bool) error {
+	version, err := ch.bump(ctx)
+	if err != nil {
+		return err
+	}
+	t.Version = version
+	if exclusive {
+		t.WriterVersion = version
+		ch.touched = append(ch.touched, t.ID)
+	}
+	if old.Schema != t.Schema || old.Name != t.Name {
+		if err := ch.txn.Delete(nameKey(old.Schema, old.Name)); err != nil {
+			return err
+		}
+		if err := ch.txn.Insert(nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
+			return err
+		}
+	}
+	return ch.txn.Put(idKey(wordRelation, t.ID), encode(t))
+}
+
+// Drop removes a relation with its statistics and its sequence value.
+func (ch *Change) Drop(ctx context.Context, t *TableDescriptor) error {
+	if _, err := ch.bump(ctx); err != nil {
+		return err
+	}
+	ch.touched = append(ch.touched, t.ID)
+	for _, key := range [][]byte{nameKey(t.Schema, t.Name), idKey(wordRelation, t.ID), idKey(wordStats, t.ID)} {
+		if err := ch.txn.Delete(key); err != nil {
+			return err
+		}
+	}
+	if t.Sequence != nil {
+		return ch.txn.Delete(idKey(wordSequence, t.Sequence.ValueID))
+	}
+	return nil
+}
+
+// Reserve writes t.NextIndexID as it is, in a transaction of its own, so that index ids below it are
+// not used again even if what is written under them never comes to have a descriptor.
+func (ch *Change) Reserve(ctx context.Context, t *TableDescriptor) error {
+	return ch.catalog.retry(ctx, func(txn *percolator.Txn) error {
+		key := idKey(wordRelation, t.ID)
+		value, err := txn.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		stored := new(TableDescriptor)
+		if err := decode(key, value, stored); err != nil {
+			return err
+		}
+		stored.NextIndexID = max(stored.NextIndexID, t.NextIndexID)
+		return txn.Put(key, encode(stored))
+	})
+}
+
+// DroppedSpan is a part of the key space that no descriptor names any more: its versions may go once
+// no snapshot from before its commit is read.
+type DroppedSpan struct {
+	Table uint64
+	Index uint32 // 0: the whole table
+}
+
+// DropSpan queues keys for the garbage collector.
+func (ch *Change) DropSpan(ctx context.Context, span DroppedSpan) error {
+	id, err := ch.NewID(ctx)
+	if err != nil {
+		return err
+	}
+	return ch.txn.Put(idKey(wordDropped, id), encode(span))
+}
+
+// CreateSchema adds a schema.
+func (ch *Change) CreateSchema(ctx context.Context, name string) error {
+	id, err := ch.bump(ctx)
+	if err != nil {
+		return err
+	}
+	return ch.txn.Insert(schemaKey(name), encode(schemaRecord{ID: id}))
+}
+
+// DropSchema removes a schema, which must be empty.
+func (ch *Change) DropSchema(ctx context.Context, name string) error {
+	if _, err := ch.bump(ctx); err != nil {
+		return err
+	}
+	return ch.txn.Delete(schemaKey(name))
+}
+
+// CommentSchema sets a schema's comment.
+func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error {
+	if _, err := ch.bump(ctx); err != nil {
+		return err
+	}
+	key := schemaKey(name)
+	value, err := ch.txn.Get(ctx, key)
+	if err != nil {
+		return err
+	}
+	var rec schemaRecord
+	if err := decode(key, value, &rec); err != nil {
+		return err
+	}
+	rec.Comment = comment
+	return ch.txn.Put(key, encode(rec))
+}
+
+// prepare is called when the transaction is ready to commit: it keeps the schema as it will be.
+func (ch *Change) prepare(ctx context.Context) (err error) {
+	ch.final, err = ch.catalog.at(ctx, ch.txn)
+	return err
+}
+
+// finish publishes a committed change and opens what was closed. When the outcome is not known, the
+// store is asked before anything is opened.
+func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error) {
+	var undetermined *percolator.UndeterminedError
+	switch {
+	case err == nil && commitTS != 0 && ch.final != nil:
+		ch.catalog.publish(ch.final, commitTS)
+	case errors.As(err, &undetermined):
+		ch.catalog.current.Store(nil) // Until then every transaction asks the store itself.
+		if err := ch.catalog.refresh(ctx); err != nil {
+			ch.catalog.opts.Logger.Warn("schema not known after a lost commit", "err", err)
+		}
+	}
+	if ch.catalog.opts.Shared {
+		ch.markers.open(ctx)
+	} else {
+		ch.catalog.gate.open(ch, ch.closed)
+	}
+	if ch.token {
+		ch.token = false
+		ch.catalog.changing <- struct{}{}
+	}
+}

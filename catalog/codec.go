@@ -1,0 +1,52 @@
+package catalog
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+
+	"github.com/percodb/percodb/percolator"
+)
+
+// formatVersion is the layout of the catalog's keys and values: docs/format/catalog.md.
+const formatVersion = "1"
+
+// schemaRecord is the value of a schema's key.
+type schemaRecord struct {
+	ID      uint64
+	Comment string `json:",omitempty"`
+}
+
+// decode reads the JSON value of key into v.
+func decode(key, value []byte, v any) error {
+	if err := json.Unmarshal(value, v); err != nil {
+		return &CorruptionError{Key: key, Detail: err.Error()}
+	}
+	return nil
+}
+
+// encode is the inverse of decode. The types of this package cannot fail to be encoded.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// getNumber reads a decimal counter; absent is 0.
+func getNumber(ctx context.Context, r percolator.Reader, key []byte) (uint64, error) {
+	value, err := r.Get(ctx, key)
+	if err != nil || value == nil {
+		return 0, err
+	}
+	n, err := strconv.ParseUint(string(value), 10, 64)
+	if err != nil {
+		return 0, &CorruptionError{Key: key, Detail: err.Error()}
+	}
+	return n, nil
+}
+
+func putNumber(w percolator.Writer, key []byte, n uint64) error {
+	return w.Put(key, strconv.AppendUint(nil, n, 10))
+}

@@ -1,0 +1,259 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
+)
+
+// gate keeps commits and schema changes of this process apart, table by table. mu is held for a few
+// map look-ups only.
+type gate struct {
+	mu struct {
+		sync.Mutex
+		tables map[uint64]*tableGate // those with commits in flight, or closed
+	}
+}
+
+// tableGate is one table's part; guarded by gate.mu.
+type tableGate struct {
+	inFlight int
+	closedBy *Change
+	// changed is closed when inFlight drops to 0 or the gate opens; nil when nobody waits.
+	changed chan struct{}
+}
+
+// wake tells the waiters to look again.
+func (t *tableGate) wake() {
+	if t.changed != nil {
+		close(t.changed)
+		t.changed = nil
+	}
+}
+
+// wait returns a channel that is closed at the next change.
+func (t *tableGate) wait() <-chan struct{} {
+	if t.changed == nil {
+		t.changed = make(chan struct{})
+	}
+	return t.changed
+}
+
+// close shuts the table to all commits but ch's and waits until those in flight have left.
+func (g *gate) close(ctx context.Context, ch *Change, id uint64) error {
+	for {
+		g.mu.Lock()
+		t := g.mu.tables[id]
+		if t == nil {
+			t = &tableGate{}
+			g.mu.tables[id] = t
+		}
+		if t.closedBy == nil {
+			t.closedBy = ch
+		}
+		if t.closedBy == ch && t.inFlight == 0 {
+			g.mu.Unlock()
+			return nil
+		}
+		changed := t.wait()
+		g.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err() // The change opens what it closed when it ends.
+		}
+	}
+}
+
+// open lets writers in again.
+func (g *gate) open(ch *Change, ids []uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range ids {
+		if t := g.mu.tables[id]; t != nil && t.closedBy == ch {
+			t.closedBy = nil
+			t.wake()
+			if t.inFlight == 0 {
+				delete(g.mu.tables, id)
+			}
+		}
+	}
+}
+
+// await returns once no other change than own has one of the tables closed.
+func (g *gate) await(ctx context.Context, writes []tableWrite, own *Change) error {
+	for {
+		changed := g.closed(writes, own)
+		if changed == nil {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// closed returns the channel to wait on while one of the tables is closed, else nil.
+func (g *gate) closed(writes []tableWrite, own *Change) <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range writes {
+		if t := g.mu.tables[writes[i].table.ID]; t != nil && t.closedBy != nil && t.closedBy != own {
+			return t.wait()
+		}
+	}
+	return nil
+}
+
+// enter lets a commit in, all tables or none.
+func (g *gate) enter(c *Catalog, writes []tableWrite, own *Change) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	// The published schema is read under mu: it is replaced before the gate opens.
+	current := c.current.Load()
+	for i := range writes {
+		w := &writes[i]
+		if own != nil && own.changed(w.table.ID) {
+			continue // The change's own key conflicts would show another one.
+		}
+		t := g.mu.tables[w.table.ID]
+		if t != nil && t.closedBy != nil && t.closedBy != own || current == nil || !current.permits(w.table) {
+			return &SchemaChangedError{Table: w.table.ID, Name: w.table.Name}
+		}
+	}
+	for i := range writes {
+		id := writes[i].table.ID
+		t := g.mu.tables[id]
+		if t == nil {
+			t = &tableGate{}
+			g.mu.tables[id] = t
+		}
+		t.inFlight++
+	}
+	return nil
+}
+
+// leave ends what enter began.
+func (g *gate) leave(writes []tableWrite) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i := range writes {
+		id := writes[i].table.ID
+		t := g.mu.tables[id]
+		if t.inFlight--; t.inFlight == 0 {
+			t.wake()
+			if t.closedBy == nil {
+				delete(g.mu.tables, id)
+			}
+		}
+	}
+}
+
+// permits reports whether a transaction planned under planned may commit under s.
+func (s *snapshot) permits(planned *TableDescriptor) bool {
+	t := s.byID[planned.ID]
+	return t != nil && t.WriterVersion == planned.WriterVersion
+}
+
+// tableWrite is a table that a transaction wrote, as of the plan, and how many rows of it.
+type tableWrite struct {
+	table *TableDescriptor
+	rows  int64
+}
+
+// Guard keeps one transaction after another apart from schema changes: a session has one and resets
+// it for every transaction. It implements percolator.CommitGuard. One goroutine's.
+//
+//	Reset(txn)   begins
+//	Writes(t,n)  for every table written
+//	Change(ctx)  when the schema is to be changed
+//	Wait(ctx)    before Commit, so that commits do not fail on a gate that is about to open
+//	Done(ts,err) after Commit or Rollback
+type Guard struct {
+	catalog *Catalog
+	txn     *percolator.Txn
+	writes  []tableWrite
+	change  *Change
+	leave   func() // made once, so that Enter allocates nothing
+	buf     [4]tableWrite
+}
+
+var _ percolator.CommitGuard = (*Guard)(nil)
+
+// NewGuard makes a guard without a transaction.
+func (c *Catalog) NewGuard() *Guard {
+	g := &Guard{catalog: c}
+	g.leave = func() { g.catalog.gate.leave(g.writes) }
+	return g
+}
+
+// Reset begins to guard txn.
+func (g *Guard) Reset(txn *percolator.Txn) {
+	g.txn, g.writes, g.change = txn, g.buf[:0], nil
+	txn.SetCommitGuard(g)
+}
+
+// Writes notes that the transaction changes rows of t, as planned under t. Call it before the first
+// row is written; rows may be 0 then and be told by a second call.
+func (g *Guard) Writes(t *TableDescriptor, rows int64) {
+	for i := range g.writes {
+		if w := &g.writes[i]; w.table.ID == t.ID {
+			w.rows += rows
+			return
+		}
+	}
+	g.writes = append(g.writes, tableWrite{table: t, rows: rows})
+}
+
+// Wait returns once no schema change has a table that the transaction wrote closed. A statement or
+// transaction that goes on after an error of Wait must be rolled back.
+func (g *Guard) Wait(ctx context.Context) error {
+	if g.catalog.opts.Shared {
+		return nil // Enter fails while a table is closed, before anything is locked for long.
+	}
+	return g.catalog.gate.await(ctx, g.writes, g.change)
+}
+
+// Enter implements percolator.CommitGuard. It does not wait for a closed table, because the
+// transaction may hold locks that the change waits for.
+func (g *Guard) Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timestamp, err error) {
+	if g.change != nil {
+		if err := g.change.prepare(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	if g.catalog.opts.Shared {
+		maxCommitTS, err = g.catalog.lease.enter(ctx, g.writes, g.change)
+		return nopLeave, maxCommitTS, err
+	}
+	if g.catalog.current.Load() == nil {
+		if err := g.catalog.refresh(ctx); err != nil {
+			return nil, 0, err
+		}
+	}
+	if err := g.catalog.gate.enter(g.catalog, g.writes, g.change); err != nil {
+		return nil, 0, err
+	}
+	return g.leave, 0, nil
+}
+
+func nopLeave() {}
+
+// Done ends the transaction: commitTS and err are what Commit returned, or 0 and nil after a
+// rollback. Schema changes are published and what they closed is opened.
+func (g *Guard) Done(ctx context.Context, commitTS tso.Timestamp, err error) {
+	if g.change != nil {
+		g.change.finish(context.WithoutCancel(ctx), commitTS, err)
+		g.change = nil
+	}
+	if err == nil && commitTS != 0 {
+		for i := range g.writes {
+			g.catalog.stats.note(g.writes[i].table.ID, g.writes[i].rows)
+		}
+	}
+	g.txn, g.writes = nil, g.buf[:0]
+}

@@ -1,0 +1,59 @@
+package catalog
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/percodb/percodb/kv"
+)
+
+// The catalog's keys are readable: 01, a word, and for most a slash and a name or number; 00 ends
+// each, so that none is a prefix of another.
+const keySpace = "\x01"
+
+var (
+	keyFormat  = []byte(keySpace + "format\x00")  // version of this layout
+	keyVersion = []byte(keySpace + "version\x00") // schema version
+	keyIDs     = []byte(keySpace + "ids\x00")     // next relation, index or sequence value id
+	keyRowIDs  = []byte(keySpace + "rowids\x00")  // next hidden row id
+)
+
+// The words that a slash follows.
+const (
+	wordSchema   = "schema"   // name → id and comment
+	wordName     = "name"     // schema 00 name → relation id
+	wordRelation = "relation" // id → descriptor
+	wordSequence = "sequence" // value id → value
+	wordStats    = "stats"    // relation id → statistics
+	wordClosing  = "closing"  // relation id → marker of a schema change under way
+	wordDropped  = "dropped"  // id of the record → span that no descriptor names any more
+)
+
+func schemaKey(name string) []byte { return []byte(keySpace + wordSchema + "/" + name + "\x00") }
+
+func nameKey(schema, name string) []byte {
+	return []byte(keySpace + wordName + "/" + schema + "\x00" + name + "\x00")
+}
+
+// idKey is the key of a numbered thing; padded, so that keys order as numbers do.
+func idKey(word string, id uint64) []byte {
+	return fmt.Appendf(nil, "%s%s/%020d\x00", keySpace, word, id)
+}
+
+// idOfKey is the inverse of idKey.
+func idOfKey(word string, key []byte) (uint64, error) {
+	prefix := len(keySpace) + len(word) + 1
+	if len(key) != prefix+21 {
+		return 0, &CorruptionError{Key: key, Detail: "malformed key"}
+	}
+	id, err := strconv.ParseUint(string(key[prefix:prefix+20]), 10, 64)
+	if err != nil {
+		return 0, &CorruptionError{Key: key, Detail: "malformed key"}
+	}
+	return id, nil
+}
+
+// wordSpan is the span of all keys of a word. '0' is the byte after '/'.
+func wordSpan(word string) kv.Span {
+	return kv.Span{Start: []byte(keySpace + word + "/"), End: []byte(keySpace + word + "0")}
+}

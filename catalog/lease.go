@@ -1,0 +1,166 @@
+package catalog
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
+)
+
+// lease is the right of one process of a Shared catalog to commit writes: until Options.Lease after
+// the timestamp at which it last looked at the schema and at the markers of schema changes.
+//
+//	process A   look P────────────── P+lease                    commits only up to P+lease,
+//	                                                            later ones look again and see M
+//	change      ·······M (marker) ───────────── M+lease, T ──── backfill as of T ──── C
+//
+// A look after M sees the marker and refuses the table. One before M allows commits up to M+lease at
+// most. So all that is ever committed under the old schema is committed by M+lease, and T sees it.
+// All of these are timestamps of the oracle: no clock of a process is trusted, they only decide when
+// to look again.
+type lease struct {
+	seen    atomic.Pointer[look]
+	looking chan struct{} // one token: whoever holds it looks
+	cancel  context.CancelFunc
+	done    chan struct{}
+	catalog *Catalog
+}
+
+// look is what one look at the store showed.
+type look struct {
+	*snapshot
+	at      tso.Timestamp // as of when
+	began   time.Time
+	closing map[uint64]marker // by relation id
+}
+
+// span turns a duration into a distance between timestamps.
+func span(d time.Duration) tso.Timestamp { return tso.FromPhysical(d.Milliseconds()) }
+
+func (l *lease) start(ctx context.Context, c *Catalog) error {
+	l.catalog, l.looking, l.done = c, make(chan struct{}, 1), make(chan struct{})
+	l.looking <- struct{}{}
+	if _, err := l.look(ctx, time.Now()); err != nil {
+		return err
+	}
+	var loopCtx context.Context
+	loopCtx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	go l.run(loopCtx)
+	return nil
+}
+
+func (l *lease) stop() {
+	if l.cancel != nil {
+		l.cancel()
+		<-l.done
+	}
+}
+
+// run looks regularly, so that commits rarely have to.
+func (l *lease) run(ctx context.Context) {
+	defer close(l.done)
+	tick := time.NewTicker(l.catalog.opts.PollInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if _, err := l.look(ctx, time.Now()); err != nil && ctx.Err() == nil {
+			l.catalog.opts.Logger.Warn("schema lease not renewed", "err", err)
+		}
+	}
+}
+
+// look returns what a look that began after the given moment showed, and looks if there was none.
+func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
+	select {
+	case <-l.looking:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { l.looking <- struct{}{} }()
+	if seen := l.seen.Load(); seen != nil && seen.began.After(after) {
+		return seen, nil
+	}
+	next := &look{began: time.Now(), closing: map[uint64]marker{}}
+	txn, err := l.catalog.db.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	next.at = txn.StartTS()
+	if next.snapshot, err = l.catalog.look(ctx, txn); err != nil {
+		return nil, err
+	}
+	err = scan(ctx, txn, wordClosing, func(key, value []byte) error {
+		id, err := idOfKey(wordClosing, key)
+		if err != nil {
+			return err
+		}
+		var m marker
+		if err := decode(key, value, &m); err != nil {
+			return err
+		}
+		if m.Until >= next.at {
+			next.closing[id] = m
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	l.seen.Store(next)
+	return next, nil
+}
+
+// enter checks a commit's tables and returns until when it may happen.
+func (l *lease) enter(ctx context.Context, writes []tableWrite, own *Change) (tso.Timestamp, error) {
+	seen := l.seen.Load()
+	fresh := time.Since(seen.began) < l.catalog.opts.Lease/2
+	err := seen.allows(writes, own)
+	if !fresh || err != nil {
+		// The commit may have been planned under something newer than the last look.
+		var lookErr error
+		if seen, lookErr = l.look(ctx, time.Now()); lookErr != nil {
+			return 0, lookErr
+		}
+		err = seen.allows(writes, own)
+	}
+	if err != nil {
+		return 0, err
+	}
+	until := seen.at + span(l.catalog.opts.Lease)
+	if own != nil {
+		if end := own.markers.end(); end != 0 {
+			until = min(until, end)
+		}
+	}
+	return until, nil
+}
+
+func (s *look) allows(writes []tableWrite, own *Change) error {
+	for i := range writes {
+		t := writes[i].table
+		if own != nil && own.changed(t.ID) {
+			continue
+		}
+		m, closing := s.closing[t.ID]
+		if closing && (own == nil || m.Owner != own.markers.owner) || !s.permits(t) {
+			return &SchemaChangedError{Table: t.ID, Name: t.Name}
+		}
+	}
+	return nil
+}
+
+// until is a CommitGuard that bounds the commit_ts.
+type until tso.Timestamp
+
+// Enter implements percolator.CommitGuard.
+func (u until) Enter(context.Context) (func(), tso.Timestamp, error) {
+	return nopLeave, tso.Timestamp(u), nil
+}
+
+var _ percolator.CommitGuard = until(0)

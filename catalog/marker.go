@@ -1,0 +1,193 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"time"
+
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
+)
+
+// marker is the value of a closing key: until when Owner keeps writers out. After that it means
+// nothing, so that a dead owner blocks nobody for long; and the owner's own commits are bounded by
+// it, so that an owner that was merely asleep does no harm.
+type marker struct {
+	Owner string
+	Until tso.Timestamp
+}
+
+// markerLife is how long a marker holds without renewal.
+const markerLife = 10 * time.Second
+
+// markers are those of one schema change. close and open are its goroutine's; renewal runs beside.
+type markers struct {
+	catalog *Catalog
+	owner   string
+	ids     []uint64
+	cancel  context.CancelFunc
+	done    chan struct{}
+	mu      struct {
+		sync.Mutex
+		until map[uint64]tso.Timestamp
+	}
+}
+
+func newMarkers(c *Catalog) *markers {
+	m := &markers{catalog: c, owner: rand.Text()}
+	m.mu.until = map[uint64]tso.Timestamp{}
+	return m
+}
+
+// end is the timestamp up to which all markers hold, 0 when there is none.
+func (m *markers) end() tso.Timestamp {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var end tso.Timestamp
+	for _, until := range m.mu.until {
+		if end == 0 || until < end {
+			end = until
+		}
+	}
+	return end
+}
+
+// close sets the marker of a relation, waiting for that of another change to go, and then until every
+// process must have seen it.
+func (m *markers) close(ctx context.Context, id uint64) error {
+	m.ids = append(m.ids, id)
+	for {
+		set, err := m.put(ctx, id, false)
+		if err != nil {
+			return err
+		}
+		if set {
+			break
+		}
+		if err := pause(ctx, m.catalog.opts.PollInterval); err != nil {
+			return err
+		}
+	}
+	if m.cancel == nil {
+		var renewCtx context.Context
+		renewCtx, m.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		m.done = make(chan struct{})
+		go m.renew(renewCtx)
+	}
+	return m.awaitLeases(ctx)
+}
+
+// awaitLeases returns when the leases that others may hold without knowing of the marker are over.
+func (m *markers) awaitLeases(ctx context.Context) error {
+	var end tso.Timestamp
+	for {
+		txn, err := m.catalog.db.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		if end == 0 {
+			// The marker's commit_ts lies below this timestamp.
+			end = txn.StartTS() + span(m.catalog.opts.Lease)
+		}
+		if txn.StartTS() > end {
+			return nil
+		}
+		if err := pause(ctx, time.Duration(end.Physical()-txn.StartTS().Physical()+1)*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
+
+// put writes a relation's marker for another markerLife. Without renew it takes over a marker that
+// has ended; with, it must find its own still holding, and commits while it holds.
+func (m *markers) put(ctx context.Context, id uint64, renew bool) (set bool, err error) {
+	key := idKey(wordClosing, id)
+	var next marker
+	err = m.catalog.retry(ctx, func(txn *percolator.Txn) error {
+		set = false
+		value, err := txn.Get(ctx, key)
+		if err != nil {
+			return err
+		}
+		var old marker
+		if value != nil {
+			if err := decode(key, value, &old); err != nil {
+				return err
+			}
+		}
+		holds := old.Until >= txn.StartTS()
+		if renew && (!holds || old.Owner != m.owner) || !renew && holds && old.Owner != m.owner {
+			return nil
+		}
+		if renew {
+			txn.SetCommitGuard(until(old.Until))
+		}
+		set = true
+		next = marker{Owner: m.owner, Until: txn.StartTS() + span(markerLife)}
+		return txn.Put(key, encode(next))
+	})
+	if err != nil || !set {
+		return false, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.until[id] = next.Until
+	return true, nil
+}
+
+// renew keeps the markers alive until open. A marker that was lost stays lost: the change's commit
+// is then bounded by the time it ended.
+func (m *markers) renew(ctx context.Context) {
+	defer close(m.done)
+	for pause(ctx, markerLife/4) == nil {
+		m.mu.Lock()
+		ids := make([]uint64, 0, len(m.mu.until))
+		for id := range m.mu.until {
+			ids = append(ids, id)
+		}
+		m.mu.Unlock()
+		for _, id := range ids {
+			if _, err := m.put(ctx, id, true); err != nil && ctx.Err() == nil {
+				m.catalog.opts.Logger.Warn("marker of a schema change not renewed", "relation", id, "err", err)
+			}
+		}
+	}
+}
+
+// open removes the markers. What cannot be removed ends by itself.
+func (m *markers) open(ctx context.Context) {
+	if m.cancel != nil {
+		m.cancel()
+		<-m.done
+	}
+	for _, id := range m.ids {
+		key := idKey(wordClosing, id)
+		err := m.catalog.retry(ctx, func(txn *percolator.Txn) error {
+			value, err := txn.Get(ctx, key)
+			if err != nil || value == nil {
+				return err
+			}
+			var old marker
+			if err := decode(key, value, &old); err != nil || old.Owner != m.owner {
+				return err
+			}
+			return txn.Delete(key)
+		})
+		if err != nil {
+			m.catalog.opts.Logger.Warn("marker of a schema change not removed", "relation", id, "err", err)
+		}
+	}
+}
+
+// pause sleeps, unless ctx ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,236 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/percolator"
+)
+
+// snapshot is the whole schema as of one version. Immutable; safe for concurrent use.
+type snapshot struct {
+	catalog *Catalog
+	version uint64
+	schemas map[string]schemaRecord
+	byID    map[uint64]*TableDescriptor
+	byName  map[qualifiedName]*TableDescriptor
+	list    []*TableDescriptor // by schema and name
+	names   []string           // of schemas
+}
+
+type qualifiedName struct{ schema, name string }
+
+// The schemas every server has, with PostgreSQL's OIDs.
+const (
+	PublicSchema      = "public"
+	SystemSchema      = "pg_catalog"
+	InformationSchema = "information_schema"
+
+	publicOID      = 2200
+	systemOID      = 11
+	informationOID = 13183
+)
+
+// defaultPath is where unqualified names are looked up unless SearchPath says otherwise.
+var defaultPath = []string{SystemSchema, PublicSchema}
+
+// loadSnapshot reads the whole schema through r.
+func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*snapshot, error) {
+	version, err := getNumber(ctx, r, keyVersion)
+	if err != nil {
+		return nil, err
+	}
+	s := &snapshot{
+		catalog: c, version: version, schemas: map[string]schemaRecord{},
+		byID: make(map[uint64]*TableDescriptor, len(c.opts.System)), byName: make(map[qualifiedName]*TableDescriptor, len(c.opts.System)),
+	}
+	err = scan(ctx, r, wordSchema, func(key, value []byte) error {
+		var rec schemaRecord
+		if err := decode(key, value, &rec); err != nil {
+			return err
+		}
+		s.schemas[string(key[len(schemaKey(""))-1:len(key)-1])] = rec
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range c.opts.System {
+		s.add(t)
+	}
+	err = scan(ctx, r, wordRelation, func(key, value []byte) error {
+		t := new(TableDescriptor)
+		if err := decode(key, value, t); err != nil {
+			return err
+		}
+		s.add(t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.finish()
+	return s, nil
+}
+
+// scan calls f with every pair under a word. The slices are f's only until it returns.
+func scan(ctx context.Context, r percolator.Reader, word string, f func(key, value []byte) error) error {
+	it := r.Scan(ctx, wordSpan(word), percolator.ScanOptions{})
+	defer it.Close()
+	for it.Next(ctx) {
+		if err := f(it.Key(), it.Value()); err != nil {
+			return err
+		}
+	}
+	return it.Err()
+}
+
+func (s *snapshot) add(t *TableDescriptor) {
+	s.byID[t.ID] = t
+	s.byName[qualifiedName{t.Schema, t.Name}] = t
+}
+
+// finish makes the lists once everything is added.
+func (s *snapshot) finish() {
+	s.list = make([]*TableDescriptor, 0, len(s.byID))
+	for _, t := range s.byID {
+		s.list = append(s.list, t)
+	}
+	slices.SortFunc(s.list, func(a, b *TableDescriptor) int {
+		return cmp.Or(cmp.Compare(a.Schema, b.Schema), cmp.Compare(a.Name, b.Name))
+	})
+	for name := range s.schemas {
+		s.names = append(s.names, name)
+	}
+	slices.Sort(s.names)
+}
+
+// Relation implements Resolver.
+func (s *snapshot) Relation(_ context.Context, schema, name string) (*TableDescriptor, error) {
+	if schema != "" {
+		return s.byName[qualifiedName{schema, name}], nil
+	}
+	for _, schema := range defaultPath {
+		if t := s.byName[qualifiedName{schema, name}]; t != nil {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+
+// RelationByID implements Resolver.
+func (s *snapshot) RelationByID(_ context.Context, id uint64) (*TableDescriptor, error) {
+	return s.byID[id], nil
+}
+
+// Relations implements Resolver.
+func (s *snapshot) Relations(context.Context) ([]*TableDescriptor, error) { return s.list, nil }
+
+// SchemaExists implements Resolver.
+func (s *snapshot) SchemaExists(_ context.Context, schema string) (bool, error) {
+	_, ok := s.schemas[schema]
+	return ok, nil
+}
+
+// Schemas implements Resolver.
+func (s *snapshot) Schemas(context.Context) ([]string, error) { return s.names, nil }
+
+// Stats implements Resolver.
+func (s *snapshot) Stats(ctx context.Context, tableID uint64) (*TableStats, error) {
+	t := s.byID[tableID]
+	if t == nil || t.StatsVersion == 0 {
+		return &TableStats{}, nil
+	}
+	return s.catalog.stats.get(ctx, t)
+}
+
+// Version implements Resolver.
+func (s *snapshot) Version() uint64 { return s.version }
+
+// SchemaOID implements SchemaOIDs.
+func (s *snapshot) SchemaOID(name string) uint32 { return uint32(s.schemas[name].ID) }
+
+// SchemaComment implements SchemaOIDs.
+func (s *snapshot) SchemaComment(name string) string { return s.schemas[name].Comment }
+
+// SchemaOIDs is implemented by the catalog's resolvers: what system tables show of schemas.
+type SchemaOIDs interface {
+	SchemaOID(name string) uint32
+	SchemaComment(name string) string
+}
+
+// inPath is a resolver with a search path of its own.
+type inPath struct {
+	Resolver
+	path []string
+}
+
+// SearchPath returns r with unqualified names looked up in path, in order, pg_catalog before all
+// others unless path names it. Its Version is that of r: caches must add the path to their key.
+func SearchPath(r Resolver, path []string) Resolver {
+	if !slices.Contains(path, SystemSchema) {
+		path = append([]string{SystemSchema}, path...)
+	}
+	return &inPath{Resolver: r, path: path}
+}
+
+// Relation implements Resolver.
+func (p *inPath) Relation(ctx context.Context, schema, name string) (*TableDescriptor, error) {
+	if schema != "" {
+		return p.Resolver.Relation(ctx, schema, name)
+	}
+	for _, schema := range p.path {
+		if t, err := p.Resolver.Relation(ctx, schema, name); t != nil || err != nil {
+			return t, err
+		}
+	}
+	return nil, nil
+}
+
+// SchemaOID implements SchemaOIDs.
+func (p *inPath) SchemaOID(name string) uint32 {
+	if s, ok := p.Resolver.(SchemaOIDs); ok {
+		return s.SchemaOID(name)
+	}
+	return 0
+}
+
+// SchemaComment implements SchemaOIDs.
+func (p *inPath) SchemaComment(name string) string {
+	if s, ok := p.Resolver.(SchemaOIDs); ok {
+		return s.SchemaComment(name)
+	}
+	return ""
+}
+
+// Path returns the schemas that r looks unqualified names up in, in order.
+func Path(r Resolver) []string {
+	if p, ok := r.(*inPath); ok {
+		return p.path
+	}
+	return defaultPath
+}
+
+// FindIndex finds a secondary or declared primary index by name; schema "" searches the path.
+func FindIndex(ctx context.Context, r Resolver, schema, name string) (*TableDescriptor, *IndexDescriptor, error) {
+	all, err := r.Relations(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	schemas := []string{schema}
+	if schema == "" {
+		schemas = Path(r)
+	}
+	for _, schema := range schemas {
+		for _, t := range all {
+			if t.Schema != schema || t.Kind != KindTable {
+				continue
+			}
+			if ix := t.IndexNamed(name); ix != nil {
+				return t, ix, nil
+			}
+		}
+	}
+	return nil, nil, nil
+}

@@ -1,0 +1,137 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+)
+
+// statsCache keeps statistics as last read, and counts changes since they were made. Safe for
+// concurrent use.
+type statsCache struct {
+	catalog *Catalog
+	mu      struct {
+		sync.Mutex
+		tables  map[uint64]cachedStats // by relation id
+		changes map[uint64]int64       // rows written by this process since the last statistics
+	}
+}
+
+type cachedStats struct {
+	version uint64 // TableDescriptor.StatsVersion
+	stats   *TableStats
+}
+
+// get returns the statistics of t. They are hints: where those of its StatsVersion are gone already,
+// newer ones answer.
+func (s *statsCache) get(ctx context.Context, t *TableDescriptor) (*TableStats, error) {
+	s.mu.Lock()
+	cached, ok := s.mu.tables[t.ID]
+	s.mu.Unlock()
+	if ok && cached.version == t.StatsVersion {
+		return cached.stats, nil
+	}
+	txn, err := s.catalog.db.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	key := idKey(wordStats, t.ID)
+	value, err := txn.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	stats := &TableStats{}
+	if value != nil {
+		if err := decode(key, value, stats); err != nil {
+			return nil, err
+		}
+	}
+	s.set(t.ID, t.StatsVersion, stats)
+	return stats, nil
+}
+
+func (s *statsCache) set(id, version uint64, stats *TableStats) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.tables == nil {
+		s.mu.tables = map[uint64]cachedStats{}
+	}
+	s.mu.tables[id] = cachedStats{version: version, stats: stats}
+}
+
+// note counts rows written by a committed transaction.
+func (s *statsCache) note(id uint64, rows int64) {
+	if rows == 0 {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.changes == nil {
+		s.mu.changes = map[uint64]int64{}
+	}
+	s.mu.changes[id] += rows
+}
+
+// PutStats stores statistics of t, which belong to the catalog from then on. It gives t a new
+// Version, so that plans are made anew, and leaves writers alone.
+func (ch *Change) PutStats(ctx context.Context, t *TableDescriptor, stats *TableStats) error {
+	if err := ch.txn.Put(idKey(wordStats, t.ID), encode(stats)); err != nil {
+		return err
+	}
+	next := t.Clone()
+	version, err := ch.bump(ctx)
+	if err != nil {
+		return err
+	}
+	next.Version, next.StatsVersion = version, version
+	ch.catalog.stats.set(t.ID, version, stats)
+	ch.catalog.stats.forgetChanges(t.ID)
+	return ch.txn.Put(idKey(wordRelation, t.ID), encode(next))
+}
+
+func (s *statsCache) forgetChanges(id uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.changes, id)
+}
+
+// A table's statistics are stale when more rows than this were written since they were made.
+const (
+	staleRows     = 500
+	staleFraction = 0.2
+)
+
+// Stale lists tables whose rows, as written by this process, have changed much since their
+// statistics were made.
+func (c *Catalog) Stale(ctx context.Context) ([]uint64, error) {
+	current := c.current.Load()
+	if c.opts.Shared {
+		current = &published{snapshot: c.lease.seen.Load().snapshot}
+	}
+	if current == nil {
+		return nil, nil
+	}
+	c.stats.mu.Lock()
+	changes := make(map[uint64]int64, len(c.stats.mu.changes))
+	for id, n := range c.stats.mu.changes {
+		if n > staleRows {
+			changes[id] = n
+		}
+	}
+	c.stats.mu.Unlock()
+	var stale []uint64
+	for id, n := range changes {
+		t := current.byID[id]
+		if t == nil || t.Kind != KindTable {
+			c.stats.forgetChanges(id)
+			continue
+		}
+		stats, err := current.Stats(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if float64(n) > staleRows+staleFraction*stats.Rows {
+			stale = append(stale, id)
+		}
+	}
+	return stale, nil
+}
