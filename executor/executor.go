@@ -35,6 +35,8 @@ type Runtime struct {
 	Inputs types.Row
 	// RowIDs hands out values of hidden rowid columns.
 	RowIDs RowIDSource
+	// System is what system tables (TableDescriptor.Rows) show of the session; nil: nothing.
+	System catalog.SystemView
 	// EagerUnique asks for unique violations at the statement rather than at commit: set inside
 	// transaction blocks, where a client expects the error at once.
 	EagerUnique bool
