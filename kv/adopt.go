@@ -1,17 +1,43 @@
 package kv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
 
+var _ RangeOwner = (*Store)(nil)
+
 var errOverlap = errors.New("kv: the store owns part of the span already")
+
+// NumRanges implements RangeOwner.
+func (s *Store) NumRanges(context.Context) (int, error) {
+	if !s.gate.enter() {
+		return 0, ErrClosed
+	}
+	defer s.gate.leave()
+	return len(s.ranges.Load().sorted), nil
+}
+
+// AdoptRange implements RangeOwner.
+func (s *Store) AdoptRange(_ context.Context, req *AdoptRangeRequest) error {
+	if !s.gate.enter() {
+		return ErrClosed
+	}
+	defer s.gate.leave()
+	// First the fence, then the keys: no write may commit below a read of the former owner.
+	s.mvcc.RaiseMaxTS(req.MaxTS)
+	return s.adopt(req.Desc)
+}
 
 // adopt takes over a span that holds no data and that nobody owns. It may be asked again.
 func (s *Store) adopt(desc RangeDescriptor) error {
+	if !desc.Span.valid() {
+		return fmt.Errorf("adopt range %d: span is empty", desc.ID)
+	}
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	if s.ownsLocked(&desc.Span) {
+	if s.owns(&desc.Span) {
 		return nil
 	}
 	for _, r := range s.ranges.Load().sorted {
@@ -20,14 +46,18 @@ func (s *Store) adopt(desc RangeDescriptor) error {
 		}
 	}
 	desc.Shard = s.shardID
-	return s.changeRangesLocked(nil, []*localRange{{desc: desc}})
+	if err := s.changeRangesLocked(nil, []*localRange{{desc: desc}}); err != nil {
+		return err
+	}
+	s.metrics.rangeAdoptions.Inc()
+	s.opts.Logger.Info("range was adopted", "range_id", desc.ID)
+	return nil
 }
 
-// ownsLocked reports whether the store's ranges cover the whole span.
-func (s *Store) ownsLocked(span *Span) bool {
+// owns reports whether the store's ranges cover the whole span.
+func (s *Store) owns(span *Span) bool {
 	t := s.ranges.Load()
-	at := span.Start
-	for {
+	for at := span.Start; ; {
 		r := t.find(at)
 		if r == nil {
 			return false
@@ -37,4 +67,75 @@ func (s *Store) ownsLocked(span *Span) bool {
 		}
 		at = r.desc.Span.End
 	}
+}
+
+// ReleaseSpan implements RangeOwner.
+func (s *Store) ReleaseSpan(_ context.Context, req *ReleaseSpanRequest) (*ReleaseSpanResponse, error) {
+	if !s.gate.enter() {
+		return nil, ErrClosed
+	}
+	defer s.gate.leave()
+	if !req.Span.valid() {
+		return nil, fmt.Errorf("release a span: it is empty")
+	}
+	// Writers are kept out while it is found that nobody has written. A read needs not be: it
+	// raises max_ts before it looks whether the range is still here, so that either it is refused
+	// or MaxTS, read last, covers it.
+	unlatch := s.mvcc.LatchAll()
+	released, err := s.carve(req)
+	unlatch()
+	if err != nil {
+		return nil, err
+	}
+	return &ReleaseSpanResponse{Released: released, MaxTS: s.mvcc.MaxTS(), Owned: s.ownedRanges()}, nil
+}
+
+// carve takes the span out of the range around it, if it is empty. All latches are held.
+func (s *Store) carve(req *ReleaseSpanRequest) (released bool, err error) {
+	s.changes.Lock()
+	defer s.changes.Unlock()
+	t := s.ranges.Load()
+	overlaps := false
+	for _, r := range t.sorted {
+		overlaps = overlaps || r.desc.Span.overlaps(&req.Span)
+	}
+	if !overlaps {
+		return true, nil // released before
+	}
+	r := t.find(req.Span.Start)
+	if r == nil || !r.desc.Span.containsSpan(&req.Span) {
+		return false, nil
+	}
+	if empty, err := s.mvcc.SpanEmpty(req.Span.Start, req.Span.End); err != nil || !empty {
+		return false, err
+	}
+	if err := s.changeRangesLocked([]*localRange{r}, s.remainders(r, req)); err != nil {
+		return false, err
+	}
+	s.metrics.rangeReleases.Inc()
+	s.opts.Logger.Info("span was released", "range_id", r.desc.ID)
+	return true, nil
+}
+
+// remainders returns what is left of r on both sides of the span.
+func (s *Store) remainders(r *localRange, req *ReleaseSpanRequest) []*localRange {
+	var left []*localRange
+	if string(r.desc.Span.Start) != string(req.Span.Start) {
+		below := &localRange{desc: r.desc}
+		below.desc.Epoch++
+		below.desc.Span.End = req.Span.Start
+		below.sizeBytes.Store(r.sizeBytes.Load() / 2)
+		left = append(left, below)
+	}
+	if compareEnds(req.Span.End, r.desc.Span.End) < 0 {
+		above := &localRange{desc: r.desc}
+		above.desc.Span.Start = req.Span.End
+		above.desc.Epoch++
+		if len(left) > 0 { // the id stays with the lower part
+			above.desc.ID, above.desc.Epoch = req.RemainderID, 1
+		}
+		above.sizeBytes.Store(r.sizeBytes.Load() / 2)
+		left = append(left, above)
+	}
+	return left
 }

@@ -1,6 +1,11 @@
 package kv
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"github.com/percodb/percodb/tso"
+)
 
 // ShardInfo says where a shard is.
 type ShardInfo struct {
@@ -30,4 +35,46 @@ type Directory interface {
 	// CreateRange carves span out of the range around it and places it on the shard with the fewest
 	// ranges. Where that cannot be done the keys stay, without an error.
 	CreateRange(ctx context.Context, span Span) error
+}
+
+// RangeOwner is the side of a shard that its directory talks to. All requests may be repeated.
+type RangeOwner interface {
+	// NumRanges returns how many ranges the shard owns, and shows that it can be reached.
+	NumRanges(ctx context.Context) (int, error)
+	// ReleaseSpan gives an empty span away. What was given away before counts as released.
+	ReleaseSpan(ctx context.Context, req *ReleaseSpanRequest) (*ReleaseSpanResponse, error)
+	// AdoptRange takes an empty range over from a shard that has released it.
+	AdoptRange(ctx context.Context, req *AdoptRangeRequest) error
+}
+
+// ReleaseSpanRequest: RemainderID is for the range above the span, if one is left over.
+type ReleaseSpanRequest struct {
+	Span        Span
+	RemainderID uint64
+}
+
+// ReleaseSpanResponse: Released false means that the shard keeps the span: it holds keys, or lies in
+// several ranges. Else no read at or below MaxTS was or will be served there that the new owner
+// could contradict, and Owned is what the shard owns now.
+type ReleaseSpanResponse struct {
+	Released bool
+	MaxTS    tso.Timestamp
+	Owned    []RangeDescriptor
+}
+
+// AdoptRangeRequest: writes to the range must commit above MaxTS.
+type AdoptRangeRequest struct {
+	Desc  RangeDescriptor
+	MaxTS tso.Timestamp
+}
+
+// LostRangesError: a shard does not own what it was given. Its data directory was replaced, or is
+// another shard's.
+type LostRangesError struct {
+	Shard string
+	Lost  []RangeDescriptor
+}
+
+func (e *LostRangesError) Error() string {
+	return fmt.Sprintf("shard %s does not own %d of its ranges: is this its data directory?", e.Shard, len(e.Lost))
 }

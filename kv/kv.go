@@ -189,6 +189,12 @@ type Router interface {
 // ErrClosed: the shard or store has been closed.
 var ErrClosed = errors.New("kv: closed")
 
+// ErrNoRange: no shard owns the key yet. It passes when the first shard has registered.
+var ErrNoRange = errors.New("kv: no shard owns the key yet")
+
+// ErrNoShard: the directory does not know the shard.
+var ErrNoShard = errors.New("kv: no such shard")
+
 // StaleRangeError: the shard knows better than the request's refs. Nothing was applied.
 type StaleRangeError struct {
 	Refs    []RangeRef

@@ -20,7 +20,7 @@ const (
 
 	metaDirRange  = "dir/range/"     // + u64 id → descriptor
 	metaDirShard  = "dir/shard/"     // + id → address
-	metaDirIntent = "dir/intent/"    // + u64 range id → intent
+	metaDirPlan   = "dir/plan/"      // + u64 range id → plan
 	metaDirNextID = "dir/next_range" // u64
 )
 
@@ -34,6 +34,8 @@ func metaIDKey(prefix string, id uint64) []byte {
 	key := append([]byte{tagMeta}, prefix...)
 	return storage.AppendSentinel(binary.BigEndian.AppendUint64(key, id))
 }
+
+func metaShardKey(id string) []byte { return metaKey(metaDirShard + id) }
 
 // metaBounds bounds the keys of a prefix that ends in '/'.
 func metaBounds(prefix string) (lower, upper []byte) {

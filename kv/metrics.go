@@ -8,14 +8,14 @@ import (
 
 // metrics counts what a store does. Made by newMetrics; nothing is global.
 type metrics struct {
-	gets, batchGets, scans, scannedRows      prometheus.Counter
-	onePC, prewriteFailed                    prometheus.Counter
-	rollbacks, statusChecks, heartbeats      prometheus.Counter
-	rangeSplits, rangeCarves, rangeAdoptions prometheus.Counter
-	resolvedForward, resolvedBack            prometheus.Counter
-	prewriteSeconds, commitSeconds           prometheus.Histogram
-	registerer                               prometheus.Registerer
-	registered                               []prometheus.Collector
+	gets, batchGets, scans, scannedRows        prometheus.Counter
+	onePC, prewriteFailed                      prometheus.Counter
+	rollbacks, statusChecks, heartbeats        prometheus.Counter
+	rangeSplits, rangeReleases, rangeAdoptions prometheus.Counter
+	resolvedForward, resolvedBack              prometheus.Counter
+	prewriteSeconds, commitSeconds             prometheus.Histogram
+	registerer                                 prometheus.Registerer
+	registered                                 []prometheus.Collector
 }
 
 func newMetrics(s *Store, reg prometheus.Registerer) (*metrics, error) {
@@ -35,7 +35,7 @@ func newMetrics(s *Store, reg prometheus.Registerer) (*metrics, error) {
 	counter(&m.statusChecks, "txn_status_checks_total", "Questions about a transaction's fate.")
 	counter(&m.heartbeats, "heartbeats_total", "Heartbeats of primary locks.")
 	counter(&m.rangeSplits, "range_splits_total", "Ranges split.")
-	counter(&m.rangeCarves, "range_releases_total", "Spans given away.")
+	counter(&m.rangeReleases, "range_releases_total", "Spans given away.")
 	counter(&m.rangeAdoptions, "range_adoptions_total", "Spans taken over.")
 	counter(&m.resolvedForward, "locks_resolved_forward_total", "Keys whose locks were rolled forward.")
 	counter(&m.resolvedBack, "locks_resolved_back_total", "Keys whose locks were rolled back.")

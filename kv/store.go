@@ -146,11 +146,13 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("recover locks: %w", err)
 	}
-	if err := s.loadRanges(ctx); err != nil {
-		return fmt.Errorf("load ranges: %w", err)
-	}
+	s.ranges.Store(&rangeTable{})
 	if s.metrics, err = newMetrics(s, s.opts.Registerer); err != nil {
 		return err
+	}
+	if err := s.loadRanges(ctx); err != nil {
+		s.metrics.unregister()
+		return fmt.Errorf("load ranges: %w", err)
 	}
 	s.opts.Logger.Info("store is open", "shard", s.shardID, "ranges", len(s.ranges.Load().sorted), "locks", s.mvcc.NumLocks())
 	return nil

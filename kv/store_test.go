@@ -179,3 +179,5 @@ func TestStoreKeepsWhatWasCommitted(t *testing.T) {
 		t.Errorf("after restart: %q", got)
 	}
 }
+
+func mutations(ms ...mvcc.Mutation) []mvcc.Mutation { return ms }

@@ -1,0 +1,341 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/percodb/percodb/kv/storage"
+)
+
+// DirectoryOptions configure a LocalDirectory. Engine and Dial are required.
+type DirectoryOptions struct {
+	Engine *Engine // stays the caller's
+	// Dial returns the owner's side of a shard.
+	Dial   func(ctx context.Context, info ShardInfo) (RangeOwner, error)
+	Logger *slog.Logger
+}
+
+// LocalDirectory is a directory kept in an engine of this process. Safe for concurrent use.
+//
+// A change of ownership is a plan, stored before anything is done and removed when all is:
+//
+//	store the plan → source releases the span → store the new owner → target adopts → remove the plan
+//
+// Every step may be repeated, so that after a crash the plan is simply carried on. Until the source
+// has answered the keys are its; from then on they are the target's, whether it knows or not.
+type LocalDirectory struct {
+	opts DirectoryOptions
+
+	mu struct {
+		sync.RWMutex
+		ranges []RangeDescriptor // in key order; gaps only before the first shard has adopted
+		shards map[string]ShardInfo
+		plans  map[uint64]*plan // by id of the new range
+		nextID uint64
+	}
+
+	wake       chan struct{}
+	stop       context.CancelFunc
+	stopped    context.Context
+	background sync.WaitGroup
+}
+
+var _ Directory = (*LocalDirectory)(nil)
+
+// plan is a range that is to change hands: desc says what and to whom. source is "" for the first
+// range, which nobody has owned.
+type plan struct {
+	desc        RangeDescriptor
+	source      string
+	remainderID uint64
+	released    bool
+	maxTS       uint64
+	driving     bool // somebody is carrying it on; not stored
+}
+
+// OpenDirectory loads the directory of an engine and carries on with what a crash interrupted.
+func OpenDirectory(opts DirectoryOptions) (*LocalDirectory, error) {
+	if opts.Engine == nil || opts.Dial == nil {
+		return nil, errors.New("kv: directory options without engine or dialer")
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	d := &LocalDirectory{opts: opts, wake: make(chan struct{}, 1)}
+	if err := d.load(); err != nil {
+		return nil, fmt.Errorf("load directory: %w", err)
+	}
+	d.stopped, d.stop = context.WithCancel(context.Background())
+	d.background.Go(d.carryOn)
+	return d, nil
+}
+
+// Close stops the work in the background. Plans under way are carried on at the next open.
+func (d *LocalDirectory) Close() error {
+	d.stop()
+	d.background.Wait()
+	return nil
+}
+
+func (d *LocalDirectory) load() (err error) {
+	d.mu.shards, d.mu.plans = map[string]ShardInfo{}, map[uint64]*plan{}
+	e := d.opts.Engine
+	if err = e.scanMeta(metaDirRange, func(_, value []byte) error {
+		desc, _, err := decodeDescriptor(value)
+		d.mu.ranges = append(d.mu.ranges, desc)
+		return err
+	}); err != nil {
+		return err
+	}
+	sortDescriptors(d.mu.ranges)
+	if err = e.scanMeta(metaDirShard, func(id, value []byte) error {
+		d.mu.shards[string(id)] = ShardInfo{ID: string(id), Addr: string(value)}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err = e.scanMeta(metaDirPlan, func(_, value []byte) error {
+		p, err := decodePlan(value)
+		if err == nil {
+			d.mu.plans[p.desc.ID] = p
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	d.mu.nextID, err = e.getMetaU64(metaDirNextID)
+	d.mu.nextID = max(d.mu.nextID, 2) // 1 is the first range's
+	return err
+}
+
+func sortDescriptors(descs []RangeDescriptor) {
+	slices.SortFunc(descs, func(a, b RangeDescriptor) int { return bytes.Compare(a.Span.Start, b.Span.Start) })
+}
+
+// Lookup implements Directory.
+func (d *LocalDirectory) Lookup(_ context.Context, key []byte) (RangeDescriptor, ShardInfo, error) {
+	return d.find(func(desc *RangeDescriptor) bool { return desc.Span.contains(key) })
+}
+
+// LookupEnd implements Directory.
+func (d *LocalDirectory) LookupEnd(_ context.Context, end []byte) (RangeDescriptor, ShardInfo, error) {
+	return d.find(func(desc *RangeDescriptor) bool {
+		if len(end) == 0 {
+			return len(desc.Span.End) == 0
+		}
+		return bytes.Compare(desc.Span.Start, end) < 0 && compareEnds(end, desc.Span.End) <= 0
+	})
+}
+
+func (d *LocalDirectory) find(match func(*RangeDescriptor) bool) (RangeDescriptor, ShardInfo, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	for i := range d.mu.ranges {
+		if match(&d.mu.ranges[i]) {
+			return d.mu.ranges[i], d.mu.shards[d.mu.ranges[i].Shard], nil
+		}
+	}
+	return RangeDescriptor{}, ShardInfo{}, &UnavailableError{Shard: "directory", Err: ErrNoRange}
+}
+
+// Ranges implements Directory.
+func (d *LocalDirectory) Ranges(context.Context) ([]RangeDescriptor, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	return slices.Clone(d.mu.ranges), nil
+}
+
+// Shards implements Directory.
+func (d *LocalDirectory) Shards(context.Context) ([]ShardInfo, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	infos := make([]ShardInfo, 0, len(d.mu.shards))
+	for _, info := range d.mu.shards {
+		infos = append(infos, info)
+	}
+	slices.SortFunc(infos, func(a, b ShardInfo) int { return strings.Compare(a.ID, b.ID) })
+	return infos, nil
+}
+
+// AllocateRangeID implements Directory.
+func (d *LocalDirectory) AllocateRangeID(context.Context) (uint64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b := d.opts.Engine.NewBatch(0)
+	defer b.Close()
+	id := d.mu.nextID
+	putNextID(b, id+1)
+	if err := d.opts.Engine.applySync(b); err != nil {
+		return 0, err
+	}
+	d.mu.nextID = id + 1
+	return id, nil
+}
+
+func putNextID(b *storage.Batch, id uint64) {
+	b.Put(metaKey(metaDirNextID), binary.BigEndian.AppendUint64(nil, id))
+}
+
+// RegisterShard implements Directory. The first shard ever gets all keys.
+func (d *LocalDirectory) RegisterShard(_ context.Context, info ShardInfo, owned []RangeDescriptor) ([]RangeDescriptor, error) {
+	if info.ID == "" {
+		return nil, errors.New("kv: a shard registered without an id")
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	b := d.opts.Engine.NewBatch(0)
+	defer b.Close()
+	b.Put(metaShardKey(info.ID), []byte(info.Addr))
+	ranges := mergeReport(d.mu.ranges, info.ID, owned)
+	if lost := d.lostLocked(ranges, info.ID, owned); len(lost) > 0 {
+		return nil, &LostRangesError{Shard: info.ID, Lost: lost}
+	}
+	var adopt []RangeDescriptor
+	first := d.mu.plans[1]
+	switch {
+	case first == nil && len(ranges) == 0:
+		first = &plan{desc: RangeDescriptor{ID: 1, Epoch: 1, Shard: info.ID}, released: true}
+		b.Put(metaIDKey(metaDirPlan, 1), appendPlan(nil, first))
+		adopt = []RangeDescriptor{first.desc}
+	case first != nil && first.desc.Shard == info.ID && len(owned) == 0:
+		adopt = []RangeDescriptor{first.desc}
+	case first != nil && first.desc.Shard == info.ID:
+		b.Delete(metaIDKey(metaDirPlan, 1))
+		first = nil
+	}
+	d.putRangesLocked(b, ranges)
+	if err := d.opts.Engine.applySync(b); err != nil {
+		return nil, err
+	}
+	d.mu.shards[info.ID], d.mu.ranges = info, ranges
+	delete(d.mu.plans, 1)
+	if first != nil {
+		d.mu.plans[1] = first
+	}
+	d.opts.Logger.Info("shard has registered", "shard", info.ID, "addr", info.Addr, "ranges", len(owned))
+	return adopt, nil
+}
+
+// lostLocked returns the ranges that a shard ought to own and does not. What it is yet to adopt does
+// not count.
+func (d *LocalDirectory) lostLocked(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) []RangeDescriptor {
+	var lost []RangeDescriptor
+	for _, desc := range ranges {
+		covered := slices.ContainsFunc(owned, func(o RangeDescriptor) bool { return o.Span.overlaps(&desc.Span) })
+		if desc.Shard == shard && !covered && d.mu.plans[desc.ID] == nil {
+			lost = append(lost, desc)
+		}
+	}
+	return lost
+}
+
+// ReportRanges implements Directory.
+func (d *LocalDirectory) ReportRanges(_ context.Context, shard string, owned []RangeDescriptor) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	ranges := mergeReport(d.mu.ranges, shard, owned)
+	b := d.opts.Engine.NewBatch(0)
+	defer b.Close()
+	d.putRangesLocked(b, ranges)
+	if err := d.opts.Engine.applySync(b); err != nil {
+		return err
+	}
+	d.mu.ranges = ranges
+	return nil
+}
+
+// putRangesLocked writes the difference between the ranges and those to come.
+func (d *LocalDirectory) putRangesLocked(b *storage.Batch, next []RangeDescriptor) {
+	had := map[uint64]RangeDescriptor{}
+	for _, desc := range d.mu.ranges {
+		had[desc.ID] = desc
+	}
+	for i := range next {
+		if old, ok := had[next[i].ID]; !ok || !equalDescriptors(&old, &next[i]) {
+			b.Put(metaIDKey(metaDirRange, next[i].ID), appendDescriptor(nil, &next[i]))
+		}
+		delete(had, next[i].ID)
+	}
+	for id := range had {
+		b.Delete(metaIDKey(metaDirRange, id))
+	}
+}
+
+func equalDescriptors(a, b *RangeDescriptor) bool {
+	return a.ID == b.ID && a.Epoch == b.Epoch && a.Shard == b.Shard &&
+		bytes.Equal(a.Span.Start, b.Span.Start) && bytes.Equal(a.Span.End, b.Span.End)
+}
+
+// mergeReport returns the ranges after a shard has told what it owns. Reports may be late: a range
+// only ever shrinks with growing epoch, so what is known at a higher epoch, or known to be
+// another shard's, stays.
+func mergeReport(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) []RangeDescriptor {
+	var news []RangeDescriptor
+	for _, o := range owned {
+		o.Shard = shard
+		late := slices.ContainsFunc(ranges, func(r RangeDescriptor) bool {
+			return r.ID == o.ID && r.Epoch > o.Epoch || r.Shard != shard && r.Span.overlaps(&o.Span)
+		})
+		if !late {
+			news = append(news, o)
+		}
+	}
+	return replaceOverlapping(ranges, news)
+}
+
+// replaceOverlapping puts news in the place of whatever they overlap.
+func replaceOverlapping(ranges, news []RangeDescriptor) []RangeDescriptor {
+	next := slices.Clone(news)
+	for _, r := range ranges {
+		if !slices.ContainsFunc(news, func(n RangeDescriptor) bool { return n.ID == r.ID || n.Span.overlaps(&r.Span) }) {
+			next = append(next, r)
+		}
+	}
+	sortDescriptors(next)
+	return next
+}
+
+// carryOn drives plans that nobody else does: those found at the start, and those whose shards
+// could not be reached.
+func (d *LocalDirectory) carryOn() {
+	const retry = 500 * time.Millisecond
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-d.stopped.Done():
+			return
+		case <-timer.C:
+		case <-d.wake:
+		}
+		for _, p := range d.idlePlans() {
+			if err := d.drive(d.stopped, p); err != nil && d.stopped.Err() == nil {
+				d.opts.Logger.Warn("range has not changed hands yet", "range_id", p.desc.ID, "err", err)
+			}
+		}
+		timer.Reset(retry)
+	}
+}
+
+// idlePlans claims the plans that wait for somebody to carry them on. The first range's is its
+// shard's to fulfil.
+func (d *LocalDirectory) idlePlans() []*plan {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var idle []*plan
+	for _, p := range d.mu.plans {
+		if !p.driving && p.source != "" {
+			p.driving = true
+			idle = append(idle, p)
+		}
+	}
+	return idle
+}
