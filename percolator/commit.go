@@ -90,15 +90,16 @@ func (c *committer) run(ctx context.Context, buf *writeBuffer) (tso.Timestamp, e
 
 // count books the outcome.
 func (c *committer) count(err error) {
-	var undetermined *UndeterminedError
-	switch {
-	case err == nil:
+	if err == nil {
 		c.db.metrics.commits[c.kind].Inc()
-	case errors.As(err, &undetermined):
-		c.db.metrics.undetermined.Inc()
-	default:
-		c.db.metrics.aborts.Inc()
+		return
 	}
+	var undetermined *UndeterminedError
+	if errors.As(err, &undetermined) {
+		c.db.metrics.undetermined.Inc()
+		return
+	}
+	c.db.metrics.aborts.Inc()
 }
 
 // route splits the write set by shard.

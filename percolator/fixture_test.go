@@ -187,7 +187,7 @@ func (c *cluster) locks() []mvcc.KeyLockedError {
 type hookShard struct {
 	kv.Shard
 	before func(ctx context.Context, req any) error
-	after  func(ctx context.Context, req any, err error) error
+	after  func(ctx context.Context, req, res any, err error) error
 }
 
 func hooked[T any](h *hookShard, ctx context.Context, req any, do func() (T, error)) (T, error) {
@@ -199,7 +199,7 @@ func hooked[T any](h *hookShard, ctx context.Context, req any, do func() (T, err
 	}
 	res, err := do()
 	if h.after != nil {
-		if err := h.after(ctx, req, err); err != nil {
+		if err := h.after(ctx, req, res, err); err != nil {
 			return zero, err
 		}
 	}
