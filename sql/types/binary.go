@@ -64,6 +64,9 @@ func AppendBinary(dst []byte, d Datum, t Type) []byte {
 	case OIDInt2:
 		return binary.BigEndian.AppendUint16(dst, uint16(d.n))
 	case OIDFloat8:
+		if d.Float() != d.Float() {
+			return append(dst, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0) // Go's NaN has another bit
+		}
 		return binary.BigEndian.AppendUint64(dst, uint64(d.n))
 	case OIDFloat4:
 		return binary.BigEndian.AppendUint32(dst, math.Float32bits(float32(d.Float())))
@@ -198,6 +201,7 @@ const (
 	numericNaNSign  = 0xC000
 	numericInfSign  = 0xD000
 	numericNInfSign = 0xF000
+	numericInfScale = 0x20 // the display scale PostgreSQL sends with an infinity
 )
 
 // appendNumericBinary writes the count of base-10000 digits, the weight of the first, the sign, the
@@ -213,6 +217,9 @@ func appendNumericBinary(dst []byte, d *apd.Decimal) []byte {
 		}
 		dst = append(dst, 0, 0, 0, 0)
 		dst = binary.BigEndian.AppendUint16(dst, sign)
+		if d.Form == apd.Infinite {
+			return append(dst, 0, numericInfScale)
+		}
 		return append(dst, 0, 0)
 	}
 	var space [64]byte

@@ -74,7 +74,7 @@ var timeTokens = map[string]timeToken{
 	"now": {tokenReserved, int(wordNow)}, "today": {tokenReserved, int(wordToday)},
 	"tomorrow": {tokenReserved, int(wordTomorrow)}, "yesterday": {tokenReserved, int(wordYesterday)},
 	"allballs": {tokenReserved, int(wordZulu)}, "epoch": {tokenReserved, int(wordEpoch)},
-	"infinity": {tokenReserved, int(wordLate)}, "+infinity": {tokenReserved, int(wordLate)},
+	"infinity": {tokenReserved, int(wordLate)},
 	"-infinity": {tokenReserved, int(wordEarly)},
 }
 
@@ -180,7 +180,7 @@ func (d *timeDecoder) reserved(word reservedWord) (timeField, timeProblem) {
 	case wordEarly:
 		d.special = earlyTime
 	}
-	return all, timeOK
+	return 0, timeOK
 }
 
 // clock reads hh:mm[:ss[.fff]].
@@ -190,7 +190,7 @@ func (d *timeDecoder) clock(text string) timeProblem {
 		return worst(p)
 	}
 	rest := text[end+1:]
-	minute, end, p := number(rest)
+	minute, end, p := numberOrZero(rest)
 	if p != timeOK {
 		return p
 	}
@@ -205,7 +205,7 @@ func (d *timeDecoder) clock(text string) timeProblem {
 		}
 		c.Hour, c.Minute, c.Second = 0, hour, minute
 	default:
-		if c.Second, end, p = number(rest[1:]); p != timeOK {
+		if c.Second, end, p = numberOrZero(rest[1:]); p != timeOK {
 			return p
 		}
 		if rest = rest[1+end:]; rest != "" {
@@ -247,11 +247,11 @@ func (d *timeDecoder) numericZone(text string) timeProblem {
 	var minute, second int
 	switch {
 	case strings.HasPrefix(rest, ":"):
-		if minute, end, p = number(rest[1:]); p != timeOK {
+		if minute, end, p = numberOrZero(rest[1:]); p != timeOK {
 			return p
 		}
 		if rest = rest[1+end:]; strings.HasPrefix(rest, ":") {
-			if second, end, p = number(rest[1:]); p != timeOK {
+			if second, end, p = numberOrZero(rest[1:]); p != timeOK {
 				return p
 			}
 			rest = rest[1+end:]
@@ -353,19 +353,18 @@ func (d *timeDecoder) finish() timeProblem {
 	case d.meridiem == clockPM && c.Hour != 12:
 		c.Hour += 12
 	}
-	if d.timeOnly {
-		if d.seen&fieldsTime != fieldsTime {
-			return badFormat
-		}
-		return clockRange(c)
-	}
-	if d.seen&fieldsDate != fieldsDate {
+	hasDate := d.seen&fieldsDate == fieldsDate
+	switch {
+	case d.seen&fieldZoneDST != 0 && (d.zone != nil || d.seen&fieldZone == 0):
+		return badFormat
+	case !d.timeOnly && !hasDate, d.timeOnly && d.zone != nil && !hasDate:
+		return badFormat // a named zone's offset depends on the day
+	case !d.timeOnly:
+		return timeOK
+	case d.seen&fieldsTime != fieldsTime:
 		return badFormat
 	}
-	if d.seen&fieldZoneDST != 0 && (d.zone != nil || d.seen&fieldZone == 0) {
-		return badFormat
-	}
-	return timeOK
+	return clockRange(c)
 }
 
 func (d *timeDecoder) validDate() timeProblem {

@@ -428,6 +428,14 @@ func number(s string) (n, end int, p timeProblem) {
 	return int(v), end, timeOK
 }
 
+// numberOrZero is number for what follows a colon, where no digits mean zero.
+func numberOrZero(s string) (n, end int, p timeProblem) {
+	if skipDigits(s, 0) == 0 {
+		return 0, 0, timeOK
+	}
+	return number(s)
+}
+
 // fraction reads ".ddd", which must be all of s, as microseconds.
 func fraction(s string) (int, timeProblem) {
 	if len(s) == 0 || s[0] != '.' || skipDigits(s, 1) != len(s) {

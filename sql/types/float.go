@@ -32,11 +32,11 @@ func parseFloat(s string, bits int, typeName string) (float64, error) {
 		num += "p0"
 	}
 	v, err := strconv.ParseFloat(num, bits)
-	if errors.Is(err, strconv.ErrRange) || v == 0 && hasNonZeroDigit(num) {
-		return 0, pgerror.New(pgerror.NumericValueOutOfRange, "\"%s\" is out of range for type %s", trimSpace(s), typeName)
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, badSyntax(typeName, s)
+	}
+	if err != nil || v == 0 && hasNonZeroDigit(num) {
+		return 0, pgerror.New(pgerror.NumericValueOutOfRange, "\"%s\" is out of range for type %s", num, typeName)
 	}
 	return v, nil
 }
@@ -56,7 +56,7 @@ func specialFloat(s string) (float64, bool) {
 // floatSyntax keeps out what Go reads but C does not: underscores, and its names of special values.
 func floatSyntax(s string) bool {
 	digits := strings.TrimLeft(s, "+-")
-	return digits != "" && (digits[0]-'0' <= 9 || digits[0] == '.') && !strings.Contains(s, "_")
+	return digits != "" && (isDigit(digits[0]) || digits[0] == '.') && !strings.Contains(s, "_")
 }
 
 func isHexFloat(s string) bool {
@@ -91,14 +91,14 @@ func appendFloat(dst []byte, v float64, bits, cut int) []byte {
 	case math.IsInf(v, -1):
 		return append(dst, "-Infinity"...)
 	}
-	digits, limit := 15, 1e15
+	digits, least, limit := 15, 1e-4, 1e15
 	if bits == 32 {
-		digits, limit = 6, 1e6
+		digits, least, limit = 6, float64(float32(1e-4)), 1e6
 	}
 	if cut > 0 {
 		return appendPrintfG(dst, v, max(1, digits+1-cut))
 	}
-	if abs := math.Abs(v); v == 0 || abs >= 1e-4 && abs < limit {
+	if abs := math.Abs(v); v == 0 || abs >= least && abs < limit {
 		return strconv.AppendFloat(dst, v, 'f', -1, bits)
 	}
 	return strconv.AppendFloat(dst, v, 'e', -1, bits)

@@ -45,9 +45,6 @@ func parseInt(s string, bits uint, typeName string) (Datum, error) {
 			return Null, badSyntax(typeName, s)
 		}
 		if n > limit/10 || n*10+uint64(c) > limit {
-			if !allDigits(digits[i:]) {
-				return Null, badSyntax(typeName, s)
-			}
 			return Null, pgerror.New(pgerror.NumericValueOutOfRange, "value \"%s\" is out of range for type %s", s, typeName)
 		}
 		n = n*10 + uint64(c)

@@ -2,7 +2,6 @@ package types
 
 import (
 	"math"
-	"math/bits"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,6 @@ const (
 	unitMillennium
 	unitQuarter
 	unitAgo
-	unitIgnore
 )
 
 // intervalUnits are the words of intervals, cut to maxTokenLen; read only.
@@ -46,7 +44,7 @@ var intervalUnits = map[string]intervalUnit{
 	"dec": unitDecade, "decs": unitDecade, "decade": unitDecade, "decades": unitDecade,
 	"c": unitCentury, "cent": unitCentury, "century": unitCentury, "centuries": unitCentury,
 	"mil": unitMillennium, "mils": unitMillennium, "millennia": unitMillennium, "millennium": unitMillennium,
-	"qtr": unitQuarter, "quarter": unitQuarter, "ago": unitAgo, "at": unitIgnore, "on": unitIgnore,
+	"qtr": unitQuarter, "quarter": unitQuarter, "ago": unitAgo,
 }
 
 // intervalSum adds up an interval's fields; its methods return false on overflow.
@@ -57,15 +55,10 @@ type intervalSum struct {
 }
 
 func (s *intervalSum) addMicros(value int64, frac float64, unit int64) bool {
-	hi, lo := bits.Mul64(uint64(absInt64(value)), uint64(unit))
-	if hi != 0 || lo > math.MaxInt64 {
+	if limit := math.MaxInt64 / unit; unit > 1 && (value > limit || value < -limit) {
 		return false
 	}
-	n := int64(lo)
-	if value < 0 {
-		n = -n
-	}
-	return addInt64(&s.micros, n) && s.addFracMicros(frac, unit)
+	return addInt64(&s.micros, value*unit) && s.addFracMicros(frac, unit)
 }
 
 func absInt64(n int64) int64 {
@@ -317,10 +310,9 @@ func (d *intervalDecoder) word(text string) timeProblem {
 	switch unit := intervalUnits[text]; unit {
 	case unitNone:
 		return badFormat
-	case unitIgnore:
 	case unitAgo:
 		d.ago = true
-		d.unit = unitNone
+		d.unit = unitAgo
 	default:
 		d.unit = unit
 	}
@@ -379,7 +371,7 @@ func (d *intervalDecoder) number(text string) (timeField, timeProblem) {
 	if d.forceNegative {
 		value, frac = -absInt64(value), -math.Abs(frac)
 	}
-	if d.unit == unitQuarter {
+	if d.unit == unitQuarter || d.unit == unitAgo {
 		return 0, badFormat
 	}
 	filled, ok := d.sum.add(d.unit, value, frac)
@@ -433,7 +425,7 @@ func (d *intervalDecoder) clock(text string) (micros int64, p timeProblem) {
 		return 0, badFormat
 	}
 	rest := text[end+1:]
-	minute, end, p := number(rest)
+	minute, end, p := numberOrZero(rest)
 	if p != timeOK {
 		return 0, p
 	}
@@ -447,7 +439,7 @@ func (d *intervalDecoder) clock(text string) (micros int64, p timeProblem) {
 		minuteFirst = true
 		fsec, p = fraction(rest)
 	default:
-		if second, end, p = number(rest[1:]); p != timeOK {
+		if second, end, p = numberOrZero(rest[1:]); p != timeOK {
 			return 0, p
 		}
 		if rest = rest[1+end:]; rest != "" {
