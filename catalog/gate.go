@@ -197,6 +197,16 @@ func (g *Guard) Reset(txn *percolator.Txn) {
 	txn.SetCommitGuard(g)
 }
 
+// Continue goes on with another transaction, keeping the schema change that was begun: a change that
+// closed a table must read it in a transaction that begins afterwards.
+func (g *Guard) Continue(txn *percolator.Txn) {
+	g.txn = txn
+	if g.change != nil {
+		g.change.txn = txn
+	}
+	txn.SetCommitGuard(g)
+}
+
 // Writes notes that the transaction changes rows of t, as planned under t. Call it before the first
 // row is written; rows may be 0 then and be told by a second call.
 func (g *Guard) Writes(t *TableDescriptor, rows int64) {

@@ -1,0 +1,204 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/percodb/percodb/percolator"
+)
+
+// Goal: I1: schema changes are part of their transaction: seen by itself, by nobody else before the
+// commit, by nobody older after it, undone by rolling back. Method: transactions side by side.
+func TestChangesAreTransactional(t *testing.T) {
+	ctx := context.Background()
+	c := newCatalog(t, newDB(t), Options{})
+	older := begin(t, c.db)
+	g := c.NewGuard()
+	txn := begin(t, c.db)
+	g.Reset(txn)
+	ch, err := g.Change(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sp := txn.Savepoint()
+	if err := ch.Create(ctx, tableNamed(t, c, "undone")); err != nil {
+		t.Fatal(err)
+	}
+	if find(t, c, txn, "undone") == nil {
+		t.Fatal("own change not seen")
+	}
+	txn.RollbackTo(sp)
+	if find(t, c, txn, "undone") != nil {
+		t.Fatal("change seen after rollback to savepoint")
+	}
+	made := tableNamed(t, c, "t")
+	if err := ch.Create(ctx, made); err != nil {
+		t.Fatal(err)
+	}
+	if find(t, c, begin(t, c.db), "t") != nil {
+		t.Fatal("uncommitted change seen by another transaction")
+	}
+	ts, err := txn.Commit(ctx)
+	g.Done(ctx, ts, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if find(t, c, older, "t") != nil {
+		t.Fatal("change seen by an older snapshot")
+	}
+	if diff := cmp.Diff(made, find(t, c, begin(t, c.db), "t")); diff != "" {
+		t.Fatal(diff)
+	}
+	second := newCatalog(t, c.db, Options{})
+	if diff := cmp.Diff(made, find(t, second, begin(t, c.db), "t")); diff != "" {
+		t.Fatal("after reopening:", diff)
+	}
+}
+
+// Goal: dropping and renaming free names, and only them; old snapshots still see what was.
+func TestDropAndRename(t *testing.T) {
+	ctx := context.Background()
+	c := newCatalog(t, newDB(t), Options{})
+	a, b := mustCreate(t, c, "a"), mustCreate(t, c, "b")
+	older := begin(t, c.db)
+	err := run(t, c, func(_ *percolator.Txn, ch *Change) error {
+		if err := ch.Drop(ctx, a); err != nil {
+			return err
+		}
+		renamed := b.Clone()
+		renamed.Name = "a"
+		return ch.Update(ctx, b, renamed, false)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := begin(t, c.db)
+	if got := find(t, c, now, "a"); got == nil || got.ID != b.ID || got.WriterVersion != b.WriterVersion || got.Version == b.Version {
+		t.Fatalf("a is %+v", got)
+	}
+	if find(t, c, now, "b") != nil || find(t, c, older, "a").ID != a.ID || find(t, c, older, "b").ID != b.ID {
+		t.Fatal("names point wrong")
+	}
+}
+
+// Goal: of two creations of one name in different processes one fails, with the schema intact.
+func TestNamesAreUniqueAcrossProcesses(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	c1, c2 := newCatalog(t, db, Options{Shared: true}), newCatalog(t, db, Options{Shared: true})
+	var wg sync.WaitGroup
+	errs := make([]error, 2)
+	for i, c := range []*Catalog{c1, c2} {
+		g := c.NewGuard()
+		g.Reset(begin(t, db))
+		desc := tableNamed(t, c, "t")
+		wg.Go(func() {
+			ch, err := g.Change(ctx)
+			if err == nil {
+				err = ch.Create(ctx, desc)
+			}
+			ts := g.txn.StartTS()
+			if err == nil {
+				ts, err = g.txn.Commit(ctx)
+			}
+			g.Done(ctx, ts, err)
+			errs[i] = err
+		})
+	}
+	wg.Wait()
+	if (errs[0] == nil) == (errs[1] == nil) {
+		t.Fatalf("want one failure, got %v and %v", errs[0], errs[1])
+	}
+	if find(t, c1, begin(t, db), "t") == nil {
+		t.Fatal("nobody won")
+	}
+}
+
+// Goal: a store of another catalog format is refused. Method: change the key.
+func TestFormatIsChecked(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	newCatalog(t, db, Options{})
+	txn := begin(t, db)
+	_ = txn.Put(keyFormat, []byte("99"))
+	if _, err := txn.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	var format *FormatError
+	if _, err := New(ctx, db, Options{}); !errors.As(err, &format) || format.Found != "99" {
+		t.Fatalf("got %v", err)
+	}
+}
+
+// Goal: I3: numbers are never handed out twice, whoever asks and however the process ended.
+func TestNumbersAreUnique(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	seen := map[uint64]bool{}
+	seenRows := map[int64]bool{}
+	var mu sync.Mutex
+	for range 3 { // each round is a process that dies without closing
+		c, err := New(ctx, db, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				for range 50 {
+					id, err := c.NewID(ctx)
+					row, err2 := c.NextRowID(ctx, 1)
+					mu.Lock()
+					if err != nil || err2 != nil || seen[id] || seenRows[row] || id < firstUserOID {
+						t.Errorf("id %d, row %d, %v, %v", id, row, err, err2)
+					}
+					seen[id], seenRows[row] = true, true
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+// Goal: statistics come back, with a new plan version and without disturbing writers.
+func TestStatistics(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	c := newCatalog(t, db, Options{})
+	desc := mustCreate(t, c, "t")
+	want := &TableStats{Rows: 1000, Columns: map[uint32]ColumnStats{1: {Distinct: 10, Low: []byte{3, 2}, Histogram: [][]byte{{1}, {2}}}}}
+	err := run(t, c, func(_ *percolator.Txn, ch *Change) error { return ch.PutStats(ctx, desc, want) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Catalog{c, newCatalog(t, db, Options{})} {
+		r, err := c.At(ctx, begin(t, db))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Stats(ctx, desc.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+		now, _ := r.RelationByID(ctx, desc.ID)
+		if now.Version == desc.Version || now.WriterVersion != desc.WriterVersion {
+			t.Fatalf("versions %d/%d, were %d/%d", now.Version, now.WriterVersion, desc.Version, desc.WriterVersion)
+		}
+	}
+	c.stats.note(desc.ID, 600)
+	if stale, err := c.Stale(ctx); err != nil || len(stale) != 0 {
+		t.Fatal(stale, err)
+	}
+	c.stats.note(desc.ID, 200)
+	if stale, err := c.Stale(ctx); err != nil || len(stale) != 1 || stale[0] != desc.ID {
+		t.Fatal(stale, err)
+	}
+}

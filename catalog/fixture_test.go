@@ -1,0 +1,123 @@
+package catalog
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
+)
+
+// clockOracle is an oracle of this process that follows the wall clock.
+type clockOracle struct {
+	mu   sync.Mutex
+	last tso.Timestamp
+}
+
+func (o *clockOracle) Now(context.Context) (tso.Timestamp, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = max(o.last+tso.Tick, tso.FromPhysical(time.Now().UnixMilli()))
+	return o.last, nil
+}
+
+// newDB opens a store in memory.
+func newDB(t testing.TB) *percolator.DB {
+	t.Helper()
+	oracle := &clockOracle{}
+	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := percolator.New(store.Router(), oracle, percolator.Options{})
+	t.Cleanup(func() {
+		db.Close()
+		store.Close()
+	})
+	return db
+}
+
+func newCatalog(t testing.TB, db *percolator.DB, opts Options) *Catalog {
+	t.Helper()
+	c, err := New(context.Background(), db, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func begin(t testing.TB, db *percolator.DB) *percolator.Txn {
+	t.Helper()
+	txn, err := db.Begin(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return txn
+}
+
+// run has f change the schema in a transaction of its own, and returns what Commit returned.
+func run(t testing.TB, c *Catalog, f func(txn *percolator.Txn, ch *Change) error) error {
+	t.Helper()
+	ctx := context.Background()
+	g := c.NewGuard()
+	txn := begin(t, c.db)
+	g.Reset(txn)
+	ch, err := g.Change(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f(txn, ch); err != nil {
+		t.Fatal(err)
+	}
+	ts, err := txn.Commit(ctx)
+	g.Done(ctx, ts, err)
+	return err
+}
+
+// tableNamed makes a table with one column.
+func tableNamed(t testing.TB, c *Catalog, name string) *TableDescriptor {
+	t.Helper()
+	id, err := c.NewID(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &TableDescriptor{
+		ID: id, Kind: KindTable, Schema: PublicSchema, Name: name, NextColumnID: 2, NextIndexID: 2,
+		Columns: []ColumnDescriptor{{ID: 1, Name: "a", Type: types.TInt4, NotNull: true}},
+		Primary: IndexDescriptor{ID: 1, Name: name + "_pkey", Unique: true, Constraint: true, Columns: []IndexColumn{{ColumnID: 1}}},
+	}
+}
+
+func mustCreate(t testing.TB, c *Catalog, name string) *TableDescriptor {
+	t.Helper()
+	desc := tableNamed(t, c, name)
+	err := run(t, c, func(_ *percolator.Txn, ch *Change) error { return ch.Create(context.Background(), desc) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desc
+}
+
+// find looks a table up as txn sees it.
+func find(t testing.TB, c *Catalog, txn *percolator.Txn, name string) *TableDescriptor {
+	t.Helper()
+	r, err := c.At(context.Background(), txn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, err := r.Relation(context.Background(), "", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return desc
+}

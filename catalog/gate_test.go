@@ -1,0 +1,265 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+)
+
+// Goal: a transaction planned before an exclusive change cannot commit after it; one planned after it
+// can; a change that is not exclusive disturbs nobody. Method: interleave by hand.
+func TestStaleWritersAreRefused(t *testing.T) {
+	ctx := context.Background()
+	c := newCatalog(t, newDB(t), Options{})
+	desc := mustCreate(t, c, "t")
+	write := func(planned *TableDescriptor, key string) func() error {
+		g := c.NewGuard()
+		txn := begin(t, c.db)
+		g.Reset(txn)
+		g.Writes(planned, 1)
+		if err := txn.Put([]byte(key), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		return func() error {
+			ts, err := txn.Commit(ctx)
+			g.Done(ctx, ts, err)
+			return err
+		}
+	}
+	commit := write(desc, "\x02a")
+	change(t, c, desc, func(d *TableDescriptor) { d.Comment = "x" }, false)
+	if err := commit(); err != nil {
+		t.Fatal(err)
+	}
+	commit = write(desc, "\x02b")
+	next := change(t, c, desc, func(d *TableDescriptor) { d.Comment = "y" }, true)
+	var changed *SchemaChangedError
+	if err := commit(); !errors.As(err, &changed) {
+		t.Fatalf("got %v", err)
+	}
+	if err := write(next, "\x02c")(); err != nil {
+		t.Fatal(err)
+	}
+	err := run(t, c, func(_ *percolator.Txn, ch *Change) error { return ch.Drop(ctx, next) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := write(next, "\x02d")(); !errors.As(err, &changed) {
+		t.Fatalf("write to a dropped table: %v", err)
+	}
+}
+
+// change makes one change of a table, closing it when exclusive, and returns the new descriptor.
+func change(t testing.TB, c *Catalog, old *TableDescriptor, f func(*TableDescriptor), exclusive bool) *TableDescriptor {
+	t.Helper()
+	next := old.Clone()
+	f(next)
+	err := run(t, c, func(_ *percolator.Txn, ch *Change) error {
+		if exclusive {
+			if err := ch.Close(context.Background(), old); err != nil {
+				return err
+			}
+		}
+		return ch.Update(context.Background(), old, next, exclusive)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// Goal: a closed table keeps commits out until the change is over, even when it comes to nothing.
+func TestWaitBlocksWhileClosed(t *testing.T) {
+	ctx := context.Background()
+	c := newCatalog(t, newDB(t), Options{})
+	desc := mustCreate(t, c, "t")
+	ddl := c.NewGuard()
+	ddl.Reset(begin(t, c.db))
+	ch, err := ddl.Change(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Close(ctx, desc); err != nil {
+		t.Fatal(err)
+	}
+	g := c.NewGuard()
+	txn := begin(t, c.db)
+	g.Reset(txn)
+	g.Writes(desc, 1)
+	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer cancel()
+	if err := g.Wait(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("got %v", err)
+	}
+	waited := make(chan error)
+	go func() { waited <- g.Wait(ctx) }()
+	ddl.Done(ctx, 0, nil)
+	if err := <-waited; err != nil {
+		t.Fatal(err)
+	}
+	if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	ts, err := txn.Commit(ctx)
+	g.Done(ctx, ts, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goal: I2: with writers running in one process and in several, an index that is filled under a
+// closed table ends up with exactly the rows. Method: writers put a row and one entry for each index
+// they know of; meanwhile indexes are added, each filled from a snapshot taken after closing. In the
+// end every index is compared with the rows.
+func TestIndexesFilledUnderWritersAreComplete(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("shared=%v", shared), func(t *testing.T) {
+			db := newDB(t)
+			opts := Options{Shared: shared, Lease: 60 * time.Millisecond, PollInterval: 15 * time.Millisecond}
+			catalogs := []*Catalog{newCatalog(t, db, opts)}
+			if shared {
+				catalogs = append(catalogs, newCatalog(t, db, opts))
+			}
+			desc := mustCreate(t, catalogs[0], "t")
+			ctx, stop := context.WithCancel(context.Background())
+			var wg sync.WaitGroup
+			var rows, refused atomic.Int64
+			for w := range 4 {
+				c := catalogs[w%len(catalogs)]
+				wg.Go(func() {
+					for i := 0; ctx.Err() == nil; i++ {
+						err := writeRow(t, c, fmt.Sprintf("%d-%d", w, i))
+						var changed *SchemaChangedError
+						switch {
+						case err == nil:
+							rows.Add(1)
+						case errors.As(err, &changed), errors.Is(err, percolator.ErrCommitTooLate):
+							refused.Add(1)
+						default:
+							t.Errorf("writer: %v", err)
+							return
+						}
+					}
+				})
+			}
+			for i := range 4 {
+				addIndex(t, catalogs[i%len(catalogs)], desc.Name)
+				time.Sleep(10 * time.Millisecond)
+			}
+			stop()
+			wg.Wait()
+			checkIndexes(t, catalogs[0], int(rows.Load()))
+			t.Logf("%d rows, %d commits refused", rows.Load(), refused.Load())
+		})
+	}
+}
+
+// writeRow puts a row and its index entries as of the transaction's view of the schema.
+func writeRow(t testing.TB, c *Catalog, name string) error {
+	ctx := context.Background()
+	txn, err := c.db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	g := c.NewGuard()
+	g.Reset(txn)
+	desc := find(t, c, txn, "t")
+	g.Writes(desc, 1)
+	_ = txn.Put([]byte("\x02row/"+name), []byte("v"))
+	for _, ix := range desc.Indexes {
+		_ = txn.Put(fmt.Appendf(nil, "\x02index%d/%s", ix.ID, name), []byte("v"))
+	}
+	if err := g.Wait(ctx); err != nil {
+		return err
+	}
+	ts, err := txn.Commit(ctx)
+	g.Done(ctx, ts, err)
+	return err
+}
+
+// addIndex closes the table, fills a new index from a snapshot taken then, and publishes it.
+func addIndex(t testing.TB, c *Catalog, table string) {
+	t.Helper()
+	ctx := context.Background()
+	for {
+		g := c.NewGuard()
+		g.Reset(begin(t, c.db))
+		ch, err := g.Change(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ch.Close(ctx, find(t, c, begin(t, c.db), table)); err != nil {
+			t.Fatal(err)
+		}
+		txn := begin(t, c.db)
+		g.Continue(txn)
+		old := find(t, c, txn, table)
+		next := old.Clone()
+		next.Indexes = append(next.Indexes, IndexDescriptor{ID: next.NextIndexID})
+		for _, name := range scanNames(t, txn, "\x02row/") {
+			_ = txn.Put(fmt.Appendf(nil, "\x02index%d/%s", next.NextIndexID, name), []byte("v"))
+		}
+		next.NextIndexID++
+		if err := ch.Update(ctx, old, next, true); err != nil {
+			t.Fatal(err)
+		}
+		ts, err := txn.Commit(ctx)
+		g.Done(ctx, ts, err)
+		var conflict *mvcc.WriteConflictError
+		if errors.As(err, &conflict) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+}
+
+func scanNames(t testing.TB, txn *percolator.Txn, prefix string) []string {
+	t.Helper()
+	end := []byte(prefix)
+	end[len(end)-1]++
+	it := txn.Scan(context.Background(), kv.Span{Start: []byte(prefix), End: end}, percolator.ScanOptions{})
+	defer it.Close()
+	var names []string
+	for it.Next(context.Background()) {
+		names = append(names, string(it.Key()[len(prefix):]))
+	}
+	if err := it.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func checkIndexes(t testing.TB, c *Catalog, rows int) {
+	t.Helper()
+	txn := begin(t, c.db)
+	want := scanNames(t, txn, "\x02row/")
+	if len(want) != rows {
+		t.Fatalf("%d rows, %d were acknowledged", len(want), rows)
+	}
+	desc := find(t, c, txn, "t")
+	if len(desc.Indexes) != 4 {
+		t.Fatalf("%d indexes", len(desc.Indexes))
+	}
+	for _, ix := range desc.Indexes {
+		got := scanNames(t, txn, fmt.Sprintf("\x02index%d/", ix.ID))
+		if len(got) != len(want) {
+			t.Fatalf("index %d has %d entries for %d rows", ix.ID, len(got), len(want))
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Fatalf("index %d: entry %q, row %q", ix.ID, got[i], want[i])
+			}
+		}
+	}
+}
