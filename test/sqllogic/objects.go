@@ -24,7 +24,7 @@ func createdObjects(records []record, dialect string) []object {
 	seen := make(map[object]bool)
 	for i := range records {
 		r := &records[i]
-		if r.sql == "" || !r.runs(dialect) {
+		if r.sql == "" || r.kind == kindStatementError || !r.runs(dialect) {
 			continue
 		}
 		if o, ok := createdObject(r.sql); ok && !seen[o] {
