@@ -223,7 +223,7 @@ func (g *Guard) Writes(t *TableDescriptor, rows int64) {
 // transaction that goes on after an error of Wait must be rolled back.
 func (g *Guard) Wait(ctx context.Context) error {
 	if g.catalog.opts.Shared {
-		return nil // Enter fails while a table is closed, before anything is locked for long.
+		return g.catalog.lease.await(ctx, g.writes, g.change)
 	}
 	return g.catalog.gate.await(ctx, g.writes, g.change)
 }

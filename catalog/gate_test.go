@@ -152,7 +152,9 @@ func TestIndexesFilledUnderWritersAreComplete(t *testing.T) {
 			}
 			for i := range 4 {
 				addIndex(t, catalogs[i%len(catalogs)], desc.Name)
-				time.Sleep(10 * time.Millisecond)
+				for before := rows.Load(); rows.Load() < before+20; { // let writers in between
+					time.Sleep(time.Millisecond)
+				}
 			}
 			stop()
 			wg.Wait()

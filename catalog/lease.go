@@ -141,14 +141,34 @@ func (l *lease) enter(ctx context.Context, writes []tableWrite, own *Change) (ts
 	return until, nil
 }
 
+// await returns when, as of the last look, no table is closed by another change.
+func (l *lease) await(ctx context.Context, writes []tableWrite, own *Change) error {
+	for l.seen.Load().closed(writes, own) {
+		if err := pause(ctx, l.catalog.opts.PollInterval); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closed reports whether another change has one of the tables closed.
+func (s *look) closed(writes []tableWrite, own *Change) bool {
+	for i := range writes {
+		m, closing := s.closing[writes[i].table.ID]
+		if closing && (own == nil || m.Owner != own.markers.owner) {
+			return true
+		}
+	}
+	return false
+}
+
 func (s *look) allows(writes []tableWrite, own *Change) error {
 	for i := range writes {
 		t := writes[i].table
 		if own != nil && own.changed(t.ID) {
 			continue
 		}
-		m, closing := s.closing[t.ID]
-		if closing && (own == nil || m.Owner != own.markers.owner) || !s.permits(t) {
+		if s.closed(writes[i:i+1], own) || !s.permits(t) {
 			return &SchemaChangedError{Table: t.ID, Name: t.Name}
 		}
 	}
