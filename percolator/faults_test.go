@@ -1,0 +1,455 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+var errLost = &kv.UnavailableError{Shard: "test", Err: errors.New("connection lost")}
+
+// impatient are options under which retries end soon.
+var impatient = Options{RetryBudget: 60 * time.Millisecond, ProbeTimeout: 60 * time.Millisecond}
+
+// isCommitPoint says whether a request decides a transaction when it is carried out.
+func isCommitPoint(req any) bool {
+	switch req := req.(type) {
+	case *kv.PrewriteRequest:
+		return req.TryOnePC
+	case *kv.CommitRequest:
+		return req.Primary
+	}
+	return false
+}
+
+// Goal: I4 around the commit point. Method: lose the first requests or the first answers, and
+// perhaps all further ones, of the request that decides; compare what Commit reports with what is there.
+func TestLostCommitsAreReportedAsTheyEnd(t *testing.T) {
+	for _, tc := range []struct {
+		name      string
+		carried   int  // this many requests are carried out before the answer is lost
+		lost      int  // this many are lost before they arrive
+		deafAfter bool // afterwards nothing gets through, questions neither
+		want      string
+	}{
+		{"request lost once", 0, 1, false, "committed"},
+		{"answer lost once", 1, 0, false, "committed"},
+		{"answer lost twice", 2, 0, false, "committed"},
+		{"requests lost for good, questions answered", 0, 1 << 30, false, "not committed"},
+		{"answers lost for good, questions answered", 1 << 30, 0, false, "committed"},
+		{"answer lost, then silence", 1, 0, true, "undetermined"},
+		{"request lost, then silence", 0, 1, true, "undetermined"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			eachCluster(t, func(t *testing.T, c *cluster) {
+				var carried, lost atomic.Int32
+				var deaf atomic.Bool
+				db := c.db(impatient, func(s kv.Shard) kv.Shard {
+					return &hookShard{Shard: s,
+						before: func(_ context.Context, req any) error {
+							switch {
+							case deaf.Load():
+								return errLost
+							case isCommitPoint(req) && int(lost.Load()) < tc.lost:
+								lost.Add(1)
+								deaf.Store(tc.deafAfter)
+								return errLost
+							}
+							return nil
+						},
+						after: func(_ context.Context, req, _ any, err error) error {
+							if isCommitPoint(req) && int(carried.Load()) < tc.carried {
+								carried.Add(1)
+								deaf.Store(tc.deafAfter)
+								return errLost
+							}
+							return nil
+						}}
+				})
+				txn := mustBegin(t, db)
+				mustPut(t, txn, "a=1", "k=1", "z=1")
+				_, err := txn.Commit(t.Context())
+				got := "committed"
+				var undetermined *UndeterminedError
+				var unavailable *kv.UnavailableError
+				switch {
+				case errors.As(err, &undetermined):
+					got = "undetermined"
+				case errors.As(err, &unavailable):
+					got = "failed"
+				case err != nil:
+					t.Fatal(err)
+				}
+				db.waitIdle()
+				c.step.advance(time.Minute)
+				there := scanAll(t, mustBegin(t, c.db(Options{}, nil)), kv.Span{}, ScanOptions{})
+				if there != "" && there != "a=1 k=1 z=1" {
+					t.Fatalf("half a transaction: %s", there)
+				}
+				if got == "committed" && there == "" || got == "failed" && there != "" {
+					t.Fatalf("reported as %s (%v), found %q", got, err, there)
+				}
+				if got != tc.want && (tc.want != "not committed" || got == "committed") {
+					t.Fatalf("%s (%v), want %s", got, err, tc.want)
+				}
+			})
+		})
+	}
+}
+
+// Goal: a caller who goes away while the outcome is open gets the outcome or *UndeterminedError, and
+// one who goes away while waiting for a lock gets its own error and no commit.
+func TestCancellationAroundTheCommitPoint(t *testing.T) {
+	eachCluster(t, func(t *testing.T, c *cluster) {
+		ctx, cancel := context.WithCancel(t.Context())
+		db := c.db(impatient, func(s kv.Shard) kv.Shard {
+			return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
+				if isCommitPoint(req) {
+					cancel()
+				}
+				return nil
+			}}
+		})
+		txn := mustBegin(t, db)
+		mustPut(t, txn, "a=1", "z=1")
+		if _, err := txn.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+
+		holder := mustBegin(t, c.db(Options{}, nil))
+		holdLock(t, c, holder, "k")
+		ctx, cancel = context.WithCancel(t.Context())
+		defer cancel()
+		waiter := mustBegin(t, c.db(Options{}, nil))
+		mustPut(t, waiter, "k=2", "z=2")
+		time.AfterFunc(20*time.Millisecond, cancel)
+		if _, err := waiter.Commit(ctx); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+		if got := mustGet(t, mustBegin(t, c.db(Options{}, nil)), "z"); got != "1" {
+			t.Fatal(got)
+		}
+	})
+}
+
+// holdLock prewrites one key of txn and leaves it at that.
+func holdLock(t testing.TB, c *cluster, txn *Txn, key string) {
+	t.Helper()
+	desc, shard, err := txn.db.router.Locate(t.Context(), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = shard.Prewrite(t.Context(), &kv.PrewriteRequest{
+		Ranges: []kv.RangeRef{desc.Ref()}, Primary: []byte(key), StartTS: txn.StartTS(), TTLMillis: 3000, TxnSize: 1,
+		Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte(key), Value: []byte("held")}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goal: a request that arrives once more, after its transaction has ended, changes nothing. Method:
+// record every write request of transactions that commit, conflict and fail on an existing key; send
+// all of them again, in both orders.
+func TestLateDuplicatesAreHarmless(t *testing.T) {
+	eachCluster(t, func(t *testing.T, c *cluster) {
+		var mu sync.Mutex
+		var resend []func() error
+		record := func(again func() error) {
+			mu.Lock()
+			defer mu.Unlock()
+			resend = append(resend, again)
+		}
+		db := c.db(Options{}, func(s kv.Shard) kv.Shard {
+			return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
+				record(duplicate(s, req))
+				return nil
+			}}
+		})
+		ctx := t.Context()
+		run := func(wantErr bool, write func(*Txn)) {
+			txn := mustBegin(t, db)
+			if wantErr {
+				other := mustBegin(t, db)
+				mustPut(t, other, "k=other")
+				mustCommit(t, other)
+			}
+			write(txn)
+			if _, err := txn.Commit(ctx); (err != nil) != wantErr {
+				t.Fatal(err)
+			}
+		}
+		run(false, func(x *Txn) { mustPut(t, x, "a=1", "k=1", "z=1") })
+		run(false, func(x *Txn) { x.Delete([]byte("k")); x.Insert([]byte("b"), []byte("2")) })
+		run(true, func(x *Txn) { mustPut(t, x, "k=3", "z=3") })
+		exists := mustBegin(t, db)
+		exists.Insert([]byte("a"), []byte("4"))
+		mustPut(t, exists, "z=4")
+		if _, err := exists.Commit(ctx); err == nil {
+			t.Fatal("inserted twice")
+		}
+		db.waitIdle()
+		want := scanAll(t, mustBegin(t, db), kv.Span{}, ScanOptions{})
+		mu.Lock()
+		all := resend
+		mu.Unlock()
+		for i := range all {
+			all[i]()
+			all[len(all)-1-i]()
+		}
+		if got := scanAll(t, mustBegin(t, db), kv.Span{}, ScanOptions{}); got != want {
+			t.Fatalf("%s, was %s", got, want)
+		}
+		if locks := c.locks(); len(locks) != 0 {
+			t.Fatalf("locks: %v", locks)
+		}
+	})
+}
+
+// duplicate returns a function that sends a write request again; other requests it does not repeat.
+func duplicate(s kv.Shard, req any) func() error {
+	ctx := context.Background()
+	switch req := req.(type) {
+	case *kv.PrewriteRequest:
+		again := *req
+		return func() error { _, err := s.Prewrite(ctx, &again); return err }
+	case *kv.CommitRequest:
+		again := *req
+		return func() error { return s.Commit(ctx, &again) }
+	case *kv.RollbackRequest:
+		again := *req
+		return func() error { return s.Rollback(ctx, &again) }
+	case *kv.ResolveLockRequest:
+		again := *req
+		return func() error { return s.ResolveLock(ctx, &again) }
+	}
+	return func() error { return nil }
+}
+
+// Goal: a commit that a reader pushes while it is on its way takes a later timestamp, and the reader
+// does not see it. Method: read from within the commit request.
+func TestPushedCommitIsRepeatedAbove(t *testing.T) {
+	c := newCluster(t, nil, "h", "p")
+	reading := c.db(Options{}, nil)
+	var reader *Txn
+	db := c.db(Options{}, func(s kv.Shard) kv.Shard {
+		return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
+			if isCommitPoint(req) && reader == nil {
+				reader = mustBegin(t, reading)
+				if got := mustGet(t, reader, "a"); got != "-" {
+					t.Errorf("a = %s", got)
+				}
+			}
+			return nil
+		}}
+	})
+	txn := mustBegin(t, db)
+	mustPut(t, txn, "a=1", "z=1")
+	if ts := mustCommit(t, txn); ts <= reader.StartTS() {
+		t.Fatalf("committed at %d, read at %d", ts, reader.StartTS())
+	}
+	if got := scanAll(t, reader, kv.Span{}, ScanOptions{}); got != "" {
+		t.Fatal(got)
+	}
+	if got := scanAll(t, mustBegin(t, reading), kv.Span{}, ScanOptions{}); got != "a=1 z=1" {
+		t.Fatal(got)
+	}
+}
+
+// Goal: heartbeats keep a slow commit alive, and without them it is rolled back and says so. Method:
+// hold back one prewrite for several TTLs while a writer tries to get the primary's lock away.
+func TestHeartbeatsKeepSlowCommitsAlive(t *testing.T) {
+	for _, beating := range []bool{true, false} {
+		t.Run(fmt.Sprintf("beating=%v", beating), func(t *testing.T) {
+			oracle, err := tso.NewLocal(t.Context(), &tso.MemoryWindow{}, tso.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { oracle.Close() })
+			c := newCluster(t, oracle, "m")
+			primary := make(chan struct{})
+			var once sync.Once
+			db := c.db(Options{LockTTL: 60 * time.Millisecond}, func(s kv.Shard) kv.Shard {
+				return &hookShard{Shard: s,
+					before: func(_ context.Context, req any) error {
+						switch req := req.(type) {
+						case *kv.PrewriteRequest:
+							if !holdsPrimary(req) {
+								<-primary
+								time.Sleep(400 * time.Millisecond)
+							}
+						case *kv.HeartbeatRequest:
+							if !beating {
+								return errLost
+							}
+						}
+						return nil
+					},
+					after: func(_ context.Context, req, _ any, _ error) error {
+						if p, ok := req.(*kv.PrewriteRequest); ok && holdsPrimary(p) {
+							once.Do(func() { close(primary) })
+						}
+						return nil
+					}}
+			})
+			txn := mustBegin(t, db)
+			time.Sleep(100 * time.Millisecond) // a TTL counts from the start_ts, and must allow for this
+			mustPut(t, txn, "a=1", "z=1")
+			done := make(chan error)
+			go func() {
+				_, err := txn.Commit(context.Background())
+				done <- err
+			}()
+			<-primary
+			rival := mustBegin(t, c.db(Options{RetryBudget: 250 * time.Millisecond}, nil))
+			mustPut(t, rival, "a=rival")
+			_, rivalErr := rival.Commit(t.Context())
+			err = <-done
+			var conflict *mvcc.WriteConflictError
+			if beating && (err != nil || rivalErr == nil) || !beating && (!errors.As(err, &conflict) || rivalErr != nil) {
+				t.Fatalf("slow: %v, rival: %v", err, rivalErr)
+			}
+		})
+	}
+}
+
+// testGuard is a CommitGuard that notes how it is used.
+type testGuard struct {
+	err     error
+	max     tso.Timestamp
+	entered int
+	left    int
+}
+
+func (g *testGuard) Enter(context.Context) (func(), tso.Timestamp, error) {
+	if g.err != nil {
+		return nil, 0, g.err
+	}
+	g.entered++
+	return func() { g.left++ }, g.max, nil
+}
+
+// Goal: the guard is asked once before a commit that writes, can refuse it, bounds its commit_ts, and
+// is told when it is over.
+func TestCommitGuard(t *testing.T) {
+	eachCluster(t, func(t *testing.T, c *cluster) {
+		db := c.db(Options{}, nil)
+		refused := errors.New("not now")
+		for _, tc := range []struct {
+			guard *testGuard
+			write bool
+			want  error
+		}{
+			{&testGuard{}, true, nil},
+			{&testGuard{}, false, nil},
+			{&testGuard{err: refused}, true, refused},
+			{&testGuard{max: 1}, true, ErrCommitTooLate},
+			{&testGuard{max: tso.MaxTimestamp - 1}, true, nil},
+		} {
+			txn := mustBegin(t, db)
+			txn.SetCommitGuard(tc.guard)
+			if tc.write {
+				mustPut(t, txn, "a=1", "z=1")
+			}
+			if _, err := txn.Commit(t.Context()); !errors.Is(err, tc.want) {
+				t.Errorf("%+v: %v", *tc.guard, err)
+			}
+			asked := 0
+			if tc.write && tc.guard.err == nil {
+				asked = 1
+			}
+			if tc.guard.entered != asked || tc.guard.left != asked {
+				t.Errorf("entered %d times, left %d times, want %d", tc.guard.entered, tc.guard.left, asked)
+			}
+		}
+		db.waitIdle()
+		if locks := c.locks(); len(locks) != 0 {
+			t.Errorf("locks: %v", locks)
+		}
+	})
+}
+
+// Goal: a workload that only writes gets through any number of dead locks, a whole transaction's in
+// a few steps. Method: leave 3000 locks, half of a committed transaction, half of an expired one, and
+// write all the keys at once; count the requests.
+func TestWritersGetThroughDeadLocks(t *testing.T) {
+	c := newCluster(t, nil, "m")
+	ctx := t.Context()
+	for _, tc := range []struct {
+		prefix string
+		commit bool
+	}{{"a", true}, {"b", false}} {
+		db := c.db(Options{}, func(s kv.Shard) kv.Shard {
+			return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
+				switch req := req.(type) {
+				case *kv.CommitRequest:
+					if !tc.commit || !req.Primary {
+						return errDead
+					}
+				case *kv.RollbackRequest:
+					return errDead
+				}
+				return nil
+			}}
+		})
+		txn := mustBegin(t, db)
+		for i := range 1500 {
+			mustPut(t, txn, fmt.Sprintf("%s%04d=dead", tc.prefix, i), fmt.Sprintf("z%s%04d=dead", tc.prefix, i))
+		}
+		txn.Commit(ctx)
+		db.waitIdle()
+	}
+	if n := len(c.locks()); n < 4000 {
+		t.Fatalf("only %d locks to begin with", n)
+	}
+	c.step.advance(time.Minute)
+	var requests atomic.Int32
+	db := c.db(Options{}, func(s kv.Shard) kv.Shard {
+		return &hookShard{Shard: s, before: func(context.Context, any) error { requests.Add(1); return nil }}
+	})
+	txn := mustBegin(t, db)
+	for i := range 1500 {
+		mustPut(t, txn, fmt.Sprintf("a%04d=new", i), fmt.Sprintf("b%04d=new", i), fmt.Sprintf("za%04d=new", i), fmt.Sprintf("zb%04d=new", i))
+	}
+	mustCommit(t, txn)
+	db.waitIdle()
+	if n := requests.Load(); n > 100 {
+		t.Errorf("%d requests", n)
+	}
+	if locks := c.locks(); len(locks) != 0 {
+		t.Errorf("%d locks left", len(locks))
+	}
+}
+
+// Goal: an oracle that is away for a moment is waited for; one that stays away is reported.
+func TestOracleAway(t *testing.T) {
+	c := newCluster(t, nil, "m")
+	db := c.db(impatient, nil)
+	txn := mustBegin(t, db)
+	mustPut(t, txn, "a=1", "z=1")
+	away := &tso.UnavailableError{Err: errors.New("away")}
+	set := func(err error) {
+		c.step.mu.Lock()
+		defer c.step.mu.Unlock()
+		c.step.err = err
+	}
+	set(away)
+	timer := time.AfterFunc(20*time.Millisecond, func() { set(nil) })
+	defer timer.Stop()
+	mustCommit(t, txn)
+
+	set(away)
+	var unavailable *tso.UnavailableError
+	if _, err := db.Begin(t.Context()); !errors.As(err, &unavailable) {
+		t.Fatal(err)
+	}
+	set(nil)
+}
