@@ -57,8 +57,7 @@ func createdObject(sql string) (object, bool) {
 			w.take("NOT")
 			w.take("EXISTS")
 		}
-		name := w.name()
-		return object{kind: kind, name: name}, name != ""
+		return w.object(kind)
 	case w.take("ALTER"):
 		kind, ok := w.kind()
 		if !ok {
@@ -71,8 +70,7 @@ func createdObject(sql string) (object, bool) {
 		if w.name() == "" || !w.take("RENAME") || !w.take("TO") {
 			return object{}, false
 		}
-		name := w.name()
-		return object{kind: kind, name: name}, name != ""
+		return w.object(kind)
 	}
 	return object{}, false
 }
@@ -114,6 +112,15 @@ func (w *words) kind() (string, bool) {
 		return "MATERIALIZED VIEW", true
 	}
 	return "", false
+}
+
+// object reads the name of an object of that kind.
+func (w *words) object(kind string) (object, bool) {
+	name := w.name()
+	if name == "" {
+		return object{}, false
+	}
+	return object{kind: kind, name: name}, true
 }
 
 // name reads an object's name as written: parts joined by dots, each a plain
