@@ -17,9 +17,15 @@ const MaxMessageBytes = 256 << 20
 // times, so that a reply never waits for a window update.
 const window = 8 << 20
 
+// Conn and Server are gRPC's: whoever wires processes together need not import it.
+type (
+	Conn   = grpc.ClientConn
+	Server = grpc.Server
+)
+
 // Dial returns a connection to addr. It does not wait for the other side to be there: a connection
 // is made when it is first used, and made again, soon, when it is lost.
-func Dial(addr string) (*grpc.ClientConn, error) {
+func Dial(addr string) (*Conn, error) {
 	return grpc.NewClient("passthrough:///"+addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -36,7 +42,7 @@ func Dial(addr string) (*grpc.ClientConn, error) {
 }
 
 // NewGRPCServer returns a server whose options fit Dial's. Register services with it, then Serve.
-func NewGRPCServer() *grpc.Server {
+func NewGRPCServer() *Server {
 	return grpc.NewServer(
 		grpc.MaxRecvMsgSize(MaxMessageBytes),
 		grpc.MaxSendMsgSize(MaxMessageBytes),

@@ -1,0 +1,180 @@
+package rpc
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/kv/rpc/kvpb"
+	"github.com/percodb/percodb/tso"
+)
+
+// ClientOptions: the zero value means the defaults named here.
+type ClientOptions struct {
+	// Timeout is how long a request may take before *kv.UnavailableError: 20 s. The caller's deadline
+	// may be earlier.
+	Timeout time.Duration
+}
+
+func (o ClientOptions) ensureDefaults() ClientOptions {
+	if o.Timeout == 0 {
+		o.Timeout = 20 * time.Second
+	}
+	return o
+}
+
+// Shard is a kv.Shard on the other end of a connection. Safe for concurrent use.
+type Shard struct {
+	client kvpb.ShardClient
+	name   string
+	opts   ClientOptions
+}
+
+var _ kv.Shard = (*Shard)(nil)
+
+// NewShard returns a client over conn, which stays the caller's. name is the shard's, for errors.
+func NewShard(conn grpc.ClientConnInterface, name string, opts ClientOptions) *Shard {
+	return &Shard{client: kvpb.NewShardClient(conn), name: name, opts: opts.ensureDefaults()}
+}
+
+// answer is what every response has.
+type answer interface{ GetError() *kvpb.Error }
+
+// call sends a request under the timeout, and returns its answer or whatever error there was.
+func call[Req any, Res answer](ctx context.Context, name string, opts ClientOptions,
+	send func(context.Context, Req, ...grpc.CallOption) (Res, error), req Req) (Res, error) {
+	bounded, cancel := context.WithTimeout(ctx, opts.Timeout)
+	defer cancel()
+	res, err := send(bounded, req)
+	if err != nil {
+		return res, transportError(ctx, name, err)
+	}
+	return res, decodeError(res.GetError())
+}
+
+// Get implements kv.Shard.
+func (s *Shard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.Get,
+		&kvpb.GetRequest{Range: encodeRef(r), Key: key, Options: encodeOptions(opts)})
+	if err != nil {
+		return nil, err
+	}
+	return res.Value, nil
+}
+
+// BatchGet implements kv.Shard.
+func (s *Shard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.BatchGetResponse, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.BatchGet,
+		&kvpb.BatchGetRequest{Ranges: encodeRefs(req.Ranges), Keys: req.Keys, Options: encodeOptions(req.ReadOptions)})
+	if err != nil {
+		return nil, err
+	}
+	if len(res.Values) != len(req.Keys) {
+		return nil, s.garbled("%d values for %d keys", len(res.Values), len(req.Keys))
+	}
+	for i, v := range res.Values {
+		if v == nil {
+			res.Values[i] = []byte{}
+		}
+	}
+	for _, i := range res.Absent {
+		if int(i) >= len(res.Values) {
+			return nil, s.garbled("no key %d", i)
+		}
+		res.Values[i] = nil
+	}
+	return &kv.BatchGetResponse{Values: res.Values, Locked: decodeLocks(res.Locked)}, nil
+}
+
+// Scan implements kv.Shard.
+func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.Scan, &kvpb.ScanRequest{
+		Range: encodeRef(req.Range), Span: encodeSpan(req.Span), Reverse: req.Reverse, Limit: uint64(req.Limit),
+		MaxBytes: uint64(req.MaxBytes), KeysOnly: req.KeysOnly, Options: encodeOptions(req.ReadOptions)})
+	if err != nil {
+		return nil, err
+	}
+	rows, ok := decodeRows(res.Data, res.Lengths)
+	if !ok {
+		return nil, s.garbled("rows do not fit their page")
+	}
+	return &kv.ScanResponse{Rows: rows, Locked: decodeLocks(res.Locked), ResumeKey: res.ResumeKey}, nil
+}
+
+// Prewrite implements kv.Shard.
+func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.Prewrite, &kvpb.PrewriteRequest{
+		Ranges: encodeRefs(req.Ranges), Mutations: encodeMutations(req.Mutations), Primary: req.Primary,
+		StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis, TxnSize: req.TxnSize,
+		TryOnePc: req.TryOnePC, MaxCommitTs: uint64(req.MaxCommitTS)})
+	if err != nil {
+		return kv.PrewriteResponse{}, err
+	}
+	return kv.PrewriteResponse{OnePCCommitTS: tso.Timestamp(res.OnePcCommitTs), MinCommitTS: tso.Timestamp(res.MinCommitTs)}, nil
+}
+
+// Commit implements kv.Shard.
+func (s *Shard) Commit(ctx context.Context, req *kv.CommitRequest) error {
+	_, err := call(ctx, s.name, s.opts, s.client.Commit, &kvpb.CommitRequest{Ranges: encodeRefs(req.Ranges),
+		Keys: req.Keys, StartTs: uint64(req.StartTS), CommitTs: uint64(req.CommitTS), Primary: req.Primary})
+	return err
+}
+
+// Rollback implements kv.Shard.
+func (s *Shard) Rollback(ctx context.Context, req *kv.RollbackRequest) error {
+	_, err := call(ctx, s.name, s.opts, s.client.Rollback,
+		&kvpb.RollbackRequest{Ranges: encodeRefs(req.Ranges), Keys: req.Keys, StartTs: uint64(req.StartTS)})
+	return err
+}
+
+// CheckTxnStatus implements kv.Shard.
+func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.CheckTxnStatus, &kvpb.CheckTxnStatusRequest{
+		Range: encodeRef(req.Range), Primary: req.Primary, StartTs: uint64(req.StartTS),
+		CallerTs: uint64(req.CallerTS), NowTs: uint64(req.NowTS), RollbackIfMissing: req.RollbackIfMissing})
+	if err != nil {
+		return mvcc.TxnStatus{}, err
+	}
+	st := mvcc.TxnStatus{CommitTS: tso.Timestamp(res.CommitTs), RolledBack: res.RolledBack}
+	if res.Lock != nil {
+		lock := decodeLock(res.Lock)
+		st.Lock = &lock
+	}
+	return st, nil
+}
+
+// ResolveLock implements kv.Shard.
+func (s *Shard) ResolveLock(ctx context.Context, req *kv.ResolveLockRequest) error {
+	_, err := call(ctx, s.name, s.opts, s.client.ResolveLock, &kvpb.ResolveLockRequest{Ranges: encodeRefs(req.Ranges),
+		Keys: req.Keys, StartTs: uint64(req.StartTS), CommitTs: uint64(req.CommitTS)})
+	return err
+}
+
+// Heartbeat implements kv.Shard.
+func (s *Shard) Heartbeat(ctx context.Context, req *kv.HeartbeatRequest) (uint64, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.Heartbeat, &kvpb.HeartbeatRequest{Range: encodeRef(req.Range),
+		Primary: req.Primary, StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis})
+	if err != nil {
+		return 0, err
+	}
+	return res.TtlMillis, nil
+}
+
+// ScanLock implements kv.Shard.
+func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.KeyLockedError, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.ScanLock, &kvpb.ScanLockRequest{Range: encodeRef(req.Range),
+		Span: encodeSpan(req.Span), MaxTs: uint64(req.MaxTS), Limit: uint64(req.Limit)})
+	if err != nil {
+		return nil, err
+	}
+	return decodeLocks(res.Locks), nil
+}
+
+// garbled reports an answer that no shard of this version gives.
+func (s *Shard) garbled(format string, args ...any) error {
+	return fmt.Errorf("answer of shard %s: "+format, append([]any{s.name}, args...)...)
+}
