@@ -88,16 +88,15 @@ type ScanRequest struct {
 	MaxBytes int // 0 means the shard's default
 	KeysOnly bool
 	ReadOptions
+	// Reuse, if given, is an earlier page whose memory the answer may use; what it held is gone
+	// then. It spares a long scan most allocations where the shard is in this process.
+	Reuse *ScanResponse
 }
 
 // ScanResponse is a page. Locked lists keys of the page that are locked, in key order: rows on both
 // sides of them are still in the page. ResumeKey is the bound to go on from (inclusive start when
 // scanning forward, exclusive end when reverse), nil when the span is exhausted.
-type ScanResponse struct {
-	Rows      []KeyValue
-	Locked    []mvcc.KeyLockedError
-	ResumeKey []byte
-}
+type ScanResponse = mvcc.Page
 
 // KeyValue is one row of a page.
 type KeyValue = mvcc.Row

@@ -87,7 +87,7 @@ func (s *Store) Scan(ctx context.Context, req *ScanRequest) (*ScanResponse, erro
 	}
 	args := mvcc.ScanArgs{
 		Start: req.Span.Start, End: req.Span.End, Reverse: req.Reverse, KeysOnly: req.KeysOnly,
-		Limit: min(req.Limit, s.opts.PageLimits.Rows), MaxBytes: req.MaxBytes, ReadOptions: req.ReadOptions,
+		Limit: min(req.Limit, s.opts.PageLimits.Rows), MaxBytes: req.MaxBytes, ReadOptions: req.ReadOptions, Reuse: req.Reuse,
 	}
 	if args.MaxBytes <= 0 {
 		args.MaxBytes = s.opts.PageLimits.Bytes
@@ -97,7 +97,7 @@ func (s *Store) Scan(ctx context.Context, req *ScanRequest) (*ScanResponse, erro
 		return nil, mapError(err)
 	}
 	s.metrics.scannedRows.Add(float64(len(page.Rows)))
-	return &ScanResponse{Rows: page.Rows, Locked: page.Locked, ResumeKey: page.ResumeKey}, nil
+	return page, nil
 }
 
 // Prewrite implements Shard.

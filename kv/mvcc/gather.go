@@ -180,6 +180,17 @@ func (w *writer) lookAll(v *keyView, key []byte, startTS tso.Timestamp) error {
 	return w.lookStatus(v, key, startTS)
 }
 
+// lookForPrewrite gathers what decidePrewrite asks about a key that is not locked by the transaction.
+// Versions at or below start_ts matter only to who wants the key to be new.
+func (w *writer) lookForPrewrite(v *keyView, m *Mutation, startTS tso.Timestamp) error {
+	if m.MustBeNew || m.Op == OpCheckNotExists || w.s.marks.of(m.Key).Load() > uint64(startTS) {
+		if err := w.lookWrites(v, m.Key, startTS); err != nil {
+			return err
+		}
+	}
+	return w.lookStatus(v, m.Key, startTS)
+}
+
 // existsCursor answers "has this key no version at all" for ascending keys without a seek for each:
 // a position p found by a seek to k says that all keys of [k, p) are absent. Bulk loads into
 // empty or sparse spans cost one seek this way. Where seeks pay for few keys, it rests.

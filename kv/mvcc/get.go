@@ -124,13 +124,18 @@ func currentWrite(it *storage.Iterator) (writeRecord, error) {
 	if !ok {
 		return writeRecord{}, corrupt(it.Key(), "unversioned key among the write records")
 	}
+	return writeAt(it, userKey(prefix), version)
+}
+
+// writeAt is currentWrite for who knows the key and the version already.
+func writeAt(it *storage.Iterator, key []byte, version uint64) (writeRecord, error) {
 	value, err := it.Value()
 	if err != nil {
 		return writeRecord{}, err
 	}
 	w, err := decodeWrite(tso.Timestamp(version), value)
 	if err != nil {
-		return writeRecord{}, &CorruptionError{Key: bytes.Clone(userKey(prefix)), Detail: "write record", Err: err}
+		return writeRecord{}, &CorruptionError{Key: bytes.Clone(key), Detail: "write record", Err: err}
 	}
 	return w, nil
 }

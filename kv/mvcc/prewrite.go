@@ -202,7 +202,7 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, 
 			return false, wait, nil
 		}
 		if !v.ownLock(args.StartTS) {
-			if err := w.lookAll(&v, m.Key, args.StartTS); err != nil {
+			if err := w.lookForPrewrite(&v, m, args.StartTS); err != nil {
 				return false, nil, err
 			}
 		}
@@ -351,6 +351,7 @@ func (w *writer) putLocks(b *storage.Batch, args *PrewriteArgs) {
 }
 
 func (w *writer) putWrite(b *storage.Batch, key []byte, op Op, long bool, startTS, commitTS tso.Timestamp, value []byte) {
+	raise(w.s.marks.of(key), commitTS)
 	w.key = appendVersioned(w.key[:0], tagWrite, key, commitTS)
 	w.value = appendWrite(w.value[:0], op, long, startTS, commitTS, value)
 	b.Put(w.key, w.value)

@@ -135,6 +135,19 @@ func decodeWrite(commitTS tso.Timestamp, b []byte) (writeRecord, error) {
 	return w, nil
 }
 
+// writeValue is decodeWrite for readers, who need neither start_ts nor proof that every byte is right:
+// it returns the operation and the value.
+func writeValue(b []byte) (op Op, longValue bool, value []byte, err error) {
+	i := 1
+	for i < len(b) && b[i] >= 0x80 {
+		i++
+	}
+	if i >= len(b) {
+		return 0, false, nil, errMalformedRecord
+	}
+	return Op(b[0] & writeOpMask), b[0]&writeFlagLongValue != 0, b[i+1:], nil
+}
+
 func appendStatus(dst []byte, kind byte, startTS tso.Timestamp) []byte {
 	dst = append(dst, kind)
 	return binary.BigEndian.AppendUint64(dst, uint64(startTS))

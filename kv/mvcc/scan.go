@@ -17,6 +17,8 @@ type ScanArgs struct {
 	MaxBytes   int
 	KeysOnly   bool
 	ReadOptions
+	// Reuse, if given, is a page whose memory the answer may use: nobody looks at it any more.
+	Reuse *Page
 }
 
 // Row is one key and its value.
@@ -29,6 +31,17 @@ type Page struct {
 	Rows      []Row
 	Locked    []KeyLockedError
 	ResumeKey []byte
+
+	arena []byte // the chunk that rows are copied into; earlier chunks live by their rows
+}
+
+// reset returns an empty page, with p's memory if there is a p.
+func (p *Page) reset() *Page {
+	if p == nil {
+		return &Page{}
+	}
+	*p = Page{Rows: p.Rows[:0], arena: p.arena[:0]}
+	return p
 }
 
 // maxProbed bounds how many locks one page looks at, and so how long it holds the table.
@@ -45,7 +58,7 @@ func (s *State) Scan(ctx context.Context, args *ScanArgs) (*Page, error) {
 	if args.Limit <= 0 || args.MaxBytes <= 0 || args.ReadTS == tso.MaxTimestamp {
 		return nil, &InvalidRequestError{Detail: "scan without limit, size or timestamp"}
 	}
-	sc := scanner{s: s, args: args, page: &Page{}, start: args.Start, end: args.End}
+	sc := scanner{s: s, args: args, page: args.Reuse.reset(), start: args.Start, end: args.End}
 	if len(sc.end) > 0 && bytes.Compare(sc.start, sc.end) >= 0 {
 		return sc.page, nil
 	}
@@ -78,7 +91,6 @@ type scanner struct {
 	page  *Page
 	it    *storage.Iterator
 	bytes int
-	arena []byte // what is left of the chunk rows are copied into
 
 	// start and end bound the page; the lock probe may have narrowed them, and then resume is where
 	// the following page begins.
@@ -193,22 +205,22 @@ func (sc *scanner) emit(key, value []byte) {
 		value = nil
 	}
 	n := len(key) + len(value)
-	if len(sc.arena) < n {
+	arena := sc.page.arena
+	if cap(arena)-len(arena) < n {
 		// Chunks grow with the page, so that a point-like scan does not pay for a large one.
-		sc.arena = make([]byte, max(n, min(64<<10, max(256, sc.bytes))))
+		arena = make([]byte, 0, max(n, min(sc.args.MaxBytes, 1<<20, 256+2*sc.bytes)))
 	}
-	k := sc.arena[:len(key):len(key)]
-	copy(k, key)
-	v := sc.arena[len(key):n:n]
-	copy(v, value)
-	sc.arena = sc.arena[n:]
+	at := len(arena)
+	arena = append(append(arena, key...), value...)
+	mid, end := at+len(key), at+n
+	sc.page.arena = arena
 	sc.bytes += n
 	if len(sc.page.Rows) == cap(sc.page.Rows) {
-		grown := make([]Row, len(sc.page.Rows), min(max(8, 4*cap(sc.page.Rows)), sc.args.Limit))
+		grown := make([]Row, len(sc.page.Rows), max(8, min(4*cap(sc.page.Rows), sc.args.Limit)))
 		copy(grown, sc.page.Rows)
 		sc.page.Rows = grown
 	}
-	sc.page.Rows = append(sc.page.Rows, Row{Key: k, Value: v})
+	sc.page.Rows = append(sc.page.Rows, Row{Key: arena[at:mid:mid], Value: arena[mid:end:end]})
 }
 
 // conflictsBefore deals with the locks that come before key in scan order (nil: with all), and with
@@ -259,61 +271,83 @@ func (sc *scanner) finish() error {
 	return nil
 }
 
-// emitVersion adds the version w of key to the page.
-func (sc *scanner) emitVersion(key []byte, w *writeRecord) error {
-	if w.longValue && !sc.args.KeysOnly {
-		value, err := sc.s.dataValue(key, w.startTS)
-		if err != nil {
-			return err
-		}
-		sc.emit(key, value)
-		return nil
+// emitCurrent adds the version the iterator stands on to the page. A deletion adds nothing; full
+// says that there was no room, and that the page ends before key.
+func (sc *scanner) emitCurrent(key []byte, version uint64) (full bool, err error) {
+	value, err := sc.it.Value()
+	if err != nil {
+		return false, err
 	}
-	sc.emit(key, w.value)
-	return nil
+	op, long, value, err := writeValue(value)
+	if err != nil || op != OpPut && op != OpDelete {
+		return false, &CorruptionError{Key: bytes.Clone(key), Detail: "write record", Err: err}
+	}
+	if op == OpDelete {
+		return false, nil
+	}
+	if sc.full(key) {
+		return true, nil
+	}
+	if long && !sc.args.KeysOnly {
+		w, err := writeAt(sc.it, key, version)
+		if err != nil {
+			return false, err
+		}
+		if value, err = sc.s.dataValue(key, w.startTS); err != nil {
+			return false, err
+		}
+	}
+	sc.emit(key, value)
+	return false, nil
 }
 
-// forward walks from key to key, newest version first.
+// forward walks from key to key, newest version first. Most keys have one version, so that the next
+// version is tried before a jump over all that are left of a key.
 func (sc *scanner) forward() error {
 	it := sc.it
+	var last []byte // key of the last row
 	for ok := it.First(); ok; {
 		prefix, version, isVersion := storage.SplitVersion(it.Key())
 		if !isVersion {
 			return corrupt(it.Key(), "unversioned key among the write records")
 		}
 		key := userKey(prefix)
-		met, stop, err := false, false, error(nil)
+		if last != nil && bytes.Equal(key, last) {
+			last, ok = nil, it.NextPrefix()
+			continue
+		}
 		if len(sc.conflicts) > 0 {
-			if met, stop, err = sc.conflictsBefore(key); stop || err != nil {
+			met, stop, err := sc.conflictsBefore(key)
+			if stop || err != nil {
 				return err
 			}
-		}
-		if !met && tso.Timestamp(version) > sc.args.ReadTS {
-			var visible bool
-			if visible, ok, err = sc.seekVisible(prefix); err != nil {
-				return err
+			if met {
+				ok = it.NextPrefix()
+				continue
 			}
-			if !visible {
-				continue // the iterator stands on the next key
-			}
-			prefix, _, _ = storage.SplitVersion(it.Key())
-			key = userKey(prefix)
 		}
-		if !met {
-			w, err := currentWrite(it)
+		if tso.Timestamp(version) > sc.args.ReadTS {
+			visible, more, err := sc.seekVisible(prefix)
 			if err != nil {
 				return err
 			}
-			if w.op == OpPut {
-				if sc.full(key) {
-					return nil
-				}
-				if err := sc.emitVersion(key, &w); err != nil {
-					return err
-				}
+			if ok = more; !visible {
+				continue // the iterator stands on the next key
 			}
+			prefix, version, _ = storage.SplitVersion(it.Key())
+			key = userKey(prefix)
 		}
-		ok = it.NextPrefix()
+		rows := len(sc.page.Rows)
+		full, err := sc.emitCurrent(key, version)
+		if full || err != nil {
+			return err
+		}
+		if len(sc.page.Rows) == rows {
+			ok = it.NextPrefix()
+			continue
+		}
+		last = sc.page.Rows[rows].Key
+		ok = it.Next()
 	}
 	return sc.finish()
 }
@@ -375,9 +409,7 @@ func (sc *scanner) reverse() error {
 			if sc.full(key) {
 				return nil
 			}
-			if err := sc.emitVersion(key, &kept); err != nil {
-				return err
-			}
+			sc.emit(key, kept.value)
 		}
 	}
 	return sc.finish()
@@ -415,7 +447,7 @@ func (sc *scanner) reverseKey(prefix []byte, kept *writeRecord) (ok bool, err er
 	}
 }
 
-// keep copies the record the iterator stands on.
+// keep copies the record the iterator stands on, its value included.
 func (sc *scanner) keep(kept *writeRecord) error {
 	value := kept.value[:0]
 	w, err := currentWrite(sc.it)
@@ -424,8 +456,13 @@ func (sc *scanner) keep(kept *writeRecord) error {
 	}
 	*kept = w
 	kept.value = value
-	if !sc.args.KeysOnly {
+	switch {
+	case sc.args.KeysOnly || w.op != OpPut:
+	case w.longValue:
+		prefix, _, _ := storage.SplitVersion(sc.it.Key())
+		kept.value, err = sc.s.dataValue(userKey(prefix), w.startTS)
+	default:
 		kept.value = append(value, w.value...)
 	}
-	return nil
+	return err
 }

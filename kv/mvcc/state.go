@@ -43,6 +43,7 @@ type State struct {
 	opts    Options
 	locks   *lockTable
 	latches latches
+	marks   commitMarks
 
 	// maxTS is at or above every timestamp a read was served at.
 	maxTS atomic.Uint64
@@ -71,6 +72,7 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.maxRollbackTS, &s.maxLockCommitTS} {
 		ts.Store(uint64(now))
 	}
+	s.marks = newCommitMarks(now)
 	s.knownAt.Store(time.Now().UnixNano())
 	if err := s.loadSafePoint(); err != nil {
 		return nil, err

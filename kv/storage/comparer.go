@@ -33,11 +33,11 @@ func AppendVersion(dst []byte, version uint64) []byte {
 // SplitVersion splits a versioned key into its prefix, sentinel included, and its version; ok is
 // false for a plain or malformed key.
 func SplitVersion(key []byte) (prefix []byte, version uint64, ok bool) {
-	n := split(key)
-	if n+suffixLen != len(key) {
+	n := len(key) - suffixLen
+	if n <= 0 || key[n+suffixLen-1] != suffixLen {
 		return nil, 0, false
 	}
-	return key[:n:n], ^binary.BigEndian.Uint64(key[n:]), true
+	return key[:n], ^binary.BigEndian.Uint64(key[n:]), true
 }
 
 // split returns the length of the prefix of key.
