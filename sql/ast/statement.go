@@ -103,17 +103,14 @@ type (
 		OrReplace bool
 		Columns   []string
 		Query     *Query
+		Text      string // the query's own text
 	}
 	// CreateSequence is CREATE SEQUENCE.
 	CreateSequence struct {
 		Pos
 		Name        TableName
 		IfNotExists bool
-		Start       *int64
-		Increment   *int64
-		Min, Max    *int64
-		Cycle       bool
-		OwnedBy     []string
+		SequenceOptions
 	}
 	// CreateSchema is CREATE SCHEMA.
 	CreateSchema struct {
@@ -154,6 +151,21 @@ type (
 	}
 )
 
+// SequenceOptions are the options of a sequence; nil means not said.
+type SequenceOptions struct {
+	Type         *TypeName
+	Start        *int64
+	Increment    *int64
+	Min, Max     *int64
+	NoMin, NoMax bool // NO MINVALUE, NO MAXVALUE
+	Cache        *int64
+	Cycle        bool
+	NoCycle      bool     // NO CYCLE
+	OwnedBy      []string // the column, or "none"
+	Restart      bool     // ALTER SEQUENCE … RESTART
+	RestartWith  *int64
+}
+
 // StorageOption is one name=value of a WITH list.
 type StorageOption struct{ Name, Value string }
 
@@ -164,8 +176,9 @@ type ColumnDef struct {
 	Type          TypeName // serial types as written: serial4, serial8, serial2
 	NotNull, Null bool
 	Default       Expr
-	Identity      string // "", "ALWAYS", "BY DEFAULT"
-	Generated     Expr   // GENERATED ALWAYS AS (…) STORED
+	Identity      string           // "", "ALWAYS", "BY DEFAULT"
+	Sequence      *SequenceOptions // of an identity column; nil without options
+	Generated     Expr             // GENERATED ALWAYS AS (…) STORED
 	Collation     []string
 	Constraints   []TableConstraint // PRIMARY KEY, UNIQUE, CHECK, REFERENCES of this column
 }
@@ -207,6 +220,8 @@ type IndexColumn struct {
 	Pos
 	Name       string
 	Expr       Expr
+	Collation  []string
+	OpClass    []string
 	Desc       bool
 	NullsFirst bool
 }
@@ -260,6 +275,11 @@ type (
 		Pos
 		From, To string
 	}
+	// SetSequence is ALTER SEQUENCE with its options.
+	SetSequence struct {
+		Pos
+		SequenceOptions
+	}
 	// SetStorage is a storage option, OWNER TO, SET SCHEMA public and the like: Accepted means that
 	// it is taken without effect, else it is refused by the executor.
 	SetStorage struct {
@@ -277,6 +297,7 @@ func (*DropConstraint) alterCommand()   {}
 func (*RenameTo) alterCommand()         {}
 func (*RenameColumn) alterCommand()     {}
 func (*RenameConstraint) alterCommand() {}
+func (*SetSequence) alterCommand()      {}
 func (*SetStorage) alterCommand()       {}
 
 type (
@@ -418,7 +439,13 @@ type (
 		Mode   string
 		NoWait bool
 	}
-	// Listen, Notify and Unlisten are parsed so that they can be refused by name.
+	// SetConstraints is SET CONSTRAINTS; no names mean ALL.
+	SetConstraints struct {
+		Pos
+		Names    []TableName
+		Deferred bool
+	}
+	// Unsupported is a statement PostgreSQL has and percodb has not, to be refused by name.
 	Unsupported struct {
 		Pos
 		What, Hint string
@@ -466,4 +493,5 @@ func (*Analyze) statement()          {}
 func (*Vacuum) statement()           {}
 func (*Discard) statement()          {}
 func (*LockTable) statement()        {}
+func (*SetConstraints) statement()   {}
 func (*Unsupported) statement()      {}

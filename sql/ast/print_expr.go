@@ -1,0 +1,517 @@
+package ast
+
+import "strings"
+
+// Levels of binary operators, as in PostgreSQL's grammar.
+func operatorLevel(op string) int {
+	switch op {
+	case "OR":
+		return 1
+	case "AND":
+		return 2
+	case "<", ">", "=", "<=", ">=", "<>":
+		return 5
+	case "+", "-":
+		return 9
+	case "*", "/", "%":
+		return 10
+	case "^":
+		return 11
+	}
+	return 8
+}
+
+// compareLevel is the level whose operators do not associate.
+const compareLevel = 5
+
+func exprString(x Expr) string {
+	var p printer
+	p.expr(x)
+	return p.String()
+}
+
+// expr writes an expression.
+func (p *printer) expr(x Expr) {
+	switch x := x.(type) {
+	case *Literal:
+		p.literal(x)
+	case *Bool:
+		if x.Value {
+			p.str("TRUE")
+		} else {
+			p.str("FALSE")
+		}
+	case *Null:
+		p.str("NULL")
+	case *Param:
+		p.str("$")
+		p.int(int64(x.Number))
+	case *Default:
+		p.str("DEFAULT")
+	case *ColumnRef:
+		p.idents(x.Parts, ".")
+	case *Star:
+		for _, part := range x.Table {
+			p.ident(part)
+			p.str(".")
+		}
+		p.str("*")
+	case *Call:
+		p.call(x)
+	case *Case:
+		p.caseExpr(x)
+	case *Cast:
+		p.operand(x.X)
+		p.str("::")
+		p.typeName(&x.Type)
+	case *Array:
+		p.str("ARRAY")
+		p.arrayElements(x)
+	case *Row:
+		p.when(x.Explicit, "ROW")
+		p.parens(x.Elems)
+	case *Subscript:
+		p.subscript(x)
+	case *Field:
+		p.base(x.X, false)
+		p.str(".")
+		if x.Name == "*" {
+			p.str("*")
+		} else {
+			p.ident(x.Name)
+		}
+	case *Exists:
+		p.str("EXISTS ")
+		p.subquery(x.Query)
+	case *Subquery:
+		p.subquery(x.Query)
+	case *ArraySubquery:
+		p.str("ARRAY")
+		p.subquery(x.Query)
+	default:
+		p.operation(x)
+	}
+}
+
+// operation writes an expression with an operator at its top.
+func (p *printer) operation(x Expr) {
+	switch x := x.(type) {
+	case *Unary:
+		p.unary(x)
+	case *Binary:
+		p.binary(x)
+	case *Like:
+		p.operand(x.X)
+		p.when(x.Not, " NOT")
+		p.str(" " + x.Op + " ")
+		p.operand(x.Pattern)
+		if x.Escape != nil {
+			p.str(" ESCAPE ")
+			p.operand(x.Escape)
+		}
+	case *IsTest:
+		p.operand(x.X)
+		p.str(" IS ")
+		p.when(x.Not, "NOT ")
+		p.str(x.What)
+	case *IsDistinct:
+		p.operand(x.L)
+		p.str(" IS ")
+		p.when(x.Not, "NOT ")
+		p.str("DISTINCT FROM ")
+		p.operand(x.R)
+	case *Between:
+		p.operand(x.X)
+		p.when(x.Not, " NOT")
+		p.str(" BETWEEN ")
+		p.when(x.Symmetric, "SYMMETRIC ")
+		p.operand(x.Low)
+		p.str(" AND ")
+		p.operand(x.High)
+	case *InList:
+		p.operand(x.X)
+		p.when(x.Not, " NOT")
+		p.str(" IN ")
+		p.parens(x.List)
+	case *InSubquery:
+		p.operand(x.X)
+		p.when(x.Not, " NOT")
+		p.str(" IN ")
+		p.subquery(x.Query)
+	case *Quantified:
+		p.quantified(x)
+	case *AtTimeZone:
+		p.operand(x.X)
+		p.str(" AT TIME ZONE ")
+		p.operand(x.Zone)
+	case *Collate:
+		p.operand(x.X)
+		p.str(" COLLATE ")
+		p.idents(x.Name, ".")
+	}
+}
+
+// atomic reports whether an expression needs no parentheses as an operand.
+func atomic(x Expr) bool {
+	switch x := x.(type) {
+	case *Literal:
+		return !strings.HasPrefix(x.Value, "-") || x.Kind == LiteralString
+	case *Bool, *Null, *Param, *Default, *ColumnRef, *Star, *Call, *Case, *Cast, *Array, *Row, *Subscript, *Field,
+		*Exists, *Subquery, *ArraySubquery:
+		return true
+	}
+	return false
+}
+
+func (p *printer) operand(x Expr) {
+	if atomic(x) {
+		p.expr(x)
+		return
+	}
+	p.str("(")
+	p.expr(x)
+	p.str(")")
+}
+
+// base writes what a subscript or field selection is applied to.
+func (p *printer) base(x Expr, subscript bool) {
+	switch x.(type) {
+	case *Param, *Subscript, *Field, *Subquery:
+		p.expr(x)
+		return
+	case *ColumnRef:
+		if subscript {
+			p.expr(x)
+			return
+		}
+	}
+	p.str("(")
+	p.expr(x)
+	p.str(")")
+}
+
+func (p *printer) subscript(x *Subscript) {
+	p.base(x.X, true)
+	p.str("[")
+	if !x.Slice {
+		p.expr(x.Index)
+		p.str("]")
+		return
+	}
+	if x.Low != nil {
+		p.expr(x.Low)
+	}
+	p.str(" : ")
+	if x.High != nil {
+		p.expr(x.High)
+	}
+	p.str("]")
+}
+
+func (p *printer) literal(x *Literal) {
+	if p.slots && x.Slot >= 0 {
+		p.str("?")
+		p.int(int64(x.Slot))
+		return
+	}
+	switch x.Kind {
+	case LiteralString:
+		p.quoted(x.Value)
+	case LiteralBit:
+		p.str("B")
+		p.quoted(x.Value)
+	default:
+		p.str(x.Value)
+	}
+}
+
+func (p *printer) unary(x *Unary) {
+	p.str(x.Op)
+	if x.Op != "-" && x.Op != "+" {
+		p.str(" ")
+	}
+	// The parser joins a minus with the digits of the smallest integers.
+	if lit, ok := x.X.(*Literal); ok && x.Op == "-" && (lit.Value == "2147483648" || lit.Value == "9223372036854775808") {
+		p.str("(")
+		p.literal(lit)
+		p.str(")")
+		return
+	}
+	p.operand(x.X)
+}
+
+// binary writes an infix operator; the left sides of a chain go without parentheses, however long it is.
+func (p *printer) binary(x *Binary) {
+	level := operatorLevel(x.Op)
+	if left, ok := x.L.(*Binary); ok && operatorLevel(left.Op) >= level && level != compareLevel {
+		p.binary(left)
+	} else {
+		p.operand(x.L)
+	}
+	p.str(" " + x.Op + " ")
+	p.operand(x.R)
+}
+
+func (p *printer) quantified(x *Quantified) {
+	p.operand(x.X)
+	p.str(" " + x.Op)
+	if x.All {
+		p.str(" ALL ")
+	} else {
+		p.str(" ANY ")
+	}
+	if x.Query != nil {
+		p.subquery(x.Query)
+		return
+	}
+	p.str("(")
+	p.expr(x.Array)
+	p.str(")")
+}
+
+func (p *printer) subquery(q *Query) {
+	p.str("(")
+	p.query(q)
+	p.str(")")
+}
+
+// list writes expressions with commas.
+func (p *printer) list(list []Expr) {
+	for i, x := range list {
+		if i > 0 {
+			p.str(", ")
+		}
+		p.expr(x)
+	}
+}
+
+func (p *printer) parens(list []Expr) {
+	p.str("(")
+	p.list(list)
+	p.str(")")
+}
+
+// arrayElements writes […]; inner arrays go without ARRAY, as nothing else may stand beside them.
+func (p *printer) arrayElements(x *Array) {
+	p.str("[")
+	for i, elem := range x.Elems {
+		if i > 0 {
+			p.str(", ")
+		}
+		if inner, ok := elem.(*Array); ok && allArrays(x.Elems) {
+			p.arrayElements(inner)
+		} else {
+			p.expr(elem)
+		}
+	}
+	p.str("]")
+}
+
+func allArrays(elems []Expr) bool {
+	for _, x := range elems {
+		if _, ok := x.(*Array); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (p *printer) caseExpr(x *Case) {
+	p.str("CASE")
+	if x.Operand != nil {
+		p.str(" ")
+		p.expr(x.Operand)
+	}
+	for _, w := range x.Whens {
+		p.str(" WHEN ")
+		p.expr(w.Cond)
+		p.str(" THEN ")
+		p.expr(w.Then)
+	}
+	if x.Else != nil {
+		p.str(" ELSE ")
+		p.expr(x.Else)
+	}
+	p.str(" END")
+}
+
+func (p *printer) call(x *Call) {
+	if p.specialCall(x) {
+		return
+	}
+	p.idents(x.Name, ".")
+	p.str("(")
+	p.when(x.Star, "*")
+	p.when(x.Distinct, "DISTINCT ")
+	for i, arg := range x.Args {
+		if i > 0 {
+			p.str(", ")
+		}
+		p.when(x.Variadic && i == len(x.Args)-1, "VARIADIC ")
+		if x.ArgNames != nil && x.ArgNames[i] != "" {
+			p.ident(x.ArgNames[i])
+			p.str(" => ")
+		}
+		p.expr(arg)
+	}
+	if len(x.OrderBy) > 0 {
+		p.str(" ")
+		p.orderBy(x.OrderBy)
+	}
+	p.str(")")
+	if len(x.Within) > 0 {
+		p.str(" WITHIN GROUP (")
+		p.orderBy(x.Within)
+		p.str(")")
+	}
+	if x.Filter != nil {
+		p.str(" FILTER (WHERE ")
+		p.expr(x.Filter)
+		p.str(")")
+	}
+	if x.Over != nil {
+		p.str(" OVER ")
+		p.window(x.Over, true)
+	}
+}
+
+// specialCall writes the calls that have a syntax of their own and reports whether x is one.
+func (p *printer) specialCall(x *Call) bool {
+	if len(x.Name) != 1 || x.Star || x.Distinct || x.Variadic || x.ArgNames != nil || x.OrderBy != nil ||
+		x.Within != nil || x.Filter != nil || x.Over != nil {
+		return false
+	}
+	name := x.Name[0]
+	switch name {
+	case "current_date", "current_user", "current_role", "session_user", "user", "current_catalog", "current_schema":
+		if len(x.Args) == 0 {
+			p.str(strings.ToUpper(name))
+			return true
+		}
+	case "current_time", "current_timestamp", "localtime", "localtimestamp":
+		return p.clock(name, x.Args)
+	case "coalesce", "greatest", "least":
+		if len(x.Args) > 0 {
+			p.str(strings.ToUpper(name))
+			p.parens(x.Args)
+			return true
+		}
+	case "nullif":
+		if len(x.Args) == 2 {
+			p.str("NULLIF")
+			p.parens(x.Args)
+			return true
+		}
+	case "substring", "overlay":
+		p.str(name)
+		p.parens(x.Args)
+		return true
+	case "extract", "position", "normalize":
+		return p.keywordCall(name, x.Args)
+	}
+	return false
+}
+
+// clock writes CURRENT_TIMESTAMP and its kind with an optional precision.
+func (p *printer) clock(name string, args []Expr) bool {
+	switch len(args) {
+	case 0:
+		p.str(strings.ToUpper(name))
+		return true
+	case 1:
+		if lit, ok := args[0].(*Literal); ok && lit.Kind == LiteralInt4 && !strings.HasPrefix(lit.Value, "-") {
+			p.str(strings.ToUpper(name))
+			p.parens(args)
+			return true
+		}
+	}
+	return false
+}
+
+// keywordCall writes the calls whose arguments have words between them.
+func (p *printer) keywordCall(name string, args []Expr) bool {
+	switch name {
+	case "extract":
+		if field, ok := firstLiteral(args, 2); ok && field.Kind == LiteralString {
+			p.str("EXTRACT(")
+			p.quoted(field.Value)
+			p.str(" FROM ")
+			p.expr(args[1])
+			p.str(")")
+			return true
+		}
+	case "position":
+		if len(args) == 2 {
+			p.str("POSITION(")
+			p.operand(args[1])
+			p.str(" IN ")
+			p.operand(args[0])
+			p.str(")")
+			return true
+		}
+	case "normalize":
+		if len(args) == 1 {
+			p.str("NORMALIZE")
+			p.parens(args)
+			return true
+		}
+	}
+	return false
+}
+
+func firstLiteral(args []Expr, count int) (*Literal, bool) {
+	if len(args) != count {
+		return nil, false
+	}
+	lit, ok := args[0].(*Literal)
+	return lit, ok
+}
+
+// window writes an OVER clause or a window's definition.
+func (p *printer) window(w *Window, over bool) {
+	if over && w.Name != "" && w.PartitionBy == nil && w.OrderBy == nil && w.Frame == "" {
+		p.ident(w.Name)
+		return
+	}
+	p.str("(")
+	gap := ""
+	next := func() {
+		p.str(gap)
+		gap = " "
+	}
+	if w.Name != "" {
+		next()
+		p.ident(w.Name)
+	}
+	if len(w.PartitionBy) > 0 {
+		next()
+		p.str("PARTITION BY ")
+		p.list(w.PartitionBy)
+	}
+	if len(w.OrderBy) > 0 {
+		next()
+		p.orderBy(w.OrderBy)
+	}
+	if w.Frame != "" {
+		next()
+		p.str(w.Frame)
+	}
+	p.str(")")
+}
+
+func (p *printer) orderBy(items []OrderItem) {
+	p.str("ORDER BY ")
+	for i, item := range items {
+		if i > 0 {
+			p.str(", ")
+		}
+		p.expr(item.Expr)
+		p.when(item.Desc, " DESC")
+		switch {
+		case item.NullsFirst && !item.Desc:
+			p.str(" NULLS FIRST")
+		case !item.NullsFirst && item.Desc:
+			p.str(" NULLS LAST")
+		}
+	}
+}

@@ -1,0 +1,389 @@
+package ast
+
+import "strings"
+
+func statementString(s Statement) string {
+	var p printer
+	p.statement(s)
+	return p.String()
+}
+
+// statement writes a statement.
+func (p *printer) statement(s Statement) {
+	switch s := s.(type) {
+	case *Query:
+		p.query(s)
+	case *Insert:
+		p.insert(s)
+	case *Update:
+		p.update(s)
+	case *Delete:
+		p.delete(s)
+	case *Prepare:
+		p.prepare(s)
+	case *Execute:
+		p.str("EXECUTE ")
+		p.ident(s.Name)
+		if len(s.Args) > 0 {
+			p.str(" ")
+			p.parens(s.Args)
+		}
+	case *Deallocate:
+		p.nameOrAll("DEALLOCATE ", s.Name)
+	case *Explain:
+		p.explain(s)
+	case *Copy:
+		p.copy(s)
+	case *DeclareCursor:
+		p.declare(s)
+	case *Fetch:
+		p.fetch(s)
+	case *CloseCursor:
+		p.nameOrAll("CLOSE ", s.Name)
+	case *Analyze:
+		p.str("ANALYZE")
+		p.when(s.Verbose, " VERBOSE")
+		p.maintained(s.Tables)
+	case *Vacuum:
+		p.str("VACUUM")
+		p.when(s.Full, " FULL")
+		p.when(s.Analyze, " ANALYZE")
+		p.maintained(s.Tables)
+	case *Discard:
+		p.str("DISCARD " + s.What)
+	case *LockTable:
+		p.str("LOCK TABLE ")
+		p.tableNames(s.Tables)
+		p.str(" IN " + s.Mode + " MODE")
+		p.when(s.NoWait, " NOWAIT")
+	case *Unsupported:
+		p.str(s.What)
+	default:
+		if !p.session(s) {
+			p.ddl(s)
+		}
+	}
+}
+
+func (p *printer) maintained(tables []TableName) {
+	if len(tables) > 0 {
+		p.str(" ")
+		p.tableNames(tables)
+	}
+}
+
+func (p *printer) nameOrAll(verb, name string) {
+	p.str(verb)
+	if name == "" {
+		p.str("ALL")
+		return
+	}
+	p.ident(name)
+}
+
+func (p *printer) insert(s *Insert) {
+	p.with(s.With)
+	p.str("INSERT INTO ")
+	p.tableName(s.Table)
+	p.alias(s.Alias, nil)
+	for i, col := range s.Columns {
+		if i == 0 {
+			p.str(" (")
+		} else {
+			p.str(", ")
+		}
+		p.ident(col.Name)
+	}
+	p.when(len(s.Columns) > 0, ")")
+	if s.Overriding != "" {
+		p.str(" OVERRIDING " + s.Overriding + " VALUE")
+	}
+	if s.Query == nil {
+		p.str(" DEFAULT VALUES")
+	} else {
+		p.str(" ")
+		p.query(s.Query)
+	}
+	if s.OnConflict != nil {
+		p.onConflict(s.OnConflict)
+	}
+	p.returning(s.Returning)
+}
+
+func (p *printer) onConflict(c *OnConflict) {
+	p.str(" ON CONFLICT")
+	for i, x := range c.Columns {
+		if i == 0 {
+			p.str(" (")
+		} else {
+			p.str(", ")
+		}
+		p.indexExpr(x)
+	}
+	p.when(len(c.Columns) > 0, ")")
+	p.where(c.TargetWhere)
+	if c.Constraint != "" {
+		p.str(" ON CONSTRAINT ")
+		p.ident(c.Constraint)
+	}
+	if !c.DoUpdate {
+		p.str(" DO NOTHING")
+		return
+	}
+	p.str(" DO UPDATE SET ")
+	p.assignments(c.Set)
+	p.where(c.Where)
+}
+
+// indexExpr writes a column or expression of an index.
+func (p *printer) indexExpr(x Expr) {
+	if c, ok := x.(*Collate); ok {
+		p.indexExpr(c.X)
+		p.str(" COLLATE ")
+		p.idents(c.Name, ".")
+		return
+	}
+	if ref, ok := x.(*ColumnRef); ok && len(ref.Parts) == 1 {
+		p.expr(x)
+		return
+	}
+	p.str("(")
+	p.expr(x)
+	p.str(")")
+}
+
+func (p *printer) assignments(list []Assignment) {
+	for i, a := range list {
+		if i > 0 {
+			p.str(", ")
+		}
+		if len(a.Columns) == 1 && !multiple(a.Value) {
+			p.ident(a.Columns[0])
+		} else {
+			p.str("(")
+			p.idents(a.Columns, ", ")
+			p.str(")")
+		}
+		p.str(" = ")
+		p.expr(a.Value)
+	}
+}
+
+// multiple reports whether a value must be assigned to a list of columns, be it of one.
+func multiple(x Expr) bool {
+	row, ok := x.(*Row)
+	if !ok {
+		return false
+	}
+	for _, elem := range row.Elems {
+		if _, ok := elem.(*Default); ok {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *printer) returning(items []SelectItem) {
+	if len(items) > 0 {
+		p.str(" RETURNING")
+		p.selectItems(items)
+	}
+}
+
+func (p *printer) update(s *Update) {
+	p.with(s.With)
+	p.str("UPDATE ")
+	p.tableName(s.Table)
+	p.alias(s.Alias, nil)
+	p.str(" SET ")
+	p.assignments(s.Set)
+	if len(s.From) > 0 {
+		p.str(" FROM ")
+		p.tables(s.From)
+	}
+	p.where(s.Where)
+	p.returning(s.Returning)
+}
+
+func (p *printer) delete(s *Delete) {
+	p.with(s.With)
+	p.str("DELETE FROM ")
+	p.tableName(s.Table)
+	p.alias(s.Alias, nil)
+	if len(s.Using) > 0 {
+		p.str(" USING ")
+		p.tables(s.Using)
+	}
+	p.where(s.Where)
+	p.returning(s.Returning)
+}
+
+func (p *printer) prepare(s *Prepare) {
+	p.str("PREPARE ")
+	p.ident(s.Name)
+	for i := range s.Types {
+		if i == 0 {
+			p.str(" (")
+		} else {
+			p.str(", ")
+		}
+		p.typeName(&s.Types[i])
+	}
+	p.when(len(s.Types) > 0, ")")
+	p.str(" AS ")
+	p.statement(s.Statement)
+}
+
+func (p *printer) explain(s *Explain) {
+	options := make([]StorageOption, 0, 4)
+	if s.Analyze {
+		options = append(options, StorageOption{Name: "analyze"})
+	}
+	if s.Verbose {
+		options = append(options, StorageOption{Name: "verbose"})
+	}
+	if s.Format != "" {
+		options = append(options, StorageOption{Name: "format", Value: s.Format})
+	}
+	options = append(options, s.Options...)
+	p.str("EXPLAIN ")
+	if len(options) > 0 {
+		p.options(options, " ")
+		p.str(" ")
+	}
+	p.statement(s.Statement)
+}
+
+func (p *printer) copy(s *Copy) {
+	p.str("COPY ")
+	if s.Query != nil {
+		p.subquery(s.Query)
+	} else {
+		p.tableName(s.Table)
+		p.columns(s.Columns)
+	}
+	if s.From {
+		p.str(" FROM ")
+	} else {
+		p.str(" TO ")
+	}
+	p.str(s.Source)
+	if len(s.Options) > 0 {
+		p.str(" WITH ")
+		p.options(s.Options, " ")
+	}
+	p.where(s.Where)
+}
+
+func (p *printer) declare(s *DeclareCursor) {
+	p.str("DECLARE ")
+	p.ident(s.Name)
+	p.when(s.Binary, " BINARY")
+	p.when(s.Scroll, " SCROLL")
+	p.str(" CURSOR")
+	p.when(s.Hold, " WITH HOLD")
+	p.str(" FOR ")
+	p.query(s.Query)
+}
+
+func (p *printer) fetch(s *Fetch) {
+	if s.Move {
+		p.str("MOVE " + s.Direction)
+	} else {
+		p.str("FETCH " + s.Direction)
+	}
+	switch {
+	case s.All:
+		p.str(" ALL")
+	case s.Direction == "ABSOLUTE" || s.Direction == "RELATIVE" || s.Direction == "FORWARD" || s.Direction == "BACKWARD":
+		p.str(" ")
+		p.int(s.Count)
+	}
+	p.str(" FROM ")
+	p.ident(s.Name)
+}
+
+// session writes the statements about transactions and settings and reports whether s is one.
+func (p *printer) session(s Statement) bool {
+	switch s := s.(type) {
+	case *Begin:
+		p.str("BEGIN")
+		p.modes(s.Modes)
+	case *SetTransaction:
+		if s.Session {
+			p.str("SET SESSION CHARACTERISTICS AS TRANSACTION")
+		} else {
+			p.str("SET TRANSACTION")
+		}
+		p.modes(s.Modes)
+	case *Commit:
+		p.str("COMMIT")
+		p.when(s.Chain, " AND CHAIN")
+	case *Rollback:
+		p.str("ROLLBACK")
+		p.when(s.Chain, " AND CHAIN")
+	case *Savepoint:
+		p.str("SAVEPOINT ")
+		p.ident(s.Name)
+	case *ReleaseSavepoint:
+		p.str("RELEASE SAVEPOINT ")
+		p.ident(s.Name)
+	case *RollbackTo:
+		p.str("ROLLBACK TO SAVEPOINT ")
+		p.ident(s.Name)
+	case *Set:
+		p.set(s)
+	case *SetConstraints:
+		p.str("SET CONSTRAINTS ")
+		p.when(len(s.Names) == 0, "ALL")
+		p.tableNames(s.Names)
+		if s.Deferred {
+			p.str(" DEFERRED")
+		} else {
+			p.str(" IMMEDIATE")
+		}
+	case *Show:
+		p.str("SHOW ")
+		if s.Name == "all" {
+			p.str("ALL")
+		} else {
+			p.setting(s.Name)
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+func (p *printer) modes(m TransactionModes) {
+	gap := " "
+	add := func(yes bool, s string) {
+		if yes {
+			p.str(gap + s)
+			gap = ", "
+		}
+	}
+	add(m.Isolation != "", "ISOLATION LEVEL "+strings.ToUpper(m.Isolation))
+	add(m.ReadOnly != nil && *m.ReadOnly, "READ ONLY")
+	add(m.ReadOnly != nil && !*m.ReadOnly, "READ WRITE")
+	add(m.Deferrable != nil && *m.Deferrable, "DEFERRABLE")
+	add(m.Deferrable != nil && !*m.Deferrable, "NOT DEFERRABLE")
+}
+
+func (p *printer) set(s *Set) {
+	if s.Default && s.Name == "all" {
+		p.str("RESET ALL")
+		return
+	}
+	p.str("SET ")
+	p.when(s.Local, "LOCAL ")
+	p.setting(s.Name)
+	p.str(" TO ")
+	p.when(s.Default, "DEFAULT")
+	for i, v := range s.Values {
+		if i > 0 {
+			p.str(", ")
+		}
+		p.quoted(v)
+	}
+}

@@ -1,0 +1,90 @@
+package ast
+
+// Every node prints itself; see printer.
+
+func (x *Literal) String() string       { return exprString(x) }
+func (x *Bool) String() string          { return exprString(x) }
+func (x *Null) String() string          { return exprString(x) }
+func (x *Param) String() string         { return exprString(x) }
+func (x *Default) String() string       { return exprString(x) }
+func (x *ColumnRef) String() string     { return exprString(x) }
+func (x *Star) String() string          { return exprString(x) }
+func (x *Unary) String() string         { return exprString(x) }
+func (x *Binary) String() string        { return exprString(x) }
+func (x *Like) String() string          { return exprString(x) }
+func (x *IsTest) String() string        { return exprString(x) }
+func (x *IsDistinct) String() string    { return exprString(x) }
+func (x *Between) String() string       { return exprString(x) }
+func (x *InList) String() string        { return exprString(x) }
+func (x *InSubquery) String() string    { return exprString(x) }
+func (x *Quantified) String() string    { return exprString(x) }
+func (x *Exists) String() string        { return exprString(x) }
+func (x *Subquery) String() string      { return exprString(x) }
+func (x *ArraySubquery) String() string { return exprString(x) }
+func (x *Case) String() string          { return exprString(x) }
+func (x *Cast) String() string          { return exprString(x) }
+func (x *Call) String() string          { return exprString(x) }
+func (x *Array) String() string         { return exprString(x) }
+func (x *Row) String() string           { return exprString(x) }
+func (x *Subscript) String() string     { return exprString(x) }
+func (x *Field) String() string         { return exprString(x) }
+func (x *AtTimeZone) String() string    { return exprString(x) }
+func (x *Collate) String() string       { return exprString(x) }
+
+func (x *Select) String() string { return bodyString(x) }
+func (x *Values) String() string { return bodyString(x) }
+func (x *SetOp) String() string  { return bodyString(x) }
+func (x *Nested) String() string { return bodyString(x) }
+
+func (x *TableRef) String() string     { return tableString(x) }
+func (x *DerivedTable) String() string { return tableString(x) }
+func (x *TableFunc) String() string    { return tableString(x) }
+func (x *Join) String() string         { return tableString(x) }
+
+func (x *Query) String() string            { return statementString(x) }
+func (x *Insert) String() string           { return statementString(x) }
+func (x *Update) String() string           { return statementString(x) }
+func (x *Delete) String() string           { return statementString(x) }
+func (x *CreateTable) String() string      { return statementString(x) }
+func (x *CreateIndex) String() string      { return statementString(x) }
+func (x *CreateView) String() string       { return statementString(x) }
+func (x *CreateSequence) String() string   { return statementString(x) }
+func (x *CreateSchema) String() string     { return statementString(x) }
+func (x *Drop) String() string             { return statementString(x) }
+func (x *AlterTable) String() string       { return statementString(x) }
+func (x *Truncate) String() string         { return statementString(x) }
+func (x *Comment) String() string          { return statementString(x) }
+func (x *Begin) String() string            { return statementString(x) }
+func (x *SetTransaction) String() string   { return statementString(x) }
+func (x *Commit) String() string           { return statementString(x) }
+func (x *Rollback) String() string         { return statementString(x) }
+func (x *Savepoint) String() string        { return statementString(x) }
+func (x *ReleaseSavepoint) String() string { return statementString(x) }
+func (x *RollbackTo) String() string       { return statementString(x) }
+func (x *Set) String() string              { return statementString(x) }
+func (x *Show) String() string             { return statementString(x) }
+func (x *Prepare) String() string          { return statementString(x) }
+func (x *Execute) String() string          { return statementString(x) }
+func (x *Deallocate) String() string       { return statementString(x) }
+func (x *Explain) String() string          { return statementString(x) }
+func (x *Copy) String() string             { return statementString(x) }
+func (x *DeclareCursor) String() string    { return statementString(x) }
+func (x *Fetch) String() string            { return statementString(x) }
+func (x *CloseCursor) String() string      { return statementString(x) }
+func (x *Analyze) String() string          { return statementString(x) }
+func (x *Vacuum) String() string           { return statementString(x) }
+func (x *Discard) String() string          { return statementString(x) }
+func (x *LockTable) String() string        { return statementString(x) }
+func (x *SetConstraints) String() string   { return statementString(x) }
+func (x *Unsupported) String() string      { return statementString(x) }
+
+func (x *AddColumn) String() string        { return commandString(x) }
+func (x *DropColumn) String() string       { return commandString(x) }
+func (x *AlterColumn) String() string      { return commandString(x) }
+func (x *AddConstraint) String() string    { return commandString(x) }
+func (x *DropConstraint) String() string   { return commandString(x) }
+func (x *RenameTo) String() string         { return commandString(x) }
+func (x *RenameColumn) String() string     { return commandString(x) }
+func (x *RenameConstraint) String() string { return commandString(x) }
+func (x *SetSequence) String() string      { return commandString(x) }
+func (x *SetStorage) String() string       { return commandString(x) }

@@ -1,0 +1,140 @@
+package sql
+
+import (
+	"strings"
+
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+)
+
+// copy reads COPY in its old and new forms; the options of both arrive under the new names.
+func (p *parser) copy(pos ast.Pos) ast.Statement {
+	st := &ast.Copy{Pos: pos}
+	if p.isWord(kw.Binary) && p.peek(1).kind != '.' && p.peek(1).kind != '(' {
+		p.advance()
+		st.Options = append(st.Options, ast.StorageOption{Name: "format", Value: "binary"})
+	}
+	if p.accept('(') {
+		if isDML(p.cur().kw) {
+			return p.refuse(pos, "COPY of a data-modifying statement", "Copy the result of a query.")
+		}
+		p.requireQuery()
+		p.holeQuery(&st.Query)
+		p.expect(')')
+		p.expectWord(kw.To)
+	} else {
+		st.Table = p.tableName()
+		if p.is('(') {
+			st.Columns = p.columnList()
+		}
+		if st.From = p.acceptWord(kw.From); !st.From {
+			p.expectWord(kw.To)
+		}
+	}
+	st.Source = "STDOUT"
+	if st.From {
+		st.Source = "STDIN"
+	}
+	if !p.acceptWord(kw.Stdin) && !p.acceptWord(kw.Stdout) {
+		if !p.isWord(kw.Program) && !isString(p.cur()) {
+			p.unexpected()
+		}
+		p.unsupported(p.here(), "COPY with a file or program of the server",
+			"Use COPY … FROM STDIN or TO STDOUT; psql's \\copy does so.")
+	}
+	p.copyOptions(st)
+	if st.From && p.acceptWord(kw.Where) {
+		st.Where = p.expr()
+	}
+	return st
+}
+
+// copyOptions reads the options of COPY.
+func (p *parser) copyOptions(st *ast.Copy) {
+	if p.isWord(kw.Using) || p.isWord(kw.Delimiters) {
+		p.acceptWord(kw.Using)
+		p.expectWord(kw.Delimiters)
+		st.Options = append(st.Options, ast.StorageOption{Name: "delimiter", Value: p.stringLit()})
+	}
+	p.acceptWord(kw.With)
+	if !p.accept('(') {
+		for p.oldCopyOption(st) {
+		}
+		return
+	}
+	for first := true; first || p.accept(','); first = false {
+		o := ast.StorageOption{Name: p.colLabel()}
+		switch {
+		case p.acceptOp('*'):
+			o.Value = "*"
+		case p.is('('):
+			o.Value = formatNames(p.columnList())
+		case !p.is(',') && !p.is(')'):
+			o.Value = p.optionValue()
+		}
+		st.Options = append(st.Options, o)
+	}
+	p.expect(')')
+}
+
+// formatNames makes a list of columns an option's value.
+func formatNames(names []string) string {
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = ast.QuoteIdent(name)
+	}
+	return "(" + strings.Join(quoted, ", ") + ")"
+}
+
+// oldCopyOption reads one option in the form of PostgreSQL before 9.0 and reports whether there was one.
+func (p *parser) oldCopyOption(st *ast.Copy) bool {
+	add := func(name, value string) {
+		st.Options = append(st.Options, ast.StorageOption{Name: name, Value: value})
+	}
+	text := func() string {
+		p.acceptWord(kw.As)
+		return p.stringLit()
+	}
+	switch {
+	case p.acceptWord(kw.Binary):
+		add("format", "binary")
+	case p.acceptWord(kw.Csv):
+		add("format", "csv")
+	case p.acceptWord(kw.Freeze):
+		add("freeze", "true")
+	case p.acceptWord(kw.Header):
+		add("header", "true")
+	case p.acceptWord(kw.Delimiter):
+		add("delimiter", text())
+	case p.acceptWord(kw.Null):
+		add("null", text())
+	case p.acceptWord(kw.Quote):
+		add("quote", text())
+	case p.acceptWord(kw.Escape):
+		add("escape", text())
+	case p.acceptWord(kw.Encoding):
+		add("encoding", p.stringLit())
+	case p.acceptWords(kw.Force, kw.Quote):
+		if p.acceptOp('*') {
+			add("force_quote", "*")
+		} else {
+			add("force_quote", formatNames(p.names()))
+		}
+	case p.acceptWords(kw.Force, kw.Not, kw.Null):
+		add("force_not_null", formatNames(p.names()))
+	case p.acceptWords(kw.Force, kw.Null):
+		add("force_null", formatNames(p.names()))
+	default:
+		return false
+	}
+	return p.err == nil
+}
+
+// names reads a comma-separated list of names.
+func (p *parser) names() []string {
+	names := []string{p.colID()}
+	for p.accept(',') {
+		names = append(names, p.colID())
+	}
+	return names
+}

@@ -1,0 +1,479 @@
+package sql
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// create reads CREATE.
+func (p *parser) create(pos ast.Pos) ast.Statement {
+	orReplace := p.acceptWords(kw.Or, kw.Replace)
+	if !orReplace {
+		switch p.cur().kw {
+		case kw.Unique, kw.Index:
+			return p.createIndex(pos)
+		case kw.Schema:
+			return p.createSchema(pos)
+		}
+	}
+	start := p.pos
+	temporary := p.temporary()
+	switch {
+	case p.isWord(kw.Table) && !orReplace:
+		return p.createTable(pos, temporary)
+	case p.isWord(kw.Sequence) && !orReplace:
+		if temporary {
+			return p.refuse(pos, "CREATE TEMPORARY SEQUENCE", "Create a permanent sequence and drop it when done.")
+		}
+		return p.createSequence(pos)
+	case p.isWord(kw.View):
+		if temporary {
+			return p.refuse(pos, "CREATE TEMPORARY VIEW", "Create a permanent view and drop it when done.")
+		}
+		return p.createView(pos, orReplace)
+	}
+	p.pos = start
+	return p.refuseObject(pos, "CREATE")
+}
+
+// temporary reads what may stand before TABLE. Unlogged tables are ordinary ones here.
+func (p *parser) temporary() bool {
+	if !p.acceptWord(kw.Global) {
+		p.acceptWord(kw.Local)
+	}
+	if p.acceptWord(kw.Temp) || p.acceptWord(kw.Temporary) {
+		return true
+	}
+	p.acceptWord(kw.Unlogged)
+	return false
+}
+
+// objectKinds are the objects PostgreSQL's DDL knows beyond percodb's own.
+var objectKinds = map[kw.Word]bool{
+	kw.Access: true, kw.Aggregate: true, kw.Cast: true, kw.Collation: true, kw.Conversion: true, kw.Database: true,
+	kw.Default: true, kw.Domain: true, kw.Event: true, kw.Extension: true, kw.Foreign: true, kw.Function: true,
+	kw.Group: true, kw.Language: true, kw.Large: true, kw.Materialized: true, kw.Operator: true, kw.Owned: true,
+	kw.Policy: true, kw.Procedural: true, kw.Procedure: true, kw.Publication: true, kw.Recursive: true, kw.Role: true,
+	kw.Routine: true, kw.Rule: true, kw.Server: true, kw.Statistics: true, kw.Subscription: true, kw.System: true,
+	kw.Tablespace: true, kw.Text: true, kw.Transform: true, kw.Trigger: true, kw.Trusted: true, kw.Type: true,
+	kw.User: true, kw.Constraint: true,
+}
+
+// refuseObject refuses CREATE, ALTER or DROP of an object percodb does not have.
+func (p *parser) refuseObject(pos ast.Pos, verb string) ast.Statement {
+	word := p.cur().kw
+	if !objectKinds[word] {
+		p.unexpected()
+		return nil
+	}
+	p.advance()
+	what := verb + " " + upper(word)
+	if next := p.cur().kw; word == kw.Materialized && next == kw.View || word == kw.Event && next == kw.Trigger ||
+		word == kw.Foreign && next == kw.Table || word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By {
+		what += " " + upper(next)
+	}
+	return p.refuse(pos, what, objectHint(word))
+}
+
+func objectHint(word kw.Word) string {
+	switch word {
+	case kw.Materialized:
+		return "Fill a table with CREATE TABLE … AS."
+	case kw.Function, kw.Procedure, kw.Routine, kw.Trigger, kw.Aggregate, kw.Rule:
+		return "Run the logic in the application."
+	case kw.Role, kw.User, kw.Group:
+		return "percodb has no roles yet: any user may connect."
+	case kw.Database:
+		return "A percodb cluster is one database; use schemas."
+	case kw.Type, kw.Domain:
+		return "Use a built-in type with a CHECK constraint."
+	case kw.Extension:
+		return "percodb has no extensions."
+	}
+	return ""
+}
+
+// refuse skips the rest of a statement that is refused by name.
+func (p *parser) refuse(pos ast.Pos, what, hint string) ast.Statement {
+	p.pos = len(p.toks) - 1
+	return &ast.Unsupported{Pos: pos, What: what, Hint: hint}
+}
+
+func (p *parser) ifNotExists() bool {
+	if !p.acceptWord(kw.If) {
+		return false
+	}
+	p.expectWords(kw.Not, kw.Exists)
+	return true
+}
+
+func (p *parser) ifExists() bool {
+	if !p.isWord(kw.If) || p.peek(1).kw != kw.Exists {
+		return false
+	}
+	p.advance()
+	p.advance()
+	return true
+}
+
+// cascade reads [CASCADE|RESTRICT].
+func (p *parser) cascade() bool {
+	if p.acceptWord(kw.Cascade) {
+		return true
+	}
+	p.acceptWord(kw.Restrict)
+	return false
+}
+
+// storageOptions reads (name [= value], …).
+func (p *parser) storageOptions() []ast.StorageOption {
+	p.expect('(')
+	var list []ast.StorageOption
+	for first := true; first || p.accept(','); first = false {
+		o := ast.StorageOption{Name: p.colLabel()}
+		if p.accept('.') {
+			o.Name += "." + p.colLabel()
+		}
+		if p.acceptOp('=') {
+			o.Value = p.optionValue()
+		}
+		list = append(list, o)
+	}
+	p.expect(')')
+	return list
+}
+
+// optionValue reads a word, number or string as text.
+func (p *parser) optionValue() string {
+	t := p.cur()
+	switch {
+	case isString(t):
+		return p.stringLit()
+	case isColLabel(t):
+		return p.colLabel()
+	}
+	return p.signedNumber()
+}
+
+// signedNumber reads a number with an optional sign as text.
+func (p *parser) signedNumber() string {
+	sign := ""
+	if p.acceptOp('-') {
+		sign = "-"
+	} else {
+		p.acceptOp('+')
+	}
+	t := p.cur()
+	if t.kind != tokLiteral || t.sub != styleNumber {
+		p.unexpected()
+		return ""
+	}
+	p.advance()
+	return sign + p.literalValue(t)
+}
+
+// createIndex reads CREATE [UNIQUE] INDEX.
+func (p *parser) createIndex(pos ast.Pos) ast.Statement {
+	c := &ast.CreateIndex{Pos: pos, Unique: p.acceptWord(kw.Unique)}
+	p.expectWord(kw.Index)
+	c.Concurrently = p.acceptWord(kw.Concurrently)
+	c.IfNotExists = p.ifNotExists()
+	if !p.isWord(kw.On) {
+		c.Name = p.colID()
+	} else if c.IfNotExists {
+		p.unexpected()
+	}
+	p.expectWord(kw.On)
+	p.acceptWord(kw.Only)
+	c.Table = p.tableName()
+	if p.acceptWord(kw.Using) {
+		c.Method = p.colID()
+	}
+	p.expect('(')
+	for first := true; first || p.accept(','); first = false {
+		c.Columns = append(c.Columns, p.indexColumn())
+	}
+	p.expect(')')
+	if p.acceptWord(kw.Include) {
+		c.Include = p.columnList()
+	}
+	p.nullsDistinct()
+	if p.acceptWord(kw.With) {
+		p.storageOptions()
+	}
+	p.tablespace()
+	if p.acceptWord(kw.Where) {
+		c.Where = p.expr()
+	}
+	return c
+}
+
+// nullsDistinct reads NULLS [NOT] DISTINCT.
+func (p *parser) nullsDistinct() {
+	if !p.isWord(kw.Nulls) {
+		return
+	}
+	pos := p.here()
+	p.advance()
+	if p.acceptWord(kw.Not) {
+		p.unsupported(pos, "NULLS NOT DISTINCT", "Index COALESCE(column, value) as well.")
+	}
+	p.expectWord(kw.Distinct)
+}
+
+// tablespace reads TABLESPACE name, which has no meaning here.
+func (p *parser) tablespace() {
+	if p.acceptWord(kw.Tablespace) {
+		p.colID()
+	}
+}
+
+func (p *parser) indexColumn() ast.IndexColumn {
+	c := ast.IndexColumn{Pos: p.here()}
+	x, isName := p.indexExpr()
+	if ref, ok := x.(*ast.ColumnRef); isName && ok {
+		c.Name = ref.Parts[0]
+	} else {
+		c.Expr = x
+	}
+	if p.acceptWord(kw.Collate) {
+		c.Collation = p.path()
+	}
+	if isColID(p.cur()) && !p.isWord(kw.Asc) && !p.isWord(kw.Desc) && !p.isWord(kw.Nulls) {
+		c.OpClass = p.path()
+		if p.is('(') {
+			p.unsupported(p.here(), "An operator class with parameters", "Leave the parameters out.")
+		}
+	}
+	if c.Desc = p.acceptWord(kw.Desc); !c.Desc {
+		p.acceptWord(kw.Asc)
+	}
+	c.NullsFirst = c.Desc
+	if p.acceptWord(kw.Nulls) {
+		if c.NullsFirst = p.acceptWord(kw.First); !c.NullsFirst {
+			p.expectWord(kw.Last)
+		}
+	}
+	return c
+}
+
+// createView reads CREATE VIEW.
+func (p *parser) createView(pos ast.Pos, orReplace bool) ast.Statement {
+	c := &ast.CreateView{Pos: pos, OrReplace: orReplace}
+	p.expectWord(kw.View)
+	c.Name = p.tableName()
+	if p.is('(') {
+		c.Columns = p.columnList()
+	}
+	if p.acceptWord(kw.With) {
+		p.storageOptions()
+	}
+	p.expectWord(kw.As)
+	start := p.cur().start
+	p.requireQuery()
+	p.holeQuery(&c.Query)
+	c.Text = p.textSince(start)
+	if p.isWord(kw.With) {
+		p.unsupported(p.here(), "WITH CHECK OPTION", "Views are read-only.")
+	}
+	return c
+}
+
+// requireQuery refuses what does not begin a query.
+func (p *parser) requireQuery() {
+	if !p.is('(') && !queryWord(p.toks, p.pos) {
+		p.unexpected()
+	}
+}
+
+// textSince is the statement's text from an offset to the last token read.
+func (p *parser) textSince(start int32) string {
+	if p.err != nil || p.pos == 0 {
+		return ""
+	}
+	return p.text[start:p.toks[p.pos-1].end]
+}
+
+func (p *parser) createSequence(pos ast.Pos) ast.Statement {
+	p.expectWord(kw.Sequence)
+	c := &ast.CreateSequence{Pos: pos, IfNotExists: p.ifNotExists()}
+	c.Name = p.tableName()
+	for p.sequenceOption(&c.SequenceOptions, false) {
+	}
+	return c
+}
+
+// sequenceOption reads one option of a sequence and reports whether there was one.
+func (p *parser) sequenceOption(o *ast.SequenceOptions, alter bool) bool {
+	number := func(noise kw.Word) *int64 {
+		if noise != kw.None {
+			p.acceptWord(noise)
+		}
+		n := p.intLit()
+		return &n
+	}
+	t := p.cur()
+	repeated := false
+	p.advance()
+	switch t.kw {
+	case kw.As:
+		typ := p.typeName()
+		repeated, o.Type = o.Type != nil, &typ
+	case kw.Increment:
+		repeated, o.Increment = o.Increment != nil, number(kw.By)
+	case kw.Minvalue:
+		repeated, o.Min = o.Min != nil || o.NoMin, number(kw.None)
+	case kw.Maxvalue:
+		repeated, o.Max = o.Max != nil || o.NoMax, number(kw.None)
+	case kw.Start:
+		repeated, o.Start = o.Start != nil, number(kw.With)
+	case kw.Cache:
+		repeated, o.Cache = o.Cache != nil, number(kw.None)
+	case kw.Cycle:
+		repeated, o.Cycle = o.Cycle || o.NoCycle, true
+	case kw.Owned:
+		p.expectWord(kw.By)
+		repeated, o.OwnedBy = o.OwnedBy != nil, p.path()
+	case kw.No:
+		repeated = p.sequenceNo(o)
+	case kw.Restart:
+		if !alter {
+			p.pos--
+			return false
+		}
+		repeated, o.Restart = o.Restart, true
+		if p.isWord(kw.With) || p.isOp('-') || p.is(tokLiteral) {
+			o.RestartWith = number(kw.With)
+		}
+	default:
+		if t.kind != tokEOF {
+			p.pos--
+		}
+		return false
+	}
+	if repeated {
+		p.failAt(p.posOf(t), pgerror.SyntaxError, "conflicting or redundant options")
+	}
+	return p.err == nil
+}
+
+// sequenceNo reads what follows NO and reports whether it was said before.
+func (p *parser) sequenceNo(o *ast.SequenceOptions) (repeated bool) {
+	switch {
+	case p.acceptWord(kw.Minvalue):
+		repeated, o.NoMin = o.NoMin || o.Min != nil, true
+	case p.acceptWord(kw.Maxvalue):
+		repeated, o.NoMax = o.NoMax || o.Max != nil, true
+	case p.acceptWord(kw.Cycle):
+		repeated, o.NoCycle = o.Cycle || o.NoCycle, true
+	default:
+		p.unexpected()
+	}
+	return repeated
+}
+
+func (p *parser) createSchema(pos ast.Pos) ast.Statement {
+	p.expectWord(kw.Schema)
+	c := &ast.CreateSchema{Pos: pos, IfNotExists: p.ifNotExists()}
+	if !p.isWord(kw.Authorization) {
+		c.Name = p.colID()
+	}
+	if p.acceptWord(kw.Authorization) {
+		role := p.nonReserved()
+		if c.Name == "" {
+			c.Name = role
+		}
+	}
+	if !p.is(tokEOF) && (p.isWord(kw.Create) || p.isWord(kw.Grant)) {
+		p.unsupported(p.here(), "CREATE SCHEMA with the objects in it", "Create them in statements of their own.")
+	}
+	return c
+}
+
+// dropKinds are the objects DROP knows.
+var dropKinds = map[kw.Word]bool{kw.Table: true, kw.Index: true, kw.View: true, kw.Sequence: true, kw.Schema: true}
+
+// drop reads DROP.
+func (p *parser) drop(pos ast.Pos) ast.Statement {
+	kind := p.cur().kw
+	if !dropKinds[kind] {
+		return p.refuseObject(pos, "DROP")
+	}
+	p.advance()
+	d := &ast.Drop{Pos: pos, Kind: upper(kind)}
+	d.Concurrently = kind == kw.Index && p.acceptWord(kw.Concurrently)
+	d.IfExists = p.ifExists()
+	if kind == kw.Schema {
+		for first := true; first || p.accept(','); first = false {
+			d.Names = append(d.Names, ast.TableName{Pos: p.here(), Name: p.colID()})
+		}
+	} else {
+		d.Names = p.tableNames()
+	}
+	d.Cascade = p.cascade()
+	return d
+}
+
+// truncate reads TRUNCATE.
+func (p *parser) truncate(pos ast.Pos) ast.Statement {
+	p.acceptWord(kw.Table)
+	t := &ast.Truncate{Pos: pos}
+	for first := true; first || p.accept(','); first = false {
+		p.acceptWord(kw.Only)
+		t.Tables = append(t.Tables, p.tableName())
+		p.acceptOp('*')
+	}
+	if !p.acceptWords(kw.Continue, kw.Identity) {
+		t.RestartIdentity = p.acceptWords(kw.Restart, kw.Identity)
+	}
+	t.Cascade = p.cascade()
+	return t
+}
+
+// comment reads COMMENT ON.
+func (p *parser) comment(pos ast.Pos) ast.Statement {
+	p.expectWord(kw.On)
+	c := &ast.Comment{Pos: pos}
+	kind := p.cur().kw
+	switch kind {
+	case kw.Table, kw.Column, kw.Index, kw.View, kw.Sequence, kw.Schema, kw.Database:
+		p.advance()
+		c.Name = p.path()
+	case kw.Constraint:
+		p.advance()
+		name := p.colID()
+		p.expectWord(kw.On)
+		if p.isWord(kw.Domain) {
+			return p.refuse(pos, "COMMENT ON DOMAIN CONSTRAINT", "")
+		}
+		c.Name = append(p.path(), name)
+	default:
+		return p.refuseObject(pos, "COMMENT ON")
+	}
+	c.Kind = upper(kind)
+	p.expectWord(kw.Is)
+	if !p.acceptWord(kw.Null) {
+		text := p.stringLit()
+		c.Text = &text
+	}
+	return c
+}
+
+// boolOption reads an option's value as a Boolean; an option without a value is on.
+func (p *parser) boolOption(pos ast.Pos, name, value string) bool {
+	switch strings.ToLower(value) {
+	case "", "true", "on", "1":
+		return true
+	case "false", "off", "0":
+		return false
+	}
+	if n, err := strconv.ParseFloat(value, 64); err == nil {
+		return n != 0
+	}
+	p.failAt(pos, pgerror.SyntaxError, "%s requires a Boolean value", name)
+	return false
+}

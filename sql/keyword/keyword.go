@@ -1,0 +1,30 @@
+// Package keyword is the list of PostgreSQL 15's SQL keywords with their categories. The lexer uses it
+// to classify identifiers, the syntax tree's printer to know which names need quotes.
+//
+// Invariants: 1. Word values are dense and start at 1, so they index tables. 2. Lookup expects lower case.
+// The package does not know any grammar.
+package keyword
+
+// Word is a keyword, None for an identifier that is not one.
+type Word uint16
+
+// Category says where a keyword may stand as a plain name.
+type Category uint8
+
+// The categories of PostgreSQL's kwlist.
+const (
+	NotKeyword Category = iota
+	Unreserved          // any name
+	ColumnName          // a column or table, but no function or type
+	TypeFunc            // a function or type, but no column or table
+	Reserved            // a label after AS only
+)
+
+// String returns the keyword in lower case, "" for None.
+func (w Word) String() string { return words[w].text }
+
+// Category returns the keyword's category, NotKeyword for None.
+func (w Word) Category() Category { return words[w].category }
+
+// BareLabel reports whether the word may follow a select item as its label without AS.
+func (w Word) BareLabel() bool { return w == None || words[w].bareLabel }

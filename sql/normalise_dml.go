@@ -1,0 +1,323 @@
+package sql
+
+import (
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// dml reads INSERT, UPDATE or DELETE without its WITH and writes it for TiDB's grammar as a SELECT of
+// one carrier, whose arguments are the statement's queries.
+func (p *parser) dml() ast.Statement {
+	p.emit("SELECT ")
+	id, outer := p.begin()
+	var st ast.Statement
+	switch p.cur().kw {
+	case kw.Insert:
+		st = p.insert()
+	case kw.Update:
+		st = p.update()
+	case kw.Delete:
+		st = p.delete()
+	default:
+		p.unexpected()
+	}
+	p.end(id, outer, st)
+	p.emitFromMark(id)
+	return st
+}
+
+// insert reads INSERT INTO.
+func (p *parser) insert() *ast.Insert {
+	ins := &ast.Insert{Pos: p.here()}
+	p.expectWords(kw.Insert, kw.Into)
+	ins.Table = p.tableName()
+	if p.acceptWord(kw.As) {
+		ins.Alias = p.colID()
+	}
+	if p.is('(') && !p.startsQuery(0) {
+		p.advance()
+		for first := true; first || p.accept(','); first = false {
+			col := ast.InsertColumn{Pos: p.here(), Name: p.colID()}
+			p.refuseIndirection()
+			ins.Columns = append(ins.Columns, col)
+		}
+		p.expect(')')
+	}
+	if p.acceptWord(kw.Overriding) {
+		ins.Overriding = "USER"
+		if !p.acceptWord(kw.User) {
+			p.expectWord(kw.System)
+			ins.Overriding = "SYSTEM"
+		}
+		p.expectWord(kw.Value)
+	}
+	p.insertSource(ins)
+	if p.isWord(kw.On) {
+		ins.OnConflict = p.onConflict()
+	}
+	ins.Returning = p.returning()
+	return ins
+}
+
+// refuseIndirection refuses a target that is a part of a column.
+func (p *parser) refuseIndirection() {
+	if p.is('[') || p.is('.') {
+		p.unsupported(p.here(), "Assigning to a part of a column", "Assign the whole column.")
+	}
+}
+
+func (p *parser) insertSource(ins *ast.Insert) {
+	switch {
+	case p.isWord(kw.Default) && len(ins.Columns) == 0 && ins.Overriding == "":
+		p.advance()
+		p.expectWord(kw.Values)
+	case p.isWord(kw.Values) && p.plainValues():
+		ins.Query = &ast.Query{Pos: p.here()}
+		ins.Query.Body = p.valuesList(true)
+	case p.is('(') && p.startsQuery(0) || queryWord(p.toks, p.pos):
+		p.holeQuery(&ins.Query)
+	default:
+		p.unexpected()
+	}
+}
+
+// plainValues reports whether VALUES is all of the query: no set operation or ORDER BY follows.
+func (p *parser) plainValues() bool {
+	for i := p.pos + 1; ; {
+		if i >= len(p.toks) || p.toks[i].kind != '(' || p.toks[i].aux < 0 {
+			return true // a syntax error, wherever it is found
+		}
+		i = int(p.toks[i].aux) + 1
+		if p.toks[i].kind != ',' {
+			return !continuesQuery(&p.toks[i])
+		}
+		i++
+	}
+}
+
+// onConflict reads ON CONFLICT.
+func (p *parser) onConflict() *ast.OnConflict {
+	c := &ast.OnConflict{Pos: p.here()}
+	p.expectWords(kw.On, kw.Conflict)
+	switch {
+	case p.is('('):
+		p.advance()
+		for first := true; first || p.accept(','); first = false {
+			c.Columns = append(c.Columns, p.conflictColumn())
+		}
+		p.expect(')')
+		if p.acceptWord(kw.Where) {
+			c.TargetWhere = p.expr()
+		}
+	case p.acceptWords(kw.On, kw.Constraint):
+		c.Constraint = p.colID()
+	}
+	p.expectWord(kw.Do)
+	if p.acceptWord(kw.Nothing) {
+		return c
+	}
+	pos := p.here()
+	p.expectWords(kw.Update, kw.Set)
+	c.DoUpdate = true
+	c.Set = p.assignments()
+	if p.acceptWord(kw.Where) {
+		c.Where = p.expr()
+	}
+	if len(c.Columns) == 0 && c.Constraint == "" && p.err == nil {
+		p.fail(pgerror.New(pgerror.SyntaxError, "ON CONFLICT DO UPDATE requires inference specification or constraint name").
+			WithHint("For example, ON CONFLICT (column_name).").At(int(pos)))
+	}
+	return c
+}
+
+// conflictColumn reads a column or expression of an ON CONFLICT target.
+func (p *parser) conflictColumn() ast.Expr {
+	pos := p.here()
+	x, _ := p.indexExpr()
+	if p.acceptWord(kw.Collate) {
+		x = &ast.Collate{Pos: pos, X: x, Name: p.path()}
+	}
+	if isColID(p.cur()) {
+		p.unsupported(p.here(), "An operator class in ON CONFLICT", "Leave it out.")
+	}
+	return x
+}
+
+// indexExpr reads what an index is on: a column's name, a call, or an expression in parentheses.
+func (p *parser) indexExpr() (x ast.Expr, isName bool) {
+	if p.accept('(') {
+		x = p.expr()
+		p.expect(')')
+		return x, false
+	}
+	if p.callAhead() {
+		return p.primary(), false
+	}
+	pos := p.here()
+	return &ast.ColumnRef{Pos: pos, Parts: []string{p.colID()}}, true
+}
+
+// assignments reads the list of SET.
+func (p *parser) assignments() []ast.Assignment {
+	list := []ast.Assignment{p.assignment()}
+	for p.accept(',') {
+		list = append(list, p.assignment())
+	}
+	return list
+}
+
+// assignment reads column = value or (column, …) = row or query.
+func (p *parser) assignment() ast.Assignment {
+	a := ast.Assignment{Pos: p.here()}
+	if !p.is('(') {
+		a.Columns = []string{p.colID()}
+		p.refuseIndirection()
+		p.expectAssign()
+		a.Value = p.element(true)
+		return a
+	}
+	p.advance()
+	for first := true; first || p.accept(','); first = false {
+		a.Columns = append(a.Columns, p.colID())
+		p.refuseIndirection()
+	}
+	p.expect(')')
+	p.expectAssign()
+	switch row := p.rowWithDefaults(); {
+	case row != nil:
+		a.Value = row
+	default:
+		a.Value = p.expr()
+	}
+	return a
+}
+
+func (p *parser) expectAssign() {
+	if !p.acceptOp('=') {
+		p.unexpected()
+	}
+}
+
+// rowWithDefaults reads a row that is the whole value of a multi-column assignment, where DEFAULT may
+// be an element; nil if the value is something else.
+func (p *parser) rowWithDefaults() *ast.Row {
+	open, explicit := p.pos, p.isWord(kw.Row)
+	if explicit {
+		open++
+	}
+	if t := &p.toks[open]; t.kind != '(' || t.aux < 0 || p.startsQuery(open-p.pos) {
+		return nil
+	}
+	if !explicit && !p.commaInside(open) {
+		return nil // one value in parentheses is no row
+	}
+	switch next := &p.toks[p.toks[open].aux+1]; next.kind {
+	case ',', tokEOF, ')':
+	case tokIdent:
+		if next.kw != kw.From && next.kw != kw.Where && next.kw != kw.Returning {
+			return nil
+		}
+	default:
+		return nil
+	}
+	row := &ast.Row{Pos: p.here(), Explicit: explicit}
+	p.pos = open + 1
+	for first := true; first || p.accept(','); first = false {
+		row.Elems = append(row.Elems, p.element(true))
+	}
+	p.expect(')')
+	return row
+}
+
+// commaInside reports whether the parenthesis at i holds a comma of its own.
+func (p *parser) commaInside(i int) bool {
+	for j := i + 1; j < int(p.toks[i].aux); j++ {
+		switch t := &p.toks[j]; t.kind {
+		case ',':
+			return true
+		case '(', '[':
+			j = int(t.aux)
+		}
+	}
+	return false
+}
+
+// target reads the table of UPDATE and DELETE with its alias.
+func (p *parser) target(reserved kw.Word) (name ast.TableName, alias string) {
+	only := p.acceptWord(kw.Only)
+	if only && p.accept('(') {
+		name = p.tableName()
+		p.expect(')')
+	} else {
+		name = p.tableName()
+	}
+	if !only {
+		p.acceptOp('*')
+	}
+	if p.acceptWord(kw.As) || isColID(p.cur()) && (reserved == kw.None || !p.isWord(reserved)) {
+		alias = p.colID()
+	}
+	return name, alias
+}
+
+// fromHole reads a FROM or USING list into dst.
+func (p *parser) fromHole(dst *[]ast.TableExpr) {
+	p.hole(hole{from: dst})
+	p.emit("SELECT ")
+	p.emitCarrier(p.open)
+	p.emit(" FROM ")
+	p.fromList()
+	p.endHole()
+}
+
+// update reads UPDATE.
+func (p *parser) update() *ast.Update {
+	up := &ast.Update{Pos: p.here()}
+	p.expectWord(kw.Update)
+	up.Table, up.Alias = p.target(kw.Set)
+	p.expectWord(kw.Set)
+	up.Set = p.assignments()
+	if p.acceptWord(kw.From) {
+		p.fromHole(&up.From)
+	}
+	up.Where = p.dmlWhere()
+	up.Returning = p.returning()
+	return up
+}
+
+// delete reads DELETE.
+func (p *parser) delete() *ast.Delete {
+	del := &ast.Delete{Pos: p.here()}
+	p.expectWords(kw.Delete, kw.From)
+	del.Table, del.Alias = p.target(kw.None)
+	if p.acceptWord(kw.Using) {
+		p.fromHole(&del.Using)
+	}
+	del.Where = p.dmlWhere()
+	del.Returning = p.returning()
+	return del
+}
+
+// dmlWhere reads WHERE of UPDATE and DELETE.
+func (p *parser) dmlWhere() ast.Expr {
+	if !p.acceptWord(kw.Where) {
+		return nil
+	}
+	if p.isWord(kw.Current) && p.peek(1).kw == kw.Of {
+		p.unsupported(p.here(), "WHERE CURRENT OF", "Select the row by its primary key.")
+	}
+	return p.expr()
+}
+
+// returning reads RETURNING.
+func (p *parser) returning() []ast.SelectItem {
+	if !p.acceptWord(kw.Returning) {
+		return nil
+	}
+	items := []ast.SelectItem{*p.selectItem()}
+	for p.accept(',') {
+		items = append(items, *p.selectItem())
+	}
+	return items
+}

@@ -1,0 +1,521 @@
+package sql
+
+import (
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// reservedPrimary reads an operand that a reserved word begins.
+func (p *parser) reservedPrimary(t *token) ast.Expr {
+	pos := p.posOf(t)
+	switch t.kw {
+	case kw.Null:
+		p.advance()
+		return &ast.Null{Pos: pos}
+	case kw.True, kw.False:
+		p.advance()
+		return &ast.Bool{Pos: pos, Value: t.kw == kw.True}
+	case kw.Case:
+		return p.caseExpr(pos)
+	case kw.Array:
+		return p.arrayExpr(pos)
+	case kw.CurrentDate, kw.CurrentUser, kw.CurrentRole, kw.SessionUser, kw.User, kw.CurrentCatalog:
+		p.advance()
+		return &ast.Call{Pos: pos, Name: []string{t.kw.String()}}
+	case kw.CurrentTime, kw.CurrentTimestamp, kw.Localtime, kw.Localtimestamp:
+		p.advance()
+		call := &ast.Call{Pos: pos, Name: []string{t.kw.String()}}
+		if p.accept('(') {
+			if n := p.cur(); n.kind != tokLiteral || n.lit != ast.LiteralInt4 {
+				p.unexpected()
+				return nil
+			}
+			call.Args = []ast.Expr{p.constant(p.cur())}
+			p.expect(')')
+		}
+		return call
+	case kw.Default:
+		p.failAt(pos, pgerror.SyntaxError, "DEFAULT is not allowed in this context")
+	case kw.Unique:
+		p.unsupported(pos, "The UNIQUE predicate", "Compare count(*) with count(DISTINCT …).")
+	default:
+		p.unexpected()
+	}
+	return nil
+}
+
+// keywordPrimary reads an operand that a word with a meaning in some places begins.
+func (p *parser) keywordPrimary(t *token) ast.Expr {
+	if constTypeWord(t.kw) && p.typedLiteralAhead() {
+		return p.typedLiteral()
+	}
+	pos := p.posOf(t)
+	switch {
+	case t.kw == kw.CurrentSchema && p.peek(1).kind != '(':
+		p.advance()
+		return &ast.Call{Pos: pos, Name: []string{"current_schema"}}
+	case t.kw == kw.Collation && p.peek(1).kw == kw.For:
+		p.advance()
+		p.advance()
+		return p.simpleCall(pos, "pg_collation_for", 1)
+	}
+	if p.peek(1).kind == '(' && t.kw.Category() == kw.ColumnName {
+		if x, special := p.specialForm(t.kw, pos); special {
+			return x
+		}
+	}
+	return p.nameOrCall()
+}
+
+// specialForm reads the calls that have a syntax of their own, as calls of the functions PostgreSQL
+// makes of them.
+func (p *parser) specialForm(word kw.Word, pos ast.Pos) (x ast.Expr, special bool) {
+	switch word {
+	case kw.Exists:
+		p.advance()
+		e := &ast.Exists{Pos: pos}
+		if !p.startsQuery(0) {
+			p.advance()
+			p.unexpected()
+		}
+		p.subquery(&e.Query)
+		return e, true
+	case kw.Row:
+		return p.rowExpr(pos), true
+	case kw.Coalesce, kw.Greatest, kw.Least:
+		p.advance()
+		return p.simpleCall(pos, word.String(), 0), true
+	case kw.Nullif:
+		p.advance()
+		return p.simpleCall(pos, "nullif", 2), true
+	case kw.Extract:
+		return p.extract(pos), true
+	case kw.Position:
+		return p.positionOf(pos), true
+	case kw.Substring:
+		return p.substring(pos), true
+	case kw.Overlay:
+		return p.overlay(pos), true
+	case kw.Trim:
+		return p.trim(pos), true
+	case kw.Normalize:
+		return p.normalize(pos), true
+	case kw.Grouping:
+		p.unsupported(pos, "GROUPING", "Grouping sets are not supported either.")
+		return nil, true
+	case kw.Treat:
+		p.unsupported(pos, "TREAT", "Use CAST.")
+		return nil, true
+	case kw.Xmlconcat, kw.Xmlelement, kw.Xmlexists, kw.Xmlforest, kw.Xmlparse, kw.Xmlpi, kw.Xmlroot, kw.Xmlserialize,
+		kw.Xmltable:
+		p.unsupported(pos, "XML", "Store XML as text.")
+		return nil, true
+	}
+	return nil, false
+}
+
+// simpleCall reads (expr, …) as the arguments of a function; count 0 means one or more.
+func (p *parser) simpleCall(pos ast.Pos, name string, count int) ast.Expr {
+	p.expect('(')
+	call := &ast.Call{Pos: pos, Name: []string{name}, Args: []ast.Expr{p.expr()}}
+	for len(call.Args) != count && (count == 0 && p.is(',') || count > 0 && !p.is(')')) && p.err == nil {
+		p.expect(',')
+		call.Args = append(call.Args, p.expr())
+	}
+	p.expect(')')
+	return call
+}
+
+// caseExpr reads CASE … END.
+func (p *parser) caseExpr(pos ast.Pos) ast.Expr {
+	p.advance()
+	c := &ast.Case{Pos: pos}
+	if !p.isWord(kw.When) {
+		c.Operand = p.expr()
+	}
+	p.expectWord(kw.When)
+	for first := true; first || p.acceptWord(kw.When); first = false {
+		cond := p.expr()
+		p.expectWord(kw.Then)
+		c.Whens = append(c.Whens, ast.When{Cond: cond, Then: p.expr()})
+	}
+	if p.acceptWord(kw.Else) {
+		c.Else = p.expr()
+	}
+	p.expectWord(kw.End)
+	return c
+}
+
+// arrayExpr reads ARRAY[…] or ARRAY(query).
+func (p *parser) arrayExpr(pos ast.Pos) ast.Expr {
+	p.advance()
+	if p.startsQuery(0) {
+		sub := &ast.ArraySubquery{Pos: pos}
+		p.subquery(&sub.Query)
+		return sub
+	}
+	if !p.is('[') {
+		p.unexpected()
+		return nil
+	}
+	return p.arrayElements(pos)
+}
+
+// arrayElements reads [a, b, …]; the elements may be such lists themselves.
+func (p *parser) arrayElements(pos ast.Pos) ast.Expr {
+	p.enter()
+	defer p.leave()
+	p.expect('[')
+	array := &ast.Array{Pos: pos}
+	nested := p.is('[')
+	for first := true; !p.is(']') && (first || p.accept(',')); first = false {
+		if nested {
+			array.Elems = append(array.Elems, p.arrayElements(p.here()))
+		} else {
+			array.Elems = append(array.Elems, p.expr())
+		}
+	}
+	p.expect(']')
+	return array
+}
+
+// rowExpr reads ROW(…).
+func (p *parser) rowExpr(pos ast.Pos) ast.Expr {
+	p.advance()
+	p.expect('(')
+	row := &ast.Row{Pos: pos, Explicit: true}
+	if !p.is(')') {
+		row.Elems = p.exprList()
+	}
+	p.expect(')')
+	return row
+}
+
+// extract reads EXTRACT(field FROM x).
+func (p *parser) extract(pos ast.Pos) ast.Expr {
+	p.advance()
+	p.expect('(')
+	field := &ast.Literal{Pos: p.here(), Kind: ast.LiteralString, Slot: pinned}
+	switch t := p.cur(); {
+	case isString(t):
+		field.Value, field.Slot = p.stringLit(), int(t.slot)
+	case t.kind == tokQuoted || t.kind == tokIdent && (t.kw == kw.None || dateField(t.kw)):
+		field.Value = p.colLabel()
+	default:
+		p.unexpected()
+	}
+	p.expectWord(kw.From)
+	call := &ast.Call{Pos: pos, Name: []string{"extract"}, Args: []ast.Expr{field, p.expr()}}
+	p.expect(')')
+	return call
+}
+
+func dateField(word kw.Word) bool {
+	switch word {
+	case kw.Year, kw.Month, kw.Day, kw.Hour, kw.Minute, kw.Second:
+		return true
+	}
+	return false
+}
+
+// positionOf reads POSITION(part IN whole), which PostgreSQL turns into position(whole, part).
+func (p *parser) positionOf(pos ast.Pos) ast.Expr {
+	p.advance()
+	p.expect('(')
+	part := p.operators(precIs, true)
+	p.expectWord(kw.In)
+	whole := p.operators(precIs, true)
+	p.expect(')')
+	return &ast.Call{Pos: pos, Name: []string{"position"}, Args: []ast.Expr{whole, part}}
+}
+
+// substring reads SUBSTRING(x FROM start FOR count) in its variants, or with plain arguments.
+func (p *parser) substring(pos ast.Pos) ast.Expr {
+	start := p.pos
+	p.advance()
+	p.advance()
+	if p.is(')') || !p.wordsAhead(kw.From, kw.For, kw.Similar) {
+		p.pos = start + 1
+		return p.call(&ast.Call{Pos: pos, Name: []string{"substring"}})
+	}
+	call := &ast.Call{Pos: pos, Name: []string{"substring"}, Args: []ast.Expr{p.expr()}}
+	switch {
+	case p.acceptWord(kw.From):
+		call.Args = append(call.Args, p.expr())
+		if p.acceptWord(kw.For) {
+			call.Args = append(call.Args, p.expr())
+		}
+	case p.acceptWord(kw.For):
+		count := p.expr()
+		var from ast.Expr = &ast.Literal{Pos: pos, Kind: ast.LiteralInt4, Slot: pinned, Value: "1"}
+		if p.acceptWord(kw.From) {
+			from = p.expr()
+		}
+		call.Args = append(call.Args, from, count)
+	default:
+		p.unsupported(p.here(), "SUBSTRING … SIMILAR", "Use substring(text FROM pattern) with a POSIX pattern.")
+	}
+	p.expect(')')
+	return call
+}
+
+// wordsAhead reports whether one of the words stands at this level before the parenthesis closes.
+func (p *parser) wordsAhead(words ...kw.Word) bool {
+	for i := p.pos; i < len(p.toks); i++ {
+		t := &p.toks[i]
+		switch t.kind {
+		case '(', '[':
+			if t.aux < 0 {
+				return false
+			}
+			i = int(t.aux)
+		case ')', ',':
+			return false
+		case tokIdent:
+			for _, w := range words {
+				if t.kw == w && t.kw != kw.None {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// overlay reads OVERLAY(x PLACING y FROM start [FOR count]) or plain arguments.
+func (p *parser) overlay(pos ast.Pos) ast.Expr {
+	start := p.pos
+	p.advance()
+	p.advance()
+	if p.is(')') || !p.wordsAhead(kw.Placing) {
+		p.pos = start + 1
+		return p.call(&ast.Call{Pos: pos, Name: []string{"overlay"}})
+	}
+	call := &ast.Call{Pos: pos, Name: []string{"overlay"}, Args: []ast.Expr{p.expr()}}
+	p.expectWord(kw.Placing)
+	call.Args = append(call.Args, p.expr())
+	p.expectWord(kw.From)
+	call.Args = append(call.Args, p.expr())
+	if p.acceptWord(kw.For) {
+		call.Args = append(call.Args, p.expr())
+	}
+	p.expect(')')
+	return call
+}
+
+// trim reads TRIM([BOTH|LEADING|TRAILING] [chars FROM] x).
+func (p *parser) trim(pos ast.Pos) ast.Expr {
+	p.advance()
+	p.expect('(')
+	name := "btrim"
+	switch {
+	case p.acceptWord(kw.Both):
+	case p.acceptWord(kw.Leading):
+		name = "ltrim"
+	case p.acceptWord(kw.Trailing):
+		name = "rtrim"
+	}
+	call := &ast.Call{Pos: pos, Name: []string{name}}
+	if p.acceptWord(kw.From) {
+		call.Args = p.exprList()
+	} else if first := p.expr(); p.acceptWord(kw.From) {
+		call.Args = append(p.exprList(), first)
+	} else {
+		call.Args = []ast.Expr{first}
+		for p.accept(',') {
+			call.Args = append(call.Args, p.expr())
+		}
+	}
+	p.expect(')')
+	return call
+}
+
+// normalize reads NORMALIZE(x [, form]).
+func (p *parser) normalize(pos ast.Pos) ast.Expr {
+	p.advance()
+	p.expect('(')
+	call := &ast.Call{Pos: pos, Name: []string{"normalize"}, Args: []ast.Expr{p.expr()}}
+	if p.accept(',') {
+		switch p.cur().kw {
+		case kw.Nfc, kw.Nfd, kw.Nfkc, kw.Nfkd:
+			form := &ast.Literal{Pos: p.here(), Kind: ast.LiteralString, Slot: pinned, Value: foldCase(p.cur().kw.String())}
+			p.advance()
+			call.Args = append(call.Args, form)
+		default:
+			p.unexpected()
+		}
+	}
+	p.expect(')')
+	return call
+}
+
+// call reads the arguments and clauses of a function call, from its parenthesis on.
+func (p *parser) call(c *ast.Call) ast.Expr {
+	p.expect('(')
+	switch {
+	case p.is(')'):
+	case p.isOp('*') && p.peek(1).kind == ')':
+		p.advance()
+		c.Star = true
+	default:
+		if c.Distinct = p.acceptWord(kw.Distinct); !c.Distinct {
+			p.acceptWord(kw.All)
+		}
+		p.arguments(c)
+		if p.isWord(kw.Order) {
+			c.OrderBy = p.orderBy()
+		}
+	}
+	p.expect(')')
+	p.callClauses(c)
+	return c
+}
+
+// arguments reads a call's arguments: positional, then named, the last one perhaps VARIADIC.
+func (p *parser) arguments(c *ast.Call) {
+	for first := true; first || p.accept(','); first = false {
+		if c.Variadic {
+			p.unexpected()
+			return
+		}
+		if p.acceptWord(kw.Variadic) {
+			if c.Distinct {
+				p.unexpected()
+				return
+			}
+			c.Variadic = true
+		}
+		name := ""
+		if t := p.cur(); isTypeFuncName(t) && (p.peek(1).kind == tokColonEq || p.peek(1).kind == tokArrow) {
+			name = p.colLabel()
+			p.advance()
+			if c.ArgNames == nil {
+				c.ArgNames = make([]string, len(c.Args), len(c.Args)+1)
+			}
+		} else if c.ArgNames != nil && c.ArgNames[len(c.ArgNames)-1] != "" {
+			p.failAt(p.posOf(t), pgerror.SyntaxError, "positional argument cannot follow named argument")
+		}
+		c.Args = append(c.Args, p.expr())
+		if c.ArgNames != nil {
+			c.ArgNames = append(c.ArgNames, name)
+		}
+	}
+}
+
+// callClauses reads WITHIN GROUP, FILTER and OVER.
+func (p *parser) callClauses(c *ast.Call) {
+	if p.isWord(kw.Within) && p.peek(1).kw == kw.Group {
+		pos := p.here()
+		p.advance()
+		p.advance()
+		p.expect('(')
+		c.Within = p.orderBy()
+		p.expect(')')
+		switch {
+		case c.OrderBy != nil:
+			p.failAt(pos, pgerror.SyntaxError, "cannot use multiple ORDER BY clauses with WITHIN GROUP")
+		case c.Distinct:
+			p.failAt(pos, pgerror.SyntaxError, "cannot use DISTINCT with WITHIN GROUP")
+		case c.Variadic:
+			p.failAt(pos, pgerror.SyntaxError, "cannot use VARIADIC with WITHIN GROUP")
+		}
+	}
+	if p.isWord(kw.Filter) && p.peek(1).kind == '(' {
+		p.advance()
+		p.advance()
+		p.expectWord(kw.Where)
+		c.Filter = p.expr()
+		p.expect(')')
+	}
+	if p.acceptWord(kw.Over) {
+		if p.is('(') {
+			c.Over = p.windowSpec()
+		} else {
+			c.Over = &ast.Window{Name: p.colID()}
+		}
+	}
+}
+
+// windowSpec reads ([name] [PARTITION BY …] [ORDER BY …] [frame]).
+func (p *parser) windowSpec() *ast.Window {
+	w := &ast.Window{}
+	p.expect('(')
+	if t := p.cur(); isColID(t) && !windowWord(t.kw) {
+		w.Name = p.colID()
+	}
+	if p.acceptWord(kw.Partition) {
+		p.expectWord(kw.By)
+		w.PartitionBy = p.exprList()
+	}
+	if p.isWord(kw.Order) {
+		w.OrderBy = p.orderBy()
+	}
+	if windowWord(p.cur().kw) && !p.isWord(kw.Partition) {
+		w.Frame = p.frame()
+	}
+	p.expect(')')
+	return w
+}
+
+// windowWord reports whether a word in a window is a clause rather than a window's name.
+func windowWord(word kw.Word) bool {
+	return word == kw.Partition || word == kw.Rows || word == kw.Range || word == kw.Groups
+}
+
+// frame reads a frame clause and returns it in canonical form.
+func (p *parser) frame() string {
+	s := upper(p.cur().kw)
+	p.advance()
+	if p.acceptWord(kw.Between) {
+		s += " BETWEEN " + p.frameBound()
+		p.expectWord(kw.And)
+		s += " AND " + p.frameBound()
+	} else {
+		s += " " + p.frameBound()
+	}
+	if !p.acceptWord(kw.Exclude) {
+		return s
+	}
+	switch {
+	case p.acceptWords(kw.Current, kw.Row):
+		return s + " EXCLUDE CURRENT ROW"
+	case p.acceptWord(kw.Group):
+		return s + " EXCLUDE GROUP"
+	case p.acceptWord(kw.Ties):
+		return s + " EXCLUDE TIES"
+	}
+	p.expectWords(kw.No, kw.Others)
+	return s
+}
+
+func (p *parser) frameBound() string {
+	s := ""
+	switch {
+	case p.acceptWords(kw.Current, kw.Row):
+		return "CURRENT ROW"
+	case p.isWord(kw.Unbounded) && (p.peek(1).kw == kw.Preceding || p.peek(1).kw == kw.Following):
+		p.advance()
+		s = "UNBOUNDED"
+	default:
+		holes := 0
+		if p.open >= 0 {
+			holes = len(p.items[p.open].holes)
+		}
+		pos := p.here()
+		x := p.expr()
+		if p.err != nil {
+			return ""
+		}
+		if p.open >= 0 && len(p.items[p.open].holes) > holes {
+			p.unsupported(pos, "A subquery in a window frame", "Compute the bound in a query outside.")
+			return ""
+		}
+		s = x.String()
+	}
+	if p.acceptWord(kw.Preceding) {
+		return s + " PRECEDING"
+	}
+	p.expectWord(kw.Following)
+	return s + " FOLLOWING"
+}

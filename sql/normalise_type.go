@@ -1,0 +1,271 @@
+package sql
+
+import (
+	"strings"
+
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+func upper(w kw.Word) string { return strings.ToUpper(w.String()) }
+
+// typeName reads a type with its array bounds.
+func (p *parser) typeName() ast.TypeName {
+	pos := p.here()
+	setOf := p.acceptWord(kw.Setof)
+	typ := p.constType()
+	if len(typ.Name) == 1 && typ.Name[0] == "interval" && typ.Mods == nil {
+		typ.Mods = p.intervalMods()
+	}
+	typ.Pos, typ.SetOf = pos, setOf
+	if p.acceptWord(kw.Array) {
+		typ.Array = 1
+		if p.accept('[') {
+			p.arrayBound(true)
+		}
+		return typ
+	}
+	for p.accept('[') {
+		typ.Array++
+		p.arrayBound(false)
+	}
+	return typ
+}
+
+// arrayBound reads n] or ]; PostgreSQL ignores the number.
+func (p *parser) arrayBound(required bool) {
+	if t := p.cur(); t.kind == tokLiteral && t.lit == ast.LiteralInt4 {
+		p.advance()
+	} else if required {
+		p.unexpected()
+	}
+	p.expect(']')
+}
+
+// constTypeWord reports whether a keyword names a type by itself.
+func constTypeWord(word kw.Word) bool {
+	switch word {
+	case kw.Bigint, kw.Bit, kw.Boolean, kw.Char, kw.Character, kw.Dec, kw.Decimal, kw.Double, kw.Float, kw.Int,
+		kw.Integer, kw.Interval, kw.National, kw.Nchar, kw.Numeric, kw.Real, kw.Smallint, kw.Time, kw.Timestamp,
+		kw.Varchar:
+		return true
+	}
+	return false
+}
+
+// typedLiteralAhead reports whether the type keyword at the current token is followed, behind the rest
+// of the type, by a string. Without one the word is a column's name.
+func (p *parser) typedLiteralAhead() bool {
+	i := p.pos + 1
+	word := func() kw.Word { return p.toks[min(i, len(p.toks)-1)].kw }
+	switch p.cur().kw {
+	case kw.Double:
+		if word() != kw.Precision {
+			return false
+		}
+		i++
+	case kw.National:
+		if word() != kw.Char && word() != kw.Character {
+			return false
+		}
+		i++
+	}
+	if word() == kw.Varying {
+		i++
+	}
+	if i < len(p.toks) && p.toks[i].kind == '(' {
+		if p.toks[i].aux < 0 {
+			return false
+		}
+		i = int(p.toks[i].aux) + 1
+	}
+	if word() == kw.With || word() == kw.Without {
+		i += 3
+	}
+	return i < len(p.toks) && isString(&p.toks[i])
+}
+
+// constType reads a type without array bounds and without an interval's fields.
+func (p *parser) constType() ast.TypeName {
+	t := p.cur()
+	typ := ast.TypeName{Pos: p.posOf(t)}
+	if constTypeWord(t.kw) && (t.kw != kw.Double || p.peek(1).kw == kw.Precision) {
+		p.advance()
+		p.builtinType(&typ, t.kw)
+		return typ
+	}
+	if !isTypeFuncName(t) {
+		p.unexpected()
+		return typ
+	}
+	p.advance()
+	typ.Name = []string{p.name(t)}
+	for p.accept('.') {
+		typ.Name = append(typ.Name, p.colLabel())
+	}
+	if p.isOp('%') {
+		p.unsupported(typ.Pos, "%TYPE", "Name the column's type.")
+	}
+	if p.is('(') {
+		typ.Mods = p.typeMods()
+	}
+	return typ
+}
+
+// typeMods reads (n, …).
+func (p *parser) typeMods() []int {
+	p.expect('(')
+	var mods []int
+	for first := true; first || p.accept(','); first = false {
+		if t := p.cur(); !p.isOp('-') && (t.kind != tokLiteral || t.lit != ast.LiteralInt4) && p.err == nil {
+			if t.kind != tokIdent && t.kind != tokLiteral {
+				p.unexpected()
+			}
+			p.failAt(p.posOf(t), pgerror.InvalidParameterValue, "type modifiers must be simple constants or identifiers")
+		}
+		mods = append(mods, int(p.intLit()))
+	}
+	p.expect(')')
+	return mods
+}
+
+// optionalMods reads (n, …) if it is there, else gives the default.
+func (p *parser) optionalMods(none []int) []int {
+	if p.is('(') {
+		return p.typeMods()
+	}
+	return none
+}
+
+// builtinType finishes a type whose first keyword has been read; names are PostgreSQL's internal ones.
+func (p *parser) builtinType(typ *ast.TypeName, word kw.Word) {
+	set := func(name string) { typ.Name = []string{name} }
+	switch word {
+	case kw.Int, kw.Integer:
+		set("int4")
+	case kw.Smallint:
+		set("int2")
+	case kw.Bigint:
+		set("int8")
+	case kw.Real:
+		set("float4")
+	case kw.Double:
+		p.expectWord(kw.Precision)
+		set("float8")
+	case kw.Float:
+		set(p.floatName())
+	case kw.Boolean:
+		set("bool")
+	case kw.Dec, kw.Decimal, kw.Numeric:
+		set("numeric")
+		typ.Mods = p.optionalMods(nil)
+	case kw.Bit:
+		set("bit")
+		none := []int{1}
+		if p.acceptWord(kw.Varying) {
+			set("varbit")
+			none = nil
+		}
+		typ.Mods = p.optionalMods(none)
+	case kw.National, kw.Char, kw.Character, kw.Nchar, kw.Varchar:
+		p.characterType(typ, word)
+	case kw.Time, kw.Timestamp:
+		mods := p.optionalMods(nil)
+		name := word.String()
+		switch {
+		case p.acceptWords(kw.With, kw.Time, kw.Zone):
+			name += "tz"
+		case p.acceptWords(kw.Without, kw.Time, kw.Zone):
+		}
+		set(name)
+		typ.Mods = mods
+	case kw.Interval:
+		set("interval")
+		if p.is('(') {
+			if mods := p.typeMods(); len(mods) == 1 {
+				typ.Mods = []int{ast.IntervalFull, mods[0]}
+			} else {
+				p.failAt(typ.Pos, pgerror.SyntaxError, "syntax error in the precision of interval")
+			}
+		}
+	}
+}
+
+// floatName reads the precision of FLOAT(n), in bits, and picks the type that has it.
+func (p *parser) floatName() string {
+	if !p.is('(') {
+		return "float8"
+	}
+	pos := p.peek(1)
+	mods := p.typeMods()
+	switch {
+	case p.err != nil:
+	case len(mods) != 1:
+		p.failAt(p.posOf(pos), pgerror.SyntaxError, `syntax error at or near ","`)
+	case mods[0] < 1:
+		p.failAt(p.posOf(pos), pgerror.InvalidParameterValue, "precision for type float must be at least 1 bit")
+	case mods[0] <= 24:
+		return "float4"
+	case mods[0] > 53:
+		p.failAt(p.posOf(pos), pgerror.InvalidParameterValue, "precision for type float must be less than 54 bits")
+	}
+	return "float8"
+}
+
+func (p *parser) characterType(typ *ast.TypeName, word kw.Word) {
+	name, none := "bpchar", []int{1}
+	if word == kw.National && !p.acceptWord(kw.Char) {
+		p.expectWord(kw.Character)
+	}
+	if word == kw.Varchar || p.acceptWord(kw.Varying) {
+		name, none = "varchar", nil
+	}
+	typ.Name = []string{name}
+	typ.Mods = p.optionalMods(none)
+}
+
+// intervalMods reads an interval's fields, as in INTERVAL DAY TO SECOND(3), and returns PostgreSQL's
+// type modifiers for them: a mask of fields and perhaps the precision of seconds.
+func (p *parser) intervalMods() []int {
+	mask := 0
+	switch p.cur().kw {
+	case kw.Year:
+		mask = p.intervalRange(ast.IntervalYear, kw.Month)
+	case kw.Month:
+		p.advance()
+		mask = ast.IntervalMonth
+	case kw.Day:
+		mask = p.intervalRange(ast.IntervalDay, kw.Hour, kw.Minute, kw.Second)
+	case kw.Hour:
+		mask = p.intervalRange(ast.IntervalHour, kw.Minute, kw.Second)
+	case kw.Minute:
+		mask = p.intervalRange(ast.IntervalMinute, kw.Second)
+	case kw.Second:
+		p.advance()
+		mask = ast.IntervalSecond
+	default:
+		return nil
+	}
+	mods := []int{mask}
+	if mask&ast.IntervalSecond != 0 && p.is('(') {
+		mods = append(mods, p.typeMods()...)
+	}
+	return mods
+}
+
+// intervalRange reads a field and an optional TO with one of the finer ones.
+func (p *parser) intervalRange(from int, finer ...kw.Word) int {
+	p.advance()
+	if !p.isWord(kw.To) {
+		return from
+	}
+	p.advance()
+	for _, w := range finer {
+		if p.acceptWord(w) {
+			return from | ast.IntervalThrough(from, w.String())
+		}
+	}
+	p.unexpected()
+	return from
+}

@@ -1,0 +1,380 @@
+package sql
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// parser reads one statement's tokens. It builds the parts of the tree that need no query grammar
+// (expressions, lists, DDL) directly, and writes the statement's queries to buf in words TiDB's grammar
+// accepts, with a carrier (q0, q1, …) for each part it has built; decode.go joins the two.
+//
+// Errors are sticky: the first one is kept and moves the parser to the end mark, where nothing matches.
+type parser struct {
+	scanner
+	toks      []token // the end mark is last
+	pos       int     // index of the current token
+	tail      int     // characters of the query text before the statement's end
+	semicolon bool    // what ended the statement, for the error message
+	ascii     bool
+	at, chars int // cursor of position
+
+	buf   []byte // text for TiDB's grammar
+	items []item // what the carriers stand for
+	open  int    // the item whose subqueries are being written
+	tree  bool   // buf holds a query, so TiDB's grammar is needed
+
+	depth int // nesting of expressions and queries
+	ops   int // operators of the outermost expression
+	err   *pgerror.Error
+	slots slotter
+	tidb  grammar
+}
+
+// Limits that keep the recursion over a tree, here and in the planner, far from the stack's end.
+const (
+	maxDepth     = 2000
+	maxOperators = 100_000
+)
+
+// reset gives the parser a statement's text; base and tail are characters of the query text before its
+// start and its end mark.
+func (p *parser) reset(text string, base, tail int, semicolon bool) error {
+	p.scanner = scanner{text: text, base: base}
+	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, tail, semicolon
+	p.ascii, p.at, p.chars = isASCII(text), 0, 0
+	p.buf, p.items, p.open, p.tree = p.buf[:0], p.items[:0], -1, false
+	p.depth, p.ops, p.err = 0, 0, nil
+	for {
+		p.toks = append(p.toks, token{})
+		t := &p.toks[len(p.toks)-1]
+		if err := p.next(t); err != nil {
+			return err
+		}
+		if t.kind == tokEOF {
+			break
+		}
+	}
+	p.toks = foldMinimum(text, p.toks)
+	p.matchBrackets()
+	if cacheable(p.toks) {
+		p.slots.assign(&p.scanner, p.toks)
+	}
+	return nil
+}
+
+// matchBrackets links each bracket to its partner. One without a partner stays unlinked and is a
+// syntax error when the parser gets there.
+func (p *parser) matchBrackets() {
+	var few [64]int32
+	stack := few[:0]
+	for i := range p.toks {
+		t := &p.toks[i]
+		switch t.kind {
+		case '(', '[':
+			stack = append(stack, int32(i))
+		case ')', ']':
+			if len(stack) == 0 {
+				return
+			}
+			open := stack[len(stack)-1]
+			if p.toks[open].kind != t.kind-(')'-'(') && !(t.kind == ']' && p.toks[open].kind == '[') {
+				return
+			}
+			stack = stack[:len(stack)-1]
+			p.toks[open].aux, t.aux = int32(i), open
+		}
+	}
+}
+
+// cur is the current token, the end mark when all are read.
+func (p *parser) cur() *token { return &p.toks[p.pos] }
+
+// peek is the token n after the current one.
+func (p *parser) peek(n int) *token {
+	if p.pos+n >= len(p.toks) {
+		return &p.toks[len(p.toks)-1]
+	}
+	return &p.toks[p.pos+n]
+}
+
+func (p *parser) is(kind tokenKind) bool { return p.toks[p.pos].kind == kind }
+
+func (p *parser) isWord(w kw.Word) bool { return p.toks[p.pos].kw == w }
+
+// isOp reports whether the current token is the one-character operator c.
+func (p *parser) isOp(c byte) bool { t := p.cur(); return t.kind == tokOp && t.sub == c }
+
+func (p *parser) advance() {
+	if p.pos < len(p.toks)-1 {
+		p.pos++
+	}
+}
+
+func (p *parser) accept(kind tokenKind) bool {
+	if !p.is(kind) {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+func (p *parser) acceptWord(w kw.Word) bool {
+	if !p.isWord(w) {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+// acceptWords accepts all of the words in order or none of them.
+func (p *parser) acceptWords(words ...kw.Word) bool {
+	for i, w := range words {
+		if p.peek(i).kw != w {
+			return false
+		}
+	}
+	p.pos += len(words)
+	return true
+}
+
+func (p *parser) acceptOp(c byte) bool {
+	if !p.isOp(c) {
+		return false
+	}
+	p.advance()
+	return true
+}
+
+func (p *parser) expect(kind tokenKind) {
+	if !p.accept(kind) {
+		p.unexpected()
+	}
+}
+
+func (p *parser) expectWord(w kw.Word) {
+	if !p.acceptWord(w) {
+		p.unexpected()
+	}
+}
+
+func (p *parser) expectWords(words ...kw.Word) {
+	for _, w := range words {
+		p.expectWord(w)
+	}
+}
+
+// fail keeps the first error and stops the parser.
+func (p *parser) fail(err *pgerror.Error) {
+	if p.err == nil {
+		p.err = err
+	}
+	p.pos = len(p.toks) - 1
+}
+
+func (p *parser) failAt(pos ast.Pos, code pgerror.Code, format string, args ...any) {
+	if p.err == nil {
+		p.fail(pgerror.New(code, format, args...).At(int(pos)))
+	}
+}
+
+// unsupported refuses something PostgreSQL has and percodb does not.
+func (p *parser) unsupported(pos ast.Pos, what, hint string) {
+	if p.err == nil {
+		p.fail(pgerror.Unsupported(what, hint).At(int(pos)))
+	}
+}
+
+// unexpected reports the current token as a syntax error, in PostgreSQL's words.
+func (p *parser) unexpected() {
+	if p.err != nil {
+		return
+	}
+	t := p.cur()
+	switch {
+	case t.kind != tokEOF:
+		p.failAt(p.posOf(t), pgerror.SyntaxError, `syntax error at or near "%s"`, p.text[t.start:t.end])
+	case p.semicolon:
+		p.failAt(ast.Pos(p.tail+1), pgerror.SyntaxError, `syntax error at or near ";"`)
+	default:
+		p.failAt(ast.Pos(p.tail+1), pgerror.SyntaxError, "syntax error at end of input")
+	}
+}
+
+// here is the position of the current token.
+func (p *parser) here() ast.Pos { return p.posOf(p.cur()) }
+
+// posOf is a token's 1-based character position in the query text.
+func (p *parser) posOf(t *token) ast.Pos {
+	offset := int(t.start)
+	if p.ascii {
+		return ast.Pos(p.base + offset + 1)
+	}
+	if offset < p.at {
+		p.at, p.chars = 0, 0
+	}
+	p.chars += utf8.RuneCountInString(p.text[p.at:offset])
+	p.at = offset
+	return ast.Pos(p.base + p.chars + 1)
+}
+
+// enter counts a level of nesting; leave ends it.
+func (p *parser) enter() {
+	if p.depth++; p.depth > maxDepth {
+		p.tooDeep()
+	}
+}
+
+func (p *parser) leave() { p.depth-- }
+
+func (p *parser) tooDeep() {
+	if p.err == nil {
+		p.fail(pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded").
+			WithHint("Nest expressions and subqueries less deeply."))
+	}
+}
+
+// name reads the identifier of a token, whatever its kind.
+func (p *parser) name(t *token) string {
+	name, err := p.ident(t)
+	if err != nil {
+		p.fail(err)
+	}
+	return name
+}
+
+func isColID(t *token) bool {
+	return t.kind == tokQuoted || t.kind == tokIdent && t.kw.Category() <= kw.ColumnName
+}
+
+func isTypeFuncName(t *token) bool {
+	c := t.kw.Category()
+	return t.kind == tokQuoted || t.kind == tokIdent && (c <= kw.Unreserved || c == kw.TypeFunc)
+}
+
+func isColLabel(t *token) bool { return t.kind == tokQuoted || t.kind == tokIdent }
+
+// colID reads the name of a column, table or the like.
+func (p *parser) colID() string {
+	t := p.cur()
+	if !isColID(t) {
+		p.unexpected()
+		return ""
+	}
+	p.advance()
+	return p.name(t)
+}
+
+// colLabel reads a name in a place where any word is one.
+func (p *parser) colLabel() string {
+	t := p.cur()
+	if !isColLabel(t) {
+		p.unexpected()
+		return ""
+	}
+	p.advance()
+	return p.name(t)
+}
+
+// nonReserved reads a word that no reserved keyword is: a role, a setting's value, a type of object.
+func (p *parser) nonReserved() string {
+	if t := p.cur(); t.kind == tokIdent && t.kw.Category() == kw.Reserved {
+		p.unexpected()
+		return ""
+	}
+	return p.colLabel()
+}
+
+// path reads a possibly qualified name.
+func (p *parser) path() []string {
+	parts := []string{p.colID()}
+	for p.accept('.') {
+		parts = append(parts, p.colLabel())
+	}
+	return parts
+}
+
+// tableName reads [schema.]name.
+func (p *parser) tableName() ast.TableName {
+	name := ast.TableName{Pos: p.here()}
+	first := p.colID()
+	if !p.accept('.') {
+		name.Name = first
+		return name
+	}
+	name.Schema, name.Name = first, p.colLabel()
+	if p.is('.') {
+		p.advance()
+		p.failAt(name.Pos, pgerror.FeatureNotSupported, "cross-database references are not implemented: \"%s.%s.%s\"",
+			name.Schema, name.Name, p.colLabel())
+	}
+	return name
+}
+
+// tableNames reads a comma-separated list of tables.
+func (p *parser) tableNames() []ast.TableName {
+	names := []ast.TableName{p.tableName()}
+	for p.accept(',') {
+		names = append(names, p.tableName())
+	}
+	return names
+}
+
+// columnList reads (a, b, …).
+func (p *parser) columnList() []string {
+	p.expect('(')
+	names := []string{p.colID()}
+	for p.accept(',') {
+		names = append(names, p.colID())
+	}
+	p.expect(')')
+	return names
+}
+
+// stringLit reads a string constant.
+func (p *parser) stringLit() string {
+	t := p.cur()
+	if t.kind != tokLiteral || t.lit != ast.LiteralString {
+		p.unexpected()
+		return ""
+	}
+	p.advance()
+	return p.literalValue(t)
+}
+
+func (p *parser) literalValue(t *token) string {
+	value, err := p.literal(t)
+	if err != nil {
+		p.fail(err)
+	}
+	return value
+}
+
+// isString reports whether t is a string constant.
+func isString(t *token) bool { return t.kind == tokLiteral && t.lit == ast.LiteralString }
+
+// intLit reads an integer with an optional sign.
+func (p *parser) intLit() int64 {
+	negative := p.acceptOp('-')
+	if !negative {
+		p.acceptOp('+')
+	}
+	t := p.cur()
+	if t.kind != tokLiteral || t.lit != ast.LiteralInt4 && t.lit != ast.LiteralInt8 {
+		p.unexpected()
+		return 0
+	}
+	p.advance()
+	n, err := strconv.ParseInt(p.literalValue(t), 10, 64)
+	if err != nil {
+		p.failAt(p.posOf(t), pgerror.NumericValueOutOfRange, "value is out of range for type bigint")
+	}
+	if negative {
+		return -n
+	}
+	return n
+}

@@ -1,0 +1,232 @@
+package sql
+
+import (
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+)
+
+// slotter decides which literals of a statement become slots. A plan is kept under the statement's
+// key, so whatever may change the plan's shape must show in the key:
+//
+//   - literals from ORDER BY, GROUP BY, LIMIT, OFFSET, FETCH or a window frame to the clause's end,
+//     and type modifiers, are pinned: their value is in the key, their slot is -1;
+//   - with GROUP BY or SELECT DISTINCT the planner compares expressions, so equal literals share a
+//     slot whose number is in the key, and a literal equal to a pinned one is pinned too.
+type slotter struct {
+	shared bool
+	index  map[slotValue]int32
+}
+
+type slotValue struct {
+	kind  ast.LiteralKind
+	value string
+}
+
+// assign sets the slot of every literal token.
+func (a *slotter) assign(s *scanner, toks []token) {
+	a.shared = false
+	literals := pinLiterals(toks, &a.shared)
+	if literals == 0 {
+		return
+	}
+	if a.shared {
+		a.share(s, toks)
+		return
+	}
+	next := int32(0)
+	for i := range toks {
+		if t := &toks[i]; t.kind == tokLiteral && t.slot != pinned {
+			t.slot = next
+			next++
+		}
+	}
+}
+
+// The slots of a literal before its number is known.
+const (
+	pinned  = -1
+	slotted = -2
+)
+
+// pinLiterals marks every literal as pinned or slotted, reports whether expressions will be compared,
+// and returns the number of literals.
+func pinLiterals(toks []token, shared *bool) int {
+	depth, pinDepth, count := 0, -1, 0
+	for i := range toks {
+		t := &toks[i]
+		switch t.kind {
+		case '(', '[':
+			depth++
+			if pinDepth < 0 && t.kind == '(' && i > 0 && typeModifiers(toks, i) {
+				pinDepth = depth
+			}
+		case ')', ']':
+			depth--
+			if depth < pinDepth {
+				pinDepth = -1
+			}
+		case tokLiteral:
+			count++
+			t.slot = slotted
+			if pinDepth >= 0 {
+				t.slot = pinned
+			}
+		case tokIdent:
+			if t.kw == kw.None {
+				continue
+			}
+			if pinDepth == depth && endsPinned(t.kw) {
+				pinDepth = -1
+			}
+			if pinDepth < 0 && startsPinned(toks, i, depth) {
+				pinDepth = depth
+			}
+			if t.kw == kw.Group && follows(toks, i, kw.By) ||
+				t.kw == kw.Distinct && i > 0 && toks[i-1].kw == kw.Select {
+				*shared = true
+			}
+		}
+	}
+	return count
+}
+
+func follows(toks []token, i int, word kw.Word) bool {
+	return i+1 < len(toks) && toks[i+1].kw == word
+}
+
+// startsPinned reports whether a clause whose literals are pinned begins at i.
+func startsPinned(toks []token, i, depth int) bool {
+	switch toks[i].kw {
+	case kw.Order, kw.Group:
+		return follows(toks, i, kw.By)
+	case kw.Limit, kw.Offset, kw.Fetch:
+		return true
+	case kw.Rows, kw.Range, kw.Groups:
+		return depth > 0 && i+1 < len(toks) && (toks[i+1].kw == kw.Between || toks[i+1].kind == tokLiteral)
+	}
+	return false
+}
+
+// endsPinned reports whether a word at the pinned clause's own depth begins another clause.
+func endsPinned(word kw.Word) bool {
+	switch word {
+	case kw.Having, kw.Window, kw.Union, kw.Intersect, kw.Except, kw.Order, kw.Limit, kw.Offset, kw.Fetch,
+		kw.For, kw.On, kw.Returning, kw.Where:
+		return true
+	}
+	return false
+}
+
+// typeModifiers reports whether the parenthesis at i belongs to a type: after a type keyword, or after
+// a name that :: or AS precedes. Mistaking AS t (…) for one only pins more than needed.
+func typeModifiers(toks []token, i int) bool {
+	switch toks[i-1].kw {
+	case kw.Bit, kw.Char, kw.Character, kw.CurrentTime, kw.CurrentTimestamp, kw.Localtime, kw.Localtimestamp, kw.Dec, kw.Decimal, kw.Float, kw.Interval, kw.Nchar, kw.Numeric,
+		kw.Second, kw.Time, kw.Timestamp, kw.Varchar, kw.Varying:
+		return true
+	case kw.Materialized:
+		return false
+	}
+	j := i - 1
+	if toks[j].kind != tokIdent && toks[j].kind != tokQuoted || toks[j].kw.Category() == kw.Reserved {
+		return false
+	}
+	for j >= 2 && toks[j-1].kind == '.' {
+		j -= 2
+	}
+	return j > 0 && (toks[j-1].kind == tokCast || toks[j-1].kw == kw.As)
+}
+
+// share numbers the slots so that equal literals have one, and pins those equal to a pinned one.
+func (a *slotter) share(s *scanner, toks []token) {
+	if a.index == nil {
+		a.index = make(map[slotValue]int32)
+	}
+	clear(a.index)
+	for pass, want := range [2]int32{pinned, slotted} {
+		next := int32(0)
+		for i := range toks {
+			t := &toks[i]
+			if t.kind != tokLiteral || t.slot != want {
+				continue
+			}
+			value, err := s.literal(t)
+			if err != nil {
+				value = s.text[t.start:t.end] // refused later, when its value is asked for
+			}
+			slot, known := a.index[slotValue{t.lit, value}]
+			switch {
+			case known:
+				t.slot = slot
+			case pass == 0:
+				a.index[slotValue{t.lit, value}] = pinned
+			default:
+				a.index[slotValue{t.lit, value}] = next
+				t.slot = next
+				next++
+			}
+		}
+	}
+}
+
+// foldMinimum joins a minus sign with the magnitude of the smallest int4 or int8: PostgreSQL's
+// grammar negates constants before it gives them a type, so -2147483648 is an int4.
+func foldMinimum(text string, toks []token) []token {
+	for i := 1; i < len(toks)-1; i++ {
+		t := &toks[i]
+		if t.kind != tokLiteral || t.sub != styleNumber || toks[i-1].sub != '-' || toks[i-1].kind != tokOp {
+			continue
+		}
+		kind := minimumKind(text[t.start:t.end])
+		if kind == 0 || i >= 2 && endsOperand(&toks[i-2]) || toks[i+1].kind == tokCast || toks[i+1].kind == '[' {
+			continue
+		}
+		t.start, t.lit = toks[i-1].start, kind
+		toks = append(toks[:i-1], toks[i:]...)
+		i--
+	}
+	return toks
+}
+
+func minimumKind(digits string) ast.LiteralKind {
+	switch digits {
+	case minInt4:
+		return ast.LiteralInt4
+	case minInt8:
+		return ast.LiteralInt8
+	}
+	return 0
+}
+
+// minimumDigits is the number of digits of the smallest value of an integer type.
+func minimumDigits(kind ast.LiteralKind) int {
+	if kind == ast.LiteralInt4 {
+		return len(minInt4)
+	}
+	return len(minInt8)
+}
+
+// endsOperand reports whether a minus after t subtracts.
+func endsOperand(t *token) bool {
+	switch t.kind {
+	case tokQuoted, tokLiteral, tokParam, ')', ']':
+		return true
+	case tokIdent:
+		switch t.kw {
+		case kw.Null, kw.True, kw.False, kw.End, kw.Default, kw.CurrentDate, kw.CurrentTime, kw.CurrentTimestamp,
+			kw.Localtime, kw.Localtimestamp, kw.CurrentUser, kw.CurrentRole, kw.SessionUser, kw.User, kw.CurrentCatalog:
+			return true
+		}
+		return t.kw.Category() != kw.Reserved && !operatorWord(t.kw)
+	}
+	return false
+}
+
+// operatorWord reports whether a word that is not reserved is an operator that wants an operand after it.
+func operatorWord(word kw.Word) bool {
+	switch word {
+	case kw.Between, kw.Like, kw.Ilike, kw.Is, kw.By, kw.Escape, kw.Values:
+		return true
+	}
+	return false
+}

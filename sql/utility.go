@@ -1,0 +1,401 @@
+package sql
+
+import (
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// utility reads a statement that is no query: DDL, transactions, settings, cursors and the like.
+func (p *parser) utility() ast.Statement {
+	t := p.cur()
+	pos := p.posOf(t)
+	if t.kind != tokIdent {
+		p.unexpected()
+		return nil
+	}
+	p.advance()
+	switch t.kw {
+	case kw.Create:
+		return p.create(pos)
+	case kw.Drop:
+		return p.drop(pos)
+	case kw.Alter:
+		return p.alter(pos)
+	case kw.Truncate:
+		return p.truncate(pos)
+	case kw.Comment:
+		return p.comment(pos)
+	case kw.Set:
+		return p.set(pos)
+	case kw.Reset:
+		return p.resetSetting(pos)
+	case kw.Show:
+		return p.show(pos)
+	case kw.Prepare:
+		return p.prepare(pos)
+	case kw.Execute:
+		return p.execute(pos)
+	case kw.Deallocate:
+		return p.deallocate(pos)
+	case kw.Explain:
+		return p.explain(pos)
+	case kw.Copy:
+		return p.copy(pos)
+	case kw.Declare:
+		return p.declare(pos)
+	case kw.Fetch, kw.Move:
+		return p.fetch(pos, t.kw == kw.Move)
+	case kw.Close:
+		return p.closeCursor(pos)
+	case kw.Analyze, kw.Analyse:
+		return p.analyze(pos)
+	case kw.Vacuum:
+		return p.vacuum(pos)
+	case kw.Discard:
+		return p.discard(pos)
+	case kw.Lock:
+		return p.lockTable(pos)
+	}
+	if st := p.transaction(t.kw, pos); st != nil || p.err != nil {
+		return st
+	}
+	return p.unsupportedStatement(t.kw, pos)
+}
+
+// unsupportedStatement refuses a statement of PostgreSQL's by its first word, anything else as syntax.
+func (p *parser) unsupportedStatement(word kw.Word, pos ast.Pos) ast.Statement {
+	hint := ""
+	switch word {
+	case kw.Listen, kw.Unlisten, kw.Notify:
+		hint = "Poll a table, or use a message queue beside percodb."
+	case kw.Grant, kw.Revoke, kw.Reassign:
+		hint = "percodb has no roles yet: any user may connect."
+	case kw.Do, kw.Call:
+		hint = "Run the logic in the application."
+	case kw.Merge:
+		hint = "Use INSERT … ON CONFLICT DO UPDATE."
+	case kw.Reindex, kw.Cluster, kw.Checkpoint:
+		hint = "percodb keeps its storage in order by itself."
+	case kw.Refresh:
+		hint = "Fill a table with CREATE TABLE … AS."
+	case kw.Load, kw.Security, kw.Import:
+	default:
+		p.pos--
+		p.unexpected()
+		return nil
+	}
+	return p.refuse(pos, upper(word), hint)
+}
+
+func (p *parser) prepare(pos ast.Pos) ast.Statement {
+	if p.isWord(kw.Transaction) {
+		return p.refuse(pos, "PREPARE TRANSACTION", "percodb's own commit spans processes already.")
+	}
+	st := &ast.Prepare{Pos: pos, Name: p.colID()}
+	if p.accept('(') {
+		for first := true; first || p.accept(','); first = false {
+			st.Types = append(st.Types, p.typeName())
+		}
+		p.expect(')')
+	}
+	p.expectWord(kw.As)
+	start := p.cur().start
+	if !isDML(p.cur().kw) {
+		p.requireQuery()
+	}
+	p.inner(&st.Statement)
+	st.Text = p.textSince(start)
+	return st
+}
+
+func (p *parser) execute(pos ast.Pos) ast.Statement {
+	st := &ast.Execute{Pos: pos, Name: p.colID()}
+	if p.accept('(') {
+		st.Args = p.exprList()
+		p.expect(')')
+	}
+	return st
+}
+
+func (p *parser) deallocate(pos ast.Pos) ast.Statement {
+	if p.isWord(kw.Prepare) && p.peek(1).kind != tokEOF {
+		p.advance()
+	}
+	if p.acceptWord(kw.All) {
+		return &ast.Deallocate{Pos: pos}
+	}
+	return &ast.Deallocate{Pos: pos, Name: p.colID()}
+}
+
+// explain reads EXPLAIN in its two forms.
+func (p *parser) explain(pos ast.Pos) ast.Statement {
+	st := &ast.Explain{Pos: pos}
+	if p.is('(') && !p.startsQuery(0) {
+		p.explainOptions(st)
+	} else {
+		st.Analyze = p.acceptWord(kw.Analyze) || p.acceptWord(kw.Analyse)
+		st.Verbose = p.acceptWord(kw.Verbose)
+	}
+	start := p.cur().start
+	switch p.cur().kw {
+	case kw.Create, kw.Declare, kw.Execute, kw.Refresh:
+	default:
+		if !isDML(p.cur().kw) {
+			p.requireQuery()
+		}
+	}
+	p.inner(&st.Statement)
+	st.Text = p.textSince(start)
+	p.explainable(st.Statement)
+	return st
+}
+
+// explainable refuses the statements behind EXPLAIN's CREATE that have no plan.
+func (p *parser) explainable(st ast.Statement) {
+	switch st := st.(type) {
+	case *ast.CreateTable:
+		if st.Columns == nil && st.Constraints == nil {
+			return
+		}
+	case *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema:
+	default:
+		return
+	}
+	p.unexpected()
+}
+
+// explainOptions reads (option [value], …).
+func (p *parser) explainOptions(st *ast.Explain) {
+	p.expect('(')
+	for first := true; first || p.accept(','); first = false {
+		pos := p.here()
+		name := p.colLabel()
+		value := ""
+		if !p.is(',') && !p.is(')') {
+			value = p.optionValue()
+		}
+		switch name {
+		case "analyze", "analyse":
+			st.Analyze = p.boolOption(pos, name, value)
+		case "verbose":
+			st.Verbose = p.boolOption(pos, name, value)
+		case "format":
+			st.Format = foldCase(value)
+		case "costs", "buffers", "timing", "summary", "settings", "wal":
+			st.Options = append(st.Options, ast.StorageOption{Name: name, Value: value})
+		default:
+			p.failAt(pos, pgerror.SyntaxError, `unrecognized EXPLAIN option "%s"`, name)
+		}
+	}
+	p.expect(')')
+}
+
+func (p *parser) declare(pos ast.Pos) ast.Statement {
+	st := &ast.DeclareCursor{Pos: pos, Name: p.colID()}
+	for !p.isWord(kw.Cursor) && p.err == nil {
+		switch {
+		case p.acceptWord(kw.Binary):
+			st.Binary = true
+		case p.acceptWords(kw.No, kw.Scroll):
+		case p.acceptWord(kw.Scroll):
+			st.Scroll = true
+		case p.acceptWord(kw.Insensitive), p.acceptWord(kw.Asensitive):
+		default:
+			p.unexpected()
+		}
+	}
+	p.expectWord(kw.Cursor)
+	if st.Hold = p.acceptWords(kw.With, kw.Hold); !st.Hold {
+		p.acceptWords(kw.Without, kw.Hold)
+	}
+	p.expectWord(kw.For)
+	start := p.cur().start
+	p.requireQuery()
+	p.holeQuery(&st.Query)
+	st.Text = p.textSince(start)
+	return st
+}
+
+// fetch reads FETCH or MOVE.
+func (p *parser) fetch(pos ast.Pos, move bool) ast.Statement {
+	st := &ast.Fetch{Pos: pos, Move: move, Direction: "NEXT", Count: 1}
+	// A word that is a direction is the cursor's name when nothing follows it.
+	if p.peek(1).kind != tokEOF {
+		p.direction(st)
+	}
+	if !p.acceptWord(kw.From) {
+		p.acceptWord(kw.In)
+	}
+	st.Name = p.colID()
+	return st
+}
+
+func (p *parser) direction(st *ast.Fetch) {
+	word := p.cur().kw
+	switch word {
+	case kw.Next, kw.Prior, kw.First, kw.Last:
+		st.Direction = upper(word)
+		p.advance()
+	case kw.Absolute, kw.Relative:
+		st.Direction = upper(word)
+		p.advance()
+		st.Count = p.intLit()
+	case kw.All:
+		st.Direction, st.All = "FORWARD", true
+		p.advance()
+	case kw.Forward, kw.Backward:
+		st.Direction = upper(word)
+		p.advance()
+		switch {
+		case p.acceptWord(kw.All):
+			st.All = true
+		case p.is(tokLiteral), p.isOp('-'), p.isOp('+'):
+			st.Count = p.intLit()
+		}
+	default:
+		if p.is(tokLiteral) || p.isOp('-') || p.isOp('+') {
+			st.Direction, st.Count = "FORWARD", p.intLit()
+		}
+	}
+}
+
+func (p *parser) closeCursor(pos ast.Pos) ast.Statement {
+	if p.acceptWord(kw.All) {
+		return &ast.CloseCursor{Pos: pos}
+	}
+	return &ast.CloseCursor{Pos: pos, Name: p.colID()}
+}
+
+// maintained reads the tables of ANALYZE and VACUUM; their column lists have no meaning here.
+func (p *parser) maintained() []ast.TableName {
+	if p.is(tokEOF) {
+		return nil
+	}
+	var names []ast.TableName
+	for first := true; first || p.accept(','); first = false {
+		names = append(names, p.tableName())
+		if p.is('(') {
+			p.columnList()
+		}
+	}
+	return names
+}
+
+func (p *parser) analyze(pos ast.Pos) ast.Statement {
+	st := &ast.Analyze{Pos: pos}
+	if p.is('(') {
+		p.maintenanceOptions(func(name string, on bool) bool {
+			if name == "verbose" {
+				st.Verbose = on
+			}
+			return name == "verbose" || name == "skip_locked"
+		}, "ANALYZE")
+	} else {
+		st.Verbose = p.acceptWord(kw.Verbose)
+	}
+	st.Tables = p.maintained()
+	return st
+}
+
+func (p *parser) vacuum(pos ast.Pos) ast.Statement {
+	st := &ast.Vacuum{Pos: pos}
+	if p.is('(') {
+		p.maintenanceOptions(func(name string, on bool) bool {
+			switch name {
+			case "analyze", "analyse":
+				st.Analyze = on
+			case "full":
+				st.Full = on
+			case "verbose", "freeze", "disable_page_skipping", "skip_locked", "index_cleanup", "process_toast",
+				"truncate", "parallel":
+			default:
+				return false
+			}
+			return true
+		}, "VACUUM")
+		st.Tables = p.maintained()
+		return st
+	}
+	st.Full = p.acceptWord(kw.Full)
+	p.acceptWord(kw.Freeze)
+	p.acceptWord(kw.Verbose)
+	st.Analyze = p.acceptWord(kw.Analyze) || p.acceptWord(kw.Analyse)
+	if st.Analyze {
+		p.acceptWord(kw.Verbose)
+	}
+	st.Tables = p.maintained()
+	return st
+}
+
+// maintenanceOptions reads (option [value], …) and gives each to known, which says whether it is one.
+func (p *parser) maintenanceOptions(known func(name string, on bool) bool, statement string) {
+	p.expect('(')
+	for first := true; first || p.accept(','); first = false {
+		pos := p.here()
+		name := p.colLabel()
+		value := ""
+		if !p.is(',') && !p.is(')') {
+			value = p.optionValue()
+		}
+		on := name == "index_cleanup" || name == "parallel" || p.boolOption(pos, name, value)
+		if !known(name, on) {
+			p.failAt(pos, pgerror.SyntaxError, `unrecognized %s option "%s"`, statement, name)
+		}
+	}
+	p.expect(')')
+}
+
+func (p *parser) discard(pos ast.Pos) ast.Statement {
+	word := p.cur().kw
+	switch word {
+	case kw.All, kw.Plans, kw.Temp, kw.Sequences:
+		p.advance()
+		return &ast.Discard{Pos: pos, What: upper(word)}
+	case kw.Temporary:
+		p.advance()
+		return &ast.Discard{Pos: pos, What: "TEMP"}
+	}
+	p.unexpected()
+	return nil
+}
+
+// lockTable reads LOCK TABLE.
+func (p *parser) lockTable(pos ast.Pos) ast.Statement {
+	p.acceptWord(kw.Table)
+	st := &ast.LockTable{Pos: pos, Mode: "ACCESS EXCLUSIVE"}
+	for first := true; first || p.accept(','); first = false {
+		p.acceptWord(kw.Only)
+		st.Tables = append(st.Tables, p.tableName())
+		p.acceptOp('*')
+	}
+	if p.acceptWord(kw.In) {
+		st.Mode = p.lockMode()
+		p.expectWord(kw.Mode)
+	}
+	st.NoWait = p.acceptWord(kw.Nowait)
+	return st
+}
+
+func (p *parser) lockMode() string {
+	switch {
+	case p.acceptWords(kw.Access, kw.Share):
+		return "ACCESS SHARE"
+	case p.acceptWords(kw.Access, kw.Exclusive):
+		return "ACCESS EXCLUSIVE"
+	case p.acceptWords(kw.Row, kw.Share):
+		return "ROW SHARE"
+	case p.acceptWords(kw.Row, kw.Exclusive):
+		return "ROW EXCLUSIVE"
+	case p.acceptWords(kw.Share, kw.Update, kw.Exclusive):
+		return "SHARE UPDATE EXCLUSIVE"
+	case p.acceptWords(kw.Share, kw.Row, kw.Exclusive):
+		return "SHARE ROW EXCLUSIVE"
+	case p.acceptWord(kw.Share):
+		return "SHARE"
+	case p.acceptWord(kw.Exclusive):
+		return "EXCLUSIVE"
+	}
+	p.unexpected()
+	return ""
+}

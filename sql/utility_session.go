@@ -1,0 +1,267 @@
+package sql
+
+import (
+	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
+)
+
+// transaction reads a transaction statement behind its first word; nil if the word begins none.
+func (p *parser) transaction(word kw.Word, pos ast.Pos) ast.Statement {
+	switch word {
+	case kw.Begin:
+		p.transactionNoise()
+		return &ast.Begin{Pos: pos, Modes: p.transactionModes(false)}
+	case kw.Start:
+		p.expectWord(kw.Transaction)
+		return &ast.Begin{Pos: pos, Modes: p.transactionModes(false)}
+	case kw.Commit, kw.End:
+		if word == kw.Commit && p.isWord(kw.Prepared) {
+			return p.refuse(pos, "COMMIT PREPARED", "percodb's own commit spans processes already.")
+		}
+		p.transactionNoise()
+		return &ast.Commit{Pos: pos, Chain: p.chain()}
+	case kw.Rollback, kw.Abort:
+		return p.rollback(word, pos)
+	case kw.Savepoint:
+		return &ast.Savepoint{Pos: pos, Name: p.colID()}
+	case kw.Release:
+		if p.isWord(kw.Savepoint) && p.peek(1).kind != tokEOF {
+			p.advance()
+		}
+		return &ast.ReleaseSavepoint{Pos: pos, Name: p.colID()}
+	}
+	return nil
+}
+
+func (p *parser) rollback(word kw.Word, pos ast.Pos) ast.Statement {
+	if word == kw.Rollback && p.isWord(kw.Prepared) {
+		return p.refuse(pos, "ROLLBACK PREPARED", "percodb's own commit spans processes already.")
+	}
+	p.transactionNoise()
+	if word == kw.Rollback && p.acceptWord(kw.To) {
+		if p.isWord(kw.Savepoint) && p.peek(1).kind != tokEOF {
+			p.advance()
+		}
+		return &ast.RollbackTo{Pos: pos, Name: p.colID()}
+	}
+	return &ast.Rollback{Pos: pos, Chain: p.chain()}
+}
+
+// transactionNoise reads [WORK|TRANSACTION].
+func (p *parser) transactionNoise() {
+	if !p.acceptWord(kw.Work) {
+		p.acceptWord(kw.Transaction)
+	}
+}
+
+// chain reads [AND [NO] CHAIN].
+func (p *parser) chain() bool {
+	if !p.acceptWord(kw.And) {
+		return false
+	}
+	no := p.acceptWord(kw.No)
+	p.expectWord(kw.Chain)
+	return !no
+}
+
+// transactionModes reads modes with or without commas between them.
+func (p *parser) transactionModes(required bool) ast.TransactionModes {
+	var m ast.TransactionModes
+	yes, no := true, false
+	for first := true; ; first = false {
+		comma := !first && p.accept(',')
+		switch {
+		case p.acceptWords(kw.Isolation, kw.Level):
+			m.Isolation = p.isolation()
+		case p.acceptWords(kw.Read, kw.Only):
+			m.ReadOnly = &yes
+		case p.acceptWords(kw.Read, kw.Write):
+			m.ReadOnly = &no
+		case p.acceptWord(kw.Deferrable):
+			m.Deferrable = &yes
+		case p.acceptWords(kw.Not, kw.Deferrable):
+			m.Deferrable = &no
+		default:
+			if comma || first && required {
+				p.unexpected()
+			}
+			return m
+		}
+	}
+}
+
+func (p *parser) isolation() string {
+	switch {
+	case p.acceptWord(kw.Serializable):
+		return "serializable"
+	case p.acceptWords(kw.Repeatable, kw.Read):
+		return "repeatable read"
+	case p.acceptWords(kw.Read, kw.Committed):
+		return "read committed"
+	case p.acceptWords(kw.Read, kw.Uncommitted):
+		return "read uncommitted"
+	}
+	p.unexpected()
+	return ""
+}
+
+// set reads SET.
+func (p *parser) set(pos ast.Pos) ast.Statement {
+	if p.acceptWord(kw.Constraints) {
+		return p.setConstraints(pos)
+	}
+	st := &ast.Set{Pos: pos}
+	switch {
+	case p.acceptWords(kw.Session, kw.Characteristics):
+		p.expectWords(kw.As, kw.Transaction)
+		return &ast.SetTransaction{Pos: pos, Session: true, Modes: p.transactionModes(true)}
+	case p.isWord(kw.Local) && !p.assigns(1):
+		p.advance()
+		st.Local = true
+	case p.isWord(kw.Session) && p.peek(1).kw != kw.Authorization && !p.assigns(1):
+		p.advance()
+	}
+	if p.isWord(kw.Transaction) && !p.assigns(1) {
+		p.advance()
+		if p.isWord(kw.Snapshot) {
+			return p.refuse(pos, "SET TRANSACTION SNAPSHOT", "Read in one transaction.")
+		}
+		return &ast.SetTransaction{Pos: pos, Modes: p.transactionModes(true)}
+	}
+	return p.setVariable(st)
+}
+
+// assigns reports whether TO or = follows n tokens ahead.
+func (p *parser) assigns(n int) bool {
+	t := p.peek(n)
+	return t.kw == kw.To || t.kind == tokOp && t.sub == '='
+}
+
+// setVariable reads the name and value of SET in its many forms.
+func (p *parser) setVariable(st *ast.Set) ast.Statement {
+	switch {
+	case p.acceptWords(kw.Time, kw.Zone):
+		st.Name = "timezone"
+		p.timeZone(st)
+		return st
+	case p.acceptWords(kw.Session, kw.Authorization):
+		st.Name = "session_authorization"
+		p.setValue(st)
+		return st
+	case p.isWord(kw.Role) && !p.assigns(1):
+		p.advance()
+		st.Name = "role"
+		p.setValue(st)
+		return st
+	case p.isWord(kw.Names) && !p.assigns(1):
+		p.advance()
+		st.Name = "client_encoding"
+		if st.Default = p.is(tokEOF); !st.Default {
+			p.setValue(st)
+		}
+		return st
+	case p.isWord(kw.Schema) && isString(p.peek(1)):
+		p.advance()
+		st.Name, st.Values = "search_path", []string{p.stringLit()}
+		return st
+	case p.isWord(kw.Xml) && p.peek(1).kw == kw.Option:
+		return p.refuse(st.Pos, "SET XML OPTION", "percodb has no XML type.")
+	}
+	st.Name = p.settingName()
+	if p.isWord(kw.From) {
+		return p.refuse(st.Pos, "SET … FROM CURRENT", "Name the value.")
+	}
+	if !p.acceptWord(kw.To) {
+		p.expectAssign()
+	}
+	p.setValue(st)
+	return st
+}
+
+// settingName reads a setting's name, which may have dots.
+func (p *parser) settingName() string {
+	name := p.colID()
+	for p.accept('.') {
+		name += "." + p.colID()
+	}
+	return name
+}
+
+// setValue reads DEFAULT or a list of values.
+func (p *parser) setValue(st *ast.Set) {
+	if p.acceptWord(kw.Default) {
+		st.Default = true
+		return
+	}
+	for first := true; first || p.accept(','); first = false {
+		st.Values = append(st.Values, p.settingValue())
+	}
+}
+
+// settingValue reads a word, string or number.
+func (p *parser) settingValue() string {
+	switch t := p.cur(); {
+	case isString(t):
+		return p.stringLit()
+	case t.kw == kw.True || t.kw == kw.False || t.kw == kw.On:
+		p.advance()
+		return t.kw.String()
+	case isColLabel(t):
+		return p.nonReserved()
+	}
+	return p.signedNumber()
+}
+
+// timeZone reads the value of SET TIME ZONE.
+func (p *parser) timeZone(st *ast.Set) {
+	switch {
+	case p.acceptWord(kw.Default), p.acceptWord(kw.Local):
+		st.Default = true
+	case p.isWord(kw.Interval):
+		p.unsupported(p.here(), "SET TIME ZONE INTERVAL", "Name a time zone, or an offset such as '<+02>-02'.")
+	default:
+		st.Values = []string{p.settingValue()}
+	}
+}
+
+func (p *parser) setConstraints(pos ast.Pos) ast.Statement {
+	st := &ast.SetConstraints{Pos: pos}
+	if !p.acceptWord(kw.All) {
+		st.Names = p.tableNames()
+	}
+	if st.Deferred = p.acceptWord(kw.Deferred); !st.Deferred {
+		p.expectWord(kw.Immediate)
+	}
+	return st
+}
+
+// specialSetting reads the names of settings that are several words; "" if there is none.
+func (p *parser) specialSetting() string {
+	switch {
+	case p.acceptWords(kw.Time, kw.Zone):
+		return "timezone"
+	case p.acceptWords(kw.Transaction, kw.Isolation, kw.Level):
+		return "transaction_isolation"
+	case p.acceptWords(kw.Session, kw.Authorization):
+		return "session_authorization"
+	case p.acceptWord(kw.All):
+		return "all"
+	}
+	return ""
+}
+
+func (p *parser) resetSetting(pos ast.Pos) ast.Statement {
+	st := &ast.Set{Pos: pos, Default: true, Name: p.specialSetting()}
+	if st.Name == "" {
+		st.Name = p.settingName()
+	}
+	return st
+}
+
+func (p *parser) show(pos ast.Pos) ast.Statement {
+	st := &ast.Show{Pos: pos, Name: p.specialSetting()}
+	if st.Name == "" {
+		st.Name = p.settingName()
+	}
+	return st
+}
