@@ -107,21 +107,41 @@ func (t *lockTable) descendLocked(start, end []byte, f func(*entry) bool) {
 	t.pivots.Put(pivot)
 }
 
-// insert adds entries and then, in the same critical section, reads maxTS and gives every entry a
-// MinCommitTS above it, above startTS, and at or above floor (I1 of the package). It returns
-// that MinCommitTS.
+// chunk bounds how many entries are put in or taken out in one critical section, so that a bulk
+// load does not keep readers out for long.
+const chunk = 4096
+
+// insert adds entries and then, in the critical section of the last, reads maxTS and gives every
+// entry a MinCommitTS above it, above startTS, and at or above floor (I1 of the package). It
+// returns that MinCommitTS. Until then readers above startTS take the transaction for undecided.
 func (t *lockTable) insert(entries []entry, startTS, floor tso.Timestamp, maxTS *atomic.Uint64) tso.Timestamp {
+	for rest := entries; len(rest) > chunk; rest = rest[chunk:] {
+		t.insertChunk(rest[:chunk], startTS)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.n.Add(int64(len(entries)))
-	for i := range entries {
-		t.tree.ReplaceOrInsert(&entries[i])
-	}
+	t.insertLocked(entries[(max(len(entries), 1)-1)/chunk*chunk:])
 	minCommitTS := max(tso.Timestamp(maxTS.Load()), startTS, floor) + 1
 	for i := range entries {
 		entries[i].lock.MinCommitTS = minCommitTS
 	}
 	return minCommitTS
+}
+
+func (t *lockTable) insertChunk(entries []entry, startTS tso.Timestamp) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range entries {
+		entries[i].lock.MinCommitTS = startTS + 1
+	}
+	t.insertLocked(entries)
+}
+
+func (t *lockTable) insertLocked(entries []entry) {
+	t.n.Add(int64(len(entries)))
+	for i := range entries {
+		t.tree.ReplaceOrInsert(&entries[i])
+	}
 }
 
 // setCommitTS tells the entries of a one-phase commit its commit_ts.
@@ -201,6 +221,14 @@ func (t *lockTable) remove(entries []*entry) {
 
 // removeSlab is remove for entries that lie in one slice.
 func (t *lockTable) removeSlab(entries []entry) {
+	for len(entries) > 0 {
+		n := min(chunk, len(entries))
+		t.removeChunk(entries[:n])
+		entries = entries[n:]
+	}
+}
+
+func (t *lockTable) removeChunk(entries []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range entries {

@@ -275,3 +275,6 @@ func (e *Engine) MiddleBoundary(lower, upper []byte) ([]byte, error) {
 	}
 	return starts[min(i, len(starts)-1)], nil
 }
+
+// DiskUsage returns the bytes of all files, obsolete ones included.
+func (e *Engine) DiskUsage() uint64 { return e.db.Metrics().DiskSpaceUsage() }

@@ -191,3 +191,12 @@ func (c *iterCache) stop() {
 	c.timer.Stop()
 	c.expire()
 }
+
+// CloneUnbounded returns another iterator over the same state, without bounds.
+func (i *Iterator) CloneUnbounded() (*Iterator, error) {
+	it, err := i.it.Clone(pebble.CloneOptions{IterOptions: &pebble.IterOptions{}})
+	if err != nil {
+		return nil, err
+	}
+	return &Iterator{it: it, e: i.e, seen: i.seen, kind: RangeRead}, nil
+}

@@ -1,0 +1,233 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// Finding is something that a check found wrong about a key.
+type Finding struct {
+	Key    []byte
+	Detail string
+}
+
+func (f Finding) String() string { return fmt.Sprintf("key %x: %s", f.Key, f.Detail) }
+
+// maxFindings ends a check: what is that broken needs no longer list.
+const maxFindings = 1000
+
+// Check reads every record of the store and verifies what holds at all times: records can be read,
+// long values are there and have an owner, no transaction is both committed and rolled back, and
+// the locks in memory are those on disk. Traffic may go on.
+func (s *State) Check(ctx context.Context) ([]Finding, error) {
+	c := checker{s: s}
+	for _, step := range []func(context.Context) error{c.checkWrites, c.checkData, c.checkStatuses, c.checkLockRecords, c.checkLockTable} {
+		if err := step(ctx); err != nil {
+			return c.findings, err
+		}
+	}
+	return c.findings, nil
+}
+
+type checker struct {
+	s        *State
+	findings []Finding
+}
+
+func (c *checker) report(key []byte, format string, args ...any) {
+	if len(c.findings) < maxFindings {
+		c.findings = append(c.findings, Finding{Key: bytes.Clone(key), Detail: fmt.Sprintf(format, args...)})
+	}
+}
+
+// walk calls f for every record of a keyspace, with a second iterator over the same state for what
+// f has to look up. version is 0 for locks.
+func (c *checker) walk(ctx context.Context, tag byte, f func(key []byte, version tso.Timestamp, value []byte, look *storage.Iterator) error) error {
+	it, err := c.s.eng.NewRangeIter(storage.AppendSentinel([]byte{tag}), storage.AppendSentinel([]byte{tag + 1}))
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	look, err := it.CloneUnbounded()
+	if err != nil {
+		return err
+	}
+	defer look.Close()
+	for ok, n := it.First(), 0; ok; ok, n = it.Next(), n+1 {
+		if n%1024 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		value, err := it.Value()
+		if err != nil {
+			return err
+		}
+		prefix, version, versioned := storage.SplitVersion(it.Key())
+		if versioned == (tag == tagLock) {
+			c.report(it.Key(), "stored key has the wrong shape for its keyspace")
+			continue
+		}
+		if !versioned {
+			prefix = it.Key()
+		}
+		if err := f(userKey(prefix), tso.Timestamp(version), value, look); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// exists reports whether exactly this stored key is there.
+func exists(look *storage.Iterator, stored []byte) (bool, error) {
+	found := look.SeekGE(stored) && bytes.Equal(look.Key(), stored)
+	return found, look.Error()
+}
+
+func (c *checker) checkWrites(ctx context.Context) error {
+	return c.walk(ctx, tagWrite, func(key []byte, version tso.Timestamp, value []byte, look *storage.Iterator) error {
+		w, err := decodeWrite(version, value)
+		switch {
+		case err != nil:
+			c.report(key, "write record at %d cannot be read: %v", version, err)
+			return nil
+		case w.startTS >= w.commitTS:
+			c.report(key, "committed at %d, before its start_ts %d", w.commitTS, w.startTS)
+		}
+		if found, err := exists(look, appendVersioned(nil, tagStatus, key, w.startTS)); err != nil || found {
+			c.report(key, "transaction %d is both committed and rolled back", w.startTS)
+			return err
+		}
+		if !w.longValue {
+			return nil
+		}
+		found, err := exists(look, appendVersioned(nil, tagData, key, w.startTS))
+		if err == nil && !found {
+			c.report(key, "write record at %d has lost its value", version)
+		}
+		return err
+	})
+}
+
+// checkData looks for values that nobody refers to.
+func (c *checker) checkData(ctx context.Context) error {
+	return c.walk(ctx, tagData, func(key []byte, version tso.Timestamp, _ []byte, look *storage.Iterator) error {
+		lock := appendLockKey(nil, key)
+		if found, err := exists(look, lock); err != nil {
+			return err
+		} else if found {
+			value, err := look.Value()
+			if err != nil {
+				return err
+			}
+			if l, long, err := decodeLock(value); err == nil && long && l.StartTS == version {
+				return nil
+			}
+		}
+		prefix := appendPrefix(nil, tagWrite, key)
+		for ok := look.SeekGE(prefix); ok; ok = look.Next() {
+			p, ts, _ := storage.SplitVersion(look.Key())
+			if !bytes.Equal(p, prefix) || tso.Timestamp(ts) <= version {
+				break
+			}
+			value, err := look.Value()
+			if err != nil {
+				return err
+			}
+			if w, err := decodeWrite(tso.Timestamp(ts), value); err == nil && w.longValue && w.startTS == version {
+				return nil
+			}
+		}
+		if err := look.Error(); err != nil {
+			return err
+		}
+		c.report(key, "value of transaction %d belongs to no lock and no write record", version)
+		return nil
+	})
+}
+
+func (c *checker) checkStatuses(ctx context.Context) error {
+	return c.walk(ctx, tagStatus, func(key []byte, version tso.Timestamp, value []byte, _ *storage.Iterator) error {
+		kind, startTS, err := decodeStatus(value)
+		switch {
+		case err != nil:
+			c.report(key, "status record at %d cannot be read: %v", version, err)
+		case kind == statusRollback && startTS != version:
+			c.report(key, "rollback record of %d at %d", startTS, version)
+		case kind == statusLockCommit && startTS >= version:
+			c.report(key, "lock committed at %d, before its start_ts %d", version, startTS)
+		}
+		return nil
+	})
+}
+
+// checkLockRecords looks up every lock on disk in memory; where they differ it looks again with
+// writers of the key kept out.
+func (c *checker) checkLockRecords(ctx context.Context) error {
+	return c.walk(ctx, tagLock, func(key []byte, _ tso.Timestamp, value []byte, _ *storage.Iterator) error {
+		l, _, err := decodeLock(value)
+		if err != nil {
+			c.report(key, "lock record cannot be read: %v", err)
+			return nil
+		}
+		if e, _ := c.s.locks.get(key); e != nil && e.lock.StartTS == l.StartTS {
+			return nil
+		}
+		return c.recheck(key)
+	})
+}
+
+// checkLockTable is checkLockRecords the other way round.
+func (c *checker) checkLockTable(ctx context.Context) error {
+	var keys [][]byte
+	t := c.s.locks
+	t.mu.RLock()
+	t.ascendLocked(nil, nil, func(e *entry) bool {
+		if e.state == stateDurable {
+			keys = append(keys, e.key)
+		}
+		return true
+	})
+	t.mu.RUnlock()
+	for _, key := range keys {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if _, found, err := c.s.eng.Get(nil, appendLockKey(nil, key)); err != nil {
+			return err
+		} else if !found {
+			if err := c.recheck(key); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// recheck compares the lock of key on disk and in memory under its latch.
+func (c *checker) recheck(key []byte) error {
+	var set latchSet
+	c.s.latches.lockOne(&set, key)
+	defer c.s.latches.unlock(&set)
+	e, state := c.s.locks.get(key)
+	if e != nil && state != stateDurable {
+		return nil
+	}
+	value, found, err := c.s.eng.Get(nil, appendLockKey(nil, key))
+	if err != nil {
+		return err
+	}
+	switch {
+	case e == nil && found:
+		c.report(key, "lock on disk is not in memory")
+	case e != nil && !found:
+		c.report(key, "lock of transaction %d is not on disk", e.lock.StartTS)
+	case e != nil:
+		if l, _, err := decodeLock(value); err != nil || l.StartTS != e.lock.StartTS {
+			c.report(key, "locks on disk and in memory differ")
+		}
+	}
+	return nil
+}
