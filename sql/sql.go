@@ -15,7 +15,11 @@
 // The package does not resolve names or types.
 package sql
 
-import "github.com/percodb/percodb/sql/ast"
+import (
+	"slices"
+
+	"github.com/percodb/percodb/sql/ast"
+)
 
 // Literal is a constant extracted from a statement's text, in slot order.
 type Literal struct {
@@ -36,4 +40,12 @@ type Statement struct {
 
 	base, tail int  // characters of the query text before Text and before what ended it
 	semicolon  bool // a semicolon ended it
+}
+
+// Clone returns a copy that outlives the Lexer's next call. It shares the text.
+func (s *Statement) Clone() *Statement {
+	c := *s
+	c.Key = slices.Clone(s.Key)
+	c.Literals = slices.Clone(s.Literals)
+	return &c
 }
