@@ -60,7 +60,13 @@ type cluster struct {
 // newCluster opens len(bounds)+1 stores in memory.
 func newCluster(t testing.TB, oracle tso.Oracle, bounds ...string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, oracle: oracle, bounds: bounds}
+	return newClusterWith(t, oracle, kv.Options{}, bounds...)
+}
+
+// newClusterWith is newCluster with options for the stores.
+func newClusterWith(t testing.TB, oracle tso.Oracle, opts kv.Options, bounds ...string) *cluster {
+	t.Helper()
+	c := &cluster{t: t, oracle: oracle, bounds: bounds, opts: opts}
 	if oracle == nil {
 		c.step = newStepOracle()
 		c.oracle = c.step
