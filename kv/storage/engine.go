@@ -223,10 +223,13 @@ func (e *Engine) Compact(ctx context.Context, lower, upper []byte) error {
 // IsCorruption reports whether err says that a file fails its checksum or is malformed.
 func IsCorruption(err error) bool { return pebble.IsCorruptionError(err) }
 
+// versionProperty names the property that newVersionCollector writes.
+const versionProperty = "percodb.version"
+
 // newVersionCollector notes in every block and table which versions it holds, for readers that
 // want only those of an interval.
 func newVersionCollector() pebble.BlockPropertyCollector {
-	return sstable.NewBlockIntervalCollector("percodb.version", versionMapper{}, nil)
+	return sstable.NewBlockIntervalCollector(versionProperty, versionMapper{}, nil)
 }
 
 type versionMapper struct{}

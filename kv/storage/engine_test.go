@@ -1,0 +1,231 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func mustOpen(t *testing.T, fs FS) *Engine {
+	t.Helper()
+	e, err := Open(Options{Dir: "data", FS: fs, MemTableBytes: 1 << 20, CacheBytes: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func mustClose(t *testing.T, e *Engine) {
+	t.Helper()
+	if err := e.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func apply(t *testing.T, e *Engine, d Durability, keys ...string) {
+	t.Helper()
+	b := e.NewBatch(0)
+	defer b.Close()
+	for _, k := range keys {
+		b.Put(AppendSentinel([]byte(k)), []byte(k))
+	}
+	if err := errors.Join(e.Apply(b, d), b.SyncWait()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func has(t *testing.T, e *Engine, k string) bool {
+	t.Helper()
+	_, found, err := e.Get(nil, AppendSentinel([]byte(k)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// Goal: directories of others are refused with errors that say why. Method: one directory in each
+// of the states.
+func TestOpenRefusesDirectoriesOfOthers(t *testing.T) {
+	fs := vfs.NewMem()
+	e := mustOpen(t, fs)
+	if _, err := Open(Options{Dir: "data", FS: fs}); !errors.Is(err, ErrLocked) {
+		t.Errorf("directory in use: %v", err)
+	}
+	mustClose(t, e)
+	mustClose(t, mustOpen(t, fs))
+
+	write := func(text string) {
+		f, err := fs.Create("data/"+formatFile, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var format *FormatError
+	write("percodb-format 7\n")
+	if _, err := Open(Options{Dir: "data", FS: fs}); !errors.As(err, &format) || format.Found != "7" {
+		t.Errorf("another format version: %v", err)
+	}
+	if err := fs.Remove("data/" + formatFile); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(Options{Dir: "data", FS: fs}); !errors.As(err, &format) || format.Found != "" {
+		t.Errorf("a Pebble that is not ours: %v", err)
+	}
+}
+
+// Goal (I2): what was synced survives a power cut, and a batch survives whole or not at all. Method:
+// cut the power at random points of a run of synced and unsynced batches of two keys.
+func TestSyncedBatchesSurviveAPowerCut(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for round := range 20 {
+		fs := vfs.NewCrashableMem()
+		e := mustOpen(t, fs)
+		synced := -1
+		n := rng.IntN(40)
+		for i := range n {
+			d := NoSync
+			if rng.IntN(3) == 0 {
+				d, synced = Sync, i
+			}
+			apply(t, e, d, fmt.Sprintf("a%03d", i), fmt.Sprintf("b%03d", i))
+		}
+		crashed := CrashClone(fs, rng.IntN(101), rng)
+		mustClose(t, e)
+		e = mustOpen(t, crashed)
+		for i := range n {
+			a, b := has(t, e, fmt.Sprintf("a%03d", i)), has(t, e, fmt.Sprintf("b%03d", i))
+			if a != b || i <= synced && !a {
+				t.Errorf("round %d: batch %d of %d (synced up to %d): %v, %v", round, i, n, synced, a, b)
+			}
+		}
+		mustClose(t, e)
+	}
+}
+
+// Goal (I3): a full disk is an error with a clear message, and the engine refuses all writes from
+// then on. Method: an FS that has no space for the log from some point on.
+func TestFullDiskIsAnError(t *testing.T) {
+	var full atomic.Bool
+	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && strings.HasSuffix(op.Path, ".log") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+			return syscall.ENOSPC
+		}
+		return nil
+	}))
+	told := make(chan error, 2)
+	e, err := Open(Options{Dir: "data", FS: fs, OnFatal: func(err error) { told <- err }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, e, Sync, "before")
+	full.Store(true)
+	write := func() error {
+		b := e.NewBatch(0)
+		defer b.Close()
+		b.Put(AppendSentinel([]byte("after")), nil)
+		return errors.Join(e.Apply(b, Sync), b.SyncWait())
+	}
+	var failed *FailedError
+	if err := write(); !errors.As(err, &failed) || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("first write: %v", err)
+	}
+	if err := write(); !errors.As(err, &failed) {
+		t.Errorf("second write: %v", err)
+	}
+	if err := <-told; !errors.Is(err, syscall.ENOSPC) || len(told) > 0 {
+		t.Errorf("owner was told %v, and %d times more", err, len(told))
+	}
+	full.Store(false)
+	_ = e.Close() // Pebble may complain; what counts is that it returns
+}
+
+// Goal: an iterator never misses what was applied before it was asked for, however many are kept
+// open. Method: write, iterate, write, iterate; keep some aside between.
+func TestIteratorsSeeEveryBatchApplied(t *testing.T) {
+	e := mustOpen(t, vfs.NewMem())
+	defer mustClose(t, e)
+	lower, upper := []byte{'k', 0}, []byte{'l', 0}
+	for i := range 200 {
+		apply(t, e, NoSync, fmt.Sprintf("k%03d", i))
+		for range 2 { // the second may be a kept one
+			it, err := e.NewRangeIter(lower, upper)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !it.Last() || string(it.Key()) != fmt.Sprintf("k%03d\x00", i) {
+				t.Fatalf("after batch %d the last key is %q", i, it.Key())
+			}
+			it.Close()
+			p, err := e.NewPointIter(PointRead)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !p.SeekPrefixGE([]byte(fmt.Sprintf("k%03d\x00", i))) {
+				t.Fatalf("after batch %d its key is missing", i)
+			}
+			p.Close()
+		}
+	}
+}
+
+// Goal (T-LAY-4): reading only blocks of some versions finds the same versions as reading all.
+// Method: many flushed tables; the version filter against a walk.
+func TestVersionFilterMatchesFullWalk(t *testing.T) {
+	e := mustOpen(t, vfs.NewMem())
+	defer mustClose(t, e)
+	rng := rand.New(rand.NewPCG(5, 6))
+	for table := range 8 {
+		b := e.NewBatch(0)
+		for range 500 {
+			b.Put(key(fmt.Sprintf("k%04d", rng.IntN(2000)), uint64(table*100+rng.IntN(150)), false), []byte("v"))
+		}
+		if err := e.Apply(b, NoSync); err != nil {
+			t.Fatal(err)
+		}
+		b.Close()
+		if err := e.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count := func(it *Iterator, from, to uint64) (n int) {
+		defer it.Close()
+		for ok := it.First(); ok; ok = it.Next() {
+			if _, v, _ := SplitVersion(it.Key()); from <= v && v < to {
+				n++
+			}
+		}
+		return n
+	}
+	for range 50 {
+		from := uint64(rng.IntN(900))
+		to := from + uint64(rng.IntN(200))
+		all, err := e.NewRangeIter([]byte{'W', 0}, []byte{'X', 0})
+		if err != nil {
+			t.Fatal(err)
+		}
+		some, err := e.NewVersionIter([]byte{'W', 0}, []byte{'X', 0}, from, to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, b := count(all, from, to), count(some, from, to); a != b {
+			t.Errorf("versions [%d, %d): %d in a full walk, %d through the filter", from, to, a, b)
+		}
+	}
+}
