@@ -16,7 +16,7 @@ func (p *parser) copy(pos ast.Pos) ast.Statement {
 	}
 	if p.accept('(') {
 		if isDML(p.cur().kw) {
-			return p.refuse(pos, "COPY of a data-modifying statement", "Copy the result of a query.")
+			p.unsupported(p.here(), "COPY of a data-modifying statement", "Copy the result of a query.")
 		}
 		p.requireQuery()
 		p.holeQuery(&st.Query)

@@ -448,7 +448,7 @@ func (p *parser) comment(pos ast.Pos) ast.Statement {
 		name := p.colID()
 		p.expectWord(kw.On)
 		if p.isWord(kw.Domain) {
-			return p.refuse(pos, "COMMENT ON DOMAIN CONSTRAINT", "")
+			p.unsupported(pos, "COMMENT ON the constraint of a domain", "percodb has no domains.")
 		}
 		c.Name = append(p.path(), name)
 	default:

@@ -18,7 +18,7 @@ func (p *parser) alter(pos ast.Pos) ast.Statement {
 	}
 	p.advance()
 	if p.acceptWords(kw.All, kw.In) {
-		return p.refuse(pos, "ALTER … ALL IN TABLESPACE", "percodb has no tablespaces.")
+		p.unsupported(pos, "ALTER … ALL IN TABLESPACE", "percodb has no tablespaces.")
 	}
 	a := &ast.AlterTable{Pos: pos, Kind: upper(kind)}
 	a.IfExists = p.ifExists()

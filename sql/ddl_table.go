@@ -13,24 +13,22 @@ func (p *parser) createTable(pos ast.Pos, temporary bool) ast.Statement {
 	c.Name = p.tableName()
 	switch {
 	case p.isWord(kw.Of):
-		return p.refuse(pos, "CREATE TABLE … OF", "Name the columns.")
+		p.unsupported(p.here(), "CREATE TABLE … OF", "Name the columns.")
 	case p.isWord(kw.Partition):
-		return p.refuse(pos, "CREATE TABLE … PARTITION OF", "percodb splits tables into ranges by itself.")
+		p.unsupported(p.here(), "CREATE TABLE … PARTITION OF", "percodb splits tables into ranges by itself.")
 	case p.is('(') && p.namesOnly():
 		c.AsColumns = p.columnList()
 	case p.is('('):
 		p.tableElements(c)
 	}
 	elements := c.Columns != nil || c.Constraints != nil || p.toks[p.pos-1].kind == ')' && c.AsColumns == nil
-	if st := p.tableOptions(c, pos); st != nil {
-		return st
-	}
+	p.tableOptions(c)
 	if elements {
 		return c
 	}
 	p.expectWord(kw.As)
 	if p.isWord(kw.Execute) {
-		return p.refuse(pos, "CREATE TABLE … AS EXECUTE", "Write the query itself.")
+		p.unsupported(p.here(), "CREATE TABLE … AS EXECUTE", "Write the query itself.")
 	}
 	p.requireQuery()
 	p.holeQuery(&c.AsQuery)
@@ -47,13 +45,13 @@ func (p *parser) namesOnly() bool {
 	return isColID(p.peek(1)) && (next == ',' || next == ')')
 }
 
-// tableOptions reads what may follow the columns. A statement is returned for what is refused.
-func (p *parser) tableOptions(c *ast.CreateTable, pos ast.Pos) ast.Statement {
+// tableOptions reads what may follow the columns.
+func (p *parser) tableOptions(c *ast.CreateTable) {
 	switch {
 	case p.isWord(kw.Inherits):
-		return p.refuse(pos, "Table inheritance", "Use a column that says the kind of row.")
+		p.unsupported(p.here(), "Table inheritance", "Use a column that says the kind of row.")
 	case p.isWord(kw.Partition):
-		return p.refuse(pos, "PARTITION BY", "percodb splits tables into ranges by itself.")
+		p.unsupported(p.here(), "PARTITION BY", "percodb splits tables into ranges by itself.")
 	}
 	if p.acceptWord(kw.Using) {
 		p.colID()
@@ -72,13 +70,12 @@ func (p *parser) tableOptions(c *ast.CreateTable, pos ast.Pos) ast.Statement {
 		switch {
 		case p.acceptWords(kw.Preserve, kw.Rows):
 		case p.isWord(kw.Drop), p.isWord(kw.Delete):
-			return p.refuse(pos, "ON COMMIT DROP and ON COMMIT DELETE ROWS", "Drop or truncate the table in the transaction.")
+			p.unsupported(p.here(), "ON COMMIT DROP and ON COMMIT DELETE ROWS", "Drop or truncate the table in the transaction.")
 		default:
 			p.unexpected()
 		}
 	}
 	p.tablespace()
-	return nil
 }
 
 // tableElements reads the columns and constraints of a table; there may be none.

@@ -124,7 +124,7 @@ func (p *parser) tablePrimary() (joined bool) {
 func (p *parser) callAhead() bool {
 	switch p.cur().kw {
 	case kw.CurrentDate, kw.CurrentTime, kw.CurrentTimestamp, kw.Localtime, kw.Localtimestamp, kw.CurrentUser,
-		kw.CurrentRole, kw.SessionUser, kw.User, kw.CurrentCatalog:
+		kw.CurrentRole, kw.CurrentSchema, kw.SessionUser, kw.User, kw.CurrentCatalog:
 		return true
 	}
 	i := 0
@@ -219,7 +219,9 @@ func (p *parser) tableFunc(pos ast.Pos, lateral bool) {
 	start := len(p.buf)
 	p.emit("(SELECT ")
 	id, outer := p.begin()
+	p.bareCall = true
 	x := p.primary()
+	p.bareCall = false
 	call, ok := x.(*ast.Call)
 	if !ok && p.err == nil {
 		p.unsupported(pos, "This expression in FROM", "Write it in a subquery: FROM (SELECT …) AS name.")

@@ -20,6 +20,8 @@ func (p *parser) reservedPrimary(t *token) ast.Expr {
 		return p.caseExpr(pos)
 	case kw.Array:
 		return p.arrayExpr(pos)
+	case kw.Cast:
+		return p.cast(pos)
 	case kw.CurrentDate, kw.CurrentUser, kw.CurrentRole, kw.SessionUser, kw.User, kw.CurrentCatalog:
 		p.advance()
 		return &ast.Call{Pos: pos, Name: []string{t.kw.String()}}
@@ -125,6 +127,17 @@ func (p *parser) simpleCall(pos ast.Pos, name string, count int) ast.Expr {
 	}
 	p.expect(')')
 	return call
+}
+
+// cast reads CAST(x AS type).
+func (p *parser) cast(pos ast.Pos) ast.Expr {
+	p.advance()
+	p.expect('(')
+	c := &ast.Cast{Pos: pos, X: p.expr()}
+	p.expectWord(kw.As)
+	c.Type = p.typeName()
+	p.expect(')')
+	return c
 }
 
 // caseExpr reads CASE … END.
@@ -352,6 +365,8 @@ func (p *parser) normalize(pos ast.Pos) ast.Expr {
 
 // call reads the arguments and clauses of a function call, from its parenthesis on.
 func (p *parser) call(c *ast.Call) ast.Expr {
+	bare := p.bareCall
+	p.bareCall = false
 	p.expect('(')
 	switch {
 	case p.is(')'):
@@ -368,7 +383,9 @@ func (p *parser) call(c *ast.Call) ast.Expr {
 		}
 	}
 	p.expect(')')
-	p.callClauses(c)
+	if !bare {
+		p.callClauses(c)
+	}
 	return c
 }
 

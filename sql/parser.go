@@ -28,6 +28,8 @@ type parser struct {
 	open  int    // the item whose subqueries are being written
 	tree  bool   // buf holds a query, so TiDB's grammar is needed
 
+	bareCall bool // the next call is one of FROM: no FILTER or OVER belongs to it
+
 	depth int // nesting of expressions and queries
 	ops   int // operators of the outermost expression
 	err   *pgerror.Error
@@ -48,7 +50,7 @@ func (p *parser) reset(text string, base, tail int, semicolon bool) error {
 	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, tail, semicolon
 	p.ascii, p.at, p.chars = isASCII(text), 0, 0
 	p.buf, p.items, p.open, p.tree = p.buf[:0], p.items[:0], -1, false
-	p.depth, p.ops, p.err = 0, 0, nil
+	p.depth, p.ops, p.err, p.bareCall = 0, 0, nil, false
 	for {
 		p.toks = append(p.toks, token{})
 		t := &p.toks[len(p.toks)-1]

@@ -169,7 +169,7 @@ func (p *parser) setVariable(st *ast.Set) ast.Statement {
 	}
 	st.Name = p.settingName()
 	if p.isWord(kw.From) {
-		return p.refuse(st.Pos, "SET … FROM CURRENT", "Name the value.")
+		p.unsupported(p.here(), "SET … FROM CURRENT", "Name the value.")
 	}
 	if !p.acceptWord(kw.To) {
 		p.expectAssign()

@@ -1,0 +1,50 @@
+package sql
+
+import "testing"
+
+// The goal: what a statement costs before planning. Lexing is on the path of every simple query, parsing
+// on that of every statement whose plan is not cached.
+
+const (
+	pointSelect   = "SELECT abalance FROM pgbench_accounts WHERE aid = 4711;"
+	typicalSelect = `SELECT CASE WHEN c>(SELECT avg(c) FROM t1) THEN a*2 ELSE b*10 END, a+b*2+c*3, abs(b-c)
+  FROM t1 WHERE (e>c OR e<d) AND d>e AND a>b OR EXISTS(SELECT 1 FROM t1 AS x WHERE x.b<t1.b) ORDER BY 1,2`
+)
+
+func BenchmarkLexPointSelect(b *testing.B) { benchLex(b, pointSelect) }
+
+func BenchmarkLexTypicalSelect(b *testing.B) { benchLex(b, typicalSelect) }
+
+func benchLex(b *testing.B, text string) {
+	lexer := NewLexer()
+	b.ReportAllocs()
+	for b.Loop() {
+		lexer.Reset(text)
+		if _, err := lexer.Next(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkParsePointSelect(b *testing.B) { benchParse(b, pointSelect) }
+
+func BenchmarkParseTypicalSelect(b *testing.B) { benchParse(b, typicalSelect) }
+
+func BenchmarkParseInsert(b *testing.B) {
+	benchParse(b, "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 2, 3, 4, CURRENT_TIMESTAMP)")
+}
+
+func benchParse(b *testing.B, text string) {
+	lexer := NewLexer()
+	lexer.Reset(text)
+	st, err := lexer.Next()
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Parse(st); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
