@@ -1,0 +1,234 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// access turns what one index holds into rows of the wanted columns, by way of the table's rows
+// where the index does not hold them all.
+type access struct {
+	ex      *execution
+	table   *catalog.TableDescriptor
+	index   *catalog.IndexDescriptor
+	fetch   bool
+	decoder rowenc.Decoder // of the index, or with fetch of the table's rows
+	out     types.Row
+}
+
+// init prepares a. It must not be copied afterwards.
+func (a *access) init(ex *execution, p *planner.Access) error {
+	a.ex, a.table, a.index, a.fetch = ex, p.Table, p.Index, p.Fetch
+	a.out = make(types.Row, len(p.Ordinals))
+	from := p.Index
+	if p.Fetch {
+		from = &p.Table.Primary
+	}
+	return a.decoder.Init(p.Table, from, p.Ordinals)
+}
+
+// decode fills and returns the output row.
+func (a *access) decode(key, value []byte) (types.Row, error) {
+	return a.out, a.decoder.Decode(key, value, a.out)
+}
+
+// dangling is the error of an entry whose row is missing.
+func (a *access) dangling(rowKey []byte) error {
+	return pgerror.New(pgerror.DataCorrupted, "index %q of table %q points at a missing row", a.index.Name, a.table.Name).
+		WithDetail("Row key %x.", rowKey).WithHint("Run percodb check.")
+}
+
+// getMany looks up whole keys of a unique index. rowKeys[i] and values[i] are what decode needs for
+// keys[i]; values[i] is nil where there is no row.
+func (a *access) getMany(ctx context.Context, keys [][]byte) (rowKeys, values [][]byte, err error) {
+	values, err = a.ex.txn.BatchGet(ctx, keys)
+	if err != nil || !a.fetch {
+		return keys, values, err
+	}
+	rowKeys = make([][]byte, len(keys))
+	wanted := make([][]byte, 0, len(keys))
+	for i, v := range values {
+		if v == nil {
+			continue
+		}
+		if rowKeys[i], err = rowenc.AppendRowKey(nil, a.table, a.index, keys[i], v); err != nil {
+			return nil, nil, err
+		}
+		wanted = append(wanted, rowKeys[i])
+	}
+	rows, err := a.ex.txn.BatchGet(ctx, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	for i, n := 0, 0; i < len(keys); i++ {
+		if rowKeys[i] == nil {
+			continue
+		}
+		if rows[n] == nil {
+			return nil, nil, a.dangling(rowKeys[i])
+		}
+		values[i] = rows[n]
+		n++
+	}
+	return rowKeys, values, nil
+}
+
+// spanReader yields the rows of spans of an index, in index order or its reverse. With fetch it
+// gathers entries in growing groups and reads their rows together.
+type spanReader struct {
+	access
+	reverse bool
+	expect  int // rows expected to be pulled, 0 for unknown
+
+	spans []kv.Span // still to be read, in the order of reading
+	it    percolator.Iterator
+
+	group  int
+	keys   [][]byte // fetch: row keys of the group
+	values [][]byte
+	at     int
+	buf    []byte // what keys are cut from
+	ended  bool
+}
+
+// start begins reading spans, which are in key order and disjoint, and are kept.
+func (r *spanReader) start(spans []kv.Span) {
+	r.stop()
+	if r.reverse {
+		slices.Reverse(spans)
+	}
+	r.spans = spans
+	r.group = r.ex.firstGroup()
+	if r.expect > 0 {
+		r.group = min(r.expect, r.ex.maxGroup)
+	}
+	r.keys, r.values, r.at, r.ended = r.keys[:0], nil, 0, false
+}
+
+// stop ends reading.
+func (r *spanReader) stop() {
+	if r.it != nil {
+		r.it.Close()
+		r.it = nil
+	}
+	r.spans = nil
+}
+
+// next returns the next row, or nil at the end.
+func (r *spanReader) next(ctx context.Context) (types.Row, error) {
+	if r.fetch {
+		return r.nextFetched(ctx)
+	}
+	ok, err := r.advance(ctx)
+	if !ok || err != nil {
+		return nil, err
+	}
+	return r.decode(r.it.Key(), r.it.Value())
+}
+
+// advance moves to the next pair of the spans.
+func (r *spanReader) advance(ctx context.Context) (bool, error) {
+	for {
+		if r.it == nil {
+			if len(r.spans) == 0 {
+				return false, nil
+			}
+			if err := r.ex.tick(ctx); err != nil {
+				return false, err
+			}
+			r.it = r.ex.txn.Scan(ctx, r.spans[0], percolator.ScanOptions{Reverse: r.reverse, PageHint: r.expect})
+			r.spans = r.spans[1:]
+		}
+		if r.it.Next(ctx) {
+			return true, nil
+		}
+		err := r.it.Err()
+		r.it.Close()
+		r.it = nil
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+func (r *spanReader) nextFetched(ctx context.Context) (types.Row, error) {
+	for r.at == len(r.keys) {
+		if r.ended {
+			return nil, nil
+		}
+		if err := r.fetchGroup(ctx); err != nil {
+			return nil, err
+		}
+	}
+	key, value := r.keys[r.at], r.values[r.at]
+	r.at++
+	if value == nil {
+		return nil, r.dangling(key)
+	}
+	return r.decode(key, value)
+}
+
+// fetchGroup reads the next group of entries and their rows.
+func (r *spanReader) fetchGroup(ctx context.Context) error {
+	r.keys, r.at, r.buf = r.keys[:0], 0, r.buf[:0]
+	for len(r.keys) < r.group {
+		ok, err := r.advance(ctx)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			r.ended = true
+			break
+		}
+		from := len(r.buf)
+		if r.buf, err = rowenc.AppendRowKey(r.buf, r.table, r.index, r.it.Key(), r.it.Value()); err != nil {
+			return err
+		}
+		r.keys = append(r.keys, r.buf[from:len(r.buf):len(r.buf)])
+	}
+	r.group = r.ex.nextGroup(r.group)
+	if len(r.keys) == 0 {
+		return nil
+	}
+	var err error
+	r.values, err = r.ex.txn.BatchGet(ctx, r.keys)
+	return err
+}
+
+// wholeIndex is the span of all of an index.
+func (a *access) wholeIndex() []kv.Span {
+	start, end := rowenc.IndexSpan(a.table.ID, a.index.ID)
+	return []kv.Span{{Start: start, End: end}}
+}
+
+// orderSpans sorts spans by key and joins those that overlap: parameters may make equal or nested
+// what the planner took for disjoint, and no row may be seen twice.
+func orderSpans(spans []kv.Span) []kv.Span {
+	slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 {
+			last := &out[n-1]
+			if len(last.End) == 0 {
+				continue
+			}
+			if bytes.Compare(s.Start, last.End) < 0 {
+				if len(s.End) == 0 || bytes.Compare(s.End, last.End) > 0 {
+					last.End = s.End
+				}
+				continue
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}

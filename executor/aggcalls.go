@@ -1,0 +1,217 @@
+package executor
+
+import (
+	"slices"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// aggregation computes the aggregate calls of a node over groups of rows.
+type aggregation struct {
+	ex    *execution
+	calls []aggCall
+	out   types.Row // group key, then results
+	held  int64     // booked for states
+}
+
+// aggCall is one aggregate call, with scratch space for its arguments.
+type aggCall struct {
+	*planner.AggregateCall
+	args  types.Row
+	types []types.Type
+	order ordering
+}
+
+// groupState is what one group has gathered, by call.
+type groupState struct{ calls []callState }
+
+// callState is one call's state. DISTINCT keeps the arguments seen; ORDER BY keeps all arguments
+// until the group is complete.
+type callState struct {
+	acc  builtin.Accumulator
+	seen *keySet
+	rows *orderedArgs
+}
+
+// orderedArgs are rows of sort keys followed by arguments.
+type orderedArgs struct {
+	buf rowBuffer
+	key types.Row
+}
+
+// stateBytes is what a group costs per call, roughly: the state and its accumulator.
+const stateBytes = 96
+
+func newAggregation(ex *execution, n *planner.Aggregate) aggregation {
+	a := aggregation{ex: ex, out: make(types.Row, len(n.GroupBy)+len(n.Aggs)), calls: make([]aggCall, len(n.Aggs))}
+	for i := range n.Aggs {
+		c := &n.Aggs[i]
+		a.calls[i] = aggCall{AggregateCall: c, args: make(types.Row, len(c.Args))}
+		if len(c.OrderBy) > 0 {
+			a.calls[i].order = newOrdering(replayOrder(c))
+		}
+		for _, arg := range c.Args {
+			a.calls[i].types = append(a.calls[i].types, arg.Type())
+		}
+	}
+	return a
+}
+
+// replayOrder is the order in which a call with ORDER BY takes its arguments. With DISTINCT the
+// arguments follow as further keys, so that equal ones lie together.
+func replayOrder(c *planner.AggregateCall) []planner.SortKey {
+	keys := slices.Clone(c.OrderBy)
+	if c.Distinct {
+		for _, arg := range c.Args {
+			keys = append(keys, planner.SortKey{Expr: arg})
+		}
+	}
+	return keys
+}
+
+// drop gives up a group that was not finished; nil is none.
+func (s *groupState) drop() {
+	if s == nil {
+		return
+	}
+	for i := range s.calls {
+		if st := &s.calls[i]; st.seen != nil {
+			st.seen.release()
+		} else if st.rows != nil {
+			st.rows.buf.release()
+		}
+	}
+}
+
+// release gives back what states were booked with.
+func (a *aggregation) release() {
+	a.ex.mem.shrink(a.held)
+	a.held = 0
+}
+
+// newState makes the state of a new group.
+func (a *aggregation) newState() (*groupState, error) {
+	n := int64(len(a.calls)) * stateBytes
+	if err := a.ex.mem.grow(n); err != nil {
+		return nil, err
+	}
+	a.held += n
+	s := &groupState{calls: make([]callState, len(a.calls))}
+	for i := range a.calls {
+		c := &a.calls[i]
+		st := &s.calls[i]
+		st.acc = c.Func.NewAccumulator()
+		switch {
+		case len(c.OrderBy) > 0:
+			st.rows = &orderedArgs{buf: rowBuffer{mem: &a.ex.mem}, key: make(types.Row, len(c.order.keys)+len(c.Args))}
+		case c.Distinct && c.Func.FirstByOrder == 0: // min and max do not care
+			st.seen = &keySet{cols: wholeRow(c.types), keys: rowBuffer{mem: &a.ex.mem}}
+		}
+	}
+	return s, nil
+}
+
+// add takes a row into a group.
+func (a *aggregation) add(s *groupState, row types.Row) error {
+	for i := range a.calls {
+		c := &a.calls[i]
+		if c.Filter != nil {
+			ok, err := a.ex.holds(c.Filter, row)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				continue
+			}
+		}
+		for j, arg := range c.Args {
+			d, err := arg.Eval(&a.ex.ev, row)
+			if err != nil {
+				return err
+			}
+			c.args[j] = d
+		}
+		if err := a.addTo(&s.calls[i], c, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addTo gives the arguments in c to one call's state.
+func (a *aggregation) addTo(st *callState, c *aggCall, row types.Row) error {
+	if c.Func.NullsIgnored && c.args[0].IsNull() {
+		return nil
+	}
+	switch {
+	case st.rows != nil:
+		key := st.rows.key
+		if err := c.order.eval(a.ex, row, key); err != nil {
+			return err
+		}
+		copy(key[len(c.order.keys):], c.args)
+		return st.rows.buf.add(key)
+	case st.seen != nil:
+		_, added, err := st.seen.add(c.args)
+		if !added || err != nil {
+			return err
+		}
+	}
+	if c.Func.OrderMatters {
+		// What depends on the order of the rows keeps them: string_agg, array_agg.
+		n := int64(c.args.Size())
+		if err := a.ex.mem.grow(n); err != nil {
+			return err
+		}
+		a.held += n
+	}
+	return st.acc.Add(a.ex.ev.Env, c.args)
+}
+
+// result finishes a group: its key followed by the calls' results.
+func (a *aggregation) result(key types.Row, s *groupState) (types.Row, error) {
+	n := copy(a.out, key)
+	for i := range a.calls {
+		st := &s.calls[i]
+		if st.rows != nil {
+			if err := a.replay(st, &a.calls[i]); err != nil {
+				return nil, err
+			}
+		}
+		if st.seen != nil {
+			st.seen.release()
+		}
+		d, err := st.acc.Result(a.ex.ev.Env)
+		if err != nil {
+			return nil, err
+		}
+		a.out[n+i] = d
+	}
+	return a.out, nil
+}
+
+// replay gives the kept arguments to the accumulator in the order asked for; with DISTINCT equal
+// ones, which lie together, once.
+func (a *aggregation) replay(st *callState, c *aggCall) error {
+	rows, n := st.rows.buf.rows, len(c.order.keys)
+	slices.SortStableFunc(rows, func(x, y types.Row) int { return c.order.compare(x, y) })
+	cols := wholeRow(c.types)
+	var last types.Row
+	for _, row := range rows {
+		if err := a.ex.tick(a.ex.ev.Ctx); err != nil {
+			return err
+		}
+		args := row[n:]
+		if c.Distinct && last != nil && cols.equal(last, args) {
+			continue
+		}
+		last = args
+		if err := st.acc.Add(a.ex.ev.Env, args); err != nil {
+			return err
+		}
+	}
+	st.rows.buf.release()
+	return nil
+}

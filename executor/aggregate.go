@@ -1,0 +1,198 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// hashAggregate reads all rows, keeping the state of every group, and yields the groups in the
+// order of their first rows. Without GROUP BY there is one group, of no rows if need be.
+type hashAggregate struct {
+	aggregation
+	input  Operator
+	scalar bool
+	groups keySet
+	states []*groupState // by entry of groups
+	at     int
+	ready  bool
+}
+
+// orderedAggregate reads rows that arrive grouped and holds one group at a time.
+type orderedAggregate struct {
+	aggregation
+	input Operator
+	cols  keyColumns
+	// cur is the group being read; done is the one handed out, whose key the caller may look at.
+	cur, done groupKey
+	state     *groupState
+	ended     bool
+}
+
+// groupKey is a group's key in a buffer of its own.
+type groupKey struct {
+	buf rowBuffer
+	set bool
+}
+
+func newAggregate(ex *execution, input Operator, n *planner.Aggregate) Operator {
+	if n.Ordered && len(n.GroupBy) > 0 {
+		o := &orderedAggregate{aggregation: newAggregation(ex, n), input: input, cols: newKeyColumns(n.GroupBy)}
+		o.cur.buf.mem, o.done.buf.mem = &ex.mem, &ex.mem
+		return o
+	}
+	o := &hashAggregate{aggregation: newAggregation(ex, n), input: input, scalar: n.Scalar || len(n.GroupBy) == 0}
+	o.groups.cols = newKeyColumns(n.GroupBy)
+	o.groups.keys.mem = &ex.mem
+	return o
+}
+
+func (o *hashAggregate) Open(ctx context.Context) error {
+	o.ready, o.at, o.states = false, 0, nil
+	return o.input.Open(ctx)
+}
+
+func (o *hashAggregate) Close() error {
+	for _, s := range o.states {
+		s.drop()
+	}
+	o.groups.release()
+	o.states = nil
+	o.release()
+	return o.input.Close()
+}
+
+func (o *hashAggregate) Next(ctx context.Context) (types.Row, error) {
+	if !o.ready {
+		if err := o.read(ctx); err != nil {
+			return nil, err
+		}
+		o.ready = true
+	}
+	if o.at == len(o.states) {
+		return nil, nil
+	}
+	var key types.Row
+	if !o.scalar {
+		key = o.groups.keys.rows[o.at]
+	}
+	state := o.states[o.at]
+	o.states[o.at] = nil
+	o.at++
+	return o.result(key, state)
+}
+
+// read takes in all rows.
+func (o *hashAggregate) read(ctx context.Context) error {
+	if o.scalar {
+		state, err := o.newState()
+		if err != nil {
+			return err
+		}
+		o.states = append(o.states, state)
+	}
+	for {
+		row, err := o.input.Next(ctx)
+		if row == nil || err != nil {
+			return err
+		}
+		if err := o.ex.tick(ctx); err != nil {
+			return err
+		}
+		state := (*groupState)(nil)
+		if o.scalar {
+			state = o.states[0]
+		} else if state, err = o.group(row); err != nil {
+			return err
+		}
+		if err := o.add(state, row); err != nil {
+			return err
+		}
+	}
+}
+
+// group finds or makes the group of a row.
+func (o *hashAggregate) group(row types.Row) (*groupState, error) {
+	key, _, err := o.groups.cols.eval(&o.ex.ev, row)
+	if err != nil {
+		return nil, err
+	}
+	e, added, err := o.groups.add(key)
+	if err != nil {
+		return nil, err
+	}
+	if added {
+		state, err := o.newState()
+		if err != nil {
+			return nil, err
+		}
+		o.states = append(o.states, state)
+	}
+	return o.states[e-1], nil
+}
+
+func (o *orderedAggregate) Open(ctx context.Context) error {
+	o.ended, o.state, o.cur.set = false, nil, false
+	return o.input.Open(ctx)
+}
+
+func (o *orderedAggregate) Close() error {
+	o.state.drop()
+	o.state = nil
+	o.cur.buf.release()
+	o.done.buf.release()
+	o.release()
+	return o.input.Close()
+}
+
+func (o *orderedAggregate) Next(ctx context.Context) (types.Row, error) {
+	for !o.ended {
+		row, err := o.input.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if row == nil {
+			o.ended = true
+			if !o.cur.set {
+				return nil, nil
+			}
+			return o.result(o.cur.buf.rows[0], o.state)
+		}
+		if err := o.ex.tick(ctx); err != nil {
+			return nil, err
+		}
+		key, _, err := o.cols.eval(&o.ex.ev, row)
+		if err != nil {
+			return nil, err
+		}
+		if o.cur.set && o.cols.equal(o.cur.buf.rows[0], key) {
+			if err := o.add(o.state, row); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		finished, had := o.state, o.cur.set
+		if err := o.begin(key, row); err != nil {
+			return nil, err
+		}
+		if had {
+			return o.result(o.done.buf.rows[0], finished)
+		}
+	}
+	return nil, nil
+}
+
+// begin makes key the current group, with row as its first, and the current one the one done.
+func (o *orderedAggregate) begin(key, row types.Row) (err error) {
+	o.cur, o.done = o.done, o.cur
+	o.cur.buf.reset()
+	if err := o.cur.buf.add(key); err != nil {
+		return err
+	}
+	o.cur.set = true
+	if o.state, err = o.newState(); err != nil {
+		return err
+	}
+	return o.add(o.state, row)
+}

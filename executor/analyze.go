@@ -1,0 +1,74 @@
+package executor
+
+import (
+	"context"
+	"time"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// NodeStats is what EXPLAIN ANALYZE shows of a node: how often it was opened, how many rows it
+// yielded over all runs, and the time spent in it and below it.
+type NodeStats struct {
+	Loops, Rows int64
+	Time        time.Duration
+	// Startup is the time to the first row, over all runs.
+	Startup time.Duration
+}
+
+// Analysis collects the stats of a run by node. Nodes that never ran are missing.
+type Analysis struct{ nodes map[planner.Node]*NodeStats }
+
+// Node returns what is known of a node.
+func (a *Analysis) Node(n planner.Node) (NodeStats, bool) {
+	s, ok := a.nodes[n]
+	if !ok || s.Loops == 0 {
+		return NodeStats{}, false
+	}
+	return *s, true
+}
+
+// measured counts and times what passes through an operator.
+type measured struct {
+	op      Operator
+	stats   *NodeStats
+	started bool
+}
+
+func (a *Analysis) measure(n planner.Node, op Operator) Operator {
+	s := a.nodes[n]
+	if s == nil {
+		s = &NodeStats{}
+		a.nodes[n] = s
+	}
+	return &measured{op: op, stats: s}
+}
+
+func (m *measured) Open(ctx context.Context) error {
+	began := time.Now()
+	m.stats.Loops++
+	m.started = false
+	err := m.op.Open(ctx)
+	d := time.Since(began)
+	m.stats.Time += d
+	m.stats.Startup += d
+	return err
+}
+
+func (m *measured) Next(ctx context.Context) (types.Row, error) {
+	began := time.Now()
+	row, err := m.op.Next(ctx)
+	d := time.Since(began)
+	m.stats.Time += d
+	if !m.started {
+		m.stats.Startup += d
+		m.started = true
+	}
+	if row != nil {
+		m.stats.Rows++
+	}
+	return row, err
+}
+
+func (m *measured) Close() error { return m.op.Close() }

@@ -1,0 +1,236 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/percodb/percodb/internal/invariants"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// build makes the operators of a node and everything below it.
+func (ex *execution) build(n planner.Node) (Operator, error) {
+	op, err := ex.buildNode(n)
+	if err != nil {
+		return nil, err
+	}
+	if ex.analyze != nil {
+		op = ex.analyze.measure(n, op)
+	}
+	if invariants.Enabled {
+		op = &checked{op: op, name: nodeName(n), width: len(n.Columns())}
+	}
+	return op, nil
+}
+
+// buildNode is the one switch over all nodes there are.
+func (ex *execution) buildNode(n planner.Node) (Operator, error) {
+	switch n := n.(type) {
+	case *planner.PointGet:
+		return newPointGet(ex, n)
+	case *planner.Scan:
+		return newScan(ex, n)
+	case *planner.Values:
+		return &values{ex: ex, rows: n.Rows, out: make(types.Row, len(n.Out))}, nil
+	case *planner.SetFunc:
+		return newSetFunc(ex, n), nil
+	case *planner.VirtualScan:
+		return newVirtualScan(ex, n), nil
+	case *planner.CTEScan:
+		return &cteScan{ex: ex, cte: n.CTE, out: make(types.Row, len(n.Out))}, nil
+	case *planner.WorkScan:
+		return &workScan{work: ex.work(n.ID), out: make(types.Row, len(n.Out))}, nil
+	case *planner.LookupJoin, *planner.Filter, *planner.Project, *planner.ProjectSet, *planner.Aggregate,
+		*planner.Sort, *planner.TopN, *planner.Limit, *planner.Distinct, *planner.LockRows,
+		*planner.Insert, *planner.Update, *planner.Delete:
+		return ex.buildUnary(n)
+	case *planner.HashJoin, *planner.MergeJoin, *planner.NestedLoopJoin, *planner.Apply, *planner.SetOp,
+		*planner.RecursiveUnion:
+		return ex.buildBinary(n)
+	}
+	return nil, pgerror.New(pgerror.InternalError, "no operator for plan node %s", nodeName(n))
+}
+
+// buildUnary makes nodes with one input.
+func (ex *execution) buildUnary(n planner.Node) (Operator, error) {
+	input, err := ex.build(n.Children()[0])
+	if err != nil {
+		return nil, err
+	}
+	switch n := n.(type) {
+	case *planner.LookupJoin:
+		return newLookupJoin(ex, input, n)
+	case *planner.Filter:
+		return &filter{ex: ex, input: input, cond: n.Cond}, nil
+	case *planner.Project:
+		return &project{ex: ex, input: input, exprs: n.Exprs, out: make(types.Row, len(n.Exprs))}, nil
+	case *planner.ProjectSet:
+		return newProjectSet(ex, input, n), nil
+	case *planner.Aggregate:
+		return newAggregate(ex, input, n), nil
+	case *planner.Sort:
+		return newSorter(ex, input, n), nil
+	case *planner.TopN:
+		return newTopN(ex, input, n), nil
+	case *planner.Limit:
+		return &limit{ex: ex, input: input, limit: n.Limit, offset: n.Offset}, nil
+	case *planner.Distinct:
+		return newDistinct(ex, input, n), nil
+	case *planner.LockRows:
+		return newLockRows(ex, input, n)
+	case *planner.Insert:
+		return newInsert(ex, input, n)
+	case *planner.Update:
+		return newUpdate(ex, input, n), nil
+	case *planner.Delete:
+		return newDelete(ex, input, n), nil
+	}
+	return nil, pgerror.New(pgerror.InternalError, "no operator for plan node %s", nodeName(n))
+}
+
+// buildBinary makes nodes with two inputs.
+func (ex *execution) buildBinary(n planner.Node) (Operator, error) {
+	children := n.Children()
+	left, err := ex.build(children[0])
+	if err != nil {
+		return nil, err
+	}
+	right, err := ex.build(children[1])
+	if err != nil {
+		return nil, err
+	}
+	switch n := n.(type) {
+	case *planner.HashJoin:
+		return newHashJoin(ex, left, right, n), nil
+	case *planner.MergeJoin:
+		return newMergeJoin(ex, left, right, n), nil
+	case *planner.NestedLoopJoin:
+		return newNestedLoopJoin(ex, left, right, n), nil
+	case *planner.Apply:
+		return newApply(ex, left, right, n), nil
+	case *planner.SetOp:
+		return newSetOp(ex, left, right, n), nil
+	case *planner.RecursiveUnion:
+		return newRecursiveUnion(ex, left, right, n, ex.work(n.ID)), nil
+	}
+	return nil, pgerror.New(pgerror.InternalError, "no operator for plan node %s", nodeName(n))
+}
+
+// buildSubquery makes the operators of a subquery.
+func (ex *execution) buildSubquery(sub *expr.Subquery) (Operator, error) {
+	n, ok := sub.Plan.(planner.Node)
+	if !ok {
+		return nil, pgerror.New(pgerror.InternalError, "subquery %d has no plan", sub.ID)
+	}
+	return ex.build(n)
+}
+
+// work returns the work table of the RecursiveUnion with the given ID.
+func (ex *execution) work(id int) *workTable {
+	w := ex.workTable[id]
+	if w == nil {
+		if ex.workTable == nil {
+			ex.workTable = make(map[int]*workTable)
+		}
+		w = &workTable{rows: rowBuffer{mem: &ex.mem}}
+		ex.workTable[id] = w
+	}
+	return w
+}
+
+// Runner is a plan made ready to run: the tree of operators with its buffers. A session may keep it
+// with a prepared statement and run it again and again, under another Runtime each time, one run at
+// a time; nothing is allocated anew but what the operators must hand out. One goroutine's.
+//
+//	r, err := NewRunner(plan)
+//	r.Bind(rt); r.Open(ctx); r.Next(ctx) …; r.Close()
+type Runner struct {
+	ex   execution
+	root Operator
+}
+
+// Build is NewRunner and Bind: an operator tree for one run. The Runtime must stay unchanged while
+// the plan runs.
+func Build(p *planner.Plan, rt *Runtime) (*Runner, error) {
+	r, err := NewRunner(p)
+	if err != nil {
+		return nil, err
+	}
+	r.Bind(rt)
+	return r, nil
+}
+
+// NewRunner makes the operators of a plan.
+func NewRunner(p *planner.Plan) (*Runner, error) { return newRunner(p, nil) }
+
+// NewAnalyzedRunner is NewRunner for EXPLAIN ANALYZE: every operator is measured.
+func NewAnalyzedRunner(p *planner.Plan) (*Runner, *Analysis, error) {
+	a := &Analysis{nodes: make(map[planner.Node]*NodeStats)}
+	r, err := newRunner(p, a)
+	return r, a, err
+}
+
+func newRunner(p *planner.Plan, a *Analysis) (*Runner, error) {
+	r := &Runner{ex: execution{plan: p, analyze: a}}
+	for _, n := range p.CTEs {
+		op, err := r.ex.build(n)
+		if err != nil {
+			return nil, err
+		}
+		r.ex.ctes = append(r.ex.ctes, &cteBuffer{ex: &r.ex, op: op, rows: rowBuffer{mem: &r.ex.mem}})
+	}
+	var err error
+	r.root, err = r.ex.build(p.Root)
+	return r, err
+}
+
+// Bind sets what the next run brings. The runner must not be open.
+func (r *Runner) Bind(rt *Runtime) { r.ex.bind(rt) }
+
+// Open implements Operator.
+func (r *Runner) Open(ctx context.Context) error {
+	r.ex.ev.Ctx = ctx
+	return r.root.Open(ctx)
+}
+
+// Next implements Operator. For INSERT, UPDATE and DELETE the first call does all the work.
+func (r *Runner) Next(ctx context.Context) (types.Row, error) {
+	r.ex.ev.Ctx = ctx
+	return r.root.Next(ctx)
+}
+
+// Close implements Operator. It keeps the operators for another run and drops all they hold of
+// this one, the runtime included; Affected stays.
+func (r *Runner) Close() error {
+	err := r.root.Close()
+	for _, s := range r.ex.subplans {
+		if s != nil {
+			err = firstError(err, s.forget())
+		}
+	}
+	for _, c := range r.ex.ctes {
+		err = firstError(err, c.close())
+	}
+	r.ex.unbind()
+	return err
+}
+
+// Affected is the number of rows that the run inserted, updated or deleted.
+func (r *Runner) Affected() int64 { return r.ex.affected }
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// nodeName is a node's type without its package.
+func nodeName(n planner.Node) string {
+	name := fmt.Sprintf("%T", n)
+	return name[strings.LastIndexByte(name, '.')+1:]
+}

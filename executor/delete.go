@@ -1,0 +1,58 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// deleteRows removes rows and their index entries.
+type deleteRows struct {
+	modify
+	width int
+	seen  *rowSet // nil: the input cannot repeat a row
+}
+
+func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
+	w := newTableWriter(ex, n.Table, nil, nil)
+	w.sink.direct = atMostOne(n.Input)
+	o := &deleteRows{modify: newModify(ex, input, w, n.Returning), width: len(n.Table.Columns)}
+	if !eachRowOnce(n.Input) {
+		o.seen = newRowSet(w)
+	}
+	return o
+}
+
+func (o *deleteRows) Close() error {
+	o.seen.release()
+	return o.modify.Close()
+}
+
+func (o *deleteRows) Next(ctx context.Context) (types.Row, error) { return o.next(ctx, o.run) }
+
+func (o *deleteRows) run(ctx context.Context) error {
+	for {
+		row, err := o.input.Next(ctx)
+		if row == nil || err != nil {
+			return err
+		}
+		if err := o.ex.tick(ctx); err != nil {
+			return err
+		}
+		old := row[:o.width]
+		again, err := o.seen.add(old)
+		if err != nil {
+			return err
+		}
+		if again {
+			continue
+		}
+		if err := o.writer.delete(ctx, old); err != nil {
+			return err
+		}
+		if err := o.changed(row); err != nil {
+			return err
+		}
+	}
+}

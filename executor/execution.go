@@ -1,0 +1,79 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+)
+
+// Defaults of Runtime's zero values.
+const (
+	defaultMemoryLimitBytes = 256 << 20
+	// defaultGroupSize is the largest group of rows taken together. Groups start small and double,
+	// so that a query that stops early does not pay for rows it never shows.
+	defaultGroupSize = 1024
+	firstGroupSize   = 16
+)
+
+// ticksPerCheck is how many rows pass between two looks at the context. A look is an atomic load
+// and a call; a row costs some hundred nanoseconds, so a cancel is noticed well within a
+// millisecond.
+const ticksPerCheck = 256
+
+// execution is what all operators of one tree share: the runtime of the current run, the
+// expression context, the memory account, and the shared subtrees (WITH items, work tables,
+// subqueries). One goroutine's.
+type execution struct {
+	plan *planner.Plan
+	rt   *Runtime
+	txn  Txn
+	ev   expr.Context
+	mem  memory
+
+	ticks     uint32
+	affected  int64
+	maxGroup  int
+	analyze   *Analysis
+	ctes      []*cteBuffer
+	workTable map[int]*workTable
+	subplans  []*subplan
+}
+
+// bind makes rt the runtime of the next run.
+func (ex *execution) bind(rt *Runtime) {
+	ex.rt = rt
+	ex.txn = rt.Txn
+	ex.ev = expr.Context{Env: rt.Env, Inputs: rt.Inputs, Outer: ex.ev.Outer[:0], Subqueries: ex}
+	ex.mem = memory{limit: rt.MemoryLimitBytes}
+	if ex.mem.limit <= 0 {
+		ex.mem.limit = defaultMemoryLimitBytes
+	}
+	ex.maxGroup = rt.GroupSize
+	if ex.maxGroup <= 0 {
+		ex.maxGroup = defaultGroupSize
+	}
+	ex.affected = 0
+}
+
+// unbind lets go of what a run brought.
+func (ex *execution) unbind() {
+	ex.rt, ex.txn = nil, nil
+	ex.ev = expr.Context{Outer: ex.ev.Outer[:0]}
+}
+
+// tick is called once per row by every loop that may run long without returning a row; it reports
+// the context's end.
+func (ex *execution) tick(ctx context.Context) error {
+	ex.ticks++
+	if ex.ticks%ticksPerCheck != 0 {
+		return nil
+	}
+	return ctx.Err()
+}
+
+// firstGroup is the size of the first group of an operator that works in groups.
+func (ex *execution) firstGroup() int { return min(firstGroupSize, ex.maxGroup) }
+
+// nextGroup is the size of the group after one of n.
+func (ex *execution) nextGroup(n int) int { return min(2*n, ex.maxGroup) }

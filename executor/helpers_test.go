@@ -1,0 +1,388 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// memTxn is a Txn over a map, which counts calls. Inserts of existing keys are remembered and
+// reported by commit, as percolator does.
+type memTxn struct {
+	data     map[string][]byte
+	gets     int
+	batches  int
+	batchKey int
+	scans    int
+	locked   [][]byte
+	exists   []byte // the first key inserted though it existed
+	deleted  map[string]bool
+}
+
+func newMemTxn() *memTxn { return &memTxn{data: map[string][]byte{}, deleted: map[string]bool{}} }
+
+func (t *memTxn) StartTS() tso.Timestamp { return 1 }
+
+func (t *memTxn) Get(_ context.Context, key []byte) ([]byte, error) {
+	t.gets++
+	return t.data[string(key)], nil
+}
+
+func (t *memTxn) BatchGet(_ context.Context, keys [][]byte) ([][]byte, error) {
+	t.batches++
+	t.batchKey += len(keys)
+	values := make([][]byte, len(keys))
+	for i, k := range keys {
+		values[i] = t.data[string(k)]
+	}
+	return values, nil
+}
+
+func (t *memTxn) Put(key, value []byte) error {
+	t.data[string(key)] = value
+	return nil
+}
+
+func (t *memTxn) Insert(key, value []byte) error {
+	if _, ok := t.data[string(key)]; ok && t.exists == nil {
+		t.exists = key
+	}
+	return t.Put(key, value)
+}
+
+func (t *memTxn) Delete(key []byte) error {
+	delete(t.data, string(key))
+	return nil
+}
+
+func (t *memTxn) LockKeys(_ context.Context, keys ...[]byte) error {
+	t.locked = append(t.locked, keys...)
+	return nil
+}
+
+// commitError is what Commit would say.
+func (t *memTxn) commitError() error {
+	if t.exists != nil {
+		return &mvcc.KeyExistsError{Key: t.exists}
+	}
+	return nil
+}
+
+func (t *memTxn) Scan(_ context.Context, span kv.Span, opts percolator.ScanOptions) percolator.Iterator {
+	t.scans++
+	it := &memIterator{at: -1}
+	for k, v := range t.data {
+		key := []byte(k)
+		if bytes.Compare(key, span.Start) >= 0 && (len(span.End) == 0 || bytes.Compare(key, span.End) < 0) {
+			it.pairs = append(it.pairs, kv.KeyValue{Key: key, Value: v})
+		}
+	}
+	slices.SortFunc(it.pairs, func(a, b kv.KeyValue) int {
+		if opts.Reverse {
+			a, b = b, a
+		}
+		return bytes.Compare(a.Key, b.Key)
+	})
+	return it
+}
+
+// memIterator hands out copies that it wipes at the following Next, as the door allows.
+type memIterator struct {
+	pairs []kv.KeyValue
+	at    int
+	value []byte
+}
+
+func (it *memIterator) Next(context.Context) bool {
+	for i := range it.value {
+		it.value[i] = 0xFF
+	}
+	if it.at++; it.at >= len(it.pairs) {
+		return false
+	}
+	it.value = bytes.Clone(it.pairs[it.at].Value)
+	return true
+}
+func (it *memIterator) Key() []byte   { return it.pairs[it.at].Key }
+func (it *memIterator) Value() []byte { return it.value }
+func (it *memIterator) Err() error    { return nil }
+func (it *memIterator) Close()        {}
+
+// rowIDs counts up.
+type rowIDs struct{ last int64 }
+
+func (r *rowIDs) NextRowID(context.Context, uint64) (int64, error) {
+	r.last++
+	return r.last, nil
+}
+
+// oneTable resolves its tables by id.
+type oneTable []*catalog.TableDescriptor
+
+func (o oneTable) Relation(context.Context, string, string) (*catalog.TableDescriptor, error) {
+	return nil, nil
+}
+func (o oneTable) RelationByID(_ context.Context, id uint64) (*catalog.TableDescriptor, error) {
+	for _, t := range o {
+		if t.ID == id {
+			return t, nil
+		}
+	}
+	return nil, nil
+}
+func (o oneTable) Relations(context.Context) ([]*catalog.TableDescriptor, error) { return o, nil }
+func (o oneTable) SchemaExists(context.Context, string) (bool, error)            { return true, nil }
+func (o oneTable) Schemas(context.Context) ([]string, error)                     { return nil, nil }
+func (o oneTable) Stats(context.Context, uint64) (*catalog.TableStats, error) {
+	return &catalog.TableStats{}, nil
+}
+func (o oneTable) Version() uint64 { return 1 }
+
+func testRuntime(txn Txn, tables ...*catalog.TableDescriptor) *Runtime {
+	return &Runtime{Txn: txn, Env: &builtin.Env{}, RowIDs: &rowIDs{}, Resolver: oneTable(tables)}
+}
+
+// testTable makes a table of the named columns ("name type", type int or text, both nullable
+// unless "!" is added) whose first pk columns are the primary key; 0 gives it a rowid.
+func testTable(id uint64, pk int, columns ...string) *catalog.TableDescriptor {
+	t := &catalog.TableDescriptor{ID: id, Version: 1, Kind: catalog.KindTable, Schema: "public", Name: fmt.Sprintf("t%d", id)}
+	for i, c := range columns {
+		f := strings.Fields(strings.TrimSuffix(c, "!"))
+		col := catalog.ColumnDescriptor{ID: uint32(i + 1), Name: f[0], Type: types.TInt8, NotNull: strings.HasSuffix(c, "!") || i < pk}
+		if f[1] == "text" {
+			col.Type = types.TText
+		}
+		t.Columns = append(t.Columns, col)
+	}
+	t.Primary = catalog.IndexDescriptor{ID: 1, Name: t.Name + "_pkey", Unique: true, Constraint: true}
+	for i := range pk {
+		t.Primary.Columns = append(t.Primary.Columns, catalog.IndexColumn{ColumnID: uint32(i + 1)})
+	}
+	if pk == 0 {
+		t.Columns = append(t.Columns, catalog.ColumnDescriptor{ID: uint32(len(columns) + 1), Name: "rowid", Type: types.TInt8, NotNull: true, Hidden: true})
+		t.Primary.Columns = []catalog.IndexColumn{{ColumnID: uint32(len(columns) + 1)}}
+	}
+	t.NextIndexID = 2
+	return t
+}
+
+// addIndex adds an index over the columns with the given ordinals.
+func addIndex(t *catalog.TableDescriptor, unique bool, ordinals ...int) *catalog.IndexDescriptor {
+	ix := catalog.IndexDescriptor{ID: t.NextIndexID, Name: fmt.Sprintf("%s_idx%d", t.Name, t.NextIndexID), Unique: unique}
+	for _, o := range ordinals {
+		ix.Columns = append(ix.Columns, catalog.IndexColumn{ColumnID: t.Columns[o].ID})
+	}
+	t.NextIndexID++
+	t.Indexes = append(t.Indexes, ix)
+	return &t.Indexes[len(t.Indexes)-1]
+}
+
+// Scalars.
+
+func col(i int, t types.Type) expr.Scalar { return &expr.Column{Ordinal: i, Typ: t} }
+func intCol(i int) expr.Scalar            { return col(i, types.TInt8) }
+func lit(v any) expr.Scalar {
+	d := datum(v)
+	t := types.TInt8
+	if d.Kind() == types.KindBytes {
+		t = types.TText
+	}
+	return &expr.Const{Value: d, Typ: t}
+}
+
+func lits(vs ...any) []expr.Scalar {
+	out := make([]expr.Scalar, len(vs))
+	for i, v := range vs {
+		out[i] = lit(v)
+	}
+	return out
+}
+
+func datum(v any) types.Datum {
+	switch v := v.(type) {
+	case nil:
+		return types.Null
+	case int:
+		return types.Int(int64(v))
+	case string:
+		return types.Text(v)
+	case bool:
+		return types.Bool(v)
+	case types.Datum:
+		return v
+	}
+	panic(fmt.Sprintf("no datum for %T", v))
+}
+
+// fn is a scalar made of a function.
+type fn struct {
+	typ types.Type
+	f   func(ev *expr.Context, in types.Row) (types.Datum, error)
+}
+
+func (f *fn) Type() types.Type                                         { return f.typ }
+func (f *fn) String() string                                           { return "fn" }
+func (f *fn) Eval(ev *expr.Context, in types.Row) (types.Datum, error) { return f.f(ev, in) }
+
+func cond(f func(in types.Row) bool) expr.Scalar {
+	return &fn{types.TBool, func(_ *expr.Context, in types.Row) (types.Datum, error) { return types.Bool(f(in)), nil }}
+}
+
+func intFn(f func(in types.Row) int64) expr.Scalar {
+	return &fn{types.TInt8, func(_ *expr.Context, in types.Row) (types.Datum, error) { return types.Int(f(in)), nil }}
+}
+
+// Nodes.
+
+func columns(ts ...types.Type) planner.Base {
+	b := planner.Base{}
+	for i, t := range ts {
+		b.Out = append(b.Out, planner.Column{Name: fmt.Sprintf("c%d", i), Type: t})
+	}
+	return b
+}
+
+func ints(n int) planner.Base {
+	ts := make([]types.Type, n)
+	for i := range ts {
+		ts[i] = types.TInt8
+	}
+	return columns(ts...)
+}
+
+// rowsOf is a Values node.
+func rowsOf(width int, rows ...[]any) *planner.Values {
+	v := &planner.Values{Base: ints(width)}
+	for _, r := range rows {
+		v.Rows = append(v.Rows, lits(r...))
+	}
+	if len(rows) > 0 {
+		for i, e := range v.Rows[0] {
+			v.Out[i].Type = e.Type()
+		}
+	}
+	return v
+}
+
+func join(a, b planner.Node) planner.Base {
+	return planner.Base{Out: append(slices.Clone(a.Columns()), b.Columns()...)}
+}
+
+func tableColumns(t *catalog.TableDescriptor, ordinals ...int) planner.Base {
+	var ts []types.Type
+	for _, o := range ordinals {
+		ts = append(ts, t.Columns[o].Type)
+	}
+	return columns(ts...)
+}
+
+func all(t *catalog.TableDescriptor) []int {
+	out := make([]int, len(t.Columns))
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+// wholeScan reads whole rows through an index.
+func wholeScan(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, spans ...planner.KeySpan) *planner.Scan {
+	return &planner.Scan{
+		Base:   tableColumns(t, all(t)...),
+		Access: planner.Access{Table: t, Index: ix, Ordinals: all(t), Fetch: ix.ID != t.Primary.ID},
+		Spans:  spans,
+	}
+}
+
+// Running.
+
+func show(row types.Row) string {
+	var parts []string
+	for _, d := range row {
+		switch d.Kind() {
+		case types.KindNull:
+			parts = append(parts, "-")
+		case types.KindInt:
+			parts = append(parts, fmt.Sprint(d.Int()))
+		case types.KindBytes:
+			parts = append(parts, d.Text())
+		case types.KindBool:
+			parts = append(parts, fmt.Sprint(d.Bool()))
+		case types.KindDecimal:
+			parts = append(parts, d.Decimal().Text('f'))
+		default:
+			parts = append(parts, fmt.Sprintf("kind%d", d.Kind()))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// runPlan runs a plan and prints its rows.
+func runPlan(p *planner.Plan, rt *Runtime) (rows []string, affected int64, err error) {
+	r, err := Build(p, rt)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer func() {
+		if closeErr := r.Close(); err == nil {
+			err = closeErr
+		}
+		if err == nil && r.ex.mem.used != 0 {
+			err = fmt.Errorf("%d bytes still booked after Close", r.ex.mem.used)
+		}
+	}()
+	ctx := context.Background()
+	if err := r.Open(ctx); err != nil {
+		return nil, 0, err
+	}
+	for {
+		row, err := r.Next(ctx)
+		if err != nil {
+			return rows, 0, err
+		}
+		if row == nil {
+			return rows, r.Affected(), nil
+		}
+		rows = append(rows, show(row))
+	}
+}
+
+// mustRun runs a node over nothing but itself.
+func mustRun(t testing.TB, n planner.Node) []string {
+	t.Helper()
+	rows, _, err := runPlan(&planner.Plan{Root: n}, testRuntime(newMemTxn()))
+	if err != nil {
+		t.Fatalf("%T: %v", n, err)
+	}
+	return rows
+}
+
+func inAnyOrder(rows []string) []string {
+	out := slices.Clone(rows)
+	sort.Strings(out)
+	return out
+}
+
+func wantRows(t testing.TB, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("rows\n got %q\nwant %q", got, want)
+	}
+}

@@ -1,0 +1,104 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// insert stores the rows of its input.
+type insert struct {
+	modify
+	row types.Row // the row to be stored
+	// gather: the input may read the table, so it is read to its end before anything is written.
+	gather   bool
+	gathered rowBuffer
+	conflict *onConflict // nil: a conflict is an error
+}
+
+func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error) {
+	var changed []int
+	if n.OnConflict != nil {
+		changed = n.OnConflict.Changed
+	}
+	w := newTableWriter(ex, n.Table, n.Checks, changed)
+	w.sink.direct = true
+	o := &insert{
+		modify:   newModify(ex, input, w, n.Returning),
+		row:      make(types.Row, len(n.Table.Columns)),
+		gather:   !atMostOne(n.Input) && mayRead(ex.plan, n.Input, n.Table.ID),
+		gathered: rowBuffer{mem: &ex.mem},
+	}
+	if n.OnConflict != nil {
+		var err error
+		if o.conflict, err = newOnConflict(&o.modify, n); err != nil {
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (o *insert) Close() error {
+	o.gathered.release()
+	if o.conflict != nil {
+		o.conflict.release()
+	}
+	return o.modify.Close()
+}
+
+func (o *insert) Next(ctx context.Context) (types.Row, error) { return o.next(ctx, o.run) }
+
+func (o *insert) run(ctx context.Context) error {
+	if !o.gather {
+		for {
+			row, err := o.input.Next(ctx)
+			if err != nil {
+				return err
+			}
+			if row == nil {
+				return o.finish(ctx)
+			}
+			if err := o.take(ctx, row); err != nil {
+				return err
+			}
+		}
+	}
+	if err := o.ex.drain(ctx, o.input, &o.gathered); err != nil {
+		return err
+	}
+	for _, row := range o.gathered.rows {
+		if err := o.take(ctx, row); err != nil {
+			return err
+		}
+	}
+	return o.finish(ctx)
+}
+
+// take checks a row and stores it, or puts it with those whose conflicts are looked for together.
+func (o *insert) take(ctx context.Context, row types.Row) error {
+	if err := o.ex.tick(ctx); err != nil {
+		return err
+	}
+	copy(o.row, row)
+	if err := o.writer.fillRowID(ctx, o.row); err != nil {
+		return err
+	}
+	if err := o.writer.check(o.row); err != nil {
+		return err
+	}
+	if o.conflict != nil {
+		return o.conflict.add(ctx, o.row)
+	}
+	if err := o.writer.insert(ctx, o.row); err != nil {
+		return err
+	}
+	return o.changed(o.row)
+}
+
+func (o *insert) finish(ctx context.Context) error {
+	if o.conflict != nil {
+		return o.conflict.settle(ctx)
+	}
+	return nil
+}

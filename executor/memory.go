@@ -1,0 +1,20 @@
+package executor
+
+import "github.com/percodb/percodb/sql/pgerror"
+
+// memory is the account of what a statement's operators hold: sorts, hash tables, materialised
+// rows. It counts estimates (row headers, datums, copied bytes), not the allocator's truth.
+type memory struct{ used, limit int64 }
+
+// grow books n bytes, and refuses what would pass the limit.
+func (m *memory) grow(n int64) error {
+	if m.used+n > m.limit {
+		return pgerror.New(pgerror.OutOfMemory, "statement needs more than its memory limit of %d bytes", m.limit).
+			WithHint("Select fewer rows, add an index that yields them in the order needed, or raise the limit.")
+	}
+	m.used += n
+	return nil
+}
+
+// shrink gives n bytes back.
+func (m *memory) shrink(n int64) { m.used -= n }

@@ -1,0 +1,249 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// onConflict inserts rows unless an arbiter index holds their key. Rows are taken in groups, whose
+// keys are looked up together; a key that this statement itself has written since is looked up
+// again. What another transaction inserts meanwhile shows as a write conflict at commit.
+type onConflict struct {
+	m        *modify
+	plan     *planner.OnConflict
+	arbiters []*catalog.IndexDescriptor
+	decoder  rowenc.Decoder // of whole rows
+
+	group  int
+	rows   rowBuffer
+	keys   [][]byte // by row and arbiter; nil where a NULL keeps the row out of conflict
+	values [][]byte // what the keys held when the group was looked up
+
+	written map[string]struct{} // arbiter keys this statement has written or removed
+	touched map[string]struct{} // primary keys of the rows it has inserted or updated
+	held    int64               // booked for written and touched
+
+	pair   types.Row // the existing row, then the excluded one
+	newRow types.Row
+}
+
+func newOnConflict(m *modify, n *planner.Insert) (*onConflict, error) {
+	t := n.Table
+	width := len(t.Columns)
+	c := &onConflict{
+		m: m, plan: n.OnConflict, arbiters: n.OnConflict.Arbiters, group: 1,
+		rows: rowBuffer{mem: &m.ex.mem}, pair: make(types.Row, 2*width), newRow: make(types.Row, width),
+	}
+	if c.arbiters == nil {
+		if !m.writer.uniqueByBirth() {
+			c.arbiters = append(c.arbiters, &t.Primary)
+		}
+		for i := range t.Indexes {
+			if t.Indexes[i].Unique {
+				c.arbiters = append(c.arbiters, &t.Indexes[i])
+			}
+		}
+	}
+	all := make([]int, width)
+	for i := range all {
+		all[i] = i
+	}
+	return c, c.decoder.Init(t, &t.Primary, all)
+}
+
+// release forgets a run.
+func (c *onConflict) release() {
+	c.rows.release()
+	c.written, c.touched = nil, nil
+	c.m.ex.mem.shrink(c.held)
+	c.held = 0
+	c.group = 1
+}
+
+// add takes a row, which is copied.
+func (c *onConflict) add(ctx context.Context, row types.Row) error {
+	if err := c.rows.add(row); err != nil {
+		return err
+	}
+	if len(c.rows.rows) < c.group {
+		return nil
+	}
+	return c.settle(ctx)
+}
+
+// settle inserts or updates the rows taken.
+func (c *onConflict) settle(ctx context.Context) error {
+	if err := c.lookUp(ctx); err != nil {
+		return err
+	}
+	for i, row := range c.rows.rows {
+		if err := c.settleRow(ctx, i*len(c.arbiters), row); err != nil {
+			return err
+		}
+	}
+	c.rows.reset()
+	c.group = c.m.ex.nextGroup(max(c.group, firstGroupSize/2))
+	return nil
+}
+
+// lookUp reads the arbiters' keys of all rows taken.
+func (c *onConflict) lookUp(ctx context.Context) error {
+	w := c.m.writer
+	c.keys, c.values = c.keys[:0], c.values[:0]
+	var wanted [][]byte
+	for _, row := range c.rows.rows {
+		for _, ix := range c.arbiters {
+			key, hasNull, err := rowenc.AppendKey(nil, w.table, ix, row)
+			if err != nil {
+				return err
+			}
+			if hasNull {
+				key = nil
+			} else {
+				wanted = append(wanted, key)
+			}
+			c.keys = append(c.keys, key)
+		}
+	}
+	found, err := c.m.ex.txn.BatchGet(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	for _, key := range c.keys {
+		if key == nil {
+			c.values = append(c.values, nil)
+			continue
+		}
+		c.values = append(c.values, found[0])
+		found = found[1:]
+	}
+	return nil
+}
+
+// settleRow handles one row; its keys begin at at.
+func (c *onConflict) settleRow(ctx context.Context, at int, row types.Row) error {
+	for i, ix := range c.arbiters {
+		key := c.keys[at+i]
+		if key == nil {
+			continue
+		}
+		value := c.values[at+i]
+		if _, again := c.written[string(key)]; again {
+			var err error
+			if value, err = c.m.ex.txn.Get(ctx, key); err != nil {
+				return err
+			}
+		}
+		if value != nil {
+			return c.conflict(ctx, ix, key, value, row)
+		}
+	}
+	if err := c.m.writer.insert(ctx, row); err != nil {
+		return err
+	}
+	if err := c.note(ctx, row); err != nil {
+		return err
+	}
+	return c.m.changed(row)
+}
+
+// conflict handles a row whose key in ix is taken.
+func (c *onConflict) conflict(ctx context.Context, ix *catalog.IndexDescriptor, key, value []byte, row types.Row) error {
+	if !c.plan.DoUpdate {
+		return nil
+	}
+	w := c.m.writer
+	if ix.ID != w.table.Primary.ID {
+		var err error
+		if key, err = rowenc.AppendRowKey(nil, w.table, ix, key, value); err != nil {
+			return err
+		}
+	}
+	if _, twice := c.touched[string(key)]; twice {
+		return pgerror.New(pgerror.CardinalityViolation, "ON CONFLICT DO UPDATE command cannot affect row a second time").
+			WithHint("Ensure that no rows proposed for insertion within the same command have duplicate constrained values.")
+	}
+	if ix.ID != w.table.Primary.ID {
+		var err error
+		if value, err = c.m.ex.txn.Get(ctx, key); err != nil {
+			return err
+		}
+		if value == nil {
+			return (&access{table: w.table, index: ix}).dangling(key)
+		}
+	}
+	old := c.pair[:len(w.table.Columns)]
+	if err := c.decoder.Decode(key, value, old); err != nil {
+		return err
+	}
+	copy(c.pair[len(old):], row)
+	return c.update(ctx, old)
+}
+
+// update sets the existing row, which is the first half of pair.
+func (c *onConflict) update(ctx context.Context, old types.Row) error {
+	ex, w := c.m.ex, c.m.writer
+	ok, err := ex.holds(c.plan.Where, c.pair)
+	if !ok || err != nil {
+		return err
+	}
+	if err := ex.evalAll(c.plan.Set, c.pair, c.newRow); err != nil {
+		return err
+	}
+	if err := w.check(c.newRow); err != nil {
+		return err
+	}
+	if err := w.update(ctx, old, c.newRow); err != nil {
+		return err
+	}
+	if err := c.note(ctx, old); err != nil {
+		return err
+	}
+	if err := c.note(ctx, c.newRow); err != nil {
+		return err
+	}
+	return c.m.changed(c.newRow)
+}
+
+// note remembers a row that was written or removed, and makes its writes visible to later lookups.
+func (c *onConflict) note(ctx context.Context, row types.Row) error {
+	if err := c.m.writer.sink.flush(ctx); err != nil {
+		return err
+	}
+	if c.written == nil {
+		c.written, c.touched = make(map[string]struct{}), make(map[string]struct{})
+	}
+	t := c.m.writer.table
+	for _, ix := range c.arbiters {
+		key, hasNull, err := rowenc.AppendKey(nil, t, ix, row)
+		if err != nil {
+			return err
+		}
+		if !hasNull {
+			c.written[string(key)] = struct{}{}
+		}
+		if err := c.book(key); err != nil {
+			return err
+		}
+	}
+	key, _, err := rowenc.AppendKey(nil, t, &t.Primary, row)
+	if err != nil {
+		return err
+	}
+	c.touched[string(key)] = struct{}{}
+	return c.book(key)
+}
+
+func (c *onConflict) book(key []byte) error {
+	n := int64(len(key)) + headerBytes
+	if err := c.m.ex.mem.grow(n); err != nil {
+		return err
+	}
+	c.held += n
+	return nil
+}

@@ -1,0 +1,134 @@
+package executor
+
+import (
+	"unsafe"
+
+	"github.com/percodb/percodb/sql/types"
+)
+
+const (
+	datumBytes  = int64(unsafe.Sizeof(types.Datum{}))
+	headerBytes = int64(unsafe.Sizeof(types.Row{}))
+	// Chunks start small, so that a join of a few rows stays cheap, and double up to a size that
+	// makes the allocator's share per row negligible.
+	firstChunkDatums = 64
+	maxChunkDatums   = 4096
+	firstChunkBytes  = 512
+	maxChunkBytes    = 64 << 10
+)
+
+// rowBuffer keeps copies of rows, accounted for. Rows stay valid until reset or release; datums and
+// bytes are carved from chunks, so keeping a row costs a fraction of an allocation.
+type rowBuffer struct {
+	mem    *memory
+	rows   []types.Row
+	datums []types.Datum // the unused rest of the current chunk
+	bytes  []byte        // the current chunk: len used, cap whole
+	held   int64         // booked with mem
+	nextD  int
+	nextB  int
+}
+
+// add keeps a copy of row.
+func (b *rowBuffer) add(row types.Row) error {
+	kept, err := b.keep(row)
+	if err != nil {
+		return err
+	}
+	b.rows = append(b.rows, kept)
+	return nil
+}
+
+// keep copies row into the buffer's chunks without listing it among rows.
+func (b *rowBuffer) keep(row types.Row) (types.Row, error) {
+	kept, err := b.alloc(len(row))
+	if err != nil {
+		return nil, err
+	}
+	for i := range row {
+		if kept[i], err = b.datum(row[i]); err != nil {
+			return nil, err
+		}
+	}
+	return kept, nil
+}
+
+// alloc carves out a row of n NULLs.
+func (b *rowBuffer) alloc(n int) (types.Row, error) {
+	if len(b.datums) < n {
+		b.nextD = min(max(2*b.nextD, firstChunkDatums), maxChunkDatums)
+		size := max(b.nextD, n)
+		if err := b.book(int64(size) * datumBytes); err != nil {
+			return nil, err
+		}
+		b.datums = make([]types.Datum, size)
+	}
+	row := b.datums[:n:n]
+	b.datums = b.datums[n:]
+	if err := b.book(headerBytes); err != nil {
+		return nil, err
+	}
+	return row, nil
+}
+
+// datum copies what d points to, unless it is immutable by nature.
+func (b *rowBuffer) datum(d types.Datum) (types.Datum, error) {
+	switch d.Kind() {
+	case types.KindBytes:
+		kept, err := b.copyBytes(d.Bytes())
+		return types.Bytes(kept), err
+	case types.KindDecimal, types.KindInterval:
+		return d, b.book(int64(d.Size()))
+	case types.KindArray, types.KindRow:
+		return d.Clone(), b.book(int64(d.Size()))
+	}
+	return d, nil
+}
+
+// copyBytes copies src into the current chunk, or into one of its own when it is large.
+func (b *rowBuffer) copyBytes(src []byte) ([]byte, error) {
+	n := len(src)
+	if n > cap(b.bytes)-len(b.bytes) {
+		if n > maxChunkBytes/4 {
+			if err := b.book(int64(n)); err != nil {
+				return nil, err
+			}
+			return append([]byte(nil), src...), nil
+		}
+		b.nextB = min(max(2*b.nextB, firstChunkBytes), maxChunkBytes)
+		size := max(b.nextB, n)
+		if err := b.book(int64(size)); err != nil {
+			return nil, err
+		}
+		b.bytes = make([]byte, 0, size)
+	}
+	at := len(b.bytes)
+	b.bytes = append(b.bytes, src...)
+	return b.bytes[at:len(b.bytes):len(b.bytes)], nil
+}
+
+func (b *rowBuffer) book(n int64) error {
+	if err := b.mem.grow(n); err != nil {
+		return err
+	}
+	b.held += n
+	return nil
+}
+
+// reset drops the rows and keeps the list and the current chunks' size class for the next use.
+func (b *rowBuffer) reset() {
+	clear(b.rows)
+	b.rows = b.rows[:0]
+	b.datums, b.bytes = nil, nil
+	b.mem.shrink(b.held)
+	b.held = 0
+}
+
+// release drops everything.
+func (b *rowBuffer) release() {
+	if b.mem == nil {
+		return
+	}
+	b.mem.shrink(b.held)
+	*b = rowBuffer{mem: b.mem}
+}

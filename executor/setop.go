@@ -1,0 +1,183 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// union yields the left rows, then the right rows; without all, each distinct row once.
+type union struct {
+	ex          *execution
+	left, right Operator
+	all         bool
+	onRight     bool
+	seen        keySet
+}
+
+func (o *union) Open(ctx context.Context) error {
+	o.onRight = false
+	return o.left.Open(ctx)
+}
+
+func (o *union) Close() error {
+	o.seen.release()
+	return closeBoth(o.left, o.right)
+}
+
+func (o *union) Next(ctx context.Context) (types.Row, error) {
+	for {
+		row, err := o.pull(ctx)
+		if row == nil || err != nil || o.all {
+			return row, err
+		}
+		_, added, err := o.seen.add(row)
+		if err != nil {
+			return nil, err
+		}
+		if added {
+			return row, nil
+		}
+		if err := o.ex.tick(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// pull takes the next row of either side. The right side is opened when the left is exhausted.
+func (o *union) pull(ctx context.Context) (types.Row, error) {
+	if !o.onRight {
+		if row, err := o.left.Next(ctx); row != nil || err != nil {
+			return row, err
+		}
+		if err := o.left.Close(); err != nil {
+			return nil, err
+		}
+		if err := o.right.Open(ctx); err != nil {
+			return nil, err
+		}
+		o.onRight = true
+	}
+	return o.right.Next(ctx)
+}
+
+// intersectExcept counts the right rows by value and lets left rows pass by that count: INTERSECT
+// ALL yields min(l, r) copies of a row, EXCEPT ALL max(l-r, 0), the plain forms one copy if any.
+type intersectExcept struct {
+	ex          *execution
+	left, right Operator
+	except, all bool
+	set         keySet
+	counts      []int64 // by entry; the copies of the right side not used up yet
+	ready       bool
+}
+
+func newSetOp(ex *execution, left, right Operator, n *planner.SetOp) Operator {
+	set := keySet{cols: wholeRow(typesOf(n)), keys: rowBuffer{mem: &ex.mem}}
+	if n.Op == "UNION" {
+		return &union{ex: ex, left: left, right: right, all: n.All, seen: set}
+	}
+	return &intersectExcept{ex: ex, left: left, right: right, except: n.Op == "EXCEPT", all: n.All, set: set}
+}
+
+func (o *intersectExcept) Open(ctx context.Context) error {
+	o.ready = false
+	if err := o.left.Open(ctx); err != nil {
+		return err
+	}
+	return o.right.Open(ctx)
+}
+
+func (o *intersectExcept) Close() error {
+	o.set.release()
+	o.counts = nil
+	return closeBoth(o.left, o.right)
+}
+
+func (o *intersectExcept) Next(ctx context.Context) (types.Row, error) {
+	if !o.ready {
+		if err := o.build(ctx); err != nil {
+			return nil, err
+		}
+		o.ready = true
+	}
+	if !o.except && o.set.len() == 0 {
+		return nil, nil
+	}
+	for {
+		row, err := o.left.Next(ctx)
+		if row == nil || err != nil {
+			return nil, err
+		}
+		pass, err := o.passes(row)
+		if err != nil {
+			return nil, err
+		}
+		if pass {
+			return row, nil
+		}
+		if err := o.ex.tick(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// build counts the right rows.
+func (o *intersectExcept) build(ctx context.Context) error {
+	for {
+		row, err := o.right.Next(ctx)
+		if row == nil || err != nil {
+			return err
+		}
+		e, added, err := o.set.add(row)
+		if err != nil {
+			return err
+		}
+		if added {
+			o.counts = append(o.counts, 0)
+		}
+		o.counts[e-1]++
+		if err := o.ex.tick(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// passes decides on one left row and uses up what it matched.
+func (o *intersectExcept) passes(row types.Row) (bool, error) {
+	if o.except && !o.all {
+		// What has been yielded joins the set, and is not yielded again.
+		_, added, err := o.set.add(row)
+		return added, err
+	}
+	e := o.set.find(row)
+	if e == 0 || o.counts[e-1] == 0 {
+		return o.except, nil
+	}
+	if o.all {
+		o.counts[e-1]--
+	} else {
+		o.counts[e-1] = 0
+	}
+	return !o.except, nil
+}
+
+// closeBoth closes two inputs and returns the first error.
+func closeBoth(a, b Operator) error {
+	err := a.Close()
+	if err2 := b.Close(); err == nil {
+		err = err2
+	}
+	return err
+}
+
+// typesOf lists the types of a node's output columns.
+func typesOf(n planner.Node) []types.Type {
+	cols := n.Columns()
+	ts := make([]types.Type, len(cols))
+	for i := range cols {
+		ts[i] = cols[i].Type
+	}
+	return ts
+}

@@ -1,0 +1,333 @@
+package executor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+func key(i int, t types.Type, desc, nullsFirst bool) planner.SortKey {
+	return planner.SortKey{Expr: col(i, t), Desc: desc, NullsFirst: nullsFirst}
+}
+
+// Sort and TopN are compared with a stable sort of the standard library over random rows, for
+// integers and text, both directions, NULLs at both ends, with equal keys in order of arrival.
+func TestSortAndTopN(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for round := range 300 {
+		var rows [][]any
+		for i := range rng.IntN(40) {
+			row := []any{rng.IntN(4) - 2, fmt.Sprintf("%.*s", rng.IntN(12), "aaaaaaaabab"), i}
+			if rng.IntN(5) == 0 {
+				row[0] = nil
+			}
+			if rng.IntN(5) == 0 {
+				row[1] = nil
+			}
+			rows = append(rows, row)
+		}
+		k0 := key(0, types.TInt8, rng.IntN(2) == 0, rng.IntN(2) == 0)
+		k1 := key(1, types.TText, rng.IntN(2) == 0, rng.IntN(2) == 0)
+		keys, ords := []planner.SortKey{k0, k1}, []int{0, 1}
+		if rng.IntN(2) == 0 {
+			keys, ords = []planner.SortKey{k1, k0}, []int{1, 0}
+		}
+		want := slices.Clone(rows)
+		slices.SortStableFunc(want, func(a, b []any) int {
+			for i, k := range keys {
+				if c := compareAny(a[ords[i]], b[ords[i]], k); c != 0 {
+					return c
+				}
+			}
+			return 0
+		})
+		input := rowsOf(3, rows...)
+		input.Base = columns(types.TInt8, types.TText, types.TInt8)
+		sorted := &planner.Sort{Base: input.Base, Input: input, Keys: keys}
+		wantRows(t, mustRun(t, sorted), showAll(want)...)
+
+		// A sort of which the first key is done already.
+		first := &planner.Sort{Base: input.Base, Input: input, Keys: keys[:1]}
+		wantRows(t, mustRun(t, &planner.Sort{Base: input.Base, Input: first, Keys: keys, Presorted: 1}), showAll(want)...)
+
+		n, skip := rng.IntN(10), rng.IntN(5)
+		top := &planner.TopN{Base: input.Base, Input: input, Keys: keys, Limit: lit(n), Offset: lit(skip)}
+		from := min(skip, len(want))
+		wantRows(t, mustRun(t, top), showAll(want[from:min(from+n, len(want))])...)
+		if t.Failed() {
+			t.Fatalf("round %d", round)
+		}
+	}
+}
+
+func compareAny(a, b any, k planner.SortKey) int {
+	c := 0
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil || b == nil:
+		if (a == nil) == k.NullsFirst {
+			return -1
+		}
+		return 1
+	default:
+		if x, ok := a.(int); ok {
+			c = cmp.Compare(x, b.(int))
+		} else {
+			c = cmp.Compare(a.(string), b.(string))
+		}
+	}
+	if k.Desc {
+		return -c
+	}
+	return c
+}
+
+func showAll(rows [][]any) (out []string) {
+	for _, r := range rows {
+		var row types.Row
+		for _, v := range r {
+			row = append(row, datum(v))
+		}
+		out = append(out, show(row))
+	}
+	return out
+}
+
+// The prefix of a sort key must never contradict the order it stands for.
+func TestSortPrefixes(t *testing.T) {
+	inf := func(s int) types.Datum {
+		return types.Float(map[int]float64{1: posInf(), -1: -posInf(), 0: posInf() - posInf()}[s])
+	}
+	values := map[types.Type][]types.Datum{
+		types.TInt8:   {types.Int(-1 << 63), types.Int(-1), types.Int(0), types.Int(1), types.Int(1<<63 - 1)},
+		types.TFloat8: {inf(-1), types.Float(-2), types.Float(-1e-300), types.Float(0), types.Float(1), inf(1), inf(0)},
+		types.TText:   {types.Text(""), types.Text("\x00"), types.Text("a"), types.Text("a\x00"), types.Text("abcdefgh"), types.Text("abcdefghi"), types.Text("b")},
+		types.TBool:   {types.Bool(false), types.Bool(true)},
+		types.TBPChar: {types.Text("a"), types.Text("a   "), types.Text("a b")},
+	}
+	for typ, vs := range values {
+		vs = append(vs, types.Null)
+		for _, desc := range []bool{false, true} {
+			for _, nullsFirst := range []bool{false, true} {
+				o := newOrdering([]planner.SortKey{key(0, typ, desc, nullsFirst)})
+				for _, a := range vs {
+					for _, b := range vs {
+						ra, rb := types.Row{a}, types.Row{b}
+						p, c := cmp.Compare(o.prefix(ra), o.prefix(rb)), o.compare(ra, rb)
+						if p != 0 && p != c {
+							t.Errorf("%v: prefixes of %s and %s compare as %d, the values as %d", typ, show(ra), show(rb), p, c)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func posInf() float64 { var zero float64; return 1 / zero }
+
+func TestLimit(t *testing.T) {
+	input := rowsOf(1, []any{1}, []any{2}, []any{3}, []any{4})
+	limit := func(l, o expr.Scalar) planner.Node {
+		return &planner.Limit{Base: input.Base, Input: input, Limit: l, Offset: o}
+	}
+	null := &expr.Const{Typ: types.TInt8}
+	wantRows(t, mustRun(t, limit(lit(2), nil)), "1", "2")
+	wantRows(t, mustRun(t, limit(lit(2), lit(3))), "4")
+	wantRows(t, mustRun(t, limit(null, lit(3))), "4")
+	wantRows(t, mustRun(t, limit(lit(9), null)), "1", "2", "3", "4")
+	wantRows(t, mustRun(t, limit(lit(0), nil)))
+	wantRows(t, mustRun(t, limit(nil, lit(9))))
+	for _, c := range []struct {
+		n    planner.Node
+		code pgerror.Code
+	}{
+		{limit(lit(-1), nil), pgerror.InvalidRowCountInLimit},
+		{limit(nil, lit(-1)), pgerror.InvalidRowCountInOffset},
+		{&planner.TopN{Base: input.Base, Input: input, Keys: []planner.SortKey{key(0, types.TInt8, false, false)}, Limit: lit(-1)}, pgerror.InvalidRowCountInLimit},
+	} {
+		_, _, err := runPlan(&planner.Plan{Root: c.n}, testRuntime(newMemTxn()))
+		wantCode(t, err, c.code)
+	}
+}
+
+// Set operations are compared with their definition over multisets.
+func TestSetOps(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		count := func(rows [][]any) map[string]int {
+			m := map[string]int{}
+			for _, r := range showAll(rows) {
+				m[r]++
+			}
+			return m
+		}
+		random := func() (rows [][]any) {
+			for range rng.IntN(8) {
+				row := []any{rng.IntN(3), "x"}
+				if rng.IntN(4) == 0 {
+					row[1] = nil
+				}
+				rows = append(rows, row)
+			}
+			return rows
+		}
+		left, right := random(), random()
+		l, r := count(left), count(right)
+		for _, op := range []string{"UNION", "INTERSECT", "EXCEPT"} {
+			for _, all := range []bool{false, true} {
+				var want []string
+				for _, row := range showAll(append(slices.Clone(left), right...)) {
+					if slices.Contains(want, row) {
+						continue
+					}
+					n := map[string]int{"UNION": l[row] + r[row], "INTERSECT": min(l[row], r[row]), "EXCEPT": max(l[row]-r[row], 0)}[op]
+					if !all && op == "EXCEPT" && r[row] > 0 {
+						n = 0
+					}
+					if !all {
+						n = min(n, 1)
+					}
+					want = append(want, slices.Repeat([]string{row}, n)...)
+				}
+				a, b := rowsOf(2, left...), rowsOf(2, right...)
+				a.Base, b.Base = columns(types.TInt8, types.TText), columns(types.TInt8, types.TText)
+				got := mustRun(t, &planner.SetOp{Base: a.Base, Op: op, All: all, Left: a, Right: b})
+				if !slices.Equal(inAnyOrder(got), inAnyOrder(want)) {
+					t.Fatalf("%s all=%v of %v and %v: got %q, want %q", op, all, left, right, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestDistinct(t *testing.T) {
+	input := rowsOf(2, []any{1, 1}, []any{1, 1}, []any{nil, 2}, []any{1, 2}, []any{nil, 2}, []any{1, 1})
+	input.Base = ints(2)
+	distinct := func(on []expr.Scalar, ordered bool) planner.Node {
+		return &planner.Distinct{Base: input.Base, Input: input, On: on, Ordered: ordered}
+	}
+	wantRows(t, mustRun(t, distinct(nil, false)), "1 1", "- 2", "1 2")
+	wantRows(t, mustRun(t, distinct([]expr.Scalar{intCol(0)}, false)), "1 1", "- 2")
+	wantRows(t, mustRun(t, distinct([]expr.Scalar{intCol(0)}, true)), "1 1", "- 2", "1 2", "- 2", "1 1")
+}
+
+// fibonacci is a recursion without end, of which a reader takes a few rows; the item runs no
+// further than its readers, and two readers see the same rows.
+func TestRecursiveCTE(t *testing.T) {
+	step := &planner.Project{Base: ints(2), Input: &planner.WorkScan{Base: ints(2), ID: 3}, Exprs: []expr.Scalar{
+		intCol(1), intFn(func(in types.Row) int64 { return in[0].Int() + in[1].Int() }),
+	}}
+	union := &planner.RecursiveUnion{Base: ints(2), ID: 3, Init: rowsOf(2, []any{0, 1}), Step: step, All: true}
+	reader := func(n int) planner.Node {
+		return &planner.Limit{Base: ints(2), Input: &planner.CTEScan{Base: ints(2)}, Limit: lit(n)}
+	}
+	plan := &planner.Plan{CTEs: []planner.Node{union}, Root: &planner.SetOp{Base: ints(2), Op: "UNION", All: true, Left: reader(3), Right: reader(5)}}
+	rows, _, err := runPlan(plan, testRuntime(newMemTxn()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, rows, "0 1", "1 1", "1 2", "0 1", "1 1", "1 2", "2 3", "3 5")
+
+	// UNION stops at rows seen before: counting modulo 4 ends.
+	step.Exprs = []expr.Scalar{intFn(func(in types.Row) int64 { return (in[0].Int() + 1) % 4 }), intCol(1)}
+	union.All = false
+	wantRows(t, mustRun(t, union), "0 1", "1 1", "2 1", "3 1")
+}
+
+// A recursion without end is stopped by the context, and by the memory limit.
+func TestEndlessRecursionStops(t *testing.T) {
+	step := &planner.Filter{Base: ints(1), Input: &planner.WorkScan{Base: ints(1)}, Cond: lit(true)}
+	union := &planner.RecursiveUnion{Base: ints(1), Init: rowsOf(1, []any{1}), Step: step, All: true}
+	count := func(ctx context.Context, rt *Runtime) error {
+		r, err := Build(&planner.Plan{Root: union}, rt)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		if err := r.Open(ctx); err != nil {
+			return err
+		}
+		for {
+			if row, err := r.Next(ctx); row == nil || err != nil {
+				return err
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := count(ctx, testRuntime(newMemTxn())); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+	rt := testRuntime(newMemTxn())
+	rt.MemoryLimitBytes = 1 << 16
+	input := rowsOf(1, slices.Repeat([][]any{{1}}, 10000)...)
+	for _, n := range []planner.Node{
+		&planner.Sort{Base: ints(1), Input: input, Keys: []planner.SortKey{key(0, types.TInt8, false, false)}},
+		&planner.HashJoin{Base: ints(2), Left: input, Right: input, LeftKeys: []expr.Scalar{intCol(0)}, RightKeys: []expr.Scalar{intCol(0)}},
+		&planner.NestedLoopJoin{Base: ints(2), Left: input, Right: input},
+	} {
+		_, _, err := runPlan(&planner.Plan{Root: n}, rt)
+		if e := wantCode(t, err, pgerror.OutOfMemory); e.Hint == "" {
+			t.Errorf("%T: no hint", n)
+		}
+	}
+}
+
+// Subqueries: scalar, EXISTS, rows and hashed IN, correlated and not. An uncorrelated one runs once
+// however many rows ask.
+func TestSubqueries(t *testing.T) {
+	runs := 0
+	counted := cond(func(types.Row) bool { runs++; return true })
+	inner := &planner.Filter{Base: ints(1), Input: rowsOf(1, []any{2}, []any{nil}, []any{3}), Cond: counted}
+	sub := &expr.Subquery{ID: 1, Plan: inner, Types: []types.Type{types.TInt8}}
+	eval := func(typ types.Type, f func(ev *expr.Context, in types.Row) (types.Datum, error)) []string {
+		t.Helper()
+		input := rowsOf(1, []any{1}, []any{2}, []any{3})
+		return mustRun(t, &planner.Project{Base: columns(typ), Input: input, Exprs: []expr.Scalar{&fn{typ, f}}})
+	}
+
+	wantRows(t, eval(types.TBool, func(ev *expr.Context, in types.Row) (types.Datum, error) {
+		found, hasNull, empty, err := ev.Subqueries.Contains(ev, sub, in)
+		if !hasNull || empty {
+			t.Errorf("hasNull %v, empty %v", hasNull, empty)
+		}
+		return types.Bool(found), err
+	}), "false", "true", "true")
+	if runs != 3 {
+		t.Errorf("the subquery read %d rows, want its 3 once", runs)
+	}
+	wantRows(t, eval(types.TInt8, func(ev *expr.Context, in types.Row) (types.Datum, error) {
+		rows, err := ev.Subqueries.Rows(ev, sub, in)
+		return types.Int(int64(len(rows))), err
+	}), "3", "3", "3")
+	wantRows(t, eval(types.TBool, func(ev *expr.Context, in types.Row) (types.Datum, error) {
+		found, err := ev.Subqueries.Exists(ev, sub, in)
+		return types.Bool(found), err
+	}), "true", "true", "true")
+
+	less := &fn{types.TBool, func(ev *expr.Context, in types.Row) (types.Datum, error) {
+		return types.Bool(!in[0].IsNull() && in[0].Int() < ev.Outer[0][0].Int()), nil
+	}}
+	correlated := &expr.Subquery{ID: 0, Correlated: true, Types: sub.Types,
+		Plan: &planner.Filter{Base: ints(1), Input: rowsOf(1, []any{2}, []any{nil}), Cond: less}}
+	wantRows(t, eval(types.TInt8, func(ev *expr.Context, in types.Row) (types.Datum, error) {
+		return ev.Subqueries.Scalar(ev, correlated, in)
+	}), "-", "-", "2")
+
+	input := rowsOf(1, []any{1})
+	_, _, err := runPlan(&planner.Plan{Root: &planner.Project{Base: ints(1), Input: input, Exprs: []expr.Scalar{&fn{types.TInt8,
+		func(ev *expr.Context, in types.Row) (types.Datum, error) { return ev.Subqueries.Scalar(ev, sub, in) }}}}},
+		testRuntime(newMemTxn()))
+	wantCode(t, err, pgerror.CardinalityViolation)
+}

@@ -1,0 +1,267 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// tableWriter turns changes of rows into changes of keys: the row's own, and an entry in every
+// index, those being backfilled included. It checks NOT NULL and CHECK constraints; keys that must
+// be new are told to the sink.
+type tableWriter struct {
+	ex      *execution
+	table   *catalog.TableDescriptor
+	checks  []planner.Check
+	sink    writeSink
+	notNull []int
+	rowid   int // ordinal of the hidden rowid, -1 for none
+	indexes []indexWriter
+	moves   bool // an update may change the primary key
+
+	arena          arena
+	oldKey, newKey []byte // scratch
+	oldVal, newVal []byte
+}
+
+// indexWriter is a secondary index as a statement writes it.
+type indexWriter struct {
+	*catalog.IndexDescriptor
+	// affected: an update by the statement's Set may change the entry.
+	affected bool
+}
+
+// newTableWriter prepares writing to a table; changed are the ordinals that updates may change.
+func newTableWriter(ex *execution, t *catalog.TableDescriptor, checks []planner.Check, changed []int) *tableWriter {
+	w := &tableWriter{ex: ex, table: t, rowid: -1, sink: writeSink{ex: ex}}
+	w.checks = slices.Clone(checks)
+	slices.SortFunc(w.checks, func(a, b planner.Check) int { return strings.Compare(a.Name, b.Name) })
+	for i := range t.Columns {
+		if t.Columns[i].Hidden {
+			w.rowid = i
+		} else if t.Columns[i].NotNull {
+			w.notNull = append(w.notNull, i)
+		}
+	}
+	w.moves = w.touches(&t.Primary, changed)
+	for i := range t.Indexes {
+		ix := &t.Indexes[i]
+		w.indexes = append(w.indexes, indexWriter{ix, w.moves || w.touches(ix, changed)})
+	}
+	return w
+}
+
+// touches reports whether an index holds one of the columns.
+func (w *tableWriter) touches(ix *catalog.IndexDescriptor, ordinals []int) bool {
+	for _, ord := range ordinals {
+		id := w.table.Columns[ord].ID
+		if slices.Contains(ix.Include, id) || slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return c.ColumnID == id }) {
+			return true
+		}
+	}
+	return false
+}
+
+// uniqueByBirth reports whether the primary key is a rowid, which nobody else can have.
+func (w *tableWriter) uniqueByBirth() bool { return w.rowid >= 0 }
+
+// check tests the table's constraints on a full row.
+func (w *tableWriter) check(row types.Row) error {
+	for _, ord := range w.notNull {
+		if row[ord].IsNull() {
+			return w.notNullViolation(ord, row)
+		}
+	}
+	for i := range w.checks {
+		d, err := w.checks[i].Cond.Eval(&w.ex.ev, row)
+		if err != nil {
+			return err
+		}
+		if !d.IsNull() && !d.Bool() {
+			return w.checkViolation(w.checks[i].Name, row)
+		}
+	}
+	return nil
+}
+
+// fillRowID gives a row without primary key its rowid.
+func (w *tableWriter) fillRowID(ctx context.Context, row types.Row) error {
+	if w.rowid < 0 || !row[w.rowid].IsNull() {
+		return nil
+	}
+	id, err := w.ex.rt.RowIDs.NextRowID(ctx, w.table.ID)
+	row[w.rowid] = types.Int(id)
+	return err
+}
+
+// insert writes a new row and its entries.
+func (w *tableWriter) insert(ctx context.Context, row types.Row) error {
+	key, _, err := rowenc.AppendKey(w.arena.start(), w.table, &w.table.Primary, row)
+	if err != nil {
+		return err
+	}
+	key = w.arena.finish(key)
+	value, err := rowenc.AppendRow(w.arena.start(), w.table, row)
+	if err != nil {
+		return err
+	}
+	if err := w.sink.store(ctx, key, w.arena.finish(value), !w.uniqueByBirth()); err != nil {
+		return err
+	}
+	for i := range w.indexes {
+		if err := w.insertEntry(ctx, w.indexes[i].IndexDescriptor, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *tableWriter) insertEntry(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
+	key, hasNull, err := rowenc.AppendKey(w.arena.start(), w.table, ix, row)
+	if err != nil {
+		return err
+	}
+	key = w.arena.finish(key)
+	value, err := rowenc.AppendEntry(w.arena.start(), w.table, ix, row)
+	if err != nil {
+		return err
+	}
+	return w.sink.store(ctx, key, w.arena.finish(value), ix.Unique && !hasNull)
+}
+
+// delete removes a row and its entries.
+func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
+	if err := w.remove(ctx, &w.table.Primary, row); err != nil {
+		return err
+	}
+	for i := range w.indexes {
+		if err := w.remove(ctx, w.indexes[i].IndexDescriptor, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *tableWriter) remove(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
+	key, _, err := rowenc.AppendKey(w.arena.start(), w.table, ix, row)
+	if err != nil {
+		return err
+	}
+	return w.sink.delete(ctx, w.arena.finish(key))
+}
+
+// update replaces a row: in place where its primary key stays, and only those entries that change.
+func (w *tableWriter) update(ctx context.Context, old, row types.Row) error {
+	key, _, err := rowenc.AppendKey(w.arena.start(), w.table, &w.table.Primary, row)
+	if err != nil {
+		return err
+	}
+	key = w.arena.finish(key)
+	mustBeNew := false
+	if w.moves {
+		if w.oldKey, _, err = rowenc.AppendKey(w.oldKey[:0], w.table, &w.table.Primary, old); err != nil {
+			return err
+		}
+		if mustBeNew = !bytes.Equal(w.oldKey, key); mustBeNew {
+			if err := w.sink.delete(ctx, w.arena.keep(w.oldKey)); err != nil {
+				return err
+			}
+		}
+	}
+	value, err := rowenc.AppendRow(w.arena.start(), w.table, row)
+	if err != nil {
+		return err
+	}
+	if err := w.sink.store(ctx, key, w.arena.finish(value), mustBeNew); err != nil {
+		return err
+	}
+	for i := range w.indexes {
+		if !w.indexes[i].affected {
+			continue
+		}
+		if err := w.updateEntry(ctx, w.indexes[i].IndexDescriptor, old, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescriptor, old, row types.Row) (err error) {
+	if w.oldKey, _, err = rowenc.AppendKey(w.oldKey[:0], w.table, ix, old); err != nil {
+		return err
+	}
+	var hasNull bool
+	if w.newKey, hasNull, err = rowenc.AppendKey(w.newKey[:0], w.table, ix, row); err != nil {
+		return err
+	}
+	moved := !bytes.Equal(w.oldKey, w.newKey)
+	if w.newVal, err = rowenc.AppendEntry(w.newVal[:0], w.table, ix, row); err != nil {
+		return err
+	}
+	if moved {
+		if err := w.sink.delete(ctx, w.arena.keep(w.oldKey)); err != nil {
+			return err
+		}
+	} else {
+		if w.oldVal, err = rowenc.AppendEntry(w.oldVal[:0], w.table, ix, old); err != nil {
+			return err
+		}
+		if bytes.Equal(w.oldVal, w.newVal) {
+			return nil
+		}
+	}
+	return w.sink.store(ctx, w.arena.keep(w.newKey), w.arena.keep(w.newVal), moved && ix.Unique && !hasNull)
+}
+
+func (w *tableWriter) notNullViolation(ord int, row types.Row) error {
+	column := w.table.Columns[ord].Name
+	e := pgerror.New(pgerror.NotNullViolation, "null value in column %q of relation %q violates not-null constraint", column, w.table.Name)
+	e.Schema, e.Table, e.Column = w.table.Schema, w.table.Name, column
+	return e.WithDetail("Failing row contains %s.", w.describe(row))
+}
+
+func (w *tableWriter) checkViolation(constraint string, row types.Row) error {
+	e := pgerror.New(pgerror.CheckViolation, "new row for relation %q violates check constraint %q", w.table.Name, constraint)
+	e.Schema, e.Table, e.Constraint = w.table.Schema, w.table.Name, constraint
+	return e.WithDetail("Failing row contains %s.", w.describe(row))
+}
+
+// describe prints a row as PostgreSQL does in the details of constraint errors.
+func (w *tableWriter) describe(row types.Row) string {
+	out := []byte{'('}
+	for i := range w.table.Columns {
+		if w.table.Columns[i].Hidden {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ", "...)
+		}
+		if row[i].IsNull() {
+			out = append(out, "null"...)
+			continue
+		}
+		out = append(out, clip(types.AppendText(nil, row[i], w.table.Columns[i].Type, &w.ex.rt.Env.Format))...)
+	}
+	return string(append(out, ')'))
+}
+
+// describedBytes is how much of one value PostgreSQL shows of a failing row.
+const describedBytes = 64
+
+func clip(s []byte) []byte {
+	if len(s) <= describedBytes {
+		return s
+	}
+	n := describedBytes
+	for n > 0 && s[n]&0xC0 == 0x80 {
+		n--
+	}
+	return append(s[:n:n], "..."...)
+}

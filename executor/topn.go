@@ -1,0 +1,201 @@
+package executor
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// topN keeps the first rows of an ordering: a heap with the worst row kept on top. Each place of
+// the heap has a row and bytes of its own, written over when a better row comes, so that memory is
+// bounded by the limit, not by the input.
+type topN struct {
+	ex            *execution
+	input         Operator
+	order         ordering
+	limit, offset expr.Scalar
+
+	want  int64 // limit + offset
+	skip  int64
+	heap  topHeap
+	held  int64
+	at    int
+	ready bool
+	key   types.Row
+	seq   int
+}
+
+// place is one row of the heap.
+type place struct {
+	sorted
+	bytes []byte
+}
+
+type topHeap struct {
+	order  *ordering
+	places []place
+}
+
+func (h *topHeap) Len() int           { return len(h.places) }
+func (h *topHeap) Less(i, j int) bool { return h.compare(&h.places[i].sorted, &h.places[j].sorted) > 0 }
+func (h *topHeap) Swap(i, j int)      { h.places[i], h.places[j] = h.places[j], h.places[i] }
+func (h *topHeap) Push(x any)         { h.places = append(h.places, x.(place)) }
+func (h *topHeap) Pop() any           { panic("topN never pops") }
+
+func (h *topHeap) compare(a, b *sorted) int {
+	switch {
+	case a.prefix < b.prefix:
+		return -1
+	case a.prefix > b.prefix:
+		return 1
+	}
+	if c := h.order.compare(a.key, b.key); c != 0 {
+		return c
+	}
+	return a.seq - b.seq
+}
+
+func newTopN(ex *execution, input Operator, n *planner.TopN) *topN {
+	o := &topN{
+		ex: ex, input: input, order: newOrdering(n.Keys), limit: n.Limit, offset: n.Offset,
+		key: make(types.Row, len(n.Keys)),
+	}
+	o.heap.order = &o.order
+	return o
+}
+
+func (o *topN) Open(ctx context.Context) error {
+	left, skip, err := o.ex.limitOffset(o.limit, o.offset)
+	if err != nil {
+		return err
+	}
+	if o.want = left + skip; o.want < left {
+		o.want = left // past the end of int64: everything
+	}
+	o.skip, o.ready, o.at, o.seq = skip, left == 0, 0, 0
+	return o.input.Open(ctx)
+}
+
+func (o *topN) Close() error {
+	o.heap.places = nil
+	o.ex.mem.shrink(o.held)
+	o.held = 0
+	return o.input.Close()
+}
+
+func (o *topN) Next(ctx context.Context) (types.Row, error) {
+	if !o.ready {
+		if err := o.fill(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.at >= len(o.heap.places) {
+		return nil, nil
+	}
+	row := o.heap.places[o.at].key[len(o.order.keys):]
+	o.at++
+	return row, nil
+}
+
+func (o *topN) fill(ctx context.Context) error {
+	for {
+		row, err := o.input.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			break
+		}
+		if err := o.ex.tick(ctx); err != nil {
+			return err
+		}
+		if err := o.offer(row); err != nil {
+			return err
+		}
+	}
+	slices.SortFunc(o.heap.places, func(a, b place) int { return o.heap.compare(&a.sorted, &b.sorted) })
+	o.at = int(min(o.skip, int64(len(o.heap.places))))
+	o.ready = true
+	return nil
+}
+
+// offer keeps row if it is among the best so far.
+func (o *topN) offer(row types.Row) error {
+	if err := o.order.eval(o.ex, row, o.key); err != nil {
+		return err
+	}
+	o.seq++
+	s := sorted{prefix: o.order.prefix(o.key), seq: o.seq, key: o.key}
+	if int64(len(o.heap.places)) < o.want {
+		p := place{sorted: s}
+		p.key = make(types.Row, len(o.key)+len(row))
+		if err := o.book(sortedBytes + int64(len(p.key))*datumBytes); err != nil {
+			return err
+		}
+		if err := o.store(&p, row); err != nil {
+			return err
+		}
+		heap.Push(&o.heap, p)
+		return nil
+	}
+	worst := &o.heap.places[0]
+	if o.heap.compare(&s, &worst.sorted) >= 0 {
+		return nil
+	}
+	worst.prefix, worst.seq = s.prefix, s.seq
+	if err := o.store(worst, row); err != nil {
+		return err
+	}
+	heap.Fix(&o.heap, 0)
+	return nil
+}
+
+// store copies the scratch key and row into a place.
+func (o *topN) store(p *place, row types.Row) error {
+	need := 0
+	for i := range o.key {
+		need += bytesOf(o.key[i])
+	}
+	for i := range row {
+		need += bytesOf(row[i])
+	}
+	if cap(p.bytes) < need {
+		if err := o.book(int64(need - cap(p.bytes))); err != nil {
+			return err
+		}
+		p.bytes = make([]byte, 0, need)
+	}
+	p.bytes = p.bytes[:0]
+	n := copy(p.key, o.key)
+	copy(p.key[n:], row)
+	for i, d := range p.key {
+		switch d.Kind() {
+		case types.KindBytes:
+			at := len(p.bytes)
+			p.bytes = append(p.bytes, d.Bytes()...)
+			p.key[i] = types.Bytes(p.bytes[at:len(p.bytes):len(p.bytes)])
+		case types.KindArray, types.KindRow:
+			p.key[i] = d.Clone()
+		}
+	}
+	return nil
+}
+
+func bytesOf(d types.Datum) int {
+	if d.Kind() == types.KindBytes {
+		return len(d.Bytes())
+	}
+	return 0
+}
+
+func (o *topN) book(n int64) error {
+	if err := o.ex.mem.grow(n); err != nil {
+		return err
+	}
+	o.held += n
+	return nil
+}

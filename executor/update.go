@@ -1,0 +1,109 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// update rewrites rows. Unlike PostgreSQL, which checks uniqueness row by row, it checks at the
+// statement's end: UPDATE t SET id = id + 1 succeeds whatever the order of the rows.
+type update struct {
+	modify
+	set    []expr.Scalar
+	newRow types.Row
+	full   types.Row // the new row followed by the rest of the input row, for RETURNING
+	seen   *rowSet   // nil: the input cannot repeat a row
+}
+
+func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
+	w := newTableWriter(ex, n.Table, n.Checks, n.Changed)
+	w.sink.direct = atMostOne(n.Input)
+	o := &update{
+		modify: newModify(ex, input, w, n.Returning),
+		set:    n.Set,
+		full:   make(types.Row, len(n.Input.Columns())),
+	}
+	o.newRow = o.full[:len(n.Table.Columns):len(n.Table.Columns)]
+	if !eachRowOnce(n.Input) {
+		o.seen = newRowSet(w)
+	}
+	return o
+}
+
+func (o *update) Close() error {
+	o.seen.release()
+	return o.modify.Close()
+}
+
+func (o *update) Next(ctx context.Context) (types.Row, error) { return o.next(ctx, o.run) }
+
+func (o *update) run(ctx context.Context) error {
+	width := len(o.newRow)
+	for {
+		row, err := o.input.Next(ctx)
+		if row == nil || err != nil {
+			return err
+		}
+		if err := o.ex.tick(ctx); err != nil {
+			return err
+		}
+		old := row[:width]
+		if again, err := o.seen.add(old); again || err != nil {
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if err := o.ex.evalAll(o.set, row, o.newRow); err != nil {
+			return err
+		}
+		if err := o.writer.check(o.newRow); err != nil {
+			return err
+		}
+		if err := o.writer.update(ctx, old, o.newRow); err != nil {
+			return err
+		}
+		copy(o.full[width:], row[width:])
+		if err := o.changed(o.full); err != nil {
+			return err
+		}
+	}
+}
+
+// rowSet knows the rows of a table that a statement has handled, by primary key. A nil set knows none.
+type rowSet struct {
+	w    *tableWriter
+	keys keySet
+	buf  []byte
+	key  types.Row
+}
+
+func newRowSet(w *tableWriter) *rowSet {
+	s := &rowSet{w: w, key: make(types.Row, 1)}
+	s.keys.cols = wholeRow([]types.Type{types.TBytea})
+	s.keys.keys.mem = &w.ex.mem
+	return s
+}
+
+// add puts a row into the set and reports whether it was there.
+func (s *rowSet) add(row types.Row) (again bool, err error) {
+	if s == nil {
+		return false, nil
+	}
+	if s.buf, _, err = rowenc.AppendKey(s.buf[:0], s.w.table, &s.w.table.Primary, row); err != nil {
+		return false, err
+	}
+	s.key[0] = types.Bytes(s.buf)
+	_, added, err := s.keys.add(s.key)
+	return !added, err
+}
+
+func (s *rowSet) release() {
+	if s != nil {
+		s.keys.release()
+	}
+}

@@ -1,0 +1,168 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// writeSink takes a statement's writes to the transaction.
+//
+// A statement must not see its own writes, and an UPDATE that moves unique keys must free all old
+// ones before it takes new ones. So writes are normally held back to the statement's end, where
+// deletions go first. Where nothing of the kind can happen (one row, or an insert that does not read
+// its table) the sink is direct.
+//
+// Uniqueness is left to the commit, which checks every inserted key, unless the runtime is eager:
+// then keys are read before they are written, in groups.
+type writeSink struct {
+	ex     *execution
+	direct bool
+
+	deletes [][]byte
+	stores  []store
+	held    int64
+}
+
+type store struct {
+	key, value []byte
+	mustBeNew  bool
+}
+
+const storeBytes = 56
+
+// eagerGroup is how many keys are checked together.
+const eagerGroup = 1024
+
+// delete removes a key.
+func (s *writeSink) delete(_ context.Context, key []byte) error {
+	if s.direct {
+		return s.ex.txn.Delete(key)
+	}
+	s.deletes = append(s.deletes, key)
+	return s.book(int64(len(key)) + headerBytes)
+}
+
+// store writes a key, which must not exist yet if mustBeNew.
+func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool) error {
+	if s.direct {
+		switch {
+		case !mustBeNew:
+			return s.ex.txn.Put(key, value)
+		case !s.ex.rt.EagerUnique:
+			return s.ex.txn.Insert(key, value)
+		}
+	}
+	s.stores = append(s.stores, store{key, value, mustBeNew})
+	if err := s.book(int64(len(key)+len(value)) + storeBytes); err != nil {
+		return err
+	}
+	if s.direct && len(s.stores) >= eagerGroup {
+		return s.flush(ctx)
+	}
+	return nil
+}
+
+func (s *writeSink) book(n int64) error {
+	if err := s.ex.mem.grow(n); err != nil {
+		return err
+	}
+	s.held += n
+	return nil
+}
+
+// flush hands everything held back to the transaction.
+func (s *writeSink) flush(ctx context.Context) error {
+	for _, key := range s.deletes {
+		if err := s.ex.txn.Delete(key); err != nil {
+			return err
+		}
+		if err := s.ex.tick(ctx); err != nil {
+			return err
+		}
+	}
+	for from := 0; from < len(s.stores); from += eagerGroup {
+		group := s.stores[from:min(from+eagerGroup, len(s.stores))]
+		if s.ex.rt.EagerUnique {
+			if err := s.checkNew(ctx, group); err != nil {
+				return err
+			}
+		}
+		if err := s.apply(ctx, group); err != nil {
+			return err
+		}
+	}
+	s.discard()
+	return nil
+}
+
+func (s *writeSink) apply(ctx context.Context, group []store) (err error) {
+	for i := range group {
+		w := &group[i]
+		if w.mustBeNew {
+			err = s.ex.txn.Insert(w.key, w.value)
+		} else {
+			err = s.ex.txn.Put(w.key, w.value)
+		}
+		if err != nil {
+			return err
+		}
+		if err := s.ex.tick(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkNew fails if a key of the group that must be new exists, or occurs twice.
+func (s *writeSink) checkNew(ctx context.Context, group []store) error {
+	keys := make([][]byte, 0, len(group))
+	for i := range group {
+		if group[i].mustBeNew {
+			keys = append(keys, group[i].key)
+		}
+	}
+	switch len(keys) {
+	case 0:
+		return nil
+	case 1:
+		value, err := s.ex.txn.Get(ctx, keys[0])
+		if err != nil || value == nil {
+			return err
+		}
+		return s.violation(ctx, keys[0])
+	}
+	seen := make(map[string]struct{}, len(keys))
+	for _, key := range keys {
+		if _, twice := seen[string(key)]; twice {
+			return s.violation(ctx, key)
+		}
+		seen[string(key)] = struct{}{}
+	}
+	values, err := s.ex.txn.BatchGet(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i := range values {
+		if values[i] != nil {
+			return s.violation(ctx, keys[i])
+		}
+	}
+	return nil
+}
+
+func (s *writeSink) violation(ctx context.Context, key []byte) error {
+	if s.ex.rt.Resolver == nil {
+		return &mvcc.KeyExistsError{Key: key}
+	}
+	return UniqueViolation(ctx, s.ex.rt.Resolver, key)
+}
+
+// discard forgets what is held back.
+func (s *writeSink) discard() {
+	clear(s.deletes)
+	clear(s.stores)
+	s.deletes, s.stores = s.deletes[:0], s.stores[:0]
+	s.ex.mem.shrink(s.held)
+	s.held = 0
+}
