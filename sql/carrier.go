@@ -21,19 +21,23 @@ type hole struct {
 
 // What items hold besides expressions and statements.
 type (
-	// selectHead is the first field of every SELECT that is one.
+	// selectHead is the field list of a SELECT that is one.
 	selectHead struct {
 		pos        ast.Pos
 		distinct   bool
 		distinctOn []ast.Expr
+		columns    []ast.SelectItem
 	}
+	// groupList is the list of GROUP BY.
+	groupList struct{ items []ast.Expr }
 	// havingTail is HAVING and WINDOW.
 	havingTail struct {
 		having  ast.Expr
 		windows []ast.NamedWindow
 	}
-	// queryTail is LIMIT, OFFSET and the locking clauses: the last ORDER BY item.
+	// queryTail is ORDER BY, LIMIT, OFFSET and the locking clauses, in the place of ORDER BY.
 	queryTail struct {
+		orderBy       []ast.OrderItem
 		limit, offset ast.Expr
 		locking       []ast.Locking
 	}

@@ -64,14 +64,38 @@ func (d *decoder) fail(format string, args ...any) {
 
 // statement decodes a SELECT of TiDB's that is a query or carries another statement.
 func (d *decoder) statement(node tast.Node) ast.Statement {
-	if sel, ok := node.(*tast.SelectStmt); ok {
-		if st, ok := d.head(sel).(ast.Statement); ok {
-			d.addWith(st, sel.With)
-			nameOutputs(st)
-			return st
-		}
+	sel, ok := node.(*tast.SelectStmt)
+	if !ok || !d.carriesStatement(sel) {
+		return d.query(node)
 	}
-	return d.query(node)
+	st, ok := d.head(sel).(ast.Statement)
+	if !ok {
+		d.fail("no statement at the head of a SELECT")
+		return nil
+	}
+	d.addWith(st, sel.With)
+	nameOutputs(st)
+	return st
+}
+
+// carriesStatement reports whether a SELECT stands for a statement that is no query, without decoding
+// it: every carrier is decoded once.
+func (d *decoder) carriesStatement(sel *tast.SelectStmt) bool {
+	if sel.Fields == nil || len(sel.Fields.Fields) != 1 {
+		return false
+	}
+	var it *item
+	switch x := sel.Fields.Fields[0].Expr.(type) {
+	case *tast.ColumnNameExpr:
+		it = d.item(x.Name.Name.O)
+	case *tast.FuncCallExpr:
+		it = d.item(x.FnName.O)
+	}
+	if it == nil {
+		return false
+	}
+	_, ok := it.node.(ast.Statement)
+	return ok
 }
 
 // addWith gives a data-modifying statement its WITH.
@@ -91,10 +115,10 @@ func (d *decoder) addWith(st ast.Statement, with *tast.WithClause) {
 	}
 }
 
-// head decodes a SELECT's first field, which says what the SELECT is.
+// head decodes a SELECT's only field, which says what the SELECT is.
 func (d *decoder) head(sel *tast.SelectStmt) any {
-	if sel.Fields == nil || len(sel.Fields.Fields) == 0 {
-		d.fail("a SELECT without fields")
+	if sel.Fields == nil || len(sel.Fields.Fields) != 1 {
+		d.fail("a SELECT without its carrier")
 		return nil
 	}
 	return d.carrier(sel.Fields.Fields[0].Expr)
@@ -211,26 +235,25 @@ func bodyPos(body ast.QueryBody) ast.Pos {
 	}
 }
 
-// tail decodes ORDER BY, whose items may also carry LIMIT and the like.
+// tail decodes ORDER BY, which carries LIMIT and the like as well.
 func (d *decoder) tail(q *ast.Query, order *tast.OrderByClause) {
 	if order == nil {
 		return
 	}
 	for _, by := range order.Items {
-		switch node := d.carrier(by.Expr).(type) {
-		case *ast.OrderItem:
-			q.OrderBy = append(q.OrderBy, *node)
-		case *queryTail:
-			if node.limit != nil {
-				q.Limit = node.limit
-			}
-			if node.offset != nil {
-				q.Offset = node.offset
-			}
-			q.Locking = append(q.Locking, node.locking...)
-		default:
-			d.fail("%T in ORDER BY", node)
+		tail, ok := d.carrier(by.Expr).(*queryTail)
+		if !ok {
+			d.fail("no clause in ORDER BY")
+			return
 		}
+		q.OrderBy = append(q.OrderBy, tail.orderBy...)
+		if tail.limit != nil {
+			q.Limit = tail.limit
+		}
+		if tail.offset != nil {
+			q.Offset = tail.offset
+		}
+		q.Locking = append(q.Locking, tail.locking...)
 	}
 }
 
@@ -342,27 +365,21 @@ func (d *decoder) selectBody(sel *tast.SelectStmt) ast.QueryBody {
 
 func (d *decoder) selectCore(sel *tast.SelectStmt, head *selectHead) *ast.Select {
 	s := &ast.Select{Pos: head.pos, Distinct: head.distinct, DistinctOn: head.distinctOn}
-	fields := sel.Fields.Fields[1:]
-	if len(fields) > 0 {
-		s.Columns = make([]ast.SelectItem, 0, len(fields))
-	}
-	for _, field := range fields {
-		col, ok := d.carrier(field.Expr).(*ast.SelectItem)
-		if !ok {
-			d.fail("no select item in a select list")
-			return s
-		}
-		nameOutput(col)
-		s.Columns = append(s.Columns, *col)
+	s.Columns = head.columns
+	for i := range s.Columns {
+		nameOutput(&s.Columns[i])
 	}
 	s.From = d.from(sel.From)
 	if sel.Where != nil {
 		s.Where = d.expr(sel.Where)
 	}
 	if sel.GroupBy != nil {
-		for _, by := range sel.GroupBy.Items {
-			s.GroupBy = append(s.GroupBy, d.expr(by.Expr))
+		group, ok := d.carrier(sel.GroupBy.Items[0].Expr).(*groupList)
+		if !ok {
+			d.fail("no list in GROUP BY")
+			return s
 		}
+		s.GroupBy = group.items
 	}
 	if sel.Having != nil {
 		tail, ok := d.carrier(sel.Having.Expr).(*havingTail)

@@ -211,7 +211,6 @@ func (p *parser) element(allowDefault bool) ast.Expr {
 func (p *parser) selectCore() {
 	p.emit("SELECT ")
 	head := p.selectHead()
-	p.selectList(head)
 	if p.isWord(kw.Into) {
 		p.unsupported(p.here(), "SELECT INTO", "Use CREATE TABLE … AS.")
 	}
@@ -233,7 +232,8 @@ func (p *parser) selectCore() {
 	}
 }
 
-// selectHead reads SELECT [ALL | DISTINCT [ON (…)]] into the head carrier and returns its id.
+// selectHead reads SELECT [ALL | DISTINCT [ON (…)]] and the select items into one carrier, whose id it
+// returns.
 func (p *parser) selectHead() int {
 	id, outer := p.begin()
 	head := &selectHead{pos: p.here()}
@@ -248,6 +248,7 @@ func (p *parser) selectHead() int {
 			p.expect(')')
 		}
 	}
+	p.selectList(head)
 	p.end(id, outer, head)
 	return id
 }
@@ -259,18 +260,12 @@ func (p *parser) exprItem() {
 }
 
 // selectList reads the select items; there may be none.
-func (p *parser) selectList(head int) {
-	distinct := p.items[head].node.(*selectHead).distinct
-	if t := p.cur(); !distinct && (t.kind == tokEOF || t.kind == ')' || endsSelectList(t.kw)) {
+func (p *parser) selectList(head *selectHead) {
+	if t := p.cur(); !head.distinct && (t.kind == tokEOF || t.kind == ')' || endsSelectList(t.kw)) {
 		return
 	}
-	for {
-		p.emit(",")
-		id, outer := p.begin()
-		p.end(id, outer, p.selectItem())
-		if !p.accept(',') {
-			return
-		}
+	for first := true; first || p.accept(','); first = false {
+		head.columns = append(head.columns, p.selectItem())
 	}
 }
 
@@ -283,17 +278,14 @@ func endsSelectList(word kw.Word) bool {
 }
 
 // selectItem reads an output column: * or an expression with an optional label.
-func (p *parser) selectItem() *ast.SelectItem {
+func (p *parser) selectItem() ast.SelectItem {
 	if p.isOp('*') {
 		pos := p.here()
 		p.advance()
-		return &ast.SelectItem{Expr: &ast.Star{Pos: pos}}
+		return ast.SelectItem{Expr: &ast.Star{Pos: pos}}
 	}
-	col := &ast.SelectItem{Expr: p.expr()}
-	switch t := p.cur(); {
-	case p.acceptWord(kw.As):
-		col.Name, col.Aliased = p.colLabel(), true
-	case t.kind == tokQuoted || t.kind == tokIdent && t.kw.BareLabel():
+	col := ast.SelectItem{Expr: p.expr()}
+	if t := p.cur(); p.acceptWord(kw.As) || t.kind == tokQuoted || t.kind == tokIdent && t.kw.BareLabel() {
 		col.Name, col.Aliased = p.colLabel(), true
 	}
 	return col
@@ -307,13 +299,13 @@ func (p *parser) groupBy() {
 		p.unsupported(p.here(), "GROUP BY DISTINCT", "Without grouping sets DISTINCT has no effect: leave it out.")
 	}
 	p.acceptWord(kw.All)
+	id, outer := p.begin()
+	group := &groupList{}
 	for first := true; first || p.accept(','); first = false {
-		if !first {
-			p.emit(",")
-		}
 		p.refuseGroupingSet()
-		p.exprItem()
+		group.items = append(group.items, p.expr())
 	}
+	p.end(id, outer, group)
 }
 
 func (p *parser) refuseGroupingSet() {
@@ -350,52 +342,23 @@ func (p *parser) queryTail(shape *queryShape) {
 		return
 	}
 	if shape.tail {
-		p.continueOrder(shape)
+		p.emit(",")
 	} else {
-		shape.tail = true
 		p.emit(" ORDER BY ")
-		if p.isWord(kw.Order) {
-			p.orderItems()
-			shape.order = true
-			if !startsTail(p.cur().kw) {
-				return
-			}
-			p.emit(",")
-		}
 	}
+	shape.tail = true
 	id, outer := p.begin()
 	tail := &queryTail{}
+	if p.isWord(kw.Order) {
+		if shape.order {
+			p.failAt(p.here(), pgerror.SyntaxError, "multiple ORDER BY clauses not allowed")
+		}
+		shape.order = true
+		tail.orderBy = p.orderBy()
+	}
 	for p.tailClause(tail, shape) {
 	}
 	p.end(id, outer, tail)
-}
-
-// continueOrder readies the text for more ORDER BY items behind those of (query).
-func (p *parser) continueOrder(shape *queryShape) {
-	p.emit(",")
-	if !p.isWord(kw.Order) {
-		return
-	}
-	if shape.order {
-		p.failAt(p.here(), pgerror.SyntaxError, "multiple ORDER BY clauses not allowed")
-		return
-	}
-	shape.order = true
-	p.orderItems()
-	p.emit(",")
-}
-
-// orderItems reads ORDER BY and its items.
-func (p *parser) orderItems() {
-	p.expectWords(kw.Order, kw.By)
-	for first := true; first || p.accept(','); first = false {
-		if !first {
-			p.emit(",")
-		}
-		id, outer := p.begin()
-		order := p.orderItem()
-		p.end(id, outer, &order)
-	}
 }
 
 // orderItem reads expr [ASC|DESC|USING op] [NULLS FIRST|LAST].
@@ -424,7 +387,7 @@ func (p *parser) orderItem() ast.OrderItem {
 	return order
 }
 
-// orderBy reads ORDER BY inside a call or window.
+// orderBy reads ORDER BY and its items.
 func (p *parser) orderBy() []ast.OrderItem {
 	p.expectWords(kw.Order, kw.By)
 	items := []ast.OrderItem{p.orderItem()}

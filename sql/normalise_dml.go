@@ -315,9 +315,9 @@ func (p *parser) returning() []ast.SelectItem {
 	if !p.acceptWord(kw.Returning) {
 		return nil
 	}
-	items := []ast.SelectItem{*p.selectItem()}
+	items := []ast.SelectItem{p.selectItem()}
 	for p.accept(',') {
-		items = append(items, *p.selectItem())
+		items = append(items, p.selectItem())
 	}
 	return items
 }
