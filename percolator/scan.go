@@ -26,8 +26,9 @@ type scan struct {
 	left    kv.Span
 	drained bool
 
-	rows []kv.KeyValue // the page
+	rows []kv.KeyValue // the page's rows, and those behind its locks
 	i    int           // of the next row
+	page *kv.ScanResponse
 
 	buffered *bufferScan // nil when the buffer was empty
 
@@ -158,11 +159,12 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	s.req.Range = desc.Ref()
 	s.req.Span = clip(s.left, desc.Span)
 	s.req.ReadOptions = s.t.readOptions()
+	s.req.Reuse = s.page // all of its rows have been passed
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
 		return err
 	}
-	s.rows = resp.Rows
+	s.page, s.rows = resp, resp.Rows
 	if len(resp.Locked) > 0 {
 		if s.rows, err = s.readLocked(ctx, resp); err != nil {
 			return err
@@ -253,6 +255,6 @@ func (s *scan) Err() error { return s.err }
 // Close implements Iterator.
 func (s *scan) Close() {
 	s.closed = true
-	s.rows, s.buffered = nil, nil
+	s.rows, s.page, s.buffered = nil, nil, nil
 	s.i = 0
 }
