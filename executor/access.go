@@ -145,7 +145,11 @@ func (r *spanReader) advance(ctx context.Context) (bool, error) {
 			if err := r.ex.tick(ctx); err != nil {
 				return false, err
 			}
-			r.it = r.ex.txn.Scan(ctx, r.spans[0], percolator.ScanOptions{Reverse: r.reverse, PageHint: r.expect})
+			hint := r.expect
+			if r.ex.rt.PageHint > 0 {
+				hint = r.ex.rt.PageHint
+			}
+			r.it = r.ex.txn.Scan(ctx, r.spans[0], percolator.ScanOptions{Reverse: r.reverse, PageHint: hint})
 			r.spans = r.spans[1:]
 		}
 		if r.it.Next(ctx) {

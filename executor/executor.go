@@ -42,6 +42,8 @@ type Runtime struct {
 	EagerUnique bool
 	// GroupSize is how many rows operators with inner batches take together; 0: default. Tests set 1.
 	GroupSize int
+	// PageHint is the size of the first page of every scan; 0: what the plan expects. Tests set 1.
+	PageHint int
 	// MemoryLimitBytes bounds what sorts, hash tables and materialised rows may hold; 0: default.
 	MemoryLimitBytes int64
 	Logger           *slog.Logger

@@ -11,9 +11,9 @@ const (
 	headerBytes = int64(unsafe.Sizeof(types.Row{}))
 	// Chunks start small, so that a join of a few rows stays cheap, and double up to a size that
 	// makes the allocator's share per row negligible.
-	firstChunkDatums = 64
+	firstChunkDatums = 8
 	maxChunkDatums   = 4096
-	firstChunkBytes  = 512
+	firstChunkBytes  = 64
 	maxChunkBytes    = 64 << 10
 )
 
