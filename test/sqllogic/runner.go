@@ -26,6 +26,8 @@ type Options struct {
 	// not be packed, in place of comparing them.
 	Rewrite bool
 
+	Verbose bool // report each file with its counts and its time
+
 	Out      io.Writer // failures are reported here; nil is nowhere
 	Progress io.Writer // a progress bar is drawn here; nil is none
 }
@@ -106,6 +108,7 @@ func (r *runner) files(ctx context.Context, files []testFile) error {
 		if l.err != nil {
 			return l.err
 		}
+		before, start := r.summary, time.Now()
 		if err := r.file(ctx, f, l.records); err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
@@ -113,6 +116,11 @@ func (r *runner) files(ctx context.Context, files []testFile) error {
 			return err
 		}
 		r.progress.fileDone(f)
+		if r.Verbose {
+			r.progress.pause()
+			fmt.Fprintf(r.Out, "%9.3fs %7d passed %5d failed  %s\n", time.Since(start).Seconds(),
+				r.summary.Passed-before.Passed, r.summary.Failed-before.Failed, f.name)
+		}
 	}
 	return nil
 }
