@@ -80,11 +80,12 @@ func appendInteger(dst, value []byte) []byte {
 	if n < len(value) && (value[n] == '-' || value[n] == '+') {
 		n++
 	}
-	digits := n
+	zero := true
 	for n < len(value) && '0' <= value[n] && value[n] <= '9' {
+		zero = zero && value[n] == '0'
 		n++
 	}
-	if n == digits {
+	if zero {
 		return append(dst, '0')
 	}
 	return append(dst, value[:n]...)

@@ -23,6 +23,7 @@ func TestValueForms(t *testing.T) {
 		{"-42", 'I', integer, false, "-42"},
 		{"12.75", 'I', 1700, false, "12"},
 		{"12.75", 'I', 1700, true, "12.75"},
+		{"-0.75", 'I', 1700, false, "0"},
 		{"hello", 'I', text, false, "0"},
 		{"-", 'I', text, false, "0"},
 		{"", 'I', text, false, "0"},
