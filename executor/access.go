@@ -88,6 +88,8 @@ type spanReader struct {
 	access
 	reverse bool
 	expect  int // rows expected to be pulled, 0 for unknown
+	// keysOnly: no column is wanted, as by count(*), so that values need not travel.
+	keysOnly bool
 
 	spans []kv.Span // still to be read, in the order of reading
 	it    percolator.Iterator
@@ -98,6 +100,11 @@ type spanReader struct {
 	at     int
 	buf    []byte // what keys are cut from
 	ended  bool
+}
+
+func (r *spanReader) init(ex *execution, p *planner.Access) error {
+	r.keysOnly = len(p.Ordinals) == 0 && !p.Fetch
+	return r.access.init(ex, p)
 }
 
 // start begins reading spans, which are in key order and disjoint, and are kept.
@@ -132,6 +139,9 @@ func (r *spanReader) next(ctx context.Context) (types.Row, error) {
 	if !ok || err != nil {
 		return nil, err
 	}
+	if r.keysOnly {
+		return r.out, nil
+	}
 	return r.decode(r.it.Key(), r.it.Value())
 }
 
@@ -149,7 +159,7 @@ func (r *spanReader) advance(ctx context.Context) (bool, error) {
 			if r.ex.rt.PageHint > 0 {
 				hint = r.ex.rt.PageHint
 			}
-			r.it = r.ex.txn.Scan(ctx, r.spans[0], percolator.ScanOptions{Reverse: r.reverse, PageHint: hint})
+			r.it = r.ex.txn.Scan(ctx, r.spans[0], percolator.ScanOptions{Reverse: r.reverse, PageHint: hint, KeysOnly: r.keysOnly})
 			r.spans = r.spans[1:]
 		}
 		if r.it.Next(ctx) {

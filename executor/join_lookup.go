@@ -38,7 +38,7 @@ func newLookupJoin(ex *execution, left Operator, n *planner.LookupJoin) (Operato
 	whole := len(n.Keys) == len(n.Index.Columns) && (n.Index.Unique || n.Index.ID == n.Table.Primary.ID)
 	if !whole {
 		j := &scanLookupJoin{joinOutput: out, left: left, keys: newKeyBuilder(&n.Access, n.Keys)}
-		return j, j.init(ex, &n.Access)
+		return j, j.spanReader.init(ex, &n.Access)
 	}
 	j := &uniqueLookupJoin{
 		joinOutput: out, left: left, keys: newKeyBuilder(&n.Access, n.Keys),
@@ -167,10 +167,6 @@ type scanLookupJoin struct {
 	left        Operator
 	keys        keyBuilder
 	have, found bool
-}
-
-func (j *scanLookupJoin) init(ex *execution, a *planner.Access) error {
-	return j.spanReader.init(ex, a)
 }
 
 func (j *scanLookupJoin) Open(ctx context.Context) error {

@@ -55,6 +55,9 @@ func (b *rowBuffer) keep(row types.Row) (types.Row, error) {
 
 // alloc carves out a row of n NULLs.
 func (b *rowBuffer) alloc(n int) (types.Row, error) {
+	if n == 0 {
+		return types.Row{}, b.book(headerBytes) // nil would mean the end
+	}
 	if len(b.datums) < n {
 		b.nextD = min(max(2*b.nextD, firstChunkDatums), maxChunkDatums)
 		size := max(b.nextD, n)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -330,4 +331,46 @@ func TestSubqueries(t *testing.T) {
 		func(ev *expr.Context, in types.Row) (types.Datum, error) { return ev.Subqueries.Scalar(ev, sub, in) }}}}},
 		testRuntime(newMemTxn()))
 	wantCode(t, err, pgerror.CardinalityViolation)
+}
+
+// Rows without columns are rows: what is counted by count(*) must not be taken for the end.
+func TestRowsWithoutColumns(t *testing.T) {
+	table, txn := accounts(), newMemTxn()
+	mustExec(t, table, txn, insertRows(table, accountRow(1, "a", 10), accountRow(2, "b", 20)), 2)
+	virtual := testTable(3, 1, "a int")
+	virtual.Rows = func(_ context.Context, _ catalog.Resolver, _ catalog.SystemView, yield func(types.Row) error) error {
+		return errors.Join(yield(types.Row{types.Int(1)}), yield(types.Row{types.Int(2)}))
+	}
+	scan := &planner.Scan{Access: planner.Access{Table: table, Index: &table.Indexes[1]}}
+	nodes := map[string]planner.Node{
+		"values":  &planner.Values{Rows: make([][]expr.Scalar, 2)},
+		"scan":    scan,
+		"fetch":   &planner.Scan{Access: planner.Access{Table: table, Index: &table.Indexes[1], Fetch: true}},
+		"cte":     &planner.CTEScan{},
+		"virtual": &planner.VirtualScan{Table: virtual},
+		"sort":    &planner.Sort{Input: scan, Keys: []planner.SortKey{{Expr: lit(1)}}},
+		"topn":    &planner.TopN{Input: scan, Keys: []planner.SortKey{{Expr: lit(1)}}, Limit: lit(5)},
+		"union":   &planner.SetOp{Op: "UNION", All: true, Left: scan, Right: &planner.Values{}},
+		"nested":  &planner.NestedLoopJoin{Left: scan, Right: &planner.Values{Rows: make([][]expr.Scalar, 1)}},
+		"hash":    &planner.HashJoin{Left: scan, Right: &planner.Values{Rows: make([][]expr.Scalar, 1)}, LeftKeys: lits(1), RightKeys: lits(1)},
+		"merge":   &planner.MergeJoin{Left: scan, Right: &planner.Values{Rows: make([][]expr.Scalar, 1)}, LeftKeys: lits(1), RightKeys: lits(1), Desc: []bool{false}},
+		"apply":   &planner.Apply{Left: scan, Right: &planner.Values{Rows: make([][]expr.Scalar, 1)}},
+		"lookup":  &planner.LookupJoin{Left: scan, Keys: lits(1), Access: planner.Access{Table: table, Index: &table.Primary}},
+	}
+	for name, n := range nodes {
+		count := &planner.Aggregate{Base: ints(1), Input: n, Scalar: true, Aggs: []planner.AggregateCall{call(t, "count")}}
+		rows, _, err := runPlan(&planner.Plan{Root: count, CTEs: []planner.Node{scan}}, testRuntime(txn, table))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(rows, []string{"2"}) {
+			t.Errorf("%s: %q rows, want 2", name, rows)
+		}
+	}
+	for _, all := range []bool{false, true} {
+		one := mustRun(t, &planner.Distinct{Input: &planner.Values{Rows: make([][]expr.Scalar, 3)}, Ordered: all})
+		if len(one) != 1 {
+			t.Errorf("distinct ordered=%v: %d rows, want 1", all, len(one))
+		}
+	}
 }
