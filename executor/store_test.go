@@ -257,3 +257,51 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkScanOverStore is SELECT id, amount FROM t WHERE amount % 2 = 0 over 100,000 rows.
+func BenchmarkScanOverStore(b *testing.B) {
+	db, table := openDB(b), testTable(7, 1, "id int", "owner text", "amount int")
+	addIndex(table, false, 2)
+	const rows = 100000
+	txn := begin(b, db)
+	in := NewInserter(table, nil, testRuntime(txn, table))
+	for i := range int64(rows) {
+		if err := in.Insert(context.Background(), types.Row{types.Int(i), types.Text("somebody with a name"), types.Int(i)}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if _, err := txn.Commit(context.Background()); err != nil {
+		b.Fatal(err)
+	}
+	even := cond(func(in types.Row) bool { return in[1].Int()%2 == 0 })
+	for _, c := range []struct {
+		name     string
+		index    *catalog.IndexDescriptor
+		fetch    bool
+		ordinals []int
+	}{
+		{"primary", &table.Primary, false, []int{0, 2}},
+		{"covering", &table.Indexes[0], false, []int{0, 2}},
+		{"fetch", &table.Indexes[0], true, []int{0, 2}},
+		{"keys", &table.Primary, false, nil},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			n := &planner.Scan{Base: tableColumns(table, c.ordinals...), Filter: even,
+				Access: planner.Access{Table: table, Index: c.index, Ordinals: c.ordinals, Fetch: c.fetch}}
+			if c.ordinals == nil {
+				n.Filter = nil
+			}
+			r, err := NewRunner(&planner.Plan{Root: n})
+			if err != nil {
+				b.Fatal(err)
+			}
+			rt := testRuntime(nil, table)
+			b.ReportAllocs()
+			for b.Loop() {
+				rt.Txn = begin(b, db)
+				runOnce(b, r, rt)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/rows, "ns/row")
+		})
+	}
+}
