@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 )
@@ -332,5 +334,36 @@ func TestEdgesOfATransaction(t *testing.T) {
 	}
 	if got := mustGet(t, mustBegin(t, db), "late"); got != "-" {
 		t.Error(got)
+	}
+}
+
+// Goal: metrics are registered under their names, and tell what happened.
+func TestMetrics(t *testing.T) {
+	registry := prometheus.NewPedanticRegistry()
+	db := newCluster(t, nil, "m").db(Options{Registerer: registry}, nil)
+	for _, pairs := range [][]string{{"a=1"}, {"a=1", "z=1"}, nil} {
+		txn := mustBegin(t, db)
+		mustPut(t, txn, pairs...)
+		mustCommit(t, txn)
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	commits := map[string]float64{}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), "percodb_percolator_") {
+			t.Errorf("metric %s", f.GetName())
+		}
+		if f.GetName() == "percodb_percolator_commits_total" {
+			for _, m := range f.GetMetric() {
+				commits[m.GetLabel()[0].GetValue()] = m.GetCounter().GetValue()
+			}
+		}
+	}
+	for _, kind := range []string{"read_only", "one_phase", "two_phase"} {
+		if commits[kind] != 1 {
+			t.Errorf("%s: %v commits", kind, commits[kind])
+		}
 	}
 }
