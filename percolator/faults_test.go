@@ -453,3 +453,87 @@ func TestOracleAway(t *testing.T) {
 	}
 	set(nil)
 }
+
+// Goal: a write set that no longer lies on one shard when it arrives is committed in two phases; but
+// not if an earlier attempt at one phase may have been, or be yet, carried out. Method: a router that learns of a
+// second shard only from the refusal; an attempt before that is lost, or its answer is, or it arrives late.
+func TestWriteSetSplitUnderOnePhase(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		before  string // what happens to an attempt before the refusal
+		commits bool
+	}{{"refused", "", true}, {"lost, refused", "lost", false}, {"answer lost, refused", "carried", true}, {"late, refused", "late", false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCluster(t, nil, "m")
+			c.undivided.Store(true)
+			var attempts int
+			var late func() error
+			db := c.db(Options{}, func(s kv.Shard) kv.Shard {
+				return &hookShard{Shard: s,
+					before: func(_ context.Context, req any) error {
+						p, ok := req.(*kv.PrewriteRequest)
+						if !ok || !p.TryOnePC {
+							return nil
+						}
+						attempts++
+						switch {
+						case attempts == 1 && tc.before == "carried":
+							return nil
+						case attempts == 1 && tc.before == "lost":
+							return errLost
+						case attempts == 1 && tc.before == "late":
+							late = duplicate(s, req)
+							return errLost
+						}
+						c.undivided.Store(false)
+						return &kv.StaleRangeError{Refs: p.Ranges}
+					},
+					after: func(_ context.Context, req, _ any, _ error) error {
+						if p, ok := req.(*kv.PrewriteRequest); ok && p.TryOnePC && attempts == 1 {
+							return errLost
+						}
+						return nil
+					}}
+			})
+			txn := mustBegin(t, db)
+			mustPut(t, txn, "a=1", "z=1")
+			_, err := txn.Commit(t.Context())
+			var conflict *mvcc.WriteConflictError
+			if tc.commits && err != nil || !tc.commits && !errors.As(err, &conflict) {
+				t.Fatal(err)
+			}
+			db.waitIdle()
+			if late != nil {
+				if err := late(); err == nil {
+					t.Fatal("the late attempt was carried out")
+				}
+			}
+			if tc.before == "carried" {
+				c.undivided.Store(true) // z was written before the shards were divided
+			}
+			want := ""
+			if tc.commits {
+				want = "a=1 z=1"
+			}
+			if got := scanAll(t, mustBegin(t, db), kv.Span{}, ScanOptions{}); got != want {
+				t.Fatalf("found %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// Goal: Close finishes what was committed. Method: close right after commits of two phases; look for
+// locks.
+func TestCloseFinishesSecondaries(t *testing.T) {
+	c := newCluster(t, nil, "m")
+	db := c.db(Options{Queue: 8}, nil)
+	for i := range 50 {
+		txn := mustBegin(t, db)
+		mustPut(t, txn, fmt.Sprintf("a%d=1", i), fmt.Sprintf("z%d=1", i))
+		mustCommit(t, txn)
+	}
+	db.Close()
+	if locks := c.locks(); len(locks) != 0 {
+		t.Fatalf("locks: %v", locks)
+	}
+}

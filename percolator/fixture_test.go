@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -51,10 +52,12 @@ type cluster struct {
 	t      testing.TB
 	oracle tso.Oracle
 	step   *stepOracle // the oracle, unless the test brought its own
-	bounds []string    // the first keys of all stores but the first
-	stores []*kv.Store
-	fs     []storage.FS
-	opts   kv.Options
+	// undivided: routers believe for now that the first store has all keys.
+	undivided atomic.Bool
+	bounds    []string // the first keys of all stores but the first
+	stores    []*kv.Store
+	fs        []storage.FS
+	opts      kv.Options
 }
 
 // newCluster opens len(bounds)+1 stores in memory.
@@ -127,6 +130,9 @@ func (r *testRouter) at(i int, d *kv.RangeDescriptor, err error) (*kv.RangeDescr
 		return nil, nil, err
 	}
 	var span kv.Span
+	if r.c.undivided.Load() {
+		return d, r.shards[i], nil
+	}
 	if i > 0 {
 		span.Start = []byte(r.c.bounds[i-1])
 	}
@@ -140,7 +146,7 @@ func (r *testRouter) at(i int, d *kv.RangeDescriptor, err error) (*kv.RangeDescr
 
 func (r *testRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescriptor, kv.Shard, error) {
 	i := len(r.c.bounds)
-	for i > 0 && string(key) < r.c.bounds[i-1] {
+	for i > 0 && (r.c.undivided.Load() || string(key) < r.c.bounds[i-1]) {
 		i--
 	}
 	d, _, err := r.c.stores[i].Router().Locate(ctx, key)
