@@ -60,6 +60,7 @@ use a database of their own.`,
 	flags.StringVar(&o.Exclude, "exclude", "", "a file of lines FILE:LINE, records to skip")
 	flags.IntVar(&o.MaxFailures, "max-failures", 0, "end the run after this many failures (0 is no limit)")
 	flags.DurationVar(&o.RecordTimeout, "record-timeout", time.Minute, "how long one record may take")
+	flags.BoolVar(&o.Extended, "extended", false, "use the extended protocol in place of simple queries")
 	flags.BoolVarP(&o.Verbose, "verbose", "v", false, "report each file with its counts and its time")
 	flags.BoolVar(&o.Rewrite, "rewrite", false, "write the server's results into the files, in place of comparing them")
 	return cmd

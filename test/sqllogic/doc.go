@@ -54,6 +54,8 @@
 //     valuewise" goes back to the classic form.
 //   - "connection NAME" before a record runs it on another connection of that
 //     name, opened when first used; records without it use the first one.
+//   - A statement may have "----" and lines of data after it, for COPY … FROM
+//     STDIN; COPY … TO STDOUT is a query of one T column, a value each line.
 //   - "query ?" asks the rewriter to fill in the column letters.
 //
 // # Invariants
@@ -63,7 +65,8 @@
 //     when it ends. Nothing else in the database is touched.
 //  2. A record is known by the line on which it begins, its skipif, onlyif
 //     and connection lines included. Reports and exclude files use this line.
-//  3. One record is one simple-protocol round trip: at most one is in flight.
+//  3. One record is one round trip, of a simple query unless Options.Extended
+//     says otherwise: at most one is in flight.
 //  4. Every record read is counted once: as passed, failed or skipped.
 //     Records after a halt are not read.
 //  5. The rewriter fills in results and SQLSTATEs. It never turns a

@@ -146,11 +146,20 @@ func (p *parser) statement(r *record, words []string) error {
 	default:
 		return fmt.Errorf("statement needs ok, error or count, not %q", words[0])
 	}
-	result, err := p.sql(r)
-	if err == nil && result {
-		return fmt.Errorf("a statement has no result")
+	data, err := p.sql(r)
+	if err != nil || !data {
+		return err
 	}
-	return err
+	var b strings.Builder
+	for p.next() && p.text != "" {
+		b.WriteString(p.text)
+		b.WriteByte('\n')
+	}
+	r.data = b.String()
+	if r.data == "" {
+		return fmt.Errorf("a statement has data after ----, or no ----")
+	}
+	return nil
 }
 
 func (p *parser) query(r *record, words []string) error {

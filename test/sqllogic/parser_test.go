@@ -53,7 +53,13 @@ func TestParse(t *testing.T) {
 		"query ?\n" + // 41
 		"SELECT 1\n" +
 		"----\n" +
-		"1"
+		"1\n" +
+		"\n" +
+		"statement count 2\n" + // 46
+		"COPY t FROM STDIN\n" +
+		"----\n" +
+		"1\tx\n" +
+		"2\t\\N\n"
 	got, err := parse(text)
 	if err != nil {
 		t.Fatal(err)
@@ -82,6 +88,10 @@ func TestParse(t *testing.T) {
 			kind: kindQuery, line: 41, headerLine: 41, types: "?", sql: "SELECT 1", bodyEnd: 43,
 			expected: []string{"1"}, resultFrom: 44, resultTo: 45, rowwise: true,
 		},
+		{
+			kind: kindStatementCount, line: 46, headerLine: 46, count: 2, sql: "COPY t FROM STDIN", bodyEnd: 48,
+			data: "1\tx\n2\t\\N\n", rowwise: true,
+		},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(record{}, condition{})); diff != "" {
 		t.Errorf("records differ (-want +got):\n%s", diff)
@@ -96,7 +106,7 @@ func TestParseRefuses(t *testing.T) {
 		"statement\nSELECT 1\n",
 		"statement maybe\nSELECT 1\n",
 		"statement ok\n\nSELECT 1\n",
-		"statement ok\nSELECT 1\n----\n1\n",
+		"statement ok\nSELECT 1\n----\n\n1\n",
 		"statement error 2350\nSELECT 1\n",
 		"statement count\nSELECT 1\n",
 		"statement count -1\nSELECT 1\n",

@@ -44,6 +44,8 @@ type record struct {
 	sqlState string // kindStatementError: the SQLSTATE required, or ""
 	count    int64  // kindStatementCount: the rows required; kindHashThreshold: the threshold
 
+	data string // statements: the lines after "----", which COPY … FROM STDIN is given
+
 	types   string // kindQuery: one of I, R, T for each column, or "?"
 	sort    sortMode
 	label   string

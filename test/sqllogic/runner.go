@@ -21,6 +21,7 @@ type Options struct {
 
 	MaxFailures   int           // end the run after this many failures; 0 is no limit
 	RecordTimeout time.Duration // how long one record may take; 0 is one minute
+	Extended      bool          // use the extended protocol, in place of simple queries
 
 	// Rewrite fills the results the server gives into the files, which must
 	// not be packed, in place of comparing them.
@@ -184,7 +185,7 @@ func (run *fileRun) clean(ctx context.Context, objects []object) error {
 	}
 	defer w.close()
 	for _, o := range objects {
-		reply, err := w.query(o.drop(), "", nil, false)
+		reply, err := w.query(request{sql: o.drop()}, nil)
 		if err != nil {
 			return fmt.Errorf("%s: cleaning up with %s: %w", run.name, o.drop(), err)
 		}
@@ -248,7 +249,9 @@ func (run *fileRun) record(ctx context.Context, rec *record) error {
 		return err
 	}
 	run.res.reset(0)
-	reply, err := w.query(rec.sql, rec.types, &run.res, rec.rowwise)
+	reply, err := w.query(request{
+		sql: rec.sql, data: rec.data, letters: rec.types, exact: rec.rowwise, extended: run.Extended,
+	}, &run.res)
 	if err != nil {
 		return run.lost(ctx, rec, err)
 	}

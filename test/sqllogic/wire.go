@@ -1,6 +1,7 @@
 package sqllogic
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -106,16 +107,26 @@ type reply struct {
 	columns bool         // whether it returned rows at all
 }
 
-// query sends sql as one simple query and reads the whole answer, into res
-// when it is not nil: letters give the column types, and "?" as letters takes
-// them from the server's. The error is not nil when the connection is lost,
-// whose state is unknown then.
-func (w *wire) query(sql, letters string, res *result, exact bool) (reply, error) {
+// request is one record as it goes to the server.
+type request struct {
+	sql      string
+	data     string // what COPY … FROM STDIN is given; "" makes it fail
+	letters  string // the column letters; "?" takes them from the server's types
+	exact    bool   // see result.add
+	extended bool   // use the extended protocol in place of a simple query
+}
+
+// query sends one request and reads the whole answer, its rows into res when
+// that is not nil. The error is not nil when the connection is lost.
+func (w *wire) query(q request, res *result) (reply, error) {
 	out := reply{rows: -1}
 	if err := w.conn.SetDeadline(time.Now().Add(w.timeout)); err != nil {
 		return out, err
 	}
-	w.frontend.SendQuery(&pgproto3.Query{String: sql})
+	// The extended protocol cannot carry several statements; a text that may
+	// hold them goes as a simple query.
+	q.extended = q.extended && !strings.Contains(strings.TrimRight(q.sql, "; \t\n"), ";")
+	w.send(q)
 	if err := w.frontend.Flush(); err != nil {
 		return out, w.lost(err)
 	}
@@ -130,10 +141,10 @@ func (w *wire) query(sql, letters string, res *result, exact bool) (reply, error
 		switch m := message.(type) {
 		case *pgproto3.RowDescription:
 			out.columns = true
-			w.describe(m, letters, res)
+			w.describe(m, q.letters, res)
 		case *pgproto3.DataRow:
 			if res != nil {
-				w.row(m, res, exact)
+				w.row(m, res, q.exact)
 			}
 		case *pgproto3.CommandComplete:
 			out.rows = tagRows(m.CommandTag)
@@ -141,15 +152,52 @@ func (w *wire) query(sql, letters string, res *result, exact bool) (reply, error
 			fatal := m.Severity == "FATAL" || m.Severity == "PANIC"
 			out.err = &serverError{code: m.Code, message: m.Message, fatal: fatal}
 		case *pgproto3.CopyInResponse:
-			// A test file holds no data to copy: tell the server so.
-			w.frontend.Send(&pgproto3.CopyFail{Message: "no data in a test file"})
-			if err := w.frontend.Flush(); err != nil {
+			if err := w.copyIn(q); err != nil {
 				return out, w.lost(err)
+			}
+		case *pgproto3.CopyOutResponse:
+			// COPY … TO STDOUT counts as a query of one text column.
+			out.columns = true
+			w.oids, w.letters = append(w.oids[:0], 25), append(w.letters[:0], 'T')
+			if res != nil {
+				res.reset(1)
+			}
+		case *pgproto3.CopyData:
+			if res != nil {
+				res.add(bytes.TrimSuffix(m.Data, []byte("\n")), 'T', 25, q.exact)
 			}
 		case *pgproto3.ReadyForQuery:
 			return out, nil
 		}
 	}
+}
+
+// send writes the messages of one request to the buffer.
+func (w *wire) send(q request) {
+	if !q.extended {
+		w.frontend.SendQuery(&pgproto3.Query{String: q.sql})
+		return
+	}
+	w.frontend.SendParse(&pgproto3.Parse{Query: q.sql})
+	w.frontend.SendBind(&pgproto3.Bind{})
+	w.frontend.SendDescribe(&pgproto3.Describe{ObjectType: 'P'})
+	w.frontend.SendExecute(&pgproto3.Execute{})
+	w.frontend.SendSync(&pgproto3.Sync{})
+}
+
+// copyIn answers COPY … FROM STDIN with the record's data.
+func (w *wire) copyIn(q request) error {
+	if q.data == "" {
+		w.frontend.Send(&pgproto3.CopyFail{Message: "the record holds no data"})
+	} else {
+		w.frontend.Send(&pgproto3.CopyData{Data: []byte(q.data)})
+		w.frontend.Send(&pgproto3.CopyDone{})
+	}
+	if q.extended {
+		// The server has dropped the Sync that was sent before it asked for data.
+		w.frontend.SendSync(&pgproto3.Sync{})
+	}
+	return w.frontend.Flush()
 }
 
 // lost names the reason why the connection is of no use any more.
