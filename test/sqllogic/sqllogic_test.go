@@ -11,8 +11,9 @@ import (
 
 // target is a server that our own files are run against.
 type target struct {
-	name  string
-	start func(t *testing.T) (dsn string) // starts the server for the length of the test
+	name     string
+	start    func(t *testing.T) (dsn string) // starts the server for the length of the test
+	extended bool                            // run the files over the extended protocol
 }
 
 // targets returns the servers to test: PostgreSQL, the judge, when
@@ -20,7 +21,10 @@ type target struct {
 func targets() []target {
 	var all []target
 	if dsn := os.Getenv("PERCODB_TEST_PG_DSN"); dsn != "" {
-		all = append(all, target{"postgresql", func(*testing.T) string { return dsn }})
+		start := func(*testing.T) string { return dsn }
+		all = append(all,
+			target{name: "postgresql", start: start},
+			target{name: "postgresql-extended", start: start, extended: true})
 	}
 	return all
 }
@@ -43,7 +47,9 @@ func TestFiles(t *testing.T) {
 			for _, file := range files {
 				t.Run(strings.TrimSuffix(filepath.Base(file), ".slt"), func(t *testing.T) {
 					var out bytes.Buffer
-					summary, err := Run(context.Background(), Options{DSN: dsn, Paths: []string{file}, Out: &out})
+					summary, err := Run(context.Background(), Options{
+						DSN: dsn, Paths: []string{file}, Out: &out, Extended: target.extended,
+					})
 					if err != nil {
 						t.Fatalf("%s%v", out.String(), err)
 					}
