@@ -23,7 +23,7 @@ type Node interface {
 	Children() []Node
 	// Estimate returns what the planner expects of the node.
 	Estimate() Estimate
-	node()
+	base() *Base
 }
 
 // Estimate is the planner's guess of a node's output rows and cumulative cost (1 = one row read in
@@ -42,7 +42,7 @@ func (b *Base) Columns() []Column { return b.Out }
 // Estimate returns the planner's guess.
 func (b *Base) Estimate() Estimate { return b.Est }
 
-func (b *Base) node() {}
+func (b *Base) base() *Base { return b }
 
 // KeyPart is one equality on an index column. With Each, Value is an array and stands for each of
 // its distinct non-NULL elements in key order (col = ANY(array), col IN (…) over one column).

@@ -3,12 +3,7 @@
 // execution brings (parameters, outer rows, the session) comes with the Context.
 package expr
 
-import (
-	"context"
-
-	"github.com/percodb/percodb/sql/builtin"
-	"github.com/percodb/percodb/sql/types"
-)
+import "github.com/percodb/percodb/sql/types"
 
 // Scalar is a bound, typed expression over an input row. Safe for concurrent use.
 type Scalar interface {
@@ -17,18 +12,6 @@ type Scalar interface {
 	Eval(ev *Context, in types.Row) (types.Datum, error)
 	// String prints the expression for EXPLAIN, with column names.
 	String() string
-}
-
-// Context is what one execution of a plan brings to its expressions. One goroutine's.
-type Context struct {
-	Ctx context.Context
-	Env *builtin.Env
-	// Inputs are the values of parameters and of slotted literals, in the order of Plan.Inputs.
-	Inputs types.Row
-	// Outer holds the current rows of the enclosing queries, outermost first.
-	Outer []types.Row
-	// Subqueries runs subplans; set by the executor.
-	Subqueries SubqueryRunner
 }
 
 // SubqueryRunner executes a subquery of an expression. The plan is the planner's Node, opaque

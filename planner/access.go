@@ -1,0 +1,310 @@
+package planner
+
+import (
+	"math"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+)
+
+// sarg is a condition on one column that an index can serve: equality with a value, membership in a
+// list, or a bound. Its values do not depend on the table's row.
+type sarg struct {
+	ord   int // the table column
+	cond  int // which condition it is
+	op    expr.CmpOp
+	value expr.Scalar // of an EQ or a bound
+	each  expr.Scalar // an array each of whose elements is asked for
+	n     float64     // expected elements of each
+	// exact: the span selects precisely the rows for which the condition is true, so that it need
+	// not be tested again.
+	exact bool
+}
+
+// sargs finds the conditions of a scan that an index could serve.
+func (p *physical) sargs(s *scanRel, conds []expr.Scalar) []sarg {
+	var own colSet
+	own.addList(s.cols)
+	var out []sarg
+	for i, c := range conds {
+		out = p.appendSargs(out, s, own, c, i)
+	}
+	return out
+}
+
+func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Scalar, i int) []sarg {
+	switch c := cond.(type) {
+	case *expr.Compare:
+		if ord := s.ordinalOf(c.L); ord >= 0 && c.Op != expr.NE && independent(c.R, own) {
+			out = append(out, sarg{ord: ord, cond: i, op: c.Op, value: c.R, exact: true})
+		} else if ord := s.ordinalOf(c.R); ord >= 0 && c.Op != expr.NE && independent(c.L, own) {
+			out = append(out, sarg{ord: ord, cond: i, op: c.Op.Commute(), value: c.L, exact: true})
+		}
+	case *expr.Between:
+		if ord := s.ordinalOf(c.X); ord >= 0 && !c.Not && independent(c.Low, own) && independent(c.High, own) {
+			out = append(out, sarg{ord: ord, cond: i, op: expr.GE, value: c.Low}, sarg{ord: ord, cond: i, op: expr.LE, value: c.High})
+		}
+	case *expr.InList:
+		if ord := s.ordinalOf(c.X); ord >= 0 && !c.Not && allIndependent(c.List, own) {
+			t := c.Class
+			if at := t.ArrayOf(); at.Valid() {
+				out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: float64(len(c.List)),
+					each: &expr.Array{Elems: c.List, Typ: at}, exact: true})
+			}
+		}
+	case *expr.Quantified:
+		cmp, plain := c.Plain()
+		if ord := s.ordinalOf(c.X); ord >= 0 && plain && cmp.Op == expr.EQ && !c.All && independent(c.Array, own) {
+			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: 10, each: c.Array, exact: true})
+		}
+	case *expr.Column:
+		// A boolean column by itself asks for true.
+		if ord := s.ordinalOf(c); ord >= 0 {
+			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, value: expr.NewBool(true), exact: true})
+		}
+	case *expr.Not:
+		if ord := s.ordinalOf(c.X); ord >= 0 {
+			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, value: expr.NewBool(false), exact: true})
+		}
+	}
+	return out
+}
+
+// ordinalOf returns the table column that e is, -1 when it is none.
+func (s *scanRel) ordinalOf(e expr.Scalar) int {
+	c, ok := expr.Unlabel(e).(*expr.Column)
+	if !ok {
+		return -1
+	}
+	// A scan's column IDs are consecutive.
+	if i := c.ID - s.cols[0]; i >= 0 && i < len(s.cols) {
+		return i
+	}
+	return -1
+}
+
+func isVirtual(s *scanRel) bool { return s.table.Kind == catalog.KindVirtual }
+
+// independent reports whether a value can be computed before the table is read.
+func independent(e expr.Scalar, own colSet) bool {
+	if isLeaf(e) {
+		c, ok := e.(*expr.Column)
+		return !ok || !own.has(c.ID)
+	}
+	return !used(e).intersects(own) && !expr.Volatile(e)
+}
+
+func allIndependent(es []expr.Scalar, own colSet) bool {
+	for _, e := range es {
+		if !independent(e, own) {
+			return false
+		}
+	}
+	return true
+}
+
+// path is one way to read a table.
+type path struct {
+	index   *catalog.IndexDescriptor
+	eq      []*sarg // of the leading columns
+	low     *sarg
+	high    *sarg
+	point   bool // at most one row
+	fetch   bool
+	reverse bool
+	order   []orderKey
+	ordered bool // the order asked for is delivered
+	rows    float64
+	cost    float64
+}
+
+// choosePath picks the cheapest way to read a scan.
+func (p *physical) choosePath(s *scanRel, conds []expr.Scalar, need colSet, want []orderKey, limit float64) path {
+	sargs := p.sargs(s, conds)
+	total := p.tableRows(s)
+	rows := total * p.selectivityOf(conds)
+	best := p.indexPath(s, &s.table.Primary, sargs, need, want, total, rows, limit)
+	for i := range s.table.Indexes {
+		ix := &s.table.Indexes[i]
+		if ix.State != catalog.IndexPublic {
+			continue
+		}
+		alt := p.indexPath(s, ix, sargs, need, want, total, rows, limit)
+		if alt.useful() && alt.better(&best) {
+			best = alt
+		}
+	}
+	return best
+}
+
+// useful: an index path must be asked for something: a key, an order, or narrower rows.
+func (a *path) useful() bool {
+	return len(a.eq) > 0 || a.low != nil || a.high != nil || a.ordered || !a.fetch
+}
+
+// better prefers a point, then the lower cost; on a tie the one already chosen stays.
+func (a *path) better(b *path) bool {
+	if a.point != b.point {
+		return a.point
+	}
+	return a.cost < b.cost*0.999
+}
+
+// indexPath works out what an index can do.
+func (p *physical) indexPath(s *scanRel, ix *catalog.IndexDescriptor, sargs []sarg, need colSet, want []orderKey, total, rows, limit float64) path {
+	a := path{index: ix, rows: math.Max(rows, 1)}
+	sel, spans, eachSeen := 1.0, 1.0, false
+	for i := range ix.Columns {
+		ord := s.table.Ordinal(ix.Columns[i].ColumnID)
+		eq := equalityOn(sargs, ord)
+		if eq == nil {
+			a.low, a.high = boundsOn(sargs, ord)
+			break
+		}
+		a.eq = append(a.eq, eq)
+		per := 1 / math.Max(p.distinct(s, ord), 1)
+		if eq.each != nil {
+			eachSeen = true
+			spans *= math.Max(eq.n, 1)
+			per *= math.Max(eq.n, 1)
+		}
+		sel *= math.Min(per, 1)
+	}
+	whole := len(a.eq) == len(ix.Columns)
+	unique := ix.Unique || ix == &s.table.Primary
+	a.point = whole && unique && !eachSeen
+	switch {
+	case a.low != nil && a.high != nil:
+		sel *= betweenSelectivity
+	case a.low != nil || a.high != nil:
+		sel *= rangeSelectivity
+	}
+	entries := math.Max(total*sel, 1)
+	if whole && unique {
+		entries = math.Min(entries, spans)
+	}
+	a.fetch = !covers(s, ix, need)
+	a.setOrder(s, want, eachSeen)
+	a.price(entries, spans, limit, want)
+	return a
+}
+
+// price estimates the cost of reading a path, up to limit rows when the order is right.
+func (a *path) price(entries, spans, limit float64, want []orderKey) {
+	if a.point {
+		a.rows, a.cost = 1, pointCost
+		if a.fetch {
+			a.cost += pointCost
+		}
+		return
+	}
+	a.rows = math.Min(a.rows, entries)
+	read := entries
+	if limit > 0 && limit < a.rows && (a.ordered || len(want) == 0) {
+		read = math.Max(entries*limit/a.rows, 1)
+	}
+	perRow := 1 + filterCost
+	if a.fetch {
+		perRow += batchedCost
+	}
+	a.cost = spans*spanCost + read*perRow
+	if len(want) > 0 && !a.ordered {
+		a.cost += sortPrice(a.rows)
+	}
+}
+
+func sortPrice(rows float64) float64 {
+	return rows * sortCost * math.Log2(rows+2)
+}
+
+// equalityOn picks the condition that fixes a column: a single value before a list.
+func equalityOn(sargs []sarg, ord int) *sarg {
+	var best *sarg
+	for i := range sargs {
+		if a := &sargs[i]; a.ord == ord && a.op == expr.EQ && (best == nil || (best.each != nil && a.each == nil)) {
+			best = a
+		}
+	}
+	return best
+}
+
+// boundsOn picks one lower and one upper bound of a column.
+func boundsOn(sargs []sarg, ord int) (low, high *sarg) {
+	for i := range sargs {
+		a := &sargs[i]
+		if a.ord != ord {
+			continue
+		}
+		switch a.op {
+		case expr.GT, expr.GE:
+			if low == nil {
+				low = a
+			}
+		case expr.LT, expr.LE:
+			if high == nil {
+				high = a
+			}
+		}
+	}
+	return low, high
+}
+
+// covers reports whether an index holds all the columns asked for: its own, the primary key's and
+// the included ones. The primary index holds the row.
+func covers(s *scanRel, ix *catalog.IndexDescriptor, need colSet) bool {
+	if ix == &s.table.Primary {
+		return true
+	}
+	for ord, id := range s.cols {
+		if !need.has(id) {
+			continue
+		}
+		cid := s.table.Columns[ord].ID
+		if inIndex(ix, cid) || inIndex(&s.table.Primary, cid) {
+			continue
+		}
+		included := false
+		for _, inc := range ix.Include {
+			included = included || inc == cid
+		}
+		if !included {
+			return false
+		}
+	}
+	return true
+}
+
+// setOrder finds what order the index delivers, and whether it, or its reverse, is the one asked for.
+func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
+	for i := range a.index.Columns {
+		c := &a.index.Columns[i]
+		ord := s.table.Ordinal(c.ColumnID)
+		a.order = append(a.order, orderKey{id: s.cols[ord], desc: c.Desc, nullsFirst: c.NullsFirst,
+			// A column fixed to one value is in any order.
+			fixed: i < len(a.eq) && a.eq[i].each == nil,
+			// What cannot be NULL does not care where NULLs go.
+			noNulls: s.table.Columns[ord].NotNull || inIndex(&s.table.Primary, c.ColumnID) ||
+				i < len(a.eq) || (i == len(a.eq) && (a.low != nil || a.high != nil))})
+	}
+	// Entries of one key lie in the order of the primary key.
+	if a.index != &s.table.Primary && !a.index.Unique {
+		for i := range s.table.Primary.Columns {
+			c := &s.table.Primary.Columns[i]
+			if ord := s.table.Ordinal(c.ColumnID); !inIndex(a.index, c.ColumnID) {
+				a.order = append(a.order, orderKey{id: s.cols[ord], desc: c.Desc, nullsFirst: c.NullsFirst, noNulls: true})
+			}
+		}
+	}
+	if len(want) == 0 || a.point {
+		a.ordered = a.point && len(want) > 0
+		return
+	}
+	if satisfies(a.order, want) {
+		a.ordered = true
+		return
+	}
+	reversed := reverseOrder(a.order)
+	if satisfies(reversed, want) {
+		a.ordered, a.reverse, a.order = true, true, reversed
+	}
+}

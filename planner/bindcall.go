@@ -1,0 +1,415 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// call binds a function call: a conditional that PostgreSQL's grammar knows, an aggregate, a
+// set-returning function, or a function.
+func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
+	name, err := functionName(e)
+	if err != nil {
+		return nil, err
+	}
+	pos := int(e.Pos)
+	switch {
+	case e.Over != nil:
+		return nil, windowError(pos)
+	case len(e.Within) > 0:
+		return nil, pgerror.Unsupported("an ordered-set aggregate", "Sort in a subquery and number the rows in the client.").At(pos)
+	case e.ArgNames != nil:
+		return nil, pgerror.Unsupported("a named argument", "Give the arguments by position.").At(pos)
+	}
+	switch name {
+	case "coalesce", "greatest", "least", "nullif":
+		if len(e.Name) == 1 && !e.Star && !e.Distinct {
+			return sc.conditional(name, e)
+		}
+	}
+	if builtin.IsAggregate(name) {
+		return sc.aggregate(name, e)
+	}
+	if e.Distinct || e.Filter != nil || len(e.OrderBy) > 0 || e.Star {
+		return nil, notAggregate(name, e)
+	}
+	if builtin.IsSetFunc(name) {
+		return sc.setReturning(name, e)
+	}
+	if e.Variadic {
+		return nil, pgerror.Unsupported("VARIADIC", "Pass the elements as arguments of their own.").At(pos)
+	}
+	return sc.function([]string{name}, e.Args, pos)
+}
+
+// functionName returns the unqualified name; functions live in pg_catalog only.
+func functionName(e *ast.Call) (string, error) {
+	switch {
+	case len(e.Name) == 1:
+		return e.Name[0], nil
+	case len(e.Name) == 2 && e.Name[0] == "pg_catalog":
+		return e.Name[1], nil
+	}
+	full := e.Name[0]
+	for _, part := range e.Name[1:] {
+		full += "." + part
+	}
+	return "", pgerror.New(pgerror.UndefinedFunction, "function %s does not exist", full).At(int(e.Pos))
+}
+
+func notAggregate(name string, e *ast.Call) error {
+	what := "DISTINCT"
+	switch {
+	case e.Filter != nil:
+		what = "FILTER"
+	case len(e.OrderBy) > 0:
+		what = "ORDER BY"
+	case e.Star:
+		what = name + "(*)"
+		return pgerror.New(pgerror.WrongObjectType, "%s specified, but %s is not an aggregate function", what, name).At(int(e.Pos))
+	}
+	return pgerror.New(pgerror.WrongObjectType, "%s specified, but %s is not an aggregate function", what, name).At(int(e.Pos))
+}
+
+// args binds arguments and returns their types.
+func (sc *scope) args(list []ast.Expr) ([]expr.Scalar, []types.Type, error) {
+	args := make([]expr.Scalar, len(list))
+	ts := make([]types.Type, len(list))
+	for i, a := range list {
+		x, err := sc.expr(a)
+		if err != nil {
+			return nil, nil, err
+		}
+		args[i], ts[i] = x, x.Type()
+	}
+	return args, ts, nil
+}
+
+// function binds a call of a plain function.
+func (sc *scope) function(name []string, list []ast.Expr, pos int) (expr.Scalar, error) {
+	args, ts, err := sc.args(list)
+	if err != nil {
+		return nil, err
+	}
+	fn, err := builtin.ResolveFunc(name[len(name)-1], ts)
+	if err != nil {
+		return nil, at(err, pos)
+	}
+	if err := sc.b.coerceArgs(fn, args, pos); err != nil {
+		return nil, err
+	}
+	return expr.NewCall(fn, args), nil
+}
+
+// conditional binds COALESCE, GREATEST, LEAST and NULLIF.
+func (sc *scope) conditional(name string, e *ast.Call) (expr.Scalar, error) {
+	args, _, err := sc.args(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	if name == "nullif" {
+		if len(args) != 2 {
+			return nil, pgerror.New(pgerror.SyntaxError, "NULLIF takes two arguments").At(int(e.Pos))
+		}
+		return sc.b.nullIf(args[0], args[1], int(e.Pos))
+	}
+	if len(args) == 0 {
+		return nil, pgerror.New(pgerror.SyntaxError, "%s takes at least one argument", name).At(int(e.Pos))
+	}
+	pos := make([]int, len(args))
+	for i := range args {
+		pos[i] = e.Args[i].Position()
+	}
+	context := map[string]string{"coalesce": "COALESCE", "greatest": "GREATEST", "least": "LEAST"}[name]
+	t, err := sc.b.unify(args, pos, context)
+	if err != nil {
+		return nil, err
+	}
+	if len(args) == 1 {
+		args[0] = sc.b.textIfUnknown(args[0])
+		t = args[0].Type()
+	}
+	if name == "coalesce" {
+		return &expr.Coalesce{Args: args, Typ: t}, nil
+	}
+	return &expr.MinMax{Greatest: name == "greatest", Args: args, Typ: t}, nil
+}
+
+func (b *binder) nullIf(x, y expr.Scalar, pos int) (expr.Scalar, error) {
+	if x.Type().OID == types.OIDUnknown {
+		t := y.Type().Base()
+		if t.OID == types.OIDUnknown {
+			t = types.TText
+		}
+		v, err := b.coerce(x, t, castImplicit, posOf(x, pos))
+		if err != nil {
+			return nil, err
+		}
+		x = v
+	}
+	eq, err := b.operator("=", &expr.CaseValue{Typ: x.Type()}, y, pos)
+	if err != nil {
+		return nil, err
+	}
+	if eq.Type().OID != types.OIDBool {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "NULLIF requires = operator to yield boolean").At(pos)
+	}
+	return &expr.NullIf{X: x, Equal: eq}, nil
+}
+
+// aggregate binds an aggregate call and returns the column it will be. It belongs to the innermost
+// query whose columns its arguments name, which may be an enclosing one.
+func (sc *scope) aggregate(name string, e *ast.Call) (expr.Scalar, error) {
+	call, deepest, err := sc.aggregateCall(name, e)
+	if err != nil {
+		return nil, err
+	}
+	owner := sc
+	for deepest >= 0 && owner.outer != nil && owner.depth > deepest {
+		owner = owner.outer
+	}
+	sc.b.touch(owner.depth)
+	pos := int(e.Pos)
+	switch {
+	case owner.inAgg:
+		return nil, pgerror.New(pgerror.Grouping, "aggregate function calls cannot be nested").At(pos)
+	case !owner.aggsOK || owner.sel == nil:
+		return nil, aggNotAllowed(owner.clause, pos)
+	}
+	for i := range owner.sel.aggs {
+		if sameAggregate(&owner.sel.aggs[i].call, call) {
+			return sc.b.column(owner.sel.aggs[i].id, pos), nil
+		}
+	}
+	id := sc.b.newColumn(name, call.Func.Ret)
+	owner.sel.aggs = append(owner.sel.aggs, aggregation{id: id, call: *call, name: name})
+	return sc.b.column(id, pos), nil
+}
+
+func aggNotAllowed(clause string, pos int) error {
+	if clause == "FROM" {
+		return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in FROM clause of their own query level").At(pos)
+	}
+	return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in %s", clause).At(pos)
+}
+
+// aggregateCall binds arguments, FILTER and ORDER BY, and reports the deepest scope they name.
+func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, error) {
+	deepest := -1
+	sc.b.trackers = append(sc.b.trackers, &deepest)
+	wasInAgg, setsOK := sc.inAgg, sc.setsOK
+	sc.inAgg, sc.setsOK = true, false
+	defer func() {
+		sc.inAgg, sc.setsOK = wasInAgg, setsOK
+		sc.b.trackers = sc.b.trackers[:len(sc.b.trackers)-1]
+	}()
+	args, ts, err := sc.args(e.Args)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(args) == 0 && !e.Star {
+		return nil, 0, pgerror.New(pgerror.WrongObjectType, "%s(*) must be used to call a parameterless aggregate function", name).At(int(e.Pos))
+	}
+	fn, err := builtin.ResolveAggregate(name, ts)
+	if err != nil {
+		return nil, 0, at(err, int(e.Pos))
+	}
+	for i := range args {
+		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, e.Args[i].Position()); err != nil {
+			return nil, 0, err
+		}
+	}
+	call := &AggregateCall{Func: fn, Args: args, Distinct: e.Distinct}
+	if e.Filter != nil {
+		if call.Filter, err = sc.boolean(e.Filter, "FILTER"); err != nil {
+			return nil, 0, err
+		}
+	}
+	for _, it := range e.OrderBy {
+		x, err := sc.expr(it.Expr)
+		if err != nil {
+			return nil, 0, err
+		}
+		x = sc.b.textIfUnknown(x)
+		if e.Distinct && !among(args, x) {
+			return nil, 0, pgerror.New(pgerror.InvalidColumnReference,
+				"in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(it.Expr.Position())
+		}
+		call.OrderBy = append(call.OrderBy, SortKey{Expr: x, Desc: it.Desc, NullsFirst: it.NullsFirst})
+	}
+	return call, deepest, nil
+}
+
+func among(list []expr.Scalar, x expr.Scalar) bool {
+	for _, y := range list {
+		if expr.Equal(x, y) {
+			return true
+		}
+	}
+	return false
+}
+
+func sameAggregate(a, b *AggregateCall) bool {
+	if a.Func.Name != b.Func.Name || a.Func.Ret != b.Func.Ret || a.Distinct != b.Distinct || len(a.Args) != len(b.Args) ||
+		len(a.OrderBy) != len(b.OrderBy) || !expr.Equal(a.Filter, b.Filter) {
+		return false
+	}
+	for i := range a.Args {
+		if !expr.Equal(a.Args[i], b.Args[i]) {
+			return false
+		}
+	}
+	for i := range a.OrderBy {
+		x, y := a.OrderBy[i], b.OrderBy[i]
+		if x.Desc != y.Desc || x.NullsFirst != y.NullsFirst || !expr.Equal(x.Expr, y.Expr) {
+			return false
+		}
+	}
+	return true
+}
+
+// setReturning binds a set-returning function in a select list: it becomes a column of the step
+// that runs all of them in lockstep.
+func (sc *scope) setReturning(name string, e *ast.Call) (expr.Scalar, error) {
+	pos := int(e.Pos)
+	if !sc.setsOK || sc.sel == nil {
+		clause := sc.clause
+		if clause == "" {
+			clause = "this place"
+		}
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "set-returning functions are not allowed in %s", clause).At(pos)
+	}
+	sc.setsOK = false
+	defer func() { sc.setsOK = true }()
+	fn, args, err := sc.setCall(name, e)
+	if err != nil {
+		return nil, err
+	}
+	id := sc.b.newColumn(name, fn.Ret)
+	sc.sel.sets = append(sc.sel.sets, setProjection{id: id, fn: fn, args: args})
+	return sc.b.column(id, pos), nil
+}
+
+func (sc *scope) setCall(name string, e *ast.Call) (*builtin.SetFunc, []expr.Scalar, error) {
+	args, ts, err := sc.args(e.Args)
+	if err != nil {
+		return nil, nil, err
+	}
+	fn, err := builtin.ResolveSetFunc(name, ts)
+	if err != nil {
+		return nil, nil, at(err, int(e.Pos))
+	}
+	for i := range args {
+		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, e.Args[i].Position()); err != nil {
+			return nil, nil, err
+		}
+	}
+	return fn, args, nil
+}
+
+// cast binds X::T.
+func (sc *scope) cast(e *ast.Cast) (expr.Scalar, error) {
+	t, err := typeOf(e.Type)
+	if err != nil {
+		return nil, err
+	}
+	if arr, ok := e.X.(*ast.Array); ok && t.IsArray() {
+		return sc.array(arr, t.Elem())
+	}
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	if t.OID == types.OIDUnknown || t.Info() == nil || t.Category() == types.CategoryPseudo {
+		if t.OID != types.OIDVoid && t.OID != types.OIDRecord {
+			return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", x.Type().Base(), t).At(int(e.Pos))
+		}
+	}
+	pos := int(e.Pos)
+	if x.Type().OID == types.OIDUnknown {
+		pos = posOf(x, pos)
+	}
+	return sc.b.explicit(x, t, pos)
+}
+
+// explicit is a written cast. A literal that is already of the type keeps a label, so that it is not
+// taken for a bare literal of another type later.
+func (b *binder) explicit(x expr.Scalar, t types.Type, pos int) (expr.Scalar, error) {
+	if in, ok := x.(*expr.Input); ok && in.Param == 0 && in.Typ.OID != types.OIDUnknown && in.Typ.OID != t.OID {
+		if c, ok := builtin.FindCast(in.Typ, t, castExplicit); ok {
+			y, err := b.applyMod(b.newCast(x, t.Base(), c, castExplicit), t, castExplicit, pos)
+			return y, err
+		}
+	}
+	return b.coerce(x, t, castExplicit, pos)
+}
+
+// tableFunc binds a function in FROM.
+func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
+	name, err := functionName(t.Call)
+	if err != nil {
+		return nil, err
+	}
+	// Arguments see the items to the left: a function in FROM is lateral by itself.
+	inner := newScope(b, sc)
+	saved := sc.clause
+	sc.in("functions in FROM", false, false)
+	inner.in("functions in FROM", false, false)
+	r, cols, err := b.tableFuncRel(inner, name, t)
+	sc.clause = saved
+	if err != nil {
+		return nil, err
+	}
+	alias := t.Alias
+	if alias == "" {
+		alias = name
+	}
+	item := nsItem{alias: alias, rel: true, open: true, pos: int(t.Pos)}
+	for i, id := range cols {
+		colName := b.cols[id].Name
+		// A function of one column is named by its alias.
+		if i == 0 && t.Alias != "" {
+			colName = t.Alias
+		}
+		b.cols[id].Name, b.cols[id].Table = colName, alias
+		item.cols = append(item.cols, nsCol{name: colName, id: id})
+	}
+	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
+		return nil, err
+	}
+	return r, sc.addItem(item)
+}
+
+func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []int, error) {
+	pos := int(t.Pos)
+	if len(t.ColumnDefs) > 0 {
+		return nil, nil, pgerror.New(pgerror.SyntaxError,
+			"a column definition list is only allowed for functions returning \"record\"").At(pos)
+	}
+	if !builtin.IsSetFunc(name) {
+		x, err := sc.expr(t.Call)
+		if err != nil {
+			return nil, nil, err
+		}
+		row := []expr.Scalar{sc.b.textIfUnknown(x)}
+		cols := []int{b.newColumn(name, row[0].Type())}
+		if t.Ordinality {
+			row = append(row, &expr.Const{Value: types.Int(1), Typ: types.TInt8})
+			cols = append(cols, b.newColumn("ordinality", types.TInt8))
+		}
+		return &valuesRel{rows: [][]expr.Scalar{row}, cols: cols}, cols, nil
+	}
+	fn, args, err := sc.setCall(name, t.Call)
+	if err != nil {
+		return nil, nil, err
+	}
+	f := &setFuncRel{fn: fn, args: args, ordinality: t.Ordinality, name: name}
+	f.cols = append(f.cols, b.newColumn(name, fn.Ret))
+	if t.Ordinality {
+		f.cols = append(f.cols, b.newColumn("ordinality", types.TInt8))
+	}
+	return f, f.cols, nil
+}

@@ -1,0 +1,275 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// invalidRecursion is PostgreSQL's SQLSTATE for recursion of a wrong form.
+const invalidRecursion pgerror.Code = "42P19"
+
+// cteScope is the WITH items in sight, innermost first.
+type cteScope struct {
+	defs  []*cte
+	outer *cteScope
+}
+
+// cteState says where a reference to a WITH item stands.
+type cteState uint8
+
+const (
+	cteDone    cteState = iota // bound; references read its result
+	cteInit                    // its non-recursive term is being bound
+	cteStep                    // its recursive term is being bound: references read the working table
+	cteOpaque                  // it is being bound, and has no form that could recurse
+	cteNotSeen                 // not bound yet
+)
+
+// cte is a WITH item.
+type cte struct {
+	def   *ast.CTE
+	sc    *scope // its body is bound below this
+	state cteState
+	// recursive says that the clause said RECURSIVE.
+	recursive bool
+
+	q     *query
+	fresh bool // q has not been handed to a reference yet
+	// inline: every reference binds the body anew (it is correlated, or NOT MATERIALIZED).
+	inline bool
+	pinned bool // MATERIALIZED, or it calls a volatile function, or it recurses
+	refs   int
+	uses   []*cteRel
+	index  int // in Plan.CTEs once it is materialised; -1 before
+
+	work      int // id of the working table
+	workCols  []outCol
+	workNames []string
+}
+
+func (s *cteScope) find(name string) *cte {
+	for ; s != nil; s = s.outer {
+		for _, d := range s.defs {
+			if d.def.Name == name && d.state != cteNotSeen {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
+// bindWith puts the items of a WITH clause in sight of sc, binding each.
+func (b *binder) bindWith(sc *scope, w *ast.With) error {
+	b.withs = true
+	own := &cteScope{outer: sc.ctes}
+	for i := range w.CTEs {
+		for j := range w.CTEs[:i] {
+			if w.CTEs[j].Name == w.CTEs[i].Name {
+				return pgerror.New(pgerror.DuplicateAlias, "WITH query name \"%s\" specified more than once", w.CTEs[i].Name).At(int(w.CTEs[i].Pos))
+			}
+		}
+		own.defs = append(own.defs, &cte{def: &w.CTEs[i], sc: sc, state: cteNotSeen, recursive: w.Recursive, index: -1})
+	}
+	sc.ctes = own
+	for _, d := range own.defs {
+		if err := b.bindCTE(d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bindCTE binds an item's body for the first time.
+func (b *binder) bindCTE(d *cte) error {
+	body, ok := d.def.Statement.(*ast.Query)
+	if !ok {
+		return pgerror.Unsupported("a data-modifying statement in WITH",
+			"Run it as a statement of its own, in one transaction with the query.").At(int(d.def.Pos))
+	}
+	volatile := b.volatile
+	b.volatile = false
+	q, recursed, err := b.cteBody(d, body)
+	if err != nil {
+		return err
+	}
+	d.pinned = b.volatile || recursed || (d.def.Materialized != nil && *d.def.Materialized)
+	b.volatile = b.volatile || volatile
+	d.q, d.fresh, d.state = q, true, cteDone
+	d.inline = !freeColumns(q.root).empty() ||
+		(d.def.Materialized != nil && !*d.def.Materialized && !recursed)
+	return nil
+}
+
+// cteBody binds the body and reports whether it recurses.
+func (b *binder) cteBody(d *cte, body *ast.Query) (q *query, recursed bool, err error) {
+	if !d.recursive {
+		q, err = b.bindQuery(body, d.sc, true)
+		return q, false, b.nameColumns(q, d, err)
+	}
+	u, ok := body.Body.(*ast.SetOp)
+	if !ok || u.Op != "UNION" || body.With != nil {
+		d.state = cteOpaque
+		q, err = b.bindQuery(body, d.sc, true)
+		return q, false, b.nameColumns(q, d, err)
+	}
+	d.state = cteInit
+	init, err := b.bindBody(u.L, nil, d.sc)
+	if err != nil {
+		return nil, false, err
+	}
+	b.resolveUnknowns(init)
+	if err := b.nameColumns(init, d, nil); err != nil {
+		return nil, false, err
+	}
+	b.works++
+	d.state, d.work, d.workCols, d.refs = cteStep, b.works, init.cols, 0
+	step, err := b.bindBody(u.R, nil, d.sc)
+	if err != nil {
+		return nil, false, err
+	}
+	if d.refs == 0 {
+		q, err := b.setOp(u, init, step)
+		if err != nil {
+			return nil, false, err
+		}
+		return q, false, b.finishQuery(q, body, d.sc)
+	}
+	d.refs = 0
+	if len(body.OrderBy) > 0 || body.Limit != nil || body.Offset != nil {
+		return nil, false, pgerror.Unsupported("ORDER BY or LIMIT in a recursive query", "Put it into the query that reads the WITH item.").At(int(body.Pos))
+	}
+	q, err = b.recursiveUnion(d, u, init, step)
+	return q, true, err
+}
+
+// recursiveUnion joins the two terms of a recursive item.
+func (b *binder) recursiveUnion(d *cte, u *ast.SetOp, init, step *query) (*query, error) {
+	if len(init.cols) != len(step.cols) {
+		return nil, pgerror.New(pgerror.SyntaxError, "each UNION query must have the same number of columns").At(step.cols[0].pos)
+	}
+	r := &recursiveRel{id: d.work, all: u.All}
+	out := &query{root: r}
+	for i := range init.cols {
+		it, st := b.cols[init.cols[i].id].Type, b.cols[step.cols[i].id].Type
+		t, err := commonType([]types.Type{it, st}, []int{init.cols[i].pos, step.cols[i].pos}, "UNION")
+		if err != nil {
+			return nil, err
+		}
+		if t.OID != it.OID {
+			return nil, pgerror.New(pgerror.DatatypeMismatch,
+				"recursive query \"%s\" column %d has type %s in non-recursive term but type %s overall", d.def.Name, i+1, it, t).
+				WithHint("Cast the output of the non-recursive term to the correct type.").At(init.cols[i].pos)
+		}
+		if err := b.retype(step, i, it, castImplicit); err != nil {
+			return nil, err
+		}
+		id := b.newColumn(init.cols[i].name, it)
+		r.cols = append(r.cols, id)
+		out.cols = append(out.cols, outCol{id: id, name: init.cols[i].name, pos: init.cols[i].pos})
+	}
+	r.init, r.step, r.initCols, r.stepCols = init.root, step.root, init.ids(), step.ids()
+	return out, nil
+}
+
+// nameColumns applies the item's column list.
+func (b *binder) nameColumns(q *query, d *cte, err error) error {
+	if err != nil {
+		return err
+	}
+	if len(d.def.Columns) > len(q.cols) {
+		return pgerror.New(pgerror.InvalidColumnReference,
+			"WITH query \"%s\" has %d columns available but %d columns specified", d.def.Name, len(q.cols), len(d.def.Columns)).At(int(d.def.Pos))
+	}
+	for i, name := range d.def.Columns {
+		q.cols[i].name = name
+	}
+	return nil
+}
+
+// cteRef binds a reference to a WITH item.
+func (b *binder) cteRef(sc *scope, d *cte, t *ast.TableRef, alias string) (rel, error) {
+	item := nsItem{alias: alias, rel: true, open: true, pos: int(t.Pos)}
+	var root rel
+	switch d.state {
+	case cteInit:
+		return nil, pgerror.New(invalidRecursion, "recursive reference to query \"%s\" must not appear within its non-recursive term", d.def.Name).At(int(t.Pos))
+	case cteOpaque:
+		return nil, pgerror.New(invalidRecursion, "recursive query \"%s\" does not have the form non-recursive-term UNION [ALL] recursive-term", d.def.Name).At(int(t.Pos))
+	case cteStep:
+		if d.refs++; d.refs > 1 {
+			return nil, pgerror.New(invalidRecursion, "recursive reference to query \"%s\" must not appear more than once", d.def.Name).At(int(t.Pos))
+		}
+		w := &workRel{id: d.work}
+		w.cols = b.standIns(&item, d.workCols, alias)
+		root = w
+	default:
+		q, err := b.cteQuery(d)
+		if err != nil {
+			return nil, err
+		}
+		if d.inline {
+			for _, c := range q.cols {
+				item.cols = append(item.cols, nsCol{name: c.name, id: c.id})
+			}
+			root = q.root
+			break
+		}
+		c := &cteRel{cte: d}
+		c.cols = b.standIns(&item, q.cols, alias)
+		d.refs++
+		d.uses = append(d.uses, c)
+		root = c
+	}
+	if err := b.renameDerived(&item, t.Columns, alias, int(t.Pos)); err != nil {
+		return nil, err
+	}
+	return root, sc.addItem(item)
+}
+
+// cteQuery returns the item's query; an inlined one is bound anew for every reference but the first.
+func (b *binder) cteQuery(d *cte) (*query, error) {
+	if !d.inline || d.fresh {
+		d.fresh = false
+		return d.q, nil
+	}
+	d.state = cteNotSeen
+	q, _, err := b.cteBody(d, d.def.Statement.(*ast.Query))
+	d.state = cteDone
+	return q, err
+}
+
+// standIns makes fresh columns for the result of a WITH item.
+func (b *binder) standIns(item *nsItem, cols []outCol, alias string) []int {
+	ids := make([]int, len(cols))
+	for i, c := range cols {
+		ids[i] = b.newColumn(c.name, b.cols[c.id].Type)
+		b.cols[ids[i]].Table = alias
+		item.cols = append(item.cols, nsCol{name: c.name, id: ids[i]})
+	}
+	return ids
+}
+
+// inlineCTEs replaces the only reference of an item that need not be materialised by its query.
+func (b *binder) inlineCTEs(r rel) rel {
+	if c, ok := r.(*cteRel); ok && c.cte.refs == 1 && !c.cte.pinned {
+		p := &projectRel{input: b.inlineCTEs(c.cte.q.root)}
+		for i, id := range c.cols {
+			p.items = append(p.items, projection{id: id, e: b.column(c.cte.q.cols[i].id, 0)})
+		}
+		return p
+	}
+	mapInputs(r, b.inlineCTEs)
+	mapExprs(r, func(e expr.Scalar) expr.Scalar {
+		expr.Walk(e, func(x expr.Scalar) bool {
+			if sub := expr.SubqueryOf(x); sub != nil {
+				sr := sub.Plan.(*subRel)
+				sr.root = b.inlineCTEs(sr.root)
+			}
+			return true
+		})
+		return e
+	})
+	return r
+}

@@ -1,0 +1,120 @@
+package planner
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// maxDepth bounds how deep expressions, subqueries and views may nest, so that recursion over
+// hostile texts ends with an error and not with the stack.
+const maxDepth = 5000
+
+// binder turns one statement's syntax tree into a rel. One goroutine's.
+type binder struct {
+	ctx  context.Context
+	r    catalog.Resolver
+	env  *builtin.Env
+	opts Options
+
+	cols      []columnInfo // by column ID
+	params    []types.Type // by parameter number - 1; zero or unknown Type: not known yet
+	paramPos  []int        // where each was first seen
+	relations []*catalog.TableDescriptor
+	depth     int
+	views     []uint64 // ids of the views being expanded
+	noSlots   bool
+	subs      int    // subqueries numbered so far
+	works     int    // recursive WITH items numbered so far
+	trackers  []*int // deepest scope that each aggregate being bound refers to
+	volatile  bool   // a volatile function was called
+	withs     bool   // there is a WITH clause
+	locks     bool   // FOR UPDATE or its kind was seen
+	scans     []*scanRel
+}
+
+// columnInfo is what is known of a column ID.
+type columnInfo struct {
+	Column
+	notNull bool
+	scan    *scanRel // the table it comes from, nil for computed columns
+	ordinal int      // its ordinal there
+}
+
+// newColumn makes a column ID.
+func (b *binder) newColumn(name string, t types.Type) int {
+	b.cols = append(b.cols, columnInfo{Column: Column{Name: name, Type: t}})
+	return len(b.cols) - 1
+}
+
+// column makes an expression that reads a column.
+func (b *binder) column(id, pos int) *expr.Column {
+	c := &b.cols[id]
+	name := c.Name
+	if c.Table != "" {
+		name = c.Table + "." + name
+	}
+	return &expr.Column{ID: id, Typ: c.Type, Name: name, Pos: pos}
+}
+
+// enter counts one level of nesting; leave gives it back.
+func (b *binder) enter(pos int) error {
+	if b.depth++; b.depth > maxDepth {
+		return pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded").
+			WithHint("The statement nests deeper than the server allows.").At(pos)
+	}
+	return b.ctx.Err()
+}
+
+func (b *binder) leave() { b.depth-- }
+
+// use notes that the plan depends on t.
+func (b *binder) use(t *catalog.TableDescriptor) {
+	for _, have := range b.relations {
+		if have == t {
+			return
+		}
+	}
+	b.relations = append(b.relations, t)
+}
+
+// newScan makes the scan of a table with fresh column IDs.
+func (b *binder) newScan(t *catalog.TableDescriptor, alias string) *scanRel {
+	b.use(t)
+	s := &scanRel{table: t, alias: alias, cols: make([]int, len(t.Columns))}
+	first := len(b.cols)
+	for i := range t.Columns {
+		c := &t.Columns[i]
+		b.cols = append(b.cols, columnInfo{
+			Column: Column{Name: c.Name, Type: c.Type, TableID: t.ID, AttNum: int16(c.ID), Table: alias},
+			// What is NOT NULL or a key's part never is NULL; the rowid is filled by the executor.
+			notNull: c.NotNull || c.Hidden || inIndex(&t.Primary, c.ID),
+			scan:    s,
+			ordinal: i,
+		})
+		s.cols[i] = first + i
+	}
+	b.scans = append(b.scans, s)
+	return s
+}
+
+func inIndex(ix *catalog.IndexDescriptor, columnID uint32) bool {
+	for i := range ix.Columns {
+		if ix.Columns[i].ColumnID == columnID {
+			return true
+		}
+	}
+	return false
+}
+
+// undefinedColumn is PostgreSQL's error for a name that no column has.
+func undefinedColumn(table, name string, pos int) error {
+	if table != "" {
+		return pgerror.New(pgerror.UndefinedColumn, "column %s.%s does not exist", table, name).At(pos)
+	}
+	return pgerror.New(pgerror.UndefinedColumn, "column \"%s\" does not exist", name).At(pos)
+}

@@ -1,0 +1,733 @@
+package planner
+
+import (
+	"strconv"
+
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// expr binds an expression. Literals and parameters whose type nothing decided yet come back with
+// type unknown; coerce gives them one.
+func (sc *scope) expr(e ast.Expr) (expr.Scalar, error) {
+	if err := sc.b.enter(e.Position()); err != nil {
+		return nil, err
+	}
+	x, err := sc.bindExpr(e)
+	sc.b.leave()
+	return x, err
+}
+
+func (sc *scope) bindExpr(e ast.Expr) (expr.Scalar, error) {
+	switch e := e.(type) {
+	case *ast.ColumnRef:
+		return sc.columnRef(e)
+	case *ast.Literal:
+		return sc.b.literal(e)
+	case *ast.Param:
+		return sc.b.param(e)
+	case *ast.Bool:
+		return expr.NewBool(e.Value), nil
+	case *ast.Null:
+		return expr.NewNull(types.TUnknown), nil
+	case *ast.Binary:
+		return sc.binary(e)
+	case *ast.Unary:
+		return sc.unary(e)
+	case *ast.Call:
+		return sc.call(e)
+	case *ast.Cast:
+		return sc.cast(e)
+	case *ast.Case:
+		return sc.caseExpr(e)
+	case *ast.IsTest:
+		return sc.isTest(e)
+	case *ast.IsDistinct:
+		return sc.isDistinct(e)
+	case *ast.Between:
+		return sc.between(e)
+	case *ast.InList:
+		return sc.inList(e)
+	case *ast.Like:
+		return sc.like(e)
+	default:
+		return sc.bindRareExpr(e)
+	}
+}
+
+func (sc *scope) bindRareExpr(e ast.Expr) (expr.Scalar, error) {
+	switch e := e.(type) {
+	case *ast.InSubquery:
+		return sc.inSubquery(e)
+	case *ast.Quantified:
+		return sc.quantified(e)
+	case *ast.Exists:
+		return sc.exists(e)
+	case *ast.Subquery:
+		return sc.scalarSubquery(e)
+	case *ast.ArraySubquery:
+		return sc.arraySubquery(e)
+	case *ast.Array:
+		return sc.array(e, types.Type{})
+	case *ast.Row:
+		return sc.row(e)
+	case *ast.Subscript:
+		return sc.subscript(e)
+	case *ast.Field:
+		return sc.field(e)
+	case *ast.AtTimeZone:
+		return sc.function([]string{"timezone"}, []ast.Expr{e.Zone, e.X}, int(e.Pos))
+	case *ast.Collate:
+		return sc.collate(e)
+	case *ast.Default:
+		return nil, pgerror.New(pgerror.SyntaxError, "DEFAULT is not allowed in this context").At(int(e.Pos))
+	case *ast.Star:
+		return nil, pgerror.New(pgerror.SyntaxError, "row expansion via \"*\" is not supported here").At(int(e.Pos))
+	}
+	return nil, pgerror.New(pgerror.InternalError, "unknown expression %T", e)
+}
+
+// boolean binds an expression that must be a condition.
+func (sc *scope) boolean(e ast.Expr, clause string) (expr.Scalar, error) {
+	x, err := sc.expr(e)
+	if err != nil {
+		return nil, err
+	}
+	return sc.b.toBoolean(x, clause, e.Position())
+}
+
+func (b *binder) toBoolean(x expr.Scalar, clause string, pos int) (expr.Scalar, error) {
+	switch x.Type().OID {
+	case types.OIDBool:
+		return x, nil
+	case types.OIDUnknown:
+		return b.coerce(x, types.TBool, castImplicit, pos)
+	}
+	return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type boolean, not type %s", clause, x.Type().Base()).At(pos)
+}
+
+// literalTypes gives each kind of literal its type.
+var literalTypes = [...]types.Type{
+	ast.LiteralInt4:    types.TInt4,
+	ast.LiteralInt8:    types.TInt8,
+	ast.LiteralNumeric: types.TNumeric,
+	ast.LiteralString:  types.TUnknown,
+}
+
+// literal makes an input of a slotted literal and a constant of any other.
+func (b *binder) literal(e *ast.Literal) (expr.Scalar, error) {
+	if e.Kind == ast.LiteralBit {
+		return nil, pgerror.Unsupported("a bit string", "Write a bytea ('\\x…') or an integer.").At(int(e.Pos))
+	}
+	t := literalTypes[e.Kind]
+	if e.Slot >= 0 && !b.noSlots {
+		return &expr.Input{Index: -1, Slot: e.Slot, Typ: t, Pos: int(e.Pos)}, nil
+	}
+	if t.OID == types.OIDUnknown {
+		return &expr.Const{Value: types.Text(e.Value), Typ: t}, nil
+	}
+	d, err := types.ParseText(t, e.Value, &types.Format{})
+	return &expr.Const{Value: d, Typ: t}, at(err, int(e.Pos))
+}
+
+// param makes an input of $n.
+func (b *binder) param(e *ast.Param) (expr.Scalar, error) {
+	if b.noSlots && b.opts.ParamTypes == nil || e.Number < 1 || e.Number > 65535 {
+		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", e.Number).At(int(e.Pos))
+	}
+	for len(b.params) < e.Number {
+		n := len(b.params)
+		t := types.TUnknown
+		if n < len(b.opts.ParamTypes) && b.opts.ParamTypes[n].Valid() {
+			t = b.opts.ParamTypes[n]
+		}
+		b.params = append(b.params, t)
+		b.paramPos = append(b.paramPos, 0)
+	}
+	if b.paramPos[e.Number-1] == 0 {
+		b.paramPos[e.Number-1] = max(int(e.Pos), 1)
+	}
+	return &expr.Input{Index: -1, Param: e.Number, Typ: b.params[e.Number-1], Pos: int(e.Pos)}, nil
+}
+
+func (sc *scope) binary(e *ast.Binary) (expr.Scalar, error) {
+	switch e.Op {
+	case "AND", "OR":
+		return sc.logical(e)
+	}
+	if op := expr.ParseCmpOp(e.Op); op != 0 {
+		l, lok := e.L.(*ast.Row)
+		r, rok := e.R.(*ast.Row)
+		if lok && rok {
+			return sc.rowCompare(op, l, r, int(e.Pos))
+		}
+		if sub, ok := e.R.(*ast.Subquery); ok && lok {
+			return sc.rowSubquery(op, l, sub.Query, int(e.Pos))
+		}
+	}
+	l, err := sc.expr(e.L)
+	if err != nil {
+		return nil, err
+	}
+	r, err := sc.expr(e.R)
+	if err != nil {
+		return nil, err
+	}
+	return sc.b.operator(e.Op, l, r, int(e.Pos))
+}
+
+// logical binds a chain of one connective without recursion on its length.
+func (sc *scope) logical(e *ast.Binary) (expr.Scalar, error) {
+	var parts []ast.Expr
+	var at ast.Expr = e
+	for {
+		bin, ok := at.(*ast.Binary)
+		if !ok || bin.Op != e.Op {
+			break
+		}
+		parts = append(parts, bin.R)
+		at = bin.L
+	}
+	args := make([]expr.Scalar, 0, len(parts)+1)
+	x, err := sc.boolean(at, e.Op)
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, x)
+	for i := len(parts) - 1; i >= 0; i-- {
+		if x, err = sc.boolean(parts[i], e.Op); err != nil {
+			return nil, err
+		}
+		args = append(args, x)
+	}
+	if e.Op == "AND" {
+		return &expr.And{Args: args}, nil
+	}
+	return &expr.Or{Args: args}, nil
+}
+
+func (sc *scope) unary(e *ast.Unary) (expr.Scalar, error) {
+	if e.Op == "NOT" {
+		x, err := sc.boolean(e.X, "NOT")
+		if err != nil {
+			return nil, err
+		}
+		return &expr.Not{X: x}, nil
+	}
+	// -5 is a constant in PostgreSQL's grammar: what counts is that -2147483648 is an integer… it is
+	// not there either, being the negation of a bigint.
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	return sc.b.prefixOperator(e.Op, x, int(e.Pos))
+}
+
+func (sc *scope) isTest(e *ast.IsTest) (expr.Scalar, error) {
+	if e.What == "NULL" {
+		x, err := sc.expr(e.X)
+		if err != nil {
+			return nil, err
+		}
+		return &expr.IsNull{X: sc.b.textIfUnknown(x), Not: e.Not}, nil
+	}
+	clause := "IS "
+	if e.Not {
+		clause += "NOT "
+	}
+	x, err := sc.boolean(e.X, clause+e.What)
+	if err != nil {
+		return nil, err
+	}
+	if e.What == "UNKNOWN" {
+		return &expr.IsNull{X: x, Not: e.Not}, nil
+	}
+	return &expr.IsBool{X: x, Want: e.What == "TRUE", Not: e.Not}, nil
+}
+
+// textIfUnknown gives an expression of unknown type the type text, where any type would do. A
+// parameter stays unknown: PostgreSQL refuses to guess there.
+func (b *binder) textIfUnknown(x expr.Scalar) expr.Scalar {
+	if x.Type().OID != types.OIDUnknown {
+		return x
+	}
+	if in, ok := x.(*expr.Input); ok && in.Param > 0 {
+		return x
+	}
+	y, err := b.coerce(x, types.TText, castImplicit, 0)
+	if err != nil {
+		return x
+	}
+	return y
+}
+
+func (sc *scope) isDistinct(e *ast.IsDistinct) (expr.Scalar, error) {
+	if l, ok := e.L.(*ast.Row); ok {
+		if r, ok := e.R.(*ast.Row); ok {
+			return sc.rowDistinct(e, l, r)
+		}
+	}
+	l, err := sc.expr(e.L)
+	if err != nil {
+		return nil, err
+	}
+	r, err := sc.expr(e.R)
+	if err != nil {
+		return nil, err
+	}
+	return sc.b.distinct(l, r, e.Not, int(e.Pos))
+}
+
+// distinct makes L IS [NOT] DISTINCT FROM R, which compares as = does.
+func (b *binder) distinct(l, r expr.Scalar, not bool, pos int) (expr.Scalar, error) {
+	eq, err := b.operator("=", l, r, pos)
+	if err != nil {
+		return nil, err
+	}
+	c, ok := eq.(*expr.Compare)
+	if !ok {
+		return nil, pgerror.Unsupported("IS DISTINCT FROM for "+l.Type().String(), "Compare with = and IS NULL.").At(pos)
+	}
+	return &expr.IsDistinct{L: c.L, R: c.R, Class: c.Class, Not: not}, nil
+}
+
+func (sc *scope) rowDistinct(e *ast.IsDistinct, l, r *ast.Row) (expr.Scalar, error) {
+	if len(l.Elems) != len(r.Elems) {
+		return nil, unequalRows(int(e.Pos))
+	}
+	args := make([]expr.Scalar, len(l.Elems))
+	for i := range l.Elems {
+		x, err := sc.isDistinct(&ast.IsDistinct{Pos: e.Pos, L: l.Elems[i], R: r.Elems[i], Not: e.Not})
+		if err != nil {
+			return nil, err
+		}
+		args[i] = x
+	}
+	if e.Not {
+		return &expr.And{Args: args}, nil
+	}
+	return &expr.Or{Args: args}, nil
+}
+
+func unequalRows(pos int) error {
+	return pgerror.New(pgerror.SyntaxError, "unequal number of entries in row expressions").At(pos)
+}
+
+// between binds X BETWEEN as PostgreSQL's grammar rewrites it: two comparisons, each with operators
+// of its own. Where one class compares all three, X is evaluated once.
+func (sc *scope) between(e *ast.Between) (expr.Scalar, error) {
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	lo, err := sc.expr(e.Low)
+	if err != nil {
+		return nil, err
+	}
+	hi, err := sc.expr(e.High)
+	if err != nil {
+		return nil, err
+	}
+	one, err := sc.b.betweenOne(x, lo, hi, e.Not, int(e.Pos))
+	if err != nil || !e.Symmetric {
+		return one, err
+	}
+	two, err := sc.b.betweenOne(expr.Clone(x), expr.Clone(hi), expr.Clone(lo), e.Not, int(e.Pos))
+	if err != nil {
+		return nil, err
+	}
+	if e.Not {
+		return &expr.And{Args: []expr.Scalar{one, two}}, nil
+	}
+	return &expr.Or{Args: []expr.Scalar{one, two}}, nil
+}
+
+func (b *binder) betweenOne(x, lo, hi expr.Scalar, not bool, pos int) (expr.Scalar, error) {
+	ops := [2]string{">=", "<="}
+	if not {
+		ops = [2]string{"<", ">"}
+	}
+	low, err := b.operator(ops[0], x, lo, pos)
+	if err != nil {
+		return nil, err
+	}
+	second := x
+	if !isLeaf(x) {
+		second = expr.Clone(x)
+	}
+	high, err := b.operator(ops[1], second, hi, pos)
+	if err != nil {
+		return nil, err
+	}
+	args := []expr.Scalar{low, high}
+	l, lok := low.(*expr.Compare)
+	h, hok := high.(*expr.Compare)
+	if lok && hok && l.Class == h.Class && !isLeaf(x) {
+		return &expr.Between{X: l.L, Low: l.R, High: h.R, Class: l.Class, Not: not}, nil
+	}
+	if not {
+		return &expr.Or{Args: args}, nil
+	}
+	return &expr.And{Args: args}, nil
+}
+
+// isLeaf reports whether evaluating x costs next to nothing.
+func isLeaf(x expr.Scalar) bool {
+	switch x.(type) {
+	case *expr.Column, *expr.Const, *expr.Input, *expr.CaseValue:
+		return true
+	}
+	return false
+}
+
+// inList binds X IN (a, b, …): over one common type it is a list, else a chain of comparisons.
+func (sc *scope) inList(e *ast.InList) (expr.Scalar, error) {
+	if row, ok := e.X.(*ast.Row); ok {
+		return sc.rowInList(e, row)
+	}
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]expr.Scalar, len(e.List))
+	for i := range e.List {
+		if list[i], err = sc.expr(e.List[i]); err != nil {
+			return nil, err
+		}
+	}
+	return sc.b.inList(x, list, e)
+}
+
+func (b *binder) inList(x expr.Scalar, list []expr.Scalar, e *ast.InList) (expr.Scalar, error) {
+	if in, err := b.uniformInList(x, list, e); in != nil || err != nil {
+		return in, err
+	}
+	op := "="
+	if e.Not {
+		op = "<>"
+	}
+	args := make([]expr.Scalar, len(list))
+	for i := range list {
+		l := x
+		if i > 0 {
+			l = expr.Clone(x)
+		}
+		cmp, err := b.operator(op, l, list[i], int(e.Pos))
+		if err != nil {
+			return nil, err
+		}
+		args[i] = cmp
+	}
+	switch {
+	case len(args) == 1:
+		return args[0], nil
+	case e.Not:
+		return &expr.And{Args: args}, nil
+	}
+	return &expr.Or{Args: args}, nil
+}
+
+// uniformInList makes an InList where one comparison class serves X and the whole list; nil where
+// there is none. PostgreSQL finds the common type of the list with X first.
+func (b *binder) uniformInList(x expr.Scalar, list []expr.Scalar, e *ast.InList) (expr.Scalar, error) {
+	if len(list) < 2 {
+		return nil, nil
+	}
+	ts := make([]types.Type, 0, len(list)+1)
+	ts = append(ts, x.Type())
+	for _, v := range list {
+		ts = append(ts, v.Type())
+	}
+	common, err := commonType(ts, nil, "IN")
+	if err != nil || common.OID == types.OIDUnknown || common.OID == types.OIDRecord {
+		return nil, nil
+	}
+	probe, err := b.operator("=", x, expr.NewNull(common), int(e.Pos))
+	if err != nil {
+		return nil, nil
+	}
+	c, ok := probe.(*expr.Compare)
+	if !ok {
+		return nil, nil
+	}
+	for i, v := range list {
+		if list[i], err = b.coerce(v, listType(c, common), castImplicit, e.List[i].Position()); err != nil {
+			return nil, err
+		}
+	}
+	return expr.NewInList(c.L, list, c.Class, e.Not), nil
+}
+
+// listType is the type that the probe's comparison wants of the list's values.
+func listType(c *expr.Compare, common types.Type) types.Type {
+	if t := c.R.Type(); t.OID != types.OIDUnknown {
+		return t.Base()
+	}
+	return common.Base()
+}
+
+func (sc *scope) rowInList(e *ast.InList, row *ast.Row) (expr.Scalar, error) {
+	op := expr.EQ
+	if e.Not {
+		op = expr.NE
+	}
+	args := make([]expr.Scalar, len(e.List))
+	for i, v := range e.List {
+		r, ok := v.(*ast.Row)
+		if !ok {
+			return nil, unequalRows(v.Position())
+		}
+		x, err := sc.rowCompare(op, row, r, int(e.Pos))
+		if err != nil {
+			return nil, err
+		}
+		args[i] = x
+	}
+	switch {
+	case len(args) == 1:
+		return args[0], nil
+	case e.Not:
+		return &expr.And{Args: args}, nil
+	}
+	return &expr.Or{Args: args}, nil
+}
+
+// rowCompare binds (a, b) op (c, d).
+func (sc *scope) rowCompare(op expr.CmpOp, l, r *ast.Row, pos int) (expr.Scalar, error) {
+	if len(l.Elems) != len(r.Elems) {
+		return nil, unequalRows(pos)
+	}
+	if len(l.Elems) == 0 {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot compare rows of zero length").At(pos)
+	}
+	pairs := make([]expr.Scalar, len(l.Elems))
+	for i := range l.Elems {
+		x, err := sc.expr(l.Elems[i])
+		if err != nil {
+			return nil, err
+		}
+		y, err := sc.expr(r.Elems[i])
+		if err != nil {
+			return nil, err
+		}
+		if pairs[i], err = sc.b.operator(op.String(), x, y, pos); err != nil {
+			return nil, err
+		}
+	}
+	return combineRow(op, pairs, pos)
+}
+
+// combineRow joins the comparisons of a row's fields: = and <> are a conjunction and a disjunction,
+// the orderings are lexicographic.
+func combineRow(op expr.CmpOp, pairs []expr.Scalar, pos int) (expr.Scalar, error) {
+	if len(pairs) == 1 {
+		return pairs[0], nil
+	}
+	switch op {
+	case expr.EQ:
+		return &expr.And{Args: pairs}, nil
+	case expr.NE:
+		return &expr.Or{Args: pairs}, nil
+	}
+	rc := &expr.RowCompare{Op: op}
+	for _, p := range pairs {
+		c, ok := p.(*expr.Compare)
+		if !ok {
+			return nil, pgerror.New(pgerror.FeatureNotSupported, "could not determine interpretation of row comparison operator %s", op).At(pos)
+		}
+		rc.L, rc.R, rc.Classes = append(rc.L, c.L), append(rc.R, c.R), append(rc.Classes, c.Class)
+	}
+	return rc, nil
+}
+
+func (sc *scope) row(e *ast.Row) (expr.Scalar, error) {
+	elems := make([]expr.Scalar, len(e.Elems))
+	for i := range e.Elems {
+		x, err := sc.expr(e.Elems[i])
+		if err != nil {
+			return nil, err
+		}
+		elems[i] = sc.b.textIfUnknown(x)
+	}
+	return expr.NewRecord(elems, nil), nil
+}
+
+func (sc *scope) caseExpr(e *ast.Case) (expr.Scalar, error) {
+	out := &expr.Case{}
+	var subject expr.Scalar
+	if e.Operand != nil {
+		x, err := sc.expr(e.Operand)
+		if err != nil {
+			return nil, err
+		}
+		if subject = sc.b.textIfUnknown(x); !isLeaf(subject) {
+			out.Operand = subject
+			subject = &expr.CaseValue{Typ: subject.Type()}
+		}
+	}
+	// The arms' values follow each other with ELSE first, as PostgreSQL chooses their type.
+	values := make([]expr.Scalar, 0, len(e.Whens)+1)
+	pos := make([]int, 0, len(e.Whens)+1)
+	for _, w := range e.Whens {
+		cond, err := sc.caseCond(subject, w.Cond)
+		if err != nil {
+			return nil, err
+		}
+		then, err := sc.expr(w.Then)
+		if err != nil {
+			return nil, err
+		}
+		out.Whens = append(out.Whens, expr.When{Cond: cond})
+		values, pos = append(values, then), append(pos, w.Then.Position())
+	}
+	if e.Else != nil {
+		x, err := sc.expr(e.Else)
+		if err != nil {
+			return nil, err
+		}
+		values, pos = append([]expr.Scalar{x}, values...), append([]int{e.Else.Position()}, pos...)
+	}
+	t, err := sc.b.unify(values, pos, "CASE")
+	if err != nil {
+		return nil, err
+	}
+	if e.Else != nil {
+		out.Else, values = values[0], values[1:]
+	}
+	for i := range out.Whens {
+		out.Whens[i].Then = values[i]
+	}
+	out.Typ = t
+	return out, nil
+}
+
+func (sc *scope) caseCond(subject expr.Scalar, cond ast.Expr) (expr.Scalar, error) {
+	if subject == nil {
+		return sc.boolean(cond, "CASE/WHEN")
+	}
+	x, err := sc.expr(cond)
+	if err != nil {
+		return nil, err
+	}
+	return sc.b.operator("=", expr.Clone(subject), x, cond.Position())
+}
+
+// array binds ARRAY[…]; elem is the element type a cast around it asks for, or zero.
+func (sc *scope) array(e *ast.Array, elem types.Type) (expr.Scalar, error) {
+	elems := make([]expr.Scalar, len(e.Elems))
+	pos := make([]int, len(e.Elems))
+	for i := range e.Elems {
+		if _, nested := e.Elems[i].(*ast.Array); nested {
+			return nil, pgerror.Unsupported("an array of several dimensions", "Use one-dimensional arrays.").At(e.Elems[i].Position())
+		}
+		x, err := sc.expr(e.Elems[i])
+		if err != nil {
+			return nil, err
+		}
+		elems[i], pos[i] = x, e.Elems[i].Position()
+	}
+	if elem.Valid() {
+		for i := range elems {
+			x, err := sc.b.coerce(elems[i], elem, castExplicit, pos[i])
+			if err != nil {
+				return nil, err
+			}
+			elems[i] = x
+		}
+		return &expr.Array{Elems: elems, Typ: elem.ArrayOf()}, nil
+	}
+	if len(elems) == 0 {
+		return nil, pgerror.New(pgerror.IndeterminateDatatype, "cannot determine type of empty array").
+			WithHint("Explicitly cast to the desired type, for example ARRAY[]::integer[].").At(int(e.Pos))
+	}
+	t, err := sc.b.unify(elems, pos, "ARRAY")
+	if err != nil {
+		return nil, err
+	}
+	at := t.ArrayOf()
+	if !at.Valid() {
+		return nil, pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", t).At(int(e.Pos))
+	}
+	return &expr.Array{Elems: elems, Typ: at}, nil
+}
+
+func (sc *scope) subscript(e *ast.Subscript) (expr.Scalar, error) {
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	t := x.Type()
+	if !t.IsArray() {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", t.Base()).At(e.X.Position())
+	}
+	index := func(i ast.Expr) (expr.Scalar, error) {
+		if i == nil {
+			return nil, nil
+		}
+		v, err := sc.expr(i)
+		if err != nil {
+			return nil, err
+		}
+		v2, err := sc.b.coerce(v, types.TInt4, castAssignment, i.Position())
+		if err != nil {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "array subscript must have type integer").At(i.Position())
+		}
+		return v2, nil
+	}
+	if e.Slice {
+		low, err := index(e.Low)
+		if err != nil {
+			return nil, err
+		}
+		high, err := index(e.High)
+		return &expr.Slice{X: x, Low: low, High: high}, err
+	}
+	i, err := index(e.Index)
+	return &expr.Subscript{X: x, Index: i, Typ: t.Elem()}, err
+}
+
+// field binds (x).name over a record whose shape is known.
+func (sc *scope) field(e *ast.Field) (expr.Scalar, error) {
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	rec, ok := x.(*expr.Record)
+	if !ok {
+		return nil, pgerror.New(pgerror.WrongObjectType,
+			"column notation .%s applied to type %s, which is not a composite type", e.Name, x.Type()).At(int(e.Pos))
+	}
+	for i := range rec.Elems {
+		name := "f" + itoa(i+1)
+		if rec.Names != nil {
+			name = rec.Names[i]
+		}
+		if name == e.Name {
+			return rec.Elems[i], nil
+		}
+	}
+	return nil, pgerror.New(pgerror.UndefinedColumn, "could not identify column \"%s\" in record data type", e.Name).At(int(e.Pos))
+}
+
+// collate accepts the collations that are percodb's only one.
+func (sc *scope) collate(e *ast.Collate) (expr.Scalar, error) {
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	name := e.Name[len(e.Name)-1]
+	switch name {
+	case "C", "POSIX", "default", "C.UTF-8", "C.utf8", "ucs_basic":
+	default:
+		return nil, pgerror.Unsupported("collation \""+name+"\"", "Text is ordered by its bytes; COLLATE \"C\" says so.").At(int(e.Pos))
+	}
+	x = sc.b.textIfUnknown(x)
+	if !x.Type().IsString() {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", x.Type().Base()).At(int(e.Pos))
+	}
+	return x, nil
+}

@@ -1,0 +1,400 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// fromList binds the items of FROM from left to right; nil for none.
+func (b *binder) fromList(sc *scope, items []ast.TableExpr) (rel, error) {
+	var root rel
+	for _, it := range items {
+		r, err := b.tableExpr(sc, it)
+		if err != nil {
+			return nil, err
+		}
+		root = joinNext(root, r)
+	}
+	return root, nil
+}
+
+// joinNext puts r beside what FROM has so far.
+func joinNext(left, r rel) rel {
+	if left == nil {
+		return r
+	}
+	j := &joinRel{kind: InnerJoin, left: left, right: r}
+	j.lateral = mayBeLateral(r) && freeColumns(r).intersects(outputSet(left))
+	return j
+}
+
+// mayBeLateral spares plain tables the search for free columns.
+func mayBeLateral(r rel) bool {
+	switch r := r.(type) {
+	case *scanRel, *cteRel, *workRel:
+		return false
+	case *joinRel:
+		return mayBeLateral(r.left) || mayBeLateral(r.right)
+	}
+	return true
+}
+
+func (b *binder) tableExpr(sc *scope, t ast.TableExpr) (rel, error) {
+	switch t := t.(type) {
+	case *ast.TableRef:
+		return b.tableRef(sc, t)
+	case *ast.DerivedTable:
+		return b.derivedTable(sc, t)
+	case *ast.TableFunc:
+		return b.tableFunc(sc, t)
+	case *ast.Join:
+		return b.join(sc, t)
+	}
+	return nil, pgerror.New(pgerror.InternalError, "unknown table expression %T", t)
+}
+
+func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
+	alias := t.Alias
+	if alias == "" {
+		alias = t.Name.Name
+	}
+	if t.Name.Schema == "" {
+		if def := sc.ctes.find(t.Name.Name); def != nil {
+			return b.cteRef(sc, def, t, alias)
+		}
+	}
+	table, err := b.relation(t.Name)
+	if err != nil {
+		return nil, err
+	}
+	switch table.Kind {
+	case catalog.KindView:
+		return b.view(sc, table, t, alias)
+	case catalog.KindSequence:
+		return nil, pgerror.Unsupported("reading a sequence as a table", "Use nextval, currval or lastval.").At(int(t.Name.Pos))
+	}
+	s := b.newScan(table, alias)
+	item := nsItem{alias: alias, rel: true, open: true, scan: s, pos: int(t.Pos)}
+	if t.Alias == "" {
+		item.schema = table.Schema
+	}
+	item.cols = make([]nsCol, 0, len(table.Columns))
+	for i := range table.Columns {
+		if !table.Columns[i].Hidden {
+			item.cols = append(item.cols, nsCol{name: table.Columns[i].Name, id: s.cols[i]})
+		}
+	}
+	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
+		return nil, err
+	}
+	return s, sc.addItem(item)
+}
+
+// rename applies the column aliases of AS t(a, b).
+func (b *binder) rename(item *nsItem, names []string, alias string, pos int) error {
+	if len(names) > len(item.cols) {
+		return pgerror.New(pgerror.InvalidColumnReference,
+			"table \"%s\" has %d columns available but %d columns specified", alias, len(item.cols), len(names)).At(pos)
+	}
+	for i, name := range names {
+		item.cols[i].name = name
+		if item.cols[i].e == nil {
+			b.cols[item.cols[i].id].Name = name
+		}
+	}
+	return nil
+}
+
+// relation finds a table, view or sequence; 42P01 when there is none.
+func (b *binder) relation(name ast.TableName) (*catalog.TableDescriptor, error) {
+	t, err := b.r.Relation(b.ctx, name.Schema, name.Name)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		full := name.Name
+		if name.Schema != "" {
+			full = name.Schema + "." + name.Name
+		}
+		return nil, pgerror.New(pgerror.UndefinedTable, "relation \"%s\" does not exist", full).At(int(name.Pos))
+	}
+	return t, nil
+}
+
+// view expands a view: its text is bound with none of the statement's names in sight.
+func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, alias string) (rel, error) {
+	if err := b.enter(int(t.Pos)); err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	for _, id := range b.views {
+		if id == v.ID {
+			return nil, pgerror.New(pgerror.InvalidTableDefinition, "infinite recursion detected in rules for relation \"%s\"", v.Name).At(int(t.Pos))
+		}
+	}
+	b.use(v)
+	stmt, err := sql.ParseStatement(v.ViewQuery)
+	if err != nil {
+		return nil, textError(err, "view", v.Name)
+	}
+	parsed, ok := stmt.(*ast.Query)
+	if !ok {
+		return nil, pgerror.New(pgerror.DataCorrupted, "view \"%s\" does not hold a query", v.Name)
+	}
+	saved := b.noSlots
+	b.noSlots = true
+	b.views = append(b.views, v.ID)
+	q, err := b.bindQuery(parsed, nil, true)
+	b.views = b.views[:len(b.views)-1]
+	b.noSlots = saved
+	if err != nil {
+		return nil, textError(err, "view", v.Name)
+	}
+	item := nsItem{alias: alias, rel: true, open: true, pos: int(t.Pos)}
+	if t.Alias == "" {
+		item.schema = v.Schema
+	}
+	for i, c := range q.cols {
+		name := c.name
+		if i < len(v.Columns) {
+			name = v.Columns[i].Name
+		}
+		item.cols = append(item.cols, nsCol{name: name, id: c.id})
+	}
+	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
+		return nil, err
+	}
+	return q.root, sc.addItem(item)
+}
+
+// textError is an error in SQL text that the catalog holds: its position means nothing to the client.
+func textError(err error, kind, name string) error {
+	e, ok := err.(*pgerror.Error)
+	if !ok {
+		return err
+	}
+	c := *e
+	c.Position = 0
+	c.Where = kind + " \"" + name + "\""
+	return &c
+}
+
+func (b *binder) derivedTable(sc *scope, t *ast.DerivedTable) (rel, error) {
+	outer := sc.outer
+	if t.Lateral {
+		outer = sc
+		saved := sc.clause
+		sc.in("FROM", false, false)
+		defer func() { sc.clause = saved }()
+	}
+	q, err := b.bindQuery(t.Query, outer, true)
+	if err != nil {
+		return nil, err
+	}
+	item := nsItem{alias: t.Alias, rel: t.Alias != "", open: true, pos: int(t.Pos)}
+	for _, c := range q.cols {
+		item.cols = append(item.cols, nsCol{name: c.name, id: c.id})
+	}
+	if err := b.renameDerived(&item, t.Columns, t.Alias, int(t.Pos)); err != nil {
+		return nil, err
+	}
+	return q.root, sc.addItem(item)
+}
+
+func (b *binder) renameDerived(item *nsItem, names []string, alias string, pos int) error {
+	if len(names) > len(item.cols) {
+		return pgerror.New(pgerror.InvalidColumnReference,
+			"table \"%s\" has %d columns available but %d columns specified", alias, len(item.cols), len(names)).At(pos)
+	}
+	for i, name := range names {
+		item.cols[i].name = name
+	}
+	return nil
+}
+
+// join binds an explicit join.
+func (b *binder) join(sc *scope, t *ast.Join) (rel, error) {
+	if err := b.enter(int(t.Pos)); err != nil {
+		return nil, err
+	}
+	defer b.leave()
+	first := len(sc.items)
+	left, err := b.tableExpr(sc, t.L)
+	if err != nil {
+		return nil, err
+	}
+	middle := len(sc.items)
+	right, err := b.tableExpr(sc, t.R)
+	if err != nil {
+		return nil, err
+	}
+	j := &joinRel{left: left, right: right}
+	j.lateral = mayBeLateral(right) && freeColumns(right).intersects(outputSet(left))
+	if j.lateral && (t.Kind == ast.RightJoin || t.Kind == ast.FullJoin) {
+		return nil, pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry").
+			WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.").At(int(t.Pos))
+	}
+	if err := b.joinCondition(sc, j, t, first, middle); err != nil {
+		return nil, err
+	}
+	b.joinKind(j, t.Kind)
+	if t.Alias != "" {
+		return j, b.aliasJoin(sc, t, first)
+	}
+	return j, nil
+}
+
+// joinKind sets the kind; a right join is a left join with its sides swapped.
+func (b *binder) joinKind(j *joinRel, kind ast.JoinKind) {
+	switch kind {
+	case ast.LeftJoin:
+		j.kind = LeftJoin
+	case ast.RightJoin:
+		j.kind = LeftJoin
+		j.left, j.right = j.right, j.left
+	case ast.FullJoin:
+		j.kind = FullJoin
+	default:
+		j.kind = InnerJoin
+	}
+}
+
+// joinCondition binds ON, USING or NATURAL.
+func (b *binder) joinCondition(sc *scope, j *joinRel, t *ast.Join, first, middle int) error {
+	names := t.Using
+	if t.Natural {
+		names = commonNames(sc.items[first:middle], sc.items[middle:])
+	}
+	if t.Natural || len(names) > 0 {
+		return b.joinUsing(sc, j, t, names, first, middle)
+	}
+	if t.On == nil {
+		return nil
+	}
+	// ON sees the two sides only, and what encloses the query.
+	inner := &scope{b: b, outer: sc.outer, depth: sc.depth, ctes: sc.ctes, sel: sc.sel, items: sc.items[first:]}
+	conds, err := b.condition(inner, t.On, "JOIN conditions")
+	j.on = conds
+	return err
+}
+
+// commonNames returns the open column names that both sides have, in the left side's order.
+func commonNames(left, right []nsItem) []string {
+	var names []string
+	for _, l := range openColumns(left) {
+		for _, r := range openColumns(right) {
+			if l.name == r.name {
+				names = append(names, l.name)
+				break
+			}
+		}
+	}
+	return names
+}
+
+func openColumns(items []nsItem) []nsCol {
+	var cols []nsCol
+	for i := range items {
+		if items[i].open {
+			cols = append(cols, items[i].cols...)
+		}
+	}
+	return cols
+}
+
+// joinUsing equates the named columns and puts one item in sight for the join: the merged columns,
+// then the left side's others, then the right side's. The sides stay as qualifiers.
+func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, first, middle int) error {
+	left, right := openColumns(sc.items[first:middle]), openColumns(sc.items[middle:])
+	merged := nsItem{open: true, pos: int(t.Pos)}
+	taken := map[string]bool{}
+	for _, name := range names {
+		if taken[name] {
+			return pgerror.New(pgerror.DuplicateColumn, "column name \"%s\" appears more than once in USING clause", name).At(int(t.Pos))
+		}
+		taken[name] = true
+		l, err := usingColumn(left, name, "left", int(t.Pos))
+		if err != nil {
+			return err
+		}
+		r, err := usingColumn(right, name, "right", int(t.Pos))
+		if err != nil {
+			return err
+		}
+		lv, rv := l.value(b, int(t.Pos)), r.value(b, int(t.Pos))
+		eq, err := b.operator("=", lv, rv, int(t.Pos))
+		if err != nil {
+			return err
+		}
+		j.on = append(j.on, eq)
+		col, err := b.mergedColumn(t.Kind, l, r, int(t.Pos))
+		if err != nil {
+			return err
+		}
+		merged.cols = append(merged.cols, col)
+	}
+	for _, side := range [][]nsCol{left, right} {
+		for _, c := range side {
+			if !taken[c.name] {
+				merged.cols = append(merged.cols, c)
+			}
+		}
+	}
+	for i := first; i < len(sc.items); i++ {
+		sc.items[i].open = false
+	}
+	sc.items = append(sc.items, merged)
+	return nil
+}
+
+func usingColumn(cols []nsCol, name, side string, pos int) (*nsCol, error) {
+	var found *nsCol
+	for i := range cols {
+		if cols[i].name != name {
+			continue
+		}
+		if found != nil {
+			return nil, pgerror.New(pgerror.AmbiguousColumn, "common column name \"%s\" appears more than once in %s table", name, side).At(pos)
+		}
+		found = &cols[i]
+	}
+	if found == nil {
+		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" specified in USING clause does not exist in %s table", name, side).At(pos)
+	}
+	return found, nil
+}
+
+// mergedColumn is what the merged name stands for: the side that is never null-extended, or the
+// first that is not NULL.
+func (b *binder) mergedColumn(kind ast.JoinKind, l, r *nsCol, pos int) (nsCol, error) {
+	pair := []expr.Scalar{l.value(b, pos), r.value(b, pos)}
+	t, err := b.unify(pair, []int{pos, pos}, "JOIN/USING")
+	if err != nil {
+		return nsCol{}, err
+	}
+	var e expr.Scalar
+	switch kind {
+	case ast.RightJoin:
+		e = pair[1]
+	case ast.FullJoin:
+		e = &expr.Coalesce{Args: pair, Typ: t}
+	default:
+		e = pair[0]
+	}
+	if c, ok := e.(*expr.Column); ok {
+		return nsCol{name: l.name, id: c.ID}, nil
+	}
+	return nsCol{name: l.name, id: -1, e: e}, nil
+}
+
+// aliasJoin hides a parenthesised join's tables behind its alias.
+func (b *binder) aliasJoin(sc *scope, t *ast.Join, first int) error {
+	item := nsItem{alias: t.Alias, rel: true, open: true, cols: openColumns(sc.items[first:]), pos: int(t.Pos)}
+	for i := first; i < len(sc.items); i++ {
+		sc.items[i].open, sc.items[i].rel = false, false
+	}
+	return sc.addItem(item)
+}

@@ -1,0 +1,161 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// group decides whether the SELECT is grouped, and then makes every expression above the grouping
+// read the groups' columns, refusing columns that a group does not determine.
+func (sb *selectBinder) group() error {
+	if len(sb.groups) == 0 && len(sb.sel.aggs) == 0 && sb.having == nil {
+		return nil
+	}
+	sb.sel.grouped = true
+	g := &grouper{sb: sb}
+	for _, x := range sb.groups {
+		if c, ok := x.(*expr.Column); ok {
+			g.keys.add(c.ID)
+			continue
+		}
+		g.ids = append(g.ids, groupedExpr{x, sb.b.newColumn("group", x.Type())})
+	}
+	sb.groupIDs = g.ids
+	for i := range sb.sel.aggs {
+		g.keys.add(sb.sel.aggs[i].id)
+	}
+	for i := range sb.targets {
+		x, err := g.rewrite(sb.targets[i].e)
+		if err != nil {
+			return err
+		}
+		sb.targets[i].e = x
+	}
+	for i := range sb.sel.sets {
+		for j, arg := range sb.sel.sets[i].args {
+			x, err := g.rewrite(arg)
+			if err != nil {
+				return err
+			}
+			sb.sel.sets[i].args[j] = x
+		}
+	}
+	if sb.having != nil {
+		x, err := g.rewrite(sb.having)
+		if err != nil {
+			return err
+		}
+		sb.having = x
+	}
+	return nil
+}
+
+// groupID returns the column made for a grouped expression.
+func (sb *selectBinder) groupID(x expr.Scalar) int {
+	for i := range sb.groupIDs {
+		if sb.groupIDs[i].e == x {
+			return sb.groupIDs[i].id
+		}
+	}
+	return -1
+}
+
+// groupedExpr is a GROUP BY expression that is no plain column.
+type groupedExpr struct {
+	e  expr.Scalar
+	id int
+}
+
+// grouper rewrites expressions above a grouping.
+type grouper struct {
+	sb   *selectBinder
+	keys colSet // columns that may be read: plain keys and aggregates
+	ids  []groupedExpr
+	// inSub is set inside a subquery, where the error says so.
+	inSub bool
+}
+
+func (g *grouper) rewrite(e expr.Scalar) (expr.Scalar, error) {
+	return expr.RewriteTop(e, func(x expr.Scalar) (expr.Scalar, error) {
+		for i := range g.ids {
+			if expr.Equal(g.ids[i].e, x) {
+				return g.sb.b.column(g.ids[i].id, 0), nil
+			}
+		}
+		switch x := x.(type) {
+		case *expr.Column:
+			return x, g.check(x)
+		case *expr.Const, *expr.Input:
+			return x, nil
+		}
+		if sub := expr.SubqueryOf(x); sub != nil {
+			return nil, g.subquery(sub)
+		}
+		return nil, nil
+	})
+}
+
+// check accepts a column that the group determines: a key, an aggregate, another query's, a column
+// of a table whose primary key is grouped by.
+func (g *grouper) check(c *expr.Column) error {
+	if g.keys.has(c.ID) || !g.sb.sel.own.has(c.ID) {
+		return nil
+	}
+	info := &g.sb.b.cols[c.ID]
+	if info.scan != nil && g.determined(info.scan) {
+		// The key decides the column, so that grouping by it too changes nothing.
+		g.keys.add(c.ID)
+		g.sb.groups = append(g.sb.groups, g.sb.b.column(c.ID, 0))
+		return nil
+	}
+	if g.inSub {
+		return pgerror.New(pgerror.Grouping, "subquery uses ungrouped column \"%s\" from outer query", c.Name).At(c.Pos)
+	}
+	return pgerror.New(pgerror.Grouping,
+		"column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function", c.Name).At(c.Pos)
+}
+
+// determined reports whether the whole primary key of s is among the keys.
+func (g *grouper) determined(s *scanRel) bool {
+	pk := &s.table.Primary
+	if len(pk.Columns) == 0 {
+		return false
+	}
+	for i := range pk.Columns {
+		ord := s.table.Ordinal(pk.Columns[i].ColumnID)
+		if ord < 0 || s.table.Columns[ord].Hidden || !g.keys.has(s.cols[ord]) {
+			return false
+		}
+	}
+	return true
+}
+
+// subquery rewrites what a subquery takes from the grouped query.
+func (g *grouper) subquery(sub *expr.Subquery) error {
+	sr := sub.Plan.(*subRel)
+	if !sr.free.intersects(g.sb.sel.own) {
+		return nil
+	}
+	inner := &grouper{sb: g.sb, keys: g.keys.clone(), ids: g.ids, inSub: true}
+	var firstErr error
+	rewriteAll(sr.root, func(e expr.Scalar) expr.Scalar {
+		x, err := inner.rewrite(e)
+		if err != nil {
+			if firstErr == nil {
+				firstErr = err
+			}
+			return e
+		}
+		return x
+	})
+	g.keys = inner.keys
+	sr.free = freeColumns(sr.root)
+	sub.Correlated = !sr.free.empty()
+	return firstErr
+}
+
+// rewriteAll replaces every expression of the tree below r by f of it.
+func rewriteAll(r rel, f func(expr.Scalar) expr.Scalar) {
+	mapExprs(r, f)
+	mapInputs(r, func(in rel) rel { rewriteAll(in, f); return in })
+}

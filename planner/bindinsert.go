@@ -1,0 +1,485 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// generatedAlways is PostgreSQL's SQLSTATE for a value given to a GENERATED ALWAYS column.
+const generatedAlways pgerror.Code = "428C9"
+
+// change is a bound INSERT, UPDATE or DELETE: what its physical node is made from.
+type change struct {
+	table  *catalog.TableDescriptor
+	scan   *scanRel // the target as its expressions see it
+	source rel
+	// cols are the source's columns in order: for INSERT the full row, otherwise the target's row
+	// first.
+	cols      []int
+	set       []expr.Scalar // UPDATE: the full new row
+	changed   []int
+	returning []target
+	conflict  *conflict
+	hasFrom   bool
+}
+
+// conflict is a bound ON CONFLICT.
+type conflict struct {
+	arbiters []*catalog.IndexDescriptor
+	doUpdate bool
+	set      []expr.Scalar
+	changed  []int
+	where    expr.Scalar
+	excluded []int // column IDs of the excluded row
+}
+
+// writable finds the table of a change.
+func (b *binder) writable(name ast.TableName, verb string) (*catalog.TableDescriptor, error) {
+	t, err := b.relation(name)
+	if err != nil {
+		return nil, err
+	}
+	switch t.Kind {
+	case catalog.KindView:
+		return nil, pgerror.Unsupported(verb+" a view", "Change the tables below it.").At(int(name.Pos))
+	case catalog.KindSequence:
+		return nil, pgerror.New(pgerror.WrongObjectType, "cannot change sequence \"%s\"", t.Name).At(int(name.Pos))
+	case catalog.KindVirtual:
+		return nil, pgerror.New(pgerror.InsufficientPrivilege, "permission denied: \"%s\" is a system catalog", t.Name).At(int(name.Pos))
+	}
+	return t, nil
+}
+
+// insertBinder binds one INSERT.
+type insertBinder struct {
+	b       *binder
+	s       *ast.Insert
+	t       *catalog.TableDescriptor
+	sc      *scope // below which the source is bound
+	targets []int  // ordinals of the columns given
+	out     *change
+}
+
+func (b *binder) bindInsert(s *ast.Insert, outer *scope) (*change, error) {
+	if s.With != nil {
+		outer = newScope(b, outer)
+		if err := b.bindWith(outer, s.With); err != nil {
+			return nil, err
+		}
+	}
+	t, err := b.writable(s.Table, "inserting into")
+	if err != nil {
+		return nil, err
+	}
+	ib := &insertBinder{b: b, s: s, t: t, sc: newScope(b, outer), out: &change{table: t}}
+	if ib.targets, err = insertTargets(t, s.Columns); err != nil {
+		return nil, err
+	}
+	alias := s.Alias
+	if alias == "" {
+		alias = t.Name
+	}
+	ib.out.scan = b.newScan(t, alias)
+	if err := ib.source(); err != nil {
+		return nil, err
+	}
+	if s.OnConflict != nil {
+		if err := ib.onConflict(outer, alias); err != nil {
+			return nil, err
+		}
+	}
+	return ib.out, ib.returning(outer, alias)
+}
+
+// insertTargets returns the ordinals of the columns an INSERT names: all visible ones without a list.
+func insertTargets(t *catalog.TableDescriptor, cols []ast.InsertColumn) ([]int, error) {
+	var out []int
+	if len(cols) == 0 {
+		for i := range t.Columns {
+			if !t.Columns[i].Hidden {
+				out = append(out, i)
+			}
+		}
+		return out, nil
+	}
+	for _, c := range cols {
+		i := t.ColumnNamed(c.Name)
+		if i < 0 {
+			return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" of relation \"%s\" does not exist", c.Name, t.Name).At(int(c.Pos))
+		}
+		for _, have := range out {
+			if have == i {
+				return nil, pgerror.New(pgerror.DuplicateColumn, "column \"%s\" specified more than once", c.Name).At(int(c.Pos))
+			}
+		}
+		out = append(out, i)
+	}
+	return out, nil
+}
+
+// source binds what is inserted as full table rows.
+func (ib *insertBinder) source() error {
+	q := ib.s.Query
+	if q == nil {
+		ib.targets = nil
+		return ib.valueRows([][]ast.Expr{nil})
+	}
+	if v, ok := q.Body.(*ast.Values); ok && q.With == nil && len(q.OrderBy) == 0 && q.Limit == nil && q.Offset == nil && len(q.Locking) == 0 {
+		return ib.valueRows(v.Rows)
+	}
+	return ib.queryRows(q)
+}
+
+// valueRows binds VALUES: each value is assigned to its column on its own.
+func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
+	ib.sc.in("VALUES", false, false)
+	r := &valuesRel{}
+	for i := range ib.t.Columns {
+		r.cols = append(r.cols, ib.b.newColumn(ib.t.Columns[i].Name, ib.t.Columns[i].Type))
+	}
+	defaults := make([]expr.Scalar, len(ib.t.Columns))
+	for i, row := range rows {
+		if len(row) != len(rows[0]) {
+			return pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(row[0].Position())
+		}
+		if err := ib.checkWidth(len(row), row); err != nil {
+			return err
+		}
+		full := make([]expr.Scalar, len(ib.t.Columns))
+		for j, e := range row {
+			x, err := ib.value(ib.targets[j], e)
+			if err != nil {
+				return err
+			}
+			full[ib.targets[j]] = x
+		}
+		for j := range full {
+			if full[j] != nil {
+				continue
+			}
+			if defaults[j] == nil {
+				d, err := ib.b.defaultOf(ib.t, j)
+				if err != nil {
+					return err
+				}
+				defaults[j] = d
+			}
+			full[j] = defaults[j]
+			if i > 0 {
+				full[j] = expr.Clone(defaults[j])
+			}
+		}
+		r.rows = append(r.rows, full)
+	}
+	ib.out.source, ib.out.cols = r, r.cols
+	return nil
+}
+
+func (ib *insertBinder) checkWidth(n int, row []ast.Expr) error {
+	pos := 0
+	switch {
+	case n > len(ib.targets):
+		if row != nil {
+			pos = row[len(ib.targets)].Position()
+		}
+		return pgerror.New(pgerror.SyntaxError, "INSERT has more expressions than target columns").At(pos)
+	case n < len(ib.targets) && len(ib.s.Columns) > 0:
+		return pgerror.New(pgerror.SyntaxError, "INSERT has more target columns than expressions").At(int(ib.s.Columns[n].Pos))
+	}
+	return nil
+}
+
+// value binds one value for a column; nil asks for the default.
+func (ib *insertBinder) value(ord int, e ast.Expr) (expr.Scalar, error) {
+	if _, ok := e.(*ast.Default); ok {
+		return nil, nil
+	}
+	c := &ib.t.Columns[ord]
+	if c.Identity != "" && ib.s.Overriding == "USER" {
+		return nil, nil
+	}
+	if c.Identity == "ALWAYS" && ib.s.Overriding != "SYSTEM" {
+		return nil, alwaysGenerated(c.Name)
+	}
+	x, err := ib.sc.expr(e)
+	if err != nil {
+		return nil, err
+	}
+	return ib.b.assign(x, c, e.Position())
+}
+
+func alwaysGenerated(name string) error {
+	return pgerror.New(generatedAlways, "cannot insert a non-DEFAULT value into column \"%s\"", name).
+		WithDetail("Column \"%s\" is an identity column defined as GENERATED ALWAYS.", name).
+		WithHint("Use OVERRIDING SYSTEM VALUE to override.")
+}
+
+// assign coerces a value to the column it is stored in.
+func (b *binder) assign(x expr.Scalar, c *catalog.ColumnDescriptor, pos int) (expr.Scalar, error) {
+	y, err := b.coerce(x, c.Type, castAssignment, posOf(x, pos))
+	if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but expression is of type %s",
+			c.Name, c.Type.Base(), x.Type().Base()).WithHint("You will need to rewrite or cast the expression.").At(pos)
+	}
+	return y, err
+}
+
+// queryRows binds INSERT … SELECT.
+func (ib *insertBinder) queryRows(q *ast.Query) error {
+	b := ib.b
+	src, err := b.bindQuery(q, ib.sc.outer, false)
+	if err != nil {
+		return err
+	}
+	if err := ib.checkWidth(len(src.cols), nil); err != nil {
+		if len(src.cols) > len(ib.targets) {
+			err = at(err, src.cols[len(ib.targets)].pos)
+		}
+		return err
+	}
+	full := make([]int, len(ib.t.Columns))
+	given := make([]bool, len(full))
+	for i := range src.cols {
+		ord := ib.targets[i]
+		c := &ib.t.Columns[ord]
+		if c.Identity != "" && ib.s.Overriding == "USER" {
+			continue
+		}
+		if c.Identity == "ALWAYS" && ib.s.Overriding != "SYSTEM" {
+			return alwaysGenerated(c.Name)
+		}
+		if err := b.assignColumn(src, i, c); err != nil {
+			return err
+		}
+		full[ord], given[ord] = src.cols[i].id, true
+	}
+	b.resolveUnknowns(src)
+	p := &projectRel{input: src.root}
+	for ord := range full {
+		if given[ord] {
+			continue
+		}
+		d, err := b.defaultOf(ib.t, ord)
+		if err != nil {
+			return err
+		}
+		full[ord] = b.newColumn(ib.t.Columns[ord].Name, d.Type())
+		p.items = append(p.items, projection{id: full[ord], e: d})
+	}
+	ib.out.source, ib.out.cols = p, full
+	if len(p.items) == 0 {
+		ib.out.source = src.root
+	}
+	return nil
+}
+
+// assignColumn is assign for a column of a query.
+func (b *binder) assignColumn(q *query, i int, c *catalog.ColumnDescriptor) error {
+	from := b.cols[q.cols[i].id].Type
+	err := b.retype(q, i, c.Type, castAssignment)
+	if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
+		return pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but expression is of type %s",
+			c.Name, c.Type.Base(), from.Base()).WithHint("You will need to rewrite or cast the expression.").At(q.cols[i].pos)
+	}
+	return err
+}
+
+// defaultOf returns a column's default, NULL where it has none.
+func (b *binder) defaultOf(t *catalog.TableDescriptor, ord int) (expr.Scalar, error) {
+	c := &t.Columns[ord]
+	if c.Default == "" {
+		if c.Identity != "" && c.Sequence != 0 {
+			return b.nextValue(c)
+		}
+		return expr.NewNull(c.Type), nil
+	}
+	return b.catalogExpr(c.Default, nil, func(sc *scope, e ast.Expr) (expr.Scalar, error) {
+		sc.in("DEFAULT expressions", false, false)
+		x, err := sc.expr(e)
+		if err != nil {
+			return nil, err
+		}
+		return b.assign(x, c, 0)
+	})
+}
+
+// nextValue is the default of an identity column.
+func (b *binder) nextValue(c *catalog.ColumnDescriptor) (expr.Scalar, error) {
+	fn, err := builtin.ResolveFunc("nextval", []types.Type{types.TRegclass})
+	if err != nil {
+		return nil, err
+	}
+	b.volatile = true
+	seq := catalog.TableDescriptor{ID: c.Sequence}
+	x := expr.NewCall(fn, []expr.Scalar{&expr.Const{Value: types.Int(int64(seq.OID())), Typ: types.TRegclass}})
+	return b.assign(x, c, 0)
+}
+
+// catalogExpr binds an expression that the catalog holds as text, over the columns of scan (nil: none).
+func (b *binder) catalogExpr(text string, scan *scanRel, bind func(*scope, ast.Expr) (expr.Scalar, error)) (expr.Scalar, error) {
+	e, err := sql.ParseExpr(text)
+	if err != nil {
+		return nil, textError(err, "expression", text)
+	}
+	saved := b.noSlots
+	b.noSlots = true
+	defer func() { b.noSlots = saved }()
+	sc := newScope(b, nil)
+	if scan != nil {
+		sc.items = append(sc.items, scanItem(scan, scan.table.Name, true))
+	}
+	x, err := bind(sc, e)
+	if err != nil {
+		return nil, textError(err, "expression", text)
+	}
+	return x, nil
+}
+
+// scanItem puts a scan's visible columns in sight.
+func scanItem(s *scanRel, alias string, open bool) nsItem {
+	it := nsItem{alias: alias, rel: true, open: open, scan: s}
+	for i := range s.table.Columns {
+		if !s.table.Columns[i].Hidden {
+			it.cols = append(it.cols, nsCol{name: s.table.Columns[i].Name, id: s.cols[i]})
+		}
+	}
+	return it
+}
+
+func (ib *insertBinder) returning(outer *scope, alias string) error {
+	if len(ib.s.Returning) == 0 {
+		return nil
+	}
+	sc := newScope(ib.b, outer)
+	sc.items = append(sc.items, scanItem(ib.out.scan, alias, true))
+	targets, err := ib.b.returningList(sc, ib.s.Returning)
+	ib.out.returning = targets
+	return err
+}
+
+// returningList binds RETURNING.
+func (b *binder) returningList(sc *scope, items []ast.SelectItem) ([]target, error) {
+	sc.in("RETURNING", false, false)
+	targets, err := b.targetList(sc, items)
+	if err != nil {
+		return nil, err
+	}
+	for i := range targets {
+		if targets[i].e.Type().OID == types.OIDUnknown {
+			if targets[i].e, err = b.coerce(targets[i].e, types.TText, castImplicit, targets[i].pos); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return targets, nil
+}
+
+func (ib *insertBinder) onConflict(outer *scope, alias string) error {
+	oc := ib.s.OnConflict
+	c := &conflict{doUpdate: oc.DoUpdate}
+	ib.out.conflict = c
+	if oc.DoUpdate && len(oc.Columns) == 0 && oc.Constraint == "" {
+		return pgerror.New(pgerror.SyntaxError, "ON CONFLICT DO UPDATE requires inference specification or constraint name").
+			WithHint("For example, ON CONFLICT (column_name).").At(int(oc.Pos))
+	}
+	if err := ib.arbiters(c, oc); err != nil || !oc.DoUpdate {
+		return err
+	}
+	excluded := ib.b.newScan(ib.t, "excluded")
+	c.excluded = excluded.cols
+	sc := newScope(ib.b, outer)
+	sc.items = append(sc.items, scanItem(ib.out.scan, alias, true), scanItem(excluded, "excluded", false))
+	set, changed, err := ib.b.assignments(sc, ib.t, ib.out.scan, oc.Set)
+	if err != nil {
+		return err
+	}
+	c.set, c.changed = set, changed
+	conds, err := ib.b.condition(sc, oc.Where, "WHERE")
+	c.where = expr.NewAnd(conds...)
+	return err
+}
+
+// arbiters finds the unique indexes that decide what a conflict is.
+func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
+	if oc.Constraint != "" {
+		for _, ix := range uniqueIndexes(ib.t) {
+			if ix.Name == oc.Constraint && ix.Constraint {
+				c.arbiters = append(c.arbiters, ix)
+				return nil
+			}
+		}
+		return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", oc.Constraint, ib.t.Name).At(int(oc.Pos))
+	}
+	if len(oc.Columns) == 0 {
+		return nil
+	}
+	var ids []uint32
+	for _, e := range oc.Columns {
+		ref, ok := e.(*ast.ColumnRef)
+		if !ok || len(ref.Parts) != 1 {
+			return pgerror.Unsupported("ON CONFLICT over an expression", "Name the columns of a unique index.").At(e.Position())
+		}
+		i := ib.t.ColumnNamed(ref.Parts[0])
+		if i < 0 {
+			return undefinedColumn("", ref.Parts[0], int(ref.Pos))
+		}
+		ids = append(ids, ib.t.Columns[i].ID)
+	}
+	for _, ix := range uniqueIndexes(ib.t) {
+		if sameColumns(ix, ids) {
+			c.arbiters = append(c.arbiters, ix)
+		}
+	}
+	if len(c.arbiters) == 0 {
+		return pgerror.New(pgerror.InvalidColumnReference,
+			"there is no unique or exclusion constraint matching the ON CONFLICT specification").At(int(oc.Pos))
+	}
+	return nil
+}
+
+// uniqueIndexes lists the unique indexes of a table, its declared primary key first.
+func uniqueIndexes(t *catalog.TableDescriptor) []*catalog.IndexDescriptor {
+	var out []*catalog.IndexDescriptor
+	if !hiddenKey(t) {
+		out = append(out, &t.Primary)
+	}
+	for i := range t.Indexes {
+		if t.Indexes[i].Unique {
+			out = append(out, &t.Indexes[i])
+		}
+	}
+	return out
+}
+
+// hiddenKey reports whether a table is keyed by its hidden rowid.
+func hiddenKey(t *catalog.TableDescriptor) bool {
+	if len(t.Primary.Columns) != 1 {
+		return false
+	}
+	i := t.Ordinal(t.Primary.Columns[0].ColumnID)
+	return i >= 0 && t.Columns[i].Hidden
+}
+
+// sameColumns reports whether an index is over exactly the columns, in any order.
+func sameColumns(ix *catalog.IndexDescriptor, ids []uint32) bool {
+	for _, id := range ids {
+		if !inIndex(ix, id) {
+			return false
+		}
+	}
+	for i := range ix.Columns {
+		found := false
+		for _, id := range ids {
+			found = found || ix.Columns[i].ColumnID == id
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,564 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// target is an expression of a select list on its way to becoming a column.
+type target struct {
+	e    expr.Scalar
+	name string
+	pos  int
+	id   int // once it is a column
+}
+
+// sortItem is an ORDER BY item: which target it orders by.
+type sortItem struct {
+	target           int
+	desc, nullsFirst bool
+	pos              int
+}
+
+// selectBinder binds one SELECT.
+type selectBinder struct {
+	b       *binder
+	s       *ast.Select
+	q       *ast.Query // carries ORDER BY and LIMIT; nil for a side of a set operation
+	sc      *scope
+	sel     selectState
+	from    rel
+	where   []expr.Scalar
+	having  expr.Scalar
+	targets []target
+	visible int // targets of the select list; those behind it are only sorted by
+	order   []sortItem
+	groups  []expr.Scalar
+	// groupIDs are the columns of the groups that are expressions.
+	groupIDs []groupedExpr
+	on       []int // DISTINCT ON: targets
+}
+
+// bindSelect binds a SELECT in PostgreSQL's order of clauses, so that of several errors the same one
+// is reported.
+func (b *binder) bindSelect(s *ast.Select, q *ast.Query, outer *scope) (*query, error) {
+	sb := &selectBinder{b: b, s: s, q: q, sc: newScope(b, outer)}
+	sb.sc.sel = &sb.sel
+	for _, step := range [...]func() error{
+		sb.bindFrom, sb.bindTargets, sb.bindWhere, sb.bindHaving, sb.bindOrder, sb.bindGroups,
+		sb.bindDistinct, sb.group,
+	} {
+		if err := step(); err != nil {
+			return nil, err
+		}
+	}
+	return sb.assemble()
+}
+
+func (sb *selectBinder) bindFrom() error {
+	if len(sb.s.Windows) > 0 {
+		return windowError(int(sb.s.Pos))
+	}
+	r, err := sb.b.fromList(sb.sc, sb.s.From)
+	if err != nil {
+		return err
+	}
+	sb.from = r
+	if r != nil {
+		outputs(r, &sb.sel.own)
+	}
+	return nil
+}
+
+func windowError(pos int) error {
+	return pgerror.Unsupported("a window function", "Use a grouped subquery, or compute it in the client.").At(pos)
+}
+
+func (sb *selectBinder) bindTargets() error {
+	sb.sc.in("SELECT", true, true)
+	targets, err := sb.b.targetList(sb.sc, sb.s.Columns)
+	sb.targets, sb.visible = targets, len(targets)
+	return err
+}
+
+// targetList binds a select list or RETURNING, stars expanded.
+func (b *binder) targetList(sc *scope, items []ast.SelectItem) ([]target, error) {
+	targets := make([]target, 0, len(items))
+	for i := range items {
+		it := &items[i]
+		switch e := it.Expr.(type) {
+		case *ast.Star:
+			expanded, err := b.expandStar(sc, targets, e)
+			if err != nil {
+				return nil, err
+			}
+			targets = expanded
+			continue
+		case *ast.Field:
+			if e.Name == "*" {
+				expanded, err := b.expandFields(sc, targets, e)
+				if err != nil {
+					return nil, err
+				}
+				targets = expanded
+				continue
+			}
+		}
+		x, err := sc.expr(it.Expr)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, target{e: x, name: it.Name, pos: it.Expr.Position(), id: -1})
+	}
+	return targets, nil
+}
+
+func (b *binder) expandStar(sc *scope, targets []target, e *ast.Star) ([]target, error) {
+	pos := int(e.Pos)
+	if len(e.Table) > 0 {
+		schema := ""
+		if len(e.Table) > 1 {
+			schema = e.Table[len(e.Table)-2]
+		}
+		it, at, err := sc.table(schema, e.Table[len(e.Table)-1], pos)
+		if err != nil {
+			return nil, err
+		}
+		b.touch(at.depth)
+		return appendItem(b, targets, it, pos), nil
+	}
+	found := false
+	for i := range sc.items {
+		if it := &sc.items[i]; it.open {
+			found = true
+			targets = appendItem(b, targets, it, pos)
+		}
+	}
+	if !found {
+		return nil, pgerror.New(pgerror.SyntaxError, "SELECT * with no tables specified is not valid").At(pos)
+	}
+	return targets, nil
+}
+
+func appendItem(b *binder, targets []target, it *nsItem, pos int) []target {
+	for i := range it.cols {
+		targets = append(targets, target{e: it.cols[i].value(b, pos), name: it.cols[i].name, pos: pos, id: -1})
+	}
+	return targets
+}
+
+// expandFields expands (row).* of a record whose shape is known.
+func (b *binder) expandFields(sc *scope, targets []target, e *ast.Field) ([]target, error) {
+	x, err := sc.expr(e.X)
+	if err != nil {
+		return nil, err
+	}
+	rec, ok := x.(*expr.Record)
+	if !ok {
+		return nil, pgerror.New(pgerror.WrongObjectType, "type %s is not composite", x.Type()).At(int(e.Pos))
+	}
+	for i, f := range rec.Elems {
+		name := "f" + itoa(i+1)
+		if rec.Names != nil {
+			name = rec.Names[i]
+		}
+		targets = append(targets, target{e: f, name: name, pos: int(e.Pos), id: -1})
+	}
+	return targets, nil
+}
+
+func (sb *selectBinder) bindWhere() error {
+	conds, err := sb.b.condition(sb.sc, sb.s.Where, "WHERE")
+	sb.where = conds
+	return err
+}
+
+// condition binds a boolean clause and cuts it into conjuncts.
+func (b *binder) condition(sc *scope, e ast.Expr, clause string) ([]expr.Scalar, error) {
+	if e == nil {
+		return nil, nil
+	}
+	sc.in(clause, false, false)
+	x, err := sc.boolean(e, clause)
+	if err != nil {
+		return nil, err
+	}
+	return expr.Conjuncts(nil, x), nil
+}
+
+func (sb *selectBinder) bindHaving() error {
+	if sb.s.Having == nil {
+		return nil
+	}
+	sb.sc.in("HAVING", true, false)
+	x, err := sb.sc.boolean(sb.s.Having, "HAVING")
+	sb.having = x
+	return err
+}
+
+func (sb *selectBinder) bindOrder() error {
+	if sb.q == nil {
+		return nil
+	}
+	for i := range sb.q.OrderBy {
+		it := &sb.q.OrderBy[i]
+		t, err := sb.orderTarget(it.Expr)
+		if err != nil {
+			return err
+		}
+		sb.order = append(sb.order, sortItem{t, it.Desc, it.NullsFirst, it.Expr.Position()})
+	}
+	return nil
+}
+
+// orderTarget finds or adds the target an ORDER BY item means: a place, an output name, or an
+// expression over the input, in this order.
+func (sb *selectBinder) orderTarget(e ast.Expr) (int, error) {
+	if lit, ok := e.(*ast.Literal); ok {
+		return placeOf(lit, sb.visible, "ORDER BY")
+	}
+	if i, err := sb.aliasTarget(e, "ORDER BY"); err != nil || i >= 0 {
+		return i, err
+	}
+	return sb.exprTarget(e, "ORDER BY")
+}
+
+// aliasTarget finds the target of an output name; -1 for none.
+func (sb *selectBinder) aliasTarget(e ast.Expr, clause string) (int, error) {
+	ref, ok := e.(*ast.ColumnRef)
+	if !ok || len(ref.Parts) != 1 {
+		return -1, nil
+	}
+	found := -1
+	for i := range sb.targets[:sb.visible] {
+		if sb.targets[i].name != ref.Parts[0] {
+			continue
+		}
+		if found >= 0 && !expr.Equal(sb.targets[found].e, sb.targets[i].e) {
+			return 0, pgerror.New(pgerror.AmbiguousColumn, "%s \"%s\" is ambiguous", clause, ref.Parts[0]).At(int(ref.Pos))
+		}
+		if found < 0 {
+			found = i
+		}
+	}
+	return found, nil
+}
+
+// exprTarget binds an expression and finds or adds its target.
+func (sb *selectBinder) exprTarget(e ast.Expr, clause string) (int, error) {
+	sb.sc.in(clause, clause == "ORDER BY" || clause == "DISTINCT ON", clause != "GROUP BY")
+	x, err := sb.sc.expr(e)
+	if err != nil {
+		return 0, err
+	}
+	if x.Type().OID == types.OIDUnknown {
+		if x, err = sb.b.coerce(x, types.TText, castImplicit, e.Position()); err != nil {
+			return 0, err
+		}
+	}
+	for i := range sb.targets {
+		if expr.Equal(sb.targets[i].e, x) {
+			return i, nil
+		}
+	}
+	sb.targets = append(sb.targets, target{e: x, name: "?column?", pos: e.Position(), id: -1})
+	return len(sb.targets) - 1, nil
+}
+
+func (sb *selectBinder) bindGroups() error {
+	for _, e := range sb.s.GroupBy {
+		x, err := sb.groupExpr(e)
+		if err != nil {
+			return err
+		}
+		dup := false
+		for _, have := range sb.groups {
+			dup = dup || expr.Equal(have, x)
+		}
+		if !dup {
+			sb.groups = append(sb.groups, x)
+		}
+	}
+	return nil
+}
+
+// groupExpr binds a GROUP BY item: a place; a column of FROM; an output name; an expression.
+func (sb *selectBinder) groupExpr(e ast.Expr) (expr.Scalar, error) {
+	i := -1
+	switch e := e.(type) {
+	case *ast.Literal:
+		place, err := placeOf(e, sb.visible, "GROUP BY")
+		if err != nil {
+			return nil, err
+		}
+		i = place
+	case *ast.ColumnRef:
+		if len(e.Parts) == 1 {
+			if _, n := sb.sc.find(e.Parts[0]); n == 0 {
+				alias, err := sb.aliasTarget(e, "GROUP BY")
+				if err != nil {
+					return nil, err
+				}
+				i = alias
+			}
+		}
+	}
+	if i >= 0 {
+		t := &sb.targets[i]
+		if err := sb.checkGroupTarget(t); err != nil {
+			return nil, err
+		}
+		if t.e.Type().OID == types.OIDUnknown {
+			x, err := sb.b.coerce(t.e, types.TText, castImplicit, t.pos)
+			if err != nil {
+				return nil, err
+			}
+			t.e = x
+		}
+		return expr.Clone(t.e), nil
+	}
+	sb.sc.in("GROUP BY", false, true)
+	x, err := sb.sc.expr(e)
+	if err != nil {
+		return nil, err
+	}
+	if x.Type().OID == types.OIDUnknown {
+		return sb.b.coerce(x, types.TText, castImplicit, e.Position())
+	}
+	return x, nil
+}
+
+// checkGroupTarget refuses to group by an aggregate.
+func (sb *selectBinder) checkGroupTarget(t *target) error {
+	ids := used(t.e)
+	for i := range sb.sel.aggs {
+		if ids.has(sb.sel.aggs[i].id) {
+			return pgerror.New(pgerror.Grouping, "aggregate functions are not allowed in GROUP BY").At(t.pos)
+		}
+	}
+	return nil
+}
+
+func (sb *selectBinder) bindDistinct() error {
+	for _, e := range sb.s.DistinctOn {
+		t, err := sb.distinctTarget(e)
+		if err != nil {
+			return err
+		}
+		sb.on = append(sb.on, t)
+	}
+	if sb.s.Distinct && len(sb.s.DistinctOn) == 0 {
+		for _, o := range sb.order {
+			if o.target >= sb.visible {
+				return pgerror.New(pgerror.InvalidColumnReference,
+					"for SELECT DISTINCT, ORDER BY expressions must appear in select list").At(o.pos)
+			}
+		}
+		return nil
+	}
+	return sb.checkDistinctOrder()
+}
+
+func (sb *selectBinder) distinctTarget(e ast.Expr) (int, error) {
+	if lit, ok := e.(*ast.Literal); ok {
+		return placeOf(lit, sb.visible, "DISTINCT ON")
+	}
+	if i, err := sb.aliasTarget(e, "DISTINCT ON"); err != nil || i >= 0 {
+		return i, err
+	}
+	return sb.exprTarget(e, "DISTINCT ON")
+}
+
+// checkDistinctOrder demands that ORDER BY begins with DISTINCT ON's expressions.
+func (sb *selectBinder) checkDistinctOrder() error {
+	in := func(t int) bool {
+		for _, on := range sb.on {
+			if on == t {
+				return true
+			}
+		}
+		return false
+	}
+	seen, skipped := map[int]bool{}, false
+	for _, o := range sb.order {
+		if len(sb.on) == 0 {
+			return nil
+		}
+		if !in(o.target) {
+			skipped = len(seen) < len(sb.on) || skipped
+			continue
+		}
+		if skipped && !seen[o.target] {
+			return pgerror.New(pgerror.InvalidColumnReference,
+				"SELECT DISTINCT ON expressions must match initial ORDER BY expressions").At(o.pos)
+		}
+		seen[o.target] = true
+	}
+	if skipped && len(seen) < len(sb.on) {
+		return pgerror.New(pgerror.InvalidColumnReference,
+			"SELECT DISTINCT ON expressions must match initial ORDER BY expressions").At(sb.s.DistinctOn[0].Position())
+	}
+	return nil
+}
+
+// assemble stacks the bound clauses into a tree.
+func (sb *selectBinder) assemble() (*query, error) {
+	b := sb.b
+	root := sb.source()
+	out := &query{}
+	items := &projectRel{}
+	for i := range sb.targets {
+		t := &sb.targets[i]
+		if c, ok := t.e.(*expr.Column); ok {
+			t.id = c.ID
+		} else {
+			t.id = b.newColumn(t.name, t.e.Type())
+			items.items = append(items.items, projection{id: t.id, e: t.e})
+		}
+		if i < sb.visible {
+			out.cols = append(out.cols, outCol{id: t.id, name: t.name, pos: t.pos})
+		}
+	}
+	if len(sb.sel.sets) > 0 {
+		root = &projectSetRel{input: root, sets: sb.sel.sets}
+	}
+	if len(items.items) > 0 {
+		items.input = root
+		root = items
+		out.items = items
+	}
+	out.root = root
+	if sb.s.Distinct || len(sb.order) > 0 {
+		b.resolveUnknowns(out)
+	}
+	if err := sb.shape(out); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// source is FROM, WHERE, grouping and HAVING.
+func (sb *selectBinder) source() rel {
+	root := sb.from
+	if root == nil {
+		root = &valuesRel{rows: [][]expr.Scalar{{}}}
+	}
+	if len(sb.where) > 0 {
+		root = &filterRel{input: root, conds: sb.where}
+	}
+	if sb.sel.grouped {
+		agg := &aggRel{input: root, aggs: sb.sel.aggs, scalar: len(sb.groups) == 0}
+		for _, g := range sb.groups {
+			id := -1
+			if c, ok := g.(*expr.Column); ok {
+				id = c.ID
+			} else {
+				id = sb.groupID(g)
+			}
+			agg.groups = append(agg.groups, projection{id: id, e: g})
+		}
+		root = agg
+		if sb.having != nil {
+			root = &filterRel{input: root, conds: expr.Conjuncts(nil, sb.having)}
+		}
+	}
+	return root
+}
+
+// shape adds DISTINCT, ORDER BY, LIMIT and locking.
+func (sb *selectBinder) shape(out *query) error {
+	if sb.s.Distinct && len(sb.on) == 0 {
+		out.root = &distinctRel{input: out.root, on: out.ids()}
+	}
+	if keys := sb.sortKeys(); len(keys) > 0 {
+		out.root = &sortRel{input: out.root, keys: keys}
+	}
+	if len(sb.on) > 0 {
+		d := &distinctRel{input: out.root}
+		for _, t := range sb.on {
+			d.on = append(d.on, sb.targets[t].id)
+		}
+		out.root = d
+	}
+	if sb.q == nil {
+		return nil
+	}
+	if len(sb.q.Locking) > 0 {
+		if err := sb.lock(out); err != nil {
+			return err
+		}
+	}
+	return sb.b.addLimit(out, sb.q, sb.sc)
+}
+
+func (sb *selectBinder) sortKeys() []SortKey {
+	var keys []SortKey
+	for _, o := range sb.order {
+		id := sb.targets[o.target].id
+		dup := false
+		for _, k := range keys {
+			dup = dup || k.Expr.(*expr.Column).ID == id
+		}
+		if !dup {
+			keys = append(keys, SortKey{Expr: sb.b.column(id, 0), Desc: o.desc, NullsFirst: o.nullsFirst})
+		}
+	}
+	return keys
+}
+
+// lock adds FOR UPDATE and its kind over the tables of FROM.
+func (sb *selectBinder) lock(out *query) error {
+	l := sb.q.Locking[0]
+	if what := sb.lockObstacle(); what != "" {
+		return pgerror.New(pgerror.FeatureNotSupported, "FOR %s is not allowed with %s", l.Strength, what).At(int(l.Pos))
+	}
+	for _, l := range sb.q.Locking {
+		lr := &lockRel{input: out.root, strength: l.Strength, wait: l.Wait}
+		if len(l.Of) == 0 {
+			for i := range sb.sc.items {
+				if s := sb.sc.items[i].scan; s != nil && sb.sc.items[i].rel {
+					lr.targets = append(lr.targets, s)
+				}
+			}
+		}
+		for _, name := range l.Of {
+			s := sb.lockTarget(name)
+			if s == nil {
+				return pgerror.New(pgerror.UndefinedTable, "relation \"%s\" in FOR %s clause not found in FROM clause", name, l.Strength).At(int(l.Pos))
+			}
+			lr.targets = append(lr.targets, s)
+		}
+		if len(lr.targets) > 0 {
+			sb.b.locks = true
+			out.root = lr
+		}
+	}
+	return nil
+}
+
+func (sb *selectBinder) lockTarget(name string) *scanRel {
+	for i := range sb.sc.items {
+		if it := &sb.sc.items[i]; it.alias == name && it.rel {
+			return it.scan
+		}
+	}
+	return nil
+}
+
+func (sb *selectBinder) lockObstacle() string {
+	switch {
+	case sb.s.Distinct || len(sb.on) > 0:
+		return "DISTINCT clause"
+	case len(sb.groups) > 0:
+		return "GROUP BY clause"
+	case sb.having != nil:
+		return "HAVING clause"
+	case len(sb.sel.aggs) > 0:
+		return "aggregate functions"
+	case len(sb.sel.sets) > 0:
+		return "set-returning functions in the target list"
+	}
+	return ""
+}

@@ -1,0 +1,173 @@
+package planner
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Options are what planning may depend on besides the text and the schema.
+type Options struct {
+	// ParamTypes are the types the client declared for $1…; the zero Type, or none, means that the
+	// text decides.
+	ParamTypes []types.Type
+	// SearchPath is the session's; the resolver is already set to it.
+	SearchPath []string
+	// Literals are the values of slotted literals. They serve estimates only: a plan means the same
+	// for all values.
+	Literals []sql.Literal
+	// NoSlots makes constants of all literals: for views, defaults and DDL.
+	NoSlots bool
+	// Trace, when set, is told what each rewriting rule made of the tree.
+	Trace func(rule, tree string)
+}
+
+// Build plans a Query, Insert, Update or Delete.
+//
+// Errors are *pgerror.Error with PostgreSQL's SQLSTATE and the position in the text, or what the
+// resolver returned.
+func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *builtin.Env, opts Options) (*Plan, error) {
+	b := &binder{ctx: ctx, r: r, env: env, opts: opts, noSlots: opts.NoSlots}
+	p := &physical{b: b}
+	plan := &Plan{SchemaVersion: r.Version()}
+	var err error
+	switch s := stmt.(type) {
+	case *ast.Query:
+		err = p.planQuery(plan, s)
+	case *ast.Insert:
+		err = p.planChange(plan, "INSERT", func() (*change, error) { return b.bindInsert(s, nil) })
+	case *ast.Update:
+		err = p.planChange(plan, "UPDATE", func() (*change, error) { return b.bindUpdate(s, nil) })
+	case *ast.Delete:
+		err = p.planChange(plan, "DELETE", func() (*change, error) { return b.bindDelete(s, nil) })
+	default:
+		err = pgerror.New(pgerror.InternalError, "%T is not planned", stmt)
+	}
+	if err != nil {
+		return nil, err
+	}
+	plan.ParamTypes = b.params
+	plan.Inputs = p.inputs
+	plan.Relations = b.relations
+	plan.Subqueries = b.subs
+	for _, c := range p.ctes {
+		plan.CTEs = append(plan.CTEs, c.node)
+	}
+	return plan, nil
+}
+
+// ResolveType resolves a type as written.
+func ResolveType(t *ast.TypeName) (types.Type, error) { return typeOf(*t) }
+
+// BindExpr binds an expression over one row of a table, as CHECK constraints, defaults, and ALTER
+// COLUMN … USING have them: t nil means that no column may be named. The value is coerced to want as
+// for an assignment; the zero Type leaves it as it is. clause names the place for errors: "CHECK
+// constraints".
+func BindExpr(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env, want types.Type, clause string) (expr.Scalar, error) {
+	b := &binder{ctx: ctx, r: r, env: env, noSlots: true}
+	sc := newScope(b, nil)
+	var cols []int
+	if t != nil {
+		scan := b.newScan(t, t.Name)
+		cols = scan.cols
+		sc.items = append(sc.items, scanItem(scan, t.Name, true))
+	}
+	sc.in(clause, false, false)
+	x, err := sc.expr(e)
+	if err != nil {
+		return nil, err
+	}
+	if expr.HasSubquery(x) {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", clause).At(e.Position())
+	}
+	if want.Valid() {
+		from := x.Type()
+		x, err = b.coerce(x, want, castAssignment, e.Position())
+		if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "expression is of type %s but type %s is wanted", from.Base(), want.Base()).At(e.Position())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	x = b.textIfUnknown(x)
+	p := &physical{b: b}
+	out := p.compile(x, cols)
+	return out, p.err
+}
+
+// checkParams refuses parameters whose type nothing decided.
+func (b *binder) checkParams() error {
+	for i, t := range b.params {
+		if b.paramPos[i] == 0 && t.OID == types.OIDUnknown {
+			// A number that the text skips: PostgreSQL cannot know its type either.
+			return pgerror.New(pgerror.IndeterminateDatatype, "could not determine data type of parameter $%d", i+1)
+		}
+		if t.OID == types.OIDUnknown {
+			return pgerror.New(pgerror.IndeterminateDatatype, "could not determine data type of parameter $%d", i+1).At(b.paramPos[i])
+		}
+	}
+	return nil
+}
+
+// planQuery plans a SELECT, VALUES or set operation.
+func (p *physical) planQuery(plan *Plan, s *ast.Query) error {
+	q, err := p.b.bindQuery(s, nil, true)
+	if err != nil {
+		return err
+	}
+	if err := p.b.checkParams(); err != nil {
+		return err
+	}
+	q.root = p.rewrite(q.root)
+	if p.err != nil {
+		return p.err
+	}
+	root := p.output(q)
+	plan.Root, plan.Tag, plan.Returns, plan.ReadOnly = root, "SELECT", true, !p.b.locks
+	return p.err
+}
+
+// output plans a query's tree and gives the result its columns' names and places.
+func (p *physical) output(q *query) Node {
+	ids := q.ids()
+	pn := p.exact(q.root, ids, 0)
+	out := make([]Column, len(q.cols))
+	for i, c := range q.cols {
+		out[i] = p.b.cols[c.id].Column
+		out[i].Name = c.name
+	}
+	setColumns(pn.node, out)
+	return pn.node
+}
+
+// planChange plans an INSERT, UPDATE or DELETE.
+func (p *physical) planChange(plan *Plan, tag string, bind func() (*change, error)) error {
+	c, err := bind()
+	if err != nil {
+		return err
+	}
+	if err := p.b.checkParams(); err != nil {
+		return err
+	}
+	c.source = p.rewrite(c.source)
+	if p.err != nil {
+		return p.err
+	}
+	switch tag {
+	case "INSERT":
+		plan.Root = p.insert(c)
+	case "UPDATE":
+		plan.Root = p.update(c)
+	default:
+		plan.Root = p.delete(c)
+	}
+	plan.Tag, plan.Returns = tag, c.returning != nil
+	return p.err
+}

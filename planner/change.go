@@ -1,0 +1,115 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// insert makes the node of an INSERT.
+func (p *physical) insert(c *change) Node {
+	in := p.exact(c.source, c.cols, 0)
+	if p.err != nil {
+		return in.node
+	}
+	n := &Insert{Table: c.table, Input: in.node, Checks: p.checks(c.table, c.scan)}
+	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
+	if c.conflict != nil {
+		n.OnConflict = p.onConflict(c)
+	}
+	n.Out, n.Returning = p.returning(c.returning, c.scan.cols)
+	return n
+}
+
+func (p *physical) onConflict(c *change) *OnConflict {
+	cf := c.conflict
+	oc := &OnConflict{Arbiters: cf.arbiters, DoUpdate: cf.doUpdate, Changed: cf.changed}
+	if cf.doUpdate {
+		both := append(append([]int(nil), c.scan.cols...), cf.excluded...)
+		p.rewriteAllIn(cf.set)
+		oc.Set = p.compileAll(cf.set, both)
+		if cf.where != nil {
+			p.rewriteIn(cf.where)
+			oc.Where = p.compile(cf.where, both)
+		}
+	}
+	return oc
+}
+
+func (p *physical) rewriteAllIn(es []expr.Scalar) {
+	for _, e := range es {
+		p.rewriteIn(e)
+	}
+}
+
+// update makes the node of an UPDATE.
+func (p *physical) update(c *change) Node {
+	in := p.exact(c.source, c.cols, 0)
+	if p.err != nil {
+		return in.node
+	}
+	p.rewriteAllIn(c.set)
+	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan)}
+	n.Set = p.compileAll(c.set, c.cols)
+	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
+	n.Out, n.Returning = p.returning(c.returning, c.cols)
+	return n
+}
+
+// delete makes the node of a DELETE.
+func (p *physical) delete(c *change) Node {
+	in := p.exact(c.source, c.cols, 0)
+	if p.err != nil {
+		return in.node
+	}
+	n := &Delete{Table: c.table, Input: in.node}
+	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
+	n.Out, n.Returning = p.returning(c.returning, c.cols)
+	return n
+}
+
+// returning compiles RETURNING over a row of the given columns.
+func (p *physical) returning(targets []target, cols []int) ([]Column, []expr.Scalar) {
+	if targets == nil {
+		return nil, nil
+	}
+	out := make([]Column, len(targets))
+	exprs := make([]expr.Scalar, len(targets))
+	for i := range targets {
+		t := &targets[i]
+		p.rewriteIn(t.e)
+		exprs[i] = p.compile(t.e, cols)
+		out[i] = Column{Name: t.name, Type: t.e.Type()}
+		if c, ok := t.e.(*expr.Column); ok {
+			out[i] = p.b.cols[c.ID].Column
+			out[i].Name = t.name
+		}
+	}
+	return out, exprs
+}
+
+// checks binds a table's CHECK constraints over its full row.
+func (p *physical) checks(t *catalog.TableDescriptor, scan *scanRel) []Check {
+	var out []Check
+	for i := range t.Checks {
+		c := &t.Checks[i]
+		x, err := p.b.catalogExpr(c.Expr, scan, func(sc *scope, e ast.Expr) (expr.Scalar, error) {
+			sc.in("CHECK constraints", false, false)
+			x, err := sc.expr(e)
+			if err != nil {
+				return nil, err
+			}
+			if x.Type().OID == types.OIDBool {
+				return x, nil
+			}
+			return p.b.coerce(x, types.TBool, castAssignment, 0)
+		})
+		if err != nil {
+			p.fail(err)
+			return nil
+		}
+		out = append(out, Check{Name: c.Name, Cond: p.compile(x, scan.cols)})
+	}
+	return out
+}

@@ -1,0 +1,323 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// castContext says which casts may be used.
+type castContext = builtin.CastContext
+
+const (
+	castImplicit   = builtin.Implicit
+	castAssignment = builtin.Assignment
+	castExplicit   = builtin.Explicit
+)
+
+// ambiguousParameter is PostgreSQL's SQLSTATE for a parameter used as two types.
+const ambiguousParameter pgerror.Code = "42P08"
+
+// coerce makes e a value of type t, with t's modifier where it has one.
+func (b *binder) coerce(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
+	from := e.Type()
+	if from == t || (from.OID == t.OID && t.Mod < 0) {
+		return e, nil
+	}
+	if from.OID == types.OIDUnknown {
+		x, err := b.coerceUnknown(e, t, how, pos)
+		if err != nil {
+			return nil, err
+		}
+		return b.applyMod(x, t, how, pos)
+	}
+	if from.OID == t.OID {
+		return b.applyMod(e, t, how, pos)
+	}
+	if x := widenLiteral(e, t); x != nil {
+		return b.applyMod(x, t, how, pos)
+	}
+	return b.cast(e, t, how, pos)
+}
+
+// cast looks up the cast.
+func (b *binder) cast(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
+	if rec, ok := e.(*expr.Record); ok && t.OID == types.OIDRecord {
+		return rec, nil
+	}
+	c, ok := builtin.FindCast(e.Type(), t, how)
+	if !ok {
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", e.Type().Base(), t.Base()).At(pos)
+	}
+	return b.newCast(e, t, c, how), nil
+}
+
+func (b *binder) newCast(e expr.Scalar, t types.Type, c *builtin.Cast, how castContext) expr.Scalar {
+	x := &expr.Cast{X: e, Typ: t, Fn: c, Implicit: how != castExplicit}
+	if c.NoOp() {
+		x.Fn = nil
+	}
+	return x
+}
+
+// applyMod brings a value of the right type to the modifier: varchar(3), numeric(10,2).
+func (b *binder) applyMod(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
+	if t.Mod < 0 || e.Type() == t {
+		return e, nil
+	}
+	if isNullConst(e) {
+		return expr.NewNull(t), nil
+	}
+	c, ok := builtin.FindCast(e.Type(), t, how)
+	if !ok {
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", e.Type(), t).At(pos)
+	}
+	return b.newCast(e, t, c, how), nil
+}
+
+// coerceUnknown decides the type of a literal, parameter or NULL.
+func (b *binder) coerceUnknown(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
+	base := t.Base()
+	switch x := e.(type) {
+	case *expr.Const:
+		if x.Value.IsNull() {
+			return expr.NewNull(base), nil
+		}
+		return b.parseConst(x, base, pos)
+	case *expr.Input:
+		if x.Param > 0 {
+			return b.decideParam(x, base, pos)
+		}
+		in := *x
+		in.Typ = base
+		return &in, nil
+	}
+	return b.coerce(&expr.Cast{X: e, Typ: types.TText, Implicit: true}, base, how, pos)
+}
+
+// parseConst reads an unslotted literal: now, or where its meaning depends on the session, then.
+func (b *binder) parseConst(c *expr.Const, t types.Type, pos int) (expr.Scalar, error) {
+	if dependsOnSession(t) {
+		return &expr.Parse{X: &expr.Const{Value: c.Value, Typ: types.TText}, Typ: t, Pos: pos}, nil
+	}
+	d, err := types.ParseText(t, c.Value.Text(), &types.Format{})
+	if err != nil {
+		return nil, at(err, pos)
+	}
+	return &expr.Const{Value: d, Typ: t}, nil
+}
+
+// dependsOnSession reports whether text of the type reads differently in different sessions.
+func dependsOnSession(t types.Type) bool {
+	switch t.OID {
+	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval,
+		types.OIDRegclass, types.OIDRegtype:
+		return true
+	}
+	elem := t.Elem()
+	return elem.Valid() && dependsOnSession(elem)
+}
+
+// decideParam fixes a parameter's type; a parameter fixed otherwise before is an error.
+func (b *binder) decideParam(in *expr.Input, t types.Type, pos int) (expr.Scalar, error) {
+	have := &b.params[in.Param-1]
+	if have.OID == types.OIDUnknown {
+		*have = t
+	}
+	if have.OID != t.OID {
+		return nil, pgerror.New(ambiguousParameter, "inconsistent types deduced for parameter $%d", in.Param).
+			WithDetail("%s versus %s", have, t).At(in.Pos)
+	}
+	x := *in
+	x.Typ = *have
+	return &x, nil
+}
+
+// widenLiteral makes a numeric literal a literal of a wider type, whose value is read from the same
+// digits; nil where a cast could change or refuse the value.
+func widenLiteral(e expr.Scalar, t types.Type) expr.Scalar {
+	in, ok := e.(*expr.Input)
+	if !ok || in.Param > 0 || !widens(in.Typ.OID, t.OID) {
+		return nil
+	}
+	x := *in
+	x.Typ = t.Base()
+	return &x
+}
+
+func widens(from, to types.OID) bool {
+	rank := func(o types.OID) int {
+		switch o {
+		case types.OIDInt4:
+			return 1
+		case types.OIDInt8:
+			return 2
+		case types.OIDNumeric:
+			return 3
+		case types.OIDFloat8:
+			return 4
+		}
+		return 0
+	}
+	return rank(from) > 0 && rank(from) < rank(to)
+}
+
+// commonType is the type to which values of the given types are brought; context names the
+// construct for errors, pos the places of the values.
+func commonType(ts []types.Type, pos []int, context string) (types.Type, error) {
+	t, err := builtin.CommonTypeIn(context, ts)
+	if err == nil || len(pos) == 0 {
+		return t, err
+	}
+	// PostgreSQL points at the value that does not fit what came before.
+	for n := 2; n <= len(ts); n++ {
+		if _, e := builtin.CommonTypeIn(context, ts[:n]); e != nil {
+			return t, at(err, pos[n-1])
+		}
+	}
+	return t, at(err, pos[len(pos)-1])
+}
+
+// unify brings all values to their common type, in place.
+func (b *binder) unify(es []expr.Scalar, pos []int, context string) (types.Type, error) {
+	if len(es) == 1 && es[0].Type().OID != types.OIDUnknown {
+		return es[0].Type(), nil
+	}
+	ts := make([]types.Type, len(es))
+	for i, e := range es {
+		ts[i] = e.Type()
+	}
+	if context == "VALUES" && allUnknown(ts) {
+		return types.TUnknown, nil // whoever reads the list decides
+	}
+	t, err := commonType(ts, pos, context)
+	if err != nil {
+		return types.Type{}, err
+	}
+	for i := range es {
+		if es[i], err = b.coerce(es[i], t, castImplicit, pos[i]); err != nil {
+			return types.Type{}, err
+		}
+	}
+	return t, nil
+}
+
+func allUnknown(ts []types.Type) bool {
+	for _, t := range ts {
+		if t.OID != types.OIDUnknown {
+			return false
+		}
+	}
+	return true
+}
+
+// operator makes L op R.
+func (b *binder) operator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
+	if x, err := b.commonOperator(op, l, r, pos); x != nil || err != nil {
+		return x, err
+	}
+	fn, err := builtin.ResolveOperator(op, l.Type(), r.Type())
+	if err != nil {
+		return nil, at(err, pos)
+	}
+	args := []expr.Scalar{l, r}
+	if err := b.coerceArgs(fn, args, pos); err != nil {
+		return nil, err
+	}
+	return expr.NewCall(fn, args), nil
+}
+
+// commonOperator makes the comparisons that nearly every statement has without a search.
+func (b *binder) commonOperator(op string, l, r expr.Scalar, pos int) (expr.Scalar, error) {
+	cmp := expr.ParseCmpOp(op)
+	if cmp == 0 {
+		return nil, nil
+	}
+	lt, rt := l.Type(), r.Type()
+	var err error
+	switch {
+	case isText(lt) && isText(rt), isText(lt) && rt.OID == types.OIDUnknown, lt.OID == types.OIDUnknown && isText(rt):
+		return b.textComparison(cmp, l, r, pos)
+	case lt.OID == types.OIDUnknown && comparesByItself(rt):
+		l, err = b.coerce(l, rt.Base(), castImplicit, posOf(l, pos))
+	case rt.OID == types.OIDUnknown && comparesByItself(lt):
+		r, err = b.coerce(r, lt.Base(), castImplicit, posOf(r, pos))
+	case isInt(lt) && isInt(rt), lt.OID == rt.OID && comparesByItself(lt):
+	default:
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	class, ok := expr.CompareClass(l.Type(), r.Type())
+	if !ok {
+		return nil, nil
+	}
+	return expr.NewCompare(cmp, expr.Unlabel(l), expr.Unlabel(r), class), nil
+}
+
+// textComparison compares text and varchar, both as text.
+func (b *binder) textComparison(op expr.CmpOp, l, r expr.Scalar, pos int) (expr.Scalar, error) {
+	for _, side := range [...]*expr.Scalar{&l, &r} {
+		if (*side).Type().OID == types.OIDUnknown {
+			x, err := b.coerce(*side, types.TText, castImplicit, posOf(*side, pos))
+			if err != nil {
+				return nil, err
+			}
+			*side = x
+		}
+	}
+	return expr.NewCompare(op, expr.Unlabel(l), expr.Unlabel(r), types.TText), nil
+}
+
+func isText(t types.Type) bool { return t.OID == types.OIDText || t.OID == types.OIDVarchar }
+
+func isInt(t types.Type) bool {
+	return t.OID == types.OIDInt4 || t.OID == types.OIDInt8 || t.OID == types.OIDInt2
+}
+
+// comparesByItself reports whether a type has comparison operators of its own, which PostgreSQL
+// chooses when the other side has the same type or none.
+func comparesByItself(t types.Type) bool {
+	switch t.OID {
+	case types.OIDInt4, types.OIDInt8, types.OIDInt2, types.OIDBool, types.OIDFloat8,
+		types.OIDNumeric, types.OIDDate, types.OIDTimestamp, types.OIDTimestamptz, types.OIDUUID:
+		return true
+	}
+	return false
+}
+
+// posOf returns where a literal or parameter stands, or else pos.
+func posOf(e expr.Scalar, pos int) int {
+	if in, ok := e.(*expr.Input); ok && in.Pos > 0 {
+		return in.Pos
+	}
+	return pos
+}
+
+func (b *binder) prefixOperator(op string, x expr.Scalar, pos int) (expr.Scalar, error) {
+	fn, err := builtin.ResolveOperator(op, types.Type{}, x.Type())
+	if err != nil {
+		return nil, at(err, pos)
+	}
+	args := []expr.Scalar{x}
+	if err := b.coerceArgs(fn, args, pos); err != nil {
+		return nil, err
+	}
+	return expr.NewCall(fn, args), nil
+}
+
+func (b *binder) coerceArgs(fn *builtin.Overload, args []expr.Scalar, pos int) error {
+	for i := range args {
+		x, err := b.coerce(args[i], fn.Args[i].Base(), castImplicit, posOf(args[i], pos))
+		if err != nil {
+			return err
+		}
+		args[i] = x
+	}
+	if fn.Volatility == builtin.Volatile {
+		b.volatile = true
+	}
+	return nil
+}

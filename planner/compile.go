@@ -1,0 +1,145 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// physical turns a rewritten rel into nodes: it decides how each step runs and where each column
+// lies. The first error stops it; every method may be called after that and returns what it can.
+type physical struct {
+	b      *binder
+	inputs []Input
+	outer  [][]int // the columns of the enclosing rows, outermost first
+	ctes   []*physicalCTE
+	err    error
+	// ruleList is rules(), made once.
+	ruleList []rule
+}
+
+// physicalCTE is a materialised WITH item.
+type physicalCTE struct {
+	def  *cte
+	node Node
+}
+
+func (p *physical) fail(err error) {
+	if p.err == nil {
+		p.err = err
+	}
+}
+
+// compile copies an expression for a row of the given columns: IDs become ordinals or outer
+// references, literals and parameters get their place among the inputs, subqueries their plans.
+func (p *physical) compile(e expr.Scalar, cols []int) expr.Scalar {
+	if e == nil {
+		return nil
+	}
+	switch x := e.(type) {
+	case *expr.Column:
+		return p.place(x, cols)
+	case *expr.Input:
+		return p.input(x)
+	case *expr.Const:
+		return x
+	}
+	return expr.Rewrite(e, func(x expr.Scalar) expr.Scalar {
+		switch x := x.(type) {
+		case *expr.Column:
+			return p.place(x, cols)
+		case *expr.Input:
+			return p.input(x)
+		}
+		if sub := expr.SubqueryOf(x); sub != nil {
+			expr.SetSubquery(x, p.subplan(sub, cols))
+			return x
+		}
+		return fold(x)
+	})
+}
+
+func (p *physical) compileAll(es []expr.Scalar, cols []int) []expr.Scalar {
+	out := make([]expr.Scalar, len(es))
+	for i, e := range es {
+		out[i] = p.compile(e, cols)
+	}
+	return out
+}
+
+// conjunction compiles conditions into one; nil for none.
+func (p *physical) conjunction(conds []expr.Scalar, cols []int) expr.Scalar {
+	switch len(conds) {
+	case 0:
+		return nil
+	case 1:
+		return p.compile(conds[0], cols)
+	}
+	return &expr.And{Args: p.compileAll(conds, cols)}
+}
+
+// place finds a column in the row or in an enclosing one.
+func (p *physical) place(c *expr.Column, cols []int) expr.Scalar {
+	if c.ID < 0 {
+		return c
+	}
+	for i, id := range cols {
+		if id == c.ID {
+			out := *c
+			out.Ordinal = i
+			return &out
+		}
+	}
+	for level := len(p.outer) - 1; level >= 0; level-- {
+		for i, id := range p.outer[level] {
+			if id == c.ID {
+				return &expr.Outer{Level: len(p.outer) - level, Ordinal: i, Typ: c.Typ, Name: c.Name}
+			}
+		}
+	}
+	p.fail(pgerror.New(pgerror.InternalError, "column %s is not at hand", c.Name))
+	return c
+}
+
+// input gives a literal or parameter its place; the same one as the same type has one place.
+func (p *physical) input(in *expr.Input) expr.Scalar {
+	t := in.Typ
+	if in.Param > 0 {
+		t = p.b.params[in.Param-1]
+	} else if t.OID == types.OIDUnknown {
+		t = types.TText
+	}
+	out := *in
+	out.Typ = t
+	for i := range p.inputs {
+		have := &p.inputs[i]
+		if have.Param == in.Param && (in.Param > 0 || have.Slot == in.Slot) && have.Type == t {
+			out.Index = i
+			return &out
+		}
+	}
+	out.Index = len(p.inputs)
+	p.inputs = append(p.inputs, Input{Param: in.Param, Slot: in.Slot, Type: t, Pos: in.Pos})
+	return &out
+}
+
+// subplan plans a subquery whose enclosing row has the given columns.
+func (p *physical) subplan(sub *expr.Subquery, cols []int) *expr.Subquery {
+	sr := sub.Plan.(*subRel)
+	p.outer = append(p.outer, cols)
+	limit := 0.0
+	if sr.exists {
+		limit = 1
+	}
+	pn := p.exact(sr.root, sr.cols, limit)
+	p.outer = p.outer[:len(p.outer)-1]
+	out := *sub
+	out.Plan = pn.node
+	return &out
+}
+
+// fold evaluates a node whose operands are constants, and drops what three-valued logic decides. A
+// node whose evaluation fails stays: the statement fails if and when it is reached.
+func fold(x expr.Scalar) expr.Scalar {
+	return expr.Fold(x)
+}

@@ -1,0 +1,133 @@
+package expr
+
+import (
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+)
+
+type (
+	// Call calls a builtin function or operator. Args have the overload's argument types.
+	Call struct {
+		Fn   *builtin.Overload
+		Args []Scalar
+	}
+	// Cast converts X to Typ; without Fn it only gives the value another type of one representation.
+	Cast struct {
+		X        Scalar
+		Typ      types.Type
+		Fn       *builtin.Cast
+		Implicit bool // not written in the statement
+	}
+	// Parse reads text as a value of Typ when it is evaluated: for constants whose meaning depends on
+	// the session (time zone, date order, names) or the moment ('now').
+	Parse struct {
+		X   Scalar
+		Typ types.Type
+		Pos int
+	}
+)
+
+// Type returns what the overload returns.
+func (c *Call) Type() types.Type { return c.Fn.Ret }
+
+// Type returns the target.
+func (c *Cast) Type() types.Type { return c.Typ }
+
+// Type returns the target.
+func (p *Parse) Type() types.Type { return p.Typ }
+
+// Eval evaluates the arguments, and calls unless a strict overload got a NULL.
+func (c *Call) Eval(ev *Context, in types.Row) (types.Datum, error) {
+	n := len(c.Args)
+	args := ev.push(n)
+	null := false
+	for i, a := range c.Args {
+		d, err := eval(a, ev, in)
+		if err != nil {
+			ev.pop(n)
+			return types.Null, err
+		}
+		args[i] = d
+		null = null || d.IsNull()
+	}
+	if null && c.Fn.Strict {
+		ev.pop(n)
+		return types.Null, nil
+	}
+	d, err := c.Fn.Fn(ev.Env, args)
+	ev.pop(n)
+	return d, err
+}
+
+// Eval converts; NULL stays NULL.
+func (c *Cast) Eval(ev *Context, in types.Row) (types.Datum, error) {
+	d, err := eval(c.X, ev, in)
+	if err != nil || d.IsNull() || c.Fn == nil {
+		return d, err
+	}
+	return c.Fn.Apply(ev.Env, d)
+}
+
+// Eval parses.
+func (p *Parse) Eval(ev *Context, in types.Row) (types.Datum, error) {
+	d, err := eval(p.X, ev, in)
+	if err != nil || d.IsNull() {
+		return d, err
+	}
+	return types.ParseText(p.Typ, d.Text(), &ev.Env.Format)
+}
+
+// Unlabel returns what a cast without effect is over.
+func Unlabel(s Scalar) Scalar {
+	for {
+		c, ok := s.(*Cast)
+		if !ok || c.Fn != nil {
+			return s
+		}
+		s = c.X
+	}
+}
+
+// NewCall makes the node for a call of an overload: a comparison, arithmetic or LIKE of the common
+// types gets a node of its own, which calls no function and makes no argument slice.
+func NewCall(fn *builtin.Overload, args []Scalar) Scalar {
+	if len(args) == 2 && isOperator(fn.Name) {
+		if op := ParseCmpOp(fn.Name); op != 0 {
+			if class, ok := CompareClass(fn.Args[0], fn.Args[1]); ok {
+				return NewCompare(op, Unlabel(args[0]), Unlabel(args[1]), class)
+			}
+		}
+		if op := ParseArithOp(fn.Name); op != 0 {
+			switch {
+			case isInteger(fn.Args[0]) && isInteger(fn.Args[1]) && isInteger(fn.Ret):
+				return &IntArith{Op: op, L: args[0], R: args[1], Typ: fn.Ret}
+			case op != Mod && fn.Args[0].OID == types.OIDFloat8 && fn.Args[1].OID == types.OIDFloat8:
+				return &FloatArith{Op: op, L: args[0], R: args[1]}
+			}
+		}
+		if (fn.Name == "~~" || fn.Name == "!~~") && fn.Args[0].OID == types.OIDText {
+			return &Like{X: Unlabel(args[0]), Pattern: Unlabel(args[1]), Not: fn.Name == "!~~"}
+		}
+	}
+	return &Call{Fn: fn, Args: args}
+}
+
+func isInteger(t types.Type) bool {
+	return t.OID == types.OIDInt4 || t.OID == types.OIDInt8 || t.OID == types.OIDInt2
+}
+
+// CompareClass returns the type under which values of l and r compare, when they do so as they are.
+func CompareClass(l, r types.Type) (types.Type, bool) {
+	switch {
+	case isInteger(l) && isInteger(r):
+		return types.TInt8, true
+	case l.OID == r.OID:
+		if isInteger(l) {
+			return types.TInt8, true
+		}
+		return l.Base(), true
+	case l.KindOf() == types.KindFloat && r.KindOf() == types.KindFloat:
+		return types.TFloat8, true
+	}
+	return types.Type{}, false
+}

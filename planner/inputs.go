@@ -1,0 +1,71 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Inputs brings the values an execution of p needs, in the order of p.Inputs: literals are read as
+// the type the plan gave them, parameters are taken as they are. reuse, which may be nil, is used as
+// the result's storage where it is large enough.
+//
+// Errors: what reading a literal as its type fails with, at the literal's position; 08P01 when a
+// parameter is missing.
+func Inputs(p *Plan, literals []sql.Literal, params types.Row, env *builtin.Env, reuse types.Row) (types.Row, error) {
+	out := reuse[:0]
+	if cap(out) < len(p.Inputs) {
+		out = make(types.Row, 0, len(p.Inputs))
+	}
+	for i := range p.Inputs {
+		in := &p.Inputs[i]
+		if in.Param > 0 {
+			if in.Param > len(params) {
+				return nil, pgerror.New(pgerror.ProtocolViolation, "bind message supplies %d parameters, but the statement requires %d",
+					len(params), len(p.ParamTypes))
+			}
+			out = append(out, params[in.Param-1])
+			continue
+		}
+		d, err := literalValue(&literals[in.Slot], in.Type, env)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+// literalValue reads a literal as a value of type t.
+func literalValue(l *sql.Literal, t types.Type, env *builtin.Env) (types.Datum, error) {
+	switch {
+	case l.Kind == ast.LiteralInt4 || l.Kind == ast.LiteralInt8:
+		if t.OID == types.OIDInt4 || t.OID == types.OIDInt8 {
+			if n, ok := smallInt(l.Value); ok {
+				return types.Int(n), nil
+			}
+		}
+	case t.OID == types.OIDText:
+		return types.Text(l.Value), nil
+	}
+	d, err := types.ParseText(t, l.Value, &env.Format)
+	return d, at(err, l.Pos)
+}
+
+// smallInt reads an integer of at most 18 digits, which cannot overflow.
+func smallInt(s string) (int64, bool) {
+	if len(s) == 0 || len(s) > 18 {
+		return 0, false
+	}
+	n := int64(0)
+	for i := 0; i < len(s); i++ {
+		c := s[i] - '0'
+		if c > 9 {
+			return 0, false
+		}
+		n = n*10 + int64(c)
+	}
+	return n, true
+}

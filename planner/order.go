@@ -1,0 +1,64 @@
+package planner
+
+import "github.com/percodb/percodb/planner/expr"
+
+// orderKey is one key of an order in which rows arrive or are wanted.
+type orderKey struct {
+	id               int
+	desc, nullsFirst bool
+	// fixed: all rows have one value, so that the key may be left out or come anywhere.
+	fixed bool
+	// noNulls: nullsFirst does not matter.
+	noNulls bool
+}
+
+// satisfies reports whether rows in order have are also in order want.
+func satisfies(have, want []orderKey) bool {
+	i := 0
+next:
+	for _, w := range want {
+		for j := range have {
+			if have[j].fixed && have[j].id == w.id {
+				continue next
+			}
+		}
+		for i < len(have) && have[i].fixed {
+			i++
+		}
+		if i == len(have) || have[i].id != w.id || have[i].desc != w.desc {
+			return false
+		}
+		if !have[i].noNulls && have[i].nullsFirst != w.nullsFirst {
+			return false
+		}
+		i++
+	}
+	return true
+}
+
+// commonPrefix returns how many keys of want the order have delivers.
+func commonPrefix(have, want []orderKey) int {
+	n := len(want)
+	for n > 0 && !satisfies(have, want[:n]) {
+		n--
+	}
+	return n
+}
+
+func reverseOrder(keys []orderKey) []orderKey {
+	out := make([]orderKey, len(keys))
+	for i, k := range keys {
+		k.desc, k.nullsFirst = !k.desc, !k.nullsFirst
+		out[i] = k
+	}
+	return out
+}
+
+// orderOf turns sort keys over columns into an order.
+func orderOf(keys []SortKey) []orderKey {
+	out := make([]orderKey, len(keys))
+	for i, k := range keys {
+		out[i] = orderKey{id: k.Expr.(*expr.Column).ID, desc: k.Desc, nullsFirst: k.NullsFirst}
+	}
+	return out
+}

@@ -1,0 +1,741 @@
+package planner
+
+import (
+	"math"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// pnode is a finished node: which column IDs its row holds, in which order its rows arrive.
+type pnode struct {
+	node  Node
+	cols  []int
+	order []orderKey
+	est   Estimate
+}
+
+// ask is what the step above wants of one below.
+type ask struct {
+	need  colSet     // columns it reads
+	want  []orderKey // the order it would like; it sorts otherwise
+	limit float64    // how many rows it expects to pull, 0: all
+}
+
+func (a ask) with(cols colSet) ask {
+	a.need = a.need.clone()
+	a.need.addAll(cols)
+	return a
+}
+
+func (a ask) unordered() ask {
+	a.want, a.limit = nil, 0
+	return a
+}
+
+// columns describes the columns of a row.
+func (p *physical) columns(cols []int) []Column {
+	out := make([]Column, len(cols))
+	for i, id := range cols {
+		out[i] = p.b.cols[id].Column
+	}
+	return out
+}
+
+func (p *physical) base(cols []int, est Estimate) Base { return Base{Out: p.columns(cols), Est: est} }
+
+// setColumns replaces the names and provenance of a node's output.
+func setColumns(n Node, out []Column) { n.base().Out = out }
+
+// plan plans the tree below r.
+func (p *physical) plan(r rel, a ask) pnode {
+	if p.err != nil {
+		return pnode{node: &Values{}}
+	}
+	switch r := r.(type) {
+	case *scanRel:
+		return p.scan(r, a)
+	case *joinRel:
+		return p.join(r, a)
+	case *filterRel:
+		return p.filter(r, a)
+	case *projectRel:
+		return p.project(r, a)
+	case *projectSetRel:
+		return p.projectSet(r, a)
+	case *aggRel:
+		return p.aggregate(r, a)
+	case *sortRel:
+		return p.sort(r, a)
+	case *limitRel:
+		return p.limit(r, a)
+	case *distinctRel:
+		return p.distinctRows(r, a)
+	case *setOpRel:
+		return p.setOp(r, a)
+	case *lockRel:
+		return p.lock(r, a)
+	}
+	return p.source(r)
+}
+
+// source plans the steps without input that are no tables.
+func (p *physical) source(r rel) pnode {
+	switch r := r.(type) {
+	case *valuesRel:
+		est := Estimate{Rows: float64(len(r.rows)), Cost: emitCost * float64(len(r.rows))}
+		v := &Values{Base: p.base(r.cols, est), Rows: make([][]expr.Scalar, len(r.rows))}
+		for i, row := range r.rows {
+			v.Rows[i] = p.compileAll(row, nil)
+		}
+		return pnode{node: v, cols: r.cols, est: est}
+	case *setFuncRel:
+		est := Estimate{Rows: setRows(r.fn), Cost: setRows(r.fn) * emitCost}
+		return pnode{cols: r.cols, est: est, node: &SetFunc{Base: p.base(r.cols, est), Func: r.fn,
+			Args: p.compileAll(r.args, nil), Ordinality: r.ordinality}}
+	case *cteRel:
+		c := p.materialise(r.cte)
+		est := c.node.Estimate()
+		est.Cost = est.Rows * emitCost
+		return pnode{cols: r.cols, est: est, node: &CTEScan{Base: p.base(r.cols, est), CTE: r.cte.index}}
+	case *workRel:
+		est := Estimate{Rows: unknownDistinct, Cost: unknownDistinct * emitCost}
+		return pnode{cols: r.cols, est: est, node: &WorkScan{Base: p.base(r.cols, est), ID: r.id}}
+	case *recursiveRel:
+		return p.recursive(r)
+	}
+	p.fail(pgerror.New(pgerror.InternalError, "%T is not planned", r))
+	return pnode{node: &Values{}}
+}
+
+func setRows(fn *builtin.SetFunc) float64 {
+	if fn.Estimate > 0 {
+		return fn.Estimate
+	}
+	return setFuncRows
+}
+
+// materialise plans a WITH item once.
+func (p *physical) materialise(d *cte) *physicalCTE {
+	if d.index >= 0 {
+		return p.ctes[d.index]
+	}
+	saved := p.outer
+	p.outer = nil
+	pn := p.exact(p.rewrite(d.q.root), d.q.ids(), 0)
+	p.outer = saved
+	c := &physicalCTE{def: d, node: pn.node}
+	d.index = len(p.ctes)
+	p.ctes = append(p.ctes, c)
+	return c
+}
+
+func (p *physical) recursive(r *recursiveRel) pnode {
+	init := p.exact(r.init, r.initCols, 0)
+	step := p.exact(r.step, r.stepCols, 0)
+	rows := (init.est.Rows + step.est.Rows) * recursiveGrowth
+	est := Estimate{Rows: rows, Cost: init.est.Cost + step.est.Cost*recursiveGrowth}
+	return pnode{cols: r.cols, est: est, node: &RecursiveUnion{Base: p.base(r.cols, est), ID: r.id,
+		Init: init.node, Step: step.node, All: r.all}}
+}
+
+// exact plans a tree so that its row is precisely the given columns.
+func (p *physical) exact(r rel, ids []int, limit float64) pnode {
+	var need colSet
+	need.addList(ids)
+	return p.shape(p.plan(r, ask{need: need, limit: limit}), ids)
+}
+
+// shape projects a row to the given columns, unless it is already so.
+func (p *physical) shape(in pnode, ids []int) pnode {
+	if p.err != nil || equalInts(in.cols, ids) {
+		return in
+	}
+	exprs := make([]expr.Scalar, len(ids))
+	for i, id := range ids {
+		exprs[i] = p.place(p.b.column(id, 0), in.cols)
+	}
+	est := in.est
+	est.Cost += est.Rows * emitCost
+	// A projection straight below is replaced: its row is not needed by anyone else.
+	if proj, ok := in.node.(*Project); ok {
+		for i := range exprs {
+			if c, ok := exprs[i].(*expr.Column); ok {
+				exprs[i] = proj.Exprs[c.Ordinal]
+			}
+		}
+		return pnode{node: &Project{Base: p.base(ids, est), Input: proj.Input, Exprs: exprs}, cols: ids, order: in.order, est: est}
+	}
+	return pnode{node: &Project{Base: p.base(ids, est), Input: in.node, Exprs: exprs}, cols: ids, order: in.order, est: est}
+}
+
+func equalInts(a, b []int) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// scan plans the read of one table.
+func (p *physical) scan(s *scanRel, a ask) pnode {
+	for _, c := range s.conds {
+		if expr.IsFalse(c) {
+			return p.nothing(outputSet(s), a)
+		}
+	}
+	if s.table.Kind == catalog.KindVirtual {
+		return p.virtual(s, a)
+	}
+	need := a.need.clone()
+	for _, c := range s.conds {
+		addUsed(c, &need)
+	}
+	pa := p.choosePath(s, s.conds, need, a.want, a.limit)
+	return p.readPath(s, &pa, a)
+}
+
+// readPath makes the node for a chosen path.
+func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
+	rest := pa.rest(s.conds)
+	need := a.need.clone()
+	for _, c := range rest {
+		addUsed(c, &need)
+	}
+	cols, ords := s.delivered(need)
+	// What the key has decided is not read for the filter: the index may cover now.
+	access := Access{Table: s.table, Index: pa.index, Ordinals: ords, Fetch: !covers(s, pa.index, need)}
+	est := Estimate{Rows: pa.rows, Cost: pa.cost}
+	filter := p.conjunction(rest, cols)
+	if pa.point {
+		keys := make([]expr.Scalar, len(pa.eq))
+		for i, e := range pa.eq {
+			keys[i] = p.compile(e.value, nil)
+		}
+		return pnode{cols: cols, order: pa.order, est: est,
+			node: &PointGet{Base: p.base(cols, est), Access: access, Key: keys, Filter: filter}}
+	}
+	sc := &Scan{Base: p.base(cols, est), Access: access, Reverse: pa.reverse, Filter: filter}
+	if a.limit > 0 && (len(a.want) == 0 || pa.ordered) {
+		sc.Limit = int(math.Min(math.Ceil(a.limit), math.MaxInt32))
+	}
+	if len(pa.eq) > 0 || pa.low != nil || pa.high != nil {
+		sc.Spans = []KeySpan{p.span(pa)}
+	}
+	return pnode{node: sc, cols: cols, order: pa.order, est: est}
+}
+
+// span compiles a path's key conditions.
+func (p *physical) span(pa *path) KeySpan {
+	var k KeySpan
+	for _, e := range pa.eq {
+		if e.each != nil {
+			k.Eq = append(k.Eq, KeyPart{Value: p.compile(e.each, nil), Each: true})
+		} else {
+			k.Eq = append(k.Eq, KeyPart{Value: p.compile(e.value, nil)})
+		}
+	}
+	k.Low, k.High = p.bound(pa.low), p.bound(pa.high)
+	return k
+}
+
+func (p *physical) bound(s *sarg) *Bound {
+	if s == nil {
+		return nil
+	}
+	return &Bound{Value: p.compile(s.value, nil), Inclusive: s.op == expr.GE || s.op == expr.LE}
+}
+
+// rest returns the conditions that the path's key does not settle.
+func (pa *path) rest(conds []expr.Scalar) []expr.Scalar {
+	settled := func(i int) bool {
+		for _, e := range pa.eq {
+			if e.cond == i && e.exact {
+				return true
+			}
+		}
+		return (pa.low != nil && pa.low.cond == i && pa.low.exact) || (pa.high != nil && pa.high.cond == i && pa.high.exact)
+	}
+	var out []expr.Scalar
+	for i, c := range conds {
+		if !settled(i) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// delivered lists the columns of a scan that are needed, in table order.
+func (s *scanRel) delivered(need colSet) (cols, ords []int) {
+	n := 0
+	for _, id := range s.cols {
+		if need.has(id) {
+			n++
+		}
+	}
+	both := make([]int, 2*n)
+	cols, ords = both[:0:n], both[n:n:2*n]
+	for ord, id := range s.cols {
+		if need.has(id) {
+			cols, ords = append(cols, id), append(ords, ord)
+		}
+	}
+	return cols, ords
+}
+
+func (p *physical) virtual(s *scanRel, a ask) pnode {
+	need := a.need.clone()
+	for _, c := range s.conds {
+		addUsed(c, &need)
+	}
+	cols, ords := s.delivered(need)
+	est := Estimate{Rows: math.Max(unknownRows*p.selectivityOf(s.conds), 1), Cost: unknownRows}
+	return pnode{cols: cols, est: est, node: &VirtualScan{Base: p.base(cols, est), Table: s.table, Ordinals: ords,
+		Filter: p.conjunction(s.conds, cols)}}
+}
+
+// nothing is a source without rows.
+func (p *physical) nothing(makes colSet, a ask) pnode {
+	var cols []int
+	makes.each(func(id int) {
+		if a.need.has(id) {
+			cols = append(cols, id)
+		}
+	})
+	return pnode{node: &Values{Base: p.base(cols, Estimate{})}, cols: cols, order: a.want}
+}
+
+func (p *physical) filter(r *filterRel, a ask) pnode {
+	for _, c := range r.conds {
+		if expr.IsFalse(c) {
+			return p.nothing(outputSet(r), a)
+		}
+	}
+	below := a.clone()
+	for _, c := range r.conds {
+		addUsed(c, &below.need)
+	}
+	sel := p.selectivityOf(r.conds)
+	if below.limit > 0 && sel > 0 {
+		below.limit /= sel
+	}
+	in := p.plan(r.input, below)
+	est := Estimate{Rows: math.Max(in.est.Rows*sel, 1), Cost: in.est.Cost + in.est.Rows*p.condCost(r.conds)}
+	return pnode{cols: in.cols, order: in.order, est: est,
+		node: &Filter{Base: p.base(in.cols, est), Input: in.node, Cond: p.conjunction(r.conds, in.cols)}}
+}
+
+func (a ask) clone() ask {
+	a.need = a.need.clone()
+	return a
+}
+
+// condCost guesses what testing a row costs.
+func (p *physical) condCost(conds []expr.Scalar) float64 {
+	cost := 0.0
+	for _, c := range conds {
+		cost += filterCost
+		if expr.HasSubquery(c) {
+			cost += subqueryCost
+		}
+	}
+	return cost
+}
+
+// project computes the items that are needed; those that are not are not computed, unless they are
+// volatile: PostgreSQL evaluates a select list once for every row.
+func (p *physical) project(r *projectRel, a ask) pnode {
+	var items []projection
+	var made colSet
+	for _, it := range r.items {
+		made.add(it.id)
+		if a.need.has(it.id) || expr.Volatile(it.e) {
+			items = append(items, it)
+		}
+	}
+	below := ask{need: a.need.minus(made), limit: a.limit, want: p.translateOrder(a.want, items)}
+	for _, it := range items {
+		addUsed(it.e, &below.need)
+	}
+	in := p.plan(r.input, below)
+	if len(items) == 0 {
+		return in
+	}
+	var cols []int
+	var exprs []expr.Scalar
+	for _, id := range in.cols {
+		if a.need.has(id) {
+			cols = append(cols, id)
+			exprs = append(exprs, p.place(p.b.column(id, 0), in.cols))
+		}
+	}
+	est := in.est
+	for _, it := range items {
+		cols = append(cols, it.id)
+		exprs = append(exprs, p.compile(it.e, in.cols))
+		est.Cost += in.est.Rows * emitCost
+		if expr.HasSubquery(it.e) {
+			est.Cost += in.est.Rows * subqueryCost
+		}
+	}
+	order := p.renameOrder(in.order, items)
+	return pnode{node: &Project{Base: p.base(cols, est), Input: in.node, Exprs: exprs}, cols: cols, order: order, est: est}
+}
+
+// translateOrder rewrites an order over computed columns that are plain copies.
+func (p *physical) translateOrder(want []orderKey, items []projection) []orderKey {
+	if len(want) == 0 {
+		return nil
+	}
+	out := make([]orderKey, len(want))
+	for i, w := range want {
+		out[i] = w
+		for _, it := range items {
+			if it.id != w.id {
+				continue
+			}
+			c, ok := it.e.(*expr.Column)
+			if !ok {
+				return out[:i]
+			}
+			out[i].id = c.ID
+		}
+	}
+	return out
+}
+
+// renameOrder adds, for copies of ordered columns, their names.
+func (p *physical) renameOrder(order []orderKey, items []projection) []orderKey {
+	for _, it := range items {
+		c, ok := it.e.(*expr.Column)
+		if !ok {
+			continue
+		}
+		for i, k := range order {
+			if k.id == c.ID {
+				out := append([]orderKey(nil), order...)
+				out[i].id = it.id
+				order = out
+				break
+			}
+		}
+	}
+	return order
+}
+
+func (p *physical) projectSet(r *projectSetRel, a ask) pnode {
+	var made colSet
+	for i := range r.sets {
+		made.add(r.sets[i].id)
+	}
+	below := ask{need: a.need.minus(made)}
+	for i := range r.sets {
+		for _, e := range r.sets[i].args {
+			addUsed(e, &below.need)
+		}
+	}
+	in := p.plan(r.input, below)
+	cols := append([]int(nil), in.cols...)
+	exprs := make([]expr.Scalar, len(cols), len(cols)+len(r.sets))
+	sets := make([]*SetFunc, len(cols), len(cols)+len(r.sets))
+	for i, id := range in.cols {
+		exprs[i] = p.place(p.b.column(id, 0), in.cols)
+	}
+	est := Estimate{Rows: in.est.Rows * setFuncRows / 10, Cost: in.est.Cost + in.est.Rows*setFuncRows*emitCost}
+	for i := range r.sets {
+		s := &r.sets[i]
+		cols = append(cols, s.id)
+		exprs = append(exprs, expr.NewNull(p.b.cols[s.id].Type))
+		sets = append(sets, &SetFunc{Base: p.base([]int{s.id}, est), Func: s.fn, Args: p.compileAll(s.args, in.cols)})
+	}
+	return pnode{cols: cols, est: est, node: &ProjectSet{Base: p.base(cols, est), Input: in.node, Exprs: exprs, Sets: sets}}
+}
+
+// sort orders its input unless that arrives so.
+func (p *physical) sort(r *sortRel, a ask) pnode {
+	want := orderOf(r.keys)
+	below := a.clone()
+	below.want = want
+	for _, k := range want {
+		below.need.add(k.id)
+	}
+	in := p.plan(r.input, below)
+	if p.err != nil || satisfies(in.order, want) {
+		return in
+	}
+	pre := commonPrefix(in.order, want)
+	est := in.est
+	est.Cost += sortPrice(est.Rows)
+	return pnode{cols: in.cols, order: want, est: est,
+		node: &Sort{Base: p.base(in.cols, est), Input: in.node, Keys: p.sortKeys(r.keys, in.cols), Presorted: pre}}
+}
+
+func (p *physical) sortKeys(keys []SortKey, cols []int) []SortKey {
+	out := make([]SortKey, len(keys))
+	for i, k := range keys {
+		out[i] = SortKey{Expr: p.compile(k.Expr, cols), Desc: k.Desc, NullsFirst: k.NullsFirst}
+	}
+	return out
+}
+
+// expectedLimit is the number of rows a limit is expected to pull; 0 when nothing is known.
+func expectedLimit(limit, offset expr.Scalar) float64 {
+	c, ok := limit.(*expr.Const)
+	if !ok {
+		if limit == nil {
+			return 0
+		}
+		return 100 // a parameter: a page
+	}
+	n := float64(c.Value.Int())
+	if o, ok := offset.(*expr.Const); ok && !o.Value.IsNull() {
+		n += float64(o.Value.Int())
+	}
+	return math.Max(n, 1)
+}
+
+// limit cuts; over a sort that is really needed it becomes a top-N.
+func (p *physical) limit(r *limitRel, a ask) pnode {
+	below := a.clone()
+	below.limit = expectedLimit(fold(r.limit), fold(r.offset))
+	var keys []SortKey
+	input := r.input
+	if s, ok := input.(*sortRel); ok && r.limit != nil {
+		keys, input = s.keys, s.input
+		below.want = orderOf(keys)
+		for _, k := range below.want {
+			below.need.add(k.id)
+		}
+	}
+	in := p.plan(input, below)
+	est := in.est
+	limit, offset := p.compile(r.limit, nil), p.compile(r.offset, nil)
+	if below.limit > 0 {
+		est.Rows = math.Min(est.Rows, below.limit)
+	}
+	if p.err == nil && len(keys) > 0 && !satisfies(in.order, below.want) {
+		est.Cost += in.est.Rows * sortCost * math.Log2(est.Rows+2)
+		return pnode{cols: in.cols, order: below.want, est: est, node: &TopN{Base: p.base(in.cols, est), Input: in.node,
+			Keys: p.sortKeys(keys, in.cols), Limit: limit, Offset: offset}}
+	}
+	return pnode{cols: in.cols, order: in.order, est: est,
+		node: &Limit{Base: p.base(in.cols, est), Input: in.node, Limit: limit, Offset: offset}}
+}
+
+// aggregate groups: over input that arrives grouped without a hash table.
+func (p *physical) aggregate(r *aggRel, a ask) pnode {
+	below := ask{}
+	keyed := true
+	for _, g := range r.groups {
+		addUsed(g.e, &below.need)
+		c, ok := g.e.(*expr.Column)
+		keyed = keyed && ok
+		if ok {
+			below.want = append(below.want, orderKey{id: c.ID})
+		}
+	}
+	if !keyed {
+		below.want = nil
+	}
+	aggs := r.aggs[:0:0]
+	for _, g := range r.aggs {
+		if a.need.has(g.id) {
+			aggs = append(aggs, g)
+			p.addAggregateUse(&g.call, &below.need)
+		}
+	}
+	below.want = p.groupOrder(below.want, a.want)
+	// The order is a wish, not worth a dearer path: it is given up when the input has none.
+	in := p.plan(r.input, ask{need: below.need, want: p.cheapOrder(r.input, below), limit: below.limit})
+	return p.aggregateNode(r, aggs, in)
+}
+
+func (p *physical) addAggregateUse(c *AggregateCall, s *colSet) {
+	mapAggregate(c, func(e expr.Scalar) expr.Scalar { addUsed(e, s); return e })
+}
+
+// groupOrder arranges the group keys in the order wanted above, as far as it names them.
+func (p *physical) groupOrder(keys, want []orderKey) []orderKey {
+	var out []orderKey
+	for _, w := range want {
+		for _, k := range keys {
+			if k.id == w.id {
+				out = append(out, w)
+			}
+		}
+	}
+next:
+	for _, k := range keys {
+		for _, have := range out {
+			if have.id == k.id {
+				continue next
+			}
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// cheapOrder asks for the groups' order only of a plain table whose index delivers it.
+func (p *physical) cheapOrder(in rel, a ask) []orderKey {
+	if _, ok := in.(*scanRel); ok {
+		return a.want
+	}
+	return nil
+}
+
+func (p *physical) aggregateNode(r *aggRel, aggs []aggregation, in pnode) pnode {
+	if p.err != nil {
+		return in
+	}
+	n := &Aggregate{Input: in.node, Scalar: r.scalar}
+	cols := make([]int, 0, len(r.groups)+len(aggs))
+	rows := 1.0
+	var ids []int
+	for _, g := range r.groups {
+		cols = append(cols, g.id)
+		n.GroupBy = append(n.GroupBy, p.compile(g.e, in.cols))
+		if c, ok := g.e.(*expr.Column); ok {
+			rows *= p.columnDistinct(c.ID, in.est.Rows)
+			ids = append(ids, c.ID)
+		} else {
+			rows *= unknownDistinct / 10
+		}
+	}
+	for i := range aggs {
+		cols = append(cols, aggs[i].id)
+		n.Aggs = append(n.Aggs, p.aggregateCall(&aggs[i].call, in.cols))
+	}
+	n.Ordered = len(ids) == len(r.groups) && len(ids) > 0 && grouped(in.order, ids)
+	est := Estimate{Rows: math.Max(math.Min(rows, in.est.Rows), 1), Cost: in.est.Cost + in.est.Rows*(hashCost+emitCost*float64(len(aggs)))}
+	out := pnode{node: n, cols: cols, est: est}
+	if n.Ordered {
+		est.Cost = in.est.Cost + in.est.Rows*emitCost*float64(1+len(aggs))
+		out.order = groupOrderOf(in.order, ids)
+	}
+	n.Base = p.base(cols, est)
+	out.est = est
+	return out
+}
+
+func (p *physical) aggregateCall(c *AggregateCall, cols []int) AggregateCall {
+	return AggregateCall{Func: c.Func, Args: p.compileAll(c.Args, cols), Distinct: c.Distinct,
+		Filter: p.compile(c.Filter, cols), OrderBy: p.sortKeys(c.OrderBy, cols)}
+}
+
+// grouped reports whether rows in the given order arrive with equal values of the columns together:
+// the columns are the leading keys in any order, fixed ones aside.
+func grouped(order []orderKey, ids []int) bool {
+	left := map[int]bool{}
+	for _, id := range ids {
+		left[id] = true
+	}
+	for _, k := range order {
+		if len(left) == 0 {
+			return true
+		}
+		if left[k.id] {
+			delete(left, k.id)
+		} else if !k.fixed {
+			return false
+		}
+	}
+	return len(left) == 0
+}
+
+// groupOrderOf is the part of an order that the groups keep: its keys up to the last that is a group's.
+func groupOrderOf(order []orderKey, ids []int) []orderKey {
+	n := 0
+	for i, k := range order {
+		if indexOf(ids, k.id) >= 0 {
+			n = i + 1
+		} else if !k.fixed {
+			break
+		}
+	}
+	return order[:n]
+}
+
+func (p *physical) distinctRows(r *distinctRel, a ask) pnode {
+	below := a.clone()
+	for _, id := range r.on {
+		below.need.add(id)
+	}
+	in := p.plan(r.input, below)
+	if p.err != nil {
+		return in
+	}
+	est := Estimate{Rows: math.Max(in.est.Rows/2, 1), Cost: in.est.Cost + in.est.Rows*hashCost}
+	n := &Distinct{Base: p.base(in.cols, est), Input: in.node, Ordered: grouped(in.order, r.on)}
+	if !sameSet(in.cols, r.on) {
+		for _, id := range r.on {
+			n.On = append(n.On, p.place(p.b.column(id, 0), in.cols))
+		}
+	}
+	return pnode{node: n, cols: in.cols, order: in.order, est: est}
+}
+
+func sameSet(a, b []int) bool {
+	var x, y colSet
+	x.addList(a)
+	y.addList(b)
+	return x.within(y) && y.within(x)
+}
+
+func (p *physical) setOp(r *setOpRel, a ask) pnode {
+	left, right := p.exact(r.left, r.leftCols, 0), p.exact(r.right, r.rightCols, 0)
+	if r.op == "UNION" && r.all && a.limit > 0 {
+		left, right = p.exact(r.left, r.leftCols, a.limit), p.exact(r.right, r.rightCols, a.limit)
+	}
+	rows := left.est.Rows
+	switch r.op {
+	case "UNION":
+		rows += right.est.Rows
+	case "INTERSECT":
+		rows = math.Min(rows, right.est.Rows)
+	}
+	est := Estimate{Rows: math.Max(rows, 1), Cost: left.est.Cost + right.est.Cost + rows*hashCost}
+	return pnode{cols: r.cols, est: est, node: &SetOp{Base: p.base(r.cols, est), Op: r.op, All: r.all,
+		Left: left.node, Right: right.node}}
+}
+
+func (p *physical) lock(r *lockRel, a ask) pnode {
+	below := a.clone()
+	for _, t := range r.targets {
+		for i := range t.table.Primary.Columns {
+			below.need.add(t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)])
+		}
+	}
+	in := p.plan(r.input, below)
+	if p.err != nil {
+		return in
+	}
+	n := &LockRows{Base: p.base(in.cols, in.est), Input: in.node, Strength: r.strength, Wait: r.wait}
+	for _, t := range r.targets {
+		if t.table.Kind == catalog.KindVirtual {
+			continue
+		}
+		lt := LockTarget{Table: t.table}
+		for i := range t.table.Primary.Columns {
+			id := t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)]
+			lt.KeyOrdinals = append(lt.KeyOrdinals, indexOf(in.cols, id))
+		}
+		n.Targets = append(n.Targets, lt)
+	}
+	return pnode{node: n, cols: in.cols, order: in.order, est: in.est}
+}
+
+func indexOf(list []int, id int) int {
+	for i, x := range list {
+		if x == id {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,361 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
+)
+
+// rel is a step of a query before it is decided how to run it: what the binder makes and the rules
+// rewrite. Columns have IDs, unique in the statement, so that an expression means the same wherever
+// it is moved; ordinals come with the physical plan. An expression belongs to one place: what is
+// put in two places is cloned.
+//
+// There are two trees (this one and Node) against the house's first advice of one vocabulary,
+// because ordinals change with every join that moves, and dozens of joins move.
+type rel interface{ rel() }
+
+type (
+	// scanRel reads a table; cols has the column ID of each table column.
+	scanRel struct {
+		table *catalog.TableDescriptor
+		alias string
+		cols  []int
+		conds []expr.Scalar
+		stats *catalog.TableStats // nil until asked for
+	}
+	// valuesRel yields rows of expressions.
+	valuesRel struct {
+		rows [][]expr.Scalar
+		cols []int
+	}
+	// setFuncRel calls a set-returning function.
+	setFuncRel struct {
+		fn         *builtin.SetFunc
+		args       []expr.Scalar
+		ordinality bool
+		cols       []int
+		name       string
+	}
+	// cteRel reads a materialised WITH item.
+	cteRel struct {
+		cte  *cte
+		cols []int
+	}
+	// workRel reads the working table of the recursiveRel with the same id.
+	workRel struct {
+		id   int
+		cols []int
+	}
+	// recursiveRel is WITH RECURSIVE.
+	recursiveRel struct {
+		id                       int
+		init, step               rel
+		initCols, stepCols, cols []int
+		all                      bool
+	}
+	// joinRel joins; lateral says that right refers to left's columns.
+	joinRel struct {
+		kind        JoinKind
+		left, right rel
+		on          []expr.Scalar
+		lateral     bool
+	}
+	// filterRel keeps the rows for which all conds are true.
+	filterRel struct {
+		input rel
+		conds []expr.Scalar
+	}
+	// projectRel adds computed columns to its input's.
+	projectRel struct {
+		input rel
+		items []projection
+	}
+	// projectSetRel adds columns computed by set-returning functions.
+	projectSetRel struct {
+		input rel
+		sets  []setProjection
+	}
+	// aggRel groups. Its columns are the groups' and the aggregates'.
+	aggRel struct {
+		input  rel
+		groups []projection
+		aggs   []aggregation
+		scalar bool
+	}
+	// sortRel orders.
+	sortRel struct {
+		input rel
+		keys  []SortKey
+	}
+	// limitRel skips and cuts.
+	limitRel struct {
+		input         rel
+		limit, offset expr.Scalar
+	}
+	// distinctRel drops rows equal in on to an earlier one. cols are what may be asked of it.
+	distinctRel struct {
+		input rel
+		on    []int
+	}
+	// setOpRel is UNION, INTERSECT or EXCEPT; cols stand for leftCols and rightCols pairwise.
+	setOpRel struct {
+		op                        string
+		all                       bool
+		left, right               rel
+		leftCols, rightCols, cols []int
+	}
+	// lockRel is FOR UPDATE and its kind.
+	lockRel struct {
+		input    rel
+		strength string
+		wait     string
+		targets  []*scanRel
+	}
+)
+
+// projection is a computed column.
+type projection struct {
+	id int
+	e  expr.Scalar
+}
+
+// setProjection is a column that a set-returning function computes.
+type setProjection struct {
+	id   int
+	fn   *builtin.SetFunc
+	args []expr.Scalar
+}
+
+// aggregation is an aggregate's column.
+type aggregation struct {
+	id   int
+	call AggregateCall
+	name string
+}
+
+func (*scanRel) rel()       {}
+func (*valuesRel) rel()     {}
+func (*setFuncRel) rel()    {}
+func (*cteRel) rel()        {}
+func (*workRel) rel()       {}
+func (*recursiveRel) rel()  {}
+func (*joinRel) rel()       {}
+func (*filterRel) rel()     {}
+func (*projectRel) rel()    {}
+func (*projectSetRel) rel() {}
+func (*aggRel) rel()        {}
+func (*sortRel) rel()       {}
+func (*limitRel) rel()      {}
+func (*distinctRel) rel()   {}
+func (*setOpRel) rel()      {}
+func (*lockRel) rel()       {}
+
+// outputs adds the columns that r can deliver to s.
+func outputs(r rel, s *colSet) {
+	switch r := r.(type) {
+	case *scanRel:
+		s.addList(r.cols)
+	case *valuesRel:
+		s.addList(r.cols)
+	case *setFuncRel:
+		s.addList(r.cols)
+	case *cteRel:
+		s.addList(r.cols)
+	case *workRel:
+		s.addList(r.cols)
+	case *recursiveRel:
+		s.addList(r.cols)
+	case *joinRel:
+		outputs(r.left, s)
+		if r.kind != SemiJoin && r.kind != AntiJoin {
+			outputs(r.right, s)
+		}
+	case *projectRel:
+		outputs(r.input, s)
+		for i := range r.items {
+			s.add(r.items[i].id)
+		}
+	case *projectSetRel:
+		outputs(r.input, s)
+		for i := range r.sets {
+			s.add(r.sets[i].id)
+		}
+	case *aggRel:
+		for i := range r.groups {
+			s.add(r.groups[i].id)
+		}
+		for i := range r.aggs {
+			s.add(r.aggs[i].id)
+		}
+	case *setOpRel:
+		s.addList(r.cols)
+	default:
+		outputs(input(r), s)
+	}
+}
+
+// outputSet returns the columns that r can deliver.
+func outputSet(r rel) colSet {
+	var s colSet
+	outputs(r, &s)
+	return s
+}
+
+// input returns the only input of a step that has one, nil otherwise.
+func input(r rel) rel {
+	switch r := r.(type) {
+	case *filterRel:
+		return r.input
+	case *projectRel:
+		return r.input
+	case *projectSetRel:
+		return r.input
+	case *aggRel:
+		return r.input
+	case *sortRel:
+		return r.input
+	case *limitRel:
+		return r.input
+	case *distinctRel:
+		return r.input
+	case *lockRel:
+		return r.input
+	}
+	return nil
+}
+
+// mapInputs replaces every input of r by f of it.
+func mapInputs(r rel, f func(rel) rel) {
+	switch r := r.(type) {
+	case *filterRel:
+		r.input = f(r.input)
+	case *projectRel:
+		r.input = f(r.input)
+	case *projectSetRel:
+		r.input = f(r.input)
+	case *aggRel:
+		r.input = f(r.input)
+	case *sortRel:
+		r.input = f(r.input)
+	case *limitRel:
+		r.input = f(r.input)
+	case *distinctRel:
+		r.input = f(r.input)
+	case *lockRel:
+		r.input = f(r.input)
+	case *joinRel:
+		r.left, r.right = f(r.left), f(r.right)
+	case *setOpRel:
+		r.left, r.right = f(r.left), f(r.right)
+	case *recursiveRel:
+		r.init, r.step = f(r.init), f(r.step)
+	}
+}
+
+// mapExprs replaces every expression of r itself, not of its inputs, by f of it.
+func mapExprs(r rel, f func(expr.Scalar) expr.Scalar) {
+	list := func(es []expr.Scalar) {
+		for i := range es {
+			es[i] = f(es[i])
+		}
+	}
+	switch r := r.(type) {
+	case *scanRel:
+		list(r.conds)
+	case *valuesRel:
+		for _, row := range r.rows {
+			list(row)
+		}
+	case *setFuncRel:
+		list(r.args)
+	case *joinRel:
+		list(r.on)
+	case *filterRel:
+		list(r.conds)
+	case *projectRel:
+		for i := range r.items {
+			r.items[i].e = f(r.items[i].e)
+		}
+	case *projectSetRel:
+		for i := range r.sets {
+			list(r.sets[i].args)
+		}
+	case *aggRel:
+		for i := range r.groups {
+			r.groups[i].e = f(r.groups[i].e)
+		}
+		for i := range r.aggs {
+			mapAggregate(&r.aggs[i].call, f)
+		}
+	case *sortRel:
+		for i := range r.keys {
+			r.keys[i].Expr = f(r.keys[i].Expr)
+		}
+	case *limitRel:
+		if r.limit != nil {
+			r.limit = f(r.limit)
+		}
+		if r.offset != nil {
+			r.offset = f(r.offset)
+		}
+	}
+}
+
+func mapAggregate(c *AggregateCall, f func(expr.Scalar) expr.Scalar) {
+	for i := range c.Args {
+		c.Args[i] = f(c.Args[i])
+	}
+	if c.Filter != nil {
+		c.Filter = f(c.Filter)
+	}
+	for i := range c.OrderBy {
+		c.OrderBy[i].Expr = f(c.OrderBy[i].Expr)
+	}
+}
+
+// subRel is the plan of an expression's subquery before it is physical.
+type subRel struct {
+	root rel
+	cols []int // its output columns, in order
+	free colSet
+	// exists says that only the number of rows matters.
+	exists bool
+	// rewritten is set once the rules were applied to root.
+	rewritten bool
+}
+
+// addUsed adds the columns that e reads, those its subqueries take from outside included.
+func addUsed(e expr.Scalar, s *colSet) {
+	expr.Walk(e, func(x expr.Scalar) bool {
+		switch x := x.(type) {
+		case *expr.Column:
+			s.add(x.ID)
+		default:
+			if sub := expr.SubqueryOf(x); sub != nil {
+				s.addAll(sub.Plan.(*subRel).free)
+			}
+		}
+		return true
+	})
+}
+
+// used returns the columns that e reads.
+func used(e expr.Scalar) colSet {
+	var s colSet
+	addUsed(e, &s)
+	return s
+}
+
+// freeColumns returns what the tree below r reads but does not make: its correlation.
+func freeColumns(r rel) colSet {
+	var reads, makes colSet
+	var walk func(r rel)
+	walk = func(r rel) {
+		outputs(r, &makes)
+		mapExprs(r, func(e expr.Scalar) expr.Scalar { addUsed(e, &reads); return e })
+		mapInputs(r, func(in rel) rel { walk(in); return in })
+	}
+	walk(r)
+	return reads.minus(makes)
+}

@@ -1,0 +1,275 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// nameIndexFrom is the number of columns in sight from which names are looked up in a map.
+const nameIndexFrom = 48
+
+// scope is the names in sight of one query level, and what its expressions may hold at the moment.
+type scope struct {
+	b     *binder
+	outer *scope // the enclosing query's, nil at the top
+	depth int
+	items []nsItem
+	ctes  *cteScope
+	// names indexes the visible columns once there are many; nil until then.
+	names   map[string][]nsCol
+	indexed int // items that names covers
+
+	clause string // what is being bound, for errors: "WHERE"
+	sel    *selectState
+	aggsOK bool // aggregates may stand here
+	inAgg  bool // inside an aggregate's arguments
+	setsOK bool // set-returning functions may stand here
+	inCond bool // inside CASE or COALESCE, where set-returning functions may not stand
+}
+
+// nsItem is a table in sight.
+type nsItem struct {
+	schema, alias string
+	cols          []nsCol
+	rel           bool // may be named as a qualifier
+	open          bool // its columns may be named without one
+	scan          *scanRel
+	pos           int
+}
+
+// nsCol is a column in sight: a column ID, or the expression that a merged column of a join is.
+type nsCol struct {
+	name string
+	id   int
+	e    expr.Scalar // nil: the column id
+}
+
+// selectState is what one SELECT collects while its expressions are bound.
+type selectState struct {
+	own     colSet // columns of its FROM
+	aggs    []aggregation
+	sets    []setProjection
+	grouped bool
+}
+
+func newScope(b *binder, outer *scope) *scope {
+	sc := &scope{b: b, outer: outer}
+	if outer != nil {
+		sc.depth = outer.depth + 1
+		sc.ctes = outer.ctes
+	}
+	return sc
+}
+
+// in sets what is being bound and what it may hold.
+func (sc *scope) in(clause string, aggs, sets bool) {
+	sc.clause, sc.aggsOK, sc.setsOK = clause, aggs, sets
+}
+
+// value makes the expression for a column in sight.
+func (c *nsCol) value(b *binder, pos int) expr.Scalar {
+	if c.e != nil {
+		return expr.Clone(c.e)
+	}
+	return b.column(c.id, pos)
+}
+
+// touch records for aggregates being bound that a column of the scope at depth was named.
+func (b *binder) touch(depth int) {
+	for _, t := range b.trackers {
+		*t = max(*t, depth)
+	}
+}
+
+// columnRef binds a possibly qualified name.
+func (sc *scope) columnRef(e *ast.ColumnRef) (expr.Scalar, error) {
+	switch len(e.Parts) {
+	case 1:
+		return sc.bareColumn(e.Parts[0], int(e.Pos))
+	case 2:
+		return sc.qualifiedColumn("", e.Parts[0], e.Parts[1], int(e.Pos))
+	case 3:
+		return sc.qualifiedColumn(e.Parts[0], e.Parts[1], e.Parts[2], int(e.Pos))
+	}
+	return nil, pgerror.Unsupported("a name of more than three parts", "Qualify columns as schema.table.column.").At(int(e.Pos))
+}
+
+func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {
+	for at := sc; at != nil; at = at.outer {
+		col, n := at.find(name)
+		if n > 1 {
+			return nil, pgerror.New(pgerror.AmbiguousColumn, "column reference \"%s\" is ambiguous", name).At(pos)
+		}
+		if n == 1 {
+			sc.b.touch(at.depth)
+			return col.value(sc.b, pos), nil
+		}
+	}
+	// Not a column: a table's name stands for its whole row.
+	for at := sc; at != nil; at = at.outer {
+		for i := range at.items {
+			if it := &at.items[i]; it.rel && it.alias == name {
+				sc.b.touch(at.depth)
+				return it.wholeRow(sc.b, pos), nil
+			}
+		}
+	}
+	return nil, undefinedColumn("", name, pos)
+}
+
+// find looks for an open column at this level and returns how many there are.
+func (sc *scope) find(name string) (*nsCol, int) {
+	if m := sc.index(); m != nil {
+		cols := m[name]
+		if len(cols) == 0 {
+			return nil, 0
+		}
+		return &cols[0], len(cols)
+	}
+	var found *nsCol
+	n := 0
+	for i := range sc.items {
+		it := &sc.items[i]
+		if !it.open {
+			continue
+		}
+		for j := range it.cols {
+			if it.cols[j].name == name {
+				found = &it.cols[j]
+				n++
+			}
+		}
+	}
+	return found, n
+}
+
+// index returns the map of open columns, nil while there are few. It is made anew when items came
+// or closed since: FROM clauses are bound before most names are looked up.
+func (sc *scope) index() map[string][]nsCol {
+	if sc.names != nil && sc.indexed == len(sc.items) {
+		return sc.names
+	}
+	total := 0
+	for i := range sc.items {
+		total += len(sc.items[i].cols)
+	}
+	if total < nameIndexFrom {
+		return nil
+	}
+	sc.names = make(map[string][]nsCol, total)
+	for i := range sc.items {
+		if !sc.items[i].open {
+			continue
+		}
+		for _, c := range sc.items[i].cols {
+			sc.names[c.name] = append(sc.names[c.name], c)
+		}
+	}
+	sc.indexed = len(sc.items)
+	return sc.names
+}
+
+// table finds a table in sight by its qualifier, at the nearest level.
+func (sc *scope) table(schema, alias string, pos int) (*nsItem, *scope, error) {
+	hidden := false
+	for at := sc; at != nil; at = at.outer {
+		for i := range at.items {
+			it := &at.items[i]
+			if it.alias != alias || (schema != "" && it.schema != schema) {
+				continue
+			}
+			if it.rel {
+				return it, at, nil
+			}
+			hidden = true
+		}
+	}
+	if hidden {
+		return nil, nil, pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", alias).
+			WithHint("There is an entry for table \"" + alias + "\", but it cannot be referenced from this part of the query.").At(pos)
+	}
+	return nil, nil, pgerror.New(pgerror.UndefinedTable, "missing FROM-clause entry for table \"%s\"", alias).At(pos)
+}
+
+func (sc *scope) qualifiedColumn(schema, table, name string, pos int) (expr.Scalar, error) {
+	it, at, err := sc.table(schema, table, pos)
+	if err != nil {
+		return nil, err
+	}
+	var found *nsCol
+	for i := range it.cols {
+		if it.cols[i].name != name {
+			continue
+		}
+		if found != nil {
+			return nil, pgerror.New(pgerror.AmbiguousColumn, "column reference \"%s\" is ambiguous", name).At(pos)
+		}
+		found = &it.cols[i]
+	}
+	if found == nil {
+		return nil, undefinedColumn(table, name, pos)
+	}
+	sc.b.touch(at.depth)
+	return found.value(sc.b, pos), nil
+}
+
+// wholeRow makes the record of all columns of a table in sight.
+func (it *nsItem) wholeRow(b *binder, pos int) expr.Scalar {
+	elems := make([]expr.Scalar, len(it.cols))
+	names := make([]string, len(it.cols))
+	for i := range it.cols {
+		elems[i], names[i] = it.cols[i].value(b, pos), it.cols[i].name
+	}
+	return expr.NewRecord(elems, names)
+}
+
+// addItem puts a table in sight; two of one name are an error.
+func (sc *scope) addItem(it nsItem) error {
+	if it.rel && it.alias != "" {
+		for i := range sc.items {
+			have := &sc.items[i]
+			if have.rel && have.alias == it.alias && (have.schema == it.schema || have.schema == "" || it.schema == "") {
+				return pgerror.New(pgerror.DuplicateAlias, "table name \"%s\" specified more than once", it.alias).At(it.pos)
+			}
+		}
+	}
+	sc.items = append(sc.items, it)
+	return nil
+}
+
+// typeOf resolves a written type.
+func typeOf(t ast.TypeName) (types.Type, error) {
+	if t.SetOf {
+		return types.Type{}, pgerror.Unsupported("SETOF", "Name the element type.").At(int(t.Pos))
+	}
+	name := t.Name
+	if len(name) == 2 && name[0] == "pg_catalog" {
+		name = name[1:]
+	}
+	if len(name) != 1 {
+		full := ""
+		for i, part := range name {
+			if i > 0 {
+				full += "."
+			}
+			full += part
+		}
+		return types.Type{}, pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", full).At(int(t.Pos))
+	}
+	typ, err := types.Lookup(name[0], t.Mods, t.Array)
+	return typ, at(err, int(t.Pos))
+}
+
+// at adds a position to an error that has none. Errors of package types may be shared values, so
+// the error is copied.
+func at(err error, pos int) error {
+	e, ok := err.(*pgerror.Error)
+	if !ok || e.Position != 0 || pos == 0 {
+		return err
+	}
+	c := *e
+	c.Position = pos
+	return &c
+}

@@ -1,0 +1,219 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/planner/expr"
+)
+
+// unnest makes semi and anti joins of the conditions EXISTS, NOT EXISTS and IN over subqueries, so
+// that they are joined once instead of run for every row.
+func (p *physical) unnest(r rel) rel {
+	if p.b.subs == 0 {
+		return r
+	}
+	mapInputs(r, p.unnest)
+	f, ok := r.(*filterRel)
+	if !ok {
+		return r
+	}
+	var rest []expr.Scalar
+	for _, c := range f.conds {
+		if j := p.toJoin(f.input, c); j != nil {
+			f.input = j
+		} else {
+			rest = append(rest, c)
+		}
+	}
+	if len(rest) == 0 {
+		return f.input
+	}
+	f.conds = rest
+	return f
+}
+
+// toJoin makes a join of one condition over left; nil where it is no such condition or cannot be one.
+func (p *physical) toJoin(left rel, c expr.Scalar) *joinRel {
+	switch c := c.(type) {
+	case *expr.Exists:
+		return p.existsJoin(SemiJoin, left, c.Sub)
+	case *expr.Not:
+		switch x := c.X.(type) {
+		case *expr.Exists:
+			return p.existsJoin(AntiJoin, left, x.Sub)
+		case *expr.InSubquery:
+			if !x.Not {
+				return p.notInJoin(left, x)
+			}
+		}
+	case *expr.InSubquery:
+		if c.Not {
+			return p.notInJoin(left, c)
+		}
+		return p.inJoin(SemiJoin, left, c)
+	}
+	return nil
+}
+
+// existsJoin joins with the subquery's rows: its select list, order and duplicates do not matter.
+func (p *physical) existsJoin(kind JoinKind, left rel, sub *expr.Subquery) *joinRel {
+	sr := sub.Plan.(*subRel)
+	root := stripShape(sr.root)
+	root, on, ok := p.decorrelate(root, sr.free)
+	if !ok {
+		return nil
+	}
+	if len(on) == 0 {
+		return nil // uncorrelated: one probe answers for all rows
+	}
+	return &joinRel{kind: kind, left: left, right: root, on: on}
+}
+
+// stripShape drops what does not change whether there is a row.
+func stripShape(r rel) rel {
+	for {
+		switch s := r.(type) {
+		case *sortRel:
+			r = s.input
+		case *projectRel:
+			r = s.input
+		case *distinctRel:
+			r = s.input
+		default:
+			return r
+		}
+	}
+}
+
+// inJoin joins on the equality of IN, which in a condition's place may treat NULL as false.
+func (p *physical) inJoin(kind JoinKind, left rel, in *expr.InSubquery) *joinRel {
+	sr := in.Sub.Plan.(*subRel)
+	for _, x := range in.X {
+		if expr.HasSubquery(x) || expr.Volatile(x) {
+			return nil
+		}
+	}
+	root, on, ok := p.decorrelate(sr.root, sr.free)
+	if !ok {
+		return nil
+	}
+	for i, x := range in.X {
+		on = append(on, expr.NewCompare(expr.EQ, x, p.b.column(sr.cols[i], 0), in.Classes[i]))
+	}
+	return &joinRel{kind: kind, left: left, right: root, on: on}
+}
+
+// notInJoin makes an anti join of NOT IN where no NULL can come from either side; otherwise NOT IN
+// is not the negation of a match.
+func (p *physical) notInJoin(left rel, in *expr.InSubquery) *joinRel {
+	sr := in.Sub.Plan.(*subRel)
+	for i, x := range in.X {
+		if !p.neverNull(x, left) || !p.neverNull(p.b.column(sr.cols[i], 0), sr.root) {
+			return nil
+		}
+	}
+	return p.inJoin(AntiJoin, left, in)
+}
+
+// neverNull reports whether an expression over r's rows cannot be NULL: a NOT NULL column that no
+// outer join below r extends.
+func (p *physical) neverNull(e expr.Scalar, r rel) bool {
+	c, ok := e.(*expr.Column)
+	return ok && c.ID >= 0 && p.b.cols[c.ID].notNull && !extended(r, c.ID)
+}
+
+// extended reports whether a column comes from the NULL-extended side of an outer join in r, or from
+// a step that this does not look through.
+func extended(r rel, id int) bool {
+	switch r := r.(type) {
+	case *scanRel:
+		return false
+	case *joinRel:
+		inRight := outputSet(r.right).has(id)
+		switch r.kind {
+		case FullJoin:
+			return true
+		case LeftJoin:
+			if inRight {
+				return true
+			}
+		}
+		if inRight {
+			return extended(r.right, id)
+		}
+		return extended(r.left, id)
+	case *filterRel, *sortRel, *limitRel, *distinctRel, *projectRel:
+		return extended(input(r), id)
+	}
+	return true
+}
+
+// decorrelate takes the conditions that name outer columns out of a subquery's filters, so that they
+// become the join's. False where outer columns are named elsewhere.
+func (p *physical) decorrelate(r rel, free colSet) (rel, []expr.Scalar, bool) {
+	if free.empty() {
+		return r, nil, true
+	}
+	var on []expr.Scalar
+	out, ok := pullUp(r, free, &on)
+	if !ok {
+		return r, nil, false
+	}
+	return out, on, true
+}
+
+// pullUp copies the part of the tree it changes, so that a failed attempt leaves the tree alone.
+func pullUp(r rel, free colSet, on *[]expr.Scalar) (rel, bool) {
+	switch r := r.(type) {
+	case *filterRel:
+		in, ok := pullUp(r.input, free, on)
+		if !ok {
+			return r, false
+		}
+		var stay []expr.Scalar
+		for _, c := range r.conds {
+			switch {
+			case !used(c).intersects(free):
+				stay = append(stay, c)
+			case expr.HasSubquery(c) || expr.Volatile(c):
+				return r, false
+			default:
+				*on = append(*on, c)
+			}
+		}
+		return keep(in, stay), true
+	case *projectRel:
+		for i := range r.items {
+			if used(r.items[i].e).intersects(free) {
+				return r, false
+			}
+		}
+		in, ok := pullUp(r.input, free, on)
+		return &projectRel{input: in, items: r.items}, ok
+	case *sortRel:
+		in, ok := pullUp(r.input, free, on)
+		return in, ok
+	case *joinRel:
+		if r.kind != InnerJoin || r.lateral {
+			return r, !freeColumns(r).intersects(free)
+		}
+		j := &joinRel{kind: r.kind}
+		var ok bool
+		if j.left, ok = pullUp(r.left, free, on); !ok {
+			return r, false
+		}
+		if j.right, ok = pullUp(r.right, free, on); !ok {
+			return r, false
+		}
+		for _, c := range r.on {
+			switch {
+			case !used(c).intersects(free):
+				j.on = append(j.on, c)
+			case expr.HasSubquery(c) || expr.Volatile(c):
+				return r, false
+			default:
+				*on = append(*on, c)
+			}
+		}
+		return j, true
+	}
+	return r, !freeColumns(r).intersects(free)
+}
