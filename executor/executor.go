@@ -46,7 +46,9 @@ type Runtime struct {
 	PageHint int
 	// MemoryLimitBytes bounds what sorts, hash tables and materialised rows may hold; 0: default.
 	MemoryLimitBytes int64
-	Logger           *slog.Logger
+	// TempDir is where sorts put what does not fit into memory; "": the system's.
+	TempDir string
+	Logger  *slog.Logger
 }
 
 // RowIDSource hands out unique, growing row ids for a table without primary key.

@@ -59,7 +59,7 @@ func (b *rowBuffer) alloc(n int) (types.Row, error) {
 		return types.Row{}, b.book(headerBytes) // nil would mean the end
 	}
 	if len(b.datums) < n {
-		b.nextD = min(max(2*b.nextD, firstChunkDatums), maxChunkDatums)
+		b.nextD = min(max(2*b.nextD, firstChunkDatums), maxChunkDatums, b.maxChunk()/int(datumBytes))
 		size := max(b.nextD, n)
 		if err := b.book(int64(size) * datumBytes); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (b *rowBuffer) copyBytes(src []byte) ([]byte, error) {
 			}
 			return append([]byte(nil), src...), nil
 		}
-		b.nextB = min(max(2*b.nextB, firstChunkBytes), maxChunkBytes)
+		b.nextB = min(max(2*b.nextB, firstChunkBytes), maxChunkBytes, b.maxChunk())
 		size := max(b.nextB, n)
 		if err := b.book(int64(size)); err != nil {
 			return nil, err
@@ -109,6 +109,9 @@ func (b *rowBuffer) copyBytes(src []byte) ([]byte, error) {
 	b.bytes = append(b.bytes, src...)
 	return b.bytes[at:len(b.bytes):len(b.bytes)], nil
 }
+
+// maxChunk keeps chunks small against the limit, so that little of it is booked in vain.
+func (b *rowBuffer) maxChunk() int { return int(b.mem.limit / 32) }
 
 func (b *rowBuffer) book(n int64) error {
 	if err := b.mem.grow(n); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
@@ -273,8 +274,12 @@ func TestEndlessRecursionStops(t *testing.T) {
 	rt := testRuntime(newMemTxn())
 	rt.MemoryLimitBytes = 1 << 16
 	input := rowsOf(1, slices.Repeat([][]any{{1}}, 10000)...)
+	distinctRows := rowsOf(1)
+	for i := range 10000 {
+		distinctRows.Rows = append(distinctRows.Rows, lits(i))
+	}
 	for _, n := range []planner.Node{
-		&planner.Sort{Base: ints(1), Input: input, Keys: []planner.SortKey{key(0, types.TInt8, false, false)}},
+		&planner.Distinct{Base: ints(1), Input: distinctRows},
 		&planner.HashJoin{Base: ints(2), Left: input, Right: input, LeftKeys: []expr.Scalar{intCol(0)}, RightKeys: []expr.Scalar{intCol(0)}},
 		&planner.NestedLoopJoin{Base: ints(2), Left: input, Right: input},
 	} {
@@ -373,4 +378,46 @@ func TestRowsWithoutColumns(t *testing.T) {
 			t.Errorf("distinct ordered=%v: %d rows, want 1", all, len(one))
 		}
 	}
+}
+
+// A sort larger than memory goes through a file and yields what it would have yielded in memory:
+// equal keys in order of arrival, NULLs, runs of presorted input, and nothing is left behind in the
+// directory, nor in the account.
+func TestSortSpills(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	input := &planner.Values{Base: columns(types.TInt8, types.TText, types.TInt8)}
+	for i := range 20000 {
+		row := []any{rng.IntN(50), fmt.Sprintf("%0*d", 1+rng.IntN(300), rng.IntN(100)), i}
+		if rng.IntN(20) == 0 {
+			row[1] = nil
+		}
+		if row[0] == 7 {
+			row[0] = nil
+		}
+		input.Rows = append(input.Rows, lits(row...))
+	}
+	keys := []planner.SortKey{key(0, types.TInt8, true, true), key(1, types.TText, false, false)}
+	whole := &planner.Sort{Base: input.Base, Input: input, Keys: keys}
+	first := &planner.Sort{Base: input.Base, Input: input, Keys: keys[:1]}
+	want := mustRun(t, whole)
+	for _, n := range []planner.Node{whole, &planner.Sort{Base: input.Base, Input: first, Keys: keys, Presorted: 1}} {
+		for _, limit := range []int64{64 << 10, 1 << 20} {
+			rt := testRuntime(newMemTxn())
+			rt.MemoryLimitBytes, rt.TempDir = limit, t.TempDir()
+			got, _, err := runPlan(&planner.Plan{Root: n}, rt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("limit %d: the order differs from the one in memory", limit)
+			}
+			if left, err := os.ReadDir(rt.TempDir); err != nil || len(left) > 0 {
+				t.Errorf("left behind: %v, %v", left, err)
+			}
+		}
+	}
+	rt := testRuntime(newMemTxn())
+	rt.MemoryLimitBytes, rt.TempDir = 1<<16, t.TempDir()+"/missing"
+	_, _, err := runPlan(&planner.Plan{Root: whole}, rt)
+	wantCode(t, err, pgerror.IOError)
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"unsafe"
 
@@ -32,14 +33,23 @@ type sorter struct {
 	at    int
 	key   types.Row // scratch: the incoming row's keys
 	ahead types.Row // the first row of the next run, owned by the input
-	full  bool      // input is exhausted
+	// runKey are the presorted keys of the run at hand.
+	runKey types.Row
+	full   bool // input is exhausted
+	// spilled holds the run's part that has left memory; nil: there is none.
+	spilled *spill
+	mayNot  bool // some column has a type that cannot be written to a file
 }
 
 func newSorter(ex *execution, input Operator, n *planner.Sort) *sorter {
-	return &sorter{
+	o := &sorter{
 		ex: ex, input: input, order: newOrdering(n.Keys), presorted: n.Presorted,
 		key: make(types.Row, len(n.Keys)), buf: rowBuffer{mem: &ex.mem},
 	}
+	for _, t := range append(typesOf(n.Input), o.order.types...) {
+		o.mayNot = o.mayNot || t.KindOf() == types.KindRow
+	}
+	return o
 }
 
 func (o *sorter) Open(ctx context.Context) error {
@@ -50,11 +60,19 @@ func (o *sorter) Open(ctx context.Context) error {
 func (o *sorter) Close() error {
 	o.items, o.ahead = nil, nil
 	o.buf.release()
-	return o.input.Close()
+	err := o.spilled.close()
+	o.spilled = nil
+	return errors.Join(err, o.input.Close())
 }
 
 func (o *sorter) Next(ctx context.Context) (types.Row, error) {
 	for o.at == len(o.items) {
+		if o.spilled != nil {
+			row, err := o.nextSpilled()
+			if row != nil || err != nil {
+				return row, err
+			}
+		}
 		if o.full {
 			return nil, nil
 		}
@@ -69,36 +87,55 @@ func (o *sorter) Next(ctx context.Context) (types.Row, error) {
 
 // fill reads and sorts the next run.
 func (o *sorter) fill(ctx context.Context) error {
-	o.items, o.at = o.items[:0], 0
+	o.items, o.at, o.runKey = o.items[:0], 0, nil
 	o.buf.reset()
-	row := o.ahead
-	o.ahead = nil
 	for {
-		if row == nil {
-			var err error
-			if row, err = o.input.Next(ctx); err != nil {
-				return err
-			}
-			if row == nil {
-				o.full = true
-				break
-			}
-		}
-		if err := o.ex.tick(ctx); err != nil {
+		row, err := o.pull(ctx)
+		if err != nil {
 			return err
+		}
+		if row == nil {
+			o.full = true
+			break
 		}
 		if err := o.order.eval(o.ex, row, o.key); err != nil {
 			return err
 		}
-		if len(o.items) > 0 && o.presorted > 0 && !o.sameRun() {
+		if !o.sameRun() {
 			o.ahead = row
 			break
+		}
+		if o.crowded() {
+			if err := o.spillItems(ctx); err != nil {
+				return err
+			}
 		}
 		if err := o.take(row); err != nil {
 			return err
 		}
-		row = nil
 	}
+	if o.spilled != nil {
+		// What is left in memory is the last part of the merge.
+		return o.spillItems(ctx)
+	}
+	o.sort()
+	return nil
+}
+
+// pull returns the row that ended the last run, or else the input's next.
+func (o *sorter) pull(ctx context.Context) (types.Row, error) {
+	if row := o.ahead; row != nil {
+		o.ahead = nil
+		return row, nil
+	}
+	if err := o.ex.tick(ctx); err != nil {
+		return nil, err
+	}
+	return o.input.Next(ctx)
+}
+
+// sort orders the rows in memory.
+func (o *sorter) sort() {
 	slices.SortFunc(o.items, func(a, b sorted) int {
 		if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
 			return c
@@ -108,13 +145,58 @@ func (o *sorter) fill(ctx context.Context) error {
 		}
 		return cmp.Compare(a.seq, b.seq)
 	})
+}
+
+// crowded reports whether the rows in memory should go to a file: they hold half of what the
+// statement may, or there is little left and they hold a good part of it.
+func (o *sorter) crowded() bool {
+	limit := o.ex.mem.limit
+	held := o.buf.held
+	return !o.mayNot && (held > limit/2 || held > limit/16 && o.ex.mem.used > limit/4*3)
+}
+
+// spillItems sorts the rows in memory and writes them to the file.
+func (o *sorter) spillItems(ctx context.Context) (err error) {
+	if o.spilled == nil {
+		if o.spilled, err = newSpill(o.ex, &o.order); err != nil {
+			return err
+		}
+	}
+	o.sort()
+	if err := o.spilled.write(ctx, o.items); err != nil {
+		return err
+	}
+	clear(o.items)
+	o.items = o.items[:0]
+	o.buf.reset()
 	return nil
 }
 
-// sameRun reports whether the scratch key agrees with the run's first row in the presorted keys.
+// nextSpilled returns the next row of the merge; at its end the file is gone.
+func (o *sorter) nextSpilled() (types.Row, error) {
+	key, err := o.spilled.next()
+	if err != nil {
+		return nil, err
+	}
+	if key == nil {
+		err := o.spilled.close()
+		o.spilled = nil
+		return nil, err
+	}
+	return key[len(o.order.keys):], nil
+}
+
+// sameRun reports whether the scratch key agrees with the run's first row in the presorted keys. The
+// first key asked about begins the run.
 func (o *sorter) sameRun() bool {
+	if o.presorted == 0 {
+		return true
+	}
+	if o.runKey == nil {
+		o.runKey = o.key[:o.presorted].Clone()
+	}
 	for i := range o.presorted {
-		if o.order.compareKey(i, o.items[0].key[i], o.key[i]) != 0 {
+		if o.order.compareKey(i, o.runKey[i], o.key[i]) != 0 {
 			return false
 		}
 	}
