@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -11,10 +10,6 @@ import (
 
 	"github.com/percodb/percodb/test/sqllogic"
 )
-
-// errRecordsFailed makes the process exit with 1. The last line of the report
-// has said it already, so that it is not printed.
-var errRecordsFailed = errors.New("records failed")
 
 // sqllogicCommand runs sqllogictest files against any PostgreSQL-wire server.
 func sqllogicCommand() *cobra.Command {
@@ -35,7 +30,6 @@ use a database of their own.`,
 			if term.IsTerminal(int(os.Stderr.Fd())) {
 				o.Progress = os.Stderr
 			}
-			cmd.SilenceUsage = true
 			summary, err := sqllogic.Run(cmd.Context(), o)
 			if err != nil && summary == (sqllogic.Summary{}) {
 				return err
@@ -46,8 +40,7 @@ use a database of their own.`,
 			}
 			fmt.Fprintf(o.Out, "%d passed, %d failed\n", summary.Passed, summary.Failed)
 			if err != nil || summary.Failed > 0 {
-				cmd.SilenceErrors = true
-				return errRecordsFailed
+				return &silentError{}
 			}
 			return nil
 		},
