@@ -1,0 +1,17 @@
+// Package pgwire turns messages of the PostgreSQL wire protocol 3.0 into calls of a session, and the
+// session's results into messages. It knows no SQL. Reading, and the rarer messages, are pgproto3's;
+// rows are encoded here straight into the send buffer.
+//
+//	client ── bytes ──▶ pgproto3.Backend ──▶ conn (serve.go: one message, one method)
+//	                                           │ session.Query, Parse, Bind, Execute, Sync
+//	client ◀─ bytes ─── writer (writer.go) ◀───┘ rows, tags, errors
+//
+// Invariants:
+//
+//	W1 One goroutine owns a connection; only cancel and shutdown come from others.
+//	W2 Bytes leave at ReadyForQuery, at Flush, or when the buffer is large; never while held.
+//	W3 After an error in the extended protocol everything up to Sync is skipped (55.2.3).
+//	W4 Whatever arrives on the socket, the worst outcome is the end of this connection.
+//
+// Section numbers are those of PostgreSQL 15's manual, chapter 55.
+package pgwire

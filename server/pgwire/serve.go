@@ -1,0 +1,191 @@
+package pgwire
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// maxMessageBytes bounds a message of the client: the largest value is far below it.
+const maxMessageBytes = 256 << 20
+
+// Host is what the server gives a connection.
+type Host interface {
+	// Open makes the session of a client that has introduced itself. An error is sent as FATAL.
+	Open(ctx context.Context, startup map[string]string) (*session.Session, error)
+	// Closed tells that the session of Open has ended.
+	Closed(*session.Session)
+	// Cancel cuts off the running statement of the session with this key, if there is one.
+	Cancel(key session.CancelKey)
+}
+
+// Conn is one client's connection. Serve is called once; Shutdown from any goroutine.
+type Conn struct {
+	net     net.Conn
+	host    Host
+	log     *slog.Logger
+	backend *pgproto3.Backend
+	w       *writer
+	session *session.Session
+	// skipping: an error occurred in the extended protocol; skip to Sync.
+	skipping bool
+	draining atomic.Bool
+	busy     atomic.Bool
+}
+
+// New wraps an accepted connection.
+func New(c net.Conn, host Host, log *slog.Logger) *Conn {
+	backend := pgproto3.NewBackend(c, io.Discard)
+	backend.SetMaxBodyLen(maxMessageBytes)
+	return &Conn{net: c, host: host, log: log, backend: backend, w: newWriter(c, backend)}
+}
+
+// Serve talks to the client until either side ends. It closes the connection.
+func (c *Conn) Serve(ctx context.Context) {
+	defer c.net.Close()
+	defer c.recoverPanic()
+	open, err := c.startup(ctx)
+	if err != nil || !open {
+		if err != nil {
+			c.fatal(err)
+		}
+		return
+	}
+	defer c.host.Closed(c.session)
+	defer c.session.Close()
+	for {
+		m, err := c.receive()
+		if err != nil {
+			c.fatal(err)
+			return
+		}
+		if _, ok := m.(*pgproto3.Terminate); ok {
+			return
+		}
+		err = c.handle(m)
+		c.busy.Store(false)
+		if err != nil {
+			c.fatal(err)
+			return
+		}
+	}
+}
+
+// receive waits for the next message; a server that shuts down ends the wait.
+func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
+	if c.draining.Load() {
+		return nil, shutdownError()
+	}
+	m, err := c.backend.Receive()
+	c.busy.Store(true)
+	if err != nil {
+		if c.draining.Load() {
+			return nil, shutdownError()
+		}
+		return nil, protocolError(err)
+	}
+	return m, nil
+}
+
+// Shutdown lets the running statement finish, and ends an idle connection now. Between messages of
+// one pipeline the connection counts as idle.
+func (c *Conn) Shutdown() {
+	c.draining.Store(true)
+	if !c.busy.Load() {
+		c.net.SetReadDeadline(past)
+	}
+}
+
+// Abort cuts the running statement off and closes the connection.
+func (c *Conn) Abort() {
+	c.draining.Store(true)
+	c.net.Close()
+}
+
+func shutdownError() error {
+	return pgerror.New(pgerror.AdminShutdown, "terminating connection due to administrator command")
+}
+
+// protocolError tells a client that went away from one that sent garbage.
+func protocolError(err error) error {
+	var netErr net.Error
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &netErr) {
+		return &connectionError{err}
+	}
+	return pgerror.New(pgerror.ProtocolViolation, "invalid message: %v", err)
+}
+
+// fatal tells the client why the connection ends, if it is still there.
+func (c *Conn) fatal(err error) {
+	var gone *connectionError
+	if errors.As(err, &gone) {
+		c.log.Debug("client connection lost", "err", gone.err)
+		return
+	}
+	c.w.error(session.ToPGError(err), "FATAL")
+	_ = c.w.flush() // The connection ends either way.
+}
+
+// recoverPanic keeps a bug in one session from ending the server.
+func (c *Conn) recoverPanic() {
+	if p := recover(); p != nil {
+		e := session.ReportPanic(c.log, p)
+		c.w.error(e, "FATAL")
+		_ = c.w.flush()
+	}
+}
+
+// handle answers one message. An error ends the connection.
+func (c *Conn) handle(m pgproto3.FrontendMessage) error {
+	if c.skipping {
+		if _, ok := m.(*pgproto3.Sync); !ok {
+			return nil
+		}
+	}
+	switch m := m.(type) {
+	case *pgproto3.Query:
+		return c.query(m)
+	case *pgproto3.Parse:
+		return c.extended(c.parse(m))
+	case *pgproto3.Bind:
+		return c.extended(c.bind(m))
+	case *pgproto3.Describe:
+		return c.extended(c.describe(m))
+	case *pgproto3.Execute:
+		return c.extended(c.execute(m))
+	case *pgproto3.Close:
+		return c.extended(c.close(m))
+	case *pgproto3.Flush:
+		return c.w.flush()
+	case *pgproto3.Sync:
+		return c.sync()
+	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
+		return nil // What is left of a COPY that failed (55.2.6).
+	case *pgproto3.FunctionCall:
+		c.w.error(pgerror.Unsupported("the function call protocol", "Use SELECT function(…)."), "ERROR")
+		return c.w.readyForQuery(c.session.Status())
+	}
+	return pgerror.New(pgerror.ProtocolViolation, "unexpected message type %T", m)
+}
+
+// extended answers an error of the extended protocol and has the rest skipped up to Sync.
+func (c *Conn) extended(err error) error {
+	if err == nil {
+		return c.w.err
+	}
+	var gone *connectionError
+	if errors.As(err, &gone) {
+		return err
+	}
+	c.skipping = true
+	c.w.error(session.ToPGError(err), "ERROR")
+	return c.w.err
+}

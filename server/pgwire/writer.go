@@ -1,0 +1,320 @@
+package pgwire
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+const (
+	// flushBytes is the buffer size above which rows are sent on before the statement ends.
+	flushBytes = 64 << 10
+	// holdBytes is how much a held buffer may grow before Rewind is given up.
+	holdBytes = 8 << 20
+	// keepBytes is the largest buffer kept for the next statement.
+	keepBytes = 256 << 10
+)
+
+// noMark says that nothing is held.
+const noMark = -1
+
+// writer is the session's ResultWriter over one connection. The first error sticks: the client is
+// gone, and every later call returns it.
+type writer struct {
+	conn    net.Conn
+	backend *pgproto3.Backend // to read CopyData with
+	format  *types.Format     // the session's, followed as it changes
+	buf     []byte
+	err     error
+	mark    int // where Hold began, or noMark
+
+	cols    []session.Column
+	formats []int16 // one per column
+}
+
+var _ session.ResultWriter = (*writer)(nil)
+
+func newWriter(conn net.Conn, backend *pgproto3.Backend) *writer {
+	return &writer{conn: conn, backend: backend, mark: noMark}
+}
+
+// send appends a message of pgproto3's.
+func (w *writer) send(m pgproto3.BackendMessage) {
+	if w.err != nil {
+		return
+	}
+	buf, err := m.Encode(w.buf)
+	if err != nil {
+		w.err = err
+		return
+	}
+	w.buf = buf
+}
+
+// flush sends what is buffered.
+func (w *writer) flush() error {
+	if w.err != nil || len(w.buf) == 0 {
+		return w.err
+	}
+	_, w.err = w.conn.Write(w.buf)
+	if cap(w.buf) > keepBytes {
+		w.buf = nil
+	}
+	w.buf = w.buf[:0]
+	return w.err
+}
+
+func (w *writer) flushIfLarge() error {
+	if len(w.buf) < flushBytes {
+		return w.err
+	}
+	if w.mark != noMark {
+		if len(w.buf)-w.mark < holdBytes {
+			return w.err
+		}
+		w.mark = noMark
+	}
+	return w.flush()
+}
+
+// begin starts a message and returns where its length goes; end fills it in.
+func (w *writer) begin(kind byte) int {
+	w.buf = append(w.buf, kind, 0, 0, 0, 0)
+	return len(w.buf) - 4
+}
+
+func (w *writer) end(at int) {
+	binary.BigEndian.PutUint32(w.buf[at:], uint32(len(w.buf)-at))
+}
+
+// Columns implements session.ResultWriter.
+func (w *writer) Columns(cols []session.Column, formats []int16, announce bool) error {
+	w.cols = cols
+	w.formats = w.formats[:0]
+	for i := range cols {
+		w.formats = append(w.formats, formatOf(formats, i))
+	}
+	if announce {
+		w.rowDescription(cols, formats)
+	}
+	return w.err
+}
+
+// formatOf applies the rule of Bind: none given means text, one given holds for all.
+func formatOf(formats []int16, i int) int16 {
+	switch {
+	case len(formats) == 0:
+		return pgproto3.TextFormat
+	case len(formats) == 1:
+		return formats[0]
+	}
+	return formats[i]
+}
+
+func (w *writer) rowDescription(cols []session.Column, formats []int16) {
+	at := w.begin('T')
+	w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(cols)))
+	for i := range cols {
+		c := &cols[i]
+		w.buf = append(w.buf, c.Name...)
+		w.buf = append(w.buf, 0)
+		w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(c.TableID))
+		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(c.AttNum))
+		w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(c.Type.OID))
+		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(typeLen(c.Type)))
+		w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(c.Type.Mod))
+		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(formatOf(formats, i)))
+	}
+	w.end(at)
+}
+
+// Row implements session.ResultWriter.
+func (w *writer) Row(row types.Row) error {
+	if w.err != nil {
+		return w.err
+	}
+	at := w.begin('D')
+	w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(row)))
+	for i := range row {
+		if row[i].IsNull() {
+			w.buf = binary.BigEndian.AppendUint32(w.buf, ^uint32(0))
+			continue
+		}
+		w.buf = append(w.buf, 0, 0, 0, 0)
+		start := len(w.buf)
+		if w.formats[i] == pgproto3.BinaryFormat {
+			w.buf = types.AppendBinary(w.buf, row[i], w.cols[i].Type)
+		} else {
+			w.buf = types.AppendText(w.buf, row[i], w.cols[i].Type, w.format)
+		}
+		binary.BigEndian.PutUint32(w.buf[start-4:], uint32(len(w.buf)-start))
+	}
+	w.end(at)
+	return w.flushIfLarge()
+}
+
+// Complete implements session.ResultWriter.
+func (w *writer) Complete(tag session.Tag) error {
+	at := w.begin('C')
+	w.buf = append(tag.Append(w.buf), 0)
+	w.end(at)
+	return w.err
+}
+
+// Empty implements session.ResultWriter.
+func (w *writer) Empty() error {
+	w.end(w.begin('I'))
+	return w.err
+}
+
+// readyForQuery ends a cycle and sends everything.
+func (w *writer) readyForQuery(status session.TxnStatus) error {
+	at := w.begin('Z')
+	w.buf = append(w.buf, byte(status))
+	w.end(at)
+	return w.flush()
+}
+
+// Notice implements session.ResultWriter.
+func (w *writer) Notice(n *pgerror.Error) {
+	r := pgproto3.NoticeResponse(*errorResponse(n, "NOTICE"))
+	w.send(&r)
+}
+
+// Setting implements session.ResultWriter.
+func (w *writer) Setting(name, value string) {
+	w.send(&pgproto3.ParameterStatus{Name: name, Value: value})
+}
+
+func (w *writer) error(e *pgerror.Error, severity string) { w.send(errorResponse(e, severity)) }
+
+func errorResponse(e *pgerror.Error, severity string) *pgproto3.ErrorResponse {
+	return &pgproto3.ErrorResponse{
+		Severity: severity, SeverityUnlocalized: severity, Code: string(e.Code), Message: e.Message,
+		Detail: e.Detail, Hint: e.Hint, Position: int32(e.Position), Where: e.Where,
+		SchemaName: e.Schema, TableName: e.Table, ColumnName: e.Column, DataTypeName: e.DataType,
+		ConstraintName: e.Constraint,
+	}
+}
+
+// Hold implements session.ResultWriter.
+func (w *writer) Hold() { w.mark = len(w.buf) }
+
+// Rewind implements session.ResultWriter.
+func (w *writer) Rewind() bool {
+	if w.mark == noMark {
+		return false
+	}
+	w.buf = w.buf[:w.mark]
+	return true
+}
+
+// Release implements session.ResultWriter.
+func (w *writer) Release() { w.mark = noMark }
+
+// CopyIn implements session.ResultWriter.
+func (w *writer) CopyIn(columns int, binaryFormat bool) (io.Reader, error) {
+	w.mark = noMark
+	w.send(&pgproto3.CopyInResponse{OverallFormat: formatByte(binaryFormat), ColumnFormatCodes: columnFormats(columns, binaryFormat)})
+	if err := w.flush(); err != nil {
+		return nil, err
+	}
+	return &copyReader{backend: w.backend}, nil
+}
+
+// CopyOut implements session.ResultWriter.
+func (w *writer) CopyOut(columns int, binaryFormat bool) (io.Writer, error) {
+	w.send(&pgproto3.CopyOutResponse{OverallFormat: formatByte(binaryFormat), ColumnFormatCodes: columnFormats(columns, binaryFormat)})
+	return copyWriter{w}, w.err
+}
+
+// CopyDone implements session.ResultWriter.
+func (w *writer) CopyDone() error {
+	w.end(w.begin('c'))
+	return w.err
+}
+
+func formatByte(binaryFormat bool) byte {
+	if binaryFormat {
+		return 1
+	}
+	return 0
+}
+
+func columnFormats(columns int, binaryFormat bool) []uint16 {
+	codes := make([]uint16, columns)
+	for i := range codes {
+		codes[i] = uint16(formatByte(binaryFormat))
+	}
+	return codes
+}
+
+// copyWriter makes each Write one CopyData message.
+type copyWriter struct{ w *writer }
+
+func (c copyWriter) Write(p []byte) (int, error) {
+	at := c.w.begin('d')
+	c.w.buf = append(c.w.buf, p...)
+	c.w.end(at)
+	return len(p), c.w.flushIfLarge()
+}
+
+// copyReader reads the client's CopyData messages as one stream.
+type copyReader struct {
+	backend *pgproto3.Backend
+	rest    []byte // of the message last received
+	end     error
+}
+
+func (r *copyReader) Read(p []byte) (int, error) {
+	for len(r.rest) == 0 {
+		if r.end != nil {
+			return 0, r.end
+		}
+		r.receive()
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+func (r *copyReader) receive() {
+	m, err := r.backend.Receive()
+	if err != nil {
+		r.end = &connectionError{err}
+		return
+	}
+	switch m := m.(type) {
+	case *pgproto3.CopyData:
+		r.rest = m.Data
+	case *pgproto3.CopyDone:
+		r.end = io.EOF
+	case *pgproto3.CopyFail:
+		r.end = pgerror.New(pgerror.QueryCanceled, "COPY from stdin failed: %s", m.Message)
+	case *pgproto3.Flush, *pgproto3.Sync:
+		// Ignored while copying (55.2.6).
+	default:
+		r.end = &connectionError{pgerror.New(pgerror.ProtocolViolation,
+			"unexpected message type %T during COPY from stdin", m)}
+	}
+}
+
+// connectionError says that the connection cannot go on.
+type connectionError struct{ err error }
+
+func (e *connectionError) Error() string { return "connection: " + e.err.Error() }
+func (e *connectionError) Unwrap() error { return e.err }
+
+// typeLen is pg_type.typlen: -1 for variable length.
+func typeLen(t types.Type) int16 {
+	if info := t.Info(); info != nil {
+		return info.Len
+	}
+	return -1
+}

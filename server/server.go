@@ -1,0 +1,199 @@
+// Package server owns the listeners: one goroutine per client, the admin HTTP endpoint, and the
+// graceful end of both. What is said on a connection is pgwire's business.
+//
+// Invariants: every goroutine started here has ended when Close returns; a connection's failure ends
+// that connection alone.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/percodb/percodb/server/pgwire"
+	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+const (
+	// maxConnections is how many clients are served at once; the next is told so.
+	maxConnections = 1000
+	// keepAlive finds out about clients that vanished without a word.
+	keepAlive = 30 * time.Second
+)
+
+// Options configure a Server.
+type Options struct {
+	Listen string // HOST:PORT
+	Deps   session.Deps
+	Logger *slog.Logger
+}
+
+// Server accepts PostgreSQL clients. Safe for concurrent use.
+type Server struct {
+	opts     Options
+	log      *slog.Logger
+	listener net.Listener
+	lastPID  atomic.Uint32
+	wg       sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		closing  bool
+		conns    map[*pgwire.Conn]struct{}
+		sessions map[session.CancelKey]*session.Session
+	}
+}
+
+// ListenError says that the address could not be listened on.
+type ListenError struct {
+	Addr string
+	Err  error
+}
+
+func (e *ListenError) Error() string {
+	if errors.Is(e.Err, syscall.EADDRINUSE) {
+		return fmt.Sprintf("%s is in use by another process; stop it, or give --listen another port", e.Addr)
+	}
+	return fmt.Sprintf("cannot listen on %s: %v", e.Addr, e.Err)
+}
+
+func (e *ListenError) Unwrap() error { return e.Err }
+
+// New listens; Serve accepts.
+func New(opts Options) (*Server, error) {
+	config := net.ListenConfig{KeepAlive: keepAlive}
+	listener, err := config.Listen(context.Background(), "tcp", opts.Listen)
+	if err != nil {
+		return nil, &ListenError{Addr: opts.Listen, Err: err}
+	}
+	s := &Server{opts: opts, log: opts.Logger, listener: listener}
+	s.mu.conns = map[*pgwire.Conn]struct{}{}
+	s.mu.sessions = map[session.CancelKey]*session.Session{}
+	return s, nil
+}
+
+// Addr is where the server listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve accepts clients until Close.
+func (s *Server) Serve(ctx context.Context) error {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			if s.closing() {
+				return nil
+			}
+			var temporary interface{ Temporary() bool }
+			if errors.As(err, &temporary) && temporary.Temporary() {
+				s.log.Warn("accept", "err", err)
+				time.Sleep(10 * time.Millisecond)
+				continue
+			}
+			return err
+		}
+		s.serveConn(ctx, c)
+	}
+}
+
+func (s *Server) closing() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.closing
+}
+
+func (s *Server) serveConn(ctx context.Context, c net.Conn) {
+	conn := pgwire.New(c, s, s.log)
+	s.mu.Lock()
+	if s.mu.closing {
+		s.mu.Unlock()
+		c.Close()
+		return
+	}
+	s.mu.conns[conn] = struct{}{}
+	s.wg.Add(1)
+	s.mu.Unlock()
+	go func() {
+		defer s.wg.Done()
+		defer func() {
+			s.mu.Lock()
+			delete(s.mu.conns, conn)
+			s.mu.Unlock()
+		}()
+		conn.Serve(ctx)
+	}()
+}
+
+// Open implements pgwire.Host.
+func (s *Server) Open(ctx context.Context, startup map[string]string) (*session.Session, error) {
+	s.mu.Lock()
+	n := len(s.mu.sessions)
+	s.mu.Unlock()
+	if n >= maxConnections {
+		return nil, pgerror.New(pgerror.TooManyConnections, "sorry, too many clients already")
+	}
+	sess, err := session.New(ctx, s.opts.Deps, s.lastPID.Add(1), startup)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.mu.sessions[sess.CancelKey()] = sess
+	s.mu.Unlock()
+	s.opts.Deps.Metrics.Sessions.Inc()
+	return sess, nil
+}
+
+// Closed implements pgwire.Host.
+func (s *Server) Closed(sess *session.Session) {
+	s.mu.Lock()
+	delete(s.mu.sessions, sess.CancelKey())
+	s.mu.Unlock()
+	s.opts.Deps.Metrics.Sessions.Dec()
+}
+
+// Cancel implements pgwire.Host.
+func (s *Server) Cancel(key session.CancelKey) {
+	s.mu.Lock()
+	sess := s.mu.sessions[key]
+	s.mu.Unlock()
+	if sess != nil {
+		sess.Cancel()
+	}
+}
+
+// Close stops accepting, lets running statements finish while ctx lasts, then cuts them off. It
+// returns when every client's goroutine has ended.
+func (s *Server) Close(ctx context.Context) {
+	s.mu.Lock()
+	s.mu.closing = true
+	for c := range s.mu.conns {
+		c.Shutdown()
+	}
+	s.mu.Unlock()
+	s.listener.Close()
+	done := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for _, sess := range s.mu.sessions {
+		sess.Terminate()
+	}
+	for c := range s.mu.conns {
+		c.Abort()
+	}
+	s.mu.Unlock()
+	<-done
+}

@@ -1,0 +1,134 @@
+package session
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// declareCursor makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
+// can outlive the transaction; any other reads as it is fetched from, and only forward.
+func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error {
+	if !s.txn.block && !s.txn.implicitBlock && !n.Hold {
+		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
+	}
+	if n.Binary {
+		return pgerror.Unsupported("BINARY cursor", "Ask for binary results in the extended protocol.")
+	}
+	if s.portals[n.Name] != nil {
+		return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", n.Name)
+	}
+	s.lexer.Reset(n.Text)
+	st, err := s.lexer.Next()
+	if err != nil {
+		return err
+	}
+	p := &prepared{statement: st.Clone()}
+	if err := s.prepare(ctx, p); err != nil {
+		return err
+	}
+	po := &portal{name: n.Name, prepared: p, cursor: true}
+	po.run = &execution{plan: p.plan, literals: p.statement.Literals, keeps: true}
+	if n.Hold {
+		collected := &rowCollector{}
+		if _, err := s.runPlan(ctx, po.run, collected); err != nil {
+			return err
+		}
+		po.hold = collected.rows
+		if po.hold == nil {
+			po.hold = []types.Row{}
+		}
+	}
+	s.portals[n.Name] = po
+	return nil
+}
+
+// fetch moves a cursor forward and, unless it is MOVE, sends the rows.
+func (s *Session) fetch(ctx context.Context, n *ast.Fetch, w ResultWriter) (Tag, error) {
+	po := s.portals[n.Name]
+	if po == nil || !po.cursor {
+		return Tag{}, pgerror.New(pgerror.InvalidCursorName, "cursor %q does not exist", n.Name)
+	}
+	count, err := forwardCount(n)
+	if err != nil {
+		return Tag{}, err
+	}
+	out := w
+	if n.Move {
+		out = &rowCollector{discard: true}
+	} else if err := w.Columns(po.prepared.columns(), nil, s.simple); err != nil {
+		return Tag{}, err
+	}
+	rows, err := s.pullCursor(ctx, po, count, out)
+	if err != nil {
+		return Tag{}, err
+	}
+	if n.Move {
+		return Tag{Verb: "MOVE", Rows: rows}, nil
+	}
+	return Tag{Verb: "FETCH", Rows: rows}, nil
+}
+
+// forwardCount returns how many rows to move on, 0 for all that remain.
+func forwardCount(n *ast.Fetch) (int, error) {
+	switch n.Direction {
+	case "NEXT", "FORWARD":
+		if n.All {
+			return 0, nil
+		}
+		if n.Count > 0 {
+			return int(n.Count), nil
+		}
+	}
+	return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "cursor can only scan forward").
+		WithHint("percodb's cursors go forward: use FETCH NEXT, FORWARD n or FORWARD ALL.")
+}
+
+func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w ResultWriter) (int64, error) {
+	if po.hold != nil {
+		take := len(po.hold)
+		if count > 0 && count < take {
+			take = count
+		}
+		for _, row := range po.hold[:take] {
+			if err := w.Row(row); err != nil {
+				return 0, err
+			}
+		}
+		po.hold = po.hold[take:]
+		return int64(take), nil
+	}
+	if po.done {
+		return 0, nil
+	}
+	po.run.maxRows, po.run.quiet = count, true
+	tag, err := s.runPlan(ctx, po.run, w)
+	if err != nil {
+		return 0, err
+	}
+	po.done = !po.run.suspended
+	return tag.Rows, nil
+}
+
+func (s *Session) closeCursor(n *ast.CloseCursor) (Tag, error) {
+	if n.Name == "" {
+		s.closeAllCursors()
+		return verb("CLOSE CURSOR ALL"), nil
+	}
+	po := s.portals[n.Name]
+	if po == nil {
+		return Tag{}, pgerror.New(pgerror.InvalidCursorName, "cursor %q does not exist", n.Name)
+	}
+	s.ClosePortal(n.Name)
+	return verb("CLOSE CURSOR"), nil
+}
+
+func (s *Session) closeAllCursors() {
+	for name, po := range s.portals {
+		if po.cursor {
+			s.ClosePortal(name)
+		}
+	}
+}

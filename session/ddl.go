@@ -1,0 +1,93 @@
+package session
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/ddl"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// runDDL runs a schema change: alone when no transaction is open, else within it.
+func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter) (Tag, error) {
+	if !ddl.Handles(tree) {
+		return Tag{}, pgerror.New(pgerror.InternalError, "no way to run a %T", tree)
+	}
+	if s.readOnly() {
+		return Tag{}, pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute this command in a read-only transaction")
+	}
+	inBlock := s.txn.block || s.txn.implicitBlock
+	if err := mustBeAlone(tree, s.txn.block); err != nil {
+		return Tag{}, err
+	}
+	deps := ddl.Deps{
+		DB: s.deps.DB, Catalog: s.deps.Catalog, Env: &s.env, SearchPath: s.settings.searchPath,
+		Report: reporter{w}, Exec: s.fillTable, Logger: s.log,
+	}
+	if s.deps.Shared {
+		deps.CreateRange = s.deps.Router.CreateRange
+	}
+	if inBlock {
+		if err := s.begin(ctx); err != nil {
+			return Tag{}, err
+		}
+		deps.Txn, deps.Guard = s.txn.txn, s.guard
+	} else {
+		s.abortTxn() // Nothing but the look at the schema; the statement takes its own snapshot.
+	}
+	tag, err := ddl.Run(ctx, tree, deps)
+	if err != nil {
+		return Tag{}, err
+	}
+	if inBlock {
+		s.txn.changed, s.txn.resolver = true, nil
+	}
+	s.deps.Metrics.Statements.WithLabelValues("DDL").Inc()
+	return verb(tag), nil
+}
+
+// mustBeAlone refuses in a block what commits in steps.
+func mustBeAlone(tree ast.Statement, block bool) error {
+	what := ""
+	switch n := tree.(type) {
+	case *ast.CreateIndex:
+		if n.Concurrently {
+			what = "CREATE INDEX CONCURRENTLY"
+		}
+	case *ast.Drop:
+		if n.Concurrently {
+			what = "DROP INDEX CONCURRENTLY"
+		}
+	case *ast.Vacuum:
+		what = "VACUUM"
+	}
+	if what == "" || !block {
+		return nil
+	}
+	return pgerror.New(pgerror.ActiveSQLTransaction, "%s cannot run inside a transaction block", what)
+}
+
+// fillTable runs the INSERT … SELECT of CREATE TABLE AS in ddl's transaction.
+func (s *Session) fillTable(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
+	plan, err := s.build(ctx, stmt, r, nil, nil)
+	if err != nil {
+		return 0, err
+	}
+	before := s.txn
+	s.txn.txn, s.txn.resolver = txn, r
+	defer func() { s.txn.txn, s.txn.resolver = before.txn, before.resolver }()
+	// The table is new: no schema change can come between, so the guard need not know.
+	e := &execution{plan: plan, unguarded: true, keeps: true}
+	tag, err := s.runPlan(ctx, e, &rowCollector{discard: true})
+	return tag.Rows, err
+}
+
+// reporter passes notices on to the client.
+type reporter struct{ w ResultWriter }
+
+func (r reporter) Notice(n *pgerror.Error) { r.w.Notice(n) }
+
+// Progress implements ddl.Reporter. The protocol has no message for it.
+func (r reporter) Progress(string, int64) {}

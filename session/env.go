@@ -1,0 +1,186 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+var (
+	_ builtin.SessionInfo = (*info)(nil)
+	_ builtin.Sequences   = (*Session)(nil)
+	_ catalog.SystemView  = (*Session)(nil)
+)
+
+// info is what SQL functions may ask the session.
+type info struct{ s *Session }
+
+func (s *Session) initEnv() {
+	s.env = builtin.Env{Ctx: s.ctx, Session: info{s}, Sequences: s, Rand: builtin.NewRand()}
+	s.refreshEnv()
+}
+
+// refreshEnv follows a change of settings.
+func (s *Session) refreshEnv() {
+	now := s.env.Format.Now
+	s.env.Format = s.settings.format
+	s.env.Format.Now = now
+	s.defaultPath = len(s.settings.searchPath) == 1 && s.settings.searchPath[0] == catalog.PublicSchema
+}
+
+func (i info) User() string        { return i.s.user }
+func (i info) SessionUser() string { return i.s.user }
+func (i info) Database() string    { return i.s.database }
+func (i info) PID() int32          { return int32(i.s.key.PID) }
+func (i info) ServerStart() int64  { return builtin.UnixToTimestamp(i.s.started) }
+
+func (i info) Version() string {
+	return fmt.Sprintf("PostgreSQL %s, percodb: a transactional SQL database over sharded keys", i.s.deps.Version)
+}
+
+func (i info) Schemas(implicit bool) []string {
+	path := i.s.settings.searchPath
+	if implicit {
+		return append([]string{catalog.SystemSchema}, path...)
+	}
+	return path
+}
+
+func (i info) Setting(name string) (string, bool) {
+	value, err := i.s.showSetting(name)
+	return value, err == nil
+}
+
+func (i info) SetSetting(name, value string, local bool) error {
+	if local {
+		i.s.noteLocal(name)
+	}
+	i.s.noteSettings()
+	_, _, err := i.s.settings.set(name, value)
+	i.s.refreshEnv()
+	return err
+}
+
+func (i info) TxnID() int64 {
+	if i.s.txn.txn == nil {
+		return 0
+	}
+	return int64(i.s.txn.txn.StartTS())
+}
+
+// User implements catalog.SystemView.
+func (s *Session) User() string { return s.user }
+
+// Database implements catalog.SystemView.
+func (s *Session) Database() string { return s.database }
+
+// Settings implements catalog.SystemView.
+func (s *Session) Settings() []catalog.Setting {
+	list := make([]catalog.Setting, 0, len(s.settings.defs))
+	for key, def := range s.settings.defs {
+		value, _ := s.settings.get(key)
+		source := "default"
+		if _, set := s.settings.values[key]; set {
+			source = "session"
+		}
+		list = append(list, catalog.Setting{
+			Name: def.name, Value: value, Description: def.note, Type: "string", Source: source,
+			Default: def.initial, ReadOnly: def.fixed,
+		})
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].Name < list[j].Name })
+	return list
+}
+
+// Activity implements catalog.SystemView: a session knows of itself.
+func (s *Session) Activity() []catalog.Activity {
+	application, _ := s.settings.get("application_name")
+	return []catalog.Activity{{
+		PID: s.key.PID, User: s.user, Application: application, State: "active",
+		BackendStart: builtin.UnixToTimestamp(s.started), XactStart: s.env.TxnTime, QueryStart: s.env.StmtTime,
+		StateChange: s.env.StmtTime,
+	}}
+}
+
+// sequence finds a sequence by regclass.
+func (s *Session) sequence(ctx context.Context, oid types.OID) (*catalog.TableDescriptor, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	t, err := s.txn.resolver.RelationByID(ctx, uint64(oid))
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, pgerror.New(pgerror.UndefinedTable, "could not open relation with OID %d", oid)
+	}
+	if t.Kind != catalog.KindSequence {
+		return nil, pgerror.New(pgerror.WrongObjectType, "%q is not a sequence", t.Name)
+	}
+	return t, nil
+}
+
+// NextVal implements builtin.Sequences.
+func (s *Session) NextVal(ctx context.Context, oid types.OID) (int64, error) {
+	t, err := s.sequence(ctx, oid)
+	if err != nil {
+		return 0, err
+	}
+	value, err := s.deps.Catalog.NextVal(ctx, t)
+	if err == nil {
+		s.noteSequence(oid, value)
+	}
+	return value, err
+}
+
+func (s *Session) noteSequence(oid types.OID, value int64) {
+	if s.lastValues == nil {
+		s.lastValues = map[types.OID]int64{}
+	}
+	s.lastValues[oid] = value
+	s.lastSequence = oid
+}
+
+func (s *Session) forgetSequences() { s.lastValues, s.lastSequence = nil, 0 }
+
+// CurrVal implements builtin.Sequences.
+func (s *Session) CurrVal(ctx context.Context, oid types.OID) (int64, error) {
+	t, err := s.sequence(ctx, oid)
+	if err != nil {
+		return 0, err
+	}
+	value, ok := s.lastValues[oid]
+	if !ok {
+		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "currval of sequence %q is not yet defined in this session", t.Name)
+	}
+	return value, nil
+}
+
+// LastVal implements builtin.Sequences.
+func (s *Session) LastVal(context.Context) (int64, error) {
+	value, ok := s.lastValues[s.lastSequence]
+	if !ok {
+		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "lastval is not yet defined in this session")
+	}
+	return value, nil
+}
+
+// SetVal implements builtin.Sequences.
+func (s *Session) SetVal(ctx context.Context, oid types.OID, value int64, called bool) error {
+	t, err := s.sequence(ctx, oid)
+	if err != nil {
+		return err
+	}
+	if err := s.deps.Catalog.SetVal(ctx, t, value, called); err != nil {
+		return err
+	}
+	if called {
+		s.noteSequence(oid, value)
+	}
+	return nil
+}

@@ -1,0 +1,427 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// prepared is a prepared statement, of the extended protocol or of PREPARE.
+type prepared struct {
+	name      string
+	statement *sql.Statement // nil: the empty query
+	tree      ast.Statement
+	plan      *cachedPlan // nil for statements without plan
+	declared  []types.Type
+	params    []types.Type
+	byName    bool // made by PREPARE; listed so in pg_prepared_statements
+}
+
+// portal is a statement bound to arguments, perhaps half run.
+type portal struct {
+	name     string
+	prepared *prepared
+	params   types.Row
+	formats  []int16
+	run      *execution // once begun
+	done     bool
+	tag      Tag
+	cursor   bool        // made by DECLARE
+	hold     []types.Row // rows that outlive their transaction (WITH HOLD)
+}
+
+// BindRequest is the Bind message.
+type BindRequest struct {
+	Portal, Statement string
+	ParamFormats      []int16
+	Params            [][]byte // nil: NULL; valid during the call
+	ResultFormats     []int16
+}
+
+// Parse makes a prepared statement; name "" replaces the unnamed one. Declared types may be fewer
+// than the parameters, and 0 means to infer.
+func (s *Session) Parse(name, text string, declared []types.OID) error {
+	s.ctx.arm(s.settings.statementTimeout)
+	defer s.ctx.disarm()
+	p, err := s.parse(name, text, declared)
+	if err != nil {
+		err = s.explainCancel(err)
+		s.fail()
+		return err
+	}
+	if name == "" {
+		s.unnamed = p
+	} else {
+		s.statements[name] = p
+	}
+	return nil
+}
+
+func (s *Session) parse(name, text string, declared []types.OID) (*prepared, error) {
+	if _, taken := s.statements[name]; taken && name != "" {
+		return nil, pgerror.New(pgerror.DuplicatePreparedStatement, "prepared statement %q already exists", name)
+	}
+	p := &prepared{name: name, declared: make([]types.Type, len(declared))}
+	for i, oid := range declared {
+		if oid != 0 {
+			p.declared[i] = types.Type{OID: oid, Mod: -1}
+		}
+	}
+	s.lexer.Reset(text)
+	st, err := s.lexer.Next()
+	if err == io.EOF {
+		return p, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.statement = st.Clone()
+	if _, err := s.lexer.Next(); err != io.EOF {
+		if err != nil {
+			return nil, err
+		}
+		return nil, pgerror.New(pgerror.SyntaxError, "cannot insert multiple commands into a prepared statement")
+	}
+	return p, s.prepare(s.ctx, p)
+}
+
+// prepare plans a statement anew, under the schema of now.
+func (s *Session) prepare(ctx context.Context, p *prepared) error {
+	s.startStatement()
+	plan, tree, err := s.planStatement(ctx, p.statement, p.declared)
+	if err != nil {
+		return err
+	}
+	p.plan = plan
+	if tree != nil {
+		p.tree = tree
+	}
+	if s.txn.block && s.txn.failed && !endsBlock(p.tree) {
+		return failedBlockError()
+	}
+	if plan != nil {
+		p.params = plan.plan.ParamTypes
+	}
+	return nil
+}
+
+// current makes sure that the statement's plan holds under the transaction's schema.
+func (s *Session) current(ctx context.Context, p *prepared) error {
+	if p.plan == nil {
+		return nil
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	ok, err := p.plan.holds(ctx, s.txn.resolver)
+	if ok || err != nil {
+		return err
+	}
+	before := p.plan.plan
+	if err := s.prepare(ctx, p); err != nil {
+		return err
+	}
+	if p.plan != nil && !sameColumns(before.Root.Columns(), p.plan.plan.Root.Columns()) {
+		return pgerror.New(pgerror.FeatureNotSupported, "cached plan must not change result type")
+	}
+	return nil
+}
+
+func sameColumns(a, b []Column) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Type.OID != b[i].Type.OID {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Session) findStatement(name string) (*prepared, error) {
+	p := s.statements[name]
+	if name == "" {
+		p = s.unnamed
+	}
+	if p == nil {
+		return nil, pgerror.New(pgerror.InvalidSQLStatementName, "prepared statement %q does not exist", name)
+	}
+	return p, nil
+}
+
+// Bind makes a portal of a prepared statement and arguments.
+func (s *Session) Bind(req BindRequest) error {
+	s.ctx.arm(s.settings.statementTimeout)
+	defer s.ctx.disarm()
+	err := s.bind(req)
+	if err != nil {
+		err = s.explainCancel(err)
+		s.fail()
+	}
+	return err
+}
+
+func (s *Session) bind(req BindRequest) error {
+	p, err := s.findStatement(req.Statement)
+	if err != nil {
+		return err
+	}
+	if s.txn.block && s.txn.failed && !endsBlock(p.tree) {
+		return failedBlockError()
+	}
+	if old := s.portals[req.Portal]; old != nil {
+		if req.Portal != "" {
+			return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", req.Portal)
+		}
+		old.close()
+	}
+	if len(req.Params) != len(p.params) {
+		return pgerror.New(pgerror.ProtocolViolation, "bind message supplies %d parameters, but prepared statement %q requires %d",
+			len(req.Params), req.Statement, len(p.params))
+	}
+	if n := len(req.ParamFormats); n > 1 && n != len(req.Params) {
+		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d parameter formats but %d parameters", n, len(req.Params))
+	}
+	if err := s.current(s.ctx, p); err != nil {
+		return err
+	}
+	if n := len(req.ResultFormats); n > 1 && n != len(p.columns()) {
+		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d result formats but query has %d columns", n, len(p.columns()))
+	}
+	po := &portal{name: req.Portal, prepared: p, formats: append([]int16(nil), req.ResultFormats...)}
+	if po.params, err = s.parseParams(p, req); err != nil {
+		return err
+	}
+	s.portals[req.Portal] = po
+	return nil
+}
+
+// parseParams reads the arguments. Their bytes are copied, since the message's buffer is used again.
+func (s *Session) parseParams(p *prepared, req BindRequest) (types.Row, error) {
+	if len(req.Params) == 0 {
+		return nil, nil
+	}
+	row := make(types.Row, len(req.Params))
+	for i, raw := range req.Params {
+		if raw == nil {
+			continue
+		}
+		var err error
+		if paramFormat(req.ParamFormats, i) == 1 {
+			row[i], err = types.ParseBinary(p.params[i], append([]byte(nil), raw...), &s.settings.format)
+		} else {
+			row[i], err = types.ParseText(p.params[i], string(raw), &s.settings.format)
+		}
+		if err != nil {
+			e := *ToPGError(err)
+			e.Where = fmt.Sprintf("unnamed portal parameter $%d", i+1)
+			if req.Portal != "" {
+				e.Where = fmt.Sprintf("portal %q parameter $%d", req.Portal, i+1)
+			}
+			return nil, &e
+		}
+	}
+	return row, nil
+}
+
+func paramFormat(formats []int16, i int) int16 {
+	switch len(formats) {
+	case 0:
+		return 0
+	case 1:
+		return formats[0]
+	}
+	return formats[i]
+}
+
+// columns returns the statement's output columns, nil when it yields no rows.
+func (p *prepared) columns() []Column {
+	if p.plan != nil {
+		if !p.plan.plan.Returns {
+			return nil
+		}
+		return p.plan.plan.Root.Columns()
+	}
+	return utilityColumns(p.tree)
+}
+
+// DescribeStatement returns the types of parameters and output columns; nil columns mean no rows.
+func (s *Session) DescribeStatement(name string) ([]types.Type, []Column, error) {
+	p, err := s.findStatement(name)
+	if err == nil && s.txn.block && s.txn.failed && p.columns() != nil {
+		err = failedBlockError()
+	}
+	if err != nil {
+		s.fail()
+		return nil, nil, err
+	}
+	cols := p.columns()
+	if e, ok := p.tree.(*ast.Execute); ok {
+		if target := s.statements[e.Name]; target != nil {
+			cols = target.columns()
+		}
+	}
+	return p.params, cols, nil
+}
+
+// DescribePortal returns the output columns and the formats asked for.
+func (s *Session) DescribePortal(name string) ([]Column, []int16, error) {
+	po := s.portals[name]
+	if po == nil {
+		s.fail()
+		return nil, nil, pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name)
+	}
+	return po.prepared.columns(), po.formats, nil
+}
+
+// Execute runs a portal for up to maxRows rows (0: all) and reports whether there may be more.
+func (s *Session) Execute(name string, maxRows int, w ResultWriter) (suspended bool, err error) {
+	s.ctx.arm(s.settings.statementTimeout)
+	defer s.ctx.disarm()
+	po := s.portals[name]
+	if po == nil {
+		err = pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name)
+	} else {
+		suspended, err = s.executePortal(po, maxRows, w)
+	}
+	if err != nil {
+		err = s.explainCancel(err)
+		s.fail()
+	}
+	return suspended, err
+}
+
+func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, error) {
+	p := po.prepared
+	if p.statement == nil {
+		return false, w.Empty()
+	}
+	if s.txn.block && s.txn.failed && !endsBlock(p.tree) {
+		return false, failedBlockError()
+	}
+	s.startStatement()
+	if p.plan == nil {
+		tag, err := s.runUtility(s.ctx, p.tree, w)
+		if err != nil {
+			return false, err
+		}
+		return false, s.completeUtility(p.tree, tag, w)
+	}
+	if po.done {
+		return false, w.Complete(Tag{Verb: po.tag.Verb, Rows: 0})
+	}
+	if po.run == nil {
+		if err := s.current(s.ctx, p); err != nil {
+			return false, err
+		}
+		po.run = &execution{plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats, keeps: maxRows != 0}
+		s.noteImplicit(po, maxRows, w)
+	}
+	return s.pullPortal(po, maxRows, w)
+}
+
+// noteImplicit remembers a portal that is alone in its implicit transaction, so that Sync can run it
+// again when the commit meets a conflict (S2).
+func (s *Session) noteImplicit(po *portal, maxRows int, w ResultWriter) {
+	if s.txn.block {
+		return
+	}
+	s.txn.executions++
+	if s.txn.executions == 1 && maxRows == 0 && !po.prepared.plan.plan.ReadOnly {
+		s.txn.alone = po
+		w.Hold()
+		return
+	}
+	s.txn.alone = nil
+	w.Release()
+}
+
+func (s *Session) pullPortal(po *portal, maxRows int, w ResultWriter) (bool, error) {
+	po.run.maxRows = maxRows
+	tag, err := s.runPlan(s.ctx, po.run, w)
+	if err != nil {
+		return false, err
+	}
+	if po.run.suspended {
+		return true, nil
+	}
+	po.done, po.tag = true, tag
+	return false, w.Complete(tag)
+}
+
+// Sync ends the implicit transaction of a pipeline; failed says that a message of it did.
+func (s *Session) Sync(failed bool, w ResultWriter) error {
+	if s.txn.block {
+		return nil
+	}
+	alone := s.txn.alone
+	defer w.Release()
+	if failed {
+		s.abortTxn()
+		return nil
+	}
+	if s.txn.txn == nil {
+		s.endTxn(true)
+		return nil
+	}
+	s.ctx.arm(s.settings.statementTimeout)
+	defer s.ctx.disarm()
+	err := s.commitTxn(s.ctx)
+	for attempt := 0; err != nil && alone != nil && s.retry(err, attempt, w); attempt++ {
+		alone.run, alone.done = nil, false
+		if _, err = s.executePortal(alone, 0, w); err == nil {
+			err = s.commitTxn(s.ctx)
+		}
+	}
+	if err != nil {
+		s.abortTxn()
+		return s.explainCancel(err)
+	}
+	return nil
+}
+
+// ClosePortal forgets a portal; an unknown name is no error.
+func (s *Session) ClosePortal(name string) {
+	if po := s.portals[name]; po != nil {
+		po.close()
+		delete(s.portals, name)
+	}
+}
+
+// CloseStatement forgets a prepared statement; an unknown name is no error.
+func (s *Session) CloseStatement(name string) {
+	if name == "" {
+		s.unnamed = nil
+		return
+	}
+	delete(s.statements, name)
+}
+
+func (s *Session) dropUnnamed() {
+	s.unnamed = nil
+	s.ClosePortal("")
+}
+
+func (po *portal) close() {
+	if po.run != nil {
+		// The transaction ends, or the client has closed the portal: nobody waits for its error.
+		_ = po.run.close()
+	}
+}
+
+// closePortals ends every portal at the end of its transaction, save the held ones, which have all
+// their rows.
+func (s *Session) closePortals() {
+	for name, po := range s.portals {
+		if po.hold == nil {
+			po.close()
+			delete(s.portals, name)
+		}
+	}
+}

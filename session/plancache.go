@@ -1,0 +1,179 @@
+package session
+
+import (
+	"context"
+	"strconv"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/types"
+)
+
+const (
+	// planCacheSize bounds the plans a server keeps.
+	planCacheSize = 4096
+	// sessionPlans bounds the plans a session holds on to without asking the server's cache.
+	sessionPlans = 256
+)
+
+// PlanCache holds the plans of a server by normalised text, declared parameter types and search path.
+// Safe for concurrent use.
+type PlanCache struct {
+	plans *lru.Cache[string, *planner.Plan]
+}
+
+// NewPlanCache makes an empty cache.
+func NewPlanCache() *PlanCache {
+	plans, err := lru.New[string, *planner.Plan](planCacheSize)
+	if err != nil {
+		panic(err) // Only for a size that is not positive.
+	}
+	return &PlanCache{plans: plans}
+}
+
+// cachedPlan is a plan as one session knows it.
+type cachedPlan struct {
+	plan *planner.Plan
+	// version is the schema version under which the plan was last found to hold.
+	version uint64
+	// idle keeps the operators of the last execution for the next one; nil while they are in use.
+	idle *executor.Runner
+}
+
+// holds reports whether the plan may be used under r: nothing changed, or nothing that it reads.
+func (c *cachedPlan) holds(ctx context.Context, r catalog.Resolver) (bool, error) {
+	version := r.Version()
+	if c.version == version {
+		return true, nil
+	}
+	for _, used := range c.plan.Relations {
+		now, err := r.RelationByID(ctx, used.ID)
+		if err != nil {
+			return false, err
+		}
+		if now == nil || now.Version != used.Version || now.Name != used.Name || now.Schema != used.Schema {
+			return false, nil
+		}
+	}
+	c.version = version
+	return true, nil
+}
+
+// planStatement returns the plan of a lexed statement, or its tree when it is not one that has a plan.
+// declared are the parameter types the client gave.
+func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
+	if len(st.Key) == 0 || s.txn.changed {
+		return s.planText(ctx, st, declared)
+	}
+	key := s.planKey(st.Key, declared)
+	if hit, ok := s.plans[string(key)]; ok {
+		if err := s.begin(ctx); err != nil {
+			return nil, nil, err
+		}
+		ok, err := hit.holds(ctx, s.txn.resolver)
+		if ok || err != nil {
+			s.deps.Metrics.PlanCacheHits.Inc()
+			return hit, nil, err
+		}
+	}
+	return s.planShared(ctx, string(key), st, declared)
+}
+
+// planShared asks the server's cache, and else plans anew.
+func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
+	if plan, ok := s.deps.Plans.plans.Get(key); ok {
+		if err := s.begin(ctx); err != nil {
+			return nil, nil, err
+		}
+		c := &cachedPlan{plan: plan, version: plan.SchemaVersion}
+		ok, err := c.holds(ctx, s.txn.resolver)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			s.deps.Metrics.PlanCacheHits.Inc()
+			s.keepPlan(key, c)
+			return c, nil, nil
+		}
+	}
+	s.deps.Metrics.PlanCacheMisses.Inc()
+	c, tree, err := s.planText(ctx, st, declared)
+	if err == nil && c != nil {
+		s.deps.Plans.plans.Add(key, c.plan)
+		s.keepPlan(key, c)
+	}
+	return c, tree, err
+}
+
+// keepPlan remembers a plan in the session. When there are too many it starts over: a session that
+// cycles through more texts than that gains little from them.
+func (s *Session) keepPlan(key string, c *cachedPlan) {
+	if len(s.plans) >= sessionPlans {
+		clear(s.plans)
+	}
+	s.plans[key] = c
+}
+
+// planKey extends a statement's key by what else its plan depends on. The result is valid until the
+// next call.
+func (s *Session) planKey(key []byte, declared []types.Type) []byte {
+	if len(declared) == 0 && s.defaultPath {
+		return key
+	}
+	s.keyBuf = append(s.keyBuf[:0], key...)
+	for _, t := range declared {
+		s.keyBuf = append(s.keyBuf, 0)
+		s.keyBuf = strconv.AppendInt(s.keyBuf, int64(t.OID), 10)
+	}
+	if !s.defaultPath {
+		for _, schema := range s.settings.searchPath {
+			s.keyBuf = append(append(s.keyBuf, 1), schema...)
+		}
+	}
+	return s.keyBuf
+}
+
+// planText parses a statement, and plans it if it is one of those that have plans.
+func (s *Session) planText(ctx context.Context, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
+	tree, err := sql.Parse(st)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !hasPlan(tree) || (s.txn.block && s.txn.failed) {
+		return nil, tree, nil
+	}
+	c, err := s.planTree(ctx, tree, st.Literals, declared)
+	return c, tree, err
+}
+
+// hasPlan tells queries and changes of rows from everything else.
+func hasPlan(tree ast.Statement) bool {
+	switch tree.(type) {
+	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete:
+		return true
+	}
+	return false
+}
+
+func (s *Session) planTree(ctx context.Context, tree ast.Statement, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	return s.build(ctx, tree, s.txn.resolver, literals, declared)
+}
+
+// build plans a tree under a resolver.
+func (s *Session) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
+	plan, err := planner.Build(ctx, tree, r, &s.env, planner.Options{
+		ParamTypes: declared, SearchPath: s.settings.searchPath, Literals: literals,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &cachedPlan{plan: plan, version: plan.SchemaVersion}, nil
+}

@@ -1,0 +1,189 @@
+package session
+
+import (
+	"io"
+	"strings"
+
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// Query runs the statements of a simple query. Those outside a block share one implicit transaction
+// that ends with the text, as PostgreSQL has it (55.2.2.1). The error is for the client; the session
+// goes on.
+func (s *Session) Query(text string, w ResultWriter) error {
+	s.ctx.arm(s.settings.statementTimeout)
+	defer s.ctx.disarm()
+	s.dropUnnamed()
+	err := s.query(text, w)
+	if err != nil {
+		err = s.explainCancel(err)
+		s.fail()
+	}
+	return err
+}
+
+func (s *Session) query(text string, w ResultWriter) error {
+	s.lexer.Reset(text)
+	st, err := s.lexer.Next()
+	if err == io.EOF {
+		return w.Empty()
+	}
+	if err != nil {
+		return err
+	}
+	if onlyOne(text, st) {
+		return s.runSingle(st, w)
+	}
+	return s.queryMany(st, w)
+}
+
+// onlyOne reports whether nothing but semicolons and blanks follows the statement. A comment counts
+// as more, which costs nothing but speed.
+func onlyOne(text string, st *sql.Statement) bool {
+	return strings.Trim(text[st.Offset+len(st.Text):], "; \t\r\n") == ""
+}
+
+// queryMany runs several statements. All are parsed before the first runs, so that a syntax error
+// anywhere means that nothing has happened.
+func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
+	statements := []*sql.Statement{first.Clone()}
+	for {
+		st, err := s.lexer.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		statements = append(statements, st.Clone())
+	}
+	if len(statements) == 1 {
+		return s.runSingle(statements[0], w)
+	}
+	for _, st := range statements {
+		if _, err := sql.Parse(st); err != nil {
+			return err
+		}
+	}
+	for i, st := range statements {
+		// The last statement of an implicit transaction commits it.
+		s.txn.implicitBlock = !s.txn.block
+		if err := s.runInBlock(st, w); err != nil {
+			return err
+		}
+		if i == len(statements)-1 {
+			break
+		}
+	}
+	s.txn.implicitBlock = false
+	if s.txn.block {
+		return nil
+	}
+	return s.commitTxn(s.ctx)
+}
+
+// runInBlock runs one of several statements that share a transaction.
+func (s *Session) runInBlock(st *sql.Statement, w ResultWriter) error {
+	s.startStatement()
+	plan, tree, err := s.planStatement(s.ctx, st, nil)
+	if err != nil {
+		return err
+	}
+	if plan == nil {
+		tag, err := s.runUtility(s.ctx, tree, w)
+		if err != nil {
+			return err
+		}
+		return s.completeUtility(tree, tag, w)
+	}
+	tag, err := s.runPlan(s.ctx, &execution{plan: plan, literals: st.Literals, announce: true}, w)
+	if err != nil {
+		return err
+	}
+	return w.Complete(tag)
+}
+
+// runSingle runs the one statement of a text: outside a block it is a transaction of its own, run
+// again on a conflict (S1, S2).
+func (s *Session) runSingle(st *sql.Statement, w ResultWriter) error {
+	if s.txn.block {
+		return s.runInBlock(st, w)
+	}
+	for attempt := 0; ; attempt++ {
+		s.startStatement()
+		plan, tree, err := s.planStatement(s.ctx, st, nil)
+		if err != nil {
+			return err
+		}
+		if plan == nil {
+			return s.runSingleUtility(tree, w)
+		}
+		again, err := s.runAlone(&execution{plan: plan, literals: st.Literals, announce: true}, attempt, w)
+		if !again {
+			return err
+		}
+	}
+}
+
+// runAlone runs a plan as a transaction of its own and completes it. It reports whether a conflict
+// asks for another attempt.
+func (s *Session) runAlone(e *execution, attempt int, w ResultWriter) (again bool, err error) {
+	if !e.plan.plan.ReadOnly {
+		w.Hold()
+		defer w.Release()
+	}
+	tag, err := s.runPlan(s.ctx, e, w)
+	if err == nil {
+		err = s.commitTxn(s.ctx)
+	}
+	if err == nil {
+		return false, w.Complete(tag)
+	}
+	return s.retry(err, attempt, w), err
+}
+
+// retry decides whether a statement that failed with err runs again, and prepares for it.
+func (s *Session) retry(err error, attempt int, w ResultWriter) bool {
+	if !retryable(err) || s.ctx.Err() != nil || !w.Rewind() {
+		w.Rewind() // An error is not to be preceded by half a result where that can be helped.
+		return false
+	}
+	s.deps.Metrics.StatementRetries.Inc()
+	s.abortTxn()
+	return s.backoff(attempt)
+}
+
+// runSingleUtility runs a statement without plan outside a block.
+func (s *Session) runSingleUtility(tree ast.Statement, w ResultWriter) error {
+	tag, err := s.runUtility(s.ctx, tree, w)
+	if err != nil {
+		return err
+	}
+	if !s.txn.block && s.txn.txn != nil {
+		if err := s.commitTxn(s.ctx); err != nil {
+			return err
+		}
+	}
+	return s.completeUtility(tree, tag, w)
+}
+
+// completeUtility sends the tag, save where the statement has sent its own (EXECUTE of a query).
+func (s *Session) completeUtility(tree ast.Statement, tag Tag, w ResultWriter) error {
+	if tag.Verb == "" {
+		return nil
+	}
+	return w.Complete(tag)
+}
+
+// explainCancel puts the reason in the place of a bare context error.
+func (s *Session) explainCancel(err error) error {
+	if s.ctx.cause() == nil {
+		return err
+	}
+	if pg := ToPGError(err); pg.Code != pgerror.QueryCanceled {
+		return err
+	}
+	return s.ctx.cause()
+}

@@ -1,0 +1,225 @@
+// Package session is one client's conversation: transaction state, prepared statements, portals, the
+// plan cache, the retry of implicit transactions, and the mapping of every error to a SQLSTATE.
+//
+//	text ─▶ sql.Lexer ─▶ key ─▶ plan cache ──hit──▶ planner.Inputs ─▶ executor ─▶ ResultWriter
+//	                              │ miss                                 │
+//	                              └─▶ sql.Parse ─▶ planner.Build         └─▶ percolator.Txn
+//
+// Invariants:
+//
+//	S1 A statement outside a block runs in its own transaction, which commits before the client is
+//	   told that the statement is complete.
+//	S2 Such a statement is run again on a conflict while nothing of its result has left.
+//	S3 After an error inside a block only ROLLBACK, ROLLBACK TO and COMMIT (which rolls back) run.
+//	S4 A plan is used under the schema it was made for, as of the transaction's snapshot.
+//
+// It does not know the wire; pgwire does not know SQL.
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Deps are what sessions share. All of it is safe for concurrent use.
+type Deps struct {
+	DB      *percolator.DB
+	Catalog *catalog.Catalog
+	Router  kv.Router
+	// Shared: other processes serve SQL over the same store.
+	Shared  bool
+	Plans   *PlanCache
+	Metrics *Metrics
+	Logger  *slog.Logger
+	// Version is what server_version shows; it must begin as PostgreSQL's does, since clients choose
+	// their catalog queries by it.
+	Version string
+	// GroupSize overrides the executor's inner batch size (tests run with 1); 0: default.
+	GroupSize int
+	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.
+	PageHint int
+}
+
+// CancelKey names a session in a CancelRequest.
+type CancelKey struct{ PID, Secret uint32 }
+
+// Session is one client's conversation. One goroutine's, save Cancel.
+type Session struct {
+	deps     Deps
+	log      *slog.Logger
+	key      CancelKey
+	user     string
+	database string
+	ctx      *statementContext
+	settings *settings
+	lexer    sql.Lexer
+	env      builtin.Env
+	guard    *catalog.Guard
+
+	txn        txnState
+	statements map[string]*prepared
+	portals    map[string]*portal
+	unnamed    *prepared // kept apart from the map: replaced by every Parse of ""
+	inputs     types.Row
+	plans      map[string]*cachedPlan // this session's share of deps.Plans, read without a lock
+	keyBuf     []byte
+	// defaultPath: search_path is what plans are keyed under without saying so.
+	defaultPath bool
+	// simple: the running text came as a simple query, so row sets are announced.
+	simple bool
+	// lastSequence and lastValues serve currval and lastval, by sequence.
+	lastSequence types.OID
+	lastValues   map[types.OID]int64
+	started      time.Time
+	closed       bool
+}
+
+// Database is the one database a server has.
+const Database = "percodb"
+
+// New makes the session of a client. startup is its startup packet: user, database, options and
+// settings. The error, if any, is a *pgerror.Error to end the connection with.
+func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) (*Session, error) {
+	user := startup["user"]
+	if user == "" {
+		return nil, pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
+	}
+	database := startup["database"]
+	if database == "" {
+		database = user
+	}
+	if database != Database && database != "postgres" {
+		return nil, pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", database).
+			WithHint("percodb has one database, " + Database + ".")
+	}
+	s := &Session{
+		deps: deps, log: deps.Logger.With("session", pid), user: user, database: Database,
+		ctx: newStatementContext(ctx), settings: newSettings(deps.Version),
+		statements: map[string]*prepared{}, portals: map[string]*portal{},
+		plans: map[string]*cachedPlan{}, guard: deps.Catalog.NewGuard(), started: time.Now(),
+	}
+	var secret [4]byte
+	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails.
+	s.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}
+	s.settings.defs["session_authorization"].initial = user
+	if err := s.applyStartup(startup); err != nil {
+		return nil, err
+	}
+	s.initEnv()
+	return s, nil
+}
+
+// applyStartup takes the settings of the startup packet and of its "options" (-c name=value).
+func (s *Session) applyStartup(startup map[string]string) error {
+	apply := func(name, value string) error {
+		_, canonical, err := s.settings.set(name, value)
+		if err == nil {
+			s.settings.startup[strings.ToLower(name)] = canonical
+		}
+		return err
+	}
+	for name, value := range startup {
+		switch {
+		case name == "user", name == "database", name == "replication", strings.HasPrefix(name, "_pq_."):
+		case name == "options":
+			for _, option := range parseOptions(value) {
+				if err := apply(option[0], option[1]); err != nil {
+					return err
+				}
+			}
+		default:
+			if err := apply(name, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parseOptions reads "-c a=b --c=d", with backslashes before blanks within values.
+func parseOptions(text string) [][2]string {
+	words := []string{}
+	var word strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && i+1 < len(text):
+			i++
+			word.WriteByte(text[i])
+		case text[i] == ' ' || text[i] == '\t':
+			if word.Len() > 0 {
+				words = append(words, word.String())
+				word.Reset()
+			}
+		default:
+			word.WriteByte(text[i])
+		}
+	}
+	if word.Len() > 0 {
+		words = append(words, word.String())
+	}
+	options := [][2]string{}
+	for _, w := range words {
+		w = strings.TrimPrefix(strings.TrimPrefix(w, "--"), "-c")
+		if name, value, ok := strings.Cut(w, "="); ok {
+			options = append(options, [2]string{strings.ReplaceAll(name, "-", "_"), value})
+		}
+	}
+	return options
+}
+
+// Format is how the session prints values; it follows SET, and must not be changed by the caller.
+func (s *Session) Format() *types.Format { return &s.settings.format }
+
+// ReportedSettings are the name-value pairs to tell the client at start.
+func (s *Session) ReportedSettings() [][2]string {
+	var pairs [][2]string
+	for key, def := range s.settings.defs {
+		if def.reported {
+			value, _ := s.settings.get(key)
+			pairs = append(pairs, [2]string{def.name, value})
+		}
+	}
+	return pairs
+}
+
+// CancelKey returns the key for BackendKeyData.
+func (s *Session) CancelKey() CancelKey { return s.key }
+
+// Cancel cuts off the running statement, if any. Safe from any goroutine.
+func (s *Session) Cancel() { s.ctx.cancel(errCanceled) }
+
+// Terminate cuts off the running statement because the server stops. Safe from any goroutine.
+func (s *Session) Terminate() { s.ctx.cancel(errShutdown) }
+
+// Status returns the transaction indicator.
+func (s *Session) Status() TxnStatus {
+	switch {
+	case !s.txn.block:
+		return Idle
+	case s.txn.failed:
+		return Failed
+	}
+	return InBlock
+}
+
+// Close rolls back what is open. Legal more than once.
+func (s *Session) Close() {
+	if s.closed {
+		return
+	}
+	s.closed = true
+	s.closePortals()
+	s.abortTxn()
+}

@@ -1,0 +1,238 @@
+package session
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// settingDefs lists the parameters percodb knows. Those without apply are accepted because clients
+// set them at connect; each note says so where the value has no effect here.
+func settingDefs(version string) map[string]*settingDef {
+	defs := map[string]*settingDef{}
+	add := func(d *settingDef) { defs[strings.ToLower(d.name)] = d }
+	for _, d := range reportedSettings(version) {
+		d.reported = true
+		add(d)
+	}
+	for _, d := range behaviourSettings() {
+		add(d)
+	}
+	for _, d := range acceptedSettings() {
+		add(d)
+	}
+	return defs
+}
+
+// reportedSettings are the 13 that every client is told at start (PostgreSQL 15, 55.2.7).
+func reportedSettings(version string) []*settingDef {
+	return []*settingDef{
+		{name: "application_name", note: "Sets the application name to be reported in statistics and logs."},
+		{name: "client_encoding", initial: "UTF8", check: checkEncoding, note: "Sets the client's character set encoding."},
+		{name: "DateStyle", initial: "ISO, MDY", check: checkDateStyle, apply: applyDateStyle, note: "Sets the display format for date and time values."},
+		{name: "default_transaction_read_only", initial: "off", check: checkBool, apply: applyReadOnly, note: "Sets the default read-only status of new transactions."},
+		{name: "in_hot_standby", initial: "off", fixed: true, note: "Shows whether hot standby is currently active."},
+		{name: "integer_datetimes", initial: "on", fixed: true, note: "Datetimes are integer based."},
+		{name: "IntervalStyle", initial: "postgres", check: checkEnum("postgres"), note: "Sets the display format for interval values."},
+		{name: "is_superuser", initial: "on", fixed: true, note: "Shows whether the current user is a superuser."},
+		{name: "server_encoding", initial: "UTF8", fixed: true, note: "Shows the server (database) character set encoding."},
+		{name: "server_version", initial: version, fixed: true, note: "Shows the server version."},
+		{name: "session_authorization", initial: "percodb", fixed: true, note: "Shows the session user name."},
+		{name: "standard_conforming_strings", initial: "on", check: onlyOn, note: "Causes '...' strings to treat backslashes literally."},
+		{name: "TimeZone", initial: "UTC", check: checkTimeZone, apply: applyTimeZone, note: "Sets the time zone for displaying and interpreting time stamps."},
+	}
+}
+
+func behaviourSettings() []*settingDef {
+	return []*settingDef{
+		{name: "statement_timeout", initial: "0", check: checkMillis, apply: applyStatementTimeout, note: "Sets the maximum allowed duration of any statement."},
+		{name: "search_path", initial: `"$user", public`, apply: applySearchPath, note: "Sets the schema search order for names that are not schema-qualified."},
+		{name: "extra_float_digits", initial: "1", check: checkInt(-15, 3), apply: applyFloatDigits, note: "Sets the number of digits displayed for floating-point values."},
+		{name: "bytea_output", initial: "hex", check: checkEnum("hex"), note: "Sets the output format for bytea."},
+		{name: "default_transaction_isolation", initial: "repeatable read", check: checkIsolation, note: "Sets the transaction isolation level of each new transaction."},
+		{name: "transaction_isolation", initial: "repeatable read", check: checkIsolation, note: "Sets the current transaction's isolation level."},
+		{name: "transaction_read_only", initial: "off", check: checkBool, note: "Sets the current transaction's read-only status."},
+		{name: "transaction_deferrable", initial: "off", check: checkBool, note: "Snapshots never wait here: no effect."},
+		{name: "default_transaction_deferrable", initial: "off", check: checkBool, note: "Snapshots never wait here: no effect."},
+	}
+}
+
+// acceptedSettings are set by clients as a matter of course and change nothing in percodb.
+func acceptedSettings() []*settingDef {
+	return []*settingDef{
+		{name: "lock_timeout", initial: "0", check: checkMillis, note: "Statements do not wait for row locks yet: no effect."},
+		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, note: "Accepted; idle transactions hold no locks here: no effect."},
+		{name: "idle_session_timeout", initial: "0", check: checkMillis, note: "Accepted: no effect."},
+		{name: "client_min_messages", initial: "notice", check: checkEnum("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"), note: "Sets the message levels that are sent to the client."},
+		{name: "log_min_messages", initial: "warning", note: "Accepted: no effect."},
+		{name: "synchronous_commit", initial: "on", note: "Every commit is synced: no effect."},
+		{name: "work_mem", initial: "4MB", note: "Accepted: no effect."},
+		{name: "maintenance_work_mem", initial: "64MB", note: "Accepted: no effect."},
+		{name: "row_security", initial: "on", note: "Accepted: there are no row policies."},
+		{name: "check_function_bodies", initial: "on", note: "Accepted: there are no user functions."},
+		{name: "xmloption", initial: "content", note: "Accepted: there is no xml type."},
+		{name: "default_tablespace", note: "Accepted: there are no tablespaces."},
+		{name: "default_table_access_method", initial: "heap", note: "Accepted: no effect."},
+		{name: "jit", initial: "off", note: "Accepted: there is no JIT."},
+		{name: "enable_seqscan", initial: "on", check: checkBool, note: "Accepted: no effect."},
+		{name: "enable_indexscan", initial: "on", check: checkBool, note: "Accepted: no effect."},
+		{name: "enable_hashjoin", initial: "on", check: checkBool, note: "Accepted: no effect."},
+		{name: "enable_mergejoin", initial: "on", check: checkBool, note: "Accepted: no effect."},
+		{name: "enable_nestloop", initial: "on", check: checkBool, note: "Accepted: no effect."},
+		{name: "max_identifier_length", initial: "63", fixed: true, note: "Shows the maximum identifier length."},
+		{name: "server_version_num", initial: "150000", fixed: true, note: "Shows the server version as an integer."},
+		{name: "lc_collate", initial: "C", fixed: true, note: "Shows the collation order locale."},
+		{name: "lc_ctype", initial: "C.UTF-8", fixed: true, note: "Shows the character classification and case conversion locale."},
+		{name: "lc_messages", initial: "C", note: "Accepted: no effect."},
+		{name: "lc_monetary", initial: "C", note: "Accepted: no effect."},
+		{name: "lc_numeric", initial: "C", note: "Accepted: no effect."},
+		{name: "lc_time", initial: "C", note: "Accepted: no effect."},
+		{name: "max_connections", initial: "1000", fixed: true, note: "Sets the maximum number of concurrent connections."},
+		{name: "wal_level", initial: "replica", fixed: true, note: "Accepted: no effect."},
+		{name: "fsync", initial: "on", fixed: true, note: "Every commit is synced."},
+	}
+}
+
+func checkEncoding(value string) (string, error) {
+	switch strings.ToUpper(strings.NewReplacer("-", "", "_", "", "'", "").Replace(value)) {
+	case "UTF8", "UNICODE":
+		return "UTF8", nil
+	case "SQLASCII":
+		return "SQL_ASCII", nil
+	}
+	return "", fmt.Errorf("percodb speaks UTF8 only")
+}
+
+func checkDateStyle(value string) (string, error) {
+	order := "MDY"
+	for _, word := range strings.Split(value, ",") {
+		switch w := strings.ToUpper(strings.TrimSpace(word)); w {
+		case "ISO", "":
+		case "MDY", "DMY", "YMD":
+			order = w
+		case "US", "NONEURO", "NONEUROPEAN":
+			order = "MDY"
+		case "EURO", "EUROPEAN":
+			order = "DMY"
+		case "SQL", "POSTGRES", "GERMAN":
+			return "", pgerror.Unsupported("DateStyle "+w, "Use ISO, with MDY, DMY or YMD for the order of input.")
+		default:
+			return "", fmt.Errorf("conflicting or unknown word %q", word)
+		}
+	}
+	return "ISO, " + order, nil
+}
+
+func applyDateStyle(s *settings, value string) error {
+	switch strings.TrimPrefix(value, "ISO, ") {
+	case "DMY":
+		s.format.DateOrder = types.OrderDMY
+	case "YMD":
+		s.format.DateOrder = types.OrderYMD
+	default:
+		s.format.DateOrder = types.OrderMDY
+	}
+	return nil
+}
+
+func onlyOn(value string) (string, error) {
+	v, err := checkBool(value)
+	if err == nil && v != "on" {
+		err = pgerror.Unsupported("standard_conforming_strings = off", "Write E'…' for strings with backslash escapes.")
+	}
+	return v, err
+}
+
+// checkTimeZone accepts names of the time zone database and offsets such as +02:00 or -5.
+func checkTimeZone(value string) (string, error) {
+	v := strings.TrimSpace(value)
+	switch strings.ToLower(v) {
+	case "local", "default":
+		return "UTC", nil
+	}
+	if _, err := loadZone(v); err != nil {
+		return "", pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter \"TimeZone\": %q", value)
+	}
+	return v, nil
+}
+
+func loadZone(value string) (*time.Location, error) {
+	if value == "" {
+		return nil, fmt.Errorf("no time zone given")
+	}
+	if loc, err := time.LoadLocation(value); err == nil {
+		return loc, nil
+	}
+	var sign, h, m = 1, 0, 0
+	v := value
+	switch v[0] {
+	case '-':
+		sign, v = -1, v[1:]
+	case '+':
+		v = v[1:]
+	}
+	n, err := fmt.Sscanf(v, "%d:%d", &h, &m)
+	if n == 0 || (err != nil && n != 1) || h > 15 || m > 59 {
+		return nil, fmt.Errorf("unknown time zone")
+	}
+	return time.FixedZone(value, sign*(h*3600+m*60)), nil
+}
+
+func applyTimeZone(s *settings, value string) error {
+	loc, err := loadZone(value)
+	if err == nil {
+		s.format.Location = loc
+	}
+	return err
+}
+
+func applyReadOnly(s *settings, value string) error {
+	s.readOnly = value == "on"
+	return nil
+}
+
+func applyStatementTimeout(s *settings, value string) error {
+	d, err := parseMillis(value)
+	s.statementTimeout = d
+	return err
+}
+
+func applyFloatDigits(s *settings, value string) error {
+	digits, err := strconv.Atoi(value)
+	s.format.FloatCut = max(0, 1-digits)
+	return err
+}
+
+// applySearchPath reads a comma-separated list of possibly quoted names.
+func applySearchPath(s *settings, value string) error {
+	path := []string{}
+	for _, word := range strings.Split(value, ",") {
+		word = strings.TrimSpace(word)
+		if strings.HasPrefix(word, `"`) {
+			word = strings.ReplaceAll(strings.Trim(word, `"`), `""`, `"`)
+		} else {
+			word = strings.ToLower(word)
+		}
+		if word != "" && word != "$user" {
+			path = append(path, word)
+		}
+	}
+	s.searchPath = path
+	return nil
+}
+
+// checkIsolation knows the one level that percodb runs so far; another is refused rather than
+// silently replaced.
+func checkIsolation(value string) (string, error) {
+	switch v := strings.ToLower(strings.TrimSpace(value)); v {
+	case "repeatable read":
+		return v, nil
+	case "serializable", "read committed", "read uncommitted":
+		return "", pgerror.Unsupported("isolation level "+v, "Use REPEATABLE READ, which is snapshot isolation and the default.")
+	}
+	return "", fmt.Errorf("available values: serializable, repeatable read, read committed, read uncommitted")
+}

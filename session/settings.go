@@ -1,0 +1,269 @@
+package session
+
+import (
+	"fmt"
+	"maps"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// settings are one session's run-time parameters (PostgreSQL's GUCs), by lower-case name. Values
+// differing from the default are kept; a transaction that rolls back restores them.
+type settings struct {
+	defs    map[string]*settingDef
+	values  map[string]string
+	startup map[string]string // what RESET goes back to, where the client's startup packet set it
+
+	// What the hot path asks for, kept decoded.
+	statementTimeout time.Duration
+	format           types.Format
+	searchPath       []string
+	readOnly         bool
+}
+
+// settingDef describes one parameter.
+type settingDef struct {
+	name     string // as SHOW ALL prints it
+	initial  string
+	reported bool // ParameterStatus
+	fixed    bool // 55P02 on SET
+	note     string
+	// check returns the value in canonical form, or an error to answer 22023 with.
+	check func(value string) (string, error)
+	// apply puts the value where the hot path reads it.
+	apply func(s *settings, value string) error
+}
+
+func newSettings(version string) *settings {
+	s := &settings{defs: settingDefs(version), values: map[string]string{}, startup: map[string]string{}}
+	for _, def := range s.defs {
+		if def.apply != nil {
+			if err := def.apply(s, def.initial); err != nil {
+				panic(fmt.Sprintf("default of setting %s: %v", def.name, err))
+			}
+		}
+	}
+	return s
+}
+
+// get returns a parameter's value; a name with a dot that nobody set is an unknown custom parameter.
+func (s *settings) get(name string) (string, bool) {
+	name = strings.ToLower(name)
+	if v, ok := s.values[name]; ok {
+		return v, true
+	}
+	if def, ok := s.defs[name]; ok {
+		return def.initial, true
+	}
+	return "", false
+}
+
+// set changes a parameter and returns its canonical value. Unknown names with a dot are kept as they
+// are, as PostgreSQL does for extensions' parameters.
+func (s *settings) set(name, value string) (*settingDef, string, error) {
+	key := strings.ToLower(name)
+	def, ok := s.defs[key]
+	if !ok {
+		if strings.Contains(key, ".") {
+			s.values[key] = value
+			return nil, value, nil
+		}
+		return nil, "", unknownSetting(name)
+	}
+	if def.fixed {
+		return nil, "", pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
+	}
+	canonical := value
+	if def.check != nil {
+		var err error
+		if canonical, err = def.check(value); err != nil {
+			return nil, "", settingError(def, value, err)
+		}
+	}
+	if def.apply != nil {
+		if err := def.apply(s, canonical); err != nil {
+			return nil, "", settingError(def, value, err)
+		}
+	}
+	s.values[key] = canonical
+	return def, canonical, nil
+}
+
+// reset puts a parameter back to what the session started with.
+func (s *settings) reset(name string) (*settingDef, string, error) {
+	key := strings.ToLower(name)
+	def, ok := s.defs[key]
+	if !ok {
+		if !strings.Contains(key, ".") {
+			return nil, "", unknownSetting(name)
+		}
+		delete(s.values, key)
+		return nil, "", nil
+	}
+	value, ok := s.startup[key]
+	if !ok {
+		value = def.initial
+	}
+	if def.fixed {
+		return def, value, nil
+	}
+	return s.set(name, value)
+}
+
+// is reports whether a boolean parameter is on.
+func (s *settings) is(name string) bool {
+	value, _ := s.get(name)
+	return value == "on"
+}
+
+// snapshot and restore serve transactions that roll back their SETs.
+func (s *settings) snapshot() map[string]string {
+	return maps.Clone(s.values)
+}
+
+// restore goes back to a snapshot and returns the reported parameters that changed.
+func (s *settings) restore(to map[string]string) []*settingDef {
+	var changed []*settingDef
+	for name, def := range s.defs {
+		want, ok := to[name]
+		if !ok {
+			want = def.initial
+		}
+		have, _ := s.get(name)
+		if have == want {
+			continue
+		}
+		if def.apply != nil {
+			// The value was in force before, so it applies again.
+			_ = def.apply(s, want)
+		}
+		if def.reported {
+			changed = append(changed, def)
+		}
+	}
+	s.values = maps.Clone(to)
+	return changed
+}
+
+// all lists name, value and description in name order, for SHOW ALL and pg_settings.
+func (s *settings) all() [][3]string {
+	rows := make([][3]string, 0, len(s.defs))
+	for key, def := range s.defs {
+		value, _ := s.get(key)
+		rows = append(rows, [3]string{def.name, value, def.note})
+	}
+	sort.Slice(rows, func(i, j int) bool { return strings.ToLower(rows[i][0]) < strings.ToLower(rows[j][0]) })
+	return rows
+}
+
+func unknownSetting(name string) error {
+	return pgerror.New(pgerror.UndefinedObject, "unrecognized configuration parameter %q", name)
+}
+
+func settingError(def *settingDef, value string, err error) error {
+	if pg, ok := err.(*pgerror.Error); ok {
+		return pg
+	}
+	e := pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", def.name, value)
+	e.Hint = err.Error()
+	return e
+}
+
+// The checks of values.
+
+func checkBool(value string) (string, error) {
+	v := strings.ToLower(strings.TrimSpace(value))
+	for _, word := range []string{"true", "yes", "on", "1"} {
+		if v != "" && v != "o" && strings.HasPrefix(word, v) {
+			return "on", nil
+		}
+	}
+	for _, word := range []string{"false", "no", "off", "0"} {
+		if v != "" && v != "o" && strings.HasPrefix(word, v) {
+			return "off", nil
+		}
+	}
+	return "", fmt.Errorf("a Boolean value is required")
+}
+
+func checkInt(low, high int64) func(string) (string, error) {
+	return func(value string) (string, error) {
+		n, err := strconv.ParseInt(strings.TrimSpace(value), 10, 64)
+		if err != nil {
+			return "", fmt.Errorf("an integer is required")
+		}
+		if n < low || n > high {
+			return "", fmt.Errorf("valid values are from %d to %d", low, high)
+		}
+		return strconv.FormatInt(n, 10), nil
+	}
+}
+
+func checkEnum(words ...string) func(string) (string, error) {
+	return func(value string) (string, error) {
+		v := strings.ToLower(strings.TrimSpace(value))
+		for _, w := range words {
+			if v == w {
+				return w, nil
+			}
+		}
+		return "", fmt.Errorf("available values: %s", strings.Join(words, ", "))
+	}
+}
+
+// timeUnits are PostgreSQL's units of time parameters, longest first where one ends another.
+var timeUnits = []struct {
+	suffix string
+	unit   time.Duration
+}{
+	{"us", time.Microsecond}, {"ms", time.Millisecond}, {"min", time.Minute},
+	{"s", time.Second}, {"h", time.Hour}, {"d", 24 * time.Hour},
+}
+
+// parseMillis reads "250", "250ms", "2s", "5min" as PostgreSQL reads parameters in milliseconds.
+func parseMillis(value string) (time.Duration, error) {
+	v := strings.TrimSpace(value)
+	unit := time.Millisecond
+	for _, u := range timeUnits {
+		if strings.HasSuffix(v, u.suffix) {
+			v, unit = strings.TrimSpace(strings.TrimSuffix(v, u.suffix)), u.unit
+			break
+		}
+	}
+	n, err := strconv.ParseFloat(v, 64)
+	if err != nil {
+		return 0, fmt.Errorf(`valid units for this parameter are "us", "ms", "s", "min", "h", and "d"`)
+	}
+	d := time.Duration(n * float64(unit))
+	if n < 0 || d > (1<<31-1)*time.Millisecond {
+		return 0, fmt.Errorf("valid values are from 0 to 2147483647 ms")
+	}
+	return d, nil
+}
+
+// checkMillis brings a duration to the largest unit that divides it, as SHOW prints it.
+func checkMillis(value string) (string, error) {
+	d, err := parseMillis(value)
+	if err != nil {
+		return "", err
+	}
+	ms := d.Milliseconds()
+	switch {
+	case ms == 0:
+		return "0", nil
+	case ms%86_400_000 == 0:
+		return fmt.Sprintf("%dd", ms/86_400_000), nil
+	case ms%3_600_000 == 0:
+		return fmt.Sprintf("%dh", ms/3_600_000), nil
+	case ms%60_000 == 0:
+		return fmt.Sprintf("%dmin", ms/60_000), nil
+	case ms%1000 == 0:
+		return fmt.Sprintf("%ds", ms/1000), nil
+	}
+	return fmt.Sprintf("%dms", ms), nil
+}

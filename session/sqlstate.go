@@ -1,0 +1,101 @@
+package session
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// retryHint is what a client should do about a serialization failure.
+const retryHint = "The transaction might succeed if retried."
+
+// ToPGError maps any error to what the client sees. It is the one place that does.
+func ToPGError(err error) *pgerror.Error {
+	var pg *pgerror.Error
+	if errors.As(err, &pg) {
+		return pg
+	}
+	mapped := mapError(err)
+	mapped.Cause = err
+	return mapped
+}
+
+func mapError(err error) *pgerror.Error {
+	var (
+		conflict     *mvcc.WriteConflictError
+		locked       *mvcc.KeyLockedError
+		rolledBack   *mvcc.RolledBackError
+		tooOld       *mvcc.TooOldError
+		exists       *mvcc.KeyExistsError
+		undetermined *percolator.UndeterminedError
+		tooLarge     *percolator.TxnTooLargeError
+		unavailable  *kv.UnavailableError
+		corrupt      *kv.CorruptionError
+		schema       *catalog.SchemaChangedError
+	)
+	switch {
+	case errors.As(err, &undetermined):
+		e := pgerror.New(pgerror.TxnResolutionUnknown, "the outcome of the transaction is unknown: the answer to its commit was lost")
+		e.Hint = "Look whether its changes are there before you run it again."
+		return e
+	case errors.As(err, &conflict), errors.As(err, &rolledBack), errors.As(err, &locked):
+		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update").WithHint(retryHint)
+	case errors.As(err, &schema):
+		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to a concurrent schema change").WithHint(retryHint)
+	case errors.As(err, &exists):
+		return pgerror.New(pgerror.UniqueViolation, "duplicate key value violates a unique constraint")
+	case errors.As(err, &tooOld):
+		return pgerror.New(pgerror.SnapshotTooOld, "snapshot too old").WithHint("Start the transaction again.")
+	case errors.As(err, &tooLarge):
+		return pgerror.New(pgerror.ProgramLimitExceeded, "%v", tooLarge).WithHint("Commit in smaller steps.")
+	case errors.Is(err, errStatementTimeout), errors.Is(err, errCanceled):
+		return pgerror.New(pgerror.QueryCanceled, "%v", err)
+	case errors.Is(err, errShutdown):
+		return pgerror.New(pgerror.AdminShutdown, "%v", err)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return pgerror.New(pgerror.QueryCanceled, "%v", errCanceled)
+	case errors.Is(err, syscall.ENOSPC):
+		return pgerror.New(pgerror.DiskFull, "no space left on device").WithHint("Free space on the disk of the data directory; committed data is safe.")
+	case errors.As(err, &unavailable):
+		return pgerror.New(pgerror.ConnectionFailure, "%v", unavailable).WithHint("Retry once the process is back.")
+	case errors.As(err, &corrupt):
+		return pgerror.New(pgerror.DataCorrupted, "%v", corrupt).WithHint("Run percodb check on the data directory.")
+	case errors.Is(err, kv.ErrClosed):
+		return pgerror.New(pgerror.AdminShutdown, "the server is shutting down")
+	}
+	return pgerror.New(pgerror.InternalError, "%v", err)
+}
+
+// retryable reports whether a statement that nothing was sent of may be run again on a fresh
+// snapshot: its transaction certainly did not commit.
+func retryable(err error) bool {
+	var (
+		conflict   *mvcc.WriteConflictError
+		rolledBack *mvcc.RolledBackError
+		schema     *catalog.SchemaChangedError
+		tooOld     *mvcc.TooOldError
+	)
+	return errors.As(err, &conflict) || errors.As(err, &rolledBack) || errors.As(err, &schema) || errors.As(err, &tooOld)
+}
+
+// ReportPanic logs a recovered panic under an id and returns the error that names it.
+func ReportPanic(log *slog.Logger, p any) *pgerror.Error {
+	var id [4]byte
+	_, _ = rand.Read(id[:]) // crypto/rand.Read never fails.
+	name := hex.EncodeToString(id[:])
+	log.Error("panic in session", "id", name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	e := pgerror.New(pgerror.InternalError, "internal error %s", name)
+	e.Hint = "The server's log has the details under this id."
+	return e
+}

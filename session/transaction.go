@@ -1,0 +1,251 @@
+package session
+
+import (
+	"context"
+	"errors"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// txnState is where the conversation stands. txn is nil until the first statement that needs a
+// snapshot, so that BEGIN alone costs nothing and the snapshot is as fresh as can be.
+type txnState struct {
+	txn      *percolator.Txn
+	resolver catalog.Resolver
+	// block: BEGIN was given; implicitBlock: several statements of one text or pipeline share a
+	// transaction; failed: an error occurred in either.
+	block, implicitBlock, failed bool
+	readOnly                     bool
+	changed                      bool // the schema, by this transaction
+	savepoints                   []savepoint
+	// alone is the portal that ran alone so far in an implicit transaction of the extended
+	// protocol, executions how many ran.
+	alone      *portal
+	executions int
+	settings   map[string]string // as they were before the transaction's first SET
+	locals     map[string]string // what SET LOCAL hides, to come back at the end
+}
+
+// savepoint is a SAVEPOINT: what ROLLBACK TO goes back to.
+type savepoint struct {
+	name     string
+	mark     percolator.Savepoint
+	settings map[string]string
+	changed  bool
+}
+
+// begin makes sure that there is a transaction with a snapshot and a view of the schema as of it.
+func (s *Session) begin(ctx context.Context) error {
+	if s.txn.txn == nil {
+		txn, err := s.deps.DB.Begin(ctx)
+		if err != nil {
+			return err
+		}
+		s.txn.txn = txn
+		s.guard.Reset(txn)
+		s.env.TxnTime = s.env.StmtTime
+	}
+	if s.txn.resolver == nil {
+		resolver, err := s.deps.Catalog.At(ctx, s.txn.txn)
+		if err != nil {
+			return err
+		}
+		s.txn.resolver = resolver
+	}
+	return nil
+}
+
+// commitTxn commits what is open. The session is idle afterwards, whatever the outcome.
+func (s *Session) commitTxn(ctx context.Context) error {
+	txn := s.txn.txn
+	if txn == nil {
+		s.endTxn(true)
+		return nil
+	}
+	if s.txn.failed {
+		s.abortTxn()
+		return nil
+	}
+	if err := s.guard.Wait(ctx); err != nil {
+		s.abortTxn()
+		return err
+	}
+	commitTS, err := txn.Commit(ctx)
+	s.guard.Done(ctx, commitTS, err)
+	if err != nil {
+		err = s.describeCommitError(ctx, err)
+	}
+	s.endTxn(err == nil)
+	return err
+}
+
+// describeCommitError gives a unique violation found at commit the names PostgreSQL gives it.
+func (s *Session) describeCommitError(ctx context.Context, err error) error {
+	var exists *mvcc.KeyExistsError
+	if !errors.As(err, &exists) {
+		return err
+	}
+	return executor.UniqueViolation(ctx, s.txn.resolver, exists.Key)
+}
+
+// abortTxn rolls back what is open.
+func (s *Session) abortTxn() {
+	if txn := s.txn.txn; txn != nil {
+		// The rollback must reach the shards although the statement may have been canceled.
+		if err := txn.Rollback(context.WithoutCancel(s.ctx)); err != nil {
+			s.log.Warn("rollback left its locks to others", "start_ts", txn.StartTS(), "err", err)
+		}
+		s.guard.Done(s.ctx, 0, nil)
+	}
+	s.endTxn(false)
+}
+
+// endTxn forgets the transaction; after a rollback its SETs are undone.
+func (s *Session) endTxn(committed bool) {
+	s.closePortals()
+	if !committed && s.txn.settings != nil {
+		s.settings.restore(s.txn.settings)
+	} else {
+		for name, value := range s.txn.locals {
+			// The value was in force before the transaction.
+			_, _, _ = s.settings.set(name, value)
+		}
+	}
+	s.txn = txnState{savepoints: s.txn.savepoints[:0]}
+}
+
+// fail notes an error: a block waits for its end, anything else is rolled back now.
+func (s *Session) fail() {
+	if s.txn.block {
+		s.txn.failed = true
+		return
+	}
+	s.abortTxn()
+}
+
+func (s *Session) beginBlock(n *ast.Begin, w ResultWriter) error {
+	if s.txn.block {
+		w.Notice(pgerror.New(pgerror.ActiveSQLTransaction, "there is already a transaction in progress"))
+		return s.transactionModes(n.Modes)
+	}
+	s.txn.block = true
+	s.txn.readOnly = s.settings.is("default_transaction_read_only")
+	if err := s.transactionModes(n.Modes); err != nil {
+		s.endTxn(false)
+		return err
+	}
+	return nil
+}
+
+// transactionModes applies the modes of BEGIN or SET TRANSACTION to the open block.
+func (s *Session) transactionModes(m ast.TransactionModes) error {
+	if m.Isolation != "" {
+		if s.txn.txn != nil {
+			return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION ISOLATION LEVEL must be called before any query")
+		}
+		if _, err := checkIsolation(m.Isolation); err != nil {
+			return err
+		}
+	}
+	if m.ReadOnly != nil {
+		if !*m.ReadOnly && s.txn.readOnly && s.txn.txn != nil {
+			return pgerror.New(pgerror.ActiveSQLTransaction, "transaction read-write mode must be set before any query")
+		}
+		s.txn.readOnly = *m.ReadOnly
+	}
+	return nil
+}
+
+func (s *Session) commitBlock(ctx context.Context, n *ast.Commit, w ResultWriter) (Tag, error) {
+	if !s.txn.block {
+		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
+		return verb("COMMIT"), s.commitTxn(ctx)
+	}
+	failed, readOnly := s.txn.failed, s.txn.readOnly
+	if err := s.commitTxn(ctx); err != nil {
+		return Tag{}, err
+	}
+	s.chain(n.Chain, readOnly)
+	if failed {
+		return verb("ROLLBACK"), nil
+	}
+	return verb("COMMIT"), nil
+}
+
+func (s *Session) rollbackBlock(n *ast.Rollback, w ResultWriter) Tag {
+	if !s.txn.block {
+		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
+	}
+	readOnly := s.txn.readOnly
+	s.abortTxn()
+	s.chain(n.Chain, readOnly)
+	return verb("ROLLBACK")
+}
+
+// chain begins a block with the modes of the one that ended (AND CHAIN).
+func (s *Session) chain(chain, readOnly bool) {
+	if chain {
+		s.txn.block, s.txn.readOnly = true, readOnly
+	}
+}
+
+func (s *Session) setSavepoint(ctx context.Context, name string) error {
+	if !s.txn.block {
+		return pgerror.New(pgerror.NoActiveSQLTransaction, "SAVEPOINT can only be used in transaction blocks")
+	}
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	s.txn.savepoints = append(s.txn.savepoints, savepoint{
+		name: name, mark: s.txn.txn.Savepoint(), settings: s.settings.snapshot(), changed: s.txn.changed,
+	})
+	return nil
+}
+
+// findSavepoint returns the index of the innermost savepoint of that name.
+func (s *Session) findSavepoint(name, command string) (int, error) {
+	if !s.txn.block {
+		return 0, pgerror.New(pgerror.NoActiveSQLTransaction, "%s can only be used in transaction blocks", command)
+	}
+	for i := len(s.txn.savepoints) - 1; i >= 0; i-- {
+		if s.txn.savepoints[i].name == name {
+			return i, nil
+		}
+	}
+	return 0, pgerror.New(pgerror.InvalidSavepoint, "savepoint %q does not exist", name)
+}
+
+func (s *Session) releaseSavepoint(name string) error {
+	i, err := s.findSavepoint(name, "RELEASE SAVEPOINT")
+	if err == nil {
+		s.txn.savepoints = s.txn.savepoints[:i]
+	}
+	return err
+}
+
+// rollbackTo undoes what came after the savepoint, which stays.
+func (s *Session) rollbackTo(name string, w ResultWriter) error {
+	i, err := s.findSavepoint(name, "ROLLBACK TO SAVEPOINT")
+	if err != nil {
+		return err
+	}
+	s.closePortals()
+	sp := s.txn.savepoints[i]
+	s.txn.txn.RollbackTo(sp.mark)
+	s.txn.savepoints = s.txn.savepoints[:i+1]
+	for _, def := range s.settings.restore(sp.settings) {
+		value, _ := s.settings.get(def.name)
+		w.Setting(def.name, value)
+	}
+	if s.txn.changed {
+		s.txn.resolver = nil // Look at the schema anew.
+	}
+	s.txn.changed = sp.changed
+	s.txn.failed = false
+	return nil
+}

@@ -1,0 +1,364 @@
+package session
+
+import (
+	"context"
+	"strings"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// endsBlock tells the statements that a failed block still takes.
+func endsBlock(tree ast.Statement) bool {
+	switch tree.(type) {
+	case *ast.Commit, *ast.Rollback, *ast.RollbackTo:
+		return true
+	}
+	return false
+}
+
+func failedBlockError() error {
+	return pgerror.New(pgerror.InFailedSQLTransaction,
+		"current transaction is aborted, commands ignored until end of transaction block")
+}
+
+// runUtility runs a statement that has no plan. An empty tag says that the statement has completed
+// itself.
+func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWriter) (Tag, error) {
+	if s.txn.block && s.txn.failed && !endsBlock(tree) {
+		return Tag{}, failedBlockError()
+	}
+	switch n := tree.(type) {
+	case *ast.Begin:
+		return verb("BEGIN"), s.beginBlock(n, w)
+	case *ast.Commit:
+		return s.commitBlock(ctx, n, w)
+	case *ast.Rollback:
+		return s.rollbackBlock(n, w), nil
+	case *ast.Savepoint:
+		return verb("SAVEPOINT"), s.setSavepoint(ctx, n.Name)
+	case *ast.ReleaseSavepoint:
+		return verb("RELEASE"), s.releaseSavepoint(n.Name)
+	case *ast.RollbackTo:
+		return verb("ROLLBACK"), s.rollbackTo(n.Name, w)
+	case *ast.SetTransaction:
+		return verb("SET"), s.setTransaction(n, w)
+	case *ast.Set:
+		return s.runSet(n, w)
+	case *ast.Show:
+		return verb("SHOW"), s.runShow(n, w)
+	case *ast.Prepare:
+		return verb("PREPARE"), s.runPrepare(ctx, n)
+	case *ast.Execute:
+		return Tag{}, s.runExecute(ctx, n, w)
+	case *ast.Deallocate:
+		return s.runDeallocate(n)
+	case *ast.Explain:
+		return verb("EXPLAIN"), s.runExplain(ctx, n, w)
+	case *ast.Copy:
+		return s.runCopy(ctx, n, w)
+	case *ast.DeclareCursor:
+		return verb("DECLARE CURSOR"), s.declareCursor(ctx, n)
+	case *ast.Fetch:
+		return s.fetch(ctx, n, w)
+	case *ast.CloseCursor:
+		return s.closeCursor(n)
+	case *ast.Discard:
+		return s.runDiscard(n, w)
+	case *ast.LockTable:
+		return Tag{}, pgerror.Unsupported("LOCK TABLE", "Snapshots need no table locks; write conflicts answer 40001.")
+	case *ast.Unsupported:
+		e := pgerror.Unsupported(n.What, n.Hint)
+		return Tag{}, e.At(n.Position())
+	}
+	return s.runDDL(ctx, tree, w)
+}
+
+// utilityColumns returns the output columns of a statement without plan, nil when it yields no rows.
+func utilityColumns(tree ast.Statement) []Column {
+	switch n := tree.(type) {
+	case *ast.Show:
+		if n.Name == "all" {
+			return textColumns("name", "setting", "description")
+		}
+		return textColumns(strings.ToLower(n.Name))
+	case *ast.Explain:
+		return textColumns("QUERY PLAN")
+	}
+	return nil
+}
+
+func textColumns(names ...string) []Column {
+	cols := make([]Column, len(names))
+	for i, name := range names {
+		cols[i] = Column{Name: name, Type: types.TText}
+	}
+	return cols
+}
+
+func (s *Session) setTransaction(n *ast.SetTransaction, w ResultWriter) error {
+	if n.Session {
+		if n.Modes.Isolation != "" {
+			if _, _, err := s.settings.set("default_transaction_isolation", n.Modes.Isolation); err != nil {
+				return err
+			}
+		}
+		if n.Modes.ReadOnly != nil {
+			return s.changeSetting("default_transaction_read_only", onOff(*n.Modes.ReadOnly), w)
+		}
+		return nil
+	}
+	if !s.txn.block {
+		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET TRANSACTION can only be used in transaction blocks"))
+		return nil
+	}
+	return s.transactionModes(n.Modes)
+}
+
+func onOff(b bool) string {
+	if b {
+		return "on"
+	}
+	return "off"
+}
+
+func (s *Session) runSet(n *ast.Set, w ResultWriter) (Tag, error) {
+	tag := verb("SET")
+	if n.Default {
+		tag = verb("RESET")
+	}
+	s.noteSettings()
+	if n.Default && n.Name == "all" {
+		for _, def := range s.settings.defs {
+			if !def.fixed {
+				if err := s.resetSetting(def.name, w); err != nil {
+					return tag, err
+				}
+			}
+		}
+		return tag, nil
+	}
+	switch strings.ToLower(n.Name) {
+	case "transaction_isolation":
+		if len(n.Values) == 1 {
+			return tag, s.setTransaction(&ast.SetTransaction{Modes: ast.TransactionModes{Isolation: n.Values[0]}}, w)
+		}
+	case "transaction_read_only":
+		if len(n.Values) == 1 {
+			value, err := checkBool(n.Values[0])
+			if err != nil {
+				return tag, settingError(s.settings.defs["transaction_read_only"], n.Values[0], err)
+			}
+			on := value == "on"
+			return tag, s.setTransaction(&ast.SetTransaction{Modes: ast.TransactionModes{ReadOnly: &on}}, w)
+		}
+	}
+	if n.Local {
+		return tag, s.setLocal(n, w)
+	}
+	if n.Default {
+		return tag, s.resetSetting(n.Name, w)
+	}
+	return tag, s.changeSetting(n.Name, strings.Join(n.Values, ", "), w)
+}
+
+// noteSettings keeps the settings as they were, so that a rollback brings them back.
+func (s *Session) noteSettings() {
+	if s.txn.block && s.txn.settings == nil {
+		s.txn.settings = s.settings.snapshot()
+	}
+}
+
+// setLocal changes a setting until the transaction ends.
+func (s *Session) setLocal(n *ast.Set, w ResultWriter) error {
+	if !s.txn.block {
+		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks"))
+		return nil
+	}
+	s.noteLocal(n.Name)
+	if n.Default {
+		return s.resetSetting(n.Name, w)
+	}
+	return s.changeSetting(n.Name, strings.Join(n.Values, ", "), w)
+}
+
+// noteLocal keeps the value that a change until the end of the transaction hides.
+func (s *Session) noteLocal(name string) {
+	key := strings.ToLower(name)
+	before, known := s.settings.get(key)
+	if _, noted := s.txn.locals[key]; noted || !known {
+		return
+	}
+	if s.txn.locals == nil {
+		s.txn.locals = map[string]string{}
+	}
+	s.txn.locals[key] = before
+}
+
+func (s *Session) changeSetting(name, value string, w ResultWriter) error {
+	def, canonical, err := s.settings.set(name, value)
+	s.settingChanged(def, canonical, w)
+	return err
+}
+
+func (s *Session) resetSetting(name string, w ResultWriter) error {
+	def, canonical, err := s.settings.reset(name)
+	s.settingChanged(def, canonical, w)
+	return err
+}
+
+func (s *Session) settingChanged(def *settingDef, value string, w ResultWriter) {
+	s.refreshEnv()
+	if def != nil && def.reported {
+		w.Setting(def.name, value)
+	}
+}
+
+func (s *Session) runShow(n *ast.Show, w ResultWriter) error {
+	cols := utilityColumns(n)
+	if n.Name == "all" {
+		rows := make([]types.Row, 0, len(s.settings.defs))
+		for _, r := range s.settings.all() {
+			rows = append(rows, types.Row{types.Text(r[0]), types.Text(r[1]), types.Text(r[2])})
+		}
+		return s.sendRows(cols, rows, w)
+	}
+	value, err := s.showSetting(n.Name)
+	if err != nil {
+		return err
+	}
+	if def := s.settings.defs[strings.ToLower(n.Name)]; def != nil {
+		cols[0].Name = def.name
+	}
+	return s.sendRows(cols, []types.Row{{types.Text(value)}}, w)
+}
+
+// showSetting returns a setting's value as SHOW and current_setting print it.
+func (s *Session) showSetting(name string) (string, error) {
+	if strings.EqualFold(name, "transaction_read_only") {
+		return onOff(s.txn.readOnly || !s.txn.block && s.settings.is("default_transaction_read_only")), nil
+	}
+	value, ok := s.settings.get(name)
+	if !ok {
+		return "", unknownSetting(name)
+	}
+	return value, nil
+}
+
+// sendRows sends a row set made here; the caller completes it.
+func (s *Session) sendRows(cols []Column, rows []types.Row, w ResultWriter) error {
+	if err := w.Columns(cols, nil, s.simple); err != nil {
+		return err
+	}
+	for _, row := range rows {
+		if err := w.Row(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Session) runDiscard(n *ast.Discard, w ResultWriter) (Tag, error) {
+	tag := verb("DISCARD " + n.What)
+	switch n.What {
+	case "ALL":
+		if s.txn.block {
+			return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
+		}
+		s.closeAllCursors()
+		clear(s.statements)
+		s.unnamed = nil
+		_, err := s.runSet(&ast.Set{Name: "all", Default: true}, w)
+		s.forgetSequences()
+		return tag, err
+	case "SEQUENCES":
+		s.forgetSequences()
+	case "PLANS":
+		clear(s.plans)
+	}
+	return tag, nil
+}
+
+func (s *Session) runPrepare(ctx context.Context, n *ast.Prepare) error {
+	if _, taken := s.statements[n.Name]; taken {
+		return pgerror.New(pgerror.DuplicatePreparedStatement, "prepared statement %q already exists", n.Name)
+	}
+	declared := make([]types.Type, len(n.Types))
+	for i := range n.Types {
+		t, err := planner.ResolveType(&n.Types[i])
+		if err != nil {
+			return err
+		}
+		declared[i] = t
+	}
+	p := &prepared{name: n.Name, declared: declared, byName: true}
+	s.lexer.Reset(n.Text)
+	st, err := s.lexer.Next()
+	if err != nil {
+		return err
+	}
+	p.statement = st.Clone()
+	if err := s.prepare(ctx, p); err != nil {
+		return err
+	}
+	s.statements[n.Name] = p
+	return nil
+}
+
+// runExecute is EXECUTE: the arguments are expressions, cast to the parameters' types.
+func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter) error {
+	p, err := s.findStatement(n.Name)
+	if err != nil {
+		return err
+	}
+	if err := s.current(ctx, p); err != nil {
+		return err
+	}
+	if len(n.Args) != len(p.params) {
+		e := pgerror.New(pgerror.SyntaxError, "wrong number of parameters for prepared statement %q", n.Name)
+		return e.WithDetail("Expected %d parameters but got %d.", len(p.params), len(n.Args))
+	}
+	if p.plan == nil {
+		tag, err := s.runUtility(ctx, p.tree, w)
+		if err != nil {
+			return err
+		}
+		return s.completeUtility(p.tree, tag, w)
+	}
+	params, err := s.evalArguments(ctx, n.Args, p.params)
+	if err != nil {
+		return err
+	}
+	e := &execution{plan: p.plan, literals: p.statement.Literals, params: params, announce: s.simple}
+	if s.txn.block || s.txn.implicitBlock || !s.simple {
+		tag, err := s.runPlan(ctx, e, w)
+		if err != nil {
+			return err
+		}
+		return w.Complete(tag)
+	}
+	for attempt := 0; ; attempt++ {
+		again, err := s.runAlone(e, attempt, w)
+		if !again {
+			return err
+		}
+		if err := s.current(ctx, p); err != nil {
+			return err
+		}
+		e = &execution{plan: p.plan, literals: p.statement.Literals, params: params, announce: s.simple}
+	}
+}
+
+func (s *Session) runDeallocate(n *ast.Deallocate) (Tag, error) {
+	if n.Name == "" {
+		clear(s.statements)
+		return verb("DEALLOCATE ALL"), nil
+	}
+	if _, err := s.findStatement(n.Name); err != nil {
+		return Tag{}, err
+	}
+	s.CloseStatement(n.Name)
+	return verb("DEALLOCATE"), nil
+}
