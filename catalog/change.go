@@ -18,6 +18,7 @@ type Change struct {
 	// closed are the tables shut to writers, touched those whose descriptors the transaction wrote.
 	// A rollback to a savepoint leaves both as they are, which does no harm.
 	closed, touched []uint64
+	created         []uint64  // those among touched that are new
 	markers         *markers  // of closed tables (Shared only)
 	final           *snapshot // the schema as the commit will leave it
 }
@@ -62,6 +63,9 @@ func (ch *Change) Close(ctx context.Context, t *TableDescriptor) error {
 // Closed reports whether Close has shut the relation.
 func (ch *Change) Closed(id uint64) bool { return slices.Contains(ch.closed, id) }
 
+// Created reports whether the transaction made the relation.
+func (ch *Change) Created(id uint64) bool { return slices.Contains(ch.created, id) }
+
 // changed reports whether the transaction wrote the relation's descriptor.
 func (ch *Change) changed(id uint64) bool { return slices.Contains(ch.touched, id) }
 
@@ -81,7 +85,7 @@ func (ch *Change) Create(ctx context.Context, t *TableDescriptor) error {
 		return err
 	}
 	t.Version, t.WriterVersion = version, version
-	ch.touched = append(ch.touched, t.ID)
+	ch.touched, ch.created = append(ch.touched, t.ID), append(ch.created, t.ID)
 	if err := ch.txn.Insert(nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
 		return err
 	}
@@ -128,22 +132,36 @@ func (ch *Change) Drop(ctx context.Context, t *TableDescriptor) error {
 	return nil
 }
 
-// Reserve writes t.NextIndexID as it is, in a transaction of its own, so that index ids below it are
-// not used again even if what is written under them never comes to have a descriptor.
-func (ch *Change) Reserve(ctx context.Context, t *TableDescriptor) error {
-	return ch.catalog.retry(ctx, func(txn *percolator.Txn) error {
-		key := idKey(wordRelation, t.ID)
+// Reserve raises the table's NextIndexID by n, in a transaction of its own, and returns the first of the
+// n ids: they are not given to another index even if this change fails after having written keys
+// under them. The change's own transaction must begin afterwards.
+func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first uint32, err error) {
+	key := idKey(wordRelation, tableID)
+	version, err := ch.NewID(ctx)
+	if err != nil {
+		return 0, err
+	}
+	err = ch.catalog.retry(ctx, func(txn *percolator.Txn) error {
 		value, err := txn.Get(ctx, key)
-		if err != nil {
+		if err != nil || value == nil {
 			return err
 		}
-		stored := new(TableDescriptor)
-		if err := decode(key, value, stored); err != nil {
+		t := new(TableDescriptor)
+		if err := decode(key, value, t); err != nil {
 			return err
 		}
-		stored.NextIndexID = max(stored.NextIndexID, t.NextIndexID)
-		return txn.Put(key, encode(stored))
+		first = t.NextIndexID
+		t.NextIndexID += n
+		t.Version = version
+		if err := txn.Put(key, encode(t)); err != nil {
+			return err
+		}
+		return putNumber(txn, keyVersion, version)
 	})
+	if err != nil {
+		return 0, err
+	}
+	return first, ch.catalog.refresh(ctx)
 }
 
 // DroppedSpan is a part of the key space that no descriptor names any more: its versions may go once

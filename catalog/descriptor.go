@@ -44,7 +44,8 @@ type TableDescriptor struct {
 	DependsOn []uint64 // of views: ids of the relations in the query
 	Sequence  *SequenceDescriptor
 	Comment   string
-	// Rows computes the rows of a KindVirtual relation.
+	// Rows computes the rows of a KindVirtual relation, and of a sequence read as a table; nil for
+	// others.
 	Rows VirtualRows `json:"-"`
 }
 

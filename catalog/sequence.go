@@ -7,6 +7,7 @@ import (
 
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // sequenceLimit is PostgreSQL's sequence_generator_limit_exceeded.
@@ -205,4 +206,21 @@ func (s *sequences) giveBackOne(ctx context.Context, id uint64, st *sequenceStat
 		}
 		return txn.Put(key, encode(st.now))
 	})
+}
+
+// describeSequence lets SELECT read a sequence as PostgreSQL has it: one row of last_value, log_cnt and
+// is_called.
+func (c *Catalog) describeSequence(t *TableDescriptor) {
+	t.Columns = []ColumnDescriptor{
+		{ID: 1, Name: "last_value", Type: types.TInt8, NotNull: true},
+		{ID: 2, Name: "log_cnt", Type: types.TInt8, NotNull: true},
+		{ID: 3, Name: "is_called", Type: types.TBool, NotNull: true},
+	}
+	t.Rows = func(ctx context.Context, _ Resolver, _ SystemView, yield func(types.Row) error) error {
+		last, called, err := c.LastVal(ctx, t)
+		if err != nil {
+			return err
+		}
+		return yield(types.Row{types.Int(last), types.Int(0), types.Bool(called)})
+	}
 }

@@ -64,6 +64,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*snaps
 		if err := decode(key, value, t); err != nil {
 			return err
 		}
+		if t.Kind == KindSequence {
+			c.describeSequence(t)
+		}
 		s.add(t)
 		return nil
 	})
@@ -148,16 +151,23 @@ func (s *snapshot) Stats(ctx context.Context, tableID uint64) (*TableStats, erro
 // Version implements Resolver.
 func (s *snapshot) Version() uint64 { return s.version }
 
-// SchemaOID implements SchemaOIDs.
-func (s *snapshot) SchemaOID(name string) uint32 { return uint32(s.schemas[name].ID) }
-
-// SchemaComment implements SchemaOIDs.
-func (s *snapshot) SchemaComment(name string) string { return s.schemas[name].Comment }
-
-// SchemaOIDs is implemented by the catalog's resolvers: what system tables show of schemas.
-type SchemaOIDs interface {
+// SchemaDetails is implemented by the catalog's resolvers: what system tables show beyond descriptors.
+type SchemaDetails interface {
 	SchemaOID(name string) uint32
 	SchemaComment(name string) string
+	// SequenceValue returns the value last handed out, or called false if none was.
+	SequenceValue(ctx context.Context, t *TableDescriptor) (last int64, called bool, err error)
+}
+
+// SchemaOID implements SchemaDetails.
+func (s *snapshot) SchemaOID(name string) uint32 { return uint32(s.schemas[name].ID) }
+
+// SchemaComment implements SchemaDetails.
+func (s *snapshot) SchemaComment(name string) string { return s.schemas[name].Comment }
+
+// SequenceValue implements SchemaDetails.
+func (s *snapshot) SequenceValue(ctx context.Context, t *TableDescriptor) (int64, bool, error) {
+	return s.catalog.LastVal(ctx, t)
 }
 
 // inPath is a resolver with a search path of its own.
@@ -188,20 +198,28 @@ func (p *inPath) Relation(ctx context.Context, schema, name string) (*TableDescr
 	return nil, nil
 }
 
-// SchemaOID implements SchemaOIDs.
+// SchemaOID implements SchemaDetails.
 func (p *inPath) SchemaOID(name string) uint32 {
-	if s, ok := p.Resolver.(SchemaOIDs); ok {
-		return s.SchemaOID(name)
+	if d, ok := p.Resolver.(SchemaDetails); ok {
+		return d.SchemaOID(name)
 	}
 	return 0
 }
 
-// SchemaComment implements SchemaOIDs.
+// SchemaComment implements SchemaDetails.
 func (p *inPath) SchemaComment(name string) string {
-	if s, ok := p.Resolver.(SchemaOIDs); ok {
-		return s.SchemaComment(name)
+	if d, ok := p.Resolver.(SchemaDetails); ok {
+		return d.SchemaComment(name)
 	}
 	return ""
+}
+
+// SequenceValue implements SchemaDetails.
+func (p *inPath) SequenceValue(ctx context.Context, t *TableDescriptor) (int64, bool, error) {
+	if d, ok := p.Resolver.(SchemaDetails); ok {
+		return d.SequenceValue(ctx, t)
+	}
+	return t.Sequence.Start, false, nil
 }
 
 // Path returns the schemas that r looks unqualified names up in, in order.

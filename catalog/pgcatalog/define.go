@@ -1,0 +1,142 @@
+package pgcatalog
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+)
+
+func formatInt(v int64) string     { return strconv.FormatInt(v, 10) }
+func formatNumber(v uint32) string { return strconv.FormatUint(uint64(v), 10) }
+
+// indexDefinition is the CREATE INDEX statement of an index.
+func indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) string {
+	var b strings.Builder
+	b.WriteString("CREATE ")
+	if ix.Unique {
+		b.WriteString("UNIQUE ")
+	}
+	b.WriteString("INDEX " + catalog.QuoteName(ix.Name) + " ON " + catalog.QuoteName(t.Schema) + "." + catalog.QuoteName(t.Name) + " USING btree (")
+	for i := range ix.Columns {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		c := &ix.Columns[i]
+		b.WriteString(columnName(t, c.ColumnID))
+		// The direction's own default is not said: NULLS LAST of ASC, NULLS FIRST of DESC.
+		switch {
+		case c.Desc && c.NullsFirst:
+			b.WriteString(" DESC")
+		case c.Desc:
+			b.WriteString(" DESC NULLS LAST")
+		case c.NullsFirst:
+			b.WriteString(" NULLS FIRST")
+		}
+	}
+	b.WriteByte(')')
+	if len(ix.Include) > 0 {
+		b.WriteString(" INCLUDE (")
+		for i, id := range ix.Include {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(columnName(t, id))
+		}
+		b.WriteByte(')')
+	}
+	return b.String()
+}
+
+func columnName(t *catalog.TableDescriptor, id uint32) string {
+	return catalog.QuoteName(t.Columns[t.Ordinal(id)].Name)
+}
+
+// constraintDefinition is a constraint as ADD CONSTRAINT takes it.
+func constraintDefinition(t *catalog.TableDescriptor, c constraint) string {
+	if c.check != nil {
+		return "CHECK (" + c.check.Expr + ")"
+	}
+	names := make([]string, len(c.index.Columns))
+	for i := range names {
+		names[i] = columnName(t, c.index.Columns[i].ColumnID)
+	}
+	word := "UNIQUE ("
+	if c.kind == 'p' {
+		word = "PRIMARY KEY ("
+	}
+	return word + strings.Join(names, ", ") + ")"
+}
+
+// viewDefinition is a view's query, "" for a system view, which has none.
+func viewDefinition(t *catalog.TableDescriptor) string {
+	if t.ViewQuery == "" {
+		return ""
+	}
+	return " " + t.ViewQuery + ";"
+}
+
+// defaultText is a column's default as clients see it: a sequence, which the catalog names by number,
+// comes by name.
+func defaultText(ctx context.Context, r catalog.Resolver, c *catalog.ColumnDescriptor) string {
+	if c.Sequence == 0 || c.Default == "" {
+		return c.Default
+	}
+	seq, err := r.RelationByID(ctx, c.Sequence)
+	if err != nil || seq == nil {
+		return c.Default
+	}
+	number := catalog.QuoteLiteral(strconv.FormatUint(c.Sequence, 10))
+	return strings.Replace(c.Default, number, catalog.QuoteLiteral(relationName(ctx, r, seq)), 1)
+}
+
+// relationName is a relation's name as the search path finds it.
+func relationName(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor) string {
+	if found, err := r.Relation(ctx, "", t.Name); err == nil && found != nil && found.ID == t.ID {
+		return catalog.QuoteName(t.Name)
+	}
+	return catalog.QuoteName(t.Schema) + "." + catalog.QuoteName(t.Name)
+}
+
+// checkedColumns lists the columns that a CHECK names.
+func checkedColumns(t *catalog.TableDescriptor, check *catalog.CheckDescriptor) []int64 {
+	e, err := sql.ParseExpr(check.Expr)
+	if err != nil {
+		return nil
+	}
+	var ids []int64
+	for i := range t.Columns {
+		if !t.Columns[i].Hidden && mentions(e, t.Columns[i].Name) {
+			ids = append(ids, int64(t.Columns[i].ID))
+		}
+	}
+	return ids
+}
+
+// mentions reports whether an expression without subqueries, as a CHECK is, names a column.
+func mentions(e ast.Expr, column string) bool {
+	found := false
+	ast.InspectExpr(e, ast.Visitor{Expr: func(e ast.Expr) {
+		if ref, ok := e.(*ast.ColumnRef); ok && ref.Parts[len(ref.Parts)-1] == column {
+			found = true
+		}
+	}})
+	return found
+}
+
+// estimateBytes guesses what a table's rows take, from their number and the widths of its columns.
+func estimateBytes(t *catalog.TableDescriptor, stats *catalog.TableStats) int64 {
+	width := int64(16)
+	for i := range t.Columns {
+		switch info := t.Columns[i].Type.Info(); {
+		case info == nil || info.Len < 0:
+			width += 24
+		default:
+			width += int64(info.Len)
+		}
+	}
+	return int64(stats.Rows) * width
+}

@@ -1,0 +1,331 @@
+package pgcatalog
+
+import (
+	"context"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Objects answers the functions and types that know objects by OID. It looks through the resolver in
+// force when it is asked. One session's.
+type Objects struct {
+	// Resolver returns the session's resolver, nil before there is one.
+	Resolver func() catalog.Resolver
+	// User is the session's user.
+	User string
+}
+
+var _ builtin.Catalog = (*Objects)(nil)
+
+// The resolver's answers come from memory: no context is needed to wait with.
+func background() context.Context { return context.Background() }
+
+// relation finds a relation by OID; nil if there is none.
+func (o *Objects) relation(id types.OID) (catalog.Resolver, *catalog.TableDescriptor) {
+	r := o.Resolver()
+	if r == nil {
+		return nil, nil
+	}
+	t, err := r.RelationByID(background(), uint64(id))
+	if err != nil {
+		return r, nil
+	}
+	return r, t
+}
+
+// index finds an index by OID.
+func (o *Objects) index(id types.OID) (r catalog.Resolver, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) {
+	if r = o.Resolver(); r == nil {
+		return nil, nil, nil
+	}
+	all, err := r.Relations(background())
+	if err != nil {
+		return r, nil, nil
+	}
+	for _, t := range all {
+		for _, ix := range visibleIndexes(t) {
+			if ix.OID == uint32(id) {
+				return r, t, ix
+			}
+		}
+	}
+	return r, nil, nil
+}
+
+// RelationName implements types.Names.
+func (o *Objects) RelationName(id types.OID) (string, bool) {
+	if r, t := o.relation(id); t != nil {
+		return relationName(background(), r, t), true
+	}
+	if r, t, ix := o.index(id); ix != nil {
+		if visible(r, t.Schema) {
+			return catalog.QuoteName(ix.Name), true
+		}
+		return catalog.QuoteName(t.Schema) + "." + catalog.QuoteName(ix.Name), true
+	}
+	return "", false
+}
+
+// visible reports whether a schema is on the search path.
+func visible(r catalog.Resolver, schema string) bool {
+	for _, s := range catalog.Path(r) {
+		if s == schema {
+			return true
+		}
+	}
+	return false
+}
+
+// RelationOID implements types.Names.
+func (o *Objects) RelationOID(name string) (types.OID, error) {
+	schema, rel, err := splitName(name)
+	if err != nil {
+		return 0, err
+	}
+	if r := o.Resolver(); r != nil {
+		t, err := r.Relation(background(), schema, rel)
+		if err != nil {
+			return 0, err
+		}
+		if t != nil {
+			return types.OID(t.OID()), nil
+		}
+		_, ix, err := catalog.FindIndex(background(), r, schema, rel)
+		if err != nil {
+			return 0, err
+		}
+		if ix != nil {
+			return types.OID(ix.OID), nil
+		}
+	}
+	return 0, pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", name)
+}
+
+// splitName takes a possibly qualified, possibly quoted name apart.
+func splitName(name string) (schema, rel string, err error) {
+	var parts []string
+	rest := strings.TrimSpace(name)
+	for {
+		part, after, ok := takeName(rest)
+		if !ok {
+			return "", "", pgerror.New(pgerror.InvalidName, "invalid name syntax")
+		}
+		parts = append(parts, part)
+		if after == "" {
+			break
+		}
+		rest = after[1:]
+	}
+	switch len(parts) {
+	case 1:
+		return "", parts[0], nil
+	case 2:
+		return parts[0], parts[1], nil
+	case 3:
+		return parts[1], parts[2], nil
+	}
+	return "", "", pgerror.New(pgerror.InvalidName, "improper relation name (too many dotted names): %s", name)
+}
+
+// takeName takes the first part off a dotted name; after is "" or starts with the dot.
+func takeName(s string) (part, after string, ok bool) {
+	if !strings.HasPrefix(s, `"`) {
+		end := strings.IndexByte(s, '.')
+		if end < 0 {
+			end = len(s)
+		}
+		return strings.ToLower(s[:end]), s[end:], end > 0 && !strings.ContainsAny(s[:end], `" `)
+	}
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		switch {
+		case s[i] != '"':
+			b.WriteByte(s[i])
+		case i+1 < len(s) && s[i+1] == '"':
+			b.WriteByte('"')
+			i++
+		default:
+			after = s[i+1:]
+			return b.String(), after, b.Len() > 0 && (after == "" || after[0] == '.')
+		}
+	}
+	return "", "", false
+}
+
+// RelationVisible implements builtin.Catalog.
+func (o *Objects) RelationVisible(id types.OID) (is, ok bool) {
+	if r, t := o.relation(id); t != nil {
+		found, err := r.Relation(background(), "", t.Name)
+		return err == nil && found != nil && found.ID == t.ID, true
+	}
+	if r, t, ix := o.index(id); ix != nil {
+		return visible(r, t.Schema), true
+	}
+	return false, false
+}
+
+// RoleName implements builtin.Catalog.
+func (o *Objects) RoleName(id types.OID) (string, bool) {
+	switch id {
+	case ownerOID:
+		return ownerName, true
+	case sessionRoleOID:
+		return o.User, o.User != ""
+	}
+	return "", false
+}
+
+// ViewDefinition implements builtin.Catalog.
+func (o *Objects) ViewDefinition(id types.OID) (string, bool) {
+	_, t := o.relation(id)
+	if t == nil || t.ViewQuery == "" {
+		return "", false
+	}
+	return viewDefinition(t), true
+}
+
+// IndexDefinition implements builtin.Catalog.
+func (o *Objects) IndexDefinition(id types.OID, column int) (string, bool) {
+	_, t, ix := o.index(id)
+	if ix == nil {
+		return "", false
+	}
+	if column == 0 {
+		return indexDefinition(t, ix), true
+	}
+	ids := indexColumnIDs(ix)
+	if column < 0 || column > len(ids) {
+		return "", true
+	}
+	return columnName(t, ids[column-1]), true
+}
+
+// ConstraintDefinition implements builtin.Catalog.
+func (o *Objects) ConstraintDefinition(id types.OID) (string, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return "", false
+	}
+	all, err := r.Relations(background())
+	if err != nil {
+		return "", false
+	}
+	for _, t := range all {
+		for _, c := range constraints(t) {
+			if c.oid == uint32(id) {
+				return constraintDefinition(t, c), true
+			}
+		}
+	}
+	return "", false
+}
+
+// Comment implements builtin.Catalog.
+func (o *Objects) Comment(id types.OID, class string, column int) (string, bool) {
+	if class == "" || class == "pg_class" {
+		if _, t := o.relation(id); t != nil {
+			return columnComment(t, column)
+		}
+		if _, _, ix := o.index(id); ix != nil && column == 0 {
+			return ix.Comment, ix.Comment != ""
+		}
+	}
+	if class == "" || class == "pg_namespace" {
+		return o.schemaComment(id)
+	}
+	return "", false
+}
+
+func columnComment(t *catalog.TableDescriptor, column int) (string, bool) {
+	if column == 0 {
+		return t.Comment, t.Comment != ""
+	}
+	ord := t.Ordinal(uint32(column))
+	if ord < 0 {
+		return "", false
+	}
+	return t.Columns[ord].Comment, t.Columns[ord].Comment != ""
+}
+
+func (o *Objects) schemaComment(id types.OID) (string, bool) {
+	d, ok := o.Resolver().(catalog.SchemaDetails)
+	if !ok {
+		return "", false
+	}
+	names, err := o.Resolver().Schemas(background())
+	if err != nil {
+		return "", false
+	}
+	for _, name := range names {
+		if d.SchemaOID(name) == uint32(id) {
+			return d.SchemaComment(name), d.SchemaComment(name) != ""
+		}
+	}
+	return "", false
+}
+
+// RelationSize implements builtin.Catalog: a guess from statistics.
+func (o *Objects) RelationSize(ctx context.Context, id types.OID, withIndexes bool) (int64, error) {
+	r, t := o.relation(id)
+	if t == nil {
+		return 0, nil
+	}
+	stats, err := r.Stats(ctx, t.ID)
+	if err != nil {
+		return 0, err
+	}
+	size := estimateBytes(t, stats)
+	if withIndexes {
+		size += size / 4 * int64(len(t.Indexes))
+	}
+	return size, nil
+}
+
+// DatabaseSize implements builtin.Catalog.
+func (o *Objects) DatabaseSize(ctx context.Context) (int64, error) {
+	r := o.Resolver()
+	if r == nil {
+		return 0, nil
+	}
+	all, err := r.Relations(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var sum int64
+	for _, t := range all {
+		if t.Kind != catalog.KindTable {
+			continue
+		}
+		size, err := o.RelationSize(ctx, types.OID(t.OID()), true)
+		if err != nil {
+			return 0, err
+		}
+		sum += size
+	}
+	return sum, nil
+}
+
+// SerialSequence implements builtin.Catalog.
+func (o *Objects) SerialSequence(table, column string) (string, bool, error) {
+	id, err := o.RelationOID(table)
+	if err != nil {
+		return "", false, err
+	}
+	r, t := o.relation(id)
+	if t == nil {
+		return "", false, pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", table)
+	}
+	ord := t.ColumnNamed(column)
+	if ord < 0 {
+		return "", false, pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", column, t.Name)
+	}
+	seq, err := r.RelationByID(background(), t.Columns[ord].Sequence)
+	if err != nil || seq == nil {
+		return "", false, err
+	}
+	return catalog.QuoteName(seq.Schema) + "." + catalog.QuoteName(seq.Name), true, nil
+}

@@ -1,0 +1,391 @@
+package pgcatalog
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// OIDs of PostgreSQL's own objects that rows refer to.
+const (
+	ownerOID      = 10   // the role that owns everything
+	heapOID       = 2    // access methods
+	btreeOID      = 403  //
+	databaseOID   = 5    // the one database
+	tablespaceOID = 1663 // pg_default
+
+	classPgClass     = 1259 // relations, as classoid and classid
+	classPgNamespace = 2615
+	classPgType      = 1247
+
+	defaultCollation = 100
+	collationC       = 950
+	collationPOSIX   = 951
+)
+
+// ownerName is the role that owns everything.
+const ownerName = "percodb"
+
+// rowsFunctions maps system tables to what computes their rows; those left out are empty.
+func rowsFunctions() map[string]func(*scan) error {
+	return map[string]func(*scan) error{
+		"pg_catalog.pg_namespace":        namespaceRows,
+		"pg_catalog.pg_class":            classRows,
+		"pg_catalog.pg_attribute":        attributeRows,
+		"pg_catalog.pg_attrdef":          attrdefRows,
+		"pg_catalog.pg_index":            indexRows,
+		"pg_catalog.pg_constraint":       constraintRows,
+		"pg_catalog.pg_sequence":         sequenceRows,
+		"pg_catalog.pg_description":      descriptionRows,
+		"pg_catalog.pg_depend":           dependRows,
+		"pg_catalog.pg_type":             typeRows,
+		"pg_catalog.pg_am":               amRows,
+		"pg_catalog.pg_collation":        collationRows,
+		"pg_catalog.pg_database":         databaseRows,
+		"pg_catalog.pg_tablespace":       tablespaceRows,
+		"pg_catalog.pg_roles":            roleRows,
+		"pg_catalog.pg_authid":           roleRows,
+		"pg_catalog.pg_user":             userRows,
+		"pg_catalog.pg_shadow":           userRows,
+		"pg_catalog.pg_language":         languageRows,
+		"pg_catalog.pg_settings":         settingRows,
+		"pg_catalog.pg_stat_activity":    activityRows,
+		"pg_catalog.pg_tables":           tablesRows,
+		"pg_catalog.pg_views":            viewsRows,
+		"pg_catalog.pg_indexes":          indexesRows,
+		"pg_catalog.pg_sequences":        sequencesRows,
+		"pg_catalog.pg_stat_user_tables": statTableRows,
+
+		"information_schema.schemata":                schemataRows,
+		"information_schema.tables":                  infoTableRows,
+		"information_schema.columns":                 infoColumnRows,
+		"information_schema.views":                   infoViewRows,
+		"information_schema.sequences":               infoSequenceRows,
+		"information_schema.table_constraints":       tableConstraintRows,
+		"information_schema.key_column_usage":        keyColumnRows,
+		"information_schema.constraint_column_usage": constraintColumnRows,
+		"information_schema.check_constraints":       checkConstraintRows,
+	}
+}
+
+func namespaceRows(s *scan) error {
+	names, err := s.Schemas(s.ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := s.emit(col{"oid", oid(schemaOID(s.Resolver, name))}, col{"nspname", text(name)}, col{"nspowner", num(ownerOID)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// relkind is a relation's letter in pg_class.
+func (s *scan) relkind(t *catalog.TableDescriptor) byte {
+	switch t.Kind {
+	case catalog.KindView:
+		return 'v'
+	case catalog.KindSequence:
+		return 'S'
+	case catalog.KindVirtual:
+		return s.kinds[t.ID]
+	}
+	return 'r'
+}
+
+func letter(b byte) types.Datum { return types.Text(string(rune(b))) }
+
+func classRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		namespace := oid(schemaOID(s.Resolver, t.Schema))
+		kind := s.relkind(t)
+		indexes := visibleIndexes(t)
+		method := 0
+		if kind == 'r' {
+			method = heapOID
+		}
+		stats, err := s.Stats(s.ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		rows, pages := -1.0, 0.0
+		if t.StatsVersion != 0 {
+			rows = stats.Rows
+			pages = float64(estimateBytes(t, stats)/8192 + 1)
+		}
+		err = s.emit(
+			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"relowner", num(ownerOID)},
+			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
+			col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter('p')}, col{"relkind", letter(kind)},
+			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v')},
+			col{"relispopulated", boolean(true)}, col{"relreplident", letter(replident(kind, t))},
+		)
+		if err != nil {
+			return err
+		}
+		for _, ix := range indexes {
+			err := s.emit(
+				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", num(ownerOID)},
+				col{"relam", num(btreeOID)}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(rows)},
+				col{"relpersistence", letter('p')}, col{"relkind", letter('i')}, col{"relnatts", num(len(ix.Columns) + len(ix.Include))},
+				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')},
+			)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func replident(kind byte, t *catalog.TableDescriptor) byte {
+	if kind == 'r' && t.Kind == catalog.KindTable {
+		return 'd'
+	}
+	return 'n'
+}
+
+func visibleColumns(t *catalog.TableDescriptor) int {
+	n := 0
+	for i := range t.Columns {
+		if !t.Columns[i].Hidden {
+			n++
+		}
+	}
+	return n
+}
+
+// attribute emits a pg_attribute row; more comes after the columns that all have.
+func (s *scan) attribute(relation uint32, number int, c *catalog.ColumnDescriptor, more ...col) error {
+	info := c.Type.Info()
+	dims := 0
+	if c.Type.IsArray() {
+		dims = 1
+	}
+	cols := []col{
+		{"attrelid", oid(relation)}, {"attname", text(c.Name)}, {"atttypid", oid(c.Type.OID)}, {"attstattarget", num(-1)},
+		{"attlen", num(info.Len)}, {"attnum", num(number)}, {"attndims", num(dims)}, {"attcacheoff", num(-1)},
+		{"atttypmod", num(c.Type.Mod)}, {"attbyval", boolean(byValue(info))}, {"attalign", letter(alignment(info))},
+		{"attstorage", letter(storage(info))}, {"attislocal", boolean(true)}, {"attcollation", num(collationOf(c.Type))},
+	}
+	return s.emit(append(cols, more...)...)
+}
+
+func attributeRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			if c.Hidden {
+				continue
+			}
+			err := s.attribute(t.OID(), int(c.ID), c,
+				col{"attnotnull", boolean(c.NotNull)}, col{"atthasdef", boolean(c.Default != "")}, col{"attidentity", identityLetter(c)},
+				col{"atthasmissing", boolean(c.Missing != nil)})
+			if err != nil {
+				return err
+			}
+		}
+		for _, ix := range visibleIndexes(t) {
+			for i, id := range indexColumnIDs(ix) {
+				if err := s.attribute(ix.OID, i+1, &t.Columns[t.Ordinal(id)]); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+func indexColumnIDs(ix *catalog.IndexDescriptor) []uint32 {
+	ids := make([]uint32, 0, len(ix.Columns)+len(ix.Include))
+	for i := range ix.Columns {
+		ids = append(ids, ix.Columns[i].ColumnID)
+	}
+	return append(ids, ix.Include...)
+}
+
+func identityLetter(c *catalog.ColumnDescriptor) types.Datum {
+	switch c.Identity {
+	case "ALWAYS":
+		return text("a")
+	case "BY DEFAULT":
+		return text("d")
+	}
+	return text("")
+}
+
+// attrdefOID numbers defaults: they have no number of their own, and nobody else this one.
+func attrdefOID(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) uint32 {
+	return t.OID()<<11 | c.ID&0x7FF | 1<<31
+}
+
+func attrdefRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			if c.Default == "" {
+				continue
+			}
+			err := s.emit(col{"oid", oid(attrdefOID(t, c))}, col{"adrelid", oid(t.OID())}, col{"adnum", num(c.ID)},
+				col{"adbin", text(defaultText(s.ctx, s.Resolver, c))})
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func indexRows(s *scan) error {
+	return s.eachIndex(func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
+		var keys, classes, collations, options []int64
+		for i, id := range indexColumnIDs(ix) {
+			keys = append(keys, int64(id))
+			if i >= len(ix.Columns) {
+				continue
+			}
+			typ := t.Columns[t.Ordinal(id)].Type
+			classes = append(classes, 0)
+			collations = append(collations, collationOf(typ))
+			option := int64(0)
+			if ix.Columns[i].Desc {
+				option |= 1
+			}
+			if ix.Columns[i].NullsFirst {
+				option |= 2
+			}
+			options = append(options, option)
+		}
+		return s.emit(
+			col{"indexrelid", oid(ix.OID)}, col{"indrelid", oid(t.OID())}, col{"indnatts", num(len(keys))}, col{"indnkeyatts", num(len(ix.Columns))},
+			col{"indisunique", boolean(ix.Unique)}, col{"indisprimary", boolean(ix.ID == t.Primary.ID)}, col{"indimmediate", boolean(true)},
+			col{"indisvalid", boolean(ix.State == catalog.IndexPublic)}, col{"indisready", boolean(true)}, col{"indislive", boolean(true)},
+			col{"indkey", int2s(keys)}, col{"indclass", oids(classes)}, col{"indcollation", oids(collations)}, col{"indoption", int2s(options)},
+		)
+	})
+}
+
+// constraint is a PRIMARY KEY, UNIQUE or CHECK constraint as clients see it.
+type constraint struct {
+	oid   uint32
+	name  string
+	kind  byte // p, u, c
+	index *catalog.IndexDescriptor
+	check *catalog.CheckDescriptor
+}
+
+// constraints lists a table's constraints. Those made by an index have its OID.
+func constraints(t *catalog.TableDescriptor) []constraint {
+	var all []constraint
+	for _, ix := range visibleIndexes(t) {
+		if !ix.Constraint {
+			continue
+		}
+		kind := byte('u')
+		if ix.ID == t.Primary.ID {
+			kind = 'p'
+		}
+		all = append(all, constraint{oid: ix.OID, name: ix.Name, kind: kind, index: ix})
+	}
+	for i := range t.Checks {
+		all = append(all, constraint{oid: t.Checks[i].OID, name: t.Checks[i].Name, kind: 'c', check: &t.Checks[i]})
+	}
+	return all
+}
+
+func constraintRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		for _, c := range constraints(t) {
+			var keys []int64
+			indexOID, noInherit := uint32(0), false
+			binary := types.Null
+			if c.index != nil {
+				indexOID, noInherit = c.index.OID, true
+				for i := range c.index.Columns {
+					keys = append(keys, int64(c.index.Columns[i].ColumnID))
+				}
+			} else {
+				keys = checkedColumns(t, c.check)
+				binary = text(c.check.Expr)
+			}
+			err := s.emit(
+				col{"oid", oid(c.oid)}, col{"conname", text(c.name)}, col{"connamespace", oid(schemaOID(s.Resolver, t.Schema))},
+				col{"contype", letter(c.kind)}, col{"convalidated", boolean(true)}, col{"conrelid", oid(t.OID())}, col{"conindid", oid(indexOID)},
+				col{"confupdtype", text(" ")}, col{"confdeltype", text(" ")}, col{"confmatchtype", text(" ")}, col{"conislocal", boolean(true)},
+				col{"connoinherit", boolean(noInherit)}, col{"conkey", int2s(keys)}, col{"conbin", binary},
+			)
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func sequenceRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if t.Kind != catalog.KindSequence {
+			return nil
+		}
+		q := t.Sequence
+		return s.emit(col{"seqrelid", oid(t.OID())}, col{"seqtypid", oid(q.Type.OID)}, col{"seqstart", num(q.Start)},
+			col{"seqincrement", num(q.Increment)}, col{"seqmax", num(q.Max)}, col{"seqmin", num(q.Min)}, col{"seqcache", num(1)},
+			col{"seqcycle", boolean(q.Cycle)})
+	})
+}
+
+func descriptionRows(s *scan) error {
+	describe := func(object uint32, class, sub int, comment string) error {
+		if comment == "" {
+			return nil
+		}
+		return s.emit(col{"objoid", oid(object)}, col{"classoid", num(class)}, col{"objsubid", num(sub)}, col{"description", text(comment)})
+	}
+	if details, ok := s.Resolver.(catalog.SchemaDetails); ok {
+		names, err := s.Schemas(s.ctx)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := describe(details.SchemaOID(name), classPgNamespace, 0, details.SchemaComment(name)); err != nil {
+				return err
+			}
+		}
+	}
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if err := describe(t.OID(), classPgClass, 0, t.Comment); err != nil {
+			return err
+		}
+		for i := range t.Columns {
+			if err := describe(t.OID(), classPgClass, int(t.Columns[i].ID), t.Columns[i].Comment); err != nil {
+				return err
+			}
+		}
+		for _, ix := range visibleIndexes(t) {
+			if err := describe(ix.OID, classPgClass, 0, ix.Comment); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// dependRows shows which column owns a sequence, the one dependence that clients look for.
+func dependRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if t.Kind != catalog.KindSequence || t.Sequence.OwnerTable == 0 {
+			return nil
+		}
+		kind := byte('a')
+		owner, err := s.RelationByID(s.ctx, t.Sequence.OwnerTable)
+		if err != nil || owner == nil {
+			return err
+		}
+		if ord := owner.Ordinal(t.Sequence.OwnerColumn); ord >= 0 && owner.Columns[ord].Identity != "" {
+			kind = 'i'
+		}
+		return s.emit(col{"classid", num(classPgClass)}, col{"objid", oid(t.OID())}, col{"refclassid", num(classPgClass)},
+			col{"refobjid", oid(owner.OID())}, col{"refobjsubid", num(t.Sequence.OwnerColumn)}, col{"deptype", letter(kind)})
+	})
+}

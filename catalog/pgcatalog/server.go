@@ -1,0 +1,216 @@
+package pgcatalog
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// byValue, alignment and storage are what PostgreSQL would say of a type's representation.
+func byValue(info *types.Info) bool { return info.Len > 0 && info.Len <= 8 && info.Len != 6 }
+
+func alignment(info *types.Info) byte {
+	switch {
+	case info.Len == 1 || info.Name == "name" || info.Name == "uuid":
+		return 'c'
+	case info.Len == 2:
+		return 's'
+	case info.Len == 8 || info.Name == "interval":
+		return 'd'
+	}
+	return 'i'
+}
+
+func storage(info *types.Info) byte {
+	switch {
+	case info.Name == "numeric":
+		return 'm'
+	case info.Len == -1:
+		return 'x'
+	}
+	return 'p'
+}
+
+// collationOf is the collation of a type's values, 0 for types without.
+func collationOf(t types.Type) int64 {
+	if elem := t.Elem(); elem.Valid() {
+		t = elem
+	}
+	switch t.OID {
+	case types.OIDName:
+		return collationC
+	case types.OIDText, types.OIDVarchar, types.OIDBPChar:
+		return defaultCollation
+	}
+	return 0
+}
+
+func typeRows(s *scan) error {
+	for _, info := range types.Infos() {
+		if err := s.emitType(&info); err != nil {
+			return err
+		}
+		if array := (types.Type{OID: info.Array, Mod: -1}).Info(); info.Array != 0 && array != nil {
+			if err := s.emitType(array); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *scan) emitType(info *types.Info) error {
+	t := types.Type{OID: info.OID, Mod: -1}
+	kind, in := byte('b'), info.Name+"in"
+	if info.Category == types.CategoryPseudo {
+		kind = 'p'
+	}
+	out, receive, send := info.Name+"out", info.Name+"recv", info.Name+"send"
+	if info.Elem != 0 {
+		in, out, receive, send = "array_in", "array_out", "array_recv", "array_send"
+	}
+	return s.emit(
+		col{"oid", oid(info.OID)}, col{"typname", text(info.Name)}, col{"typnamespace", oid(schemaOID(s.Resolver, catalog.SystemSchema))},
+		col{"typowner", num(ownerOID)}, col{"typlen", num(info.Len)}, col{"typbyval", boolean(byValue(info))}, col{"typtype", letter(kind)},
+		col{"typcategory", letter(byte(info.Category))}, col{"typispreferred", boolean(info.Preferred)}, col{"typisdefined", boolean(true)},
+		col{"typdelim", text(",")}, col{"typsubscript", text("-")}, col{"typelem", oid(info.Elem)}, col{"typarray", oid(info.Array)},
+		col{"typinput", text(in)}, col{"typoutput", text(out)}, col{"typreceive", text(receive)}, col{"typsend", text(send)},
+		col{"typmodin", text("-")}, col{"typmodout", text("-")}, col{"typanalyze", text("-")}, col{"typalign", letter(alignment(info))},
+		col{"typstorage", letter(storage(info))}, col{"typtypmod", num(-1)}, col{"typcollation", num(collationOf(t))},
+	)
+}
+
+func amRows(s *scan) error {
+	if err := s.emit(col{"oid", num(heapOID)}, col{"amname", text("heap")}, col{"amhandler", text("heap_tableam_handler")}, col{"amtype", letter('t')}); err != nil {
+		return err
+	}
+	return s.emit(col{"oid", num(btreeOID)}, col{"amname", text("btree")}, col{"amhandler", text("bthandler")}, col{"amtype", letter('i')})
+}
+
+func collationRows(s *scan) error {
+	for _, c := range []struct {
+		oid      int
+		name     string
+		provider byte
+	}{{defaultCollation, "default", 'd'}, {collationC, "C", 'c'}, {collationPOSIX, "POSIX", 'c'}} {
+		err := s.emit(col{"oid", num(c.oid)}, col{"collname", text(c.name)}, col{"collnamespace", oid(schemaOID(s.Resolver, catalog.SystemSchema))},
+			col{"collowner", num(ownerOID)}, col{"collprovider", letter(c.provider)}, col{"collisdeterministic", boolean(true)},
+			col{"collencoding", num(-1)}, col{"collcollate", optionalC(c.provider)}, col{"collctype", optionalC(c.provider)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func optionalC(provider byte) types.Datum {
+	if provider == 'c' {
+		return text("C")
+	}
+	return types.Null
+}
+
+// utf8Encoding is PostgreSQL's number of UTF8.
+const utf8Encoding = 6
+
+func databaseRows(s *scan) error {
+	return s.emit(
+		col{"oid", num(databaseOID)}, col{"datname", text(s.database())}, col{"datdba", num(ownerOID)}, col{"encoding", num(utf8Encoding)},
+		col{"datlocprovider", letter('c')}, col{"datallowconn", boolean(true)}, col{"datconnlimit", num(-1)}, col{"dattablespace", num(tablespaceOID)},
+		col{"datcollate", text("C")}, col{"datctype", text("C")},
+	)
+}
+
+// database is the name of the one database.
+func (s *scan) database() string {
+	if s.view != nil {
+		return s.view.Database()
+	}
+	return ownerName
+}
+
+func tablespaceRows(s *scan) error {
+	return s.emit(col{"oid", num(tablespaceOID)}, col{"spcname", text("pg_default")}, col{"spcowner", num(ownerOID)})
+}
+
+// sessionRoleOID is the role of a session that is not the owner's.
+const sessionRoleOID = 16383
+
+// eachRole calls f with the owner and the reading session's user: any name may connect.
+func (s *scan) eachRole(f func(id int, name string) error) error {
+	if err := f(ownerOID, ownerName); err != nil {
+		return err
+	}
+	if s.view == nil || s.view.User() == ownerName {
+		return nil
+	}
+	return f(sessionRoleOID, s.view.User())
+}
+
+// roleRows serves pg_roles and pg_authid, whose columns agree but for the password.
+func roleRows(s *scan) error {
+	return s.eachRole(func(id int, name string) error {
+		return s.emit(col{"oid", num(id)}, col{"rolname", text(name)}, col{"rolsuper", boolean(true)}, col{"rolinherit", boolean(true)},
+			col{"rolcreaterole", boolean(true)}, col{"rolcreatedb", boolean(true)}, col{"rolcanlogin", boolean(true)},
+			col{"rolreplication", boolean(false)}, col{"rolbypassrls", boolean(true)}, col{"rolconnlimit", num(-1)})
+	})
+}
+
+// userRows serves pg_user and pg_shadow.
+func userRows(s *scan) error {
+	return s.eachRole(func(id int, name string) error {
+		return s.emit(col{"usename", text(name)}, col{"usesysid", num(id)}, col{"usecreatedb", boolean(true)}, col{"usesuper", boolean(true)},
+			col{"userepl", boolean(false)}, col{"usebypassrls", boolean(true)})
+	})
+}
+
+func languageRows(s *scan) error {
+	return s.emit(col{"oid", num(14)}, col{"lanname", text("sql")}, col{"lanowner", num(ownerOID)}, col{"lanpltrusted", boolean(true)})
+}
+
+func settingRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	for _, v := range s.view.Settings() {
+		context := "user"
+		if v.ReadOnly {
+			context = "internal"
+		}
+		err := s.emit(col{"name", text(v.Name)}, col{"setting", text(v.Value)}, col{"unit", optional(v.Unit)}, col{"category", text("percodb")},
+			col{"short_desc", text(v.Description)}, col{"context", text(context)}, col{"vartype", text(v.Type)}, col{"source", text(v.Source)},
+			col{"boot_val", text(v.Default)}, col{"reset_val", text(v.Default)}, col{"pending_restart", boolean(false)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func activityRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	for _, a := range s.view.Activity() {
+		port := types.Null
+		if a.ClientPort != 0 {
+			port = num(a.ClientPort)
+		}
+		err := s.emit(col{"datid", num(databaseOID)}, col{"datname", text(s.database())}, col{"pid", num(a.PID)}, col{"usesysid", num(ownerOID)},
+			col{"usename", text(a.User)}, col{"application_name", text(a.Application)}, col{"client_addr", optional(a.ClientAddr)},
+			col{"client_port", port}, col{"backend_start", instant(a.BackendStart)}, col{"xact_start", instant(a.XactStart)},
+			col{"query_start", instant(a.QueryStart)}, col{"state_change", instant(a.StateChange)}, col{"state", optional(a.State)},
+			col{"query", text(a.Query)}, col{"backend_type", text("client backend")})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// instant is a time in microseconds since 2000-01-01 UTC, NULL for 0.
+func instant(micros int64) types.Datum {
+	if micros == 0 {
+		return types.Null
+	}
+	return types.Int(micros)
+}

@@ -1,0 +1,308 @@
+package pgcatalog
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// The rows of what in PostgreSQL are views over the system tables.
+
+func tablesRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if s.relkind(t) != 'r' {
+			return nil
+		}
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"tableowner", text(ownerName)},
+			col{"hasindexes", boolean(len(visibleIndexes(t)) > 0)}, col{"hasrules", boolean(false)}, col{"hastriggers", boolean(false)},
+			col{"rowsecurity", boolean(false)})
+	})
+}
+
+func viewsRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if s.relkind(t) != 'v' {
+			return nil
+		}
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"viewname", text(t.Name)}, col{"viewowner", text(ownerName)},
+			col{"definition", optional(viewDefinition(t))})
+	})
+}
+
+func indexesRows(s *scan) error {
+	return s.eachIndex(func(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) error {
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"indexname", text(ix.Name)},
+			col{"indexdef", text(indexDefinition(t, ix))})
+	})
+}
+
+func sequencesRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if t.Kind != catalog.KindSequence {
+			return nil
+		}
+		last := types.Null
+		if d, ok := s.Resolver.(catalog.SchemaDetails); ok {
+			value, called, err := d.SequenceValue(s.ctx, t)
+			if err != nil {
+				return err
+			}
+			if called {
+				last = num(value)
+			}
+		}
+		q := t.Sequence
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"sequencename", text(t.Name)}, col{"sequenceowner", text(ownerName)},
+			col{"data_type", text(q.Type.String())}, col{"start_value", num(q.Start)}, col{"min_value", num(q.Min)}, col{"max_value", num(q.Max)},
+			col{"increment_by", num(q.Increment)}, col{"cycle", boolean(q.Cycle)}, col{"cache_size", num(1)}, col{"last_value", last})
+	})
+}
+
+func statTableRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if t.Kind != catalog.KindTable {
+			return nil
+		}
+		stats, err := s.Stats(s.ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		return s.emit(col{"relid", oid(t.OID())}, col{"schemaname", text(t.Schema)}, col{"relname", text(t.Name)},
+			col{"n_live_tup", num(int64(stats.Rows))}, col{"n_dead_tup", num(0)})
+	})
+}
+
+func schemataRows(s *scan) error {
+	names, err := s.Schemas(s.ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		err := s.emit(col{"catalog_name", text(s.database())}, col{"schema_name", text(name)}, col{"schema_owner", text(ownerName)})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func infoTableRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		kind := "BASE TABLE"
+		switch s.relkind(t) {
+		case 'S':
+			return nil
+		case 'v':
+			kind = "VIEW"
+		}
+		return s.emit(col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
+			col{"table_type", text(kind)}, col{"is_insertable_into", yesNo(t.Kind == catalog.KindTable)}, col{"is_typed", yesNo(false)})
+	})
+}
+
+func infoViewRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if s.relkind(t) != 'v' {
+			return nil
+		}
+		return s.emit(col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
+			col{"view_definition", optional(viewDefinition(t))}, col{"check_option", text("NONE")}, col{"is_updatable", yesNo(false)},
+			col{"is_insertable_into", yesNo(false)}, col{"is_trigger_updatable", yesNo(false)}, col{"is_trigger_deletable", yesNo(false)},
+			col{"is_trigger_insertable_into", yesNo(false)})
+	})
+}
+
+func infoColumnRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		if t.Kind == catalog.KindSequence {
+			return nil
+		}
+		for i := range t.Columns {
+			c := &t.Columns[i]
+			if c.Hidden {
+				continue
+			}
+			if err := s.emit(append(s.describeColumn(t, c), describeType(c.Type)...)...); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *scan) describeColumn(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) []col {
+	cols := []col{
+		{"table_catalog", text(s.database())}, {"table_schema", text(t.Schema)}, {"table_name", text(t.Name)}, {"column_name", text(c.Name)},
+		{"ordinal_position", num(c.ID)}, {"column_default", optional(defaultText(s.ctx, s.Resolver, c))}, {"is_nullable", yesNo(!c.NotNull)},
+		{"udt_catalog", text(s.database())}, {"udt_schema", text(catalog.SystemSchema)}, {"udt_name", text(c.Type.Info().Name)},
+		{"dtd_identifier", text(formatNumber(c.ID))}, {"is_self_referencing", yesNo(false)}, {"is_identity", yesNo(c.Identity != "")},
+		{"identity_generation", optional(c.Identity)}, {"is_generated", text("NEVER")}, {"is_updatable", yesNo(t.Kind == catalog.KindTable)},
+		{"identity_cycle", yesNo(false)},
+	}
+	if c.Identity == "" {
+		return cols
+	}
+	seq, err := s.RelationByID(s.ctx, c.Sequence)
+	if err != nil || seq == nil {
+		return cols
+	}
+	q := seq.Sequence
+	return append(cols, col{"identity_start", text(formatInt(q.Start))}, col{"identity_increment", text(formatInt(q.Increment))},
+		col{"identity_maximum", text(formatInt(q.Max))}, col{"identity_minimum", text(formatInt(q.Min))})
+}
+
+// describeType makes the columns of information_schema.columns that follow from a type.
+func describeType(t types.Type) []col {
+	if t.IsArray() {
+		return []col{{"data_type", text("ARRAY")}}
+	}
+	base := t.Base()
+	cols := []col{{"data_type", text(base.String())}}
+	precision := func(bits, radix int, scale types.Datum) {
+		cols = append(cols, col{"numeric_precision", num(bits)}, col{"numeric_precision_radix", num(radix)}, col{"numeric_scale", scale})
+	}
+	switch t.OID {
+	case types.OIDInt2:
+		precision(16, 2, num(0))
+	case types.OIDInt4:
+		precision(32, 2, num(0))
+	case types.OIDInt8:
+		precision(64, 2, num(0))
+	case types.OIDFloat4:
+		precision(24, 2, types.Null)
+	case types.OIDFloat8:
+		precision(53, 2, types.Null)
+	case types.OIDNumeric:
+		if t.Mod < 0 {
+			return append(cols, col{"numeric_precision_radix", num(10)})
+		}
+		// The modifier is (precision << 16 | scale) + 4, the scale in 11 bits with a sign.
+		mod := t.Mod - 4
+		precision(int(mod>>16), 10, num((mod&0x7FF^1024)-1024))
+	case types.OIDVarchar, types.OIDBPChar:
+		if t.Mod >= 4 {
+			n := int64(t.Mod - 4)
+			return append(cols, col{"character_maximum_length", num(n)}, col{"character_octet_length", num(4 * n)})
+		}
+		return append(cols, col{"character_octet_length", num(1 << 30)})
+	case types.OIDText:
+		return append(cols, col{"character_octet_length", num(1 << 30)})
+	case types.OIDDate:
+		return append(cols, col{"datetime_precision", num(0)})
+	case types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval:
+		digits := int32(6)
+		if t.Mod >= 0 && t.Mod&0xFFFF <= 6 {
+			digits = t.Mod & 0xFFFF
+		}
+		return append(cols, col{"datetime_precision", num(digits)})
+	}
+	return cols
+}
+
+func infoSequenceRows(s *scan) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		// Those of identity columns are not shown, as the standard has it.
+		if t.Kind != catalog.KindSequence || s.ofIdentity(t) {
+			return nil
+		}
+		q := t.Sequence
+		bits := 64
+		switch q.Type.OID {
+		case types.OIDInt2:
+			bits = 16
+		case types.OIDInt4:
+			bits = 32
+		}
+		return s.emit(col{"sequence_catalog", text(s.database())}, col{"sequence_schema", text(t.Schema)}, col{"sequence_name", text(t.Name)},
+			col{"data_type", text(q.Type.String())}, col{"numeric_precision", num(bits)}, col{"numeric_precision_radix", num(2)},
+			col{"numeric_scale", num(0)}, col{"start_value", text(formatInt(q.Start))}, col{"minimum_value", text(formatInt(q.Min))},
+			col{"maximum_value", text(formatInt(q.Max))}, col{"increment", text(formatInt(q.Increment))}, col{"cycle_option", yesNo(q.Cycle)})
+	})
+}
+
+func (s *scan) ofIdentity(seq *catalog.TableDescriptor) bool {
+	owner, err := s.RelationByID(s.ctx, seq.Sequence.OwnerTable)
+	if err != nil || owner == nil {
+		return false
+	}
+	ord := owner.Ordinal(seq.Sequence.OwnerColumn)
+	return ord >= 0 && owner.Columns[ord].Identity != ""
+}
+
+// eachConstraint calls f with every constraint of every table.
+func (s *scan) eachConstraint(f func(t *catalog.TableDescriptor, c constraint) error) error {
+	return s.each(func(t *catalog.TableDescriptor) error {
+		for _, c := range constraints(t) {
+			if err := f(t, c); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func tableConstraintRows(s *scan) error {
+	kinds := map[byte]string{'p': "PRIMARY KEY", 'u': "UNIQUE", 'c': "CHECK"}
+	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		distinct := types.Null
+		if c.kind == 'u' {
+			distinct = yesNo(true)
+		}
+		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(t.Schema)}, col{"constraint_name", text(c.name)},
+			col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
+			col{"constraint_type", text(kinds[c.kind])}, col{"is_deferrable", yesNo(false)}, col{"initially_deferred", yesNo(false)},
+			col{"enforced", yesNo(true)}, col{"nulls_distinct", distinct})
+	})
+}
+
+// constrainedColumn emits a row about one column of a constraint.
+func (s *scan) constrainedColumn(t *catalog.TableDescriptor, c constraint, id uint32, more ...col) error {
+	cols := []col{
+		{"constraint_catalog", text(s.database())}, {"constraint_schema", text(t.Schema)}, {"constraint_name", text(c.name)},
+		{"table_catalog", text(s.database())}, {"table_schema", text(t.Schema)}, {"table_name", text(t.Name)},
+		{"column_name", text(t.Columns[t.Ordinal(id)].Name)},
+	}
+	return s.emit(append(cols, more...)...)
+}
+
+func keyColumnRows(s *scan) error {
+	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		if c.index == nil {
+			return nil
+		}
+		for i := range c.index.Columns {
+			if err := s.constrainedColumn(t, c, c.index.Columns[i].ColumnID, col{"ordinal_position", num(i + 1)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func constraintColumnRows(s *scan) error {
+	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		var ids []int64
+		if c.index == nil {
+			ids = checkedColumns(t, c.check)
+		} else {
+			for i := range c.index.Columns {
+				ids = append(ids, int64(c.index.Columns[i].ColumnID))
+			}
+		}
+		for _, id := range ids {
+			if err := s.constrainedColumn(t, c, uint32(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func checkConstraintRows(s *scan) error {
+	return s.eachConstraint(func(t *catalog.TableDescriptor, c constraint) error {
+		if c.check == nil {
+			return nil
+		}
+		return s.emit(col{"constraint_catalog", text(s.database())}, col{"constraint_schema", text(t.Schema)}, col{"constraint_name", text(c.name)},
+			col{"check_clause", text("(" + c.check.Expr + ")")})
+	})
+}

@@ -1,0 +1,294 @@
+package ddl
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
+	if n.Kind == "INDEX" {
+		return r.alterIndex(ctx, n)
+	}
+	t, err := r.find(ctx, n.Name)
+	if err != nil {
+		return err
+	}
+	if t == nil {
+		if n.Kind == "TABLE" {
+			// PostgreSQL's ALTER TABLE takes an index's name too.
+			if owner, ix, err := catalog.FindIndex(ctx, r.r, n.Name.Schema, n.Name.Name); err != nil || ix != nil {
+				return r.alterIndexCommands(ctx, n, owner, ix, err)
+			}
+		}
+		if n.IfExists {
+			r.notice(pgerror.UndefinedTable, "relation %q does not exist, skipping", n.Name.Name)
+			return nil
+		}
+		_, err := r.mustFind(ctx, n.Name)
+		return err
+	}
+	if err := requireAlterable(t, n); err != nil {
+		return err
+	}
+	if needs := r.dataCommands(ctx, t, n.Commands); needs > 0 {
+		if t, err = r.exclusive(ctx, t, needs); err != nil {
+			return err
+		}
+	}
+	for _, cmd := range n.Commands {
+		if t, err = r.current(ctx, t); err != nil {
+			return err
+		}
+		if err := r.alterOne(ctx, t, cmd); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// current returns the descriptor as this statement has left it. What exclusive returned, with its
+// reserved index ids, stays until the first update, which carries on from them.
+func (r *run) current(ctx context.Context, t *catalog.TableDescriptor) (*catalog.TableDescriptor, error) {
+	now, err := r.r.RelationByID(ctx, t.ID)
+	if err != nil || now.Version == t.Version {
+		return t, err
+	}
+	return now, nil
+}
+
+func requireAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
+	switch {
+	case t.Kind == catalog.KindVirtual:
+		return permissionDenied(t.Name)
+	case n.Kind == "VIEW" && t.Kind != catalog.KindView:
+		return pgerror.New(pgerror.WrongObjectType, "%q is not a view", t.Name).At(n.Name.Position())
+	case n.Kind == "SEQUENCE" && t.Kind != catalog.KindSequence:
+		return pgerror.New(pgerror.WrongObjectType, "%q is not a sequence", t.Name).At(n.Name.Position())
+	}
+	if t.Kind == catalog.KindTable {
+		return nil
+	}
+	for _, cmd := range n.Commands {
+		switch cmd.(type) {
+		case *ast.RenameTo, *ast.SetStorage:
+		default:
+			return pgerror.New(pgerror.WrongObjectType, "ALTER action cannot be performed on relation %q", t.Name).
+				WithDetail("This operation is not supported for %ss.", kindWord(t.Kind))
+		}
+	}
+	return nil
+}
+
+// dataCommands returns how many index ids the commands that depend on the table's rows may fill, 0
+// when none of them does.
+func (r *run) dataCommands(ctx context.Context, t *catalog.TableDescriptor, commands []ast.AlterCommand) int {
+	indexes, needs := len(t.Indexes)+1, 0
+	for _, cmd := range commands {
+		switch n := cmd.(type) {
+		case *ast.AddColumn:
+			if !r.columnNeedsRows(ctx, &n.Column) {
+				continue
+			}
+			for i := range n.Column.Constraints {
+				if n.Column.Constraints[i].Kind != ast.Check {
+					indexes++
+				}
+			}
+			needs += 2 * indexes
+		case *ast.AddConstraint:
+			indexes++
+			needs += indexes
+		case *ast.AlterColumn:
+			if n.SetType != nil || n.SetNotNull {
+				needs += indexes
+			}
+		case *ast.DropConstraint:
+			if t.HasPrimaryKey() && t.Primary.Name == n.Name {
+				needs += indexes
+			}
+		}
+	}
+	return needs
+}
+
+// columnNeedsRows reports whether adding a column reads or writes the rows there are. A default that
+// cannot be bound says so later.
+func (r *run) columnNeedsRows(ctx context.Context, def *ast.ColumnDef) bool {
+	_, serial, err := columnType(def)
+	if err != nil || serial || def.Identity != "" || len(def.Constraints) > 0 || def.NotNull && def.Default == nil {
+		return true
+	}
+	if def.Default == nil {
+		return false
+	}
+	bound, err := r.bind(ctx, nil, def.Default, types.Type{}, inDefault)
+	return err != nil || def.NotNull || expr.Volatile(bound)
+}
+
+func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.AlterCommand) error {
+	switch n := cmd.(type) {
+	case *ast.AddColumn:
+		return r.alterAddColumn(ctx, t, n)
+	case *ast.DropColumn:
+		return r.alterDropColumn(ctx, t, n)
+	case *ast.AlterColumn:
+		return r.alterColumn(ctx, t, n)
+	case *ast.AddConstraint:
+		return r.alterAddConstraint(ctx, t, &n.Constraint)
+	case *ast.DropConstraint:
+		return r.alterDropConstraint(ctx, t, n)
+	case *ast.RenameTo:
+		return r.renameRelation(ctx, t, n.Name)
+	case *ast.RenameColumn:
+		return r.renameColumn(ctx, t, n)
+	case *ast.RenameConstraint:
+		return r.renameConstraint(ctx, t, n)
+	case *ast.SetStorage:
+		if n.Accepted {
+			return nil
+		}
+		return pgerror.Unsupported("ALTER TABLE "+n.What, "percodb has nothing that it would change.").At(n.Position())
+	}
+	return pgerror.New(pgerror.InternalError, "command %T of ALTER TABLE", cmd)
+}
+
+// alterAddConstraint adds a constraint to a table that may hold rows.
+func (r *run) alterAddConstraint(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
+	if c.UsingIndex != "" {
+		return r.constraintFromIndex(ctx, t, c)
+	}
+	switch c.Kind {
+	case ast.Check:
+		return r.addCheck(ctx, t, c)
+	case ast.PrimaryKey:
+		return r.addPrimaryKey(ctx, t, c)
+	case ast.Unique:
+		return r.addUnique(ctx, t, c)
+	}
+	return foreignKeys().At(c.Position())
+}
+
+func (r *run) addUnique(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
+	taken, err := r.relationTaken(ctx, t.Schema, nil)
+	if err != nil {
+		return err
+	}
+	next := t.Clone()
+	ix, err := r.keyIndex(ctx, next, c, "unique", next.NextIndexID, taken)
+	if err != nil {
+		return err
+	}
+	return r.addIndex(ctx, t, next, ix)
+}
+
+// addIndex fills a new index and gives it to the table. t must be closed to writers.
+func (r *run) addIndex(ctx context.Context, t, next *catalog.TableDescriptor, ix catalog.IndexDescriptor) error {
+	next.NextIndexID = ix.ID + 1
+	next.Indexes = append(next.Indexes, ix)
+	if err := r.backfill(ctx, next, []*catalog.IndexDescriptor{&next.Indexes[len(next.Indexes)-1]}); err != nil {
+		return err
+	}
+	return r.update(ctx, t, next, true)
+}
+
+// constraintFromIndex is ADD CONSTRAINT … UNIQUE|PRIMARY KEY USING INDEX.
+func (r *run) constraintFromIndex(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
+	ix := t.IndexNamed(c.UsingIndex)
+	switch {
+	case ix == nil:
+		return pgerror.New(pgerror.UndefinedObject, "index %q does not exist", c.UsingIndex).At(c.Position())
+	case !ix.Unique:
+		return pgerror.New(pgerror.WrongObjectType, "%q is not a unique index", c.UsingIndex).At(c.Position())
+	case ix.Constraint:
+		return pgerror.New(pgerror.ObjectNotInPrerequisite, "index %q is already associated with a constraint", c.UsingIndex).At(c.Position())
+	}
+	name := c.Name
+	if name == "" {
+		name = ix.Name
+	}
+	if c.Kind == ast.PrimaryKey {
+		columns := make([]string, len(ix.Columns))
+		for i := range ix.Columns {
+			columns[i] = t.Columns[t.Ordinal(ix.Columns[i].ColumnID)].Name
+		}
+		without := t.Clone()
+		without.Indexes = removeIndex(without.Indexes, ix.Name)
+		if err := r.update(ctx, t, without, true); err != nil {
+			return err
+		}
+		return r.addPrimaryKey(ctx, without, &ast.TableConstraint{Pos: c.Pos, Name: name, Kind: ast.PrimaryKey, Columns: columns})
+	}
+	next := t.Clone()
+	at := next.IndexNamed(c.UsingIndex)
+	if name != ix.Name {
+		if taken, err := r.nameTaken(ctx, t.Schema, name); err != nil || taken {
+			return errorOr(err, relationExists(name))
+		}
+		r.notice(pgerror.SuccessfulCompletion, "ALTER TABLE / ADD CONSTRAINT USING INDEX will rename index %q to %q", ix.Name, name)
+	}
+	at.Name, at.Constraint = name, true
+	return r.update(ctx, t, next, false)
+}
+
+func errorOr(err error, other *pgerror.Error) error {
+	if err != nil {
+		return err
+	}
+	return other
+}
+
+func removeIndex(indexes []catalog.IndexDescriptor, name string) []catalog.IndexDescriptor {
+	var kept []catalog.IndexDescriptor
+	for _, ix := range indexes {
+		if ix.Name != name {
+			kept = append(kept, ix)
+		}
+	}
+	return kept
+}
+
+// addCheck adds a CHECK constraint that all rows satisfy.
+func (r *run) addCheck(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
+	next := t.Clone()
+	check, err := r.newCheck(ctx, next, c)
+	if err != nil {
+		return err
+	}
+	next.Checks = append(next.Checks, check)
+	if err := r.verifyRows(ctx, next, next, []catalog.CheckDescriptor{check}, nil); err != nil {
+		return err
+	}
+	return r.update(ctx, t, next, true)
+}
+
+// alterDropConstraint is DROP CONSTRAINT: a check, a unique index, or the primary key.
+func (r *run) alterDropConstraint(ctx context.Context, t *catalog.TableDescriptor, n *ast.DropConstraint) error {
+	next := t.Clone()
+	for i := range next.Checks {
+		if next.Checks[i].Name == n.Name {
+			next.Checks = append(next.Checks[:i], next.Checks[i+1:]...)
+			return r.update(ctx, t, next, false)
+		}
+	}
+	ix := t.IndexNamed(n.Name)
+	switch {
+	case ix == nil || !ix.Constraint:
+		if n.IfExists {
+			r.notice(pgerror.UndefinedObject, "constraint %q of relation %q does not exist, skipping", n.Name, t.Name)
+			return nil
+		}
+		return pgerror.New(pgerror.UndefinedObject, "constraint %q of relation %q does not exist", n.Name, t.Name).At(n.Position())
+	case ix.ID == t.Primary.ID:
+		return r.dropPrimaryKey(ctx, t)
+	}
+	if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: ix.ID}); err != nil {
+		return err
+	}
+	next.Indexes = removeIndex(next.Indexes, n.Name)
+	return r.update(ctx, t, next, false)
+}

@@ -1,0 +1,266 @@
+package ddl
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+const (
+	// sampleRows is how many rows ANALYZE looks at: PostgreSQL's 300 for each of 100 buckets.
+	sampleRows = 30_000
+	// histogramBuckets is the number of equal-height buckets.
+	histogramBuckets = 100
+	// maxStatBytes leaves long values out of extremes and histograms, where they cost more than
+	// they tell.
+	maxStatBytes = 1024
+	// sampleGroup is how many sampled rows are fetched at once.
+	sampleGroup = 1024
+)
+
+// analyzeAlone is ANALYZE outside of a block: tables are read without keeping other schema changes
+// waiting, and their statistics stored one by one.
+func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName) error {
+	txn, err := d.DB.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	resolver, err := d.Catalog.At(ctx, txn)
+	if err != nil {
+		return err
+	}
+	r := &run{Deps: d, txn: txn, r: catalog.SearchPath(resolver, d.SearchPath), alone: true}
+	tables, err := r.analyzed(ctx, names)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		if r.txn, err = d.DB.Begin(ctx); err != nil {
+			return err
+		}
+		stats, err := r.collect(ctx, t)
+		if err != nil {
+			return err
+		}
+		if err := storeStats(ctx, d, t.ID, stats); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storeStats stores the statistics of a table that may have changed or gone meanwhile.
+func storeStats(ctx context.Context, d *Deps, id uint64, stats *catalog.TableStats) error {
+	_, err := runAlone(ctx, d, func(r *run) (string, error) {
+		now, err := r.r.RelationByID(ctx, id)
+		if err != nil || now == nil {
+			return "", err
+		}
+		return "", r.ch.PutStats(ctx, now, stats)
+	})
+	return err
+}
+
+// analyze is ANALYZE inside a block.
+func (r *run) analyze(ctx context.Context, names []ast.TableName) error {
+	tables, err := r.analyzed(ctx, names)
+	if err != nil {
+		return err
+	}
+	for _, t := range tables {
+		stats, err := r.collect(ctx, t)
+		if err != nil {
+			return err
+		}
+		now, err := r.current(ctx, t)
+		if err != nil {
+			return err
+		}
+		if err := r.ch.PutStats(ctx, now, stats); err != nil {
+			return err
+		}
+		if err := r.look(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// analyzed lists the tables that ANALYZE names, or all.
+func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.TableDescriptor, error) {
+	var tables []*catalog.TableDescriptor
+	if len(names) == 0 {
+		all, err := r.r.Relations(ctx)
+		for _, t := range all {
+			if t.Kind == catalog.KindTable {
+				tables = append(tables, t)
+			}
+		}
+		return tables, err
+	}
+	for _, name := range names {
+		t, err := r.mustFind(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if t.Kind != catalog.KindTable {
+			r.notice(pgerror.SuccessfulCompletion, "skipping %q --- cannot analyze non-tables or special system tables", t.Name)
+			continue
+		}
+		tables = append(tables, t)
+	}
+	return tables, nil
+}
+
+func vacuumAlone(ctx context.Context, d *Deps, n *ast.Vacuum) error {
+	d.Report.Notice(pgerror.New(pgerror.SuccessfulCompletion, "VACUUM has nothing to do: tables hold no dead rows").
+		WithDetail("Row versions lie in the key-value store under their timestamps, not in table pages; freeing those that no snapshot reads is the store's business."))
+	if n.Analyze {
+		return analyzeAlone(ctx, d, n.Tables)
+	}
+	return nil
+}
+
+// collect counts the rows of t by their keys, and computes column statistics from a random sample.
+func (r *run) collect(ctx context.Context, t *catalog.TableDescriptor) (*catalog.TableStats, error) {
+	keys, rows, err := r.sampleKeys(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	sample, err := r.fetchSample(ctx, t, keys)
+	if err != nil {
+		return nil, err
+	}
+	stats := &catalog.TableStats{Rows: float64(rows), Columns: map[uint32]catalog.ColumnStats{}}
+	values := make([]types.Datum, 0, len(sample))
+	for i := range t.Columns {
+		values = values[:0]
+		for _, row := range sample {
+			values = append(values, row[i])
+		}
+		if stats.Columns[t.Columns[i].ID], err = columnStats(values, t.Columns[i].Type, float64(rows)); err != nil {
+			return nil, err
+		}
+	}
+	return stats, nil
+}
+
+// sampleKeys scans the table's keys and keeps a random sample of them, in order.
+func (r *run) sampleKeys(ctx context.Context, t *catalog.TableDescriptor) (keys [][]byte, rows int64, err error) {
+	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
+	it := r.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{KeysOnly: true})
+	defer it.Close()
+	rng := rand.New(rand.NewPCG(t.ID, uint64(r.txn.StartTS())))
+	for it.Next(ctx) {
+		rows++
+		switch at := rng.Int64N(rows); {
+		case len(keys) < sampleRows:
+			keys = append(keys, slices.Clone(it.Key()))
+		case at < sampleRows:
+			keys[at] = append(keys[at][:0], it.Key()...)
+		}
+		if rows%progressRows == 0 {
+			r.Report.Progress("analyzing "+t.Name, rows)
+		}
+	}
+	slices.SortFunc(keys, slices.Compare)
+	return keys, rows, it.Err()
+}
+
+// fetchSample reads the sampled rows.
+func (r *run) fetchSample(ctx context.Context, t *catalog.TableDescriptor, keys [][]byte) ([]types.Row, error) {
+	ordinals := make([]int, len(t.Columns))
+	for i := range ordinals {
+		ordinals[i] = i
+	}
+	var d rowenc.Decoder
+	if err := d.Init(t, &t.Primary, ordinals); err != nil {
+		return nil, err
+	}
+	sample := make([]types.Row, 0, len(keys))
+	for group := range slices.Chunk(keys, sampleGroup) {
+		values, err := r.txn.BatchGet(ctx, group)
+		if err != nil {
+			return nil, err
+		}
+		for i, value := range values {
+			row := make(types.Row, len(ordinals))
+			if err := d.Decode(group[i], value, row); err != nil {
+				return nil, err
+			}
+			sample = append(sample, row)
+		}
+	}
+	return sample, nil
+}
+
+// columnStats computes the statistics of a column of which values is a sample out of rows.
+func columnStats(values []types.Datum, t types.Type, rows float64) (catalog.ColumnStats, error) {
+	var stats catalog.ColumnStats
+	if len(values) == 0 {
+		return stats, nil
+	}
+	kept := slices.DeleteFunc(slices.Clone(values), types.Datum.IsNull)
+	stats.NullFraction = float64(len(values)-len(kept)) / float64(len(values))
+	slices.SortFunc(kept, func(a, b types.Datum) int { return types.Compare(a, b, t) })
+	stats.Distinct = estimateDistinct(kept, t, rows*(1-stats.NullFraction))
+	kept = slices.DeleteFunc(kept, func(d types.Datum) bool {
+		return d.Kind() == types.KindArray || d.Kind() == types.KindBytes && len(d.Bytes()) > maxStatBytes
+	})
+	if len(kept) == 0 {
+		return stats, nil
+	}
+	buckets := min(histogramBuckets, len(kept)-1)
+	for i := 0; i <= buckets; i++ {
+		at := 0
+		if buckets > 0 {
+			at = i * (len(kept) - 1) / buckets
+		}
+		bound, err := rowenc.EncodeDatum(kept[at])
+		if err != nil {
+			return stats, err
+		}
+		stats.Histogram = append(stats.Histogram, bound)
+	}
+	stats.Low, stats.High = stats.Histogram[0], stats.Histogram[buckets]
+	return stats, nil
+}
+
+// estimateDistinct estimates how many distinct values rows have of which sorted is a sample: the
+// estimator of Haas and Stokes (1998) that PostgreSQL uses, n·d / (n - f1 + f1·n/N), f1 being the
+// number of values seen once.
+func estimateDistinct(sorted []types.Datum, t types.Type, rows float64) float64 {
+	n := float64(len(sorted))
+	if n == 0 {
+		return 0
+	}
+	var distinct, once float64
+	for i := 0; i < len(sorted); {
+		j := i + 1
+		for j < len(sorted) && types.Compare(sorted[i], sorted[j], t) == 0 {
+			j++
+		}
+		distinct++
+		if j == i+1 {
+			once++
+		}
+		i = j
+	}
+	if n >= rows || once == 0 {
+		return distinct
+	}
+	if once == n {
+		return rows // Nothing repeats: taken to be unique.
+	}
+	estimate := n * distinct / (n - once + once*n/rows)
+	return math.Round(min(max(estimate, distinct), rows))
+}

@@ -1,0 +1,99 @@
+package ddl
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/percolator"
+)
+
+// analyzeWait is how long the analyzer waits for another schema change before it tries later.
+const analyzeWait = 100 * time.Millisecond
+
+// Analyzer keeps statistics fresh: it looks now and then which tables have changed much and analyzes
+// them. Close ends it.
+type Analyzer struct {
+	deps   Deps
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// NewAnalyzer starts an analyzer that looks every interval (0: 1 s).
+func NewAnalyzer(db *percolator.DB, c *catalog.Catalog, interval time.Duration, logger *slog.Logger) *Analyzer {
+	if interval == 0 {
+		interval = time.Second
+	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Analyzer{deps: Deps{DB: db, Catalog: c, Logger: logger, Report: silent{}}, done: make(chan struct{})}
+	ctx, cancel := context.WithCancel(context.Background())
+	a.cancel = cancel
+	go a.run(ctx, interval)
+	return a
+}
+
+// Close ends the analyzer, cutting off what it is about. Legal more than once.
+func (a *Analyzer) Close() {
+	a.cancel()
+	<-a.done
+}
+
+func (a *Analyzer) run(ctx context.Context, interval time.Duration) {
+	defer close(a.done)
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := a.look(ctx); err != nil && ctx.Err() == nil {
+			a.deps.Logger.Warn("tables not analyzed", "err", err)
+		}
+	}
+}
+
+// look analyzes the tables that need it.
+func (a *Analyzer) look(ctx context.Context) error {
+	stale, err := a.deps.Catalog.Stale(ctx)
+	if err != nil {
+		return err
+	}
+	for _, id := range stale {
+		if err := a.analyze(ctx, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *Analyzer) analyze(ctx context.Context, id uint64) error {
+	txn, err := a.deps.DB.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	resolver, err := a.deps.Catalog.At(ctx, txn)
+	if err != nil {
+		return err
+	}
+	t, err := resolver.RelationByID(ctx, id)
+	if err != nil || t == nil {
+		return err
+	}
+	r := &run{Deps: &a.deps, txn: txn, r: resolver, alone: true}
+	stats, err := r.collect(ctx, t)
+	if err != nil {
+		return err
+	}
+	// A schema change under way may take long; the table stays on the list meanwhile.
+	waitCtx, cancel := context.WithTimeout(ctx, analyzeWait)
+	defer cancel()
+	if err := storeStats(waitCtx, &a.deps, id, stats); err != nil && waitCtx.Err() == nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package ddl
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// maxColumns is PostgreSQL's limit.
+const maxColumns = 1600
+
+// serialTypes are the words that stand for an integer with a sequence.
+var serialTypes = map[string]types.Type{
+	"serial": types.TInt4, "serial4": types.TInt4, "bigserial": types.TInt8, "serial8": types.TInt8,
+	"smallserial": types.TInt2, "serial2": types.TInt2,
+}
+
+// columnType resolves the type of a column definition; serial says that it stands for a sequence too.
+func columnType(def *ast.ColumnDef) (t types.Type, serial bool, err error) {
+	if n := &def.Type; len(n.Name) == 1 {
+		if t, ok := serialTypes[n.Name[0]]; ok {
+			if n.Array > 0 {
+				return t, false, pgerror.New(pgerror.FeatureNotSupported, "array of serial is not implemented").At(n.Position())
+			}
+			return t, true, nil
+		}
+	}
+	t, err = planner.ResolveType(&def.Type)
+	if err != nil {
+		return t, false, err
+	}
+	return t, false, requireStorable(def.Name, t, def.Position())
+}
+
+func requireStorable(column string, t types.Type, pos int) error {
+	if info := t.Info(); info == nil || info.Category == types.CategoryPseudo || t.OID == types.OIDUnknown {
+		return pgerror.New(pgerror.InvalidTableDefinition, "column %q has pseudo-type %s", column, t.String()).At(pos)
+	}
+	return nil
+}
+
+// appendColumn adds a column to the table being built.
+func (b *builder) appendColumn(col catalog.ColumnDescriptor, pos int) error {
+	if b.t.ColumnNamed(col.Name) >= 0 {
+		return pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", col.Name).At(pos)
+	}
+	if err := requireStorable(col.Name, col.Type, pos); err != nil {
+		return err
+	}
+	if len(b.t.Columns) >= maxColumns {
+		return pgerror.New(pgerror.TooManyColumns, "tables can have at most %d columns", maxColumns).At(pos)
+	}
+	col.ID = b.t.NextColumnID
+	b.t.NextColumnID++
+	b.t.Columns = append(b.t.Columns, col)
+	return nil
+}
+
+// addColumn adds a column as defined, with the sequence of a serial or identity column. Its
+// constraints are the caller's.
+func (b *builder) addColumn(ctx context.Context, def *ast.ColumnDef) error {
+	typ, serial, err := columnType(def)
+	if err != nil {
+		return err
+	}
+	if err := refuseColumnOptions(def, b.t.Name, serial); err != nil {
+		return err
+	}
+	col := catalog.ColumnDescriptor{Name: def.Name, Type: typ, NotNull: def.NotNull || serial || def.Identity != "", Identity: def.Identity}
+	if err := b.appendColumn(col, def.Position()); err != nil {
+		return err
+	}
+	at := &b.t.Columns[len(b.t.Columns)-1]
+	switch {
+	case serial || def.Identity != "":
+		return b.ownSequence(ctx, at, def.Position())
+	case def.Default != nil:
+		at.Default, err = b.defaultText(ctx, at.Name, def.Default, typ)
+	}
+	return err
+}
+
+// refuseColumnOptions fails on what contradicts itself and on what is not supported.
+func refuseColumnOptions(def *ast.ColumnDef, table string, serial bool) error {
+	conflict := func(what string) error {
+		return pgerror.New(pgerror.SyntaxError, "%s for column %q of table %q", what, def.Name, table).At(def.Position())
+	}
+	switch {
+	case def.Generated != nil:
+		return pgerror.Unsupported("GENERATED ALWAYS AS (…) STORED", "Compute the value in the query, or in a view.").At(def.Position())
+	case def.Null && (def.NotNull || serial || def.Identity != ""):
+		return conflict("conflicting NULL/NOT NULL declarations")
+	case serial && def.Default != nil:
+		return conflict("multiple default values specified")
+	case def.Identity != "" && (serial || def.Default != nil):
+		return conflict("both default and identity specified")
+	}
+	if def.Identity != "" {
+		if t, _ := planner.ResolveType(&def.Type); t.OID != types.OIDInt2 && t.OID != types.OIDInt4 && t.OID != types.OIDInt8 {
+			return pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint").At(def.Position())
+		}
+	}
+	if len(def.Collation) > 0 {
+		switch name := def.Collation[len(def.Collation)-1]; name {
+		case "C", "POSIX", "default", "ucs_basic", "C.UTF-8":
+		default:
+			return pgerror.Unsupported("collation \""+name+"\"", "Text is compared by its bytes (collation \"C\").").At(def.Position())
+		}
+	}
+	return nil
+}
+
+// ownSequence gives a serial or identity column its sequence and default.
+func (b *builder) ownSequence(ctx context.Context, col *catalog.ColumnDescriptor, pos int) error {
+	name := chooseName(b.t.Name, col.Name, "seq", b.taken)
+	b.pending[name] = true
+	id, err := b.ch.NewID(ctx)
+	if err != nil {
+		return err
+	}
+	seq := &catalog.TableDescriptor{
+		ID: id, Kind: catalog.KindSequence, Schema: b.t.Schema, Name: name,
+		Sequence: &catalog.SequenceDescriptor{
+			Start: 1, Increment: 1, Min: 1, Max: maxOf(col.Type), Type: col.Type,
+			OwnerTable: b.t.ID, OwnerColumn: col.ID, ValueID: id,
+		},
+	}
+	b.sequences = append(b.sequences, seq)
+	col.Sequence = id
+	if col.Identity == "" {
+		col.Default = nextvalOf(id)
+	}
+	return nil
+}
+
+func maxOf(t types.Type) int64 {
+	switch t.OID {
+	case types.OIDInt2:
+		return math.MaxInt16
+	case types.OIDInt4:
+		return math.MaxInt32
+	}
+	return math.MaxInt64
+}
+
+// nextvalOf is the default of a serial column. It names the sequence by number, so that renaming the
+// sequence changes nothing; system tables show the name.
+func nextvalOf(sequence uint64) string {
+	return "nextval('" + strconv.FormatUint(sequence, 10) + "'::regclass)"
+}
+
+func formatInt(n int64) string { return strconv.FormatInt(n, 10) }

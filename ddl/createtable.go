@@ -1,0 +1,306 @@
+package ddl
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// rowIDColumn names the hidden column of tables without primary key.
+const rowIDColumn = "rowid"
+
+func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, error) {
+	const tag = "CREATE TABLE"
+	if n.Temporary {
+		return "", temporary().At(n.Position())
+	}
+	schema, err := r.targetSchema(ctx, n.Name)
+	if err != nil {
+		return "", err
+	}
+	taken, err := r.nameTaken(ctx, schema, n.Name.Name)
+	if err != nil {
+		return "", err
+	}
+	if taken {
+		if !n.IfNotExists {
+			return "", relationExists(n.Name.Name).At(n.Name.Position())
+		}
+		r.notice(pgerror.DuplicateTable, "relation %q already exists, skipping", n.Name.Name)
+		if n.AsQuery != nil {
+			return "CREATE TABLE AS", nil
+		}
+		return tag, nil
+	}
+	b, err := r.newBuilder(ctx, schema, n.Name.Name)
+	if err != nil {
+		return "", err
+	}
+	if n.AsQuery != nil {
+		return r.createTableAs(ctx, n, b)
+	}
+	for i := range n.Columns {
+		if err := b.addColumn(ctx, &n.Columns[i]); err != nil {
+			return "", err
+		}
+	}
+	if err := b.addConstraints(ctx, n); err != nil {
+		return "", err
+	}
+	return tag, b.create(ctx)
+}
+
+// createTableAs is CREATE TABLE … AS: a table of the query's columns, then INSERT … SELECT.
+func (r *run) createTableAs(ctx context.Context, n *ast.CreateTable, b *builder) (string, error) {
+	cols, err := r.queryColumns(ctx, n.AsQuery)
+	if err != nil {
+		return "", err
+	}
+	if len(n.AsColumns) > len(cols) {
+		return "", pgerror.New(pgerror.SyntaxError, "too many column names were specified").At(n.Position())
+	}
+	for i, c := range cols {
+		name := c.Name
+		if i < len(n.AsColumns) {
+			name = n.AsColumns[i]
+		}
+		if err := b.appendColumn(catalog.ColumnDescriptor{Name: name, Type: storedType(c.Type)}, 0); err != nil {
+			return "", err
+		}
+	}
+	if err := b.create(ctx); err != nil {
+		return "", err
+	}
+	if n.WithNoData {
+		return "CREATE TABLE AS", nil
+	}
+	rows, err := r.Exec(ctx, r.txn, r.r, &ast.Insert{
+		Table: ast.TableName{Schema: b.t.Schema, Name: b.t.Name}, Query: n.AsQuery,
+	})
+	if err != nil {
+		return "", err
+	}
+	return "SELECT " + formatInt(rows), nil
+}
+
+// storedType is the type a column gets for an expression of type t.
+func storedType(t types.Type) types.Type {
+	if t.OID == types.OIDUnknown {
+		return types.TText
+	}
+	return t
+}
+
+// builder makes the descriptor of a new table, with the sequences its columns own.
+type builder struct {
+	*run
+	t         *catalog.TableDescriptor
+	sequences []*catalog.TableDescriptor
+	// pending are names of relations and indexes given so far; taken knows them and the schema's.
+	pending map[string]bool
+	taken   func(string) bool
+}
+
+func (r *run) newBuilder(ctx context.Context, schema, name string) (*builder, error) {
+	id, err := r.ch.NewID(ctx)
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{run: r, pending: map[string]bool{name: true}}
+	b.t = &catalog.TableDescriptor{
+		ID: id, Kind: catalog.KindTable, Schema: schema, Name: name, NextColumnID: 1, NextIndexID: 2,
+		Primary: catalog.IndexDescriptor{ID: 1, Unique: true},
+	}
+	b.taken, err = r.relationTaken(ctx, schema, b.pending)
+	return b, err
+}
+
+// addConstraints adds the constraints of columns and table: primary key first, then unique ones, then
+// checks, as PostgreSQL does, so that derived names come out the same.
+func (b *builder) addConstraints(ctx context.Context, n *ast.CreateTable) error {
+	var all []ast.TableConstraint
+	for i := range n.Columns {
+		for _, c := range n.Columns[i].Constraints {
+			if len(c.Columns) == 0 && c.Kind != ast.Check {
+				c.Columns = []string{n.Columns[i].Name}
+			}
+			all = append(all, c)
+		}
+	}
+	all = append(all, n.Constraints...)
+	for _, kind := range []ast.ConstraintKind{ast.PrimaryKey, ast.Unique, ast.Check, ast.ForeignKey} {
+		for i := range all {
+			if all[i].Kind != kind {
+				continue
+			}
+			if err := b.addConstraint(ctx, &all[i]); err != nil {
+				return err
+			}
+		}
+	}
+	if !b.t.HasPrimaryKey() {
+		addRowID(b.t)
+	}
+	return nil
+}
+
+func (b *builder) addConstraint(ctx context.Context, c *ast.TableConstraint) error {
+	switch c.Kind {
+	case ast.PrimaryKey:
+		if b.t.HasPrimaryKey() {
+			return multiplePrimaryKeys(b.t.Name).At(c.Position())
+		}
+		ix, err := b.keyIndex(ctx, c, "primary key", b.t.Primary.ID)
+		if err != nil {
+			return err
+		}
+		b.t.Primary = ix
+		for i := range ix.Columns {
+			b.t.Columns[b.t.Ordinal(ix.Columns[i].ColumnID)].NotNull = true
+		}
+		return nil
+	case ast.Unique:
+		ix, err := b.keyIndex(ctx, c, "unique", b.t.NextIndexID)
+		if err != nil || b.redundant(c, &ix) {
+			return err
+		}
+		b.t.NextIndexID++
+		b.t.Indexes = append(b.t.Indexes, ix)
+		return nil
+	case ast.Check:
+		check, err := b.run.newCheck(ctx, b.t, c)
+		if err != nil {
+			return err
+		}
+		b.t.Checks = append(b.t.Checks, check)
+		return nil
+	}
+	return foreignKeys().At(c.Position())
+}
+
+func foreignKeys() *pgerror.Error {
+	return pgerror.Unsupported("FOREIGN KEY", "Leave REFERENCES out; check the other table in the transaction that writes.")
+}
+
+func multiplePrimaryKeys(table string) *pgerror.Error {
+	return pgerror.New(pgerror.InvalidTableDefinition, "multiple primary keys for table %q are not allowed", table)
+}
+
+// redundant reports whether an unnamed UNIQUE repeats an index there is, which PostgreSQL leaves out.
+func (b *builder) redundant(c *ast.TableConstraint, ix *catalog.IndexDescriptor) bool {
+	if c.Name != "" {
+		return false
+	}
+	same := func(other *catalog.IndexDescriptor) bool {
+		if !other.Constraint || len(other.Columns) != len(ix.Columns) {
+			return false
+		}
+		for i := range ix.Columns {
+			if other.Columns[i].ColumnID != ix.Columns[i].ColumnID {
+				return false
+			}
+		}
+		return true
+	}
+	if same(&b.t.Primary) {
+		delete(b.pending, ix.Name)
+		return true
+	}
+	for i := range b.t.Indexes {
+		if same(&b.t.Indexes[i]) {
+			delete(b.pending, ix.Name)
+			return true
+		}
+	}
+	return false
+}
+
+// keyIndex makes the index of a PRIMARY KEY or UNIQUE constraint.
+func (b *builder) keyIndex(ctx context.Context, c *ast.TableConstraint, what string, id uint32) (catalog.IndexDescriptor, error) {
+	ix, err := b.run.keyIndex(ctx, b.t, c, what, id, b.taken)
+	b.pending[ix.Name] = true
+	return ix, err
+}
+
+// keyIndex makes the index of a PRIMARY KEY or UNIQUE constraint of t.
+func (r *run) keyIndex(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint, what string, id uint32, taken func(string) bool) (catalog.IndexDescriptor, error) {
+	ix := catalog.IndexDescriptor{ID: id, Name: c.Name, Unique: true, Constraint: true}
+	if c.Deferrable {
+		return ix, pgerror.Unsupported("DEFERRABLE constraints", "Leave DEFERRABLE out.").At(c.Position())
+	}
+	for _, name := range c.Columns {
+		ord := t.ColumnNamed(name)
+		if ord < 0 {
+			return ix, pgerror.New(pgerror.UndefinedColumn, "column %q named in key does not exist", name).At(c.Position())
+		}
+		col := &t.Columns[ord]
+		for i := range ix.Columns {
+			if ix.Columns[i].ColumnID == col.ID {
+				return ix, pgerror.New(pgerror.DuplicateColumn, "column %q appears twice in %s constraint", name, what).At(c.Position())
+			}
+		}
+		if err := requireIndexable(col); err != nil {
+			return ix, err.At(c.Position())
+		}
+		ix.Columns = append(ix.Columns, catalog.IndexColumn{ColumnID: col.ID})
+	}
+	oid, err := r.ch.NewID(ctx)
+	if err != nil {
+		return ix, err
+	}
+	ix.OID = uint32(oid)
+	switch {
+	case ix.Name != "":
+		if taken(ix.Name) {
+			return ix, relationExists(ix.Name).At(c.Position())
+		}
+	case c.Kind == ast.PrimaryKey:
+		ix.Name = chooseName(t.Name, "", "pkey", taken)
+	default:
+		ix.Name = chooseName(t.Name, joinColumns(c.Columns), "key", taken)
+	}
+	return ix, nil
+}
+
+func requireIndexable(col *catalog.ColumnDescriptor) *pgerror.Error {
+	if rowenc.Indexable(col.Type) {
+		return nil
+	}
+	return pgerror.Unsupported("an index on column \""+col.Name+"\" of type "+col.Type.String(), "Index columns of scalar types.")
+}
+
+// addRowID gives a table without primary key its hidden key.
+func addRowID(t *catalog.TableDescriptor) {
+	col := catalog.ColumnDescriptor{ID: t.NextColumnID, Name: rowIDColumn, Type: types.TInt8, NotNull: true, Hidden: true}
+	t.NextColumnID++
+	t.Columns = append(t.Columns, col)
+	t.Primary = catalog.IndexDescriptor{ID: t.Primary.ID, Unique: true, Columns: []catalog.IndexColumn{{ColumnID: col.ID}}}
+}
+
+// create writes the table and its sequences.
+func (b *builder) create(ctx context.Context) error {
+	if b.t.Primary.Columns == nil {
+		addRowID(b.t)
+	}
+	for _, seq := range b.sequences {
+		if err := b.ch.Create(ctx, seq); err != nil {
+			return err
+		}
+	}
+	if err := b.ch.Create(ctx, b.t); err != nil {
+		return err
+	}
+	if b.CreateRange != nil {
+		start, end := rowenc.TableSpan(b.t.ID)
+		if err := b.CreateRange(ctx, kv.Span{Start: start, End: end}); err != nil {
+			// The table works where it is; placement is a matter of load.
+			b.Logger.Warn("no range of its own for a new table", "table", b.t.ID, "err", err)
+		}
+	}
+	return b.look(ctx)
+}

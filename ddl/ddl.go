@@ -1,0 +1,210 @@
+package ddl
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// Deps are what a statement needs of its server and session.
+type Deps struct {
+	DB      *percolator.DB
+	Catalog *catalog.Catalog
+	// Env evaluates defaults, checks and USING expressions.
+	Env *builtin.Env
+	// Txn is the block's transaction and Guard the one that guards it; nil to run alone. Alone, the
+	// statement has committed when Run returns.
+	Txn   *percolator.Txn
+	Guard *catalog.Guard
+	// SearchPath says where unqualified names are looked up, and where new relations go: into its
+	// first schema that exists. nil: pg_catalog, public.
+	SearchPath []string
+	// Report takes notices and progress; nil drops them.
+	Report Reporter
+	// Exec runs INSERT … SELECT for CREATE TABLE AS within txn and returns the number of rows.
+	Exec func(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (rows int64, err error)
+	// CreateRange gives a new table a range of its own; nil: it stays where its keys fall.
+	CreateRange func(ctx context.Context, span kv.Span) error
+	// ChunkBytes is the size of the transactions that build indexes and rewrite tables: 4 MiB.
+	ChunkBytes int
+	Logger     *slog.Logger // discards
+}
+
+// Reporter takes what a statement says while it runs.
+type Reporter interface {
+	// Notice takes a message of severity NOTICE.
+	Notice(n *pgerror.Error)
+	// Progress says how many rows a long phase has handled.
+	Progress(phase string, rows int64)
+}
+
+type silent struct{}
+
+func (silent) Notice(*pgerror.Error)  {}
+func (silent) Progress(string, int64) {}
+
+// Handles reports whether Run runs statements of this kind.
+func Handles(stmt ast.Statement) bool {
+	switch stmt.(type) {
+	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
+		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum:
+		return true
+	}
+	return false
+}
+
+// maxAttempts bounds how often a statement that runs alone starts again after a conflict with the
+// schema change of another process.
+const maxAttempts = 20
+
+// Run runs one statement and returns its command tag. Errors are *pgerror.Error, those of
+// percolator.Txn.Commit when it runs alone, and ctx's. In a block the caller must take the schema anew
+// (catalog.At) for the next statement.
+func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error) {
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	if d.Report == nil {
+		d.Report = silent{}
+	}
+	if d.ChunkBytes == 0 {
+		d.ChunkBytes = 4 << 20
+	}
+	if d.SearchPath == nil {
+		d.SearchPath = []string{catalog.PublicSchema}
+	}
+	if d.Txn != nil {
+		return runInBlock(ctx, stmt, &d)
+	}
+	if n, ok := stmt.(*ast.Analyze); ok {
+		return "ANALYZE", analyzeAlone(ctx, &d, n.Tables)
+	}
+	if n, ok := stmt.(*ast.Vacuum); ok {
+		return "VACUUM", vacuumAlone(ctx, &d, n)
+	}
+	return runAlone(ctx, &d, func(r *run) (string, error) { return r.dispatch(ctx, stmt) })
+}
+
+// runAlone has f work in a transaction of its own, which it commits, again and again while another
+// process changes the schema in between.
+func runAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
+	for attempt := 1; ; attempt++ {
+		tag, err = attemptAlone(ctx, d, f)
+		var conflict *mvcc.WriteConflictError
+		if attempt == maxAttempts || !errors.As(err, &conflict) && !errors.Is(err, percolator.ErrCommitTooLate) {
+			return tag, err
+		}
+	}
+}
+
+// run is one statement on its way. One goroutine's.
+type run struct {
+	*Deps
+	ch    *catalog.Change
+	guard *catalog.Guard
+	txn   *percolator.Txn
+	r     catalog.Resolver
+	alone bool
+}
+
+func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error) {
+	ch, err := d.Guard.Change(ctx)
+	if err != nil {
+		return "", err
+	}
+	r := &run{Deps: d, ch: ch, guard: d.Guard, txn: d.Txn}
+	if err := r.look(ctx); err != nil {
+		return "", err
+	}
+	return r.dispatch(ctx, stmt)
+}
+
+func attemptAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
+	r := &run{Deps: d, guard: d.Catalog.NewGuard(), alone: true}
+	// The change waits for others before the transaction begins, so that it sees what they did.
+	if r.ch, err = r.guard.Change(ctx); err != nil {
+		return "", err
+	}
+	if err = r.begin(ctx); err == nil {
+		tag, err = f(r)
+	}
+	if err != nil {
+		if r.txn != nil {
+			_ = r.txn.Rollback(ctx) // Its writes have not left this process.
+		}
+		r.guard.Done(ctx, 0, nil)
+		return "", err
+	}
+	commitTS, err := r.txn.Commit(ctx)
+	r.guard.Done(ctx, commitTS, err)
+	return tag, err
+}
+
+// begin starts the statement's transaction, or replaces it by one with a fresh snapshot.
+func (r *run) begin(ctx context.Context) error {
+	txn, err := r.DB.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	r.txn = txn
+	r.guard.Continue(txn)
+	return r.look(ctx)
+}
+
+// look takes the schema as the transaction sees it now.
+func (r *run) look(ctx context.Context) error {
+	resolver, err := r.ch.Resolver(ctx)
+	if err != nil {
+		return err
+	}
+	r.r = catalog.SearchPath(resolver, r.SearchPath)
+	return nil
+}
+
+func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) {
+	switch n := stmt.(type) {
+	case *ast.CreateTable:
+		return r.createTable(ctx, n)
+	case *ast.CreateIndex:
+		return "CREATE INDEX", r.createIndex(ctx, n)
+	case *ast.CreateView:
+		return "CREATE VIEW", r.createView(ctx, n)
+	case *ast.CreateSequence:
+		return "CREATE SEQUENCE", r.createSequence(ctx, n)
+	case *ast.CreateSchema:
+		return "CREATE SCHEMA", r.createSchema(ctx, n)
+	case *ast.Drop:
+		return "DROP " + n.Kind, r.drop(ctx, n)
+	case *ast.AlterTable:
+		return "ALTER " + n.Kind, r.alter(ctx, n)
+	case *ast.Truncate:
+		return "TRUNCATE TABLE", r.truncate(ctx, n)
+	case *ast.Comment:
+		return "COMMENT", r.comment(ctx, n)
+	case *ast.Analyze:
+		return "ANALYZE", r.analyze(ctx, n.Tables)
+	case *ast.Vacuum:
+		return "", pgerror.New(pgerror.ActiveSQLTransaction, "VACUUM cannot run inside a transaction block")
+	}
+	return "", pgerror.New(pgerror.InternalError, "statement %T is not a schema change", stmt)
+}
+
+// update writes the next descriptor of a relation and looks again.
+func (r *run) update(ctx context.Context, old, next *catalog.TableDescriptor, exclusive bool) error {
+	if err := r.ch.Update(ctx, old, next, exclusive); err != nil {
+		return err
+	}
+	return r.look(ctx)
+}
+
+func (r *run) notice(code pgerror.Code, format string, args ...any) {
+	r.Report.Notice(pgerror.New(code, format, args...))
+}

@@ -1,0 +1,303 @@
+package ddl
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+func (r *run) drop(ctx context.Context, n *ast.Drop) error {
+	if n.Concurrently && !r.alone {
+		return pgerror.New(pgerror.ActiveSQLTransaction, "DROP INDEX CONCURRENTLY cannot run inside a transaction block")
+	}
+	switch n.Kind {
+	case "INDEX":
+		return r.dropIndex(ctx, n)
+	case "SCHEMA":
+		return r.dropSchema(ctx, n)
+	}
+	d := newDropping(r)
+	for _, name := range n.Names {
+		t, err := r.dropTarget(ctx, n, name)
+		if err != nil {
+			return err
+		}
+		if t == nil {
+			r.notice(pgerror.UndefinedTable, "%s %q does not exist, skipping", strings.ToLower(n.Kind), name.Name)
+			continue
+		}
+		d.addTarget(t)
+	}
+	return d.run(ctx, n.Cascade)
+}
+
+// dropTarget finds what DROP names; nil when there is none and IF EXISTS is said.
+func (r *run) dropTarget(ctx context.Context, n *ast.Drop, name ast.TableName) (*catalog.TableDescriptor, error) {
+	kind := strings.ToLower(n.Kind)
+	t, err := r.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		if name.Schema != "" {
+			if ok, err := r.r.SchemaExists(ctx, name.Schema); err != nil || !ok && !n.IfExists {
+				return nil, errorOr(err, pgerror.New(pgerror.InvalidSchemaName, "schema %q does not exist", name.Schema).At(name.Position()))
+			}
+		}
+		if n.IfExists {
+			return nil, nil
+		}
+		return nil, pgerror.New(pgerror.UndefinedTable, "%s %q does not exist", kind, name.Name).At(name.Position())
+	}
+	if t.Kind == catalog.KindVirtual {
+		return nil, permissionDenied(t.Name)
+	}
+	if is := kindWord(t.Kind); is != kind {
+		return nil, pgerror.New(pgerror.WrongObjectType, "%q is not a %s", t.Name, kind).
+			WithHint("Use DROP " + strings.ToUpper(is) + " to remove a " + is + ".").At(name.Position())
+	}
+	return t, nil
+}
+
+// dropping is a set of relations to be dropped, with what hangs on them.
+type dropping struct {
+	r       *run
+	targets []*catalog.TableDescriptor // named, or owned by what is named
+	// dependents are others that use a target; why explains each.
+	dependents []*catalog.TableDescriptor
+	why        []string
+	// defaults are columns of other tables fed by a dropped sequence.
+	defaults []defaultUse
+}
+
+type defaultUse struct {
+	table    *catalog.TableDescriptor
+	column   uint32
+	sequence string
+}
+
+func newDropping(r *run) *dropping { return &dropping{r: r} }
+
+func (d *dropping) has(id uint64) bool {
+	same := func(t *catalog.TableDescriptor) bool { return t.ID == id }
+	return slices.ContainsFunc(d.targets, same) || slices.ContainsFunc(d.dependents, same)
+}
+
+func (d *dropping) addTarget(t *catalog.TableDescriptor) {
+	if !d.has(t.ID) {
+		d.targets = append(d.targets, t)
+	}
+}
+
+// addDependent adds a view and the views on it.
+func (d *dropping) addDependent(ctx context.Context, view *catalog.TableDescriptor, why string) error {
+	if d.has(view.ID) {
+		return nil
+	}
+	d.dependents, d.why = append(d.dependents, view), append(d.why, why)
+	return d.addViewsOn(ctx, view)
+}
+
+func (d *dropping) addViewsOn(ctx context.Context, t *catalog.TableDescriptor) error {
+	views, err := d.r.viewsOn(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	for _, v := range views {
+		if err := d.addDependent(ctx, v, "view "+v.Name+" depends on "+kindWord(t.Kind)+" "+t.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run drops the targets: alone, or with cascade all that depends on them.
+func (d *dropping) run(ctx context.Context, cascade bool) error {
+	if err := d.addOwned(ctx); err != nil {
+		return err
+	}
+	for _, t := range slices.Clone(d.targets) {
+		if err := d.addViewsOn(ctx, t); err != nil {
+			return err
+		}
+	}
+	if err := d.findDefaults(ctx); err != nil {
+		return err
+	}
+	if !cascade && len(d.why)+len(d.defaults) > 0 {
+		t := d.targets[0]
+		return d.refuse(kindWord(t.Kind) + " " + t.Name)
+	}
+	return d.execute(ctx)
+}
+
+// addOwned adds the sequences that the targets' columns own.
+func (d *dropping) addOwned(ctx context.Context) error {
+	all, err := d.r.r.Relations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range all {
+		if s.Kind == catalog.KindSequence && s.Sequence.OwnerTable != 0 && d.has(s.Sequence.OwnerTable) {
+			d.addTarget(s)
+		}
+	}
+	return nil
+}
+
+// findDefaults finds the columns, of tables that stay, whose default is a dropped sequence.
+func (d *dropping) findDefaults(ctx context.Context) error {
+	all, err := d.r.r.Relations(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range d.targets {
+		if s.Kind != catalog.KindSequence {
+			continue
+		}
+		for _, t := range all {
+			if t.Kind != catalog.KindTable || d.has(t.ID) {
+				continue
+			}
+			for i := range t.Columns {
+				if c := &t.Columns[i]; c.Sequence == s.ID || c.Default == nextvalOf(s.ID) {
+					d.defaults = append(d.defaults, defaultUse{t, c.ID, s.Name})
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (d *dropping) refuse(what string) error {
+	lines := slices.Clone(d.why)
+	for _, u := range d.defaults {
+		lines = append(lines, "default value for column "+u.table.Columns[u.table.Ordinal(u.column)].Name+
+			" of table "+u.table.Name+" depends on sequence "+u.sequence)
+	}
+	return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop %s because other objects depend on it", what).
+		WithDetail("%s", strings.Join(lines, "\n")).
+		WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+}
+
+func (d *dropping) execute(ctx context.Context) error {
+	for _, u := range d.defaults {
+		next := u.table.Clone()
+		col := &next.Columns[next.Ordinal(u.column)]
+		d.r.notice(pgerror.SuccessfulCompletion, "drop cascades to default value for column %s of table %s", col.Name, u.table.Name)
+		col.Default, col.Sequence, col.Identity = "", 0, ""
+		if err := d.r.ch.Update(ctx, u.table, next, false); err != nil {
+			return err
+		}
+	}
+	for _, t := range d.dependents {
+		d.r.notice(pgerror.SuccessfulCompletion, "drop cascades to view %s", t.Name)
+	}
+	for _, t := range append(slices.Clone(d.dependents), d.targets...) {
+		if t.Kind == catalog.KindTable {
+			if err := d.r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID}); err != nil {
+				return err
+			}
+		}
+		if err := d.r.ch.Drop(ctx, t); err != nil {
+			return err
+		}
+	}
+	return d.r.look(ctx)
+}
+
+func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
+	for _, name := range n.Names {
+		t, ix, err := catalog.FindIndex(ctx, r.r, name.Schema, name.Name)
+		if err != nil {
+			return err
+		}
+		switch {
+		case ix == nil && n.IfExists:
+			r.notice(pgerror.UndefinedObject, "index %q does not exist, skipping", name.Name)
+			continue
+		case ix == nil:
+			if other, err := r.find(ctx, name); err != nil || other != nil {
+				return errorOr(err, pgerror.New(pgerror.WrongObjectType, "%q is not an index", name.Name).At(name.Position()))
+			}
+			return pgerror.New(pgerror.UndefinedObject, "index %q does not exist", name.Name).At(name.Position())
+		case ix.Constraint:
+			return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop index %s because constraint %s on table %s requires it", ix.Name, ix.Name, t.Name).
+				WithHint("You can drop constraint " + ix.Name + " on table " + t.Name + " instead.")
+		}
+		if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: ix.ID}); err != nil {
+			return err
+		}
+		next := t.Clone()
+		next.Indexes = removeIndex(next.Indexes, ix.Name)
+		if err := r.update(ctx, t, next, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) dropSchema(ctx context.Context, n *ast.Drop) error {
+	for _, name := range n.Names {
+		schema := name.Name
+		ok, err := r.r.SchemaExists(ctx, schema)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			if n.IfExists {
+				r.notice(pgerror.InvalidSchemaName, "schema %q does not exist, skipping", schema)
+				continue
+			}
+			return pgerror.New(pgerror.InvalidSchemaName, "schema %q does not exist", schema).At(name.Position())
+		}
+		if systemSchema(schema) {
+			return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop schema %s because it is required by the database system", schema)
+		}
+		if err := r.emptySchema(ctx, schema, n.Cascade); err != nil {
+			return err
+		}
+		if err := r.ch.DropSchema(ctx, schema); err != nil {
+			return err
+		}
+		if err := r.look(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// emptySchema drops what a schema holds, if cascade allows.
+func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) error {
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return err
+	}
+	d := newDropping(r)
+	var why []string
+	for _, t := range all {
+		if t.Schema != schema {
+			continue
+		}
+		d.addTarget(t)
+		if t.Kind != catalog.KindSequence || t.Sequence.OwnerTable == 0 {
+			why = append(why, kindWord(t.Kind)+" "+schema+"."+t.Name+" depends on schema "+schema)
+		}
+	}
+	if len(d.targets) == 0 {
+		return nil
+	}
+	if !cascade {
+		d.why = why
+		return d.refuse("schema " + schema)
+	}
+	for _, line := range why {
+		object, _, _ := strings.Cut(line, " depends on ")
+		r.notice(pgerror.SuccessfulCompletion, "drop cascades to %s", object)
+	}
+	return d.run(ctx, true)
+}

@@ -1,0 +1,82 @@
+package ddl
+
+import (
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// alterDropColumn drops a column with the indexes and constraints that name it. Rows keep their bytes,
+// which nobody reads any more, unless the column was part of the primary key.
+func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.DropColumn) error {
+	ord := t.ColumnNamed(n.Name)
+	if ord < 0 {
+		if n.IfExists {
+			r.notice(pgerror.UndefinedColumn, "column %q of relation %q does not exist, skipping", n.Name, t.Name)
+			return nil
+		}
+		return pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", n.Name, t.Name).At(n.Position())
+	}
+	id := t.Columns[ord].ID
+	next := t.Clone()
+	next.Columns = append(next.Columns[:ord], next.Columns[ord+1:]...)
+	if err := r.dropBrokenViews(ctx, t, next, "column "+n.Name+" of table "+t.Name, n.Cascade); err != nil {
+		return err
+	}
+	if holdsColumn(&t.Primary, id) {
+		return pgerror.Unsupported("dropping a column of the primary key", "Drop the constraint \""+t.Primary.Name+"\" first.").At(n.Position())
+	}
+	next.Indexes = nil
+	for i := range t.Indexes {
+		if !holdsColumn(&t.Indexes[i], id) {
+			next.Indexes = append(next.Indexes, t.Indexes[i])
+			continue
+		}
+		if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: t.Indexes[i].ID}); err != nil {
+			return err
+		}
+	}
+	checks, err := checksWithout(t, n.Name)
+	if err != nil {
+		return err
+	}
+	next.Checks = checks
+	if seq := t.Columns[ord].Sequence; seq != 0 {
+		if err := r.dropOwnedSequence(ctx, seq); err != nil {
+			return err
+		}
+	}
+	return r.update(ctx, t, next, false)
+}
+
+func holdsColumn(ix *catalog.IndexDescriptor, id uint32) bool {
+	return slices.Contains(ix.Include, id) ||
+		slices.ContainsFunc(ix.Columns, func(c catalog.IndexColumn) bool { return c.ColumnID == id })
+}
+
+// checksWithout returns the checks that do not name a column.
+func checksWithout(t *catalog.TableDescriptor, column string) ([]catalog.CheckDescriptor, error) {
+	var kept []catalog.CheckDescriptor
+	for _, check := range t.Checks {
+		e, err := sql.ParseExpr(check.Expr)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.Contains(columnNames(e), column) {
+			kept = append(kept, check)
+		}
+	}
+	return kept, nil
+}
+
+func (r *run) dropOwnedSequence(ctx context.Context, id uint64) error {
+	seq, err := r.r.RelationByID(ctx, id)
+	if err != nil || seq == nil {
+		return err
+	}
+	return r.ch.Drop(ctx, seq)
+}

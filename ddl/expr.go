@@ -1,0 +1,67 @@
+package ddl
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// The places of expressions, as errors name them.
+const (
+	inCheck   = "check constraints"
+	inDefault = "DEFAULT expressions"
+	inUsing   = "transform expressions"
+)
+
+// bind binds an expression over full rows of t (nil: over no row) and casts it to target as an
+// assignment would.
+func (r *run) bind(ctx context.Context, t *catalog.TableDescriptor, e ast.Expr, target types.Type, place string) (expr.Scalar, error) {
+	return planner.BindExpr(ctx, e, t, r.r, r.Env, target, place)
+}
+
+// bindText binds an expression kept as text.
+func (r *run) bindText(ctx context.Context, t *catalog.TableDescriptor, text string, target types.Type, place string) (expr.Scalar, error) {
+	e, err := sql.ParseExpr(text)
+	if err != nil {
+		return nil, err
+	}
+	return r.bind(ctx, t, e, target, place)
+}
+
+// defaultText checks the default of a column and returns its text.
+func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target types.Type) (string, error) {
+	if _, null := e.(*ast.Null); null {
+		return "", nil // DEFAULT NULL is no default.
+	}
+	_, err := r.bind(ctx, nil, e, target, inDefault)
+	if pg, ok := err.(*pgerror.Error); ok && pg.Code == pgerror.DatatypeMismatch {
+		from, err := r.bind(ctx, nil, e, types.Type{}, inDefault)
+		if err != nil {
+			return "", err
+		}
+		base := from.Type().Base()
+		return "", pgerror.New(pgerror.DatatypeMismatch, "column %q is of type %s but default expression is of type %s",
+			column, target.String(), base.String()).WithHint("You will need to rewrite or cast the expression.").At(e.Position())
+	}
+	if err != nil {
+		return "", err
+	}
+	return e.String(), nil
+}
+
+// evaluator evaluates bound expressions one after another. One goroutine's.
+type evaluator struct{ ev expr.Context }
+
+func (r *run) evaluator(ctx context.Context) *evaluator {
+	return &evaluator{ev: expr.Context{Ctx: ctx, Env: r.Env}}
+}
+
+func (e *evaluator) eval(s expr.Scalar, row types.Row) (types.Datum, error) {
+	return s.Eval(&e.ev, row)
+}

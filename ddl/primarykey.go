@@ -1,0 +1,98 @@
+package ddl
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// addPrimaryKey re-keys the table: its rows move under the new key, so that a read by it is one seek,
+// and every entry, which ends in the primary key, is written anew.
+func (r *run) addPrimaryKey(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
+	if t.HasPrimaryKey() {
+		return multiplePrimaryKeys(t.Name).At(c.Position())
+	}
+	taken, err := r.relationTaken(ctx, t.Schema, nil)
+	if err != nil {
+		return err
+	}
+	next := t.Clone()
+	ix, err := r.keyIndex(ctx, next, c, "primary key", 0, taken)
+	if err != nil {
+		return err
+	}
+	var notNull []int
+	for i := range ix.Columns {
+		ord := next.Ordinal(ix.Columns[i].ColumnID)
+		next.Columns[ord].NotNull = true
+		notNull = append(notNull, ord)
+	}
+	// The hidden rowid goes: it was the last column of a new table, but others may have come since.
+	rowid := t.Ordinal(t.Primary.Columns[0].ColumnID)
+	next.Columns = append(next.Columns[:rowid], next.Columns[rowid+1:]...)
+	next.Primary = ix
+	renumber(next)
+	row := make([]int, 0, len(next.Columns))
+	for i := range t.Columns {
+		if i != rowid {
+			row = append(row, i)
+		}
+	}
+	project := projector(row)
+	err = r.rewrite(ctx, t, next, func(old types.Row) (types.Row, error) {
+		for _, ord := range notNull {
+			if old[ord].IsNull() {
+				return nil, containsNulls(t, ord)
+			}
+		}
+		return project(old), nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.dropIndexes(ctx, t); err != nil {
+		return err
+	}
+	return r.update(ctx, t, next, true)
+}
+
+func containsNulls(t *catalog.TableDescriptor, ord int) error {
+	e := pgerror.New(pgerror.NotNullViolation, "column %q of relation %q contains null values", t.Columns[ord].Name, t.Name)
+	e.Schema, e.Table, e.Column = t.Schema, t.Name, t.Columns[ord].Name
+	return e
+}
+
+// dropPrimaryKey moves the rows under a hidden rowid. The columns stay NOT NULL, as in PostgreSQL.
+func (r *run) dropPrimaryKey(ctx context.Context, t *catalog.TableDescriptor) error {
+	next := t.Clone()
+	addRowID(next)
+	renumber(next)
+	err := r.rewrite(ctx, t, next, func(old types.Row) (types.Row, error) {
+		id, err := r.Catalog.NextRowID(ctx, t.ID)
+		if err != nil {
+			return nil, err
+		}
+		return append(old[:len(old):len(old)], types.Int(id)), nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.dropIndexes(ctx, t); err != nil {
+		return err
+	}
+	return r.update(ctx, t, next, true)
+}
+
+// projector returns a function that takes the given ordinals out of a row, into a row of its own.
+func projector(ordinals []int) func(types.Row) types.Row {
+	out := make(types.Row, len(ordinals))
+	return func(row types.Row) types.Row {
+		for i, ord := range ordinals {
+			out[i] = row[ord]
+		}
+		return out
+	}
+}

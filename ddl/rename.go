@@ -1,0 +1,128 @@
+package ddl
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// renameRelation renames a table, view or sequence. Views keep their query as text, so what they name
+// cannot be renamed under them.
+func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, name string) error {
+	if taken, err := r.nameTaken(ctx, t.Schema, name); err != nil || taken {
+		return errorOr(err, relationExists(name))
+	}
+	users, err := r.viewsOn(ctx, t.ID)
+	if err != nil {
+		return err
+	}
+	if len(users) > 0 {
+		return pgerror.Unsupported("renaming a relation that a view uses", "Drop view "+users[0].Name+" first and create it again.")
+	}
+	next := t.Clone()
+	next.Name = name
+	return r.update(ctx, t, next, false)
+}
+
+func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameColumn) error {
+	if t.Kind != catalog.KindTable {
+		return pgerror.Unsupported("renaming a column of a "+kindWord(t.Kind), "Create it again with other column names.").At(n.Position())
+	}
+	ord := t.ColumnNamed(n.From)
+	if ord < 0 {
+		return pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", n.From).At(n.Position())
+	}
+	if t.ColumnNamed(n.To) >= 0 {
+		return pgerror.New(pgerror.DuplicateColumn, "column %q of relation %q already exists", n.To, t.Name).At(n.Position())
+	}
+	next := t.Clone()
+	next.Columns[ord].Name = n.To
+	broken, err := r.brokenViews(ctx, t, next)
+	if err != nil {
+		return err
+	}
+	if len(broken) > 0 {
+		return pgerror.Unsupported("renaming a column that a view uses", "Drop view "+broken[0].Name+" first and create it again.").At(n.Position())
+	}
+	for i := range next.Checks {
+		e, err := sql.ParseExpr(next.Checks[i].Expr)
+		if err != nil {
+			return err
+		}
+		ast.InspectExpr(e, ast.Visitor{Expr: func(e ast.Expr) {
+			if ref, ok := e.(*ast.ColumnRef); ok && ref.Parts[len(ref.Parts)-1] == n.From {
+				ref.Parts[len(ref.Parts)-1] = n.To
+			}
+		}})
+		next.Checks[i].Expr = e.String()
+	}
+	return r.update(ctx, t, next, false)
+}
+
+func (r *run) renameConstraint(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameConstraint) error {
+	if constraintNamed(t, n.To) {
+		return pgerror.New(pgerror.DuplicateObject, "constraint %q for relation %q already exists", n.To, t.Name).At(n.Position())
+	}
+	next := t.Clone()
+	for i := range next.Checks {
+		if next.Checks[i].Name == n.From {
+			next.Checks[i].Name = n.To
+			return r.update(ctx, t, next, false)
+		}
+	}
+	ix := next.IndexNamed(n.From)
+	if ix == nil || !ix.Constraint {
+		return pgerror.New(pgerror.UndefinedObject, "constraint %q for table %q does not exist", n.From, t.Name).At(n.Position())
+	}
+	if taken, err := r.nameTaken(ctx, t.Schema, n.To); err != nil || taken {
+		return errorOr(err, relationExists(n.To))
+	}
+	ix.Name = n.To
+	return r.update(ctx, t, next, false)
+}
+
+// alterIndex is ALTER INDEX.
+func (r *run) alterIndex(ctx context.Context, n *ast.AlterTable) error {
+	t, ix, err := catalog.FindIndex(ctx, r.r, n.Name.Schema, n.Name.Name)
+	if err != nil {
+		return err
+	}
+	if ix == nil {
+		if n.IfExists {
+			r.notice(pgerror.UndefinedTable, "relation %q does not exist, skipping", n.Name.Name)
+			return nil
+		}
+		return pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", displayName(n.Name)).At(n.Name.Position())
+	}
+	return r.alterIndexCommands(ctx, n, t, ix, nil)
+}
+
+func (r *run) alterIndexCommands(ctx context.Context, n *ast.AlterTable, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, cmd := range n.Commands {
+		switch c := cmd.(type) {
+		case *ast.RenameTo:
+			if taken, err := r.nameTaken(ctx, t.Schema, c.Name); err != nil || taken {
+				return errorOr(err, relationExists(c.Name))
+			}
+			next := t.Clone()
+			next.IndexNamed(ix.Name).Name = c.Name
+			if err := r.update(ctx, t, next, false); err != nil {
+				return err
+			}
+		case *ast.SetStorage:
+			if !c.Accepted {
+				return pgerror.Unsupported("ALTER INDEX "+c.What, "percodb has nothing that it would change.").At(c.Position())
+			}
+		default:
+			return pgerror.New(pgerror.WrongObjectType, "ALTER action cannot be performed on relation %q", n.Name.Name).
+				WithDetail("This operation is not supported for indexes.")
+		}
+	}
+	return nil
+}

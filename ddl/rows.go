@@ -1,0 +1,170 @@
+package ddl
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// progressRows is how many rows pass between two reports of progress.
+const progressRows = 100_000
+
+// scanRows calls f with every full row of t, as the statement's transaction sees it. The row is f's
+// until it returns.
+func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase string, f func(row types.Row) error) error {
+	ordinals := make([]int, len(t.Columns))
+	for i := range ordinals {
+		ordinals[i] = i
+	}
+	var d rowenc.Decoder
+	if err := d.Init(t, &t.Primary, ordinals); err != nil {
+		return err
+	}
+	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
+	it := r.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{})
+	defer it.Close()
+	row := make(types.Row, len(ordinals))
+	var n int64
+	for it.Next(ctx) {
+		if err := d.Decode(it.Key(), it.Value(), row); err != nil {
+			return err
+		}
+		if err := f(row); err != nil {
+			return err
+		}
+		if n++; n%progressRows == 0 {
+			r.Report.Progress(phase, n)
+		}
+	}
+	return it.Err()
+}
+
+// backfill fills indexes of t with an entry for every row.
+func (r *run) backfill(ctx context.Context, t *catalog.TableDescriptor, indexes []*catalog.IndexDescriptor) error {
+	out := r.newChunks()
+	err := r.scanRows(ctx, t, "building index", func(row types.Row) error {
+		for _, ix := range indexes {
+			if err := writeEntry(ctx, out, t, ix, row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return r.explainDuplicate(t, out.finish(ctx, err))
+}
+
+// rewrite writes every row of old anew as a row of next, with all entries. transform makes the new
+// row, and may use the old one for it.
+func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, transform func(row types.Row) (types.Row, error)) error {
+	out := r.newChunks()
+	err := r.scanRows(ctx, old, "rewriting table", func(row types.Row) error {
+		row, err := transform(row)
+		if err != nil {
+			return err
+		}
+		if err := writeRow(ctx, out, next, row); err != nil {
+			return err
+		}
+		for i := range next.Indexes {
+			if err := writeEntry(ctx, out, next, &next.Indexes[i], row); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return r.explainDuplicate(next, out.finish(ctx, err))
+}
+
+func writeRow(ctx context.Context, out *chunks, t *catalog.TableDescriptor, row types.Row) error {
+	key, _, err := rowenc.AppendKey(nil, t, &t.Primary, row)
+	if err != nil {
+		return err
+	}
+	value, err := rowenc.AppendRow(nil, t, row)
+	if err != nil {
+		return err
+	}
+	if t.HasPrimaryKey() {
+		return out.insert(ctx, key, value)
+	}
+	return out.put(ctx, key, value) // A rowid is unique by birth.
+}
+
+func writeEntry(ctx context.Context, out *chunks, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, row types.Row) error {
+	key, hasNull, err := rowenc.AppendKey(nil, t, ix, row)
+	if err != nil {
+		return err
+	}
+	value, err := rowenc.AppendEntry(nil, t, ix, row)
+	if err != nil {
+		return err
+	}
+	if ix.Unique && !hasNull {
+		return out.insert(ctx, key, value)
+	}
+	return out.put(ctx, key, value)
+}
+
+// renumber gives all indexes of t new ids, for its rows are to be written anew.
+func renumber(t *catalog.TableDescriptor) {
+	t.Primary.ID = t.NextIndexID
+	t.NextIndexID++
+	for i := range t.Indexes {
+		t.Indexes[i].ID = t.NextIndexID
+		t.NextIndexID++
+	}
+}
+
+// dropIndexes queues the keys of all indexes of t, as they were, for the garbage collector.
+func (r *run) dropIndexes(ctx context.Context, t *catalog.TableDescriptor) error {
+	if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: t.Primary.ID}); err != nil {
+		return err
+	}
+	for i := range t.Indexes {
+		if err := r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID, Index: t.Indexes[i].ID}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// explainDuplicate turns the error of a key that occurs twice into the client's.
+func (r *run) explainDuplicate(t *catalog.TableDescriptor, err error) error {
+	var exists *mvcc.KeyExistsError
+	if !errors.As(err, &exists) {
+		return err
+	}
+	ix := &t.Primary
+	if _, id, _, err := rowenc.SplitKey(exists.Key); err == nil {
+		for i := range t.Indexes {
+			if t.Indexes[i].ID == id {
+				ix = &t.Indexes[i]
+			}
+		}
+	}
+	e := pgerror.New(pgerror.UniqueViolation, "could not create unique index %q", ix.Name)
+	e.Schema, e.Table, e.Constraint, e.Cause = t.Schema, t.Name, ix.Name, err
+	values, decodeErr := rowenc.KeyColumns(t, ix, exists.Key)
+	if decodeErr != nil {
+		return e
+	}
+	var names, texts strings.Builder
+	for i, c := range ix.Columns {
+		if i > 0 {
+			names.WriteString(", ")
+			texts.WriteString(", ")
+		}
+		col := &t.Columns[t.Ordinal(c.ColumnID)]
+		names.WriteString(col.Name)
+		texts.Write(types.AppendText(nil, values[i], col.Type, nil))
+	}
+	return e.WithDetail("Key (%s)=(%s) is duplicated.", names.String(), texts.String())
+}

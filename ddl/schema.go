@@ -1,0 +1,181 @@
+package ddl
+
+import (
+	"context"
+	"strings"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+func (r *run) createSchema(ctx context.Context, n *ast.CreateSchema) error {
+	if strings.HasPrefix(n.Name, "pg_") {
+		return pgerror.New(pgerror.ReservedName, "unacceptable schema name %q", n.Name).
+			WithDetail("The prefix \"pg_\" is reserved for system schemas.").At(n.Position())
+	}
+	exists, err := r.r.SchemaExists(ctx, n.Name)
+	if err != nil {
+		return err
+	}
+	if exists {
+		if n.IfNotExists {
+			r.notice(duplicateSchema, "schema %q already exists, skipping", n.Name)
+			return nil
+		}
+		return pgerror.New(duplicateSchema, "schema %q already exists", n.Name).At(n.Position())
+	}
+	if err := r.ch.CreateSchema(ctx, n.Name); err != nil {
+		return err
+	}
+	return r.look(ctx)
+}
+
+// truncate gives every index of the tables a new, empty id.
+func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
+	var tables []*catalog.TableDescriptor
+	for _, name := range n.Tables {
+		t, err := r.mustFindTable(ctx, name)
+		if err != nil {
+			return err
+		}
+		tables = append(tables, t)
+	}
+	for i, t := range tables {
+		// Nothing is read, so the rows may have changed since the snapshot: they go too.
+		if !r.ch.Created(t.ID) {
+			if err := r.ch.Close(ctx, t); err != nil {
+				return err
+			}
+		}
+		tables[i] = t
+	}
+	if r.alone {
+		if err := r.begin(ctx); err != nil {
+			return err
+		}
+	}
+	for _, t := range tables {
+		now, err := r.r.RelationByID(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		if now == nil {
+			return pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", t.Name)
+		}
+		if err := r.truncateOne(ctx, now, n.RestartIdentity); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) truncateOne(ctx context.Context, t *catalog.TableDescriptor, restart bool) error {
+	if err := r.dropIndexes(ctx, t); err != nil {
+		return err
+	}
+	next := t.Clone()
+	renumber(next)
+	for i := range next.Columns {
+		next.Columns[i].Missing = nil // There are no old rows any more.
+	}
+	if restart {
+		for i := range t.Columns {
+			if err := r.restartSequence(ctx, t.Columns[i].Sequence); err != nil {
+				return err
+			}
+		}
+	}
+	return r.update(ctx, t, next, true)
+}
+
+// restartSequence gives an owned sequence a new, unused value.
+func (r *run) restartSequence(ctx context.Context, id uint64) error {
+	if id == 0 {
+		return nil
+	}
+	seq, err := r.r.RelationByID(ctx, id)
+	if err != nil || seq == nil {
+		return err
+	}
+	next := seq.Clone()
+	if next.Sequence.ValueID, err = r.ch.NewID(ctx); err != nil {
+		return err
+	}
+	return r.ch.Update(ctx, seq, next, false)
+}
+
+// comment is COMMENT ON.
+func (r *run) comment(ctx context.Context, n *ast.Comment) error {
+	text := ""
+	if n.Text != nil {
+		text = *n.Text
+	}
+	name := ast.TableName{Pos: n.Pos}
+	if len(n.Name) > 0 {
+		name.Name = n.Name[len(n.Name)-1]
+	}
+	if len(n.Name) > 1 {
+		name.Schema = n.Name[len(n.Name)-2]
+	}
+	switch n.Kind {
+	case "TABLE", "VIEW", "SEQUENCE":
+		t, err := r.mustFind(ctx, name)
+		if err != nil {
+			return err
+		}
+		if t.Kind == catalog.KindVirtual {
+			return permissionDenied(t.Name)
+		}
+		if kindWord(t.Kind) != strings.ToLower(n.Kind) {
+			return pgerror.New(pgerror.WrongObjectType, "%q is not a %s", t.Name, strings.ToLower(n.Kind)).At(n.Position())
+		}
+		next := t.Clone()
+		next.Comment = text
+		return r.update(ctx, t, next, false)
+	case "COLUMN":
+		return r.commentColumn(ctx, n, text)
+	case "INDEX":
+		t, ix, err := catalog.FindIndex(ctx, r.r, name.Schema, name.Name)
+		if err != nil || ix == nil {
+			return errorOr(err, pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", name.Name).At(n.Position()))
+		}
+		next := t.Clone()
+		next.IndexNamed(ix.Name).Comment = text
+		return r.update(ctx, t, next, false)
+	case "SCHEMA":
+		ok, err := r.r.SchemaExists(ctx, name.Name)
+		if err != nil || !ok {
+			return errorOr(err, pgerror.New(pgerror.InvalidSchemaName, "schema %q does not exist", name.Name).At(n.Position()))
+		}
+		if err := r.ch.CommentSchema(ctx, name.Name, text); err != nil {
+			return err
+		}
+		return r.look(ctx)
+	}
+	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences and schemas.").At(n.Position())
+}
+
+func (r *run) commentColumn(ctx context.Context, n *ast.Comment, text string) error {
+	if len(n.Name) < 2 {
+		return pgerror.New(pgerror.SyntaxError, "column name must be qualified").At(n.Position())
+	}
+	name := ast.TableName{Pos: n.Pos, Name: n.Name[len(n.Name)-2]}
+	if len(n.Name) > 2 {
+		name.Schema = n.Name[len(n.Name)-3]
+	}
+	t, err := r.mustFind(ctx, name)
+	if err != nil {
+		return err
+	}
+	if t.Kind == catalog.KindVirtual {
+		return permissionDenied(t.Name)
+	}
+	ord, err := mustColumn(t, n.Name[len(n.Name)-1], n.Position())
+	if err != nil {
+		return err
+	}
+	next := t.Clone()
+	next.Columns[ord].Comment = text
+	return r.update(ctx, t, next, false)
+}

@@ -1,0 +1,201 @@
+package ddl
+
+import (
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
+	schema, err := r.targetSchema(ctx, n.Name)
+	if err != nil {
+		return err
+	}
+	old, err := r.r.Relation(ctx, schema, n.Name.Name)
+	if err != nil {
+		return err
+	}
+	if old != nil && (!n.OrReplace || old.Kind != catalog.KindView) {
+		if n.OrReplace {
+			return pgerror.New(pgerror.WrongObjectType, "%q is not a view", n.Name.Name).At(n.Name.Position())
+		}
+		return relationExists(n.Name.Name).At(n.Name.Position())
+	}
+	if taken, err := r.nameTaken(ctx, schema, n.Name.Name); err != nil || taken && old == nil {
+		return errorOr(err, relationExists(n.Name.Name))
+	}
+	view := &catalog.TableDescriptor{Kind: catalog.KindView, Schema: schema, Name: n.Name.Name, NextColumnID: 1}
+	if err := r.describeView(ctx, view, n); err != nil {
+		return err
+	}
+	if old == nil {
+		if view.ID, err = r.ch.NewID(ctx); err != nil {
+			return err
+		}
+		if err := r.ch.Create(ctx, view); err != nil {
+			return err
+		}
+		return r.look(ctx)
+	}
+	if slices.Contains(view.DependsOn, old.ID) {
+		return pgerror.New(pgerror.InvalidTableDefinition, "infinite recursion detected in rules for relation %q", view.Name)
+	}
+	if err := compatibleView(old, view); err != nil {
+		return err
+	}
+	view.ID, view.Comment = old.ID, old.Comment
+	return r.update(ctx, old, view, false)
+}
+
+// describeView fills in columns, query and dependencies. The query is kept with all names qualified and
+// all stars spelled out, so that it means the same whatever is created or added later.
+func (r *run) describeView(ctx context.Context, view *catalog.TableDescriptor, n *ast.CreateView) error {
+	if err := r.pin(ctx, n.Query, view); err != nil {
+		return err
+	}
+	view.ViewQuery = n.Query.String()
+	cols, err := r.queryColumns(ctx, n.Query)
+	if err != nil {
+		return err
+	}
+	if len(n.Columns) > len(cols) {
+		return pgerror.New(pgerror.SyntaxError, "CREATE VIEW specifies more column names than columns").At(n.Position())
+	}
+	for i, c := range cols {
+		name := c.Name
+		if i < len(n.Columns) {
+			name = n.Columns[i]
+		}
+		if view.ColumnNamed(name) >= 0 {
+			return pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", name).At(n.Position())
+		}
+		view.Columns = append(view.Columns, catalog.ColumnDescriptor{ID: view.NextColumnID, Name: name, Type: storedType(c.Type)})
+		view.NextColumnID++
+	}
+	return nil
+}
+
+// compatibleView checks that a view may replace another: it may only add columns at the end.
+func compatibleView(old, view *catalog.TableDescriptor) error {
+	if len(view.Columns) < len(old.Columns) {
+		return pgerror.New(pgerror.InvalidTableDefinition, "cannot drop columns from view")
+	}
+	for i := range old.Columns {
+		was, is := &old.Columns[i], &view.Columns[i]
+		if was.Name != is.Name {
+			return pgerror.New(pgerror.InvalidTableDefinition, "cannot change name of view column %q to %q", was.Name, is.Name).
+				WithHint("Use ALTER VIEW ... RENAME COLUMN ... to change name of view column instead.")
+		}
+		if was.Type != is.Type {
+			return pgerror.New(pgerror.InvalidTableDefinition, "cannot change data type of view column %q from %s to %s",
+				was.Name, was.Type.String(), is.Type.String())
+		}
+	}
+	return nil
+}
+
+// queryColumns plans a query and returns its output columns.
+func (r *run) queryColumns(ctx context.Context, q *ast.Query) ([]planner.Column, error) {
+	plan, err := planner.Build(ctx, q, r.r, r.Env, planner.Options{NoSlots: true})
+	if err != nil {
+		return nil, err
+	}
+	if len(plan.ParamTypes) > 0 {
+		return nil, pgerror.New(pgerror.UndefinedParameter, "there is no parameter $1")
+	}
+	return plan.Root.Columns(), nil
+}
+
+// viewsOn lists the views that name a relation.
+func (r *run) viewsOn(ctx context.Context, id uint64) ([]*catalog.TableDescriptor, error) {
+	all, err := r.r.Relations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var users []*catalog.TableDescriptor
+	for _, t := range all {
+		if t.Kind == catalog.KindView && slices.Contains(t.DependsOn, id) {
+			users = append(users, t)
+		}
+	}
+	return users, nil
+}
+
+// replaced is a resolver in which one relation is another descriptor: what would be.
+type replaced struct {
+	catalog.Resolver
+	t *catalog.TableDescriptor
+}
+
+func (p replaced) Relation(ctx context.Context, schema, name string) (*catalog.TableDescriptor, error) {
+	t, err := p.Resolver.Relation(ctx, schema, name)
+	if t != nil && t.ID == p.t.ID {
+		t = p.t
+	}
+	return t, err
+}
+
+func (p replaced) RelationByID(ctx context.Context, id uint64) (*catalog.TableDescriptor, error) {
+	if id == p.t.ID {
+		return p.t, nil
+	}
+	return p.Resolver.RelationByID(ctx, id)
+}
+
+// brokenViews lists the views that could not be planned if t became next.
+func (r *run) brokenViews(ctx context.Context, t, next *catalog.TableDescriptor) ([]*catalog.TableDescriptor, error) {
+	users, err := r.viewsOn(ctx, t.ID)
+	if err != nil {
+		return nil, err
+	}
+	var broken []*catalog.TableDescriptor
+	for _, view := range users {
+		stmt, err := sql.ParseStatement(view.ViewQuery)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := planner.Build(ctx, stmt, replaced{r.r, next}, r.Env, planner.Options{NoSlots: true}); err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			broken = append(broken, view)
+		}
+	}
+	return broken, nil
+}
+
+// dropBrokenViews deals with the views that use what is dropped from t: an error, or with cascade
+// they are dropped too.
+func (r *run) dropBrokenViews(ctx context.Context, t, next *catalog.TableDescriptor, what string, cascade bool) error {
+	broken, err := r.brokenViews(ctx, t, next)
+	if err != nil || len(broken) == 0 {
+		return err
+	}
+	d := newDropping(r)
+	for _, view := range broken {
+		if err := d.addDependent(ctx, view, "view "+view.Name+" depends on "+what); err != nil {
+			return err
+		}
+	}
+	if !cascade {
+		return d.refuse(what)
+	}
+	return d.execute(ctx)
+}
+
+// requireNoViewUses fails if a view uses the column, as PostgreSQL does before its type changes.
+func (r *run) requireNoViewUses(ctx context.Context, t *catalog.TableDescriptor, ord int) error {
+	without := t.Clone()
+	without.Columns = append(without.Columns[:ord], without.Columns[ord+1:]...)
+	broken, err := r.brokenViews(ctx, t, without)
+	if err != nil || len(broken) == 0 {
+		return err
+	}
+	return pgerror.New(pgerror.FeatureNotSupported, "cannot alter type of a column used by a view or rule").
+		WithDetail("rule _RETURN on view %s depends on column %q", broken[0].Name, t.Columns[ord].Name)
+}

@@ -1,0 +1,207 @@
+package ast
+
+// Visitor is called for the parts of a tree; either function may be nil, and may change what it is
+// given.
+type Visitor struct {
+	// Expr is called with every expression, before its parts.
+	Expr func(Expr)
+	// Table is called with every table that is named, except where the name is that of a WITH item in
+	// sight.
+	Table func(*TableRef)
+}
+
+// InspectExpr visits e and all that is in it, subqueries included.
+func InspectExpr(e Expr, v Visitor) {
+	w := &walker{Visitor: v}
+	w.expr(e)
+}
+
+// InspectQuery visits all that is in q.
+func InspectQuery(q *Query, v Visitor) {
+	w := &walker{Visitor: v}
+	w.query(q)
+}
+
+// walker keeps the names of WITH items in sight, innermost last.
+type walker struct {
+	Visitor
+	ctes []string
+}
+
+func (w *walker) exprs(list []Expr) {
+	for _, e := range list {
+		w.expr(e)
+	}
+}
+
+func (w *walker) expr(e Expr) {
+	if e == nil {
+		return
+	}
+	if w.Visitor.Expr != nil {
+		w.Visitor.Expr(e)
+	}
+	switch n := e.(type) {
+	case *Unary:
+		w.expr(n.X)
+	case *Binary:
+		w.expr(n.L)
+		w.expr(n.R)
+	case *Like:
+		w.exprs([]Expr{n.X, n.Pattern, n.Escape})
+	case *IsTest:
+		w.expr(n.X)
+	case *IsDistinct:
+		w.expr(n.L)
+		w.expr(n.R)
+	case *Between:
+		w.exprs([]Expr{n.X, n.Low, n.High})
+	case *InList:
+		w.expr(n.X)
+		w.exprs(n.List)
+	case *Case:
+		w.expr(n.Operand)
+		for _, when := range n.Whens {
+			w.expr(when.Cond)
+			w.expr(when.Then)
+		}
+		w.expr(n.Else)
+	case *Cast:
+		w.expr(n.X)
+	case *Call:
+		w.call(n)
+	case *Array:
+		w.exprs(n.Elems)
+	case *Row:
+		w.exprs(n.Elems)
+	case *Subscript:
+		w.exprs([]Expr{n.X, n.Index, n.Low, n.High})
+	case *Field:
+		w.expr(n.X)
+	case *AtTimeZone:
+		w.expr(n.X)
+		w.expr(n.Zone)
+	case *Collate:
+		w.expr(n.X)
+	default:
+		w.subquery(e)
+	}
+}
+
+func (w *walker) subquery(e Expr) {
+	switch n := e.(type) {
+	case *InSubquery:
+		w.expr(n.X)
+		w.query(n.Query)
+	case *Quantified:
+		w.expr(n.X)
+		w.query(n.Query)
+		w.expr(n.Array)
+	case *Exists:
+		w.query(n.Query)
+	case *Subquery:
+		w.query(n.Query)
+	case *ArraySubquery:
+		w.query(n.Query)
+	}
+}
+
+func (w *walker) call(n *Call) {
+	w.exprs(n.Args)
+	w.order(n.OrderBy)
+	w.expr(n.Filter)
+	w.order(n.Within)
+	if n.Over != nil {
+		w.exprs(n.Over.PartitionBy)
+		w.order(n.Over.OrderBy)
+	}
+}
+
+func (w *walker) order(items []OrderItem) {
+	for i := range items {
+		w.expr(items[i].Expr)
+	}
+}
+
+func (w *walker) query(q *Query) {
+	if q == nil {
+		return
+	}
+	outer := len(w.ctes)
+	defer func() { w.ctes = w.ctes[:outer] }()
+	if q.With != nil {
+		if q.With.Recursive {
+			for i := range q.With.CTEs {
+				w.ctes = append(w.ctes, q.With.CTEs[i].Name)
+			}
+		}
+		for i := range q.With.CTEs {
+			if inner, ok := q.With.CTEs[i].Statement.(*Query); ok {
+				w.query(inner)
+			}
+			w.ctes = append(w.ctes, q.With.CTEs[i].Name)
+		}
+	}
+	w.body(q.Body)
+	w.order(q.OrderBy)
+	w.expr(q.Limit)
+	w.expr(q.Offset)
+}
+
+func (w *walker) body(b QueryBody) {
+	switch n := b.(type) {
+	case *Select:
+		w.exprs(n.DistinctOn)
+		for i := range n.Columns {
+			w.expr(n.Columns[i].Expr)
+		}
+		for _, t := range n.From {
+			w.table(t)
+		}
+		w.expr(n.Where)
+		w.exprs(n.GroupBy)
+		w.expr(n.Having)
+		for i := range n.Windows {
+			w.exprs(n.Windows[i].PartitionBy)
+			w.order(n.Windows[i].OrderBy)
+		}
+	case *Values:
+		for _, row := range n.Rows {
+			w.exprs(row)
+		}
+	case *SetOp:
+		w.body(n.L)
+		w.body(n.R)
+	case *Nested:
+		w.query(n.Query)
+	}
+}
+
+func (w *walker) table(t TableExpr) {
+	switch n := t.(type) {
+	case *TableRef:
+		if w.Visitor.Table != nil && !w.isCTE(n) {
+			w.Visitor.Table(n)
+		}
+	case *DerivedTable:
+		w.query(n.Query)
+	case *TableFunc:
+		w.expr(n.Call)
+	case *Join:
+		w.table(n.L)
+		w.table(n.R)
+		w.expr(n.On)
+	}
+}
+
+func (w *walker) isCTE(t *TableRef) bool {
+	if t.Name.Schema != "" {
+		return false
+	}
+	for _, name := range w.ctes {
+		if name == t.Name.Name {
+			return true
+		}
+	}
+	return false
+}
