@@ -5,6 +5,7 @@ import (
 
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // copy reads COPY in its old and new forms; the options of both arrive under the new names.
@@ -70,7 +71,10 @@ func (p *parser) copyOptions(st *ast.Copy) {
 		case p.is('('):
 			o.Value = formatNames(p.columnList())
 		case !p.is(',') && !p.is(')'):
-			o.Value = p.optionValue()
+			if strings.HasPrefix(o.Name, "force_") {
+				p.failAt(p.here(), pgerror.InvalidParameterValue, `argument to option "%s" must be a list of column names`, o.Name)
+			}
+			o.Value = p.settingValue()
 		}
 		st.Options = append(st.Options, o)
 	}

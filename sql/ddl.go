@@ -104,10 +104,10 @@ func (p *parser) refuse(pos ast.Pos, what, hint string) ast.Statement {
 }
 
 func (p *parser) ifNotExists() bool {
-	if !p.acceptWord(kw.If) {
+	if !p.acceptWords(kw.If, kw.Not) {
 		return false
 	}
-	p.expectWords(kw.Not, kw.Exists)
+	p.expectWord(kw.Exists)
 	return true
 }
 
@@ -155,6 +155,8 @@ func (p *parser) optionValue() string {
 		return p.stringLit()
 	case isColLabel(t):
 		return p.colLabel()
+	case t.kind == tokOp && p.peek(1).kind != tokLiteral:
+		return p.symbol()
 	}
 	return p.signedNumber()
 }
@@ -190,6 +192,7 @@ func (p *parser) createIndex(pos ast.Pos) ast.Statement {
 	p.expectWord(kw.On)
 	p.acceptWord(kw.Only)
 	c.Table = p.tableName()
+	p.acceptOp('*')
 	if p.acceptWord(kw.Using) {
 		c.Method = p.colID()
 	}
@@ -199,7 +202,7 @@ func (p *parser) createIndex(pos ast.Pos) ast.Statement {
 	}
 	p.expect(')')
 	if p.acceptWord(kw.Include) {
-		c.Include = p.columnList()
+		c.Include = p.includedColumns()
 	}
 	p.nullsDistinct()
 	if p.acceptWord(kw.With) {
@@ -210,6 +213,21 @@ func (p *parser) createIndex(pos ast.Pos) ast.Statement {
 		c.Where = p.expr()
 	}
 	return c
+}
+
+// includedColumns reads INCLUDE's list, where PostgreSQL's grammar takes what it takes for a key.
+func (p *parser) includedColumns() []string {
+	p.expect('(')
+	var names []string
+	for first := true; first || p.accept(','); first = false {
+		c := p.indexColumn()
+		if c.Expr != nil || c.Collation != nil || c.OpClass != nil || c.Desc || c.NullsFirst {
+			p.unsupported(c.Pos, "Anything but a column's name in INCLUDE", "Make it a key of the index.")
+		}
+		names = append(names, c.Name)
+	}
+	p.expect(')')
+	return names
 }
 
 // nullsDistinct reads NULLS [NOT] DISTINCT.
@@ -302,13 +320,13 @@ func (p *parser) createSequence(pos ast.Pos) ast.Statement {
 	p.expectWord(kw.Sequence)
 	c := &ast.CreateSequence{Pos: pos, IfNotExists: p.ifNotExists()}
 	c.Name = p.tableName()
-	for p.sequenceOption(&c.SequenceOptions, false) {
+	for p.sequenceOption(&c.SequenceOptions) {
 	}
 	return c
 }
 
 // sequenceOption reads one option of a sequence and reports whether there was one.
-func (p *parser) sequenceOption(o *ast.SequenceOptions, alter bool) bool {
+func (p *parser) sequenceOption(o *ast.SequenceOptions) bool {
 	number := func(noise kw.Word) *int64 {
 		if noise != kw.None {
 			p.acceptWord(noise)
@@ -341,10 +359,6 @@ func (p *parser) sequenceOption(o *ast.SequenceOptions, alter bool) bool {
 	case kw.No:
 		repeated = p.sequenceNo(o)
 	case kw.Restart:
-		if !alter {
-			p.pos--
-			return false
-		}
 		repeated, o.Restart = o.Restart, true
 		if p.isWord(kw.With) || p.isOp('-') || p.is(tokLiteral) {
 			o.RestartWith = number(kw.With)

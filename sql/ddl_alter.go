@@ -1,8 +1,6 @@
 package sql
 
 import (
-	"strings"
-
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 )
@@ -29,27 +27,40 @@ func (p *parser) alter(pos ast.Pos) ast.Statement {
 	if kind == kw.Table {
 		p.acceptOp('*')
 	}
+	switch {
+	case p.isWord(kw.Rename):
+		a.Commands = []ast.AlterCommand{p.rename(p.here(), kind)}
+		return a
+	case p.acceptWords(kw.Set, kw.Schema):
+		a.Commands = []ast.AlterCommand{&ast.SetStorage{Pos: pos, What: "SET SCHEMA " + ast.QuoteIdent(p.colID())}}
+		return a
+	}
+	if kind == kw.Sequence && !p.isWord(kw.Set) && !p.isWord(kw.Owner) {
+		a.Commands = []ast.AlterCommand{p.alterSequence()}
+		return a
+	}
 	for first := true; first || p.accept(','); first = false {
 		a.Commands = append(a.Commands, p.alterCommand(kind))
 	}
 	return a
 }
 
+// alterSequence reads the options of ALTER SEQUENCE.
+func (p *parser) alterSequence() ast.AlterCommand {
+	s := &ast.SetSequence{Pos: p.here()}
+	start := p.pos
+	for p.sequenceOption(&s.SequenceOptions) {
+	}
+	if p.pos == start {
+		p.unexpected()
+	}
+	return s
+}
+
 // alterCommand reads one command of ALTER TABLE, INDEX, VIEW or SEQUENCE.
 func (p *parser) alterCommand(kind kw.Word) ast.AlterCommand {
 	pos := p.here()
 	switch {
-	case p.isWord(kw.Rename):
-		return p.rename(pos, kind)
-	case kind == kw.Sequence && !p.isWord(kw.Set) && !p.isWord(kw.Owner):
-		s := &ast.SetSequence{Pos: pos}
-		start := p.pos
-		for p.sequenceOption(&s.SequenceOptions, true) {
-		}
-		if p.pos == start {
-			p.unexpected()
-		}
-		return s
 	case kind != kw.Sequence && p.acceptWord(kw.Alter):
 		return p.alterColumn(pos)
 	case kind == kw.Table && p.acceptWord(kw.Add):
@@ -106,7 +117,7 @@ func (p *parser) dropCommand(pos ast.Pos) ast.AlterCommand {
 // alterColumn reads ALTER [COLUMN] behind its ALTER.
 func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 	if p.isWord(kw.Constraint) {
-		return p.refuseCommand(pos, "ALTER CONSTRAINT")
+		return p.refuseCommand(pos, "ALTER CONSTRAINT", "Drop the constraint and add it again.")
 	}
 	p.acceptWord(kw.Column)
 	a := &ast.AlterColumn{Pos: pos, Name: p.colID()}
@@ -125,23 +136,26 @@ func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 		return accepted(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" SET STATISTICS "+p.signedNumber())
 	case p.acceptWords(kw.Set, kw.Storage), p.acceptWords(kw.Set, kw.Compression):
 		what := upper(p.toks[p.pos-1].kw)
-		return accepted(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" SET "+what+" "+ast.QuoteIdent(p.colLabel()))
+		return accepted(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" SET "+what+" "+ast.QuoteIdent(p.colID()))
 	case p.isWord(kw.Set) && p.peek(1).kind == '(', p.isWord(kw.Reset) && p.peek(1).kind == '(':
 		return p.optionsCommand(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" ")
-	case p.isWord(kw.Set), p.isWord(kw.Add), p.isWord(kw.Drop), p.isWord(kw.Restart):
-		return p.refuseCommand(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" "+upper(p.cur().kw)+" "+strings.ToUpper(p.wordAt(1)))
+	case p.acceptWords(kw.Add, kw.Generated), p.acceptWords(kw.Set, kw.Generated), p.acceptWords(kw.Drop, kw.Identity),
+		p.acceptWords(kw.Drop, kw.Expression), p.isWord(kw.Restart), p.isWord(kw.Set) && sequenceWord(p.peek(1).kw):
+		return p.refuseCommand(pos, "Changing an identity or generated column", "Add a new column in its place.")
 	default:
 		p.unexpected()
 	}
 	return a
 }
 
-// wordAt is the text of the word n tokens ahead, "" if there is none.
-func (p *parser) wordAt(n int) string {
-	if t := p.peek(n); t.kind == tokIdent {
-		return p.text[t.start:t.end]
+// sequenceWord reports whether a word begins an option of a sequence.
+func sequenceWord(word kw.Word) bool {
+	switch word {
+	case kw.As, kw.Increment, kw.Minvalue, kw.Maxvalue, kw.Start, kw.Cache, kw.Cycle, kw.Owned, kw.No, kw.Restart,
+		kw.Sequence:
+		return true
 	}
-	return ""
+	return false
 }
 
 func (p *parser) alterType(a *ast.AlterColumn) {
@@ -159,17 +173,10 @@ func accepted(pos ast.Pos, what string) ast.AlterCommand {
 	return &ast.SetStorage{Pos: pos, What: what, Accepted: true}
 }
 
-// refuseCommand skips a command that the executor refuses by name.
-func (p *parser) refuseCommand(pos ast.Pos, what string) ast.AlterCommand {
-	for depth := 0; !p.is(tokEOF) && (depth > 0 || !p.is(',')); p.advance() {
-		switch p.cur().kind {
-		case '(':
-			depth++
-		case ')':
-			depth--
-		}
-	}
-	return &ast.SetStorage{Pos: pos, What: strings.TrimSpace(what)}
+// refuseCommand refuses a command that percodb does not have.
+func (p *parser) refuseCommand(pos ast.Pos, what, hint string) ast.AlterCommand {
+	p.unsupported(pos, what, hint)
+	return nil
 }
 
 // optionsCommand reads SET (…) or RESET (…).
@@ -197,14 +204,30 @@ func (p *parser) storageCommand(pos ast.Pos) ast.AlterCommand {
 	case p.acceptWords(kw.Replica, kw.Identity):
 		return p.replicaIdentity(pos)
 	}
-	switch word := p.cur().kw; word {
-	case kw.Set, kw.Enable, kw.Disable, kw.Inherit, kw.No, kw.Of, kw.Not, kw.Force, kw.Validate, kw.Attach, kw.Detach,
-		kw.Depends:
-		what := upper(word)
-		if second := p.wordAt(1); second != "" {
-			what += " " + strings.ToUpper(second)
-		}
-		return p.refuseCommand(pos, what)
+	return p.foreignCommand(pos)
+}
+
+// foreignCommand refuses by name the commands about what percodb does not have.
+func (p *parser) foreignCommand(pos ast.Pos) ast.AlterCommand {
+	switch {
+	case p.acceptWords(kw.Set, kw.Tablespace):
+		return p.refuseCommand(pos, "SET TABLESPACE", "percodb has no tablespaces.")
+	case p.acceptWords(kw.Set, kw.Access, kw.Method):
+		return p.refuseCommand(pos, "SET ACCESS METHOD", "percodb has one storage.")
+	case p.acceptWords(kw.Enable, kw.Row), p.acceptWords(kw.Disable, kw.Row), p.acceptWords(kw.Force, kw.Row),
+		p.acceptWords(kw.No, kw.Force):
+		return p.refuseCommand(pos, "ROW LEVEL SECURITY", "Filter in a view.")
+	case p.acceptWords(kw.Enable, kw.Trigger), p.acceptWords(kw.Disable, kw.Trigger), p.acceptWords(kw.Enable, kw.Always),
+		p.acceptWords(kw.Enable, kw.Replica), p.acceptWords(kw.Enable, kw.Rule), p.acceptWords(kw.Disable, kw.Rule):
+		return p.refuseCommand(pos, "ALTER TABLE … TRIGGER and RULE", "percodb has no triggers.")
+	case p.acceptWord(kw.Inherit), p.acceptWords(kw.No, kw.Inherit), p.acceptWord(kw.Of), p.acceptWords(kw.Not, kw.Of):
+		return p.refuseCommand(pos, "Table inheritance", "Use a column that says the kind of row.")
+	case p.acceptWords(kw.Validate, kw.Constraint):
+		return p.refuseCommand(pos, "VALIDATE CONSTRAINT", "Drop the constraint and add it again.")
+	case p.acceptWords(kw.Attach, kw.Partition), p.acceptWords(kw.Detach, kw.Partition):
+		return p.refuseCommand(pos, "ALTER TABLE … PARTITION", "percodb splits tables into ranges by itself.")
+	case p.acceptWord(kw.Depends), p.acceptWords(kw.No, kw.Depends):
+		return p.refuseCommand(pos, "DEPENDS ON EXTENSION", "percodb has no extensions.")
 	}
 	p.unexpected()
 	return nil

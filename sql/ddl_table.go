@@ -350,7 +350,7 @@ func (p *parser) generated(c *ast.ColumnDef) {
 	}
 	if p.accept('(') {
 		c.Sequence = &ast.SequenceOptions{}
-		for p.sequenceOption(c.Sequence, false) {
+		for p.sequenceOption(c.Sequence) {
 		}
 		p.expect(')')
 	}

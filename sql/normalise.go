@@ -284,7 +284,10 @@ func (p *parser) selectItem() ast.SelectItem {
 		p.advance()
 		return ast.SelectItem{Expr: &ast.Star{Pos: pos}}
 	}
+	outer := p.itemDepth
+	p.itemDepth = p.depth + 1
 	col := ast.SelectItem{Expr: p.expr()}
+	p.itemDepth = outer
 	if t := p.cur(); p.acceptWord(kw.As) || t.kind == tokQuoted || t.kind == tokIdent && t.kw.BareLabel() {
 		col.Name, col.Aliased = p.colLabel(), true
 	}
@@ -419,8 +422,11 @@ func (p *parser) tailClause(tail *queryTail, shape *queryShape) bool {
 			p.failAt(p.here(), pgerror.SyntaxError, "multiple OFFSET clauses not allowed")
 		}
 		tail.offset = p.expr()
-		if !p.acceptWord(kw.Row) {
-			p.acceptWord(kw.Rows)
+		if isRow(p.cur()) {
+			if !simpleCount(tail.offset) {
+				p.unexpected()
+			}
+			p.advance()
 		}
 		shape.offset = true
 	case p.acceptWord(kw.For):
@@ -453,7 +459,7 @@ func (p *parser) fetchCount() ast.Expr {
 		p.expectWord(kw.Next)
 	}
 	var count ast.Expr = &ast.Literal{Pos: p.here(), Kind: ast.LiteralInt4, Slot: pinned, Value: "1"}
-	if !p.isWord(kw.Row) && !p.isWord(kw.Rows) {
+	if !isRow(p.cur()) || isRow(p.peek(1)) { // ROW may be a column
 		count = p.fetchValue()
 	}
 	if !p.acceptWord(kw.Row) {
@@ -465,6 +471,21 @@ func (p *parser) fetchCount() ast.Expr {
 	p.expectWord(kw.Only)
 	return count
 }
+
+// simpleCount reports whether an expression may stand before ROWS: no operators but a sign.
+func simpleCount(x ast.Expr) bool {
+	switch x := x.(type) {
+	case *ast.Unary:
+		lit, ok := x.X.(*ast.Literal)
+		return ok && (x.Op == "-" || x.Op == "+") && lit.Kind <= ast.LiteralNumeric
+	case *ast.Binary, *ast.Like, *ast.IsTest, *ast.IsDistinct, *ast.Between, *ast.InList, *ast.InSubquery,
+		*ast.Quantified, *ast.AtTimeZone, *ast.Collate:
+		return false
+	}
+	return true
+}
+
+func isRow(t *token) bool { return t.kw == kw.Row || t.kw == kw.Rows }
 
 func (p *parser) fetchValue() ast.Expr {
 	pos := p.here()

@@ -243,8 +243,8 @@ func (p *parser) commaInside(i int) bool {
 	return false
 }
 
-// target reads the table of UPDATE and DELETE with its alias.
-func (p *parser) target(reserved kw.Word) (name ast.TableName, alias string) {
+// target reads the table of UPDATE and DELETE with its alias, which SET is not unless AS says so.
+func (p *parser) target() (name ast.TableName, alias string) {
 	only := p.acceptWord(kw.Only)
 	if only && p.accept('(') {
 		name = p.tableName()
@@ -255,7 +255,7 @@ func (p *parser) target(reserved kw.Word) (name ast.TableName, alias string) {
 	if !only {
 		p.acceptOp('*')
 	}
-	if p.acceptWord(kw.As) || isColID(p.cur()) && (reserved == kw.None || !p.isWord(reserved)) {
+	if p.acceptWord(kw.As) || isColID(p.cur()) && !p.isWord(kw.Set) {
 		alias = p.colID()
 	}
 	return name, alias
@@ -275,7 +275,7 @@ func (p *parser) fromHole(dst *[]ast.TableExpr) {
 func (p *parser) update() *ast.Update {
 	up := &ast.Update{Pos: p.here()}
 	p.expectWord(kw.Update)
-	up.Table, up.Alias = p.target(kw.Set)
+	up.Table, up.Alias = p.target()
 	p.expectWord(kw.Set)
 	up.Set = p.assignments()
 	if p.acceptWord(kw.From) {
@@ -290,7 +290,7 @@ func (p *parser) update() *ast.Update {
 func (p *parser) delete() *ast.Delete {
 	del := &ast.Delete{Pos: p.here()}
 	p.expectWords(kw.Delete, kw.From)
-	del.Table, del.Alias = p.target(kw.None)
+	del.Table, del.Alias = p.target()
 	if p.acceptWord(kw.Using) {
 		p.fromHole(&del.Using)
 	}

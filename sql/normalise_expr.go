@@ -59,6 +59,9 @@ func (p *parser) operators(floor int, simple bool) ast.Expr {
 			p.unexpected()
 			break
 		}
+		if p.labelHere() {
+			break
+		}
 		if p.ops++; p.ops > maxOperators {
 			p.tooDeep()
 			break
@@ -84,6 +87,16 @@ func (p *parser) infixPrec(simple bool) int {
 		return p.wordPrec(t.kw, simple)
 	}
 	return 0
+}
+
+// labelHere reports whether a word operator at the current token is the label of a select item instead:
+// the item ends behind it, as in SELECT a or FROM t, and no operator waits for its right side.
+func (p *parser) labelHere() bool {
+	if t := p.cur(); p.depth != p.itemDepth || t.kind != tokIdent || !t.kw.BareLabel() {
+		return false
+	}
+	next := p.peek(1)
+	return next.kind == ',' || next.kind == ')' || next.kind == tokEOF || endsSelectList(next.kw)
 }
 
 func operatorPrec(t *token, text string) int {
@@ -474,6 +487,9 @@ func (p *parser) nameOrCall() ast.Expr {
 	case '(':
 		if !isTypeFuncName(first) {
 			break
+		}
+		if next.aux >= 0 && isString(&p.toks[next.aux+1]) {
+			return p.typedLiteral()
 		}
 		p.advance()
 		return p.call(&ast.Call{Pos: pos, Name: []string{p.name(first)}})

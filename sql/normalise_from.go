@@ -287,7 +287,9 @@ func (p *parser) withClause() {
 	p.emit("WITH ")
 	with := &ast.With{Pos: p.here()}
 	p.expectWord(kw.With)
-	with.Recursive = p.acceptWord(kw.Recursive)
+	if next := p.peek(1); next.kind != '(' && next.kw != kw.As { // else it is the query's name
+		with.Recursive = p.acceptWord(kw.Recursive)
+	}
 	for first := true; first || p.accept(','); first = false {
 		if !first {
 			p.emit(",")

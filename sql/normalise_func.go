@@ -54,7 +54,7 @@ func (p *parser) keywordPrimary(t *token) ast.Expr {
 	}
 	pos := p.posOf(t)
 	switch {
-	case t.kw == kw.CurrentSchema && p.peek(1).kind != '(':
+	case t.kw == kw.CurrentSchema && p.peek(1).kind != '(' && !isString(p.peek(1)):
 		p.advance()
 		return &ast.Call{Pos: pos, Name: []string{"current_schema"}}
 	case t.kw == kw.Collation && p.peek(1).kw == kw.For:

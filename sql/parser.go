@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"errors"
 	"strconv"
 	"unicode/utf8"
 
@@ -28,7 +29,8 @@ type parser struct {
 	open  int    // the item whose subqueries are being written
 	tree  bool   // buf holds a query, so TiDB's grammar is needed
 
-	bareCall bool // the next call is one of FROM: no FILTER or OVER belongs to it
+	itemDepth int  // the depth of the operators of a select item, 0 outside of one
+	bareCall  bool // the next call is one of FROM: no FILTER or OVER belongs to it
 
 	depth int // nesting of expressions and queries
 	ops   int // operators of the outermost expression
@@ -50,7 +52,7 @@ func (p *parser) reset(text string, base, tail int, semicolon bool) error {
 	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, tail, semicolon
 	p.ascii, p.at, p.chars = isASCII(text), 0, 0
 	p.buf, p.items, p.open, p.tree = p.buf[:0], p.items[:0], -1, false
-	p.depth, p.ops, p.err, p.bareCall = 0, 0, nil, false
+	p.depth, p.ops, p.err, p.itemDepth, p.bareCall = 0, 0, nil, 0, false
 	for {
 		p.toks = append(p.toks, token{})
 		t := &p.toks[len(p.toks)-1]
@@ -263,7 +265,7 @@ func isColLabel(t *token) bool { return t.kind == tokQuoted || t.kind == tokIden
 // colID reads the name of a column, table or the like.
 func (p *parser) colID() string {
 	t := p.cur()
-	if !isColID(t) {
+	if !isColID(t) || t.kw == kw.Nulls && (p.peek(1).kw == kw.First || p.peek(1).kw == kw.Last) {
 		p.unexpected()
 		return ""
 	}
@@ -340,7 +342,7 @@ func (p *parser) columnList() []string {
 // stringLit reads a string constant.
 func (p *parser) stringLit() string {
 	t := p.cur()
-	if t.kind != tokLiteral || t.lit != ast.LiteralString {
+	if !isString(t) {
 		p.unexpected()
 		return ""
 	}
@@ -356,27 +358,27 @@ func (p *parser) literalValue(t *token) string {
 	return value
 }
 
-// isString reports whether t is a string constant.
-func isString(t *token) bool { return t.kind == tokLiteral && t.lit == ast.LiteralString }
+// isString reports whether t is a string constant; N'x' is one with a type of its own.
+func isString(t *token) bool {
+	return t.kind == tokLiteral && t.lit == ast.LiteralString && t.sub&styleMask != styleNational
+}
 
 // intLit reads an integer with an optional sign.
 func (p *parser) intLit() int64 {
-	negative := p.acceptOp('-')
-	if !negative {
-		p.acceptOp('+')
+	t := p.peek(0)
+	if p.isOp('-') || p.isOp('+') {
+		t = p.peek(1)
 	}
-	t := p.cur()
-	if t.kind != tokLiteral || t.lit != ast.LiteralInt4 && t.lit != ast.LiteralInt8 {
-		p.unexpected()
+	text := p.signedNumber()
+	if p.err != nil {
 		return 0
 	}
-	p.advance()
-	n, err := strconv.ParseInt(p.literalValue(t), 10, 64)
-	if err != nil {
-		p.failAt(p.posOf(t), pgerror.NumericValueOutOfRange, "value is out of range for type bigint")
-	}
-	if negative {
-		return -n
+	n, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case errors.Is(err, strconv.ErrRange):
+		p.failAt(p.posOf(t), pgerror.NumericValueOutOfRange, `value "%s" is out of range for type bigint`, text)
+	case err != nil:
+		p.failAt(p.posOf(t), pgerror.SyntaxError, `syntax error at or near "%s"`, p.text[t.start:t.end])
 	}
 	return n
 }

@@ -71,6 +71,9 @@ func pinLiterals(toks []token, shared *bool) int {
 			if pinDepth >= 0 {
 				t.slot = pinned
 			}
+			if i > 0 && toks[i-1].kind == ')' && t.lit == ast.LiteralString {
+				pinModifiers(toks, i-1)
+			}
 		case tokIdent:
 			if t.kw == kw.None {
 				continue
@@ -88,6 +91,23 @@ func pinLiterals(toks []token, shared *bool) int {
 		}
 	}
 	return count
+}
+
+// pinModifiers pins the literals inside the parentheses that close at i: they are the modifiers of a type
+// before a string, as in f(3) 'x'.
+func pinModifiers(toks []token, i int) {
+	for depth := 0; i >= 0; i-- {
+		switch t := &toks[i]; t.kind {
+		case ')':
+			depth++
+		case '(':
+			if depth--; depth == 0 {
+				return
+			}
+		case tokLiteral:
+			t.slot = pinned
+		}
+	}
 }
 
 func follows(toks []token, i int, word kw.Word) bool {
@@ -225,7 +245,7 @@ func endsOperand(t *token) bool {
 // operatorWord reports whether a word that is not reserved is an operator that wants an operand after it.
 func operatorWord(word kw.Word) bool {
 	switch word {
-	case kw.Between, kw.Like, kw.Ilike, kw.Is, kw.By, kw.Escape, kw.Values:
+	case kw.Between, kw.Like, kw.Ilike, kw.Is, kw.By, kw.Escape:
 		return true
 	}
 	return false

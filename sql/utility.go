@@ -148,6 +148,9 @@ func (p *parser) explain(pos ast.Pos) ast.Statement {
 	p.inner(&st.Statement)
 	st.Text = p.textSince(start)
 	p.explainable(st.Statement)
+	if refused, ok := st.Statement.(*ast.Unsupported); ok {
+		return refused
+	}
 	return st
 }
 
@@ -156,6 +159,10 @@ func (p *parser) explainable(st ast.Statement) {
 	switch st := st.(type) {
 	case *ast.CreateTable:
 		if st.Columns == nil && st.Constraints == nil {
+			return
+		}
+	case *ast.Unsupported:
+		if st.What == "CREATE MATERIALIZED VIEW" || st.What == "REFRESH" {
 			return
 		}
 	case *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema:
@@ -170,11 +177,7 @@ func (p *parser) explainOptions(st *ast.Explain) {
 	p.expect('(')
 	for first := true; first || p.accept(','); first = false {
 		pos := p.here()
-		name := p.colLabel()
-		value := ""
-		if !p.is(',') && !p.is(')') {
-			value = p.optionValue()
-		}
+		name, value := p.utilityOption()
 		switch name {
 		case "analyze", "analyse":
 			st.Analyze = p.boolOption(pos, name, value)
@@ -189,6 +192,19 @@ func (p *parser) explainOptions(st *ast.Explain) {
 		}
 	}
 	p.expect(')')
+}
+
+// utilityOption reads an option's name and value.
+func (p *parser) utilityOption() (name, value string) {
+	if p.isWord(kw.Analyze) || p.isWord(kw.Analyse) {
+		name = p.colLabel()
+	} else {
+		name = p.nonReserved()
+	}
+	if !p.is(',') && !p.is(')') {
+		value = p.settingValue()
+	}
+	return name, value
 }
 
 func (p *parser) declare(pos ast.Pos) ast.Statement {
@@ -321,9 +337,6 @@ func (p *parser) vacuum(pos ast.Pos) ast.Statement {
 	p.acceptWord(kw.Freeze)
 	p.acceptWord(kw.Verbose)
 	st.Analyze = p.acceptWord(kw.Analyze) || p.acceptWord(kw.Analyse)
-	if st.Analyze {
-		p.acceptWord(kw.Verbose)
-	}
 	st.Tables = p.maintained()
 	return st
 }
@@ -333,11 +346,7 @@ func (p *parser) maintenanceOptions(known func(name string, on bool) bool, state
 	p.expect('(')
 	for first := true; first || p.accept(','); first = false {
 		pos := p.here()
-		name := p.colLabel()
-		value := ""
-		if !p.is(',') && !p.is(')') {
-			value = p.optionValue()
-		}
+		name, value := p.utilityOption()
 		on := name == "index_cleanup" || name == "parallel" || p.boolOption(pos, name, value)
 		if !known(name, on) {
 			p.failAt(pos, pgerror.SyntaxError, `unrecognized %s option "%s"`, statement, name)

@@ -107,19 +107,20 @@ func (p *parser) isolation() string {
 
 // set reads SET.
 func (p *parser) set(pos ast.Pos) ast.Statement {
-	if p.acceptWord(kw.Constraints) {
+	if !p.assigns(1) && p.acceptWord(kw.Constraints) {
 		return p.setConstraints(pos)
 	}
 	st := &ast.Set{Pos: pos}
 	switch {
-	case p.acceptWords(kw.Session, kw.Characteristics):
-		p.expectWords(kw.As, kw.Transaction)
-		return &ast.SetTransaction{Pos: pos, Session: true, Modes: p.transactionModes(true)}
 	case p.isWord(kw.Local) && !p.assigns(1):
 		p.advance()
 		st.Local = true
-	case p.isWord(kw.Session) && p.peek(1).kw != kw.Authorization && !p.assigns(1):
+	case p.isWord(kw.Session) && p.peek(1).kw != kw.Authorization && p.peek(1).kw != kw.Characteristics && !p.assigns(1):
 		p.advance()
+	}
+	if p.acceptWords(kw.Session, kw.Characteristics) {
+		p.expectWords(kw.As, kw.Transaction)
+		return &ast.SetTransaction{Pos: pos, Session: true, Modes: p.transactionModes(true)}
 	}
 	if p.isWord(kw.Transaction) && !p.assigns(1) {
 		p.advance()
@@ -131,10 +132,10 @@ func (p *parser) set(pos ast.Pos) ast.Statement {
 	return p.setVariable(st)
 }
 
-// assigns reports whether TO or = follows n tokens ahead.
+// assigns reports whether the word before the token n ahead is a setting's name: TO, = or a dot follows.
 func (p *parser) assigns(n int) bool {
 	t := p.peek(n)
-	return t.kw == kw.To || t.kind == tokOp && t.sub == '='
+	return t.kw == kw.To || t.kw == kw.From || t.kind == '.' || t.kind == tokOp && t.sub == '='
 }
 
 // setVariable reads the name and value of SET in its many forms.
@@ -146,18 +147,20 @@ func (p *parser) setVariable(st *ast.Set) ast.Statement {
 		return st
 	case p.acceptWords(kw.Session, kw.Authorization):
 		st.Name = "session_authorization"
-		p.setValue(st)
+		if st.Default = p.acceptWord(kw.Default); !st.Default {
+			st.Values = []string{p.roleName()}
+		}
 		return st
 	case p.isWord(kw.Role) && !p.assigns(1):
 		p.advance()
 		st.Name = "role"
-		p.setValue(st)
+		st.Values = []string{p.roleName()}
 		return st
 	case p.isWord(kw.Names) && !p.assigns(1):
 		p.advance()
 		st.Name = "client_encoding"
-		if st.Default = p.is(tokEOF); !st.Default {
-			p.setValue(st)
+		if st.Default = p.is(tokEOF) || p.acceptWord(kw.Default); !st.Default {
+			st.Values = []string{p.stringLit()}
 		}
 		return st
 	case p.isWord(kw.Schema) && isString(p.peek(1)):
@@ -176,6 +179,14 @@ func (p *parser) setVariable(st *ast.Set) ast.Statement {
 	}
 	p.setValue(st)
 	return st
+}
+
+// roleName reads a word or string.
+func (p *parser) roleName() string {
+	if isString(p.cur()) {
+		return p.stringLit()
+	}
+	return p.nonReserved()
 }
 
 // settingName reads a setting's name, which may have dots.
@@ -219,6 +230,8 @@ func (p *parser) timeZone(st *ast.Set) {
 		st.Default = true
 	case p.isWord(kw.Interval):
 		p.unsupported(p.here(), "SET TIME ZONE INTERVAL", "Name a time zone, or an offset such as '<+02>-02'.")
+	case p.is(tokIdent) && !p.isWord(kw.None):
+		p.unexpected() // no keyword names a time zone
 	default:
 		st.Values = []string{p.settingValue()}
 	}
