@@ -208,3 +208,9 @@ func AppendZoneOffset(dst []byte, offset int) []byte {
 	}
 	return dst
 }
+
+// TimeOfDay writes a moment as timeofday() does: "Wed Feb 26 01:23:45.678901 2024 UTC".
+func TimeOfDay(ts int64, loc *time.Location) string {
+	t := time.UnixMicro(ts - unixToMicros).In(loc)
+	return t.Format("Mon Jan 02 15:04:05.000000 2006 MST")
+}

@@ -1,0 +1,342 @@
+package builtin
+
+import (
+	"sync"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Aggregate is an aggregate function for given argument types.
+type Aggregate struct {
+	Name string
+	Args []types.Type // coerce the arguments to these; none for count(*)
+	Ret  types.Type
+	// NewAccumulator makes the state of one group.
+	NewAccumulator func() Accumulator
+	// NullsIgnored says that Add does nothing when the first argument is NULL.
+	NullsIgnored bool
+	// OrderMatters says that the result depends on the order of the rows.
+	OrderMatters bool
+	// FirstByOrder says that the result is the first value that is not NULL in ascending (min, -1) or
+	// descending (max, 1) order, so that an index can answer it; 0 otherwise.
+	FirstByOrder int
+}
+
+// Accumulator is the state of one group of an aggregate. Add keeps no args; it clones what it must.
+type Accumulator interface {
+	Add(env *Env, args []types.Datum) error
+	// Result may be called again after further Adds.
+	Result(env *Env) (types.Datum, error)
+}
+
+// aggDecl declares an aggregate: make gets the resolved overload.
+type aggDecl struct {
+	sig   string
+	make  func(o *Overload) func() Accumulator
+	flags aggFlags
+}
+
+type aggFlags uint8
+
+const (
+	aggKeepsNulls aggFlags = 1 << iota
+	aggOrdered
+	aggMin
+	aggMax
+)
+
+type aggOverload struct {
+	o    *Overload
+	decl *aggDecl
+}
+
+var aggregates = sync.OnceValue(func() map[string][]aggOverload {
+	m := map[string][]aggOverload{}
+	for _, list := range [][]aggDecl{countAggs(), sumAggs(), minMaxAggs(), statAggs(), logicAggs(), collectAggs()} {
+		for i := range list {
+			o := parseSignature(list[i].sig)
+			m[o.Name] = append(m[o.Name], aggOverload{o, &list[i]})
+		}
+	}
+	return m
+})
+
+// IsAggregate reports whether an aggregate has the name.
+func IsAggregate(name string) bool { return aggregates()[name] != nil }
+
+// ResolveAggregate finds the overload of an aggregate; count(*) has no arguments.
+//
+// Errors: 42883, 42725, 42804 as ResolveFunc.
+func ResolveAggregate(name string, args []types.Type) (*Aggregate, error) {
+	var candidates []*Overload
+	decls := map[*Overload]*aggDecl{}
+	for _, a := range aggregates()[name] {
+		if len(a.o.Args) == len(args) {
+			candidates = append(candidates, a.o)
+			decls[a.o] = a.decl
+		}
+	}
+	chosen, ambiguous := findExact(candidates, args), false
+	if chosen == nil {
+		chosen, ambiguous = choose(candidates, args)
+	}
+	switch {
+	case ambiguous:
+		return nil, pgerror.New(pgerror.AmbiguousFunction, "function %s is not unique", CallSignature(name, args)).
+			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.")
+	case chosen == nil:
+		return nil, ErrNoFunction(name, args)
+	}
+	o, err := chosen.resolved(args)
+	if err != nil {
+		return nil, err
+	}
+	d := decls[chosen]
+	agg := &Aggregate{
+		Name: name, Args: o.Args, Ret: o.Ret, NewAccumulator: d.make(o),
+		NullsIgnored: d.flags&aggKeepsNulls == 0 && len(o.Args) > 0, OrderMatters: d.flags&aggOrdered != 0,
+	}
+	switch {
+	case d.flags&aggMin != 0:
+		agg.FirstByOrder = -1
+	case d.flags&aggMax != 0:
+		agg.FirstByOrder = 1
+	}
+	return agg, nil
+}
+
+// fixed makes a constructor that does not depend on the resolved types.
+func fixed(f func() Accumulator) func(*Overload) func() Accumulator {
+	return func(*Overload) func() Accumulator { return f }
+}
+
+// countStar is count(*), countAny is count(x).
+type countStar struct{ n int64 }
+type countAny struct{ n int64 }
+
+func (c *countStar) Add(*Env, []types.Datum) error    { c.n++; return nil }
+func (c *countStar) Result(*Env) (types.Datum, error) { return types.Int(c.n), nil }
+
+func (c *countAny) Add(_ *Env, a []types.Datum) error {
+	if !a[0].IsNull() {
+		c.n++
+	}
+	return nil
+}
+func (c *countAny) Result(*Env) (types.Datum, error) { return types.Int(c.n), nil }
+
+func countAggs() []aggDecl {
+	return []aggDecl{
+		{sig: "count() int8", make: fixed(func() Accumulator { return new(countStar) })},
+		{sig: "count(any) int8", make: fixed(func() Accumulator { return new(countAny) })},
+	}
+}
+
+// extreme is min and max.
+type extreme struct {
+	t    types.Type
+	sign int // 1: max, -1: min
+	some bool
+	best types.Datum
+	buf  []byte // owns best's bytes
+}
+
+func (x *extreme) Add(_ *Env, a []types.Datum) error {
+	d := a[0]
+	if d.IsNull() || x.some && types.Compare(d, x.best, x.t)*x.sign <= 0 {
+		return nil
+	}
+	x.some = true
+	switch d.Kind() {
+	case types.KindBytes:
+		x.buf = append(x.buf[:0], d.Bytes()...)
+		x.best = types.Bytes(x.buf)
+	case types.KindArray, types.KindRow:
+		x.best = d.Clone()
+	default:
+		x.best = d
+	}
+	return nil
+}
+
+func (x *extreme) Result(*Env) (types.Datum, error) {
+	if x.best.Kind() == types.KindBytes {
+		return x.best.Clone(), nil // Add may overwrite buf
+	}
+	return x.best, nil
+}
+
+// extremeInt is extreme for all types whose datums are integers.
+type extremeInt struct {
+	sign int64
+	some bool
+	best int64
+}
+
+func (x *extremeInt) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	if n := a[0].Int(); !x.some || (x.sign > 0 && n > x.best) || (x.sign < 0 && n < x.best) {
+		x.some, x.best = true, n
+	}
+	return nil
+}
+
+func (x *extremeInt) Result(*Env) (types.Datum, error) {
+	if !x.some {
+		return types.Null, nil
+	}
+	return types.Int(x.best), nil
+}
+
+func minMaxAggs() []aggDecl {
+	var out []aggDecl
+	for _, x := range []struct {
+		name  string
+		sign  int
+		flags aggFlags
+	}{{"min", -1, aggMin}, {"max", 1, aggMax}} {
+		for _, t := range []string{"int2", "int4", "int8", "oid", "date", "time", "timestamp", "timestamptz"} {
+			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags,
+				make: fixed(func() Accumulator { return &extremeInt{sign: int64(x.sign)} })})
+		}
+		for _, t := range []string{"float4", "float8", "numeric", "text", "bpchar", "interval", "anyarray"} {
+			out = append(out, aggDecl{sig: x.name + "(" + t + ") " + t, flags: x.flags, make: func(o *Overload) func() Accumulator {
+				return func() Accumulator { return &extreme{t: o.Args[0], sign: x.sign} }
+			}})
+		}
+	}
+	return out
+}
+
+// logical is bool_and and bool_or.
+type logical struct{ or, some, value bool }
+
+func (l *logical) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	v := a[0].Bool()
+	switch {
+	case !l.some:
+		l.some, l.value = true, v
+	case l.or:
+		l.value = l.value || v
+	default:
+		l.value = l.value && v
+	}
+	return nil
+}
+
+func (l *logical) Result(*Env) (types.Datum, error) {
+	if !l.some {
+		return types.Null, nil
+	}
+	return types.Bool(l.value), nil
+}
+
+// bitwise is bit_and, bit_or and bit_xor.
+type bitwise struct {
+	op    byte
+	some  bool
+	value int64
+}
+
+func (b *bitwise) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	n := a[0].Int()
+	switch {
+	case !b.some:
+		b.some, b.value = true, n
+	case b.op == '&':
+		b.value &= n
+	case b.op == '|':
+		b.value |= n
+	default:
+		b.value ^= n
+	}
+	return nil
+}
+
+func (b *bitwise) Result(*Env) (types.Datum, error) {
+	if !b.some {
+		return types.Null, nil
+	}
+	return types.Int(b.value), nil
+}
+
+func logicAggs() []aggDecl {
+	out := []aggDecl{
+		{sig: "bool_and(bool) bool", make: fixed(func() Accumulator { return &logical{} })},
+		{sig: "every(bool) bool", make: fixed(func() Accumulator { return &logical{} })},
+		{sig: "bool_or(bool) bool", make: fixed(func() Accumulator { return &logical{or: true} })},
+	}
+	for _, op := range []struct {
+		name string
+		op   byte
+	}{{"bit_and", '&'}, {"bit_or", '|'}, {"bit_xor", '#'}} {
+		for _, t := range []string{"int2", "int4", "int8"} {
+			out = append(out, aggDecl{sig: op.name + "(" + t + ") " + t,
+				make: fixed(func() Accumulator { return &bitwise{op: op.op} })})
+		}
+	}
+	return out
+}
+
+// joined is string_agg.
+type joined struct {
+	some bool
+	buf  []byte
+}
+
+func (j *joined) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	if j.some && !a[1].IsNull() {
+		j.buf = append(j.buf, a[1].Bytes()...)
+	}
+	j.some = true
+	j.buf = append(j.buf, a[0].Bytes()...)
+	return nil
+}
+
+func (j *joined) Result(*Env) (types.Datum, error) {
+	if !j.some {
+		return types.Null, nil
+	}
+	return types.Bytes(j.buf[:len(j.buf):len(j.buf)]), nil
+}
+
+// collected is array_agg.
+type collected struct {
+	elem  types.Type
+	elems []types.Datum
+}
+
+func (c *collected) Add(_ *Env, a []types.Datum) error {
+	c.elems = append(c.elems, a[0].Clone())
+	return nil
+}
+
+func (c *collected) Result(*Env) (types.Datum, error) {
+	if c.elems == nil {
+		return types.Null, nil
+	}
+	return types.NewArray(&types.Array{Elem: c.elem, Elems: c.elems[:len(c.elems):len(c.elems)]}), nil
+}
+
+func collectAggs() []aggDecl {
+	return []aggDecl{
+		{sig: "string_agg(text,text) text", make: fixed(func() Accumulator { return new(joined) }), flags: aggOrdered},
+		{sig: "string_agg(bytea,bytea) bytea", make: fixed(func() Accumulator { return new(joined) }), flags: aggOrdered},
+		{sig: "array_agg(anynonarray) anyarray", flags: aggOrdered | aggKeepsNulls,
+			make: func(o *Overload) func() Accumulator {
+				return func() Accumulator { return &collected{elem: o.Args[0]} }
+			}},
+	}
+}

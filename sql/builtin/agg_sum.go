@@ -1,0 +1,470 @@
+package builtin
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/cockroachdb/apd/v3"
+
+	"github.com/percodb/percodb/sql/types"
+)
+
+// sumInt is sum(smallint) and sum(integer), whose result is bigint.
+type sumInt struct {
+	some bool
+	sum  int64
+}
+
+func (s *sumInt) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	s.some = true
+	var err error
+	s.sum, err = AddInt8(s.sum, a[0].Int())
+	return err
+}
+
+func (s *sumInt) Result(*Env) (types.Datum, error) {
+	if !s.some {
+		return types.Null, nil
+	}
+	return types.Int(s.sum), nil
+}
+
+// wideSum adds integers in 128 bits, where no count of rows overflows.
+type wideSum struct {
+	n      int64
+	hi, lo uint64 // two's complement
+}
+
+func (w *wideSum) add(n int64) {
+	var carry uint64
+	w.lo, carry = bits.Add64(w.lo, uint64(n), 0)
+	w.hi += uint64(n>>63) + carry
+	w.n++
+}
+
+func (w *wideSum) decimal() *apd.Decimal {
+	d := new(apd.Decimal)
+	hi, lo := w.hi, w.lo
+	if d.Negative = int64(hi) < 0; d.Negative {
+		var borrow uint64
+		lo, borrow = bits.Sub64(0, lo, 0)
+		hi, _ = bits.Sub64(0, hi, borrow)
+	}
+	d.Coeff.SetUint64(hi)
+	d.Coeff.Lsh(&d.Coeff, 64)
+	var low apd.BigInt
+	low.SetUint64(lo)
+	d.Coeff.Add(&d.Coeff, &low)
+	return d
+}
+
+// sumWide is sum(bigint), avgInt the avg of all integers; both are numeric.
+type sumWide struct{ wideSum }
+type avgInt struct{ wideSum }
+
+func (s *sumWide) Add(_ *Env, a []types.Datum) error {
+	if !a[0].IsNull() {
+		s.add(a[0].Int())
+	}
+	return nil
+}
+
+func (s *sumWide) Result(*Env) (types.Datum, error) {
+	if s.n == 0 {
+		return types.Null, nil
+	}
+	return types.Decimal(s.decimal()), nil
+}
+
+func (s *avgInt) Add(_ *Env, a []types.Datum) error {
+	if !a[0].IsNull() {
+		s.add(a[0].Int())
+	}
+	return nil
+}
+
+func (s *avgInt) Result(*Env) (types.Datum, error) {
+	if s.n == 0 {
+		return types.Null, nil
+	}
+	return numericDatum(DivNumeric(s.decimal(), types.NewNumeric(s.n)))
+}
+
+// sumFloat is sum and avg of double precision and real; a real's sum is a real.
+type sumFloat struct {
+	n    int64
+	sum  float64
+	avg  bool
+	real bool
+}
+
+func (s *sumFloat) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	s.n++
+	var err error
+	if s.real && !s.avg {
+		s.sum, err = AddFloat4(s.sum, a[0].Float())
+		return err
+	}
+	s.sum, err = AddFloat8(s.sum, a[0].Float())
+	return err
+}
+
+func (s *sumFloat) Result(*Env) (types.Datum, error) {
+	switch {
+	case s.n == 0:
+		return types.Null, nil
+	case s.avg:
+		return types.Float(s.sum / float64(s.n)), nil
+	}
+	return types.Float(s.sum), nil
+}
+
+// sumNumeric is sum and avg of numeric. Finite values are added in place; NaN and infinities are
+// counted.
+type sumNumeric struct {
+	n                 int64
+	sum               apd.Decimal
+	nan, posInf, ninf int64
+	avg               bool
+}
+
+func (s *sumNumeric) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	s.n++
+	d := a[0].Decimal()
+	switch {
+	case isNaN(d):
+		s.nan++
+	case isInf(d) && d.Negative:
+		s.ninf++
+	case isInf(d):
+		s.posInf++
+	default:
+		return s.addFinite(d)
+	}
+	return nil
+}
+
+func (s *sumNumeric) addFinite(d *apd.Decimal) error {
+	if s.sum.Exponent == d.Exponent && s.sum.Negative == d.Negative {
+		s.sum.Coeff.Add(&s.sum.Coeff, &d.Coeff)
+		return nil
+	}
+	sum, err := AddNumeric(&s.sum, d)
+	if err != nil {
+		return err
+	}
+	s.sum.Set(sum)
+	return nil
+}
+
+func (s *sumNumeric) Result(*Env) (types.Datum, error) {
+	switch {
+	case s.n == 0:
+		return types.Null, nil
+	case s.nan > 0, s.posInf > 0 && s.ninf > 0:
+		return types.Decimal(types.NumericNaN), nil
+	case s.posInf > 0:
+		return types.Decimal(types.NumericInf), nil
+	case s.ninf > 0:
+		return types.Decimal(types.NumericNegInf), nil
+	case s.avg:
+		return numericDatum(DivNumeric(&s.sum, types.NewNumeric(s.n)))
+	}
+	return numericDatum(types.CheckNumeric(new(apd.Decimal).Set(&s.sum)))
+}
+
+// sumInterval is sum and avg of interval.
+type sumInterval struct {
+	n   int64
+	sum types.Interval
+	avg bool
+}
+
+func (s *sumInterval) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	s.n++
+	var err error
+	s.sum, err = AddInterval(s.sum, a[0].Interval())
+	return err
+}
+
+func (s *sumInterval) Result(*Env) (types.Datum, error) {
+	if s.n == 0 {
+		return types.Null, nil
+	}
+	if s.avg {
+		return intervalDatum(DivInterval(s.sum, float64(s.n)))
+	}
+	return types.NewInterval(s.sum), nil
+}
+
+func sumAggs() []aggDecl {
+	float := func(avg, real bool) func(*Overload) func() Accumulator {
+		return fixed(func() Accumulator { return &sumFloat{avg: avg, real: real} })
+	}
+	out := []aggDecl{
+		{sig: "sum(int2) int8", make: fixed(func() Accumulator { return new(sumInt) })},
+		{sig: "sum(int4) int8", make: fixed(func() Accumulator { return new(sumInt) })},
+		{sig: "sum(int8) numeric", make: fixed(func() Accumulator { return new(sumWide) })},
+		{sig: "sum(float4) float4", make: float(false, true)},
+		{sig: "sum(float8) float8", make: float(false, false)},
+		{sig: "sum(numeric) numeric", make: fixed(func() Accumulator { return new(sumNumeric) })},
+		{sig: "sum(interval) interval", make: fixed(func() Accumulator { return new(sumInterval) })},
+		{sig: "avg(float4) float8", make: float(true, true)},
+		{sig: "avg(float8) float8", make: float(true, false)},
+		{sig: "avg(numeric) numeric", make: fixed(func() Accumulator { return &sumNumeric{avg: true} })},
+		{sig: "avg(interval) interval", make: fixed(func() Accumulator { return &sumInterval{avg: true} })},
+	}
+	for _, t := range []string{"int2", "int4", "int8"} {
+		out = append(out, aggDecl{sig: "avg(" + t + ") numeric", make: fixed(func() Accumulator { return new(avgInt) })})
+	}
+	return out
+}
+
+// momentsFloat keeps count, sum and sum of squared differences of floats (Youngs and Cramer 1971).
+type momentsFloat struct {
+	n, sum, sqDiff float64
+	finish         func(m *momentsFloat) (float64, bool)
+}
+
+func (m *momentsFloat) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	v := a[0].Float()
+	m.n++
+	m.sum += v
+	if m.n > 1 {
+		t := v*m.n - m.sum
+		m.sqDiff += t * t / (m.n * (m.n - 1))
+		if math.IsInf(m.sum, 0) || math.IsInf(m.sqDiff, 0) {
+			if !math.IsInf(v, 0) && !math.IsInf(m.sum-v, 0) {
+				return errFloatOverflow()
+			}
+			m.sqDiff = math.NaN()
+		}
+	} else if math.IsInf(v, 0) || math.IsNaN(v) {
+		m.sqDiff = math.NaN()
+	}
+	return nil
+}
+
+func (m *momentsFloat) Result(*Env) (types.Datum, error) {
+	v, ok := m.finish(m)
+	if !ok {
+		return types.Null, nil
+	}
+	return types.Float(v), nil
+}
+
+// momentsNumeric keeps count, sum and sum of squares of exact numbers.
+type momentsNumeric struct {
+	n         int64
+	sum, sum2 *apd.Decimal
+	special   bool // NaN or an infinity was seen
+	sample    bool
+	root      bool
+	ints      bool
+}
+
+func (m *momentsNumeric) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return nil
+	}
+	var d *apd.Decimal
+	if m.ints {
+		d = types.NewNumeric(a[0].Int())
+	} else {
+		d = a[0].Decimal()
+	}
+	m.n++
+	if d.Form != apd.Finite {
+		m.special = true
+		return nil
+	}
+	square, err := MulNumeric(d, d)
+	if err != nil {
+		return err
+	}
+	if m.sum == nil {
+		m.sum, m.sum2 = d, square
+		return nil
+	}
+	if m.sum, err = AddNumeric(m.sum, d); err != nil {
+		return err
+	}
+	m.sum2, err = AddNumeric(m.sum2, square)
+	return err
+}
+
+// Result computes (N·Σx² - (Σx)²) / (N·N) or, for a sample, / (N·(N-1)), and its root.
+func (m *momentsNumeric) Result(*Env) (types.Datum, error) {
+	if m.n == 0 || m.sample && m.n < 2 {
+		return types.Null, nil
+	}
+	if m.special {
+		return types.Decimal(types.NumericNaN), nil
+	}
+	n := types.NewNumeric(m.n)
+	left, err := MulNumeric(n, m.sum2)
+	if err != nil {
+		return types.Null, err
+	}
+	right, err := MulNumeric(m.sum, m.sum)
+	if err != nil {
+		return types.Null, err
+	}
+	num, err := SubNumeric(left, right)
+	if err != nil {
+		return types.Null, err
+	}
+	if signum(num) <= 0 {
+		return types.Decimal(types.NewNumeric(0)), nil
+	}
+	den := n
+	if m.sample {
+		den = types.NewNumeric(m.n - 1)
+	}
+	if den, err = MulNumeric(n, den); err != nil {
+		return types.Null, err
+	}
+	v, err := DivNumeric(num, den)
+	if err == nil && m.root {
+		v, err = SqrtNumeric(v)
+	}
+	return numericDatum(v, err)
+}
+
+// statAggs declares variance and deviation, and the aggregates of two variables.
+func statAggs() []aggDecl {
+	var out []aggDecl
+	for _, x := range []struct {
+		name         string
+		sample, root bool
+	}{
+		{"var_pop", false, false}, {"var_samp", true, false}, {"variance", true, false},
+		{"stddev_pop", false, true}, {"stddev_samp", true, true}, {"stddev", true, true},
+	} {
+		finish := func(m *momentsFloat) (float64, bool) {
+			n := m.n
+			if x.sample {
+				n--
+			}
+			if n <= 0 {
+				return 0, false
+			}
+			v := m.sqDiff / n
+			if x.root {
+				v = math.Sqrt(v)
+			}
+			return v, true
+		}
+		for _, t := range []string{"int2", "int4", "int8", "numeric"} {
+			out = append(out, aggDecl{sig: x.name + "(" + t + ") numeric", make: fixed(func() Accumulator {
+				return &momentsNumeric{sample: x.sample, root: x.root, ints: t != "numeric"}
+			})})
+		}
+		for _, t := range []string{"float4", "float8"} {
+			out = append(out, aggDecl{sig: x.name + "(" + t + ") float8", make: fixed(func() Accumulator {
+				return &momentsFloat{finish: finish}
+			})})
+		}
+	}
+	return append(out, pairAggs()...)
+}
+
+// moments2 keeps the moments of pairs (y, x) (Youngs and Cramer 1971).
+type moments2 struct {
+	n, sumX, sumXX, sumY, sumYY, sumXY float64
+	finish                             func(m *moments2) (float64, bool)
+}
+
+func (m *moments2) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() || a[1].IsNull() {
+		return nil
+	}
+	y, x := a[0].Float(), a[1].Float()
+	m.n++
+	m.sumX += x
+	m.sumY += y
+	if m.n == 1 {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			m.sumXX, m.sumXY = math.NaN(), math.NaN()
+		}
+		if math.IsNaN(y) || math.IsInf(y, 0) {
+			m.sumYY, m.sumXY = math.NaN(), math.NaN()
+		}
+		return nil
+	}
+	dx, dy := x*m.n-m.sumX, y*m.n-m.sumY
+	scale := 1 / (m.n * (m.n - 1))
+	m.sumXX += dx * dx * scale
+	m.sumYY += dy * dy * scale
+	m.sumXY += dx * dy * scale
+	return nil
+}
+
+func (m *moments2) Result(*Env) (types.Datum, error) {
+	v, ok := m.finish(m)
+	if !ok {
+		return types.Null, nil
+	}
+	return types.Float(v), nil
+}
+
+func pairAggs() []aggDecl {
+	some := func(m *moments2) bool { return m.n >= 1 }
+	all := map[string]func(m *moments2) (float64, bool){
+		"covar_pop":  func(m *moments2) (float64, bool) { return m.sumXY / m.n, some(m) },
+		"covar_samp": func(m *moments2) (float64, bool) { return m.sumXY / (m.n - 1), m.n >= 2 },
+		"corr": func(m *moments2) (float64, bool) {
+			return m.sumXY / math.Sqrt(m.sumXX*m.sumYY), some(m) && m.sumXX != 0 && m.sumYY != 0
+		},
+		"regr_avgx": func(m *moments2) (float64, bool) { return m.sumX / m.n, some(m) },
+		"regr_avgy": func(m *moments2) (float64, bool) { return m.sumY / m.n, some(m) },
+		"regr_sxx":  func(m *moments2) (float64, bool) { return m.sumXX, some(m) },
+		"regr_syy":  func(m *moments2) (float64, bool) { return m.sumYY, some(m) },
+		"regr_sxy":  func(m *moments2) (float64, bool) { return m.sumXY, some(m) },
+		"regr_slope": func(m *moments2) (float64, bool) {
+			return m.sumXY / m.sumXX, some(m) && m.sumXX != 0
+		},
+		"regr_intercept": func(m *moments2) (float64, bool) {
+			return (m.sumY - m.sumX*m.sumXY/m.sumXX) / m.n, some(m) && m.sumXX != 0
+		},
+		"regr_r2": func(m *moments2) (float64, bool) {
+			if m.sumYY == 0 {
+				return 1, some(m) && m.sumXX != 0
+			}
+			return m.sumXY * m.sumXY / (m.sumXX * m.sumYY), some(m) && m.sumXX != 0
+		},
+	}
+	var out []aggDecl
+	for name, finish := range all {
+		out = append(out, aggDecl{sig: name + "(float8,float8) float8",
+			make: fixed(func() Accumulator { return &moments2{finish: finish} })})
+	}
+	return append(out, aggDecl{sig: "regr_count(float8,float8) int8",
+		make: fixed(func() Accumulator { return new(countPairs) })})
+}
+
+type countPairs struct{ n int64 }
+
+func (c *countPairs) Add(_ *Env, a []types.Datum) error {
+	if !a[0].IsNull() && !a[1].IsNull() {
+		c.n++
+	}
+	return nil
+}
+
+func (c *countPairs) Result(*Env) (types.Datum, error) { return types.Int(c.n), nil }

@@ -1,0 +1,278 @@
+package builtin
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// CastContext is how much a place allows: an implicit cast anywhere, an assignment cast where a value
+// is stored, an explicit one where it is written.
+type CastContext int
+
+// The contexts, each allowing what those before it do.
+const (
+	Implicit CastContext = iota
+	Assignment
+	Explicit
+)
+
+// castKind is how a cast is done.
+type castKind uint8
+
+const (
+	castNone  castKind = iota // the datum stays as it is
+	castFunc                  // by a function
+	castIO                    // through the text form
+	castArray                 // element by element
+)
+
+// Cast turns datums of From into datums of To, To's modifier included.
+type Cast struct {
+	From, To types.Type
+	Context  CastContext // in which it was asked for
+
+	kind castKind
+	fn   Func  // castFunc
+	elem *Cast // castArray
+	mod  bool  // To's modifier must be applied
+}
+
+// castMethods is PostgreSQL's pg_cast for percodb's types: "from to" is followed by the context (i
+// implicit, a assignment, e explicit) and the method (b binary, f function).
+const castMethods = `
+bool bpchar af;bool int4 ef;bool text af;bool varchar af;bpchar char af;bpchar name if;bpchar text if;
+bpchar varchar if;char bpchar af;char int4 ef;char text if;char varchar af;date timestamp if;date timestamptz if;
+float4 float8 if;float4 int2 af;float4 int4 af;float4 int8 af;float4 numeric af;float8 float4 af;float8 int2 af;
+float8 int4 af;float8 int8 af;float8 numeric af;int2 float4 if;int2 float8 if;int2 int4 if;int2 int8 if;
+int2 numeric if;int2 oid if;int2 regclass if;int2 regtype if;int4 bool ef;int4 char ef;int4 float4 if;
+int4 float8 if;int4 int2 af;int4 int8 if;int4 numeric if;int4 oid ib;int4 regclass ib;int4 regtype ib;
+int8 float4 if;int8 float8 if;int8 int2 af;int8 int4 af;int8 numeric if;int8 oid if;int8 regclass if;
+int8 regtype if;interval time af;name bpchar af;name text if;name varchar af;numeric float4 if;numeric float8 if;
+numeric int2 af;numeric int4 af;numeric int8 af;oid int4 ab;oid int8 af;oid regclass ib;oid regtype ib;
+regclass int4 ab;regclass int8 af;regclass oid ib;regtype int4 ab;regtype int8 af;regtype oid ib;text bpchar ib;
+text char af;text name if;text regclass if;text varchar ib;time interval if;timestamp date af;timestamp time af;
+timestamp timestamptz if;timestamptz date af;timestamptz time af;timestamptz timestamp af;varchar bpchar ib;
+varchar char af;varchar name if;varchar regclass if;varchar text ib`
+
+type castKey struct{ from, to types.OID }
+
+type castEntry struct {
+	context CastContext
+	fn      Func // nil: binary
+}
+
+var castTable = sync.OnceValue(func() map[castKey]castEntry {
+	m := map[castKey]castEntry{}
+	for line := range strings.SplitSeq(castMethods, ";") {
+		part := strings.Fields(line)
+		key := castKey{mustType(part[0]).OID, mustType(part[1]).OID}
+		e := castEntry{context: CastContext(strings.IndexByte("iae", part[2][0]))}
+		if part[2][1] == 'f' {
+			if e.fn = castFunction(key.from, key.to); e.fn == nil {
+				panic("builtin: no function for the cast " + line)
+			}
+		}
+		m[key] = e
+	}
+	return m
+})
+
+// castFuncs declares the functions that are named like the type they cast to: int4(float8).
+func castFuncs() []decl {
+	var out []decl
+	for key, e := range castTable() {
+		if e.fn == nil {
+			continue
+		}
+		from, to := types.Type{OID: key.from, Mod: -1}.Info().Name, types.Type{OID: key.to, Mod: -1}.Info().Name
+		f := flags(0)
+		if castVolatility(key.from, key.to) != Immutable {
+			f = stable
+		}
+		out = append(out, decl{to + "(" + from + ") " + to, e.fn, f, nil})
+	}
+	return out
+}
+
+// FindCast returns the cast between two types that the context allows. Casting a type to itself
+// applies the modifier.
+func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
+	c := &Cast{From: from, To: to, Context: context}
+	c.mod = to.Mod >= 0 && (from.OID != to.OID || from.Mod != to.Mod)
+	switch {
+	case from.OID == to.OID:
+		return c, true
+	case from.OID == types.OIDUnknown:
+		c.kind = castIO
+		return c, to.KindOf() != types.KindNull || to.OID == types.OIDVoid
+	case to.OID == types.OIDUnknown:
+		return nil, false
+	}
+	if e, ok := castTable()[castKey{from.OID, to.OID}]; ok {
+		if e.context > context {
+			return nil, false
+		}
+		if e.fn != nil {
+			c.kind, c.fn = castFunc, e.fn
+		}
+		return c, true
+	}
+	fromElem, toElem := from.Elem(), to.Elem()
+	if fromElem.Valid() && toElem.Valid() {
+		elem, ok := FindCast(fromElem, toElem, context)
+		c.kind, c.elem = castArray, elem
+		return c, ok
+	}
+	if to.KindOf() == types.KindNull || from.KindOf() == types.KindNull || to.OID == types.OIDRecord {
+		return nil, false
+	}
+	if context >= Assignment && to.Category() == types.CategoryString ||
+		context == Explicit && from.Category() == types.CategoryString {
+		c.kind = castIO
+		return c, true
+	}
+	return nil, false
+}
+
+// CannotCast is the error for a pair of types without a cast (42846).
+func CannotCast(from, to types.Type) *pgerror.Error {
+	return pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", baseName(from), baseName(to))
+}
+
+// NoOp reports whether Apply returns its argument unchanged, so that the caller may leave it out.
+func (c *Cast) NoOp() bool { return c.kind == castNone && !c.mod }
+
+// Volatility says when the cast's result may change: a text form may depend on the session.
+func (c *Cast) Volatility() Volatility { return c.volatility() }
+
+// functional reports whether f(x) may stand for the cast where no function f exists.
+func (c *Cast) functional() bool { return c.kind == castNone || c.kind == castIO }
+
+func (c *Cast) volatility() Volatility {
+	switch c.kind {
+	case castFunc:
+		return castVolatility(c.From.OID, c.To.OID)
+	case castArray:
+		return c.elem.volatility()
+	case castIO:
+		if dependsOnFormat(c.From) || dependsOnFormat(c.To) {
+			return Stable
+		}
+	}
+	return Immutable
+}
+
+// dependsOnFormat reports whether a type's text form depends on settings.
+func dependsOnFormat(t types.Type) bool {
+	if e := t.Elem(); e.Valid() {
+		t = e
+	}
+	switch t.OID {
+	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval, types.OIDBytea,
+		types.OIDFloat4, types.OIDFloat8, types.OIDRegclass, types.OIDRegtype, types.OIDRecord:
+		return true
+	}
+	return false
+}
+
+// castVolatility: what goes through the session's time zone is stable only.
+func castVolatility(from, to types.OID) Volatility {
+	if (from == types.OIDTimestamptz) != (to == types.OIDTimestamptz) || to == types.OIDRegclass {
+		return Stable
+	}
+	return Immutable
+}
+
+// Apply casts d; NULL stays NULL.
+func (c *Cast) Apply(env *Env, d types.Datum) (types.Datum, error) {
+	if d.IsNull() {
+		return d, nil
+	}
+	var err error
+	switch c.kind {
+	case castFunc:
+		args := [1]types.Datum{d}
+		if d, err = c.fn(env, args[:]); err != nil {
+			return types.Null, err
+		}
+	case castIO:
+		if c.From.OID == types.OIDUnknown {
+			return c.fromLiteral(env, d)
+		}
+		if d, err = types.ParseText(c.To.Base(), env.Format.Text(d, c.From), &env.Format); err != nil {
+			return types.Null, err
+		}
+	case castArray:
+		return c.applyArray(env, d.Array())
+	}
+	if c.mod {
+		return ApplyMod(d, c.To, c.Context == Explicit)
+	}
+	return d, nil
+}
+
+// fromLiteral reads an untyped literal. Its modifier is applied as a cast would.
+func (c *Cast) fromLiteral(env *Env, d types.Datum) (types.Datum, error) {
+	t := c.To
+	if t.Mod >= 0 && t.OID != types.OIDInterval {
+		t = t.Base()
+	}
+	d, err := types.ParseText(t, d.Text(), &env.Format)
+	if err != nil || !c.mod {
+		return d, err
+	}
+	return ApplyMod(d, c.To, c.Context == Explicit)
+}
+
+func (c *Cast) applyArray(env *Env, a *types.Array) (types.Datum, error) {
+	out := &types.Array{Elem: c.To.Elem(), Elems: make([]types.Datum, len(a.Elems))}
+	for i, d := range a.Elems {
+		var err error
+		if out.Elems[i], err = c.elem.Apply(env, d); err != nil {
+			return types.Null, err
+		}
+	}
+	return types.NewArray(out), nil
+}
+
+// ApplyMod brings a datum of t's type to t's modifier: it cuts and pads strings, rounds numbers and
+// times. Unless explicit, a string that loses more than blanks is 22001.
+func ApplyMod(d types.Datum, t types.Type, explicit bool) (types.Datum, error) {
+	if d.IsNull() || t.Mod < 0 {
+		return d, nil
+	}
+	switch t.OID {
+	case types.OIDVarchar:
+		return types.LimitVarchar(d.Text(), t.Mod, explicit)
+	case types.OIDBPChar:
+		return types.LimitBPChar(d.Text(), t.Mod, explicit)
+	case types.OIDNumeric:
+		n, err := types.LimitNumeric(d.Decimal(), t.Mod)
+		if err != nil {
+			return types.Null, err
+		}
+		return types.Decimal(n), nil
+	case types.OIDTime:
+		return types.Int(types.RoundMicros(d.Int(), t.Mod)), nil
+	case types.OIDTimestamp, types.OIDTimestamptz:
+		return types.Int(types.RoundTimestamp(d.Int(), t.Mod)), nil
+	case types.OIDInterval:
+		return types.NewInterval(types.LimitInterval(d.Interval(), t.Mod)), nil
+	}
+	elem := t.Elem()
+	if !elem.Valid() {
+		return d, nil
+	}
+	a := d.Array()
+	out := &types.Array{Elem: elem, Elems: make([]types.Datum, len(a.Elems))}
+	for i, e := range a.Elems {
+		var err error
+		if out.Elems[i], err = ApplyMod(e, elem, explicit); err != nil {
+			return types.Null, err
+		}
+	}
+	return types.NewArray(out), nil
+}

@@ -1,0 +1,216 @@
+package builtin
+
+import (
+	"strconv"
+
+	"github.com/cockroachdb/apd/v3"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// catalogFunc lifts a function of the catalog.
+func catalogFunc(f func(env *Env, c Catalog, a []types.Datum) (types.Datum, error)) Func {
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
+		if env.Catalog == nil {
+			return types.Null, errNoService("the catalog")
+		}
+		return f(env, env.Catalog, a)
+	}
+}
+
+// textOrNull makes a datum of a lookup's result.
+func textOrNull(s string, ok bool) (types.Datum, error) {
+	if !ok {
+		return types.Null, nil
+	}
+	return types.Text(s), nil
+}
+
+func oidArg(d types.Datum) types.OID { return types.OID(d.Int()) }
+
+func catalogFuncs() []decl {
+	out := []decl{
+		{sig: "format_type(oid,int4) text", flags: stable | nonStrict, fn: formatType},
+		{sig: "to_regtype(text) regtype", flags: stable, fn: toRegtype},
+		{sig: "to_regclass(text) regclass", flags: stable, fn: catalogFunc(toRegclass)},
+		{sig: "pg_get_userbyid(oid) name", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			if name, ok := c.RoleName(oidArg(a[0])); ok {
+				return types.Text(name), nil
+			}
+			return types.Text("unknown (OID=" + strconv.FormatInt(a[0].Int(), 10) + ")"), nil
+		})},
+		{sig: "pg_table_is_visible(oid) bool", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			visible, ok := c.RelationVisible(oidArg(a[0]))
+			if !ok {
+				return types.Null, nil
+			}
+			return types.Bool(visible), nil
+		})},
+		{sig: "pg_get_serial_sequence(text,text) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			s, ok, err := c.SerialSequence(a[0].Text(), a[1].Text())
+			if err != nil {
+				return types.Null, err
+			}
+			return textOrNull(s, ok)
+		})},
+		{sig: "obj_description(oid,name) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return textOrNull(c.Comment(oidArg(a[0]), a[1].Text(), 0))
+		})},
+		{sig: "obj_description(oid) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return textOrNull(c.Comment(oidArg(a[0]), "", 0))
+		})},
+		{sig: "col_description(oid,int4) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return textOrNull(c.Comment(oidArg(a[0]), "pg_class", int(a[1].Int())))
+		})},
+		{sig: "shobj_description(oid,name) text", flags: stable, fn: constant(types.Null)},
+	}
+	for _, name := range []string{"pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible", "pg_collation_is_visible"} {
+		out = append(out, decl{sig: name + "(oid) bool", flags: stable, fn: constant(types.Bool(true))})
+	}
+	out = append(out, definitionFuncs()...)
+	return append(out, privilegeFuncs()...)
+}
+
+// definitionFuncs declares the functions that print an object's definition.
+func definitionFuncs() []decl {
+	view := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		return textOrNull(c.ViewDefinition(oidArg(a[0])))
+	})
+	constraint := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		return textOrNull(c.ConstraintDefinition(oidArg(a[0])))
+	})
+	index := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		column := 0
+		if len(a) > 1 {
+			column = int(a[1].Int())
+		}
+		return textOrNull(c.IndexDefinition(oidArg(a[0]), column))
+	})
+	// percodb's catalog stores expressions as text, so that printing one is returning it.
+	expression := same
+	return []decl{
+		{sig: "pg_get_viewdef(oid) text", flags: stable, fn: view}, {sig: "pg_get_viewdef(oid,bool) text", flags: stable, fn: view},
+		{sig: "pg_get_constraintdef(oid) text", flags: stable, fn: constraint},
+		{sig: "pg_get_constraintdef(oid,bool) text", flags: stable, fn: constraint},
+		{sig: "pg_get_indexdef(oid) text", flags: stable, fn: index},
+		{sig: "pg_get_indexdef(oid,int4,bool) text", flags: stable, fn: index},
+		{sig: "pg_get_expr(text,oid) text", flags: stable, fn: expression},
+		{sig: "pg_get_expr(text,oid,bool) text", flags: stable, fn: expression},
+	}
+}
+
+// privilegeFuncs declares has_…_privilege, which are true: there are no privileges yet.
+func privilegeFuncs() []decl {
+	var out []decl
+	yes := constant(types.Bool(true))
+	for _, object := range []string{"table", "schema", "database", "sequence", "function", "type", "column", "any_column"} {
+		name := "has_" + object + "_privilege"
+		middle := []string{"text", "oid"}
+		if object == "column" {
+			middle = []string{"text,text", "text,int2", "oid,text", "oid,int2"}
+		}
+		for _, m := range middle {
+			out = append(out, decl{sig: name + "(" + m + ",text) bool", flags: stable, fn: yes},
+				decl{sig: name + "(name," + m + ",text) bool", flags: stable, fn: yes},
+				decl{sig: name + "(oid," + m + ",text) bool", flags: stable, fn: yes})
+		}
+	}
+	for _, args := range []string{"name,text", "oid,text", "name,name,text", "oid,oid,text"} {
+		out = append(out, decl{sig: "pg_has_role(" + args + ") bool", flags: stable, fn: yes})
+	}
+	return out
+}
+
+func formatType(_ *Env, a []types.Datum) (types.Datum, error) {
+	if a[0].IsNull() {
+		return types.Null, nil
+	}
+	t := types.Type{OID: oidArg(a[0]), Mod: -1}
+	if a[1].IsNull() {
+		// Without a modifier to show, PostgreSQL writes bpchar by its SQL name.
+		return types.Text(baseName(t)), nil
+	}
+	t.Mod = int32(a[1].Int())
+	return types.Text(t.String()), nil
+}
+
+func toRegtype(_ *Env, a []types.Datum) (types.Datum, error) {
+	t, err := types.ParseTypeName(a[0].Text())
+	if err != nil {
+		return types.Null, nil // to_regtype says so with NULL
+	}
+	return types.Int(int64(t.OID)), nil
+}
+
+func toRegclass(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+	oid, err := c.RelationOID(a[0].Text())
+	if e, ok := err.(*pgerror.Error); ok && (e.Code == pgerror.UndefinedTable || e.Code == pgerror.InvalidSchemaName) {
+		return types.Null, nil
+	}
+	return intDatum(int64(oid), err)
+}
+
+func sizeFuncs() []decl {
+	relation := func(withIndexes bool) Func {
+		return catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return intDatum(c.RelationSize(env.ctx(), oidArg(a[0]), withIndexes))
+		})
+	}
+	database := catalogFunc(func(env *Env, c Catalog, _ []types.Datum) (types.Datum, error) {
+		return intDatum(c.DatabaseSize(env.ctx()))
+	})
+	return []decl{
+		{sig: "pg_relation_size(regclass) int8", flags: volatile, fn: relation(false)},
+		{sig: "pg_relation_size(regclass,text) int8", flags: volatile, fn: relation(false)},
+		{sig: "pg_table_size(regclass) int8", flags: volatile, fn: relation(false)},
+		{sig: "pg_total_relation_size(regclass) int8", flags: volatile, fn: relation(true)},
+		{sig: "pg_indexes_size(regclass) int8", flags: volatile, fn: catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			all, err := c.RelationSize(env.ctx(), oidArg(a[0]), true)
+			if err != nil {
+				return types.Null, err
+			}
+			table, err := c.RelationSize(env.ctx(), oidArg(a[0]), false)
+			return intDatum(all-table, err)
+		})},
+		{sig: "pg_database_size(name) int8", flags: volatile, fn: database},
+		{sig: "pg_database_size(oid) int8", flags: volatile, fn: database},
+		{sig: "pg_size_pretty(int8) text", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			return types.Text(prettySize(types.NewNumeric(a[0].Int()))), nil
+		}},
+		{sig: "pg_size_pretty(numeric) text", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			return types.Text(prettySize(a[0].Decimal())), nil
+		}},
+	}
+}
+
+// prettySize writes a size in the largest unit that leaves at least 10 units of it, rounded.
+func prettySize(n *apd.Decimal) string {
+	units := []string{"bytes", "kB", "MB", "GB", "TB", "PB"}
+	abs := types.NewNumeric(10 * 1024)
+	unit := 0
+	if lessAbs(n, abs) || n.Form != apd.Finite {
+		return string(types.AppendNumeric(nil, n)) + " bytes"
+	}
+	// Halved units keep one bit for rounding.
+	half := quotient(n, types.NewNumeric(1<<9), 0, false)
+	for unit = 1; unit < len(units)-1 && !lessAbs(half, types.NewNumeric(20*1024-1)); unit++ {
+		half = quotient(half, types.NewNumeric(1024), 0, false)
+	}
+	one := types.NewNumeric(1)
+	if half.Negative {
+		one = types.NewNumeric(-1)
+	}
+	if sum, err := AddNumeric(half, one); err == nil {
+		half = sum
+	}
+	return string(types.AppendNumeric(nil, quotient(half, types.NewNumeric(2), 0, false))) + " " + units[unit]
+}
+
+// lessAbs reports |a| < b for a positive b.
+func lessAbs(a, b *apd.Decimal) bool {
+	if a.Negative {
+		a = NegNumeric(a)
+	}
+	return types.CompareNumeric(a, b) < 0
+}

@@ -1,0 +1,389 @@
+package builtin
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+func regexFuncs() []decl {
+	return []decl{
+		{sig: "regexp_match(text,text) text[]", fn: regexpMatch}, {sig: "regexp_match(text,text,text) text[]", fn: regexpMatch},
+		{sig: "regexp_replace(text,text,text) text", fn: regexpReplace},
+		{sig: "regexp_replace(text,text,text,text) text", fn: regexpReplace},
+		{sig: "regexp_replace(text,text,text,int4) text", fn: regexpReplaceN},
+		{sig: "regexp_replace(text,text,text,int4,int4) text", fn: regexpReplaceN},
+		{sig: "regexp_replace(text,text,text,int4,int4,text) text", fn: regexpReplaceN},
+		{sig: "regexp_split_to_array(text,text) text[]", fn: regexpSplitToArray},
+		{sig: "regexp_split_to_array(text,text,text) text[]", fn: regexpSplitToArray},
+		{sig: "regexp_like(text,text) bool", fn: regexpLike}, {sig: "regexp_like(text,text,text) bool", fn: regexpLike},
+		{sig: "regexp_count(text,text) int4", fn: regexpCount}, {sig: "regexp_count(text,text,int4) int4", fn: regexpCount},
+		{sig: "regexp_count(text,text,int4,text) int4", fn: regexpCount},
+		{sig: "regexp_substr(text,text) text", fn: regexpSubstr}, {sig: "regexp_substr(text,text,int4) text", fn: regexpSubstr},
+		{sig: "regexp_substr(text,text,int4,int4) text", fn: regexpSubstr},
+		{sig: "regexp_substr(text,text,int4,int4,text) text", fn: regexpSubstr},
+		{sig: "regexp_substr(text,text,int4,int4,text,int4) text", fn: regexpSubstr},
+		{sig: "regexp_instr(text,text) int4", fn: regexpInstr}, {sig: "regexp_instr(text,text,int4) int4", fn: regexpInstr},
+		{sig: "regexp_instr(text,text,int4,int4) int4", fn: regexpInstr},
+		{sig: "regexp_instr(text,text,int4,int4,int4) int4", fn: regexpInstr},
+		{sig: "regexp_instr(text,text,int4,int4,int4,text) int4", fn: regexpInstr},
+		{sig: "regexp_instr(text,text,int4,int4,int4,text,int4) int4", fn: regexpInstr},
+		{sig: "substring(text,text) text", fn: substringRegex},
+		{sig: "substring(text,text,text) text", fn: substringSimilar},
+		{sig: "similar_to_escape(text) text", fn: similarToEscape}, {sig: "similar_to_escape(text,text) text", fn: similarToEscape},
+	}
+}
+
+// regexArgs reads the flags in argument i, if there is one.
+func regexArgs(a []types.Datum, i int) (regexOptions, error) {
+	if len(a) <= i {
+		return regexOptions{}, nil
+	}
+	return parseRegexOptions(a[i].Text())
+}
+
+func errNoGlobal(fn string) *pgerror.Error {
+	return pgerror.New(pgerror.InvalidParameterValue, "%s does not support the \"global\" option", fn)
+}
+
+// matchArray makes regexp_match's array: the groups, or the whole match when there are none.
+func matchArray(s string, m []int) types.Datum {
+	elems := make([]types.Datum, 0, len(m)/2)
+	for i := 2; i < len(m); i += 2 {
+		elems = append(elems, group(s, m, i/2))
+	}
+	if len(m) == 2 {
+		elems = append(elems, group(s, m, 0))
+	}
+	return types.NewArray(&types.Array{Elem: types.TText, Elems: elems})
+}
+
+// group is a group's text, NULL when it took no part in the match.
+func group(s string, m []int, i int) types.Datum {
+	if m[2*i] < 0 {
+		return types.Null
+	}
+	return types.Text(s[m[2*i]:m[2*i+1]])
+}
+
+func regexpMatch(env *Env, a []types.Datum) (types.Datum, error) {
+	o, err := regexArgs(a, 2)
+	if err != nil {
+		return types.Null, err
+	}
+	if o.global {
+		return types.Null, errNoGlobal("regexp_match()").WithHint("Use the regexp_matches function instead.")
+	}
+	re, err := env.patterns.regex(a[1].Text(), o)
+	if err != nil {
+		return types.Null, err
+	}
+	s := a[0].Text()
+	m := re.FindStringSubmatchIndex(s)
+	if m == nil {
+		return types.Null, nil
+	}
+	return matchArray(s, m), nil
+}
+
+func regexpReplace(env *Env, a []types.Datum) (types.Datum, error) {
+	if len(a) == 4 {
+		if f := a[3].Text(); f != "" && isDigit(f[0]) {
+			return types.Null, pgerror.New(pgerror.InvalidParameterValue, "invalid regular expression option: \"%s\"", f[:1]).
+				WithHint("If you meant to use regexp_replace() with a start parameter, cast the fourth argument to integer explicitly.")
+		}
+	}
+	o, err := regexArgs(a, 3)
+	if err != nil {
+		return types.Null, err
+	}
+	n := 1
+	if o.global {
+		n = 0
+	}
+	return replaceRegex(env, a, o, 0, n)
+}
+
+func errParameter(name string, v int64) error {
+	return pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter \"%s\": %d", name, v)
+}
+
+// regexpReplaceN is regexp_replace(string, pattern, replacement, start, N, flags).
+func regexpReplaceN(env *Env, a []types.Datum) (types.Datum, error) {
+	n := int64(1)
+	if a[3].Int() <= 0 {
+		return types.Null, errParameter("start", a[3].Int())
+	}
+	if len(a) > 4 {
+		if n = a[4].Int(); n < 0 {
+			return types.Null, errParameter("n", n)
+		}
+	}
+	o, err := regexArgs(a, 5)
+	if err != nil {
+		return types.Null, err
+	}
+	if o.global && len(a) <= 4 {
+		n = 0
+	}
+	return replaceRegex(env, a, o, startOffset(a[0].Text(), a[3].Int()), int(n))
+}
+
+// startOffset is the byte at which character start (from 1) begins, len(s) when s is shorter.
+func startOffset(s string, start int64) int {
+	return len(slice(s, 1, start, false))
+}
+
+// replaceRegex replaces the n-th match from an offset, or all when n is 0.
+func replaceRegex(env *Env, a []types.Datum, o regexOptions, offset, n int) (types.Datum, error) {
+	re, err := env.patterns.regex(a[1].Text(), o)
+	if err != nil {
+		return types.Null, err
+	}
+	s, with := a[0].Text(), a[2].Text()
+	var b []byte
+	done := 0
+	for i, m := range matchesFrom(re, s, offset) {
+		if n != 0 && i+1 != n {
+			continue
+		}
+		b = append(b, s[done:m[0]]...)
+		b = appendReplacement(b, with, s, m)
+		done = m[1]
+		if n != 0 {
+			break
+		}
+	}
+	if done == 0 && b == nil {
+		return a[0], nil
+	}
+	return types.Bytes(append(b, s[done:]...)), nil
+}
+
+// matchesFrom finds all matches at or after a byte offset, with groups.
+func matchesFrom(re *Regex, s string, offset int) [][]int {
+	if offset > len(s) {
+		return nil
+	}
+	all := re.FindAllStringSubmatchIndex(s, -1)
+	if offset == 0 {
+		return all
+	}
+	// Matching starts at the offset, but anchors see the whole string.
+	var out [][]int
+	for _, m := range all {
+		if m[0] >= offset {
+			out = append(out, m)
+		}
+	}
+	if len(out) == len(all) {
+		return out
+	}
+	tail := re.FindAllStringSubmatchIndex(s[offset:], -1)
+	for _, m := range tail {
+		for i := range m {
+			if m[i] >= 0 {
+				m[i] += offset
+			}
+		}
+	}
+	return tail
+}
+
+// appendReplacement expands \1 … \9, \& and \\.
+func appendReplacement(b []byte, with, s string, m []int) []byte {
+	for i := 0; i < len(with); i++ {
+		c := with[i]
+		if c != '\\' || i+1 == len(with) {
+			b = append(b, c)
+			continue
+		}
+		i++
+		switch e := with[i]; {
+		case e >= '1' && e <= '9':
+			if g := int(e - '0'); 2*g < len(m) && m[2*g] >= 0 {
+				b = append(b, s[m[2*g]:m[2*g+1]]...)
+			}
+		case e == '&':
+			b = append(b, s[m[0]:m[1]]...)
+		case e == '\\':
+			b = append(b, '\\')
+		default:
+			b = append(b, '\\', e)
+		}
+	}
+	return b
+}
+
+// regexSplit cuts a string at matches; empty ones at its ends or after a match do not cut.
+func regexSplit(env *Env, fn string, a []types.Datum) ([]types.Datum, error) {
+	o, err := regexArgs(a, 2)
+	if err != nil {
+		return nil, err
+	}
+	if o.global {
+		return nil, errNoGlobal(fn)
+	}
+	re, err := env.patterns.regex(a[1].Text(), o)
+	if err != nil {
+		return nil, err
+	}
+	s := a[0].Text()
+	var out []types.Datum
+	last := 0
+	for _, m := range re.FindAllStringIndex(s, -1) {
+		if m[0] >= len(s) || m[1] <= last {
+			continue
+		}
+		out = append(out, types.Text(s[last:m[0]]))
+		last = m[1]
+	}
+	return append(out, types.Text(s[last:])), nil
+}
+
+func regexpSplitToArray(env *Env, a []types.Datum) (types.Datum, error) {
+	elems, err := regexSplit(env, "regexp_split_to_array()", a)
+	return types.NewArray(&types.Array{Elem: types.TText, Elems: elems}), err
+}
+
+func regexpLike(env *Env, a []types.Datum) (types.Datum, error) {
+	o, err := regexArgs(a, 2)
+	if err != nil {
+		return types.Null, err
+	}
+	if o.global {
+		return types.Null, errNoGlobal("regexp_like()")
+	}
+	re, err := env.patterns.regex(a[1].Text(), o)
+	if err != nil {
+		return types.Null, err
+	}
+	return types.Bool(re.Match(a[0].Bytes())), nil
+}
+
+func regexpCount(env *Env, a []types.Datum) (types.Datum, error) {
+	offset := 0
+	if len(a) > 2 {
+		if a[2].Int() <= 0 {
+			return types.Null, errParameter("start", a[2].Int())
+		}
+		offset = startOffset(a[0].Text(), a[2].Int())
+	}
+	o, err := regexArgs(a, 3)
+	if err != nil {
+		return types.Null, err
+	}
+	if o.global {
+		return types.Null, errNoGlobal("regexp_count()")
+	}
+	re, err := env.patterns.regex(a[1].Text(), o)
+	if err != nil {
+		return types.Null, err
+	}
+	return types.Int(int64(len(matchesFrom(re, a[0].Text(), offset)))), nil
+}
+
+// nthMatch reads the arguments start, N and flags (at flagsAt) and finds the match; nil if there is none.
+func nthMatch(env *Env, fn string, a []types.Datum, flagsAt int) ([]int, error) {
+	offset, n := 0, int64(1)
+	if len(a) > 2 {
+		if a[2].Int() <= 0 {
+			return nil, errParameter("start", a[2].Int())
+		}
+		offset = startOffset(a[0].Text(), a[2].Int())
+	}
+	if len(a) > 3 {
+		if n = a[3].Int(); n <= 0 {
+			return nil, errParameter("n", n)
+		}
+	}
+	o, err := regexArgs(a, flagsAt)
+	if err != nil {
+		return nil, err
+	}
+	if o.global {
+		return nil, errNoGlobal(fn)
+	}
+	re, err := env.patterns.regex(a[1].Text(), o)
+	if err != nil {
+		return nil, err
+	}
+	all := matchesFrom(re, a[0].Text(), offset)
+	if n > int64(len(all)) {
+		return nil, nil
+	}
+	return all[n-1], nil
+}
+
+func regexpSubstr(env *Env, a []types.Datum) (types.Datum, error) {
+	sub := int64(0)
+	if len(a) > 5 {
+		if sub = a[5].Int(); sub < 0 {
+			return types.Null, errParameter("subexpr", sub)
+		}
+	}
+	m, err := nthMatch(env, "regexp_substr()", a, 4)
+	if err != nil || m == nil || 2*sub >= int64(len(m)) {
+		return types.Null, err
+	}
+	return group(a[0].Text(), m, int(sub)), nil
+}
+
+func regexpInstr(env *Env, a []types.Datum) (types.Datum, error) {
+	end, sub := int64(0), int64(0)
+	if len(a) > 4 {
+		if end = a[4].Int(); end != 0 && end != 1 {
+			return types.Null, errParameter("endoption", end)
+		}
+	}
+	if len(a) > 6 {
+		if sub = a[6].Int(); sub < 0 {
+			return types.Null, errParameter("subexpr", sub)
+		}
+	}
+	m, err := nthMatch(env, "regexp_instr()", a, 5)
+	if err != nil {
+		return types.Null, err
+	}
+	if m == nil || 2*sub >= int64(len(m)) || m[2*sub] < 0 {
+		return types.Int(0), nil
+	}
+	return types.Int(int64(utf8.RuneCountInString(a[0].Text()[:m[2*sub+end]]) + 1)), nil
+}
+
+// substringRegex returns the first group, or the whole match when the pattern has none.
+func substringRegex(env *Env, a []types.Datum) (types.Datum, error) {
+	re, err := env.patterns.regex(a[1].Text(), regexOptions{})
+	if err != nil {
+		return types.Null, err
+	}
+	s := a[0].Text()
+	m := re.FindStringSubmatchIndex(s)
+	switch {
+	case m == nil:
+		return types.Null, nil
+	case len(m) > 2:
+		return group(s, m, 1), nil
+	}
+	return group(s, m, 0), nil
+}
+
+// substringSimilar is substring(s from pattern for escape).
+func substringSimilar(env *Env, a []types.Datum) (types.Datum, error) {
+	pattern, err := SimilarToRegex(a[1].Text(), a[2].Text())
+	if err != nil {
+		return types.Null, err
+	}
+	return substringRegex(env, []types.Datum{a[0], types.Text(pattern)})
+}
+
+func similarToEscape(_ *Env, a []types.Datum) (types.Datum, error) {
+	escape := `\`
+	if len(a) == 2 {
+		escape = a[1].Text()
+	}
+	s, err := SimilarToRegex(a[0].Text(), strings.Clone(escape))
+	return types.Text(s), err
+}

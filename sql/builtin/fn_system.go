@@ -1,0 +1,207 @@
+package builtin
+
+import (
+	"crypto/rand"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// session lifts a function of the session.
+func session(f func(s SessionInfo, a []types.Datum) (types.Datum, error)) Func {
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
+		if env.Session == nil {
+			return types.Null, errNoService("session information")
+		}
+		return f(env.Session, a)
+	}
+}
+
+func systemFuncs() []decl {
+	text := func(f func(s SessionInfo) string) Func {
+		return session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) { return types.Text(f(s)), nil })
+	}
+	user := text(SessionInfo.User)
+	out := []decl{
+		{sig: "version() text", flags: stable, fn: text(SessionInfo.Version)},
+		{sig: "current_database() name", flags: stable, fn: text(SessionInfo.Database)},
+		{sig: "current_catalog() name", flags: stable, fn: text(SessionInfo.Database)},
+		{sig: "current_user() name", flags: stable, fn: user}, {sig: "user() name", flags: stable, fn: user},
+		{sig: "current_role() name", flags: stable, fn: user},
+		{sig: "session_user() name", flags: stable, fn: text(SessionInfo.SessionUser)},
+		{sig: "current_schema() name", flags: stable, fn: currentSchema},
+		{sig: "current_schemas(bool) name[]", flags: stable, fn: session(currentSchemas)},
+		{sig: "current_setting(text) text", flags: stable, fn: session(currentSetting)},
+		{sig: "current_setting(text,bool) text", flags: stable, fn: session(currentSetting)},
+		{sig: "set_config(text,text,bool) text", flags: volatile | nonStrict, fn: session(setConfig)},
+		{sig: "pg_backend_pid() int4", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
+			return types.Int(int64(s.PID())), nil
+		})},
+		{sig: "txid_current() int8", flags: stable, fn: session(txnID)},
+		{sig: "pg_postmaster_start_time() timestamptz", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
+			return types.Int(s.ServerStart()), nil
+		})},
+		{sig: "pg_is_in_recovery() bool", flags: volatile, fn: constant(types.Bool(false))},
+		{sig: "inet_server_addr() text", flags: stable, fn: constant(types.Null)},
+		{sig: "inet_client_addr() text", flags: stable, fn: constant(types.Null)},
+		{sig: "inet_server_port() int4", flags: stable, fn: constant(types.Null)},
+		{sig: "inet_client_port() int4", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_client_encoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
+		{sig: "getdatabaseencoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
+		{sig: "pg_sleep(float8) void", flags: volatile, fn: pgSleep},
+		{sig: "pg_sleep_for(interval) void", flags: volatile, fn: pgSleepFor},
+		{sig: "gen_random_uuid() uuid", flags: volatile, fn: genRandomUUID},
+		{sig: "pg_typeof(any) regtype", flags: stable | nonStrict, bind: pgTypeof},
+		{sig: "num_nulls(variadic any) int4", flags: nonStrict, fn: countNulls(true)},
+		{sig: "num_nonnulls(variadic any) int4", flags: nonStrict, fn: countNulls(false)},
+		{sig: "nextval(regclass) int8", flags: volatile, fn: nextVal}, {sig: "currval(regclass) int8", flags: volatile, fn: currVal},
+		{sig: "lastval() int8", flags: volatile, fn: lastVal},
+		{sig: "setval(regclass,int8) int8", flags: volatile, fn: setVal}, {sig: "setval(regclass,int8,bool) int8", flags: volatile, fn: setVal},
+		{sig: "hashtext(text) int4", fn: hashText},
+		{sig: "pg_column_size(any) int4", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			return types.Int(int64(a[0].Size())), nil
+		}},
+	}
+	return append(out, sizeFuncs()...)
+}
+
+func constant(d types.Datum) Func {
+	return func(*Env, []types.Datum) (types.Datum, error) { return d, nil }
+}
+
+func currentSchema(env *Env, _ []types.Datum) (types.Datum, error) {
+	if env.Session == nil {
+		return types.Null, errNoService("session information")
+	}
+	if schemas := env.Session.Schemas(false); len(schemas) > 0 {
+		return types.Text(schemas[0]), nil
+	}
+	return types.Null, nil
+}
+
+func currentSchemas(s SessionInfo, a []types.Datum) (types.Datum, error) {
+	out := &types.Array{Elem: types.TName, Elems: []types.Datum{}}
+	for _, name := range s.Schemas(a[0].Bool()) {
+		out.Elems = append(out.Elems, types.Text(name))
+	}
+	return types.NewArray(out), nil
+}
+
+func currentSetting(s SessionInfo, a []types.Datum) (types.Datum, error) {
+	v, ok := s.Setting(a[0].Text())
+	switch {
+	case ok:
+		return types.Text(v), nil
+	case len(a) == 2 && a[1].Bool():
+		return types.Null, nil
+	}
+	return types.Null, pgerror.New(pgerror.UndefinedObject, "unrecognized configuration parameter \"%s\"", a[0].Text())
+}
+
+func setConfig(s SessionInfo, a []types.Datum) (types.Datum, error) {
+	if a[0].IsNull() {
+		return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "SET requires parameter name")
+	}
+	name, value := strings.Clone(a[0].Text()), ""
+	if !a[1].IsNull() {
+		value = strings.Clone(a[1].Text())
+	}
+	if err := s.SetSetting(name, value, a[2].Bool()); err != nil {
+		return types.Null, err
+	}
+	v, _ := s.Setting(name)
+	return types.Text(v), nil
+}
+
+func txnID(s SessionInfo, _ []types.Datum) (types.Datum, error) { return types.Int(s.TxnID()), nil }
+
+// errCanceled is what a cancelled statement returns.
+func errCanceled(env *Env) error {
+	err := pgerror.New(pgerror.QueryCanceled, "canceling statement due to user request")
+	err.Cause = env.ctx().Err()
+	return err
+}
+
+func pgSleep(env *Env, a []types.Datum) (types.Datum, error) {
+	seconds := a[0].Float()
+	if !(seconds > 0) {
+		return types.Text(""), nil
+	}
+	const maxSleep = math.MaxInt64 / float64(time.Second)
+	timer := time.NewTimer(time.Duration(min(seconds, maxSleep/2) * float64(time.Second)))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return types.Text(""), nil
+	case <-env.ctx().Done():
+		return types.Null, errCanceled(env)
+	}
+}
+
+func pgSleepFor(env *Env, a []types.Datum) (types.Datum, error) {
+	iv := a[0].Interval()
+	seconds := float64(iv.Months)*30*86400 + float64(iv.Days)*86400 + float64(iv.Micros)/1e6
+	return pgSleep(env, []types.Datum{types.Float(seconds)})
+}
+
+// genRandomUUID makes a version 4 UUID (RFC 9562).
+func genRandomUUID(*Env, []types.Datum) (types.Datum, error) {
+	b := make([]byte, 16)
+	rand.Read(b) // never fails
+	b[6] = b[6]&0x0f | 0x40
+	b[8] = b[8]&0x3f | 0x80
+	return types.Bytes(b), nil
+}
+
+func pgTypeof(o *Overload) Func {
+	return constant(types.Int(int64(o.Args[0].OID)))
+}
+
+func countNulls(nulls bool) Func {
+	return func(_ *Env, a []types.Datum) (types.Datum, error) {
+		n := int64(0)
+		for _, d := range a {
+			if d.IsNull() == nulls {
+				n++
+			}
+		}
+		return types.Int(n), nil
+	}
+}
+
+// hashText hashes as this server does; PostgreSQL's values are not promised either.
+func hashText(_ *Env, a []types.Datum) (types.Datum, error) {
+	return types.Int(int64(int32(types.Hash(a[0], types.TText)))), nil
+}
+
+func nextVal(env *Env, a []types.Datum) (types.Datum, error) {
+	if env.Sequences == nil {
+		return types.Null, errNoService("nextval")
+	}
+	return intDatum(env.Sequences.NextVal(env.ctx(), types.OID(a[0].Int())))
+}
+
+func currVal(env *Env, a []types.Datum) (types.Datum, error) {
+	if env.Sequences == nil {
+		return types.Null, errNoService("currval")
+	}
+	return intDatum(env.Sequences.CurrVal(env.ctx(), types.OID(a[0].Int())))
+}
+
+func lastVal(env *Env, _ []types.Datum) (types.Datum, error) {
+	if env.Sequences == nil {
+		return types.Null, errNoService("lastval")
+	}
+	return intDatum(env.Sequences.LastVal(env.ctx()))
+}
+
+func setVal(env *Env, a []types.Datum) (types.Datum, error) {
+	if env.Sequences == nil {
+		return types.Null, errNoService("setval")
+	}
+	called := len(a) < 3 || a[2].Bool()
+	return a[1], env.Sequences.SetVal(env.ctx(), types.OID(a[0].Int()), a[1].Int(), called)
+}

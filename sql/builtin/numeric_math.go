@@ -1,0 +1,372 @@
+package builtin
+
+import (
+	"math"
+
+	"github.com/cockroachdb/apd/v3"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// The transcendental functions on numeric compute with guard digits and round to the scale that
+// PostgreSQL chooses, which depends on an estimate of the result's weight.
+
+const (
+	guardDigits = 12
+	// maxLnResult bounds |ln(result)| of what a numeric may hold, as PostgreSQL does.
+	maxLnResult = 6000
+	log10e      = 0.434294481903252
+	ln10        = 2.302585092994046
+)
+
+func clampScale(scale int, atLeast ...int) int {
+	for _, s := range atLeast {
+		scale = max(scale, s)
+	}
+	return min(max(scale, 0), maxDisplayScale)
+}
+
+func errNumericOverflow() error {
+	return pgerror.New(pgerror.NumericValueOutOfRange, "value overflows numeric format")
+}
+
+func numericZero(scale int) *apd.Decimal { return &apd.Decimal{Exponent: -int32(scale)} }
+
+// precisely is an apd context of so many significant digits.
+func precisely(digits int) *apd.Context {
+	return &apd.Context{
+		Precision: uint32(max(digits, 1)), MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent,
+		Rounding: apd.RoundHalfUp,
+	}
+}
+
+// toScale brings a computed value, whose exponent may be positive, to a scale.
+func toScale(d *apd.Decimal, scale int) *apd.Decimal {
+	if d.Exponent > 0 {
+		up := &apd.Decimal{Negative: d.Negative}
+		up.Coeff.Mul(&d.Coeff, types.Pow10(int(d.Exponent)))
+		d = up
+	}
+	return types.RoundNumeric(d, scale)
+}
+
+// SqrtNumeric is sqrt(numeric).
+func SqrtNumeric(a *apd.Decimal) (*apd.Decimal, error) {
+	switch {
+	case isNaN(a):
+		return a, nil
+	case signum(a) < 0:
+		return nil, pgerror.New(invalidPowerArgument, "cannot take square root of a negative number")
+	case isInf(a):
+		return a, nil
+	}
+	weight, _ := leadingGroup(a)
+	scale := clampScale(minSignificantDigits-(weight*2+1), -int(a.Exponent))
+	// floor(sqrt(a·10^2(scale+1))) has one digit more than the result.
+	var c apd.BigInt
+	shift := 2*(scale+1) + int(a.Exponent)
+	if shift >= 0 {
+		c.Mul(&a.Coeff, types.Pow10(shift))
+	} else {
+		c.Quo(&a.Coeff, types.Pow10(-shift))
+	}
+	root := &apd.Decimal{Exponent: -int32(scale + 1)}
+	root.Coeff.Sqrt(&c)
+	return types.RoundNumeric(root, scale), nil
+}
+
+// approx is a's value as a float, ±Inf when it is out of range.
+func approx(a *apd.Decimal) float64 {
+	v, err := a.Float64()
+	if err != nil && v == 0 && a.Exponent >= 0 {
+		return math.Inf(signum(a))
+	}
+	return v
+}
+
+// ExpNumeric is exp(numeric).
+func ExpNumeric(a *apd.Decimal) (*apd.Decimal, error) {
+	switch {
+	case isNaN(a):
+		return a, nil
+	case isInf(a) && a.Negative:
+		return types.NewNumeric(0), nil
+	case isInf(a):
+		return a, nil
+	}
+	v := approx(a)
+	weight := max(-2000, min(2000, v*log10e))
+	scale := clampScale(minSignificantDigits-int(weight), -int(a.Exponent))
+	return expToScale(a, v, scale)
+}
+
+func expToScale(a *apd.Decimal, v float64, scale int) (*apd.Decimal, error) {
+	if math.Abs(v) >= maxLnResult {
+		if v > 0 {
+			return nil, errNumericOverflow()
+		}
+		return numericZero(scale), nil
+	}
+	digits := scale + int(v*log10e) + guardDigits
+	if digits < 1 {
+		return numericZero(scale), nil
+	}
+	var r apd.Decimal
+	if _, err := precisely(digits).Exp(&r, a); err != nil {
+		return nil, errNumericOverflow()
+	}
+	return types.CheckNumeric(toScale(&r, scale))
+}
+
+// lnWeight estimates the decimal weight of ln(a).
+func lnWeight(a *apd.Decimal) int {
+	if signum(a) <= 0 {
+		return 0
+	}
+	v := approx(a)
+	if v >= 0.9 && v <= 1.1 {
+		x, _ := SubNumeric(a, types.NewNumeric(1))
+		if signum(x) == 0 {
+			return 0
+		}
+		weight, first := leadingGroup(x)
+		return weight*4 + int(math.Log10(float64(first)))
+	}
+	digits := int(apd.NumDigits(&a.Coeff))
+	var top apd.BigInt
+	keep := min(digits, 8)
+	top.Quo(&a.Coeff, types.Pow10(digits-keep))
+	ln := math.Log(float64(top.Int64())) + float64(digits-keep+int(a.Exponent))*ln10
+	return int(math.Log10(math.Abs(ln)))
+}
+
+func checkLogArgument(a *apd.Decimal) error {
+	switch signum(a) {
+	case -1:
+		return pgerror.New(invalidLogArgument, "cannot take logarithm of a negative number")
+	case 0:
+		return pgerror.New(invalidLogArgument, "cannot take logarithm of zero")
+	}
+	return nil
+}
+
+// LnNumeric is ln(numeric).
+func LnNumeric(a *apd.Decimal) (*apd.Decimal, error) {
+	if isNaN(a) {
+		return a, nil
+	}
+	if err := checkLogArgument(a); err != nil {
+		return nil, err
+	}
+	if isInf(a) {
+		return a, nil
+	}
+	weight := lnWeight(a)
+	scale := clampScale(minSignificantDigits-weight, -int(a.Exponent))
+	return toScale(lnDigits(a, scale+max(weight, 0)), scale), nil
+}
+
+// lnDigits computes ln(a) with so many digits and some more.
+func lnDigits(a *apd.Decimal, digits int) *apd.Decimal {
+	var r apd.Decimal
+	// A finite positive argument has a logarithm, so that no condition can arise.
+	_, _ = precisely(digits+guardDigits).Ln(&r, a)
+	return &r
+}
+
+// LogNumeric is log(base, a).
+func LogNumeric(base, a *apd.Decimal) (*apd.Decimal, error) {
+	if isNaN(base) || isNaN(a) {
+		return types.NumericNaN, nil
+	}
+	if err := checkLogArgument(base); err != nil {
+		return nil, err
+	}
+	if err := checkLogArgument(a); err != nil {
+		return nil, err
+	}
+	switch {
+	case isInf(base) && isInf(a):
+		return types.NumericNaN, nil
+	case isInf(base):
+		return types.NewNumeric(0), nil
+	case isInf(a):
+		return a, nil
+	}
+	baseWeight, weight := lnWeight(base), lnWeight(a)
+	scale := clampScale(minSignificantDigits-(weight-baseWeight), -int(base.Exponent), -int(a.Exponent))
+	digits := scale + max(weight-baseWeight, 0) + guardDigits
+	lnBase := lnDigits(base, digits)
+	if signum(lnBase) == 0 {
+		return nil, ErrDivisionByZero()
+	}
+	var r apd.Decimal
+	if _, err := precisely(digits).Quo(&r, lnDigits(a, digits), lnBase); err != nil {
+		return nil, errNumericOverflow()
+	}
+	return toScale(&r, scale), nil
+}
+
+// PowNumeric is power(numeric, numeric).
+func PowNumeric(a, b *apd.Decimal) (*apd.Decimal, error) {
+	if a.Form != apd.Finite || b.Form != apd.Finite {
+		return powSpecial(a, b)
+	}
+	whole := types.TruncNumeric(b, 0)
+	isInt := types.CompareNumeric(whole, b) == 0
+	switch {
+	case signum(a) == 0 && signum(b) < 0:
+		return nil, pgerror.New(invalidPowerArgument, "zero raised to a negative power is undefined")
+	case signum(a) < 0 && !isInt:
+		return nil, pgerror.New(invalidPowerArgument, "a negative number raised to a non-integer power yields a complex result")
+	}
+	if n, ok := numericInt64(whole); ok && isInt && n == int64(int32(n)) {
+		return powInt(a, n, clampScale(minSignificantDigits, -int(a.Exponent)))
+	}
+	if signum(a) == 0 {
+		return numericZero(minSignificantDigits), nil
+	}
+	return powByLog(a, b, isInt)
+}
+
+// powSpecial handles NaN and infinities as C99's pow does.
+func powSpecial(a, b *apd.Decimal) (*apd.Decimal, error) {
+	one := types.NewNumeric(1)
+	isOne := a.Form == apd.Finite && types.CompareNumeric(a, one) == 0
+	switch {
+	case signum(b) == 0 && !isNaN(b), isOne:
+		return one, nil
+	case isNaN(a) || isNaN(b):
+		return types.NumericNaN, nil
+	case signum(a) == 0 && signum(b) < 0:
+		return nil, pgerror.New(invalidPowerArgument, "zero raised to a negative power is undefined")
+	case isInf(b):
+		if signum(a) == 0 {
+			return types.NewNumeric(0), nil
+		}
+		abs := a
+		if a.Negative {
+			abs = NegNumeric(a)
+		}
+		switch c := types.CompareNumeric(abs, one); {
+		case c == 0:
+			return one, nil
+		case c > 0 == (signum(b) > 0):
+			return types.NumericInf, nil
+		}
+		return types.NewNumeric(0), nil
+	}
+	// a is infinite, b finite and not zero.
+	if signum(b) < 0 {
+		if a.Negative && types.CompareNumeric(types.TruncNumeric(b, 0), b) != 0 {
+			return nil, pgerror.New(invalidPowerArgument, "a negative number raised to a non-integer power yields a complex result")
+		}
+		return types.NewNumeric(0), nil
+	}
+	if !a.Negative {
+		return types.NumericInf, nil
+	}
+	whole := types.TruncNumeric(b, 0)
+	if types.CompareNumeric(whole, b) != 0 {
+		return nil, pgerror.New(invalidPowerArgument, "a negative number raised to a non-integer power yields a complex result")
+	}
+	if whole.Coeff.Bit(0) == 1 {
+		return types.NumericNegInf, nil
+	}
+	return types.NumericInf, nil
+}
+
+// powInt is a to an integer power, to a scale.
+func powInt(a *apd.Decimal, n int64, scale int) (*apd.Decimal, error) {
+	switch n {
+	case 0:
+		return types.RoundNumeric(types.NewNumeric(1), scale), nil
+	case 1:
+		return types.RoundNumeric(a, scale), nil
+	}
+	if signum(a) == 0 {
+		return numericZero(scale), nil
+	}
+	log := (math.Log10(leadingFloat(a)) + float64(trailingPower(a))) * float64(n)
+	switch {
+	case log > 3*math.MaxInt16*4:
+		return nil, errNumericOverflow()
+	case log+1 < float64(-scale) || log+1 < -maxDisplayScale:
+		return numericZero(scale), nil
+	}
+	digits := 1 + scale + int(log) + int(math.Log(math.Abs(float64(n)))) + guardDigits
+	if digits < 1 {
+		return numericZero(scale), nil
+	}
+	ctx := precisely(digits)
+	result, square := apd.New(1, 0), new(apd.Decimal).Set(a)
+	for m := absInt(n); ; {
+		if m&1 == 1 {
+			if _, err := ctx.Mul(result, result, square); err != nil {
+				return nil, errNumericOverflow()
+			}
+		}
+		if m >>= 1; m == 0 {
+			break
+		}
+		if _, err := ctx.Mul(square, square, square); err != nil {
+			return nil, errNumericOverflow()
+		}
+	}
+	if n < 0 {
+		if _, err := ctx.Quo(result, apd.New(1, 0), result); err != nil {
+			return nil, errNumericOverflow()
+		}
+	}
+	if apd.NumDigits(&result.Coeff)+int64(result.Exponent) > types.MaxNumericIntegerDigits {
+		return nil, errNumericOverflow()
+	}
+	return types.CheckNumeric(toScale(result, scale))
+}
+
+func absInt(n int64) int64 {
+	if n < 0 {
+		return -n
+	}
+	return n
+}
+
+// leadingFloat and trailingPower split |a| into its first 16 digits and a power of ten.
+func leadingFloat(a *apd.Decimal) float64 {
+	digits := int(apd.NumDigits(&a.Coeff))
+	var top apd.BigInt
+	top.Quo(&a.Coeff, types.Pow10(max(0, digits-minSignificantDigits)))
+	return float64(top.Int64())
+}
+
+func trailingPower(a *apd.Decimal) int {
+	return max(0, int(apd.NumDigits(&a.Coeff))-minSignificantDigits) + int(a.Exponent)
+}
+
+// powByLog is exp(b·ln|a|).
+func powByLog(a, b *apd.Decimal, isInt bool) (*apd.Decimal, error) {
+	negative := a.Negative && isInt && b.Exponent == 0 && b.Coeff.Bit(0) == 1
+	if a.Negative {
+		a = NegNumeric(a)
+	}
+	estimate := approx(lnDigits(a, 20)) * approx(b)
+	if math.Abs(estimate) > 1.01*maxLnResult {
+		if estimate > 0 {
+			return nil, errNumericOverflow()
+		}
+		return numericZero(maxDisplayScale), nil
+	}
+	weight := estimate * log10e
+	scale := clampScale(minSignificantDigits-int(weight), -int(a.Exponent), -int(b.Exponent))
+	digits := scale + int(math.Abs(weight)) + 2*guardDigits
+	var x apd.Decimal
+	if _, err := precisely(digits).Mul(&x, lnDigits(a, digits), b); err != nil {
+		return nil, errNumericOverflow()
+	}
+	r, err := expToScale(&x, estimate, scale)
+	if err == nil && negative {
+		r = NegNumeric(r)
+	}
+	return r, err
+}

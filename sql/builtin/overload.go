@@ -1,0 +1,112 @@
+package builtin
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Func evaluates one call.
+type Func func(env *Env, args []types.Datum) (types.Datum, error)
+
+// Volatility says when two calls with equal arguments give equal results.
+type Volatility uint8
+
+// The volatilities, as PostgreSQL's provolatile.
+const (
+	Immutable Volatility = iota // always
+	Stable                      // within a statement
+	Volatile                    // never to be assumed
+)
+
+// Overload is one function or operator for given argument types. Those that resolution returns have
+// no polymorphic types left, and as many Args as the call has arguments.
+type Overload struct {
+	Name       string
+	Args       []types.Type // coerce the arguments to these
+	Ret        types.Type
+	Strict     bool // NULL for a NULL argument, without a call
+	Volatility Volatility
+	Fn         Func
+
+	variadic bool                          // the last of the declared Args repeats, at least once
+	bind     func(*Overload) Func          // makes Fn for the resolved types; nil: Fn is given
+	retType  func([]types.Type) types.Type // Ret by the resolved arguments; nil: by the declaration
+}
+
+// flags of a declaration.
+type flags uint8
+
+const (
+	nonStrict flags = 1 << iota
+	stable
+	volatile
+)
+
+// decl declares an overload: its signature is "name(argtypes) rettype" with internal type names and
+// "variadic any" for a repeated last argument.
+type decl struct {
+	sig   string
+	fn    Func
+	flags flags
+	bind  func(*Overload) Func
+}
+
+// parseSignature reads a declaration's signature, which is part of the program: a mistake panics.
+func parseSignature(sig string) *Overload {
+	open := strings.LastIndexByte(sig, '(')
+	end := strings.LastIndexByte(sig, ')')
+	if open < 0 || end < open {
+		panic("builtin: signature " + sig)
+	}
+	o := &Overload{Name: sig[:open], Ret: mustType(strings.TrimSpace(sig[end+1:]))}
+	if list := sig[open+1 : end]; list != "" {
+		for arg := range strings.SplitSeq(list, ",") {
+			arg = strings.TrimSpace(arg)
+			if rest, ok := strings.CutPrefix(arg, "variadic "); ok {
+				o.variadic, arg = true, rest
+			}
+			o.Args = append(o.Args, mustType(arg))
+		}
+	}
+	return o
+}
+
+func mustType(name string) types.Type {
+	name, isArray := strings.CutSuffix(name, "[]")
+	dims := 0
+	if isArray {
+		dims = 1
+	}
+	t, err := types.Lookup(name, nil, dims)
+	if err != nil {
+		panic(fmt.Sprintf("builtin: type %q: %v", name, err))
+	}
+	return t
+}
+
+func (d *decl) overload() *Overload {
+	o := parseSignature(d.sig)
+	o.Fn, o.bind = d.fn, d.bind
+	o.Strict = d.flags&nonStrict == 0
+	switch {
+	case d.flags&volatile != 0:
+		o.Volatility = Volatile
+	case d.flags&stable != 0:
+		o.Volatility = Stable
+	}
+	return o
+}
+
+// overloads are declared functions or operators by name.
+type overloads map[string][]*Overload
+
+func (m overloads) add(lists ...[]decl) {
+	for _, list := range lists {
+		for i := range list {
+			o := list[i].overload()
+			m[o.Name] = append(m[o.Name], o)
+		}
+	}
+}

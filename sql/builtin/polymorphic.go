@@ -1,0 +1,146 @@
+package builtin
+
+import (
+	"errors"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// errUndetermined says that all arguments of a polymorphic type are untyped literals.
+var errUndetermined = errors.New("polymorphic type is not determined")
+
+// binding is what the polymorphic types of one call stand for: elem for the anyelement family, in
+// which all types must be the same, and compat for the anycompatible family, in which they have a
+// common type.
+type binding struct {
+	elem, compat types.Type
+}
+
+func (b binding) actual(t types.Type) types.Type {
+	switch t.OID {
+	case types.OIDAnyElement, types.OIDAnyNonArray:
+		return b.elem
+	case types.OIDAnyArray:
+		return b.elem.ArrayOf()
+	case types.OIDAnyCompatible, types.OIDAnyCompatibleNonArray:
+		return b.compat
+	case types.OIDAnyCompatibleArray:
+		return b.compat.ArrayOf()
+	}
+	return t
+}
+
+// bindPolymorphic finds the actual types for a declaration's polymorphic ones.
+func bindPolymorphic(declared, args []types.Type) (binding, error) {
+	var b binding
+	var compat []types.Type
+	var hasElem, hasCompat bool
+	for i, d := range declared {
+		a := args[i]
+		switch d.OID {
+		case types.OIDAnyElement, types.OIDAnyNonArray, types.OIDAnyArray:
+			hasElem = true
+			if a.OID == types.OIDUnknown {
+				continue
+			}
+			t := a.Base()
+			if d.OID == types.OIDAnyArray {
+				if t = a.Elem().Base(); !a.IsArray() {
+					return b, errNotArray(d, a)
+				}
+			}
+			if d.OID == types.OIDAnyNonArray && a.IsArray() {
+				return b, pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", a)
+			}
+			if b.elem.Valid() && b.elem != t {
+				return b, pgerror.New(pgerror.DatatypeMismatch, "arguments declared \"%s\" are not all alike", baseName(d)).
+					WithDetail("%s versus %s", b.elem, t)
+			}
+			b.elem = t
+		case types.OIDAnyCompatible, types.OIDAnyCompatibleNonArray:
+			hasCompat = true
+			if d.OID == types.OIDAnyCompatibleNonArray && a.IsArray() {
+				return b, pgerror.New(pgerror.DatatypeMismatch, "type matched to anycompatiblenonarray is an array type: %s", a)
+			}
+			compat = append(compat, a)
+		case types.OIDAnyCompatibleArray:
+			hasCompat = true
+			if a.OID == types.OIDUnknown {
+				continue
+			}
+			if !a.IsArray() {
+				return b, errNotArray(d, a)
+			}
+			compat = append(compat, a.Elem())
+		}
+	}
+	if hasCompat {
+		t, known, err := commonOf("anycompatible", compat)
+		if err != nil {
+			return b, err
+		}
+		if !known && len(compat) == 0 {
+			return b, errUndetermined
+		}
+		b.compat = t.Base()
+	}
+	if hasElem && !b.elem.Valid() {
+		return b, errUndetermined
+	}
+	return b, nil
+}
+
+func errNotArray(declared, actual types.Type) error {
+	return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", declared, actual)
+}
+
+// CommonType is CommonTypeIn for UNION and its kind.
+func CommonType(ts []types.Type) (types.Type, error) { return CommonTypeIn("UNION", ts) }
+
+// CommonTypeIn finds the type to which values of the given types are brought in UNION, CASE, COALESCE,
+// GREATEST, VALUES, IN lists and ARRAY: the first type of the one category all have, unless a later
+// one is preferred or takes the others implicitly. Untyped literals follow the others, and are text
+// when there are none. The modifier is kept when all types are the same. context is what the error
+// (42804) names: "CASE", "UNION".
+func CommonTypeIn(context string, ts []types.Type) (types.Type, error) {
+	t, _, err := commonOf(context, ts)
+	return t, err
+}
+
+func commonOf(context string, ts []types.Type) (t types.Type, known bool, err error) {
+	best := types.TUnknown
+	sameMod := true
+	for i, t := range ts {
+		if i > 0 && t != ts[0] {
+			sameMod = false
+		}
+		if t.OID == types.OIDUnknown || t.OID == best.OID {
+			continue
+		}
+		if best.OID == types.OIDUnknown {
+			best = t
+			continue
+		}
+		if t.Category() != best.Category() {
+			return types.Type{}, false, pgerror.New(pgerror.DatatypeMismatch, "%s types %s and %s cannot be matched",
+				context, baseName(best), baseName(t))
+		}
+		if !best.Preferred() && canCoerce(best, t) && !canCoerce(t, best) {
+			best = t
+		}
+	}
+	if best.OID == types.OIDUnknown {
+		return types.TText, false, nil
+	}
+	for _, t := range ts {
+		if !canCoerce(t, best) {
+			return types.Type{}, false, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s",
+				context, baseName(t), baseName(best))
+		}
+	}
+	if !sameMod {
+		best = best.Base()
+	}
+	return best, true, nil
+}

@@ -1,0 +1,423 @@
+package builtin
+
+import (
+	"strings"
+	"sync"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// functions and operators are the declared overloads, built at first use and only read afterwards.
+var (
+	functions = sync.OnceValue(buildFunctions)
+	operators = sync.OnceValue(buildOperators)
+)
+
+func buildFunctions() overloads {
+	m := overloads{}
+	m.add(mathFuncs(), stringFuncs(), formatFuncs(), regexFuncs(), timeFuncs(), arrayFuncs(), systemFuncs(), catalogFuncs())
+	m.add(castFuncs())
+	return m
+}
+
+func buildOperators() overloads {
+	m := overloads{}
+	m.add(compareOps(), arithOps(), stringOps(), timeOps(), arrayOps())
+	return m
+}
+
+// FuncExists reports whether any function, set function or aggregate has the name.
+func FuncExists(name string) bool {
+	return functions()[name] != nil || aggregates()[name] != nil || setFuncs()[name] != nil
+}
+
+// ResolveFunc finds the overload of a function for arguments of the given types; literals without a
+// type yet have TUnknown.
+//
+// Errors: 42883 no function matches, 42725 several do, 42804 a polymorphic type is not determined.
+func ResolveFunc(name string, args []types.Type) (*Overload, error) {
+	candidates := expandVariadics(functions()[name], len(args))
+	o := findExact(candidates, args)
+	if o == nil {
+		if o = castCall(name, args); o != nil {
+			return o, nil
+		}
+	}
+	ambiguous := false
+	if o == nil {
+		o, ambiguous = choose(candidates, args)
+	}
+	if ambiguous {
+		return nil, pgerror.New(pgerror.AmbiguousFunction, "function %s is not unique", CallSignature(name, args)).
+			WithHint("Could not choose a best candidate function. You might need to add explicit type casts.")
+	}
+	if o == nil {
+		return nil, ErrNoFunction(name, args)
+	}
+	return o.resolved(args)
+}
+
+// ErrNoFunction is 42883 for a call that matches no function.
+func ErrNoFunction(name string, args []types.Type) *pgerror.Error {
+	return pgerror.New(pgerror.UndefinedFunction, "function %s does not exist", CallSignature(name, args)).
+		WithHint("No function matches the given name and argument types. You might need to add explicit type casts.")
+}
+
+// CallSignature writes a call's types as PostgreSQL's messages do: "lower(integer)".
+func CallSignature(name string, args []types.Type) string {
+	var b strings.Builder
+	b.WriteString(name)
+	b.WriteByte('(')
+	for i, t := range args {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(baseName(t))
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// baseName is format_type without modifier: "character", not "bpchar".
+func baseName(t types.Type) string {
+	if info := t.Info(); info != nil {
+		return info.SQLName
+	}
+	return t.Base().String()
+}
+
+// castCall makes of f(x), f being a type's name, the cast of x to that type when it needs no function
+// of its own: PostgreSQL's functional cast notation.
+func castCall(name string, args []types.Type) *Overload {
+	if len(args) != 1 {
+		return nil
+	}
+	to, err := types.Lookup(name, nil, 0)
+	if err != nil || to.IsPolymorphic() || name == "any" {
+		return nil
+	}
+	c, ok := FindCast(args[0], to, Explicit)
+	if !ok || args[0].OID != types.OIDUnknown && !c.functional() {
+		return nil
+	}
+	return &Overload{
+		Name: name, Args: []types.Type{args[0]}, Ret: to, Strict: true, Volatility: c.volatility(),
+		Fn: func(env *Env, args []types.Datum) (types.Datum, error) { return c.Apply(env, args[0]) },
+	}
+}
+
+// ResolveOperator finds the overload of an operator; l is the zero Type for a prefix operator.
+//
+// Errors: 42883 no operator matches, 42725 several do, 42804 a polymorphic type is not determined.
+func ResolveOperator(op string, l, r types.Type) (*Overload, error) {
+	if op == "!=" {
+		op = "<>"
+	}
+	args := []types.Type{l, r}
+	if !l.Valid() {
+		args = args[1:]
+	}
+	var candidates []*Overload
+	for _, o := range operators()[op] {
+		if len(o.Args) == len(args) {
+			candidates = append(candidates, o)
+		}
+	}
+	o := exactOperator(candidates, args)
+	ambiguous := false
+	if o == nil {
+		o, ambiguous = choose(candidates, args)
+	}
+	signature := operatorSignature(op, l, r)
+	if ambiguous {
+		return nil, pgerror.New(pgerror.AmbiguousFunction, "operator is not unique: %s", signature).
+			WithHint("Could not choose a best candidate operator. You might need to add explicit type casts.")
+	}
+	if o != nil {
+		return o.resolved(args)
+	}
+	hint := "No operator matches the given name and argument types. You might need to add explicit type casts."
+	if len(args) == 1 {
+		hint = "No operator matches the given name and argument type. You might need to add an explicit type cast."
+	}
+	return nil, pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s", signature).WithHint(hint)
+}
+
+func operatorSignature(op string, l, r types.Type) string {
+	if !l.Valid() {
+		return op + " " + baseName(r)
+	}
+	return baseName(l) + " " + op + " " + baseName(r)
+}
+
+// exactOperator is the match that needs no search; a literal takes the other side's type.
+func exactOperator(candidates []*Overload, args []types.Type) *Overload {
+	if len(args) == 1 {
+		return findExact(candidates, args)
+	}
+	l, r := args[0], args[1]
+	if l.OID == types.OIDUnknown {
+		l = r
+	} else if r.OID == types.OIDUnknown {
+		r = l
+	}
+	return findExact(candidates, []types.Type{l, r})
+}
+
+func findExact(candidates []*Overload, args []types.Type) *Overload {
+next:
+	for _, o := range candidates {
+		for i := range args {
+			if o.Args[i].OID != args[i].OID {
+				continue next
+			}
+		}
+		return o
+	}
+	return nil
+}
+
+// expandVariadics returns the overloads that take n arguments, variadic ones with as many Args.
+func expandVariadics(all []*Overload, n int) []*Overload {
+	var out []*Overload
+	for _, o := range all {
+		switch {
+		case !o.variadic && len(o.Args) == n:
+			out = append(out, o)
+		case o.variadic && n >= len(o.Args):
+			e := *o
+			e.Args = append([]types.Type(nil), o.Args...)
+			for len(e.Args) < n {
+				e.Args = append(e.Args, o.Args[len(o.Args)-1])
+			}
+			out = append(out, &e)
+		}
+	}
+	return out
+}
+
+// choose applies PostgreSQL's rules to candidates that all take len(args) arguments. It returns nil
+// with ambiguous when more than one is left.
+func choose(candidates []*Overload, args []types.Type) (o *Overload, ambiguous bool) {
+	var matching []*Overload
+	for _, c := range candidates {
+		if canCoerceAll(args, c.Args) {
+			matching = append(matching, c)
+		}
+	}
+	if len(matching) > 1 {
+		matching = bestCandidates(matching, args)
+	}
+	switch len(matching) {
+	case 0:
+		return nil, false
+	case 1:
+		return matching[0], false
+	}
+	return nil, true
+}
+
+// bestCandidates narrows the candidates step by step, stopping when one is left.
+func bestCandidates(cs []*Overload, args []types.Type) []*Overload {
+	cs = keepMost(cs, func(o *Overload) (n int) {
+		for i, t := range args {
+			if t.OID != types.OIDUnknown && o.Args[i].OID == t.OID {
+				n++
+			}
+		}
+		return n
+	})
+	if len(cs) == 1 {
+		return cs
+	}
+	cs = keepMost(cs, func(o *Overload) (n int) {
+		for i, t := range args {
+			if t.OID == types.OIDUnknown {
+				continue
+			}
+			if o.Args[i].OID == t.OID || o.Args[i].Preferred() && o.Args[i].Category() == t.Category() {
+				n++
+			}
+		}
+		return n
+	})
+	unknowns := 0
+	for _, t := range args {
+		if t.OID == types.OIDUnknown {
+			unknowns++
+		}
+	}
+	if len(cs) == 1 || unknowns == 0 {
+		return cs
+	}
+	if cs = narrowUnknowns(cs, args); len(cs) == 1 || unknowns == len(args) {
+		return cs
+	}
+	return assumeKnownType(cs, args)
+}
+
+func keepMost(cs []*Overload, score func(*Overload) int) []*Overload {
+	best := -1
+	var out []*Overload
+	for _, o := range cs {
+		n := score(o)
+		if n > best {
+			best, out = n, out[:0:0]
+		}
+		if n == best {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// narrowUnknowns decides the category of each literal from what the candidates accept there: strings
+// if any does, otherwise the one they agree on.
+func narrowUnknowns(cs []*Overload, args []types.Type) []*Overload {
+	category := make([]types.Category, len(args))
+	preferred := make([]bool, len(args))
+	for i, t := range args {
+		if t.OID != types.OIDUnknown {
+			continue
+		}
+		conflict := false
+		for _, o := range cs {
+			c, p := o.Args[i].Category(), o.Args[i].Preferred()
+			switch {
+			case category[i] == 0:
+				category[i], preferred[i] = c, p
+			case c == category[i]:
+				preferred[i] = preferred[i] || p
+			case c == types.CategoryString:
+				category[i], preferred[i] = c, p
+			default:
+				conflict = true
+			}
+		}
+		if conflict && category[i] != types.CategoryString {
+			return cs
+		}
+	}
+	var out []*Overload
+next:
+	for _, o := range cs {
+		for i, t := range args {
+			if t.OID != types.OIDUnknown {
+				continue
+			}
+			if o.Args[i].Category() != category[i] || preferred[i] && !o.Args[i].Preferred() {
+				continue next
+			}
+		}
+		out = append(out, o)
+	}
+	if len(out) == 0 {
+		return cs
+	}
+	return out
+}
+
+// assumeKnownType gives literals the one type that all other arguments have, if that decides.
+func assumeKnownType(cs []*Overload, args []types.Type) []*Overload {
+	known := types.Type{}
+	for _, t := range args {
+		switch {
+		case t.OID == types.OIDUnknown:
+		case !known.Valid():
+			known = t
+		case known.OID != t.OID:
+			return cs
+		}
+	}
+	same := make([]types.Type, len(args))
+	for i := range same {
+		same[i] = known
+	}
+	var out []*Overload
+	for _, o := range cs {
+		if canCoerceAll(same, o.Args) {
+			out = append(out, o)
+		}
+	}
+	if len(out) == 1 {
+		return out
+	}
+	return cs
+}
+
+// canCoerceAll reports whether arguments of the types from can be given, implicitly cast, to a
+// declaration of the types to.
+func canCoerceAll(from, to []types.Type) bool {
+	generic := false
+	for i, t := range to {
+		switch {
+		case t.IsPolymorphic():
+			generic = true
+		case !canCoerce(from[i], t):
+			return false
+		}
+	}
+	if generic {
+		_, err := bindPolymorphic(to, from)
+		return err == nil || err == errUndetermined
+	}
+	return true
+}
+
+// canCoerce reports whether there is an implicit cast.
+func canCoerce(from, to types.Type) bool {
+	if from.OID == to.OID || from.OID == types.OIDUnknown || to.OID == types.OIDAny {
+		return true
+	}
+	_, ok := FindCast(from, to, Implicit)
+	return ok
+}
+
+// resolved returns o with actual types for the polymorphic ones and Fn made for them.
+func (o *Overload) resolved(args []types.Type) (*Overload, error) {
+	generic := o.bind != nil || o.Ret.IsPolymorphic()
+	for _, t := range o.Args {
+		generic = generic || t.IsPolymorphic() || t.OID == types.OIDAny
+	}
+	if !generic {
+		return o, nil
+	}
+	r := *o
+	r.Args = append([]types.Type(nil), o.Args...)
+	for i, t := range r.Args {
+		if t.OID == types.OIDAny {
+			r.Args[i] = knownType(args[i])
+		}
+	}
+	b, err := bindPolymorphic(o.Args, args)
+	if err != nil {
+		if err == errUndetermined {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
+		}
+		return nil, err
+	}
+	for i, t := range o.Args {
+		if t.IsPolymorphic() {
+			r.Args[i] = b.actual(t)
+		}
+	}
+	if o.Ret.IsPolymorphic() {
+		r.Ret = b.actual(o.Ret)
+	}
+	if o.retType != nil {
+		r.Ret = o.retType(r.Args)
+	}
+	if o.bind != nil {
+		r.Fn = o.bind(&r)
+	}
+	return &r, nil
+}
+
+// knownType makes text of a literal without type.
+func knownType(t types.Type) types.Type {
+	if t.OID == types.OIDUnknown {
+		return types.TText
+	}
+	return t
+}
