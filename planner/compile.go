@@ -55,7 +55,7 @@ func (p *physical) compile(e expr.Scalar, cols []int) expr.Scalar {
 			expr.SetSubquery(x, p.subplan(sub, cols))
 			return x
 		}
-		return fold(x)
+		return expr.Fold(x)
 	})
 }
 
@@ -136,10 +136,4 @@ func (p *physical) subplan(sub *expr.Subquery, cols []int) *expr.Subquery {
 	out := *sub
 	out.Plan = pn.node
 	return &out
-}
-
-// fold evaluates a node whose operands are constants, and drops what three-valued logic decides. A
-// node whose evaluation fails stays: the statement fails if and when it is reached.
-func fold(x expr.Scalar) expr.Scalar {
-	return expr.Fold(x)
 }

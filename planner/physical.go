@@ -503,7 +503,7 @@ func expectedLimit(limit, offset expr.Scalar) float64 {
 // limit cuts; over a sort that is really needed it becomes a top-N.
 func (p *physical) limit(r *limitRel, a ask) pnode {
 	below := a.clone()
-	below.limit = expectedLimit(fold(r.limit), fold(r.offset))
+	below.limit = expectedLimit(expr.Rewrite(r.limit, expr.Fold), expr.Rewrite(r.offset, expr.Fold))
 	var keys []SortKey
 	input := r.input
 	if s, ok := input.(*sortRel); ok && r.limit != nil {
