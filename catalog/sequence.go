@@ -224,3 +224,10 @@ func (c *Catalog) describeSequence(t *TableDescriptor) {
 		return yield(types.Row{types.Int(last), types.Int(0), types.Bool(called)})
 	}
 }
+
+// StoredSequenceValue reads what r sees of a sequence: the last value made durable, or called false if
+// there is none.
+func StoredSequenceValue(ctx context.Context, r percolator.Reader, t *TableDescriptor) (last int64, called bool, err error) {
+	v, err := readSequence(ctx, r, t)
+	return v.Last, v.Called, err
+}

@@ -1,0 +1,199 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// table checks rows against entries, and entries against rows.
+func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
+	k.sum.Tables++
+	ordinals := make([]int, len(t.Columns))
+	for i := range ordinals {
+		ordinals[i] = i
+	}
+	tc := &tableChecker{checker: k, t: t}
+	if err := tc.decoder.Init(t, &t.Primary, ordinals); err != nil {
+		return k.found(t, &t.Primary, nil, "rows cannot be decoded: %v", err)
+	}
+	if err := tc.rows(ctx); err != nil {
+		return err
+	}
+	for i := range t.Indexes {
+		if ix := &t.Indexes[i]; ix.State == catalog.IndexPublic {
+			if err := tc.entries(ctx, ix); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// tableChecker checks one table.
+type tableChecker struct {
+	*checker
+	t       *catalog.TableDescriptor
+	decoder rowenc.Decoder
+	// Entries that rows should have, waiting to be looked up together.
+	wanted []wantedEntry
+}
+
+type wantedEntry struct {
+	ix                 *catalog.IndexDescriptor
+	key, value, rowKey []byte
+}
+
+func (c *tableChecker) scan(ctx context.Context, ix *catalog.IndexDescriptor) percolator.Iterator {
+	start, end := rowenc.IndexSpan(c.t.ID, ix.ID)
+	return c.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{})
+}
+
+// rows decodes every row and asks for its entries.
+func (c *tableChecker) rows(ctx context.Context) error {
+	it := c.scan(ctx, &c.t.Primary)
+	defer it.Close()
+	row := make(types.Row, len(c.t.Columns))
+	for it.Next(ctx) {
+		c.sum.Rows++
+		if err := c.row(ctx, it.Key(), it.Value(), row); err != nil {
+			return err
+		}
+	}
+	if it.Err() != nil {
+		return it.Err()
+	}
+	return c.lookUp(ctx)
+}
+
+func (c *tableChecker) row(ctx context.Context, key, value []byte, row types.Row) error {
+	if err := c.decoder.Decode(key, value, row); err != nil {
+		return c.found(c.t, nil, key, "%v", err)
+	}
+	for i := range c.t.Columns {
+		if c.t.Columns[i].NotNull && row[i].IsNull() {
+			if err := c.found(c.t, nil, key, "column %q is NULL", c.t.Columns[i].Name); err != nil {
+				return err
+			}
+		}
+	}
+	own, _, err := rowenc.AppendKey(nil, c.t, &c.t.Primary, row)
+	if err != nil || !bytes.Equal(own, key) {
+		if err := c.found(c.t, nil, key, "row does not belong under its key"); err != nil {
+			return err
+		}
+	}
+	for i := range c.t.Indexes {
+		ix := &c.t.Indexes[i]
+		if ix.State != catalog.IndexPublic {
+			continue
+		}
+		entry, err := c.entryOf(ix, row)
+		if err != nil {
+			return c.found(c.t, ix, key, "entry of the row: %v", err)
+		}
+		entry.rowKey = slices.Clone(key)
+		c.wanted = append(c.wanted, entry)
+	}
+	if len(c.wanted) >= groupSize {
+		return c.lookUp(ctx)
+	}
+	return nil
+}
+
+// entryOf makes the entry that an index should hold for a row.
+func (c *tableChecker) entryOf(ix *catalog.IndexDescriptor, row types.Row) (wantedEntry, error) {
+	key, _, err := rowenc.AppendKey(nil, c.t, ix, row)
+	if err != nil {
+		return wantedEntry{}, err
+	}
+	value, err := rowenc.AppendEntry(nil, c.t, ix, row)
+	return wantedEntry{ix: ix, key: key, value: value}, err
+}
+
+// lookUp compares the entries waiting with what is stored.
+func (c *tableChecker) lookUp(ctx context.Context) error {
+	keys := make([][]byte, len(c.wanted))
+	for i := range c.wanted {
+		keys[i] = c.wanted[i].key
+	}
+	stored, err := c.txn.BatchGet(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i, value := range stored {
+		w := &c.wanted[i]
+		switch {
+		case value == nil:
+			err = c.found(c.t, w.ix, w.rowKey, "row has no entry %x", w.key)
+		case !bytes.Equal(value, w.value):
+			err = c.found(c.t, w.ix, w.rowKey, "entry %x holds %x, the row says %x", w.key, value, w.value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	c.wanted = c.wanted[:0]
+	return nil
+}
+
+// entries checks that every entry of an index is that of a row.
+func (c *tableChecker) entries(ctx context.Context, ix *catalog.IndexDescriptor) error {
+	it := c.scan(ctx, ix)
+	defer it.Close()
+	var keys, rowKeys [][]byte
+	for it.Next(ctx) {
+		c.sum.Entries++
+		rowKey, err := rowenc.AppendRowKey(nil, c.t, ix, it.Key(), it.Value())
+		if err != nil {
+			if err := c.found(c.t, ix, slices.Clone(it.Key()), "%v", err); err != nil {
+				return err
+			}
+			continue
+		}
+		keys, rowKeys = append(keys, slices.Clone(it.Key())), append(rowKeys, rowKey)
+		if len(keys) == groupSize {
+			if err := c.pointsAt(ctx, ix, keys, rowKeys); err != nil {
+				return err
+			}
+			keys, rowKeys = keys[:0], rowKeys[:0]
+		}
+	}
+	if it.Err() != nil {
+		return it.Err()
+	}
+	return c.pointsAt(ctx, ix, keys, rowKeys)
+}
+
+// pointsAt checks that the rows under rowKeys exist and have the entries under keys. What else an
+// entry holds was compared with its row in the other direction.
+func (c *tableChecker) pointsAt(ctx context.Context, ix *catalog.IndexDescriptor, keys, rowKeys [][]byte) error {
+	values, err := c.txn.BatchGet(ctx, rowKeys)
+	if err != nil {
+		return err
+	}
+	row := make(types.Row, len(c.t.Columns))
+	for i, value := range values {
+		if value == nil {
+			if err := c.found(c.t, ix, keys[i], "points at a row that is not there: %x", rowKeys[i]); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := c.decoder.Decode(rowKeys[i], value, row); err != nil {
+			continue // Reported with the row.
+		}
+		if entry, err := c.entryOf(ix, row); err == nil && !bytes.Equal(entry.key, keys[i]) {
+			if err := c.found(c.t, ix, keys[i], "is not the entry of the row it points at: %x", rowKeys[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
