@@ -1,6 +1,7 @@
 module github.com/percodb/percodb
 
 go 1.26.0
+
 require (
 	github.com/DataDog/zstd v1.5.7
 	github.com/RaduBerinde/axisds v0.1.0
@@ -64,3 +65,5 @@ require (
 	google.golang.org/protobuf v1.36.12
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1
 )
+
+require github.com/hashicorp/golang-lru/v2 v2.0.7 // indirect

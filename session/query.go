@@ -16,7 +16,9 @@ func (s *Session) Query(text string, w ResultWriter) error {
 	s.ctx.arm(s.settings.statementTimeout)
 	defer s.ctx.disarm()
 	s.dropUnnamed()
+	s.simple = true
 	err := s.query(text, w)
+	s.simple = false
 	if err != nil {
 		err = s.explainCancel(err)
 		s.fail()

@@ -27,6 +27,7 @@ var floors = [][]string{
 	{"percolator"},
 	{"catalog"},
 	{"rowenc"},
+	{"catalog/pgcatalog"},
 	{"planner/expr"},
 	{"planner"},
 	{"executor"},
@@ -34,13 +35,16 @@ var floors = [][]string{
 	{"session"},
 	{"server/pgwire"},
 	{"server"},
+	{"node"},
 }
 
 // beside lists rooms that stand beside the floors, with the rooms that alone may import them (tests
 // apart).
 var beside = map[string][]string{
-	"tso/rpc":       {"cmd/percodb", "bench/micro"},
-	"kv/rpc":        {"cmd/percodb", "bench/micro"},
+	"tso/rpc":       {"node", "kv/rpc", "bench/micro"},
+	"tso/rpc/tsopb": {"tso/rpc"},
+	"kv/rpc":        {"node", "bench/micro"},
+	"kv/rpc/kvpb":   {"kv/rpc"},
 	"cmd/percodb":   {},
 	"test/sqllogic": {"cmd/percodb"},
 }
@@ -60,7 +64,7 @@ var forbidden = map[string][]string{
 var owners = map[string][]string{
 	"github.com/cockroachdb/pebble":      {"kv/storage", "bench/micro"},
 	"github.com/pingcap/tidb/pkg/parser": {"sql"},
-	"google.golang.org/grpc":             {"kv/rpc", "tso/rpc"},
+	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb"},
 	"github.com/jackc/pgx/v5/pgproto3":   {"server/pgwire", "test/sqllogic"},
 }
 

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/node"
+	"github.com/percodb/percodb/server"
+)
+
+// drainTimeout is how long running statements may go on after the signal to stop.
+const drainTimeout = 10 * time.Second
+
+// startFlags are the flags of start.
+type startFlags struct {
+	role, listen, rpcListen, adminListen, data, join, logLevel string
+	cacheMB                                                    int64
+}
+
+func startCommand() *cobra.Command {
+	var f startFlags
+	cmd := &cobra.Command{
+		Use:   "start",
+		Short: "Start a server",
+		Long: `Start a server. Without flags: one process that does everything, for clients on
+127.0.0.1:5433, with its data in ./percodb-data.
+
+Split into processes, start one oracle, then stores, then SQL processes:
+
+  percodb start --role=tso --rpc-listen 127.0.0.1:7000 --data tso-data
+  percodb start --role=kv  --rpc-listen 127.0.0.1:7001 --data kv1-data --join 127.0.0.1:7000
+  percodb start --role=kv  --rpc-listen 127.0.0.1:7002 --data kv2-data --join 127.0.0.1:7000
+  percodb start --role=sql --listen 127.0.0.1:5433 --join 127.0.0.1:7000`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return start(cmd.Context(), f, cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.role, "role", "all", "all, tso, kv or sql")
+	flags.StringVar(&f.listen, "listen", "127.0.0.1:5433", "HOST:PORT for PostgreSQL clients (roles all and sql)")
+	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
+	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and profiles over HTTP (default: none)")
+	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
+	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
+	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB (default 256)")
+	flags.StringVar(&f.logLevel, "log-level", "warn", "debug, info, warn or error")
+	return cmd
+}
+
+func start(ctx context.Context, f startFlags, out io.Writer) error {
+	opts, err := f.options()
+	if err != nil {
+		return err
+	}
+	fatal := make(chan error, 1)
+	opts.OnFatal = func(err error) {
+		select {
+		case fatal <- err:
+		default:
+		}
+	}
+	n, err := node.Start(ctx, opts)
+	if err != nil {
+		return &startError{flags: f, err: err}
+	}
+	announce(out, f, n)
+	select {
+	case <-ctx.Done():
+		fmt.Fprintln(os.Stderr, "percodb: stopping; a second signal stops at once")
+	case err = <-fatal:
+		// The store has refused further writes: nothing can be drained.
+		return &startError{flags: f, err: err}
+	}
+	stopAtSecondSignal()
+	drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
+	defer cancel()
+	n.Close(drain)
+	return nil
+}
+
+func (f *startFlags) options() (node.Options, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
+		return node.Options{}, fmt.Errorf("--log-level %s: use debug, info, warn or error", f.logLevel)
+	}
+	opts := node.Options{
+		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen,
+		AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
+		CacheBytes: f.cacheMB << 20,
+		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+	}
+	switch opts.Role {
+	case node.RoleTSO, node.RoleKV:
+		if opts.RPCListen == "" {
+			opts.RPCListen = "127.0.0.1:0"
+			if opts.Role == node.RoleTSO {
+				opts.RPCListen = "127.0.0.1:7000"
+			}
+		}
+	}
+	if (opts.Role == node.RoleKV || opts.Role == node.RoleSQL) && opts.Join == "" {
+		return opts, fmt.Errorf("--role=%s needs --join HOST:PORT, the address of the tso process", f.role)
+	}
+	return opts, nil
+}
+
+// announce prints the one line that says how to connect.
+func announce(out io.Writer, f startFlags, n *node.Node) {
+	if addr := n.Addr(); addr != nil {
+		host, port, _ := net.SplitHostPort(addr.String()) // net.Addr of a TCP listener always splits.
+		if host == "::" || host == "0.0.0.0" {
+			host = "127.0.0.1"
+		}
+		fmt.Fprintf(out, "percodb is ready: psql -h %s -p %s -U %s -d percodb\n", host, port, userName())
+		return
+	}
+	line := fmt.Sprintf("percodb %s is ready on %s", f.role, n.RPCAddr())
+	if f.role == string(node.RoleTSO) {
+		line += fmt.Sprintf(": percodb start --role=kv --join %s --data DIR", n.RPCAddr())
+	}
+	fmt.Fprintln(out, line)
+}
+
+func userName() string {
+	if name := os.Getenv("USER"); name != "" && !strings.ContainsAny(name, " '\"") {
+		return name
+	}
+	return "percodb"
+}
+
+// startError is an error of start with the flags that could mend it.
+type startError struct {
+	flags startFlags
+	err   error
+}
+
+func (e *startError) Error() string { return e.err.Error() }
+func (e *startError) Unwrap() error { return e.err }
+
+// explain turns an error into one line that says what to do.
+func explain(err error) string {
+	var (
+		start  *startError
+		format *storage.FormatError
+		listen *server.ListenError
+	)
+	data := "the data directory"
+	if errors.As(err, &start) {
+		data = "data directory " + strconv.Quote(start.flags.data)
+	}
+	switch {
+	case errors.Is(err, storage.ErrLocked):
+		return data + " is in use by another percodb process; stop it, or give --data another directory"
+	case errors.As(err, &format):
+		return fmt.Sprintf("%s has another format (%v); use the percodb release that wrote it, or give --data a new directory", data, format)
+	case errors.Is(err, syscall.ENOSPC):
+		return "the disk of " + data + " is full; free some space and start again: committed data is safe"
+	case errors.Is(err, os.ErrPermission) && start != nil && !errors.As(err, &listen):
+		return fmt.Sprintf("no permission for %s: %v; run as its owner, or give --data another directory", data, err)
+	case errors.As(err, &listen):
+		return listen.Error()
+	}
+	return strings.ReplaceAll(err.Error(), "\n", "; ")
+}

@@ -1,0 +1,41 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/percodb/percodb/kv"
+)
+
+// Check verifies the data directory of a stopped server and returns what is wrong, one line each.
+func Check(ctx context.Context, opts Options) (findings []string, err error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	n := &Node{opts: opts, log: opts.Logger, registry: prometheus.NewRegistry()}
+	defer n.Close(ctx)
+	engine, err := n.openEngine()
+	if err != nil {
+		return nil, err
+	}
+	oracle, err := n.openOracle(ctx, engine)
+	if err != nil {
+		return nil, err
+	}
+	store, err := kv.Open(ctx, kv.Options{Engine: engine, Oracle: oracle, EmbeddedOracle: true, Logger: n.log})
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(func(context.Context) { n.closeStore(store) })
+	found, err := store.Check(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("check the store: %w", err)
+	}
+	for _, f := range found {
+		findings = append(findings, f.String())
+	}
+	return findings, nil
+}

@@ -1,0 +1,212 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/percodb/percodb/kv"
+	kvrpc "github.com/percodb/percodb/kv/rpc"
+	"github.com/percodb/percodb/server"
+	"github.com/percodb/percodb/tso"
+	tsorpc "github.com/percodb/percodb/tso/rpc"
+)
+
+// startPatience is how long a process that starts waits for the tso process.
+const startPatience = 30 * time.Second
+
+// connections keeps one connection for each address.
+type connections struct {
+	mu struct {
+		sync.Mutex
+		byAddr map[string]*grpc.ClientConn
+	}
+}
+
+func (n *Node) newConnections() *connections {
+	c := &connections{}
+	c.mu.byAddr = map[string]*grpc.ClientConn{}
+	n.onClose(func(context.Context) { c.close() })
+	return c
+}
+
+func (c *connections) to(addr string) (*grpc.ClientConn, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if conn := c.mu.byAddr[addr]; conn != nil {
+		return conn, nil
+	}
+	conn, err := tsorpc.Dial(addr)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.byAddr[addr] = conn
+	return conn, nil
+}
+
+func (c *connections) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, conn := range c.mu.byAddr {
+		_ = conn.Close() // Nothing is under way any more.
+	}
+}
+
+// startTSO runs the oracle and the directory of ranges.
+func (n *Node) startTSO(ctx context.Context) error {
+	engine, err := n.openEngine()
+	if err != nil {
+		return err
+	}
+	oracle, err := n.openOracle(ctx, engine)
+	if err != nil {
+		return err
+	}
+	conns := n.newConnections()
+	directory, err := kv.OpenDirectory(kv.DirectoryOptions{
+		Engine: engine, Logger: n.log,
+		Dial: func(_ context.Context, info kv.ShardInfo) (kv.RangeOwner, error) {
+			conn, err := conns.to(info.Addr)
+			if err != nil {
+				return nil, err
+			}
+			return kvrpc.NewOwner(conn, info.ID, kvrpc.ClientOptions{}), nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	n.onClose(func(context.Context) {
+		if err := directory.Close(); err != nil {
+			n.log.Error("close the directory", "err", err)
+		}
+	})
+	listener, err := n.listenRPC()
+	if err != nil {
+		return err
+	}
+	g := tsorpc.NewGRPCServer()
+	tsorpc.RegisterOracle(g, oracle)
+	kvrpc.RegisterDirectory(g, directory)
+	n.serveRPC(g, listener)
+	return nil
+}
+
+// startKV runs a store.
+func (n *Node) startKV(ctx context.Context) error {
+	conns := n.newConnections()
+	oracle, directory, err := n.join(ctx, conns)
+	if err != nil {
+		return err
+	}
+	engine, err := n.openEngine()
+	if err != nil {
+		return err
+	}
+	listener, err := n.listenRPC()
+	if err != nil {
+		return err
+	}
+	store, err := kv.Open(ctx, kv.Options{
+		Engine: engine, Addr: listener.Addr().String(), Oracle: oracle, Directory: directory,
+		RangeMaxBytes: n.opts.RangeMaxBytes, Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
+	})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	n.onClose(func(context.Context) { n.closeStore(store) })
+	g := tsorpc.NewGRPCServer()
+	kvrpc.RegisterShard(g, store)
+	kvrpc.RegisterOwner(g, store)
+	n.serveRPC(g, listener)
+	return nil
+}
+
+// startSQL runs sessions over the stores of others.
+func (n *Node) startSQL(ctx context.Context) error {
+	conns := n.newConnections()
+	oracle, directory, err := n.join(ctx, conns)
+	if err != nil {
+		return err
+	}
+	router, err := kv.NewRouter(kv.RouterOptions{
+		Directory: directory,
+		Dial: func(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
+			conn, err := conns.to(info.Addr)
+			if err != nil {
+				return nil, err
+			}
+			return kvrpc.NewShard(conn, info.ID, kvrpc.ClientOptions{}), nil
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return n.startSessions(ctx, router, oracle, false)
+}
+
+// join connects to the tso process, waiting for it if it is not there yet.
+func (n *Node) join(ctx context.Context, conns *connections) (tso.Oracle, kv.Directory, error) {
+	conn, err := conns.to(n.opts.Join)
+	if err != nil {
+		return nil, nil, err
+	}
+	oracle := tsorpc.NewClient(conn, tsorpc.ClientOptions{})
+	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	defer cancel()
+	for {
+		_, err := oracle.Now(ctx)
+		if err == nil {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return nil, nil, fmt.Errorf("no answer from the tso process at %s: is it running? (%w)", n.opts.Join, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	n.healthy = func(ctx context.Context) error {
+		_, err := oracle.Now(ctx)
+		return err
+	}
+	return oracle, kvrpc.NewDirectory(conn, kvrpc.ClientOptions{}), nil
+}
+
+func (n *Node) listenRPC() (net.Listener, error) {
+	listener, err := net.Listen("tcp", n.opts.RPCListen)
+	if err != nil {
+		return nil, &server.ListenError{Addr: n.opts.RPCListen, Err: err}
+	}
+	n.rpcAddr = listener.Addr()
+	return listener, nil
+}
+
+// serveRPC answers other processes until Close.
+func (n *Node) serveRPC(g *grpc.Server, listener net.Listener) {
+	served := make(chan struct{})
+	n.onClose(func(ctx context.Context) {
+		stopped := make(chan struct{})
+		go func() {
+			g.GracefulStop()
+			close(stopped)
+		}()
+		select {
+		case <-stopped:
+		case <-ctx.Done():
+			g.Stop()
+			<-stopped
+		}
+		<-served
+	})
+	go func() {
+		defer close(served)
+		if err := g.Serve(listener); err != nil {
+			n.log.Error("serving other processes ended", "err", err)
+		}
+	}()
+}

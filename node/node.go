@@ -1,0 +1,198 @@
+// Package node wires the rooms into a running process for a role, and stops them in order.
+//
+//	all   engine ─ oracle ─ store ─ percolator ─ catalog ─ sessions ─ listener
+//	tso   engine ─ oracle ─ directory ─ gRPC
+//	kv    engine ─ store ─ gRPC                 oracle and directory over gRPC
+//	sql   percolator ─ catalog ─ sessions       oracle, directory and shards over gRPC
+//
+// Invariants: what was started is stopped in the reverse order, also when a later start fails; a
+// Node's Close returns when all its goroutines have ended.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/server"
+	"github.com/percodb/percodb/tso"
+)
+
+// Role is what a process does.
+type Role string
+
+// The roles.
+const (
+	RoleAll Role = "all"
+	RoleTSO Role = "tso"
+	RoleKV  Role = "kv"
+	RoleSQL Role = "sql"
+)
+
+// Options configure a node. Roles need: all and tso and kv Data; kv and sql Join; tso and kv
+// RPCListen; all and sql Listen.
+type Options struct {
+	Role        Role
+	Data        string
+	Listen      string // for PostgreSQL clients
+	RPCListen   string // for other processes of the cluster
+	AdminListen string // "" for no admin endpoint
+	Join        string // the tso process's RPC address
+	Version     string
+	Logger      *slog.Logger
+	CacheBytes  int64
+	// OnFatal is called when the store cannot go on (a write to disk failed); the process should say
+	// so and exit.
+	OnFatal func(error)
+
+	// Tests run with small numbers; 0: defaults.
+	RangeMaxBytes int64 // ranges split beyond this size
+	PageRows      int   // largest page of a scan
+	GroupSize     int   // rows that operators take together
+}
+
+// Node is a running process's worth of percodb.
+type Node struct {
+	opts     Options
+	log      *slog.Logger
+	registry *prometheus.Registry
+	closers  []func(context.Context)
+	server   *server.Server
+	rpcAddr  net.Addr
+	admin    *server.Admin
+	db       *database
+	healthy  func(context.Context) error
+}
+
+// Start starts a node; it serves when Start returns.
+func Start(ctx context.Context, opts Options) (_ *Node, err error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	n := &Node{opts: opts, log: opts.Logger, registry: prometheus.NewRegistry()}
+	n.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	defer func() {
+		if err != nil {
+			n.Close(ctx)
+		}
+	}()
+	switch opts.Role {
+	case RoleAll:
+		err = n.startAll(ctx)
+	case RoleTSO:
+		err = n.startTSO(ctx)
+	case RoleKV:
+		err = n.startKV(ctx)
+	case RoleSQL:
+		err = n.startSQL(ctx)
+	default:
+		err = fmt.Errorf("unknown role %q: use all, tso, kv or sql", opts.Role)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if opts.AdminListen != "" {
+		n.admin, err = server.NewAdmin(opts.AdminListen, n.registry, n.healthy, n.log)
+		if err != nil {
+			return nil, err
+		}
+		n.onClose(func(context.Context) { n.admin.Close() })
+	}
+	return n, nil
+}
+
+// onClose has f called by Close, before what was registered earlier.
+func (n *Node) onClose(f func(context.Context)) { n.closers = append(n.closers, f) }
+
+// Close stops everything. Running statements may finish while ctx lasts.
+func (n *Node) Close(ctx context.Context) {
+	for i := len(n.closers) - 1; i >= 0; i-- {
+		n.closers[i](ctx)
+	}
+	n.closers = nil
+}
+
+// Addr is where PostgreSQL clients connect; nil for roles without.
+func (n *Node) Addr() net.Addr {
+	if n.server == nil {
+		return nil
+	}
+	return n.server.Addr()
+}
+
+// RPCAddr is where other processes connect; nil for roles without.
+func (n *Node) RPCAddr() net.Addr { return n.rpcAddr }
+
+// AdminAddr is the admin endpoint's address, nil without one.
+func (n *Node) AdminAddr() net.Addr {
+	if n.admin == nil {
+		return nil
+	}
+	return n.admin.Addr()
+}
+
+// openEngine opens the data directory and has it closed last.
+func (n *Node) openEngine() (*kv.Engine, error) {
+	engine, err := kv.OpenEngine(kv.EngineOptions{
+		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, Logger: n.log, OnFatal: n.opts.OnFatal,
+	})
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(func(context.Context) {
+		if err := engine.Close(); err != nil {
+			n.log.Error("close the data directory", "err", err)
+		}
+	})
+	return engine, nil
+}
+
+// openOracle starts the oracle over the engine's window.
+func (n *Node) openOracle(ctx context.Context, engine *kv.Engine) (*tso.Local, error) {
+	oracle, err := tso.NewLocal(ctx, engine.WindowStore(), tso.Options{Logger: n.log, Registerer: n.registry})
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(func(context.Context) {
+		if err := oracle.Close(); err != nil {
+			n.log.Error("close the oracle", "err", err)
+		}
+	})
+	n.healthy = func(ctx context.Context) error {
+		_, err := oracle.Now(ctx)
+		return err
+	}
+	return oracle, nil
+}
+
+func (n *Node) startAll(ctx context.Context) error {
+	engine, err := n.openEngine()
+	if err != nil {
+		return err
+	}
+	oracle, err := n.openOracle(ctx, engine)
+	if err != nil {
+		return err
+	}
+	store, err := kv.Open(ctx, kv.Options{
+		Engine: engine, Oracle: oracle, EmbeddedOracle: true, RangeMaxBytes: n.opts.RangeMaxBytes,
+		Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
+	})
+	if err != nil {
+		return err
+	}
+	n.onClose(func(context.Context) { n.closeStore(store) })
+	return n.startSessions(ctx, store.Router(), oracle, true)
+}
+
+func (n *Node) closeStore(store *kv.Store) {
+	if err := store.Close(); err != nil && !errors.Is(err, kv.ErrClosed) {
+		n.log.Error("close the store", "err", err)
+	}
+}

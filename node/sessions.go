@@ -1,0 +1,79 @@
+package node
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/server"
+	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/tso"
+	tsorpc "github.com/percodb/percodb/tso/rpc"
+)
+
+// database is the part of a node that every role with SQL has.
+type database struct {
+	db      *percolator.DB
+	catalog *catalog.Catalog
+}
+
+// openDatabase opens transactions and the schema over a store or a cluster. local says that this
+// process is the only one with SQL.
+func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool) (*database, error) {
+	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows}
+	if !local {
+		opts.MaxOnePhaseBytes = tsorpc.MaxMessageBytes / 2
+	}
+	d := &database{db: percolator.New(router, oracle, opts)}
+	n.onClose(func(context.Context) {
+		if err := d.db.Close(); err != nil {
+			n.log.Warn("close the transactions", "err", err)
+		}
+	})
+	var err error
+	d.catalog, err = catalog.New(ctx, d.db, catalog.Options{Logger: n.log, Shared: !local, System: pgcatalog.Tables()})
+	if err != nil {
+		return nil, err
+	}
+	n.onClose(func(ctx context.Context) {
+		if err := d.catalog.Close(ctx); err != nil {
+			n.log.Warn("close the catalog", "err", err)
+		}
+	})
+	return d, nil
+}
+
+// startSessions opens the database and listens for clients.
+func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool) error {
+	d, err := n.openDatabase(ctx, router, oracle, local)
+	if err != nil {
+		return err
+	}
+	n.db = d
+	n.server, err = server.New(server.Options{
+		Listen: n.opts.Listen,
+		Logger: n.log,
+		Deps: session.Deps{
+			DB: d.db, Catalog: d.catalog, Router: router, Plans: session.NewPlanCache(),
+			Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version,
+			GroupSize: n.opts.GroupSize, Shared: !local,
+		},
+	})
+	if err != nil {
+		return err
+	}
+	serving := make(chan struct{})
+	n.onClose(func(ctx context.Context) {
+		n.server.Close(ctx)
+		<-serving
+	})
+	go func() {
+		defer close(serving)
+		if err := n.server.Serve(context.WithoutCancel(ctx)); err != nil {
+			n.log.Error("accepting clients ended", "err", err)
+		}
+	}()
+	return nil
+}
