@@ -238,7 +238,8 @@ func (o *Local) followClockLocked() {
 	if t.advance(wall) {
 		o.opts.Logger.Error("clock leapt forward and is not followed", "wall_ms", wall, "oracle_ms", t.now)
 	}
-	behind := t.now-wall > 1000
+	// A quick restart alone puts the time ahead by what was left of the window.
+	behind := t.now-wall > 3*o.opts.WindowMillis
 	if behind && !o.mu.behind {
 		o.opts.Logger.Warn("clock is behind the timestamps handed out", "wall_ms", wall, "oracle_ms", t.now)
 	}
@@ -279,14 +280,36 @@ func (o *Local) save(r *renewal, end Timestamp) {
 	close(r.done)
 }
 
-// Close ends the oracle; calls in flight and later ones fail with ErrClosed. It returns when
+// Close ends the oracle; calls in flight and later ones fail with ErrClosed. It gives back what is
+// left of the window, so that the next oracle need not start ahead of the clock, and returns when
 // nothing uses the WindowStore any more.
 func (o *Local) Close() error {
+	if !o.stop() {
+		return nil
+	}
+	// Whoever got a timestamp drew it from cur before limit became 0: none is at or above this.
+	unused := Timestamp(o.cur.Load()) + Tick
+	if unused >= o.mu.windowEnd {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := o.store.Save(ctx, unused); err != nil {
+		return fmt.Errorf("give back the timestamp window: %w", err)
+	}
+	return nil
+}
+
+const closeTimeout = time.Second
+
+// stop ends the oracle and leaves the window as it is. It reports false if that was done before.
+func (o *Local) stop() bool {
 	o.mu.Lock()
+	closed := o.mu.closed
 	o.mu.closed = true
 	o.limit.Store(0)
 	o.mu.Unlock()
 	o.cancel()
 	o.done.Wait()
-	return nil
+	return !closed
 }

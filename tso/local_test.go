@@ -228,8 +228,9 @@ func (s *crashStore) Save(ctx context.Context, upper Timestamp) error {
 	return s.MemoryWindow.Save(ctx, upper)
 }
 
-// Goal: I1 and I2. Method: random runs of drawing, clock steps, disk faults and crashes (the oracle
-// is dropped where it stands, also in the middle of a save); no timestamp ever repeats or shrinks.
+// Goal: I1 and I2. Method: random runs of drawing, clock steps, disk faults, orderly ends and crashes
+// (the oracle is dropped where it stands, also in the middle of a save); no timestamp ever repeats
+// or shrinks.
 func TestNothingRepeatsOverCrashesAndDiskFaults(t *testing.T) {
 	for seed := range uint64(30) {
 		crashRun(t, rand.New(rand.NewPCG(seed, 1)), seed)
@@ -270,7 +271,26 @@ func crashRun(t *testing.T, r *rand.Rand, seed uint64) {
 				last = first + Timestamp(n-1)*Tick
 			}
 		}
-		o.Close()
+		if r.IntN(2) == 0 && store.mode.Load() != saveHangs {
+			o.Close()
+		}
+		o.stop()
+	}
+}
+
+// Goal: an oracle that was closed leaves no gap behind. Method: restart at once; the next timestamp is
+// close to the last.
+func TestCloseGivesTheWindowBack(t *testing.T) {
+	clock := newStepClock()
+	store := &MemoryWindow{}
+	o := mustLocal(t, store, byHand(clock))
+	last := mustNow(t, o)
+	if err := o.Close(); err != nil {
+		t.Fatal(err)
+	}
+	next := mustNow(t, mustLocal(t, store, byHand(clock)))
+	if next <= last || next.Physical() > last.Physical()+1 {
+		t.Fatalf("%d ms after the last", next.Physical()-last.Physical())
 	}
 }
 

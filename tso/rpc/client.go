@@ -36,7 +36,9 @@ func NewClient(conn grpc.ClientConnInterface, opts ClientOptions) *Client {
 }
 
 // NowN implements tso.Source, outside of the batches of Now.
-func (c *Client) NowN(ctx context.Context, n int) (tso.Timestamp, error) { return c.source.NowN(ctx, n) }
+func (c *Client) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
+	return c.source.NowN(ctx, n)
+}
 
 // source asks the server.
 type source struct {
