@@ -202,10 +202,11 @@ func (s *State) checkSafePoint(ts tso.Timestamp) error {
 	return nil
 }
 
-// wait blocks until ch is closed, and tells when waiting is in vain.
+// wait blocks until ch is closed, and tells when waiting is in vain: whoever finds the engine failed
+// after it got its channel might wait for somebody who has given up already.
 func (s *State) wait(ctx context.Context, ch <-chan struct{}) error {
-	if ch == nil {
-		return s.eng.Err()
+	if err := s.eng.Err(); err != nil || ch == nil {
+		return err
 	}
 	select {
 	case <-ch:

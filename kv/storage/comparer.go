@@ -53,6 +53,9 @@ func split(key []byte) int {
 	return n
 }
 
+// Compare is the order of stored keys.
+func Compare(a, b []byte) int { return compare(a, b) }
+
 func compare(a, b []byte) int {
 	an, bn := split(a), split(b)
 	if c := bytes.Compare(a[:an], b[:bn]); c != 0 {

@@ -1,0 +1,179 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// stepOracle counts from zero; tests move its clock.
+type stepOracle struct {
+	mu   sync.Mutex
+	last tso.Timestamp
+}
+
+func (o *stepOracle) Now(context.Context) (tso.Timestamp, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last += tso.Tick
+	return o.last, nil
+}
+
+func (o *stepOracle) advance(millis int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = tso.FromPhysical(o.last.Physical() + millis)
+}
+
+// admitAll lets every request in.
+type admitAll struct{}
+
+func (admitAll) Admit() error { return nil }
+
+// world is a state on a filesystem that can crash, with its own oracle.
+type world struct {
+	t        testing.TB
+	fs       *storage.MemFS
+	wrap     func(storage.FS) storage.FS
+	oracle   *stepOracle
+	embedded bool
+	eng      *storage.Engine
+	*State
+	onFatal func(error)
+}
+
+func newWorld(t testing.TB, embedded bool, wrap func(storage.FS) storage.FS) *world {
+	w := &world{t: t, fs: storage.NewCrashableMemFS(), oracle: &stepOracle{}, embedded: embedded, wrap: wrap}
+	w.open()
+	t.Cleanup(w.close)
+	return w
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	var fs storage.FS = w.fs
+	if w.wrap != nil {
+		fs = w.wrap(fs)
+	}
+	var err error
+	if w.eng, err = storage.Open(storage.Options{Dir: "d", FS: fs, MemTableBytes: 1 << 20, CacheBytes: 1 << 20, OnFatal: w.onFatal}); err != nil {
+		w.t.Fatal(err)
+	}
+	w.State, err = Open(context.Background(), Options{Engine: w.eng, Oracle: w.oracle, Embedded: w.embedded,
+		SafePointKey: []byte{0x01, 's', 0}, ShortValueBytes: 8, OnePCShortValueBytes: 16})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) close() {
+	if w.eng == nil {
+		return
+	}
+	if err := w.eng.Close(); err != nil {
+		w.t.Error(err)
+	}
+	w.eng = nil
+}
+
+// crash cuts the power: what was not synced is lost.
+func (w *world) crash() {
+	w.t.Helper()
+	crashed := storage.CrashClone(w.fs, 0, nil)
+	w.close()
+	w.fs = crashed
+	w.open()
+}
+
+func (w *world) now() tso.Timestamp {
+	ts, _ := w.oracle.Now(context.Background())
+	return ts
+}
+
+// show writes a timestamp as milliseconds:counter, and +subtick if there is one.
+func show(ts tso.Timestamp) string {
+	if ts == tso.MaxTimestamp {
+		return "max"
+	}
+	s := fmt.Sprintf("%d:%d", ts.Physical(), ts>>tso.SubtickBits&(1<<tso.LogicalBits-1))
+	if sub := ts % tso.Tick; sub != 0 {
+		s += fmt.Sprintf("+%d", sub)
+	}
+	return s
+}
+
+func parseTS(s string) (tso.Timestamp, error) {
+	s, sub, _ := strings.Cut(s, "+")
+	ms, count, ok := strings.Cut(s, ":")
+	if !ok {
+		return 0, fmt.Errorf("timestamp %q is not ms:count", s)
+	}
+	m, err1 := strconv.ParseInt(ms, 10, 64)
+	c, err2 := strconv.ParseUint(count, 10, 64)
+	var n uint64
+	var err3 error
+	if sub != "" {
+		n, err3 = strconv.ParseUint(sub, 10, 64)
+	}
+	return tso.FromPhysical(m) + tso.Timestamp(c)<<tso.SubtickBits + tso.Timestamp(n), errors.Join(err1, err2, err3)
+}
+
+// showError writes an error of the protocol in few words.
+func showError(err error) string {
+	var locked *KeyLockedError
+	var conflict *WriteConflictError
+	var exists *KeyExistsError
+	var committed *AlreadyCommittedError
+	var rolledBack *RolledBackError
+	var notFound *LockNotFoundError
+	var expired *CommitTSExpiredError
+	var noTxn *TxnNotFoundError
+	var mismatch *PrimaryMismatchError
+	var future *TSInFutureError
+	var old *TooOldError
+	switch {
+	case errors.As(err, &locked):
+		return "locked " + showLock(locked.Key, &locked.Lock)
+	case errors.As(err, &conflict):
+		return fmt.Sprintf("write conflict on %s with %s, committed at %s", conflict.Key, show(conflict.ConflictingStartTS), show(conflict.ConflictingCommitTS))
+	case errors.As(err, &exists):
+		return fmt.Sprintf("key %s exists", exists.Key)
+	case errors.As(err, &committed):
+		return "already committed at " + show(committed.CommitTS)
+	case errors.As(err, &rolledBack):
+		return "rolled back"
+	case errors.As(err, &notFound):
+		return fmt.Sprintf("no lock on %s", notFound.Key)
+	case errors.As(err, &expired):
+		return "commit_ts expired, minimum " + show(expired.MinCommitTS)
+	case errors.As(err, &noTxn):
+		return "transaction not found"
+	case errors.As(err, &mismatch):
+		return fmt.Sprintf("%s is not the primary, %s is", mismatch.Key, mismatch.Lock.Primary)
+	case errors.As(err, &future):
+		return "timestamp in the future"
+	case errors.As(err, &old):
+		return "too old, safe point " + show(old.SafePoint)
+	default:
+		return "error: " + err.Error()
+	}
+}
+
+func showLock(key []byte, l *Lock) string {
+	return fmt.Sprintf("%s by %s, primary %s, ttl %d, min_commit_ts %s, %s", key, show(l.StartTS), l.Primary, l.TTLMillis, show(l.MinCommitTS), showOp(l.Op))
+}
+
+func showOp(op Op) string {
+	return map[Op]string{OpPut: "put", OpDelete: "delete", OpLock: "lock", OpCheckNotExists: "absent"}[op]
+}

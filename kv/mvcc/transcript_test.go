@@ -1,0 +1,299 @@
+package mvcc
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// Goal: the protocol's verbs do what transactions.md says, case by case. Method: transcripts of
+// requests and answers; the file names and comments tell the cases.
+func TestTranscripts(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		if strings.Contains(path, "fuzz") {
+			t.Skip("corpus")
+		}
+		s := &transcript{world: newWorld(t, !strings.Contains(path, "remote"), nil), ts: map[string]tso.Timestamp{}}
+		datadriven.RunTest(t, path, s.run)
+	})
+}
+
+// transcript runs commands against one world. ts holds the timestamps that have a name: start_ts of
+// transactions among them.
+type transcript struct {
+	*world
+	ts map[string]tso.Timestamp
+}
+
+func (s *transcript) run(t *testing.T, d *datadriven.TestData) string {
+	out, err := s.command(d)
+	if err != nil {
+		return showError(err) + "\n"
+	}
+	if out == "" {
+		out = "ok"
+	}
+	return strings.TrimSuffix(out, "\n") + "\n"
+}
+
+func (s *transcript) command(d *datadriven.TestData) (string, error) {
+	ctx := context.Background()
+	switch d.Cmd {
+	case "begin", "now": // name…
+		var out []string
+		for _, arg := range d.CmdArgs {
+			s.ts[arg.Key] = s.now()
+			out = append(out, arg.Key+" = "+show(s.ts[arg.Key]))
+		}
+		return strings.Join(out, "\n"), nil
+	case "advance":
+		var ms int64
+		d.ScanArgs(s.t.(*testing.T), "ms", &ms)
+		s.oracle.advance(ms)
+		return "", nil
+	case "crash":
+		s.crash()
+		return fmt.Sprintf("%d locks", s.NumLocks()), nil
+	case "prewrite":
+		return s.prewrite(ctx, d)
+	case "commit":
+		_, err := s.Commit(ctx, admitAll{}, s.keys(d), s.txn(d), s.at(d, "ts"), d.HasArg("primary"))
+		return "", err
+	case "rollback":
+		return "", s.Rollback(ctx, admitAll{}, s.keys(d), s.txn(d))
+	case "resolve":
+		_, err := s.ResolveLock(ctx, admitAll{}, s.keys(d), s.txn(d), s.at(d, "ts"))
+		return "", err
+	case "status":
+		return s.status(ctx, d)
+	case "heartbeat":
+		var ttl int
+		d.ScanArgs(s.t.(*testing.T), "ttl", &ttl)
+		inForce, err := s.Heartbeat(ctx, admitAll{}, s.keys(d)[0], s.txn(d), uint64(ttl))
+		return fmt.Sprintf("ttl %d", inForce), err
+	case "get":
+		return s.get(ctx, d)
+	case "scan":
+		return s.scan(ctx, d)
+	case "scanlock":
+		locks, err := s.ScanLock(ctx, nil, nil, s.at(d, "ts"), 100)
+		var out strings.Builder
+		for i := range locks {
+			fmt.Fprintln(&out, showLock(locks[i].Key, &locks[i].Lock))
+		}
+		return out.String(), err
+	case "dump":
+		return s.dump(), nil
+	case "check":
+		findings, err := s.Check(ctx)
+		return fmt.Sprint(findings), err
+	default:
+		return "", fmt.Errorf("unknown command %q", d.Cmd)
+	}
+}
+
+func (s *transcript) arg(d *datadriven.TestData, name string) string {
+	for _, arg := range d.CmdArgs {
+		if arg.Key == name && len(arg.Vals) > 0 {
+			return arg.Vals[0]
+		}
+	}
+	return ""
+}
+
+// at resolves an argument that names a timestamp, spells one, or is "new"; missing means 0.
+func (s *transcript) at(d *datadriven.TestData, name string) tso.Timestamp {
+	return s.resolveTS(s.arg(d, name))
+}
+
+func (s *transcript) resolveTS(v string) tso.Timestamp {
+	if ts, ok := s.ts[v]; ok {
+		return ts
+	}
+	switch v {
+	case "", "0":
+		return 0
+	case "new":
+		return s.now()
+	case "latest":
+		return tso.MaxTimestamp
+	}
+	ts, err := parseTS(v)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return ts
+}
+
+func (s *transcript) txn(d *datadriven.TestData) tso.Timestamp { return s.at(d, "txn") }
+
+func (s *transcript) keys(d *datadriven.TestData) (keys [][]byte) {
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "keys" {
+			for _, v := range arg.Vals {
+				keys = append(keys, []byte(v))
+			}
+		}
+	}
+	return keys
+}
+
+func (s *transcript) prewrite(ctx context.Context, d *datadriven.TestData) (string, error) {
+	args := PrewriteArgs{StartTS: s.txn(d), Primary: []byte(s.arg(d, "primary")), TTLMillis: 3000,
+		TryOnePC: d.HasArg("onepc"), MaxCommitTS: s.at(d, "max")}
+	for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
+		f := strings.Fields(line)
+		m := Mutation{Key: []byte(f[1])}
+		switch f[0] {
+		case "put", "insert":
+			m.Op, m.Value, m.MustBeNew = OpPut, []byte(f[2]), f[0] == "insert"
+		case "delete":
+			m.Op = OpDelete
+		case "lock":
+			m.Op = OpLock
+		case "absent":
+			m.Op = OpCheckNotExists
+		default:
+			return "", fmt.Errorf("unknown mutation %q", f[0])
+		}
+		args.Mutations = append(args.Mutations, m)
+	}
+	args.TxnSize = uint32(len(args.Mutations))
+	res, err := s.Prewrite(ctx, admitAll{}, &args)
+	if err != nil {
+		return "", err
+	}
+	if res.OnePCCommitTS != 0 {
+		s.ts["c"+s.arg(d, "txn")] = res.OnePCCommitTS
+		return "committed at " + show(res.OnePCCommitTS), nil
+	}
+	return "locked, min_commit_ts " + show(res.MinCommitTS), nil
+}
+
+func (s *transcript) status(ctx context.Context, d *datadriven.TestData) (string, error) {
+	st, err := s.CheckTxnStatus(ctx, admitAll{}, &StatusArgs{Primary: s.keys(d)[0], StartTS: s.txn(d),
+		CallerTS: s.at(d, "caller"), NowTS: s.now(), RollbackIfMissing: d.HasArg("decide")})
+	switch {
+	case err != nil:
+		return "", err
+	case st.CommitTS != 0:
+		return "committed at " + show(st.CommitTS), nil
+	case st.RolledBack:
+		return "rolled back", nil
+	default:
+		return "alive: " + showLock(s.keys(d)[0], st.Lock), nil
+	}
+}
+
+func (s *transcript) readOptions(d *datadriven.TestData) (o ReadOptions) {
+	o.ReadTS = s.at(d, "ts")
+	for _, arg := range d.CmdArgs {
+		for _, v := range arg.Vals {
+			switch arg.Key {
+			case "bypass":
+				o.Bypass = append(o.Bypass, s.resolveTS(v))
+			case "resolved":
+				txn, commit, _ := strings.Cut(v, "@")
+				o.Resolved = append(o.Resolved, CommittedTxn{StartTS: s.resolveTS(txn), CommitTS: s.resolveTS(commit)})
+			}
+		}
+	}
+	return o
+}
+
+func (s *transcript) get(ctx context.Context, d *datadriven.TestData) (string, error) {
+	o := s.readOptions(d)
+	if err := s.BeginRead(ctx, o.ReadTS); err != nil {
+		return "", err
+	}
+	var out []string
+	for _, key := range s.keys(d) {
+		value, err := s.Get(ctx, key, &o)
+		switch {
+		case err != nil:
+			out = append(out, showError(err))
+		case value == nil:
+			out = append(out, fmt.Sprintf("%s is absent", key))
+		default:
+			out = append(out, fmt.Sprintf("%s = %s", key, value))
+		}
+	}
+	return strings.Join(out, "\n"), nil
+}
+
+func (s *transcript) scan(ctx context.Context, d *datadriven.TestData) (string, error) {
+	args := ScanArgs{Start: []byte(s.arg(d, "from")), End: []byte(s.arg(d, "to")), Reverse: d.HasArg("reverse"),
+		KeysOnly: d.HasArg("keysonly"), Limit: 100, MaxBytes: 1 << 20, ReadOptions: s.readOptions(d)}
+	if d.HasArg("limit") {
+		d.ScanArgs(s.t.(*testing.T), "limit", &args.Limit)
+	}
+	if err := s.BeginRead(ctx, args.ReadTS); err != nil {
+		return "", err
+	}
+	page, err := s.Scan(ctx, &args)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, row := range page.Rows {
+		fmt.Fprintf(&out, "%s = %s\n", row.Key, row.Value)
+	}
+	for i := range page.Locked {
+		fmt.Fprintln(&out, "locked "+showLock(page.Locked[i].Key, &page.Locked[i].Lock))
+	}
+	if page.ResumeKey != nil {
+		fmt.Fprintf(&out, "resume at %q\n", page.ResumeKey)
+	}
+	if out.Len() == 0 {
+		return "nothing", nil
+	}
+	return out.String(), nil
+}
+
+// dump lists all records.
+func (s *transcript) dump() string {
+	var out strings.Builder
+	it, err := s.eng.NewRangeIter([]byte{tagLock, 0}, []byte{tagStatus + 1, 0})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.Next() {
+		key := it.Key()
+		value, err := it.Value()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		prefix, version, _ := storage.SplitVersion(key)
+		ts := tso.Timestamp(version)
+		switch key[0] {
+		case tagLock:
+			l, long, err := decodeLock(value)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "L %s value=%q long=%v\n", showLock(userKey(key), &l), l.Value, long)
+		case tagWrite:
+			w, err := decodeWrite(ts, value)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "W %s @ %s ← %s %s value=%q long=%v\n", userKey(prefix), show(ts), show(w.startTS), showOp(w.op), w.value, w.longValue)
+		case tagData:
+			fmt.Fprintf(&out, "D %s @ %s value=%q\n", userKey(prefix), show(ts), value)
+		case tagStatus:
+			kind, startTS, err := decodeStatus(value)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "S %s @ %s %s of %s\n", userKey(prefix), show(ts), map[byte]string{statusRollback: "rollback", statusLockCommit: "lock commit"}[kind], show(startTS))
+		}
+	}
+	return out.String()
+}
