@@ -127,7 +127,7 @@ func (p *parser) startsQuery(n int) bool {
 		if close < 0 {
 			return true // unbalanced: an error either way
 		}
-		if next := &p.toks[close+1]; next.kind != ')' && !continuesQuery(next) {
+		if next := &p.toks[close+1]; next.kind != ')' && next.kind != tokEOF && !continuesQuery(next) {
 			return false
 		}
 	}

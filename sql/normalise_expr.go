@@ -172,7 +172,7 @@ func (p *parser) infix(left ast.Expr, prec int, simple bool) (result ast.Expr, o
 	}
 	if t.kind == tokOp || t.kw == kw.Operator {
 		op := p.operatorName()
-		if !simple && quantifier(p.cur().kw) && p.peek(1).kind == '(' {
+		if !simple && quantifier(p.cur().kw) {
 			return p.quantified(left, op, pos), false
 		}
 		return &ast.Binary{Pos: pos, Op: op, L: left, R: p.operators(prec+1, simple)}, true
@@ -300,7 +300,7 @@ func (p *parser) match(left ast.Expr, pos ast.Pos, word kw.Word) (ast.Expr, bool
 		like.Op = "SIMILAR TO"
 		p.expectWord(kw.To)
 	}
-	if quantifier(p.cur().kw) && p.peek(1).kind == '(' && operator != "" {
+	if quantifier(p.cur().kw) && operator != "" {
 		if not {
 			operator = "!" + operator
 		}
@@ -500,11 +500,11 @@ func (p *parser) nameOrCall() ast.Expr {
 			return p.typedLiteral()
 		}
 	}
-	if !isColID(first) {
+	p.advance()
+	if !isColID(first) { // a function's name at best
 		p.unexpected()
 		return nil
 	}
-	p.advance()
 	return p.indirection(&ast.ColumnRef{Pos: pos, Parts: []string{p.name(first)}})
 }
 
@@ -547,7 +547,7 @@ func (p *parser) typedLiteral() ast.Expr {
 	pos := p.here()
 	typ := p.constType()
 	t := p.cur()
-	if !isString(t) {
+	if !isString(t) || p.err != nil {
 		p.unexpected()
 		return nil
 	}

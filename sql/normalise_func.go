@@ -169,6 +169,7 @@ func (p *parser) arrayExpr(pos ast.Pos) ast.Expr {
 		return sub
 	}
 	if !p.is('[') {
+		p.accept('(')
 		p.unexpected()
 		return nil
 	}
@@ -370,8 +371,7 @@ func (p *parser) call(c *ast.Call) ast.Expr {
 	p.expect('(')
 	switch {
 	case p.is(')'):
-	case p.isOp('*') && p.peek(1).kind == ')':
-		p.advance()
+	case p.acceptOp('*'):
 		c.Star = true
 	default:
 		if c.Distinct = p.acceptWord(kw.Distinct); !c.Distinct {

@@ -54,36 +54,22 @@ func constTypeWord(word kw.Word) bool {
 	return false
 }
 
-// typedLiteralAhead reports whether the type keyword at the current token is followed, behind the rest
-// of the type, by a string. Without one the word is a column's name.
+// typedLiteralAhead reports whether the type keyword at the current token begins a literal with a type:
+// a string or more of the type follows. Otherwise the word is a column's name.
 func (p *parser) typedLiteralAhead() bool {
-	i := p.pos + 1
-	word := func() kw.Word { return p.toks[min(i, len(p.toks)-1)].kw }
+	next := p.peek(1)
+	if next.kind == '(' || isString(next) {
+		return true
+	}
 	switch p.cur().kw {
 	case kw.Double:
-		if word() != kw.Precision {
-			return false
-		}
-		i++
+		return next.kw == kw.Precision
 	case kw.National:
-		if word() != kw.Char && word() != kw.Character {
-			return false
-		}
-		i++
+		return next.kw == kw.Char || next.kw == kw.Character
+	case kw.Time, kw.Timestamp:
+		return (next.kw == kw.With || next.kw == kw.Without) && p.peek(2).kw == kw.Time
 	}
-	if word() == kw.Varying {
-		i++
-	}
-	if i < len(p.toks) && p.toks[i].kind == '(' {
-		if p.toks[i].aux < 0 {
-			return false
-		}
-		i = int(p.toks[i].aux) + 1
-	}
-	if word() == kw.With || word() == kw.Without {
-		i += 3
-	}
-	return i < len(p.toks) && isString(&p.toks[i])
+	return next.kw == kw.Varying
 }
 
 // constType reads a type without array bounds and without an interval's fields.
@@ -103,9 +89,6 @@ func (p *parser) constType() ast.TypeName {
 	typ.Name = []string{p.name(t)}
 	for p.accept('.') {
 		typ.Name = append(typ.Name, p.colLabel())
-	}
-	if p.isOp('%') {
-		p.unsupported(typ.Pos, "%TYPE", "Name the column's type.")
 	}
 	if p.is('(') {
 		typ.Mods = p.typeMods()

@@ -29,6 +29,8 @@ type parser struct {
 	open  int    // the item whose subqueries are being written
 	tree  bool   // buf holds a query, so TiDB's grammar is needed
 
+	partial struct{ at, to int } // where acceptWords began and had to stop, for the error's position
+
 	itemDepth int  // the depth of the operators of a select item, 0 outside of one
 	bareCall  bool // the next call is one of FROM: no FILTER or OVER belongs to it
 
@@ -52,6 +54,7 @@ func (p *parser) reset(text string, base, tail int, semicolon bool) error {
 	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, tail, semicolon
 	p.ascii, p.at, p.chars = isASCII(text), 0, 0
 	p.buf, p.items, p.open, p.tree = p.buf[:0], p.items[:0], -1, false
+	p.partial.at = -1
 	p.depth, p.ops, p.err, p.itemDepth, p.bareCall = 0, 0, nil, 0, false
 	for {
 		p.toks = append(p.toks, token{})
@@ -139,6 +142,9 @@ func (p *parser) acceptWord(w kw.Word) bool {
 func (p *parser) acceptWords(words ...kw.Word) bool {
 	for i, w := range words {
 		if p.peek(i).kw != w {
+			if p.partial.at != p.pos || p.partial.to < p.pos+i {
+				p.partial.at, p.partial.to = p.pos, p.pos+i
+			}
 			return false
 		}
 	}
@@ -197,6 +203,9 @@ func (p *parser) unsupported(pos ast.Pos, what, hint string) {
 func (p *parser) unexpected() {
 	if p.err != nil {
 		return
+	}
+	if p.partial.at == p.pos && p.partial.to < len(p.toks) {
+		p.pos = p.partial.to // the words before it were right
 	}
 	t := p.cur()
 	switch {

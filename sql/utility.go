@@ -56,6 +56,9 @@ func (p *parser) utility() ast.Statement {
 		return p.discard(pos)
 	case kw.Lock:
 		return p.lockTable(pos)
+	case kw.Values: // without a parenthesis behind it
+		p.unexpected()
+		return nil
 	}
 	if st := p.transaction(t.kw, pos); st != nil || p.err != nil {
 		return st
