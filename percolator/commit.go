@@ -235,6 +235,7 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 			}
 			return onePhasePrewritten, 0, nil
 		}
+		c.db.forgetRoute(err, part.refs...)
 		next, retry, err := c.afterOnePhase(ctx, &bo, &lost, err)
 		switch {
 		case retry:
@@ -258,16 +259,7 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		if err := c.db.retryRouting(ctx, bo, err); err != nil {
 			return 0, false, err
 		}
-		if err := c.route(ctx, bo); err != nil {
-			return 0, false, err
-		}
-		if len(c.parts) == 1 {
-			return 0, true, nil
-		}
-		if *lost { // the lost attempt and two phases must not both happen
-			return 0, false, &mvcc.RolledBackError{StartTS: c.startTS}
-		}
-		return onePhaseSplit, false, nil
+		return c.reroute(ctx, bo, *lost)
 	case errors.As(err, &locked):
 		if err := c.db.clearLock(ctx, bo, c.startTS, locked, c.mutations[len(c.mutations)-1].Key); err != nil {
 			return 0, false, err
@@ -278,10 +270,24 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		if err := bo.wait(ctx, class, err); err != nil {
 			return 0, false, err
 		}
-		return 0, true, nil
+		return c.reroute(ctx, bo, *lost)
 	}
 	*lost = *lost || !refusesPrewrite(err)
 	return 0, false, err
+}
+
+// reroute looks for the write set's shard again, with the results of afterOnePhase.
+func (c *committer) reroute(ctx context.Context, bo *backoff, lost bool) (next onePhaseNext, retry bool, _ error) {
+	if err := c.route(ctx, bo); err != nil {
+		return 0, false, err
+	}
+	if len(c.parts) == 1 {
+		return 0, true, nil
+	}
+	if lost { // the lost attempt and two phases must not both happen
+		return 0, false, &mvcc.RolledBackError{StartTS: c.startTS}
+	}
+	return onePhaseSplit, false, nil
 }
 
 // refusesPrewrite says that err is a shard's answer that nothing of the request was done, or that it
@@ -342,6 +348,7 @@ func (c *committer) decidePrimary(ctx context.Context) (tso.Timestamp, error) {
 		return 0, err
 	}
 	err = shard.Rollback(ctx, &kv.RollbackRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{c.primary}, StartTS: c.startTS})
+	c.db.forgetRoute(err, desc.Ref())
 	var committed *mvcc.AlreadyCommittedError
 	if errors.As(err, &committed) {
 		return committed.CommitTS, nil

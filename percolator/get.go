@@ -27,6 +27,7 @@ func (t *Txn) Get(ctx context.Context, key []byte) ([]byte, error) {
 		if value, err = shard.Get(ctx, desc.Ref(), key, t.readOptions()); err == nil {
 			return value, nil
 		}
+		t.db.forgetRoute(err, desc.Ref())
 	}
 	return t.retryGet(ctx, key, err)
 }
@@ -47,6 +48,7 @@ func (t *Txn) retryGet(ctx context.Context, key []byte, err error) ([]byte, erro
 		if value, err = shard.Get(ctx, desc.Ref(), key, t.readOptions()); err == nil {
 			return value, nil
 		}
+		t.db.forgetRoute(err, desc.Ref())
 	}
 }
 
@@ -254,6 +256,7 @@ func (t *Txn) fetchParallel(ctx context.Context, parts []portion, keys [][]byte)
 func (t *Txn) fetchPortion(ctx context.Context, p *portion, keys [][]byte, into *fetched) error {
 	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: keys, ReadOptions: t.readOptions()})
 	if err != nil {
+		t.db.forgetRoute(err, p.refs...)
 		var stale *kv.StaleRangeError
 		if _, lost := unreachable(err); !lost && !errors.As(err, &stale) {
 			return err

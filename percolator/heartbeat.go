@@ -76,6 +76,7 @@ func (c *committer) sendHeartbeat(ctx context.Context, ttlMillis uint64) error {
 	}
 	c.db.metrics.heartbeats.Inc()
 	_, err = shard.Heartbeat(ctx, &kv.HeartbeatRequest{Range: desc.Ref(), Primary: c.primary, StartTS: c.startTS, TTLMillis: ttlMillis})
+	c.db.forgetRoute(err, desc.Ref())
 	var stale *kv.StaleRangeError
 	if errors.As(err, &stale) {
 		c.db.router.Invalidate(stale)

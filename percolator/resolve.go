@@ -103,6 +103,7 @@ func (db *DB) onShards(ctx context.Context, bo *backoff, keys [][]byte, do func(
 		for i := range parts {
 			picked := pickKeys(keys, parts[i].pick)
 			if err := do(&parts[i], picked); err != nil {
+				db.forgetRoute(err, parts[i].refs...)
 				if err := db.retryRouting(ctx, bo, err); err != nil {
 					return err
 				}
@@ -178,6 +179,7 @@ func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Time
 	case errors.As(err, &missing):
 		return fate{kind: fateAlive}, nil
 	case err != nil:
+		db.forgetRoute(err, desc.Ref())
 		return fate{}, err
 	case st.CommitTS != 0:
 		return fate{kind: fateCommitted, commitTS: st.CommitTS}, nil
@@ -233,6 +235,7 @@ func (db *DB) locksOf(ctx context.Context, e *mvcc.KeyLockedError, last []byte) 
 	}
 	locks, err := shard.ScanLock(ctx, &kv.ScanLockRequest{Range: desc.Ref(), Span: span, MaxTS: e.Lock.StartTS, Limit: maxNeighbours})
 	if err != nil {
+		db.forgetRoute(err, desc.Ref())
 		return nil, err
 	}
 	for i := range locks {

@@ -76,6 +76,15 @@ func (db *DB) retryRouting(ctx context.Context, bo *backoff, err error) error {
 	return err
 }
 
+// forgetRoute has the router ask anew for ranges whose shard did not answer: it may be gone, or be back
+// at another address.
+func (db *DB) forgetRoute(err error, refs ...kv.RangeRef) {
+	var unavailable *kv.UnavailableError
+	if errors.As(err, &unavailable) {
+		db.router.Invalidate(&kv.StaleRangeError{Refs: refs})
+	}
+}
+
 // unreachable says whether err means that a node did not answer.
 func unreachable(err error) (backoffClass, bool) {
 	var shard *kv.UnavailableError

@@ -162,6 +162,7 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	s.req.Reuse = s.page // all of its rows have been passed
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
+		s.t.db.forgetRoute(err, desc.Ref())
 		return err
 	}
 	s.page, s.rows = resp, resp.Rows

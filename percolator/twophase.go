@@ -158,6 +158,7 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 	if err == nil {
 		return true, nil
 	}
+	c.db.forgetRoute(err, p.refs...)
 	var locked *mvcc.KeyLockedError
 	if errors.As(err, &locked) {
 		return false, c.db.clearLock(ctx, bo, c.startTS, locked, muts[len(muts)-1].Key)
@@ -225,13 +226,15 @@ func (c *committer) sendPrimary(ctx context.Context, ts tso.Timestamp) (sent boo
 	if err != nil {
 		return false, err
 	}
-	return true, shard.Commit(ctx, &kv.CommitRequest{
+	err = shard.Commit(ctx, &kv.CommitRequest{
 		Ranges:   []kv.RangeRef{desc.Ref()},
 		Keys:     [][]byte{c.primary},
 		StartTS:  c.startTS,
 		CommitTS: ts,
 		Primary:  true,
 	})
+	c.db.forgetRoute(err, desc.Ref())
+	return true, err
 }
 
 // refusesCommit says that err is a shard's answer that the transaction is not committed.

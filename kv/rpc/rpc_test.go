@@ -362,6 +362,9 @@ func TestTransfersWhileProcessesRestart(t *testing.T) {
 		p := c.procs[i%3]
 		p.kill()
 		time.Sleep(20 * time.Millisecond)
+		if i%2 == 1 {
+			p.addr = "127.0.0.1:0" // it comes back elsewhere
+		}
 		p.start()
 	}
 	time.Sleep(100 * time.Millisecond)
