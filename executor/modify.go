@@ -108,7 +108,8 @@ func readsTable(n planner.Node, tableID uint64) bool {
 	return false
 }
 
-// eachRowOnce reports whether a node yields each row of the table it begins with once at most.
+// eachRowOnce reports whether a node yields each row of a table once at most. A join does not even
+// where its keys are unique: the planner is free to put the table on either side.
 func eachRowOnce(n planner.Node) bool {
 	switch n := n.(type) {
 	case *planner.PointGet, *planner.Scan:
@@ -124,7 +125,7 @@ func eachRowOnce(n planner.Node) bool {
 	case *planner.Apply:
 		return keepsLeft(n.Kind) && eachRowOnce(n.Left)
 	case *planner.LookupJoin:
-		return (keepsLeft(n.Kind) || n.Unique) && eachRowOnce(n.Left)
+		return keepsLeft(n.Kind) && eachRowOnce(n.Left)
 	}
 	return false
 }

@@ -221,6 +221,19 @@ func TestUpdateFrom(t *testing.T) {
 		Returning: []expr.Scalar{intCol(0), intCol(2), intCol(4)},
 	}
 	wantRows(t, mustExec(t, table, txn, n, 2), "1 100 100", "2 300 300")
+
+	// The planner may read the other table first and look this one up by its unique key.
+	looked := &planner.LookupJoin{
+		Base: join(other, scan), Left: other, Keys: []expr.Scalar{intCol(0)}, Unique: true,
+		Access: planner.Access{Table: table, Index: &table.Primary, Ordinals: all(table)},
+	}
+	n.Input = &planner.Project{
+		Base: join(scan, other), Input: looked,
+		Exprs: []expr.Scalar{intCol(2), col(3, types.TText), intCol(4), intCol(0), intCol(1)},
+	}
+	wantRows(t, mustExec(t, table, txn, n, 2), "1 100 100", "2 300 300")
+	del := &planner.Delete{Table: table, Input: n.Input}
+	mustExec(t, table, txn, del, 2)
 }
 
 func TestDelete(t *testing.T) {
