@@ -219,7 +219,7 @@ func (p *parser) foreignCommand(pos ast.Pos) ast.AlterCommand {
 		return p.refuseCommand(pos, "ROW LEVEL SECURITY", "Filter in a view.")
 	case p.acceptWords(kw.Enable, kw.Trigger), p.acceptWords(kw.Disable, kw.Trigger), p.acceptWords(kw.Enable, kw.Always),
 		p.acceptWords(kw.Enable, kw.Replica), p.acceptWords(kw.Enable, kw.Rule), p.acceptWords(kw.Disable, kw.Rule):
-		return p.refuseCommand(pos, "ALTER TABLE … TRIGGER and RULE", "percodb has no triggers.")
+		return p.refuseCommand(pos, "ALTER TABLE with a trigger or rule", "percodb has no triggers.")
 	case p.acceptWord(kw.Inherit), p.acceptWords(kw.No, kw.Inherit), p.acceptWord(kw.Of), p.acceptWords(kw.Not, kw.Of):
 		return p.refuseCommand(pos, "Table inheritance", "Use a column that says the kind of row.")
 	case p.acceptWords(kw.Validate, kw.Constraint):

@@ -70,7 +70,7 @@ func (p *parser) tableOptions(c *ast.CreateTable) {
 		switch {
 		case p.acceptWords(kw.Preserve, kw.Rows):
 		case p.isWord(kw.Drop), p.isWord(kw.Delete):
-			p.unsupported(p.here(), "ON COMMIT DROP and ON COMMIT DELETE ROWS", "Drop or truncate the table in the transaction.")
+			p.unsupported(p.here(), "ON COMMIT with another action than PRESERVE ROWS", "Drop or truncate the table in the transaction.")
 		default:
 			p.unexpected()
 		}

@@ -69,8 +69,6 @@ func outputName(x ast.Expr) (string, int) {
 			return name, strength
 		}
 		return "case", weakName
-	case *ast.Bool:
-		return "bool", weakName
 	case *ast.Array, *ast.ArraySubquery:
 		return "array", goodName
 	case *ast.Row:

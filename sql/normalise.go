@@ -317,7 +317,7 @@ func (p *parser) refuseGroupingSet() {
 	case t.kind == '(' && next.kind == ')',
 		(t.kw == kw.Rollup || t.kw == kw.Cube) && next.kind == '(',
 		t.kw == kw.Grouping && next.kw == kw.Sets:
-		p.unsupported(p.posOf(t), "GROUPING SETS, ROLLUP and CUBE", "Write one SELECT for each grouping and join them with UNION ALL.")
+		p.unsupported(p.posOf(t), "GROUP BY with GROUPING SETS, ROLLUP or CUBE", "Write one SELECT for each grouping and join them with UNION ALL.")
 	}
 }
 

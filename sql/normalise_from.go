@@ -284,6 +284,8 @@ func (p *parser) columnTypes() []ast.ColumnTypeDef {
 
 // withClause reads WITH and writes it for TiDB's grammar.
 func (p *parser) withClause() {
+	p.enter()
+	defer p.leave()
 	p.emit("WITH ")
 	with := &ast.With{Pos: p.here()}
 	p.expectWord(kw.With)

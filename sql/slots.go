@@ -68,7 +68,7 @@ func pinLiterals(toks []token, shared *bool) int {
 		case tokLiteral:
 			count++
 			t.slot = slotted
-			if pinDepth >= 0 {
+			if pinDepth >= 0 || i > 1 && toks[i-2].kw == kw.Extract { // the field decides the result's type
 				t.slot = pinned
 			}
 			if i > 0 && toks[i-1].kind == ')' && t.lit == ast.LiteralString {
