@@ -51,7 +51,7 @@ func call[Req any, Res answer](ctx context.Context, name string, opts ClientOpti
 	defer cancel()
 	res, err := send(bounded, req)
 	if err != nil {
-		return res, transportError(ctx, name, err)
+		return res, transportError(ctx, bounded, name, err)
 	}
 	return res, decodeError(res.GetError())
 }

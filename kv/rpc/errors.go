@@ -194,12 +194,20 @@ func serve[T any](ctx context.Context, err error, res T, fail func(*kvpb.Error) 
 	return fail(encodeError(err)), nil
 }
 
-// transportError names what kept an answer from coming. ctx is the caller's.
-func transportError(ctx context.Context, shard string, err error) error {
+// transportError names what kept an answer from coming. ctx is the caller's, bounded the request's,
+// which may end earlier.
+func transportError(ctx, bounded context.Context, shard string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr
 	}
-	switch status.Code(err) {
+	code := status.Code(err)
+	if deadline, ok := ctx.Deadline(); ok && code == codes.DeadlineExceeded {
+		// The other side's clock may be a little ahead of the caller's timer.
+		if ends, _ := bounded.Deadline(); !ends.Before(deadline) {
+			return context.DeadlineExceeded
+		}
+	}
+	switch code {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Aborted, codes.Unknown, codes.Internal:
 		return &kv.UnavailableError{Shard: shard, Err: err}
 	}

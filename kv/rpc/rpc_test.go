@@ -299,7 +299,7 @@ func TestLargeMessages(t *testing.T) {
 	db := c.db(percolator.Options{})
 	txn, err := db.Begin(t.Context())
 	c.must(err)
-	big := bytes.Repeat([]byte("x"), 20<<20)
+	big := bytes.Repeat([]byte("x"), 8<<20)
 	c.must(txn.Put([]byte("big"), big))
 	_, err = txn.Commit(t.Context())
 	c.must(err)
