@@ -248,7 +248,7 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 	if err != nil {
 		return err
 	}
-	col.Type, col.Missing = typ, nil
+	col.Type = typ
 	if err := r.fitDependents(ctx, next, ord); err != nil {
 		return err
 	}

@@ -168,7 +168,7 @@ func (r *run) sampleKeys(ctx context.Context, t *catalog.TableDescriptor) (keys 
 		case at < sampleRows:
 			keys[at] = append(keys[at][:0], it.Key()...)
 		}
-		if rows%progressRows == 0 {
+		if rows%r.ProgressRows == 0 {
 			r.Report.Progress("analyzing "+t.Name, rows)
 		}
 	}

@@ -28,7 +28,8 @@ func NewAnalyzer(db *percolator.DB, c *catalog.Catalog, interval time.Duration, 
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
 	}
-	a := &Analyzer{deps: Deps{DB: db, Catalog: c, Logger: logger, Report: silent{}}, done: make(chan struct{})}
+	deps := Deps{DB: db, Catalog: c, Logger: logger}
+	a := &Analyzer{deps: deps.ensureDefaults(), done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
 	go a.run(ctx, interval)

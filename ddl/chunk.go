@@ -5,85 +5,94 @@ import (
 	"errors"
 
 	"github.com/percodb/percodb/kv/mvcc"
-	"github.com/percodb/percodb/percolator"
 )
 
 // chunks writes rows and entries under index ids that no descriptor names yet: alone in transactions
-// of bounded size, in a block through the block's transaction. One goroutine's, but for the commit of
-// the last chunk, which runs beside the making of the next.
+// of bounded size, in a block through the block's transaction. One goroutine's; the commit of one
+// chunk runs beside the making of the next.
 type chunks struct {
-	r   *run
-	txn *percolator.Txn
-	// fresh are the keys inserted in this transaction: kv would notice two of them only at commit,
-	// and then without saying which.
+	r         *run
+	pending   []write
+	sizeBytes int
+	// fresh are the keys inserted in the chunk being made (in a block: all): kv would notice two of
+	// them at commit only, when it is too late to say which.
 	fresh map[string]struct{}
 	// committing delivers the outcome of the chunk sent last; nil when none is under way.
 	committing chan error
 }
 
-func (r *run) newChunks() *chunks {
-	c := &chunks{r: r, fresh: map[string]struct{}{}}
-	if !r.alone {
-		c.txn = r.txn
-	}
-	return c
+// write is one key of a chunk.
+type write struct {
+	key, value []byte
+	mustBeNew  bool
 }
+
+func (r *run) newChunks() *chunks { return &chunks{r: r, fresh: map[string]struct{}{}} }
 
 // put writes a key that may exist.
 func (c *chunks) put(ctx context.Context, key, value []byte) error {
-	if err := c.ready(ctx); err != nil {
-		return err
-	}
-	return c.txn.Put(key, value)
+	return c.add(ctx, write{key: key, value: value})
 }
 
 // insert writes a key that must be new; *mvcc.KeyExistsError, now or from a later call, if it is not.
 func (c *chunks) insert(ctx context.Context, key, value []byte) error {
-	if err := c.ready(ctx); err != nil {
-		return err
-	}
 	if _, twice := c.fresh[string(key)]; twice {
 		return &mvcc.KeyExistsError{Key: key}
 	}
 	c.fresh[string(key)] = struct{}{}
-	return c.txn.Insert(key, value)
+	return c.add(ctx, write{key, value, true})
 }
 
-// ready makes sure that there is a transaction with room.
-func (c *chunks) ready(ctx context.Context) error {
-	if c.r.alone && c.txn != nil && c.txn.SizeBytes() >= int64(c.r.ChunkBytes) {
-		if err := c.send(ctx); err != nil {
-			return err
+func (c *chunks) add(ctx context.Context, w write) error {
+	if !c.r.alone {
+		if w.mustBeNew {
+			return c.r.txn.Insert(w.key, w.value)
 		}
+		return c.r.txn.Put(w.key, w.value)
 	}
-	if c.txn == nil {
-		txn, err := c.r.DB.Begin(ctx)
-		if err != nil {
-			return err
-		}
-		c.txn = txn
+	c.pending = append(c.pending, w)
+	c.sizeBytes += len(w.key) + len(w.value)
+	if c.sizeBytes < c.r.ChunkBytes {
+		return nil
 	}
-	return nil
+	return c.send(ctx)
 }
 
-// send commits the present chunk behind the caller's back, once the one before is through.
+// send commits the present chunk behind the caller's back, once the one before is through: a chunk
+// that began earlier would meet equal keys as a write conflict, which does not say what is wrong.
 func (c *chunks) send(ctx context.Context) error {
 	if err := c.wait(); err != nil {
 		return err
 	}
-	txn := c.txn
-	c.txn = nil
+	writes := c.pending
+	c.pending, c.sizeBytes = make([]write, 0, len(writes)), 0
 	clear(c.fresh)
 	c.committing = make(chan error, 1)
-	go func(done chan<- error) {
-		_, err := txn.Commit(ctx)
-		done <- err
-	}(c.committing)
+	go func(done chan<- error) { done <- c.commit(ctx, writes) }(c.committing)
 	return nil
 }
 
-// wait returns the outcome of the chunk under way. A lost answer is an error: the change starts again
-// under other index ids.
+func (c *chunks) commit(ctx context.Context, writes []write) error {
+	txn, err := c.r.DB.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range writes {
+		if writes[i].mustBeNew {
+			err = txn.Insert(writes[i].key, writes[i].value)
+		} else {
+			err = txn.Put(writes[i].key, writes[i].value)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	_, err = txn.Commit(ctx)
+	return err
+}
+
+// wait returns the outcome of the chunk under way. A lost answer is an error: the statement may be run
+// again, and will use other index ids.
 func (c *chunks) wait() error {
 	if c.committing == nil {
 		return nil
@@ -96,10 +105,7 @@ func (c *chunks) wait() error {
 // finish makes everything written durable, or part of the block. err is why the caller stopped early;
 // nothing runs any more when finish returns.
 func (c *chunks) finish(ctx context.Context, err error) error {
-	if !c.r.alone {
-		return err
-	}
-	if err == nil && c.txn != nil {
+	if err == nil && len(c.pending) > 0 {
 		err = c.send(ctx)
 	}
 	return errors.Join(err, c.wait())

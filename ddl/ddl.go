@@ -35,7 +35,28 @@ type Deps struct {
 	CreateRange func(ctx context.Context, span kv.Span) error
 	// ChunkBytes is the size of the transactions that build indexes and rewrite tables: 4 MiB.
 	ChunkBytes int
-	Logger     *slog.Logger // discards
+	// ProgressRows is how many rows pass between two reports of progress: 100,000.
+	ProgressRows int64
+	Logger       *slog.Logger // discards
+}
+
+func (d Deps) ensureDefaults() Deps {
+	if d.Logger == nil {
+		d.Logger = slog.New(slog.DiscardHandler)
+	}
+	if d.Report == nil {
+		d.Report = silent{}
+	}
+	if d.ChunkBytes == 0 {
+		d.ChunkBytes = 4 << 20
+	}
+	if d.ProgressRows == 0 {
+		d.ProgressRows = 100_000
+	}
+	if d.SearchPath == nil {
+		d.SearchPath = []string{catalog.PublicSchema}
+	}
+	return d
 }
 
 // Reporter takes what a statement says while it runs.
@@ -69,18 +90,7 @@ const maxAttempts = 20
 // percolator.Txn.Commit when it runs alone, and ctx's. In a block the caller must take the schema anew
 // (catalog.At) for the next statement.
 func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error) {
-	if d.Logger == nil {
-		d.Logger = slog.New(slog.DiscardHandler)
-	}
-	if d.Report == nil {
-		d.Report = silent{}
-	}
-	if d.ChunkBytes == 0 {
-		d.ChunkBytes = 4 << 20
-	}
-	if d.SearchPath == nil {
-		d.SearchPath = []string{catalog.PublicSchema}
-	}
+	d = d.ensureDefaults()
 	if d.Txn != nil {
 		return runInBlock(ctx, stmt, &d)
 	}

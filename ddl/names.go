@@ -171,7 +171,7 @@ func systemSchema(name string) bool {
 }
 
 func temporary() *pgerror.Error {
-	return pgerror.Unsupported("temporary tables", "Create an ordinary table and drop it when you are done.")
+	return pgerror.Unsupported("CREATE TEMPORARY TABLE", "Create an ordinary table and drop it when you are done.")
 }
 
 // find looks a relation up; nil when there is none.

@@ -27,15 +27,39 @@ func (r *run) pin(ctx context.Context, q *ast.Query, view *catalog.TableDescript
 	if failed != nil {
 		return failed
 	}
-	p := &pinner{r: r, ctx: ctx}
-	_, err := p.query(q, nil)
-	return err
+	p := &pinner{r: r, ctx: ctx, items: columnsOf{}}
+	if _, err := p.query(q, nil); err != nil {
+		return err
+	}
+	ast.InspectQuery(q, ast.Visitor{Expr: func(e ast.Expr) {
+		if sub := subquery(e); sub != nil && failed == nil {
+			_, failed = p.query(sub, p.items)
+		}
+	}})
+	return failed
+}
+
+// subquery returns the query in an expression, if its columns matter: those of EXISTS do not.
+func subquery(e ast.Expr) *ast.Query {
+	switch n := e.(type) {
+	case *ast.InSubquery:
+		return n.Query
+	case *ast.Quantified:
+		return n.Query
+	case *ast.Subquery:
+		return n.Query
+	case *ast.ArraySubquery:
+		return n.Query
+	}
+	return nil
 }
 
 // pinner spells stars out. Its methods return the names of output columns.
 type pinner struct {
 	r   *run
 	ctx context.Context
+	// items are the WITH items of the whole query, for subqueries in expressions.
+	items columnsOf
 }
 
 // source is a table in sight of a select list.
@@ -70,6 +94,7 @@ func (p *pinner) query(q *ast.Query, ctes columnsOf) ([]string, error) {
 				return nil, err
 			}
 			ctes[cte.Name] = renamed(cols, cte.Columns)
+			p.items[cte.Name] = ctes[cte.Name]
 		}
 	}
 	return p.body(q.Body, ctes)

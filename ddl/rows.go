@@ -14,11 +14,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// progressRows is how many rows pass between two reports of progress.
-const progressRows = 100_000
-
-// scanRows calls f with every full row of t, as the statement's transaction sees it. The row is f's
-// until it returns.
+// scanRows calls f with every full row of t; the row is f's until it returns. In a block it reads what
+// the block's transaction sees. Alone it reads a fresh snapshot: the table is closed, so that is all
+// there is, and it holds what an earlier command of the same statement has rewritten in chunks.
 func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase string, f func(row types.Row) error) error {
 	ordinals := make([]int, len(t.Columns))
 	for i := range ordinals {
@@ -28,8 +26,15 @@ func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase st
 	if err := d.Init(t, &t.Primary, ordinals); err != nil {
 		return err
 	}
+	reader := r.txn
+	if r.alone {
+		var err error
+		if reader, err = r.DB.Begin(ctx); err != nil {
+			return err
+		}
+	}
 	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
-	it := r.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{})
+	it := reader.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{})
 	defer it.Close()
 	row := make(types.Row, len(ordinals))
 	var n int64
@@ -40,7 +45,7 @@ func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase st
 		if err := f(row); err != nil {
 			return err
 		}
-		if n++; n%progressRows == 0 {
+		if n++; n%r.ProgressRows == 0 {
 			r.Report.Progress(phase, n)
 		}
 	}
@@ -113,8 +118,12 @@ func writeEntry(ctx context.Context, out *chunks, t *catalog.TableDescriptor, ix
 	return out.put(ctx, key, value)
 }
 
-// renumber gives all indexes of t new ids, for its rows are to be written anew.
+// renumber gives all indexes of t new ids, for its rows are to be written anew; no column will be
+// missing in them.
 func renumber(t *catalog.TableDescriptor) {
+	for i := range t.Columns {
+		t.Columns[i].Missing = nil
+	}
 	t.Primary.ID = t.NextIndexID
 	t.NextIndexID++
 	for i := range t.Indexes {

@@ -76,9 +76,6 @@ func (r *run) truncateOne(ctx context.Context, t *catalog.TableDescriptor, resta
 	}
 	next := t.Clone()
 	renumber(next)
-	for i := range next.Columns {
-		next.Columns[i].Missing = nil // There are no old rows any more.
-	}
 	if restart {
 		for i := range t.Columns {
 			if err := r.restartSequence(ctx, t.Columns[i].Sequence); err != nil {

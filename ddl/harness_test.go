@@ -1,0 +1,341 @@
+package ddl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/check"
+	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
+)
+
+// clockOracle is an oracle of this process that follows the wall clock.
+type clockOracle struct {
+	mu   sync.Mutex
+	last tso.Timestamp
+}
+
+func (o *clockOracle) Now(context.Context) (tso.Timestamp, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = max(o.last+tso.Tick, tso.FromPhysical(time.Now().UnixMilli()))
+	return o.last, nil
+}
+
+// server is a store in memory with a catalog.
+type server struct {
+	t       testing.TB
+	db      *percolator.DB
+	catalog *catalog.Catalog
+	chunk   int // ChunkBytes
+}
+
+func newServer(t testing.TB, opts catalog.Options) *server {
+	t.Helper()
+	oracle := &clockOracle{}
+	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, db: percolator.New(store.Router(), oracle, percolator.Options{}), chunk: 512}
+	t.Cleanup(func() {
+		s.db.Close()
+		store.Close()
+	})
+	s.catalog = s.open(opts)
+	return s
+}
+
+// open opens a catalog over the store, as another process would.
+func (s *server) open(opts catalog.Options) *catalog.Catalog {
+	s.t.Helper()
+	opts.System = pgcatalog.Tables()
+	c, err := catalog.New(context.Background(), s.db, opts)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { _ = c.Close(context.Background()) })
+	return c
+}
+
+// session is a small stand-in for package session: it runs statements alone or in a block.
+type session struct {
+	*server
+	guard   *catalog.Guard
+	txn     *percolator.Txn // of the block, nil outside
+	env     builtin.Env
+	now     catalog.Resolver
+	notices []string
+	// cancelRow, if set, is told of progress.
+	cancelRow func(rows int64)
+}
+
+func (s *server) session() *session {
+	c := &session{server: s, guard: s.catalog.NewGuard()}
+	objects := &pgcatalog.Objects{Resolver: func() catalog.Resolver { return c.now }, User: "tester"}
+	c.env = builtin.Env{Catalog: objects, Sequences: c, Format: types.Format{Names: objects}}
+	return c
+}
+
+func (s *session) Notice(n *pgerror.Error) { s.notices = append(s.notices, "NOTICE: "+n.Message) }
+func (s *session) Progress(_ string, rows int64) {
+	if s.cancelRow != nil {
+		s.cancelRow(rows)
+	}
+}
+
+func (s *session) LastVal(context.Context) (int64, error)               { return 0, nil }
+func (s *session) CurrVal(context.Context, types.OID) (int64, error)    { return 0, nil }
+func (s *session) SetVal(context.Context, types.OID, int64, bool) error { return nil }
+
+func (s *session) NextVal(ctx context.Context, oid types.OID) (int64, error) {
+	t, err := s.now.RelationByID(ctx, uint64(oid))
+	if err != nil || t == nil {
+		return 0, fmt.Errorf("no sequence %d: %w", oid, err)
+	}
+	return s.catalog.NextVal(ctx, t)
+}
+
+// exec runs the statements of a text and returns what a client would see.
+func (s *session) exec(text string) string { return s.execCtx(context.Background(), text) }
+
+func (s *session) execCtx(ctx context.Context, text string) string {
+	var out strings.Builder
+	lexer := sql.NewLexer()
+	lexer.Reset(text)
+	for {
+		st, err := lexer.Next()
+		if err == io.EOF {
+			return out.String()
+		}
+		if err == nil {
+			var result string
+			s.notices = nil
+			if result, err = s.statement(ctx, st.Clone()); err == nil {
+				for _, n := range s.notices {
+					out.WriteString(n + "\n")
+				}
+				out.WriteString(result + "\n")
+			}
+		}
+		if err != nil {
+			out.WriteString(s.explain(err) + "\n")
+			return out.String()
+		}
+	}
+}
+
+func (s *session) explain(err error) string {
+	var pg *pgerror.Error
+	var exists *mvcc.KeyExistsError
+	if errors.As(err, &exists) && !errors.As(err, &pg) {
+		pg = executor.UniqueViolation(context.Background(), s.now, exists.Key)
+	}
+	if pg == nil && !errors.As(err, &pg) {
+		return fmt.Sprintf("ERROR %T: %v", err, err)
+	}
+	text := "ERROR " + string(pg.Code) + ": " + pg.Message
+	if pg.Detail != "" {
+		text += "\nDETAIL: " + pg.Detail
+	}
+	if pg.Hint != "" {
+		text += "\nHINT: " + pg.Hint
+	}
+	return text
+}
+
+func (s *session) statement(ctx context.Context, st *sql.Statement) (string, error) {
+	tree, err := sql.Parse(st)
+	if err != nil {
+		return "", err
+	}
+	switch tree.(type) {
+	case *ast.Begin:
+		s.txn, err = s.db.Begin(ctx)
+		s.guard.Reset(s.txn)
+		return "BEGIN", err
+	case *ast.Commit:
+		return "COMMIT", s.commit(ctx)
+	case *ast.Rollback:
+		s.rollback()
+		return "ROLLBACK", nil
+	}
+	if Handles(tree) {
+		return s.ddl(ctx, tree)
+	}
+	if s.txn != nil {
+		return s.query(ctx, s.txn, tree, st.Literals)
+	}
+	for {
+		txn, err := s.db.Begin(ctx)
+		if err != nil {
+			return "", err
+		}
+		s.guard.Reset(txn)
+		result, err := s.query(ctx, txn, tree, st.Literals)
+		if err == nil {
+			err = s.guard.Wait(ctx)
+		}
+		var ts tso.Timestamp
+		if err == nil {
+			ts, err = txn.Commit(ctx)
+		}
+		s.guard.Done(ctx, ts, err)
+		var changed *catalog.SchemaChangedError
+		var conflict *mvcc.WriteConflictError
+		if !errors.As(err, &changed) && !errors.As(err, &conflict) && !errors.Is(err, percolator.ErrCommitTooLate) {
+			return result, err
+		}
+	}
+}
+
+func (s *session) commit(ctx context.Context) error {
+	if s.txn == nil {
+		return nil
+	}
+	err := s.guard.Wait(ctx)
+	var ts tso.Timestamp
+	if err == nil {
+		ts, err = s.txn.Commit(ctx)
+	}
+	s.guard.Done(ctx, ts, err)
+	s.txn = nil
+	return err
+}
+
+func (s *session) rollback() {
+	if s.txn != nil {
+		_ = s.txn.Rollback(context.Background())
+		s.guard.Done(context.Background(), 0, nil)
+		s.txn = nil
+	}
+}
+
+func (s *session) deps() Deps {
+	d := Deps{DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, ProgressRows: 1}
+	if s.txn != nil {
+		d.Txn, d.Guard = s.txn, s.guard
+	}
+	d.Exec = func(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
+		plan, err := planner.Build(ctx, stmt, r, &s.env, planner.Options{NoSlots: true})
+		if err != nil {
+			return 0, err
+		}
+		_, rows, err := s.execute(ctx, txn, r, plan, nil)
+		return rows, err
+	}
+	return d
+}
+
+func (s *session) ddl(ctx context.Context, tree ast.Statement) (string, error) {
+	if s.txn == nil {
+		txn, err := s.db.Begin(ctx)
+		if err != nil {
+			return "", err
+		}
+		if s.now, err = s.catalog.At(ctx, txn); err != nil {
+			return "", err
+		}
+	} else {
+		var err error
+		if s.now, err = s.catalog.At(ctx, s.txn); err != nil {
+			return "", err
+		}
+	}
+	return Run(ctx, tree, s.deps())
+}
+
+// query runs a statement that has a plan; rows come one a line.
+func (s *session) query(ctx context.Context, txn *percolator.Txn, tree ast.Statement, literals []sql.Literal) (string, error) {
+	r, err := s.catalog.At(ctx, txn)
+	if err != nil {
+		return "", err
+	}
+	s.now = r
+	plan, err := planner.Build(ctx, tree, r, &s.env, planner.Options{Literals: literals})
+	if err != nil {
+		return "", err
+	}
+	if !plan.ReadOnly {
+		for _, t := range plan.Relations {
+			s.guard.Writes(t, 1)
+		}
+	}
+	inputs, err := planner.Inputs(plan, literals, nil, &s.env, nil)
+	if err != nil {
+		return "", err
+	}
+	lines, rows, err := s.execute(ctx, txn, r, plan, inputs)
+	if err != nil || plan.Returns {
+		return strings.Join(lines, "\n"), err
+	}
+	return fmt.Sprintf("%s %d", plan.Tag, rows), nil
+}
+
+func (s *session) execute(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, plan *planner.Plan, inputs types.Row) ([]string, int64, error) {
+	op, err := executor.Build(plan, &executor.Runtime{Txn: txn, Resolver: r, Env: &s.env, Inputs: inputs, RowIDs: s.catalog, EagerUnique: s.txn != nil})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer op.Close()
+	if err := op.Open(ctx); err != nil {
+		return nil, 0, err
+	}
+	var lines []string
+	for {
+		row, err := op.Next(ctx)
+		if err != nil {
+			return nil, 0, err
+		}
+		if row == nil {
+			break
+		}
+		var fields []string
+		for i, c := range plan.Root.Columns() {
+			if row[i].IsNull() {
+				fields = append(fields, "NULL")
+				continue
+			}
+			fields = append(fields, string(types.AppendText(nil, row[i], c.Type, &s.env.Format)))
+		}
+		lines = append(lines, strings.Join(fields, "|"))
+	}
+	return lines, op.Affected(), nil
+}
+
+// verify runs package check and returns its findings.
+func (s *server) verify() string {
+	s.t.Helper()
+	ctx := context.Background()
+	txn, err := s.db.Begin(ctx)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var out strings.Builder
+	_, err = check.Run(ctx, s.catalog, txn, func(f check.Finding) error {
+		out.WriteString("FINDING " + f.String() + "\n")
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return out.String()
+}
