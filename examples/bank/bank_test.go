@@ -2,14 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 )
 
-// Goal: the total stays while the server is killed (kill -9) and restarted under eight clients. Method:
-// the program itself, against a percodb built from this tree, for a few seconds.
+// Goal: the total stays while processes are killed (kill -9) and restarted under eight clients. Method:
+// the program itself, against a percodb built from this tree, for a few seconds, as one process and
+// as five.
 func TestTotalSurvivesKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for seconds")
@@ -19,10 +21,15 @@ func TestTotalSurvivesKills(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	err := run(ctx, options{percodb: binary, accounts: 20, clients: 8, duration: 5 * time.Second, killEvery: time.Second})
-	if err != nil {
-		t.Fatal(err)
+	for _, cluster := range []bool{false, true} {
+		t.Run(fmt.Sprintf("cluster=%v", cluster), func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			err := run(ctx, options{percodb: binary, cluster: cluster, accounts: 20, clients: 8,
+				duration: 5 * time.Second, killEvery: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }

@@ -4,9 +4,10 @@
 //	go run ./examples/bank --url postgres://127.0.0.1:5433/percodb
 //
 // runs against a server of yours; kill it while it runs. With --percodb PATH the program starts the
-// server itself, in a directory that it removes afterwards, and kills it (as kill -9 does) every now and then:
+// server itself, in a directory that it removes afterwards, and kills it (as kill -9 does) every now
+// and then; with --cluster it starts an oracle, three stores and a SQL process, and kills any of them:
 //
-//	go build -o percodb ./cmd/percodb && go run ./examples/bank --percodb ./percodb
+//	go build -o percodb ./cmd/percodb && go run ./examples/bank --percodb ./percodb --cluster
 //
 // What a client of any SQL database has to do is in transfer.go: run the transaction again when it
 // lost to another (SQLSTATE 40001), and connect again when the connection is gone.
@@ -28,6 +29,7 @@ import (
 type options struct {
 	url       string
 	percodb   string
+	cluster   bool
 	accounts  int
 	clients   int
 	duration  time.Duration
@@ -38,6 +40,7 @@ func main() {
 	var o options
 	flag.StringVar(&o.url, "url", "postgres://percodb@127.0.0.1:5433/percodb", "server to connect to")
 	flag.StringVar(&o.percodb, "percodb", "", "start this percodb binary, and kill it now and then")
+	flag.BoolVar(&o.cluster, "cluster", false, "with --percodb: start it as a cluster of five processes")
 	flag.IntVar(&o.accounts, "accounts", 20, "number of accounts")
 	flag.IntVar(&o.clients, "clients", 8, "number of connections")
 	flag.DurationVar(&o.duration, "duration", 10*time.Second, "how long to run")
@@ -53,18 +56,18 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	if o.percodb != "" {
-		s, err := startServer(o.percodb)
+		d, err := deploy(o.percodb, o.cluster)
 		if err != nil {
 			return err
 		}
-		defer s.remove()
-		o.url = s.url()
-		stop := s.killEvery(o.killEvery)
+		defer d.remove()
+		o.url = d.url()
+		stop := d.killEvery(o.killEvery)
 		defer stop()
 	}
 	b := &bank{url: o.url, accounts: o.accounts}
 	if err := b.open(ctx); err != nil {
-		return err
+		return fmt.Errorf("open the accounts: %w", err)
 	}
 	return b.work(ctx, o.clients, o.duration)
 }

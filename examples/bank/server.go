@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -14,30 +15,45 @@ import (
 	"time"
 )
 
-// server is a percodb process of ours.
-type server struct {
-	binary string
-	dir    string
-	addr   string
-
-	mu  sync.Mutex
-	cmd *exec.Cmd // running, or nil
+// deployment is percodb as this program runs it: one process, or a cluster of an oracle, three stores
+// and a SQL process.
+type deployment struct {
+	dir   string
+	addr  string     // of SQL clients
+	procs []*process // in the order in which they start
 }
 
-// startServer starts percodb with an empty data directory on a free port.
-func startServer(binary string) (*server, error) {
-	dir, err := os.MkdirTemp("", "percodb-bank-")
+// deploy starts percodb with empty data directories on free ports.
+func deploy(binary string, cluster bool) (_ *deployment, err error) {
+	d := &deployment{}
+	if d.dir, err = os.MkdirTemp("", "percodb-bank-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.remove()
+		}
+	}()
+	if d.addr, err = freeAddr(); err != nil {
+		return nil, err
+	}
+	if !cluster {
+		return d, d.add(binary, "percodb", "--listen", d.addr, "--data", d.dir+"/data")
+	}
+	oracle, err := freeAddr()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{binary: binary, dir: dir}
-	if s.addr, err = freeAddr(); err == nil {
-		err = s.start()
+	if err := d.add(binary, "oracle", "--role=tso", "--rpc-listen", oracle, "--data", d.dir+"/tso"); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+	for i := 1; i <= 3; i++ {
+		name := fmt.Sprintf("kv%d", i)
+		if err := d.add(binary, name, "--role=kv", "--join", oracle, "--data", filepath.Join(d.dir, name)); err != nil {
+			return nil, err
+		}
 	}
-	return s, nil
+	return d, d.add(binary, "sql", "--role=sql", "--join", oracle, "--listen", d.addr)
 }
 
 // freeAddr returns a loopback address that nobody listens on.
@@ -49,13 +65,62 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-func (s *server) url() string { return "postgres://percodb@" + s.addr + "/percodb" }
+func (d *deployment) url() string { return "postgres://percodb@" + d.addr + "/percodb" }
 
-// start returns when the server says that it is ready.
-func (s *server) start() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	cmd := exec.Command(s.binary, "start", "--listen", s.addr, "--data", filepath.Join(s.dir, "data"))
+func (d *deployment) add(binary, name string, args ...string) error {
+	p := &process{name: name, binary: binary, args: append([]string{"start"}, args...)}
+	d.procs = append(d.procs, p)
+	return p.start()
+}
+
+// killEvery kills a process and starts it again, now and then, until the function it returns is called.
+func (d *deployment) killEvery(pause time.Duration) (stop func()) {
+	ended := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-time.After(pause):
+			}
+			p := d.procs[rand.IntN(len(d.procs))]
+			p.kill()
+			begin := time.Now()
+			if err := p.start(); err != nil {
+				fmt.Fprintln(os.Stderr, "restart:", err)
+				return
+			}
+			fmt.Printf("%s killed; it was back after %v\n", p.name, time.Since(begin).Round(time.Millisecond))
+		}
+	})
+	return func() {
+		close(ended)
+		wg.Wait()
+	}
+}
+
+// remove ends the processes and removes their data.
+func (d *deployment) remove() {
+	for i := len(d.procs) - 1; i >= 0; i-- {
+		d.procs[i].kill()
+	}
+	if err := os.RemoveAll(d.dir); err != nil {
+		fmt.Fprintln(os.Stderr, "bank:", err)
+	}
+}
+
+// process is a percodb process of ours.
+type process struct {
+	name   string
+	binary string
+	args   []string
+	cmd    *exec.Cmd // running, or nil
+}
+
+// start returns when the process says that it is ready.
+func (p *process) start() error {
+	cmd := exec.Command(p.binary, p.args...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -67,62 +132,24 @@ func (s *server) start() error {
 	lines := bufio.NewReader(out)
 	for {
 		line, err := lines.ReadString('\n')
-		if strings.Contains(line, "psql") {
+		if strings.Contains(line, "ready") {
 			break
 		}
 		if err != nil {
-			return errors.Join(fmt.Errorf("%s did not start", s.binary), cmd.Wait())
+			return errors.Join(fmt.Errorf("%s did not start", p.name), cmd.Wait())
 		}
 	}
-	go io.Copy(io.Discard, lines)
-	s.cmd = cmd
+	go io.Copy(io.Discard, lines) // until the process ends
+	p.cmd = cmd
 	return nil
 }
 
-// kill ends the server without warning.
-func (s *server) kill() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.cmd == nil {
-		return nil
+// kill ends the process without warning, as kill -9 does.
+func (p *process) kill() {
+	if p.cmd == nil {
+		return
 	}
-	err := s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // it was killed, and says so
-	s.cmd = nil
-	return err
-}
-
-// killEvery kills and restarts the server until the function it returns is called.
-func (s *server) killEvery(pause time.Duration) (stop func()) {
-	ended := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for {
-			select {
-			case <-ended:
-				return
-			case <-time.After(pause):
-			}
-			if err := s.kill(); err != nil {
-				fmt.Fprintln(os.Stderr, "kill:", err)
-			}
-			begin := time.Now()
-			if err := s.start(); err != nil {
-				fmt.Fprintln(os.Stderr, "restart:", err)
-				return
-			}
-			fmt.Printf("server killed; it was back after %v\n", time.Since(begin).Round(time.Millisecond))
-		}
-	})
-	return func() {
-		close(ended)
-		wg.Wait()
-	}
-}
-
-// remove ends the server and removes its data.
-func (s *server) remove() {
-	if err := errors.Join(s.kill(), os.RemoveAll(s.dir)); err != nil {
-		fmt.Fprintln(os.Stderr, "bank:", err)
-	}
+	_ = p.cmd.Process.Kill() // it may have ended by itself
+	_ = p.cmd.Wait()         // it was killed, and says so
+	p.cmd = nil
 }
