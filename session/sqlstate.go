@@ -15,6 +15,7 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/tso"
 )
 
 // retryHint is what a client should do about a serialization failure.
@@ -41,6 +42,7 @@ func mapError(err error) *pgerror.Error {
 		undetermined *percolator.UndeterminedError
 		tooLarge     *percolator.TxnTooLargeError
 		unavailable  *kv.UnavailableError
+		oracle       *tso.UnavailableError
 		corrupt      *kv.CorruptionError
 		schema       *catalog.SchemaChangedError
 	)
@@ -49,7 +51,7 @@ func mapError(err error) *pgerror.Error {
 		e := pgerror.New(pgerror.TxnResolutionUnknown, "the outcome of the transaction is unknown: the answer to its commit was lost")
 		e.Hint = "Look whether its changes are there before you run it again."
 		return e
-	case errors.As(err, &conflict), errors.As(err, &rolledBack), errors.As(err, &locked):
+	case errors.As(err, &conflict), errors.As(err, &rolledBack), errors.As(err, &locked), errors.Is(err, percolator.ErrCommitTooLate):
 		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update").WithHint(retryHint)
 	case errors.As(err, &schema):
 		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to a concurrent schema change").WithHint(retryHint)
@@ -69,6 +71,8 @@ func mapError(err error) *pgerror.Error {
 		return pgerror.New(pgerror.DiskFull, "no space left on device").WithHint("Free space on the disk of the data directory; committed data is safe.")
 	case errors.As(err, &unavailable):
 		return pgerror.New(pgerror.ConnectionFailure, "%v", unavailable).WithHint("Retry once the process is back.")
+	case errors.As(err, &oracle):
+		return pgerror.New(pgerror.ConnectionFailure, "%v", oracle).WithHint("Retry once the oracle is back.")
 	case errors.As(err, &corrupt):
 		return pgerror.New(pgerror.DataCorrupted, "%v", corrupt).WithHint("Run percodb check on the data directory.")
 	case errors.Is(err, kv.ErrClosed):
@@ -86,7 +90,8 @@ func retryable(err error) bool {
 		schema     *catalog.SchemaChangedError
 		tooOld     *mvcc.TooOldError
 	)
-	return errors.As(err, &conflict) || errors.As(err, &rolledBack) || errors.As(err, &schema) || errors.As(err, &tooOld)
+	return errors.As(err, &conflict) || errors.As(err, &rolledBack) || errors.As(err, &schema) || errors.As(err, &tooOld) ||
+		errors.Is(err, percolator.ErrCommitTooLate)
 }
 
 // ReportPanic logs a recovered panic under an id and returns the error that names it.
