@@ -34,7 +34,7 @@ func TestBytesThatAreNoText(t *testing.T) {
 	for text, message := range map[string]string{
 		"select 1; select '\xff'": `invalid byte sequence for encoding "UTF8": 0xff`,
 		"select '\xe2\x28\xa1'":   `invalid byte sequence for encoding "UTF8": 0xe2 0x28 0xa1`,
-		"select '\xc0'":           `invalid byte sequence for encoding "UTF8": 0xc0`,
+		"select '\xc0'":           `invalid byte sequence for encoding "UTF8": 0xc0 0x27`,
 		"select '\x00'":           `invalid byte sequence for encoding "UTF8": 0x00`,
 	} {
 		lexer.Reset(text)
