@@ -29,12 +29,7 @@ func TestMutants(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
-	perSeed := 20
-	if s := os.Getenv("PERCODB_TEST_MUTANTS"); s != "" {
-		if _, err := fmt.Sscan(s, &perSeed); err != nil {
-			t.Fatal(err)
-		}
-	}
+	perSeed := mutantsPerSeed(t)
 	seeds := seedStatements(t)
 	rng := rand.New(rand.NewPCG(1, uint64(perSeed)))
 	pool := tokenPool(seeds)
@@ -75,6 +70,17 @@ func TestMutants(t *testing.T) {
 	if lenient*1000 > total || strict*1000 > total {
 		t.Errorf("the verdicts differ for more than 0.1 %% of the statements")
 	}
+}
+
+// mutantsPerSeed is how many mutants of each seed a test makes.
+func mutantsPerSeed(t *testing.T) int {
+	n := 20
+	if s := os.Getenv("PERCODB_TEST_MUTANTS"); s != "" {
+		if _, err := fmt.Sscan(s, &n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
 }
 
 type outcome int

@@ -1,6 +1,7 @@
 package sql
 
 import (
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -30,5 +31,31 @@ func TestSeedsRoundTrip(t *testing.T) {
 			continue
 		}
 		checkRoundTrip(t, seed, node)
+	}
+}
+
+// TestMutantsRoundTrip: what is accepted prints as SQL that parses to an equal tree, also when no one
+// would write it. The method: seeds with up to four tokens changed. PERCODB_TEST_MUTANTS is the number for each seed
+// (default 20).
+func TestMutantsRoundTrip(t *testing.T) {
+	seeds := seedStatements(t)
+	pool := tokenPool(seeds)
+	rng := rand.New(rand.NewPCG(3, 4))
+	accepted := 0
+	for _, seed := range seeds {
+		for range mutantsPerSeed(t) {
+			text := seed
+			for range 1 + rng.IntN(4) {
+				text = mutate(rng, text, pool)
+			}
+			if node, err := ParseStatement(text); err == nil {
+				accepted++
+				checkRoundTrip(t, text, node)
+			}
+		}
+	}
+	t.Logf("%d mutants accepted", accepted)
+	if accepted < len(seeds) {
+		t.Errorf("only %d mutants were accepted", accepted)
 	}
 }
