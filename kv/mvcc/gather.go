@@ -198,7 +198,8 @@ type existsCursor struct {
 	active bool
 	it     *storage.Iterator
 	upper  []byte // last key of the request
-	at     []byte // the smallest key with a version at or above the last seek; nil: none
+	at     []byte // the smallest key with a version at or above the last seek, unless there is none
+	none   bool
 	seeked bool
 	gained int // keys answered since the last seek
 	rest   int // keys not to be asked about
@@ -217,7 +218,7 @@ func (c *existsCursor) absent(w *writer, key []byte) bool {
 	if !c.active || c.err != nil {
 		return false
 	}
-	if c.seeked && (c.at == nil || bytes.Compare(key, c.at) < 0) {
+	if c.seeked && (c.none || bytes.Compare(key, c.at) < 0) {
 		c.gained++
 		return true
 	}
@@ -242,9 +243,8 @@ func (c *existsCursor) seek(w *writer, key []byte) bool {
 		}
 	}
 	c.seeked, c.gained = true, 0
-	if !c.it.SeekGE(lower) {
+	if c.none = !c.it.SeekGE(lower); c.none {
 		c.err = c.it.Error()
-		c.at = nil
 		return c.err == nil
 	}
 	prefix, _, ok := storage.SplitVersion(c.it.Key())

@@ -115,6 +115,9 @@ type iterCache struct {
 	timer *time.Timer
 	armed bool
 	done  bool
+
+	// expiring is held while idle iterators are being closed, so that stop can wait for it.
+	expiring sync.Mutex
 }
 
 const (
@@ -171,6 +174,8 @@ func (c *iterCache) put(it *Iterator) bool {
 
 // expire closes all idle iterators.
 func (c *iterCache) expire() {
+	c.expiring.Lock()
+	defer c.expiring.Unlock()
 	c.mu.Lock()
 	idle := c.idle
 	c.idle = [numIterKinds][]*Iterator{}
