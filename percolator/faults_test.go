@@ -455,8 +455,9 @@ func TestOracleAway(t *testing.T) {
 }
 
 // Goal: a write set that no longer lies on one shard when it arrives is committed in two phases; but
-// not if an earlier attempt at one phase may have been, or be yet, carried out. Method: a router that learns of a
-// second shard only from the refusal; an attempt before that is lost, or its answer is, or it arrives late.
+// not if an earlier attempt at one phase may have been, or be yet, carried out. Method: a router
+// that learns of a second shard only from the refusal; an attempt before that is lost, or its answer
+// is, or it arrives late.
 func TestWriteSetSplitUnderOnePhase(t *testing.T) {
 	for _, tc := range []struct {
 		name    string

@@ -19,8 +19,9 @@ import (
 )
 
 // Goal: the protocol as a newcomer can read it: who meets which lock, asks whom, and does what.
-// Method: testdata/*.txt, run with -rewrite to write the outputs. Every transaction has a coordinator of its own, which can
-// be made to die in the middle of a commit; nothing it wants to send from then on arrives.
+// Method: testdata/*.txt; -rewrite writes the outputs. Every transaction has a coordinator of its
+// own, which can be made to die in the middle of a commit; nothing it wants to send from then on
+// arrives.
 //
 //	stores [bounds=(m,t)]            start anew; one store more than bounds
 //	begin T                          a transaction; at=T2 reads at T2's start_ts
