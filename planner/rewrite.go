@@ -104,6 +104,10 @@ func foldConds(conds []expr.Scalar) []expr.Scalar {
 		if expr.IsTrue(c) {
 			continue
 		}
+		if expr.IsFalse(c) {
+			// Nothing passes: the other conditions are not evaluated.
+			return append(out[:0], c)
+		}
 		if _, ok := c.(*expr.And); ok {
 			out = append(out[:len(out):len(out)], expr.Conjuncts(nil, c)...)
 			continue

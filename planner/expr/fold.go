@@ -41,6 +41,10 @@ func Fold(s Scalar) Scalar {
 		*InSubquery, *QuantifiedSubquery, *Quantified:
 		return s
 	}
+	if isStrict(s) && anyNull(s) {
+		// As PostgreSQL does: the other operands are not evaluated, whatever they would raise.
+		return NewNull(s.Type())
+	}
 	if !allConst(s) {
 		return s
 	}
@@ -49,6 +53,26 @@ func Fold(s Scalar) Scalar {
 		return s
 	}
 	return &Const{Value: d, Typ: s.Type()}
+}
+
+// isStrict reports whether s is NULL when any of its operands is.
+func isStrict(s Scalar) bool {
+	switch s := s.(type) {
+	case *Call:
+		return s.Fn.Strict
+	case *Compare, *IntArith, *FloatArith, *Cast, *Like, *Not:
+		return true
+	}
+	return false
+}
+
+func anyNull(s Scalar) bool {
+	found := false
+	operands(s, func(x *Scalar) {
+		c, ok := (*x).(*Const)
+		found = found || ok && c.Value.IsNull()
+	})
+	return found
 }
 
 func allConst(s Scalar) bool {
@@ -60,8 +84,8 @@ func allConst(s Scalar) bool {
 	return all
 }
 
-// foldAnd drops true arguments; a false one decides only where those before it cannot fail, which
-// is not known here, so it cuts off the ones after it.
+// foldAnd drops true arguments, and all of them for a false one: as PostgreSQL does, whatever the
+// others would raise.
 func foldAnd(a *And) Scalar {
 	var args []Scalar
 	for _, x := range a.Args {
@@ -69,17 +93,13 @@ func foldAnd(a *And) Scalar {
 			args = append(args, inner.Args...)
 			continue
 		}
-		c, ok := x.(*Const)
-		if ok && !c.Value.IsNull() && c.Value.Bool() {
-			continue
-		}
-		args = append(args, x)
-		if ok && !c.Value.IsNull() {
-			if allLeaves(args) {
+		if c, ok := x.(*Const); ok && !c.Value.IsNull() {
+			if !c.Value.Bool() {
 				return x
 			}
-			break
+			continue
 		}
+		args = appendOneNull(args, x)
 	}
 	switch len(args) {
 	case 0:
@@ -91,6 +111,7 @@ func foldAnd(a *And) Scalar {
 	return a
 }
 
+// foldOr drops false arguments, and all of them for a true one.
 func foldOr(o *Or) Scalar {
 	var args []Scalar
 	for _, x := range o.Args {
@@ -98,17 +119,13 @@ func foldOr(o *Or) Scalar {
 			args = append(args, inner.Args...)
 			continue
 		}
-		c, ok := x.(*Const)
-		if ok && !c.Value.IsNull() && !c.Value.Bool() {
-			continue
-		}
-		args = append(args, x)
-		if ok && !c.Value.IsNull() {
-			if allLeaves(args) {
+		if c, ok := x.(*Const); ok && !c.Value.IsNull() {
+			if c.Value.Bool() {
 				return x
 			}
-			break
+			continue
 		}
+		args = appendOneNull(args, x)
 	}
 	switch len(args) {
 	case 0:
@@ -120,37 +137,21 @@ func foldOr(o *Or) Scalar {
 	return o
 }
 
-// allLeaves reports whether no argument could fail when it is evaluated: comparisons and tests of
-// leaves cannot.
-func allLeaves(args []Scalar) bool {
-	for _, x := range args {
-		if !cannotFail(x) {
-			return false
+// appendOneNull appends x, unless it is a NULL and there is one already.
+func appendOneNull(args []Scalar, x Scalar) []Scalar {
+	if isNull(x) {
+		for _, a := range args {
+			if isNull(a) {
+				return args
+			}
 		}
 	}
-	return true
+	return append(args, x)
 }
 
-func cannotFail(s Scalar) bool {
-	switch s := s.(type) {
-	case *Column, *Const, *Input, *Outer:
-		return true
-	case *Compare:
-		return cannotFail(s.L) && cannotFail(s.R)
-	case *IsNull:
-		return cannotFail(s.X)
-	case *IsBool:
-		return cannotFail(s.X)
-	case *Not:
-		return cannotFail(s.X)
-	case *And:
-		return allLeaves(s.Args)
-	case *Or:
-		return allLeaves(s.Args)
-	case *InList:
-		return cannotFail(s.X) && allLeaves(s.List)
-	}
-	return false
+func isNull(s Scalar) bool {
+	c, ok := s.(*Const)
+	return ok && c.Value.IsNull()
 }
 
 // foldCase drops arms that a constant condition rules out.
