@@ -18,11 +18,13 @@ func operatorLevel(op string) int {
 	case "^":
 		return 11
 	}
-	return 8
+	return otherLevel
 }
 
-// compareLevel is the level whose operators do not associate.
-const compareLevel = 5
+const (
+	compareLevel = 5 // its operators do not associate
+	otherLevel   = 8 // operators without a rule of their own in the grammar
+)
 
 func exprString(x Expr) string {
 	var p printer
@@ -226,9 +228,13 @@ func (p *printer) literal(x *Literal) {
 }
 
 func (p *printer) unary(x *Unary) {
-	p.str(x.Op)
-	if x.Op != "-" && x.Op != "+" {
-		p.str(" ")
+	switch {
+	case x.Op == "-" || x.Op == "+":
+		p.str(x.Op)
+	case x.Op != "NOT" && operatorLevel(x.Op) != otherLevel: // the grammar knows it as infix only
+		p.str("OPERATOR(pg_catalog." + x.Op + ") ")
+	default:
+		p.str(x.Op + " ")
 	}
 	// The parser joins a minus with the digits of the smallest integers.
 	if lit, ok := x.X.(*Literal); ok && x.Op == "-" && (lit.Value == "2147483648" || lit.Value == "9223372036854775808") {
