@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -21,15 +22,29 @@ var (
 type info struct{ s *Session }
 
 func (s *Session) initEnv() {
-	s.env = builtin.Env{Ctx: s.ctx, Session: info{s}, Sequences: s, Rand: builtin.NewRand()}
+	s.objects = pgcatalog.Objects{Resolver: s.resolverForNames, User: s.user}
+	s.env = builtin.Env{Ctx: s.ctx, Session: info{s}, Sequences: s, Catalog: &s.objects, Rand: builtin.NewRand()}
 	s.refreshEnv()
+}
+
+// resolverForNames is where functions and regclass look objects up: the transaction's schema, with a
+// transaction begun if need be; nil when that fails.
+func (s *Session) resolverForNames() catalog.Resolver {
+	if s.txn.resolver == nil {
+		if err := s.begin(s.ctx); err != nil {
+			return nil
+		}
+	}
+	return s.txn.resolver
 }
 
 // refreshEnv follows a change of settings.
 func (s *Session) refreshEnv() {
 	now := s.env.Format.Now
 	s.env.Format = s.settings.format
-	s.env.Format.Now = now
+	s.env.Format.Now, s.env.Format.Names = now, &s.objects
+	s.settings.format.Names = &s.objects // For values on their way to the client.
+	s.txn.resolver = nil // The search path may be another one.
 	s.defaultPath = len(s.settings.searchPath) == 1 && s.settings.searchPath[0] == catalog.PublicSchema
 }
 

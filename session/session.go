@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql"
@@ -77,6 +78,7 @@ type Session struct {
 	keyBuf     []byte
 	// defaultPath: search_path is what plans are keyed under without saying so.
 	defaultPath bool
+	objects     pgcatalog.Objects
 	// simple: the running text came as a simple query, so row sets are announced.
 	simple bool
 	// lastSequence and lastValues serve currval and lastval, by sequence.

@@ -55,6 +55,9 @@ func (s *Session) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if !s.defaultPath {
+			resolver = catalog.SearchPath(resolver, s.settings.searchPath)
+		}
 		s.txn.resolver = resolver
 	}
 	return nil
