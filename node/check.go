@@ -7,7 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/percodb/percodb/check"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/tso"
 )
 
 // Check verifies the data directory of a stopped server and returns what is wrong, one line each.
@@ -37,5 +39,25 @@ func Check(ctx context.Context, opts Options) (findings []string, err error) {
 	for _, f := range found {
 		findings = append(findings, f.String())
 	}
-	return findings, nil
+	return n.checkSQL(ctx, store, oracle, findings)
+}
+
+// checkSQL adds what is wrong among rows, index entries and descriptors.
+func (n *Node) checkSQL(ctx context.Context, store *kv.Store, oracle tso.Oracle, findings []string) ([]string, error) {
+	d, err := n.openDatabase(ctx, store.Router(), oracle, true)
+	if err != nil {
+		return nil, err
+	}
+	txn, err := d.db.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_, err = check.Run(ctx, d.catalog, txn, func(f check.Finding) error {
+		findings = append(findings, f.String())
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("check the tables: %w", err)
+	}
+	return findings, txn.Rollback(ctx)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/ddl"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/server"
@@ -52,6 +53,8 @@ func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.O
 		return err
 	}
 	n.db = d
+	analyzer := ddl.NewAnalyzer(d.db, d.catalog, 0, n.log)
+	n.onClose(func(context.Context) { analyzer.Close() })
 	n.server, err = server.New(server.Options{
 		Listen: n.opts.Listen,
 		Logger: n.log,

@@ -45,6 +45,7 @@ func (s *Session) refreshEnv() {
 	s.env.Format.Now, s.env.Format.Names = now, &s.objects
 	s.settings.format.Names = &s.objects // For values on their way to the client.
 	s.txn.resolver = nil // The search path may be another one.
+	s.txn.resolver = nil // It may look along another path.
 	s.defaultPath = len(s.settings.searchPath) == 1 && s.settings.searchPath[0] == catalog.PublicSchema
 }
 

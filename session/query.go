@@ -89,6 +89,9 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 // runInBlock runs one of several statements that share a transaction.
 func (s *Session) runInBlock(st *sql.Statement, w ResultWriter) error {
 	s.startStatement()
+	if err := noParams(st); err != nil {
+		return err
+	}
 	plan, tree, err := s.planStatement(s.ctx, st, nil)
 	if err != nil {
 		return err
@@ -112,6 +115,9 @@ func (s *Session) runInBlock(st *sql.Statement, w ResultWriter) error {
 func (s *Session) runSingle(st *sql.Statement, w ResultWriter) error {
 	if s.txn.block {
 		return s.runInBlock(st, w)
+	}
+	if err := noParams(st); err != nil {
+		return err
 	}
 	for attempt := 0; ; attempt++ {
 		s.startStatement()
@@ -144,6 +150,15 @@ func (s *Session) runAlone(e *execution, attempt int, w ResultWriter) (again boo
 		return false, w.Complete(tag)
 	}
 	return s.retry(err, attempt, w), err
+}
+
+// noParams refuses parameters in a simple query, which has no values for them. Those of a statement to
+// be prepared are its own.
+func noParams(st *sql.Statement) error {
+	if st.Params == 0 || len(st.Key) == 0 {
+		return nil
+	}
+	return pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", st.Params)
 }
 
 // retry decides whether a statement that failed with err runs again, and prepares for it.

@@ -166,6 +166,9 @@ func (s *Session) transactionModes(m ast.TransactionModes) error {
 
 func (s *Session) commitBlock(ctx context.Context, n *ast.Commit, w ResultWriter) (Tag, error) {
 	if !s.txn.block {
+		if n.Chain {
+			return Tag{}, pgerror.New(pgerror.NoActiveSQLTransaction, "COMMIT AND CHAIN can only be used in transaction blocks")
+		}
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
 		return verb("COMMIT"), s.commitTxn(ctx)
 	}
@@ -180,14 +183,17 @@ func (s *Session) commitBlock(ctx context.Context, n *ast.Commit, w ResultWriter
 	return verb("COMMIT"), nil
 }
 
-func (s *Session) rollbackBlock(n *ast.Rollback, w ResultWriter) Tag {
+func (s *Session) rollbackBlock(n *ast.Rollback, w ResultWriter) (Tag, error) {
 	if !s.txn.block {
+		if n.Chain {
+			return Tag{}, pgerror.New(pgerror.NoActiveSQLTransaction, "ROLLBACK AND CHAIN can only be used in transaction blocks")
+		}
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
 	}
 	readOnly := s.txn.readOnly
 	s.abortTxn()
 	s.chain(n.Chain, readOnly)
-	return verb("ROLLBACK")
+	return verb("ROLLBACK"), nil
 }
 
 // chain begins a block with the modes of the one that ended (AND CHAIN).

@@ -36,7 +36,7 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 	case *ast.Commit:
 		return s.commitBlock(ctx, n, w)
 	case *ast.Rollback:
-		return s.rollbackBlock(n, w), nil
+		return s.rollbackBlock(n, w)
 	case *ast.Savepoint:
 		return verb("SAVEPOINT"), s.setSavepoint(ctx, n.Name)
 	case *ast.ReleaseSavepoint:
