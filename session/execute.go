@@ -100,6 +100,9 @@ func (s *Session) runPlan(ctx context.Context, e *execution, w ResultWriter) (Ta
 	}
 	if plan.Tag != "SELECT" {
 		tag.Rows = e.runner.Affected()
+		if table := writtenTable(plan.Root); table != nil {
+			s.guard.Writes(table, tag.Rows) // For statistics.
+		}
 	}
 	s.deps.Metrics.Statements.WithLabelValues(plan.Tag).Inc()
 	return tag, e.close()
