@@ -330,6 +330,18 @@ func (c *collected) Result(*Env) (types.Datum, error) {
 	return types.NewArray(&types.Array{Elem: c.elem, Elems: c.elems[:len(c.elems):len(c.elems)]}), nil
 }
 
+// noArrays is array_agg of arrays, which would have two dimensions.
+type noArrays struct{}
+
+func (noArrays) Add(_ *Env, a []types.Datum) error {
+	if a[0].IsNull() {
+		return pgerror.New(pgerror.NullValueNotAllowed, "cannot accumulate null arrays")
+	}
+	return pgerror.Unsupported("an array with more than one dimension", "Use string_agg, or unnest the arrays first.")
+}
+
+func (noArrays) Result(*Env) (types.Datum, error) { return types.Null, nil }
+
 func collectAggs() []aggDecl {
 	return []aggDecl{
 		{sig: "string_agg(text,text) text", make: fixed(func() Accumulator { return new(joined) }), flags: aggOrdered},
@@ -338,5 +350,6 @@ func collectAggs() []aggDecl {
 			make: func(o *Overload) func() Accumulator {
 				return func() Accumulator { return &collected{elem: o.Args[0]} }
 			}},
+		{sig: "array_agg(anyarray) anyarray", flags: aggOrdered | aggKeepsNulls, make: fixed(func() Accumulator { return noArrays{} })},
 	}
 }

@@ -74,6 +74,8 @@ var castTable = sync.OnceValue(func() map[castKey]castEntry {
 			if e.fn = castFunction(key.from, key.to); e.fn == nil {
 				panic("builtin: no function for the cast " + line)
 			}
+		} else {
+			e.fn = reinterpret(key.from, key.to)
 		}
 		m[key] = e
 	}
@@ -84,7 +86,7 @@ var castTable = sync.OnceValue(func() map[castKey]castEntry {
 func castFuncs() []decl {
 	var out []decl
 	for key, e := range castTable() {
-		if e.fn == nil {
+		if e.fn == nil || !namedLikeType(key) {
 			continue
 		}
 		from, to := types.Type{OID: key.from, Mod: -1}.Info().Name, types.Type{OID: key.to, Mod: -1}.Info().Name
@@ -95,6 +97,19 @@ func castFuncs() []decl {
 		out = append(out, decl{to + "(" + from + ") " + to, e.fn, f, nil})
 	}
 	return out
+}
+
+// namedLikeType leaves out the functions to which PostgreSQL gives another name than the type's.
+func namedLikeType(key castKey) bool {
+	switch key.to {
+	case types.OIDOid:
+		return key.from != types.OIDInt2
+	case types.OIDRegclass, types.OIDRegtype:
+		return key.from != types.OIDInt2 && key.from != types.OIDInt8
+	case types.OIDBPChar, types.OIDVarchar:
+		return key.from != types.OIDBool && key.from != types.OIDChar
+	}
+	return true
 }
 
 // FindCast returns the cast between two types that the context allows. Casting a type to itself

@@ -42,6 +42,13 @@ func toIntCast(from, to types.OID) Func {
 		}
 	case types.OIDFloat4, types.OIDFloat8:
 		return func(_ *Env, a []types.Datum) (types.Datum, error) { return intDatum(FloatToInt(a[0].Float(), to)) }
+	case types.OIDInt2: // to oid, by way of integer
+		return func(_ *Env, a []types.Datum) (types.Datum, error) {
+			if to == types.OIDInt4 || to == types.OIDInt8 {
+				return a[0], nil
+			}
+			return types.Int(int64(uint32(a[0].Int()))), nil
+		}
 	case types.OIDNumeric:
 		return func(_ *Env, a []types.Datum) (types.Datum, error) { return intDatum(NumericToInt(a[0].Decimal(), to)) }
 	case types.OIDText, types.OIDVarchar:
@@ -50,6 +57,18 @@ func toIntCast(from, to types.OID) Func {
 		}
 	}
 	return func(_ *Env, a []types.Datum) (types.Datum, error) { return intDatum(NarrowInt(a[0].Int(), to)) }
+}
+
+// reinterpret is what PostgreSQL gets by reading the same 32 bits as oid or integer, nil for the types
+// whose datums are the same.
+func reinterpret(from, to types.OID) Func {
+	switch {
+	case to == types.OIDInt4:
+		return func(_ *Env, a []types.Datum) (types.Datum, error) { return types.Int(int64(int32(a[0].Int()))), nil }
+	case from == types.OIDInt4:
+		return func(_ *Env, a []types.Datum) (types.Datum, error) { return types.Int(int64(uint32(a[0].Int()))), nil }
+	}
+	return nil
 }
 
 func intDatum(n int64, err error) (types.Datum, error) {
@@ -71,10 +90,9 @@ func NarrowInt(n int64, to types.OID) (int64, error) {
 			return 0, errInt4Range()
 		}
 	case types.OIDOid, types.OIDRegclass, types.OIDRegtype:
-		if n < math.MinInt32 || n > math.MaxUint32 {
+		if n < 0 || n > math.MaxUint32 {
 			return 0, pgerror.New(pgerror.NumericValueOutOfRange, "OID out of range")
 		}
-		return int64(uint32(n)), nil
 	}
 	return n, nil
 }
@@ -171,8 +189,7 @@ func toStringCast(from, to types.OID) Func {
 		}
 	case to == types.OIDChar:
 		return func(_ *Env, a []types.Datum) (types.Datum, error) {
-			s := a[0].Text()
-			return types.Text(s[:min(1, len(s))]), nil
+			return types.ParseText(types.TChar, a[0].Text(), nil)
 		}
 	case to == types.OIDName:
 		return func(_ *Env, a []types.Datum) (types.Datum, error) {

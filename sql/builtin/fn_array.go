@@ -104,7 +104,7 @@ func arrayPosition(_ *Env, a []types.Datum) (types.Datum, error) {
 		return types.Null, nil
 	}
 	start := int64(1)
-	if len(a) == 3 {
+	if len(a) == 3 && len(a[0].Array().Elems) > 0 {
 		if a[2].IsNull() {
 			return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "initial position must not be null")
 		}

@@ -77,6 +77,13 @@ func definitionFuncs() []decl {
 	view := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		return textOrNull(c.ViewDefinition(oidArg(a[0])))
 	})
+	viewByName := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		oid, err := c.RelationOID(a[0].Text())
+		if err != nil {
+			return types.Null, err
+		}
+		return textOrNull(c.ViewDefinition(oid))
+	})
 	constraint := catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 		return textOrNull(c.ConstraintDefinition(oidArg(a[0])))
 	})
@@ -91,6 +98,9 @@ func definitionFuncs() []decl {
 	expression := same
 	return []decl{
 		{sig: "pg_get_viewdef(oid) text", flags: stable, fn: view}, {sig: "pg_get_viewdef(oid,bool) text", flags: stable, fn: view},
+		{sig: "pg_get_viewdef(oid,int4) text", flags: stable, fn: view},
+		{sig: "pg_get_viewdef(text) text", flags: stable, fn: viewByName},
+		{sig: "pg_get_viewdef(text,bool) text", flags: stable, fn: viewByName},
 		{sig: "pg_get_constraintdef(oid) text", flags: stable, fn: constraint},
 		{sig: "pg_get_constraintdef(oid,bool) text", flags: stable, fn: constraint},
 		{sig: "pg_get_indexdef(oid) text", flags: stable, fn: index},
@@ -116,7 +126,7 @@ func privilegeFuncs() []decl {
 				decl{sig: name + "(oid," + m + ",text) bool", flags: stable, fn: yes})
 		}
 	}
-	for _, args := range []string{"name,text", "oid,text", "name,name,text", "oid,oid,text"} {
+	for _, args := range []string{"name,text", "oid,text", "name,name,text", "name,oid,text", "oid,name,text", "oid,oid,text"} {
 		out = append(out, decl{sig: "pg_has_role(" + args + ") bool", flags: stable, fn: yes})
 	}
 	return out
@@ -189,7 +199,10 @@ func prettySize(n *apd.Decimal) string {
 	units := []string{"bytes", "kB", "MB", "GB", "TB", "PB"}
 	abs := types.NewNumeric(10 * 1024)
 	unit := 0
-	if lessAbs(n, abs) || n.Form != apd.Finite {
+	if n.Form != apd.Finite {
+		return string(types.AppendNumeric(nil, n)) + " " + units[len(units)-1]
+	}
+	if lessAbs(n, abs) {
 		return string(types.AppendNumeric(nil, n)) + " bytes"
 	}
 	// Halved units keep one bit for rounding.

@@ -57,13 +57,24 @@ var unitNames = map[string]timeUnit{
 	"timezone": unitZone, "timezone_h": unitZoneHour, "timezone_m": unitZoneMinute,
 }
 
+// asciiLower lower-cases letters of ASCII only, as PostgreSQL does keywords.
+func asciiLower(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
 func lookupUnit(name string) timeUnit {
-	name = strings.ToLower(name)
+	name = asciiLower(name)
 	return unitNames[name[:min(len(name), 10)]]
 }
 
 // errUnit says that a unit is unknown, or known but not for the type.
 func errUnit(name string, t types.Type) *pgerror.Error {
+	name = asciiLower(name)
 	if lookupUnit(name) == 0 {
 		return pgerror.New(pgerror.InvalidParameterValue, "unit \"%s\" not recognized for type %s", name, t)
 	}
@@ -105,12 +116,13 @@ type extractor func(env *Env, unit string, d types.Datum) (field, error)
 func fieldFuncs() []decl {
 	var out []decl
 	for _, x := range []struct {
-		t     string
-		f     extractor
-		flags flags
+		t       string
+		f, part extractor
+		flags   flags
 	}{
-		{"date", extractDate, 0}, {"time", extractTime, 0}, {"timestamp", extractTimestamp, 0},
-		{"timestamptz", extractTimestamptz, stable}, {"interval", extractInterval, 0},
+		{"date", extractDate, datePartOfDate, 0}, {"time", extractTime, extractTime, 0},
+		{"timestamp", extractTimestamp, extractTimestamp, 0}, {"timestamptz", extractTimestamptz, extractTimestamptz, stable},
+		{"interval", extractInterval, extractInterval, 0},
 	} {
 		out = append(out,
 			decl{sig: "extract(text," + x.t + ") numeric", flags: x.flags, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
@@ -121,7 +133,7 @@ func fieldFuncs() []decl {
 				return f.numeric(), nil
 			}},
 			decl{sig: "date_part(text," + x.t + ") float8", flags: x.flags, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
-				f, err := x.f(env, a[0].Text(), a[1])
+				f, err := x.part(env, a[0].Text(), a[1])
 				if err != nil {
 					return types.Null, err
 				}
@@ -136,6 +148,9 @@ func fieldFuncs() []decl {
 			return intDatum(truncTimestamptz(a[0].Text(), a[1].Int(), zoneOf(env)))
 		}},
 		decl{sig: "date_trunc(text,timestamptz,text) timestamptz", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			if !types.TimestampFinite(a[1].Int()) {
+				return a[1], nil
+			}
 			loc, err := types.LoadZone(a[2].Text())
 			if err != nil {
 				return types.Null, err
@@ -185,6 +200,15 @@ func extractDate(_ *Env, name string, d types.Datum) (field, error) {
 		return field{n: n}, nil
 	}
 	return field{}, errUnit(name, types.TDate)
+}
+
+// datePartOfDate is date_part(text, date), which takes the date for its midnight.
+func datePartOfDate(env *Env, name string, d types.Datum) (field, error) {
+	ts, err := types.TimestampFromDate(d.Int())
+	if err != nil {
+		return field{}, err
+	}
+	return extractTimestamp(env, name, types.Int(ts))
 }
 
 // calendarField is a field of a day.

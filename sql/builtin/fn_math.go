@@ -33,6 +33,16 @@ func trig(f func(float64) float64) Func {
 	})
 }
 
+// unboundedTrig is trig for functions with poles.
+func unboundedTrig(f func(float64) float64) Func {
+	return float1e(func(v float64) (float64, error) {
+		if math.IsInf(v, 0) {
+			return 0, errInputRange()
+		}
+		return f(v), nil
+	})
+}
+
 // arc lifts a function of [-1, 1].
 func arc(f func(float64) float64) Func {
 	return float1e(func(v float64) (float64, error) {
@@ -61,7 +71,7 @@ func mathFuncs() []decl {
 		{sig: "cbrt(float8) float8", fn: cbrtFloat},
 		{sig: "sqrt(float8) float8", fn: sqrtFloat}, {sig: "sqrt(numeric) numeric", fn: numeric1(SqrtNumeric)},
 		{sig: "exp(float8) float8", fn: float1e(expFloat)}, {sig: "exp(numeric) numeric", fn: numeric1(ExpNumeric)},
-		{sig: "ln(float8) float8", fn: float1e(logFloat(math.Log))}, {sig: "ln(numeric) numeric", fn: numeric1(LnNumeric)},
+		{sig: "ln(float8) float8", fn: float1e(logFloat(logExact))}, {sig: "ln(numeric) numeric", fn: numeric1(LnNumeric)},
 		{sig: "log(numeric,numeric) numeric", fn: numericFunc(LogNumeric)},
 		{sig: "div(numeric,numeric) numeric", fn: numericFunc(DivTruncNumeric)},
 		{sig: "round(float8) float8", fn: float1(math.RoundToEven)}, {sig: "round(numeric) numeric", fn: roundTo(types.RoundNumeric)},
@@ -80,7 +90,7 @@ func mathFuncs() []decl {
 		{sig: "factorial(int8) numeric", fn: factorial},
 		{sig: "atan2(float8,float8) float8", fn: floatFunc(func(a, b float64) (float64, error) { return math.Atan2(a, b), nil })},
 		{sig: "atan2d(float8,float8) float8", fn: floatFunc(func(a, b float64) (float64, error) {
-			return math.Atan2(a, b) / (math.Pi / 180), nil
+			return math.Atan2(a, b) / math.Atan(1) * 45, nil
 		})},
 		{sig: "width_bucket(float8,float8,float8,int4) int4", fn: widthBucketFloat},
 		{sig: "width_bucket(numeric,numeric,numeric,int4) int4", fn: widthBucketNumeric},
@@ -94,7 +104,7 @@ func mathFuncs() []decl {
 			decl{sig: name + "(numeric,numeric) numeric", fn: numericFunc(PowNumeric)})
 	}
 	for _, name := range []string{"log", "log10"} {
-		out = append(out, decl{sig: name + "(float8) float8", fn: float1e(logFloat(math.Log10))},
+		out = append(out, decl{sig: name + "(float8) float8", fn: float1e(logFloat(log10Exact))},
 			decl{sig: name + "(numeric) numeric", fn: numeric1(func(d *apd.Decimal) (*apd.Decimal, error) {
 				return LogNumeric(types.NewNumeric(10), d)
 			})})
@@ -128,7 +138,7 @@ func trigFuncs() []decl {
 	add("sin", trig(math.Sin))
 	add("cos", trig(math.Cos))
 	add("tan", trig(math.Tan))
-	add("cot", trig(func(v float64) float64 { return 1 / math.Tan(v) }))
+	add("cot", unboundedTrig(func(v float64) float64 { return 1 / math.Tan(v) }))
 	add("asin", arc(math.Asin))
 	add("acos", arc(math.Acos))
 	add("atan", float1(math.Atan))
@@ -144,70 +154,13 @@ func trigFuncs() []decl {
 	}))
 	add("atanh", arc(math.Atanh))
 	add("sind", trig(sinDegrees))
-	add("cosd", trig(func(v float64) float64 { return sinDegrees(math.Mod(v, 360) + 90) }))
-	add("tand", trig(tanDegrees))
-	add("cotd", trig(func(v float64) float64 { return cotDegrees(v) }))
-	add("asind", arc(func(v float64) float64 { return exactDegrees(math.Asin(v)) }))
-	add("acosd", arc(func(v float64) float64 { return exactDegrees(math.Acos(v)) }))
-	add("atand", float1(func(v float64) float64 { return exactDegrees(math.Atan(v)) }))
+	add("cosd", trig(cosDegrees))
+	add("tand", unboundedTrig(tanDegrees))
+	add("cotd", unboundedTrig(cotDegrees))
+	add("asind", arc(arcSinDegrees))
+	add("acosd", arc(arcCosDegrees))
+	add("atand", float1(func(v float64) float64 { return math.Atan(v) / math.Atan(1) * 45 }))
 	return out
-}
-
-// exactDegrees turns radians into degrees, whole ones exactly.
-func exactDegrees(v float64) float64 {
-	d := v * (180 / math.Pi)
-	if r := math.Round(d); math.Abs(d-r) < 1e-12 {
-		return r
-	}
-	return d
-}
-
-// sinDegrees is exact at multiples of 30 degrees where the sine is rational.
-func sinDegrees(v float64) float64 {
-	v = math.Mod(v, 360)
-	if v < 0 {
-		v += 360
-	}
-	sign := 1.0
-	if v > 180 {
-		v, sign = v-180, -1
-	}
-	if v > 90 {
-		v = 180 - v
-	}
-	switch v {
-	case 0:
-		return 0
-	case 30:
-		return sign * 0.5
-	case 90:
-		return sign
-	}
-	return sign * math.Sin(v*(math.Pi/180))
-}
-
-func tanDegrees(v float64) float64 {
-	switch m := math.Mod(math.Mod(v, 180)+180, 180); m {
-	case 45:
-		return 1
-	case 135:
-		return -1
-	case 0:
-		return 0
-	}
-	return sinDegrees(v) / sinDegrees(v+90)
-}
-
-func cotDegrees(v float64) float64 {
-	switch m := math.Mod(math.Mod(v, 180)+180, 180); m {
-	case 45:
-		return 1
-	case 135:
-		return -1
-	case 90:
-		return 0
-	}
-	return sinDegrees(v+90) / sinDegrees(v)
 }
 
 func setSeed(env *Env, a []types.Datum) (types.Datum, error) {
@@ -221,7 +174,7 @@ func setSeed(env *Env, a []types.Datum) (types.Datum, error) {
 }
 
 func expFloat(v float64) (float64, error) {
-	r := math.Exp(v)
+	r := expExact(v)
 	if math.IsInf(r, 0) && !math.IsInf(v, 0) {
 		return 0, errFloatOverflow()
 	}
@@ -260,12 +213,12 @@ func signNumeric(d *apd.Decimal) (*apd.Decimal, error) {
 	return types.NewNumeric(int64(signum(d))), nil
 }
 
-// roundTo rounds or cuts to a number of digits, which PostgreSQL limits to ±2000.
+// roundTo rounds or cuts to a number of digits, within what a numeric can hold.
 func roundTo(f func(*apd.Decimal, int) *apd.Decimal) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
 		scale := int64(0)
 		if len(a) == 2 {
-			scale = min(max(a[1].Int(), -2000), 2000)
+			scale = min(max(a[1].Int(), -types.MaxNumericIntegerDigits-1), types.MaxNumericScale)
 		}
 		return numericDatum(types.CheckNumeric(f(a[0].Decimal(), int(scale))))
 	}
@@ -421,9 +374,10 @@ func widthBucketFloat(_ *Env, a []types.Datum) (types.Datum, error) {
 	case v >= high:
 		return intDatum(checkInt4(count + 1))
 	}
-	// Halves keep the span in range when the bounds are the extremes.
+	// Halves keep the span in range when the bounds are the extremes. Like PostgreSQL 15's, a quotient
+	// that rounds to 1 lands in the bucket above.
 	bucket := int64(float64(count) * ((v/2 - low/2) / (high/2 - low/2)))
-	return types.Int(min(bucket, count-1) + 1), nil
+	return intDatum(checkInt4(bucket + 1))
 }
 
 func widthBucketNumeric(_ *Env, a []types.Datum) (types.Datum, error) {
@@ -461,8 +415,12 @@ func widthBucketNumeric(_ *Env, a []types.Datum) (types.Datum, error) {
 	if part, err = MulNumeric(part, types.NewNumeric(count)); err != nil {
 		return types.Null, err
 	}
-	n, _ := numericInt64(quotient(part, span, 0, false))
-	return types.Int(n + 1), nil
+	bucket, err := DivNumeric(part, span) // rounds, as in PostgreSQL, maybe up to count
+	if err != nil {
+		return types.Null, err
+	}
+	n, _ := numericInt64(types.TruncNumeric(bucket, 0))
+	return intDatum(checkInt4(n + 1))
 }
 
 // widthBucketArray counts the thresholds, sorted upwards, that the operand reaches.
@@ -470,12 +428,14 @@ func widthBucketArray(o *Overload) Func {
 	elem := o.Args[0]
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
 		thresholds := a[1].Array().Elems
+		for _, t := range thresholds {
+			if t.IsNull() {
+				return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "thresholds array must not contain NULLs")
+			}
+		}
 		low, high := 0, len(thresholds)
 		for low < high {
 			mid := (low + high) / 2
-			if thresholds[mid].IsNull() {
-				return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "thresholds array must not contain NULLs")
-			}
 			if types.Compare(a[0], thresholds[mid], elem) < 0 {
 				high = mid
 			} else {

@@ -131,8 +131,12 @@ func regexpReplaceN(env *Env, a []types.Datum) (types.Datum, error) {
 	return replaceRegex(env, a, o, startOffset(a[0].Text(), a[3].Int()), int(n))
 }
 
-// startOffset is the byte at which character start (from 1) begins, len(s) when s is shorter.
+// startOffset is the byte at which character start (from 1) begins, beyond s when s has not as many
+// before it.
 func startOffset(s string, start int64) int {
+	if start-1 > int64(utf8.RuneCountInString(s)) {
+		return len(s) + 1
+	}
 	return len(slice(s, 1, start, false))
 }
 
@@ -285,20 +289,38 @@ func regexpCount(env *Env, a []types.Datum) (types.Datum, error) {
 	return types.Int(int64(len(matchesFrom(re, a[0].Text(), offset)))), nil
 }
 
-// nthMatch reads the arguments start, N and flags (at flagsAt) and finds the match; nil if there is none.
-func nthMatch(env *Env, fn string, a []types.Datum, flagsAt int) ([]int, error) {
-	offset, n := 0, int64(1)
+// matchArgs are the arguments after string and pattern of regexp_substr and regexp_instr, checked in
+// their order.
+type matchArgs struct{ start, n, end, sub int64 }
+
+func readMatchArgs(a []types.Datum, endAt, subAt int) (m matchArgs, err error) {
+	m = matchArgs{start: 1, n: 1}
 	if len(a) > 2 {
-		if a[2].Int() <= 0 {
-			return nil, errParameter("start", a[2].Int())
+		if m.start = a[2].Int(); m.start <= 0 {
+			return m, errParameter("start", m.start)
 		}
-		offset = startOffset(a[0].Text(), a[2].Int())
 	}
 	if len(a) > 3 {
-		if n = a[3].Int(); n <= 0 {
-			return nil, errParameter("n", n)
+		if m.n = a[3].Int(); m.n <= 0 {
+			return m, errParameter("n", m.n)
 		}
 	}
+	if endAt > 0 && len(a) > endAt {
+		if m.end = a[endAt].Int(); m.end != 0 && m.end != 1 {
+			return m, errParameter("endoption", m.end)
+		}
+	}
+	if len(a) > subAt {
+		if m.sub = a[subAt].Int(); m.sub < 0 {
+			return m, errParameter("subexpr", m.sub)
+		}
+	}
+	return m, nil
+}
+
+// nthMatch finds the match that the arguments ask for, with flags in argument flagsAt; nil if there is
+// none or it has no such group.
+func nthMatch(env *Env, fn string, a []types.Datum, m matchArgs, flagsAt int) ([]int, error) {
 	o, err := regexArgs(a, flagsAt)
 	if err != nil {
 		return nil, err
@@ -310,47 +332,38 @@ func nthMatch(env *Env, fn string, a []types.Datum, flagsAt int) ([]int, error) 
 	if err != nil {
 		return nil, err
 	}
-	all := matchesFrom(re, a[0].Text(), offset)
-	if n > int64(len(all)) {
+	all := matchesFrom(re, a[0].Text(), startOffset(a[0].Text(), m.start))
+	if m.n > int64(len(all)) || 2*m.sub >= int64(len(all[m.n-1])) {
 		return nil, nil
 	}
-	return all[n-1], nil
+	return all[m.n-1], nil
 }
 
 func regexpSubstr(env *Env, a []types.Datum) (types.Datum, error) {
-	sub := int64(0)
-	if len(a) > 5 {
-		if sub = a[5].Int(); sub < 0 {
-			return types.Null, errParameter("subexpr", sub)
-		}
-	}
-	m, err := nthMatch(env, "regexp_substr()", a, 4)
-	if err != nil || m == nil || 2*sub >= int64(len(m)) {
-		return types.Null, err
-	}
-	return group(a[0].Text(), m, int(sub)), nil
-}
-
-func regexpInstr(env *Env, a []types.Datum) (types.Datum, error) {
-	end, sub := int64(0), int64(0)
-	if len(a) > 4 {
-		if end = a[4].Int(); end != 0 && end != 1 {
-			return types.Null, errParameter("endoption", end)
-		}
-	}
-	if len(a) > 6 {
-		if sub = a[6].Int(); sub < 0 {
-			return types.Null, errParameter("subexpr", sub)
-		}
-	}
-	m, err := nthMatch(env, "regexp_instr()", a, 5)
+	args, err := readMatchArgs(a, 0, 5)
 	if err != nil {
 		return types.Null, err
 	}
-	if m == nil || 2*sub >= int64(len(m)) || m[2*sub] < 0 {
+	m, err := nthMatch(env, "regexp_substr()", a, args, 4)
+	if err != nil || m == nil {
+		return types.Null, err
+	}
+	return group(a[0].Text(), m, int(args.sub)), nil
+}
+
+func regexpInstr(env *Env, a []types.Datum) (types.Datum, error) {
+	args, err := readMatchArgs(a, 4, 6)
+	if err != nil {
+		return types.Null, err
+	}
+	m, err := nthMatch(env, "regexp_instr()", a, args, 5)
+	if err != nil {
+		return types.Null, err
+	}
+	if m == nil || m[2*args.sub] < 0 {
 		return types.Int(0), nil
 	}
-	return types.Int(int64(utf8.RuneCountInString(a[0].Text()[:m[2*sub+end]]) + 1)), nil
+	return types.Int(int64(utf8.RuneCountInString(a[0].Text()[:m[2*args.sub+args.end]]) + 1)), nil
 }
 
 // substringRegex returns the first group, or the whole match when the pattern has none.

@@ -59,10 +59,10 @@ func stringFuncs() []decl {
 		}},
 		{sig: "concat(variadic any) text", bind: concat, flags: nonStrict | stable},
 		{sig: "concat_ws(text,variadic any) text", bind: concatWS, flags: nonStrict | stable},
-		{sig: "concat_ws(text) text", bind: concatWS, flags: nonStrict | stable},
 		{sig: "md5(text) text", fn: md5Hex}, {sig: "md5(bytea) text", fn: md5Hex},
 		{sig: "encode(bytea,text) text", fn: encodeBytes}, {sig: "decode(text,text) bytea", fn: decodeBytes},
-		{sig: "like_escape(text,text) text", fn: likeEscapeFunc},
+		{sig: "like_escape(text,text) text", fn: likeEscapeFunc}, {sig: "like_escape(bytea,bytea) bytea", fn: likeEscapeBytes},
+		{sig: "length(bytea,name) int4", fn: lengthInEncoding},
 		{sig: "convert_from(bytea,name) text", fn: convertFrom}, {sig: "convert_to(text,name) bytea", fn: convertTo},
 		{sig: "get_byte(bytea,int4) int4", fn: getByte}, {sig: "set_byte(bytea,int4,int4) bytea", fn: setByte},
 		{sig: "get_bit(bytea,int8) int4", fn: getBit}, {sig: "set_bit(bytea,int8,int4) bytea", fn: setBit},
@@ -258,10 +258,13 @@ func pad(left bool) Func {
 			fill = a[2].Text()
 		}
 		want, have := max(a[1].Int(), 0), int64(utf8.RuneCountInString(s))
+		if fill == "" {
+			want = min(want, have)
+		}
 		if want*utf8.UTFMax > maxTextSize {
 			return types.Null, errTextTooLarge()
 		}
-		if have >= want || fill == "" {
+		if have >= want {
 			return types.Text(slice(s, 1, want+1, false)), nil
 		}
 		runes := []rune(fill)
@@ -376,7 +379,7 @@ func chr(_ *Env, a []types.Datum) (types.Datum, error) {
 	n := a[0].Int()
 	switch {
 	case n < 0:
-		return types.Null, pgerror.New(pgerror.ProgramLimitExceeded, "character number must be positive")
+		return types.Null, pgerror.New(pgerror.InvalidParameterValue, "character number must be positive")
 	case n == 0:
 		return types.Null, pgerror.New(pgerror.ProgramLimitExceeded, "null character not permitted")
 	case n > utf8.MaxRune:
@@ -426,23 +429,60 @@ func likeEscapeFunc(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.Text(s), err
 }
 
+// likeEscapeBytes is LikeEscape for bytes, which are characters here.
+func likeEscapeBytes(_ *Env, a []types.Datum) (types.Datum, error) {
+	pattern, escape := a[0].Bytes(), a[1].Bytes()
+	if len(escape) > 1 {
+		_, _, err := escapeChar("no character")
+		return types.Null, err
+	}
+	if len(escape) == 1 && escape[0] == likeEscape {
+		return a[0], nil
+	}
+	var out []byte
+	escaped := false
+	for _, c := range pattern {
+		if len(escape) == 1 && c == escape[0] && !escaped {
+			escaped = true
+			out = append(out, likeEscape)
+			continue
+		}
+		if c == likeEscape && !escaped {
+			out = append(out, likeEscape)
+		}
+		out = append(out, c)
+		escaped = false
+	}
+	return types.Bytes(out), nil
+}
+
+func lengthInEncoding(_ *Env, a []types.Datum) (types.Datum, error) {
+	if err := checkEncoding(a[1].Text(), ""); err != nil {
+		return types.Null, err
+	}
+	if err := types.ValidateText(a[0].Bytes()); err != nil {
+		return types.Null, err
+	}
+	return types.Int(int64(utf8.RuneCount(a[0].Bytes()))), nil
+}
+
 func checkEncoding(name, which string) error {
 	switch strings.ToLower(strings.ReplaceAll(name, "-", "")) {
 	case "utf8", "unicode":
 		return nil
 	}
-	return pgerror.New(pgerror.InvalidParameterValue, "invalid %s encoding name \"%s\"", which, name)
+	return pgerror.New(pgerror.InvalidParameterValue, "invalid %sencoding name \"%s\"", which, name)
 }
 
 func convertFrom(_ *Env, a []types.Datum) (types.Datum, error) {
-	if err := checkEncoding(a[1].Text(), "source"); err != nil {
+	if err := checkEncoding(a[1].Text(), "source "); err != nil {
 		return types.Null, err
 	}
 	return a[0], types.ValidateText(a[0].Bytes())
 }
 
 func convertTo(_ *Env, a []types.Datum) (types.Datum, error) {
-	return a[0], checkEncoding(a[1].Text(), "destination")
+	return a[0], checkEncoding(a[1].Text(), "destination ")
 }
 
 func errIndexRange(i int64, last int) error {

@@ -95,9 +95,10 @@ func timeOfDay(env *Env, _ []types.Datum) (types.Datum, error) {
 	return types.Text(types.TimeOfDay(env.clock(), env.Format.Loc())), nil
 }
 
-// age subtracts by the calendar: years, months and days of the months that lie between.
+// age subtracts by the calendar: years, months and days of the months that lie between. Like
+// PostgreSQL 15 it takes infinity for the last moment of the representation.
 func age(a, b int64) (types.Datum, error) {
-	if !types.TimestampFinite(a) || !types.TimestampFinite(b) {
+	if a == types.TimestampNegInfinity || b == types.TimestampNegInfinity {
 		return types.Null, errTimestampRange()
 	}
 	sign := int64(1)
@@ -172,9 +173,18 @@ func unixToTimestamptz(_ *Env, a []types.Datum) (types.Datum, error) {
 }
 
 func errUnixRange(d types.Datum) error {
+	return pgerror.New(pgerror.DatetimeFieldOverflow, "timestamp out of range: \"%s\"", printG(d.Float()))
+}
+
+// printG is C's %02g.
+func printG(v float64) string {
 	f := types.Format{}
-	f.SetExtraFloatDigits(-9) // as %g
-	return pgerror.New(pgerror.DatetimeFieldOverflow, "timestamp out of range: \"%s\"", f.Text(d, types.TFloat8))
+	f.SetExtraFloatDigits(-9)
+	s := f.Text(types.Float(v), types.TFloat8)
+	if len(s) < 2 {
+		s = "0" + s
+	}
+	return s
 }
 
 func justifyHours(iv types.Interval) (types.Interval, error) {
@@ -240,9 +250,12 @@ const (
 func zoneFunc(dir zoneDirection) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
 		ts := a[1].Int()
+		if !types.TimestampFinite(ts) {
+			return a[1], nil
+		}
 		loc, err := types.LoadZone(a[0].Text())
-		if err != nil || !types.TimestampFinite(ts) {
-			return a[1], err
+		if err != nil {
+			return types.Null, err
 		}
 		if dir == toZone {
 			ts = types.LocalTimestamp(ts, loc)
@@ -302,8 +315,9 @@ func makeFuncs() []decl {
 	return out
 }
 
-func checkDay(year, month, day int64) (days int64, err error) {
-	bad := pgerror.New(pgerror.DatetimeFieldOverflow, "date field value out of range: %d-%02d-%02d", year, month, day)
+// checkDay makes a date; shown is the year for the error.
+func checkDay(year, month, day, shown int64) (days int64, err error) {
+	bad := pgerror.New(pgerror.DatetimeFieldOverflow, "date field value out of range: %d-%02d-%02d", shown, month, day)
 	if year == 0 || month < 1 || month > 12 || day < 1 {
 		return 0, bad
 	}
@@ -320,20 +334,25 @@ func checkDay(year, month, day int64) (days int64, err error) {
 }
 
 func makeDate(_ *Env, a []types.Datum) (types.Datum, error) {
-	return intDatum(checkDay(a[0].Int(), a[1].Int(), a[2].Int()))
+	year := a[0].Int()
+	shown := year
+	if year < 0 {
+		shown++ // make_date, other than make_timestamp, shows the year with a year 0
+	}
+	return intDatum(checkDay(year, a[1].Int(), a[2].Int(), shown))
 }
 
 func makeClock(hour, minute int64, second float64) (int64, error) {
 	micros := math.RoundToEven(second * 1e6)
 	total := float64(hour*60+minute)*60e6 + micros
 	if hour < 0 || minute < 0 || minute > 59 || !(second >= 0 && second <= 60) || hour > 24 || total > float64(types.MicrosPerDay) {
-		return 0, pgerror.New(pgerror.DatetimeFieldOverflow, "time field value out of range: %d:%02d:%02g", hour, minute, second)
+		return 0, pgerror.New(pgerror.DatetimeFieldOverflow, "time field value out of range: %d:%02d:%s", hour, minute, printG(second))
 	}
 	return int64(total), nil
 }
 
 func makeTimestamp(a []types.Datum) (int64, error) {
-	days, err := checkDay(a[0].Int(), a[1].Int(), a[2].Int())
+	days, err := checkDay(a[0].Int(), a[1].Int(), a[2].Int(), a[0].Int())
 	if err != nil {
 		return 0, err
 	}

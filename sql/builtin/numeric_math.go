@@ -350,7 +350,13 @@ func powByLog(a, b *apd.Decimal, isInt bool) (*apd.Decimal, error) {
 	if a.Negative {
 		a = NegNumeric(a)
 	}
-	estimate := approx(lnDigits(a, 20)) * approx(b)
+	// The estimate has as few digits as PostgreSQL's, because the scale depends on it.
+	few := 8 - lnWeight(a)
+	product, err := MulNumeric(toScale(lnDigits(a, 20), few), b)
+	if err != nil {
+		return nil, err
+	}
+	estimate := approx(toScale(product, few))
 	if math.Abs(estimate) > 1.01*maxLnResult {
 		if estimate > 0 {
 			return nil, errNumericOverflow()

@@ -194,7 +194,7 @@ func PowFloat8(a, b float64) (float64, error) {
 	case a < 0 && math.Floor(b) != b:
 		return 0, pgerror.New(invalidPowerArgument, "a negative number raised to a non-integer power yields a complex result")
 	}
-	r := math.Pow(a, b)
+	r := powExact(a, b)
 	if math.IsInf(a, 0) || math.IsInf(b, 0) {
 		return r, nil
 	}

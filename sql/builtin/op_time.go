@@ -172,7 +172,11 @@ func addCalendar(ts int64, months, days int32) (int64, error) {
 		}
 	}
 	if days != 0 {
-		return addMicros(ts, int64(days)*types.MicrosPerDay)
+		day := floorDiv(ts, types.MicrosPerDay) + int64(days)
+		if !types.ValidDate(day) || day > math.MaxInt64/types.MicrosPerDay {
+			return 0, errTimestampRange()
+		}
+		return addMicros(day*types.MicrosPerDay, floorMod(ts, types.MicrosPerDay))
 	}
 	return ts, nil
 }
@@ -276,4 +280,4 @@ func scaleInterval(iv types.Interval, scale func(float64) float64) (types.Interv
 	return types.Interval{Months: int32(wholeMonths), Days: int32(wholeDays), Micros: int64(micros)}, nil
 }
 
-func fitsInt32(v float64) bool { return v >= math.MinInt32 && v <= math.MaxInt32 }
+func fitsInt32(v float64) bool { return v >= math.MinInt32 && v < -math.MinInt32 }

@@ -30,9 +30,8 @@ type Overload struct {
 	Volatility Volatility
 	Fn         Func
 
-	variadic bool                          // the last of the declared Args repeats, at least once
-	bind     func(*Overload) Func          // makes Fn for the resolved types; nil: Fn is given
-	retType  func([]types.Type) types.Type // Ret by the resolved arguments; nil: by the declaration
+	variadic bool                 // the last of the declared Args repeats, at least once
+	bind     func(*Overload) Func // makes Fn for the resolved types; nil: Fn is given
 }
 
 // flags of a declaration.

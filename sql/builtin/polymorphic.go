@@ -31,6 +31,25 @@ func (b binding) actual(t types.Type) types.Type {
 	return t
 }
 
+// arrays checks that the array types which a declaration needs exist.
+func (b binding) arrays(declared ...types.Type) error {
+	for _, d := range declared {
+		elem := types.Type{}
+		switch d.OID {
+		case types.OIDAnyArray:
+			elem = b.elem
+		case types.OIDAnyCompatibleArray:
+			elem = b.compat
+		default:
+			continue
+		}
+		if !elem.ArrayOf().Valid() {
+			return pgerror.New(pgerror.UndefinedObject, "could not find array type for data type %s", elem)
+		}
+	}
+	return nil
+}
+
 // bindPolymorphic finds the actual types for a declaration's polymorphic ones.
 func bindPolymorphic(declared, args []types.Type) (binding, error) {
 	var b binding
@@ -76,12 +95,9 @@ func bindPolymorphic(declared, args []types.Type) (binding, error) {
 		}
 	}
 	if hasCompat {
-		t, known, err := commonOf("anycompatible", compat)
+		t, _, err := commonOf("anycompatible", compat)
 		if err != nil {
 			return b, err
-		}
-		if !known && len(compat) == 0 {
-			return b, errUndetermined
 		}
 		b.compat = t.Base()
 	}

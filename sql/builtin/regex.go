@@ -27,6 +27,7 @@ type regexOptions struct {
 	expanded   bool // x
 	noNLClass  bool // . and [^…] do not match a newline (p, n, m)
 	lineAnchor bool // ^ and $ match at lines (w, n, m)
+	basic      bool // b: a POSIX basic expression
 }
 
 func (o *regexOptions) set(letter rune) bool {
@@ -51,9 +52,9 @@ func (o *regexOptions) set(letter rune) bool {
 		o.noNLClass, o.lineAnchor = false, true
 	case 's':
 		o.noNLClass, o.lineAnchor = false, false
-	case 'e', 'b':
-		// Basic and extended expressions differ from advanced ones in their escapes.
-		return letter == 'e'
+	case 'b':
+		o.basic = true
+	case 'e': // extended expressions are advanced ones without their escapes
 	default:
 		return false
 	}
@@ -98,6 +99,9 @@ func compileRegex(pattern string, o regexOptions) (*Regex, error) {
 		pattern = pattern[end+1:]
 	}
 	t := &regexTranslator{src: pattern, o: o}
+	if o.basic {
+		return nil, t.unsupported("the syntax of basic expressions")
+	}
 	body := regexp.QuoteMeta(pattern)
 	if !o.literal {
 		if err := t.translate(); err != nil {

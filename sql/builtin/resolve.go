@@ -387,7 +387,7 @@ func (o *Overload) resolved(args []types.Type) (*Overload, error) {
 	r.Args = append([]types.Type(nil), o.Args...)
 	for i, t := range r.Args {
 		if t.OID == types.OIDAny {
-			r.Args[i] = knownType(args[i])
+			r.Args[i] = args[i]
 		}
 	}
 	b, err := bindPolymorphic(o.Args, args)
@@ -395,6 +395,9 @@ func (o *Overload) resolved(args []types.Type) (*Overload, error) {
 		if err == errUndetermined {
 			return nil, pgerror.New(pgerror.DatatypeMismatch, "could not determine polymorphic type because input has type unknown")
 		}
+		return nil, err
+	}
+	if err := b.arrays(append(r.Args, o.Ret)...); err != nil {
 		return nil, err
 	}
 	for i, t := range o.Args {
@@ -405,19 +408,8 @@ func (o *Overload) resolved(args []types.Type) (*Overload, error) {
 	if o.Ret.IsPolymorphic() {
 		r.Ret = b.actual(o.Ret)
 	}
-	if o.retType != nil {
-		r.Ret = o.retType(r.Args)
-	}
 	if o.bind != nil {
 		r.Fn = o.bind(&r)
 	}
 	return &r, nil
-}
-
-// knownType makes text of a literal without type.
-func knownType(t types.Type) types.Type {
-	if t.OID == types.OIDUnknown {
-		return types.TText
-	}
-	return t
 }

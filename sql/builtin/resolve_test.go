@@ -1,19 +1,31 @@
 package builtin
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/percodb/percodb/sql/types"
 )
 
 func TestTablesBuild(t *testing.T) {
-	// Goal: every declared signature is readable. Method: build the tables, which panic otherwise, and
-	// resolve one of each.
-	if _, err := ResolveFunc("lower", []types.Type{types.TUnknown}); err != nil {
-		t.Error(err)
-	}
-	if _, err := ResolveOperator("+", types.TInt4, types.TInt8); err != nil {
-		t.Error(err)
+	// Goal: every declared signature is readable and unique. Method: build the tables, which panic on
+	// what they cannot read, and compare signatures.
+	for what, table := range map[string]overloads{"function": functions(), "operator": operators()} {
+		for name, list := range table {
+			seen := map[string]bool{}
+			for _, o := range list {
+				s := CallSignature(name, o.Args) + fmt.Sprint(len(o.Args))
+				if seen[s] {
+					t.Errorf("%s %s is declared twice", what, s)
+				}
+				seen[s] = true
+				if (o.Fn == nil) == (o.bind == nil) {
+					t.Errorf("%s %s has not one of Fn and bind", what, s)
+				}
+			}
+		}
 	}
 	if _, err := ResolveAggregate("count", nil); err != nil {
 		t.Error(err)
@@ -21,4 +33,176 @@ func TestTablesBuild(t *testing.T) {
 	if _, err := ResolveSetFunc("generate_series", []types.Type{types.TInt4, types.TInt4}); err != nil {
 		t.Error(err)
 	}
+}
+
+// scalarNames are the types over which resolution is compared with PostgreSQL.
+var scalarNames = []string{"unknown", "bool", "bytea", `"char"`, "name", "int8", "int2", "int4", "text", "oid", "float4", "float8",
+	"bpchar", "varchar", "date", "time", "timestamp", "timestamptz", "interval", "numeric", "regclass", "uuid", "int4[]", "text[]", "varchar[]"}
+
+func nullOf(name string) string {
+	if name == "unknown" {
+		return "NULL"
+	}
+	return "NULL::" + name
+}
+
+// differences collects and reports the first mismatches of a comparison.
+type differences struct {
+	t     *testing.T
+	n     int
+	limit int
+}
+
+func (d *differences) check(expr, got, want string) {
+	if got == want {
+		return
+	}
+	if d.n++; d.n <= d.limit {
+		d.t.Errorf("%s\n  got %s\n want %s", expr, got, want)
+	}
+}
+
+func (d *differences) report(total int) {
+	d.t.Logf("%d differences in %d", d.n, total)
+}
+
+func TestOperatorResolutionAgainstPostgreSQL(t *testing.T) {
+	// Goal: every operator applied to every pair of types resolves to PostgreSQL's result type or
+	// error. Method: ask both for all of them, with NULLs.
+	conn := connectPG(t)
+	if conn == nil {
+		t.Skip("PERCODB_TEST_PG_DSN is not set")
+	}
+	d := &differences{t: t, limit: 400}
+	total := 0
+	var ops []string
+	for op := range operators() {
+		ops = append(ops, op)
+	}
+	slices.Sort(ops)
+	for _, op := range ops {
+		for _, r := range scalarNames {
+			for _, l := range append([]string{""}, scalarNames...) {
+				expr := op + " " + nullOf(r)
+				if l != "" {
+					expr = nullOf(l) + " " + expr
+				}
+				want := askPG(t, conn, expr)
+				if strings.Contains(want, "syntax error") || strings.Contains(want, "???") {
+					continue // a type percodb does not have
+				}
+				env := &Env{}
+				v, err := evalSQL(env, expr)
+				got := show(env, v, err)
+				if strings.HasPrefix(want, "ERROR 42725") && strings.HasPrefix(got, "ERROR") && slices.Contains(beyond, op) {
+					continue
+				}
+				d.check(expr, got, want)
+				total++
+			}
+		}
+	}
+	d.report(total)
+}
+
+// beyond are operators that PostgreSQL has on types percodb lacks too.
+var beyond = []string{"#", "&&", "<@", "@>"}
+
+func TestFunctionResolutionAgainstPostgreSQL(t *testing.T) {
+	// Goal as for operators. Method: every function of one and two arguments over all types, of more
+	// arguments over the types of the declared overloads and their neighbours.
+	conn := connectPG(t)
+	if conn == nil {
+		t.Skip("PERCODB_TEST_PG_DSN is not set")
+	}
+	d := &differences{t: t, limit: 400}
+	total := 0
+	var names []string
+	for name, list := range functions() {
+		if !slices.ContainsFunc(list, func(o *Overload) bool { return o.Volatility == Volatile }) && !strings.HasPrefix(name, "has_") &&
+			!strings.HasPrefix(name, "current_") && !strings.HasPrefix(name, "localtime") {
+			names = append(names, name)
+		}
+	}
+	for name := range aggregates() {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		var tuples [][]string
+		for _, a := range scalarNames {
+			tuples = append(tuples, []string{a})
+			for _, b := range scalarNames {
+				tuples = append(tuples, []string{a, b})
+			}
+		}
+		for _, o := range functions()[name] {
+			if len(o.Args) > 2 && len(o.Args) < 6 {
+				tuples = append(tuples, neighbours(o)...)
+			}
+		}
+		if overloadedBeyond[name] {
+			continue
+		}
+		for _, args := range tuples {
+			if _, err := types.Lookup(name, nil, 0); err == nil && len(args) > 1 {
+				continue // PostgreSQL's functions that apply modifiers
+			}
+			nulls := make([]string, len(args))
+			for i, a := range args {
+				nulls[i] = nullOf(a)
+			}
+			quoted := name
+			if reserved()[name] {
+				quoted = `"` + name + `"`
+			}
+			want := askPG(t, conn, quoted+"("+strings.Join(nulls, ", ")+")")
+			if strings.Contains(want, "syntax error") {
+				continue
+			}
+			env := &Env{}
+			expr := name + "(" + strings.Join(nulls, ", ") + ")"
+			v, err := evalSQL(env, expr)
+			got := show(env, v, err)
+			if strings.Contains(got, "is not available here") || strings.Contains(want, "???") {
+				continue
+			}
+			d.check(expr, got, want)
+			total++
+		}
+	}
+	d.report(total)
+}
+
+// overloadedBeyond are functions that PostgreSQL has on types percodb lacks too, so that calls with
+// untyped literals are ambiguous there only.
+var overloadedBeyond = map[string]bool{"age": true, "bit_count": true, "get_bit": true, "trunc": true, "pg_get_expr": true}
+
+// neighbours are an overload's argument types and, for each place, every other type there.
+func neighbours(o *Overload) [][]string {
+	base := make([]string, len(o.Args))
+	for i, a := range o.Args {
+		switch {
+		case a.IsPolymorphic() && (a.OID == types.OIDAnyArray || a.OID == types.OIDAnyCompatibleArray):
+			base[i] = "int4[]"
+		case a.IsPolymorphic() || a.OID == types.OIDAny:
+			base[i] = "int4"
+		case a.OID == types.OIDChar:
+			base[i] = `"char"`
+		default:
+			base[i] = strings.ReplaceAll(a.Info().Name, "_", "")
+			if a.IsArray() {
+				base[i] += "[]"
+			}
+		}
+	}
+	out := [][]string{base}
+	for i := range base {
+		for _, t := range scalarNames {
+			n := slices.Clone(base)
+			n[i] = t
+			out = append(out, n)
+		}
+	}
+	return out
 }

@@ -1,6 +1,7 @@
 package types
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/percodb/percodb/sql/pgerror"
@@ -34,8 +35,10 @@ func errArrayDims() error {
 func parseArray(elem Type, s string, f *Format) (Datum, error) {
 	r := &arrayReader{whole: s, rest: s, elem: elem, f: f}
 	r.skipSpace()
+	count := -1 // as many as there are
 	if strings.HasPrefix(r.rest, "[") {
-		if err := r.bounds(); err != nil {
+		var err error
+		if count, err = r.bounds(); err != nil {
 			return Null, err
 		}
 	}
@@ -50,21 +53,41 @@ func parseArray(elem Type, s string, f *Format) (Datum, error) {
 	if r.skipSpace(); r.rest != "" {
 		return Null, r.malformed("Junk after closing right brace.")
 	}
+	if count >= 0 && count != len(elems) {
+		return Null, r.malformed("Specified array dimensions do not match array contents.")
+	}
 	return NewArray(&Array{Elem: elem, Elems: elems}), nil
 }
 
-// bounds accepts "[1:n]=", the bounds every array here has.
-func (r *arrayReader) bounds() error {
-	dims, rest, ok := strings.Cut(r.rest, "=")
-	if !ok {
-		return r.malformed("Missing \"%s\" after array dimensions.", "=")
+// bounds reads "[1:n]=" or "[n]=", the dimensions an array here may have, and returns n.
+func (r *arrayReader) bounds() (int, error) {
+	dims, rest, ok := strings.Cut(r.rest, "]")
+	dims = dims[1:]
+	if dims == "" || !isDigit(dims[0]) && dims[0] != '-' && dims[0] != '+' {
+		return 0, r.malformed("\"[\" must introduce explicitly-specified array dimensions.")
 	}
-	if !strings.HasPrefix(dims, "[1:") || strings.Count(dims, "[") != 1 {
-		return errArrayDims()
+	if !ok {
+		return 0, r.malformed("Missing \"%s\" after array dimensions.", "]")
+	}
+	least, most, ranged := strings.Cut(dims, ":")
+	if !ranged {
+		least, most = "1", dims
+	}
+	low, errLow := strconv.Atoi(least)
+	high, errHigh := strconv.Atoi(most)
+	if errLow != nil || errHigh != nil {
+		return 0, r.malformed("Missing array dimension value.")
 	}
 	r.rest = rest
+	if r.skipSpace(); low != 1 || strings.HasPrefix(r.rest, "[") {
+		return 0, errArrayDims()
+	}
+	if !strings.HasPrefix(r.rest, "=") {
+		return 0, r.malformed("Missing \"%s\" after array dimensions.", "=")
+	}
+	r.rest = r.rest[1:]
 	r.skipSpace()
-	return nil
+	return high, nil
 }
 
 func (r *arrayReader) elements() ([]Datum, error) {

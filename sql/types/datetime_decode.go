@@ -74,7 +74,7 @@ var timeTokens = map[string]timeToken{
 	"now": {tokenReserved, int(wordNow)}, "today": {tokenReserved, int(wordToday)},
 	"tomorrow": {tokenReserved, int(wordTomorrow)}, "yesterday": {tokenReserved, int(wordYesterday)},
 	"allballs": {tokenReserved, int(wordZulu)}, "epoch": {tokenReserved, int(wordEpoch)},
-	"infinity": {tokenReserved, int(wordLate)},
+	"infinity":  {tokenReserved, int(wordLate)},
 	"-infinity": {tokenReserved, int(wordEarly)},
 }
 

@@ -153,8 +153,10 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 	switch t.OID {
 	case OIDInt4, OIDInt8, OIDInt2, OIDOid:
 		return appendInt(dst, d.n)
-	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring, OIDChar, OIDVoid:
+	case OIDText, OIDVarchar, OIDBPChar, OIDName, OIDUnknown, OIDCstring, OIDVoid:
 		return append(dst, d.Bytes()...)
+	case OIDChar:
+		return appendInternalChar(dst, d.Bytes())
 	case OIDBool:
 		if d.Bool() {
 			return append(dst, 't')

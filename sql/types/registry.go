@@ -237,8 +237,14 @@ func (t Type) stringWithMod(info *Info) string {
 	mod := int(t.Mod)
 	switch t.OID {
 	case OIDVarchar, OIDBPChar:
+		if mod <= 4 {
+			return info.SQLName
+		}
 		return info.SQLName + "(" + strconv.Itoa(mod-4) + ")"
 	case OIDNumeric:
+		if mod < 4 {
+			return info.SQLName
+		}
 		p, s := NumericMod(t.Mod)
 		return info.SQLName + "(" + strconv.Itoa(p) + "," + strconv.Itoa(s) + ")"
 	case OIDTime:
@@ -250,7 +256,11 @@ func (t Type) stringWithMod(info *Info) string {
 	case OIDInterval:
 		return "interval" + intervalModString(t.Mod)
 	}
-	return info.SQLName
+	switch info.Category {
+	case CategoryBoolean, CategoryNumeric:
+		return info.SQLName
+	}
+	return info.SQLName + "(" + strconv.Itoa(mod) + ")"
 }
 
 // Lookup makes a type of a name (internal like "int4", or SQL's like "double precision"), the

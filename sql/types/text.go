@@ -21,6 +21,15 @@ func TruncateName(s string) string {
 	return s[:n]
 }
 
+// appendInternalChar writes a byte, one outside of ASCII as \ooo.
+func appendInternalChar(dst, b []byte) []byte {
+	if len(b) == 1 && b[0] >= utf8.RuneSelf {
+		c := b[0]
+		return append(dst, '\\', '0'+(c>>6), '0'+(c>>3&7), '0'+(c&7))
+	}
+	return append(dst, b...)
+}
+
 // charPrefix returns the byte length of the first n characters of s, len(s) if it has fewer.
 func charPrefix(s string, n int) int {
 	for i := range s {
@@ -96,8 +105,15 @@ func TrimBPChar(s []byte) []byte {
 	return s[:n]
 }
 
-// parseInternalChar is "char"'s input: the first byte.
+// parseInternalChar is "char"'s input: the first byte, which may be written \ooo.
 func parseInternalChar(s string) Datum {
+	if len(s) == 4 && s[0] == '\\' && isOctal(s[1]) && isOctal(s[2]) && isOctal(s[3]) {
+		c := (s[1]-'0')<<6 | (s[2]-'0')<<3 | (s[3] - '0')
+		if c == 0 {
+			return Text("")
+		}
+		return Bytes([]byte{c})
+	}
 	if len(s) > 1 {
 		s = s[:1]
 	}

@@ -71,16 +71,17 @@ func findZone(name string) (*time.Location, bool) {
 	return loc, true
 }
 
+// maxZoneHours is the largest offset of a POSIX specification: a week, less an hour.
+const maxZoneHours = 167
+
 func posixZone(spec string) (*time.Location, bool) {
 	i := 0
 	if strings.HasPrefix(spec, "<") {
 		i = strings.IndexByte(spec, '>') + 1
 	} else {
-		for i < len(spec) && (spec[i]|0x20 >= 'a' && spec[i]|0x20 <= 'z') {
-			i++
-		}
+		i = strings.IndexAny(spec, "0123456789,+-")
 	}
-	if i < 3 || i == len(spec) {
+	if i < 0 || i == len(spec) {
 		return nil, false
 	}
 	sign, rest := -1, spec[i:]
@@ -94,7 +95,7 @@ func posixZone(spec string) (*time.Location, bool) {
 	unit := 3600
 	for part := range strings.SplitSeq(rest, ":") {
 		n, err := strconv.Atoi(part)
-		if err != nil || n < 0 || unit == 0 || unit == 3600 && n > 24 || unit < 3600 && n > 59 {
+		if err != nil || n < 0 || unit == 0 || unit == 3600 && n > maxZoneHours || unit < 3600 && n > 59 {
 			return nil, false
 		}
 		seconds += n * unit

@@ -1,0 +1,299 @@
+package builtin
+
+// Goal: operators, functions, aggregates and casts give PostgreSQL's values and errors. Method: with
+// PERCODB_TEST_PG_DSN set, call every overload with random arguments from pools of telling values and
+// compare; PERCODB_TEST_PG_ROUNDS multiplies the effort.
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/sql/types"
+)
+
+// pools are the literals to choose from, by type.
+var pools = map[types.OID][]string{
+	types.OIDBool:      {"t", "f"},
+	types.OIDInt2:      {"0", "1", "-1", "2", "3", "7", "-7", "100", "32767", "-32768", "5", "10"},
+	types.OIDInt4:      {"0", "1", "-1", "2", "3", "4", "5", "-2", "-3", "10", "12", "31", "32", "64", "1000", "99999", "2147483647", "-2147483648", "46341", "65536"},
+	types.OIDInt8:      {"0", "1", "-1", "2", "3", "-5", "10", "63", "64", "4294967296", "9223372036854775807", "-9223372036854775808", "3037000500", "1000000007", "1234567890123"},
+	types.OIDFloat4:    {"0", "-0", "1", "-1", "0.5", "2.5", "-2.5", "1e-20", "1e20", "3.4e38", "1e-38", "NaN", "Infinity", "-Infinity", "0.1", "123456.78", "7", "100"},
+	types.OIDFloat8:    {"0", "-0", "1", "-1", "0.5", "1.5", "2.5", "-2.5", "3", "10", "0.1", "-0.7", "1e-200", "1e200", "1.7e308", "NaN", "Infinity", "-Infinity", "30", "45", "90", "180", "270", "-30", "123456789.123456", "1e15", "2147483647.5", "0.0001", "720"},
+	types.OIDNumeric:   {"0", "0.00", "1", "-1", "1.0", "1.50", "-1.5", "2", "2.5", "-2.5", "3", "10", "100", "0.1", "0.001", "0.9", "1.05", "-0.7", "12345.678", "99999999999999999999.9999", "1e-20", "1e30", "NaN", "Infinity", "-Infinity", "123456789012345678901234567890.123456789", "0.333333333333333333333", "7", "1e10", "10000", "9999.9999", "0.5", "1000000007", "2147483647.5", "9223372036854775807.5"},
+	types.OIDText:      {"", "a", "abc", "ABC", "Hello World", "äöü", "日本語", "  pad  ", "a,b,c", "a.b", "%", "a%", "_b_", "%b%", "a\\%", "aaa", "abcabc", "x1y22z333", "hello_World 9ABC", "O'Reilly", "back\\slash", "foo bar baz", "(a)(b)", "[a-c]+", "b+", "^a", "c$", "\\d+", "(b)(c)", "a|b", "x*", ".", "year", "month", "hex", "base64", "escape", "YWJj", "616263", "g", "i", "UTC", "America/New_York", "1", "-1", "1.5", "true", "2024-02-29", "1 day", "12:30", "NaN", "ß", "İ", "é", "\t\n"},
+	types.OIDName:      {"abcd", "Name", "", "UTF8"},
+	types.OIDBPChar:    {"abc", "abc   ", "", "  x ", "ä "},
+	types.OIDVarchar:   {"abc", "xyz  ", ""},
+	types.OIDChar:      {"a", "", "z", "A"},
+	types.OIDBytea:     {"", "\\x00", "\\x616263", "\\xdeadbeef", "\\xff00ff", "\\x61", "\\x5c25", "abc%", "\\xc3a4"},
+	types.OIDDate:      {"2000-01-01", "1999-12-31", "2024-02-29", "2023-03-31", "1970-01-01", "0001-01-01", "0044-03-15 BC", "4713-01-01 BC", "infinity", "-infinity", "5874897-12-31", "2024-12-30", "2021-01-03", "2001-01-01", "300000-01-01"},
+	types.OIDTime:      {"00:00", "04:05:06.789", "23:59:59.999999", "24:00:00", "12:00", "01:02:03"},
+	types.OIDTimestamp: {"2000-01-01 00:00:00", "1999-12-31 23:59:59.999999", "2024-02-29 12:34:56.789", "2023-03-31 04:05:06", "1970-01-01 00:00:00", "0001-01-01 00:00:00", "0044-03-15 10:00:00 BC", "infinity", "-infinity", "294276-12-31 23:59:59", "4713-01-01 00:00:00 BC", "2024-12-30 01:02:03.000001", "2001-01-01 00:00:00", "1900-01-01 12:00:00"},
+	types.OIDInterval:  {"0", "1 day", "-1 day", "1 month", "1 year 2 mons 3 days 04:05:06.789", "-1 year -2 mons +3 days -04:05:06", "30 days", "24:00:00", "36:30:00", "-00:00:00.5", "1 mon -1 day", "100 years", "1.5 days", "178000000 years", "2147483647 days", "15 minutes", "2 weeks 1 hour", "-1 mon 31 days", "720:00:00", "1 decade 5 centuries"},
+	types.OIDUUID:      {"a0eebc99-9c0b-4ef8-bb6d-6bb9bd380a11", "00000000-0000-0000-0000-000000000000"},
+	types.OIDOid:       {"0", "23", "1043", "4294967295", "1009", "1700"},
+}
+
+func init() {
+	pools[types.OIDTimestamptz] = pools[types.OIDTimestamp]
+}
+
+// elementPool are the types that polymorphic arguments may get.
+var elementPool = []types.Type{types.TInt4, types.TText, types.TNumeric, types.TFloat8, types.TDate, types.TBool, types.TInt8, types.TInterval}
+
+type exprFuzzer struct {
+	rng *rand.Rand
+}
+
+// literal writes a random value of a type, NULL now and then.
+func (f *exprFuzzer) literal(t types.Type) string {
+	name := sqlName(t)
+	if f.rng.IntN(25) == 0 {
+		return "NULL::" + name
+	}
+	if elem := t.Elem(); elem.Valid() {
+		var elems []string
+		for range f.rng.IntN(5) {
+			elems = append(elems, f.literal(elem))
+		}
+		if len(elems) == 0 {
+			return "'{}'::" + name
+		}
+		return "ARRAY[" + strings.Join(elems, ", ") + "]"
+	}
+	pool := pools[t.OID]
+	if len(pool) == 0 {
+		return ""
+	}
+	return "'" + strings.ReplaceAll(pool[f.rng.IntN(len(pool))], "'", "''") + "'::" + name
+}
+
+func sqlName(t types.Type) string {
+	if t.OID == types.OIDChar {
+		return `"char"`
+	}
+	if elem := t.Elem(); elem.Valid() {
+		return sqlName(elem) + "[]"
+	}
+	return t.Info().Name
+}
+
+// args makes literals for an overload's declared types; false when a type has no pool.
+func (f *exprFuzzer) args(o *Overload) ([]string, bool) {
+	elem := elementPool[f.rng.IntN(len(elementPool))]
+	declared := o.Args
+	for o.variadic && f.rng.IntN(2) == 0 {
+		declared = append(slices.Clone(declared), declared[len(declared)-1])
+	}
+	out := make([]string, len(declared))
+	for i, t := range declared {
+		switch t.OID {
+		case types.OIDAnyArray, types.OIDAnyCompatibleArray:
+			t = elem.ArrayOf()
+		case types.OIDAny:
+			t = elementPool[f.rng.IntN(len(elementPool))]
+		default:
+			if t.IsPolymorphic() {
+				t = elem
+			}
+		}
+		if out[i] = f.literal(t); out[i] == "" {
+			return nil, false
+		}
+	}
+	return out, true
+}
+
+// rounds is how many calls of each overload to compare.
+func rounds(t *testing.T, base int) int {
+	if s := os.Getenv("PERCODB_TEST_PG_ROUNDS"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return base * n
+	}
+	return base
+}
+
+var floatResult = regexp.MustCompile(`^(double precision|real): (.*)$`)
+
+// alike compares results, floats within a few units in the last place: the transcendental functions
+// of C and Go differ there.
+func alike(got, want string) bool {
+	if got == want {
+		return true
+	}
+	g, w := floatResult.FindStringSubmatch(got), floatResult.FindStringSubmatch(want)
+	if g == nil || w == nil || g[1] != w[1] {
+		return false
+	}
+	a, errA := strconv.ParseFloat(g[2], 64)
+	b, errB := strconv.ParseFloat(w[2], 64)
+	return errA == nil && errB == nil && (math.Abs(a-b) <= 4e-15*math.Max(math.Abs(a), math.Abs(b)) || math.Abs(a-b) < 1e-15)
+}
+
+// notComparable are calls whose results are not promised, or are about the server.
+var notComparable = map[string]bool{
+	"hashtext": true, "pg_column_size": true, "version": true, "pg_get_expr": true, "pg_has_role": true, "to_regclass": true, "regclass": true,
+	"pg_size_pretty": false, "age": false, "pg_sleep": true, "pg_sleep_for": true, "now": true, "pi": false, "transaction_timestamp": true,
+	"statement_timestamp": true, "current_timestamp": true, "localtimestamp": true, "localtime": true, "current_date": true, "timeofday": true,
+	"set_config": true, "current_setting": true, "pg_typeof": false, "factorial": true,
+	"inet_client_addr": true, "inet_client_port": true, "inet_server_addr": true, "inet_server_port": true, "convert_from": true, "convert_to": true,
+	"pg_postmaster_start_time": true, "pg_backend_pid": true,
+}
+
+// shorten keeps reports readable: numerics may have thousands of digits.
+func shorten(s string) string {
+	if len(s) > 300 {
+		return s[:150] + "…" + s[len(s)-100:] + " (" + strconv.Itoa(len(s)) + " bytes)"
+	}
+	return s
+}
+
+// excused are differences that are meant, or that are PostgreSQL's own mistakes.
+func excused(expr, got, want string) bool {
+	wantsError := strings.HasPrefix(want, "ERROR")
+	switch {
+	case strings.Contains(want, "syntax error"), strings.Contains(want, "out of memory"):
+		return true
+	case strings.Contains(got, "is not available here"), strings.HasPrefix(got, "ERROR 0A000: regular expressions with"),
+		strings.HasPrefix(got, "ERROR 0A000: an array with more than one dimension"):
+		return true
+	case got == "ERROR 22008: interval out of range" && (strings.HasPrefix(expr, "make_interval") || strings.Contains(expr, "timestamp")):
+		return true // PostgreSQL 15 wraps around
+	case strings.Contains(expr, "-2147483648") && (strings.HasPrefix(expr, "right(") || strings.HasPrefix(expr, "make_")):
+		return true // negated, it overflows in PostgreSQL
+	case strings.HasPrefix(got, "ERROR 22023: time zone") && (!wantsError || strings.Contains(want, "unit") || strings.Contains(want, "numeric time zone")):
+		return true // a POSIX zone with a daylight-saving rule
+	case strings.HasPrefix(expr, "width_bucket") && strings.HasSuffix(want, "-2147483648"):
+		return true // PostgreSQL overflows
+	case strings.HasPrefix(expr, "to_regtype") && wantsError:
+		return true // percodb's answer is NULL, as PostgreSQL's for other names that are none
+	case strings.HasPrefix(expr, "regtype"):
+		return true // types percodb does not have
+	case strings.Contains(expr, "~*") && strings.Contains(expr, "İ"):
+		return true // the engine folds case by Unicode's simple rules
+	}
+	return false
+}
+
+func compareExpr(d *differences, env *Env, pg func(string) string, expr, pgExpr string) {
+	want := pg(pgExpr)
+	start := time.Now()
+	v, err := evalSQL(env, expr)
+	got := show(env, v, err)
+	if took := time.Since(start); took > time.Second {
+		d.t.Logf("slow: %s took %v", expr, took)
+	}
+	if !excused(expr, got, want) && !alike(got, want) {
+		d.check(pgExpr, shorten(got), shorten(want))
+	}
+}
+
+func TestFuzzAgainstPostgreSQL(t *testing.T) {
+	conn := connectPG(t)
+	if conn == nil {
+		t.Skip("PERCODB_TEST_PG_DSN is not set")
+	}
+	pg := func(expr string) string { return askPG(t, conn, expr) }
+	f := &exprFuzzer{rng: rand.New(rand.NewPCG(rand.Uint64(), 1))}
+	d := &differences{t: t, limit: 100}
+	total := 0
+	env := &Env{}
+	for _, name := range sortedNames(functions()) {
+		for _, o := range functions()[name] {
+			if name == "age" && len(o.Args) == 1 || // depends on the day
+				o.Volatility == Volatile || notComparable[name] || strings.HasPrefix(name, "has_") || strings.HasSuffix(name, "_is_visible") || name == "interval" {
+				continue
+			}
+			quoted := name
+			if reserved()[name] || name == "char" {
+				quoted = `"` + name + `"`
+			}
+			if _, err := types.Lookup(name, nil, 0); err == nil {
+				quoted = `"` + name + `"`
+			}
+			for range rounds(t, 15) {
+				args, ok := f.args(o)
+				if !ok {
+					break
+				}
+				list := "(" + strings.Join(args, ", ") + ")"
+				compareExpr(d, env, pg, name+list, quoted+list)
+				total++
+			}
+		}
+	}
+	for _, op := range sortedNames(operators()) {
+		for _, o := range operators()[op] {
+			for range rounds(t, 10) {
+				args, ok := f.args(o)
+				if !ok {
+					break
+				}
+				expr := op + " " + args[len(args)-1]
+				if len(args) == 2 {
+					expr = args[0] + " " + expr
+				}
+				compareExpr(d, env, pg, expr, expr)
+				total++
+			}
+		}
+	}
+	d.report(total)
+}
+
+func TestCastFuzzAgainstPostgreSQL(t *testing.T) {
+	conn := connectPG(t)
+	if conn == nil {
+		t.Skip("PERCODB_TEST_PG_DSN is not set")
+	}
+	pg := func(expr string) string { return askPG(t, conn, expr) }
+	f := &exprFuzzer{rng: rand.New(rand.NewPCG(rand.Uint64(), 1))}
+	d := &differences{t: t, limit: 100}
+	total := 0
+	env := &Env{}
+	targets := append(slices.Clone(scalarNames[1:]), "varchar(3)", "bpchar(5)", "numeric(6,2)", "numeric(5)", "timestamp(1)", "timestamptz(0)", "time(2)",
+		"interval(0)", "varchar(2)[]", "numeric(4,1)[]", "float8[]", "date[]", "bool[]")
+	for oid, pool := range pools {
+		from := types.Type{OID: oid, Mod: -1}
+		for _, to := range targets {
+			if to == "regclass" || to == "interval(0)" {
+				continue
+			}
+			for _, lit := range pool {
+				expr := "'" + strings.ReplaceAll(lit, "'", "''") + "'::" + sqlName(from) + "::" + to
+				compareExpr(d, env, pg, expr, expr)
+				total++
+			}
+		}
+	}
+	for range rounds(t, 300) {
+		elem := elementPool[f.rng.IntN(len(elementPool))]
+		// ARRAY[…]::t[] would cast the elements while the array is made.
+		expr := "array_cat(" + f.literal(elem.ArrayOf()) + ", '{}')::" + targets[f.rng.IntN(len(targets))]
+		if strings.HasSuffix(expr, "regclass") || strings.HasSuffix(expr, "interval(0)") {
+			continue
+		}
+		compareExpr(d, env, pg, expr, expr)
+		total++
+	}
+	d.report(total)
+}
+
+func sortedNames(m overloads) []string {
+	var names []string
+	for n := range m {
+		names = append(names, n)
+	}
+	slices.Sort(names)
+	return names
+}
