@@ -85,6 +85,7 @@ func (r *run) createTableAs(ctx context.Context, n *ast.CreateTable, b *builder)
 	if err != nil {
 		return "", err
 	}
+	r.guard.Writes(b.t, rows) // For statistics.
 	return "SELECT " + formatInt(rows), nil
 }
 
