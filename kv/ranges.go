@@ -118,14 +118,19 @@ func (t *rangeTable) checkKey(ref RangeRef, key []byte) (*localRange, error) {
 
 // checkSpan is checkKey for a span, which must lie in one range.
 func (t *rangeTable) checkSpan(ref RangeRef, span *Span) error {
-	r, err := t.checkKey(ref, span.Start)
-	if err != nil {
-		return err
+	r := t.find(span.Start)
+	if r != nil && r.desc.ID == ref.ID && r.desc.Epoch == ref.Epoch && r.desc.Span.containsSpan(span) {
+		return nil
 	}
-	if !r.desc.Span.containsSpan(span) {
-		return t.stale([]RangeRef{ref}, span.Start)
+	// Tell about both ends: whoever scans in reverse asks for the last range of the span.
+	e := &StaleRangeError{Refs: []RangeRef{ref}}
+	if r != nil {
+		e.Current = append(e.Current, r.desc)
 	}
-	return nil
+	if last := t.findEnd(span.End); last != nil && last != r {
+		e.Current = append(e.Current, last.desc)
+	}
+	return e
 }
 
 // keyList is the ascending keys of a request, however it holds them.

@@ -228,5 +228,12 @@ func (s *Store) ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.KeyL
 // WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or gone: for
 // callers in this process, who need not poll.
 func (s *Store) WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error {
-	return mapError(s.mvcc.WaitForRelease(ctx, key, startTS))
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.stopped, cancel)()
+	err := s.mvcc.WaitForRelease(waiting, key, startTS)
+	if err != nil && s.stopped.Err() != nil && ctx.Err() == nil {
+		return ErrClosed
+	}
+	return mapError(err)
 }
