@@ -49,7 +49,8 @@ type (
 		using   []string
 		on      ast.Expr
 		alias   string
-		isAlias bool // no join: the alias of the parenthesised join on its left
+		columns []string // names the alias gives to columns
+		isAlias bool     // no join: the alias of the parenthesised join on its left
 	}
 )
 

@@ -492,6 +492,18 @@ func (d *decoder) tableSource(src *tast.TableSource) ast.TableExpr {
 	return nil
 }
 
+// namedJoin gives the columns of a join names: it is a subquery of all that the join has.
+func namedJoin(join *ast.Join, qual *joinQual) ast.TableExpr {
+	all := &ast.Select{
+		Pos:     qual.pos,
+		Columns: []ast.SelectItem{{Expr: &ast.Star{Pos: qual.pos}}},
+		From:    []ast.TableExpr{join},
+	}
+	return &ast.DerivedTable{
+		Pos: qual.pos, Query: &ast.Query{Pos: qual.pos, Body: all}, Alias: qual.alias, Columns: qual.columns,
+	}
+}
+
 func (d *decoder) join(node *tast.Join) ast.TableExpr {
 	if node.On == nil {
 		d.fail("a join without its carrier")
@@ -508,6 +520,9 @@ func (d *decoder) join(node *tast.Join) ast.TableExpr {
 		if !ok {
 			d.fail("an alias of %T", left)
 			return nil
+		}
+		if qual.columns != nil {
+			return namedJoin(join, qual)
 		}
 		join.Alias = qual.alias
 		return join

@@ -201,13 +201,10 @@ func (p *parser) parenthesisedJoin() (joined bool) {
 	pos := p.here()
 	name, columns := p.alias()
 	if name != "" {
-		if columns != nil {
-			p.unsupported(pos, "Column names for a join", "Name the columns in a subquery.")
-		}
 		p.emit(" LEFT JOIN ")
 		mark, outer := p.begin()
 		p.end(mark, outer, nil)
-		p.joinOn(&joinQual{pos: pos, alias: name, isAlias: true})
+		p.joinOn(&joinQual{pos: pos, alias: name, columns: columns, isAlias: true})
 	}
 	p.emit(")")
 	return name == ""

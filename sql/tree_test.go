@@ -41,21 +41,21 @@ func TestMutantsRoundTrip(t *testing.T) {
 	seeds := seedStatements(t)
 	pool := tokenPool(seeds)
 	rng := rand.New(rand.NewPCG(3, 4))
-	accepted := 0
+	accepted, total := 0, 0
 	for _, seed := range seeds {
 		for range mutantsPerSeed(t) {
 			text := seed
 			for range 1 + rng.IntN(4) {
 				text = mutate(rng, text, pool)
 			}
+			total++
 			if node, err := ParseStatement(text); err == nil {
 				accepted++
 				checkRoundTrip(t, text, node)
 			}
 		}
 	}
-	t.Logf("%d mutants accepted", accepted)
-	if accepted < len(seeds) {
-		t.Errorf("only %d mutants were accepted", accepted)
+	if accepted*50 < total {
+		t.Errorf("only %d of %d mutants were accepted: the test sees too few trees", accepted, total)
 	}
 }
