@@ -8,8 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/percodb/percodb/kv"
 	kvrpc "github.com/percodb/percodb/kv/rpc"
 	"github.com/percodb/percodb/server"
@@ -24,18 +22,18 @@ const startPatience = 30 * time.Second
 type connections struct {
 	mu struct {
 		sync.Mutex
-		byAddr map[string]*grpc.ClientConn
+		byAddr map[string]*tsorpc.Conn
 	}
 }
 
 func (n *Node) newConnections() *connections {
 	c := &connections{}
-	c.mu.byAddr = map[string]*grpc.ClientConn{}
+	c.mu.byAddr = map[string]*tsorpc.Conn{}
 	n.onClose(func(context.Context) { c.close() })
 	return c
 }
 
-func (c *connections) to(addr string) (*grpc.ClientConn, error) {
+func (c *connections) to(addr string) (*tsorpc.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if conn := c.mu.byAddr[addr]; conn != nil {
@@ -187,7 +185,7 @@ func (n *Node) listenRPC() (net.Listener, error) {
 }
 
 // serveRPC answers other processes until Close.
-func (n *Node) serveRPC(g *grpc.Server, listener net.Listener) {
+func (n *Node) serveRPC(g *tsorpc.Server, listener net.Listener) {
 	served := make(chan struct{})
 	n.onClose(func(ctx context.Context) {
 		stopped := make(chan struct{})

@@ -7,6 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/percodb/percodb/node"
 )
 
 // target is a server that our own files are run against.
@@ -16,10 +19,15 @@ type target struct {
 	extended bool                            // run the files over the extended protocol
 }
 
-// targets returns the servers to test: PostgreSQL, the judge, when
-// PERCODB_TEST_PG_DSN names one.
+// targets returns the servers to test: percodb in the settings that could change an answer, and
+// PostgreSQL, the judge, when PERCODB_TEST_PG_DSN names one.
 func targets() []target {
-	var all []target
+	all := []target{
+		{name: "one range", start: func(t *testing.T) string { return startAll(t, node.Options{}) }},
+		{name: "many tiny ranges", start: func(t *testing.T) string { return startAll(t, node.Options{RangeMaxBytes: 16 << 10}) }},
+		{name: "page size 1", start: func(t *testing.T) string { return startAll(t, node.Options{PageRows: 1, GroupSize: 1}) }},
+		{name: "kv over gRPC", start: startCluster, extended: true},
+	}
 	if dsn := os.Getenv("PERCODB_TEST_PG_DSN"); dsn != "" {
 		start := func(*testing.T) string { return dsn }
 		all = append(all,
@@ -29,6 +37,39 @@ func targets() []target {
 	return all
 }
 
+// start starts a node of percodb in this process and stops it when the test ends.
+func start(t *testing.T, opts node.Options) *node.Node {
+	t.Helper()
+	opts.Version = "15.0"
+	n, err := node.Start(context.Background(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		n.Close(ctx)
+	})
+	return n
+}
+
+func startAll(t *testing.T, opts node.Options) string {
+	opts.Role, opts.Data, opts.Listen = node.RoleAll, t.TempDir(), "127.0.0.1:0"
+	return dsn(start(t, opts))
+}
+
+// startCluster starts an oracle, three stores and a SQL node, which speak gRPC with each other.
+func startCluster(t *testing.T) string {
+	oracle := start(t, node.Options{Role: node.RoleTSO, Data: t.TempDir(), RPCListen: "127.0.0.1:0"})
+	join := oracle.RPCAddr().String()
+	for range 3 {
+		start(t, node.Options{Role: node.RoleKV, Data: t.TempDir(), RPCListen: "127.0.0.1:0", Join: join})
+	}
+	return dsn(start(t, node.Options{Role: node.RoleSQL, Listen: "127.0.0.1:0", Join: join}))
+}
+
+func dsn(n *node.Node) string { return "postgres://tester@" + n.Addr().String() + "/percodb" }
+
 // Goal: percodb's SQL behaves as our files say, in every setting that could
 // change it, and PostgreSQL agrees with the files. Method: each file of
 // testdata on each target, as a test of its own.
@@ -37,11 +78,7 @@ func TestFiles(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no test files: %v", err)
 	}
-	all := targets()
-	if len(all) == 0 {
-		t.Skip("no server to test; PERCODB_TEST_PG_DSN may name a PostgreSQL 15")
-	}
-	for _, target := range all {
+	for _, target := range targets() {
 		t.Run(target.name, func(t *testing.T) {
 			dsn := target.start(t)
 			for _, file := range files {
