@@ -148,7 +148,7 @@ func (a *aggregation) addTo(st *callState, c *aggCall, row types.Row) error {
 	switch {
 	case st.rows != nil:
 		key := st.rows.key
-		if err := c.order.eval(a.ex, row, key); err != nil {
+		if _, err := c.order.eval(a.ex, row, key); err != nil {
 			return err
 		}
 		copy(key[len(c.order.keys):], c.args)

@@ -45,7 +45,7 @@ func (ex *execution) bind(rt *Runtime) {
 	ex.rt = rt
 	ex.txn = rt.Txn
 	ex.ev = expr.Context{Env: rt.Env, Inputs: rt.Inputs, Outer: ex.ev.Outer[:0], Subqueries: ex}
-	ex.mem = memory{limit: rt.MemoryLimitBytes}
+	ex.mem = memory{limit: rt.MemoryLimitBytes, scratch: rt.Scratch}
 	if ex.mem.limit <= 0 {
 		ex.mem.limit = defaultMemoryLimitBytes
 	}
@@ -58,7 +58,7 @@ func (ex *execution) bind(rt *Runtime) {
 
 // unbind lets go of what a run brought.
 func (ex *execution) unbind() {
-	ex.rt, ex.txn = nil, nil
+	ex.rt, ex.txn, ex.mem.scratch = nil, nil, nil
 	ex.ev = expr.Context{Outer: ex.ev.Outer[:0]}
 }
 

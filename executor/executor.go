@@ -46,6 +46,8 @@ type Runtime struct {
 	PageHint int
 	// MemoryLimitBytes bounds what sorts, hash tables and materialised rows may hold; 0: default.
 	MemoryLimitBytes int64
+	// Scratch keeps memory for the session's next statements; nil: it is allocated anew.
+	Scratch *Scratch
 	// TempDir is where sorts put what does not fit into memory; "": the system's.
 	TempDir string
 	Logger  *slog.Logger

@@ -156,8 +156,11 @@ func (o oneTable) Stats(context.Context, uint64) (*catalog.TableStats, error) {
 }
 func (o oneTable) Version() uint64 { return 1 }
 
+// testScratch is shared by all tests, so that what one leaves in it shows in the others.
+var testScratch = &Scratch{}
+
 func testRuntime(txn Txn, tables ...*catalog.TableDescriptor) *Runtime {
-	return &Runtime{Txn: txn, Env: &builtin.Env{}, RowIDs: &rowIDs{}, Resolver: oneTable(tables)}
+	return &Runtime{Txn: txn, Env: &builtin.Env{}, RowIDs: &rowIDs{}, Resolver: oneTable(tables), Scratch: testScratch}
 }
 
 // testTable makes a table of the named columns ("name type", type int or text, both nullable

@@ -4,7 +4,10 @@ import "github.com/percodb/percodb/sql/pgerror"
 
 // memory is the account of what a statement's operators hold: sorts, hash tables, materialised
 // rows. It counts estimates (row headers, datums, copied bytes), not the allocator's truth.
-type memory struct{ used, limit int64 }
+type memory struct {
+	used, limit int64
+	scratch     *Scratch // where chunks come from and go to; nil: the heap
+}
 
 // grow books n bytes, and refuses what would pass the limit.
 func (m *memory) grow(n int64) error {

@@ -5,41 +5,70 @@ import (
 	"math"
 
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
 )
 
-// ordering compares rows by sort keys that have been computed beforehand.
+// ordering compares stored rows by sort keys. Where every key is a plain column a stored row is the
+// row itself; otherwise the keys, computed once, lie in front of it.
 type ordering struct {
 	keys  []planner.SortKey
 	types []types.Type
 	kinds []types.Kind
+	at    []int // where in a stored row each key lies
+	// width is the number of key columns in front of the stored row.
+	width int
 }
 
+// newOrdering makes an ordering over rows of computed keys.
 func newOrdering(keys []planner.SortKey) ordering {
-	o := ordering{keys: keys, types: make([]types.Type, len(keys)), kinds: make([]types.Kind, len(keys))}
+	o := ordering{
+		keys: keys, types: make([]types.Type, len(keys)), kinds: make([]types.Kind, len(keys)),
+		at: make([]int, len(keys)), width: len(keys),
+	}
 	for i := range keys {
 		o.types[i] = keys[i].Expr.Type()
 		o.kinds[i] = o.types[i].KindOf()
+		o.at[i] = i
 	}
 	return o
 }
 
-// eval computes the sort keys of row into out.
-func (o *ordering) eval(ex *execution, row, out types.Row) error {
+// newRowOrdering makes an ordering over the rows that the keys are computed from.
+func newRowOrdering(keys []planner.SortKey) ordering {
+	o := newOrdering(keys)
+	at := make([]int, len(keys))
+	for i := range keys {
+		c, ok := keys[i].Expr.(*expr.Column)
+		if !ok {
+			return o
+		}
+		at[i] = c.Ordinal
+	}
+	o.at, o.width = at, 0
+	return o
+}
+
+// eval returns what compare and prefix take for row: the row itself, or its keys in scratch, which
+// has room for them.
+func (o *ordering) eval(ex *execution, row, scratch types.Row) (types.Row, error) {
+	if o.width == 0 {
+		return row, nil
+	}
 	for i := range o.keys {
 		d, err := o.keys[i].Expr.Eval(&ex.ev, row)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		out[i] = d
+		scratch[i] = d
 	}
-	return nil
+	return scratch, nil
 }
 
-// compare orders two computed keys.
+// compare orders two stored rows.
 func (o *ordering) compare(a, b types.Row) int {
-	for i := range o.keys {
-		if c := o.compareKey(i, a[i], b[i]); c != 0 {
+	for i, at := range o.at {
+		if c := o.compareKey(i, a[at], b[at]); c != 0 {
 			return c
 		}
 	}
@@ -78,11 +107,11 @@ func (o *ordering) compareValues(i int, a, b types.Datum) int {
 
 // prefix maps the first key to a number whose order agrees with compare wherever two numbers
 // differ: most comparisons of a sort end there, on a word beside the row's address.
-func (o *ordering) prefix(key types.Row) uint64 {
-	if len(key) == 0 {
+func (o *ordering) prefix(stored types.Row) uint64 {
+	if len(o.at) == 0 {
 		return 0
 	}
-	d := key[0]
+	d := stored[o.at[0]]
 	if d.IsNull() {
 		if o.keys[0].NullsFirst {
 			return 0

@@ -22,11 +22,14 @@ const (
 type rowBuffer struct {
 	mem    *memory
 	rows   []types.Row
-	datums []types.Datum // the unused rest of the current chunk
-	bytes  []byte        // the current chunk: len used, cap whole
+	chunk  []types.Datum // the current chunk
+	datums []types.Datum // the unused rest of it
+	bytes  []byte        // the current chunk of bytes: length used, capacity whole
 	held   int64         // booked with mem
 	nextD  int
 	nextB  int
+	// escapes: rows may be referred to after reset and release, so that chunks are not used again.
+	escapes bool
 }
 
 // add keeps a copy of row.
@@ -53,18 +56,22 @@ func (b *rowBuffer) keep(row types.Row) (types.Row, error) {
 	return kept, nil
 }
 
-// alloc carves out a row of n NULLs.
+// alloc carves out a row of n datums, to be overwritten.
 func (b *rowBuffer) alloc(n int) (types.Row, error) {
 	if n == 0 {
 		return types.Row{}, b.book(headerBytes) // nil would mean the end
 	}
 	if len(b.datums) < n {
-		b.nextD = min(max(2*b.nextD, firstChunkDatums), maxChunkDatums, b.maxChunk()/int(datumBytes))
-		size := max(b.nextD, n)
-		if err := b.book(int64(size) * datumBytes); err != nil {
+		limit := b.maxChunk() / int(datumBytes)
+		chunk := b.mem.scratch.takeDatums(n, limit)
+		if chunk == nil {
+			b.nextD = min(max(2*b.nextD, firstChunkDatums), maxChunkDatums, limit)
+			chunk = make([]types.Datum, max(b.nextD, n))
+		}
+		if err := b.book(int64(len(chunk)) * datumBytes); err != nil {
 			return nil, err
 		}
-		b.datums = make([]types.Datum, size)
+		b.chunk, b.datums = chunk, chunk
 	}
 	row := b.datums[:n:n]
 	b.datums = b.datums[n:]
@@ -98,12 +105,15 @@ func (b *rowBuffer) copyBytes(src []byte) ([]byte, error) {
 			}
 			return append([]byte(nil), src...), nil
 		}
-		b.nextB = min(max(2*b.nextB, firstChunkBytes), maxChunkBytes, b.maxChunk())
-		size := max(b.nextB, n)
-		if err := b.book(int64(size)); err != nil {
+		chunk := b.mem.scratch.takeBytes(n, b.maxChunk())
+		if chunk == nil {
+			b.nextB = min(max(2*b.nextB, firstChunkBytes), maxChunkBytes, b.maxChunk())
+			chunk = make([]byte, 0, max(b.nextB, n))
+		}
+		if err := b.book(int64(cap(chunk))); err != nil {
 			return nil, err
 		}
-		b.bytes = make([]byte, 0, size)
+		b.bytes = chunk
 	}
 	at := len(b.bytes)
 	b.bytes = append(b.bytes, src...)
@@ -121,20 +131,24 @@ func (b *rowBuffer) book(n int64) error {
 	return nil
 }
 
-// reset drops the rows and keeps the list and the current chunks' size class for the next use.
+// reset drops the rows and keeps the list and the chunks' size class for the next use.
 func (b *rowBuffer) reset() {
+	if b.mem == nil {
+		return
+	}
+	if !b.escapes {
+		b.mem.scratch.giveDatums(b.chunk, len(b.chunk)-len(b.datums))
+		b.mem.scratch.giveBytes(b.bytes)
+	}
 	clear(b.rows)
 	b.rows = b.rows[:0]
-	b.datums, b.bytes = nil, nil
+	b.chunk, b.datums, b.bytes = nil, nil, nil
 	b.mem.shrink(b.held)
 	b.held = 0
 }
 
-// release drops everything.
+// release is reset that keeps nothing.
 func (b *rowBuffer) release() {
-	if b.mem == nil {
-		return
-	}
-	b.mem.shrink(b.held)
-	*b = rowBuffer{mem: b.mem}
+	b.reset()
+	*b = rowBuffer{mem: b.mem, escapes: b.escapes}
 }

@@ -15,7 +15,7 @@ import (
 type sorted struct {
 	prefix uint64
 	seq    int
-	key    types.Row // the sort keys, followed by the row
+	key    types.Row // as the ordering stores it: what it needs of keys, then the row
 }
 
 const sortedBytes = int64(unsafe.Sizeof(sorted{}))
@@ -31,7 +31,7 @@ type sorter struct {
 	buf   rowBuffer
 	items []sorted
 	at    int
-	key   types.Row // scratch: the incoming row's keys
+	key   types.Row // scratch: computed keys of the incoming row
 	ahead types.Row // the first row of the next run, owned by the input
 	// runKey are the presorted keys of the run at hand.
 	runKey types.Row
@@ -43,7 +43,7 @@ type sorter struct {
 
 func newSorter(ex *execution, input Operator, n *planner.Sort) *sorter {
 	o := &sorter{
-		ex: ex, input: input, order: newOrdering(n.Keys), presorted: n.Presorted,
+		ex: ex, input: input, order: newRowOrdering(n.Keys), presorted: n.Presorted,
 		key: make(types.Row, len(n.Keys)), buf: rowBuffer{mem: &ex.mem},
 	}
 	for _, t := range append(typesOf(n.Input), o.order.types...) {
@@ -80,7 +80,7 @@ func (o *sorter) Next(ctx context.Context) (types.Row, error) {
 			return nil, err
 		}
 	}
-	row := o.items[o.at].key[len(o.order.keys):]
+	row := o.items[o.at].key[o.order.width:]
 	o.at++
 	return row, nil
 }
@@ -98,10 +98,11 @@ func (o *sorter) fill(ctx context.Context) error {
 			o.full = true
 			break
 		}
-		if err := o.order.eval(o.ex, row, o.key); err != nil {
+		key, err := o.order.eval(o.ex, row, o.key)
+		if err != nil {
 			return err
 		}
-		if !o.sameRun() {
+		if !o.sameRun(key) {
 			o.ahead = row
 			break
 		}
@@ -110,7 +111,7 @@ func (o *sorter) fill(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := o.take(row); err != nil {
+		if err := o.take(key, row); err != nil {
 			return err
 		}
 	}
@@ -183,46 +184,49 @@ func (o *sorter) nextSpilled() (types.Row, error) {
 		o.spilled = nil
 		return nil, err
 	}
-	return key[len(o.order.keys):], nil
+	return key[o.order.width:], nil
 }
 
-// sameRun reports whether the scratch key agrees with the run's first row in the presorted keys. The
-// first key asked about begins the run.
-func (o *sorter) sameRun() bool {
+// sameRun reports whether a key agrees with the run's first one in the presorted keys. The first key
+// asked about begins the run.
+func (o *sorter) sameRun(key types.Row) bool {
 	if o.presorted == 0 {
 		return true
 	}
 	if o.runKey == nil {
-		o.runKey = o.key[:o.presorted].Clone()
+		o.runKey = make(types.Row, o.presorted)
+		for i := range o.runKey {
+			o.runKey[i] = key[o.order.at[i]].Clone()
+		}
 	}
-	for i := range o.presorted {
-		if o.order.compareKey(i, o.runKey[i], o.key[i]) != 0 {
+	for i := range o.runKey {
+		if o.order.compareKey(i, o.runKey[i], key[o.order.at[i]]) != 0 {
 			return false
 		}
 	}
 	return true
 }
 
-// take keeps the scratch key and its row.
-func (o *sorter) take(row types.Row) error {
-	n := len(o.key)
+// take keeps a row, with its key in front unless that lies in the row.
+func (o *sorter) take(key, row types.Row) error {
+	n := o.order.width
 	kept, err := o.buf.alloc(n + len(row))
 	if err != nil {
 		return err
+	}
+	for i := range n {
+		if kept[i], err = o.buf.datum(key[i]); err != nil {
+			return err
+		}
 	}
 	for i := range row {
 		if kept[n+i], err = o.buf.datum(row[i]); err != nil {
 			return err
 		}
 	}
-	for i := range o.key {
-		if kept[i], err = o.buf.datum(o.key[i]); err != nil {
-			return err
-		}
-	}
 	if err := o.buf.book(sortedBytes); err != nil {
 		return err
 	}
-	o.items = append(o.items, sorted{prefix: o.order.prefix(kept[:n]), seq: len(o.items), key: kept})
+	o.items = append(o.items, sorted{prefix: o.order.prefix(kept), seq: len(o.items), key: kept})
 	return nil
 }

@@ -203,7 +203,7 @@ func (s *spill) advance(r *run) (bool, error) {
 		r.head.key = append(r.head.key, d)
 		b = b[k+int(size):]
 	}
-	r.head.prefix = s.order.prefix(r.head.key[:len(s.order.keys)])
+	r.head.prefix = s.order.prefix(r.head.key)
 	return true, nil
 }
 

@@ -35,7 +35,7 @@ func (ex *execution) subplan(sub *expr.Subquery) (*subplan, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &subplan{sub: sub, op: op, rows: rowBuffer{mem: &ex.mem}}
+	s := &subplan{sub: sub, op: op, rows: rowBuffer{mem: &ex.mem, escapes: true}}
 	s.set.keys.mem = &ex.mem
 	ex.subplans[sub.ID] = s
 	return s, nil

@@ -61,7 +61,7 @@ func (h *topHeap) compare(a, b *sorted) int {
 
 func newTopN(ex *execution, input Operator, n *planner.TopN) *topN {
 	o := &topN{
-		ex: ex, input: input, order: newOrdering(n.Keys), limit: n.Limit, offset: n.Offset,
+		ex: ex, input: input, order: newRowOrdering(n.Keys), limit: n.Limit, offset: n.Offset,
 		key: make(types.Row, len(n.Keys)),
 	}
 	o.heap.order = &o.order
@@ -96,7 +96,7 @@ func (o *topN) Next(ctx context.Context) (types.Row, error) {
 	if o.at >= len(o.heap.places) {
 		return nil, nil
 	}
-	row := o.heap.places[o.at].key[len(o.order.keys):]
+	row := o.heap.places[o.at].key[o.order.width:]
 	o.at++
 	return row, nil
 }
@@ -125,18 +125,19 @@ func (o *topN) fill(ctx context.Context) error {
 
 // offer keeps row if it is among the best so far.
 func (o *topN) offer(row types.Row) error {
-	if err := o.order.eval(o.ex, row, o.key); err != nil {
+	key, err := o.order.eval(o.ex, row, o.key)
+	if err != nil {
 		return err
 	}
 	o.seq++
-	s := sorted{prefix: o.order.prefix(o.key), seq: o.seq, key: o.key}
+	s := sorted{prefix: o.order.prefix(key), seq: o.seq, key: key}
 	if int64(len(o.heap.places)) < o.want {
 		p := place{sorted: s}
-		p.key = make(types.Row, len(o.key)+len(row))
+		p.key = make(types.Row, o.order.width+len(row))
 		if err := o.book(sortedBytes + int64(len(p.key))*datumBytes); err != nil {
 			return err
 		}
-		if err := o.store(&p, row); err != nil {
+		if err := o.store(&p, key, row); err != nil {
 			return err
 		}
 		heap.Push(&o.heap, p)
@@ -147,21 +148,20 @@ func (o *topN) offer(row types.Row) error {
 		return nil
 	}
 	worst.prefix, worst.seq = s.prefix, s.seq
-	if err := o.store(worst, row); err != nil {
+	if err := o.store(worst, key, row); err != nil {
 		return err
 	}
 	heap.Fix(&o.heap, 0)
 	return nil
 }
 
-// store copies the scratch key and row into a place.
-func (o *topN) store(p *place, row types.Row) error {
+// store copies a row, with its key in front unless that lies in the row, into a place.
+func (o *topN) store(p *place, key, row types.Row) error {
+	n := copy(p.key[:o.order.width], key)
+	copy(p.key[n:], row)
 	need := 0
-	for i := range o.key {
-		need += bytesOf(o.key[i])
-	}
-	for i := range row {
-		need += bytesOf(row[i])
+	for i := range p.key {
+		need += bytesOf(p.key[i])
 	}
 	if cap(p.bytes) < need {
 		if err := o.book(int64(need - cap(p.bytes))); err != nil {
@@ -170,8 +170,6 @@ func (o *topN) store(p *place, row types.Row) error {
 		p.bytes = make([]byte, 0, need)
 	}
 	p.bytes = p.bytes[:0]
-	n := copy(p.key, o.key)
-	copy(p.key[n:], row)
 	for i, d := range p.key {
 		switch d.Kind() {
 		case types.KindBytes:
