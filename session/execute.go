@@ -159,7 +159,7 @@ func (s *Session) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
 		Txn: s.txn.txn, Resolver: s.txn.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
 		System: s, EagerUnique: s.txn.block || s.txn.implicitBlock || s.txn.executions > 1,
-		GroupSize: s.deps.GroupSize, Logger: s.log,
+		GroupSize: s.deps.GroupSize, PageHint: s.deps.PageHint, Scratch: &s.scratch, Logger: s.log,
 	}
 }
 

@@ -26,6 +26,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql"
@@ -67,6 +68,7 @@ type Session struct {
 	settings *settings
 	lexer    sql.Lexer
 	env      builtin.Env
+	scratch  executor.Scratch
 	guard    *catalog.Guard
 
 	txn        txnState
