@@ -24,6 +24,7 @@ func (p *parser) alter(pos ast.Pos) ast.Statement {
 		p.acceptWord(kw.Only)
 	}
 	a.Name = p.tableName()
+	p.relation = a.Name.Name
 	if kind == kw.Table {
 		p.acceptOp('*')
 	}

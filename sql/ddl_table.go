@@ -11,6 +11,7 @@ func (p *parser) createTable(pos ast.Pos, temporary bool) ast.Statement {
 	p.expectWord(kw.Table)
 	c := &ast.CreateTable{Pos: pos, Temporary: temporary, IfNotExists: p.ifNotExists()}
 	c.Name = p.tableName()
+	p.relation = c.Name.Name
 	switch {
 	case p.isWord(kw.Of):
 		p.unsupported(p.here(), "CREATE TABLE … OF", "Name the columns.")
@@ -300,7 +301,7 @@ func (p *parser) columnConstraint(c *ast.ColumnDef) bool {
 		k.References = p.references()
 		c.Constraints = append(c.Constraints, k)
 	case p.acceptWord(kw.Default):
-		p.onlyOnce(c.Default != nil, t, "multiple default values specified for column \"%s\" of table", c.Name)
+		p.onlyOnce(c.Default != nil, t, "multiple default values specified for", c)
 		c.Default = p.operators(precIs, true)
 	case t.kw == kw.Generated:
 		p.generated(c)
@@ -317,12 +318,13 @@ func (p *parser) columnConstraint(c *ast.ColumnDef) bool {
 }
 
 func (p *parser) conflictingNull(c *ast.ColumnDef, t *token) {
-	p.onlyOnce(c.NotNull && c.Null, t, "conflicting NULL/NOT NULL declarations for column \"%s\"", c.Name)
+	p.onlyOnce(c.NotNull && c.Null, t, "conflicting NULL/NOT NULL declarations for", c)
 }
 
-func (p *parser) onlyOnce(again bool, t *token, format string, args ...any) {
+// onlyOnce refuses a clause of a column that was there before.
+func (p *parser) onlyOnce(again bool, t *token, problem string, c *ast.ColumnDef) {
 	if again {
-		p.failAt(p.posOf(t), pgerror.SyntaxError, format, args...)
+		p.failAt(p.posOf(t), pgerror.SyntaxError, "%s column \"%s\" of table \"%s\"", problem, c.Name, p.relation)
 	}
 }
 
@@ -336,14 +338,14 @@ func (p *parser) generated(c *ast.ColumnDef) {
 	}
 	p.expectWord(kw.As)
 	if always && p.accept('(') {
-		p.onlyOnce(c.Generated != nil, t, "multiple generation clauses specified for column \"%s\" of table", c.Name)
+		p.onlyOnce(c.Generated != nil, t, "multiple generation clauses specified for", c)
 		c.Generated = p.expr()
 		p.expect(')')
 		p.expectWord(kw.Stored)
 		return
 	}
 	p.expectWord(kw.Identity)
-	p.onlyOnce(c.Identity != "", t, "multiple identity specifications for column \"%s\" of table", c.Name)
+	p.onlyOnce(c.Identity != "", t, "multiple identity specifications for", c)
 	c.Identity = "BY DEFAULT"
 	if always {
 		c.Identity = "ALWAYS"

@@ -269,9 +269,12 @@ func (p *parser) selectList(head *selectHead) {
 	}
 }
 
+// endsSelectList reports whether a word may follow the select items: a clause of the query, or of the
+// statement around it.
 func endsSelectList(word kw.Word) bool {
 	switch word {
-	case kw.From, kw.Into, kw.Where, kw.Group, kw.Having, kw.Window, kw.Union, kw.Intersect, kw.Except:
+	case kw.From, kw.Into, kw.Where, kw.Group, kw.Having, kw.Window, kw.Union, kw.Intersect, kw.Except, kw.On,
+		kw.Returning, kw.With:
 		return true
 	}
 	return startsTail(word)

@@ -29,7 +29,8 @@ type parser struct {
 	open  int    // the item whose subqueries are being written
 	tree  bool   // buf holds a query, so TiDB's grammar is needed
 
-	partial struct{ at, to int } // where acceptWords began and had to stop, for the error's position
+	relation string               // the table that DDL is about, for messages
+	partial  struct{ at, to int } // where acceptWords began and had to stop, for the error's position
 
 	itemDepth int  // the depth of the operators of a select item, 0 outside of one
 	bareCall  bool // the next call is one of FROM: no FILTER or OVER belongs to it

@@ -28,3 +28,33 @@ func (w Word) Category() Category { return words[w].category }
 
 // BareLabel reports whether the word may follow a select item as its label without AS.
 func (w Word) BareLabel() bool { return w == None || words[w].bareLabel }
+
+// firstOf is the first word that does not sort before each letter; the last entry ends the list.
+var firstOf = [27]Word{
+	Abort, Backward, Cache, Data, Each, False,
+	Generated, Handler, Identity, Join, Key, Label,
+	Mapping, Name, Object, Parallel, Quote, Range,
+	Savepoint, Table, Uescape, Vacuum, When, Xml,
+	Year, Zone,
+	count,
+}
+
+// Lookup finds the keyword that lower, an identifier folded to lower case, spells; None if none.
+func Lookup(lower []byte) Word {
+	if len(lower) < 2 || lower[0] < 'a' || lower[0] > 'z' {
+		return None
+	}
+	lo, hi := firstOf[lower[0]-'a'], firstOf[lower[0]-'a'+1]
+	for lo < hi {
+		mid := (lo + hi) / 2
+		switch text := words[mid].text; {
+		case string(lower) == text:
+			return mid
+		case string(lower) < text:
+			hi = mid
+		default:
+			lo = mid + 1
+		}
+	}
+	return None
+}

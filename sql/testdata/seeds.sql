@@ -210,3 +210,6 @@ discard all
 discard temp
 lock t
 lock table only t, s.u in share row exclusive mode nowait
+insert into t select returning a
+insert into t select on conflict do nothing
+create table t as select with no data
