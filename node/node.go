@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -55,6 +56,9 @@ type Options struct {
 	RangeMaxBytes int64 // ranges split beyond this size
 	PageRows      int   // largest page of a scan
 	GroupSize     int   // rows that operators take together
+	// SchemaLease is how long SQL processes may commit without looking at the schema, and so how
+	// long a schema change waits for them.
+	SchemaLease time.Duration
 }
 
 // Node is a running process's worth of percodb.

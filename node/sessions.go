@@ -34,7 +34,10 @@ func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Or
 		}
 	})
 	var err error
-	d.catalog, err = catalog.New(ctx, d.db, catalog.Options{Logger: n.log, Shared: !local, System: pgcatalog.Tables()})
+	d.catalog, err = catalog.New(ctx, d.db, catalog.Options{
+		Logger: n.log, Shared: !local, System: pgcatalog.Tables(),
+		Lease: n.opts.SchemaLease, PollInterval: n.opts.SchemaLease / 4,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,9 @@ func startCluster(t *testing.T) string {
 	for range 3 {
 		start(t, node.Options{Role: node.RoleKV, Data: t.TempDir(), RPCListen: "127.0.0.1:0", Join: join})
 	}
-	return dsn(start(t, node.Options{Role: node.RoleSQL, Listen: "127.0.0.1:0", Join: join}))
+	return dsn(start(t, node.Options{
+		Role: node.RoleSQL, Listen: "127.0.0.1:0", Join: join, SchemaLease: 100 * time.Millisecond,
+	}))
 }
 
 func dsn(n *node.Node) string { return "postgres://tester@" + n.Addr().String() + "/percodb" }
