@@ -18,7 +18,7 @@ func (s *Store) Check(ctx context.Context) ([]mvcc.Finding, error) {
 	return append(findings, s.checkRanges()...), mapError(err)
 }
 
-// checkRanges verifies that ranges do not overlap and, without a directory, leave no gap.
+// checkRanges verifies that ranges do not overlap and, in a store on its own, leave no gap.
 func (s *Store) checkRanges() []mvcc.Finding {
 	var findings []mvcc.Finding
 	sorted := s.ranges.Load().sorted
@@ -29,7 +29,7 @@ func (s *Store) checkRanges() []mvcc.Finding {
 			findings = append(findings, mvcc.Finding{Key: r.desc.Span.Start, Detail: fmt.Sprintf("range %d is empty", r.desc.ID)})
 		case !last && compareEnds(r.desc.Span.End, sorted[i+1].desc.Span.Start) > 0:
 			findings = append(findings, mvcc.Finding{Key: sorted[i+1].desc.Span.Start, Detail: fmt.Sprintf("ranges %d and %d overlap", r.desc.ID, sorted[i+1].desc.ID)})
-		case s.opts.Directory != nil:
+		case s.clustered:
 		case first && len(r.desc.Span.Start) > 0 || last && len(r.desc.Span.End) > 0 ||
 			!last && !bytes.Equal(r.desc.Span.End, sorted[i+1].desc.Span.Start):
 			findings = append(findings, mvcc.Finding{Key: r.desc.Span.End, Detail: fmt.Sprintf("no range around range %d", r.desc.ID)})

@@ -318,3 +318,39 @@ func TestMergeReportIgnoresLateNews(t *testing.T) {
 		t.Errorf("split gave %v", split)
 	}
 }
+
+// Goal: a data directory serves one purpose; a cluster's store never takes itself for the owner of all
+// keys, and can still be looked at. Method: open directories of each kind as the others.
+func TestDataDirectoryKeepsItsUse(t *testing.T) {
+	ctx := context.Background()
+	c := newTestCluster(t, "a", "b")
+	if err := c.dir.CreateRange(ctx, span("m", "n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.stores["b"].Close(); err != nil {
+		t.Fatal(err)
+	}
+	delete(c.stores, "b")
+	var mode *ModeError
+	if _, err := Open(ctx, Options{Dir: "b", FS: c.fs, Oracle: c.oracle}); !errors.As(err, &mode) {
+		t.Errorf("a cluster's store on its own: %v", err)
+	}
+	if _, err := Open(ctx, Options{Engine: c.engine, Oracle: c.oracle}); !errors.As(err, &mode) {
+		t.Errorf("a store in the directory's engine: %v", err)
+	}
+	s, err := Open(ctx, Options{Dir: "b", FS: c.fs, Oracle: c.oracle, Detached: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	findings, err := s.Check(ctx)
+	if len(findings) > 0 || err != nil || !s.Clustered() || len(s.ownedRanges()) != 1 {
+		t.Errorf("detached store: %v, %v, %d ranges", findings, err, len(s.ownedRanges()))
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	single := openTestStore(t, storage.NewMemFS(), nil)
+	if _, err := OpenDirectory(DirectoryOptions{Engine: single.engine, Dial: c.dial}); !errors.As(err, &mode) {
+		t.Errorf("a directory in a store's engine: %v", err)
+	}
+}

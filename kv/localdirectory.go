@@ -69,6 +69,9 @@ func OpenDirectory(opts DirectoryOptions) (*LocalDirectory, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	if err := opts.Engine.claimMode(modeDirectory); err != nil {
+		return nil, err
+	}
 	d := &LocalDirectory{opts: opts, wake: make(chan struct{}, 1)}
 	if err := d.load(); err != nil {
 		return nil, fmt.Errorf("load directory: %w", err)

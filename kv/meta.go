@@ -13,6 +13,7 @@ const tagMeta = 0x01
 
 const (
 	metaWindow    = "tso_window"    // u64: the oracle's saved bound
+	metaMode      = "mode"          // text: what the directory is used for
 	metaShardID   = "shard_id"      // text
 	metaNextRange = "next_range_id" // u64, of a store without a directory
 	metaSafePoint = "safe_point"    // u64
@@ -76,6 +77,47 @@ func (e *Engine) getMetaU64(name string) (uint64, error) {
 		return 0, &CorruptionError{Key: metaKey(name), Detail: "not a number"}
 	}
 	return binary.BigEndian.Uint64(value), nil
+}
+
+// The uses of a data directory. It has one for life: a store of a cluster that came up on its own
+// would take itself for the owner of all keys.
+const (
+	modeSingle    = "single"    // a store that owns all keys
+	modeCluster   = "cluster"   // a store whose ranges a directory assigns
+	modeDirectory = "directory" // oracle and directory of a cluster
+)
+
+// ModeError: the data directory is in use for something else.
+type ModeError struct{ Stored, Wanted string }
+
+func (e *ModeError) Error() string {
+	uses := map[string]string{
+		modeSingle:    "a server on its own (--role=all)",
+		modeCluster:   "a store of a cluster (--role=kv)",
+		modeDirectory: "the oracle of a cluster (--role=tso)",
+	}
+	return fmt.Sprintf("kv: the data directory is that of %s, not of %s", uses[e.Stored], uses[e.Wanted])
+}
+
+// storedMode returns what the data directory is used for, "" if for nothing yet.
+func (e *Engine) storedMode() (string, error) {
+	stored, _, err := e.Get(nil, metaKey(metaMode))
+	return string(stored), err
+}
+
+// claimMode makes sure that the data directory is, and stays, used for one thing.
+func (e *Engine) claimMode(mode string) error {
+	stored, err := e.storedMode()
+	switch {
+	case err != nil || stored == mode:
+		return err
+	case stored != "":
+		return &ModeError{Stored: stored, Wanted: mode}
+	}
+	b := e.NewBatch(0)
+	defer b.Close()
+	b.Put(metaKey(metaMode), []byte(mode))
+	return e.applySync(b)
 }
 
 // appendDescriptor encodes: id(8) epoch(8) len start, len end, len shard, each with its bytes.

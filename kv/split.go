@@ -193,7 +193,7 @@ func (s *Store) loadRanges(ctx context.Context) error {
 	if s.opts.Directory != nil {
 		return s.register(ctx)
 	}
-	if len(table.sorted) == 0 {
+	if len(table.sorted) == 0 && !s.opts.Detached {
 		first := &localRange{desc: RangeDescriptor{ID: 1, Epoch: 1, Shard: s.shardID}}
 		return s.changeRanges(nil, []*localRange{first})
 	}

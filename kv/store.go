@@ -44,6 +44,9 @@ type Options struct {
 	EmbeddedOracle bool
 	// Directory assigns ranges to shards; without one the store owns all keys.
 	Directory Directory
+	// Detached opens the ranges as they are stored, a cluster's store without its directory too: for
+	// a look at a data directory whose server is stopped.
+	Detached bool
 	// RangeMaxBytes is the size beyond which a range is split, 256 MiB by default.
 	RangeMaxBytes int64
 	PageLimits    PageLimits
@@ -83,6 +86,7 @@ type Store struct {
 	ownEngine bool
 	mvcc      *mvcc.State
 	shardID   string
+	clustered bool // the store owns what a directory gave it, not all keys
 	metrics   *metrics
 	gate      gate
 
@@ -134,6 +138,9 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 }
 
 func (s *Store) open(ctx context.Context) (err error) {
+	if err := s.loadMode(); err != nil {
+		return err
+	}
 	if err := s.loadShardID(); err != nil {
 		return err
 	}
@@ -158,13 +165,28 @@ func (s *Store) open(ctx context.Context) (err error) {
 	return nil
 }
 
+// loadMode makes sure that a data directory keeps serving what it was made for.
+func (s *Store) loadMode() (err error) {
+	mode := modeSingle
+	if s.opts.Directory != nil {
+		mode = modeCluster
+	}
+	if s.opts.Detached {
+		mode, err = s.engine.storedMode()
+	} else {
+		err = s.engine.claimMode(mode)
+	}
+	s.clustered = mode == modeCluster
+	return err
+}
+
 // loadShardID makes sure that a data directory keeps serving the shard it belongs to.
 func (s *Store) loadShardID() error {
 	stored, found, err := s.engine.Get(nil, metaKey(metaShardID))
 	if err != nil {
 		return err
 	}
-	if found {
+	if found || s.opts.Detached {
 		s.shardID = string(stored)
 		if s.opts.ShardID != "" && s.opts.ShardID != s.shardID {
 			return fmt.Errorf("kv: the data directory belongs to shard %q, not to %q", s.shardID, s.opts.ShardID)
@@ -181,6 +203,9 @@ func (s *Store) loadShardID() error {
 	b.Put(metaKey(metaShardID), []byte(s.shardID))
 	return s.engine.applySync(b)
 }
+
+// Clustered reports whether the store is one of a cluster, and so holds only part of the keys.
+func (s *Store) Clustered() bool { return s.clustered }
 
 // ShardID returns the name of the store.
 func (s *Store) ShardID() string { return s.shardID }

@@ -116,9 +116,6 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 	return it.Error()
 }
 
-// SafePoint returns the timestamp at or below which nothing may be read or begun.
-func (s *State) SafePoint() tso.Timestamp { return tso.Timestamp(s.safePoint.Load()) }
-
 // MaxTS returns a timestamp at or above all that were read at.
 func (s *State) MaxTS() tso.Timestamp { return tso.Timestamp(s.maxTS.Load()) }
 

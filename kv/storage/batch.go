@@ -50,9 +50,6 @@ func (b *Batch) Put(key, value []byte) { _ = b.b.Set(key, value, nil) }
 // Delete removes key.
 func (b *Batch) Delete(key []byte) { _ = b.b.Delete(key, nil) }
 
-// DeleteRange removes the keys of [lower, upper).
-func (b *Batch) DeleteRange(lower, upper []byte) { _ = b.b.DeleteRange(lower, upper, nil) }
-
 // Len returns the size of the batch in bytes.
 func (b *Batch) Len() int { return b.b.Len() }
 

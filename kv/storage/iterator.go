@@ -84,9 +84,6 @@ func (i *Iterator) NextPrefix() bool { return i.it.NextPrefix() }
 // Prev moves to the preceding key.
 func (i *Iterator) Prev() bool { return i.it.Prev() }
 
-// Valid reports whether the iterator stands on a key.
-func (i *Iterator) Valid() bool { return i.it.Valid() }
-
 // Key returns the current key.
 func (i *Iterator) Key() []byte { return i.it.Key() }
 
