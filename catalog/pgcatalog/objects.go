@@ -251,6 +251,38 @@ func columnComment(t *catalog.TableDescriptor, column int) (string, bool) {
 	return t.Columns[ord].Comment, t.Columns[ord].Comment != ""
 }
 
+// SchemaName implements types.Names.
+func (o *Objects) SchemaName(id types.OID) (string, bool) {
+	r := o.Resolver()
+	if r == nil {
+		return "", false
+	}
+	names, err := r.Schemas(background())
+	if err != nil {
+		return "", false
+	}
+	for _, name := range names {
+		if schemaOID(r, name) == uint32(id) {
+			return catalog.QuoteName(name), true
+		}
+	}
+	return "", false
+}
+
+// SchemaOID implements types.Names.
+func (o *Objects) SchemaOID(name string) (types.OID, error) {
+	_, schema, err := splitName(name)
+	if err != nil {
+		return 0, err
+	}
+	if r := o.Resolver(); r != nil {
+		if ok, err := r.SchemaExists(background(), schema); ok || err != nil {
+			return types.OID(schemaOID(r, schema)), err
+		}
+	}
+	return 0, pgerror.New(pgerror.InvalidSchemaName, "schema %q does not exist", schema)
+}
+
 func (o *Objects) schemaComment(id types.OID) (string, bool) {
 	d, ok := o.Resolver().(catalog.SchemaDetails)
 	if !ok {

@@ -105,6 +105,21 @@ func definitionFuncs() []decl {
 		{sig: "pg_get_constraintdef(oid,bool) text", flags: stable, fn: constraint},
 		{sig: "pg_get_indexdef(oid) text", flags: stable, fn: index},
 		{sig: "pg_get_indexdef(oid,int4,bool) text", flags: stable, fn: index},
+		// There are no rules, triggers, partitions, statistics objects and functions of users to be
+		// found by oid.
+		{sig: "pg_get_ruledef(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_ruledef(oid,bool) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_functiondef(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_function_result(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_function_arguments(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_function_identity_arguments(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_triggerdef(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_triggerdef(oid,bool) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_partkeydef(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_statisticsobjdef(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_get_statisticsobjdef_columns(oid) text", flags: stable, fn: constant(types.Null)},
+		{sig: "pg_relation_is_publishable(regclass) bool", flags: stable, fn: constant(types.Bool(false))},
+		{sig: "pg_tablespace_location(oid) text", flags: stable, fn: constant(types.Text(""))},
 		{sig: "pg_get_expr(text,oid) text", flags: stable, fn: expression},
 		{sig: "pg_get_expr(text,oid,bool) text", flags: stable, fn: expression},
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
+// encodingUTF8 is PostgreSQL's number of the one encoding there is.
+const encodingUTF8 = 6
+
 // session lifts a function of the session.
 func session(f func(s SessionInfo, a []types.Datum) (types.Datum, error)) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
@@ -50,6 +53,19 @@ func systemFuncs() []decl {
 		{sig: "inet_server_port() int4", flags: stable, fn: constant(types.Null)},
 		{sig: "inet_client_port() int4", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_client_encoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
+		{sig: "pg_encoding_to_char(int4) name", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			if a[0].Int() == encodingUTF8 {
+				return types.Text("UTF8"), nil
+			}
+			return types.Text(""), nil
+		}},
+		{sig: "pg_char_to_encoding(name) int4", flags: stable, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
+			switch strings.ToUpper(a[0].Text()) {
+			case "UTF8", "UTF-8", "UNICODE":
+				return types.Int(encodingUTF8), nil
+			}
+			return types.Int(-1), nil
+		}},
 		{sig: "getdatabaseencoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
 		{sig: "pg_sleep(float8) void", flags: volatile, fn: pgSleep},
 		{sig: "pg_sleep_for(interval) void", flags: volatile, fn: pgSleepFor},

@@ -245,6 +245,10 @@ func listFuncs() []setDecl {
 		{sig: "unnest(anyarray) anyelement", estimate: 10, open: opens(func(_ *Env, a []types.Datum) (SetRows, error) {
 			return &sliceRows{a[0].Array().Elems}, nil
 		})},
+		// No table is a partition.
+		{sig: "pg_partition_ancestors(regclass) regclass", estimate: 1, open: opens(func(*Env, []types.Datum) (SetRows, error) {
+			return &sliceRows{}, nil
+		})},
 		{sig: "regexp_split_to_table(text,text) text", estimate: 10, open: opens(openRegexSplit)},
 		{sig: "regexp_split_to_table(text,text,text) text", estimate: 10, open: opens(openRegexSplit)},
 		{sig: "regexp_matches(text,text) text[]", estimate: 1, open: opens(openRegexMatches)},

@@ -44,6 +44,10 @@ type Names interface {
 	RelationName(oid OID) (string, bool)
 	// RelationOID resolves a possibly qualified and quoted name; 42P01 if there is none.
 	RelationOID(name string) (OID, error)
+	// SchemaName returns a schema's name; false if there is none.
+	SchemaName(oid OID) (string, bool)
+	// SchemaOID resolves a schema's name; 3F000 if there is none.
+	SchemaOID(name string) (OID, error)
 }
 
 // Format is what the text forms of values depend on: a session's settings. The zero Format is
@@ -116,6 +120,8 @@ func ParseText(t Type, s string, f *Format) (Datum, error) {
 		return parseRegclass(s, f)
 	case OIDRegtype:
 		return parseRegtype(s)
+	case OIDRegnamespace:
+		return parseRegnamespace(s, f)
 	case OIDVoid:
 		return Text(""), nil
 	}
@@ -186,6 +192,8 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 		return appendRegclass(dst, d.n, f)
 	case OIDRegtype:
 		return appendRegtype(dst, d.n)
+	case OIDRegnamespace:
+		return appendRegnamespace(dst, d.n, f)
 	case OIDRecord:
 		return appendRecord(dst, d.Record(), f)
 	}

@@ -110,6 +110,32 @@ func appendRegclass(dst []byte, n int64, f *Format) []byte {
 	return appendInt(dst, n)
 }
 
+func parseRegnamespace(s string, f *Format) (Datum, error) {
+	if allDigits(s) {
+		return parseOid(s)
+	}
+	if s == "-" {
+		return Int(0), nil
+	}
+	if f.Names == nil {
+		return Null, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", s)
+	}
+	oid, err := f.Names.SchemaOID(s)
+	return Int(int64(oid)), err
+}
+
+func appendRegnamespace(dst []byte, n int64, f *Format) []byte {
+	if n == 0 {
+		return append(dst, '-')
+	}
+	if f.Names != nil {
+		if name, ok := f.Names.SchemaName(OID(n)); ok {
+			return append(dst, name...)
+		}
+	}
+	return appendInt(dst, n)
+}
+
 func parseRegtype(s string) (Datum, error) {
 	if allDigits(s) {
 		return parseOid(s)
