@@ -295,6 +295,7 @@ func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 			}
 		}
 	}
+	a.markUnique(s)
 	if len(want) == 0 || a.point {
 		a.ordered = a.point && len(want) > 0
 		return
@@ -307,4 +308,17 @@ func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 	if satisfies(reversed, want) {
 		a.ordered, a.reverse, a.order = true, true, reversed
 	}
+}
+
+// markUnique notes from which key on the order has no ties: the whole key of a unique index that
+// holds no NULL, and the primary key behind any other.
+func (a *path) markUnique(s *scanRel) {
+	if a.index != &s.table.Primary && a.index.Unique {
+		for i := range a.order {
+			if !a.order[i].noNulls {
+				return
+			}
+		}
+	}
+	a.order[len(a.order)-1].unique = true
 }

@@ -54,6 +54,9 @@ func (p *physical) join(j *joinRel, a ask) pnode {
 	for _, c := range j.on {
 		below = below.with(used(c))
 	}
+	if driven, ok := p.drivenSemi(j, below.need); ok {
+		return driven
+	}
 	left := p.plan(j.left, ask{need: sideNeed(below.need, j.left), want: a.want, limit: a.limit})
 	leftSet, rightSet := setOf(left.cols), outputSet(j.right)
 	rightNeed := sideNeed(below.need, j.right)
@@ -67,6 +70,62 @@ func (p *physical) join(j *joinRel, a ask) pnode {
 	}
 	right := p.plan(j.right, ask{need: rightNeed})
 	return p.equiJoin(j.kind, left, right, j.on, keys)
+}
+
+// drivenSemi turns a semi join around where the right side has few rows and an index of the left table
+// finds their matches: the distinct right rows are then looked up, and the table is not read whole.
+func (p *physical) drivenSemi(j *joinRel, need colSet) (pnode, bool) {
+	s, ok := j.left.(*scanRel)
+	if !ok || j.kind != SemiJoin || len(j.on) == 0 || isVirtual(s) {
+		return pnode{}, false
+	}
+	rightSet := outputSet(j.right)
+	keys := equiKeys(j.on, setOf(s.cols), rightSet)
+	if len(keys) != len(j.on) {
+		return pnode{}, false // a condition beside the equalities: a right row is no key by itself
+	}
+	ids := make([]int, len(keys))
+	var rightNeed colSet
+	for i, k := range keys {
+		c, ok := k.right.(*expr.Column)
+		if !ok {
+			return pnode{}, false
+		}
+		ids[i] = c.ID
+		rightNeed.add(c.ID)
+	}
+	if p.roughRows(j.right)*batchedCost*2 > p.tableRows(s) {
+		return pnode{}, false
+	}
+	leftNeed := sideNeed(need, s)
+	right := p.shape(p.plan(j.right, ask{need: rightNeed}), ids)
+	if p.err != nil {
+		return pnode{}, false
+	}
+	lk := p.lookup(s, j.on, rightSet, leftNeed, right.est.Rows)
+	if lk == nil || len(lk.conds) != len(j.on) ||
+		right.est.Rows*hashCost+lk.cost >= p.scanCost(s, leftNeed)+right.est.Rows*hashCost {
+		return pnode{}, false
+	}
+	est := right.est
+	est.Cost += est.Rows * hashCost
+	distinct := pnode{cols: right.cols, est: est, node: &Distinct{Base: p.base(right.cols, est), Input: right.node}}
+	return p.lookupJoin(InnerJoin, distinct, s, j.on, lk, leftNeed), true
+}
+
+// roughRows guesses a tree's rows without planning it, low where it cannot tell.
+func (p *physical) roughRows(r rel) float64 {
+	switch r := r.(type) {
+	case *scanRel:
+		return p.scanRows(r)
+	case *valuesRel:
+		return float64(len(r.rows))
+	case *filterRel:
+		return p.roughRows(r.input) * p.selectivityOf(r.conds)
+	case *projectRel, *sortRel, *distinctRel:
+		return p.roughRows(input(r))
+	}
+	return 1
 }
 
 func setOf(ids []int) colSet {
@@ -117,7 +176,7 @@ func (p *physical) equiJoin(kind JoinKind, left, right pnode, conds []expr.Scala
 	est := Estimate{Rows: joinRows(kind, left.est.Rows, right.est.Rows, p.joinSelectivity(conds, left.est.Rows, right.est.Rows))}
 	if len(keys) == 0 {
 		est.Cost = left.est.Cost + right.est.Cost + left.est.Rows*right.est.Rows*pairCost
-		return pnode{cols: cols, order: left.order, est: est, node: &NestedLoopJoin{Base: p.base(cols, est), Kind: kind,
+		return pnode{cols: cols, order: keptOrder(kind, left.order, false), est: est, node: &NestedLoopJoin{Base: p.base(cols, est), Kind: kind,
 			Left: left.node, Right: right.node, On: p.conjunction(conds, both)}}
 	}
 	rest := make([]expr.Scalar, 0, len(conds))
@@ -172,11 +231,7 @@ func (p *physical) mergeJoin(kind JoinKind, left, right pnode, both, cols []int,
 	}
 	est := Estimate{Rows: rows, Cost: left.est.Cost + right.est.Cost + (left.est.Rows+right.est.Rows)*emitCost + rows*emitCost}
 	n.Base = p.base(cols, est)
-	order := left.order
-	if kind == FullJoin {
-		order = nil // unmatched right rows have NULLs where the left keys are
-	}
-	return pnode{node: n, cols: cols, order: order, est: est}, true
+	return pnode{node: n, cols: cols, order: keptOrder(kind, left.order, false), est: est}, true
 }
 
 // mergeFrom is the number of rows on the shorter side from which merging is chosen over hashing.
@@ -232,6 +287,9 @@ func (p *physical) apply(j *joinRel, a ask) pnode {
 		below = below.with(used(c))
 	}
 	rightNeed := sideNeed(below.need, j.right)
+	if isGate(j) {
+		return p.gated(j, a, rightNeed)
+	}
 	below = below.with(freeColumns(j.right))
 	left := p.plan(j.left, ask{need: sideNeed(below.need, j.left), want: a.want, limit: a.limit})
 	if p.err != nil {
@@ -252,8 +310,23 @@ func (p *physical) apply(j *joinRel, a ask) pnode {
 		Rows: joinRows(j.kind, left.est.Rows, right.est.Rows, p.selectivityOf(j.on)),
 		Cost: left.est.Cost + left.est.Rows*(applyCost+right.est.Cost),
 	}
-	return pnode{cols: cols, order: left.order, est: est, node: &Apply{Base: p.base(cols, est), Kind: j.kind,
+	return pnode{cols: cols, order: keptOrder(j.kind, left.order, false), est: est, node: &Apply{Base: p.base(cols, est), Kind: j.kind,
 		Left: left.node, Right: right.node, On: p.conjunction(j.on, both)}}
+}
+
+// gated runs the right side if the conditions of the one empty row on the left hold.
+func (p *physical) gated(j *joinRel, a ask, need colSet) pnode {
+	left := p.plan(j.left, ask{})
+	p.outer = append(p.outer, left.cols)
+	a.need = need
+	right := p.plan(j.right, a)
+	p.outer = p.outer[:len(p.outer)-1]
+	if p.err != nil {
+		return left
+	}
+	est := right.est
+	return pnode{cols: right.cols, order: right.order, est: est, node: &Apply{Base: p.base(right.cols, est), Kind: InnerJoin,
+		Left: left.node, Right: right.node}}
 }
 
 // lookupPath is a way to read a table by index for each row of another side.
@@ -408,5 +481,17 @@ func (p *physical) lookupJoin(kind JoinKind, left pnode, s *scanRel, on []expr.S
 	n := &LookupJoin{Base: p.base(cols, est), Kind: kind, Left: left.node, Unique: lk.unique,
 		Access: Access{Table: s.table, Index: lk.index, Ordinals: ords, Fetch: !covers(s, lk.index, need)},
 		Keys:   p.compileAll(lk.keys, left.cols), On: p.conjunction(rest, both)}
-	return pnode{node: n, cols: cols, order: left.order, est: est}
+	return pnode{node: n, cols: cols, order: keptOrder(kind, left.order, lk.unique), est: est}
+}
+
+// keptOrder is the left side's order after a join that keeps it. Full joins have no order: rows of
+// the right side alone come last.
+func keptOrder(kind JoinKind, order []orderKey, unique bool) []orderKey {
+	switch {
+	case kind == FullJoin:
+		return nil
+	case unique || kind == SemiJoin || kind == AntiJoin:
+		return order
+	}
+	return repeated(order)
 }

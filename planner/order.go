@@ -10,20 +10,26 @@ type orderKey struct {
 	fixed bool
 	// noNulls: nullsFirst does not matter.
 	noNulls bool
+	// unique: no two rows agree in this and all earlier keys, so that later keys decide nothing.
+	unique bool
 }
 
 // satisfies reports whether rows in order have are also in order want.
 func satisfies(have, want []orderKey) bool {
-	i := 0
+	i, decided := 0, false
 next:
 	for _, w := range want {
+		for i < len(have) && have[i].fixed {
+			decided = decided || have[i].unique
+			i++
+		}
+		if decided {
+			return true
+		}
 		for j := range have {
 			if have[j].fixed && have[j].id == w.id {
 				continue next
 			}
-		}
-		for i < len(have) && have[i].fixed {
-			i++
 		}
 		if i == len(have) || have[i].id != w.id || have[i].desc != w.desc {
 			return false
@@ -31,9 +37,22 @@ next:
 		if !have[i].noNulls && have[i].nullsFirst != w.nullsFirst {
 			return false
 		}
+		decided = have[i].unique
 		i++
 	}
 	return true
+}
+
+// repeated is an order whose rows may now repeat: after a join that finds several rows for one.
+func repeated(order []orderKey) []orderKey {
+	for i := range order {
+		if order[i].unique {
+			out := append([]orderKey(nil), order...)
+			out[i].unique = false
+			return out
+		}
+	}
+	return order
 }
 
 // commonPrefix returns how many keys of want the order have delivers.

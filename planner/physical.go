@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // pnode is a finished node: which column IDs its row holds, in which order its rows arrive.
@@ -159,16 +160,54 @@ func (p *physical) shape(in pnode, ids []int) pnode {
 	}
 	est := in.est
 	est.Cost += est.Rows * emitCost
-	// A projection straight below is replaced: its row is not needed by anyone else.
-	if proj, ok := in.node.(*Project); ok {
-		for i := range exprs {
-			if c, ok := exprs[i].(*expr.Column); ok {
-				exprs[i] = proj.Exprs[c.Ordinal]
-			}
+	return pnode{node: p.projection(ids, est, in.node, exprs), cols: ids, order: in.order, est: est}
+}
+
+// projection makes a Project; over another one it takes that one's place where no expression would
+// be evaluated twice.
+func (p *physical) projection(cols []int, est Estimate, in Node, exprs []expr.Scalar) Node {
+	if below, ok := in.(*Project); ok {
+		if composed, ok := compose(exprs, below); ok {
+			in, exprs = below.Input, composed
 		}
-		return pnode{node: &Project{Base: p.base(ids, est), Input: proj.Input, Exprs: exprs}, cols: ids, order: in.order, est: est}
 	}
-	return pnode{node: &Project{Base: p.base(ids, est), Input: in.node, Exprs: exprs}, cols: ids, order: in.order, est: est}
+	return &Project{Base: p.base(cols, est), Input: in, Exprs: exprs}
+}
+
+// compose expresses exprs over the input of the projection below them.
+func compose(exprs []expr.Scalar, below *Project) ([]expr.Scalar, bool) {
+	uses := make([]int, len(below.Exprs))
+	ok := true
+	for _, e := range exprs {
+		expr.Walk(e, func(x expr.Scalar) bool {
+			if c, isCol := x.(*expr.Column); isCol {
+				uses[c.Ordinal]++
+			}
+			// A correlated subquery reads the row by its place.
+			if sub := expr.SubqueryOf(x); sub != nil && sub.Correlated {
+				ok = false
+			}
+			return ok
+		})
+	}
+	for i, n := range uses {
+		if e := below.Exprs[i]; n > 1 && !isLeaf(e) || expr.Volatile(e) {
+			ok = false
+		}
+	}
+	if !ok {
+		return nil, false
+	}
+	out := make([]expr.Scalar, len(exprs))
+	for i, e := range exprs {
+		out[i] = expr.Rewrite(e, func(x expr.Scalar) expr.Scalar {
+			if c, isCol := x.(*expr.Column); isCol {
+				return below.Exprs[c.Ordinal]
+			}
+			return x
+		})
+	}
+	return out, true
 }
 
 func equalInts(a, b []int) bool {
@@ -385,7 +424,7 @@ func (p *physical) project(r *projectRel, a ask) pnode {
 		}
 	}
 	order := p.renameOrder(in.order, items)
-	return pnode{node: &Project{Base: p.base(cols, est), Input: in.node, Exprs: exprs}, cols: cols, order: order, est: est}
+	return pnode{node: p.projection(cols, est, in.node, exprs), cols: cols, order: order, est: est}
 }
 
 // translateOrder rewrites an order over computed columns that are plain copies.
@@ -550,6 +589,9 @@ func (p *physical) aggregate(r *aggRel, a ask) pnode {
 			p.addAggregateUse(&g.call, &below.need)
 		}
 	}
+	if in, ok := p.extreme(r, aggs, below.need); ok {
+		return p.aggregateNode(r, aggs, in)
+	}
 	below.want = p.groupOrder(below.want, a.want)
 	// The order is a wish, not worth a dearer path: it is given up when the input has none.
 	in := p.plan(r.input, ask{need: below.need, want: p.cheapOrder(r.input, below), limit: below.limit})
@@ -580,6 +622,40 @@ next:
 		out = append(out, k)
 	}
 	return out
+}
+
+// extreme plans SELECT min(x) or max(x) FROM t: where an index is in x's order, the first value that is
+// not NULL is the answer.
+func (p *physical) extreme(r *aggRel, aggs []aggregation, need colSet) (pnode, bool) {
+	s, ok := r.input.(*scanRel)
+	if !ok || !r.scalar || len(aggs) != 1 || isVirtual(s) || falseScan(s) {
+		return pnode{}, false
+	}
+	call := &aggs[0].call
+	if call.Func.FirstByOrder == 0 || call.Filter != nil || len(call.Args) != 1 {
+		return pnode{}, false
+	}
+	col, ok := expr.Unlabel(call.Args[0]).(*expr.Column)
+	if !ok || s.ordinalOf(col) < 0 {
+		return pnode{}, false
+	}
+	first := *s
+	if !p.b.cols[col.ID].notNull {
+		first.conds = append(append([]expr.Scalar(nil), s.conds...), &expr.IsNull{X: expr.Clone(col), Not: true})
+	}
+	desc := call.Func.FirstByOrder > 0
+	for _, nullsFirst := range [2]bool{desc, !desc} {
+		want := []orderKey{{id: col.ID, desc: desc, nullsFirst: nullsFirst}}
+		pa := p.choosePath(&first, first.conds, need, want, 1)
+		if pa.ordered && pa.cost < p.scanCost(s, need) {
+			in := p.readPath(&first, &pa, ask{need: need, want: want, limit: 1})
+			est := Estimate{Rows: 1, Cost: in.est.Cost}
+			one := &expr.Const{Value: types.Int(1), Typ: types.TInt8}
+			return pnode{cols: in.cols, order: in.order, est: est,
+				node: &Limit{Base: p.base(in.cols, est), Input: in.node, Limit: one}}, true
+		}
+	}
+	return pnode{}, false
 }
 
 // cheapOrder asks for the groups' order only of a plain table whose index delivers it.
@@ -644,6 +720,9 @@ func grouped(order []orderKey, ids []int) bool {
 			delete(left, k.id)
 		} else if !k.fixed {
 			return false
+		}
+		if k.unique {
+			return true
 		}
 	}
 	return len(left) == 0

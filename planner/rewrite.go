@@ -17,6 +17,8 @@ func rules() []rule {
 		{"inline WITH items", func(p *physical, r rel) rel { return p.inline(r) }},
 		{"fold constants", func(p *physical, r rel) rel { return foldTree(r) }},
 		{"subqueries to joins", func(p *physical, r rel) rel { return p.unnest(r) }},
+		{"project late", func(p *physical, r rel) rel { return projectLate(r) }},
+		{"gate", func(p *physical, r rel) rel { return p.gate(r) }},
 		{"push filters", func(p *physical, r rel) rel { return p.push(r, nil) }},
 	}
 }
@@ -101,6 +103,7 @@ func foldConds(conds []expr.Scalar) []expr.Scalar {
 		if hasConst(c) {
 			c = expr.Rewrite(c, expr.Fold)
 		}
+		c = orToIn(c)
 		if expr.IsTrue(c) {
 			continue
 		}
