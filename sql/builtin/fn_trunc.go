@@ -24,4 +24,3 @@ func truncTimestamptz(name string, ts int64, loc *time.Location) (int64, error) 
 	}
 	return cut - (local - ts), nil
 }
-func toCharFuncs() []decl { return nil }

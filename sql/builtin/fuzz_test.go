@@ -169,6 +169,8 @@ func excused(expr, got, want string) bool {
 		return true
 	case got == "ERROR 22008: interval out of range" && (strings.HasPrefix(expr, "make_interval") || strings.Contains(expr, "timestamp")):
 		return true // PostgreSQL 15 wraps around
+	case strings.HasPrefix(expr, "to_char") && (strings.Contains(expr, "178000000 years") || strings.Contains(expr, "2147483647 days")):
+		return true // days are counted in 32 bits
 	case strings.Contains(expr, "-2147483648") && (strings.HasPrefix(expr, "right(") || strings.HasPrefix(expr, "make_")):
 		return true // negated, it overflows in PostgreSQL
 	case strings.HasPrefix(got, "ERROR 22023: time zone") && (!wantsError || strings.Contains(want, "unit") || strings.Contains(want, "numeric time zone")):

@@ -161,3 +161,8 @@ func localOffset(local int64, loc *time.Location) int {
 	}
 	return after
 }
+
+// ZoneAt returns a zone's abbreviation and its offset in seconds east of UTC at a moment.
+func ZoneAt(ts int64, loc *time.Location) (abbreviation string, offset int) {
+	return time.Unix(floorDiv(ts-unixToMicros, MicrosPerSecond), 0).In(loc).Zone()
+}
