@@ -32,7 +32,8 @@ type Options struct {
 	MemTableBytes uint64
 	Logger        *slog.Logger
 	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The
-	// process should report the error and exit: writers that were under way may never return.
+	// process should report the error and exit: the goroutine that met the failure does not go on,
+	// and neither may other writers. Without OnFatal they get a *FailedError where that can be done.
 	OnFatal func(error)
 }
 
@@ -71,7 +72,8 @@ type Engine struct {
 	iters   iterCache
 	batches sync.Pool
 
-	closed atomic.Bool
+	serving atomic.Bool // Open has succeeded
+	closed  atomic.Bool
 }
 
 // Open opens the directory, creating it if need be. Errors: ErrLocked, *FormatError, and those of
@@ -90,6 +92,7 @@ func Open(opts Options) (*Engine, error) {
 		return nil, errors.Join(fmt.Errorf("open %s: %w", opts.Dir, err), lock.Close())
 	}
 	e.iters.start(e)
+	e.serving.Store(true)
 	return e, nil
 }
 
@@ -104,7 +107,7 @@ func (e *Engine) openPebble() (db *pebble.DB, err error) {
 
 func (e *Engine) pebbleOptions(cache *pebble.Cache) *pebble.Options {
 	o := &pebble.Options{
-		FS:                          e.opts.FS,
+		FS:                          &guardedFS{FS: e.opts.FS, e: e},
 		Lock:                        e.lock,
 		Cache:                       cache,
 		Comparer:                    newComparer(),
@@ -167,7 +170,7 @@ func (e *Engine) fail(err error) *FailedError {
 	if isDiskFull(err) {
 		hint = "the disk is full: free space, then start the server again; what was acknowledged is on disk"
 	}
-	e.opts.Logger.Error("storage engine failed", "dir", e.opts.Dir, "err", err, "hint", hint)
+	e.opts.Logger.Error("storage engine failed", "dir", e.opts.Dir, "err", err.Error(), "hint", hint)
 	if e.opts.OnFatal != nil {
 		e.opts.OnFatal(f)
 	}

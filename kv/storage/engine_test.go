@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -119,18 +122,23 @@ func TestSyncedBatchesSurviveAPowerCut(t *testing.T) {
 	}
 }
 
-// Goal (I3): a full disk is an error with a clear message, and the engine refuses all writes from
-// then on. Method: an FS that has no space for the log from some point on.
-func TestFullDiskIsAnError(t *testing.T) {
-	var full atomic.Bool
-	fs := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && strings.HasSuffix(op.Path, ".log") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+// fullDisk returns a filesystem whose write-ahead log has no space once full is set: for new files, or
+// for writes to those it has.
+func fullDisk(fs vfs.FS, full *atomic.Bool, creating bool) vfs.FS {
+	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if full.Load() && strings.HasSuffix(op.Path, ".log") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite &&
+			creating == (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite) {
 			return syscall.ENOSPC
 		}
 		return nil
 	}))
-	told := make(chan error, 2)
-	e, err := Open(Options{Dir: "data", FS: fs, OnFatal: func(err error) { told <- err }})
+}
+
+// Goal (I3): without an owner to tell, a failed write is an error, and the engine refuses all writes
+// from then on. Method: no space for the log from some point on.
+func TestFullDiskIsAnError(t *testing.T) {
+	var full atomic.Bool
+	e, err := Open(Options{Dir: "data", FS: fullDisk(vfs.NewMem(), &full, false)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,11 +157,60 @@ func TestFullDiskIsAnError(t *testing.T) {
 	if err := write(); !errors.As(err, &failed) {
 		t.Errorf("second write: %v", err)
 	}
-	if err := <-told; !errors.Is(err, syscall.ENOSPC) || len(told) > 0 {
-		t.Errorf("owner was told %v, and %d times more", err, len(told))
-	}
 	full.Store(false)
 	_ = e.Close() // Pebble may complain; what counts is that it returns
+}
+
+const fullDiskChild = "PERCODB_TEST_FULL_DISK"
+
+// Goal: whatever write of the log fails, the owner is told once and can end the process in order:
+// Pebble does not bring it down first. Method: a child process that fills its disk, for new files
+// and for writes, with many writers; its output and exit code.
+func TestFullDiskTellsTheOwner(t *testing.T) {
+	if kind := os.Getenv(fullDiskChild); kind != "" {
+		fillDisk(kind == "create")
+		return
+	}
+	for _, kind := range []string{"create", "write"} {
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestFullDiskTellsTheOwner$")
+		cmd.Env = append(os.Environ(), fullDiskChild+"="+kind)
+		out, err := cmd.CombinedOutput()
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) || exit.ExitCode() != 7 || strings.Count(string(out), "told: ") != 1 ||
+			!strings.Contains(string(out), "no space left on device") || strings.Contains(string(out), "goroutine") {
+			t.Errorf("%s: %v\n%s", kind, err, out)
+		}
+	}
+}
+
+// fillDisk writes until there is no space, and then exits by OnFatal, or not at all.
+func fillDisk(creating bool) {
+	var full atomic.Bool
+	e, err := Open(Options{Dir: "data", FS: fullDisk(vfs.NewMem(), &full, creating), MemTableBytes: 256 << 10, OnFatal: func(err error) {
+		fmt.Println("told:", err)
+		time.Sleep(50 * time.Millisecond) // others go on meanwhile
+		os.Exit(7)
+	}})
+	if err != nil {
+		panic(err)
+	}
+	value := make([]byte, 1000)
+	for w := range 8 {
+		go func() {
+			for i := 0; ; i++ {
+				b := e.NewBatch(0)
+				b.Put(AppendSentinel(fmt.Appendf(nil, "%d/%d", w, i)), value)
+				if errors.Join(e.Apply(b, Sync), b.SyncWait()) != nil {
+					return
+				}
+				b.Close()
+				if i == 300 {
+					full.Store(true)
+				}
+			}
+		}()
+	}
+	time.Sleep(time.Minute)
 }
 
 // Goal: an iterator never misses what was applied before it was asked for, however many are kept

@@ -1,8 +1,11 @@
 package storage
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 )
@@ -31,22 +34,33 @@ func (l *logger) Fatalf(format string, args ...any) {
 			err = fmt.Errorf("pebble: %w", cause)
 		}
 	}
-	panic(l.engine.fail(err))
+	err = l.engine.stopOn(err)
+	var failed *FailedError
+	if !errors.As(err, &failed) {
+		failed = &FailedError{Err: err} // while opening or closing: those calls report it
+	}
+	panic(failed)
 }
 
 // newEventListener reports the rare events of an engine's life.
 func (e *Engine) newEventListener() pebble.EventListener {
 	log := e.opts.Logger
+	var last atomic.Int64 // when background work was last reported to fail: it is retried at once
 	return pebble.EventListener{
 		BackgroundError: func(err error) {
-			if isDiskFull(err) {
-				log.Error("disk is full: flushes and compactions are stuck, free space", "dir", e.opts.Dir, "err", err)
+			const quiet = 10 * time.Second
+			now := time.Now().UnixNano()
+			if then := last.Load(); now-then < int64(quiet) || !last.CompareAndSwap(then, now) {
 				return
 			}
-			log.Warn("background work failed and is retried", "dir", e.opts.Dir, "err", err)
+			if isDiskFull(err) {
+				log.Error("disk is full: flushes and compactions are stuck, free space", "dir", e.opts.Dir, "err", err.Error())
+				return
+			}
+			log.Warn("background work failed and is retried", "dir", e.opts.Dir, "err", err.Error())
 		},
 		DataCorruption: func(info pebble.DataCorruptionInfo) {
-			log.Error("data file is corrupt", "path", info.Path, "err", info.Details)
+			log.Error("data file is corrupt", "path", info.Path, "err", info.Details.Error())
 		},
 		WriteStallBegin: func(info pebble.WriteStallBeginInfo) {
 			log.Warn("writes stall until compactions catch up", "reason", info.Reason)
