@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Why a statement was cut off; context.Cause-like, mapped to SQLSTATE by Error.
+// Why a statement was cut off, mapped to SQLSTATEs by ToPGError.
 var (
 	errCanceled         = errors.New("canceling statement due to user request")
 	errStatementTimeout = errors.New("canceling statement due to statement timeout")
@@ -24,7 +24,7 @@ type statementContext struct {
 		done  chan struct{}
 		cause error
 		armed bool
-		// deadline guards against a timer that fired for the statement before.
+		// deadline guards against a timer that fired for the statement before; zero: none.
 		deadline time.Time
 	}
 	timer *time.Timer
@@ -67,13 +67,14 @@ func (c *statementContext) disarm() {
 	}
 	c.mu.Lock()
 	c.mu.armed = false
+	c.mu.deadline = time.Time{}
 	c.mu.Unlock()
 }
 
 func (c *statementContext) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !time.Now().Before(c.mu.deadline) {
+	if !c.mu.deadline.IsZero() && !time.Now().Before(c.mu.deadline) {
 		c.cancelLocked(errStatementTimeout)
 	}
 }

@@ -30,6 +30,7 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 		return err
 	}
 	po := &portal{name: n.Name, prepared: p, cursor: true}
+	po.depth, po.fresh = len(s.txn.savepoints), true
 	po.run = &execution{plan: p.plan, literals: p.statement.Literals, keeps: true}
 	if n.Hold {
 		collected := &rowCollector{}
@@ -58,7 +59,7 @@ func (s *Session) fetch(ctx context.Context, n *ast.Fetch, w ResultWriter) (Tag,
 	out := w
 	if n.Move {
 		out = &rowCollector{discard: true}
-	} else if err := w.Columns(po.prepared.columns(), nil, s.simple); err != nil {
+	} else if err := w.Columns(s.columns(po.prepared), s.formats, s.simple); err != nil {
 		return Tag{}, err
 	}
 	rows, err := s.pullCursor(ctx, po, count, out)

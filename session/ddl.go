@@ -44,7 +44,7 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 	if inBlock {
 		s.txn.changed, s.txn.resolver = true, nil
 	}
-	s.deps.Metrics.Statements.WithLabelValues("DDL").Inc()
+	s.deps.Metrics.Statements.ddl.Inc()
 	return verb(tag), nil
 }
 

@@ -44,8 +44,7 @@ func (s *Session) refreshEnv() {
 	s.env.Format = s.settings.format
 	s.env.Format.Now, s.env.Format.Names = now, &s.objects
 	s.settings.format.Names = &s.objects // For values on their way to the client.
-	s.txn.resolver = nil // The search path may be another one.
-	s.txn.resolver = nil // It may look along another path.
+	s.txn.resolver = nil                 // The search path may be another one.
 	s.defaultPath = len(s.settings.searchPath) == 1 && s.settings.searchPath[0] == catalog.PublicSchema
 }
 
@@ -77,7 +76,7 @@ func (i info) SetSetting(name, value string, local bool) error {
 		i.s.noteLocal(name)
 	}
 	i.s.noteSettings()
-	_, _, err := i.s.settings.set(name, value)
+	_, err := i.s.settings.set(name, value)
 	i.s.refreshEnv()
 	return err
 }

@@ -104,7 +104,7 @@ func (s *Session) runPlan(ctx context.Context, e *execution, w ResultWriter) (Ta
 			s.guard.Writes(table, tag.Rows) // For statistics.
 		}
 	}
-	s.deps.Metrics.Statements.WithLabelValues(plan.Tag).Inc()
+	s.deps.Metrics.Statements.of(plan.Tag).Inc()
 	return tag, e.close()
 }
 

@@ -40,7 +40,7 @@ func (s *Session) runExplain(ctx context.Context, n *ast.Explain, w ResultWriter
 	for i, line := range lines {
 		rows[i] = types.Row{types.Text(line)}
 	}
-	return s.sendRows(utilityColumns(n), rows, w)
+	return s.sendRows(s.utilityColumns(n), rows, w)
 }
 
 // explained returns the plan to be shown, and what running it takes.

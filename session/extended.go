@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -32,6 +33,8 @@ type portal struct {
 	done     bool
 	tag      Tag
 	cursor   bool        // made by DECLARE
+	depth    int         // how many savepoints there were: ROLLBACK TO one of them leaves it open
+	fresh    bool        // made in the running transaction, with which it goes if that fails
 	hold     []types.Row // rows that outlive their transaction (WITH HOLD)
 }
 
@@ -50,9 +53,7 @@ func (s *Session) Parse(name, text string, declared []types.OID) error {
 	defer s.ctx.disarm()
 	p, err := s.parse(name, text, declared)
 	if err != nil {
-		err = s.explainCancel(err)
-		s.fail()
-		return err
+		return s.failed(err)
 	}
 	if name == "" {
 		s.unnamed = p
@@ -71,6 +72,9 @@ func (s *Session) parse(name, text string, declared []types.OID) (*prepared, err
 		if oid != 0 {
 			p.declared[i] = types.Type{OID: oid, Mod: -1}
 		}
+	}
+	if err := validText(text); err != nil {
+		return nil, err
 	}
 	s.lexer.Reset(text)
 	st, err := s.lexer.Next()
@@ -122,13 +126,16 @@ func (s *Session) current(ctx context.Context, p *prepared) error {
 	if ok || err != nil {
 		return err
 	}
-	before := p.plan.plan
-	if err := s.prepare(ctx, p); err != nil {
+	// The client knows the types of parameters and columns, so those must stay.
+	anew := *p
+	anew.declared = p.params
+	if err := s.prepare(ctx, &anew); err != nil {
 		return err
 	}
-	if p.plan != nil && !sameColumns(before.Root.Columns(), p.plan.plan.Root.Columns()) {
+	if anew.plan != nil && !sameColumns(p.plan.plan.Root.Columns(), anew.plan.plan.Root.Columns()) {
 		return pgerror.New(pgerror.FeatureNotSupported, "cached plan must not change result type")
 	}
+	*p = anew
 	return nil
 }
 
@@ -137,7 +144,7 @@ func sameColumns(a, b []Column) bool {
 		return false
 	}
 	for i := range a {
-		if a[i].Type.OID != b[i].Type.OID {
+		if a[i].Type != b[i].Type || a[i].Name != b[i].Name {
 			return false
 		}
 	}
@@ -159,12 +166,10 @@ func (s *Session) findStatement(name string) (*prepared, error) {
 func (s *Session) Bind(req BindRequest) error {
 	s.ctx.arm(s.settings.statementTimeout)
 	defer s.ctx.disarm()
-	err := s.bind(req)
-	if err != nil {
-		err = s.explainCancel(err)
-		s.fail()
+	if err := s.bind(req); err != nil {
+		return s.failed(err)
 	}
-	return err
+	return nil
 }
 
 func (s *Session) bind(req BindRequest) error {
@@ -191,10 +196,16 @@ func (s *Session) bind(req BindRequest) error {
 	if err := s.current(s.ctx, p); err != nil {
 		return err
 	}
-	if n := len(req.ResultFormats); n > 1 && n != len(p.columns()) {
-		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d result formats but query has %d columns", n, len(p.columns()))
+	if n := len(req.ResultFormats); n > 1 && n != len(s.columns(p)) {
+		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d result formats but query has %d columns", n, len(s.columns(p)))
 	}
-	po := &portal{name: req.Portal, prepared: p, formats: append([]int16(nil), req.ResultFormats...)}
+	if err := errors.Join(checkFormats(req.ParamFormats), checkFormats(req.ResultFormats)); err != nil {
+		return err
+	}
+	po := &portal{
+		name: req.Portal, prepared: p, formats: append([]int16(nil), req.ResultFormats...),
+		depth: len(s.txn.savepoints), fresh: true,
+	}
 	if po.params, err = s.parseParams(p, req); err != nil {
 		return err
 	}
@@ -230,6 +241,16 @@ func (s *Session) parseParams(p *prepared, req BindRequest) (types.Row, error) {
 	return row, nil
 }
 
+// checkFormats refuses format codes other than text and binary.
+func checkFormats(formats []int16) error {
+	for _, f := range formats {
+		if f != 0 && f != 1 {
+			return pgerror.New(pgerror.InvalidParameterValue, "unsupported format code: %d", f)
+		}
+	}
+	return nil
+}
+
 func paramFormat(formats []int16, i int) int16 {
 	switch len(formats) {
 	case 0:
@@ -240,32 +261,15 @@ func paramFormat(formats []int16, i int) int16 {
 	return formats[i]
 }
 
-// columns returns the statement's output columns, nil when it yields no rows.
-func (p *prepared) columns() []Column {
-	if p.plan != nil {
-		if !p.plan.plan.Returns {
-			return nil
-		}
-		return p.plan.plan.Root.Columns()
-	}
-	return utilityColumns(p.tree)
-}
-
 // DescribeStatement returns the types of parameters and output columns; nil columns mean no rows.
 func (s *Session) DescribeStatement(name string) ([]types.Type, []Column, error) {
 	p, err := s.findStatement(name)
-	if err == nil && s.txn.block && s.txn.failed && p.columns() != nil {
-		err = failedBlockError()
-	}
 	if err != nil {
-		s.fail()
-		return nil, nil, err
+		return nil, nil, s.failed(err)
 	}
-	cols := p.columns()
-	if e, ok := p.tree.(*ast.Execute); ok {
-		if target := s.statements[e.Name]; target != nil {
-			cols = target.columns()
-		}
+	cols := s.columns(p)
+	if s.txn.block && s.txn.failed && cols != nil {
+		return nil, nil, s.failed(failedBlockError())
 	}
 	return p.params, cols, nil
 }
@@ -274,10 +278,13 @@ func (s *Session) DescribeStatement(name string) ([]types.Type, []Column, error)
 func (s *Session) DescribePortal(name string) ([]Column, []int16, error) {
 	po := s.portals[name]
 	if po == nil {
-		s.fail()
-		return nil, nil, pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name)
+		return nil, nil, s.failed(pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name))
 	}
-	return po.prepared.columns(), po.formats, nil
+	cols := s.columns(po.prepared)
+	if s.txn.block && s.txn.failed && cols != nil {
+		return nil, nil, s.failed(failedBlockError())
+	}
+	return cols, po.formats, nil
 }
 
 // Execute runs a portal for up to maxRows rows (0: all) and reports whether there may be more.
@@ -291,10 +298,9 @@ func (s *Session) Execute(name string, maxRows int, w ResultWriter) (suspended b
 		suspended, err = s.executePortal(po, maxRows, w)
 	}
 	if err != nil {
-		err = s.explainCancel(err)
-		s.fail()
+		return false, s.failed(err)
 	}
-	return suspended, err
+	return suspended, nil
 }
 
 func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, error) {
@@ -307,15 +313,39 @@ func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, 
 	}
 	s.startStatement()
 	if p.plan == nil {
-		tag, err := s.runUtility(s.ctx, p.tree, w)
-		if err != nil {
-			return false, err
-		}
-		return false, s.completeUtility(p.tree, tag, w)
+		return false, s.executeUtility(po, w)
 	}
 	if po.done {
 		return false, w.Complete(Tag{Verb: po.tag.Verb, Rows: 0})
 	}
+	for attempt := 0; ; attempt++ {
+		suspended, err := s.runPortal(po, maxRows, w)
+		if err == nil || s.txn.alone != po || !s.retry(err, attempt, w) {
+			return suspended, err
+		}
+		po.run = nil
+	}
+}
+
+// executeUtility runs a portal of a statement without plan. Such a statement is not run again.
+func (s *Session) executeUtility(po *portal, w ResultWriter) error {
+	if !s.txn.block {
+		s.txn.executions++
+		s.txn.alone = nil
+		w.Release()
+	}
+	s.formats = po.formats
+	tag, err := s.runUtility(s.ctx, po.prepared.tree, w)
+	s.formats = nil
+	if err != nil {
+		return err
+	}
+	return s.completeUtility(tag, w)
+}
+
+// runPortal begins a portal, or goes on with it.
+func (s *Session) runPortal(po *portal, maxRows int, w ResultWriter) (bool, error) {
+	p := po.prepared
 	if po.run == nil {
 		if err := s.current(s.ctx, p); err != nil {
 			return false, err
@@ -380,8 +410,7 @@ func (s *Session) Sync(failed bool, w ResultWriter) error {
 		}
 	}
 	if err != nil {
-		s.abortTxn()
-		return s.explainCancel(err)
+		return s.failed(err)
 	}
 	return nil
 }
@@ -415,13 +444,15 @@ func (po *portal) close() {
 	}
 }
 
-// closePortals ends every portal at the end of its transaction, save the held ones, which have all
-// their rows.
-func (s *Session) closePortals() {
+// closePortals ends every portal at the end of its transaction, save the held ones of transactions
+// that committed, which have all their rows.
+func (s *Session) closePortals(committed bool) {
 	for name, po := range s.portals {
-		if po.hold == nil {
-			po.close()
-			delete(s.portals, name)
+		if po.hold != nil && (committed || !po.fresh) {
+			po.fresh = false
+			continue
 		}
+		po.close()
+		delete(s.portals, name)
 	}
 }

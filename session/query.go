@@ -3,6 +3,7 @@ package session
 import (
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -20,13 +21,15 @@ func (s *Session) Query(text string, w ResultWriter) error {
 	err := s.query(text, w)
 	s.simple = false
 	if err != nil {
-		err = s.explainCancel(err)
-		s.fail()
+		return s.failed(err)
 	}
-	return err
+	return nil
 }
 
 func (s *Session) query(text string, w ResultWriter) error {
+	if err := validText(text); err != nil {
+		return err
+	}
 	s.lexer.Reset(text)
 	st, err := s.lexer.Next()
 	if err == io.EOF {
@@ -101,7 +104,7 @@ func (s *Session) runInBlock(st *sql.Statement, w ResultWriter) error {
 		if err != nil {
 			return err
 		}
-		return s.completeUtility(tree, tag, w)
+		return s.completeUtility(tag, w)
 	}
 	tag, err := s.runPlan(s.ctx, &execution{plan: plan, literals: st.Literals, announce: true}, w)
 	if err != nil {
@@ -168,7 +171,11 @@ func (s *Session) retry(err error, attempt int, w ResultWriter) bool {
 		return false
 	}
 	s.deps.Metrics.StatementRetries.Inc()
+	// Portals that wait for their turn in the pipeline have read nothing yet.
+	portals := s.portals
+	s.portals = map[string]*portal{}
 	s.abortTxn()
+	s.portals = portals
 	return s.backoff(attempt)
 }
 
@@ -178,16 +185,16 @@ func (s *Session) runSingleUtility(tree ast.Statement, w ResultWriter) error {
 	if err != nil {
 		return err
 	}
-	if !s.txn.block && s.txn.txn != nil {
+	if !s.txn.block {
 		if err := s.commitTxn(s.ctx); err != nil {
 			return err
 		}
 	}
-	return s.completeUtility(tree, tag, w)
+	return s.completeUtility(tag, w)
 }
 
 // completeUtility sends the tag, save where the statement has sent its own (EXECUTE of a query).
-func (s *Session) completeUtility(tree ast.Statement, tag Tag, w ResultWriter) error {
+func (s *Session) completeUtility(tag Tag, w ResultWriter) error {
 	if tag.Verb == "" {
 		return nil
 	}
@@ -199,8 +206,25 @@ func (s *Session) explainCancel(err error) error {
 	if s.ctx.cause() == nil {
 		return err
 	}
-	if pg := ToPGError(err); pg.Code != pgerror.QueryCanceled {
-		return err
+	switch ToPGError(err).Code {
+	case pgerror.QueryCanceled, pgerror.ConnectionFailure: // A store's silence, too, may be the cancel's doing.
+		return s.ctx.cause()
 	}
-	return s.ctx.cause()
+	return err
+}
+
+// validText refuses what is no UTF-8, as PostgreSQL does.
+func validText(text string) error {
+	if utf8.ValidString(text) {
+		return nil
+	}
+	at := 0
+	for at < len(text) {
+		r, size := utf8.DecodeRuneInString(text[at:])
+		if r == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return pgerror.New(pgerror.CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": 0x%02x", text[at])
 }

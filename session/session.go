@@ -83,6 +83,8 @@ type Session struct {
 	objects     pgcatalog.Objects
 	// simple: the running text came as a simple query, so row sets are announced.
 	simple bool
+	// formats are those that the client asked for, for the rows of statements without plan.
+	formats []int16
 	// lastSequence and lastValues serve currval and lastval, by sequence.
 	lastSequence types.OID
 	lastValues   map[types.OID]int64
@@ -128,7 +130,7 @@ func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) 
 // applyStartup takes the settings of the startup packet and of its "options" (-c name=value).
 func (s *Session) applyStartup(startup map[string]string) error {
 	apply := func(name, value string) error {
-		_, canonical, err := s.settings.set(name, value)
+		canonical, err := s.settings.set(name, value)
 		if err == nil {
 			s.settings.startup[strings.ToLower(name)] = canonical
 		}
@@ -186,16 +188,12 @@ func parseOptions(text string) [][2]string {
 // Format is how the session prints values; it follows SET, and must not be changed by the caller.
 func (s *Session) Format() *types.Format { return &s.settings.format }
 
-// ReportedSettings are the name-value pairs to tell the client at start.
-func (s *Session) ReportedSettings() [][2]string {
-	var pairs [][2]string
-	for key, def := range s.settings.defs {
-		if def.reported {
-			value, _ := s.settings.get(key)
-			pairs = append(pairs, [2]string{def.name, value})
-		}
+// ReportSettings tells w the settings that clients track and have not heard of in their present
+// value: all of them the first time, later those that SET, RESET or a rollback have changed.
+func (s *Session) ReportSettings(w ResultWriter) {
+	if s.settings.changed {
+		s.settings.report(w.Setting)
 	}
-	return pairs
 }
 
 // CancelKey returns the key for BackendKeyData.
@@ -224,6 +222,5 @@ func (s *Session) Close() {
 		return
 	}
 	s.closed = true
-	s.closePortals()
 	s.abortTxn()
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -18,6 +19,9 @@ type settings struct {
 	defs    map[string]*settingDef
 	values  map[string]string
 	startup map[string]string // what RESET goes back to, where the client's startup packet set it
+	// changed: a value may differ from what the client was told, which is told, by key.
+	changed bool
+	told    map[string]string
 
 	// What the hot path asks for, kept decoded.
 	statementTimeout time.Duration
@@ -40,7 +44,7 @@ type settingDef struct {
 }
 
 func newSettings(version string) *settings {
-	s := &settings{defs: settingDefs(version), values: map[string]string{}, startup: map[string]string{}}
+	s := &settings{defs: settingDefs(version), values: map[string]string{}, startup: map[string]string{}, changed: true, told: map[string]string{}}
 	for _, def := range s.defs {
 		if def.apply != nil {
 			if err := def.apply(s, def.initial); err != nil {
@@ -65,54 +69,56 @@ func (s *settings) get(name string) (string, bool) {
 
 // set changes a parameter and returns its canonical value. Unknown names with a dot are kept as they
 // are, as PostgreSQL does for extensions' parameters.
-func (s *settings) set(name, value string) (*settingDef, string, error) {
+func (s *settings) set(name, value string) (string, error) {
 	key := strings.ToLower(name)
 	def, ok := s.defs[key]
 	if !ok {
 		if strings.Contains(key, ".") {
 			s.values[key] = value
-			return nil, value, nil
+			return value, nil
 		}
-		return nil, "", unknownSetting(name)
+		return "", unknownSetting(name)
 	}
 	if def.fixed {
-		return nil, "", pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
+		return "", pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
 	}
 	canonical := value
 	if def.check != nil {
 		var err error
 		if canonical, err = def.check(value); err != nil {
-			return nil, "", settingError(def, value, err)
+			return "", settingError(def, value, err)
 		}
 	}
 	if def.apply != nil {
 		if err := def.apply(s, canonical); err != nil {
-			return nil, "", settingError(def, value, err)
+			return "", settingError(def, value, err)
 		}
 	}
 	s.values[key] = canonical
-	return def, canonical, nil
+	s.changed = true
+	return canonical, nil
 }
 
 // reset puts a parameter back to what the session started with.
-func (s *settings) reset(name string) (*settingDef, string, error) {
+func (s *settings) reset(name string) error {
 	key := strings.ToLower(name)
 	def, ok := s.defs[key]
 	if !ok {
 		if !strings.Contains(key, ".") {
-			return nil, "", unknownSetting(name)
+			return unknownSetting(name)
 		}
 		delete(s.values, key)
-		return nil, "", nil
+		return nil
 	}
 	value, ok := s.startup[key]
 	if !ok {
 		value = def.initial
 	}
 	if def.fixed {
-		return def, value, nil
+		return nil
 	}
-	return s.set(name, value)
+	_, err := s.set(name, value)
+	return err
 }
 
 // is reports whether a boolean parameter is on.
@@ -126,9 +132,8 @@ func (s *settings) snapshot() map[string]string {
 	return maps.Clone(s.values)
 }
 
-// restore goes back to a snapshot and returns the reported parameters that changed.
-func (s *settings) restore(to map[string]string) []*settingDef {
-	var changed []*settingDef
+// restore goes back to a snapshot.
+func (s *settings) restore(to map[string]string) {
 	for name, def := range s.defs {
 		want, ok := to[name]
 		if !ok {
@@ -142,12 +147,26 @@ func (s *settings) restore(to map[string]string) []*settingDef {
 			// The value was in force before, so it applies again.
 			_ = def.apply(s, want)
 		}
-		if def.reported {
-			changed = append(changed, def)
-		}
 	}
 	s.values = maps.Clone(to)
-	return changed
+	s.changed = true
+}
+
+// report tells the reported parameters whose values the client does not know, in name order.
+func (s *settings) report(tell func(name, value string)) {
+	for _, key := range slices.Sorted(maps.Keys(s.defs)) {
+		def := s.defs[key]
+		if !def.reported {
+			continue
+		}
+		value, _ := s.get(key)
+		if told, ok := s.told[key]; ok && told == value {
+			continue
+		}
+		s.told[key] = value
+		tell(def.name, value)
+	}
+	s.changed = false
 }
 
 // all lists name, value and description in name order, for SHOW ALL and pg_settings.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
@@ -36,6 +37,7 @@ type savepoint struct {
 	name     string
 	mark     percolator.Savepoint
 	settings map[string]string
+	locals   map[string]string
 	changed  bool
 }
 
@@ -110,25 +112,36 @@ func (s *Session) abortTxn() {
 
 // endTxn forgets the transaction; after a rollback its SETs are undone.
 func (s *Session) endTxn(committed bool) {
-	s.closePortals()
+	s.closePortals(committed)
 	if !committed && s.txn.settings != nil {
 		s.settings.restore(s.txn.settings)
-	} else {
+		s.refreshEnv()
+	} else if len(s.txn.locals) > 0 {
 		for name, value := range s.txn.locals {
 			// The value was in force before the transaction.
-			_, _, _ = s.settings.set(name, value)
+			_, _ = s.settings.set(name, value)
 		}
+		s.refreshEnv()
 	}
 	s.txn = txnState{savepoints: s.txn.savepoints[:0]}
 }
 
-// fail notes an error: a block waits for its end, anything else is rolled back now.
-func (s *Session) fail() {
+// Fail notes an error that the client is told of: a block waits for its end, anything else is rolled
+// back now.
+func (s *Session) Fail(err error) {
+	s.deps.Metrics.Errors.WithLabelValues(string(ToPGError(err).Code)).Inc()
 	if s.txn.block {
 		s.txn.failed = true
 		return
 	}
 	s.abortTxn()
+}
+
+// failed is Fail for errors met here; it returns what to tell the client.
+func (s *Session) failed(err error) error {
+	err = s.explainCancel(err)
+	s.Fail(err)
+	return err
 }
 
 func (s *Session) beginBlock(n *ast.Begin, w ResultWriter) error {
@@ -137,7 +150,7 @@ func (s *Session) beginBlock(n *ast.Begin, w ResultWriter) error {
 		return s.transactionModes(n.Modes)
 	}
 	s.txn.block = true
-	s.txn.readOnly = s.settings.is("default_transaction_read_only")
+	s.txn.readOnly = s.settings.readOnly
 	if err := s.transactionModes(n.Modes); err != nil {
 		s.endTxn(false)
 		return err
@@ -211,7 +224,8 @@ func (s *Session) setSavepoint(ctx context.Context, name string) error {
 		return err
 	}
 	s.txn.savepoints = append(s.txn.savepoints, savepoint{
-		name: name, mark: s.txn.txn.Savepoint(), settings: s.settings.snapshot(), changed: s.txn.changed,
+		name: name, mark: s.txn.txn.Savepoint(), settings: s.settings.snapshot(), locals: maps.Clone(s.txn.locals),
+		changed: s.txn.changed,
 	})
 	return nil
 }
@@ -231,26 +245,34 @@ func (s *Session) findSavepoint(name, command string) (int, error) {
 
 func (s *Session) releaseSavepoint(name string) error {
 	i, err := s.findSavepoint(name, "RELEASE SAVEPOINT")
-	if err == nil {
-		s.txn.savepoints = s.txn.savepoints[:i]
+	if err != nil {
+		return err
 	}
-	return err
+	s.txn.savepoints = s.txn.savepoints[:i]
+	for _, po := range s.portals {
+		po.depth = min(po.depth, i)
+	}
+	return nil
 }
 
 // rollbackTo undoes what came after the savepoint, which stays.
-func (s *Session) rollbackTo(name string, w ResultWriter) error {
+func (s *Session) rollbackTo(name string) error {
 	i, err := s.findSavepoint(name, "ROLLBACK TO SAVEPOINT")
 	if err != nil {
 		return err
 	}
-	s.closePortals()
+	for name, po := range s.portals {
+		if po.depth > i {
+			po.close()
+			delete(s.portals, name)
+		}
+	}
 	sp := s.txn.savepoints[i]
 	s.txn.txn.RollbackTo(sp.mark)
 	s.txn.savepoints = s.txn.savepoints[:i+1]
-	for _, def := range s.settings.restore(sp.settings) {
-		value, _ := s.settings.get(def.name)
-		w.Setting(def.name, value)
-	}
+	s.settings.restore(sp.settings)
+	s.txn.locals = maps.Clone(sp.locals)
+	s.refreshEnv()
 	if s.txn.changed {
 		s.txn.resolver = nil // Look at the schema anew.
 	}

@@ -42,7 +42,7 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 	case *ast.ReleaseSavepoint:
 		return verb("RELEASE"), s.releaseSavepoint(n.Name)
 	case *ast.RollbackTo:
-		return verb("ROLLBACK"), s.rollbackTo(n.Name, w)
+		return verb("ROLLBACK"), s.rollbackTo(n.Name)
 	case *ast.SetTransaction:
 		return verb("SET"), s.setTransaction(n, w)
 	case *ast.Set:
@@ -76,16 +76,38 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 	return s.runDDL(ctx, tree, w)
 }
 
+// columns returns a statement's output columns, nil when it yields no rows.
+func (s *Session) columns(p *prepared) []Column {
+	if p.plan != nil {
+		if !p.plan.plan.Returns {
+			return nil
+		}
+		return p.plan.plan.Root.Columns()
+	}
+	return s.utilityColumns(p.tree)
+}
+
 // utilityColumns returns the output columns of a statement without plan, nil when it yields no rows.
-func utilityColumns(tree ast.Statement) []Column {
+func (s *Session) utilityColumns(tree ast.Statement) []Column {
 	switch n := tree.(type) {
 	case *ast.Show:
 		if n.Name == "all" {
 			return textColumns("name", "setting", "description")
 		}
+		if def := s.settings.defs[strings.ToLower(n.Name)]; def != nil {
+			return textColumns(def.name)
+		}
 		return textColumns(strings.ToLower(n.Name))
 	case *ast.Explain:
 		return textColumns("QUERY PLAN")
+	case *ast.Execute:
+		if target := s.statements[n.Name]; target != nil {
+			return s.columns(target)
+		}
+	case *ast.Fetch:
+		if po := s.portals[n.Name]; po != nil && !n.Move {
+			return s.columns(po.prepared)
+		}
 	}
 	return nil
 }
@@ -101,12 +123,12 @@ func textColumns(names ...string) []Column {
 func (s *Session) setTransaction(n *ast.SetTransaction, w ResultWriter) error {
 	if n.Session {
 		if n.Modes.Isolation != "" {
-			if _, _, err := s.settings.set("default_transaction_isolation", n.Modes.Isolation); err != nil {
+			if _, err := s.settings.set("default_transaction_isolation", n.Modes.Isolation); err != nil {
 				return err
 			}
 		}
 		if n.Modes.ReadOnly != nil {
-			return s.changeSetting("default_transaction_read_only", onOff(*n.Modes.ReadOnly), w)
+			return s.changeSetting("default_transaction_read_only", onOff(*n.Modes.ReadOnly))
 		}
 		return nil
 	}
@@ -133,11 +155,12 @@ func (s *Session) runSet(n *ast.Set, w ResultWriter) (Tag, error) {
 	if n.Default && n.Name == "all" {
 		for _, def := range s.settings.defs {
 			if !def.fixed {
-				if err := s.resetSetting(def.name, w); err != nil {
+				if err := s.settings.reset(def.name); err != nil {
 					return tag, err
 				}
 			}
 		}
+		s.refreshEnv()
 		return tag, nil
 	}
 	switch strings.ToLower(n.Name) {
@@ -158,30 +181,31 @@ func (s *Session) runSet(n *ast.Set, w ResultWriter) (Tag, error) {
 	if n.Local {
 		return tag, s.setLocal(n, w)
 	}
+	delete(s.txn.locals, strings.ToLower(n.Name)) // A SET outlives the SET LOCAL before it.
 	if n.Default {
-		return tag, s.resetSetting(n.Name, w)
+		return tag, s.resetSetting(n.Name)
 	}
-	return tag, s.changeSetting(n.Name, strings.Join(n.Values, ", "), w)
+	return tag, s.changeSetting(n.Name, strings.Join(n.Values, ", "))
 }
 
 // noteSettings keeps the settings as they were, so that a rollback brings them back.
 func (s *Session) noteSettings() {
-	if s.txn.block && s.txn.settings == nil {
+	if s.txn.settings == nil {
 		s.txn.settings = s.settings.snapshot()
 	}
 }
 
 // setLocal changes a setting until the transaction ends.
 func (s *Session) setLocal(n *ast.Set, w ResultWriter) error {
-	if !s.txn.block {
+	if !s.txn.block && !s.txn.implicitBlock {
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks"))
 		return nil
 	}
 	s.noteLocal(n.Name)
 	if n.Default {
-		return s.resetSetting(n.Name, w)
+		return s.resetSetting(n.Name)
 	}
-	return s.changeSetting(n.Name, strings.Join(n.Values, ", "), w)
+	return s.changeSetting(n.Name, strings.Join(n.Values, ", "))
 }
 
 // noteLocal keeps the value that a change until the end of the transaction hides.
@@ -197,27 +221,20 @@ func (s *Session) noteLocal(name string) {
 	s.txn.locals[key] = before
 }
 
-func (s *Session) changeSetting(name, value string, w ResultWriter) error {
-	def, canonical, err := s.settings.set(name, value)
-	s.settingChanged(def, canonical, w)
-	return err
-}
-
-func (s *Session) resetSetting(name string, w ResultWriter) error {
-	def, canonical, err := s.settings.reset(name)
-	s.settingChanged(def, canonical, w)
-	return err
-}
-
-func (s *Session) settingChanged(def *settingDef, value string, w ResultWriter) {
+func (s *Session) changeSetting(name, value string) error {
+	_, err := s.settings.set(name, value)
 	s.refreshEnv()
-	if def != nil && def.reported {
-		w.Setting(def.name, value)
-	}
+	return err
+}
+
+func (s *Session) resetSetting(name string) error {
+	err := s.settings.reset(name)
+	s.refreshEnv()
+	return err
 }
 
 func (s *Session) runShow(n *ast.Show, w ResultWriter) error {
-	cols := utilityColumns(n)
+	cols := s.utilityColumns(n)
 	if n.Name == "all" {
 		rows := make([]types.Row, 0, len(s.settings.defs))
 		for _, r := range s.settings.all() {
@@ -228,9 +245,6 @@ func (s *Session) runShow(n *ast.Show, w ResultWriter) error {
 	value, err := s.showSetting(n.Name)
 	if err != nil {
 		return err
-	}
-	if def := s.settings.defs[strings.ToLower(n.Name)]; def != nil {
-		cols[0].Name = def.name
 	}
 	return s.sendRows(cols, []types.Row{{types.Text(value)}}, w)
 }
@@ -249,7 +263,7 @@ func (s *Session) showSetting(name string) (string, error) {
 
 // sendRows sends a row set made here; the caller completes it.
 func (s *Session) sendRows(cols []Column, rows []types.Row, w ResultWriter) error {
-	if err := w.Columns(cols, nil, s.simple); err != nil {
+	if err := w.Columns(cols, s.formats, s.simple); err != nil {
 		return err
 	}
 	for _, row := range rows {
@@ -269,6 +283,7 @@ func (s *Session) runDiscard(n *ast.Discard, w ResultWriter) (Tag, error) {
 		}
 		s.closeAllCursors()
 		clear(s.statements)
+		clear(s.plans)
 		s.unnamed = nil
 		_, err := s.runSet(&ast.Set{Name: "all", Default: true}, w)
 		s.forgetSequences()
@@ -325,13 +340,13 @@ func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter
 		if err != nil {
 			return err
 		}
-		return s.completeUtility(p.tree, tag, w)
+		return s.completeUtility(tag, w)
 	}
 	params, err := s.evalArguments(ctx, n.Args, p.params)
 	if err != nil {
 		return err
 	}
-	e := &execution{plan: p.plan, literals: p.statement.Literals, params: params, announce: s.simple}
+	e := &execution{plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple}
 	if s.txn.block || s.txn.implicitBlock || !s.simple {
 		tag, err := s.runPlan(ctx, e, w)
 		if err != nil {
@@ -347,7 +362,7 @@ func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter
 		if err := s.current(ctx, p); err != nil {
 			return err
 		}
-		e = &execution{plan: p.plan, literals: p.statement.Literals, params: params, announce: s.simple}
+		e = &execution{plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple}
 	}
 }
 

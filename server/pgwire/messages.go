@@ -2,35 +2,32 @@ package pgwire
 
 import (
 	"errors"
-	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/percodb/percodb/session"
-	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
 // query runs a simple query (55.2.2).
 func (c *Conn) query(m *pgproto3.Query) error {
-	err := validText(m.String)
-	if err == nil {
-		err = c.session.Query(m.String, c.w)
-	}
-	if err != nil {
+	if err := c.session.Query(m.String, c.w); err != nil {
 		var gone *connectionError
 		if errors.As(err, &gone) {
 			return err
 		}
 		c.w.error(session.ToPGError(err), "ERROR")
 	}
+	return c.ready()
+}
+
+// ready ends a cycle: settings that changed are told first, as PostgreSQL 15 does.
+func (c *Conn) ready() error {
+	c.session.ReportSettings(c.w)
 	return c.w.readyForQuery(c.session.Status())
 }
 
 func (c *Conn) parse(m *pgproto3.Parse) error {
-	if err := validText(m.Query); err != nil {
-		return err
-	}
 	params := make([]types.OID, len(m.ParameterOIDs))
 	for i, oid := range m.ParameterOIDs {
 		params[i] = types.OID(oid)
@@ -93,6 +90,7 @@ func (c *Conn) execute(m *pgproto3.Execute) error {
 	if suspended {
 		c.w.end(c.w.begin('s'))
 	}
+	c.w.endHeld()
 	return nil
 }
 
@@ -110,23 +108,10 @@ func (c *Conn) close(m *pgproto3.Close) error {
 func (c *Conn) sync() error {
 	failed := c.skipping
 	c.skipping = false
-	if err := c.session.Sync(failed, c.w); err != nil {
+	err := c.session.Sync(failed, c.w)
+	c.w.restoreAfter(err != nil)
+	if err != nil {
 		c.w.error(session.ToPGError(err), "ERROR")
 	}
-	return c.w.readyForQuery(c.session.Status())
-}
-
-// validText refuses what is no UTF-8, as PostgreSQL does.
-func validText(s string) error {
-	if utf8.ValidString(s) {
-		return nil
-	}
-	for i, r := range s {
-		if r == utf8.RuneError {
-			if _, size := utf8.DecodeRuneInString(s[i:]); size == 1 {
-				return pgerror.New(pgerror.CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": 0x%02x", s[i])
-			}
-		}
-	}
-	return nil
+	return c.ready()
 }

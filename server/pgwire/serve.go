@@ -117,17 +117,19 @@ func shutdownError() error {
 // protocolError tells a client that went away from one that sent garbage.
 func protocolError(err error) error {
 	var netErr net.Error
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.As(err, &netErr) {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
+		errors.Is(err, net.ErrClosed) || errors.As(err, &netErr) {
 		return &connectionError{err}
 	}
-	return pgerror.New(pgerror.ProtocolViolation, "invalid message: %v", err)
+	return &connectionError{pgerror.New(pgerror.ProtocolViolation, "invalid message: %v", err)}
 }
 
 // fatal tells the client why the connection ends, if it is still there.
 func (c *Conn) fatal(err error) {
 	var gone *connectionError
-	if errors.As(err, &gone) {
-		c.log.Debug("client connection lost", "err", gone.err)
+	var why *pgerror.Error
+	if errors.As(err, &gone) && !errors.As(gone.err, &why) || c.w.err != nil {
+		c.log.Debug("client connection lost", "err", err)
 		return
 	}
 	c.w.error(session.ToPGError(err), "FATAL")
@@ -138,6 +140,7 @@ func (c *Conn) fatal(err error) {
 func (c *Conn) recoverPanic() {
 	if p := recover(); p != nil {
 		e := session.ReportPanic(c.log, p)
+		c.w.dropPartial()
 		c.w.error(e, "FATAL")
 		_ = c.w.flush()
 	}
@@ -170,8 +173,10 @@ func (c *Conn) handle(m pgproto3.FrontendMessage) error {
 	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
 		return nil // What is left of a COPY that failed (55.2.6).
 	case *pgproto3.FunctionCall:
-		c.w.error(pgerror.Unsupported("the function call protocol", "Use SELECT function(…)."), "ERROR")
-		return c.w.readyForQuery(c.session.Status())
+		err := pgerror.Unsupported("the function call protocol", "Use SELECT function(…).")
+		c.session.Fail(err)
+		c.w.error(err, "ERROR")
+		return c.ready()
 	}
 	return pgerror.New(pgerror.ProtocolViolation, "unexpected message type %T", m)
 }

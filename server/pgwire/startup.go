@@ -55,11 +55,9 @@ func (c *Conn) begin(ctx context.Context, m *pgproto3.StartupMessage) error {
 	c.session = s
 	c.w.format = s.Format()
 	c.w.send(&pgproto3.AuthenticationOk{})
-	for _, p := range s.ReportedSettings() {
-		c.w.Setting(p[0], p[1])
-	}
+	s.ReportSettings(c.w)
 	key := s.CancelKey()
 	c.w.send(&pgproto3.BackendKeyData{ProcessID: key.PID, SecretKey: binary.BigEndian.AppendUint32(nil, key.Secret)})
 	c.net.SetReadDeadline(time.Time{})
-	return c.w.readyForQuery(s.Status())
+	return c.ready()
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -33,6 +34,10 @@ type writer struct {
 	buf     []byte
 	err     error
 	mark    int // where Hold began, or noMark
+	// heldEnd is where the held result ended, or noMark; what follows answers later messages. after
+	// is that part, kept while Rewind has the result made anew.
+	heldEnd int
+	after   []byte
 
 	cols    []session.Column
 	formats []int16 // one per column
@@ -41,7 +46,7 @@ type writer struct {
 var _ session.ResultWriter = (*writer)(nil)
 
 func newWriter(conn net.Conn, backend *pgproto3.Backend) *writer {
-	return &writer{conn: conn, backend: backend, mark: noMark}
+	return &writer{conn: conn, backend: backend, mark: noMark, heldEnd: noMark}
 }
 
 // send appends a message of pgproto3's.
@@ -57,8 +62,9 @@ func (w *writer) send(m pgproto3.BackendMessage) {
 	w.buf = buf
 }
 
-// flush sends what is buffered.
+// flush sends what is buffered; what was held can then not be taken back.
 func (w *writer) flush() error {
+	w.mark, w.heldEnd = noMark, noMark
 	if w.err != nil || len(w.buf) == 0 {
 		return w.err
 	}
@@ -78,7 +84,6 @@ func (w *writer) flushIfLarge() error {
 		if len(w.buf)-w.mark < holdBytes {
 			return w.err
 		}
-		w.mark = noMark
 	}
 	return w.flush()
 }
@@ -183,13 +188,22 @@ func (w *writer) readyForQuery(status session.TxnStatus) error {
 
 // Notice implements session.ResultWriter.
 func (w *writer) Notice(n *pgerror.Error) {
-	r := pgproto3.NoticeResponse(*errorResponse(n, "NOTICE"))
+	r := pgproto3.NoticeResponse(*errorResponse(n, noticeSeverity(n.Code)))
 	w.send(&r)
 }
 
 // Setting implements session.ResultWriter.
 func (w *writer) Setting(name, value string) {
 	w.send(&pgproto3.ParameterStatus{Name: name, Value: value})
+}
+
+// noticeSeverity tells warnings from notices by their class: 01, and 25 for statements that make no
+// sense where the transaction stands.
+func noticeSeverity(code pgerror.Code) string {
+	if strings.HasPrefix(string(code), "01") || strings.HasPrefix(string(code), "25") {
+		return "WARNING"
+	}
+	return "NOTICE"
 }
 
 func (w *writer) error(e *pgerror.Error, severity string) { w.send(errorResponse(e, severity)) }
@@ -204,23 +218,54 @@ func errorResponse(e *pgerror.Error, severity string) *pgproto3.ErrorResponse {
 }
 
 // Hold implements session.ResultWriter.
-func (w *writer) Hold() { w.mark = len(w.buf) }
+func (w *writer) Hold() { w.mark, w.heldEnd = len(w.buf), noMark }
+
+// endHeld marks the end of what is held, before the answers to later messages.
+func (w *writer) endHeld() {
+	if w.mark != noMark && w.heldEnd == noMark {
+		w.heldEnd = len(w.buf)
+	}
+}
 
 // Rewind implements session.ResultWriter.
 func (w *writer) Rewind() bool {
 	if w.mark == noMark {
 		return false
 	}
+	if w.heldEnd != noMark {
+		w.after = append(w.after[:0], w.buf[w.heldEnd:]...)
+		w.heldEnd = noMark
+	}
 	w.buf = w.buf[:w.mark]
 	return true
 }
 
 // Release implements session.ResultWriter.
-func (w *writer) Release() { w.mark = noMark }
+func (w *writer) Release() { w.mark, w.heldEnd = noMark, noMark }
+
+// restoreAfter puts back what Rewind took away besides the held result; with an error instead of a
+// result it is dropped, as what follows an error is not answered.
+func (w *writer) restoreAfter(failed bool) {
+	if !failed {
+		w.buf = append(w.buf, w.after...)
+	}
+	w.after = w.after[:0]
+}
+
+// dropPartial forgets the message that a panic left half written, recognised by its missing length.
+func (w *writer) dropPartial() {
+	for at := 0; at < len(w.buf); {
+		length := int(binary.BigEndian.Uint32(w.buf[at+1:]))
+		if length == 0 || at+1+length > len(w.buf) {
+			w.buf = w.buf[:at]
+			return
+		}
+		at += 1 + length
+	}
+}
 
 // CopyIn implements session.ResultWriter.
 func (w *writer) CopyIn(columns int, binaryFormat bool) (io.Reader, error) {
-	w.mark = noMark
 	w.send(&pgproto3.CopyInResponse{OverallFormat: formatByte(binaryFormat), ColumnFormatCodes: columnFormats(columns, binaryFormat)})
 	if err := w.flush(); err != nil {
 		return nil, err
@@ -287,7 +332,7 @@ func (r *copyReader) Read(p []byte) (int, error) {
 func (r *copyReader) receive() {
 	m, err := r.backend.Receive()
 	if err != nil {
-		r.end = &connectionError{err}
+		r.end = protocolError(err)
 		return
 	}
 	switch m := m.(type) {
@@ -305,7 +350,8 @@ func (r *copyReader) receive() {
 	}
 }
 
-// connectionError says that the connection cannot go on.
+// connectionError says that the connection cannot go on. The client is told why where the reason is a
+// *pgerror.Error, and is gone otherwise.
 type connectionError struct{ err error }
 
 func (e *connectionError) Error() string { return "connection: " + e.err.Error() }
