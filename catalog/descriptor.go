@@ -109,9 +109,11 @@ type SequenceDescriptor struct {
 	Type                       types.Type
 	OwnerTable                 uint64 // table that owns it, 0 for none
 	OwnerColumn                uint32
-	// ValueID names the sequence's value among the catalog's keys. RESTART IDENTITY takes a new one,
-	// so that it can be rolled back.
-	ValueID uint64
+	// ValueID names the sequence's value among the catalog's keys. RESTART takes a new one, so that it
+	// can be rolled back. First and FirstCalled are the value while nothing is stored under it.
+	ValueID     uint64
+	First       int64
+	FirstCalled bool
 }
 
 // TableStats are what ANALYZE (or a load) learned; the zero value means unknown.

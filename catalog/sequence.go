@@ -103,7 +103,7 @@ func (s *sequences) fetch(ctx context.Context, t *TableDescriptor, st *sequenceS
 
 // readSequence reads the stored value of t, or what a sequence never used has.
 func readSequence(ctx context.Context, r percolator.Reader, t *TableDescriptor) (sequenceValue, error) {
-	v := sequenceValue{Last: t.Sequence.Start}
+	v := sequenceValue{Last: t.Sequence.First, Called: t.Sequence.FirstCalled}
 	key := idKey(wordSequence, t.Sequence.ValueID)
 	stored, err := r.Get(ctx, key)
 	if err != nil || stored == nil {

@@ -20,7 +20,7 @@ func mustCreateSequence(t testing.TB, c *Catalog, seq SequenceDescriptor) *Table
 	if err != nil {
 		t.Fatal(err)
 	}
-	seq.ValueID, seq.Type = id, types.TInt8
+	seq.ValueID, seq.Type, seq.First = id, types.TInt8, seq.Start
 	desc := &TableDescriptor{ID: id, Kind: KindSequence, Schema: PublicSchema, Name: "s", Sequence: &seq}
 	if err := run(t, c, func(_ *percolator.Txn, ch *Change) error { return ch.Create(ctx, desc) }); err != nil {
 		t.Fatal(err)

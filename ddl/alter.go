@@ -75,7 +75,7 @@ func requireAlterable(t *catalog.TableDescriptor, n *ast.AlterTable) error {
 	}
 	for _, cmd := range n.Commands {
 		switch cmd.(type) {
-		case *ast.RenameTo, *ast.SetStorage:
+		case *ast.RenameTo, *ast.SetStorage, *ast.SetSequence:
 		default:
 			return pgerror.New(pgerror.WrongObjectType, "ALTER action cannot be performed on relation %q", t.Name).
 				WithDetail("This operation is not supported for %ss.", kindWord(t.Kind))
@@ -144,6 +144,8 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 		return r.alterDropConstraint(ctx, t, n)
 	case *ast.RenameTo:
 		return r.renameRelation(ctx, t, n.Name)
+	case *ast.SetSequence:
+		return r.alterSequence(ctx, t, n)
 	case *ast.RenameColumn:
 		return r.renameColumn(ctx, t, n)
 	case *ast.RenameConstraint:

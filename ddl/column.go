@@ -2,7 +2,6 @@ package ddl
 
 import (
 	"context"
-	"math"
 	"strconv"
 
 	"github.com/percodb/percodb/catalog"
@@ -79,7 +78,7 @@ func (b *builder) addColumn(ctx context.Context, def *ast.ColumnDef) error {
 	at := &b.t.Columns[len(b.t.Columns)-1]
 	switch {
 	case serial || def.Identity != "":
-		return b.ownSequence(ctx, at, def.Position())
+		return b.ownSequence(ctx, at, def.Sequence, def.Position())
 	case def.Default != nil:
 		at.Default, err = b.defaultText(ctx, at.Name, def.Default, typ)
 	}
@@ -106,47 +105,42 @@ func refuseColumnOptions(def *ast.ColumnDef, table string, serial bool) error {
 			return pgerror.New(pgerror.InvalidParameterValue, "identity column type must be smallint, integer, or bigint").At(def.Position())
 		}
 	}
-	if len(def.Collation) > 0 {
-		switch name := def.Collation[len(def.Collation)-1]; name {
-		case "C", "POSIX", "default", "ucs_basic", "C.UTF-8":
-		default:
-			return pgerror.Unsupported("collation \""+name+"\"", "Text is compared by its bytes (collation \"C\").").At(def.Position())
-		}
+	return requireByteOrder(def.Collation, def.Position())
+}
+
+// requireByteOrder refuses collations that order text otherwise than by its bytes.
+func requireByteOrder(collation []string, pos int) error {
+	if len(collation) == 0 {
+		return nil
 	}
-	return nil
+	switch name := collation[len(collation)-1]; name {
+	case "C", "POSIX", "default", "ucs_basic", "C.UTF-8", "C.utf8":
+		return nil
+	default:
+		return pgerror.Unsupported("collation \""+name+"\"", "Text is compared by its bytes (collation \"C\").").At(pos)
+	}
 }
 
 // ownSequence gives a serial or identity column its sequence and default.
-func (b *builder) ownSequence(ctx context.Context, col *catalog.ColumnDescriptor, pos int) error {
+func (b *builder) ownSequence(ctx context.Context, col *catalog.ColumnDescriptor, options *ast.SequenceOptions, pos int) error {
 	name := chooseName(b.t.Name, col.Name, "seq", b.taken)
 	b.pending[name] = true
 	id, err := b.ch.NewID(ctx)
 	if err != nil {
 		return err
 	}
-	seq := &catalog.TableDescriptor{
-		ID: id, Kind: catalog.KindSequence, Schema: b.t.Schema, Name: name,
-		Sequence: &catalog.SequenceDescriptor{
-			Start: 1, Increment: 1, Min: 1, Max: maxOf(col.Type), Type: col.Type,
-			OwnerTable: b.t.ID, OwnerColumn: col.ID, ValueID: id,
-		},
+	q, err := newSequence(options, col.Type, pos)
+	if err != nil {
+		return err
 	}
+	q.OwnerTable, q.OwnerColumn, q.ValueID = b.t.ID, col.ID, id
+	seq := &catalog.TableDescriptor{ID: id, Kind: catalog.KindSequence, Schema: b.t.Schema, Name: name, Sequence: q}
 	b.sequences = append(b.sequences, seq)
 	col.Sequence = id
 	if col.Identity == "" {
 		col.Default = nextvalOf(id)
 	}
 	return nil
-}
-
-func maxOf(t types.Type) int64 {
-	switch t.OID {
-	case types.OIDInt2:
-		return math.MaxInt16
-	case types.OIDInt4:
-		return math.MaxInt32
-	}
-	return math.MaxInt64
 }
 
 // nextvalOf is the default of a serial column. It names the sequence by number, so that renaming the

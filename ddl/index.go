@@ -2,6 +2,7 @@ package ddl
 
 import (
 	"context"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/ast"
@@ -65,8 +66,16 @@ func (r *run) refuseIndexOptions(n *ast.CreateIndex) error {
 		return pgerror.Unsupported("a partial index", "Leave WHERE out, or keep the rows in a table of their own.").At(n.Where.Position())
 	}
 	for i := range n.Columns {
-		if n.Columns[i].Expr != nil {
-			return pgerror.Unsupported("an index on an expression", "Store the value in a column and index that.").At(n.Columns[i].Position())
+		c := &n.Columns[i]
+		if c.Expr != nil {
+			return pgerror.Unsupported("an index on an expression", "Store the value in a column and index that.").At(c.Position())
+		}
+		if err := requireByteOrder(c.Collation, c.Position()); err != nil {
+			return err
+		}
+		// With text ordered by its bytes, the pattern classes are what the default ones are.
+		if len(c.OpClass) > 0 && !strings.HasSuffix(c.OpClass[len(c.OpClass)-1], "_ops") {
+			return pgerror.New(pgerror.UndefinedObject, "operator class %q does not exist for access method \"btree\"", c.OpClass[len(c.OpClass)-1]).At(c.Position())
 		}
 	}
 	return nil

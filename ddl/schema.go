@@ -86,22 +86,6 @@ func (r *run) truncateOne(ctx context.Context, t *catalog.TableDescriptor, resta
 	return r.update(ctx, t, next, true)
 }
 
-// restartSequence gives an owned sequence a new, unused value.
-func (r *run) restartSequence(ctx context.Context, id uint64) error {
-	if id == 0 {
-		return nil
-	}
-	seq, err := r.r.RelationByID(ctx, id)
-	if err != nil || seq == nil {
-		return err
-	}
-	next := seq.Clone()
-	if next.Sequence.ValueID, err = r.ch.NewID(ctx); err != nil {
-		return err
-	}
-	return r.ch.Update(ctx, seq, next, false)
-}
-
 // comment is COMMENT ON.
 func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 	text := ""

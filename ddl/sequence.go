@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -22,7 +23,7 @@ func (r *run) createSequence(ctx context.Context, n *ast.CreateSequence) error {
 		}
 		return errorOr(err, relationExists(n.Name.Name).At(n.Name.Position()))
 	}
-	seq, err := sequenceOptions(n)
+	seq, err := newSequence(&n.SequenceOptions, types.TInt8, n.Position())
 	if err != nil {
 		return err
 	}
@@ -31,81 +32,197 @@ func (r *run) createSequence(ctx context.Context, n *ast.CreateSequence) error {
 		return err
 	}
 	seq.ValueID = id
-	if err := r.setOwner(ctx, seq, n, schema); err != nil {
+	t := &catalog.TableDescriptor{ID: id, Kind: catalog.KindSequence, Schema: schema, Name: n.Name.Name, Sequence: seq}
+	if err := r.setOwner(ctx, t, n.OwnedBy, n.Position()); err != nil {
 		return err
 	}
-	if err := r.ch.Create(ctx, &catalog.TableDescriptor{
-		ID: id, Kind: catalog.KindSequence, Schema: schema, Name: n.Name.Name, Sequence: seq,
-	}); err != nil {
+	if err := r.ch.Create(ctx, t); err != nil {
 		return err
 	}
 	return r.look(ctx)
 }
 
-// sequenceOptions applies PostgreSQL's defaults and checks.
-func sequenceOptions(n *ast.CreateSequence) (*catalog.SequenceDescriptor, error) {
-	seq := &catalog.SequenceDescriptor{Increment: 1, Min: 1, Max: math.MaxInt64, Cycle: n.Cycle, Type: types.TInt8}
-	invalid := func(format string, args ...any) error {
-		return pgerror.New(pgerror.InvalidParameterValue, format, args...).At(n.Position())
+// newSequence makes a sequence of the given type, unless o says another, with o's options.
+func newSequence(o *ast.SequenceOptions, typ types.Type, pos int) (*catalog.SequenceDescriptor, error) {
+	seq := &catalog.SequenceDescriptor{Type: typ, Increment: 1}
+	if o == nil {
+		o = &ast.SequenceOptions{}
 	}
-	if n.Increment != nil {
-		if seq.Increment = *n.Increment; seq.Increment == 0 {
-			return nil, invalid("INCREMENT must not be zero")
-		}
+	if err := applyOptions(seq, o, true, pos); err != nil {
+		return nil, err
 	}
-	if seq.Increment < 0 {
-		seq.Min, seq.Max = math.MinInt64, -1
-	}
-	if n.Min != nil {
-		seq.Min = *n.Min
-	}
-	if n.Max != nil {
-		seq.Max = *n.Max
-	}
-	if seq.Min >= seq.Max {
-		return nil, invalid("MINVALUE (%d) must be less than MAXVALUE (%d)", seq.Min, seq.Max)
-	}
-	seq.Start = seq.Min
-	if seq.Increment < 0 {
-		seq.Start = seq.Max
-	}
-	if n.Start != nil {
-		seq.Start = *n.Start
-	}
-	if seq.Start < seq.Min {
-		return nil, invalid("START value (%d) cannot be less than MINVALUE (%d)", seq.Start, seq.Min)
-	}
-	if seq.Start > seq.Max {
-		return nil, invalid("START value (%d) cannot be greater than MAXVALUE (%d)", seq.Start, seq.Max)
-	}
+	seq.First = seq.Start
 	return seq, nil
 }
 
-// setOwner applies OWNED BY table.column.
-func (r *run) setOwner(ctx context.Context, seq *catalog.SequenceDescriptor, n *ast.CreateSequence, schema string) error {
-	parts := n.OwnedBy
-	if len(parts) < 2 {
-		if len(parts) == 1 && parts[0] != "none" {
+// applyOptions changes a sequence by what o says; fresh says that what o leaves out gets PostgreSQL's
+// default.
+func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh bool, pos int) error {
+	invalid := func(format string, args ...any) error {
+		return pgerror.New(pgerror.InvalidParameterValue, format, args...).At(pos)
+	}
+	newType := fresh
+	if o.Type != nil {
+		typ, err := planner.ResolveType(o.Type)
+		if err != nil {
+			return err
+		}
+		if typ.OID != types.OIDInt2 && typ.OID != types.OIDInt4 && typ.OID != types.OIDInt8 {
+			return invalid("sequence type must be smallint, integer, or bigint")
+		}
+		newType = newType || typ != seq.Type
+		seq.Type = typ
+	}
+	if o.Increment != nil {
+		if seq.Increment = *o.Increment; seq.Increment == 0 {
+			return invalid("INCREMENT must not be zero")
+		}
+	}
+	if o.Cache != nil && *o.Cache <= 0 {
+		return invalid("CACHE (%d) must be greater than zero", *o.Cache)
+	}
+	seq.Cycle = (seq.Cycle || o.Cycle) && !o.NoCycle
+	if err := applyBounds(seq, o, newType, pos); err != nil {
+		return err
+	}
+	switch {
+	case o.Start != nil:
+		seq.Start = *o.Start
+	case fresh && seq.Increment < 0:
+		seq.Start = seq.Max
+	case fresh:
+		seq.Start = seq.Min
+	}
+	return requireWithin(seq, "START", seq.Start, pos)
+}
+
+// applyBounds sets MINVALUE and MAXVALUE: as said, or by default, which depends on the direction.
+func applyBounds(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, newType bool, pos int) error {
+	least, most := boundsOf(seq.Type)
+	if o.NoMin || newType {
+		if seq.Min = 1; seq.Increment < 0 {
+			seq.Min = least
+		}
+	}
+	if o.NoMax || newType {
+		if seq.Max = most; seq.Increment < 0 {
+			seq.Max = -1
+		}
+	}
+	if o.Min != nil {
+		seq.Min = *o.Min
+	}
+	if o.Max != nil {
+		seq.Max = *o.Max
+	}
+	invalid := func(format string, args ...any) error {
+		return pgerror.New(pgerror.InvalidParameterValue, format, args...).At(pos)
+	}
+	switch {
+	case seq.Max < least || seq.Max > most:
+		return invalid("MAXVALUE (%d) is out of range for sequence data type %s", seq.Max, seq.Type.String())
+	case seq.Min < least || seq.Min > most:
+		return invalid("MINVALUE (%d) is out of range for sequence data type %s", seq.Min, seq.Type.String())
+	case seq.Min >= seq.Max:
+		return invalid("MINVALUE (%d) must be less than MAXVALUE (%d)", seq.Min, seq.Max)
+	}
+	return nil
+}
+
+func boundsOf(t types.Type) (least, most int64) {
+	switch t.OID {
+	case types.OIDInt2:
+		return math.MinInt16, math.MaxInt16
+	case types.OIDInt4:
+		return math.MinInt32, math.MaxInt32
+	}
+	return math.MinInt64, math.MaxInt64
+}
+
+func requireWithin(seq *catalog.SequenceDescriptor, what string, value int64, pos int) error {
+	switch {
+	case value < seq.Min:
+		return pgerror.New(pgerror.InvalidParameterValue, "%s value (%d) cannot be less than MINVALUE (%d)", what, value, seq.Min).At(pos)
+	case value > seq.Max:
+		return pgerror.New(pgerror.InvalidParameterValue, "%s value (%d) cannot be greater than MAXVALUE (%d)", what, value, seq.Max).At(pos)
+	}
+	return nil
+}
+
+// setOwner applies OWNED BY table.column or OWNED BY NONE; nil says nothing.
+func (r *run) setOwner(ctx context.Context, t *catalog.TableDescriptor, ownedBy []string, pos int) error {
+	if len(ownedBy) < 2 {
+		if len(ownedBy) == 1 && ownedBy[0] != "none" {
 			return pgerror.New(pgerror.SyntaxError, "invalid OWNED BY option").
-				WithHint("Specify OWNED BY table.column or OWNED BY NONE.").At(n.Position())
+				WithHint("Specify OWNED BY table.column or OWNED BY NONE.").At(pos)
+		}
+		if len(ownedBy) == 1 {
+			t.Sequence.OwnerTable, t.Sequence.OwnerColumn = 0, 0
 		}
 		return nil
 	}
-	name := ast.TableName{Pos: n.Pos, Name: parts[len(parts)-2]}
-	if len(parts) > 2 {
-		name.Schema = parts[len(parts)-3]
+	name := ast.TableName{Pos: ast.Pos(pos), Name: ownedBy[len(ownedBy)-2]}
+	if len(ownedBy) > 2 {
+		name.Schema = ownedBy[len(ownedBy)-3]
 	}
-	t, err := r.mustFindTable(ctx, name)
+	owner, err := r.mustFindTable(ctx, name)
 	if err != nil {
 		return err
 	}
-	if t.Schema != schema {
+	if owner.Schema != t.Schema {
 		return pgerror.New(pgerror.ObjectNotInPrerequisite, "sequence must be in same schema as table it is linked to")
 	}
-	ord, err := mustColumn(t, parts[len(parts)-1], n.Position())
+	ord, err := mustColumn(owner, ownedBy[len(ownedBy)-1], pos)
 	if err != nil {
 		return err
 	}
-	seq.OwnerTable, seq.OwnerColumn = t.ID, t.Columns[ord].ID
+	t.Sequence.OwnerTable, t.Sequence.OwnerColumn = owner.ID, owner.Columns[ord].ID
 	return nil
+}
+
+// alterSequence is ALTER SEQUENCE with options. The value moves to a key of its own, so that values
+// made durable under the old options are not handed out any more, and a rollback finds the old one.
+func (r *run) alterSequence(ctx context.Context, t *catalog.TableDescriptor, n *ast.SetSequence) error {
+	last, called, err := r.Catalog.LastVal(ctx, t)
+	if err != nil {
+		return err
+	}
+	next := t.Clone()
+	if err := applyOptions(next.Sequence, &n.SequenceOptions, false, n.Position()); err != nil {
+		return err
+	}
+	if err := r.setOwner(ctx, next, n.OwnedBy, n.Position()); err != nil {
+		return err
+	}
+	if n.Restart {
+		last, called = next.Sequence.Start, false
+		if n.RestartWith != nil {
+			last = *n.RestartWith
+		}
+	}
+	if err := requireWithin(next.Sequence, "RESTART", last, n.Position()); err != nil {
+		return err
+	}
+	if next.Sequence.ValueID, err = r.ch.NewID(ctx); err != nil {
+		return err
+	}
+	next.Sequence.First, next.Sequence.FirstCalled = last, called
+	return r.update(ctx, t, next, false)
+}
+
+// restartSequence gives an owned sequence a new, unused value.
+func (r *run) restartSequence(ctx context.Context, id uint64) error {
+	if id == 0 {
+		return nil
+	}
+	seq, err := r.r.RelationByID(ctx, id)
+	if err != nil || seq == nil {
+		return err
+	}
+	next := seq.Clone()
+	if next.Sequence.ValueID, err = r.ch.NewID(ctx); err != nil {
+		return err
+	}
+	next.Sequence.First, next.Sequence.FirstCalled = next.Sequence.Start, false
+	return r.ch.Update(ctx, seq, next, false)
 }
