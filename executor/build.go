@@ -200,6 +200,9 @@ func (r *Runner) Open(ctx context.Context) error {
 // Next implements Operator. For INSERT, UPDATE and DELETE the first call does all the work.
 func (r *Runner) Next(ctx context.Context) (types.Row, error) {
 	r.ex.ev.Ctx = ctx
+	if err := r.ex.tick(ctx); err != nil {
+		return nil, err
+	}
 	return r.root.Next(ctx)
 }
 

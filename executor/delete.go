@@ -16,7 +16,7 @@ type deleteRows struct {
 
 func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 	w := newTableWriter(ex, n.Table, nil, nil)
-	w.sink.direct = atMostOne(n.Input)
+	w.sink.direct = atMostOne(n.Input) || readsAhead(ex.plan, n.Input)
 	o := &deleteRows{modify: newModify(ex, input, w, n.Returning), width: len(n.Table.Columns)}
 	if !eachRowOnce(n.Input) {
 		o.seen = newRowSet(w)

@@ -21,7 +21,8 @@
 //	E2 After Close an operator may be opened again: subqueries and the right side of Apply run once
 //	   per outer row on one tree, prepared statements on one Runner.
 //	E3 A statement does not see its own writes. Changes of more than one row are held back to its
-//	   end (writeSink), an INSERT that may read its table reads all of it first.
+//	   end (writeSink) unless one iterator is all it reads, an INSERT that may read its table reads
+//	   all of it first.
 //	E4 Uniqueness holds at the statement's end, deletions counted before insertions: eagerly where
 //	   Runtime.EagerUnique asks for it, else by the commit, whose *mvcc.KeyExistsError UniqueViolation
 //	   explains.

@@ -2,6 +2,7 @@ package executor
 
 import (
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
@@ -81,6 +82,26 @@ func atMostOne(n planner.Node) bool {
 		return atMostOne(n.Children()[0])
 	}
 	return false
+}
+
+// readsAhead reports whether a statement may write each row as it comes, because nothing that it
+// reads later can show it: the input is one iterator, which sees the transaction's writes as they
+// were when it began. It spares holding a second list of all changes.
+func readsAhead(p *planner.Plan, n planner.Node) bool {
+	if p.Subqueries > 0 || len(p.CTEs) > 0 {
+		return false
+	}
+	switch n := n.(type) {
+	case *planner.Filter, *planner.Project, *planner.Sort, *planner.TopN:
+		return readsAhead(p, n.Children()[0])
+	case *planner.Scan:
+		return !n.Fetch && !wholeKeys(n) && len(n.Spans) <= 1 && (len(n.Spans) == 0 || !hasEach(&n.Spans[0]))
+	}
+	return false
+}
+
+func hasEach(s *planner.KeySpan) bool {
+	return slices.ContainsFunc(s.Eq, func(part planner.KeyPart) bool { return part.Each })
 }
 
 // mayRead reports whether a node, or an expression in it, may read a table. Expressions are not

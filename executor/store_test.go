@@ -183,6 +183,13 @@ func TestHalloween(t *testing.T) {
 		if _, affected, err = runPlan(&planner.Plan{Root: double}, testRuntime(txn, table)); err != nil || affected != rows {
 			t.Fatalf("%d rows inserted, %v", affected, err)
 		}
+		// Along one iterator, which has the sink write at once.
+		along := updateAll(table, &table.Indexes[1], map[int]expr.Scalar{2: intFn(func(in types.Row) int64 { return in[2].Int() + 7 })})
+		along.Input.(*planner.Scan).Fetch = false
+		along.Input.(*planner.Scan).Index = &table.Primary
+		if _, affected, err = runPlan(&planner.Plan{Root: along}, testRuntime(txn, table)); err != nil || affected != 2*rows {
+			t.Fatalf("%d rows updated, %v", affected, err)
+		}
 		undo := &planner.Delete{Table: table, Input: &planner.Filter{
 			Base: tableColumns(table, all(table)...), Input: wholeScan(table, &table.Primary),
 			Cond: cond(func(in types.Row) bool { return in[0].Int() >= rows }),
@@ -195,7 +202,7 @@ func TestHalloween(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := contentsOf(t, table, begin(t, db), &table.Indexes[1])
-	if len(got) != rows || got[0] != "0 o0 20000" {
+	if len(got) != rows || got[0] != "0 o0 20014" {
 		t.Errorf("%d rows, first %q", len(got), got[0])
 	}
 }

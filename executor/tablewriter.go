@@ -69,6 +69,12 @@ func (w *tableWriter) touches(ix *catalog.IndexDescriptor, ordinals []int) bool 
 	return false
 }
 
+// takesKeys reports whether an update may give a row a key that another row must not have: then all
+// old keys must be freed before new ones are taken.
+func (w *tableWriter) takesKeys() bool {
+	return w.moves || slices.ContainsFunc(w.indexes, func(ix indexWriter) bool { return ix.affected && ix.Unique })
+}
+
 // uniqueByBirth reports whether the primary key is a rowid, which nobody else can have.
 func (w *tableWriter) uniqueByBirth() bool { return w.rowid >= 0 }
 

@@ -21,7 +21,7 @@ type update struct {
 
 func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed)
-	w.sink.direct = atMostOne(n.Input)
+	w.sink.direct = atMostOne(n.Input) || !w.takesKeys() && readsAhead(ex.plan, n.Input)
 	o := &update{
 		modify: newModify(ex, input, w, n.Returning),
 		set:    n.Set,

@@ -10,8 +10,8 @@ import (
 //
 // A statement must not see its own writes, and an UPDATE that moves unique keys must free all old
 // ones before it takes new ones. So writes are normally held back to the statement's end, where
-// deletions go first. Where nothing of the kind can happen (one row, or an insert that does not read
-// its table) the sink is direct.
+// deletions go first. Where nothing of the kind can happen (one row, an insert that does not read its
+// table, a change along one iterator that takes no unique keys) the sink is direct.
 //
 // Uniqueness is left to the commit, which checks every inserted key, unless the runtime is eager:
 // then keys are read before they are written, in groups.
