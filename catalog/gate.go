@@ -191,8 +191,11 @@ func (c *Catalog) NewGuard() *Guard {
 	return g
 }
 
-// Reset begins to guard txn.
+// Reset begins to guard txn. What an earlier transaction left without Done is rolled back.
 func (g *Guard) Reset(txn *percolator.Txn) {
+	if g.change != nil {
+		g.Done(context.Background(), 0, nil)
+	}
 	g.txn, g.writes, g.change = txn, g.buf[:0], nil
 	txn.SetCommitGuard(g)
 }

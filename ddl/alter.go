@@ -111,6 +111,10 @@ func (r *run) dataCommands(ctx context.Context, t *catalog.TableDescriptor, comm
 			if t.HasPrimaryKey() && t.Primary.Name == n.Name {
 				needs += indexes
 			}
+		case *ast.DropColumn:
+			if ord := t.ColumnNamed(n.Name); ord >= 0 && holdsColumn(&t.Primary, t.Columns[ord].ID) {
+				needs += indexes
+			}
 		}
 	}
 	return needs

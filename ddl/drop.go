@@ -185,18 +185,20 @@ func (d *dropping) refuse(what string) error {
 }
 
 func (d *dropping) execute(ctx context.Context) error {
+	var others []string
 	for _, u := range d.defaults {
 		next := u.table.Clone()
 		col := &next.Columns[next.Ordinal(u.column)]
-		d.r.notice(pgerror.SuccessfulCompletion, "drop cascades to default value for column %s of table %s", col.Name, u.table.Name)
+		others = append(others, "default value for column "+col.Name+" of table "+u.table.Name)
 		col.Default, col.Sequence, col.Identity = "", 0, ""
 		if err := d.r.ch.Update(ctx, u.table, next, false); err != nil {
 			return err
 		}
 	}
 	for _, t := range d.dependents {
-		d.r.notice(pgerror.SuccessfulCompletion, "drop cascades to view %s", t.Name)
+		others = append(others, "view "+t.Name)
 	}
+	d.r.noticeCascade(others)
 	for _, t := range append(slices.Clone(d.dependents), d.targets...) {
 		if t.Kind == catalog.KindTable {
 			if err := d.r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID}); err != nil {
@@ -221,8 +223,12 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 			r.notice(pgerror.UndefinedObject, "index %q does not exist, skipping", name.Name)
 			continue
 		case ix == nil:
-			if other, err := r.find(ctx, name); err != nil || other != nil {
-				return errorOr(err, pgerror.New(pgerror.WrongObjectType, "%q is not an index", name.Name).At(name.Position()))
+			if other, err := r.find(ctx, name); err != nil {
+				return err
+			} else if other != nil {
+				is := kindWord(other.Kind)
+				return pgerror.New(pgerror.WrongObjectType, "%q is not an index", name.Name).
+					WithHint("Use DROP " + strings.ToUpper(is) + " to remove a " + is + ".").At(name.Position())
 			}
 			return pgerror.New(pgerror.UndefinedObject, "index %q does not exist", name.Name).At(name.Position())
 		case ix.Constraint:
@@ -295,9 +301,22 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 		d.why = why
 		return d.refuse("schema " + schema)
 	}
-	for _, line := range why {
-		object, _, _ := strings.Cut(line, " depends on ")
-		r.notice(pgerror.SuccessfulCompletion, "drop cascades to %s", object)
+	others := make([]string, len(why))
+	for i, line := range why {
+		others[i], _, _ = strings.Cut(line, " depends on ")
 	}
+	r.noticeCascade(others)
 	return d.run(ctx, true)
+}
+
+// noticeCascade says what else is dropped, as PostgreSQL does.
+func (r *run) noticeCascade(others []string) {
+	switch len(others) {
+	case 0:
+	case 1:
+		r.notice(pgerror.SuccessfulCompletion, "drop cascades to %s", others[0])
+	default:
+		r.Report.Notice(pgerror.New(pgerror.SuccessfulCompletion, "drop cascades to %d other objects", len(others)).
+			WithDetail("drop cascades to %s", strings.Join(others, "\ndrop cascades to ")))
+	}
 }

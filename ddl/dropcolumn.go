@@ -11,7 +11,7 @@ import (
 )
 
 // alterDropColumn drops a column with the indexes and constraints that name it. Rows keep their bytes,
-// which nobody reads any more, unless the column was part of the primary key.
+// which nobody reads any more, unless the column was part of the primary key, which goes with it.
 func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.DropColumn) error {
 	ord := t.ColumnNamed(n.Name)
 	if ord < 0 {
@@ -22,13 +22,21 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 		return pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", n.Name, t.Name).At(n.Position())
 	}
 	id := t.Columns[ord].ID
+	if holdsColumn(&t.Primary, id) {
+		// The rows must lie elsewhere before the column goes.
+		if err := r.dropPrimaryKey(ctx, t); err != nil {
+			return err
+		}
+		var err error
+		if t, err = r.current(ctx, t); err != nil {
+			return err
+		}
+		ord = t.Ordinal(id)
+	}
 	next := t.Clone()
 	next.Columns = append(next.Columns[:ord], next.Columns[ord+1:]...)
 	if err := r.dropBrokenViews(ctx, t, next, "column "+n.Name+" of table "+t.Name, n.Cascade); err != nil {
 		return err
-	}
-	if holdsColumn(&t.Primary, id) {
-		return pgerror.Unsupported("dropping a column of the primary key", "Drop the constraint \""+t.Primary.Name+"\" first.").At(n.Position())
 	}
 	next.Indexes = nil
 	for i := range t.Indexes {

@@ -95,7 +95,9 @@ func (s *server) session() *session {
 	return c
 }
 
-func (s *session) Notice(n *pgerror.Error) { s.notices = append(s.notices, "NOTICE: "+n.Message) }
+func (s *session) Notice(n *pgerror.Error) {
+	s.notices = append(s.notices, strings.TrimRight("NOTICE: "+n.Message+"\n"+n.Detail, "\n"))
+}
 func (s *session) Progress(_ string, rows int64) {
 	if s.cancelRow != nil {
 		s.cancelRow(rows)

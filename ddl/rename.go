@@ -9,8 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// renameRelation renames a table, view or sequence. Views keep their query as text, so what they name
-// cannot be renamed under them.
+// renameRelation renames a table, view or sequence, in the queries of the views that use it as well.
 func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, name string) error {
 	if taken, err := r.nameTaken(ctx, t.Schema, name); err != nil || taken {
 		return errorOr(err, relationExists(name))
@@ -19,12 +18,41 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 	if err != nil {
 		return err
 	}
-	if len(users) > 0 {
-		return pgerror.Unsupported("renaming a relation that a view uses", "Drop view "+users[0].Name+" first and create it again.")
-	}
 	next := t.Clone()
 	next.Name = name
-	return r.update(ctx, t, next, false)
+	if err := r.update(ctx, t, next, false); err != nil {
+		return err
+	}
+	for _, view := range users {
+		if err := r.renameInView(ctx, view, t, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renameInView has a view's query name a relation by its new name. The old one stays as its alias, for
+// the columns that are qualified by it.
+func (r *run) renameInView(ctx context.Context, view, t *catalog.TableDescriptor, name string) error {
+	stmt, err := sql.ParseStatement(view.ViewQuery)
+	if err != nil {
+		return err
+	}
+	query, ok := stmt.(*ast.Query)
+	if !ok {
+		return pgerror.New(pgerror.InternalError, "query of view %q is a %T", view.Name, stmt)
+	}
+	ast.InspectQuery(query, ast.Visitor{Table: func(ref *ast.TableRef) {
+		if ref.Name.Schema == t.Schema && ref.Name.Name == t.Name {
+			ref.Name.Name = name
+			if ref.Alias == "" {
+				ref.Alias = t.Name
+			}
+		}
+	}})
+	next := view.Clone()
+	next.ViewQuery = query.String()
+	return r.update(ctx, view, next, false)
 }
 
 func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.RenameColumn) error {

@@ -187,6 +187,9 @@ func (r *run) alterSequence(ctx context.Context, t *catalog.TableDescriptor, n *
 	if err != nil {
 		return err
 	}
+	if err := r.requireOwnable(ctx, t, n); err != nil {
+		return err
+	}
 	next := t.Clone()
 	if err := applyOptions(next.Sequence, &n.SequenceOptions, false, n.Position()); err != nil {
 		return err
@@ -208,6 +211,22 @@ func (r *run) alterSequence(ctx context.Context, t *catalog.TableDescriptor, n *
 	}
 	next.Sequence.First, next.Sequence.FirstCalled = last, called
 	return r.update(ctx, t, next, false)
+}
+
+// requireOwnable refuses OWNED BY for the sequence of an identity column.
+func (r *run) requireOwnable(ctx context.Context, t *catalog.TableDescriptor, n *ast.SetSequence) error {
+	if len(n.OwnedBy) == 0 || t.Sequence.OwnerTable == 0 {
+		return nil
+	}
+	owner, err := r.r.RelationByID(ctx, t.Sequence.OwnerTable)
+	if err != nil || owner == nil {
+		return err
+	}
+	if ord := owner.Ordinal(t.Sequence.OwnerColumn); ord >= 0 && owner.Columns[ord].Identity != "" {
+		return pgerror.New(pgerror.FeatureNotSupported, "cannot change ownership of identity sequence").
+			WithDetail("Sequence %q is linked to table %q.", t.Name, owner.Name).At(n.Position())
+	}
+	return nil
 }
 
 // restartSequence gives an owned sequence a new, unused value.
