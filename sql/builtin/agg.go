@@ -144,8 +144,14 @@ type extreme struct {
 
 func (x *extreme) Add(_ *Env, a []types.Datum) error {
 	d := a[0]
-	if d.IsNull() || x.some && types.Compare(d, x.best, x.t)*x.sign <= 0 {
+	if d.IsNull() {
 		return nil
+	}
+	if x.some {
+		// Of equal values that look different (1.0 and 1.00) PostgreSQL keeps the last, of strings the first.
+		if c := types.Compare(d, x.best, x.t) * x.sign; c < 0 || c == 0 && d.Kind() == types.KindBytes {
+			return nil
+		}
 	}
 	x.some = true
 	switch d.Kind() {

@@ -242,14 +242,14 @@ func (m *momentsFloat) Add(_ *Env, a []types.Datum) error {
 	if a[0].IsNull() {
 		return nil
 	}
-	v := a[0].Float()
+	v, before := a[0].Float(), m.sum
 	m.n++
 	m.sum += v
 	if m.n > 1 {
 		t := v*m.n - m.sum
 		m.sqDiff += t * t / (m.n * (m.n - 1))
 		if math.IsInf(m.sum, 0) || math.IsInf(m.sqDiff, 0) {
-			if !math.IsInf(v, 0) && !math.IsInf(m.sum-v, 0) {
+			if !math.IsInf(v, 0) && !math.IsInf(before, 0) {
 				return errFloatOverflow()
 			}
 			m.sqDiff = math.NaN()
@@ -341,7 +341,7 @@ func (m *momentsNumeric) Result(*Env) (types.Datum, error) {
 	}
 	v, err := DivNumeric(num, den)
 	if err == nil && m.root {
-		v, err = SqrtNumeric(v)
+		v = sqrtToScale(v, -int(v.Exponent))
 	}
 	return numericDatum(v, err)
 }
@@ -395,6 +395,7 @@ func (m *moments2) Add(_ *Env, a []types.Datum) error {
 		return nil
 	}
 	y, x := a[0].Float(), a[1].Float()
+	beforeX, beforeY := m.sumX, m.sumY
 	m.n++
 	m.sumX += x
 	m.sumY += y
@@ -412,6 +413,21 @@ func (m *moments2) Add(_ *Env, a []types.Datum) error {
 	m.sumXX += dx * dx * scale
 	m.sumYY += dy * dy * scale
 	m.sumXY += dx * dy * scale
+	return m.checkRange(!math.IsInf(beforeX, 0) && !math.IsInf(x, 0), !math.IsInf(beforeY, 0) && !math.IsInf(y, 0))
+}
+
+// checkRange is an error when finite inputs lead to infinity; infinite ones lead to NaN.
+func (m *moments2) checkRange(finiteX, finiteY bool) error {
+	infX := math.IsInf(m.sumX, 0) || math.IsInf(m.sumXX, 0)
+	infY := math.IsInf(m.sumY, 0) || math.IsInf(m.sumYY, 0)
+	if infX && finiteX || infY && finiteY || math.IsInf(m.sumXY, 0) && finiteX && finiteY {
+		return errFloatOverflow()
+	}
+	for _, s := range []*float64{&m.sumXX, &m.sumYY, &m.sumXY} {
+		if math.IsInf(*s, 0) {
+			*s = math.NaN()
+		}
+	}
 	return nil
 }
 

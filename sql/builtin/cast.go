@@ -38,6 +38,8 @@ type Cast struct {
 	fn   Func  // castFunc
 	elem *Cast // castArray
 	mod  bool  // To's modifier must be applied
+
+	binary bool // castFunc only because datums differ
 }
 
 // castMethods is PostgreSQL's pg_cast for percodb's types: "from to" is followed by the context (i
@@ -61,7 +63,8 @@ type castKey struct{ from, to types.OID }
 
 type castEntry struct {
 	context CastContext
-	fn      Func // nil: binary
+	fn      Func // nil: the datum stays as it is
+	binary  bool // no function of PostgreSQL's
 }
 
 var castTable = sync.OnceValue(func() map[castKey]castEntry {
@@ -75,7 +78,7 @@ var castTable = sync.OnceValue(func() map[castKey]castEntry {
 				panic("builtin: no function for the cast " + line)
 			}
 		} else {
-			e.fn = reinterpret(key.from, key.to)
+			e.fn, e.binary = reinterpret(key.from, key.to), true
 		}
 		m[key] = e
 	}
@@ -86,7 +89,7 @@ var castTable = sync.OnceValue(func() map[castKey]castEntry {
 func castFuncs() []decl {
 	var out []decl
 	for key, e := range castTable() {
-		if e.fn == nil || !namedLikeType(key) {
+		if e.binary || !namedLikeType(key) {
 			continue
 		}
 		from, to := types.Type{OID: key.from, Mod: -1}.Info().Name, types.Type{OID: key.to, Mod: -1}.Info().Name
@@ -106,7 +109,9 @@ func namedLikeType(key castKey) bool {
 		return key.from != types.OIDInt2
 	case types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace:
 		return key.from != types.OIDInt2 && key.from != types.OIDInt8
-	case types.OIDBPChar, types.OIDVarchar:
+	case types.OIDBPChar:
+		return key.from != types.OIDBool
+	case types.OIDVarchar:
 		return key.from != types.OIDBool && key.from != types.OIDChar
 	}
 	return true
@@ -131,7 +136,7 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 			return nil, false
 		}
 		if e.fn != nil {
-			c.kind, c.fn = castFunc, e.fn
+			c.kind, c.fn, c.binary = castFunc, e.fn, e.binary
 		}
 		return c, true
 	}
@@ -164,7 +169,7 @@ func (c *Cast) NoOp() bool { return c.kind == castNone && !c.mod }
 func (c *Cast) Volatility() Volatility { return c.volatility() }
 
 // functional reports whether f(x) may stand for the cast where no function f exists.
-func (c *Cast) functional() bool { return c.kind == castNone || c.kind == castIO }
+func (c *Cast) functional() bool { return c.kind == castNone || c.kind == castIO || c.binary }
 
 func (c *Cast) volatility() Volatility {
 	switch c.kind {

@@ -265,7 +265,68 @@ func (r *exprReader) list(end string) ([]value, error) {
 	}
 }
 
+// setArray evaluates ARRAY(SELECT f(…)) of a set-returning function.
+func (r *exprReader) setArray() (value, error) {
+	if !r.take("SELECT ") {
+		return value{}, errors.New("test expression: ARRAY( without SELECT")
+	}
+	name := r.word()
+	if !r.take("(") {
+		return value{}, errors.New("test expression: no call")
+	}
+	args, err := r.list(")")
+	if err != nil {
+		return value{}, err
+	}
+	ts := make([]types.Type, len(args))
+	for i, a := range args {
+		ts[i] = a.t
+	}
+	f, err := ResolveSetFunc(name, ts)
+	if err != nil {
+		return value{}, err
+	}
+	out := &types.Array{Elem: f.Ret, Elems: []types.Datum{}}
+	result := func() (value, error) {
+		if !r.take(")") {
+			return value{}, errors.New("test expression: no )")
+		}
+		return value{f.Ret.ArrayOf(), types.NewArray(out)}, nil
+	}
+	in := make([]types.Datum, len(args))
+	for i, a := range args {
+		c, ok := FindCast(a.t, f.Args[i], Implicit)
+		if !ok {
+			return value{}, CannotCast(a.t, f.Args[i])
+		}
+		if in[i], err = c.Apply(r.env, a.d); err != nil {
+			return value{}, err
+		}
+		if in[i].IsNull() && f.Strict {
+			return result()
+		}
+	}
+	rows, err := f.Open(r.env, in)
+	for err == nil {
+		d, more, nextErr := rows.Next(r.env)
+		if err = nextErr; err != nil || !more {
+			break
+		}
+		if len(out.Elems) > 1000 {
+			return value{}, errors.New("test expression: too many rows")
+		}
+		out.Elems = append(out.Elems, d.Clone())
+	}
+	if err != nil {
+		return value{}, err
+	}
+	return result()
+}
+
 func (r *exprReader) array() (value, error) {
+	if r.take("(") {
+		return r.setArray()
+	}
 	if !r.take("[") {
 		return value{}, errors.New("test expression: ARRAY without [")
 	}

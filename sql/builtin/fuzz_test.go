@@ -169,6 +169,8 @@ func excused(expr, got, want string) bool {
 		return true
 	case got == "ERROR 22008: interval out of range" && (strings.HasPrefix(expr, "make_interval") || strings.Contains(expr, "timestamp")):
 		return true // PostgreSQL 15 wraps around
+	case strings.HasPrefix(expr, "to_char") && strings.Contains(expr, "interval") && strings.Contains(strings.ToUpper(expr[strings.LastIndex(expr, ","):]), "I"):
+		return true // ISO weeks of intervals mean nothing
 	case strings.HasPrefix(expr, "to_char") && (strings.Contains(expr, "178000000 years") || strings.Contains(expr, "2147483647 days")):
 		return true // days are counted in 32 bits
 	case strings.Contains(expr, "-2147483648") && (strings.HasPrefix(expr, "right(") || strings.HasPrefix(expr, "make_")):
@@ -177,6 +179,8 @@ func excused(expr, got, want string) bool {
 		return true // a POSIX zone with a daylight-saving rule
 	case strings.HasPrefix(expr, "width_bucket") && strings.HasSuffix(want, "-2147483648"):
 		return true // PostgreSQL overflows
+	case strings.HasPrefix(expr, `''::"char"::bpchar(`):
+		return true // PostgreSQL pads with zero bytes, which its client then does not get
 	case strings.HasPrefix(expr, "to_regtype") && wantsError:
 		return true // percodb's answer is NULL, as PostgreSQL's for other names that are none
 	case strings.HasPrefix(expr, "regtype"):
@@ -213,7 +217,7 @@ func TestFuzzAgainstPostgreSQL(t *testing.T) {
 	for _, name := range sortedNames(functions()) {
 		for _, o := range functions()[name] {
 			if name == "age" && len(o.Args) == 1 || // depends on the day
-				o.Volatility == Volatile || notComparable[name] || strings.HasPrefix(name, "has_") || strings.HasSuffix(name, "_is_visible") || name == "interval" {
+				o.Volatility == Volatile || notComparable[name] || strings.HasPrefix(name, "has_") || strings.HasPrefix(name, "pg_") && name != "pg_size_pretty" || name == "interval" {
 				continue
 			}
 			quoted := name
@@ -251,6 +255,95 @@ func TestFuzzAgainstPostgreSQL(t *testing.T) {
 		}
 	}
 	d.report(total)
+}
+
+// column is a random list of values of a type, as the rows of VALUES.
+func (f *exprFuzzer) rows(ts []types.Type, n int) [][]string {
+	out := make([][]string, n)
+	for i := range out {
+		for _, t := range ts {
+			out[i] = append(out[i], f.literal(t))
+		}
+	}
+	return out
+}
+
+func TestAggregateFuzzAgainstPostgreSQL(t *testing.T) {
+	conn := connectPG(t)
+	if conn == nil {
+		t.Skip("PERCODB_TEST_PG_DSN is not set")
+	}
+	f := &exprFuzzer{rng: rand.New(rand.NewPCG(rand.Uint64(), 1))}
+	d := &differences{t: t, limit: 100}
+	env := &Env{}
+	total := 0
+	for name, list := range aggregates() {
+		for _, a := range list {
+			if len(a.o.Args) == 0 || strings.Contains(a.decl.sig, "array_agg(anyarray") {
+				continue
+			}
+			for range rounds(t, 20) {
+				ts := slices.Clone(a.o.Args)
+				elem := elementPool[f.rng.IntN(len(elementPool))]
+				for i, at := range ts {
+					switch {
+					case at.OID == types.OIDAnyArray:
+						ts[i] = elem.ArrayOf()
+					case at.IsPolymorphic() || at.OID == types.OIDAny:
+						ts[i] = elem
+					}
+				}
+				rows := f.rows(ts, 1+f.rng.IntN(6))
+				total++
+				compareAggregate(d, env, func(expr string) string { return askPG(t, conn, expr) }, name, ts, rows)
+			}
+		}
+	}
+	d.report(total)
+}
+
+// compareAggregate runs an aggregate over rows in both.
+func compareAggregate(d *differences, env *Env, pg func(string) string, name string, ts []types.Type, rows [][]string) {
+	var values []string
+	for _, row := range rows {
+		values = append(values, "("+strings.Join(row, ", ")+")")
+	}
+	columns := []string{"a", "b"}[:len(ts)]
+	query := name + "(" + strings.Join(columns, ", ") + ") FROM (VALUES " + strings.Join(values, ", ") + ") v(" + strings.Join(columns, ", ") + ")"
+	v, err := aggregateRows(env, name, ts, rows)
+	got, want := show(env, v, err), pg(query)
+	if name == "avg" && strings.HasPrefix(want, "ERROR 22003: value out of range: overflow") {
+		return // PostgreSQL computes the sum of squares as well, which may overflow first
+	}
+	if !alike(got, want) {
+		d.check(query, shorten(got), shorten(want))
+	}
+}
+
+func aggregateRows(env *Env, name string, ts []types.Type, rows [][]string) (value, error) {
+	agg, err := ResolveAggregate(name, ts)
+	if err != nil {
+		return value{}, err
+	}
+	acc := agg.NewAccumulator()
+	for _, row := range rows {
+		args := make([]types.Datum, len(row))
+		for i, expr := range row {
+			v, err := evalSQL(env, expr)
+			if err != nil {
+				return v, err
+			}
+			c, _ := FindCast(v.t, agg.Args[i], Implicit)
+			if args[i], err = c.Apply(env, v.d); err != nil {
+				return v, err
+			}
+		}
+		if err := acc.Add(env, args); err != nil {
+			return value{}, err
+		}
+	}
+	r, err := acc.Result(env)
+	return value{agg.Ret, r}, err
 }
 
 func TestCastFuzzAgainstPostgreSQL(t *testing.T) {

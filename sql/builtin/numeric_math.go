@@ -62,7 +62,11 @@ func SqrtNumeric(a *apd.Decimal) (*apd.Decimal, error) {
 		return a, nil
 	}
 	weight, _ := leadingGroup(a)
-	scale := clampScale(minSignificantDigits-(weight*2+1), -int(a.Exponent))
+	return sqrtToScale(a, clampScale(minSignificantDigits-(weight*2+1), -int(a.Exponent))), nil
+}
+
+// sqrtToScale is the root of a finite number that is not negative.
+func sqrtToScale(a *apd.Decimal, scale int) *apd.Decimal {
 	// floor(sqrt(a·10^2(scale+1))) has one digit more than the result.
 	var c apd.BigInt
 	shift := 2*(scale+1) + int(a.Exponent)
@@ -73,7 +77,7 @@ func SqrtNumeric(a *apd.Decimal) (*apd.Decimal, error) {
 	}
 	root := &apd.Decimal{Exponent: -int32(scale + 1)}
 	root.Coeff.Sqrt(&c)
-	return types.RoundNumeric(root, scale), nil
+	return types.RoundNumeric(root, scale)
 }
 
 // approx is a's value as a float, ±Inf when it is out of range.

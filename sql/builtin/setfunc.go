@@ -174,9 +174,6 @@ func openNumericSeries(_ *Env, a []types.Datum) (SetRows, error) {
 	if signum(s.step) == 0 {
 		return nil, errZeroStep()
 	}
-	// All values have the widest scale of start and step.
-	scale := max(-int(s.next.Exponent), -int(s.step.Exponent))
-	s.next = types.RoundNumeric(s.next, scale)
 	return s, nil
 }
 

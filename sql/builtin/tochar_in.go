@@ -173,7 +173,7 @@ func (in *timeInput) integer(i, length int) (n, used int, err error) {
 				WithDetail("Field requires %d characters, but only %d remain.", length, len(s)).
 				WithHint("If your source string is not fixed-width, try using the \"FM\" modifier.")
 		}
-		s = s[:length]
+		s = firstWord(s, length)
 	}
 	used = 0
 	if s != "" && (s[0] == '-' || s[0] == '+') {
@@ -201,8 +201,9 @@ func (in *timeInput) integer(i, length int) (n, used int, err error) {
 			WithDetail("Value must be in the range -2147483648 to 2147483647.")
 	}
 	in.skip(used)
-	if node.th != "" && len(in.s) >= 2 {
-		in.skip(2)
+	if node.th != "" {
+		in.skipChar()
+		in.skipChar()
 	}
 	return int(v), used, nil
 }
@@ -215,6 +216,16 @@ func firstWord(s string, length int) string {
 			return s[:i]
 		}
 		n++
+	}
+	return s
+}
+
+// untilBlank cuts a text at its first blank.
+func untilBlank(s string) string {
+	for i := 0; i < len(s); i++ {
+		if isBlank(s[i]) {
+			return s[:i]
+		}
 	}
 	return s
 }
@@ -377,7 +388,7 @@ func (in *timeInput) word(n *templateNode, key string) error {
 		}
 	}
 	if at < 0 {
-		return errDateInput("invalid value \"%s\" for \"%s\"", strings.FieldsFunc(in.s+" ", func(r rune) bool { return r == ' ' || r == '\t' || r == '\n' })[0], n.key).
+		return errDateInput("invalid value \"%s\" for \"%s\"", untilBlank(in.s), n.key).
 			WithDetail("The given value did not match any of the allowed values for this field.")
 	}
 	in.skip(len(list[at]))

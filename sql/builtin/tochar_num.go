@@ -442,7 +442,7 @@ func toCharNum(digits func(l *numLayout, d types.Datum) (string, error)) Func {
 }
 
 // intDigits writes an integer for a layout; V multiplies it within its type.
-func intDigits(multiply func(n, power int64) (int64, error)) func(l *numLayout, d types.Datum) (string, error) {
+func intDigits(multiply func(n, power int64) (int64, error), scientific func(l *numLayout, n int64) string) func(l *numLayout, d types.Datum) (string, error) {
 	return func(l *numLayout, d types.Datum) (string, error) {
 		n := d.Int()
 		switch {
@@ -450,7 +450,7 @@ func intDigits(multiply func(n, power int64) (int64, error)) func(l *numLayout, 
 			n, err := NarrowInt(n, types.OIDInt4)
 			return romanNumeral(n), err
 		case l.eeee:
-			return numericDigits(l, types.Decimal(types.NewNumeric(n)))
+			return scientific(l, n), nil
 		case l.v:
 			power, ok := numericInt64(pow10Numeric(l.multi))
 			if !ok {
@@ -469,6 +469,10 @@ func intDigits(multiply func(n, power int64) (int64, error)) func(l *numLayout, 
 		return s, nil
 	}
 }
+
+// scientificInt4 goes by way of a float, as in PostgreSQL, and scientificInt8 by way of numeric.
+func scientificInt4(l *numLayout, n int64) string { return scientificFloat(float64(n), l.post) }
+func scientificInt8(l *numLayout, n int64) string { return scientific(types.NewNumeric(n), l.post) }
 
 // wrappingMul is what PostgreSQL does to integer.
 func wrappingMul(n, power int64) (int64, error) { return int64(int32(n) * int32(power)), nil }
@@ -548,11 +552,7 @@ func floatDigits(precision int) func(l *numLayout, d types.Datum) (string, error
 		case l.eeee && special:
 			return noExponent(l), nil
 		case l.eeee:
-			s := strconv.FormatFloat(v, 'e', l.post, 64)
-			if !math.Signbit(v) {
-				s = " " + s
-			}
-			return s, nil
+			return scientificFloat(v, l.post), nil
 		case l.v:
 			v *= math.Pow10(l.multi)
 			l.pre += l.multi
@@ -566,6 +566,14 @@ func floatDigits(precision int) func(l *numLayout, d types.Datum) (string, error
 		}
 		return fixedFloat(v, l.post), nil
 	}
+}
+
+func scientificFloat(v float64, scale int) string {
+	s := strconv.FormatFloat(v, 'e', scale, 64)
+	if !math.Signbit(v) {
+		s = " " + s
+	}
+	return s
 }
 
 // fixedFloat is C's %.*f.
@@ -586,8 +594,8 @@ func toCharFuncs() []decl {
 		{sig: "to_char(timestamp,text) text", flags: stable, fn: toCharTimestamp(false)},
 		{sig: "to_char(timestamptz,text) text", flags: stable, fn: toCharTimestamp(true)},
 		{sig: "to_char(interval,text) text", flags: stable, fn: toCharInterval},
-		{sig: "to_char(int4,text) text", flags: stable, fn: toCharNum(intDigits(wrappingMul))},
-		{sig: "to_char(int8,text) text", flags: stable, fn: toCharNum(intDigits(MulInt8))},
+		{sig: "to_char(int4,text) text", flags: stable, fn: toCharNum(intDigits(wrappingMul, scientificInt4))},
+		{sig: "to_char(int8,text) text", flags: stable, fn: toCharNum(intDigits(MulInt8, scientificInt8))},
 		{sig: "to_char(numeric,text) text", flags: stable, fn: toCharNum(numericDigits)},
 		{sig: "to_char(float4,text) text", flags: stable, fn: toCharNum(floatDigits(6))},
 		{sig: "to_char(float8,text) text", flags: stable, fn: toCharNum(floatDigits(15))},
