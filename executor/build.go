@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -140,96 +139,6 @@ func (ex *execution) work(id int) *workTable {
 		ex.workTable[id] = w
 	}
 	return w
-}
-
-// Runner is a plan made ready to run: the tree of operators with its buffers. A session may keep it
-// with a prepared statement and run it again and again, under another Runtime each time, one run at
-// a time; nothing is allocated anew but what the operators must hand out. One goroutine's.
-//
-//	r, err := NewRunner(plan)
-//	r.Bind(rt); r.Open(ctx); r.Next(ctx) …; r.Close()
-type Runner struct {
-	ex   execution
-	root Operator
-}
-
-// Build is NewRunner and Bind: an operator tree for one run. The Runtime must stay unchanged while
-// the plan runs.
-func Build(p *planner.Plan, rt *Runtime) (*Runner, error) {
-	r, err := NewRunner(p)
-	if err != nil {
-		return nil, err
-	}
-	r.Bind(rt)
-	return r, nil
-}
-
-// NewRunner makes the operators of a plan.
-func NewRunner(p *planner.Plan) (*Runner, error) { return newRunner(p, nil) }
-
-// NewAnalyzedRunner is NewRunner for EXPLAIN ANALYZE: every operator is measured.
-func NewAnalyzedRunner(p *planner.Plan) (*Runner, *Analysis, error) {
-	a := &Analysis{nodes: make(map[planner.Node]*NodeStats)}
-	r, err := newRunner(p, a)
-	return r, a, err
-}
-
-func newRunner(p *planner.Plan, a *Analysis) (*Runner, error) {
-	r := &Runner{ex: execution{plan: p, analyze: a}}
-	for _, n := range p.CTEs {
-		op, err := r.ex.build(n)
-		if err != nil {
-			return nil, err
-		}
-		r.ex.ctes = append(r.ex.ctes, &cteBuffer{ex: &r.ex, op: op, rows: rowBuffer{mem: &r.ex.mem}})
-	}
-	var err error
-	r.root, err = r.ex.build(p.Root)
-	return r, err
-}
-
-// Bind sets what the next run brings. The runner must not be open.
-func (r *Runner) Bind(rt *Runtime) { r.ex.bind(rt) }
-
-// Open implements Operator.
-func (r *Runner) Open(ctx context.Context) error {
-	r.ex.ev.Ctx = ctx
-	return r.root.Open(ctx)
-}
-
-// Next implements Operator. For INSERT, UPDATE and DELETE the first call does all the work.
-func (r *Runner) Next(ctx context.Context) (types.Row, error) {
-	r.ex.ev.Ctx = ctx
-	if err := r.ex.tick(ctx); err != nil {
-		return nil, err
-	}
-	return r.root.Next(ctx)
-}
-
-// Close implements Operator. It keeps the operators for another run and drops all they hold of
-// this one, the runtime included; Affected stays.
-func (r *Runner) Close() error {
-	err := r.root.Close()
-	for _, s := range r.ex.subplans {
-		if s != nil {
-			err = firstError(err, s.forget())
-		}
-	}
-	for _, c := range r.ex.ctes {
-		err = firstError(err, c.close())
-	}
-	r.ex.unbind()
-	return err
-}
-
-// Affected is the number of rows that the run inserted, updated or deleted.
-func (r *Runner) Affected() int64 { return r.ex.affected }
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }
 
 // nodeName is a node's type without its package.

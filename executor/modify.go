@@ -92,7 +92,7 @@ func readsAhead(p *planner.Plan, n planner.Node) bool {
 		return false
 	}
 	switch n := n.(type) {
-	case *planner.Filter, *planner.Project, *planner.Sort, *planner.TopN:
+	case *planner.Filter, *planner.Project, *planner.Limit, *planner.Sort, *planner.TopN:
 		return readsAhead(p, n.Children()[0])
 	case *planner.Scan:
 		return !n.Fetch && !wholeKeys(n) && len(n.Spans) <= 1 && (len(n.Spans) == 0 || !hasEach(&n.Spans[0]))

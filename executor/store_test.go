@@ -207,6 +207,68 @@ func TestHalloween(t *testing.T) {
 	}
 }
 
+// A suspended query shows, after Hold, what was there before other statements of its transaction
+// wrote: read along an iterator, fetched through an index, joined, and before its first row.
+func TestHold(t *testing.T) {
+	db, table := openDB(t), accounts()
+	if _, err := autocommit(t, db, table, insertRows(table, accountRow(1, "a", 10), accountRow(2, "b", 20), accountRow(3, "c", 30))); err != nil {
+		t.Fatal(err)
+	}
+	scan, fetch := wholeScan(table, &table.Primary), wholeScan(table, &table.Indexes[1])
+	lookup := &planner.LookupJoin{Base: join(scan, scan), Left: scan, Keys: []expr.Scalar{intCol(0)}, Unique: true,
+		Access: planner.Access{Table: table, Index: &table.Primary, Ordinals: all(table)}}
+	for _, n := range []planner.Node{scan, fetch, lookup} {
+		want, err := autocommit(t, db, table, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for before := range 3 {
+			txn, ctx := begin(t, db), context.Background()
+			rt := testRuntime(txn, table)
+			rt.GroupSize = 1
+			r, err := Build(&planner.Plan{Root: n}, rt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Open(ctx); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			pull := func(rows int) {
+				for range rows {
+					row, err := r.Next(ctx)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if row != nil {
+						got = append(got, show(row))
+					}
+				}
+			}
+			pull(before)
+			for range 2 { // holding twice is holding once
+				if err := r.Hold(ctx); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, change := range []planner.Node{
+				updateAll(table, &table.Primary, map[int]expr.Scalar{2: lit(5)}),
+				&planner.Delete{Table: table, Input: scan},
+				insertRows(table, accountRow(9, "z", 1)),
+			} {
+				if _, _, err := runPlan(&planner.Plan{Root: change}, testRuntime(txn, table)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			pull(5)
+			wantRows(t, got, want...)
+			if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // BenchmarkPointSelectOverStore is the whole of a point read below the session.
 func BenchmarkPointSelectOverStore(b *testing.B) {
 	db, table := openDB(b), testTable(7, 1, "id int", "owner text", "amount int")

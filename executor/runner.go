@@ -1,0 +1,145 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Runner is a plan made ready to run: the tree of operators with its buffers. A session may keep it
+// with a prepared statement and run it again and again, under another Runtime each time, one run at
+// a time; nothing is allocated anew but what the operators must hand out. One goroutine's.
+//
+//	r, err := NewRunner(plan)
+//	r.Bind(rt); r.Open(ctx); r.Next(ctx) …; r.Close()
+type Runner struct {
+	ex      execution
+	root    Operator
+	started bool // a row has been asked for
+	ended   bool // the root has no more rows
+	held    rowBuffer
+	heldAt  int
+}
+
+// Build is NewRunner and Bind: an operator tree for one run. The Runtime must stay unchanged while
+// the plan runs.
+func Build(p *planner.Plan, rt *Runtime) (*Runner, error) {
+	r, err := NewRunner(p)
+	if err != nil {
+		return nil, err
+	}
+	r.Bind(rt)
+	return r, nil
+}
+
+// NewRunner makes the operators of a plan.
+func NewRunner(p *planner.Plan) (*Runner, error) { return newRunner(p, nil) }
+
+// NewAnalyzedRunner is NewRunner for EXPLAIN ANALYZE: every operator is measured.
+func NewAnalyzedRunner(p *planner.Plan) (*Runner, *Analysis, error) {
+	a := &Analysis{nodes: make(map[planner.Node]*NodeStats)}
+	r, err := newRunner(p, a)
+	return r, a, err
+}
+
+func newRunner(p *planner.Plan, a *Analysis) (*Runner, error) {
+	r := &Runner{ex: execution{plan: p, analyze: a}}
+	for _, n := range p.CTEs {
+		op, err := r.ex.build(n)
+		if err != nil {
+			return nil, err
+		}
+		r.ex.ctes = append(r.ex.ctes, &cteBuffer{ex: &r.ex, op: op, rows: rowBuffer{mem: &r.ex.mem}})
+	}
+	var err error
+	r.root, err = r.ex.build(p.Root)
+	return r, err
+}
+
+// Bind sets what the next run brings. The runner must not be open.
+func (r *Runner) Bind(rt *Runtime) { r.ex.bind(rt) }
+
+// Open implements Operator.
+func (r *Runner) Open(ctx context.Context) error {
+	r.ex.ev.Ctx = ctx
+	r.started, r.ended, r.heldAt = false, false, 0
+	return r.root.Open(ctx)
+}
+
+// Next implements Operator. For INSERT, UPDATE and DELETE the first call does all the work.
+func (r *Runner) Next(ctx context.Context) (types.Row, error) {
+	if r.heldAt < len(r.held.rows) {
+		row := r.held.rows[r.heldAt]
+		r.heldAt++
+		return row, nil
+	}
+	return r.pull(ctx)
+}
+
+// pull takes a row from the tree.
+func (r *Runner) pull(ctx context.Context) (types.Row, error) {
+	if r.ended {
+		return nil, nil
+	}
+	r.started = true
+	r.ex.ev.Ctx = ctx
+	if err := r.ex.tick(ctx); err != nil {
+		return nil, err
+	}
+	row, err := r.root.Next(ctx)
+	r.ended = row == nil
+	return row, err
+}
+
+// Hold makes sure that the rows still to come are those that would have come now, before the
+// transaction writes anything else: cursors do not see changes made after they were opened. It is
+// called on every open Runner of a transaction before another statement of it writes. Rows that
+// could change are read into memory (53200 when they are too many); a plan that reads along one
+// iterator, which sees the transaction's writes of when it began, only has it begin.
+func (r *Runner) Hold(ctx context.Context) error {
+	steady := readsAhead(r.ex.plan, r.ex.plan.Root)
+	if steady && r.started {
+		return nil
+	}
+	r.held.mem = &r.ex.mem
+	for {
+		row, err := r.pull(ctx)
+		if row == nil || err != nil {
+			return err
+		}
+		if err := r.held.add(row); err != nil {
+			return err
+		}
+		if steady {
+			return nil
+		}
+	}
+}
+
+// Close implements Operator. It keeps the operators for another run and drops all they hold of
+// this one, the runtime included; Affected stays.
+func (r *Runner) Close() error {
+	err := r.root.Close()
+	r.held.release()
+	for _, s := range r.ex.subplans {
+		if s != nil {
+			err = firstError(err, s.forget())
+		}
+	}
+	for _, c := range r.ex.ctes {
+		err = firstError(err, c.close())
+	}
+	r.ex.unbind()
+	return err
+}
+
+// Affected is the number of rows that the run inserted, updated or deleted.
+func (r *Runner) Affected() int64 { return r.ex.affected }
+
+func firstError(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
+}
