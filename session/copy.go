@@ -256,7 +256,11 @@ func (c *copyIn) parseField(i int, field []byte) (types.Datum, error) {
 	if c.opts.Format == copyformat.Binary {
 		return types.ParseBinary(t, field, &c.s.env.Format)
 	}
-	return types.ParseText(t, types.Bytes(field).Text(), &c.s.env.Format)
+	text := types.Bytes(field).Text()
+	if err := validText(text); err != nil {
+		return types.Null, err
+	}
+	return types.ParseText(t, text, &c.s.env.Format)
 }
 
 // copyOut is the ResultWriter that prints a query's rows as COPY data.

@@ -32,7 +32,12 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 	po := &portal{name: n.Name, prepared: p, cursor: true}
 	po.depth, po.fresh = len(s.txn.savepoints), true
 	po.run = &execution{plan: p.plan, literals: p.statement.Literals, keeps: true}
-	if n.Hold {
+	if !n.Hold {
+		// From here on it shows what there is now.
+		if err := s.open(ctx, po.run); err != nil {
+			return err
+		}
+	} else {
 		collected := &rowCollector{}
 		if _, err := s.runPlan(ctx, po.run, collected); err != nil {
 			return err
@@ -111,6 +116,20 @@ func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w Resul
 	}
 	po.done = !po.run.suspended
 	return tag.Rows, nil
+}
+
+// holdPortals keeps what open queries of the transaction still have to show as it is, before the
+// statement of e changes something.
+func (s *Session) holdPortals(ctx context.Context, e *execution) error {
+	for _, po := range s.portals {
+		if po.run == nil || po.run == e || po.run.runner == nil {
+			continue
+		}
+		if err := po.run.runner.Hold(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *Session) closeCursor(n *ast.CloseCursor) (Tag, error) {

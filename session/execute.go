@@ -131,8 +131,13 @@ func (s *Session) open(ctx context.Context, e *execution) error {
 	if !e.keeps {
 		s.inputs = inputs
 	}
-	if table := writtenTable(plan.Root); table != nil && !e.unguarded {
-		s.guard.Writes(table, 0)
+	if table := writtenTable(plan.Root); table != nil {
+		if err := s.holdPortals(ctx, e); err != nil {
+			return err
+		}
+		if !e.unguarded {
+			s.guard.Writes(table, 0)
+		}
 	}
 	return s.openRunner(ctx, e, inputs)
 }

@@ -156,10 +156,13 @@ func (s *Session) findStatement(name string) (*prepared, error) {
 	if name == "" {
 		p = s.unnamed
 	}
-	if p == nil {
-		return nil, pgerror.New(pgerror.InvalidSQLStatementName, "prepared statement %q does not exist", name)
+	switch {
+	case p != nil:
+		return p, nil
+	case name == "":
+		return nil, pgerror.New(pgerror.InvalidSQLStatementName, "unnamed prepared statement does not exist")
 	}
-	return p, nil
+	return nil, pgerror.New(pgerror.InvalidSQLStatementName, "prepared statement %q does not exist", name)
 }
 
 // Bind makes a portal of a prepared statement and arguments.
@@ -227,7 +230,10 @@ func (s *Session) parseParams(p *prepared, req BindRequest) (types.Row, error) {
 		if paramFormat(req.ParamFormats, i) == 1 {
 			row[i], err = types.ParseBinary(p.params[i], append([]byte(nil), raw...), &s.settings.format)
 		} else {
-			row[i], err = types.ParseText(p.params[i], string(raw), &s.settings.format)
+			text := string(raw)
+			if err = validText(text); err == nil {
+				row[i], err = types.ParseText(p.params[i], text, &s.settings.format)
+			}
 		}
 		if err != nil {
 			e := *ToPGError(err)
@@ -330,9 +336,9 @@ func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, 
 // executeUtility runs a portal of a statement without plan. Such a statement is not run again.
 func (s *Session) executeUtility(po *portal, w ResultWriter) error {
 	if !s.txn.block {
-		s.txn.executions++
-		s.txn.alone = nil
-		w.Release()
+		if err := s.notAlone(w); err != nil {
+			return err
+		}
 	}
 	s.formats = po.formats
 	tag, err := s.runUtility(s.ctx, po.prepared.tree, w)
@@ -351,25 +357,43 @@ func (s *Session) runPortal(po *portal, maxRows int, w ResultWriter) (bool, erro
 			return false, err
 		}
 		po.run = &execution{plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats, keeps: maxRows != 0}
-		s.noteImplicit(po, maxRows, w)
+		if err := s.noteImplicit(po, maxRows, w); err != nil {
+			return false, err
+		}
 	}
 	return s.pullPortal(po, maxRows, w)
 }
 
 // noteImplicit remembers a portal that is alone in its implicit transaction, so that Sync can run it
 // again when the commit meets a conflict (S2).
-func (s *Session) noteImplicit(po *portal, maxRows int, w ResultWriter) {
+func (s *Session) noteImplicit(po *portal, maxRows int, w ResultWriter) error {
 	if s.txn.block {
-		return
+		return nil
 	}
-	s.txn.executions++
-	if s.txn.executions == 1 && maxRows == 0 && !po.prepared.plan.plan.ReadOnly {
+	if s.txn.executions == 0 && maxRows == 0 && !po.prepared.plan.plan.ReadOnly {
+		s.txn.executions = 1
 		s.txn.alone = po
 		w.Hold()
-		return
+		return nil
+	}
+	return s.notAlone(w)
+}
+
+// notAlone takes note of a statement that shares the implicit transaction. One that ran alone so far
+// left its unique keys to the commit; now they are looked at, so that its error comes before the
+// results of others.
+func (s *Session) notAlone(w ResultWriter) error {
+	s.txn.executions++
+	if s.txn.alone == nil {
+		return nil
 	}
 	s.txn.alone = nil
+	if err := s.txn.txn.CheckNew(s.ctx); err != nil {
+		w.Rewind()
+		return s.describeCommitError(s.ctx, err)
+	}
 	w.Release()
+	return nil
 }
 
 func (s *Session) pullPortal(po *portal, maxRows int, w ResultWriter) (bool, error) {

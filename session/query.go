@@ -213,13 +213,13 @@ func (s *Session) explainCancel(err error) error {
 	return err
 }
 
-// validText refuses what is no UTF-8, as PostgreSQL does.
+// validText refuses what is no UTF-8, and the character zero, as PostgreSQL does.
 func validText(text string) error {
-	if utf8.ValidString(text) {
+	if utf8.ValidString(text) && strings.IndexByte(text, 0) < 0 {
 		return nil
 	}
 	at := 0
-	for at < len(text) {
+	for at < len(text) && text[at] != 0 {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		if r == utf8.RuneError && size == 1 {
 			break

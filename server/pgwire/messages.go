@@ -109,7 +109,7 @@ func (c *Conn) sync() error {
 	failed := c.skipping
 	c.skipping = false
 	err := c.session.Sync(failed, c.w)
-	c.w.restoreAfter(err != nil)
+	c.w.restoreAfter(failed || err != nil)
 	if err != nil {
 		c.w.error(session.ToPGError(err), "ERROR")
 	}

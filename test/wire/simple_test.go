@@ -138,7 +138,7 @@ func TestErrorFields(t *testing.T) {
 // Goal: the settings that clients track are told at start, and whenever SET, RESET, a rollback or
 // DISCARD changes them. Method: transcripts.
 func TestSettings(t *testing.T) {
-	r := dialRaw(t, map[string]string{"application_name": "me", "options": "-c TimeZone=Europe/Berlin -c search_path=a\\ b,public --statement-timeout=5min"})
+	r := dialRaw(t, map[string]string{"application_name": "me", "options": "-c TimeZone=Europe/Berlin -c search_path=\"a\\ b\",public --statement-timeout=5min"})
 	expect(t, "greeting", r.ready(), `
 		authenticationok
 		setting application_name=me
@@ -159,7 +159,7 @@ func TestSettings(t *testing.T) {
 		`)
 	cases := []struct{ text, want string }{
 		{"show statement_timeout", "columns statement_timeout:25/0\nrow 5min\ncomplete SHOW\nready I\n"},
-		{"show search_path", "columns search_path:25/0\nrow a b,public\ncomplete SHOW\nready I\n"},
+		{"show search_path", "columns search_path:25/0\nrow \"a b\",public\ncomplete SHOW\nready I\n"},
 		{"set timezone to 'UTC'", "complete SET\nsetting TimeZone=UTC\nready I\n"},
 		{"set timezone to 'UTC'", "complete SET\nready I\n"},
 		{"reset timezone", "complete RESET\nsetting TimeZone=Europe/Berlin\nready I\n"},

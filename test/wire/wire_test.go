@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -197,11 +198,14 @@ func (r *raw) query(text string) string {
 // expect compares a transcript; want is indented as the test is.
 func expect(t testing.TB, what, got, want string) {
 	t.Helper()
-	want = strings.ReplaceAll(strings.TrimLeft(want, "\n"), "\t", "")
+	want = indent.ReplaceAllString(strings.TrimLeft(want, "\n"), "")
 	if got != want {
 		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", what, got, want)
 	}
 }
+
+// indent is that of transcripts in the source.
+var indent = regexp.MustCompile(`(?m)^\t+`)
 
 // describe is one message as one line.
 func describe(m pgproto3.BackendMessage) string {

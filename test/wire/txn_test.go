@@ -1,0 +1,239 @@
+package wire_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// endless runs far longer than any test.
+const endless = "select count(*) from generate_series(1, 1000000000) a"
+
+// Goal: statements outside blocks never show a conflict, and none is lost, in either protocol; with
+// RETURNING the answer is that of the run that committed.
+// Method: several connections increment one row; every RETURNING value must appear once.
+func TestAutocommitConflictsAreRetried(t *testing.T) {
+	const clients, each = 4, 50
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
+		execAll(t, connect(t, ""), "drop table if exists retry_t", "create table retry_t (id int primary key, n int)", "insert into retry_t values (1, 0)")
+		seen := make([]int, clients*each+1)
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		for range clients {
+			conn := connect(t, "")
+			ctx := testContext(t)
+			wg.Go(func() {
+				for range each {
+					var n int
+					if err := conn.QueryRow(ctx, "update retry_t set n = n + $1 where id = $2 returning n", mode, 1, 1).Scan(&n); err != nil {
+						t.Errorf("%v: %v", mode, err)
+						return
+					}
+					mu.Lock()
+					seen[n]++
+					mu.Unlock()
+				}
+			})
+		}
+		wg.Wait()
+		for n := 1; n < len(seen); n++ {
+			if seen[n] != 1 {
+				t.Fatalf("%v: %d was returned %d times", mode, n, seen[n])
+			}
+		}
+	}
+}
+
+// Goal: a retried statement's pipeline keeps the answers to the messages around it.
+func TestRetryKeepsPipelineAnswers(t *testing.T) {
+	execAll(t, connect(t, ""), "drop table if exists retrypipe_t", "create table retrypipe_t (id int primary key, n int)", "insert into retrypipe_t values (1, 0)")
+	const clients, each = 4, 50
+	var wg sync.WaitGroup
+	for range clients {
+		r := open(t)
+		wg.Go(func() {
+			for range each {
+				for _, m := range messages(parse("u", "update retrypipe_t set n = n + 1 where id = 1"), bind("p", "u"), execute("p", 0), closeP("p"), closeS("u"), syncing) {
+					r.f.Send(m)
+				}
+				if err := r.f.Flush(); err != nil {
+					t.Error(err)
+					return
+				}
+				var answers []string
+				for len(answers) == 0 || !strings.HasPrefix(answers[len(answers)-1], "ready") {
+					m, err := r.f.Receive()
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					answers = append(answers, describe(m))
+				}
+				if got := strings.Join(answers, ", "); got != "parsecomplete, bindcomplete, complete UPDATE 1, closecomplete, closecomplete, ready I" {
+					t.Errorf("answers: %s", got)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	var n int
+	if err := connect(t, "").QueryRow(testContext(t), "select n from retrypipe_t").Scan(&n); err != nil || n != clients*each {
+		t.Errorf("n is %d (%v), want %d", n, err, clients*each)
+	}
+}
+
+// Goal: in a block the loser of a conflict hears 40001, and may go on after ROLLBACK.
+func TestConflictInBlock(t *testing.T) {
+	a, b, ctx := connect(t, ""), connect(t, ""), testContext(t)
+	execAll(t, a, "drop table if exists block_t", "create table block_t (id int primary key, n int)", "insert into block_t values (1, 0)")
+	execAll(t, a, "begin", "select * from block_t")
+	execAll(t, b, "update block_t set n = n + 1")
+	_, err := a.Exec(ctx, "update block_t set n = n + 1")
+	if err == nil {
+		_, err = a.Exec(ctx, "commit")
+	}
+	if code(err) != "40001" {
+		t.Errorf("the loser hears %v, want 40001", err)
+	}
+	execAll(t, a, "rollback", "update block_t set n = n + 1")
+	var n int
+	if err := a.QueryRow(ctx, "select n from block_t").Scan(&n); err != nil || n != 2 {
+		t.Errorf("n is %d, %v; want 2", n, err)
+	}
+}
+
+// Goal: statement_timeout and CancelRequest cut off a statement, and only that one.
+func TestTimeoutAndCancel(t *testing.T) {
+	for _, query := range []string{endless, "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
+		"select a from generate_series(1, 1000000000) a order by a desc"} {
+		r := open(t)
+		r.query("set statement_timeout = 100")
+		r.send(&pgproto3.Query{String: query})
+		if got := r.ready(); !strings.HasSuffix(got, "error 57014 canceling statement due to statement timeout\nready I\n") {
+			t.Errorf("%s: %s", query, got)
+		}
+		r.send(parse("", query), bind("", ""), execute("", 0), syncing)
+		if got := r.ready(); !strings.HasSuffix(got, "error 57014 canceling statement due to statement timeout\nready I\n") {
+			t.Errorf("extended %s: %s", query, got)
+		}
+		expect(t, "goes on", r.query("select 1 as a"), "columns a:23/0\nrow 1\ncomplete SELECT 1\nready I\n")
+	}
+	conn, ctx := connect(t, ""), testContext(t)
+	done := make(chan error, 1)
+	execAll(t, conn, "begin")
+	go func() {
+		_, err := conn.Exec(ctx, endless)
+		done <- err
+	}()
+	var err error
+	for finished := false; !finished; { // The request may come before the statement has begun.
+		if cancelErr := conn.PgConn().CancelRequest(ctx); cancelErr != nil && !errors.Is(cancelErr, net.ErrClosed) {
+			t.Fatal(cancelErr)
+		}
+		select {
+		case err = <-done:
+			finished = true
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+	if code(err) != "57014" {
+		t.Errorf("canceled statement: %v", err)
+	}
+	if status := conn.PgConn().TxStatus(); status != 'E' {
+		t.Errorf("status %c, want E", status)
+	}
+	execAll(t, conn, "rollback", "select 1")
+	// A wrong key, and one of nobody, do nothing.
+	for _, pid := range []uint32{conn.PgConn().PID(), 1 << 30} {
+		s := dialSilent(t)
+		s.send(&pgproto3.CancelRequest{ProcessID: pid, SecretKey: []byte{1, 2, 3, 4}})
+		if got := s.end(); got != "" {
+			t.Errorf("a cancel request was answered: %s", got)
+		}
+	}
+	execAll(t, conn, "select 1")
+}
+
+// Goal: savepoints undo part of a block, and bring a failed one back.
+func TestSavepoints(t *testing.T) {
+	conn, ctx := connect(t, ""), testContext(t)
+	execAll(t, conn, "drop table if exists save_t", "create table save_t (id int primary key)")
+	execAll(t, conn, "begin", "insert into save_t values (1)", "savepoint a", "insert into save_t values (2)", "savepoint b", "insert into save_t values (3)")
+	if _, err := conn.Exec(ctx, "insert into save_t values (1)"); code(err) != "23505" {
+		t.Fatalf("duplicate in block: %v", err)
+	}
+	execAll(t, conn, "rollback to b", "insert into save_t values (4)", "release a")
+	if _, err := conn.Exec(ctx, "rollback to b"); code(err) != "3B001" {
+		t.Errorf("released savepoint: %v", err)
+	}
+	execAll(t, conn, "rollback", "begin", "insert into save_t values (1)", "savepoint a", "insert into save_t values (2)", "rollback to a", "insert into save_t values (3)", "commit")
+	rows, err := conn.Query(ctx, "select id from save_t order by id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil || fmt.Sprint(ids) != "[1 3]" {
+		t.Errorf("rows %v, %v; want [1 3]", ids, err)
+	}
+}
+
+// Goal: pgx's own tools over pipelines and transactions work.
+func TestPgxBatchAndPipeline(t *testing.T) {
+	conn, ctx := connect(t, ""), testContext(t)
+	execAll(t, conn, "drop table if exists batch_t", "create table batch_t (id int primary key, v text)")
+	var b pgx.Batch
+	for i := range 100 {
+		b.Queue("insert into batch_t values ($1, $2)", i, fmt.Sprint("v", i))
+	}
+	b.Queue("select count(*) from batch_t")
+	results := conn.SendBatch(ctx, &b)
+	for range 100 {
+		if _, err := results.Exec(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var n int
+	if err := results.QueryRow().Scan(&n); err != nil || n != 100 {
+		t.Errorf("%d, %v", n, err)
+	}
+	if err := results.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b = pgx.Batch{}
+	b.Queue("insert into batch_t values (1000, 'x')")
+	b.Queue("insert into batch_t values (1, 'x')")
+	if err := conn.SendBatch(ctx, &b).Close(); code(err) != "23505" {
+		t.Errorf("batch with a duplicate: %v", err)
+	}
+	if err := conn.QueryRow(ctx, "select count(*) from batch_t").Scan(&n); err != nil || n != 100 {
+		t.Errorf("after the failed batch: %d, %v", n, err)
+	}
+	p := conn.PgConn().StartPipeline(ctx)
+	p.SendQueryParams("select $1::int", [][]byte{[]byte("7")}, nil, nil, nil)
+	p.SendFlushRequest()
+	if err := p.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.GetResults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := got.(*pgconn.ResultReader).Read(); r.Err != nil || string(r.Rows[0][0]) != "7" {
+		t.Errorf("flushed pipeline: %v", r)
+	}
+	if err := p.Sync(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
