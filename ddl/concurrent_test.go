@@ -29,10 +29,15 @@ func TestSchemaChangesUnderWriters(t *testing.T) {
 		"drop index t_b",
 		"alter table t add check (a >= 0)",
 	}
-	for _, shared := range []bool{false, true} {
-		t.Run(fmt.Sprintf("shared=%v", shared), func(t *testing.T) {
+	for _, setting := range []struct{ shared, split bool }{{false, false}, {true, false}, {false, true}, {true, true}} {
+		shared := setting.shared
+		t.Run(fmt.Sprintf("shared=%v/split=%v", shared, setting.split), func(t *testing.T) {
 			opts := catalog.Options{Shared: shared, Lease: 60 * time.Millisecond, PollInterval: 10 * time.Millisecond}
-			first := newServer(t, opts)
+			open := newServer
+			if setting.split {
+				open = newSplitServer
+			}
+			first := open(t, opts)
 			servers := []*server{first}
 			if shared {
 				servers = append(servers, &server{t: t, db: first.db, catalog: first.open(opts), chunk: first.chunk})

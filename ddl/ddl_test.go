@@ -7,7 +7,9 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/rowenc"
 )
 
 // Goal: every statement does to schema and data what PostgreSQL's does, says it in the same words, and
@@ -125,4 +127,46 @@ func describeIndex(out *strings.Builder, t *catalog.TableDescriptor, ix *catalog
 		out.WriteString(" include " + t.Columns[t.Ordinal(id)].Name)
 	}
 	out.WriteByte('\n')
+}
+
+// Goal: the analyzer notices a load and makes statistics that say what was loaded. Method: load, have it
+// look once, read the statistics.
+func TestAnalyzerFollowsLoads(t *testing.T) {
+	s := newServer(t, catalog.Options{})
+	c := s.session()
+	c.exec("create table t (a int primary key, b int, c text); insert into t select g, g % 10, case when g % 4 = 0 then null else 'x' end from generate_series(1, 2000) g")
+	ctx := context.Background()
+	txn, _ := s.db.Begin(ctx)
+	r, err := s.catalog.At(ctx, txn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, _ := r.Relation(ctx, "", "t")
+	guard := s.catalog.NewGuard()
+	guard.Writes(desc, 2000) // The harness counts one row a statement.
+	guard.Done(ctx, 1, nil)
+	deps := Deps{DB: s.db, Catalog: s.catalog}
+	if err := (&Analyzer{deps: deps.ensureDefaults()}).look(ctx); err != nil {
+		t.Fatal(err)
+	}
+	txn, _ = s.db.Begin(ctx)
+	if r, err = s.catalog.At(ctx, txn); err != nil {
+		t.Fatal(err)
+	}
+	stats, err := r.Stats(ctx, desc.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b, text := stats.Columns[1], stats.Columns[2], stats.Columns[3]
+	if stats.Rows != 2000 || a.Distinct != 2000 || b.Distinct != 10 || text.NullFraction != 0.25 || len(a.Histogram) != histogramBuckets+1 {
+		t.Fatalf("%+v", stats)
+	}
+	for i, want := range map[int]int64{0: 1, histogramBuckets: 2000} {
+		if d, err := rowenc.DecodeDatum(a.Histogram[i]); err != nil || d.Int() != want {
+			t.Fatalf("bound %d is %d (%v), want %d", i, d.Int(), err, want)
+		}
+	}
+	if stale, err := s.catalog.Stale(ctx); err != nil || len(stale) != 0 {
+		t.Fatal(stale, err)
+	}
 }

@@ -1,6 +1,7 @@
 package ddl
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -51,17 +53,87 @@ type server struct {
 func newServer(t testing.TB, opts catalog.Options) *server {
 	t.Helper()
 	oracle := &clockOracle{}
-	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true})
+	store := openStore(t, oracle, "one", true)
+	return newServerOver(t, store.Router(), oracle, opts)
+}
+
+// newSplitServer makes a server whose keys lie in two stores, so that most transactions on a table with
+// indexes commit in two phases: rows as they are first written in one, entries and rewritten rows of
+// the first tables in the other.
+func newSplitServer(t testing.TB, opts catalog.Options) *server {
+	t.Helper()
+	oracle := &clockOracle{}
+	r := &splitRouter{bound: rowenc.AppendIndexPrefix(nil, 16384, 2)}
+	for i, name := range []string{"low", "high"} {
+		r.stores[i] = openStore(t, oracle, name, false)
+	}
+	return newServerOver(t, r, oracle, opts)
+}
+
+func openStore(t testing.TB, oracle tso.Oracle, name string, embedded bool) *kv.Store {
+	t.Helper()
+	store, err := kv.Open(context.Background(), kv.Options{
+		Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: embedded, ShardID: name,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{t: t, db: percolator.New(store.Router(), oracle, percolator.Options{}), chunk: 512}
-	t.Cleanup(func() {
-		s.db.Close()
-		store.Close()
-	})
+	t.Cleanup(func() { store.Close() })
+	return store
+}
+
+func newServerOver(t testing.TB, router kv.Router, oracle tso.Oracle, opts catalog.Options) *server {
+	t.Helper()
+	s := &server{t: t, db: percolator.New(router, oracle, percolator.Options{}), chunk: 512}
+	t.Cleanup(func() { s.db.Close() })
 	s.catalog = s.open(opts)
 	return s
+}
+
+// splitRouter gives the keys below bound to one store and the others to another.
+type splitRouter struct {
+	stores [2]*kv.Store
+	bound  []byte
+}
+
+func (r *splitRouter) clip(i int, d *kv.RangeDescriptor, shard kv.Shard, err error) (*kv.RangeDescriptor, kv.Shard, error) {
+	if err != nil {
+		return nil, nil, err
+	}
+	c := *d
+	if i == 0 && (len(c.Span.End) == 0 || bytes.Compare(c.Span.End, r.bound) > 0) {
+		c.Span.End = r.bound
+	}
+	if i == 1 && bytes.Compare(c.Span.Start, r.bound) < 0 {
+		c.Span.Start = r.bound
+	}
+	return &c, shard, nil
+}
+
+func (r *splitRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescriptor, kv.Shard, error) {
+	i := 0
+	if bytes.Compare(key, r.bound) >= 0 {
+		i = 1
+	}
+	d, shard, err := r.stores[i].Router().Locate(ctx, key)
+	return r.clip(i, d, shard, err)
+}
+
+func (r *splitRouter) LocateEnd(ctx context.Context, end []byte) (*kv.RangeDescriptor, kv.Shard, error) {
+	i := 1
+	if len(end) > 0 && bytes.Compare(end, r.bound) <= 0 {
+		i = 0
+	}
+	d, shard, err := r.stores[i].Router().LocateEnd(ctx, end)
+	return r.clip(i, d, shard, err)
+}
+
+func (r *splitRouter) Invalidate(*kv.StaleRangeError) {}
+
+func (r *splitRouter) CreateRange(context.Context, kv.Span) error { return nil }
+
+func (r *splitRouter) Ranges(ctx context.Context) ([]kv.RangeDescriptor, error) {
+	return r.stores[0].Router().Ranges(ctx)
 }
 
 // open opens a catalog over the store, as another process would.
