@@ -135,7 +135,7 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 		if e.context > context {
 			return nil, false
 		}
-		if e.fn != nil {
+		if e.fn != nil && !sameDatum(from.OID, to.OID) {
 			c.kind, c.fn, c.binary = castFunc, e.fn, e.binary
 		}
 		return c, true
@@ -155,6 +155,21 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 		return c, true
 	}
 	return nil, false
+}
+
+// sameDatum reports whether a cast that PostgreSQL does by a function leaves percodb's datum as it is.
+func sameDatum(from, to types.OID) bool {
+	switch to {
+	case types.OIDInt8:
+		return from == types.OIDInt4 || from == types.OIDInt2
+	case types.OIDInt4:
+		return from == types.OIDInt2
+	case types.OIDFloat8:
+		return from == types.OIDFloat4
+	case types.OIDText:
+		return from == types.OIDName
+	}
+	return false
 }
 
 // CannotCast is the error for a pair of types without a cast (42846).
@@ -214,8 +229,8 @@ func (c *Cast) Apply(env *Env, d types.Datum) (types.Datum, error) {
 	var err error
 	switch c.kind {
 	case castFunc:
-		args := [1]types.Datum{d}
-		if d, err = c.fn(env, args[:]); err != nil {
+		env.castArg[0] = d
+		if d, err = c.fn(env, env.castArg[:]); err != nil {
 			return types.Null, err
 		}
 	case castIO:

@@ -22,6 +22,7 @@ type Env struct {
 	Rand      *Rand // the session's random(); nil: one seeded for this Env at first use
 
 	patterns patternCache
+	castArg  [1]types.Datum // Cast.Apply's argument, so that a cast allocates nothing
 }
 
 // SessionInfo answers functions about the session.

@@ -69,6 +69,9 @@ func systemFuncs() []decl {
 		{sig: "getdatabaseencoding() name", flags: stable, fn: constant(types.Text("UTF8"))},
 		{sig: "pg_sleep(float8) void", flags: volatile, fn: pgSleep},
 		{sig: "pg_sleep_for(interval) void", flags: volatile, fn: pgSleepFor},
+		{sig: "pg_sleep_until(timestamptz) void", flags: volatile, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			return pgSleep(env, []types.Datum{types.Float(float64(a[0].Int()-env.clock()) / 1e6)})
+		}},
 		{sig: "gen_random_uuid() uuid", flags: volatile, fn: genRandomUUID},
 		{sig: "pg_typeof(any) regtype", flags: stable | nonStrict, bind: pgTypeof},
 		{sig: "num_nulls(variadic any) int4", flags: nonStrict, fn: countNulls(true)},

@@ -37,6 +37,9 @@ func FuncExists(name string) bool {
 //
 // Errors: 42883 no function matches, 42725 several do, 42804 a polymorphic type is not determined.
 func ResolveFunc(name string, args []types.Type) (*Overload, error) {
+	if name == "current_time" {
+		return nil, pgerror.Unsupported("type time with time zone", "Use localtime, or current_timestamp.")
+	}
 	candidates := expandVariadics(functions()[name], len(args))
 	o := findExact(candidates, args)
 	if o == nil {
