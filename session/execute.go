@@ -163,7 +163,7 @@ func (s *Session) openRunner(ctx context.Context, e *execution, inputs types.Row
 func (s *Session) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
 		Txn: s.txn.txn, Resolver: s.txn.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
-		System: s, EagerUnique: s.txn.block || s.txn.implicitBlock || s.txn.executions > 1,
+		System: s, EagerUnique: s.txn.block || s.txn.implicitBlock || s.txn.executions > 0 && s.txn.alone == nil,
 		GroupSize: s.deps.GroupSize, PageHint: s.deps.PageHint, Scratch: &s.scratch, Logger: s.log,
 	}
 }

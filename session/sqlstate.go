@@ -18,6 +18,9 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
+// ErrClientGone says that the connection cannot go on; errors of ResultWriters are it where that is so.
+var ErrClientGone = errors.New("the client is gone")
+
 // retryHint is what a client should do about a serialization failure.
 const retryHint = "The transaction might succeed if retried."
 
@@ -75,6 +78,8 @@ func mapError(err error) *pgerror.Error {
 		return pgerror.New(pgerror.ConnectionFailure, "%v", oracle).WithHint("Retry once the oracle is back.")
 	case errors.As(err, &corrupt):
 		return pgerror.New(pgerror.DataCorrupted, "%v", corrupt).WithHint("Run percodb check on the data directory.")
+	case errors.Is(err, ErrClientGone):
+		return pgerror.New(pgerror.ConnectionFailure, "%v", ErrClientGone)
 	case errors.Is(err, kv.ErrClosed):
 		return pgerror.New(pgerror.AdminShutdown, "the server is shutting down")
 	}

@@ -132,7 +132,10 @@ func (c *Conn) fatal(err error) {
 		c.log.Debug("client connection lost", "err", err)
 		return
 	}
-	c.w.error(session.ToPGError(err), "FATAL")
+	if why == nil {
+		why = session.ToPGError(err)
+	}
+	c.w.error(why, "FATAL")
 	_ = c.w.flush() // The connection ends either way.
 }
 

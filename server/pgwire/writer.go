@@ -355,7 +355,10 @@ func (r *copyReader) receive() {
 type connectionError struct{ err error }
 
 func (e *connectionError) Error() string { return "connection: " + e.err.Error() }
-func (e *connectionError) Unwrap() error { return e.err }
+
+// Is has the session see no more than that the client is gone: the reason must not pass for an error of
+// the statement.
+func (e *connectionError) Is(target error) bool { return target == session.ErrClientGone }
 
 // typeLen is pg_type.typlen: -1 for variable length.
 func typeLen(t types.Type) int16 {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"slices"
 
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -32,7 +33,9 @@ func (b *binaryReader) Next() ([][]byte, error) {
 		b.begun = true
 	}
 	var head [2]byte
-	if _, err := io.ReadFull(b.r, head[:]); err != nil {
+	if _, err := io.ReadFull(b.r, head[:]); err == io.EOF {
+		return nil, io.EOF // A stream may end without the trailer, and pgx's do.
+	} else if err != nil {
 		return nil, unexpected(err)
 	}
 	count := int(int16(binary.BigEndian.Uint16(head[:])))
@@ -90,9 +93,7 @@ func (b *binaryReader) readFields() ([][]byte, error) {
 		if len(b.buf)+n > maxRowBytes {
 			return nil, pgerror.New(pgerror.ProgramLimitExceeded, "COPY row is longer than %d bytes", maxRowBytes)
 		}
-		start := len(b.buf)
-		b.buf = append(b.buf, make([]byte, n)...)
-		if _, err := io.ReadFull(b.r, b.buf[start:]); err != nil {
+		if err := b.readField(n); err != nil {
 			return nil, unexpected(err)
 		}
 		b.ends = append(b.ends, len(b.buf))
@@ -108,6 +109,20 @@ func (b *binaryReader) readFields() ([][]byte, error) {
 		start = end
 	}
 	return b.fields, nil
+}
+
+// readField appends n bytes to buf, in steps, so that a size alone takes no memory.
+func (b *binaryReader) readField(n int) error {
+	for n > 0 {
+		step := min(n, b.r.Size())
+		start := len(b.buf)
+		b.buf = slices.Grow(b.buf, step)[:start+step]
+		if _, err := io.ReadFull(b.r, b.buf[start:]); err != nil {
+			return err
+		}
+		n -= step
+	}
+	return nil
 }
 
 // unexpected turns the end of the stream inside a row into an error of the format.
