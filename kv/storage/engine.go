@@ -166,14 +166,15 @@ func (e *Engine) fail(err error) *FailedError {
 	if !e.failed.CompareAndSwap(nil, f) {
 		return e.failed.Load()
 	}
+	if e.opts.OnFatal != nil {
+		e.opts.OnFatal(f) // The owner reports it, once, in its own words.
+		return f
+	}
 	hint := "restart the server once the cause is gone: what was acknowledged is on disk"
 	if isDiskFull(err) {
 		hint = "the disk is full: free space, then start the server again; what was acknowledged is on disk"
 	}
 	e.opts.Logger.Error("storage engine failed", "dir", e.opts.Dir, "err", err.Error(), "hint", hint)
-	if e.opts.OnFatal != nil {
-		e.opts.OnFatal(f)
-	}
 	return f
 }
 

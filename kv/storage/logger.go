@@ -48,13 +48,14 @@ func (e *Engine) newEventListener() pebble.EventListener {
 	var last atomic.Int64 // when background work was last reported to fail: it is retried at once
 	return pebble.EventListener{
 		BackgroundError: func(err error) {
+			if isDiskFull(err) {
+				// Flushes would be tried for ever, and the log cannot grow either.
+				e.fail(err)
+				return
+			}
 			const quiet = 10 * time.Second
 			now := time.Now().UnixNano()
 			if then := last.Load(); now-then < int64(quiet) || !last.CompareAndSwap(then, now) {
-				return
-			}
-			if isDiskFull(err) {
-				log.Error("disk is full: flushes and compactions are stuck, free space", "dir", e.opts.Dir, "err", err.Error())
 				return
 			}
 			log.Warn("background work failed and is retried", "dir", e.opts.Dir, "err", err.Error())
