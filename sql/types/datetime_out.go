@@ -124,7 +124,7 @@ func appendTimestamptz(dst []byte, ts int64, f *Format) []byte {
 	loc := f.Loc()
 	z := shownZone{name: "UTC"}
 	if loc != time.UTC {
-		z.name, z.offset = time.Unix(floorDiv(ts-unixToMicros, MicrosPerSecond), 0).In(loc).Zone()
+		z.name, z.offset = ZoneAt(ts, loc)
 	}
 	c := CivilFromTimestamp(ts + int64(z.offset)*MicrosPerSecond)
 	return appendMoment(dst, &c, f, &z)
@@ -211,6 +211,6 @@ func AppendZoneOffset(dst []byte, offset int) []byte {
 
 // TimeOfDay writes a moment as timeofday() does: "Wed Feb 26 01:23:45.678901 2024 UTC".
 func TimeOfDay(ts int64, loc *time.Location) string {
-	t := time.UnixMicro(ts - unixToMicros).In(loc)
+	t := time.Unix(unixSeconds(ts), floorMod(ts, MicrosPerSecond)*1000).In(loc)
 	return t.Format("Mon Jan 02 15:04:05.000000 2006 MST")
 }

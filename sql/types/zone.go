@@ -121,7 +121,7 @@ func zoneOffset(ts int64, loc *time.Location) int {
 	if loc == time.UTC {
 		return 0
 	}
-	_, offset := time.Unix(floorDiv(ts-unixToMicros, MicrosPerSecond), 0).In(loc).Zone()
+	_, offset := ZoneAt(ts, loc)
 	return offset
 }
 
@@ -141,7 +141,7 @@ func localOffset(local int64, loc *time.Location) int {
 	if loc == time.UTC {
 		return 0
 	}
-	seconds := floorDiv(local-unixToMicros, MicrosPerSecond)
+	seconds := unixSeconds(local)
 	dayBefore := time.Unix(seconds-86400, 0).In(loc)
 	_, before := dayBefore.Zone()
 	_, end := dayBefore.ZoneBounds()
@@ -164,5 +164,10 @@ func localOffset(local int64, loc *time.Location) int {
 
 // ZoneAt returns a zone's abbreviation and its offset in seconds east of UTC at a moment.
 func ZoneAt(ts int64, loc *time.Location) (abbreviation string, offset int) {
-	return time.Unix(floorDiv(ts-unixToMicros, MicrosPerSecond), 0).In(loc).Zone()
+	return time.Unix(unixSeconds(ts), 0).In(loc).Zone()
+}
+
+// unixSeconds is a timestamp as Unix time.
+func unixSeconds(ts int64) int64 {
+	return floorDiv(ts, MicrosPerSecond) - unixToMicros/MicrosPerSecond
 }
