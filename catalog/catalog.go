@@ -65,6 +65,7 @@ type Catalog struct {
 	mu struct {
 		sync.Mutex
 		recent map[uint64]*snapshot // the last few, by version
+		last   *snapshot            // the one read last
 	}
 }
 
@@ -201,6 +202,7 @@ func (c *Catalog) remember(s *snapshot) {
 		delete(c.mu.recent, version)
 	}
 	c.mu.recent[s.version] = s
+	c.mu.last = s
 }
 
 // refresh learns the schema from the store and publishes it.

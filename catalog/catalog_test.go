@@ -202,3 +202,60 @@ func TestStatistics(t *testing.T) {
 		t.Fatal(stale, err)
 	}
 }
+
+// Goal: after a commit whose answer was lost the schema is what the store says, and nothing stays
+// closed. Method: commit, and tell the guard that the outcome is unknown.
+func TestLostCommitOfAChange(t *testing.T) {
+	ctx := context.Background()
+	c := newCatalog(t, newDB(t), Options{})
+	old := mustCreate(t, c, "t")
+	for _, committed := range []bool{true, false} {
+		g := c.NewGuard()
+		txn := begin(t, c.db)
+		g.Reset(txn)
+		ch, err := g.Change(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := ch.Close(ctx, old); err != nil {
+			t.Fatal(err)
+		}
+		next := old.Clone()
+		next.Comment = "changed"
+		if err := ch.Update(ctx, old, next, true); err != nil {
+			t.Fatal(err)
+		}
+		if committed {
+			if _, err := txn.Commit(ctx); err != nil {
+				t.Fatal(err)
+			}
+			old = next
+		}
+		g.Done(ctx, 0, &percolator.UndeterminedError{})
+		writer := begin(t, c.db)
+		now := find(t, c, writer, "t")
+		if now.Version != old.Version || now.Comment != "changed" {
+			t.Fatalf("committed %v: schema is %+v", committed, now)
+		}
+		g.Reset(writer)
+		g.Writes(now, 1)
+		if err := g.Wait(ctx); err != nil {
+			t.Fatal(err)
+		}
+		_ = writer.Put([]byte("\x02k"), nil)
+		if _, err := writer.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Goal: descriptors that a change leaves alone are shared between snapshots. Method: compare pointers.
+func TestUnchangedDescriptorsAreShared(t *testing.T) {
+	c := newCatalog(t, newDB(t), Options{})
+	mustCreate(t, c, "a")
+	before := find(t, c, begin(t, c.db), "a")
+	mustCreate(t, c, "b")
+	if after := find(t, c, begin(t, c.db), "a"); after != before {
+		t.Fatal("a was read again")
+	}
+}

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -16,6 +17,7 @@ type snapshot struct {
 	byID    map[uint64]*TableDescriptor
 	byName  map[qualifiedName]*TableDescriptor
 	list    []*TableDescriptor // by schema and name
+	stored  map[uint64][]byte  // the values that descriptors were read from
 	names   []string           // of schemas
 }
 
@@ -41,8 +43,11 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*snaps
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
+	last := c.mu.last
+	c.mu.Unlock()
 	s := &snapshot{
-		catalog: c, version: version, schemas: map[string]schemaRecord{},
+		catalog: c, version: version, schemas: map[string]schemaRecord{}, stored: map[uint64][]byte{},
 		byID: make(map[uint64]*TableDescriptor, len(c.opts.System)), byName: make(map[qualifiedName]*TableDescriptor, len(c.opts.System)),
 	}
 	err = scan(ctx, r, wordSchema, func(key, value []byte) error {
@@ -60,15 +65,7 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*snaps
 		s.add(t)
 	}
 	err = scan(ctx, r, wordRelation, func(key, value []byte) error {
-		t := new(TableDescriptor)
-		if err := decode(key, value, t); err != nil {
-			return err
-		}
-		if t.Kind == KindSequence {
-			c.describeSequence(t)
-		}
-		s.add(t)
-		return nil
+		return s.addStored(key, value, last)
 	})
 	if err != nil {
 		return nil, err
@@ -87,6 +84,30 @@ func scan(ctx context.Context, r percolator.Reader, word string, f func(key, val
 		}
 	}
 	return it.Err()
+}
+
+// addStored adds the descriptor in a value. One that last was made of as well is shared with it, for
+// most descriptors stay as they are and reading them is the costly part.
+func (s *snapshot) addStored(key, value []byte, last *snapshot) error {
+	id, err := idOfKey(wordRelation, key)
+	if err != nil {
+		return err
+	}
+	if last != nil && bytes.Equal(last.stored[id], value) {
+		s.stored[id] = last.stored[id]
+		s.add(last.byID[id])
+		return nil
+	}
+	t := new(TableDescriptor)
+	if err := decode(key, value, t); err != nil {
+		return err
+	}
+	if t.Kind == KindSequence {
+		s.catalog.describeSequence(t)
+	}
+	s.stored[id] = bytes.Clone(value)
+	s.add(t)
+	return nil
 }
 
 func (s *snapshot) add(t *TableDescriptor) {
