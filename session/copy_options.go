@@ -128,7 +128,7 @@ func oneByte(what, value string) (byte, error) {
 	return value[0], nil
 }
 
-// columnSet reads "*" or a comma-separated list of columns.
+// columnSet reads "*" or a list of columns in parentheses.
 func columnSet(value string, columns []string) ([]bool, error) {
 	set := make([]bool, len(columns))
 	if value == "*" {
@@ -137,8 +137,7 @@ func columnSet(value string, columns []string) ([]bool, error) {
 		}
 		return set, nil
 	}
-	for name := range strings.SplitSeq(value, ",") {
-		name = strings.TrimSpace(name)
+	for _, name := range splitNames(strings.TrimSuffix(strings.TrimPrefix(value, "("), ")")) {
 		i := slices.Index(columns, name)
 		if i < 0 {
 			return nil, pgerror.New(pgerror.InvalidColumnReference, "column %q not referenced by COPY", name)

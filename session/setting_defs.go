@@ -210,19 +210,37 @@ func applyFloatDigits(s *settings, value string) error {
 // applySearchPath reads a comma-separated list of possibly quoted names.
 func applySearchPath(s *settings, value string) error {
 	path := []string{}
-	for _, word := range strings.Split(value, ",") {
-		word = strings.TrimSpace(word)
-		if strings.HasPrefix(word, `"`) {
-			word = strings.ReplaceAll(strings.Trim(word, `"`), `""`, `"`)
-		} else {
-			word = strings.ToLower(word)
-		}
-		if word != "" && word != "$user" {
-			path = append(path, word)
+	for _, name := range splitNames(value) {
+		if name != "" && name != "$user" {
+			path = append(path, name)
 		}
 	}
 	s.searchPath = path
 	return nil
+}
+
+// splitNames reads a comma-separated list of names: folded to lower case, or in double quotes.
+func splitNames(list string) []string {
+	var names []string
+	var name strings.Builder
+	quoted := false
+	for i := 0; i < len(list); i++ {
+		switch c := list[i]; {
+		case c == '"' && quoted && i+1 < len(list) && list[i+1] == '"':
+			name.WriteByte(c)
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+			name.WriteByte(c)
+		case c == ',':
+			names = append(names, name.String())
+			name.Reset()
+		case c != ' ' && c != '\t' && c != '\n':
+			name.WriteString(strings.ToLower(list[i : i+1]))
+		}
+	}
+	return append(names, name.String())
 }
 
 // checkIsolation knows the one level that percodb runs so far; another is refused rather than
