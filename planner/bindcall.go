@@ -121,7 +121,7 @@ func (sc *scope) conditional(name string, e *ast.Call) (expr.Scalar, error) {
 	}
 	pos := make([]int, len(args))
 	for i := range args {
-		pos[i] = e.Args[i].Position()
+		pos[i] = startOf(e.Args[i])
 	}
 	context := map[string]string{"coalesce": "COALESCE", "greatest": "GREATEST", "least": "LEAST"}[name]
 	t, err := sc.b.unify(args, pos, context)
@@ -218,7 +218,7 @@ func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, e
 		return nil, 0, at(err, int(e.Pos))
 	}
 	for i := range args {
-		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, e.Args[i].Position()); err != nil {
+		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, startOf(e.Args[i])); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -236,7 +236,7 @@ func (sc *scope) aggregateCall(name string, e *ast.Call) (*AggregateCall, int, e
 		x = sc.b.textIfUnknown(x)
 		if e.Distinct && !among(args, x) {
 			return nil, 0, pgerror.New(pgerror.InvalidColumnReference,
-				"in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(it.Expr.Position())
+				"in an aggregate with DISTINCT, ORDER BY expressions must appear in argument list").At(startOf(it.Expr))
 		}
 		call.OrderBy = append(call.OrderBy, SortKey{Expr: x, Desc: it.Desc, NullsFirst: it.NullsFirst})
 	}
@@ -303,7 +303,7 @@ func (sc *scope) setCall(name string, e *ast.Call) (*builtin.SetFunc, []expr.Sca
 		return nil, nil, at(err, int(e.Pos))
 	}
 	for i := range args {
-		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, e.Args[i].Position()); err != nil {
+		if args[i], err = sc.b.coerce(args[i], fn.Args[i].Base(), castImplicit, startOf(e.Args[i])); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -367,7 +367,7 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	if alias == "" {
 		alias = name
 	}
-	item := nsItem{alias: alias, rel: true, open: true, pos: int(t.Pos)}
+	item := nsItem{alias: alias, rel: true, open: true}
 	for i, id := range cols {
 		colName := b.cols[id].Name
 		// A function of one column is named by its alias.

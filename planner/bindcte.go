@@ -190,7 +190,7 @@ func (b *binder) nameColumns(q *query, d *cte, err error) error {
 
 // cteRef binds a reference to a WITH item.
 func (b *binder) cteRef(sc *scope, d *cte, t *ast.TableRef, alias string) (rel, error) {
-	item := nsItem{alias: alias, rel: true, open: true, pos: int(t.Pos)}
+	item := nsItem{alias: alias, rel: true, open: true}
 	var root rel
 	switch d.state {
 	case cteInit:
@@ -222,7 +222,7 @@ func (b *binder) cteRef(sc *scope, d *cte, t *ast.TableRef, alias string) (rel, 
 		d.uses = append(d.uses, c)
 		root = c
 	}
-	if err := b.renameDerived(&item, t.Columns, alias, int(t.Pos)); err != nil {
+	if err := b.renameDerived(&item, t.Columns, alias); err != nil {
 		return nil, err
 	}
 	return root, sc.addItem(item)

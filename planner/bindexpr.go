@@ -97,7 +97,7 @@ func (sc *scope) boolean(e ast.Expr, clause string) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sc.b.toBoolean(x, clause, e.Position())
+	return sc.b.toBoolean(x, clause, startOf(e))
 }
 
 func (b *binder) toBoolean(x expr.Scalar, clause string, pos int) (expr.Scalar, error) {
@@ -455,7 +455,7 @@ func (b *binder) uniformInList(x expr.Scalar, list []expr.Scalar, e *ast.InList)
 		return nil, nil
 	}
 	for i, v := range list {
-		if list[i], err = b.coerce(v, listType(c, common), castImplicit, e.List[i].Position()); err != nil {
+		if list[i], err = b.coerce(v, listType(c, common), castImplicit, startOf(e.List[i])); err != nil {
 			return nil, err
 		}
 	}
@@ -479,7 +479,7 @@ func (sc *scope) rowInList(e *ast.InList, row *ast.Row) (expr.Scalar, error) {
 	for i, v := range e.List {
 		r, ok := v.(*ast.Row)
 		if !ok {
-			return nil, unequalRows(v.Position())
+			return nil, unequalRows(startOf(v))
 		}
 		x, err := sc.rowCompare(op, row, r, int(e.Pos))
 		if err != nil {
@@ -582,14 +582,14 @@ func (sc *scope) caseExpr(e *ast.Case) (expr.Scalar, error) {
 			return nil, err
 		}
 		out.Whens = append(out.Whens, expr.When{Cond: cond})
-		values, pos = append(values, then), append(pos, w.Then.Position())
+		values, pos = append(values, then), append(pos, startOf(w.Then))
 	}
 	if e.Else != nil {
 		x, err := sc.expr(e.Else)
 		if err != nil {
 			return nil, err
 		}
-		values, pos = append([]expr.Scalar{x}, values...), append([]int{e.Else.Position()}, pos...)
+		values, pos = append([]expr.Scalar{x}, values...), append([]int{startOf(e.Else)}, pos...)
 	}
 	t, err := sc.b.unify(values, pos, "CASE")
 	if err != nil {
@@ -613,7 +613,7 @@ func (sc *scope) caseCond(subject expr.Scalar, cond ast.Expr) (expr.Scalar, erro
 	if err != nil {
 		return nil, err
 	}
-	return sc.b.operator("=", expr.Clone(subject), x, cond.Position())
+	return sc.b.operator("=", expr.Clone(subject), x, startOf(cond))
 }
 
 // array binds ARRAY[…]; elem is the element type a cast around it asks for, or zero.
@@ -622,13 +622,13 @@ func (sc *scope) array(e *ast.Array, elem types.Type) (expr.Scalar, error) {
 	pos := make([]int, len(e.Elems))
 	for i := range e.Elems {
 		if _, nested := e.Elems[i].(*ast.Array); nested {
-			return nil, pgerror.Unsupported("an array of several dimensions", "Use one-dimensional arrays.").At(e.Elems[i].Position())
+			return nil, pgerror.Unsupported("an array of several dimensions", "Use one-dimensional arrays.").At(startOf(e.Elems[i]))
 		}
 		x, err := sc.expr(e.Elems[i])
 		if err != nil {
 			return nil, err
 		}
-		elems[i], pos[i] = x, e.Elems[i].Position()
+		elems[i], pos[i] = x, startOf(e.Elems[i])
 	}
 	if elem.Valid() {
 		for i := range elems {
@@ -662,7 +662,7 @@ func (sc *scope) subscript(e *ast.Subscript) (expr.Scalar, error) {
 	}
 	t := x.Type()
 	if !t.IsArray() {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", t.Base()).At(e.X.Position())
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", t.Base()).At(startOf(e.X))
 	}
 	index := func(i ast.Expr) (expr.Scalar, error) {
 		if i == nil {
@@ -672,9 +672,9 @@ func (sc *scope) subscript(e *ast.Subscript) (expr.Scalar, error) {
 		if err != nil {
 			return nil, err
 		}
-		v2, err := sc.b.coerce(v, types.TInt4, castAssignment, i.Position())
+		v2, err := sc.b.coerce(v, types.TInt4, castAssignment, startOf(i))
 		if err != nil {
-			return nil, pgerror.New(pgerror.DatatypeMismatch, "array subscript must have type integer").At(i.Position())
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "array subscript must have type integer").At(startOf(i))
 		}
 		return v2, nil
 	}

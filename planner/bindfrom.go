@@ -77,7 +77,7 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 		return nil, pgerror.Unsupported("reading a sequence as a table", "Use nextval, currval or lastval.").At(int(t.Name.Pos))
 	}
 	s := b.newScan(table, alias)
-	item := nsItem{alias: alias, rel: true, open: true, scan: s, pos: int(t.Pos)}
+	item := nsItem{alias: alias, rel: true, open: true, scan: s}
 	if t.Alias == "" {
 		item.schema = table.Schema
 	}
@@ -153,7 +153,7 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 	if err != nil {
 		return nil, textError(err, "view", v.Name)
 	}
-	item := nsItem{alias: alias, rel: true, open: true, pos: int(t.Pos)}
+	item := nsItem{alias: alias, rel: true, open: true}
 	if t.Alias == "" {
 		item.schema = v.Schema
 	}
@@ -194,20 +194,20 @@ func (b *binder) derivedTable(sc *scope, t *ast.DerivedTable) (rel, error) {
 	if err != nil {
 		return nil, err
 	}
-	item := nsItem{alias: t.Alias, rel: t.Alias != "", open: true, pos: int(t.Pos)}
+	item := nsItem{alias: t.Alias, rel: t.Alias != "", open: true}
 	for _, c := range q.cols {
 		item.cols = append(item.cols, nsCol{name: c.name, id: c.id})
 	}
-	if err := b.renameDerived(&item, t.Columns, t.Alias, int(t.Pos)); err != nil {
+	if err := b.renameDerived(&item, t.Columns, t.Alias); err != nil {
 		return nil, err
 	}
 	return q.root, sc.addItem(item)
 }
 
-func (b *binder) renameDerived(item *nsItem, names []string, alias string, pos int) error {
+func (b *binder) renameDerived(item *nsItem, names []string, alias string) error {
 	if len(names) > len(item.cols) {
 		return pgerror.New(pgerror.InvalidColumnReference,
-			"table \"%s\" has %d columns available but %d columns specified", alias, len(item.cols), len(names)).At(pos)
+			"table \"%s\" has %d columns available but %d columns specified", alias, len(item.cols), len(names))
 	}
 	for i, name := range names {
 		item.cols[i].name = name
@@ -309,7 +309,7 @@ func openColumns(items []nsItem) []nsCol {
 // then the left side's others, then the right side's. The sides stay as qualifiers.
 func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, first, middle int) error {
 	left, right := openColumns(sc.items[first:middle]), openColumns(sc.items[middle:])
-	merged := nsItem{open: true, pos: int(t.Pos)}
+	merged := nsItem{open: true}
 	taken := map[string]bool{}
 	for _, name := range names {
 		if taken[name] {
@@ -362,7 +362,7 @@ func usingColumn(cols []nsCol, name, side string, pos int) (*nsCol, error) {
 		found = &cols[i]
 	}
 	if found == nil {
-		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" specified in USING clause does not exist in %s table", name, side).At(pos)
+		return nil, pgerror.New(pgerror.UndefinedColumn, "column \"%s\" specified in USING clause does not exist in %s table", name, side)
 	}
 	return found, nil
 }
@@ -392,7 +392,7 @@ func (b *binder) mergedColumn(kind ast.JoinKind, l, r *nsCol, pos int) (nsCol, e
 
 // aliasJoin hides a parenthesised join's tables behind its alias.
 func (b *binder) aliasJoin(sc *scope, t *ast.Join, first int) error {
-	item := nsItem{alias: t.Alias, rel: true, open: true, cols: openColumns(sc.items[first:]), pos: int(t.Pos)}
+	item := nsItem{alias: t.Alias, rel: true, open: true, cols: openColumns(sc.items[first:])}
 	for i := first; i < len(sc.items); i++ {
 		sc.items[i].open, sc.items[i].rel = false, false
 	}

@@ -145,7 +145,7 @@ func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 	defaults := make([]expr.Scalar, len(ib.t.Columns))
 	for i, row := range rows {
 		if len(row) != len(rows[0]) {
-			return pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(row[0].Position())
+			return pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(startOf(row[0]))
 		}
 		if err := ib.checkWidth(len(row), row); err != nil {
 			return err
@@ -185,7 +185,7 @@ func (ib *insertBinder) checkWidth(n int, row []ast.Expr) error {
 	switch {
 	case n > len(ib.targets):
 		if row != nil {
-			pos = row[len(ib.targets)].Position()
+			pos = startOf(row[len(ib.targets)])
 		}
 		return pgerror.New(pgerror.SyntaxError, "INSERT has more expressions than target columns").At(pos)
 	case n < len(ib.targets) && len(ib.s.Columns) > 0:
@@ -210,7 +210,7 @@ func (ib *insertBinder) value(ord int, e ast.Expr) (expr.Scalar, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ib.b.assign(x, c, e.Position())
+	return ib.b.assign(x, c, startOf(e))
 }
 
 func alwaysGenerated(name string) error {
@@ -413,7 +413,7 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 				return nil
 			}
 		}
-		return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", oc.Constraint, ib.t.Name).At(int(oc.Pos))
+		return pgerror.New(pgerror.UndefinedObject, "constraint \"%s\" for table \"%s\" does not exist", oc.Constraint, ib.t.Name)
 	}
 	if len(oc.Columns) == 0 {
 		return nil
@@ -422,7 +422,7 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 	for _, e := range oc.Columns {
 		ref, ok := e.(*ast.ColumnRef)
 		if !ok || len(ref.Parts) != 1 {
-			return pgerror.Unsupported("ON CONFLICT over an expression", "Name the columns of a unique index.").At(e.Position())
+			return pgerror.Unsupported("ON CONFLICT over an expression", "Name the columns of a unique index.").At(startOf(e))
 		}
 		i := ib.t.ColumnNamed(ref.Parts[0])
 		if i < 0 {
@@ -437,7 +437,7 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 	}
 	if len(c.arbiters) == 0 {
 		return pgerror.New(pgerror.InvalidColumnReference,
-			"there is no unique or exclusion constraint matching the ON CONFLICT specification").At(int(oc.Pos))
+			"there is no unique or exclusion constraint matching the ON CONFLICT specification")
 	}
 	return nil
 }

@@ -111,9 +111,9 @@ func lockingError(body ast.QueryBody, l ast.Locking) error {
 		what = "UNION/INTERSECT/EXCEPT"
 	}
 	if what == "VALUES" {
-		return pgerror.New(pgerror.FeatureNotSupported, "FOR %s cannot be applied to VALUES", l.Strength).At(int(l.Pos))
+		return pgerror.New(pgerror.FeatureNotSupported, "FOR %s cannot be applied to VALUES", l.Strength)
 	}
-	return pgerror.New(pgerror.FeatureNotSupported, "FOR %s is not allowed with %s", l.Strength, what).At(int(l.Pos))
+	return pgerror.New(pgerror.FeatureNotSupported, "FOR %s is not allowed with %s", l.Strength, what)
 }
 
 // setOpOrder binds the ORDER BY of a set operation or VALUES.
@@ -138,7 +138,7 @@ func (b *binder) setOpOrder(out *query, items []ast.OrderItem, outer *scope) ([]
 			}
 			return nil, pgerror.New(pgerror.FeatureNotSupported, "invalid UNION/INTERSECT/EXCEPT ORDER BY clause").
 				WithDetail("Only result column names can be used, not expressions or functions.").
-				WithHint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.").At(it.Expr.Position())
+				WithHint("Add the expression/function to every SELECT, or move the UNION into a FROM clause.").At(startOf(it.Expr))
 		}
 		keys = append(keys, SortKey{Expr: b.column(out.cols[i].id, 0), Desc: it.Desc, NullsFirst: it.NullsFirst})
 	}
@@ -232,11 +232,11 @@ func (b *binder) limitExpr(e ast.Expr, clause string, sc *scope) (expr.Scalar, e
 		return nil, err
 	}
 	if deepest == sc.depth {
-		return nil, pgerror.New(pgerror.InvalidColumnReference, "argument of %s must not contain variables", clause).At(e.Position())
+		return nil, pgerror.New(pgerror.InvalidColumnReference, "argument of %s must not contain variables", clause).At(startOf(e))
 	}
-	if x, err = b.coerce(x, types.TInt8, castAssignment, e.Position()); err != nil {
+	if x, err = b.coerce(x, types.TInt8, castAssignment, startOf(e)); err != nil {
 		if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.DatatypeMismatch {
-			return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type bigint, not type %s", clause, x.Type()).At(e.Position())
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type bigint, not type %s", clause, x.Type()).At(startOf(e))
 		}
 		return nil, err
 	}
@@ -318,7 +318,7 @@ func (b *binder) bindValues(v *ast.Values, outer *scope) (*query, error) {
 	rows := make([][]expr.Scalar, len(v.Rows))
 	for i, row := range v.Rows {
 		if len(row) != width {
-			return nil, pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(row[0].Position())
+			return nil, pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(startOf(row[0]))
 		}
 		rows[i] = make([]expr.Scalar, width)
 		for j, e := range row {
@@ -338,7 +338,7 @@ func (b *binder) bindValues(v *ast.Values, outer *scope) (*query, error) {
 		column := make([]expr.Scalar, len(rows))
 		pos := make([]int, len(rows))
 		for i := range rows {
-			column[i], pos[i] = rows[i][j], v.Rows[i][j].Position()
+			column[i], pos[i] = rows[i][j], startOf(v.Rows[i][j])
 		}
 		t, err := b.unify(column, pos, "VALUES")
 		if err != nil {

@@ -110,7 +110,7 @@ func (b *binder) targetList(sc *scope, items []ast.SelectItem) ([]target, error)
 		if err != nil {
 			return nil, err
 		}
-		targets = append(targets, target{e: x, name: it.Name, pos: it.Expr.Position(), id: -1})
+		targets = append(targets, target{e: x, name: it.Name, pos: startOf(it.Expr), id: -1})
 	}
 	return targets, nil
 }
@@ -208,7 +208,7 @@ func (sb *selectBinder) bindOrder() error {
 		if err != nil {
 			return err
 		}
-		sb.order = append(sb.order, sortItem{t, it.Desc, it.NullsFirst, it.Expr.Position()})
+		sb.order = append(sb.order, sortItem{t, it.Desc, it.NullsFirst, startOf(it.Expr)})
 	}
 	return nil
 }
@@ -254,7 +254,7 @@ func (sb *selectBinder) exprTarget(e ast.Expr, clause string) (int, error) {
 		return 0, err
 	}
 	if x.Type().OID == types.OIDUnknown {
-		if x, err = sb.b.coerce(x, types.TText, castImplicit, e.Position()); err != nil {
+		if x, err = sb.b.coerce(x, types.TText, castImplicit, startOf(e)); err != nil {
 			return 0, err
 		}
 	}
@@ -263,7 +263,7 @@ func (sb *selectBinder) exprTarget(e ast.Expr, clause string) (int, error) {
 			return i, nil
 		}
 	}
-	sb.targets = append(sb.targets, target{e: x, name: "?column?", pos: e.Position(), id: -1})
+	sb.targets = append(sb.targets, target{e: x, name: "?column?", pos: startOf(e), id: -1})
 	return len(sb.targets) - 1, nil
 }
 
@@ -273,11 +273,7 @@ func (sb *selectBinder) bindGroups() error {
 		if err != nil {
 			return err
 		}
-		dup := false
-		for _, have := range sb.groups {
-			dup = dup || expr.Equal(have, x)
-		}
-		if !dup {
+		if !among(sb.groups, x) {
 			sb.groups = append(sb.groups, x)
 		}
 	}
@@ -317,7 +313,7 @@ func (sb *selectBinder) groupExpr(e ast.Expr) (expr.Scalar, error) {
 			}
 			t.e = x
 		}
-		return expr.Clone(t.e), nil
+		return t.e, nil
 	}
 	sb.sc.in("GROUP BY", false, true)
 	x, err := sb.sc.expr(e)
@@ -325,7 +321,7 @@ func (sb *selectBinder) groupExpr(e ast.Expr) (expr.Scalar, error) {
 		return nil, err
 	}
 	if x.Type().OID == types.OIDUnknown {
-		return sb.b.coerce(x, types.TText, castImplicit, e.Position())
+		return sb.b.coerce(x, types.TText, castImplicit, startOf(e))
 	}
 	return x, nil
 }
@@ -398,7 +394,7 @@ func (sb *selectBinder) checkDistinctOrder() error {
 	}
 	if skipped && len(seen) < len(sb.on) {
 		return pgerror.New(pgerror.InvalidColumnReference,
-			"SELECT DISTINCT ON expressions must match initial ORDER BY expressions").At(sb.s.DistinctOn[0].Position())
+			"SELECT DISTINCT ON expressions must match initial ORDER BY expressions").At(startOf(sb.s.DistinctOn[0]))
 	}
 	return nil
 }
@@ -408,10 +404,15 @@ func (sb *selectBinder) assemble() (*query, error) {
 	b := sb.b
 	root := sb.source()
 	out := &query{}
+	if len(sb.sel.sets) > 0 {
+		root = &projectSetRel{input: root, sets: sb.sel.sets}
+	}
+	own := outputSet(root)
 	items := &projectRel{}
 	for i := range sb.targets {
 		t := &sb.targets[i]
-		if c, ok := t.e.(*expr.Column); ok {
+		// An outer query's column becomes one of this query's rows: an outer join may yet make it NULL.
+		if c, ok := t.e.(*expr.Column); ok && own.has(c.ID) {
 			t.id = c.ID
 		} else {
 			t.id = b.newColumn(t.name, t.e.Type())
@@ -420,9 +421,6 @@ func (sb *selectBinder) assemble() (*query, error) {
 		if i < sb.visible {
 			out.cols = append(out.cols, outCol{id: t.id, name: t.name, pos: t.pos})
 		}
-	}
-	if len(sb.sel.sets) > 0 {
-		root = &projectSetRel{input: root, sets: sb.sel.sets}
 	}
 	if len(items.items) > 0 {
 		items.input = root
@@ -437,6 +435,25 @@ func (sb *selectBinder) assemble() (*query, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// outerTargets returns the columns of enclosing queries that the select list passes on as they are.
+// They become columns of this query: it has to make what it returns.
+func (sb *selectBinder) outerTargets(root rel) colSet {
+	var outer colSet
+	if sb.sc.outer == nil {
+		return outer
+	}
+	makes := outputSet(root)
+	for i := range sb.sel.sets {
+		makes.add(sb.sel.sets[i].id)
+	}
+	for i := range sb.targets {
+		if c, ok := sb.targets[i].e.(*expr.Column); ok && !makes.has(c.ID) {
+			outer.add(c.ID)
+		}
+	}
+	return outer
 }
 
 // source is FROM, WHERE, grouping and HAVING.
@@ -512,7 +529,7 @@ func (sb *selectBinder) sortKeys() []SortKey {
 func (sb *selectBinder) lock(out *query) error {
 	l := sb.q.Locking[0]
 	if what := sb.lockObstacle(); what != "" {
-		return pgerror.New(pgerror.FeatureNotSupported, "FOR %s is not allowed with %s", l.Strength, what).At(int(l.Pos))
+		return pgerror.New(pgerror.FeatureNotSupported, "FOR %s is not allowed with %s", l.Strength, what)
 	}
 	for _, l := range sb.q.Locking {
 		lr := &lockRel{input: out.root, strength: l.Strength, wait: l.Wait}

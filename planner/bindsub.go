@@ -293,7 +293,7 @@ func (sc *scope) quantifiedArray(e *ast.Quantified) (expr.Scalar, error) {
 		if elem.OID == types.OIDVarchar {
 			elem = types.TText
 		}
-		if arr, err = b.coerce(arr, elem.ArrayOf(), castImplicit, e.Array.Position()); err != nil {
+		if arr, err = b.coerce(arr, elem.ArrayOf(), castImplicit, startOf(e.Array)); err != nil {
 			return nil, err
 		}
 	}
@@ -302,7 +302,7 @@ func (sc *scope) quantifiedArray(e *ast.Quantified) (expr.Scalar, error) {
 	}
 	elem := arr.Type().Elem()
 	if x.Type().OID == types.OIDUnknown {
-		if x, err = b.coerce(x, elem.Base(), castImplicit, e.X.Position()); err != nil {
+		if x, err = b.coerce(x, elem.Base(), castImplicit, startOf(e.X)); err != nil {
 			return nil, err
 		}
 	}

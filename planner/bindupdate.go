@@ -185,7 +185,7 @@ func (b *binder) assignmentValues(sc *scope, t *catalog.TableDescriptor, a *ast.
 		return out, nil
 	}
 	return nil, pgerror.New(pgerror.FeatureNotSupported,
-		"source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression").At(a.Value.Position())
+		"source for a multiple-column UPDATE item must be a sub-SELECT or ROW() expression").At(startOf(a.Value))
 }
 
 func (sc *scope) assignedSubquery(v *ast.Subquery, n int) ([]expr.Scalar, error) {
@@ -209,5 +209,5 @@ func (b *binder) assignmentValue(sc *scope, t *catalog.TableDescriptor, ord int,
 	if err != nil {
 		return nil, err
 	}
-	return b.assign(x, c, e.Position())
+	return b.assign(x, c, startOf(e))
 }

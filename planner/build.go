@@ -84,13 +84,13 @@ func BindExpr(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r cat
 		return nil, err
 	}
 	if expr.HasSubquery(x) {
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", clause).At(e.Position())
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", clause).At(startOf(e))
 	}
 	if want.Valid() {
 		from := x.Type()
-		x, err = b.coerce(x, want, castAssignment, e.Position())
+		x, err = b.coerce(x, want, castAssignment, startOf(e))
 		if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
-			return nil, pgerror.New(pgerror.DatatypeMismatch, "expression is of type %s but type %s is wanted", from.Base(), want.Base()).At(e.Position())
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "expression is of type %s but type %s is wanted", from.Base(), want.Base()).At(startOf(e))
 		}
 		if err != nil {
 			return nil, err

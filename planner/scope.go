@@ -36,7 +36,6 @@ type nsItem struct {
 	rel           bool // may be named as a qualifier
 	open          bool // its columns may be named without one
 	scan          *scanRel
-	pos           int
 }
 
 // nsCol is a column in sight: a column ID, or the expression that a merged column of a join is.
@@ -190,6 +189,15 @@ func (sc *scope) table(schema, alias string, pos int) (*nsItem, *scope, error) {
 		return nil, nil, pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", alias).
 			WithHint("There is an entry for table \"" + alias + "\", but it cannot be referenced from this part of the query.").At(pos)
 	}
+	for at := sc; at != nil; at = at.outer {
+		for i := range at.items {
+			// The table is there under an alias, which hides its name.
+			if it := &at.items[i]; it.scan != nil && it.rel && it.scan.table.Name == alias {
+				return nil, nil, pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry for table \"%s\"", alias).
+					WithHint("Perhaps you meant to reference the table alias \"" + it.alias + "\".").At(pos)
+			}
+		}
+	}
 	return nil, nil, pgerror.New(pgerror.UndefinedTable, "missing FROM-clause entry for table \"%s\"", alias).At(pos)
 }
 
@@ -231,7 +239,7 @@ func (sc *scope) addItem(it nsItem) error {
 		for i := range sc.items {
 			have := &sc.items[i]
 			if have.rel && have.alias == it.alias && (have.schema == it.schema || have.schema == "" || it.schema == "") {
-				return pgerror.New(pgerror.DuplicateAlias, "table name \"%s\" specified more than once", it.alias).At(it.pos)
+				return pgerror.New(pgerror.DuplicateAlias, "table name \"%s\" specified more than once", it.alias)
 			}
 		}
 	}

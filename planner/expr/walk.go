@@ -317,10 +317,10 @@ func HasSubquery(s Scalar) bool {
 	return found
 }
 
-// Equal reports whether a and b are the same expression. Subqueries are equal to none.
+// Equal reports whether a and b are the same expression. A subquery is equal to itself only.
 func Equal(a, b Scalar) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
+	if a == nil || b == nil || a == b {
+		return a == b
 	}
 	switch a := a.(type) {
 	case *Column:
