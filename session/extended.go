@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -29,7 +30,8 @@ type portal struct {
 	prepared *prepared
 	params   types.Row
 	formats  []int16
-	run      *execution // once begun
+	run      *execution // once begun: &exec
+	exec     execution
 	done     bool
 	tag      Tag
 	cursor   bool        // made by DECLARE
@@ -187,7 +189,7 @@ func (s *Session) bind(req BindRequest) error {
 		if req.Portal != "" {
 			return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", req.Portal)
 		}
-		old.close()
+		s.release(old)
 	}
 	if len(req.Params) != len(p.params) {
 		return pgerror.New(pgerror.ProtocolViolation, "bind message supplies %d parameters, but prepared statement %q requires %d",
@@ -205,34 +207,57 @@ func (s *Session) bind(req BindRequest) error {
 	if err := errors.Join(checkFormats(req.ParamFormats), checkFormats(req.ResultFormats)); err != nil {
 		return err
 	}
-	po := &portal{
-		name: req.Portal, prepared: p, formats: append([]int16(nil), req.ResultFormats...),
-		depth: len(s.txn.savepoints), fresh: true,
-	}
-	if po.params, err = s.parseParams(p, req); err != nil {
+	po := s.newPortal(req, p)
+	if err := s.parseParams(po, req); err != nil {
 		return err
 	}
 	s.portals[req.Portal] = po
 	return nil
 }
 
-// parseParams reads the arguments. Their bytes are copied, since the message's buffer is used again.
-func (s *Session) parseParams(p *prepared, req BindRequest) (types.Row, error) {
-	if len(req.Params) == 0 {
-		return nil, nil
+// newPortal takes the portal that was closed last, since most clients use one at a time, or makes one.
+func (s *Session) newPortal(req BindRequest, p *prepared) *portal {
+	po := s.spare
+	s.spare = nil
+	if po == nil {
+		po = &portal{}
 	}
-	row := make(types.Row, len(req.Params))
+	*po = portal{
+		name: req.Portal, prepared: p, params: po.params[:0], formats: append(po.formats[:0], req.ResultFormats...),
+		depth: len(s.txn.savepoints), fresh: true,
+	}
+	return po
+}
+
+// release closes a portal that nobody can name any more and keeps it for the next Bind.
+func (s *Session) release(po *portal) {
+	po.close()
+	if !po.cursor {
+		s.spare = po
+	}
+}
+
+// parseParams reads the arguments. Bytes that their values would share are copied, since the message's
+// buffer is used again.
+func (s *Session) parseParams(po *portal, req BindRequest) error {
+	row := slices.Grow(po.params, len(req.Params))[:len(req.Params)]
+	clear(row)
+	po.params = row
 	for i, raw := range req.Params {
 		if raw == nil {
 			continue
 		}
+		t := po.prepared.params[i]
+		if sharesBytes(t) {
+			raw = append(make([]byte, 0, len(raw)), raw...)
+		}
 		var err error
 		if paramFormat(req.ParamFormats, i) == 1 {
-			row[i], err = types.ParseBinary(p.params[i], append([]byte(nil), raw...), &s.settings.format)
+			row[i], err = types.ParseBinary(t, raw, &s.settings.format)
 		} else {
-			text := string(raw)
+			text := types.Bytes(raw).Text()
 			if err = validText(text); err == nil {
-				row[i], err = types.ParseText(p.params[i], text, &s.settings.format)
+				row[i], err = types.ParseText(t, text, &s.settings.format)
 			}
 		}
 		if err != nil {
@@ -241,10 +266,20 @@ func (s *Session) parseParams(p *prepared, req BindRequest) (types.Row, error) {
 			if req.Portal != "" {
 				e.Where = fmt.Sprintf("portal %q parameter $%d", req.Portal, i+1)
 			}
-			return nil, &e
+			return &e
 		}
 	}
-	return row, nil
+	return nil
+}
+
+// sharesBytes reports whether a value of the type may point into the bytes it was parsed from.
+func sharesBytes(t types.Type) bool {
+	switch t.OID {
+	case types.OIDInt4, types.OIDInt8, types.OIDInt2, types.OIDFloat8, types.OIDFloat4, types.OIDBool,
+		types.OIDDate, types.OIDTimestamp, types.OIDTimestamptz:
+		return false
+	}
+	return true
 }
 
 // checkFormats refuses format codes other than text and binary.
@@ -356,7 +391,8 @@ func (s *Session) runPortal(po *portal, maxRows int, w ResultWriter) (bool, erro
 		if err := s.current(s.ctx, p); err != nil {
 			return false, err
 		}
-		po.run = &execution{plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats, keeps: maxRows != 0}
+		po.exec = execution{plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats, keeps: maxRows != 0}
+		po.run = &po.exec
 		if err := s.noteImplicit(po, maxRows, w); err != nil {
 			return false, err
 		}
@@ -442,8 +478,8 @@ func (s *Session) Sync(failed bool, w ResultWriter) error {
 // ClosePortal forgets a portal; an unknown name is no error.
 func (s *Session) ClosePortal(name string) {
 	if po := s.portals[name]; po != nil {
-		po.close()
 		delete(s.portals, name)
+		s.release(po)
 	}
 }
 
@@ -476,7 +512,7 @@ func (s *Session) closePortals(committed bool) {
 			po.fresh = false
 			continue
 		}
-		po.close()
 		delete(s.portals, name)
+		s.release(po)
 	}
 }

@@ -74,6 +74,7 @@ type Session struct {
 	txn        txnState
 	statements map[string]*prepared
 	portals    map[string]*portal
+	spare      *portal   // closed, for the next Bind
 	unnamed    *prepared // kept apart from the map: replaced by every Parse of ""
 	inputs     types.Row
 	plans      map[string]*cachedPlan // this session's share of deps.Plans, read without a lock

@@ -263,8 +263,8 @@ func (s *Session) rollbackTo(name string) error {
 	}
 	for name, po := range s.portals {
 		if po.depth > i {
-			po.close()
 			delete(s.portals, name)
+			s.release(po)
 		}
 	}
 	sp := s.txn.savepoints[i]
