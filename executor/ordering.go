@@ -3,6 +3,9 @@ package executor
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
+
+	"github.com/cockroachdb/apd/v3"
 
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
@@ -139,6 +142,8 @@ func (o *ordering) valuePrefix(d types.Datum) (p uint64, ok bool) {
 		return uint64(d.Int()) ^ 1<<63, true
 	case types.KindFloat:
 		return floatPrefix(d.Float()), true
+	case types.KindDecimal:
+		return floatPrefix(nearestFloat(d.Decimal())), true
 	}
 	return 0, false
 }
@@ -167,4 +172,36 @@ func floatPrefix(f float64) uint64 {
 	} else {
 		return u | 1<<63
 	}
+}
+
+// nearestFloat rounds a numeric to the nearest float, which keeps the order of any two numerics whose
+// floats differ.
+func nearestFloat(d *apd.Decimal) float64 {
+	switch d.Form {
+	case apd.Finite:
+	case apd.Infinite:
+		if d.Negative {
+			return math.Inf(-1)
+		}
+		return math.Inf(1)
+	default:
+		return math.NaN()
+	}
+	// Both operands are exact here, so that the one rounding is the division's.
+	if scale := -int(d.Exponent); scale >= 0 && scale < len(powersOfTen) && d.Coeff.IsInt64() {
+		if n := d.Coeff.Int64(); n < 1<<53 {
+			f := float64(n) / powersOfTen[scale]
+			if d.Negative {
+				return -f
+			}
+			return f
+		}
+	}
+	f, _ := strconv.ParseFloat(d.Text('E'), 64) // out of range: ±Inf, which is in order
+	return f
+}
+
+// powersOfTen are those that floats hold exactly.
+var powersOfTen = [...]float64{
+	1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 }

@@ -115,6 +115,9 @@ func TestSortPrefixes(t *testing.T) {
 		types.TFloat8: {inf(-1), types.Float(-2), types.Float(-1e-300), types.Float(0), types.Float(1), inf(1), inf(0)},
 		types.TText:   {types.Text(""), types.Text("\x00"), types.Text("a"), types.Text("a\x00"), types.Text("abcdefgh"), types.Text("abcdefghi"), types.Text("b")},
 		types.TBool:   {types.Bool(false), types.Bool(true)},
+		types.TNumeric: numerics(t, "-Infinity", "-1e400", "-12345678901234567890.1", "-1.50", "-1.5", "-0.1", "0", "0.00", "-0", "1e-400", "0.1",
+			"0.10", "0.3", "1", "1.000000000000000000000001", "9007199254740992", "9007199254740993", "9007199254740993.0", "9007199254740994",
+			"12345678901234567890.1", "12345678901234567890.2", "1e400", "2e400", "Infinity", "NaN"),
 		types.TBPChar: {types.Text("a"), types.Text("a   "), types.Text("a b")},
 	}
 	for typ, vs := range values {
@@ -125,7 +128,7 @@ func TestSortPrefixes(t *testing.T) {
 				for _, a := range vs {
 					for _, b := range vs {
 						ra, rb := types.Row{a}, types.Row{b}
-						p, c := cmp.Compare(o.prefix(ra), o.prefix(rb)), o.compare(ra, rb)
+						p, c := cmp.Compare(o.prefix(ra), o.prefix(rb)), cmp.Compare(o.compare(ra, rb), 0)
 						if p != 0 && p != c {
 							t.Errorf("%v: prefixes of %s and %s compare as %d, the values as %d", typ, show(ra), show(rb), p, c)
 						}
@@ -134,6 +137,17 @@ func TestSortPrefixes(t *testing.T) {
 			}
 		}
 	}
+}
+
+func numerics(t *testing.T, texts ...string) (out []types.Datum) {
+	for _, text := range texts {
+		d, err := types.ParseText(types.TNumeric, text, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, d)
+	}
+	return out
 }
 
 func posInf() float64 { var zero float64; return 1 / zero }
