@@ -406,10 +406,7 @@ func makeInterval(_ *Env, a []types.Datum) (types.Datum, error) {
 func overlapsFuncs() []decl {
 	var out []decl
 	for _, t := range []string{"time", "timestamp", "timestamptz"} {
-		add, err := ResolveTimeAdd(t)
-		if err != nil {
-			panic(err)
-		}
+		add := timeAdder(t)
 		for _, shape := range []struct{ first, second string }{{t, t}, {t, "interval"}, {"interval", t}, {"interval", "interval"}} {
 			firstLength, secondLength := shape.first == "interval", shape.second == "interval"
 			out = append(out, decl{sig: "overlaps(" + t + "," + shape.first + "," + t + "," + shape.second + ") bool", flags: nonStrict | stable,
@@ -436,14 +433,14 @@ func overlapsFuncs() []decl {
 	return out
 }
 
-// ResolveTimeAdd returns the function of t + interval.
-func ResolveTimeAdd(t string) (Func, error) {
+// timeAdder returns the function of t + interval.
+func timeAdder(t string) Func {
 	for _, d := range timeIntervalOps() {
 		if strings.HasPrefix(d.sig, "+("+t+",interval)") {
-			return d.fn, nil
+			return d.fn
 		}
 	}
-	return nil, pgerror.New(pgerror.UndefinedFunction, "operator does not exist: %s + interval", t)
+	panic("builtin: no operator " + t + " + interval")
 }
 
 // overlaps decides on two periods by SQL's rules: each period's ends in order, half open, with NULL

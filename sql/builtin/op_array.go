@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -87,8 +86,4 @@ func overlap(a, b *types.Array) bool {
 		}
 	}
 	return false
-}
-
-func errArraySize() error {
-	return pgerror.New(pgerror.ProgramLimitExceeded, "array size exceeds the maximum allowed (134217727)")
 }
