@@ -60,11 +60,13 @@ type Reader interface {
 // NewReader reads rows of the given number of columns.
 func NewReader(r io.Reader, o Options, columns int) Reader {
 	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10)}
+	// Fields are cut from these buffers, and only a NULL may be nil.
+	const some = 256
 	switch o.Format {
 	case CSV:
-		return &csvReader{lines: lines, opts: o, columns: columns}
+		return &csvReader{lines: lines, opts: o, columns: columns, scratch: make([]byte, 0, some)}
 	case Binary:
-		return &binaryReader{r: lines.r, columns: columns}
+		return &binaryReader{r: lines.r, columns: columns, buf: make([]byte, 0, some)}
 	}
 	return &textReader{lines: lines, opts: o, columns: columns}
 }
