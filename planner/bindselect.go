@@ -437,25 +437,6 @@ func (sb *selectBinder) assemble() (*query, error) {
 	return out, nil
 }
 
-// outerTargets returns the columns of enclosing queries that the select list passes on as they are.
-// They become columns of this query: it has to make what it returns.
-func (sb *selectBinder) outerTargets(root rel) colSet {
-	var outer colSet
-	if sb.sc.outer == nil {
-		return outer
-	}
-	makes := outputSet(root)
-	for i := range sb.sel.sets {
-		makes.add(sb.sel.sets[i].id)
-	}
-	for i := range sb.targets {
-		if c, ok := sb.targets[i].e.(*expr.Column); ok && !makes.has(c.ID) {
-			outer.add(c.ID)
-		}
-	}
-	return outer
-}
-
 // source is FROM, WHERE, grouping and HAVING.
 func (sb *selectBinder) source() rel {
 	root := sb.from

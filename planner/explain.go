@@ -117,7 +117,7 @@ func round(v float64) string {
 func (x *explainer) describe(n Node) string {
 	switch n := n.(type) {
 	case *PointGet:
-		return "PointGet " + accessName(&n.Access, n.Out) + " (" + x.pointKey(n) + ")" + fetchMark(&n.Access) + x.filter(n.Filter)
+		return "PointGet " + accessName(&n.Access) + " (" + x.pointKey(n) + ")" + fetchMark(&n.Access) + x.filter(n.Filter)
 	case *Scan:
 		return x.scan(n)
 	case *Values:
@@ -158,7 +158,7 @@ func (x *explainer) scan(n *Scan) string {
 	if n.Index != &n.Table.Primary {
 		name = "IndexScan"
 	}
-	s := name + " " + accessName(&n.Access, n.Out)
+	s := name + " " + accessName(&n.Access)
 	if spans := x.spans(n); spans != "" {
 		s += " (" + spans + ")"
 	}
@@ -180,13 +180,10 @@ func fetchMark(a *Access) string {
 }
 
 // accessName is the table, its alias where it has one, and the index.
-func accessName(a *Access, out []Column) string {
+func accessName(a *Access) string {
 	s := a.Table.Name
-	for _, c := range out {
-		if c.Table != "" && c.Table != s && c.TableID == a.Table.ID {
-			s += " " + c.Table
-			break
-		}
+	if a.Alias != "" && a.Alias != s {
+		s += " " + a.Alias
 	}
 	if a.Index != &a.Table.Primary {
 		s += "@" + a.Index.Name
@@ -287,17 +284,15 @@ func (x *explainer) describeJoin(n Node) string {
 }
 
 func (x *explainer) lookupJoin(n *LookupJoin) string {
-	alias := n.Table.Name
-	for _, c := range n.Out[min(len(n.Out), len(n.Left.Columns())):] {
-		if c.Table != "" {
-			alias = c.Table
-		}
+	alias := n.Alias
+	if alias == "" {
+		alias = n.Table.Name
 	}
 	parts := make([]string, len(n.Keys))
 	for i, k := range n.Keys {
 		parts[i] = alias + "." + keyName(n.Table, n.Index, i) + " = " + x.print(k)
 	}
-	s := joinNames[n.Kind] + "LookupJoin " + accessName(&n.Access, n.Out) + " (" + strings.Join(parts, ", ") + ")"
+	s := joinNames[n.Kind] + "LookupJoin " + accessName(&n.Access) + " (" + strings.Join(parts, ", ") + ")"
 	if n.Unique {
 		s += " unique"
 	}

@@ -143,8 +143,31 @@ func (g *joinGroup) connect(conds []expr.Scalar) {
 		cmp, ok := e.(*expr.Compare)
 		c.equi = ok && cmp.Op == expr.EQ
 		c.sel = g.p.pairSelectivity(e, 0, 0)
+		if c.equi && g.bound(cmp) {
+			c.sel = 1 // both sides equal one constant: the condition says nothing new
+		}
 		g.conds = append(g.conds, c)
 	}
+}
+
+// bound reports whether both columns of an equality are fixed to constants by conditions of their own.
+func (g *joinGroup) bound(c *expr.Compare) bool { return g.fixed(c.L) && g.fixed(c.R) }
+
+func (g *joinGroup) fixed(e expr.Scalar) bool {
+	col, ok := e.(*expr.Column)
+	if !ok || col.ID < 0 {
+		return false
+	}
+	for i := range g.leaves {
+		if s := g.leaves[i].scan; s != nil && s.ordinalOf(col) >= 0 {
+			for _, c := range s.conds {
+				if at, _, values := equalities(c); at != nil && at.ID == col.ID && len(values) == 1 {
+					return true
+				}
+			}
+		}
+	}
+	return false
 }
 
 // step is the state of an order under construction.

@@ -63,7 +63,7 @@ func (p *physical) join(j *joinRel, a ask) pnode {
 	keys := equiKeys(j.on, leftSet, rightSet)
 	if s, ok := j.right.(*scanRel); ok && j.kind != FullJoin {
 		if lk := p.lookup(s, j.on, leftSet, rightNeed, left.est.Rows); lk != nil {
-			if lk.cost < p.scanCost(s, rightNeed)+left.est.Rows*probeCost {
+			if lk.cost < p.scanCost(s, rightNeed)+p.scanRows(s)*hashCost+left.est.Rows*probeCost {
 				return p.lookupJoin(j.kind, left, s, j.on, lk, rightNeed)
 			}
 		}
@@ -104,7 +104,7 @@ func (p *physical) drivenSemi(j *joinRel, need colSet) (pnode, bool) {
 	}
 	lk := p.lookup(s, j.on, rightSet, leftNeed, right.est.Rows)
 	if lk == nil || len(lk.conds) != len(j.on) ||
-		right.est.Rows*hashCost+lk.cost >= p.scanCost(s, leftNeed)+right.est.Rows*hashCost {
+		lk.cost >= p.scanCost(s, leftNeed)+p.scanRows(s)*probeCost {
 		return pnode{}, false
 	}
 	est := right.est
@@ -351,7 +351,7 @@ func (p *physical) scanCost(s *scanRel, need colSet) float64 {
 		addUsed(c, &full)
 	}
 	pa := p.choosePath(s, s.conds, full, nil, 0)
-	return pa.cost + pa.rows*hashCost
+	return pa.cost
 }
 
 // lookup finds the best index of s whose leading columns are fixed by equalities with columns of
@@ -436,7 +436,7 @@ func (p *physical) lookupBy(s *scanRel, ix *catalog.IndexDescriptor, sargs []sar
 	lk.unique = len(lk.keys) == len(ix.Columns) && (ix.Unique || ix == &s.table.Primary)
 	lk.fetch = !covers(s, ix, need)
 	lk.rows = math.Max(p.tableRows(s)*sel, 0.01)
-	perLeft := spanCost/2 + lk.rows*(1+filterCost)
+	perLeft := batchedCost + lk.rows*(1+filterCost)
 	if lk.unique {
 		lk.rows = math.Min(lk.rows, 1)
 		perLeft = batchedCost
@@ -444,7 +444,7 @@ func (p *physical) lookupBy(s *scanRel, ix *catalog.IndexDescriptor, sargs []sar
 	if lk.fetch {
 		perLeft += batchedCost * lk.rows
 	}
-	lk.cost = leftRows*perLeft + spanCost
+	lk.cost = leftRows * perLeft
 	return lk
 }
 
@@ -479,7 +479,7 @@ func (p *physical) lookupJoin(kind JoinKind, left pnode, s *scanRel, on []expr.S
 	}
 	est := Estimate{Rows: joinRows(kind, left.est.Rows, lk.rows, sel), Cost: left.est.Cost + lk.cost}
 	n := &LookupJoin{Base: p.base(cols, est), Kind: kind, Left: left.node, Unique: lk.unique,
-		Access: Access{Table: s.table, Index: lk.index, Ordinals: ords, Fetch: !covers(s, lk.index, need)},
+		Access: Access{Table: s.table, Alias: s.alias, Index: lk.index, Ordinals: ords, Fetch: !covers(s, lk.index, need)},
 		Keys:   p.compileAll(lk.keys, left.cols), On: p.conjunction(rest, both)}
 	return pnode{node: n, cols: cols, order: keptOrder(kind, left.order, lk.unique), est: est}
 }

@@ -68,6 +68,7 @@ type KeySpan struct {
 // Access says how rows of one table are read.
 type Access struct {
 	Table *catalog.TableDescriptor
+	Alias string                   // what the statement calls it, for EXPLAIN
 	Index *catalog.IndexDescriptor // &Table.Primary for the table's own rows
 	// Ordinals are the table columns delivered, in output order.
 	Ordinals []int

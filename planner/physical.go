@@ -249,7 +249,7 @@ func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
 	}
 	cols, ords := s.delivered(need)
 	// What the key has decided is not read for the filter: the index may cover now.
-	access := Access{Table: s.table, Index: pa.index, Ordinals: ords, Fetch: !covers(s, pa.index, need)}
+	access := Access{Table: s.table, Alias: s.alias, Index: pa.index, Ordinals: ords, Fetch: !covers(s, pa.index, need)}
 	est := Estimate{Rows: pa.rows, Cost: pa.cost}
 	filter := p.conjunction(rest, cols)
 	if pa.point {
@@ -399,6 +399,9 @@ func (p *physical) project(r *projectRel, a ask) pnode {
 		}
 	}
 	below := ask{need: a.need.minus(made), limit: a.limit, want: p.translateOrder(a.want, items)}
+	if len(below.want) < len(a.want) {
+		below.want, below.limit = nil, 0 // the order is made above, from all rows
+	}
 	for _, it := range items {
 		addUsed(it.e, &below.need)
 	}
@@ -647,7 +650,7 @@ func (p *physical) extreme(r *aggRel, aggs []aggregation, need colSet) (pnode, b
 	for _, nullsFirst := range [2]bool{desc, !desc} {
 		want := []orderKey{{id: col.ID, desc: desc, nullsFirst: nullsFirst}}
 		pa := p.choosePath(&first, first.conds, need, want, 1)
-		if pa.ordered && pa.cost < p.scanCost(s, need) {
+		if pa.ordered && !pa.point && pa.cost < p.scanCost(s, need) {
 			in := p.readPath(&first, &pa, ask{need: need, want: want, limit: 1})
 			est := Estimate{Rows: 1, Cost: in.est.Cost}
 			one := &expr.Const{Value: types.Int(1), Typ: types.TInt8}
@@ -743,6 +746,7 @@ func groupOrderOf(order []orderKey, ids []int) []orderKey {
 
 func (p *physical) distinctRows(r *distinctRel, a ask) pnode {
 	below := a.clone()
+	below.limit *= 10 // so many rows may have to be read for one that is new
 	for _, id := range r.on {
 		below.need.add(id)
 	}

@@ -21,19 +21,20 @@ const (
 	recursiveGrowth    = 10.0 // rows of a recursive query over its first term
 )
 
-// Costs, in rows read in sequence.
+// Costs, in rows read in sequence: such a row takes about 0.12 µs, and the others were measured
+// against it over tables of 100,000 rows with EXPLAIN ANALYZE.
 const (
-	pointCost    = 4.0  // a lookup by key of its own
-	batchedCost  = 1.5  // a lookup by key among many
-	spanCost     = 4.0  // starting a span
-	filterCost   = 0.05 // testing one row
-	hashCost     = 1.2  // putting a row into a hash table
-	probeCost    = 0.5
-	pairCost     = 0.08 // testing a pair of rows
-	sortCost     = 0.3  // per row and doubling
-	applyCost    = 5.0  // starting the right side anew
-	emitCost     = 0.1
-	subqueryCost = 20.0
+	pointCost    = 15.0 // a lookup by key of its own
+	batchedCost  = 9.0  // a lookup by key among many: anywhere in the table
+	spanCost     = 15.0 // starting a span
+	filterCost   = 0.3  // testing one row
+	hashCost     = 3.0  // putting a row into a hash table
+	probeCost    = 2.0
+	pairCost     = 0.3  // testing a pair of rows
+	sortCost     = 0.25 // per row and doubling
+	applyCost    = 20.0 // starting the right side anew
+	emitCost     = 0.5  // computing a row
+	subqueryCost = 50.0
 )
 
 // tableStats is what is known of a scan's table.
