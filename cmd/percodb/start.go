@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -60,7 +61,25 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	return cmd
 }
 
+// A server's live heap is small against its block cache, which lies outside of it, so the collector may
+// let more garbage pile up than Go's default before it runs; above softMemoryLimit it works harder.
+const (
+	gcPercent       = 400
+	softMemoryLimit = 4 << 30
+)
+
+// tuneGC sets the collector up, unless the environment does.
+func tuneGC() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(softMemoryLimit)
+	}
+}
+
 func start(ctx context.Context, f startFlags, out io.Writer) error {
+	tuneGC()
 	opts, err := f.options()
 	if err != nil {
 		return err
