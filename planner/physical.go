@@ -771,49 +771,6 @@ func sameSet(a, b []int) bool {
 	return x.within(y) && y.within(x)
 }
 
-func (p *physical) setOp(r *setOpRel, a ask) pnode {
-	left, right := p.exact(r.left, r.leftCols, 0), p.exact(r.right, r.rightCols, 0)
-	if r.op == "UNION" && r.all && a.limit > 0 {
-		left, right = p.exact(r.left, r.leftCols, a.limit), p.exact(r.right, r.rightCols, a.limit)
-	}
-	rows := left.est.Rows
-	switch r.op {
-	case "UNION":
-		rows += right.est.Rows
-	case "INTERSECT":
-		rows = math.Min(rows, right.est.Rows)
-	}
-	est := Estimate{Rows: math.Max(rows, 1), Cost: left.est.Cost + right.est.Cost + rows*hashCost}
-	return pnode{cols: r.cols, est: est, node: &SetOp{Base: p.base(r.cols, est), Op: r.op, All: r.all,
-		Left: left.node, Right: right.node}}
-}
-
-func (p *physical) lock(r *lockRel, a ask) pnode {
-	below := a.clone()
-	for _, t := range r.targets {
-		for i := range t.table.Primary.Columns {
-			below.need.add(t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)])
-		}
-	}
-	in := p.plan(r.input, below)
-	if p.err != nil {
-		return in
-	}
-	n := &LockRows{Base: p.base(in.cols, in.est), Input: in.node, Strength: r.strength, Wait: r.wait}
-	for _, t := range r.targets {
-		if t.table.Kind == catalog.KindVirtual {
-			continue
-		}
-		lt := LockTarget{Table: t.table}
-		for i := range t.table.Primary.Columns {
-			id := t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)]
-			lt.KeyOrdinals = append(lt.KeyOrdinals, indexOf(in.cols, id))
-		}
-		n.Targets = append(n.Targets, lt)
-	}
-	return pnode{node: n, cols: in.cols, order: in.order, est: in.est}
-}
-
 func indexOf(list []int, id int) int {
 	for i, x := range list {
 		if x == id {
