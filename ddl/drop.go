@@ -51,6 +51,10 @@ func (r *run) dropTarget(ctx context.Context, n *ast.Drop, name ast.TableName) (
 		if n.IfExists {
 			return nil, nil
 		}
+		if _, ix, err := catalog.FindIndex(ctx, r.r, name.Schema, name.Name); err != nil || ix != nil {
+			return nil, errorOr(err, pgerror.New(pgerror.WrongObjectType, "%q is not a %s", name.Name, kind).
+				WithHint("Use DROP INDEX to remove an index.").At(name.Position()))
+		}
 		return nil, pgerror.New(pgerror.UndefinedTable, "%s %q does not exist", kind, name.Name).At(name.Position())
 	}
 	if t.Kind == catalog.KindVirtual {

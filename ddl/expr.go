@@ -39,7 +39,14 @@ func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target
 	if _, null := e.(*ast.Null); null {
 		return "", nil // DEFAULT NULL is no default.
 	}
-	_, err := r.bind(ctx, nil, e, target, inDefault)
+	if at, found := columnIn(e); found {
+		return "", pgerror.New(pgerror.FeatureNotSupported, "cannot use column reference in DEFAULT expression").At(at)
+	}
+	bound, err := r.bind(ctx, nil, e, target, inDefault)
+	if literal, ok := bound.(*expr.Parse); ok && err == nil {
+		// What cannot be read now never can.
+		_, err = literal.Eval(&expr.Context{Ctx: ctx, Env: r.Env}, nil)
+	}
 	if pg, ok := err.(*pgerror.Error); ok && pg.Code == pgerror.DatatypeMismatch {
 		from, err := r.bind(ctx, nil, e, types.Type{}, inDefault)
 		if err != nil {
@@ -53,6 +60,16 @@ func (r *run) defaultText(ctx context.Context, column string, e ast.Expr, target
 		return "", err
 	}
 	return e.String(), nil
+}
+
+// columnIn finds a column's name in an expression.
+func columnIn(e ast.Expr) (position int, found bool) {
+	ast.InspectExpr(e, ast.Visitor{Expr: func(x ast.Expr) {
+		if ref, ok := x.(*ast.ColumnRef); ok && !found {
+			position, found = ref.Position(), true
+		}
+	}})
+	return position, found
 }
 
 // evaluator evaluates bound expressions one after another. One goroutine's.

@@ -248,6 +248,10 @@ func among(list []expr.Scalar, x expr.Scalar) bool {
 		if expr.Equal(x, y) {
 			return true
 		}
+		// The argument may have been brought to the aggregate's type.
+		if c, ok := y.(*expr.Cast); ok && expr.Equal(x, c.X) {
+			return true
+		}
 	}
 	return false
 }

@@ -393,7 +393,7 @@ func (ib *insertBinder) onConflict(outer *scope, alias string) error {
 	excluded := ib.b.newScan(ib.t, "excluded")
 	c.excluded = excluded.cols
 	sc := newScope(ib.b, outer)
-	sc.items = append(sc.items, scanItem(ib.out.scan, alias, true), scanItem(excluded, "excluded", false))
+	sc.items = append(sc.items, scanItem(ib.out.scan, alias, true), scanItem(excluded, "excluded", true))
 	set, changed, err := ib.b.assignments(sc, ib.t, ib.out.scan, oc.Set)
 	if err != nil {
 		return err

@@ -234,9 +234,10 @@ func (b *binder) limitExpr(e ast.Expr, clause string, sc *scope) (expr.Scalar, e
 	if deepest == sc.depth {
 		return nil, pgerror.New(pgerror.InvalidColumnReference, "argument of %s must not contain variables", clause).At(startOf(e))
 	}
+	from := x.Type()
 	if x, err = b.coerce(x, types.TInt8, castAssignment, startOf(e)); err != nil {
-		if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.DatatypeMismatch {
-			return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type bigint, not type %s", clause, x.Type()).At(startOf(e))
+		if pe, ok := err.(*pgerror.Error); ok && (pe.Code == pgerror.DatatypeMismatch || pe.Code == pgerror.CannotCoerce) {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type bigint, not type %s", clause, from).At(startOf(e))
 		}
 		return nil, err
 	}

@@ -79,6 +79,9 @@ func (b *binder) applyMod(e expr.Scalar, t types.Type, how castContext, pos int)
 // coerceUnknown decides the type of a literal, parameter or NULL.
 func (b *binder) coerceUnknown(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
 	base := t.Base()
+	if t.OID == types.OIDInterval {
+		base = t // The modifier says what a bare number counts: interval '1' day.
+	}
 	switch x := e.(type) {
 	case *expr.Const:
 		if x.Value.IsNull() {
