@@ -21,28 +21,52 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 		return nil, windowError(pos)
 	case len(e.Within) > 0:
 		return nil, pgerror.Unsupported("an ordered-set aggregate", "Sort in a subquery and number the rows in the client.").At(pos)
-	case e.ArgNames != nil:
-		return nil, pgerror.Unsupported("a named argument", "Give the arguments by position.").At(pos)
 	}
+	plain := e.ArgNames == nil // None of the special forms has names for its arguments.
 	switch name {
 	case "coalesce", "greatest", "least", "nullif":
-		if len(e.Name) == 1 && !e.Star && !e.Distinct {
+		if plain && len(e.Name) == 1 && !e.Star && !e.Distinct {
 			return sc.conditional(name, e)
 		}
 	}
-	if builtin.IsAggregate(name) {
+	if plain && builtin.IsAggregate(name) {
 		return sc.aggregate(name, e)
 	}
 	if e.Distinct || e.Filter != nil || len(e.OrderBy) > 0 || e.Star {
 		return nil, notAggregate(name, e)
 	}
-	if builtin.IsSetFunc(name) {
+	if plain && builtin.IsSetFunc(name) {
 		return sc.setReturning(name, e)
 	}
 	if e.Variadic {
 		return nil, pgerror.Unsupported("VARIADIC", "Pass the elements as arguments of their own.").At(pos)
 	}
-	return sc.function([]string{name}, e.Args, pos)
+	args, ts, err := sc.args(e.Args)
+	if err != nil {
+		return nil, err
+	}
+	if e.ArgNames != nil {
+		return sc.b.namedCall(name, e.ArgNames, args, ts, pos)
+	}
+	return sc.b.function(name, args, ts, pos)
+}
+
+// namedCall binds a call that names arguments: they are put in their places, and what is left out
+// takes its default.
+func (b *binder) namedCall(name string, names []string, given []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
+	list, places, err := builtin.ResolveNamed(name, names, ts)
+	if err != nil {
+		return nil, at(err, pos)
+	}
+	args := make([]expr.Scalar, len(list))
+	ts = make([]types.Type, len(list))
+	for i := range list {
+		args[i], ts[i] = &expr.Const{Value: list[i].Default, Typ: list[i].Type}, list[i].Type
+	}
+	for i, place := range places {
+		args[place], ts[place] = given[i], given[i].Type()
+	}
+	return b.function(name, args, ts, pos)
 }
 
 // functionName returns the unqualified name; functions live in pg_catalog only.
@@ -88,17 +112,13 @@ func (sc *scope) args(list []ast.Expr) ([]expr.Scalar, []types.Type, error) {
 	return args, ts, nil
 }
 
-// function binds a call of a plain function.
-func (sc *scope) function(name []string, list []ast.Expr, pos int) (expr.Scalar, error) {
-	args, ts, err := sc.args(list)
-	if err != nil {
-		return nil, err
-	}
-	fn, err := builtin.ResolveFunc(name[len(name)-1], ts)
+// function binds a call of a plain function. Arguments are coerced in place.
+func (b *binder) function(name string, args []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
+	fn, err := builtin.ResolveFunc(name, ts)
 	if err != nil {
 		return nil, at(err, pos)
 	}
-	if err := sc.b.coerceArgs(fn, args, pos); err != nil {
+	if err := b.coerceArgs(fn, args, pos); err != nil {
 		return nil, err
 	}
 	return expr.NewCall(fn, args), nil

@@ -80,7 +80,11 @@ func (sc *scope) bindRareExpr(e ast.Expr) (expr.Scalar, error) {
 	case *ast.Field:
 		return sc.field(e)
 	case *ast.AtTimeZone:
-		return sc.function([]string{"timezone"}, []ast.Expr{e.Zone, e.X}, int(e.Pos))
+		args, ts, err := sc.args([]ast.Expr{e.Zone, e.X})
+		if err != nil {
+			return nil, err
+		}
+		return sc.b.function("timezone", args, ts, int(e.Pos))
 	case *ast.Collate:
 		return sc.collate(e)
 	case *ast.Default:

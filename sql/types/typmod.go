@@ -102,10 +102,11 @@ func timeMod(t Type, mods []int) (int32, error) {
 	return int32(min(mods[0], maxTimePrec)), nil
 }
 
+// intervalMod packs a mask of fields, perhaps followed by the precision of seconds.
 func intervalMod(mods []int) (int32, error) {
-	mask, prec := intervalFullRange, mods[0]
+	mask, prec := mods[0], intervalFullPrecision
 	if len(mods) == 2 {
-		mask, prec = mods[0], mods[1]
+		prec = mods[1]
 	}
 	if len(mods) > 2 {
 		return 0, pgerror.New(pgerror.InvalidParameterValue, "invalid INTERVAL type modifier")
@@ -171,6 +172,10 @@ func ParseTypeName(s string) (Type, error) {
 		name = "bpchar"
 		if mods == nil {
 			mods = []int{1}
+		}
+	case "interval":
+		if len(mods) == 1 { // interval(3) is written with the precision alone.
+			mods = []int{intervalFullRange, mods[0]}
 		}
 	}
 	t, err := Lookup(name, mods, dims)
