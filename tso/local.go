@@ -21,7 +21,7 @@ type Options struct {
 	WindowMillis int64
 	// RenewMillis is what is left of a window when the next one is saved: a third of WindowMillis.
 	RenewMillis int64
-	// MaxBorrowMillis is how far timestamps may run ahead of the time when more than 16384 are
+	// MaxBorrowMillis is how far timestamps may run ahead of the time when more than 32768 are
 	// wanted in a millisecond: 100.
 	MaxBorrowMillis int64
 	// MaxClockStepMillis is how far the clock may be above the saved window at start, and how far it

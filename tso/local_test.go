@@ -367,8 +367,8 @@ func FuzzClockJumps(f *testing.F) {
 	})
 }
 
-// Goal: the cost of one timestamp. The layout holds 16384 of them in a millisecond, so that no more
-// than 16.4 million a second can be sustained; a burst may borrow 100 ms. The timed part draws
+// Goal: the cost of one timestamp. The layout holds 32768 of them in a millisecond, so that no more
+// than 32.8 million a second can be sustained; a burst may borrow 100 ms. The timed part draws
 // bursts of a million, which never wait.
 func BenchmarkLocalNow(b *testing.B) {
 	const burst = 1 << 20

@@ -29,14 +29,14 @@ import (
 	"fmt"
 )
 
-// Timestamp is physical_ms(46) | logical(14) | subtick(4). The oracle issues only subtick 0;
+// Timestamp is physical_ms(46) | logical(15) | subtick(3). The oracle issues only subtick 0;
 // timestamps computed by a shard have a non-zero subtick, so they never equal an issued one.
 type Timestamp uint64
 
 // The bit layout of a Timestamp.
 const (
-	SubtickBits = 4
-	LogicalBits = 14
+	SubtickBits = 3
+	LogicalBits = 15
 	// Tick is the distance between two issued timestamps.
 	Tick Timestamp = 1 << SubtickBits
 	// MaxTimestamp is above every timestamp that is ever issued or computed.
