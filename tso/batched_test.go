@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/anishathalye/porcupine"
 )
 
 // slowSource answers after a pause, one request at a time, and notices a second one in flight.
@@ -32,57 +30,6 @@ func (s *slowSource) NowN(ctx context.Context, n int) (Timestamp, error) {
 		return 0, ctx.Err()
 	}
 	return s.Source.NowN(ctx, n)
-}
-
-// tsModel is the oracle as one register: a result must be above every result returned before.
-var tsModel = porcupine.Model{
-	Init: func() any { return Timestamp(0) },
-	Step: func(state, _, output any) (bool, any) {
-		return output.(Timestamp) > state.(Timestamp), output
-	},
-}
-
-// linearizable draws from the oracles, one per client, and has the history checked.
-func linearizable(t *testing.T, oracles []Oracle, each int) {
-	t.Helper()
-	histories := make([][]porcupine.Operation, len(oracles))
-	begin := time.Now()
-	var wg sync.WaitGroup
-	for i, o := range oracles {
-		wg.Go(func() {
-			for range each {
-				call := time.Since(begin).Nanoseconds()
-				ts, err := o.Now(context.Background())
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				histories[i] = append(histories[i], porcupine.Operation{
-					ClientId: i, Call: call, Output: ts, Return: time.Since(begin).Nanoseconds()})
-			}
-		})
-	}
-	wg.Wait()
-	var all []porcupine.Operation
-	for _, h := range histories {
-		all = append(all, h...)
-	}
-	if !porcupine.CheckOperations(tsModel, all) {
-		t.Fatal("not linearizable")
-	}
-}
-
-// Goal: the real-time order of the interface. Method: porcupine over histories of clients that share
-// one local oracle, directly and through two batching clients of several goroutines each.
-func TestTimestampsAreLinearizable(t *testing.T) {
-	local := mustLocal(t, &MemoryWindow{}, Options{WindowMillis: 20, TickInterval: time.Millisecond})
-	linearizable(t, []Oracle{local, local, local, local}, 500)
-
-	source := &slowSource{Source: local, pause: 50 * time.Microsecond}
-	a, b := NewBatched(source), NewBatched(local)
-	defer a.Close()
-	defer b.Close()
-	linearizable(t, []Oracle{a, a, a, a, b, b, b, local}, 200)
 }
 
 // Goal: one request in flight, shared. Method: a thousand callers over a slow source.
