@@ -144,6 +144,9 @@ func TestImportsPointDown(t *testing.T) {
 			if allowed, ok := beside[room]; ok && !slices.Contains(allowed, s.room) {
 				t.Errorf("%s imports %s, which only %v may", s.path, room, allowed)
 			}
+			if _, listed := beside[room]; !listed && within(room, "test") && !within(s.room, "test") {
+				t.Errorf("%s imports %s: what tests use is of no use to others", s.path, room)
+			}
 			if there := floorOf(room); here >= 0 && there >= here {
 				t.Errorf("%s imports %s: imports point down, and %s is on floor %d, %s on %d", s.path, room, s.room, here, room, there)
 			}
