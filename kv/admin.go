@@ -25,7 +25,7 @@ func (s *Store) checkRanges() []mvcc.Finding {
 	for i, r := range sorted {
 		first, last := i == 0, i == len(sorted)-1
 		switch {
-		case !r.desc.Span.valid():
+		case !r.desc.Span.Valid():
 			findings = append(findings, mvcc.Finding{Key: r.desc.Span.Start, Detail: fmt.Sprintf("range %d is empty", r.desc.ID)})
 		case !last && compareEnds(r.desc.Span.End, sorted[i+1].desc.Span.Start) > 0:
 			findings = append(findings, mvcc.Finding{Key: sorted[i+1].desc.Span.Start, Detail: fmt.Sprintf("ranges %d and %d overlap", r.desc.ID, sorted[i+1].desc.ID)})

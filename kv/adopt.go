@@ -32,7 +32,7 @@ func (s *Store) AdoptRange(_ context.Context, req *AdoptRangeRequest) error {
 
 // adopt takes over a span that holds no data and that nobody owns. It may be asked again.
 func (s *Store) adopt(desc RangeDescriptor) error {
-	if !desc.Span.valid() {
+	if !desc.Span.Valid() {
 		return fmt.Errorf("adopt range %d: span is empty", desc.ID)
 	}
 	s.changes.Lock()
@@ -41,7 +41,7 @@ func (s *Store) adopt(desc RangeDescriptor) error {
 		return nil
 	}
 	for _, r := range s.ranges.Load().sorted {
-		if r.desc.Span.overlaps(&desc.Span) {
+		if r.desc.Span.Overlaps(&desc.Span) {
 			return fmt.Errorf("adopt range %d: %w", desc.ID, errOverlap)
 		}
 	}
@@ -75,7 +75,7 @@ func (s *Store) ReleaseSpan(_ context.Context, req *ReleaseSpanRequest) (*Releas
 		return nil, ErrClosed
 	}
 	defer s.gate.leave()
-	if !req.Span.valid() {
+	if !req.Span.Valid() {
 		return nil, fmt.Errorf("release a span: it is empty")
 	}
 	// Writers are kept out while it is found that nobody has written. A read needs not be: it
@@ -97,13 +97,13 @@ func (s *Store) carve(req *ReleaseSpanRequest) (released bool, err error) {
 	t := s.ranges.Load()
 	overlaps := false
 	for _, r := range t.sorted {
-		overlaps = overlaps || r.desc.Span.overlaps(&req.Span)
+		overlaps = overlaps || r.desc.Span.Overlaps(&req.Span)
 	}
 	if !overlaps {
 		return true, nil // released before
 	}
 	r := t.find(req.Span.Start)
-	if r == nil || !r.desc.Span.containsSpan(&req.Span) {
+	if r == nil || !r.desc.Span.ContainsSpan(&req.Span) {
 		return false, nil
 	}
 	if empty, err := s.mvcc.SpanEmpty(req.Span.Start, req.Span.End); err != nil || !empty {

@@ -12,7 +12,7 @@ import (
 
 // CreateRange implements Directory.
 func (d *LocalDirectory) CreateRange(ctx context.Context, span Span) error {
-	if !span.valid() {
+	if !span.Valid() {
 		return fmt.Errorf("create range: the span is empty")
 	}
 	p, err := d.makePlan(ctx, span)
@@ -48,7 +48,7 @@ func (d *LocalDirectory) makePlan(ctx context.Context, span Span) (*plan, error)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, p := range d.mu.plans {
-		if p.desc.Span.overlaps(&span) {
+		if p.desc.Span.Overlaps(&span) {
 			return nil, nil // it is on the move
 		}
 	}
@@ -83,7 +83,7 @@ func (d *LocalDirectory) candidates(span Span) (source string, targets []string)
 	for i := range d.mu.ranges {
 		r := &d.mu.ranges[i]
 		load[r.Shard]++
-		if r.Span.containsSpan(&span) {
+		if r.Span.ContainsSpan(&span) {
 			source = r.Shard
 		}
 	}
@@ -179,7 +179,7 @@ func (d *LocalDirectory) release(ctx context.Context, p *plan) (kept bool, err e
 
 // cutSpan drops what lies wholly in span: ranges that were given away to their last key.
 func cutSpan(ranges []RangeDescriptor, span *Span) []RangeDescriptor {
-	return slices.DeleteFunc(slices.Clone(ranges), func(r RangeDescriptor) bool { return span.containsSpan(&r.Span) })
+	return slices.DeleteFunc(slices.Clone(ranges), func(r RangeDescriptor) bool { return span.ContainsSpan(&r.Span) })
 }
 
 func (d *LocalDirectory) removePlan(p *plan) error {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
 
 // Span is a half-open interval of keys [Start, End). An empty End means up to the last key.
-type Span struct{ Start, End []byte }
+type Span = mvcc.Span
 
 // RangeRef names a range as of one epoch; every request carries the refs it was routed by.
 type RangeRef struct{ ID, Epoch uint64 }
@@ -56,8 +57,28 @@ type Shard interface {
 	ResolveLock(ctx context.Context, req *ResolveLockRequest) error
 	// Heartbeat raises the TTL of a live primary lock and returns the TTL in force.
 	Heartbeat(ctx context.Context, req *HeartbeatRequest) (ttlMillis uint64, err error)
+	// Collector is what garbage collection asks; see gc.go.
+	Collector
+
 	// ScanLock lists up to Limit locks with start_ts <= MaxTS in a span within one range.
-	ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.KeyLockedError, error)
+	ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.LockInfo, error)
+
+	// AcquireLocks takes pessimistic locks. A key is granted as soon as no other transaction holds it,
+	// first come first served, whatever has been committed on it: LockedAt tells. On an error the
+	// keys that this request has taken are free again. Errors: *mvcc.KeyLockedError (somebody holds
+	// a key after Wait, or may be dead: look at its primary and ask again; a shard may also answer
+	// so before Wait has passed), *mvcc.DeadlockError, *mvcc.RolledBackError,
+	// *mvcc.AlreadyCommittedError, *mvcc.TooOldError.
+	AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (AcquireLocksResponse, error)
+	// ReleaseLocks drops the transaction's pessimistic locks on Keys, and nothing else.
+	ReleaseLocks(ctx context.Context, req *ReleaseLocksRequest) error
+	// CheckSecondaryLocks asks secondaries of an async commit for its fate, and decides it where a
+	// lock is missing and the caller may decide. What it tells is durable.
+	CheckSecondaryLocks(ctx context.Context, req *CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error)
+	// Refresh makes sure that what was read at FromTS is the same at ToTS, and that it stays so.
+	// Errors: *mvcc.RefreshConflictError, *mvcc.KeyLockedError (not certain: the lock may commit at or
+	// below ToTS; resolve or push it and ask again).
+	Refresh(ctx context.Context, req *RefreshRequest) error
 }
 
 // ReadOptions say as of when, and through which locks, a read looks.
@@ -111,15 +132,80 @@ type PrewriteRequest struct {
 	TxnSize   uint32
 	// TryOnePC says that Mutations is the whole transaction: commit it in one atomic batch.
 	TryOnePC bool
-	// MaxCommitTS bounds the commit_ts of a one-phase commit (0: any). Where it would lie above, the
-	// shard writes plain locks instead, as if TryOnePC were false; the client decides then.
+	// MaxCommitTS bounds the commit_ts of a one-phase or async commit (0: any). Where it would lie
+	// above, the shard writes plain locks instead, as if TryOnePC and Async were false.
 	MaxCommitTS tso.Timestamp
+	// ReadTS is the snapshot of the transaction: commits above it conflict, where a mutation was
+	// not locked before. 0 means StartTS.
+	ReadTS tso.Timestamp
+	// Async asks for locks that commit the transaction once all its keys have one. Secondaries, in
+	// the request with the primary, are the transaction's other keys.
+	Async       bool
+	Secondaries [][]byte
+	// FloorTS was issued after the commit was asked for; an async or one-phase commit lies above
+	// it. With 0 the shard asks the oracle where it needs one.
+	FloorTS tso.Timestamp
+	// Reads, of a serializable transaction with TryOnePC, must not have changed between ReadTS and the
+	// commit. All lie within Ranges. Further errors: *mvcc.RefreshConflictError.
+	Reads []Span
 }
 
-// PrewriteResponse: OnePCCommitTS != 0 means the transaction is committed.
+// PrewriteResponse: OnePCCommitTS != 0 means the transaction is committed. Async means that all keys of
+// the request carry locks of an async commit, and that MinCommitTS is final.
 type PrewriteResponse struct {
 	OnePCCommitTS tso.Timestamp
 	MinCommitTS   tso.Timestamp
+	Async         bool
+}
+
+// AcquireLocksRequest: Keys ascending. ReadTS is the transaction's snapshot, Primary its primary,
+// which is to be locked first.
+type AcquireLocksRequest struct {
+	Ranges          []RangeRef
+	Keys            [][]byte
+	Primary         []byte
+	StartTS, ReadTS tso.Timestamp
+	TTLMillis       uint64
+	// Wait bounds how long to wait for others, for all keys together; 0 means not at all.
+	Wait time.Duration
+	// SkipLocked passes over keys that others hold, instead of waiting for them.
+	SkipLocked bool
+	// Shared locks keep writers out but not each other.
+	Shared bool
+	// Alive is a transaction that the caller has found alive although the TTL of its lock, as an
+	// earlier *mvcc.KeyLockedError told it, has run out: the shard waits for another TTL.
+	Alive tso.Timestamp
+}
+
+// AcquireLocksResponse: LockedAt[i] answers Keys[i]: the largest of ReadTS and the newest commit on
+// the key; 0 if it was skipped. If it is above ReadTS the snapshot has to move up to it, and what was
+// read of the key is to be read again.
+type AcquireLocksResponse struct{ LockedAt []tso.Timestamp }
+
+// ReleaseLocksRequest: Keys ascending. Locks whose ForUpdateTS is above the one given stay
+// (tso.MaxTimestamp: none).
+type ReleaseLocksRequest struct {
+	Ranges               []RangeRef
+	Keys                 [][]byte
+	StartTS, ForUpdateTS tso.Timestamp
+}
+
+// CheckSecondaryLocksRequest: Keys ascending. Keys without lock or record are decided, by a rollback
+// record, if Owner (the transaction's own client aborts it) or if NowTS != 0: the caller has found
+// the primary's TTL run out as of NowTS, and so have those of the locks met.
+type CheckSecondaryLocksRequest struct {
+	Ranges         []RangeRef
+	Keys           [][]byte
+	StartTS, NowTS tso.Timestamp
+	Owner          bool
+}
+
+// RefreshRequest: Spans lie within Ranges; [key, key+"\x00") is a single key, and cheaper. Changes by
+// StartTS itself do not count. ToTS has been issued.
+type RefreshRequest struct {
+	Ranges                []RangeRef
+	Spans                 []Span
+	StartTS, FromTS, ToTS tso.Timestamp
 }
 
 // CommitRequest: Keys ascending. Primary says that Keys[0] alone is the primary: durable on return.
@@ -144,6 +230,11 @@ type CheckTxnStatusRequest struct {
 	Primary                  []byte
 	StartTS, CallerTS, NowTS tso.Timestamp
 	RollbackIfMissing        bool
+	// ResolvingPessimistic says that the caller has met a pessimistic lock, whose transaction may still
+	// be growing: its end is not recorded. See mvcc.TxnStatus.Undecided.
+	ResolvingPessimistic bool
+	// ForceSync treats the primary of an async commit as a plain one: some key carries a plain lock.
+	ForceSync bool
 }
 
 // ResolveLockRequest: Keys ascending, CommitTS 0 means roll back.

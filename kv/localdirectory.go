@@ -125,7 +125,7 @@ func sortDescriptors(descs []RangeDescriptor) {
 
 // Lookup implements Directory.
 func (d *LocalDirectory) Lookup(_ context.Context, key []byte) (RangeDescriptor, ShardInfo, error) {
-	return d.find(func(desc *RangeDescriptor) bool { return desc.Span.contains(key) })
+	return d.find(func(desc *RangeDescriptor) bool { return desc.Span.Contains(key) })
 }
 
 // LookupEnd implements Directory.
@@ -232,7 +232,7 @@ func (d *LocalDirectory) RegisterShard(_ context.Context, info ShardInfo, owned 
 func (d *LocalDirectory) lostLocked(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) []RangeDescriptor {
 	var lost []RangeDescriptor
 	for _, desc := range ranges {
-		covered := slices.ContainsFunc(owned, func(o RangeDescriptor) bool { return o.Span.overlaps(&desc.Span) })
+		covered := slices.ContainsFunc(owned, func(o RangeDescriptor) bool { return o.Span.Overlaps(&desc.Span) })
 		if desc.Shard == shard && !covered && d.mu.plans[desc.ID] == nil {
 			lost = append(lost, desc)
 		}
@@ -285,7 +285,7 @@ func mergeReport(ranges []RangeDescriptor, shard string, owned []RangeDescriptor
 	for _, o := range owned {
 		o.Shard = shard
 		late := slices.ContainsFunc(ranges, func(r RangeDescriptor) bool {
-			return r.ID == o.ID && r.Epoch > o.Epoch || r.Shard != shard && r.Span.overlaps(&o.Span)
+			return r.ID == o.ID && r.Epoch > o.Epoch || r.Shard != shard && r.Span.Overlaps(&o.Span)
 		})
 		if !late {
 			news = append(news, o)
@@ -298,7 +298,7 @@ func mergeReport(ranges []RangeDescriptor, shard string, owned []RangeDescriptor
 func replaceOverlapping(ranges, news []RangeDescriptor) []RangeDescriptor {
 	next := slices.Clone(news)
 	for _, r := range ranges {
-		if !slices.ContainsFunc(news, func(n RangeDescriptor) bool { return n.ID == r.ID || n.Span.overlaps(&r.Span) }) {
+		if !slices.ContainsFunc(news, func(n RangeDescriptor) bool { return n.ID == r.ID || n.Span.Overlaps(&r.Span) }) {
 			next = append(next, r)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/percodb/percodb/kv/mvcc"
 )
 
 // metrics counts what a store does. Made by newMetrics; nothing is global.
@@ -11,9 +13,11 @@ type metrics struct {
 	gets, batchGets, scans, scannedRows        prometheus.Counter
 	onePC, prewriteFailed                      prometheus.Counter
 	rollbacks, statusChecks, heartbeats        prometheus.Counter
+	lockRequests, refreshes                    prometheus.Counter
 	rangeSplits, rangeReleases, rangeAdoptions prometheus.Counter
 	resolvedForward, resolvedBack              prometheus.Counter
 	prewriteSeconds, commitSeconds             prometheus.Histogram
+	gcKeys, gcVersions, gcStatuses, gcBytes    prometheus.Counter
 	registerer                                 prometheus.Registerer
 	registered                                 []prometheus.Collector
 }
@@ -33,6 +37,8 @@ func newMetrics(s *Store, reg prometheus.Registerer) (*metrics, error) {
 	counter(&m.prewriteFailed, "prewrite_failures_total", "Prewrites refused.")
 	counter(&m.rollbacks, "rollbacks_total", "Rollback requests.")
 	counter(&m.statusChecks, "txn_status_checks_total", "Questions about a transaction's fate.")
+	counter(&m.lockRequests, "lock_requests_total", "Requests for pessimistic locks.")
+	counter(&m.refreshes, "refreshes_total", "Requests to move a snapshot up.")
 	counter(&m.heartbeats, "heartbeats_total", "Heartbeats of primary locks.")
 	counter(&m.rangeSplits, "range_splits_total", "Ranges split.")
 	counter(&m.rangeReleases, "range_releases_total", "Spans given away.")
@@ -50,6 +56,11 @@ func newMetrics(s *Store, reg prometheus.Registerer) (*metrics, error) {
 		m.registered = append(m.registered, prometheus.NewGaugeFunc(
 			prometheus.GaugeOpts{Name: "percodb_kv_" + name, Help: help, ConstLabels: labels}, f))
 	}
+	counter(&m.gcKeys, "gc_keys_visited_total", "Keys that garbage collection has looked at.")
+	counter(&m.gcVersions, "gc_versions_removed_total", "Versions that garbage collection has removed.")
+	counter(&m.gcStatuses, "gc_status_records_removed_total", "Rollback and lock-commit records that garbage collection has removed.")
+	counter(&m.gcBytes, "gc_written_bytes_total", "Bytes that garbage collection has written in order to remove.")
+	gauge("gc_safe_point_seconds", "The GC safe point, in seconds since 1970.", func() float64 { return float64(s.mvcc.SafePoint().Physical()) / 1000 })
 	gauge("locks", "Locks held.", func() float64 { return float64(s.mvcc.NumLocks()) })
 	gauge("ranges", "Ranges owned.", func() float64 { return float64(len(s.ranges.Load().sorted)) })
 	gauge("split_queue_length", "Ranges waiting to be looked at for a split.", func() float64 { return float64(len(s.splits)) })
@@ -77,6 +88,13 @@ func (m *metrics) unregister() {
 	for _, c := range m.registered {
 		m.registerer.Unregister(c)
 	}
+}
+
+func (m *metrics) collected(st *mvcc.GCStats) {
+	m.gcKeys.Add(float64(st.Keys))
+	m.gcVersions.Add(float64(st.Versions))
+	m.gcStatuses.Add(float64(st.Statuses))
+	m.gcBytes.Add(float64(st.Bytes))
 }
 
 func (m *metrics) resolved(forward bool, keys int) {

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sort"
 	"sync/atomic"
+
+	"github.com/percodb/percodb/kv/mvcc"
 )
 
 // localRange is a range as its store holds it.
@@ -20,47 +22,19 @@ type rangeTable struct {
 	sorted []*localRange
 }
 
-// contains reports whether key lies in the span.
-func (s *Span) contains(key []byte) bool {
-	return bytes.Compare(s.Start, key) <= 0 && (len(s.End) == 0 || bytes.Compare(key, s.End) < 0)
-}
-
-// containsSpan reports whether o lies in the span. An empty End is the largest bound.
-func (s *Span) containsSpan(o *Span) bool {
-	return bytes.Compare(s.Start, o.Start) <= 0 && compareEnds(o.End, s.End) <= 0
-}
-
-func (s *Span) overlaps(o *Span) bool {
-	return (len(o.End) == 0 || bytes.Compare(s.Start, o.End) < 0) &&
-		(len(s.End) == 0 || bytes.Compare(o.Start, s.End) < 0)
-}
-
-func (s *Span) valid() bool { return len(s.End) == 0 || bytes.Compare(s.Start, s.End) < 0 }
-
 // compareEnds compares exclusive bounds, of which the empty one is the largest.
-func compareEnds(a, b []byte) int {
-	switch {
-	case len(a) == 0 && len(b) == 0:
-		return 0
-	case len(a) == 0:
-		return 1
-	case len(b) == 0:
-		return -1
-	default:
-		return bytes.Compare(a, b)
-	}
-}
+func compareEnds(a, b []byte) int { return mvcc.CompareEnds(a, b) }
 
 // find returns the range that holds key, or nil.
 func (t *rangeTable) find(key []byte) *localRange {
 	if len(t.sorted) == 1 {
-		if r := t.sorted[0]; r.desc.Span.contains(key) {
+		if r := t.sorted[0]; r.desc.Span.Contains(key) {
 			return r
 		}
 		return nil
 	}
 	i := sort.Search(len(t.sorted), func(i int) bool { return bytes.Compare(t.sorted[i].desc.Span.Start, key) > 0 })
-	if i == 0 || !t.sorted[i-1].desc.Span.contains(key) {
+	if i == 0 || !t.sorted[i-1].desc.Span.Contains(key) {
 		return nil
 	}
 	return t.sorted[i-1]
@@ -119,7 +93,7 @@ func (t *rangeTable) checkKey(ref RangeRef, key []byte) (*localRange, error) {
 // checkSpan is checkKey for a span, which must lie in one range.
 func (t *rangeTable) checkSpan(ref RangeRef, span *Span) error {
 	r := t.find(span.Start)
-	if r != nil && r.desc.ID == ref.ID && r.desc.Epoch == ref.Epoch && r.desc.Span.containsSpan(span) {
+	if r != nil && r.desc.ID == ref.ID && r.desc.Epoch == ref.Epoch && r.desc.Span.ContainsSpan(span) {
 		return nil
 	}
 	// Tell about both ends: whoever scans in reverse asks for the last range of the span.
@@ -169,4 +143,21 @@ func (t *rangeTable) staleKeys(refs []RangeRef, keys keyList) error {
 		}
 	}
 	return t.stale(refs, sample...)
+}
+
+// checkSpans verifies that every span lies in ranges that refs name as they are now.
+func checkSpans(t *rangeTable, refs []RangeRef, spans []Span) error {
+	for i := range spans {
+		for at := spans[i].Start; ; {
+			r := t.find(at)
+			if r == nil || !slices.Contains(refs, r.desc.Ref()) {
+				return t.stale(refs, at)
+			}
+			if compareEnds(spans[i].End, r.desc.Span.End) <= 0 {
+				break
+			}
+			at = r.desc.Span.End
+		}
+	}
+	return nil
 }

@@ -57,7 +57,7 @@ func NewRouter(opts RouterOptions) (*CachingRouter, error) {
 func (r *CachingRouter) Locate(ctx context.Context, key []byte) (*RangeDescriptor, Shard, error) {
 	cache := *r.cache.Load()
 	i := sort.Search(len(cache), func(i int) bool { return bytes.Compare(cache[i].desc.Span.Start, key) > 0 })
-	if i > 0 && cache[i-1].desc.Span.contains(key) {
+	if i > 0 && cache[i-1].desc.Span.Contains(key) {
 		return &cache[i-1].desc, cache[i-1].shard, nil
 	}
 	desc, info, err := r.opts.Directory.Lookup(ctx, key)
@@ -133,7 +133,7 @@ func (r *CachingRouter) replace(stale []RangeRef, news []*route) {
 			if slices.Contains(stale, have.desc.Ref()) {
 				continue
 			}
-			if !slices.ContainsFunc(news, func(n *route) bool { return n.desc.Span.overlaps(&have.desc.Span) }) {
+			if !slices.ContainsFunc(news, func(n *route) bool { return n.desc.Span.Overlaps(&have.desc.Span) }) {
 				next = append(next, have)
 			}
 		}

@@ -45,7 +45,7 @@ func TestCachingRouterFollowsRanges(t *testing.T) {
 				router.Invalidate(stale)
 				continue
 			}
-			inside := d.Span.contains(key)
+			inside := d.Span.Contains(key)
 			if end {
 				inside = compareEnds(key, d.Span.End) <= 0 && (len(key) == 0 || string(d.Span.Start) < string(key))
 			}

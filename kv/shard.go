@@ -113,7 +113,8 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 	}
 	res, err := s.mvcc.Prewrite(ctx, &admission[mutationKeys]{s, req.Ranges, keys}, &mvcc.PrewriteArgs{
 		Mutations: req.Mutations, Primary: req.Primary, StartTS: req.StartTS, TTLMillis: req.TTLMillis,
-		TxnSize: req.TxnSize, TryOnePC: req.TryOnePC, MaxCommitTS: req.MaxCommitTS,
+		TxnSize: req.TxnSize, TryOnePC: req.TryOnePC, MaxCommitTS: req.MaxCommitTS, ReadTS: req.ReadTS,
+		Async: req.Async, Secondaries: req.Secondaries, FloorTS: req.FloorTS, Reads: req.Reads,
 	})
 	observeSince(s.metrics.prewriteSeconds, start)
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 		s.metrics.onePC.Inc()
 	}
 	s.grown(keys, res.WrittenBytes)
-	return PrewriteResponse{OnePCCommitTS: res.OnePCCommitTS, MinCommitTS: res.MinCommitTS}, nil
+	return PrewriteResponse{OnePCCommitTS: res.OnePCCommitTS, MinCommitTS: res.MinCommitTS, Async: res.Async}, nil
 }
 
 // Commit implements Shard.
@@ -174,7 +175,7 @@ func (s *Store) CheckTxnStatus(ctx context.Context, req *CheckTxnStatusRequest) 
 	}
 	status, err := s.mvcc.CheckTxnStatus(ctx, &adm, &mvcc.StatusArgs{
 		Primary: req.Primary, StartTS: req.StartTS, CallerTS: req.CallerTS, NowTS: req.NowTS,
-		RollbackIfMissing: req.RollbackIfMissing,
+		RollbackIfMissing: req.RollbackIfMissing, ResolvingPessimistic: req.ResolvingPessimistic, ForceSync: req.ForceSync,
 	})
 	return status, mapError(err)
 }
@@ -214,7 +215,7 @@ func (s *Store) Heartbeat(ctx context.Context, req *HeartbeatRequest) (uint64, e
 }
 
 // ScanLock implements Shard.
-func (s *Store) ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.KeyLockedError, error) {
+func (s *Store) ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.LockInfo, error) {
 	if !s.gate.enter() {
 		return nil, ErrClosed
 	}

@@ -169,9 +169,9 @@ func (r *testRouter) Ranges(context.Context) ([]kv.RangeDescriptor, error) {
 }
 
 // locks lists the locks of all stores.
-func (c *cluster) locks() []mvcc.KeyLockedError {
+func (c *cluster) locks() []mvcc.LockInfo {
 	c.t.Helper()
-	var all []mvcc.KeyLockedError
+	var all []mvcc.LockInfo
 	ctx := context.Background()
 	for _, s := range c.stores {
 		descs, err := s.Router().Ranges(ctx)
@@ -190,7 +190,7 @@ func (c *cluster) locks() []mvcc.KeyLockedError {
 			all = append(all, locks...)
 		}
 	}
-	slices.SortFunc(all, func(a, b mvcc.KeyLockedError) int { return bytes.Compare(a.Key, b.Key) })
+	slices.SortFunc(all, func(a, b mvcc.LockInfo) int { return bytes.Compare(a.Key, b.Key) })
 	return all
 }
 
@@ -259,8 +259,8 @@ func (h *hookShard) Heartbeat(ctx context.Context, req *kv.HeartbeatRequest) (ui
 	return hooked(h, ctx, req, func() (uint64, error) { return h.Shard.Heartbeat(ctx, req) })
 }
 
-func (h *hookShard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.KeyLockedError, error) {
-	return hooked(h, ctx, req, func() ([]mvcc.KeyLockedError, error) { return h.Shard.ScanLock(ctx, req) })
+func (h *hookShard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.LockInfo, error) {
+	return hooked(h, ctx, req, func() ([]mvcc.LockInfo, error) { return h.Shard.ScanLock(ctx, req) })
 }
 
 // waitIdle waits until the DB's background work is done.

@@ -12,6 +12,9 @@ type StatusArgs struct {
 	Primary                  []byte
 	StartTS, CallerTS, NowTS tso.Timestamp
 	RollbackIfMissing        bool
+	// ResolvingPessimistic: the caller has met a pessimistic lock. ForceSync: a plain lock of the
+	// transaction has been met, although its primary is of an async commit.
+	ResolvingPessimistic, ForceSync bool
 }
 
 // CheckTxnStatus tells a transaction's fate, and decides it if its lock has expired, or is missing

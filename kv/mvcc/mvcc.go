@@ -3,6 +3,7 @@ package mvcc
 import (
 	"fmt"
 
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -19,6 +20,9 @@ const (
 	OpLock
 	// OpCheckNotExists locks and writes nothing: prewrite fails if the key exists.
 	OpCheckNotExists
+	// OpPessimistic is the kind of a lock that AcquireLocks took: it keeps other writers out, is never
+	// in a reader's way, lives in memory only, and is never a mutation.
+	OpPessimistic
 )
 
 // Mutation is one key's change in a write set. Key and Value belong to the caller and are not kept
@@ -27,6 +31,9 @@ type Mutation struct {
 	Op         Op
 	MustBeNew  bool // prewrite fails with *KeyExistsError if the key has a visible value
 	Key, Value []byte
+	// LockedAt is as of when AcquireLocks granted the key, as it answered; 0 means that the key was
+	// not locked. The key must not have changed since.
+	LockedAt tso.Timestamp
 }
 
 // Lock is what prewrite leaves on a key until the transaction's fate is decided.
@@ -38,6 +45,23 @@ type Lock struct {
 	MinCommitTS tso.Timestamp // the transaction commits at or above this
 	TxnSize     uint32        // number of keys of the whole transaction, a hint for the resolver
 	Value       []byte
+	// ForUpdateTS, of an OpPessimistic lock: nothing newer was committed on the key when it was granted.
+	ForUpdateTS tso.Timestamp
+	// Async: the transaction is committed once all its keys are locked like this, at the largest
+	// MinCommitTS, which therefore never changes.
+	Async bool
+	// Secondaries, of the primary of an async commit: the other keys of the transaction.
+	Secondaries [][]byte
+	// Shared, of an OpPessimistic lock: others may hold the key in the same way.
+	Shared bool
+}
+
+// LockInfo is a lock as ScanLock lists it. A key that is held by several has one for each. Waiters
+// are the transactions that wait for the key in AcquireLocks, in the order in which they will get it.
+type LockInfo struct {
+	Key     []byte
+	Lock    Lock
+	Waiters []tso.Timestamp
 }
 
 // TxnStatus is the fate of a transaction as its primary tells it. Exactly one of CommitTS != 0,
@@ -45,7 +69,20 @@ type Lock struct {
 type TxnStatus struct {
 	CommitTS   tso.Timestamp
 	RolledBack bool
-	Lock       *Lock // still alive; Lock.MinCommitTS shows whether the caller's read was let pass
+	// Undecided goes with RolledBack: the primary is not locked, but no record keeps it from being locked
+	// again. It is the answer to who asks for the sake of a pessimistic lock, and justifies the
+	// release of pessimistic locks, nothing else. It must not be remembered.
+	Undecided bool
+	Lock      *Lock // still alive; Lock.MinCommitTS shows whether the caller's read was let pass
+}
+
+// SecondaryStatus is what secondaries tell about the fate of an async commit. If neither CommitTS != 0
+// nor RolledBack, Locks holds the transaction's locks on the keys asked about: if they are as many
+// as the keys, nothing is missing there; if fewer, the transaction is undecided and alive.
+type SecondaryStatus struct {
+	CommitTS   tso.Timestamp
+	RolledBack bool
+	Locks      []KeyLockedError
 }
 
 // KeyLockedError: another transaction's lock is in the way of a read or a write.
@@ -103,6 +140,30 @@ type CommitTSExpiredError struct{ MinCommitTS tso.Timestamp }
 func (e *CommitTSExpiredError) Error() string {
 	return fmt.Sprintf("commit_ts is below the lock's minimum %d", e.MinCommitTS)
 }
+
+// LockLostError: the pessimistic lock that a mutation relies on is gone or is another one, and it is
+// not certain that the key is as it was. The transaction must be run again.
+type LockLostError struct {
+	Key               []byte
+	StartTS, LockedAt tso.Timestamp
+}
+
+func (e *LockLostError) Error() string {
+	return fmt.Sprintf("transaction %d has lost its lock on key %x, granted as of %d", e.StartTS, e.Key, e.LockedAt)
+}
+
+// RefreshConflictError: a key that was read has changed; StartTS and CommitTS are those of who did it.
+type RefreshConflictError struct {
+	Key               []byte
+	StartTS, CommitTS tso.Timestamp
+}
+
+func (e *RefreshConflictError) Error() string {
+	return fmt.Sprintf("key %x, which was read, was changed by transaction %d at %d", e.Key, e.StartTS, e.CommitTS)
+}
+
+// DeadlockError: waiting for the lock would have closed a circle of waiting transactions.
+type DeadlockError = waitgraph.DeadlockError
 
 // TxnNotFoundError: the primary holds neither lock nor record, and the caller did not ask to decide.
 type TxnNotFoundError struct{ StartTS tso.Timestamp }

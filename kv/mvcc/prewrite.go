@@ -24,12 +24,22 @@ type PrewriteArgs struct {
 	TryOnePC  bool
 	// MaxCommitTS bounds the commit_ts of a one-phase commit (0: any).
 	MaxCommitTS tso.Timestamp
+	// ReadTS is the snapshot, StartTS if 0.
+	ReadTS tso.Timestamp
+	// Async asks for locks of an async commit; Secondaries go with its primary.
+	Async       bool
+	Secondaries [][]byte
+	// FloorTS was issued after the commit was asked for; 0: the oracle is asked where one is needed.
+	FloorTS tso.Timestamp
+	// Reads must not have changed between ReadTS and the commit_ts of a one-phase commit.
+	Reads []Span
 }
 
 // PrewriteResult tells what was done. OnePCCommitTS != 0 means that the transaction is committed.
 type PrewriteResult struct {
 	OnePCCommitTS tso.Timestamp
 	MinCommitTS   tso.Timestamp
+	Async         bool // all keys carry locks of an async commit, and MinCommitTS is final
 	WrittenBytes  int
 }
 

@@ -24,13 +24,13 @@ func (s *State) ResolveLock(ctx context.Context, adm Admission, keys [][]byte, s
 // ScanLock lists up to limit locks of [start, end) whose start_ts is at or below maxTS, in key
 // order. Locks of one-phase commits under way are not among them: they go by themselves. From
 // now on no transaction commits at or below maxTS here that was not listed or committed already.
-func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Timestamp, limit int) ([]KeyLockedError, error) {
+func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Timestamp, limit int) ([]LockInfo, error) {
 	if maxTS != tso.MaxTimestamp {
 		if err := s.BeginRead(ctx, maxTS); err != nil {
 			return nil, err
 		}
 	}
-	var locks []KeyLockedError
+	var locks []LockInfo
 	s.locks.mu.RLock()
 	defer s.locks.mu.RUnlock()
 	s.locks.ascendLocked(start, end, func(e *entry) bool {
@@ -38,7 +38,7 @@ func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Times
 			return false
 		}
 		if e.lock.StartTS <= maxTS && !e.onePC {
-			locks = append(locks, KeyLockedError{Key: bytes.Clone(e.key), Lock: e.lock.detached()})
+			locks = append(locks, LockInfo{Key: bytes.Clone(e.key), Lock: e.lock.detached()})
 		}
 		return true
 	})

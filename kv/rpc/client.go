@@ -29,16 +29,17 @@ func (o ClientOptions) ensureDefaults() ClientOptions {
 
 // Shard is a kv.Shard on the other end of a connection. Safe for concurrent use.
 type Shard struct {
-	client kvpb.ShardClient
-	name   string
-	opts   ClientOptions
+	client    kvpb.ShardClient
+	collector kvpb.CollectorClient
+	name      string
+	opts      ClientOptions
 }
 
 var _ kv.Shard = (*Shard)(nil)
 
 // NewShard returns a client over conn, which stays the caller's. name is the shard's, for errors.
 func NewShard(conn grpc.ClientConnInterface, name string, opts ClientOptions) *Shard {
-	return &Shard{client: kvpb.NewShardClient(conn), name: name, opts: opts.ensureDefaults()}
+	return &Shard{client: kvpb.NewShardClient(conn), collector: kvpb.NewCollectorClient(conn), name: name, opts: opts.ensureDefaults()}
 }
 
 // answer is what every response has.
@@ -110,11 +111,12 @@ func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.Prewr
 	res, err := call(ctx, s.name, s.opts, s.client.Prewrite, &kvpb.PrewriteRequest{
 		Ranges: encodeRefs(req.Ranges), Mutations: encodeMutations(req.Mutations), Primary: req.Primary,
 		StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis, TxnSize: req.TxnSize,
-		TryOnePc: req.TryOnePC, MaxCommitTs: uint64(req.MaxCommitTS)})
+		TryOnePc: req.TryOnePC, MaxCommitTs: uint64(req.MaxCommitTS), ReadTs: uint64(req.ReadTS), Async: req.Async,
+		Secondaries: req.Secondaries, FloorTs: uint64(req.FloorTS), Reads: encodeSpans(req.Reads)})
 	if err != nil {
 		return kv.PrewriteResponse{}, err
 	}
-	return kv.PrewriteResponse{OnePCCommitTS: tso.Timestamp(res.OnePcCommitTs), MinCommitTS: tso.Timestamp(res.MinCommitTs)}, nil
+	return kv.PrewriteResponse{OnePCCommitTS: tso.Timestamp(res.OnePcCommitTs), MinCommitTS: tso.Timestamp(res.MinCommitTs), Async: res.Async}, nil
 }
 
 // Commit implements kv.Shard.
@@ -135,11 +137,12 @@ func (s *Shard) Rollback(ctx context.Context, req *kv.RollbackRequest) error {
 func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.CheckTxnStatus, &kvpb.CheckTxnStatusRequest{
 		Range: encodeRef(req.Range), Primary: req.Primary, StartTs: uint64(req.StartTS),
-		CallerTs: uint64(req.CallerTS), NowTs: uint64(req.NowTS), RollbackIfMissing: req.RollbackIfMissing})
+		CallerTs: uint64(req.CallerTS), NowTs: uint64(req.NowTS), RollbackIfMissing: req.RollbackIfMissing,
+		ResolvingPessimistic: req.ResolvingPessimistic, ForceSync: req.ForceSync})
 	if err != nil {
 		return mvcc.TxnStatus{}, err
 	}
-	st := mvcc.TxnStatus{CommitTS: tso.Timestamp(res.CommitTs), RolledBack: res.RolledBack}
+	st := mvcc.TxnStatus{CommitTS: tso.Timestamp(res.CommitTs), RolledBack: res.RolledBack, Undecided: res.Undecided}
 	if res.Lock != nil {
 		lock := decodeLock(res.Lock)
 		st.Lock = &lock
@@ -165,13 +168,52 @@ func (s *Shard) Heartbeat(ctx context.Context, req *kv.HeartbeatRequest) (uint64
 }
 
 // ScanLock implements kv.Shard.
-func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.KeyLockedError, error) {
+func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.LockInfo, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.ScanLock, &kvpb.ScanLockRequest{Range: encodeRef(req.Range),
 		Span: encodeSpan(req.Span), MaxTs: uint64(req.MaxTS), Limit: uint64(req.Limit)})
 	if err != nil {
 		return nil, err
 	}
-	return decodeLocks(res.Locks), nil
+	return decodeLockInfos(res.Locks), nil
+}
+
+// AcquireLocks implements kv.Shard. One request waits for a part of its timeout at most; the caller
+// asks again then, as it does when a holder may be dead.
+func (s *Shard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.AcquireLocks, &kvpb.AcquireLocksRequest{Ranges: encodeRefs(req.Ranges),
+		Keys: req.Keys, Primary: req.Primary, StartTs: uint64(req.StartTS), ReadTs: uint64(req.ReadTS), TtlMillis: req.TTLMillis,
+		WaitNanos: uint64(max(0, min(req.Wait, s.opts.Timeout/2))), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: uint64(req.Alive)})
+	if err != nil {
+		return kv.AcquireLocksResponse{}, err
+	}
+	if len(res.LockedAt) != len(req.Keys) {
+		return kv.AcquireLocksResponse{}, s.garbled("%d locks for %d keys", len(res.LockedAt), len(req.Keys))
+	}
+	return kv.AcquireLocksResponse{LockedAt: decodeTimestamps(res.LockedAt)}, nil
+}
+
+// ReleaseLocks implements kv.Shard.
+func (s *Shard) ReleaseLocks(ctx context.Context, req *kv.ReleaseLocksRequest) error {
+	_, err := call(ctx, s.name, s.opts, s.client.ReleaseLocks, &kvpb.ReleaseLocksRequest{Ranges: encodeRefs(req.Ranges),
+		Keys: req.Keys, StartTs: uint64(req.StartTS), ForUpdateTs: uint64(req.ForUpdateTS)})
+	return err
+}
+
+// CheckSecondaryLocks implements kv.Shard.
+func (s *Shard) CheckSecondaryLocks(ctx context.Context, req *kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.CheckSecondaryLocks, &kvpb.CheckSecondaryLocksRequest{
+		Ranges: encodeRefs(req.Ranges), Keys: req.Keys, StartTs: uint64(req.StartTS), NowTs: uint64(req.NowTS), Owner: req.Owner})
+	if err != nil {
+		return mvcc.SecondaryStatus{}, err
+	}
+	return mvcc.SecondaryStatus{CommitTS: tso.Timestamp(res.CommitTs), RolledBack: res.RolledBack, Locks: decodeLocks(res.Locks)}, nil
+}
+
+// Refresh implements kv.Shard.
+func (s *Shard) Refresh(ctx context.Context, req *kv.RefreshRequest) error {
+	_, err := call(ctx, s.name, s.opts, s.client.Refresh, &kvpb.RefreshRequest{Ranges: encodeRefs(req.Ranges),
+		Spans: encodeSpans(req.Spans), StartTs: uint64(req.StartTS), FromTs: uint64(req.FromTS), ToTs: uint64(req.ToTS)})
+	return err
 }
 
 // garbled reports an answer that no shard of this version gives.

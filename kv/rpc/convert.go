@@ -85,12 +85,14 @@ func decodeOptions(o *kvpb.ReadOptions) kv.ReadOptions {
 
 func encodeLock(l *mvcc.Lock) *kvpb.Lock {
 	return &kvpb.Lock{Op: uint32(l.Op), StartTs: uint64(l.StartTS), Primary: l.Primary, TtlMillis: l.TTLMillis,
-		MinCommitTs: uint64(l.MinCommitTS), TxnSize: l.TxnSize, Value: l.Value}
+		MinCommitTs: uint64(l.MinCommitTS), TxnSize: l.TxnSize, Value: l.Value, ForUpdateTs: uint64(l.ForUpdateTS),
+		Async: l.Async, Secondaries: l.Secondaries, Shared: l.Shared}
 }
 
 func decodeLock(l *kvpb.Lock) mvcc.Lock {
 	return mvcc.Lock{Op: mvcc.Op(l.GetOp()), StartTS: tso.Timestamp(l.GetStartTs()), Primary: l.GetPrimary(),
-		TTLMillis: l.GetTtlMillis(), MinCommitTS: tso.Timestamp(l.GetMinCommitTs()), TxnSize: l.GetTxnSize(), Value: l.GetValue()}
+		TTLMillis: l.GetTtlMillis(), MinCommitTS: tso.Timestamp(l.GetMinCommitTs()), TxnSize: l.GetTxnSize(), Value: l.GetValue(),
+		ForUpdateTS: tso.Timestamp(l.GetForUpdateTs()), Async: l.GetAsync(), Secondaries: l.GetSecondaries(), Shared: l.GetShared()}
 }
 
 func encodeLocked(e *mvcc.KeyLockedError) *kvpb.KeyLocked {
@@ -113,6 +115,70 @@ func decodeLocks(es []*kvpb.KeyLocked) []mvcc.KeyLockedError {
 	var out []mvcc.KeyLockedError
 	for _, e := range es {
 		out = append(out, decodeLocked(e))
+	}
+	return out
+}
+
+func encodeLockInfos(locks []mvcc.LockInfo) []*kvpb.LockInfo {
+	out := make([]*kvpb.LockInfo, len(locks))
+	for i := range locks {
+		l := &locks[i]
+		out[i] = &kvpb.LockInfo{Key: l.Key, Lock: encodeLock(&l.Lock), Waiters: encodeTimestamps(l.Waiters)}
+	}
+	return out
+}
+
+func decodeLockInfos(locks []*kvpb.LockInfo) []mvcc.LockInfo {
+	if len(locks) == 0 {
+		return nil
+	}
+	out := make([]mvcc.LockInfo, len(locks))
+	for i, l := range locks {
+		out[i] = mvcc.LockInfo{Key: l.GetKey(), Lock: decodeLock(l.GetLock()), Waiters: decodeTimestamps(l.GetWaiters())}
+	}
+	return out
+}
+
+func encodeTimestamps(in []tso.Timestamp) []uint64 {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]uint64, len(in))
+	for i, ts := range in {
+		out[i] = uint64(ts)
+	}
+	return out
+}
+
+func decodeTimestamps(in []uint64) []tso.Timestamp {
+	if len(in) == 0 {
+		return nil
+	}
+	out := make([]tso.Timestamp, len(in))
+	for i, ts := range in {
+		out[i] = tso.Timestamp(ts)
+	}
+	return out
+}
+
+func encodeSpans(spans []kv.Span) []*kvpb.Span {
+	if len(spans) == 0 {
+		return nil
+	}
+	out := make([]*kvpb.Span, len(spans))
+	for i := range spans {
+		out[i] = encodeSpan(spans[i])
+	}
+	return out
+}
+
+func decodeSpans(spans []*kvpb.Span) []kv.Span {
+	if len(spans) == 0 {
+		return nil
+	}
+	out := make([]kv.Span, len(spans))
+	for i, s := range spans {
+		out[i] = decodeSpan(s)
 	}
 	return out
 }
@@ -165,6 +231,7 @@ func encodeMutations(ms []mvcc.Mutation) []*kvpb.Mutation {
 	for i := range ms {
 		m := &messages[i]
 		m.Op, m.MustBeNew, m.Key, m.Value = uint32(ms[i].Op), ms[i].MustBeNew, ms[i].Key, ms[i].Value
+		m.LockedAt = uint64(ms[i].LockedAt)
 		out[i] = m
 	}
 	return out
@@ -173,7 +240,7 @@ func encodeMutations(ms []mvcc.Mutation) []*kvpb.Mutation {
 func decodeMutations(ms []*kvpb.Mutation) []mvcc.Mutation {
 	out := make([]mvcc.Mutation, len(ms))
 	for i, m := range ms {
-		out[i] = mvcc.Mutation{Op: mvcc.Op(m.GetOp()), MustBeNew: m.GetMustBeNew(), Key: m.GetKey(), Value: m.GetValue()}
+		out[i] = mvcc.Mutation{Op: mvcc.Op(m.GetOp()), MustBeNew: m.GetMustBeNew(), Key: m.GetKey(), Value: m.GetValue(), LockedAt: tso.Timestamp(m.GetLockedAt())}
 	}
 	return out
 }

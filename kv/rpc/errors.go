@@ -72,6 +72,9 @@ func encodeProtocolError(err error) *kvpb.Error {
 		tooOld     *mvcc.TooOldError
 		future     *mvcc.TSInFutureError
 		invalid    *mvcc.InvalidRequestError
+		lost       *mvcc.LockLostError
+		changed    *mvcc.RefreshConflictError
+		deadlock   *mvcc.DeadlockError
 	)
 	switch {
 	case errors.As(err, &locked):
@@ -103,6 +106,15 @@ func encodeProtocolError(err error) *kvpb.Error {
 		return &kvpb.Error{Kind: &kvpb.Error_TsInFuture{TsInFuture: &kvpb.TSInFuture{Ts: uint64(future.TS)}}}
 	case errors.As(err, &invalid):
 		return &kvpb.Error{Kind: &kvpb.Error_InvalidRequest{InvalidRequest: &kvpb.InvalidRequest{Detail: invalid.Detail}}}
+	case errors.As(err, &lost):
+		return &kvpb.Error{Kind: &kvpb.Error_LockLost{LockLost: &kvpb.LockLost{
+			Key: lost.Key, StartTs: uint64(lost.StartTS), LockedAt: uint64(lost.LockedAt)}}}
+	case errors.As(err, &changed):
+		return &kvpb.Error{Kind: &kvpb.Error_RefreshConflict{RefreshConflict: &kvpb.RefreshConflict{
+			Key: changed.Key, StartTs: uint64(changed.StartTS), CommitTs: uint64(changed.CommitTS)}}}
+	case errors.As(err, &deadlock):
+		return &kvpb.Error{Kind: &kvpb.Error_Deadlock{Deadlock: &kvpb.Deadlock{Key: deadlock.Key,
+			Waiter: uint64(deadlock.Waiter), Holder: uint64(deadlock.Holder), Cycle: encodeTimestamps(deadlock.Cycle)}}}
 	}
 	return nil
 }
@@ -163,6 +175,15 @@ func decodeProtocolError(e *kvpb.Error) error {
 		return &mvcc.TSInFutureError{TS: tso.Timestamp(k.TsInFuture.Ts)}
 	case *kvpb.Error_InvalidRequest:
 		return &mvcc.InvalidRequestError{Detail: k.InvalidRequest.Detail}
+	case *kvpb.Error_LockLost:
+		return &mvcc.LockLostError{Key: k.LockLost.Key, StartTS: tso.Timestamp(k.LockLost.StartTs),
+			LockedAt: tso.Timestamp(k.LockLost.LockedAt)}
+	case *kvpb.Error_RefreshConflict:
+		return &mvcc.RefreshConflictError{Key: k.RefreshConflict.Key, StartTS: tso.Timestamp(k.RefreshConflict.StartTs),
+			CommitTS: tso.Timestamp(k.RefreshConflict.CommitTs)}
+	case *kvpb.Error_Deadlock:
+		return &mvcc.DeadlockError{Key: k.Deadlock.Key, Waiter: tso.Timestamp(k.Deadlock.Waiter),
+			Holder: tso.Timestamp(k.Deadlock.Holder), Cycle: decodeTimestamps(k.Deadlock.Cycle)}
 	}
 	return errors.New("kv/rpc: an error of a kind that this version does not know")
 }

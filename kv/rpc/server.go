@@ -2,6 +2,8 @@ package rpc
 
 import (
 	"context"
+	"math"
+	"time"
 
 	"google.golang.org/grpc"
 
@@ -19,6 +21,7 @@ type shardServer struct {
 // RegisterShard has r serve a shard, which stays the caller's.
 func RegisterShard(r grpc.ServiceRegistrar, shard kv.Shard) {
 	kvpb.RegisterShardServer(r, &shardServer{shard: shard})
+	registerCollector(r, shard)
 }
 
 func empty(e *kvpb.Error) *kvpb.EmptyResponse { return &kvpb.EmptyResponse{Error: e} }
@@ -64,9 +67,10 @@ func (s *shardServer) Prewrite(ctx context.Context, req *kvpb.PrewriteRequest) (
 	res, err := s.shard.Prewrite(ctx, &kv.PrewriteRequest{
 		Ranges: decodeRefs(req.Ranges), Mutations: decodeMutations(req.Mutations), Primary: req.Primary,
 		StartTS: tso.Timestamp(req.StartTs), TTLMillis: req.TtlMillis, TxnSize: req.TxnSize,
-		TryOnePC: req.TryOnePc, MaxCommitTS: tso.Timestamp(req.MaxCommitTs)})
+		TryOnePC: req.TryOnePc, MaxCommitTS: tso.Timestamp(req.MaxCommitTs), ReadTS: tso.Timestamp(req.ReadTs), Async: req.Async,
+		Secondaries: req.Secondaries, FloorTS: tso.Timestamp(req.FloorTs), Reads: decodeSpans(req.Reads)})
 	return serve(ctx, err,
-		&kvpb.PrewriteResponse{OnePcCommitTs: uint64(res.OnePCCommitTS), MinCommitTs: uint64(res.MinCommitTS)},
+		&kvpb.PrewriteResponse{OnePcCommitTs: uint64(res.OnePCCommitTS), MinCommitTs: uint64(res.MinCommitTS), Async: res.Async},
 		func(e *kvpb.Error) *kvpb.PrewriteResponse { return &kvpb.PrewriteResponse{Error: e} })
 }
 
@@ -88,8 +92,9 @@ func (s *shardServer) Rollback(ctx context.Context, req *kvpb.RollbackRequest) (
 func (s *shardServer) CheckTxnStatus(ctx context.Context, req *kvpb.CheckTxnStatusRequest) (*kvpb.CheckTxnStatusResponse, error) {
 	st, err := s.shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{
 		Range: decodeRef(req.Range), Primary: req.Primary, StartTS: tso.Timestamp(req.StartTs),
-		CallerTS: tso.Timestamp(req.CallerTs), NowTS: tso.Timestamp(req.NowTs), RollbackIfMissing: req.RollbackIfMissing})
-	out := &kvpb.CheckTxnStatusResponse{CommitTs: uint64(st.CommitTS), RolledBack: st.RolledBack}
+		CallerTS: tso.Timestamp(req.CallerTs), NowTS: tso.Timestamp(req.NowTs), RollbackIfMissing: req.RollbackIfMissing,
+		ResolvingPessimistic: req.ResolvingPessimistic, ForceSync: req.ForceSync})
+	out := &kvpb.CheckTxnStatusResponse{CommitTs: uint64(st.CommitTS), RolledBack: st.RolledBack, Undecided: st.Undecided}
 	if st.Lock != nil {
 		out.Lock = encodeLock(st.Lock)
 	}
@@ -116,6 +121,40 @@ func (s *shardServer) Heartbeat(ctx context.Context, req *kvpb.HeartbeatRequest)
 func (s *shardServer) ScanLock(ctx context.Context, req *kvpb.ScanLockRequest) (*kvpb.ScanLockResponse, error) {
 	locks, err := s.shard.ScanLock(ctx, &kv.ScanLockRequest{Range: decodeRef(req.Range), Span: decodeSpan(req.Span),
 		MaxTS: tso.Timestamp(req.MaxTs), Limit: int(req.Limit)})
-	return serve(ctx, err, &kvpb.ScanLockResponse{Locks: encodeLocks(locks)},
+	return serve(ctx, err, &kvpb.ScanLockResponse{Locks: encodeLockInfos(locks)},
 		func(e *kvpb.Error) *kvpb.ScanLockResponse { return &kvpb.ScanLockResponse{Error: e} })
+}
+
+// AcquireLocks implements the service.
+func (s *shardServer) AcquireLocks(ctx context.Context, req *kvpb.AcquireLocksRequest) (*kvpb.AcquireLocksResponse, error) {
+	res, err := s.shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: decodeRefs(req.Ranges), Keys: req.Keys, Primary: req.Primary,
+		StartTS: tso.Timestamp(req.StartTs), ReadTS: tso.Timestamp(req.ReadTs), TTLMillis: req.TtlMillis,
+		Wait: time.Duration(min(req.WaitNanos, math.MaxInt64)), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: tso.Timestamp(req.Alive)})
+	return serve(ctx, err, &kvpb.AcquireLocksResponse{LockedAt: encodeTimestamps(res.LockedAt)},
+		func(e *kvpb.Error) *kvpb.AcquireLocksResponse { return &kvpb.AcquireLocksResponse{Error: e} })
+}
+
+// ReleaseLocks implements the service.
+func (s *shardServer) ReleaseLocks(ctx context.Context, req *kvpb.ReleaseLocksRequest) (*kvpb.EmptyResponse, error) {
+	err := s.shard.ReleaseLocks(ctx, &kv.ReleaseLocksRequest{Ranges: decodeRefs(req.Ranges), Keys: req.Keys,
+		StartTS: tso.Timestamp(req.StartTs), ForUpdateTS: tso.Timestamp(req.ForUpdateTs)})
+	return serve(ctx, err, &kvpb.EmptyResponse{}, empty)
+}
+
+// CheckSecondaryLocks implements the service.
+func (s *shardServer) CheckSecondaryLocks(ctx context.Context, req *kvpb.CheckSecondaryLocksRequest) (*kvpb.CheckSecondaryLocksResponse, error) {
+	st, err := s.shard.CheckSecondaryLocks(ctx, &kv.CheckSecondaryLocksRequest{Ranges: decodeRefs(req.Ranges), Keys: req.Keys,
+		StartTS: tso.Timestamp(req.StartTs), NowTS: tso.Timestamp(req.NowTs), Owner: req.Owner})
+	return serve(ctx, err, &kvpb.CheckSecondaryLocksResponse{
+		CommitTs: uint64(st.CommitTS), RolledBack: st.RolledBack, Locks: encodeLocks(st.Locks)},
+		func(e *kvpb.Error) *kvpb.CheckSecondaryLocksResponse {
+			return &kvpb.CheckSecondaryLocksResponse{Error: e}
+		})
+}
+
+// Refresh implements the service.
+func (s *shardServer) Refresh(ctx context.Context, req *kvpb.RefreshRequest) (*kvpb.EmptyResponse, error) {
+	err := s.shard.Refresh(ctx, &kv.RefreshRequest{Ranges: decodeRefs(req.Ranges), Spans: decodeSpans(req.Spans),
+		StartTS: tso.Timestamp(req.StartTs), FromTS: tso.Timestamp(req.FromTs), ToTS: tso.Timestamp(req.ToTs)})
+	return serve(ctx, err, &kvpb.EmptyResponse{}, empty)
 }

@@ -724,6 +724,7 @@ type Mutation struct {
 	MustBeNew     bool                   `protobuf:"varint,2,opt,name=must_be_new,json=mustBeNew,proto3" json:"must_be_new,omitempty"`
 	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	Value         []byte                 `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
+	LockedAt      uint64                 `protobuf:"fixed64,5,opt,name=locked_at,json=lockedAt,proto3" json:"locked_at,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -786,6 +787,13 @@ func (x *Mutation) GetValue() []byte {
 	return nil
 }
 
+func (x *Mutation) GetLockedAt() uint64 {
+	if x != nil {
+		return x.LockedAt
+	}
+	return 0
+}
+
 type PrewriteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ranges        []*RangeRef            `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
@@ -796,6 +804,11 @@ type PrewriteRequest struct {
 	TxnSize       uint32                 `protobuf:"varint,6,opt,name=txn_size,json=txnSize,proto3" json:"txn_size,omitempty"`
 	TryOnePc      bool                   `protobuf:"varint,7,opt,name=try_one_pc,json=tryOnePc,proto3" json:"try_one_pc,omitempty"`
 	MaxCommitTs   uint64                 `protobuf:"fixed64,8,opt,name=max_commit_ts,json=maxCommitTs,proto3" json:"max_commit_ts,omitempty"`
+	ReadTs        uint64                 `protobuf:"fixed64,9,opt,name=read_ts,json=readTs,proto3" json:"read_ts,omitempty"`
+	Async         bool                   `protobuf:"varint,10,opt,name=async,proto3" json:"async,omitempty"`
+	Secondaries   [][]byte               `protobuf:"bytes,11,rep,name=secondaries,proto3" json:"secondaries,omitempty"`
+	FloorTs       uint64                 `protobuf:"fixed64,12,opt,name=floor_ts,json=floorTs,proto3" json:"floor_ts,omitempty"`
+	Reads         []*Span                `protobuf:"bytes,13,rep,name=reads,proto3" json:"reads,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -886,10 +899,46 @@ func (x *PrewriteRequest) GetMaxCommitTs() uint64 {
 	return 0
 }
 
+func (x *PrewriteRequest) GetReadTs() uint64 {
+	if x != nil {
+		return x.ReadTs
+	}
+	return 0
+}
+
+func (x *PrewriteRequest) GetAsync() bool {
+	if x != nil {
+		return x.Async
+	}
+	return false
+}
+
+func (x *PrewriteRequest) GetSecondaries() [][]byte {
+	if x != nil {
+		return x.Secondaries
+	}
+	return nil
+}
+
+func (x *PrewriteRequest) GetFloorTs() uint64 {
+	if x != nil {
+		return x.FloorTs
+	}
+	return 0
+}
+
+func (x *PrewriteRequest) GetReads() []*Span {
+	if x != nil {
+		return x.Reads
+	}
+	return nil
+}
+
 type PrewriteResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	OnePcCommitTs uint64                 `protobuf:"fixed64,1,opt,name=one_pc_commit_ts,json=onePcCommitTs,proto3" json:"one_pc_commit_ts,omitempty"`
 	MinCommitTs   uint64                 `protobuf:"fixed64,2,opt,name=min_commit_ts,json=minCommitTs,proto3" json:"min_commit_ts,omitempty"`
+	Async         bool                   `protobuf:"varint,3,opt,name=async,proto3" json:"async,omitempty"`
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -937,6 +986,13 @@ func (x *PrewriteResponse) GetMinCommitTs() uint64 {
 		return x.MinCommitTs
 	}
 	return 0
+}
+
+func (x *PrewriteResponse) GetAsync() bool {
+	if x != nil {
+		return x.Async
+	}
+	return false
 }
 
 func (x *PrewriteResponse) GetError() *Error {
@@ -1127,15 +1183,17 @@ func (x *EmptyResponse) GetError() *Error {
 }
 
 type CheckTxnStatusRequest struct {
-	state             protoimpl.MessageState `protogen:"open.v1"`
-	Range             *RangeRef              `protobuf:"bytes,1,opt,name=range,proto3" json:"range,omitempty"`
-	Primary           []byte                 `protobuf:"bytes,2,opt,name=primary,proto3" json:"primary,omitempty"`
-	StartTs           uint64                 `protobuf:"fixed64,3,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
-	CallerTs          uint64                 `protobuf:"fixed64,4,opt,name=caller_ts,json=callerTs,proto3" json:"caller_ts,omitempty"`
-	NowTs             uint64                 `protobuf:"fixed64,5,opt,name=now_ts,json=nowTs,proto3" json:"now_ts,omitempty"`
-	RollbackIfMissing bool                   `protobuf:"varint,6,opt,name=rollback_if_missing,json=rollbackIfMissing,proto3" json:"rollback_if_missing,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	state                protoimpl.MessageState `protogen:"open.v1"`
+	Range                *RangeRef              `protobuf:"bytes,1,opt,name=range,proto3" json:"range,omitempty"`
+	Primary              []byte                 `protobuf:"bytes,2,opt,name=primary,proto3" json:"primary,omitempty"`
+	StartTs              uint64                 `protobuf:"fixed64,3,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
+	CallerTs             uint64                 `protobuf:"fixed64,4,opt,name=caller_ts,json=callerTs,proto3" json:"caller_ts,omitempty"`
+	NowTs                uint64                 `protobuf:"fixed64,5,opt,name=now_ts,json=nowTs,proto3" json:"now_ts,omitempty"`
+	RollbackIfMissing    bool                   `protobuf:"varint,6,opt,name=rollback_if_missing,json=rollbackIfMissing,proto3" json:"rollback_if_missing,omitempty"`
+	ResolvingPessimistic bool                   `protobuf:"varint,7,opt,name=resolving_pessimistic,json=resolvingPessimistic,proto3" json:"resolving_pessimistic,omitempty"`
+	ForceSync            bool                   `protobuf:"varint,8,opt,name=force_sync,json=forceSync,proto3" json:"force_sync,omitempty"`
+	unknownFields        protoimpl.UnknownFields
+	sizeCache            protoimpl.SizeCache
 }
 
 func (x *CheckTxnStatusRequest) Reset() {
@@ -1210,11 +1268,26 @@ func (x *CheckTxnStatusRequest) GetRollbackIfMissing() bool {
 	return false
 }
 
+func (x *CheckTxnStatusRequest) GetResolvingPessimistic() bool {
+	if x != nil {
+		return x.ResolvingPessimistic
+	}
+	return false
+}
+
+func (x *CheckTxnStatusRequest) GetForceSync() bool {
+	if x != nil {
+		return x.ForceSync
+	}
+	return false
+}
+
 type CheckTxnStatusResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	CommitTs      uint64                 `protobuf:"fixed64,1,opt,name=commit_ts,json=commitTs,proto3" json:"commit_ts,omitempty"`
 	RolledBack    bool                   `protobuf:"varint,2,opt,name=rolled_back,json=rolledBack,proto3" json:"rolled_back,omitempty"`
 	Lock          *Lock                  `protobuf:"bytes,3,opt,name=lock,proto3" json:"lock,omitempty"`
+	Undecided     bool                   `protobuf:"varint,4,opt,name=undecided,proto3" json:"undecided,omitempty"`
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1269,6 +1342,13 @@ func (x *CheckTxnStatusResponse) GetLock() *Lock {
 		return x.Lock
 	}
 	return nil
+}
+
+func (x *CheckTxnStatusResponse) GetUndecided() bool {
+	if x != nil {
+		return x.Undecided
+	}
+	return false
 }
 
 func (x *CheckTxnStatusResponse) GetError() *Error {
@@ -1536,7 +1616,7 @@ func (x *ScanLockRequest) GetLimit() uint64 {
 
 type ScanLockResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Locks         []*KeyLocked           `protobuf:"bytes,1,rep,name=locks,proto3" json:"locks,omitempty"`
+	Locks         []*LockInfo            `protobuf:"bytes,1,rep,name=locks,proto3" json:"locks,omitempty"`
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1572,7 +1652,7 @@ func (*ScanLockResponse) Descriptor() ([]byte, []int) {
 	return file_kv_proto_rawDescGZIP(), []int{23}
 }
 
-func (x *ScanLockResponse) GetLocks() []*KeyLocked {
+func (x *ScanLockResponse) GetLocks() []*LockInfo {
 	if x != nil {
 		return x.Locks
 	}
@@ -1586,6 +1666,687 @@ func (x *ScanLockResponse) GetError() *Error {
 	return nil
 }
 
+type LockInfo struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Lock          *Lock                  `protobuf:"bytes,2,opt,name=lock,proto3" json:"lock,omitempty"`
+	Waiters       []uint64               `protobuf:"fixed64,3,rep,packed,name=waiters,proto3" json:"waiters,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockInfo) Reset() {
+	*x = LockInfo{}
+	mi := &file_kv_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockInfo) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockInfo) ProtoMessage() {}
+
+func (x *LockInfo) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockInfo.ProtoReflect.Descriptor instead.
+func (*LockInfo) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *LockInfo) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *LockInfo) GetLock() *Lock {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+func (x *LockInfo) GetWaiters() []uint64 {
+	if x != nil {
+		return x.Waiters
+	}
+	return nil
+}
+
+type AcquireLocksRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ranges        []*RangeRef            `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	Keys          [][]byte               `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	Primary       []byte                 `protobuf:"bytes,3,opt,name=primary,proto3" json:"primary,omitempty"`
+	StartTs       uint64                 `protobuf:"fixed64,4,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
+	ReadTs        uint64                 `protobuf:"fixed64,5,opt,name=read_ts,json=readTs,proto3" json:"read_ts,omitempty"`
+	TtlMillis     uint64                 `protobuf:"varint,6,opt,name=ttl_millis,json=ttlMillis,proto3" json:"ttl_millis,omitempty"`
+	WaitNanos     uint64                 `protobuf:"varint,7,opt,name=wait_nanos,json=waitNanos,proto3" json:"wait_nanos,omitempty"`
+	SkipLocked    bool                   `protobuf:"varint,8,opt,name=skip_locked,json=skipLocked,proto3" json:"skip_locked,omitempty"`
+	Shared        bool                   `protobuf:"varint,9,opt,name=shared,proto3" json:"shared,omitempty"`
+	Alive         uint64                 `protobuf:"fixed64,10,opt,name=alive,proto3" json:"alive,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireLocksRequest) Reset() {
+	*x = AcquireLocksRequest{}
+	mi := &file_kv_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireLocksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireLocksRequest) ProtoMessage() {}
+
+func (x *AcquireLocksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireLocksRequest.ProtoReflect.Descriptor instead.
+func (*AcquireLocksRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *AcquireLocksRequest) GetRanges() []*RangeRef {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+func (x *AcquireLocksRequest) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *AcquireLocksRequest) GetPrimary() []byte {
+	if x != nil {
+		return x.Primary
+	}
+	return nil
+}
+
+func (x *AcquireLocksRequest) GetStartTs() uint64 {
+	if x != nil {
+		return x.StartTs
+	}
+	return 0
+}
+
+func (x *AcquireLocksRequest) GetReadTs() uint64 {
+	if x != nil {
+		return x.ReadTs
+	}
+	return 0
+}
+
+func (x *AcquireLocksRequest) GetTtlMillis() uint64 {
+	if x != nil {
+		return x.TtlMillis
+	}
+	return 0
+}
+
+func (x *AcquireLocksRequest) GetWaitNanos() uint64 {
+	if x != nil {
+		return x.WaitNanos
+	}
+	return 0
+}
+
+func (x *AcquireLocksRequest) GetSkipLocked() bool {
+	if x != nil {
+		return x.SkipLocked
+	}
+	return false
+}
+
+func (x *AcquireLocksRequest) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
+func (x *AcquireLocksRequest) GetAlive() uint64 {
+	if x != nil {
+		return x.Alive
+	}
+	return 0
+}
+
+type AcquireLocksResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	LockedAt      []uint64               `protobuf:"fixed64,1,rep,packed,name=locked_at,json=lockedAt,proto3" json:"locked_at,omitempty"`
+	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireLocksResponse) Reset() {
+	*x = AcquireLocksResponse{}
+	mi := &file_kv_proto_msgTypes[26]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireLocksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireLocksResponse) ProtoMessage() {}
+
+func (x *AcquireLocksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[26]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireLocksResponse.ProtoReflect.Descriptor instead.
+func (*AcquireLocksResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{26}
+}
+
+func (x *AcquireLocksResponse) GetLockedAt() []uint64 {
+	if x != nil {
+		return x.LockedAt
+	}
+	return nil
+}
+
+func (x *AcquireLocksResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+type ReleaseLocksRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ranges        []*RangeRef            `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	Keys          [][]byte               `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	StartTs       uint64                 `protobuf:"fixed64,3,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
+	ForUpdateTs   uint64                 `protobuf:"fixed64,4,opt,name=for_update_ts,json=forUpdateTs,proto3" json:"for_update_ts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReleaseLocksRequest) Reset() {
+	*x = ReleaseLocksRequest{}
+	mi := &file_kv_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReleaseLocksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReleaseLocksRequest) ProtoMessage() {}
+
+func (x *ReleaseLocksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReleaseLocksRequest.ProtoReflect.Descriptor instead.
+func (*ReleaseLocksRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *ReleaseLocksRequest) GetRanges() []*RangeRef {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+func (x *ReleaseLocksRequest) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *ReleaseLocksRequest) GetStartTs() uint64 {
+	if x != nil {
+		return x.StartTs
+	}
+	return 0
+}
+
+func (x *ReleaseLocksRequest) GetForUpdateTs() uint64 {
+	if x != nil {
+		return x.ForUpdateTs
+	}
+	return 0
+}
+
+type CheckSecondaryLocksRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ranges        []*RangeRef            `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	Keys          [][]byte               `protobuf:"bytes,2,rep,name=keys,proto3" json:"keys,omitempty"`
+	StartTs       uint64                 `protobuf:"fixed64,3,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
+	NowTs         uint64                 `protobuf:"fixed64,4,opt,name=now_ts,json=nowTs,proto3" json:"now_ts,omitempty"`
+	Owner         bool                   `protobuf:"varint,5,opt,name=owner,proto3" json:"owner,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckSecondaryLocksRequest) Reset() {
+	*x = CheckSecondaryLocksRequest{}
+	mi := &file_kv_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckSecondaryLocksRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckSecondaryLocksRequest) ProtoMessage() {}
+
+func (x *CheckSecondaryLocksRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckSecondaryLocksRequest.ProtoReflect.Descriptor instead.
+func (*CheckSecondaryLocksRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *CheckSecondaryLocksRequest) GetRanges() []*RangeRef {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+func (x *CheckSecondaryLocksRequest) GetKeys() [][]byte {
+	if x != nil {
+		return x.Keys
+	}
+	return nil
+}
+
+func (x *CheckSecondaryLocksRequest) GetStartTs() uint64 {
+	if x != nil {
+		return x.StartTs
+	}
+	return 0
+}
+
+func (x *CheckSecondaryLocksRequest) GetNowTs() uint64 {
+	if x != nil {
+		return x.NowTs
+	}
+	return 0
+}
+
+func (x *CheckSecondaryLocksRequest) GetOwner() bool {
+	if x != nil {
+		return x.Owner
+	}
+	return false
+}
+
+type CheckSecondaryLocksResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	CommitTs      uint64                 `protobuf:"fixed64,1,opt,name=commit_ts,json=commitTs,proto3" json:"commit_ts,omitempty"`
+	RolledBack    bool                   `protobuf:"varint,2,opt,name=rolled_back,json=rolledBack,proto3" json:"rolled_back,omitempty"`
+	Locks         []*KeyLocked           `protobuf:"bytes,3,rep,name=locks,proto3" json:"locks,omitempty"`
+	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckSecondaryLocksResponse) Reset() {
+	*x = CheckSecondaryLocksResponse{}
+	mi := &file_kv_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckSecondaryLocksResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckSecondaryLocksResponse) ProtoMessage() {}
+
+func (x *CheckSecondaryLocksResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckSecondaryLocksResponse.ProtoReflect.Descriptor instead.
+func (*CheckSecondaryLocksResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *CheckSecondaryLocksResponse) GetCommitTs() uint64 {
+	if x != nil {
+		return x.CommitTs
+	}
+	return 0
+}
+
+func (x *CheckSecondaryLocksResponse) GetRolledBack() bool {
+	if x != nil {
+		return x.RolledBack
+	}
+	return false
+}
+
+func (x *CheckSecondaryLocksResponse) GetLocks() []*KeyLocked {
+	if x != nil {
+		return x.Locks
+	}
+	return nil
+}
+
+func (x *CheckSecondaryLocksResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+type RefreshRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ranges        []*RangeRef            `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	Spans         []*Span                `protobuf:"bytes,2,rep,name=spans,proto3" json:"spans,omitempty"`
+	StartTs       uint64                 `protobuf:"fixed64,3,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
+	FromTs        uint64                 `protobuf:"fixed64,4,opt,name=from_ts,json=fromTs,proto3" json:"from_ts,omitempty"`
+	ToTs          uint64                 `protobuf:"fixed64,5,opt,name=to_ts,json=toTs,proto3" json:"to_ts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefreshRequest) Reset() {
+	*x = RefreshRequest{}
+	mi := &file_kv_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefreshRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefreshRequest) ProtoMessage() {}
+
+func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefreshRequest.ProtoReflect.Descriptor instead.
+func (*RefreshRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *RefreshRequest) GetRanges() []*RangeRef {
+	if x != nil {
+		return x.Ranges
+	}
+	return nil
+}
+
+func (x *RefreshRequest) GetSpans() []*Span {
+	if x != nil {
+		return x.Spans
+	}
+	return nil
+}
+
+func (x *RefreshRequest) GetStartTs() uint64 {
+	if x != nil {
+		return x.StartTs
+	}
+	return 0
+}
+
+func (x *RefreshRequest) GetFromTs() uint64 {
+	if x != nil {
+		return x.FromTs
+	}
+	return 0
+}
+
+func (x *RefreshRequest) GetToTs() uint64 {
+	if x != nil {
+		return x.ToTs
+	}
+	return 0
+}
+
+// WaitRequest: the edge goes after lease_millis, unless Done is told its id before.
+type WaitRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Waiter        uint64                 `protobuf:"fixed64,1,opt,name=waiter,proto3" json:"waiter,omitempty"`
+	Holder        uint64                 `protobuf:"fixed64,2,opt,name=holder,proto3" json:"holder,omitempty"`
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	LeaseMillis   uint64                 `protobuf:"varint,4,opt,name=lease_millis,json=leaseMillis,proto3" json:"lease_millis,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitRequest) Reset() {
+	*x = WaitRequest{}
+	mi := &file_kv_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitRequest) ProtoMessage() {}
+
+func (x *WaitRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
+func (*WaitRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *WaitRequest) GetWaiter() uint64 {
+	if x != nil {
+		return x.Waiter
+	}
+	return 0
+}
+
+func (x *WaitRequest) GetHolder() uint64 {
+	if x != nil {
+		return x.Holder
+	}
+	return 0
+}
+
+func (x *WaitRequest) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *WaitRequest) GetLeaseMillis() uint64 {
+	if x != nil {
+		return x.LeaseMillis
+	}
+	return 0
+}
+
+type WaitResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WaitResponse) Reset() {
+	*x = WaitResponse{}
+	mi := &file_kv_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WaitResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WaitResponse) ProtoMessage() {}
+
+func (x *WaitResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
+func (*WaitResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *WaitResponse) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *WaitResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+type DoneRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DoneRequest) Reset() {
+	*x = DoneRequest{}
+	mi := &file_kv_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DoneRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DoneRequest) ProtoMessage() {}
+
+func (x *DoneRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DoneRequest.ProtoReflect.Descriptor instead.
+func (*DoneRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *DoneRequest) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
 type Lock struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Op            uint32                 `protobuf:"varint,1,opt,name=op,proto3" json:"op,omitempty"`
@@ -1595,13 +2356,17 @@ type Lock struct {
 	MinCommitTs   uint64                 `protobuf:"fixed64,5,opt,name=min_commit_ts,json=minCommitTs,proto3" json:"min_commit_ts,omitempty"`
 	TxnSize       uint32                 `protobuf:"varint,6,opt,name=txn_size,json=txnSize,proto3" json:"txn_size,omitempty"`
 	Value         []byte                 `protobuf:"bytes,7,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	ForUpdateTs   uint64                 `protobuf:"fixed64,8,opt,name=for_update_ts,json=forUpdateTs,proto3" json:"for_update_ts,omitempty"`
+	Async         bool                   `protobuf:"varint,9,opt,name=async,proto3" json:"async,omitempty"`
+	Secondaries   [][]byte               `protobuf:"bytes,10,rep,name=secondaries,proto3" json:"secondaries,omitempty"`
+	Shared        bool                   `protobuf:"varint,11,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1613,7 +2378,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1626,7 +2391,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{24}
+	return file_kv_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Lock) GetOp() uint32 {
@@ -1678,6 +2443,34 @@ func (x *Lock) GetValue() []byte {
 	return nil
 }
 
+func (x *Lock) GetForUpdateTs() uint64 {
+	if x != nil {
+		return x.ForUpdateTs
+	}
+	return 0
+}
+
+func (x *Lock) GetAsync() bool {
+	if x != nil {
+		return x.Async
+	}
+	return false
+}
+
+func (x *Lock) GetSecondaries() [][]byte {
+	if x != nil {
+		return x.Secondaries
+	}
+	return nil
+}
+
+func (x *Lock) GetShared() bool {
+	if x != nil {
+		return x.Shared
+	}
+	return false
+}
+
 // Error is one of the errors that packages kv, kv/mvcc and tso promise.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1702,6 +2495,9 @@ type Error struct {
 	//	*Error_OracleUnavailable
 	//	*Error_OracleClosed
 	//	*Error_LostRanges
+	//	*Error_LockLost
+	//	*Error_RefreshConflict
+	//	*Error_Deadlock
 	//	*Error_Other
 	Kind          isError_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -1710,7 +2506,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1722,7 +2518,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1735,7 +2531,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{25}
+	return file_kv_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Error) GetKind() isError_Kind {
@@ -1916,6 +2712,33 @@ func (x *Error) GetLostRanges() *LostRanges {
 	return nil
 }
 
+func (x *Error) GetLockLost() *LockLost {
+	if x != nil {
+		if x, ok := x.Kind.(*Error_LockLost); ok {
+			return x.LockLost
+		}
+	}
+	return nil
+}
+
+func (x *Error) GetRefreshConflict() *RefreshConflict {
+	if x != nil {
+		if x, ok := x.Kind.(*Error_RefreshConflict); ok {
+			return x.RefreshConflict
+		}
+	}
+	return nil
+}
+
+func (x *Error) GetDeadlock() *Deadlock {
+	if x != nil {
+		if x, ok := x.Kind.(*Error_Deadlock); ok {
+			return x.Deadlock
+		}
+	}
+	return nil
+}
+
 func (x *Error) GetOther() string {
 	if x != nil {
 		if x, ok := x.Kind.(*Error_Other); ok {
@@ -2005,6 +2828,18 @@ type Error_LostRanges struct {
 	LostRanges *LostRanges `protobuf:"bytes,19,opt,name=lost_ranges,json=lostRanges,proto3,oneof"`
 }
 
+type Error_LockLost struct {
+	LockLost *LockLost `protobuf:"bytes,20,opt,name=lock_lost,json=lockLost,proto3,oneof"`
+}
+
+type Error_RefreshConflict struct {
+	RefreshConflict *RefreshConflict `protobuf:"bytes,21,opt,name=refresh_conflict,json=refreshConflict,proto3,oneof"`
+}
+
+type Error_Deadlock struct {
+	Deadlock *Deadlock `protobuf:"bytes,22,opt,name=deadlock,proto3,oneof"`
+}
+
 type Error_Other struct {
 	Other string `protobuf:"bytes,31,opt,name=other,proto3,oneof"`
 }
@@ -2047,6 +2882,12 @@ func (*Error_OracleClosed) isError_Kind() {}
 
 func (*Error_LostRanges) isError_Kind() {}
 
+func (*Error_LockLost) isError_Kind() {}
+
+func (*Error_RefreshConflict) isError_Kind() {}
+
+func (*Error_Deadlock) isError_Kind() {}
+
 func (*Error_Other) isError_Kind() {}
 
 type StaleRange struct {
@@ -2059,7 +2900,7 @@ type StaleRange struct {
 
 func (x *StaleRange) Reset() {
 	*x = StaleRange{}
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2071,7 +2912,7 @@ func (x *StaleRange) String() string {
 func (*StaleRange) ProtoMessage() {}
 
 func (x *StaleRange) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2084,7 +2925,7 @@ func (x *StaleRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StaleRange.ProtoReflect.Descriptor instead.
 func (*StaleRange) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{26}
+	return file_kv_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *StaleRange) GetRefs() []*RangeRef {
@@ -2109,7 +2950,7 @@ type Closed struct {
 
 func (x *Closed) Reset() {
 	*x = Closed{}
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2121,7 +2962,7 @@ func (x *Closed) String() string {
 func (*Closed) ProtoMessage() {}
 
 func (x *Closed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2134,7 +2975,7 @@ func (x *Closed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Closed.ProtoReflect.Descriptor instead.
 func (*Closed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{27}
+	return file_kv_proto_rawDescGZIP(), []int{37}
 }
 
 type Unavailable struct {
@@ -2147,7 +2988,7 @@ type Unavailable struct {
 
 func (x *Unavailable) Reset() {
 	*x = Unavailable{}
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +3000,7 @@ func (x *Unavailable) String() string {
 func (*Unavailable) ProtoMessage() {}
 
 func (x *Unavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +3013,7 @@ func (x *Unavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unavailable.ProtoReflect.Descriptor instead.
 func (*Unavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{28}
+	return file_kv_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Unavailable) GetShard() string {
@@ -2200,7 +3041,7 @@ type Corruption struct {
 
 func (x *Corruption) Reset() {
 	*x = Corruption{}
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2212,7 +3053,7 @@ func (x *Corruption) String() string {
 func (*Corruption) ProtoMessage() {}
 
 func (x *Corruption) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2225,7 +3066,7 @@ func (x *Corruption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Corruption.ProtoReflect.Descriptor instead.
 func (*Corruption) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29}
+	return file_kv_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Corruption) GetKey() []byte {
@@ -2259,7 +3100,7 @@ type KeyLocked struct {
 
 func (x *KeyLocked) Reset() {
 	*x = KeyLocked{}
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2271,7 +3112,7 @@ func (x *KeyLocked) String() string {
 func (*KeyLocked) ProtoMessage() {}
 
 func (x *KeyLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2284,7 +3125,7 @@ func (x *KeyLocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyLocked.ProtoReflect.Descriptor instead.
 func (*KeyLocked) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{30}
+	return file_kv_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *KeyLocked) GetKey() []byte {
@@ -2313,7 +3154,7 @@ type WriteConflict struct {
 
 func (x *WriteConflict) Reset() {
 	*x = WriteConflict{}
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2325,7 +3166,7 @@ func (x *WriteConflict) String() string {
 func (*WriteConflict) ProtoMessage() {}
 
 func (x *WriteConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2338,7 +3179,7 @@ func (x *WriteConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteConflict.ProtoReflect.Descriptor instead.
 func (*WriteConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{31}
+	return file_kv_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *WriteConflict) GetKey() []byte {
@@ -2378,7 +3219,7 @@ type KeyExists struct {
 
 func (x *KeyExists) Reset() {
 	*x = KeyExists{}
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2390,7 +3231,7 @@ func (x *KeyExists) String() string {
 func (*KeyExists) ProtoMessage() {}
 
 func (x *KeyExists) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2403,7 +3244,7 @@ func (x *KeyExists) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyExists.ProtoReflect.Descriptor instead.
 func (*KeyExists) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{32}
+	return file_kv_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *KeyExists) GetKey() []byte {
@@ -2422,7 +3263,7 @@ type AlreadyCommitted struct {
 
 func (x *AlreadyCommitted) Reset() {
 	*x = AlreadyCommitted{}
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2434,7 +3275,7 @@ func (x *AlreadyCommitted) String() string {
 func (*AlreadyCommitted) ProtoMessage() {}
 
 func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2447,7 +3288,7 @@ func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlreadyCommitted.ProtoReflect.Descriptor instead.
 func (*AlreadyCommitted) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{33}
+	return file_kv_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *AlreadyCommitted) GetCommitTs() uint64 {
@@ -2466,7 +3307,7 @@ type RolledBack struct {
 
 func (x *RolledBack) Reset() {
 	*x = RolledBack{}
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2478,7 +3319,7 @@ func (x *RolledBack) String() string {
 func (*RolledBack) ProtoMessage() {}
 
 func (x *RolledBack) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2491,7 +3332,7 @@ func (x *RolledBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolledBack.ProtoReflect.Descriptor instead.
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{34}
+	return file_kv_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *RolledBack) GetStartTs() uint64 {
@@ -2511,7 +3352,7 @@ type LockNotFound struct {
 
 func (x *LockNotFound) Reset() {
 	*x = LockNotFound{}
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2523,7 +3364,7 @@ func (x *LockNotFound) String() string {
 func (*LockNotFound) ProtoMessage() {}
 
 func (x *LockNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2536,7 +3377,7 @@ func (x *LockNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockNotFound.ProtoReflect.Descriptor instead.
 func (*LockNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{35}
+	return file_kv_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *LockNotFound) GetKey() []byte {
@@ -2562,7 +3403,7 @@ type CommitTSExpired struct {
 
 func (x *CommitTSExpired) Reset() {
 	*x = CommitTSExpired{}
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2574,7 +3415,7 @@ func (x *CommitTSExpired) String() string {
 func (*CommitTSExpired) ProtoMessage() {}
 
 func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2587,7 +3428,7 @@ func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTSExpired.ProtoReflect.Descriptor instead.
 func (*CommitTSExpired) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{36}
+	return file_kv_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *CommitTSExpired) GetMinCommitTs() uint64 {
@@ -2606,7 +3447,7 @@ type TxnNotFound struct {
 
 func (x *TxnNotFound) Reset() {
 	*x = TxnNotFound{}
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2618,7 +3459,7 @@ func (x *TxnNotFound) String() string {
 func (*TxnNotFound) ProtoMessage() {}
 
 func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2631,7 +3472,7 @@ func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxnNotFound.ProtoReflect.Descriptor instead.
 func (*TxnNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{37}
+	return file_kv_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *TxnNotFound) GetStartTs() uint64 {
@@ -2651,7 +3492,7 @@ type TooOld struct {
 
 func (x *TooOld) Reset() {
 	*x = TooOld{}
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2663,7 +3504,7 @@ func (x *TooOld) String() string {
 func (*TooOld) ProtoMessage() {}
 
 func (x *TooOld) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2676,7 +3517,7 @@ func (x *TooOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TooOld.ProtoReflect.Descriptor instead.
 func (*TooOld) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{38}
+	return file_kv_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *TooOld) GetTs() uint64 {
@@ -2702,7 +3543,7 @@ type TSInFuture struct {
 
 func (x *TSInFuture) Reset() {
 	*x = TSInFuture{}
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2714,7 +3555,7 @@ func (x *TSInFuture) String() string {
 func (*TSInFuture) ProtoMessage() {}
 
 func (x *TSInFuture) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2727,7 +3568,7 @@ func (x *TSInFuture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TSInFuture.ProtoReflect.Descriptor instead.
 func (*TSInFuture) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{39}
+	return file_kv_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TSInFuture) GetTs() uint64 {
@@ -2746,7 +3587,7 @@ type InvalidRequest struct {
 
 func (x *InvalidRequest) Reset() {
 	*x = InvalidRequest{}
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +3599,7 @@ func (x *InvalidRequest) String() string {
 func (*InvalidRequest) ProtoMessage() {}
 
 func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +3612,7 @@ func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvalidRequest.ProtoReflect.Descriptor instead.
 func (*InvalidRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{40}
+	return file_kv_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *InvalidRequest) GetDetail() string {
@@ -2790,7 +3631,7 @@ type OracleUnavailable struct {
 
 func (x *OracleUnavailable) Reset() {
 	*x = OracleUnavailable{}
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2802,7 +3643,7 @@ func (x *OracleUnavailable) String() string {
 func (*OracleUnavailable) ProtoMessage() {}
 
 func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2815,7 +3656,7 @@ func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleUnavailable.ProtoReflect.Descriptor instead.
 func (*OracleUnavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{41}
+	return file_kv_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *OracleUnavailable) GetReason() string {
@@ -2833,7 +3674,7 @@ type OracleClosed struct {
 
 func (x *OracleClosed) Reset() {
 	*x = OracleClosed{}
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2845,7 +3686,7 @@ func (x *OracleClosed) String() string {
 func (*OracleClosed) ProtoMessage() {}
 
 func (x *OracleClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +3699,195 @@ func (x *OracleClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleClosed.ProtoReflect.Descriptor instead.
 func (*OracleClosed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{42}
+	return file_kv_proto_rawDescGZIP(), []int{52}
+}
+
+type LockLost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	StartTs       uint64                 `protobuf:"fixed64,2,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
+	LockedAt      uint64                 `protobuf:"fixed64,3,opt,name=locked_at,json=lockedAt,proto3" json:"locked_at,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LockLost) Reset() {
+	*x = LockLost{}
+	mi := &file_kv_proto_msgTypes[53]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LockLost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LockLost) ProtoMessage() {}
+
+func (x *LockLost) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[53]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LockLost.ProtoReflect.Descriptor instead.
+func (*LockLost) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{53}
+}
+
+func (x *LockLost) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *LockLost) GetStartTs() uint64 {
+	if x != nil {
+		return x.StartTs
+	}
+	return 0
+}
+
+func (x *LockLost) GetLockedAt() uint64 {
+	if x != nil {
+		return x.LockedAt
+	}
+	return 0
+}
+
+type RefreshConflict struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	StartTs       uint64                 `protobuf:"fixed64,2,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
+	CommitTs      uint64                 `protobuf:"fixed64,3,opt,name=commit_ts,json=commitTs,proto3" json:"commit_ts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RefreshConflict) Reset() {
+	*x = RefreshConflict{}
+	mi := &file_kv_proto_msgTypes[54]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RefreshConflict) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RefreshConflict) ProtoMessage() {}
+
+func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[54]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RefreshConflict.ProtoReflect.Descriptor instead.
+func (*RefreshConflict) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{54}
+}
+
+func (x *RefreshConflict) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *RefreshConflict) GetStartTs() uint64 {
+	if x != nil {
+		return x.StartTs
+	}
+	return 0
+}
+
+func (x *RefreshConflict) GetCommitTs() uint64 {
+	if x != nil {
+		return x.CommitTs
+	}
+	return 0
+}
+
+type Deadlock struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	Waiter        uint64                 `protobuf:"fixed64,2,opt,name=waiter,proto3" json:"waiter,omitempty"`
+	Holder        uint64                 `protobuf:"fixed64,3,opt,name=holder,proto3" json:"holder,omitempty"`
+	Cycle         []uint64               `protobuf:"fixed64,4,rep,packed,name=cycle,proto3" json:"cycle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Deadlock) Reset() {
+	*x = Deadlock{}
+	mi := &file_kv_proto_msgTypes[55]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Deadlock) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Deadlock) ProtoMessage() {}
+
+func (x *Deadlock) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[55]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Deadlock.ProtoReflect.Descriptor instead.
+func (*Deadlock) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{55}
+}
+
+func (x *Deadlock) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Deadlock) GetWaiter() uint64 {
+	if x != nil {
+		return x.Waiter
+	}
+	return 0
+}
+
+func (x *Deadlock) GetHolder() uint64 {
+	if x != nil {
+		return x.Holder
+	}
+	return 0
+}
+
+func (x *Deadlock) GetCycle() []uint64 {
+	if x != nil {
+		return x.Cycle
+	}
+	return nil
 }
 
 type LostRanges struct {
@@ -2871,7 +3900,7 @@ type LostRanges struct {
 
 func (x *LostRanges) Reset() {
 	*x = LostRanges{}
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2883,7 +3912,7 @@ func (x *LostRanges) String() string {
 func (*LostRanges) ProtoMessage() {}
 
 func (x *LostRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2896,7 +3925,7 @@ func (x *LostRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LostRanges.ProtoReflect.Descriptor instead.
 func (*LostRanges) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{43}
+	return file_kv_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *LostRanges) GetShard() string {
@@ -2921,7 +3950,7 @@ type NumRangesRequest struct {
 
 func (x *NumRangesRequest) Reset() {
 	*x = NumRangesRequest{}
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2933,7 +3962,7 @@ func (x *NumRangesRequest) String() string {
 func (*NumRangesRequest) ProtoMessage() {}
 
 func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2946,7 +3975,7 @@ func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesRequest.ProtoReflect.Descriptor instead.
 func (*NumRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{44}
+	return file_kv_proto_rawDescGZIP(), []int{57}
 }
 
 type NumRangesResponse struct {
@@ -2959,7 +3988,7 @@ type NumRangesResponse struct {
 
 func (x *NumRangesResponse) Reset() {
 	*x = NumRangesResponse{}
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2971,7 +4000,7 @@ func (x *NumRangesResponse) String() string {
 func (*NumRangesResponse) ProtoMessage() {}
 
 func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2984,7 +4013,7 @@ func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesResponse.ProtoReflect.Descriptor instead.
 func (*NumRangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{45}
+	return file_kv_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *NumRangesResponse) GetNumRanges() uint64 {
@@ -3011,7 +4040,7 @@ type ReleaseSpanRequest struct {
 
 func (x *ReleaseSpanRequest) Reset() {
 	*x = ReleaseSpanRequest{}
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3023,7 +4052,7 @@ func (x *ReleaseSpanRequest) String() string {
 func (*ReleaseSpanRequest) ProtoMessage() {}
 
 func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3036,7 +4065,7 @@ func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{46}
+	return file_kv_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *ReleaseSpanRequest) GetSpan() *Span {
@@ -3065,7 +4094,7 @@ type ReleaseSpanResponse struct {
 
 func (x *ReleaseSpanResponse) Reset() {
 	*x = ReleaseSpanResponse{}
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3077,7 +4106,7 @@ func (x *ReleaseSpanResponse) String() string {
 func (*ReleaseSpanResponse) ProtoMessage() {}
 
 func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3090,7 +4119,7 @@ func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{47}
+	return file_kv_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *ReleaseSpanResponse) GetReleased() bool {
@@ -3131,7 +4160,7 @@ type AdoptRangeRequest struct {
 
 func (x *AdoptRangeRequest) Reset() {
 	*x = AdoptRangeRequest{}
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3143,7 +4172,7 @@ func (x *AdoptRangeRequest) String() string {
 func (*AdoptRangeRequest) ProtoMessage() {}
 
 func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3156,7 +4185,7 @@ func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRangeRequest.ProtoReflect.Descriptor instead.
 func (*AdoptRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{48}
+	return file_kv_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *AdoptRangeRequest) GetDesc() *RangeDescriptor {
@@ -3183,7 +4212,7 @@ type ShardInfo struct {
 
 func (x *ShardInfo) Reset() {
 	*x = ShardInfo{}
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3195,7 +4224,7 @@ func (x *ShardInfo) String() string {
 func (*ShardInfo) ProtoMessage() {}
 
 func (x *ShardInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3208,7 +4237,7 @@ func (x *ShardInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardInfo.ProtoReflect.Descriptor instead.
 func (*ShardInfo) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{49}
+	return file_kv_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ShardInfo) GetId() string {
@@ -3236,7 +4265,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3248,7 +4277,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3261,7 +4290,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{50}
+	return file_kv_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LookupRequest) GetKey() []byte {
@@ -3289,7 +4318,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3301,7 +4330,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3314,7 +4343,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{51}
+	return file_kv_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *LookupResponse) GetRange() *RangeDescriptor {
@@ -3346,7 +4375,7 @@ type RangesRequest struct {
 
 func (x *RangesRequest) Reset() {
 	*x = RangesRequest{}
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3358,7 +4387,7 @@ func (x *RangesRequest) String() string {
 func (*RangesRequest) ProtoMessage() {}
 
 func (x *RangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3371,7 +4400,7 @@ func (x *RangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesRequest.ProtoReflect.Descriptor instead.
 func (*RangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{52}
+	return file_kv_proto_rawDescGZIP(), []int{65}
 }
 
 type RangesResponse struct {
@@ -3384,7 +4413,7 @@ type RangesResponse struct {
 
 func (x *RangesResponse) Reset() {
 	*x = RangesResponse{}
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3396,7 +4425,7 @@ func (x *RangesResponse) String() string {
 func (*RangesResponse) ProtoMessage() {}
 
 func (x *RangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3409,7 +4438,7 @@ func (x *RangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesResponse.ProtoReflect.Descriptor instead.
 func (*RangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{53}
+	return file_kv_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *RangesResponse) GetRanges() []*RangeDescriptor {
@@ -3434,7 +4463,7 @@ type ShardsRequest struct {
 
 func (x *ShardsRequest) Reset() {
 	*x = ShardsRequest{}
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3446,7 +4475,7 @@ func (x *ShardsRequest) String() string {
 func (*ShardsRequest) ProtoMessage() {}
 
 func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3459,7 +4488,7 @@ func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsRequest.ProtoReflect.Descriptor instead.
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{54}
+	return file_kv_proto_rawDescGZIP(), []int{67}
 }
 
 type ShardsResponse struct {
@@ -3472,7 +4501,7 @@ type ShardsResponse struct {
 
 func (x *ShardsResponse) Reset() {
 	*x = ShardsResponse{}
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3484,7 +4513,7 @@ func (x *ShardsResponse) String() string {
 func (*ShardsResponse) ProtoMessage() {}
 
 func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3497,7 +4526,7 @@ func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsResponse.ProtoReflect.Descriptor instead.
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{55}
+	return file_kv_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ShardsResponse) GetShards() []*ShardInfo {
@@ -3524,7 +4553,7 @@ type RegisterShardRequest struct {
 
 func (x *RegisterShardRequest) Reset() {
 	*x = RegisterShardRequest{}
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3536,7 +4565,7 @@ func (x *RegisterShardRequest) String() string {
 func (*RegisterShardRequest) ProtoMessage() {}
 
 func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3549,7 +4578,7 @@ func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterShardRequest.ProtoReflect.Descriptor instead.
 func (*RegisterShardRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{56}
+	return file_kv_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *RegisterShardRequest) GetShard() *ShardInfo {
@@ -3576,7 +4605,7 @@ type ReportRangesRequest struct {
 
 func (x *ReportRangesRequest) Reset() {
 	*x = ReportRangesRequest{}
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3588,7 +4617,7 @@ func (x *ReportRangesRequest) String() string {
 func (*ReportRangesRequest) ProtoMessage() {}
 
 func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3601,7 +4630,7 @@ func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRangesRequest.ProtoReflect.Descriptor instead.
 func (*ReportRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{57}
+	return file_kv_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReportRangesRequest) GetShard() string {
@@ -3626,7 +4655,7 @@ type AllocateRangeIDRequest struct {
 
 func (x *AllocateRangeIDRequest) Reset() {
 	*x = AllocateRangeIDRequest{}
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3638,7 +4667,7 @@ func (x *AllocateRangeIDRequest) String() string {
 func (*AllocateRangeIDRequest) ProtoMessage() {}
 
 func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3651,7 +4680,7 @@ func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDRequest.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{58}
+	return file_kv_proto_rawDescGZIP(), []int{71}
 }
 
 type AllocateRangeIDResponse struct {
@@ -3664,7 +4693,7 @@ type AllocateRangeIDResponse struct {
 
 func (x *AllocateRangeIDResponse) Reset() {
 	*x = AllocateRangeIDResponse{}
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3676,7 +4705,7 @@ func (x *AllocateRangeIDResponse) String() string {
 func (*AllocateRangeIDResponse) ProtoMessage() {}
 
 func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3689,7 +4718,7 @@ func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDResponse.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{59}
+	return file_kv_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *AllocateRangeIDResponse) GetId() uint64 {
@@ -3715,7 +4744,7 @@ type CreateRangeRequest struct {
 
 func (x *CreateRangeRequest) Reset() {
 	*x = CreateRangeRequest{}
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3727,7 +4756,7 @@ func (x *CreateRangeRequest) String() string {
 func (*CreateRangeRequest) ProtoMessage() {}
 
 func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3740,7 +4769,7 @@ func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRangeRequest.ProtoReflect.Descriptor instead.
 func (*CreateRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{60}
+	return file_kv_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *CreateRangeRequest) GetSpan() *Span {
@@ -3806,12 +4835,13 @@ const file_kv_proto_rawDesc = "" +
 	"\n" +
 	"resume_key\x18\x04 \x01(\fH\x00R\tresumeKey\x88\x01\x01\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05errorB\r\n" +
-	"\v_resume_key\"b\n" +
+	"\v_resume_key\"\x7f\n" +
 	"\bMutation\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\rR\x02op\x12\x1e\n" +
 	"\vmust_be_new\x18\x02 \x01(\bR\tmustBeNew\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\fR\x03key\x12\x14\n" +
-	"\x05value\x18\x04 \x01(\fR\x05value\"\xaa\x02\n" +
+	"\x05value\x18\x04 \x01(\fR\x05value\x12\x1b\n" +
+	"\tlocked_at\x18\x05 \x01(\x06R\blockedAt\"\xc1\x03\n" +
 	"\x0fPrewriteRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x125\n" +
 	"\tmutations\x18\x02 \x03(\v2\x17.percodb.kv.v1.MutationR\tmutations\x12\x18\n" +
@@ -3822,10 +4852,17 @@ const file_kv_proto_rawDesc = "" +
 	"\btxn_size\x18\x06 \x01(\rR\atxnSize\x12\x1c\n" +
 	"\n" +
 	"try_one_pc\x18\a \x01(\bR\btryOnePc\x12\"\n" +
-	"\rmax_commit_ts\x18\b \x01(\x06R\vmaxCommitTs\"\x8b\x01\n" +
+	"\rmax_commit_ts\x18\b \x01(\x06R\vmaxCommitTs\x12\x17\n" +
+	"\aread_ts\x18\t \x01(\x06R\x06readTs\x12\x14\n" +
+	"\x05async\x18\n" +
+	" \x01(\bR\x05async\x12 \n" +
+	"\vsecondaries\x18\v \x03(\fR\vsecondaries\x12\x19\n" +
+	"\bfloor_ts\x18\f \x01(\x06R\afloorTs\x12)\n" +
+	"\x05reads\x18\r \x03(\v2\x13.percodb.kv.v1.SpanR\x05reads\"\xa1\x01\n" +
 	"\x10PrewriteResponse\x12'\n" +
 	"\x10one_pc_commit_ts\x18\x01 \x01(\x06R\ronePcCommitTs\x12\"\n" +
-	"\rmin_commit_ts\x18\x02 \x01(\x06R\vminCommitTs\x12*\n" +
+	"\rmin_commit_ts\x18\x02 \x01(\x06R\vminCommitTs\x12\x14\n" +
+	"\x05async\x18\x03 \x01(\bR\x05async\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xa6\x01\n" +
 	"\rCommitRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
@@ -3838,19 +4875,23 @@ const file_kv_proto_rawDesc = "" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x19\n" +
 	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\";\n" +
 	"\rEmptyResponse\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xdf\x01\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xb3\x02\n" +
 	"\x15CheckTxnStatusRequest\x12-\n" +
 	"\x05range\x18\x01 \x01(\v2\x17.percodb.kv.v1.RangeRefR\x05range\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\fR\aprimary\x12\x19\n" +
 	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\x1b\n" +
 	"\tcaller_ts\x18\x04 \x01(\x06R\bcallerTs\x12\x15\n" +
 	"\x06now_ts\x18\x05 \x01(\x06R\x05nowTs\x12.\n" +
-	"\x13rollback_if_missing\x18\x06 \x01(\bR\x11rollbackIfMissing\"\xab\x01\n" +
+	"\x13rollback_if_missing\x18\x06 \x01(\bR\x11rollbackIfMissing\x123\n" +
+	"\x15resolving_pessimistic\x18\a \x01(\bR\x14resolvingPessimistic\x12\x1d\n" +
+	"\n" +
+	"force_sync\x18\b \x01(\bR\tforceSync\"\xc9\x01\n" +
 	"\x16CheckTxnStatusResponse\x12\x1b\n" +
 	"\tcommit_ts\x18\x01 \x01(\x06R\bcommitTs\x12\x1f\n" +
 	"\vrolled_back\x18\x02 \x01(\bR\n" +
 	"rolledBack\x12'\n" +
-	"\x04lock\x18\x03 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\x12*\n" +
+	"\x04lock\x18\x03 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\x12\x1c\n" +
+	"\tundecided\x18\x04 \x01(\bR\tundecided\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x91\x01\n" +
 	"\x12ResolveLockRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
@@ -3871,10 +4912,65 @@ const file_kv_proto_rawDesc = "" +
 	"\x05range\x18\x01 \x01(\v2\x17.percodb.kv.v1.RangeRefR\x05range\x12'\n" +
 	"\x04span\x18\x02 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span\x12\x15\n" +
 	"\x06max_ts\x18\x03 \x01(\x06R\x05maxTs\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x04R\x05limit\"n\n" +
-	"\x10ScanLockResponse\x12.\n" +
-	"\x05locks\x18\x01 \x03(\v2\x18.percodb.kv.v1.KeyLockedR\x05locks\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xce\x01\n" +
+	"\x05limit\x18\x04 \x01(\x04R\x05limit\"m\n" +
+	"\x10ScanLockResponse\x12-\n" +
+	"\x05locks\x18\x01 \x03(\v2\x17.percodb.kv.v1.LockInfoR\x05locks\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"_\n" +
+	"\bLockInfo\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12'\n" +
+	"\x04lock\x18\x02 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\x12\x18\n" +
+	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\xb5\x02\n" +
+	"\x13AcquireLocksRequest\x12/\n" +
+	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
+	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x18\n" +
+	"\aprimary\x18\x03 \x01(\fR\aprimary\x12\x19\n" +
+	"\bstart_ts\x18\x04 \x01(\x06R\astartTs\x12\x17\n" +
+	"\aread_ts\x18\x05 \x01(\x06R\x06readTs\x12\x1d\n" +
+	"\n" +
+	"ttl_millis\x18\x06 \x01(\x04R\tttlMillis\x12\x1d\n" +
+	"\n" +
+	"wait_nanos\x18\a \x01(\x04R\twaitNanos\x12\x1f\n" +
+	"\vskip_locked\x18\b \x01(\bR\n" +
+	"skipLocked\x12\x16\n" +
+	"\x06shared\x18\t \x01(\bR\x06shared\x12\x14\n" +
+	"\x05alive\x18\n" +
+	" \x01(\x06R\x05alive\"_\n" +
+	"\x14AcquireLocksResponse\x12\x1b\n" +
+	"\tlocked_at\x18\x01 \x03(\x06R\blockedAt\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x99\x01\n" +
+	"\x13ReleaseLocksRequest\x12/\n" +
+	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
+	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x19\n" +
+	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\"\n" +
+	"\rfor_update_ts\x18\x04 \x01(\x06R\vforUpdateTs\"\xa9\x01\n" +
+	"\x1aCheckSecondaryLocksRequest\x12/\n" +
+	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
+	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x19\n" +
+	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\x15\n" +
+	"\x06now_ts\x18\x04 \x01(\x06R\x05nowTs\x12\x14\n" +
+	"\x05owner\x18\x05 \x01(\bR\x05owner\"\xb7\x01\n" +
+	"\x1bCheckSecondaryLocksResponse\x12\x1b\n" +
+	"\tcommit_ts\x18\x01 \x01(\x06R\bcommitTs\x12\x1f\n" +
+	"\vrolled_back\x18\x02 \x01(\bR\n" +
+	"rolledBack\x12.\n" +
+	"\x05locks\x18\x03 \x03(\v2\x18.percodb.kv.v1.KeyLockedR\x05locks\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xb5\x01\n" +
+	"\x0eRefreshRequest\x12/\n" +
+	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12)\n" +
+	"\x05spans\x18\x02 \x03(\v2\x13.percodb.kv.v1.SpanR\x05spans\x12\x19\n" +
+	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\x17\n" +
+	"\afrom_ts\x18\x04 \x01(\x06R\x06fromTs\x12\x13\n" +
+	"\x05to_ts\x18\x05 \x01(\x06R\x04toTs\"r\n" +
+	"\vWaitRequest\x12\x16\n" +
+	"\x06waiter\x18\x01 \x01(\x06R\x06waiter\x12\x16\n" +
+	"\x06holder\x18\x02 \x01(\x06R\x06holder\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\x12!\n" +
+	"\flease_millis\x18\x04 \x01(\x04R\vleaseMillis\"J\n" +
+	"\fWaitResponse\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x1d\n" +
+	"\vDoneRequest\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"\xc2\x02\n" +
 	"\x04Lock\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\rR\x02op\x12\x19\n" +
 	"\bstart_ts\x18\x02 \x01(\x06R\astartTs\x12\x18\n" +
@@ -3883,9 +4979,13 @@ const file_kv_proto_rawDesc = "" +
 	"ttl_millis\x18\x04 \x01(\x04R\tttlMillis\x12\"\n" +
 	"\rmin_commit_ts\x18\x05 \x01(\x06R\vminCommitTs\x12\x19\n" +
 	"\btxn_size\x18\x06 \x01(\rR\atxnSize\x12\x19\n" +
-	"\x05value\x18\a \x01(\fH\x00R\x05value\x88\x01\x01B\b\n" +
-	"\x06_value\"\x8a\n" +
-	"\n" +
+	"\x05value\x18\a \x01(\fH\x00R\x05value\x88\x01\x01\x12\"\n" +
+	"\rfor_update_ts\x18\b \x01(\x06R\vforUpdateTs\x12\x14\n" +
+	"\x05async\x18\t \x01(\bR\x05async\x12 \n" +
+	"\vsecondaries\x18\n" +
+	" \x03(\fR\vsecondaries\x12\x16\n" +
+	"\x06shared\x18\v \x01(\bR\x06sharedB\b\n" +
+	"\x06_value\"\xc6\v\n" +
 	"\x05Error\x12<\n" +
 	"\vstale_range\x18\x01 \x01(\v2\x19.percodb.kv.v1.StaleRangeH\x00R\n" +
 	"staleRange\x12/\n" +
@@ -3914,7 +5014,10 @@ const file_kv_proto_rawDesc = "" +
 	"\x12oracle_unavailable\x18\x11 \x01(\v2 .percodb.kv.v1.OracleUnavailableH\x00R\x11oracleUnavailable\x12B\n" +
 	"\roracle_closed\x18\x12 \x01(\v2\x1b.percodb.kv.v1.OracleClosedH\x00R\foracleClosed\x12<\n" +
 	"\vlost_ranges\x18\x13 \x01(\v2\x19.percodb.kv.v1.LostRangesH\x00R\n" +
-	"lostRanges\x12\x16\n" +
+	"lostRanges\x126\n" +
+	"\tlock_lost\x18\x14 \x01(\v2\x17.percodb.kv.v1.LockLostH\x00R\blockLost\x12K\n" +
+	"\x10refresh_conflict\x18\x15 \x01(\v2\x1e.percodb.kv.v1.RefreshConflictH\x00R\x0frefreshConflict\x125\n" +
+	"\bdeadlock\x18\x16 \x01(\v2\x17.percodb.kv.v1.DeadlockH\x00R\bdeadlock\x12\x16\n" +
 	"\x05other\x18\x1f \x01(\tH\x00R\x05otherB\x06\n" +
 	"\x04kind\"s\n" +
 	"\n" +
@@ -3963,7 +5066,20 @@ const file_kv_proto_rawDesc = "" +
 	"\x06detail\x18\x01 \x01(\tR\x06detail\"+\n" +
 	"\x11OracleUnavailable\x12\x16\n" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"\x0e\n" +
-	"\fOracleClosed\"V\n" +
+	"\fOracleClosed\"T\n" +
+	"\bLockLost\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x19\n" +
+	"\bstart_ts\x18\x02 \x01(\x06R\astartTs\x12\x1b\n" +
+	"\tlocked_at\x18\x03 \x01(\x06R\blockedAt\"[\n" +
+	"\x0fRefreshConflict\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x19\n" +
+	"\bstart_ts\x18\x02 \x01(\x06R\astartTs\x12\x1b\n" +
+	"\tcommit_ts\x18\x03 \x01(\x06R\bcommitTs\"b\n" +
+	"\bDeadlock\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
+	"\x06waiter\x18\x02 \x01(\x06R\x06waiter\x12\x16\n" +
+	"\x06holder\x18\x03 \x01(\x06R\x06holder\x12\x14\n" +
+	"\x05cycle\x18\x04 \x03(\x06R\x05cycle\"V\n" +
 	"\n" +
 	"LostRanges\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\tR\x05shard\x122\n" +
@@ -4013,7 +5129,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"=\n" +
 	"\x12CreateRangeRequest\x12'\n" +
-	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span2\xfc\x05\n" +
+	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span2\xdd\b\n" +
 	"\x05Shard\x12<\n" +
 	"\x03Get\x12\x19.percodb.kv.v1.GetRequest\x1a\x1a.percodb.kv.v1.GetResponse\x12K\n" +
 	"\bBatchGet\x12\x1e.percodb.kv.v1.BatchGetRequest\x1a\x1f.percodb.kv.v1.BatchGetResponse\x12?\n" +
@@ -4024,7 +5140,14 @@ const file_kv_proto_rawDesc = "" +
 	"\x0eCheckTxnStatus\x12$.percodb.kv.v1.CheckTxnStatusRequest\x1a%.percodb.kv.v1.CheckTxnStatusResponse\x12N\n" +
 	"\vResolveLock\x12!.percodb.kv.v1.ResolveLockRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12N\n" +
 	"\tHeartbeat\x12\x1f.percodb.kv.v1.HeartbeatRequest\x1a .percodb.kv.v1.HeartbeatResponse\x12K\n" +
-	"\bScanLock\x12\x1e.percodb.kv.v1.ScanLockRequest\x1a\x1f.percodb.kv.v1.ScanLockResponse2\x80\x02\n" +
+	"\bScanLock\x12\x1e.percodb.kv.v1.ScanLockRequest\x1a\x1f.percodb.kv.v1.ScanLockResponse\x12W\n" +
+	"\fAcquireLocks\x12\".percodb.kv.v1.AcquireLocksRequest\x1a#.percodb.kv.v1.AcquireLocksResponse\x12P\n" +
+	"\fReleaseLocks\x12\".percodb.kv.v1.ReleaseLocksRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12l\n" +
+	"\x13CheckSecondaryLocks\x12).percodb.kv.v1.CheckSecondaryLocksRequest\x1a*.percodb.kv.v1.CheckSecondaryLocksResponse\x12F\n" +
+	"\aRefresh\x12\x1d.percodb.kv.v1.RefreshRequest\x1a\x1c.percodb.kv.v1.EmptyResponse2\x8e\x01\n" +
+	"\tWaitGraph\x12?\n" +
+	"\x04Wait\x12\x1a.percodb.kv.v1.WaitRequest\x1a\x1b.percodb.kv.v1.WaitResponse\x12@\n" +
+	"\x04Done\x12\x1a.percodb.kv.v1.DoneRequest\x1a\x1c.percodb.kv.v1.EmptyResponse2\x80\x02\n" +
 	"\n" +
 	"RangeOwner\x12N\n" +
 	"\tNumRanges\x12\x1f.percodb.kv.v1.NumRangesRequest\x1a .percodb.kv.v1.NumRangesResponse\x12T\n" +
@@ -4052,186 +5175,225 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 61)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_kv_proto_goTypes = []any{
-	(*RangeRef)(nil),                // 0: percodb.kv.v1.RangeRef
-	(*Span)(nil),                    // 1: percodb.kv.v1.Span
-	(*RangeDescriptor)(nil),         // 2: percodb.kv.v1.RangeDescriptor
-	(*CommittedTxn)(nil),            // 3: percodb.kv.v1.CommittedTxn
-	(*ReadOptions)(nil),             // 4: percodb.kv.v1.ReadOptions
-	(*GetRequest)(nil),              // 5: percodb.kv.v1.GetRequest
-	(*GetResponse)(nil),             // 6: percodb.kv.v1.GetResponse
-	(*BatchGetRequest)(nil),         // 7: percodb.kv.v1.BatchGetRequest
-	(*BatchGetResponse)(nil),        // 8: percodb.kv.v1.BatchGetResponse
-	(*ScanRequest)(nil),             // 9: percodb.kv.v1.ScanRequest
-	(*ScanResponse)(nil),            // 10: percodb.kv.v1.ScanResponse
-	(*Mutation)(nil),                // 11: percodb.kv.v1.Mutation
-	(*PrewriteRequest)(nil),         // 12: percodb.kv.v1.PrewriteRequest
-	(*PrewriteResponse)(nil),        // 13: percodb.kv.v1.PrewriteResponse
-	(*CommitRequest)(nil),           // 14: percodb.kv.v1.CommitRequest
-	(*RollbackRequest)(nil),         // 15: percodb.kv.v1.RollbackRequest
-	(*EmptyResponse)(nil),           // 16: percodb.kv.v1.EmptyResponse
-	(*CheckTxnStatusRequest)(nil),   // 17: percodb.kv.v1.CheckTxnStatusRequest
-	(*CheckTxnStatusResponse)(nil),  // 18: percodb.kv.v1.CheckTxnStatusResponse
-	(*ResolveLockRequest)(nil),      // 19: percodb.kv.v1.ResolveLockRequest
-	(*HeartbeatRequest)(nil),        // 20: percodb.kv.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),       // 21: percodb.kv.v1.HeartbeatResponse
-	(*ScanLockRequest)(nil),         // 22: percodb.kv.v1.ScanLockRequest
-	(*ScanLockResponse)(nil),        // 23: percodb.kv.v1.ScanLockResponse
-	(*Lock)(nil),                    // 24: percodb.kv.v1.Lock
-	(*Error)(nil),                   // 25: percodb.kv.v1.Error
-	(*StaleRange)(nil),              // 26: percodb.kv.v1.StaleRange
-	(*Closed)(nil),                  // 27: percodb.kv.v1.Closed
-	(*Unavailable)(nil),             // 28: percodb.kv.v1.Unavailable
-	(*Corruption)(nil),              // 29: percodb.kv.v1.Corruption
-	(*KeyLocked)(nil),               // 30: percodb.kv.v1.KeyLocked
-	(*WriteConflict)(nil),           // 31: percodb.kv.v1.WriteConflict
-	(*KeyExists)(nil),               // 32: percodb.kv.v1.KeyExists
-	(*AlreadyCommitted)(nil),        // 33: percodb.kv.v1.AlreadyCommitted
-	(*RolledBack)(nil),              // 34: percodb.kv.v1.RolledBack
-	(*LockNotFound)(nil),            // 35: percodb.kv.v1.LockNotFound
-	(*CommitTSExpired)(nil),         // 36: percodb.kv.v1.CommitTSExpired
-	(*TxnNotFound)(nil),             // 37: percodb.kv.v1.TxnNotFound
-	(*TooOld)(nil),                  // 38: percodb.kv.v1.TooOld
-	(*TSInFuture)(nil),              // 39: percodb.kv.v1.TSInFuture
-	(*InvalidRequest)(nil),          // 40: percodb.kv.v1.InvalidRequest
-	(*OracleUnavailable)(nil),       // 41: percodb.kv.v1.OracleUnavailable
-	(*OracleClosed)(nil),            // 42: percodb.kv.v1.OracleClosed
-	(*LostRanges)(nil),              // 43: percodb.kv.v1.LostRanges
-	(*NumRangesRequest)(nil),        // 44: percodb.kv.v1.NumRangesRequest
-	(*NumRangesResponse)(nil),       // 45: percodb.kv.v1.NumRangesResponse
-	(*ReleaseSpanRequest)(nil),      // 46: percodb.kv.v1.ReleaseSpanRequest
-	(*ReleaseSpanResponse)(nil),     // 47: percodb.kv.v1.ReleaseSpanResponse
-	(*AdoptRangeRequest)(nil),       // 48: percodb.kv.v1.AdoptRangeRequest
-	(*ShardInfo)(nil),               // 49: percodb.kv.v1.ShardInfo
-	(*LookupRequest)(nil),           // 50: percodb.kv.v1.LookupRequest
-	(*LookupResponse)(nil),          // 51: percodb.kv.v1.LookupResponse
-	(*RangesRequest)(nil),           // 52: percodb.kv.v1.RangesRequest
-	(*RangesResponse)(nil),          // 53: percodb.kv.v1.RangesResponse
-	(*ShardsRequest)(nil),           // 54: percodb.kv.v1.ShardsRequest
-	(*ShardsResponse)(nil),          // 55: percodb.kv.v1.ShardsResponse
-	(*RegisterShardRequest)(nil),    // 56: percodb.kv.v1.RegisterShardRequest
-	(*ReportRangesRequest)(nil),     // 57: percodb.kv.v1.ReportRangesRequest
-	(*AllocateRangeIDRequest)(nil),  // 58: percodb.kv.v1.AllocateRangeIDRequest
-	(*AllocateRangeIDResponse)(nil), // 59: percodb.kv.v1.AllocateRangeIDResponse
-	(*CreateRangeRequest)(nil),      // 60: percodb.kv.v1.CreateRangeRequest
+	(*RangeRef)(nil),                    // 0: percodb.kv.v1.RangeRef
+	(*Span)(nil),                        // 1: percodb.kv.v1.Span
+	(*RangeDescriptor)(nil),             // 2: percodb.kv.v1.RangeDescriptor
+	(*CommittedTxn)(nil),                // 3: percodb.kv.v1.CommittedTxn
+	(*ReadOptions)(nil),                 // 4: percodb.kv.v1.ReadOptions
+	(*GetRequest)(nil),                  // 5: percodb.kv.v1.GetRequest
+	(*GetResponse)(nil),                 // 6: percodb.kv.v1.GetResponse
+	(*BatchGetRequest)(nil),             // 7: percodb.kv.v1.BatchGetRequest
+	(*BatchGetResponse)(nil),            // 8: percodb.kv.v1.BatchGetResponse
+	(*ScanRequest)(nil),                 // 9: percodb.kv.v1.ScanRequest
+	(*ScanResponse)(nil),                // 10: percodb.kv.v1.ScanResponse
+	(*Mutation)(nil),                    // 11: percodb.kv.v1.Mutation
+	(*PrewriteRequest)(nil),             // 12: percodb.kv.v1.PrewriteRequest
+	(*PrewriteResponse)(nil),            // 13: percodb.kv.v1.PrewriteResponse
+	(*CommitRequest)(nil),               // 14: percodb.kv.v1.CommitRequest
+	(*RollbackRequest)(nil),             // 15: percodb.kv.v1.RollbackRequest
+	(*EmptyResponse)(nil),               // 16: percodb.kv.v1.EmptyResponse
+	(*CheckTxnStatusRequest)(nil),       // 17: percodb.kv.v1.CheckTxnStatusRequest
+	(*CheckTxnStatusResponse)(nil),      // 18: percodb.kv.v1.CheckTxnStatusResponse
+	(*ResolveLockRequest)(nil),          // 19: percodb.kv.v1.ResolveLockRequest
+	(*HeartbeatRequest)(nil),            // 20: percodb.kv.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),           // 21: percodb.kv.v1.HeartbeatResponse
+	(*ScanLockRequest)(nil),             // 22: percodb.kv.v1.ScanLockRequest
+	(*ScanLockResponse)(nil),            // 23: percodb.kv.v1.ScanLockResponse
+	(*LockInfo)(nil),                    // 24: percodb.kv.v1.LockInfo
+	(*AcquireLocksRequest)(nil),         // 25: percodb.kv.v1.AcquireLocksRequest
+	(*AcquireLocksResponse)(nil),        // 26: percodb.kv.v1.AcquireLocksResponse
+	(*ReleaseLocksRequest)(nil),         // 27: percodb.kv.v1.ReleaseLocksRequest
+	(*CheckSecondaryLocksRequest)(nil),  // 28: percodb.kv.v1.CheckSecondaryLocksRequest
+	(*CheckSecondaryLocksResponse)(nil), // 29: percodb.kv.v1.CheckSecondaryLocksResponse
+	(*RefreshRequest)(nil),              // 30: percodb.kv.v1.RefreshRequest
+	(*WaitRequest)(nil),                 // 31: percodb.kv.v1.WaitRequest
+	(*WaitResponse)(nil),                // 32: percodb.kv.v1.WaitResponse
+	(*DoneRequest)(nil),                 // 33: percodb.kv.v1.DoneRequest
+	(*Lock)(nil),                        // 34: percodb.kv.v1.Lock
+	(*Error)(nil),                       // 35: percodb.kv.v1.Error
+	(*StaleRange)(nil),                  // 36: percodb.kv.v1.StaleRange
+	(*Closed)(nil),                      // 37: percodb.kv.v1.Closed
+	(*Unavailable)(nil),                 // 38: percodb.kv.v1.Unavailable
+	(*Corruption)(nil),                  // 39: percodb.kv.v1.Corruption
+	(*KeyLocked)(nil),                   // 40: percodb.kv.v1.KeyLocked
+	(*WriteConflict)(nil),               // 41: percodb.kv.v1.WriteConflict
+	(*KeyExists)(nil),                   // 42: percodb.kv.v1.KeyExists
+	(*AlreadyCommitted)(nil),            // 43: percodb.kv.v1.AlreadyCommitted
+	(*RolledBack)(nil),                  // 44: percodb.kv.v1.RolledBack
+	(*LockNotFound)(nil),                // 45: percodb.kv.v1.LockNotFound
+	(*CommitTSExpired)(nil),             // 46: percodb.kv.v1.CommitTSExpired
+	(*TxnNotFound)(nil),                 // 47: percodb.kv.v1.TxnNotFound
+	(*TooOld)(nil),                      // 48: percodb.kv.v1.TooOld
+	(*TSInFuture)(nil),                  // 49: percodb.kv.v1.TSInFuture
+	(*InvalidRequest)(nil),              // 50: percodb.kv.v1.InvalidRequest
+	(*OracleUnavailable)(nil),           // 51: percodb.kv.v1.OracleUnavailable
+	(*OracleClosed)(nil),                // 52: percodb.kv.v1.OracleClosed
+	(*LockLost)(nil),                    // 53: percodb.kv.v1.LockLost
+	(*RefreshConflict)(nil),             // 54: percodb.kv.v1.RefreshConflict
+	(*Deadlock)(nil),                    // 55: percodb.kv.v1.Deadlock
+	(*LostRanges)(nil),                  // 56: percodb.kv.v1.LostRanges
+	(*NumRangesRequest)(nil),            // 57: percodb.kv.v1.NumRangesRequest
+	(*NumRangesResponse)(nil),           // 58: percodb.kv.v1.NumRangesResponse
+	(*ReleaseSpanRequest)(nil),          // 59: percodb.kv.v1.ReleaseSpanRequest
+	(*ReleaseSpanResponse)(nil),         // 60: percodb.kv.v1.ReleaseSpanResponse
+	(*AdoptRangeRequest)(nil),           // 61: percodb.kv.v1.AdoptRangeRequest
+	(*ShardInfo)(nil),                   // 62: percodb.kv.v1.ShardInfo
+	(*LookupRequest)(nil),               // 63: percodb.kv.v1.LookupRequest
+	(*LookupResponse)(nil),              // 64: percodb.kv.v1.LookupResponse
+	(*RangesRequest)(nil),               // 65: percodb.kv.v1.RangesRequest
+	(*RangesResponse)(nil),              // 66: percodb.kv.v1.RangesResponse
+	(*ShardsRequest)(nil),               // 67: percodb.kv.v1.ShardsRequest
+	(*ShardsResponse)(nil),              // 68: percodb.kv.v1.ShardsResponse
+	(*RegisterShardRequest)(nil),        // 69: percodb.kv.v1.RegisterShardRequest
+	(*ReportRangesRequest)(nil),         // 70: percodb.kv.v1.ReportRangesRequest
+	(*AllocateRangeIDRequest)(nil),      // 71: percodb.kv.v1.AllocateRangeIDRequest
+	(*AllocateRangeIDResponse)(nil),     // 72: percodb.kv.v1.AllocateRangeIDResponse
+	(*CreateRangeRequest)(nil),          // 73: percodb.kv.v1.CreateRangeRequest
 }
 var file_kv_proto_depIdxs = []int32{
-	1,  // 0: percodb.kv.v1.RangeDescriptor.span:type_name -> percodb.kv.v1.Span
-	3,  // 1: percodb.kv.v1.ReadOptions.resolved:type_name -> percodb.kv.v1.CommittedTxn
-	0,  // 2: percodb.kv.v1.GetRequest.range:type_name -> percodb.kv.v1.RangeRef
-	4,  // 3: percodb.kv.v1.GetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	25, // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
-	0,  // 5: percodb.kv.v1.BatchGetRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	4,  // 6: percodb.kv.v1.BatchGetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	30, // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	25, // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
-	0,  // 9: percodb.kv.v1.ScanRequest.range:type_name -> percodb.kv.v1.RangeRef
-	1,  // 10: percodb.kv.v1.ScanRequest.span:type_name -> percodb.kv.v1.Span
-	4,  // 11: percodb.kv.v1.ScanRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	30, // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	25, // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
-	0,  // 14: percodb.kv.v1.PrewriteRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	11, // 15: percodb.kv.v1.PrewriteRequest.mutations:type_name -> percodb.kv.v1.Mutation
-	25, // 16: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
-	0,  // 17: percodb.kv.v1.CommitRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,  // 18: percodb.kv.v1.RollbackRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	25, // 19: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
-	0,  // 20: percodb.kv.v1.CheckTxnStatusRequest.range:type_name -> percodb.kv.v1.RangeRef
-	24, // 21: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
-	25, // 22: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
-	0,  // 23: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,  // 24: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
-	25, // 25: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
-	0,  // 26: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
-	1,  // 27: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
-	30, // 28: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.KeyLocked
-	25, // 29: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
-	26, // 30: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
-	27, // 31: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
-	28, // 32: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
-	29, // 33: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
-	30, // 34: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
-	31, // 35: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
-	32, // 36: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
-	33, // 37: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
-	34, // 38: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
-	35, // 39: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
-	36, // 40: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
-	37, // 41: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
-	30, // 42: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
-	38, // 43: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
-	39, // 44: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
-	40, // 45: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
-	41, // 46: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
-	42, // 47: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
-	43, // 48: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
-	0,  // 49: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
-	2,  // 50: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
-	24, // 51: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
-	2,  // 52: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
-	25, // 53: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
-	1,  // 54: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
-	2,  // 55: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	25, // 56: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
-	2,  // 57: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
-	2,  // 58: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
-	49, // 59: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
-	25, // 60: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
-	2,  // 61: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
-	25, // 62: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
-	49, // 63: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
-	25, // 64: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
-	49, // 65: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	2,  // 66: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	2,  // 67: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	25, // 68: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
-	1,  // 69: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
-	5,  // 70: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
-	7,  // 71: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
-	9,  // 72: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
-	12, // 73: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
-	14, // 74: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
-	15, // 75: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
-	17, // 76: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
-	19, // 77: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
-	20, // 78: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
-	22, // 79: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
-	44, // 80: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
-	46, // 81: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
-	48, // 82: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
-	50, // 83: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
-	52, // 84: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
-	54, // 85: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
-	56, // 86: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
-	57, // 87: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
-	58, // 88: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
-	60, // 89: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
-	6,  // 90: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
-	8,  // 91: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
-	10, // 92: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
-	13, // 93: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
-	16, // 94: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
-	16, // 95: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
-	18, // 96: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
-	16, // 97: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
-	21, // 98: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
-	23, // 99: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
-	45, // 100: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
-	47, // 101: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
-	16, // 102: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
-	51, // 103: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
-	53, // 104: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
-	55, // 105: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
-	53, // 106: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
-	16, // 107: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
-	59, // 108: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
-	16, // 109: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
-	90, // [90:110] is the sub-list for method output_type
-	70, // [70:90] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	1,   // 0: percodb.kv.v1.RangeDescriptor.span:type_name -> percodb.kv.v1.Span
+	3,   // 1: percodb.kv.v1.ReadOptions.resolved:type_name -> percodb.kv.v1.CommittedTxn
+	0,   // 2: percodb.kv.v1.GetRequest.range:type_name -> percodb.kv.v1.RangeRef
+	4,   // 3: percodb.kv.v1.GetRequest.options:type_name -> percodb.kv.v1.ReadOptions
+	35,  // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 5: percodb.kv.v1.BatchGetRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	4,   // 6: percodb.kv.v1.BatchGetRequest.options:type_name -> percodb.kv.v1.ReadOptions
+	40,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	35,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 9: percodb.kv.v1.ScanRequest.range:type_name -> percodb.kv.v1.RangeRef
+	1,   // 10: percodb.kv.v1.ScanRequest.span:type_name -> percodb.kv.v1.Span
+	4,   // 11: percodb.kv.v1.ScanRequest.options:type_name -> percodb.kv.v1.ReadOptions
+	40,  // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	35,  // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 14: percodb.kv.v1.PrewriteRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	11,  // 15: percodb.kv.v1.PrewriteRequest.mutations:type_name -> percodb.kv.v1.Mutation
+	1,   // 16: percodb.kv.v1.PrewriteRequest.reads:type_name -> percodb.kv.v1.Span
+	35,  // 17: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 18: percodb.kv.v1.CommitRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 19: percodb.kv.v1.RollbackRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	35,  // 20: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 21: percodb.kv.v1.CheckTxnStatusRequest.range:type_name -> percodb.kv.v1.RangeRef
+	34,  // 22: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
+	35,  // 23: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 24: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 25: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
+	35,  // 26: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 27: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
+	1,   // 28: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
+	24,  // 29: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.LockInfo
+	35,  // 30: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
+	34,  // 31: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
+	0,   // 32: percodb.kv.v1.AcquireLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	35,  // 33: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 34: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 35: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	40,  // 36: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
+	35,  // 37: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 38: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	1,   // 39: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
+	35,  // 40: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
+	36,  // 41: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
+	37,  // 42: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
+	38,  // 43: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
+	39,  // 44: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
+	40,  // 45: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
+	41,  // 46: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
+	42,  // 47: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
+	43,  // 48: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
+	44,  // 49: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
+	45,  // 50: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
+	46,  // 51: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
+	47,  // 52: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
+	40,  // 53: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
+	48,  // 54: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
+	49,  // 55: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
+	50,  // 56: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
+	51,  // 57: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
+	52,  // 58: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
+	56,  // 59: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
+	53,  // 60: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
+	54,  // 61: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
+	55,  // 62: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
+	0,   // 63: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
+	2,   // 64: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
+	34,  // 65: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
+	2,   // 66: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
+	35,  // 67: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 68: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
+	2,   // 69: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	35,  // 70: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 71: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 72: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
+	62,  // 73: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
+	35,  // 74: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 75: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
+	35,  // 76: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
+	62,  // 77: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
+	35,  // 78: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
+	62,  // 79: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	2,   // 80: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 81: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	35,  // 82: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 83: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
+	5,   // 84: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
+	7,   // 85: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
+	9,   // 86: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
+	12,  // 87: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
+	14,  // 88: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
+	15,  // 89: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
+	17,  // 90: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
+	19,  // 91: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
+	20,  // 92: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
+	22,  // 93: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
+	25,  // 94: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
+	27,  // 95: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
+	28,  // 96: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
+	30,  // 97: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
+	31,  // 98: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
+	33,  // 99: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
+	57,  // 100: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
+	59,  // 101: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
+	61,  // 102: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
+	63,  // 103: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
+	65,  // 104: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
+	67,  // 105: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
+	69,  // 106: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
+	70,  // 107: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
+	71,  // 108: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
+	73,  // 109: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
+	6,   // 110: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
+	8,   // 111: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
+	10,  // 112: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
+	13,  // 113: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
+	16,  // 114: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
+	16,  // 115: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
+	18,  // 116: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
+	16,  // 117: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
+	21,  // 118: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
+	23,  // 119: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
+	26,  // 120: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
+	16,  // 121: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
+	29,  // 122: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
+	16,  // 123: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
+	32,  // 124: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
+	16,  // 125: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
+	58,  // 126: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
+	60,  // 127: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
+	16,  // 128: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
+	64,  // 129: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
+	66,  // 130: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
+	68,  // 131: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
+	66,  // 132: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
+	16,  // 133: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
+	72,  // 134: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
+	16,  // 135: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
+	110, // [110:136] is the sub-list for method output_type
+	84,  // [84:110] is the sub-list for method input_type
+	84,  // [84:84] is the sub-list for extension type_name
+	84,  // [84:84] is the sub-list for extension extendee
+	0,   // [0:84] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -4241,8 +5403,8 @@ func file_kv_proto_init() {
 	}
 	file_kv_proto_msgTypes[6].OneofWrappers = []any{}
 	file_kv_proto_msgTypes[10].OneofWrappers = []any{}
-	file_kv_proto_msgTypes[24].OneofWrappers = []any{}
-	file_kv_proto_msgTypes[25].OneofWrappers = []any{
+	file_kv_proto_msgTypes[34].OneofWrappers = []any{}
+	file_kv_proto_msgTypes[35].OneofWrappers = []any{
 		(*Error_StaleRange)(nil),
 		(*Error_Closed)(nil),
 		(*Error_Unavailable)(nil),
@@ -4262,6 +5424,9 @@ func file_kv_proto_init() {
 		(*Error_OracleUnavailable)(nil),
 		(*Error_OracleClosed)(nil),
 		(*Error_LostRanges)(nil),
+		(*Error_LockLost)(nil),
+		(*Error_RefreshConflict)(nil),
+		(*Error_Deadlock)(nil),
 		(*Error_Other)(nil),
 	}
 	type x struct{}
@@ -4270,9 +5435,9 @@ func file_kv_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   61,
+			NumMessages:   74,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_kv_proto_goTypes,
 		DependencyIndexes: file_kv_proto_depIdxs,

@@ -22,16 +22,20 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Shard_Get_FullMethodName            = "/percodb.kv.v1.Shard/Get"
-	Shard_BatchGet_FullMethodName       = "/percodb.kv.v1.Shard/BatchGet"
-	Shard_Scan_FullMethodName           = "/percodb.kv.v1.Shard/Scan"
-	Shard_Prewrite_FullMethodName       = "/percodb.kv.v1.Shard/Prewrite"
-	Shard_Commit_FullMethodName         = "/percodb.kv.v1.Shard/Commit"
-	Shard_Rollback_FullMethodName       = "/percodb.kv.v1.Shard/Rollback"
-	Shard_CheckTxnStatus_FullMethodName = "/percodb.kv.v1.Shard/CheckTxnStatus"
-	Shard_ResolveLock_FullMethodName    = "/percodb.kv.v1.Shard/ResolveLock"
-	Shard_Heartbeat_FullMethodName      = "/percodb.kv.v1.Shard/Heartbeat"
-	Shard_ScanLock_FullMethodName       = "/percodb.kv.v1.Shard/ScanLock"
+	Shard_Get_FullMethodName                 = "/percodb.kv.v1.Shard/Get"
+	Shard_BatchGet_FullMethodName            = "/percodb.kv.v1.Shard/BatchGet"
+	Shard_Scan_FullMethodName                = "/percodb.kv.v1.Shard/Scan"
+	Shard_Prewrite_FullMethodName            = "/percodb.kv.v1.Shard/Prewrite"
+	Shard_Commit_FullMethodName              = "/percodb.kv.v1.Shard/Commit"
+	Shard_Rollback_FullMethodName            = "/percodb.kv.v1.Shard/Rollback"
+	Shard_CheckTxnStatus_FullMethodName      = "/percodb.kv.v1.Shard/CheckTxnStatus"
+	Shard_ResolveLock_FullMethodName         = "/percodb.kv.v1.Shard/ResolveLock"
+	Shard_Heartbeat_FullMethodName           = "/percodb.kv.v1.Shard/Heartbeat"
+	Shard_ScanLock_FullMethodName            = "/percodb.kv.v1.Shard/ScanLock"
+	Shard_AcquireLocks_FullMethodName        = "/percodb.kv.v1.Shard/AcquireLocks"
+	Shard_ReleaseLocks_FullMethodName        = "/percodb.kv.v1.Shard/ReleaseLocks"
+	Shard_CheckSecondaryLocks_FullMethodName = "/percodb.kv.v1.Shard/CheckSecondaryLocks"
+	Shard_Refresh_FullMethodName             = "/percodb.kv.v1.Shard/Refresh"
 )
 
 // ShardClient is the client API for Shard service.
@@ -50,6 +54,10 @@ type ShardClient interface {
 	ResolveLock(ctx context.Context, in *ResolveLockRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
 	Heartbeat(ctx context.Context, in *HeartbeatRequest, opts ...grpc.CallOption) (*HeartbeatResponse, error)
 	ScanLock(ctx context.Context, in *ScanLockRequest, opts ...grpc.CallOption) (*ScanLockResponse, error)
+	AcquireLocks(ctx context.Context, in *AcquireLocksRequest, opts ...grpc.CallOption) (*AcquireLocksResponse, error)
+	ReleaseLocks(ctx context.Context, in *ReleaseLocksRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
+	CheckSecondaryLocks(ctx context.Context, in *CheckSecondaryLocksRequest, opts ...grpc.CallOption) (*CheckSecondaryLocksResponse, error)
+	Refresh(ctx context.Context, in *RefreshRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
 }
 
 type shardClient struct {
@@ -160,6 +168,46 @@ func (c *shardClient) ScanLock(ctx context.Context, in *ScanLockRequest, opts ..
 	return out, nil
 }
 
+func (c *shardClient) AcquireLocks(ctx context.Context, in *AcquireLocksRequest, opts ...grpc.CallOption) (*AcquireLocksResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AcquireLocksResponse)
+	err := c.cc.Invoke(ctx, Shard_AcquireLocks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardClient) ReleaseLocks(ctx context.Context, in *ReleaseLocksRequest, opts ...grpc.CallOption) (*EmptyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EmptyResponse)
+	err := c.cc.Invoke(ctx, Shard_ReleaseLocks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardClient) CheckSecondaryLocks(ctx context.Context, in *CheckSecondaryLocksRequest, opts ...grpc.CallOption) (*CheckSecondaryLocksResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckSecondaryLocksResponse)
+	err := c.cc.Invoke(ctx, Shard_CheckSecondaryLocks_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardClient) Refresh(ctx context.Context, in *RefreshRequest, opts ...grpc.CallOption) (*EmptyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EmptyResponse)
+	err := c.cc.Invoke(ctx, Shard_Refresh_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ShardServer is the server API for Shard service.
 // All implementations must embed UnimplementedShardServer
 // for forward compatibility.
@@ -176,6 +224,10 @@ type ShardServer interface {
 	ResolveLock(context.Context, *ResolveLockRequest) (*EmptyResponse, error)
 	Heartbeat(context.Context, *HeartbeatRequest) (*HeartbeatResponse, error)
 	ScanLock(context.Context, *ScanLockRequest) (*ScanLockResponse, error)
+	AcquireLocks(context.Context, *AcquireLocksRequest) (*AcquireLocksResponse, error)
+	ReleaseLocks(context.Context, *ReleaseLocksRequest) (*EmptyResponse, error)
+	CheckSecondaryLocks(context.Context, *CheckSecondaryLocksRequest) (*CheckSecondaryLocksResponse, error)
+	Refresh(context.Context, *RefreshRequest) (*EmptyResponse, error)
 	mustEmbedUnimplementedShardServer()
 }
 
@@ -215,6 +267,18 @@ func (UnimplementedShardServer) Heartbeat(context.Context, *HeartbeatRequest) (*
 }
 func (UnimplementedShardServer) ScanLock(context.Context, *ScanLockRequest) (*ScanLockResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ScanLock not implemented")
+}
+func (UnimplementedShardServer) AcquireLocks(context.Context, *AcquireLocksRequest) (*AcquireLocksResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method AcquireLocks not implemented")
+}
+func (UnimplementedShardServer) ReleaseLocks(context.Context, *ReleaseLocksRequest) (*EmptyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ReleaseLocks not implemented")
+}
+func (UnimplementedShardServer) CheckSecondaryLocks(context.Context, *CheckSecondaryLocksRequest) (*CheckSecondaryLocksResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckSecondaryLocks not implemented")
+}
+func (UnimplementedShardServer) Refresh(context.Context, *RefreshRequest) (*EmptyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Refresh not implemented")
 }
 func (UnimplementedShardServer) mustEmbedUnimplementedShardServer() {}
 func (UnimplementedShardServer) testEmbeddedByValue()               {}
@@ -417,6 +481,78 @@ func _Shard_ScanLock_Handler(srv interface{}, ctx context.Context, dec func(inte
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Shard_AcquireLocks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcquireLocksRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServer).AcquireLocks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Shard_AcquireLocks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServer).AcquireLocks(ctx, req.(*AcquireLocksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Shard_ReleaseLocks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ReleaseLocksRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServer).ReleaseLocks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Shard_ReleaseLocks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServer).ReleaseLocks(ctx, req.(*ReleaseLocksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Shard_CheckSecondaryLocks_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckSecondaryLocksRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServer).CheckSecondaryLocks(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Shard_CheckSecondaryLocks_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServer).CheckSecondaryLocks(ctx, req.(*CheckSecondaryLocksRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Shard_Refresh_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(RefreshRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServer).Refresh(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Shard_Refresh_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServer).Refresh(ctx, req.(*RefreshRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Shard_ServiceDesc is the grpc.ServiceDesc for Shard service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -463,6 +599,166 @@ var Shard_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ScanLock",
 			Handler:    _Shard_ScanLock_Handler,
+		},
+		{
+			MethodName: "AcquireLocks",
+			Handler:    _Shard_AcquireLocks_Handler,
+		},
+		{
+			MethodName: "ReleaseLocks",
+			Handler:    _Shard_ReleaseLocks_Handler,
+		},
+		{
+			MethodName: "CheckSecondaryLocks",
+			Handler:    _Shard_CheckSecondaryLocks_Handler,
+		},
+		{
+			MethodName: "Refresh",
+			Handler:    _Shard_Refresh_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "kv.proto",
+}
+
+const (
+	WaitGraph_Wait_FullMethodName = "/percodb.kv.v1.WaitGraph/Wait"
+	WaitGraph_Done_FullMethodName = "/percodb.kv.v1.WaitGraph/Done"
+)
+
+// WaitGraphClient is the client API for WaitGraph service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// WaitGraph finds deadlocks between transactions that wait on different shards.
+type WaitGraphClient interface {
+	Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error)
+	Done(ctx context.Context, in *DoneRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
+}
+
+type waitGraphClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewWaitGraphClient(cc grpc.ClientConnInterface) WaitGraphClient {
+	return &waitGraphClient{cc}
+}
+
+func (c *waitGraphClient) Wait(ctx context.Context, in *WaitRequest, opts ...grpc.CallOption) (*WaitResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(WaitResponse)
+	err := c.cc.Invoke(ctx, WaitGraph_Wait_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *waitGraphClient) Done(ctx context.Context, in *DoneRequest, opts ...grpc.CallOption) (*EmptyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(EmptyResponse)
+	err := c.cc.Invoke(ctx, WaitGraph_Done_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// WaitGraphServer is the server API for WaitGraph service.
+// All implementations must embed UnimplementedWaitGraphServer
+// for forward compatibility.
+//
+// WaitGraph finds deadlocks between transactions that wait on different shards.
+type WaitGraphServer interface {
+	Wait(context.Context, *WaitRequest) (*WaitResponse, error)
+	Done(context.Context, *DoneRequest) (*EmptyResponse, error)
+	mustEmbedUnimplementedWaitGraphServer()
+}
+
+// UnimplementedWaitGraphServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedWaitGraphServer struct{}
+
+func (UnimplementedWaitGraphServer) Wait(context.Context, *WaitRequest) (*WaitResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Wait not implemented")
+}
+func (UnimplementedWaitGraphServer) Done(context.Context, *DoneRequest) (*EmptyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Done not implemented")
+}
+func (UnimplementedWaitGraphServer) mustEmbedUnimplementedWaitGraphServer() {}
+func (UnimplementedWaitGraphServer) testEmbeddedByValue()                   {}
+
+// UnsafeWaitGraphServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to WaitGraphServer will
+// result in compilation errors.
+type UnsafeWaitGraphServer interface {
+	mustEmbedUnimplementedWaitGraphServer()
+}
+
+func RegisterWaitGraphServer(s grpc.ServiceRegistrar, srv WaitGraphServer) {
+	// If the following call panics, it indicates UnimplementedWaitGraphServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&WaitGraph_ServiceDesc, srv)
+}
+
+func _WaitGraph_Wait_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(WaitRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WaitGraphServer).Wait(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WaitGraph_Wait_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WaitGraphServer).Wait(ctx, req.(*WaitRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _WaitGraph_Done_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DoneRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WaitGraphServer).Done(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WaitGraph_Done_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WaitGraphServer).Done(ctx, req.(*DoneRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// WaitGraph_ServiceDesc is the grpc.ServiceDesc for WaitGraph service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var WaitGraph_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "percodb.kv.v1.WaitGraph",
+	HandlerType: (*WaitGraphServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "Wait",
+			Handler:    _WaitGraph_Wait_Handler,
+		},
+		{
+			MethodName: "Done",
+			Handler:    _WaitGraph_Done_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,79 @@
+package kv
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// spanAdmission checks that what a request reads still belongs here.
+type spanAdmission struct {
+	s     *Store
+	refs  []RangeRef
+	spans []Span
+}
+
+// Admit checks that every span lies within ranges that refs name as they are now.
+func (a *spanAdmission) Admit() error { return checkSpans(a.s.ranges.Load(), a.refs, a.spans) }
+
+// AcquireLocks implements Shard.
+func (s *Store) AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (AcquireLocksResponse, error) {
+	if !s.gate.enter() {
+		return AcquireLocksResponse{}, ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.lockRequests.Inc()
+	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
+	lockedAt, err := s.mvcc.AcquireLocks(ctx, &adm, &mvcc.AcquireArgs{
+		Keys: req.Keys, Primary: req.Primary, StartTS: req.StartTS, ReadTS: req.ReadTS, TTLMillis: req.TTLMillis,
+		Wait: req.Wait, SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: req.Alive,
+	})
+	if err != nil {
+		return AcquireLocksResponse{}, mapError(err)
+	}
+	return AcquireLocksResponse{LockedAt: lockedAt}, nil
+}
+
+// ReleaseLocks implements Shard.
+func (s *Store) ReleaseLocks(ctx context.Context, req *ReleaseLocksRequest) error {
+	if !s.gate.enter() {
+		return ErrClosed
+	}
+	defer s.gate.leave()
+	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
+	return mapError(s.mvcc.ReleaseLocks(ctx, &adm, req.Keys, req.StartTS, req.ForUpdateTS))
+}
+
+// CheckSecondaryLocks implements Shard.
+func (s *Store) CheckSecondaryLocks(ctx context.Context, req *CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
+	if !s.gate.enter() {
+		return mvcc.SecondaryStatus{}, ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.statusChecks.Inc()
+	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
+	status, err := s.mvcc.CheckSecondaryLocks(ctx, &adm, &mvcc.SecondaryArgs{
+		Keys: req.Keys, StartTS: req.StartTS, NowTS: req.NowTS, Owner: req.Owner,
+	})
+	return status, mapError(err)
+}
+
+// Refresh implements Shard.
+func (s *Store) Refresh(ctx context.Context, req *RefreshRequest) error {
+	if !s.gate.enter() {
+		return ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.refreshes.Inc()
+	// First the timestamp is fenced, then the ranges are looked at: see I2.
+	if err := s.mvcc.BeginRead(ctx, req.ToTS); err != nil {
+		return err
+	}
+	adm := spanAdmission{s, req.Ranges, req.Spans}
+	if err := adm.Admit(); err != nil {
+		return err
+	}
+	return mapError(s.mvcc.Refresh(ctx, &mvcc.RefreshArgs{
+		Spans: req.Spans, StartTS: req.StartTS, FromTS: req.FromTS, ToTS: req.ToTS,
+	}))
+}
