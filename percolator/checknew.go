@@ -24,7 +24,7 @@ func (t *Txn) CheckNew(ctx context.Context) error {
 			keys = append(keys, writes[i].Key)
 		}
 	}
-	values, err := t.fetch(ctx, keys)
+	values, err := t.snap.fetch(ctx, keys)
 	if err != nil {
 		return err
 	}

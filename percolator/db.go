@@ -30,6 +30,9 @@ type Options struct {
 	// ProbeTimeout is how long a commit without an answer asks for its fate after the budget is
 	// spent or the context has ended: 2 s.
 	ProbeTimeout time.Duration
+	// MaxReadSpans is how many points and spans a transaction remembers having read, where it must:
+	// 4096. One that read more cannot move its snapshot.
+	MaxReadSpans int
 	// LockTTL is how long locks of a small transaction live without a heartbeat: 3 s.
 	LockTTL time.Duration
 	// Workers and Queue bound the background work: 4 and 4096.
@@ -47,6 +50,7 @@ func (o Options) ensureDefaults() Options {
 	orDefault(&o.MaxPageRows, 1024)
 	orDefault(&o.RetryBudget, 20*time.Second)
 	orDefault(&o.ProbeTimeout, 2*time.Second)
+	orDefault(&o.MaxReadSpans, 4096)
 	orDefault(&o.LockTTL, 3*time.Second)
 	orDefault(&o.Workers, 4)
 	orDefault(&o.Queue, 4096)
@@ -93,19 +97,22 @@ func (db *DB) Close() error {
 
 // Begin starts a transaction at a fresh timestamp. Every commit that was reported before the call is
 // in its snapshot.
-func (db *DB) Begin(ctx context.Context) (*Txn, error) {
+func (db *DB) Begin(ctx context.Context) (*Txn, error) { return db.BeginTxn(ctx, TxnOptions{}) }
+
+// BeginTxn is Begin with options.
+func (db *DB) BeginTxn(ctx context.Context, opts TxnOptions) (*Txn, error) {
 	ts, err := db.oracle.Now(ctx)
 	if err != nil {
 		if ts, err = db.retryNow(ctx, err); err != nil {
 			return nil, err
 		}
 	}
-	return &Txn{db: db, startTS: ts}, nil
+	return newTxn(db, ts, opts), nil
 }
 
 // BeginAt starts a read-only transaction at a timestamp in the past, as Begin or Commit returned it,
 // or made by tso.FromPhysical. Reads fail with *mvcc.TooOldError where the history is gone.
-func (db *DB) BeginAt(ts tso.Timestamp) *Txn { return &Txn{db: db, startTS: ts, readOnly: true} }
+func (db *DB) BeginAt(ts tso.Timestamp) *Txn { return newTxn(db, ts, TxnOptions{ReadOnly: true}) }
 
 // now returns a fresh timestamp, whatever it takes within the budget.
 func (db *DB) now(ctx context.Context) (tso.Timestamp, error) {

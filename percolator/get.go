@@ -24,42 +24,42 @@ func (t *Txn) Get(ctx context.Context, key []byte) ([]byte, error) {
 	desc, shard, err := t.db.router.Locate(ctx, key)
 	if err == nil {
 		var value []byte
-		if value, err = shard.Get(ctx, desc.Ref(), key, t.readOptions()); err == nil {
+		if value, err = shard.Get(ctx, desc.Ref(), key, t.snap.readOptions()); err == nil {
 			return value, nil
 		}
 		t.db.forgetRoute(err, desc.Ref())
 	}
-	return t.retryGet(ctx, key, err)
+	return t.snap.retryGet(ctx, key, err)
 }
 
 // retryGet goes on after a first attempt that failed with err.
-func (t *Txn) retryGet(ctx context.Context, key []byte, err error) ([]byte, error) {
-	bo := backoff{db: t.db}
+func (s *snapshot) retryGet(ctx context.Context, key []byte, err error) ([]byte, error) {
+	bo := backoff{db: s.db}
 	for {
-		if err := t.retryRead(ctx, &bo, err); err != nil {
+		if err := s.retryRead(ctx, &bo, err); err != nil {
 			return nil, err
 		}
 		var desc *kv.RangeDescriptor
 		var shard kv.Shard
-		if desc, shard, err = t.db.router.Locate(ctx, key); err != nil {
+		if desc, shard, err = s.db.router.Locate(ctx, key); err != nil {
 			continue
 		}
 		var value []byte
-		if value, err = shard.Get(ctx, desc.Ref(), key, t.readOptions()); err == nil {
+		if value, err = shard.Get(ctx, desc.Ref(), key, s.readOptions()); err == nil {
 			return value, nil
 		}
-		t.db.forgetRoute(err, desc.Ref())
+		s.db.forgetRoute(err, desc.Ref())
 	}
 }
 
 // retryRead makes the way free for another attempt of a read that failed with err, or returns why
 // there is none.
-func (t *Txn) retryRead(ctx context.Context, bo *backoff, err error) error {
+func (s *snapshot) retryRead(ctx context.Context, bo *backoff, err error) error {
 	var locked *mvcc.KeyLockedError
 	if errors.As(err, &locked) {
-		return t.passLocks(ctx, bo, []mvcc.KeyLockedError{*locked})
+		return s.passLocks(ctx, bo, []mvcc.KeyLockedError{*locked})
 	}
-	return t.db.retryRouting(ctx, bo, err)
+	return s.db.retryRouting(ctx, bo, err)
 }
 
 // BatchGet implements Reader.
@@ -68,7 +68,7 @@ func (t *Txn) BatchGet(ctx context.Context, keys [][]byte) ([][]byte, error) {
 		return nil, ErrTxnDone
 	}
 	if t.buf.n == 0 && strictlyAscending(keys) {
-		return t.fetch(ctx, keys)
+		return t.snap.fetch(ctx, keys)
 	}
 	values := make([][]byte, len(keys))
 	var missing []int
@@ -91,7 +91,7 @@ func (t *Txn) BatchGet(ctx context.Context, keys [][]byte) ([][]byte, error) {
 			sorted = append(sorted, keys[i])
 		}
 	}
-	fetched, err := t.fetch(ctx, sorted)
+	fetched, err := t.snap.fetch(ctx, sorted)
 	if err != nil {
 		return nil, err
 	}
@@ -121,13 +121,13 @@ const maxBatchKeys = 4096
 const maxFanOut = 16
 
 // fetch reads ascending keys from the shards.
-func (t *Txn) fetch(ctx context.Context, keys [][]byte) ([][]byte, error) {
+func (s *snapshot) fetch(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	if len(keys) <= maxBatchKeys {
-		return t.fetchSome(ctx, keys)
+		return s.fetchSome(ctx, keys)
 	}
 	values := make([][]byte, 0, len(keys))
 	for some := range slices.Chunk(keys, maxBatchKeys) {
-		v, err := t.fetchSome(ctx, some)
+		v, err := s.fetchSome(ctx, some)
 		if err != nil {
 			return nil, err
 		}
@@ -138,16 +138,16 @@ func (t *Txn) fetch(ctx context.Context, keys [][]byte) ([][]byte, error) {
 
 // fetchSome asks every shard concerned, then again for the keys whose locks have been dealt with or
 // whose route was stale, until all are answered.
-func (t *Txn) fetchSome(ctx context.Context, keys [][]byte) ([][]byte, error) {
+func (s *snapshot) fetchSome(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	if len(keys) == 0 {
 		return nil, nil
 	}
-	bo := backoff{db: t.db}
+	bo := backoff{db: s.db}
 	var values [][]byte // of all keys, once not all of them came at once
 	left := keys
 	var at []int // positions of left in keys; nil: the same
 	for {
-		got, err := t.fetchOnce(ctx, left)
+		got, err := s.fetchOnce(ctx, left)
 		if err != nil {
 			return nil, err
 		}
@@ -171,7 +171,7 @@ func (t *Txn) fetchSome(ctx context.Context, keys [][]byte) ([][]byte, error) {
 			nextAt = append(nextAt, i)
 		}
 		left, at = next, nextAt
-		if err := t.clearWay(ctx, &bo, got); err != nil {
+		if err := s.clearWay(ctx, &bo, got); err != nil {
 			return nil, err
 		}
 	}
@@ -186,22 +186,22 @@ type fetched struct {
 }
 
 // clearWay deals with what kept a round from answering everything.
-func (t *Txn) clearWay(ctx context.Context, bo *backoff, got *fetched) error {
+func (s *snapshot) clearWay(ctx context.Context, bo *backoff, got *fetched) error {
 	for _, err := range got.errs {
-		if err := t.db.retryRouting(ctx, bo, err); err != nil {
+		if err := s.db.retryRouting(ctx, bo, err); err != nil {
 			return err
 		}
 	}
 	if len(got.locked) > 0 {
-		return t.passLocks(ctx, bo, got.locked)
+		return s.passLocks(ctx, bo, got.locked)
 	}
 	return nil
 }
 
 // fetchOnce asks each shard once, in parallel where there are several.
-func (t *Txn) fetchOnce(ctx context.Context, keys [][]byte) (*fetched, error) {
+func (s *snapshot) fetchOnce(ctx context.Context, keys [][]byte) (*fetched, error) {
 	var space [1]portion
-	parts, err := t.db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, space[:])
+	parts, err := s.db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, space[:])
 	if err != nil {
 		again := make([]int, len(keys))
 		for i := range again {
@@ -211,13 +211,13 @@ func (t *Txn) fetchOnce(ctx context.Context, keys [][]byte) (*fetched, error) {
 	}
 	if len(parts) == 1 {
 		got := &fetched{}
-		err := t.fetchPortion(ctx, &parts[0], keys, got)
+		err := s.fetchPortion(ctx, &parts[0], keys, got)
 		return got, err
 	}
-	return t.fetchParallel(ctx, parts, keys)
+	return s.fetchParallel(ctx, parts, keys)
 }
 
-func (t *Txn) fetchParallel(ctx context.Context, parts []portion, keys [][]byte) (*fetched, error) {
+func (s *snapshot) fetchParallel(ctx context.Context, parts []portion, keys [][]byte) (*fetched, error) {
 	answers := make([]fetched, len(parts))
 	errs := make([]error, len(parts))
 	slots := make(chan struct{}, maxFanOut)
@@ -230,7 +230,7 @@ func (t *Txn) fetchParallel(ctx context.Context, parts []portion, keys [][]byte)
 			for j, k := range parts[i].pick {
 				picked[j] = keys[k]
 			}
-			errs[i] = t.fetchPortion(ctx, &parts[i], picked, &answers[i])
+			errs[i] = s.fetchPortion(ctx, &parts[i], picked, &answers[i])
 		})
 	}
 	wg.Wait()
@@ -253,10 +253,10 @@ func (t *Txn) fetchParallel(ctx context.Context, parts []portion, keys [][]byte)
 }
 
 // fetchPortion asks one shard. Errors that may pass go into the answer.
-func (t *Txn) fetchPortion(ctx context.Context, p *portion, keys [][]byte, into *fetched) error {
-	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: keys, ReadOptions: t.readOptions()})
+func (s *snapshot) fetchPortion(ctx context.Context, p *portion, keys [][]byte, into *fetched) error {
+	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: keys, ReadOptions: s.readOptions()})
 	if err != nil {
-		t.db.forgetRoute(err, p.refs...)
+		s.db.forgetRoute(err, p.refs...)
 		var stale *kv.StaleRangeError
 		if _, lost := unreachable(err); !lost && !errors.As(err, &stale) {
 			return err

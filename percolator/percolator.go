@@ -4,14 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
 
 // Reader reads one snapshot overlaid with the transaction's own writes.
 type Reader interface {
-	// StartTS is the snapshot's timestamp.
+	// StartTS is the transaction's identity. A pessimistic or read committed transaction's
+	// snapshot may be younger, see Txn.ReadTS.
 	StartTS() tso.Timestamp
 	// Get returns the value of key, or nil. The value is valid until the transaction ends.
 	Get(ctx context.Context, key []byte) ([]byte, error)
@@ -50,14 +53,57 @@ type Iterator interface {
 	Close()
 }
 
-// Savepoint marks a place in a transaction's write buffer.
-type Savepoint int
+// Savepoint marks a place in a transaction: what it had written, and locked, by then.
+type Savepoint struct{ writes, locks int }
+
+// Isolation says what a transaction may see of others. The zero value is the default.
+type Isolation uint8
+
+// The isolation levels.
+const (
+	// SnapshotIsolation reads one snapshot throughout; of two overlapping transactions that write
+	// one key, one commits. SQL calls it repeatable read.
+	SnapshotIsolation Isolation = iota
+	// ReadCommitted takes a new snapshot for every statement.
+	ReadCommitted
+	// Serializable is SnapshotIsolation whose reads are still true when it commits.
+	Serializable
+)
+
+func (i Isolation) String() string {
+	switch i {
+	case ReadCommitted:
+		return "read committed"
+	case Serializable:
+		return "serializable"
+	}
+	return "repeatable read"
+}
+
+// TxnOptions of BeginTxn. The zero value is what Begin uses.
+type TxnOptions struct {
+	Isolation Isolation
+	// Pessimistic: AcquireLocks takes locks when it is called, waiting for others, instead of
+	// finding conflicts at commit.
+	Pessimistic bool
+	// ReadOnly: writes and locks fail with ErrReadOnly.
+	ReadOnly bool
+	// LockTimeout bounds each wait for a lock; 0: only the context does.
+	LockTimeout time.Duration
+}
+
+// LockOptions of AcquireLocks. The zero value waits for an exclusive lock.
+type LockOptions struct {
+	NoWait     bool // fail with *LockNotAvailableError instead of waiting
+	SkipLocked bool // leave out what others have locked
+	Shared     bool // others may hold shared locks too
+}
 
 // Conditions without data.
 var (
 	// ErrTxnDone: the transaction has committed or rolled back already.
 	ErrTxnDone = errors.New("percolator: transaction is over")
-	// ErrReadOnly: a write to a transaction made by BeginAt.
+	// ErrReadOnly: a write to, or a lock by, a transaction made by BeginAt or with TxnOptions.ReadOnly.
 	ErrReadOnly = errors.New("percolator: transaction is read-only")
 	// ErrClosed: the DB has been closed.
 	ErrClosed = errors.New("percolator: closed")
@@ -66,6 +112,11 @@ var (
 	ErrCommitTooLate = errors.New("percolator: commit_ts is above what the commit guard allows")
 	// ErrIteratorInvalid: the transaction has rolled back to a savepoint older than the iterator.
 	ErrIteratorInvalid = errors.New("percolator: iterator is older than a rollback to a savepoint")
+	// ErrRestartStatement: AcquireLocks holds the locks, but some key had changed since the
+	// snapshot, which has moved. Call Txn.RestartStatement with the savepoint where the statement
+	// began and run it again; it finds the locks held. A transaction that cannot run its statement
+	// again must roll back.
+	ErrRestartStatement = errors.New("percolator: the snapshot has moved, run the statement again")
 )
 
 // UndeterminedError: the commit was sent and its answer lost; the transaction may have committed.
@@ -78,6 +129,20 @@ func (e *UndeterminedError) Error() string {
 	return fmt.Sprintf("outcome of transaction %d is undetermined: %v", e.StartTS, e.Err)
 }
 func (e *UndeterminedError) Unwrap() error { return e.Err }
+
+// LockNotAvailableError: a lock was not to be had at once (NoWait) or in time (LockTimeout).
+type LockNotAvailableError struct {
+	Key     []byte
+	Lock    mvcc.Lock // whose it is
+	Timeout bool      // the wait timed out
+}
+
+func (e *LockNotAvailableError) Error() string {
+	if e.Timeout {
+		return fmt.Sprintf("waited too long for key %x, locked by transaction %d", e.Key, e.Lock.StartTS)
+	}
+	return fmt.Sprintf("key %x is locked by transaction %d", e.Key, e.Lock.StartTS)
+}
 
 // TxnTooLargeError: the write buffer passed its limit.
 type TxnTooLargeError struct{ SizeBytes, LimitBytes int64 }

@@ -18,7 +18,7 @@ import (
 //	committed above it, or rolled back    ignore the lock, resolve it later
 //	alive                                 have its commit_ts pushed above the snapshot, ignore it
 //	alive, primary not there yet          wait
-func (t *Txn) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLockedError) error {
+func (s *snapshot) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLockedError) error {
 	locks = slices.Clone(locks)
 	slices.SortFunc(locks, func(a, b mvcc.KeyLockedError) int {
 		if a.Lock.StartTS != b.Lock.StartTS {
@@ -35,14 +35,14 @@ func (t *Txn) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLocked
 		for n < len(locks) && locks[n].Lock.StartTS == locks[0].Lock.StartTS {
 			n++
 		}
-		f, err := t.db.fateOf(ctx, bo, &locks[0], t.startTS)
+		f, err := s.db.fateOf(ctx, bo, &locks[0], s.readTS)
 		if err != nil {
 			return err
 		}
 		if f.kind == fateAlive {
 			alive = &locks[0]
 		} else {
-			t.learn(f, locks[:n])
+			s.learn(f, locks[:n])
 		}
 		locks = locks[n:]
 	}
@@ -53,12 +53,12 @@ func (t *Txn) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLocked
 }
 
 // learn remembers how to pass one transaction's locks and has them resolved behind the reader's back.
-func (t *Txn) learn(f fate, locks []mvcc.KeyLockedError) {
+func (s *snapshot) learn(f fate, locks []mvcc.KeyLockedError) {
 	startTS := locks[0].Lock.StartTS
-	if f.kind == fateCommitted && f.commitTS <= t.startTS {
-		t.rememberCommitted(startTS, f.commitTS)
+	if f.kind == fateCommitted && f.commitTS <= s.readTS {
+		s.rememberCommitted(startTS, f.commitTS)
 	} else {
-		t.rememberBypass(startTS)
+		s.rememberBypass(startTS)
 	}
 	if f.kind == fatePassed {
 		return
@@ -67,7 +67,7 @@ func (t *Txn) learn(f fate, locks []mvcc.KeyLockedError) {
 	for i := range locks {
 		keys[i] = locks[i].Key
 	}
-	db := t.db
+	db := s.db
 	if !db.background.submit(func(ctx context.Context) { db.resolveInBackground(ctx, keys, startTS, f.commitTS) }) {
 		db.metrics.dropped.Inc()
 	}

@@ -142,7 +142,7 @@ func (s *scan) fetch(ctx context.Context) bool {
 			}
 			continue
 		}
-		if s.err = s.t.retryRead(ctx, &bo, err); s.err != nil {
+		if s.err = s.t.snap.retryRead(ctx, &bo, err); s.err != nil {
 			return false
 		}
 	}
@@ -158,7 +158,7 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	}
 	s.req.Range = desc.Ref()
 	s.req.Span = clip(s.left, desc.Span)
-	s.req.ReadOptions = s.t.readOptions()
+	s.req.ReadOptions = s.t.snap.readOptions()
 	s.req.Reuse = s.page // all of its rows have been passed
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *scan) moveOn(desc *kv.RangeDescriptor, resume []byte) {
 // result is the page as it would have been without locks.
 func (s *scan) readLocked(ctx context.Context, resp *kv.ScanResponse) ([]kv.KeyValue, error) {
 	bo := backoff{db: s.t.db}
-	if err := s.t.passLocks(ctx, &bo, resp.Locked); err != nil {
+	if err := s.t.snap.passLocks(ctx, &bo, resp.Locked); err != nil {
 		return nil, err
 	}
 	keys := make([][]byte, len(resp.Locked))
@@ -222,7 +222,7 @@ func (s *scan) readLocked(ctx context.Context, resp *kv.ScanResponse) ([]kv.KeyV
 		keys[i] = resp.Locked[i].Key
 	}
 	slices.SortFunc(keys, bytes.Compare)
-	values, err := s.t.fetch(ctx, keys)
+	values, err := s.t.snap.fetch(ctx, keys)
 	if err != nil {
 		return nil, err
 	}

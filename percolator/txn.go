@@ -3,7 +3,6 @@ package percolator
 import (
 	"context"
 
-	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -11,17 +10,17 @@ import (
 // Txn is one transaction: a snapshot, overlaid with its own writes. It implements Reader and Writer.
 // One goroutine's. End it with Commit or Rollback; a transaction that wrote nothing may be dropped.
 type Txn struct {
-	db       *DB
-	startTS  tso.Timestamp
-	readOnly bool
-	done     bool
-	guard    CommitGuard
-	buf      writeBuffer
+	db      *DB
+	startTS tso.Timestamp
+	opts    TxnOptions
+	done    bool
+	guard   CommitGuard
+	buf     writeBuffer
+	snap    snapshot
+}
 
-	// What is known of transactions whose locks were met: those to be ignored by reads at startTS,
-	// and those to be read through. Valid for this snapshot only.
-	bypass   []tso.Timestamp
-	resolved []kv.CommittedTxn
+func newTxn(db *DB, ts tso.Timestamp, opts TxnOptions) *Txn {
+	return &Txn{db: db, startTS: ts, opts: opts, snap: snapshot{db: db, readTS: ts}}
 }
 
 var (
@@ -31,6 +30,16 @@ var (
 
 // StartTS implements Reader.
 func (t *Txn) StartTS() tso.Timestamp { return t.startTS }
+
+// ReadTS is the snapshot's timestamp, at least StartTS. It moves only forward, and only in BeginStatement
+// and AcquireLocks.
+func (t *Txn) ReadTS() tso.Timestamp { return t.snap.readTS }
+
+// Pessimistic says whether AcquireLocks takes its locks at once.
+func (t *Txn) Pessimistic() bool { return t.opts.Pessimistic }
+
+// Isolation is the level the transaction was begun with.
+func (t *Txn) Isolation() Isolation { return t.opts.Isolation }
 
 // Wrote says whether there is anything to commit.
 func (t *Txn) Wrote() bool { return t.buf.n > 0 }
@@ -65,7 +74,7 @@ func (t *Txn) write(key, value []byte, c change) error {
 	switch {
 	case t.done:
 		return ErrTxnDone
-	case t.readOnly:
+	case t.opts.ReadOnly:
 		return ErrReadOnly
 	}
 	size := t.buf.sizeBytes + int64(len(key)+len(value)+entryOverhead)
@@ -79,14 +88,14 @@ func (t *Txn) write(key, value []byte, c change) error {
 	return nil
 }
 
-// Savepoint marks the present state of the write buffer.
-func (t *Txn) Savepoint() Savepoint { return Savepoint(t.buf.freeze()) }
+// Savepoint marks the present state of the transaction.
+func (t *Txn) Savepoint() Savepoint { return Savepoint{writes: t.buf.freeze()} }
 
-// RollbackTo undoes the writes since sp, which stays valid; savepoints after it do not. Iterators
-// made after sp fail with ErrIteratorInvalid.
+// RollbackTo undoes the writes since sp and releases the locks taken since; sp stays valid, savepoints
+// after it do not. Iterators made after sp fail with ErrIteratorInvalid.
 func (t *Txn) RollbackTo(sp Savepoint) {
 	if !t.done {
-		t.buf.truncate(int(sp))
+		t.buf.truncate(sp.writes)
 		t.buf.freeze()
 	}
 }
@@ -106,27 +115,4 @@ func (t *Txn) Rollback(context.Context) error {
 func (t *Txn) end() {
 	t.done = true
 	t.buf = writeBuffer{}
-}
-
-// readOptions are the options of a read at the snapshot.
-func (t *Txn) readOptions() kv.ReadOptions {
-	return kv.ReadOptions{ReadTS: t.startTS, Bypass: t.bypass, Resolved: t.resolved}
-}
-
-// maxKnownTxns bounds bypass and resolved, which shards search for every lock they meet. What is
-// forgotten is asked again.
-const maxKnownTxns = 256
-
-func (t *Txn) rememberBypass(startTS tso.Timestamp) {
-	if len(t.bypass) >= maxKnownTxns {
-		t.bypass = append(t.bypass[:0:0], t.bypass[maxKnownTxns/2:]...)
-	}
-	t.bypass = append(t.bypass, startTS)
-}
-
-func (t *Txn) rememberCommitted(startTS, commitTS tso.Timestamp) {
-	if len(t.resolved) >= maxKnownTxns {
-		t.resolved = append(t.resolved[:0:0], t.resolved[maxKnownTxns/2:]...)
-	}
-	t.resolved = append(t.resolved, kv.CommittedTxn{StartTS: startTS, CommitTS: commitTS})
 }
