@@ -50,6 +50,10 @@ func (b *Batch) Put(key, value []byte) { _ = b.b.Set(key, value, nil) }
 // Delete removes key.
 func (b *Batch) Delete(key []byte) { _ = b.b.Delete(key, nil) }
 
+// DeleteRange removes all keys of [lower, upper). It costs the same however many there are, but every
+// read near them pays a little until they have been compacted away.
+func (b *Batch) DeleteRange(lower, upper []byte) { _ = b.b.DeleteRange(lower, upper, nil) }
+
 // Len returns the size of the batch in bytes.
 func (b *Batch) Len() int { return b.b.Len() }
 

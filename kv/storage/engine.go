@@ -73,6 +73,7 @@ type Engine struct {
 	batches sync.Pool
 
 	serving atomic.Bool // Open has succeeded
+	stuck   chan error  // why opening cannot end, see openPebble
 	closed  atomic.Bool
 }
 
@@ -84,21 +85,54 @@ func Open(opts Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{lock: lock, opts: opts}
+	e := &Engine{lock: lock, opts: opts, stuck: make(chan error, 1)}
 	if err = checkFormat(opts.FS, opts.Dir); err == nil {
 		e.db, err = e.openPebble()
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", opts.Dir, err), lock.Close())
+		if !errors.Is(err, errStuck) {
+			err = errors.Join(err, lock.Close())
+		}
+		return nil, fmt.Errorf("open %s: %w", opts.Dir, err)
 	}
 	e.iters.start(e)
 	e.serving.Store(true)
 	return e, nil
 }
 
-// openPebble opens the database. Pebble reports some failures by its logger's Fatalf, which must
+// openPebble opens the database, or gives it up on a full disk: what the log holds has to be flushed
+// first, and Pebble tries that for ever. Should it succeed after all, it is closed, and the directory's
+// lock with it; the process is expected to have ended long before.
+func (e *Engine) openPebble() (*pebble.DB, error) {
+	type result struct {
+		db  *pebble.DB
+		err error
+	}
+	opened := make(chan result, 1)
+	go func() {
+		db, err := e.replayPebble()
+		opened <- result{db, err}
+	}()
+	select {
+	case r := <-opened:
+		return r.db, r.err
+	case err := <-e.stuck:
+		go func() {
+			if r := <-opened; r.db != nil {
+				_ = r.db.Close() // Nobody is left to hear of it.
+			}
+			_ = e.lock.Close()
+		}()
+		return nil, fmt.Errorf("%w: %w", errStuck, err)
+	}
+}
+
+// errStuck: the database could not be opened, and Pebble has not come back from trying.
+var errStuck = errors.New("log cannot be replayed")
+
+// replayPebble opens the database. Pebble reports some failures by its logger's Fatalf, which must
 // not return; see logger.
-func (e *Engine) openPebble() (db *pebble.DB, err error) {
+func (e *Engine) replayPebble() (db *pebble.DB, err error) {
 	defer e.recoverFailure(&err)
 	cache := pebble.NewCache(e.opts.CacheBytes)
 	defer cache.Unref()
@@ -210,6 +244,9 @@ func (e *Engine) Get(dst, key []byte) (value []byte, found bool, err error) {
 	dst = append(dst, v...)
 	return dst, true, closer.Close()
 }
+
+// Applied returns how many batches have been applied since the engine was opened.
+func (e *Engine) Applied() uint64 { return e.applied.Load() }
 
 // EstimateDiskUsage estimates the bytes on disk of [lower, upper).
 func (e *Engine) EstimateDiskUsage(lower, upper []byte) (uint64, error) {

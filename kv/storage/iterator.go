@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
 // IterKind says what an iterator is for.
@@ -39,6 +40,23 @@ func (e *Engine) NewPointIter(kind IterKind) (*Iterator, error) { return e.newIt
 // NewRangeIter returns an iterator over [lower, upper). The bounds are copied.
 func (e *Engine) NewRangeIter(lower, upper []byte) (*Iterator, error) {
 	return e.newIter(RangeRead, lower, upper)
+}
+
+// NewVersionIter returns an iterator over [lower, upper) that passes over blocks and files without
+// versions in [from, to). What it shows of versions in that interval is exact. Of others it shows some,
+// and among them some that have been deleted: the block that says so may have been passed over.
+func (e *Engine) NewVersionIter(lower, upper []byte, from, to uint64) (*Iterator, error) {
+	if e.closed.Load() {
+		return nil, ErrClosed
+	}
+	filters := make([]pebble.BlockPropertyFilter, 1, 2)
+	filters[0] = sstable.NewBlockIntervalFilter(versionProperty, from, to, nil)
+	it, err := e.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper, PointKeyFilters: filters})
+	if err != nil {
+		return nil, err
+	}
+	// It must not be taken for one without a filter: seen says that it is never given to another.
+	return &Iterator{it: it, e: e, seen: ^uint64(0), kind: RangeRead}, nil
 }
 
 func (e *Engine) newIter(kind IterKind, lower, upper []byte) (*Iterator, error) {

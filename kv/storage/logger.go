@@ -50,7 +50,14 @@ func (e *Engine) newEventListener() pebble.EventListener {
 		BackgroundError: func(err error) {
 			if isDiskFull(err) {
 				// Flushes would be tried for ever, and the log cannot grow either.
-				e.fail(err)
+				if e.serving.Load() {
+					e.fail(err)
+					return
+				}
+				select {
+				case e.stuck <- err:
+				default:
+				}
 				return
 			}
 			const quiet = 10 * time.Second
