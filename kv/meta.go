@@ -17,6 +17,7 @@ const (
 	metaShardID   = "shard_id"      // text
 	metaNextRange = "next_range_id" // u64, of a store without a directory
 	metaSafePoint = "safe_point"    // u64
+	metaCollected = "gc_pass"       // how far garbage collection has come
 	metaRange     = "range/"        // + u64 id → descriptor: ranges this store owns
 
 	metaDirRange  = "dir/range/"     // + u64 id → descriptor

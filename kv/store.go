@@ -149,6 +149,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		Oracle:       s.opts.Oracle,
 		Embedded:     s.opts.EmbeddedOracle,
 		SafePointKey: metaKey(metaSafePoint),
+		CollectedKey: metaKey(metaCollected),
 	})
 	if err != nil {
 		return fmt.Errorf("recover locks: %w", err)

@@ -80,7 +80,7 @@ func (s *State) Get(ctx context.Context, key []byte, o *ReadOptions) ([]byte, er
 	case readLocked:
 		return nil, &KeyLockedError{Key: bytes.Clone(key), Lock: p.lock}
 	case readThrough:
-		return s.lockValue(key, &p)
+		return s.lockValue(key, &p, o.ReadTS)
 	}
 	it, err := s.eng.NewPointIter(storage.PointRead)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *State) getVersion(it *storage.Iterator, key []byte, ts tso.Timestamp) (
 		return nil, nil
 	}
 	if w.longValue {
-		return s.dataValue(key, w.startTS)
+		return s.dataValue(it, key, w.startTS, ts)
 	}
 	value := make([]byte, len(w.value))
 	copy(value, w.value)
@@ -140,11 +140,13 @@ func writeAt(it *storage.Iterator, key []byte, version uint64) (writeRecord, err
 	return w, nil
 }
 
-// dataValue returns the data record that the transaction startTS wrote at key.
-func (s *State) dataValue(key []byte, startTS tso.Timestamp) ([]byte, error) {
-	value, found, err := s.eng.Get(make([]byte, 0), appendVersioned(nil, tagData, key, startTS))
+// dataValue returns the data record that the transaction startTS wrote at key, for a read at readTS that
+// found the write record by it, or the lock if it is nil.
+func (s *State) dataValue(it *storage.Iterator, key []byte, startTS, readTS tso.Timestamp) ([]byte, error) {
+	stored := appendVersioned(nil, tagData, key, startTS)
+	value, found, err := s.eng.Get(make([]byte, 0), stored)
 	if err == nil && !found {
-		err = corrupt(key, "write record without its data record")
+		value, err = s.collectedValue(it, key, stored, readTS)
 	}
 	if err != nil {
 		return nil, err
@@ -153,12 +155,12 @@ func (s *State) dataValue(key []byte, startTS tso.Timestamp) ([]byte, error) {
 }
 
 // lockValue returns the value a lock will commit, or nil for a deletion.
-func (s *State) lockValue(key []byte, p *probed) ([]byte, error) {
+func (s *State) lockValue(key []byte, p *probed, readTS tso.Timestamp) ([]byte, error) {
 	switch {
 	case p.lock.Op == OpDelete:
 		return nil, nil
 	case p.longValue:
-		return s.dataValue(key, p.lock.StartTS)
+		return s.dataValue(nil, key, p.lock.StartTS, readTS)
 	case p.lock.Value == nil:
 		return []byte{}, nil
 	default:
@@ -186,7 +188,7 @@ func (s *State) BatchGet(ctx context.Context, keys [][]byte, o *ReadOptions) (va
 			skip[i] = true
 			if p.verdict == readLocked {
 				locked = append(locked, KeyLockedError{Key: bytes.Clone(key), Lock: p.lock})
-			} else if values[i], err = s.lockValue(key, &p); err != nil {
+			} else if values[i], err = s.lockValue(key, &p, o.ReadTS); err != nil {
 				return nil, nil, err
 			}
 		}

@@ -245,7 +245,7 @@ func (sc *scanner) conflictsBefore(key []byte) (met, stop bool, err error) {
 			sc.page.Locked = append(sc.page.Locked, KeyLockedError{Key: c.key, Lock: c.lock})
 			sc.bytes += len(c.key)
 		} else {
-			value, err := sc.s.lockValue(c.key, &c.probed)
+			value, err := sc.s.lockValue(c.key, &c.probed, sc.args.ReadTS)
 			if err != nil {
 				return met, false, err
 			}
@@ -293,7 +293,7 @@ func (sc *scanner) emitCurrent(key []byte, version uint64) (full bool, err error
 		if err != nil {
 			return false, err
 		}
-		if value, err = sc.s.dataValue(key, w.startTS); err != nil {
+		if value, err = sc.s.dataValue(sc.it, key, w.startTS, sc.args.ReadTS); err != nil {
 			return false, err
 		}
 	}
@@ -409,6 +409,11 @@ func (sc *scanner) reverse() error {
 			if sc.full(key) {
 				return nil
 			}
+			if kept.longValue && !sc.args.KeysOnly {
+				if kept.value, err = sc.s.dataValue(it, key, kept.startTS, sc.args.ReadTS); err != nil {
+					return err
+				}
+			}
 			sc.emit(key, kept.value)
 		}
 	}
@@ -447,7 +452,8 @@ func (sc *scanner) reverseKey(prefix []byte, kept *writeRecord) (ok bool, err er
 	}
 }
 
-// keep copies the record the iterator stands on, its value included.
+// keep copies the record the iterator stands on, its value included unless that is a data record: of
+// an older version it may be gone.
 func (sc *scanner) keep(kept *writeRecord) error {
 	value := kept.value[:0]
 	w, err := currentWrite(sc.it)
@@ -456,13 +462,8 @@ func (sc *scanner) keep(kept *writeRecord) error {
 	}
 	*kept = w
 	kept.value = value
-	switch {
-	case sc.args.KeysOnly || w.op != OpPut:
-	case w.longValue:
-		prefix, _, _ := storage.SplitVersion(sc.it.Key())
-		kept.value, err = sc.s.dataValue(userKey(prefix), w.startTS)
-	default:
+	if w.op == OpPut && !w.longValue && !sc.args.KeysOnly {
 		kept.value = append(value, w.value...)
 	}
-	return err
+	return nil
 }

@@ -23,8 +23,8 @@ type Options struct {
 	// ShortValueBytes is the length up to which a value rides in lock and write record, 1 KiB by
 	// default; OnePCShortValueBytes the same for one-phase commit, 64 KiB by default.
 	ShortValueBytes, OnePCShortValueBytes int
-	// SafePointKey is where the store keeps the GC safe point.
-	SafePointKey []byte
+	// SafePointKey is where the store keeps the GC safe point, CollectedKey how far collection has come.
+	SafePointKey, CollectedKey []byte
 }
 
 func (o *Options) ensureDefaults() {
@@ -54,6 +54,7 @@ type State struct {
 	maxRollbackTS   atomic.Uint64
 	maxLockCommitTS atomic.Uint64
 	safePoint       atomic.Uint64
+	gc              gcState
 
 	writers sync.Pool
 }
@@ -75,6 +76,9 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 	s.marks = newCommitMarks(now)
 	s.knownAt.Store(time.Now().UnixNano())
 	if err := s.loadSafePoint(); err != nil {
+		return nil, err
+	}
+	if err := s.loadGC(); err != nil {
 		return nil, err
 	}
 	return s, s.loadLocks(now)

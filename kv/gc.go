@@ -1,0 +1,189 @@
+package kv
+
+import (
+	"context"
+	"time"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// Collector is the part of a Shard that garbage collection asks. Its requests concern the whole
+// shard, whatever ranges it owns, and may be repeated. The order in which a controller sends them,
+// each to every shard before the next to any, is in package gc.
+type Collector interface {
+	// SetSafePoint raises the fence to ts: from then on whatever reads, locks or prewrites at or
+	// below it is answered with *mvcc.TooOldError. The fence is durable and never goes down; the one
+	// in force is returned. ts must have been issued; 0 only asks.
+	SetSafePoint(ctx context.Context, ts tso.Timestamp) (inForce tso.Timestamp, err error)
+	// SyncLog returns once all that the shard had applied before the call is durable.
+	SyncLog(ctx context.Context) error
+	// CollectGarbage removes versions and records that only snapshots at or below the safe point
+	// could need. The caller vouches that every transaction begun at or below it is finished on
+	// every shard, durably.
+	CollectGarbage(ctx context.Context, req *CollectGarbageRequest) (CollectGarbageResponse, error)
+	// DropSpan removes all keys of a span at once, whatever their versions. The caller vouches that no
+	// snapshot above SafePoint can see them and that nobody writes there. It is refused with dropped
+	// false while the span holds locks, or versions above the safe point. Nothing is removed where
+	// the shard owns no part of the span.
+	DropSpan(ctx context.Context, req *DropSpanRequest) (dropped bool, err error)
+}
+
+// CollectGarbageRequest: Budget is how long to work, pauses included, before answering; 1 s by
+// default.
+type CollectGarbageRequest struct {
+	SafePoint tso.Timestamp
+	Budget    time.Duration
+}
+
+// CollectGarbageResponse: Done means that all keys have been visited at SafePoint or above;
+// otherwise ask again. The counts are those of this request.
+type CollectGarbageResponse struct {
+	Done                     bool
+	Keys, Versions, Statuses int
+}
+
+// DropSpanRequest names a span that may lie in many ranges of many shards.
+type DropSpanRequest struct {
+	Span      Span
+	SafePoint tso.Timestamp
+}
+
+// SetSafePoint implements Collector.
+func (s *Store) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timestamp, error) {
+	if !s.gate.enter() {
+		return 0, ErrClosed
+	}
+	defer s.gate.leave()
+	inForce, err := s.mvcc.SetSafePoint(ctx, ts)
+	return inForce, mapError(err)
+}
+
+// SyncLog implements Collector.
+func (s *Store) SyncLog(context.Context) error {
+	if !s.gate.enter() {
+		return ErrClosed
+	}
+	defer s.gate.leave()
+	return mapError(s.mvcc.SyncLog())
+}
+
+// CollectGarbage implements Collector.
+func (s *Store) CollectGarbage(ctx context.Context, req *CollectGarbageRequest) (CollectGarbageResponse, error) {
+	if !s.gate.enter() {
+		return CollectGarbageResponse{}, ErrClosed
+	}
+	defer s.gate.leave()
+	budget := req.Budget
+	if budget <= 0 {
+		budget = time.Second
+	}
+	bounded, cancel := context.WithTimeout(ctx, budget)
+	defer cancel()
+	defer context.AfterFunc(s.stopped, cancel)()
+	var res CollectGarbageResponse
+	p := pacer{s: s, ctx: bounded}
+	p.begin()
+	for !res.Done {
+		st, done, err := s.mvcc.Collect(bounded, req.SafePoint, p.pause)
+		res.Keys, res.Versions, res.Statuses = res.Keys+st.Keys, res.Versions+st.Versions, res.Statuses+st.Statuses
+		s.metrics.collected(&st)
+		switch {
+		case err == nil:
+			res.Done = done
+		case s.stopped.Err() != nil:
+			return res, ErrClosed
+		case ctx.Err() != nil:
+			return res, ctx.Err()
+		case bounded.Err() != nil:
+			return res, nil // the budget is spent
+		default:
+			return res, mapError(err)
+		}
+	}
+	return res, nil
+}
+
+// DropSpan implements Collector.
+func (s *Store) DropSpan(_ context.Context, req *DropSpanRequest) (bool, error) {
+	if !s.gate.enter() {
+		return false, ErrClosed
+	}
+	defer s.gate.leave()
+	for _, r := range s.ranges.Load().sorted {
+		if !r.desc.Span.Overlaps(&req.Span) {
+			continue
+		}
+		part := intersect(r.desc.Span, req.Span)
+		dropped, err := s.mvcc.DropSpan(part.Start, part.End, req.SafePoint)
+		if err != nil || !dropped {
+			return false, mapError(err)
+		}
+	}
+	return true, nil
+}
+
+func intersect(a, b Span) Span {
+	if string(b.Start) > string(a.Start) {
+		a.Start = b.Start
+	}
+	if compareEnds(b.End, a.End) < 0 {
+		a.End = b.End
+	}
+	return a
+}
+
+// pacer keeps garbage collection from slowing the rest. While others are at work here, collection
+// works for one part in gcShare of the time; otherwise for about half of it.
+type pacer struct {
+	s       *Store
+	ctx     context.Context
+	since   time.Time // the present stretch of work began
+	applied uint64    // batches, by whomever, at that time
+	own     uint64    // and our own
+	busy    int       // looks left for which others count as at work
+}
+
+const (
+	gcShare = 16
+	// gcBusyLooks is how many quiet looks it takes to believe that nobody else is there.
+	gcBusyLooks = 32
+	gcMinPause  = time.Millisecond
+)
+
+func (p *pacer) begin() {
+	p.since = time.Now()
+	p.applied = p.s.engine.Applied()
+	p.own = 0
+}
+
+// pause is called after each stretch of work. It returns the context's error.
+func (p *pacer) pause() error {
+	worked := time.Since(p.since)
+	p.own++
+	if p.others() {
+		p.busy = gcBusyLooks
+	}
+	rest := worked
+	if p.busy > 0 {
+		p.busy--
+		rest = max(gcMinPause, (gcShare-1)*worked)
+	}
+	timer := time.NewTimer(rest)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.ctx.Done():
+		return p.ctx.Err()
+	}
+	// What happens during the pause tells as much as what happened before.
+	if p.others() {
+		p.busy = gcBusyLooks
+	}
+	p.begin()
+	return nil
+}
+
+// others reports whether anybody else was, or is, at work on the store.
+func (p *pacer) others() bool {
+	return p.s.gate.n.Load() > 1 || p.s.engine.Applied()-p.applied > p.own
+}

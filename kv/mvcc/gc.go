@@ -1,0 +1,209 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// Garbage collection, in the order in which a controller asks for it of every store:
+//
+//	SetSafePoint(sp)   the fence: nothing at or below sp is read, begun or prewritten any more
+//	ScanLock(sp), …    whatever was begun at or below sp is decided and finished
+//	SyncLog            what was finished survives a power cut
+//	Collect(sp)        versions and records that only snapshots at or below sp could need are removed
+//
+// A key's versions at sp and below:      put@9  put@7  del@4  put@2      sp = 8
+// the newest at or below sp is kept                ^^^^^  ×      ×
+//
+// A pass visits only keys that have a version in (done, sp], done being the safe point of the last
+// complete pass: all others are as that pass left them. Blocks and files without such versions are
+// passed over by their version interval. How far a pass has come is written with the removals, so
+// that a crash, which may undo the last of both, repeats a little and skips nothing.
+
+// gcState is what a State knows about garbage collection.
+type gcState struct {
+	fence sync.Mutex // held by whoever writes the safe point
+	mu    sync.Mutex // held by Collect
+	// collected is at or above every timestamp whose records may be gone.
+	collected atomic.Uint64
+	pass      gcPass // guarded by mu
+}
+
+// gcPass says how far collection has come. It is stored.
+type gcPass struct {
+	done   tso.Timestamp // all keys have been visited at this safe point
+	target tso.Timestamp // safe point of the pass under way, 0 if there is none
+	tag    byte          // keyspace the pass is in: tagWrite, then tagStatus
+	resume []byte        // first key of it not visited yet
+}
+
+// GCStats counts what a piece of collection has done.
+type GCStats struct {
+	Keys     int // visited
+	Versions int // removed
+	Statuses int // rollback and lock-commit records removed
+	Bytes    int // of the removals' batches
+}
+
+// SafePoint returns the fence: timestamps at or below it are refused. 0 means none.
+func (s *State) SafePoint() tso.Timestamp { return tso.Timestamp(s.safePoint.Load()) }
+
+// SetSafePoint raises the fence to ts and returns the one in force, which may be higher. Once it has
+// returned, the fence is durable, and every write that it would have refused is in the lock table,
+// or applied.
+func (s *State) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timestamp, error) {
+	s.gc.fence.Lock()
+	defer s.gc.fence.Unlock()
+	if ts <= s.SafePoint() {
+		return s.SafePoint(), nil
+	}
+	if err := s.checkIssued(ctx, ts); err != nil {
+		return s.SafePoint(), err
+	}
+	raise(&s.safePoint, ts)
+	// Who checked the old fence holds latches until its locks are in the table.
+	for i := range s.latches.stripes {
+		s.latches.stripes[i].Lock()
+		s.latches.stripes[i].Unlock() //nolint:staticcheck // nothing to do in between: waiting was all
+	}
+	return ts, s.storeSafePoint(ts)
+}
+
+// storeSafePoint makes the safe point durable, and with it all that was applied before.
+func (s *State) storeSafePoint(ts tso.Timestamp) error {
+	b := s.eng.NewBatch(0)
+	defer b.Close()
+	b.Put(s.opts.SafePointKey, binary.BigEndian.AppendUint64(nil, uint64(ts)))
+	if err := s.eng.Apply(b, storage.Sync); err != nil {
+		return err
+	}
+	return b.SyncWait()
+}
+
+// SyncLog returns once everything applied before the call is durable.
+func (s *State) SyncLog() error {
+	s.gc.fence.Lock()
+	defer s.gc.fence.Unlock()
+	return s.storeSafePoint(s.SafePoint())
+}
+
+// recordsGone returns *TooOldError if the records of a transaction may have been collected: that none
+// is found then says nothing about its fate.
+func (s *State) recordsGone(startTS tso.Timestamp) error {
+	if collected := tso.Timestamp(s.gc.collected.Load()); startTS <= collected && collected != 0 {
+		return &TooOldError{TS: startTS, SafePoint: s.SafePoint()}
+	}
+	return nil
+}
+
+// collectedValue answers a read that found a write record, or lock, but not its data record. Either
+// collection has overtaken it, or the store is corrupt. A read of the newest version has no timestamp for
+// the fence to refuse: what its iterator shows is then still the answer.
+func (s *State) collectedValue(it *storage.Iterator, key, stored []byte, readTS tso.Timestamp) ([]byte, error) {
+	if readTS == tso.MaxTimestamp && it != nil {
+		look, err := it.CloneUnbounded()
+		if err != nil {
+			return nil, err
+		}
+		defer look.Close()
+		if found, err := exists(look, stored); found || err != nil {
+			if err != nil {
+				return nil, err
+			}
+			value, err := look.Value()
+			return append([]byte{}, value...), err
+		}
+	} else if err := s.checkSafePoint(readTS); err != nil {
+		return nil, err
+	}
+	return nil, corrupt(key, "write record without its data record")
+}
+
+// loadGC reads how far collection had come.
+func (s *State) loadGC() error {
+	if len(s.opts.CollectedKey) == 0 {
+		return nil
+	}
+	value, found, err := s.eng.Get(nil, s.opts.CollectedKey)
+	if err != nil || !found {
+		return err
+	}
+	if s.gc.pass, err = decodePass(value); err != nil {
+		return &CorruptionError{Key: s.opts.CollectedKey, Detail: "progress of garbage collection", Err: err}
+	}
+	s.gc.collected.Store(uint64(max(s.gc.pass.done, s.gc.pass.target)))
+	return nil
+}
+
+// appendPass encodes: done(8) target(8) tag(1) resume…
+func appendPass(dst []byte, p *gcPass) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(p.done))
+	dst = binary.BigEndian.AppendUint64(dst, uint64(p.target))
+	return append(append(dst, p.tag), p.resume...)
+}
+
+func decodePass(b []byte) (p gcPass, err error) {
+	if len(b) < 17 {
+		return p, errMalformedRecord
+	}
+	p.done, p.target = tso.Timestamp(binary.BigEndian.Uint64(b)), tso.Timestamp(binary.BigEndian.Uint64(b[8:]))
+	p.tag, p.resume = b[16], bytes.Clone(b[17:])
+	return p, nil
+}
+
+// Collect does a piece of a pass at safePoint, or goes on with the one under way, which may be at a
+// lower one. done reports that all keys have been visited at safePoint or above. The caller vouches
+// that all transactions begun at or below safePoint are finished everywhere, durably. pause, if given,
+// is called after each removal of a few hundred records, without latches held; its error ends the
+// piece.
+func (s *State) Collect(ctx context.Context, safePoint tso.Timestamp, pause func() error) (st GCStats, done bool, err error) {
+	s.gc.mu.Lock()
+	defer s.gc.mu.Unlock()
+	if safePoint > s.SafePoint() {
+		return st, false, &InvalidRequestError{Detail: fmt.Sprintf("collection at %d above the safe point %d", safePoint, s.SafePoint())}
+	}
+	if len(s.opts.CollectedKey) == 0 {
+		return st, false, &InvalidRequestError{Detail: "store has nowhere to keep the progress of garbage collection"}
+	}
+	if s.gc.pass.target == 0 {
+		if safePoint <= s.gc.pass.done {
+			return st, true, nil
+		}
+		if err := s.beginPass(safePoint); err != nil {
+			return st, false, err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return st, false, err
+	}
+	c := collector{s: s, pass: s.gc.pass, stats: &st, pause: pause}
+	defer c.close()
+	if err := c.page(); err != nil {
+		return st, false, err
+	}
+	return st, s.gc.pass.target == 0 && s.gc.pass.done >= safePoint, nil
+}
+
+// beginPass notes, durably and before anything is removed, that records up to target may be missing.
+func (s *State) beginPass(target tso.Timestamp) error {
+	pass := gcPass{done: s.gc.pass.done, target: target, tag: tagWrite}
+	raise(&s.gc.collected, target)
+	b := s.eng.NewBatch(0)
+	defer b.Close()
+	b.Put(s.opts.CollectedKey, appendPass(nil, &pass))
+	if err := s.eng.Apply(b, storage.Sync); err != nil {
+		return err
+	}
+	if err := b.SyncWait(); err != nil {
+		return err
+	}
+	s.gc.pass = pass
+	return nil
+}

@@ -1,0 +1,52 @@
+package mvcc
+
+import (
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// DropSpan removes every version and value of [start, end) by range deletion. dropped is false, and
+// nothing is removed, if the span holds a lock or a version above safePoint: somebody may still
+// need it. Status records stay, for they refuse late prewrites until the safe point does.
+func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp) (dropped bool, err error) {
+	if safePoint > s.SafePoint() {
+		return false, &InvalidRequestError{Detail: "span dropped above the safe point"}
+	}
+	release := s.LatchAll()
+	defer release()
+	if free, err := s.spanUnneeded(start, end, safePoint); err != nil || !free {
+		return false, err
+	}
+	b := s.eng.NewBatch(0)
+	defer b.Close()
+	for _, tag := range []byte{tagWrite, tagData} {
+		b.DeleteRange(appendPrefix(nil, tag, start), appendUpper(nil, tag, end))
+	}
+	return true, s.eng.Apply(b, storage.NoSync)
+}
+
+// spanUnneeded reports whether a span has neither locks nor versions above ts.
+func (s *State) spanUnneeded(start, end []byte, ts tso.Timestamp) (bool, error) {
+	locked := false
+	s.locks.mu.RLock()
+	s.locks.ascendLocked(start, end, func(*entry) bool {
+		locked = true
+		return false
+	})
+	s.locks.mu.RUnlock()
+	if locked {
+		return false, nil
+	}
+	lower, upper := WriteBounds(start, end)
+	it, err := s.eng.NewVersionIter(lower, upper, uint64(ts)+1, ^uint64(0))
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	for ok := it.First(); ok; ok = it.NextPrefix() {
+		if _, version, _ := storage.SplitVersion(it.Key()); tso.Timestamp(version) > ts {
+			return false, nil
+		}
+	}
+	return true, it.Error()
+}
