@@ -73,12 +73,14 @@ type DB struct {
 	metrics    *metrics
 	background *background
 	statuses   statusCache
+	active     activeSet
 }
 
 // New returns a DB over the shards that router finds. Router and oracle stay the caller's; close the
 // DB before them. It panics if Options.Registerer already holds its metrics.
 func New(router kv.Router, oracle tso.Oracle, opts Options) *DB {
 	db := &DB{router: router, oracle: oracle, opts: opts.ensureDefaults()}
+	db.active.init()
 	db.background = newBackground(db.opts.Workers, db.opts.Queue)
 	m, err := newMetrics(db.opts.Registerer, db.background.length)
 	if err != nil {
@@ -101,18 +103,26 @@ func (db *DB) Begin(ctx context.Context) (*Txn, error) { return db.BeginTxn(ctx,
 
 // BeginTxn is Begin with options.
 func (db *DB) BeginTxn(ctx context.Context, opts TxnOptions) (*Txn, error) {
+	active := db.active.enter()
 	ts, err := db.oracle.Now(ctx)
 	if err != nil {
 		if ts, err = db.retryNow(ctx, err); err != nil {
+			db.active.leave(&active)
 			return nil, err
 		}
 	}
-	return newTxn(db, ts, opts), nil
+	t := newTxn(db, ts, opts)
+	t.active = active
+	return t, nil
 }
 
 // BeginAt starts a read-only transaction at a timestamp in the past, as Begin or Commit returned it,
 // or made by tso.FromPhysical. Reads fail with *mvcc.TooOldError where the history is gone.
-func (db *DB) BeginAt(ts tso.Timestamp) *Txn { return newTxn(db, ts, TxnOptions{ReadOnly: true}) }
+func (db *DB) BeginAt(ts tso.Timestamp) *Txn {
+	t := newTxn(db, ts, TxnOptions{ReadOnly: true})
+	t.active = db.active.enterPast(ts)
+	return t
+}
 
 // now returns a fresh timestamp, whatever it takes within the budget.
 func (db *DB) now(ctx context.Context) (tso.Timestamp, error) {

@@ -8,7 +8,8 @@ import (
 )
 
 // Txn is one transaction: a snapshot, overlaid with its own writes. It implements Reader and Writer.
-// One goroutine's. End it with Commit or Rollback; a transaction that wrote nothing may be dropped.
+// One goroutine's. End it with Commit or Rollback, even if it wrote nothing: until then garbage
+// collection keeps what it might read.
 type Txn struct {
 	db      *DB
 	startTS tso.Timestamp
@@ -17,6 +18,7 @@ type Txn struct {
 	guard   CommitGuard
 	buf     writeBuffer
 	snap    snapshot
+	active  activeRef
 }
 
 func newTxn(db *DB, ts tso.Timestamp, opts TxnOptions) *Txn {
@@ -115,4 +117,5 @@ func (t *Txn) Rollback(context.Context) error {
 func (t *Txn) end() {
 	t.done = true
 	t.buf = writeBuffer{}
+	t.db.active.leave(&t.active)
 }
