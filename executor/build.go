@@ -80,7 +80,7 @@ func (ex *execution) buildUnary(n planner.Node) (Operator, error) {
 	case *planner.Distinct:
 		return newDistinct(ex, input, n), nil
 	case *planner.LockRows:
-		return newLockRows(ex, input, n)
+		return newLockRows(ex, input, n), nil
 	case *planner.Insert:
 		return newInsert(ex, input, n)
 	case *planner.Update:

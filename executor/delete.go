@@ -10,14 +10,18 @@ import (
 // deleteRows removes rows and their index entries.
 type deleteRows struct {
 	modify
-	width int
-	seen  *rowSet // nil: the input cannot repeat a row
+	locker rowLocker
+	width  int
+	seen   *rowSet // nil: the input cannot repeat a row
 }
 
 func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 	w := newTableWriter(ex, n.Table, nil, nil)
 	w.sink.direct = atMostOne(n.Input) || readsAhead(ex.plan, n.Input)
-	o := &deleteRows{modify: newModify(ex, input, w, n.Returning), width: len(n.Table.Columns)}
+	o := &deleteRows{
+		modify: newModify(ex, input, w, n.Returning),
+		locker: newRowLocker(ex, input, n.Table, n.Input), width: len(n.Table.Columns),
+	}
 	if !eachRowOnce(n.Input) {
 		o.seen = newRowSet(w)
 	}
@@ -26,14 +30,16 @@ func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 
 func (o *deleteRows) Close() error {
 	o.seen.release()
+	o.locker.release()
 	return o.modify.Close()
 }
 
 func (o *deleteRows) Next(ctx context.Context) (types.Row, error) { return o.next(ctx, o.run) }
 
 func (o *deleteRows) run(ctx context.Context) error {
+	o.locker.reset()
 	for {
-		row, err := o.input.Next(ctx)
+		row, err := o.locker.next(ctx)
 		if row == nil || err != nil {
 			return err
 		}

@@ -14,6 +14,8 @@ import (
 type Txn interface {
 	percolator.Reader
 	percolator.Writer
+	// AcquireLocks is percolator.Txn's.
+	AcquireLocks(ctx context.Context, opts percolator.LockOptions, keys ...[]byte) (skipped []bool, err error)
 }
 
 // Operator is a running plan node. Open, then Next until a nil row, then Close; Close is legal at any
@@ -40,6 +42,10 @@ type Runtime struct {
 	// EagerUnique asks for unique violations at the statement rather than at commit: set inside
 	// transaction blocks, where a client expects the error at once.
 	EagerUnique bool
+	// Lock has statements lock the keys they change, and unique keys they take, before they write:
+	// set where Txn is pessimistic. What was read of a key may then turn out to be old, and the
+	// statement fails with percolator.ErrRestartStatement.
+	Lock bool
 	// GroupSize is how many rows operators with inner batches take together; 0: default. Tests set 1.
 	GroupSize int
 	// PageHint is the size of the first page of every scan; 0: what the plan expects. Tests set 1.

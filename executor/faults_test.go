@@ -53,8 +53,11 @@ func (t *failingTxn) Insert(key, value []byte) error {
 }
 func (t *failingTxn) Delete(key []byte) error { return errors.Join(t.fails(), t.memTxn.Delete(key)) }
 
-func (t *failingTxn) LockKeys(ctx context.Context, keys ...[]byte) error {
-	return errors.Join(t.fails(), t.memTxn.LockKeys(ctx, keys...))
+func (t *failingTxn) AcquireLocks(ctx context.Context, opts percolator.LockOptions, keys ...[]byte) ([]bool, error) {
+	if err := t.fails(); err != nil {
+		return nil, err
+	}
+	return t.memTxn.AcquireLocks(ctx, opts, keys...)
 }
 
 func (t *failingTxn) Scan(ctx context.Context, span kv.Span, opts percolator.ScanOptions) percolator.Iterator {
@@ -146,7 +149,7 @@ func TestFailuresPassThrough(t *testing.T) {
 				txn := newMemTxn()
 				mustExec(t, table, txn, insertRows(table, accountRow(1, "a", 10), accountRow(2, "b", 20), accountRow(3, nil, 20)), 3)
 				rt := testRuntime(&failingTxn{memTxn: txn, at: failCall}, table)
-				rt.EagerUnique = true
+				rt.EagerUnique, rt.Lock = true, true
 				budget = failEval
 				r.Bind(rt)
 				err := drainRunner(r)

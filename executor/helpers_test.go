@@ -33,6 +33,10 @@ type memTxn struct {
 	batchKey int
 	scans    int
 	locked   [][]byte
+	others   map[string]bool // locked by other transactions
+	changed  map[string]bool // changed since the snapshot
+	asked    percolator.LockOptions
+	calls    int    // of AcquireLocks
 	exists   []byte // the first key inserted though it existed
 	deleted  map[string]bool
 }
@@ -76,6 +80,31 @@ func (t *memTxn) Delete(key []byte) error {
 func (t *memTxn) LockKeys(_ context.Context, keys ...[]byte) error {
 	t.locked = append(t.locked, keys...)
 	return nil
+}
+
+// AcquireLocks locks what others have not (others), and says of keys in changed, once each, that they
+// were not what was read.
+func (t *memTxn) AcquireLocks(_ context.Context, opts percolator.LockOptions, keys ...[]byte) (skipped []bool, err error) {
+	t.calls++
+	t.asked = opts
+	for i, key := range keys {
+		if t.others[string(key)] {
+			if !opts.SkipLocked {
+				return nil, &percolator.LockNotAvailableError{Key: key}
+			}
+			if skipped == nil {
+				skipped = make([]bool, len(keys))
+			}
+			skipped[i] = true
+			continue
+		}
+		t.locked = append(t.locked, key)
+		if t.changed[string(key)] {
+			delete(t.changed, string(key))
+			err = percolator.ErrRestartStatement
+		}
+	}
+	return skipped, err
 }
 
 // commitError is what Commit would say.

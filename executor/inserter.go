@@ -21,7 +21,7 @@ func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, rt *Runtime
 	in := &Inserter{row: make(types.Row, len(t.Columns))}
 	in.ex.bind(rt)
 	in.writer = newTableWriter(&in.ex, t, checks, nil)
-	in.writer.sink.direct = true
+	in.writer.sink.direct, in.writer.sink.resume = true, true
 	return in
 }
 

@@ -3,48 +3,109 @@ package executor
 import (
 	"context"
 
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/rowenc"
-	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
 
-// lockRows makes the transaction conflict with writers of the rows that pass. FOR SHARE locks as FOR
-// UPDATE does: snapshot isolation has one strength.
+// lockRows locks the rows that pass (FOR UPDATE and its kind), in groups that grow; one by one where a
+// LIMIT above may stop early, so that no row is locked that is not shown. There are two strengths of
+// locks: FOR NO KEY UPDATE is FOR UPDATE, FOR KEY SHARE is FOR SHARE.
 type lockRows struct {
 	ex      *execution
 	input   Operator
 	targets []planner.LockTarget
-	arena   arena
-	values  types.Row
-	keys    [][]byte
+	opts    percolator.LockOptions
+	cut     bool
+
+	rows   rowBuffer
+	at     int
+	group  int
+	ended  bool
+	arena  arena
+	values types.Row
+	keys   [][]byte
+	owners []int  // by key: its row in the group
+	drop   []bool // by row: locked by somebody else, and to be skipped
 }
 
-func newLockRows(ex *execution, input Operator, n *planner.LockRows) (*lockRows, error) {
-	if n.Wait == "SKIP LOCKED" {
-		return nil, pgerror.Unsupported("SKIP LOCKED", "Locks are seen at commit; retry on SQLSTATE 40001 instead.")
+func newLockRows(ex *execution, input Operator, n *planner.LockRows) *lockRows {
+	return &lockRows{
+		ex: ex, input: input, targets: n.Targets, cut: n.Cut, rows: rowBuffer{mem: &ex.mem},
+		opts: percolator.LockOptions{
+			NoWait: n.Wait == "NOWAIT", SkipLocked: n.Wait == "SKIP LOCKED",
+			Shared: n.Strength == "SHARE" || n.Strength == "KEY SHARE",
+		},
 	}
-	return &lockRows{ex: ex, input: input, targets: n.Targets}, nil
 }
 
-func (o *lockRows) Open(ctx context.Context) error { return o.input.Open(ctx) }
-func (o *lockRows) Close() error                   { return o.input.Close() }
+func (o *lockRows) Open(ctx context.Context) error {
+	o.at, o.ended, o.group = 0, false, o.ex.firstGroup()
+	if o.cut {
+		o.group = 1
+	}
+	return o.input.Open(ctx)
+}
+
+func (o *lockRows) Close() error {
+	o.rows.release()
+	return o.input.Close()
+}
 
 func (o *lockRows) Next(ctx context.Context) (types.Row, error) {
-	row, err := o.input.Next(ctx)
-	if row == nil || err != nil {
-		return nil, err
-	}
-	o.keys = o.keys[:0]
-	for i := range o.targets {
-		if err := o.addKey(&o.targets[i], row); err != nil {
+	for {
+		for o.at < len(o.rows.rows) {
+			o.at++
+			if !o.drop[o.at-1] {
+				return o.rows.rows[o.at-1], nil
+			}
+		}
+		if o.ended {
+			return nil, nil
+		}
+		if err := o.fill(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if len(o.keys) == 0 {
-		return row, nil
+}
+
+// fill reads and locks the next group.
+func (o *lockRows) fill(ctx context.Context) error {
+	o.rows.reset()
+	o.keys, o.owners, o.drop, o.at = o.keys[:0], o.owners[:0], o.drop[:0], 0
+	for len(o.rows.rows) < o.group {
+		row, err := o.input.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			o.ended = true
+			break
+		}
+		for i := range o.targets {
+			if err := o.addKey(&o.targets[i], row); err != nil {
+				return err
+			}
+		}
+		if err := o.rows.add(row); err != nil {
+			return err
+		}
+		o.drop = append(o.drop, false)
 	}
-	return row, o.ex.txn.LockKeys(ctx, o.keys...)
+	if !o.cut {
+		o.group = o.ex.nextGroup(o.group)
+	}
+	if err := o.ex.tick(ctx); err != nil || len(o.keys) == 0 {
+		return err
+	}
+	skipped, err := o.ex.txn.AcquireLocks(ctx, o.opts, o.keys...)
+	for i, skip := range skipped {
+		if skip {
+			o.drop[o.owners[i]] = true
+		}
+	}
+	return err
 }
 
 // addKey adds the key of one target's row. A target on the empty side of an outer join has none.
@@ -61,5 +122,6 @@ func (o *lockRows) addKey(t *planner.LockTarget, row types.Row) error {
 		return err
 	}
 	o.keys = append(o.keys, o.arena.finish(key))
+	o.owners = append(o.owners, len(o.rows.rows))
 	return nil
 }

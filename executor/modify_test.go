@@ -326,21 +326,3 @@ func TestOnConflictMovesRow(t *testing.T) {
 	wantRows(t, mustExec(t, table, txn, n, 2), "101 5", "1 6")
 	wantRows(t, contents(t, table, txn, &table.Primary), "1 c 6", "101 a 5")
 }
-
-func TestLockRows(t *testing.T) {
-	table, txn := accounts(), newMemTxn()
-	mustExec(t, table, txn, insertRows(table, accountRow(1, "a", 10), accountRow(2, "b", 20)), 2)
-	n := &planner.LockRows{
-		Base: tableColumns(table, 0, 1, 2), Input: wholeScan(table, &table.Primary),
-		Targets: []planner.LockTarget{{Table: table, KeyOrdinals: []int{0}}},
-	}
-	mustExec(t, table, txn, n, 0)
-	if len(txn.locked) != 2 {
-		t.Fatalf("%d keys locked, want 2", len(txn.locked))
-	}
-	for _, k := range txn.locked {
-		if txn.data[string(k)] == nil {
-			t.Errorf("locked key %x is no row's", k)
-		}
-	}
-}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -21,6 +22,7 @@ type onConflict struct {
 
 	group  int
 	rows   rowBuffer
+	locks  [][]byte // scratch
 	keys   [][]byte // by row and arbiter; nil where a NULL keeps the row out of conflict
 	values [][]byte // what the keys held when the group was looked up
 
@@ -122,7 +124,36 @@ func (c *onConflict) lookUp(ctx context.Context) error {
 		c.values = append(c.values, found[0])
 		found = found[1:]
 	}
+	if c.m.ex.rt.Lock {
+		return c.lock(ctx)
+	}
 	return nil
+}
+
+// lock locks the keys that are free, so that nobody else takes them, and for DO UPDATE the others and
+// their rows, so that nobody else changes those.
+func (c *onConflict) lock(ctx context.Context) error {
+	t := c.m.writer.table
+	c.locks = c.locks[:0]
+	for i, key := range c.keys {
+		taken := c.values[i] != nil
+		if key == nil || taken && !c.plan.DoUpdate {
+			continue
+		}
+		c.locks = append(c.locks, key)
+		if ix := c.arbiters[i%len(c.arbiters)]; taken && ix.ID != t.Primary.ID {
+			rowKey, err := rowenc.AppendRowKey(nil, t, ix, key, c.values[i])
+			if err != nil {
+				return err
+			}
+			c.locks = append(c.locks, rowKey)
+		}
+	}
+	if len(c.locks) == 0 {
+		return nil
+	}
+	_, err := c.m.ex.txn.AcquireLocks(ctx, percolator.LockOptions{}, c.locks...)
+	return err
 }
 
 // settleRow handles one row; its keys begin at at.

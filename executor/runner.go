@@ -102,19 +102,31 @@ func (r *Runner) Hold(ctx context.Context) error {
 	if steady && r.started {
 		return nil
 	}
-	r.held.mem = &r.ex.mem
+	if !steady {
+		return r.Drain(ctx)
+	}
+	_, err := r.takeIn(ctx)
+	return err
+}
+
+// Drain reads all rows still to come into memory (53200 when they are too many), before the
+// transaction's snapshot moves away from that of the query.
+func (r *Runner) Drain(ctx context.Context) error {
 	for {
-		row, err := r.pull(ctx)
-		if row == nil || err != nil {
+		if more, err := r.takeIn(ctx); !more || err != nil {
 			return err
-		}
-		if err := r.held.add(row); err != nil {
-			return err
-		}
-		if steady {
-			return nil
 		}
 	}
+}
+
+// takeIn keeps the next row of the tree for Next.
+func (r *Runner) takeIn(ctx context.Context) (bool, error) {
+	r.held.mem = &r.ex.mem
+	row, err := r.pull(ctx)
+	if row == nil || err != nil {
+		return false, err
+	}
+	return true, r.held.add(row)
 }
 
 // Close implements Operator. It keeps the operators for another run and drops all they hold of

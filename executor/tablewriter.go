@@ -156,11 +156,11 @@ func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
 }
 
 func (w *tableWriter) remove(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
-	key, _, err := rowenc.AppendKey(w.arena.start(), w.table, ix, row)
+	key, hasNull, err := rowenc.AppendKey(w.arena.start(), w.table, ix, row)
 	if err != nil {
 		return err
 	}
-	return w.sink.delete(ctx, w.arena.finish(key))
+	return w.sink.delete(ctx, w.arena.finish(key), ix.Unique && !hasNull && ix != &w.table.Primary)
 }
 
 // update replaces a row: in place where its primary key stays, and only those entries that change.
@@ -176,7 +176,7 @@ func (w *tableWriter) update(ctx context.Context, old, row types.Row) error {
 			return err
 		}
 		if mustBeNew = !bytes.Equal(w.oldKey, key); mustBeNew {
-			if err := w.sink.delete(ctx, w.arena.keep(w.oldKey)); err != nil {
+			if err := w.sink.delete(ctx, w.arena.keep(w.oldKey), false); err != nil {
 				return err
 			}
 		}
@@ -200,10 +200,10 @@ func (w *tableWriter) update(ctx context.Context, old, row types.Row) error {
 }
 
 func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescriptor, old, row types.Row) (err error) {
-	if w.oldKey, _, err = rowenc.AppendKey(w.oldKey[:0], w.table, ix, old); err != nil {
+	var hadNull, hasNull bool
+	if w.oldKey, hadNull, err = rowenc.AppendKey(w.oldKey[:0], w.table, ix, old); err != nil {
 		return err
 	}
-	var hasNull bool
 	if w.newKey, hasNull, err = rowenc.AppendKey(w.newKey[:0], w.table, ix, row); err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescript
 		return err
 	}
 	if moved {
-		if err := w.sink.delete(ctx, w.arena.keep(w.oldKey)); err != nil {
+		if err := w.sink.delete(ctx, w.arena.keep(w.oldKey), ix.Unique && !hadNull); err != nil {
 			return err
 		}
 	} else {

@@ -13,6 +13,7 @@ import (
 // statement's end: UPDATE t SET id = id + 1 succeeds whatever the order of the rows.
 type update struct {
 	modify
+	locker rowLocker
 	set    []expr.Scalar
 	newRow types.Row
 	full   types.Row // the new row followed by the rest of the input row, for RETURNING
@@ -24,6 +25,7 @@ func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 	w.sink.direct = atMostOne(n.Input) || !w.takesKeys() && readsAhead(ex.plan, n.Input)
 	o := &update{
 		modify: newModify(ex, input, w, n.Returning),
+		locker: newRowLocker(ex, input, n.Table, n.Input),
 		set:    n.Set,
 		full:   make(types.Row, len(n.Input.Columns())),
 	}
@@ -36,6 +38,7 @@ func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 
 func (o *update) Close() error {
 	o.seen.release()
+	o.locker.release()
 	return o.modify.Close()
 }
 
@@ -43,8 +46,9 @@ func (o *update) Next(ctx context.Context) (types.Row, error) { return o.next(ct
 
 func (o *update) run(ctx context.Context) error {
 	width := len(o.newRow)
+	o.locker.reset()
 	for {
-		row, err := o.input.Next(ctx)
+		row, err := o.locker.next(ctx)
 		if row == nil || err != nil {
 			return err
 		}

@@ -2,8 +2,10 @@ package executor
 
 import (
 	"context"
+	"errors"
 
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
 )
 
 // writeSink takes a statement's writes to the transaction.
@@ -15,13 +17,22 @@ import (
 //
 // Uniqueness is left to the commit, which checks every inserted key, unless the runtime is eager:
 // then keys are read before they are written, in groups.
+//
+// Where Runtime.Lock asks for it, unique keys are locked before they are taken or freed: whoever wants
+// one that another transaction is about to take or free waits for that. Rows themselves have been
+// locked by then.
 type writeSink struct {
 	ex     *execution
 	direct bool
 
 	deletes [][]byte
 	stores  []store
+	freed   [][]byte // unique keys deleted and not locked yet
 	held    int64
+
+	// resume: keys found changed are looked at again instead of having the statement run again: for
+	// COPY, which reads nothing but the keys it takes, and cannot read its data twice.
+	resume bool
 }
 
 type store struct {
@@ -34,8 +45,19 @@ const storeBytes = 56
 // eagerGroup is how many keys are checked together.
 const eagerGroup = 1024
 
-// delete removes a key.
-func (s *writeSink) delete(_ context.Context, key []byte) error {
+// delete removes a key; frees says that it is an entry of a unique index, which others may want.
+func (s *writeSink) delete(ctx context.Context, key []byte, frees bool) error {
+	if frees && s.ex.rt.Lock {
+		s.freed = append(s.freed, key)
+		if err := s.book(headerBytes); err != nil {
+			return err
+		}
+		if len(s.freed) >= eagerGroup {
+			if err := s.lock(ctx, nil); err != nil {
+				return err
+			}
+		}
+	}
 	if s.direct {
 		return s.ex.txn.Delete(key)
 	}
@@ -73,6 +95,11 @@ func (s *writeSink) book(n int64) error {
 
 // flush hands everything held back to the transaction.
 func (s *writeSink) flush(ctx context.Context) error {
+	if len(s.freed) > 0 {
+		if err := s.lock(ctx, nil); err != nil {
+			return err
+		}
+	}
 	for _, key := range s.deletes {
 		if err := s.ex.txn.Delete(key); err != nil {
 			return err
@@ -114,12 +141,35 @@ func (s *writeSink) apply(ctx context.Context, group []store) (err error) {
 	return nil
 }
 
+// lock locks keys and those freed.
+func (s *writeSink) lock(ctx context.Context, keys [][]byte) error {
+	s.freed = append(s.freed, keys...)
+	for {
+		_, err := s.ex.txn.AcquireLocks(ctx, percolator.LockOptions{}, s.freed...)
+		if s.resume && errors.Is(err, percolator.ErrRestartStatement) && ctx.Err() == nil {
+			continue // They are held now, and are read under the new snapshot.
+		}
+		if err != nil {
+			return err
+		}
+		break
+	}
+	clear(s.freed)
+	s.freed = s.freed[:0]
+	return nil
+}
+
 // checkNew fails if a key of the group that must be new exists, or occurs twice.
 func (s *writeSink) checkNew(ctx context.Context, group []store) error {
 	keys := make([][]byte, 0, len(group))
 	for i := range group {
 		if group[i].mustBeNew {
 			keys = append(keys, group[i].key)
+		}
+	}
+	if len(keys) > 0 && s.ex.rt.Lock {
+		if err := s.lock(ctx, keys); err != nil {
+			return err
 		}
 	}
 	switch len(keys) {
@@ -162,7 +212,8 @@ func (s *writeSink) violation(ctx context.Context, key []byte) error {
 func (s *writeSink) discard() {
 	clear(s.deletes)
 	clear(s.stores)
-	s.deletes, s.stores = s.deletes[:0], s.stores[:0]
+	clear(s.freed)
+	s.deletes, s.stores, s.freed = s.deletes[:0], s.stores[:0], s.freed[:0]
 	s.ex.mem.shrink(s.held)
 	s.held = 0
 }

@@ -33,7 +33,7 @@ type binder struct {
 	trackers  []*int // deepest scope that each aggregate being bound refers to
 	volatile  bool   // a volatile function was called
 	withs     bool   // there is a WITH clause
-	locks     bool   // FOR UPDATE or its kind was seen
+	locks     string // the strength of a FOR UPDATE or its kind that was seen
 	scans     []*scanRel
 }
 

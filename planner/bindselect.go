@@ -529,7 +529,7 @@ func (sb *selectBinder) lock(out *query) error {
 			lr.targets = append(lr.targets, s)
 		}
 		if len(lr.targets) > 0 {
-			sb.b.locks = true
+			sb.b.locks = l.Strength
 			out.root = lr
 		}
 	}

@@ -56,6 +56,7 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	plan.Inputs = p.inputs
 	plan.Relations = b.relations
 	plan.Subqueries = b.subs
+	plan.Locks = b.locks
 	for _, c := range p.ctes {
 		plan.CTEs = append(plan.CTEs, c.node)
 	}
@@ -130,7 +131,7 @@ func (p *physical) planQuery(plan *Plan, s *ast.Query) error {
 		return p.err
 	}
 	root := p.output(q)
-	plan.Root, plan.Tag, plan.Returns, plan.ReadOnly = root, "SELECT", true, !p.b.locks
+	plan.Root, plan.Tag, plan.Returns, plan.ReadOnly = root, "SELECT", true, p.b.locks == ""
 	return p.err
 }
 

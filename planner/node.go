@@ -276,13 +276,16 @@ type (
 		All         bool
 		Left, Right Node
 	}
-	// LockRows is FOR UPDATE/SHARE: it makes the transaction conflict with writers of the rows.
+	// LockRows is FOR UPDATE and its kind: it locks the rows that pass. Strength and Wait are as in
+	// ast.Locking.
 	LockRows struct {
 		Base
 		Input    Node
 		Strength string
 		Wait     string
 		Targets  []LockTarget
+		// Cut: a LIMIT above may want fewer rows than there are.
+		Cut bool
 	}
 )
 

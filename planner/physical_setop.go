@@ -34,7 +34,7 @@ func (p *physical) lock(r *lockRel, a ask) pnode {
 	if p.err != nil {
 		return in
 	}
-	n := &LockRows{Base: p.base(in.cols, in.est), Input: in.node, Strength: r.strength, Wait: r.wait}
+	n := &LockRows{Base: p.base(in.cols, in.est), Input: in.node, Strength: r.strength, Wait: r.wait, Cut: a.limit > 0}
 	for _, t := range r.targets {
 		if t.table.Kind == catalog.KindVirtual {
 			continue

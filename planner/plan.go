@@ -22,6 +22,8 @@ type Plan struct {
 	Inputs     []Input
 	// ReadOnly: nothing is written, no row is locked.
 	ReadOnly bool
+	// Locks is the strength of a FOR UPDATE or its kind anywhere in the statement, "" for none.
+	Locks string
 	// Tag is the command tag's first word: SELECT, INSERT, UPDATE, DELETE.
 	Tag string
 	// Returns says that the statement yields rows (SELECT, RETURNING).
@@ -32,4 +34,12 @@ type Plan struct {
 	Relations     []*catalog.TableDescriptor
 	// Subqueries counts the subplans in expressions; their IDs are below it.
 	Subqueries int
+}
+
+// Command names the statement as PostgreSQL does where it refuses one.
+func (p *Plan) Command() string {
+	if p.Tag == "SELECT" && p.Locks != "" {
+		return "SELECT FOR " + p.Locks
+	}
+	return p.Tag
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,11 +23,11 @@ func (s *Session) runCopy(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag
 		e := pgerror.Unsupported("COPY with a file of the server", `Use COPY … FROM STDIN or TO STDOUT: psql's \copy reads and writes files of the client.`)
 		return Tag{}, e.At(n.Position())
 	}
-	if err := s.begin(ctx); err != nil {
-		return Tag{}, err
-	}
 	if n.From {
 		return s.copyFrom(ctx, n, w)
+	}
+	if err := s.use(ctx); err != nil {
+		return Tag{}, err
 	}
 	return s.copyTo(ctx, n, w)
 }
@@ -74,6 +75,7 @@ type copyIn struct {
 	s        *Session
 	table    *catalog.TableDescriptor
 	ordinals []int
+	names    []string
 	opts     copyformat.Options
 	insert   *planner.Insert // INSERT INTO t (columns) VALUES ($1, …): what else a row gets
 	levels   [][]expr.Scalar // the first over the parameters, each next over the one before
@@ -83,36 +85,101 @@ type copyIn struct {
 }
 
 func (s *Session) copyFrom(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag, error) {
-	if s.readOnly() {
-		return Tag{}, pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute COPY FROM in a read-only transaction")
+	if s.modes().readOnly {
+		return Tag{}, readOnlyError("COPY FROM")
 	}
 	if n.Where != nil {
 		return Tag{}, pgerror.Unsupported("COPY FROM with WHERE", "Copy into a table of its own and INSERT … SELECT from it.")
 	}
+	alone := s.simple && !s.inBlock()
+	if !alone && !s.txn.queried {
+		s.forgetUnused()
+		s.txn.pessimistic = true
+	}
+	c, err := s.newCopyIn(ctx, n)
+	if err != nil {
+		return Tag{}, err
+	}
+	data, err := w.CopyIn(len(c.ordinals), c.opts.Format == copyformat.Binary)
+	if err != nil {
+		return Tag{}, err
+	}
+	if alone {
+		return s.copyAlone(ctx, n, c, data)
+	}
+	return c.run(ctx, data)
+}
+
+// copyAlone runs a COPY that is a transaction of its own, and commits it. What the client sends is
+// kept, up to a limit, so that the COPY can run again when it meets a conflict.
+func (s *Session) copyAlone(ctx context.Context, n *ast.Copy, c *copyIn, data io.Reader) (Tag, error) {
+	sent := &recorder{from: data}
+	data = sent
+	for attempt := 0; ; attempt++ {
+		tag, err := c.run(ctx, data)
+		if err == nil {
+			err = s.commitTxn(ctx)
+		}
+		if err == nil || !retryable(err) || sent.incomplete || !sent.ended || ctx.Err() != nil {
+			return tag, err
+		}
+		s.deps.Metrics.StatementRetries.Inc()
+		s.startOver()
+		if !s.backoff(attempt) {
+			return tag, err
+		}
+		if c, err = s.newCopyIn(ctx, n); err != nil {
+			return tag, err
+		}
+		data = bytes.NewReader(sent.data)
+	}
+}
+
+// recordedBytes is how much of a COPY's data is kept for another attempt.
+const recordedBytes = 4 << 20
+
+// recorder keeps what is read through it.
+type recorder struct {
+	from       io.Reader
+	data       []byte
+	ended      bool // everything has been read
+	incomplete bool // it was too much
+}
+
+// Read implements io.Reader.
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	r.ended = r.ended || err == io.EOF
+	if len(r.data)+n > recordedBytes {
+		r.data, r.incomplete = nil, true
+	}
+	if !r.incomplete {
+		r.data = append(r.data, p[:n]...)
+	}
+	return n, err
+}
+
+// newCopyIn prepares a COPY under the schema of the transaction.
+func (s *Session) newCopyIn(ctx context.Context, n *ast.Copy) (*copyIn, error) {
+	if err := s.use(ctx); err != nil {
+		return nil, err
+	}
 	table, ordinals, err := s.copyTable(ctx, n)
 	if err != nil {
-		return Tag{}, err
+		return nil, err
 	}
-	names := columnNames(table, ordinals)
-	opts, err := copyOptions(n, names)
-	if err != nil {
-		return Tag{}, err
+	c := &copyIn{s: s, table: table, ordinals: ordinals, names: columnNames(table, ordinals)}
+	if c.opts, err = copyOptions(n, c.names); err != nil {
+		return nil, err
 	}
-	c := &copyIn{s: s, table: table, ordinals: ordinals, opts: opts}
-	if err := c.planRows(ctx, names); err != nil {
-		return Tag{}, err
+	if err := c.planRows(ctx, c.names); err != nil {
+		return nil, err
+	}
+	if err := s.holdPortals(ctx, nil); err != nil {
+		return nil, err
 	}
 	s.guard.Writes(table, 0)
-	data, err := w.CopyIn(len(ordinals), opts.Format == copyformat.Binary)
-	if err != nil {
-		return Tag{}, err
-	}
-	rows, err := c.run(ctx, data, names)
-	if err != nil {
-		return Tag{}, err
-	}
-	s.guard.Writes(table, rows)
-	return Tag{Verb: "COPY", Rows: rows}, nil
+	return c, nil
 }
 
 func columnNames(t *catalog.TableDescriptor, ordinals []int) []string {
@@ -185,10 +252,10 @@ func (c *copyIn) inputs(plan *planner.Plan) {
 }
 
 // run reads rows and inserts them.
-func (c *copyIn) run(ctx context.Context, data io.Reader, names []string) (int64, error) {
+func (c *copyIn) run(ctx context.Context, data io.Reader) (Tag, error) {
 	reader := copyformat.NewReader(data, c.opts, len(c.ordinals))
-	if err := copyformat.ReadHeader(reader, c.opts, names); err != nil {
-		return 0, err
+	if err := copyformat.ReadHeader(reader, c.opts, c.names); err != nil {
+		return Tag{}, err
 	}
 	var rt executor.Runtime
 	c.s.fillRuntime(&rt, nil)
@@ -205,13 +272,14 @@ func (c *copyIn) run(ctx context.Context, data io.Reader, names []string) (int64
 			err = inserter.Insert(ctx, c.rows[len(c.rows)-1])
 		}
 		if err != nil {
-			return 0, c.locate(err, reader.Line())
+			return Tag{}, c.locate(err, reader.Line())
 		}
 	}
 	if err := inserter.Flush(ctx); err != nil {
-		return 0, err
+		return Tag{}, err
 	}
-	return inserter.Rows(), nil
+	c.s.guard.Writes(c.table, inserter.Rows())
+	return Tag{Verb: "COPY", Rows: inserter.Rows()}, nil
 }
 
 // locate says which row of the data an error is about.
@@ -265,13 +333,13 @@ func (c *copyIn) parseField(i int, field []byte) (types.Datum, error) {
 
 // copyOut is the ResultWriter that prints a query's rows as COPY data.
 type copyOut struct {
-	rowCollector
-	w      io.Writer
-	opts   copyformat.Options
-	cols   []Column
-	format *types.Format
-	line   []byte
-	field  []byte
+	ResultWriter // holds back and rewinds
+	w            io.Writer
+	opts         copyformat.Options
+	cols         []Column
+	format       *types.Format
+	line         []byte
+	field        []byte
 }
 
 func (s *Session) copyTo(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag, error) {
@@ -300,7 +368,7 @@ func (s *Session) copyTo(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag,
 	if err != nil {
 		return Tag{}, err
 	}
-	out := &copyOut{w: data, opts: opts, cols: cols, format: &s.env.Format}
+	out := &copyOut{ResultWriter: w, w: data, opts: opts, cols: cols, format: &s.env.Format}
 	if err := out.header(names); err != nil {
 		return Tag{}, err
 	}
@@ -323,6 +391,9 @@ func selectColumns(t *catalog.TableDescriptor, names []string) *ast.Query {
 	}
 	return &ast.Query{Body: sel}
 }
+
+// Columns implements ResultWriter: COPY has announced itself.
+func (c *copyOut) Columns([]Column, []int16, bool) error { return nil }
 
 // header writes what precedes the rows.
 func (c *copyOut) header(names []string) error {

@@ -34,7 +34,7 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 	po.run = &execution{plan: p.plan, literals: p.statement.Literals, keeps: true}
 	if !n.Hold {
 		// From here on it shows what there is now.
-		if err := s.open(ctx, po.run); err != nil {
+		if err := s.openCursor(ctx, po); err != nil {
 			return err
 		}
 	} else {
@@ -48,6 +48,20 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 		}
 	}
 	s.portals[n.Name] = po
+	return nil
+}
+
+// openCursor starts a cursor's query. One that locks rows takes its locks now, and holds all its rows:
+// when it must run again because a row has changed, none has been shown.
+func (s *Session) openCursor(ctx context.Context, po *portal) error {
+	if po.prepared.plan.plan.Locks == "" {
+		return s.open(ctx, po.run)
+	}
+	collected := &rowCollector{}
+	if _, err := s.runPlan(ctx, po.run, collected); err != nil {
+		return err
+	}
+	po.taken = append([]types.Row{}, collected.rows...)
 	return nil
 }
 
@@ -94,17 +108,10 @@ func forwardCount(n *ast.Fetch) (int, error) {
 
 func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w ResultWriter) (int64, error) {
 	if po.hold != nil {
-		take := len(po.hold)
-		if count > 0 && count < take {
-			take = count
-		}
-		for _, row := range po.hold[:take] {
-			if err := w.Row(row); err != nil {
-				return 0, err
-			}
-		}
-		po.hold = po.hold[take:]
-		return int64(take), nil
+		return sendSome(&po.hold, count, w)
+	}
+	if po.taken != nil {
+		return sendSome(&po.taken, count, w)
 	}
 	if po.done {
 		return 0, nil
@@ -116,6 +123,35 @@ func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w Resul
 	}
 	po.done = !po.run.suspended
 	return tag.Rows, nil
+}
+
+// sendSome sends the first count of rows, or all if count is 0, and drops them.
+func sendSome(rows *[]types.Row, count int, w ResultWriter) (int64, error) {
+	take := len(*rows)
+	if count > 0 && count < take {
+		take = count
+	}
+	for _, row := range (*rows)[:take] {
+		if err := w.Row(row); err != nil {
+			return 0, err
+		}
+	}
+	*rows = (*rows)[take:]
+	return int64(take), nil
+}
+
+// drainPortals takes what open queries of the transaction still have to show into memory, because its
+// snapshot moves.
+func (s *Session) drainPortals(ctx context.Context) error {
+	for _, po := range s.portals {
+		if po.run == nil || po.run.runner == nil {
+			continue
+		}
+		if err := po.run.runner.Drain(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // holdPortals keeps what open queries of the transaction still have to show as it is, before the

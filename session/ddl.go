@@ -15,7 +15,7 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 	if !ddl.Handles(tree) {
 		return Tag{}, pgerror.New(pgerror.InternalError, "no way to run a %T", tree)
 	}
-	if s.readOnly() {
+	if s.modes().readOnly {
 		return Tag{}, pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute this command in a read-only transaction")
 	}
 	inBlock := s.txn.block || s.txn.implicitBlock

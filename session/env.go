@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
@@ -72,6 +73,9 @@ func (i info) Setting(name string) (string, bool) {
 }
 
 func (i info) SetSetting(name, value string, local bool) error {
+	if _, ok := i.s.modeSetting(strings.ToLower(name)); ok {
+		return i.s.setModeSetting(strings.ToLower(name), value, false)
+	}
 	if local {
 		i.s.noteLocal(name)
 	}
@@ -98,7 +102,7 @@ func (s *Session) Database() string { return s.database }
 func (s *Session) Settings() []catalog.Setting {
 	list := make([]catalog.Setting, 0, len(s.settings.defs))
 	for key, def := range s.settings.defs {
-		value, _ := s.settings.get(key)
+		value, _ := s.showSetting(key)
 		source := "default"
 		if _, set := s.settings.values[key]; set {
 			source = "session"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/builtin"
@@ -35,6 +36,7 @@ type execution struct {
 	maxRows         int  // rows of this pull, 0 for all
 	suspended       bool // the last pull ended at maxRows
 	keeps           bool // outlives its statement, so it shares nothing with the session's next
+	held            bool // the caller holds the output back
 	unguarded       bool // the caller answers for schema changes
 
 	runtime executor.Runtime
@@ -78,14 +80,24 @@ func (s *Session) backoff(attempt int) bool {
 }
 
 // runPlan runs a plan, or goes on with one that was suspended, and sends its rows. The tag counts the
-// rows of this pull.
+// rows of this pull. One that takes locks runs again when it had to wait for a row that has changed
+// meanwhile (S5).
 func (s *Session) runPlan(ctx context.Context, e *execution, w ResultWriter) (Tag, error) {
-	plan := e.plan.plan
-	if e.runner == nil {
-		if err := s.open(ctx, e); err != nil {
-			return Tag{}, err
-		}
+	if e.runner != nil {
+		return s.runOnce(ctx, e, w)
 	}
+	if err := s.open(ctx, e); err != nil {
+		return Tag{}, err
+	}
+	if e.plan.plan.ReadOnly || !s.txn.txn.Pessimistic() {
+		return s.runOnce(ctx, e, w)
+	}
+	return s.runLocking(ctx, e, w)
+}
+
+// runOnce pulls from the open runner of e.
+func (s *Session) runOnce(ctx context.Context, e *execution, w ResultWriter) (Tag, error) {
+	plan := e.plan.plan
 	if plan.Returns && !e.quiet {
 		if err := w.Columns(plan.Root.Columns(), e.formats, e.announce); err != nil {
 			return Tag{}, errors.Join(err, e.close())
@@ -108,16 +120,107 @@ func (s *Session) runPlan(ctx context.Context, e *execution, w ResultWriter) (Ta
 	return tag, e.close()
 }
 
+// runLocking runs the open plan of e, and again while what it read is found to have changed before it
+// was locked. The locks it has by then are kept, so it comes to an end however many want its rows.
+func (s *Session) runLocking(ctx context.Context, e *execution, w ResultWriter) (Tag, error) {
+	if !e.held {
+		w.Hold()
+		defer w.Release()
+	}
+	txn := s.txn.txn
+	start := txn.Savepoint()
+	for attempt := 0; ; attempt++ {
+		tag, err := s.runLocked(ctx, e, w)
+		if !errors.Is(err, percolator.ErrRestartStatement) || ctx.Err() != nil {
+			return tag, err
+		}
+		if !w.Rewind() {
+			return Tag{}, sentConflict()
+		}
+		if attempt+1 >= maxAttempts {
+			return Tag{}, err
+		}
+		s.deps.Metrics.StatementRestarts.Inc()
+		txn.RestartStatement(start)
+		if err := s.newSnapshot(ctx); err != nil {
+			return Tag{}, err
+		}
+		if ok, err := e.plan.holds(ctx, s.txn.resolver); err != nil || !ok {
+			return Tag{}, errors.Join(err, s.planGone(e))
+		}
+		if err := s.open(ctx, e); err != nil {
+			return Tag{}, err
+		}
+	}
+}
+
+// runLocked is runOnce of a plan that takes locks. What goes to the client in parts is run to its end
+// first: no part could be taken back.
+func (s *Session) runLocked(ctx context.Context, e *execution, w ResultWriter) (Tag, error) {
+	if e.maxRows > 0 {
+		if err := e.runner.Drain(ctx); err != nil {
+			return Tag{}, errors.Join(err, e.close())
+		}
+	}
+	return s.runOnce(ctx, e, w)
+}
+
+// sentConflict is the error of a statement that would have to run again, of whose result too much has
+// gone to the client.
+func sentConflict() error {
+	return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update").
+		WithDetail("A row changed while the statement waited for it, and a part of the result has been sent already.").
+		WithHint("Retry the transaction.")
+}
+
+// planGone is the error of a statement whose plan does not hold under a new snapshot.
+func (s *Session) planGone(e *execution) error {
+	gone := &catalog.SchemaChangedError{}
+	if len(e.plan.plan.Relations) > 0 {
+		t := e.plan.plan.Relations[0]
+		gone.Table, gone.Name = t.ID, t.Name
+	}
+	return gone
+}
+
+// newSnapshot tells the transaction that another statement begins. Where each has a snapshot of its
+// own, open cursors take what they still have to show into memory, and the schema is looked at anew.
+func (s *Session) newSnapshot(ctx context.Context) error {
+	moves := s.txn.modes.isolation.perStatement()
+	if moves {
+		if err := s.drainPortals(ctx); err != nil {
+			return err
+		}
+	}
+	before := s.txn.txn.ReadTS()
+	if err := s.txn.txn.BeginStatement(ctx); err != nil {
+		return err
+	}
+	if s.txn.txn.ReadTS() != before {
+		s.txn.resolver = nil
+	}
+	return s.begin(ctx)
+}
+
+// nextStatement is newSnapshot for every statement of a transaction but its first, whose snapshot is
+// as new as can be.
+func (s *Session) nextStatement(ctx context.Context) error {
+	if s.txn.txn == nil || !s.txn.queried {
+		return nil
+	}
+	return s.newSnapshot(ctx)
+}
+
 // open checks what must hold before a plan runs, and starts it.
 func (s *Session) open(ctx context.Context, e *execution) error {
 	plan := e.plan.plan
 	if s.txn.block && s.txn.failed {
 		return failedBlockError()
 	}
-	if !plan.ReadOnly && s.readOnly() {
-		return pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", plan.Tag)
+	if !plan.ReadOnly && s.modes().readOnly {
+		return readOnlyError(plan.Command())
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.use(ctx); err != nil {
 		return err
 	}
 	reuse := s.inputs[:0]
@@ -163,9 +266,14 @@ func (s *Session) openRunner(ctx context.Context, e *execution, inputs types.Row
 func (s *Session) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
 		Txn: s.txn.txn, Resolver: s.txn.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
-		System: s, EagerUnique: s.txn.block || s.txn.implicitBlock || s.txn.executions > 0 && s.txn.alone == nil,
+		System: s, EagerUnique: s.inBlock() || s.txn.pessimistic || s.txn.executions > 0 && s.txn.alone == nil,
+		Lock:      s.txn.txn.Pessimistic(),
 		GroupSize: s.deps.GroupSize, PageHint: s.deps.PageHint, Scratch: &s.scratch, Logger: s.log,
 	}
+}
+
+func readOnlyError(command string) error {
+	return pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute %s in a read-only transaction", command)
 }
 
 // writtenTable returns the table that a plan changes, nil for queries.
@@ -179,14 +287,6 @@ func writtenTable(root planner.Node) *catalog.TableDescriptor {
 		return n.Table
 	}
 	return nil
-}
-
-// readOnly reports whether the running transaction may not write.
-func (s *Session) readOnly() bool {
-	if s.txn.block {
-		return s.txn.readOnly
-	}
-	return s.settings.readOnly
 }
 
 // pull sends rows until the plan or the pull ends.

@@ -38,6 +38,7 @@ type portal struct {
 	depth    int         // how many savepoints there were: ROLLBACK TO one of them leaves it open
 	fresh    bool        // made in the running transaction, with which it goes if that fails
 	hold     []types.Row // rows that outlive their transaction (WITH HOLD)
+	taken    []types.Row // rows of a cursor that locked them all when it was opened
 }
 
 // BindRequest is the Bind message.
@@ -229,10 +230,11 @@ func (s *Session) newPortal(req BindRequest, p *prepared) *portal {
 	return po
 }
 
-// release closes a portal that nobody can name any more and keeps it for the next Bind.
+// release closes a portal that nobody can name any more and keeps it for the next Bind, unless it may
+// have to run again.
 func (s *Session) release(po *portal) {
 	po.close()
-	if !po.cursor {
+	if !po.cursor && po != s.txn.alone {
 		s.spare = po
 	}
 }
@@ -361,74 +363,40 @@ func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, 
 	}
 	for attempt := 0; ; attempt++ {
 		suspended, err := s.runPortal(po, maxRows, w)
-		if err == nil || s.txn.alone != po || !s.retry(err, attempt, w) {
+		if err == nil || s.txn.alone != po || !s.retryAlone(po, err, attempt, w) {
 			return suspended, err
 		}
-		po.run = nil
 	}
-}
-
-// executeUtility runs a portal of a statement without plan. Such a statement is not run again.
-func (s *Session) executeUtility(po *portal, w ResultWriter) error {
-	if !s.txn.block {
-		if err := s.notAlone(w); err != nil {
-			return err
-		}
-	}
-	s.formats = po.formats
-	tag, err := s.runUtility(s.ctx, po.prepared.tree, w)
-	s.formats = nil
-	if err != nil {
-		return err
-	}
-	return s.completeUtility(tag, w)
 }
 
 // runPortal begins a portal, or goes on with it.
 func (s *Session) runPortal(po *portal, maxRows int, w ResultWriter) (bool, error) {
-	p := po.prepared
 	if po.run == nil {
-		if err := s.current(s.ctx, p); err != nil {
-			return false, err
-		}
-		po.exec = execution{plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats, keeps: maxRows != 0}
-		po.run = &po.exec
-		if err := s.noteImplicit(po, maxRows, w); err != nil {
+		if err := s.beginPortal(po, maxRows, w); err != nil {
 			return false, err
 		}
 	}
 	return s.pullPortal(po, maxRows, w)
 }
 
-// noteImplicit remembers a portal that is alone in its implicit transaction, so that Sync can run it
-// again when the commit meets a conflict (S2).
-func (s *Session) noteImplicit(po *portal, maxRows int, w ResultWriter) error {
-	if s.txn.block {
-		return nil
+// beginPortal makes a portal ready for its first row.
+func (s *Session) beginPortal(po *portal, maxRows int, w ResultWriter) error {
+	p := po.prepared
+	if err := s.joinPipeline(po, maxRows == 0 && !p.plan.plan.ReadOnly, w); err != nil {
+		return err
 	}
-	if s.txn.executions == 0 && maxRows == 0 && !po.prepared.plan.plan.ReadOnly {
-		s.txn.executions = 1
-		s.txn.alone = po
-		w.Hold()
-		return nil
+	s.lockFirst(p.plan)
+	if err := s.nextStatement(s.ctx); err != nil {
+		return err
 	}
-	return s.notAlone(w)
-}
-
-// notAlone takes note of a statement that shares the implicit transaction. One that ran alone so far
-// left its unique keys to the commit; now they are looked at, so that its error comes before the
-// results of others.
-func (s *Session) notAlone(w ResultWriter) error {
-	s.txn.executions++
-	if s.txn.alone == nil {
-		return nil
+	if err := s.current(s.ctx, p); err != nil {
+		return err
 	}
-	s.txn.alone = nil
-	if err := s.txn.txn.CheckNew(s.ctx); err != nil {
-		w.Rewind()
-		return s.describeCommitError(s.ctx, err)
+	po.exec = execution{
+		plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats,
+		keeps: maxRows != 0, held: s.txn.alone == po,
 	}
-	w.Release()
+	po.run = &po.exec
 	return nil
 }
 
@@ -443,36 +411,6 @@ func (s *Session) pullPortal(po *portal, maxRows int, w ResultWriter) (bool, err
 	}
 	po.done, po.tag = true, tag
 	return false, w.Complete(tag)
-}
-
-// Sync ends the implicit transaction of a pipeline; failed says that a message of it did.
-func (s *Session) Sync(failed bool, w ResultWriter) error {
-	if s.txn.block {
-		return nil
-	}
-	alone := s.txn.alone
-	defer w.Release()
-	if failed {
-		s.abortTxn()
-		return nil
-	}
-	if s.txn.txn == nil {
-		s.endTxn(true)
-		return nil
-	}
-	s.ctx.arm(s.settings.statementTimeout)
-	defer s.ctx.disarm()
-	err := s.commitTxn(s.ctx)
-	for attempt := 0; err != nil && alone != nil && s.retry(err, attempt, w); attempt++ {
-		alone.run, alone.done = nil, false
-		if _, err = s.executePortal(alone, 0, w); err == nil {
-			err = s.commitTxn(s.ctx)
-		}
-	}
-	if err != nil {
-		return s.failed(err)
-	}
-	return nil
 }
 
 // ClosePortal forgets a portal; an unknown name is no error.

@@ -8,8 +8,10 @@ type Metrics struct {
 	PlanCacheHits    prometheus.Counter
 	PlanCacheMisses  prometheus.Counter
 	StatementRetries prometheus.Counter
-	Statements       StatementCounters
-	Errors           *prometheus.CounterVec // by SQLSTATE
+	// StatementRestarts counts runs within one transaction, after a wait for a row that had changed.
+	StatementRestarts prometheus.Counter
+	Statements        StatementCounters
+	Errors            *prometheus.CounterVec // by SQLSTATE
 }
 
 // StatementCounters count completed statements by command tag. They are resolved once: finding one by
@@ -39,9 +41,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		Sessions: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: "percodb", Subsystem: "session", Name: "open", Help: "Sessions of clients now."}),
-		PlanCacheHits:    counter("plan_cache_hits_total", "Statements that found their plan."),
-		PlanCacheMisses:  counter("plan_cache_misses_total", "Statements that had to be planned."),
-		StatementRetries: counter("statement_retries_total", "Runs of statements again after a conflict."),
+		PlanCacheHits:     counter("plan_cache_hits_total", "Statements that found their plan."),
+		PlanCacheMisses:   counter("plan_cache_misses_total", "Statements that had to be planned."),
+		StatementRestarts: counter("statement_restarts_total", "Runs of statements again after waiting for a row that had changed."),
+		StatementRetries:  counter("statement_retries_total", "Runs of statements again after a conflict."),
 		Statements: StatementCounters{
 			selects: statements.WithLabelValues("SELECT"), inserts: statements.WithLabelValues("INSERT"),
 			updates: statements.WithLabelValues("UPDATE"), deletes: statements.WithLabelValues("DELETE"),
@@ -51,7 +54,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Namespace: "percodb", Subsystem: "session", Name: "errors_total", Help: "Errors sent to clients."}, []string{"sqlstate"}),
 	}
 	if r != nil {
-		r.MustRegister(m.Sessions, m.PlanCacheHits, m.PlanCacheMisses, m.StatementRetries, statements, m.Errors)
+		r.MustRegister(m.Sessions, m.PlanCacheHits, m.PlanCacheMisses, m.StatementRetries, m.StatementRestarts, statements, m.Errors)
 	}
 	return m
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -106,11 +107,44 @@ func (s *Session) runInBlock(st *sql.Statement, w ResultWriter) error {
 		}
 		return s.completeUtility(tag, w)
 	}
+	if plan, err = s.freshPlan(s.ctx, plan, st); err != nil {
+		return err
+	}
 	tag, err := s.runPlan(s.ctx, &execution{plan: plan, literals: st.Literals, announce: true}, w)
 	if err != nil {
 		return err
 	}
 	return w.Complete(tag)
+}
+
+// freshPlan begins the snapshot of a statement that shares its transaction, and returns its plan as it
+// is under that.
+func (s *Session) freshPlan(ctx context.Context, plan *cachedPlan, st *sql.Statement) (*cachedPlan, error) {
+	if s.txn.failed {
+		return nil, failedBlockError()
+	}
+	if err := s.nextStatement(ctx); err != nil {
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	if ok, err := plan.holds(ctx, s.txn.resolver); ok || err != nil {
+		return plan, err
+	}
+	plan, _, err := s.planStatement(ctx, st, nil)
+	return plan, err
+}
+
+// lockFirst has a statement that asks for locks itself run in a transaction that takes them at once,
+// and reports whether that begins anew.
+func (s *Session) lockFirst(plan *cachedPlan) bool {
+	if plan == nil || plan.plan.Locks == "" || s.txn.pessimistic || s.inBlock() || s.txn.queried {
+		return false
+	}
+	s.forgetUnused()
+	s.txn.pessimistic = true
+	return true
 }
 
 // runSingle runs the one statement of a text: outside a block it is a transaction of its own, run
@@ -131,6 +165,9 @@ func (s *Session) runSingle(st *sql.Statement, w ResultWriter) error {
 		if plan == nil {
 			return s.runSingleUtility(tree, w)
 		}
+		if s.lockFirst(plan) {
+			continue
+		}
 		again, err := s.runAlone(&execution{plan: plan, literals: st.Literals, announce: true}, attempt, w)
 		if !again {
 			return err
@@ -142,6 +179,7 @@ func (s *Session) runSingle(st *sql.Statement, w ResultWriter) error {
 // asks for another attempt.
 func (s *Session) runAlone(e *execution, attempt int, w ResultWriter) (again bool, err error) {
 	if !e.plan.plan.ReadOnly {
+		e.held = true
 		w.Hold()
 		defer w.Release()
 	}
@@ -164,19 +202,26 @@ func noParams(st *sql.Statement) error {
 	return pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", st.Params)
 }
 
-// retry decides whether a statement that failed with err runs again, and prepares for it.
+// retry decides whether a statement that failed with err runs again, and prepares for it: the next
+// attempt waits for its rows instead of finding at its end that they have changed.
 func (s *Session) retry(err error, attempt int, w ResultWriter) bool {
 	if !retryable(err) || s.ctx.Err() != nil || !w.Rewind() {
 		w.Rewind() // An error is not to be preceded by half a result where that can be helped.
 		return false
 	}
 	s.deps.Metrics.StatementRetries.Inc()
-	// Portals that wait for their turn in the pipeline have read nothing yet.
-	portals := s.portals
+	s.startOver()
+	return s.backoff(attempt)
+}
+
+// startOver rolls back a transaction that is run again, this time with locks. Portals that wait for
+// their turn in the pipeline have read nothing yet.
+func (s *Session) startOver() {
+	portals, implicit := s.portals, s.txn.implicitBlock
 	s.portals = map[string]*portal{}
 	s.abortTxn()
 	s.portals = portals
-	return s.backoff(attempt)
+	s.txn.pessimistic, s.txn.implicitBlock = true, implicit
 }
 
 // runSingleUtility runs a statement without plan outside a block.

@@ -54,6 +54,9 @@ type ResultWriter interface {
 	Hold()
 	Rewind() bool
 	Release()
+	// Resume puts back the answers to later messages that Rewind took away with what was held, behind
+	// the result made anew, and ends the holding.
+	Resume()
 
 	// CopyIn starts COPY FROM STDIN and returns the client's data stream; reading it fails with
 	// the client's reason when the client gives up.
@@ -77,6 +80,7 @@ const (
 type rowCollector struct {
 	discard bool
 	rows    []types.Row
+	mark    int
 }
 
 func (c *rowCollector) Columns([]Column, []int16, bool) error { return nil }
@@ -92,9 +96,10 @@ func (c *rowCollector) Complete(Tag) error         { return nil }
 func (c *rowCollector) Empty() error               { return nil }
 func (c *rowCollector) Notice(*pgerror.Error)      {}
 func (c *rowCollector) Setting(name, value string) {}
-func (c *rowCollector) Hold()                      {}
-func (c *rowCollector) Rewind() bool               { return false }
+func (c *rowCollector) Hold()                      { c.mark = len(c.rows) }
+func (c *rowCollector) Rewind() bool               { c.rows = c.rows[:c.mark]; return true }
 func (c *rowCollector) Release()                   {}
+func (c *rowCollector) Resume()                    {}
 
 func (c *rowCollector) CopyIn(int, bool) (io.Reader, error)  { return nil, errNoCopy }
 func (c *rowCollector) CopyOut(int, bool) (io.Writer, error) { return nil, errNoCopy }

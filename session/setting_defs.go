@@ -53,20 +53,21 @@ func behaviourSettings() []*settingDef {
 		{name: "search_path", initial: `"$user", public`, apply: applySearchPath, note: "Sets the schema search order for names that are not schema-qualified."},
 		{name: "extra_float_digits", initial: "1", check: checkInt(-15, 3), apply: applyFloatDigits, note: "Sets the number of digits displayed for floating-point values."},
 		{name: "bytea_output", initial: "hex", check: checkEnum("hex"), note: "Sets the output format for bytea."},
-		{name: "default_transaction_isolation", initial: "repeatable read", check: checkIsolation, note: "Sets the transaction isolation level of each new transaction."},
+		{name: "default_transaction_isolation", initial: "repeatable read", check: checkIsolation, apply: applyIsolation, note: "Sets the transaction isolation level of each new transaction."},
 		{name: "transaction_isolation", initial: "repeatable read", check: checkIsolation, note: "Sets the current transaction's isolation level."},
 		{name: "transaction_read_only", initial: "off", check: checkBool, note: "Sets the current transaction's read-only status."},
 		{name: "transaction_deferrable", initial: "off", check: checkBool, note: "Snapshots never wait here: no effect."},
-		{name: "default_transaction_deferrable", initial: "off", check: checkBool, note: "Snapshots never wait here: no effect."},
+		{name: "default_transaction_deferrable", initial: "off", check: checkBool, apply: applyDeferrable, note: "Snapshots never wait here: no effect."},
+		{name: "lock_timeout", initial: "0", check: checkMillis, apply: applyLockTimeout, note: "Sets the maximum allowed duration of any wait for a lock."},
+		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, apply: applyIdleTimeout, note: "Sets the maximum allowed idle time between queries, when in a transaction."},
+		{name: "idle_session_timeout", initial: "0", check: checkMillis, apply: applyIdleSessionTimeout, note: "Sets the maximum allowed idle time between queries, when not in a transaction."},
 	}
 }
 
 // acceptedSettings are set by clients as a matter of course and change nothing in percodb.
 func acceptedSettings() []*settingDef {
 	return []*settingDef{
-		{name: "lock_timeout", initial: "0", check: checkMillis, note: "Statements do not wait for row locks yet: no effect."},
-		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, note: "Accepted; idle transactions hold no locks here: no effect."},
-		{name: "idle_session_timeout", initial: "0", check: checkMillis, note: "Accepted: no effect."},
+		{name: "deadlock_timeout", initial: "1s", check: checkPositiveMillis, note: "Deadlocks are found as soon as they arise: no effect."},
 		{name: "client_min_messages", initial: "notice", check: checkEnum("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"), note: "Sets the message levels that are sent to the client."},
 		{name: "log_min_messages", initial: "warning", note: "Accepted: no effect."},
 		{name: "synchronous_commit", initial: "on", note: "Every commit is synced: no effect."},
@@ -191,8 +192,33 @@ func applyTimeZone(s *settings, value string) error {
 }
 
 func applyReadOnly(s *settings, value string) error {
-	s.readOnly = value == "on"
+	s.modes.readOnly = value == "on"
 	return nil
+}
+
+func applyDeferrable(s *settings, value string) error {
+	s.modes.deferrable = value == "on"
+	return nil
+}
+
+func applyIsolation(s *settings, value string) (err error) {
+	s.modes.isolation, err = parseIsolation(value)
+	return err
+}
+
+func applyLockTimeout(s *settings, value string) (err error) {
+	s.lockTimeout, err = parseMillis(value)
+	return err
+}
+
+func applyIdleTimeout(s *settings, value string) (err error) {
+	s.idleTimeout, err = parseMillis(value)
+	return err
+}
+
+func applyIdleSessionTimeout(s *settings, value string) (err error) {
+	s.idleSessionTimeout, err = parseMillis(value)
+	return err
 }
 
 func applyStatementTimeout(s *settings, value string) error {
@@ -241,16 +267,4 @@ func splitNames(list string) []string {
 		}
 	}
 	return append(names, name.String())
-}
-
-// checkIsolation knows the one level that percodb runs so far; another is refused rather than
-// silently replaced.
-func checkIsolation(value string) (string, error) {
-	switch v := strings.ToLower(strings.TrimSpace(value)); v {
-	case "repeatable read":
-		return v, nil
-	case "serializable", "read committed", "read uncommitted":
-		return "", pgerror.Unsupported("isolation level "+v, "Use REPEATABLE READ, which is snapshot isolation and the default.")
-	}
-	return "", fmt.Errorf("available values: serializable, repeatable read, read committed, read uncommitted")
 }

@@ -27,7 +27,11 @@ type settings struct {
 	statementTimeout time.Duration
 	format           types.Format
 	searchPath       []string
-	readOnly         bool
+	modes            modes // of transactions to come
+	lockTimeout      time.Duration
+	// idleTimeout is for how long a client may leave a transaction waiting, idleSessionTimeout for how
+	// long it may be silent outside one. 0: for ever.
+	idleTimeout, idleSessionTimeout time.Duration
 }
 
 // settingDef describes one parameter.
@@ -263,6 +267,14 @@ func parseMillis(value string) (time.Duration, error) {
 		return 0, fmt.Errorf("valid values are from 0 to 2147483647 ms")
 	}
 	return d, nil
+}
+
+// checkPositiveMillis is checkMillis without 0.
+func checkPositiveMillis(value string) (string, error) {
+	if d, err := parseMillis(value); err == nil && d < time.Millisecond {
+		return "", fmt.Errorf("valid values are from 1 to 2147483647 ms")
+	}
+	return checkMillis(value)
 }
 
 // checkMillis brings a duration to the largest unit that divides it, as SHOW prints it.

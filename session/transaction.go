@@ -21,9 +21,13 @@ type txnState struct {
 	// block: BEGIN was given; implicitBlock: several statements of one text or pipeline share a
 	// transaction; failed: an error occurred in either.
 	block, implicitBlock, failed bool
-	readOnly                     bool
 	changed                      bool // the schema, by this transaction
-	savepoints                   []savepoint
+	// modes are the transaction's own once fixed; queried: something has run in it.
+	modes          modes
+	fixed, queried bool
+	// pessimistic: it takes locks before it writes although it is no block.
+	pessimistic bool
+	savepoints  []savepoint
 	// alone is the portal that ran alone so far in an implicit transaction of the extended
 	// protocol, executions how many ran.
 	alone      *portal
@@ -39,18 +43,15 @@ type savepoint struct {
 	settings map[string]string
 	locals   map[string]string
 	changed  bool
+	modes    modes
 }
 
 // begin makes sure that there is a transaction with a snapshot and a view of the schema as of it.
 func (s *Session) begin(ctx context.Context) error {
 	if s.txn.txn == nil {
-		txn, err := s.deps.DB.Begin(ctx)
-		if err != nil {
+		if err := s.beginTxn(ctx); err != nil {
 			return err
 		}
-		s.txn.txn = txn
-		s.guard.Reset(txn)
-		s.env.TxnTime = s.env.StmtTime
 	}
 	if s.txn.resolver == nil {
 		resolver, err := s.deps.Catalog.At(ctx, s.txn.txn)
@@ -63,6 +64,43 @@ func (s *Session) begin(ctx context.Context) error {
 		s.txn.resolver = resolver
 	}
 	return nil
+}
+
+// use is begin for a statement that runs: from here on the transaction's modes are final.
+func (s *Session) use(ctx context.Context) error {
+	if err := s.begin(ctx); err != nil {
+		return err
+	}
+	s.txn.queried = true
+	return nil
+}
+
+// beginTxn begins a transaction as its modes, and what it is for, ask. Blocks are pessimistic: whoever
+// wants a row that another one has changed waits for it. A statement that is its own transaction is
+// optimistic at first, since nothing is lost when it must run again.
+func (s *Session) beginTxn(ctx context.Context) error {
+	s.fixModes()
+	txn, err := s.deps.DB.BeginTxn(ctx, percolator.TxnOptions{
+		Isolation: s.txn.modes.isolation.percolator(), Pessimistic: s.txn.pessimistic || s.inBlock(),
+		LockTimeout: s.settings.lockTimeout,
+	})
+	if err != nil {
+		return err
+	}
+	s.txn.txn = txn
+	s.guard.Reset(txn)
+	s.env.TxnTime = s.env.StmtTime
+	return nil
+}
+
+// forgetUnused drops a transaction that served planning only, or none but SAVEPOINT, so that the next
+// use begins one with the modes of now.
+func (s *Session) forgetUnused() {
+	if s.txn.txn == nil || s.txn.queried || s.txn.changed {
+		return
+	}
+	s.rollbackTxn()
+	s.txn.txn, s.txn.resolver = nil, nil
 }
 
 // commitTxn commits what is open. The session is idle afterwards, whatever the outcome.
@@ -100,14 +138,20 @@ func (s *Session) describeCommitError(ctx context.Context, err error) error {
 
 // abortTxn rolls back what is open.
 func (s *Session) abortTxn() {
-	if txn := s.txn.txn; txn != nil {
-		// The rollback must reach the shards although the statement may have been canceled.
-		if err := txn.Rollback(context.WithoutCancel(s.ctx)); err != nil {
-			s.log.Warn("rollback left its locks to others", "start_ts", txn.StartTS(), "err", err)
-		}
-		s.guard.Done(s.ctx, 0, nil)
+	if s.txn.txn != nil {
+		s.rollbackTxn()
 	}
 	s.endTxn(false)
+}
+
+// rollbackTxn undoes the writes of the open transaction and frees its locks.
+func (s *Session) rollbackTxn() {
+	txn := s.txn.txn
+	// The rollback must reach the shards although the statement may have been canceled.
+	if err := txn.Rollback(context.WithoutCancel(s.ctx)); err != nil {
+		s.log.Warn("rollback left its locks to others", "start_ts", txn.StartTS(), "err", err)
+	}
+	s.guard.Done(s.ctx, 0, nil)
 }
 
 // endTxn forgets the transaction; after a rollback its SETs are undone.
@@ -147,32 +191,14 @@ func (s *Session) failed(err error) error {
 func (s *Session) beginBlock(n *ast.Begin, w ResultWriter) error {
 	if s.txn.block {
 		w.Notice(pgerror.New(pgerror.ActiveSQLTransaction, "there is already a transaction in progress"))
-		return s.transactionModes(n.Modes)
+		return s.setModes(n.Modes)
 	}
+	s.forgetUnused()
 	s.txn.block = true
-	s.txn.readOnly = s.settings.readOnly
-	if err := s.transactionModes(n.Modes); err != nil {
-		s.endTxn(false)
+	s.fixModes()
+	if err := s.setModes(n.Modes); err != nil {
+		s.txn.block = false // The caller rolls back.
 		return err
-	}
-	return nil
-}
-
-// transactionModes applies the modes of BEGIN or SET TRANSACTION to the open block.
-func (s *Session) transactionModes(m ast.TransactionModes) error {
-	if m.Isolation != "" {
-		if s.txn.txn != nil {
-			return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION ISOLATION LEVEL must be called before any query")
-		}
-		if _, err := checkIsolation(m.Isolation); err != nil {
-			return err
-		}
-	}
-	if m.ReadOnly != nil {
-		if !*m.ReadOnly && s.txn.readOnly && s.txn.txn != nil {
-			return pgerror.New(pgerror.ActiveSQLTransaction, "transaction read-write mode must be set before any query")
-		}
-		s.txn.readOnly = *m.ReadOnly
 	}
 	return nil
 }
@@ -185,11 +211,11 @@ func (s *Session) commitBlock(ctx context.Context, n *ast.Commit, w ResultWriter
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
 		return verb("COMMIT"), s.commitTxn(ctx)
 	}
-	failed, readOnly := s.txn.failed, s.txn.readOnly
+	failed, modes := s.txn.failed, s.txn.modes
 	if err := s.commitTxn(ctx); err != nil {
 		return Tag{}, err
 	}
-	s.chain(n.Chain, readOnly)
+	s.chain(n.Chain, modes)
 	if failed {
 		return verb("ROLLBACK"), nil
 	}
@@ -203,16 +229,16 @@ func (s *Session) rollbackBlock(n *ast.Rollback, w ResultWriter) (Tag, error) {
 		}
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
 	}
-	readOnly := s.txn.readOnly
+	modes := s.txn.modes
 	s.abortTxn()
-	s.chain(n.Chain, readOnly)
+	s.chain(n.Chain, modes)
 	return verb("ROLLBACK"), nil
 }
 
 // chain begins a block with the modes of the one that ended (AND CHAIN).
-func (s *Session) chain(chain, readOnly bool) {
+func (s *Session) chain(chain bool, m modes) {
 	if chain {
-		s.txn.block, s.txn.readOnly = true, readOnly
+		s.txn.block, s.txn.modes, s.txn.fixed = true, m, true
 	}
 }
 
@@ -225,7 +251,7 @@ func (s *Session) setSavepoint(ctx context.Context, name string) error {
 	}
 	s.txn.savepoints = append(s.txn.savepoints, savepoint{
 		name: name, mark: s.txn.txn.Savepoint(), settings: s.settings.snapshot(), locals: maps.Clone(s.txn.locals),
-		changed: s.txn.changed,
+		changed: s.txn.changed, modes: s.txn.modes,
 	})
 	return nil
 }
@@ -276,7 +302,7 @@ func (s *Session) rollbackTo(name string) error {
 	if s.txn.changed {
 		s.txn.resolver = nil // Look at the schema anew.
 	}
-	s.txn.changed = sp.changed
+	s.txn.changed, s.txn.modes = sp.changed, sp.modes
 	s.txn.failed = false
 	return nil
 }

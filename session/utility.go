@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/percodb/percodb/ddl"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -29,6 +30,11 @@ func failedBlockError() error {
 func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWriter) (Tag, error) {
 	if s.txn.block && s.txn.failed && !endsBlock(tree) {
 		return Tag{}, failedBlockError()
+	}
+	if readsRows(tree) {
+		if err := s.nextStatement(ctx); err != nil {
+			return Tag{}, err
+		}
 	}
 	switch n := tree.(type) {
 	case *ast.Begin:
@@ -76,6 +82,16 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 	return s.runDDL(ctx, tree, w)
 }
 
+// readsRows tells the statements without plan that run one, which have a snapshot of their own where
+// every statement has. FETCH goes on with its cursor's.
+func readsRows(tree ast.Statement) bool {
+	switch tree.(type) {
+	case *ast.Explain, *ast.Copy, *ast.DeclareCursor, *ast.Execute:
+		return true
+	}
+	return ddl.Handles(tree)
+}
+
 // columns returns a statement's output columns, nil when it yields no rows.
 func (s *Session) columns(p *prepared) []Column {
 	if p.plan != nil {
@@ -120,32 +136,6 @@ func textColumns(names ...string) []Column {
 	return cols
 }
 
-func (s *Session) setTransaction(n *ast.SetTransaction, w ResultWriter) error {
-	if n.Session {
-		if n.Modes.Isolation != "" {
-			if _, err := s.settings.set("default_transaction_isolation", n.Modes.Isolation); err != nil {
-				return err
-			}
-		}
-		if n.Modes.ReadOnly != nil {
-			return s.changeSetting("default_transaction_read_only", onOff(*n.Modes.ReadOnly))
-		}
-		return nil
-	}
-	if !s.txn.block {
-		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET TRANSACTION can only be used in transaction blocks"))
-		return nil
-	}
-	return s.transactionModes(n.Modes)
-}
-
-func onOff(b bool) string {
-	if b {
-		return "on"
-	}
-	return "off"
-}
-
 func (s *Session) runSet(n *ast.Set, w ResultWriter) (Tag, error) {
 	tag := verb("SET")
 	if n.Default {
@@ -163,20 +153,11 @@ func (s *Session) runSet(n *ast.Set, w ResultWriter) (Tag, error) {
 		s.refreshEnv()
 		return tag, nil
 	}
-	switch strings.ToLower(n.Name) {
-	case "transaction_isolation":
-		if len(n.Values) == 1 {
-			return tag, s.setTransaction(&ast.SetTransaction{Modes: ast.TransactionModes{Isolation: n.Values[0]}}, w)
+	if _, ok := s.modeSetting(strings.ToLower(n.Name)); ok && len(n.Values) <= 1 {
+		if n.Default && !s.inBlock() {
+			w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "RESET TRANSACTION can only be used in transaction blocks"))
 		}
-	case "transaction_read_only":
-		if len(n.Values) == 1 {
-			value, err := checkBool(n.Values[0])
-			if err != nil {
-				return tag, settingError(s.settings.defs["transaction_read_only"], n.Values[0], err)
-			}
-			on := value == "on"
-			return tag, s.setTransaction(&ast.SetTransaction{Modes: ast.TransactionModes{ReadOnly: &on}}, w)
-		}
+		return tag, s.setModeSetting(strings.ToLower(n.Name), strings.Join(n.Values, ""), n.Default)
 	}
 	if n.Local {
 		return tag, s.setLocal(n, w)
@@ -197,7 +178,7 @@ func (s *Session) noteSettings() {
 
 // setLocal changes a setting until the transaction ends.
 func (s *Session) setLocal(n *ast.Set, w ResultWriter) error {
-	if !s.txn.block && !s.txn.implicitBlock {
+	if !s.inBlock() {
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks"))
 		return nil
 	}
@@ -251,8 +232,8 @@ func (s *Session) runShow(n *ast.Show, w ResultWriter) error {
 
 // showSetting returns a setting's value as SHOW and current_setting print it.
 func (s *Session) showSetting(name string) (string, error) {
-	if strings.EqualFold(name, "transaction_read_only") {
-		return onOff(s.txn.readOnly || !s.txn.block && s.settings.is("default_transaction_read_only")), nil
+	if value, ok := s.modeSetting(strings.ToLower(name)); ok {
+		return value, nil
 	}
 	value, ok := s.settings.get(name)
 	if !ok {
@@ -328,6 +309,7 @@ func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter
 	if err != nil {
 		return err
 	}
+	s.lockFirst(p.plan)
 	if err := s.current(ctx, p); err != nil {
 		return err
 	}
@@ -346,8 +328,8 @@ func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter
 	if err != nil {
 		return err
 	}
-	e := &execution{plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple}
-	if s.txn.block || s.txn.implicitBlock || !s.simple {
+	e := &execution{plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple, held: s.txn.alone != nil}
+	if s.inBlock() || !s.simple {
 		tag, err := s.runPlan(ctx, e, w)
 		if err != nil {
 			return err

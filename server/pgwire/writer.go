@@ -243,6 +243,12 @@ func (w *writer) Rewind() bool {
 // Release implements session.ResultWriter.
 func (w *writer) Release() { w.mark, w.heldEnd = noMark, noMark }
 
+// Resume implements session.ResultWriter.
+func (w *writer) Resume() {
+	w.restoreAfter(false)
+	w.Release()
+}
+
 // restoreAfter puts back what Rewind took away besides the held result; with an error instead of a
 // result it is dropped, as what follows an error is not answered.
 func (w *writer) restoreAfter(failed bool) {

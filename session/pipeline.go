@@ -1,0 +1,144 @@
+package session
+
+import "github.com/percodb/percodb/sql/ast"
+
+// The statements of the extended protocol between two Syncs share a transaction unless BEGIN was given.
+// Nobody can know of the first that others follow, so it runs as if it were alone: optimistic, its
+// unique keys left to the commit, its result held back, so that it can run again when the commit meets
+// a conflict (S2).
+//
+//	Execute (first) ─▶ optimistic, held ─▶ Sync: commit; on a conflict again, with locks
+//	                        │
+//	                        └▶ Execute (second): the first again, with locks, then the second
+
+// joinPipeline takes note of a statement about to run in the implicit transaction; again tells that it
+// may run twice.
+func (s *Session) joinPipeline(po *portal, again bool, w ResultWriter) error {
+	if s.txn.block || s.txn.alone == po {
+		return nil
+	}
+	s.txn.executions++
+	if s.txn.executions == 1 && again {
+		s.txn.alone = po
+		w.Hold()
+		return nil
+	}
+	return s.notAlone(w)
+}
+
+// notAlone has what ran as if it were alone run as the first of several: with locks, and with its
+// unique keys looked at, so that its error comes before the results of others.
+func (s *Session) notAlone(w ResultWriter) error {
+	first := s.txn.alone
+	if first == nil {
+		return nil
+	}
+	s.txn.alone = nil
+	if s.txn.txn == nil || s.txn.txn.Pessimistic() {
+		w.Release()
+		return nil
+	}
+	if !w.Rewind() { // Its result has gone to the client.
+		if err := s.txn.txn.CheckNew(s.ctx); err != nil {
+			return s.describeCommitError(s.ctx, err)
+		}
+		return nil
+	}
+	executions := s.txn.executions
+	s.startOver()
+	s.txn.executions = executions
+	first.run, first.done = nil, false
+	if _, err := s.executeAgain(first, w); err != nil {
+		return err
+	}
+	w.Resume()
+	return nil
+}
+
+// executeAgain runs a portal of the pipeline another time.
+func (s *Session) executeAgain(po *portal, w ResultWriter) (bool, error) {
+	if po.prepared.plan == nil {
+		return false, s.runPortalUtility(po, w)
+	}
+	p := po.prepared
+	if err := s.current(s.ctx, p); err != nil {
+		return false, err
+	}
+	po.exec = execution{plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats, held: true}
+	po.run = &po.exec
+	return s.pullPortal(po, 0, w)
+}
+
+// executeUtility runs a portal of a statement without plan. EXECUTE of a change may run again, as the
+// change itself may.
+func (s *Session) executeUtility(po *portal, w ResultWriter) error {
+	if err := s.joinPipeline(po, s.executesChange(po.prepared.tree), w); err != nil {
+		return err
+	}
+	for attempt := 0; ; attempt++ {
+		err := s.runPortalUtility(po, w)
+		if err == nil || s.txn.alone != po || !s.retryAlone(po, err, attempt, w) {
+			return err
+		}
+	}
+}
+
+// executesChange reports whether a statement is EXECUTE of a plan that writes or locks.
+func (s *Session) executesChange(tree ast.Statement) bool {
+	n, ok := tree.(*ast.Execute)
+	if !ok {
+		return false
+	}
+	p := s.statements[n.Name]
+	return p != nil && p.plan != nil && !p.plan.plan.ReadOnly
+}
+
+func (s *Session) runPortalUtility(po *portal, w ResultWriter) error {
+	s.formats = po.formats
+	tag, err := s.runUtility(s.ctx, po.prepared.tree, w)
+	s.formats = nil
+	if err != nil {
+		return err
+	}
+	return s.completeUtility(tag, w)
+}
+
+// retryAlone is retry for the statement that has its implicit transaction for itself.
+func (s *Session) retryAlone(po *portal, err error, attempt int, w ResultWriter) bool {
+	if !s.retry(err, attempt, w) {
+		return false
+	}
+	s.txn.alone, s.txn.executions = po, 1
+	po.run, po.done = nil, false
+	return true
+}
+
+// Sync ends the implicit transaction of a pipeline; failed says that a message of it did.
+func (s *Session) Sync(failed bool, w ResultWriter) error {
+	if s.txn.block {
+		return nil
+	}
+	alone := s.txn.alone
+	defer w.Release()
+	if failed {
+		s.abortTxn()
+		return nil
+	}
+	if s.txn.txn == nil {
+		s.endTxn(true)
+		return nil
+	}
+	s.ctx.arm(s.settings.statementTimeout)
+	defer s.ctx.disarm()
+	err := s.commitTxn(s.ctx)
+	for attempt := 0; err != nil && alone != nil && s.retryAlone(alone, err, attempt, w); attempt++ {
+		s.startStatement()
+		if _, err = s.executeAgain(alone, w); err == nil {
+			err = s.commitTxn(s.ctx)
+		}
+	}
+	if err != nil {
+		return s.failed(err)
+	}
+	return nil
+}
