@@ -3,7 +3,6 @@ package percolator
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"time"
 )
 
@@ -53,7 +52,7 @@ func (b *backoff) wait(ctx context.Context, class backoffClass, cause error) err
 	}
 	bounds := backoffBounds[class]
 	pause := min(bounds.first<<min(n, 20), bounds.most)
-	pause = pause/2 + rand.N(pause/2+1)
+	pause = pause/2 + b.db.opts.Jitter(pause/2+1)
 	if now.Add(pause).After(b.deadline) {
 		return fmt.Errorf("gave up after %v: %w", b.db.opts.RetryBudget, cause)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -37,6 +38,9 @@ type Options struct {
 	LockTTL time.Duration
 	// Workers and Queue bound the background work: 4 and 4096.
 	Workers, Queue int
+	// Jitter draws a duration in [0, n), for the length of a wait: that of math/rand. Tests that are to
+	// be repeated exactly bring their own.
+	Jitter func(n time.Duration) time.Duration
 	// DrainTimeout is how long Close lets background work go on: 5 s.
 	DrainTimeout time.Duration
 }
@@ -55,6 +59,9 @@ func (o Options) ensureDefaults() Options {
 	orDefault(&o.Workers, 4)
 	orDefault(&o.Queue, 4096)
 	orDefault(&o.DrainTimeout, 5*time.Second)
+	if o.Jitter == nil {
+		o.Jitter = rand.N[time.Duration]
+	}
 	return o
 }
 
