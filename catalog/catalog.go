@@ -163,7 +163,7 @@ func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error)
 
 func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (*snapshot, error) {
 	if !c.opts.Shared && !txn.Wrote() {
-		if p := c.current.Load(); p != nil && txn.StartTS() >= p.since {
+		if p := c.current.Load(); p != nil && txn.ReadTS() >= p.since {
 			return p.snapshot, nil
 		}
 	}
@@ -211,6 +211,7 @@ func (c *Catalog) refresh(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer txn.Close()
 	s, err := c.look(ctx, txn)
 	if err != nil {
 		return err

@@ -91,6 +91,7 @@ func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer txn.Close()
 	next.at = txn.StartTS()
 	if next.snapshot, err = l.catalog.look(ctx, txn); err != nil {
 		return nil, err

@@ -86,6 +86,7 @@ func (m *markers) awaitLeases(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		txn.Close() // only its timestamp is wanted
 		if end == 0 {
 			// The marker's commit_ts lies below this timestamp.
 			end = txn.StartTS() + span(m.catalog.opts.Lease)

@@ -168,6 +168,7 @@ func (c *Catalog) LastVal(ctx context.Context, t *TableDescriptor) (last int64, 
 	if err != nil {
 		return 0, false, err
 	}
+	defer txn.Close()
 	v, err := readSequence(ctx, txn, t)
 	return v.Last, v.Called, err
 }

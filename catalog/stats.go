@@ -34,6 +34,7 @@ func (s *statsCache) get(ctx context.Context, t *TableDescriptor) (*TableStats, 
 	if err != nil {
 		return nil, err
 	}
+	defer txn.Close()
 	key := idKey(wordStats, t.ID)
 	value, err := txn.Get(ctx, key)
 	if err != nil {

@@ -34,6 +34,7 @@ func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName) error {
 	if err != nil {
 		return err
 	}
+	defer txn.Close()
 	resolver, err := d.Catalog.At(ctx, txn)
 	if err != nil {
 		return err
@@ -48,6 +49,7 @@ func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName) error {
 			return err
 		}
 		stats, err := r.collect(ctx, t)
+		r.txn.Close()
 		if err != nil {
 			return err
 		}

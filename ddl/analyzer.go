@@ -77,6 +77,7 @@ func (a *Analyzer) analyze(ctx context.Context, id uint64) error {
 	if err != nil {
 		return err
 	}
+	defer txn.Close()
 	resolver, err := a.deps.Catalog.At(ctx, txn)
 	if err != nil {
 		return err

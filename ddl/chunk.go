@@ -77,6 +77,7 @@ func (c *chunks) commit(ctx context.Context, writes []write) error {
 	if err != nil {
 		return err
 	}
+	defer txn.Close()
 	for i := range writes {
 		if writes[i].mustBeNew {
 			err = txn.Insert(writes[i].key, writes[i].value)

@@ -164,6 +164,9 @@ func (r *run) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.txn != nil {
+		r.txn.Close()
+	}
 	r.txn = txn
 	r.guard.Continue(txn)
 	return r.look(ctx)

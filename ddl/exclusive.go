@@ -51,9 +51,12 @@ func (r *run) requireUnchanged(ctx context.Context, t *catalog.TableDescriptor) 
 	if err != nil {
 		return err
 	}
+	defer now.Close()
+	then := r.DB.BeginAt(r.txn.StartTS())
+	defer then.Close()
 	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
 	span := kv.Span{Start: start, End: end}
-	before := r.DB.BeginAt(r.txn.StartTS()).Scan(ctx, span, percolator.ScanOptions{})
+	before := then.Scan(ctx, span, percolator.ScanOptions{})
 	defer before.Close()
 	after := now.Scan(ctx, span, percolator.ScanOptions{})
 	defer after.Close()

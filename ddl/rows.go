@@ -32,6 +32,7 @@ func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase st
 		if reader, err = r.DB.Begin(ctx); err != nil {
 			return err
 		}
+		defer reader.Close()
 	}
 	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
 	it := reader.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{})

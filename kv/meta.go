@@ -18,6 +18,7 @@ const (
 	metaNextRange = "next_range_id" // u64, of a store without a directory
 	metaSafePoint = "safe_point"    // u64
 	metaCollected = "gc_pass"       // how far garbage collection has come
+	metaGC        = "gc"            // what the controller of garbage collection keeps
 	metaRange     = "range/"        // + u64 id → descriptor: ranges this store owns
 
 	metaDirRange  = "dir/range/"     // + u64 id → descriptor

@@ -124,6 +124,14 @@ func (c *cohort) empty() bool {
 	return true
 }
 
+// Close ends a transaction that has only been read from, or whose writes are not wanted. It may be called
+// after the transaction has ended, and does nothing then.
+func (t *Txn) Close() {
+	if !t.done {
+		_ = t.Rollback(context.Background()) // what it could not undo goes by itself
+	}
+}
+
 // OldestActive returns a timestamp below all that this DB's running transactions, and those it will
 // begin, read and write at: garbage collection may go up to it. It is exact to the last call before
 // the transaction began, so ask often, and first before any transaction begins.

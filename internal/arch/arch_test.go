@@ -25,7 +25,7 @@ var floors = [][]string{
 	{"sql/types", "kv/storage", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},
 	{"kv"},
-	{"percolator"},
+	{"percolator", "gc"},
 	{"catalog"},
 	{"rowenc"},
 	{"catalog/pgcatalog"},
@@ -46,6 +46,8 @@ var beside = map[string][]string{
 	"tso/rpc/tsopb": {"tso/rpc"},
 	"kv/rpc":        {"node", "bench/micro"},
 	"kv/rpc/kvpb":   {"kv/rpc"},
+	"gc/rpc":        {"node"},
+	"gc/rpc/gcpb":   {"gc/rpc"},
 	"cmd/percodb":   {},
 	"test/sqllogic": {"cmd/percodb"},
 }
@@ -54,6 +56,7 @@ var beside = map[string][]string{
 var forbidden = map[string][]string{
 	"planner":    {"percolator", "kv"},
 	"percolator": {"sql"},
+	"gc":         {"sql"},
 	"kv":         {"sql"},
 	"kv/mvcc":    {"sql"},
 	"kv/storage": {"sql"},
@@ -65,7 +68,7 @@ var forbidden = map[string][]string{
 var owners = map[string][]string{
 	"github.com/cockroachdb/pebble":      {"kv/storage", "bench/micro"},
 	"github.com/pingcap/tidb/pkg/parser": {"sql"},
-	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb"},
+	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb"},
 	"github.com/jackc/pgx/v5/pgproto3":   {"server/pgwire", "test/sqllogic"},
 }
 

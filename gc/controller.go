@@ -1,0 +1,201 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/tso"
+)
+
+// Resolver finishes what is left of transactions; *percolator.DB is one.
+type Resolver interface {
+	ResolveBefore(ctx context.Context, maxTS tso.Timestamp) (resolved int, err error)
+}
+
+// Settings outlive the controller's process; *kv.Engine keeps them.
+type Settings interface {
+	// LoadGC returns what was stored last, zeros if nothing was.
+	LoadGC() (kv.GCSettings, error)
+	// SaveGC returns once the settings are durable.
+	SaveGC(kv.GCSettings) error
+}
+
+// Options configure a controller. Oracle, Shards, Resolver and Settings are required; the zero value of the rest
+// is a default.
+type Options struct {
+	Oracle tso.Oracle
+	// Shards lists every shard there is, those that own no range too.
+	Shards   func(ctx context.Context) ([]kv.Collector, error)
+	Resolver Resolver
+	// Drop removes the spans of tables and indexes whose removal was committed at or below the safe
+	// point, and returns how many. Optional.
+	Drop     func(ctx context.Context, safePoint tso.Timestamp, shards []kv.Collector) (spans int, err error)
+	Settings Settings
+	// Life applies until SetLife has been called; DefaultLife.
+	Life time.Duration
+	// Interval is DefaultInterval, or a tenth of Life if that is less.
+	Interval time.Duration
+	Lease    time.Duration // of reports; DefaultLease
+	Clock    func() time.Time
+	Logger   *slog.Logger
+	// Registerer gets the controller's metrics, if given.
+	Registerer prometheus.Registerer
+}
+
+// Controller runs rounds of garbage collection. There is one in a cluster. Safe for concurrent use.
+type Controller struct {
+	opts     Options
+	log      *slog.Logger
+	registry *Registry
+	metrics  *metrics
+
+	round sync.Mutex // held by the round under way
+	mu    struct {
+		sync.Mutex
+		status Status
+		stored kv.GCSettings
+	}
+	wake       chan struct{}
+	stop       context.CancelFunc
+	background sync.WaitGroup
+}
+
+var _ Service = (*Controller)(nil)
+
+// New returns a controller that does nothing yet: call Start, or Round.
+func New(opts Options) (*Controller, error) {
+	if opts.Oracle == nil || opts.Shards == nil || opts.Resolver == nil || opts.Settings == nil {
+		return nil, errors.New("gc: options without oracle, shards, resolver or settings")
+	}
+	if opts.Life == 0 {
+		opts.Life = DefaultLife
+	}
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	stored, err := opts.Settings.LoadGC()
+	if err != nil {
+		return nil, fmt.Errorf("read the settings of garbage collection: %w", err)
+	}
+	if stored.Life != 0 {
+		opts.Life = stored.Life
+	}
+	if err := checkLife(opts.Life); err != nil {
+		return nil, err
+	}
+	c := &Controller{opts: opts, log: opts.Logger, registry: NewRegistry(opts.Lease, opts.Clock), wake: make(chan struct{}, 1)}
+	c.mu.status = Status{Life: opts.Life, SafePoint: stored.SafePoint, Stage: stageIdle}
+	c.mu.stored = stored
+	c.metrics, err = newMetrics(c, opts.Registerer)
+	return c, err
+}
+
+// Start begins rounds in the background.
+func (c *Controller) Start() {
+	var ctx context.Context
+	ctx, c.stop = context.WithCancel(context.Background())
+	c.background.Go(func() { c.loop(ctx) })
+}
+
+// Close ends the round under way; a later one takes it up where it stopped.
+func (c *Controller) Close() {
+	if c.stop != nil {
+		c.stop()
+	}
+	c.background.Wait()
+	c.metrics.unregister()
+}
+
+func (c *Controller) loop(ctx context.Context) {
+	for {
+		timer := time.NewTimer(c.interval())
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		case <-c.wake:
+			timer.Stop()
+		case <-timer.C:
+		}
+		if !c.registry.Ready() {
+			continue
+		}
+		if err := c.Round(ctx); err != nil && ctx.Err() == nil {
+			c.log.Warn("garbage collection did not get to its end", "err", err)
+		}
+	}
+}
+
+func (c *Controller) interval() time.Duration {
+	if c.opts.Interval > 0 {
+		return c.opts.Interval
+	}
+	return max(100*time.Millisecond, min(DefaultInterval, c.Status().Life/10))
+}
+
+// Registry returns the pins the controller goes by.
+func (c *Controller) Registry() *Registry { return c.registry }
+
+// Report implements Service.
+func (c *Controller) Report(_ context.Context, id string, oldest tso.Timestamp) (Status, error) {
+	c.registry.Report(id, oldest)
+	return c.Status(), nil
+}
+
+// SetLife implements Service.
+func (c *Controller) SetLife(_ context.Context, life time.Duration) error {
+	if err := checkLife(life); err != nil {
+		return err
+	}
+	if err := c.store(func(s *kv.GCSettings) { s.Life = life }); err != nil {
+		return err
+	}
+	c.update(func(s *Status) { s.Life = life })
+	c.log.Info("history is kept for another time", "life", life)
+	select {
+	case c.wake <- struct{}{}: // the next round may be due sooner
+	default:
+	}
+	return nil
+}
+
+// store changes what is kept.
+func (c *Controller) store(change func(*kv.GCSettings)) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	next := c.mu.stored
+	change(&next)
+	if next == c.mu.stored {
+		return nil
+	}
+	if err := c.opts.Settings.SaveGC(next); err != nil {
+		return fmt.Errorf("store the settings of garbage collection: %w", err)
+	}
+	c.mu.stored = next
+	return nil
+}
+
+// Status returns what is known now.
+func (c *Controller) Status() Status {
+	pins := c.registry.Pins()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.mu.status
+	if len(pins) > 0 {
+		s.Oldest, s.Holder = pins[0].Oldest, pins[0].ID
+	}
+	return s
+}
+
+func (c *Controller) update(f func(*Status)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f(&c.mu.status)
+}

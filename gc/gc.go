@@ -1,0 +1,68 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// Defaults and bounds.
+const (
+	// DefaultLife is how long history is kept unless told otherwise.
+	DefaultLife = 10 * time.Minute
+	// MinLife keeps statements that have just begun from being fenced off.
+	MinLife = time.Second
+	// MaxLife is a year.
+	MaxLife = 365 * 24 * time.Hour
+	// DefaultInterval is the time from one round to the next.
+	DefaultInterval = time.Minute
+	// DefaultLease is how long a report holds.
+	DefaultLease = 15 * time.Second
+)
+
+// Status is what can be said about garbage collection.
+type Status struct {
+	// SafePoint: history at or below it is gone, or about to go. 0: all is there.
+	SafePoint tso.Timestamp
+	// Oldest is at or below the oldest transaction of any process, and Holder names the process. 0: not
+	// known yet.
+	Oldest tso.Timestamp
+	Holder string
+	// Life is how long history is kept.
+	Life time.Duration
+	// Collected is the safe point up to which the last complete round has removed what could go.
+	Collected tso.Timestamp
+	// Stage is what the controller is at: idle, fence, resolve, sync, drop, collect.
+	Stage string
+	// LastError is why the last round did not get to its end, "" if it did.
+	LastError string
+}
+
+// Service is the controller as SQL processes see it, from near or far. Safe for concurrent use.
+type Service interface {
+	// Report says that the process id runs no transaction at or below oldest, and holds that for a
+	// lease from now on. oldest 0 says that the process is leaving.
+	Report(ctx context.Context, id string, oldest tso.Timestamp) (Status, error)
+	// SetLife changes how long history is kept, durably. *LifeError if that is out of bounds.
+	SetLife(ctx context.Context, life time.Duration) error
+}
+
+// LifeError: the time to keep history is out of bounds.
+type LifeError struct{ Life time.Duration }
+
+func (e *LifeError) Error() string {
+	return fmt.Sprintf("history cannot be kept for %v: the bounds are %v and %v", e.Life, MinLife, MaxLife)
+}
+
+// ErrUnavailable: the controller could not be reached.
+var ErrUnavailable = errors.New("gc: the controller could not be reached")
+
+func checkLife(life time.Duration) error {
+	if life < MinLife || life > MaxLife {
+		return &LifeError{Life: life}
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+package gc
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/tso"
+)
+
+// The stages of a round, as Status shows them.
+const (
+	stageIdle    = "idle"
+	stageFence   = "fence"
+	stageResolve = "resolve"
+	stageSync    = "sync"
+	stageDrop    = "drop"
+	stageCollect = "collect"
+)
+
+// collectBudget is how long one request to collect may take.
+const collectBudget = 5 * time.Second
+
+// Round runs one round to its end. An error leaves the fence where it was raised to; the next round
+// takes up what this one has left.
+func (c *Controller) Round(ctx context.Context) (err error) {
+	c.round.Lock()
+	defer c.round.Unlock()
+	begun := time.Now()
+	defer func() {
+		c.update(func(s *Status) {
+			if s.Stage, s.LastError = stageIdle, ""; err != nil {
+				s.LastError = err.Error()
+			}
+		})
+		c.metrics.rounded(err, time.Since(begun))
+	}()
+	safePoint, err := c.choose(ctx)
+	if err != nil {
+		return err
+	}
+	// Announced before the shards are listed: a shard that joins from here on asks for it (I2).
+	if err := c.store(func(s *kv.GCSettings) { s.SafePoint = safePoint }); err != nil {
+		return err
+	}
+	c.update(func(s *Status) { s.SafePoint, s.Stage = max(s.SafePoint, safePoint), stageFence })
+	shards, err := c.opts.Shards(ctx)
+	if err != nil {
+		return fmt.Errorf("list the shards: %w", err)
+	}
+	if safePoint, err = c.fence(ctx, shards, safePoint); err != nil {
+		return err
+	}
+	if safePoint == 0 || safePoint <= c.Status().Collected {
+		return nil
+	}
+	return c.clear(ctx, shards, safePoint)
+}
+
+// choose returns the safe point that may be set now.
+func (c *Controller) choose(ctx context.Context) (tso.Timestamp, error) {
+	now, err := c.opts.Oracle.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("ask the oracle: %w", err)
+	}
+	status := c.Status()
+	safePoint := tso.FromPhysical(max(0, now.Physical()-status.Life.Milliseconds()))
+	if status.Oldest != 0 {
+		safePoint = min(safePoint, status.Oldest)
+	}
+	return max(safePoint, status.SafePoint), nil
+}
+
+// fence raises the safe point everywhere and returns the highest that was found in force, for which it
+// does the same: another controller, before this one, may have got that far.
+func (c *Controller) fence(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp) (tso.Timestamp, error) {
+	for {
+		var highest atomic.Uint64
+		err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error {
+			inForce, err := shard.SetSafePoint(ctx, safePoint)
+			for old := highest.Load(); uint64(inForce) > old && !highest.CompareAndSwap(old, uint64(inForce)); {
+				old = highest.Load()
+			}
+			return err
+		})
+		if err != nil {
+			return 0, fmt.Errorf("raise the fence: %w", err)
+		}
+		inForce := tso.Timestamp(highest.Load())
+		if inForce <= safePoint {
+			return safePoint, nil
+		}
+		safePoint = inForce
+		c.update(func(s *Status) { s.SafePoint = max(s.SafePoint, inForce) })
+	}
+}
+
+// clear does what follows the fence.
+func (c *Controller) clear(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp) error {
+	c.stage(stageResolve)
+	resolved, err := c.opts.Resolver.ResolveBefore(ctx, safePoint)
+	c.metrics.resolved.Add(float64(resolved))
+	if err != nil {
+		return fmt.Errorf("finish old transactions: %w", err)
+	}
+	c.stage(stageSync)
+	if err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error { return shard.SyncLog(ctx) }); err != nil {
+		return fmt.Errorf("sync: %w", err)
+	}
+	if c.opts.Drop != nil {
+		c.stage(stageDrop)
+		spans, err := c.opts.Drop(ctx, safePoint, shards)
+		c.metrics.dropped.Add(float64(spans))
+		if err != nil {
+			return fmt.Errorf("remove dropped tables: %w", err)
+		}
+	}
+	c.stage(stageCollect)
+	if err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error { return c.collect(ctx, shard, safePoint) }); err != nil {
+		return fmt.Errorf("collect: %w", err)
+	}
+	c.update(func(s *Status) { s.Collected = max(s.Collected, safePoint) })
+	return nil
+}
+
+func (c *Controller) collect(ctx context.Context, shard kv.Collector, safePoint tso.Timestamp) error {
+	for {
+		res, err := shard.CollectGarbage(ctx, &kv.CollectGarbageRequest{SafePoint: safePoint, Budget: collectBudget})
+		c.metrics.versions.Add(float64(res.Versions))
+		if err != nil || res.Done {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
+
+func (c *Controller) stage(stage string) { c.update(func(s *Status) { s.Stage = stage }) }
+
+// onAll calls f for all shards at once and returns when all have answered.
+func onAll(ctx context.Context, shards []kv.Collector, f func(context.Context, kv.Collector) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	for _, shard := range shards {
+		g.Go(func() error { return f(ctx, shard) })
+	}
+	return g.Wait()
+}
