@@ -21,24 +21,11 @@ func lockedNames(t *testing.T, table *catalog.TableDescriptor, txn *memTxn) stri
 	t.Helper()
 	var names []string
 	for _, key := range txn.locked {
-		_, id, _, err := rowenc.SplitKey(key)
-		if err != nil {
-			t.Fatal(err)
+		name, err := rowenc.NameKey(context.Background(), oneTable{table}, key)
+		if name == nil || err != nil {
+			t.Fatalf("key %x: %v", key, err)
 		}
-		ix := indexByID(table, id)
-		values, err := rowenc.KeyColumns(table, ix, key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var b strings.Builder
-		b.WriteString(ix.Name + "(")
-		for i := range ix.Columns {
-			if i > 0 {
-				b.WriteString(" ")
-			}
-			b.Write(types.AppendText(nil, values[i], table.Columns[table.Ordinal(ix.Columns[i].ColumnID)].Type, nil))
-		}
-		names = append(names, b.String()+")")
+		names = append(names, name.Index.Name+"("+name.Texts()+")")
 	}
 	slices.Sort(names)
 	return strings.Join(slices.Compact(names), " ")

@@ -72,6 +72,7 @@ type Session struct {
 	guard    *catalog.Guard
 
 	txn        txnState
+	ended      catalog.Resolver // of the transaction whose commit failed, until the client is told
 	statements map[string]*prepared
 	portals    map[string]*portal
 	spare      *portal   // closed, for the next Bind

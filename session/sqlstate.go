@@ -21,9 +21,6 @@ import (
 // ErrClientGone says that the connection cannot go on; errors of ResultWriters are it where that is so.
 var ErrClientGone = errors.New("the client is gone")
 
-// retryHint is what a client should do about a serialization failure.
-const retryHint = "The transaction might succeed if retried."
-
 // ToPGError maps any error to what the client sees. It is the one place that does.
 func ToPGError(err error) *pgerror.Error {
 	var pg *pgerror.Error
@@ -48,16 +45,27 @@ func mapError(err error) *pgerror.Error {
 		oracle       *tso.UnavailableError
 		corrupt      *kv.CorruptionError
 		schema       *catalog.SchemaChangedError
+		refresh      *mvcc.RefreshConflictError
+		deadlock     *mvcc.DeadlockError
+		notAvailable *percolator.LockNotAvailableError
 	)
 	switch {
 	case errors.As(err, &undetermined):
 		e := pgerror.New(pgerror.TxnResolutionUnknown, "the outcome of the transaction is unknown: the answer to its commit was lost")
 		e.Hint = "Look whether its changes are there before you run it again."
 		return e
-	case errors.As(err, &conflict), errors.As(err, &rolledBack), errors.As(err, &locked), errors.Is(err, percolator.ErrCommitTooLate):
-		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update").WithHint(retryHint)
+	case errors.As(err, &deadlock):
+		return pgerror.New(pgerror.DeadlockDetected, "deadlock detected").WithHint(hintOrder)
+	case errors.As(err, &notAvailable):
+		return pgerror.New(pgerror.LockNotAvailable, "could not obtain lock on row").WithHint(hintLater)
+	case errors.As(err, &refresh):
+		return pgerror.New(pgerror.SerializationFailure,
+			"could not serialize access due to read/write dependencies among transactions").WithHint(hintRetry)
+	case errors.As(err, &conflict), errors.As(err, &rolledBack), errors.As(err, &locked), errors.Is(err, percolator.ErrCommitTooLate),
+		errors.Is(err, percolator.ErrRestartStatement):
+		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update").WithHint(hintRetry)
 	case errors.As(err, &schema):
-		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to a concurrent schema change").WithHint(retryHint)
+		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to a concurrent schema change").WithHint(hintRetry)
 	case errors.As(err, &exists):
 		return pgerror.New(pgerror.UniqueViolation, "duplicate key value violates a unique constraint")
 	case errors.As(err, &tooOld):
@@ -94,8 +102,11 @@ func retryable(err error) bool {
 		rolledBack *mvcc.RolledBackError
 		schema     *catalog.SchemaChangedError
 		tooOld     *mvcc.TooOldError
+		refresh    *mvcc.RefreshConflictError
+		deadlock   *mvcc.DeadlockError
+		locked     *mvcc.KeyLockedError
 	)
-	return errors.As(err, &conflict) || errors.As(err, &rolledBack) || errors.As(err, &schema) || errors.As(err, &tooOld) ||
+	return errors.As(err, &conflict) || errors.As(err, &refresh) || errors.As(err, &deadlock) || errors.As(err, &locked) || errors.As(err, &rolledBack) || errors.As(err, &schema) || errors.As(err, &tooOld) ||
 		errors.Is(err, percolator.ErrCommitTooLate)
 }
 

@@ -122,6 +122,7 @@ func (s *Session) commitTxn(ctx context.Context) error {
 	s.guard.Done(ctx, commitTS, err)
 	if err != nil {
 		err = s.describeCommitError(ctx, err)
+		s.ended = s.txn.resolver
 	}
 	s.endTxn(err == nil)
 	return err
@@ -183,7 +184,8 @@ func (s *Session) Fail(err error) {
 
 // failed is Fail for errors met here; it returns what to tell the client.
 func (s *Session) failed(err error) error {
-	err = s.explainCancel(err)
+	err = s.explainConflict(s.ctx, s.explainCancel(err))
+	s.ended = nil
 	s.Fail(err)
 	return err
 }

@@ -1,0 +1,112 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
+)
+
+// What a client may do about each kind of conflict.
+const (
+	hintRetryOrLock = "Retry the transaction; to wait for others rather than fail, lock the row before reading it, with SELECT … FOR UPDATE."
+	hintRetry       = "Retry the transaction."
+	hintOrder       = "Retry the transaction. Transactions that lock rows in the same order do not deadlock."
+	hintLater       = "Retry when the other transaction has ended."
+)
+
+// explainConflict tells the client's side of a conflict with another transaction: which row, and what
+// the other one did to it and when. Other errors pass unchanged.
+func (s *Session) explainConflict(ctx context.Context, err error) error {
+	var pg *pgerror.Error
+	if errors.As(err, &pg) {
+		return err
+	}
+	resolver := s.txn.resolver
+	if resolver == nil {
+		resolver = s.ended
+	}
+	key, e := s.conflict(err)
+	if e == nil {
+		return err
+	}
+	e.Cause = err
+	s.nameKey(ctx, resolver, key, e)
+	return e
+}
+
+// conflict makes the client's error, without the key: the detail continues the key's name.
+func (s *Session) conflict(err error) (key []byte, e *pgerror.Error) {
+	var (
+		write    *mvcc.WriteConflictError
+		read     *mvcc.RefreshConflictError
+		taken    *percolator.LockNotAvailableError
+		locked   *mvcc.KeyLockedError
+		deadlock *mvcc.DeadlockError
+	)
+	switch {
+	case errors.As(err, &deadlock):
+		e := pgerror.New(pgerror.DeadlockDetected, "deadlock detected")
+		detail := fmt.Sprintf(" is locked by a transaction that began at %s", s.timeOf(deadlock.Holder))
+		if n := len(deadlock.Cycle); n > 2 {
+			detail += fmt.Sprintf(" and waits, by way of %d others, for this one", n-2)
+		} else {
+			detail += " and waits for this one"
+		}
+		return deadlock.Key, e.WithDetail("%s.", detail).WithHint(hintOrder)
+	case errors.As(err, &taken):
+		e := pgerror.New(pgerror.LockNotAvailable, "could not obtain lock on row")
+		if taken.Timeout {
+			e.Message = "canceling statement due to lock timeout"
+		}
+		return taken.Key, e.WithDetail(" is locked by a transaction that began at %s.", s.timeOf(taken.Lock.StartTS)).WithHint(hintLater)
+	case errors.As(err, &write):
+		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
+		return write.Key, e.WithDetail(" was changed by a transaction that committed at %s, after this one had begun.",
+			s.timeOf(write.ConflictingCommitTS)).WithHint(hintRetryOrLock)
+	case errors.As(err, &read):
+		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to read/write dependencies among transactions")
+		return read.Key, e.WithDetail(", which this transaction has read, was changed by one that committed at %s.",
+			s.timeOf(read.CommitTS)).WithHint(hintRetry)
+	case errors.As(err, &locked):
+		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
+		return locked.Key, e.WithDetail(" is being changed by a transaction that began at %s.", s.timeOf(locked.Lock.StartTS)).WithHint(hintRetryOrLock)
+	}
+	return nil, nil
+}
+
+// nameKey puts the key's name before the detail. What is no row of a table has none that a client knows.
+func (s *Session) nameKey(ctx context.Context, r catalog.Resolver, key []byte, e *pgerror.Error) {
+	var name *rowenc.KeyName
+	if r != nil && len(key) > 0 {
+		// Without the name the error still says what has happened.
+		name, _ = rowenc.NameKey(context.WithoutCancel(ctx), r, key)
+	}
+	if name == nil {
+		e.Detail = "A key of the system" + e.Detail
+		return
+	}
+	e.Schema, e.Table = name.Table.Schema, name.Table.Name
+	if name.Columns() != "" {
+		e.Constraint = name.Index.Name
+	}
+	e.Detail = name.String() + e.Detail
+	if e.Code == pgerror.LockNotAvailable && e.Message == "could not obtain lock on row" {
+		e.Message = fmt.Sprintf("could not obtain lock on row in relation %q", name.Table.Name)
+	}
+}
+
+// timeOf prints the time of a timestamp as the client has times printed.
+func (s *Session) timeOf(ts tso.Timestamp) string {
+	at := types.Int(builtin.UnixToTimestamp(time.UnixMilli(ts.Physical())))
+	return string(types.AppendText(nil, at, types.TTimestamptz, &s.env.Format))
+}
