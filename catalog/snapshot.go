@@ -28,10 +28,13 @@ const (
 	PublicSchema      = "public"
 	SystemSchema      = "pg_catalog"
 	InformationSchema = "information_schema"
+	// OwnSchema holds the views of percodb's own machinery. Unlike the others it is not stored.
+	OwnSchema = "percodb"
 
 	publicOID      = 2200
 	systemOID      = 11
 	informationOID = 13183
+	ownOID         = 13184
 )
 
 // defaultPath is where unqualified names are looked up unless SearchPath says otherwise.
@@ -61,6 +64,7 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*snaps
 	if err != nil {
 		return nil, err
 	}
+	s.schemas[OwnSchema] = schemaRecord{ID: ownOID}
 	for _, t := range c.opts.System {
 		s.add(t)
 	}

@@ -3,7 +3,10 @@ package catalog
 import (
 	"context"
 
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
 )
 
 // VirtualRows computes the rows of a system table as of a resolver. It calls yield with each full
@@ -19,6 +22,14 @@ type SystemView interface {
 	Settings() []Setting
 	// Activity lists the server's sessions (pg_stat_activity).
 	Activity() []Activity
+	// Transactions lists the open transactions of this process (percodb.transactions).
+	Transactions() []Transaction
+	// Locks calls yield with every lock of the store or cluster (percodb.locks).
+	Locks(ctx context.Context, yield func(*kv.RangeDescriptor, *mvcc.LockInfo) error) error
+	// Ranges lists the ranges of the store or cluster (percodb.ranges).
+	Ranges(ctx context.Context) ([]Range, error)
+	// Oracle tells of timestamps (percodb.oracle).
+	Oracle(ctx context.Context) (Oracle, error)
 }
 
 // Setting is one row of pg_settings.
@@ -34,4 +45,33 @@ type Activity struct {
 	ClientPort                                  int
 	// Times are microseconds since 2000-01-01 UTC, 0 for none.
 	BackendStart, XactStart, QueryStart, StateChange int64
+}
+
+// Transaction is one open transaction of this process.
+type Transaction struct {
+	PID               uint32
+	User, Application string
+	Isolation, State  string
+	Pessimistic       bool
+	// StartTS names the transaction; it reads what was committed at or before ReadTS.
+	StartTS, ReadTS tso.Timestamp
+	// Reads are the spans it has recorded to see later whether they changed, Locks the keys it holds,
+	// Writes those it is going to write, as of the end of its last statement.
+	Reads, Locks, Writes int64
+}
+
+// Range is one range. SizeBytes is an estimate, -1 where it is not known.
+type Range struct {
+	kv.RangeDescriptor
+	SizeBytes int64
+}
+
+// Oracle is where timestamps stand.
+type Oracle struct {
+	// Now has just been issued. WindowEnd bounds what may be issued before more is saved, 0 if
+	// another process knows.
+	Now, WindowEnd tso.Timestamp
+	// SafePoint is the largest in force on a shard, 0 if there is none; OldestActive lies below all
+	// that this process's transactions read at.
+	SafePoint, OldestActive tso.Timestamp
 }

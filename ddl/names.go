@@ -167,7 +167,7 @@ func (r *run) requireSchema(ctx context.Context, schema string, n ast.TableName)
 }
 
 func systemSchema(name string) bool {
-	return name == catalog.SystemSchema || name == catalog.InformationSchema
+	return name == catalog.SystemSchema || name == catalog.InformationSchema || name == catalog.OwnSchema
 }
 
 func temporary() *pgerror.Error {

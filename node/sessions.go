@@ -6,6 +6,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/ddl"
+	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/server"
@@ -49,22 +50,31 @@ func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Or
 	return d, nil
 }
 
-// startSessions opens the database and listens for clients.
-func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool) error {
+// startSessions opens the database and listens for clients. collect returns whoever controls garbage
+// collection.
+func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool, collect func(*percolator.DB) (gc.Service, error)) error {
 	d, err := n.openDatabase(ctx, router, oracle, local)
 	if err != nil {
 		return err
 	}
 	n.db = d
+	service, err := collect(d.db)
+	if err != nil {
+		return err
+	}
+	reporter, err := n.startReporting(ctx, d.db, service)
+	if err != nil {
+		return err
+	}
 	analyzer := ddl.NewAnalyzer(d.db, d.catalog, 0, n.log)
 	n.onClose(func(context.Context) { analyzer.Close() })
 	n.server, err = server.New(server.Options{
 		Listen: n.opts.Listen,
 		Logger: n.log,
 		Deps: session.Deps{
-			DB: d.db, Catalog: d.catalog, Router: router, Plans: session.NewPlanCache(),
+			DB: d.db, Catalog: d.catalog, Router: router, Oracle: oracle, Plans: session.NewPlanCache(),
 			Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version,
-			GroupSize: n.opts.GroupSize, Shared: !local,
+			GroupSize: n.opts.GroupSize, Shared: !local, GC: reporter,
 		},
 	})
 	if err != nil {

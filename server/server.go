@@ -76,6 +76,7 @@ func New(opts Options) (*Server, error) {
 	s := &Server{opts: opts, log: opts.Logger, listener: listener}
 	s.mu.conns = map[*pgwire.Conn]struct{}{}
 	s.mu.sessions = map[session.CancelKey]*session.Session{}
+	s.opts.Deps.Sessions = s.eachSession
 	return s, nil
 }
 
@@ -155,6 +156,15 @@ func (s *Server) Closed(sess *session.Session) {
 	delete(s.mu.sessions, sess.CancelKey())
 	s.mu.Unlock()
 	s.opts.Deps.Metrics.Sessions.Dec()
+}
+
+// eachSession calls f with every session.
+func (s *Server) eachSession(f func(*session.Session)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sess := range s.mu.sessions {
+		f(sess)
+	}
 }
 
 // Cancel implements pgwire.Host.

@@ -71,6 +71,13 @@ func (c *statementContext) disarm() {
 	c.mu.Unlock()
 }
 
+// running reports whether a statement runs. Safe from any goroutine.
+func (c *statementContext) running() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.armed
+}
+
 func (c *statementContext) expire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

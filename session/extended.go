@@ -53,7 +53,7 @@ type BindRequest struct {
 // than the parameters, and 0 means to infer.
 func (s *Session) Parse(name, text string, declared []types.OID) error {
 	s.ctx.arm(s.settings.statementTimeout)
-	defer s.ctx.disarm()
+	defer s.endStatement()
 	p, err := s.parse(name, text, declared)
 	if err != nil {
 		return s.failed(err)
@@ -171,7 +171,7 @@ func (s *Session) findStatement(name string) (*prepared, error) {
 // Bind makes a portal of a prepared statement and arguments.
 func (s *Session) Bind(req BindRequest) error {
 	s.ctx.arm(s.settings.statementTimeout)
-	defer s.ctx.disarm()
+	defer s.endStatement()
 	if err := s.bind(req); err != nil {
 		return s.failed(err)
 	}
@@ -333,7 +333,7 @@ func (s *Session) DescribePortal(name string) ([]Column, []int16, error) {
 // Execute runs a portal for up to maxRows rows (0: all) and reports whether there may be more.
 func (s *Session) Execute(name string, maxRows int, w ResultWriter) (suspended bool, err error) {
 	s.ctx.arm(s.settings.statementTimeout)
-	defer s.ctx.disarm()
+	defer s.endStatement()
 	po := s.portals[name]
 	if po == nil {
 		err = pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name)

@@ -129,7 +129,7 @@ func (s *Session) Sync(failed bool, w ResultWriter) error {
 		return nil
 	}
 	s.ctx.arm(s.settings.statementTimeout)
-	defer s.ctx.disarm()
+	defer s.endStatement()
 	err := s.commitTxn(s.ctx)
 	for attempt := 0; err != nil && alone != nil && s.retryAlone(alone, err, attempt, w); attempt++ {
 		s.startStatement()

@@ -16,7 +16,7 @@ import (
 // goes on.
 func (s *Session) Query(text string, w ResultWriter) error {
 	s.ctx.arm(s.settings.statementTimeout)
-	defer s.ctx.disarm()
+	defer s.endStatement()
 	s.dropUnnamed()
 	s.simple = true
 	err := s.query(text, w)

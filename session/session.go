@@ -27,12 +27,14 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
 )
 
 // Deps are what sessions share. All of it is safe for concurrent use.
@@ -40,6 +42,9 @@ type Deps struct {
 	DB      *percolator.DB
 	Catalog *catalog.Catalog
 	Router  kv.Router
+	Oracle  tso.Oracle
+	// Sessions calls f with every session of the process, for views that show them.
+	Sessions func(f func(*Session))
 	// Shared: other processes serve SQL over the same store.
 	Shared  bool
 	Plans   *PlanCache
@@ -48,6 +53,8 @@ type Deps struct {
 	// Version is what server_version shows; it must begin as PostgreSQL's does, since clients choose
 	// their catalog queries by it.
 	Version string
+	// GC answers SHOW percodb.safe_point and its like; nil where there is no garbage collection.
+	GC *gc.Reporter
 	// GroupSize overrides the executor's inner batch size (tests run with 1); 0: default.
 	GroupSize int
 	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.
@@ -72,6 +79,7 @@ type Session struct {
 	guard    *catalog.Guard
 
 	txn        txnState
+	shown      shown
 	ended      catalog.Resolver // of the transaction whose commit failed, until the client is told
 	statements map[string]*prepared
 	portals    map[string]*portal

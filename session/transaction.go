@@ -88,6 +88,7 @@ func (s *Session) beginTxn(ctx context.Context) error {
 		return err
 	}
 	s.txn.txn = txn
+	s.shown.begin(txn, s.txn.modes.isolation)
 	s.guard.Reset(txn)
 	s.env.TxnTime = s.env.StmtTime
 	return nil
@@ -101,6 +102,7 @@ func (s *Session) forgetUnused() {
 	}
 	s.rollbackTxn()
 	s.txn.txn, s.txn.resolver = nil, nil
+	s.shown.end()
 }
 
 // commitTxn commits what is open. The session is idle afterwards, whatever the outcome.
@@ -169,6 +171,7 @@ func (s *Session) endTxn(committed bool) {
 		s.refreshEnv()
 	}
 	s.txn = txnState{savepoints: s.txn.savepoints[:0]}
+	s.shown.end()
 }
 
 // Fail notes an error that the client is told of: a block waits for its end, anything else is rolled

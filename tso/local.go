@@ -215,6 +215,13 @@ func (o *Local) tickUntilClosed() {
 	}
 }
 
+// WindowEnd returns the bound below which timestamps may be handed out before more is saved.
+func (o *Local) WindowEnd() Timestamp {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.windowEnd
+}
+
 // tick lets timestamps follow the clock and has the next window saved in time. An idle oracle saves
 // none: the first caller afterwards waits for one sync instead.
 func (o *Local) tick() {

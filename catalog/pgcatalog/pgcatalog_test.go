@@ -10,7 +10,11 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
 )
 
 // fixed is a resolver over a schema that does not change.
@@ -69,6 +73,58 @@ func (session) Settings() []catalog.Setting {
 }
 func (session) Activity() []catalog.Activity {
 	return []catalog.Activity{{PID: 7, User: "joe", State: "active", Query: "select 1", ClientAddr: "127.0.0.1", ClientPort: 9, QueryStart: 1}}
+}
+
+func (session) Transactions() []catalog.Transaction {
+	return []catalog.Transaction{
+		{PID: 7, User: "joe", Isolation: "read committed", Pessimistic: true, State: "active", StartTS: ticks(10), ReadTS: ticks(30), Reads: 1, Locks: 2, Writes: 3},
+		{PID: 8, User: "ann", Isolation: "serializable", State: "idle in transaction", StartTS: ticks(20), ReadTS: ticks(20)},
+	}
+}
+func (session) Locks(_ context.Context, yield func(*kv.RangeDescriptor, *mvcc.LockInfo) error) error {
+	desc := &kv.RangeDescriptor{ID: 3, Epoch: 2, Shard: "s1"}
+	primary := exampleKey(1, types.Int(5))
+	for _, l := range []mvcc.LockInfo{
+		{Key: []byte("\x01ids\x00"), Lock: mvcc.Lock{Op: mvcc.OpPut, StartTS: ticks(5), Primary: []byte("\x01ids\x00"), TTLMillis: 3000}},
+		{Key: primary, Lock: mvcc.Lock{Op: mvcc.OpPessimistic, StartTS: ticks(10), Primary: primary, TTLMillis: 20_000}, Waiters: []tso.Timestamp{ticks(20), ticks(25)}},
+		{Key: exampleKey(2, types.Text("a\"b"), types.Null), Lock: mvcc.Lock{Op: mvcc.OpPessimistic, Shared: true, StartTS: ticks(10), Primary: primary}},
+		{Key: exampleKey(3, types.Null, types.Text("x"), types.Int(7)), Lock: mvcc.Lock{Op: mvcc.OpDelete, StartTS: ticks(10), Primary: primary}},
+		{Key: exampleKey(99), Lock: mvcc.Lock{Op: mvcc.OpLock, StartTS: ticks(10), Primary: primary}},
+		{Key: rowenc.AppendIndexPrefix(nil, 77777, 1), Lock: mvcc.Lock{Op: mvcc.OpCheckNotExists, StartTS: ticks(10), Primary: primary}},
+	} {
+		if err := yield(desc, &l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+func (session) Ranges(context.Context) ([]catalog.Range, error) {
+	middle := exampleKey(1, types.Int(1000))
+	return []catalog.Range{
+		{RangeDescriptor: kv.RangeDescriptor{ID: 1, Epoch: 4, Shard: "s1", Span: kv.Span{End: middle}}, SizeBytes: 1 << 20},
+		{RangeDescriptor: kv.RangeDescriptor{ID: 2, Epoch: 1, Shard: "s2", Span: kv.Span{Start: middle}}, SizeBytes: -1},
+	}, nil
+}
+func (session) Oracle(context.Context) (catalog.Oracle, error) {
+	return catalog.Oracle{Now: ticks(1000), WindowEnd: ticks(3000), SafePoint: ticks(1), OldestActive: ticks(9)}, nil
+}
+
+// ticks is a timestamp so many milliseconds after 2024-01-01 UTC.
+func ticks(ms int64) tso.Timestamp { return tso.FromPhysical(1_704_067_200_000 + ms) }
+
+// exampleKey is a key of an index of the example's table t.
+func exampleKey(indexID uint32, values ...types.Datum) []byte {
+	t, _ := example().Relation(context.Background(), catalog.PublicSchema, "t")
+	for _, ix := range append(t.Indexes, t.Primary) {
+		if ix.ID == indexID {
+			key, err := rowenc.AppendKeyPrefix(nil, t, &ix, values...)
+			if err != nil {
+				panic(err)
+			}
+			return key
+		}
+	}
+	return rowenc.AppendIndexPrefix(nil, t.ID, indexID)
 }
 
 // example is a schema with one of everything.
@@ -200,7 +256,7 @@ func printRows(t *testing.T, r *fixed, d *datadriven.TestData, out *strings.Buil
 			}
 			fields = append(fields, string(types.AppendText(nil, row[ord], table.Columns[ord].Type, nil)))
 		}
-		if line := strings.Join(fields, " | "); !strings.HasPrefix(line, "pg_catalog") && !strings.HasPrefix(line, "information_schema") {
+		if line := strings.Join(fields, " | "); !strings.HasPrefix(line, "pg_catalog") && !strings.HasPrefix(line, "information_schema") && !strings.HasPrefix(line, "percodb |") {
 			out.WriteString(line + "\n")
 		}
 		return nil

@@ -28,6 +28,10 @@ const ownerName = "percodb"
 // rowsFunctions maps system tables to what computes their rows; those left out are empty.
 func rowsFunctions() map[string]func(*scan) error {
 	return map[string]func(*scan) error{
+		"percodb.locks":                  lockRows,
+		"percodb.oracle":                 oracleRows,
+		"percodb.ranges":                 rangeRows,
+		"percodb.transactions":           transactionRows,
 		"pg_catalog.pg_namespace":        namespaceRows,
 		"pg_catalog.pg_class":            classRows,
 		"pg_catalog.pg_attribute":        attributeRows,

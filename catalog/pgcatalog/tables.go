@@ -2,7 +2,7 @@ package pgcatalog
 
 import (
 	"context"
-	_ "embed" // for columns.txt
+	_ "embed" // for the lists of columns
 	"fmt"
 	"strconv"
 	"strings"
@@ -13,6 +13,9 @@ import (
 
 //go:embed columns.txt
 var columnsText string
+
+//go:embed own.txt
+var ownText string
 
 // systemTable is a system table as this package knows it.
 type systemTable struct {
@@ -28,7 +31,7 @@ func Tables() []*catalog.TableDescriptor {
 	byName := rowsFunctions()
 	var all []*catalog.TableDescriptor
 	kinds := map[uint64]byte{}
-	for _, t := range parse(columnsText) {
+	for _, t := range parse(columnsText + ownText) {
 		kinds[t.desc.ID] = t.kind
 		fill := byName[t.desc.Schema+"."+t.desc.Name]
 		t.desc.Rows = func(ctx context.Context, r catalog.Resolver, view catalog.SystemView, yield func(types.Row) error) error {
@@ -43,7 +46,7 @@ func Tables() []*catalog.TableDescriptor {
 	return all
 }
 
-// parse reads columns.txt, which is part of the program: what it cannot read is a bug.
+// parse reads the lists of columns, which are part of the program: what it cannot read is a bug.
 func parse(text string) []*systemTable {
 	var all []*systemTable
 	for _, line := range strings.Split(text, "\n") {

@@ -1,0 +1,91 @@
+package kv
+
+import (
+	"bytes"
+	"context"
+	"errors"
+
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// listPage is how many locks ListLocks asks a shard for at once.
+const listPage = 512
+
+// ListLocks calls yield with every lock of every shard, in key order, for an operator to look at: a page
+// at a time, so that the list as a whole is of no one moment. An error of yield ends it.
+func ListLocks(ctx context.Context, router Router, yield func(*RangeDescriptor, *mvcc.LockInfo) error) error {
+	var from []byte
+	for {
+		desc, shard, err := router.Locate(ctx, from)
+		if err != nil {
+			return err
+		}
+		locks, err := shard.ScanLock(ctx, &ScanLockRequest{
+			Range: desc.Ref(), Span: Span{Start: from, End: desc.Span.End}, MaxTS: tso.MaxTimestamp, Limit: listPage})
+		var stale *StaleRangeError
+		if errors.As(err, &stale) {
+			router.Invalidate(stale)
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for i := range locks {
+			if err := yield(desc, &locks[i]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case len(locks) >= listPage:
+			from = append(bytes.Clone(locks[len(locks)-1].Key), 0)
+		case len(desc.Span.End) == 0:
+			return nil
+		default:
+			from = desc.Span.End
+		}
+	}
+}
+
+// InForce returns the largest safe point that a shard of the router's ranges has in force: reads at or
+// below it may be refused. 0: there has been no garbage collection.
+func InForce(ctx context.Context, router Router) (tso.Timestamp, error) {
+	ranges, err := router.Ranges(ctx)
+	if err != nil {
+		return 0, err
+	}
+	var highest tso.Timestamp
+	asked := map[string]bool{}
+	for i := range ranges {
+		if asked[ranges[i].Shard] {
+			continue
+		}
+		asked[ranges[i].Shard] = true
+		_, shard, err := router.Locate(ctx, ranges[i].Span.Start)
+		if err != nil {
+			return 0, err
+		}
+		ts, err := shard.SetSafePoint(ctx, 0)
+		if err != nil {
+			return 0, err
+		}
+		highest = max(highest, ts)
+	}
+	return highest, nil
+}
+
+// RangeSizer is implemented by routers that know the sizes of ranges: those of a store in this process.
+type RangeSizer interface {
+	// RangeSizes returns estimates in bytes by range id.
+	RangeSizes() map[uint64]int64
+}
+
+// RangeSizes implements RangeSizer.
+func (l localRouter) RangeSizes() map[uint64]int64 {
+	sorted := l.store.ranges.Load().sorted
+	sizes := make(map[uint64]int64, len(sorted))
+	for _, r := range sorted {
+		sizes[r.desc.ID] = r.sizeBytes.Load()
+	}
+	return sizes
+}

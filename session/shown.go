@@ -1,0 +1,130 @@
+package session
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
+)
+
+// shown is what other sessions may see of this one's transaction (percodb.transactions). The session's
+// goroutine stores, any may load; the parts may be of slightly different moments.
+type shown struct {
+	startTS, readTS atomic.Uint64 // 0: none is open
+	modes           atomic.Uint32 // isolation, and pessimisticBit
+	state           atomic.Uint32
+}
+
+const pessimisticBit = 1 << 8
+
+// The states of a session between statements; a running statement is seen from its context.
+const (
+	stateIdle uint32 = iota
+	stateInBlock
+	stateFailed
+)
+
+// begin notes a transaction that has begun.
+func (v *shown) begin(txn *percolator.Txn, level isolation) {
+	bits := uint32(level)
+	if txn.Pessimistic() {
+		bits |= pessimisticBit
+	}
+	v.modes.Store(bits)
+	v.readTS.Store(uint64(txn.ReadTS()))
+	v.startTS.Store(uint64(txn.StartTS()))
+}
+
+// end notes that no transaction is open.
+func (v *shown) end() { v.startTS.Store(0) }
+
+// endStatement notes where a block stands between its statements.
+func (s *Session) endStatement() {
+	s.ctx.disarm()
+	if s.txn.txn == nil {
+		return
+	}
+	state := stateInBlock
+	if s.txn.failed {
+		state = stateFailed
+	}
+	s.shown.state.Store(state)
+	s.shown.readTS.Store(uint64(s.txn.txn.ReadTS()))
+}
+
+// transaction returns what is shown of the session's transaction, if one is open. Safe from any
+// goroutine.
+func (s *Session) transaction() (catalog.Transaction, bool) {
+	start := tso.Timestamp(s.shown.startTS.Load())
+	if start == 0 {
+		return catalog.Transaction{}, false
+	}
+	bits := s.shown.modes.Load()
+	t := catalog.Transaction{
+		PID: s.key.PID, User: s.user, Isolation: isolation(bits &^ pessimisticBit).String(), Pessimistic: bits&pessimisticBit != 0,
+		StartTS: start, ReadTS: tso.Timestamp(s.shown.readTS.Load()),
+	}
+	switch {
+	case s.ctx.running():
+		t.State = "active"
+	case s.shown.state.Load() == stateFailed:
+		t.State = "idle in transaction (aborted)"
+	default:
+		t.State = "idle in transaction"
+	}
+	return t, true
+}
+
+// Transactions implements catalog.SystemView.
+func (s *Session) Transactions() (all []catalog.Transaction) {
+	s.deps.Sessions(func(other *Session) {
+		if t, ok := other.transaction(); ok {
+			all = append(all, t)
+		}
+	})
+	return all
+}
+
+// Locks implements catalog.SystemView.
+func (s *Session) Locks(ctx context.Context, yield func(*kv.RangeDescriptor, *mvcc.LockInfo) error) error {
+	return kv.ListLocks(ctx, s.deps.Router, yield)
+}
+
+// Ranges implements catalog.SystemView.
+func (s *Session) Ranges(ctx context.Context) ([]catalog.Range, error) {
+	all, err := s.deps.Router.Ranges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var sizes map[uint64]int64
+	if sizer, ok := s.deps.Router.(kv.RangeSizer); ok {
+		sizes = sizer.RangeSizes()
+	}
+	list := make([]catalog.Range, len(all))
+	for i := range all {
+		list[i] = catalog.Range{RangeDescriptor: all[i], SizeBytes: -1}
+		if size, ok := sizes[all[i].ID]; ok {
+			list[i].SizeBytes = size
+		}
+	}
+	return list, nil
+}
+
+// Oracle implements catalog.SystemView.
+func (s *Session) Oracle(ctx context.Context) (o catalog.Oracle, err error) {
+	if o.Now, err = s.deps.Oracle.Now(ctx); err != nil {
+		return o, err
+	}
+	if local, ok := s.deps.Oracle.(*tso.Local); ok {
+		o.WindowEnd = local.WindowEnd()
+	}
+	if o.SafePoint, err = kv.InForce(ctx, s.deps.Router); err != nil {
+		return o, err
+	}
+	o.OldestActive, err = s.deps.DB.OldestActive(ctx)
+	return o, err
+}
