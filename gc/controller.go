@@ -19,6 +19,21 @@ type Resolver interface {
 	ResolveBefore(ctx context.Context, maxTS tso.Timestamp) (resolved int, err error)
 }
 
+// Drops knows the spans of keys that no schema names any more.
+type Drops interface {
+	// Dropped lists those whose removal was committed at or below ts. It is asked while ts may still be
+	// read at.
+	Dropped(ctx context.Context, ts tso.Timestamp) ([]DroppedSpan, error)
+	// Forget is told of those whose keys are gone.
+	Forget(ctx context.Context, ids []uint64) error
+}
+
+// DroppedSpan is a span under the id of the record that says so.
+type DroppedSpan struct {
+	ID   uint64
+	Span kv.Span
+}
+
 // Settings outlive the controller's process; *kv.Engine keeps them.
 type Settings interface {
 	// LoadGC returns what was stored last, zeros if nothing was.
@@ -34,9 +49,8 @@ type Options struct {
 	// Shards lists every shard there is, those that own no range too.
 	Shards   func(ctx context.Context) ([]kv.Collector, error)
 	Resolver Resolver
-	// Drop removes the spans of tables and indexes whose removal was committed at or below the safe
-	// point, and returns how many. Optional.
-	Drop     func(ctx context.Context, safePoint tso.Timestamp, shards []kv.Collector) (spans int, err error)
+	// Drops tells of dropped tables. Optional.
+	Drops    Drops
 	Settings Settings
 	// Life applies until SetLife has been called; DefaultLife.
 	Life time.Duration

@@ -39,7 +39,14 @@ func (c *Controller) Round(ctx context.Context) (err error) {
 		})
 		c.metrics.rounded(err, time.Since(begun))
 	}()
+	if shards, err := c.opts.Shards(ctx); err != nil || len(shards) == 0 {
+		return err // no shard has joined yet: nothing was ever written
+	}
 	safePoint, err := c.choose(ctx)
+	if err != nil {
+		return err
+	}
+	drops, err := c.listDrops(ctx, safePoint)
 	if err != nil {
 		return err
 	}
@@ -58,7 +65,19 @@ func (c *Controller) Round(ctx context.Context) (err error) {
 	if safePoint == 0 || safePoint <= c.Status().Collected {
 		return nil
 	}
-	return c.clear(ctx, shards, safePoint)
+	return c.clear(ctx, shards, safePoint, drops)
+}
+
+// listDrops lists what was dropped at or below the safe point to be, while it can still be read at.
+func (c *Controller) listDrops(ctx context.Context, safePoint tso.Timestamp) ([]DroppedSpan, error) {
+	if c.opts.Drops == nil || safePoint <= c.Status().SafePoint {
+		return nil, nil // nothing new, or to be listed at the next safe point
+	}
+	drops, err := c.opts.Drops.Dropped(ctx, safePoint)
+	if err != nil {
+		return nil, fmt.Errorf("list dropped tables: %w", err)
+	}
+	return drops, nil
 }
 
 // choose returns the safe point that may be set now.
@@ -100,7 +119,7 @@ func (c *Controller) fence(ctx context.Context, shards []kv.Collector, safePoint
 }
 
 // clear does what follows the fence.
-func (c *Controller) clear(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp) error {
+func (c *Controller) clear(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp, drops []DroppedSpan) error {
 	c.stage(stageResolve)
 	resolved, err := c.opts.Resolver.ResolveBefore(ctx, safePoint)
 	c.metrics.resolved.Add(float64(resolved))
@@ -111,13 +130,9 @@ func (c *Controller) clear(ctx context.Context, shards []kv.Collector, safePoint
 	if err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error { return shard.SyncLog(ctx) }); err != nil {
 		return fmt.Errorf("sync: %w", err)
 	}
-	if c.opts.Drop != nil {
-		c.stage(stageDrop)
-		spans, err := c.opts.Drop(ctx, safePoint, shards)
-		c.metrics.dropped.Add(float64(spans))
-		if err != nil {
-			return fmt.Errorf("remove dropped tables: %w", err)
-		}
+	c.stage(stageDrop)
+	if err := c.drop(ctx, shards, safePoint, drops); err != nil {
+		return fmt.Errorf("remove dropped tables: %w", err)
 	}
 	c.stage(stageCollect)
 	if err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error { return c.collect(ctx, shard, safePoint) }); err != nil {
@@ -125,6 +140,37 @@ func (c *Controller) clear(ctx context.Context, shards []kv.Collector, safePoint
 	}
 	c.update(func(s *Status) { s.Collected = max(s.Collected, safePoint) })
 	return nil
+}
+
+// drop removes the keys of dropped tables and indexes. A span that is not free yet waits for a later
+// round.
+func (c *Controller) drop(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp, drops []DroppedSpan) error {
+	var gone []uint64
+	for _, d := range drops {
+		var busy atomic.Bool
+		err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error {
+			dropped, err := shard.DropSpan(ctx, &kv.DropSpanRequest{Span: d.Span, SafePoint: safePoint})
+			if !dropped {
+				busy.Store(true)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if !busy.Load() {
+			gone = append(gone, d.ID)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	c.metrics.dropped.Add(float64(len(gone)))
+	// A removal that a power cut undoes must not be forgotten.
+	if err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error { return shard.SyncLog(ctx) }); err != nil {
+		return err
+	}
+	return c.opts.Drops.Forget(ctx, gone)
 }
 
 func (c *Controller) collect(ctx context.Context, shard kv.Collector, safePoint tso.Timestamp) error {

@@ -8,8 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/percodb/percodb/gc"
+	gcrpc "github.com/percodb/percodb/gc/rpc"
 	"github.com/percodb/percodb/kv"
 	kvrpc "github.com/percodb/percodb/kv/rpc"
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
 	tsorpc "github.com/percodb/percodb/tso/rpc"
@@ -45,6 +48,15 @@ func (c *connections) to(addr string) (*tsorpc.Conn, error) {
 	}
 	c.mu.byAddr[addr] = conn
 	return conn, nil
+}
+
+// shard returns a client of a shard; it has the shape of a router's Dial.
+func (c *connections) shard(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
+	conn, err := c.to(info.Addr)
+	if err != nil {
+		return nil, err
+	}
+	return kvrpc.NewShard(conn, info.ID, kvrpc.ClientOptions{}), nil
 }
 
 func (c *connections) close() {
@@ -91,6 +103,11 @@ func (n *Node) startTSO(ctx context.Context) error {
 	g := tsorpc.NewGRPCServer()
 	tsorpc.RegisterOracle(g, oracle)
 	kvrpc.RegisterDirectory(g, directory)
+	collector, err := n.collectCluster(conns, engine, oracle, directory)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	gcrpc.Register(g, collector)
 	n.serveRPC(g, listener)
 	return nil
 }
@@ -118,6 +135,9 @@ func (n *Node) startKV(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	n.onClose(func(context.Context) { n.closeStore(store) })
+	if err := n.fenceOff(ctx, conns, store); err != nil {
+		return errors.Join(err, listener.Close())
+	}
 	g := tsorpc.NewGRPCServer()
 	kvrpc.RegisterShard(g, store)
 	kvrpc.RegisterOwner(g, store)
@@ -132,20 +152,59 @@ func (n *Node) startSQL(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	router, err := kv.NewRouter(kv.RouterOptions{
-		Directory: directory,
-		Dial: func(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
-			conn, err := conns.to(info.Addr)
-			if err != nil {
-				return nil, err
-			}
-			return kvrpc.NewShard(conn, info.ID, kvrpc.ClientOptions{}), nil
-		},
-	})
+	router, err := kv.NewRouter(kv.RouterOptions{Directory: directory, Dial: conns.shard})
 	if err != nil {
 		return err
 	}
-	return n.startSessions(ctx, router, oracle, false)
+	conn, err := conns.to(n.opts.Join)
+	if err != nil {
+		return err
+	}
+	return n.startSessions(ctx, router, oracle, false, func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
+}
+
+// collectCluster runs garbage collection of all stores, with a client's view of them.
+func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.Oracle, directory kv.Directory) (*gc.Controller, error) {
+	router, err := kv.NewRouter(kv.RouterOptions{Directory: directory, Dial: conns.shard})
+	if err != nil {
+		return nil, err
+	}
+	db := percolator.New(router, oracle, percolator.Options{Logger: n.log, Registerer: n.registry})
+	n.onClose(func(context.Context) {
+		if err := db.Close(); err != nil {
+			n.log.Warn("close the transactions", "err", err)
+		}
+	})
+	return n.startCollecting(engine, oracle, db, func(ctx context.Context) ([]kv.Collector, error) {
+		infos, err := directory.Shards(ctx)
+		if err != nil {
+			return nil, err
+		}
+		shards := make([]kv.Collector, len(infos))
+		for i, info := range infos {
+			if shards[i], err = conns.shard(ctx, info); err != nil {
+				return nil, err
+			}
+		}
+		return shards, nil
+	})
+}
+
+// fenceOff raises a store's safe point to the cluster's before the store serves anybody: it may have
+// been away, or be about to get ranges that others have collected.
+func (n *Node) fenceOff(ctx context.Context, conns *connections, store *kv.Store) error {
+	conn, err := conns.to(n.opts.Join)
+	if err != nil {
+		return err
+	}
+	status, err := gcrpc.NewClient(conn).Report(ctx, "", 0)
+	if err == nil {
+		_, err = store.SetSafePoint(ctx, status.SafePoint)
+	}
+	if err != nil {
+		return fmt.Errorf("learn the safe point: %w", err)
+	}
+	return nil
 }
 
 // join connects to the tso process, waiting for it if it is not there yet.

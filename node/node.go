@@ -20,7 +20,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
 )
@@ -51,6 +53,8 @@ type Options struct {
 	// OnFatal is called when the store cannot go on (a write to disk failed); the process should say
 	// so and exit.
 	OnFatal func(error)
+
+	GC GCOptions
 
 	// Tests run with small numbers; 0: defaults.
 	RangeMaxBytes int64 // ranges split beyond this size
@@ -192,7 +196,9 @@ func (n *Node) startAll(ctx context.Context) error {
 		return err
 	}
 	n.onClose(func(context.Context) { n.closeStore(store) })
-	return n.startSessions(ctx, store.Router(), oracle, true)
+	return n.startSessions(ctx, store.Router(), oracle, true, func(db *percolator.DB) (gc.Service, error) {
+		return n.startCollecting(engine, oracle, db, func(context.Context) ([]kv.Collector, error) { return []kv.Collector{store}, nil })
+	})
 }
 
 func (n *Node) closeStore(store *kv.Store) {

@@ -29,6 +29,7 @@ const drainTimeout = 10 * time.Second
 type startFlags struct {
 	role, listen, rpcListen, adminListen, data, join, logLevel string
 	cacheMB                                                    int64
+	gcLife                                                     time.Duration
 }
 
 func startCommand() *cobra.Command {
@@ -58,6 +59,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
 	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB (default 256)")
+	flags.DurationVar(&f.gcLife, "gc-life", 0, "how long history is kept for AS OF SYSTEM TIME, unless ALTER SYSTEM SET percodb.gc_life has said so (roles all and tso; default 10m)")
 	flags.StringVar(&f.logLevel, "log-level", "warn", "debug, info, warn or error")
 	return cmd
 }
@@ -127,6 +129,7 @@ func (f *startFlags) options() (node.Options, error) {
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen,
 		AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
 		CacheBytes: f.cacheMB << 20,
+		GC:         node.GCOptions{Life: f.gcLife},
 		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	switch opts.Role {
