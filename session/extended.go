@@ -36,9 +36,10 @@ type portal struct {
 	tag      Tag
 	cursor   bool        // made by DECLARE
 	depth    int         // how many savepoints there were: ROLLBACK TO one of them leaves it open
+	columns  []Column    // of taken, in a portal without plan
 	fresh    bool        // made in the running transaction, with which it goes if that fails
 	hold     []types.Row // rows that outlive their transaction (WITH HOLD)
-	taken    []types.Row // rows of a cursor that locked them all when it was opened
+	taken    []types.Row // rows made already: of a cursor that locked them all, of a statement without plan
 }
 
 // BindRequest is the Bind message.
@@ -356,7 +357,7 @@ func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, 
 	}
 	s.startStatement()
 	if p.plan == nil {
-		return false, s.executeUtility(po, w)
+		return s.executeUtility(po, maxRows, w)
 	}
 	if po.done {
 		return false, w.Complete(Tag{Verb: po.tag.Verb, Rows: 0})

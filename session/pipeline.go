@@ -1,6 +1,9 @@
 package session
 
-import "github.com/percodb/percodb/sql/ast"
+import (
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/types"
+)
 
 // The statements of the extended protocol between two Syncs share a transaction unless BEGIN was given.
 // Nobody can know of the first that others follow, so it runs as if it were alone: optimistic, its
@@ -71,16 +74,45 @@ func (s *Session) executeAgain(po *portal, w ResultWriter) (bool, error) {
 
 // executeUtility runs a portal of a statement without plan. EXECUTE of a change may run again, as the
 // change itself may.
-func (s *Session) executeUtility(po *portal, w ResultWriter) error {
-	if err := s.joinPipeline(po, s.executesChange(po.prepared.tree), w); err != nil {
-		return err
+func (s *Session) executeUtility(po *portal, maxRows int, w ResultWriter) (suspended bool, err error) {
+	if po.taken != nil {
+		return s.sendTaken(po, maxRows, w)
+	}
+	if err := s.joinPipeline(po, maxRows == 0 && s.executesChange(po.prepared.tree), w); err != nil {
+		return false, err
+	}
+	if maxRows > 0 && s.utilityColumns(po.prepared.tree) != nil {
+		return s.takeUtility(po, maxRows, w)
 	}
 	for attempt := 0; ; attempt++ {
 		err := s.runPortalUtility(po, w)
 		if err == nil || s.txn.alone != po || !s.retryAlone(po, err, attempt, w) {
-			return err
+			return false, err
 		}
 	}
+}
+
+// takeUtility runs a statement without plan whose rows are asked for in parts.
+func (s *Session) takeUtility(po *portal, maxRows int, w ResultWriter) (suspended bool, err error) {
+	columns := s.utilityColumns(po.prepared.tree)
+	taker := &taker{ResultWriter: w}
+	if err := s.runPortalUtility(po, taker); err != nil {
+		return false, err
+	}
+	po.columns, po.tag, po.taken = columns, taker.tag, append([]types.Row{}, taker.rows...)
+	return s.sendTaken(po, maxRows, w)
+}
+
+// sendTaken sends the next rows of those taken.
+func (s *Session) sendTaken(po *portal, maxRows int, w ResultWriter) (suspended bool, err error) {
+	if err := w.Columns(po.columns, po.formats, false); err != nil {
+		return false, err
+	}
+	sent, err := sendSome(&po.taken, maxRows, w)
+	if err != nil || maxRows > 0 && sent == int64(maxRows) {
+		return err == nil, err
+	}
+	return false, w.Complete(po.tag)
 }
 
 // executesChange reports whether a statement is EXECUTE of a plan that writes or locks.

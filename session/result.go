@@ -105,4 +105,28 @@ func (c *rowCollector) CopyIn(int, bool) (io.Reader, error)  { return nil, errNo
 func (c *rowCollector) CopyOut(int, bool) (io.Writer, error) { return nil, errNoCopy }
 func (c *rowCollector) CopyDone() error                      { return errNoCopy }
 
+// taker keeps the rows and the tag of a statement that is sent in parts; all else passes.
+type taker struct {
+	ResultWriter
+	rows []types.Row
+	tag  Tag
+	mark int
+}
+
+func (t *taker) Columns([]Column, []int16, bool) error { return nil }
+
+func (t *taker) Row(row types.Row) error {
+	t.rows = append(t.rows, row.Clone())
+	return nil
+}
+
+func (t *taker) Complete(tag Tag) error {
+	t.tag = tag
+	return nil
+}
+
+func (t *taker) Hold()        { t.mark = len(t.rows) }
+func (t *taker) Rewind() bool { t.rows = t.rows[:t.mark]; return true }
+func (t *taker) Release()     {}
+
 var errNoCopy = pgerror.New(pgerror.FeatureNotSupported, "COPY is not possible here")

@@ -226,6 +226,22 @@ func (s *Session) Status() TxnStatus {
 	return InBlock
 }
 
+// IdleTimeout is for how long the client may leave the session waiting, 0 for ever.
+func (s *Session) IdleTimeout() time.Duration {
+	if s.txn.block {
+		return s.settings.idleTimeout
+	}
+	return s.settings.idleSessionTimeout
+}
+
+// IdleError is what to end the connection with when the client has.
+func (s *Session) IdleError() error {
+	if s.txn.block {
+		return pgerror.New(pgerror.IdleInTransactionTimeout, "terminating connection due to idle-in-transaction timeout")
+	}
+	return pgerror.New(pgerror.IdleSessionTimeout, "terminating connection due to idle-session timeout")
+}
+
 // Close rolls back what is open. Legal more than once.
 func (s *Session) Close() {
 	if s.closed {

@@ -2,6 +2,8 @@ package session
 
 import (
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -33,11 +35,11 @@ func reportedSettings(version string) []*settingDef {
 	return []*settingDef{
 		{name: "application_name", note: "Sets the application name to be reported in statistics and logs."},
 		{name: "client_encoding", initial: "UTF8", check: checkEncoding, note: "Sets the client's character set encoding."},
-		{name: "DateStyle", initial: "ISO, MDY", check: checkDateStyle, apply: applyDateStyle, note: "Sets the display format for date and time values."},
+		{name: "DateStyle", initial: "ISO, MDY", checkIn: checkDateStyle, apply: applyDateStyle, note: "Sets the display format for date and time values."},
 		{name: "default_transaction_read_only", initial: "off", check: checkBool, apply: applyReadOnly, note: "Sets the default read-only status of new transactions."},
 		{name: "in_hot_standby", initial: "off", fixed: true, note: "Shows whether hot standby is currently active."},
 		{name: "integer_datetimes", initial: "on", fixed: true, note: "Datetimes are integer based."},
-		{name: "IntervalStyle", initial: "postgres", check: checkEnum("postgres"), note: "Sets the display format for interval values."},
+		{name: "IntervalStyle", initial: "postgres", check: checkEnum(intervalStyles...), apply: applyIntervalStyle, note: "Sets the display format for interval values."},
 		{name: "is_superuser", initial: "on", fixed: true, note: "Shows whether the current user is a superuser."},
 		{name: "server_encoding", initial: "UTF8", fixed: true, note: "Shows the server (database) character set encoding."},
 		{name: "server_version", initial: version, fixed: true, note: "Shows the server version."},
@@ -52,7 +54,7 @@ func behaviourSettings() []*settingDef {
 		{name: "statement_timeout", initial: "0", check: checkMillis, apply: applyStatementTimeout, note: "Sets the maximum allowed duration of any statement."},
 		{name: "search_path", initial: `"$user", public`, apply: applySearchPath, note: "Sets the schema search order for names that are not schema-qualified."},
 		{name: "extra_float_digits", initial: "1", check: checkInt(-15, 3), apply: applyFloatDigits, note: "Sets the number of digits displayed for floating-point values."},
-		{name: "bytea_output", initial: "hex", check: checkEnum("hex"), note: "Sets the output format for bytea."},
+		{name: "bytea_output", initial: "hex", check: checkEnum("escape", "hex"), apply: applyByteaOutput, note: "Sets the output format for bytea."},
 		{name: "default_transaction_isolation", initial: "repeatable read", check: checkIsolation, apply: applyIsolation, note: "Sets the transaction isolation level of each new transaction."},
 		{name: "transaction_isolation", initial: "repeatable read", check: checkIsolation, note: "Sets the current transaction's isolation level."},
 		{name: "transaction_read_only", initial: "off", check: checkBool, note: "Sets the current transaction's read-only status."},
@@ -108,35 +110,72 @@ func checkEncoding(value string) (string, error) {
 	return "", fmt.Errorf("percodb speaks UTF8 only")
 }
 
-func checkDateStyle(value string) (string, error) {
-	order := "MDY"
-	for _, word := range strings.Split(value, ",") {
-		switch w := strings.ToUpper(strings.TrimSpace(word)); w {
-		case "ISO", "":
-		case "MDY", "DMY", "YMD":
-			order = w
-		case "US", "NONEURO", "NONEUROPEAN":
-			order = "MDY"
-		case "EURO", "EUROPEAN":
-			order = "DMY"
-		case "SQL", "POSTGRES", "GERMAN":
-			return "", pgerror.Unsupported("DateStyle "+w, "Use ISO, with MDY, DMY or YMD for the order of input.")
+// dateStyles and dateOrders are the words of DateStyle as it prints them, by types' constants.
+var (
+	dateStyles = []string{types.DateISO: "ISO", types.DateSQL: "SQL", types.DatePostgres: "Postgres", types.DateGerman: "German"}
+	dateOrders = []string{types.OrderMDY: "MDY", types.OrderDMY: "DMY", types.OrderYMD: "YMD"}
+)
+
+// checkDateStyle reads the words of a DateStyle, a format, an order or both, over those in force.
+func checkDateStyle(s *settings, value string) (string, error) {
+	style, order := int(s.format.DateStyle), int(s.format.DateOrder)
+	haveStyle, haveOrder := false, false
+	conflict := func(have *bool, at *int, to int) bool {
+		clash := *have && *at != to
+		*have, *at = true, to
+		return clash
+	}
+	for _, word := range splitNames(value) {
+		clash := false
+		switch {
+		case word == "":
+		case word == "iso":
+			clash = conflict(&haveStyle, &style, int(types.DateISO))
+		case word == "sql":
+			clash = conflict(&haveStyle, &style, int(types.DateSQL))
+		case strings.HasPrefix(word, "postgres"):
+			clash = conflict(&haveStyle, &style, int(types.DatePostgres))
+		case strings.HasPrefix(word, "german"):
+			if clash = conflict(&haveStyle, &style, int(types.DateGerman)); !haveOrder {
+				order = int(types.OrderDMY)
+			}
+		case word == "ymd":
+			clash = conflict(&haveOrder, &order, int(types.OrderYMD))
+		case word == "dmy" || strings.HasPrefix(word, "euro"):
+			clash = conflict(&haveOrder, &order, int(types.OrderDMY))
+		case word == "mdy" || word == "us" || strings.HasPrefix(word, "noneuro"):
+			clash = conflict(&haveOrder, &order, int(types.OrderMDY))
 		default:
-			return "", fmt.Errorf("conflicting or unknown word %q", word)
+			return "", fmt.Errorf("unrecognized key word %q", word)
+		}
+		if clash {
+			return "", fmt.Errorf("conflicting %q specifications", "datestyle")
 		}
 	}
-	return "ISO, " + order, nil
+	return dateStyles[style] + ", " + dateOrders[order], nil
 }
 
+// applyDateStyle takes the canonical form.
 func applyDateStyle(s *settings, value string) error {
-	switch strings.TrimPrefix(value, "ISO, ") {
-	case "DMY":
-		s.format.DateOrder = types.OrderDMY
-	case "YMD":
-		s.format.DateOrder = types.OrderYMD
-	default:
-		s.format.DateOrder = types.OrderMDY
-	}
+	style, order, _ := strings.Cut(value, ", ")
+	s.format.DateStyle = types.DateStyle(slices.Index(dateStyles, style))
+	s.format.DateOrder = types.DateOrder(slices.Index(dateOrders, order))
+	return nil
+}
+
+// intervalStyles are the values of IntervalStyle, by types' constants.
+var intervalStyles = []string{
+	types.IntervalPostgres: "postgres", types.IntervalPostgresVerbose: "postgres_verbose",
+	types.IntervalSQLStandard: "sql_standard", types.IntervalISO8601: "iso_8601",
+}
+
+func applyIntervalStyle(s *settings, value string) error {
+	s.format.Interval = types.IntervalStyle(slices.Index(intervalStyles, value))
+	return nil
+}
+
+func applyByteaOutput(s *settings, value string) error {
+	s.format.ByteaText = value == "escape"
 	return nil
 }
 
@@ -148,43 +187,55 @@ func onlyOn(value string) (string, error) {
 	return v, err
 }
 
-// checkTimeZone accepts names of the time zone database and offsets such as +02:00 or -5.
+// checkTimeZone accepts what SET TIME ZONE does.
 func checkTimeZone(value string) (string, error) {
 	v := strings.TrimSpace(value)
 	switch strings.ToLower(v) {
 	case "local", "default":
 		return "UTC", nil
 	}
-	if _, err := loadZone(v); err != nil {
+	_, canonical, err := loadZone(v)
+	if err != nil {
 		return "", pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter \"TimeZone\": %q", value)
 	}
-	return v, nil
+	return canonical, nil
 }
 
-func loadZone(value string) (*time.Location, error) {
-	if value == "" {
-		return nil, fmt.Errorf("no time zone given")
+// loadZone reads a zone's name, an abbreviation, a POSIX specification, or a number of hours east of UTC.
+// canonical is what SHOW prints.
+func loadZone(value string) (loc *time.Location, canonical string, err error) {
+	if hours, err := strconv.ParseFloat(value, 64); err == nil {
+		if value, err = hoursZone(hours); err != nil {
+			return nil, "", err
+		}
 	}
-	if loc, err := time.LoadLocation(value); err == nil {
-		return loc, nil
+	if loc, err = types.LoadZone(value); err != nil {
+		return nil, "", err
 	}
-	var sign, h, m = 1, 0, 0
-	v := value
-	switch v[0] {
-	case '-':
-		sign, v = -1, v[1:]
-	case '+':
-		v = v[1:]
+	if name := loc.String(); strings.EqualFold(name, value) {
+		return loc, name, nil
 	}
-	n, err := fmt.Sscanf(v, "%d:%d", &h, &m)
-	if n == 0 || (err != nil && n != 1) || h > 15 || m > 59 {
-		return nil, fmt.Errorf("unknown time zone")
+	return loc, value, nil
+}
+
+// hoursZone is the POSIX specification, whose sign points west, of so many hours east: <-05>+05.
+func hoursZone(hours float64) (string, error) {
+	if math.IsNaN(hours) || math.Abs(hours) > 167 {
+		return "", fmt.Errorf("hours out of range")
 	}
-	return time.FixedZone(value, sign*(h*3600+m*60)), nil
+	minutes := int(math.Round(math.Abs(hours) * 60))
+	clock := fmt.Sprintf("%02d", minutes/60)
+	if minutes%60 != 0 {
+		clock += fmt.Sprintf(":%02d", minutes%60)
+	}
+	if hours < 0 {
+		return "<-" + clock + ">+" + clock, nil
+	}
+	return "<+" + clock + ">-" + clock, nil
 }
 
 func applyTimeZone(s *settings, value string) error {
-	loc, err := loadZone(value)
+	loc, _, err := loadZone(value)
 	if err == nil {
 		s.format.Location = loc
 	}

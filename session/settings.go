@@ -43,6 +43,8 @@ type settingDef struct {
 	note     string
 	// check returns the value in canonical form, or an error to answer 22023 with.
 	check func(value string) (string, error)
+	// checkIn is check for values that depend on the one in force.
+	checkIn func(s *settings, value string) (string, error)
 	// apply puts the value where the hot path reads it.
 	apply func(s *settings, value string) error
 }
@@ -86,12 +88,15 @@ func (s *settings) set(name, value string) (string, error) {
 	if def.fixed {
 		return "", pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
 	}
-	canonical := value
-	if def.check != nil {
-		var err error
-		if canonical, err = def.check(value); err != nil {
-			return "", settingError(def, value, err)
-		}
+	canonical, err := value, error(nil)
+	switch {
+	case def.check != nil:
+		canonical, err = def.check(value)
+	case def.checkIn != nil:
+		canonical, err = def.checkIn(s, value)
+	}
+	if err != nil {
+		return "", settingError(def, value, err)
 	}
 	if def.apply != nil {
 		if err := def.apply(s, canonical); err != nil {

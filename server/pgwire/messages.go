@@ -24,6 +24,7 @@ func (c *Conn) query(m *pgproto3.Query) error {
 // ready ends a cycle: settings that changed are told first, as PostgreSQL 15 does.
 func (c *Conn) ready() error {
 	c.session.ReportSettings(c.w)
+	c.waiting = true
 	return c.w.readyForQuery(c.session.Status())
 }
 

@@ -6,7 +6,9 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -37,6 +39,8 @@ type Conn struct {
 	session *session.Session
 	// skipping: an error occurred in the extended protocol; skip to Sync.
 	skipping bool
+	// waiting: the client has been told that it is its turn.
+	waiting  bool
 	draining atomic.Bool
 	busy     atomic.Bool
 }
@@ -81,7 +85,12 @@ func (c *Conn) Serve(ctx context.Context) {
 
 // receive waits for the next message; a server that shuts down ends the wait.
 func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
-	if c.draining.Load() {
+	patience := c.patience()
+	if patience > 0 {
+		// An error shows at once, as one of the read.
+		_ = c.net.SetReadDeadline(time.Now().Add(patience))
+	}
+	if c.draining.Load() { // After the deadline, which may have replaced Shutdown's.
 		return nil, shutdownError()
 	}
 	m, err := c.backend.Receive()
@@ -90,9 +99,24 @@ func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
 		if c.draining.Load() {
 			return nil, shutdownError()
 		}
+		if patience > 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil, c.session.IdleError()
+		}
 		return nil, protocolError(err)
 	}
+	if patience > 0 {
+		_ = c.net.SetReadDeadline(time.Time{})
+	}
+	c.waiting = false
 	return m, nil
+}
+
+// patience is for how long the client may be silent, 0 for ever.
+func (c *Conn) patience() time.Duration {
+	if !c.waiting {
+		return 0
+	}
+	return c.session.IdleTimeout()
 }
 
 // Shutdown lets the running statement finish, and ends an idle connection now. Between messages of

@@ -95,6 +95,7 @@ const (
 	AdminShutdown               Code = "57P01"
 	CannotConnectNow            Code = "57P03"
 	IdleInTransactionTimeout    Code = "25P03"
+	IdleSessionTimeout          Code = "57P05"
 	IOError                     Code = "58030"
 	SnapshotTooOld              Code = "72000"
 	InternalError               Code = "XX000"
