@@ -1,0 +1,317 @@
+package gc
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
+)
+
+// Goal: a long transaction pins the safe point for as long as its process is heard from; when the lease
+// has ended it pins it no more, and the transaction fails instead of reading wrong. Method: a
+// transaction older than the life, reports and a clock that the test moves, rounds in between.
+func TestProto_T_GC_3(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	if _, err := w.db.OldestActive(ctx); err != nil { // as a process does when it starts
+		t.Fatal(err)
+	}
+	w.put("a", "1", "z", "1")
+	long, err := w.db.Begin(ctx)
+	w.must(err)
+	defer long.Close()
+	report := func() {
+		t.Helper()
+		oldest, err := w.db.OldestActive(ctx)
+		w.must(err)
+		_, err = w.Report(ctx, "p", oldest)
+		w.must(err)
+	}
+	for range 3 {
+		w.put("a", "2", "z", "2")
+		w.oracle.advance(10 * time.Minute)
+		w.clock = w.clock.Add(DefaultLease / 2)
+		report()
+		w.must(w.Round(ctx))
+		if st := w.Status(); st.SafePoint >= long.StartTS() || st.Oldest >= long.StartTS() || st.Holder != "p" {
+			t.Fatalf("the transaction at %d does not pin: %+v", long.StartTS(), st)
+		}
+		for _, key := range []string{"a", "z"} {
+			if v, err := long.Get(ctx, []byte(key)); string(v) != "1" || err != nil {
+				t.Fatalf("the pinned transaction reads %s = %q, %v", key, v, err)
+			}
+		}
+	}
+	w.clock = w.clock.Add(DefaultLease + time.Second)
+	w.must(w.Round(ctx))
+	if st := w.Status(); st.SafePoint <= long.StartTS() || st.Oldest != 0 || st.Collected != st.SafePoint {
+		t.Errorf("the lease has ended, and still: %+v", st)
+	}
+	if v, err := long.Get(ctx, []byte("a")); !isTooOld(err) {
+		t.Errorf("a transaction below the safe point reads %q, %v", v, err)
+	}
+	w.must(long.Put([]byte("a"), []byte("late")))
+	if _, err := long.Commit(ctx); !isTooOld(err) {
+		t.Errorf("a transaction below the safe point commits: %v", err)
+	}
+	if v := w.get("a"); v != "2" {
+		t.Errorf("a = %q", v)
+	}
+	// A process that goes gives its pin up at once.
+	report()
+	if _, err := w.Report(ctx, "p", 0); err != nil || w.Status().Oldest != 0 {
+		t.Errorf("status %+v, %v", w.Status(), err)
+	}
+}
+
+// Goal: the record of a primary never goes before its secondaries' commits are durable: a power cut would
+// else bring back a lock whose transaction's fate nobody knows any more. Method: a transaction over two
+// stores whose secondary the round itself has to finish, which takes no sync; its primary has been deleted
+// since. Collect, cut the power, read. The same steps without the barrier do bring the lock back.
+func TestProto_T_GC_4(t *testing.T) {
+	for _, barrier := range []bool{true, false} {
+		w := newWorld(t)
+		ctx := context.Background()
+		skip := errors.New("skipped")
+		w.setHook(func(_ int, req any) error {
+			if c, ok := req.(*kv.CommitRequest); ok && !c.Primary {
+				return errDropped
+			}
+			if req == "sync" && !barrier {
+				return skip
+			}
+			return nil
+		})
+		w.put("a", "1", "z", "1")
+		w.put("a", "")
+		if w.locks() != 1 {
+			t.Fatal("the test proves nothing: the secondary has been committed")
+		}
+		w.oracle.advance(time.Hour)
+		err := w.Round(ctx)
+		if barrier {
+			w.must(err)
+		} else {
+			if !errors.Is(err, skip) {
+				t.Fatal(err)
+			}
+			// What a controller without the barrier would do, the second store's log still unsynced.
+			sp := w.Status().SafePoint
+			if _, err := w.stores[0].CollectGarbage(ctx, &kv.CollectGarbageRequest{SafePoint: sp}); err != nil {
+				t.Fatal(err)
+			}
+			w.must(w.stores[0].SyncLog(ctx))
+		}
+		if w.locks() != 0 {
+			t.Error("the round has left a lock")
+		}
+		w.crash()
+		w.setHook(nil)
+		if n := w.locks(); barrier != (n == 0) {
+			t.Errorf("barrier %v: %d locks after the power cut", barrier, n)
+		}
+		if barrier {
+			if v := w.get("z"); v != "1" {
+				t.Errorf("z = %q after the power cut", v)
+			}
+		}
+	}
+}
+
+// Goal: no lock stays for ever: where the work behind a commit was lost, a round of garbage
+// collection does it; a transaction that never was decided is rolled back; one that lives is waited
+// for, and the round that cannot wait collects nothing. Method: drop the commits of secondaries, and
+// of primaries.
+func TestProto_T_ASY_9(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	w.setHook(func(_ int, req any) error {
+		if c, ok := req.(*kv.CommitRequest); ok && !c.Primary {
+			return errDropped
+		}
+		return nil
+	})
+	w.put("a", "1", "z", "1")
+	w.setHook(func(_ int, req any) error {
+		if _, ok := req.(*kv.CommitRequest); ok {
+			return errDropped
+		}
+		return nil
+	})
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	txn, err := w.db.Begin(short)
+	w.must(err)
+	w.must(txn.Put([]byte("b"), []byte("2")))
+	w.must(txn.Put([]byte("y"), []byte("2")))
+	_, err = txn.Commit(short)
+	var undetermined *percolator.UndeterminedError
+	if err != nil && !errors.As(err, &undetermined) {
+		t.Fatal(err)
+	}
+	w.setHook(nil)
+	if w.locks() == 0 {
+		t.Fatal("the test proves nothing: no lock was left")
+	}
+	w.oracle.advance(time.Hour)
+	w.must(w.Round(ctx))
+	if n := w.locks(); n != 0 {
+		t.Errorf("%d locks are left", n)
+	}
+	if a, z := w.get("a"), w.get("z"); a != "1" || z != "1" {
+		t.Errorf("a = %q, z = %q", a, z)
+	}
+	if b, y := w.get("b"), w.get("y"); b != y {
+		t.Errorf("b = %q, y = %q: half a transaction", b, y)
+	}
+}
+
+// Goal: rounds keep what snapshots above the safe point see and remove the rest, whichever step of a round
+// is the last before a power cut. Method: random writes over both stores, against a model at several
+// timestamps; a crash before each kind of step.
+func TestRoundsSurviveCrashes(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	crash := errors.New("power cut")
+	steps := []func(req any) bool{
+		func(req any) bool { return false },
+		func(req any) bool { return req == "sync" },
+		func(req any) bool { _, ok := req.(*kv.CollectGarbageRequest); return ok },
+	}
+	want := map[string]string{}
+	for round := range 9 {
+		for i := range 40 {
+			a, z := string(rune('a'+i%5)), string(rune('v'+i%5))
+			value := string(rune('A'+i%26)) + string(rune('0'+round))
+			if i%7 == 0 {
+				value = ""
+			}
+			w.put(a, value, z, value)
+			want[a], want[z] = value, value
+		}
+		at, err := w.oracle.Now(ctx)
+		w.must(err)
+		w.oracle.advance(50 * time.Second) // less than the life: the last round's values can still be read
+		fails := steps[round%len(steps)]
+		w.setHook(func(shard int, req any) error {
+			if shard == round%2 && fails(req) {
+				return crash
+			}
+			return nil
+		})
+		if err := w.Round(ctx); err != nil && !errors.Is(err, crash) {
+			t.Fatal(err)
+		}
+		w.setHook(nil)
+		if round%len(steps) > 0 {
+			w.crash()
+		}
+		past := w.db.BeginAt(at)
+		for key, value := range want {
+			if got := w.get(key); got != value {
+				t.Errorf("round %d: %s = %q, want %q", round, key, got, value)
+			}
+			if got, err := past.Get(ctx, []byte(key)); string(got) != value || err != nil {
+				t.Errorf("round %d: %s was %q, %v, want %q", round, key, got, err, value)
+			}
+		}
+		past.Close()
+	}
+	for _, s := range w.stores {
+		findings, err := s.Check(ctx)
+		if err != nil || len(findings) > 0 {
+			t.Errorf("check: %v, %v", findings, err)
+		}
+	}
+}
+
+// Goal: the oldest transaction is never overestimated, and what has ended does not pin. Method: many
+// transactions begin and end while the oldest one is asked for; each checks the answers given in its life.
+func TestOldestActiveIsALowerBound(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	_, err := w.db.OldestActive(ctx)
+	w.must(err)
+	var mu sync.Mutex
+	var running []tso.Timestamp
+	var workers sync.WaitGroup
+	for range 4 {
+		workers.Go(func() {
+			for range 2000 {
+				txn, err := w.db.Begin(ctx)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				running = append(running, txn.StartTS())
+				mu.Unlock()
+				mu.Lock()
+				i := slices.Index(running, txn.StartTS())
+				running = slices.Delete(running, i, i+1)
+				mu.Unlock()
+				txn.Close()
+			}
+		})
+	}
+	past := w.db.BeginAt(tso.FromPhysical(5))
+	for range 500 {
+		mu.Lock()
+		least := tso.MaxTimestamp
+		for _, ts := range running {
+			least = min(least, ts)
+		}
+		oldest, err := w.db.OldestActive(ctx)
+		mu.Unlock()
+		if err != nil || oldest >= least || oldest >= past.StartTS() {
+			t.Fatalf("oldest %d, %v, though %d and %d run", oldest, err, least, past.StartTS())
+		}
+	}
+	past.Close()
+	workers.Wait()
+	before, err := w.oracle.Now(ctx)
+	w.must(err)
+	if oldest, err := w.db.OldestActive(ctx); err != nil || oldest <= before {
+		t.Errorf("nothing runs, and the oldest is %d, %v, below %d", oldest, err, before)
+	}
+}
+
+// Goal: how long history is kept is bounded, durable, and takes effect at the next round. Method: set it,
+// open another controller on the same settings.
+func TestLifeIsKept(t *testing.T) {
+	w := newWorld(t)
+	ctx := context.Background()
+	var bounds *LifeError
+	for _, life := range []time.Duration{0, time.Millisecond, 2 * MaxLife, -time.Hour} {
+		if err := w.SetLife(ctx, life); !errors.As(err, &bounds) {
+			t.Errorf("life %v: %v", life, err)
+		}
+	}
+	w.must(w.SetLife(ctx, time.Hour))
+	w.put("a", "1")
+	w.oracle.advance(30 * time.Minute)
+	w.must(w.Round(ctx))
+	first := w.Status().SafePoint
+	w.close()
+	w.open()
+	if st := w.Status(); st.Life != time.Hour || st.SafePoint != first {
+		t.Errorf("after a restart: %+v, want life 1h and safe point %d", st, first)
+	}
+	w.must(w.SetLife(ctx, time.Minute))
+	w.must(w.Round(ctx))
+	if sp := w.Status().SafePoint; sp.Physical()-first.Physical() < 58*60*1000 {
+		t.Errorf("safe point %d after %d", sp, first)
+	}
+	high := w.Status().SafePoint
+	w.must(w.SetLife(ctx, time.Hour))
+	w.must(w.Round(ctx))
+	if sp := w.Status().SafePoint; sp != high {
+		t.Errorf("the safe point went from %d to %d", high, sp)
+	}
+}
