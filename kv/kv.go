@@ -206,6 +206,9 @@ type RefreshRequest struct {
 	Ranges                []RangeRef
 	Spans                 []Span
 	StartTS, FromTS, ToTS tso.Timestamp
+	// Bypass are transactions known not to commit at or below ToTS, whatever their locks say: a push
+	// raises the primary's minimum only.
+	Bypass []tso.Timestamp
 }
 
 // CommitRequest: Keys ascending. Primary says that Keys[0] alone is the primary: durable on return.

@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
 )
 
 // backoffClass is a reason to wait before trying again. Each class grows on its own.
@@ -37,24 +41,9 @@ type backoff struct {
 // wait sleeps before another attempt. It fails with the context's error, or with cause when the
 // budget is spent.
 func (b *backoff) wait(ctx context.Context, class backoffClass, cause error) error {
-	if err := ctx.Err(); err != nil {
+	pause, err := b.next(ctx, class, cause)
+	if err != nil || pause == 0 {
 		return err
-	}
-	b.db.metrics.backoffs[class].Inc()
-	now := time.Now()
-	if b.deadline.IsZero() {
-		b.deadline = now.Add(b.db.opts.RetryBudget)
-	}
-	n := b.attempts[class]
-	b.attempts[class]++
-	if class == backoffRoute && n == 0 {
-		return nil
-	}
-	bounds := backoffBounds[class]
-	pause := min(bounds.first<<min(n, 20), bounds.most)
-	pause = pause/2 + b.db.opts.Jitter(pause/2+1)
-	if now.Add(pause).After(b.deadline) {
-		return fmt.Errorf("gave up after %v: %w", b.db.opts.RetryBudget, cause)
 	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -64,4 +53,52 @@ func (b *backoff) wait(ctx context.Context, class backoffClass, cause error) err
 	case <-timer.C:
 		return nil
 	}
+}
+
+// next returns how long to wait before another attempt, with the errors of wait.
+func (b *backoff) next(ctx context.Context, class backoffClass, cause error) (time.Duration, error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	b.db.metrics.backoffs[class].Inc()
+	now := time.Now()
+	if b.deadline.IsZero() {
+		b.deadline = now.Add(b.db.opts.RetryBudget)
+	}
+	n := b.attempts[class]
+	b.attempts[class]++
+	if class == backoffRoute && n == 0 {
+		return 0, nil
+	}
+	bounds := backoffBounds[class]
+	pause := min(bounds.first<<min(n, 20), bounds.most)
+	pause = pause/2 + b.db.opts.Jitter(pause/2+1)
+	if now.Add(pause).After(b.deadline) {
+		return 0, fmt.Errorf("gave up after %v: %w", b.db.opts.RetryBudget, cause)
+	}
+	return pause, nil
+}
+
+// releaseWaiter is a shard in this process, which can tell when a lock goes.
+type releaseWaiter interface {
+	WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error
+}
+
+// waitForLock waits until a live transaction's lock has gone or changed, or for the time that wait
+// would sleep. Where the shard is behind the network it sleeps.
+func (b *backoff) waitForLock(ctx context.Context, shard kv.Shard, e *mvcc.KeyLockedError) error {
+	local, ok := shard.(releaseWaiter)
+	if !ok {
+		return b.wait(ctx, backoffLock, e)
+	}
+	pause, err := b.next(ctx, backoffLock, e)
+	if err != nil {
+		return err
+	}
+	waiting, cancel := context.WithTimeout(ctx, pause)
+	defer cancel()
+	if err := local.WaitForRelease(waiting, e.Key, e.Lock.StartTS); err != nil && waiting.Err() == nil {
+		return err
+	}
+	return ctx.Err()
 }

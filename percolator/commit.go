@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -24,35 +25,60 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 	}
 	defer t.end()
 	if t.buf.n == 0 {
+		t.releaseAll(ctx, nil)
 		t.db.metrics.commits[commitReadOnly].Inc()
 		return 0, nil
 	}
-	c := &committer{db: t.db, startTS: t.startTS, guard: t.guard, sizeBytes: t.buf.sizeBytes}
-	ts, err := c.run(ctx, &t.buf)
+	c := &committer{
+		db: t.db, startTS: t.startTS, readTS: t.snap.readTS, guard: t.guard, sizeBytes: t.buf.sizeBytes,
+		locked: t.locks, lease: &lease{},
+	}
+	if t.locks != nil {
+		c.lease = &t.locks.lease
+	}
+	ts, err := c.prepare(t)
+	if err == nil {
+		ts, err = c.run(ctx)
+	}
+	c.lease.stop()
 	c.count(err)
+	if t.locks != nil {
+		settled := c.mutations
+		if err != nil { // whatever is not prewritten is still locked as it was
+			settled = nil
+		}
+		t.releaseAll(ctx, settled)
+	}
 	return ts, err
 }
 
 // committer carries one transaction through its commit. One goroutine's, but for prewriteAll and
-// the heartbeat, which read what does not change.
+// the lease, which read what does not change.
 //
-//	write set on one shard          run ─▶ onePhase ─▶ done
-//	on several, or very large       run ─▶ prewriteAll ─▶ commitPrimary ─▶ secondaries, behind
+//	write set on one shard               run ─▶ onePhase ─▶ done
+//	small, on several shards             run ─▶ async ─▶ done, all keys are committed behind
+//	large, or serializable, or fallback  run ─▶ prewriteAll ─▶ commitPrimary ─▶ secondaries, behind
 type committer struct {
 	db      *DB
 	startTS tso.Timestamp
+	readTS  tso.Timestamp // commits above it conflict, where a key was not locked before
 	guard   CommitGuard
+	locked  *lockSet  // of a pessimistic transaction, else nil
+	reads   []kv.Span // of a serializable one: what must not have changed until the commit
 
 	mutations []mvcc.Mutation // ascending
 	sizeBytes int64
 	primary   []byte
 	locks     int // mutations that leave a lock; the others are checks
 	parts     []portion
-	ttlMillis uint64
+	lease     *lease
 
 	leave       func() // of the guard, once entered
 	maxCommitTS tso.Timestamp
 	kind        commitKind
+
+	// What an async commit adds to its prewrites; nil: none is tried.
+	asyncing *asyncCommit
 
 	// Space for the common case, so that a small commit allocates little.
 	onePC         kv.PrewriteRequest
@@ -60,13 +86,59 @@ type committer struct {
 	mutationSpace [4]mvcc.Mutation
 }
 
-func (c *committer) run(ctx context.Context, buf *writeBuffer) (tso.Timestamp, error) {
-	var err error
-	if c.mutations, err = buf.mutations(c.mutationSpace[:0]); err != nil {
+// prepare makes the write set out of what the transaction has written, locked and read.
+func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
+	if c.mutations, err = t.buf.mutations(c.mutationSpace[:0]); err != nil {
 		return 0, err
 	}
+	if t.opts.Isolation == Serializable {
+		if t.reads.full {
+			t.db.metrics.refreshes[refreshFull].Inc()
+			return 0, &mvcc.WriteConflictError{Key: c.mutations[0].Key, StartTS: t.startTS}
+		}
+		c.reads = t.reads.list()
+	}
+	if t.locks == nil && len(t.moves) == 0 {
+		return 0, nil
+	}
+	return 0, c.setLockedAt(t)
+}
+
+// setLockedAt tells of each mutation as of when its key must not have changed: since it was locked,
+// or since it was written, if that was at a snapshot before the present one.
+func (c *committer) setLockedAt(t *Txn) error {
+	var oldest map[string]tso.Timestamp
+	for i := len(t.moves) - 1; i >= 0; i-- {
+		if oldest == nil {
+			oldest = make(map[string]tso.Timestamp)
+		}
+		for j := range t.moves[i].writes {
+			oldest[string(t.buf.at(j).key)] = t.moves[i].from
+		}
+	}
+	for i := range c.mutations {
+		m := &c.mutations[i]
+		at := -1
+		if t.locks != nil {
+			at = t.locks.find(m.Key)
+		}
+		if at < 0 {
+			m.LockedAt = oldest[string(m.Key)]
+			continue
+		}
+		if m.LockedAt = t.locks.held[at].at; m.LockedAt > c.readTS {
+			return &mvcc.WriteConflictError{Key: m.Key, StartTS: t.startTS, ConflictingCommitTS: m.LockedAt}
+		}
+	}
+	return nil
+}
+
+func (c *committer) run(ctx context.Context) (tso.Timestamp, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
+	}
+	if c.lease.doomed.Load() {
+		return 0, &mvcc.WriteConflictError{Key: c.lease.primary, StartTS: c.startTS}
 	}
 	c.db.metrics.prewriteBytes.Add(float64(c.sizeBytes))
 	bo := backoff{db: c.db}
@@ -76,13 +148,23 @@ func (c *committer) run(ctx context.Context, buf *writeBuffer) (tso.Timestamp, e
 	c.choosePrimary()
 	defer c.leaveGuard()
 	if len(c.parts) == 1 && c.sizeBytes <= c.db.opts.MaxOnePhaseBytes {
-		c.kind = commitOnePhase
-		next, ts, err := c.onePhase(ctx)
-		if next == onePhaseDone {
-			return ts, err
+		here, err := c.readsAreHere(ctx)
+		if err != nil {
+			return 0, err
 		}
-		c.kind = commitTwoPhase
-		return c.twoPhase(ctx, next == onePhasePrewritten)
+		if here {
+			c.kind = commitOnePhase
+			next, ts, err := c.onePhase(ctx)
+			if next == onePhaseDone {
+				return ts, err
+			}
+			c.kind = commitTwoPhase
+			return c.twoPhase(ctx, next == onePhasePrewritten)
+		}
+	}
+	if c.asyncAllowed() {
+		c.kind = commitAsync
+		return c.async(ctx)
 	}
 	c.kind = commitTwoPhase
 	return c.twoPhase(ctx, false)
@@ -121,7 +203,19 @@ func (c *committer) keyAt(i int) []byte { return c.mutations[i].Key }
 // choosePrimary picks the first key that is written on the shard with most mutations. It is called
 // once (I5): the primary stays though the routes may change. A check cannot be it, for it leaves no
 // record; a lock is one only if nothing is written.
+//
+// A pessimistic transaction has had its primary since it took its first lock, even if it did not write
+// that key in the end.
 func (c *committer) choosePrimary() {
+	for i := range c.mutations {
+		if c.mutations[i].Op != mvcc.OpCheckNotExists {
+			c.locks++
+		}
+	}
+	if c.locked != nil && c.locked.primary != nil {
+		c.primary = c.locked.primary
+		return
+	}
 	largest := &c.parts[0]
 	for i := range c.parts {
 		if len(c.parts[i].pick) > len(largest.pick) {
@@ -147,9 +241,6 @@ func (c *committer) choosePrimary() {
 	}
 	for i := range c.mutations {
 		consider(i, 0)
-		if c.mutations[i].Op != mvcc.OpCheckNotExists {
-			c.locks++
-		}
 	}
 }
 
@@ -161,6 +252,28 @@ func (c *committer) ttlFor() uint64 {
 		ttl = max(ttl, min(20_000, 6000*math.Sqrt(mib)))
 	}
 	return uint64(ttl)
+}
+
+// beginLease has the locks kept alive from now on, a timestamp of the oracle; a pessimistic
+// transaction's are already.
+func (c *committer) beginLease(now tso.Timestamp) {
+	if !c.lease.running() {
+		c.lease.begin(c.db, c.startTS, c.primary, uint64(max(0, now.Physical()-c.startTS.Physical())), c.ttlFor())
+	}
+}
+
+// ttlNow is the TTL of locks taken now.
+func (c *committer) ttlNow() uint64 {
+	if c.lease.db != nil {
+		return c.lease.ttl()
+	}
+	return c.ttlFor()
+}
+
+// writes says that key is among the mutations.
+func (c *committer) writes(key []byte) bool {
+	_, found := slices.BinarySearchFunc(c.mutations, key, compareMutation)
+	return found
 }
 
 // enterGuard asks the guard once. From here to leaveGuard the outcome is being decided.
@@ -195,8 +308,16 @@ func detached(ctx context.Context) context.Context {
 func (c *committer) lostRace(err error) error {
 	var rolledBack *mvcc.RolledBackError
 	var missing *mvcc.LockNotFoundError
-	if errors.As(err, &rolledBack) || errors.As(err, &missing) {
+	var lost *mvcc.LockLostError
+	var changed *mvcc.RefreshConflictError
+	switch {
+	case errors.As(err, &rolledBack), errors.As(err, &missing):
 		return &mvcc.WriteConflictError{Key: c.primary, StartTS: c.startTS}
+	case errors.As(err, &lost):
+		return &mvcc.WriteConflictError{Key: lost.Key, StartTS: c.startTS}
+	case errors.As(err, &changed):
+		return &mvcc.WriteConflictError{Key: changed.Key, StartTS: c.startTS,
+			ConflictingStartTS: changed.StartTS, ConflictingCommitTS: changed.CommitTS}
 	}
 	return err
 }
@@ -220,14 +341,16 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 		Mutations:   c.mutations,
 		Primary:     c.primary,
 		StartTS:     c.startTS,
-		TTLMillis:   c.ttlFor(),
+		ReadTS:      c.readTS,
+		TTLMillis:   c.ttlNow(),
 		TxnSize:     uint32(len(c.mutations)),
 		TryOnePC:    true,
+		Reads:       c.reads,
 		MaxCommitTS: c.maxCommitTS,
 	}
 	for {
 		part := &c.parts[0]
-		c.onePC.Ranges = part.refs
+		c.onePC.Ranges = part.refs // with those of the reads
 		resp, err := part.shard.Prewrite(detached(ctx), &c.onePC)
 		if err == nil {
 			if resp.OnePCCommitTS != 0 || c.locks == 0 {
@@ -261,7 +384,7 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		}
 		return c.reroute(ctx, bo, *lost)
 	case errors.As(err, &locked):
-		if err := c.db.clearLock(ctx, bo, c.startTS, locked, c.mutations[len(c.mutations)-1].Key); err != nil {
+		if err := c.clearLock(ctx, bo, c.parts[0].shard, locked); err != nil {
 			return 0, false, err
 		}
 		return 0, true, nil
@@ -282,7 +405,10 @@ func (c *committer) reroute(ctx context.Context, bo *backoff, lost bool) (next o
 		return 0, false, err
 	}
 	if len(c.parts) == 1 {
-		return 0, true, nil
+		here, err := c.readsAreHere(ctx)
+		if here || err != nil {
+			return 0, here, err
+		}
 	}
 	if lost { // the lost attempt and two phases must not both happen
 		return 0, false, &mvcc.RolledBackError{StartTS: c.startTS}
@@ -301,13 +427,15 @@ func refusesPrewrite(err error) bool {
 		tooOld     *mvcc.TooOldError
 		future     *mvcc.TSInFutureError
 		invalid    *mvcc.InvalidRequestError
+		lost       *mvcc.LockLostError
+		changed    *mvcc.RefreshConflictError
 	)
 	return errors.As(err, &conflict) || errors.As(err, &exists) || errors.As(err, &rolledBack) ||
 		errors.As(err, &committed) || errors.As(err, &tooOld) || errors.As(err, &future) || errors.As(err, &invalid) ||
-		errors.Is(err, tso.ErrClosed)
+		errors.As(err, &lost) || errors.As(err, &changed) || errors.Is(err, tso.ErrClosed)
 }
 
-// settleOnePhase ends a one-phase commit that failed with err. If an attempt was lost, the primary
+// settleOnePhase ends a one-phase commit that failed with err. If an attempt was lost, a key
 // is asked, and made to refuse the attempt should it arrive late.
 func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (tso.Timestamp, error) {
 	var committed *mvcc.AlreadyCommittedError
@@ -325,9 +453,14 @@ func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (t
 	}
 	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.db.opts.ProbeTimeout)
 	defer cancel()
+	// Any key of the request will do. The primary of a pessimistic transaction may not be one.
+	key := c.primary
+	if !c.writes(key) {
+		key = c.lockedKeys(func([]byte) bool { return true })[0]
+	}
 	bo := backoff{db: c.db}
 	for {
-		ts, askErr := c.decidePrimary(probe)
+		ts, askErr := c.decide(probe, key)
 		if askErr == nil {
 			if ts != 0 {
 				return ts, nil
@@ -340,14 +473,13 @@ func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (t
 	}
 }
 
-// decidePrimary rolls the primary back unless the transaction has committed, and returns the
-// commit_ts, or 0.
-func (c *committer) decidePrimary(ctx context.Context) (tso.Timestamp, error) {
-	desc, shard, err := c.db.router.Locate(ctx, c.primary)
+// decide rolls key back unless the transaction has committed, and returns the commit_ts, or 0.
+func (c *committer) decide(ctx context.Context, key []byte) (tso.Timestamp, error) {
+	desc, shard, err := c.db.router.Locate(ctx, key)
 	if err != nil {
 		return 0, err
 	}
-	err = shard.Rollback(ctx, &kv.RollbackRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{c.primary}, StartTS: c.startTS})
+	err = shard.Rollback(ctx, &kv.RollbackRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{key}, StartTS: c.startTS})
 	c.db.forgetRoute(err, desc.Ref())
 	var committed *mvcc.AlreadyCommittedError
 	if errors.As(err, &committed) {

@@ -34,6 +34,8 @@ type Options struct {
 	// MaxReadSpans is how many points and spans a transaction remembers having read, where it must:
 	// 4096. One that read more cannot move its snapshot.
 	MaxReadSpans int
+	// DisableAsyncCommit: a transaction on several shards always takes two phases.
+	DisableAsyncCommit bool
 	// LockTTL is how long locks of a small transaction live without a heartbeat: 3 s.
 	LockTTL time.Duration
 	// Workers and Queue bound the background work: 4 and 4096.

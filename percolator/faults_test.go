@@ -23,7 +23,7 @@ var impatient = Options{RetryBudget: 60 * time.Millisecond, ProbeTimeout: 60 * t
 func isCommitPoint(req any) bool {
 	switch req := req.(type) {
 	case *kv.PrewriteRequest:
-		return req.TryOnePC
+		return req.TryOnePC || req.Async
 	case *kv.CommitRequest:
 		return req.Primary
 	}
@@ -240,7 +240,7 @@ func TestPushedCommitIsRepeatedAbove(t *testing.T) {
 	c := newCluster(t, nil, "h", "p")
 	reading := c.db(Options{}, nil)
 	var reader *Txn
-	db := c.db(Options{}, func(s kv.Shard) kv.Shard {
+	db := c.db(Options{DisableAsyncCommit: true}, func(s kv.Shard) kv.Shard {
 		return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
 			if isCommitPoint(req) && reader == nil {
 				reader = mustBegin(t, reading)

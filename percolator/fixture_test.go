@@ -54,6 +54,7 @@ type cluster struct {
 	step   *stepOracle // the oracle, unless the test brought its own
 	// undivided: routers believe for now that the first store has all keys.
 	undivided atomic.Bool
+	twoPhases bool     // DBs do not commit asynchronously
 	bounds    []string // the first keys of all stores but the first
 	stores    []*kv.Store
 	fs        []storage.FS
@@ -114,6 +115,7 @@ func (c *cluster) db(opts Options, wrap func(kv.Shard) kv.Shard) *DB {
 		}
 		r.shards = append(r.shards, shard)
 	}
+	opts.DisableAsyncCommit = opts.DisableAsyncCommit || c.twoPhases
 	db := New(r, c.oracle, opts)
 	c.t.Cleanup(func() { db.Close() })
 	return db
@@ -261,6 +263,22 @@ func (h *hookShard) Heartbeat(ctx context.Context, req *kv.HeartbeatRequest) (ui
 
 func (h *hookShard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.LockInfo, error) {
 	return hooked(h, ctx, req, func() ([]mvcc.LockInfo, error) { return h.Shard.ScanLock(ctx, req) })
+}
+
+func (h *hookShard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
+	return hooked(h, ctx, req, func() (kv.AcquireLocksResponse, error) { return h.Shard.AcquireLocks(ctx, req) })
+}
+
+func (h *hookShard) ReleaseLocks(ctx context.Context, req *kv.ReleaseLocksRequest) error {
+	return hookedErr(h, ctx, req, func() error { return h.Shard.ReleaseLocks(ctx, req) })
+}
+
+func (h *hookShard) CheckSecondaryLocks(ctx context.Context, req *kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
+	return hooked(h, ctx, req, func() (mvcc.SecondaryStatus, error) { return h.Shard.CheckSecondaryLocks(ctx, req) })
+}
+
+func (h *hookShard) Refresh(ctx context.Context, req *kv.RefreshRequest) error {
+	return hookedErr(h, ctx, req, func() error { return h.Shard.Refresh(ctx, req) })
 }
 
 // waitIdle waits until the DB's background work is done.

@@ -21,6 +21,9 @@ func (t *Txn) Get(ctx context.Context, key []byte) ([]byte, error) {
 			return value, nil
 		}
 	}
+	if t.reads != nil {
+		t.reads.addPoint(key)
+	}
 	desc, shard, err := t.db.router.Locate(ctx, key)
 	if err == nil {
 		var value []byte
@@ -68,6 +71,7 @@ func (t *Txn) BatchGet(ctx context.Context, keys [][]byte) ([][]byte, error) {
 		return nil, ErrTxnDone
 	}
 	if t.buf.n == 0 && strictlyAscending(keys) {
+		t.notePoints(keys)
 		return t.snap.fetch(ctx, keys)
 	}
 	values := make([][]byte, len(keys))
@@ -91,6 +95,7 @@ func (t *Txn) BatchGet(ctx context.Context, keys [][]byte) ([][]byte, error) {
 			sorted = append(sorted, keys[i])
 		}
 	}
+	t.notePoints(sorted)
 	fetched, err := t.snap.fetch(ctx, sorted)
 	if err != nil {
 		return nil, err
@@ -103,6 +108,15 @@ func (t *Txn) BatchGet(ctx context.Context, keys [][]byte) ([][]byte, error) {
 		values[i] = fetched[j]
 	}
 	return values, nil
+}
+
+func (t *Txn) notePoints(keys [][]byte) {
+	if t.reads == nil {
+		return
+	}
+	for _, key := range keys {
+		t.reads.addPoint(key)
+	}
 }
 
 func strictlyAscending(keys [][]byte) bool {

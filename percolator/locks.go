@@ -1,34 +1,249 @@
 package percolator
 
-import "context"
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
 
-// BeginStatement tells the transaction that a statement begins. Read committed takes a new snapshot
-// for it.
-func (t *Txn) BeginStatement(ctx context.Context) error {
-	if t.done {
-		return ErrTxnDone
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// lockSet is what a pessimistic transaction has locked. The first key it locks is its primary (I5) and
+// stays locked until the end, so that the others always have somebody to answer for them. One
+// goroutine's, but for the lease.
+type lockSet struct {
+	held    []heldLock     // in the order in which they were taken; held[0] is the primary
+	index   map[string]int // positions in held, once there are many
+	primary []byte
+	lease   lease
+	begun   time.Time // when the transaction began, by the local clock
+	// stray are keys whose request was not answered; they may be locked, or be yet.
+	stray   [][]byte
+	strayMu sync.Mutex
+	// newest is the largest at of the locks held. Until the snapshot has moved up to it, what was
+	// read may not be what is locked.
+	newest tso.Timestamp
+}
+
+// heldLock is one key. Nothing newer than at had been committed on it when it was locked.
+type heldLock struct {
+	key    []byte
+	at     tso.Timestamp
+	shared bool
+}
+
+// manyLocks is from where on an index pays.
+const manyLocks = 16
+
+// find returns the position of key in held, or -1.
+func (l *lockSet) find(key []byte) int {
+	if l.index != nil {
+		if i, ok := l.index[string(key)]; ok {
+			return i
+		}
+		return -1
 	}
-	if t.opts.Isolation != ReadCommitted {
+	for i := range l.held {
+		if bytes.Equal(l.held[i].key, key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// add notes that key is locked, or locked more strongly than before.
+func (l *lockSet) add(key []byte, at tso.Timestamp, shared bool) {
+	l.newest = max(l.newest, at)
+	if i := l.find(key); i >= 0 {
+		l.held[i].at, l.held[i].shared = at, shared
+		return
+	}
+	l.held = append(l.held, heldLock{key: key, at: at, shared: shared})
+	switch {
+	case l.index != nil:
+		l.index[string(key)] = len(l.held) - 1
+	case len(l.held) > manyLocks:
+		l.index = make(map[string]int, 4*manyLocks)
+		for i := range l.held {
+			l.index[string(l.held[i].key)] = i
+		}
+	}
+}
+
+// holds says that key is locked at least as strongly as asked.
+func (l *lockSet) holds(key []byte, shared bool) bool {
+	i := l.find(key)
+	return i >= 0 && (shared || !l.held[i].shared)
+}
+
+// truncate forgets the locks from position n on, the primary excepted, and returns their keys in order.
+func (l *lockSet) truncate(n int) [][]byte {
+	n = max(n, 1)
+	if n >= len(l.held) {
 		return nil
 	}
-	ts, err := t.db.now(ctx)
-	if err != nil {
-		return err
+	keys := make([][]byte, 0, len(l.held)-n)
+	for i := n; i < len(l.held); i++ {
+		keys = append(keys, l.held[i].key)
+		if l.index != nil {
+			delete(l.index, string(l.held[i].key))
+		}
+	}
+	clear(l.held[n:])
+	l.held = l.held[:n]
+	l.newest = 0
+	for i := range l.held {
+		l.newest = max(l.newest, l.held[i].at)
+	}
+	slices.SortFunc(keys, bytes.Compare)
+	return keys
+}
+
+// keysBut returns the keys that are or may be locked and are not among the mutations, in order.
+func (l *lockSet) keysBut(mutations []mvcc.Mutation) [][]byte {
+	var keys [][]byte
+	keep := func(key []byte) {
+		if _, written := slices.BinarySearchFunc(mutations, key, compareMutation); !written {
+			keys = append(keys, key)
+		}
+	}
+	for i := range l.held {
+		keep(l.held[i].key)
+	}
+	for _, key := range l.stray {
+		keep(key)
+	}
+	slices.SortFunc(keys, bytes.Compare)
+	return slices.CompactFunc(keys, bytes.Equal)
+}
+
+// openMillis is how long the transaction has been open: by the local clock, which must not be late,
+// and by the newest timestamp it has, in case that the local clock stood still.
+func (t *Txn) openMillis() uint64 {
+	local := time.Since(t.locks.begun).Milliseconds()
+	return uint64(max(0, local, t.snap.readTS.Physical()-t.startTS.Physical()))
+}
+
+// BeginStatement tells the transaction that a statement begins. Read committed takes a new snapshot
+// for it; the others note which reads are the statement's.
+func (t *Txn) BeginStatement(ctx context.Context) error {
+	switch {
+	case t.done:
+		return ErrTxnDone
+	case t.opts.Isolation == ReadCommitted:
+		ts, err := t.db.now(ctx)
+		if err != nil {
+			return err
+		}
+		t.moveTo(ts)
+	case t.reads != nil:
+		t.reads.beginStatement()
+	}
+	return nil
+}
+
+// moveTo moves the snapshot, which the caller has found to be allowed.
+func (t *Txn) moveTo(ts tso.Timestamp) {
+	if t.buf.n > 0 {
+		t.moves = append(t.moves, snapshotMove{writes: t.buf.n, from: t.snap.readTS})
+	}
+	if t.opts.Isolation == ReadCommitted {
+		// Iterators of earlier statements go on reading at theirs.
+		t.snap = &snapshot{db: t.db, readTS: ts}
+		return
 	}
 	t.snap.move(ts)
-	return nil
+}
+
+// snapshotMove says that the first writes of the buffer were made at snapshots up to from.
+type snapshotMove struct {
+	writes int
+	from   tso.Timestamp
 }
 
 // RestartStatement undoes the writes since sp, which was taken where the statement began. Unlike
 // RollbackTo it keeps the locks.
 func (t *Txn) RestartStatement(sp Savepoint) {
 	if !t.done {
-		t.buf.truncate(sp.writes)
-		t.buf.freeze()
+		t.truncate(sp)
 	}
 }
 
-// AcquireLocks makes the transaction the only one to write keys until it ends. It keeps the keys.
-func (t *Txn) AcquireLocks(ctx context.Context, _ LockOptions, keys ...[]byte) (skipped []bool, err error) {
-	return nil, t.LockKeys(ctx, keys...)
+// AcquireLocks keeps others from changing keys until the transaction ends, or rolls back to an earlier
+// savepoint. It keeps the keys. skipped[i] says that keys[i] was passed over, as SkipLocked asks;
+// nil means that none was. In an optimistic transaction it is LockKeys.
+//
+// In a pessimistic transaction it waits for those who hold a key, first come first served, and returns
+// when all are granted or none. Errors: ErrRestartStatement, where the keys are locked but have changed
+// since the snapshot; *mvcc.WriteConflictError if then the snapshot could not be moved because
+// something that the transaction has read changed too, or because it was rolled back by others;
+// *mvcc.DeadlockError; *LockNotAvailableError; errors of routing, and of the context. After an error
+// other than ErrRestartStatement and *LockNotAvailableError the transaction should be rolled back.
+func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte) (skipped []bool, err error) {
+	switch {
+	case t.done:
+		return nil, ErrTxnDone
+	case t.opts.ReadOnly:
+		return nil, ErrReadOnly
+	case !t.opts.Pessimistic:
+		return nil, t.LockKeys(ctx, keys...)
+	case t.locks.lease.doomed.Load():
+		return nil, &mvcc.WriteConflictError{Key: t.locks.primary, StartTS: t.startTS}
+	}
+	if wanted := t.unlocked(keys, opts.Shared); len(wanted) > 0 {
+		at := make([]tso.Timestamp, len(wanted))
+		a := acquisition{t: t, opts: opts}
+		if err := a.run(ctx, wanted, at); err != nil {
+			return nil, err
+		}
+		for i, ts := range at {
+			if ts != 0 {
+				t.locks.add(wanted[i], ts, opts.Shared)
+			}
+		}
+		if opts.SkipLocked {
+			skipped = t.skippedOf(keys, opts.Shared)
+		}
+	}
+	if t.locks.newest > t.snap.readTS {
+		return skipped, t.moveSnapshot(ctx)
+	}
+	return skipped, nil
+}
+
+// unlocked returns those of keys that are yet to be locked, ascending and each once.
+func (t *Txn) unlocked(keys [][]byte, shared bool) [][]byte {
+	if len(keys) == 1 {
+		if t.locks.holds(keys[0], shared) {
+			return nil
+		}
+		return keys
+	}
+	wanted := make([][]byte, 0, len(keys))
+	for _, key := range keys {
+		if !t.locks.holds(key, shared) {
+			wanted = append(wanted, key)
+		}
+	}
+	if strictlyAscending(wanted) {
+		return wanted
+	}
+	slices.SortFunc(wanted, bytes.Compare)
+	return slices.CompactFunc(wanted, bytes.Equal)
+}
+
+func (t *Txn) skippedOf(keys [][]byte, shared bool) []bool {
+	var skipped []bool
+	for i, key := range keys {
+		if !t.locks.holds(key, shared) {
+			if skipped == nil {
+				skipped = make([]bool, len(keys))
+			}
+			skipped[i] = true
+		}
+	}
+	return skipped
 }

@@ -15,6 +15,12 @@ type metrics struct {
 	broken        prometheus.Counter
 	dropped       prometheus.Counter
 	prewriteBytes prometheus.Counter
+	asyncResolved prometheus.Counter
+	asyncDecided  prometheus.Counter
+	lockWaits     prometheus.Counter
+	deadlocks     prometheus.Counter
+	restarts      prometheus.Counter
+	refreshes     [refreshResults]prometheus.Counter
 }
 
 type commitKind int
@@ -22,6 +28,7 @@ type commitKind int
 const (
 	commitReadOnly commitKind = iota
 	commitOnePhase
+	commitAsync
 	commitTwoPhase
 	commitKinds
 )
@@ -41,7 +48,7 @@ func newMetrics(r prometheus.Registerer, queueLength func() float64) (*metrics, 
 			into[i] = v.WithLabelValues(value)
 		}
 	}
-	labelled("commits_total", "kind", "Transactions committed, by way of commit.", m.commits[:], "read_only", "one_phase", "two_phase")
+	labelled("commits_total", "kind", "Transactions committed, by way of commit.", m.commits[:], "read_only", "one_phase", "async", "two_phase")
 	labelled("backoffs_total", "class", "Attempts that had to be repeated, by reason.", m.backoffs[:], "route", "lock", "rpc", "oracle")
 	labelled("lock_checks_total", "result", "Locks met, by the fate of their transaction.", m.resolved[:], "alive", "passed", "committed", "rolled_back")
 	m.aborts = counter("aborts_total", "Commits that failed for certain.")
@@ -51,6 +58,12 @@ func newMetrics(r prometheus.Registerer, queueLength func() float64) (*metrics, 
 	m.heartbeats = counter("heartbeats_total", "Heartbeats sent to primaries.")
 	m.broken = counter("invariant_breaches_total", "Secondaries refused after their primary had committed.")
 	m.dropped = counter("background_dropped_total", "Background tasks given up; resolvers do their work.")
+	labelled("refreshes_total", "result", "Checks that what was read has not changed.", m.refreshes[:], "ok", "refused", "record_full")
+	m.asyncResolved = counter("async_resolved_total", "Async commits of others decided or found decided.")
+	m.asyncDecided = counter("async_decided_total", "Own async commits that had to ask for their outcome.")
+	m.lockWaits = counter("lock_waits_total", "Requests for locks that somebody held for long, and whose owner was asked about.")
+	m.deadlocks = counter("deadlocks_total", "Requests for locks refused because they would have closed a circle of waits.")
+	m.restarts = counter("statement_restarts_total", "Statements to be run again at a newer snapshot, their locks held.")
 	m.prewriteBytes = counter("prewrite_bytes_total", "Bytes of write sets sent to be committed.")
 	all = append(all, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "percodb_percolator_background_queue", Help: "Background tasks waiting."}, queueLength))

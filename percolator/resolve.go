@@ -3,7 +3,6 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/percodb/percodb/kv"
@@ -67,8 +66,12 @@ func (s *snapshot) learn(f fate, locks []mvcc.KeyLockedError) {
 	for i := range locks {
 		keys[i] = locks[i].Key
 	}
-	db := s.db
-	if !db.background.submit(func(ctx context.Context) { db.resolveInBackground(ctx, keys, startTS, f.commitTS) }) {
+	s.db.resolveLater(keys, startTS, f.commitTS)
+}
+
+// resolveLater finishes ascending keys behind the caller's back, unless there is too much to do.
+func (db *DB) resolveLater(keys [][]byte, startTS, commitTS tso.Timestamp) {
+	if !db.background.submit(func(ctx context.Context) { db.resolveInBackground(ctx, keys, startTS, commitTS) }) {
 		db.metrics.dropped.Inc()
 	}
 }
@@ -142,7 +145,7 @@ func (db *DB) fateOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 	for {
 		f, err := db.askPrimary(ctx, lock, callerTS)
 		if err == nil {
-			if f.kind == fateCommitted || f.kind == fateRolledBack {
+			if (f.kind == fateCommitted || f.kind == fateRolledBack) && !f.undecided {
 				db.statuses.put(lock.StartTS, f)
 			}
 			db.metrics.resolved[f.kind].Inc()
@@ -154,59 +157,23 @@ func (db *DB) fateOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 	}
 }
 
-// askPrimary asks the primary of a lock once.
-func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp) (fate, error) {
-	now, err := db.oracle.Now(ctx)
-	if err != nil {
-		return fate{}, err
-	}
-	desc, shard, err := db.router.Locate(ctx, lock.Primary)
-	if err != nil {
-		return fate{}, err
-	}
-	// A primary that holds nothing may still be on its way while the secondary's lock lives.
-	expired := lock.StartTS.Physical()+int64(lock.TTLMillis) < now.Physical()
-	st, err := shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{
-		Range:             desc.Ref(),
-		Primary:           lock.Primary,
-		StartTS:           lock.StartTS,
-		CallerTS:          callerTS,
-		NowTS:             now,
-		RollbackIfMissing: expired,
-	})
-	var missing *mvcc.TxnNotFoundError
-	switch {
-	case errors.As(err, &missing):
-		return fate{kind: fateAlive}, nil
-	case err != nil:
-		db.forgetRoute(err, desc.Ref())
-		return fate{}, err
-	case st.CommitTS != 0:
-		return fate{kind: fateCommitted, commitTS: st.CommitTS}, nil
-	case st.RolledBack:
-		return fate{kind: fateRolledBack}, nil
-	case callerTS != 0 && st.Lock != nil && st.Lock.MinCommitTS > callerTS:
-		return fate{kind: fatePassed}, nil
-	}
-	return fate{kind: fateAlive}, nil
-}
-
 // maxNeighbours bounds how many locks of one dead transaction a writer resolves at once.
 const maxNeighbours = 1024
 
 // clearLock removes a lock that keeps the transaction startTS from writing, or waits a little for
 // it. The older of two transactions gives way at once, since it could only wait for a conflict, and
-// so that no two wait for each other.
-func (db *DB) clearLock(ctx context.Context, bo *backoff, startTS tso.Timestamp, e *mvcc.KeyLockedError, last []byte) error {
+// so that no two wait for each other. So does who meets a pessimistic lock: running again, and taking
+// one itself, it gets into the queue.
+func (db *DB) clearLock(ctx context.Context, bo *backoff, shard kv.Shard, startTS tso.Timestamp, e *mvcc.KeyLockedError, last []byte) error {
 	f, err := db.fateOf(ctx, bo, e, 0)
 	if err != nil {
 		return err
 	}
 	if f.kind == fateAlive || f.kind == fatePassed {
-		if e.Lock.StartTS > startTS {
+		if e.Lock.StartTS > startTS || e.Lock.Op == mvcc.OpPessimistic {
 			return &mvcc.WriteConflictError{Key: e.Key, StartTS: startTS, ConflictingStartTS: e.Lock.StartTS}
 		}
-		return bo.wait(ctx, backoffLock, e)
+		return bo.waitForLock(ctx, shard, e)
 	}
 	keys := [][]byte{e.Key}
 	if e.Lock.TxnSize > 1 {
@@ -214,7 +181,7 @@ func (db *DB) clearLock(ctx context.Context, bo *backoff, startTS tso.Timestamp,
 			return db.retryRouting(ctx, bo, err)
 		}
 	}
-	return db.resolveKeys(ctx, bo, keys, e.Lock.StartTS, f.commitTS)
+	return db.finishLock(ctx, bo, keys, &e.Lock, f.commitTS)
 }
 
 // locksOf lists keys locked by the same transaction as e.Key, from there up to last and within the
@@ -239,7 +206,7 @@ func (db *DB) locksOf(ctx context.Context, e *mvcc.KeyLockedError, last []byte) 
 		return nil, err
 	}
 	for i := range locks {
-		if locks[i].Lock.StartTS == e.Lock.StartTS {
+		if l := &locks[i].Lock; l.StartTS == e.Lock.StartTS && (l.Op == mvcc.OpPessimistic) == (e.Lock.Op == mvcc.OpPessimistic) {
 			keys = append(keys, locks[i].Key)
 		}
 	}

@@ -20,8 +20,10 @@ const maxPageBytes = 1 << 20
 //	buffer    b  C   E̶  F̶       puts replace and add rows, deletions hide them
 //	result  a b  C d
 type scan struct {
-	t   *Txn
-	req kv.ScanRequest
+	t    *Txn
+	snap *snapshot
+	req  kv.ScanRequest
+	read slot // in the transaction's read set
 	// left is the part of the span that has not been fetched; drained says there is none.
 	left    kv.Span
 	drained bool
@@ -39,7 +41,7 @@ type scan struct {
 
 // Scan implements Reader. Writes after it do not show in the iterator (I7).
 func (t *Txn) Scan(_ context.Context, span kv.Span, opts ScanOptions) Iterator {
-	s := &scan{t: t, left: span}
+	s := &scan{t: t, snap: t.snap, left: span, read: slot{at: -1}}
 	if t.done {
 		s.err = ErrTxnDone
 		return s
@@ -142,7 +144,7 @@ func (s *scan) fetch(ctx context.Context) bool {
 			}
 			continue
 		}
-		if s.err = s.t.snap.retryRead(ctx, &bo, err); s.err != nil {
+		if s.err = s.snap.retryRead(ctx, &bo, err); s.err != nil {
 			return false
 		}
 	}
@@ -158,7 +160,7 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	}
 	s.req.Range = desc.Ref()
 	s.req.Span = clip(s.left, desc.Span)
-	s.req.ReadOptions = s.t.snap.readOptions()
+	s.req.ReadOptions = s.snap.readOptions()
 	s.req.Reuse = s.page // all of its rows have been passed
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
@@ -171,9 +173,25 @@ func (s *scan) fetchPage(ctx context.Context) error {
 			return err
 		}
 	}
+	s.note(resp.ResumeKey)
 	s.moveOn(desc, resp.ResumeKey)
 	s.req.Limit = min(2*s.req.Limit, s.t.db.opts.MaxPageRows)
 	return nil
+}
+
+// note has the transaction remember that the span of the page was read, up to where the page ends.
+func (s *scan) note(resume []byte) {
+	if s.t.reads == nil {
+		return
+	}
+	span := s.req.Span
+	switch {
+	case resume != nil && s.req.Reverse:
+		span.Start = resume
+	case resume != nil:
+		span.End = resume
+	}
+	s.read = s.t.reads.addSpan(span, s.read)
 }
 
 func (s *scan) locate(ctx context.Context) (*kv.RangeDescriptor, kv.Shard, error) {
@@ -214,7 +232,7 @@ func (s *scan) moveOn(desc *kv.RangeDescriptor, resume []byte) {
 // result is the page as it would have been without locks.
 func (s *scan) readLocked(ctx context.Context, resp *kv.ScanResponse) ([]kv.KeyValue, error) {
 	bo := backoff{db: s.t.db}
-	if err := s.t.snap.passLocks(ctx, &bo, resp.Locked); err != nil {
+	if err := s.snap.passLocks(ctx, &bo, resp.Locked); err != nil {
 		return nil, err
 	}
 	keys := make([][]byte, len(resp.Locked))
@@ -222,7 +240,7 @@ func (s *scan) readLocked(ctx context.Context, resp *kv.ScanResponse) ([]kv.KeyV
 		keys[i] = resp.Locked[i].Key
 	}
 	slices.SortFunc(keys, bytes.Compare)
-	values, err := s.t.snap.fetch(ctx, keys)
+	values, err := s.snap.fetch(ctx, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -255,6 +273,10 @@ func (s *scan) Err() error { return s.err }
 
 // Close implements Iterator.
 func (s *scan) Close() {
+	if s.t.reads != nil && s.key != nil && (!s.drained || s.i < len(s.rows)) {
+		// What was fetched and not shown was not read.
+		s.t.reads.shrink(s.read, s.key, s.req.Reverse)
+	}
 	s.closed = true
 	s.rows, s.page, s.buffered = nil, nil, nil
 	s.i = 0

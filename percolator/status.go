@@ -10,6 +10,9 @@ import (
 type fate struct {
 	kind     fateKind
 	commitTS tso.Timestamp // if committed
+	// undecided goes with fateRolledBack: the transaction has lost its primary's lock, but might
+	// take it again. Good for pessimistic locks only, and not to be remembered.
+	undecided bool
 }
 
 type fateKind int

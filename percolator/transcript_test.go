@@ -75,6 +75,7 @@ func (tr *transcript) run(t *testing.T, d *datadriven.TestData) string {
 			bounds = append(bounds, a.Vals...)
 		}
 		tr.c = newCluster(t, nil, bounds...)
+		tr.c.twoPhases = true // the transcripts show the two
 		tr.txns, tr.names = map[string]*coordinator{}, map[tso.Timestamp]string{}
 		return ""
 	case "begin":

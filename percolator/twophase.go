@@ -20,34 +20,66 @@ const (
 )
 
 // twoPhase locks every key, takes a commit_ts and commits the primary. prewritten says that the
-// locks are there already.
+// locks are there already, but perhaps that of a primary that is not written.
 func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestamp, error) {
-	hb, err := c.startHeartbeat(ctx)
+	now, err := c.db.now(ctx)
 	if err != nil {
 		c.abort(ctx)
 		return 0, err
 	}
-	defer hb.stop()
-	if !prewritten {
-		if err := c.prewriteAll(ctx, hb); err != nil {
-			var committed *mvcc.AlreadyCommittedError
-			if errors.As(err, &committed) {
-				return committed.CommitTS, nil
-			}
-			c.abort(ctx)
-			return 0, c.lostRace(err)
+	c.beginLease(now)
+	if err := c.lockAll(ctx, prewritten); err != nil {
+		var committed *mvcc.AlreadyCommittedError
+		if errors.As(err, &committed) {
+			return committed.CommitTS, nil
 		}
+		c.abort(ctx)
+		return 0, c.lostRace(err)
 	}
 	if c.locks == 0 { // nothing but checks, and they held
 		return 0, nil
 	}
-	hb.primaryLocked.Store(true)
+	return c.secondPhase(ctx)
+}
+
+// lockAll prewrites what is not prewritten yet.
+func (c *committer) lockAll(ctx context.Context, prewritten bool) error {
+	missing := c.locks > 0 && !c.writes(c.primary)
+	if err := c.addPrimary(ctx); err != nil {
+		return err
+	}
+	switch {
+	case !prewritten:
+		return c.prewriteAll(ctx)
+	case missing:
+		at, _ := slices.BinarySearchFunc(c.mutations, c.primary, compareMutation)
+		return c.prewrite(ctx, c.mutations[at:at+1], &prewritePart{})
+	}
+	return nil
+}
+
+// addPrimary adds to the write set a lock on the primary, where a pessimistic transaction has locked
+// it and not written it: somebody must answer for the other locks.
+func (c *committer) addPrimary(ctx context.Context) error {
+	if c.locks == 0 || c.writes(c.primary) {
+		return nil
+	}
+	at, _ := slices.BinarySearchFunc(c.mutations, c.primary, compareMutation)
+	c.mutations = slices.Insert(c.mutations, at, mvcc.Mutation{Op: mvcc.OpLock, Key: c.primary, LockedAt: c.locked.held[0].at})
+	c.locks++
+	bo := backoff{db: c.db}
+	return c.route(ctx, &bo)
+}
+
+// secondPhase decides the transaction, all of whose keys are locked.
+func (c *committer) secondPhase(ctx context.Context) (tso.Timestamp, error) {
+	c.lease.primaryLocked.Store(true)
 	if err := c.enterGuard(ctx); err != nil {
 		c.abort(ctx)
 		return 0, err
 	}
-	ts, err := c.commitPrimary(ctx, hb)
-	hb.stop()
+	ts, err := c.commitPrimary(ctx)
+	c.lease.stop()
 	if err == nil {
 		c.commitSecondaries(ctx, ts)
 		return ts, nil
@@ -61,7 +93,7 @@ func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestam
 
 // prewriteAll locks all keys, in requests of bounded size sent in parallel. Those of a large
 // transaction start when the primary is locked, so that heartbeats keep the others alive.
-func (c *committer) prewriteAll(ctx context.Context, hb *heartbeat) error {
+func (c *committer) prewriteAll(ctx context.Context) error {
 	batches := c.batches()
 	first := 0
 	for i, b := range batches {
@@ -71,16 +103,16 @@ func (c *committer) prewriteAll(ctx context.Context, hb *heartbeat) error {
 	}
 	batches[0], batches[first] = batches[first], batches[0]
 	if len(batches) > maxFanOut {
-		if err := c.prewrite(ctx, batches[0]); err != nil {
+		if err := c.prewrite(ctx, batches[0], &prewritePart{}); err != nil {
 			return err
 		}
-		hb.primaryLocked.Store(true)
+		c.lease.primaryLocked.Store(true)
 		batches = batches[1:]
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxFanOut)
 	for _, b := range batches {
-		g.Go(func() error { return c.prewrite(ctx, b) })
+		g.Go(func() error { return c.prewrite(ctx, b, &prewritePart{}) })
 	}
 	return g.Wait()
 }
@@ -111,8 +143,18 @@ func (c *committer) batches() [][]mvcc.Mutation {
 	return all
 }
 
+// prewritePart is what became of one batch.
+type prewritePart struct {
+	minCommitTS tso.Timestamp
+	plain       bool // some lock is not async
+	// lost: a request was not answered, and may have been, or be yet, carried out.
+	lost bool
+	// refused: the shard has said that the batch is not locked, whatever was sent before.
+	refused bool
+}
+
 // prewrite locks the keys of one batch, whatever shards they have come to lie on.
-func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation) error {
+func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation, part *prewritePart) error {
 	bo := backoff{db: c.db}
 	for len(muts) > 0 {
 		parts, err := c.db.portions(ctx, len(muts), func(i int) []byte { return muts[i].Key }, nil)
@@ -131,7 +173,7 @@ func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation) error {
 					picked[j] = muts[at]
 				}
 			}
-			done, err := c.prewriteOnce(ctx, &bo, &parts[i], picked)
+			done, err := c.prewriteOnce(ctx, &bo, &parts[i], picked, part)
 			if err != nil {
 				return err
 			}
@@ -146,33 +188,67 @@ func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation) error {
 }
 
 // prewriteOnce sends one request. done is false when it has to be repeated.
-func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, muts []mvcc.Mutation) (done bool, _ error) {
-	_, err := p.shard.Prewrite(ctx, &kv.PrewriteRequest{
+func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, muts []mvcc.Mutation, part *prewritePart) (done bool, _ error) {
+	req := kv.PrewriteRequest{
 		Ranges:    p.refs,
 		Mutations: muts,
 		Primary:   c.primary,
 		StartTS:   c.startTS,
-		TTLMillis: c.ttlMillis,
+		ReadTS:    c.readTS,
+		TTLMillis: c.ttlNow(),
 		TxnSize:   uint32(len(c.mutations)),
-	})
+	}
+	sending := ctx
+	if c.asyncing != nil {
+		c.asyncing.fill(c, &req)
+		sending = detached(ctx) // the answer must be learnt
+	}
+	resp, err := p.shard.Prewrite(sending, &req)
 	if err == nil {
+		part.minCommitTS = max(part.minCommitTS, resp.MinCommitTS)
+		part.plain = part.plain || !resp.Async && slices.ContainsFunc(muts, leavesLock)
 		return true, nil
 	}
 	c.db.forgetRoute(err, p.refs...)
 	var locked *mvcc.KeyLockedError
 	if errors.As(err, &locked) {
-		return false, c.db.clearLock(ctx, bo, c.startTS, locked, muts[len(muts)-1].Key)
+		return false, c.clearLock(ctx, bo, p.shard, locked)
 	}
+	var stale *kv.StaleRangeError
+	part.refused = refusesPrewrite(err)
+	part.lost = part.lost || !part.refused && !errors.As(err, &stale)
 	return false, c.db.retryRouting(ctx, bo, err)
 }
+
+func leavesLock(m mvcc.Mutation) bool { return m.Op != mvcc.OpCheckNotExists }
+
+// clearLock makes the way free for another prewrite. A lock where the transaction has only read
+// is waited for a few times, and then given way to: its owner might wait for this one.
+func (c *committer) clearLock(ctx context.Context, bo *backoff, shard kv.Shard, e *mvcc.KeyLockedError) error {
+	if c.writes(e.Key) {
+		return c.db.clearLock(ctx, bo, shard, c.startTS, e, c.mutations[len(c.mutations)-1].Key)
+	}
+	alive, err := c.db.evict(ctx, bo, e)
+	if err != nil || !alive {
+		return err
+	}
+	if bo.attempts[backoffLock] >= maxReadWaits {
+		return &mvcc.WriteConflictError{Key: e.Key, StartTS: c.startTS, ConflictingStartTS: e.Lock.StartTS}
+	}
+	return bo.waitForLock(ctx, shard, e)
+}
+
+// maxReadWaits is how often a serializable commit waits for a lock on what it has read.
+const maxReadWaits = 6
 
 // maxCommitAttempts bounds how often readers may push a commit before it gives up.
 const maxCommitAttempts = 10
 
 // commitPrimary is the commit point. On success the transaction is committed at the returned
 // timestamp; on an error other than *UndeterminedError it is not, and will not be.
-func (c *committer) commitPrimary(ctx context.Context, hb *heartbeat) (tso.Timestamp, error) {
+func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 	bo := backoff{db: c.db}
+	readTS := c.readTS
 	for range maxCommitAttempts {
 		ts, err := c.db.now(ctx)
 		if err != nil {
@@ -181,8 +257,15 @@ func (c *committer) commitPrimary(ctx context.Context, hb *heartbeat) (tso.Times
 		if c.maxCommitTS != 0 && ts > c.maxCommitTS {
 			return 0, ErrCommitTooLate
 		}
-		if hb.doomed.Load() {
+		if c.lease.doomed.Load() {
 			return 0, &mvcc.RolledBackError{StartTS: c.startTS}
+		}
+		if len(c.reads) > 0 {
+			r := refresh{db: c.db, startTS: c.startTS, from: readTS, to: ts, committing: true}
+			if err := r.run(ctx, c.reads); err != nil {
+				return 0, err
+			}
+			readTS = ts
 		}
 		ts, err = c.commitPrimaryAt(ctx, &bo, ts)
 		// Pushed: the lock is still there, so no attempt at this or an earlier timestamp has
@@ -283,7 +366,10 @@ const endlessTTL = 1 << 62
 // commitSecondaries commits the other keys behind the caller's back, or here when there is too much
 // to do there. Failing is harmless: whoever meets the locks finishes the work.
 func (c *committer) commitSecondaries(ctx context.Context, ts tso.Timestamp) {
-	keys := c.lockedKeys(func(key []byte) bool { return !bytes.Equal(key, c.primary) })
+	c.commitLater(ctx, c.lockedKeys(func(key []byte) bool { return !bytes.Equal(key, c.primary) }), ts)
+}
+
+func (c *committer) commitLater(ctx context.Context, keys [][]byte, ts tso.Timestamp) {
 	if len(keys) == 0 {
 		return
 	}

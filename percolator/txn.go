@@ -2,6 +2,7 @@ package percolator
 
 import (
 	"context"
+	"time"
 
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -17,12 +18,29 @@ type Txn struct {
 	done    bool
 	guard   CommitGuard
 	buf     writeBuffer
-	snap    snapshot
+	snap    *snapshot
 	active  activeRef
+	locks   *lockSet // of a pessimistic transaction
+	reads   *readSet // where the snapshot may have to move, or to hold until the commit
+	// moves says at which snapshots the buffer was written, where that was not the present one.
+	moves []snapshotMove
+
+	firstSnap snapshot
 }
 
 func newTxn(db *DB, ts tso.Timestamp, opts TxnOptions) *Txn {
-	return &Txn{db: db, startTS: ts, opts: opts, snap: snapshot{db: db, readTS: ts}}
+	t := &Txn{db: db, startTS: ts, opts: opts, firstSnap: snapshot{db: db, readTS: ts}}
+	t.snap = &t.firstSnap
+	if opts.ReadOnly {
+		return t
+	}
+	if opts.Pessimistic {
+		t.locks = &lockSet{begun: time.Now()}
+	}
+	if opts.Isolation == Serializable || opts.Pessimistic && opts.Isolation == SnapshotIsolation {
+		t.reads = &readSet{limit: db.opts.MaxReadSpans}
+	}
+	return t
 }
 
 var (
@@ -91,14 +109,33 @@ func (t *Txn) write(key, value []byte, c change) error {
 }
 
 // Savepoint marks the present state of the transaction.
-func (t *Txn) Savepoint() Savepoint { return Savepoint{writes: t.buf.freeze()} }
+func (t *Txn) Savepoint() Savepoint {
+	sp := Savepoint{writes: t.buf.freeze()}
+	if t.locks != nil {
+		sp.locks = len(t.locks.held)
+	}
+	return sp
+}
 
-// RollbackTo undoes the writes since sp and releases the locks taken since; sp stays valid, savepoints
-// after it do not. Iterators made after sp fail with ErrIteratorInvalid.
+// RollbackTo undoes the writes since sp and releases the locks taken since, but for the first of the
+// transaction; sp stays valid, savepoints after it do not. Iterators made after sp fail with
+// ErrIteratorInvalid.
 func (t *Txn) RollbackTo(sp Savepoint) {
-	if !t.done {
-		t.buf.truncate(sp.writes)
-		t.buf.freeze()
+	if t.done {
+		return
+	}
+	t.truncate(sp)
+	if t.locks != nil {
+		t.release(context.Background(), t.locks.truncate(sp.locks))
+	}
+}
+
+// truncate takes back the writes since sp.
+func (t *Txn) truncate(sp Savepoint) {
+	t.buf.truncate(sp.writes)
+	t.buf.freeze()
+	for i := range t.moves {
+		t.moves[i].writes = min(t.moves[i].writes, sp.writes)
 	}
 }
 
@@ -106,10 +143,13 @@ func (t *Txn) RollbackTo(sp Savepoint) {
 // does not ask.
 func (t *Txn) SetCommitGuard(g CommitGuard) { t.guard = g }
 
-// Rollback drops the transaction's writes; nothing of it has left this process. It may be called
-// after the transaction has ended, and does nothing then.
-func (t *Txn) Rollback(context.Context) error {
-	t.end()
+// Rollback drops the transaction's writes and releases its locks. It may be called after the
+// transaction has ended, and does nothing then.
+func (t *Txn) Rollback(ctx context.Context) error {
+	if !t.done {
+		t.releaseAll(ctx, nil)
+		t.end()
+	}
 	return nil
 }
 
@@ -117,5 +157,6 @@ func (t *Txn) Rollback(context.Context) error {
 func (t *Txn) end() {
 	t.done = true
 	t.buf = writeBuffer{}
+	t.reads, t.moves = nil, nil
 	t.db.active.leave(&t.active)
 }

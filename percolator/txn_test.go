@@ -17,6 +17,11 @@ import (
 func eachCluster(t *testing.T, run func(t *testing.T, c *cluster)) {
 	t.Run("stores=1", func(t *testing.T) { run(t, newCluster(t, nil)) })
 	t.Run("stores=3", func(t *testing.T) { run(t, newCluster(t, nil, "h", "p")) })
+	t.Run("stores=3,two phases", func(t *testing.T) {
+		c := newCluster(t, nil, "h", "p")
+		c.twoPhases = true
+		run(t, c)
+	})
 }
 
 // Goal: I1. Method: a reader from before a commit and one from after, over all ways to read.
@@ -346,6 +351,9 @@ func TestMetrics(t *testing.T) {
 		mustPut(t, txn, pairs...)
 		mustCommit(t, txn)
 	}
+	large := mustBegin(t, db)
+	mustPut(t, large, "a=2", "z="+strings.Repeat("z", maxRequestBytes))
+	mustCommit(t, large)
 	families, err := registry.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -361,7 +369,7 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"read_only", "one_phase", "two_phase"} {
+	for _, kind := range []string{"read_only", "one_phase", "async", "two_phase"} {
 		if commits[kind] != 1 {
 			t.Errorf("%s: %v commits", kind, commits[kind])
 		}

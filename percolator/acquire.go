@@ -1,0 +1,269 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// lockSlice is how long one request waits at a shard, at most. It is short enough that the TTL sent
+// with the request is worth something when the lock is granted at last.
+func (db *DB) lockSlice() time.Duration { return min(db.opts.LockTTL/3, time.Second) }
+
+// acquisition is one call of AcquireLocks.
+type acquisition struct {
+	t        *Txn
+	opts     LockOptions
+	deadline time.Time // of the wait; zero: none
+}
+
+// run locks ascending keys, all or none; at[i] answers keys[i], 0 where it was skipped.
+func (a *acquisition) run(ctx context.Context, keys [][]byte, at []tso.Timestamp) error {
+	l := a.t.locks
+	if limit := a.t.opts.LockTimeout; limit > 0 {
+		a.deadline = time.Now().Add(limit)
+	}
+	done := 0
+	for l.primary == nil && done < len(keys) { // skipped keys cannot be the primary
+		if err := a.first(ctx, keys[done:done+1], at[done:done+1]); err != nil {
+			return err
+		}
+		done++
+	}
+	if done == len(keys) {
+		return nil
+	}
+	err := a.rest(ctx, keys[done:], at[done:])
+	if err != nil {
+		a.undo(ctx, keys, at)
+	}
+	return err
+}
+
+// first locks the key that becomes the primary.
+func (a *acquisition) first(ctx context.Context, key [][]byte, at []tso.Timestamp) error {
+	t := a.t
+	l := t.locks
+	if err := a.some(ctx, key[0], key, at); err != nil {
+		return err
+	}
+	if at[0] != 0 {
+		l.primary = key[0]
+		l.add(key[0], at[0], a.opts.Shared)
+		l.lease.primaryLocked.Store(true)
+		l.lease.begin(t.db, t.startTS, l.primary, t.openMillis(), uint64(t.db.opts.LockTTL.Milliseconds()))
+	}
+	return nil
+}
+
+// rest locks further keys, in parallel where several shards have them.
+func (a *acquisition) rest(ctx context.Context, keys [][]byte, at []tso.Timestamp) error {
+	l := a.t.locks
+	var space [1]portion
+	parts, err := a.t.db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, space[:])
+	if err != nil || len(parts) == 1 {
+		return a.some(ctx, l.primary, keys, at)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(maxFanOut)
+	for i := range parts {
+		pick := parts[i].pick
+		g.Go(func() error {
+			picked := pickKeys(keys, pick)
+			answers := make([]tso.Timestamp, len(picked))
+			err := a.some(ctx, l.primary, picked, answers)
+			for j, k := range pick {
+				at[k] = answers[j]
+			}
+			return err
+		})
+	}
+	return g.Wait()
+}
+
+// undo releases what a failed call has locked and the transaction had not before.
+func (a *acquisition) undo(ctx context.Context, keys [][]byte, at []tso.Timestamp) {
+	var granted [][]byte
+	for i, key := range keys {
+		if at[i] != 0 && a.t.locks.find(key) < 0 {
+			granted = append(granted, key)
+		}
+	}
+	a.t.release(ctx, granted)
+}
+
+// some locks ascending keys, whatever shards they have come to lie on.
+func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, at []tso.Timestamp) error {
+	db := a.t.db
+	bo := backoff{db: db}
+	for start := 0; start < len(keys); {
+		var space [1]portion
+		n := min(len(keys)-start, maxRequestKeys)
+		parts, err := db.portions(ctx, n, func(i int) []byte { return keys[start+i] }, space[:])
+		if err == nil {
+			// The first portion only: keys are locked in order, which makes deadlocks rare.
+			p := &parts[0]
+			some := n
+			if p.pick != nil {
+				for some = 1; some < len(p.pick) && p.pick[some] == some; some++ {
+				}
+			}
+			req := kv.AcquireLocksRequest{
+				Ranges: p.refs, Keys: keys[start : start+some], Primary: primary,
+				StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
+				SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared,
+			}
+			if err = a.send(ctx, &bo, p, &req, at[start:start+some]); err == nil {
+				start += some
+				continue
+			}
+		}
+		if err := db.retryRouting(ctx, &bo, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send repeats a request until it is granted, its wait is over, or its route turns out stale.
+func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv.AcquireLocksRequest, at []tso.Timestamp) error {
+	db := a.t.db
+	waited := false
+	for {
+		req.Wait, req.TTLMillis = a.wait(), a.t.openMillis()+uint64(db.opts.LockTTL.Milliseconds())
+		resp, err := p.shard.AcquireLocks(ctx, req)
+		if err == nil {
+			copy(at, resp.LockedAt)
+			return nil
+		}
+		db.forgetRoute(err, p.refs...)
+		var locked *mvcc.KeyLockedError
+		if !errors.As(err, &locked) {
+			return a.refused(err, req.Keys)
+		}
+		if !waited {
+			waited = true
+			db.metrics.lockWaits.Inc()
+		}
+		alive, err := db.evict(ctx, bo, locked)
+		switch {
+		case err != nil:
+			return err
+		case !alive:
+		case a.opts.NoWait:
+			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock}
+		case !a.deadline.IsZero() && !time.Now().Before(a.deadline):
+			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock, Timeout: true}
+		default:
+			req.Alive = locked.Lock.StartTS
+		}
+	}
+}
+
+// wait is how long the next request may wait.
+func (a *acquisition) wait() time.Duration {
+	switch {
+	case a.opts.NoWait || a.opts.SkipLocked:
+		return 0
+	case a.deadline.IsZero():
+		return a.t.db.lockSlice()
+	default:
+		return min(a.t.db.lockSlice(), max(0, time.Until(a.deadline)))
+	}
+}
+
+// refused deals with an answer, or the lack of one, that is not a lock. Routing errors go back as they are.
+func (a *acquisition) refused(err error, keys [][]byte) error {
+	var (
+		stale      *kv.StaleRangeError
+		rolledBack *mvcc.RolledBackError
+		committed  *mvcc.AlreadyCommittedError
+		deadlock   *mvcc.DeadlockError
+		tooOld     *mvcc.TooOldError
+	)
+	switch {
+	case errors.As(err, &stale):
+	case errors.As(err, &rolledBack), errors.As(err, &committed):
+		return &mvcc.WriteConflictError{Key: keys[0], StartTS: a.t.startTS}
+	case errors.As(err, &deadlock):
+		a.t.db.metrics.deadlocks.Inc()
+	case errors.As(err, &tooOld):
+	default:
+		// The locks may have been taken. They are released when the transaction ends.
+		a.t.locks.noteStray(keys)
+	}
+	return err
+}
+
+// noteStray may be called from several goroutines.
+func (l *lockSet) noteStray(keys [][]byte) {
+	l.strayMu.Lock()
+	defer l.strayMu.Unlock()
+	l.stray = append(l.stray, keys...)
+}
+
+// evict removes a lock whose transaction is over. alive says that it is not.
+func (db *DB) evict(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError) (alive bool, _ error) {
+	f, err := db.fateOf(ctx, bo, e, 0)
+	if err != nil {
+		return false, err
+	}
+	if f.kind == fateAlive || f.kind == fatePassed {
+		return true, nil
+	}
+	return false, db.finishLock(ctx, bo, [][]byte{e.Key}, &e.Lock, f.commitTS)
+}
+
+// finishLock finishes the locks of one dead transaction on ascending keys, which are like lock.
+func (db *DB) finishLock(ctx context.Context, bo *backoff, keys [][]byte, lock *mvcc.Lock, commitTS tso.Timestamp) error {
+	if lock.Op == mvcc.OpPessimistic {
+		return db.releaseKeys(ctx, bo, keys, lock.StartTS, lock.ForUpdateTS)
+	}
+	return db.resolveKeys(ctx, bo, keys, lock.StartTS, commitTS)
+}
+
+func (db *DB) releaseKeys(ctx context.Context, bo *backoff, keys [][]byte, startTS, forUpdateTS tso.Timestamp) error {
+	return db.onShards(ctx, bo, keys, func(p *portion, keys [][]byte) error {
+		return p.shard.ReleaseLocks(ctx, &kv.ReleaseLocksRequest{Ranges: p.refs, Keys: keys, StartTS: startTS, ForUpdateTS: forUpdateTS})
+	})
+}
+
+// release drops pessimistic locks on ascending keys before it returns: who is told of the
+// transaction's end finds them free. What cannot be released expires.
+func (t *Txn) release(ctx context.Context, keys [][]byte) {
+	if len(keys) == 0 {
+		return
+	}
+	if ctx.Done() != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), t.db.opts.ProbeTimeout)
+		defer cancel()
+	}
+	bo := backoff{db: t.db}
+	for some := range slices.Chunk(keys, maxRequestKeys) {
+		if err := t.db.releaseKeys(ctx, &bo, some, t.startTS, tso.MaxTimestamp); err != nil {
+			t.db.metrics.dropped.Inc()
+			t.db.opts.Logger.Warn("releasing locks", "start_ts", t.startTS, "keys", len(keys), "err", err)
+			return
+		}
+	}
+}
+
+// releaseAll ends the lease and drops all locks but those on mutations, which have been dealt with.
+func (t *Txn) releaseAll(ctx context.Context, mutations []mvcc.Mutation) {
+	if t.locks == nil {
+		return
+	}
+	t.locks.lease.stop()
+	if len(t.locks.held) == 0 && len(t.locks.stray) == 0 {
+		return
+	}
+	t.release(ctx, t.locks.keysBut(mutations))
+}

@@ -1,0 +1,206 @@
+package percolator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// An async commit must fit into its primary's lock, which lists all other keys.
+const (
+	maxAsyncKeys     = 256
+	maxAsyncKeyBytes = 4 << 10
+)
+
+// asyncCommit is what an async commit adds to the prewrites. It does not change once they are sent.
+type asyncCommit struct {
+	secondaries [][]byte
+	floorTS     tso.Timestamp // issued after the commit was asked for
+	// maxCommitTS keeps the commit below the time from which others may roll it back.
+	maxCommitTS tso.Timestamp
+}
+
+// fill adds the fields to a request.
+func (a *asyncCommit) fill(c *committer, req *kv.PrewriteRequest) {
+	req.Async, req.FloorTS, req.MaxCommitTS = true, a.floorTS, a.maxCommitTS
+	if _, found := slices.BinarySearchFunc(req.Mutations, c.primary, compareMutation); found {
+		req.Secondaries = a.secondaries
+	}
+}
+
+// asyncAllowed says whether the transaction may commit asynchronously: it is small, and once its keys
+// are locked nothing can be against it, neither reads nor keys that are only checked.
+func (c *committer) asyncAllowed() bool {
+	if c.db.opts.DisableAsyncCommit || len(c.reads) > 0 || c.locks < len(c.mutations) || c.locks > maxAsyncKeys {
+		return false
+	}
+	size := 0
+	for i := range c.mutations {
+		size += len(c.mutations[i].Key)
+	}
+	return size <= maxAsyncKeyBytes && c.sizeBytes <= maxRequestBytes
+}
+
+// async locks all keys at once. When the last is locked the transaction is committed, at the largest
+// of the timestamps that the locks carry, and anybody can tell so:
+//
+//	owner     ─┬─ prewrite a, the primary: secondaries k, z ──┬─▶ committed
+//	           ├─ prewrite k                                  │
+//	           └─ prewrite z                                  │   commit a, k, z (behind)
+//
+// Where a shard could not give its lock a final timestamp, the transaction goes on in two phases.
+func (c *committer) async(ctx context.Context) (tso.Timestamp, error) {
+	if err := c.enterGuard(ctx); err != nil {
+		return 0, err
+	}
+	now, err := c.db.now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c.beginLease(now)
+	if err := c.addPrimary(ctx); err != nil {
+		return 0, err
+	}
+	a := &asyncCommit{
+		secondaries: c.lockedKeys(func(key []byte) bool { return !bytes.Equal(key, c.primary) }),
+		floorTS:     now,
+		maxCommitTS: tso.FromPhysical(c.startTS.Physical() + int64(c.lease.ttl())),
+	}
+	if c.maxCommitTS != 0 {
+		a.maxCommitTS = min(a.maxCommitTS, c.maxCommitTS)
+	}
+	c.asyncing = a
+	batches := c.batches()
+	parts, err := c.prewriteAsync(ctx, batches)
+	c.asyncing = nil
+	if err != nil {
+		return c.settleAsync(ctx, batches, parts, err)
+	}
+	commitTS, plain := tso.Timestamp(0), false
+	for i := range parts {
+		commitTS = max(commitTS, parts[i].minCommitTS)
+		plain = plain || parts[i].plain
+	}
+	if plain {
+		c.kind = commitTwoPhase
+		return c.secondPhase(ctx)
+	}
+	c.lease.stop()
+	c.commitAll(ctx, commitTS)
+	return commitTS, nil
+}
+
+// asyncPart is what became of one batch of an async commit.
+type asyncPart struct {
+	prewritePart
+	err error
+}
+
+// prewriteAsync sends all batches and waits for all answers. The first to fail ends the others' waits,
+// but takes no answer away.
+func (c *committer) prewriteAsync(ctx context.Context, batches [][]mvcc.Mutation) (parts []asyncPart, first error) {
+	parts = make([]asyncPart, len(batches))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var once sync.Once
+	send := func(i int) {
+		err := c.prewrite(ctx, batches[i], &parts[i].prewritePart)
+		if parts[i].err = err; err != nil {
+			once.Do(func() { first = err })
+			cancel()
+		}
+	}
+	var g sync.WaitGroup
+	for i := 1; i < len(batches); i++ {
+		g.Go(func() { send(i) })
+	}
+	send(0)
+	g.Wait()
+	return parts, first
+}
+
+// settleAsync ends an async commit of which some batch failed. It may be committed all the same, if
+// a request whose answer was lost has been carried out. Where a shard has refused a batch, and no
+// request that might still arrive can change that, it is not. Else it must be decided in order: first
+// one key is made never to be locked, then the others are rolled back.
+//
+// cause is the first error; a refusal tells more.
+func (c *committer) settleAsync(ctx context.Context, batches [][]mvcc.Mutation, parts []asyncPart, cause error) (tso.Timestamp, error) {
+	open, certain := -1, false
+	for i := range parts {
+		p := &parts[i]
+		var committed *mvcc.AlreadyCommittedError
+		switch {
+		case p.err == nil:
+		case errors.As(p.err, &committed):
+			return committed.CommitTS, nil
+		case p.refused:
+			certain, cause = true, p.err
+		case !p.lost: // this transaction gave up by itself, and nothing is under way
+			certain = true
+		default:
+			open = i
+		}
+	}
+	if certain {
+		c.abort(ctx)
+		return 0, c.lostRace(cause)
+	}
+	c.db.metrics.asyncDecided.Inc()
+	key := batches[open][0].Key
+	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.db.opts.ProbeTimeout)
+	defer cancel()
+	bo := backoff{db: c.db}
+	for {
+		f, err := c.decideAsync(probe, key)
+		switch {
+		case err != nil:
+			if c.db.retryRouting(probe, &bo, err) != nil {
+				return 0, &UndeterminedError{StartTS: c.startTS, Err: cause}
+			}
+		case f.kind == fateCommitted:
+			c.lease.stop()
+			c.commitAll(ctx, f.commitTS)
+			return f.commitTS, nil
+		default:
+			c.abort(ctx)
+			return 0, c.lostRace(cause)
+		}
+	}
+}
+
+// decideAsync asks key first and then all others for the transaction's fate, and makes the first that
+// is not locked never to be.
+func (c *committer) decideAsync(ctx context.Context, key []byte) (fate, error) {
+	req := kv.CheckSecondaryLocksRequest{StartTS: c.startTS, Owner: true}
+	one, err := c.db.countSecondaries(ctx, [][]byte{key}, req)
+	if err != nil || one.fate.kind != fateAlive {
+		return one.fate, err
+	}
+	others := c.lockedKeys(func(k []byte) bool { return !bytes.Equal(k, key) })
+	rest, err := c.db.countSecondaries(ctx, others, req)
+	switch {
+	case err != nil || rest.fate.kind != fateAlive:
+		return rest.fate, err
+	case !one.plain && !rest.plain:
+		return fate{kind: fateCommitted, commitTS: max(one.minCommitTS, rest.minCommitTS)}, nil
+	}
+	// With a plain lock among them nobody can find the transaction committed, until its primary is.
+	ts, err := c.decide(ctx, c.primary)
+	if ts != 0 {
+		return fate{kind: fateCommitted, commitTS: ts}, err
+	}
+	return fate{kind: fateRolledBack}, err
+}
+
+// commitAll commits all keys of a committed transaction behind the caller's back, or here when there
+// is too much to do there. Failing is harmless: whoever meets the locks finishes the work.
+func (c *committer) commitAll(ctx context.Context, ts tso.Timestamp) {
+	c.commitLater(ctx, c.lockedKeys(func([]byte) bool { return true }), ts)
+}

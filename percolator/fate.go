@@ -1,0 +1,143 @@
+package percolator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// askPrimary asks the primary of a lock once.
+func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp) (fate, error) {
+	return db.askPrimaryAs(ctx, lock, callerTS, false)
+}
+
+// askPrimaryAs is askPrimary; forceSync says that the transaction, though its primary is that of an
+// async commit, has a plain lock somewhere, so that the primary decides after all.
+func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp, forceSync bool) (fate, error) {
+	now, err := db.oracle.Now(ctx)
+	if err != nil {
+		return fate{}, err
+	}
+	desc, shard, err := db.router.Locate(ctx, lock.Primary)
+	if err != nil {
+		return fate{}, err
+	}
+	st, err := shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{
+		Range:    desc.Ref(),
+		Primary:  lock.Primary,
+		StartTS:  lock.StartTS,
+		CallerTS: callerTS,
+		NowTS:    now,
+		// A primary that holds nothing may still be on its way while the secondary's lock lives.
+		RollbackIfMissing:    lockExpired(lock, now),
+		ResolvingPessimistic: lock.Op == mvcc.OpPessimistic,
+		ForceSync:            forceSync,
+	})
+	var missing *mvcc.TxnNotFoundError
+	switch {
+	case errors.As(err, &missing):
+		return fate{kind: fateAlive}, nil
+	case err != nil:
+		db.forgetRoute(err, desc.Ref())
+		return fate{}, err
+	case st.CommitTS != 0:
+		return fate{kind: fateCommitted, commitTS: st.CommitTS}, nil
+	case st.RolledBack:
+		return fate{kind: fateRolledBack, undecided: st.Undecided}, nil
+	case st.Lock != nil && st.Lock.Async && !forceSync:
+		return db.askSecondaries(ctx, st.Lock, callerTS, now)
+	case callerTS != 0 && st.Lock != nil && st.Lock.MinCommitTS > callerTS:
+		return fate{kind: fatePassed}, nil
+	}
+	return fate{kind: fateAlive}, nil
+}
+
+// lockExpired says that a lock's TTL has run out, as far as the lock itself tells.
+func lockExpired(l *mvcc.Lock, now tso.Timestamp) bool {
+	return l.StartTS.Physical()+int64(l.TTLMillis) < now.Physical()
+}
+
+// askSecondaries finds out what became of an async commit whose primary is locked.
+//
+//	all keys locked, all async    committed, at the largest min_commit_ts
+//	one is committed              committed, at that timestamp
+//	one can never be locked       rolled back
+//	one is locked, but not async  the owner fell back to two phases, and the primary decides
+//	one is missing                alive, unless the TTL has run out: then it is made never to be locked
+//
+// Whoever asks comes to the same result, for what is counted never changes.
+func (db *DB) askSecondaries(ctx context.Context, primary *mvcc.Lock, callerTS, now tso.Timestamp) (fate, error) {
+	req := kv.CheckSecondaryLocksRequest{StartTS: primary.StartTS}
+	if lockExpired(primary, now) {
+		req.NowTS = now
+	}
+	v, err := db.countSecondaries(ctx, primary.Secondaries, req)
+	switch {
+	case err != nil:
+		return fate{}, err
+	case v.plain:
+		return db.askPrimaryAs(ctx, primary, callerTS, true)
+	case v.fate.kind == fateAlive && v.locked == len(primary.Secondaries):
+		v.fate = fate{kind: fateCommitted, commitTS: max(primary.MinCommitTS, v.minCommitTS)}
+	}
+	switch v.fate.kind {
+	case fateCommitted, fateRolledBack:
+		db.metrics.asyncResolved.Inc()
+		// The rest is for those who come later.
+		db.resolveLater(mergeKey(primary.Secondaries, primary.Primary), primary.StartTS, v.fate.commitTS)
+	}
+	return v.fate, nil
+}
+
+// secondaryVote is what secondaries say together.
+type secondaryVote struct {
+	fate        fate // fateAlive: not decided by any of them alone
+	locked      int
+	minCommitTS tso.Timestamp
+	plain       bool // a lock is not async
+}
+
+// countSecondaries sends a request about ascending keys to their shards, one after the other, until
+// one decides. It does not repeat what fails.
+func (db *DB) countSecondaries(ctx context.Context, keys [][]byte, req kv.CheckSecondaryLocksRequest) (v secondaryVote, _ error) {
+	parts, err := db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, nil)
+	if err != nil {
+		return v, err
+	}
+	for i := range parts {
+		req.Ranges, req.Keys = parts[i].refs, pickKeys(keys, parts[i].pick)
+		st, err := parts[i].shard.CheckSecondaryLocks(ctx, &req)
+		if err != nil {
+			db.forgetRoute(err, parts[i].refs...)
+			return v, err
+		}
+		switch {
+		case st.CommitTS != 0:
+			v.fate = fate{kind: fateCommitted, commitTS: st.CommitTS}
+			return v, nil
+		case st.RolledBack:
+			v.fate = fate{kind: fateRolledBack}
+			return v, nil
+		}
+		v.locked += len(st.Locks)
+		for j := range st.Locks {
+			v.minCommitTS = max(v.minCommitTS, st.Locks[j].Lock.MinCommitTS)
+			v.plain = v.plain || !st.Locks[j].Lock.Async
+		}
+	}
+	return v, nil
+}
+
+// mergeKey returns ascending keys with another in its place.
+func mergeKey(keys [][]byte, key []byte) [][]byte {
+	at, found := slices.BinarySearchFunc(keys, key, bytes.Compare)
+	if found {
+		return keys
+	}
+	return slices.Insert(slices.Clone(keys), at, key)
+}

@@ -1,0 +1,126 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// maxTxnLife is how long heartbeats keep a transaction alive that does not come to an end.
+const maxTxnLife = time.Hour
+
+// lease keeps a transaction's locks from expiring, by renewing the TTL of its primary. It costs a timer
+// until half a TTL has passed. Safe for concurrent use once begun.
+type lease struct {
+	db      *DB
+	startTS tso.Timestamp
+	primary []byte
+	begun   time.Time
+	// openMillis is how long the transaction had been open when the lease began: a TTL counts from
+	// the start_ts, so that this comes on top. ttlMillis is what one heartbeat buys.
+	openMillis, ttlMillis uint64
+
+	// primaryLocked: from here on a missing primary means that others have rolled it back.
+	primaryLocked atomic.Bool
+	// doomed: the transaction has been rolled back. Advice only, the shard has the last word.
+	doomed atomic.Bool
+
+	mu struct {
+		sync.Mutex
+		timer   *time.Timer // nil: not begun, or over
+		cancel  context.CancelFunc
+		beating chan struct{} // closed when the heartbeat under way is over
+	}
+}
+
+// begin sets the TTL of a transaction that has been open for openMillis and starts to renew it.
+func (l *lease) begin(db *DB, startTS tso.Timestamp, primary []byte, openMillis, ttlMillis uint64) {
+	l.db, l.startTS, l.primary = db, startTS, primary
+	l.begun, l.openMillis, l.ttlMillis = time.Now(), openMillis, ttlMillis
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.timer = time.AfterFunc(l.period(), l.beat)
+}
+
+func (l *lease) period() time.Duration { return time.Duration(l.ttlMillis) * time.Millisecond / 2 }
+
+// ttl is the TTL for a lock that is taken now.
+func (l *lease) ttl() uint64 {
+	return l.openMillis + uint64(time.Since(l.begun).Milliseconds()) + l.ttlMillis
+}
+
+// running says whether the lease has begun and not been stopped.
+func (l *lease) running() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.timer != nil
+}
+
+func (l *lease) beat() {
+	l.mu.Lock()
+	if l.mu.timer == nil || time.Since(l.begun) > maxTxnLife {
+		l.mu.Unlock()
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), l.period())
+	beating := make(chan struct{})
+	l.mu.cancel, l.mu.beating = cancel, beating
+	l.mu.Unlock()
+
+	locked := l.primaryLocked.Load()
+	err := l.send(ctx)
+	cancel()
+	var missing *mvcc.LockNotFoundError
+	var notFound *mvcc.TxnNotFoundError
+	var rolledBack *mvcc.RolledBackError
+	if errors.As(err, &rolledBack) || locked && (errors.As(err, &missing) || errors.As(err, &notFound)) {
+		l.doomed.Store(true)
+	}
+
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.cancel, l.mu.beating = nil, nil
+	close(beating)
+	if l.mu.timer != nil && !l.doomed.Load() {
+		l.mu.timer.Reset(l.period())
+	}
+}
+
+// send raises the TTL once. Errors that may pass are left to the next beat, which finds the route
+// corrected.
+func (l *lease) send(ctx context.Context) error {
+	desc, shard, err := l.db.router.Locate(ctx, l.primary)
+	if err != nil {
+		return err
+	}
+	l.db.metrics.heartbeats.Inc()
+	_, err = shard.Heartbeat(ctx, &kv.HeartbeatRequest{Range: desc.Ref(), Primary: l.primary, StartTS: l.startTS, TTLMillis: l.ttl()})
+	l.db.forgetRoute(err, desc.Ref())
+	var stale *kv.StaleRangeError
+	if errors.As(err, &stale) {
+		l.db.router.Invalidate(stale)
+	}
+	return err
+}
+
+// stop ends the heartbeats and waits for the last. It may be called more than once, and on a lease
+// that has not begun.
+func (l *lease) stop() {
+	l.mu.Lock()
+	if l.mu.timer != nil {
+		l.mu.timer.Stop()
+		l.mu.timer = nil
+	}
+	cancel, beating := l.mu.cancel, l.mu.beating
+	l.mu.Unlock()
+	if beating != nil {
+		cancel()
+		<-beating
+	}
+}

@@ -1,0 +1,162 @@
+package percolator
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/percodb/percodb/kv"
+)
+
+// readSet remembers what a transaction has read, so that it can be checked whether reading it at
+// a later timestamp would have given the same. What counts is where it looked, not what it found:
+// a missing key, an empty span and the gaps between rows are reads too.
+//
+//	spans   [a] [c,g) [k] │ [m,p) [q]
+//	                      mark: the current statement's from here
+//
+// Keys are copied into chunks of memory. A span that touches the one before it is added to it. When
+// the list is full its overlaps are merged, and when that does not help either it gives up. One
+// goroutine's.
+type readSet struct {
+	limit int
+	spans []kv.Span
+	full  bool
+	mark  int
+	// fullBefore says that it was full when the statement began.
+	fullBefore bool
+	// generation changes when spans move, so that the slots that scans hold become invalid.
+	generation int
+	chunk      []byte
+}
+
+// slot names a span that a scan extends as it goes on.
+type slot struct{ at, generation int }
+
+const (
+	firstReadChunk = 256
+	mostReadChunk  = 16 << 10
+)
+
+// beginStatement marks where a statement's reads begin.
+func (r *readSet) beginStatement() { r.mark, r.fullBefore = len(r.spans), r.full }
+
+// forgetStatement drops the reads since beginStatement, since they will be repeated.
+func (r *readSet) forgetStatement() {
+	clear(r.spans[r.mark:])
+	r.spans, r.full = r.spans[:r.mark], r.fullBefore
+	r.generation++
+}
+
+// copyKey returns a copy of key, followed by a zero byte beyond its length.
+func (r *readSet) copyKey(key []byte) []byte {
+	need := len(key) + 1
+	if cap(r.chunk)-len(r.chunk) < need {
+		size := min(max(2*cap(r.chunk), firstReadChunk), mostReadChunk)
+		r.chunk = make([]byte, 0, max(size, need))
+	}
+	n := len(r.chunk)
+	r.chunk = append(append(r.chunk, key...), 0)
+	return r.chunk[n : n+len(key) : n+need]
+}
+
+// addPoint notes that key was read.
+func (r *readSet) addPoint(key []byte) {
+	if r.full {
+		return
+	}
+	// A wider span that holds the key will not do: it may belong to a scan that gives part of it back.
+	if n := len(r.spans); n > r.mark && len(r.spans[n-1].End) == len(key)+1 && bytes.Equal(r.spans[n-1].Start, key) {
+		return
+	}
+	c := r.copyKey(key)
+	r.push(kv.Span{Start: c, End: c[:len(c)+1]})
+}
+
+// addSpan notes that span was read. prev is the slot of the same scan's last page; the result is the
+// slot of this one.
+func (r *readSet) addSpan(span kv.Span, prev slot) slot {
+	if r.full {
+		return slot{at: -1}
+	}
+	if prev.generation == r.generation && prev.at >= 0 {
+		s := &r.spans[prev.at]
+		switch {
+		case len(s.End) > 0 && bytes.Equal(s.End, span.Start):
+			s.End = r.copyEnd(span.End)
+			return prev
+		case bytes.Equal(s.Start, span.End) && len(span.End) > 0:
+			s.Start = r.copyKey(span.Start)
+			return prev
+		}
+	}
+	r.push(kv.Span{Start: r.copyKey(span.Start), End: r.copyEnd(span.End)})
+	return slot{at: len(r.spans) - 1, generation: r.generation}
+}
+
+func (r *readSet) copyEnd(end []byte) []byte {
+	if len(end) == 0 {
+		return nil
+	}
+	return r.copyKey(end)
+}
+
+// shrink takes off a scan's span what the scan has not shown: all beyond last, in its direction.
+func (r *readSet) shrink(at slot, last []byte, reverse bool) {
+	if r.full || at.at < 0 || at.generation != r.generation {
+		return
+	}
+	s := &r.spans[at.at]
+	switch {
+	case !spanContains(*s, last):
+	case reverse:
+		s.Start = r.copyKey(last)
+	default:
+		c := r.copyKey(last)
+		s.End = c[:len(c)+1]
+	}
+}
+
+func (r *readSet) push(span kv.Span) {
+	if len(r.spans) >= r.limit && !r.compact() {
+		// Nothing can be validated any more, so nothing need be kept but for going back to before
+		// this statement.
+		r.full = true
+		return
+	}
+	r.spans = append(r.spans, span)
+}
+
+// compact merges what overlaps, on either side of the mark by itself. It reports whether that has made
+// room worth the effort.
+func (r *readSet) compact() bool {
+	r.generation++
+	older := merged(r.spans[:r.mark])
+	newer := merged(r.spans[r.mark:])
+	n := copy(r.spans[len(older):], newer)
+	r.mark = len(older)
+	clear(r.spans[r.mark+n:])
+	r.spans = r.spans[:r.mark+n]
+	return len(r.spans) <= r.limit-r.limit/8
+}
+
+// merged sorts spans and merges those that overlap or touch, in place.
+func merged(spans []kv.Span) []kv.Span {
+	slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
+	out := spans[:0]
+	for _, s := range spans {
+		if n := len(out); n > 0 {
+			last := &out[n-1]
+			if len(last.End) == 0 || bytes.Compare(s.Start, last.End) <= 0 {
+				if len(last.End) > 0 && (len(s.End) == 0 || bytes.Compare(s.End, last.End) > 0) {
+					last.End = s.End
+				}
+				continue
+			}
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+// list returns the spans in key order, without overlaps. It belongs to the caller.
+func (r *readSet) list() []kv.Span { return merged(slices.Clone(r.spans)) }

@@ -1,0 +1,213 @@
+package percolator
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
+)
+
+// moveSnapshot moves the snapshot of a pessimistic transaction to a fresh timestamp, because a key it
+// has locked had changed since. The result is ErrRestartStatement, or why that cannot be.
+//
+//	snapshot   r ──────────────────────▶ T     if all it has read is at T as it was at r
+//	a key            ▲ changed, then locked
+//
+// The statement under way starts anew, so what it has read so far does not count.
+func (t *Txn) moveSnapshot(ctx context.Context) error {
+	ts, err := t.db.now(ctx)
+	if err != nil {
+		return err
+	}
+	if t.reads != nil {
+		t.reads.forgetStatement()
+		if t.reads.full {
+			t.db.metrics.refreshes[refreshFull].Inc()
+			return &mvcc.WriteConflictError{Key: t.newestLock(), StartTS: t.startTS, ConflictingCommitTS: t.locks.newest}
+		}
+		if len(t.reads.spans) > 0 {
+			r := refresh{db: t.db, startTS: t.startTS, from: t.snap.readTS, to: ts}
+			if err := r.run(ctx, t.reads.list()); err != nil {
+				return err
+			}
+		}
+	}
+	t.moveTo(ts)
+	t.db.metrics.restarts.Inc()
+	return ErrRestartStatement
+}
+
+// newestLock returns the key of the lock that makes the snapshot move.
+func (t *Txn) newestLock() []byte {
+	for i := range t.locks.held {
+		if t.locks.held[i].at == t.locks.newest {
+			return t.locks.held[i].key
+		}
+	}
+	return t.locks.primary
+}
+
+// refresh finds out whether what was read at from is the same at to, and has the shards keep it so.
+type refresh struct {
+	db       *DB
+	startTS  tso.Timestamp
+	from, to tso.Timestamp
+	// committing: the transaction has locks in others' way itself, so that it must give way to older ones,
+	// lest two push each other for ever.
+	committing bool
+}
+
+type refreshResult int
+
+const (
+	refreshOK refreshResult = iota
+	refreshRefused
+	refreshFull
+	refreshResults
+)
+
+// run fails with *mvcc.WriteConflictError if something has changed.
+func (r *refresh) run(ctx context.Context, spans []kv.Span) error {
+	err := r.send(ctx, spans)
+	var changed *mvcc.RefreshConflictError
+	if errors.As(err, &changed) {
+		err = &mvcc.WriteConflictError{Key: changed.Key, StartTS: r.startTS,
+			ConflictingStartTS: changed.StartTS, ConflictingCommitTS: changed.CommitTS}
+	}
+	var conflict *mvcc.WriteConflictError
+	switch {
+	case err == nil:
+		r.db.metrics.refreshes[refreshOK].Inc()
+	case errors.As(err, &conflict):
+		r.db.metrics.refreshes[refreshRefused].Inc()
+	}
+	return err
+}
+
+// send asks all shards concerned, until each has answered.
+func (r *refresh) send(ctx context.Context, spans []kv.Span) error {
+	bo := backoff{db: r.db}
+	for len(spans) > 0 {
+		parts, err := r.db.spanPortions(ctx, spans)
+		if err != nil {
+			if err := r.db.retryRouting(ctx, &bo, err); err != nil {
+				return err
+			}
+			continue
+		}
+		failed := make([]error, len(parts))
+		if len(parts) == 1 {
+			failed[0] = r.sendPart(ctx, &parts[0])
+		} else {
+			var g errgroup.Group
+			g.SetLimit(maxFanOut)
+			for i := range parts {
+				g.Go(func() error { failed[i] = r.sendPart(ctx, &parts[i]); return nil })
+			}
+			g.Wait()
+		}
+		spans = nil
+		for i, err := range failed {
+			if err == nil {
+				continue
+			}
+			if err := r.db.retryRouting(ctx, &bo, err); err != nil {
+				return err
+			}
+			spans = append(spans, parts[i].spans...)
+		}
+		slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
+	}
+	return nil
+}
+
+// sendPart asks one shard until it says yes or no.
+func (r *refresh) sendPart(ctx context.Context, p *spanPortion) error {
+	bo := backoff{db: r.db}
+	req := kv.RefreshRequest{Ranges: p.refs, Spans: p.spans, StartTS: r.startTS, FromTS: r.from, ToTS: r.to}
+	for {
+		err := p.shard.Refresh(ctx, &req)
+		var locked *mvcc.KeyLockedError
+		if !errors.As(err, &locked) {
+			r.db.forgetRoute(err, p.refs...)
+			return err
+		}
+		pass, err := r.passLock(ctx, &bo, locked)
+		if err != nil {
+			return err
+		}
+		if pass {
+			req.Bypass = append(req.Bypass, locked.Lock.StartTS)
+		}
+	}
+}
+
+// passLock finds out whether the transaction of a lock in a span commits at or below r.to, which is
+// a conflict. pass says that it does not; otherwise ask again.
+func (r *refresh) passLock(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError) (pass bool, _ error) {
+	push := r.to
+	if r.committing && e.Lock.StartTS < r.startTS {
+		push = 0
+	}
+	f, err := r.db.fateOf(ctx, bo, e, push)
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case f.kind == fateCommitted && f.commitTS <= r.to:
+		return false, &mvcc.RefreshConflictError{Key: e.Key, StartTS: e.Lock.StartTS, CommitTS: f.commitTS}
+	case f.kind == fateAlive && push == 0 && !e.Lock.Async:
+		return false, &mvcc.RefreshConflictError{Key: e.Key, StartTS: e.Lock.StartTS}
+	case f.kind == fateAlive:
+		return false, bo.wait(ctx, backoffLock, e)
+	case f.kind != fatePassed:
+		r.db.resolveLater([][]byte{e.Key}, e.Lock.StartTS, f.commitTS)
+	}
+	return true, nil
+}
+
+// spanPortion is what one shard has of a list of spans.
+type spanPortion struct {
+	name  string
+	shard kv.Shard
+	refs  []kv.RangeRef
+	spans []kv.Span
+}
+
+// spanPortions splits spans, which ascend without overlaps, by shard.
+func (db *DB) spanPortions(ctx context.Context, spans []kv.Span) ([]spanPortion, error) {
+	var parts []spanPortion
+	var desc *kv.RangeDescriptor
+	at := -1
+	for _, span := range spans {
+		for {
+			if desc == nil || !spanContains(desc.Span, span.Start) {
+				d, shard, err := db.router.Locate(ctx, span.Start)
+				if err != nil {
+					return nil, err
+				}
+				desc = d
+				at = slices.IndexFunc(parts, func(p spanPortion) bool { return p.name == d.Shard })
+				if at < 0 {
+					parts = append(parts, spanPortion{name: d.Shard, shard: shard})
+					at = len(parts) - 1
+				}
+				parts[at].refs = append(parts[at].refs, d.Ref())
+			}
+			p := &parts[at]
+			p.spans = append(p.spans, clip(span, desc.Span))
+			end := desc.Span.End
+			if len(end) == 0 || len(span.End) > 0 && bytes.Compare(span.End, end) <= 0 {
+				break
+			}
+			span.Start = end
+		}
+	}
+	return parts, nil
+}
