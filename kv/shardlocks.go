@@ -35,13 +35,13 @@ func (s *Store) AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (Acq
 }
 
 // ReleaseLocks implements Shard.
-func (s *Store) ReleaseLocks(ctx context.Context, req *ReleaseLocksRequest) error {
+func (s *Store) ReleaseLocks(_ context.Context, req *ReleaseLocksRequest) error {
 	if !s.gate.enter() {
 		return ErrClosed
 	}
 	defer s.gate.leave()
 	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
-	return mapError(s.mvcc.ReleaseLocks(ctx, &adm, req.Keys, req.StartTS, req.ForUpdateTS))
+	return mapError(s.mvcc.ReleaseLocks(&adm, req.Keys, req.StartTS, req.ForUpdateTS))
 }
 
 // CheckSecondaryLocks implements Shard.
@@ -74,6 +74,6 @@ func (s *Store) Refresh(ctx context.Context, req *RefreshRequest) error {
 		return err
 	}
 	return mapError(s.mvcc.Refresh(ctx, &mvcc.RefreshArgs{
-		Spans: req.Spans, StartTS: req.StartTS, FromTS: req.FromTS, ToTS: req.ToTS,
+		Spans: req.Spans, StartTS: req.StartTS, FromTS: req.FromTS, ToTS: req.ToTS, Bypass: req.Bypass,
 	}))
 }

@@ -143,6 +143,9 @@ func (s *Store) changeRangesLocked(remove, add []*localRange) error {
 		return err
 	}
 	s.ranges.Store(table.with(remove, add))
+	for _, r := range remove {
+		s.mvcc.RetryWaiters(r.desc.Span.Start, r.desc.Span.End)
+	}
 	s.requestReport()
 	return nil
 }

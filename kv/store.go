@@ -16,6 +16,7 @@ import (
 
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -50,7 +51,9 @@ type Options struct {
 	// RangeMaxBytes is the size beyond which a range is split, 256 MiB by default.
 	RangeMaxBytes int64
 	PageLimits    PageLimits
-	Logger        *slog.Logger
+	// WaitGraph, if given, finds deadlocks between stores; see mvcc.Options.
+	WaitGraph waitgraph.Graph
+	Logger    *slog.Logger
 	// Registerer gets the store's metrics, if given.
 	Registerer prometheus.Registerer
 	// OnFatal is called once when a write has failed; the process should report it and exit.
@@ -149,6 +152,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		Oracle:       s.opts.Oracle,
 		Embedded:     s.opts.EmbeddedOracle,
 		SafePointKey: metaKey(metaSafePoint),
+		WaitGraph:    s.opts.WaitGraph,
 		CollectedKey: metaKey(metaCollected),
 	})
 	if err != nil {
@@ -219,6 +223,7 @@ func (s *Store) WindowStore() tso.WindowStore { return s.engine.WindowStore() }
 
 // Close refuses new requests, waits for those under way, and closes the engine if the store opened it.
 func (s *Store) Close() error {
+	s.mvcc.StopWaiting(ErrClosed) // they would hold the gate for as long as they wait
 	if !s.gate.close() {
 		return ErrClosed
 	}

@@ -1,8 +1,8 @@
 package mvcc
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"time"
 
 	"github.com/percodb/percodb/tso"
@@ -15,20 +15,205 @@ type AcquireArgs struct {
 	Primary            []byte
 	StartTS, ReadTS    tso.Timestamp
 	TTLMillis          uint64
-	Wait               time.Duration
+	Wait               time.Duration // how long to wait, for all keys together
 	SkipLocked, Shared bool
-	// Alive is a transaction found alive although the TTL of its lock has run out.
+	// Alive is a transaction found alive although the TTL of its lock has run out: waiting for it
+	// goes on for another TTL.
 	Alive tso.Timestamp
 }
 
-var errNotYet = errors.New("mvcc: not built yet")
+func (a *AcquireArgs) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS) }
 
-// AcquireLocks takes pessimistic locks.
-func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireArgs) ([]tso.Timestamp, error) {
-	return nil, errNotYet
+// acquisition is a request for pessimistic locks under way.
+type acquisition struct {
+	s        *State
+	adm      Admission
+	args     *AcquireArgs
+	lockedAt []tso.Timestamp // of the keys dealt with
+	fresh    []int           // which of them this request has locked, unless there is only one
+	deadline time.Time       // set at the first wait
+	patience time.Time       // until when args.Alive is taken to be alive; likewise
 }
 
-// ReleaseLocks drops pessimistic locks.
-func (s *State) ReleaseLocks(ctx context.Context, adm Admission, keys [][]byte, startTS, forUpdateTS tso.Timestamp) error {
-	return errNotYet
+// AcquireLocks takes pessimistic locks, key by key in their order, waiting for those who hold them.
+// lockedAt[i] is as of when Keys[i] is locked: the snapshot, or the newest commit on the key if that
+// is newer; 0 if the key was skipped. Asking again changes nothing. Errors: *KeyLockedError,
+// *DeadlockError, *RolledBackError, *AlreadyCommittedError, *TooOldError, and whatever adm returns;
+// the keys that this request has locked are free again then.
+func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireArgs) (lockedAt []tso.Timestamp, err error) {
+	if err := validateKeys(args.Keys); err != nil {
+		return nil, err
+	}
+	a := acquisition{s: s, adm: adm, args: args, lockedAt: make([]tso.Timestamp, 0, len(args.Keys))}
+	for len(a.lockedAt) < len(args.Keys) {
+		blocked, err := a.advance()
+		if blocked != nil {
+			err = a.await(ctx, blocked)
+		}
+		if err != nil {
+			a.undo()
+			return nil, err
+		}
+	}
+	return a.lockedAt, nil
+}
+
+// advance takes the keys that are free, up to the first that is not: a waiter stands in its queue.
+func (a *acquisition) advance() (blocked *waiter, err error) {
+	w := a.s.newWriter()
+	defer w.release()
+	w.latchKeys(a.args.Keys[len(a.lockedAt):])
+	defer w.unlatch()
+	if err := a.adm.Admit(); err != nil {
+		return nil, err
+	}
+	if err := a.s.checkSafePoint(a.args.snapshot()); err != nil {
+		return nil, err
+	}
+	for len(a.lockedAt) < len(a.args.Keys) && blocked == nil && err == nil {
+		blocked, err = a.one(w, a.args.Keys[len(a.lockedAt)])
+	}
+	if len(w.met) > 0 {
+		a.s.locks.grant(w.met)
+	}
+	return blocked, err
+}
+
+// one deals with the next key. A lock on a free key is left in w.met.
+func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
+	t, args := a.s.locks, a.args
+	for {
+		var v keyView
+		e, queued := t.holders(&v, key, args.StartTS)
+		if !v.ownLock(args.StartTS) && !v.ownPess(args.StartTS) {
+			if err := w.lookForLock(&v, key, args.StartTS, args.snapshot()); err != nil {
+				return nil, err
+			}
+		}
+		switch decideAcquire(args.StartTS, args.Shared, queued, &v) {
+		case acquireTake:
+			e := a.newEntry(key, lockedAt(args.snapshot(), &v))
+			w.met = append(w.met, e)
+			a.took(e.lock.ForUpdateTS)
+			return nil, nil
+		case acquireHeld:
+			a.hold(&v)
+			return nil, nil
+		case acquireJoin:
+			l := a.newEntry(key, lockedAt(args.snapshot(), &v)).lock
+			if t.join(e, &l) {
+				a.took(l.ForUpdateTS)
+				return nil, nil
+			}
+		case acquireRolledBack:
+			return nil, &RolledBackError{StartTS: args.StartTS}
+		case acquireCommitted:
+			return nil, &AlreadyCommittedError{CommitTS: v.ownCommitTS}
+		case acquireWait:
+			blocked, done, err := a.blocked(key, &v)
+			if done {
+				return blocked, err
+			}
+		}
+	}
+}
+
+// blocked deals with a key that somebody else holds; done is false if nobody does any more.
+func (a *acquisition) blocked(key []byte, v *keyView) (w *waiter, done bool, err error) {
+	t, args := a.s.locks, a.args
+	if args.Wait > 0 && !args.SkipLocked {
+		e := a.newEntry(key, 0)
+		w = &waiter{entry: *e, readTS: args.snapshot(), seen: lockedAt(0, v), wake: make(chan struct{}, 1)}
+		queued, err := t.enqueue(w)
+		if !queued {
+			w = nil
+		}
+		return w, queued || err != nil, err
+	}
+	locked := t.lockedError(key, args.StartTS)
+	if locked == nil {
+		return nil, false, nil
+	}
+	// A lock whose TTL has run out is not passed over: nobody else might remove it.
+	if args.SkipLocked && (locked.Lock.StartTS == args.Alive || !a.s.mayBeDead(&locked.Lock)) {
+		a.lockedAt = append(a.lockedAt, 0)
+		return nil, true, nil
+	}
+	return nil, true, locked
+}
+
+// newEntry returns a lock for key. It costs two allocations.
+func (a *acquisition) newEntry(key []byte, at tso.Timestamp) *entry {
+	n := len(key)
+	buf := append(make([]byte, 0, n+len(a.args.Primary)), key...)
+	primary := buf[:n:n]
+	if !bytes.Equal(key, a.args.Primary) {
+		buf = append(buf, a.args.Primary...)
+		primary = buf[n:]
+	}
+	return &entry{key: buf[:n:n], state: stateDurable, lock: Lock{
+		Op: OpPessimistic, StartTS: a.args.StartTS, Primary: primary, TTLMillis: a.args.TTLMillis,
+		ForUpdateTS: at, Shared: a.args.Shared,
+	}}
+}
+
+// took notes that the next key has been locked.
+func (a *acquisition) took(at tso.Timestamp) {
+	if len(a.args.Keys) > 1 {
+		a.fresh = append(a.fresh, len(a.lockedAt))
+	}
+	a.lockedAt = append(a.lockedAt, at)
+}
+
+// hold answers for a key that the transaction holds already: nothing has been committed on it since
+// it was granted.
+func (a *acquisition) hold(v *keyView) {
+	at := v.lock.ForUpdateTS
+	if v.lock.Op == OpPessimistic {
+		a.s.locks.relock(v.lock, a.args.Shared, a.args.TTLMillis)
+	}
+	a.lockedAt = append(a.lockedAt, max(at, a.args.StartTS))
+}
+
+// undo frees what the request has locked.
+func (a *acquisition) undo() {
+	if len(a.fresh) == 0 {
+		return
+	}
+	keys := make([][]byte, len(a.fresh))
+	for i, at := range a.fresh {
+		keys[i] = a.args.Keys[at]
+	}
+	a.s.releaseKeys(keys, a.args.StartTS, tso.MaxTimestamp)
+}
+
+// ReleaseLocks drops the pessimistic locks of startTS on keys whose ForUpdateTS is at or below
+// forUpdateTS: those granted again since then stay.
+func (s *State) ReleaseLocks(adm Admission, keys [][]byte, startTS, forUpdateTS tso.Timestamp) error {
+	if err := validateKeys(keys); err != nil {
+		return err
+	}
+	// Whether the keys are still here need not be known under latches: where there is no lock,
+	// nothing is done.
+	if err := adm.Admit(); err != nil {
+		return err
+	}
+	s.releaseKeys(keys, startTS, forUpdateTS)
+	return nil
+}
+
+func (s *State) releaseKeys(keys [][]byte, startTS, forUpdateTS tso.Timestamp) {
+	if s.locks.n.Load() == 0 {
+		return
+	}
+	w := s.newWriter()
+	defer w.release()
+	w.latchKeys(keys)
+	defer w.unlatch()
+	for _, key := range keys {
+		var v keyView
+		if e, _ := s.locks.holders(&v, key, startTS); decideRelease(startTS, forUpdateTS, &v) {
+			s.locks.release(e, startTS)
+		}
+	}
 }

@@ -21,7 +21,8 @@ type StatusArgs struct {
 // and the caller asked to decide. A lock that lives on is pushed above CallerTS. What it tells is
 // durable. Errors: *TxnNotFoundError, *PrimaryMismatchError.
 func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusArgs) (TxnStatus, error) {
-	q := statusQuery{startTS: args.StartTS, callerTS: args.CallerTS, nowTS: args.NowTS, rollbackIfMissing: args.RollbackIfMissing}
+	q := statusQuery{startTS: args.StartTS, callerTS: args.CallerTS, nowTS: args.NowTS, rollbackIfMissing: args.RollbackIfMissing,
+		resolvingPessimistic: args.ResolvingPessimistic, forceSync: args.ForceSync}
 	if q.callerTS == tso.MaxTimestamp {
 		q.callerTS = 0 // a read of the latest value has no timestamp to be let pass at
 	}
@@ -38,9 +39,7 @@ func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusA
 			return finishNothing, err
 		}
 		if pushTS != 0 {
-			if e, _ := s.locks.get(args.Primary); e != nil {
-				s.locks.push(e, pushTS)
-			}
+			s.locks.push(v.lock, pushTS)
 		}
 		if st.CommitTS == 0 && !st.RolledBack {
 			lock := v.lock.detached()

@@ -69,7 +69,7 @@ func (w *writer) finishOnce(adm Admission, keys [][]byte, startTS, commitTS tso.
 	}
 	for i, key := range keys {
 		var v keyView
-		e, wait := w.lookLock(&v, key)
+		e, wait := w.lookLock(&v, key, startTS)
 		if wait != nil {
 			f.abort()
 			return 0, wait, nil

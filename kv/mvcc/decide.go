@@ -11,8 +11,10 @@ import (
 
 // keyView is what the records of one key say to one transaction, start_ts known.
 type keyView struct {
-	// lock is the lock on the key, anybody's, or nil.
+	// lock is the lock on the key, the transaction's own if it holds it, else anybody's, or nil.
 	lock *Lock
+	// other is the lock of somebody else, or nil: with lock the transaction's own, who shares it.
+	other *Lock
 	// newest is the newest version; commitTS 0 means none.
 	newest writeRecord
 	// lockCommitTS is the commit_ts of the newest committed OpLock, 0 for none; ...StartTS its
@@ -24,8 +26,14 @@ type keyView struct {
 	rolledBack bool
 }
 
+// ownLock reports whether the transaction has prewritten the key.
 func (v *keyView) ownLock(startTS tso.Timestamp) bool {
-	return v.lock != nil && v.lock.StartTS == startTS
+	return v.lock != nil && v.lock.StartTS == startTS && v.lock.Op != OpPessimistic
+}
+
+// ownPess reports whether the transaction holds a pessimistic lock on the key.
+func (v *keyView) ownPess(startTS tso.Timestamp) bool {
+	return v.lock != nil && v.lock.StartTS == startTS && v.lock.Op == OpPessimistic
 }
 
 // prewriteVerdict says what to do with one mutation. Among the failures of one request the
@@ -38,6 +46,7 @@ const (
 	prewriteDuplicate                        // the transaction's lock is there; leave it as it is
 
 	prewriteLocked     // *KeyLockedError
+	prewriteLost       // *LockLostError
 	prewriteExists     // *KeyExistsError
 	prewriteConflict   // *WriteConflictError
 	prewriteRolledBack // *RolledBackError
@@ -46,9 +55,16 @@ const (
 
 func (p prewriteVerdict) failed() bool { return p >= prewriteLocked }
 
-// decidePrewrite judges one mutation. A conflict is found before an existing key is complained
-// about: a value outside of the snapshot must not leak as a duplicate.
-func decidePrewrite(startTS tso.Timestamp, m *Mutation, v *keyView) prewriteVerdict {
+// decidePrewrite judges one mutation of a transaction whose snapshot is readTS. A conflict is found
+// before an existing key is complained about: a value outside of the snapshot must not leak as a
+// duplicate. What was locked before is as it was if the very lock is still there, or if, the lock
+// lost, nobody has it and nothing newer was committed.
+func decidePrewrite(startTS, readTS tso.Timestamp, m *Mutation, v *keyView) prewriteVerdict {
+	limit := readTS
+	if m.LockedAt != 0 {
+		limit = m.LockedAt
+	}
+	held := v.ownPess(startTS) && v.lock.ForUpdateTS == m.LockedAt
 	switch {
 	case v.ownLock(startTS):
 		return prewriteDuplicate
@@ -56,9 +72,13 @@ func decidePrewrite(startTS tso.Timestamp, m *Mutation, v *keyView) prewriteVerd
 		return prewriteCommitted
 	case v.rolledBack:
 		return prewriteRolledBack
-	case v.newest.commitTS > startTS || v.lockCommitTS > startTS:
+	case !held && (v.newest.commitTS > limit || v.lockCommitTS > limit):
 		return prewriteConflict
-	case v.lock != nil:
+	case v.ownPess(startTS) && !held && m.LockedAt != 0:
+		return prewriteLost // it was lost, and taken again by a request that is late
+	case v.other != nil && !v.ownPess(startTS) && m.LockedAt != 0:
+		return prewriteLost
+	case v.other != nil:
 		return prewriteLocked
 	case (m.MustBeNew || m.Op == OpCheckNotExists) && v.newest.commitTS != 0 && v.newest.op == OpPut:
 		return prewriteExists
@@ -78,7 +98,7 @@ func nextTS(ts tso.Timestamp) (next tso.Timestamp, ok bool) {
 	return ts + 1, true
 }
 
-// mayCommitAt reports whether a one-phase commit may take commitTS; 0 means that there was none to
+// mayCommitAt reports whether a one-phase or async commit may take commitTS; 0 means that there was none to
 // be had. limit 0 means any.
 func mayCommitAt(commitTS, limit tso.Timestamp) bool {
 	return commitTS != 0 && (limit == 0 || commitTS <= limit)
@@ -92,6 +112,7 @@ const (
 	finishCommit                 // lock → write record
 	finishRollback               // remove the lock
 	finishRecord                 // remove the lock, if there is one, and leave a rollback record
+	finishRelease                // drop the pessimistic lock
 )
 
 // decideCommit judges one key of a commit. primary says that the key is the primary, whose lock
@@ -107,7 +128,7 @@ func decideCommit(key []byte, startTS, commitTS tso.Timestamp, primary bool, v *
 	case v.ownLock(startTS):
 		return finishNothing, corrupt(key, "secondary lock has a minimum above the transaction's commit_ts")
 	case v.ownCommitTS == commitTS:
-		return finishNothing, nil
+		return releaseStale(startTS, v), nil
 	case v.ownCommitTS != 0:
 		return finishNothing, corrupt(key, "transaction committed at two timestamps")
 	case v.rolledBack:
@@ -115,6 +136,15 @@ func decideCommit(key []byte, startTS, commitTS tso.Timestamp, primary bool, v *
 	default:
 		return finishNothing, &LockNotFoundError{Key: bytes.Clone(key), StartTS: startTS}
 	}
+}
+
+// releaseStale drops the pessimistic lock that a late request took for a transaction that has ended.
+// A pessimistic lock never becomes a version.
+func releaseStale(startTS tso.Timestamp, v *keyView) finish {
+	if v.ownPess(startTS) {
+		return finishRelease
+	}
+	return finishNothing
 }
 
 // decideRollback judges one key of a rollback by the owner.
@@ -125,7 +155,7 @@ func decideRollback(startTS tso.Timestamp, v *keyView) (finish, error) {
 	case v.ownCommitTS != 0:
 		return finishNothing, &AlreadyCommittedError{CommitTS: v.ownCommitTS}
 	case v.rolledBack:
-		return finishNothing, nil
+		return releaseStale(startTS, v), nil
 	default:
 		return finishRecord, nil
 	}
@@ -135,7 +165,7 @@ func decideRollback(startTS tso.Timestamp, v *keyView) (finish, error) {
 func decideResolve(key []byte, startTS, commitTS tso.Timestamp, v *keyView) (finish, error) {
 	switch {
 	case !v.ownLock(startTS):
-		return finishNothing, nil
+		return releaseStale(startTS, v), nil
 	case commitTS == 0 && bytes.Equal(v.lock.Primary, key):
 		return finishRecord, nil
 	case commitTS == 0:
@@ -151,27 +181,30 @@ func decideResolve(key []byte, startTS, commitTS tso.Timestamp, v *keyView) (fin
 type statusQuery struct {
 	startTS, callerTS, nowTS tso.Timestamp
 	rollbackIfMissing        bool
+	resolvingPessimistic     bool // for the sake of a pessimistic lock
+	forceSync                bool // the transaction is known not to be an async commit
 }
 
 // decideStatus tells a transaction's fate by its primary, deciding it if the lock has expired or
-// the caller says so. pushTS != 0 means: raise the lock's MinCommitTS to it.
+// the caller says so. pushTS != 0 means: raise the lock's MinCommitTS to it. If the fate is neither
+// told nor decided the lock is alive.
 func decideStatus(primary []byte, q *statusQuery, v *keyView) (st TxnStatus, do finish, pushTS tso.Timestamp, err error) {
+	if v.ownPess(q.startTS) {
+		st, do, err = decidePessStatus(primary, q, v)
+		return st, do, 0, err
+	}
 	if !v.ownLock(q.startTS) {
-		switch {
-		case v.ownCommitTS != 0:
-			return TxnStatus{CommitTS: v.ownCommitTS}, finishNothing, 0, nil
-		case v.rolledBack:
-			return TxnStatus{RolledBack: true}, finishNothing, 0, nil
-		case !q.rollbackIfMissing:
-			return TxnStatus{}, finishNothing, 0, &TxnNotFoundError{StartTS: q.startTS}
-		default:
-			return TxnStatus{RolledBack: true}, finishRecord, 0, nil
-		}
+		st, do, err = decideMissing(q, v)
+		return st, do, 0, err
 	}
-	if !bytes.Equal(v.lock.Primary, primary) {
+	switch {
+	case !bytes.Equal(v.lock.Primary, primary):
 		return TxnStatus{}, finishNothing, 0, &PrimaryMismatchError{Key: bytes.Clone(primary), Lock: v.lock.detached()}
-	}
-	if expired(v.lock, q.nowTS) {
+	case v.lock.Async && !q.forceSync:
+		// The secondaries know more: they may all be locked, and then it is committed. A push would
+		// change the commit_ts that others compute from this lock.
+		return TxnStatus{}, finishNothing, 0, nil
+	case expired(v.lock, q.nowTS):
 		return TxnStatus{RolledBack: true}, finishRecord, 0, nil
 	}
 	// A caller from the future must not push: the owner could not commit until then.
@@ -181,75 +214,57 @@ func decideStatus(primary []byte, q *statusQuery, v *keyView) (st TxnStatus, do 
 	return TxnStatus{}, finishNothing, pushTS, nil
 }
 
+// decideMissing is decideStatus for a primary without a lock.
+func decideMissing(q *statusQuery, v *keyView) (TxnStatus, finish, error) {
+	switch {
+	case v.ownCommitTS != 0:
+		return TxnStatus{CommitTS: v.ownCommitTS}, releaseStale(q.startTS, v), nil
+	case v.rolledBack:
+		return TxnStatus{RolledBack: true}, releaseStale(q.startTS, v), nil
+	case !q.rollbackIfMissing:
+		return TxnStatus{}, finishNothing, &TxnNotFoundError{StartTS: q.startTS}
+	case q.resolvingPessimistic:
+		// The transaction may be alive: its locks were in memory only.
+		return TxnStatus{RolledBack: true, Undecided: true}, releaseStale(q.startTS, v), nil
+	default:
+		return TxnStatus{RolledBack: true}, finishRecord, nil
+	}
+}
+
+// decidePessStatus is decideStatus for a primary with a pessimistic lock. It is never pushed: it is in
+// no reader's way, and a pushed minimum would feed the timestamps computed from it.
+func decidePessStatus(primary []byte, q *statusQuery, v *keyView) (TxnStatus, finish, error) {
+	switch {
+	case v.ownCommitTS != 0 || v.rolledBack:
+		return decideMissing(q, v) // the lock was taken by a late request
+	case !bytes.Equal(v.lock.Primary, primary) && q.resolvingPessimistic:
+		return TxnStatus{}, finishNothing, &PrimaryMismatchError{Key: bytes.Clone(primary), Lock: v.lock.detached()}
+	case !bytes.Equal(v.lock.Primary, primary):
+		// Somebody has met a prewritten lock that names this key: this one is a leftover.
+		return decideMissing(q, v)
+	case !expired(v.lock, q.nowTS):
+		return TxnStatus{}, finishNothing, nil
+	case q.resolvingPessimistic:
+		return TxnStatus{RolledBack: true, Undecided: true}, finishRelease, nil
+	default:
+		return TxnStatus{RolledBack: true}, finishRecord, nil
+	}
+}
+
 // expired reports whether a lock may be rolled back by others. Time is the oracle's.
 func expired(l *Lock, nowTS tso.Timestamp) bool {
 	end := uint64(l.StartTS.Physical()) + l.TTLMillis
 	return end < l.TTLMillis || end < uint64(nowTS.Physical())
 }
 
-// readVerdict says what a read does about a lock.
-type readVerdict uint8
-
-const (
-	readPass    readVerdict = iota // as if it were not there
-	readThrough                    // its value is the committed one
-	readWait                       // its state is about to change
-	readLocked                     // *KeyLockedError
-)
-
-// decideRead judges the lock on key for a read.
-func decideRead(key []byte, l *Lock, state entryState, onePC bool, o *ReadOptions) readVerdict {
-	if l.Op != OpPut && l.Op != OpDelete {
-		return readPass
-	}
-	if o.ReadTS == tso.MaxTimestamp {
-		return decideLatestRead(key, l, state, onePC)
-	}
-	if l.MinCommitTS > o.ReadTS {
-		return readPass
-	}
-	for _, startTS := range o.Bypass {
-		if startTS == l.StartTS {
-			return readPass
-		}
-	}
-	for i := range o.Resolved {
-		if o.Resolved[i].StartTS != l.StartTS {
-			continue
-		}
-		if o.Resolved[i].CommitTS <= o.ReadTS {
-			return readThrough
-		}
-		return readPass
-	}
-	if state != stateDurable {
-		return readWait
-	}
-	return readLocked
-}
-
-// decideLatestRead judges a read of the latest committed value, which has no timestamp to raise
-// max_ts to. A primary that waits for its commit is not committed; anything else may be.
-func decideLatestRead(key []byte, l *Lock, state entryState, onePC bool) readVerdict {
-	switch {
-	case onePC || state == stateFinishing:
-		return readWait
-	case bytes.Equal(l.Primary, key):
-		return readPass
-	case state == stateInflight:
-		return readWait
-	default:
-		return readLocked
-	}
-}
-
 // recoverLock returns a lock as it is held after a restart, with now a fresh timestamp. Pushes and
 // heartbeats are in memory only: so a primary may have been promised to commit above any
 // timestamp issued before, and to live on. A secondary's minimum must stay: its owner may hold
-// a commit_ts already, and the primary may have committed.
+// a commit_ts already, and the primary may have committed. So must the minimum of an async commit,
+// wherever it is: the commit_ts is computed from it.
 func recoverLock(key []byte, l Lock, now tso.Timestamp) Lock {
 	const grace = 3000
-	if bytes.Equal(l.Primary, key) {
+	if bytes.Equal(l.Primary, key) && !l.Async {
 		l.MinCommitTS = max(l.MinCommitTS, now+1)
 		if age := now.Physical() - l.StartTS.Physical(); age >= 0 {
 			l.TTLMillis = max(l.TTLMillis, uint64(age)+grace)

@@ -19,7 +19,7 @@ type finisher struct {
 }
 
 func (w *writer) newFinisher(startTS, commitTS tso.Timestamp) finisher {
-	w.met = w.met[:0]
+	w.met, w.dropped = w.met[:0], w.dropped[:0]
 	return finisher{w: w, startTS: startTS, commitTS: commitTS}
 }
 
@@ -28,12 +28,19 @@ func (f *finisher) add(do finish, key []byte, e *entry) {
 	if do == finishNothing {
 		return
 	}
-	if f.b == nil {
-		f.b = f.w.s.eng.NewBatch(0)
-	}
 	w := f.w
-	if e != nil && e.lock.StartTS != f.startTS {
+	if e != nil && e.holderOf(f.startTS) == nil {
 		e = nil
+	}
+	if e != nil && e.lock.Op == OpPessimistic {
+		w.dropped = append(w.dropped, e) // it is in memory only
+		e = nil
+	}
+	if do == finishRelease {
+		return
+	}
+	if f.b == nil {
+		f.b = w.s.eng.NewBatch(0)
 	}
 	if e != nil {
 		w.met = append(w.met, e)
@@ -78,6 +85,9 @@ func (f *finisher) abort() {
 // lock table that would make others wait for the sync, so the latches are held over it then.
 func (f *finisher) run() (writtenBytes int, err error) {
 	s := f.w.s
+	for _, e := range f.w.dropped {
+		s.locks.release(e, f.startTS)
+	}
 	if f.b == nil {
 		f.w.unlatch()
 		return 0, nil
@@ -98,9 +108,9 @@ func (f *finisher) run() (writtenBytes int, err error) {
 		err = f.b.SyncWait()
 	}
 	if err != nil {
-		s.locks.wake(f.w.met)
+		s.locks.wake(f.w.met, err)
 	} else {
-		s.locks.remove(f.w.met)
+		s.locks.remove(f.w.met, f.commitTS)
 	}
 	if holdLatches {
 		f.w.unlatch()

@@ -17,6 +17,7 @@ type writer struct {
 	value   []byte            // scratch for records
 	entries []entry           // new locks
 	met     []*entry          // locks to be finished
+	dropped []*entry          // pessimistic locks to be dropped
 }
 
 func (s *State) newWriter() *writer { return s.writers.Get().(*writer) }
@@ -27,7 +28,8 @@ func (w *writer) release() {
 	w.closeIters()
 	clear(w.entries)
 	clear(w.met)
-	w.entries, w.met = w.entries[:0], w.met[:0]
+	clear(w.dropped)
+	w.entries, w.met, w.dropped = w.entries[:0], w.met[:0], w.dropped[:0]
 	if cap(w.entries) > keep {
 		w.entries = nil
 	}
@@ -76,9 +78,9 @@ func (w *writer) unlatch() {
 	w.s.latches.unlock(&w.held)
 }
 
-// lookLock puts the lock on key into the view. It returns the channel to wait for, latches
-// released, if the lock's state is about to change.
-func (w *writer) lookLock(v *keyView, key []byte) (e *entry, wait <-chan struct{}) {
+// lookLock puts the locks on key into the view of a transaction. It returns the channel to wait for,
+// latches released, if the lock's state is about to change.
+func (w *writer) lookLock(v *keyView, key []byte, startTS tso.Timestamp) (e *entry, wait <-chan struct{}) {
 	e, state := w.s.locks.get(key)
 	for e != nil && state != stateDurable {
 		if wait = w.s.locks.waitChan(key); wait != nil {
@@ -87,9 +89,16 @@ func (w *writer) lookLock(v *keyView, key []byte) (e *entry, wait <-chan struct{
 		e, state = w.s.locks.get(key) // it changed just now
 	}
 	if e != nil {
-		v.lock = &e.lock
+		v.setLock(e, startTS)
 	}
 	return e, nil
+}
+
+func (v *keyView) setLock(e *entry, startTS tso.Timestamp) {
+	v.other = e.otherThan(startTS)
+	if v.lock = e.holderOf(startTS); v.lock == nil {
+		v.lock = v.other
+	}
 }
 
 // lookWrites puts the newest version of key into the view, and the transaction's own record.
@@ -180,15 +189,29 @@ func (w *writer) lookAll(v *keyView, key []byte, startTS tso.Timestamp) error {
 	return w.lookStatus(v, key, startTS)
 }
 
-// lookForPrewrite gathers what decidePrewrite asks about a key that is not locked by the transaction.
-// Versions at or below start_ts matter only to who wants the key to be new.
-func (w *writer) lookForPrewrite(v *keyView, m *Mutation, startTS tso.Timestamp) error {
-	if m.MustBeNew || m.Op == OpCheckNotExists || w.s.marks.of(m.Key).Load() > uint64(startTS) {
+// lookForPrewrite gathers what decidePrewrite asks about a key that the transaction has not prewritten.
+// Versions at or below the snapshot matter only to who wants the key to be new, and of a key whose
+// very lock is still there no version does: had the transaction committed, the lock would be
+// another one.
+func (w *writer) lookForPrewrite(v *keyView, m *Mutation, startTS, readTS tso.Timestamp) error {
+	held := v.ownPess(startTS) && v.lock.ForUpdateTS == m.LockedAt
+	if m.MustBeNew || m.Op == OpCheckNotExists || !held && w.s.marks.of(m.Key).Load() > uint64(readTS) {
 		if err := w.lookWrites(v, m.Key, startTS); err != nil {
 			return err
 		}
 	}
 	return w.lookStatus(v, m.Key, startTS)
+}
+
+// lookForLock gathers what decideAcquire and lockedAt ask about a key that the transaction does not
+// hold: what was committed after its snapshot, its own end included.
+func (w *writer) lookForLock(v *keyView, key []byte, startTS, readTS tso.Timestamp) error {
+	if w.s.marks.of(key).Load() > uint64(readTS) {
+		if err := w.lookWrites(v, key, startTS); err != nil {
+			return err
+		}
+	}
+	return w.lookStatus(v, key, startTS)
 }
 
 // existsCursor answers "has this key no version at all" for ascending keys without a seek for each:

@@ -32,7 +32,7 @@ type probed struct {
 
 // probe looks up the lock on key. After BeginRead, before any iterator is opened.
 func (s *State) probe(key []byte, o *ReadOptions) probed {
-	if s.locks.n.Load() == 0 {
+	if s.locks.blocking.Load() == 0 {
 		return probed{}
 	}
 	s.locks.mu.RLock()
@@ -173,7 +173,7 @@ func (s *State) lockValue(key []byte, p *probed, readTS tso.Timestamp) ([]byte, 
 func (s *State) BatchGet(ctx context.Context, keys [][]byte, o *ReadOptions) (values [][]byte, locked []KeyLockedError, err error) {
 	values = make([][]byte, len(keys))
 	var skip []bool // allocated at the first lock met
-	if s.locks.n.Load() != 0 {
+	if s.locks.blocking.Load() != 0 {
 		for i, key := range keys {
 			p, err := s.probeWaiting(ctx, key, o)
 			if err != nil {

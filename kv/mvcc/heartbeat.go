@@ -14,7 +14,7 @@ func (s *State) Heartbeat(ctx context.Context, adm Admission, primary []byte, st
 	var inForce uint64
 	keys := [1][]byte{primary}
 	_, err := s.finishKeys(ctx, adm, keys[:], startTS, 0, func(w *writer, _ int, v *keyView) (finish, error) {
-		if !v.ownLock(startTS) {
+		if !v.ownLock(startTS) && !v.ownPess(startTS) {
 			if err := w.lookAll(v, primary, startTS); err != nil {
 				return finishNothing, err
 			}
@@ -23,9 +23,7 @@ func (s *State) Heartbeat(ctx context.Context, adm Admission, primary []byte, st
 		if !bytes.Equal(v.lock.Primary, primary) {
 			return finishNothing, &PrimaryMismatchError{Key: bytes.Clone(primary), Lock: v.lock.detached()}
 		}
-		if e, _ := s.locks.get(primary); e != nil {
-			inForce = s.locks.prolong(e, ttlMillis)
-		}
+		inForce = s.locks.prolong(v.lock, ttlMillis)
 		return finishNothing, nil
 	})
 	return inForce, err

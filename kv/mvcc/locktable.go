@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -25,7 +26,9 @@ const (
 
 // entry is a lock in memory. key, onePC, longValue and the lock's Op, StartTS, Primary and Value do
 // not change. The rest is guarded by lockTable.mu; whoever changes it holds the key's latch too,
-// but for the steps from inflight to durable, and from finishing to gone, which follow a sync.
+// but for the steps from inflight to durable, and from finishing to gone or to the next in the
+// queue, which follow a sync. A pessimistic lock is durable from the start: there is no disk to
+// be behind.
 type entry struct {
 	key       []byte
 	lock      Lock
@@ -33,18 +36,57 @@ type entry struct {
 	onePC     bool // never on disk; MinCommitTS is the commit_ts, or a bound below it until known
 	state     entryState
 	done      chan struct{} // made by the first waiter, closed when state changes or the entry goes
+
+	sharers []Lock // further holders of a shared lock
+	queue   *queue // those who wait for the key in AcquireLocks, nil if nobody does
+	under   *entry // while inflight: the transaction's pessimistic lock, which this one has replaced
+}
+
+// blocksReads reports whether a read may have to mind the lock.
+func (l *Lock) blocksReads() bool { return l.Op == OpPut || l.Op == OpDelete }
+
+// holderOf returns the lock by which a transaction holds the key, or nil.
+func (e *entry) holderOf(startTS tso.Timestamp) *Lock {
+	if e.lock.StartTS == startTS {
+		return &e.lock
+	}
+	for i := range e.sharers {
+		if e.sharers[i].StartTS == startTS {
+			return &e.sharers[i]
+		}
+	}
+	return nil
+}
+
+// otherThan returns a lock by which somebody else holds the key, or nil.
+func (e *entry) otherThan(startTS tso.Timestamp) *Lock {
+	if e.lock.StartTS != startTS {
+		return &e.lock
+	}
+	if len(e.sharers) > 0 {
+		return &e.sharers[0]
+	}
+	return nil
 }
 
 // lockTable holds every lock of a store in key order. Safe for concurrent use.
 type lockTable struct {
-	n      atomic.Int64 // entries; readers pass by when it is 0
-	mu     sync.RWMutex
-	tree   *btree.BTreeG[*entry]
-	pivots sync.Pool
+	n        atomic.Int64 // entries; writers pass by when it is 0
+	blocking atomic.Int64 // entries that block reads; readers pass by when it is 0
+	mu       sync.RWMutex
+	tree     *btree.BTreeG[*entry]
+	pivots   sync.Pool
+
+	graph   *waitgraph.Local // the waits in all queues; changed under mu
+	stopped error            // why nobody may wait any more
+	stats   lockStats
 }
 
 func newLockTable() *lockTable {
-	t := &lockTable{tree: btree.NewG(32, func(a, b *entry) bool { return bytes.Compare(a.key, b.key) < 0 })}
+	t := &lockTable{
+		tree:  btree.NewG(32, func(a, b *entry) bool { return bytes.Compare(a.key, b.key) < 0 }),
+		graph: waitgraph.NewLocal(),
+	}
 	t.pivots.New = func() any { return new(entry) }
 	return t
 }
@@ -112,8 +154,10 @@ func (t *lockTable) descendLocked(start, end []byte, f func(*entry) bool) {
 const chunk = 4096
 
 // insert adds entries and then, in the critical section of the last, reads maxTS and gives every
-// entry a MinCommitTS above it, above startTS, and at or above floor (I1 of the package). It
-// returns that MinCommitTS. Until then readers above startTS take the transaction for undecided.
+// entry a MinCommitTS above it, above startTS, above floor, and above what the keys were locked
+// at (I1 of the package). It returns that MinCommitTS. Until then readers above startTS take the
+// transaction for undecided. The transaction's pessimistic locks are replaced, and their queues
+// passed on.
 func (t *lockTable) insert(entries []entry, startTS, floor tso.Timestamp, maxTS *atomic.Uint64) tso.Timestamp {
 	for rest := entries; len(rest) > chunk; rest = rest[chunk:] {
 		t.insertChunk(rest[:chunk], startTS)
@@ -122,6 +166,9 @@ func (t *lockTable) insert(entries []entry, startTS, floor tso.Timestamp, maxTS 
 	defer t.mu.Unlock()
 	t.insertLocked(entries[(max(len(entries), 1)-1)/chunk*chunk:])
 	minCommitTS := max(tso.Timestamp(maxTS.Load()), startTS, floor) + 1
+	for i := range entries {
+		minCommitTS = max(minCommitTS, entries[i].lock.ForUpdateTS+1)
+	}
 	for i := range entries {
 		entries[i].lock.MinCommitTS = minCommitTS
 	}
@@ -138,9 +185,54 @@ func (t *lockTable) insertChunk(entries []entry, startTS tso.Timestamp) {
 }
 
 func (t *lockTable) insertLocked(entries []entry) {
-	t.n.Add(int64(len(entries)))
 	for i := range entries {
-		t.tree.ReplaceOrInsert(&entries[i])
+		t.putLocked(&entries[i])
+	}
+}
+
+// putLocked adds an entry, in the place of the transaction's own one if it has one on the key.
+func (t *lockTable) putLocked(e *entry) {
+	if e.lock.blocksReads() {
+		t.blocking.Add(1)
+	}
+	t.n.Add(1)
+	old, replaced := t.tree.ReplaceOrInsert(e)
+	if !replaced {
+		return
+	}
+	t.forgetLocked(old)
+	e.queue, old.queue = old.queue, nil
+	e.lock.TTLMillis = max(e.lock.TTLMillis, old.lock.TTLMillis)
+	if e.under = old.under; old.lock.Op == OpPessimistic {
+		e.under = old
+	}
+	old.under = nil
+	old.wakeLocked()
+}
+
+// forgetLocked takes an entry that is no longer in the tree off the counts.
+func (t *lockTable) forgetLocked(e *entry) {
+	t.n.Add(-1)
+	if e.lock.blocksReads() {
+		t.blocking.Add(-1)
+	}
+}
+
+// withdraw takes entries out again that were inserted, and whose batch was not applied: the
+// pessimistic locks they had replaced are back.
+func (t *lockTable) withdraw(entries []entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range entries {
+		e := &entries[i]
+		under := e.under
+		if under == nil {
+			t.removeLocked(e, 0)
+			continue
+		}
+		under.lock.TTLMillis = max(under.lock.TTLMillis, e.lock.TTLMillis)
+		t.putLocked(under)
+		under.under = nil
 	}
 }
 
@@ -153,24 +245,44 @@ func (t *lockTable) setCommitTS(entries []entry, commitTS tso.Timestamp) {
 	}
 }
 
+// setAsync makes the entries of a prewrite, whose batch is yet to be written, locks of an async commit.
+func (t *lockTable) setAsync(entries []entry, minCommitTS tso.Timestamp, args *PrewriteArgs) {
+	var secondaries [][]byte
+	if len(args.Secondaries) > 0 {
+		secondaries = cloneKeys(args.Secondaries)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range entries {
+		l := &entries[i].lock
+		l.Async, l.MinCommitTS = true, minCommitTS
+		if bytes.Equal(entries[i].key, args.Primary) {
+			l.Secondaries = secondaries
+		}
+	}
+}
+
 // settle says that the locks in a slice are on disk.
 func (t *lockTable) settle(entries []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range entries {
 		entries[i].state = stateDurable
+		entries[i].under = nil
 		entries[i].wakeLocked()
 	}
 }
 
 // abandon leaves entries in the table for good: the engine has failed. Their keys become the
 // table's, and those who wait learn of the failure from the engine.
-func (t *lockTable) abandon(entries []entry) {
+func (t *lockTable) abandon(entries []entry, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.stopLocked(err)
 	for i := range entries {
 		e := &entries[i]
 		e.key, e.lock.Primary = bytes.Clone(e.key), bytes.Clone(e.lock.Primary)
+		e.under = nil
 		e.wakeLocked()
 	}
 }
@@ -187,58 +299,62 @@ func (t *lockTable) finishing(entries []*entry, commitTS tso.Timestamp) {
 }
 
 // wake rouses those who wait for entries, which stay: the engine has failed.
-func (t *lockTable) wake(entries []*entry) {
+func (t *lockTable) wake(entries []*entry, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.stopLocked(err)
 	for _, e := range entries {
 		e.wakeLocked()
 	}
 }
 
-// push raises the MinCommitTS of an entry.
-func (t *lockTable) push(e *entry, minCommitTS tso.Timestamp) {
+// push raises the MinCommitTS of a lock in the table.
+func (t *lockTable) push(l *Lock, minCommitTS tso.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.lock.MinCommitTS = max(e.lock.MinCommitTS, minCommitTS)
+	l.MinCommitTS = max(l.MinCommitTS, minCommitTS)
 }
 
-// prolong raises the TTL of an entry and returns the one in force.
-func (t *lockTable) prolong(e *entry, ttlMillis uint64) uint64 {
+// prolong raises the TTL of a lock in the table and returns the one in force.
+func (t *lockTable) prolong(l *Lock, ttlMillis uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e.lock.TTLMillis = max(e.lock.TTLMillis, ttlMillis)
-	return e.lock.TTLMillis
+	l.TTLMillis = max(l.TTLMillis, ttlMillis)
+	return l.TTLMillis
 }
 
-// remove takes entries out and wakes their waiters.
-func (t *lockTable) remove(entries []*entry) {
+// remove takes entries out, committed at commitTS or, if that is 0, not, wakes their waiters, and
+// hands the keys over to the next in their queues.
+func (t *lockTable) remove(entries []*entry, commitTS tso.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, e := range entries {
-		t.removeLocked(e)
+		t.removeLocked(e, commitTS)
 	}
 }
 
 // removeSlab is remove for entries that lie in one slice.
-func (t *lockTable) removeSlab(entries []entry) {
+func (t *lockTable) removeSlab(entries []entry, commitTS tso.Timestamp) {
 	for len(entries) > 0 {
 		n := min(chunk, len(entries))
-		t.removeChunk(entries[:n])
+		t.removeChunk(entries[:n], commitTS)
 		entries = entries[n:]
 	}
 }
 
-func (t *lockTable) removeChunk(entries []entry) {
+func (t *lockTable) removeChunk(entries []entry, commitTS tso.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for i := range entries {
-		t.removeLocked(&entries[i])
+		t.removeLocked(&entries[i], commitTS)
 	}
 }
 
-func (t *lockTable) removeLocked(e *entry) {
-	if _, ok := t.tree.Delete(e); ok {
-		t.n.Add(-1)
+func (t *lockTable) removeLocked(e *entry, commitTS tso.Timestamp) {
+	if e.queue != nil {
+		t.handOverLocked(e, commitTS)
+	} else if _, ok := t.tree.Delete(e); ok {
+		t.forgetLocked(e)
 	}
 	e.wakeLocked()
 }
@@ -269,10 +385,22 @@ func (e *entry) waitChanLocked() <-chan struct{} {
 	return e.done
 }
 
+func cloneKeys(keys [][]byte) [][]byte {
+	if len(keys) == 0 {
+		return nil
+	}
+	out := make([][]byte, len(keys))
+	for i, key := range keys {
+		out[i] = bytes.Clone(key)
+	}
+	return out
+}
+
 // detached returns a copy of the lock, value aside, that shares no memory with it.
 func (l *Lock) detached() Lock {
 	d := *l
 	d.Primary = bytes.Clone(l.Primary)
 	d.Value = nil
+	d.Secondaries = cloneKeys(l.Secondaries)
 	return d
 }

@@ -22,7 +22,7 @@ type PrewriteArgs struct {
 	TTLMillis uint64
 	TxnSize   uint32
 	TryOnePC  bool
-	// MaxCommitTS bounds the commit_ts of a one-phase commit (0: any).
+	// MaxCommitTS bounds the commit_ts of a one-phase or async commit (0: any).
 	MaxCommitTS tso.Timestamp
 	// ReadTS is the snapshot, StartTS if 0.
 	ReadTS tso.Timestamp
@@ -48,13 +48,17 @@ type InvalidRequestError struct{ Detail string }
 
 func (e *InvalidRequestError) Error() string { return "invalid request: " + e.Detail }
 
+// snapshot returns the timestamp up to which the transaction has seen what others commit.
+func (a *PrewriteArgs) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS) }
+
 // Prewrite locks all keys or none; with TryOnePC it commits them at once if nothing is in the way
-// of that. Errors: *KeyLockedError, *WriteConflictError, *KeyExistsError, *RolledBackError,
-// *AlreadyCommittedError, *TooOldError, and whatever adm returns; nothing was written then.
+// of that. Errors: *KeyLockedError, *WriteConflictError, *LockLostError, *KeyExistsError,
+// *RefreshConflictError, *RolledBackError, *AlreadyCommittedError, *TooOldError, and whatever adm
+// returns; nothing was written then.
 func (s *State) Prewrite(ctx context.Context, adm Admission, args *PrewriteArgs) (PrewriteResult, error) {
 	checks, err := validateMutations(args.Mutations)
 	if err == nil && checks {
-		err = s.BeginRead(ctx, args.StartTS) // a key's absence is a read at start_ts
+		err = s.BeginRead(ctx, args.snapshot()) // a key's absence is a read
 	}
 	if err != nil {
 		return PrewriteResult{}, err
@@ -62,7 +66,7 @@ func (s *State) Prewrite(ctx context.Context, adm Admission, args *PrewriteArgs)
 	w := s.newWriter()
 	defer w.release()
 	for {
-		floor, err := s.onePCFloor(ctx, args)
+		floor, err := s.commitFloor(ctx, args)
 		if err != nil {
 			return PrewriteResult{}, err
 		}
@@ -98,14 +102,17 @@ func validateMutations(ms []Mutation) (checks bool, err error) {
 	return checks, nil
 }
 
-// onePCFloor returns a timestamp issued after the request arrived, for a shard that computes
-// commit_ts: above it lies whatever the client has seen committed elsewhere. An embedded oracle
-// is asked for the commit_ts itself, later.
-func (s *State) onePCFloor(ctx context.Context, args *PrewriteArgs) (tso.Timestamp, error) {
-	if !args.TryOnePC || s.opts.Embedded {
-		return 0, nil
+// commitFloor returns what the commit_ts has to lie above. Where the shard computes it, that is a
+// timestamp issued after the commit was asked for: whatever the client has seen committed
+// elsewhere lies below. For a one-phase commit an embedded oracle is asked for the commit_ts
+// itself, later.
+func (s *State) commitFloor(ctx context.Context, args *PrewriteArgs) (tso.Timestamp, error) {
+	floor := max(args.FloorTS, args.ReadTS)
+	if args.FloorTS != 0 || !args.Async && (!args.TryOnePC || s.opts.Embedded) {
+		return floor, nil
 	}
-	return s.refreshKnown(ctx)
+	now, err := s.refreshKnown(ctx)
+	return max(floor, now), err
 }
 
 // prewrite is one attempt. A non-nil channel means: nothing was done, try again once it is closed.
@@ -117,38 +124,102 @@ func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs
 		w.unlatch()
 		return PrewriteResult{}, wait, err
 	}
-	res := PrewriteResult{}
 	if len(w.entries) == 0 {
-		// Nothing to write: duplicates and checks only.
-		for _, e := range w.met {
-			res.MinCommitTS = max(res.MinCommitTS, e.lock.MinCommitTS)
-		}
-		if onePC {
-			res.OnePCCommitTS = args.StartTS // its checks held at its snapshot, and that was all of it
-		}
-		w.unlatch()
-		return res, nil, nil
+		defer w.unlatch()
+		return w.nothingToWrite(args, onePC), nil, nil
 	}
-	res.MinCommitTS = s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)
+	res := PrewriteResult{MinCommitTS: s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)}
 	if onePC {
-		res.OnePCCommitTS, err = s.onePCTimestamp(ctx, res.MinCommitTS)
+		res.OnePCCommitTS, err = w.tryOnePC(ctx, args, res.MinCommitTS)
 		if err != nil {
-			s.locks.removeSlab(w.entries)
+			s.locks.withdraw(w.entries)
 			w.unlatch()
 			return PrewriteResult{}, nil, err
 		}
-		if onePC = mayCommitAt(res.OnePCCommitTS, args.MaxCommitTS); onePC {
-			s.locks.setCommitTS(w.entries, res.OnePCCommitTS)
+		if onePC = res.OnePCCommitTS != 0; onePC {
 			res.MinCommitTS = res.OnePCCommitTS
-		} else {
-			// No timestamp to be had here: go on in two phases, with all keys.
-			s.locks.removeSlab(w.entries)
-			res.OnePCCommitTS = 0
-			w.fillEntries(args, onePC)
-			res.MinCommitTS = s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)
+			return w.applyPrewrite(args, true, res)
+		}
+		// No timestamp to be had here: go on in two phases, with all keys.
+		w.replaceEntries(args)
+		res.MinCommitTS = s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)
+	}
+	if args.Async {
+		if res, err = w.tryAsync(ctx, args, res); err != nil {
+			s.locks.withdraw(w.entries)
+			w.unlatch()
+			return PrewriteResult{}, nil, err
 		}
 	}
-	return w.applyPrewrite(args, onePC, res)
+	for _, e := range w.met {
+		res.MinCommitTS = max(res.MinCommitTS, e.lock.MinCommitTS)
+		res.Async = res.Async && e.lock.Async
+	}
+	return w.applyPrewrite(args, false, res)
+}
+
+// nothingToWrite answers a request that consists of duplicates and checks. Latches are held.
+func (w *writer) nothingToWrite(args *PrewriteArgs, onePC bool) PrewriteResult {
+	res := PrewriteResult{Async: len(w.met) > 0}
+	for _, e := range w.met {
+		res.MinCommitTS = max(res.MinCommitTS, e.lock.MinCommitTS)
+		res.Async = res.Async && e.lock.Async
+	}
+	if onePC {
+		res.OnePCCommitTS = args.snapshot() // its checks held at its snapshot, and that was all of it
+	}
+	return res
+}
+
+// tryOnePC fixes the commit_ts of a one-phase commit whose entries are in the table, or returns 0 if
+// it must go on in two phases. What a serializable transaction has read is validated at that
+// timestamp: of two that write what the other reads, at least one meets the other's entries.
+func (w *writer) tryOnePC(ctx context.Context, args *PrewriteArgs, minCommitTS tso.Timestamp) (tso.Timestamp, error) {
+	s := w.s
+	commitTS, err := s.onePCTimestamp(ctx, minCommitTS, len(args.Reads) > 0)
+	if err != nil || !mayCommitAt(commitTS, args.MaxCommitTS) {
+		return 0, err
+	}
+	s.locks.setCommitTS(w.entries, commitTS)
+	if len(args.Reads) == 0 {
+		return commitTS, nil
+	}
+	raise(&s.maxTS, commitTS)
+	conflict, err := s.validate(&RefreshArgs{Spans: args.Reads, StartTS: args.StartTS, FromTS: args.snapshot(), ToTS: commitTS})
+	if err == nil && conflict != nil {
+		// It cannot be waited for here: who holds it may be waiting for the latches held here.
+		err = conflict.KeyLockedError
+	}
+	if err != nil {
+		return 0, err
+	}
+	return commitTS, nil
+}
+
+// replaceEntries makes the entries of a two-phase commit in place of those of a one-phase commit, which
+// are in the table until the new ones are inserted.
+func (w *writer) replaceEntries(args *PrewriteArgs) {
+	entries := make([]entry, len(w.entries))
+	for i := range w.entries {
+		old := &w.entries[i]
+		entries[i] = entry{key: old.key, lock: Lock{Op: old.lock.Op, StartTS: old.lock.StartTS, ForUpdateTS: old.lock.ForUpdateTS}}
+	}
+	w.entries = entries
+	w.fillEntries(args, false)
+}
+
+// tryAsync fixes the smallest commit_ts of the locks of an async commit, which are in the table, for
+// good, or makes them plain ones: nobody has acted on them yet.
+func (w *writer) tryAsync(ctx context.Context, args *PrewriteArgs, res PrewriteResult) (PrewriteResult, error) {
+	minCommitTS, err := w.s.computeTimestamp(ctx, res.MinCommitTS)
+	if err != nil {
+		return PrewriteResult{}, err
+	}
+	if res.Async = mayCommitAt(minCommitTS, args.MaxCommitTS); res.Async {
+		res.MinCommitTS = minCommitTS
+		w.s.locks.setAsync(w.entries, minCommitTS, args)
+	}
+	return res, nil
 }
 
 // applyPrewrite writes locks or, for one-phase commit, versions, and lets go of the latches.
@@ -171,11 +242,11 @@ func (w *writer) applyPrewrite(args *PrewriteArgs, onePC bool, res PrewriteResul
 	case err != nil:
 		// What the disk holds is unknown, and the engine has failed: the entries stay, so that
 		// nobody reads past them, and those who wait are told by the engine.
-		s.locks.abandon(w.entries)
+		s.locks.abandon(w.entries, err)
 		w.entries = nil
 		return PrewriteResult{}, nil, err
 	case onePC:
-		s.locks.removeSlab(w.entries)
+		s.locks.removeSlab(w.entries, res.OnePCCommitTS)
 	default:
 		s.locks.settle(w.entries)
 		w.entries = nil // they are the table's now
@@ -201,22 +272,23 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, 
 	if n >= cursorMinKeys {
 		w.cursor.start(args.Mutations[n-1].Key)
 	}
+	readTS := args.snapshot()
 	worst, worstAt := prewriteLock, 0
 	var worstView keyView
 	duplicates := false
 	for i := range args.Mutations {
 		m := &args.Mutations[i]
 		var v keyView
-		e, wait := w.lookLock(&v, m.Key)
+		e, wait := w.lookLock(&v, m.Key, args.StartTS)
 		if wait != nil {
 			return false, wait, nil
 		}
 		if !v.ownLock(args.StartTS) {
-			if err := w.lookForPrewrite(&v, m, args.StartTS); err != nil {
+			if err := w.lookForPrewrite(&v, m, args.StartTS, readTS); err != nil {
 				return false, nil, err
 			}
 		}
-		verdict := decidePrewrite(args.StartTS, m, &v)
+		verdict := decidePrewrite(args.StartTS, readTS, m, &v)
 		switch {
 		case verdict.failed() && verdict > worst:
 			worst, worstAt, worstView = verdict, i, v
@@ -224,7 +296,7 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, 
 			duplicates = true
 			w.met = append(w.met, e)
 		case verdict == prewriteLock:
-			w.entries = append(w.entries, entry{key: m.Key, lock: Lock{Op: m.Op, StartTS: args.StartTS}})
+			w.entries = append(w.entries, entry{key: m.Key, lock: Lock{Op: m.Op, StartTS: args.StartTS, ForUpdateTS: m.LockedAt}})
 		}
 	}
 	if worst.failed() {
@@ -282,24 +354,32 @@ func prewriteError(verdict prewriteVerdict, args *PrewriteArgs, m *Mutation, v *
 		return e
 	case prewriteExists:
 		return &KeyExistsError{Key: key}
+	case prewriteLost:
+		return &LockLostError{Key: key, StartTS: args.StartTS, LockedAt: m.LockedAt}
 	default:
-		return &KeyLockedError{Key: key, Lock: v.lock.detached()}
+		return &KeyLockedError{Key: key, Lock: v.other.detached()}
 	}
 }
 
 // onePCTimestamp returns the commit_ts of a one-phase commit whose locks are in the table, or 0 if
-// it must go on in two phases. minCommitTS is above max_ts and the floor.
-func (s *State) onePCTimestamp(ctx context.Context, minCommitTS tso.Timestamp) (tso.Timestamp, error) {
-	if s.opts.Embedded {
-		// Whatever the oracle gives now is above all it gave before, max_ts among it.
-		ts, err := s.opts.Oracle.Now(ctx)
-		if err == nil && ts < minCommitTS {
-			return 0, nil
-		}
-		return ts, err
+// it must go on in two phases. minCommitTS is above max_ts and the floor. issued asks for one that
+// the oracle has issued, so that reads may be fenced at it.
+func (s *State) onePCTimestamp(ctx context.Context, minCommitTS tso.Timestamp, issued bool) (tso.Timestamp, error) {
+	if !s.opts.Embedded && !issued {
+		return s.computeTimestamp(ctx, minCommitTS)
 	}
-	// Computed timestamps stay below those yet to be issued only if what they are computed from
-	// has been issued.
+	// Whatever the oracle gives now is above all it gave before, max_ts among it.
+	ts, err := s.opts.Oracle.Now(ctx)
+	if err == nil && ts < minCommitTS {
+		return 0, nil
+	}
+	return ts, err
+}
+
+// computeTimestamp returns a timestamp at or above minCommitTS that the oracle never issues, and that
+// is below all it has yet to issue, or 0 if there is none.
+func (s *State) computeTimestamp(ctx context.Context, minCommitTS tso.Timestamp) (tso.Timestamp, error) {
+	// It stays below those yet to be issued only if what it is computed from has been issued.
 	base := minCommitTS - 1
 	if uint64(base) > s.knownTS.Load() {
 		if _, err := s.refreshKnown(ctx); err != nil || uint64(base) > s.knownTS.Load() {

@@ -11,12 +11,16 @@ import (
 // Record encodings; docs/format/records.md pins them.
 //
 //	lock    op(1) flags(1) start_ts(8) min_commit_ts(8) uvarint(ttl) uvarint(txn_size)
-//	        uvarint(len primary) primary value…
+//	        uvarint(len primary) primary [secondaries] value…
+//	        secondaries: uvarint(count), then for each uvarint(len) key
 //	write   op|flags(1) uvarint(commit_ts-start_ts) value…
 //	status  kind(1) start_ts(8)
 
 const (
-	lockFlagLongValue  = 1 << 0 // the value is a data record
+	lockFlagLongValue   = 1 << 0 // the value is a data record
+	lockFlagAsync       = 1 << 1 // of an async commit
+	lockFlagSecondaries = 1 << 2 // the other keys follow the primary
+
 	writeFlagLongValue = 1 << 4
 	writeOpMask        = 0x0f
 
@@ -46,6 +50,12 @@ func appendLock(dst []byte, l *Lock, longValue bool) []byte {
 	if longValue {
 		flags |= lockFlagLongValue
 	}
+	if l.Async {
+		flags |= lockFlagAsync
+	}
+	if len(l.Secondaries) > 0 {
+		flags |= lockFlagSecondaries
+	}
 	dst = append(dst, byte(l.Op), flags)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.StartTS))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.MinCommitTS))
@@ -53,6 +63,13 @@ func appendLock(dst []byte, l *Lock, longValue bool) []byte {
 	dst = binary.AppendUvarint(dst, uint64(l.TxnSize))
 	dst = binary.AppendUvarint(dst, uint64(len(l.Primary)))
 	dst = append(dst, l.Primary...)
+	if len(l.Secondaries) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(l.Secondaries)))
+		for _, key := range l.Secondaries {
+			dst = binary.AppendUvarint(dst, uint64(len(key)))
+			dst = append(dst, key...)
+		}
+	}
 	if longValue {
 		return dst
 	}
@@ -66,7 +83,10 @@ func decodeLock(b []byte) (l Lock, longValue bool, err error) {
 	}
 	l.Op = Op(b[0])
 	longValue = b[1]&lockFlagLongValue != 0
-	if l.Op < OpPut || l.Op > OpLock || b[1]&^lockFlagLongValue != 0 {
+	flags := b[1]
+	l.Async = flags&lockFlagAsync != 0
+	if l.Op < OpPut || l.Op > OpLock || flags&^(lockFlagLongValue|lockFlagAsync|lockFlagSecondaries) != 0 ||
+		flags&lockFlagSecondaries != 0 && !l.Async {
 		return Lock{}, false, errMalformedRecord
 	}
 	l.StartTS = tso.Timestamp(binary.BigEndian.Uint64(b[2:]))
@@ -87,11 +107,40 @@ func decodeLock(b []byte) (l Lock, longValue bool, err error) {
 	}
 	l.TxnSize = uint32(size)
 	l.Primary = b[:primaryLen:primaryLen]
-	l.Value = b[primaryLen:]
+	b = b[primaryLen:]
+	if flags&lockFlagSecondaries != 0 {
+		if l.Secondaries, b, err = cutKeys(b); err != nil {
+			return Lock{}, false, err
+		}
+	}
+	l.Value = b
 	if len(l.Value) > 0 && (longValue || l.Op != OpPut) || longValue && l.Op != OpPut {
 		return Lock{}, false, errMalformedRecord
 	}
 	return l, longValue, nil
+}
+
+// cutKeys reads a list of at least one key; the keys are slices of b.
+func cutKeys(b []byte) (keys [][]byte, rest []byte, err error) {
+	var n uint64
+	if n, b, err = cutUvarint(b); err != nil {
+		return nil, nil, err
+	}
+	if n == 0 || n > uint64(len(b)) {
+		return nil, nil, errMalformedRecord
+	}
+	keys = make([][]byte, n)
+	for i := range keys {
+		var size uint64
+		if size, b, err = cutUvarint(b); err != nil {
+			return nil, nil, err
+		}
+		if size > uint64(len(b)) {
+			return nil, nil, errMalformedRecord
+		}
+		keys[i], b = b[:size:size], b[size:]
+	}
+	return keys, b, nil
 }
 
 // writeRecord is one committed version.

@@ -16,12 +16,15 @@ import (
 // Method: golden bytes of every record and key.
 func TestGoldenFormats(t *testing.T) {
 	lock := Lock{Op: OpPut, StartTS: 0x10, Primary: []byte("pk"), TTLMillis: 3000, MinCommitTS: 0x21, TxnSize: 2, Value: []byte("v")}
+	async := lock
+	async.Async, async.Secondaries = true, [][]byte{[]byte("z")}
 	for _, c := range []struct {
 		name, want string
 		got        []byte
 	}{
 		{"lock", "0100" + "0000000000000010" + "0000000000000021" + "b817" + "02" + "02706b" + "76", appendLock(nil, &lock, false)},
 		{"lock, long value", "0101" + "0000000000000010" + "0000000000000021" + "b817" + "02" + "02706b", appendLock(nil, &lock, true)},
+		{"lock, async primary", "0106" + "0000000000000010" + "0000000000000021" + "b817" + "02" + "02706b" + "01" + "017a" + "76", appendLock(nil, &async, false)},
 		{"write, put", "01" + "11" + "76", appendWrite(nil, OpPut, false, 0x10, 0x21, []byte("v"))},
 		{"write, put, long value", "11" + "8002", appendWrite(nil, OpPut, true, 0x10, 0x110, []byte("v"))},
 		{"write, delete", "02" + "01", appendWrite(nil, OpDelete, false, 0x10, 0x11, nil)},
@@ -45,6 +48,8 @@ func TestRecordsRoundTrip(t *testing.T) {
 		{Op: OpPut, StartTS: 1, Primary: []byte{}, Value: []byte{}},
 		{Op: OpDelete, StartTS: math.MaxUint64, Primary: bytes.Repeat([]byte{0xff}, 300), TTLMillis: math.MaxUint64, MinCommitTS: math.MaxUint64, TxnSize: math.MaxUint32, Value: []byte{}},
 		{Op: OpLock, StartTS: 3, Primary: []byte("a"), Value: []byte{}},
+		{Op: OpPut, StartTS: 3, Primary: []byte("a"), Value: []byte("v"), Async: true},
+		{Op: OpDelete, StartTS: 3, Primary: []byte("a"), Value: []byte{}, Async: true, Secondaries: [][]byte{{}, []byte("b")}},
 	} {
 		got, long, err := decodeLock(appendLock(nil, &l, false))
 		if err != nil || long || !cmp.Equal(got, l) {
@@ -64,6 +69,7 @@ func TestRecordsRoundTrip(t *testing.T) {
 // fuzzing; decode, encode, compare; the reader's short decoder must agree.
 func FuzzRecords(f *testing.F) {
 	f.Add(appendLock(nil, &Lock{Op: OpPut, Primary: []byte("p"), Value: []byte("v")}, false))
+	f.Add(appendLock(nil, &Lock{Op: OpPut, Primary: []byte("p"), Value: []byte("v"), Async: true, Secondaries: [][]byte{[]byte("s")}}, false))
 	f.Add(appendWrite(nil, OpPut, false, 16, 33, []byte("v")))
 	f.Add(appendStatus(nil, statusRollback, 16))
 	f.Fuzz(func(t *testing.T, b []byte) {

@@ -22,7 +22,8 @@ func (s *State) ResolveLock(ctx context.Context, adm Admission, keys [][]byte, s
 }
 
 // ScanLock lists up to limit locks of [start, end) whose start_ts is at or below maxTS, in key
-// order. Locks of one-phase commits under way are not among them: they go by themselves. From
+// order; of a key that several share, all of them. Locks of one-phase commits under way are not
+// among them: they go by themselves. From
 // now on no transaction commits at or below maxTS here that was not listed or committed already.
 func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Timestamp, limit int) ([]LockInfo, error) {
 	if maxTS != tso.MaxTimestamp {
@@ -34,13 +35,24 @@ func (s *State) ScanLock(ctx context.Context, start, end []byte, maxTS tso.Times
 	s.locks.mu.RLock()
 	defer s.locks.mu.RUnlock()
 	s.locks.ascendLocked(start, end, func(e *entry) bool {
-		if len(locks) == limit {
+		if len(locks) >= limit {
 			return false
 		}
-		if e.lock.StartTS <= maxTS && !e.onePC {
-			locks = append(locks, LockInfo{Key: bytes.Clone(e.key), Lock: e.lock.detached()})
+		if e.onePC {
+			return true
+		}
+		locks = appendLockInfo(locks, e, &e.lock, maxTS)
+		for i := range e.sharers {
+			locks = appendLockInfo(locks, e, &e.sharers[i], maxTS)
 		}
 		return true
 	})
 	return locks, nil
+}
+
+func appendLockInfo(locks []LockInfo, e *entry, l *Lock, maxTS tso.Timestamp) []LockInfo {
+	if l.StartTS > maxTS {
+		return locks
+	}
+	return append(locks, LockInfo{Key: bytes.Clone(e.key), Lock: l.detached(), Waiters: e.waitersLocked()})
 }

@@ -115,7 +115,7 @@ func (sc *scanner) probe(ctx context.Context) error {
 
 func (sc *scanner) probeOnce() (wait <-chan struct{}) {
 	t := sc.s.locks
-	if t.n.Load() == 0 {
+	if t.blocking.Load() == 0 {
 		return nil
 	}
 	seen := 0

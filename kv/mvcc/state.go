@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -25,6 +26,9 @@ type Options struct {
 	ShortValueBytes, OnePCShortValueBytes int
 	// SafePointKey is where the store keeps the GC safe point, CollectedKey how far collection has come.
 	SafePointKey, CollectedKey []byte
+	// WaitGraph, if given, is told of the waits for pessimistic locks that last, so that deadlocks
+	// between stores are found. Those within the store are found without it, and at once.
+	WaitGraph waitgraph.Graph
 }
 
 func (o *Options) ensureDefaults() {
@@ -112,10 +116,9 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 		if err != nil {
 			return &CorruptionError{Key: key, Detail: "lock record", Err: err}
 		}
-		s.locks.tree.ReplaceOrInsert(&entry{
+		s.locks.putLocked(&entry{
 			key: key, lock: recoverLock(key, lock, now), longValue: longValue, state: stateDurable,
 		})
-		s.locks.n.Add(1)
 	}
 	return it.Error()
 }

@@ -212,7 +212,8 @@ func (s *Shard) CheckSecondaryLocks(ctx context.Context, req *kv.CheckSecondaryL
 // Refresh implements kv.Shard.
 func (s *Shard) Refresh(ctx context.Context, req *kv.RefreshRequest) error {
 	_, err := call(ctx, s.name, s.opts, s.client.Refresh, &kvpb.RefreshRequest{Ranges: encodeRefs(req.Ranges),
-		Spans: encodeSpans(req.Spans), StartTs: uint64(req.StartTS), FromTs: uint64(req.FromTS), ToTs: uint64(req.ToTS)})
+		Spans: encodeSpans(req.Spans), StartTs: uint64(req.StartTS), FromTs: uint64(req.FromTS), ToTs: uint64(req.ToTS),
+		Bypass: encodeTimestamps(req.Bypass)})
 	return err
 }
 

@@ -155,6 +155,7 @@ func (s *shardServer) CheckSecondaryLocks(ctx context.Context, req *kvpb.CheckSe
 // Refresh implements the service.
 func (s *shardServer) Refresh(ctx context.Context, req *kvpb.RefreshRequest) (*kvpb.EmptyResponse, error) {
 	err := s.shard.Refresh(ctx, &kv.RefreshRequest{Ranges: decodeRefs(req.Ranges), Spans: decodeSpans(req.Spans),
-		StartTS: tso.Timestamp(req.StartTs), FromTS: tso.Timestamp(req.FromTs), ToTS: tso.Timestamp(req.ToTs)})
+		StartTS: tso.Timestamp(req.StartTs), FromTS: tso.Timestamp(req.FromTs), ToTS: tso.Timestamp(req.ToTs),
+		Bypass: decodeTimestamps(req.Bypass)})
 	return serve(ctx, err, &kvpb.EmptyResponse{}, empty)
 }

@@ -43,64 +43,90 @@ func (e *DeadlockError) Error() string {
 	return fmt.Sprintf("deadlock: transaction %d would wait for %d on key %x, in a circle of %d", e.Waiter, e.Holder, e.Key, len(e.Cycle))
 }
 
-// edge is one wait. A transaction may wait in several places at once, and several times for the same
-// other one.
-type edge struct {
-	holder tso.Timestamp
-	ends   time.Time // zero: it stays until it is done
+// Edge is one wait in a Local graph. A transaction may wait in several places at once, and several
+// times for the same other one.
+type Edge struct {
+	waiter, holder tso.Timestamp
+	ends           time.Time // zero: it stays until it is removed
 }
+
+// Holder returns whom the edge's waiter waits for.
+func (e *Edge) Holder() tso.Timestamp { return e.holder }
 
 // Local is a Graph in this process.
 type Local struct {
 	mu    sync.Mutex
-	edges map[tso.Timestamp][]*edge
-	now   func() time.Time
+	edges map[tso.Timestamp][]*Edge // by waiter
+	// waited counts the edges to a transaction. Most have none, and cannot close a circle.
+	waited map[tso.Timestamp]int
+	now    func() time.Time
 }
 
 // NewLocal returns an empty graph.
-func NewLocal() *Local { return &Local{edges: make(map[tso.Timestamp][]*edge), now: time.Now} }
+func NewLocal() *Local {
+	return &Local{edges: make(map[tso.Timestamp][]*Edge), waited: make(map[tso.Timestamp]int), now: time.Now}
+}
 
 // Wait implements Graph.
 func (g *Local) Wait(_ context.Context, waiter, holder tso.Timestamp, key []byte) (done func(), err error) {
-	return g.add(waiter, holder, key, time.Time{})
-}
-
-// Lease is Wait for a waiter in another process: the edge goes when lease has passed, unless it was
-// ended before. To go on waiting, lease anew first and end the old edge then.
-func (g *Local) Lease(waiter, holder tso.Timestamp, key []byte, lease time.Duration) (done func(), err error) {
-	return g.add(waiter, holder, key, g.now().Add(lease))
-}
-
-func (g *Local) add(waiter, holder tso.Timestamp, key []byte, ends time.Time) (done func(), err error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if cycle := g.pathLocked(holder, waiter); cycle != nil {
-		return nil, &DeadlockError{Key: bytes.Clone(key), Waiter: waiter, Holder: holder, Cycle: cycle}
+	e, err := g.Add(waiter, holder, key)
+	if err != nil {
+		return nil, err
 	}
-	e := &edge{holder: holder, ends: ends}
-	g.edges[waiter] = append(g.edges[waiter], e)
-	return func() { g.remove(waiter, e) }, nil
+	return func() { g.Remove(e) }, nil
 }
 
-func (g *Local) remove(waiter tso.Timestamp, e *edge) {
+// Add is Wait without a function: the edge stays until Remove. The error is a *DeadlockError.
+func (g *Local) Add(waiter, holder tso.Timestamp, key []byte) (*Edge, error) {
+	return g.add(Edge{waiter: waiter, holder: holder}, key)
+}
+
+// Lease is Add for a waiter in another process: the edge goes when lease has passed, unless it was
+// removed before. To go on waiting, remove it and lease it anew.
+func (g *Local) Lease(waiter, holder tso.Timestamp, key []byte, lease time.Duration) (*Edge, error) {
+	return g.add(Edge{waiter: waiter, holder: holder, ends: g.now().Add(lease)}, key)
+}
+
+func (g *Local) add(e Edge, key []byte) (*Edge, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	edges := g.edges[waiter]
+	if g.waited[e.waiter] > 0 || e.waiter == e.holder {
+		if cycle := g.pathLocked(e.holder, e.waiter); cycle != nil {
+			return nil, &DeadlockError{Key: bytes.Clone(key), Waiter: e.waiter, Holder: e.holder, Cycle: cycle}
+		}
+	}
+	g.edges[e.waiter] = append(g.edges[e.waiter], &e)
+	g.waited[e.holder]++
+	return &e, nil
+}
+
+// Remove ends a wait; it may be called again.
+func (g *Local) Remove(e *Edge) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	edges := g.edges[e.waiter]
 	for i := range edges {
 		if edges[i] == e {
 			edges[i] = edges[len(edges)-1]
-			edges = edges[:len(edges)-1]
-			break
+			edges[len(edges)-1] = nil
+			g.storeLocked(e.waiter, edges[:len(edges)-1])
+			g.unwaitLocked(e.holder)
+			return
 		}
 	}
-	g.storeLocked(waiter, edges)
 }
 
-func (g *Local) storeLocked(waiter tso.Timestamp, edges []*edge) {
+func (g *Local) storeLocked(waiter tso.Timestamp, edges []*Edge) {
 	if len(edges) == 0 {
 		delete(g.edges, waiter)
 	} else {
 		g.edges[waiter] = edges
+	}
+}
+
+func (g *Local) unwaitLocked(holder tso.Timestamp) {
+	if g.waited[holder]--; g.waited[holder] == 0 {
+		delete(g.waited, holder)
 	}
 }
 
@@ -136,12 +162,14 @@ func (g *Local) pathLocked(from, to tso.Timestamp) []tso.Timestamp {
 }
 
 // liveLocked returns the edges of a waiter whose lease has not run out, and forgets the others.
-func (g *Local) liveLocked(waiter tso.Timestamp) []*edge {
+func (g *Local) liveLocked(waiter tso.Timestamp) []*Edge {
 	edges := g.edges[waiter]
 	live := edges[:0]
 	for _, e := range edges {
 		if e.ends.IsZero() || g.now().Before(e.ends) {
 			live = append(live, e)
+		} else {
+			g.unwaitLocked(e.holder)
 		}
 	}
 	if len(live) < len(edges) {

@@ -2113,6 +2113,7 @@ type RefreshRequest struct {
 	StartTs       uint64                 `protobuf:"fixed64,3,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
 	FromTs        uint64                 `protobuf:"fixed64,4,opt,name=from_ts,json=fromTs,proto3" json:"from_ts,omitempty"`
 	ToTs          uint64                 `protobuf:"fixed64,5,opt,name=to_ts,json=toTs,proto3" json:"to_ts,omitempty"`
+	Bypass        []uint64               `protobuf:"fixed64,6,rep,packed,name=bypass,proto3" json:"bypass,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2180,6 +2181,13 @@ func (x *RefreshRequest) GetToTs() uint64 {
 		return x.ToTs
 	}
 	return 0
+}
+
+func (x *RefreshRequest) GetBypass() []uint64 {
+	if x != nil {
+		return x.Bypass
+	}
+	return nil
 }
 
 // WaitRequest: the edge goes after lease_millis, unless Done is told its id before.
@@ -4954,13 +4962,14 @@ const file_kv_proto_rawDesc = "" +
 	"\vrolled_back\x18\x02 \x01(\bR\n" +
 	"rolledBack\x12.\n" +
 	"\x05locks\x18\x03 \x03(\v2\x18.percodb.kv.v1.KeyLockedR\x05locks\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xb5\x01\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xcd\x01\n" +
 	"\x0eRefreshRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12)\n" +
 	"\x05spans\x18\x02 \x03(\v2\x13.percodb.kv.v1.SpanR\x05spans\x12\x19\n" +
 	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\x17\n" +
 	"\afrom_ts\x18\x04 \x01(\x06R\x06fromTs\x12\x13\n" +
-	"\x05to_ts\x18\x05 \x01(\x06R\x04toTs\"r\n" +
+	"\x05to_ts\x18\x05 \x01(\x06R\x04toTs\x12\x16\n" +
+	"\x06bypass\x18\x06 \x03(\x06R\x06bypass\"r\n" +
 	"\vWaitRequest\x12\x16\n" +
 	"\x06waiter\x18\x01 \x01(\x06R\x06waiter\x12\x16\n" +
 	"\x06holder\x18\x02 \x01(\x06R\x06holder\x12\x10\n" +

@@ -1,0 +1,201 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// How often those who wait look whether they still should.
+const (
+	lookAgain   = time.Second
+	lookSoon    = 5 * time.Millisecond
+	reportAgain = 500 * time.Millisecond // between two reports that a holder may be dead
+	graphDelay  = 20 * time.Millisecond  // before other processes are told of a wait
+	graphLease  = time.Second            // how often they are told again
+)
+
+// await sits in the queue until the key is granted; then it counts as taken. If it is to be asked for
+// again from the start, nothing has happened.
+func (a *acquisition) await(ctx context.Context, w *waiter) error {
+	start := time.Now()
+	if a.deadline.IsZero() {
+		a.deadline = start.Add(a.args.Wait)
+		a.patience = start.Add(time.Duration(a.args.TTLMillis) * time.Millisecond)
+	}
+	defer func() { a.s.locks.stats.waitNanos.Add(int64(time.Since(start))) }()
+	timer := time.NewTimer(a.until(w))
+	defer timer.Stop()
+	deadlock, stop := a.watchGraph(ctx, w)
+	defer stop()
+	for {
+		var err error
+		select {
+		case <-w.wake:
+		case <-timer.C:
+			err = a.check(w)
+		case err = <-deadlock:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		outcome := a.s.locks.outcome(w)
+		if outcome == waitGoesOn && err != nil {
+			outcome = a.s.locks.giveUp(w)
+		}
+		switch outcome {
+		case waitGoesOn:
+			if err != nil {
+				return err
+			}
+			timer.Reset(a.until(w))
+		case waitGranted:
+			return a.granted(w, ctx.Err())
+		case waitDeadlock:
+			return w.err
+		case waitStopped:
+			return a.s.locks.whyStopped()
+		case waitRetry:
+			return nil
+		}
+	}
+}
+
+// granted accounts for a key that was handed over; to who does not want it any more it goes no further.
+func (a *acquisition) granted(w *waiter, unwanted error) error {
+	switch {
+	case unwanted != nil && !w.upgrade:
+		a.s.releaseKeys([][]byte{w.entry.key}, a.args.StartTS, w.entry.lock.ForUpdateTS)
+		return unwanted
+	case w.upgrade:
+		a.lockedAt = append(a.lockedAt, w.entry.lock.ForUpdateTS)
+	default:
+		a.took(w.entry.lock.ForUpdateTS)
+	}
+	return nil
+}
+
+// until returns for how long a waiter may rest.
+func (a *acquisition) until(w *waiter) time.Duration {
+	rest := min(lookAgain, time.Until(a.deadline))
+	if l, head := a.s.locks.blocker(w); head {
+		rest = min(rest, a.lifetime(&l))
+	}
+	return max(rest, lookSoon)
+}
+
+// lifetime returns how long the holder of a lock is taken to be alive.
+func (a *acquisition) lifetime(l *Lock) time.Duration {
+	left := time.Duration(a.s.millisLeft(l)) * time.Millisecond
+	if l.StartTS == a.args.Alive {
+		left = max(left, time.Until(a.patience))
+	}
+	return left
+}
+
+// check returns *KeyLockedError if it is no use, or too late, to wait on. Of several who wait for a
+// holder that may be dead, one goes to see.
+func (a *acquisition) check(w *waiter) error {
+	t := a.s.locks
+	if l, head := t.blocker(w); head && a.lifetime(&l) < 0 && t.report(w) {
+		return &KeyLockedError{Key: w.entry.key, Lock: l}
+	}
+	if time.Now().Before(a.deadline) {
+		return nil
+	}
+	if locked := t.lockedError(w.entry.key, a.args.StartTS); locked != nil {
+		return locked
+	}
+	return nil // it has just been granted
+}
+
+// watchGraph tells a graph beyond this process of the wait, once it has lasted a while and then again
+// and again. What it learns of a deadlock comes through the channel. Nothing depends on an answer.
+func (a *acquisition) watchGraph(ctx context.Context, w *waiter) (deadlock <-chan error, stop func()) {
+	if a.s.opts.WaitGraph == nil {
+		return nil, func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	found := make(chan error, 1)
+	timer := time.AfterFunc(graphDelay, func() { a.s.tellGraph(ctx, w, found) })
+	return found, func() {
+		timer.Stop()
+		cancel()
+	}
+}
+
+func (s *State) tellGraph(ctx context.Context, w *waiter, found chan<- error) {
+	var told []func()
+	again := time.NewTicker(graphLease)
+	defer again.Stop()
+	for ctx.Err() == nil {
+		next := told[:0:0]
+		for _, holder := range s.locks.waitsFor(w) {
+			done, err := s.opts.WaitGraph.Wait(ctx, w.startTS(), holder, w.entry.key)
+			var deadlock *DeadlockError
+			if errors.As(err, &deadlock) {
+				s.locks.stats.deadlocks.Add(1)
+				found <- err
+				cancelAll(append(next, told...))
+				return
+			}
+			if err == nil {
+				next = append(next, done)
+			}
+		}
+		cancelAll(told)
+		told = next
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+		}
+	}
+	cancelAll(told)
+}
+
+func cancelAll(done []func()) {
+	for _, f := range done {
+		f()
+	}
+}
+
+// millisLeft returns for how long a lock must not be rolled back by others yet; it is below 0 once
+// it may be. It is a hint: what is decided is decided by timestamps.
+func (s *State) millisLeft(l *Lock) int64 {
+	const longest = 1 << 40
+	return l.StartTS.Physical() + int64(min(l.TTLMillis, longest)) - s.clockMillis()
+}
+
+func (s *State) mayBeDead(l *Lock) bool { return s.millisLeft(l) < 0 }
+
+// clockMillis estimates the oracle's time.
+func (s *State) clockMillis() int64 {
+	if s.opts.Embedded {
+		if now, err := s.opts.Oracle.Now(context.Background()); err == nil {
+			return now.Physical()
+		}
+	}
+	since := time.Duration(time.Now().UnixNano() - s.knownAt.Load()).Milliseconds()
+	return tso.Timestamp(s.knownTS.Load()).Physical() + since
+}
+
+// RetryWaiters makes those who wait for keys of [start, end) ask again whether they may wait here.
+func (s *State) RetryWaiters(start, end []byte) { s.locks.retryWaiters(start, end) }
+
+// StopWaiting makes all who wait for pessimistic locks, and all who would, fail with err.
+func (s *State) StopWaiting(err error) { s.locks.stop(err) }
+
+// WaitStats tell what happens in the queues for pessimistic locks.
+type WaitStats struct {
+	Waits, Deadlocks int64         // since the store was opened
+	Waited           time.Duration // by all together
+	Waiting          int64         // now
+}
+
+// WaitStats returns the counts so far.
+func (s *State) WaitStats() WaitStats {
+	st := &s.locks.stats
+	return WaitStats{Waits: st.waits.Load(), Deadlocks: st.deadlocks.Load(),
+		Waited: time.Duration(st.waitNanos.Load()), Waiting: st.waiting.Load()}
+}

@@ -1,0 +1,63 @@
+package mvcc
+
+import (
+	"bytes"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// readVerdict says what a read does about a lock.
+type readVerdict uint8
+
+const (
+	readPass    readVerdict = iota // as if it were not there
+	readThrough                    // its value is the committed one
+	readWait                       // its state is about to change
+	readLocked                     // *KeyLockedError
+)
+
+// decideRead judges the lock on key for a read.
+func decideRead(key []byte, l *Lock, state entryState, onePC bool, o *ReadOptions) readVerdict {
+	if !l.blocksReads() {
+		return readPass
+	}
+	if o.ReadTS == tso.MaxTimestamp {
+		return decideLatestRead(key, l, state, onePC)
+	}
+	if l.MinCommitTS > o.ReadTS {
+		return readPass
+	}
+	for _, startTS := range o.Bypass {
+		if startTS == l.StartTS {
+			return readPass
+		}
+	}
+	for i := range o.Resolved {
+		if o.Resolved[i].StartTS != l.StartTS {
+			continue
+		}
+		if o.Resolved[i].CommitTS <= o.ReadTS {
+			return readThrough
+		}
+		return readPass
+	}
+	if state != stateDurable {
+		return readWait
+	}
+	return readLocked
+}
+
+// decideLatestRead judges a read of the latest committed value, which has no timestamp to raise
+// max_ts to. A primary that waits for its commit is not committed; anything else may be.
+func decideLatestRead(key []byte, l *Lock, state entryState, onePC bool) readVerdict {
+	switch {
+	case onePC || state == stateFinishing:
+		return readWait
+	case bytes.Equal(l.Primary, key):
+		return readPass
+	case state == stateInflight:
+		return readWait
+	default:
+		return readLocked
+	}
+}

@@ -1,0 +1,440 @@
+package mvcc
+
+import (
+	"bytes"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/percodb/percodb/kv/waitgraph"
+	"github.com/percodb/percodb/tso"
+)
+
+// queue is those who wait for a key in AcquireLocks, in the order in which they will get it. It goes
+// along with the key from holder to holder. Guarded by lockTable.mu, as are its waiters.
+type queue struct {
+	waiters []*waiter
+	// newest is the newest commit_ts on the key since the first of them came.
+	newest tso.Timestamp
+	// reported is when one of them last left because the holder may be dead: its client is looking
+	// into that, and the others keep their places.
+	reported time.Time
+}
+
+// waiter is one request that waits for one key. Who wakes it says what became of it.
+type waiter struct {
+	entry   entry         // becomes the key's when it is granted
+	readTS  tso.Timestamp // the least to be granted at
+	seen    tso.Timestamp // newest commit_ts on the key when the waiter came
+	upgrade bool          // it holds the key already, shared, and wants it alone
+	outcome waitOutcome
+	err     error             // of waitDeadlock
+	edges   []*waitgraph.Edge // for whom it waits
+	wake    chan struct{}     // has one place; filled when outcome is set or there is somebody else to wait for
+}
+
+type waitOutcome uint8
+
+const (
+	waitGoesOn   waitOutcome = iota
+	waitGranted              // entry.lock tells as of when
+	waitRetry                // the key may have moved to another shard: ask again from the start
+	waitStopped              // see lockTable.stopped
+	waitDeadlock             // the predecessor left, and waiting for the next one would close a circle
+)
+
+// lockStats counts what happens in queues.
+type lockStats struct {
+	waits, deadlocks atomic.Int64
+	waitNanos        atomic.Int64
+	waiting          atomic.Int64
+}
+
+func (w *waiter) startTS() tso.Timestamp { return w.entry.lock.StartTS }
+
+func (w *waiter) notify() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+// enqueue puts a waiter at the end of the queue for its key. It reports false if there is nothing to
+// wait for any more: look again. The caller holds the key's latch.
+func (t *lockTable) enqueue(w *waiter) (queued bool, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.stopped != nil {
+		return false, t.stopped
+	}
+	e := t.getLocked(w.entry.key)
+	if e == nil {
+		return false, nil
+	}
+	own := e.holderOf(w.startTS())
+	switch {
+	case own == nil && w.entry.lock.Shared && e.lock.Shared && e.queue == nil:
+		return false, nil // it may join
+	case own != nil && (!own.Shared || w.entry.lock.Shared || len(e.sharers) == 0):
+		return false, nil // nobody is in the way
+	}
+	w.upgrade = own != nil
+	if e.queue == nil {
+		e.queue = &queue{}
+	}
+	at := len(e.queue.waiters)
+	if w.upgrade {
+		// Who waits in front of it would wait for it in vain.
+		at = slices.IndexFunc(e.queue.waiters, func(o *waiter) bool { return !o.upgrade })
+		if at < 0 {
+			at = len(e.queue.waiters)
+		}
+	}
+	e.queue.waiters = slices.Insert(e.queue.waiters, at, w)
+	if err := t.connectLocked(e, at); err != nil {
+		t.leaveLocked(e, w)
+		return false, err
+	}
+	t.stats.waits.Add(1)
+	t.stats.waiting.Add(1)
+	if at+1 < len(e.queue.waiters) {
+		t.reconnectLocked(e, at+1)
+	}
+	return true, nil
+}
+
+// connectLocked tells the graph for whom the waiter at a place waits: for the one before it or, the
+// first, for the holders.
+func (t *lockTable) connectLocked(e *entry, at int) error {
+	w := e.queue.waiters[at]
+	t.disconnectLocked(w)
+	if at > 0 {
+		return t.connectTo(w, e.queue.waiters[at-1].startTS())
+	}
+	if err := t.connectTo(w, e.lock.StartTS); err != nil {
+		return err
+	}
+	for i := range e.sharers {
+		if err := t.connectTo(w, e.sharers[i].StartTS); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *lockTable) connectTo(w *waiter, other tso.Timestamp) error {
+	if other == w.startTS() {
+		return nil // its own shared lock, or another request of the same transaction
+	}
+	edge, err := t.graph.Add(w.startTS(), other, w.entry.key)
+	if err != nil {
+		t.stats.deadlocks.Add(1)
+		return err
+	}
+	w.edges = append(w.edges, edge)
+	return nil
+}
+
+func (t *lockTable) disconnectLocked(w *waiter) {
+	for _, edge := range w.edges {
+		t.graph.Remove(edge)
+	}
+	w.edges = w.edges[:0]
+}
+
+// reconnectLocked is connectLocked for a waiter who has somebody else to wait for now.
+func (t *lockTable) reconnectLocked(e *entry, at int) {
+	w := e.queue.waiters[at]
+	if err := t.connectLocked(e, at); err != nil {
+		t.leaveLocked(e, w)
+		w.err = err
+		t.finishLocked(w, waitDeadlock)
+		return
+	}
+	w.notify()
+}
+
+// finishLocked ends a wait; the waiter is in no queue any more.
+func (t *lockTable) finishLocked(w *waiter, outcome waitOutcome) {
+	t.disconnectLocked(w)
+	w.outcome = outcome
+	t.stats.waiting.Add(-1)
+	w.notify()
+}
+
+// leaveLocked takes a waiter out of the queue, and connects the one behind it anew.
+func (t *lockTable) leaveLocked(e *entry, w *waiter) {
+	q := e.queue
+	at := slices.Index(q.waiters, w)
+	t.disconnectLocked(w)
+	q.waiters = slices.Delete(q.waiters, at, at+1)
+	if len(q.waiters) == 0 {
+		e.queue = nil
+	} else if at < len(q.waiters) {
+		t.reconnectLocked(e, at)
+	}
+}
+
+// giveUp ends a wait unless it has ended by itself; it returns how it has ended then.
+func (t *lockTable) giveUp(w *waiter) waitOutcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w.outcome == waitGoesOn {
+		t.stats.waiting.Add(-1)
+		t.leaveLocked(t.getLocked(w.entry.key), w)
+	}
+	return w.outcome
+}
+
+// handOverLocked gives the key of an entry that goes to the first in its queue and, if that one
+// shares it, to those behind who do too.
+func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
+	q := old.queue
+	old.queue = nil
+	q.newest = max(q.newest, commitTS)
+	next := &q.waiters[0].entry
+	next.state = stateDurable
+	granted := 0
+	for _, w := range q.waiters {
+		if granted > 0 && !(next.lock.Shared && w.entry.lock.Shared) {
+			break
+		}
+		w.entry.lock.ForUpdateTS = max(w.readTS, w.seen, q.newest)
+		if granted > 0 && next.holderOf(w.startTS()) == nil {
+			next.sharers = append(next.sharers, w.entry.lock)
+		}
+		t.finishLocked(w, waitGranted)
+		granted++
+	}
+	q.waiters = slices.DeleteFunc(q.waiters[granted:], func(w *waiter) bool {
+		l := next.holderOf(w.startTS())
+		if l == nil || l.Shared {
+			return false
+		}
+		// Another request of the transaction that has the key now.
+		w.entry.lock.ForUpdateTS = l.ForUpdateTS
+		t.finishLocked(w, waitGranted)
+		return true
+	})
+	t.n.Add(1)
+	t.tree.ReplaceOrInsert(next)
+	t.forgetLocked(old)
+	if len(q.waiters) == 0 {
+		return
+	}
+	next.queue = q
+	if granted > 1 {
+		t.reconnectLocked(next, 0) // it has waited for the last of them only
+	}
+}
+
+// outcome returns what has become of a waiter.
+func (t *lockTable) outcome(w *waiter) waitOutcome {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return w.outcome
+}
+
+// blocker returns the lock that the first in a queue waits for; head is false for everybody else.
+func (t *lockTable) blocker(w *waiter) (l Lock, head bool) {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if w.outcome != waitGoesOn {
+		return Lock{}, false
+	}
+	e := t.getLocked(w.entry.key)
+	if e.queue.waiters[0] != w {
+		return Lock{}, false
+	}
+	return t.detachedLocked(e, w.startTS()), true
+}
+
+// detachedLocked returns a copy of a lock of somebody else on a key, with the TTL in force.
+func (t *lockTable) detachedLocked(e *entry, startTS tso.Timestamp) Lock {
+	other := e.otherThan(startTS)
+	l := other.detached()
+	l.TTLMillis = t.ttlLocked(e.key, other)
+	return l
+}
+
+// lockedError tells who keeps a transaction from a key, or nil.
+func (t *lockTable) lockedError(key []byte, startTS tso.Timestamp) *KeyLockedError {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	e := t.getLocked(key)
+	if e == nil || e.otherThan(startTS) == nil {
+		return nil
+	}
+	return &KeyLockedError{Key: bytes.Clone(key), Lock: t.detachedLocked(e, startTS)}
+}
+
+// report asks whether the waiter shall leave because the holder may be dead.
+func (t *lockTable) report(w *waiter) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if w.outcome != waitGoesOn {
+		return false
+	}
+	q, now := t.getLocked(w.entry.key).queue, time.Now()
+	if now.Sub(q.reported) < reportAgain {
+		return false
+	}
+	q.reported = now
+	return true
+}
+
+// waitsFor lists whom a waiter waits for.
+func (t *lockTable) waitsFor(w *waiter) []tso.Timestamp {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	out := make([]tso.Timestamp, len(w.edges))
+	for i, edge := range w.edges {
+		out[i] = edge.Holder()
+	}
+	return out
+}
+
+func (t *lockTable) whyStopped() error {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.stopped
+}
+
+// holders puts the locks on key into the view of a transaction; queued says that somebody waits for
+// the key.
+func (t *lockTable) holders(v *keyView, key []byte, startTS tso.Timestamp) (e *entry, queued bool) {
+	if t.n.Load() == 0 {
+		return nil, false
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if e = t.getLocked(key); e == nil {
+		return nil, false
+	}
+	v.setLock(e, startTS)
+	return e, e.queue != nil
+}
+
+// grant adds locks that were free, all in one critical section.
+func (t *lockTable) grant(entries []*entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, e := range entries {
+		t.n.Add(1)
+		t.tree.ReplaceOrInsert(e)
+	}
+}
+
+// join adds a holder to a shared lock, unless others have begun to wait for the key.
+func (t *lockTable) join(e *entry, l *Lock) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if e.queue != nil {
+		return false
+	}
+	e.sharers = append(e.sharers, *l)
+	return true
+}
+
+// relock notes that a transaction has asked again for a key that it holds: as of a later snapshot,
+// or, when it holds the key alone, no longer shared.
+func (t *lockTable) relock(l *Lock, shared bool, ttlMillis uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	l.TTLMillis = max(l.TTLMillis, ttlMillis)
+	l.Shared = l.Shared && shared
+}
+
+// release ends a transaction's pessimistic hold on a key. The caller holds the key's latch.
+func (t *lockTable) release(e *entry, startTS tso.Timestamp) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.releaseLocked(e, startTS)
+}
+
+func (t *lockTable) releaseLocked(e *entry, startTS tso.Timestamp) {
+	if len(e.sharers) == 0 {
+		t.removeLocked(e, 0)
+		return
+	}
+	if e.lock.StartTS == startTS {
+		e.lock = e.sharers[0]
+		e.sharers = slices.Delete(e.sharers, 0, 1)
+	} else {
+		e.sharers = slices.DeleteFunc(e.sharers, func(l Lock) bool { return l.StartTS == startTS })
+	}
+	e.wakeLocked()
+	if e.queue == nil {
+		return
+	}
+	head := e.queue.waiters[0]
+	if !head.upgrade || len(e.sharers) > 0 || e.lock.StartTS != head.startTS() {
+		t.reconnectLocked(e, 0)
+		return
+	}
+	// The only holder left is the one who wants the key alone.
+	e.lock.Shared = false
+	head.entry.lock.ForUpdateTS = e.lock.ForUpdateTS
+	t.leaveLocked(e, head)
+	t.finishLocked(head, waitGranted)
+}
+
+// retryWaiters makes those who wait for keys of [start, end) ask again from the start.
+func (t *lockTable) retryWaiters(start, end []byte) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ascendLocked(start, end, func(e *entry) bool {
+		t.dismissLocked(e, waitRetry)
+		return true
+	})
+}
+
+// stop makes all who wait, and all who are about to, fail with err.
+func (t *lockTable) stop(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.stopLocked(err)
+}
+
+func (t *lockTable) stopLocked(err error) {
+	t.stopped = err
+	t.tree.Ascend(func(e *entry) bool {
+		t.dismissLocked(e, waitStopped)
+		return true
+	})
+}
+
+func (t *lockTable) dismissLocked(e *entry, outcome waitOutcome) {
+	if e.queue == nil {
+		return
+	}
+	for _, w := range e.queue.waiters {
+		t.finishLocked(w, outcome)
+	}
+	e.queue = nil
+}
+
+// ttlLocked returns the TTL in force of a lock: that of its primary, if it is here, which alone is
+// prolonged.
+func (t *lockTable) ttlLocked(key []byte, l *Lock) uint64 {
+	if !bytes.Equal(l.Primary, key) {
+		if e := t.getLocked(l.Primary); e != nil {
+			if p := e.holderOf(l.StartTS); p != nil {
+				return max(l.TTLMillis, p.TTLMillis)
+			}
+		}
+	}
+	return l.TTLMillis
+}
+
+// waitersLocked lists who waits for an entry's key.
+func (e *entry) waitersLocked() []tso.Timestamp {
+	if e.queue == nil {
+		return nil
+	}
+	out := make([]tso.Timestamp, len(e.queue.waiters))
+	for i, w := range e.queue.waiters {
+		out[i] = w.startTS()
+	}
+	return out
+}
