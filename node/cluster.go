@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (n *Node) startKV(ctx context.Context) error {
 		return err
 	}
 	store, err := kv.Open(ctx, kv.Options{
-		Engine: engine, Addr: listener.Addr().String(), Oracle: oracle, Directory: directory,
+		Engine: engine, Addr: cmp.Or(n.opts.RPCAdvertise, listener.Addr().String()), Oracle: oracle, Directory: directory,
 		RangeMaxBytes: n.opts.RangeMaxBytes, Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
 	})
 	if err != nil {

@@ -41,15 +41,17 @@ const (
 // Options configure a node. Roles need: all and tso and kv Data; kv and sql Join; tso and kv
 // RPCListen; all and sql Listen.
 type Options struct {
-	Role        Role
-	Data        string
-	Listen      string // for PostgreSQL clients
-	RPCListen   string // for other processes of the cluster
-	AdminListen string // "" for no admin endpoint
-	Join        string // the tso process's RPC address
-	Version     string
-	Logger      *slog.Logger
-	CacheBytes  int64
+	Role      Role
+	Data      string
+	Listen    string // for PostgreSQL clients
+	RPCListen string // for other processes of the cluster
+	// RPCAdvertise is where those reach this process, if not at RPCListen (role kv).
+	RPCAdvertise string
+	AdminListen  string // "" for no admin endpoint
+	Join         string // the tso process's RPC address
+	Version      string
+	Logger       *slog.Logger
+	CacheBytes   int64
 	// OnFatal is called when the store cannot go on (a write to disk failed); the process should say
 	// so and exit.
 	OnFatal func(error)

@@ -27,9 +27,9 @@ const drainTimeout = 10 * time.Second
 
 // startFlags are the flags of start.
 type startFlags struct {
-	role, listen, rpcListen, adminListen, data, join, logLevel string
-	cacheMB                                                    int64
-	gcLife                                                     time.Duration
+	role, listen, rpcListen, rpcAdvertise, adminListen, data, join, logLevel string
+	cacheMB                                                                  int64
+	gcLife                                                                   time.Duration
 }
 
 func startCommand() *cobra.Command {
@@ -55,6 +55,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.role, "role", "all", "all, tso, kv or sql")
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:5433", "HOST:PORT for PostgreSQL clients (roles all and sql)")
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
+	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")
 	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and profiles over HTTP (default: none)")
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
@@ -126,7 +127,7 @@ func (f *startFlags) options() (node.Options, error) {
 		return node.Options{}, fmt.Errorf("--log-level %s: use debug, info, warn or error", f.logLevel)
 	}
 	opts := node.Options{
-		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen,
+		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
 		AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
 		CacheBytes: f.cacheMB << 20,
 		GC:         node.GCOptions{Life: f.gcLife},

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/test/history"
+)
+
+// patience is how long a statement may take. It is longer than the faults last, and what takes longer is
+// given up with an unknown outcome.
+const patience = 30 * time.Second
+
+// The isolation levels as SQL calls them.
+const (
+	readCommitted  = "read committed"
+	repeatableRead = "repeatable read"
+	serializable   = "serializable"
+)
+
+// world is what the clients of a round share.
+type world struct {
+	addrs     []string
+	clock     atomic.Int64 // orders beginnings and ends
+	committed atomic.Int64 // acknowledged transactions
+	timeouts  atomic.Int64
+
+	mu         sync.Mutex
+	unexpected map[string]string // statement and SQLSTATE → the error
+}
+
+func (w *world) now() int64 { return w.clock.Add(1) }
+
+// client is a session: one connection at a time, to any SQL process. One goroutine's.
+type client struct {
+	id   int
+	w    *world
+	rand *rand.Rand
+	conn *pgx.Conn
+}
+
+// querier runs statements of a transaction.
+type querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// connect connects if need be, as often as it takes.
+func (c *client) connect(ctx context.Context) error {
+	for c.conn == nil {
+		config, err := pgx.ParseConfig(urlOf(c.w.addrs[c.rand.IntN(len(c.w.addrs))]))
+		if err != nil {
+			return err
+		}
+		if c.rand.IntN(2) == 0 {
+			config.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+		}
+		if c.conn, err = pgx.ConnectConfig(ctx, config); err == nil {
+			return nil
+		}
+		c.conn = nil
+		if !sleep(ctx, time.Duration(5+c.rand.IntN(45))*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (c *client) close() {
+	if c.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.conn.Close(ctx) // There may be nobody on the other side.
+		c.conn = nil
+	}
+}
+
+// transaction runs body in a block and tells its outcome (I2), and the error that it aborted for. An
+// unknown outcome comes with an error, too.
+func (c *client) transaction(ctx context.Context, level string, body func(ctx context.Context, q querier) error) (history.Outcome, error) {
+	if err := c.connect(ctx); err != nil {
+		return history.Aborted, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if _, err := c.conn.Exec(ctx, "begin isolation level "+level); err != nil {
+		c.lostBy(err)
+		return history.Aborted, err
+	}
+	if err := body(ctx, c.conn); err != nil {
+		c.note("statement", err)
+		if !c.lostBy(err) {
+			if _, err := c.conn.Exec(ctx, "rollback"); err != nil {
+				c.lostBy(err)
+			}
+		}
+		return history.Aborted, err
+	}
+	tag, err := c.conn.Exec(ctx, "commit")
+	switch {
+	case err == nil && tag.String() == "COMMIT":
+		c.w.committed.Add(1)
+		return history.Committed, nil
+	case err == nil:
+		return history.Aborted, fmt.Errorf("COMMIT was answered with %s", tag)
+	}
+	c.note("commit", err)
+	return c.outcomeOf(err), err
+}
+
+// single runs one statement outside of blocks.
+func (c *client) single(ctx context.Context, statement func(ctx context.Context, q querier) error) (history.Outcome, error) {
+	if err := c.connect(ctx); err != nil {
+		return history.Aborted, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	err := statement(ctx, c.conn)
+	if err == nil {
+		c.w.committed.Add(1)
+		return history.Committed, nil
+	}
+	c.note("autocommit", err)
+	return c.outcomeOf(err), err
+}
+
+// outcomeOf is the outcome of a transaction whose COMMIT failed.
+func (c *client) outcomeOf(err error) history.Outcome {
+	lost := c.lostBy(err)
+	if lost || state(err) == "" || isVague(state(err)) {
+		return history.Unknown
+	}
+	return history.Aborted
+}
+
+// isVague says that an error does not tell whether a commit happened: connection exceptions, the
+// server's end, a completion that is unknown, a statement that was canceled, an internal error.
+func isVague(state string) bool {
+	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57") || state == "40003" || strings.HasPrefix(state, "XX")
+}
+
+// lostBy drops the connection if it is of no more use after err.
+func (c *client) lostBy(err error) bool {
+	if errors.Is(err, context.DeadlineExceeded) {
+		c.w.timeouts.Add(1)
+	}
+	if !c.conn.IsClosed() && state(err) != "" && !isVague(state(err)) {
+		return false
+	}
+	c.close()
+	return true
+}
+
+// state is the SQLSTATE of a server's error, "" for others.
+func state(err error) string {
+	var pgErr *pgconn.PgError
+	if errors.As(err, &pgErr) {
+		return pgErr.Code
+	}
+	return ""
+}
+
+// isExpected says that a client of a database that is being killed may meet the error (I3).
+func isExpected(state string) bool {
+	switch state {
+	case "", "40001", "40P01", "40003", "55P03", "25P02", "23505", "53300":
+		return true
+	}
+	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")
+}
+
+// note keeps errors that nobody should meet.
+func (c *client) note(where string, err error) {
+	code := state(err)
+	if isExpected(code) {
+		return
+	}
+	var pgErr *pgconn.PgError
+	errors.As(err, &pgErr)
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	c.w.unexpected[where+" "+code] = fmt.Sprintf("%s: %s (%s) detail %q hint %q", where, pgErr.Message, code, pgErr.Detail, pgErr.Hint)
+}
+
+// final reads what is there in the end, as often as it takes.
+func (c *client) final(ctx context.Context, read func(ctx context.Context, q querier) error) error {
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	for {
+		outcome, err := c.transaction(ctx, repeatableRead, read)
+		if outcome == history.Committed {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("cannot be read within %v after the last fault: %w", recoverWithin, err)
+		}
+		if code := state(err); code != "" && !isExpected(code) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"time"
+)
+
+// faults does harm to a deployment. One goroutine's.
+type faults struct {
+	d            *deployment
+	rand         *rand.Rand
+	log          io.Writer
+	kills, other int
+}
+
+// run does harm until ctx ends, and leaves what it has broken broken.
+func (f *faults) run(ctx context.Context) {
+	for {
+		if !sleep(ctx, f.between(200*time.Millisecond, 2500*time.Millisecond)) {
+			return
+		}
+		if !f.one(ctx) {
+			return
+		}
+	}
+}
+
+// one does one thing and undoes it. It reports whether there is time for more.
+func (f *faults) one(ctx context.Context) bool {
+	p := f.d.processes[f.rand.IntN(len(f.d.processes))]
+	switch n := f.rand.IntN(10); {
+	case n < 5 || n < 8 && len(f.d.links) == 0:
+		return f.restart(ctx, p, "kill", p.kill)
+	case n < 6:
+		return f.restart(ctx, p, "stop", p.terminate)
+	case n < 9 && len(f.d.links) > 0:
+		return f.partition(ctx)
+	default:
+		f.other++
+		return f.during(ctx, "pause "+p.name, p.pause, p.resume)
+	}
+}
+
+// restart ends a process, and sometimes a second one, and starts it again.
+func (f *faults) restart(ctx context.Context, p *process, how string, end func()) bool {
+	ended := []*process{p}
+	fmt.Fprintf(f.log, "%s %s %s\n", time.Now().Format(time.StampMilli), how, p.name)
+	end()
+	f.kills++
+	if other := f.d.processes[f.rand.IntN(len(f.d.processes))]; other != p && f.rand.IntN(4) == 0 {
+		fmt.Fprintf(f.log, "%s kill %s as well\n", time.Now().Format(time.StampMilli), other.name)
+		other.kill()
+		f.kills++
+		ended = append(ended, other)
+	}
+	if f.rand.IntN(3) == 0 && !sleep(ctx, f.between(0, 2*time.Second)) {
+		return false
+	}
+	for _, p := range ended {
+		if err := p.start(); err != nil {
+			fmt.Fprintf(f.log, "start %s: %v\n", p.name, err)
+		}
+	}
+	return true
+}
+
+// partition breaks one or two links.
+func (f *faults) partition(ctx context.Context) bool {
+	links := []*link{f.d.links[f.rand.IntN(len(f.d.links))]}
+	if f.rand.IntN(3) == 0 {
+		links = append(links, f.d.links[f.rand.IntN(len(f.d.links))])
+	}
+	frozen := f.rand.IntN(2) == 0
+	name := ""
+	for _, l := range links {
+		name += ", " + l.name
+	}
+	f.other += len(links)
+	return f.during(ctx, fmt.Sprintf("partition%s (frozen: %v)", name, frozen), func() {
+		for _, l := range links {
+			if frozen {
+				l.freeze()
+			} else {
+				l.cut()
+			}
+		}
+	}, func() {
+		for _, l := range links {
+			l.heal()
+		}
+	})
+}
+
+// during is a fault that lasts.
+func (f *faults) during(ctx context.Context, what string, begin, end func()) bool {
+	lasts := f.between(50*time.Millisecond, time.Second)
+	if f.rand.IntN(4) == 0 {
+		lasts = f.between(time.Second, 6*time.Second) // longer than locks live
+	}
+	fmt.Fprintf(f.log, "%s %s for %v\n", time.Now().Format(time.StampMilli), what, lasts.Round(time.Millisecond))
+	begin()
+	more := sleep(ctx, lasts)
+	end()
+	return more
+}
+
+func (f *faults) between(low, high time.Duration) time.Duration {
+	return low + time.Duration(f.rand.Int64N(int64(high-low)))
+}
+
+// sleep reports false if ctx ended.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// options are the flags.
+type options struct {
+	duration time.Duration
+	round    time.Duration
+	cluster  bool
+	seed     uint64
+	binary   string // "": built from the sources
+	keep     bool
+	log      io.Writer // what happens, in lines
+}
+
+func main() {
+	var o options
+	verbose := flag.Bool("v", false, "tell of every fault")
+	flag.DurationVar(&o.duration, "duration", 30*time.Second, "how long to run")
+	flag.DurationVar(&o.round, "round", 20*time.Second, "how long a round is")
+	flag.BoolVar(&o.cluster, "cluster", false, "an oracle, three stores and two SQL processes instead of one process")
+	flag.Uint64Var(&o.seed, "seed", rand.Uint64()%1_000_000, "what clients and faults choose by")
+	flag.StringVar(&o.binary, "percodb", "", "the percodb binary (default: built from the sources here)")
+	flag.BoolVar(&o.keep, "keep", false, "keep data and logs even if nothing was found")
+	flag.Parse()
+	o.log = io.Discard
+	if *verbose {
+		o.log = os.Stderr
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	fmt.Printf("seed %d\n", o.seed)
+	sum, err := run(ctx, o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "kill:", err)
+		os.Exit(1)
+	}
+	sum.print(os.Stdout)
+	if !sum.clean() {
+		os.Exit(1)
+	}
+}
+
+// summary is what a run comes to.
+type summary struct {
+	seed         uint64
+	kills, other int // processes killed; paused and cut off
+	transactions int // acknowledged
+	lost, wrong  []finding
+	kept         string // where data and logs are, if they were kept
+}
+
+// finding is one thing that must not have happened.
+type finding struct{ what, story string }
+
+func (s *summary) clean() bool { return len(s.lost)+len(s.wrong) == 0 }
+
+func (s *summary) print(w io.Writer) {
+	for _, f := range append(s.lost, s.wrong...) {
+		fmt.Fprintf(w, "%s\n%s\n", f.what, f.story)
+	}
+	if s.kept != "" {
+		fmt.Fprintf(w, "seed %d; data and logs are in %s\n", s.seed, s.kept)
+	}
+	if s.other > 0 {
+		fmt.Fprintf(w, "%d pauses and partitions\n", s.other)
+	}
+	fmt.Fprintf(w, "%d kills, %d transactions, %d lost, %d wrong\n", s.kills, s.transactions, len(s.lost), len(s.wrong))
+}
+
+// run is a whole run: rounds until the time is over or something was found.
+func run(ctx context.Context, o options) (sum *summary, err error) {
+	dir, err := os.MkdirTemp("", "percodb-kill-")
+	if err != nil {
+		return nil, err
+	}
+	sum = &summary{seed: o.seed}
+	defer func() {
+		if o.keep || err != nil || !sum.clean() {
+			sum.kept = dir
+			if err != nil {
+				err = fmt.Errorf("%w (data and logs are in %s)", err, dir)
+			}
+			return
+		}
+		_ = os.RemoveAll(dir)
+	}()
+	if o.binary == "" {
+		o.binary = filepath.Join(dir, "percodb")
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.binary, "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
+			return sum, fmt.Errorf("build percodb: %w\n%s", err, out)
+		}
+	}
+	d, err := deploy(o.binary, dir, o.cluster)
+	if err != nil {
+		return sum, err
+	}
+	defer d.killAll()
+	bar := newBar(o.duration)
+	defer bar.stop()
+	begin := time.Now()
+	for n := 0; ctx.Err() == nil && sum.clean(); n++ {
+		left := o.duration - time.Since(begin)
+		if left < time.Second && n > 0 {
+			break
+		}
+		r := &round{number: n, deployment: d, sum: sum, log: o.log, rand: rand.New(rand.NewPCG(o.seed, uint64(n)))}
+		if err := r.run(ctx, min(o.round, left)); err != nil {
+			return sum, fmt.Errorf("round %d: %w", n, err)
+		}
+		bar.describe(sum)
+	}
+	return sum, nil
+}
+
+// bar shows how much of the time has passed, where there is a terminal.
+type bar struct {
+	bar  *progressbar.ProgressBar
+	done chan struct{}
+}
+
+func newBar(total time.Duration) *bar {
+	b := &bar{done: make(chan struct{})}
+	if info, err := os.Stderr.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return b
+	}
+	b.bar = progressbar.NewOptions64(int64(total/time.Second), progressbar.OptionSetWriter(os.Stderr),
+		progressbar.OptionSetWidth(30), progressbar.OptionClearOnFinish(), progressbar.OptionSetDescription("round 0"))
+	go func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				_ = b.bar.Add(1)
+			case <-b.done:
+				return
+			}
+		}
+	}()
+	return b
+}
+
+func (b *bar) describe(sum *summary) {
+	if b.bar != nil {
+		b.bar.Describe(fmt.Sprintf("%d kills, %d transactions", sum.kills, sum.transactions))
+	}
+}
+
+func (b *bar) stop() {
+	close(b.done)
+	if b.bar != nil {
+		_ = b.bar.Clear()
+	}
+}

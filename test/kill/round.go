@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/percodb/percodb/test/history"
+)
+
+// round is a stretch of a run with tables of its own.
+type round struct {
+	number     int
+	deployment *deployment
+	sum        *summary
+	log        io.Writer
+	rand       *rand.Rand
+}
+
+// workload is what some clients do to tables of its own.
+type workload interface {
+	// setup makes the tables.
+	setup(ctx context.Context, q querier) error
+	// clients is how many run at once; client does one transaction at a time until ctx ends.
+	clients() int
+	client(ctx context.Context, c *client)
+	// check reads what the tables hold in the end and judges what was recorded.
+	check(ctx context.Context, c *client) ([]history.Anomaly, error)
+}
+
+func workloads(number int) []workload {
+	suffix := fmt.Sprintf("_%d", number)
+	return []workload{
+		&bank{table: "bank" + suffix},
+		&lists{table: "lists_rc" + suffix, level: readCommitted},
+		&lists{table: "lists_rr" + suffix, level: repeatableRead},
+		&lists{table: "lists_ser" + suffix, level: serializable},
+		&inserts{table: "inserts" + suffix},
+		&counters{table: "counters" + suffix},
+		&indexed{table: "indexed" + suffix},
+	}
+}
+
+// run is one round; what it finds goes to the summary.
+func (r *round) run(ctx context.Context, lasts time.Duration) error {
+	d := r.deployment
+	w := &world{addrs: d.sql, unexpected: map[string]string{}}
+	all := workloads(r.number)
+	if err := d.heal(); err != nil {
+		return err
+	}
+	if err := d.wait(ctx); err != nil {
+		return err
+	}
+	if err := r.setup(ctx, w, all); err != nil {
+		return err
+	}
+	f := &faults{d: d, rand: rand.New(rand.NewPCG(r.rand.Uint64(), 1)), log: r.log}
+	r.load(ctx, w, all, f, lasts)
+	r.sum.kills, r.sum.other = r.sum.kills+f.kills, r.sum.other+f.other
+	r.sum.transactions += int(w.committed.Load())
+	fmt.Fprintf(r.log, "round %d: %d transactions, %d statements given up\n", r.number, w.committed.Load(), w.timeouts.Load())
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := d.heal(); err != nil {
+		return err
+	}
+	if err := d.wait(ctx); err != nil {
+		return err
+	}
+	if err := r.check(ctx, w, all); err != nil {
+		return err
+	}
+	d.killProcesses()
+	for _, f := range d.check(ctx) {
+		r.sum.wrong = append(r.sum.wrong, f)
+	}
+	return nil
+}
+
+func (r *round) setup(ctx context.Context, w *world, all []workload) error {
+	c := r.client(w, -1)
+	defer c.close()
+	for _, l := range all {
+		if err := c.connect(ctx); err != nil {
+			return err
+		}
+		if err := l.setup(ctx, c.conn); err != nil {
+			return fmt.Errorf("set up: %w", err)
+		}
+	}
+	return nil
+}
+
+func (r *round) client(w *world, id int) *client {
+	return &client{id: id, w: w, rand: rand.New(rand.NewPCG(r.rand.Uint64(), 2))}
+}
+
+// load runs the clients and does harm meanwhile.
+func (r *round) load(ctx context.Context, w *world, all []workload, f *faults, lasts time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, lasts)
+	defer cancel()
+	var clients sync.WaitGroup
+	id := 0
+	for _, l := range all {
+		for range l.clients() {
+			c := r.client(w, id)
+			id++
+			clients.Go(func() {
+				defer c.close()
+				for ctx.Err() == nil {
+					l.client(ctx, c)
+				}
+			})
+		}
+	}
+	f.run(ctx)
+	// Statements under way are waited for, so the processes must be able to answer them.
+	if err := r.deployment.heal(); err != nil {
+		fmt.Fprintf(r.log, "heal: %v\n", err)
+	}
+	clients.Wait()
+}
+
+// lostClasses are the anomalies in which something acknowledged is not there.
+var lostClasses = []history.Class{history.LostAppend, history.LostInsert, history.LostIncrement, history.LostUpdate}
+
+func (r *round) check(ctx context.Context, w *world, all []workload) error {
+	c := r.client(w, -1)
+	defer c.close()
+	for _, l := range all {
+		found, err := l.check(ctx, c)
+		if err != nil {
+			return fmt.Errorf("%T: %w", l, err)
+		}
+		for _, a := range found {
+			f := finding{fmt.Sprintf("round %d, %s: %s", r.number, strings.TrimPrefix(fmt.Sprintf("%T", l), "*main."), a.Class), a.Story}
+			if slices.ContainsFunc(lostClasses, a.Is) {
+				r.sum.lost = append(r.sum.lost, f)
+			} else {
+				r.sum.wrong = append(r.sum.wrong, f)
+			}
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for where, story := range w.unexpected {
+		r.sum.wrong = append(r.sum.wrong, finding{fmt.Sprintf("round %d: unexpected error (%s)", r.number, where), story})
+	}
+	return nil
+}
