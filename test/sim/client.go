@@ -1,0 +1,314 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/test/history"
+	"github.com/percodb/percodb/tso"
+)
+
+// client is a session that runs transactions one after the other, over processes that die.
+type client struct {
+	w    *world
+	id   int
+	rng  *rand.Rand
+	life int
+
+	mu     sync.Mutex
+	p      *process
+	db     *percolator.DB
+	dbs    []*percolator.DB // of all lives
+	cancel context.CancelFunc
+}
+
+func (w *world) newClient(id int) *client {
+	return &client{w: w, id: id, rng: rand.New(rand.NewPCG(w.seed, 1000+uint64(id)))}
+}
+
+func (c *client) process() *process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.p
+}
+
+// cancelCurrent cancels the context of the transaction that runs, if one does.
+func (c *client) cancelCurrent() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancel != nil {
+		c.cancel()
+	}
+	return fmt.Sprintf("c%d", c.id)
+}
+
+// connect gives the client a new process if it has none that lives.
+func (c *client) connect() error {
+	w := c.w
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w.mu.Lock()
+	alive := c.p != nil && !c.p.dead
+	w.mu.Unlock()
+	if alive {
+		return nil
+	}
+	c.life++
+	p := &process{id: c.id<<16 | c.life, name: fmt.Sprintf("c%d.%d", c.id, c.life), w: w, cut: map[*node]bool{}, sent: map[string]int{}}
+	router, err := w.router(p)
+	if err != nil {
+		return err
+	}
+	var mu sync.Mutex
+	jitter := rand.New(rand.NewPCG(w.seed, uint64(p.id)))
+	db := percolator.New(router, w.brokenOracle(oracleConn{p}), percolator.Options{
+		RetryBudget: 4 * w.plan.lockTTL, ProbeTimeout: w.plan.lockTTL, LockTTL: w.plan.lockTTL, Workers: 1, MaxPageRows: 3,
+		Jitter: func(n time.Duration) time.Duration {
+			mu.Lock()
+			defer mu.Unlock()
+			return time.Duration(jitter.Int64N(int64(n)))
+		},
+	})
+	w.mu.Lock()
+	w.processes = append(w.processes, p)
+	w.mu.Unlock()
+	c.p, c.db = p, db
+	c.dbs = append(c.dbs, db)
+	return nil
+}
+
+// router finds shards for a process: in a cluster by the directory, with a cache of its own.
+func (w *world) router(p *process) (kv.Router, error) {
+	if w.plan.embedded {
+		return &embeddedRouter{p: p, n: w.nodes[0]}, nil
+	}
+	return kv.NewRouter(kv.RouterOptions{
+		Directory: w.directory,
+		Dial: func(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
+			for _, n := range w.nodes {
+				if n.name == info.ID {
+					return w.brokenShard(&shardConn{p, n}), nil
+				}
+			}
+			return nil, fmt.Errorf("no node %s", info.ID)
+		},
+	})
+}
+
+// embeddedRouter is the router of the process that holds the store itself.
+type embeddedRouter struct {
+	p *process
+	n *node
+}
+
+func (r *embeddedRouter) router() (kv.Router, error) {
+	w := r.p.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r.n.store == nil || r.p.dead {
+		return nil, &kv.UnavailableError{Shard: r.n.name, Err: errDown}
+	}
+	return r.n.store.Router(), nil
+}
+
+func (r *embeddedRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescriptor, kv.Shard, error) {
+	router, err := r.router()
+	if err != nil {
+		return nil, nil, err
+	}
+	desc, _, err := router.Locate(ctx, key)
+	return desc, r.p.w.brokenShard(&shardConn{r.p, r.n}), err
+}
+
+func (r *embeddedRouter) LocateEnd(ctx context.Context, end []byte) (*kv.RangeDescriptor, kv.Shard, error) {
+	router, err := r.router()
+	if err != nil {
+		return nil, nil, err
+	}
+	desc, _, err := router.LocateEnd(ctx, end)
+	return desc, r.p.w.brokenShard(&shardConn{r.p, r.n}), err
+}
+
+func (r *embeddedRouter) Invalidate(*kv.StaleRangeError)             {}
+func (r *embeddedRouter) CreateRange(context.Context, kv.Span) error { return nil }
+func (r *embeddedRouter) Ranges(ctx context.Context) ([]kv.RangeDescriptor, error) {
+	router, err := r.router()
+	if err != nil {
+		return nil, err
+	}
+	return router.Ranges(ctx)
+}
+
+// run is a client's life: it thinks, runs a transaction, and so on.
+func (c *client) run() {
+	for n := 0; n < c.w.plan.txns && !c.w.stopping.Load(); n++ {
+		time.Sleep(time.Duration(c.rng.Int64N(int64(5*c.w.plan.latency)) + 1))
+		if err := c.connect(); err != nil {
+			c.w.problem("connect: %v", err)
+			return
+		}
+		c.w.workload.step(c)
+	}
+}
+
+// close ends the processes of all lives.
+func (c *client) close() {
+	c.mu.Lock()
+	dbs := c.dbs
+	c.mu.Unlock()
+	for _, db := range dbs {
+		if err := db.Close(); err != nil {
+			c.w.problem("close c%d: %v", c.id, err)
+		}
+	}
+}
+
+// attempt is one transaction as its client saw it.
+type attempt struct {
+	history.Txn
+	err      error
+	startTS  tso.Timestamp
+	commitTS tso.Timestamp
+}
+
+// transact runs body as one transaction and says what is known of its outcome.
+func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Context, x *txn) error) (a attempt) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c.mu.Lock()
+	db := c.db
+	c.cancel = cancel
+	c.mu.Unlock()
+	a.Session, a.Begin, a.Outcome = c.id, c.w.clock.Add(1), history.Aborted
+	inner, err := db.BeginTxn(ctx, opts)
+	if err == nil {
+		x := &txn{Txn: inner, c: c, a: &a}
+		a.startTS = inner.StartTS()
+		if err = body(ctx, x); err != nil {
+			_ = inner.Rollback(context.WithoutCancel(ctx)) // what it could not release expires
+		} else {
+			a.commitTS, err = inner.Commit(ctx)
+		}
+		a.Note = fmt.Sprintf("start_ts %d, read_ts %d, commit_ts %d", a.startTS, inner.ReadTS(), a.commitTS)
+	}
+	a.End, a.err = c.w.clock.Add(1), err
+	var undetermined *percolator.UndeterminedError
+	switch {
+	case err == nil:
+		a.Outcome = history.Committed
+	case errors.As(err, &undetermined):
+		a.Outcome = history.Unknown
+	case !expected(err):
+		c.w.problem("c%d, transaction %d: unexpected error %v", c.id, a.startTS, err)
+	}
+	if err != nil {
+		a.Note += fmt.Sprintf(", %v", err)
+	}
+	return a
+}
+
+// expected says whether a transaction may end with err in a world like this one.
+func expected(err error) bool {
+	var (
+		conflict    *mvcc.WriteConflictError
+		locked      *mvcc.KeyLockedError
+		exists      *mvcc.KeyExistsError
+		changed     *mvcc.RefreshConflictError
+		lost        *mvcc.LockLostError
+		deadlock    *mvcc.DeadlockError
+		notFree     *percolator.LockNotAvailableError
+		unavailable *kv.UnavailableError
+		noTimestamp *tso.UnavailableError
+	)
+	return errors.As(err, &conflict) || errors.As(err, &locked) || errors.As(err, &exists) || errors.As(err, &changed) ||
+		errors.As(err, &lost) || errors.As(err, &deadlock) || errors.As(err, &notFree) || errors.As(err, &unavailable) ||
+		errors.As(err, &noTimestamp) || errors.Is(err, context.Canceled) || errors.Is(err, kv.ErrClosed) ||
+		errors.Is(err, errGiveUp) || errors.Is(err, errBusiness)
+}
+
+var (
+	errGiveUp   = errors.New("the statement was run too often")
+	errBusiness = errors.New("the transaction has changed its mind")
+)
+
+// txn is a transaction under way, with the record of what it does.
+type txn struct {
+	*percolator.Txn
+	c *client
+	a *attempt
+}
+
+// statement runs body as one statement: again if a wait for a lock has moved the snapshot. What it
+// recorded is then forgotten.
+func (x *txn) statement(ctx context.Context, body func() error) error {
+	sp, ops := x.Savepoint(), len(x.a.Ops)
+	if err := x.BeginStatement(ctx); err != nil {
+		return err
+	}
+	for range 50 {
+		err := body()
+		if !errors.Is(err, percolator.ErrRestartStatement) {
+			return err
+		}
+		x.RestartStatement(sp)
+		x.a.Ops = x.a.Ops[:ops]
+		if err := x.BeginStatement(ctx); err != nil {
+			return err
+		}
+	}
+	return errGiveUp
+}
+
+// lock takes a pessimistic transaction's locks on keys it is about to write; optimistic ones find
+// conflicts when they commit.
+func (x *txn) lock(ctx context.Context, keys ...string) error {
+	if !x.Pessimistic() {
+		return nil
+	}
+	raw := make([][]byte, len(keys))
+	for i, key := range keys {
+		raw[i] = []byte(key)
+	}
+	_, err := x.AcquireLocks(ctx, percolator.LockOptions{}, raw...)
+	return err
+}
+
+func (x *txn) getInt(ctx context.Context, key string) (n int64, found bool, err error) {
+	value, err := x.Get(ctx, []byte(key))
+	if err != nil || value == nil {
+		return 0, false, err
+	}
+	n, err = strconv.ParseInt(string(value), 10, 64)
+	return n, true, err
+}
+
+func (x *txn) putInt(key string, n int64) error {
+	return x.Put([]byte(key), strconv.AppendInt(nil, n, 10))
+}
+
+// scanInts reads the numbers of all keys with a prefix.
+func scanInts(ctx context.Context, r percolator.Reader, span kv.Span, suffix string, reverse bool) (map[string]int64, error) {
+	values := map[string]int64{}
+	it := r.Scan(ctx, span, percolator.ScanOptions{Reverse: reverse})
+	defer it.Close()
+	for it.Next(ctx) {
+		if !strings.HasSuffix(string(it.Key()), suffix) {
+			continue
+		}
+		n, err := strconv.ParseInt(string(it.Value()), 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		values[string(it.Key())] = n
+	}
+	return values, it.Err()
+}

@@ -1,0 +1,197 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+)
+
+// faultKind is something that goes wrong, or at least changes.
+type faultKind int
+
+const (
+	crashNode   faultKind = iota // power off; back after a while
+	restartNode                  // an orderly restart
+	killClient
+	cutLink      // one process and one node do not reach each other
+	cutNode      // a node is reached by nobody
+	cutOracle    // a process does not reach the oracle
+	crashOracle  // with what was left of its window
+	splitRange   // at a key
+	stepClock    // the oracle's clock leaps
+	cancelClient // a caller loses its patience
+	numFaults
+)
+
+func (k faultKind) String() string {
+	return [...]string{"crash", "restart", "kill", "cut link", "cut node", "cut oracle", "crash oracle", "split", "clock", "cancel"}[k]
+}
+
+// possible says whether a fault makes sense in a plan's world.
+func (k faultKind) possible(p *plan) bool {
+	if !p.embedded {
+		return true
+	}
+	switch k {
+	case crashNode, restartNode, splitRange, stepClock, cancelClient:
+		return true
+	}
+	return false
+}
+
+// fault makes one of the plan's faults happen.
+func (w *world) fault() {
+	kind := w.plan.kinds[w.rng.IntN(len(w.plan.kinds))]
+	n := w.nodes[w.rng.IntN(len(w.nodes))]
+	p := w.clients[w.rng.IntN(len(w.clients))].process()
+	switch kind {
+	case crashNode, restartNode:
+		w.bounce(n, kind == crashNode)
+	case killClient:
+		if p != nil {
+			w.eventf("kill %s", p.name)
+			w.kill(p)
+		}
+	case cutLink, cutOracle:
+		if kind == cutOracle {
+			n = nil
+		}
+		w.cut(p, n)
+	case cutNode:
+		d := w.upTo(2 * w.plan.lockTTL)
+		w.eventf("cut %s from all for %v", n.name, d)
+		for _, p := range w.processes {
+			p.cut[n] = true
+		}
+		w.after(d, "heal "+n.name, func() {
+			for _, p := range w.processes {
+				delete(p.cut, n)
+			}
+		})
+	case crashOracle:
+		w.eventf("crash the oracle")
+		w.oracle.stop(true)
+		w.after(w.upTo(w.plan.lockTTL), "restart the oracle", w.restartOracle)
+	case splitRange:
+		w.split(n)
+	case stepClock:
+		d := w.upTo(2*w.plan.lockTTL) - w.plan.lockTTL/2
+		w.eventf("the oracle's clock steps by %v", d)
+		w.mu.Lock()
+		w.clockStep += d
+		w.mu.Unlock()
+	case cancelClient:
+		w.eventf("cancel %s", w.clients[w.rng.IntN(len(w.clients))].cancelCurrent())
+	}
+}
+
+func (w *world) restartOracle() {
+	w.mu.Lock()
+	up := w.oracle.local != nil
+	w.mu.Unlock()
+	if up {
+		return
+	}
+	if err := w.oracle.start(); err != nil {
+		w.problem("restart the oracle: %v", err)
+	}
+}
+
+// bounce takes a node down, and brings it back later. In an embedded world everything goes with it.
+func (w *world) bounce(n *node, crash bool) {
+	w.mu.Lock()
+	down := n.store == nil
+	w.mu.Unlock()
+	if down {
+		return
+	}
+	kept := []int{0, 0, 50, 100}[w.rng.IntN(4)]
+	if crash {
+		w.eventf("crash %s, of what was not synced %d%% stays", n.name, kept)
+	} else {
+		w.eventf("stop %s", n.name)
+	}
+	if w.plan.embedded {
+		for _, p := range w.processes {
+			w.kill(p)
+		}
+		w.oracle.stop(crash)
+	}
+	n.stop(crash, kept)
+	w.after(w.upTo(w.plan.lockTTL), "start "+n.name, func() { w.restart(n) })
+}
+
+func (w *world) restart(n *node) {
+	w.restartOracle()
+	w.mu.Lock()
+	up := n.store != nil
+	w.mu.Unlock()
+	if up {
+		return
+	}
+	if err := n.start(); err != nil {
+		w.problem("%v", err)
+	}
+}
+
+// cut separates a process from a node, or from the oracle (nil), for a while.
+func (w *world) cut(p *process, n *node) {
+	if p == nil {
+		return
+	}
+	name := "the oracle"
+	if n != nil {
+		name = n.name
+	}
+	d := w.upTo(2 * w.plan.lockTTL)
+	w.eventf("cut %s from %s for %v", p.name, name, d)
+	p.cut[n] = true
+	w.after(d, "heal "+p.name+" and "+name, func() { delete(p.cut, n) })
+}
+
+// split makes some key the first one of a range.
+func (w *world) split(n *node) {
+	key := []byte{byte('a' + w.rng.IntN(keySpace)), byte('a' + w.rng.IntN(26))}
+	w.mu.Lock()
+	store := n.store
+	if store == nil || n.held != nil || n.latching > 0 {
+		w.mu.Unlock()
+		return
+	}
+	n.serving = false // no sync is held up while ranges change
+	life := n.life
+	w.mu.Unlock()
+	w.eventf("split %s at %q", n.name, key)
+	var stale *kv.StaleRangeError
+	if err := store.ForceSplit(context.Background(), key); err != nil && !errors.As(err, &stale) {
+		w.problem("split %s: %v", n.name, err)
+	}
+	w.mu.Lock()
+	n.serving = n.life == life
+	w.mu.Unlock()
+}
+
+// calm ends all trouble: from here on every message arrives.
+func (w *world) calm() {
+	w.eventf("calm")
+	w.mu.Lock()
+	w.faulty = false
+	for _, n := range w.nodes {
+		n.releaseSyncLocked()
+	}
+	w.mu.Unlock()
+	for _, p := range w.processes {
+		clear(p.cut)
+	}
+	w.timed = nil
+	for _, n := range w.nodes {
+		w.restart(n)
+	}
+	w.restartOracle()
+}
+
+// wait is how long the end of a run waits, so that all locks of the dead have expired and all copies
+// of requests have arrived.
+func (w *world) wait() time.Duration { return 8*w.plan.lockTTL + time.Second }

@@ -1,0 +1,256 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// node is a storage node through its lives: a disk, and while it is up a store on it.
+type node struct {
+	w    *world
+	name string
+
+	// Guarded by w.mu.
+	disk   *storage.MemFS
+	stale  *storage.MemFS // an earlier state of the disk, for lyingDisk
+	store  *kv.Store      // nil while down
+	life   int
+	ctx    context.Context // of the requests running on it
+	cancel context.CancelFunc
+	// serving says that syncs may be held up: the store is open and nobody changes its ranges.
+	serving bool
+	syncs   uint64        // of the log, in all lives
+	held    chan struct{} // the sync that waits for the scheduler, closed to let it go on
+	// latching counts requests running that may sync while they hold latches. Those are mutexes: who
+	// waits for one keeps the bubble's clock from moving, so no sync is held up meanwhile, and
+	// none is delivered while one is held up.
+	latching int
+}
+
+// slowSync says whether a request of the kind may sync under latches.
+func latches(kind string) bool {
+	switch kind {
+	case "get", "batchget", "scan", "prewrite", "onepc", "async", "commit", "commit-primary", "heartbeat",
+		"lock", "release", "scanlock", "refresh", "now":
+		return false
+	}
+	return true
+}
+
+// beforeSync is called by the engine of one life before it syncs its log.
+func (n *node) beforeSync(life int) {
+	w := n.w
+	w.mu.Lock()
+	n.syncs++
+	if !n.serving || n.life != life || n.latching > 0 || !w.faulty || w.hash("sync", n.name, n.syncs)%1000 >= w.plan.slowSyncs {
+		w.mu.Unlock()
+		return
+	}
+	held := make(chan struct{})
+	n.held = held
+	w.mu.Unlock()
+	w.wake()
+	<-held
+}
+
+// releaseSyncLocked lets the sync that is held up go on.
+func (n *node) releaseSyncLocked() {
+	if n.held != nil {
+		close(n.held)
+		n.held = nil
+	}
+}
+
+// start opens the store on the node's disk.
+func (n *node) start() error {
+	w := n.w
+	w.mu.Lock()
+	n.life++
+	life := n.life
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	w.mu.Unlock()
+	opts := kv.Options{
+		Dir: "data", CacheBytes: 1 << 20, ShardID: n.name, Addr: n.name,
+		FS:             storage.DelayLogSyncs(n.disk, func() { n.beforeSync(life) }),
+		Oracle:         nodeOracle{n, life},
+		EmbeddedOracle: w.plan.embedded,
+		OnFatal:        func(err error) { w.problem("%s: fatal: %v", n.name, err) },
+	}
+	if w.directory != nil {
+		opts.Directory = &lifeDirectory{Directory: w.directory, n: n, life: life}
+	}
+	store, err := kv.Open(context.Background(), opts)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", n.name, err)
+	}
+	w.mu.Lock()
+	n.store, n.serving = store, true
+	w.mu.Unlock()
+	return nil
+}
+
+// stop takes the node down. In a crash what was not synced is lost, except for unsyncedPercent of
+// the blocks; otherwise the store closes in order.
+func (n *node) stop(crash bool, unsyncedPercent int) {
+	w := n.w
+	w.mu.Lock()
+	store := n.store
+	if store == nil {
+		w.mu.Unlock()
+		return
+	}
+	n.store, n.serving, n.latching = nil, false, 0
+	if crash {
+		n.life++
+		n.disk = storage.CrashClone(n.disk, unsyncedPercent, w.rng)
+		if n.stale != nil {
+			n.disk, n.stale = n.stale, nil
+		}
+	}
+	n.releaseSyncLocked()
+	n.cancel()
+	w.mu.Unlock()
+	if crash {
+		w.background.Go(func() { _ = store.Close() }) // what a dead store thinks of it is of no interest
+		return
+	}
+	if err := store.Close(); err != nil {
+		w.problem("close %s: %v", n.name, err)
+	}
+	w.mu.Lock()
+	n.life++
+	w.mu.Unlock()
+}
+
+var errDown = errors.New("the node is down")
+
+// alive reports whether a life of the node still lasts.
+func (n *node) alive(life int) bool {
+	n.w.mu.Lock()
+	defer n.w.mu.Unlock()
+	return n.life == life
+}
+
+// nodeOracle is the oracle as a store sees it: at once, since it is asked under latches, or not at all.
+type nodeOracle struct {
+	n    *node
+	life int
+}
+
+func (o nodeOracle) Now(ctx context.Context) (tso.Timestamp, error) {
+	w := o.n.w
+	w.mu.Lock()
+	oracle, alive := w.oracle.local, o.n.life == o.life
+	w.mu.Unlock()
+	if oracle == nil || !alive {
+		return 0, &tso.UnavailableError{Err: errDown}
+	}
+	ts, err := oracle.Now(ctx)
+	if errors.Is(err, tso.ErrClosed) {
+		err = &tso.UnavailableError{Err: err}
+	}
+	return ts, err
+}
+
+// lifeDirectory keeps a store that has crashed from telling the directory anything more.
+type lifeDirectory struct {
+	kv.Directory
+	n    *node
+	life int
+}
+
+func (d *lifeDirectory) check() error {
+	if !d.n.alive(d.life) {
+		return &kv.UnavailableError{Shard: "directory", Err: errDown}
+	}
+	return nil
+}
+
+func (d *lifeDirectory) RegisterShard(ctx context.Context, info kv.ShardInfo, owned []kv.RangeDescriptor) ([]kv.RangeDescriptor, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	return d.Directory.RegisterShard(ctx, info, owned)
+}
+
+func (d *lifeDirectory) ReportRanges(ctx context.Context, shard string, owned []kv.RangeDescriptor) error {
+	if err := d.check(); err != nil {
+		return err
+	}
+	return d.Directory.ReportRanges(ctx, shard, owned)
+}
+
+func (d *lifeDirectory) AllocateRangeID(ctx context.Context) (uint64, error) {
+	if err := d.check(); err != nil {
+		return 0, err
+	}
+	return d.Directory.AllocateRangeID(ctx)
+}
+
+// oracleNode is the oracle through its lives.
+type oracleNode struct {
+	w      *world
+	window tso.MemoryWindow // outlives them
+	local  *tso.Local       // guarded by w.mu; nil while down
+	saving *lifeWindow
+}
+
+// lifeWindow is the window as one life of the oracle sees it.
+type lifeWindow struct {
+	*tso.MemoryWindow
+	w    *world
+	dead bool // guarded by w.mu
+}
+
+func (l *lifeWindow) Save(ctx context.Context, upper tso.Timestamp) error {
+	l.w.mu.Lock()
+	dead := l.dead
+	l.w.mu.Unlock()
+	if dead {
+		return errDown
+	}
+	return l.MemoryWindow.Save(ctx, upper)
+}
+
+// simClock is the bubble's clock, which steps when the scheduler says so.
+type simClock struct{ w *world }
+
+func (c simClock) NowMillis() int64 {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	return time.Now().UnixMilli() + c.w.clockStep.Milliseconds()
+}
+
+func (o *oracleNode) start() error {
+	saving := &lifeWindow{MemoryWindow: &o.window, w: o.w}
+	local, err := tso.NewLocal(context.Background(), saving, tso.Options{Clock: simClock{o.w}, TickInterval: o.w.plan.lockTTL / 20})
+	if err != nil {
+		return err
+	}
+	o.w.mu.Lock()
+	o.local, o.saving = local, saving
+	o.w.mu.Unlock()
+	return nil
+}
+
+// stop ends the oracle; in a crash it does not get to give its window back.
+func (o *oracleNode) stop(crash bool) {
+	o.w.mu.Lock()
+	local := o.local
+	o.local = nil
+	if local == nil {
+		o.w.mu.Unlock()
+		return
+	}
+	o.saving.dead = crash
+	o.w.mu.Unlock()
+	if err := local.Close(); err != nil && !crash {
+		o.w.problem("close the oracle: %v", err)
+	}
+}

@@ -1,0 +1,114 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/test/history"
+)
+
+// mode is how a run's transactions run.
+type mode struct {
+	isolation   percolator.Isolation
+	pessimistic bool
+}
+
+func (m mode) String() string {
+	if m.pessimistic {
+		return m.isolation.String() + ", pessimistic"
+	}
+	return m.isolation.String() + ", optimistic"
+}
+
+// level is what the histories are held against.
+func (m mode) level() history.Level {
+	switch m.isolation {
+	case percolator.ReadCommitted:
+		return history.ReadCommitted
+	case percolator.Serializable:
+		return history.Serializable
+	}
+	return history.SnapshotIsolation
+}
+
+// plan says what a run is like. All of it follows from the seed.
+type plan struct {
+	workload string
+	mode     mode
+	bug      bug // "": none
+	// embedded: one process with everything in it. Otherwise nodes in a cluster.
+	embedded       bool
+	nodes, clients int
+	txns           int // of each client
+	spans          []kv.Span
+	lockTTL        time.Duration
+	latency        time.Duration // the most that passes between two events
+
+	// Chances in a thousand: of a request or an answer to be lost, of a request to be held back, to
+	// come twice, of a log's sync to be held up, and of a fault before each event.
+	dropRequests, dropAnswers, holds, duplicates, slowSyncs, faults uint64
+	kinds                                                           []faultKind
+}
+
+// modes are those a seed chooses from.
+var modes = []mode{{}}
+
+// keySpace is where workloads put their keys: "a…" to "z…".
+const keySpace = 26
+
+func newPlan(seed uint64) plan {
+	r := rand.New(rand.NewPCG(seed, 2))
+	p := plan{
+		workload: workloadNames[r.IntN(len(workloadNames))],
+		mode:     modes[r.IntN(len(modes))],
+		embedded: r.IntN(6) == 0,
+		nodes:    1 + r.IntN(3),
+		clients:  2 + r.IntN(5),
+		txns:     8 + r.IntN(20),
+		lockTTL:  []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 3 * time.Second}[r.IntN(3)],
+		latency:  []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond}[r.IntN(3)],
+	}
+	// Some runs are calm in this or that respect, so that one kind of trouble is not hidden by others.
+	rate := func(most int) uint64 {
+		if r.IntN(3) == 0 {
+			return 0
+		}
+		return 1 + uint64(r.IntN(most))
+	}
+	p.dropRequests, p.dropAnswers, p.holds, p.duplicates = rate(30), rate(30), rate(50), rate(60)
+	p.slowSyncs, p.faults = rate(500), rate(10)
+	if p.embedded {
+		p.nodes = 1
+		p.dropRequests, p.dropAnswers, p.duplicates = 0, 0, 0
+	}
+	for kind := range numFaults {
+		if r.IntN(3) > 0 && kind.possible(&p) {
+			p.kinds = append(p.kinds, kind)
+		}
+	}
+	if len(p.kinds) == 0 {
+		p.faults = 0
+	}
+	for i := 1; i < p.nodes; i++ {
+		cut := func(i int) []byte { return []byte{byte('a' + i*keySpace/p.nodes)} }
+		end := cut(i + 1)
+		if i == p.nodes-1 {
+			end = nil
+		}
+		p.spans = append(p.spans, kv.Span{Start: cut(i), End: end})
+	}
+	return p
+}
+
+func (p *plan) String() string {
+	where := fmt.Sprintf("%d nodes", p.nodes)
+	if p.embedded {
+		where = "embedded"
+	}
+	return fmt.Sprintf("%s, %v; %s, %d clients × %d; TTL %v, latency %v; lost %d+%d, held %d, twice %d, slow syncs %d, faults %d %v",
+		p.workload, p.mode, where, p.clients, p.txns, p.lockTTL, p.latency,
+		p.dropRequests, p.dropAnswers, p.holds, p.duplicates, p.slowSyncs, p.faults, p.kinds)
+}

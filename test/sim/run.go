@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+)
+
+// result is what came of a run.
+type result struct {
+	plan     plan
+	problems []string
+	events   int
+	digest   uint64
+	took     time.Duration // of simulated time
+}
+
+func (r *result) failed() bool { return len(r.problems) > 0 }
+
+// simulate runs the plan of a seed, as change alters it (nil: not at all), in a bubble.
+func simulate(t *testing.T, seed uint64, change func(*plan), trace io.Writer) *result {
+	p := newPlan(seed)
+	if change != nil {
+		change(&p)
+	}
+	r := &result{plan: p}
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(seed, p, trace)
+		w.run()
+		r.problems, r.events, r.digest, r.took = w.problems, w.events, w.digest, time.Since(w.begun)
+	})
+	return r
+}
+
+func (w *world) run() {
+	if err := w.open(context.Background()); err != nil {
+		w.problem("open: %v", err)
+		w.close()
+		return
+	}
+	for i := range w.plan.clients {
+		w.clients = append(w.clients, w.newClient(i))
+	}
+	var direction sync.WaitGroup
+	direction.Go(w.direct)
+	w.schedule()
+	direction.Wait()
+	w.close()
+}
+
+// direct leads a run from its first write to its last read, while the scheduler moves the world.
+func (w *world) direct() {
+	defer func() {
+		w.mu.Lock()
+		w.finished = true
+		w.mu.Unlock()
+		w.wake()
+	}()
+	judge := w.newClient(-1)
+	defer judge.close()
+	if err := w.setup(judge); err != nil {
+		w.problem("setup: %v", err)
+		return
+	}
+	w.mu.Lock()
+	w.faulty = true
+	w.mu.Unlock()
+	var sessions sync.WaitGroup
+	for _, c := range w.clients {
+		sessions.Go(c.run)
+	}
+	sessions.Wait()
+	w.mu.Lock()
+	w.calmDown = true
+	w.mu.Unlock()
+	w.wake()
+	time.Sleep(w.wait())
+	w.judge(judge)
+	for _, c := range w.clients {
+		c.close()
+	}
+}
+
+func (w *world) setup(judge *client) error {
+	if err := judge.connect(); err != nil {
+		return err
+	}
+	ctx := context.Background()
+	x, err := judge.db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.workload.setup(x); err != nil {
+		return err
+	}
+	_, err = x.Commit(ctx)
+	return err
+}
+
+// judge reads everything, twice, and holds it against what the clients have seen.
+func (w *world) judge(judge *client) {
+	var rows [2]map[string]string
+	var begin, end int64
+	for i := range rows {
+		begin = w.clock.Add(1)
+		var err error
+		if rows[i], err = w.readAll(judge); err != nil {
+			w.problem("read everything: %v", err)
+			return
+		}
+		end = w.clock.Add(1)
+		time.Sleep(w.wait())
+	}
+	if !maps.Equal(rows[0], rows[1]) {
+		w.problem("after the end something has changed: from %v to %v", rows[0], rows[1])
+	}
+	w.workload.finish(rows[1], begin, end)
+	for _, a := range w.workload.check() {
+		w.problem("%s", a)
+	}
+	w.checkStores()
+}
+
+func (w *world) readAll(judge *client) (map[string]string, error) {
+	if err := judge.connect(); err != nil { // an embedded world's restart has taken the judge with it
+		return nil, err
+	}
+	ctx := context.Background()
+	x, err := judge.db.BeginTxn(ctx, percolator.TxnOptions{ReadOnly: true})
+	if err != nil {
+		return nil, err
+	}
+	rows := map[string]string{}
+	it := x.Scan(ctx, kv.Span{}, percolator.ScanOptions{})
+	defer it.Close()
+	for it.Next(ctx) {
+		rows[string(it.Key())] = string(it.Value())
+	}
+	return rows, it.Err()
+}
+
+// checkStores has the stores verify their records, and looks for locks that nobody has cleared away
+// although everything was read.
+func (w *world) checkStores() {
+	ctx := context.Background()
+	for _, n := range w.nodes {
+		findings, err := n.store.Check(ctx)
+		if err != nil {
+			w.problem("check %s: %v", n.name, err)
+		}
+		for _, f := range findings {
+			w.problem("check %s: %v", n.name, f)
+		}
+		for _, l := range w.locksOf(ctx, n) {
+			if l.Lock.Op != mvcc.OpPessimistic {
+				w.problem("%s: key %q is still locked by transaction %d (primary %q)", n.name, l.Key, l.Lock.StartTS, l.Lock.Primary)
+			}
+		}
+	}
+}
+
+func (w *world) locksOf(ctx context.Context, n *node) []mvcc.LockInfo {
+	var all []mvcc.LockInfo
+	now, err := nodeOracle{n, n.life}.Now(ctx)
+	if err != nil {
+		w.problem("timestamp for a look at locks: %v", err)
+		return nil
+	}
+	for _, r := range n.store.Info().Ranges {
+		locks, err := n.store.ScanLock(ctx, &kv.ScanLockRequest{Range: r.Ref(), Span: r.Span, MaxTS: now, Limit: 1 << 20})
+		if err != nil {
+			w.problem("locks of %s: %v", n.name, err)
+		}
+		all = append(all, locks...)
+	}
+	return all
+}
+
+// report tells a failed run, and how to see it again.
+func (r *result) report(seed uint64) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "seed %d (%v), after %d events:\n", seed, &r.plan, r.events)
+	for _, p := range r.problems {
+		b.WriteString("  " + strings.ReplaceAll(strings.TrimRight(p, "\n"), "\n", "\n  ") + "\n")
+	}
+	fmt.Fprintf(&b, "replay: go test ./test/sim -run 'TestSeed$' -seed %d -events", seed)
+	return b.String()
+}
