@@ -1,4 +1,4 @@
 // Package gcpb holds the messages of gc/rpc, generated from gc.proto.
 package gcpb
 
-//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative gc.proto
+//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative reports.proto

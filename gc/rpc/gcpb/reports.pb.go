@@ -5,7 +5,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: gc.proto
+// source: reports.proto
 
 package gcpb
 
@@ -34,7 +34,7 @@ type ReportRequest struct {
 
 func (x *ReportRequest) Reset() {
 	*x = ReportRequest{}
-	mi := &file_gc_proto_msgTypes[0]
+	mi := &file_reports_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -46,7 +46,7 @@ func (x *ReportRequest) String() string {
 func (*ReportRequest) ProtoMessage() {}
 
 func (x *ReportRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[0]
+	mi := &file_reports_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -59,7 +59,7 @@ func (x *ReportRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRequest.ProtoReflect.Descriptor instead.
 func (*ReportRequest) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{0}
+	return file_reports_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *ReportRequest) GetId() string {
@@ -91,7 +91,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_gc_proto_msgTypes[1]
+	mi := &file_reports_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -103,7 +103,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[1]
+	mi := &file_reports_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -116,7 +116,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{1}
+	return file_reports_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *StatusResponse) GetSafePoint() uint64 {
@@ -177,7 +177,7 @@ type SetLifeRequest struct {
 
 func (x *SetLifeRequest) Reset() {
 	*x = SetLifeRequest{}
-	mi := &file_gc_proto_msgTypes[2]
+	mi := &file_reports_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -189,7 +189,7 @@ func (x *SetLifeRequest) String() string {
 func (*SetLifeRequest) ProtoMessage() {}
 
 func (x *SetLifeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[2]
+	mi := &file_reports_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -202,7 +202,7 @@ func (x *SetLifeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLifeRequest.ProtoReflect.Descriptor instead.
 func (*SetLifeRequest) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{2}
+	return file_reports_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *SetLifeRequest) GetLifeMillis() uint64 {
@@ -223,7 +223,7 @@ type SetLifeResponse struct {
 
 func (x *SetLifeResponse) Reset() {
 	*x = SetLifeResponse{}
-	mi := &file_gc_proto_msgTypes[3]
+	mi := &file_reports_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -235,7 +235,7 @@ func (x *SetLifeResponse) String() string {
 func (*SetLifeResponse) ProtoMessage() {}
 
 func (x *SetLifeResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[3]
+	mi := &file_reports_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -248,7 +248,7 @@ func (x *SetLifeResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetLifeResponse.ProtoReflect.Descriptor instead.
 func (*SetLifeResponse) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{3}
+	return file_reports_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *SetLifeResponse) GetOutOfBounds() bool {
@@ -265,11 +265,11 @@ func (x *SetLifeResponse) GetOtherError() string {
 	return ""
 }
 
-var File_gc_proto protoreflect.FileDescriptor
+var File_reports_proto protoreflect.FileDescriptor
 
-const file_gc_proto_rawDesc = "" +
+const file_reports_proto_rawDesc = "" +
 	"\n" +
-	"\bgc.proto\x12\rpercodb.gc.v1\"7\n" +
+	"\rreports.proto\x12\rpercodb.gc.v1\"7\n" +
 	"\rReportRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06oldest\x18\x02 \x01(\x06R\x06oldest\"\xd3\x01\n" +
@@ -296,25 +296,25 @@ const file_gc_proto_rawDesc = "" +
 	"\aSetLife\x12\x1d.percodb.gc.v1.SetLifeRequest\x1a\x1e.percodb.gc.v1.SetLifeResponseB(Z&github.com/percodb/percodb/gc/rpc/gcpbb\x06proto3"
 
 var (
-	file_gc_proto_rawDescOnce sync.Once
-	file_gc_proto_rawDescData []byte
+	file_reports_proto_rawDescOnce sync.Once
+	file_reports_proto_rawDescData []byte
 )
 
-func file_gc_proto_rawDescGZIP() []byte {
-	file_gc_proto_rawDescOnce.Do(func() {
-		file_gc_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_gc_proto_rawDesc), len(file_gc_proto_rawDesc)))
+func file_reports_proto_rawDescGZIP() []byte {
+	file_reports_proto_rawDescOnce.Do(func() {
+		file_reports_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_reports_proto_rawDesc), len(file_reports_proto_rawDesc)))
 	})
-	return file_gc_proto_rawDescData
+	return file_reports_proto_rawDescData
 }
 
-var file_gc_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
-var file_gc_proto_goTypes = []any{
+var file_reports_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+var file_reports_proto_goTypes = []any{
 	(*ReportRequest)(nil),   // 0: percodb.gc.v1.ReportRequest
 	(*StatusResponse)(nil),  // 1: percodb.gc.v1.StatusResponse
 	(*SetLifeRequest)(nil),  // 2: percodb.gc.v1.SetLifeRequest
 	(*SetLifeResponse)(nil), // 3: percodb.gc.v1.SetLifeResponse
 }
-var file_gc_proto_depIdxs = []int32{
+var file_reports_proto_depIdxs = []int32{
 	0, // 0: percodb.gc.v1.GarbageCollection.Report:input_type -> percodb.gc.v1.ReportRequest
 	2, // 1: percodb.gc.v1.GarbageCollection.SetLife:input_type -> percodb.gc.v1.SetLifeRequest
 	1, // 2: percodb.gc.v1.GarbageCollection.Report:output_type -> percodb.gc.v1.StatusResponse
@@ -326,26 +326,26 @@ var file_gc_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for field type_name
 }
 
-func init() { file_gc_proto_init() }
-func file_gc_proto_init() {
-	if File_gc_proto != nil {
+func init() { file_reports_proto_init() }
+func file_reports_proto_init() {
+	if File_reports_proto != nil {
 		return
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gc_proto_rawDesc), len(file_gc_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_reports_proto_rawDesc), len(file_reports_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   4,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
-		GoTypes:           file_gc_proto_goTypes,
-		DependencyIndexes: file_gc_proto_depIdxs,
-		MessageInfos:      file_gc_proto_msgTypes,
+		GoTypes:           file_reports_proto_goTypes,
+		DependencyIndexes: file_reports_proto_depIdxs,
+		MessageInfos:      file_reports_proto_msgTypes,
 	}.Build()
-	File_gc_proto = out.File
-	file_gc_proto_goTypes = nil
-	file_gc_proto_depIdxs = nil
+	File_reports_proto = out.File
+	file_reports_proto_goTypes = nil
+	file_reports_proto_depIdxs = nil
 }

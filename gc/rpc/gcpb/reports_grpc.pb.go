@@ -5,7 +5,7 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             v3.21.12
-// source: gc.proto
+// source: reports.proto
 
 package gcpb
 
@@ -162,5 +162,5 @@ var GarbageCollection_ServiceDesc = grpc.ServiceDesc{
 		},
 	},
 	Streams:  []grpc.StreamDesc{},
-	Metadata: "gc.proto",
+	Metadata: "reports.proto",
 }
