@@ -142,7 +142,20 @@ func showError(err error) string {
 	var mismatch *PrimaryMismatchError
 	var future *TSInFutureError
 	var old *TooOldError
+	var lost *LockLostError
+	var changed *RefreshConflictError
+	var deadlock *DeadlockError
 	switch {
+	case errors.As(err, &lost):
+		return fmt.Sprintf("lost the lock on %s", lost.Key)
+	case errors.As(err, &changed):
+		return fmt.Sprintf("%s was changed by %s at %s", changed.Key, show(changed.StartTS), show(changed.CommitTS))
+	case errors.As(err, &deadlock):
+		var cycle []string
+		for _, ts := range deadlock.Cycle {
+			cycle = append(cycle, show(ts))
+		}
+		return fmt.Sprintf("deadlock on %s: %s", deadlock.Key, strings.Join(cycle, " → "))
 	case errors.As(err, &locked):
 		return "locked " + showLock(locked.Key, &locked.Lock)
 	case errors.As(err, &conflict):
@@ -171,7 +184,21 @@ func showError(err error) string {
 }
 
 func showLock(key []byte, l *Lock) string {
-	return fmt.Sprintf("%s by %s, primary %s, ttl %d, min_commit_ts %s, %s", key, show(l.StartTS), l.Primary, l.TTLMillis, show(l.MinCommitTS), showOp(l.Op))
+	s := fmt.Sprintf("%s by %s, primary %s, ttl %d, ", key, show(l.StartTS), l.Primary, l.TTLMillis)
+	switch {
+	case l.Op == OpPessimistic && l.Shared:
+		return s + "shared as of " + show(l.ForUpdateTS)
+	case l.Op == OpPessimistic:
+		return s + "locked as of " + show(l.ForUpdateTS)
+	}
+	s += fmt.Sprintf("min_commit_ts %s, %s", show(l.MinCommitTS), showOp(l.Op))
+	if l.Async {
+		s += ", async"
+	}
+	if len(l.Secondaries) > 0 {
+		s += fmt.Sprintf(" with %s", l.Secondaries)
+	}
+	return s
 }
 
 func showOp(op Op) string {

@@ -16,19 +16,26 @@ import (
 // requests and answers; the file names and comments tell the cases.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		if strings.Contains(path, "fuzz") {
-			t.Skip("corpus")
+		if strings.Contains(path, "fuzz") || strings.Contains(path, "proto") {
+			t.Skip("the corpus, and what TestProto_… runs")
 		}
-		s := &transcript{world: newWorld(t, !strings.Contains(path, "remote"), nil), ts: map[string]tso.Timestamp{}}
-		datadriven.RunTest(t, path, s.run)
+		runTranscript(t, path)
 	})
+}
+
+// runTranscript runs one file. In a world whose file says so the oracle is elsewhere.
+func runTranscript(t *testing.T, path string) {
+	s := &transcript{world: newWorld(t, !strings.Contains(path, "remote"), nil), ts: map[string]tso.Timestamp{}}
+	datadriven.RunTest(t, path, s.run)
+	s.joinAll()
 }
 
 // transcript runs commands against one world. ts holds the timestamps that have a name: start_ts of
 // transactions among them.
 type transcript struct {
 	*world
-	ts map[string]tso.Timestamp
+	ts      map[string]tso.Timestamp
+	waiters map[string]*background
 }
 
 func (s *transcript) run(t *testing.T, d *datadriven.TestData) string {
@@ -85,9 +92,33 @@ func (s *transcript) command(d *datadriven.TestData) (string, error) {
 		locks, err := s.ScanLock(ctx, nil, nil, s.at(d, "ts"), 100)
 		var out strings.Builder
 		for i := range locks {
-			fmt.Fprintln(&out, showLock(locks[i].Key, &locks[i].Lock))
+			fmt.Fprint(&out, showLock(locks[i].Key, &locks[i].Lock))
+			for _, ts := range locks[i].Waiters {
+				fmt.Fprint(&out, ", waited for by ", show(ts))
+			}
+			fmt.Fprintln(&out)
 		}
 		return out.String(), err
+	case "acquire":
+		return s.acquire(ctx, d)
+	case "plant": // a lock that no request would be granted
+		for _, key := range s.keys(d) {
+			s.locks.grant([]*entry{{key: key, state: stateDurable, lock: Lock{Op: OpPessimistic, StartTS: s.txn(d), Primary: key,
+				TTLMillis: 3000, ForUpdateTS: s.at(d, "at")}}})
+		}
+		return "", nil
+	case "join":
+		return s.join(d)
+	case "release":
+		bound := tso.Timestamp(tso.MaxTimestamp)
+		if d.HasArg("bound") {
+			bound = s.at(d, "bound")
+		}
+		return "", s.ReleaseLocks(admitAll{}, s.keys(d), s.txn(d), bound)
+	case "secondaries":
+		return s.secondaries(ctx, d)
+	case "refresh":
+		return "", s.refresh(ctx, d)
 	case "dump":
 		return s.dump(), nil
 	case "check":
@@ -133,9 +164,11 @@ func (s *transcript) resolveTS(v string) tso.Timestamp {
 
 func (s *transcript) txn(d *datadriven.TestData) tso.Timestamp { return s.at(d, "txn") }
 
-func (s *transcript) keys(d *datadriven.TestData) (keys [][]byte) {
+func (s *transcript) keys(d *datadriven.TestData) [][]byte { return s.list(d, "keys") }
+
+func (s *transcript) list(d *datadriven.TestData, name string) (keys [][]byte) {
 	for _, arg := range d.CmdArgs {
-		if arg.Key == "keys" {
+		if arg.Key == name {
 			for _, v := range arg.Vals {
 				keys = append(keys, []byte(v))
 			}
@@ -146,10 +179,12 @@ func (s *transcript) keys(d *datadriven.TestData) (keys [][]byte) {
 
 func (s *transcript) prewrite(ctx context.Context, d *datadriven.TestData) (string, error) {
 	args := PrewriteArgs{StartTS: s.txn(d), Primary: []byte(s.arg(d, "primary")), TTLMillis: 3000,
-		TryOnePC: d.HasArg("onepc"), MaxCommitTS: s.at(d, "max")}
+		TryOnePC: d.HasArg("onepc"), MaxCommitTS: s.at(d, "max"), ReadTS: s.at(d, "read"), FloorTS: s.at(d, "floor"),
+		Async: d.HasArg("async"), Secondaries: s.list(d, "secondaries"), Reads: s.spans(d, "reads")}
 	for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
+		line, lockedAt, _ := strings.Cut(line, " @")
 		f := strings.Fields(line)
-		m := Mutation{Key: []byte(f[1])}
+		m := Mutation{Key: []byte(f[1]), LockedAt: s.resolveTS(lockedAt)}
 		switch f[0] {
 		case "put", "insert":
 			m.Op, m.Value, m.MustBeNew = OpPut, []byte(f[2]), f[0] == "insert"
@@ -173,17 +208,23 @@ func (s *transcript) prewrite(ctx context.Context, d *datadriven.TestData) (stri
 		s.ts["c"+s.arg(d, "txn")] = res.OnePCCommitTS
 		return "committed at " + show(res.OnePCCommitTS), nil
 	}
+	if res.Async {
+		return "locked, async, min_commit_ts " + show(res.MinCommitTS), nil
+	}
 	return "locked, min_commit_ts " + show(res.MinCommitTS), nil
 }
 
 func (s *transcript) status(ctx context.Context, d *datadriven.TestData) (string, error) {
 	st, err := s.CheckTxnStatus(ctx, admitAll{}, &StatusArgs{Primary: s.keys(d)[0], StartTS: s.txn(d),
-		CallerTS: s.at(d, "caller"), NowTS: s.now(), RollbackIfMissing: d.HasArg("decide")})
+		CallerTS: s.at(d, "caller"), NowTS: s.now(), RollbackIfMissing: d.HasArg("decide"),
+		ResolvingPessimistic: d.HasArg("pessimistic"), ForceSync: d.HasArg("force")})
 	switch {
 	case err != nil:
 		return "", err
 	case st.CommitTS != 0:
 		return "committed at " + show(st.CommitTS), nil
+	case st.Undecided:
+		return "not locked, undecided", nil
 	case st.RolledBack:
 		return "rolled back", nil
 	default:
