@@ -185,7 +185,7 @@ func (c *checker) checkLockTable(ctx context.Context) error {
 	t := c.s.locks
 	t.mu.RLock()
 	t.ascendLocked(nil, nil, func(e *entry) bool {
-		if e.state == stateDurable {
+		if e.state == stateDurable && e.lock.Op != OpPessimistic {
 			keys = append(keys, e.key)
 		}
 		return true
@@ -214,6 +214,9 @@ func (c *checker) recheck(key []byte) error {
 	e, state := c.s.locks.get(key)
 	if e != nil && state != stateDurable {
 		return nil
+	}
+	if e != nil && e.lock.Op == OpPessimistic {
+		e = nil // these live in memory only
 	}
 	value, found, err := c.s.eng.Get(nil, appendLockKey(nil, key))
 	if err != nil {
