@@ -1,0 +1,148 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// build makes the percodb binary once for a test.
+func build(t *testing.T) string {
+	t.Helper()
+	binary := filepath.Join(t.TempDir(), "percodb")
+	if out, err := exec.Command("go", "build", "-o", binary, "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return binary
+}
+
+// Goal: nothing acknowledged is lost and nothing wrong is read while processes are killed. Method: a
+// short run of the command, in one process and as a cluster; what it finds it tells.
+func TestShortRuns(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	binary := build(t)
+	for name, o := range map[string]options{
+		"one process": {duration: 8 * time.Second},
+		"cluster":     {duration: 14 * time.Second, cluster: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var faults strings.Builder
+			o.binary, o.round, o.seed, o.log = binary, o.duration, 1, &faults
+			sum, err := run(t.Context(), o)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, faults.String())
+			}
+			var told strings.Builder
+			sum.print(&told)
+			t.Log(told.String())
+			if !sum.clean() {
+				t.Errorf("after\n%s", faults.String())
+			}
+			if sum.kills == 0 || sum.transactions < 100 {
+				t.Error("too little has happened")
+			}
+		})
+	}
+}
+
+// Goal: a proxy forwards, holds back without losing anything, cuts, and forwards again.
+// Method: an echo server behind it.
+func TestProxy(t *testing.T) {
+	echo, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer echo.Close()
+	go func() {
+		for {
+			c, err := echo.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				_, _ = io.Copy(c, c) // It ends with the connection, however that ends.
+			}()
+		}
+	}()
+	p, err := newProxy(echo.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	dial := func() net.Conn {
+		t.Helper()
+		c, err := net.Dial("tcp", p.addr())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	// exchange sends a byte and reads it again.
+	exchange := func(c net.Conn, patience time.Duration) error {
+		if _, err := c.Write([]byte{7}); err != nil {
+			return err
+		}
+		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+			return err
+		}
+		_, err := io.ReadFull(c, make([]byte, 1))
+		return err
+	}
+	c := dial()
+	if err := exchange(c, 10*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	p.freeze()
+	if err := exchange(c, 50*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("frozen: %v", err)
+	}
+	p.heal()
+	if err := exchange(c, 10*time.Second); err != nil {
+		t.Fatalf("healed: %v", err)
+	}
+	p.cut()
+	if err := exchange(c, 10*time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		// The byte that was held back has arrived before; a cut ends the connection at once.
+		if err = exchange(c, 10*time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("cut: %v", err)
+		}
+	}
+	if err := exchange(dial(), 10*time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("cut: a new connection: %v", err)
+	}
+	p.heal()
+	if err := exchange(dial(), 10*time.Second); err != nil {
+		t.Fatalf("healed again: %v", err)
+	}
+}
+
+// Goal: which errors say that a transaction has not committed, and which a client may meet, is as I2 and
+// I3 want it. Method: SQLSTATEs of each kind.
+func TestErrors(t *testing.T) {
+	for code, want := range map[string]struct{ vague, expected bool }{
+		"40001": {false, true}, "40P01": {false, true}, "55P03": {false, true}, "23505": {false, true},
+		"40003": {true, true}, "08006": {true, true}, "08007": {true, true}, "57P01": {true, true}, "57P03": {true, true},
+		"57014": {true, false}, "XX000": {true, false}, "XX001": {true, false}, "42P01": {false, false}, "22003": {false, false},
+		"23503": {false, false}, "54000": {false, false},
+	} {
+		if isVague(code) != want.vague || isExpected(code) != want.expected {
+			t.Errorf("%s: vague %v, expected %v", code, isVague(code), isExpected(code))
+		}
+	}
+	if state(context.Canceled) != "" || state(&pgconn.PgError{Code: "40001"}) != "40001" {
+		t.Error("state")
+	}
+}
