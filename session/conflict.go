@@ -33,7 +33,7 @@ func (s *Session) explainConflict(ctx context.Context, err error) error {
 	}
 	resolver := s.txn.resolver
 	if resolver == nil {
-		resolver = s.ended
+		resolver = s.ended.resolver
 	}
 	key, e := s.conflict(err)
 	if e == nil {
@@ -69,19 +69,25 @@ func (s *Session) conflict(err error) (key []byte, e *pgerror.Error) {
 			e.Message = "canceling statement due to lock timeout"
 		}
 		return taken.Key, e.WithDetail(" is locked by a transaction that began at %s.", s.timeOf(taken.Lock.StartTS)).WithHint(hintLater)
+	case errors.As(err, &write) && s.ended.serializable:
+		return write.Key, dependencyError().WithDetail(", which this transaction has read or changed, was changed by one that committed at %s.",
+			s.timeOf(write.ConflictingCommitTS)).WithHint(hintRetry)
 	case errors.As(err, &write):
 		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
 		return write.Key, e.WithDetail(" was changed by a transaction that committed at %s, after this one had begun.",
 			s.timeOf(write.ConflictingCommitTS)).WithHint(hintRetryOrLock)
 	case errors.As(err, &read):
-		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to read/write dependencies among transactions")
-		return read.Key, e.WithDetail(", which this transaction has read, was changed by one that committed at %s.",
+		return read.Key, dependencyError().WithDetail(", which this transaction has read, was changed by one that committed at %s.",
 			s.timeOf(read.CommitTS)).WithHint(hintRetry)
 	case errors.As(err, &locked):
 		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
 		return locked.Key, e.WithDetail(" is being changed by a transaction that began at %s.", s.timeOf(locked.Lock.StartTS)).WithHint(hintRetryOrLock)
 	}
 	return nil, nil
+}
+
+func dependencyError() *pgerror.Error {
+	return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to read/write dependencies among transactions")
 }
 
 // nameKey puts the key's name before the detail. What is no row of a table has none that a client knows.

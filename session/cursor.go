@@ -140,20 +140,6 @@ func sendSome(rows *[]types.Row, count int, w ResultWriter) (int64, error) {
 	return int64(take), nil
 }
 
-// drainPortals takes what open queries of the transaction still have to show into memory, because its
-// snapshot moves.
-func (s *Session) drainPortals(ctx context.Context) error {
-	for _, po := range s.portals {
-		if po.run == nil || po.run.runner == nil {
-			continue
-		}
-		if err := po.run.runner.Drain(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // holdPortals keeps what open queries of the transaction still have to show as it is, before the
 // statement of e changes something.
 func (s *Session) holdPortals(ctx context.Context, e *execution) error {

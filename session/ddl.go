@@ -16,7 +16,9 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 		return Tag{}, pgerror.New(pgerror.InternalError, "no way to run a %T", tree)
 	}
 	if s.modes().readOnly {
-		return Tag{}, pgerror.New(pgerror.ReadOnlySQLTransaction, "cannot execute this command in a read-only transaction")
+		if name := changeName(tree); name != "" {
+			return Tag{}, readOnlyError(name)
+		}
 	}
 	inBlock := s.txn.block || s.txn.implicitBlock
 	if err := mustBeAlone(tree, s.txn.block); err != nil {
@@ -46,6 +48,31 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 	}
 	s.deps.Metrics.Statements.ddl.Inc()
 	return verb(tag), nil
+}
+
+// changeName names a statement that read-only transactions refuse; "" for those that they do not.
+func changeName(tree ast.Statement) string {
+	switch n := tree.(type) {
+	case *ast.CreateTable:
+		return "CREATE TABLE"
+	case *ast.CreateIndex:
+		return "CREATE INDEX"
+	case *ast.CreateView:
+		return "CREATE VIEW"
+	case *ast.CreateSequence:
+		return "CREATE SEQUENCE"
+	case *ast.CreateSchema:
+		return "CREATE SCHEMA"
+	case *ast.AlterTable:
+		return "ALTER " + n.Kind
+	case *ast.Truncate:
+		return "TRUNCATE TABLE"
+	case *ast.Comment:
+		return "COMMENT"
+	case *ast.Drop:
+		return "DROP " + n.Kind
+	}
+	return ""
 }
 
 // mustBeAlone refuses in a block what commits in steps.

@@ -150,6 +150,9 @@ func (s *Session) NextVal(ctx context.Context, oid types.OID) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if s.modes().readOnly {
+		return 0, readOnlyError("nextval()")
+	}
 	value, err := s.deps.Catalog.NextVal(ctx, t)
 	if err == nil {
 		s.noteSequence(oid, value)
@@ -194,6 +197,9 @@ func (s *Session) SetVal(ctx context.Context, oid types.OID, value int64, called
 	t, err := s.sequence(ctx, oid)
 	if err != nil {
 		return err
+	}
+	if s.modes().readOnly {
+		return readOnlyError("setval()")
 	}
 	if err := s.deps.Catalog.SetVal(ctx, t, value, called); err != nil {
 		return err

@@ -188,7 +188,7 @@ func (s *Session) planGone(e *execution) error {
 func (s *Session) newSnapshot(ctx context.Context) error {
 	moves := s.txn.modes.isolation.perStatement()
 	if moves {
-		if err := s.drainPortals(ctx); err != nil {
+		if err := s.holdPortals(ctx, nil); err != nil {
 			return err
 		}
 	}

@@ -383,7 +383,7 @@ func (s *Session) runPortal(po *portal, maxRows int, w ResultWriter) (bool, erro
 // beginPortal makes a portal ready for its first row.
 func (s *Session) beginPortal(po *portal, maxRows int, w ResultWriter) error {
 	p := po.prepared
-	if err := s.joinPipeline(po, maxRows == 0 && !p.plan.plan.ReadOnly, w); err != nil {
+	if err := s.joinPipeline(po, pipelineUse{again: maxRows == 0, reads: p.plan.plan.ReadOnly}, w); err != nil {
 		return err
 	}
 	s.lockFirst(p.plan)

@@ -13,49 +13,85 @@ import (
 //	Execute (first) ─▶ optimistic, held ─▶ Sync: commit; on a conflict again, with locks
 //	                        │
 //	                        └▶ Execute (second): the first again, with locks, then the second
+//
+// Queries are not run again for the sake of other queries. A pipeline that changes something behind
+// several of them, or behind one whose result has left, is optimistic to its end: at snapshot isolation
+// it cannot get back what it has read, and hears 40001 where others wait.
 
-// joinPipeline takes note of a statement about to run in the implicit transaction; again tells that it
-// may run twice.
-func (s *Session) joinPipeline(po *portal, again bool, w ResultWriter) error {
+// pipelineUse says how a statement joins a pipeline.
+type pipelineUse struct {
+	again bool // it may run twice
+	reads bool // it changes and locks nothing
+}
+
+// joinPipeline takes note of a statement about to run in the implicit transaction.
+func (s *Session) joinPipeline(po *portal, use pipelineUse, w ResultWriter) error {
 	if s.txn.block || s.txn.alone == po {
 		return nil
 	}
 	s.txn.executions++
-	if s.txn.executions == 1 && again {
-		s.txn.alone = po
-		w.Hold()
-		return nil
+	if s.txn.executions > 1 {
+		return s.notAlone(use, w)
 	}
-	return s.notAlone(w)
+	if use.again {
+		s.txn.alone, s.txn.aloneReads = po, use.reads
+		if use.reads {
+			w.HoldAsUsual()
+		} else {
+			w.Hold()
+		}
+	}
+	return nil
 }
 
 // notAlone has what ran as if it were alone run as the first of several: with locks, and with its
 // unique keys looked at, so that its error comes before the results of others.
-func (s *Session) notAlone(w ResultWriter) error {
+func (s *Session) notAlone(next pipelineUse, w ResultWriter) error {
 	first := s.txn.alone
-	if first == nil {
-		return nil
-	}
 	s.txn.alone = nil
-	if s.txn.txn == nil || s.txn.txn.Pessimistic() {
+	switch {
+	case s.txn.txn == nil || s.txn.txn.Pessimistic():
 		w.Release()
 		return nil
-	}
-	if !w.Rewind() { // Its result has gone to the client.
+	case first == nil || s.txn.aloneReads && next.reads:
+		w.Release()
+		if !next.reads && s.mayStartOver() {
+			s.startOverPipeline()
+		}
+		return nil
+	case !w.Rewind(): // Its result has gone to the client.
 		if err := s.txn.txn.CheckNew(s.ctx); err != nil {
 			return s.describeCommitError(s.ctx, err)
 		}
 		return nil
 	}
-	executions := s.txn.executions
-	s.startOver()
-	s.txn.executions = executions
+	s.startOverPipeline()
 	first.run, first.done = nil, false
 	if _, err := s.executeAgain(first, w); err != nil {
 		return err
 	}
 	w.Resume()
 	return nil
+}
+
+// mayStartOver reports whether the transaction may be replaced by another without anybody noticing.
+func (s *Session) mayStartOver() bool {
+	if !s.txn.modes.isolation.perStatement() || s.txn.txn.Wrote() || s.txn.changed {
+		return false
+	}
+	for _, po := range s.portals {
+		if po.run != nil && po.run.runner != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// startOverPipeline is startOver in the midst of a pipeline.
+func (s *Session) startOverPipeline() {
+	executions := s.txn.executions
+	s.startOver()
+	s.txn.executions = executions
 }
 
 // executeAgain runs a portal of the pipeline another time.
@@ -78,7 +114,7 @@ func (s *Session) executeUtility(po *portal, maxRows int, w ResultWriter) (suspe
 	if po.taken != nil {
 		return s.sendTaken(po, maxRows, w)
 	}
-	if err := s.joinPipeline(po, maxRows == 0 && s.executesChange(po.prepared.tree), w); err != nil {
+	if err := s.joinPipeline(po, pipelineUse{again: maxRows == 0 && s.executesChange(po.prepared.tree)}, w); err != nil {
 		return false, err
 	}
 	if maxRows > 0 && s.utilityColumns(po.prepared.tree) != nil {

@@ -52,6 +52,8 @@ type ResultWriter interface {
 	// Hold keeps everything written from now on unsent until Release, so that Rewind can drop it;
 	// it gives up (Rewind answers false) when more than a bounded amount piles up.
 	Hold()
+	// HoldAsUsual is Hold that gives up when what piles up would be sent on without it.
+	HoldAsUsual()
 	Rewind() bool
 	Release()
 	// Resume puts back the answers to later messages that Rewind took away with what was held, behind
@@ -97,6 +99,7 @@ func (c *rowCollector) Empty() error               { return nil }
 func (c *rowCollector) Notice(*pgerror.Error)      {}
 func (c *rowCollector) Setting(name, value string) {}
 func (c *rowCollector) Hold()                      { c.mark = len(c.rows) }
+func (c *rowCollector) HoldAsUsual()               { c.Hold() }
 func (c *rowCollector) Rewind() bool               { c.rows = c.rows[:c.mark]; return true }
 func (c *rowCollector) Release()                   {}
 func (c *rowCollector) Resume()                    {}
@@ -126,6 +129,7 @@ func (t *taker) Complete(tag Tag) error {
 }
 
 func (t *taker) Hold()        { t.mark = len(t.rows) }
+func (t *taker) HoldAsUsual() { t.Hold() }
 func (t *taker) Rewind() bool { t.rows = t.rows[:t.mark]; return true }
 func (t *taker) Release()     {}
 

@@ -80,7 +80,7 @@ type Session struct {
 
 	txn        txnState
 	shown      shown
-	ended      catalog.Resolver // of the transaction whose commit failed, until the client is told
+	ended      endedTxn // whose commit failed, until the client is told
 	statements map[string]*prepared
 	portals    map[string]*portal
 	spare      *portal   // closed, for the next Bind

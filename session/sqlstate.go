@@ -59,8 +59,7 @@ func mapError(err error) *pgerror.Error {
 	case errors.As(err, &notAvailable):
 		return pgerror.New(pgerror.LockNotAvailable, "could not obtain lock on row").WithHint(hintLater)
 	case errors.As(err, &refresh):
-		return pgerror.New(pgerror.SerializationFailure,
-			"could not serialize access due to read/write dependencies among transactions").WithHint(hintRetry)
+		return dependencyError().WithHint(hintRetry)
 	case errors.As(err, &conflict), errors.As(err, &rolledBack), errors.As(err, &locked), errors.Is(err, percolator.ErrCommitTooLate),
 		errors.Is(err, percolator.ErrRestartStatement):
 		return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update").WithHint(hintRetry)

@@ -31,9 +31,16 @@ type txnState struct {
 	// alone is the portal that ran alone so far in an implicit transaction of the extended
 	// protocol, executions how many ran.
 	alone      *portal
+	aloneReads bool
 	executions int
 	settings   map[string]string // as they were before the transaction's first SET
 	locals     map[string]string // what SET LOCAL hides, to come back at the end
+}
+
+// endedTxn is what the explanation of a failed commit needs of its transaction.
+type endedTxn struct {
+	resolver     catalog.Resolver
+	serializable bool
 }
 
 // savepoint is a SAVEPOINT: what ROLLBACK TO goes back to.
@@ -124,7 +131,7 @@ func (s *Session) commitTxn(ctx context.Context) error {
 	s.guard.Done(ctx, commitTS, err)
 	if err != nil {
 		err = s.describeCommitError(ctx, err)
-		s.ended = s.txn.resolver
+		s.ended = endedTxn{resolver: s.txn.resolver, serializable: s.txn.modes.isolation == serializable}
 	}
 	s.endTxn(err == nil)
 	return err
@@ -159,6 +166,7 @@ func (s *Session) rollbackTxn() {
 
 // endTxn forgets the transaction; after a rollback its SETs are undone.
 func (s *Session) endTxn(committed bool) {
+	s.txn.alone = nil // If it runs again, no other portal is bound before.
 	s.closePortals(committed)
 	if !committed && s.txn.settings != nil {
 		s.settings.restore(s.txn.settings)
@@ -188,7 +196,7 @@ func (s *Session) Fail(err error) {
 // failed is Fail for errors met here; it returns what to tell the client.
 func (s *Session) failed(err error) error {
 	err = s.explainConflict(s.ctx, s.explainCancel(err))
-	s.ended = nil
+	s.ended = endedTxn{}
 	s.Fail(err)
 	return err
 }

@@ -34,6 +34,7 @@ type writer struct {
 	buf     []byte
 	err     error
 	mark    int // where Hold began, or noMark
+	hold    int // how many bytes may pile up behind it
 	// heldEnd is where the held result ended, or noMark; what follows answers later messages. after
 	// is that part, kept while Rewind has the result made anew.
 	heldEnd int
@@ -81,7 +82,7 @@ func (w *writer) flushIfLarge() error {
 		return w.err
 	}
 	if w.mark != noMark {
-		if len(w.buf)-w.mark < holdBytes {
+		if len(w.buf)-w.mark < w.hold {
 			return w.err
 		}
 	}
@@ -218,7 +219,10 @@ func errorResponse(e *pgerror.Error, severity string) *pgproto3.ErrorResponse {
 }
 
 // Hold implements session.ResultWriter.
-func (w *writer) Hold() { w.mark, w.heldEnd = len(w.buf), noMark }
+func (w *writer) Hold() { w.mark, w.heldEnd, w.hold = len(w.buf), noMark, holdBytes }
+
+// HoldAsUsual implements session.ResultWriter.
+func (w *writer) HoldAsUsual() { w.mark, w.heldEnd, w.hold = len(w.buf), noMark, 0 }
 
 // endHeld marks the end of what is held, before the answers to later messages.
 func (w *writer) endHeld() {
