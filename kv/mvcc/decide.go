@@ -206,6 +206,9 @@ func decideStatus(primary []byte, q *statusQuery, v *keyView) (st TxnStatus, do 
 		return TxnStatus{}, finishNothing, 0, nil
 	case expired(v.lock, q.nowTS):
 		return TxnStatus{RolledBack: true}, finishRecord, 0, nil
+	case v.lock.Async:
+		// After a crash nobody would know of a push: the minima of async commits are not raised then.
+		return TxnStatus{}, finishNothing, 0, nil
 	}
 	// A caller from the future must not push: the owner could not commit until then.
 	if q.callerTS != 0 && q.callerTS <= q.nowTS && q.callerTS >= v.lock.MinCommitTS {

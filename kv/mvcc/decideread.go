@@ -48,12 +48,13 @@ func decideRead(key []byte, l *Lock, state entryState, onePC bool, o *ReadOption
 }
 
 // decideLatestRead judges a read of the latest committed value, which has no timestamp to raise
-// max_ts to. A primary that waits for its commit is not committed; anything else may be.
+// max_ts to. The primary of a plain transaction that waits for its commit is not committed; anything
+// else may be.
 func decideLatestRead(key []byte, l *Lock, state entryState, onePC bool) readVerdict {
 	switch {
 	case onePC || state == stateFinishing:
 		return readWait
-	case bytes.Equal(l.Primary, key):
+	case bytes.Equal(l.Primary, key) && !l.Async:
 		return readPass
 	case state == stateInflight:
 		return readWait

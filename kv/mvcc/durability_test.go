@@ -89,71 +89,82 @@ func (w *world) get(key string, readTS tso.Timestamp) (string, error) {
 	return string(value), err
 }
 
-// Goal (T-DUR-1, T-DUR-3, T-1PC-3): Pebble shows a batch before it is synced, and readers still never
-// see what a power cut could undo; readers below the commit_ts pass. Method: hold up the sync of
-// a one-phase commit and of a primary's commit; look at the store, at readers, and at what a
-// power cut would leave.
-func TestReadersWaitForTheSync(t *testing.T) {
+// Goal: Pebble shows a batch before it is synced, and readers still never see what a power cut could
+// undo. Method: hold up the sync of a one-phase commit and of a primary's commit; look at the
+// store, at a reader, and at what a power cut would leave.
+func TestProto_T_DUR_1(t *testing.T) {
+	readerWaitsForSync(t, true, false)
+	readerWaitsForSync(t, false, false)
+}
+
+// Goal: a read of the latest value waits for the sync of a primary's commit, and of a one-phase one.
+// Method: as for T-DUR-1.
+func TestProto_T_DUR_3(t *testing.T) {
+	readerWaitsForSync(t, false, true)
+	readerWaitsForSync(t, true, true)
+}
+
+// Goal: while the batch of a one-phase commit is in flight a reader at or above its commit_ts waits
+// and then sees it; one below passes. Method: as for T-DUR-1; the reader below comes first.
+func TestProto_T_1PC_3(t *testing.T) { readerWaitsForSync(t, true, false) }
+
+func readerWaitsForSync(t *testing.T, onePC, latest bool) {
 	ctx := context.Background()
-	for _, onePC := range []bool{true, false} {
-		for _, latest := range []bool{true, false} {
-			gate := newSyncGate()
-			w := newWorld(t, true, gate.wrap)
-			startTS := w.now()
-			args := &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte("x"), Value: []byte("1")}},
-				Primary: []byte("x"), StartTS: startTS, TTLMillis: 3000, TryOnePC: onePC}
-			finish := func() error {
-				_, err := w.Prewrite(ctx, admitAll{}, args)
-				return err
-			}
-			if !onePC {
-				if err := finish(); err != nil {
-					t.Fatal(err)
-				}
-				finish = func() error {
-					_, err := w.Commit(ctx, admitAll{}, [][]byte{[]byte("x")}, startTS, w.now(), true)
-					return err
-				}
-			}
-			below := w.now()
-			gate.set(true, nil)
-			done := make(chan error, 1)
-			go func() { done <- finish() }()
-			await(t, "the version shows in the store", func() bool { return w.visible("x") })
-			if onePC { // a two-phase lock was there before, its reader below waits or asks
-				if v, err := w.get("x", below); v != "" || err != nil {
-					t.Errorf("read below the commit_ts: %q, %v", v, err)
-				}
-			}
-			readTS := tso.MaxTimestamp
-			if !latest {
-				readTS = w.now()
-			}
-			read := make(chan string, 1)
-			go func() {
-				v, err := w.get("x", readTS)
-				if err != nil {
-					v = err.Error()
-				}
-				read <- v
-			}()
-			await(t, "the reader waits", func() bool { return w.waitedFor("x") })
-			lost := storage.CrashClone(w.fs, 0, nil)
-			select {
-			case v := <-read:
-				t.Errorf("read %q before the sync", v)
-			default:
-			}
-			gate.set(false, nil)
-			if err := <-done; err != nil {
-				t.Error(err)
-			}
-			if v := <-read; v != "1" {
-				t.Errorf("read %q after the sync", v)
-			}
-			w.checkLost(lost)
+	gate := newSyncGate()
+	w := newWorld(t, true, gate.wrap)
+	startTS := w.now()
+	args := &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte("x"), Value: []byte("1")}},
+		Primary: []byte("x"), StartTS: startTS, TTLMillis: 3000, TryOnePC: onePC}
+	finish := func() error {
+		_, err := w.Prewrite(ctx, admitAll{}, args)
+		return err
+	}
+	if !onePC {
+		if err := finish(); err != nil {
+			t.Fatal(err)
+		}
+		finish = func() error {
+			_, err := w.Commit(ctx, admitAll{}, [][]byte{[]byte("x")}, startTS, w.now(), true)
+			return err
 		}
 	}
+	below := w.now()
+	gate.set(true, nil)
+	done := make(chan error, 1)
+	go func() { done <- finish() }()
+	await(t, "the version shows in the store", func() bool { return w.visible("x") })
+	if onePC { // a two-phase lock was there before, its reader below waits or asks
+		if v, err := w.get("x", below); v != "" || err != nil {
+			t.Errorf("read below the commit_ts: %q, %v", v, err)
+		}
+	}
+	readTS := tso.MaxTimestamp
+	if !latest {
+		readTS = w.now()
+	}
+	read := make(chan string, 1)
+	go func() {
+		v, err := w.get("x", readTS)
+		if err != nil {
+			v = err.Error()
+		}
+		read <- v
+	}()
+	await(t, "the reader waits", func() bool { return w.waitedFor("x") })
+	lost := storage.CrashClone(w.fs, 0, nil)
+	select {
+	case v := <-read:
+		t.Errorf("read %q before the sync", v)
+	default:
+	}
+	gate.set(false, nil)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if v := <-read; v != "1" {
+		t.Errorf("read %q after the sync", v)
+	}
+	w.checkLost(lost)
 }
 
 // checkLost verifies that a filesystem does not hold the version of x.

@@ -67,7 +67,7 @@ func interleave(s orderState, reader, writer []func(*orderState)) (runs, missed 
 // Method: all interleavings of a reader and a writer, for every order of the reader's steps. A
 // write that commits above the reader after it has read is missed by right, as is one that has
 // a commit_ts at or below it but was never in the reader's past.
-func TestReadOrder(t *testing.T) {
+func TestProto_T_ORD_1(t *testing.T) {
 	steps := map[string]func(*orderState){"raise": raiseMax, "probe": probe, "iterate": iterate}
 	for _, order := range [][3]string{
 		{"raise", "probe", "iterate"}, {"raise", "iterate", "probe"}, {"probe", "raise", "iterate"},
