@@ -152,6 +152,7 @@ func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv
 			waited = true
 			db.metrics.lockWaits.Inc()
 		}
+		*bo = backoff{db: db} // the shard has answered: waiting for a lock is not what the budget is for
 		alive, err := db.evict(ctx, bo, locked)
 		switch {
 		case err != nil:

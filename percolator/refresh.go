@@ -148,8 +148,8 @@ func (r *refresh) sendPart(ctx context.Context, p *spanPortion) error {
 	}
 }
 
-// passLock finds out whether the transaction of a lock in a span commits at or below r.to, which is
-// a conflict. pass says that it does not; otherwise ask again.
+// passLock finds out whether the transaction of a lock in a span commits between r.from and r.to, which
+// is a conflict. pass says that it does not; otherwise ask again.
 func (r *refresh) passLock(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError) (pass bool, _ error) {
 	push := r.to
 	if r.committing && e.Lock.StartTS < r.startTS {
@@ -160,7 +160,7 @@ func (r *refresh) passLock(ctx context.Context, bo *backoff, e *mvcc.KeyLockedEr
 		return false, err
 	}
 	switch {
-	case f.kind == fateCommitted && f.commitTS <= r.to:
+	case f.kind == fateCommitted && r.from < f.commitTS && f.commitTS <= r.to:
 		return false, &mvcc.RefreshConflictError{Key: e.Key, StartTS: e.Lock.StartTS, CommitTS: f.commitTS}
 	case f.kind == fateAlive && push == 0 && !e.Lock.Async:
 		return false, &mvcc.RefreshConflictError{Key: e.Key, StartTS: e.Lock.StartTS}
