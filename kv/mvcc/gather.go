@@ -195,7 +195,11 @@ func (w *writer) lookAll(v *keyView, key []byte, startTS tso.Timestamp) error {
 // another one.
 func (w *writer) lookForPrewrite(v *keyView, m *Mutation, startTS, readTS tso.Timestamp) error {
 	held := v.ownPess(startTS) && v.lock.ForUpdateTS == m.LockedAt
-	if m.MustBeNew || m.Op == OpCheckNotExists || !held && w.s.marks.of(m.Key).Load() > uint64(readTS) {
+	since := readTS
+	if m.LockedAt != 0 {
+		since = m.LockedAt // the snapshot may have moved up since a lock that is lost now was granted
+	}
+	if m.MustBeNew || m.Op == OpCheckNotExists || !held && w.s.marks.of(m.Key).Load() > uint64(since) {
 		if err := w.lookWrites(v, m.Key, startTS); err != nil {
 			return err
 		}
