@@ -15,7 +15,7 @@ func TestBugsAreFound(t *testing.T) {
 		change    func(*plan)
 	}{
 		{ackPrewrite, []string{"bank", "list", "index"}, nil},
-		{ackCommit, []string{"bank", "counters", "inserts"}, nil},
+		{ackCommit, []string{"bank", "counters", "inserts"}, func(p *plan) { p.noAsync = true }},
 		{hideCommit, []string{"list", "inserts", "counters"}, nil},
 		{noConflicts, []string{"bank", "list", "counters"}, nil},
 		{readLatest, []string{"bank", "list", "ring"}, nil},

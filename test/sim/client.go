@@ -72,6 +72,7 @@ func (c *client) connect() error {
 	jitter := rand.New(rand.NewPCG(w.seed, uint64(p.id)))
 	db := percolator.New(router, w.brokenOracle(oracleConn{p}), percolator.Options{
 		RetryBudget: 4 * w.plan.lockTTL, ProbeTimeout: w.plan.lockTTL, LockTTL: w.plan.lockTTL, Workers: 1, MaxPageRows: 3,
+		DisableAsyncCommit: w.plan.noAsync,
 		Jitter: func(n time.Duration) time.Duration {
 			mu.Lock()
 			defer mu.Unlock()
@@ -213,6 +214,7 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 	if err != nil {
 		a.Note += fmt.Sprintf(", %v", err)
 	}
+	c.w.notef("c%d.%d: transaction %d is %v (%s) %v", c.id, c.life, a.startTS, a.Outcome, a.Note, a.Ops)
 	return a
 }
 
@@ -228,10 +230,11 @@ func expected(err error) bool {
 		notFree     *percolator.LockNotAvailableError
 		unavailable *kv.UnavailableError
 		noTimestamp *tso.UnavailableError
+		stale       *kv.StaleRangeError
 	)
 	return errors.As(err, &conflict) || errors.As(err, &locked) || errors.As(err, &exists) || errors.As(err, &changed) ||
 		errors.As(err, &lost) || errors.As(err, &deadlock) || errors.As(err, &notFree) || errors.As(err, &unavailable) ||
-		errors.As(err, &noTimestamp) || errors.Is(err, context.Canceled) || errors.Is(err, kv.ErrClosed) ||
+		errors.As(err, &noTimestamp) || errors.As(err, &stale) || errors.Is(err, context.Canceled) || errors.Is(err, kv.ErrClosed) ||
 		errors.Is(err, errGiveUp) || errors.Is(err, errBusiness)
 }
 
@@ -259,6 +262,7 @@ func (x *txn) statement(ctx context.Context, body func() error) error {
 		if !errors.Is(err, percolator.ErrRestartStatement) {
 			return err
 		}
+		x.c.w.notef("c%d: transaction %d runs a statement again, at %d", x.c.id, x.a.startTS, x.ReadTS())
 		x.RestartStatement(sp)
 		x.a.Ops = x.a.Ops[:ops]
 		if err := x.BeginStatement(ctx); err != nil {

@@ -45,6 +45,7 @@ type plan struct {
 	txns           int // of each client
 	spans          []kv.Span
 	lockTTL        time.Duration
+	noAsync        bool          // no async commit
 	latency        time.Duration // the most that passes between two events
 
 	// Chances in a thousand: of a request or an answer to be lost, of a request to be held back, to
@@ -54,7 +55,10 @@ type plan struct {
 }
 
 // modes are those a seed chooses from.
-var modes = []mode{{}}
+var modes = []mode{
+	{percolator.SnapshotIsolation, false}, {percolator.SnapshotIsolation, true}, {percolator.ReadCommitted, true},
+	{percolator.Serializable, false}, {percolator.Serializable, true},
+}
 
 // keySpace is where workloads put their keys: "a…" to "z…".
 const keySpace = 26
@@ -68,6 +72,7 @@ func newPlan(seed uint64) plan {
 		nodes:    1 + r.IntN(3),
 		clients:  2 + r.IntN(5),
 		txns:     8 + r.IntN(20),
+		noAsync:  r.IntN(3) == 0,
 		lockTTL:  []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 3 * time.Second}[r.IntN(3)],
 		latency:  []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond}[r.IntN(3)],
 	}
@@ -107,6 +112,9 @@ func (p *plan) String() string {
 	where := fmt.Sprintf("%d nodes", p.nodes)
 	if p.embedded {
 		where = "embedded"
+	}
+	if p.noAsync {
+		where += ", no async commit"
 	}
 	return fmt.Sprintf("%s, %v; %s, %d clients × %d; TTL %v, latency %v; lost %d+%d, held %d, twice %d, slow syncs %d, faults %d %v",
 		p.workload, p.mode, where, p.clients, p.txns, p.lockTTL, p.latency,

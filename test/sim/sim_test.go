@@ -11,6 +11,7 @@ import (
 
 var (
 	seedFlag   = flag.Uint64("seed", 0, "the seed that TestSeed replays")
+	seedsFlag  = flag.Uint64("seeds", 200, "how many seeds TestSeeds runs, from 0 on")
 	eventsFlag = flag.Bool("events", false, "print every event of TestSeed")
 )
 
@@ -33,7 +34,7 @@ func firstLine(s string) string {
 
 func TestOne(t *testing.T) {
 	begin := time.Now()
-	for seed := range uint64(300) {
+	for seed := range uint64(*seedsFlag) {
 		r := simulate(t, seed, nil, nil)
 		if r.failed() {
 			t.Error(r.report(seed))

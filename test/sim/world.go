@@ -114,6 +114,16 @@ func (w *world) eventf(format string, args ...any) {
 	}
 }
 
+// notef adds to the trace what a client does.
+func (w *world) notef(format string, args ...any) {
+	if w.trace == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	fmt.Fprintf(w.trace, "       %12v %s\n", time.Since(w.begun), fmt.Sprintf(format, args...))
+}
+
 // chance is true n times in a thousand.
 func (w *world) chance(perMille uint64) bool { return w.rng.Uint64N(1000) < perMille }
 
