@@ -16,17 +16,12 @@ import (
 type shown struct {
 	startTS, readTS atomic.Uint64 // 0: none is open
 	modes           atomic.Uint32 // isolation, and pessimisticBit
-	state           atomic.Uint32
+	failed          atomic.Bool   // the block waits for its end
+	// As of the end of the block's last statement.
+	reads, locks, writes atomic.Int64
 }
 
 const pessimisticBit = 1 << 8
-
-// The states of a session between statements; a running statement is seen from its context.
-const (
-	stateIdle uint32 = iota
-	stateInBlock
-	stateFailed
-)
 
 // begin notes a transaction that has begun.
 func (v *shown) begin(txn *percolator.Txn, level isolation) {
@@ -35,8 +30,15 @@ func (v *shown) begin(txn *percolator.Txn, level isolation) {
 		bits |= pessimisticBit
 	}
 	v.modes.Store(bits)
+	v.note(percolator.Counts{})
 	v.readTS.Store(uint64(txn.ReadTS()))
 	v.startTS.Store(uint64(txn.StartTS()))
+}
+
+func (v *shown) note(c percolator.Counts) {
+	v.reads.Store(int64(c.Reads))
+	v.locks.Store(int64(c.Locks))
+	v.writes.Store(int64(c.Writes))
 }
 
 // end notes that no transaction is open.
@@ -48,11 +50,8 @@ func (s *Session) endStatement() {
 	if s.txn.txn == nil {
 		return
 	}
-	state := stateInBlock
-	if s.txn.failed {
-		state = stateFailed
-	}
-	s.shown.state.Store(state)
+	s.shown.failed.Store(s.txn.failed)
+	s.shown.note(s.txn.txn.Counts())
 	s.shown.readTS.Store(uint64(s.txn.txn.ReadTS()))
 }
 
@@ -67,11 +66,12 @@ func (s *Session) transaction() (catalog.Transaction, bool) {
 	t := catalog.Transaction{
 		PID: s.key.PID, User: s.user, Isolation: isolation(bits &^ pessimisticBit).String(), Pessimistic: bits&pessimisticBit != 0,
 		StartTS: start, ReadTS: tso.Timestamp(s.shown.readTS.Load()),
+		Reads: s.shown.reads.Load(), Locks: s.shown.locks.Load(), Writes: s.shown.writes.Load(),
 	}
 	switch {
 	case s.ctx.running():
 		t.State = "active"
-	case s.shown.state.Load() == stateFailed:
+	case s.shown.failed.Load():
 		t.State = "idle in transaction (aborted)"
 	default:
 		t.State = "idle in transaction"

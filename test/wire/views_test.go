@@ -1,0 +1,118 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Goal: the views of schema percodb tell who holds and who awaits a lock, decoded, and what its
+// transactions are. Method: one session locks rows in each way, another waits for one of them; a third
+// looks until it sees that, and the views are compared with what the sessions know of themselves.
+func TestSystemViews(t *testing.T) {
+	holder, waiter, observer, ctx := connect(t, ""), connect(t, ""), connect(t, ""), testContext(t)
+	execAll(t, observer, "drop table if exists views_t", "create table views_t (a int, b text, c int, primary key (a, b))",
+		"create unique index views_c on views_t (c)", "insert into views_t values (1, 'x', 10), (2, 'y', 20), (3, 'z', 30)")
+	execAll(t, holder, "begin isolation level serializable", "select * from views_t where a = 3 and b = 'z' for share",
+		"update views_t set c = 11 where a = 1 and b = 'x'")
+	execAll(t, waiter, "begin isolation level read committed")
+	done := make(chan error, 1)
+	go func() {
+		_, err := waiter.Exec(ctx, "delete from views_t where a = 1 and b = 'x'")
+		done <- err
+	}()
+	const waiting = "select count(*) from percodb.locks where $1 = any (waiting_pids)"
+	for n := 0; n == 0; time.Sleep(time.Millisecond) {
+		if err := observer.QueryRow(ctx, waiting, waiter.PgConn().PID()).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pid := holder.PgConn().PID()
+	expect(t, "locks", query(t, observer, "select schema_name, table_name, index_name, key, kind, cardinality(waiting_pids), age >= '0', ttl > '0' "+
+		"from percodb.locks where pid = $1 order by index_name, key", pid), `
+		public views_t views_c (c)=(10) for update 0 true true
+		public views_t views_c (c)=(11) for update 0 true true
+		public views_t views_t_pkey (a, b)=(1, x) for update 1 true true
+		public views_t views_t_pkey (a, b)=(3, z) for share 0 true true
+		`)
+	expect(t, "primaries", query(t, observer, "select count(*) from percodb.locks where pid = $1 and is_primary", pid), "1\n")
+	expect(t, "holder", query(t, observer, "select user_name, isolation, locking, state, reads > 0, locks, writes, start_ts <= read_ts, age >= '0' "+
+		"from percodb.transactions where pid = $1", pid), "tester serializable pessimistic idle in transaction true 4 3 true true\n")
+	expect(t, "waiter", query(t, observer, "select isolation, state, reads, locks from percodb.transactions where pid = $1", waiter.PgConn().PID()),
+		"read committed active 0 0\n")
+	expect(t, "holders join", query(t, observer, "select count(*) from percodb.locks l join percodb.transactions t on t.start_ts = l.holder where t.pid = $1", pid), "4\n")
+
+	execAll(t, holder, "rollback")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	execAll(t, waiter, "rollback")
+	expect(t, "after", query(t, observer, "select count(*) from percodb.locks where table_name = 'views_t'"), "0\n")
+	expect(t, "transactions after", query(t, observer, "select count(*) from percodb.transactions where pid = $1", pid), "0\n")
+}
+
+// Goal: the oracle's and the ranges' views are true to themselves. Method: relations between their columns.
+func TestOracleAndRangesViews(t *testing.T) {
+	c := connect(t, "")
+	expect(t, "oracle", query(t, c, "select now_ts > 0, window_end_at > now_at, oldest_active_ts <= now_ts, "+
+		"now_at between now() - interval '1 hour' and now() + interval '1 hour' from percodb.oracle"), "true true true true\n")
+	expect(t, "ranges", query(t, c, "select bool_and(size_bytes >= 0), count(*) = count(distinct range_id), "+
+		"count(*) filter (where start_bytes = ''), count(*) filter (where end_bytes = '') from percodb.ranges"), "true true 1 1\n")
+}
+
+// Goal: the views can be read and nothing else. Method: what must be refused, and by which SQLSTATE.
+func TestSystemViewsAreReadOnly(t *testing.T) {
+	c := connect(t, "")
+	for statement, want := range map[string]string{
+		"create table percodb.t (a int)":                "42501",
+		"drop schema percodb":                           "2BP01",
+		"create schema percodb":                         "42P06",
+		"insert into percodb.locks (key) values ('')":   "42501",
+		"delete from percodb.transactions":              "42501",
+		"drop view percodb.locks":                       "42501",
+		"update percodb.oracle set now_ts = 1":          "42501",
+		"select * from percodb.nothing":                 "42P01",
+		"alter table percodb.ranges add column a int":   "42501",
+		"create index on percodb.ranges (range_id)":     "42501",
+		"select * from locks":                           "42P01",
+		"set search_path = percodb; select 1 from ocks": "42P01",
+	} {
+		if _, err := c.Exec(testContext(t), statement, pgx.QueryExecModeSimpleProtocol); code(err) != want {
+			t.Errorf("%s: %v, want %s", statement, err, want)
+		}
+	}
+	execAll(t, c, "set search_path = percodb, public", "select * from locks", "select * from oracle")
+}
+
+// query returns rows, a line each.
+func query(t *testing.T, c *pgx.Conn, sql string, args ...any) string {
+	t.Helper()
+	rows, err := c.Query(testContext(t), sql, append([]any{pgx.QueryExecModeExec}, args...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var b strings.Builder
+	for rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range values {
+			if i > 0 {
+				b.WriteByte(' ')
+			}
+			b.WriteString(toText(v))
+		}
+		b.WriteByte('\n')
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func toText(v any) string { return strings.TrimSpace(fmt.Sprint(v)) }
