@@ -44,6 +44,10 @@ type selectBinder struct {
 // bindSelect binds a SELECT in PostgreSQL's order of clauses, so that of several errors the same one
 // is reported.
 func (b *binder) bindSelect(s *ast.Select, q *ast.Query, outer *scope) (*query, error) {
+	if s.AsOf != nil && (b.travels == nil || !b.travels.MayTravel(s)) {
+		return nil, pgerror.Unsupported("AS OF SYSTEM TIME inside of a statement",
+			"Put it at the end of the outermost FROM: it holds for the whole statement.").At(startOf(s.AsOf))
+	}
 	sb := &selectBinder{b: b, s: s, q: q, sc: newScope(b, outer)}
 	sb.sc.sel = &sb.sel
 	for _, step := range [...]func() error{

@@ -39,6 +39,8 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	var err error
 	switch s := stmt.(type) {
 	case *ast.Query:
+		b.travels = s
+		plan.AsOf = s.AsOf() != nil
 		err = p.planQuery(plan, s)
 	case *ast.Insert:
 		err = p.planChange(plan, "INSERT", func() (*change, error) { return b.bindInsert(s, nil) })

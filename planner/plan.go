@@ -22,6 +22,8 @@ type Plan struct {
 	Inputs     []Input
 	// ReadOnly: nothing is written, no row is locked.
 	ReadOnly bool
+	// AsOf: the query asks to be answered as of a time, which whoever runs it has to see to.
+	AsOf bool
 	// Locks is the strength of a FOR UPDATE or its kind anywhere in the statement, "" for none.
 	Locks string
 	// Tag is the command tag's first word: SELECT, INSERT, UPDATE, DELETE.

@@ -27,6 +27,7 @@ type (
 		distinct   bool
 		distinctOn []ast.Expr
 		columns    []ast.SelectItem
+		asOf       ast.Expr
 	}
 	// groupList is the list of GROUP BY.
 	groupList struct{ items []ast.Expr }

@@ -365,7 +365,7 @@ func (d *decoder) selectBody(sel *tast.SelectStmt) ast.QueryBody {
 
 func (d *decoder) selectCore(sel *tast.SelectStmt, head *selectHead) *ast.Select {
 	s := &ast.Select{Pos: head.pos, Distinct: head.distinct, DistinctOn: head.distinctOn}
-	s.Columns = head.columns
+	s.Columns, s.AsOf = head.columns, head.asOf
 	for i := range s.Columns {
 		nameOutput(&s.Columns[i])
 	}

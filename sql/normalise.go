@@ -217,6 +217,9 @@ func (p *parser) selectCore() {
 	if p.acceptWord(kw.From) {
 		p.emit(" FROM ")
 		p.fromList()
+		if p.asOfAhead() {
+			p.items[head].node.(*selectHead).asOf = p.asOfTime()
+		}
 	} else {
 		p.emitFromMark(head)
 	}

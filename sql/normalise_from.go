@@ -160,7 +160,7 @@ func (p *parser) refuseSample() {
 
 // alias reads [AS] name [(columns)].
 func (p *parser) alias() (name string, columns []string) {
-	if !p.acceptWord(kw.As) && !isColID(p.cur()) {
+	if p.asOfAhead() || !p.acceptWord(kw.As) && !isColID(p.cur()) {
 		return "", nil
 	}
 	name = p.colID()
@@ -244,6 +244,9 @@ func (p *parser) tableFunc(pos ast.Pos, lateral bool) {
 
 // funcAlias reads a function's alias, whose columns may have types.
 func (p *parser) funcAlias(f *ast.TableFunc) {
+	if p.asOfAhead() {
+		return
+	}
 	if p.acceptWord(kw.As) {
 		if p.is('(') {
 			f.ColumnDefs = p.columnTypes()

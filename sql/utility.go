@@ -21,6 +21,9 @@ func (p *parser) utility() ast.Statement {
 	case kw.Drop:
 		return p.drop(pos)
 	case kw.Alter:
+		if p.isWord(kw.System) {
+			return p.alterSystem(pos)
+		}
 		return p.alter(pos)
 	case kw.Truncate:
 		return p.truncate(pos)

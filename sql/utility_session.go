@@ -81,6 +81,8 @@ func (p *parser) transactionModes(required bool) ast.TransactionModes {
 			m.Deferrable = &yes
 		case p.acceptWords(kw.Not, kw.Deferrable):
 			m.Deferrable = &no
+		case p.asOfAhead():
+			m.AsOf = p.asOfTime()
 		default:
 			if comma || first && required {
 				p.unexpected()

@@ -112,6 +112,10 @@ func (p *printer) selectBody(s *Select) {
 		p.str(" FROM ")
 		p.tables(s.From)
 	}
+	if s.AsOf != nil {
+		p.str(" AS OF SYSTEM TIME ")
+		p.expr(s.AsOf)
+	}
 	p.where(s.Where)
 	if len(s.GroupBy) > 0 {
 		p.str(" GROUP BY ")

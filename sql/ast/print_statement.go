@@ -333,6 +333,9 @@ func (p *printer) session(s Statement) bool {
 		p.ident(s.Name)
 	case *Set:
 		p.set(s)
+	case *AlterSystem:
+		p.str("ALTER SYSTEM ")
+		p.set(&Set{Name: s.Name, Values: s.Values, Default: s.Default})
 	case *SetConstraints:
 		p.str("SET CONSTRAINTS ")
 		p.when(len(s.Names) == 0, "ALL")
@@ -368,6 +371,10 @@ func (p *printer) modes(m TransactionModes) {
 	add(m.ReadOnly != nil && !*m.ReadOnly, "READ WRITE")
 	add(m.Deferrable != nil && *m.Deferrable, "DEFERRABLE")
 	add(m.Deferrable != nil && !*m.Deferrable, "NOT DEFERRABLE")
+	if m.AsOf != nil {
+		add(true, "AS OF SYSTEM TIME ")
+		p.expr(m.AsOf)
+	}
 }
 
 func (p *printer) set(s *Set) {

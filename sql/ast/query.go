@@ -24,10 +24,37 @@ type Select struct {
 	DistinctOn []Expr
 	Columns    []SelectItem
 	From       []TableExpr // comma-separated items; empty: none
+	AsOf       Expr        // AS OF SYSTEM TIME, nil without; only at the top of a statement
 	Where      Expr
 	GroupBy    []Expr
 	Having     Expr
 	Windows    []NamedWindow
+}
+
+// AsOf returns the time that a query asks to be answered as of, nil if it does not.
+func (q *Query) AsOf() Expr {
+	if s := q.asOfSelect(); s != nil {
+		return s.AsOf
+	}
+	return nil
+}
+
+// MayTravel reports whether s is the SELECT of q that may have AS OF SYSTEM TIME: its own, or the first
+// of a set operation.
+func (q *Query) MayTravel(s *Select) bool { return q.asOfSelect() == s }
+
+func (q *Query) asOfSelect() *Select {
+	body := q.Body
+	for {
+		switch b := body.(type) {
+		case *Select:
+			return b
+		case *SetOp:
+			body = b.L
+		default:
+			return nil
+		}
+	}
 }
 
 // NamedWindow is an entry of the WINDOW clause.

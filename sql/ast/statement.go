@@ -306,6 +306,13 @@ type (
 		Pos
 		Modes TransactionModes
 	}
+	// AlterSystem is ALTER SYSTEM SET, or RESET with Default; Name is "all" for RESET ALL.
+	AlterSystem struct {
+		Pos
+		Name    string
+		Values  []string
+		Default bool
+	}
 	// SetTransaction is SET TRANSACTION or SET SESSION CHARACTERISTICS.
 	SetTransaction struct {
 		Pos
@@ -457,6 +464,7 @@ type TransactionModes struct {
 	Isolation  string // "serializable", "repeatable read", "read committed", "read uncommitted"
 	ReadOnly   *bool
 	Deferrable *bool
+	AsOf       Expr // AS OF SYSTEM TIME
 }
 
 func (*Query) statement()            {}
@@ -473,6 +481,7 @@ func (*AlterTable) statement()       {}
 func (*Truncate) statement()         {}
 func (*Comment) statement()          {}
 func (*Begin) statement()            {}
+func (*AlterSystem) statement()      {}
 func (*SetTransaction) statement()   {}
 func (*Commit) statement()           {}
 func (*Rollback) statement()         {}

@@ -55,6 +55,7 @@ func (x *AlterTable) String() string       { return statementString(x) }
 func (x *Truncate) String() string         { return statementString(x) }
 func (x *Comment) String() string          { return statementString(x) }
 func (x *Begin) String() string            { return statementString(x) }
+func (x *AlterSystem) String() string      { return statementString(x) }
 func (x *SetTransaction) String() string   { return statementString(x) }
 func (x *Commit) String() string           { return statementString(x) }
 func (x *Rollback) String() string         { return statementString(x) }
