@@ -19,7 +19,7 @@ import (
 // scan skips or repeats a row; all of it is there after a restart, in ranges that cover all keys.
 // Method: writers insert rows of their own through the router into a store whose ranges may hold
 // a few kilobytes, retrying what is stale; a scanner counts meanwhile.
-func TestSplitsWhileTrafficRuns(t *testing.T) {
+func TestProto_T_SPL_1(t *testing.T) {
 	fs := storage.NewMemFS()
 	ts := openTestStore(t, fs, func(o *Options) { o.RangeMaxBytes = 4 << 10 })
 	const writers, rowsEach = 4, 150

@@ -123,7 +123,7 @@ func (a *acquisition) blocked(key []byte, v *keyView) (w *waiter, done bool, err
 	t, args := a.s.locks, a.args
 	if args.Wait > 0 && !args.SkipLocked {
 		e := a.newEntry(key, 0)
-		w = &waiter{entry: *e, readTS: args.snapshot(), seen: lockedAt(0, v), wake: make(chan struct{}, 1)}
+		w = &waiter{entry: *e, readTS: args.snapshot(), seen: lockedAt(0, v), arrived: time.Now(), wake: make(chan struct{}, 1)}
 		queued, err := t.enqueue(w)
 		if !queued {
 			w = nil

@@ -26,7 +26,8 @@ type waiter struct {
 	entry   entry         // becomes the key's when it is granted
 	readTS  tso.Timestamp // the least to be granted at
 	seen    tso.Timestamp // newest commit_ts on the key when the waiter came
-	upgrade bool          // it holds the key already, shared, and wants it alone
+	arrived time.Time
+	upgrade bool // it holds the key already, shared, and wants it alone
 	outcome waitOutcome
 	err     error             // of waitDeadlock
 	edges   []*waitgraph.Edge // for whom it waits
@@ -194,12 +195,14 @@ func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
 	q.newest = max(q.newest, commitTS)
 	next := &q.waiters[0].entry
 	next.state = stateDurable
-	granted := 0
+	granted, now := 0, time.Now()
 	for _, w := range q.waiters {
 		if granted > 0 && !(next.lock.Shared && w.entry.lock.Shared) {
 			break
 		}
 		w.entry.lock.ForUpdateTS = max(w.readTS, w.seen, q.newest)
+		// The TTL was reckoned from when it was asked for.
+		w.entry.lock.TTLMillis += uint64(max(0, now.Sub(w.arrived).Milliseconds()))
 		if granted > 0 && next.holderOf(w.startTS()) == nil {
 			next.sharers = append(next.sharers, w.entry.lock)
 		}
