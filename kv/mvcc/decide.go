@@ -129,6 +129,9 @@ func decideCommit(key []byte, startTS, commitTS tso.Timestamp, primary bool, v *
 		return finishNothing, corrupt(key, "secondary lock has a minimum above the transaction's commit_ts")
 	case v.ownCommitTS == commitTS:
 		return releaseStale(startTS, v), nil
+	case v.ownCommitTS > commitTS && primary:
+		// A late duplicate of an attempt that came too early, and was followed by one that did not.
+		return finishNothing, &AlreadyCommittedError{CommitTS: v.ownCommitTS}
 	case v.ownCommitTS != 0:
 		return finishNothing, corrupt(key, "transaction committed at two timestamps")
 	case v.rolledBack:

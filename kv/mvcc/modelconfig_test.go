@@ -1,0 +1,177 @@
+package mvcc
+
+// smMode is how a transaction tries to commit.
+type smMode uint8
+
+const (
+	smTwoPC smMode = iota
+	smAsync
+	smOnePC
+)
+
+type smCollector uint8
+
+const (
+	smNoCollector smCollector = iota
+	smCollects                // garbage collection
+	smScanner                 // finds all locks up to a timestamp, and no more
+)
+
+// smOp is a read of a key, or a pessimistic lock on it.
+type smOp struct {
+	key  uint8
+	lock bool
+}
+
+// smTxnSpec is a transaction's program.
+type smTxnSpec struct {
+	ops          []smOp
+	writes       [smKeys]Op
+	mustBeNew    smMask
+	primary      uint8
+	mode         smMode
+	serializable bool
+	pessimistic  bool
+	latest       bool   // its reads are of the latest value
+	mayDie       bool   // its client may crash
+	fallback     smMask // keys whose shard answers an async prewrite with plain locks
+}
+
+// smConfig is a world with bounds.
+type smConfig struct {
+	name      string
+	what      string
+	keys      int
+	at        [smKeys]uint8 // shard of each key
+	txns      []smTxnSpec
+	initial   smMask // keys that have a value at first
+	embedded  bool   // the oracle lives with the shards
+	fine      bool   // the steps of reads, prewrites and commits are apart
+	collector smCollector
+
+	// How often a message is delivered twice, an answer lost or a client tires of waiting for it, a shard
+	// and a client crash, the last key moves to another shard, and 10 s pass.
+	dups, losses, crashes, deaths, splits, jumps uint8
+}
+
+func (c *smConfig) shards() (n uint8) {
+	for _, at := range c.at[:c.keys] {
+		n = max(n, at+1)
+	}
+	if c.splits > 0 {
+		n = 2
+	}
+	return n
+}
+
+func (c *smConfig) allShards() smMask { return bit(c.shards()) - 1 }
+
+func (c *smConfig) serializable() bool {
+	for i := range c.txns {
+		if c.txns[i].serializable {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *smConfig) initialState() smState {
+	s := smState{now: smTick, at: c.at, dups: c.dups, losses: c.losses, crashes: c.crashes, deaths: c.deaths, splits: c.splits}
+	for k := range c.keys {
+		if c.initial.has(uint8(k)) {
+			s.keys[k].versions = bit(smInitial)
+		}
+		if c.crashes > 0 {
+			s.disk[k] = s.keys[k]
+		}
+	}
+	return s
+}
+
+// mutated returns the keys of the mutations.
+func (sp *smTxnSpec) mutated() (keys smMask) {
+	for k, op := range sp.writes {
+		if op != 0 {
+			keys |= bit(uint8(k))
+		}
+	}
+	return keys
+}
+
+// keysWritten returns the keys that prewrite locks.
+func (sp *smTxnSpec) keysWritten() (keys smMask) {
+	for k, op := range sp.writes {
+		if op != 0 && op != OpCheckNotExists {
+			keys |= bit(uint8(k))
+		}
+	}
+	return keys
+}
+
+func (sp *smTxnSpec) secondaries() smMask { return sp.keysWritten() &^ bit(sp.primary) }
+
+func (sp *smTxnSpec) readsOnly() bool { return sp.mutated() == 0 }
+
+func (sp *smTxnSpec) reads() (keys smMask) {
+	for _, op := range sp.ops {
+		if !op.lock {
+			keys |= bit(op.key)
+		}
+	}
+	return keys
+}
+
+// Programs.
+
+func smReads(keys ...uint8) (ops []smOp) {
+	for _, k := range keys {
+		ops = append(ops, smOp{key: k})
+	}
+	return ops
+}
+
+func smPuts(keys ...uint8) (writes [smKeys]Op) {
+	for _, k := range keys {
+		writes[k] = OpPut
+	}
+	return writes
+}
+
+// smLocking locks and then reads each key.
+func smLocking(keys ...uint8) (ops []smOp) {
+	for _, k := range keys {
+		ops = append(ops, smOp{key: k, lock: true}, smOp{key: k})
+	}
+	return ops
+}
+
+func smReader(keys ...uint8) smTxnSpec { return smTxnSpec{ops: smReads(keys...)} }
+
+func smWriter(mode smMode, keys ...uint8) smTxnSpec {
+	return smTxnSpec{mode: mode, writes: smPuts(keys...), primary: keys[0]}
+}
+
+// smIncrement reads and writes keys, optimistically.
+func smIncrement(mode smMode, keys ...uint8) smTxnSpec {
+	t := smWriter(mode, keys...)
+	t.ops = smReads(keys...)
+	return t
+}
+
+func smPessimistic(mode smMode, keys ...uint8) smTxnSpec {
+	t := smWriter(mode, keys...)
+	t.ops, t.pessimistic = smLocking(keys...), true
+	return t
+}
+
+// smSkew reads one key and writes another.
+func smSkew(mode smMode, read, write uint8) smTxnSpec {
+	t := smWriter(mode, write)
+	t.ops, t.serializable = smReads(read), true
+	return t
+}
+
+func (sp smTxnSpec) mortal() smTxnSpec {
+	sp.mayDie = true
+	return sp
+}

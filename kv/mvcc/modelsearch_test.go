@@ -1,0 +1,200 @@
+package mvcc
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// smModel searches one configuration, whole or with one rule off.
+type smModel struct {
+	cfg *smConfig
+	mut smMutant
+
+	violation string // of the step or state under way
+	edges     []smEdge
+	tracing   bool
+}
+
+// smEdge is one step out of a state.
+type smEdge struct {
+	to        smState
+	violation string
+	what      string // while tracing
+}
+
+func (m *smModel) fail(why string) {
+	if m.violation == "" {
+		m.violation = why
+	}
+}
+
+// emit ends a step.
+func (m *smModel) emit(s *smState, what string, msg *smMsg) {
+	e := smEdge{violation: m.violation}
+	m.violation = ""
+	if m.tracing {
+		if e.what = what; msg != nil {
+			e.what += " " + msg.String()
+		}
+	}
+	s.canonical()
+	e.to = *s
+	m.edges = append(m.edges, e)
+}
+
+func (msg *smMsg) String() string {
+	return fmt.Sprintf("%s(txn %d, keys %03b, flags %b, at %d)", smKindNames[msg.kind], msg.txn, msg.keys, msg.flags, msg.ts)
+}
+
+// successors leaves all steps out of s in m.edges.
+func (m *smModel) successors(s *smState) {
+	m.edges = m.edges[:0]
+	m.deliveries(s)
+	for t := range m.cfg.txns {
+		m.clientSteps(s, uint8(t))
+	}
+	m.gcSteps(s)
+	m.noise(s)
+}
+
+// smResult is what a search found.
+type smResult struct {
+	states, steps int
+	violation     string
+	trace         []string // steps to the violation: the shortest there is
+	took          time.Duration
+	ended         int // states in which all clients have ended
+}
+
+// smTable is the set of the fingerprints met.
+type smTable struct {
+	slots []smHash
+	n     int
+}
+
+func (t *smTable) add(h smHash) bool {
+	if 4*t.n >= 3*len(t.slots) {
+		old := t.slots
+		t.slots = make([]smHash, max(1<<12, 2*len(old)))
+		t.n = 0
+		for _, o := range old {
+			if o != (smHash{}) {
+				t.add(o)
+			}
+		}
+	}
+	mask := uint64(len(t.slots) - 1)
+	for i := h.a & mask; ; i = (i + 1) & mask {
+		switch t.slots[i] {
+		case smHash{}:
+			t.slots[i] = h
+			t.n++
+			return true
+		case h:
+			return false
+		}
+	}
+}
+
+// smParent says from which state, by which of its steps, a state was met first.
+type smParent struct {
+	state uint32
+	edge  uint16
+}
+
+// search visits every state that can be reached, breadth first, up to the first violation. limit bounds
+// the number of states; 0 means none.
+func (m *smModel) search(limit int) (r smResult) {
+	begun := time.Now()
+	defer func() { r.took = time.Since(begun) }()
+	first := m.cfg.initialState()
+	var seen smTable
+	seen.add(first.hash())
+	parents := []smParent{{}}
+	level := []smState{first}
+	base := 0 // number of the level's first state
+	for len(level) > 0 {
+		var next []smState
+		for i := range level {
+			m.successors(&level[i])
+			r.steps += len(m.edges)
+			for j := range m.edges {
+				e := &m.edges[j]
+				if e.violation == "" && !seen.add(e.to.hash()) {
+					continue
+				}
+				parents = append(parents, smParent{state: uint32(base + i), edge: uint16(j)})
+				if e.violation == "" {
+					e.violation = m.judge(&e.to)
+				}
+				if e.violation != "" {
+					r.states, r.violation = len(parents), e.violation
+					r.trace = m.retrace(parents)
+					return r
+				}
+				next = append(next, e.to)
+			}
+		}
+		base += len(level)
+		level = next
+		if limit > 0 && len(parents) > limit {
+			break
+		}
+	}
+	r.states = len(parents)
+	return r
+}
+
+// judge checks a state.
+func (m *smModel) judge(s *smState) string {
+	m.check(s)
+	if m.violation == "" {
+		m.checkEnd(s)
+	}
+	why := m.violation
+	m.violation = ""
+	return why
+}
+
+// retrace tells the steps to the last state met.
+func (m *smModel) retrace(parents []smParent) []string {
+	var path []uint16
+	for at := len(parents) - 1; at != 0; at = int(parents[at].state) {
+		path = append(path, parents[at].edge)
+	}
+	m.tracing = true
+	defer func() { m.tracing = false }()
+	s := m.cfg.initialState()
+	var trace []string
+	for i := len(path) - 1; i >= 0; i-- {
+		m.successors(&s)
+		e := m.edges[path[i]]
+		trace = append(trace, e.what+"\n      "+m.describe(&e.to))
+		s = e.to
+	}
+	return trace
+}
+
+// describe tells a state in a line.
+func (m *smModel) describe(s *smState) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "now=%d.%d ", s.now/smClock, s.now%smClock)
+	for k := range m.cfg.keys {
+		rec := &s.keys[k]
+		fmt.Fprintf(&b, "%s@%d[v%02x r%x c%x", smKeyNames[k], s.at[k], rec.versions, rec.rollbacks, rec.lockCommit)
+		if l := &rec.lock; l.owner != 0 {
+			fmt.Fprintf(&b, " lock t%d op%d min%d fut%d async=%v state%d", l.owner-1, l.op, l.min, l.forUpdate, l.async, l.state)
+		}
+		b.WriteString("] ")
+	}
+	for i := range m.cfg.shards() {
+		fmt.Fprintf(&b, "max%d=%d sp=%d ", i, s.shards[i].maxTS, s.shards[i].safePoint)
+	}
+	for t := range m.cfg.txns {
+		x := &s.txns[t]
+		fmt.Fprintf(&b, "| t%d pc%d out%d start%d read%d c%d fate%d o%b ok%b lost%b need%b saw%v met%d ask%d ", t, x.pc, x.outcome, x.start, x.read, x.commit, x.fate, x.out, x.ok, x.lost, x.need, x.saw, x.metTxn, x.asking)
+	}
+	fmt.Fprintf(&b, "| %d messages", s.nmsgs)
+	return b.String()
+}

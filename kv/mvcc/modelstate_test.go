@@ -1,0 +1,272 @@
+package mvcc
+
+import (
+	"hash/maphash"
+	"math/bits"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// The exhaustive small-scope model of the protocol. It has everything that decides what may happen
+// (tables, max_ts, oracle, messages under way, clients as little programs) in a few hundred bytes,
+// and visits every state that can be reached under a configuration's bounds. The rules are the
+// server's own: what a key tells is put into a keyView and judged by the functions of decide*.go.
+//
+//	modelstate    the state, its timestamps, its canonical form
+//	modelshard    verbs of a shard        modelnet      messages: delayed, lost, duplicated
+//	modelclient   transactions            modelresolve  what becomes of locks that are met
+//	modelgc       garbage collection      modelcheck    what must hold in every state
+//	modelsearch   breadth-first search    modelconfig, modelmutant: what is searched
+
+const (
+	smTxns = 4
+	smKeys = 3
+	smMsgs = 14
+)
+
+// smTS is a timestamp: clock(2) tick(11) subtick(3). A clock step is 10 s of the oracle's time, much
+// more than a lock lives. 0 is none.
+type smTS uint16
+
+const (
+	smSubBits  = tso.SubtickBits
+	smTick     = smTS(1) << smSubBits
+	smClock    = smTS(1) << 14
+	smTickMask = smClock - smTick
+	smLatest   = ^smTS(0) // a read of the latest value
+
+	smEpochMillis = 1000
+	smStepMillis  = 10_000
+	smTTLMillis   = 3000
+)
+
+// real returns the timestamp as the server knows it.
+func (ts smTS) real() tso.Timestamp {
+	switch ts {
+	case 0:
+		return 0
+	case smLatest:
+		return tso.MaxTimestamp
+	}
+	return tso.FromPhysical(smEpochMillis+smStepMillis*int64(ts/smClock)) + tso.Timestamp(ts%smClock)
+}
+
+func smFromReal(ts tso.Timestamp) smTS {
+	if ts == 0 {
+		return 0
+	}
+	physical := ts.Physical()
+	return smTS((physical-smEpochMillis)/smStepMillis)*smClock + smTS(ts-tso.FromPhysical(physical))
+}
+
+// computed reports whether a shard, not the oracle, made the timestamp.
+func (ts smTS) computed() bool { return ts%smTick != 0 }
+
+// smMask is a set of keys or transactions.
+type smMask uint8
+
+func bit(i uint8) smMask             { return 1 << i }
+func (m smMask) has(i uint8) bool    { return m>>i&1 != 0 }
+func (m smMask) first() uint8        { return uint8(bits.TrailingZeros8(uint8(m))) }
+func (m smMask) all(of smMask) bool  { return of&^m == 0 }
+func (m smMask) next() (smMask, uint8) { return m & (m - 1), m.first() }
+
+// smLock is a lock in the lock table.
+type smLock struct {
+	owner     uint8 // transaction + 1, 0: the key is free
+	op        Op
+	async     bool
+	onePC     bool
+	state     entryState
+	ttl       uint8 // clock steps survived after a restart
+	min       smTS  // min_commit_ts
+	stored    smTS  // min_commit_ts on disk; pushes do not reach it
+	forUpdate smTS
+}
+
+// smRecords is what is stored about a key. Version t is the one that transaction t wrote; all its
+// versions have one commit_ts, or the model has found a violation.
+type smRecords struct {
+	lock       smLock
+	versions   smMask // bit smInitial: the version that was there at first
+	rollbacks  smMask
+	lockCommit smMask
+}
+
+const smInitial = 7
+
+// smShard is one shard's memory and meta data.
+type smShard struct {
+	maxTS, safePoint, collected smTS
+}
+
+// smOutcome is what a client has told its user.
+type smOutcome uint8
+
+const (
+	smOpen smOutcome = iota
+	smAcked
+	smAborted
+	smUnknown
+	smDead // the client has crashed
+)
+
+// smTxn is one client and its transaction.
+type smTxn struct {
+	pc      smPC
+	next    uint8 // position in the program
+	outcome smOutcome
+
+	start, read, commit, floor, minCommit smTS
+
+	fate smTS // commit_ts, as soon as anybody could know it; not known to the client
+
+	out, ok, lost, need smMask // keys whose request is unanswered, answered, perhaps arrived unanswered, to be sent again
+	failed, refused     smMask // of an async commit: keys that were given up, because a shard refused them
+	onePC, async, plain bool   // how it commits; plain: a shard answered with plain locks
+	bypass, resolved    smMask // transactions whose locks are passed over or read through
+
+	// The lock that is being looked into.
+	metKey, metTxn uint8 // metTxn: transaction + 1
+	met            smLock
+	asked          smMask
+	asking         smAsk
+	gathered       smTS
+
+	probe    uint8 // progress of a read that takes several steps
+	early    uint8 // what a mutant read too early
+	lockedAt [smKeys]smTS
+	saw      [smKeys]uint8 // 0: not read; smInitial+1, or transaction + 1
+
+	ackedAtBegin, ackedAtCommit smMask // who had been acknowledged when this one began, or was to be committed
+}
+
+// smMsg is a request under way, or being carried out.
+type smMsg struct {
+	kind  smKind
+	txn   uint8
+	keys  smMask
+	flags smFlags
+	stage uint8
+	ts    smTS
+	ts2   smTS
+	aside smTS // min_commit_ts that a mutant read too early
+}
+
+// smState is one state of the world. It is comparable.
+type smState struct {
+	now    smTS // the newest timestamp issued
+	keys   [smKeys]smRecords
+	disk   [smKeys]smRecords // what a crash leaves; only where shards crash
+	at     [smKeys]uint8     // shard of each key
+	shards [2]smShard
+	txns   [smTxns]smTxn
+	msgs   [smMsgs]smMsg
+	nmsgs  uint8
+	gc     smGC
+
+	dups, losses, crashes, deaths, splits uint8 // left
+}
+
+// tick issues a timestamp.
+func (s *smState) tick() smTS {
+	s.now += smTick
+	return s.now
+}
+
+// timestamps calls f for every timestamp of the state.
+func (s *smState) timestamps(f func(*smTS)) {
+	f(&s.now)
+	for i := range s.keys {
+		for _, l := range [2]*smLock{&s.keys[i].lock, &s.disk[i].lock} {
+			f(&l.min)
+			f(&l.stored)
+			f(&l.forUpdate)
+		}
+	}
+	for i := range s.shards {
+		f(&s.shards[i].maxTS)
+		f(&s.shards[i].safePoint)
+		f(&s.shards[i].collected)
+	}
+	for i := range s.txns {
+		t := &s.txns[i]
+		for _, ts := range [...]*smTS{&t.start, &t.read, &t.commit, &t.floor, &t.minCommit, &t.fate, &t.gathered,
+			&t.met.min, &t.met.stored, &t.met.forUpdate} {
+			f(ts)
+		}
+		for k := range t.lockedAt {
+			f(&t.lockedAt[k])
+		}
+	}
+	for i := range s.msgs[:s.nmsgs] {
+		f(&s.msgs[i].ts)
+		f(&s.msgs[i].ts2)
+		f(&s.msgs[i].aside)
+	}
+	f(&s.gc.safePoint)
+}
+
+// canonical gives states that differ in nothing that matters one form: messages in order, and no
+// gaps between timestamps, of which only the order counts.
+func (s *smState) canonical() {
+	s.sortMessages()
+	var used [smClock / smTick / 64]uint64
+	highest := smTS(0)
+	s.timestamps(func(ts *smTS) {
+		if *ts != 0 && *ts != smLatest {
+			tick := *ts & smTickMask / smTick
+			used[tick/64] |= 1 << (tick % 64)
+			highest = max(highest, tick)
+		}
+	})
+	var rank [128]smTS
+	n := smTS(0)
+	for tick := smTS(1); tick <= highest; tick++ {
+		if used[tick/64]>>(tick%64)&1 != 0 {
+			n++
+			rank[tick] = n
+		}
+	}
+	if n == highest {
+		return
+	}
+	s.timestamps(func(ts *smTS) {
+		if *ts != 0 && *ts != smLatest {
+			*ts = *ts&^smTickMask | rank[*ts&smTickMask/smTick]*smTick
+		}
+	})
+}
+
+func (s *smState) sortMessages() {
+	m := s.msgs[:s.nmsgs]
+	for i := 1; i < len(m); i++ {
+		for j := i; j > 0 && m[j].less(&m[j-1]); j-- {
+			m[j], m[j-1] = m[j-1], m[j]
+		}
+	}
+}
+
+func (m *smMsg) less(o *smMsg) bool {
+	a := uint64(m.kind)<<40 | uint64(m.txn)<<32 | uint64(m.keys)<<24 | uint64(m.flags)<<8 | uint64(m.stage)
+	b := uint64(o.kind)<<40 | uint64(o.txn)<<32 | uint64(o.keys)<<24 | uint64(o.flags)<<8 | uint64(o.stage)
+	if a != b {
+		return a < b
+	}
+	if m.ts != o.ts {
+		return m.ts < o.ts
+	}
+	if m.ts2 != o.ts2 {
+		return m.ts2 < o.ts2
+	}
+	return m.aside < o.aside
+}
+
+// smHash is a fingerprint of a canonical state, wide enough that no two meet.
+type smHash struct{ a, b uint64 }
+
+var smSeedA, smSeedB = maphash.MakeSeed(), maphash.MakeSeed()
+
+func (s *smState) hash() smHash {
+	return smHash{maphash.Comparable(smSeedA, *s), maphash.Comparable(smSeedB, *s)}
+}
