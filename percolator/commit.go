@@ -385,6 +385,7 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		return c.reroute(ctx, bo, *lost)
 	case errors.As(err, &locked):
 		if err := c.clearLock(ctx, bo, c.parts[0].shard, locked); err != nil {
+			*lost = true // the lock may go, and a duplicate of the request be carried out then
 			return 0, false, err
 		}
 		return 0, true, nil
@@ -417,7 +418,8 @@ func (c *committer) reroute(ctx context.Context, bo *backoff, lost bool) (next o
 }
 
 // refusesPrewrite says that err is a shard's answer that nothing of the request was done, or that it
-// had been done before.
+// had been done before, and that this stays so for every duplicate. Somebody else's lock in the way
+// does not stay, and a lost pessimistic lock may be amended once the key is free.
 func refusesPrewrite(err error) bool {
 	var (
 		conflict   *mvcc.WriteConflictError
@@ -427,12 +429,11 @@ func refusesPrewrite(err error) bool {
 		tooOld     *mvcc.TooOldError
 		future     *mvcc.TSInFutureError
 		invalid    *mvcc.InvalidRequestError
-		lost       *mvcc.LockLostError
 		changed    *mvcc.RefreshConflictError
 	)
 	return errors.As(err, &conflict) || errors.As(err, &exists) || errors.As(err, &rolledBack) ||
 		errors.As(err, &committed) || errors.As(err, &tooOld) || errors.As(err, &future) || errors.As(err, &invalid) ||
-		errors.As(err, &lost) || errors.As(err, &changed) || errors.Is(err, tso.ErrClosed)
+		errors.As(err, &changed) || errors.Is(err, tso.ErrClosed)
 }
 
 // settleOnePhase ends a one-phase commit that failed with err. If an attempt was lost, a key

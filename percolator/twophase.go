@@ -212,7 +212,9 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 	c.db.forgetRoute(err, p.refs...)
 	var locked *mvcc.KeyLockedError
 	if errors.As(err, &locked) {
-		return false, c.clearLock(ctx, bo, p.shard, locked)
+		err := c.clearLock(ctx, bo, p.shard, locked)
+		part.lost = part.lost || err != nil // the lock may go, and a duplicate be carried out then
+		return false, err
 	}
 	var stale *kv.StaleRangeError
 	part.refused = refusesPrewrite(err)
