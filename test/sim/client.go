@@ -202,10 +202,12 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 		a.Note = fmt.Sprintf("start_ts %d, read_ts %d, commit_ts %d", a.startTS, inner.ReadTS(), a.commitTS)
 	}
 	a.End, a.err = c.w.clock.Add(1), err
+	c.w.txns.Add(1)
 	var undetermined *percolator.UndeterminedError
 	switch {
 	case err == nil:
 		a.Outcome = history.Committed
+		c.w.committed.Add(1)
 	case errors.As(err, &undetermined):
 		a.Outcome = history.Unknown
 	case !expected(err):

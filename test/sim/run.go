@@ -23,6 +23,8 @@ type result struct {
 	events   int
 	digest   uint64
 	took     time.Duration // of simulated time
+	// txns were begun, committed of them acknowledged.
+	txns, committed int64
 }
 
 func (r *result) failed() bool { return len(r.problems) > 0 }
@@ -38,6 +40,7 @@ func simulate(t *testing.T, seed uint64, change func(*plan), trace io.Writer) *r
 		w := newWorld(seed, p, trace)
 		w.run()
 		r.problems, r.events, r.digest, r.took = w.problems, w.events, w.digest, time.Since(w.begun)
+		r.txns, r.committed = w.txns.Load(), w.committed.Load()
 	})
 	return r
 }
