@@ -44,6 +44,11 @@ func TestErrorsComeBackAsTheyWere(t *testing.T) {
 		&mvcc.PrimaryMismatchError{Key: []byte("k"), Lock: lock},
 		&mvcc.TooOldError{TS: 16, SafePoint: 32},
 		&mvcc.TSInFutureError{TS: 1 << 60},
+		&mvcc.LockLostError{Key: []byte("k"), StartTS: 16, LockedAt: 32},
+		&mvcc.RefreshConflictError{Key: []byte("k"), StartTS: 16, CommitTS: 32},
+		&mvcc.DeadlockError{Key: []byte("k"), Waiter: 16, Holder: 32, Cycle: []tso.Timestamp{16, 32}},
+		&mvcc.KeyLockedError{Key: []byte("k"), Lock: mvcc.Lock{Op: mvcc.OpPessimistic, StartTS: 16, ForUpdateTS: 32, Shared: true}},
+		&mvcc.KeyLockedError{Key: []byte("k"), Lock: mvcc.Lock{Op: mvcc.OpPut, StartTS: 16, Async: true, Secondaries: [][]byte{[]byte("s")}}},
 		&mvcc.InvalidRequestError{Detail: "keys do not ascend"},
 		errors.New("something else"),
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 	tsorpc "github.com/percodb/percodb/tso/rpc"
@@ -34,6 +35,7 @@ type cluster struct {
 	dir    *Directory
 	router kv.Router
 	procs  []*process
+	graph  waitgraph.Graph // of single
 
 	mu    sync.Mutex
 	conns map[string]*grpc.ClientConn
