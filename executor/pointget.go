@@ -3,6 +3,7 @@ package executor
 import (
 	"context"
 
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
@@ -17,10 +18,15 @@ type pointGet struct {
 	filter expr.Scalar
 	buf    []byte
 	done   bool
+	// lock: the row is about to be changed, so where Runtime.Lock asks for it the key is locked before
+	// it is read: whoever has to wait for it has not read in vain.
+	lock  bool
+	arena arena
+	keys  [1][]byte
 }
 
 func newPointGet(ex *execution, n *planner.PointGet) (*pointGet, error) {
-	o := &pointGet{key: newKeyBuilder(&n.Access, n.Key), filter: n.Filter}
+	o := &pointGet{key: newKeyBuilder(&n.Access, n.Key), filter: n.Filter, lock: ex.changes == n}
 	return o, o.init(ex, &n.Access)
 }
 
@@ -36,6 +42,12 @@ func (o *pointGet) Next(ctx context.Context) (types.Row, error) {
 	o.buf = key
 	if !ok || err != nil {
 		return nil, err
+	}
+	if o.lock && o.ex.rt.Lock {
+		o.keys[0] = o.arena.keep(key)
+		if _, err := o.ex.txn.AcquireLocks(ctx, percolator.LockOptions{}, o.keys[:]...); err != nil {
+			return nil, err
+		}
 	}
 	value, err := o.ex.txn.Get(ctx, key)
 	if value == nil || err != nil {

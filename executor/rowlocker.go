@@ -18,6 +18,7 @@ type rowLocker struct {
 	input  Operator
 	table  *catalog.TableDescriptor
 	single bool // one row at most
+	below  bool // the input locks its row itself
 
 	rows  rowBuffer
 	at    int
@@ -28,7 +29,17 @@ type rowLocker struct {
 }
 
 func newRowLocker(ex *execution, input Operator, t *catalog.TableDescriptor, n planner.Node) rowLocker {
-	return rowLocker{ex: ex, input: input, table: t, single: atMostOne(n), rows: rowBuffer{mem: &ex.mem}}
+	return rowLocker{
+		ex: ex, input: input, table: t, single: atMostOne(n), below: wholeRowGet(n) != nil, rows: rowBuffer{mem: &ex.mem},
+	}
+}
+
+// wholeRowGet returns n if it reads a row by its primary key and no filter can hold it back.
+func wholeRowGet(n planner.Node) *planner.PointGet {
+	if g, ok := n.(*planner.PointGet); ok && g.Filter == nil && !g.Fetch && g.Index.ID == g.Table.Primary.ID {
+		return g
+	}
+	return nil
 }
 
 // reset prepares for a run.
@@ -43,7 +54,7 @@ func (l *rowLocker) release() {
 // next returns the next row, locked if that is asked for.
 func (l *rowLocker) next(ctx context.Context) (types.Row, error) {
 	switch {
-	case !l.ex.rt.Lock:
+	case !l.ex.rt.Lock, l.below:
 		return l.input.Next(ctx)
 	case l.single:
 		row, err := l.input.Next(ctx)
