@@ -32,7 +32,7 @@ func isCommitPoint(req any) bool {
 
 // Goal: I4 around the commit point. Method: lose the first requests or the first answers, and
 // perhaps all further ones, of the request that decides; compare what Commit reports with what is there.
-func TestLostCommitsAreReportedAsTheyEnd(t *testing.T) {
+func TestProto_T_UND_1(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
 		carried   int  // this many requests are carried out before the answer is lost
@@ -266,7 +266,7 @@ func TestPushedCommitIsRepeatedAbove(t *testing.T) {
 
 // Goal: heartbeats keep a slow commit alive, and without them it is rolled back and says so. Method:
 // hold back one prewrite for several TTLs while a writer tries to get the primary's lock away.
-func TestHeartbeatsKeepSlowCommitsAlive(t *testing.T) {
+func TestProto_T_TTL_1(t *testing.T) {
 	for _, beating := range []bool{true, false} {
 		t.Run(fmt.Sprintf("beating=%v", beating), func(t *testing.T) {
 			oracle, err := tso.NewLocal(t.Context(), &tso.MemoryWindow{}, tso.Options{})
@@ -458,7 +458,7 @@ func TestOracleAway(t *testing.T) {
 // not if an earlier attempt at one phase may have been, or be yet, carried out. Method: a router
 // that learns of a second shard only from the refusal; an attempt before that is lost, or its answer
 // is, or it arrives late.
-func TestWriteSetSplitUnderOnePhase(t *testing.T) {
+func TestProto_T_SPL_1(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
 		before  string // what happens to an attempt before the refusal

@@ -176,7 +176,7 @@ func TestWriteSkewIsAllowed(t *testing.T) {
 }
 
 // Goal: LockKeys on what was read prevents write skew.
-func TestLockedReadsPreventWriteSkew(t *testing.T) {
+func TestProto_T_LCK_2(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{}, nil)
 		one, two := mustBegin(t, db), mustBegin(t, db)
@@ -197,7 +197,7 @@ func TestLockedReadsPreventWriteSkew(t *testing.T) {
 
 // Goal: Insert fails exactly when the key has a value at the snapshot, or had one inserted since.
 // Method: sequences of writes on keys that exist and that do not, spread over the stores.
-func TestInsertDemandsANewKey(t *testing.T) {
+func TestProto_T_CMP_1(t *testing.T) {
 	put := func(k string) func(*Txn) error { return func(x *Txn) error { return x.Put([]byte(k), []byte("p")) } }
 	insert := func(k string) func(*Txn) error {
 		return func(x *Txn) error { return x.Insert([]byte(k), []byte("i")) }
@@ -267,7 +267,7 @@ func TestInsertDemandsANewKey(t *testing.T) {
 
 // Goal: two transactions that insert one key: one succeeds, the other learns of a conflict, not of
 // a row that its snapshot does not have.
-func TestConcurrentInsertsConflict(t *testing.T) {
+func TestProto_T_CMP_2(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{}, nil)
 		one, two := mustBegin(t, db), mustBegin(t, db)
