@@ -101,6 +101,9 @@ func compatibleView(old, view *catalog.TableDescriptor) error {
 
 // queryColumns plans a query and returns its output columns.
 func (r *run) queryColumns(ctx context.Context, q *ast.Query) ([]planner.Column, error) {
+	if x := q.AsOf(); x != nil {
+		return nil, pgerror.Unsupported("AS OF SYSTEM TIME in a view", "Give it to the query of the view.").At(int(x.Position()))
+	}
 	plan, err := planner.Build(ctx, q, r.r, r.Env, planner.Options{NoSlots: true})
 	if err != nil {
 		return nil, err

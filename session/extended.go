@@ -123,7 +123,10 @@ func (s *Session) current(ctx context.Context, p *prepared) error {
 	if p.plan == nil {
 		return nil
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := s.comeBack(); err != nil {
+		return err
+	}
+	if err := s.beginFor(ctx, p.plan.plan, p.statement); err != nil {
 		return err
 	}
 	ok, err := p.plan.holds(ctx, s.txn.resolver)

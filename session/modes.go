@@ -91,6 +91,11 @@ func (s *Session) inBlock() bool { return s.txn.block || s.txn.implicitBlock }
 // setModes applies the modes of BEGIN or SET TRANSACTION to the open transaction.
 func (s *Session) setModes(m ast.TransactionModes) error {
 	s.fixModes()
+	if m.AsOf != nil {
+		if err := s.setAsOfMode(&m); err != nil {
+			return err
+		}
+	}
 	if m.Isolation != "" {
 		level, err := parseIsolation(m.Isolation)
 		if err != nil {
@@ -126,6 +131,9 @@ func (s *Session) setIsolation(level isolation) error {
 }
 
 func (s *Session) setReadOnly(on bool) error {
+	if !on && s.txn.asOf != 0 {
+		return pgerror.New(pgerror.ActiveSQLTransaction, "a transaction "+asOfClause+" is read-only")
+	}
 	if !on && s.txn.modes.readOnly {
 		for i := range s.txn.savepoints {
 			if s.txn.savepoints[i].modes.readOnly {
@@ -167,6 +175,9 @@ func (s *Session) setTransaction(n *ast.SetTransaction, w ResultWriter) error {
 
 // setDefaults changes the modes of transactions to come.
 func (s *Session) setDefaults(m ast.TransactionModes) error {
+	if m.AsOf != nil {
+		return pgerror.Unsupported(asOfClause+" for a whole session", "Give it to each transaction: BEGIN "+asOfClause+" …")
+	}
 	s.noteSettings()
 	set := func(name, value string) error {
 		delete(s.txn.locals, name)

@@ -67,12 +67,15 @@ func (c *cachedPlan) holds(ctx context.Context, r catalog.Resolver) (bool, error
 // planStatement returns the plan of a lexed statement, or its tree when it is not one that has a plan.
 // declared are the parameter types the client gave.
 func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
+	if err := s.comeBack(); err != nil {
+		return nil, nil, err
+	}
 	if len(st.Key) == 0 || s.txn.changed {
 		return s.planText(ctx, st, declared)
 	}
 	key := s.planKey(st.Key, declared)
 	if hit, ok := s.plans[string(key)]; ok {
-		if err := s.begin(ctx); err != nil {
+		if err := s.beginFor(ctx, hit.plan, st); err != nil {
 			return nil, nil, err
 		}
 		ok, err := hit.holds(ctx, s.txn.resolver)
@@ -87,7 +90,7 @@ func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared
 // planShared asks the server's cache, and else plans anew.
 func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
 	if plan, ok := s.deps.Plans.plans.Get(key); ok {
-		if err := s.begin(ctx); err != nil {
+		if err := s.beginFor(ctx, plan, st); err != nil {
 			return nil, nil, err
 		}
 		c := &cachedPlan{plan: plan, version: plan.SchemaVersion}
@@ -161,7 +164,11 @@ func hasPlan(tree ast.Statement) bool {
 }
 
 func (s *Session) planTree(ctx context.Context, tree ast.Statement, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
-	if err := s.begin(ctx); err != nil {
+	begin := s.begin
+	if q, ok := tree.(*ast.Query); ok && q.AsOf() != nil {
+		begin = func(ctx context.Context) error { return s.travel(ctx, q.AsOf()) }
+	}
+	if err := begin(ctx); err != nil {
 		return nil, err
 	}
 	return s.build(ctx, tree, s.txn.resolver, literals, declared)

@@ -205,7 +205,7 @@ func noParams(st *sql.Statement) error {
 // retry decides whether a statement that failed with err runs again, and prepares for it: the next
 // attempt waits for its rows instead of finding at its end that they have changed.
 func (s *Session) retry(err error, attempt int, w ResultWriter) bool {
-	if !retryable(err) || s.ctx.Err() != nil || !w.Rewind() {
+	if !retryable(err) || s.txn.asOf != 0 || s.ctx.Err() != nil || !w.Rewind() {
 		w.Rewind() // An error is not to be preceded by half a result where that can be helped.
 		return false
 	}

@@ -27,6 +27,9 @@ func settingDefs(version string) map[string]*settingDef {
 	for _, d := range acceptedSettings() {
 		add(d)
 	}
+	for _, d := range gcSettings() {
+		add(d)
+	}
 	return defs
 }
 

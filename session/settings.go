@@ -288,18 +288,23 @@ func checkMillis(value string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return durationText(d), nil
+}
+
+// durationText prints a duration in the largest unit that divides it.
+func durationText(d time.Duration) string {
 	ms := d.Milliseconds()
 	switch {
 	case ms == 0:
-		return "0", nil
+		return "0"
 	case ms%86_400_000 == 0:
-		return fmt.Sprintf("%dd", ms/86_400_000), nil
+		return fmt.Sprintf("%dd", ms/86_400_000)
 	case ms%3_600_000 == 0:
-		return fmt.Sprintf("%dh", ms/3_600_000), nil
+		return fmt.Sprintf("%dh", ms/3_600_000)
 	case ms%60_000 == 0:
-		return fmt.Sprintf("%dmin", ms/60_000), nil
+		return fmt.Sprintf("%dmin", ms/60_000)
 	case ms%1000 == 0:
-		return fmt.Sprintf("%ds", ms/1000), nil
+		return fmt.Sprintf("%ds", ms/1000)
 	}
-	return fmt.Sprintf("%dms", ms), nil
+	return fmt.Sprintf("%dms", ms)
 }

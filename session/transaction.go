@@ -11,6 +11,7 @@ import (
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/tso"
 )
 
 // txnState is where the conversation stands. txn is nil until the first statement that needs a
@@ -25,6 +26,7 @@ type txnState struct {
 	// modes are the transaction's own once fixed; queried: something has run in it.
 	modes          modes
 	fixed, queried bool
+	asOf           tso.Timestamp // AS OF SYSTEM TIME, 0: the present
 	// pessimistic: it takes locks before it writes although it is no block.
 	pessimistic bool
 	savepoints  []savepoint
@@ -87,12 +89,18 @@ func (s *Session) use(ctx context.Context) error {
 // optimistic at first, since nothing is lost when it must run again.
 func (s *Session) beginTxn(ctx context.Context) error {
 	s.fixModes()
-	txn, err := s.deps.DB.BeginTxn(ctx, percolator.TxnOptions{
-		Isolation: s.txn.modes.isolation.percolator(), Pessimistic: s.txn.pessimistic || s.inBlock(),
-		LockTimeout: s.settings.lockTimeout,
-	})
-	if err != nil {
-		return err
+	var txn *percolator.Txn
+	if s.txn.asOf != 0 {
+		txn = s.deps.DB.BeginAt(s.txn.asOf)
+	} else {
+		var err error
+		txn, err = s.deps.DB.BeginTxn(ctx, percolator.TxnOptions{
+			Isolation: s.txn.modes.isolation.percolator(), Pessimistic: s.txn.pessimistic || s.inBlock(),
+			LockTimeout: s.settings.lockTimeout,
+		})
+		if err != nil {
+			return err
+		}
 	}
 	s.txn.txn = txn
 	s.shown.begin(txn, s.txn.modes.isolation)
@@ -195,7 +203,7 @@ func (s *Session) Fail(err error) {
 
 // failed is Fail for errors met here; it returns what to tell the client.
 func (s *Session) failed(err error) error {
-	err = s.explainConflict(s.ctx, s.explainCancel(err))
+	err = s.explainTooOld(s.explainConflict(s.ctx, s.explainCancel(err)))
 	s.ended = endedTxn{}
 	s.Fail(err)
 	return err

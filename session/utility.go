@@ -31,6 +31,9 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 	if s.txn.block && s.txn.failed && !endsBlock(tree) {
 		return Tag{}, failedBlockError()
 	}
+	if err := s.comeBack(); err != nil && !endsBlock(tree) {
+		return Tag{}, err
+	}
 	if readsRows(tree) {
 		if err := s.nextStatement(ctx); err != nil {
 			return Tag{}, err
@@ -53,6 +56,8 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 		return verb("SET"), s.setTransaction(n, w)
 	case *ast.Set:
 		return s.runSet(n, w)
+	case *ast.AlterSystem:
+		return verb("ALTER SYSTEM"), s.alterSystem(ctx, n)
 	case *ast.Show:
 		return verb("SHOW"), s.runShow(n, w)
 	case *ast.Prepare:
@@ -219,6 +224,9 @@ func (s *Session) runShow(n *ast.Show, w ResultWriter) error {
 	if n.Name == "all" {
 		rows := make([]types.Row, 0, len(s.settings.defs))
 		for _, r := range s.settings.all() {
+			if live, ok := s.gcSetting(r[0]); ok {
+				r[1] = live
+			}
 			rows = append(rows, types.Row{types.Text(r[0]), types.Text(r[1]), types.Text(r[2])})
 		}
 		return s.sendRows(cols, rows, w)
@@ -233,6 +241,9 @@ func (s *Session) runShow(n *ast.Show, w ResultWriter) error {
 // showSetting returns a setting's value as SHOW and current_setting print it.
 func (s *Session) showSetting(name string) (string, error) {
 	if value, ok := s.modeSetting(strings.ToLower(name)); ok {
+		return value, nil
+	}
+	if value, ok := s.gcSetting(strings.ToLower(name)); ok {
 		return value, nil
 	}
 	value, ok := s.settings.get(name)

@@ -1,0 +1,227 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/node"
+	"github.com/percodb/percodb/tso"
+)
+
+// instant returns a time by the oracle's clock at or after all that has been committed, and before all that
+// will be: nothing else is committed within its millisecond.
+func instant(t testing.TB, conn *pgx.Conn) string {
+	t.Helper()
+	millis := func() (ms int64) {
+		if err := conn.QueryRow(testContext(t), "select txid_current()").Scan(&ms); err != nil {
+			t.Fatal(err)
+		}
+		return tso.Timestamp(ms).Physical()
+	}
+	at := millis()
+	for millis() == at {
+	}
+	return time.UnixMilli(at).UTC().Format("2006-01-02 15:04:05.000+00")
+}
+
+// rows returns a result as text.
+func rows(t testing.TB, conn *pgx.Conn, query string, args ...any) (string, error) {
+	t.Helper()
+	result, err := conn.Query(testContext(t), query, args...)
+	if err != nil {
+		return "", err
+	}
+	var lines []string
+	for result.Next() {
+		values, err := result.Values()
+		if err != nil {
+			return "", err
+		}
+		lines = append(lines, strings.Trim(fmt.Sprint(values), "[]"))
+	}
+	return strings.Join(lines, "|"), result.Err()
+}
+
+func wantRows(t testing.TB, conn *pgx.Conn, want, query string, args ...any) {
+	t.Helper()
+	if got, err := rows(t, conn, query, args...); err != nil || got != want {
+		t.Errorf("%s: %q, %v; want %q", query, got, err, want)
+	}
+}
+
+func wantCode(t testing.TB, conn *pgx.Conn, code, query string, args ...any) *pgconn.PgError {
+	t.Helper()
+	_, err := rows(t, conn, query, args...)
+	var pg *pgconn.PgError
+	if !errors.As(err, &pg) || pg.Code != code {
+		t.Errorf("%s: %v, want %s", query, err, code)
+		return &pgconn.PgError{}
+	}
+	return pg
+}
+
+// Goal: a query AS OF SYSTEM TIME answers as it would have then, under the schema of then, in every protocol
+// and as often as its text is sent; what follows it on the connection is of the present. Method: change rows
+// and columns between instants, and ask.
+func TestAsOfSystemTime(t *testing.T) {
+	conn := connect(t, "")
+	execAll(t, conn, "drop table if exists asof_t, asof_u")
+	never := instant(t, conn)
+	execAll(t, conn, "create table asof_t (id int primary key, n int)", "create table asof_u (id int primary key)", "insert into asof_u values (1)",
+		"insert into asof_t values (1, 10), (2, 20)")
+	first := instant(t, conn)
+	execAll(t, conn, "update asof_t set n = n + 1", "delete from asof_t where id = 2", "insert into asof_t values (3, 30)")
+	second := instant(t, conn)
+	execAll(t, conn, "alter table asof_t add column s text default 'new'", "create index on asof_t (n)")
+	instant(t, conn) // what follows asks as of a millisecond ago
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeDescribeExec} {
+		for range 2 {
+			wantRows(t, conn, "1 10|2 20", "select * from asof_t as of system time '"+first+"' order by id", mode)
+			wantRows(t, conn, "1 11|3 30", "select * from asof_t as of system time '"+second+"' order by id", mode)
+			wantRows(t, conn, "1 11 new|3 30 new", "select * from asof_t order by id", mode)
+		}
+		wantRows(t, conn, "1 10", "select a.* from asof_t a join asof_u u on a.id = u.id as of system time timestamptz '"+first+"' where a.n < 11", mode)
+		wantRows(t, conn, "10", "select n from asof_t as of system time '"+first+"' union select n from asof_t where n = 10 order by 1 limit 1", mode)
+		wantRows(t, conn, "2", "with c as (select 1) select count(*) from asof_t as of system time '"+first+"'::timestamptz + interval '1 microsecond' where id = $1 or true", mode, 1)
+		wantRows(t, conn, "1 11 new|3 30 new", "select * from asof_t as of system time '-1ms' order by id", mode)
+		wantRows(t, conn, "2", "select count(*) from asof_t as of system time -interval '1 millisecond'", mode)
+		wantRows(t, conn, "2", "select count(*) from asof_t as of system time clock_timestamp()", mode)
+		wantCode(t, conn, "42P01", "select * from asof_t as of system time '"+never+"'", mode)
+		wantCode(t, conn, "42703", "select s from asof_t as of system time '"+second+"'", mode)
+		wantCode(t, conn, "22023", "select * from asof_t as of system time '+1h'", mode)
+		wantCode(t, conn, "22023", "select * from asof_t as of system time now() + interval '1 hour'", mode)
+		wantCode(t, conn, "22007", "select * from asof_t as of system time 'yesterday-ish'", mode)
+		wantCode(t, conn, "42703", "select * from asof_t as of system time n", mode)
+		wantCode(t, conn, "25006", "select * from asof_t as of system time '-1ms' for update", mode)
+		wantCode(t, conn, "0A000", "select * from (select * from asof_t as of system time '-1ms') x", mode)
+		wantCode(t, conn, "0A000", "insert into asof_u select id + 10 from asof_t as of system time '-1ms'", mode)
+		wantCode(t, conn, "0A000", "create view asof_v as select * from asof_t as of system time '-1ms'", mode)
+	}
+	execAll(t, conn, "prepare asof_p as select n from asof_t as of system time '"+first+"' where id = $1")
+	for range 2 {
+		wantRows(t, conn, "20", "execute asof_p(2)", pgx.QueryExecModeSimpleProtocol)
+		wantRows(t, conn, "2", "select count(*) from asof_t")
+	}
+	wantCode(t, conn, "25001", "select 1; select * from asof_t as of system time '-1ms'", pgx.QueryExecModeSimpleProtocol)
+	if out, err := rows(t, conn, "explain select s from asof_t as of system time '-1ms'", pgx.QueryExecModeSimpleProtocol); err != nil || !strings.Contains(out, "asof_t") {
+		t.Errorf("explain: %q, %v", out, err)
+	}
+}
+
+// Goal: a block AS OF SYSTEM TIME reads at one time and writes nothing; a pipeline that mixes times is
+// refused, not answered from one of them. Method: BEGIN and SET TRANSACTION, batches.
+func TestBeginAsOfSystemTime(t *testing.T) {
+	conn := connect(t, "")
+	ctx := testContext(t)
+	execAll(t, conn, "drop table if exists asof_b", "create table asof_b (n int)", "insert into asof_b values (1)")
+	first := instant(t, conn)
+	execAll(t, conn, "insert into asof_b values (2)")
+	for _, begin := range [][]string{
+		{"begin as of system time '" + first + "'"},
+		{"start transaction read only, isolation level read committed, as of system time '" + first + "'"},
+		{"begin", "set transaction as of system time '" + first + "'"},
+	} {
+		execAll(t, conn, begin...)
+		wantRows(t, conn, "1", "select n from asof_b")
+		wantRows(t, conn, "on", "show transaction_read_only")
+		wantRows(t, conn, "1", "select n from asof_b as of system time '"+first+"'")
+		execAll(t, conn, "savepoint a")
+		wantCode(t, conn, "22023", "select n from asof_b as of system time '-1ms'")
+		execAll(t, conn, "rollback to a")
+		wantCode(t, conn, "25006", "insert into asof_b values (3)")
+		execAll(t, conn, "rollback to a")
+		wantCode(t, conn, "25001", "set transaction read write")
+		execAll(t, conn, "rollback to a")
+		wantCode(t, conn, "25001", "set transaction as of system time '-1ms'")
+		execAll(t, conn, "rollback to a", "commit")
+		wantRows(t, conn, "1|2", "select n from asof_b order by n")
+	}
+	wantCode(t, conn, "42601", "begin read write, as of system time '-1ms'")
+	wantRows(t, conn, "off", "show transaction_read_only")
+	execAll(t, conn, "begin")
+	wantRows(t, conn, "1|2", "select n from asof_b order by n")
+	wantCode(t, conn, "25001", "select n from asof_b as of system time '-1ms'")
+	execAll(t, conn, "rollback")
+	wantCode(t, conn, "0A000", "set session characteristics as transaction as of system time '-1ms'")
+
+	then := "select n from asof_b as of system time '" + first + "'"
+	for _, mode := range []string{"exec", "cache_statement"} {
+		conn := connect(t, "&default_query_exec_mode="+mode)
+		for _, order := range [][]string{{then, "insert into asof_b values (9)"}, {"select 1 from asof_b", then}} {
+			batch := &pgx.Batch{}
+			for _, q := range order {
+				batch.Queue(q)
+			}
+			err := conn.SendBatch(ctx, batch).Close()
+			var pg *pgconn.PgError
+			if !errors.As(err, &pg) || pg.Code != "25001" {
+				t.Errorf("%v: %v", order, err)
+			}
+		}
+	}
+	wantRows(t, conn, "1|2", "select n from asof_b order by n")
+}
+
+// Goal: history is kept for as long as ALTER SYSTEM says, also after a restart, and no longer; below the safe
+// point there is an error that names it. SHOW tells. Method: a server of its own with a short life.
+func TestSafePointOverSQL(t *testing.T) {
+	opts := options(t.TempDir())
+	opts.GC = node.GCOptions{Interval: 20 * time.Millisecond, Lease: 200 * time.Millisecond}
+	start := func() (*node.Node, *pgx.Conn) {
+		n, err := node.Start(context.Background(), opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := pgx.Connect(testContext(t), "postgres://tester@"+n.Addr().String()+"/percodb?sslmode=disable")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n, conn
+	}
+	n, conn := start()
+	stop := func() {
+		conn.Close(context.Background())
+		n.Close(context.Background())
+	}
+	wantRows(t, conn, "10min", "show percodb.gc_life")
+	wantCode(t, conn, "55P02", "set percodb.gc_life = '1h'")
+	wantCode(t, conn, "22023", "alter system set percodb.gc_life = '1ms'")
+	wantCode(t, conn, "42704", "alter system set percodb.nonsense = 1")
+	wantCode(t, conn, "0A000", "alter system set work_mem = '1MB'")
+	execAll(t, conn, "alter system set percodb.gc_life = '1s'", "create table g (id int primary key, n int)", "insert into g values (1, 0)")
+	stop()
+	n, conn = start()
+	defer func() { stop() }()
+	wantRows(t, conn, "1s", "show percodb.gc_life")
+	wantRows(t, conn, "1s", "select setting from pg_settings where name = 'percodb.gc_life'")
+	begun := instant(t, conn)
+	for i := range 50 {
+		execAll(t, conn, fmt.Sprint("update g set n = ", i))
+	}
+	execAll(t, conn, "drop table if exists gone", "create table gone (id int)", "insert into gone values (1)", "drop table gone")
+	passed := false
+	for deadline := time.Now().Add(patience); !passed && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		if err := conn.QueryRow(testContext(t), "select current_setting('percodb.safe_point') <> 'none' and current_setting('percodb.safe_point')::timestamptz > $1::timestamptz", begun).Scan(&passed); err != nil {
+			passed = false // "none" is no time
+		}
+	}
+	if !passed {
+		t.Fatal("the safe point does not move")
+	}
+	pg := wantCode(t, conn, "22023", "select * from g as of system time '"+begun+"'")
+	if !strings.Contains(pg.Message, "before the safe point 2") || !strings.Contains(pg.Hint, "gc_life") {
+		t.Errorf("message %q, hint %q", pg.Message, pg.Hint)
+	}
+	wantCode(t, conn, "22023", "begin as of system time '"+begun+"'")
+	wantRows(t, conn, "1 49", "select * from g as of system time '-20ms'")
+	wantRows(t, conn, "true", "select current_setting('percodb.oldest_transaction')::timestamptz > '"+begun+"'")
+	execAll(t, conn, "alter system reset percodb.gc_life")
+	wantRows(t, conn, "10min", "show percodb.gc_life")
+}
