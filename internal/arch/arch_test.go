@@ -22,7 +22,7 @@ const module = "github.com/percodb/percodb"
 var floors = [][]string{
 	{"internal/invariants", "tso", "sql/pgerror", "sql/keyword"},
 	{"sql/ast"},
-	{"sql/types", "kv/storage", "sql/copyformat"},
+	{"sql/types", "kv/storage", "kv/waitgraph", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},
 	{"kv"},
 	{"percolator", "gc"},
@@ -54,14 +54,15 @@ var beside = map[string][]string{
 
 // forbidden: beyond the floors, room → prefixes it must not import.
 var forbidden = map[string][]string{
-	"planner":    {"percolator", "kv"},
-	"percolator": {"sql"},
-	"gc":         {"sql"},
-	"kv":         {"sql"},
-	"kv/mvcc":    {"sql"},
-	"kv/storage": {"sql"},
-	"kv/rpc":     {"sql"},
-	"tso":        {"sql"},
+	"planner":      {"percolator", "kv"},
+	"percolator":   {"sql"},
+	"gc":           {"sql"},
+	"kv/waitgraph": {"sql"},
+	"kv":           {"sql"},
+	"kv/mvcc":      {"sql"},
+	"kv/storage":   {"sql"},
+	"kv/rpc":       {"sql"},
+	"tso":          {"sql"},
 }
 
 // owners: packages of others that one or a few rooms alone may import, tests apart.
