@@ -250,9 +250,9 @@ func (h *hookShard) CollectGarbage(ctx context.Context, req *kv.CollectGarbageRe
 	return h.Shard.CollectGarbage(ctx, req)
 }
 
-func (h *hookShard) SyncLog(ctx context.Context) error {
+func (h *hookShard) SyncLog(ctx context.Context) (uint64, error) {
 	if err := h.before("sync"); err != nil {
-		return err
+		return 0, err
 	}
 	return h.Shard.SyncLog(ctx)
 }

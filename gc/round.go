@@ -3,6 +3,7 @@ package gc
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -17,7 +18,6 @@ const (
 	stageIdle    = "idle"
 	stageFence   = "fence"
 	stageResolve = "resolve"
-	stageSync    = "sync"
 	stageDrop    = "drop"
 	stageCollect = "collect"
 )
@@ -121,14 +121,13 @@ func (c *Controller) fence(ctx context.Context, shards []kv.Collector, safePoint
 // clear does what follows the fence.
 func (c *Controller) clear(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp, drops []DroppedSpan) error {
 	c.stage(stageResolve)
-	resolved, err := c.opts.Resolver.ResolveBefore(ctx, safePoint)
-	c.metrics.resolved.Add(float64(resolved))
+	err := durably(ctx, shards, func() error {
+		resolved, err := c.opts.Resolver.ResolveBefore(ctx, safePoint)
+		c.metrics.resolved.Add(float64(resolved))
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("finish old transactions: %w", err)
-	}
-	c.stage(stageSync)
-	if err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error { return shard.SyncLog(ctx) }); err != nil {
-		return fmt.Errorf("sync: %w", err)
 	}
 	c.stage(stageDrop)
 	if err := c.drop(ctx, shards, safePoint, drops); err != nil {
@@ -145,32 +144,72 @@ func (c *Controller) clear(ctx context.Context, shards []kv.Collector, safePoint
 // drop removes the keys of dropped tables and indexes. A span that is not free yet waits for a later
 // round.
 func (c *Controller) drop(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp, drops []DroppedSpan) error {
-	var gone []uint64
-	for _, d := range drops {
-		var busy atomic.Bool
-		err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error {
-			dropped, err := shard.DropSpan(ctx, &kv.DropSpanRequest{Span: d.Span, SafePoint: safePoint})
-			if !dropped {
-				busy.Store(true)
-			}
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		if !busy.Load() {
-			gone = append(gone, d.ID)
-		}
-	}
-	if len(gone) == 0 {
+	if len(drops) == 0 {
 		return nil
 	}
-	c.metrics.dropped.Add(float64(len(gone)))
+	var gone []uint64
 	// A removal that a power cut undoes must not be forgotten.
-	if err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error { return shard.SyncLog(ctx) }); err != nil {
+	err := durably(ctx, shards, func() error {
+		gone = gone[:0]
+		for _, d := range drops {
+			free, err := dropSpan(ctx, shards, &kv.DropSpanRequest{Span: d.Span, SafePoint: safePoint})
+			if err != nil {
+				return err
+			}
+			if free {
+				gone = append(gone, d.ID)
+			}
+		}
+		return nil
+	})
+	if err != nil || len(gone) == 0 {
 		return err
 	}
+	c.metrics.dropped.Add(float64(len(gone)))
 	return c.opts.Drops.Forget(ctx, gone)
+}
+
+// dropSpan removes a span wherever a part of it lies, and reports whether no shard keeps any.
+func dropSpan(ctx context.Context, shards []kv.Collector, req *kv.DropSpanRequest) (bool, error) {
+	var busy atomic.Bool
+	err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error {
+		dropped, err := shard.DropSpan(ctx, req)
+		if !dropped {
+			busy.Store(true)
+		}
+		return err
+	})
+	return !busy.Load(), err
+}
+
+// durably has do change shards until what it has changed is durable on all of them. A shard that was
+// restarted meanwhile may have lost what it had answered for, so that it is done again.
+func durably(ctx context.Context, shards []kv.Collector, do func() error) error {
+	before, err := syncLogs(ctx, shards)
+	for err == nil {
+		if err = do(); err != nil {
+			return err
+		}
+		var after []uint64
+		if after, err = syncLogs(ctx, shards); err == nil && slices.Equal(before, after) {
+			return nil
+		}
+		before = after
+	}
+	return fmt.Errorf("sync: %w", err)
+}
+
+// syncLogs makes all that was applied durable and returns the runs of the shards that vouch for it.
+func syncLogs(ctx context.Context, shards []kv.Collector) ([]uint64, error) {
+	runs := make([]uint64, len(shards))
+	g, ctx := errgroup.WithContext(ctx)
+	for i, shard := range shards {
+		g.Go(func() (err error) {
+			runs[i], err = shard.SyncLog(ctx)
+			return err
+		})
+	}
+	return runs, g.Wait()
 }
 
 func (c *Controller) collect(ctx context.Context, shard kv.Collector, safePoint tso.Timestamp) error {

@@ -15,8 +15,9 @@ type Collector interface {
 	// below it is answered with *mvcc.TooOldError. The fence is durable and never goes down; the one
 	// in force is returned. ts must have been issued; 0 only asks.
 	SetSafePoint(ctx context.Context, ts tso.Timestamp) (inForce tso.Timestamp, err error)
-	// SyncLog returns once all that the shard had applied before the call is durable.
-	SyncLog(ctx context.Context) error
+	// SyncLog returns once all that the shard had applied before the call, since it was started, is
+	// durable, and a number that names this run of it. What an earlier run had applied may be gone.
+	SyncLog(ctx context.Context) (run uint64, err error)
 	// CollectGarbage removes versions and records that only snapshots at or below the safe point
 	// could need. The caller vouches that every transaction begun at or below it is finished on
 	// every shard, durably.
@@ -59,12 +60,12 @@ func (s *Store) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timesta
 }
 
 // SyncLog implements Collector.
-func (s *Store) SyncLog(context.Context) error {
+func (s *Store) SyncLog(context.Context) (run uint64, err error) {
 	if !s.gate.enter() {
-		return ErrClosed
+		return 0, ErrClosed
 	}
 	defer s.gate.leave()
-	return mapError(s.mvcc.SyncLog())
+	return s.run, mapError(s.mvcc.SyncLog())
 }
 
 // CollectGarbage implements Collector.

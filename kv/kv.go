@@ -173,7 +173,7 @@ type AcquireLocksRequest struct {
 	// Shared locks keep writers out but not each other.
 	Shared bool
 	// Alive is a transaction that the caller has found alive although the TTL of its lock, as an
-	// earlier *mvcc.KeyLockedError told it, has run out: the shard waits for another TTL.
+	// earlier *mvcc.KeyLockedError told it, has run out: the shard waits for it a while longer.
 	Alive tso.Timestamp
 }
 

@@ -61,6 +61,15 @@ func newMetrics(s *Store, reg prometheus.Registerer) (*metrics, error) {
 	counter(&m.gcStatuses, "gc_status_records_removed_total", "Rollback and lock-commit records that garbage collection has removed.")
 	counter(&m.gcBytes, "gc_written_bytes_total", "Bytes that garbage collection has written in order to remove.")
 	gauge("gc_safe_point_seconds", "The GC safe point, in seconds since 1970.", func() float64 { return float64(s.mvcc.SafePoint().Physical()) / 1000 })
+	counted := func(name, help string, f func(mvcc.WaitStats) float64) {
+		m.registered = append(m.registered, prometheus.NewCounterFunc(
+			prometheus.CounterOpts{Name: "percodb_kv_" + name, Help: help, ConstLabels: labels},
+			func() float64 { return f(s.mvcc.WaitStats()) }))
+	}
+	counted("lock_waits_total", "Waits for pessimistic locks.", func(st mvcc.WaitStats) float64 { return float64(st.Waits) })
+	counted("lock_wait_seconds_total", "Time spent waiting for pessimistic locks.", func(st mvcc.WaitStats) float64 { return st.Waited.Seconds() })
+	counted("deadlocks_total", "Waits refused because they would have closed a circle.", func(st mvcc.WaitStats) float64 { return float64(st.Deadlocks) })
+	gauge("lock_waiters", "Requests that wait for a pessimistic lock.", func() float64 { return float64(s.mvcc.WaitStats().Waiting) })
 	gauge("locks", "Locks held.", func() float64 { return float64(s.mvcc.NumLocks()) })
 	gauge("ranges", "Ranges owned.", func() float64 { return float64(len(s.ranges.Load().sorted)) })
 	gauge("split_queue_length", "Ranges waiting to be looked at for a split.", func() float64 { return float64(len(s.splits)) })

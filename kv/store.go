@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	mathrand "math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -92,6 +93,7 @@ type Store struct {
 	clustered bool // the store owns what a directory gave it, not all keys
 	metrics   *metrics
 	gate      gate
+	run       uint64 // names this run of the shard
 
 	// ranges is what the store owns. Changes are made under changes.mu, durable before they are
 	// published.
@@ -114,7 +116,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	if err := opts.ensureDefaults(); err != nil {
 		return nil, err
 	}
-	s := &Store{opts: opts, engine: opts.Engine, gate: gate{drained: make(chan struct{})}}
+	s := &Store{opts: opts, engine: opts.Engine, gate: gate{drained: make(chan struct{})}, run: mathrand.Uint64()}
 	if s.engine == nil {
 		s.ownEngine = true
 		s.engine, err = OpenEngine(EngineOptions{

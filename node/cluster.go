@@ -13,6 +13,7 @@ import (
 	gcrpc "github.com/percodb/percodb/gc/rpc"
 	"github.com/percodb/percodb/kv"
 	kvrpc "github.com/percodb/percodb/kv/rpc"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
@@ -104,6 +105,7 @@ func (n *Node) startTSO(ctx context.Context) error {
 	g := tsorpc.NewGRPCServer()
 	tsorpc.RegisterOracle(g, oracle)
 	kvrpc.RegisterDirectory(g, directory)
+	kvrpc.RegisterWaitGraph(g, waitgraph.NewLocal())
 	collector, err := n.collectCluster(conns, engine, oracle, directory)
 	if err != nil {
 		return errors.Join(err, listener.Close())
@@ -124,13 +126,18 @@ func (n *Node) startKV(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	conn, err := conns.to(n.opts.Join)
+	if err != nil {
+		return err
+	}
 	listener, err := n.listenRPC()
 	if err != nil {
 		return err
 	}
 	store, err := kv.Open(ctx, kv.Options{
 		Engine: engine, Addr: cmp.Or(n.opts.RPCAdvertise, listener.Addr().String()), Oracle: oracle, Directory: directory,
-		RangeMaxBytes: n.opts.RangeMaxBytes, Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
+		RangeMaxBytes: n.opts.RangeMaxBytes, WaitGraph: kvrpc.NewWaitGraph(conn),
+		Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
 	})
 	if err != nil {
 		return errors.Join(err, listener.Close())

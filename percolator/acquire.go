@@ -22,6 +22,12 @@ type acquisition struct {
 	t        *Txn
 	opts     LockOptions
 	deadline time.Time // of the wait; zero: none
+
+	// Space for a request for one key.
+	at   [1]tso.Timestamp
+	req  kv.AcquireLocksRequest
+	part portion
+	refs [1]kv.RangeRef
 }
 
 // run locks ascending keys, all or none; at[i] answers keys[i], 0 where it was skipped.
@@ -51,7 +57,7 @@ func (a *acquisition) run(ctx context.Context, keys [][]byte, at []tso.Timestamp
 func (a *acquisition) first(ctx context.Context, key [][]byte, at []tso.Timestamp) error {
 	t := a.t
 	l := t.locks
-	if err := a.some(ctx, key[0], key, at); err != nil {
+	if err := a.one(ctx, key[0], key, at); err != nil {
 		return err
 	}
 	if at[0] != 0 {
@@ -66,6 +72,9 @@ func (a *acquisition) first(ctx context.Context, key [][]byte, at []tso.Timestam
 // rest locks further keys, in parallel where several shards have them.
 func (a *acquisition) rest(ctx context.Context, keys [][]byte, at []tso.Timestamp) error {
 	l := a.t.locks
+	if len(keys) == 1 {
+		return a.one(ctx, l.primary, keys, at)
+	}
 	var space [1]portion
 	parts, err := a.t.db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, space[:])
 	if err != nil || len(parts) == 1 {
@@ -99,6 +108,33 @@ func (a *acquisition) undo(ctx context.Context, keys [][]byte, at []tso.Timestam
 	a.t.release(ctx, granted)
 }
 
+// one is some for a single key, and not for several goroutines.
+func (a *acquisition) one(ctx context.Context, primary []byte, key [][]byte, at []tso.Timestamp) error {
+	db := a.t.db
+	bo := backoff{db: db}
+	for {
+		desc, shard, err := db.router.Locate(ctx, key[0])
+		if err == nil {
+			a.refs[0] = desc.Ref()
+			a.part = portion{name: desc.Shard, shard: shard, refs: a.refs[:]}
+			a.req = a.request(&a.part, primary, key)
+			if err = a.send(ctx, &bo, &a.part, &a.req, at); err == nil {
+				return nil
+			}
+		}
+		if err := db.retryRouting(ctx, &bo, err); err != nil {
+			return err
+		}
+	}
+}
+
+func (a *acquisition) request(p *portion, primary []byte, keys [][]byte) kv.AcquireLocksRequest {
+	return kv.AcquireLocksRequest{
+		Ranges: p.refs, Keys: keys, Primary: primary, StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
+		SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared,
+	}
+}
+
 // some locks ascending keys, whatever shards they have come to lie on.
 func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, at []tso.Timestamp) error {
 	db := a.t.db
@@ -115,11 +151,7 @@ func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, a
 				for some = 1; some < len(p.pick) && p.pick[some] == some; some++ {
 				}
 			}
-			req := kv.AcquireLocksRequest{
-				Ranges: p.refs, Keys: keys[start : start+some], Primary: primary,
-				StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
-				SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared,
-			}
+			req := a.request(p, primary, keys[start:start+some])
 			if err = a.send(ctx, &bo, p, &req, at[start:start+some]); err == nil {
 				start += some
 				continue

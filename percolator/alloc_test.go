@@ -42,6 +42,25 @@ func TestAllocationBudgets(t *testing.T) {
 			}
 			return err
 		}},
+		{"pessimistic one-row update", 26, func() error {
+			txn, err := db.BeginTxn(ctx, TxnOptions{Pessimistic: true})
+			if err == nil {
+				err = txn.BeginStatement(ctx)
+			}
+			if err == nil {
+				_, err = txn.Get(ctx, key)
+			}
+			if err == nil {
+				_, err = txn.AcquireLocks(ctx, LockOptions{}, key)
+			}
+			if err == nil {
+				err = txn.Put(key, value)
+			}
+			if err == nil {
+				_, err = txn.Commit(ctx)
+			}
+			return err
+		}},
 	} {
 		allocs := testing.AllocsPerRun(200, func() {
 			if err := tc.run(); err != nil {
@@ -77,6 +96,30 @@ func BenchmarkOneKeyWrite(b *testing.B) {
 	for b.Loop() {
 		txn, err := db.Begin(ctx)
 		if err != nil {
+			b.Fatal(err)
+		}
+		if err := txn.Put(key, value); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := txn.Commit(ctx); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPessimisticUpdate(b *testing.B) {
+	db, ctx := benchDB(b), b.Context()
+	key, value := []byte("key0500"), make([]byte, 100)
+	b.ReportAllocs()
+	for b.Loop() {
+		txn, err := db.BeginTxn(ctx, TxnOptions{Pessimistic: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := txn.Get(ctx, key); err != nil {
+			b.Fatal(err)
+		}
+		if _, err := txn.AcquireLocks(ctx, LockOptions{}, key); err != nil {
 			b.Fatal(err)
 		}
 		if err := txn.Put(key, value); err != nil {

@@ -507,12 +507,12 @@ func TestWhichCommitsAreAsync(t *testing.T) {
 		{"serializable", TxnOptions{Isolation: Serializable}, func(txn *Txn) { mustGet(t, txn, "a"); mustPut(t, txn, "a=1", "z=1") }, commitTwoPhase},
 		{"serializable, here", TxnOptions{Isolation: Serializable}, func(txn *Txn) { mustGet(t, txn, "b"); mustPut(t, txn, "a=1") }, commitOnePhase},
 		{"serializable, read elsewhere", TxnOptions{Isolation: Serializable}, func(txn *Txn) { mustGet(t, txn, "z"); mustPut(t, txn, "a=1") }, commitTwoPhase},
-		{"pessimistic, its primary elsewhere", pessimistic, func(txn *Txn) {
+		{"pessimistic, a key locked elsewhere", pessimistic, func(txn *Txn) {
 			if err := lock(txn, "z", "a"); err != nil {
 				t.Fatal(err)
 			}
 			mustPut(t, txn, "a=1")
-		}, commitOnePhase},
+		}, commitAsync},
 	} {
 		db := c.db(Options{}, nil)
 		txn := mustBeginTxn(t, db, tc.opts)

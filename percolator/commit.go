@@ -1,6 +1,7 @@
 package percolator
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -31,8 +32,9 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 	}
 	c := &committer{
 		db: t.db, startTS: t.startTS, readTS: t.snap.readTS, guard: t.guard, sizeBytes: t.buf.sizeBytes,
-		locked: t.locks, lease: &lease{},
+		locked: t.locks,
 	}
+	c.lease = &c.ownLease
 	if t.locks != nil {
 		c.lease = &t.locks.lease
 	}
@@ -81,6 +83,7 @@ type committer struct {
 	asyncing *asyncCommit
 
 	// Space for the common case, so that a small commit allocates little.
+	ownLease      lease
 	onePC         kv.PrewriteRequest
 	partSpace     [1]portion
 	mutationSpace [4]mvcc.Mutation
@@ -101,7 +104,26 @@ func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
 	if t.locks == nil && len(t.moves) == 0 {
 		return 0, nil
 	}
+	if t.locks != nil {
+		c.addLocked(t.locks)
+	}
 	return 0, c.setLockedAt(t)
+}
+
+// addLocked adds the keys that are locked alone and were not written: locks live in memory and may be
+// lost, and what the transaction has decided by these keys must still hold when it commits.
+func (c *committer) addLocked(l *lockSet) {
+	written := len(c.mutations)
+	for i := range l.held {
+		if h := &l.held[i]; !h.shared {
+			if _, found := slices.BinarySearchFunc(c.mutations[:written], h.key, compareMutation); !found {
+				c.mutations = append(c.mutations, mvcc.Mutation{Op: mvcc.OpLock, Key: h.key})
+			}
+		}
+	}
+	if len(c.mutations) > written {
+		slices.SortFunc(c.mutations, func(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) })
+	}
 }
 
 // setLockedAt tells of each mutation as of when its key must not have changed: since it was locked,
@@ -276,6 +298,17 @@ func (c *committer) writes(key []byte) bool {
 	return found
 }
 
+// recorded returns a key on which a one-phase commit leaves a record: any that is written, or else any
+// that is locked. The primary of a pessimistic transaction may not be one.
+func (c *committer) recorded() []byte {
+	for i := range c.mutations {
+		if op := c.mutations[i].Op; op == mvcc.OpPut || op == mvcc.OpDelete {
+			return c.mutations[i].Key
+		}
+	}
+	return c.lockedKeys(func([]byte) bool { return true })[0]
+}
+
 // enterGuard asks the guard once. From here to leaveGuard the outcome is being decided.
 func (c *committer) enterGuard(ctx context.Context) error {
 	if c.guard == nil || c.leave != nil {
@@ -385,7 +418,8 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		return c.reroute(ctx, bo, *lost)
 	case errors.As(err, &locked):
 		if err := c.clearLock(ctx, bo, c.parts[0].shard, locked); err != nil {
-			*lost = true // the lock may go, and a duplicate of the request be carried out then
+			// The lock may go, and a duplicate of the request be carried out then.
+			*lost = *lost || mayDuplicate(c.parts[0].shard)
 			return 0, false, err
 		}
 		return 0, true, nil
@@ -398,6 +432,13 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 	}
 	*lost = *lost || !refusesPrewrite(err)
 	return 0, false, err
+}
+
+// mayDuplicate says whether a request that was answered may arrive once more: a call within this
+// process does not.
+func mayDuplicate(shard kv.Shard) bool {
+	_, local := shard.(releaseWaiter)
+	return !local
 }
 
 // reroute looks for the write set's shard again, with the results of afterOnePhase.
@@ -454,11 +495,7 @@ func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (t
 	}
 	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.db.opts.ProbeTimeout)
 	defer cancel()
-	// Any key of the request will do. The primary of a pessimistic transaction may not be one.
-	key := c.primary
-	if !c.writes(key) {
-		key = c.lockedKeys(func([]byte) bool { return true })[0]
-	}
+	key := c.recorded()
 	bo := backoff{db: c.db}
 	for {
 		ts, askErr := c.decide(probe, key)

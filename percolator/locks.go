@@ -26,6 +26,9 @@ type lockSet struct {
 	// newest is the largest at of the locks held. Until the snapshot has moved up to it, what was
 	// read may not be what is locked.
 	newest tso.Timestamp
+
+	acquiring acquisition
+	heldSpace [4]heldLock
 }
 
 // heldLock is one key. Nothing newer than at had been committed on it when it was locked.
@@ -194,8 +197,12 @@ func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte
 		return nil, &mvcc.WriteConflictError{Key: t.locks.primary, StartTS: t.startTS}
 	}
 	if wanted := t.unlocked(keys, opts.Shared); len(wanted) > 0 {
-		at := make([]tso.Timestamp, len(wanted))
-		a := acquisition{t: t, opts: opts}
+		a := &t.locks.acquiring
+		a.t, a.opts, a.deadline = t, opts, time.Time{}
+		at := a.at[:]
+		if a.at[0] = 0; len(wanted) > 1 {
+			at = make([]tso.Timestamp, len(wanted))
+		}
 		if err := a.run(ctx, wanted, at); err != nil {
 			return nil, err
 		}

@@ -27,6 +27,14 @@ type readSet struct {
 	// generation changes when spans move, so that the slots that scans hold become invalid.
 	generation int
 	chunk      []byte
+
+	// Space for the reads of a small transaction.
+	spanSpace  [4]kv.Span
+	chunkSpace [192]byte
+}
+
+func (r *readSet) init(limit int) {
+	r.limit, r.spans, r.chunk = limit, r.spanSpace[:0], r.chunkSpace[:0]
 }
 
 // slot names a span that a scan extends as it goes on.

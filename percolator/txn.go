@@ -34,11 +34,23 @@ func newTxn(db *DB, ts tso.Timestamp, opts TxnOptions) *Txn {
 	if opts.ReadOnly {
 		return t
 	}
-	if opts.Pessimistic {
-		t.locks = &lockSet{begun: time.Now()}
+	switch {
+	case opts.Pessimistic && opts.Isolation != ReadCommitted:
+		both := &struct {
+			lockSet
+			readSet
+		}{}
+		t.locks, t.reads = &both.lockSet, &both.readSet
+	case opts.Pessimistic:
+		t.locks = &lockSet{}
+	case opts.Isolation == Serializable:
+		t.reads = &readSet{}
 	}
-	if opts.Isolation == Serializable || opts.Pessimistic && opts.Isolation == SnapshotIsolation {
-		t.reads = &readSet{limit: db.opts.MaxReadSpans}
+	if t.locks != nil {
+		t.locks.begun, t.locks.held = time.Now(), t.locks.heldSpace[:0]
+	}
+	if t.reads != nil {
+		t.reads.init(db.opts.MaxReadSpans)
 	}
 	return t
 }

@@ -252,7 +252,9 @@ func (s *Session) explainCancel(err error) error {
 		return err
 	}
 	switch ToPGError(err).Code {
-	case pgerror.QueryCanceled, pgerror.ConnectionFailure: // A store's silence, too, may be the cancel's doing.
+	case pgerror.QueryCanceled,
+		pgerror.ConnectionFailure,                              // a store's silence may be the cancel's doing
+		pgerror.SerializationFailure, pgerror.DeadlockDetected: // had there been time, it would have been tried again
 		return s.ctx.cause()
 	}
 	return err

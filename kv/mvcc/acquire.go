@@ -18,7 +18,7 @@ type AcquireArgs struct {
 	Wait               time.Duration // how long to wait, for all keys together
 	SkipLocked, Shared bool
 	// Alive is a transaction found alive although the TTL of its lock has run out: waiting for it
-	// goes on for another TTL.
+	// goes on for a while before that is told again.
 	Alive tso.Timestamp
 }
 

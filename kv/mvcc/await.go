@@ -12,6 +12,7 @@ import (
 const (
 	lookAgain   = time.Second
 	lookSoon    = 5 * time.Millisecond
+	aliveFor    = 2 * time.Second        // how long who was found alive is taken to be
 	reportAgain = 500 * time.Millisecond // between two reports that a holder may be dead
 	graphDelay  = 20 * time.Millisecond  // before other processes are told of a wait
 	graphLease  = time.Second            // how often they are told again
@@ -23,7 +24,7 @@ func (a *acquisition) await(ctx context.Context, w *waiter) error {
 	start := time.Now()
 	if a.deadline.IsZero() {
 		a.deadline = start.Add(a.args.Wait)
-		a.patience = start.Add(time.Duration(a.args.TTLMillis) * time.Millisecond)
+		a.patience = start.Add(aliveFor)
 	}
 	defer func() { a.s.locks.stats.waitNanos.Add(int64(time.Since(start))) }()
 	timer := time.NewTimer(a.until(w))

@@ -181,12 +181,19 @@ func (w *writer) lookStatus(v *keyView, key []byte, startTS tso.Timestamp) error
 	return it.Error()
 }
 
-// lookAll gathers everything about key but the lock.
+// lookAll gathers everything about key but the lock. *TooOldError if there is nothing of the transaction
+// and what there was may have been collected.
 func (w *writer) lookAll(v *keyView, key []byte, startTS tso.Timestamp) error {
 	if err := w.lookWrites(v, key, startTS); err != nil {
 		return err
 	}
-	return w.lookStatus(v, key, startTS)
+	if err := w.lookStatus(v, key, startTS); err != nil {
+		return err
+	}
+	if v.ownCommitTS == 0 && !v.rolledBack {
+		return w.s.recordsGone(startTS)
+	}
+	return nil
 }
 
 // lookForPrewrite gathers what decidePrewrite asks about a key that the transaction has not prewritten.

@@ -255,6 +255,20 @@ func TestProto_T_RB_4(t *testing.T) {
 		if _, err := w.Prewrite(ctx, admitAll{}, prewrite); !isTooOld(err) {
 			t.Errorf("late prewrite after the collection: %v", err)
 		}
+		// Its fate can no longer be told, so nobody may be told one.
+		status := &StatusArgs{Primary: x[0], StartTS: startTS, NowTS: w.now(), RollbackIfMissing: true}
+		if st, err := w.CheckTxnStatus(ctx, admitAll{}, status); !isTooOld(err) {
+			t.Errorf("status after the collection: %+v, %v", st, err)
+		}
+		if _, err := w.Commit(ctx, admitAll{}, x, startTS, w.now(), true); !isTooOld(err) {
+			t.Errorf("commit after the collection: %v", err)
+		}
+		if err := w.Rollback(ctx, admitAll{}, x, startTS); !isTooOld(err) {
+			t.Errorf("rollback after the collection: %v", err)
+		}
+		if err := w.SyncLog(); err != nil {
+			t.Fatal(err)
+		}
 		w.crash() // the fence is durable
 	}
 	if w.NumLocks() != 0 {

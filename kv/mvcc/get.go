@@ -88,12 +88,23 @@ func (s *State) Get(ctx context.Context, key []byte, o *ReadOptions) ([]byte, er
 	}
 	// The safe point is read after the iterator was opened: garbage collection raises it first.
 	err = s.checkSafePoint(o.ReadTS)
+	if err == nil && o.ReadTS == tso.MaxTimestamp {
+		err = s.awaitDurable(ctx, key, o)
+	}
 	var value []byte
 	if err == nil {
 		value, err = s.getVersion(it, key, o.ReadTS)
 	}
 	it.Close()
 	return value, err
+}
+
+// awaitDurable returns once what an iterator opened before shows of key will outlive a power cut. A commit
+// that was applied after the probe has its lock still in the table until it is durable. A read at a
+// timestamp need not ask: commits that come after its probe are above it.
+func (s *State) awaitDurable(ctx context.Context, key []byte, o *ReadOptions) error {
+	_, err := s.probeWaiting(ctx, key, o)
+	return err
 }
 
 // getVersion returns a copy of the value of key as of ts, or nil.

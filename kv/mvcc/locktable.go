@@ -367,7 +367,7 @@ func (e *entry) wakeLocked() {
 }
 
 // waitChan returns a channel that is closed when the entry of key changes its state or goes, or
-// nil if it has none now or its state is durable.
+// nil if it has none now or its state is durable: then what the caller has seen of it has changed already.
 func (t *lockTable) waitChan(key []byte) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

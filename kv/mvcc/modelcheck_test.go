@@ -98,7 +98,6 @@ func (m *smModel) checkReads(s *smState, t uint8) {
 	}
 }
 
-
 // checkLatest: a read of the latest value sees every commit that was acknowledged before it began.
 func (m *smModel) checkLatest(s *smState, t, k uint8) {
 	txn := &s.txns[t]
@@ -200,7 +199,7 @@ func (m *smModel) afterCrash(s *smState) {
 			var k uint8
 			rest, k = rest.next()
 			rec := &s.keys[k]
-			there = there || (rec.versions|rec.lockCommit).has(uint8(t)) || txn.fate <= s.shards[s.at[k]].collected
+			there = there || (rec.versions | rec.lockCommit).has(uint8(t)) || txn.fate <= s.shards[s.at[k]].collected
 			locked = locked && (rec.lock.owner == uint8(t)+1 && rec.lock.async || rec.versions.has(uint8(t)))
 		}
 		if there || locked {

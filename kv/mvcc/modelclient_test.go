@@ -295,15 +295,35 @@ func (m *smModel) readInSteps(s *smState, t, k uint8) {
 			txn.probe, txn.early = 0, 0
 		}
 		m.emit(&n, "look at the lock", nil)
+	case 3:
+		m.awaitDurable(s, t, k)
 	default:
 		saw := m.versionAt(s, k, txn.read)
 		if m.mut == mutIteratorFirst {
 			saw = txn.early
 		}
-		txn.probe, txn.early = 0, 0
-		m.sawVersion(&n, t, k, saw)
+		if txn.read == smLatest && m.mut != mutLatestUnsynced {
+			txn.probe, txn.early = 3, saw
+		} else {
+			txn.probe, txn.early = 0, 0
+			m.sawVersion(&n, t, k, saw)
+		}
 		m.emit(&n, "open the iterator", nil)
 	}
+}
+
+// awaitDurable ends a read of the latest version when what it saw is durable.
+func (m *smModel) awaitDurable(s *smState, t, k uint8) {
+	n := *s
+	txn := &n.txns[t]
+	if m.probeLock(&n, t, k) == readWait {
+		return
+	}
+	saw := txn.early
+	n = *s
+	txn.probe, txn.early = 0, 0
+	m.sawVersion(&n, t, k, saw)
+	m.emit(&n, "look at the lock again", nil)
 }
 
 // smNothing is what a read saw that found no version.
@@ -403,6 +423,9 @@ func (m *smModel) granted(s *smState, t, k uint8, at smTS) {
 		return
 	}
 	txn.pc, txn.floor = pcRefresh, to
+	if m.mut != mutBypassKept {
+		txn.bypass, txn.resolved = 0, 0
+	}
 }
 
 // refreshStep makes sure of one more key that what was read of it is the same at the new timestamp.
@@ -462,12 +485,13 @@ func (m *smModel) refreshed(s *smState, t uint8) {
 	if m.mut == mutRefreshTooEarly {
 		to = s.tick()
 	}
-	pc := txn.pc
+	if txn.pc == pcValidate {
+		txn.floor, txn.bypass = 0, 0
+		m.sendCommit(s, t, to)
+		return
+	}
 	m.moveTo(s, t, to)
 	txn.pc = pcRun
-	if pc == pcValidate {
-		m.sendCommit(s, t, to)
-	}
 }
 
 // abort ends a transaction that is not committed, and tells the user. sent: prewrites may be about.

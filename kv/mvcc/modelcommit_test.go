@@ -166,7 +166,7 @@ func (m *smModel) prewriteStep(s *smState, t uint8) {
 	}
 	ts := n.tick()
 	if spec.serializable {
-		n.txns[t].pc, n.txns[t].floor, n.txns[t].need = pcValidate, ts, spec.reads()
+		n.txns[t].pc, n.txns[t].floor, n.txns[t].need, n.txns[t].bypass = pcValidate, ts, spec.reads(), 0
 		m.emit(&n, "take a commit_ts to validate at", nil)
 		return
 	}

@@ -3,10 +3,11 @@ package mvcc
 // smGC is the garbage collector, or, where nothing is fenced and nothing removed, somebody who makes
 // sure of all that was committed up to a timestamp.
 type smGC struct {
-	pc        uint8
 	safePoint smTS
+	pc        uint8
 	scanned   smMask // shards without locks of transactions begun at or below safePoint
 	collected smMask // shards
+	restarted bool   // a shard was, since the first scan
 	closed    smMask // transactions committed at or below safePoint once all shards were scanned
 }
 
@@ -44,7 +45,9 @@ func (m *smModel) gcSteps(s *smState) {
 				m.sync(&n, shard)
 			}
 		}
-		g.pc = gcCollect
+		if g.pc = gcCollect; g.restarted && m.mut != mutSyncAnyRun {
+			g.pc, g.scanned, g.restarted = gcResolve, 0, false
+		}
 		m.emit(&n, "sync the logs", nil)
 	default:
 		for shard := uint8(0); shard < m.cfg.shards(); shard++ {

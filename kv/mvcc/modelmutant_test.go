@@ -16,6 +16,7 @@ const (
 	mutReadWithoutFence
 	mutLockLeavesBeforeSync
 	mutLatestIgnoresLocks
+	mutLatestUnsynced
 	mutCollapseRollbacks
 	mutStatusWithoutRecord
 	mutStatusNotDurable
@@ -50,6 +51,7 @@ const (
 	mutGCAllRollbacks
 	mutTrustsCollected
 	mutNoSyncLog
+	mutSyncAnyRun
 	mutScanWithoutFence
 	mutEnd
 )

@@ -101,7 +101,9 @@ func (s *smState) servedBy(keys smMask) (uint8, bool) {
 }
 
 // tooOld says that the fence refuses ts.
-func (m *smModel) tooOld(sh *smShard, ts smTS) bool { return sh.safePoint != 0 && ts <= sh.safePoint && m.mut != mutNoFence }
+func (m *smModel) tooOld(sh *smShard, ts smTS) bool {
+	return sh.safePoint != 0 && ts <= sh.safePoint && m.mut != mutNoFence
+}
 
 // prewrite judges a request and, if all is well, puts its locks into the table. Nothing is stored yet;
 // go on with prewriteApply and prewriteSync unless done.
@@ -663,6 +665,12 @@ func (m *smModel) releaseRequest(s *smState, msg *smMsg) smReply {
 func (m *smModel) crash(s *smState, shard uint8) {
 	now := s.tick()
 	s.shards[shard].maxTS = now
+	for t := range s.txns {
+		if txn := &s.txns[t]; txn.probe != 0 && s.at[m.cfg.txns[t].ops[txn.next].key] == shard {
+			txn.probe, txn.early = 0, 0 // the read is asked for again
+		}
+	}
+	s.gc.restarted = s.gc.restarted || s.gc.pc == gcResolve || s.gc.pc == gcSync
 	for i := uint8(0); i < s.nmsgs; {
 		if msg := &s.msgs[i]; msg.stage != 0 && s.at[msg.keys.first()] == shard {
 			s.nmsgs--

@@ -65,10 +65,10 @@ func (ts smTS) computed() bool { return ts%smTick != 0 }
 // smMask is a set of keys or transactions.
 type smMask uint8
 
-func bit(i uint8) smMask             { return 1 << i }
-func (m smMask) has(i uint8) bool    { return m>>i&1 != 0 }
-func (m smMask) first() uint8        { return uint8(bits.TrailingZeros8(uint8(m))) }
-func (m smMask) all(of smMask) bool  { return of&^m == 0 }
+func bit(i uint8) smMask               { return 1 << i }
+func (m smMask) has(i uint8) bool      { return m>>i&1 != 0 }
+func (m smMask) first() uint8          { return uint8(bits.TrailingZeros8(uint8(m))) }
+func (m smMask) all(of smMask) bool    { return of&^m == 0 }
 func (m smMask) next() (smMask, uint8) { return m & (m - 1), m.first() }
 
 // smLock is a lock in the lock table.
@@ -84,6 +84,8 @@ type smLock struct {
 	forUpdate smTS
 }
 
+// The structs of the state have no gaps between their fields: so they are hashed as the bytes they are.
+
 // smRecords is what is stored about a key. Version t is the one that transaction t wrote; all its
 // versions have one commit_ts, or the model has found a violation.
 type smRecords struct {
@@ -91,6 +93,7 @@ type smRecords struct {
 	versions   smMask // bit smInitial: the version that was there at first
 	rollbacks  smMask
 	lockCommit smMask
+	filler     uint8
 }
 
 const smInitial = 7
@@ -113,30 +116,32 @@ const (
 
 // smTxn is one client and its transaction.
 type smTxn struct {
-	pc      smPC
-	next    uint8 // position in the program
-	outcome smOutcome
-
 	start, read, commit, floor, minCommit smTS
 
 	fate smTS // commit_ts, as soon as anybody could know it; not known to the client
 
+	lockedAt [smKeys]smTS
+
+	// The lock that is being looked into.
+	gathered         smTS
+	met              smLock
+	metKey, metTxn   uint8 // metTxn: transaction + 1
+	asked            smMask
+	asking           smAsk
+	bypass, resolved smMask // transactions whose locks are passed over or read through
+
+	pc      smPC
+	next    uint8 // position in the program
+	outcome smOutcome
+
 	out, ok, lost, need smMask // keys whose request is unanswered, answered, perhaps arrived unanswered, to be sent again
 	failed, refused     smMask // of an async commit: keys that were given up, because a shard refused them
 	onePC, async, plain bool   // how it commits; plain: a shard answered with plain locks
-	bypass, resolved    smMask // transactions whose locks are passed over or read through
 
-	// The lock that is being looked into.
-	metKey, metTxn uint8 // metTxn: transaction + 1
-	met            smLock
-	asked          smMask
-	asking         smAsk
-	gathered       smTS
-
-	probe    uint8 // progress of a read that takes several steps
-	early    uint8 // what a mutant read too early
-	lockedAt [smKeys]smTS
-	saw      [smKeys]uint8 // 0: not read; smInitial+1, or transaction + 1
+	probe  uint8         // progress of a read that takes several steps
+	early  uint8         // what was read and is not known durable, or what a mutant read too early
+	saw    [smKeys]uint8 // 0: not read; smInitial+1, or transaction + 1
+	filler uint8
 
 	ackedAtBegin, ackedAtCommit smMask // who had been acknowledged when this one began, or was to be committed
 }
@@ -146,26 +151,28 @@ type smMsg struct {
 	kind  smKind
 	txn   uint8
 	keys  smMask
-	flags smFlags
 	stage uint8
+	flags smFlags
 	ts    smTS
 	ts2   smTS
-	aside smTS // min_commit_ts that a mutant read too early
+	aside smTS // max_ts that a mutant read too early, + 1
 }
 
-// smState is one state of the world. It is comparable.
+// smState is one state of the world.
 type smState struct {
 	now    smTS // the newest timestamp issued
 	keys   [smKeys]smRecords
 	disk   [smKeys]smRecords // what a crash leaves; only where shards crash
-	at     [smKeys]uint8     // shard of each key
 	shards [2]smShard
 	txns   [smTxns]smTxn
 	msgs   [smMsgs]smMsg
-	nmsgs  uint8
 	gc     smGC
+	at     [smKeys]uint8 // shard of each key
+	nmsgs  uint8
 
 	dups, losses, crashes, deaths, splits uint8 // left
+
+	filler uint8
 }
 
 // tick issues a timestamp.

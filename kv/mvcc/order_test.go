@@ -1,6 +1,7 @@
 package mvcc
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -77,6 +78,46 @@ func TestProto_T_ORD_1(t *testing.T) {
 		runs, missed := interleave(orderState{}, reader, []func(*orderState){insert, applyIt, unlock})
 		if right := order == [3]string{"raise", "probe", "iterate"}; runs != 20 || (missed == 0) != right {
 			t.Errorf("%s: %d of %d interleavings miss a write", fmt.Sprint(order), missed, runs)
+		}
+	}
+}
+
+// Goal: a scan that meets a lock whose state changes just then looks at it again. Method: locks are put on
+// disk while scans go on; who reads at or above a lock's smallest commit_ts, issued later than it, must
+// meet it.
+func TestScanMeetsChangingLock(t *testing.T) {
+	w := newWorld(t, false, nil)
+	ctx := context.Background()
+	for i := range 300 {
+		key := fmt.Appendf(nil, "k%04d", i)
+		startTS, floor := w.now(), w.now()
+		locked := make(chan tso.Timestamp, 1)
+		go func() {
+			res, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{
+				Mutations: []Mutation{{Op: OpPut, Key: key, Value: []byte("v")}}, Primary: key,
+				StartTS: startTS, FloorTS: floor, TTLMillis: 1000, Async: true})
+			if err != nil {
+				t.Error(err)
+			}
+			locked <- res.MinCommitTS
+		}()
+		seen := map[tso.Timestamp]bool{}
+		for len(locked) == 0 {
+			readTS := w.now()
+			if err := w.BeginRead(ctx, readTS); err != nil {
+				t.Fatal(err)
+			}
+			page, err := w.Scan(ctx, &ScanArgs{Start: key, Limit: 1, MaxBytes: 1, ReadOptions: ReadOptions{ReadTS: readTS}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[readTS] = len(page.Locked) == 1
+		}
+		minCommitTS := <-locked
+		for readTS, met := range seen {
+			if met != (minCommitTS <= readTS) {
+				t.Fatalf("scan at %d of lock %d, which commits from %d on: met %v", readTS, i, minCommitTS, met)
+			}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
@@ -405,14 +406,18 @@ func (w *writer) batchSize(args *PrewriteArgs) int {
 	return size
 }
 
-// putVersions writes the records of a one-phase commit.
+// putVersions writes the records of a one-phase commit. A key that was locked before and is not written
+// needs none: its lock kept others out until now, and who writes it from now on is in nobody's way.
 func (w *writer) putVersions(b *storage.Batch, args *PrewriteArgs, commitTS tso.Timestamp) {
+	versions := slices.ContainsFunc(args.Mutations, func(m Mutation) bool { return m.Op == OpPut || m.Op == OpDelete })
 	for i := range args.Mutations {
 		m := &args.Mutations[i]
 		switch m.Op {
 		case OpCheckNotExists:
 		case OpLock:
-			w.putLockCommit(b, m.Key, args.StartTS, commitTS)
+			if m.LockedAt == 0 || !versions {
+				w.putLockCommit(b, m.Key, args.StartTS, commitTS)
+			}
 		default:
 			long := len(m.Value) > w.s.opts.OnePCShortValueBytes && m.Op == OpPut
 			if long {

@@ -103,23 +103,23 @@ type scanner struct {
 // change ends the page before it, or is waited for if the page would be empty.
 func (sc *scanner) probe(ctx context.Context) error {
 	for {
-		wait := sc.probeOnce()
-		if wait == nil {
+		changing := sc.probeOnce()
+		if changing == nil {
 			return nil
 		}
-		if err := sc.s.wait(ctx, wait); err != nil {
+		if err := sc.s.wait(ctx, sc.s.locks.waitChan(changing)); err != nil {
 			return err
 		}
 	}
 }
 
-func (sc *scanner) probeOnce() (wait <-chan struct{}) {
+// probeOnce returns the key of a lock to wait for before it is called again, nil if there is none.
+func (sc *scanner) probeOnce() (changing []byte) {
 	t := sc.s.locks
 	if t.blocking.Load() == 0 {
 		return nil
 	}
 	seen := 0
-	var first []byte // key of a lock to wait for, first in the span
 	visit := func(e *entry) bool {
 		if seen++; seen > maxProbed || len(sc.conflicts) > sc.args.Limit {
 			sc.stopAt(e.key)
@@ -130,7 +130,7 @@ func (sc *scanner) probeOnce() (wait <-chan struct{}) {
 			return true
 		case readWait:
 			if sc.atBeginning(e.key) {
-				first = bytes.Clone(e.key)
+				changing = bytes.Clone(e.key)
 			} else {
 				sc.stopAt(e.key)
 			}
@@ -152,11 +152,10 @@ func (sc *scanner) probeOnce() (wait <-chan struct{}) {
 		t.ascendLocked(sc.start, sc.end, visit)
 	}
 	t.mu.RUnlock()
-	if first != nil {
+	if changing != nil {
 		sc.conflicts = sc.conflicts[:0]
-		return t.waitChan(first)
 	}
-	return nil
+	return changing
 }
 
 // atBeginning reports whether a page that ended before key would certainly be empty.

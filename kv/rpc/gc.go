@@ -30,8 +30,10 @@ func (s *collectorServer) SetSafePoint(ctx context.Context, req *kvpb.SetSafePoi
 }
 
 // SyncLog implements the service.
-func (s *collectorServer) SyncLog(ctx context.Context, _ *kvpb.SyncLogRequest) (*kvpb.EmptyResponse, error) {
-	return serve(ctx, s.shard.SyncLog(ctx), &kvpb.EmptyResponse{}, empty)
+func (s *collectorServer) SyncLog(ctx context.Context, _ *kvpb.SyncLogRequest) (*kvpb.SyncLogResponse, error) {
+	run, err := s.shard.SyncLog(ctx)
+	return serve(ctx, err, &kvpb.SyncLogResponse{Run: run},
+		func(e *kvpb.Error) *kvpb.SyncLogResponse { return &kvpb.SyncLogResponse{Error: e} })
 }
 
 // CollectGarbage implements the service.
@@ -60,9 +62,12 @@ func (s *Shard) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timesta
 }
 
 // SyncLog implements kv.Collector.
-func (s *Shard) SyncLog(ctx context.Context) error {
-	_, err := call(ctx, s.name, s.opts, s.collector.SyncLog, &kvpb.SyncLogRequest{})
-	return err
+func (s *Shard) SyncLog(ctx context.Context) (run uint64, err error) {
+	res, err := call(ctx, s.name, s.opts, s.collector.SyncLog, &kvpb.SyncLogRequest{})
+	if err != nil {
+		return 0, err
+	}
+	return res.Run, nil
 }
 
 // CollectGarbage implements kv.Collector. The budget ends well before the request's timeout.

@@ -275,8 +275,8 @@ func (c *shardConn) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Tim
 		func(ctx context.Context, s kv.Shard) (tso.Timestamp, error) { return s.SetSafePoint(ctx, ts) })
 }
 
-func (c *shardConn) SyncLog(ctx context.Context) error {
-	return command(c, ctx, &message{kind: "synclog"}, func(ctx context.Context, s kv.Shard) error { return s.SyncLog(ctx) })
+func (c *shardConn) SyncLog(ctx context.Context) (uint64, error) {
+	return request(c, ctx, &message{kind: "synclog"}, func(ctx context.Context, s kv.Shard) (uint64, error) { return s.SyncLog(ctx) })
 }
 
 func (c *shardConn) CollectGarbage(ctx context.Context, req *kv.CollectGarbageRequest) (kv.CollectGarbageResponse, error) {

@@ -156,6 +156,58 @@ func (*SyncLogRequest) Descriptor() ([]byte, []int) {
 	return file_gc_proto_rawDescGZIP(), []int{2}
 }
 
+type SyncLogResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Run           uint64                 `protobuf:"fixed64,1,opt,name=run,proto3" json:"run,omitempty"`
+	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SyncLogResponse) Reset() {
+	*x = SyncLogResponse{}
+	mi := &file_gc_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SyncLogResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SyncLogResponse) ProtoMessage() {}
+
+func (x *SyncLogResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_gc_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SyncLogResponse.ProtoReflect.Descriptor instead.
+func (*SyncLogResponse) Descriptor() ([]byte, []int) {
+	return file_gc_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *SyncLogResponse) GetRun() uint64 {
+	if x != nil {
+		return x.Run
+	}
+	return 0
+}
+
+func (x *SyncLogResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 type CollectGarbageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SafePoint     uint64                 `protobuf:"fixed64,1,opt,name=safe_point,json=safePoint,proto3" json:"safe_point,omitempty"`
@@ -166,7 +218,7 @@ type CollectGarbageRequest struct {
 
 func (x *CollectGarbageRequest) Reset() {
 	*x = CollectGarbageRequest{}
-	mi := &file_gc_proto_msgTypes[3]
+	mi := &file_gc_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -178,7 +230,7 @@ func (x *CollectGarbageRequest) String() string {
 func (*CollectGarbageRequest) ProtoMessage() {}
 
 func (x *CollectGarbageRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[3]
+	mi := &file_gc_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -191,7 +243,7 @@ func (x *CollectGarbageRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectGarbageRequest.ProtoReflect.Descriptor instead.
 func (*CollectGarbageRequest) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{3}
+	return file_gc_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *CollectGarbageRequest) GetSafePoint() uint64 {
@@ -221,7 +273,7 @@ type CollectGarbageResponse struct {
 
 func (x *CollectGarbageResponse) Reset() {
 	*x = CollectGarbageResponse{}
-	mi := &file_gc_proto_msgTypes[4]
+	mi := &file_gc_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -233,7 +285,7 @@ func (x *CollectGarbageResponse) String() string {
 func (*CollectGarbageResponse) ProtoMessage() {}
 
 func (x *CollectGarbageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[4]
+	mi := &file_gc_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -246,7 +298,7 @@ func (x *CollectGarbageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectGarbageResponse.ProtoReflect.Descriptor instead.
 func (*CollectGarbageResponse) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{4}
+	return file_gc_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *CollectGarbageResponse) GetDone() bool {
@@ -294,7 +346,7 @@ type DropSpanRequest struct {
 
 func (x *DropSpanRequest) Reset() {
 	*x = DropSpanRequest{}
-	mi := &file_gc_proto_msgTypes[5]
+	mi := &file_gc_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -306,7 +358,7 @@ func (x *DropSpanRequest) String() string {
 func (*DropSpanRequest) ProtoMessage() {}
 
 func (x *DropSpanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[5]
+	mi := &file_gc_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -319,7 +371,7 @@ func (x *DropSpanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSpanRequest.ProtoReflect.Descriptor instead.
 func (*DropSpanRequest) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{5}
+	return file_gc_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DropSpanRequest) GetSpan() *Span {
@@ -346,7 +398,7 @@ type DropSpanResponse struct {
 
 func (x *DropSpanResponse) Reset() {
 	*x = DropSpanResponse{}
-	mi := &file_gc_proto_msgTypes[6]
+	mi := &file_gc_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -358,7 +410,7 @@ func (x *DropSpanResponse) String() string {
 func (*DropSpanResponse) ProtoMessage() {}
 
 func (x *DropSpanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[6]
+	mi := &file_gc_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -371,7 +423,7 @@ func (x *DropSpanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSpanResponse.ProtoReflect.Descriptor instead.
 func (*DropSpanResponse) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{6}
+	return file_gc_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DropSpanResponse) GetDropped() bool {
@@ -398,7 +450,10 @@ const file_gc_proto_rawDesc = "" +
 	"\x14SetSafePointResponse\x12\x19\n" +
 	"\bin_force\x18\x01 \x01(\x06R\ainForce\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x10\n" +
-	"\x0eSyncLogRequest\"[\n" +
+	"\x0eSyncLogRequest\"O\n" +
+	"\x0fSyncLogResponse\x12\x10\n" +
+	"\x03run\x18\x01 \x01(\x06R\x03run\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"[\n" +
 	"\x15CollectGarbageRequest\x12\x1d\n" +
 	"\n" +
 	"safe_point\x18\x01 \x01(\x06R\tsafePoint\x12#\n" +
@@ -415,10 +470,10 @@ const file_gc_proto_rawDesc = "" +
 	"safe_point\x18\x02 \x01(\x06R\tsafePoint\"X\n" +
 	"\x10DropSpanResponse\x12\x18\n" +
 	"\adropped\x18\x01 \x01(\bR\adropped\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error2\xd8\x02\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error2\xda\x02\n" +
 	"\tCollector\x12W\n" +
-	"\fSetSafePoint\x12\".percodb.kv.v1.SetSafePointRequest\x1a#.percodb.kv.v1.SetSafePointResponse\x12F\n" +
-	"\aSyncLog\x12\x1d.percodb.kv.v1.SyncLogRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12]\n" +
+	"\fSetSafePoint\x12\".percodb.kv.v1.SetSafePointRequest\x1a#.percodb.kv.v1.SetSafePointResponse\x12H\n" +
+	"\aSyncLog\x12\x1d.percodb.kv.v1.SyncLogRequest\x1a\x1e.percodb.kv.v1.SyncLogResponse\x12]\n" +
 	"\x0eCollectGarbage\x12$.percodb.kv.v1.CollectGarbageRequest\x1a%.percodb.kv.v1.CollectGarbageResponse\x12K\n" +
 	"\bDropSpan\x12\x1e.percodb.kv.v1.DropSpanRequest\x1a\x1f.percodb.kv.v1.DropSpanResponseB(Z&github.com/percodb/percodb/kv/rpc/kvpbb\x06proto3"
 
@@ -434,37 +489,38 @@ func file_gc_proto_rawDescGZIP() []byte {
 	return file_gc_proto_rawDescData
 }
 
-var file_gc_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_gc_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
 var file_gc_proto_goTypes = []any{
 	(*SetSafePointRequest)(nil),    // 0: percodb.kv.v1.SetSafePointRequest
 	(*SetSafePointResponse)(nil),   // 1: percodb.kv.v1.SetSafePointResponse
 	(*SyncLogRequest)(nil),         // 2: percodb.kv.v1.SyncLogRequest
-	(*CollectGarbageRequest)(nil),  // 3: percodb.kv.v1.CollectGarbageRequest
-	(*CollectGarbageResponse)(nil), // 4: percodb.kv.v1.CollectGarbageResponse
-	(*DropSpanRequest)(nil),        // 5: percodb.kv.v1.DropSpanRequest
-	(*DropSpanResponse)(nil),       // 6: percodb.kv.v1.DropSpanResponse
-	(*Error)(nil),                  // 7: percodb.kv.v1.Error
-	(*Span)(nil),                   // 8: percodb.kv.v1.Span
-	(*EmptyResponse)(nil),          // 9: percodb.kv.v1.EmptyResponse
+	(*SyncLogResponse)(nil),        // 3: percodb.kv.v1.SyncLogResponse
+	(*CollectGarbageRequest)(nil),  // 4: percodb.kv.v1.CollectGarbageRequest
+	(*CollectGarbageResponse)(nil), // 5: percodb.kv.v1.CollectGarbageResponse
+	(*DropSpanRequest)(nil),        // 6: percodb.kv.v1.DropSpanRequest
+	(*DropSpanResponse)(nil),       // 7: percodb.kv.v1.DropSpanResponse
+	(*Error)(nil),                  // 8: percodb.kv.v1.Error
+	(*Span)(nil),                   // 9: percodb.kv.v1.Span
 }
 var file_gc_proto_depIdxs = []int32{
-	7, // 0: percodb.kv.v1.SetSafePointResponse.error:type_name -> percodb.kv.v1.Error
-	7, // 1: percodb.kv.v1.CollectGarbageResponse.error:type_name -> percodb.kv.v1.Error
-	8, // 2: percodb.kv.v1.DropSpanRequest.span:type_name -> percodb.kv.v1.Span
-	7, // 3: percodb.kv.v1.DropSpanResponse.error:type_name -> percodb.kv.v1.Error
-	0, // 4: percodb.kv.v1.Collector.SetSafePoint:input_type -> percodb.kv.v1.SetSafePointRequest
-	2, // 5: percodb.kv.v1.Collector.SyncLog:input_type -> percodb.kv.v1.SyncLogRequest
-	3, // 6: percodb.kv.v1.Collector.CollectGarbage:input_type -> percodb.kv.v1.CollectGarbageRequest
-	5, // 7: percodb.kv.v1.Collector.DropSpan:input_type -> percodb.kv.v1.DropSpanRequest
-	1, // 8: percodb.kv.v1.Collector.SetSafePoint:output_type -> percodb.kv.v1.SetSafePointResponse
-	9, // 9: percodb.kv.v1.Collector.SyncLog:output_type -> percodb.kv.v1.EmptyResponse
-	4, // 10: percodb.kv.v1.Collector.CollectGarbage:output_type -> percodb.kv.v1.CollectGarbageResponse
-	6, // 11: percodb.kv.v1.Collector.DropSpan:output_type -> percodb.kv.v1.DropSpanResponse
-	8, // [8:12] is the sub-list for method output_type
-	4, // [4:8] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	8, // 0: percodb.kv.v1.SetSafePointResponse.error:type_name -> percodb.kv.v1.Error
+	8, // 1: percodb.kv.v1.SyncLogResponse.error:type_name -> percodb.kv.v1.Error
+	8, // 2: percodb.kv.v1.CollectGarbageResponse.error:type_name -> percodb.kv.v1.Error
+	9, // 3: percodb.kv.v1.DropSpanRequest.span:type_name -> percodb.kv.v1.Span
+	8, // 4: percodb.kv.v1.DropSpanResponse.error:type_name -> percodb.kv.v1.Error
+	0, // 5: percodb.kv.v1.Collector.SetSafePoint:input_type -> percodb.kv.v1.SetSafePointRequest
+	2, // 6: percodb.kv.v1.Collector.SyncLog:input_type -> percodb.kv.v1.SyncLogRequest
+	4, // 7: percodb.kv.v1.Collector.CollectGarbage:input_type -> percodb.kv.v1.CollectGarbageRequest
+	6, // 8: percodb.kv.v1.Collector.DropSpan:input_type -> percodb.kv.v1.DropSpanRequest
+	1, // 9: percodb.kv.v1.Collector.SetSafePoint:output_type -> percodb.kv.v1.SetSafePointResponse
+	3, // 10: percodb.kv.v1.Collector.SyncLog:output_type -> percodb.kv.v1.SyncLogResponse
+	5, // 11: percodb.kv.v1.Collector.CollectGarbage:output_type -> percodb.kv.v1.CollectGarbageResponse
+	7, // 12: percodb.kv.v1.Collector.DropSpan:output_type -> percodb.kv.v1.DropSpanResponse
+	9, // [9:13] is the sub-list for method output_type
+	5, // [5:9] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_gc_proto_init() }
@@ -479,7 +535,7 @@ func file_gc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gc_proto_rawDesc), len(file_gc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   8,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -35,7 +35,7 @@ const (
 // Collector is kv.Collector. Every request may be repeated.
 type CollectorClient interface {
 	SetSafePoint(ctx context.Context, in *SetSafePointRequest, opts ...grpc.CallOption) (*SetSafePointResponse, error)
-	SyncLog(ctx context.Context, in *SyncLogRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
+	SyncLog(ctx context.Context, in *SyncLogRequest, opts ...grpc.CallOption) (*SyncLogResponse, error)
 	CollectGarbage(ctx context.Context, in *CollectGarbageRequest, opts ...grpc.CallOption) (*CollectGarbageResponse, error)
 	DropSpan(ctx context.Context, in *DropSpanRequest, opts ...grpc.CallOption) (*DropSpanResponse, error)
 }
@@ -58,9 +58,9 @@ func (c *collectorClient) SetSafePoint(ctx context.Context, in *SetSafePointRequ
 	return out, nil
 }
 
-func (c *collectorClient) SyncLog(ctx context.Context, in *SyncLogRequest, opts ...grpc.CallOption) (*EmptyResponse, error) {
+func (c *collectorClient) SyncLog(ctx context.Context, in *SyncLogRequest, opts ...grpc.CallOption) (*SyncLogResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
-	out := new(EmptyResponse)
+	out := new(SyncLogResponse)
 	err := c.cc.Invoke(ctx, Collector_SyncLog_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (c *collectorClient) DropSpan(ctx context.Context, in *DropSpanRequest, opt
 // Collector is kv.Collector. Every request may be repeated.
 type CollectorServer interface {
 	SetSafePoint(context.Context, *SetSafePointRequest) (*SetSafePointResponse, error)
-	SyncLog(context.Context, *SyncLogRequest) (*EmptyResponse, error)
+	SyncLog(context.Context, *SyncLogRequest) (*SyncLogResponse, error)
 	CollectGarbage(context.Context, *CollectGarbageRequest) (*CollectGarbageResponse, error)
 	DropSpan(context.Context, *DropSpanRequest) (*DropSpanResponse, error)
 	mustEmbedUnimplementedCollectorServer()
@@ -111,7 +111,7 @@ type UnimplementedCollectorServer struct{}
 func (UnimplementedCollectorServer) SetSafePoint(context.Context, *SetSafePointRequest) (*SetSafePointResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SetSafePoint not implemented")
 }
-func (UnimplementedCollectorServer) SyncLog(context.Context, *SyncLogRequest) (*EmptyResponse, error) {
+func (UnimplementedCollectorServer) SyncLog(context.Context, *SyncLogRequest) (*SyncLogResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method SyncLog not implemented")
 }
 func (UnimplementedCollectorServer) CollectGarbage(context.Context, *CollectGarbageRequest) (*CollectGarbageResponse, error) {
