@@ -51,3 +51,4 @@ compare "-S -M prepared -c 8 -j 2" -S -M prepared -c 8 -j 2
 compare "-S -M simple -c 8 -j 2" -S -M simple -c 8 -j 2
 compare "-N -M prepared -c 8 -j 2" -N -M prepared -c 8 -j 2
 compare "TPC-B -M prepared -c 1" -M prepared -c 1
+compare "TPC-B -M prepared -c 8 -j 2" -M prepared -c 8 -j 2

@@ -3,6 +3,7 @@ package ddl
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 
 	"github.com/percodb/percodb/catalog"
@@ -12,12 +13,36 @@ import (
 // analyzeWait is how long the analyzer waits for another schema change before it tries later.
 const analyzeWait = 100 * time.Millisecond
 
+// A table that goes on changing is analyzed less and less often, from every look to once a minute, as
+// PostgreSQL's autovacuum does: new statistics make every plan that reads the table be made again.
+const maxPause = time.Minute
+
 // Analyzer keeps statistics fresh: it looks now and then which tables have changed much and analyzes
 // them. Close ends it.
 type Analyzer struct {
 	deps   Deps
+	paces  map[uint64]pace // by table; the loop's own
 	cancel context.CancelFunc
 	done   chan struct{}
+}
+
+// pace says when a table was analyzed last, and how long it is left alone from then on.
+type pace struct {
+	at    time.Time
+	pause time.Duration
+}
+
+// due says whether a table that has changed much may be analyzed now, and its pace if it is.
+func (p pace) due(now time.Time, interval time.Duration) (pace, bool) {
+	since := now.Sub(p.at)
+	switch {
+	case since < p.pause:
+		return p, false
+	case since > 4*p.pause:
+		return pace{at: now, pause: interval}, true // it was quiet for a while
+	default:
+		return pace{at: now, pause: min(2*p.pause, maxPause)}, true
+	}
 }
 
 // NewAnalyzer starts an analyzer that looks every interval (0: 1 s).
@@ -29,7 +54,7 @@ func NewAnalyzer(db *percolator.DB, c *catalog.Catalog, interval time.Duration, 
 		logger = slog.New(slog.DiscardHandler)
 	}
 	deps := Deps{DB: db, Catalog: c, Logger: logger}
-	a := &Analyzer{deps: deps.ensureDefaults(), done: make(chan struct{})}
+	a := &Analyzer{deps: deps.ensureDefaults(), paces: map[uint64]pace{}, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(context.Background())
 	a.cancel = cancel
 	go a.run(ctx, interval)
@@ -52,19 +77,26 @@ func (a *Analyzer) run(ctx context.Context, interval time.Duration) {
 			return
 		case <-tick.C:
 		}
-		if err := a.look(ctx); err != nil && ctx.Err() == nil {
+		if err := a.look(ctx, interval); err != nil && ctx.Err() == nil {
 			a.deps.Logger.Warn("tables not analyzed", "err", err)
 		}
 	}
 }
 
 // look analyzes the tables that need it.
-func (a *Analyzer) look(ctx context.Context) error {
+func (a *Analyzer) look(ctx context.Context, interval time.Duration) error {
 	stale, err := a.deps.Catalog.Stale(ctx)
 	if err != nil {
 		return err
 	}
+	now := time.Now()
+	maps.DeleteFunc(a.paces, func(_ uint64, p pace) bool { return now.Sub(p.at) > 4*p.pause })
 	for _, id := range stale {
+		next, due := a.paces[id].due(now, interval)
+		if !due {
+			continue
+		}
+		a.paces[id] = next
 		if err := a.analyze(ctx, id); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/datadriven"
 
@@ -146,7 +147,7 @@ func TestAnalyzerFollowsLoads(t *testing.T) {
 	guard.Writes(desc, 2000) // The harness counts one row a statement.
 	guard.Done(ctx, 1, nil)
 	deps := Deps{DB: s.db, Catalog: s.catalog}
-	if err := (&Analyzer{deps: deps.ensureDefaults()}).look(ctx); err != nil {
+	if err := (&Analyzer{deps: deps.ensureDefaults(), paces: map[uint64]pace{}}).look(ctx, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	txn, _ = s.db.Begin(ctx)
