@@ -263,17 +263,20 @@ func expired(l *Lock, nowTS tso.Timestamp) bool {
 	return end < l.TTLMillis || end < uint64(nowTS.Physical())
 }
 
+// RecoveryGraceMillis is how long a primary lock lives after a restart of its shard at least, in milliseconds:
+// long enough for its owner's next heartbeat.
+const RecoveryGraceMillis = 3000
+
 // recoverLock returns a lock as it is held after a restart, with now a fresh timestamp. Pushes and
 // heartbeats are in memory only: so a primary may have been promised to commit above any
 // timestamp issued before, and to live on. A secondary's minimum must stay: its owner may hold
 // a commit_ts already, and the primary may have committed. So must the minimum of an async commit,
 // wherever it is: the commit_ts is computed from it.
 func recoverLock(key []byte, l Lock, now tso.Timestamp) Lock {
-	const grace = 3000
 	if bytes.Equal(l.Primary, key) && !l.Async {
 		l.MinCommitTS = max(l.MinCommitTS, now+1)
 		if age := now.Physical() - l.StartTS.Physical(); age >= 0 {
-			l.TTLMillis = max(l.TTLMillis, uint64(age)+grace)
+			l.TTLMillis = max(l.TTLMillis, uint64(age)+RecoveryGraceMillis)
 		}
 	}
 	return l

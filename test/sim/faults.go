@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
 )
 
 // faultKind is something that goes wrong, or at least changes.
@@ -193,5 +194,7 @@ func (w *world) calm() {
 }
 
 // wait is how long the end of a run waits, so that all locks of the dead have expired and all copies
-// of requests have arrived.
-func (w *world) wait() time.Duration { return 8*w.plan.lockTTL + time.Second }
+// of requests have arrived. A restart late in the run has given the locks it found more time.
+func (w *world) wait() time.Duration {
+	return max(8*w.plan.lockTTL, mvcc.RecoveryGraceMillis*time.Millisecond) + time.Second
+}
