@@ -18,7 +18,7 @@ func TestAnalyzerPace(t *testing.T) {
 		}
 		p = next
 	}
-	want := []int{0, 1, 3, 7, 15, 31, 91, 151, 211, 271}
+	want := []int{0, 1, 3, 7, 15, 31, 63, 123, 183, 243}
 	if len(at) != len(want) {
 		t.Fatalf("analyzed at %v, want %v", at, want)
 	}
