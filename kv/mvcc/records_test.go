@@ -95,7 +95,7 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// Goal (T-LAY-1, T-LAY-2): stored keys of one keyspace lie in the order of the user keys, whatever
+// Goal: stored keys of one keyspace lie in the order of the user keys, whatever
 // their bytes, and give them back. Method: fuzzing.
 func FuzzStoredKeys(f *testing.F) {
 	f.Add([]byte("a"), []byte("a\x00"), uint64(1), uint64(2))

@@ -2,11 +2,13 @@ package storage
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // key builds a stored key from what it means.
@@ -18,9 +20,9 @@ func key(user string, version uint64, plain bool) []byte {
 	return AppendVersion(k, version)
 }
 
-// Goal (T-LAY-3): the comparer is one that Pebble can use. Method: Pebble's own check, on prefixes
-// made of the bytes that the layout gives a meaning.
-func TestComparerPassesPebblesCheck(t *testing.T) {
+// Goal: the comparer is one that Pebble can use. Method: Pebble's own check, on prefixes made of the
+// bytes that the layout gives a meaning.
+func TestProto_T_LAY_3(t *testing.T) {
 	var prefixes, suffixes [][]byte
 	for _, p := range []string{"", "a", "a\x00", "a\x00\x00", "a\x09", "a\x00b", "\x09\x09\x09\x09\x09\x09\x09\x09\x09\x09", "\xff", "zzzzzzzzzzzz"} {
 		prefixes = append(prefixes, AppendSentinel([]byte(p)))
@@ -44,10 +46,10 @@ func randomKey(rng *rand.Rand) (user string, version uint64, plain bool) {
 	return string(b), versions[rng.IntN(len(versions))], rng.IntN(5) == 0
 }
 
-// Goal (T-LAY-1, T-LAY-2): stored keys lie in the order of user key, then descending version, a plain
-// key first, and say where their prefix ends, without escaping. Method: random close keys
-// against a comparison of their parts.
-func TestOrderOfStoredKeys(t *testing.T) {
+// Goal: stored keys lie in the order of user key, then descending version, a plain key first, and say
+// where their prefix ends, without escaping. Method: random close keys against a comparison of
+// their parts.
+func TestProto_T_LAY_1(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {
 		au, av, ap := randomKey(rng)
@@ -74,6 +76,68 @@ func TestOrderOfStoredKeys(t *testing.T) {
 			t.Fatalf("SplitVersion(%x) = %x, %d, %v", a, prefix, v, ok)
 		}
 		checkShortKeys(t, a, b)
+	}
+}
+
+// Goal: no key's versions are found under another key, though user keys may have any bytes and be the
+// beginnings of each other, or of each other's stored keys. Method: such keys with a random number of
+// versions in an engine, some of them flushed; for each of them a seek by prefix, and a walk within its bounds.
+func TestProto_T_LAY_2(t *testing.T) {
+	e := mustOpen(t, vfs.NewMem())
+	defer mustClose(t, e)
+	rng := rand.New(rand.NewPCG(3, 1))
+	users := []string{"", "\x00", "\x09"}
+	for range 200 {
+		user, version, _ := randomKey(rng)
+		// What follows W in a stored key, whole and without its last byte, as another's user key.
+		stored := key(user, version, false)[1:]
+		users = append(users, user, user+"\x00", string(stored), string(stored[:len(stored)-1]), string(stored[:len(user)+1]))
+	}
+	slices.Sort(users)
+	users = slices.Compact(users)
+	want := map[string]int{}
+	for part := range 3 {
+		b := e.NewBatch(0)
+		for _, user := range users {
+			for range rng.IntN(3) {
+				want[user]++
+				b.Put(key(user, uint64(part)<<8|uint64(want[user]), false), []byte(user))
+			}
+		}
+		apply := errors.Join(e.Apply(b, NoSync), e.Flush())
+		b.Close()
+		if apply != nil {
+			t.Fatal(apply)
+		}
+	}
+	points, err := e.NewPointIter(PointCheck)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer points.Close()
+	for i, user := range users {
+		upper := key("\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 0, true)
+		if i+1 < len(users) {
+			upper = key(users[i+1], 0, true)
+		}
+		within, err := e.NewRangeIter(key(user, 0, true), upper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		count := func(it *Iterator, ok bool) (n int) {
+			for ; ok; ok = it.Next() {
+				if value, err := it.Value(); err != nil || string(value) != user {
+					t.Fatalf("under %x: a version of %x, %v", user, value, err)
+				}
+				n++
+			}
+			return n
+		}
+		found, bounded := count(points, points.SeekPrefixGE(key(user, 0, true))), count(within, within.First())
+		if found != want[user] || bounded != want[user] {
+			t.Fatalf("%x has %d versions; %d by prefix, %d within bounds", user, want[user], found, bounded)
+		}
+		within.Close()
 	}
 }
 
