@@ -29,7 +29,7 @@ const drainTimeout = 10 * time.Second
 type startFlags struct {
 	role, listen, rpcListen, rpcAdvertise, adminListen, data, join, logLevel string
 	cacheMB                                                                  int64
-	gcLife                                                                   time.Duration
+	gcLife, gcInterval, gcLease                                              time.Duration
 }
 
 func startCommand() *cobra.Command {
@@ -61,6 +61,11 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
 	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB (default 256)")
 	flags.DurationVar(&f.gcLife, "gc-life", 0, "how long history is kept for AS OF SYSTEM TIME, unless ALTER SYSTEM SET percodb.gc_life has said so (roles all and tso; default 10m)")
+	flags.DurationVar(&f.gcInterval, "gc-interval", 0, "time between two rounds of garbage collection (roles all and tso; default 1m)")
+	flags.DurationVar(&f.gcLease, "gc-lease", 0, "how long a SQL process's word about its oldest transaction holds, the same in all processes (default 15s)")
+	for _, name := range []string{"gc-interval", "gc-lease"} { // there is no reason to change them but tests
+		flags.Lookup(name).Hidden = true
+	}
 	flags.StringVar(&f.logLevel, "log-level", "warn", "debug, info, warn or error")
 	return cmd
 }
@@ -130,7 +135,7 @@ func (f *startFlags) options() (node.Options, error) {
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
 		AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
 		CacheBytes: f.cacheMB << 20,
-		GC:         node.GCOptions{Life: f.gcLife},
+		GC:         node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
 		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	switch opts.Role {

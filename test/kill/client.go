@@ -173,7 +173,7 @@ func state(err error) string {
 // isExpected says that a client of a database that is being killed may meet the error (I3).
 func isExpected(state string) bool {
 	switch state {
-	case "", "40001", "40P01", "40003", "55P03", "25P02", "23505", "53300":
+	case "", "40001", "40P01", "40003", "55P03", "25P02", "23505", "53300", "72000":
 		return true
 	}
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")

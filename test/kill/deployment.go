@@ -54,13 +54,13 @@ func deploy(binary, dir string, cluster bool) (_ *deployment, err error) {
 	if !cluster {
 		addr, data := listen(), filepath.Join(dir, "data")
 		d.sql, d.checks = []string{addr}, []string{data}
-		d.add(dir, "percodb", "--listen", addr, "--data", data)
+		d.add(dir, "percodb", collectOften("--listen", addr, "--data", data)...)
 		return d, errors.Join(err, d.startAll())
 	}
 	oracle := listen()
 	// join is the oracle's address as a process sees it, through a proxy of its own.
 	join := func(from string) string { return d.link(&err, from+" to oracle", oracle) }
-	d.add(dir, "oracle", "--role=tso", "--rpc-listen", oracle, "--data", filepath.Join(dir, "oracle"))
+	d.add(dir, "oracle", collectOften("--role=tso", "--rpc-listen", oracle, "--data", filepath.Join(dir, "oracle"))...)
 	for i := range stores {
 		name, addr := fmt.Sprintf("kv%d", i+1), listen()
 		data := filepath.Join(dir, name)
@@ -71,9 +71,18 @@ func deploy(binary, dir string, cluster bool) (_ *deployment, err error) {
 	for i := range sqlProcesses {
 		name, addr := fmt.Sprintf("sql%d", i+1), listen()
 		d.sql = append(d.sql, addr)
-		d.add(dir, name, "--role=sql", "--listen", addr, "--join", join(name))
+		d.add(dir, name, "--role=sql", "--listen", addr, "--join", join(name), "--gc-lease", gcLease)
 	}
 	return d, errors.Join(err, d.startAll())
+}
+
+// gcLease is how long a SQL process's pin on history holds. It is shorter than some faults last, and than
+// the lives of most processes here, so that there is garbage collection between them.
+const gcLease = "800ms"
+
+// collectOften adds to a process's arguments that history is collected as soon as can be.
+func collectOften(args ...string) []string {
+	return append(args, "--gc-life", "1s", "--gc-interval", "500ms", "--gc-lease", gcLease)
 }
 
 func (d *deployment) add(dir, name string, args ...string) {

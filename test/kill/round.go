@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -74,7 +75,11 @@ func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	if err := d.wait(ctx); err != nil {
 		return err
 	}
+	ended := time.Now()
 	if err := r.check(ctx, w, all); err != nil {
+		return err
+	}
+	if err := r.awaitCollection(ctx, w, ended); err != nil {
 		return err
 	}
 	d.killProcesses()
@@ -150,8 +155,40 @@ func (r *round) check(ctx context.Context, w *world, all []workload) error {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if n := w.timeouts.Load(); n > 0 {
+		r.sum.wrong = append(r.sum.wrong, finding{fmt.Sprintf("round %d: %d statements hung", r.number, n),
+			fmt.Sprintf("Their transactions were given up after %v; no fault lasts that long.", patience)})
+	}
 	for where, story := range w.unexpected {
 		r.sum.wrong = append(r.sum.wrong, finding{fmt.Sprintf("round %d: unexpected error (%s)", r.number, where), story})
 	}
 	return nil
+}
+
+// awaitCollection waits until garbage collection has come to the end of a round that reaches beyond a
+// time. Nothing may keep it from that once all faults are over: no lock left by a process that is
+// dead, no pin of one, no store that does not answer.
+func (r *round) awaitCollection(ctx context.Context, w *world, beyond time.Time) error {
+	c := r.client(w, -1)
+	defer c.close()
+	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
+	defer cancel()
+	var stage string
+	for {
+		var passed bool
+		err := c.connect(ctx)
+		if err == nil {
+			err = c.conn.QueryRow(ctx, `select current_setting('percodb.gc_stage'),
+				coalesce(nullif(current_setting('percodb.safe_point'), 'none')::timestamptz > $1, false)`, beyond).Scan(&stage, &passed)
+		}
+		switch {
+		case err == nil && passed && stage == "idle":
+			return nil
+		case err != nil && c.conn != nil:
+			c.lostBy(err)
+		}
+		if !sleep(ctx, 100*time.Millisecond) {
+			return errors.Join(fmt.Errorf("garbage collection does not come to an end within %v of the last fault; it is at %q", recoverWithin, stage), err)
+		}
+	}
 }
