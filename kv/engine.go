@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
@@ -17,7 +18,10 @@ type EngineOptions struct {
 	CacheBytes int64      // block cache, 256 MiB by default
 	// MemTableBytes is the size of one memtable, 64 MiB by default.
 	MemTableBytes uint64
-	Logger        *slog.Logger
+	// RestInterval is how often to look whether writes have come to rest, and to flush what they left in
+	// memory; 0 means never.
+	RestInterval time.Duration
+	Logger       *slog.Logger
 	// OnFatal is called once when a write has failed; the process should report it and exit.
 	OnFatal func(error)
 }
@@ -31,7 +35,7 @@ type Engine struct{ *storage.Engine }
 // *storage.FormatError, and those of the filesystem.
 func OpenEngine(opts EngineOptions) (*Engine, error) {
 	e, err := storage.Open(storage.Options{
-		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes,
+		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, RestInterval: opts.RestInterval,
 		Logger: opts.Logger, OnFatal: opts.OnFatal,
 	})
 	if err != nil {

@@ -147,10 +147,13 @@ func (n *Node) AdminAddr() net.Addr {
 	return n.admin.Addr()
 }
 
+// restInterval is how long writes must have come to rest for what they left in memory to be flushed.
+const restInterval = 2 * time.Second
+
 // openEngine opens the data directory and has it closed last.
 func (n *Node) openEngine() (*kv.Engine, error) {
 	engine, err := kv.OpenEngine(kv.EngineOptions{
-		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, Logger: n.log, OnFatal: n.opts.OnFatal,
+		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, RestInterval: restInterval, Logger: n.log, OnFatal: n.opts.OnFatal,
 	})
 	if err != nil {
 		return nil, err

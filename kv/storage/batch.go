@@ -78,6 +78,7 @@ func (e *Engine) Apply(b *Batch, d Durability) (err error) {
 		err = e.db.Apply(b.b, pebble.NoSync)
 	}
 	e.applied.Add(1)
+	e.written.Add(uint64(b.b.Len()))
 	if err != nil {
 		return e.fail(err)
 	}

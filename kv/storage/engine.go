@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
@@ -30,7 +31,10 @@ type Options struct {
 	CacheBytes int64
 	// MemTableBytes is the size of one memtable, 64 MiB by default.
 	MemTableBytes uint64
-	Logger        *slog.Logger
+	// RestInterval is how often the engine looks whether writes have come to rest, to flush what they
+	// left in the memtable; 0 means never.
+	RestInterval time.Duration
+	Logger       *slog.Logger
 	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The
 	// process should report the error and exit: the goroutine that met the failure does not go on,
 	// and neither may other writers. Without OnFatal they get a *FailedError where that can be done.
@@ -69,12 +73,16 @@ type Engine struct {
 	failed  atomic.Pointer[FailedError]
 	applied atomic.Uint64 // batches applied so far; see iterCache
 	syncs   atomic.Uint64 // batches applied with Sync
+	written atomic.Uint64 // bytes applied
 	iters   iterCache
 	batches sync.Pool
 
 	serving atomic.Bool // Open has succeeded
 	stuck   chan error  // why opening cannot end, see openPebble
 	closed  atomic.Bool
+
+	background     sync.WaitGroup
+	stopBackground context.CancelFunc
 }
 
 // Open opens the directory, creating it if need be. Errors: ErrLocked, *FormatError, and those of
@@ -96,6 +104,11 @@ func Open(opts Options) (*Engine, error) {
 		return nil, fmt.Errorf("open %s: %w", opts.Dir, err)
 	}
 	e.iters.start(e)
+	ctx, stop := context.WithCancel(context.Background())
+	e.stopBackground = stop
+	if opts.RestInterval > 0 {
+		e.background.Go(func() { (&restFlusher{e: e}).run(ctx, opts.RestInterval) })
+	}
 	e.serving.Store(true)
 	return e, nil
 }
@@ -182,6 +195,8 @@ func (e *Engine) Close() (err error) {
 		return ErrClosed
 	}
 	e.iters.stop()
+	e.stopBackground()
+	e.background.Wait()
 	defer e.recoverFailure(&err)
 	return errors.Join(e.db.Close(), e.lock.Close())
 }
