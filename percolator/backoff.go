@@ -45,6 +45,22 @@ func (b *backoff) wait(ctx context.Context, class backoffClass, cause error) err
 	if err != nil || pause == 0 {
 		return err
 	}
+	return sleep(ctx, pause)
+}
+
+// waitForExpiry is wait for a live transaction's lock, and ends soon after the lock's TTL by the local clock.
+func (b *backoff) waitForExpiry(ctx context.Context, e *mvcc.KeyLockedError) error {
+	pause, err := b.next(ctx, backoffLock, e)
+	if err != nil {
+		return err
+	}
+	if left := time.Until(time.UnixMilli(e.Lock.Expiry() + 1)); left > 0 {
+		pause = min(pause, left)
+	}
+	return sleep(ctx, pause)
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	select {

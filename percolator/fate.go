@@ -59,7 +59,7 @@ func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS tso.Ti
 
 // lockExpired says that a lock's TTL has run out, as far as the lock itself tells.
 func lockExpired(l *mvcc.Lock, now tso.Timestamp) bool {
-	return l.StartTS.Physical()+int64(l.TTLMillis) < now.Physical()
+	return l.Expiry() < now.Physical()
 }
 
 // askSecondaries finds out what became of an async commit whose primary is locked.

@@ -2,8 +2,11 @@ package percolator
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
+	"sync"
+	"sync/atomic"
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -20,33 +23,34 @@ import (
 func (s *snapshot) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLockedError) error {
 	locks = slices.Clone(locks)
 	slices.SortFunc(locks, func(a, b mvcc.KeyLockedError) int {
-		if a.Lock.StartTS != b.Lock.StartTS {
-			if a.Lock.StartTS < b.Lock.StartTS {
-				return -1
-			}
-			return 1
-		}
-		return bytes.Compare(a.Key, b.Key)
+		return cmp.Or(cmp.Compare(a.Lock.StartTS, b.Lock.StartTS), bytes.Compare(a.Key, b.Key))
 	})
-	var alive *mvcc.KeyLockedError
+	var firsts []*mvcc.KeyLockedError // of each transaction
+	var groups [][]mvcc.KeyLockedError
 	for len(locks) > 0 {
 		n := 1
 		for n < len(locks) && locks[n].Lock.StartTS == locks[0].Lock.StartTS {
 			n++
 		}
-		f, err := s.db.fateOf(ctx, bo, &locks[0], s.readTS)
-		if err != nil {
-			return err
-		}
-		if f.kind == fateAlive {
-			alive = &locks[0]
-		} else {
-			s.learn(f, locks[:n])
-		}
+		firsts, groups = append(firsts, &locks[0]), append(groups, locks[:n])
 		locks = locks[n:]
 	}
+	fates, err := s.db.fatesOf(ctx, bo, firsts, s.readTS)
+	if err != nil {
+		return err
+	}
+	var alive *mvcc.KeyLockedError
+	for i, f := range fates {
+		if f.kind == fateAlive {
+			if alive == nil || alive.Lock.Expiry() < firsts[i].Lock.Expiry() {
+				alive = firsts[i]
+			}
+		} else {
+			s.learn(f, groups[i])
+		}
+	}
 	if alive != nil {
-		return bo.wait(ctx, backoffLock, alive)
+		return bo.waitForExpiry(ctx, alive)
 	}
 	return nil
 }
@@ -62,11 +66,16 @@ func (s *snapshot) learn(f fate, locks []mvcc.KeyLockedError) {
 	if f.kind == fatePassed {
 		return
 	}
-	keys := make([][]byte, len(locks))
+	keys := make([][]byte, 0, len(locks))
 	for i := range locks {
-		keys[i] = locks[i].Key
+		// A primary that was rolled back by the question has no lock any more.
+		if l := &locks[i].Lock; l.Async || f.kind != fateRolledBack || !bytes.Equal(locks[i].Key, l.Primary) {
+			keys = append(keys, locks[i].Key)
+		}
 	}
-	s.db.resolveLater(keys, startTS, f.commitTS)
+	if len(keys) > 0 {
+		s.db.resolveLater(keys, startTS, f.commitTS)
+	}
 }
 
 // resolveLater finishes ascending keys behind the caller's back, unless there is too much to do.
@@ -155,6 +164,37 @@ func (db *DB) fateOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 			return fate{}, err
 		}
 	}
+}
+
+// maxAsking bounds how many primaries are asked at once. Each answer may have to wait for a sync, which
+// they then share.
+const maxAsking = 64
+
+// fatesOf is fateOf for several transactions, each by one of its locks.
+func (db *DB) fatesOf(ctx context.Context, bo *backoff, locks []*mvcc.KeyLockedError, callerTS tso.Timestamp) ([]fate, error) {
+	fates := make([]fate, len(locks))
+	if len(locks) == 1 {
+		var err error
+		fates[0], err = db.fateOf(ctx, bo, locks[0], callerTS)
+		return fates, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	var wg sync.WaitGroup
+	for range min(len(locks), maxAsking) {
+		wg.Go(func() {
+			bo := backoff{db: db}
+			for i := int(next.Add(1)) - 1; i < len(locks) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				var err error
+				if fates[i], err = db.fateOf(ctx, &bo, locks[i], callerTS); err != nil {
+					cancel(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return fates, context.Cause(ctx)
 }
 
 // maxNeighbours bounds how many locks of one dead transaction a writer resolves at once.

@@ -56,6 +56,9 @@ type Lock struct {
 	Shared bool
 }
 
+// Expiry is the last moment, in milliseconds of the oracle's clock, at which the lock may not be rolled back.
+func (l *Lock) Expiry() int64 { return l.StartTS.Physical() + int64(l.TTLMillis) }
+
 // LockInfo is a lock as ScanLock lists it. A key that is held by several has one for each. Waiters
 // are the transactions that wait for the key in AcquireLocks, in the order in which they will get it.
 type LockInfo struct {

@@ -1,0 +1,117 @@
+package percolator
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// Goal: DB.Get shows every commit that was reported, whatever state its locks are in, and nothing of who
+// has not committed. Method: keys on two stores, read in turn: absent, committed asynchronously with
+// its locks still there, deleted, locked by a client that is gone.
+func TestGetReadsTheLatestValue(t *testing.T) {
+	ctx := context.Background()
+	c := newCluster(t, nil, "m")
+	writer := c.db(Options{}, nil)
+	reader := c.db(Options{}, nil)
+	want := func(key, value string) {
+		t.Helper()
+		got, err := reader.Get(ctx, []byte(key))
+		if err != nil || string(got) != value || (got == nil) != (value == "") {
+			t.Errorf("%s: %q, %v; want %q", key, got, err, value)
+		}
+	}
+	want("a", "")
+	for i := range 50 {
+		value := fmt.Sprint(i)
+		txn, err := writer.Begin(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"a", "z"} {
+			if err := txn.Put([]byte(key), []byte(value)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := txn.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		want("z", value)
+		want("a", value)
+	}
+	txn, err := writer.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := txn.Delete([]byte("a")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := txn.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	want("a", "")
+	lockByDeadClient(t, writer, time.Hour, "z")
+	want("z", "49")
+	lockByDeadClient(t, writer, 0, "a")
+	want("a", "")
+}
+
+// Goal: a scan gets past the locks of many dead clients in steps that are taken together, and leaves none
+// behind. Method: as many transactions as there are rows, expired, on two stores; a row in between.
+func TestScanPassesManyDeadClients(t *testing.T) {
+	ctx := context.Background()
+	c := newCluster(t, nil, "m")
+	db := c.db(Options{}, nil)
+	txn, err := db.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := txn.Put([]byte("k0100x"), []byte("row")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := txn.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 300 {
+		lockByDeadClient(t, db, 0, fmt.Sprintf("k%04d", i))
+		lockByDeadClient(t, db, 0, fmt.Sprintf("z%04d", i))
+	}
+	c.step.advance(time.Second)
+	if txn, err = db.Begin(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer txn.Close()
+	it := txn.Scan(ctx, kv.Span{}, ScanOptions{})
+	defer it.Close()
+	if !it.Next(ctx) || string(it.Value()) != "row" || it.Next(ctx) || it.Err() != nil {
+		t.Fatalf("%q %q, %v", it.Key(), it.Value(), it.Err())
+	}
+	for _, s := range c.stores {
+		if n := s.Info().Locks; n != 0 {
+			t.Errorf("%d locks are left", n)
+		}
+	}
+}
+
+// lockByDeadClient leaves a lock of a transaction of one key.
+func lockByDeadClient(t *testing.T, db *DB, ttl time.Duration, key string) {
+	t.Helper()
+	ctx := context.Background()
+	startTS, err := db.oracle.Now(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	desc, shard, err := db.router.Locate(ctx, []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := shard.Prewrite(ctx, &kv.PrewriteRequest{
+		Ranges: []kv.RangeRef{desc.Ref()}, Primary: []byte(key), StartTS: startTS, TTLMillis: uint64(ttl.Milliseconds()), TxnSize: 1,
+		Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte(key), Value: []byte("lost")}}}); err != nil {
+		t.Fatal(err)
+	}
+}
