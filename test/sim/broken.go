@@ -30,6 +30,8 @@ const (
 	keepRow       bug = "a deletion is lost"
 	blindRefresh  bug = "a refresh is acknowledged and not carried out"
 	leakySnapshot bug = "a scan leaves out a row now and then"
+	// hastyCollection is the collector's.
+	hastyCollection bug = "garbage is collected while old locks are left"
 )
 
 // brokenShard returns s, or s with the plan's bug.

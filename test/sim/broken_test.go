@@ -2,6 +2,7 @@ package sim
 
 import (
 	"testing"
+	"time"
 )
 
 // Goal: the simulation notices what it is there for (I5). Method: each bug is switched on in worlds of
@@ -27,6 +28,7 @@ func TestBugsAreFound(t *testing.T) {
 		{lyingDisk, []string{"bank", "list", "counters"}, func(p *plan) { p.faults, p.kinds = 5, []faultKind{crashNode} }},
 		{keepRow, []string{"index"}, nil},
 		{leakySnapshot, []string{"bank", "list", "index"}, nil},
+		{hastyCollection, []string{"bank", "index", "list"}, func(p *plan) { p.collects, p.latency, p.noAsync = true, 10*time.Millisecond, true }},
 	} {
 		t.Run(string(tc.bug), func(t *testing.T) {
 			t.Parallel()

@@ -210,7 +210,7 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 		c.w.committed.Add(1)
 	case errors.As(err, &undetermined):
 		a.Outcome = history.Unknown
-	case !expected(err):
+	case !expected(err) && !(c.w.plan.collects && tooOld(err)):
 		c.w.problem("c%d, transaction %d: unexpected error %v", c.id, a.startTS, err)
 	}
 	if err != nil {
@@ -238,6 +238,12 @@ func expected(err error) bool {
 		errors.As(err, &lost) || errors.As(err, &deadlock) || errors.As(err, &notFree) || errors.As(err, &unavailable) ||
 		errors.As(err, &noTimestamp) || errors.As(err, &stale) || errors.Is(err, context.Canceled) || errors.Is(err, kv.ErrClosed) ||
 		errors.Is(err, errGiveUp) || errors.Is(err, errBusiness)
+}
+
+// tooOld says that garbage collection has overtaken a transaction.
+func tooOld(err error) bool {
+	var old *mvcc.TooOldError
+	return errors.As(err, &old)
 }
 
 var (

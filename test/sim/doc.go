@@ -1,7 +1,7 @@
 // Package sim runs percodb's transactions against a world that goes wrong, and judges what the
 // clients have seen. Everything below SQL is the code that ships: percolator.DB, kv.CachingRouter,
-// kv.LocalDirectory, kv.Store over Pebble, tso.Local. What is simulated is the rest: time, the network,
-// the disks' power, and the lives of processes.
+// kv.LocalDirectory, kv.Store over Pebble, tso.Local, gc.Controller. What is simulated is the rest: time,
+// the network, the disks' power, and the lives of processes.
 //
 //	client ─ percolator.DB ─▶ conn ─┐                           ┌─▶ kv.Store ─▶ Pebble ─▶ memory, clones
 //	client ─ percolator.DB ─▶ conn ─┼─▶ messages, in no order ──┼─▶ kv.Store ─▶ Pebble    of what was synced
@@ -25,7 +25,8 @@
 //	   death, does not change what arrives, however late.
 //	I3 A crash loses what was not synced, in part or all of it. Syncs take as long as the scheduler
 //	   likes; nothing is answered by a store that has crashed.
-//	I4 In the end all is healed, all locks expire, and everything is read twice: the two must agree.
+//	I4 In the end all is healed, all locks expire, everything is read twice, garbage is collected, and
+//	   everything is read again: the three must agree, and no written key is locked any more.
 //	I5 A checker is only worth what it finds: broken_test.go breaks the world in a dozen ways, and each
 //	   must be caught.
 //

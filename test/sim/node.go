@@ -31,6 +31,14 @@ type node struct {
 	// waits for one keeps the bubble's clock from moving, so no sync is held up meanwhile, and
 	// none is delivered while one is held up.
 	latching int
+	// collecting says that garbage is being collected, which takes its time under a mutex, so that the
+	// next request to do so waits for the end of this one.
+	collecting bool
+}
+
+// admits says whether the node takes a request of the kind now. w.mu is held.
+func (n *node) admits(kind string) bool {
+	return !(n.held != nil && latches(kind)) && !(n.collecting && kind == "collect")
 }
 
 // slowSync says whether a request of the kind may sync under latches.
@@ -105,7 +113,7 @@ func (n *node) stop(crash bool, unsyncedPercent int) {
 		w.mu.Unlock()
 		return
 	}
-	n.store, n.serving, n.latching = nil, false, 0
+	n.store, n.serving, n.latching, n.collecting = nil, false, 0, false
 	if crash {
 		n.life++
 		n.disk = storage.CrashClone(n.disk, unsyncedPercent, w.rng)

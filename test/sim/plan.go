@@ -46,6 +46,7 @@ type plan struct {
 	spans          []kv.Span
 	lockTTL        time.Duration
 	noAsync        bool          // no async commit
+	collects       bool          // garbage, all the time
 	latency        time.Duration // the most that passes between two events
 
 	// Chances in a thousand: of a request or an answer to be lost, of a request to be held back, to
@@ -97,6 +98,8 @@ func newPlan(seed uint64) plan {
 	if len(p.kinds) == 0 {
 		p.faults = 0
 	}
+	// Drawn apart, so that seeds go on standing for the plans they stood for.
+	p.collects = rand.New(rand.NewPCG(seed, 3)).IntN(2) == 0
 	for i := 1; i < p.nodes; i++ {
 		cut := func(i int) []byte { return []byte{byte('a' + i*keySpace/p.nodes)} }
 		end := cut(i + 1)
@@ -115,6 +118,9 @@ func (p *plan) String() string {
 	}
 	if p.noAsync {
 		where += ", no async commit"
+	}
+	if p.collects {
+		where += ", garbage collection"
 	}
 	return fmt.Sprintf("%s, %v; %s, %d clients × %d; TTL %v, latency %v; lost %d+%d, held %d, twice %d, slow syncs %d, faults %d %v",
 		p.workload, p.mode, where, p.clients, p.txns, p.lockTTL, p.latency,

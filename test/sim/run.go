@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -82,16 +83,41 @@ func (w *world) direct() {
 	for _, c := range w.clients {
 		sessions.Go(c.run)
 	}
+	collecting, stopCollecting := context.WithCancel(context.Background())
+	var collection sync.WaitGroup
+	if w.plan.collects {
+		collection.Go(func() { w.newCollector(collectorID).run(collecting) })
+	}
 	sessions.Wait()
+	stopCollecting()
+	collection.Wait()
 	w.mu.Lock()
 	w.calmDown = true
 	w.mu.Unlock()
 	w.wake()
-	time.Sleep(w.wait())
+	w.outlive()
 	w.judge(judge)
 	for _, c := range w.clients {
 		c.close()
 	}
+}
+
+// outlive waits until all locks have expired, once by our time and once by the oracle's, which stands
+// still for a while if it was ahead.
+func (w *world) outlive() {
+	time.Sleep(w.wait())
+	for begun := w.oracleMillis(); w.oracleMillis() < begun+w.wait().Milliseconds(); {
+		time.Sleep(w.wait() / 4)
+	}
+}
+
+func (w *world) oracleMillis() int64 {
+	now, err := nodeOracle{w.nodes[0], w.nodes[0].life}.Now(context.Background())
+	if err != nil {
+		w.problem("timestamp for a look at the time: %v", err)
+		return math.MaxInt64
+	}
+	return now.Physical()
 }
 
 func (w *world) setup(judge *client) error {
@@ -110,28 +136,47 @@ func (w *world) setup(judge *client) error {
 	return err
 }
 
-// judge reads everything, twice, and holds it against what the clients have seen.
+// judge reads everything, twice, and once more when garbage has been collected, and holds it against what
+// the clients have seen.
 func (w *world) judge(judge *client) {
-	var rows [2]map[string]string
-	var begin, end int64
-	for i := range rows {
-		begin = w.clock.Add(1)
-		var err error
-		if rows[i], err = w.readAll(judge); err != nil {
-			w.problem("read everything: %v", err)
-			return
-		}
-		end = w.clock.Add(1)
-		time.Sleep(w.wait())
+	first, _, _ := w.readTimed(judge)
+	w.outlive()
+	rows, begin, end := w.readTimed(judge)
+	w.checkLocks("read", func(l *mvcc.Lock) bool { return l.Op != mvcc.OpPessimistic && l.Op != mvcc.OpLock })
+	w.collectAll()
+	last, _, _ := w.readTimed(judge)
+	if first == nil || rows == nil || last == nil {
+		return
 	}
-	if !maps.Equal(rows[0], rows[1]) {
-		w.problem("after the end something has changed: from %v to %v", rows[0], rows[1])
+	if !maps.Equal(first, rows) || !maps.Equal(rows, last) {
+		w.problem("after the end something has changed: from %v to %v, and with garbage collection to %v", first, rows, last)
 	}
-	w.workload.finish(rows[1], begin, end)
+	w.workload.finish(rows, begin, end)
 	for _, a := range w.workload.check() {
 		w.problem("%s", a)
 	}
+	w.checkLocks("collected", func(l *mvcc.Lock) bool { return l.Op != mvcc.OpPessimistic })
 	w.checkStores()
+}
+
+// readTimed reads everything and tells between which times of the histories. nil rows: it failed.
+func (w *world) readTimed(judge *client) (rows map[string]string, begin, end int64) {
+	begin = w.clock.Add(1)
+	rows, err := w.readAll(judge)
+	if err != nil {
+		w.problem("read everything: %v", err)
+		return nil, 0, 0
+	}
+	return rows, begin, w.clock.Add(1)
+}
+
+// collectAll collects what can be collected, which nothing keeps from it any more.
+func (w *world) collectAll() {
+	g := w.newCollector(lastCollectorID)
+	defer g.c.close()
+	if err := g.round(context.Background()); err != nil {
+		w.problem("garbage collection in the end: %v", err)
+	}
 }
 
 func (w *world) readAll(judge *client) (map[string]string, error) {
@@ -152,21 +197,26 @@ func (w *world) readAll(judge *client) (map[string]string, error) {
 	return rows, it.Err()
 }
 
-// checkStores has the stores verify their records, and looks for locks that nobody has cleared away
-// although everything was read.
+// checkStores has the stores verify their records.
 func (w *world) checkStores() {
-	ctx := context.Background()
 	for _, n := range w.nodes {
-		findings, err := n.store.Check(ctx)
+		findings, err := n.store.Check(context.Background())
 		if err != nil {
 			w.problem("check %s: %v", n.name, err)
 		}
 		for _, f := range findings {
 			w.problem("check %s: %v", n.name, f)
 		}
-		for _, l := range w.locksOf(ctx, n) {
-			if l.Lock.Op != mvcc.OpPessimistic {
-				w.problem("%s: key %q is still locked by transaction %d (primary %q)", n.name, l.Key, l.Lock.StartTS, l.Lock.Primary)
+	}
+}
+
+// checkLocks looks for locks that nobody has cleared away although everything was done to.
+func (w *world) checkLocks(done string, cleared func(*mvcc.Lock) bool) {
+	for _, n := range w.nodes {
+		for _, l := range w.locksOf(context.Background(), n) {
+			if cleared(&l.Lock) {
+				w.problem("%s: everything was %s, and key %q is still locked by transaction %d (primary %q)",
+					n.name, done, l.Key, l.Lock.StartTS, l.Lock.Primary)
 			}
 		}
 	}

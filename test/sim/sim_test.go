@@ -170,12 +170,14 @@ func (p *progress) done(events, txns, committed uint64) {
 // where it was, too.
 func TestSeedsOfFixedBugs(t *testing.T) {
 	for seed, what := range map[uint64]string{
-		1431: "a lost lock was amended over a newer commit (kv/mvcc, TestLostLockUnderAYoungerSnapshot)",
-		774:  "the same, in a ring",
-		1039: "the same, in a ring over three nodes",
-		2093: "a duplicate of a prewrite that had given way to a lock was carried out after its transaction was reported as failed",
-		442:  "waiting for a lock used up the budget for retries",
-		8414: "the run ended while locks that a restart had found were still alive: the harness waited too little",
+		1431:  "a lost lock was amended over a newer commit (kv/mvcc, TestLostLockUnderAYoungerSnapshot)",
+		774:   "the same, in a ring",
+		1039:  "the same, in a ring over three nodes",
+		2093:  "a duplicate of a prewrite that had given way to a lock was carried out after its transaction was reported as failed",
+		442:   "waiting for a lock used up the budget for retries",
+		8414:  "the run ended while locks that a restart had found were still alive: the harness waited too little",
+		16356: "the same, because the oracle's time stood still",
+		21379: "a lock on a key that was not written stays until somebody writes there or collects garbage, as it should",
 	} {
 		if r := simulate(t, seed, nil, nil); r.failed() {
 			t.Errorf("%s:\n%s", what, r.report(seed))

@@ -268,7 +268,7 @@ func (w *world) ready(now time.Time) []int {
 	defer w.mu.Unlock()
 	var out []int
 	for i, m := range w.pending {
-		if m.notBefore.After(now) || !m.answering && m.to != nil && m.to.held != nil && latches(m.kind) {
+		if m.notBefore.After(now) || !m.answering && m.to != nil && !m.to.admits(m.kind) {
 			continue
 		}
 		out = append(out, i)
@@ -415,6 +415,8 @@ func (w *world) deliver(m *message) {
 	if latching {
 		n.latching++
 	}
+	collects := m.kind == "collect"
+	n.collecting = n.collecting || collects
 	w.mu.Unlock()
 	w.eventf("%v", m)
 	w.running.Go(func() {
@@ -426,6 +428,7 @@ func (w *world) deliver(m *message) {
 			if latching {
 				n.latching--
 			}
+			n.collecting = n.collecting && !collects
 			if ctx.Err() != nil {
 				value, err = nil, m.unavailable()
 			}
