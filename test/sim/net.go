@@ -49,15 +49,19 @@ type answered struct {
 // came first.
 func (m *message) order(o *message) int {
 	return cmp.Or(cmp.Compare(m.from.id, o.from.id), cmp.Compare(m.startTS, o.startTS), strings.Compare(m.kind, o.kind),
-		bytes.Compare(m.key, o.key), cmp.Compare(m.size, o.size), cmp.Compare(m.nth, o.nth))
+		bytes.Compare(m.key, o.key), cmp.Compare(m.size, o.size), strings.Compare(m.target(), o.target()), cmp.Compare(m.nth, o.nth))
+}
+
+// target names who the message is for.
+func (m *message) target() string {
+	if m.to == nil {
+		return "oracle"
+	}
+	return m.to.name
 }
 
 func (m *message) String() string {
-	to := "oracle"
-	if m.to != nil {
-		to = m.to.name
-	}
-	s := fmt.Sprintf("%s→%s %s", m.from.name, to, m.kind)
+	s := fmt.Sprintf("%s→%s %s", m.from.name, m.target(), m.kind)
 	if m.key != nil {
 		s += fmt.Sprintf(" %q", m.key)
 	}
@@ -132,7 +136,7 @@ func (p *process) send(ctx context.Context, m *message) (any, error) {
 		w.mu.Unlock()
 		return nil, m.unavailable()
 	}
-	id := fmt.Sprintf("%s %q %d %d", m.kind, m.key, m.startTS, m.size)
+	id := fmt.Sprintf("%s %s %q %d %d", m.target(), m.kind, m.key, m.startTS, m.size)
 	p.sent[id]++
 	m.nth = p.sent[id]
 	w.inbox = append(w.inbox, m)

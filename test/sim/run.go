@@ -142,6 +142,7 @@ func (w *world) judge(judge *client) {
 	first, _, _ := w.readTimed(judge)
 	w.outlive()
 	rows, begin, end := w.readTimed(judge)
+	w.outlive() // what was met is cleared away behind the reader's back
 	w.checkLocks("read", func(l *mvcc.Lock) bool { return l.Op != mvcc.OpPessimistic && l.Op != mvcc.OpLock })
 	w.collectAll()
 	last, _, _ := w.readTimed(judge)
