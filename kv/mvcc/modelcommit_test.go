@@ -52,9 +52,12 @@ func (m *smModel) answered(s *smState, msg *smMsg, r smReply) {
 	case msgCommit:
 		m.primaryAnswered(s, t, r)
 	case msgRollback:
-		if r.answer == ansCommitted {
+		switch r.answer {
+		case ansCommitted:
 			m.ack(s, t, r.ts, 0)
-		} else {
+		case ansTooOld:
+			txn.retire(smUnknown)
+		default:
 			m.abort(s, t, false)
 		}
 	}
@@ -212,7 +215,7 @@ func (m *smModel) primaryAnswered(s *smState, t uint8, r smReply) {
 		txn.pc, txn.commit, txn.out, txn.lost = pcPrewrite, 0, 0, 0
 		txn.ok = spec.mutated()
 		txn.plain = true
-	case r.answer == ansNotFound && txn.lost != 0:
+	case r.answer == ansNotFound && txn.lost != 0, r.answer == ansTooOld:
 		txn.retire(smUnknown)
 	default:
 		m.abort(s, t, true)

@@ -34,7 +34,7 @@ type smTxnSpec struct {
 	pessimistic  bool
 	latest       bool   // its reads are of the latest value
 	mayDie       bool   // its client may crash
-	fallback     smMask // keys whose shard answers an async prewrite with plain locks
+	fallback     smMask // keys whose shard answers an async prewrite, or a first one-phase one, with plain locks
 }
 
 // smConfig is a world with bounds.

@@ -25,6 +25,8 @@ func smPlainConfigs(wide uint8) []smConfig {
 	insert2.mustBeNew = 1
 	remove := smWriter(smOnePC, 0)
 	remove.writes[0] = OpDelete
+	plainOnePC := smWriter(smOnePC, 0, 1)
+	plainOnePC.fallback = 3
 	locker := smWriter(smTwoPC, 0, 1)
 	locker.writes[0] = OpLock
 	return []smConfig{
@@ -69,6 +71,11 @@ func smPlainConfigs(wide uint8) []smConfig {
 			txns: []smTxnSpec{insert, insert2, remove},
 		},
 		{
+			name: "no-timestamp", what: "a one-phase writer whose shard has no timestamp to give at first, a reader",
+			keys: 2, initial: 3, dups: 1, losses: 1, deaths: wide, jumps: 1,
+			txns: []smTxnSpec{plainOnePC.mortal(), smReader(0, 1)},
+		},
+		{
 			name: "latest", what: "writers in one and two phases, and a reader of the latest values",
 			keys: 2, at: smApart, initial: 3, dups: wide, jumps: wide,
 			txns: []smTxnSpec{smWriter(smTwoPC, 0, 1), smWriter(smOnePC, 1), {ops: smReads(1, 0), latest: true}},
@@ -91,6 +98,16 @@ func smAsyncConfigs(wide uint8) []smConfig {
 			name: "async-abort", what: "an async writer in whose way another is, and a reader that resolves",
 			keys: 2, at: smApart, initial: 3, dups: wide, losses: 1, jumps: wide,
 			txns: []smTxnSpec{smWriter(smAsync, 0, 1), smWriter(smTwoPC, 1), smReader(0)},
+		},
+		{
+			name: "async-late", what: "an async writer in whose way another is, and whose requests come twice",
+			keys: 2, at: smApart, initial: 3, dups: 1 + wide, losses: wide, jumps: wide,
+			txns: []smTxnSpec{smWriter(smAsync, 0, 1), smWriter(smTwoPC, 1, 0)},
+		},
+		{
+			name: "async-move", what: "a range moves under an async writer and a reader",
+			keys: 2, initial: 3, dups: wide, losses: wide, splits: 1,
+			txns: []smTxnSpec{smWriter(smAsync, 1), smReader(1), smReader(1)},
 		},
 		{
 			name: "async-pair", what: "two async writers of the same keys, one of whom may die",
@@ -221,6 +238,11 @@ func smCollectorConfigs(wide uint8) []smConfig {
 			name: "gc-versions", what: "collection of versions and a deletion under readers",
 			keys: 2, initial: 3, collector: smCollects, dups: wide,
 			txns: []smTxnSpec{smWriter(smOnePC, 0, 1), remove, smReader(0, 1)},
+		},
+		{
+			name: "gc-answers", what: "a writer whose answer is lost, and whose record garbage collection takes",
+			keys: 2, at: smApart, initial: 3, collector: smCollects, dups: wide, losses: 1,
+			txns: []smTxnSpec{remove, smWriter(smTwoPC, 0, 1)},
 		},
 		{
 			name: "gc-restart", what: "garbage collection, and a shard that restarts",

@@ -53,6 +53,9 @@ const (
 	mutNoSyncLog
 	mutSyncAnyRun
 	mutScanWithoutFence
+	mutLockCommitsForgotten
+	mutAsyncPushed
+	mutNoSubticks
 	mutEnd
 )
 
@@ -61,6 +64,8 @@ func (mut smMutant) prewrite(start, read tso.Timestamp, m *Mutation, v *keyView)
 	switch mut {
 	case mutSkipOwnCommit:
 		v.ownCommitTS = 0
+	case mutLockCommitsForgotten:
+		v.lockCommitTS = 0
 	case mutAmendUnchecked:
 		if m.LockedAt != 0 && v.other == nil && !v.ownLock(start) {
 			v.newest, v.lockCommitTS = writeRecord{}, 0
@@ -92,6 +97,9 @@ func (mut smMutant) commit(key []byte, start, commit tso.Timestamp, primary bool
 func (mut smMutant) status(primary []byte, q *statusQuery, v *keyView) (TxnStatus, finish, tso.Timestamp, error) {
 	if mut == mutAsyncIsPlain && v.ownLock(q.startTS) {
 		q.forceSync = true
+	}
+	if mut == mutAsyncPushed && v.ownLock(q.startTS) && !expired(v.lock, q.nowTS) {
+		v.lock.Async = false
 	}
 	return decideStatus(primary, q, v)
 }

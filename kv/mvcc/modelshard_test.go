@@ -183,7 +183,10 @@ func (m *smModel) prewriteRefusal(s *smState, t, k uint8, verdict prewriteVerdic
 func (m *smModel) insertLocks(s *smState, msg *smMsg, sh *smShard, toLock, met smMask) (smReply, bool) {
 	t := msg.txn
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
-	onePC := msg.flags&flagOnePC != 0 && (met == 0 || m.mut == mutOnePCOverOwnLock)
+	onePC := msg.flags&flagOnePC != 0 && met == 0 && spec.fallback&msg.keys == 0
+	if met != 0 && m.mut == mutOnePCOverOwnLock {
+		onePC = msg.flags&flagOnePC != 0
+	}
 	r := smReply{answer: ansOK, async: true, locks: met}
 	if toLock == 0 && !(onePC && met != 0) {
 		m.ownMinimum(s, met, &r)
@@ -262,6 +265,9 @@ func (m *smModel) ownMinimum(s *smState, met smMask, r *smReply) {
 func (m *smModel) onePCTimestamp(s *smState, minTS smTS, issued bool) smTS {
 	if m.cfg.embedded || issued {
 		return s.tick()
+	}
+	if m.mut == mutNoSubticks {
+		return minTS - minTS%smTick + smTick
 	}
 	next, ok := nextTS(minTS.real() - 1)
 	if !ok {
@@ -467,8 +473,9 @@ func (m *smModel) answerOf(err error) smAnswer {
 	return ansOK
 }
 
-// finishKeys decides about all keys and carries it out in one batch, or does nothing.
-func (m *smModel) finishKeys(s *smState, keys smMask, t uint8, commitTS smTS, decide func(k uint8, v *keyView) (finish, error)) smReply {
+// finishKeys decides about all keys and carries it out in one batch, or does nothing. looks: the
+// decision relies on what is stored.
+func (m *smModel) finishKeys(s *smState, keys smMask, t uint8, commitTS smTS, looks bool, decide func(k uint8, v *keyView) (finish, error)) smReply {
 	shard, together := s.servedBy(keys)
 	if !together {
 		return smReply{answer: ansStale}
@@ -478,6 +485,9 @@ func (m *smModel) finishKeys(s *smState, keys smMask, t uint8, commitTS smTS, de
 		var k uint8
 		rest, k = rest.next()
 		v := m.view(s, k, t)
+		if looks && m.recordsGone(s, k, t, &v) {
+			return smReply{answer: ansTooOld}
+		}
 		do, err := decide(k, &v)
 		if err != nil {
 			return smReply{answer: m.answerOf(err), ts: smFromReal(v.ownCommitTS)}
@@ -496,22 +506,29 @@ func (m *smModel) finishKeys(s *smState, keys smMask, t uint8, commitTS smTS, de
 	return smReply{answer: ansOK}
 }
 
+// recordsGone is State.recordsGone where lookAll asks for it: there is nothing of t on k, and what there was
+// may have been collected.
+func (m *smModel) recordsGone(s *smState, k, t uint8, v *keyView) bool {
+	return s.txns[t].start <= s.shards[s.at[k]].collected && !v.ownLock(s.txns[t].start.real()) && v.ownCommitTS == 0 &&
+		!v.rolledBack && m.mut != mutTrustsCollected
+}
+
 // commitRequest judges a commit; in fine steps its locks are then finishing.
 func (m *smModel) commitRequest(s *smState, msg *smMsg) smReply {
 	start, commit := s.txns[msg.txn].start.real(), msg.ts.real()
-	return m.finishKeys(s, msg.keys, msg.txn, msg.ts, func(k uint8, v *keyView) (finish, error) {
+	return m.finishKeys(s, msg.keys, msg.txn, msg.ts, true, func(k uint8, v *keyView) (finish, error) {
 		return m.mut.commit(smKeyNames[k], start, commit, msg.flags&flagPrimary != 0, v)
 	})
 }
 
 func (m *smModel) rollbackRequest(s *smState, msg *smMsg) smReply {
 	start := s.txns[msg.txn].start.real()
-	return m.finishKeys(s, msg.keys, msg.txn, 0, func(_ uint8, v *keyView) (finish, error) { return decideRollback(start, v) })
+	return m.finishKeys(s, msg.keys, msg.txn, 0, true, func(_ uint8, v *keyView) (finish, error) { return decideRollback(start, v) })
 }
 
 func (m *smModel) resolveRequest(s *smState, msg *smMsg) smReply {
 	start := s.txns[msg.txn].start.real()
-	return m.finishKeys(s, msg.keys, msg.txn, msg.ts, func(k uint8, v *keyView) (finish, error) {
+	return m.finishKeys(s, msg.keys, msg.txn, msg.ts, false, func(k uint8, v *keyView) (finish, error) {
 		return decideResolve(smKeyNames[k], start, msg.ts.real(), v)
 	})
 }
@@ -520,7 +537,6 @@ func (m *smModel) resolveRequest(s *smState, msg *smMsg) smReply {
 func (m *smModel) statusRequest(s *smState, msg *smMsg) (r smReply) {
 	t := msg.txn
 	primary := m.cfg.txns[t].primary
-	sh := &s.shards[s.at[primary]]
 	q := statusQuery{
 		startTS: s.txns[t].start.real(), callerTS: msg.ts.real(), nowTS: msg.ts2.real(),
 		rollbackIfMissing:    msg.flags&flagIfMissing != 0,
@@ -529,11 +545,7 @@ func (m *smModel) statusRequest(s *smState, msg *smMsg) (r smReply) {
 	if msg.ts == smLatest {
 		q.callerTS = 0
 	}
-	answer := m.finishKeys(s, bit(primary), t, 0, func(k uint8, v *keyView) (finish, error) {
-		if s.txns[t].start <= sh.collected && !v.ownLock(q.startTS) && v.ownCommitTS == 0 && !v.rolledBack && m.mut != mutTrustsCollected {
-			r.answer = ansTooOld
-			return finishNothing, nil
-		}
+	answer := m.finishKeys(s, bit(primary), t, 0, true, func(k uint8, v *keyView) (finish, error) {
 		st, do, pushTS, err := m.mut.status(smKeyNames[k], &q, v)
 		if err != nil {
 			return finishNothing, err
@@ -570,9 +582,6 @@ func (m *smModel) secondaryRequest(s *smState, msg *smMsg) smReply {
 	if !together {
 		return smReply{answer: ansStale}
 	}
-	if start := s.txns[t].start; start <= s.shards[shard].collected {
-		return smReply{answer: ansTooOld}
-	}
 	sh := &s.shards[shard]
 	sh.maxTS = max(sh.maxTS, s.txns[t].start)
 	st, alive, r := SecondaryStatus{}, false, smReply{answer: ansAlive, async: true}
@@ -581,6 +590,9 @@ func (m *smModel) secondaryRequest(s *smState, msg *smMsg) smReply {
 		var k uint8
 		rest, k = rest.next()
 		v := m.view(s, k, t)
+		if m.recordsGone(s, k, t, &v) {
+			return smReply{answer: ansTooOld}
+		}
 		switch decideSecondary(s.txns[t].start.real(), &v) {
 		case secondaryLocked:
 			r.locks |= bit(k)

@@ -1,0 +1,130 @@
+package mvcc
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// smRule is what goes wrong without a rule of the protocol, and where the model finds that out.
+type smRule struct {
+	mut   smMutant
+	about string
+	off   string // what happens instead
+	world string // the cheapest that shows it
+	// spare says why the world shows nothing: another rule has the same effect.
+	spare string
+}
+
+// smRules lists every rule that the model can switch off. A protocol with observers would have one more:
+// that a notification is cleared only up to the observer's snapshot. There are none here.
+var smRules = []smRule{
+	{mutIteratorFirst, "order", "a read opens its iterator before it looks at the locks", "order-pair", ""},
+	{mutMaxTSBeforeInsert, "order", "a prewrite reads max_ts before its locks are in the table", "order-async", ""},
+	{mutReadWithoutFence, "order", "a read does not raise max_ts", "async-order", ""},
+	{mutSplitForgetsMaxTS, "order", "a range that moves leaves max_ts behind", "async-move", ""},
+	{mutScanWithoutFence, "order", "a scan for locks does not raise max_ts", "scan-locks", ""},
+
+	{mutLockLeavesBeforeSync, "durability", "a lock leaves the table when the batch is applied, before it is synced", "order", ""},
+	{mutLatestUnsynced, "durability", "a read of the latest value does not wait for what it saw to be synced", "order", ""},
+	{mutStatusNotDurable, "durability", "what a question about a fate has decided is not synced", "restart", ""},
+
+	{mutLatestIgnoresLocks, "reads", "a read of the latest value passes the locks of secondaries", "latest", ""},
+	{mutBypassWithoutPush, "reads", "a reader passes a live lock that it has not pushed", "async-pair", ""},
+	{mutBypassKept, "reads", "what was passed at one snapshot is passed at the next", "moving", ""},
+	{mutNoMinCommitCheck, "reads", "the primary commits below its min_commit_ts", "skew", ""},
+	{mutPushForgotten, "reads", "after a restart a primary may commit below what it was pushed to", "restart", ""},
+	{mutRaiseSecondaries, "reads", "after a restart secondaries are pushed as well", "async-restart", ""},
+
+	{mutNoSubticks, "timestamps", "a computed commit_ts may leave the tick of what was issued", "async-order", ""},
+	{mutNoFloor, "timestamps", "a computed commit_ts need not lie above what was issued when the commit was asked for", "async-order", ""},
+	{mutDuplicateRaises, "timestamps", "a duplicate of a prewrite raises min_commit_ts", "one-phase", ""},
+	{mutAsyncPushed, "timestamps", "a reader pushes the primary of an async commit", "async-move", ""},
+
+	{mutCollapseRollbacks, "fate", "of the rollback records on a key only the newest is kept", "late", ""},
+	{mutStatusWithoutRecord, "fate", "who rolls a primary back leaves no record", "async-pair", ""},
+	{mutSkipOwnCommit, "fate", "a prewrite does not look whether its transaction is committed", "async-abort", ""},
+	{mutOnePCOverOwnLock, "fate", "a one-phase request commits over locks of its own two phases", "no-timestamp", ""},
+	{mutSettleUnasked, "fate", "a one-phase commit whose answer was lost is reported as failed", "late", ""},
+	{mutParallelAbort, "fate", "the owner of an async commit rolls all keys back at once, undecided", "async-abort", ""},
+	{mutGiveWayIsRefusal, "fate", "an owner that gives way takes its own decision for the shard's refusal", "async-late", ""},
+	{mutResolverRollsBack, "fate", "a resolver rolls back an async commit whose locks are all there", "async-pair", ""},
+	{mutAsyncIsPlain, "fate", "a resolver judges an async commit by its primary alone", "async-pair", ""},
+	{mutLocalClock, "fate", "whether a lock has expired is judged by a clock that is ahead", "skew", ""},
+	{mutRollsBackEarly, "fate", "a missing primary is rolled back before its time", "latest", ""},
+
+	{mutLockAtSnapshot, "pessimistic locks", "a lock is granted as of the snapshot, whatever was committed since", "hot", ""},
+	{mutNoSnapshotMove, "pessimistic locks", "a snapshot does not move up to what a lock was granted as of", "hot", ""},
+	{mutNoRefresh, "pessimistic locks", "a snapshot moves up without a look at what was read", "moving", ""},
+	{mutAmendUnchecked, "pessimistic locks", "a lost lock is made good whatever was committed since", "locks-async", ""},
+	{mutStaleLockAccepted, "pessimistic locks", "a lock taken again by a late request is as good as the first", "locks-lost", ""},
+	{mutLockCommitsForgotten, "pessimistic locks", "a commit that only locked a key is no change of it", "for-update", ""},
+	{mutExistsBeforeConflict, "pessimistic locks", "whether a key exists is judged before conflicts are", "inserts", ""},
+	{mutPessimisticCommitted, "pessimistic locks", "a commit makes a version of a pessimistic lock", "locks-async",
+		"a lock request that comes after the prewrite, the commit or the rollback is refused, so that no commit meets such a lock"},
+
+	{mutRefreshTooEarly, "serializable", "reads are looked at again at one timestamp, and the commit is at a later one", "skew", ""},
+	{mutRefreshIgnoresLocks, "serializable", "locks on what was read do not matter", "skew", ""},
+
+	{mutNoFence, "garbage", "reads and prewrites below the safe point are let in", "gc-versions", ""},
+	{mutGCBeforeResolve, "garbage", "versions go before the locks below the safe point are resolved", "gc", ""},
+	{mutGCAllRollbacks, "garbage", "rollback records above the safe point go as well", "gc-answers", ""},
+	{mutTrustsCollected, "garbage", "of a transaction whose records may be gone it is said that it was rolled back", "gc-answers", ""},
+	{mutNoSyncLog, "garbage", "versions go before what resolved their secondaries is synced", "gc-restart", ""},
+	{mutSyncAnyRun, "garbage", "that sync counts although the shard was restarted in between", "gc-restart", ""},
+}
+
+// Goal: every rule of the protocol is needed, and the model sees what goes wrong without it: it could find
+// a mistake in it. Method: switch the rules off one at a time, and search a world for what then breaks;
+// where nothing can break the whole world shows that.
+func TestModelMutants(t *testing.T) {
+	worlds := map[string]smConfig{}
+	for _, cfg := range smConfigs(false) {
+		worlds[cfg.name] = cfg
+	}
+	listed := map[smMutant]bool{}
+	rows := make([]string, len(smRules))
+	t.Run("rules", func(t *testing.T) {
+		for i := range smRules {
+			rule := &smRules[i]
+			listed[rule.mut] = true
+			t.Run(rule.off, func(t *testing.T) {
+				t.Parallel()
+				cfg, ok := worlds[rule.world]
+				if !ok {
+					t.Fatalf("there is no world %s", rule.world)
+				}
+				m := smModel{cfg: &cfg, mut: rule.mut}
+				r := m.search(0)
+				switch {
+				case rule.spare != "" && r.violation != "":
+					t.Errorf("after %d steps: %s; it was said that %s", len(r.trace), r.violation, rule.spare)
+				case rule.spare != "":
+					t.Logf("nothing breaks in %d states: %s", r.states, rule.spare)
+					rows[i] = fmt.Sprintf("| %s | %s | – | nothing: %s |\n", rule.off, rule.world, rule.spare)
+				case r.violation == "":
+					t.Errorf("%s: nothing breaks in %d states", rule.world, r.states)
+				default:
+					t.Logf("%s: after %d steps, in %d states and %v: %s", rule.world, len(r.trace), r.states, r.took, r.violation)
+					rows[i] = fmt.Sprintf("| %s | %s | %d | %s |\n", rule.off, rule.world, len(r.trace), r.violation)
+				}
+			})
+		}
+	})
+	for mut := mutNone + 1; mut < mutEnd; mut++ {
+		if !listed[mut] {
+			t.Errorf("mutant %d has no rule", mut)
+		}
+	}
+	var page strings.Builder
+	for i := range smRules {
+		if i == 0 || smRules[i-1].about != smRules[i].about {
+			fmt.Fprintf(&page, "| **%s** | | | |\n", smRules[i].about)
+		}
+		page.WriteString(rows[i])
+	}
+	if !t.Failed() && !slices.Contains(rows, "") { // all were run
+		smCheckPage(t, "rules", page.String())
+	}
+}
