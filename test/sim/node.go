@@ -81,6 +81,7 @@ func (n *node) start() error {
 	w.mu.Lock()
 	n.life++
 	life := n.life
+	n.latching, n.collecting = 0, false // requests that an orderly stop has waited for are over
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	w.mu.Unlock()
 	opts := kv.Options{
