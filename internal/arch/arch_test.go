@@ -49,6 +49,9 @@ var beside = map[string][]string{
 	"gc/rpc":        {"node"},
 	"gc/rpc/gcpb":   {"gc/rpc"},
 	"cmd/percodb":   {},
+
+	"bench/tpce/schema": {"bench/tpce/gen"},
+	"bench/tpce/gen":    {},
 	"test/sqllogic": {"cmd/percodb"},
 }
 
