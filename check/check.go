@@ -35,7 +35,8 @@ type Summary struct{ Tables, Rows, Entries, Findings int64 }
 const groupSize = 1024
 
 // Run checks everything that txn sees and calls report with each finding; an error of report ends it.
-func Run(ctx context.Context, c *catalog.Catalog, txn *percolator.Txn, report func(Finding) error) (Summary, error) {
+// progress, if given, is called every few thousand rows and entries with the relation and their number.
+func Run(ctx context.Context, c *catalog.Catalog, txn *percolator.Txn, report func(Finding) error, progress func(relation string, rows int64)) (Summary, error) {
 	resolver, err := c.At(ctx, txn)
 	if err != nil {
 		return Summary{}, err
@@ -44,7 +45,7 @@ func Run(ctx context.Context, c *catalog.Catalog, txn *percolator.Txn, report fu
 	if err != nil {
 		return Summary{}, err
 	}
-	k := &checker{txn: txn, resolver: resolver, report: report}
+	k := &checker{txn: txn, resolver: resolver, report: report, progress: progress}
 	for _, t := range all {
 		if err := k.descriptor(ctx, t); err != nil {
 			return k.sum, err
@@ -67,7 +68,15 @@ type checker struct {
 	txn      percolator.Reader
 	resolver catalog.Resolver
 	report   func(Finding) error
+	progress func(relation string, rows int64)
 	sum      Summary
+}
+
+// seen tells the caller about another row or entry, now and then.
+func (k *checker) seen(t *catalog.TableDescriptor, n int64) {
+	if k.progress != nil && n%4096 == 1 {
+		k.progress(t.Schema+"."+t.Name, k.sum.Rows+k.sum.Entries)
+	}
 }
 
 // found reports a problem of a relation; ix and key may be nil.

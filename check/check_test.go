@@ -158,7 +158,7 @@ func (f *fixture) problems() (string, Summary) {
 			return r
 		}, problem))
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -62,6 +62,7 @@ func (c *tableChecker) rows(ctx context.Context) error {
 	row := make(types.Row, len(c.t.Columns))
 	for it.Next(ctx) {
 		c.sum.Rows++
+		c.seen(c.t, c.sum.Rows)
 		if err := c.row(ctx, it.Key(), it.Value(), row); err != nil {
 			return err
 		}
@@ -150,6 +151,7 @@ func (c *tableChecker) entries(ctx context.Context, ix *catalog.IndexDescriptor)
 	var keys, rowKeys [][]byte
 	for it.Next(ctx) {
 		c.sum.Entries++
+		c.seen(c.t, c.sum.Entries)
 		rowKey, err := rowenc.AppendRowKey(nil, c.t, ix, it.Key(), it.Value())
 		if err != nil {
 			if err := c.found(c.t, ix, slices.Clone(it.Key()), "%v", err); err != nil {

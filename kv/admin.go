@@ -4,18 +4,58 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// Check verifies the store's records, locks and ranges while traffic goes on, and lists what is wrong.
+// Check is CheckWith without options.
 func (s *Store) Check(ctx context.Context) ([]mvcc.Finding, error) {
+	return s.CheckWith(ctx, mvcc.CheckOptions{})
+}
+
+// CheckWith verifies the store's records, locks and ranges while traffic goes on, and lists what is wrong.
+func (s *Store) CheckWith(ctx context.Context, opts mvcc.CheckOptions) ([]mvcc.Finding, error) {
 	if !s.gate.enter() {
 		return nil, ErrClosed
 	}
 	defer s.gate.leave()
-	findings, err := s.mvcc.Check(ctx)
+	findings, err := s.mvcc.CheckWith(ctx, opts)
 	return append(findings, s.checkRanges()...), mapError(err)
+}
+
+// CheckDirectory verifies that the ranges of a cluster cover all keys, once each, and that each lies on a
+// shard that is known. A cluster without a store has no ranges.
+func CheckDirectory(ctx context.Context, d Directory) ([]mvcc.Finding, error) {
+	ranges, err := d.Ranges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	shards, err := d.Shards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var findings []mvcc.Finding
+	found := func(key []byte, format string, args ...any) {
+		findings = append(findings, mvcc.Finding{Key: key, Detail: fmt.Sprintf(format, args...)})
+	}
+	var end []byte // of the ranges so far
+	for i := range ranges {
+		r := &ranges[i]
+		switch {
+		case i > 0 && len(end) == 0 || bytes.Compare(r.Span.Start, end) < 0:
+			found(r.Span.Start, "range %d of shard %s overlaps another", r.ID, r.Shard)
+		case !bytes.Equal(r.Span.Start, end):
+			found(end, "no range holds the keys below range %d of shard %s", r.ID, r.Shard)
+		}
+		if end = r.Span.End; !slices.ContainsFunc(shards, func(s ShardInfo) bool { return s.ID == r.Shard }) {
+			found(r.Span.Start, "range %d is on shard %s, which nobody knows", r.ID, r.Shard)
+		}
+	}
+	if len(ranges) > 0 && len(end) > 0 {
+		found(end, "no range holds the last keys")
+	}
+	return findings, nil
 }
 
 // checkRanges verifies that ranges do not overlap and, in a store on its own, leave no gap.

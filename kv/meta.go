@@ -107,6 +107,19 @@ func (e *Engine) storedMode() (string, error) {
 	return string(stored), err
 }
 
+// IsSingle reports whether the data directory is that of a server on its own.
+func (e *Engine) IsSingle() (bool, error) {
+	mode, err := e.storedMode()
+	return mode == modeSingle, err
+}
+
+// IsDirectory reports whether the data directory is that of a cluster's oracle and directory, and not of
+// a store.
+func (e *Engine) IsDirectory() (bool, error) {
+	mode, err := e.storedMode()
+	return mode == modeDirectory, err
+}
+
 // claimMode makes sure that the data directory is, and stays, used for one thing.
 func (e *Engine) claimMode(mode string) error {
 	stored, err := e.storedMode()

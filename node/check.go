@@ -2,65 +2,257 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/percodb/percodb/check"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
 )
 
-// Check verifies the data directory of a stopped server and returns what is wrong, one line each.
-func Check(ctx context.Context, opts Options) (findings []string, err error) {
+// NoDataError: there is nothing to check in a directory.
+type NoDataError struct{ Dir string }
+
+func (e *NoDataError) Error() string { return fmt.Sprintf("%q holds no data of percodb", e.Dir) }
+
+// CheckStopped verifies data directories whose servers are stopped: that of a server on its own, or any
+// of a cluster's. Tables are checked where all their keys are at hand: in a server's own directory, and in
+// those of a cluster if the oracle's is among them and no store's is missing. Locks of transactions that
+// are over may be resolved, as a server's start would; nothing else changes.
+func CheckStopped(ctx context.Context, opts Options, dirs []string, r server.CheckReport) error {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{opts: opts, log: opts.Logger, registry: prometheus.NewRegistry()}
-	defer n.Close(ctx)
-	engine, err := n.openEngine()
-	if err != nil {
-		return nil, err
+	c := &stoppedCheck{Node: &Node{opts: opts, log: opts.Logger, registry: prometheus.NewRegistry()}, stores: map[string]*kv.Store{}, report: r}
+	defer c.Close(ctx)
+	var engines []*kv.Engine
+	for _, dir := range dirs {
+		if entries, err := os.ReadDir(dir); errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
+			return &NoDataError{Dir: dir} // opening it would make a new one
+		}
+		c.opts.Data = dir
+		engine, err := c.openEngine()
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		directory, err := engine.IsDirectory()
+		if err == nil && directory {
+			err = c.openDirectory(ctx, engine)
+		} else {
+			engines = append(engines, engine)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
 	}
-	oracle, err := n.openOracle(ctx, engine)
-	if err != nil {
-		return nil, err
+	for _, engine := range engines {
+		if err := c.checkStore(ctx, engine); err != nil {
+			return err
+		}
 	}
-	store, err := kv.Open(ctx, kv.Options{Engine: engine, Oracle: oracle, EmbeddedOracle: true, Detached: true, Logger: n.log})
-	if err != nil {
-		return nil, err
-	}
-	n.onClose(func(context.Context) { n.closeStore(store) })
-	found, err := store.Check(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("check the store: %w", err)
-	}
-	for _, f := range found {
-		findings = append(findings, f.String())
-	}
-	if store.Clustered() || len(store.Info().Ranges) == 0 {
-		return findings, nil // tables lie in several stores, or there are none
-	}
-	return n.checkSQL(ctx, store, oracle, findings)
+	return c.checkTables(ctx)
 }
 
-// checkSQL adds what is wrong among rows, index entries and descriptors.
-func (n *Node) checkSQL(ctx context.Context, store *kv.Store, oracle tso.Oracle, findings []string) ([]string, error) {
-	d, err := n.openDatabase(ctx, store.Router(), oracle, true)
-	if err != nil {
-		return nil, err
+// stoppedCheck is a check of data directories: as much of a node as it takes.
+type stoppedCheck struct {
+	*Node
+	report    server.CheckReport
+	oracle    tso.Oracle // of the cluster, if its directory is among those given
+	directory *kv.LocalDirectory
+	stores    map[string]*kv.Store
+	single    *kv.Store // of a server on its own
+}
+
+// openDirectory opens and checks the directory of a cluster.
+func (c *stoppedCheck) openDirectory(ctx context.Context, engine *kv.Engine) (err error) {
+	if c.directory != nil {
+		return errors.New("the directory of a second cluster")
 	}
-	txn, err := d.db.Begin(ctx)
-	if err != nil {
-		return nil, err
+	if c.oracle, err = c.openOracle(ctx, engine); err != nil {
+		return err
 	}
-	_, err = check.Run(ctx, d.catalog, txn, func(f check.Finding) error {
-		findings = append(findings, f.String())
-		return nil
+	c.directory, err = kv.OpenDirectory(kv.DirectoryOptions{
+		Engine: engine, Logger: c.log,
+		Dial: func(_ context.Context, info kv.ShardInfo) (kv.RangeOwner, error) {
+			return nil, &kv.UnavailableError{Shard: info.ID, Err: errors.New("stopped")} // plans under way stay as they are
+		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("check the tables: %w", err)
+		return err
 	}
-	return findings, txn.Rollback(ctx)
+	c.onClose(func(context.Context) {
+		if err := c.directory.Close(); err != nil {
+			c.log.Error("close the directory", "err", err)
+		}
+	})
+	return checkDirectory(ctx, c.directory, c.report)
+}
+
+// checkDirectory reports what is wrong with a cluster's ranges.
+func checkDirectory(ctx context.Context, d kv.Directory, r server.CheckReport) error {
+	findings, err := kv.CheckDirectory(ctx, d)
+	for _, f := range findings {
+		r.Finding("directory of ranges, " + f.String())
+	}
+	return err
+}
+
+// checkStore opens and checks a store. A cluster's has no timestamps of its own: without the oracle's
+// directory it gets some from the clock.
+func (c *stoppedCheck) checkStore(ctx context.Context, engine *kv.Engine) (err error) {
+	oracle, foreign := c.oracle, false
+	if oracle == nil {
+		if single, err := engine.IsSingle(); err != nil {
+			return err
+		} else if foreign = !single; single {
+			oracle, err = c.openOracle(ctx, engine)
+			if err != nil {
+				return err
+			}
+		} else if oracle, err = c.clockOracle(ctx); err != nil {
+			return err
+		}
+	}
+	store, err := kv.Open(ctx, kv.Options{Engine: engine, Oracle: oracle, EmbeddedOracle: true, Detached: true, Logger: c.log})
+	if err != nil {
+		return err
+	}
+	c.onClose(func(context.Context) { c.closeStore(store) })
+	if err := checkStore(ctx, store, foreign, c.report); err != nil {
+		return err
+	}
+	if store.Clustered() {
+		c.stores[store.ShardID()] = store
+	} else if len(store.Info().Ranges) > 0 {
+		c.single, c.oracle = store, oracle
+	}
+	return nil
+}
+
+// clockOracle is an oracle that remembers nothing.
+func (c *stoppedCheck) clockOracle(ctx context.Context) (tso.Oracle, error) {
+	oracle, err := tso.NewLocal(ctx, &forgottenWindow{}, tso.Options{Logger: c.log})
+	if err == nil {
+		c.onClose(func(context.Context) {
+			if err := oracle.Close(); err != nil {
+				c.log.Error("close the oracle", "err", err)
+			}
+		})
+	}
+	return oracle, err
+}
+
+// forgottenWindow is a tso.WindowStore that lasts as long as the process.
+type forgottenWindow struct {
+	mu    sync.Mutex
+	upper tso.Timestamp
+}
+
+func (w *forgottenWindow) Load(context.Context) (tso.Timestamp, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.upper, nil
+}
+
+func (w *forgottenWindow) Save(_ context.Context, upper tso.Timestamp) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.upper = upper
+	return nil
+}
+
+// checkStore reports what is wrong in a store.
+func checkStore(ctx context.Context, store *kv.Store, foreignOracle bool, r server.CheckReport) error {
+	seen := map[string]int64{}
+	findings, err := store.CheckWith(ctx, mvcc.CheckOptions{ForeignOracle: foreignOracle, Progress: func(what string, records int64) {
+		seen[what] = max(seen[what], records)
+		r.Progress(what, records)
+	}})
+	for _, f := range findings {
+		r.Finding(fmt.Sprintf("store %s, %s", store.ShardID(), f))
+	}
+	if err != nil {
+		return fmt.Errorf("check store %s: %w", store.ShardID(), err)
+	}
+	note := fmt.Sprintf("store %s: %d ranges", store.ShardID(), len(store.Info().Ranges))
+	for _, what := range slices.Sorted(maps.Keys(seen)) {
+		note += fmt.Sprintf(", %d %s", seen[what], what)
+	}
+	r.Note(note)
+	return nil
+}
+
+// checkTables checks tables if all their keys are at hand.
+func (c *stoppedCheck) checkTables(ctx context.Context) error {
+	var router kv.Router
+	switch {
+	case c.single != nil:
+		router = c.single.Router()
+	case c.directory == nil:
+		return nil
+	default:
+		shards, err := c.directory.Shards(ctx)
+		if err != nil {
+			return err
+		}
+		for _, info := range shards {
+			if c.stores[info.ID] == nil {
+				c.report.Note(fmt.Sprintf("tables were not checked: the data of store %s was not given", info.ID))
+				return nil
+			}
+		}
+		if len(shards) == 0 {
+			return nil
+		}
+		router, err = kv.NewRouter(kv.RouterOptions{Directory: c.directory, Dial: func(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
+			return c.stores[info.ID], nil
+		}})
+		if err != nil {
+			return err
+		}
+	}
+	d, err := c.openDatabase(ctx, router, c.oracle, true)
+	if err != nil {
+		return err
+	}
+	return d.check(ctx, c.report)
+}
+
+// check reports what is wrong among rows, index entries and descriptors, as of now.
+func (d *database) check(ctx context.Context, r server.CheckReport) error {
+	txn, err := d.db.BeginTxn(ctx, percolator.TxnOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer txn.Close()
+	sum, err := check.Run(ctx, d.catalog, txn, func(f check.Finding) error {
+		r.Finding(f.String())
+		return ctx.Err()
+	}, r.Progress)
+	if err != nil {
+		return fmt.Errorf("check the tables: %w", err)
+	}
+	r.Note(fmt.Sprintf("%d tables: %d rows, %d index entries", sum.Tables, sum.Rows, sum.Entries))
+	return nil
+}
+
+// Check verifies what the running process holds: its store, its directory of ranges, the tables it can read.
+func (n *Node) Check(ctx context.Context, r server.CheckReport) error {
+	for _, check := range n.checks {
+		if err := check(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -98,6 +98,7 @@ func (n *Node) startTSO(ctx context.Context) error {
 			n.log.Error("close the directory", "err", err)
 		}
 	})
+	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return checkDirectory(ctx, directory, r) })
 	listener, err := n.listenRPC()
 	if err != nil {
 		return err
@@ -143,6 +144,7 @@ func (n *Node) startKV(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	n.onClose(func(context.Context) { n.closeStore(store) })
+	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return checkStore(ctx, store, false, r) })
 	if err := n.fenceOff(ctx, conns, store); err != nil {
 		return errors.Join(err, listener.Close())
 	}

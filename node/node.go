@@ -78,6 +78,7 @@ type Node struct {
 	admin    *server.Admin
 	db       *database
 	healthy  func(context.Context) error
+	checks   []func(context.Context, server.CheckReport) error
 }
 
 // Start starts a node; it serves when Start returns.
@@ -108,7 +109,7 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 		return nil, err
 	}
 	if opts.AdminListen != "" {
-		n.admin, err = server.NewAdmin(opts.AdminListen, n.registry, n.healthy, n.log)
+		n.admin, err = server.NewAdmin(opts.AdminListen, n.registry, n.healthy, n.Check, n.log)
 		if err != nil {
 			return nil, err
 		}
@@ -201,6 +202,7 @@ func (n *Node) startAll(ctx context.Context) error {
 		return err
 	}
 	n.onClose(func(context.Context) { n.closeStore(store) })
+	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return checkStore(ctx, store, false, r) })
 	return n.startSessions(ctx, store.Router(), oracle, true, func(db *percolator.DB) (gc.Service, error) {
 		return n.startCollecting(engine, oracle, db, func(context.Context) ([]kv.Collector, error) { return []kv.Collector{store}, nil })
 	})

@@ -58,6 +58,7 @@ func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.O
 		return err
 	}
 	n.db = d
+	n.checks = append(n.checks, d.check)
 	service, err := collect(d.db)
 	if err != nil {
 		return err

@@ -12,15 +12,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Admin serves health, metrics and profiles over HTTP: /healthz, /metrics, /debug/pprof/.
+// Admin serves health, metrics, profiles and checks of the data over HTTP: /healthz, /metrics,
+// /debug/pprof/, /check.
 type Admin struct {
 	http     *http.Server
 	listener net.Listener
 	done     chan struct{}
 }
 
-// NewAdmin listens on addr and serves until Close. healthy says whether the process can do its job.
-func NewAdmin(addr string, registry *prometheus.Registry, healthy func(context.Context) error, log *slog.Logger) (*Admin, error) {
+// NewAdmin listens on addr and serves until Close. healthy says whether the process can do its job; check
+// verifies the data it holds.
+func NewAdmin(addr string, registry *prometheus.Registry, healthy func(context.Context) error,
+	check func(context.Context, CheckReport) error, log *slog.Logger) (*Admin, error) {
 	listener, err := net.Listen("tcp", addr)
 	if err != nil {
 		return nil, &ListenError{Addr: addr, Err: err}
@@ -34,6 +37,7 @@ func NewAdmin(addr string, registry *prometheus.Registry, healthy func(context.C
 		}
 		_, _ = w.Write([]byte("ok\n")) // The client may be gone.
 	})
+	mux.HandleFunc("/check", serveCheck(check))
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)

@@ -1,38 +1,163 @@
 package main
 
 import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"time"
 
+	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/percodb/percodb/node"
+	"github.com/percodb/percodb/server"
 )
 
 func checkCommand() *cobra.Command {
-	var data string
+	var data, live []string
 	cmd := &cobra.Command{
-		Use:   "check",
-		Short: "Verify a stopped server's data directory",
-		Long: `Verify a stopped server's data directory: locks against records, write records against their data,
-rows against their tables, index entries against rows in both directions. Changes nothing.
-Exit code 1 when something is wrong.`,
+		Use:   "check [--data DIR]… | --live HOST:PORT…",
+		Short: "Verify the data of a stopped or a running server",
+		Long: `Verify the data of a stopped or a running server: that records can be read and
+timestamps could have been issued; that no transaction is both committed and
+rolled back, or committed at two timestamps; locks against the fate of their
+transactions; long values against their versions; ranges; rows against their
+tables, and index entries against rows in both directions. It repairs nothing.
+
+A stopped cluster is verified whole when the directories of all its processes
+are given. Of a running one, each process verifies what it holds: give the
+--admin-listen addresses of all stores and of one SQL process. A running server
+goes on serving, more slowly.
+
+The exit code is 1 when something is wrong, or could not be verified.`,
+		Example: `  percodb check --data ./percodb-data
+  percodb check --data tso-data --data kv1-data --data kv2-data
+  percodb check --live 127.0.0.1:8001,127.0.0.1:8002,127.0.0.1:8003`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			findings, err := node.Check(cmd.Context(), node.Options{Role: node.RoleAll, Data: data})
-			if err != nil {
-				return &startError{flags: startFlags{data: data}, err: err}
+			p := newCheckPrinter(cmd.OutOrStdout())
+			var err error
+			if len(live) > 0 {
+				for _, addr := range live {
+					if err = checkLive(cmd.Context(), addr, p.report(addr+": ")); err != nil {
+						break
+					}
+				}
+			} else if err = node.CheckStopped(cmd.Context(), node.Options{Role: node.RoleAll}, data, p.report("")); err != nil {
+				err = &startError{flags: startFlags{data: strings.Join(data, ", ")}, err: err}
 			}
-			for _, f := range findings {
-				fmt.Fprintln(cmd.OutOrStdout(), f)
-			}
-			if len(findings) > 0 {
-				fmt.Fprintf(cmd.OutOrStdout(), "%d findings\n", len(findings))
-				return &silentError{}
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), "no findings")
-			return nil
+			return p.finish(err)
 		},
 	}
-	cmd.Flags().StringVar(&data, "data", "./percodb-data", "directory of the data")
+	cmd.Flags().StringSliceVar(&data, "data", []string{"./percodb-data"}, "directory of the data of a stopped server; of a cluster, give all of them")
+	cmd.Flags().StringSliceVar(&live, "live", nil, "HOST:PORT, the --admin-listen address of a running server; of a cluster, give those of all stores and of one SQL process")
+	cmd.MarkFlagsMutuallyExclusive("data", "live")
 	return cmd
+}
+
+// checkPrinter prints findings as they come, and shows on a terminal how far the check is.
+type checkPrinter struct {
+	out      io.Writer
+	bar      *progressbar.ProgressBar // nil without a terminal
+	begun    time.Time
+	findings int
+}
+
+func newCheckPrinter(out io.Writer) *checkPrinter {
+	p := &checkPrinter{out: out, begun: time.Now()}
+	if term.IsTerminal(int(os.Stderr.Fd())) {
+		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(10), progressbar.OptionShowCount(),
+			progressbar.OptionSetItsString("records"), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+	}
+	return p
+}
+
+// line prints a line where the bar was.
+func (p *checkPrinter) line(text string) {
+	if p.bar != nil {
+		_ = p.bar.Clear() // a terminal that cannot be cleared shows the bar before the line
+	}
+	fmt.Fprintln(p.out, text)
+}
+
+// report has what a check says printed, each line behind prefix.
+func (p *checkPrinter) report(prefix string) server.CheckReport {
+	return server.CheckReport{
+		Finding: func(text string) {
+			p.findings++
+			p.line(prefix + text)
+		},
+		Note: func(text string) { p.line(prefix + text) },
+		Progress: func(what string, records int64) {
+			if p.bar != nil {
+				p.bar.Describe(prefix + what)
+				_ = p.bar.Set64(records) // it has no upper bound to be passed
+			}
+		},
+	}
+}
+
+// finish prints the verdict.
+func (p *checkPrinter) finish(err error) error {
+	if p.bar != nil {
+		_ = p.bar.Finish()
+	}
+	took := time.Since(p.begun).Round(time.Millisecond)
+	switch {
+	case err != nil:
+		if p.findings > 0 {
+			p.line(fmt.Sprintf("%d findings until the check was cut short after %v", p.findings, took))
+		}
+		return err
+	case p.findings > 0:
+		p.line(fmt.Sprintf("%d findings in %v", p.findings, took))
+		return &silentError{}
+	}
+	p.line(fmt.Sprintf("no findings in %v", took))
+	return nil
+}
+
+// checkLive has a running process verify what it holds.
+func checkLive(ctx context.Context, addr string, r server.CheckReport) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/check", nil)
+	if err != nil {
+		return fmt.Errorf("--live %s: use HOST:PORT", addr)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return fmt.Errorf("no answer from %s: is it the --admin-listen address of a running server? (%w)", addr, err)
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		said, _ := io.ReadAll(io.LimitReader(res.Body, 200)) // the status says enough
+		return fmt.Errorf("%s refuses: %s (%s)", addr, strings.TrimSpace(string(said)), res.Status)
+	}
+	lines := bufio.NewScanner(res.Body)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var e server.CheckEvent
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
+			return fmt.Errorf("%s: not the answer of a check: %w", addr, err)
+		}
+		switch {
+		case e.Done && e.Error != "":
+			return fmt.Errorf("%s: %s", addr, e.Error)
+		case e.Done:
+			return nil
+		case e.Finding != "":
+			r.Finding(e.Finding)
+		case e.Note != "":
+			r.Note(e.Note)
+		default:
+			r.Progress(e.What, e.Records)
+		}
+	}
+	return fmt.Errorf("%s ended before the check did: %w", addr, errors.Join(lines.Err(), io.ErrUnexpectedEOF))
 }

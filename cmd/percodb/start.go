@@ -56,7 +56,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:5433", "HOST:PORT for PostgreSQL clients (roles all and sql)")
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
 	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")
-	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and profiles over HTTP (default: none)")
+	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics, profiles and percodb check --live, over HTTP (default: none)")
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
 	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB (default 256)")
@@ -192,6 +192,7 @@ func explain(err error) string {
 		start  *startError
 		format *storage.FormatError
 		listen *server.ListenError
+		empty  *node.NoDataError
 	)
 	data := "the data directory"
 	if errors.As(err, &start) {
@@ -199,7 +200,9 @@ func explain(err error) string {
 	}
 	switch {
 	case errors.Is(err, storage.ErrLocked):
-		return data + " is in use by another percodb process; stop it, or give --data another directory"
+		return data + " is in use by another percodb process; stop it, or give --data another directory (to check it as it runs: percodb check --live HOST:PORT, its --admin-listen)"
+	case errors.As(err, &empty):
+		return empty.Error() + "; give --data the directory of a server, as at its start"
 	case errors.As(err, &format):
 		return fmt.Sprintf("%s has another format (%v); use the percodb release that wrote it, or give --data a new directory", data, format)
 	case errors.Is(err, syscall.ENOSPC):

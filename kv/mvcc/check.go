@@ -25,8 +25,8 @@ type CheckOptions struct {
 	// ForeignOracle: the store's oracle is not the one that issued the store's timestamps, so that none
 	// of them can be told to lie in the future.
 	ForeignOracle bool
-	// Progress, if given, is called every few thousand records with what is being looked at and how many
-	// records of it have been.
+	// Progress, if given, is called every few thousand records and at the end of a keyspace with what is
+	// being looked at and how many records of it have been.
 	Progress func(what string, records int64)
 }
 
@@ -124,6 +124,9 @@ func (c *checker) walk(ctx context.Context, tag byte, f func(key []byte, version
 		if err := f(userKey(prefix), tso.Timestamp(version), value, look); err != nil {
 			return err
 		}
+	}
+	if c.opts.Progress != nil && !c.again {
+		c.opts.Progress(keyspaceNames[tag], n)
 	}
 	return it.Error()
 }

@@ -197,7 +197,7 @@ func TestCheckFindsLocksBelowTheSafePoint(t *testing.T) {
 			t.Error(f)
 		}
 	}
-	if got := strings.Join(said, ", "); !strings.HasPrefix(got, "versions 1, long values 1") || !strings.HasSuffix(got, "locks 1") {
+	if got := strings.Join(said, ", "); !strings.HasPrefix(got, "versions 1, versions 3, long values 1,") || !strings.HasSuffix(got, "locks 1, locks 3") {
 		t.Errorf("progress: %s", got)
 	}
 }

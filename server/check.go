@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+)
+
+// CheckReport receives what a check has to say. Its functions are called by one goroutine at a time.
+type CheckReport struct {
+	Finding  func(text string)                // something is wrong
+	Note     func(text string)                // what was checked, or left out
+	Progress func(what string, records int64) // now and then
+}
+
+// CheckEvent is a line of the answer to POST /check, in JSON: one of its fields is set. The last line has
+// Done; if it is missing the check was cut short.
+type CheckEvent struct {
+	Finding string `json:"finding,omitempty"`
+	Note    string `json:"note,omitempty"`
+	What    string `json:"what,omitempty"` // Records of this have been checked
+	Records int64  `json:"records,omitempty"`
+	Done    bool   `json:"done,omitempty"`
+	Error   string `json:"error,omitempty"` // goes with Done: what ended the check early
+}
+
+// serveCheck runs a check and streams what it says. One at a time: it reads everything there is.
+func serveCheck(check func(context.Context, CheckReport) error) http.HandlerFunc {
+	running := make(chan struct{}, 1)
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, "a check is asked for by POST", http.StatusMethodNotAllowed)
+			return
+		}
+		select {
+		case running <- struct{}{}:
+			defer func() { <-running }()
+		default:
+			http.Error(w, "another check is running", http.StatusConflict)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-ndjson")
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		lines, flush := json.NewEncoder(w), http.NewResponseController(w)
+		say := func(e CheckEvent) {
+			if lines.Encode(e) != nil || flush.Flush() != nil {
+				cancel() // nobody listens any more
+			}
+		}
+		err := check(ctx, CheckReport{
+			Finding:  func(text string) { say(CheckEvent{Finding: text}) },
+			Note:     func(text string) { say(CheckEvent{Note: text}) },
+			Progress: func(what string, records int64) { say(CheckEvent{What: what, Records: records}) },
+		})
+		last := CheckEvent{Done: true}
+		if err != nil {
+			last.Error = err.Error()
+		}
+		say(last)
+	}
+}
