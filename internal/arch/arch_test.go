@@ -52,7 +52,7 @@ var beside = map[string][]string{
 
 	"bench/tpce/schema": {"bench/tpce/gen"},
 	"bench/tpce/gen":    {},
-	"test/sqllogic": {"cmd/percodb"},
+	"test/sqllogic":     {"cmd/percodb"},
 }
 
 // forbidden: beyond the floors, room → prefixes it must not import.
