@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"errors"
 
 	"github.com/percodb/percodb/tso"
 )
@@ -30,7 +31,7 @@ func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusA
 	keys := [1][]byte{args.Primary}
 	_, err := s.finishKeys(ctx, adm, keys[:], args.StartTS, 0, func(w *writer, _ int, v *keyView) (finish, error) {
 		if !v.ownLock(q.startTS) {
-			if err := w.lookAll(v, args.Primary, q.startTS); err != nil {
+			if err := w.lookForStatus(v, &q, args.Primary); err != nil {
 				return finishNothing, err
 			}
 		}
@@ -52,4 +53,17 @@ func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusA
 		return TxnStatus{}, err
 	}
 	return status, nil
+}
+
+// lookForStatus is lookAll for a question about a transaction's fate. Where the records may have been
+// collected, all that the transaction has prewritten is finished, and the fence keeps it from
+// prewriting any more: to let a pessimistic lock of it go decides nothing. If that were refused nobody
+// could ever lock the key again.
+func (w *writer) lookForStatus(v *keyView, q *statusQuery, primary []byte) error {
+	err := w.lookAll(v, primary, q.startTS)
+	var tooOld *TooOldError
+	if q.resolvingPessimistic && errors.As(err, &tooOld) {
+		return nil
+	}
+	return err
 }

@@ -545,7 +545,7 @@ func (m *smModel) statusRequest(s *smState, msg *smMsg) (r smReply) {
 	if msg.ts == smLatest {
 		q.callerTS = 0
 	}
-	answer := m.finishKeys(s, bit(primary), t, 0, true, func(k uint8, v *keyView) (finish, error) {
+	answer := m.finishKeys(s, bit(primary), t, 0, !q.resolvingPessimistic, func(k uint8, v *keyView) (finish, error) {
 		st, do, pushTS, err := m.mut.status(smKeyNames[k], &q, v)
 		if err != nil {
 			return finishNothing, err
