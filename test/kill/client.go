@@ -36,6 +36,7 @@ type world struct {
 
 	mu         sync.Mutex
 	unexpected map[string]string // statement and SQLSTATE → the error
+	slow       string            // what was going on when a transaction had taken long
 }
 
 func (w *world) now() int64 { return w.clock.Add(1) }
@@ -93,6 +94,7 @@ func (c *client) transaction(ctx context.Context, level string, body func(ctx co
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
+	defer c.watch(level).Stop()
 	if _, err := c.conn.Exec(ctx, "begin isolation level "+level); err != nil {
 		c.lostBy(err)
 		return history.Aborted, err
@@ -125,6 +127,7 @@ func (c *client) single(ctx context.Context, statement func(ctx context.Context,
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
+	defer c.watch("autocommit").Stop()
 	err := statement(ctx, c.conn)
 	if err == nil {
 		c.w.committed.Add(1)
@@ -147,6 +150,57 @@ func (c *client) outcomeOf(err error) history.Outcome {
 // server's end, a completion that is unknown, a statement that was canceled, an internal error.
 func isVague(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57") || state == "40003" || strings.HasPrefix(state, "XX")
+}
+
+// watch notes what goes on if the transaction that begins now takes more than half of our patience.
+func (c *client) watch(kind string) *time.Timer {
+	pid, port, begun := c.conn.PgConn().PID(), c.conn.Config().Port, time.Now()
+	return time.AfterFunc(patience/2, func() {
+		c.w.lookAround(fmt.Sprintf("session %d at port %d (%s, client %d) since %s", pid, port, kind, c.id, begun.Format(time.StampMilli)))
+	})
+}
+
+// lookAround adds to what is told of a hang.
+func (w *world) lookAround(who string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience/2)
+	defer cancel()
+	story := fmt.Sprintf("%s: slow: %s\n", time.Now().Format(time.StampMilli), who)
+	for _, addr := range w.addrs {
+		for _, q := range []string{
+			"select pid, state, isolation, start_ts, read_ts, age::text, locks, writes from percodb.transactions",
+			"select key, kind, holder, pid, is_primary, age::text, ttl::text, waiters, shard from percodb.locks",
+		} {
+			story += addr + ": " + q + "\n" + rowsOf(ctx, addr, q)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.slow += story
+}
+
+// rowsOf is the answer to a query as text, or why there is none.
+func rowsOf(ctx context.Context, addr, query string) string {
+	conn, err := pgx.Connect(ctx, urlOf(addr))
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, query, pgx.QueryExecModeSimpleProtocol)
+	if err != nil {
+		return err.Error() + "\n"
+	}
+	defer rows.Close()
+	text := ""
+	for rows.Next() {
+		for _, value := range rows.RawValues() {
+			text += "  " + string(value)
+		}
+		text += "\n"
+	}
+	if rows.Err() != nil {
+		text += rows.Err().Error() + "\n"
+	}
+	return text
 }
 
 // lostBy drops the connection if it is of no more use after err.

@@ -156,8 +156,8 @@ func (r *round) check(ctx context.Context, w *world, all []workload) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := w.timeouts.Load(); n > 0 {
-		r.sum.wrong = append(r.sum.wrong, finding{fmt.Sprintf("round %d: %d statements hung", r.number, n),
-			fmt.Sprintf("Their transactions were given up after %v; no fault lasts that long.", patience)})
+		r.sum.wrong = append(r.sum.wrong, finding{fmt.Sprintf("round %d: %d transactions hung", r.number, n),
+			fmt.Sprintf("Their transactions were given up after %v; no fault lasts that long.\n%s", patience, w.slow)})
 	}
 	for where, story := range w.unexpected {
 		r.sum.wrong = append(r.sum.wrong, finding{fmt.Sprintf("round %d: unexpected error (%s)", r.number, where), story})
