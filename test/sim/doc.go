@@ -26,7 +26,8 @@
 //	I3 A crash loses what was not synced, in part or all of it. Syncs take as long as the scheduler
 //	   likes; nothing is answered by a store that has crashed.
 //	I4 In the end all is healed, all locks expire, everything is read twice, garbage is collected, and
-//	   everything is read again: the three must agree, and no written key is locked any more.
+//	   everything is read again: the three must agree, no written key is locked any more, and every
+//	   key can be locked.
 //	I5 A checker is only worth what it finds: broken_test.go breaks the world in a dozen ways, and each
 //	   must be caught.
 //

@@ -2,10 +2,12 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +160,37 @@ func (w *world) judge(judge *client) {
 	}
 	w.checkLocks("collected", func(l *mvcc.Lock) bool { return l.Op != mvcc.OpPessimistic })
 	w.checkStores()
+	if err := w.lockAll(judge, last); err != nil {
+		w.problem("lock everything: %v", err)
+	}
+}
+
+// lockAll takes a lock on every key that has a row, or that is locked: nobody must be kept from writing by
+// those who are dead.
+func (w *world) lockAll(judge *client, rows map[string]string) error {
+	keys := map[string]bool{}
+	for key := range rows {
+		keys[key] = true
+	}
+	ctx := context.Background()
+	for _, n := range w.nodes {
+		for _, l := range w.locksOf(ctx, n) {
+			keys[string(l.Key)] = true
+		}
+	}
+	if err := judge.connect(); err != nil {
+		return err
+	}
+	x, err := judge.db.BeginTxn(ctx, percolator.TxnOptions{Pessimistic: true, LockTimeout: w.wait()})
+	if err != nil {
+		return err
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if _, err := x.AcquireLocks(ctx, percolator.LockOptions{}, []byte(key)); err != nil && !errors.Is(err, percolator.ErrRestartStatement) {
+			return fmt.Errorf("key %q: %w", key, err)
+		}
+	}
+	return x.Rollback(ctx)
 }
 
 // readTimed reads everything and tells between which times of the histories. nil rows: it failed.

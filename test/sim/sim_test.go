@@ -175,6 +175,8 @@ func TestSeedsOfFixedBugs(t *testing.T) {
 		1039:  "the same, in a ring over three nodes",
 		2093:  "a duplicate of a prewrite that had given way to a lock was carried out after its transaction was reported as failed",
 		442:   "waiting for a lock used up the budget for retries",
+		7:     "a dead transaction's pessimistic lock could not be cleared away once garbage collection had overtaken it",
+		188:   "the same, over the network",
 		8414:  "the run ended while locks that a restart had found were still alive: the harness waited too little",
 		16356: "the same, because the oracle's time stood still",
 		21379: "a lock on a key that was not written stays until somebody writes there or collects garbage, as it should",
