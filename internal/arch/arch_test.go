@@ -50,8 +50,10 @@ var beside = map[string][]string{
 	"gc/rpc/gcpb":   {"gc/rpc"},
 	"cmd/percodb":   {},
 
-	"bench/tpce/schema": {"bench/tpce/gen"},
-	"bench/tpce/gen":    {},
+	"bench/tpce/schema": {"bench/tpce/gen", "bench/tpce/load", "bench/tpce/check", "cmd/percodb"},
+	"bench/tpce/gen":    {"bench/tpce/load", "bench/tpce/check", "cmd/percodb"},
+	"bench/tpce/load":   {"bench/tpce/check", "cmd/percodb"},
+	"bench/tpce/check":  {"cmd/percodb"},
 	"test/sqllogic":     {"cmd/percodb"},
 }
 

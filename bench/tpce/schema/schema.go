@@ -79,13 +79,13 @@ func CreateOwn() []string {
 	}
 }
 
-// Drop returns the statements that remove everything, whatever of it exists.
+// Drop returns the statements that remove everything, whatever of it exists; MetaTable goes last.
 func Drop() []string {
-	drops := []string{"DROP TABLE IF EXISTS " + LoadTable, "DROP TABLE IF EXISTS " + MetaTable}
+	var drops []string
 	for t := Count - 1; t >= 0; t-- {
 		drops = append(drops, "DROP TABLE IF EXISTS "+t.String())
 	}
-	return drops
+	return append(drops, "DROP TABLE IF EXISTS "+LoadTable, "DROP TABLE IF EXISTS "+MetaTable)
 }
 
 // Index is a secondary index.

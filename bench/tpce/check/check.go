@@ -1,0 +1,213 @@
+// Package check judges whether a TPC-E-like database is consistent, after its load or after runs.
+//
+// Every condition ties tables together that one transaction writes, so a transaction of which only a
+// part is there breaks one:
+//
+//	broker ── trade ── settlement ── cash_transaction ── customer_account
+//	             │  └─ trade_history, trade_request
+//	             └─ holding_history ── holding ── holding_summary
+//
+// C0 holds for the tables that no transaction adds rows to: they have the rows of the load. C1 to C10
+// are queries that return what breaks them (queries.go). C11 compares balances with those of the
+// generator and what the run has booked. C12 compares what indexes hold with their tables.
+//
+// Invariants:
+//
+//  1. All conditions are judged on one snapshot. Writers are not disturbed, but C0 to C12 hold between
+//     transactions only, so any snapshot will do.
+//  2. C12 asks the server for its plan, and a query that would not use the index is a finding: nothing
+//     is called whole that was not looked at.
+//
+// Brokers' counters are judged as the transactions are meant to keep them, in the broker's row itself.
+// Whether acknowledged transactions are there at all cannot be seen in the database alone.
+package check
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/percodb/percodb/bench/tpce/gen"
+	"github.com/percodb/percodb/bench/tpce/load"
+	"github.com/percodb/percodb/bench/tpce/schema"
+)
+
+// sampleRows is how many of the rows that break a condition are kept.
+const sampleRows = 5
+
+// Options say what to check.
+type Options struct {
+	URL string
+	// Only are the conditions to check, by id; all if empty.
+	Only []string
+	// Done, if not nil, is told of each result as soon as it is there.
+	Done func(Result)
+}
+
+// Result is what was found of one condition.
+type Result struct {
+	ID         string     `json:"id"`
+	Title      string     `json:"title"`
+	Violations int64      `json:"violations"`
+	Columns    []string   `json:"columns,omitempty"` // of Sample
+	Sample     [][]string `json:"sample,omitempty"`  // the first of the rows that break it
+	Seconds    float64    `json:"seconds"`
+}
+
+// violate notes a row that breaks the condition.
+func (r *Result) violate(columns []string, row []string) {
+	r.Violations++
+	if len(r.Sample) < sampleRows {
+		r.Columns = columns
+		r.Sample = append(r.Sample, row)
+	}
+}
+
+// Report is what was found of a database.
+type Report struct {
+	Loaded  load.Settings `json:"loaded"`
+	Results []Result      `json:"results"`
+	Seconds float64       `json:"seconds"`
+}
+
+// Violations returns the number of rows that break a condition.
+func (r Report) Violations() int64 {
+	var n int64
+	for _, result := range r.Results {
+		n += result.Violations
+	}
+	return n
+}
+
+// condition is one that can be judged.
+type condition struct {
+	id, title string
+	judge     func(ctx context.Context, s *subject, r *Result) error
+}
+
+// subject is the database under check.
+type subject struct {
+	tx     pgx.Tx
+	gen    *gen.Generator
+	loaded load.Loaded
+}
+
+func conditions() []condition {
+	all := []condition{{id: "C0", title: "tables that do not grow have the rows of the load", judge: judgeCounts}}
+	for _, f := range findings() {
+		all = append(all, condition{id: f.id, title: f.title, judge: f.judge})
+	}
+	return append(all,
+		condition{id: "C11", title: "a balance is the first one and the cash booked since", judge: judgeBalances},
+		condition{id: "C12", title: "indexes hold what their tables hold", judge: judgeIndexes})
+}
+
+// IDs returns the ids of all conditions.
+func IDs() []string {
+	var ids []string
+	for _, c := range conditions() {
+		ids = append(ids, c.id)
+	}
+	return ids
+}
+
+// Run checks a database. The error says that it could not be checked; that it breaks conditions is in the
+// report.
+func Run(ctx context.Context, o Options) (Report, error) {
+	began := time.Now()
+	var report Report
+	for _, id := range o.Only {
+		if !slices.Contains(IDs(), id) {
+			return report, fmt.Errorf("no condition %q: there are %v", id, IDs())
+		}
+	}
+	conn, err := pgx.Connect(ctx, o.URL)
+	if err != nil {
+		return report, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	s := &subject{}
+	if s.loaded, err = load.Read(ctx, conn); err != nil {
+		return report, err
+	}
+	report.Loaded = s.loaded.Settings
+	if s.gen, err = gen.New(s.loaded.Settings.Scale); err != nil {
+		return report, err
+	}
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, conn, options, func(tx pgx.Tx) error {
+		s.tx = tx
+		for _, c := range conditions() {
+			if len(o.Only) > 0 && !slices.Contains(o.Only, c.id) {
+				continue
+			}
+			result := Result{ID: c.id, Title: c.title}
+			start := time.Now()
+			if err := c.judge(ctx, s, &result); err != nil {
+				return fmt.Errorf("%s: %w", c.id, err)
+			}
+			result.Seconds = time.Since(start).Seconds()
+			report.Results = append(report.Results, result)
+			if o.Done != nil {
+				o.Done(result)
+			}
+		}
+		return nil
+	})
+	report.Seconds = time.Since(began).Seconds()
+	return report, err
+}
+
+// each calls f with every row of a query, as text; NULL is "NULL".
+func (s *subject) each(ctx context.Context, query string, args []any, f func(columns, row []string)) error {
+	rows, err := s.tx.Query(ctx, query, append([]any{pgx.QueryResultFormats{pgx.TextFormatCode}}, args...)...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var columns []string
+	for rows.Next() {
+		if columns == nil {
+			for _, d := range rows.FieldDescriptions() {
+				columns = append(columns, d.Name)
+			}
+		}
+		row := make([]string, len(columns))
+		for i, v := range rows.RawValues() {
+			if row[i] = string(v); v == nil {
+				row[i] = "NULL"
+			}
+		}
+		f(columns, row)
+	}
+	return rows.Err()
+}
+
+func (f finding) judge(ctx context.Context, s *subject, r *Result) error {
+	var args []any
+	if f.afterLoad {
+		args = append(args, s.loaded.MaxTradeID)
+	}
+	return s.each(ctx, f.query, args, r.violate)
+}
+
+func judgeCounts(ctx context.Context, s *subject, r *Result) error {
+	for t := range schema.Count {
+		if s.loaded.Settings.Scale.Rule(t).Grows {
+			continue
+		}
+		want := fmt.Sprint(s.loaded.Rows[t])
+		err := s.each(ctx, "SELECT count(*) FROM "+t.String(), nil, func(_, row []string) {
+			if row[0] != want {
+				r.violate([]string{"table", "rows", "loaded"}, []string{t.String(), row[0], want})
+			}
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

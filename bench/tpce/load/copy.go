@@ -1,0 +1,133 @@
+package load
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/bench/tpce/gen"
+	"github.com/percodb/percodb/bench/tpce/schema"
+)
+
+// copyAttempts is how often a batch is tried that met a conflict.
+const copyAttempts = 10
+
+// copyAll makes all batches and copies those that are not done.
+func copyAll(ctx context.Context, o Options, g *gen.Generator, done map[string]bool, sum *Summary) error {
+	group, ctx := errgroup.WithContext(ctx)
+	parts, batches := make(chan gen.Part), make(chan *gen.Batch, o.Workers)
+	var mu sync.Mutex // of sum and o.Progress
+	note := func(b *gen.Batch, copied bool) {
+		mu.Lock()
+		defer mu.Unlock()
+		for t := range b.Rows {
+			sum.Rows[t] += b.Rows[t].Count
+		}
+		if copied {
+			sum.Copied += b.Count()
+		}
+		o.Progress.Add(b.Count())
+	}
+	group.Go(func() error {
+		defer close(parts)
+		for _, part := range g.Parts() {
+			if err := send(ctx, parts, part); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	makers, makerCtx := errgroup.WithContext(ctx)
+	for range o.Workers {
+		makers.Go(func() error { return makeBatches(makerCtx, parts, batches, done, note) })
+	}
+	group.Go(func() error {
+		defer close(batches)
+		return makers.Wait()
+	})
+	for i := range o.Workers {
+		group.Go(func() error {
+			conn, err := pgx.Connect(ctx, o.URLs[i%len(o.URLs)])
+			if err != nil {
+				return err
+			}
+			defer conn.Close(context.WithoutCancel(ctx))
+			for b := range batches {
+				if err := copyBatch(ctx, conn, b); err != nil {
+					return err
+				}
+				note(b, true)
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// makeBatches makes the batches of parts until there are no more parts.
+func makeBatches(ctx context.Context, parts <-chan gen.Part, batches chan<- *gen.Batch, done map[string]bool, note func(*gen.Batch, bool)) error {
+	for part := range parts {
+		for b := range part.Batches {
+			if done[b.Name] {
+				note(b, false)
+				continue
+			}
+			if err := send(ctx, batches, b); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// send sends, unless ctx ends first.
+func send[T any](ctx context.Context, to chan<- T, v T) error {
+	select {
+	case to <- v:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// copyBatch copies a batch in one transaction, again if it meets a conflict.
+func copyBatch(ctx context.Context, conn *pgx.Conn, b *gen.Batch) error {
+	var err error
+	for range copyAttempts {
+		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			for t := range b.Rows {
+				if b.Rows[t].Count == 0 {
+					continue
+				}
+				tag, err := conn.PgConn().CopyFrom(ctx, bytes.NewReader(b.Rows[t].Data), "COPY "+schema.Table(t).String()+" FROM STDIN")
+				if err != nil {
+					return err
+				}
+				if tag.RowsAffected() != b.Rows[t].Count {
+					return fmt.Errorf("COPY %s: the server took %d rows of %d", schema.Table(t), tag.RowsAffected(), b.Rows[t].Count)
+				}
+			}
+			_, err := tx.Exec(ctx, "INSERT INTO "+schema.LoadTable+" (batch) VALUES ($1)", b.Name)
+			return err
+		})
+		if !isConflict(err) {
+			break
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("batch %s: %w", b.Name, err)
+	}
+	return nil
+}
+
+// isConflict reports that the transaction was rolled back because of others, and may be tried again.
+func isConflict(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+}

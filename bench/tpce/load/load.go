@@ -1,0 +1,359 @@
+// Package load fills a server with the TPC-E-like database, or empties it of it.
+//
+//	gen.Parts ─► makers ─► batches ─► copiers: a transaction each, COPY by COPY, and the batch's name
+//	             (workers)            (workers connections)
+//
+// Then come the indexes, foreign keys if asked for, statistics, and at last what was loaded, in tpce_meta.
+//
+// Invariants:
+//
+//  1. A batch and its name in tpce_load are committed together, so a load that was interrupted is taken
+//     up where it was: batches are made anew, and those whose names are there are left out.
+//  2. tpce_meta has the state "loaded" only after everything else. Before, it has "loading" and the
+//     settings; a load with other settings is refused until the rest of the old one is dropped.
+//
+// The package speaks SQL that PostgreSQL and percodb have in common, and looks at no server's name. It
+// prints nothing: Progress and Summary are for the caller to show.
+package load
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/bench/tpce/gen"
+	"github.com/percodb/percodb/bench/tpce/schema"
+)
+
+// Settings are what a load is made of. They are kept in the database.
+type Settings struct {
+	Scale       gen.Scale `json:"scale"`
+	ForeignKeys bool      `json:"foreign_keys"`
+	Generator   int       `json:"generator_version"`
+}
+
+// Progress is told how a load goes on. Calls do not overlap.
+type Progress interface {
+	// Phase begins a phase of about total steps, 0 when it has only one.
+	Phase(name string, total int64)
+	// Add notes that n steps are done. Steps of an interrupted load that are found done count as well.
+	Add(n int64)
+}
+
+// Options say where to load, and how.
+type Options struct {
+	URLs        []string // connections go to one after the other
+	Scale       gen.Scale
+	ForeignKeys bool
+	Workers     int // connections; 4 if 0
+	Progress    Progress
+}
+
+// Summary is what a load has done.
+type Summary struct {
+	Rows    [schema.Count]int64 // of the whole database
+	Copied  int64               // rows of this load; the others were there already
+	Resumed bool
+	Copy    time.Duration // the rows
+	Index   time.Duration // indexes and foreign keys
+	Total   time.Duration
+}
+
+// States of a database, as tpce_meta's key "state".
+const (
+	stateLoading  = "loading"
+	stateLoaded   = "loaded"
+	stateDropping = "dropping"
+)
+
+// ErrLoaded: the database is complete already, with the same settings.
+var ErrLoaded = errors.New("the database is loaded already")
+
+// ErrDropping: dropping the database was interrupted, and is to be completed first.
+var ErrDropping = errors.New("the database was dropped in part; `percodb bench tpce drop` completes it")
+
+// OtherError: the database holds a load, whole or not, of other settings.
+type OtherError struct{ Found, Wanted Settings }
+
+func (e *OtherError) Error() string {
+	found, _ := json.Marshal(e.Found) // numbers and booleans always marshal
+	wanted, _ := json.Marshal(e.Wanted)
+	return fmt.Sprintf("the database has been loaded with other settings: %s, not %s; drop it first", found, wanted)
+}
+
+// Run loads the database, or what is missing of it. It returns ErrLoaded if nothing is, an *OtherError if
+// the database has other settings, and what the server or ctx say. An interrupted Run is taken up by
+// the next one.
+func Run(ctx context.Context, o Options) (Summary, error) {
+	began := time.Now()
+	var sum Summary
+	g, err := gen.New(o.Scale)
+	if err != nil {
+		return sum, err
+	}
+	if o.Workers <= 0 {
+		o.Workers = 4
+	}
+	conn, err := pgx.Connect(ctx, o.URLs[0])
+	if err != nil {
+		return sum, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	done, err := prepare(ctx, conn, Settings{Scale: o.Scale, ForeignKeys: o.ForeignKeys, Generator: gen.GeneratorVersion})
+	if err != nil {
+		return sum, err
+	}
+	sum.Resumed = len(done) > 0
+	o.Progress.Phase("rows", o.Scale.Total())
+	if err := copyAll(ctx, o, g, done, &sum); err != nil {
+		return sum, err
+	}
+	sum.Copy = time.Since(began)
+	if err := finish(ctx, conn, o); err != nil {
+		return sum, err
+	}
+	sum.Index = time.Since(began) - sum.Copy
+	err = record(ctx, conn, g, &sum)
+	sum.Total = time.Since(began)
+	return sum, err
+}
+
+// prepare makes the tables, or finds out which batches of an interrupted load are there.
+func prepare(ctx context.Context, conn *pgx.Conn, s Settings) (map[string]bool, error) {
+	meta, err := readMeta(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if meta != nil {
+		if meta["state"] == stateDropping {
+			return nil, ErrDropping
+		}
+		var found Settings
+		if err := json.Unmarshal([]byte(meta["settings"]), &found); err != nil {
+			return nil, fmt.Errorf("%s holds settings that are not of this program: %w", schema.MetaTable, err)
+		}
+		if found != s {
+			return nil, &OtherError{Found: found, Wanted: s}
+		}
+		if meta["state"] == stateLoaded {
+			return nil, ErrLoaded
+		}
+		return batchesDone(ctx, conn)
+	}
+	if err := createTables(ctx, conn, s); err != nil {
+		return nil, err
+	}
+	return nil, nil
+}
+
+// createTables makes all tables. What an interrupted run of it has left is dropped first: without the
+// settings in tpce_meta, which come last, there are no rows yet.
+func createTables(ctx context.Context, conn *pgx.Conn, s Settings) error {
+	for _, own := range []string{schema.LoadTable, schema.MetaTable} {
+		if _, err := conn.Exec(ctx, "DROP TABLE IF EXISTS "+own); err != nil {
+			return err
+		}
+	}
+	for t := schema.Count - 1; t >= 0; t-- {
+		if err := dropIfEmpty(ctx, conn, t); err != nil {
+			return err
+		}
+	}
+	statements := schema.CreateOwn()
+	for t := range schema.Count {
+		statements = append(statements, t.Create())
+	}
+	for _, q := range statements {
+		if _, err := conn.Exec(ctx, q); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "INSERT INTO "+schema.MetaTable+" (k, v) VALUES ('state', $1), ('settings', $2)", stateLoading, string(text))
+	return err
+}
+
+// dropIfEmpty drops a table that has no rows. One with rows is not ours: names like customer are common.
+func dropIfEmpty(ctx context.Context, conn *pgx.Conn, t schema.Table) error {
+	rows, err := conn.Query(ctx, "SELECT 1 FROM "+t.String()+" LIMIT 1")
+	if err == nil {
+		found := rows.Next()
+		rows.Close()
+		if err = rows.Err(); err == nil && found {
+			return fmt.Errorf("table %s exists and has rows that are not of this program; use a database of its own", t)
+		}
+	}
+	if isUndefinedTable(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	_, err = conn.Exec(ctx, "DROP TABLE "+t.String())
+	return err
+}
+
+func isUndefinedTable(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "42P01"
+}
+
+// readMeta returns what tpce_meta holds, or nil if it is not there or empty.
+func readMeta(ctx context.Context, conn *pgx.Conn) (map[string]string, error) {
+	rows, err := conn.Query(ctx, "SELECT k, v FROM "+schema.MetaTable)
+	if err == nil {
+		meta := map[string]string{}
+		var k, v string
+		_, err = pgx.ForEachRow(rows, []any{&k, &v}, func() error { meta[k] = v; return nil })
+		if err == nil && len(meta) > 0 {
+			return meta, nil
+		}
+	}
+	if isUndefinedTable(err) {
+		return nil, nil
+	}
+	return nil, err
+}
+
+func batchesDone(ctx context.Context, conn *pgx.Conn) (map[string]bool, error) {
+	rows, err := conn.Query(ctx, "SELECT batch FROM "+schema.LoadTable)
+	if err != nil {
+		return nil, err
+	}
+	done := map[string]bool{}
+	var name string
+	_, err = pgx.ForEachRow(rows, []any{&name}, func() error { done[name] = true; return nil })
+	return done, err
+}
+
+// finish makes indexes and foreign keys, and has the server look at what it holds.
+func finish(ctx context.Context, conn *pgx.Conn, o Options) error {
+	var steps []string
+	for _, index := range schema.Indexes() {
+		steps = append(steps, index.Create())
+	}
+	keys := map[string]bool{}
+	if o.ForeignKeys {
+		var err error
+		if keys, err = constraints(ctx, conn); err != nil {
+			return err
+		}
+		for _, fk := range schema.ForeignKeys() {
+			if !keys[fk.Name()] {
+				steps = append(steps, fk.Create())
+			}
+		}
+	}
+	steps = append(steps, "ANALYZE")
+	o.Progress.Phase("indexes", int64(len(steps)))
+	for _, q := range steps {
+		if _, err := conn.Exec(ctx, q); err != nil {
+			return fmt.Errorf("%s: %w", q, err)
+		}
+		o.Progress.Add(1)
+	}
+	return nil
+}
+
+// constraints returns the names of the foreign keys that there are.
+func constraints(ctx context.Context, conn *pgx.Conn) (map[string]bool, error) {
+	rows, err := conn.Query(ctx, "SELECT conname FROM pg_constraint WHERE contype = 'f'")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]bool{}
+	var name string
+	_, err = pgx.ForEachRow(rows, []any{&name}, func() error { names[name] = true; return nil })
+	return names, err
+}
+
+// record writes what was loaded, and with it that the load is complete.
+func record(ctx context.Context, conn *pgx.Conn, g *gen.Generator, sum *Summary) error {
+	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		put := func(k, v string) error {
+			_, err := tx.Exec(ctx, "INSERT INTO "+schema.MetaTable+" (k, v) VALUES ($1, $2)", k, v)
+			return err
+		}
+		for t, n := range sum.Rows {
+			if err := put("rows."+schema.Table(t).String(), fmt.Sprint(n)); err != nil {
+				return err
+			}
+		}
+		if err := put("max_loaded_trade_id", fmt.Sprint(g.MaxTradeID())); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, "DELETE FROM "+schema.LoadTable); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "UPDATE "+schema.MetaTable+" SET v = $1 WHERE k = 'state'", stateLoaded)
+		return err
+	})
+}
+
+// Drop removes the database, whatever there is of it. It returns false if there was nothing of it.
+func Drop(ctx context.Context, url string) (bool, error) {
+	conn, err := pgx.Connect(ctx, url)
+	if err != nil {
+		return false, err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	meta, err := readMeta(ctx, conn)
+	if err != nil || meta == nil {
+		return false, err
+	}
+	if _, err := conn.Exec(ctx, "UPDATE "+schema.MetaTable+" SET v = $1 WHERE k = 'state'", stateDropping); err != nil {
+		return false, err
+	}
+	for _, q := range schema.Drop() {
+		if _, err := conn.Exec(ctx, q); err != nil {
+			return false, fmt.Errorf("%s: %w", q, err)
+		}
+	}
+	return true, nil
+}
+
+// Loaded is a database whose load is complete.
+type Loaded struct {
+	Settings   Settings
+	Rows       [schema.Count]int64
+	MaxTradeID int64 // trades of the run have higher ids
+}
+
+// Read returns what was loaded, in the transaction or connection given.
+func Read(ctx context.Context, conn *pgx.Conn) (Loaded, error) {
+	var l Loaded
+	meta, err := readMeta(ctx, conn)
+	switch {
+	case err != nil:
+		return l, err
+	case meta == nil:
+		return l, errors.New("there is no TPC-E-like database here; `percodb bench tpce init` makes one")
+	case meta["state"] == stateDropping:
+		return l, ErrDropping
+	case meta["state"] != stateLoaded:
+		return l, errors.New("the load was interrupted; `percodb bench tpce init` with the same flags completes it")
+	}
+	if err := json.Unmarshal([]byte(meta["settings"]), &l.Settings); err != nil {
+		return l, fmt.Errorf("settings in %s: %w", schema.MetaTable, err)
+	}
+	if l.Settings.Generator != gen.GeneratorVersion {
+		return l, fmt.Errorf("the database is of generator %d, this program's is %d; drop it and load it again", l.Settings.Generator, gen.GeneratorVersion)
+	}
+	if _, err := fmt.Sscan(meta["max_loaded_trade_id"], &l.MaxTradeID); err != nil {
+		return l, fmt.Errorf("max_loaded_trade_id in %s: %w", schema.MetaTable, err)
+	}
+	for t := range l.Rows {
+		if _, err := fmt.Sscan(meta["rows."+schema.Table(t).String()], &l.Rows[t]); err != nil {
+			return l, fmt.Errorf("rows of %s in %s: %w", schema.Table(t), schema.MetaTable, err)
+		}
+	}
+	return l, nil
+}
