@@ -1,0 +1,187 @@
+package micro
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
+)
+
+// churnRows is the size of the tables that are changed over and over.
+const churnRows = 20_000
+
+// churned is a store with a table whose rows are all written a number of times.
+type churned struct {
+	b     *testing.B
+	shard *Shard
+	db    *percolator.DB
+}
+
+func openChurned(b *testing.B) *churned {
+	b.Helper()
+	shard, err := OpenShard(context.Background(), b.TempDir())
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { shard.Close() })
+	db := percolator.New(shard.Store.Router(), shard.Oracle, percolator.Options{})
+	b.Cleanup(func() { db.Close() })
+	return &churned{b: b, shard: shard, db: db}
+}
+
+// write writes every row times times, each time in one transaction.
+func (c *churned) write(times int) {
+	c.b.Helper()
+	for n := range uint64(times) {
+		ms := make([]mvcc.Mutation, churnRows)
+		for row := range uint64(churnRows) {
+			ms[row] = mvcc.Mutation{Op: mvcc.OpPut, Key: Key(nil, row), Value: Value(nil, row+n)}
+		}
+		if err := c.shard.Commit(context.Background(), ms); err != nil {
+			c.b.Fatal(err)
+		}
+	}
+}
+
+// fence makes all versions that are not the newest now garbage, and returns the safe point.
+func (c *churned) fence() tso.Timestamp {
+	c.b.Helper()
+	ctx := context.Background()
+	ts, err := c.shard.Oracle.Now(ctx)
+	if err == nil {
+		ts, err = c.shard.Store.SetSafePoint(ctx, ts)
+	}
+	if err != nil {
+		c.b.Fatal(err)
+	}
+	return ts
+}
+
+// collect works at garbage collection until it is done or stopped, and returns how many versions went.
+func (c *churned) collect(sp tso.Timestamp, stop *atomic.Bool) (versions int, done bool, err error) {
+	for !done && !stop.Load() {
+		res, err := c.shard.Store.CollectGarbage(context.Background(), &kv.CollectGarbageRequest{SafePoint: sp, Budget: 100 * time.Millisecond})
+		if err != nil {
+			return versions, false, err
+		}
+		versions, done = versions+res.Versions, res.Done
+	}
+	return versions, done, nil
+}
+
+// read reads a row in a transaction of its own.
+func (c *churned) read(r *rand.Rand) error {
+	ctx := context.Background()
+	txn, err := c.db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer txn.Close()
+	value, err := txn.Get(ctx, Key(nil, r.Uint64N(churnRows)))
+	if err == nil && len(value) != ValueBytes {
+		err = fmt.Errorf("%d bytes", len(value))
+	}
+	return err
+}
+
+// update writes a row in a transaction of its own.
+func (c *churned) update(r *rand.Rand) error {
+	ctx := context.Background()
+	txn, err := c.db.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	row := r.Uint64N(churnRows)
+	if err := txn.Put(Key(nil, row), Value(nil, row)); err != nil {
+		return err
+	}
+	_, err = txn.Commit(ctx)
+	var conflict *mvcc.WriteConflictError
+	if errors.As(err, &conflict) {
+		return nil // two writers have met
+	}
+	return err
+}
+
+// BenchmarkReadsAfterGC: point reads of a table whose rows have all been written 100 times and collected
+// since, against those of one that was written once. Neither was compacted by hand.
+func BenchmarkReadsAfterGC(b *testing.B) {
+	fresh, old := openChurned(b), openChurned(b)
+	fresh.write(1)
+	old.write(100)
+	versions, _, err := old.collect(old.fence(), &atomic.Bool{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if versions < 98*churnRows {
+		b.Fatalf("%d versions were collected", versions)
+	}
+	rates(b, 8, 200_000, way{"fresh", fresh.read}, way{"collected", old.read})
+}
+
+// BenchmarkTrafficDuringGC: what 32 clients get done, half of it reads and half of it durable updates of
+// one row, while a round of garbage collection goes over what ten updates of every row have left,
+// against what they get done before and after. Reported is the median ratio of the rates, and the part
+// of the time in which the round was at work.
+func BenchmarkTrafficDuringGC(b *testing.B) {
+	c := openChurned(b)
+	c.write(1)
+	traffic := func() float64 { // operations per second
+		const n = 32_000
+		begin := time.Now()
+		if err := many(32, n, func(r *rand.Rand) error {
+			if r.Uint32()%2 == 0 {
+				return c.read(r)
+			}
+			return c.update(r)
+		}); err != nil {
+			b.Fatal(err)
+		}
+		return n / time.Since(begin).Seconds()
+	}
+	traffic() // warm up
+	var ratios, shares []float64
+	b.ResetTimer()
+	for range b.N {
+		b.StopTimer()
+		c.write(10)
+		b.StartTimer()
+		before := traffic()
+		sp := c.fence()
+		var stop atomic.Bool
+		var worked time.Duration
+		ended := make(chan error, 1)
+		begin := time.Now()
+		go func() {
+			versions, _, err := c.collect(sp, &stop)
+			if worked = time.Since(begin); err == nil && versions == 0 {
+				err = errors.New("nothing was collected")
+			}
+			ended <- err
+		}()
+		during := traffic()
+		took := time.Since(begin)
+		stop.Store(true)
+		if err := <-ended; err != nil {
+			b.Fatal(err)
+		}
+		var still atomic.Bool
+		if _, _, err := c.collect(sp, &still); err != nil {
+			b.Fatal(err)
+		}
+		after := traffic()
+		ratios = append(ratios, 2*during/(before+after))
+		shares = append(shares, min(1, float64(worked)/float64(took)))
+	}
+	b.ReportMetric(median(ratios), "rate-ratio")
+	b.ReportMetric(median(shares), "at-work")
+	b.ReportMetric(0, "ns/op")
+}
