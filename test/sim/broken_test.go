@@ -28,7 +28,11 @@ func TestBugsAreFound(t *testing.T) {
 		{lyingDisk, []string{"bank", "list", "counters"}, func(p *plan) { p.faults, p.kinds = 5, []faultKind{crashNode} }},
 		{keepRow, []string{"index"}, nil},
 		{leakySnapshot, []string{"bank", "list", "index"}, nil},
-		{hastyCollection, []string{"bank", "index", "list"}, func(p *plan) { p.collects, p.latency, p.noAsync = true, 10*time.Millisecond, true }},
+		{hastyCollection, []string{"index"}, func(p *plan) { // locks of the dead, on other nodes than their primaries
+			p.embedded, p.nodes, p.txns, p.noAsync, p.collects, p.latency = false, 3, 40, true, true, 10*time.Millisecond
+			p.kinds, p.faults, p.dropRequests = []faultKind{killClient}, 40, 60
+			p.divide()
+		}},
 	} {
 		t.Run(string(tc.bug), func(t *testing.T) {
 			t.Parallel()

@@ -31,8 +31,9 @@
 //	I5 A checker is only worth what it finds: broken_test.go breaks the world in a dozen ways, and each
 //	   must be caught.
 //
-// Run it: `go test ./test/sim` (200 seeds), `go test ./test/sim -run TestSeeds -seeds 10000 -timeout 0`
-// for more, `go test ./test/sim -run TestSeed$ -seed 42 -events` to replay one with every event.
+// Run it: `go test ./test/sim` (200 seeds, 50 with -short), for more
+// `go test ./test/sim -run TestSeeds -seeds 10000 -timeout 0`, and to replay one with every event
+// `go test ./test/sim -run TestSeed$ -seed 42 -events`.
 //
 // Not here: SQL, gRPC, real disks and processes.
 package sim

@@ -100,6 +100,13 @@ func newPlan(seed uint64) plan {
 	}
 	// Drawn apart, so that seeds go on standing for the plans they stood for.
 	p.collects = rand.New(rand.NewPCG(seed, 3)).IntN(2) == 0
+	p.divide()
+	return p
+}
+
+// divide gives each node a part of the key space.
+func (p *plan) divide() {
+	p.spans = nil
 	for i := 1; i < p.nodes; i++ {
 		cut := func(i int) []byte { return []byte{byte('a' + i*keySpace/p.nodes)} }
 		end := cut(i + 1)
@@ -108,7 +115,6 @@ func newPlan(seed uint64) plan {
 		}
 		p.spans = append(p.spans, kv.Span{Start: cut(i), End: end})
 	}
-	return p
 }
 
 func (p *plan) String() string {
