@@ -9,7 +9,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -142,7 +141,7 @@ func (c *stoppedCheck) checkStore(ctx context.Context, engine *kv.Engine) (err e
 
 // clockOracle is an oracle that remembers nothing.
 func (c *stoppedCheck) clockOracle(ctx context.Context) (tso.Oracle, error) {
-	oracle, err := tso.NewLocal(ctx, &forgottenWindow{}, tso.Options{Logger: c.log})
+	oracle, err := tso.NewLocal(ctx, &tso.MemoryWindow{}, tso.Options{Logger: c.log})
 	if err == nil {
 		c.onClose(func(context.Context) {
 			if err := oracle.Close(); err != nil {
@@ -151,25 +150,6 @@ func (c *stoppedCheck) clockOracle(ctx context.Context) (tso.Oracle, error) {
 		})
 	}
 	return oracle, err
-}
-
-// forgottenWindow is a tso.WindowStore that lasts as long as the process.
-type forgottenWindow struct {
-	mu    sync.Mutex
-	upper tso.Timestamp
-}
-
-func (w *forgottenWindow) Load(context.Context) (tso.Timestamp, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.upper, nil
-}
-
-func (w *forgottenWindow) Save(_ context.Context, upper tso.Timestamp) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.upper = upper
-	return nil
 }
 
 // checkStore reports what is wrong in a store.
