@@ -117,48 +117,55 @@ func IDs() []string {
 // Run checks a database. The error says that it could not be checked; that it breaks conditions is in the
 // report.
 func Run(ctx context.Context, o Options) (Report, error) {
-	began := time.Now()
-	var report Report
 	for _, id := range o.Only {
 		if !slices.Contains(IDs(), id) {
-			return report, fmt.Errorf("no condition %q: there are %v", id, IDs())
+			return Report{}, fmt.Errorf("no condition %q: there are %v", id, IDs())
 		}
 	}
 	conn, err := pgx.Connect(ctx, o.URL)
 	if err != nil {
-		return report, err
+		return Report{}, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	s := &subject{}
-	if s.loaded, err = load.Read(ctx, conn); err != nil {
+	var report Report
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	err = pgx.BeginTxFunc(ctx, conn, options, func(tx pgx.Tx) error {
+		report, err = judge(ctx, tx, o)
+		return err
+	})
+	return report, err
+}
+
+// judge checks the database as the transaction sees it.
+func judge(ctx context.Context, tx pgx.Tx, o Options) (Report, error) {
+	began := time.Now()
+	var report Report
+	s := &subject{tx: tx}
+	var err error
+	if s.loaded, err = load.Read(ctx, tx.Conn()); err != nil {
 		return report, err
 	}
 	report.Loaded = s.loaded.Settings
 	if s.gen, err = gen.New(s.loaded.Settings.Scale); err != nil {
 		return report, err
 	}
-	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-	err = pgx.BeginTxFunc(ctx, conn, options, func(tx pgx.Tx) error {
-		s.tx = tx
-		for _, c := range conditions() {
-			if len(o.Only) > 0 && !slices.Contains(o.Only, c.id) {
-				continue
-			}
-			result := Result{ID: c.id, Title: c.title}
-			start := time.Now()
-			if err := c.judge(ctx, s, &result); err != nil {
-				return fmt.Errorf("%s: %w", c.id, err)
-			}
-			result.Seconds = time.Since(start).Seconds()
-			report.Results = append(report.Results, result)
-			if o.Done != nil {
-				o.Done(result)
-			}
+	for _, c := range conditions() {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, c.id) {
+			continue
 		}
-		return nil
-	})
+		result := Result{ID: c.id, Title: c.title}
+		start := time.Now()
+		if err := c.judge(ctx, s, &result); err != nil {
+			return report, fmt.Errorf("%s: %w", c.id, err)
+		}
+		result.Seconds = time.Since(start).Seconds()
+		report.Results = append(report.Results, result)
+		if o.Done != nil {
+			o.Done(result)
+		}
+	}
 	report.Seconds = time.Since(began).Seconds()
-	return report, err
+	return report, nil
 }
 
 // each calls f with every row of a query, as text; NULL is "NULL".

@@ -265,7 +265,8 @@ func finish(ctx context.Context, conn *pgx.Conn, o Options) error {
 
 // constraints returns the names of the foreign keys that there are.
 func constraints(ctx context.Context, conn *pgx.Conn) (map[string]bool, error) {
-	rows, err := conn.Query(ctx, "SELECT conname FROM pg_constraint WHERE contype = 'f'")
+	rows, err := conn.Query(ctx, `SELECT conname FROM pg_constraint
+WHERE contype = 'f' AND connamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())`)
 	if err != nil {
 		return nil, err
 	}

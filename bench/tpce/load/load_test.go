@@ -1,0 +1,163 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"os"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/bench/tpce/gen"
+	"github.com/percodb/percodb/bench/tpce/schema"
+)
+
+// dsnVariable is the environment variable that names a database for the tests that need one.
+const dsnVariable = "PERCODB_TEST_PG_DSN"
+
+// ownSchema makes a schema for the test in the database that the environment names, and returns the
+// database's URL with that schema alone in the search path. Without a database, the test is skipped.
+func ownSchema(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	const name = "percodb_test_tpce_load"
+	dsn := os.Getenv(dsnVariable)
+	if dsn == "" {
+		t.Skip(dsnVariable + " is not set: it is the URL of a PostgreSQL database, in which this test makes the schema " + name)
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name); err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("search_path", name)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// progress interrupts a load after so many calls of Add in the phase of rows.
+type progress struct {
+	phase     string
+	left      int
+	interrupt func()
+}
+
+func (p *progress) Phase(name string, _ int64) { p.phase = name }
+
+func (p *progress) Add(int64) {
+	if p.left--; p.left == 0 && p.phase == "rows" {
+		p.interrupt()
+	}
+}
+
+// TestInterruptedLoad: a load that is interrupted again and again is complete in the end, with every row
+// once; other settings are refused, and so is another load of a complete database. Method: on a server,
+// the context is cancelled after a few batches; rows are counted at the end.
+func TestInterruptedLoad(t *testing.T) {
+	ctx := context.Background()
+	dsn := ownSchema(ctx, t)
+	if _, err := Drop(ctx, dsn); err != nil {
+		t.Fatal(err)
+	}
+	scale := gen.Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 10, MarketDays: 31, NewsBytes: 300, Seed: 3, ShortHistory: true}
+	load := func(after int) (Summary, error) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		return Run(ctx, Options{URLs: []string{dsn}, Scale: scale, Workers: 2, Progress: &progress{left: after, interrupt: cancel}})
+	}
+	for _, after := range []int{1, 3} {
+		if _, err := load(after); !errors.Is(err, context.Canceled) {
+			t.Fatalf("interrupted after %d batches: %v", after, err)
+		}
+	}
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := Read(ctx, conn); err == nil {
+		t.Error("half a load was taken for a whole one")
+	}
+	scale.Seed++
+	var other *OtherError
+	if _, err := load(0); !errors.As(err, &other) {
+		t.Errorf("another seed: %v", err)
+	}
+	scale.Seed--
+	sum, err := load(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var total int64
+	for table, want := range sum.Rows {
+		var n int64
+		if err := conn.QueryRow(ctx, "SELECT count(*) FROM "+schema.Table(table).String()).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		if total += n; n != want {
+			t.Errorf("%s has %d rows, want %d", schema.Table(table), n, want)
+		}
+	}
+	if !sum.Resumed || sum.Copied == 0 || sum.Copied >= total {
+		t.Errorf("resumed %v, copied %d of %d rows", sum.Resumed, sum.Copied, total)
+	}
+	if loaded, err := Read(ctx, conn); err != nil || loaded.Rows != sum.Rows || loaded.Settings.Scale != scale {
+		t.Errorf("read %+v, %v", loaded, err)
+	}
+	if _, err := load(0); !errors.Is(err, ErrLoaded) {
+		t.Errorf("a second load: %v", err)
+	}
+}
+
+// TestForeignKeys: the server itself accepts all 49 on a load, and dropping goes through; a table that is
+// somebody else's is left alone.
+func TestForeignKeys(t *testing.T) {
+	ctx := context.Background()
+	dsn := ownSchema(ctx, t)
+	if _, err := Drop(ctx, dsn); err != nil {
+		t.Fatal(err)
+	}
+	scale := gen.Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 2, MarketDays: 31, NewsBytes: 300, Seed: 3, ShortHistory: true}
+	run := func() error {
+		_, err := Run(ctx, Options{URLs: []string{dsn}, Scale: scale, ForeignKeys: true, Progress: &progress{}})
+		return err
+	}
+	var pg *pgconn.PgError
+	if err := run(); errors.As(err, &pg) && pg.Code == "0A000" {
+		t.Skip("the server has no foreign keys: ", err)
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if keys, err := constraints(ctx, conn); err != nil || len(keys) != 49 {
+		t.Errorf("%d foreign keys, %v", len(keys), err)
+	}
+	if found, err := Drop(ctx, dsn); err != nil || !found {
+		t.Fatalf("drop: %v, %v", found, err)
+	}
+	if found, err := Drop(ctx, dsn); err != nil || found {
+		t.Errorf("a second drop: %v, %v", found, err)
+	}
+	if _, err := conn.Exec(ctx, "CREATE TABLE customer (name text); INSERT INTO customer VALUES ('somebody''s')"); err != nil {
+		t.Fatal(err)
+	}
+	if err := run(); err == nil {
+		t.Error("somebody's table was replaced")
+	}
+	if _, err := conn.Exec(ctx, "DROP TABLE customer"); err != nil {
+		t.Fatal(err)
+	}
+}
