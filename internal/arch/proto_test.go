@@ -81,7 +81,7 @@ var scenarios = []struct {
 		{"T-PES-5", "tikv#10570, client-go#233", "Whoever has waited reads the row again: no update is lost."},
 		{"T-PES-6", "", "A commit that meets the transaction's own pessimistic lock makes no version of it."},
 		{"T-PES-7", "", "A release that comes after the key was locked anew leaves the lock alone."},
-		{"T-PES-8", "", "Circles of two and three: exactly one victim; to lock again what one holds is no circle."},
+		{"T-PES-8", "", "Circles of two and three, also over a restart of whoever watches for them: exactly one victim; to lock again what one holds is no circle."},
 		{"T-PES-9", "", "NOWAIT, SKIP LOCKED and timeouts against locks of every kind; an expired lock is resolved, not passed over for ever."},
 	}},
 	{"Time to live, and unknown outcomes", []scenario{
