@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/jackc/pgx/v5"
@@ -59,10 +60,11 @@ func copyAll(ctx context.Context, o Options, g *gen.Generator, done map[string]b
 			}
 			defer conn.Close(context.WithoutCancel(ctx))
 			for b := range batches {
-				if err := copyBatch(ctx, conn, b); err != nil {
+				copied, err := copyBatch(ctx, conn, b)
+				if err != nil {
 					return err
 				}
-				note(b, true)
+				note(b, copied)
 			}
 			return nil
 		})
@@ -96,38 +98,52 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 	}
 }
 
-// copyBatch copies a batch in one transaction, again if it meets a conflict.
-func copyBatch(ctx context.Context, conn *pgx.Conn, b *gen.Batch) error {
+// copyBatch copies a batch in one transaction, again if it meets a conflict. It returns false if the
+// batch turns out to be there: the commit of an interrupted load may have been under way when this one
+// asked what was done.
+func copyBatch(ctx context.Context, conn *pgx.Conn, b *gen.Batch) (bool, error) {
 	var err error
 	for range copyAttempts {
-		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			for t := range b.Rows {
-				if b.Rows[t].Count == 0 {
-					continue
-				}
-				tag, err := conn.PgConn().CopyFrom(ctx, bytes.NewReader(b.Rows[t].Data), "COPY "+schema.Table(t).String()+" FROM STDIN")
-				if err != nil {
-					return err
-				}
-				if tag.RowsAffected() != b.Rows[t].Count {
-					return fmt.Errorf("COPY %s: the server took %d rows of %d", schema.Table(t), tag.RowsAffected(), b.Rows[t].Count)
-				}
-			}
-			_, err := tx.Exec(ctx, "INSERT INTO "+schema.LoadTable+" (batch) VALUES ($1)", b.Name)
-			return err
-		})
-		if !isConflict(err) {
+		err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error { return copyRows(ctx, tx, b) })
+		if !hasCode(err, "40001", "40P01") {
 			break
 		}
 	}
+	if hasCode(err, "23505") {
+		var there bool
+		query := "SELECT EXISTS (SELECT 1 FROM " + schema.LoadTable + " WHERE batch = $1)"
+		if err := conn.QueryRow(ctx, query, b.Name).Scan(&there); err != nil || there {
+			return false, err
+		}
+	}
 	if err != nil {
-		return fmt.Errorf("batch %s: %w", b.Name, err)
+		return false, fmt.Errorf("batch %s: %w", b.Name, err)
+	}
+	return true, nil
+}
+
+// copyRows writes the batch's name, which waits for whoever else is writing it, and its rows.
+func copyRows(ctx context.Context, tx pgx.Tx, b *gen.Batch) error {
+	if _, err := tx.Exec(ctx, "INSERT INTO "+schema.LoadTable+" (batch) VALUES ($1)", b.Name); err != nil {
+		return err
+	}
+	for t := range b.Rows {
+		if b.Rows[t].Count == 0 {
+			continue
+		}
+		tag, err := tx.Conn().PgConn().CopyFrom(ctx, bytes.NewReader(b.Rows[t].Data), "COPY "+schema.Table(t).String()+" FROM STDIN")
+		if err != nil {
+			return err
+		}
+		if tag.RowsAffected() != b.Rows[t].Count {
+			return fmt.Errorf("COPY %s: the server took %d rows of %d", schema.Table(t), tag.RowsAffected(), b.Rows[t].Count)
+		}
 	}
 	return nil
 }
 
-// isConflict reports that the transaction was rolled back because of others, and may be tried again.
-func isConflict(err error) bool {
+// hasCode reports that the server answered with one of the SQLSTATEs.
+func hasCode(err error, codes ...string) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && (pg.Code == "40001" || pg.Code == "40P01")
+	return errors.As(err, &pg) && slices.Contains(codes, pg.Code)
 }

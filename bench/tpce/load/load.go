@@ -24,7 +24,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/schema"
@@ -70,6 +69,9 @@ const (
 	stateLoaded   = "loaded"
 	stateDropping = "dropping"
 )
+
+// undefinedTable is the SQLSTATE of a query of a table that is not there.
+const undefinedTable = "42P01"
 
 // ErrLoaded: the database is complete already, with the same settings.
 var ErrLoaded = errors.New("the database is loaded already")
@@ -191,7 +193,7 @@ func dropIfEmpty(ctx context.Context, conn *pgx.Conn, t schema.Table) error {
 			return fmt.Errorf("table %s exists and has rows that are not of this program; use a database of its own", t)
 		}
 	}
-	if isUndefinedTable(err) {
+	if hasCode(err, undefinedTable) {
 		return nil
 	}
 	if err != nil {
@@ -199,11 +201,6 @@ func dropIfEmpty(ctx context.Context, conn *pgx.Conn, t schema.Table) error {
 	}
 	_, err = conn.Exec(ctx, "DROP TABLE "+t.String())
 	return err
-}
-
-func isUndefinedTable(err error) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "42P01"
 }
 
 // readMeta returns what tpce_meta holds, or nil if it is not there or empty.
@@ -217,7 +214,7 @@ func readMeta(ctx context.Context, conn *pgx.Conn) (map[string]string, error) {
 			return meta, nil
 		}
 	}
-	if isUndefinedTable(err) {
+	if hasCode(err, undefinedTable) {
 		return nil, nil
 	}
 	return nil, err
