@@ -33,8 +33,8 @@ func TestShortRuns(t *testing.T) {
 	}
 	binary := build(t)
 	for name, o := range map[string]options{
-		"one process": {duration: 8 * time.Second},
-		"cluster":     {duration: 14 * time.Second, cluster: true},
+		"one process": {duration: 5 * time.Second},
+		"cluster":     {duration: 9 * time.Second, cluster: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var faults strings.Builder
