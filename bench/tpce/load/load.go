@@ -175,11 +175,26 @@ func createTables(ctx context.Context, conn *pgx.Conn, s Settings) error {
 			return fmt.Errorf("%s: %w", q, err)
 		}
 	}
+	if s.ForeignKeys {
+		if err := tryForeignKey(ctx, conn); err != nil {
+			return err
+		}
+	}
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
 	_, err = conn.Exec(ctx, "INSERT INTO "+schema.MetaTable+" (k, v) VALUES ('state', $1), ('settings', $2)", stateLoading, string(text))
+	return err
+}
+
+// tryForeignKey finds out whether the server has foreign keys, before a long load rather than after it.
+func tryForeignKey(ctx context.Context, conn *pgx.Conn) error {
+	fk := schema.ForeignKeys()[0]
+	if _, err := conn.Exec(ctx, fk.Create()); err != nil {
+		return fmt.Errorf("the server takes no foreign keys, leave them out: %w", err)
+	}
+	_, err := conn.Exec(ctx, "ALTER TABLE "+fk.Table.String()+" DROP CONSTRAINT "+fk.Name())
 	return err
 }
 
