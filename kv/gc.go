@@ -84,13 +84,16 @@ func (s *Store) CollectGarbage(ctx context.Context, req *CollectGarbageRequest) 
 	var res CollectGarbageResponse
 	p := pacer{s: s, ctx: bounded}
 	p.begin()
-	for !res.Done {
+	for {
 		st, done, err := s.mvcc.Collect(bounded, req.SafePoint, p.pause)
 		res.Keys, res.Versions, res.Statuses = res.Keys+st.Keys, res.Versions+st.Versions, res.Statuses+st.Statuses
 		s.metrics.collected(&st)
+		s.removed.Add(int64(st.Versions))
 		switch {
+		case err == nil && done:
+			res.Done = true
+			return res, s.settleRemovals()
 		case err == nil:
-			res.Done = done
 		case s.stopped.Err() != nil:
 			return res, ErrClosed
 		case ctx.Err() != nil:
@@ -101,7 +104,19 @@ func (s *Store) CollectGarbage(ctx context.Context, req *CollectGarbageRequest) 
 			return res, mapError(err)
 		}
 	}
-	return res, nil
+}
+
+// flushRemovals is how many removals are worth a file of their own.
+const flushRemovals = 10_000
+
+// settleRemovals has the removals of a pass written to a file if they are many. Those in memory are in
+// the way of every read of their keys, and hide from compactions what need not be kept: a table that was
+// changed 100 times over is read at half its speed until then.
+func (s *Store) settleRemovals() error {
+	if n := s.removed.Load(); n < flushRemovals || !s.removed.CompareAndSwap(n, 0) {
+		return nil
+	}
+	return mapError(s.engine.Flush())
 }
 
 // DropSpan implements Collector.

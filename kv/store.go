@@ -93,7 +93,8 @@ type Store struct {
 	clustered bool // the store owns what a directory gave it, not all keys
 	metrics   *metrics
 	gate      gate
-	run       uint64 // names this run of the shard
+	run       uint64       // names this run of the shard
+	removed   atomic.Int64 // versions that garbage collection has removed since it last had them flushed
 
 	// ranges is what the store owns. Changes are made under changes.mu, durable before they are
 	// published.
