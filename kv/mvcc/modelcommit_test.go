@@ -94,7 +94,7 @@ func (m *smModel) prewritten(s *smState, msg *smMsg, r smReply) {
 		if r.answer == ansExists {
 			m.checkExists(s, t, r.key)
 		}
-		m.refusedPrewrite(s, t, msg.keys)
+		m.refusedPrewrite(s, t, msg.keys, r.answer != ansLost)
 		return
 	}
 	if txn.async {
@@ -113,17 +113,20 @@ func (m *smModel) rerouted(s *smState, t uint8, keys smMask) {
 	m.sendPrewrites(s, t, keys)
 }
 
-// refusedPrewrite goes on when a shard has said that it will never lock the keys.
-func (m *smModel) refusedPrewrite(s *smState, t uint8, keys smMask) {
+// refusedPrewrite goes on when a shard has said that it will not lock the keys. final: nor will it ever; a
+// lost pessimistic lock, for one, may be made good once the key is free.
+func (m *smModel) refusedPrewrite(s *smState, t uint8, keys smMask, final bool) {
 	txn := &s.txns[t]
 	switch {
-	case txn.onePC && txn.lost == 0:
+	case txn.onePC && txn.lost == 0 && final:
 		m.abort(s, t, false)
 	case txn.onePC:
 		m.settleOnePC(s, t)
 	case txn.async:
 		txn.failed |= keys
-		txn.refused |= keys
+		if final || m.mut == mutGiveWayIsRefusal {
+			txn.refused |= keys
+		}
 		m.settleAsync(s, t)
 	default:
 		m.abort(s, t, true)

@@ -42,7 +42,7 @@ func smPlainConfigs(wide uint8) []smConfig {
 		},
 		{
 			name: "two-phase", what: "two writers across two shards, a reader that resolves, a dying client",
-			keys: 2, at: smApart, initial: 3, dups: wide, losses: wide, deaths: 1, jumps: 1,
+			keys: 2, at: smApart, initial: 3, dups: wide, deaths: 1, jumps: 1,
 			txns: []smTxnSpec{smIncrement(smTwoPC, 0, 1).mortal(), smWriter(smTwoPC, 1, 0), smReader(1, 0)},
 		},
 		{
@@ -57,12 +57,12 @@ func smPlainConfigs(wide uint8) []smConfig {
 		},
 		{
 			name: "restart", what: "a shard restarts under a writer across two shards and a reader that pushes",
-			keys: 2, at: smApart, initial: 3, crashes: 1, losses: wide, jumps: wide,
+			keys: 2, at: smApart, initial: 3, crashes: 1, jumps: wide,
 			txns: []smTxnSpec{smWriter(smTwoPC, 0, 1), smReader(1, 0), smReader(1)},
 		},
 		{
 			name: "three-keys", what: "writers of three keys on two shards, one of which only locks",
-			keys: 3, at: smApart, initial: 7, losses: wide, jumps: wide,
+			keys: 3, at: smApart, initial: 7, jumps: wide,
 			txns: []smTxnSpec{smWriter(smTwoPC, 0, 1, 2), locker, smReader(2, 1)},
 		},
 		{
@@ -96,12 +96,12 @@ func smAsyncConfigs(wide uint8) []smConfig {
 		},
 		{
 			name: "async-abort", what: "an async writer in whose way another is, and a reader that resolves",
-			keys: 2, at: smApart, initial: 3, dups: wide, losses: 1, jumps: wide,
+			keys: 2, at: smApart, initial: 3, losses: 1, jumps: wide,
 			txns: []smTxnSpec{smWriter(smAsync, 0, 1), smWriter(smTwoPC, 1), smReader(0)},
 		},
 		{
 			name: "async-late", what: "an async writer in whose way another is, and whose requests come twice",
-			keys: 2, at: smApart, initial: 3, dups: 1 + wide, losses: wide, jumps: wide,
+			keys: 2, at: smApart, initial: 3, dups: 1 + wide, losses: wide,
 			txns: []smTxnSpec{smWriter(smAsync, 0, 1), smWriter(smTwoPC, 1, 0)},
 		},
 		{
@@ -111,7 +111,7 @@ func smAsyncConfigs(wide uint8) []smConfig {
 		},
 		{
 			name: "async-pair", what: "two async writers of the same keys, one of whom may die",
-			keys: 2, at: smApart, initial: 3, dups: wide, deaths: 1, losses: wide, jumps: 1,
+			keys: 2, at: smApart, initial: 3, dups: wide, deaths: 1, jumps: 1,
 			txns: []smTxnSpec{smIncrement(smAsync, 0, 1).mortal(), smIncrement(smAsync, 1, 0)},
 		},
 		{
@@ -152,7 +152,7 @@ func smLockConfigs(wide uint8) []smConfig {
 	return []smConfig{
 		{
 			name: "hot", what: "two pessimistic increments of one key, and a third that is optimistic",
-			keys: 1, initial: 1, dups: 1, losses: wide, jumps: wide,
+			keys: 1, initial: 1, dups: 1, losses: wide,
 			txns: []smTxnSpec{smPessimistic(smOnePC, 0), smPessimistic(smOnePC, 0), smIncrement(smOnePC, 0)},
 		},
 		{
@@ -167,12 +167,12 @@ func smLockConfigs(wide uint8) []smConfig {
 		},
 		{
 			name: "for-update", what: "locks on keys that are not written, and a range that moves",
-			keys: 2, initial: 3, dups: wide, losses: 1, splits: 1, jumps: wide,
+			keys: 2, initial: 3, dups: wide, losses: 1, splits: 1,
 			txns: []smTxnSpec{forUpdate, smPessimistic(smTwoPC, 1)},
 		},
 		{
 			name: "moving", what: "a snapshot that moves up under earlier reads, while others write",
-			keys: 2, at: smApart, initial: 3, dups: wide, deaths: wide, jumps: wide,
+			keys: 2, at: smApart, initial: 3, deaths: wide, jumps: wide,
 			txns: []smTxnSpec{moving, smWriter(smTwoPC, 1, 0).mortal(), smWriter(smOnePC, 0)},
 		},
 	}
@@ -214,7 +214,7 @@ func smOrderConfigs(wide uint8) []smConfig {
 		},
 		{
 			name: "order-async", what: "step by step: an async commit and two readers",
-			keys: 2, at: smApart, initial: 3, fine: true, losses: wide, jumps: wide,
+			keys: 2, at: smApart, initial: 3, fine: true, losses: wide,
 			txns: []smTxnSpec{smWriter(smAsync, 0, 1), smReader(0, 1), {ops: smReads(1), latest: true}},
 		},
 		{
@@ -243,6 +243,11 @@ func smCollectorConfigs(wide uint8) []smConfig {
 			name: "gc-answers", what: "a writer whose answer is lost, and whose record garbage collection takes",
 			keys: 2, at: smApart, initial: 3, collector: smCollects, dups: wide, losses: 1,
 			txns: []smTxnSpec{remove, smWriter(smTwoPC, 0, 1)},
+		},
+		{
+			name: "gc-locks", what: "pessimistic locks that garbage collection overtakes, of a transaction that may die",
+			keys: 2, at: smApart, initial: 3, collector: smCollects, deaths: wide, jumps: 1,
+			txns: []smTxnSpec{smPessimistic(smTwoPC, 0, 1).mortal(), smPessimistic(smOnePC, 1)},
 		},
 		{
 			name: "gc-restart", what: "garbage collection, and a shard that restarts",

@@ -93,7 +93,7 @@ func (m *smModel) gcResolveSteps(s *smState) {
 		found, resolved := false, false
 		for k := range n.keys {
 			l := &n.keys[k].lock
-			if n.at[k] == shard && l.owner != 0 && n.txns[l.owner-1].start <= g.safePoint {
+			if n.at[k] == shard && l.owner != 0 && l.op != OpPessimistic && n.txns[l.owner-1].start <= g.safePoint {
 				found = true
 				resolved = m.resolveFully(&n, uint8(k)) || resolved
 			}

@@ -64,7 +64,6 @@ type smResult struct {
 	violation     string
 	trace         []string // steps to the violation: the shortest there is
 	took          time.Duration
-	ended         int // states in which all clients have ended
 }
 
 // smTable is the set of the fingerprints met.
@@ -103,6 +102,30 @@ type smParent struct {
 	edge  uint16
 }
 
+// smLevel holds the states of one level, in pieces, so that it can grow without being copied.
+type smLevel struct {
+	pieces [][]smState
+	n      int
+}
+
+const smPiece = 1 << 10
+
+// push adds a state; spare holds pieces to use again.
+func (l *smLevel) push(s *smState, spare *[][]smState) {
+	if l.n%smPiece == 0 {
+		var piece []smState
+		if last := len(*spare) - 1; last >= 0 {
+			piece, *spare = (*spare)[last][:0], (*spare)[:last]
+		} else {
+			piece = make([]smState, 0, smPiece)
+		}
+		l.pieces = append(l.pieces, piece)
+	}
+	at := l.n / smPiece
+	l.pieces[at] = append(l.pieces[at], *s)
+	l.n++
+}
+
 // search visits every state that can be reached, breadth first, up to the first violation. limit bounds
 // the number of states; 0 means none.
 func (m *smModel) search(limit int) (r smResult) {
@@ -112,12 +135,17 @@ func (m *smModel) search(limit int) (r smResult) {
 	var seen smTable
 	seen.add(first.hash())
 	parents := []smParent{{}}
-	level := []smState{first}
+	var level smLevel
+	var spare [][]smState
+	level.push(&first, &spare)
 	base := 0 // number of the level's first state
-	for len(level) > 0 {
-		var next []smState
-		for i := range level {
-			m.successors(&level[i])
+	for level.n > 0 {
+		var next smLevel
+		for i := range level.n {
+			m.successors(&level.pieces[i/smPiece][i%smPiece])
+			if i%smPiece == smPiece-1 {
+				spare = append(spare, level.pieces[i/smPiece])
+			}
 			r.steps += len(m.edges)
 			for j := range m.edges {
 				e := &m.edges[j]
@@ -133,10 +161,10 @@ func (m *smModel) search(limit int) (r smResult) {
 					r.trace = m.retrace(parents)
 					return r
 				}
-				next = append(next, e.to)
+				next.push(&e.to, &spare)
 			}
 		}
-		base += len(level)
+		base += level.n
 		level = next
 		if limit > 0 && len(parents) > limit {
 			break

@@ -2,7 +2,7 @@ package mvcc
 
 import "testing"
 
-// The tests below are rows of the table of failures met in practice that docs/transactions.md lists.
+// The tests below are rows of the table of failures met in practice that docs/transactions-tests.md lists.
 // Goal: each scenario ends as it must. Method: a transcript of requests and answers, whose comments
 // tell the scenario.
 
