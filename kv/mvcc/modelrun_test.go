@@ -104,10 +104,10 @@ func smCount(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// smThousands writes a number with spaces between its thousands.
+// smThousands writes a number with commas between its thousands.
 func smThousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)
 	}
-	return fmt.Sprintf("%s %03d", smThousands(n/1000), n%1000)
+	return fmt.Sprintf("%s,%03d", smThousands(n/1000), n%1000)
 }
