@@ -13,16 +13,17 @@ import (
 
 // askPrimary asks the primary of a lock once.
 func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp) (fate, error) {
-	return db.askPrimaryAs(ctx, lock, callerTS, false)
-}
-
-// askPrimaryAs is askPrimary; forceSync says that the transaction, though its primary is that of an
-// async commit, has a plain lock somewhere, so that the primary decides after all.
-func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp, forceSync bool) (fate, error) {
 	now, err := db.oracle.Now(ctx)
 	if err != nil {
 		return fate{}, err
 	}
+	return db.askPrimaryAs(ctx, lock, callerTS, now, false)
+}
+
+// askPrimaryAs is askPrimary; forceSync says that the transaction, though its primary is that of an
+// async commit, has a plain lock somewhere, so that the primary decides after all. now is a timestamp by
+// which the lock's TTL is judged.
+func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now tso.Timestamp, forceSync bool) (fate, error) {
 	desc, shard, err := db.router.Locate(ctx, lock.Primary)
 	if err != nil {
 		return fate{}, err
@@ -81,7 +82,7 @@ func (db *DB) askSecondaries(ctx context.Context, primary *mvcc.Lock, callerTS, 
 	case err != nil:
 		return fate{}, err
 	case v.plain:
-		return db.askPrimaryAs(ctx, primary, callerTS, true)
+		return db.askPrimaryAs(ctx, primary, callerTS, now, true)
 	case v.fate.kind == fateAlive && v.locked == len(primary.Secondaries):
 		v.fate = fate{kind: fateCommitted, commitTS: max(primary.MinCommitTS, v.minCommitTS)}
 	}

@@ -144,6 +144,11 @@ func pickKeys(keys [][]byte, pick []int) [][]byte {
 // above which a live transaction is pushed; a writer passes 0. An expired transaction is rolled back
 // by the question.
 func (db *DB) fateOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS tso.Timestamp) (fate, error) {
+	return db.fateAt(ctx, bo, e, callerTS, 0)
+}
+
+// fateAt is fateOf with a timestamp to judge the lock's TTL by at first; 0: the oracle is asked.
+func (db *DB) fateAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS, now tso.Timestamp) (f fate, err error) {
 	lock := &e.Lock
 	if f, ok := db.statuses.get(lock.StartTS); ok {
 		db.metrics.statusHits.Inc()
@@ -152,7 +157,12 @@ func (db *DB) fateOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 	}
 	db.metrics.statusMisses.Inc()
 	for {
-		f, err := db.askPrimary(ctx, lock, callerTS)
+		if now != 0 {
+			f, err = db.askPrimaryAs(ctx, lock, callerTS, now, false)
+		} else {
+			f, err = db.askPrimary(ctx, lock, callerTS)
+		}
+		now = 0
 		if err == nil {
 			if (f.kind == fateCommitted || f.kind == fateRolledBack) && !f.undecided {
 				db.statuses.put(lock.StartTS, f)
@@ -178,6 +188,10 @@ func (db *DB) fatesOf(ctx context.Context, bo *backoff, locks []*mvcc.KeyLockedE
 		fates[0], err = db.fateOf(ctx, bo, locks[0], callerTS)
 		return fates, err
 	}
+	now, err := db.now(ctx)
+	if err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var next atomic.Int64
@@ -187,7 +201,7 @@ func (db *DB) fatesOf(ctx context.Context, bo *backoff, locks []*mvcc.KeyLockedE
 			bo := backoff{db: db}
 			for i := int(next.Add(1)) - 1; i < len(locks) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				var err error
-				if fates[i], err = db.fateOf(ctx, &bo, locks[i], callerTS); err != nil {
+				if fates[i], err = db.fateAt(ctx, &bo, locks[i], callerTS, now); err != nil {
 					cancel(err)
 				}
 			}
