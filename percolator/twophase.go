@@ -217,8 +217,11 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 		return false, err
 	}
 	var stale *kv.StaleRangeError
-	part.refused = refusesPrewrite(err)
-	part.lost = part.lost || !part.refused && !errors.As(err, &stale)
+	refused := refusesPrewrite(err)
+	// The fence does not look whether an attempt before it came through.
+	var tooOld *mvcc.TooOldError
+	part.refused = refused && !(part.lost && errors.As(err, &tooOld))
+	part.lost = part.lost || !refused && !errors.As(err, &stale)
 	return false, c.db.retryRouting(ctx, bo, err)
 }
 

@@ -64,7 +64,7 @@ type timedEvent struct {
 
 // maxEvents and maxTime end a run that does not end by itself.
 const (
-	maxEvents = 400_000
+	maxEvents = 2_000_000
 	maxTime   = 30 * time.Minute
 )
 
