@@ -2,6 +2,7 @@ package percolator
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -97,7 +98,7 @@ func TestScanPassesManyDeadClients(t *testing.T) {
 	}
 }
 
-// lockByDeadClient leaves a lock of a transaction of one key.
+// lockByDeadClient leaves a lock of a transaction of one key, once nobody else has one there.
 func lockByDeadClient(t *testing.T, db *DB, ttl time.Duration, key string) {
 	t.Helper()
 	ctx := context.Background()
@@ -109,9 +110,16 @@ func lockByDeadClient(t *testing.T, db *DB, ttl time.Duration, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := shard.Prewrite(ctx, &kv.PrewriteRequest{
-		Ranges: []kv.RangeRef{desc.Ref()}, Primary: []byte(key), StartTS: startTS, TTLMillis: uint64(ttl.Milliseconds()), TxnSize: 1,
-		Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte(key), Value: []byte("lost")}}}); err != nil {
-		t.Fatal(err)
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		_, err := shard.Prewrite(ctx, &kv.PrewriteRequest{
+			Ranges: []kv.RangeRef{desc.Ref()}, Primary: []byte(key), StartTS: startTS, TTLMillis: uint64(ttl.Milliseconds()), TxnSize: 1,
+			Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte(key), Value: []byte("lost")}}})
+		var locked *mvcc.KeyLockedError // of a commit that is being finished in the background
+		if err == nil {
+			return
+		}
+		if !errors.As(err, &locked) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
 	}
 }

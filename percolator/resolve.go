@@ -178,7 +178,7 @@ func (db *DB) fateAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 
 // maxAsking bounds how many primaries are asked at once. Each answer may have to wait for a sync, which
 // they then share.
-const maxAsking = 64
+const maxAsking = 256
 
 // fatesOf is fateOf for several transactions, each by one of its locks.
 func (db *DB) fatesOf(ctx context.Context, bo *backoff, locks []*mvcc.KeyLockedError, callerTS tso.Timestamp) ([]fate, error) {
