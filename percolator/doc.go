@@ -16,7 +16,12 @@
 //	commit secondaries   -              12→10 ...5      -               12→10 ...7
 //
 // When all keys lie on one shard, the shard does it all in one step (one-phase commit) and no lock
-// is ever seen.
+// is ever seen. When they lie on several and are few, the transaction has committed as soon as all of them
+// are locked, and the primary is written behind (async commit).
+//
+// A pessimistic transaction locks keys as it goes, and waits in the key's queue. If a key has changed
+// since its snapshot, the snapshot moves up, provided that nothing it has read has changed (refresh.go).
+// A serializable one has what it read checked once more at its commit_ts (serializable.go).
 //
 // Somebody else's lock in the way is one of three cases, and its primary tells which: committed (the
 // lock is rolled forward), rolled back or expired (rolled back), or alive. A reader asks a live
@@ -26,7 +31,8 @@
 // Invariants:
 //
 //	I1 A reader at ts sees exactly the writes with commit_ts <= ts, and its own.
-//	I2 Of two transactions that overlap in time and write one key, at most one commits.
+//	I2 Of two transactions one of which commits a key between the other's snapshot and commit, the
+//	   other does not commit that key.
 //	I3 Once a primary has a write or rollback record, its transaction's fate never changes.
 //	I4 A commit that was reported has happened, one reported as failed has not and never will; what
 //	   cannot be known is reported as *UndeterminedError.
@@ -34,9 +40,10 @@
 //	I6 Expiry is judged by timestamps of the oracle. The local clock decides only how long to wait.
 //	I7 An iterator sees the write buffer as it was when the iterator was made.
 //
-// Not here: serializability. Two transactions that each read what the other writes may both commit
-// (write skew; see TestWriteSkewIsAllowed). Nor pessimistic locks: LockKeys conflicts at commit.
+// Under snapshot isolation two transactions that each read what the other writes may both commit (write
+// skew; see TestWriteSkewIsAllowed).
 //
 // Where to read on: txn.go is the life of a transaction, buffer.go its writes, get.go and scan.go its
-// reads, resolve.go the three cases, commit.go and prewrite.go the protocol.
+// reads, locks.go and acquire.go its locks, resolve.go the three cases, commit.go, async.go and
+// twophase.go the ways to commit.
 package percolator

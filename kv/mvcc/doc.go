@@ -30,5 +30,5 @@
 // to know, and carries out what they say. A verb is one file.
 //
 // Not here: which shard serves a key, epochs and splits (kv); who asks for what when (percolator);
-// garbage collection, pessimistic locks and async commit, which are yet to be built.
+// when garbage is collected, and up to where (gc).
 package mvcc
