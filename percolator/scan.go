@@ -8,8 +8,12 @@ import (
 	"github.com/percodb/percodb/kv"
 )
 
-// defaultPageRows is the first page of a scan that gives no hint. Pages double from there.
-const defaultPageRows = 64
+// defaultPageRows is the first page of a scan that gives no hint. Each further page is pageGrowth times
+// as large.
+const (
+	defaultPageRows = 64
+	pageGrowth      = 4
+)
 
 // maxPageBytes ends a page before its rows do.
 const maxPageBytes = 1 << 20
@@ -175,7 +179,7 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	}
 	s.note(resp.ResumeKey)
 	s.moveOn(desc, resp.ResumeKey)
-	s.req.Limit = min(2*s.req.Limit, s.t.db.opts.MaxPageRows)
+	s.req.Limit = min(pageGrowth*s.req.Limit, s.t.db.opts.MaxPageRows)
 	return nil
 }
 

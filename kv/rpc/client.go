@@ -33,13 +33,16 @@ type Shard struct {
 	collector kvpb.CollectorClient
 	name      string
 	opts      ClientOptions
+	statuses  statusBatcher
 }
 
 var _ kv.Shard = (*Shard)(nil)
 
 // NewShard returns a client over conn, which stays the caller's. name is the shard's, for errors.
 func NewShard(conn grpc.ClientConnInterface, name string, opts ClientOptions) *Shard {
-	return &Shard{client: kvpb.NewShardClient(conn), collector: kvpb.NewCollectorClient(conn), name: name, opts: opts.ensureDefaults()}
+	s := &Shard{client: kvpb.NewShardClient(conn), collector: kvpb.NewCollectorClient(conn), name: name, opts: opts.ensureDefaults()}
+	s.statuses.shard = s
+	return s
 }
 
 // answer is what every response has.
@@ -135,7 +138,7 @@ func (s *Shard) Rollback(ctx context.Context, req *kv.RollbackRequest) error {
 
 // CheckTxnStatus implements kv.Shard.
 func (s *Shard) CheckTxnStatus(ctx context.Context, req *kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
-	res, err := call(ctx, s.name, s.opts, s.client.CheckTxnStatus, &kvpb.CheckTxnStatusRequest{
+	res, err := s.statuses.ask(ctx, &kvpb.CheckTxnStatusRequest{
 		Range: encodeRef(req.Range), Primary: req.Primary, StartTs: uint64(req.StartTS),
 		CallerTs: uint64(req.CallerTS), NowTs: uint64(req.NowTS), RollbackIfMissing: req.RollbackIfMissing,
 		ResolvingPessimistic: req.ResolvingPessimistic, ForceSync: req.ForceSync})

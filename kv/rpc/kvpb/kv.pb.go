@@ -1358,6 +1358,102 @@ func (x *CheckTxnStatusResponse) GetError() *Error {
 	return nil
 }
 
+type CheckTxnStatusesRequest struct {
+	state         protoimpl.MessageState   `protogen:"open.v1"`
+	Requests      []*CheckTxnStatusRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckTxnStatusesRequest) Reset() {
+	*x = CheckTxnStatusesRequest{}
+	mi := &file_kv_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckTxnStatusesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckTxnStatusesRequest) ProtoMessage() {}
+
+func (x *CheckTxnStatusesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckTxnStatusesRequest.ProtoReflect.Descriptor instead.
+func (*CheckTxnStatusesRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *CheckTxnStatusesRequest) GetRequests() []*CheckTxnStatusRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+type CheckTxnStatusesResponse struct {
+	state         protoimpl.MessageState    `protogen:"open.v1"`
+	Responses     []*CheckTxnStatusResponse `protobuf:"bytes,1,rep,name=responses,proto3" json:"responses,omitempty"` // in the order of the requests
+	Error         *Error                    `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckTxnStatusesResponse) Reset() {
+	*x = CheckTxnStatusesResponse{}
+	mi := &file_kv_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckTxnStatusesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckTxnStatusesResponse) ProtoMessage() {}
+
+func (x *CheckTxnStatusesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckTxnStatusesResponse.ProtoReflect.Descriptor instead.
+func (*CheckTxnStatusesResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *CheckTxnStatusesResponse) GetResponses() []*CheckTxnStatusResponse {
+	if x != nil {
+		return x.Responses
+	}
+	return nil
+}
+
+func (x *CheckTxnStatusesResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 type ResolveLockRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ranges        []*RangeRef            `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
@@ -1370,7 +1466,7 @@ type ResolveLockRequest struct {
 
 func (x *ResolveLockRequest) Reset() {
 	*x = ResolveLockRequest{}
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kv_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1382,7 +1478,7 @@ func (x *ResolveLockRequest) String() string {
 func (*ResolveLockRequest) ProtoMessage() {}
 
 func (x *ResolveLockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kv_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1395,7 +1491,7 @@ func (x *ResolveLockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveLockRequest.ProtoReflect.Descriptor instead.
 func (*ResolveLockRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{19}
+	return file_kv_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ResolveLockRequest) GetRanges() []*RangeRef {
@@ -1438,7 +1534,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kv_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1450,7 +1546,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kv_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1463,7 +1559,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{20}
+	return file_kv_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *HeartbeatRequest) GetRange() *RangeRef {
@@ -1504,7 +1600,7 @@ type HeartbeatResponse struct {
 
 func (x *HeartbeatResponse) Reset() {
 	*x = HeartbeatResponse{}
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kv_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1612,7 @@ func (x *HeartbeatResponse) String() string {
 func (*HeartbeatResponse) ProtoMessage() {}
 
 func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kv_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1625,7 @@ func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatResponse.ProtoReflect.Descriptor instead.
 func (*HeartbeatResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{21}
+	return file_kv_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HeartbeatResponse) GetTtlMillis() uint64 {
@@ -1558,7 +1654,7 @@ type ScanLockRequest struct {
 
 func (x *ScanLockRequest) Reset() {
 	*x = ScanLockRequest{}
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kv_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1570,7 +1666,7 @@ func (x *ScanLockRequest) String() string {
 func (*ScanLockRequest) ProtoMessage() {}
 
 func (x *ScanLockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kv_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1583,7 +1679,7 @@ func (x *ScanLockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanLockRequest.ProtoReflect.Descriptor instead.
 func (*ScanLockRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22}
+	return file_kv_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ScanLockRequest) GetRange() *RangeRef {
@@ -1624,7 +1720,7 @@ type ScanLockResponse struct {
 
 func (x *ScanLockResponse) Reset() {
 	*x = ScanLockResponse{}
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kv_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1636,7 +1732,7 @@ func (x *ScanLockResponse) String() string {
 func (*ScanLockResponse) ProtoMessage() {}
 
 func (x *ScanLockResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kv_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1649,7 +1745,7 @@ func (x *ScanLockResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanLockResponse.ProtoReflect.Descriptor instead.
 func (*ScanLockResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{23}
+	return file_kv_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ScanLockResponse) GetLocks() []*LockInfo {
@@ -1677,7 +1773,7 @@ type LockInfo struct {
 
 func (x *LockInfo) Reset() {
 	*x = LockInfo{}
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1689,7 +1785,7 @@ func (x *LockInfo) String() string {
 func (*LockInfo) ProtoMessage() {}
 
 func (x *LockInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1702,7 +1798,7 @@ func (x *LockInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockInfo.ProtoReflect.Descriptor instead.
 func (*LockInfo) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{24}
+	return file_kv_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LockInfo) GetKey() []byte {
@@ -1744,7 +1840,7 @@ type AcquireLocksRequest struct {
 
 func (x *AcquireLocksRequest) Reset() {
 	*x = AcquireLocksRequest{}
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1756,7 +1852,7 @@ func (x *AcquireLocksRequest) String() string {
 func (*AcquireLocksRequest) ProtoMessage() {}
 
 func (x *AcquireLocksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1769,7 +1865,7 @@ func (x *AcquireLocksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLocksRequest.ProtoReflect.Descriptor instead.
 func (*AcquireLocksRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{25}
+	return file_kv_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *AcquireLocksRequest) GetRanges() []*RangeRef {
@@ -1852,7 +1948,7 @@ type AcquireLocksResponse struct {
 
 func (x *AcquireLocksResponse) Reset() {
 	*x = AcquireLocksResponse{}
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1864,7 +1960,7 @@ func (x *AcquireLocksResponse) String() string {
 func (*AcquireLocksResponse) ProtoMessage() {}
 
 func (x *AcquireLocksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1877,7 +1973,7 @@ func (x *AcquireLocksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLocksResponse.ProtoReflect.Descriptor instead.
 func (*AcquireLocksResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{26}
+	return file_kv_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AcquireLocksResponse) GetLockedAt() []uint64 {
@@ -1906,7 +2002,7 @@ type ReleaseLocksRequest struct {
 
 func (x *ReleaseLocksRequest) Reset() {
 	*x = ReleaseLocksRequest{}
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1918,7 +2014,7 @@ func (x *ReleaseLocksRequest) String() string {
 func (*ReleaseLocksRequest) ProtoMessage() {}
 
 func (x *ReleaseLocksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1931,7 +2027,7 @@ func (x *ReleaseLocksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLocksRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseLocksRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{27}
+	return file_kv_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ReleaseLocksRequest) GetRanges() []*RangeRef {
@@ -1975,7 +2071,7 @@ type CheckSecondaryLocksRequest struct {
 
 func (x *CheckSecondaryLocksRequest) Reset() {
 	*x = CheckSecondaryLocksRequest{}
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1987,7 +2083,7 @@ func (x *CheckSecondaryLocksRequest) String() string {
 func (*CheckSecondaryLocksRequest) ProtoMessage() {}
 
 func (x *CheckSecondaryLocksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2000,7 +2096,7 @@ func (x *CheckSecondaryLocksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckSecondaryLocksRequest.ProtoReflect.Descriptor instead.
 func (*CheckSecondaryLocksRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{28}
+	return file_kv_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *CheckSecondaryLocksRequest) GetRanges() []*RangeRef {
@@ -2050,7 +2146,7 @@ type CheckSecondaryLocksResponse struct {
 
 func (x *CheckSecondaryLocksResponse) Reset() {
 	*x = CheckSecondaryLocksResponse{}
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2062,7 +2158,7 @@ func (x *CheckSecondaryLocksResponse) String() string {
 func (*CheckSecondaryLocksResponse) ProtoMessage() {}
 
 func (x *CheckSecondaryLocksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2075,7 +2171,7 @@ func (x *CheckSecondaryLocksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckSecondaryLocksResponse.ProtoReflect.Descriptor instead.
 func (*CheckSecondaryLocksResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29}
+	return file_kv_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CheckSecondaryLocksResponse) GetCommitTs() uint64 {
@@ -2120,7 +2216,7 @@ type RefreshRequest struct {
 
 func (x *RefreshRequest) Reset() {
 	*x = RefreshRequest{}
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2132,7 +2228,7 @@ func (x *RefreshRequest) String() string {
 func (*RefreshRequest) ProtoMessage() {}
 
 func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2145,7 +2241,7 @@ func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{30}
+	return file_kv_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *RefreshRequest) GetRanges() []*RangeRef {
@@ -2203,7 +2299,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2215,7 +2311,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2228,7 +2324,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{31}
+	return file_kv_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *WaitRequest) GetWaiter() uint64 {
@@ -2269,7 +2365,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2281,7 +2377,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2294,7 +2390,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{32}
+	return file_kv_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *WaitResponse) GetId() uint64 {
@@ -2320,7 +2416,7 @@ type DoneRequest struct {
 
 func (x *DoneRequest) Reset() {
 	*x = DoneRequest{}
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2428,7 @@ func (x *DoneRequest) String() string {
 func (*DoneRequest) ProtoMessage() {}
 
 func (x *DoneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2441,7 @@ func (x *DoneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneRequest.ProtoReflect.Descriptor instead.
 func (*DoneRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{33}
+	return file_kv_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DoneRequest) GetId() uint64 {
@@ -2374,7 +2470,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2386,7 +2482,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2399,7 +2495,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{34}
+	return file_kv_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Lock) GetOp() uint32 {
@@ -2514,7 +2610,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2526,7 +2622,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2539,7 +2635,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{35}
+	return file_kv_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Error) GetKind() isError_Kind {
@@ -2908,7 +3004,7 @@ type StaleRange struct {
 
 func (x *StaleRange) Reset() {
 	*x = StaleRange{}
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2920,7 +3016,7 @@ func (x *StaleRange) String() string {
 func (*StaleRange) ProtoMessage() {}
 
 func (x *StaleRange) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2933,7 +3029,7 @@ func (x *StaleRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StaleRange.ProtoReflect.Descriptor instead.
 func (*StaleRange) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{36}
+	return file_kv_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *StaleRange) GetRefs() []*RangeRef {
@@ -2958,7 +3054,7 @@ type Closed struct {
 
 func (x *Closed) Reset() {
 	*x = Closed{}
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2970,7 +3066,7 @@ func (x *Closed) String() string {
 func (*Closed) ProtoMessage() {}
 
 func (x *Closed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2983,7 +3079,7 @@ func (x *Closed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Closed.ProtoReflect.Descriptor instead.
 func (*Closed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{37}
+	return file_kv_proto_rawDescGZIP(), []int{39}
 }
 
 type Unavailable struct {
@@ -2996,7 +3092,7 @@ type Unavailable struct {
 
 func (x *Unavailable) Reset() {
 	*x = Unavailable{}
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3104,7 @@ func (x *Unavailable) String() string {
 func (*Unavailable) ProtoMessage() {}
 
 func (x *Unavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3117,7 @@ func (x *Unavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unavailable.ProtoReflect.Descriptor instead.
 func (*Unavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{38}
+	return file_kv_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Unavailable) GetShard() string {
@@ -3049,7 +3145,7 @@ type Corruption struct {
 
 func (x *Corruption) Reset() {
 	*x = Corruption{}
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3061,7 +3157,7 @@ func (x *Corruption) String() string {
 func (*Corruption) ProtoMessage() {}
 
 func (x *Corruption) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3074,7 +3170,7 @@ func (x *Corruption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Corruption.ProtoReflect.Descriptor instead.
 func (*Corruption) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{39}
+	return file_kv_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Corruption) GetKey() []byte {
@@ -3108,7 +3204,7 @@ type KeyLocked struct {
 
 func (x *KeyLocked) Reset() {
 	*x = KeyLocked{}
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3216,7 @@ func (x *KeyLocked) String() string {
 func (*KeyLocked) ProtoMessage() {}
 
 func (x *KeyLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3229,7 @@ func (x *KeyLocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyLocked.ProtoReflect.Descriptor instead.
 func (*KeyLocked) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{40}
+	return file_kv_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *KeyLocked) GetKey() []byte {
@@ -3162,7 +3258,7 @@ type WriteConflict struct {
 
 func (x *WriteConflict) Reset() {
 	*x = WriteConflict{}
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3174,7 +3270,7 @@ func (x *WriteConflict) String() string {
 func (*WriteConflict) ProtoMessage() {}
 
 func (x *WriteConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3187,7 +3283,7 @@ func (x *WriteConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteConflict.ProtoReflect.Descriptor instead.
 func (*WriteConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{41}
+	return file_kv_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *WriteConflict) GetKey() []byte {
@@ -3227,7 +3323,7 @@ type KeyExists struct {
 
 func (x *KeyExists) Reset() {
 	*x = KeyExists{}
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3239,7 +3335,7 @@ func (x *KeyExists) String() string {
 func (*KeyExists) ProtoMessage() {}
 
 func (x *KeyExists) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3252,7 +3348,7 @@ func (x *KeyExists) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyExists.ProtoReflect.Descriptor instead.
 func (*KeyExists) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{42}
+	return file_kv_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeyExists) GetKey() []byte {
@@ -3271,7 +3367,7 @@ type AlreadyCommitted struct {
 
 func (x *AlreadyCommitted) Reset() {
 	*x = AlreadyCommitted{}
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3283,7 +3379,7 @@ func (x *AlreadyCommitted) String() string {
 func (*AlreadyCommitted) ProtoMessage() {}
 
 func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3296,7 +3392,7 @@ func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlreadyCommitted.ProtoReflect.Descriptor instead.
 func (*AlreadyCommitted) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{43}
+	return file_kv_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *AlreadyCommitted) GetCommitTs() uint64 {
@@ -3315,7 +3411,7 @@ type RolledBack struct {
 
 func (x *RolledBack) Reset() {
 	*x = RolledBack{}
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3327,7 +3423,7 @@ func (x *RolledBack) String() string {
 func (*RolledBack) ProtoMessage() {}
 
 func (x *RolledBack) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3340,7 +3436,7 @@ func (x *RolledBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolledBack.ProtoReflect.Descriptor instead.
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{44}
+	return file_kv_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *RolledBack) GetStartTs() uint64 {
@@ -3360,7 +3456,7 @@ type LockNotFound struct {
 
 func (x *LockNotFound) Reset() {
 	*x = LockNotFound{}
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3372,7 +3468,7 @@ func (x *LockNotFound) String() string {
 func (*LockNotFound) ProtoMessage() {}
 
 func (x *LockNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3385,7 +3481,7 @@ func (x *LockNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockNotFound.ProtoReflect.Descriptor instead.
 func (*LockNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{45}
+	return file_kv_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *LockNotFound) GetKey() []byte {
@@ -3411,7 +3507,7 @@ type CommitTSExpired struct {
 
 func (x *CommitTSExpired) Reset() {
 	*x = CommitTSExpired{}
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3423,7 +3519,7 @@ func (x *CommitTSExpired) String() string {
 func (*CommitTSExpired) ProtoMessage() {}
 
 func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3436,7 +3532,7 @@ func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTSExpired.ProtoReflect.Descriptor instead.
 func (*CommitTSExpired) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{46}
+	return file_kv_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *CommitTSExpired) GetMinCommitTs() uint64 {
@@ -3455,7 +3551,7 @@ type TxnNotFound struct {
 
 func (x *TxnNotFound) Reset() {
 	*x = TxnNotFound{}
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3467,7 +3563,7 @@ func (x *TxnNotFound) String() string {
 func (*TxnNotFound) ProtoMessage() {}
 
 func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3480,7 +3576,7 @@ func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxnNotFound.ProtoReflect.Descriptor instead.
 func (*TxnNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{47}
+	return file_kv_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *TxnNotFound) GetStartTs() uint64 {
@@ -3500,7 +3596,7 @@ type TooOld struct {
 
 func (x *TooOld) Reset() {
 	*x = TooOld{}
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3512,7 +3608,7 @@ func (x *TooOld) String() string {
 func (*TooOld) ProtoMessage() {}
 
 func (x *TooOld) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3525,7 +3621,7 @@ func (x *TooOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TooOld.ProtoReflect.Descriptor instead.
 func (*TooOld) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{48}
+	return file_kv_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *TooOld) GetTs() uint64 {
@@ -3551,7 +3647,7 @@ type TSInFuture struct {
 
 func (x *TSInFuture) Reset() {
 	*x = TSInFuture{}
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3563,7 +3659,7 @@ func (x *TSInFuture) String() string {
 func (*TSInFuture) ProtoMessage() {}
 
 func (x *TSInFuture) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3576,7 +3672,7 @@ func (x *TSInFuture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TSInFuture.ProtoReflect.Descriptor instead.
 func (*TSInFuture) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{49}
+	return file_kv_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TSInFuture) GetTs() uint64 {
@@ -3595,7 +3691,7 @@ type InvalidRequest struct {
 
 func (x *InvalidRequest) Reset() {
 	*x = InvalidRequest{}
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3607,7 +3703,7 @@ func (x *InvalidRequest) String() string {
 func (*InvalidRequest) ProtoMessage() {}
 
 func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3620,7 +3716,7 @@ func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvalidRequest.ProtoReflect.Descriptor instead.
 func (*InvalidRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{50}
+	return file_kv_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *InvalidRequest) GetDetail() string {
@@ -3639,7 +3735,7 @@ type OracleUnavailable struct {
 
 func (x *OracleUnavailable) Reset() {
 	*x = OracleUnavailable{}
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3651,7 +3747,7 @@ func (x *OracleUnavailable) String() string {
 func (*OracleUnavailable) ProtoMessage() {}
 
 func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3664,7 +3760,7 @@ func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleUnavailable.ProtoReflect.Descriptor instead.
 func (*OracleUnavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{51}
+	return file_kv_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *OracleUnavailable) GetReason() string {
@@ -3682,7 +3778,7 @@ type OracleClosed struct {
 
 func (x *OracleClosed) Reset() {
 	*x = OracleClosed{}
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3694,7 +3790,7 @@ func (x *OracleClosed) String() string {
 func (*OracleClosed) ProtoMessage() {}
 
 func (x *OracleClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3707,7 +3803,7 @@ func (x *OracleClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleClosed.ProtoReflect.Descriptor instead.
 func (*OracleClosed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{52}
+	return file_kv_proto_rawDescGZIP(), []int{54}
 }
 
 type LockLost struct {
@@ -3721,7 +3817,7 @@ type LockLost struct {
 
 func (x *LockLost) Reset() {
 	*x = LockLost{}
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3733,7 +3829,7 @@ func (x *LockLost) String() string {
 func (*LockLost) ProtoMessage() {}
 
 func (x *LockLost) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3746,7 +3842,7 @@ func (x *LockLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockLost.ProtoReflect.Descriptor instead.
 func (*LockLost) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{53}
+	return file_kv_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *LockLost) GetKey() []byte {
@@ -3781,7 +3877,7 @@ type RefreshConflict struct {
 
 func (x *RefreshConflict) Reset() {
 	*x = RefreshConflict{}
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3793,7 +3889,7 @@ func (x *RefreshConflict) String() string {
 func (*RefreshConflict) ProtoMessage() {}
 
 func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3806,7 +3902,7 @@ func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshConflict.ProtoReflect.Descriptor instead.
 func (*RefreshConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{54}
+	return file_kv_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *RefreshConflict) GetKey() []byte {
@@ -3842,7 +3938,7 @@ type Deadlock struct {
 
 func (x *Deadlock) Reset() {
 	*x = Deadlock{}
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3854,7 +3950,7 @@ func (x *Deadlock) String() string {
 func (*Deadlock) ProtoMessage() {}
 
 func (x *Deadlock) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3867,7 +3963,7 @@ func (x *Deadlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deadlock.ProtoReflect.Descriptor instead.
 func (*Deadlock) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{55}
+	return file_kv_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Deadlock) GetKey() []byte {
@@ -3908,7 +4004,7 @@ type LostRanges struct {
 
 func (x *LostRanges) Reset() {
 	*x = LostRanges{}
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3920,7 +4016,7 @@ func (x *LostRanges) String() string {
 func (*LostRanges) ProtoMessage() {}
 
 func (x *LostRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3933,7 +4029,7 @@ func (x *LostRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LostRanges.ProtoReflect.Descriptor instead.
 func (*LostRanges) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{56}
+	return file_kv_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LostRanges) GetShard() string {
@@ -3958,7 +4054,7 @@ type NumRangesRequest struct {
 
 func (x *NumRangesRequest) Reset() {
 	*x = NumRangesRequest{}
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3970,7 +4066,7 @@ func (x *NumRangesRequest) String() string {
 func (*NumRangesRequest) ProtoMessage() {}
 
 func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3983,7 +4079,7 @@ func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesRequest.ProtoReflect.Descriptor instead.
 func (*NumRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{57}
+	return file_kv_proto_rawDescGZIP(), []int{59}
 }
 
 type NumRangesResponse struct {
@@ -3996,7 +4092,7 @@ type NumRangesResponse struct {
 
 func (x *NumRangesResponse) Reset() {
 	*x = NumRangesResponse{}
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4008,7 +4104,7 @@ func (x *NumRangesResponse) String() string {
 func (*NumRangesResponse) ProtoMessage() {}
 
 func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4021,7 +4117,7 @@ func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesResponse.ProtoReflect.Descriptor instead.
 func (*NumRangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{58}
+	return file_kv_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *NumRangesResponse) GetNumRanges() uint64 {
@@ -4048,7 +4144,7 @@ type ReleaseSpanRequest struct {
 
 func (x *ReleaseSpanRequest) Reset() {
 	*x = ReleaseSpanRequest{}
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4060,7 +4156,7 @@ func (x *ReleaseSpanRequest) String() string {
 func (*ReleaseSpanRequest) ProtoMessage() {}
 
 func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4073,7 +4169,7 @@ func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{59}
+	return file_kv_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ReleaseSpanRequest) GetSpan() *Span {
@@ -4102,7 +4198,7 @@ type ReleaseSpanResponse struct {
 
 func (x *ReleaseSpanResponse) Reset() {
 	*x = ReleaseSpanResponse{}
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4114,7 +4210,7 @@ func (x *ReleaseSpanResponse) String() string {
 func (*ReleaseSpanResponse) ProtoMessage() {}
 
 func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4127,7 +4223,7 @@ func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{60}
+	return file_kv_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ReleaseSpanResponse) GetReleased() bool {
@@ -4168,7 +4264,7 @@ type AdoptRangeRequest struct {
 
 func (x *AdoptRangeRequest) Reset() {
 	*x = AdoptRangeRequest{}
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4180,7 +4276,7 @@ func (x *AdoptRangeRequest) String() string {
 func (*AdoptRangeRequest) ProtoMessage() {}
 
 func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4193,7 +4289,7 @@ func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRangeRequest.ProtoReflect.Descriptor instead.
 func (*AdoptRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{61}
+	return file_kv_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *AdoptRangeRequest) GetDesc() *RangeDescriptor {
@@ -4220,7 +4316,7 @@ type ShardInfo struct {
 
 func (x *ShardInfo) Reset() {
 	*x = ShardInfo{}
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4232,7 +4328,7 @@ func (x *ShardInfo) String() string {
 func (*ShardInfo) ProtoMessage() {}
 
 func (x *ShardInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4245,7 +4341,7 @@ func (x *ShardInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardInfo.ProtoReflect.Descriptor instead.
 func (*ShardInfo) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{62}
+	return file_kv_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ShardInfo) GetId() string {
@@ -4273,7 +4369,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4285,7 +4381,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4298,7 +4394,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{63}
+	return file_kv_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *LookupRequest) GetKey() []byte {
@@ -4326,7 +4422,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4338,7 +4434,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4351,7 +4447,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{64}
+	return file_kv_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *LookupResponse) GetRange() *RangeDescriptor {
@@ -4383,7 +4479,7 @@ type RangesRequest struct {
 
 func (x *RangesRequest) Reset() {
 	*x = RangesRequest{}
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4395,7 +4491,7 @@ func (x *RangesRequest) String() string {
 func (*RangesRequest) ProtoMessage() {}
 
 func (x *RangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4408,7 +4504,7 @@ func (x *RangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesRequest.ProtoReflect.Descriptor instead.
 func (*RangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{65}
+	return file_kv_proto_rawDescGZIP(), []int{67}
 }
 
 type RangesResponse struct {
@@ -4421,7 +4517,7 @@ type RangesResponse struct {
 
 func (x *RangesResponse) Reset() {
 	*x = RangesResponse{}
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4433,7 +4529,7 @@ func (x *RangesResponse) String() string {
 func (*RangesResponse) ProtoMessage() {}
 
 func (x *RangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4446,7 +4542,7 @@ func (x *RangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesResponse.ProtoReflect.Descriptor instead.
 func (*RangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{66}
+	return file_kv_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *RangesResponse) GetRanges() []*RangeDescriptor {
@@ -4471,7 +4567,7 @@ type ShardsRequest struct {
 
 func (x *ShardsRequest) Reset() {
 	*x = ShardsRequest{}
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4483,7 +4579,7 @@ func (x *ShardsRequest) String() string {
 func (*ShardsRequest) ProtoMessage() {}
 
 func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4496,7 +4592,7 @@ func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsRequest.ProtoReflect.Descriptor instead.
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{67}
+	return file_kv_proto_rawDescGZIP(), []int{69}
 }
 
 type ShardsResponse struct {
@@ -4509,7 +4605,7 @@ type ShardsResponse struct {
 
 func (x *ShardsResponse) Reset() {
 	*x = ShardsResponse{}
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4521,7 +4617,7 @@ func (x *ShardsResponse) String() string {
 func (*ShardsResponse) ProtoMessage() {}
 
 func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4534,7 +4630,7 @@ func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsResponse.ProtoReflect.Descriptor instead.
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{68}
+	return file_kv_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ShardsResponse) GetShards() []*ShardInfo {
@@ -4561,7 +4657,7 @@ type RegisterShardRequest struct {
 
 func (x *RegisterShardRequest) Reset() {
 	*x = RegisterShardRequest{}
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4573,7 +4669,7 @@ func (x *RegisterShardRequest) String() string {
 func (*RegisterShardRequest) ProtoMessage() {}
 
 func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4586,7 +4682,7 @@ func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterShardRequest.ProtoReflect.Descriptor instead.
 func (*RegisterShardRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{69}
+	return file_kv_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *RegisterShardRequest) GetShard() *ShardInfo {
@@ -4613,7 +4709,7 @@ type ReportRangesRequest struct {
 
 func (x *ReportRangesRequest) Reset() {
 	*x = ReportRangesRequest{}
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4625,7 +4721,7 @@ func (x *ReportRangesRequest) String() string {
 func (*ReportRangesRequest) ProtoMessage() {}
 
 func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4638,7 +4734,7 @@ func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRangesRequest.ProtoReflect.Descriptor instead.
 func (*ReportRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{70}
+	return file_kv_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ReportRangesRequest) GetShard() string {
@@ -4663,7 +4759,7 @@ type AllocateRangeIDRequest struct {
 
 func (x *AllocateRangeIDRequest) Reset() {
 	*x = AllocateRangeIDRequest{}
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4675,7 +4771,7 @@ func (x *AllocateRangeIDRequest) String() string {
 func (*AllocateRangeIDRequest) ProtoMessage() {}
 
 func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4688,7 +4784,7 @@ func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDRequest.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{71}
+	return file_kv_proto_rawDescGZIP(), []int{73}
 }
 
 type AllocateRangeIDResponse struct {
@@ -4701,7 +4797,7 @@ type AllocateRangeIDResponse struct {
 
 func (x *AllocateRangeIDResponse) Reset() {
 	*x = AllocateRangeIDResponse{}
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4713,7 +4809,7 @@ func (x *AllocateRangeIDResponse) String() string {
 func (*AllocateRangeIDResponse) ProtoMessage() {}
 
 func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4726,7 +4822,7 @@ func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDResponse.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{72}
+	return file_kv_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *AllocateRangeIDResponse) GetId() uint64 {
@@ -4752,7 +4848,7 @@ type CreateRangeRequest struct {
 
 func (x *CreateRangeRequest) Reset() {
 	*x = CreateRangeRequest{}
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4764,7 +4860,7 @@ func (x *CreateRangeRequest) String() string {
 func (*CreateRangeRequest) ProtoMessage() {}
 
 func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4777,7 +4873,7 @@ func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRangeRequest.ProtoReflect.Descriptor instead.
 func (*CreateRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{73}
+	return file_kv_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *CreateRangeRequest) GetSpan() *Span {
@@ -4900,6 +4996,11 @@ const file_kv_proto_rawDesc = "" +
 	"rolledBack\x12'\n" +
 	"\x04lock\x18\x03 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\x12\x1c\n" +
 	"\tundecided\x18\x04 \x01(\bR\tundecided\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"[\n" +
+	"\x17CheckTxnStatusesRequest\x12@\n" +
+	"\brequests\x18\x01 \x03(\v2$.percodb.kv.v1.CheckTxnStatusRequestR\brequests\"\x8b\x01\n" +
+	"\x18CheckTxnStatusesResponse\x12C\n" +
+	"\tresponses\x18\x01 \x03(\v2%.percodb.kv.v1.CheckTxnStatusResponseR\tresponses\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x91\x01\n" +
 	"\x12ResolveLockRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
@@ -5138,7 +5239,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"=\n" +
 	"\x12CreateRangeRequest\x12'\n" +
-	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span2\xdd\b\n" +
+	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span2\xc2\t\n" +
 	"\x05Shard\x12<\n" +
 	"\x03Get\x12\x19.percodb.kv.v1.GetRequest\x1a\x1a.percodb.kv.v1.GetResponse\x12K\n" +
 	"\bBatchGet\x12\x1e.percodb.kv.v1.BatchGetRequest\x1a\x1f.percodb.kv.v1.BatchGetResponse\x12?\n" +
@@ -5146,7 +5247,8 @@ const file_kv_proto_rawDesc = "" +
 	"\bPrewrite\x12\x1e.percodb.kv.v1.PrewriteRequest\x1a\x1f.percodb.kv.v1.PrewriteResponse\x12D\n" +
 	"\x06Commit\x12\x1c.percodb.kv.v1.CommitRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12H\n" +
 	"\bRollback\x12\x1e.percodb.kv.v1.RollbackRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12]\n" +
-	"\x0eCheckTxnStatus\x12$.percodb.kv.v1.CheckTxnStatusRequest\x1a%.percodb.kv.v1.CheckTxnStatusResponse\x12N\n" +
+	"\x0eCheckTxnStatus\x12$.percodb.kv.v1.CheckTxnStatusRequest\x1a%.percodb.kv.v1.CheckTxnStatusResponse\x12c\n" +
+	"\x10CheckTxnStatuses\x12&.percodb.kv.v1.CheckTxnStatusesRequest\x1a'.percodb.kv.v1.CheckTxnStatusesResponse\x12N\n" +
 	"\vResolveLock\x12!.percodb.kv.v1.ResolveLockRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12N\n" +
 	"\tHeartbeat\x12\x1f.percodb.kv.v1.HeartbeatRequest\x1a .percodb.kv.v1.HeartbeatResponse\x12K\n" +
 	"\bScanLock\x12\x1e.percodb.kv.v1.ScanLockRequest\x1a\x1f.percodb.kv.v1.ScanLockResponse\x12W\n" +
@@ -5184,7 +5286,7 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
 var file_kv_proto_goTypes = []any{
 	(*RangeRef)(nil),                    // 0: percodb.kv.v1.RangeRef
 	(*Span)(nil),                        // 1: percodb.kv.v1.Span
@@ -5205,204 +5307,211 @@ var file_kv_proto_goTypes = []any{
 	(*EmptyResponse)(nil),               // 16: percodb.kv.v1.EmptyResponse
 	(*CheckTxnStatusRequest)(nil),       // 17: percodb.kv.v1.CheckTxnStatusRequest
 	(*CheckTxnStatusResponse)(nil),      // 18: percodb.kv.v1.CheckTxnStatusResponse
-	(*ResolveLockRequest)(nil),          // 19: percodb.kv.v1.ResolveLockRequest
-	(*HeartbeatRequest)(nil),            // 20: percodb.kv.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),           // 21: percodb.kv.v1.HeartbeatResponse
-	(*ScanLockRequest)(nil),             // 22: percodb.kv.v1.ScanLockRequest
-	(*ScanLockResponse)(nil),            // 23: percodb.kv.v1.ScanLockResponse
-	(*LockInfo)(nil),                    // 24: percodb.kv.v1.LockInfo
-	(*AcquireLocksRequest)(nil),         // 25: percodb.kv.v1.AcquireLocksRequest
-	(*AcquireLocksResponse)(nil),        // 26: percodb.kv.v1.AcquireLocksResponse
-	(*ReleaseLocksRequest)(nil),         // 27: percodb.kv.v1.ReleaseLocksRequest
-	(*CheckSecondaryLocksRequest)(nil),  // 28: percodb.kv.v1.CheckSecondaryLocksRequest
-	(*CheckSecondaryLocksResponse)(nil), // 29: percodb.kv.v1.CheckSecondaryLocksResponse
-	(*RefreshRequest)(nil),              // 30: percodb.kv.v1.RefreshRequest
-	(*WaitRequest)(nil),                 // 31: percodb.kv.v1.WaitRequest
-	(*WaitResponse)(nil),                // 32: percodb.kv.v1.WaitResponse
-	(*DoneRequest)(nil),                 // 33: percodb.kv.v1.DoneRequest
-	(*Lock)(nil),                        // 34: percodb.kv.v1.Lock
-	(*Error)(nil),                       // 35: percodb.kv.v1.Error
-	(*StaleRange)(nil),                  // 36: percodb.kv.v1.StaleRange
-	(*Closed)(nil),                      // 37: percodb.kv.v1.Closed
-	(*Unavailable)(nil),                 // 38: percodb.kv.v1.Unavailable
-	(*Corruption)(nil),                  // 39: percodb.kv.v1.Corruption
-	(*KeyLocked)(nil),                   // 40: percodb.kv.v1.KeyLocked
-	(*WriteConflict)(nil),               // 41: percodb.kv.v1.WriteConflict
-	(*KeyExists)(nil),                   // 42: percodb.kv.v1.KeyExists
-	(*AlreadyCommitted)(nil),            // 43: percodb.kv.v1.AlreadyCommitted
-	(*RolledBack)(nil),                  // 44: percodb.kv.v1.RolledBack
-	(*LockNotFound)(nil),                // 45: percodb.kv.v1.LockNotFound
-	(*CommitTSExpired)(nil),             // 46: percodb.kv.v1.CommitTSExpired
-	(*TxnNotFound)(nil),                 // 47: percodb.kv.v1.TxnNotFound
-	(*TooOld)(nil),                      // 48: percodb.kv.v1.TooOld
-	(*TSInFuture)(nil),                  // 49: percodb.kv.v1.TSInFuture
-	(*InvalidRequest)(nil),              // 50: percodb.kv.v1.InvalidRequest
-	(*OracleUnavailable)(nil),           // 51: percodb.kv.v1.OracleUnavailable
-	(*OracleClosed)(nil),                // 52: percodb.kv.v1.OracleClosed
-	(*LockLost)(nil),                    // 53: percodb.kv.v1.LockLost
-	(*RefreshConflict)(nil),             // 54: percodb.kv.v1.RefreshConflict
-	(*Deadlock)(nil),                    // 55: percodb.kv.v1.Deadlock
-	(*LostRanges)(nil),                  // 56: percodb.kv.v1.LostRanges
-	(*NumRangesRequest)(nil),            // 57: percodb.kv.v1.NumRangesRequest
-	(*NumRangesResponse)(nil),           // 58: percodb.kv.v1.NumRangesResponse
-	(*ReleaseSpanRequest)(nil),          // 59: percodb.kv.v1.ReleaseSpanRequest
-	(*ReleaseSpanResponse)(nil),         // 60: percodb.kv.v1.ReleaseSpanResponse
-	(*AdoptRangeRequest)(nil),           // 61: percodb.kv.v1.AdoptRangeRequest
-	(*ShardInfo)(nil),                   // 62: percodb.kv.v1.ShardInfo
-	(*LookupRequest)(nil),               // 63: percodb.kv.v1.LookupRequest
-	(*LookupResponse)(nil),              // 64: percodb.kv.v1.LookupResponse
-	(*RangesRequest)(nil),               // 65: percodb.kv.v1.RangesRequest
-	(*RangesResponse)(nil),              // 66: percodb.kv.v1.RangesResponse
-	(*ShardsRequest)(nil),               // 67: percodb.kv.v1.ShardsRequest
-	(*ShardsResponse)(nil),              // 68: percodb.kv.v1.ShardsResponse
-	(*RegisterShardRequest)(nil),        // 69: percodb.kv.v1.RegisterShardRequest
-	(*ReportRangesRequest)(nil),         // 70: percodb.kv.v1.ReportRangesRequest
-	(*AllocateRangeIDRequest)(nil),      // 71: percodb.kv.v1.AllocateRangeIDRequest
-	(*AllocateRangeIDResponse)(nil),     // 72: percodb.kv.v1.AllocateRangeIDResponse
-	(*CreateRangeRequest)(nil),          // 73: percodb.kv.v1.CreateRangeRequest
+	(*CheckTxnStatusesRequest)(nil),     // 19: percodb.kv.v1.CheckTxnStatusesRequest
+	(*CheckTxnStatusesResponse)(nil),    // 20: percodb.kv.v1.CheckTxnStatusesResponse
+	(*ResolveLockRequest)(nil),          // 21: percodb.kv.v1.ResolveLockRequest
+	(*HeartbeatRequest)(nil),            // 22: percodb.kv.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),           // 23: percodb.kv.v1.HeartbeatResponse
+	(*ScanLockRequest)(nil),             // 24: percodb.kv.v1.ScanLockRequest
+	(*ScanLockResponse)(nil),            // 25: percodb.kv.v1.ScanLockResponse
+	(*LockInfo)(nil),                    // 26: percodb.kv.v1.LockInfo
+	(*AcquireLocksRequest)(nil),         // 27: percodb.kv.v1.AcquireLocksRequest
+	(*AcquireLocksResponse)(nil),        // 28: percodb.kv.v1.AcquireLocksResponse
+	(*ReleaseLocksRequest)(nil),         // 29: percodb.kv.v1.ReleaseLocksRequest
+	(*CheckSecondaryLocksRequest)(nil),  // 30: percodb.kv.v1.CheckSecondaryLocksRequest
+	(*CheckSecondaryLocksResponse)(nil), // 31: percodb.kv.v1.CheckSecondaryLocksResponse
+	(*RefreshRequest)(nil),              // 32: percodb.kv.v1.RefreshRequest
+	(*WaitRequest)(nil),                 // 33: percodb.kv.v1.WaitRequest
+	(*WaitResponse)(nil),                // 34: percodb.kv.v1.WaitResponse
+	(*DoneRequest)(nil),                 // 35: percodb.kv.v1.DoneRequest
+	(*Lock)(nil),                        // 36: percodb.kv.v1.Lock
+	(*Error)(nil),                       // 37: percodb.kv.v1.Error
+	(*StaleRange)(nil),                  // 38: percodb.kv.v1.StaleRange
+	(*Closed)(nil),                      // 39: percodb.kv.v1.Closed
+	(*Unavailable)(nil),                 // 40: percodb.kv.v1.Unavailable
+	(*Corruption)(nil),                  // 41: percodb.kv.v1.Corruption
+	(*KeyLocked)(nil),                   // 42: percodb.kv.v1.KeyLocked
+	(*WriteConflict)(nil),               // 43: percodb.kv.v1.WriteConflict
+	(*KeyExists)(nil),                   // 44: percodb.kv.v1.KeyExists
+	(*AlreadyCommitted)(nil),            // 45: percodb.kv.v1.AlreadyCommitted
+	(*RolledBack)(nil),                  // 46: percodb.kv.v1.RolledBack
+	(*LockNotFound)(nil),                // 47: percodb.kv.v1.LockNotFound
+	(*CommitTSExpired)(nil),             // 48: percodb.kv.v1.CommitTSExpired
+	(*TxnNotFound)(nil),                 // 49: percodb.kv.v1.TxnNotFound
+	(*TooOld)(nil),                      // 50: percodb.kv.v1.TooOld
+	(*TSInFuture)(nil),                  // 51: percodb.kv.v1.TSInFuture
+	(*InvalidRequest)(nil),              // 52: percodb.kv.v1.InvalidRequest
+	(*OracleUnavailable)(nil),           // 53: percodb.kv.v1.OracleUnavailable
+	(*OracleClosed)(nil),                // 54: percodb.kv.v1.OracleClosed
+	(*LockLost)(nil),                    // 55: percodb.kv.v1.LockLost
+	(*RefreshConflict)(nil),             // 56: percodb.kv.v1.RefreshConflict
+	(*Deadlock)(nil),                    // 57: percodb.kv.v1.Deadlock
+	(*LostRanges)(nil),                  // 58: percodb.kv.v1.LostRanges
+	(*NumRangesRequest)(nil),            // 59: percodb.kv.v1.NumRangesRequest
+	(*NumRangesResponse)(nil),           // 60: percodb.kv.v1.NumRangesResponse
+	(*ReleaseSpanRequest)(nil),          // 61: percodb.kv.v1.ReleaseSpanRequest
+	(*ReleaseSpanResponse)(nil),         // 62: percodb.kv.v1.ReleaseSpanResponse
+	(*AdoptRangeRequest)(nil),           // 63: percodb.kv.v1.AdoptRangeRequest
+	(*ShardInfo)(nil),                   // 64: percodb.kv.v1.ShardInfo
+	(*LookupRequest)(nil),               // 65: percodb.kv.v1.LookupRequest
+	(*LookupResponse)(nil),              // 66: percodb.kv.v1.LookupResponse
+	(*RangesRequest)(nil),               // 67: percodb.kv.v1.RangesRequest
+	(*RangesResponse)(nil),              // 68: percodb.kv.v1.RangesResponse
+	(*ShardsRequest)(nil),               // 69: percodb.kv.v1.ShardsRequest
+	(*ShardsResponse)(nil),              // 70: percodb.kv.v1.ShardsResponse
+	(*RegisterShardRequest)(nil),        // 71: percodb.kv.v1.RegisterShardRequest
+	(*ReportRangesRequest)(nil),         // 72: percodb.kv.v1.ReportRangesRequest
+	(*AllocateRangeIDRequest)(nil),      // 73: percodb.kv.v1.AllocateRangeIDRequest
+	(*AllocateRangeIDResponse)(nil),     // 74: percodb.kv.v1.AllocateRangeIDResponse
+	(*CreateRangeRequest)(nil),          // 75: percodb.kv.v1.CreateRangeRequest
 }
 var file_kv_proto_depIdxs = []int32{
 	1,   // 0: percodb.kv.v1.RangeDescriptor.span:type_name -> percodb.kv.v1.Span
 	3,   // 1: percodb.kv.v1.ReadOptions.resolved:type_name -> percodb.kv.v1.CommittedTxn
 	0,   // 2: percodb.kv.v1.GetRequest.range:type_name -> percodb.kv.v1.RangeRef
 	4,   // 3: percodb.kv.v1.GetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	35,  // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
+	37,  // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 5: percodb.kv.v1.BatchGetRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	4,   // 6: percodb.kv.v1.BatchGetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	40,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	35,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
+	42,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	37,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 9: percodb.kv.v1.ScanRequest.range:type_name -> percodb.kv.v1.RangeRef
 	1,   // 10: percodb.kv.v1.ScanRequest.span:type_name -> percodb.kv.v1.Span
 	4,   // 11: percodb.kv.v1.ScanRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	40,  // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	35,  // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
+	42,  // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	37,  // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 14: percodb.kv.v1.PrewriteRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	11,  // 15: percodb.kv.v1.PrewriteRequest.mutations:type_name -> percodb.kv.v1.Mutation
 	1,   // 16: percodb.kv.v1.PrewriteRequest.reads:type_name -> percodb.kv.v1.Span
-	35,  // 17: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
+	37,  // 17: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 18: percodb.kv.v1.CommitRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	0,   // 19: percodb.kv.v1.RollbackRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	35,  // 20: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
+	37,  // 20: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 21: percodb.kv.v1.CheckTxnStatusRequest.range:type_name -> percodb.kv.v1.RangeRef
-	34,  // 22: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
-	35,  // 23: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 24: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,   // 25: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
-	35,  // 26: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 27: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
-	1,   // 28: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
-	24,  // 29: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.LockInfo
-	35,  // 30: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
-	34,  // 31: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
-	0,   // 32: percodb.kv.v1.AcquireLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	35,  // 33: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 34: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,   // 35: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	40,  // 36: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
-	35,  // 37: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 38: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	1,   // 39: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
-	35,  // 40: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
-	36,  // 41: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
-	37,  // 42: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
-	38,  // 43: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
-	39,  // 44: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
-	40,  // 45: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
-	41,  // 46: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
-	42,  // 47: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
-	43,  // 48: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
-	44,  // 49: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
-	45,  // 50: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
-	46,  // 51: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
-	47,  // 52: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
-	40,  // 53: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
-	48,  // 54: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
-	49,  // 55: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
-	50,  // 56: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
-	51,  // 57: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
-	52,  // 58: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
-	56,  // 59: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
-	53,  // 60: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
-	54,  // 61: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
-	55,  // 62: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
-	0,   // 63: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
-	2,   // 64: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
-	34,  // 65: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
-	2,   // 66: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
-	35,  // 67: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 68: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
-	2,   // 69: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	35,  // 70: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 71: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 72: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
-	62,  // 73: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
-	35,  // 74: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 75: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
-	35,  // 76: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
-	62,  // 77: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
-	35,  // 78: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
-	62,  // 79: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	2,   // 80: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 81: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	35,  // 82: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 83: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
-	5,   // 84: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
-	7,   // 85: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
-	9,   // 86: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
-	12,  // 87: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
-	14,  // 88: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
-	15,  // 89: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
-	17,  // 90: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
-	19,  // 91: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
-	20,  // 92: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
-	22,  // 93: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
-	25,  // 94: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
-	27,  // 95: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
-	28,  // 96: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
-	30,  // 97: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
-	31,  // 98: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
-	33,  // 99: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
-	57,  // 100: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
-	59,  // 101: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
-	61,  // 102: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
-	63,  // 103: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
-	65,  // 104: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
-	67,  // 105: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
-	69,  // 106: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
-	70,  // 107: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
-	71,  // 108: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
-	73,  // 109: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
-	6,   // 110: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
-	8,   // 111: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
-	10,  // 112: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
-	13,  // 113: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
-	16,  // 114: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
-	16,  // 115: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
-	18,  // 116: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
-	16,  // 117: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
-	21,  // 118: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
-	23,  // 119: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
-	26,  // 120: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
-	16,  // 121: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
-	29,  // 122: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
-	16,  // 123: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
-	32,  // 124: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
-	16,  // 125: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
-	58,  // 126: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
-	60,  // 127: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
-	16,  // 128: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
-	64,  // 129: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
-	66,  // 130: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
-	68,  // 131: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
-	66,  // 132: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
-	16,  // 133: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
-	72,  // 134: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
-	16,  // 135: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
-	110, // [110:136] is the sub-list for method output_type
-	84,  // [84:110] is the sub-list for method input_type
-	84,  // [84:84] is the sub-list for extension type_name
-	84,  // [84:84] is the sub-list for extension extendee
-	0,   // [0:84] is the sub-list for field type_name
+	36,  // 22: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
+	37,  // 23: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
+	17,  // 24: percodb.kv.v1.CheckTxnStatusesRequest.requests:type_name -> percodb.kv.v1.CheckTxnStatusRequest
+	18,  // 25: percodb.kv.v1.CheckTxnStatusesResponse.responses:type_name -> percodb.kv.v1.CheckTxnStatusResponse
+	37,  // 26: percodb.kv.v1.CheckTxnStatusesResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 27: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 28: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
+	37,  // 29: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 30: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
+	1,   // 31: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
+	26,  // 32: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.LockInfo
+	37,  // 33: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
+	36,  // 34: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
+	0,   // 35: percodb.kv.v1.AcquireLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	37,  // 36: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 37: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 38: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	42,  // 39: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
+	37,  // 40: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 41: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	1,   // 42: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
+	37,  // 43: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
+	38,  // 44: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
+	39,  // 45: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
+	40,  // 46: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
+	41,  // 47: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
+	42,  // 48: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
+	43,  // 49: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
+	44,  // 50: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
+	45,  // 51: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
+	46,  // 52: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
+	47,  // 53: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
+	48,  // 54: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
+	49,  // 55: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
+	42,  // 56: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
+	50,  // 57: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
+	51,  // 58: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
+	52,  // 59: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
+	53,  // 60: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
+	54,  // 61: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
+	58,  // 62: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
+	55,  // 63: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
+	56,  // 64: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
+	57,  // 65: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
+	0,   // 66: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
+	2,   // 67: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
+	36,  // 68: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
+	2,   // 69: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
+	37,  // 70: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 71: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
+	2,   // 72: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	37,  // 73: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 74: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 75: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
+	64,  // 76: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
+	37,  // 77: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 78: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
+	37,  // 79: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
+	64,  // 80: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
+	37,  // 81: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
+	64,  // 82: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	2,   // 83: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 84: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	37,  // 85: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 86: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
+	5,   // 87: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
+	7,   // 88: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
+	9,   // 89: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
+	12,  // 90: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
+	14,  // 91: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
+	15,  // 92: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
+	17,  // 93: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
+	19,  // 94: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
+	21,  // 95: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
+	22,  // 96: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
+	24,  // 97: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
+	27,  // 98: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
+	29,  // 99: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
+	30,  // 100: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
+	32,  // 101: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
+	33,  // 102: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
+	35,  // 103: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
+	59,  // 104: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
+	61,  // 105: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
+	63,  // 106: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
+	65,  // 107: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
+	67,  // 108: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
+	69,  // 109: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
+	71,  // 110: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
+	72,  // 111: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
+	73,  // 112: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
+	75,  // 113: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
+	6,   // 114: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
+	8,   // 115: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
+	10,  // 116: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
+	13,  // 117: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
+	16,  // 118: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
+	16,  // 119: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
+	18,  // 120: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
+	20,  // 121: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
+	16,  // 122: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
+	23,  // 123: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
+	25,  // 124: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
+	28,  // 125: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
+	16,  // 126: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
+	31,  // 127: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
+	16,  // 128: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
+	34,  // 129: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
+	16,  // 130: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
+	60,  // 131: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
+	62,  // 132: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
+	16,  // 133: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
+	66,  // 134: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
+	68,  // 135: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
+	70,  // 136: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
+	68,  // 137: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
+	16,  // 138: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
+	74,  // 139: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
+	16,  // 140: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
+	114, // [114:141] is the sub-list for method output_type
+	87,  // [87:114] is the sub-list for method input_type
+	87,  // [87:87] is the sub-list for extension type_name
+	87,  // [87:87] is the sub-list for extension extendee
+	0,   // [0:87] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -5412,8 +5521,8 @@ func file_kv_proto_init() {
 	}
 	file_kv_proto_msgTypes[6].OneofWrappers = []any{}
 	file_kv_proto_msgTypes[10].OneofWrappers = []any{}
-	file_kv_proto_msgTypes[34].OneofWrappers = []any{}
-	file_kv_proto_msgTypes[35].OneofWrappers = []any{
+	file_kv_proto_msgTypes[36].OneofWrappers = []any{}
+	file_kv_proto_msgTypes[37].OneofWrappers = []any{
 		(*Error_StaleRange)(nil),
 		(*Error_Closed)(nil),
 		(*Error_Unavailable)(nil),
@@ -5444,7 +5553,7 @@ func file_kv_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   74,
+			NumMessages:   76,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -29,6 +29,7 @@ const (
 	Shard_Commit_FullMethodName              = "/percodb.kv.v1.Shard/Commit"
 	Shard_Rollback_FullMethodName            = "/percodb.kv.v1.Shard/Rollback"
 	Shard_CheckTxnStatus_FullMethodName      = "/percodb.kv.v1.Shard/CheckTxnStatus"
+	Shard_CheckTxnStatuses_FullMethodName    = "/percodb.kv.v1.Shard/CheckTxnStatuses"
 	Shard_ResolveLock_FullMethodName         = "/percodb.kv.v1.Shard/ResolveLock"
 	Shard_Heartbeat_FullMethodName           = "/percodb.kv.v1.Shard/Heartbeat"
 	Shard_ScanLock_FullMethodName            = "/percodb.kv.v1.Shard/ScanLock"
@@ -51,6 +52,8 @@ type ShardClient interface {
 	Commit(ctx context.Context, in *CommitRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
 	Rollback(ctx context.Context, in *RollbackRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
 	CheckTxnStatus(ctx context.Context, in *CheckTxnStatusRequest, opts ...grpc.CallOption) (*CheckTxnStatusResponse, error)
+	// CheckTxnStatuses is CheckTxnStatus for several transactions at once.
+	CheckTxnStatuses(ctx context.Context, in *CheckTxnStatusesRequest, opts ...grpc.CallOption) (*CheckTxnStatusesResponse, error)
 	ResolveLock(ctx context.Context, in *ResolveLockRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
 	Heartbeat(ctx context.Context, in *HeartbeatRequest, opts ...grpc.CallOption) (*HeartbeatResponse, error)
 	ScanLock(ctx context.Context, in *ScanLockRequest, opts ...grpc.CallOption) (*ScanLockResponse, error)
@@ -132,6 +135,16 @@ func (c *shardClient) CheckTxnStatus(ctx context.Context, in *CheckTxnStatusRequ
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(CheckTxnStatusResponse)
 	err := c.cc.Invoke(ctx, Shard_CheckTxnStatus_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *shardClient) CheckTxnStatuses(ctx context.Context, in *CheckTxnStatusesRequest, opts ...grpc.CallOption) (*CheckTxnStatusesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckTxnStatusesResponse)
+	err := c.cc.Invoke(ctx, Shard_CheckTxnStatuses_FullMethodName, in, out, cOpts...)
 	if err != nil {
 		return nil, err
 	}
@@ -221,6 +234,8 @@ type ShardServer interface {
 	Commit(context.Context, *CommitRequest) (*EmptyResponse, error)
 	Rollback(context.Context, *RollbackRequest) (*EmptyResponse, error)
 	CheckTxnStatus(context.Context, *CheckTxnStatusRequest) (*CheckTxnStatusResponse, error)
+	// CheckTxnStatuses is CheckTxnStatus for several transactions at once.
+	CheckTxnStatuses(context.Context, *CheckTxnStatusesRequest) (*CheckTxnStatusesResponse, error)
 	ResolveLock(context.Context, *ResolveLockRequest) (*EmptyResponse, error)
 	Heartbeat(context.Context, *HeartbeatRequest) (*HeartbeatResponse, error)
 	ScanLock(context.Context, *ScanLockRequest) (*ScanLockResponse, error)
@@ -258,6 +273,9 @@ func (UnimplementedShardServer) Rollback(context.Context, *RollbackRequest) (*Em
 }
 func (UnimplementedShardServer) CheckTxnStatus(context.Context, *CheckTxnStatusRequest) (*CheckTxnStatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckTxnStatus not implemented")
+}
+func (UnimplementedShardServer) CheckTxnStatuses(context.Context, *CheckTxnStatusesRequest) (*CheckTxnStatusesResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckTxnStatuses not implemented")
 }
 func (UnimplementedShardServer) ResolveLock(context.Context, *ResolveLockRequest) (*EmptyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method ResolveLock not implemented")
@@ -427,6 +445,24 @@ func _Shard_CheckTxnStatus_Handler(srv interface{}, ctx context.Context, dec fun
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Shard_CheckTxnStatuses_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckTxnStatusesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServer).CheckTxnStatuses(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Shard_CheckTxnStatuses_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServer).CheckTxnStatuses(ctx, req.(*CheckTxnStatusesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Shard_ResolveLock_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ResolveLockRequest)
 	if err := dec(in); err != nil {
@@ -587,6 +623,10 @@ var Shard_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckTxnStatus",
 			Handler:    _Shard_CheckTxnStatus_Handler,
+		},
+		{
+			MethodName: "CheckTxnStatuses",
+			Handler:    _Shard_CheckTxnStatuses_Handler,
 		},
 		{
 			MethodName: "ResolveLock",
