@@ -109,6 +109,8 @@ func validateMutations(ms []Mutation) (checks bool, err error) {
 // itself, later.
 func (s *State) commitFloor(ctx context.Context, args *PrewriteArgs) (tso.Timestamp, error) {
 	floor := max(args.FloorTS, args.ReadTS)
+	// The oracle has issued it: no need to ask whether what is computed from it lies below what is yet to be issued.
+	raise(&s.knownTS, args.FloorTS)
 	if args.FloorTS != 0 || !args.Async && (!args.TryOnePC || s.opts.Embedded) {
 		return floor, nil
 	}
