@@ -407,7 +407,7 @@ func (s *server) verify() string {
 	_, err = check.Run(ctx, s.catalog, txn, func(f check.Finding) error {
 		out.WriteString("FINDING " + f.String() + "\n")
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
