@@ -1,4 +1,5 @@
 //go:build !race
+
 // Under the race detector Pebble checks itself, and pools forget: both allocate.
 
 package kv
