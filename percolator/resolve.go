@@ -21,20 +21,7 @@ import (
 //	alive                                 have its commit_ts pushed above the snapshot, ignore it
 //	alive, primary not there yet          wait
 func (s *snapshot) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLockedError) error {
-	locks = slices.Clone(locks)
-	slices.SortFunc(locks, func(a, b mvcc.KeyLockedError) int {
-		return cmp.Or(cmp.Compare(a.Lock.StartTS, b.Lock.StartTS), bytes.Compare(a.Key, b.Key))
-	})
-	var firsts []*mvcc.KeyLockedError // of each transaction
-	var groups [][]mvcc.KeyLockedError
-	for len(locks) > 0 {
-		n := 1
-		for n < len(locks) && locks[n].Lock.StartTS == locks[0].Lock.StartTS {
-			n++
-		}
-		firsts, groups = append(firsts, &locks[0]), append(groups, locks[:n])
-		locks = locks[n:]
-	}
+	firsts, groups := byTransaction(slices.Clone(locks))
 	fates, err := s.db.fatesOf(ctx, bo, firsts, s.readTS)
 	if err != nil {
 		return err
@@ -53,6 +40,22 @@ func (s *snapshot) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyL
 		return bo.waitForExpiry(ctx, alive)
 	}
 	return nil
+}
+
+// byTransaction sorts locks and groups them by transaction, keys ascending, and returns the first of each.
+func byTransaction(locks []mvcc.KeyLockedError) (firsts []*mvcc.KeyLockedError, groups [][]mvcc.KeyLockedError) {
+	slices.SortFunc(locks, func(a, b mvcc.KeyLockedError) int {
+		return cmp.Or(cmp.Compare(a.Lock.StartTS, b.Lock.StartTS), bytes.Compare(a.Key, b.Key))
+	})
+	for len(locks) > 0 {
+		n := 1
+		for n < len(locks) && locks[n].Lock.StartTS == locks[0].Lock.StartTS {
+			n++
+		}
+		firsts, groups = append(firsts, &locks[0]), append(groups, locks[:n])
+		locks = locks[n:]
+	}
+	return firsts, groups
 }
 
 // learn remembers how to pass one transaction's locks and has them resolved behind the reader's back.

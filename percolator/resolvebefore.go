@@ -3,7 +3,6 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -79,40 +78,34 @@ func (db *DB) locksBefore(ctx context.Context, bo *backoff, from []byte, maxTS t
 
 // resolveLocks finishes the locks of transactions that are decided, and returns one of those whose
 // transaction lives, if there is any.
-func (db *DB) resolveLocks(ctx context.Context, bo *backoff, locks []mvcc.LockInfo) (resolved int, alive *mvcc.KeyLockedError, err error) {
-	locks = slices.DeleteFunc(locks, func(l mvcc.LockInfo) bool { return l.Lock.Op == mvcc.OpPessimistic })
-	slices.SortStableFunc(locks, func(a, b mvcc.LockInfo) int {
-		switch {
-		case a.Lock.StartTS < b.Lock.StartTS:
-			return -1
-		case a.Lock.StartTS > b.Lock.StartTS:
-			return 1
+func (db *DB) resolveLocks(ctx context.Context, bo *backoff, infos []mvcc.LockInfo) (resolved int, alive *mvcc.KeyLockedError, err error) {
+	locks := make([]mvcc.KeyLockedError, 0, len(infos))
+	for i := range infos {
+		if infos[i].Lock.Op != mvcc.OpPessimistic {
+			locks = append(locks, mvcc.KeyLockedError{Key: infos[i].Key, Lock: infos[i].Lock})
 		}
-		return 0
-	})
-	for len(locks) > 0 {
-		n := 1
-		for n < len(locks) && locks[n].Lock.StartTS == locks[0].Lock.StartTS {
-			n++
+	}
+	if len(locks) == 0 {
+		return 0, nil, nil
+	}
+	firsts, groups := byTransaction(locks)
+	fates, err := db.fatesOf(ctx, bo, firsts, 0)
+	if err != nil {
+		return 0, nil, err
+	}
+	for i, f := range fates {
+		if f.kind != fateCommitted && f.kind != fateRolledBack {
+			alive = firsts[i]
+			continue
 		}
-		first := &mvcc.KeyLockedError{Key: locks[0].Key, Lock: locks[0].Lock}
-		f, err := db.fateOf(ctx, bo, first, 0)
-		if err != nil {
+		keys := make([][]byte, len(groups[i]))
+		for j := range keys {
+			keys[j] = groups[i][j].Key
+		}
+		if err := db.resolveKeys(ctx, bo, keys, firsts[i].Lock.StartTS, f.commitTS); err != nil {
 			return resolved, alive, err
 		}
-		if f.kind == fateCommitted || f.kind == fateRolledBack {
-			keys := make([][]byte, n)
-			for i := range keys {
-				keys[i] = locks[i].Key
-			}
-			if err := db.resolveKeys(ctx, bo, keys, first.Lock.StartTS, f.commitTS); err != nil {
-				return resolved, alive, err
-			}
-			resolved += n
-		} else {
-			alive = first
-		}
-		locks = locks[n:]
+		resolved += len(keys)
 	}
 	return resolved, alive, nil
 }
