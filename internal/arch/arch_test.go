@@ -50,11 +50,19 @@ var beside = map[string][]string{
 	"gc/rpc/gcpb":   {"gc/rpc"},
 	"cmd/percodb":   {},
 
-	"bench/tpce/schema": {"bench/tpce/gen", "bench/tpce/load", "bench/tpce/check", "cmd/percodb"},
-	"bench/tpce/gen":    {"bench/tpce/load", "bench/tpce/check", "cmd/percodb"},
-	"bench/tpce/load":   {"bench/tpce/check", "cmd/percodb"},
-	"bench/tpce/check":  {"cmd/percodb"},
-	"test/sqllogic":     {"cmd/percodb"},
+	"bench/tpce/schema":  {"bench/tpce/gen", "bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/run", "cmd/percodb"},
+	"bench/tpce/gen":     {"bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/market", "bench/tpce/run", "cmd/percodb"},
+	"bench/tpce/load":    {"bench/tpce/check", "bench/tpce/run", "cmd/percodb"},
+	"bench/tpce/mix":     {"bench/tpce/txn", "bench/tpce/market", "bench/tpce/journal", "bench/tpce/report", "bench/tpce/run", "cmd/percodb"},
+	"bench/tpce/txn":     {"bench/tpce/market", "bench/tpce/run", "cmd/percodb"},
+	"bench/tpce/market":  {"bench/tpce/run"},
+	"bench/tpce/journal": {"bench/tpce/check", "bench/tpce/run", "cmd/percodb"},
+	"bench/tpce/usage":   {"bench/tpce/run", "bench/scale", "cmd/percodb"},
+	"bench/tpce/report":  {"bench/tpce/run", "bench/scale", "cmd/percodb"},
+	"bench/tpce/run":     {"bench/scale", "cmd/percodb"},
+	"bench/scale":        {"cmd/percodb"},
+	"bench/tpce/check":   {"cmd/percodb"},
+	"test/sqllogic":      {"cmd/percodb"},
 }
 
 // forbidden: beyond the floors, room → prefixes it must not import.
