@@ -1,0 +1,268 @@
+package report
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/percodb/percodb/bench/tpce/mix"
+)
+
+// Schema names the form of a Result in JSON.
+const Schema = "percodb.tpce/1"
+
+// Result is what one run, or several merged, came to. Rates are per second. Its JSON is one object.
+type Result struct {
+	Schema string `json:"schema"`
+	// Label names the run in tables and pages.
+	Label   string    `json:"label,omitempty"`
+	Started time.Time `json:"started"`
+	Server  Server    `json:"server"`
+	Scale   Scale     `json:"scale"`
+	// Settings has every flag of the run by name.
+	Settings map[string]string `json:"settings"`
+	// Flags says in which points the run departs from the specification.
+	Flags    []string `json:"flags"`
+	Interval Interval `json:"interval"`
+	// Paced is true if arrivals were an open loop. Otherwise Nominal and Ratio mean nothing.
+	Paced bool `json:"paced"`
+	// Nominal and MeasuredTR are Trade-Results per second, Ratio is the second by the first.
+	Nominal    float64 `json:"nominal"`
+	MeasuredTR float64 `json:"measured_tr"`
+	Ratio      float64 `json:"ratio"`
+	// Valid is the verdict, Reasons what speaks against the run.
+	Valid   bool     `json:"valid"`
+	Reasons []string `json:"reasons"`
+	// Types is by mix.Fact.Flag ("trade-order").
+	Types  map[string]*Type `json:"types"`
+	MEE    *MEE             `json:"mee,omitempty"`
+	CPU    *CPU             `json:"cpu,omitempty"`
+	Series []Point          `json:"series"`
+	// Checker is the report of `percodb bench tpce check`, if one was made.
+	Checker json.RawMessage `json:"checker,omitempty"`
+	Journal *Journal        `json:"journal,omitempty"`
+	// Merged is how many results this one was merged from, 0 for none.
+	Merged int `json:"merged,omitempty"`
+}
+
+// Server is what was measured.
+type Server struct {
+	Version string   `json:"version"` // version() of the first
+	URLs    []string `json:"urls"`    // without passwords
+}
+
+// Scale is how large the database is.
+type Scale struct {
+	Customers         int64 `json:"customers"`
+	ActiveCustomers   int64 `json:"active_customers"`
+	TradeDays         int64 `json:"trade_days,omitempty"`
+	TradesPerCustomer int64 `json:"trades_per_customer,omitempty"`
+	MarketDays        int64 `json:"market_days"`
+	NewsBytes         int64 `json:"news_bytes"`
+	Seed              int64 `json:"seed"`
+	GeneratorVersion  int   `json:"generator_version"`
+	ForeignKeys       bool  `json:"foreign_keys"`
+}
+
+// Interval is how long was run, in seconds.
+type Interval struct {
+	RampS    float64 `json:"ramp_s"`
+	MeasureS float64 `json:"measure_s"`
+}
+
+// Type is what became of one kind of transaction in the measured time.
+type Type struct {
+	// Count has those that the server committed, and Trade-Orders that were to be rolled back and were.
+	Count int64 `json:"count"`
+	// Mix is the share of Count in all of the mix, Target what it should be: both in percent.
+	Mix    float64 `json:"mix"`
+	Target float64 `json:"target"`
+	// Rate is Count per second.
+	Rate        float64 `json:"rate"`
+	Rollbacks   int64   `json:"rollbacks"`
+	AlreadyDone int64   `json:"already_done"`
+	Unknown     int64   `json:"unknown"`
+	Failed      int64   `json:"failed"`
+	// Aborts counts attempts that were retried, by SQLSTATE, "connection" for a lost connection.
+	Aborts map[string]int64 `json:"aborts"`
+	// Retries is how many transactions needed more than one attempt.
+	Retries int64 `json:"retries"`
+	// Errors counts failed transactions by SQLSTATE or text.
+	Errors map[string]int64 `json:"errors"`
+	// RoundTrips is how often the last attempts waited for the server, in all.
+	RoundTrips int64 `json:"round_trips"`
+	// LatencyMS runs from the scheduled start, ServiceMS from the actual one.
+	LatencyMS Quantiles `json:"lat_ms"`
+	ServiceMS Quantiles `json:"service_ms"`
+	// LimitMS is the limit of the ninetieth percentile, 0 for none; Pass, that it was kept.
+	LimitMS float64 `json:"limit_ms"`
+	Pass    bool    `json:"pass"`
+	// Histogram and ServiceHistogram are HdrHistograms of microseconds, in their V2 compressed encoding.
+	Histogram        string `json:"hist_base64"`
+	ServiceHistogram string `json:"service_hist_base64"`
+}
+
+// Quantiles are those of a histogram, in milliseconds.
+type Quantiles struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+	P999 float64 `json:"p999"`
+	Max  float64 `json:"max"`
+}
+
+// MEE is what the market exchange did in the measured time.
+type MEE struct {
+	Pending  int64 `json:"pending"` // limit orders that wait, at the end
+	Triggers int64 `json:"triggers"`
+	MF       int64 `json:"mf"`
+	QueueMax int64 `json:"queue_max"`
+}
+
+// CPU is processor time of the measured time, in seconds.
+type CPU struct {
+	ServerS float64 `json:"server_s"`
+	DriverS float64 `json:"driver_s"`
+	// CoresServer and CoresDriver are those seconds by the seconds of the measured time.
+	CoresServer float64 `json:"cores_server"`
+	CoresDriver float64 `json:"cores_driver"`
+	// PerTRS and PerTxS are seconds of the server per Trade-Result and per transaction of the mix,
+	// TRPerCore is Trade-Results per second and core that the server used.
+	PerTRS    float64   `json:"per_tr_s"`
+	PerTxS    float64   `json:"per_tx_s"`
+	TRPerCore float64   `json:"tr_per_core"`
+	PerNode   []NodeCPU `json:"per_node,omitempty"`
+	// SharedMachine is true if driver and server ran on one machine.
+	SharedMachine bool `json:"shared_machine"`
+}
+
+// NodeCPU is the processor time of one server process, or group of them.
+type NodeCPU struct {
+	Name    string  `json:"name"`
+	Seconds float64 `json:"s"`
+}
+
+// Journal is what the driver wrote down of the whole run.
+type Journal struct {
+	Acked   int64 `json:"acked"`
+	Unknown int64 `json:"unknown"`
+}
+
+// Point is one interval of the series. T is its end in seconds since the measuring began, negative
+// before. Rates are per second.
+type Point struct {
+	T       float64 `json:"t"`
+	TR      float64 `json:"tr"`
+	Tx      float64 `json:"tx"` // transactions of the mix
+	TRLatMS Latency `json:"tr_lat_ms"`
+	// P90 is in milliseconds by mix.Fact.Code, of those kinds that finished in the interval.
+	P90      map[string]float64 `json:"p90"`
+	Aborts   float64            `json:"aborts"`
+	AbortsTR float64            `json:"aborts_tr"`
+	// Errors and Unknown are counts.
+	Errors  int64 `json:"errors"`
+	Unknown int64 `json:"unknown"`
+	Gauges
+}
+
+// Latency has quantiles in milliseconds.
+type Latency struct {
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	P99 float64 `json:"p99"`
+}
+
+// Gauges are what the run itself knows at the end of an interval.
+type Gauges struct {
+	// Measuring is false in the ramp.
+	Measuring bool `json:"measuring"`
+	// Pending are limit orders that wait, MEEQueue jobs of the exchange that wait for a connection.
+	Pending  int64 `json:"pending"`
+	MEEQueue int64 `json:"mee_q"`
+	// Late is the share, 0 to 1, of the interval's arrivals that no worker was free for.
+	Late float64 `json:"late"`
+	// CoresServer and CoresDriver are the cores in use, on average over the interval.
+	CoresServer float64 `json:"cores_srv"`
+	CoresDriver float64 `json:"cores_drv"`
+}
+
+// Of returns the kind's part of the result, an empty one if it has none.
+func (r *Result) Of(k mix.Kind) *Type {
+	if t := r.Types[mix.Of(k).Flag]; t != nil {
+		return t
+	}
+	return &Type{}
+}
+
+// Transactions returns how many transactions of the mix were measured.
+func (r *Result) Transactions() (n int64) {
+	for k := range mix.Kind(mix.InMix) {
+		n += r.Of(k).Count
+	}
+	return n
+}
+
+// Write writes the result as JSON.
+func (r *Result) Write(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", " ")
+	return encoder.Encode(r)
+}
+
+// WriteFile writes the result to a file as JSON.
+func (r *Result) WriteFile(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Write(f), f.Close())
+}
+
+// ReadFile reads a result that WriteFile wrote.
+func ReadFile(path string) (*Result, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r := new(Result)
+	if err := json.NewDecoder(f).Decode(r); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if r.Schema != Schema {
+		return nil, fmt.Errorf("%s: this is no result of the TPC-E-like workload: its schema is %q, not %q", path, r.Schema, Schema)
+	}
+	for name, t := range r.Types {
+		if t == nil {
+			return nil, fmt.Errorf("%s: type %s is null", path, name)
+		}
+		for _, text := range []string{t.Histogram, t.ServiceHistogram} {
+			if _, err := decode(text); err != nil {
+				return nil, fmt.Errorf("%s: histogram of %s: %w", path, name, err)
+			}
+		}
+	}
+	return r, nil
+}
+
+// decode reads a histogram, an empty one from an empty text.
+func decode(text string) (*hdrhistogram.Histogram, error) {
+	if text == "" {
+		return newHistogram(), nil
+	}
+	return hdrhistogram.Decode([]byte(text))
+}
+
+func encode(h *hdrhistogram.Histogram) string {
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		panic("report: a histogram in memory: " + err.Error()) // its writer is a buffer
+	}
+	return string(text)
+}
