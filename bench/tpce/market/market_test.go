@@ -1,0 +1,261 @@
+package market
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// start is any moment.
+func start() time.Time { return time.UnixMicro(1_700_000_000_123_456) }
+
+func testBoard(t *testing.T, period time.Duration) *Board {
+	t.Helper()
+	var listings []Listing
+	for i := range 40 {
+		listings = append(listings, Listing{Symbol: fmt.Sprintf("S%02d", i), Phase: int64(i) * 22_500_000})
+	}
+	b, err := NewBoard(listings, period)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// brokerage is a model of what the database does with orders and tape entries.
+type brokerage struct {
+	pending map[string][]Order // limit orders, by symbol
+	placed  map[int64]time.Time
+	waited  []time.Duration // of limit orders that were found
+	volume  int64
+}
+
+// feed runs a Market-Feed, and returns the orders that it submits.
+func (b *brokerage) feed(now time.Time, entries []Entry) []Order {
+	var found []Order
+	for _, e := range entries {
+		b.volume += e.Qty
+		b.pending[e.Symbol] = slices.DeleteFunc(b.pending[e.Symbol], func(o Order) bool {
+			if o.Type == LimitSell && o.Limit > e.Price || o.Type != LimitSell && o.Limit < e.Price {
+				return false
+			}
+			found = append(found, o)
+			b.waited = append(b.waited, now.Sub(b.placed[o.TradeID]))
+			return true
+		})
+	}
+	return found
+}
+
+// trading is what came out of a simulated session.
+type trading struct {
+	results []Result
+	feeds   int
+	b       brokerage
+}
+
+// trade lets the customers of the board's market order for so long, 20 a second, and then trades go on
+// until no limit order waits.
+func trade(t *testing.T, board *Board, seed uint64, long time.Duration) trading {
+	t.Helper()
+	x := NewExchange(board, seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	out := trading{b: brokerage{pending: map[string][]Order{}, placed: map[int64]time.Time{}}}
+	now := start()
+	var results []Result
+	var feeds []Feed
+	for id := int64(1); ; {
+		if now.Sub(start()) < long || x.Waiting() > 0 {
+			o := Order{TradeID: id, Type: []Type{MarketBuy, MarketSell, LimitBuy, LimitSell, StopLoss}[rnd.IntN(5)],
+				Symbol: board.listings[rnd.IntN(40)].Symbol, Qty: 100, Limit: 20_00 + rnd.Int64N(10_01)}
+			if now.Sub(start()) >= long { // keep the tape moving
+				o.Type = MarketBuy
+			}
+			id++
+			if o.Type.Limited() {
+				out.b.pending[o.Symbol] = append(out.b.pending[o.Symbol], o)
+				out.b.placed[o.TradeID] = now
+			}
+			x.Submit(now, o)
+		} else if _, any := x.Next(); !any {
+			return out
+		}
+		now = now.Add(50 * time.Millisecond)
+		results, feeds = x.Advance(now, results[:0], feeds[:0])
+		out.results = append(out.results, results...)
+		out.feeds += len(feeds)
+		for _, f := range feeds {
+			if len(f.Entries) != 20 {
+				t.Fatalf("a feed of %d entries", len(f.Entries))
+			}
+			for _, o := range out.b.feed(now, f.Entries) {
+				x.Execute(now, o)
+			}
+		}
+		if now.Sub(start()) > long+24*time.Hour {
+			t.Fatalf("%d limit orders wait for ever", x.Waiting())
+		}
+	}
+}
+
+// TestTrading: every order is traded exactly once, at the board's price or its limit where that is
+// better; a feed follows every ten results; limit orders wait as long as the wave says. Method: a session
+// of half an hour against a model of the database.
+func TestTrading(t *testing.T) {
+	board := testBoard(t, DefaultPeriod)
+	out := trade(t, board, 7, 30*time.Minute)
+	if again := trade(t, board, 7, 30*time.Minute); !reflect.DeepEqual(again, out) {
+		t.Error("the same session went differently")
+	}
+	seen := map[int64]bool{}
+	for _, r := range out.results {
+		if seen[r.Order.TradeID] {
+			t.Fatalf("order %d is traded twice", r.Order.TradeID)
+		}
+		seen[r.Order.TradeID] = true
+		price := board.Price(r.Order.Symbol, r.Due)
+		switch o := r.Order; o.Type {
+		case LimitBuy:
+			price = min(price, o.Limit)
+		case LimitSell:
+			price = max(price, o.Limit)
+		}
+		if r.Price != price || price < 20_00 || price > 30_00 {
+			t.Fatalf("%+v: price %d", r, price)
+		}
+	}
+	for id := int64(1); id <= int64(len(seen)); id++ {
+		if !seen[id] {
+			t.Fatalf("order %d is not traded", id)
+		}
+	}
+	if want := len(out.results) / 10; out.feeds != want {
+		t.Errorf("%d feeds for %d results", out.feeds, len(out.results))
+	}
+	slices.Sort(out.b.waited)
+	var sum time.Duration
+	atOnce := 0
+	for _, w := range out.b.waited {
+		sum += w
+		if w < 10*time.Second { // the tape moves on every half second, behind a few others
+			atOnce++
+		}
+	}
+	n := len(out.b.waited)
+	mean, p90, share := sum/time.Duration(n), out.b.waited[n*9/10], float64(atOnce)/float64(n)
+	if mean < 120*time.Second || mean > 180*time.Second || p90 < 400*time.Second || p90 > 600*time.Second || share < 0.45 || share > 0.6 {
+		t.Errorf("limit orders wait %v, p90 %v, %.2f not at all, want 150 s, 500 s, 0.5", mean, p90, share)
+	}
+}
+
+// TestOwnEntryFindsOrder: the entry that an order puts on the tape when its limit is reached is one by
+// which a Market-Feed finds the order, at any time, type and limit. Method: an order alone, and a market
+// order that carries its entry to the tape.
+func TestOwnEntryFindsOrder(t *testing.T) {
+	board := testBoard(t, 20*time.Second)
+	rnd := rand.New(rand.NewPCG(3, 3))
+	for range 5000 {
+		x := NewExchange(board, 1)
+		now := start().Add(time.Duration(rnd.Int64N(int64(time.Hour))))
+		o := Order{TradeID: 1, Type: []Type{LimitBuy, LimitSell, StopLoss}[rnd.IntN(3)], Symbol: "S07", Limit: 20_00 + rnd.Int64N(10_01)}
+		x.Submit(now, o)
+		due, _ := x.Next()
+		if due.Sub(now) > 20*time.Second {
+			t.Fatalf("%+v waits %v", o, due.Sub(now))
+		}
+		x.Advance(due, nil, nil)
+		if len(x.triggers) != 1 {
+			t.Fatalf("%+v: %d entries", o, len(x.triggers))
+		}
+		b := brokerage{pending: map[string][]Order{"S07": {o}}, placed: map[int64]time.Time{}}
+		if e := x.triggers[0]; len(b.feed(due, []Entry{e})) != 1 || e.Qty != 375 {
+			t.Fatalf("%+v is not found by %+v", o, e)
+		}
+	}
+}
+
+// TestEmulator: jobs come out when they are due, whoever submits them. Method: a clock of its own.
+func TestEmulator(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := NewEmulator(NewExchange(testBoard(t, DefaultPeriod), 1))
+		ctx, cancel := context.WithCancel(context.Background())
+		var wg sync.WaitGroup
+		wg.Go(func() { e.Run(ctx) })
+		for i := range int64(100) {
+			wg.Go(func() { e.Submit(Order{TradeID: i, Type: MarketBuy, Symbol: "S01", Qty: 100}) })
+		}
+		seen := map[int64]bool{}
+		for range 100 {
+			r, ok := e.Results.Pop(ctx)
+			if !ok || seen[r.Order.TradeID] || time.Since(r.Due) < 0 || time.Since(r.Due) > time.Millisecond {
+				t.Fatalf("%+v %v at %v", r, ok, time.Now())
+			}
+			seen[r.Order.TradeID] = true
+		}
+		synctest.Wait() // the last result is out a moment before its feed
+		if e.Feeds.Len() != 10 || e.Feeds.Longest() != 10 {
+			t.Errorf("%d feeds for 100 results", e.Feeds.Len())
+		}
+		cancel()
+		if _, ok := e.Results.Pop(ctx); ok {
+			t.Error("a job after the end")
+		}
+		wg.Wait()
+	})
+}
+
+// TestQueueLosesNothing: every job reaches one worker, also when workers give up. Method: workers whose
+// contexts end at random, under the race detector.
+func TestQueueLosesNothing(t *testing.T) {
+	var q Queue[int]
+	const jobs = 5000
+	var mu sync.Mutex
+	seen := map[int]int{}
+	ctx, cancel := context.WithCancel(context.Background())
+	var workers, producers sync.WaitGroup
+	for w := range 4 {
+		workers.Go(func() {
+			for ctx.Err() == nil {
+				short, stop := context.WithTimeout(ctx, time.Duration(1+w)*37*time.Microsecond)
+				if item, ok := q.Pop(short); ok {
+					mu.Lock()
+					if seen[item]++; len(seen) == jobs {
+						cancel()
+					}
+					mu.Unlock()
+				}
+				stop()
+			}
+		})
+	}
+	for p := range 2 {
+		producers.Go(func() {
+			for i := range jobs / 2 {
+				q.Push(p*jobs/2 + i)
+			}
+		})
+	}
+	producers.Wait()
+	workers.Wait()
+	for i := range jobs {
+		if seen[i] != 1 {
+			t.Fatalf("job %d came %d times", i, seen[i])
+		}
+	}
+}
+
+// TestBadBoard: a board that cannot work is refused.
+func TestBadBoard(t *testing.T) {
+	if _, err := NewBoard(nil, time.Minute); err == nil {
+		t.Error("a market without securities")
+	}
+	if _, err := NewBoard([]Listing{{}}, time.Millisecond); err == nil {
+		t.Error("a period too short")
+	}
+}
