@@ -190,14 +190,23 @@ func sectorNames() [sectors]string {
 // industryID returns the key of industry i: two letters.
 func industryID(i int64) string { return string([]byte{letters[i/26], letters[i%26]}) }
 
-func (g *Generator) fixedIndustries(b *batcher) {
+// industryNames returns the names of a sector's industries: eight or nine of them, 102 in all.
+func industryNames(sector int) []string {
 	kinds := [9]string{"Equipment", "Services", "Supply", "Research", "Transport", "Retail", "Systems", "Materials", "Insurance"}
+	names := make([]string, 8+sector%2)
+	for i := range names {
+		names[i] = sectorNames()[sector] + " " + kinds[i]
+	}
+	return names
+}
+
+func (g *Generator) fixedIndustries(b *batcher) {
 	var next int64
 	for s, sector := range sectorNames() {
 		id := string([]byte{letters[s], letters[25-s]})
 		b.to(schema.Sector).str(id).str(sector).end()
-		for _, kind := range kinds[:8+s%2] { // eight or nine of them, 102 in all
-			b.to(schema.Industry).str(industryID(next)).str(sector + " " + kind).str(id).end()
+		for _, name := range industryNames(s) {
+			b.to(schema.Industry).str(industryID(next)).str(name).str(id).end()
 			next++
 		}
 	}

@@ -2,20 +2,49 @@ package gen
 
 import (
 	"container/heap"
-	"fmt"
 
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
 // order is a trade of the history, from the order to its completion. Times are of trading time.
 type order struct {
-	id                            int64
-	account, slot                 int // in the simulation's accounts, in the account's basket
-	kind                          int // of tradeTypes
-	qty, bid, price               int64
+	id            int64
+	account, slot int // in the simulation's accounts, in the account's basket
+	terms
+	bid, price                    int64
 	ordered, submitted, completed int64
-	lifo, cash                    bool
-	trader                        int64
+}
+
+// terms are what an order asks for.
+type terms struct {
+	kind       int // of tradeTypes
+	qty        int64
+	lifo, cash bool
+	trader     int64 // 0 is the owner of the account, others may trade too
+}
+
+// drawTerms draws an order on an account on which `others` more persons may trade.
+func drawTerms(r *source, others int64) terms {
+	var t terms
+	switch p := r.below(100); {
+	case p < percentMarketBuy:
+		t.kind = marketBuy
+	case p < percentMarketBuy+percentMarketSell:
+		t.kind = marketSell
+	case p < percentMarketBuy+percentMarketSell+percentLimitBuy:
+		t.kind = limitBuy
+	case p < percentMarketBuy+percentMarketSell+percentLimitBuy+percentLimitSell:
+		t.kind = limitSell
+	default:
+		t.kind = stopLoss
+	}
+	t.qty = quantity(r)
+	t.lifo = r.percent(percentLIFO)
+	t.cash = tradeTypes()[t.kind].sell || !r.percent(percentMargin)
+	if others > 0 && !r.percent(percentOwnerTrades) {
+		t.trader = r.between(1, others)
+	}
+	return t
 }
 
 // orders is a heap of open orders: the first to complete comes first.
@@ -115,24 +144,7 @@ func (s *simulation) order(n int64) *order {
 	o.account = s.first[(customer-1)%customersPerLU] + int(r.below(accounts))
 	a := &s.accounts[o.account]
 	o.slot = int(r.below(int64(len(a.basket))))
-	switch p := r.below(100); {
-	case p < percentMarketBuy:
-		o.kind = marketBuy
-	case p < percentMarketBuy+percentMarketSell:
-		o.kind = marketSell
-	case p < percentMarketBuy+percentMarketSell+percentLimitBuy:
-		o.kind = limitBuy
-	case p < percentMarketBuy+percentMarketSell+percentLimitBuy+percentLimitSell:
-		o.kind = limitSell
-	default:
-		o.kind = stopLoss
-	}
-	o.qty = quantity(&r)
-	o.lifo = r.percent(percentLIFO)
-	o.cash = s.types[o.kind].sell || !r.percent(percentMargin)
-	if a.others > 0 && !r.percent(percentOwnerTrades) {
-		o.trader = r.between(1, a.others)
-	}
+	o.terms = drawTerms(&r, a.others)
 	s.execute(o, &r, s.g.phase(a.basket[o.slot].security))
 	return o
 }
@@ -235,8 +247,7 @@ func (s *simulation) leftOver(b *batcher) {
 	}
 	for i, total := range s.brokers {
 		id := s.lu*brokersPerLU + int64(i) + 1
-		r := s.g.at(streamBroker, id)
-		b.to(schema.Broker).int(id).str("ACTV").str(fmt.Sprintf("%s %s %d", word(r.next(), 2), word(r.next(), 3), id)).
+		b.to(schema.Broker).int(id).str("ACTV").str(s.g.BrokerName(id)).
 			int(total.trades).cents(total.commission).end()
 	}
 }

@@ -12,7 +12,8 @@
 // There is no index on trade(t_st_id), though ports have one: only the clean-up before a run would use
 // it, and it costs every trade two index writes.
 //
-// Two more tables are the driver's own: tpce_meta, what was loaded, and tpce_load, how far a load is.
+// Two more tables are the driver's own: tpce_meta, what was loaded, and tpce_load, how far a load is. A run
+// may add a third one and a sequence, see CreateForRun.
 package schema
 
 import (
@@ -25,6 +26,13 @@ import (
 const (
 	MetaTable = "tpce_meta"
 	LoadTable = "tpce_load"
+)
+
+// BrokerDeltaTable holds commissions that are yet to be added to their brokers, and TradeIDSequence
+// numbers trades, where a run is set to use them.
+const (
+	BrokerDeltaTable = "broker_delta"
+	TradeIDSequence  = "tpce_trade_id_seq"
 )
 
 // String returns the table's SQL name.
@@ -79,13 +87,24 @@ func CreateOwn() []string {
 	}
 }
 
+// CreateForRun returns the statements that make what some settings of a run need, unless it exists: it is
+// no part of the load. Trade ids begin with firstID.
+func CreateForRun(firstID int64) []string {
+	return []string{
+		"CREATE TABLE IF NOT EXISTS " + BrokerDeltaTable + " (bd_b_id bigint NOT NULL, bd_t_id bigint NOT NULL, " +
+			"bd_comm numeric(10,2) NOT NULL, PRIMARY KEY (bd_b_id, bd_t_id))",
+		fmt.Sprintf("CREATE SEQUENCE IF NOT EXISTS %s START WITH %d", TradeIDSequence, firstID),
+	}
+}
+
 // Drop returns the statements that remove everything, whatever of it exists; MetaTable goes last.
 func Drop() []string {
 	var drops []string
 	for t := Count - 1; t >= 0; t-- {
 		drops = append(drops, "DROP TABLE IF EXISTS "+t.String())
 	}
-	return append(drops, "DROP TABLE IF EXISTS "+LoadTable, "DROP TABLE IF EXISTS "+MetaTable)
+	return append(drops, "DROP TABLE IF EXISTS "+BrokerDeltaTable, "DROP SEQUENCE IF EXISTS "+TradeIDSequence,
+		"DROP TABLE IF EXISTS "+LoadTable, "DROP TABLE IF EXISTS "+MetaTable)
 }
 
 // Index is a secondary index.
