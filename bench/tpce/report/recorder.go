@@ -2,6 +2,8 @@ package report
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,6 +27,7 @@ type Recorder struct {
 
 	lastTick time.Time
 	series   []Point
+	ends     []time.Time // of the points of series
 }
 
 // window is the measured time.
@@ -169,18 +172,73 @@ func errorKey(err error) string {
 	return text
 }
 
-// Tick ends an interval of the series at now and returns it.
+// Tick ends an interval of the series at now and returns it. Its T is right once measuring has started;
+// points of the ramp get theirs by Fill.
 func (r *Recorder) Tick(now time.Time, g Gauges) Point {
+	seconds := max(now.Sub(r.lastTick).Seconds(), 1e-9)
+	r.lastTick = now
 	p := Point{P90: map[string]float64{}, Gauges: g}
+	for k := range mix.Kind(mix.Kinds) {
+		r.lines[k].harvest(&p, k, seconds)
+	}
 	r.window.RLock()
-	p.T = now.Sub(r.window.start).Seconds()
-	if r.window.start.IsZero() {
-		p.T = 0 // Fill moves it
+	if !r.window.start.IsZero() {
+		p.T = now.Sub(r.window.start).Seconds()
 	}
 	r.window.RUnlock()
+	r.series, r.ends = append(r.series, p), append(r.ends, now)
 	return p
 }
 
-// Fill writes into res what was recorded: Interval.MeasureS, MeasuredTR, Ratio (if Nominal is set), Types,
+// harvest adds what the kind came to since the last tick to p, and starts it anew.
+func (l *line) harvest(p *Point, k mix.Kind, seconds float64) {
+	l.Lock()
+	defer l.Unlock()
+	t := &l.tick
+	if t.latency.TotalCount() > 0 {
+		p.P90[mix.Of(k).Code] = millis(t.latency.ValueAtQuantile(90))
+	}
+	if int(k) < mix.InMix {
+		p.Tx += float64(t.count) / seconds
+	}
+	if k == mix.TradeResult {
+		p.TR, p.AbortsTR = float64(t.count)/seconds, float64(t.aborts)/seconds
+		p.TRLatMS = Latency{P50: millis(t.latency.ValueAtQuantile(50)), P90: millis(t.latency.ValueAtQuantile(90)), P99: millis(t.latency.ValueAtQuantile(99))}
+	}
+	p.Aborts += float64(t.aborts) / seconds
+	p.Errors += t.failed
+	p.Unknown += t.unknown
+	t.latency.Reset()
+	*t = tick{latency: t.latency}
+}
+
+func millis(us int64) float64 { return float64(us) / 1000 }
+
+// Fill writes into res what was recorded: Schema, Interval.MeasureS, MeasuredTR, Ratio (if Paced), Types,
 // Series and, if CPU is set, its quotients. Measuring must have started and stopped.
-func (r *Recorder) Fill(res *Result) {}
+func (r *Recorder) Fill(res *Result) {
+	r.window.RLock()
+	start, stop := r.window.start, r.window.stop
+	r.window.RUnlock()
+	res.Schema = Schema
+	res.Interval.MeasureS = stop.Sub(start).Seconds()
+	res.Types = map[string]*Type{}
+	for k := range mix.Kind(mix.Kinds) {
+		l := &r.lines[k]
+		l.Lock()
+		t := l.total
+		t.Aborts, t.Errors = maps.Clone(t.Aborts), maps.Clone(t.Errors)
+		t.Histogram, t.ServiceHistogram = encode(l.latency), encode(l.service)
+		l.Unlock()
+		if int(k) < mix.InMix || t.Count+t.AlreadyDone+t.Unknown+t.Failed > 0 {
+			res.Types[mix.Of(k).Flag] = &t
+		}
+	}
+	res.Series = slices.Clone(r.series)
+	for i := range res.Series {
+		res.Series[i].T = r.ends[i].Sub(start).Seconds()
+	}
+	if err := res.derive(); err != nil {
+		panic("report: histograms of this process: " + err.Error())
+	}
+}

@@ -208,6 +208,60 @@ func (r *Result) Transactions() (n int64) {
 	return n
 }
 
+// derive computes what follows from counts, histograms and seconds.
+func (r *Result) derive() error {
+	seconds, all := r.Interval.MeasureS, r.Transactions()
+	for k := range mix.Kind(mix.Kinds) {
+		t, fact := r.Types[mix.Of(k).Flag], mix.Of(k)
+		if t == nil {
+			continue
+		}
+		latency, err := decode(t.Histogram)
+		if err != nil {
+			return err
+		}
+		service, err := decode(t.ServiceHistogram)
+		if err != nil {
+			return err
+		}
+		t.LatencyMS, t.ServiceMS = quantiles(latency), quantiles(service)
+		t.Rate = quotient(float64(t.Count), seconds)
+		t.Target, t.Mix = float64(fact.Share)/100, 0
+		if int(k) < mix.InMix {
+			t.Mix = quotient(100*float64(t.Count), float64(all))
+		}
+		t.LimitMS = float64(fact.Limit.Milliseconds())
+		t.Pass = WithinLimit(k, time.Duration(latency.ValueAtQuantile(90))*time.Microsecond)
+	}
+	results := float64(r.Of(mix.TradeResult).Count)
+	r.MeasuredTR = quotient(results, seconds)
+	r.Ratio = 0
+	if r.Paced {
+		r.Ratio = quotient(r.MeasuredTR, r.Nominal)
+	}
+	if c := r.CPU; c != nil {
+		c.CoresServer, c.CoresDriver = quotient(c.ServerS, seconds), quotient(c.DriverS, seconds)
+		c.PerTRS, c.PerTxS = quotient(c.ServerS, results), quotient(c.ServerS, float64(all))
+		c.TRPerCore = quotient(results, c.ServerS)
+	}
+	return nil
+}
+
+// quotient returns a/b, 0 if b is.
+func quotient(a, b float64) float64 {
+	if b == 0 {
+		return 0
+	}
+	return a / b
+}
+
+func quantiles(h *hdrhistogram.Histogram) Quantiles {
+	return Quantiles{
+		Mean: h.Mean() / 1000, P50: millis(h.ValueAtQuantile(50)), P90: millis(h.ValueAtQuantile(90)),
+		P99: millis(h.ValueAtQuantile(99)), P999: millis(h.ValueAtQuantile(99.9)), Max: millis(h.Max()),
+	}
+}
+
 // Write writes the result as JSON.
 func (r *Result) Write(w io.Writer) error {
 	encoder := json.NewEncoder(w)
