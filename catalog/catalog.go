@@ -53,14 +53,17 @@ type Catalog struct {
 	db   *percolator.DB
 	opts Options
 
-	current   atomic.Pointer[published] // nil: not known, see refresh
-	gate      gate
-	lease     lease
-	changing  chan struct{} // holds one token, taken by the schema change under way
-	ids       block
-	rowIDs    block
-	sequences sequences
-	stats     statsCache
+	current atomic.Pointer[published] // nil: not known, see refresh
+	// committing counts schema changes between the moment they are ready to commit and that of their
+	// publication: current may be old news meanwhile.
+	committing atomic.Int32
+	gate       gate
+	lease      lease
+	changing   chan struct{} // holds one token, taken by the schema change under way
+	ids        block
+	rowIDs     block
+	sequences  sequences
+	stats      statsCache
 
 	mu struct {
 		sync.Mutex
@@ -163,11 +166,43 @@ func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error)
 
 func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (*snapshot, error) {
 	if !c.opts.Shared && !txn.Wrote() {
-		if p := c.current.Load(); p != nil && txn.ReadTS() >= p.since {
+		if p := c.settled(); p != nil && txn.ReadTS() >= p.since {
 			return p.snapshot, nil
 		}
 	}
 	return c.look(ctx, txn)
+}
+
+// settled returns the published schema, or nil while it may be another one than the store's. The count
+// is read first: a change that ended before has published.
+func (c *Catalog) settled() *published {
+	if c.committing.Load() != 0 {
+		return nil
+	}
+	return c.current.Load()
+}
+
+// Latest returns a schema for a statement that reads without a timestamp, or nil when a transaction must
+// be asked. Whether it was in force for what was read, InForce says afterwards.
+func (c *Catalog) Latest() Resolver {
+	if c.opts.Shared {
+		return c.lease.seen.Load().snapshot
+	}
+	if p := c.settled(); p != nil {
+		return p.snapshot
+	}
+	return nil
+}
+
+// InForce reports whether a schema that Latest returned has been in force ever since: versions only
+// grow, so it is enough to find it so afterwards.
+func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
+	if !c.opts.Shared {
+		p := c.settled()
+		return p != nil && p.version == r.Version(), nil
+	}
+	version, err := getNumber(ctx, c.db.Latest(), keyVersion)
+	return version == r.Version(), err
 }
 
 // look reads the schema version through r and, unless that version is known, the schema. Version

@@ -259,3 +259,50 @@ func TestUnchangedDescriptorsAreShared(t *testing.T) {
 		t.Fatal("a was read again")
 	}
 }
+
+// Goal: between the commit of a schema change and its publication nobody takes the old schema for that of
+// a snapshot which has the new one, and a statement without snapshot learns that it read too late.
+func TestSchemaBetweenCommitAndPublication(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	for name, opts := range map[string]Options{"one process": {}, "shared": {Shared: true}} {
+		t.Run(name, func(t *testing.T) {
+			c := newCatalog(t, db, opts)
+			before := c.Latest()
+			if ok, err := c.InForce(ctx, before); !ok || err != nil {
+				t.Fatalf("in force before: %v, %v", ok, err)
+			}
+			table := tableNamed(t, c, "between"+name)
+			g := c.NewGuard()
+			txn := begin(t, db)
+			g.Reset(txn)
+			ch, err := g.Change(ctx)
+			if err == nil {
+				err = ch.Create(ctx, table)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			ts, err := txn.Commit(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reader := begin(t, db)
+			if find(t, c, reader, table.Name) == nil {
+				t.Error("a snapshot behind the commit has the schema before it")
+			}
+			if ok, err := c.InForce(ctx, before); ok || err != nil {
+				t.Errorf("in force after the commit: %v, %v", ok, err)
+			}
+			g.Done(ctx, ts, nil)
+			if ok, err := c.InForce(ctx, before); ok || err != nil {
+				t.Errorf("in force after the publication: %v, %v", ok, err)
+			}
+			if !opts.Shared {
+				if ok, err := c.InForce(ctx, c.Latest()); !ok || err != nil {
+					t.Errorf("the new one is not in force: %v, %v", ok, err)
+				}
+			}
+		})
+	}
+}

@@ -15,6 +15,8 @@ type Change struct {
 	catalog *Catalog
 	txn     *percolator.Txn
 	token   bool // holds catalog.changing
+	// committing: counted in catalog.committing.
+	committing bool
 	// closed are the tables shut to writers, touched those whose descriptors the transaction wrote.
 	// A rollback to a savepoint leaves both as they are, which does no harm.
 	closed, touched []uint64
@@ -215,8 +217,13 @@ func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error
 	return ch.txn.Put(key, encode(rec))
 }
 
-// prepare is called when the transaction is ready to commit: it keeps the schema as it will be.
+// prepare is called when the transaction is ready to commit: it keeps the schema as it will be. From now
+// on until the end of finish, other transactions ask the store for theirs.
 func (ch *Change) prepare(ctx context.Context) (err error) {
+	if !ch.committing {
+		ch.committing = true
+		ch.catalog.committing.Add(1)
+	}
 	ch.final, err = ch.catalog.at(ctx, ch.txn)
 	return err
 }
@@ -233,6 +240,10 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 		if err := ch.catalog.refresh(ctx); err != nil {
 			ch.catalog.opts.Logger.Warn("schema not known after a lost commit", "err", err)
 		}
+	}
+	if ch.committing {
+		ch.committing = false
+		ch.catalog.committing.Add(-1)
 	}
 	if ch.catalog.opts.Shared {
 		ch.markers.open(ctx)

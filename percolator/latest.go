@@ -9,8 +9,11 @@ import (
 
 // Get returns the latest value of key, or nil, as a transaction that reads nothing else would: every
 // commit that was reported before the call shows. It needs no timestamp, and so over the network half
-// of the messages (SQL does not use it yet: a statement must know that its plan's schema is that of what it
-// reads). Where a lock is in the way, or the route is stale, a transaction deals with it.
+// of the messages. Where a lock is in the way, or the route is stale, a transaction deals with it.
+//
+// Commits that overlap the call may show in another order than that of their timestamps: of two on
+// different shards, a Get may find the later one and a second Get miss the earlier, which a transaction
+// would not.
 func (db *DB) Get(ctx context.Context, key []byte) ([]byte, error) {
 	desc, shard, err := db.router.Locate(ctx, key)
 	if err == nil {
@@ -30,3 +33,15 @@ func (db *DB) Get(ctx context.Context, key []byte) ([]byte, error) {
 	defer t.Close()
 	return t.Get(ctx, key)
 }
+
+// Latest stands in for the transaction of a statement that reads one key and does nothing else: its Get
+// is DB.Get, everything else fails with ErrTxnDone.
+type Latest struct {
+	*Txn
+}
+
+// Latest returns a stand-in that any number of statements may use, one after the other.
+func (db *DB) Latest() Latest { return Latest{&Txn{db: db, done: true}} }
+
+// Get implements Reader.
+func (l Latest) Get(ctx context.Context, key []byte) ([]byte, error) { return l.db.Get(ctx, key) }

@@ -59,10 +59,23 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	plan.Relations = b.relations
 	plan.Subqueries = b.subs
 	plan.Locks = b.locks
+	plan.SinglePoint = plan.ReadOnly && len(p.ctes) == 0 && b.subs == 0 && !b.volatile && !plan.AsOf && readsOneKey(plan.Root)
 	for _, c := range p.ctes {
 		plan.CTEs = append(plan.CTEs, c.node)
 	}
 	return plan, nil
+}
+
+// readsOneKey reports whether the tree is a PointGet that needs no second read, under nodes that read
+// nothing themselves.
+func readsOneKey(n Node) bool {
+	switch n := n.(type) {
+	case *PointGet:
+		return !n.Fetch
+	case *Project, *Filter, *Limit, *Sort, *TopN, *Aggregate, *Distinct:
+		return readsOneKey(n.Children()[0])
+	}
+	return false
 }
 
 // ResolveType resolves a type as written.

@@ -22,6 +22,8 @@ type Plan struct {
 	Inputs     []Input
 	// ReadOnly: nothing is written, no row is locked.
 	ReadOnly bool
+	// SinglePoint: all that is read is one key, by the PointGet below Root.
+	SinglePoint bool
 	// AsOf: the query asks to be answered as of a time, which whoever runs it has to see to.
 	AsOf bool
 	// Locks is the strength of a FOR UPDATE or its kind anywhere in the statement, "" for none.

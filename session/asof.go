@@ -78,6 +78,9 @@ func (s *Session) beginFor(ctx context.Context, plan *planner.Plan, st *sql.Stat
 	if plan.AsOf {
 		return s.travelText(ctx, st)
 	}
+	if s.beginLatest(plan) {
+		return nil
+	}
 	return s.begin(ctx)
 }
 

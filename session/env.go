@@ -86,7 +86,7 @@ func (i info) SetSetting(name, value string, local bool) error {
 }
 
 func (i info) TxnID() int64 {
-	if i.s.txn.txn == nil {
+	if i.s.txn.txn == nil && i.s.begin(i.s.ctx) != nil {
 		return 0
 	}
 	return int64(i.s.txn.txn.StartTS())

@@ -220,8 +220,10 @@ func (s *Session) open(ctx context.Context, e *execution) error {
 	if !plan.ReadOnly && s.modes().readOnly {
 		return readOnlyError(plan.Command())
 	}
-	if err := s.use(ctx); err != nil {
-		return err
+	if !s.txn.latest {
+		if err := s.use(ctx); err != nil {
+			return err
+		}
 	}
 	reuse := s.inputs[:0]
 	if e.keeps {
@@ -265,11 +267,15 @@ func (s *Session) openRunner(ctx context.Context, e *execution, inputs types.Row
 // fillRuntime sets what a run needs of the session.
 func (s *Session) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
-		Txn: s.txn.txn, Resolver: s.txn.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
+		Resolver: s.txn.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
 		System: s, EagerUnique: s.inBlock() || s.txn.pessimistic || s.txn.executions > 0 && s.txn.alone == nil,
-		Lock:      s.txn.txn.Pessimistic(),
 		GroupSize: s.deps.GroupSize, PageHint: s.deps.PageHint, Scratch: &s.scratch, Logger: s.log,
 	}
+	if s.txn.latest {
+		rt.Txn = s.useLatest()
+		return
+	}
+	rt.Txn, rt.Lock = s.txn.txn, s.txn.txn.Pessimistic()
 }
 
 func readOnlyError(command string) error {

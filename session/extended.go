@@ -89,6 +89,8 @@ func (s *Session) parse(name, text string, declared []types.OID) (*prepared, err
 		return nil, err
 	}
 	p.statement = st.Clone()
+	s.alone = true
+	defer func() { s.alone = false }()
 	if _, err := s.lexer.Next(); err != io.EOF {
 		if err != nil {
 			return nil, err
@@ -203,7 +205,10 @@ func (s *Session) bind(req BindRequest) error {
 	if n := len(req.ParamFormats); n > 1 && n != len(req.Params) {
 		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d parameter formats but %d parameters", n, len(req.Params))
 	}
-	if err := s.current(s.ctx, p); err != nil {
+	s.alone = true
+	err = s.current(s.ctx, p)
+	s.alone = false
+	if err != nil {
 		return err
 	}
 	if n := len(req.ResultFormats); n > 1 && n != len(s.columns(p)) {

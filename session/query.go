@@ -158,7 +158,9 @@ func (s *Session) runSingle(st *sql.Statement, w ResultWriter) error {
 	}
 	for attempt := 0; ; attempt++ {
 		s.startStatement()
+		s.alone = true
 		plan, tree, err := s.planStatement(s.ctx, st, nil)
+		s.alone = false
 		if err != nil {
 			return err
 		}
@@ -181,6 +183,9 @@ func (s *Session) runAlone(e *execution, attempt int, w ResultWriter) (again boo
 	if !e.plan.plan.ReadOnly {
 		e.held = true
 		w.Hold()
+		defer w.Release()
+	} else if s.txn.latest {
+		w.HoldAsUsual()
 		defer w.Release()
 	}
 	tag, err := s.runPlan(s.ctx, e, w)

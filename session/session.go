@@ -100,6 +100,9 @@ type Session struct {
 	lastValues   map[types.OID]int64
 	started      time.Time
 	closed       bool
+	latest       latestReader
+	// alone: the statement being planned or run may turn out to be a transaction of its own (latest.go).
+	alone bool
 }
 
 // Database is the one database a server has.
@@ -125,6 +128,7 @@ func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) 
 		ctx: newStatementContext(ctx), settings: newSettings(deps.Version),
 		statements: map[string]*prepared{}, portals: map[string]*portal{},
 		plans: map[string]*cachedPlan{}, guard: deps.Catalog.NewGuard(), started: time.Now(),
+		latest: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
 	var secret [4]byte
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails.

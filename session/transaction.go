@@ -19,6 +19,8 @@ import (
 type txnState struct {
 	txn      *percolator.Txn
 	resolver catalog.Resolver
+	// latest: resolver is what Catalog.Latest returned, and there is no txn (latest.go).
+	latest bool
 	// block: BEGIN was given; implicitBlock: several statements of one text or pipeline share a
 	// transaction; failed: an error occurred in either.
 	block, implicitBlock, failed bool
@@ -62,7 +64,8 @@ func (s *Session) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.txn.resolver == nil {
+	if s.txn.resolver == nil || s.txn.latest {
+		s.txn.latest = false
 		resolver, err := s.deps.Catalog.At(ctx, s.txn.txn)
 		if err != nil {
 			return err

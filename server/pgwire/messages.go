@@ -84,6 +84,10 @@ func (c *Conn) describeColumns(cols []session.Column, formats []int16) {
 }
 
 func (c *Conn) execute(m *pgproto3.Execute) error {
+	if m.MaxRows == 0 && c.session.Waits(m.Portal) {
+		c.deferred, c.portal = true, m.Portal
+		return nil
+	}
 	suspended, err := c.session.Execute(m.Portal, int(m.MaxRows), c.w)
 	if err != nil {
 		return err
@@ -93,6 +97,19 @@ func (c *Conn) execute(m *pgproto3.Execute) error {
 	}
 	c.w.endHeld()
 	return nil
+}
+
+// executeNow runs what execute deferred; last says that Sync follows.
+func (c *Conn) executeNow(last bool) (err error) {
+	if last {
+		err = c.session.ExecuteLast(c.portal, c.w)
+	} else {
+		_, err = c.session.Execute(c.portal, 0, c.w)
+	}
+	if err == nil {
+		c.w.endHeld()
+	}
+	return err
 }
 
 func (c *Conn) close(m *pgproto3.Close) error {

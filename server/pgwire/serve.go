@@ -39,6 +39,9 @@ type Conn struct {
 	session *session.Session
 	// skipping: an error occurred in the extended protocol; skip to Sync.
 	skipping bool
+	// deferred: Execute of portal runs when the next message has come (Session.Waits).
+	deferred bool
+	portal   string
 	// waiting: the client has been told that it is its turn.
 	waiting  bool
 	draining atomic.Bool
@@ -175,6 +178,13 @@ func (c *Conn) recoverPanic() {
 
 // handle answers one message. An error ends the connection.
 func (c *Conn) handle(m pgproto3.FrontendMessage) error {
+	if c.deferred {
+		c.deferred = false
+		_, last := m.(*pgproto3.Sync)
+		if err := c.extended(c.executeNow(last)); err != nil {
+			return err
+		}
+	}
 	if c.skipping {
 		if _, ok := m.(*pgproto3.Sync); !ok {
 			return nil

@@ -32,8 +32,8 @@ func TestAllocationBudget(t *testing.T) {
 		message []byte
 		budget  float64
 	}{
-		{"point read, prepared", bytesOf(bind("", "get", "500"), execute("", 0), syncing), 6},
-		{"point read, simple", bytesOf(&pgproto3.Query{String: "select n from alloc_t where id = 500"}), 5},
+		{"point read, prepared", bytesOf(bind("", "get", "500"), execute("", 0), syncing), 4},
+		{"point read, simple", bytesOf(&pgproto3.Query{String: "select n from alloc_t where id = 500"}), 3},
 		{"one-row update, prepared", bytesOf(bind("", "set", "1", "500"), execute("", 0), syncing), 18},
 		{"one-row insert, prepared", bytesOf(bind("", "log", "1", "2"), execute("", 0), syncing), 20},
 	}

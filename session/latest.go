@@ -1,0 +1,89 @@
+package session
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/planner"
+)
+
+// A statement that reads one key, and is a transaction of its own, needs no snapshot: the latest value
+// is that of some moment while it ran. It takes no timestamp, and asks the schema afterwards whether it
+// was in force all the time. Where it was not, the statement runs again as others do.
+//
+//	simple query   one statement: it is known to be alone
+//	extended       Execute waits for the next message; if that is Sync, it was alone
+//
+// Between Bind and then, txnState.latest says that the plan was found to hold under such a schema. Whoever
+// begins a transaction meanwhile ends that.
+
+// latestReader is the executor's transaction of such a statement.
+type latestReader struct {
+	percolator.Latest
+	catalog *catalog.Catalog
+	schema  catalog.Resolver // that of the plan
+}
+
+// Get implements percolator.Reader. *catalog.SchemaChangedError: the plan may not be for what was read.
+func (r *latestReader) Get(ctx context.Context, key []byte) ([]byte, error) {
+	value, err := r.Latest.Get(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	if ok, err := r.catalog.InForce(ctx, r.schema); err != nil || !ok {
+		return nil, orSchemaChanged(err)
+	}
+	return value, nil
+}
+
+func orSchemaChanged(err error) error {
+	if err != nil {
+		return err
+	}
+	return &catalog.SchemaChangedError{}
+}
+
+// beginLatest has a statement that may be alone run without a transaction, if its plan is such and no
+// transaction is open, and reports whether it does.
+func (s *Session) beginLatest(plan *planner.Plan) bool {
+	if !s.alone || !plan.SinglePoint || s.txn.txn != nil || s.inBlock() || s.txn.pessimistic || s.txn.asOf != 0 {
+		return false
+	}
+	if s.txn.latest && s.txn.resolver != nil {
+		return true
+	}
+	schema := s.deps.Catalog.Latest()
+	if schema == nil {
+		return false
+	}
+	if !s.defaultPath {
+		schema = catalog.SearchPath(schema, s.settings.searchPath)
+	}
+	s.fixModes()
+	s.txn.latest, s.txn.resolver = true, schema
+	return true
+}
+
+// useLatest is use for a statement that runs without a transaction.
+func (s *Session) useLatest() executor.Txn {
+	s.env.TxnTime = s.env.StmtTime
+	s.latest.schema = s.txn.resolver
+	return &s.latest
+}
+
+// Waits reports whether Execute of a portal is to wait for the next message, and to be replaced by
+// ExecuteLast if that is Sync. Nobody can tell: its result would not have been sent before.
+func (s *Session) Waits(name string) bool {
+	po := s.portals[name]
+	return po != nil && s.txn.latest && po.run == nil && po.prepared.plan != nil && po.prepared.plan.plan.SinglePoint
+}
+
+// ExecuteLast is Execute, for all rows, of the only statement between two Syncs.
+func (s *Session) ExecuteLast(name string, w ResultWriter) error {
+	s.alone = true
+	_, err := s.Execute(name, 0, w)
+	s.alone = false
+	return err
+}
