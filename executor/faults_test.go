@@ -60,6 +60,13 @@ func (t *failingTxn) AcquireLocks(ctx context.Context, opts percolator.LockOptio
 	return t.memTxn.AcquireLocks(ctx, opts, keys...)
 }
 
+func (t *failingTxn) LockNew(ctx context.Context, keys ...[]byte) (int, error) {
+	if err := t.fails(); err != nil {
+		return -1, err
+	}
+	return t.memTxn.LockNew(ctx, keys...)
+}
+
 func (t *failingTxn) Scan(ctx context.Context, span kv.Span, opts percolator.ScanOptions) percolator.Iterator {
 	return &failingIterator{Iterator: t.memTxn.Scan(ctx, span, opts), t: t}
 }

@@ -107,6 +107,21 @@ func (t *memTxn) AcquireLocks(_ context.Context, opts percolator.LockOptions, ke
 	return skipped, err
 }
 
+// LockNew locks the keys and looks for the first that may not be inserted.
+func (t *memTxn) LockNew(ctx context.Context, keys ...[]byte) (taken int, err error) {
+	if _, err := t.AcquireLocks(ctx, percolator.LockOptions{}, keys...); err != nil {
+		return -1, err
+	}
+	seen := map[string]bool{}
+	for i, key := range keys {
+		if _, ok := t.data[string(key)]; ok || seen[string(key)] {
+			return i, nil
+		}
+		seen[string(key)] = true
+	}
+	return -1, nil
+}
+
 // commitError is what Commit would say.
 func (t *memTxn) commitError() error {
 	if t.exists != nil {

@@ -152,7 +152,7 @@ func (c *onConflict) lock(ctx context.Context) error {
 	if len(c.locks) == 0 {
 		return nil
 	}
-	_, err := c.m.ex.txn.AcquireLocks(ctx, percolator.LockOptions{}, c.locks...)
+	_, err := c.m.ex.txn.AcquireLocks(ctx, percolator.LockOptions{Existence: true}, c.locks...)
 	return err
 }
 

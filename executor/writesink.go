@@ -16,11 +16,11 @@ import (
 // table, a change along one iterator that takes no unique keys) the sink is direct.
 //
 // Uniqueness is left to the commit, which checks every inserted key, unless the runtime is eager:
-// then keys are read before they are written, in groups.
+// then keys are looked up before they are written, in groups.
 //
-// Where Runtime.Lock asks for it, unique keys are locked before they are taken or freed: whoever wants
-// one that another transaction is about to take or free waits for that. Rows themselves have been
-// locked by then.
+// Where Runtime.Lock asks for it, unique keys are locked before they are freed, and in one request with
+// the look before they are taken: whoever wants one that another transaction is about to take or free
+// waits for that. Rows themselves have been locked by then.
 type writeSink struct {
 	ex     *execution
 	direct bool
@@ -28,6 +28,7 @@ type writeSink struct {
 	deletes [][]byte
 	stores  []store
 	freed   [][]byte // unique keys deleted and not locked yet
+	fresh   [][]byte // scratch: the keys of a group that must be new
 	held    int64
 
 	// resume: keys found changed are looked at again instead of having the statement run again: for
@@ -53,7 +54,7 @@ func (s *writeSink) delete(ctx context.Context, key []byte, frees bool) error {
 			return err
 		}
 		if len(s.freed) >= eagerGroup {
-			if err := s.lock(ctx, nil); err != nil {
+			if err := s.lockFreed(ctx); err != nil {
 				return err
 			}
 		}
@@ -96,7 +97,7 @@ func (s *writeSink) book(n int64) error {
 // flush hands everything held back to the transaction.
 func (s *writeSink) flush(ctx context.Context) error {
 	if len(s.freed) > 0 {
-		if err := s.lock(ctx, nil); err != nil {
+		if err := s.lockFreed(ctx); err != nil {
 			return err
 		}
 	}
@@ -141,9 +142,8 @@ func (s *writeSink) apply(ctx context.Context, group []store) (err error) {
 	return nil
 }
 
-// lock locks keys and those freed.
-func (s *writeSink) lock(ctx context.Context, keys [][]byte) error {
-	s.freed = append(s.freed, keys...)
+// lockFreed locks the keys freed.
+func (s *writeSink) lockFreed(ctx context.Context) error {
 	for {
 		_, err := s.ex.txn.AcquireLocks(ctx, percolator.LockOptions{}, s.freed...)
 		if s.resume && errors.Is(err, percolator.ErrRestartStatement) && ctx.Err() == nil {
@@ -161,44 +161,28 @@ func (s *writeSink) lock(ctx context.Context, keys [][]byte) error {
 
 // checkNew fails if a key of the group that must be new exists, or occurs twice.
 func (s *writeSink) checkNew(ctx context.Context, group []store) error {
-	keys := make([][]byte, 0, len(group))
+	s.fresh = s.fresh[:0]
 	for i := range group {
 		if group[i].mustBeNew {
-			keys = append(keys, group[i].key)
+			s.fresh = append(s.fresh, group[i].key)
 		}
 	}
-	if len(keys) > 0 && s.ex.rt.Lock {
-		if err := s.lock(ctx, keys); err != nil {
-			return err
-		}
-	}
-	switch len(keys) {
-	case 0:
+	if len(s.fresh) == 0 {
 		return nil
-	case 1:
-		value, err := s.ex.txn.Get(ctx, keys[0])
-		if err != nil || value == nil {
+	}
+	defer clear(s.fresh)
+	for {
+		taken, err := s.ex.txn.LockNew(ctx, s.fresh...)
+		switch {
+		case s.resume && errors.Is(err, percolator.ErrRestartStatement) && ctx.Err() == nil:
+			continue // They are held now, and are judged under the new snapshot.
+		case err != nil:
 			return err
+		case taken >= 0:
+			return s.violation(ctx, s.fresh[taken])
 		}
-		return s.violation(ctx, keys[0])
+		return nil
 	}
-	seen := make(map[string]struct{}, len(keys))
-	for _, key := range keys {
-		if _, twice := seen[string(key)]; twice {
-			return s.violation(ctx, key)
-		}
-		seen[string(key)] = struct{}{}
-	}
-	values, err := s.ex.txn.BatchGet(ctx, keys)
-	if err != nil {
-		return err
-	}
-	for i := range values {
-		if values[i] != nil {
-			return s.violation(ctx, keys[i])
-		}
-	}
-	return nil
 }
 
 func (s *writeSink) violation(ctx context.Context, key []byte) error {

@@ -175,12 +175,18 @@ type AcquireLocksRequest struct {
 	// Alive is a transaction that the caller has found alive although the TTL of its lock, as an
 	// earlier *mvcc.KeyLockedError told it, has run out: the shard waits for it a while longer.
 	Alive tso.Timestamp
+	// Existence asks which of the keys have values, too: who inserts them has one request for both.
+	Existence bool
 }
 
 // AcquireLocksResponse: LockedAt[i] answers Keys[i]: the largest of ReadTS and the newest commit on
 // the key; 0 if it was skipped. If it is above ReadTS the snapshot has to move up to it, and what was
-// read of the key is to be read again.
-type AcquireLocksResponse struct{ LockedAt []tso.Timestamp }
+// read of the key is to be read again. Exists, if it was asked for, says which keys have values as of
+// LockedAt; nil: none.
+type AcquireLocksResponse struct {
+	LockedAt []tso.Timestamp
+	Exists   []bool
+}
 
 // ReleaseLocksRequest: Keys ascending. Locks whose ForUpdateTS is above the one given stay
 // (tso.MaxTimestamp: none).

@@ -24,14 +24,15 @@ func (s *Store) AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (Acq
 	defer s.gate.leave()
 	s.metrics.lockRequests.Inc()
 	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
-	lockedAt, err := s.mvcc.AcquireLocks(ctx, &adm, &mvcc.AcquireArgs{
+	res, err := s.mvcc.AcquireLocks(ctx, &adm, &mvcc.AcquireArgs{
 		Keys: req.Keys, Primary: req.Primary, StartTS: req.StartTS, ReadTS: req.ReadTS, TTLMillis: req.TTLMillis,
 		Wait: req.Wait, SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: req.Alive,
+		Existence: req.Existence,
 	})
 	if err != nil {
 		return AcquireLocksResponse{}, mapError(err)
 	}
-	return AcquireLocksResponse{LockedAt: lockedAt}, nil
+	return AcquireLocksResponse{LockedAt: res.LockedAt, Exists: res.Exists}, nil
 }
 
 // ReleaseLocks implements Shard.

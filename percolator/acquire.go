@@ -24,21 +24,27 @@ type acquisition struct {
 	deadline time.Time // of the wait; zero: none
 
 	// Space for a request for one key.
-	at   [1]tso.Timestamp
+	got  [1]grant
 	req  kv.AcquireLocksRequest
 	part portion
 	refs [1]kv.RangeRef
 }
 
-// run locks ascending keys, all or none; at[i] answers keys[i], 0 where it was skipped.
-func (a *acquisition) run(ctx context.Context, keys [][]byte, at []tso.Timestamp) error {
+// grant is the answer about one key.
+type grant struct {
+	at     tso.Timestamp // as of when it is locked; 0: it was skipped
+	exists bool          // it has a value as of then, if that was asked
+}
+
+// run locks ascending keys, all or none; got[i] answers keys[i].
+func (a *acquisition) run(ctx context.Context, keys [][]byte, got []grant) error {
 	l := a.t.locks
 	if limit := a.t.opts.LockTimeout; limit > 0 {
 		a.deadline = time.Now().Add(limit)
 	}
 	done := 0
 	for l.primary == nil && done < len(keys) { // skipped keys cannot be the primary
-		if err := a.first(ctx, keys[done:done+1], at[done:done+1]); err != nil {
+		if err := a.first(ctx, keys[done:done+1], got[done:done+1]); err != nil {
 			return err
 		}
 		done++
@@ -46,23 +52,23 @@ func (a *acquisition) run(ctx context.Context, keys [][]byte, at []tso.Timestamp
 	if done == len(keys) {
 		return nil
 	}
-	err := a.rest(ctx, keys[done:], at[done:])
+	err := a.rest(ctx, keys[done:], got[done:])
 	if err != nil {
-		a.undo(ctx, keys, at)
+		a.undo(ctx, keys, got)
 	}
 	return err
 }
 
 // first locks the key that becomes the primary.
-func (a *acquisition) first(ctx context.Context, key [][]byte, at []tso.Timestamp) error {
+func (a *acquisition) first(ctx context.Context, key [][]byte, got []grant) error {
 	t := a.t
 	l := t.locks
-	if err := a.one(ctx, key[0], key, at); err != nil {
+	if err := a.one(ctx, key[0], key, got); err != nil {
 		return err
 	}
-	if at[0] != 0 {
+	if got[0].at != 0 {
 		l.primary = key[0]
-		l.add(key[0], at[0], a.opts.Shared)
+		l.add(key[0], got[0], &a.opts)
 		l.lease.primaryLocked.Store(true)
 		l.lease.begin(t.db, t.startTS, l.primary, t.openMillis(), uint64(t.db.opts.LockTTL.Milliseconds()))
 	}
@@ -70,15 +76,15 @@ func (a *acquisition) first(ctx context.Context, key [][]byte, at []tso.Timestam
 }
 
 // rest locks further keys, in parallel where several shards have them.
-func (a *acquisition) rest(ctx context.Context, keys [][]byte, at []tso.Timestamp) error {
+func (a *acquisition) rest(ctx context.Context, keys [][]byte, got []grant) error {
 	l := a.t.locks
 	if len(keys) == 1 {
-		return a.one(ctx, l.primary, keys, at)
+		return a.one(ctx, l.primary, keys, got)
 	}
 	var space [1]portion
 	parts, err := a.t.db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, space[:])
 	if err != nil || len(parts) == 1 {
-		return a.some(ctx, l.primary, keys, at)
+		return a.some(ctx, l.primary, keys, got)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxFanOut)
@@ -86,10 +92,10 @@ func (a *acquisition) rest(ctx context.Context, keys [][]byte, at []tso.Timestam
 		pick := parts[i].pick
 		g.Go(func() error {
 			picked := pickKeys(keys, pick)
-			answers := make([]tso.Timestamp, len(picked))
+			answers := make([]grant, len(picked))
 			err := a.some(ctx, l.primary, picked, answers)
 			for j, k := range pick {
-				at[k] = answers[j]
+				got[k] = answers[j]
 			}
 			return err
 		})
@@ -98,10 +104,10 @@ func (a *acquisition) rest(ctx context.Context, keys [][]byte, at []tso.Timestam
 }
 
 // undo releases what a failed call has locked and the transaction had not before.
-func (a *acquisition) undo(ctx context.Context, keys [][]byte, at []tso.Timestamp) {
+func (a *acquisition) undo(ctx context.Context, keys [][]byte, got []grant) {
 	var granted [][]byte
 	for i, key := range keys {
-		if at[i] != 0 && a.t.locks.find(key) < 0 {
+		if got[i].at != 0 && a.t.locks.find(key) < 0 {
 			granted = append(granted, key)
 		}
 	}
@@ -109,7 +115,7 @@ func (a *acquisition) undo(ctx context.Context, keys [][]byte, at []tso.Timestam
 }
 
 // one is some for a single key, and not for several goroutines.
-func (a *acquisition) one(ctx context.Context, primary []byte, key [][]byte, at []tso.Timestamp) error {
+func (a *acquisition) one(ctx context.Context, primary []byte, key [][]byte, got []grant) error {
 	db := a.t.db
 	bo := backoff{db: db}
 	for {
@@ -118,7 +124,7 @@ func (a *acquisition) one(ctx context.Context, primary []byte, key [][]byte, at 
 			a.refs[0] = desc.Ref()
 			a.part = portion{name: desc.Shard, shard: shard, refs: a.refs[:]}
 			a.req = a.request(&a.part, primary, key)
-			if err = a.send(ctx, &bo, &a.part, &a.req, at); err == nil {
+			if err = a.send(ctx, &bo, &a.part, &a.req, got); err == nil {
 				return nil
 			}
 		}
@@ -131,12 +137,12 @@ func (a *acquisition) one(ctx context.Context, primary []byte, key [][]byte, at 
 func (a *acquisition) request(p *portion, primary []byte, keys [][]byte) kv.AcquireLocksRequest {
 	return kv.AcquireLocksRequest{
 		Ranges: p.refs, Keys: keys, Primary: primary, StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
-		SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared,
+		SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared, Existence: a.opts.Existence,
 	}
 }
 
 // some locks ascending keys, whatever shards they have come to lie on.
-func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, at []tso.Timestamp) error {
+func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, got []grant) error {
 	db := a.t.db
 	bo := backoff{db: db}
 	for start := 0; start < len(keys); {
@@ -152,7 +158,7 @@ func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, a
 				}
 			}
 			req := a.request(p, primary, keys[start:start+some])
-			if err = a.send(ctx, &bo, p, &req, at[start:start+some]); err == nil {
+			if err = a.send(ctx, &bo, p, &req, got[start:start+some]); err == nil {
 				start += some
 				continue
 			}
@@ -165,14 +171,16 @@ func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, a
 }
 
 // send repeats a request until it is granted, its wait is over, or its route turns out stale.
-func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv.AcquireLocksRequest, at []tso.Timestamp) error {
+func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv.AcquireLocksRequest, got []grant) error {
 	db := a.t.db
 	waited := false
 	for {
 		req.Wait, req.TTLMillis = a.wait(), a.t.openMillis()+uint64(db.opts.LockTTL.Milliseconds())
 		resp, err := p.shard.AcquireLocks(ctx, req)
 		if err == nil {
-			copy(at, resp.LockedAt)
+			for i := range got {
+				got[i] = grant{at: resp.LockedAt[i], exists: resp.Exists != nil && resp.Exists[i]}
+			}
 			return nil
 		}
 		db.forgetRoute(err, p.refs...)

@@ -148,7 +148,11 @@ func (c *committer) setLockedAt(t *Txn) error {
 			m.LockedAt = oldest[string(m.Key)]
 			continue
 		}
-		if m.LockedAt = t.locks.held[at].at; m.LockedAt > c.readTS {
+		h := &t.locks.held[at]
+		if h.checked(m) {
+			m.MustBeNew = false
+		}
+		if m.LockedAt = h.at; m.LockedAt > c.readTS {
 			return &mvcc.WriteConflictError{Key: m.Key, StartTS: t.startTS, ConflictingCommitTS: m.LockedAt}
 		}
 	}

@@ -15,8 +15,8 @@ import (
 // stays locked until the end, so that the others always have somebody to answer for them. One
 // goroutine's, but for the lease.
 type lockSet struct {
-	held    []heldLock     // in the order in which they were taken; held[0] is the primary
-	index   map[string]int // positions in held, once there are many
+	held    []heldLock // in the order in which they were taken; held[0] is the primary
+	index   keyIndex   // positions in held, once there are many
 	primary []byte
 	lease   lease
 	begun   time.Time // when the transaction began, by the local clock
@@ -26,6 +26,9 @@ type lockSet struct {
 	// newest is the largest at of the locks held. Until the snapshot has moved up to it, what was
 	// read may not be what is locked.
 	newest tso.Timestamp
+	// loose says that a key was inserted without having been locked: then only the write buffer knows
+	// whether another insertion is the second.
+	loose bool
 
 	acquiring acquisition
 	heldSpace [4]heldLock
@@ -36,18 +39,28 @@ type heldLock struct {
 	key    []byte
 	at     tso.Timestamp
 	shared bool
+	known  existence
+	// settled says that the commit has dealt with the key.
+	settled bool
 }
+
+// existence is what is known of whether a locked key has a value, this transaction's writes aside. It
+// was found out when the key was locked, and stays true as long as it is.
+type existence uint8
+
+const (
+	unknown existence = iota
+	absent
+	present
+)
 
 // manyLocks is from where on an index pays.
 const manyLocks = 16
 
 // find returns the position of key in held, or -1.
 func (l *lockSet) find(key []byte) int {
-	if l.index != nil {
-		if i, ok := l.index[string(key)]; ok {
-			return i
-		}
-		return -1
+	if len(l.held) > manyLocks {
+		return l.index.find(l.held, key)
 	}
 	for i := range l.held {
 		if bytes.Equal(l.held[i].key, key) {
@@ -58,21 +71,24 @@ func (l *lockSet) find(key []byte) int {
 }
 
 // add notes that key is locked, or locked more strongly than before.
-func (l *lockSet) add(key []byte, at tso.Timestamp, shared bool) {
-	l.newest = max(l.newest, at)
+func (l *lockSet) add(key []byte, g grant, opts *LockOptions) {
+	l.newest = max(l.newest, g.at)
+	h := heldLock{key: key, at: g.at, shared: opts.Shared}
+	switch {
+	case !opts.Existence:
+	case g.exists:
+		h.known = present
+	default:
+		h.known = absent
+	}
 	if i := l.find(key); i >= 0 {
-		l.held[i].at, l.held[i].shared = at, shared
+		h.key = l.held[i].key
+		l.held[i] = h
 		return
 	}
-	l.held = append(l.held, heldLock{key: key, at: at, shared: shared})
-	switch {
-	case l.index != nil:
-		l.index[string(key)] = len(l.held) - 1
-	case len(l.held) > manyLocks:
-		l.index = make(map[string]int, 4*manyLocks)
-		for i := range l.held {
-			l.index[string(l.held[i].key)] = i
-		}
+	l.held = append(l.held, h)
+	if len(l.held) > manyLocks {
+		l.index.sync(l.held)
 	}
 }
 
@@ -82,19 +98,22 @@ func (l *lockSet) holds(key []byte, shared bool) bool {
 	return i >= 0 && (shared || !l.held[i].shared)
 }
 
-// truncate forgets the locks from position n on, the primary excepted, and returns their keys in order.
-func (l *lockSet) truncate(n int) [][]byte {
+// truncate forgets the locks from position n on, the primary excepted, and returns their keys in
+// order. Whether a key exists was kept true by its lock; from now on that is a read like others.
+func (l *lockSet) truncate(n int, reads *readSet) [][]byte {
 	n = max(n, 1)
 	if n >= len(l.held) {
 		return nil
 	}
 	keys := make([][]byte, 0, len(l.held)-n)
 	for i := n; i < len(l.held); i++ {
-		keys = append(keys, l.held[i].key)
-		if l.index != nil {
-			delete(l.index, string(l.held[i].key))
+		h := &l.held[i]
+		keys = append(keys, h.key)
+		if reads != nil && h.known != unknown {
+			reads.addPoint(h.key)
 		}
 	}
+	l.index.cut(l.held, n)
 	clear(l.held[n:])
 	l.held = l.held[:n]
 	l.newest = 0
@@ -199,16 +218,16 @@ func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte
 	if wanted := t.unlocked(keys, opts.Shared); len(wanted) > 0 {
 		a := &t.locks.acquiring
 		a.t, a.opts, a.deadline = t, opts, time.Time{}
-		at := a.at[:]
-		if a.at[0] = 0; len(wanted) > 1 {
-			at = make([]tso.Timestamp, len(wanted))
+		got := a.got[:]
+		if a.got[0] = (grant{}); len(wanted) > 1 {
+			got = make([]grant, len(wanted))
 		}
-		if err := a.run(ctx, wanted, at); err != nil {
+		if err := a.run(ctx, wanted, got); err != nil {
 			return nil, err
 		}
-		for i, ts := range at {
-			if ts != 0 {
-				t.locks.add(wanted[i], ts, opts.Shared)
+		for i := range got {
+			if got[i].at != 0 {
+				t.locks.add(wanted[i], got[i], &a.opts)
 			}
 		}
 		if opts.SkipLocked {

@@ -97,6 +97,8 @@ type LockOptions struct {
 	NoWait     bool // fail with *LockNotAvailableError instead of waiting
 	SkipLocked bool // leave out what others have locked
 	Shared     bool // others may hold shared locks too
+	// Existence has the shards tell, with the same request, which keys have values, for a LockNew to come.
+	Existence bool
 }
 
 // Conditions without data.

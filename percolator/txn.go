@@ -86,6 +86,9 @@ func (t *Txn) Put(key, value []byte) error {
 
 // Insert implements Writer.
 func (t *Txn) Insert(key, value []byte) error {
+	if t.locks != nil && !t.locks.loose && t.locks.find(key) < 0 {
+		t.locks.loose = true
+	}
 	return t.write(key, value, changeInsert)
 }
 
@@ -138,7 +141,7 @@ func (t *Txn) RollbackTo(sp Savepoint) {
 	}
 	t.truncate(sp)
 	if t.locks != nil {
-		t.release(context.Background(), t.locks.truncate(sp.locks))
+		t.release(context.Background(), t.locks.truncate(sp.locks, t.reads))
 	}
 }
 

@@ -20,6 +20,16 @@ type AcquireArgs struct {
 	// Alive is a transaction found alive although the TTL of its lock has run out: waiting for it
 	// goes on for a while before that is told again.
 	Alive tso.Timestamp
+	// Existence asks whether the keys have values: who inserts them needs to look no more.
+	Existence bool
+}
+
+// AcquireResult answers Keys in their order. LockedAt is as of when a key is locked: the snapshot, or
+// the newest commit on the key if that is newer; 0 if the key was skipped. Exists, where it was asked
+// for, says that the key has a value as of then; nil if none has.
+type AcquireResult struct {
+	LockedAt []tso.Timestamp
+	Exists   []bool
 }
 
 func (a *AcquireArgs) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS) }
@@ -30,19 +40,24 @@ type acquisition struct {
 	adm      Admission
 	args     *AcquireArgs
 	lockedAt []tso.Timestamp // of the keys dealt with
+	exists   []bool          // of all keys, once one of them does
 	fresh    []int           // which of them this request has locked, unless there is only one
 	deadline time.Time       // set at the first wait
 	patience time.Time       // until when args.Alive is taken to be alive; likewise
 }
 
 // AcquireLocks takes pessimistic locks, key by key in their order, waiting for those who hold them.
-// lockedAt[i] is as of when Keys[i] is locked: the snapshot, or the newest commit on the key if that
-// is newer; 0 if the key was skipped. Asking again changes nothing. Errors: *KeyLockedError,
-// *DeadlockError, *RolledBackError, *AlreadyCommittedError, *TooOldError, and whatever adm returns;
-// the keys that this request has locked are free again then.
-func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireArgs) (lockedAt []tso.Timestamp, err error) {
+// Asking again changes nothing. Errors: *KeyLockedError, *DeadlockError, *RolledBackError,
+// *AlreadyCommittedError, *TooOldError, and whatever adm returns; the keys that this request has
+// locked are free again then.
+func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireArgs) (AcquireResult, error) {
 	if err := validateKeys(args.Keys); err != nil {
-		return nil, err
+		return AcquireResult{}, err
+	}
+	if args.Existence { // a key's absence is a read
+		if err := s.BeginRead(ctx, args.snapshot()); err != nil {
+			return AcquireResult{}, err
+		}
 	}
 	a := acquisition{s: s, adm: adm, args: args, lockedAt: make([]tso.Timestamp, 0, len(args.Keys))}
 	for len(a.lockedAt) < len(args.Keys) {
@@ -52,10 +67,10 @@ func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireAr
 		}
 		if err != nil {
 			a.undo()
-			return nil, err
+			return AcquireResult{}, err
 		}
 	}
-	return a.lockedAt, nil
+	return AcquireResult{LockedAt: a.lockedAt, Exists: a.exists}, nil
 }
 
 // advance takes the keys that are free, up to the first that is not: a waiter stands in its queue.
@@ -69,6 +84,9 @@ func (a *acquisition) advance() (blocked *waiter, err error) {
 	}
 	if err := a.s.checkSafePoint(a.args.snapshot()); err != nil {
 		return nil, err
+	}
+	if n := len(a.args.Keys); a.args.Existence && n-len(a.lockedAt) >= cursorMinKeys {
+		w.cursor.start(a.args.Keys[n-1])
 	}
 	for len(a.lockedAt) < len(a.args.Keys) && blocked == nil && err == nil {
 		blocked, err = a.one(w, a.args.Keys[len(a.lockedAt)])
@@ -85,8 +103,8 @@ func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
 	for {
 		var v keyView
 		e, queued := t.holders(&v, key, args.StartTS)
-		if !v.ownLock(args.StartTS) && !v.ownPess(args.StartTS) {
-			if err := w.lookForLock(&v, key, args.StartTS, args.snapshot()); err != nil {
+		if args.Existence || !v.ownLock(args.StartTS) && !v.ownPess(args.StartTS) {
+			if err := w.lookForLock(&v, key, args); err != nil {
 				return nil, err
 			}
 		}
@@ -94,14 +112,17 @@ func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
 		case acquireTake:
 			e := a.newEntry(key, lockedAt(args.snapshot(), &v))
 			w.met = append(w.met, e)
+			a.look(&v)
 			a.took(e.lock.ForUpdateTS)
 			return nil, nil
 		case acquireHeld:
+			a.look(&v)
 			a.hold(&v)
 			return nil, nil
 		case acquireJoin:
 			l := a.newEntry(key, lockedAt(args.snapshot(), &v)).lock
 			if t.join(e, &l) {
+				a.look(&v)
 				a.took(l.ForUpdateTS)
 				return nil, nil
 			}
@@ -155,6 +176,34 @@ func (a *acquisition) newEntry(key []byte, at tso.Timestamp) *entry {
 		Op: OpPessimistic, StartTS: a.args.StartTS, Primary: primary, TTLMillis: a.args.TTLMillis,
 		ForUpdateTS: at, Shared: a.args.Shared,
 	}}
+}
+
+// look notes whether the next key exists, if that is asked.
+func (a *acquisition) look(v *keyView) {
+	if a.args.Existence && hasValue(v) {
+		if a.exists == nil {
+			a.exists = make([]bool, len(a.args.Keys))
+		}
+		a.exists[len(a.lockedAt)] = true
+	}
+}
+
+// lookLater is look for the next key when it has been handed over: whoever had it has told all.
+func (a *acquisition) lookLater() error {
+	if !a.args.Existence {
+		return nil
+	}
+	w := a.s.newWriter()
+	defer w.release()
+	next := a.args.Keys[len(a.lockedAt):][:1]
+	w.latchKeys(next)
+	defer w.unlatch()
+	var v keyView
+	if err := w.lookWrites(&v, next[0], a.args.StartTS); err != nil {
+		return err
+	}
+	a.look(&v)
+	return nil
 }
 
 // took notes that the next key has been locked.

@@ -70,11 +70,14 @@ func (a *acquisition) granted(w *waiter, unwanted error) error {
 		a.s.releaseKeys([][]byte{w.entry.key}, a.args.StartTS, w.entry.lock.ForUpdateTS)
 		return unwanted
 	case w.upgrade:
+		err := a.lookLater()
 		a.lockedAt = append(a.lockedAt, w.entry.lock.ForUpdateTS)
+		return err
 	default:
+		err := a.lookLater()
 		a.took(w.entry.lock.ForUpdateTS)
+		return err
 	}
-	return nil
 }
 
 // until returns for how long a waiter may rest.

@@ -80,7 +80,7 @@ func decidePrewrite(startTS, readTS tso.Timestamp, m *Mutation, v *keyView) prew
 		return prewriteLost
 	case v.other != nil:
 		return prewriteLocked
-	case (m.MustBeNew || m.Op == OpCheckNotExists) && v.newest.commitTS != 0 && v.newest.op == OpPut:
+	case (m.MustBeNew || m.Op == OpCheckNotExists) && hasValue(v):
 		return prewriteExists
 	case m.Op == OpCheckNotExists:
 		return prewriteCheck
@@ -88,6 +88,9 @@ func decidePrewrite(startTS, readTS tso.Timestamp, m *Mutation, v *keyView) prew
 		return prewriteLock
 	}
 }
+
+// hasValue reports whether the key has a value in its newest version.
+func hasValue(v *keyView) bool { return v.newest.commitTS != 0 && v.newest.op == OpPut }
 
 // nextTS returns the computed timestamp after ts within its tick; ok is false when the tick has
 // none left, and only the oracle can give the next one.

@@ -215,14 +215,15 @@ func (w *writer) lookForPrewrite(v *keyView, m *Mutation, startTS, readTS tso.Ti
 }
 
 // lookForLock gathers what decideAcquire and lockedAt ask about a key that the transaction does not
-// hold: what was committed after its snapshot, its own end included.
-func (w *writer) lookForLock(v *keyView, key []byte, startTS, readTS tso.Timestamp) error {
-	if w.s.marks.of(key).Load() > uint64(readTS) {
-		if err := w.lookWrites(v, key, startTS); err != nil {
+// hold: what was committed after its snapshot, its own end included; and whether the key exists, if that
+// is asked.
+func (w *writer) lookForLock(v *keyView, key []byte, args *AcquireArgs) error {
+	if args.Existence || w.s.marks.of(key).Load() > uint64(args.snapshot()) {
+		if err := w.lookWrites(v, key, args.StartTS); err != nil {
 			return err
 		}
 	}
-	return w.lookStatus(v, key, startTS)
+	return w.lookStatus(v, key, args.StartTS)
 }
 
 // existsCursor answers "has this key no version at all" for ascending keys without a seek for each:

@@ -70,7 +70,7 @@ func (st *lockStress) txn(rng *rand.Rand) {
 		if rng.IntN(20) == 0 {
 			time.AfterFunc(time.Duration(rng.IntN(200))*time.Microsecond, cancel)
 		}
-		at, err := st.AcquireLocks(ctx, admitAll{}, &args)
+		res, err := st.AcquireLocks(ctx, admitAll{}, &args)
 		cancel()
 		var deadlock *DeadlockError
 		switch {
@@ -84,7 +84,7 @@ func (st *lockStress) txn(rng *rand.Rand) {
 			return
 		}
 		held = append(held, args.Keys[0])
-		locked[i], shared[i] = at[0], args.Shared
+		locked[i], shared[i] = res.LockedAt[0], args.Shared
 	}
 	if rng.IntN(8) > 0 {
 		st.increment(rng, start, primary, picked, locked, shared)

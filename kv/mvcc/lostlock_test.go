@@ -17,7 +17,7 @@ func TestLostLockUnderAYoungerSnapshot(t *testing.T) {
 	ctx := context.Background()
 	key := []byte("k")
 	start := w.now()
-	at, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: [][]byte{key}, Primary: key, StartTS: start, TTLMillis: 3000})
+	res, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: [][]byte{key}, Primary: key, StartTS: start, TTLMillis: 3000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +35,7 @@ func TestLostLockUnderAYoungerSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	var conflict *WriteConflictError
-	if err := put(start, w.now(), at[0]); !errors.As(err, &conflict) {
+	if err := put(start, w.now(), res.LockedAt[0]); !errors.As(err, &conflict) {
 		t.Fatalf("%v, want a conflict", err)
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/cockroachdb/datadriven"
-
-	"github.com/percodb/percodb/tso"
 )
 
 // background is a request for locks that waits while the transcript goes on.
@@ -16,10 +14,10 @@ type background struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	txn      string
-	keys     [][]byte
-	lockedAt []tso.Timestamp
-	err      error
+	txn     string
+	keys    [][]byte
+	granted AcquireResult
+	err     error
 }
 
 // nameOf returns under what name the client knows a transaction's answers: as=name, if it does not
@@ -35,14 +33,14 @@ func (s *transcript) nameOf(d *datadriven.TestData) string {
 // tells what became of it.
 func (s *transcript) acquire(ctx context.Context, d *datadriven.TestData) (string, error) {
 	args := AcquireArgs{Keys: s.keys(d), Primary: []byte(s.arg(d, "primary")), StartTS: s.txn(d), ReadTS: s.at(d, "read"),
-		TTLMillis: 3000, SkipLocked: d.HasArg("skip"), Shared: d.HasArg("shared"), Alive: s.at(d, "alive")}
+		TTLMillis: 3000, SkipLocked: d.HasArg("skip"), Shared: d.HasArg("shared"), Alive: s.at(d, "alive"), Existence: d.HasArg("existence")}
 	if len(args.Primary) == 0 {
 		args.Primary = args.Keys[0]
 	}
 	name := s.arg(d, "bg")
 	if name == "" {
-		lockedAt, err := s.AcquireLocks(ctx, admitAll{}, &args)
-		return s.granted(s.nameOf(d), args.Keys, lockedAt), err
+		res, err := s.AcquireLocks(ctx, admitAll{}, &args)
+		return s.granted(s.nameOf(d), args.Keys, &res), err
 	}
 	args.Wait = time.Hour
 	ctx, cancel := context.WithCancel(ctx)
@@ -54,7 +52,7 @@ func (s *transcript) acquire(ctx context.Context, d *datadriven.TestData) (strin
 	waits := s.WaitStats().Waits
 	go func() {
 		defer close(b.done)
-		b.lockedAt, b.err = s.AcquireLocks(ctx, admitAll{}, &args)
+		b.granted, b.err = s.AcquireLocks(ctx, admitAll{}, &args)
 	}()
 	for s.WaitStats().Waits == waits {
 		select {
@@ -67,15 +65,19 @@ func (s *transcript) acquire(ctx context.Context, d *datadriven.TestData) (strin
 }
 
 // granted tells what was locked, and gives it names.
-func (s *transcript) granted(txn string, keys [][]byte, lockedAt []tso.Timestamp) string {
+func (s *transcript) granted(txn string, keys [][]byte, res *AcquireResult) string {
 	var out []string
-	for i, at := range lockedAt {
+	for i, at := range res.LockedAt {
 		if at == 0 {
 			out = append(out, fmt.Sprintf("%s skipped", keys[i]))
 			continue
 		}
 		s.ts[txn+"."+string(keys[i])] = at
-		out = append(out, fmt.Sprintf("%s as of %s", keys[i], show(at)))
+		line := fmt.Sprintf("%s as of %s", keys[i], show(at))
+		if res.Exists != nil && res.Exists[i] {
+			line += ", exists"
+		}
+		out = append(out, line)
 	}
 	return strings.Join(out, "\n")
 }
@@ -88,7 +90,7 @@ func (s *transcript) join(d *datadriven.TestData) (string, error) {
 	}
 	<-b.done
 	b.cancel()
-	return s.granted(b.txn, b.keys, b.lockedAt), b.err
+	return s.granted(b.txn, b.keys, &b.granted), b.err
 }
 
 func (s *transcript) joinAll() {

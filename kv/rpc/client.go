@@ -185,14 +185,18 @@ func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.L
 func (s *Shard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.AcquireLocks, &kvpb.AcquireLocksRequest{Ranges: encodeRefs(req.Ranges),
 		Keys: req.Keys, Primary: req.Primary, StartTs: uint64(req.StartTS), ReadTs: uint64(req.ReadTS), TtlMillis: req.TTLMillis,
-		WaitNanos: uint64(max(0, min(req.Wait, s.opts.Timeout/2))), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: uint64(req.Alive)})
+		WaitNanos: uint64(max(0, min(req.Wait, s.opts.Timeout/2))), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: uint64(req.Alive),
+		Existence: req.Existence})
 	if err != nil {
 		return kv.AcquireLocksResponse{}, err
 	}
 	if len(res.LockedAt) != len(req.Keys) {
 		return kv.AcquireLocksResponse{}, s.garbled("%d locks for %d keys", len(res.LockedAt), len(req.Keys))
 	}
-	return kv.AcquireLocksResponse{LockedAt: decodeTimestamps(res.LockedAt)}, nil
+	if n := len(res.Exists); n != 0 && n != len(req.Keys) {
+		return kv.AcquireLocksResponse{}, s.garbled("existence of %d of %d keys", n, len(req.Keys))
+	}
+	return kv.AcquireLocksResponse{LockedAt: decodeTimestamps(res.LockedAt), Exists: res.Exists}, nil
 }
 
 // ReleaseLocks implements kv.Shard.

@@ -1834,6 +1834,7 @@ type AcquireLocksRequest struct {
 	SkipLocked    bool                   `protobuf:"varint,8,opt,name=skip_locked,json=skipLocked,proto3" json:"skip_locked,omitempty"`
 	Shared        bool                   `protobuf:"varint,9,opt,name=shared,proto3" json:"shared,omitempty"`
 	Alive         uint64                 `protobuf:"fixed64,10,opt,name=alive,proto3" json:"alive,omitempty"`
+	Existence     bool                   `protobuf:"varint,11,opt,name=existence,proto3" json:"existence,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1938,9 +1939,17 @@ func (x *AcquireLocksRequest) GetAlive() uint64 {
 	return 0
 }
 
+func (x *AcquireLocksRequest) GetExistence() bool {
+	if x != nil {
+		return x.Existence
+	}
+	return false
+}
+
 type AcquireLocksResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	LockedAt      []uint64               `protobuf:"fixed64,1,rep,packed,name=locked_at,json=lockedAt,proto3" json:"locked_at,omitempty"`
+	Exists        []bool                 `protobuf:"varint,2,rep,packed,name=exists,proto3" json:"exists,omitempty"`
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1979,6 +1988,13 @@ func (*AcquireLocksResponse) Descriptor() ([]byte, []int) {
 func (x *AcquireLocksResponse) GetLockedAt() []uint64 {
 	if x != nil {
 		return x.LockedAt
+	}
+	return nil
+}
+
+func (x *AcquireLocksResponse) GetExists() []bool {
+	if x != nil {
+		return x.Exists
 	}
 	return nil
 }
@@ -5028,7 +5044,7 @@ const file_kv_proto_rawDesc = "" +
 	"\bLockInfo\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12'\n" +
 	"\x04lock\x18\x02 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\x12\x18\n" +
-	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\xb5\x02\n" +
+	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\xd3\x02\n" +
 	"\x13AcquireLocksRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x18\n" +
@@ -5043,9 +5059,11 @@ const file_kv_proto_rawDesc = "" +
 	"skipLocked\x12\x16\n" +
 	"\x06shared\x18\t \x01(\bR\x06shared\x12\x14\n" +
 	"\x05alive\x18\n" +
-	" \x01(\x06R\x05alive\"_\n" +
+	" \x01(\x06R\x05alive\x12\x1c\n" +
+	"\texistence\x18\v \x01(\bR\texistence\"w\n" +
 	"\x14AcquireLocksResponse\x12\x1b\n" +
-	"\tlocked_at\x18\x01 \x03(\x06R\blockedAt\x12*\n" +
+	"\tlocked_at\x18\x01 \x03(\x06R\blockedAt\x12\x16\n" +
+	"\x06exists\x18\x02 \x03(\bR\x06exists\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x99\x01\n" +
 	"\x13ReleaseLocksRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +

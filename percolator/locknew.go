@@ -1,0 +1,90 @@
+package percolator
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// LockNew locks keys that are about to be inserted, as AcquireLocks does, and returns the position of
+// the first that may not be: the transaction sees a value of it, or it is among keys before. -1: all are
+// new, and nobody else can take them. It is one request for each shard; the commit looks no more. In an
+// optimistic transaction nothing is locked. Errors: AcquireLocks's; after ErrRestartStatement the
+// keys are locked, and a second call tells of them at the snapshot that has moved.
+func (t *Txn) LockNew(ctx context.Context, keys ...[]byte) (taken int, err error) {
+	if t.locks == nil {
+		return t.firstTaken(ctx, keys)
+	}
+	before := len(t.locks.held)
+	if _, err := t.AcquireLocks(ctx, LockOptions{Existence: true}, keys...); err != nil {
+		return -1, err
+	}
+	if len(t.locks.held)-before != len(keys) || t.locks.loose {
+		return t.firstTaken(ctx, keys)
+	}
+	for i := before; i < len(t.locks.held); i++ {
+		if t.locks.held[i].known != absent {
+			return t.firstTaken(ctx, keys)
+		}
+	}
+	return -1, nil
+}
+
+// firstTaken is LockNew for keys of which not all have just been found absent.
+func (t *Txn) firstTaken(ctx context.Context, keys [][]byte) (int, error) {
+	first := len(keys)
+	var seen map[string]struct{}
+	if len(keys) > 1 {
+		seen = make(map[string]struct{}, len(keys))
+	}
+	var ask [][]byte
+	var askAt []int
+	for i, key := range keys {
+		if seen != nil {
+			if _, twice := seen[string(key)]; twice {
+				first = i
+				break
+			}
+			seen[string(key)] = struct{}{}
+		}
+		known := unknown
+		if t.locks != nil {
+			if at := t.locks.find(key); at >= 0 {
+				known = t.locks.held[at].known
+			}
+		}
+		if value, found := t.buf.get(key); found {
+			known = absent
+			if value != nil {
+				known = present
+			}
+		}
+		if known == present {
+			first = i
+			break
+		}
+		if known == unknown {
+			ask, askAt = append(ask, key), append(askAt, i)
+		}
+	}
+	if len(ask) > 0 {
+		values, err := t.BatchGet(ctx, ask)
+		if err != nil {
+			return -1, err
+		}
+		for j := range values {
+			if values[j] != nil {
+				first = min(first, askAt[j])
+				break
+			}
+		}
+	}
+	if first == len(keys) {
+		return -1, nil
+	}
+	return first, nil
+}
+
+// checked says that a mutation need not be looked into again: its key was found to be new when it was
+// locked, and if the lock is lost, whatever has been committed since is a conflict.
+func (h *heldLock) checked(m *mvcc.Mutation) bool { return h.known == absent && m.Op == mvcc.OpPut }
