@@ -9,7 +9,7 @@
 // A market order completes a moment after it arrives. A limit order waits in the database: when the
 // price reaches its limit the exchange puts an entry on the tape, the Market-Feed that carries the entry
 // finds the order, and the order comes back to be executed. Prices follow a wave that every process
-// computes alike from the time of day (Board).
+// computes alike from the time of day (gen.Board).
 //
 // Invariants:
 //

@@ -2,8 +2,9 @@ package market
 
 import (
 	"container/heap"
-	"math/rand/v2"
 	"time"
+
+	"github.com/percodb/percodb/bench/tpce/gen"
 )
 
 // Facts of the exchange, as public ports show them.
@@ -12,28 +13,13 @@ const (
 	triggerQuantity = 375 // shares of an entry that says a limit was reached
 	quantityLow     = 325 // shares of an entry drawn at random: the one or the other
 	quantityHigh    = 425
-	delayMean       = time.Second // from an order's arrival to its trade
-	delayMax        = 5 * time.Second
 )
-
-// Type is one of the five types of orders, by its name in trade_type.
-type Type string
-
-const (
-	MarketBuy  Type = "TMB"
-	MarketSell Type = "TMS"
-	StopLoss   Type = "TSL"
-	LimitSell  Type = "TLS"
-	LimitBuy   Type = "TLB"
-)
-
-// Limited reports that orders of the type wait until the price reaches a limit.
-func (t Type) Limited() bool { return t == StopLoss || t == LimitSell || t == LimitBuy }
 
 // Order is an order that the brokerage's database has acknowledged.
 type Order struct {
 	TradeID int64
-	Type    Type
+	Type    string // of trade_type
+	Limited bool   // waits until the price reaches the limit
 	Symbol  string
 	Qty     int64
 	Limit   int64 // cents; of limited orders
@@ -88,8 +74,10 @@ func (h *events) Pop() any {
 
 // Exchange is the exchange as a state machine. It is not safe for concurrent use; Emulator is.
 type Exchange struct {
-	board    *Board
-	rnd      *rand.Rand
+	gen      *gen.Generator
+	board    *gen.Board
+	numbers  map[string]int64 // of securities, by symbol
+	rnd      *gen.Rand
 	seq      uint64
 	events   events
 	triggers []Entry // limits that were reached, the oldest first
@@ -97,34 +85,39 @@ type Exchange struct {
 	waiting  int     // limit orders that no Market-Feed has found yet
 }
 
-// NewExchange returns an exchange without orders.
-func NewExchange(board *Board, seed uint64) *Exchange {
-	return &Exchange{board: board, rnd: rand.New(rand.NewPCG(seed, 0x6d61726b6574))}
+// NewExchange returns an exchange without orders, on which the generator's securities are listed. Prices
+// go up and down once in a period, 900 s if 0.
+func NewExchange(g *gen.Generator, period time.Duration, seed uint64) *Exchange {
+	x := &Exchange{gen: g, board: g.Board(period), numbers: make(map[string]int64, g.Securities()), rnd: gen.NewRand(seed)}
+	for s := range g.Securities() {
+		x.numbers[g.Symbol(s)] = s
+	}
+	return x
+}
+
+// price returns the price of a security at a time, in cents.
+func (x *Exchange) price(symbol string, at time.Time) int64 {
+	return x.board.Price(at, x.numbers[symbol])
 }
 
 // Submit takes an order that was committed to the database: a limit order is there to be found, any other
 // is executed.
 func (x *Exchange) Submit(now time.Time, o Order) {
-	if !o.Type.Limited() {
+	if !o.Limited {
 		x.Execute(now, o)
 		return
 	}
 	x.waiting++
-	reached := x.board.firstAtMost
-	if o.Type == LimitSell {
-		reached = x.board.firstAtLeast
-	}
-	x.at(reached(o.Symbol, now, o.Limit), o, false)
+	x.at(x.board.Meets(now, x.numbers[o.Symbol], o.Type, o.Limit), o, false)
 }
 
 // Execute takes an order that is to be traded now: a market order, or a limit order that a committed
 // Market-Feed found.
 func (x *Exchange) Execute(now time.Time, o Order) {
-	if o.Type.Limited() {
+	if o.Limited {
 		x.waiting--
 	}
-	delay := min(time.Duration(x.rnd.ExpFloat64()*float64(delayMean)), delayMax)
-	x.at(now.Add(delay), o, true)
+	x.at(now.Add(x.rnd.Completion()), o, true)
 }
 
 func (x *Exchange) at(t time.Time, o Order, trade bool) {
@@ -148,12 +141,13 @@ func (x *Exchange) Waiting() int { return x.waiting }
 func (x *Exchange) Advance(now time.Time, results []Result, feeds []Feed) ([]Result, []Feed) {
 	for len(x.events) > 0 && !x.events[0].at.After(now) {
 		e := heap.Pop(&x.events).(event)
-		board := x.board.Price(e.order.Symbol, e.at)
+		board := x.price(e.order.Symbol, e.at)
 		if !e.trade {
-			x.triggers = append(x.triggers, Entry{Symbol: e.order.Symbol, Price: triggerPrice(e.order, board), Qty: triggerQuantity})
+			// At this moment the board's price is one that lets the order go.
+			x.triggers = append(x.triggers, Entry{Symbol: e.order.Symbol, Price: board, Qty: triggerQuantity})
 			continue
 		}
-		results = append(results, Result{Order: e.order, Price: tradePrice(e.order, board), Due: e.at})
+		results = append(results, Result{Order: e.order, Price: gen.Execution(e.order.Type, e.order.Limit, board), Due: e.at})
 		for _, entry := range [2]Entry{{Symbol: e.order.Symbol, Price: board, Qty: e.order.Qty}, x.another(e.at)} {
 			if x.tape = append(x.tape, entry); len(x.tape) == feedEntries {
 				feeds = append(feeds, Feed{Entries: x.tape, Due: e.at})
@@ -171,31 +165,10 @@ func (x *Exchange) another(at time.Time) Entry {
 		x.triggers = x.triggers[1:]
 		return first
 	}
-	l := x.board.listings[x.rnd.IntN(len(x.board.listings))]
+	symbol := x.gen.Symbol(x.rnd.Below(x.gen.Securities()))
 	qty := int64(quantityLow)
-	if x.rnd.IntN(2) == 1 {
+	if x.rnd.Percent(50) {
 		qty = quantityHigh
 	}
-	return Entry{Symbol: l.Symbol, Price: x.board.Price(l.Symbol, at), Qty: qty}
-}
-
-// triggerPrice is the price of an entry that is to make the order be found: the board's, which satisfies
-// the limit at the moment the limit is reached, as it does when the order arrives in the money.
-func triggerPrice(o Order, board int64) int64 {
-	if o.Type == LimitSell {
-		return max(board, o.Limit)
-	}
-	return min(board, o.Limit)
-}
-
-// tradePrice is what the order is traded at: never worse than its limit, except a stop-loss, which asks
-// for the market's price once its limit is reached.
-func tradePrice(o Order, board int64) int64 {
-	switch o.Type {
-	case LimitBuy:
-		return min(o.Limit, board)
-	case LimitSell:
-		return max(o.Limit, board)
-	}
-	return board
+	return Entry{Symbol: symbol, Price: x.price(symbol, at), Qty: qty}
 }

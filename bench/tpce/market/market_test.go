@@ -2,7 +2,6 @@ package market
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -10,22 +9,24 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/percodb/percodb/bench/tpce/gen"
 )
 
 // start is any moment.
 func start() time.Time { return time.UnixMicro(1_700_000_000_123_456) }
 
-func testBoard(t *testing.T, period time.Duration) *Board {
+func testGenerator(t *testing.T) *gen.Generator {
 	t.Helper()
-	var listings []Listing
-	for i := range 40 {
-		listings = append(listings, Listing{Symbol: fmt.Sprintf("S%02d", i), Phase: int64(i) * 22_500_000})
-	}
-	b, err := NewBoard(listings, period)
+	scale, err := gen.Profile("tiny")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
+	g, err := gen.New(scale)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // brokerage is a model of what the database does with orders and tape entries.
@@ -42,7 +43,7 @@ func (b *brokerage) feed(now time.Time, entries []Entry) []Order {
 	for _, e := range entries {
 		b.volume += e.Qty
 		b.pending[e.Symbol] = slices.DeleteFunc(b.pending[e.Symbol], func(o Order) bool {
-			if o.Type == LimitSell && o.Limit > e.Price || o.Type != LimitSell && o.Limit < e.Price {
+			if o.Type == "TLS" && o.Limit > e.Price || o.Type != "TLS" && o.Limit < e.Price {
 				return false
 			}
 			found = append(found, o)
@@ -60,11 +61,11 @@ type trading struct {
 	b       brokerage
 }
 
-// trade lets the customers of the board's market order for so long, 20 a second, and then trades go on
+// trade lets customers order for so long, 20 a second, and then trades go on
 // until no limit order waits.
-func trade(t *testing.T, board *Board, seed uint64, long time.Duration) trading {
+func trade(t *testing.T, g *gen.Generator, seed uint64, long time.Duration) trading {
 	t.Helper()
-	x := NewExchange(board, seed)
+	x := NewExchange(g, 0, seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	out := trading{b: brokerage{pending: map[string][]Order{}, placed: map[int64]time.Time{}}}
 	now := start()
@@ -72,13 +73,13 @@ func trade(t *testing.T, board *Board, seed uint64, long time.Duration) trading 
 	var feeds []Feed
 	for id := int64(1); ; {
 		if now.Sub(start()) < long || x.Waiting() > 0 {
-			o := Order{TradeID: id, Type: []Type{MarketBuy, MarketSell, LimitBuy, LimitSell, StopLoss}[rnd.IntN(5)],
-				Symbol: board.listings[rnd.IntN(40)].Symbol, Qty: 100, Limit: 20_00 + rnd.Int64N(10_01)}
+			o := Order{TradeID: id, Type: []string{"TMB", "TMS", "TLB", "TLS", "TSL"}[rnd.IntN(5)],
+				Symbol: g.Symbol(rnd.Int64N(g.Securities())), Qty: 100, Limit: 20_00 + rnd.Int64N(10_01)}
 			if now.Sub(start()) >= long { // keep the tape moving
-				o.Type = MarketBuy
+				o.Type = "TMB"
 			}
 			id++
-			if o.Type.Limited() {
+			if o.Limited = o.Type[1] != 'M'; o.Limited {
 				out.b.pending[o.Symbol] = append(out.b.pending[o.Symbol], o)
 				out.b.placed[o.TradeID] = now
 			}
@@ -108,9 +109,10 @@ func trade(t *testing.T, board *Board, seed uint64, long time.Duration) trading 
 // better; a feed follows every ten results; limit orders wait as long as the wave says. Method: a session
 // of half an hour against a model of the database.
 func TestTrading(t *testing.T) {
-	board := testBoard(t, DefaultPeriod)
-	out := trade(t, board, 7, 30*time.Minute)
-	if again := trade(t, board, 7, 30*time.Minute); !reflect.DeepEqual(again, out) {
+	g := testGenerator(t)
+	board := g.Board(0)
+	out := trade(t, g, 7, 30*time.Minute)
+	if again := trade(t, g, 7, 30*time.Minute); !reflect.DeepEqual(again, out) {
 		t.Error("the same session went differently")
 	}
 	seen := map[int64]bool{}
@@ -119,11 +121,11 @@ func TestTrading(t *testing.T) {
 			t.Fatalf("order %d is traded twice", r.Order.TradeID)
 		}
 		seen[r.Order.TradeID] = true
-		price := board.Price(r.Order.Symbol, r.Due)
+		price := board.Price(r.Due, g.SecurityOf(r.Order.Symbol))
 		switch o := r.Order; o.Type {
-		case LimitBuy:
+		case "TLB":
 			price = min(price, o.Limit)
-		case LimitSell:
+		case "TLS":
 			price = max(price, o.Limit)
 		}
 		if r.Price != price || price < 20_00 || price > 30_00 {
@@ -158,12 +160,12 @@ func TestTrading(t *testing.T) {
 // which a Market-Feed finds the order, at any time, type and limit. Method: an order alone, and a market
 // order that carries its entry to the tape.
 func TestOwnEntryFindsOrder(t *testing.T) {
-	board := testBoard(t, 20*time.Second)
+	g := testGenerator(t)
 	rnd := rand.New(rand.NewPCG(3, 3))
-	for range 5000 {
-		x := NewExchange(board, 1)
+	for range 2000 {
+		x := NewExchange(g, 20*time.Second, 1)
 		now := start().Add(time.Duration(rnd.Int64N(int64(time.Hour))))
-		o := Order{TradeID: 1, Type: []Type{LimitBuy, LimitSell, StopLoss}[rnd.IntN(3)], Symbol: "S07", Limit: 20_00 + rnd.Int64N(10_01)}
+		o := Order{TradeID: 1, Type: []string{"TLB", "TLS", "TSL"}[rnd.IntN(3)], Limited: true, Symbol: g.Symbol(7), Limit: 20_00 + rnd.Int64N(10_01)}
 		x.Submit(now, o)
 		due, _ := x.Next()
 		if due.Sub(now) > 20*time.Second {
@@ -173,7 +175,7 @@ func TestOwnEntryFindsOrder(t *testing.T) {
 		if len(x.triggers) != 1 {
 			t.Fatalf("%+v: %d entries", o, len(x.triggers))
 		}
-		b := brokerage{pending: map[string][]Order{"S07": {o}}, placed: map[int64]time.Time{}}
+		b := brokerage{pending: map[string][]Order{o.Symbol: {o}}, placed: map[int64]time.Time{}}
 		if e := x.triggers[0]; len(b.feed(due, []Entry{e})) != 1 || e.Qty != 375 {
 			t.Fatalf("%+v is not found by %+v", o, e)
 		}
@@ -183,12 +185,13 @@ func TestOwnEntryFindsOrder(t *testing.T) {
 // TestEmulator: jobs come out when they are due, whoever submits them. Method: a clock of its own.
 func TestEmulator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := NewEmulator(NewExchange(testBoard(t, DefaultPeriod), 1))
+		e := NewEmulator(NewExchange(testGenerator(t), 0, 1))
 		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
 		var wg sync.WaitGroup
 		wg.Go(func() { e.Run(ctx) })
 		for i := range int64(100) {
-			wg.Go(func() { e.Submit(Order{TradeID: i, Type: MarketBuy, Symbol: "S01", Qty: 100}) })
+			wg.Go(func() { e.Submit(Order{TradeID: i, Type: "TMB", Symbol: "AAAA", Qty: 100}) })
 		}
 		seen := map[int64]bool{}
 		for range 100 {
@@ -247,15 +250,5 @@ func TestQueueLosesNothing(t *testing.T) {
 		if seen[i] != 1 {
 			t.Fatalf("job %d came %d times", i, seen[i])
 		}
-	}
-}
-
-// TestBadBoard: a board that cannot work is refused.
-func TestBadBoard(t *testing.T) {
-	if _, err := NewBoard(nil, time.Minute); err == nil {
-		t.Error("a market without securities")
-	}
-	if _, err := NewBoard([]Listing{{}}, time.Millisecond); err == nil {
-		t.Error("a period too short")
 	}
 }
