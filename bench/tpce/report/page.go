@@ -93,6 +93,9 @@ func summaryTable(names []string, results []*Result) Table {
 		for _, r := range results {
 			row = append(row, of(r))
 		}
+		if len(results) == 2 {
+			row = append(row, "")
+		}
 		t.Rows = append(t.Rows, row)
 	}
 	figure := func(name string, of func(*Result) float64) {

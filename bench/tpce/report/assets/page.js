@@ -3,7 +3,8 @@
 "use strict";
 (function () {
   const charts = JSON.parse(document.getElementById("data").textContent) || [];
-  const dashes = [[], [6, 3], [2, 3], [9, 3, 2, 3]];
+  const dashes = [[], [6, 3], [2, 3]];
+  const borders = ["solid", "dashed", "dotted"]; // the same in the legend
   const height = 260;
   let drawn = [];
 
@@ -89,8 +90,8 @@
     const font = "12px system-ui, sans-serif";
     const look = { stroke: ink, font: font, labelFont: font, labelSize: 20, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
     const yAxis = { label: chart.yLabel, size: 58, values: (u, splits) => splits.map(number) };
-    if (chart.logY) yAxis.splits = logSplits;
-    const xName = chart.axis === "nines" ? "percentile" : chart.xLabel;
+    if (chart.logY) Object.assign(yAxis, { splits: logSplits, filter: (u, splits) => splits });
+    const xName = { nines: "percentile", seconds: "second" }[chart.axis] || chart.xLabel;
     const options = {
       width: box.clientWidth, height: height,
       scales: {
@@ -99,13 +100,14 @@
       },
       axes: [Object.assign({}, look, xAxis(chart)), Object.assign({}, look, yAxis)],
       series: [{ label: xName, value: (u, v) => v === null ? "–" : chart.axis === "nines" ? percent(v) : number(v) }],
+      legend: { markers: { width: 2, dash: (u, i) => borders[chart.lines[i - 1].dash % borders.length] } },
       hooks: chart.axis === "seconds" ? { drawClear: [shadeRamp] } : {},
     };
     const tables = [];
     for (const line of chart.lines) {
       options.series.push({
         label: line.name, stroke: style("--c" + line.color), width: 2, dash: dashes[line.dash % dashes.length], spanGaps: true,
-        points: { show: chart.steps || line.x.length < 3 ? true : false }, value: (u, v) => number(v),
+        points: { show: Boolean(chart.steps) || line.x.length < 3 }, value: (u, v) => number(v),
       });
       tables.push([line.x, line.y]);
     }
