@@ -48,16 +48,18 @@ func (b *backoff) wait(ctx context.Context, class backoffClass, cause error) err
 	return sleep(ctx, pause)
 }
 
-// waitForExpiry is wait for a live transaction's lock, and ends soon after the lock's TTL by the local clock.
+// expiryStep is the longest wait for a lock whose TTL has run out by the local clock, but not by the
+// oracle's, which is a little behind.
+const expiryStep = 2 * time.Millisecond
+
+// waitForExpiry is wait for a live transaction's lock, and ends soon after the lock's TTL.
 func (b *backoff) waitForExpiry(ctx context.Context, e *mvcc.KeyLockedError) error {
 	pause, err := b.next(ctx, backoffLock, e)
 	if err != nil {
 		return err
 	}
-	if left := time.Until(time.UnixMilli(e.Lock.Expiry() + 1)); left > 0 {
-		pause = min(pause, left)
-	}
-	return sleep(ctx, pause)
+	left := time.Until(time.UnixMilli(e.Lock.Expiry() + 1))
+	return sleep(ctx, min(pause, max(left, expiryStep)))
 }
 
 func sleep(ctx context.Context, pause time.Duration) error {
