@@ -8,6 +8,8 @@ import (
 	"io"
 	"math"
 	"os"
+	"strings"
+	"unicode/utf8"
 )
 
 // Document is a page of tables and charts. Its charts are drawn by uPlot, which the page carries along.
@@ -133,3 +135,35 @@ func (c *Chart) check() error {
 }
 
 func bad(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+// WriteText writes the table as lines of text, its columns aligned.
+func (t Table) WriteText(w io.Writer) error {
+	var widths []int
+	rows := append([][]string{t.Header}, t.Rows...)
+	for _, row := range rows {
+		for i, cell := range row {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	var b strings.Builder
+	if t.Title != "" {
+		fmt.Fprintln(&b, t.Title)
+	}
+	for _, row := range rows {
+		line := ""
+		for i, cell := range row {
+			fill := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				line = cell + fill
+			} else {
+				line += "  " + fill + cell
+			}
+		}
+		fmt.Fprintln(&b, strings.TrimRight(line, " "))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

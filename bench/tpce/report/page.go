@@ -349,3 +349,13 @@ func settingsTable(names []string, results []*Result) Table {
 	}
 	return t
 }
+
+// WriteSummary writes the page's first table as text: a result's main figures, or those of two and their
+// ratio.
+func WriteSummary(w io.Writer, results ...*Result) error {
+	d, err := document(results)
+	if err != nil {
+		return err
+	}
+	return d.Sections[0].Tables[0].WriteText(w)
+}
