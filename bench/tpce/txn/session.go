@@ -2,6 +2,11 @@ package txn
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/mix"
@@ -9,95 +14,194 @@ import (
 
 // Session is one connection to a server, made anew when it is lost. It is not for concurrent use.
 type Session struct {
-	url string
-	set *Settings
-	gen *gen.Generator
+	config *pgx.ConnConfig
+	set    *Settings
+	gen    *gen.Generator
+	conn   *pgx.Conn // nil when it was lost
+	trips  int       // of the attempt under way
+	// committing: the attempt under way has sent its COMMIT, so that it may have committed even if it fails.
+	committing bool
+	frame      frame // emptied by its send
 }
 
 // Open connects to a server that holds the database of a generator. Close the session after use.
 func Open(ctx context.Context, url string, set *Settings, g *gen.Generator) (*Session, error) {
-	return &Session{url: url, set: set, gen: g}, set.Validate()
+	if err := set.Validate(); err != nil {
+		return nil, err
+	}
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return nil, err
+	}
+	config.ConnectTimeout = connectTimeout
+	s := &Session{config: config, set: set, gen: g}
+	s.frame.s = s
+	if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
+
+// connectTimeout is how long one attempt to connect may take: a process that was stopped accepts
+// connections and does not answer.
+const connectTimeout = 10 * time.Second
 
 // Close ends the connection.
-func (s *Session) Close(ctx context.Context) {}
-
-// TradeOrder enters an order.
-func (s *Session) TradeOrder(ctx context.Context, in OrderInput) (OrderResult, mix.Sample) {
-	panic("soon")
+func (s *Session) Close(ctx context.Context) {
+	if s.conn != nil {
+		_ = s.conn.Close(ctx) // what was to be kept is committed
+		s.conn = nil
+	}
 }
 
-// TradeResult completes an order that was executed.
-func (s *Session) TradeResult(ctx context.Context, in ResultInput) (ResultOutput, mix.Sample) {
-	panic("soon")
+// work is a transaction as its methods describe it.
+type work struct {
+	kind mix.Kind
+	// try runs one attempt, from its BEGIN to its COMMIT, and finds everything it needs anew.
+	try func(ctx context.Context) error
+	// look finds out whether the last attempt, whose COMMIT was not answered, has committed. It is asked on a
+	// new connection. Nil if a repetition finds out by itself or does not matter.
+	look func(ctx context.Context) (bool, error)
+	// once: without an answer the transaction is not repeated, and its outcome is Unknown.
+	once bool
 }
 
-// MarketFeed writes prices, and submits the limit orders they let go.
-func (s *Session) MarketFeed(ctx context.Context, in FeedInput) (FeedResult, mix.Sample) {
-	panic("soon")
+// What try returns when the transaction ended in another way than by its COMMIT.
+var (
+	errRolledBack  = errors.New("rolled back as it was drawn to be")
+	errAlreadyDone = errors.New("an earlier attempt has committed")
+)
+
+// perform runs a transaction until it is settled.
+func (s *Session) perform(ctx context.Context, w work) mix.Sample {
+	sample := mix.Sample{Kind: w.kind, Started: time.Now()}
+	var err error
+	sample.Outcome, err = s.settle(ctx, w, &sample)
+	sample.Finished, sample.RoundTrips = time.Now(), s.trips
+	if err != nil {
+		sample.Err = fmt.Errorf("%s: %w", w.kind, err)
+	}
+	return sample
 }
 
-// TradeStatus lists the latest trades of an account.
-func (s *Session) TradeStatus(ctx context.Context, in StatusInput) (StatusResult, mix.Sample) {
-	panic("soon")
+// settle makes attempts until one of them, or a look at the database, says what became of the transaction.
+// The error says why it Failed or is Unknown.
+func (s *Session) settle(ctx context.Context, w work, sample *mix.Sample) (mix.Outcome, error) {
+	var pause backoff
+	var until time.Time // when a server that is gone is given up
+	doubt := false      // an attempt may have committed
+	for {
+		err := s.attempt(ctx, w)
+		switch {
+		case err == nil:
+			return mix.Committed, nil
+		case errors.Is(err, errRolledBack):
+			return mix.RolledBack, nil
+		case errors.Is(err, errAlreadyDone):
+			return mix.AlreadyDone, nil
+		}
+		trouble, code := classify(err, s.conn == nil)
+		lost := s.committing && (trouble == gone || trouble == undetermined)
+		if trouble == gone && until.IsZero() {
+			until = time.Now().Add(s.set.outage())
+		}
+		switch {
+		case lost && (w.once || ctx.Err() != nil):
+			return mix.Unknown, err
+		case ctx.Err() != nil:
+			return mix.Failed, err
+		case w.look != nil && (lost || doubt && code == uniqueViolation):
+			doubt = true
+			committed, lookErr := s.look(ctx, w)
+			if lookErr != nil {
+				return mix.Unknown, errors.Join(err, lookErr)
+			}
+			if committed {
+				return mix.AlreadyDone, nil
+			}
+		case lost:
+			doubt = true
+		case trouble == fault:
+			return unsettled(doubt), err
+		}
+		if len(sample.Aborts) >= s.set.maxRetries() && (lost || trouble != gone) || trouble == gone && time.Now().After(until) {
+			return unsettled(doubt), err
+		}
+		sample.Aborts = append(sample.Aborts, code)
+		if err := pause.wait(ctx); err != nil {
+			return unsettled(doubt), err
+		}
+	}
 }
 
-// CustomerPosition lists what a customer owns.
-func (s *Session) CustomerPosition(ctx context.Context, in PositionInput) (PositionResult, mix.Sample) {
-	panic("soon")
+// unsettled is the outcome of a transaction that is given up.
+func unsettled(doubt bool) mix.Outcome {
+	if doubt {
+		return mix.Unknown
+	}
+	return mix.Failed
 }
 
-// BrokerVolume adds up the open orders of brokers in a sector.
-func (s *Session) BrokerVolume(ctx context.Context, in VolumeInput) (VolumeResult, mix.Sample) {
-	panic("soon")
+// attempt runs a transaction once, and leaves the connection outside of any transaction.
+func (s *Session) attempt(ctx context.Context, w work) error {
+	s.trips, s.committing = 0, false
+	s.frame.reset()
+	if err := s.connect(ctx); err != nil {
+		return err
+	}
+	err := w.try(ctx)
+	if err == nil || s.conn == nil {
+		return err
+	}
+	if !s.conn.IsClosed() && s.conn.PgConn().TxStatus() != 'I' {
+		if _, undo := s.conn.Exec(ctx, "ROLLBACK"); undo != nil {
+			s.Close(ctx)
+		}
+	}
+	if s.conn != nil && s.conn.IsClosed() {
+		s.conn = nil
+	}
+	return err
 }
 
-// MarketWatch compares what a list of securities is worth with a day in the past.
-func (s *Session) MarketWatch(ctx context.Context, in WatchInput) (WatchResult, mix.Sample) {
-	panic("soon")
+// connect makes a connection if there is none, for as long as an outage may last.
+func (s *Session) connect(ctx context.Context) error {
+	if s.conn != nil && !s.conn.IsClosed() {
+		return nil
+	}
+	var pause backoff
+	for until := time.Now().Add(s.set.outage()); ; {
+		var err error
+		if s.conn, err = pgx.ConnectConfig(ctx, s.config); err == nil {
+			return nil
+		}
+		s.conn = nil
+		if trouble, _ := classify(err, true); trouble == fault || time.Now().After(until) {
+			return err
+		}
+		if err := pause.wait(ctx); err != nil {
+			return err
+		}
+	}
 }
 
-// SecurityDetail reads everything about a security.
-func (s *Session) SecurityDetail(ctx context.Context, in DetailInput) (DetailResult, mix.Sample) {
-	panic("soon")
+// look finds out, on a new connection, whether the last attempt has committed.
+func (s *Session) look(ctx context.Context, w work) (bool, error) {
+	var pause backoff
+	for until := time.Now().Add(s.set.outage()); ; {
+		s.Close(ctx)
+		if err := s.connect(ctx); err != nil {
+			return false, err
+		}
+		committed, err := w.look(ctx)
+		if err == nil {
+			return committed, nil
+		}
+		if trouble, _ := classify(err, s.conn.IsClosed()); trouble == fault || time.Now().After(until) {
+			return false, err
+		}
+		if err := pause.wait(ctx); err != nil {
+			return false, err
+		}
+	}
 }
-
-// TradeLookup reads trades of the past.
-func (s *Session) TradeLookup(ctx context.Context, in LookupInput) (LookupResult, mix.Sample) {
-	panic("soon")
-}
-
-// TradeUpdate changes trades of the past.
-func (s *Session) TradeUpdate(ctx context.Context, in UpdateInput) (UpdateResult, mix.Sample) {
-	panic("soon")
-}
-
-// DataMaintenance changes a table that no other transaction does.
-func (s *Session) DataMaintenance(ctx context.Context, in MaintenanceInput) (MaintenanceResult, mix.Sample) {
-	panic("soon")
-}
-
-// CleanUp cancels what an earlier run has left open: pending orders, and submitted trades with ids from first
-// on. It runs in transactions of up to 200 trades each.
-func (s *Session) CleanUp(ctx context.Context, first int64) (CleanupResult, mix.Sample) {
-	panic("soon")
-}
-
-// AggregateBroker adds up to 500 rows of broker_delta to their broker. It returns how many there were.
-func (s *Session) AggregateBroker(ctx context.Context, broker int64) (int64, mix.Sample) {
-	panic("soon")
-}
-
-// Customer draws and runs a transaction of the kinds that customers ask for, Trade-Order aside.
-func (s *Session) Customer(ctx context.Context, kind mix.Kind, in *Inputs) mix.Sample { panic("soon") }
-
-// Rejected is a statement that a server did not take.
-type Rejected struct {
-	Name string // of the transaction and the statement: "TR5 trade"
-	SQL  string
-	Err  error
-}
-
-// Probe runs every statement once, in transactions that are rolled back, and returns those that the server
-// rejects. The error says that it could not be asked.
-func Probe(ctx context.Context, url string) ([]Rejected, error) { panic("soon") }

@@ -25,6 +25,9 @@ type OrderResult struct {
 	Market  bool   // goes to the exchange at once; otherwise Market-Feed submits it
 	Qty     int64
 	Price   int64 // the limit, or the price at which the market was
+	// Tax is what the customer would pay if the order were executed now, Assets what the account is worth if
+	// the order is on margin.
+	Tax, Assets int64
 }
 
 // ResultInput is what the exchange says of an order: it was executed, at a price in cents.
