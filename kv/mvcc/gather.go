@@ -18,6 +18,7 @@ type writer struct {
 	entries []entry           // new locks
 	met     []*entry          // locks to be finished
 	dropped []*entry          // pessimistic locks to be dropped
+	finger  finger            // where in the lock table it has last looked
 }
 
 func (s *State) newWriter() *writer { return s.writers.Get().(*writer) }
@@ -26,6 +27,7 @@ func (s *State) newWriter() *writer { return s.writers.Get().(*writer) }
 func (w *writer) release() {
 	const keep = 1024
 	w.closeIters()
+	w.finger = finger{}
 	clear(w.entries)
 	clear(w.met)
 	clear(w.dropped)
@@ -81,12 +83,12 @@ func (w *writer) unlatch() {
 // lookLock puts the locks on key into the view of a transaction. It returns the channel to wait for,
 // latches released, if the lock's state is about to change.
 func (w *writer) lookLock(v *keyView, key []byte, startTS tso.Timestamp) (e *entry, wait <-chan struct{}) {
-	e, state := w.s.locks.get(key)
+	e, state := w.s.locks.getNear(&w.finger, key)
 	for e != nil && state != stateDurable {
 		if wait = w.s.locks.waitChan(key); wait != nil {
 			return nil, wait
 		}
-		e, state = w.s.locks.get(key) // it changed just now
+		e, state = w.s.locks.getNear(&w.finger, key) // it changed just now
 	}
 	if e != nil {
 		v.setLock(e, startTS)

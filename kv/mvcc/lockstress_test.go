@@ -166,8 +166,8 @@ func (st *lockStress) check() {
 			st.t.Errorf("key %d counts %d, committed were %d", i, got, want)
 		}
 	}
-	if n, b, e := st.locks.n.Load(), st.locks.blocking.Load(), st.locks.graph.Len(); n != 0 || b != 0 || e != 0 || st.locks.tree.Len() != 0 {
-		st.t.Errorf("left over: %d locks, %d blocking, %d in the tree, %d edges", n, b, st.locks.tree.Len(), e)
+	if n, b, e := st.locks.n.Load(), st.locks.blocking.Load(), st.locks.graph.Len(); n != 0 || b != 0 || e != 0 || st.locks.tree.n != 0 {
+		st.t.Errorf("left over: %d locks, %d blocking, %d in the tree, %d edges", n, b, st.locks.tree.n, e)
 	}
 	stats := st.WaitStats()
 	st.t.Logf("%+v, %d refused for a deadlock", stats, st.deadlocks.Load())

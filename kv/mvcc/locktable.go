@@ -5,8 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/google/btree"
-
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
 )
@@ -74,8 +72,7 @@ type lockTable struct {
 	n        atomic.Int64 // entries; writers pass by when it is 0
 	blocking atomic.Int64 // entries that block reads; readers pass by when it is 0
 	mu       sync.RWMutex
-	tree     *btree.BTreeG[*entry]
-	pivots   sync.Pool
+	tree     *lockTree
 
 	graph   *waitgraph.Local // the waits in all queues; changed under mu
 	stopped error            // why nobody may wait any more
@@ -84,10 +81,9 @@ type lockTable struct {
 
 func newLockTable() *lockTable {
 	t := &lockTable{
-		tree:  btree.NewG(32, func(a, b *entry) bool { return bytes.Compare(a.key, b.key) < 0 }),
+		tree:  newLockTree(),
 		graph: waitgraph.NewLocal(),
 	}
-	t.pivots.New = func() any { return new(entry) }
 	return t
 }
 
@@ -96,22 +92,24 @@ func (t *lockTable) getLocked(key []byte) *entry {
 	if t.n.Load() == 0 {
 		return nil
 	}
-	pivot := t.pivots.Get().(*entry)
-	pivot.key = key
-	e, _ := t.tree.Get(pivot)
-	pivot.key = nil
-	t.pivots.Put(pivot)
-	return e
+	var f finger
+	return t.tree.get(&f, key)
 }
 
 // get returns the entry of key and its state, or nil. Of a durable one, the holder of the key's
 // latch may read all fields: only latch holders change them from there on.
-func (t *lockTable) get(key []byte) (e *entry, state entryState) {
+func (t *lockTable) get(key []byte) (*entry, entryState) {
+	var f finger
+	return t.getNear(&f, key)
+}
+
+// getNear is get for one of several keys that ascend, with one finger for all.
+func (t *lockTable) getNear(f *finger, key []byte) (e *entry, state entryState) {
 	if t.n.Load() == 0 {
 		return nil, stateDurable
 	}
 	t.mu.RLock()
-	if e = t.getLocked(key); e != nil {
+	if e = t.tree.get(f, key); e != nil {
 		state = e.state
 	}
 	t.mu.RUnlock()
@@ -121,32 +119,14 @@ func (t *lockTable) get(key []byte) (e *entry, state entryState) {
 // ascendLocked calls f for the entries of [start, end) in order until f returns false. An empty
 // end means no bound. The caller holds mu, for reading at least.
 func (t *lockTable) ascendLocked(start, end []byte, f func(*entry) bool) {
-	pivot := t.pivots.Get().(*entry)
-	pivot.key = start
-	t.tree.AscendGreaterOrEqual(pivot, func(e *entry) bool {
+	t.tree.ascend(start, func(e *entry) bool {
 		return (len(end) == 0 || bytes.Compare(e.key, end) < 0) && f(e)
 	})
-	pivot.key = nil
-	t.pivots.Put(pivot)
 }
 
 // descendLocked is ascendLocked from the end.
 func (t *lockTable) descendLocked(start, end []byte, f func(*entry) bool) {
-	visit := func(e *entry) bool {
-		if len(end) > 0 && bytes.Compare(e.key, end) >= 0 {
-			return true
-		}
-		return bytes.Compare(e.key, start) >= 0 && f(e)
-	}
-	if len(end) == 0 {
-		t.tree.Descend(visit)
-		return
-	}
-	pivot := t.pivots.Get().(*entry)
-	pivot.key = end
-	t.tree.DescendLessOrEqual(pivot, visit)
-	pivot.key = nil
-	t.pivots.Put(pivot)
+	t.tree.descend(end, func(e *entry) bool { return bytes.Compare(e.key, start) >= 0 && f(e) })
 }
 
 // chunk bounds how many entries are put in or taken out in one critical section, so that a bulk
@@ -185,19 +165,20 @@ func (t *lockTable) insertChunk(entries []entry, startTS tso.Timestamp) {
 }
 
 func (t *lockTable) insertLocked(entries []entry) {
+	var f finger
 	for i := range entries {
-		t.putLocked(&entries[i])
+		t.putLocked(&f, &entries[i])
 	}
 }
 
 // putLocked adds an entry, in the place of the transaction's own one if it has one on the key.
-func (t *lockTable) putLocked(e *entry) {
+func (t *lockTable) putLocked(f *finger, e *entry) {
 	if e.lock.blocksReads() {
 		t.blocking.Add(1)
 	}
 	t.n.Add(1)
-	old, replaced := t.tree.ReplaceOrInsert(e)
-	if !replaced {
+	old := t.tree.put(f, e)
+	if old == nil {
 		return
 	}
 	t.forgetLocked(old)
@@ -223,15 +204,16 @@ func (t *lockTable) forgetLocked(e *entry) {
 func (t *lockTable) withdraw(entries []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var f finger
 	for i := range entries {
 		e := &entries[i]
 		under := e.under
 		if under == nil {
-			t.removeLocked(e, 0)
+			t.removeLocked(&f, e, 0)
 			continue
 		}
 		under.lock.TTLMillis = max(under.lock.TTLMillis, e.lock.TTLMillis)
-		t.putLocked(under)
+		t.putLocked(&f, under)
 		under.under = nil
 	}
 }
@@ -328,8 +310,9 @@ func (t *lockTable) prolong(l *Lock, ttlMillis uint64) uint64 {
 func (t *lockTable) remove(entries []*entry, commitTS tso.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var f finger
 	for _, e := range entries {
-		t.removeLocked(e, commitTS)
+		t.removeLocked(&f, e, commitTS)
 	}
 }
 
@@ -345,15 +328,16 @@ func (t *lockTable) removeSlab(entries []entry, commitTS tso.Timestamp) {
 func (t *lockTable) removeChunk(entries []entry, commitTS tso.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var f finger
 	for i := range entries {
-		t.removeLocked(&entries[i], commitTS)
+		t.removeLocked(&f, &entries[i], commitTS)
 	}
 }
 
-func (t *lockTable) removeLocked(e *entry, commitTS tso.Timestamp) {
+func (t *lockTable) removeLocked(f *finger, e *entry, commitTS tso.Timestamp) {
 	if e.queue != nil {
 		t.handOverLocked(e, commitTS)
-	} else if _, ok := t.tree.Delete(e); ok {
+	} else if t.tree.remove(f, e.key) != nil {
 		t.forgetLocked(e)
 	}
 	e.wakeLocked()

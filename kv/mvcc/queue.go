@@ -220,7 +220,8 @@ func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
 		return true
 	})
 	t.n.Add(1)
-	t.tree.ReplaceOrInsert(next)
+	var f finger
+	t.tree.put(&f, next)
 	t.forgetLocked(old)
 	if len(q.waiters) == 0 {
 		return
@@ -304,14 +305,14 @@ func (t *lockTable) whyStopped() error {
 }
 
 // holders puts the locks on key into the view of a transaction; queued says that somebody waits for
-// the key.
-func (t *lockTable) holders(v *keyView, key []byte, startTS tso.Timestamp) (e *entry, queued bool) {
+// the key. Callers with several keys, ascending, have one finger for all.
+func (t *lockTable) holders(f *finger, v *keyView, key []byte, startTS tso.Timestamp) (e *entry, queued bool) {
 	if t.n.Load() == 0 {
 		return nil, false
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if e = t.getLocked(key); e == nil {
+	if e = t.tree.get(f, key); e == nil {
 		return nil, false
 	}
 	v.setLock(e, startTS)
@@ -322,9 +323,10 @@ func (t *lockTable) holders(v *keyView, key []byte, startTS tso.Timestamp) (e *e
 func (t *lockTable) grant(entries []*entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var f finger
 	for _, e := range entries {
 		t.n.Add(1)
-		t.tree.ReplaceOrInsert(e)
+		t.tree.put(&f, e)
 	}
 }
 
@@ -357,7 +359,8 @@ func (t *lockTable) release(e *entry, startTS tso.Timestamp) {
 
 func (t *lockTable) releaseLocked(e *entry, startTS tso.Timestamp) {
 	if len(e.sharers) == 0 {
-		t.removeLocked(e, 0)
+		var f finger
+		t.removeLocked(&f, e, 0)
 		return
 	}
 	if e.lock.StartTS == startTS {
@@ -401,7 +404,7 @@ func (t *lockTable) stop(err error) {
 
 func (t *lockTable) stopLocked(err error) {
 	t.stopped = err
-	t.tree.Ascend(func(e *entry) bool {
+	t.tree.ascend(nil, func(e *entry) bool {
 		t.dismissLocked(e, waitStopped)
 		return true
 	})

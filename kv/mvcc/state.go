@@ -106,6 +106,7 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 		return err
 	}
 	defer it.Close()
+	var f finger
 	for ok := it.First(); ok; ok = it.Next() {
 		key := bytes.Clone(userKey(it.Key()))
 		value, err := it.Value()
@@ -116,7 +117,7 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 		if err != nil {
 			return &CorruptionError{Key: key, Detail: "lock record", Err: err}
 		}
-		s.locks.putLocked(&entry{
+		s.locks.putLocked(&f, &entry{
 			key: key, lock: recoverLock(key, lock, now), longValue: longValue, state: stateDurable,
 		})
 	}
