@@ -2,12 +2,9 @@ package micro
 
 import (
 	"context"
-	"errors"
 	"net"
 	"path/filepath"
 	"testing"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/percodb/percodb/kv"
 	kvrpc "github.com/percodb/percodb/kv/rpc"
@@ -15,37 +12,6 @@ import (
 	"github.com/percodb/percodb/tso"
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
-
-// rawShard is a bare Pebble behind the interface of a shard: no versions, no locks, no timestamps. Put
-// behind kv/rpc it is what a key-value store alone costs over the same path.
-type rawShard struct {
-	kv.Shard // the methods not used here
-	db       *pebble.DB
-}
-
-// Get reads key.
-func (s rawShard) Get(_ context.Context, _ kv.RangeRef, key []byte, _ kv.ReadOptions) ([]byte, error) {
-	it, err := s.db.NewIter(nil)
-	if err != nil {
-		return nil, err
-	}
-	var value []byte
-	if it.SeekPrefixGE(key) {
-		value = append(value, it.Value()...)
-	}
-	return value, it.Close()
-}
-
-// Prewrite writes the mutations durably.
-func (s rawShard) Prewrite(_ context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
-	batch := s.db.NewBatch()
-	for i := range req.Mutations {
-		if err := batch.Set(req.Mutations[i].Key, req.Mutations[i].Value, nil); err != nil {
-			return kv.PrewriteResponse{}, err
-		}
-	}
-	return kv.PrewriteResponse{}, errors.Join(batch.Commit(pebble.Sync), batch.Close())
-}
 
 // testCluster is an oracle with a directory, and stores, each behind gRPC on loopback, all in this
 // process.
@@ -65,13 +31,10 @@ func (c *testCluster) must(err error) {
 
 // serve has a gRPC server answer for the benchmark's time, and returns its address.
 func (c *testCluster) serve(register func(*tsorpc.Server)) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, stop, err := Serve(register)
 	c.must(err)
-	g := tsorpc.NewGRPCServer()
-	register(g)
-	go g.Serve(l)
-	c.b.Cleanup(g.Stop)
-	return l.Addr().String()
+	c.b.Cleanup(stop)
+	return addr
 }
 
 func (c *testCluster) connect(addr string) *tsorpc.Conn {
@@ -82,18 +45,6 @@ func (c *testCluster) connect(addr string) *tsorpc.Conn {
 		c.conns[addr] = conn
 	}
 	return c.conns[addr]
-}
-
-// remote is a shard reached over gRPC.
-func (c *testCluster) remote(shard kv.Shard) *kvrpc.Shard {
-	return kvrpc.NewShard(c.connect(c.serve(func(g *tsorpc.Server) { kvrpc.RegisterShard(g, shard) })), "remote", kvrpc.ClientOptions{})
-}
-
-// remoteOracle is an oracle reached over gRPC.
-func (c *testCluster) remoteOracle(source tso.Source) *tsorpc.Client {
-	client := tsorpc.NewClient(c.connect(c.serve(func(g *tsorpc.Server) { tsorpc.RegisterOracle(g, source) })), tsorpc.ClientOptions{})
-	c.b.Cleanup(func() { client.Close() })
-	return client
 }
 
 // openCluster starts an oracle and stores.

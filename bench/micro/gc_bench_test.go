@@ -126,7 +126,7 @@ func BenchmarkReadsAfterGC(b *testing.B) {
 		b.Fatalf("%d versions were collected", versions)
 	}
 	time.Sleep(2 * time.Second)
-	rates(b, 8, 200_000, way{"fresh", fresh.read}, way{"collected", old.read})
+	rates(b, 8, 200_000, Way{"fresh", fresh.read}, Way{"collected", old.read})
 }
 
 // BenchmarkTrafficDuringGC: what 32 clients get done, half of it reads and half of it durable updates of
@@ -139,7 +139,7 @@ func BenchmarkTrafficDuringGC(b *testing.B) {
 	c.write(1)
 	traffic := func() float64 { // operations per second
 		begin := time.Now()
-		if err := many(32, n, func(r *rand.Rand) error {
+		if err := Many(32, n, func(r *rand.Rand) error {
 			if r.Uint32()%2 == 0 {
 				return c.read(r)
 			}
@@ -191,7 +191,7 @@ func BenchmarkTrafficDuringGC(b *testing.B) {
 		removed, turns = removed+float64(versions), turns+took.Seconds()
 		ratios = append(ratios, with/without)
 	}
-	b.ReportMetric(median(ratios), "rate-ratio")
+	b.ReportMetric(Median(ratios), "rate-ratio")
 	b.ReportMetric(removed/turns, "removed/s")
 	b.ReportMetric(0, "ns/op")
 }

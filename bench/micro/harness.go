@@ -69,12 +69,12 @@ func OpenRaw(dir string) (*Raw, error) {
 	return &Raw{DB: db}, nil
 }
 
-// Load fills the table and brings it to rest.
-func (r *Raw) Load(ctx context.Context) error {
+// Load fills the table with rows and brings it to rest.
+func (r *Raw) Load(ctx context.Context, rows uint64) error {
 	var key, value []byte
-	for row := uint64(0); row < Rows; {
+	for row := uint64(0); row < rows; {
 		b := r.DB.NewBatch()
-		for range 10_000 {
+		for range min(10_000, rows-row) {
 			key, value = Key(key[:0], row), Value(value[:0], row)
 			if err := b.Set(key, value, nil); err != nil {
 				return err
@@ -123,10 +123,10 @@ func (s *Shard) Close() error {
 	return errors.Join(s.Store.Close(), s.Oracle.Close(), s.Engine.Close())
 }
 
-// Load fills the table by transactions of 10,000 rows and brings it to rest.
-func (s *Shard) Load(ctx context.Context) error {
-	for row := uint64(0); row < Rows; {
-		ms := make([]mvcc.Mutation, 10_000)
+// Load fills the table with rows, by transactions of 10,000, and brings it to rest.
+func (s *Shard) Load(ctx context.Context, rows uint64) error {
+	for row := uint64(0); row < rows; {
+		ms := make([]mvcc.Mutation, min(10_000, rows-row))
 		for i := range ms {
 			ms[i] = mvcc.Mutation{Op: mvcc.OpPut, Key: Key(nil, row), Value: Value(nil, row)}
 			row++

@@ -37,13 +37,13 @@ func (l *loaded) open(b *testing.B) {
 		if l.raw, l.err = OpenRaw(l.dir); l.err != nil {
 			return
 		}
-		if l.err = l.raw.Load(ctx); l.err != nil {
+		if l.err = l.raw.Load(ctx, Rows); l.err != nil {
 			return
 		}
 		if l.shard, l.err = OpenShard(ctx, l.dir); l.err != nil {
 			return
 		}
-		l.err = l.shard.Load(ctx)
+		l.err = l.shard.Load(ctx, Rows)
 	})
 	if l.err != nil {
 		b.Fatal(l.err)
