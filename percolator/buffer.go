@@ -2,6 +2,8 @@ package percolator
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"slices"
 
 	"github.com/google/btree"
@@ -35,6 +37,27 @@ type writeBuffer struct {
 	index   *btree.BTreeG[int32] // positions ordered by key, the newest of each key; nil until needed
 	indexed int                  // entries below are in the index
 	probe   []byte               // the key that position probePos stands for
+
+	// moves says at which snapshots entries were written, where that was not the transaction's present
+	// one.
+	moves []snapshotMove
+}
+
+// len is the number of entries. Like size, freeze, truncate and get it takes a nil buffer, which is what
+// a transaction has until its first write, for an empty one.
+func (b *writeBuffer) len() int {
+	if b == nil {
+		return 0
+	}
+	return b.n
+}
+
+// size is what the entries count for, in bytes.
+func (b *writeBuffer) size() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.sizeBytes
 }
 
 const (
@@ -177,6 +200,9 @@ func (b *writeBuffer) replaceable(key []byte) int {
 
 // get returns what the buffer says of key; found is false when it says nothing.
 func (b *writeBuffer) get(key []byte) (value []byte, found bool) {
+	if b == nil {
+		return nil, false
+	}
 	if b.n <= smallLog {
 		for i := b.n - 1; i >= 0; i-- {
 			if e := &b.first[i]; e.decides() && bytes.Equal(e.key, key) {
@@ -237,13 +263,16 @@ func (b *writeBuffer) keyAt(i int32) []byte {
 
 // freeze keeps the entries there are from being changed, and returns their number.
 func (b *writeBuffer) freeze() int {
+	if b == nil {
+		return 0
+	}
 	b.frozen = b.n
 	return b.n
 }
 
 // truncate drops entries until n are left.
 func (b *writeBuffer) truncate(n int) {
-	if n >= b.n {
+	if n >= b.len() {
 		return
 	}
 	for i := b.n - 1; i >= n; i-- {
@@ -293,9 +322,9 @@ func (b *writeBuffer) mutations(dst []mvcc.Mutation) ([]mvcc.Mutation, error) {
 	}
 	order := b.sorted()
 	for i := 0; i < len(order); {
-		e := *b.at(int(order[i]))
+		e := *b.at(int(order[i].at))
 		for i++; i < len(order); i++ {
-			next := b.at(int(order[i]))
+			next := b.at(int(order[i].at))
 			if !bytes.Equal(next.key, e.key) {
 				break
 			}
@@ -322,17 +351,52 @@ func (b *writeBuffer) ascending() bool {
 	return true
 }
 
-// sorted returns the positions ordered by key, those of one key from old to new.
-func (b *writeBuffer) sorted() []int32 {
-	order := make([]int32, b.n)
+// place is the position of an entry, and of its key the first bytes that are not common to all.
+type place struct {
+	head uint64
+	at   int32
+}
+
+// sorted returns the places ordered by key, those of one key from old to new. Most keys are told apart
+// by their heads, without a look at the keys themselves.
+func (b *writeBuffer) sorted() []place {
+	common := b.common()
+	order := make([]place, b.n)
 	for i := range order {
-		order[i] = int32(i)
+		order[i] = place{headOf(b.at(i).key[common:]), int32(i)}
 	}
-	slices.SortFunc(order, func(i, j int32) int {
-		if c := bytes.Compare(b.at(int(i)).key, b.at(int(j)).key); c != 0 {
+	slices.SortFunc(order, func(i, j place) int {
+		if i.head != j.head {
+			return cmp.Compare(i.head, j.head)
+		}
+		if c := bytes.Compare(b.at(int(i.at)).key[common:], b.at(int(j.at)).key[common:]); c != 0 {
 			return c
 		}
-		return int(i - j)
+		return int(i.at - j.at)
 	})
 	return order
+}
+
+// common returns how many bytes all keys begin with alike.
+func (b *writeBuffer) common() int {
+	first := b.at(0).key
+	n := len(first)
+	for i := 1; i < b.n && n > 0; i++ {
+		key := b.at(i).key
+		n = min(n, len(key))
+		for n > 0 && !bytes.Equal(first[:n], key[:n]) {
+			n--
+		}
+	}
+	return n
+}
+
+// headOf orders keys as far as their first eight bytes do.
+func headOf(key []byte) uint64 {
+	if len(key) >= 8 {
+		return binary.BigEndian.Uint64(key)
+	}
+	var head [8]byte
+	copy(head[:], key)
+	return binary.BigEndian.Uint64(head[:])
 }

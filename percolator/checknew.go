@@ -14,6 +14,9 @@ func (t *Txn) CheckNew(ctx context.Context) error {
 	if t.done {
 		return ErrTxnDone
 	}
+	if t.buf == nil {
+		return nil
+	}
 	writes, err := t.buf.mutations(nil)
 	if err != nil {
 		return err

@@ -25,13 +25,13 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 		return 0, ErrTxnDone
 	}
 	defer t.end()
-	if t.buf.n == 0 {
+	if t.buf.len() == 0 {
 		t.releaseAll(ctx, nil)
 		t.db.metrics.commits[commitReadOnly].Inc()
 		return 0, nil
 	}
 	c := &committer{
-		db: t.db, startTS: t.startTS, readTS: t.snap.readTS, guard: t.guard, sizeBytes: t.buf.sizeBytes,
+		db: t.db, startTS: t.startTS, readTS: t.snap.readTS, guard: t.guard, sizeBytes: t.buf.size(),
 		locked: t.locks,
 	}
 	c.lease = &c.ownLease
@@ -101,41 +101,25 @@ func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
 		}
 		c.reads = t.reads.list()
 	}
-	if t.locks == nil && len(t.moves) == 0 {
+	if t.locks == nil && len(t.buf.moves) == 0 {
 		return 0, nil
 	}
-	if t.locks != nil {
-		c.addLocked(t.locks)
+	if err := c.setLockedAt(t); err != nil || t.locks == nil {
+		return 0, err
 	}
-	return 0, c.setLockedAt(t)
-}
-
-// addLocked adds the keys that are locked alone and were not written: locks live in memory and may be
-// lost, and what the transaction has decided by these keys must still hold when it commits.
-func (c *committer) addLocked(l *lockSet) {
-	written := len(c.mutations)
-	for i := range l.held {
-		if h := &l.held[i]; !h.shared {
-			if _, found := slices.BinarySearchFunc(c.mutations[:written], h.key, compareMutation); !found {
-				c.mutations = append(c.mutations, mvcc.Mutation{Op: mvcc.OpLock, Key: h.key})
-			}
-		}
-	}
-	if len(c.mutations) > written {
-		slices.SortFunc(c.mutations, func(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) })
-	}
+	return 0, c.addLocked(t.locks)
 }
 
 // setLockedAt tells of each mutation as of when its key must not have changed: since it was locked,
 // or since it was written, if that was at a snapshot before the present one.
 func (c *committer) setLockedAt(t *Txn) error {
 	var oldest map[string]tso.Timestamp
-	for i := len(t.moves) - 1; i >= 0; i-- {
+	for i := len(t.buf.moves) - 1; i >= 0; i-- {
 		if oldest == nil {
 			oldest = make(map[string]tso.Timestamp)
 		}
-		for j := range t.moves[i].writes {
-			oldest[string(t.buf.at(j).key)] = t.moves[i].from
+		for j := range t.buf.moves[i].writes {
+			oldest[string(t.buf.at(j).key)] = t.buf.moves[i].from
 		}
 	}
 	for i := range c.mutations {
@@ -149,14 +133,39 @@ func (c *committer) setLockedAt(t *Txn) error {
 			continue
 		}
 		h := &t.locks.held[at]
-		if h.checked(m) {
+		if h.settled = true; h.checked(m) {
 			m.MustBeNew = false
 		}
 		if m.LockedAt = h.at; m.LockedAt > c.readTS {
-			return &mvcc.WriteConflictError{Key: m.Key, StartTS: t.startTS, ConflictingCommitTS: m.LockedAt}
+			return c.lockedLater(h)
 		}
 	}
 	return nil
+}
+
+// addLocked adds the keys that are locked alone and were not written: locks live in memory and may be
+// lost, and what the transaction has decided by these keys must still hold when it commits.
+func (c *committer) addLocked(l *lockSet) error {
+	written := len(c.mutations)
+	for i := range l.held {
+		h := &l.held[i]
+		if h.settled || h.shared {
+			continue
+		}
+		if h.settled = true; h.at > c.readTS {
+			return c.lockedLater(h)
+		}
+		c.mutations = append(c.mutations, mvcc.Mutation{Op: mvcc.OpLock, Key: h.key, LockedAt: h.at})
+	}
+	if len(c.mutations) > written {
+		slices.SortFunc(c.mutations, func(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) })
+	}
+	return nil
+}
+
+// lockedLater is the conflict of a transaction that has locked what its snapshot has not moved up to.
+func (c *committer) lockedLater(h *heldLock) error {
+	return &mvcc.WriteConflictError{Key: h.key, StartTS: c.startTS, ConflictingCommitTS: h.at}
 }
 
 func (c *committer) run(ctx context.Context) (tso.Timestamp, error) {

@@ -9,7 +9,7 @@ type Counts struct {
 
 // Counts returns the transaction's. The transaction's goroutine alone may ask.
 func (t *Txn) Counts() Counts {
-	c := Counts{Writes: t.buf.n}
+	c := Counts{Writes: t.buf.len()}
 	if t.locks != nil {
 		c.Locks = len(t.locks.held)
 	}

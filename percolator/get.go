@@ -16,7 +16,7 @@ func (t *Txn) Get(ctx context.Context, key []byte) ([]byte, error) {
 	if t.done {
 		return nil, ErrTxnDone
 	}
-	if t.buf.n > 0 {
+	if t.buf.len() > 0 {
 		if value, found := t.buf.get(key); found {
 			return value, nil
 		}
@@ -70,14 +70,14 @@ func (t *Txn) BatchGet(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	if t.done {
 		return nil, ErrTxnDone
 	}
-	if t.buf.n == 0 && strictlyAscending(keys) {
+	if t.buf.len() == 0 && strictlyAscending(keys) {
 		t.notePoints(keys)
 		return t.snap.fetch(ctx, keys)
 	}
 	values := make([][]byte, len(keys))
 	var missing []int
 	for i, key := range keys {
-		if t.buf.n > 0 {
+		if t.buf.len() > 0 {
 			if value, found := t.buf.get(key); found {
 				values[i] = value
 				continue

@@ -40,7 +40,7 @@ type heldLock struct {
 	at     tso.Timestamp
 	shared bool
 	known  existence
-	// settled says that the commit has dealt with the key.
+	// settled says that the key is among the mutations of the commit.
 	settled bool
 }
 
@@ -133,7 +133,9 @@ func (l *lockSet) keysBut(mutations []mvcc.Mutation) [][]byte {
 		}
 	}
 	for i := range l.held {
-		keep(l.held[i].key)
+		if h := &l.held[i]; !h.settled || mutations == nil {
+			keep(h.key)
+		}
 	}
 	for _, key := range l.stray {
 		keep(key)
@@ -169,8 +171,8 @@ func (t *Txn) BeginStatement(ctx context.Context) error {
 
 // moveTo moves the snapshot, which the caller has found to be allowed.
 func (t *Txn) moveTo(ts tso.Timestamp) {
-	if t.buf.n > 0 {
-		t.moves = append(t.moves, snapshotMove{writes: t.buf.n, from: t.snap.readTS})
+	if t.buf.len() > 0 {
+		t.buf.moves = append(t.buf.moves, snapshotMove{writes: t.buf.len(), from: t.snap.readTS})
 	}
 	if t.opts.Isolation == ReadCommitted {
 		// Iterators of earlier statements go on reading at theirs.

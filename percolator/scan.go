@@ -64,9 +64,9 @@ func (t *Txn) Scan(_ context.Context, span kv.Span, opts ScanOptions) Iterator {
 		s.drained = true
 		return s
 	}
-	if t.buf.n > 0 {
+	if t.buf.len() > 0 {
 		s.buffered = &bufferScan{}
-		s.buffered.init(&t.buf, span, opts.Reverse)
+		s.buffered.init(t.buf, span, opts.Reverse)
 	}
 	return s
 }

@@ -17,13 +17,11 @@ type Txn struct {
 	opts    TxnOptions
 	done    bool
 	guard   CommitGuard
-	buf     writeBuffer
+	buf     *writeBuffer // nil until the first write
 	snap    *snapshot
 	active  activeRef
 	locks   *lockSet // of a pessimistic transaction
 	reads   *readSet // where the snapshot may have to move, or to hold until the commit
-	// moves says at which snapshots the buffer was written, where that was not the present one.
-	moves []snapshotMove
 
 	firstSnap snapshot
 }
@@ -74,10 +72,10 @@ func (t *Txn) Pessimistic() bool { return t.opts.Pessimistic }
 func (t *Txn) Isolation() Isolation { return t.opts.Isolation }
 
 // Wrote says whether there is anything to commit.
-func (t *Txn) Wrote() bool { return t.buf.n > 0 }
+func (t *Txn) Wrote() bool { return t.buf.len() > 0 }
 
 // SizeBytes is the size of the write buffer, as Options.MaxTxnBytes counts it.
-func (t *Txn) SizeBytes() int64 { return t.buf.sizeBytes }
+func (t *Txn) SizeBytes() int64 { return t.buf.size() }
 
 // Put implements Writer.
 func (t *Txn) Put(key, value []byte) error {
@@ -112,12 +110,15 @@ func (t *Txn) write(key, value []byte, c change) error {
 	case t.opts.ReadOnly:
 		return ErrReadOnly
 	}
-	size := t.buf.sizeBytes + int64(len(key)+len(value)+entryOverhead)
+	size := t.buf.size() + int64(len(key)+len(value)+entryOverhead)
 	if limit := t.db.opts.MaxTxnBytes; size > limit {
 		return &TxnTooLargeError{SizeBytes: size, LimitBytes: limit}
 	}
 	if value == nil && c.op == mvcc.OpPut {
 		value = []byte{} // nil means absent to a reader
+	}
+	if t.buf == nil {
+		t.buf = &writeBuffer{}
 	}
 	t.buf.add(key, value, c)
 	return nil
@@ -147,10 +148,13 @@ func (t *Txn) RollbackTo(sp Savepoint) {
 
 // truncate takes back the writes since sp.
 func (t *Txn) truncate(sp Savepoint) {
+	if t.buf == nil {
+		return
+	}
 	t.buf.truncate(sp.writes)
 	t.buf.freeze()
-	for i := range t.moves {
-		t.moves[i].writes = min(t.moves[i].writes, sp.writes)
+	for i := range t.buf.moves {
+		t.buf.moves[i].writes = min(t.buf.moves[i].writes, sp.writes)
 	}
 }
 
@@ -171,7 +175,6 @@ func (t *Txn) Rollback(ctx context.Context) error {
 // end forgets the writes, so that a transaction kept for its timestamp does not keep them.
 func (t *Txn) end() {
 	t.done = true
-	t.buf = writeBuffer{}
-	t.reads, t.moves = nil, nil
+	t.buf, t.reads = nil, nil
 	t.db.active.leave(&t.active)
 }
