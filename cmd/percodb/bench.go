@@ -115,6 +115,7 @@ same command again.`,
 	urlFlag(cmd.Flags(), &o.URLs)
 	f.add(cmd.Flags())
 	cmd.Flags().BoolVar(&o.ForeignKeys, "foreign-keys", false, "make the 49 foreign keys too, if the server has them")
+	cmd.Flags().BoolVar(&o.CheckerIndexes, "checker-indexes", false, "make an index besides, of accounts by broker: for queries by hand")
 	cmd.Flags().IntVar(&o.Workers, "workers", 4, "connections that load at once")
 	return cmd
 }
@@ -226,6 +227,7 @@ Changes nothing.`,
 	}
 	urlFlag(cmd.Flags(), &urls)
 	cmd.Flags().StringSliceVar(&o.Only, "only", nil, "conditions to judge, as in --only C3,C9 (default all)")
+	cmd.Flags().StringVar(&o.Journal, "journal", "", "directory with the journals of runs: judge by them what was lost")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as one JSON object")
 	return cmd
 }
@@ -235,6 +237,9 @@ func printResult(out io.Writer, r check.Result) {
 	verdict := "ok"
 	if r.Violations > 0 {
 		verdict = fmt.Sprintf("%d VIOLATIONS", r.Violations)
+	}
+	if r.Note != "" {
+		verdict += " (" + r.Note + ")"
 	}
 	fmt.Fprintf(out, "%-6s %6.1f s  %s: %s\n", r.ID, r.Seconds, r.Title, verdict)
 	for _, row := range r.Sample {

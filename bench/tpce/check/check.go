@@ -9,7 +9,8 @@
 //
 // C0 holds for the tables that no transaction adds rows to: they have the rows of the load. C1 to C10
 // are queries that return what breaks them (queries.go). C11 compares balances with those of the
-// generator and what the run has booked. C12 compares what indexes hold with their tables.
+// generator and what the run has booked. C12 compares what indexes hold with their tables. C13 and C14
+// compare the database with what it acknowledged to the runs that kept a journal (journal.go).
 //
 // Invariants:
 //
@@ -43,6 +44,8 @@ type Options struct {
 	URL string
 	// Only are the conditions to check, by id; all if empty.
 	Only []string
+	// Journal is a directory with the journals of runs; C13 and C14 are not judged if "".
+	Journal string
 	// Done, if not nil, is told of each result as soon as it is there.
 	Done func(Result)
 }
@@ -54,6 +57,7 @@ type Result struct {
 	Violations int64      `json:"violations"`
 	Columns    []string   `json:"columns,omitempty"` // of Sample
 	Sample     [][]string `json:"sample,omitempty"`  // the first of the rows that break it
+	Note       string     `json:"note,omitempty"`    // what was compared
 	Seconds    float64    `json:"seconds"`
 }
 
@@ -86,23 +90,30 @@ func (r Report) Violations() int64 {
 type condition struct {
 	id, title string
 	judge     func(ctx context.Context, s *subject, r *Result) error
+	journal   bool // judged by a journal
 }
 
 // subject is the database under check.
 type subject struct {
-	tx     pgx.Tx
-	gen    *gen.Generator
-	loaded load.Loaded
+	tx       pgx.Tx
+	gen      *gen.Generator
+	loaded   load.Loaded
+	evidence *evidence // nil without a journal
 }
 
 func conditions() []condition {
-	all := []condition{{id: "C0", title: "tables that do not grow have the rows of the load", judge: judgeCounts}}
+	all := []condition{
+		{id: "C0", title: "tables that do not grow have the rows of the load", judge: judgeCounts},
+		{id: "C1+C2", title: "brokers count the completed trades of their accounts, and add up their commissions", judge: judgeBrokers},
+	}
 	for _, f := range findings() {
 		all = append(all, condition{id: f.id, title: f.title, judge: f.judge})
 	}
 	return append(all,
 		condition{id: "C11", title: "a balance is the first one and the cash booked since", judge: judgeBalances},
-		condition{id: "C12", title: "indexes hold what their tables hold", judge: judgeIndexes})
+		condition{id: "C12", title: "indexes hold what their tables hold", judge: judgeIndexes},
+		condition{id: "C13", title: "what the server acknowledged is there, and nothing else", judge: judgeJournal, journal: true},
+		condition{id: "C14", title: "volumes are what Market-Feeds have added", judge: judgeVolume, journal: true})
 }
 
 // IDs returns the ids of all conditions.
@@ -120,6 +131,9 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	for _, id := range o.Only {
 		if !slices.Contains(IDs(), id) {
 			return Report{}, fmt.Errorf("no condition %q: there are %v", id, IDs())
+		}
+		if o.Journal == "" && slices.ContainsFunc(conditions(), func(c condition) bool { return c.id == id && c.journal }) {
+			return Report{}, errNoJournal
 		}
 	}
 	conn, err := pgx.Connect(ctx, o.URL)
@@ -149,8 +163,13 @@ func judge(ctx context.Context, tx pgx.Tx, o Options) (Report, error) {
 	if s.gen, err = gen.New(s.loaded.Settings.Scale); err != nil {
 		return report, err
 	}
+	if o.Journal != "" {
+		if s.evidence, err = gather(o.Journal, s.loaded.Identity); err != nil {
+			return report, err
+		}
+	}
 	for _, c := range conditions() {
-		if len(o.Only) > 0 && !slices.Contains(o.Only, c.id) {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, c.id) || c.journal && s.evidence == nil {
 			continue
 		}
 		result := Result{ID: c.id, Title: c.title}

@@ -107,7 +107,7 @@ func TestPlanted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Violations() != 0 || len(report.Results) != len(conditions()) {
+	if report.Violations() != 0 || len(report.Results) != len(IDs())-2 { // C13 and C14 need a journal
 		t.Fatalf("the load is not clean: %+v", report)
 	}
 	conn, err := pgx.Connect(ctx, dsn)
@@ -158,7 +158,7 @@ func TestPlanted(t *testing.T) {
 		})
 	}
 	for _, id := range IDs() {
-		if !covered[id] {
+		if !covered[id] && id != "C13" && id != "C14" { // see TestJournal
 			t.Errorf("no violation is planted for %s", id)
 		}
 	}

@@ -9,12 +9,6 @@ type finding struct {
 
 func findings() []finding {
 	return []finding{
-		{id: "C1+C2", title: "brokers count the completed trades of their accounts, and add up their commissions", query: `
-SELECT b.b_id, b.b_num_trades, COALESCE(x.n, 0) AS trades, b.b_comm_total, COALESCE(x.c, 0) AS commissions
-FROM broker b LEFT JOIN (SELECT ca.ca_b_id AS bid, COUNT(*) AS n, SUM(t.t_comm) AS c
-     FROM trade t JOIN customer_account ca ON ca.ca_id = t.t_ca_id WHERE t.t_st_id = 'CMPT' GROUP BY ca.ca_b_id) x
-     ON x.bid = b.b_id
-WHERE b.b_num_trades <> COALESCE(x.n, 0) OR b.b_comm_total <> COALESCE(x.c, 0)`},
 		{id: "C3", title: "a holding summary is the sum of its lots", query: `
 SELECT hs.hs_ca_id, hs.hs_s_symb, hs.hs_qty, x.q AS lots
 FROM holding_summary hs LEFT JOIN (SELECT h_ca_id, h_s_symb, SUM(h_qty) AS q FROM holding GROUP BY h_ca_id, h_s_symb) x

@@ -34,6 +34,8 @@ type Settings struct {
 	Scale       gen.Scale `json:"scale"`
 	ForeignKeys bool      `json:"foreign_keys"`
 	Generator   int       `json:"generator_version"`
+	// CheckerIndexes are made besides: they are for those who look at a database, and cost runs writes.
+	CheckerIndexes bool `json:"checker_indexes,omitempty"`
 }
 
 // Progress is told how a load goes on. Calls do not overlap.
@@ -49,8 +51,10 @@ type Options struct {
 	URLs        []string // connections go to one after the other
 	Scale       gen.Scale
 	ForeignKeys bool
-	Workers     int // connections; 4 if 0
-	Progress    Progress
+	// CheckerIndexes are those of schema.CheckerIndexes.
+	CheckerIndexes bool
+	Workers        int // connections; 4 if 0
+	Progress       Progress
 }
 
 // Summary is what a load has done.
@@ -106,7 +110,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return sum, err
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	done, err := prepare(ctx, conn, Settings{Scale: o.Scale, ForeignKeys: o.ForeignKeys, Generator: gen.GeneratorVersion})
+	done, err := prepare(ctx, conn, Settings{Scale: o.Scale, ForeignKeys: o.ForeignKeys, CheckerIndexes: o.CheckerIndexes, Generator: gen.GeneratorVersion})
 	if err != nil {
 		return sum, err
 	}
@@ -252,6 +256,11 @@ func finish(ctx context.Context, conn *pgx.Conn, o Options) error {
 	for _, index := range schema.Indexes() {
 		steps = append(steps, index.Create())
 	}
+	if o.CheckerIndexes {
+		for _, index := range schema.CheckerIndexes() {
+			steps = append(steps, index.Create())
+		}
+	}
 	keys := map[string]bool{}
 	if o.ForeignKeys {
 		var err error
@@ -333,11 +342,21 @@ func Drop(ctx context.Context, url string) (bool, error) {
 	return true, nil
 }
 
+// Keys of tpce_meta that runs add, and that are of use beyond them.
+const (
+	KeyRuns         = "runs"          // how many runs there were
+	KeyIdentity     = "identity"      // of the database: random, made by the first run
+	KeyBrokerWrites = "broker_writes" // how runs have counted what brokers sold
+)
+
 // Loaded is a database whose load is complete.
 type Loaded struct {
 	Settings   Settings
 	Rows       [schema.Count]int64
 	MaxTradeID int64 // trades of the run have higher ids
+	// What runs have left, as the keys above: 0 and "" before the first.
+	Runs                   int64
+	Identity, BrokerWrites string
 }
 
 // Read returns what was loaded, in the transaction or connection given.
@@ -366,6 +385,12 @@ func Read(ctx context.Context, conn *pgx.Conn) (Loaded, error) {
 	for t := range l.Rows {
 		if _, err := fmt.Sscan(meta["rows."+schema.Table(t).String()], &l.Rows[t]); err != nil {
 			return l, fmt.Errorf("rows of %s in %s: %w", schema.Table(t), schema.MetaTable, err)
+		}
+	}
+	l.Identity, l.BrokerWrites = meta[KeyIdentity], meta[KeyBrokerWrites]
+	if runs := meta[KeyRuns]; runs != "" {
+		if _, err := fmt.Sscan(runs, &l.Runs); err != nil {
+			return l, fmt.Errorf("%s in %s: %w", KeyRuns, schema.MetaTable, err)
 		}
 	}
 	return l, nil

@@ -145,6 +145,11 @@ func Indexes() []Index {
 	}
 }
 
+// CheckerIndexes returns indexes that no transaction uses: with them, the trades of a broker can be looked up.
+func CheckerIndexes() []Index {
+	return []Index{{"i_ca_b_id", CustomerAccount, "ca_b_id", false}}
+}
+
 // ForeignKey says that the columns of a table, joined by ", ", refer to the primary key of a parent.
 type ForeignKey struct {
 	Table   Table
