@@ -34,7 +34,7 @@ func tpceCommand() *cobra.Command {
 		Long: `A brokerage modelled after TPC-E: customers, accounts, securities and trades in 33 tables, with data of
 percodb's own making. It is not TPC-E, and its results are not comparable with published ones.`,
 	}
-	cmd.AddCommand(tpceInitCommand(), tpceCheckCommand(), tpceMergeCommand(), tpceCompareCommand(), tpceDropCommand())
+	cmd.AddCommand(tpceInitCommand(), tpceRunCommand(), tpceCleanupCommand(), tpceCheckCommand(), tpceMergeCommand(), tpceCompareCommand(), tpceDropCommand())
 	return cmd
 }
 

@@ -221,6 +221,7 @@ func TestQueueLosesNothing(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[int]int{}
 	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	var workers, producers sync.WaitGroup
 	for w := range 4 {
 		workers.Go(func() {

@@ -1,0 +1,168 @@
+package run
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/bench/tpce/load"
+	"github.com/percodb/percodb/bench/tpce/schema"
+	"github.com/percodb/percodb/bench/tpce/txn"
+)
+
+// Keys of tpce_meta that runs write. The check reads those of load.
+const (
+	keyNextID    = "next_trade_id"    // the first id that no block has been leased of
+	keyNextBlock = "next_trade_block" // of scattered blocks
+)
+
+// metaStore reads and changes tpce_meta. Every change is a transaction of its own connection, repeated
+// while it conflicts or the server is away.
+type metaStore struct {
+	url    string
+	outage time.Duration
+}
+
+// update runs f in a transaction until it commits. f may run several times, and once more after a commit
+// whose answer was lost: what it takes is then taken twice.
+func (m *metaStore) update(ctx context.Context, f func(tx pgx.Tx) error) error {
+	const pause, longest = 5 * time.Millisecond, 250 * time.Millisecond
+	deadline := time.Now().Add(m.outage)
+	for wait := pause; ; wait = min(2*wait, longest) {
+		err := m.try(ctx, f)
+		if err == nil || !again(err) || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+func (m *metaStore) try(ctx context.Context, f func(tx pgx.Tx) error) error {
+	conn, err := pgx.Connect(ctx, m.url)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, f)
+}
+
+// again reports that what failed may go better next time: conflicts, and everything that is not an answer
+// of the server to a statement.
+func again(err error) bool {
+	var answer *pgconn.PgError
+	if !errors.As(err, &answer) {
+		return true
+	}
+	switch answer.Code {
+	case "40001", "40P01", "55P03", "23505": // the last: two made the same key at the same time
+		return true
+	}
+	return len(answer.Code) == 5 && (answer.Code[:2] == "57" || answer.Code[:2] == "08" || answer.Code[:2] == "53")
+}
+
+// get returns the value of a key, "" if there is none.
+func get(ctx context.Context, tx pgx.Tx, key string) (string, error) {
+	var v string
+	err := tx.QueryRow(ctx, "SELECT v FROM "+schema.MetaTable+" WHERE k = $1", key).Scan(&v)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return "", nil
+	}
+	return v, err
+}
+
+// put sets the value of a key, which old says whether there is.
+func put(ctx context.Context, tx pgx.Tx, key, old, v string) error {
+	query := "UPDATE " + schema.MetaTable + " SET v = $2 WHERE k = $1"
+	if old == "" {
+		query = "INSERT INTO " + schema.MetaTable + " (k, v) VALUES ($1, $2)"
+	}
+	tag, err := tx.Exec(ctx, query, key, v)
+	if err == nil && tag.RowsAffected() != 1 {
+		err = fmt.Errorf("key %s of %s: %d rows changed, not one", key, schema.MetaTable, tag.RowsAffected())
+	}
+	return err
+}
+
+// take adds n to the number of a key, which begins with first, and returns what it was.
+func (m *metaStore) take(ctx context.Context, key string, first, n int64) (int64, error) {
+	var was int64
+	err := m.update(ctx, func(tx pgx.Tx) error {
+		text, err := get(ctx, tx, key)
+		if err != nil {
+			return err
+		}
+		was = first
+		if text != "" {
+			if was, err = strconv.ParseInt(text, 10, 64); err != nil {
+				return fmt.Errorf("key %s of %s: %w", key, schema.MetaTable, err)
+			}
+		}
+		return put(ctx, tx, key, text, strconv.FormatInt(was+n, 10))
+	})
+	return was, err
+}
+
+// registration is a run's entry in the database.
+type registration struct {
+	number   int64  // runs of a database are numbered from 1
+	identity string // of the database, random
+	volume   int64  // SUM(lt_vol) before the run
+}
+
+// ErrBrokersMixed: runs that leave brokers' counts out cannot be judged after, or before, runs that keep
+// them.
+var ErrBrokersMixed = errors.New("the database has had runs with and without brokers' counts (--broker-writes=omit): no check could tell; drop it and load it again")
+
+// register gives the run a number, and notes how it counts what brokers sold.
+func (m *metaStore) register(ctx context.Context, mode txn.BrokerMode) (registration, error) {
+	var r registration
+	err := m.update(ctx, func(tx pgx.Tx) error {
+		old, err := get(ctx, tx, load.KeyBrokerWrites)
+		if err != nil {
+			return err
+		}
+		if omit := string(txn.Omit); old != "" && (old == omit) != (mode == txn.Omit) {
+			return ErrBrokersMixed
+		}
+		// Once commissions were kept aside, some may be so for ever.
+		if old == "" || mode == txn.SideTable {
+			if err := put(ctx, tx, load.KeyBrokerWrites, old, string(mode)); err != nil {
+				return err
+			}
+		}
+		if r.identity, err = get(ctx, tx, load.KeyIdentity); err != nil {
+			return err
+		}
+		if r.identity == "" {
+			r.identity = rand.Text()
+			if err := put(ctx, tx, load.KeyIdentity, "", r.identity); err != nil {
+				return err
+			}
+		}
+		runs, err := get(ctx, tx, load.KeyRuns)
+		if err != nil {
+			return err
+		}
+		r.number = 1
+		if runs != "" {
+			if r.number, err = strconv.ParseInt(runs, 10, 64); err != nil {
+				return fmt.Errorf("key %s of %s: %w", load.KeyRuns, schema.MetaTable, err)
+			}
+			r.number++
+		}
+		if err := put(ctx, tx, load.KeyRuns, runs, strconv.FormatInt(r.number, 10)); err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, "SELECT COALESCE(SUM(lt_vol), 0)::bigint FROM last_trade").Scan(&r.volume)
+	})
+	return r, err
+}
