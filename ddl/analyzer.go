@@ -17,6 +17,10 @@ const analyzeWait = 100 * time.Millisecond
 // PostgreSQL's autovacuum does: new statistics make every plan that reads the table be made again.
 const maxPause = time.Minute
 
+// pauseForCost is how many times longer a table is left alone than it took to analyze it, at least: a large
+// one that is being loaded would otherwise be scanned again and again.
+const pauseForCost = 100
+
 // Analyzer keeps statistics fresh: it looks now and then which tables have changed much and analyzes
 // them. Close ends it.
 type Analyzer struct {
@@ -43,6 +47,12 @@ func (p pace) due(now time.Time, interval time.Duration) (pace, bool) {
 	default:
 		return pace{at: now, pause: min(2*p.pause, maxPause)}, true
 	}
+}
+
+// after returns the pace of a table that took so long to analyze.
+func (p pace) after(took time.Duration) pace {
+	p.pause = max(p.pause, min(pauseForCost*took, maxPause))
+	return p
 }
 
 // NewAnalyzer starts an analyzer that looks every interval (0: 1 s).
@@ -96,10 +106,11 @@ func (a *Analyzer) look(ctx context.Context, interval time.Duration) error {
 		if !due {
 			continue
 		}
-		a.paces[id] = next
 		if err := a.analyze(ctx, id); err != nil {
 			return err
 		}
+		a.paces[id] = next.after(time.Since(now))
+		now = time.Now()
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ func TestAnalyzerPace(t *testing.T) {
 			t.Fatalf("analyzed at %v, want %v", at, want)
 		}
 	}
+	if slow := (pace{pause: time.Second}).after(90 * time.Millisecond); slow.pause != 9*time.Second {
+		t.Errorf("what took 90 ms is left alone for %v", slow.pause)
+	}
 	if p, due := p.due(now.Add(time.Hour), time.Second); !due || p.pause != time.Second {
 		t.Errorf("after an hour's quiet: %+v, due %v", p, due)
 	}

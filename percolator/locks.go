@@ -17,6 +17,7 @@ import (
 type lockSet struct {
 	held    []heldLock // in the order in which they were taken; held[0] is the primary
 	index   keyIndex   // positions in held, once there are many
+	next    int        // where find looks first
 	primary []byte
 	lease   lease
 	begun   time.Time // when the transaction began, by the local clock
@@ -60,7 +61,16 @@ const manyLocks = 16
 // find returns the position of key in held, or -1.
 func (l *lockSet) find(key []byte) int {
 	if len(l.held) > manyLocks {
-		return l.index.find(l.held, key)
+		// Keys that were locked together are often asked for one after the other.
+		if i := l.next; i < len(l.held) && bytes.Equal(l.held[i].key, key) {
+			l.next++
+			return i
+		}
+		i := l.index.find(l.held, key)
+		if i >= 0 {
+			l.next = i + 1
+		}
+		return i
 	}
 	for i := range l.held {
 		if bytes.Equal(l.held[i].key, key) {

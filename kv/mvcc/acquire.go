@@ -41,9 +41,13 @@ type acquisition struct {
 	args     *AcquireArgs
 	lockedAt []tso.Timestamp // of the keys dealt with
 	exists   []bool          // of all keys, once one of them does
-	fresh    []int           // which of them this request has locked, unless there is only one
-	deadline time.Time       // set at the first wait
-	patience time.Time       // until when args.Alive is taken to be alive; likewise
+	// Space for locks, and the primary that they share.
+	slab     []entry
+	bytes    []byte
+	primary  []byte
+	fresh    []int     // which of them this request has locked, unless there is only one
+	deadline time.Time // set at the first wait
+	patience time.Time // until when args.Alive is taken to be alive; likewise
 }
 
 // AcquireLocks takes pessimistic locks, key by key in their order, waiting for those who hold them.
@@ -163,19 +167,47 @@ func (a *acquisition) blocked(key []byte, v *keyView) (w *waiter, done bool, err
 	return nil, true, locked
 }
 
-// newEntry returns a lock for key. It costs two allocations.
+// lockSlab is how many locks of a large request are allocated together. One that outlives the others,
+// as when somebody waits for it, keeps them from being freed.
+const lockSlab = 32
+
+// newEntry returns a lock for the next key. It costs two allocations, less than one where there are many.
 func (a *acquisition) newEntry(key []byte, at tso.Timestamp) *entry {
-	n := len(key)
-	buf := append(make([]byte, 0, n+len(a.args.Primary)), key...)
-	primary := buf[:n:n]
-	if !bytes.Equal(key, a.args.Primary) {
-		buf = append(buf, a.args.Primary...)
-		primary = buf[n:]
+	left := len(a.args.Keys) - len(a.lockedAt)
+	if len(a.slab) == 0 {
+		n := 1
+		if left >= lockSlab {
+			n = lockSlab
+		}
+		a.slab = make([]entry, n)
+		a.bytes = make([]byte, 0, n*len(key)+len(a.args.Primary))
 	}
-	return &entry{key: buf[:n:n], state: stateDurable, lock: Lock{
-		Op: OpPessimistic, StartTS: a.args.StartTS, Primary: primary, TTLMillis: a.args.TTLMillis,
+	e := &a.slab[0]
+	a.slab = a.slab[1:]
+	e.key, e.state = a.copyKey(key), stateDurable
+	e.lock = Lock{
+		Op: OpPessimistic, StartTS: a.args.StartTS, TTLMillis: a.args.TTLMillis,
 		ForUpdateTS: at, Shared: a.args.Shared,
-	}}
+	}
+	switch {
+	case bytes.Equal(key, a.args.Primary):
+		e.lock.Primary = e.key
+	case a.primary == nil:
+		a.primary = a.copyKey(a.args.Primary)
+		fallthrough
+	default:
+		e.lock.Primary = a.primary
+	}
+	return e
+}
+
+func (a *acquisition) copyKey(key []byte) []byte {
+	n := len(a.bytes)
+	if cap(a.bytes)-n < len(key) {
+		return bytes.Clone(key)
+	}
+	a.bytes = append(a.bytes, key...)
+	return a.bytes[n:len(a.bytes):len(a.bytes)]
 }
 
 // look notes whether the next key exists, if that is asked.
