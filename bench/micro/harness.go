@@ -42,12 +42,22 @@ func Value(dst []byte, row uint64) []byte {
 // properties, which are percodb's own cost.
 type Raw struct{ DB *pebble.DB }
 
+// quiet is a log that nobody reads.
+type quiet struct{}
+
+func (quiet) Infof(string, ...any)  {}
+func (quiet) Errorf(string, ...any) {}
+
+// Fatalf is called where Pebble cannot go on.
+func (quiet) Fatalf(format string, args ...any) { panic(fmt.Sprintf(format, args...)) }
+
 // OpenRaw opens a bare Pebble in dir.
 func OpenRaw(dir string) (*Raw, error) {
 	cache := pebble.NewCache(cacheBytes)
 	defer cache.Unref()
 	o := &pebble.Options{
 		Cache:                       cache,
+		Logger:                      quiet{},
 		FormatMajorVersion:          pebble.FormatValueSeparation,
 		MemTableSize:                64 << 20,
 		MemTableStopWritesThreshold: 4,

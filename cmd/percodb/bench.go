@@ -22,8 +22,8 @@ import (
 )
 
 func benchCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Workloads for any PostgreSQL-wire server"}
-	cmd.AddCommand(tpceCommand())
+	cmd := &cobra.Command{Use: "bench", Short: "Workloads for any PostgreSQL-wire server, and measurements of percodb's parts"}
+	cmd.AddCommand(tpceCommand(), benchKVCommand(), benchTSOCommand(), benchScaleCommand())
 	return cmd
 }
 

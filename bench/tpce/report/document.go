@@ -41,6 +41,8 @@ type Axis string
 const (
 	// Linear is an axis of numbers.
 	Linear Axis = "linear"
+	// Log is a logarithmic axis of numbers above 0.
+	Log Axis = "log"
 	// Seconds is an axis of seconds since the measuring began; what is before it is shaded.
 	Seconds Axis = "seconds"
 	// Nines is an axis of percentiles: 0 is 0 %, 1 is 90 %, 2 is 99 %.
@@ -55,7 +57,7 @@ type Chart struct {
 	YLabel string `json:"yLabel"`
 	// LogY makes the y axis logarithmic: values must be above 0.
 	LogY bool `json:"logY"`
-	// Steps are the only values of a Linear axis, such as numbers of processes; none for any.
+	// Steps are the only values of a Linear or Log axis, such as numbers of processes; none for any.
 	Steps []float64 `json:"steps,omitempty"`
 	Lines []Line    `json:"lines"`
 }
@@ -123,7 +125,7 @@ func (c *Chart) check() error {
 			return fmt.Errorf("line %q has %d x and %d y", l.Name, len(l.X), len(l.Y))
 		}
 		for i := range l.X {
-			if bad(l.X[i]) || bad(l.Y[i]) || c.LogY && l.Y[i] <= 0 {
+			if bad(l.X[i]) || bad(l.Y[i]) || c.LogY && l.Y[i] <= 0 || c.Axis == Log && l.X[i] <= 0 {
 				return fmt.Errorf("line %q has point (%v, %v)", l.Name, l.X[i], l.Y[i])
 			}
 			if i > 0 && l.X[i] <= l.X[i-1] {

@@ -34,6 +34,7 @@
       axis.values = (u, splits) => splits.map(percent);
     } else if (chart.steps) {
       axis.splits = () => chart.steps;
+      axis.filter = (u, splits) => splits;
       axis.values = (u, splits) => splits.map(number);
     } else {
       axis.values = (u, splits) => splits.map(number);
@@ -68,6 +69,7 @@
   function xRange(chart) {
     return function (u, min, max) {
       if (min === null || max === null) return [0, 1];
+      if (chart.axis === "log") return [min / 1.2, max * 1.2];
       if (chart.steps) return [0, max * 1.1];
       return min === max ? [min - 1, max + 1] : [min, max];
     };
@@ -95,7 +97,7 @@
     const options = {
       width: box.clientWidth, height: height,
       scales: {
-        x: { time: false, range: xRange(chart) },
+        x: { time: false, distr: chart.axis === "log" ? 3 : 1, range: xRange(chart) },
         y: { distr: chart.logY ? 3 : 1, range: chart.logY ? logRange : linearRange },
       },
       axes: [Object.assign({}, look, xAxis(chart)), Object.assign({}, look, yAxis)],

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/percodb/percodb/bench/scale"
+	"github.com/percodb/percodb/bench/tpce/report"
+)
+
+// outputFlags say where figures go beside standard output.
+type outputFlags struct{ json, html string }
+
+func (f *outputFlags) add(flags *pflag.FlagSet, page bool) {
+	flags.StringVar(&f.json, "json", "", "file for the figures as JSON")
+	if page {
+		flags.StringVar(&f.html, "html", "", "file for the figures and their charts as a page")
+	}
+}
+
+// write prints the table, and writes the files that were asked for.
+func (f *outputFlags) write(out io.Writer, result any, table report.Table, page func() report.Document) error {
+	if err := table.WriteText(out); err != nil {
+		return err
+	}
+	if f.json != "" {
+		text, err := json.MarshalIndent(result, "", " ")
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(f.json, append(text, '\n'), 0o644); err != nil {
+			return err
+		}
+	}
+	if f.html != "" {
+		return report.WriteDocumentFile(f.html, page())
+	}
+	return nil
+}
+
+// parsePace reads a pace: without a pause, or how many times the nominal one.
+func parsePace(text string) (unpaced bool, factor float64, err error) {
+	bad := fmt.Errorf("--pace %s: use nominal, nominal:FACTOR or max", text)
+	pace, times, given := strings.Cut(text, ":")
+	switch {
+	case pace == "max" && !given:
+		return true, 0, nil
+	case pace == "nominal" && !given:
+		return false, 1, nil
+	case pace != "nominal":
+		return false, 0, bad
+	}
+	if factor, err = strconv.ParseFloat(times, 64); err != nil || !(factor > 0) {
+		return false, 0, bad
+	}
+	return false, factor, nil
+}
+
+// noticeTo tells the user on standard error what is going on.
+func noticeTo(err io.Writer) func(string) {
+	return func(text string) { fmt.Fprintln(err, text) }
+}
+
+func benchKVCommand() *cobra.Command {
+	var o scale.KVOptions
+	var f outputFlags
+	cmd := &cobra.Command{
+		Use:   "kv",
+		Short: "Reads and writes of single rows: percodb's layers against a bare store",
+		Long: `Measure reads and durable writes of single rows of 100 bytes, in turns: a bare Pebble (raw), the store (kv), and
+transactions above it (get reads the latest value, snapshot reads as of a timestamp, txn writes), in this process and over
+gRPC on loopback. It is the Percolator paper's figure 8, which has reads at 0.94 of the bare store's rate, and writes
+at 0.23. Processor time is that of clients and servers together. Takes about a minute.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tuneRuntime()
+			o.Notice = noticeTo(cmd.ErrOrStderr())
+			res, err := scale.KV(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return f.write(cmd.OutOrStdout(), res, res.Table(), nil)
+		},
+	}
+	f.add(cmd.Flags(), false)
+	cmd.Flags().Uint64Var(&o.Rows, "rows", 0, "rows of each store (default 1000000)")
+	cmd.Flags().IntVar(&o.Turns, "turns", 0, "turns of each way (default 16)")
+	cmd.Flags().DurationVar(&o.TurnFor, "turn", 0, "about how long a turn takes (default 250ms)")
+	cmd.Flags().IntVar(&o.Writers, "writers", 0, "writers at once (default 64)")
+	cmd.Flags().StringVar(&o.Dir, "dir", "", "directory on the disk to measure; what is made there is removed")
+	return cmd
+}
+
+func benchTSOCommand() *cobra.Command {
+	var o scale.TSOOptions
+	var f outputFlags
+	cmd := &cobra.Command{
+		Use:   "tso",
+		Short: "Timestamps per second, and what one costs",
+		Long: `Measure how many timestamps callers get from an oracle in this process, and over gRPC from a process of its own,
+which is started for it, or which runs already (--join). A caller asks for one timestamp at a time; those of callers who
+wait together travel together.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			tuneRuntime()
+			var err error
+			if o.Binary, err = os.Executable(); err != nil {
+				return err
+			}
+			o.Notice = noticeTo(cmd.ErrOrStderr())
+			res, err := scale.TSO(cmd.Context(), o)
+			if err != nil {
+				return err
+			}
+			return f.write(cmd.OutOrStdout(), res, res.Table(), res.Document)
+		},
+	}
+	f.add(cmd.Flags(), true)
+	flags := cmd.Flags()
+	flags.IntSliceVar(&o.Callers, "callers", nil, "callers at once, over gRPC (default 1,4,16,64,256,1024)")
+	flags.DurationVar(&o.Duration, "duration", 0, "time of each measurement (default 2s)")
+	flags.StringVar(&o.Join, "join", "", "HOST:PORT of a tso process that runs already")
+	flags.StringSliceVar(&o.Usage.PIDs, "server-pids", nil, "with --join: its process, for its processor time")
+	flags.StringSliceVar(&o.Usage.MetricsURLs, "server-metrics-url", nil, "with --join: its Prometheus endpoint, in place of --server-pids")
+	flags.StringVar(&o.Dir, "dir", "", "directory on the disk to measure; what is made there is removed")
+	return cmd
+}
+
+func benchScaleCommand() *cobra.Command {
+	var o scale.StepsOptions
+	var s scaleFlags
+	var f outputFlags
+	var pace string
+	cmd := &cobra.Command{
+		Use:   "scale",
+		Short: "The brokerage over more and more store processes: processor time per transaction",
+		Long: `Start percodb from this program as one process, and as an oracle, SQL processes and 1, 2, 4 … stores, all on this
+machine; load the brokerage of bench tpce into each, run it, and measure the processor time per transaction. It is the
+shape of the Percolator paper's figure 9: what should stay flat is the processor time per transaction. The rate
+stays within what this machine has for servers and driver together.`,
+		Example: `  percodb bench scale --stores 0,1,2,4 --duration 1m --html scale.html`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var err error
+			if o.Scale, err = s.scale(cmd.Flags()); err != nil {
+				return err
+			}
+			if o.Run.Max, o.Run.Factor, err = parsePace(pace); err != nil {
+				return err
+			}
+			if o.Binary, err = os.Executable(); err != nil {
+				return err
+			}
+			bar, notice := newLoadBar(), noticeTo(cmd.ErrOrStderr())
+			defer bar.end()
+			o.Progress = bar
+			o.Notice = func(text string) {
+				bar.end()
+				notice(text)
+			}
+			o.Run.Notice = o.Notice
+			res, err := scale.Steps(cmd.Context(), o)
+			if err != nil {
+				if cmd.Context().Err() != nil {
+					return errors.New("interrupted: there are no figures")
+				}
+				return err
+			}
+			return f.write(cmd.OutOrStdout(), res, res.Table(), res.Document)
+		},
+	}
+	flags := cmd.Flags()
+	f.add(flags, true)
+	s.add(flags)
+	s.profile, flags.Lookup("profile").DefValue = "tiny", "tiny" // it is loaded into each deployment
+	flags.IntSliceVar(&o.Stores, "stores", nil, "how many stores each deployment has; 0 is one process that does everything (default 0,1,2,4)")
+	flags.IntVar(&o.SQLs, "sqls", 0, "SQL processes of each (default 1)")
+	flags.IntVar(&o.CacheMB, "cache-mb", 0, "block cache of a store in MiB (default 256)")
+	flags.IntVar(&o.Rounds, "rounds", 0, "how often each is measured, in turns (default 1)")
+	flags.StringVar(&pace, "pace", "max", "nominal, nominal:FACTOR or max: customers come by the clock, or without a pause")
+	flags.IntVar(&o.Run.Workers, "workers", 0, "connections of customers (default 4 for each processor)")
+	flags.DurationVar(&o.Run.Ramp, "ramp", 10*time.Second, "time before the measured time")
+	flags.DurationVar(&o.Run.Duration, "duration", time.Minute, "the measured time")
+	flags.DurationVar(&o.Run.PricePeriod, "price-period", 60*time.Second, "time from one lowest price of a security to the next")
+	flags.StringVar(&o.Dir, "dir", "", "directory on the disk to measure; what is made there is removed")
+	flags.BoolVar(&o.Keep, "keep", false, "keep data and logs")
+	return cmd
+}
