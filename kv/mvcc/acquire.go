@@ -106,7 +106,7 @@ func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
 	t, args := a.s.locks, a.args
 	for {
 		var v keyView
-		e, queued := t.holders(&w.finger, &v, key, args.StartTS)
+		e, queued := t.holders(&w.near, &v, key, args.StartTS)
 		if args.Existence || !v.ownLock(args.StartTS) && !v.ownPess(args.StartTS) {
 			if err := w.lookForLock(&v, key, args); err != nil {
 				return nil, err
@@ -293,7 +293,7 @@ func (s *State) releaseKeys(keys [][]byte, startTS, forUpdateTS tso.Timestamp) {
 	defer w.unlatch()
 	for _, key := range keys {
 		var v keyView
-		if e, _ := s.locks.holders(&w.finger, &v, key, startTS); decideRelease(startTS, forUpdateTS, &v) {
+		if e, _ := s.locks.holders(&w.near, &v, key, startTS); decideRelease(startTS, forUpdateTS, &v) {
 			s.locks.release(e, startTS)
 		}
 	}

@@ -18,7 +18,7 @@ type writer struct {
 	entries []entry           // new locks
 	met     []*entry          // locks to be finished
 	dropped []*entry          // pessimistic locks to be dropped
-	finger  finger            // where in the lock table it has last looked
+	near    near              // where in the lock table it has last looked
 }
 
 func (s *State) newWriter() *writer { return s.writers.Get().(*writer) }
@@ -27,7 +27,7 @@ func (s *State) newWriter() *writer { return s.writers.Get().(*writer) }
 func (w *writer) release() {
 	const keep = 1024
 	w.closeIters()
-	w.finger = finger{}
+	w.near.forget()
 	clear(w.entries)
 	clear(w.met)
 	clear(w.dropped)
@@ -54,6 +54,7 @@ func (w *writer) closeIters() {
 
 // latchKeys takes the latches of keys.
 func (w *writer) latchKeys(keys [][]byte) {
+	w.near.forget()
 	if len(keys) == 1 {
 		w.s.latches.lockOne(&w.held, keys[0])
 		return
@@ -65,6 +66,7 @@ func (w *writer) latchKeys(keys [][]byte) {
 }
 
 func (w *writer) latchMutations(ms []Mutation) {
+	w.near.forget()
 	if len(ms) == 1 {
 		w.s.latches.lockOne(&w.held, ms[0].Key)
 		return
@@ -83,12 +85,12 @@ func (w *writer) unlatch() {
 // lookLock puts the locks on key into the view of a transaction. It returns the channel to wait for,
 // latches released, if the lock's state is about to change.
 func (w *writer) lookLock(v *keyView, key []byte, startTS tso.Timestamp) (e *entry, wait <-chan struct{}) {
-	e, state := w.s.locks.getNear(&w.finger, key)
+	e, state := w.s.locks.getNear(&w.near, key)
 	for e != nil && state != stateDurable {
 		if wait = w.s.locks.waitChan(key); wait != nil {
 			return nil, wait
 		}
-		e, state = w.s.locks.getNear(&w.finger, key) // it changed just now
+		e, state = w.s.locks.getNear(&w.near, key) // it changed just now
 	}
 	if e != nil {
 		v.setLock(e, startTS)

@@ -98,22 +98,54 @@ func (t *lockTable) getLocked(key []byte) *entry {
 
 // get returns the entry of key and its state, or nil. Of a durable one, the holder of the key's
 // latch may read all fields: only latch holders change them from there on.
-func (t *lockTable) get(key []byte) (*entry, entryState) {
-	var f finger
-	return t.getNear(&f, key)
-}
-
-// getNear is get for one of several keys that ascend, with one finger for all.
-func (t *lockTable) getNear(f *finger, key []byte) (e *entry, state entryState) {
-	if t.n.Load() == 0 {
-		return nil, stateDurable
-	}
+func (t *lockTable) get(key []byte) (e *entry, state entryState) {
 	t.mu.RLock()
-	if e = t.tree.get(f, key); e != nil {
+	if e = t.getLocked(key); e != nil {
 		state = e.state
 	}
 	t.mu.RUnlock()
 	return e, state
+}
+
+// near is where one request has last looked, whose keys ascend and are latched.
+type near struct {
+	finger finger
+	// free says that there are no locks from the last key on, up to end; to the last if that is empty.
+	// Nobody else can put one on the request's keys.
+	free bool
+	end  []byte
+}
+
+// forget is called when latches are taken.
+func (n *near) forget() { n.finger, n.free, n.end = finger{}, false, n.end[:0] }
+
+// passes says that key is known to be free.
+func (n *near) passes(key []byte) bool {
+	return n.free && (len(n.end) == 0 || bytes.Compare(key, n.end) < 0)
+}
+
+// getNear is get for one of a request's keys. The caller holds its latch.
+func (t *lockTable) getNear(n *near, key []byte) (e *entry, state entryState) {
+	if t.n.Load() == 0 || n.passes(key) {
+		return nil, stateDurable
+	}
+	t.mu.RLock()
+	if e = t.getNearLocked(n, key); e != nil {
+		state = e.state
+	}
+	t.mu.RUnlock()
+	return e, state
+}
+
+func (t *lockTable) getNearLocked(n *near, key []byte) *entry {
+	e := t.tree.get(&n.finger, key)
+	if n.free = e == nil; n.free {
+		n.end = n.end[:0]
+		if next := t.tree.following(&n.finger); next != nil {
+			n.end = append(n.end, next.key...)
+		}
+	}
+	return e
 }
 
 // ascendLocked calls f for the entries of [start, end) in order until f returns false. An empty

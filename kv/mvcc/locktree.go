@@ -46,7 +46,13 @@ func newLockTree() *lockTree { return &lockTree{root: &treeNode{}, generation: 1
 // seek moves f to the leaf responsible for key, and returns the place of the first entry at or above
 // key in it, and whether that is key itself.
 func (t *lockTree) seek(f *finger, key []byte) (at int, found bool) {
-	if f.leaf == nil || f.generation != t.generation || !f.leaf.holds(key) {
+	switch {
+	case f.leaf == nil || f.generation != t.generation:
+		*f = finger{leaf: t.leafOf(key), generation: t.generation}
+	case f.at < len(f.leaf.items) && bytes.Equal(f.leaf.items[f.at].key, key):
+		f.at++
+		return f.at - 1, true
+	case !f.leaf.holds(key):
 		*f = finger{leaf: t.leafOf(key), generation: t.generation}
 	}
 	at, found = f.leaf.search(f.at, key)
@@ -114,6 +120,17 @@ func (t *lockTree) leafOf(key []byte) *treeNode {
 func (t *lockTree) get(f *finger, key []byte) *entry {
 	if at, found := t.seek(f, key); found {
 		return f.leaf.items[at]
+	}
+	return nil
+}
+
+// following returns the entry behind where f is, or nil. It is for who has just looked in vain.
+func (t *lockTree) following(f *finger) *entry {
+	switch {
+	case f.at < len(f.leaf.items):
+		return f.leaf.items[f.at]
+	case f.leaf.next != nil:
+		return f.leaf.next.items[0]
 	}
 	return nil
 }

@@ -305,14 +305,14 @@ func (t *lockTable) whyStopped() error {
 }
 
 // holders puts the locks on key into the view of a transaction; queued says that somebody waits for
-// the key. Callers with several keys, ascending, have one finger for all.
-func (t *lockTable) holders(f *finger, v *keyView, key []byte, startTS tso.Timestamp) (e *entry, queued bool) {
-	if t.n.Load() == 0 {
+// the key. The caller holds its latch.
+func (t *lockTable) holders(n *near, v *keyView, key []byte, startTS tso.Timestamp) (e *entry, queued bool) {
+	if t.n.Load() == 0 || n.passes(key) {
 		return nil, false
 	}
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	if e = t.tree.get(f, key); e == nil {
+	if e = t.getNearLocked(n, key); e == nil {
 		return nil, false
 	}
 	v.setLock(e, startTS)
