@@ -245,7 +245,7 @@ func (r *TSOResult) Document() report.Document {
 	}
 	return report.Document{
 		Title: "The oracle's timestamps", Subtitle: "Callers and oracle share one machine.",
-		Sections: []report.Section{{Title: "Over gRPC", Tables: []report.Table{r.Table()}, Charts: []report.Chart{
+		Sections: []report.Section{{Title: "Timestamps", Text: "The charts show those over gRPC.", Tables: []report.Table{r.Table()}, Charts: []report.Chart{
 			chart("Rate", "timestamps/s", []string{"timestamps/s"}, func(f TSOFigure) float64 { return f.PerSecond }),
 			chart("How long a caller waits", "microseconds", []string{"p50", "p99"}, func(f TSOFigure) float64 { return f.P50 }, func(f TSOFigure) float64 { return f.P99 }),
 			chart("Processor time", "µs per timestamp", []string{"client", "server"}, func(f TSOFigure) float64 { return f.ClientMicros }, func(f TSOFigure) float64 { return f.ServerMicros }),

@@ -51,9 +51,9 @@ var beside = map[string][]string{
 	"cmd/percodb":   {},
 
 	"bench/tpce/schema":  {"bench/tpce/gen", "bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/run", "cmd/percodb"},
-	"bench/tpce/gen":     {"bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/market", "bench/tpce/run", "cmd/percodb"},
-	"bench/tpce/load":    {"bench/tpce/check", "bench/tpce/run", "cmd/percodb"},
-	"bench/tpce/mix":     {"bench/tpce/txn", "bench/tpce/market", "bench/tpce/journal", "bench/tpce/report", "bench/tpce/run", "cmd/percodb"},
+	"bench/tpce/gen":     {"bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/market", "bench/tpce/run", "bench/scale", "cmd/percodb"},
+	"bench/tpce/load":    {"bench/tpce/check", "bench/tpce/run", "bench/scale", "cmd/percodb"},
+	"bench/tpce/mix":     {"bench/tpce/txn", "bench/tpce/market", "bench/tpce/journal", "bench/tpce/report", "bench/tpce/run", "bench/scale", "cmd/percodb"},
 	"bench/tpce/txn":     {"bench/tpce/market", "bench/tpce/run", "cmd/percodb"},
 	"bench/tpce/market":  {"bench/tpce/run"},
 	"bench/tpce/journal": {"bench/tpce/check", "bench/tpce/run", "cmd/percodb"},

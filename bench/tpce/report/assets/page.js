@@ -18,6 +18,12 @@
     return v.toLocaleString("en-US", { maximumFractionDigits: a >= 100 ? 0 : a >= 10 ? 1 : a >= 1 ? 2 : 3, useGrouping: false });
   }
 
+  // short writes a number for an axis: 20000 is 20k.
+  function short(v) {
+    const a = Math.abs(v);
+    return a >= 1e6 ? number(v / 1e6) + "M" : a >= 1e4 ? number(v / 1e3) + "k" : number(v);
+  }
+
   // percent writes a number of nines: 2 is 99 %.
   function percent(n) {
     const left = Math.pow(10, 2 - n);
@@ -91,9 +97,9 @@
     const ink = style("--ink"), grid = style("--grid");
     const font = "12px system-ui, sans-serif";
     const look = { stroke: ink, font: font, labelFont: font, labelSize: 20, grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1 } };
-    const yAxis = { label: chart.yLabel, size: 58, values: (u, splits) => splits.map(number) };
+    const yAxis = { label: chart.yLabel, size: 58, values: (u, splits) => splits.map(short) };
     if (chart.logY) Object.assign(yAxis, { splits: logSplits, filter: (u, splits) => splits });
-    const xName = { nines: "percentile", seconds: "second" }[chart.axis] || chart.xLabel;
+    const xName = { nines: "percentile", seconds: "second" }[chart.axis] || chart.xLabel.replace(/ \(.*/, "");
     const options = {
       width: box.clientWidth, height: height,
       scales: {
