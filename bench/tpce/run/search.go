@@ -59,10 +59,10 @@ func search(factor float64, run func(factor float64) (*report.Result, error)) (b
 			return best, nil
 		case bad == 0:
 			factor *= 2
-		case good == 0 && factor/2 < slowest:
+		case good == 0 && factor <= slowest:
 			return nil, ErrTooSlow
 		case good == 0:
-			factor /= 2
+			factor = max(factor/2, slowest)
 		case bad/good <= searchPrecision:
 			return best, nil
 		default:

@@ -4,7 +4,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/mix"
@@ -128,29 +132,30 @@ func (d *driver) flags(m measurement) []string {
 	return f
 }
 
-// withoutPasswords returns the URLs as they may be shown.
+// withoutPasswords returns the URLs as they may be shown: who connects to what.
 func withoutPasswords(urls []string) []string {
 	var shown []string
 	for _, text := range urls {
-		u, err := url.Parse(text)
+		c, err := pgx.ParseConfig(text)
 		if err != nil {
 			shown = append(shown, "(not a URL)")
 			continue
 		}
-		shown = append(shown, u.Redacted())
+		u := url.URL{Scheme: "postgres", User: url.User(c.User), Host: net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), Path: "/" + c.Database}
+		shown = append(shown, u.String())
 	}
 	return shown
 }
 
-// shared reports that a server runs on the driver's machine.
+// shared reports that a server runs on the driver's machine, as far as its address tells.
 func shared(urls []string) bool {
 	for _, text := range urls {
-		u, err := url.Parse(text)
+		c, err := pgx.ParseConfig(text)
 		if err != nil {
 			continue
 		}
-		host := u.Hostname()
-		if ip := net.ParseIP(host); host == "" || host == "localhost" || ip != nil && ip.IsLoopback() {
+		ip := net.ParseIP(c.Host)
+		if strings.HasPrefix(c.Host, "/") || c.Host == "localhost" || ip != nil && ip.IsLoopback() {
 			return true
 		}
 	}

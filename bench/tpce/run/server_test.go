@@ -1,0 +1,249 @@
+package run
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/percodb/percodb/bench/tpce/check"
+	"github.com/percodb/percodb/bench/tpce/gen"
+	"github.com/percodb/percodb/bench/tpce/journal"
+	"github.com/percodb/percodb/bench/tpce/load"
+	"github.com/percodb/percodb/bench/tpce/mix"
+	"github.com/percodb/percodb/bench/tpce/report"
+	"github.com/percodb/percodb/bench/tpce/txn"
+)
+
+// dsnVariable is the environment variable that names a database for the tests that need one.
+const dsnVariable = "PERCODB_TEST_PG_DSN"
+
+type quiet struct{}
+
+func (quiet) Phase(string, int64) {}
+func (quiet) Add(int64)           {}
+
+// loaded makes a small database anew, in a schema of its own, and returns its URL. Without a server the
+// test is skipped.
+func loaded(ctx context.Context, t *testing.T) string {
+	t.Helper()
+	const name = "percodb_test_tpce_run"
+	dsn := os.Getenv(dsnVariable)
+	if dsn == "" {
+		t.Skip(dsnVariable + " is not set: it is the URL of a PostgreSQL database, in which this test makes the schema " + name)
+	}
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name); err != nil {
+		t.Fatal(err)
+	}
+	query := u.Query()
+	query.Set("search_path", name)
+	u.RawQuery = query.Encode()
+	if _, err := load.Drop(ctx, u.String()); err != nil {
+		t.Fatal(err)
+	}
+	scale := gen.Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 40, MarketDays: 31, NewsBytes: 300, Seed: 3, ShortHistory: true}
+	if _, err := load.Run(ctx, load.Options{URLs: []string{u.String()}, Scale: scale, Progress: quiet{}}); err != nil {
+		t.Fatal(err)
+	}
+	return u.String()
+}
+
+// short is a run of two seconds, as fast as it goes.
+func short(t *testing.T, dsn, dir string) Options {
+	t.Helper()
+	return Options{URLs: []string{dsn}, Max: true, Workers: 4, MEEConns: 8, Ramp: 500 * time.Millisecond, Duration: 2 * time.Second,
+		Interval: 500 * time.Millisecond, PricePeriod: 2 * time.Second, MaintainEvery: 100 * time.Millisecond,
+		AggregateEvery: 200 * time.Millisecond, Journal: dir, Transactions: txn.Settings{Pipeline: true}}
+}
+
+// whole checks the database after runs, by their journals, and that the journals have something to say.
+func whole(ctx context.Context, t *testing.T, dsn, dir string) {
+	t.Helper()
+	only := slices.DeleteFunc(check.IDs(), func(id string) bool { return id == "C12" }) // which asks hundreds of queries
+	found, err := check.Run(ctx, check.Options{URL: dsn, Journal: dir, Only: only})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range found.Results {
+		if r.Violations > 0 {
+			t.Errorf("%s: %d violations: %v %v", r.ID, r.Violations, r.Columns, r.Sample)
+		}
+		if r.ID == "C13" && !strings.Contains(r.Note, "lost 0") {
+			t.Errorf("%s", r.Note)
+		}
+	}
+}
+
+// complete reports what a result lacks.
+func complete(t *testing.T, r *report.Result) {
+	t.Helper()
+	for k := range mix.Kind(mix.InMix) {
+		if n := r.Of(k); n.Count == 0 && k != mix.BrokerVolume || n.Failed+n.Unknown > 0 {
+			t.Errorf("%s: %+v", k, n)
+		}
+	}
+	if n := r.Of(mix.DataMaintenance); n.Count < 10 || n.Failed > 0 {
+		t.Errorf("Data-Maintenance: %d, %v", n.Count, n.Errors)
+	}
+	if len(r.Series) < 3 || r.MeasuredTR == 0 || r.Interval.MeasureS < 2 || r.MEE.Triggers == 0 || r.MEE.MF == 0 || r.Journal.Acked == 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRun: runs of all modes leave a database that is whole and has what was acknowledged, one after the
+// other. Method: two seconds each, without a pause, on a server.
+func TestRun(t *testing.T) {
+	ctx := context.Background()
+	dsn, dir := loaded(ctx, t), t.TempDir()
+	for _, change := range []struct {
+		name string
+		with func(o *Options)
+	}{
+		{"default", func(*Options) {}},
+		{"loops", func(o *Options) {
+			o.IDs, o.Transactions.MarketWatchLoop, o.Transactions.LookupLoop = Scatter, true, true
+			o.Transactions.Pipeline, o.Transactions.FeedBatch = false, true
+		}},
+		{"side table", func(o *Options) {
+			o.IDs, o.Transactions.BrokerWrites = Sequence, txn.SideTable
+			o.Transactions.MergeTaxUpdate, o.Transactions.ForUpdate, o.Transactions.Isolation = true, true, txn.Spec
+		}},
+		{"paced", func(o *Options) { o.Max, o.Factor = false, 30 }},
+	} {
+		t.Run(change.name, func(t *testing.T) {
+			o := short(t, dsn, dir)
+			change.with(&o)
+			r, err := Run(ctx, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			complete(t, r)
+			if aggregated := r.Of(mix.BrokerAggregation).Count > 0; aggregated != (o.Transactions.BrokerWrites == txn.SideTable) {
+				t.Errorf("aggregated: %v", aggregated)
+			}
+			if r.Paced && r.Ratio < 0.5 || r.Paced == o.Max {
+				t.Errorf("paced %v, %v of the nominal rate", r.Paced, r.Ratio)
+			}
+			whole(ctx, t, dsn, dir)
+		})
+	}
+	o := short(t, dsn, dir)
+	o.Transactions.BrokerWrites = txn.Omit
+	if _, err := Run(ctx, o); err == nil || !strings.Contains(err.Error(), "omit") {
+		t.Errorf("brokers left out after they were counted: %v", err)
+	}
+}
+
+// TestInterrupted: a run that is interrupted has a result that says so, finishes what is in flight and
+// leaves a clean journal; one that is interrupted in the ramp has none. Method: a canceled context.
+func TestInterrupted(t *testing.T) {
+	dsn, dir := loaded(context.Background(), t), t.TempDir()
+	for _, after := range []time.Duration{100 * time.Millisecond, 1500 * time.Millisecond} {
+		ctx, cancel := context.WithCancel(context.Background())
+		o := short(t, dsn, dir)
+		o.Duration = time.Hour
+		ramp := true
+		o.Live = func(p report.Point, elapsed time.Duration, _ float64) {
+			if ramp = !p.Measuring; elapsed > after {
+				cancel()
+			}
+		}
+		if after < o.Ramp {
+			o.Ramp = time.Hour
+		}
+		r, err := Run(ctx, o)
+		cancel()
+		if ramp != (r == nil) || (err != nil) != ramp {
+			t.Fatalf("in the ramp %v: %+v, %v", ramp, r, err)
+		}
+		if r != nil && (r.Valid || !strings.Contains(strings.Join(r.Reasons, ";"), "interrupted")) {
+			t.Errorf("%v", r.Reasons)
+		}
+	}
+	files, err := journal.Read(dir)
+	if err != nil || len(files) != 2 || !files[0].Clean || !files[1].Clean {
+		t.Errorf("%+v, %v", files, err)
+	}
+	whole(context.Background(), t, dsn, dir)
+}
+
+// TestInstances: processes that run at the same time, and one after them, share a database: no id is given
+// twice, and the journals together have everything. Method: two at once, each with its own orders.
+func TestInstances(t *testing.T) {
+	ctx := context.Background()
+	dsn, dir := loaded(ctx, t), t.TempDir()
+	var wg sync.WaitGroup
+	results := make([]*report.Result, 2)
+	for i := range results {
+		wg.Go(func() {
+			o := short(t, dsn, dir)
+			o.Instance, o.Instances, o.Seed = i, len(results), uint64(i)
+			var err error
+			if results[i], err = Run(ctx, o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		return
+	}
+	if n := results[1].Of(mix.DataMaintenance).Count; n > 0 {
+		t.Errorf("the second process maintains, too: %d", n)
+	}
+	whole(ctx, t, dsn, dir)
+	done, err := CleanUp(ctx, dsn)
+	if err != nil || done.Pending+done.Submitted == 0 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if again, err := CleanUp(ctx, dsn); err != nil || again != (txn.CleanupResult{}) {
+		t.Errorf("%+v, %v", again, err)
+	}
+	whole(ctx, t, dsn, dir)
+}
+
+// TestJournalFails: a run that cannot write down what it is told ends, with an error and what it has
+// measured so far. Method: the file is closed behind its back.
+func TestJournalFails(t *testing.T) {
+	ctx := context.Background()
+	dsn, dir := loaded(ctx, t), t.TempDir()
+	o := short(t, dsn, filepath.Join(dir, "file"))
+	if err := os.WriteFile(o.Journal, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(ctx, o); err == nil {
+		t.Error("a journal in a file is no error")
+	}
+	o = short(t, dsn, dir)
+	o.Duration = time.Hour
+	d := &driver{o: o}
+	if err := d.o.fill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer d.meter.Close()
+	timer := time.AfterFunc(time.Second, func() { _ = d.journal.Close(time.Now()) })
+	defer timer.Stop()
+	r, err := d.drive(ctx)
+	if err == nil || !strings.Contains(err.Error(), "journal") || r == nil || r.Valid {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
