@@ -83,6 +83,7 @@ var scenarios = []struct {
 		{"T-PES-7", "", "A release that comes after the key was locked anew leaves the lock alone."},
 		{"T-PES-8", "", "Circles of two and three, also over a restart of whoever watches for them: exactly one victim; to lock again what one holds is no circle."},
 		{"T-PES-9", "", "NOWAIT, SKIP LOCKED and timeouts against locks of every kind; an expired lock is resolved, not passed over for ever."},
+		{"T-PES-10", "", "A key to be inserted is looked up by the request that locks it, whoever waited included; the lock is lost and others insert: the prewrite is refused though it does not look."},
 	}},
 	{"Time to live, and unknown outcomes", []scenario{
 		{"T-TTL-1", "", "Heartbeats keep a slow commit alive; without them it is rolled back and says so."},
