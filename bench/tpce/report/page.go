@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,7 +79,18 @@ func (r *Result) name() string {
 	if r.Label != "" {
 		return r.Label
 	}
-	words := strings.Fields(r.Server.Version)
+	return r.Server.Name()
+}
+
+// percodbVersion is how percodb's version() says that it is no PostgreSQL.
+var percodbVersion = regexp.MustCompile(`\((percodb [^)]+)\)`)
+
+// Name returns the server's name and version, without how and for what it was compiled.
+func (s Server) Name() string {
+	if m := percodbVersion.FindStringSubmatch(s.Version); m != nil {
+		return m[1]
+	}
+	words := strings.Fields(s.Version)
 	return strings.Join(words[:min(len(words), 2)], " ")
 }
 
@@ -138,7 +150,7 @@ func summaryTable(names []string, results []*Result) Table {
 		figure("driver cores used", cpu(func(c *CPU) float64 { return c.CoresDriver }))
 	}
 	text("measured for", func(r *Result) string { return fmt.Sprintf("%.0f s", r.Interval.MeasureS) })
-	text("server", func(r *Result) string { return r.Server.Version })
+	text("server", func(r *Result) string { return r.Server.Name() })
 	return t
 }
 
@@ -338,6 +350,7 @@ func settingsTable(names []string, results []*Result) Table {
 		for name, value := range r.Settings {
 			put(run, name, value)
 		}
+		put(run, "version()", r.Server.Version)
 		put(run, "customers of the database", strconv.FormatInt(r.Scale.Customers, 10))
 		put(run, "days of trades before the run", strconv.FormatInt(r.Scale.TradeDays, 10))
 		put(run, "foreign keys", strconv.FormatBool(r.Scale.ForeignKeys))

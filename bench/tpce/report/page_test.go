@@ -97,6 +97,19 @@ func TestPageOfOddResults(t *testing.T) {
 	}
 }
 
+// TestServerName: servers are named by what they are, not by what they are compatible with.
+func TestServerName(t *testing.T) {
+	for version, want := range map[string]string{
+		"PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc":        "PostgreSQL 15.18",
+		"PostgreSQL 15.0 (percodb 0.1.0), percodb: a transactional SQL database over sharded keys": "percodb 0.1.0",
+		"": "",
+	} {
+		if got := (Server{Version: version}).Name(); got != want {
+			t.Errorf("%q is %q", version, got)
+		}
+	}
+}
+
 // TestDistribution: the line of a kind's response times ends at its longest, and its value at one nine is
 // the ninetieth percentile.
 func TestDistribution(t *testing.T) {

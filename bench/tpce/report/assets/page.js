@@ -24,11 +24,11 @@
     return a >= 1e6 ? number(v / 1e6) + "M" : a >= 1e4 ? number(v / 1e3) + "k" : number(v);
   }
 
-  // percent writes a number of nines: 2 is 99 %.
+  // percent writes a number of nines, 2 is 99 %, with as many digits as tell it from 100 %.
   function percent(n) {
-    const left = Math.pow(10, 2 - n);
-    const digits = Math.max(0, Math.ceil(-Math.log10(left) + 1e-9));
-    return (100 - left).toFixed(Math.abs(left - Math.round(left)) < 1e-6 ? 0 : digits + (n % 1 > 1e-6 ? 1 : 0)) + " %";
+    const value = 100 - Math.pow(10, 2 - n);
+    const whole = Math.abs(n - Math.round(n)) < 1e-6 || Math.abs(value - Math.round(value)) < 1e-6;
+    return value.toFixed(Math.max(0, Math.ceil(n - 1e-6) - 2) + (whole ? 0 : 1)) + " %";
   }
 
   const nines = [0, Math.log10(2), 1, 2, 3, 4, 5, 6];
