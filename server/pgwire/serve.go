@@ -50,6 +50,7 @@ type Conn struct {
 
 // New wraps an accepted connection.
 func New(c net.Conn, host Host, log *slog.Logger) *Conn {
+	c = newSocket(c)
 	backend := pgproto3.NewBackend(c, io.Discard)
 	backend.SetMaxBodyLen(maxMessageBytes)
 	return &Conn{net: c, host: host, log: log, backend: backend, w: newWriter(c, backend)}
