@@ -12,7 +12,8 @@ import (
 type measurement struct {
 	begun, whole bool
 	ramp         time.Duration
-	used         usage.Reading // of processors
+	used         usage.Reading // of processors, in the measured time
+	seconds      float64       // of that time
 	triggered    int64
 	feeds        int64
 	queueMax     int64
@@ -60,8 +61,10 @@ func (d *driver) measure(ctx, running context.Context) measurement {
 	ticker.Reset(d.o.Interval)
 	last = before
 	m.whole = pass(time.After(d.o.Duration))
-	d.rec.StopMeasuring(time.Now())
+	end := time.Now()
+	d.rec.StopMeasuring(end)
 	m.used = d.used(context.WithoutCancel(ctx)).Since(before)
+	m.seconds = end.Sub(start).Seconds()
 	now, longest := d.meeQueue()
 	m.queueEnd, m.queueMax = now, max(m.queueMax, longest)
 	m.triggered, m.feeds = d.triggered.Load()-triggered, d.feeds.Load()-feeds

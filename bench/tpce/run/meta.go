@@ -35,8 +35,8 @@ func (m *metaStore) update(ctx context.Context, f func(tx pgx.Tx) error) error {
 	const pause, longest = 5 * time.Millisecond, 250 * time.Millisecond
 	deadline := time.Now().Add(m.outage)
 	for wait := pause; ; wait = min(2*wait, longest) {
-		err := m.try(ctx, f)
-		if err == nil || !again(err) || ctx.Err() != nil || time.Now().After(deadline) {
+		lost, err := m.try(ctx, f)
+		if err == nil || !again(err, lost) || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}
 		select {
@@ -46,27 +46,33 @@ func (m *metaStore) update(ctx context.Context, f func(tx pgx.Tx) error) error {
 	}
 }
 
-func (m *metaStore) try(ctx context.Context, f func(tx pgx.Tx) error) error {
+// try runs f in a transaction, and reports whether there was no connection at the end.
+func (m *metaStore) try(ctx context.Context, f func(tx pgx.Tx) error) (lost bool, err error) {
 	conn, err := pgx.Connect(ctx, m.url)
 	if err != nil {
-		return err
+		return true, err
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	return pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, f)
+	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, f)
+	lost = conn.IsClosed()
+	_ = conn.Close(context.WithoutCancel(ctx)) // what was done is committed, or is not
+	return lost, err
 }
 
-// again reports that what failed may go better next time: conflicts, and everything that is not an answer
-// of the server to a statement.
-func again(err error) bool {
+// again reports that what failed may go better next time: conflicts, and servers that are away.
+func again(err error, lost bool) bool {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {
-		return true
+		return lost
 	}
 	switch answer.Code {
 	case "40001", "40P01", "55P03", "23505": // the last: two made the same key at the same time
 		return true
 	}
-	return len(answer.Code) == 5 && (answer.Code[:2] == "57" || answer.Code[:2] == "08" || answer.Code[:2] == "53")
+	switch answer.Code[:min(2, len(answer.Code))] {
+	case "08", "53", "57": // of connections, resources, and the operator
+		return true
+	}
+	return false
 }
 
 // get returns the value of a key, "" if there is none.
@@ -165,4 +171,13 @@ func (m *metaStore) register(ctx context.Context, mode txn.BrokerMode) (registra
 		return tx.QueryRow(ctx, "SELECT COALESCE(SUM(lt_vol), 0)::bigint FROM last_trade").Scan(&r.volume)
 	})
 	return r, err
+}
+
+// mark uses up an id of the server's sequence, and returns it.
+func (m *metaStore) mark(ctx context.Context) (int64, error) {
+	var id int64
+	err := m.update(ctx, func(tx pgx.Tx) error {
+		return tx.QueryRow(ctx, "SELECT nextval('"+schema.TradeIDSequence+"')").Scan(&id)
+	})
+	return id, err
 }

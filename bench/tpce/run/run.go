@@ -37,6 +37,7 @@ type driver struct {
 	rec     *report.Recorder
 	market  *market.Emulator
 	meter   *usage.Meter
+	firstID int64 // of the server's sequence, if it gives ids
 
 	arrivals *arrivals // nil if there is no pace
 	nominal  float64   // Trade-Results per second of this process
@@ -61,7 +62,7 @@ func Run(ctx context.Context, o Options) (*report.Result, error) {
 	}
 	defer d.meter.Close()
 	result, err := d.drive(ctx)
-	return result, errors.Join(err, d.journal.Close(time.Now()))
+	return result, errors.Join(err, d.closeJournal(ctx))
 }
 
 // prepare reads what is loaded, registers the run, and makes what it needs. It opens the meter and the
@@ -118,9 +119,30 @@ func (d *driver) openJournal(ctx context.Context) error {
 		return nil
 	}
 	var err error
+	if d.o.IDs == Sequence {
+		if d.firstID, err = d.meta.mark(ctx); err != nil {
+			return err
+		}
+	}
 	d.journal, err = journal.Create(d.o.Journal, journal.Record{Kind: journal.Run, TradeID: d.reg.number, Qty: d.reg.volume,
 		Price: int64(d.o.Workers + d.o.MEEConns), Symbol: d.reg.identity, At: time.Now()})
 	return err
+}
+
+// closeJournal ends the journal. Where the server's sequence gave ids to trades, the run had those between
+// its marks, other processes' with them.
+func (d *driver) closeJournal(ctx context.Context) error {
+	if d.journal == nil {
+		return nil
+	}
+	var err error
+	if d.o.IDs == Sequence {
+		var last int64
+		if last, err = d.meta.mark(context.WithoutCancel(ctx)); err == nil {
+			err = d.journal.Append(journal.Record{Kind: journal.Lease, TradeID: d.firstID, Qty: last - d.firstID, At: time.Now()})
+		}
+	}
+	return errors.Join(err, d.journal.Close(time.Now()))
 }
 
 // assemble sets up what needs no server.
@@ -161,6 +183,7 @@ func (d *driver) drive(ctx context.Context) (*report.Result, error) {
 			return nil, err
 		}
 	}
+	d.o.Notice(d.plan())
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	d.stop = stop
@@ -172,6 +195,17 @@ func (d *driver) drive(ctx context.Context) (*report.Result, error) {
 		return nil, errors.Join(d.failure(), ctx.Err())
 	}
 	return d.result(started, measured, ctx.Err() != nil), d.failure()
+}
+
+// plan says what will happen, for those who wait for it.
+func (d *driver) plan() string {
+	pace := "without a pause"
+	if d.o.paced() {
+		pace = fmt.Sprintf("at %.2f Trade-Results per second", d.nominal)
+	}
+	long := d.o.Ramp + d.o.Duration
+	return fmt.Sprintf("%d customers, %s: ramp %v, then %v measured, until %s", d.o.ActiveCustomers, pace, d.o.Ramp, d.o.Duration,
+		time.Now().Add(long).Format(time.TimeOnly))
 }
 
 // openSessions connects everyone: customers, then Trade-Results, Market-Feeds, maintenance, aggregation.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -100,6 +101,8 @@ const (
 	specCustomers = 5000
 	specRamp      = 15 * time.Minute
 	specMeasured  = 2 * time.Hour
+	// busyDriver is which share of its processors a driver may use: beyond, its own queues count too.
+	busyDriver = 0.7
 )
 
 // flags returns in what the run departs from the specification.
@@ -129,6 +132,10 @@ func (d *driver) flags(m measurement) []string {
 	flag(m.ramp < specRamp-time.Second, "ramp=%v", d.o.Ramp)
 	flag(d.o.Duration < specMeasured, "duration=%v", d.o.Duration)
 	flag(d.o.SkipCleanup, "cleanup=off")
+	if share := m.used.Driver / max(m.seconds, 1e-9) / float64(runtime.NumCPU()); share > busyDriver {
+		flag(true, "driver-cpu=%.0f%%", 100*share)
+		d.o.Notice(fmt.Sprintf("the driver used %.0f %% of its processors: what it measured is its own times too", 100*share))
+	}
 	return f
 }
 
