@@ -187,3 +187,12 @@ func TestWithoutPasswords(t *testing.T) {
 		}
 	}
 }
+
+// TestRatioBounds: long runs are judged by the rule, short ones by what may be chance.
+func TestRatioBounds(t *testing.T) {
+	for expected, want := range map[float64][2]float64{90_000: {0.80, 1.02}, 10_000: {0.80, 1.03}, 100: {0.70, 1.3}, 0: {-2, 4}} {
+		if lo, hi := ratioBounds(expected); math.Abs(lo-want[0])+math.Abs(hi-want[1]) > 1e-9 {
+			t.Errorf("%v trades: %v to %v, want %v", expected, lo, hi, want)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package run
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"runtime"
@@ -60,6 +61,13 @@ func (d *driver) result(started time.Time, m measurement, interrupted bool) *rep
 	return res
 }
 
+// ratioBounds returns between which shares of the nominal rate a run is valid that is expected to complete
+// so many trades. Customers come at random: what is within three standard deviations may be chance.
+func ratioBounds(expected float64) (lowest, highest float64) {
+	chance := 3 / math.Sqrt(max(expected, 1))
+	return min(lowestRatio, 1-chance), max(highestRatio, 1+chance)
+}
+
 // reasons returns what speaks against the run.
 func (d *driver) reasons(res *report.Result, m measurement, interrupted bool) []string {
 	var r []string
@@ -67,13 +75,14 @@ func (d *driver) reasons(res *report.Result, m measurement, interrupted bool) []
 	if interrupted || !m.whole {
 		say("it was interrupted after %.0f s of the measured time", res.Interval.MeasureS)
 	}
+	lowest, highest := ratioBounds(d.nominal * res.Interval.MeasureS)
 	switch {
 	case !res.Paced:
 		say("customers came without a pace")
-	case res.Ratio < lowestRatio:
-		say("%.1f %% of the nominal rate is less than %.0f %%: the scale is too big for the server", 100*res.Ratio, 100*lowestRatio)
-	case res.Ratio > highestRatio:
-		say("%.1f %% of the nominal rate is more than %.0f %%: longer runs come closer", 100*res.Ratio, 100*highestRatio)
+	case res.Ratio < lowest:
+		say("%.1f %% of the nominal rate is less than %.0f %%: the scale is too big for the server", 100*res.Ratio, 100*lowest)
+	case res.Ratio > highest:
+		say("%.1f %% of the nominal rate is more than %.0f %%: longer runs come closer", 100*res.Ratio, 100*highest)
 	}
 	r = append(append(r, res.MixOff()...), res.LimitsBroken()...)
 	for k := range mix.Kind(mix.Kinds) {
