@@ -50,7 +50,7 @@ type upkeep struct {
 // nobody counts on it.
 func (s *Session) DataMaintenance(ctx context.Context, in MaintenanceInput) (MaintenanceResult, mix.Sample) {
 	var out MaintenanceResult
-	sample := s.perform(ctx, work{kind: mix.DataMaintenance, once: true, try: func(ctx context.Context) error {
+	sample := s.perform(ctx, work{kind: mix.DataMaintenance, once: true, races: true, try: func(ctx context.Context) error {
 		u := upkeep{Session: s, in: in}
 		s.frame.begin(s.beginUpkeep())
 		if err := u.change(ctx); err != nil {

@@ -218,10 +218,11 @@ func (o *order) enter(ctx context.Context, gain int64) error {
 	} else {
 		f.commit()
 	}
+	// The COMMIT may be all of the result that gets lost.
+	out.Symbol, out.Type, out.Market, out.Qty, out.Price = o.symbol, terms.Type, o.market, terms.Qty, price
 	if err := f.send(ctx); err != nil {
 		return err
 	}
-	out.Symbol, out.Type, out.Market, out.Qty, out.Price = o.symbol, terms.Type, o.market, terms.Qty, price
 	out.Tax, out.Assets = taxOf(max(gain, 0), int64(taxRate)), int64(o.balance+o.assets)
 	if in.RollBack {
 		return errRolledBack

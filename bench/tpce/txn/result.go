@@ -56,7 +56,7 @@ type result struct {
 // TradeResult completes an order that was executed. Its outcome is AlreadyDone if the trade was complete.
 func (s *Session) TradeResult(ctx context.Context, in ResultInput) (ResultOutput, mix.Sample) {
 	var out ResultOutput
-	sample := s.perform(ctx, work{kind: mix.TradeResult, try: func(ctx context.Context) error {
+	sample := s.perform(ctx, work{kind: mix.TradeResult, races: true, try: func(ctx context.Context) error {
 		out = ResultOutput{}
 		r := result{Session: s, in: in, out: &out, now: clock()}
 		return r.run(ctx)

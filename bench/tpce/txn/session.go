@@ -64,6 +64,9 @@ type work struct {
 	look func(ctx context.Context) (bool, error)
 	// once: without an answer the transaction is not repeated, and its outcome is Unknown.
 	once bool
+	// races: that a key is there already may be the doing of another transaction at the same time. A
+	// repetition finds the row.
+	races bool
 }
 
 // What try returns when the transaction ended in another way than by its COMMIT.
@@ -101,6 +104,9 @@ func (s *Session) settle(ctx context.Context, w work, sample *mix.Sample) (mix.O
 			return mix.AlreadyDone, nil
 		}
 		trouble, code := classify(err, s.conn == nil)
+		if w.races && code == uniqueViolation {
+			trouble = conflict
+		}
 		lost := s.committing && (trouble == gone || trouble == undetermined)
 		if trouble == gone && until.IsZero() {
 			until = time.Now().Add(s.set.outage())

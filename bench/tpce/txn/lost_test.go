@@ -1,0 +1,202 @@
+package txn
+
+import (
+	"context"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/percodb/percodb/bench/tpce/gen"
+	"github.com/percodb/percodb/bench/tpce/mix"
+)
+
+// proxy stands between a session and the server, and cuts one connection at a chosen message.
+type proxy struct {
+	t        *testing.T
+	listener net.Listener
+	server   string
+	// left counts down: the connection is cut when it reaches 0, before what is then being forwarded.
+	left atomic.Int64
+	// answers: count what the server sends, not what the session sends.
+	answers atomic.Bool
+	group   sync.WaitGroup
+}
+
+func newProxy(t *testing.T, server string) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{t: t, listener: l, server: server}
+	p.group.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			p.group.Go(func() { p.serve(client) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = l.Close()
+		p.group.Wait()
+	})
+	return p
+}
+
+// cutAfter has the connection cut after so many messages have passed in one direction; never if n is negative.
+func (p *proxy) cutAfter(n int64, answers bool) {
+	p.answers.Store(answers)
+	p.left.Store(n + 1)
+}
+
+func (p *proxy) serve(client net.Conn) {
+	defer client.Close()
+	server, err := net.Dial("tcp", p.server)
+	if err != nil {
+		p.t.Error(err)
+		return
+	}
+	defer server.Close()
+	var group sync.WaitGroup
+	group.Go(func() { p.copy(server, client, false) })
+	group.Go(func() { p.copy(client, server, true) })
+	group.Wait()
+}
+
+func (p *proxy) copy(to, from net.Conn, answers bool) {
+	defer to.Close()
+	defer from.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if n > 0 {
+			if p.answers.Load() == answers && p.left.Add(-1) == 0 {
+				return
+			}
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// TestLostConnections: whatever message the connection is lost at, before or behind the server's work, an
+// order is entered once, a trade completed once and an order submitted once, and the sessions know it.
+// Method: on a server, through a proxy that cuts the connection at the first, second, … message of each
+// transaction, until one passes without a cut; in both directions.
+func TestLostConnections(t *testing.T) {
+	ctx := context.Background()
+	d := loaded(ctx, t)
+	u, err := url.Parse(d.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProxy(t, u.Host)
+	u.Host = p.listener.Addr().String()
+	query := u.Query()
+	query.Set("sslmode", "disable") // one message less, which would be cut as the others are
+	u.RawQuery = query.Encode()
+	p.cutAfter(-1, false)
+	for _, pipeline := range []bool{true, false} {
+		s := d.open(ctx, u.String(), Settings{Pipeline: pipeline})
+		l := &lossy{database: d, proxy: p, s: s, in: NewInputs(d.gen, 5, InputOptions{})}
+		for _, answers := range []bool{false, true} {
+			for n := int64(0); ; n++ {
+				passed := l.round(ctx, n, answers)
+				if t.Failed() {
+					t.Fatalf("pipeline %v, answers %v, cut at message %d", pipeline, answers, n)
+				}
+				if passed {
+					break
+				}
+			}
+		}
+		if l.done == 0 || l.unknown == 0 {
+			t.Errorf("of %d lost connections, %d had committed and %d were not known", l.cuts, l.done, l.unknown)
+		}
+	}
+	d.check(ctx)
+}
+
+// lossy runs transactions through a proxy that cuts connections.
+type lossy struct {
+	*database
+	proxy               *proxy
+	s                   *Session
+	in                  *Inputs
+	cuts, done, unknown int
+}
+
+// round runs one of each transaction that writes, each cut at its n-th message. It reports that none of them
+// had so many.
+func (l *lossy) round(ctx context.Context, n int64, answers bool) bool {
+	passed := true
+	cut := func(run func() mix.Sample) mix.Sample {
+		l.proxy.cutAfter(n, answers)
+		sample := run()
+		if l.proxy.left.Load() <= 0 {
+			passed = false
+			l.cuts++
+		}
+		l.proxy.cutAfter(-1, false)
+		if sample.Outcome == mix.AlreadyDone {
+			l.done++
+		}
+		return sample
+	}
+	o := l.in.Order()
+	o.RollBack, o.Terms = false, gen.Terms{Type: "TLB", Qty: 100, Limit: 25_00}
+	var order OrderResult
+	l.sure(cut(func() (sample mix.Sample) { order, sample = l.s.TradeOrder(ctx, o); return sample }))
+	if n := l.number(ctx, "SELECT count(*) FROM trade WHERE t_id = $1 AND t_st_id = 'PNDG'", order.TradeID); n != 1 || order.Symbol == "" {
+		l.t.Errorf("the order %+v is there %d times", order, n)
+	}
+	var fed FeedResult
+	before := l.number(ctx, "SELECT lt_vol FROM last_trade WHERE lt_s_symb = $1", order.Symbol)
+	tape := FeedInput{Tickers: []Ticker{{Symbol: order.Symbol, Price: 25_00, Qty: 10}}}
+	l.sure(cut(func() (sample mix.Sample) { fed, sample = l.s.MarketFeed(ctx, tape); return sample }))
+	if len(fed.Triggered) != 1 || fed.Triggered[0].TradeID != order.TradeID {
+		l.t.Errorf("order %d was not submitted once: %+v", order.TradeID, fed)
+	}
+	if after := l.number(ctx, "SELECT lt_vol FROM last_trade WHERE lt_s_symb = $1", order.Symbol); after != before+10 {
+		l.t.Errorf("the volume rose from %d to %d, by 10", before, after)
+	}
+	sample := cut(func() (sample mix.Sample) { fed, sample = l.s.MarketFeed(ctx, tape); return sample })
+	if sample.Outcome == mix.Unknown { // nothing was submitted, so nothing shows
+		l.unknown++
+	} else {
+		l.sure(sample)
+		if after := l.number(ctx, "SELECT lt_vol FROM last_trade WHERE lt_s_symb = $1", order.Symbol); after != before+20 {
+			l.t.Errorf("the volume rose from %d to %d, by 20", before, after)
+		}
+	}
+	l.sure(cut(func() (sample mix.Sample) {
+		_, sample = l.s.TradeResult(ctx, ResultInput{TradeID: order.TradeID, Price: 24_00})
+		return sample
+	}))
+	if n := l.number(ctx, "SELECT count(*) FROM trade WHERE t_id = $1 AND t_st_id = 'CMPT'", order.TradeID); n != 1 {
+		l.t.Errorf("trade %d is not complete", order.TradeID)
+	}
+	update := UpdateInput{Updates: 2}
+	for _, update.Frame = range []int{1, 2, 3} {
+		update.LookupInput = l.in.lookup(update.Frame)
+		update.Trades = update.Trades[:min(2, len(update.Trades))]
+		l.sure(cut(func() (sample mix.Sample) { _, sample = l.s.TradeUpdate(ctx, update); return sample }))
+	}
+	return passed
+}
+
+// sure fails the test unless a transaction is known to be committed.
+func (l *lossy) sure(sample mix.Sample) {
+	l.t.Helper()
+	if sample.Err != nil || sample.Outcome != mix.Committed && sample.Outcome != mix.AlreadyDone {
+		l.t.Errorf("%s ended as %d: %v", sample.Kind, sample.Outcome, sample.Err)
+	}
+}
