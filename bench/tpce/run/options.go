@@ -56,12 +56,12 @@ type Options struct {
 	// Journal is a directory for what the server acknowledged; none is kept if "".
 	Journal string
 	Usage   usage.Options
-	// Instance of Instances processes that share the load; 0 of 1 if Instances is 0. Only instance 0 cleans
-	// up and maintains.
+	// Instance of Instances processes that share the load; 0 of 1 if Instances is 0. Only instance 0 maintains.
+	// Several do not clean up: CleanUp does, before them.
 	Instance, Instances int
 	// PartitionPercent of a process's customers are of its own load units.
 	PartitionPercent int64
-	// SkipCleanup leaves open what earlier runs left open.
+	// SkipCleanup leaves open, in a run of one process, what earlier runs left open.
 	SkipCleanup bool
 	// Label and Settings go into the result as they are.
 	Label    string

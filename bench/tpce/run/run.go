@@ -178,7 +178,8 @@ func (d *driver) drive(ctx context.Context) (*report.Result, error) {
 	}
 	started := time.Now()
 	d.rec = report.New(started)
-	if d.o.Instance == 0 && !d.o.SkipCleanup {
+	// A process would cancel what the others, who may be there already, are about to complete.
+	if d.o.Instances == 1 && !d.o.SkipCleanup {
 		if err := d.cleanUp(ctx, sessions[0]); err != nil {
 			return nil, err
 		}
