@@ -33,7 +33,9 @@ type Shard struct {
 	collector kvpb.CollectorClient
 	name      string
 	opts      ClientOptions
-	statuses  statusBatcher
+
+	statuses    together[*kvpb.CheckTxnStatusRequest, *kvpb.CheckTxnStatusResponse]
+	secondaries together[*kvpb.CheckSecondaryLocksRequest, *kvpb.CheckSecondaryLocksResponse]
 }
 
 var _ kv.Shard = (*Shard)(nil)
@@ -41,7 +43,7 @@ var _ kv.Shard = (*Shard)(nil)
 // NewShard returns a client over conn, which stays the caller's. name is the shard's, for errors.
 func NewShard(conn grpc.ClientConnInterface, name string, opts ClientOptions) *Shard {
 	s := &Shard{client: kvpb.NewShardClient(conn), collector: kvpb.NewCollectorClient(conn), name: name, opts: opts.ensureDefaults()}
-	s.statuses.shard = s
+	s.askTogether()
 	return s
 }
 
@@ -208,7 +210,7 @@ func (s *Shard) ReleaseLocks(ctx context.Context, req *kv.ReleaseLocksRequest) e
 
 // CheckSecondaryLocks implements kv.Shard.
 func (s *Shard) CheckSecondaryLocks(ctx context.Context, req *kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
-	res, err := call(ctx, s.name, s.opts, s.client.CheckSecondaryLocks, &kvpb.CheckSecondaryLocksRequest{
+	res, err := s.secondaries.ask(ctx, &kvpb.CheckSecondaryLocksRequest{
 		Ranges: encodeRefs(req.Ranges), Keys: req.Keys, StartTs: uint64(req.StartTS), NowTs: uint64(req.NowTS), Owner: req.Owner})
 	if err != nil {
 		return mvcc.SecondaryStatus{}, err

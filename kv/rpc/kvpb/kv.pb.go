@@ -2218,6 +2218,102 @@ func (x *CheckSecondaryLocksResponse) GetError() *Error {
 	return nil
 }
 
+type CheckSecondaryLocksOfManyRequest struct {
+	state         protoimpl.MessageState        `protogen:"open.v1"`
+	Requests      []*CheckSecondaryLocksRequest `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckSecondaryLocksOfManyRequest) Reset() {
+	*x = CheckSecondaryLocksOfManyRequest{}
+	mi := &file_kv_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckSecondaryLocksOfManyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckSecondaryLocksOfManyRequest) ProtoMessage() {}
+
+func (x *CheckSecondaryLocksOfManyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckSecondaryLocksOfManyRequest.ProtoReflect.Descriptor instead.
+func (*CheckSecondaryLocksOfManyRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *CheckSecondaryLocksOfManyRequest) GetRequests() []*CheckSecondaryLocksRequest {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+type CheckSecondaryLocksOfManyResponse struct {
+	state         protoimpl.MessageState         `protogen:"open.v1"`
+	Responses     []*CheckSecondaryLocksResponse `protobuf:"bytes,1,rep,name=responses,proto3" json:"responses,omitempty"` // in the order of the requests
+	Error         *Error                         `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CheckSecondaryLocksOfManyResponse) Reset() {
+	*x = CheckSecondaryLocksOfManyResponse{}
+	mi := &file_kv_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CheckSecondaryLocksOfManyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CheckSecondaryLocksOfManyResponse) ProtoMessage() {}
+
+func (x *CheckSecondaryLocksOfManyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CheckSecondaryLocksOfManyResponse.ProtoReflect.Descriptor instead.
+func (*CheckSecondaryLocksOfManyResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *CheckSecondaryLocksOfManyResponse) GetResponses() []*CheckSecondaryLocksResponse {
+	if x != nil {
+		return x.Responses
+	}
+	return nil
+}
+
+func (x *CheckSecondaryLocksOfManyResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 type RefreshRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ranges        []*RangeRef            `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
@@ -2232,7 +2328,7 @@ type RefreshRequest struct {
 
 func (x *RefreshRequest) Reset() {
 	*x = RefreshRequest{}
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2244,7 +2340,7 @@ func (x *RefreshRequest) String() string {
 func (*RefreshRequest) ProtoMessage() {}
 
 func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2257,7 +2353,7 @@ func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{32}
+	return file_kv_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *RefreshRequest) GetRanges() []*RangeRef {
@@ -2315,7 +2411,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2327,7 +2423,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2340,7 +2436,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{33}
+	return file_kv_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *WaitRequest) GetWaiter() uint64 {
@@ -2381,7 +2477,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2393,7 +2489,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2406,7 +2502,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{34}
+	return file_kv_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WaitResponse) GetId() uint64 {
@@ -2432,7 +2528,7 @@ type DoneRequest struct {
 
 func (x *DoneRequest) Reset() {
 	*x = DoneRequest{}
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2444,7 +2540,7 @@ func (x *DoneRequest) String() string {
 func (*DoneRequest) ProtoMessage() {}
 
 func (x *DoneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2457,7 +2553,7 @@ func (x *DoneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneRequest.ProtoReflect.Descriptor instead.
 func (*DoneRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{35}
+	return file_kv_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *DoneRequest) GetId() uint64 {
@@ -2486,7 +2582,7 @@ type Lock struct {
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2498,7 +2594,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2511,7 +2607,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{36}
+	return file_kv_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Lock) GetOp() uint32 {
@@ -2626,7 +2722,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2638,7 +2734,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2651,7 +2747,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{37}
+	return file_kv_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Error) GetKind() isError_Kind {
@@ -3020,7 +3116,7 @@ type StaleRange struct {
 
 func (x *StaleRange) Reset() {
 	*x = StaleRange{}
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3032,7 +3128,7 @@ func (x *StaleRange) String() string {
 func (*StaleRange) ProtoMessage() {}
 
 func (x *StaleRange) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3045,7 +3141,7 @@ func (x *StaleRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StaleRange.ProtoReflect.Descriptor instead.
 func (*StaleRange) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{38}
+	return file_kv_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *StaleRange) GetRefs() []*RangeRef {
@@ -3070,7 +3166,7 @@ type Closed struct {
 
 func (x *Closed) Reset() {
 	*x = Closed{}
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3082,7 +3178,7 @@ func (x *Closed) String() string {
 func (*Closed) ProtoMessage() {}
 
 func (x *Closed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3095,7 +3191,7 @@ func (x *Closed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Closed.ProtoReflect.Descriptor instead.
 func (*Closed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{39}
+	return file_kv_proto_rawDescGZIP(), []int{41}
 }
 
 type Unavailable struct {
@@ -3108,7 +3204,7 @@ type Unavailable struct {
 
 func (x *Unavailable) Reset() {
 	*x = Unavailable{}
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3120,7 +3216,7 @@ func (x *Unavailable) String() string {
 func (*Unavailable) ProtoMessage() {}
 
 func (x *Unavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3133,7 +3229,7 @@ func (x *Unavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unavailable.ProtoReflect.Descriptor instead.
 func (*Unavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{40}
+	return file_kv_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Unavailable) GetShard() string {
@@ -3161,7 +3257,7 @@ type Corruption struct {
 
 func (x *Corruption) Reset() {
 	*x = Corruption{}
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3173,7 +3269,7 @@ func (x *Corruption) String() string {
 func (*Corruption) ProtoMessage() {}
 
 func (x *Corruption) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3186,7 +3282,7 @@ func (x *Corruption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Corruption.ProtoReflect.Descriptor instead.
 func (*Corruption) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{41}
+	return file_kv_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Corruption) GetKey() []byte {
@@ -3220,7 +3316,7 @@ type KeyLocked struct {
 
 func (x *KeyLocked) Reset() {
 	*x = KeyLocked{}
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3232,7 +3328,7 @@ func (x *KeyLocked) String() string {
 func (*KeyLocked) ProtoMessage() {}
 
 func (x *KeyLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3245,7 +3341,7 @@ func (x *KeyLocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyLocked.ProtoReflect.Descriptor instead.
 func (*KeyLocked) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{42}
+	return file_kv_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *KeyLocked) GetKey() []byte {
@@ -3274,7 +3370,7 @@ type WriteConflict struct {
 
 func (x *WriteConflict) Reset() {
 	*x = WriteConflict{}
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3286,7 +3382,7 @@ func (x *WriteConflict) String() string {
 func (*WriteConflict) ProtoMessage() {}
 
 func (x *WriteConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3299,7 +3395,7 @@ func (x *WriteConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteConflict.ProtoReflect.Descriptor instead.
 func (*WriteConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{43}
+	return file_kv_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *WriteConflict) GetKey() []byte {
@@ -3339,7 +3435,7 @@ type KeyExists struct {
 
 func (x *KeyExists) Reset() {
 	*x = KeyExists{}
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3351,7 +3447,7 @@ func (x *KeyExists) String() string {
 func (*KeyExists) ProtoMessage() {}
 
 func (x *KeyExists) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3364,7 +3460,7 @@ func (x *KeyExists) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyExists.ProtoReflect.Descriptor instead.
 func (*KeyExists) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{44}
+	return file_kv_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *KeyExists) GetKey() []byte {
@@ -3383,7 +3479,7 @@ type AlreadyCommitted struct {
 
 func (x *AlreadyCommitted) Reset() {
 	*x = AlreadyCommitted{}
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3395,7 +3491,7 @@ func (x *AlreadyCommitted) String() string {
 func (*AlreadyCommitted) ProtoMessage() {}
 
 func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3408,7 +3504,7 @@ func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlreadyCommitted.ProtoReflect.Descriptor instead.
 func (*AlreadyCommitted) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{45}
+	return file_kv_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *AlreadyCommitted) GetCommitTs() uint64 {
@@ -3427,7 +3523,7 @@ type RolledBack struct {
 
 func (x *RolledBack) Reset() {
 	*x = RolledBack{}
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +3535,7 @@ func (x *RolledBack) String() string {
 func (*RolledBack) ProtoMessage() {}
 
 func (x *RolledBack) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +3548,7 @@ func (x *RolledBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolledBack.ProtoReflect.Descriptor instead.
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{46}
+	return file_kv_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RolledBack) GetStartTs() uint64 {
@@ -3472,7 +3568,7 @@ type LockNotFound struct {
 
 func (x *LockNotFound) Reset() {
 	*x = LockNotFound{}
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3484,7 +3580,7 @@ func (x *LockNotFound) String() string {
 func (*LockNotFound) ProtoMessage() {}
 
 func (x *LockNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3497,7 +3593,7 @@ func (x *LockNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockNotFound.ProtoReflect.Descriptor instead.
 func (*LockNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{47}
+	return file_kv_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *LockNotFound) GetKey() []byte {
@@ -3523,7 +3619,7 @@ type CommitTSExpired struct {
 
 func (x *CommitTSExpired) Reset() {
 	*x = CommitTSExpired{}
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3535,7 +3631,7 @@ func (x *CommitTSExpired) String() string {
 func (*CommitTSExpired) ProtoMessage() {}
 
 func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3548,7 +3644,7 @@ func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTSExpired.ProtoReflect.Descriptor instead.
 func (*CommitTSExpired) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{48}
+	return file_kv_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *CommitTSExpired) GetMinCommitTs() uint64 {
@@ -3567,7 +3663,7 @@ type TxnNotFound struct {
 
 func (x *TxnNotFound) Reset() {
 	*x = TxnNotFound{}
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3579,7 +3675,7 @@ func (x *TxnNotFound) String() string {
 func (*TxnNotFound) ProtoMessage() {}
 
 func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3592,7 +3688,7 @@ func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxnNotFound.ProtoReflect.Descriptor instead.
 func (*TxnNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{49}
+	return file_kv_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *TxnNotFound) GetStartTs() uint64 {
@@ -3612,7 +3708,7 @@ type TooOld struct {
 
 func (x *TooOld) Reset() {
 	*x = TooOld{}
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3624,7 +3720,7 @@ func (x *TooOld) String() string {
 func (*TooOld) ProtoMessage() {}
 
 func (x *TooOld) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3637,7 +3733,7 @@ func (x *TooOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TooOld.ProtoReflect.Descriptor instead.
 func (*TooOld) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{50}
+	return file_kv_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TooOld) GetTs() uint64 {
@@ -3663,7 +3759,7 @@ type TSInFuture struct {
 
 func (x *TSInFuture) Reset() {
 	*x = TSInFuture{}
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +3771,7 @@ func (x *TSInFuture) String() string {
 func (*TSInFuture) ProtoMessage() {}
 
 func (x *TSInFuture) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +3784,7 @@ func (x *TSInFuture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TSInFuture.ProtoReflect.Descriptor instead.
 func (*TSInFuture) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{51}
+	return file_kv_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TSInFuture) GetTs() uint64 {
@@ -3707,7 +3803,7 @@ type InvalidRequest struct {
 
 func (x *InvalidRequest) Reset() {
 	*x = InvalidRequest{}
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3719,7 +3815,7 @@ func (x *InvalidRequest) String() string {
 func (*InvalidRequest) ProtoMessage() {}
 
 func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3732,7 +3828,7 @@ func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvalidRequest.ProtoReflect.Descriptor instead.
 func (*InvalidRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{52}
+	return file_kv_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *InvalidRequest) GetDetail() string {
@@ -3751,7 +3847,7 @@ type OracleUnavailable struct {
 
 func (x *OracleUnavailable) Reset() {
 	*x = OracleUnavailable{}
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3763,7 +3859,7 @@ func (x *OracleUnavailable) String() string {
 func (*OracleUnavailable) ProtoMessage() {}
 
 func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3776,7 +3872,7 @@ func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleUnavailable.ProtoReflect.Descriptor instead.
 func (*OracleUnavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{53}
+	return file_kv_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *OracleUnavailable) GetReason() string {
@@ -3794,7 +3890,7 @@ type OracleClosed struct {
 
 func (x *OracleClosed) Reset() {
 	*x = OracleClosed{}
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3806,7 +3902,7 @@ func (x *OracleClosed) String() string {
 func (*OracleClosed) ProtoMessage() {}
 
 func (x *OracleClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3819,7 +3915,7 @@ func (x *OracleClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleClosed.ProtoReflect.Descriptor instead.
 func (*OracleClosed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{54}
+	return file_kv_proto_rawDescGZIP(), []int{56}
 }
 
 type LockLost struct {
@@ -3833,7 +3929,7 @@ type LockLost struct {
 
 func (x *LockLost) Reset() {
 	*x = LockLost{}
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3845,7 +3941,7 @@ func (x *LockLost) String() string {
 func (*LockLost) ProtoMessage() {}
 
 func (x *LockLost) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3858,7 +3954,7 @@ func (x *LockLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockLost.ProtoReflect.Descriptor instead.
 func (*LockLost) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{55}
+	return file_kv_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *LockLost) GetKey() []byte {
@@ -3893,7 +3989,7 @@ type RefreshConflict struct {
 
 func (x *RefreshConflict) Reset() {
 	*x = RefreshConflict{}
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3905,7 +4001,7 @@ func (x *RefreshConflict) String() string {
 func (*RefreshConflict) ProtoMessage() {}
 
 func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3918,7 +4014,7 @@ func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshConflict.ProtoReflect.Descriptor instead.
 func (*RefreshConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{56}
+	return file_kv_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *RefreshConflict) GetKey() []byte {
@@ -3954,7 +4050,7 @@ type Deadlock struct {
 
 func (x *Deadlock) Reset() {
 	*x = Deadlock{}
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3966,7 +4062,7 @@ func (x *Deadlock) String() string {
 func (*Deadlock) ProtoMessage() {}
 
 func (x *Deadlock) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3979,7 +4075,7 @@ func (x *Deadlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deadlock.ProtoReflect.Descriptor instead.
 func (*Deadlock) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{57}
+	return file_kv_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Deadlock) GetKey() []byte {
@@ -4020,7 +4116,7 @@ type LostRanges struct {
 
 func (x *LostRanges) Reset() {
 	*x = LostRanges{}
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4032,7 +4128,7 @@ func (x *LostRanges) String() string {
 func (*LostRanges) ProtoMessage() {}
 
 func (x *LostRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4045,7 +4141,7 @@ func (x *LostRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LostRanges.ProtoReflect.Descriptor instead.
 func (*LostRanges) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{58}
+	return file_kv_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *LostRanges) GetShard() string {
@@ -4070,7 +4166,7 @@ type NumRangesRequest struct {
 
 func (x *NumRangesRequest) Reset() {
 	*x = NumRangesRequest{}
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4082,7 +4178,7 @@ func (x *NumRangesRequest) String() string {
 func (*NumRangesRequest) ProtoMessage() {}
 
 func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4095,7 +4191,7 @@ func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesRequest.ProtoReflect.Descriptor instead.
 func (*NumRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{59}
+	return file_kv_proto_rawDescGZIP(), []int{61}
 }
 
 type NumRangesResponse struct {
@@ -4108,7 +4204,7 @@ type NumRangesResponse struct {
 
 func (x *NumRangesResponse) Reset() {
 	*x = NumRangesResponse{}
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4120,7 +4216,7 @@ func (x *NumRangesResponse) String() string {
 func (*NumRangesResponse) ProtoMessage() {}
 
 func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4133,7 +4229,7 @@ func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesResponse.ProtoReflect.Descriptor instead.
 func (*NumRangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{60}
+	return file_kv_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *NumRangesResponse) GetNumRanges() uint64 {
@@ -4160,7 +4256,7 @@ type ReleaseSpanRequest struct {
 
 func (x *ReleaseSpanRequest) Reset() {
 	*x = ReleaseSpanRequest{}
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4172,7 +4268,7 @@ func (x *ReleaseSpanRequest) String() string {
 func (*ReleaseSpanRequest) ProtoMessage() {}
 
 func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4185,7 +4281,7 @@ func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{61}
+	return file_kv_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *ReleaseSpanRequest) GetSpan() *Span {
@@ -4214,7 +4310,7 @@ type ReleaseSpanResponse struct {
 
 func (x *ReleaseSpanResponse) Reset() {
 	*x = ReleaseSpanResponse{}
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4226,7 +4322,7 @@ func (x *ReleaseSpanResponse) String() string {
 func (*ReleaseSpanResponse) ProtoMessage() {}
 
 func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4239,7 +4335,7 @@ func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{62}
+	return file_kv_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *ReleaseSpanResponse) GetReleased() bool {
@@ -4280,7 +4376,7 @@ type AdoptRangeRequest struct {
 
 func (x *AdoptRangeRequest) Reset() {
 	*x = AdoptRangeRequest{}
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4292,7 +4388,7 @@ func (x *AdoptRangeRequest) String() string {
 func (*AdoptRangeRequest) ProtoMessage() {}
 
 func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4305,7 +4401,7 @@ func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRangeRequest.ProtoReflect.Descriptor instead.
 func (*AdoptRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{63}
+	return file_kv_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *AdoptRangeRequest) GetDesc() *RangeDescriptor {
@@ -4332,7 +4428,7 @@ type ShardInfo struct {
 
 func (x *ShardInfo) Reset() {
 	*x = ShardInfo{}
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4344,7 +4440,7 @@ func (x *ShardInfo) String() string {
 func (*ShardInfo) ProtoMessage() {}
 
 func (x *ShardInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4357,7 +4453,7 @@ func (x *ShardInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardInfo.ProtoReflect.Descriptor instead.
 func (*ShardInfo) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{64}
+	return file_kv_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *ShardInfo) GetId() string {
@@ -4385,7 +4481,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4397,7 +4493,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4410,7 +4506,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{65}
+	return file_kv_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *LookupRequest) GetKey() []byte {
@@ -4438,7 +4534,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4450,7 +4546,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4463,7 +4559,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{66}
+	return file_kv_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *LookupResponse) GetRange() *RangeDescriptor {
@@ -4495,7 +4591,7 @@ type RangesRequest struct {
 
 func (x *RangesRequest) Reset() {
 	*x = RangesRequest{}
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4507,7 +4603,7 @@ func (x *RangesRequest) String() string {
 func (*RangesRequest) ProtoMessage() {}
 
 func (x *RangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4520,7 +4616,7 @@ func (x *RangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesRequest.ProtoReflect.Descriptor instead.
 func (*RangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{67}
+	return file_kv_proto_rawDescGZIP(), []int{69}
 }
 
 type RangesResponse struct {
@@ -4533,7 +4629,7 @@ type RangesResponse struct {
 
 func (x *RangesResponse) Reset() {
 	*x = RangesResponse{}
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4545,7 +4641,7 @@ func (x *RangesResponse) String() string {
 func (*RangesResponse) ProtoMessage() {}
 
 func (x *RangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4558,7 +4654,7 @@ func (x *RangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesResponse.ProtoReflect.Descriptor instead.
 func (*RangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{68}
+	return file_kv_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *RangesResponse) GetRanges() []*RangeDescriptor {
@@ -4583,7 +4679,7 @@ type ShardsRequest struct {
 
 func (x *ShardsRequest) Reset() {
 	*x = ShardsRequest{}
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4595,7 +4691,7 @@ func (x *ShardsRequest) String() string {
 func (*ShardsRequest) ProtoMessage() {}
 
 func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +4704,7 @@ func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsRequest.ProtoReflect.Descriptor instead.
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{69}
+	return file_kv_proto_rawDescGZIP(), []int{71}
 }
 
 type ShardsResponse struct {
@@ -4621,7 +4717,7 @@ type ShardsResponse struct {
 
 func (x *ShardsResponse) Reset() {
 	*x = ShardsResponse{}
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4633,7 +4729,7 @@ func (x *ShardsResponse) String() string {
 func (*ShardsResponse) ProtoMessage() {}
 
 func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4646,7 +4742,7 @@ func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsResponse.ProtoReflect.Descriptor instead.
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{70}
+	return file_kv_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ShardsResponse) GetShards() []*ShardInfo {
@@ -4673,7 +4769,7 @@ type RegisterShardRequest struct {
 
 func (x *RegisterShardRequest) Reset() {
 	*x = RegisterShardRequest{}
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4685,7 +4781,7 @@ func (x *RegisterShardRequest) String() string {
 func (*RegisterShardRequest) ProtoMessage() {}
 
 func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4698,7 +4794,7 @@ func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterShardRequest.ProtoReflect.Descriptor instead.
 func (*RegisterShardRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{71}
+	return file_kv_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *RegisterShardRequest) GetShard() *ShardInfo {
@@ -4725,7 +4821,7 @@ type ReportRangesRequest struct {
 
 func (x *ReportRangesRequest) Reset() {
 	*x = ReportRangesRequest{}
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4737,7 +4833,7 @@ func (x *ReportRangesRequest) String() string {
 func (*ReportRangesRequest) ProtoMessage() {}
 
 func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4750,7 +4846,7 @@ func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRangesRequest.ProtoReflect.Descriptor instead.
 func (*ReportRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{72}
+	return file_kv_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *ReportRangesRequest) GetShard() string {
@@ -4775,7 +4871,7 @@ type AllocateRangeIDRequest struct {
 
 func (x *AllocateRangeIDRequest) Reset() {
 	*x = AllocateRangeIDRequest{}
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4787,7 +4883,7 @@ func (x *AllocateRangeIDRequest) String() string {
 func (*AllocateRangeIDRequest) ProtoMessage() {}
 
 func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4800,7 +4896,7 @@ func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDRequest.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{73}
+	return file_kv_proto_rawDescGZIP(), []int{75}
 }
 
 type AllocateRangeIDResponse struct {
@@ -4813,7 +4909,7 @@ type AllocateRangeIDResponse struct {
 
 func (x *AllocateRangeIDResponse) Reset() {
 	*x = AllocateRangeIDResponse{}
-	mi := &file_kv_proto_msgTypes[74]
+	mi := &file_kv_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4825,7 +4921,7 @@ func (x *AllocateRangeIDResponse) String() string {
 func (*AllocateRangeIDResponse) ProtoMessage() {}
 
 func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[74]
+	mi := &file_kv_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4838,7 +4934,7 @@ func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDResponse.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{74}
+	return file_kv_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *AllocateRangeIDResponse) GetId() uint64 {
@@ -4864,7 +4960,7 @@ type CreateRangeRequest struct {
 
 func (x *CreateRangeRequest) Reset() {
 	*x = CreateRangeRequest{}
-	mi := &file_kv_proto_msgTypes[75]
+	mi := &file_kv_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4876,7 +4972,7 @@ func (x *CreateRangeRequest) String() string {
 func (*CreateRangeRequest) ProtoMessage() {}
 
 func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[75]
+	mi := &file_kv_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4889,7 +4985,7 @@ func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRangeRequest.ProtoReflect.Descriptor instead.
 func (*CreateRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{75}
+	return file_kv_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *CreateRangeRequest) GetSpan() *Span {
@@ -5081,6 +5177,11 @@ const file_kv_proto_rawDesc = "" +
 	"\vrolled_back\x18\x02 \x01(\bR\n" +
 	"rolledBack\x12.\n" +
 	"\x05locks\x18\x03 \x03(\v2\x18.percodb.kv.v1.KeyLockedR\x05locks\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"i\n" +
+	" CheckSecondaryLocksOfManyRequest\x12E\n" +
+	"\brequests\x18\x01 \x03(\v2).percodb.kv.v1.CheckSecondaryLocksRequestR\brequests\"\x99\x01\n" +
+	"!CheckSecondaryLocksOfManyResponse\x12H\n" +
+	"\tresponses\x18\x01 \x03(\v2*.percodb.kv.v1.CheckSecondaryLocksResponseR\tresponses\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xcd\x01\n" +
 	"\x0eRefreshRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12)\n" +
@@ -5257,7 +5358,8 @@ const file_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"=\n" +
 	"\x12CreateRangeRequest\x12'\n" +
-	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span2\xc2\t\n" +
+	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span2\xc2\n" +
+	"\n" +
 	"\x05Shard\x12<\n" +
 	"\x03Get\x12\x19.percodb.kv.v1.GetRequest\x1a\x1a.percodb.kv.v1.GetResponse\x12K\n" +
 	"\bBatchGet\x12\x1e.percodb.kv.v1.BatchGetRequest\x1a\x1f.percodb.kv.v1.BatchGetResponse\x12?\n" +
@@ -5272,7 +5374,8 @@ const file_kv_proto_rawDesc = "" +
 	"\bScanLock\x12\x1e.percodb.kv.v1.ScanLockRequest\x1a\x1f.percodb.kv.v1.ScanLockResponse\x12W\n" +
 	"\fAcquireLocks\x12\".percodb.kv.v1.AcquireLocksRequest\x1a#.percodb.kv.v1.AcquireLocksResponse\x12P\n" +
 	"\fReleaseLocks\x12\".percodb.kv.v1.ReleaseLocksRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12l\n" +
-	"\x13CheckSecondaryLocks\x12).percodb.kv.v1.CheckSecondaryLocksRequest\x1a*.percodb.kv.v1.CheckSecondaryLocksResponse\x12F\n" +
+	"\x13CheckSecondaryLocks\x12).percodb.kv.v1.CheckSecondaryLocksRequest\x1a*.percodb.kv.v1.CheckSecondaryLocksResponse\x12~\n" +
+	"\x19CheckSecondaryLocksOfMany\x12/.percodb.kv.v1.CheckSecondaryLocksOfManyRequest\x1a0.percodb.kv.v1.CheckSecondaryLocksOfManyResponse\x12F\n" +
 	"\aRefresh\x12\x1d.percodb.kv.v1.RefreshRequest\x1a\x1c.percodb.kv.v1.EmptyResponse2\x8e\x01\n" +
 	"\tWaitGraph\x12?\n" +
 	"\x04Wait\x12\x1a.percodb.kv.v1.WaitRequest\x1a\x1b.percodb.kv.v1.WaitResponse\x12@\n" +
@@ -5304,232 +5407,239 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 76)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 78)
 var file_kv_proto_goTypes = []any{
-	(*RangeRef)(nil),                    // 0: percodb.kv.v1.RangeRef
-	(*Span)(nil),                        // 1: percodb.kv.v1.Span
-	(*RangeDescriptor)(nil),             // 2: percodb.kv.v1.RangeDescriptor
-	(*CommittedTxn)(nil),                // 3: percodb.kv.v1.CommittedTxn
-	(*ReadOptions)(nil),                 // 4: percodb.kv.v1.ReadOptions
-	(*GetRequest)(nil),                  // 5: percodb.kv.v1.GetRequest
-	(*GetResponse)(nil),                 // 6: percodb.kv.v1.GetResponse
-	(*BatchGetRequest)(nil),             // 7: percodb.kv.v1.BatchGetRequest
-	(*BatchGetResponse)(nil),            // 8: percodb.kv.v1.BatchGetResponse
-	(*ScanRequest)(nil),                 // 9: percodb.kv.v1.ScanRequest
-	(*ScanResponse)(nil),                // 10: percodb.kv.v1.ScanResponse
-	(*Mutation)(nil),                    // 11: percodb.kv.v1.Mutation
-	(*PrewriteRequest)(nil),             // 12: percodb.kv.v1.PrewriteRequest
-	(*PrewriteResponse)(nil),            // 13: percodb.kv.v1.PrewriteResponse
-	(*CommitRequest)(nil),               // 14: percodb.kv.v1.CommitRequest
-	(*RollbackRequest)(nil),             // 15: percodb.kv.v1.RollbackRequest
-	(*EmptyResponse)(nil),               // 16: percodb.kv.v1.EmptyResponse
-	(*CheckTxnStatusRequest)(nil),       // 17: percodb.kv.v1.CheckTxnStatusRequest
-	(*CheckTxnStatusResponse)(nil),      // 18: percodb.kv.v1.CheckTxnStatusResponse
-	(*CheckTxnStatusesRequest)(nil),     // 19: percodb.kv.v1.CheckTxnStatusesRequest
-	(*CheckTxnStatusesResponse)(nil),    // 20: percodb.kv.v1.CheckTxnStatusesResponse
-	(*ResolveLockRequest)(nil),          // 21: percodb.kv.v1.ResolveLockRequest
-	(*HeartbeatRequest)(nil),            // 22: percodb.kv.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),           // 23: percodb.kv.v1.HeartbeatResponse
-	(*ScanLockRequest)(nil),             // 24: percodb.kv.v1.ScanLockRequest
-	(*ScanLockResponse)(nil),            // 25: percodb.kv.v1.ScanLockResponse
-	(*LockInfo)(nil),                    // 26: percodb.kv.v1.LockInfo
-	(*AcquireLocksRequest)(nil),         // 27: percodb.kv.v1.AcquireLocksRequest
-	(*AcquireLocksResponse)(nil),        // 28: percodb.kv.v1.AcquireLocksResponse
-	(*ReleaseLocksRequest)(nil),         // 29: percodb.kv.v1.ReleaseLocksRequest
-	(*CheckSecondaryLocksRequest)(nil),  // 30: percodb.kv.v1.CheckSecondaryLocksRequest
-	(*CheckSecondaryLocksResponse)(nil), // 31: percodb.kv.v1.CheckSecondaryLocksResponse
-	(*RefreshRequest)(nil),              // 32: percodb.kv.v1.RefreshRequest
-	(*WaitRequest)(nil),                 // 33: percodb.kv.v1.WaitRequest
-	(*WaitResponse)(nil),                // 34: percodb.kv.v1.WaitResponse
-	(*DoneRequest)(nil),                 // 35: percodb.kv.v1.DoneRequest
-	(*Lock)(nil),                        // 36: percodb.kv.v1.Lock
-	(*Error)(nil),                       // 37: percodb.kv.v1.Error
-	(*StaleRange)(nil),                  // 38: percodb.kv.v1.StaleRange
-	(*Closed)(nil),                      // 39: percodb.kv.v1.Closed
-	(*Unavailable)(nil),                 // 40: percodb.kv.v1.Unavailable
-	(*Corruption)(nil),                  // 41: percodb.kv.v1.Corruption
-	(*KeyLocked)(nil),                   // 42: percodb.kv.v1.KeyLocked
-	(*WriteConflict)(nil),               // 43: percodb.kv.v1.WriteConflict
-	(*KeyExists)(nil),                   // 44: percodb.kv.v1.KeyExists
-	(*AlreadyCommitted)(nil),            // 45: percodb.kv.v1.AlreadyCommitted
-	(*RolledBack)(nil),                  // 46: percodb.kv.v1.RolledBack
-	(*LockNotFound)(nil),                // 47: percodb.kv.v1.LockNotFound
-	(*CommitTSExpired)(nil),             // 48: percodb.kv.v1.CommitTSExpired
-	(*TxnNotFound)(nil),                 // 49: percodb.kv.v1.TxnNotFound
-	(*TooOld)(nil),                      // 50: percodb.kv.v1.TooOld
-	(*TSInFuture)(nil),                  // 51: percodb.kv.v1.TSInFuture
-	(*InvalidRequest)(nil),              // 52: percodb.kv.v1.InvalidRequest
-	(*OracleUnavailable)(nil),           // 53: percodb.kv.v1.OracleUnavailable
-	(*OracleClosed)(nil),                // 54: percodb.kv.v1.OracleClosed
-	(*LockLost)(nil),                    // 55: percodb.kv.v1.LockLost
-	(*RefreshConflict)(nil),             // 56: percodb.kv.v1.RefreshConflict
-	(*Deadlock)(nil),                    // 57: percodb.kv.v1.Deadlock
-	(*LostRanges)(nil),                  // 58: percodb.kv.v1.LostRanges
-	(*NumRangesRequest)(nil),            // 59: percodb.kv.v1.NumRangesRequest
-	(*NumRangesResponse)(nil),           // 60: percodb.kv.v1.NumRangesResponse
-	(*ReleaseSpanRequest)(nil),          // 61: percodb.kv.v1.ReleaseSpanRequest
-	(*ReleaseSpanResponse)(nil),         // 62: percodb.kv.v1.ReleaseSpanResponse
-	(*AdoptRangeRequest)(nil),           // 63: percodb.kv.v1.AdoptRangeRequest
-	(*ShardInfo)(nil),                   // 64: percodb.kv.v1.ShardInfo
-	(*LookupRequest)(nil),               // 65: percodb.kv.v1.LookupRequest
-	(*LookupResponse)(nil),              // 66: percodb.kv.v1.LookupResponse
-	(*RangesRequest)(nil),               // 67: percodb.kv.v1.RangesRequest
-	(*RangesResponse)(nil),              // 68: percodb.kv.v1.RangesResponse
-	(*ShardsRequest)(nil),               // 69: percodb.kv.v1.ShardsRequest
-	(*ShardsResponse)(nil),              // 70: percodb.kv.v1.ShardsResponse
-	(*RegisterShardRequest)(nil),        // 71: percodb.kv.v1.RegisterShardRequest
-	(*ReportRangesRequest)(nil),         // 72: percodb.kv.v1.ReportRangesRequest
-	(*AllocateRangeIDRequest)(nil),      // 73: percodb.kv.v1.AllocateRangeIDRequest
-	(*AllocateRangeIDResponse)(nil),     // 74: percodb.kv.v1.AllocateRangeIDResponse
-	(*CreateRangeRequest)(nil),          // 75: percodb.kv.v1.CreateRangeRequest
+	(*RangeRef)(nil),                          // 0: percodb.kv.v1.RangeRef
+	(*Span)(nil),                              // 1: percodb.kv.v1.Span
+	(*RangeDescriptor)(nil),                   // 2: percodb.kv.v1.RangeDescriptor
+	(*CommittedTxn)(nil),                      // 3: percodb.kv.v1.CommittedTxn
+	(*ReadOptions)(nil),                       // 4: percodb.kv.v1.ReadOptions
+	(*GetRequest)(nil),                        // 5: percodb.kv.v1.GetRequest
+	(*GetResponse)(nil),                       // 6: percodb.kv.v1.GetResponse
+	(*BatchGetRequest)(nil),                   // 7: percodb.kv.v1.BatchGetRequest
+	(*BatchGetResponse)(nil),                  // 8: percodb.kv.v1.BatchGetResponse
+	(*ScanRequest)(nil),                       // 9: percodb.kv.v1.ScanRequest
+	(*ScanResponse)(nil),                      // 10: percodb.kv.v1.ScanResponse
+	(*Mutation)(nil),                          // 11: percodb.kv.v1.Mutation
+	(*PrewriteRequest)(nil),                   // 12: percodb.kv.v1.PrewriteRequest
+	(*PrewriteResponse)(nil),                  // 13: percodb.kv.v1.PrewriteResponse
+	(*CommitRequest)(nil),                     // 14: percodb.kv.v1.CommitRequest
+	(*RollbackRequest)(nil),                   // 15: percodb.kv.v1.RollbackRequest
+	(*EmptyResponse)(nil),                     // 16: percodb.kv.v1.EmptyResponse
+	(*CheckTxnStatusRequest)(nil),             // 17: percodb.kv.v1.CheckTxnStatusRequest
+	(*CheckTxnStatusResponse)(nil),            // 18: percodb.kv.v1.CheckTxnStatusResponse
+	(*CheckTxnStatusesRequest)(nil),           // 19: percodb.kv.v1.CheckTxnStatusesRequest
+	(*CheckTxnStatusesResponse)(nil),          // 20: percodb.kv.v1.CheckTxnStatusesResponse
+	(*ResolveLockRequest)(nil),                // 21: percodb.kv.v1.ResolveLockRequest
+	(*HeartbeatRequest)(nil),                  // 22: percodb.kv.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),                 // 23: percodb.kv.v1.HeartbeatResponse
+	(*ScanLockRequest)(nil),                   // 24: percodb.kv.v1.ScanLockRequest
+	(*ScanLockResponse)(nil),                  // 25: percodb.kv.v1.ScanLockResponse
+	(*LockInfo)(nil),                          // 26: percodb.kv.v1.LockInfo
+	(*AcquireLocksRequest)(nil),               // 27: percodb.kv.v1.AcquireLocksRequest
+	(*AcquireLocksResponse)(nil),              // 28: percodb.kv.v1.AcquireLocksResponse
+	(*ReleaseLocksRequest)(nil),               // 29: percodb.kv.v1.ReleaseLocksRequest
+	(*CheckSecondaryLocksRequest)(nil),        // 30: percodb.kv.v1.CheckSecondaryLocksRequest
+	(*CheckSecondaryLocksResponse)(nil),       // 31: percodb.kv.v1.CheckSecondaryLocksResponse
+	(*CheckSecondaryLocksOfManyRequest)(nil),  // 32: percodb.kv.v1.CheckSecondaryLocksOfManyRequest
+	(*CheckSecondaryLocksOfManyResponse)(nil), // 33: percodb.kv.v1.CheckSecondaryLocksOfManyResponse
+	(*RefreshRequest)(nil),                    // 34: percodb.kv.v1.RefreshRequest
+	(*WaitRequest)(nil),                       // 35: percodb.kv.v1.WaitRequest
+	(*WaitResponse)(nil),                      // 36: percodb.kv.v1.WaitResponse
+	(*DoneRequest)(nil),                       // 37: percodb.kv.v1.DoneRequest
+	(*Lock)(nil),                              // 38: percodb.kv.v1.Lock
+	(*Error)(nil),                             // 39: percodb.kv.v1.Error
+	(*StaleRange)(nil),                        // 40: percodb.kv.v1.StaleRange
+	(*Closed)(nil),                            // 41: percodb.kv.v1.Closed
+	(*Unavailable)(nil),                       // 42: percodb.kv.v1.Unavailable
+	(*Corruption)(nil),                        // 43: percodb.kv.v1.Corruption
+	(*KeyLocked)(nil),                         // 44: percodb.kv.v1.KeyLocked
+	(*WriteConflict)(nil),                     // 45: percodb.kv.v1.WriteConflict
+	(*KeyExists)(nil),                         // 46: percodb.kv.v1.KeyExists
+	(*AlreadyCommitted)(nil),                  // 47: percodb.kv.v1.AlreadyCommitted
+	(*RolledBack)(nil),                        // 48: percodb.kv.v1.RolledBack
+	(*LockNotFound)(nil),                      // 49: percodb.kv.v1.LockNotFound
+	(*CommitTSExpired)(nil),                   // 50: percodb.kv.v1.CommitTSExpired
+	(*TxnNotFound)(nil),                       // 51: percodb.kv.v1.TxnNotFound
+	(*TooOld)(nil),                            // 52: percodb.kv.v1.TooOld
+	(*TSInFuture)(nil),                        // 53: percodb.kv.v1.TSInFuture
+	(*InvalidRequest)(nil),                    // 54: percodb.kv.v1.InvalidRequest
+	(*OracleUnavailable)(nil),                 // 55: percodb.kv.v1.OracleUnavailable
+	(*OracleClosed)(nil),                      // 56: percodb.kv.v1.OracleClosed
+	(*LockLost)(nil),                          // 57: percodb.kv.v1.LockLost
+	(*RefreshConflict)(nil),                   // 58: percodb.kv.v1.RefreshConflict
+	(*Deadlock)(nil),                          // 59: percodb.kv.v1.Deadlock
+	(*LostRanges)(nil),                        // 60: percodb.kv.v1.LostRanges
+	(*NumRangesRequest)(nil),                  // 61: percodb.kv.v1.NumRangesRequest
+	(*NumRangesResponse)(nil),                 // 62: percodb.kv.v1.NumRangesResponse
+	(*ReleaseSpanRequest)(nil),                // 63: percodb.kv.v1.ReleaseSpanRequest
+	(*ReleaseSpanResponse)(nil),               // 64: percodb.kv.v1.ReleaseSpanResponse
+	(*AdoptRangeRequest)(nil),                 // 65: percodb.kv.v1.AdoptRangeRequest
+	(*ShardInfo)(nil),                         // 66: percodb.kv.v1.ShardInfo
+	(*LookupRequest)(nil),                     // 67: percodb.kv.v1.LookupRequest
+	(*LookupResponse)(nil),                    // 68: percodb.kv.v1.LookupResponse
+	(*RangesRequest)(nil),                     // 69: percodb.kv.v1.RangesRequest
+	(*RangesResponse)(nil),                    // 70: percodb.kv.v1.RangesResponse
+	(*ShardsRequest)(nil),                     // 71: percodb.kv.v1.ShardsRequest
+	(*ShardsResponse)(nil),                    // 72: percodb.kv.v1.ShardsResponse
+	(*RegisterShardRequest)(nil),              // 73: percodb.kv.v1.RegisterShardRequest
+	(*ReportRangesRequest)(nil),               // 74: percodb.kv.v1.ReportRangesRequest
+	(*AllocateRangeIDRequest)(nil),            // 75: percodb.kv.v1.AllocateRangeIDRequest
+	(*AllocateRangeIDResponse)(nil),           // 76: percodb.kv.v1.AllocateRangeIDResponse
+	(*CreateRangeRequest)(nil),                // 77: percodb.kv.v1.CreateRangeRequest
 }
 var file_kv_proto_depIdxs = []int32{
 	1,   // 0: percodb.kv.v1.RangeDescriptor.span:type_name -> percodb.kv.v1.Span
 	3,   // 1: percodb.kv.v1.ReadOptions.resolved:type_name -> percodb.kv.v1.CommittedTxn
 	0,   // 2: percodb.kv.v1.GetRequest.range:type_name -> percodb.kv.v1.RangeRef
 	4,   // 3: percodb.kv.v1.GetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	37,  // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 5: percodb.kv.v1.BatchGetRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	4,   // 6: percodb.kv.v1.BatchGetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	42,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	37,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
+	44,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	39,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 9: percodb.kv.v1.ScanRequest.range:type_name -> percodb.kv.v1.RangeRef
 	1,   // 10: percodb.kv.v1.ScanRequest.span:type_name -> percodb.kv.v1.Span
 	4,   // 11: percodb.kv.v1.ScanRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	42,  // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	37,  // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
+	44,  // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	39,  // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 14: percodb.kv.v1.PrewriteRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	11,  // 15: percodb.kv.v1.PrewriteRequest.mutations:type_name -> percodb.kv.v1.Mutation
 	1,   // 16: percodb.kv.v1.PrewriteRequest.reads:type_name -> percodb.kv.v1.Span
-	37,  // 17: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 17: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 18: percodb.kv.v1.CommitRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	0,   // 19: percodb.kv.v1.RollbackRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	37,  // 20: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 20: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 21: percodb.kv.v1.CheckTxnStatusRequest.range:type_name -> percodb.kv.v1.RangeRef
-	36,  // 22: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
-	37,  // 23: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
+	38,  // 22: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
+	39,  // 23: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
 	17,  // 24: percodb.kv.v1.CheckTxnStatusesRequest.requests:type_name -> percodb.kv.v1.CheckTxnStatusRequest
 	18,  // 25: percodb.kv.v1.CheckTxnStatusesResponse.responses:type_name -> percodb.kv.v1.CheckTxnStatusResponse
-	37,  // 26: percodb.kv.v1.CheckTxnStatusesResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 26: percodb.kv.v1.CheckTxnStatusesResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 27: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	0,   // 28: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
-	37,  // 29: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 29: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 30: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
 	1,   // 31: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
 	26,  // 32: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.LockInfo
-	37,  // 33: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
-	36,  // 34: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
+	39,  // 33: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
+	38,  // 34: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
 	0,   // 35: percodb.kv.v1.AcquireLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	37,  // 36: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 36: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 37: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	0,   // 38: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	42,  // 39: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
-	37,  // 40: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 41: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	1,   // 42: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
-	37,  // 43: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
-	38,  // 44: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
-	39,  // 45: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
-	40,  // 46: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
-	41,  // 47: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
-	42,  // 48: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
-	43,  // 49: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
-	44,  // 50: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
-	45,  // 51: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
-	46,  // 52: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
-	47,  // 53: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
-	48,  // 54: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
-	49,  // 55: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
-	42,  // 56: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
-	50,  // 57: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
-	51,  // 58: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
-	52,  // 59: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
-	53,  // 60: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
-	54,  // 61: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
-	58,  // 62: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
-	55,  // 63: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
-	56,  // 64: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
-	57,  // 65: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
-	0,   // 66: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
-	2,   // 67: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
-	36,  // 68: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
-	2,   // 69: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
-	37,  // 70: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 71: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
-	2,   // 72: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	37,  // 73: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 74: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 75: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
-	64,  // 76: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
-	37,  // 77: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 78: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
-	37,  // 79: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
-	64,  // 80: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
-	37,  // 81: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
-	64,  // 82: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	2,   // 83: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 84: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	37,  // 85: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 86: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
-	5,   // 87: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
-	7,   // 88: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
-	9,   // 89: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
-	12,  // 90: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
-	14,  // 91: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
-	15,  // 92: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
-	17,  // 93: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
-	19,  // 94: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
-	21,  // 95: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
-	22,  // 96: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
-	24,  // 97: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
-	27,  // 98: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
-	29,  // 99: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
-	30,  // 100: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
-	32,  // 101: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
-	33,  // 102: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
-	35,  // 103: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
-	59,  // 104: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
-	61,  // 105: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
-	63,  // 106: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
-	65,  // 107: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
-	67,  // 108: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
-	69,  // 109: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
-	71,  // 110: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
-	72,  // 111: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
-	73,  // 112: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
-	75,  // 113: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
-	6,   // 114: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
-	8,   // 115: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
-	10,  // 116: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
-	13,  // 117: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
-	16,  // 118: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
-	16,  // 119: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
-	18,  // 120: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
-	20,  // 121: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
-	16,  // 122: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
-	23,  // 123: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
-	25,  // 124: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
-	28,  // 125: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
-	16,  // 126: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
-	31,  // 127: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
-	16,  // 128: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
-	34,  // 129: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
-	16,  // 130: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
-	60,  // 131: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
-	62,  // 132: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
-	16,  // 133: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
-	66,  // 134: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
-	68,  // 135: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
-	70,  // 136: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
-	68,  // 137: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
-	16,  // 138: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
-	74,  // 139: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
-	16,  // 140: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
-	114, // [114:141] is the sub-list for method output_type
-	87,  // [87:114] is the sub-list for method input_type
-	87,  // [87:87] is the sub-list for extension type_name
-	87,  // [87:87] is the sub-list for extension extendee
-	0,   // [0:87] is the sub-list for field type_name
+	44,  // 39: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
+	39,  // 40: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
+	30,  // 41: percodb.kv.v1.CheckSecondaryLocksOfManyRequest.requests:type_name -> percodb.kv.v1.CheckSecondaryLocksRequest
+	31,  // 42: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.responses:type_name -> percodb.kv.v1.CheckSecondaryLocksResponse
+	39,  // 43: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 44: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	1,   // 45: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
+	39,  // 46: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
+	40,  // 47: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
+	41,  // 48: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
+	42,  // 49: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
+	43,  // 50: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
+	44,  // 51: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
+	45,  // 52: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
+	46,  // 53: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
+	47,  // 54: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
+	48,  // 55: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
+	49,  // 56: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
+	50,  // 57: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
+	51,  // 58: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
+	44,  // 59: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
+	52,  // 60: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
+	53,  // 61: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
+	54,  // 62: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
+	55,  // 63: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
+	56,  // 64: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
+	60,  // 65: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
+	57,  // 66: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
+	58,  // 67: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
+	59,  // 68: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
+	0,   // 69: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
+	2,   // 70: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
+	38,  // 71: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
+	2,   // 72: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 73: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 74: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
+	2,   // 75: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 76: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 77: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 78: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
+	66,  // 79: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 80: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 81: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 82: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
+	66,  // 83: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 84: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
+	66,  // 85: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	2,   // 86: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 87: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 88: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 89: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
+	5,   // 90: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
+	7,   // 91: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
+	9,   // 92: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
+	12,  // 93: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
+	14,  // 94: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
+	15,  // 95: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
+	17,  // 96: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
+	19,  // 97: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
+	21,  // 98: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
+	22,  // 99: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
+	24,  // 100: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
+	27,  // 101: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
+	29,  // 102: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
+	30,  // 103: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
+	32,  // 104: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
+	34,  // 105: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
+	35,  // 106: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
+	37,  // 107: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
+	61,  // 108: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
+	63,  // 109: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
+	65,  // 110: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
+	67,  // 111: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
+	69,  // 112: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
+	71,  // 113: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
+	73,  // 114: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
+	74,  // 115: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
+	75,  // 116: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
+	77,  // 117: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
+	6,   // 118: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
+	8,   // 119: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
+	10,  // 120: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
+	13,  // 121: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
+	16,  // 122: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
+	16,  // 123: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
+	18,  // 124: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
+	20,  // 125: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
+	16,  // 126: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
+	23,  // 127: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
+	25,  // 128: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
+	28,  // 129: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
+	16,  // 130: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
+	31,  // 131: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
+	33,  // 132: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
+	16,  // 133: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
+	36,  // 134: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
+	16,  // 135: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
+	62,  // 136: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
+	64,  // 137: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
+	16,  // 138: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
+	68,  // 139: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
+	70,  // 140: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
+	72,  // 141: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
+	70,  // 142: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
+	16,  // 143: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
+	76,  // 144: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
+	16,  // 145: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
+	118, // [118:146] is the sub-list for method output_type
+	90,  // [90:118] is the sub-list for method input_type
+	90,  // [90:90] is the sub-list for extension type_name
+	90,  // [90:90] is the sub-list for extension extendee
+	0,   // [0:90] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -5539,8 +5649,8 @@ func file_kv_proto_init() {
 	}
 	file_kv_proto_msgTypes[6].OneofWrappers = []any{}
 	file_kv_proto_msgTypes[10].OneofWrappers = []any{}
-	file_kv_proto_msgTypes[36].OneofWrappers = []any{}
-	file_kv_proto_msgTypes[37].OneofWrappers = []any{
+	file_kv_proto_msgTypes[38].OneofWrappers = []any{}
+	file_kv_proto_msgTypes[39].OneofWrappers = []any{
 		(*Error_StaleRange)(nil),
 		(*Error_Closed)(nil),
 		(*Error_Unavailable)(nil),
@@ -5571,7 +5681,7 @@ func file_kv_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   76,
+			NumMessages:   78,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

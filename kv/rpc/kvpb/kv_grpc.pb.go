@@ -22,21 +22,22 @@ import (
 const _ = grpc.SupportPackageIsVersion9
 
 const (
-	Shard_Get_FullMethodName                 = "/percodb.kv.v1.Shard/Get"
-	Shard_BatchGet_FullMethodName            = "/percodb.kv.v1.Shard/BatchGet"
-	Shard_Scan_FullMethodName                = "/percodb.kv.v1.Shard/Scan"
-	Shard_Prewrite_FullMethodName            = "/percodb.kv.v1.Shard/Prewrite"
-	Shard_Commit_FullMethodName              = "/percodb.kv.v1.Shard/Commit"
-	Shard_Rollback_FullMethodName            = "/percodb.kv.v1.Shard/Rollback"
-	Shard_CheckTxnStatus_FullMethodName      = "/percodb.kv.v1.Shard/CheckTxnStatus"
-	Shard_CheckTxnStatuses_FullMethodName    = "/percodb.kv.v1.Shard/CheckTxnStatuses"
-	Shard_ResolveLock_FullMethodName         = "/percodb.kv.v1.Shard/ResolveLock"
-	Shard_Heartbeat_FullMethodName           = "/percodb.kv.v1.Shard/Heartbeat"
-	Shard_ScanLock_FullMethodName            = "/percodb.kv.v1.Shard/ScanLock"
-	Shard_AcquireLocks_FullMethodName        = "/percodb.kv.v1.Shard/AcquireLocks"
-	Shard_ReleaseLocks_FullMethodName        = "/percodb.kv.v1.Shard/ReleaseLocks"
-	Shard_CheckSecondaryLocks_FullMethodName = "/percodb.kv.v1.Shard/CheckSecondaryLocks"
-	Shard_Refresh_FullMethodName             = "/percodb.kv.v1.Shard/Refresh"
+	Shard_Get_FullMethodName                       = "/percodb.kv.v1.Shard/Get"
+	Shard_BatchGet_FullMethodName                  = "/percodb.kv.v1.Shard/BatchGet"
+	Shard_Scan_FullMethodName                      = "/percodb.kv.v1.Shard/Scan"
+	Shard_Prewrite_FullMethodName                  = "/percodb.kv.v1.Shard/Prewrite"
+	Shard_Commit_FullMethodName                    = "/percodb.kv.v1.Shard/Commit"
+	Shard_Rollback_FullMethodName                  = "/percodb.kv.v1.Shard/Rollback"
+	Shard_CheckTxnStatus_FullMethodName            = "/percodb.kv.v1.Shard/CheckTxnStatus"
+	Shard_CheckTxnStatuses_FullMethodName          = "/percodb.kv.v1.Shard/CheckTxnStatuses"
+	Shard_ResolveLock_FullMethodName               = "/percodb.kv.v1.Shard/ResolveLock"
+	Shard_Heartbeat_FullMethodName                 = "/percodb.kv.v1.Shard/Heartbeat"
+	Shard_ScanLock_FullMethodName                  = "/percodb.kv.v1.Shard/ScanLock"
+	Shard_AcquireLocks_FullMethodName              = "/percodb.kv.v1.Shard/AcquireLocks"
+	Shard_ReleaseLocks_FullMethodName              = "/percodb.kv.v1.Shard/ReleaseLocks"
+	Shard_CheckSecondaryLocks_FullMethodName       = "/percodb.kv.v1.Shard/CheckSecondaryLocks"
+	Shard_CheckSecondaryLocksOfMany_FullMethodName = "/percodb.kv.v1.Shard/CheckSecondaryLocksOfMany"
+	Shard_Refresh_FullMethodName                   = "/percodb.kv.v1.Shard/Refresh"
 )
 
 // ShardClient is the client API for Shard service.
@@ -60,6 +61,8 @@ type ShardClient interface {
 	AcquireLocks(ctx context.Context, in *AcquireLocksRequest, opts ...grpc.CallOption) (*AcquireLocksResponse, error)
 	ReleaseLocks(ctx context.Context, in *ReleaseLocksRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
 	CheckSecondaryLocks(ctx context.Context, in *CheckSecondaryLocksRequest, opts ...grpc.CallOption) (*CheckSecondaryLocksResponse, error)
+	// CheckSecondaryLocksOfMany is CheckSecondaryLocks for several transactions at once.
+	CheckSecondaryLocksOfMany(ctx context.Context, in *CheckSecondaryLocksOfManyRequest, opts ...grpc.CallOption) (*CheckSecondaryLocksOfManyResponse, error)
 	Refresh(ctx context.Context, in *RefreshRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
 }
 
@@ -211,6 +214,16 @@ func (c *shardClient) CheckSecondaryLocks(ctx context.Context, in *CheckSecondar
 	return out, nil
 }
 
+func (c *shardClient) CheckSecondaryLocksOfMany(ctx context.Context, in *CheckSecondaryLocksOfManyRequest, opts ...grpc.CallOption) (*CheckSecondaryLocksOfManyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(CheckSecondaryLocksOfManyResponse)
+	err := c.cc.Invoke(ctx, Shard_CheckSecondaryLocksOfMany_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *shardClient) Refresh(ctx context.Context, in *RefreshRequest, opts ...grpc.CallOption) (*EmptyResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(EmptyResponse)
@@ -242,6 +255,8 @@ type ShardServer interface {
 	AcquireLocks(context.Context, *AcquireLocksRequest) (*AcquireLocksResponse, error)
 	ReleaseLocks(context.Context, *ReleaseLocksRequest) (*EmptyResponse, error)
 	CheckSecondaryLocks(context.Context, *CheckSecondaryLocksRequest) (*CheckSecondaryLocksResponse, error)
+	// CheckSecondaryLocksOfMany is CheckSecondaryLocks for several transactions at once.
+	CheckSecondaryLocksOfMany(context.Context, *CheckSecondaryLocksOfManyRequest) (*CheckSecondaryLocksOfManyResponse, error)
 	Refresh(context.Context, *RefreshRequest) (*EmptyResponse, error)
 	mustEmbedUnimplementedShardServer()
 }
@@ -294,6 +309,9 @@ func (UnimplementedShardServer) ReleaseLocks(context.Context, *ReleaseLocksReque
 }
 func (UnimplementedShardServer) CheckSecondaryLocks(context.Context, *CheckSecondaryLocksRequest) (*CheckSecondaryLocksResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CheckSecondaryLocks not implemented")
+}
+func (UnimplementedShardServer) CheckSecondaryLocksOfMany(context.Context, *CheckSecondaryLocksOfManyRequest) (*CheckSecondaryLocksOfManyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method CheckSecondaryLocksOfMany not implemented")
 }
 func (UnimplementedShardServer) Refresh(context.Context, *RefreshRequest) (*EmptyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Refresh not implemented")
@@ -571,6 +589,24 @@ func _Shard_CheckSecondaryLocks_Handler(srv interface{}, ctx context.Context, de
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Shard_CheckSecondaryLocksOfMany_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(CheckSecondaryLocksOfManyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServer).CheckSecondaryLocksOfMany(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Shard_CheckSecondaryLocksOfMany_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServer).CheckSecondaryLocksOfMany(ctx, req.(*CheckSecondaryLocksOfManyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Shard_Refresh_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(RefreshRequest)
 	if err := dec(in); err != nil {
@@ -651,6 +687,10 @@ var Shard_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CheckSecondaryLocks",
 			Handler:    _Shard_CheckSecondaryLocks_Handler,
+		},
+		{
+			MethodName: "CheckSecondaryLocksOfMany",
+			Handler:    _Shard_CheckSecondaryLocksOfMany_Handler,
 		},
 		{
 			MethodName: "Refresh",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"sync"
 	"testing"
 
@@ -30,9 +31,40 @@ func (s *fateShard) CheckTxnStatus(_ context.Context, req *kv.CheckTxnStatusRequ
 	return mvcc.TxnStatus{CommitTS: req.StartTS + 1}, nil
 }
 
+func (s *fateShard) CheckSecondaryLocks(_ context.Context, req *kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
+	<-s.gate
+	if req.StartTS%2 == 1 {
+		return mvcc.SecondaryStatus{}, &mvcc.TxnNotFoundError{StartTS: req.StartTS}
+	}
+	return mvcc.SecondaryStatus{CommitTS: req.StartTS + 1}, nil
+}
+
 // Goal: questions that are put together get their own answers and errors each, and an asker who leaves
 // takes nobody's answer away. Method: many at once, held up by the shard until all have been asked.
 func TestQuestionsAreAskedTogether(t *testing.T) {
+	t.Run("status", func(t *testing.T) {
+		askTogether(t, func(ctx context.Context, s *Shard, startTS tso.Timestamp) (tso.Timestamp, error) {
+			st, err := s.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{StartTS: startTS, Primary: []byte("p")})
+			return st.CommitTS, err
+		}, func(s *Shard) int {
+			s.statuses.mu.Lock()
+			defer s.statuses.mu.Unlock()
+			return len(s.statuses.queue)
+		})
+	})
+	t.Run("secondaries", func(t *testing.T) {
+		askTogether(t, func(ctx context.Context, s *Shard, startTS tso.Timestamp) (tso.Timestamp, error) {
+			st, err := s.CheckSecondaryLocks(ctx, &kv.CheckSecondaryLocksRequest{StartTS: startTS, Keys: [][]byte{[]byte("s")}})
+			return st.CommitTS, err
+		}, func(s *Shard) int {
+			s.secondaries.mu.Lock()
+			defer s.secondaries.mu.Unlock()
+			return len(s.secondaries.queue)
+		})
+	})
+}
+
+func askTogether(t *testing.T, ask func(context.Context, *Shard, tso.Timestamp) (tso.Timestamp, error), waiting func(*Shard) int) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -57,26 +89,24 @@ func TestQuestionsAreAskedTogether(t *testing.T) {
 			if i%10 == 9 {
 				ctx = impatient
 			}
-			st, err := shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{StartTS: startTS, Primary: []byte("p")})
+			commitTS, err := ask(ctx, shard, startTS)
 			var missing *mvcc.TxnNotFoundError
 			switch {
 			case i%10 == 9:
 				if !errors.Is(err, context.Canceled) {
-					t.Errorf("%d left and got %+v, %v", startTS, st, err)
+					t.Errorf("%d left and got %d, %v", startTS, commitTS, err)
 				}
 			case startTS%2 == 1:
 				if !errors.As(err, &missing) || missing.StartTS != startTS {
-					t.Errorf("%d: %+v, %v", startTS, st, err)
+					t.Errorf("%d: %d, %v", startTS, commitTS, err)
 				}
-			case err != nil || st.CommitTS != startTS+1:
-				t.Errorf("%d: %+v, %v", startTS, st, err)
+			case err != nil || commitTS != startTS+1:
+				t.Errorf("%d: %d, %v", startTS, commitTS, err)
 			}
 		})
 	}
-	for queued := 0; queued < askers-maxStatusCalls; {
-		shard.statuses.mu.Lock()
-		queued = len(shard.statuses.queue)
-		shard.statuses.mu.Unlock()
+	for waiting(shard) < askers-maxCallsTogether {
+		runtime.Gosched()
 	}
 	leave()
 	close(gate)
