@@ -33,6 +33,8 @@ type Table struct {
 	Title  string
 	Header []string
 	Rows   [][]string
+	// Wrap breaks long cells into lines.
+	Wrap bool
 }
 
 // Axis is what a chart's x axis shows.

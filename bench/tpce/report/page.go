@@ -338,7 +338,7 @@ func (t *Type) cells(k mix.Kind) []string {
 
 // settingsTable has what the runs were told, scale and flags included.
 func settingsTable(names []string, results []*Result) Table {
-	t := Table{Header: append([]string{"setting"}, names...)}
+	t := Table{Header: append([]string{"setting"}, names...), Wrap: true}
 	all := map[string][]string{}
 	put := func(run int, name, value string) {
 		if all[name] == nil {
