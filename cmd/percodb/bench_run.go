@@ -119,15 +119,9 @@ func (f *runFlags) complete(flags *pflag.FlagSet) error {
 			return err
 		}
 	}
-	pace, factor, found := strings.Cut(f.pace, ":")
 	var err error
-	if f.Max, err = choice("pace", pace, "nominal", "max"); err != nil {
+	if f.Max, f.Factor, err = parsePace(f.pace); err != nil {
 		return err
-	}
-	if found {
-		if f.Factor, err = strconv.ParseFloat(factor, 64); err != nil || f.Max || f.Factor <= 0 {
-			return fmt.Errorf("--pace %s: use nominal, nominal:FACTOR or max", f.pace)
-		}
 	}
 	if n, err := fmt.Sscanf(f.instance+" ", "%d/%d ", &f.Instance, &f.Instances); n != 2 || err != nil || f.Instances < 1 {
 		return fmt.Errorf("--instance %s: use I/N, as in 0/4", f.instance)
