@@ -396,12 +396,22 @@ func (m *smModel) moveTo(s *smState, t uint8, ts smTS) {
 	}
 }
 
-// granted goes on with a key that has been locked.
-func (m *smModel) granted(s *smState, t, k uint8, at smTS) {
+// granted goes on with a key that has been locked. Who wanted to insert one that exists gives up.
+func (m *smModel) granted(s *smState, t, k uint8, r *smReply) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
+	at := r.ts
 	txn.lockedAt[k] = at
 	txn.out &^= bit(k)
 	txn.next++
+	switch {
+	case r.saw == 0:
+	case !m.sameValue(k, r.saw, smNothing):
+		m.abort(s, t, false)
+		return
+	default:
+		txn.saw[k] = r.saw
+		txn.forget() // No read follows that would bring an inquiry to its end.
+	}
 	if at <= txn.read {
 		return
 	}

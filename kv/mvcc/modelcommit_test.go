@@ -42,7 +42,7 @@ func (m *smModel) answered(s *smState, msg *smMsg, r smReply) {
 	switch msg.kind {
 	case msgAcquire:
 		if r.answer == ansOK {
-			m.granted(s, t, msg.keys.first(), r.ts)
+			m.granted(s, t, msg.keys.first(), &r)
 		} else {
 			txn.out = 0
 			m.abort(s, t, false)

@@ -17,10 +17,11 @@ const (
 	smScanner                 // finds all locks up to a timestamp, and no more
 )
 
-// smOp is a read of a key, or a pessimistic lock on it.
+// smOp is a read of a key, or a pessimistic lock on it; look: with a look at whether it exists, for
+// who inserts it.
 type smOp struct {
-	key  uint8
-	lock bool
+	key        uint8
+	lock, look bool
 }
 
 // smTxnSpec is a transaction's program.
@@ -161,6 +162,16 @@ func smIncrement(mode smMode, keys ...uint8) smTxnSpec {
 func smPessimistic(mode smMode, keys ...uint8) smTxnSpec {
 	t := smWriter(mode, keys...)
 	t.ops, t.pessimistic = smLocking(keys...), true
+	return t
+}
+
+// smInserting inserts keys that its locks have told to be new. The prewrite does not look.
+func smInserting(mode smMode, keys ...uint8) smTxnSpec {
+	t := smWriter(mode, keys...)
+	t.pessimistic = true
+	for _, k := range keys {
+		t.ops = append(t.ops, smOp{key: k, lock: true, look: true})
+	}
 	return t
 }
 

@@ -166,6 +166,11 @@ func smLockConfigs(wide uint8) []smConfig {
 			txns: []smTxnSpec{smPessimistic(smAsync, 0, 1).mortal(), smPessimistic(smTwoPC, 1, 0)},
 		},
 		{
+			name: "locks-new", what: "insertions of a key that its lock has told to be new, and a restart that loses locks",
+			keys: 2, at: smApart, initial: 0, crashes: 1, dups: 1, losses: wide, jumps: wide,
+			txns: []smTxnSpec{smInserting(smOnePC, 0), smInserting(smTwoPC, 0, 1)},
+		},
+		{
 			name: "for-update", what: "locks on keys that are not written, and a range that moves",
 			keys: 2, initial: 3, dups: wide, losses: 1, splits: 1,
 			txns: []smTxnSpec{forUpdate, smPessimistic(smTwoPC, 1)},

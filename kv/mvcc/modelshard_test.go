@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/percodb/percodb/tso"
 )
@@ -35,6 +36,7 @@ type smReply struct {
 	locks  smMask // keys found locked
 	// undecided: see TxnStatus.
 	undecided bool
+	saw       uint8 // whose version a lock has found, if it was to look
 }
 
 var smKeyNames = [smKeys][]byte{[]byte("a"), []byte("k"), []byte("z")}
@@ -633,8 +635,14 @@ func (m *smModel) secondaryRequest(s *smState, msg *smMsg) smReply {
 // acquireRequest is AcquireLocks of one key; ts is the snapshot. ansLocked: somebody else holds it.
 func (m *smModel) acquireRequest(s *smState, msg *smMsg) smReply {
 	t, k := msg.txn, msg.keys.first()
-	if m.tooOld(&s.shards[s.at[k]], msg.ts) {
+	sh := &s.shards[s.at[k]]
+	if m.tooOld(sh, msg.ts) {
 		return smReply{answer: ansTooOld}
+	}
+	var saw uint8
+	if slices.Contains(m.cfg.txns[t].ops, smOp{key: k, lock: true, look: true}) {
+		saw = m.versionAt(s, k, smLatest)
+		sh.maxTS = max(sh.maxTS, msg.ts)
 	}
 	v := m.view(s, k, t)
 	switch decideAcquire(s.txns[t].start.real(), false, false, &v) {
@@ -644,9 +652,9 @@ func (m *smModel) acquireRequest(s *smState, msg *smMsg) smReply {
 			at = msg.ts
 		}
 		s.keys[k].lock = smLock{owner: t + 1, op: OpPessimistic, state: stateDurable, forUpdate: at}
-		return smReply{answer: ansOK, ts: at}
+		return smReply{answer: ansOK, ts: at, saw: saw}
 	case acquireHeld:
-		return smReply{answer: ansOK, ts: max(s.keys[k].lock.forUpdate, s.txns[t].start)}
+		return smReply{answer: ansOK, ts: max(s.keys[k].lock.forUpdate, s.txns[t].start), saw: saw}
 	case acquireRolledBack:
 		return smReply{answer: ansRolledBack}
 	case acquireCommitted:

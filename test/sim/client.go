@@ -294,6 +294,23 @@ func (x *txn) lock(ctx context.Context, keys ...string) error {
 	return err
 }
 
+// lockNew is lock for keys that are about to be inserted, in pessimistic transactions as INSERT does it:
+// what exists is an error at once.
+func (x *txn) lockNew(ctx context.Context, keys ...string) error {
+	if !x.Pessimistic() {
+		return nil
+	}
+	raw := make([][]byte, len(keys))
+	for i, key := range keys {
+		raw[i] = []byte(key)
+	}
+	taken, err := x.LockNew(ctx, raw...)
+	if err != nil || taken < 0 {
+		return err
+	}
+	return &mvcc.KeyExistsError{Key: raw[taken]}
+}
+
 func (x *txn) getInt(ctx context.Context, key string) (n int64, found bool, err error) {
 	value, err := x.Get(ctx, []byte(key))
 	if err != nil || value == nil {

@@ -368,7 +368,7 @@ func (s *inserts) step(c *client) {
 	s.mu.Unlock()
 	a := c.transact(c.options(), func(ctx context.Context, x *txn) error {
 		return x.statement(ctx, func() error {
-			if err := x.lock(ctx, keys...); err != nil {
+			if err := x.lockNew(ctx, keys...); err != nil {
 				return err
 			}
 			for i, key := range keys {

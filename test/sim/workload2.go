@@ -74,6 +74,9 @@ func (t *index) step(c *client) {
 			if err := x.Put([]byte(pk), []byte(value)); err != nil {
 				return err
 			}
+			if err := x.lockNew(ctx, entry(value, pk)); err != nil {
+				return err
+			}
 			return x.Insert([]byte(entry(value, pk)), []byte("x"))
 		})
 	})
