@@ -68,7 +68,7 @@ func document(results []*Result) (Document, error) {
 		{Title: "Over time", Text: "Each point is an interval that ends there. The shaded part is the ramp, which does not count.", Charts: timeCharts(names, results)},
 		{Title: "Response times by transaction", Text: "From the scheduled start to the end, retries included: the share of transactions (across) that took at most so long (up).", Charts: latencies},
 		{Title: "Response time over time by transaction", Text: "The ninetieth percentile of each interval.", Charts: kindCharts(names, results)},
-		{Title: "Transactions", Text: "Times are in milliseconds. Aborts are attempts that were retried; sv-p90 is the ninetieth percentile from the actual start.", Tables: typeTables(names, results)},
+		{Title: "Transactions", Text: "Times are in milliseconds. Aborts are attempts that were retried; sv-p90 is the ninetieth percentile from the actual start, trips is how often a transaction waited for the server, on average.", Tables: typeTables(names, results)},
 		{Title: "Settings", Tables: []Table{settingsTable(names, results)}},
 	}
 	return d, nil
@@ -299,7 +299,7 @@ func distribution(name string, color int, h *hdrhistogram.Histogram) Line {
 func typeTables(names []string, results []*Result) []Table {
 	var tables []Table
 	for run, r := range results {
-		t := Table{Header: []string{"transaction", "count", "mix %", "target %", "per s", "mean", "p50", "p90", "p99", "p99.9", "max", "limit", "kept", "sv-p90", "aborts", "failed", "unknown", "round trips"}}
+		t := Table{Header: []string{"transaction", "count", "mix %", "target %", "per s", "mean", "p50", "p90", "p99", "p99.9", "max", "limit", "kept", "sv-p90", "aborts", "failed", "unknown", "trips"}}
 		if len(results) > 1 {
 			t.Title = names[run]
 		}
