@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,6 +50,9 @@ type driver struct {
 	mu      sync.Mutex
 	workers sync.WaitGroup
 }
+
+// ErrNotMeasured: the run was interrupted in its ramp.
+var ErrNotMeasured = errors.New("interrupted before the measured time: there is no result")
 
 // Run runs, and returns what came of it. With an error the result is nil unless there was something to
 // measure; canceling ctx is no error once measuring has begun, but a reason not to be valid.
@@ -193,7 +197,7 @@ func (d *driver) drive(ctx context.Context) (*report.Result, error) {
 	stop()
 	d.finish(kill)
 	if !measured.begun {
-		return nil, errors.Join(d.failure(), ctx.Err())
+		return nil, cmp.Or(d.failure(), ErrNotMeasured)
 	}
 	return d.result(started, measured, ctx.Err() != nil), d.failure()
 }

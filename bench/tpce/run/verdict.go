@@ -87,7 +87,7 @@ func (d *driver) reasons(res *report.Result, m measurement, interrupted bool) []
 	r = append(append(r, res.MixOff()...), res.LimitsBroken()...)
 	for k := range mix.Kind(mix.Kinds) {
 		if t := res.Of(k); t.Failed+t.Unknown > 0 {
-			say("of %s, %d failed and %d ended with an outcome unknown", k, t.Failed, t.Unknown)
+			say("%d transactions of kind %s failed, and %d ended with an outcome unknown", t.Failed, k, t.Unknown)
 		}
 	}
 	if t := res.Of(mix.DataMaintenance); t.LatencyMS.Max > float64(maintenanceTime.Milliseconds()) {
