@@ -145,8 +145,8 @@ func benchScaleCommand() *cobra.Command {
 		Short: "The brokerage over more and more store processes: processor time per transaction",
 		Long: `Start percodb from this program as one process, and as an oracle, SQL processes and 1, 2, 4 … stores, all on this
 machine; load the brokerage of bench tpce into each, run it, and measure the processor time per transaction. It is the
-shape of the Percolator paper's figure 9: what should stay flat is the processor time per transaction. The rate
-stays within what this machine has for servers and driver together.`,
+shape of the Percolator paper's figure 9: what should stay flat is the processor time per transaction. All deployments
+get the same load, by the clock (--pace), because the busier a server is, the more of its work transactions share.`,
 		Example: `  percodb bench scale --stores 0,1,2,4 --duration 1m --html scale.html`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -186,7 +186,7 @@ stays within what this machine has for servers and driver together.`,
 	flags.IntVar(&o.SQLs, "sqls", 0, "SQL processes of each (default 1)")
 	flags.IntVar(&o.CacheMB, "cache-mb", 0, "block cache of a store in MiB (default 256)")
 	flags.IntVar(&o.Rounds, "rounds", 0, "how often each is measured, in turns (default 1)")
-	flags.StringVar(&pace, "pace", "max", "nominal, nominal:FACTOR or max: customers come by the clock, or without a pause")
+	flags.StringVar(&pace, "pace", "nominal:5", "nominal, nominal:FACTOR or max: customers come by the clock, or without a pause")
 	flags.IntVar(&o.Run.Workers, "workers", 0, "connections of customers (default 4 for each processor)")
 	flags.DurationVar(&o.Run.Ramp, "ramp", 10*time.Second, "time before the measured time")
 	flags.DurationVar(&o.Run.Duration, "duration", time.Minute, "the measured time")
