@@ -109,7 +109,7 @@ func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error)
 
 // Close ends the catalog's background work and gives unused sequence values back.
 func (c *Catalog) Close(ctx context.Context) error {
-	c.lease.stop()
+	c.lease.stop(ctx)
 	return c.sequences.giveBack(ctx)
 }
 
@@ -140,20 +140,26 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 
 // retry runs f in a transaction of its own and commits it, again and again while it conflicts.
 func (c *Catalog) retry(ctx context.Context, f func(txn *percolator.Txn) error) error {
+	_, err := c.retryAt(ctx, f)
+	return err
+}
+
+// retryAt is retry that returns what Commit returned.
+func (c *Catalog) retryAt(ctx context.Context, f func(txn *percolator.Txn) error) (at tso.Timestamp, err error) {
 	for {
 		txn, err := c.db.Begin(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		err = f(txn)
 		if err == nil {
-			_, err = txn.Commit(ctx)
+			at, err = txn.Commit(ctx)
 		} else {
 			_ = txn.Rollback(ctx) // Nothing has left this process yet.
 		}
 		var conflict *mvcc.WriteConflictError
 		if !errors.As(err, &conflict) {
-			return err
+			return at, err
 		}
 	}
 }

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/percodb/percodb/percolator"
@@ -179,6 +180,7 @@ type Guard struct {
 	writes  []tableWrite
 	change  *Change
 	leave   func() // made once, so that Enter allocates nothing
+	look    *look  // that allowed the commit (Shared only)
 	buf     [4]tableWrite
 }
 
@@ -193,7 +195,7 @@ func (c *Catalog) NewGuard() *Guard {
 
 // Reset begins to guard txn. What an earlier transaction left without Done is rolled back.
 func (g *Guard) Reset(txn *percolator.Txn) {
-	if g.change != nil {
+	if g.change != nil || g.look != nil {
 		g.Done(context.Background(), 0, nil)
 	}
 	g.txn, g.writes, g.change = txn, g.buf[:0], nil
@@ -240,7 +242,8 @@ func (g *Guard) Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timest
 		}
 	}
 	if g.catalog.opts.Shared {
-		maxCommitTS, err = g.catalog.lease.enter(ctx, g.writes, g.change)
+		// Done leaves, which knows the outcome.
+		g.look, maxCommitTS, err = g.catalog.lease.enter(ctx, g.writes, g.change)
 		return nopLeave, maxCommitTS, err
 	}
 	if g.catalog.current.Load() == nil {
@@ -259,6 +262,11 @@ func nopLeave() {}
 // Done ends the transaction: commitTS and err are what Commit returned, or 0 and nil after a
 // rollback. Schema changes are published and what they closed is opened.
 func (g *Guard) Done(ctx context.Context, commitTS tso.Timestamp, err error) {
+	if g.look != nil {
+		var undetermined *percolator.UndeterminedError
+		g.catalog.lease.leave(g.look, errors.As(err, &undetermined))
+		g.look = nil
+	}
 	if g.change != nil {
 		g.change.finish(context.WithoutCancel(ctx), commitTS, err)
 		g.change = nil

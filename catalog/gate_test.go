@@ -120,12 +120,17 @@ func TestWaitBlocksWhileClosed(t *testing.T) {
 // they know of; meanwhile indexes are added, each filled from a snapshot taken after closing. In the
 // end every index is compared with the rows.
 func TestIndexesFilledUnderWritersAreComplete(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		t.Run(fmt.Sprintf("shared=%v", shared), func(t *testing.T) {
+	for name, opts := range map[string]Options{
+		"one process": {},
+		// What one process does not acknowledge in time ends with its lease.
+		"short leases": {Shared: true, Lease: 60 * time.Millisecond, PollInterval: 15 * time.Millisecond},
+		// Nobody could wait for these.
+		"acknowledged": {Shared: true, Lease: time.Hour, PollInterval: 5 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
 			db := newDB(t)
-			opts := Options{Shared: shared, Lease: 60 * time.Millisecond, PollInterval: 15 * time.Millisecond}
 			catalogs := []*Catalog{newCatalog(t, db, opts)}
-			if shared {
+			if opts.Shared {
 				catalogs = append(catalogs, newCatalog(t, db, opts))
 			}
 			desc := mustCreate(t, catalogs[0], "t")
@@ -263,5 +268,102 @@ func checkIndexes(t testing.TB, c *Catalog, rows int) {
 				t.Fatalf("index %d: entry %q, row %q", ix.ID, got[i], want[i])
 			}
 		}
+	}
+}
+
+// Goal: a process that is gone without a word holds schema changes up for its lease, and one change only;
+// alive after all, it finds that it was taken away, and registers before it commits.
+func TestMembersThatDoNotAnswer(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	opts := Options{Shared: true, Lease: 100 * time.Millisecond, PollInterval: 5 * time.Millisecond}
+	silent := newCatalog(t, db, opts)
+	c := newCatalog(t, db, opts)
+	desc := mustCreate(t, c, "t")
+	silent.lease.cancel()
+	<-silent.lease.done
+	members := func() int {
+		t.Helper()
+		keys, err := c.behind(ctx, begin(t, db), 1<<63)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(keys)
+	}
+	if n := members(); n != 2 {
+		t.Fatalf("%d members", n)
+	}
+	desc = change(t, c, desc, func(d *TableDescriptor) { d.Comment = "x" }, true)
+	if n := members(); n != 1 {
+		t.Fatalf("%d members after a change", n)
+	}
+	txn := begin(t, db)
+	g := silent.NewGuard()
+	g.Reset(txn)
+	g.Writes(desc, 1)
+	if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
+	ts, err := txn.Commit(ctx)
+	g.Done(ctx, ts, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := members(); n != 2 {
+		t.Fatalf("%d members after it came back", n)
+	}
+}
+
+// Goal: a process does not say that it knows a marker while a commit that an older look allowed may still
+// happen: one under way, or one that was left without an answer, until its lease is over.
+func TestCommitsInFlightAreNotAcknowledged(t *testing.T) {
+	ctx := context.Background()
+	for _, undetermined := range []bool{false, true} {
+		t.Run(fmt.Sprintf("undetermined=%v", undetermined), func(t *testing.T) {
+			db := newDB(t)
+			c := newCatalog(t, db, Options{Shared: true, Lease: 2 * time.Second, PollInterval: 5 * time.Millisecond})
+			desc := mustCreate(t, c, "t")
+			writer := c.NewGuard()
+			writer.Reset(begin(t, db))
+			writer.Writes(desc, 1)
+			_, until, err := writer.Enter(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ddl := c.NewGuard()
+			ddl.Reset(begin(t, db))
+			ch, err := ddl.Change(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closed := make(chan error)
+			go func() { closed <- ch.Close(ctx, desc) }()
+			for c.lease.seen.Load().closing[desc.ID].Owner == "" {
+				time.Sleep(time.Millisecond)
+			}
+			if undetermined {
+				writer.Done(ctx, 0, &percolator.UndeterminedError{})
+			}
+			for range 5 { // Looks that see the marker, and have every reason to say so.
+				if _, err := c.lease.look(ctx, time.Now()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			at := begin(t, db).StartTS()
+			behind, err := c.behind(ctx, begin(t, db), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(behind) == 0 && at <= until {
+				t.Error("acknowledged")
+			}
+			if !undetermined {
+				writer.Done(ctx, 0, nil)
+			}
+			if err := <-closed; err != nil {
+				t.Fatal(err)
+			}
+			ddl.Done(ctx, 0, nil)
+		})
 	}
 }

@@ -26,6 +26,7 @@ const (
 	wordSequence = "sequence" // value id → value
 	wordStats    = "stats"    // relation id → statistics
 	wordClosing  = "closing"  // relation id → marker of a schema change under way
+	wordMember   = "member"   // process → what it knows of markers
 	wordDropped  = "dropped"  // id of the record → span that no descriptor names any more
 )
 

@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,12 +21,19 @@ import (
 // most. So all that is ever committed under the old schema is committed by M+lease, and T sees it.
 // All of these are timestamps of the oracle: no clock of a process is trusted, they only decide when
 // to look again.
+//
+// Nor need the change wait for M+lease, if every process says that it knows the marker (member.go).
 type lease struct {
 	seen    atomic.Pointer[look]
 	looking chan struct{} // one token: whoever holds it looks
 	cancel  context.CancelFunc
 	done    chan struct{}
 	catalog *Catalog
+	member  member
+	// doubt is the largest commit_ts that a commit without an answer may still come to have.
+	doubt atomic.Uint64
+	// former are the looks before seen under which commits may be in flight. Of who holds the token.
+	former []*look
 }
 
 // look is what one look at the store showed.
@@ -34,6 +42,8 @@ type look struct {
 	at      tso.Timestamp // as of when
 	began   time.Time
 	closing map[uint64]marker // by relation id
+	// inFlight counts the commits that this look allowed and whose outcome is not known yet.
+	inFlight atomic.Int64
 }
 
 // span turns a duration into a distance between timestamps.
@@ -42,6 +52,7 @@ func span(d time.Duration) tso.Timestamp { return tso.FromPhysical(d.Millisecond
 func (l *lease) start(ctx context.Context, c *Catalog) error {
 	l.catalog, l.looking, l.done = c, make(chan struct{}, 1), make(chan struct{})
 	l.looking <- struct{}{}
+	l.member = newMember(c)
 	if _, err := l.look(ctx, time.Now()); err != nil {
 		return err
 	}
@@ -51,10 +62,11 @@ func (l *lease) start(ctx context.Context, c *Catalog) error {
 	return nil
 }
 
-func (l *lease) stop() {
+func (l *lease) stop(ctx context.Context) {
 	if l.cancel != nil {
 		l.cancel()
 		<-l.done
+		l.member.leave(ctx)
 	}
 }
 
@@ -86,15 +98,34 @@ func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
 	if seen := l.seen.Load(); seen != nil && seen.began.After(after) {
 		return seen, nil
 	}
-	next := &look{began: time.Now(), closing: map[uint64]marker{}}
-	txn, err := l.catalog.db.Begin(ctx)
+	next, registered, err := l.read(ctx)
+	if err == nil && !registered {
+		// What is seen before others can know of this process is worth nothing.
+		if err = l.member.register(ctx); err == nil {
+			next, _, err = l.read(ctx)
+		}
+	}
 	if err != nil {
 		return nil, err
+	}
+	if old := l.seen.Swap(next); old != nil {
+		l.former = append(l.former, old)
+	}
+	l.acknowledge(ctx, next)
+	return next, nil
+}
+
+// read looks at the store, and whether this process is among the members there.
+func (l *lease) read(ctx context.Context) (next *look, registered bool, err error) {
+	next = &look{began: time.Now(), closing: map[uint64]marker{}}
+	txn, err := l.catalog.db.Begin(ctx)
+	if err != nil {
+		return nil, false, err
 	}
 	defer txn.Close()
 	next.at = txn.StartTS()
 	if next.snapshot, err = l.catalog.look(ctx, txn); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	err = scan(ctx, txn, wordClosing, func(key, value []byte) error {
 		id, err := idOfKey(wordClosing, key)
@@ -111,27 +142,59 @@ func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	l.seen.Store(next)
-	return next, nil
+	value, err := txn.Get(ctx, l.member.key)
+	return next, value != nil, err
 }
 
-// enter checks a commit's tables and returns until when it may happen.
-func (l *lease) enter(ctx context.Context, writes []tableWrite, own *Change) (tso.Timestamp, error) {
-	seen := l.seen.Load()
+// acknowledge says that this process knows the markers that seen shows, once nothing that an older look
+// allowed can be committed any more. When that takes longer, a later look says it.
+func (l *lease) acknowledge(ctx context.Context, seen *look) {
+	l.former = slices.DeleteFunc(l.former, (*look).empty)
+	if len(seen.closing) == 0 {
+		return
+	}
+	for tries := 0; !l.drained(seen); tries++ {
+		if tries == 10 || pause(ctx, time.Millisecond) != nil {
+			return
+		}
+	}
+	if err := l.member.acknowledge(ctx, seen.at); err != nil && ctx.Err() == nil {
+		l.catalog.opts.Logger.Warn("schema change not acknowledged", "err", err)
+	}
+}
+
+// drained reports whether the outcome of every commit that a look before seen allowed is known.
+func (l *lease) drained(seen *look) bool {
+	if tso.Timestamp(l.doubt.Load()) >= seen.at {
+		return false
+	}
+	l.former = slices.DeleteFunc(l.former, (*look).empty)
+	return len(l.former) == 0
+}
+
+// empty reports whether no commit is in flight under a look that has been replaced.
+func (s *look) empty() bool { return s.inFlight.Load() == 0 }
+
+// enter checks a commit's tables and returns until when it may happen, and the look that allows it, with
+// which leave is to be called when its outcome is known.
+func (l *lease) enter(ctx context.Context, writes []tableWrite, own *Change) (*look, tso.Timestamp, error) {
+	seen := l.join()
 	fresh := time.Since(seen.began) < l.catalog.opts.Lease/2
 	err := seen.allows(writes, own)
 	if !fresh || err != nil {
 		// The commit may have been planned under something newer than the last look.
-		var lookErr error
-		if seen, lookErr = l.look(ctx, time.Now()); lookErr != nil {
-			return 0, lookErr
+		seen.inFlight.Add(-1)
+		if _, err := l.look(ctx, time.Now()); err != nil {
+			return nil, 0, err
 		}
+		seen = l.join()
 		err = seen.allows(writes, own)
 	}
 	if err != nil {
-		return 0, err
+		seen.inFlight.Add(-1)
+		return nil, 0, err
 	}
 	until := seen.at + span(l.catalog.opts.Lease)
 	if own != nil {
@@ -139,7 +202,34 @@ func (l *lease) enter(ctx context.Context, writes []tableWrite, own *Change) (ts
 			until = min(until, end)
 		}
 	}
-	return until, nil
+	return seen, until, nil
+}
+
+// join counts a commit under the last look.
+func (l *lease) join() *look {
+	for {
+		seen := l.seen.Load()
+		seen.inFlight.Add(1)
+		// If it was replaced before the addition, somebody may have found it empty already.
+		if l.seen.Load() == seen {
+			return seen
+		}
+		seen.inFlight.Add(-1)
+	}
+}
+
+// leave ends what enter began. undetermined: the commit had no answer, and may still happen.
+func (l *lease) leave(seen *look, undetermined bool) {
+	if undetermined {
+		until := uint64(seen.at + span(l.catalog.opts.Lease))
+		for {
+			old := l.doubt.Load()
+			if old >= until || l.doubt.CompareAndSwap(old, until) {
+				break
+			}
+		}
+	}
+	seen.inFlight.Add(-1)
 }
 
 // await returns when, as of the last look, no table is closed by another change.

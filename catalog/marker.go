@@ -1,8 +1,10 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,9 +28,11 @@ type markers struct {
 	catalog *Catalog
 	owner   string
 	ids     []uint64
-	cancel  context.CancelFunc
-	done    chan struct{}
-	mu      struct {
+	// committed is the commit_ts of the marker set last.
+	committed tso.Timestamp
+	cancel    context.CancelFunc
+	done      chan struct{}
+	mu        struct {
 		sync.Mutex
 		until map[uint64]tso.Timestamp
 	}
@@ -58,11 +62,12 @@ func (m *markers) end() tso.Timestamp {
 func (m *markers) close(ctx context.Context, id uint64) error {
 	m.ids = append(m.ids, id)
 	for {
-		set, err := m.put(ctx, id, false)
+		at, err := m.put(ctx, id, false)
 		if err != nil {
 			return err
 		}
-		if set {
+		if at != 0 {
+			m.committed = at
 			break
 		}
 		if err := pause(ctx, m.catalog.opts.PollInterval); err != nil {
@@ -75,37 +80,72 @@ func (m *markers) close(ctx context.Context, id uint64) error {
 		m.done = make(chan struct{})
 		go m.renew(renewCtx)
 	}
-	return m.awaitLeases(ctx)
+	return m.awaitMembers(ctx)
 }
 
-// awaitLeases returns when the leases that others may hold without knowing of the marker are over.
-func (m *markers) awaitLeases(ctx context.Context) error {
+// memberPause is between two looks at what the members have acknowledged: first and longest.
+const (
+	memberPause    = time.Millisecond
+	memberPauseMax = 25 * time.Millisecond
+)
+
+// awaitMembers returns when no process can commit any more without knowing of the marker: all members say
+// so, or the leases are over that others may have. Those are taken from the members, lest the next change
+// wait for them too.
+func (m *markers) awaitMembers(ctx context.Context) error {
 	var end tso.Timestamp
-	for {
+	for wait := memberPause; ; wait = min(2*wait, memberPauseMax) {
+		// Others look at their own pace, this process now.
+		if _, err := m.catalog.lease.look(ctx, time.Now()); err != nil {
+			return err
+		}
 		txn, err := m.catalog.db.Begin(ctx)
 		if err != nil {
 			return err
 		}
-		txn.Close() // only its timestamp is wanted
 		if end == 0 {
-			// The marker's commit_ts lies below this timestamp.
 			end = txn.StartTS() + span(m.catalog.opts.Lease)
 		}
-		if txn.StartTS() > end {
-			return nil
+		behind, err := m.catalog.behind(ctx, txn, m.committed)
+		txn.Close()
+		switch {
+		case err != nil || len(behind) == 0:
+			return err
+		case txn.StartTS() > end:
+			return m.takeAway(ctx, behind)
 		}
-		if err := pause(ctx, time.Duration(end.Physical()-txn.StartTS().Physical()+1)*time.Millisecond); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}
 }
 
+// takeAway removes members that have not acknowledged the marker by now.
+func (m *markers) takeAway(ctx context.Context, keys [][]byte) error {
+	return m.catalog.retry(ctx, func(txn *percolator.Txn) error {
+		still, err := m.catalog.behind(ctx, txn, m.committed)
+		if err != nil {
+			return err
+		}
+		for _, key := range still {
+			if slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
+				if err := txn.Delete(key); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
 // put writes a relation's marker for another markerLife. Without renew it takes over a marker that
 // has ended; with, it must find its own still holding, and commits while it holds.
-func (m *markers) put(ctx context.Context, id uint64, renew bool) (set bool, err error) {
+// It returns the commit_ts, 0 where nothing was written.
+func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp, error) {
 	key := idKey(wordClosing, id)
 	var next marker
-	err = m.catalog.retry(ctx, func(txn *percolator.Txn) error {
+	var set bool
+	at, err := m.catalog.retryAt(ctx, func(txn *percolator.Txn) error {
 		set = false
 		value, err := txn.Get(ctx, key)
 		if err != nil {
@@ -129,12 +169,12 @@ func (m *markers) put(ctx context.Context, id uint64, renew bool) (set bool, err
 		return txn.Put(key, encode(next))
 	})
 	if err != nil || !set {
-		return false, err
+		return 0, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.until[id] = next.Until
-	return true, nil
+	return at, nil
 }
 
 // renew keeps the markers alive until open. A marker that was lost stays lost: the change's commit
