@@ -19,6 +19,7 @@ type uniqueLookupJoin struct {
 	left Operator
 	keys keyBuilder
 
+	expect  int // left rows expected to be enough, 0 for unknown
 	group   int
 	rows    rowBuffer // the group's left rows
 	slots   []int32   // by left row: its key's number, -1 when NULL
@@ -42,13 +43,17 @@ func newLookupJoin(ex *execution, left Operator, n *planner.LookupJoin) (Operato
 	}
 	j := &uniqueLookupJoin{
 		joinOutput: out, left: left, keys: newKeyBuilder(&n.Access, n.Keys),
-		rows: rowBuffer{mem: &ex.mem}, seed: maphash.MakeSeed(),
+		rows: rowBuffer{mem: &ex.mem}, seed: maphash.MakeSeed(), expect: n.Limit,
 	}
 	return j, j.access.init(ex, &n.Access)
 }
 
 func (j *uniqueLookupJoin) Open(ctx context.Context) error {
-	j.group, j.at, j.leftEnd = j.joinOutput.ex.firstGroup(), 0, false
+	ex := j.joinOutput.ex
+	j.group, j.at, j.leftEnd = ex.firstGroup(), 0, false
+	if j.expect > 0 {
+		j.group = min(j.expect, ex.maxGroup)
+	}
 	j.rows.reset()
 	return j.left.Open(ctx)
 }

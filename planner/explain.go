@@ -296,7 +296,11 @@ func (x *explainer) lookupJoin(n *LookupJoin) string {
 	if n.Unique {
 		s += " unique"
 	}
-	return s + fetchMark(&n.Access) + x.on(n.On)
+	s += fetchMark(&n.Access)
+	if n.Limit > 0 {
+		s += " limit hint " + strconv.Itoa(n.Limit)
+	}
+	return s + x.on(n.On)
 }
 
 func (x *explainer) pairs(l, r []expr.Scalar) string {

@@ -347,7 +347,11 @@ func (g *joinGroup) build(order []int, want []orderKey, limit float64) pnode {
 	at := g.leafPlan(order[0], want, limit)
 	at = g.filterAlone(at, order[0])
 	for _, i := range order[1:] {
-		at = g.add(at, done, i, len(want) > 0)
+		if len(want) > 0 {
+			at = g.addKept(at, done, i, math.Min(limit, g.leaves[order[0]].rows))
+		} else {
+			at = g.add(at, done, i)
+		}
 		done.add(i)
 	}
 	return at
@@ -395,8 +399,44 @@ func (g *joinGroup) filtered(in pnode, conds []expr.Scalar) pnode {
 		Cond: g.p.conjunction(conds, in.cols)}}
 }
 
+// addKept joins leaf i to what is there so that the rows stay in their order: it is looked up, or, when it is
+// small, read once and tested row by row. About so many rows will be asked for.
+func (g *joinGroup) addKept(at pnode, done colSet, i int, rows float64) pnode {
+	p, l := g.p, &g.leaves[i]
+	if p.err != nil {
+		return at
+	}
+	conds := g.between(done, i)
+	if byKey, _ := g.keptCost(done, i, rows); byKey {
+		joined := p.lookupJoin(InnerJoin, at, l.scan, conds, p.lookup(l.scan, conds, setOf(at.cols), l.need, at.est.Rows), l.need)
+		if n, ok := joined.node.(*LookupJoin); ok {
+			n.Limit = rowHint(rows)
+		}
+		return joined
+	}
+	right := g.filterOnly(g.leafPlan(i, nil, 0), i)
+	if p.err != nil {
+		return at
+	}
+	return p.equiJoin(InnerJoin, at, right, conds, nil)
+}
+
+// keptCost is the price of joining leaf i to so many rows that stay in their order, and whether by lookup: each
+// row by itself, where other plans look many up at once.
+func (g *joinGroup) keptCost(done colSet, i int, rows float64) (lookup bool, cost float64) {
+	l := &g.leaves[i]
+	cost = l.cost + rows*l.rows*pairCost
+	if g.hasAlone(i) {
+		return false, cost
+	}
+	if lk := g.lookup(done, i, rows); lk != nil && 2*lk.cost < cost {
+		return true, 2 * lk.cost
+	}
+	return false, cost
+}
+
 // add joins leaf i to what is there.
-func (g *joinGroup) add(at pnode, done colSet, i int, keepOrder bool) pnode {
+func (g *joinGroup) add(at pnode, done colSet, i int) pnode {
 	p, l := g.p, &g.leaves[i]
 	if p.err != nil {
 		return at
@@ -406,7 +446,7 @@ func (g *joinGroup) add(at pnode, done colSet, i int, keepOrder bool) pnode {
 	alone := g.hasAlone(i)
 	if l.scan != nil && !alone {
 		lk := p.lookup(l.scan, conds, left, l.need, at.est.Rows)
-		if lk != nil && (keepOrder || lk.cost < g.hashCostOf(at, l)) {
+		if lk != nil && lk.cost < g.hashCostOf(at, l) {
 			return p.lookupJoin(InnerJoin, at, l.scan, conds, lk, l.need)
 		}
 	}
@@ -416,7 +456,7 @@ func (g *joinGroup) add(at pnode, done colSet, i int, keepOrder bool) pnode {
 	}
 	keys := equiKeys(conds, left, setOf(right.cols))
 	// The hash table is built of the smaller side; nested loops keep the smaller side too.
-	if !keepOrder && right.est.Rows > at.est.Rows {
+	if right.est.Rows > at.est.Rows {
 		for k := range keys {
 			keys[k].left, keys[k].right = keys[k].right, keys[k].left
 		}
@@ -441,7 +481,7 @@ func (g *joinGroup) hashCostOf(at pnode, l *leaf) float64 {
 }
 
 // orderedPlan tries, for a query that wants few rows in an order that one table's index delivers, to
-// start there and look the other tables up, row by row: most of them are then never read.
+// start there and join the other tables row by row: most of the first is then never read.
 func (g *joinGroup) orderedPlan(a ask, cost float64) (pnode, bool) {
 	if len(a.want) == 0 || a.limit == 0 {
 		return pnode{}, false
@@ -460,10 +500,7 @@ func (g *joinGroup) orderedPlan(a ask, cost float64) (pnode, bool) {
 			return pnode{}, false
 		}
 	}
-	order, ok := g.lookupsFrom(first)
-	if !ok {
-		return pnode{}, false
-	}
+	order := g.keptFrom(first, a.limit)
 	// Joins may drop rows: as many more are read.
 	_, rows := g.rowsOf(order)
 	share := math.Min(rows/math.Max(g.leaves[first].rows, 1), 1)
@@ -477,11 +514,23 @@ func (g *joinGroup) orderedPlan(a ask, cost float64) (pnode, bool) {
 	if !pa.ordered {
 		return pnode{}, false
 	}
-	read := math.Min(limit, pa.rows)
-	if pa.cost+read*float64(len(order)-1)*(batchedCost*2) > cost+sortPrice(rows) {
+	if pa.cost+g.keptJoins(order, math.Min(limit, pa.rows)) > cost+sortPrice(rows) {
 		return pnode{}, false
 	}
 	return g.build(order, a.want, limit), true
+}
+
+// keptJoins is what joining the leaves of an order to the first of them costs, row by row.
+func (g *joinGroup) keptJoins(order []int, read float64) float64 {
+	var done colSet
+	done.add(order[0])
+	total := 0.0
+	for _, i := range order[1:] {
+		_, cost := g.keptCost(done, i, read)
+		total += cost
+		done.add(i)
+	}
+	return total
 }
 
 // rowsOf estimates the rows of a whole order.
@@ -496,26 +545,25 @@ func (g *joinGroup) rowsOf(order []int) (cost, rows float64) {
 	return cost, rows
 }
 
-// lookupsFrom orders the leaves so that each after the first can be looked up; false when one cannot.
-func (g *joinGroup) lookupsFrom(first int) ([]int, bool) {
+// keptFrom orders the leaves behind the first by the price of joining them to so many rows, connected ones
+// before others.
+func (g *joinGroup) keptFrom(first int, rows float64) []int {
 	order := []int{first}
 	var done colSet
 	done.add(first)
-	for len(order) < len(g.leaves) {
-		found := -1
+	for n := len(g.leaves); len(order) < n; {
+		any := g.anyConnected(done, n)
+		best, bestCost := -1, 0.0
 		for i := range g.leaves {
-			if done.has(i) || g.hasAlone(i) {
+			if done.has(i) || (any && !g.connected(done, i)) {
 				continue
 			}
-			if lk := g.lookup(done, i, 1); lk != nil && (found < 0 || lk.unique) {
-				found = i
+			if _, cost := g.keptCost(done, i, rows); best < 0 || cost < bestCost {
+				best, bestCost = i, cost
 			}
 		}
-		if found < 0 {
-			return nil, false
-		}
-		order = append(order, found)
-		done.add(found)
+		order = append(order, best)
+		done.add(best)
 	}
-	return order, true
+	return order
 }

@@ -174,6 +174,7 @@ type (
 		Access
 		Keys   []expr.Scalar // over the left row; a prefix of the index columns, cast to their types
 		Unique bool          // at most one row per left row
+		Limit  int           // how many left rows it expects to be enough, 0 for all: the size of the first batch
 		On     expr.Scalar   // over the joined row
 	}
 	// NestedLoopJoin runs the right side once, keeps it, and tests every pair.

@@ -262,13 +262,16 @@ func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
 	}
 	sc := &Scan{Base: p.base(cols, est), Access: access, Reverse: pa.reverse, Filter: filter}
 	if a.limit > 0 && (len(a.want) == 0 || pa.ordered) {
-		sc.Limit = int(math.Min(math.Ceil(a.limit), math.MaxInt32))
+		sc.Limit = rowHint(a.limit)
 	}
 	if len(pa.eq) > 0 || pa.low != nil || pa.high != nil {
 		sc.Spans = []KeySpan{p.span(pa)}
 	}
 	return pnode{node: sc, cols: cols, order: pa.order, est: est}
 }
+
+// rowHint turns an expected number of rows into a hint.
+func rowHint(rows float64) int { return int(math.Min(math.Ceil(rows), math.MaxInt32)) }
 
 // span compiles a path's key conditions.
 func (p *physical) span(pa *path) KeySpan {
