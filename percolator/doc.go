@@ -21,6 +21,8 @@
 //
 // A pessimistic transaction locks keys as it goes, and waits in the key's queue. If a key has changed
 // since its snapshot, the snapshot moves up, provided that nothing it has read has changed (refresh.go).
+// Keys to be inserted are looked up by the request that locks them, and no more until the lock goes
+// (locknew.go).
 // A serializable one has what it read checked once more at its commit_ts (serializable.go).
 //
 // Somebody else's lock in the way is one of three cases, and its primary tells which: committed (the
