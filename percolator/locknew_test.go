@@ -37,6 +37,18 @@ func (a *asked) wrap(s kv.Shard) kv.Shard {
 	}}
 }
 
+func (a *asked) reset() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.locks, a.reads, a.mustBeNew = 0, 0, 0
+}
+
+func (a *asked) counts() [3]int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return [3]int{a.locks, a.reads, a.mustBeNew}
+}
+
 func lockNew(txn *Txn, keys ...string) (int, error) {
 	var list [][]byte
 	for _, key := range keys {
@@ -65,14 +77,14 @@ func TestLockNew(t *testing.T) {
 		mustCommit(t, seed)
 
 		txn := mustBeginTxn(t, db, pessimistic)
-		n = asked{}
+		n.reset()
 		var keys []string
 		for i := range 30 {
 			keys = append(keys, fmt.Sprintf("%c/%02d", 'a'+25-i%25, i))
 		}
 		mustLockNew(t, txn, -1, keys...)
-		if want := 1 + len(c.stores); n.locks != want || n.reads != 0 {
-			t.Errorf("%d requests for locks and %d reads, want %d and 0", n.locks, n.reads, want)
+		if got, want := n.counts(), [3]int{1 + len(c.stores), 0, 0}; got != want {
+			t.Errorf("requests for locks, reads, keys to be looked for: %d, want %d", got, want)
 		}
 		for _, key := range keys {
 			if err := txn.Insert([]byte(key), []byte("new")); err != nil {
@@ -102,10 +114,10 @@ func TestLockNew(t *testing.T) {
 		if err := txn.Insert([]byte("q/looser"), []byte("1")); err != nil {
 			t.Fatal(err)
 		}
-		n = asked{}
+		n.reset()
 		mustCommit(t, txn)
-		if n.mustBeNew != 1 {
-			t.Errorf("the commit looks for %d keys, want the one that was not locked", n.mustBeNew)
+		if got := n.counts()[2]; got != 1 {
+			t.Errorf("the commit looks for %d keys, want the one that was not locked", got)
 		}
 	})
 }
