@@ -234,8 +234,15 @@ func (l *lease) leave(seen *look, undetermined bool) {
 
 // await returns when, as of the last look, no table is closed by another change.
 func (l *lease) await(ctx context.Context, writes []tableWrite, own *Change) error {
-	for l.seen.Load().closed(writes, own) {
-		if err := pause(ctx, l.catalog.opts.PollInterval); err != nil {
+	for wait := memberPause; l.seen.Load().closed(writes, own); wait = min(2*wait, memberPauseMax) {
+		seen, err := l.look(ctx, time.Now())
+		if err != nil {
+			return err
+		}
+		if !seen.closed(writes, own) {
+			return nil
+		}
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}
