@@ -42,7 +42,7 @@ func TestRunFlags(t *testing.T) {
 			t.Errorf("--%s shows a password", name)
 		}
 	}
-	if f, err := parse(); err != nil || f.Max || f.Factor != 0 || !f.Transactions.Pipeline || f.Weights != [mix.Kinds]int{} || f.Instances != 1 {
+	if f, err := parse(); err != nil || f.Max || f.Factor != 1 || !f.Transactions.Pipeline || f.Weights != [mix.Kinds]int{} || f.Instances != 1 {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if f, err := parse("--pace", "max", "--mix", "TR-only"); err != nil || !f.Max || f.Weights[mix.TradeOrder] == 0 {

@@ -31,7 +31,7 @@ else
   flags[all]="--listen 127.0.0.1:$port --data $work/data" listens[all]=$port
   urls=(--url "postgres://tester@127.0.0.1:$port/percodb")
 fi
-trap 'kill -9 "${pid[@]}" $driver 2>/dev/null || true; rm -rf "$work"' EXIT
+trap '{ kill -9 "${pid[@]}" $driver; wait; } 2>/dev/null || true; rm -rf "$work"' EXIT
 
 fail() { echo "FAIL: $1"; for f in "$work"/*.log; do echo "--- $(basename "$f")"; tail -n 30 "$f"; done; exit 1; }
 start() { # start ROLE, and wait until it listens
