@@ -16,6 +16,39 @@ import (
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
+// Goal: over the network as well a request for locks tells which keys exist. Method: one key that does
+// between two that do not; and two of the latter.
+func TestExistenceOverTheNetwork(t *testing.T) {
+	c := newCluster(t, 1)
+	ctx := t.Context()
+	now := func() tso.Timestamp {
+		ts, err := c.oracle.Now(ctx)
+		c.must(err)
+		return ts
+	}
+	desc, shard, err := c.router.Locate(ctx, []byte("k"))
+	c.must(err)
+	refs := []kv.RangeRef{desc.Ref()}
+	_, err = shard.Prewrite(ctx, &kv.PrewriteRequest{Ranges: refs, Primary: []byte("b"), StartTS: now(), TTLMillis: 60_000, TryOnePC: true,
+		Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte("b"), Value: []byte("1")}}})
+	c.must(err)
+	ask := func(keys ...string) []bool {
+		req := kv.AcquireLocksRequest{Ranges: refs, Primary: []byte(keys[0]), StartTS: now(), TTLMillis: 60_000, Existence: true}
+		for _, key := range keys {
+			req.Keys = append(req.Keys, []byte(key))
+		}
+		res, err := shard.AcquireLocks(ctx, &req)
+		c.must(err)
+		return res.Exists
+	}
+	if got := ask("a", "b", "c"); !slices.Equal(got, []bool{false, true, false}) {
+		t.Errorf("of a, b and c exist %v, want b", got)
+	}
+	if got := ask("d", "e"); got != nil {
+		t.Errorf("of d and e exist %v, want neither", got)
+	}
+}
+
 // Goal: the verbs of pessimistic locks, async commit and refresh answer over gRPC as the store answers
 // here. Method: the protocol by hand, on the client.
 func TestLockVerbsOverTheNetwork(t *testing.T) {
