@@ -304,6 +304,54 @@ func TestInsertersWait(t *testing.T) {
 	`)
 }
 
+// Goal: inside a block a duplicate shows at the statement, whatever has put the key there: other rows of the
+// statement, the block itself, an index made in it, or another transaction, at once or after a wait; and what
+// the block has removed may come again. At each level, as in PostgreSQL.
+func TestUniqueKeysInABlock(t *testing.T) {
+	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
+		t.Run(level, func(t *testing.T) {
+			newScript(t).run(strings.ReplaceAll(`
+				a: drop table if exists uniq_t
+				a: create table uniq_t (id int primary key, u int unique, n int)
+				a: create index on uniq_t (n)
+				a: insert into uniq_t values (1, 1, 1), (2, 2, 2) → INSERT 0 2
+				a: begin isolation level LEVEL
+				a: savepoint s
+				a: insert into uniq_t values (3, 3, 1), (4, 4, 1), (3, 5, 1) → error 23505 duplicate key value violates unique constraint "uniq_t_pkey"
+				a: rollback to s
+				a: insert into uniq_t values (5, 5, 1), (6, 2, 1) → error 23505 duplicate key value violates unique constraint "uniq_t_u_key"
+				a: rollback to s
+				a: insert into uniq_t select g, g, 7 from generate_series(10, 2000) g → INSERT 0 1991
+				a: insert into uniq_t values (1500, 5000, 1) → error 23505 duplicate key value violates unique constraint "uniq_t_pkey"
+				a: rollback to s
+				a: insert into uniq_t values (10, 10, 8) → INSERT 0 1
+				a: delete from uniq_t where id in (1, 10) → DELETE 2
+				a: insert into uniq_t values (10, 1, 9), (1, 10, 9) → INSERT 0 2
+				a: update uniq_t set u = u + 1 where id = 2 → UPDATE 1
+				a: insert into uniq_t values (11, 2, 9) → INSERT 0 1
+				a: insert into uniq_t values (10, 0, 0), (12, 12, 9) on conflict (id) do update set n = excluded.n → INSERT 0 2
+				b: insert into uniq_t values (12, 13, 1) → waits
+				a: commit → COMMIT
+				b → error 23505 duplicate key value violates unique constraint "uniq_t_pkey"
+				a: select id, u, n from uniq_t order by id → rows (1,10,9) (2,3,2) (10,1,0) (11,2,9) (12,12,9)
+				a: begin isolation level LEVEL
+				a: insert into uniq_t values (20, 20, 1) → INSERT 0 1
+				b: begin isolation level LEVEL
+				b: insert into uniq_t values (19, 19, 1), (20, 21, 1), (22, 22, 1) → waits
+				a: rollback
+				b → INSERT 0 3
+				b: commit → COMMIT
+				a: begin isolation level LEVEL
+				a: create table uniq_new (id int)
+				a: insert into uniq_new values (1), (2)
+				a: create unique index uniq_new_id on uniq_new (id)
+				a: insert into uniq_new values (3), (2) → error 23505 duplicate key value violates unique constraint "uniq_new_id"
+				a: rollback
+				a: drop table uniq_t`, "LEVEL", level))
+		})
+	}
+}
+
 // Goal: write skew is possible at repeatable read and refused at serializable; what a serializable
 // transaction only reads may not change under its feet either, predicates included.
 func TestSerializableRefusesWriteSkew(t *testing.T) {
