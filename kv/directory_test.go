@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -316,6 +318,50 @@ func TestMergeReportIgnoresLateNews(t *testing.T) {
 	split := mergeReport(known, "a", []RangeDescriptor{desc(7, 3, "b", "bb", "a"), desc(11, 1, "bb", "c", "a")})
 	if len(split) != 3 || split[1].ID != 11 {
 		t.Errorf("split gave %v", split)
+	}
+}
+
+// Goal: a report among thousands of ranges gives what going through all of them for each would. Method: random
+// tables and reports, late ones among them.
+func TestMergeReportAgainstAllPairs(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	table := func(n int, shards ...string) (all []RangeDescriptor) {
+		cuts := map[int]bool{}
+		for len(cuts) < n {
+			cuts[r.IntN(10*n)] = true
+		}
+		at := slices.Sorted(maps.Keys(cuts))
+		for i := range at {
+			end := ""
+			if i+1 < n {
+				end = fmt.Sprintf("%06d", at[i+1])
+			}
+			all = append(all, RangeDescriptor{ID: uint64(at[i]/2 + 1), Epoch: r.Uint64N(3), Span: span(fmt.Sprintf("%06d", at[i]), end), Shard: shards[r.IntN(len(shards))]})
+		}
+		return slices.CompactFunc(all, func(a, b RangeDescriptor) bool { return a.ID == b.ID })
+	}
+	for range 300 {
+		known := table(1+r.IntN(30), "a", "b")
+		owned := slices.DeleteFunc(table(1+r.IntN(30), "a"), func(RangeDescriptor) bool { return r.IntN(2) == 0 })
+		r.Shuffle(len(owned), func(i, j int) { owned[i], owned[j] = owned[j], owned[i] })
+		var want, news []RangeDescriptor
+		for _, o := range owned {
+			if !slices.ContainsFunc(known, func(k RangeDescriptor) bool {
+				return k.ID == o.ID && k.Epoch > o.Epoch || k.Shard != "a" && k.Span.Overlaps(&o.Span)
+			}) {
+				news = append(news, o)
+			}
+		}
+		want = slices.Clone(news)
+		for _, k := range known {
+			if !slices.ContainsFunc(news, func(n RangeDescriptor) bool { return n.ID == k.ID || n.Span.Overlaps(&k.Span) }) {
+				want = append(want, k)
+			}
+		}
+		sortDescriptors(want)
+		if got := mergeReport(known, "a", owned); !slices.EqualFunc(got, want, func(x, y RangeDescriptor) bool { return equalDescriptors(&x, &y) }) {
+			t.Fatalf("known %v\nowned %v\ngot   %v\nwant  %v", known, owned, got, want)
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -230,9 +231,11 @@ func (d *LocalDirectory) RegisterShard(_ context.Context, info ShardInfo, owned 
 // lostLocked returns the ranges that a shard ought to own and does not. What it is yet to adopt does
 // not count.
 func (d *LocalDirectory) lostLocked(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) []RangeDescriptor {
+	owned = slices.Clone(owned)
+	sortDescriptors(owned)
 	var lost []RangeDescriptor
 	for _, desc := range ranges {
-		covered := slices.ContainsFunc(owned, func(o RangeDescriptor) bool { return o.Span.Overlaps(&desc.Span) })
+		covered := len(overlapping(owned, &desc.Span)) > 0
 		if desc.Shard == shard && !covered && d.mu.plans[desc.ID] == nil {
 			lost = append(lost, desc)
 		}
@@ -279,14 +282,16 @@ func equalDescriptors(a, b *RangeDescriptor) bool {
 
 // mergeReport returns the ranges after a shard has told what it owns. Reports may be late: a range
 // only ever shrinks with growing epoch, so what is known at a higher epoch, or known to be
-// another shard's, stays.
+// another shard's, stays. ranges are in key order and disjoint, as is the result.
 func mergeReport(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) []RangeDescriptor {
+	epochs := make(map[uint64]uint64, len(ranges))
+	for i := range ranges {
+		epochs[ranges[i].ID] = ranges[i].Epoch
+	}
 	var news []RangeDescriptor
 	for _, o := range owned {
 		o.Shard = shard
-		late := slices.ContainsFunc(ranges, func(r RangeDescriptor) bool {
-			return r.ID == o.ID && r.Epoch > o.Epoch || r.Shard != shard && r.Span.Overlaps(&o.Span)
-		})
+		late := epochs[o.ID] > o.Epoch || slices.ContainsFunc(overlapping(ranges, &o.Span), func(r RangeDescriptor) bool { return r.Shard != shard })
 		if !late {
 			news = append(news, o)
 		}
@@ -294,16 +299,34 @@ func mergeReport(ranges []RangeDescriptor, shard string, owned []RangeDescriptor
 	return replaceOverlapping(ranges, news)
 }
 
-// replaceOverlapping puts news in the place of whatever they overlap.
+// replaceOverlapping puts news, which are disjoint, in the place of whatever they overlap.
 func replaceOverlapping(ranges, news []RangeDescriptor) []RangeDescriptor {
+	sortDescriptors(news)
+	ids := make(map[uint64]struct{}, len(news))
+	for i := range news {
+		ids[news[i].ID] = struct{}{}
+	}
 	next := slices.Clone(news)
 	for _, r := range ranges {
-		if !slices.ContainsFunc(news, func(n RangeDescriptor) bool { return n.ID == r.ID || n.Span.Overlaps(&r.Span) }) {
+		if _, replaced := ids[r.ID]; !replaced && len(overlapping(news, &r.Span)) == 0 {
 			next = append(next, r)
 		}
 	}
 	sortDescriptors(next)
 	return next
+}
+
+// overlapping returns the part of disjoint ranges in key order that overlaps span.
+func overlapping(ranges []RangeDescriptor, span *Span) []RangeDescriptor {
+	first := sort.Search(len(ranges), func(i int) bool {
+		end := ranges[i].Span.End
+		return len(end) == 0 || bytes.Compare(end, span.Start) > 0
+	})
+	after := first
+	for after < len(ranges) && ranges[after].Span.Overlaps(span) {
+		after++
+	}
+	return ranges[first:after]
 }
 
 // carryOn drives plans that nobody else does: those found at the start, and those whose shards
