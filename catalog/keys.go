@@ -16,6 +16,7 @@ var (
 	keyVersion = []byte(keySpace + "version\x00") // schema version
 	keyIDs     = []byte(keySpace + "ids\x00")     // next relation, index or sequence value id
 	keyRowIDs  = []byte(keySpace + "rowids\x00")  // next hidden row id
+	keyClosing = []byte(keySpace + "closing\x00") // relation id → marker of a schema change under way
 )
 
 // The words that a slash follows.
@@ -25,7 +26,6 @@ const (
 	wordRelation = "relation" // id → descriptor
 	wordSequence = "sequence" // value id → value
 	wordStats    = "stats"    // relation id → statistics
-	wordClosing  = "closing"  // relation id → marker of a schema change under way
 	wordMember   = "member"   // process → what it knows of markers
 	wordDropped  = "dropped"  // id of the record → span that no descriptor names any more
 )

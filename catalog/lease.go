@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -117,7 +118,7 @@ func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
 
 // read looks at the store, and whether this process is among the members there.
 func (l *lease) read(ctx context.Context) (next *look, registered bool, err error) {
-	next = &look{began: time.Now(), closing: map[uint64]marker{}}
+	next = &look{began: time.Now()}
 	txn, err := l.catalog.db.Begin(ctx)
 	if err != nil {
 		return nil, false, err
@@ -127,23 +128,10 @@ func (l *lease) read(ctx context.Context) (next *look, registered bool, err erro
 	if next.snapshot, err = l.catalog.look(ctx, txn); err != nil {
 		return nil, false, err
 	}
-	err = scan(ctx, txn, wordClosing, func(key, value []byte) error {
-		id, err := idOfKey(wordClosing, key)
-		if err != nil {
-			return err
-		}
-		var m marker
-		if err := decode(key, value, &m); err != nil {
-			return err
-		}
-		if m.Until >= next.at {
-			next.closing[id] = m
-		}
-		return nil
-	})
-	if err != nil {
+	if next.closing, err = closing(ctx, txn); err != nil {
 		return nil, false, err
 	}
+	maps.DeleteFunc(next.closing, func(_ uint64, m marker) bool { return m.Until < next.at })
 	value, err := txn.Get(ctx, l.member.key)
 	return next, value != nil, err
 }

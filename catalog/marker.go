@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -12,8 +13,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// marker is the value of a closing key: until when Owner keeps writers out. After that it means
-// nothing, so that a dead owner blocks nobody for long; and the owner's own commits are bounded by
+// marker says until when Owner keeps writers of a relation out. After that it means nothing, so that a dead owner blocks nobody for long; and the owner's own commits are bounded by
 // it, so that an owner that was merely asleep does no harm.
 type marker struct {
 	Owner string
@@ -142,21 +142,15 @@ func (m *markers) takeAway(ctx context.Context, keys [][]byte) error {
 // has ended; with, it must find its own still holding, and commits while it holds.
 // It returns the commit_ts, 0 where nothing was written.
 func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp, error) {
-	key := idKey(wordClosing, id)
 	var next marker
 	var set bool
 	at, err := m.catalog.retryAt(ctx, func(txn *percolator.Txn) error {
 		set = false
-		value, err := txn.Get(ctx, key)
+		all, err := closing(ctx, txn)
 		if err != nil {
 			return err
 		}
-		var old marker
-		if value != nil {
-			if err := decode(key, value, &old); err != nil {
-				return err
-			}
-		}
+		old := all[id]
 		holds := old.Until >= txn.StartTS()
 		if renew && (!holds || old.Owner != m.owner) || !renew && holds && old.Owner != m.owner {
 			return nil
@@ -166,7 +160,8 @@ func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp
 		}
 		set = true
 		next = marker{Owner: m.owner, Until: txn.StartTS() + span(markerLife)}
-		return txn.Put(key, encode(next))
+		all[id] = next
+		return putClosing(txn, all)
 	})
 	if err != nil || !set {
 		return 0, err
@@ -175,6 +170,23 @@ func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp
 	defer m.mu.Unlock()
 	m.mu.until[id] = next.Until
 	return at, nil
+}
+
+// closing reads the markers, by relation id. They are all in one key: keys of their own would leave a
+// deleted one behind for each change, for every look to pass until garbage collection.
+func closing(ctx context.Context, r percolator.Reader) (map[uint64]marker, error) {
+	all := map[uint64]marker{}
+	value, err := r.Get(ctx, keyClosing)
+	if err != nil || value == nil {
+		return all, err
+	}
+	return all, decode(keyClosing, value, &all)
+}
+
+// putClosing writes the markers, but for those that have ended.
+func putClosing(txn *percolator.Txn, all map[uint64]marker) error {
+	maps.DeleteFunc(all, func(_ uint64, m marker) bool { return m.Until < txn.StartTS() })
+	return txn.Put(keyClosing, encode(all))
 }
 
 // renew keeps the markers alive until open. A marker that was lost stays lost: the change's commit
@@ -202,22 +214,19 @@ func (m *markers) open(ctx context.Context) {
 		m.cancel()
 		<-m.done
 	}
-	for _, id := range m.ids {
-		key := idKey(wordClosing, id)
-		err := m.catalog.retry(ctx, func(txn *percolator.Txn) error {
-			value, err := txn.Get(ctx, key)
-			if err != nil || value == nil {
-				return err
-			}
-			var old marker
-			if err := decode(key, value, &old); err != nil || old.Owner != m.owner {
-				return err
-			}
-			return txn.Delete(key)
-		})
+	if len(m.ids) == 0 {
+		return
+	}
+	err := m.catalog.retry(ctx, func(txn *percolator.Txn) error {
+		all, err := closing(ctx, txn)
 		if err != nil {
-			m.catalog.opts.Logger.Warn("marker of a schema change not removed", "relation", id, "err", err)
+			return err
 		}
+		maps.DeleteFunc(all, func(_ uint64, other marker) bool { return other.Owner == m.owner })
+		return putClosing(txn, all)
+	})
+	if err != nil {
+		m.catalog.opts.Logger.Warn("markers of a schema change not removed", "relations", m.ids, "err", err)
 	}
 }
 
