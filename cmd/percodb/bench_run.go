@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -60,25 +61,25 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pace, "pace", "nominal", "nominal, nominal:FACTOR or max: customers come by the clock, or without a pause")
 	flags.BoolVar(&f.search, "search", false, "run again and again, to find the fastest pace that is valid")
 	flags.StringVar(&f.arrivals, "arrivals", "poisson", "poisson or uniform: at random, or evenly spaced")
-	flags.IntVar(&f.Workers, "workers", 0, "connections of customers (default 4 for each processor)")
-	flags.IntVar(&f.MEEConns, "mee-conns", 0, "connections of the market (default 16)")
-	flags.IntVar(&set.MaxRetries, "max-retries", 0, "how often a transaction is repeated after conflicts (default 50)")
-	flags.DurationVar(&set.Outage, "outage", 0, "how long to wait for a server that is away (default 1m)")
+	flags.IntVar(&f.Workers, "workers", 4*runtime.NumCPU(), "connections of customers")
+	flags.IntVar(&f.MEEConns, "mee-conns", 16, "connections of the market")
+	flags.IntVar(&set.MaxRetries, "max-retries", 50, "how often a transaction is repeated after conflicts")
+	flags.DurationVar(&set.Outage, "outage", time.Minute, "how long to wait for a server that is away")
 	flags.DurationVar(&f.Ramp, "ramp", 15*time.Minute, "time before the measured time")
-	flags.DurationVar(&f.Duration, "duration", 0, "the measured time (default 30m)")
-	flags.DurationVar(&f.Interval, "interval", 0, "time from one line to the next (default 10s)")
-	flags.StringVar((*string)(&set.Isolation), "isolation", "", "snapshot, spec or serializable (default snapshot)")
+	flags.DurationVar(&f.Duration, "duration", 30*time.Minute, "the measured time")
+	flags.DurationVar(&f.Interval, "interval", 10*time.Second, "time from one line to the next")
+	flags.StringVar((*string)(&set.Isolation), "isolation", string(txn.Snapshot), "snapshot, spec or serializable")
 	flags.BoolVar(&set.ForUpdate, "for-update", false, "Trade-Result locks the account that it reads")
 	flags.BoolVar(&set.Pipeline, "pipeline", true, "send statements that do not need each other's results together")
 	flags.BoolVar(&set.MergeTaxUpdate, "merge-tax-update", false, "Trade-Result writes a trade's tax with the rest of its row")
 	flags.StringVar(&f.mw, "mw", "join", "join or loop: Market-Watch asks once, or for every security")
 	flags.StringVar(&f.lookup, "lookup", "batch", "batch or loop: Trade-Lookup asks for twenty trades at once, or for each")
 	flags.StringVar(&f.mfTxn, "mf-txn", "ticker", "ticker or batch: a Market-Feed is twenty transactions, or one")
-	flags.StringVar((*string)(&set.BrokerWrites), "broker-writes", "", "inline, side-table or omit: how Trade-Result counts what brokers sold (default inline)")
-	flags.DurationVar(&f.AggregateEvery, "broker-agg-interval", 0, "how often a side table is added to the brokers (default 10s)")
-	flags.StringVar((*string)(&f.IDs), "trade-ids", "", "block, scatter or sequence: leased in blocks, in blocks far apart, or the server's (default block)")
-	flags.DurationVar(&f.PricePeriod, "price-period", 0, "time from one lowest price of a security to the next (default 15m)")
-	flags.DurationVar(&f.MaintainEvery, "maintain-every", 0, "time from one Data-Maintenance to the next (default 1m)")
+	flags.StringVar((*string)(&set.BrokerWrites), "broker-writes", string(txn.Inline), "inline, side-table or omit: how Trade-Result counts what brokers sold")
+	flags.DurationVar(&f.AggregateEvery, "broker-agg-interval", 10*time.Second, "how often a side table is added to the brokers")
+	flags.StringVar((*string)(&f.IDs), "trade-ids", string(run.Block), "block, scatter or sequence: leased in blocks, in blocks far apart, or the server's")
+	flags.DurationVar(&f.PricePeriod, "price-period", 15*time.Minute, "time from one lowest price of a security to the next")
+	flags.DurationVar(&f.MaintainEvery, "maintain-every", time.Minute, "time from one Data-Maintenance to the next")
 	flags.StringVar(&f.mix, "mix", "spec", "spec, TR-only (nothing but orders), or weights: trade-order=101,trade-status=190")
 	flags.StringVar(&f.Journal, "journal", "", "directory for what the server acknowledged, for check --journal")
 	flags.StringVar(&f.json, "json", "", "file for the result as JSON, histograms included")

@@ -34,7 +34,7 @@ func TestRunFlags(t *testing.T) {
 		len(f.Usage.PIDs) != 2 {
 		t.Errorf("%+v", f)
 	}
-	if f.Settings["pace"] != "nominal:2.5" || f.Settings["workers"] != "0" || len(f.Settings) < 35 {
+	if f.Settings["pace"] != "nominal:2.5" || f.Settings["mee-conns"] != "16" || f.Settings["isolation"] != "spec" || len(f.Settings) < 35 {
 		t.Errorf("%v", f.Settings)
 	}
 	for name, value := range f.Settings {
