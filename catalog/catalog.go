@@ -170,13 +170,19 @@ func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error)
 	return c.at(ctx, txn)
 }
 
-func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (*snapshot, error) {
+func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *snapshot, err error) {
 	if !c.opts.Shared && !txn.Wrote() {
 		if p := c.settled(); p != nil && txn.ReadTS() >= p.since {
 			return p.snapshot, nil
 		}
 	}
-	return c.look(ctx, txn)
+	// A schema that has changed is no conflict of rows: the guard keeps it apart from what is written, and
+	// a snapshot that moves is looked at anew.
+	err = txn.Aside(func(r percolator.Reader) error {
+		s, err = c.look(ctx, r)
+		return err
+	})
+	return s, err
 }
 
 // settled returns the published schema, or nil while it may be another one than the store's. The count

@@ -306,3 +306,33 @@ func TestSchemaBetweenCommitAndPublication(t *testing.T) {
 		})
 	}
 }
+
+// Goal: a transaction that waits for a row goes on with what it finds, although the schema of something else
+// has changed meanwhile: what it has read of the schema is no row that must not have changed.
+func TestSchemaChangesDoNotHoldSnapshotsBack(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	key := []byte("\x02k")
+	for name, level := range map[string]percolator.Isolation{"snapshot": percolator.SnapshotIsolation, "serializable": percolator.Serializable} {
+		t.Run(name, func(t *testing.T) {
+			c := newCatalog(t, db, Options{Shared: true}) // which reads the schema's version in every transaction
+			txn, err := db.BeginTxn(ctx, percolator.TxnOptions{Pessimistic: true, Isolation: level})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer txn.Close()
+			find(t, c, txn, "other")
+			mustCreate(t, c, "created meanwhile, "+name)
+			err = c.retry(ctx, func(other *percolator.Txn) error { return other.Put(key, []byte("v")) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := txn.AcquireLocks(ctx, percolator.LockOptions{}, key); err != nil && !errors.Is(err, percolator.ErrRestartStatement) {
+				t.Errorf("lock of a row that has changed: %v", err)
+			}
+			if find(t, c, txn, "created meanwhile, "+name) == nil {
+				t.Error("the snapshot has moved, its schema has not")
+			}
+		})
+	}
+}

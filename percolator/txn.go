@@ -158,6 +158,15 @@ func (t *Txn) truncate(sp Savepoint) {
 	}
 }
 
+// Aside calls f, whose reads of the transaction need not hold when its snapshot moves or it commits: whoever
+// reads them looks again. Iterators are to be closed in f.
+func (t *Txn) Aside(f func(r Reader) error) error {
+	reads := t.reads
+	t.reads = nil
+	defer func() { t.reads = reads }()
+	return f(t)
+}
+
 // SetCommitGuard has g asked before the transaction's commit point. A transaction that wrote nothing
 // does not ask.
 func (t *Txn) SetCommitGuard(g CommitGuard) { t.guard = g }
