@@ -322,6 +322,9 @@ func TestSchemaChangesDoNotHoldSnapshotsBack(t *testing.T) {
 			}
 			defer txn.Close()
 			find(t, c, txn, "other")
+			if err := txn.BeginStatement(ctx); err != nil { // Reads of the running statement are made again.
+				t.Fatal(err)
+			}
 			mustCreate(t, c, "created meanwhile, "+name)
 			err = c.retry(ctx, func(other *percolator.Txn) error { return other.Put(key, []byte("v")) })
 			if err != nil {
