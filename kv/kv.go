@@ -40,7 +40,7 @@ type Shard interface {
 	// BatchGet answers many keys, sorted and possibly of several ranges of this shard. A locked
 	// key does not fail the others.
 	BatchGet(ctx context.Context, req *BatchGetRequest) (*BatchGetResponse, error)
-	// Scan returns one page of a span that lies within one range.
+	// Scan returns one page of a span that lies within one range, or of several spans.
 	Scan(ctx context.Context, req *ScanRequest) (*ScanResponse, error)
 
 	// Prewrite locks the keys, all or none; with TryOnePC it commits them at once.
@@ -102,8 +102,13 @@ type BatchGetResponse struct {
 
 // ScanRequest asks for a page. The page ends at Limit rows or MaxBytes, whichever comes first.
 type ScanRequest struct {
-	Range    RangeRef
-	Span     Span
+	Range RangeRef
+	Span  Span
+	// Spans, if there are any, take the place of Span, and Ranges, in which they lie, that of Range. They
+	// ascend, are disjoint, and none is empty. The page goes from one to the next, in reverse from the last
+	// to the first; Limit and MaxBytes are for all of them together.
+	Ranges   []RangeRef
+	Spans    []Span
 	Reverse  bool
 	Limit    int // rows, > 0
 	MaxBytes int // 0 means the shard's default

@@ -145,6 +145,14 @@ func (t *rangeTable) staleKeys(refs []RangeRef, keys keyList) error {
 	return t.stale(refs, sample...)
 }
 
+// checkScan is checkSpan for what a scan asks for.
+func (t *rangeTable) checkScan(req *ScanRequest) error {
+	if len(req.Spans) > 0 {
+		return checkSpans(t, req.Ranges, req.Spans)
+	}
+	return t.checkSpan(req.Range, &req.Span)
+}
+
 // checkSpans verifies that every span lies in ranges that refs name as they are now.
 func checkSpans(t *rangeTable, refs []RangeRef, spans []Span) error {
 	for i := range spans {

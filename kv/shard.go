@@ -82,11 +82,11 @@ func (s *Store) Scan(ctx context.Context, req *ScanRequest) (*ScanResponse, erro
 	if err := s.mvcc.BeginRead(ctx, req.ReadTS); err != nil {
 		return nil, err
 	}
-	if err := s.ranges.Load().checkSpan(req.Range, &req.Span); err != nil {
+	if err := s.ranges.Load().checkScan(req); err != nil {
 		return nil, err
 	}
 	args := mvcc.ScanArgs{
-		Start: req.Span.Start, End: req.Span.End, Reverse: req.Reverse, KeysOnly: req.KeysOnly,
+		Start: req.Span.Start, End: req.Span.End, Spans: req.Spans, Reverse: req.Reverse, KeysOnly: req.KeysOnly,
 		Limit: min(req.Limit, s.opts.PageLimits.Rows), MaxBytes: req.MaxBytes, ReadOptions: req.ReadOptions, Reuse: req.Reuse,
 	}
 	if args.MaxBytes <= 0 {

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"bytes"
 	"context"
+	"sort"
 
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
@@ -12,10 +13,13 @@ import (
 // or MaxBytes of keys and values, whichever comes first. Both are positive.
 type ScanArgs struct {
 	Start, End []byte
-	Reverse    bool
-	Limit      int
-	MaxBytes   int
-	KeysOnly   bool
+	// Spans, if there are any, take the place of [Start, End): ascending, disjoint, none of them empty. The
+	// page goes from one to the next, in reverse from the last to the first.
+	Spans    []Span
+	Reverse  bool
+	Limit    int
+	MaxBytes int
+	KeysOnly bool
 	ReadOptions
 	// Reuse, if given, is a page whose memory the answer may use: nobody looks at it any more.
 	Reuse *Page
@@ -59,6 +63,13 @@ func (s *State) Scan(ctx context.Context, args *ScanArgs) (*Page, error) {
 		return nil, &InvalidRequestError{Detail: "scan without limit, size or timestamp"}
 	}
 	sc := scanner{s: s, args: args, page: args.Reuse.reset(), start: args.Start, end: args.End}
+	if len(args.Spans) > 0 {
+		if !ascendingSpans(args.Spans) {
+			return nil, &InvalidRequestError{Detail: "the spans of a scan overlap or do not ascend"}
+		}
+		sc.spans = args.Spans
+		sc.start, sc.end = sc.spans[0].Start, sc.spans[len(sc.spans)-1].End
+	}
 	if len(sc.end) > 0 && bytes.Compare(sc.start, sc.end) >= 0 {
 		return sc.page, nil
 	}
@@ -96,7 +107,11 @@ type scanner struct {
 	// the following page begins.
 	start, end []byte
 	resume     []byte
-	conflicts  []conflict // in scan order, not met yet
+	// spans are the parts of it to be read, if there are several. The walk is in the one at at, or has
+	// passed it.
+	spans     []Span
+	at        int
+	conflicts []conflict // in scan order, not met yet
 }
 
 // probe lists the locks that the page has to mind, in scan order. A lock whose state is about to
@@ -119,10 +134,11 @@ func (sc *scanner) probeOnce() (changing []byte) {
 	if t.blocking.Load() == 0 {
 		return nil
 	}
-	seen := 0
+	seen, stopped := 0, false
 	visit := func(e *entry) bool {
 		if seen++; seen > maxProbed || len(sc.conflicts) > sc.args.Limit {
 			sc.stopAt(e.key)
+			stopped = true
 			return false
 		}
 		switch verdict := decideRead(e.key, &e.lock, e.state, e.onePC, &sc.args.ReadOptions); verdict {
@@ -134,6 +150,7 @@ func (sc *scanner) probeOnce() (changing []byte) {
 			} else {
 				sc.stopAt(e.key)
 			}
+			stopped = true
 			return false
 		default:
 			c := conflict{key: bytes.Clone(e.key)}
@@ -146,10 +163,19 @@ func (sc *scanner) probeOnce() (changing []byte) {
 		}
 	}
 	t.mu.RLock()
-	if sc.args.Reverse {
+	switch {
+	case len(sc.spans) == 0 && sc.args.Reverse:
 		t.descendLocked(sc.start, sc.end, visit)
-	} else {
+	case len(sc.spans) == 0:
 		t.ascendLocked(sc.start, sc.end, visit)
+	case sc.args.Reverse:
+		for i := len(sc.spans) - 1; i >= 0 && !stopped; i-- {
+			t.descendLocked(sc.spans[i].Start, sc.spans[i].End, visit)
+		}
+	default:
+		for i := 0; i < len(sc.spans) && !stopped; i++ {
+			t.ascendLocked(sc.spans[i].Start, sc.spans[i].End, visit)
+		}
 	}
 	t.mu.RUnlock()
 	if changing != nil {
@@ -178,7 +204,16 @@ func (sc *scanner) stopAt(key []byte) {
 	sc.end, sc.resume = key, key
 }
 
+// open gets an iterator, after the probe: a lock that was gone by then has left what it wrote. Of several
+// spans those are left out that lie behind the page's end.
 func (sc *scanner) open() (err error) {
+	if n := len(sc.spans); n > 0 && sc.resume != nil {
+		if sc.args.Reverse {
+			sc.spans = sc.spans[sort.Search(n, func(i int) bool { return CompareEnds(sc.spans[i].End, sc.start) > 0 }):]
+		} else {
+			sc.spans = sc.spans[:sort.Search(n, func(i int) bool { return bytes.Compare(sc.spans[i].Start, sc.end) >= 0 })]
+		}
+	}
 	lower := appendPrefix(make([]byte, 0, len(sc.start)+len(sc.end)+8), tagWrite, sc.start)
 	bounds := appendUpper(lower, tagWrite, sc.end)
 	sc.it, err = sc.s.eng.NewRangeIter(bounds[:len(lower)], bounds[len(lower):])
@@ -306,6 +341,11 @@ func (sc *scanner) forward() error {
 	it := sc.it
 	var last []byte // key of the last row
 	for ok := it.First(); ok; {
+		if sc.at < len(sc.spans)-1 {
+			if ok = sc.enterAbove(); !ok {
+				break
+			}
+		}
 		prefix, version, isVersion := storage.SplitVersion(it.Key())
 		if !isVersion {
 			return corrupt(it.Key(), "unversioned key among the write records")
@@ -385,6 +425,11 @@ func (sc *scanner) reverse() error {
 	it := sc.it
 	var kept writeRecord
 	for ok := it.Last(); ok; {
+		if sc.at < len(sc.spans)-1 {
+			if ok = sc.enterBelow(); !ok {
+				break
+			}
+		}
 		prefix, _, isVersion := storage.SplitVersion(it.Key())
 		if !isVersion {
 			return corrupt(it.Key(), "unversioned key among the write records")

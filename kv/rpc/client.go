@@ -100,7 +100,8 @@ func (s *Shard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.Batc
 func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.Scan, &kvpb.ScanRequest{
 		Range: encodeRef(req.Range), Span: encodeSpan(req.Span), Reverse: req.Reverse, Limit: uint64(req.Limit),
-		MaxBytes: uint64(req.MaxBytes), KeysOnly: req.KeysOnly, Options: encodeOptions(req.ReadOptions)})
+		MaxBytes: uint64(req.MaxBytes), KeysOnly: req.KeysOnly, Options: encodeOptions(req.ReadOptions),
+		Ranges: encodeRefs(req.Ranges), Spans: encodeSpans(req.Spans)})
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,8 @@ func (s *shardServer) Scan(ctx context.Context, req *kvpb.ScanRequest) (*kvpb.Sc
 	out := &kvpb.ScanResponse{}
 	res, err := s.shard.Scan(ctx, &kv.ScanRequest{
 		Range: decodeRef(req.Range), Span: decodeSpan(req.Span), Reverse: req.Reverse, Limit: int(req.Limit),
-		MaxBytes: int(req.MaxBytes), KeysOnly: req.KeysOnly, ReadOptions: decodeOptions(req.Options)})
+		MaxBytes: int(req.MaxBytes), KeysOnly: req.KeysOnly, ReadOptions: decodeOptions(req.Options),
+		Ranges: decodeRefs(req.Ranges), Spans: decodeSpans(req.Spans)})
 	if err == nil {
 		out.Data, out.Lengths = encodeRows(res.Rows)
 		out.Locked, out.ResumeKey = encodeLocks(res.Locked), res.ResumeKey

@@ -1,0 +1,256 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync/atomic"
+	"testing"
+)
+
+// spansWorld is a state of a few keys with many versions, deletions, long values, and locks of transactions
+// that will never end, some of which readers know about.
+func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []byte) {
+	w := newWorld(t, false, nil)
+	ctx := context.Background()
+	key := func(i int) []byte { return fmt.Appendf(nil, "k%03d", i) }
+	const keys = 60
+	var o ReadOptions
+	for n := range 120 {
+		i := r.IntN(keys)
+		m := Mutation{Op: OpPut, Key: key(i), Value: bytes.Repeat([]byte{byte('a' + n%26)}, 1+r.IntN(20))}
+		if r.IntN(4) == 0 {
+			m = Mutation{Op: OpDelete, Key: key(i)}
+		}
+		startTS := w.now()
+		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{m}, Primary: m.Key, StartTS: startTS, TTLMillis: 1000})
+		if err != nil { // the key is locked
+			var locked *KeyLockedError
+			if !errors.As(err, &locked) {
+				t.Fatal(err)
+			}
+			continue
+		}
+		switch r.IntN(12) {
+		case 0: // in the way
+		case 1:
+			o.Bypass = append(o.Bypass, startTS)
+		case 2:
+			o.Resolved = append(o.Resolved, CommittedTxn{StartTS: startTS, CommitTS: w.now()})
+		default:
+			if _, err := w.Commit(ctx, admitAll{}, [][]byte{m.Key}, startTS, w.now(), true); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n == 80 {
+			o.ReadTS = w.now() // what follows is not seen
+		}
+	}
+	if err := w.BeginRead(ctx, o.ReadTS); err != nil {
+		t.Fatal(err)
+	}
+	return w, o, key
+}
+
+// pages follows a scan to its end and returns what it has shown.
+func (w *world) pages(args ScanArgs, next func(*ScanArgs, []byte) bool) (shown []string, n int) {
+	for {
+		page, err := w.Scan(context.Background(), &args)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		n++
+		rows, locked := len(page.Rows), len(page.Locked)
+		if rows+locked > args.Limit {
+			w.t.Fatalf("%d rows and %d locked keys where %d were asked for", rows, locked, args.Limit)
+		}
+		for _, row := range page.Rows {
+			shown = append(shown, fmt.Sprintf("%s=%s", row.Key, row.Value))
+		}
+		for i := range page.Locked {
+			shown = append(shown, fmt.Sprintf("%s locked by %d", page.Locked[i].Key, page.Locked[i].Lock.StartTS))
+		}
+		if page.ResumeKey == nil || !next(&args, page.ResumeKey) {
+			return shown, n
+		}
+	}
+}
+
+// resumeSpans cuts off what a page that ended at key has read, and reports whether something is left.
+func resumeSpans(args *ScanArgs, key []byte) bool {
+	var left []Span
+	for _, s := range args.Spans {
+		if args.Reverse && (len(s.End) == 0 || bytes.Compare(key, s.End) < 0) {
+			s.End = key
+		}
+		if !args.Reverse && bytes.Compare(key, s.Start) > 0 {
+			s.Start = key
+		}
+		if s.Valid() && len(s.End)+len(s.Start) > 0 {
+			left = append(left, s)
+		}
+	}
+	args.Spans = left
+	return len(left) > 0
+}
+
+// Goal: a scan of several spans shows what scans of each of them show, whatever lies in them, in either
+// direction, and wherever its pages end. Method: random spans of a world with versions, deletions and
+// locks, pages of all sizes, against single scans without paging.
+func TestScanSpansAgainstSingleScans(t *testing.T) {
+	for seed := range uint64(40) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		w, o, key := spansWorld(t, r)
+		for range 60 {
+			var bounds []int
+			for i := range 61 {
+				if r.IntN(5) == 0 {
+					bounds = append(bounds, i)
+				}
+			}
+			var spans []Span
+			for i := 0; i+1 < len(bounds); i++ {
+				if r.IntN(4) > 0 { // neighbours touch, or leave a gap
+					spans = append(spans, Span{Start: key(bounds[i]), End: key(bounds[i+1])})
+				}
+			}
+			if len(spans) == 0 {
+				continue
+			}
+			if r.IntN(5) == 0 {
+				spans[0].Start = nil
+			}
+			if r.IntN(5) == 0 {
+				spans[len(spans)-1].End = nil
+			}
+			args := ScanArgs{Reverse: r.IntN(2) == 0, KeysOnly: r.IntN(4) == 0, Limit: 1000, MaxBytes: 1 << 20, ReadOptions: o}
+			var want []string
+			for _, s := range spans {
+				args.Start, args.End = s.Start, s.End
+				shown, _ := w.pages(args, func(*ScanArgs, []byte) bool { t.Fatal("a page ended early"); return false })
+				want = append(want, shown...)
+			}
+			args.Start, args.End, args.Spans = nil, nil, spans
+			args.Limit = []int{1, 2, 3, 7, 1000}[r.IntN(5)]
+			args.MaxBytes = []int{1, 30, 1 << 20}[r.IntN(3)]
+			got, n := w.pages(args, resumeSpans)
+			slices.Sort(got) // locks are listed apart from rows, and pages in reverse go down
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Fatalf("seed %d, %d spans in %d pages, reverse %v, limit %d, bytes %d:\n got %q\nwant %q",
+					seed, len(spans), n, args.Reverse, args.Limit, args.MaxBytes, got, want)
+			}
+		}
+		w.close()
+	}
+}
+
+// Goal: rows of several spans come in key order, or in reverse. Method: the order is looked at.
+func TestScanSpansOrder(t *testing.T) {
+	w := newWorld(t, false, nil)
+	ctx := context.Background()
+	for i := range 20 {
+		key, startTS := fmt.Appendf(nil, "%02d", i), w.now()
+		if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: key, Value: key}}, Primary: key,
+			StartTS: startTS, TTLMillis: 1000, TryOnePC: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spans := []Span{{Start: []byte("02"), End: []byte("04")}, {Start: []byte("04"), End: []byte("05")}, {Start: []byte("10"), End: []byte("12")}, {Start: []byte("3"), End: []byte("4")}}
+	readTS := w.now()
+	if err := w.BeginRead(ctx, readTS); err != nil {
+		t.Fatal(err)
+	}
+	for _, reverse := range []bool{false, true} {
+		page, err := w.Scan(ctx, &ScanArgs{Spans: spans, Reverse: reverse, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, row := range page.Rows {
+			got = append(got, string(row.Key))
+		}
+		want := []string{"02", "03", "04", "10", "11"}
+		if reverse {
+			slices.Reverse(want)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("reverse %v: %q, want %q", reverse, got, want)
+		}
+	}
+	for _, bad := range [][]Span{{spans[1], spans[0]}, {spans[0], spans[0]}, {spans[0], {Start: []byte("5"), End: []byte("5")}}, {{Start: []byte("1")}, spans[2]}} {
+		_, err := w.Scan(ctx, &ScanArgs{Spans: bad, Limit: 1, MaxBytes: 1, ReadOptions: ReadOptions{ReadTS: readTS}})
+		var invalid *InvalidRequestError
+		if !errors.As(err, &invalid) {
+			t.Errorf("spans %q: %v", bad, err)
+		}
+	}
+}
+
+// Goal: a scan of several spans misses no commit that was reported before it began, in whichever span, while
+// locks come and go (I1). Method: writers add to numbers in all spans in one-phase commits, each number of a
+// pair by the same transaction; every snapshot must show pairs alike.
+func TestScanSpansDuringCommits(t *testing.T) {
+	w := newWorld(t, true, nil)
+	ctx := context.Background()
+	pairs := []Span{}
+	for i := range 4 {
+		pairs = append(pairs, Span{Start: fmt.Appendf(nil, "%d", 2*i), End: fmt.Appendf(nil, "%d", 2*i+1)})
+	}
+	var stop atomic.Bool
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for n := 0; !stop.Load(); n++ {
+			value := fmt.Appendf(nil, "%d", n)
+			var ms []Mutation
+			for _, s := range pairs {
+				ms = append(ms, Mutation{Op: OpPut, Key: append(slices.Clone(s.Start), 'x'), Value: value})
+			}
+			startTS := w.now()
+			if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: ms, Primary: ms[0].Key, StartTS: startTS, TTLMillis: 1000,
+				TryOnePC: n%2 == 0}); err != nil {
+				t.Error(err)
+				return
+			}
+			if n%2 == 1 {
+				keys := [][]byte{}
+				for _, m := range ms {
+					keys = append(keys, m.Key)
+				}
+				commitTS := w.now()
+				if _, err := w.Commit(ctx, admitAll{}, keys[:1], startTS, commitTS, true); err != nil {
+					t.Error(err)
+				}
+				if _, err := w.Commit(ctx, admitAll{}, keys[1:], startTS, commitTS, false); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}()
+	full := 0
+	for n := 0; n < 3000 || full == 0; n++ {
+		readTS := w.now()
+		if err := w.BeginRead(ctx, readTS); err != nil {
+			t.Fatal(err)
+		}
+		page, err := w.Scan(ctx, &ScanArgs{Spans: pairs, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Locked) > 0 || page.ResumeKey != nil || len(page.Rows) == 0 {
+			continue // not all of it is there to compare
+		}
+		full++
+		for _, row := range page.Rows {
+			if len(page.Rows) != len(pairs) || string(row.Value) != string(page.Rows[0].Value) {
+				t.Fatalf("at %d: %q", readTS, page.Rows)
+			}
+		}
+	}
+	stop.Store(true)
+	<-done
+}
