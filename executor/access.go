@@ -91,7 +91,7 @@ type spanReader struct {
 	// keysOnly: no column is wanted, as by count(*), so that values need not travel.
 	keysOnly bool
 
-	spans []kv.Span // still to be read, in the order of reading
+	spans []kv.Span // to be read, in key order
 	it    percolator.Iterator
 
 	group  int
@@ -110,9 +110,6 @@ func (r *spanReader) init(ex *execution, p *planner.Access) error {
 // start begins reading spans, which are in key order and disjoint, and are kept.
 func (r *spanReader) start(spans []kv.Span) {
 	r.stop()
-	if r.reverse {
-		slices.Reverse(spans)
-	}
 	r.spans = spans
 	r.group = r.ex.firstGroup()
 	if r.expect > 0 {
@@ -147,31 +144,30 @@ func (r *spanReader) next(ctx context.Context) (types.Row, error) {
 
 // advance moves to the next pair of the spans.
 func (r *spanReader) advance(ctx context.Context) (bool, error) {
-	for {
-		if r.it == nil {
-			if len(r.spans) == 0 {
-				return false, nil
-			}
-			if err := r.ex.tick(ctx); err != nil {
-				return false, err
-			}
-			hint := r.expect
-			if r.ex.rt.PageHint > 0 {
-				hint = r.ex.rt.PageHint
-			}
-			r.it = r.ex.txn.Scan(ctx, r.spans[0], percolator.ScanOptions{Reverse: r.reverse, PageHint: hint, KeysOnly: r.keysOnly})
-			r.spans = r.spans[1:]
+	if r.it == nil {
+		if len(r.spans) == 0 {
+			return false, nil
 		}
-		if r.it.Next(ctx) {
-			return true, nil
-		}
-		err := r.it.Err()
-		r.it.Close()
-		r.it = nil
-		if err != nil {
-			return false, err
-		}
+		r.it = r.scan(ctx, r.spans, r.expect)
 	}
+	if r.it.Next(ctx) {
+		return true, nil
+	}
+	err := r.it.Err()
+	r.stop()
+	return false, err
+}
+
+// scan opens an iterator over spans, of which about hint rows will be read, 0 for unknown.
+func (r *spanReader) scan(ctx context.Context, spans []kv.Span, hint int) percolator.Iterator {
+	if r.ex.rt.PageHint > 0 {
+		hint = r.ex.rt.PageHint
+	}
+	opts := percolator.ScanOptions{Reverse: r.reverse, PageHint: hint, KeysOnly: r.keysOnly}
+	if len(spans) == 1 {
+		return r.ex.txn.Scan(ctx, spans[0], opts)
+	}
+	return r.ex.txn.ScanSpans(ctx, spans, opts)
 }
 
 func (r *spanReader) nextFetched(ctx context.Context) (types.Row, error) {

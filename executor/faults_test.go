@@ -71,6 +71,10 @@ func (t *failingTxn) Scan(ctx context.Context, span kv.Span, opts percolator.Sca
 	return &failingIterator{Iterator: t.memTxn.Scan(ctx, span, opts), t: t}
 }
 
+func (t *failingTxn) ScanSpans(ctx context.Context, spans []kv.Span, opts percolator.ScanOptions) percolator.Iterator {
+	return &failingIterator{Iterator: t.memTxn.ScanSpans(ctx, spans, opts), t: t}
+}
+
 type failingIterator struct {
 	percolator.Iterator
 	t   *failingTxn

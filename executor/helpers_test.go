@@ -32,6 +32,7 @@ type memTxn struct {
 	batches  int
 	batchKey int
 	scans    int
+	spans    int // of all scans
 	locked   [][]byte
 	others   map[string]bool // locked by other transactions
 	changed  map[string]bool // changed since the snapshot
@@ -130,12 +131,23 @@ func (t *memTxn) commitError() error {
 	return nil
 }
 
-func (t *memTxn) Scan(_ context.Context, span kv.Span, opts percolator.ScanOptions) percolator.Iterator {
+func (t *memTxn) Scan(ctx context.Context, span kv.Span, opts percolator.ScanOptions) percolator.Iterator {
+	return t.ScanSpans(ctx, []kv.Span{span}, opts)
+}
+
+// ScanSpans panics where spans are not as they have to be.
+func (t *memTxn) ScanSpans(_ context.Context, spans []kv.Span, opts percolator.ScanOptions) percolator.Iterator {
 	t.scans++
+	t.spans += len(spans)
+	for i := range spans {
+		if !spans[i].Valid() || i > 0 && bytes.Compare(spans[i-1].End, spans[i].Start) > 0 {
+			panic("spans are empty, overlap, or do not ascend")
+		}
+	}
 	it := &memIterator{at: -1}
 	for k, v := range t.data {
 		key := []byte(k)
-		if bytes.Compare(key, span.Start) >= 0 && (len(span.End) == 0 || bytes.Compare(key, span.End) < 0) {
+		if slices.ContainsFunc(spans, func(s kv.Span) bool { return s.Contains(key) }) {
 			it.pairs = append(it.pairs, kv.KeyValue{Key: key, Value: v})
 		}
 	}

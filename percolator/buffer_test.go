@@ -184,7 +184,7 @@ func runBuffer(t *testing.T, r *rand.Rand, keys, ops int) {
 			span := randomSpan(r, key)
 			s := &bufferScan{}
 			reverse := r.IntN(2) == 0
-			s.init(b, span, reverse)
+			s.init(b, span, nil, reverse)
 			open = append(open, openScan{s, now.scan(span, reverse)})
 		case op == 3 && len(open) > 0:
 			at := r.IntN(len(open))

@@ -11,6 +11,7 @@ import (
 type bufferScan struct {
 	b       *writeBuffer
 	span    kv.Span
+	rest    []kv.Span // what follows span, in key order
 	reverse bool
 	bound   int // entries from here on are not seen
 	cuts    int // truncations of the buffer seen so far
@@ -28,16 +29,32 @@ func spanContains(span kv.Span, key []byte) bool {
 	return bytes.Compare(key, span.Start) >= 0 && (len(span.End) == 0 || bytes.Compare(key, span.End) < 0)
 }
 
-// init begins a scan; the buffer must not be empty.
-func (s *bufferScan) init(b *writeBuffer, span kv.Span, reverse bool) {
-	s.b, s.span, s.reverse = b, span, reverse
+// init begins a scan of span and then of rest; the buffer must not be empty.
+func (s *bufferScan) init(b *writeBuffer, span kv.Span, rest []kv.Span, reverse bool) {
+	s.b, s.span, s.rest, s.reverse = b, span, rest, reverse
 	s.cuts = len(b.truncations)
 	s.bound = b.freeze()
-	if b.n <= smallLog {
+	s.begin()
+}
+
+// begin fetches the first page of a span.
+func (s *bufferScan) begin() {
+	if s.bound <= smallLog {
 		s.fillSmall()
 		return
 	}
 	s.fill()
+}
+
+// nextSpan goes on to the next span and reports whether there is one.
+func (s *bufferScan) nextSpan() bool {
+	if len(s.rest) == 0 {
+		return false
+	}
+	s.span, s.rest = takeSpan(s.rest, s.reverse)
+	s.pos, s.len, s.last = 0, 0, nil
+	s.begin()
+	return true
 }
 
 // peek returns the entry the scan stands at, or nil at the end.
@@ -48,10 +65,12 @@ func (s *bufferScan) peek() (*entry, error) {
 		}
 	}
 	for s.pos == s.len {
-		if s.done {
+		switch {
+		case !s.done:
+			s.fill()
+		case !s.nextSpan():
 			return nil, nil
 		}
-		s.fill()
 	}
 	return s.b.at(int(s.page[s.pos])), nil
 }
@@ -61,7 +80,7 @@ func (s *bufferScan) advance() { s.pos++ }
 // fillSmall collects all there is from a log without an index, which then need not exist.
 func (s *bufferScan) fillSmall() {
 	s.done = true
-	for i := s.b.n - 1; i >= 0; i-- {
+	for i := s.bound - 1; i >= 0; i-- {
 		e := &s.b.first[i]
 		if !e.decides() || !spanContains(s.span, e.key) {
 			continue

@@ -22,6 +22,10 @@ type Reader interface {
 	BatchGet(ctx context.Context, keys [][]byte) (values [][]byte, err error)
 	// Scan iterates over span; the caller closes the iterator before the transaction ends.
 	Scan(ctx context.Context, span kv.Span, opts ScanOptions) Iterator
+	// ScanSpans is Scan of several spans, one after the other, in reverse from the last to the first. They
+	// ascend, are disjoint, none is empty, and they stay as they are until the iterator is closed. Shards
+	// are asked for many at once.
+	ScanSpans(ctx context.Context, spans []kv.Span, opts ScanOptions) Iterator
 }
 
 // Writer buffers writes until Commit. Keys and values are kept, not copied: the caller hands them over.

@@ -31,6 +31,7 @@ type scan struct {
 	// left is the part of the span that has not been fetched; drained says there is none.
 	left    kv.Span
 	drained bool
+	many    *spanQueue // what follows left; nil when a single span is scanned
 
 	rows []kv.KeyValue // the page's rows, and those behind its locks
 	i    int           // of the next row
@@ -45,6 +46,12 @@ type scan struct {
 
 // Scan implements Reader. Writes after it do not show in the iterator (I7).
 func (t *Txn) Scan(_ context.Context, span kv.Span, opts ScanOptions) Iterator {
+	return t.newScan(span, nil, opts)
+}
+
+// newScan makes the iterator over span and, if there are more spans, over all of them, of which span is the
+// first to be read.
+func (t *Txn) newScan(span kv.Span, all []kv.Span, opts ScanOptions) *scan {
 	s := &scan{t: t, snap: t.snap, left: span, read: slot{at: -1}}
 	if t.done {
 		s.err = ErrTxnDone
@@ -66,7 +73,10 @@ func (t *Txn) Scan(_ context.Context, span kv.Span, opts ScanOptions) Iterator {
 	}
 	if t.buf.len() > 0 {
 		s.buffered = &bufferScan{}
-		s.buffered.init(t.buf, span, opts.Reverse)
+		s.buffered.init(t.buf, span, restOf(all, opts.Reverse), opts.Reverse)
+	}
+	if len(all) > 1 {
+		s.many = &spanQueue{rest: restOf(all, opts.Reverse)}
 	}
 	return s
 }
@@ -158,17 +168,23 @@ func (s *scan) fetch(ctx context.Context) bool {
 // fetchPage asks for one page and moves left behind it.
 func (s *scan) fetchPage(ctx context.Context) error {
 	s.rows, s.i = nil, 0
-	desc, shard, err := s.locate(ctx)
+	desc, shard, err := s.locate(ctx, s.left)
 	if err != nil {
 		return err
 	}
-	s.req.Range = desc.Ref()
-	s.req.Span = clip(s.left, desc.Span)
+	if s.many != nil {
+		s.gather(ctx, desc)
+	} else {
+		s.req.Range = desc.Ref()
+		s.req.Span = clip(s.left, desc.Span)
+	}
 	s.req.ReadOptions = s.snap.readOptions()
 	s.req.Reuse = s.page // all of its rows have been passed
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
-		s.t.db.forgetRoute(err, desc.Ref())
+		if s.t.db.forgetRoute(err, desc.Ref()); s.many != nil {
+			s.t.db.forgetRoute(err, s.req.Ranges...)
+		}
 		return err
 	}
 	s.page, s.rows = resp, resp.Rows
@@ -177,8 +193,13 @@ func (s *scan) fetchPage(ctx context.Context) error {
 			return err
 		}
 	}
-	s.note(resp.ResumeKey)
-	s.moveOn(desc, resp.ResumeKey)
+	if s.many != nil {
+		s.noteMany(resp.ResumeKey)
+		s.moveOnMany(resp.ResumeKey)
+	} else {
+		s.note(resp.ResumeKey)
+		s.moveOn(desc, resp.ResumeKey)
+	}
 	s.req.Limit = min(pageGrowth*s.req.Limit, s.t.db.opts.MaxPageRows)
 	return nil
 }
@@ -198,11 +219,12 @@ func (s *scan) note(resume []byte) {
 	s.read = s.t.reads.addSpan(span, s.read)
 }
 
-func (s *scan) locate(ctx context.Context) (*kv.RangeDescriptor, kv.Shard, error) {
+// locate returns the range that holds the end of span which the scan comes to first.
+func (s *scan) locate(ctx context.Context, span kv.Span) (*kv.RangeDescriptor, kv.Shard, error) {
 	if s.req.Reverse {
-		return s.t.db.router.LocateEnd(ctx, s.left.End)
+		return s.t.db.router.LocateEnd(ctx, span.End)
 	}
-	return s.t.db.router.Locate(ctx, s.left.Start)
+	return s.t.db.router.Locate(ctx, span.Start)
 }
 
 // clip returns the part of span that lies in bounds.

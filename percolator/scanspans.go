@@ -1,0 +1,158 @@
+package percolator
+
+import (
+	"bytes"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/kv"
+)
+
+// maxScanSpans bounds the spans of one request, as maxBatchKeys does keys.
+const maxScanSpans = 1024
+
+// spanQueue is what a scan of several spans has yet to read behind the span it is in, and what its
+// request asks for.
+//
+//	spans   ├──┤   ├─────┤  ├────────┤  ├──┤
+//	ranges  ──── shard 1 ───────┼─ shard 2 ──
+//	asked   ├──┤   ├─────┤  ├───┤                next is the rest of the third, after the fourth
+type spanQueue struct {
+	rest []kv.Span // in key order, whatever the direction
+
+	asked []kv.Span     // pieces of spans, each within a range; in key order
+	refs  []kv.RangeRef // of these ranges
+
+	next      kv.Span // what is left behind the request: a span, or a piece of one
+	afterNext []kv.Span
+	ended     bool // nothing is
+}
+
+// takeSpan takes the span that comes first in the order of reading off spans.
+func takeSpan(spans []kv.Span, reverse bool) (kv.Span, []kv.Span) {
+	if n := len(spans) - 1; reverse {
+		return spans[n], spans[:n]
+	}
+	return spans[0], spans[1:]
+}
+
+// restOf is what takeSpan leaves, of no spans nothing.
+func restOf(spans []kv.Span, reverse bool) []kv.Span {
+	if len(spans) == 0 {
+		return nil
+	}
+	_, rest := takeSpan(spans, reverse)
+	return rest
+}
+
+// ScanSpans implements Reader. Writes after it do not show in the iterator (I7).
+func (t *Txn) ScanSpans(_ context.Context, spans []kv.Span, opts ScanOptions) Iterator {
+	if len(spans) == 0 {
+		return t.newScan(kv.Span{Start: []byte{0}, End: []byte{0}}, nil, opts)
+	}
+	first, _ := takeSpan(spans, opts.Reverse)
+	return t.newScan(first, spans, opts)
+}
+
+// gather makes the request: as many spans as lie, one after the other, on the shard of desc, the range the
+// scan is in.
+func (s *scan) gather(ctx context.Context, desc *kv.RangeDescriptor) {
+	q := s.many
+	q.asked, q.refs, q.ended = q.asked[:0], append(q.refs[:0], desc.Ref()), false
+	shard := desc.Shard
+	span, rest := s.left, q.rest
+	for len(q.asked) < maxScanSpans {
+		piece := clip(span, desc.Span)
+		q.asked = append(q.asked, piece)
+		switch {
+		case s.req.Reverse && !bytes.Equal(piece.Start, span.Start):
+			span.End = piece.Start
+		case !s.req.Reverse && !bytes.Equal(piece.End, span.End):
+			span.Start = piece.End
+		case len(rest) == 0:
+			q.ended = true
+		default:
+			span, rest = takeSpan(rest, s.req.Reverse)
+		}
+		if q.ended {
+			break
+		}
+		if s.begins(desc, span) {
+			continue
+		}
+		var err error
+		if desc, _, err = s.locate(ctx, span); err != nil || desc.Shard != shard {
+			break // of an error the next request will tell
+		}
+		q.refs = append(q.refs, desc.Ref())
+	}
+	q.next, q.afterNext = span, rest
+	if s.req.Reverse {
+		slices.Reverse(q.asked)
+	}
+	s.req.Spans, s.req.Ranges = q.asked, q.refs
+}
+
+// begins reports whether the end of span that the scan comes to first lies in the range.
+func (s *scan) begins(desc *kv.RangeDescriptor, span kv.Span) bool {
+	if s.req.Reverse {
+		return bytes.Compare(desc.Span.Start, span.End) < 0 && len(span.End) > 0
+	}
+	return len(desc.Span.End) == 0 || bytes.Compare(span.Start, desc.Span.End) < 0
+}
+
+// moveOnMany is moveOn for several spans.
+func (s *scan) moveOnMany(resume []byte) {
+	q := s.many
+	if resume == nil {
+		s.left, q.rest, s.drained = q.next, q.afterNext, q.ended
+		return
+	}
+	for s.passed(s.left, resume) && len(q.rest) > 0 {
+		s.left, q.rest = takeSpan(q.rest, s.req.Reverse)
+	}
+	switch {
+	case s.passed(s.left, resume):
+		s.drained = true
+	case s.req.Reverse:
+		if len(s.left.End) == 0 || bytes.Compare(resume, s.left.End) < 0 {
+			s.left.End = resume
+		}
+	case bytes.Compare(resume, s.left.Start) > 0:
+		s.left.Start = resume
+	}
+}
+
+// passed reports whether a page that ended at resume has read all of span.
+func (s *scan) passed(span kv.Span, resume []byte) bool {
+	if s.req.Reverse {
+		return bytes.Compare(resume, span.Start) <= 0
+	}
+	return len(span.End) > 0 && bytes.Compare(resume, span.End) >= 0
+}
+
+// noteMany has the transaction remember what the page has read of each span.
+func (s *scan) noteMany(resume []byte) {
+	if s.t.reads == nil {
+		return
+	}
+	n := len(s.many.asked)
+	for i := range n {
+		span := s.many.asked[i]
+		if s.req.Reverse {
+			span = s.many.asked[n-1-i]
+		}
+		if resume != nil && !s.passed(span, resume) {
+			if s.req.Reverse {
+				span.Start = resume
+			} else {
+				span.End = resume
+			}
+			if span.Valid() {
+				s.read = s.t.reads.addSpan(span, s.read)
+			}
+			return
+		}
+		s.read = s.t.reads.addSpan(span, s.read)
+	}
+}
