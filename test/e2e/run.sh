@@ -77,6 +77,9 @@ bench "pgbench -N prepared" -n -N -M prepared -c 8 -j 2 -T 3
 bench "pgbench TPC-B, 8 clients" -n -M prepared -c 8 -j 2 -T 3
 bench "pgbench TPC-B" -n -c 1 -T 3
 
+PERCODB_TEST_PG_DSN="postgres://tester@127.0.0.1:$port/percodb" go test -count=1 ./bench/tpce/... >"$work/out" 2>&1 || fail "tests of bench tpce: $(cat "$work/out")"
+echo "ok   tests of bench tpce on percodb"
+
 kill9
 start
 expect "history after kill -9" 't' sql -c 'select count(*) > 0 from pgbench_history'
