@@ -25,6 +25,8 @@
 //	I5 A rollback record refuses a late prewrite for as long as the record is above the safe point;
 //	   below it, the safe point does.
 //	I6 W holds puts and deletes only: the newest version is one seek away.
+//	I7 A value that was read at one timestamp is taken for the value at a later one only by a reader that
+//	   has looked at the lock table (I1), and then found the key's commit mark no higher than the first.
 //
 // The decisions are functions without side effects (decide.go): the server gathers what they need
 // to know, and carries out what they say. A verb is one file.

@@ -22,7 +22,10 @@ func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp) (dropped bo
 	for _, tag := range []byte{tagWrite, tagData} {
 		b.DeleteRange(appendPrefix(nil, tag, start), appendUpper(nil, tag, end))
 	}
-	return true, s.eng.Apply(b, storage.NoSync)
+	err = s.eng.Apply(b, storage.NoSync)
+	// Only now: what a read that is under way may yet remember of the span goes with the old ones.
+	s.recent.Store(newRecentReads())
+	return true, err
 }
 
 // spanUnneeded reports whether a span has neither locks nor versions above ts.

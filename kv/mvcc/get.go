@@ -82,21 +82,84 @@ func (s *State) Get(ctx context.Context, key []byte, o *ReadOptions) ([]byte, er
 	case readThrough:
 		return s.lockValue(key, &p, o.ReadTS)
 	}
+	if o.ReadTS == tso.MaxTimestamp {
+		return s.getLatest(ctx, key, o)
+	}
+	r := s.newPointReader(o.ReadTS)
+	defer r.close()
+	if err := s.checkSafePoint(o.ReadTS); err != nil {
+		return nil, err
+	}
+	return r.get(key, 1)
+}
+
+// getLatest is Get without a timestamp, for a key that has no lock in the way.
+func (s *State) getLatest(ctx context.Context, key []byte, o *ReadOptions) ([]byte, error) {
 	it, err := s.eng.NewPointIter(storage.PointRead)
 	if err != nil {
 		return nil, err
 	}
-	// The safe point is read after the iterator was opened: garbage collection raises it first.
-	err = s.checkSafePoint(o.ReadTS)
-	if err == nil && o.ReadTS == tso.MaxTimestamp {
-		err = s.awaitDurable(ctx, key, o)
+	defer it.Close()
+	if err := s.awaitDurable(ctx, key, o); err != nil {
+		return nil, err
 	}
-	var value []byte
-	if err == nil {
-		value, err = s.getVersion(it, key, o.ReadTS)
-	}
-	it.Close()
+	value, _, err := s.getVersion(it, key, o.ReadTS)
 	return value, err
+}
+
+// pointReader reads keys, ascending, at a timestamp, once it is known that no locks are in the way.
+type pointReader struct {
+	s      *State
+	readTS tso.Timestamp
+	recent *recentReads // as it was before the iterator was opened
+	it     *storage.Iterator
+	room   []byte // what copies of remembered values are cut from
+}
+
+func (s *State) newPointReader(readTS tso.Timestamp) pointReader {
+	return pointReader{s: s, readTS: readTS, recent: s.recent.Load()}
+}
+
+func (r *pointReader) close() {
+	if r.it != nil {
+		r.it.Close()
+	}
+}
+
+// get returns a copy of the value of key, or nil. left is how many keys there are from this one on.
+func (r *pointReader) get(key []byte, left int) ([]byte, error) {
+	hash := r.s.marks.hash(key)
+	mark := r.s.marks.at(hash)
+	if e := r.recent.find(hash, mark, key, r.readTS); e != nil {
+		return r.copied(e.value, left), nil
+	}
+	if r.it == nil {
+		it, err := r.s.eng.NewPointIter(storage.PointRead)
+		if err != nil {
+			return nil, err
+		}
+		r.it = it
+		// The safe point is read after the iterator was opened: garbage collection raises it first.
+		if err := r.s.checkSafePoint(r.readTS); err != nil {
+			return nil, err
+		}
+	}
+	value, version, err := r.s.getVersion(r.it, key, r.readTS)
+	if err == nil && version != 0 {
+		r.recent.remember(hash, mark, key, r.readTS, version, value)
+	}
+	return value, err
+}
+
+// copied returns a copy of a value: one allocation for some of many.
+func (r *pointReader) copied(value []byte, left int) []byte {
+	const most = 4 << 10
+	n := len(r.room)
+	if cap(r.room)-n < len(value) {
+		n, r.room = 0, make([]byte, 0, max(min(left*len(value), most), len(value)))
+	}
+	r.room = append(r.room, value...)
+	return r.room[n:len(r.room):len(r.room)]
 }
 
 // awaitDurable returns once what an iterator opened before shows of key will outlive a power cut. A commit
@@ -107,26 +170,25 @@ func (s *State) awaitDurable(ctx context.Context, key []byte, o *ReadOptions) er
 	return err
 }
 
-// getVersion returns a copy of the value of key as of ts, or nil.
-func (s *State) getVersion(it *storage.Iterator, key []byte, ts tso.Timestamp) ([]byte, error) {
+// getVersion returns a copy of the value of key as of ts, or nil, and, if the value lies in the write
+// record, the version that has it.
+func (s *State) getVersion(it *storage.Iterator, key []byte, ts tso.Timestamp) ([]byte, tso.Timestamp, error) {
 	buf := appendVersioned(it.Buf[:0], tagWrite, key, ts)
 	it.Buf = buf
 	if !it.SeekPrefixGE(buf) {
-		return nil, it.Error()
+		return nil, 0, it.Error()
 	}
 	w, err := currentWrite(it)
-	if err != nil {
-		return nil, err
-	}
-	if w.op == OpDelete {
-		return nil, nil
+	if err != nil || w.op == OpDelete {
+		return nil, 0, err
 	}
 	if w.longValue {
-		return s.dataValue(it, key, w.startTS, ts)
+		value, err := s.dataValue(it, key, w.startTS, ts)
+		return value, 0, err
 	}
 	value := make([]byte, len(w.value))
 	copy(value, w.value)
-	return value, nil
+	return value, w.commitTS, nil
 }
 
 // currentWrite decodes the write record the iterator stands on; its value is the iterator's.
@@ -204,11 +266,8 @@ func (s *State) BatchGet(ctx context.Context, keys [][]byte, o *ReadOptions) (va
 			}
 		}
 	}
-	it, err := s.eng.NewPointIter(storage.PointRead)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer it.Close()
+	r := s.newPointReader(o.ReadTS)
+	defer r.close()
 	if err := s.checkSafePoint(o.ReadTS); err != nil {
 		return nil, nil, err
 	}
@@ -216,7 +275,7 @@ func (s *State) BatchGet(ctx context.Context, keys [][]byte, o *ReadOptions) (va
 		if skip != nil && skip[i] {
 			continue
 		}
-		if values[i], err = s.getVersion(it, key, o.ReadTS); err != nil {
+		if values[i], err = r.get(key, len(keys)-i); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // numStripes and numMarks are powers of two. More stripes mean fewer false conflicts.
 const (
 	numStripes = 4096
-	numMarks   = 16384
+	numMarks   = 65536
 )
 
 // latches exclude each other writers of the same keys while they check and apply. A key belongs to
@@ -51,9 +51,12 @@ func newCommitMarks(now tso.Timestamp) commitMarks {
 	return m
 }
 
-func (m *commitMarks) of(key []byte) *atomic.Uint64 {
-	return &m.marks[maphash.Bytes(m.seed, key)%numMarks]
-}
+func (m *commitMarks) of(key []byte) *atomic.Uint64 { return m.at(m.hash(key)) }
+
+func (m *commitMarks) hash(key []byte) uint64 { return maphash.Bytes(m.seed, key) }
+
+// at is of for the hash of a key.
+func (m *commitMarks) at(hash uint64) *atomic.Uint64 { return &m.marks[hash%numMarks] }
 
 // lockOne takes the stripe of key.
 func (l *latches) lockOne(set *latchSet, key []byte) {

@@ -14,6 +14,7 @@ type orderState struct {
 	locked   bool
 	commitTS tso.Timestamp
 	applied  bool
+	marked   bool // the commit mark of the key is as high as commitTS
 	sawLock  bool // the reader met the lock, at a commit_ts it must mind
 	sawWrite bool // the reader's iterator holds the version
 }

@@ -48,6 +48,8 @@ type State struct {
 	locks   *lockTable
 	latches latches
 	marks   commitMarks
+	// recent is replaced when versions go that somebody might still ask for.
+	recent atomic.Pointer[recentReads]
 
 	// maxTS is at or above every timestamp a read was served at.
 	maxTS atomic.Uint64
@@ -78,6 +80,7 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 		ts.Store(uint64(now))
 	}
 	s.marks = newCommitMarks(now)
+	s.recent.Store(newRecentReads())
 	s.knownAt.Store(time.Now().UnixNano())
 	if err := s.loadSafePoint(); err != nil {
 		return nil, err
