@@ -148,12 +148,19 @@ func TestProto_T_PES_5(t *testing.T) {
 // ways, another changes something and the row to be locked; then the first locks it.
 func TestSnapshotMovesIfItsReadsHold(t *testing.T) {
 	ctx := context.Background()
-	read := func(txn *Txn, span kv.Span, opts ScanOptions, rows int) error {
-		it := txn.Scan(ctx, span, opts)
+	show := func(it Iterator, rows int) error {
 		defer it.Close()
 		for ; rows > 0 && it.Next(ctx); rows-- {
 		}
 		return it.Err()
+	}
+	read := func(txn *Txn, span kv.Span, opts ScanOptions, rows int) error {
+		return show(txn.Scan(ctx, span, opts), rows)
+	}
+	// Several spans with gaps between them: of b and c, of d alone, of f and behind.
+	readSpans := func(txn *Txn, opts ScanOptions, rows int) error {
+		spans := []kv.Span{{Start: []byte("b"), End: []byte("cd")}, {Start: []byte("d"), End: []byte("dd")}, {Start: []byte("f"), End: []byte("g")}}
+		return show(txn.ScanSpans(ctx, spans, opts), rows)
 	}
 	all := kv.Span{Start: []byte("b"), End: []byte("g")}
 	for _, tc := range []struct {
@@ -181,6 +188,19 @@ func TestSnapshotMovesIfItsReadsHold(t *testing.T) {
 		{"reverse, closed early, behind", func(txn *Txn) error { return read(txn, all, ScanOptions{Reverse: true}, 2) }, "c", true},
 		{"reverse, closed early, within", func(txn *Txn) error { return read(txn, all, ScanOptions{Reverse: true}, 2) }, "ee", false},
 		{"reverse, small pages", func(txn *Txn) error { return read(txn, all, ScanOptions{Reverse: true, PageHint: 1}, 100) }, "bb", false},
+		{"a row of several spans", func(txn *Txn) error { return readSpans(txn, ScanOptions{}, 100) }, "d", false},
+		{"a phantom in several spans", func(txn *Txn) error { return readSpans(txn, ScanOptions{}, 100) }, "bb", false},
+		{"behind the last row of several spans", func(txn *Txn) error { return readSpans(txn, ScanOptions{}, 100) }, "ff", false},
+		{"between several spans", func(txn *Txn) error { return readSpans(txn, ScanOptions{}, 100) }, "e", true},
+		{"several spans, small pages", func(txn *Txn) error { return readSpans(txn, ScanOptions{PageHint: 1}, 100) }, "dc", false},
+		{"several spans, small pages, between", func(txn *Txn) error { return readSpans(txn, ScanOptions{PageHint: 1}, 100) }, "e", true},
+		{"several spans closed early, within", func(txn *Txn) error { return readSpans(txn, ScanOptions{}, 3) }, "bb", false},
+		{"several spans closed early, behind", func(txn *Txn) error { return readSpans(txn, ScanOptions{}, 2) }, "f", true},
+		{"several spans closed early, behind in the last", func(txn *Txn) error { return readSpans(txn, ScanOptions{}, 3) }, "dc", true},
+		{"several spans in reverse", func(txn *Txn) error { return readSpans(txn, ScanOptions{Reverse: true}, 100) }, "bb", false},
+		{"several spans in reverse, closed early, within", func(txn *Txn) error { return readSpans(txn, ScanOptions{Reverse: true}, 2) }, "ff", false},
+		{"several spans in reverse, closed early, behind", func(txn *Txn) error { return readSpans(txn, ScanOptions{Reverse: true}, 2) }, "c", true},
+		{"several spans in reverse, small pages", func(txn *Txn) error { return readSpans(txn, ScanOptions{Reverse: true, PageHint: 1}, 100) }, "dc", false},
 		{"a point within a scan closed early", func(txn *Txn) error {
 			it := txn.Scan(ctx, all, ScanOptions{})
 			defer it.Close()

@@ -124,6 +124,24 @@ func (r *readSet) shrink(at slot, last []byte, reverse bool) {
 	}
 }
 
+// shrinkMany is shrink for a page of several spans, whose slots are those from first to at: those beyond
+// the one that holds last go, unless something else has been read since.
+func (r *readSet) shrinkMany(first, at slot, last []byte, reverse bool) {
+	if r.full || first.generation != at.generation || at.generation != r.generation {
+		return
+	}
+	for i := max(first.at, 0); i <= at.at; i++ {
+		if spanContains(r.spans[i], last) {
+			r.shrink(slot{at: i, generation: r.generation}, last, reverse)
+			if at.at == len(r.spans)-1 {
+				clear(r.spans[i+1:])
+				r.spans = r.spans[:i+1]
+			}
+			return
+		}
+	}
+}
+
 func (r *readSet) push(span kv.Span) {
 	if len(r.spans) >= r.limit && !r.compact() {
 		// Nothing can be validated any more, so nothing need be kept but for going back to before

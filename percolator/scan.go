@@ -301,7 +301,11 @@ func (s *scan) Err() error { return s.err }
 func (s *scan) Close() {
 	if s.t.reads != nil && s.key != nil && (!s.drained || s.i < len(s.rows)) {
 		// What was fetched and not shown was not read.
-		s.t.reads.shrink(s.read, s.key, s.req.Reverse)
+		if s.many != nil {
+			s.t.reads.shrinkMany(s.many.noted, s.read, s.key, s.req.Reverse)
+		} else {
+			s.t.reads.shrink(s.read, s.key, s.req.Reverse)
+		}
 	}
 	s.closed = true
 	s.rows, s.page, s.buffered = nil, nil, nil

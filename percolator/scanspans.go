@@ -23,6 +23,8 @@ type spanQueue struct {
 	asked []kv.Span     // pieces of spans, each within a range; in key order
 	refs  []kv.RangeRef // of these ranges
 
+	noted slot // of the first of them in the transaction's read set
+
 	next      kv.Span // what is left behind the request: a span, or a piece of one
 	afterNext []kv.Span
 	ended     bool // nothing is
@@ -136,23 +138,22 @@ func (s *scan) noteMany(resume []byte) {
 	if s.t.reads == nil {
 		return
 	}
-	n := len(s.many.asked)
-	for i := range n {
-		span := s.many.asked[i]
-		if s.req.Reverse {
-			span = s.many.asked[n-1-i]
-		}
+	for left, first := s.many.asked, true; len(left) > 0; first = false {
+		var span kv.Span
+		span, left = takeSpan(left, s.req.Reverse)
 		if resume != nil && !s.passed(span, resume) {
+			left = nil
 			if s.req.Reverse {
 				span.Start = resume
 			} else {
 				span.End = resume
 			}
-			if span.Valid() {
-				s.read = s.t.reads.addSpan(span, s.read)
+			if !span.Valid() {
+				return
 			}
-			return
 		}
-		s.read = s.t.reads.addSpan(span, s.read)
+		if s.read = s.t.reads.addSpan(span, s.read); first {
+			s.many.noted = s.read
+		}
 	}
 }
