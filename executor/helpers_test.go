@@ -33,6 +33,7 @@ type memTxn struct {
 	batchKey int
 	scans    int
 	spans    int // of all scans
+	scanned  int // pairs that iterators have shown
 	locked   [][]byte
 	others   map[string]bool // locked by other transactions
 	changed  map[string]bool // changed since the snapshot
@@ -144,10 +145,16 @@ func (t *memTxn) ScanSpans(_ context.Context, spans []kv.Span, opts percolator.S
 			panic("spans are empty, overlap, or do not ascend")
 		}
 	}
-	it := &memIterator{at: -1}
+	it := &memIterator{t: t, at: -1}
 	for k, v := range t.data {
 		key := []byte(k)
-		if slices.ContainsFunc(spans, func(s kv.Span) bool { return s.Contains(key) }) {
+		i, _ := slices.BinarySearchFunc(spans, key, func(s kv.Span, key []byte) int {
+			if len(s.End) > 0 && bytes.Compare(s.End, key) <= 0 {
+				return -1
+			}
+			return 1
+		})
+		if i < len(spans) && spans[i].Contains(key) {
 			it.pairs = append(it.pairs, kv.KeyValue{Key: key, Value: v})
 		}
 	}
@@ -162,6 +169,7 @@ func (t *memTxn) ScanSpans(_ context.Context, spans []kv.Span, opts percolator.S
 
 // memIterator hands out copies that it wipes at the following Next, as the door allows.
 type memIterator struct {
+	t     *memTxn
 	pairs []kv.KeyValue
 	at    int
 	value []byte
@@ -175,6 +183,7 @@ func (it *memIterator) Next(context.Context) bool {
 		return false
 	}
 	it.value = bytes.Clone(it.pairs[it.at].Value)
+	it.t.scanned++
 	return true
 }
 func (it *memIterator) Key() []byte   { return it.pairs[it.at].Key }
