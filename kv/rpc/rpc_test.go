@@ -224,6 +224,24 @@ func TestVerbsOverTheNetwork(t *testing.T) {
 	if err != nil || len(page.Rows) != 2 || string(page.Rows[0].Key) != "b" || page.Rows[0].Value == nil || page.ResumeKey != nil {
 		t.Errorf("page: %+v %v", page, err)
 	}
+	page, err = shard.Scan(ctx, &kv.ScanRequest{Ranges: refs, Spans: []kv.Span{{End: []byte("aa")}, {Start: []byte("c")}}, Limit: 9, KeysOnly: true,
+		ReadOptions: kv.ReadOptions{ReadTS: now()}})
+	if err != nil || len(page.Rows) != 1 || string(page.Rows[0].Key) != "a" || page.ResumeKey != nil {
+		t.Errorf("page of two spans: %+v %v", page, err)
+	}
+	page, err = shard.Scan(ctx, &kv.ScanRequest{Ranges: refs, Spans: []kv.Span{{End: []byte("aa")}, {Start: []byte("b"), End: []byte("c")}}, Limit: 1, Reverse: true,
+		ReadOptions: kv.ReadOptions{ReadTS: now()}})
+	if err != nil || len(page.Rows) != 1 || string(page.Rows[0].Key) != "b" || string(page.ResumeKey) != "a\x00" {
+		t.Errorf("page of two spans in reverse: %+v %v", page, err)
+	}
+	var unordered *mvcc.InvalidRequestError
+	if _, err := shard.Scan(ctx, &kv.ScanRequest{Ranges: refs, Spans: []kv.Span{all, all}, Limit: 1, ReadOptions: kv.ReadOptions{ReadTS: now()}}); !errors.As(err, &unordered) {
+		t.Errorf("overlapping spans: %v", err)
+	}
+	var staleSpans *kv.StaleRangeError
+	if _, err := shard.Scan(ctx, &kv.ScanRequest{Ranges: []kv.RangeRef{{ID: 99, Epoch: 1}}, Spans: []kv.Span{all}, Limit: 1, ReadOptions: kv.ReadOptions{ReadTS: now()}}); !errors.As(err, &staleSpans) {
+		t.Errorf("spans of a wrong range: %v", err)
+	}
 	var committed *mvcc.AlreadyCommittedError
 	if err := shard.Rollback(ctx, &kv.RollbackRequest{Ranges: refs, Keys: [][]byte{[]byte("a")}, StartTS: t1}); !errors.As(err, &committed) || committed.CommitTS != t2 {
 		t.Errorf("rollback: %v", err)

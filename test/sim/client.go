@@ -324,6 +324,18 @@ func (x *txn) putInt(key string, n int64) error {
 	return x.Put([]byte(key), strconv.AppendInt(nil, n, 10))
 }
 
+// cutUp returns all keys as one span, or as several that touch.
+func (c *client) cutUp() []kv.Span {
+	spans := []kv.Span{{}}
+	for i := range numLists {
+		if last := &spans[len(spans)-1]; c.rng.IntN(4) == 0 && string(last.Start) < list(i) {
+			last.End = []byte(list(i))
+			spans = append(spans, kv.Span{Start: []byte(list(i))})
+		}
+	}
+	return spans
+}
+
 // scanInts reads the numbers of all keys with a prefix.
 func scanInts(ctx context.Context, r percolator.Reader, span kv.Span, suffix string, reverse bool) (map[string]int64, error) {
 	values := map[string]int64{}

@@ -235,7 +235,7 @@ func (l *lists) add(ctx context.Context, x *txn, key string, value int64) error 
 
 func (l *lists) scan(ctx context.Context, x *txn, reverse bool) error {
 	found := map[string][]int64{}
-	it := x.Scan(ctx, kv.Span{}, percolator.ScanOptions{Reverse: reverse})
+	it := x.ScanSpans(ctx, x.c.cutUp(), percolator.ScanOptions{Reverse: reverse})
 	defer it.Close()
 	for it.Next(ctx) {
 		found[string(it.Key())] = parseList(it.Value())

@@ -86,17 +86,13 @@ func (t *index) look(c *client) {
 	rows := map[string]string{}
 	reverse := c.rng.IntN(2) == 0
 	a := c.transact(c.snapshotRead(), func(ctx context.Context, x *txn) error {
-		for _, span := range []kv.Span{{Start: []byte("y"), End: []byte("z")}, {Start: []byte("b"), End: []byte("c")}} {
-			it := x.Scan(ctx, span, percolator.ScanOptions{Reverse: reverse})
-			for it.Next(ctx) {
-				rows[string(it.Key())] = string(it.Value())
-			}
-			it.Close()
-			if it.Err() != nil {
-				return it.Err()
-			}
+		spans := []kv.Span{{Start: []byte("b"), End: []byte("c")}, {Start: []byte("y"), End: []byte("z")}}
+		it := x.ScanSpans(ctx, spans, percolator.ScanOptions{Reverse: reverse})
+		defer it.Close()
+		for it.Next(ctx) {
+			rows[string(it.Key())] = string(it.Value())
 		}
-		return nil
+		return it.Err()
 	})
 	if a.err == nil {
 		t.mu.Lock()
