@@ -11,8 +11,9 @@
 //	   percolator.Reader, Writer        keys and values made and read by rowenc
 //
 // Rows are reused, not batched: what is gained by batches is gained where the network is, in pages
-// of scans and in groups of point reads inside scans with fetch, lookup joins and INSERT … ON
-// CONFLICT. Groups start small and double.
+// of scans, in scans of many spans at once (= ANY over a key's prefix, lookup joins; see lookahead) and in
+// groups of point reads inside scans with fetch, lookup joins and INSERT … ON CONFLICT. Groups start
+// small and double.
 //
 // Invariants:
 //
