@@ -45,7 +45,7 @@
 // Under snapshot isolation two transactions that each read what the other writes may both commit (write
 // skew; see TestWriteSkewIsAllowed).
 //
-// Where to read on: txn.go is the life of a transaction, buffer.go its writes, get.go and scan.go its
-// reads, locks.go and acquire.go its locks, resolve.go the three cases, commit.go, async.go and
-// twophase.go the ways to commit.
+// Where to read on: txn.go is the life of a transaction, buffer.go its writes, get.go, scan.go and
+// scanspans.go its reads, locks.go and acquire.go its locks, resolve.go the three cases, commit.go,
+// async.go and twophase.go the ways to commit.
 package percolator

@@ -182,8 +182,10 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	s.req.Reuse = s.page // all of its rows have been passed
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
-		if s.t.db.forgetRoute(err, desc.Ref()); s.many != nil {
+		if s.many != nil {
 			s.t.db.forgetRoute(err, s.req.Ranges...)
+		} else {
+			s.t.db.forgetRoute(err, desc.Ref())
 		}
 		return err
 	}
