@@ -12,7 +12,7 @@ export PG_SHARED_BUFFERS=${PG_SHARED_BUFFERS:-1GB}
 
 runs=${RUNS:-3} customers=${CUSTOMERS:-1000} out=${OUT:-$work}
 mkdir -p "$out"
-drive=(--pace "${PACE:-max}" --ramp "${RAMP:-15s}" --duration "${DURATION:-1m}" --price-period "${PRICE_PERIOD:-60s}" --interval 1h)
+drive=(--pace "${PACE:-max}" --ramp "${RAMP:-15s}" --duration "${DURATION:-1m}" --price-period "${PRICE_PERIOD:-60s}" --interval 5s)
 
 start_postgres
 start_percodb
