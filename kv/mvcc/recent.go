@@ -22,12 +22,17 @@ const (
 // in between, which the key's mark tells as it tells a refresh: a reader first raises max_ts, then looks
 // at the lock table, then at the mark. Whoever commits at or below its timestamp is met in the table,
 // or has left it, and has raised the mark before.
-type recentReads struct {
-	places []atomic.Pointer[recentRead]
-	// missed holds, by place, a hash of the last version that was not found: one is remembered when it is
-	// read for the second time, so that a great many keys read once leave the rest alone, and so do
-	// keys that change from one read to the next.
-	missed []atomic.Uint32
+type recentReads struct{ places []recentPlace }
+
+// recentPlace is within one line of the processor's cache: a key that is not remembered costs a look at that.
+type recentPlace struct {
+	read atomic.Pointer[recentRead]
+	// tag is a part of the hash of read's key: most other keys that have this place differ in it.
+	tag atomic.Uint32
+	// missed is a hash of the last version that was not found: one is remembered when it is read for
+	// the second time, so that a great many keys read once leave the rest alone, and so do keys that
+	// change from one read to the next.
+	missed atomic.Uint32
 }
 
 // recentRead is not changed once it can be seen.
@@ -36,15 +41,20 @@ type recentRead struct {
 	key, value    []byte
 }
 
-func newRecentReads() *recentReads {
-	return &recentReads{places: make([]atomic.Pointer[recentRead], numRecent), missed: make([]atomic.Uint32, numRecent)}
-}
+func newRecentReads() *recentReads { return &recentReads{places: make([]recentPlace, numRecent)} }
+
+// recentTag is never that of an empty place.
+func recentTag(hash uint64) uint32 { return uint32(hash>>32) | 1 }
 
 // find returns what the key of this hash and mark is at readTS, or nil if it is not remembered. The
 // reader has been through BeginRead and has found no lock in its way since.
 func (r *recentReads) find(hash uint64, mark *atomic.Uint64, key []byte, readTS tso.Timestamp) *recentRead {
-	e := r.places[hash%numRecent].Load()
-	if e == nil || readTS < e.version || readTS > e.asOf && mark.Load() > uint64(e.asOf) || !bytes.Equal(e.key, key) {
+	place := &r.places[hash%numRecent]
+	if place.tag.Load() != recentTag(hash) {
+		return nil
+	}
+	e := place.read.Load()
+	if readTS < e.version || readTS > e.asOf && mark.Load() > uint64(e.asOf) || !bytes.Equal(e.key, key) {
 		return nil
 	}
 	return e
@@ -52,16 +62,20 @@ func (r *recentReads) find(hash uint64, mark *atomic.Uint64, key []byte, readTS 
 
 // remember is told of a value that was not found here and was read at readTS.
 func (r *recentReads) remember(hash uint64, mark *atomic.Uint64, key []byte, readTS, version tso.Timestamp, value []byte) {
-	if len(value) > maxRecentBytes || mark.Load() > uint64(readTS) {
+	if len(value) > maxRecentBytes {
 		return
 	}
-	place, which := hash%numRecent, uint32((hash^uint64(version)*0x9e3779b97f4a7c15)>>32)
-	if missed := &r.missed[place]; missed.Load() != which {
-		missed.Store(which)
+	place, which := &r.places[hash%numRecent], uint32((hash^uint64(version)*0x9e3779b97f4a7c15)>>32)
+	if place.missed.Load() != which {
+		place.missed.Store(which)
+		return
+	}
+	if mark.Load() > uint64(readTS) {
 		return
 	}
 	buf := make([]byte, 0, len(key)+len(value))
 	buf = append(append(buf, key...), value...)
 	n := len(key)
-	r.places[place].Store(&recentRead{asOf: readTS, version: version, key: buf[:n:n], value: buf[n:]})
+	place.read.Store(&recentRead{asOf: readTS, version: version, key: buf[:n:n], value: buf[n:]})
+	place.tag.Store(recentTag(hash)) // Last: a tag without a value is nowhere.
 }
