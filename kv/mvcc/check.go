@@ -226,7 +226,7 @@ func (c *checker) checkLockRecords(ctx context.Context) error {
 		if err := c.checkLock(key, &l, look); err != nil {
 			return err
 		}
-		if e, _ := c.s.locks.get(key); e != nil && e.lock.StartTS == l.StartTS {
+		if c.s.locks.startTS(key) == l.StartTS {
 			return nil
 		}
 		return c.recheck(key)

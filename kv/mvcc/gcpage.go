@@ -158,7 +158,7 @@ func (c *collector) statusPage() (err error) {
 			c.pass.resume = bytes.Clone(userKey(prefix))
 			return c.flush()
 		}
-		if e, _ := c.s.locks.get(userKey(prefix)); e != nil && e.lock.StartTS <= tso.Timestamp(to) {
+		if holder := c.s.locks.startTS(userKey(prefix)); holder != 0 && holder <= tso.Timestamp(to) {
 			continue // the transaction is not finished here; the caller's vow was broken, so keep it
 		}
 		removed++

@@ -24,9 +24,9 @@ const (
 
 // entry is a lock in memory. key, onePC, longValue and the lock's Op, StartTS, Primary and Value do
 // not change. The rest is guarded by lockTable.mu; whoever changes it holds the key's latch too,
-// but for the steps from inflight to durable, and from finishing to gone or to the next in the
-// queue, which follow a sync. A pessimistic lock is durable from the start: there is no disk to
-// be behind.
+// but for the steps from inflight to durable, and from inflight or finishing to gone or to the next in
+// the queue, which follow a sync. The memory of one that was onePC serves other requests then. A
+// pessimistic lock is durable from the start: there is no disk to be behind.
 type entry struct {
 	key       []byte
 	lock      Lock
@@ -105,6 +105,16 @@ func (t *lockTable) get(key []byte) (e *entry, state entryState) {
 	}
 	t.mu.RUnlock()
 	return e, state
+}
+
+// startTS returns that of the lock on key, or 0: for those who hold no latch.
+func (t *lockTable) startTS(key []byte) tso.Timestamp {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if e := t.getLocked(key); e != nil {
+		return e.lock.StartTS
+	}
+	return 0
 }
 
 // near is where one request has last looked, whose keys ascend and are latched.

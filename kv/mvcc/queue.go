@@ -315,7 +315,12 @@ func (t *lockTable) holders(n *near, v *keyView, key []byte, startTS tso.Timesta
 	if e = t.getNearLocked(n, key); e == nil {
 		return nil, false
 	}
-	v.setLock(e, startTS)
+	seen := e
+	if e.onePC {
+		// It goes once its batch is synced, whoever holds the latch, and its memory is used again.
+		seen = &entry{lock: e.lock}
+	}
+	v.setLock(seen, startTS)
 	return e, e.queue != nil
 }
 
