@@ -46,12 +46,6 @@ type StepsOptions struct {
 	Progress load.Progress
 }
 
-// noProgress is nobody.
-type noProgress struct{}
-
-func (noProgress) Phase(string, int64) {}
-func (noProgress) Add(int64)           {}
-
 // StepsResult is what was measured. Its JSON is one object.
 type StepsResult struct {
 	Schema  string    `json:"schema"`
@@ -99,9 +93,6 @@ func (o *StepsOptions) fill() error {
 	}
 	if o.Notice == nil {
 		o.Notice = func(string) {}
-	}
-	if o.Progress == nil {
-		o.Progress = noProgress{}
 	}
 	return o.Scale.Validate()
 }

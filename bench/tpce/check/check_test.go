@@ -2,8 +2,6 @@ package check
 
 import (
 	"context"
-	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -12,47 +10,13 @@ import (
 
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/load"
+	"github.com/percodb/percodb/internal/testdb"
 )
-
-// dsnVariable is the environment variable that names a database for the tests that need one.
-const dsnVariable = "PERCODB_TEST_PG_DSN"
-
-// ownSchema makes a schema for the test in the database that the environment names, and returns the
-// database's URL with that schema alone in the search path. Without a database, the test is skipped.
-func ownSchema(ctx context.Context, t *testing.T) string {
-	t.Helper()
-	const name = "percodb_test_tpce_check"
-	dsn := os.Getenv(dsnVariable)
-	if dsn == "" {
-		t.Skip(dsnVariable + " is not set: it is the URL of a PostgreSQL database, in which this test makes the schema " + name)
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name); err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("search_path", name)
-	u.RawQuery = query.Encode()
-	return u.String()
-}
 
 // small is a scale that loads in a second or two.
 func small() gen.Scale {
 	return gen.Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 2, MarketDays: 31, NewsBytes: 300, Seed: 3, ShortHistory: true}
 }
-
-type quiet struct{}
-
-func (quiet) Phase(string, int64) {}
-func (quiet) Add(int64)           {}
 
 // plants are violations: the statements that make one, and the conditions that must find it.
 func plants() []struct {
@@ -96,11 +60,11 @@ func plants() []struct {
 // that is rolled back after the check has run inside it.
 func TestPlanted(t *testing.T) {
 	ctx := context.Background()
-	dsn := ownSchema(ctx, t)
+	dsn := testdb.Schema(ctx, t, "percodb_test_tpce_check")
 	if _, err := load.Drop(ctx, dsn); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load.Run(ctx, load.Options{URLs: []string{dsn}, Scale: small(), Progress: quiet{}}); err != nil {
+	if _, err := load.Run(ctx, load.Options{URLs: []string{dsn}, Scale: small()}); err != nil {
 		t.Fatal(err)
 	}
 	report, err := Run(ctx, Options{URL: dsn})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/percodb/percodb/bench/tpce/journal"
 	"github.com/percodb/percodb/bench/tpce/load"
+	"github.com/percodb/percodb/internal/testdb"
 )
 
 // testIdentity is that of the database of these tests.
@@ -168,8 +169,8 @@ func TestBrokerModes(t *testing.T) {
 func judgeAfter(t *testing.T, statements []string, o Options) (Report, error) {
 	t.Helper()
 	ctx := context.Background()
-	dsn := ownSchema(ctx, t)
-	if _, err := load.Run(ctx, load.Options{URLs: []string{dsn}, Scale: small(), Progress: quiet{}}); err != nil && err != load.ErrLoaded {
+	dsn := testdb.Schema(ctx, t, "percodb_test_tpce_check")
+	if _, err := load.Run(ctx, load.Options{URLs: []string{dsn}, Scale: small()}); err != nil && err != load.ErrLoaded {
 		t.Fatal(err)
 	}
 	conn, err := pgx.Connect(ctx, dsn)

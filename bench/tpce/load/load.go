@@ -53,9 +53,15 @@ type Options struct {
 	ForeignKeys bool
 	// CheckerIndexes are those of schema.CheckerIndexes.
 	CheckerIndexes bool
-	Workers        int // connections; 4 if 0
-	Progress       Progress
+	Workers        int      // connections; 4 if 0
+	Progress       Progress // nil: nobody is told
 }
+
+// nobody is told how a load goes on.
+type nobody struct{}
+
+func (nobody) Phase(string, int64) {}
+func (nobody) Add(int64)           {}
 
 // Summary is what a load has done.
 type Summary struct {
@@ -104,6 +110,9 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	}
 	if o.Workers <= 0 {
 		o.Workers = 4
+	}
+	if o.Progress == nil {
+		o.Progress = nobody{}
 	}
 	conn, err := pgx.Connect(ctx, o.URLs[0])
 	if err != nil {

@@ -3,45 +3,14 @@ package load
 import (
 	"context"
 	"errors"
-	"net/url"
-	"os"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/schema"
+	"github.com/percodb/percodb/internal/testdb"
 )
-
-// dsnVariable is the environment variable that names a database for the tests that need one.
-const dsnVariable = "PERCODB_TEST_PG_DSN"
-
-// ownSchema makes a schema for the test in the database that the environment names, and returns the
-// database's URL with that schema alone in the search path. Without a database, the test is skipped.
-func ownSchema(ctx context.Context, t *testing.T) string {
-	t.Helper()
-	const name = "percodb_test_tpce_load"
-	dsn := os.Getenv(dsnVariable)
-	if dsn == "" {
-		t.Skip(dsnVariable + " is not set: it is the URL of a PostgreSQL database, in which this test makes the schema " + name)
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name); err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("search_path", name)
-	u.RawQuery = query.Encode()
-	return u.String()
-}
 
 // progress interrupts a load after so many calls of Add in the phase of rows.
 type progress struct {
@@ -63,7 +32,7 @@ func (p *progress) Add(int64) {
 // the context is cancelled after a few batches; rows are counted at the end.
 func TestInterruptedLoad(t *testing.T) {
 	ctx := context.Background()
-	dsn := ownSchema(ctx, t)
+	dsn := testdb.Schema(ctx, t, "percodb_test_tpce_load")
 	if _, err := Drop(ctx, dsn); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +90,7 @@ func TestInterruptedLoad(t *testing.T) {
 // somebody else's is left alone.
 func TestForeignKeys(t *testing.T) {
 	ctx := context.Background()
-	dsn := ownSchema(ctx, t)
+	dsn := testdb.Schema(ctx, t, "percodb_test_tpce_load")
 	if _, err := Drop(ctx, dsn); err != nil {
 		t.Fatal(err)
 	}

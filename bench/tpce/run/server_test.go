@@ -3,7 +3,6 @@ package run
 import (
 	"context"
 	"errors"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/percodb/percodb/bench/tpce/check"
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/journal"
@@ -21,48 +18,22 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 	"github.com/percodb/percodb/bench/tpce/report"
 	"github.com/percodb/percodb/bench/tpce/txn"
+	"github.com/percodb/percodb/internal/testdb"
 )
-
-// dsnVariable is the environment variable that names a database for the tests that need one.
-const dsnVariable = "PERCODB_TEST_PG_DSN"
-
-type quiet struct{}
-
-func (quiet) Phase(string, int64) {}
-func (quiet) Add(int64)           {}
 
 // loaded makes a small database anew, in a schema of its own, and returns its URL. Without a server the
 // test is skipped.
 func loaded(ctx context.Context, t *testing.T) string {
 	t.Helper()
-	const name = "percodb_test_tpce_run"
-	dsn := os.Getenv(dsnVariable)
-	if dsn == "" {
-		t.Skip(dsnVariable + " is not set: it is the URL of a PostgreSQL database, in which this test makes the schema " + name)
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name); err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("search_path", name)
-	u.RawQuery = query.Encode()
-	if _, err := load.Drop(ctx, u.String()); err != nil {
+	dsn := testdb.Schema(ctx, t, "percodb_test_tpce_run")
+	if _, err := load.Drop(ctx, dsn); err != nil {
 		t.Fatal(err)
 	}
 	scale := gen.Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 40, MarketDays: 31, NewsBytes: 300, Seed: 3, ShortHistory: true}
-	if _, err := load.Run(ctx, load.Options{URLs: []string{u.String()}, Scale: scale, Progress: quiet{}}); err != nil {
+	if _, err := load.Run(ctx, load.Options{URLs: []string{dsn}, Scale: scale}); err != nil {
 		t.Fatal(err)
 	}
-	return u.String()
+	return dsn
 }
 
 // short is a run of two seconds, as fast as it goes.

@@ -3,8 +3,6 @@ package txn
 import (
 	"context"
 	"fmt"
-	"net/url"
-	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,20 +15,13 @@ import (
 	"github.com/percodb/percodb/bench/tpce/load"
 	"github.com/percodb/percodb/bench/tpce/mix"
 	"github.com/percodb/percodb/bench/tpce/schema"
+	"github.com/percodb/percodb/internal/testdb"
 )
-
-// dsnVariable is the environment variable that names a database for the tests that need one.
-const dsnVariable = "PERCODB_TEST_PG_DSN"
 
 // small is a scale that loads in a second or two.
 func small() gen.Scale {
 	return gen.Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 20, MarketDays: 65, NewsBytes: 300, Seed: 3, ShortHistory: true}
 }
-
-type quiet struct{}
-
-func (quiet) Phase(string, int64) {}
-func (quiet) Add(int64)           {}
 
 // counter gives trade ids one by one.
 type counter struct{ last atomic.Int64 }
@@ -51,33 +42,14 @@ type database struct {
 // database, the test is skipped.
 func loaded(ctx context.Context, t *testing.T) *database {
 	t.Helper()
-	const name = "percodb_test_tpce_txn"
-	dsn := os.Getenv(dsnVariable)
-	if dsn == "" {
-		t.Skip(dsnVariable + " is not set: it is the URL of a PostgreSQL database, in which this test makes the schema " + name)
-	}
-	u, err := url.Parse(dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	conn, err := pgx.Connect(ctx, dsn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+name); err != nil {
-		t.Fatal(err)
-	}
-	query := u.Query()
-	query.Set("search_path", name)
-	u.RawQuery = query.Encode()
-	d := &database{t: t, url: u.String(), ids: &counter{}}
+	d := &database{t: t, url: testdb.Schema(ctx, t, "percodb_test_tpce_txn"), ids: &counter{}}
 	if _, err := load.Drop(ctx, d.url); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := load.Run(ctx, load.Options{URLs: []string{d.url}, Scale: small(), Progress: quiet{}}); err != nil {
+	if _, err := load.Run(ctx, load.Options{URLs: []string{d.url}, Scale: small()}); err != nil {
 		t.Fatal(err)
 	}
+	var err error
 	if d.gen, err = gen.New(small()); err != nil {
 		t.Fatal(err)
 	}
