@@ -8,7 +8,8 @@
 //
 // Keys are ordered by prefix, bytewise, and within a prefix by descending version; a plain key
 // comes before all versions of its prefix. The 0x00 at the end of a prefix makes the two shapes
-// tell apart whatever the bytes before it are, so that user keys need no escaping.
+// tell apart whatever the bytes before it are, so that user keys need no escaping. In the blocks of
+// a table prefixes and versions are columns (keyschema.go).
 //
 //	I1 The order and the shape never change under the name "percodb.v1"; a change takes a new name
 //	   and a new format version (format.go).

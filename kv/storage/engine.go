@@ -153,11 +153,14 @@ func (e *Engine) replayPebble() (db *pebble.DB, err error) {
 }
 
 func (e *Engine) pebbleOptions(cache *pebble.Cache) *pebble.Options {
+	schema := newKeySchema()
 	o := &pebble.Options{
 		FS:                          &guardedFS{FS: e.opts.FS, e: e},
 		Lock:                        e.lock,
 		Cache:                       cache,
 		Comparer:                    newComparer(),
+		KeySchema:                   schema.Name,
+		KeySchemas:                  sstable.MakeKeySchemas(&schema),
 		FormatMajorVersion:          pebble.FormatValueSeparation,
 		MemTableSize:                e.opts.MemTableBytes,
 		MemTableStopWritesThreshold: 4,

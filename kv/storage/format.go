@@ -13,7 +13,7 @@ import (
 
 // FormatVersion is the version of everything percodb writes into a data directory: key layout,
 // records and meta keys. It grows when any of them changes.
-const FormatVersion = 1
+const FormatVersion = 2
 
 const (
 	formatFile   = "PERCODB_FORMAT"
