@@ -25,7 +25,7 @@ import (
 type runFlags struct {
 	run.Options
 	pace, arrivals, mw, lookup, mfTxn, mix, instance string
-	json, html                                       string
+	json, html, hist                                 string
 	search, check, probe                             bool
 }
 
@@ -84,6 +84,7 @@ func (f *runFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.Journal, "journal", "", "directory for what the server acknowledged, for check --journal")
 	flags.StringVar(&f.json, "json", "", "file for the result as JSON, histograms included")
 	flags.StringVar(&f.html, "html", "", "file for the result as a page")
+	flags.StringVar(&f.hist, "hist", "", "file for the response times as an HdrHistogram log")
 	flags.StringVar(&f.Label, "label", "", "name of the result in tables and pages")
 	flags.StringSliceVar(&f.Usage.PIDs, "server-pids", nil, "server processes whose processor time counts, their descendants included: numbers, or @FILE with one")
 	flags.StringSliceVar(&f.Usage.Cgroups, "server-cgroup", nil, "control groups of servers, in place of --server-pids")
@@ -130,13 +131,19 @@ func (f *runFlags) complete(flags *pflag.FlagSet) error {
 	if f.Weights, err = parseMix(f.mix); err != nil {
 		return err
 	}
-	f.Settings = map[string]string{}
-	flags.VisitAll(func(flag *pflag.Flag) {
-		f.Settings[flag.Name] = flag.Value.String()
-	})
-	delete(f.Settings, "help")
-	delete(f.Settings, "url") // the result has them without their passwords
+	f.Settings = settingsOf(flags)
 	return nil
+}
+
+// settingsOf returns every flag by name, for results.
+func settingsOf(flags *pflag.FlagSet) map[string]string {
+	settings := map[string]string{}
+	flags.VisitAll(func(flag *pflag.Flag) {
+		settings[flag.Name] = flag.Value.String()
+	})
+	delete(settings, "help")
+	delete(settings, "url") // the result has them without their passwords
+	return settings
 }
 
 // parseMix reads the weights of what customers ask for; none if they are those of the specification.
@@ -223,6 +230,9 @@ func (f *runFlags) write(r *report.Result) error {
 	}
 	if f.html != "" {
 		err = errors.Join(err, report.WritePageFile(f.html, r))
+	}
+	if f.hist != "" {
+		err = errors.Join(err, r.WriteHistogramFile(f.hist))
 	}
 	return err
 }

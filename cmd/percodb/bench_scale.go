@@ -135,11 +135,46 @@ wait together travel together.`,
 	return cmd
 }
 
+// stepsFlags are the flags of bench scale.
+type stepsFlags struct {
+	scale.StepsOptions
+	data scaleFlags
+	pace string
+}
+
+func (f *stepsFlags) add(flags *pflag.FlagSet) {
+	f.data.add(flags)
+	f.data.profile, flags.Lookup("profile").DefValue = "tiny", "tiny" // it is loaded into each deployment
+	flags.IntSliceVar(&f.Stores, "stores", nil, "how many stores each deployment has; 0 is one process that does everything (default 0,1,2,4)")
+	flags.IntVar(&f.SQLs, "sqls", 0, "SQL processes of each (default 1)")
+	flags.IntVar(&f.CacheMB, "cache-mb", 0, "block cache of each store in MiB (default 256, so that several find room; a server's own default is larger)")
+	flags.IntVar(&f.Rounds, "rounds", 0, "how often each is measured, in turns (default 1)")
+	flags.StringVar(&f.pace, "pace", "nominal:5", "nominal, nominal:FACTOR or max: customers come by the clock, or without a pause")
+	flags.BoolVar(&f.Run.Transactions.Pipeline, "pipeline", true, "send statements that do not need each other's results together")
+	flags.IntVar(&f.Run.Workers, "workers", 0, "connections of customers (default 4 for each processor)")
+	flags.DurationVar(&f.Run.Ramp, "ramp", 10*time.Second, "time before the measured time")
+	flags.DurationVar(&f.Run.Duration, "duration", time.Minute, "the measured time")
+	flags.DurationVar(&f.Run.PricePeriod, "price-period", 60*time.Second, "time from one lowest price of a security to the next")
+	flags.StringVar(&f.Dir, "dir", "", "directory on the disk to measure; what is made there is removed")
+	flags.BoolVar(&f.Keep, "keep", false, "keep data and logs")
+}
+
+// complete turns flags into options.
+func (f *stepsFlags) complete(flags *pflag.FlagSet) error {
+	var err error
+	if f.Scale, err = f.data.scale(flags); err != nil {
+		return err
+	}
+	if f.Run.Max, f.Run.Factor, err = parsePace(f.pace); err != nil {
+		return err
+	}
+	f.Run.Settings = settingsOf(flags)
+	return nil
+}
+
 func benchScaleCommand() *cobra.Command {
-	var o scale.StepsOptions
-	var s scaleFlags
+	var s stepsFlags
 	var f outputFlags
-	var pace string
 	cmd := &cobra.Command{
 		Use:   "scale",
 		Short: "The brokerage over more and more store processes: processor time per transaction",
@@ -150,25 +185,22 @@ get the same load, by the clock (--pace), because the busier a server is, the mo
 		Example: `  percodb bench scale --stores 0,1,2,4 --duration 1m --html scale.html`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var err error
-			if o.Scale, err = s.scale(cmd.Flags()); err != nil {
+			err := s.complete(cmd.Flags())
+			if err != nil {
 				return err
 			}
-			if o.Run.Max, o.Run.Factor, err = parsePace(pace); err != nil {
-				return err
-			}
-			if o.Binary, err = os.Executable(); err != nil {
+			if s.Binary, err = os.Executable(); err != nil {
 				return err
 			}
 			bar, notice := newLoadBar(), noticeTo(cmd.ErrOrStderr())
 			defer bar.end()
-			o.Progress = bar
-			o.Notice = func(text string) {
+			s.Progress = bar
+			s.Notice = func(text string) {
 				bar.end()
 				notice(text)
 			}
-			o.Run.Notice = o.Notice
-			res, err := scale.Steps(cmd.Context(), o)
+			s.Run.Notice = s.Notice
+			res, err := scale.Steps(cmd.Context(), s.StepsOptions)
 			if err != nil {
 				if cmd.Context().Err() != nil {
 					return errors.New("interrupted: there are no figures")
@@ -178,20 +210,7 @@ get the same load, by the clock (--pace), because the busier a server is, the mo
 			return f.write(cmd.OutOrStdout(), res, res.Table(), res.Document)
 		},
 	}
-	flags := cmd.Flags()
-	f.add(flags, true)
-	s.add(flags)
-	s.profile, flags.Lookup("profile").DefValue = "tiny", "tiny" // it is loaded into each deployment
-	flags.IntSliceVar(&o.Stores, "stores", nil, "how many stores each deployment has; 0 is one process that does everything (default 0,1,2,4)")
-	flags.IntVar(&o.SQLs, "sqls", 0, "SQL processes of each (default 1)")
-	flags.IntVar(&o.CacheMB, "cache-mb", 0, "block cache of a store in MiB (default 256)")
-	flags.IntVar(&o.Rounds, "rounds", 0, "how often each is measured, in turns (default 1)")
-	flags.StringVar(&pace, "pace", "nominal:5", "nominal, nominal:FACTOR or max: customers come by the clock, or without a pause")
-	flags.IntVar(&o.Run.Workers, "workers", 0, "connections of customers (default 4 for each processor)")
-	flags.DurationVar(&o.Run.Ramp, "ramp", 10*time.Second, "time before the measured time")
-	flags.DurationVar(&o.Run.Duration, "duration", time.Minute, "the measured time")
-	flags.DurationVar(&o.Run.PricePeriod, "price-period", 60*time.Second, "time from one lowest price of a security to the next")
-	flags.StringVar(&o.Dir, "dir", "", "directory on the disk to measure; what is made there is removed")
-	flags.BoolVar(&o.Keep, "keep", false, "keep data and logs")
+	f.add(cmd.Flags(), true)
+	s.add(cmd.Flags())
 	return cmd
 }

@@ -6,8 +6,33 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/percodb/percodb/bench/scale"
 )
+
+// TestStepsFlags: bench scale runs transactions as bench tpce run does unless it is told otherwise, and its
+// results say how.
+func TestStepsFlags(t *testing.T) {
+	for _, want := range []struct {
+		args     []string
+		pipeline bool
+		text     string
+	}{{nil, true, "true"}, {[]string{"--pipeline=false"}, false, "false"}} {
+		var f stepsFlags
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		f.add(flags)
+		if err := flags.Parse(want.args); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.complete(flags); err != nil {
+			t.Fatal(err)
+		}
+		if f.Run.Transactions.Pipeline != want.pipeline || f.Run.Settings["pipeline"] != want.text || f.Run.Settings["pace"] != "nominal:5" || f.Scale.Customers != 1000 {
+			t.Errorf("%v: %+v", want.args, f.Run)
+		}
+	}
+}
 
 // TestParsePace: the paces that there are, and what is none.
 func TestParsePace(t *testing.T) {

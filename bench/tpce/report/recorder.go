@@ -95,7 +95,7 @@ func (r *Recorder) Record(s mix.Sample) {
 	if count {
 		l.total.add(&s)
 	}
-	if times && done(s.Outcome) {
+	if times && timed(s.Outcome) {
 		record(l.latency, latency)
 		record(l.service, service)
 	}
@@ -103,6 +103,10 @@ func (r *Recorder) Record(s mix.Sample) {
 
 // done says whether a sample counts as a transaction of the mix.
 func done(o mix.Outcome) bool { return o == mix.Committed || o == mix.RolledBack }
+
+// timed says whether a sample's times count: those of what is done, and of what a retry found done, which
+// waited for an answer longer than others.
+func timed(o mix.Outcome) bool { return done(o) || o == mix.AlreadyDone }
 
 func micros(d time.Duration) int64 { return min(max(d.Microseconds(), 0), longest) }
 
@@ -114,10 +118,12 @@ func record(h *hdrhistogram.Histogram, us int64) {
 
 func (t *tick) add(s *mix.Sample, latency int64) {
 	t.aborts += int64(len(s.Aborts))
+	if timed(s.Outcome) {
+		record(t.latency, latency)
+	}
 	switch {
 	case done(s.Outcome):
 		t.count++
-		record(t.latency, latency)
 	case s.Outcome == mix.Failed:
 		t.failed++
 	case s.Outcome == mix.Unknown:

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -96,7 +97,7 @@ type Type struct {
 	Errors map[string]int64 `json:"errors"`
 	// RoundTrips is how often the last attempts waited for the server, in all.
 	RoundTrips int64 `json:"round_trips"`
-	// LatencyMS runs from the scheduled start, ServiceMS from the actual one.
+	// LatencyMS runs from the scheduled start, ServiceMS from the actual one. They are of Count and AlreadyDone.
 	LatencyMS Quantiles `json:"lat_ms"`
 	ServiceMS Quantiles `json:"service_ms"`
 	// LimitMS is the limit of the ninetieth percentile, 0 for none; Pass, that it was kept.
@@ -276,6 +277,36 @@ func (r *Result) WriteFile(path string) error {
 		return err
 	}
 	return errors.Join(r.Write(f), f.Close())
+}
+
+// WriteHistogramFile writes the response times to a file, as tools for HdrHistograms read them: a log of
+// version 1.3 with a line for each kind, its name the tag, in microseconds; times from the actual start have
+// the tag with "-service" behind it.
+func (r *Result) WriteHistogramFile(path string) error {
+	var b bytes.Buffer
+	log := hdrhistogram.NewHistogramLogWriter(&b)
+	begun := r.measuredFrom()
+	ended := begun.Add(time.Duration(r.Interval.MeasureS * float64(time.Second)))
+	log.SetBaseTime(begun.UnixMilli())
+	err := errors.Join(log.OutputLogFormatVersion(), log.OutputStartTime(begun.UnixMilli()), log.OutputLegend())
+	for k := range mix.Kind(mix.Kinds) {
+		name, t := mix.Of(k).Flag, r.Of(k)
+		for _, line := range []struct{ tag, text string }{{name, t.Histogram}, {name + "-service", t.ServiceHistogram}} {
+			h, decoded := decode(line.text)
+			if decoded != nil || h.TotalCount() == 0 {
+				err = errors.Join(err, decoded)
+				continue
+			}
+			h.SetTag(line.tag)
+			h.SetStartTimeMs(begun.UnixMilli())
+			h.SetEndTimeMs(ended.UnixMilli())
+			err = errors.Join(err, log.OutputIntervalHistogram(h))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, b.Bytes(), 0o644)
 }
 
 // ReadFile reads a result that WriteFile wrote.
