@@ -15,6 +15,9 @@ type NodeStats struct {
 	Time        time.Duration
 	// Startup is the time to the first row, over all runs.
 	Startup time.Duration
+	// TempBytes is how much of temporary files the node has filled, over all runs; 0: it had room in
+	// memory.
+	TempBytes int64
 }
 
 // Analysis collects the stats of a run by node. Nodes that never ran are missing.
@@ -34,6 +37,13 @@ type measured struct {
 	op      Operator
 	stats   *NodeStats
 	started bool
+	open    bool
+}
+
+// spiller is an operator that may go on in a temporary file.
+type spiller interface {
+	// spilledBytes is the size that its files have reached since Open. It is asked before Close.
+	spilledBytes() int64
 }
 
 func (a *Analysis) measure(n planner.Node, op Operator) Operator {
@@ -48,7 +58,7 @@ func (a *Analysis) measure(n planner.Node, op Operator) Operator {
 func (m *measured) Open(ctx context.Context) error {
 	began := time.Now()
 	m.stats.Loops++
-	m.started = false
+	m.started, m.open = false, true
 	err := m.op.Open(ctx)
 	d := time.Since(began)
 	m.stats.Time += d
@@ -71,4 +81,10 @@ func (m *measured) Next(ctx context.Context) (types.Row, error) {
 	return row, err
 }
 
-func (m *measured) Close() error { return m.op.Close() }
+func (m *measured) Close() error {
+	if s, ok := m.op.(spiller); ok && m.open {
+		m.stats.TempBytes += s.spilledBytes()
+	}
+	m.open = false
+	return m.op.Close()
+}

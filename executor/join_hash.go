@@ -2,23 +2,31 @@ package executor
 
 import (
 	"context"
+	"errors"
 
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
 )
 
 // hashJoin builds a table of the right rows by key and probes it with each left row. NULL keys match
 // nothing, so right rows with one are kept for a full join only.
+//
+// Right rows that do not fit into memory are met in parts (joinSpill). What is in memory is a block:
+// all right rows, or those of a part, or as many of a part as there is room for.
 type hashJoin struct {
 	joinOutput
-	left, right         Operator
-	leftKeys, rightKeys keyColumns
+	left, right joinSide
 
 	table   hashTable // entry e is row e-1 of build
 	build   rowBuffer
 	keys    rowBuffer // the key of row i, unless it is exact
 	matched bitmap    // full join
 	ready   bool
+	mayNot  bool       // some column has a type that cannot be written to a file
+	spilled *joinSpill // nil: the block is all there is
+	// tempBytes is the size of the file that is gone.
+	tempBytes int64
 
 	have      bool // a left row is being probed
 	found     bool // and has found a partner
@@ -29,39 +37,106 @@ type hashJoin struct {
 	rest      int // full join: the next right row to look at, once left is done
 }
 
+// joinSide is one side of a hash join: rows with their keys, from the operator, or back from a file.
+type joinSide struct {
+	ex   *execution
+	op   Operator
+	keys keyColumns
+	// width is the number of key columns in front of a row in a file: 0 where all are plain columns.
+	width int
+	// list is where rows come from while it is not nil.
+	list *tempReader
+}
+
+func newJoinSide(ex *execution, op Operator, keys []expr.Scalar) joinSide {
+	s := joinSide{ex: ex, op: op, keys: newKeyColumns(keys)}
+	for _, k := range keys {
+		if _, plain := k.(*expr.Column); !plain {
+			s.width = len(keys)
+		}
+	}
+	return s
+}
+
+// next returns the side's next row and its key, both valid until the following call; hasNull says
+// that a value of the key is NULL.
+func (s *joinSide) next(ctx context.Context) (row, key types.Row, hasNull bool, err error) {
+	if s.list != nil {
+		return s.nextListed()
+	}
+	if row, err = s.op.Next(ctx); row == nil || err != nil {
+		return nil, nil, false, err
+	}
+	key, hasNull, err = s.keys.eval(&s.ex.ev, row)
+	return row, key, hasNull, err
+}
+
 func newHashJoin(ex *execution, left, right Operator, n *planner.HashJoin) *hashJoin {
 	j := &hashJoin{
 		joinOutput: newJoinOutput(ex, n.Kind, n.On, len(n.Left.Columns()), len(n.Right.Columns())),
-		left:       left, right: right,
-		leftKeys: newKeyColumns(n.LeftKeys), rightKeys: newKeyColumns(n.RightKeys),
+		left:       newJoinSide(ex, left, n.LeftKeys), right: newJoinSide(ex, right, n.RightKeys),
 		build: rowBuffer{mem: &ex.mem}, keys: rowBuffer{mem: &ex.mem},
 	}
+	stored := append(typesOf(n.Left), typesOf(n.Right)...)
+	j.mayNot = !storable(stored) || !storable(j.left.keys.types) || !storable(j.right.keys.types)
 	return j
 }
 
 func (j *hashJoin) Open(ctx context.Context) error {
-	j.ready, j.have, j.leftDone, j.rest = false, false, false, 0
-	if err := j.left.Open(ctx); err != nil {
+	j.ready, j.have, j.leftDone, j.rest, j.tempBytes = false, false, false, 0, 0
+	if err := j.left.op.Open(ctx); err != nil {
 		return err
 	}
-	return j.right.Open(ctx)
+	return j.right.op.Open(ctx)
 }
 
 func (j *hashJoin) Close() error {
+	return errors.Join(j.release(), closeBoth(j.left.op, j.right.op))
+}
+
+// release drops what the join holds, in memory and in a file.
+func (j *hashJoin) release() error {
 	j.table, j.matched = hashTable{}, nil
 	j.build.release()
 	j.keys.release()
-	return closeBoth(j.left, j.right)
+	return j.dropSpill()
 }
 
 func (j *hashJoin) Next(ctx context.Context) (types.Row, error) {
 	if !j.ready {
-		if err := j.buildTable(ctx); err != nil {
+		if err := j.begin(ctx); err != nil {
 			return nil, err
 		}
 		j.ready = true
 	}
-	if j.table.len() == 0 && (j.kind == planner.InnerJoin || j.kind == planner.SemiJoin) {
+	for {
+		row, err := j.nextOfBlock(ctx)
+		if row != nil || err != nil {
+			return row, err
+		}
+		more, err := j.nextBlock(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			// Others may need the memory before Close.
+			return nil, j.release()
+		}
+	}
+}
+
+// begin reads the right side.
+func (j *hashJoin) begin(ctx context.Context) error {
+	all, err := j.fill(ctx)
+	if all || err != nil {
+		return err
+	}
+	return j.spill(ctx)
+}
+
+// nextOfBlock yields the next row that the block at hand gives rise to.
+func (j *hashJoin) nextOfBlock(ctx context.Context) (types.Row, error) {
+	if j.table.len() == 0 && j.matchesOnly() {
 		return nil, nil
 	}
 	for !j.leftDone {
@@ -79,50 +154,54 @@ func (j *hashJoin) Next(ctx context.Context) (types.Row, error) {
 	return j.nextUnmatchedRight(), nil
 }
 
-// buildTable reads the right side.
-func (j *hashJoin) buildTable(ctx context.Context) error {
+// fill reads right rows into the table, to the side's end or until they hold too much; all reports
+// the end.
+func (j *hashJoin) fill(ctx context.Context) (all bool, err error) {
 	full := j.kind == planner.FullJoin
 	for {
-		row, err := j.right.Next(ctx)
+		if !j.mayNot && j.ex.mem.crowded(j.build.held+j.keys.held) {
+			break
+		}
+		row, key, hasNull, err := j.right.next(ctx)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if row == nil {
+			all = true
 			break
 		}
 		if err := j.ex.tick(ctx); err != nil {
-			return err
-		}
-		key, hasNull, err := j.rightKeys.eval(&j.ex.ev, row)
-		if err != nil {
-			return err
+			return false, err
 		}
 		if hasNull && !full {
 			continue
 		}
 		// In a full join a row with NULLs takes a place in the table too, so that entries and rows
 		// stay in step; see sameKey.
-		if err := j.addBuild(row, key); err != nil {
-			return err
+		if err := j.addBuild(row, key, hasNull); err != nil {
+			return false, err
 		}
 	}
 	if full {
 		j.matched = newBitmap(len(j.build.rows))
 	}
-	return nil
+	return all, nil
 }
 
-func (j *hashJoin) addBuild(row, key types.Row) error {
+func (j *hashJoin) addBuild(row, key types.Row, hasNull bool) error {
 	if err := j.build.book(entryBytes); err != nil {
 		return err
 	}
 	if err := j.build.add(row); err != nil {
 		return err
 	}
-	hash := j.rightKeys.hash(key)
+	hash := j.right.keys.hash(key)
+	if hasNull {
+		hash = mix(uint64(j.table.len())) // nobody looks for it: no long chain in anybody's way
+	}
 	j.table.insert(hash)
 	// Computed keys are kept; the exact ones are in the hash.
-	if j.rightKeys.exact && j.kind != planner.FullJoin {
+	if j.right.keys.exact && j.kind != planner.FullJoin {
 		return nil
 	}
 	return j.keys.add(key)
@@ -130,7 +209,7 @@ func (j *hashJoin) addBuild(row, key types.Row) error {
 
 // nextLeft fetches the next left row and its first candidate.
 func (j *hashJoin) nextLeft(ctx context.Context) error {
-	row, err := j.left.Next(ctx)
+	row, key, hasNull, err := j.left.next(ctx)
 	if err != nil {
 		return err
 	}
@@ -138,16 +217,15 @@ func (j *hashJoin) nextLeft(ctx context.Context) error {
 		j.leftDone = true
 		return nil
 	}
-	key, hasNull, err := j.leftKeys.eval(&j.ex.ev, row)
-	if err != nil {
-		return err
-	}
 	j.have, j.found, j.candidate = true, false, 0
+	if j.spilled != nil && j.skipsLeft() {
+		return j.ex.tick(ctx)
+	}
 	j.setLeft(row)
 	if hasNull {
 		return nil
 	}
-	j.key, j.hash = key, j.leftKeys.hash(key)
+	j.key, j.hash = key, j.left.keys.hash(key)
 	j.candidate = j.table.first(j.hash)
 	return nil
 }
@@ -172,6 +250,9 @@ func (j *hashJoin) probe(ctx context.Context) (types.Row, error) {
 			continue
 		}
 		j.found = true
+		if j.spilled != nil {
+			j.spilled.noteFound()
+		}
 		switch j.kind {
 		case planner.SemiJoin:
 			j.have = false
@@ -188,6 +269,9 @@ func (j *hashJoin) probe(ctx context.Context) (types.Row, error) {
 	if j.found {
 		return nil, nil
 	}
+	if j.spilled != nil && !j.spilled.last {
+		return nil, j.ex.tick(ctx) // a block to come may have a partner
+	}
 	return j.unmatched(), j.ex.tick(ctx)
 }
 
@@ -202,7 +286,7 @@ func (j *hashJoin) sameKey(e uint32) bool {
 			return false
 		}
 	}
-	return j.leftKeys.equal(key, j.key)
+	return j.left.keys.equal(key, j.key)
 }
 
 // nextUnmatchedRight yields what a full join has left over.

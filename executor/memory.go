@@ -19,5 +19,13 @@ func (m *memory) grow(n int64) error {
 	return nil
 }
 
+// crowded reports whether an operator that holds so many bytes should go on in a temporary file: it
+// holds half of what the statement may, or little is left and it holds a good part of it. So the
+// first operator leaves half to the others, each further one a part of that, and one that holds less
+// than a sixteenth is never sent away for what the others have.
+func (m *memory) crowded(held int64) bool {
+	return held > m.limit/2 || held > m.limit/16 && m.used > m.limit/4*3
+}
+
 // shrink gives n bytes back.
 func (m *memory) shrink(n int64) { m.used -= n }

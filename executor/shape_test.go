@@ -294,7 +294,6 @@ func TestEndlessRecursionStops(t *testing.T) {
 	}
 	for _, n := range []planner.Node{
 		&planner.Distinct{Base: ints(1), Input: distinctRows},
-		&planner.HashJoin{Base: ints(2), Left: input, Right: input, LeftKeys: []expr.Scalar{intCol(0)}, RightKeys: []expr.Scalar{intCol(0)}},
 		&planner.NestedLoopJoin{Base: ints(2), Left: input, Right: input},
 	} {
 		_, _, err := runPlan(&planner.Plan{Root: n}, rt)

@@ -39,6 +39,8 @@ type sorter struct {
 	// spilled holds the run's part that has left memory; nil: there is none.
 	spilled *spill
 	mayNot  bool // some column has a type that cannot be written to a file
+	// tempBytes is the size of the files that are gone, one for every run that had to have one.
+	tempBytes int64
 }
 
 func newSorter(ex *execution, input Operator, n *planner.Sort) *sorter {
@@ -46,23 +48,38 @@ func newSorter(ex *execution, input Operator, n *planner.Sort) *sorter {
 		ex: ex, input: input, order: newRowOrdering(n.Keys), presorted: n.Presorted,
 		key: make(types.Row, len(n.Keys)), buf: rowBuffer{mem: &ex.mem},
 	}
-	for _, t := range append(typesOf(n.Input), o.order.types...) {
-		o.mayNot = o.mayNot || t.KindOf() == types.KindRow
-	}
+	o.mayNot = !storable(append(typesOf(n.Input), o.order.types...))
 	return o
 }
 
 func (o *sorter) Open(ctx context.Context) error {
-	o.at, o.items, o.ahead, o.full = 0, o.items[:0], nil, false
+	o.at, o.items, o.ahead, o.full, o.tempBytes = 0, o.items[:0], nil, false, 0
 	return o.input.Open(ctx)
 }
 
 func (o *sorter) Close() error {
 	o.items, o.ahead = nil, nil
 	o.buf.release()
-	err := o.spilled.close()
+	return errors.Join(o.dropSpill(), o.input.Close())
+}
+
+// dropSpill gives up the file, if there is one.
+func (o *sorter) dropSpill() error {
+	if o.spilled == nil {
+		return nil
+	}
+	o.tempBytes = o.spilledBytes()
+	f := o.spilled.file
 	o.spilled = nil
-	return errors.Join(err, o.input.Close())
+	return f.close()
+}
+
+// spilledBytes implements spiller.
+func (o *sorter) spilledBytes() int64 {
+	if o.spilled != nil {
+		return o.tempBytes + o.spilled.file.bytes()
+	}
+	return o.tempBytes
 }
 
 func (o *sorter) Next(ctx context.Context) (types.Row, error) {
@@ -106,7 +123,7 @@ func (o *sorter) fill(ctx context.Context) error {
 			o.ahead = row
 			break
 		}
-		if o.crowded() {
+		if !o.mayNot && o.ex.mem.crowded(o.buf.held) {
 			if err := o.spillItems(ctx); err != nil {
 				return err
 			}
@@ -148,14 +165,6 @@ func (o *sorter) sort() {
 	})
 }
 
-// crowded reports whether the rows in memory should go to a file: they hold half of what the
-// statement may, or there is little left and they hold a good part of it.
-func (o *sorter) crowded() bool {
-	limit := o.ex.mem.limit
-	held := o.buf.held
-	return !o.mayNot && (held > limit/2 || held > limit/16 && o.ex.mem.used > limit/4*3)
-}
-
 // spillItems sorts the rows in memory and writes them to the file.
 func (o *sorter) spillItems(ctx context.Context) (err error) {
 	if o.spilled == nil {
@@ -180,9 +189,7 @@ func (o *sorter) nextSpilled() (types.Row, error) {
 		return nil, err
 	}
 	if key == nil {
-		err := o.spilled.close()
-		o.spilled = nil
-		return nil, err
+		return nil, o.dropSpill()
 	}
 	return key[o.order.width:], nil
 }

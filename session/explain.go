@@ -81,7 +81,11 @@ func (s *Session) explainAnalyze(ctx context.Context, c *cachedPlan, literals []
 		Literals: literals, Format: &s.settings.format,
 		Actual: func(node planner.Node) (planner.Actual, bool) {
 			stats, ok := analysis.Node(node)
-			return planner.Actual{Rows: stats.Rows, Loops: stats.Loops, Time: stats.Time}, ok
+			actual := planner.Actual{Rows: stats.Rows, Loops: stats.Loops, Time: stats.Time}
+			if stats.TempBytes > 0 {
+				actual.Note = fmt.Sprintf("(spilled %d kB)", stats.TempBytes>>10)
+			}
+			return actual, ok
 		},
 	})
 	return append(lines,
