@@ -221,7 +221,7 @@ func TestSpilledJoinIsCancelled(t *testing.T) {
 			err := s.run(&countdown{t.Context(), at})
 			wantNothingLeft(t, s.join.ex, rt)
 			if err == nil {
-				if at < 200 {
+				if at < 100 {
 					t.Errorf("%s: only %d looks at the context", shape, at)
 				}
 				break
