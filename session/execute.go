@@ -192,11 +192,10 @@ func (s *Session) newSnapshot(ctx context.Context) error {
 			return err
 		}
 	}
-	before := s.txn.txn.ReadTS()
 	if err := s.txn.txn.BeginStatement(ctx); err != nil {
 		return err
 	}
-	if s.txn.txn.ReadTS() != before {
+	if s.txn.txn.ReadTS() != s.txn.resolvedAt {
 		s.txn.resolver = nil
 	}
 	return s.begin(ctx)

@@ -17,8 +17,10 @@ import (
 // txnState is where the conversation stands. txn is nil until the first statement that needs a
 // snapshot, so that BEGIN alone costs nothing and the snapshot is as fresh as can be.
 type txnState struct {
-	txn      *percolator.Txn
-	resolver catalog.Resolver
+	txn *percolator.Txn
+	// resolver is the schema as of resolvedAt, the snapshot then.
+	resolver   catalog.Resolver
+	resolvedAt tso.Timestamp
 	// latest: resolver is what Catalog.Latest returned, and there is no txn (latest.go).
 	latest bool
 	// block: BEGIN was given; implicitBlock: several statements of one text or pipeline share a
@@ -73,7 +75,7 @@ func (s *Session) begin(ctx context.Context) error {
 		if !s.defaultPath {
 			resolver = catalog.SearchPath(resolver, s.settings.searchPath)
 		}
-		s.txn.resolver = resolver
+		s.txn.resolver, s.txn.resolvedAt = resolver, s.txn.txn.ReadTS()
 	}
 	return nil
 }

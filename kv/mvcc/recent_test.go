@@ -40,6 +40,27 @@ func (w *world) remembered(key string, ts tso.Timestamp) bool {
 	return w.recent.Load().find(hash, w.marks.at(hash), []byte(key), ts) != nil
 }
 
+// Goal: an empty value is not taken for an absent one when it is remembered. Method: reads until it is.
+func TestRecentReadOfAnEmptyValue(t *testing.T) {
+	w := newWorld(t, true, nil)
+	m := Mutation{Op: OpPut, Key: []byte("k"), Value: []byte{}}
+	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{
+		Mutations: []Mutation{m}, Primary: m.Key, StartTS: w.now(), TTLMillis: 1000, TryOnePC: true})
+	if err != nil || res.OnePCCommitTS == 0 {
+		t.Fatal(res, err)
+	}
+	for n := range 4 {
+		ts := w.now()
+		if err := w.BeginRead(context.Background(), ts); err != nil {
+			t.Fatal(err)
+		}
+		value, err := w.Get(context.Background(), m.Key, &ReadOptions{ReadTS: ts})
+		if value == nil || err != nil || w.remembered("k", ts) != (n > 0) {
+			t.Errorf("read %d: %v, %v", n, value, err)
+		}
+	}
+}
+
 // Goal: what is remembered is answered only where it is true. Method: a key is read until it is
 // remembered, then written, deleted, dropped; all its history is read after each step.
 func TestRecentReads(t *testing.T) {

@@ -205,13 +205,20 @@ func (sc *scanner) stopAt(key []byte) {
 }
 
 // open gets an iterator, after the probe: a lock that was gone by then has left what it wrote. Of several
-// spans those are left out that lie behind the page's end.
+// spans those are left out that lie behind the page's end, and the gap before it: the walk looks at the
+// bounds of the last span no more.
 func (sc *scanner) open() (err error) {
 	if n := len(sc.spans); n > 0 && sc.resume != nil {
 		if sc.args.Reverse {
 			sc.spans = sc.spans[sort.Search(n, func(i int) bool { return CompareEnds(sc.spans[i].End, sc.start) > 0 }):]
+			if first := sc.spans[0].Start; bytes.Compare(first, sc.start) > 0 {
+				sc.start = first
+			}
 		} else {
 			sc.spans = sc.spans[:sort.Search(n, func(i int) bool { return bytes.Compare(sc.spans[i].Start, sc.end) >= 0 })]
+			if last := sc.spans[len(sc.spans)-1].End; CompareEnds(last, sc.end) < 0 {
+				sc.end = last
+			}
 		}
 	}
 	lower := appendPrefix(make([]byte, 0, len(sc.start)+len(sc.end)+8), tagWrite, sc.start)

@@ -52,6 +52,28 @@ func TestAutocommitConflictsAreRetried(t *testing.T) {
 	}
 }
 
+// Goal: when a waiting writer's snapshot has moved up, the schema that the block reads by moves with it.
+// Method: a TRUNCATE and an UPDATE commit inside a block's time; the block updates the same row, and
+// then reads what was truncated.
+func TestSchemaMovesWithTheSnapshot(t *testing.T) {
+	for _, level := range []string{"repeatable read", "serializable"} {
+		ctx, a, b := testContext(t), connect(t, ""), connect(t, "")
+		execAll(t, a, "drop table if exists moved_r, moved_u, moved_w", "create table moved_r (id int primary key)",
+			"create table moved_u (id int primary key, v int)", "create table moved_w (id int primary key)",
+			"insert into moved_r values (1), (2)", "insert into moved_u values (1, 0)")
+		execAll(t, a, "begin isolation level "+level, "select count(*) from moved_w")
+		execAll(t, b, "truncate moved_r", "insert into moved_r values (7)", "update moved_u set v = 100")
+		var v, id int
+		if err := a.QueryRow(ctx, "update moved_u set v = v + 1 where id = 1 returning v").Scan(&v); err != nil || v != 101 {
+			t.Fatalf("%s: the snapshot has not moved: %d, %v", level, v, err)
+		}
+		if err := a.QueryRow(ctx, "select min(id) from moved_r").Scan(&id); err != nil || id != 7 {
+			t.Errorf("%s: sees the UPDATE that followed the TRUNCATE, and %d, %v, not 7", level, id, err)
+		}
+		execAll(t, a, "commit")
+	}
+}
+
 // Goal: a retried statement's pipeline keeps the answers to the messages around it.
 func TestRetryKeepsPipelineAnswers(t *testing.T) {
 	execAll(t, connect(t, ""), "drop table if exists retrypipe_t", "create table retrypipe_t (id int primary key, n int)", "insert into retrypipe_t values (1, 0)")
