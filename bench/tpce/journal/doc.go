@@ -12,7 +12,8 @@
 //  2. Files are only appended to, and every run writes one of its own. A line carries its checksum: a
 //     line that was cut off ends its file without complaint, anything else that does not fit is an error.
 //  3. A file whose driver was not killed ends with End. Without it, a driver may have had an
-//     acknowledgement for each of its connections which it could not write down.
+//     acknowledgement for each of its connections which it could not write down. Which tape entries it had
+//     on their way is written down before they are sent.
 //
 // To be evidence in a crash of the server's machine, DIR must be on another one.
 package journal

@@ -35,6 +35,9 @@ const (
 	Refused Kind = "REFUSED"
 	// Result: trade TradeID was completed at Price cents.
 	Result Kind = "RESULT"
+	// Sent: a tape entry is about to add Qty to the volume of Symbol. If the driver is killed before it writes
+	// Volume, the entry may be there or not.
+	Sent Kind = "SENT"
 	// Volume: a tape entry added Qty to the volume of Symbol.
 	Volume Kind = "VOLUME"
 	// Trigger: limit order TradeID was submitted to the market.
@@ -43,7 +46,10 @@ const (
 	End Kind = "END"
 )
 
-func kinds() []Kind { return []Kind{Run, Lease, Order, Refused, Result, Volume, Trigger, End} }
+func kinds() []Kind { return []Kind{Run, Lease, Order, Refused, Result, Sent, Volume, Trigger, End} }
+
+// acknowledges says that records of the kind are what a server has acknowledged.
+func (k Kind) acknowledges() bool { return k != Run && k != Lease && k != Sent && k != End }
 
 // Record is one line. Fields that its kind does not use are zero.
 type Record struct {
@@ -169,7 +175,7 @@ func (w *Writer) Append(records ...Record) error {
 		switch {
 		case records[i].Unknown:
 			w.counts.Unknown++
-		case records[i].Kind != Run && records[i].Kind != Lease && records[i].Kind != End:
+		case records[i].Kind.acknowledges():
 			w.counts.Acknowledged++
 		}
 	}

@@ -23,6 +23,7 @@ func samples() []Record {
 		{Kind: Order, TradeID: 1001, At: at()},
 		{Kind: Refused, TradeID: 1002, At: at(), Unknown: true},
 		{Kind: Result, TradeID: 1001, Price: 25_37, At: at()},
+		{Kind: Sent, Symbol: "AAABPRA", Price: 20_00, Qty: 375, At: at()},
 		{Kind: Volume, Symbol: "AAABPRA", Price: 20_00, Qty: 375, At: at()},
 		{Kind: Trigger, TradeID: 1003, Symbol: "AAAA", At: at()},
 	}

@@ -118,8 +118,14 @@ func (d *driver) tape(running, work context.Context, s *txn.Session) {
 			return
 		}
 		in := txn.FeedInput{Tickers: make([]txn.Ticker, len(f.Entries))}
+		sent := make([]journal.Record, len(f.Entries))
+		now := time.Now()
 		for i, e := range f.Entries {
 			in.Tickers[i] = txn.Ticker{Symbol: e.Symbol, Price: e.Price, Qty: e.Qty}
+			sent[i] = journal.Record{Kind: journal.Sent, Symbol: e.Symbol, Price: e.Price, Qty: e.Qty, At: now}
+		}
+		if !d.write(sent...) {
+			return
 		}
 		out, sample := s.MarketFeed(work, in)
 		d.fed(in, out, sample.Finished)
