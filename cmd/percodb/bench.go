@@ -206,23 +206,21 @@ Changes nothing.`,
 				o.Done = func(r check.Result) { printResult(out, r) }
 			}
 			report, err := check.Run(cmd.Context(), o)
-			if err != nil {
+			if len(report.Results) == 0 {
 				return err
 			}
 			n := report.Violations()
 			if asJSON {
 				encoder := json.NewEncoder(out)
 				encoder.SetIndent("", "  ")
-				if err := encoder.Encode(report); err != nil {
-					return err
-				}
+				err = errors.Join(err, encoder.Encode(report))
 			} else {
 				fmt.Fprintf(out, "%d violations in %.1f s\n", n, report.Seconds)
 			}
-			if n > 0 {
+			if err == nil && n > 0 {
 				return &silentError{}
 			}
-			return nil
+			return err
 		},
 	}
 	urlFlag(cmd.Flags(), &urls)
@@ -235,7 +233,10 @@ Changes nothing.`,
 // printResult prints a condition, and the first rows that break it.
 func printResult(out io.Writer, r check.Result) {
 	verdict := "ok"
-	if r.Violations > 0 {
+	switch {
+	case r.Error != "":
+		verdict = "NOT JUDGED: " + r.Error
+	case r.Violations > 0:
 		verdict = fmt.Sprintf("%d VIOLATIONS", r.Violations)
 	}
 	if r.Note != "" {

@@ -196,9 +196,12 @@ func (f *runFlags) run(ctx context.Context, out, messages io.Writer) error {
 	clean := true
 	if f.check && err == nil {
 		var found check.Report
-		if found, err = checked(after, f.URLs[0], f.Journal, out); err == nil {
+		found, err = checked(after, f.URLs[0], f.Journal, out)
+		if len(found.Results) > 0 {
 			clean = found.Violations() == 0
-			result.Checker, err = json.Marshal(found)
+			var marshaled error
+			result.Checker, marshaled = json.Marshal(found)
+			err = errors.Join(err, marshaled)
 		}
 	}
 	err = errors.Join(err, result.WriteTable(out), f.write(result))
@@ -240,7 +243,7 @@ func (f *runFlags) write(r *report.Result) error {
 // checked checks the database, and prints what it finds.
 func checked(ctx context.Context, url, journal string, out io.Writer) (check.Report, error) {
 	found, err := check.Run(ctx, check.Options{URL: url, Journal: journal, Done: func(r check.Result) { printResult(out, r) }})
-	if err == nil {
+	if len(found.Results) > 0 {
 		fmt.Fprintf(out, "%d violations in %.1f s\n\n", found.Violations(), found.Seconds)
 	}
 	return found, err

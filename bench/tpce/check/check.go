@@ -16,7 +16,8 @@
 //
 //  1. All conditions are judged on one snapshot. Writers are not disturbed, but C0 to C12 hold between
 //     transactions only, so any snapshot will do.
-//  2. C12 asks the server for its plan, and a query that would not use the index is a finding: nothing
+//  2. A condition that cannot be judged, because the server fails, does not keep the others from being judged.
+//  3. C12 asks the server for its plan, and a query that would not use the index is a finding: nothing
 //     is called whole that was not looked at.
 //
 // Brokers' counters are judged as the transactions are meant to keep them, in the broker's row itself.
@@ -24,7 +25,9 @@
 package check
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -58,6 +61,7 @@ type Result struct {
 	Columns    []string   `json:"columns,omitempty"` // of Sample
 	Sample     [][]string `json:"sample,omitempty"`  // the first of the rows that break it
 	Note       string     `json:"note,omitempty"`    // what was compared
+	Error      string     `json:"error,omitempty"`   // why the condition could not be judged
 	Seconds    float64    `json:"seconds"`
 }
 
@@ -125,8 +129,8 @@ func IDs() []string {
 	return ids
 }
 
-// Run checks a database. The error says that it could not be checked; that it breaks conditions is in the
-// report.
+// Run checks a database. The error says which conditions could not be judged, and why; the others are in the
+// report all the same. That a condition is broken is no error.
 func Run(ctx context.Context, o Options) (Report, error) {
 	for _, id := range o.Only {
 		if !slices.Contains(IDs(), id) {
@@ -143,11 +147,12 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	defer conn.Close(context.WithoutCancel(ctx))
 	var report Report
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	var judged error
 	err = pgx.BeginTxFunc(ctx, conn, options, func(tx pgx.Tx) error {
-		report, err = judge(ctx, tx, o)
-		return err
+		report, judged = judge(ctx, tx, o)
+		return judged
 	})
-	return report, err
+	return report, cmp.Or(judged, err)
 }
 
 // judge checks the database as the transaction sees it.
@@ -168,23 +173,33 @@ func judge(ctx context.Context, tx pgx.Tx, o Options) (Report, error) {
 			return report, err
 		}
 	}
+	var failed []error
 	for _, c := range conditions() {
 		if len(o.Only) > 0 && !slices.Contains(o.Only, c.id) || c.journal && s.evidence == nil {
 			continue
 		}
 		result := Result{ID: c.id, Title: c.title}
 		start := time.Now()
-		if err := c.judge(ctx, s, &result); err != nil {
-			return report, fmt.Errorf("%s: %w", c.id, err)
+		if err := s.apart(ctx, func() error { return c.judge(ctx, s, &result) }); err != nil {
+			result.Error = err.Error()
+			failed = append(failed, fmt.Errorf("%s: %w", c.id, err))
 		}
 		result.Seconds = time.Since(start).Seconds()
 		report.Results = append(report.Results, result)
 		if o.Done != nil {
 			o.Done(result)
 		}
+		if ctx.Err() != nil || tx.Conn().IsClosed() {
+			break // nothing more can be judged
+		}
 	}
 	report.Seconds = time.Since(began).Seconds()
-	return report, nil
+	return report, errors.Join(failed...)
+}
+
+// apart runs f so that the transaction, and its snapshot, outlive a statement that fails.
+func (s *subject) apart(ctx context.Context, f func() error) error {
+	return pgx.BeginFunc(ctx, s.tx, func(pgx.Tx) error { return f() })
 }
 
 // each calls f with every row of a query, as text; NULL is "NULL".

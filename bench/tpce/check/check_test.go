@@ -175,3 +175,27 @@ func TestUnknownCondition(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestNotJudged: a condition whose query fails is an error, and the others are judged all the same. Method: a
+// table is taken away that only C4, C5 and C6 ask for, and C0 finds its own fault.
+func TestNotJudged(t *testing.T) {
+	report, err := judgeAfter(t, []string{"ALTER TABLE settlement RENAME TO elsewhere", "DELETE FROM company_competitor WHERE cp_co_id = 1"},
+		Options{Only: []string{"C0", "C3", "C4", "C5", "C6", "C11"}})
+	if err == nil || !strings.Contains(err.Error(), "C4") || !strings.Contains(err.Error(), "C6") {
+		t.Errorf("%v", err)
+	}
+	var got []string
+	for _, r := range report.Results {
+		switch {
+		case r.Error != "":
+			got = append(got, r.ID+" not judged")
+		case r.Violations > 0:
+			got = append(got, r.ID+" broken")
+		default:
+			got = append(got, r.ID+" ok")
+		}
+	}
+	if want := "C0 broken, C3 ok, C4 not judged, C5 not judged, C6 not judged, C11 ok"; strings.Join(got, ", ") != want {
+		t.Errorf("%s, want %s", strings.Join(got, ", "), want)
+	}
+}
