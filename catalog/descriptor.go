@@ -119,6 +119,7 @@ type SequenceDescriptor struct {
 // TableStats are what ANALYZE (or a load) learned; the zero value means unknown.
 type TableStats struct {
 	Rows    float64
+	Deleted float64                // keys of deleted rows that garbage collection has not taken yet
 	Columns map[uint32]ColumnStats // by column id
 }
 

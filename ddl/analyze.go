@@ -134,7 +134,7 @@ func vacuumAlone(ctx context.Context, d *Deps, n *ast.Vacuum) error {
 
 // collect counts the rows of t by their keys, and computes column statistics from a random sample.
 func (r *run) collect(ctx context.Context, t *catalog.TableDescriptor) (*catalog.TableStats, error) {
-	keys, rows, err := r.sampleKeys(ctx, t)
+	keys, rows, deleted, err := r.sampleKeys(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (r *run) collect(ctx context.Context, t *catalog.TableDescriptor) (*catalog
 	if err != nil {
 		return nil, err
 	}
-	stats := &catalog.TableStats{Rows: float64(rows), Columns: map[uint32]catalog.ColumnStats{}}
+	stats := &catalog.TableStats{Rows: float64(rows), Deleted: float64(deleted), Columns: map[uint32]catalog.ColumnStats{}}
 	values := make([]types.Datum, 0, len(sample))
 	for i := range t.Columns {
 		values = values[:0]
@@ -156,10 +156,11 @@ func (r *run) collect(ctx context.Context, t *catalog.TableDescriptor) (*catalog
 	return stats, nil
 }
 
-// sampleKeys scans the table's keys and keeps a random sample of them, in order.
-func (r *run) sampleKeys(ctx context.Context, t *catalog.TableDescriptor) (keys [][]byte, rows int64, err error) {
+// sampleKeys scans the table's keys and keeps a random sample of them, in order. deleted is how many keys
+// of deleted rows it met.
+func (r *run) sampleKeys(ctx context.Context, t *catalog.TableDescriptor) (keys [][]byte, rows int64, deleted uint64, err error) {
 	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
-	it := r.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{KeysOnly: true})
+	it := r.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{KeysOnly: true, Deleted: &deleted})
 	defer it.Close()
 	rng := rand.New(rand.NewPCG(t.ID, uint64(r.txn.StartTS())))
 	for it.Next(ctx) {
@@ -175,7 +176,7 @@ func (r *run) sampleKeys(ctx context.Context, t *catalog.TableDescriptor) (keys 
 		}
 	}
 	slices.SortFunc(keys, slices.Compare)
-	return keys, rows, it.Err()
+	return keys, rows, deleted, it.Err()
 }
 
 // fetchSample reads the sampled rows.

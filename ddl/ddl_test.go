@@ -135,7 +135,7 @@ func describeIndex(out *strings.Builder, t *catalog.TableDescriptor, ix *catalog
 func TestAnalyzerFollowsLoads(t *testing.T) {
 	s := newServer(t, catalog.Options{})
 	c := s.session()
-	c.exec("create table t (a int primary key, b int, c text); insert into t select g, g % 10, case when g % 4 = 0 then null else 'x' end from generate_series(1, 2000) g")
+	c.exec("create table t (a int primary key, b int, c text); insert into t select g, g % 10, case when g % 4 = 0 then null else 'x' end from generate_series(1, 2300) g; delete from t where a > 2000")
 	ctx := context.Background()
 	txn, _ := s.db.Begin(ctx)
 	r, err := s.catalog.At(ctx, txn)
@@ -159,7 +159,7 @@ func TestAnalyzerFollowsLoads(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b, text := stats.Columns[1], stats.Columns[2], stats.Columns[3]
-	if stats.Rows != 2000 || a.Distinct != 2000 || b.Distinct != 10 || text.NullFraction != 0.25 || len(a.Histogram) != histogramBuckets+1 {
+	if stats.Rows != 2000 || stats.Deleted != 300 || a.Distinct != 2000 || b.Distinct != 10 || text.NullFraction != 0.25 || len(a.Histogram) != histogramBuckets+1 {
 		t.Fatalf("%+v", stats)
 	}
 	for i, want := range map[int]int64{0: 1, histogramBuckets: 2000} {

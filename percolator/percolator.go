@@ -44,6 +44,9 @@ type ScanOptions struct {
 	Reverse  bool
 	PageHint int // rows expected to be read; the first page has this size. 0: default
 	KeysOnly bool
+	// Deleted, if not nil, is raised by the number of keys passed that are deleted as of the snapshot, and
+	// not collected yet.
+	Deleted *uint64
 }
 
 // Iterator yields key-value pairs in key order. One goroutine's.

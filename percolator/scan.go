@@ -24,9 +24,11 @@ const maxPageBytes = 1 << 20
 //	buffer    b  C   E̶  F̶       puts replace and add rows, deletions hide them
 //	result  a b  C d
 type scan struct {
-	t    *Txn
-	snap *snapshot
-	req  kv.ScanRequest
+	t       *Txn
+	snap    *snapshot
+	req     kv.ScanRequest
+	deleted *uint64 // ScanOptions.Deleted
+
 	read slot // in the transaction's read set
 	// left is the part of the span that has not been fetched; drained says there is none.
 	left    kv.Span
@@ -52,7 +54,7 @@ func (t *Txn) Scan(_ context.Context, span kv.Span, opts ScanOptions) Iterator {
 // newScan makes the iterator over span and, if there are more spans, over all of them, of which span is the
 // first to be read.
 func (t *Txn) newScan(span kv.Span, all []kv.Span, opts ScanOptions) *scan {
-	s := &scan{t: t, snap: t.snap, left: span, read: slot{at: -1}}
+	s := &scan{t: t, snap: t.snap, left: span, deleted: opts.Deleted, read: slot{at: -1}}
 	if t.done {
 		s.err = ErrTxnDone
 		return s
@@ -190,6 +192,9 @@ func (s *scan) fetchPage(ctx context.Context) error {
 		return err
 	}
 	s.page, s.rows = resp, resp.Rows
+	if s.deleted != nil {
+		*s.deleted += resp.Deleted
+	}
 	if len(resp.Locked) > 0 {
 		if s.rows, err = s.readLocked(ctx, resp); err != nil {
 			return err

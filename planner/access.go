@@ -185,12 +185,12 @@ func (p *physical) indexPath(s *scanRel, ix *catalog.IndexDescriptor, sargs []sa
 	}
 	a.fetch = !covers(s, ix, need)
 	a.setOrder(s, want, eachSeen)
-	a.price(entries, spans, limit, want)
+	a.price(entries, spans, p.entryCost(s), limit, want)
 	return a
 }
 
-// price estimates the cost of reading a path, up to limit rows when the order is right.
-func (a *path) price(entries, spans, limit float64, want []orderKey) {
+// price estimates the cost of reading a path, perRow each entry and up to limit rows when the order is right.
+func (a *path) price(entries, spans, perRow, limit float64, want []orderKey) {
 	if a.point {
 		a.rows, a.cost = 1, pointCost
 		if a.fetch {
@@ -203,7 +203,6 @@ func (a *path) price(entries, spans, limit float64, want []orderKey) {
 	if limit > 0 && limit < a.rows && (a.ordered || len(want) == 0) {
 		read = math.Max(entries*limit/a.rows, 1)
 	}
-	perRow := 1 + filterCost
 	if a.fetch {
 		perRow += batchedCost
 	}

@@ -84,6 +84,9 @@ func (m *memCatalog) table(words []string, body string, kind catalog.RelationKin
 		if n, ok := strings.CutPrefix(w, "rows="); ok {
 			st.Rows, _ = strconv.ParseFloat(n, 64)
 		}
+		if n, ok := strings.CutPrefix(w, "deleted="); ok {
+			st.Deleted, _ = strconv.ParseFloat(n, 64)
+		}
 	}
 	t.Primary = catalog.IndexDescriptor{ID: 1, Name: t.Name + "_pkey", Unique: true, Constraint: true}
 	t.NextIndexID = 2

@@ -436,7 +436,7 @@ func (p *physical) lookupBy(s *scanRel, ix *catalog.IndexDescriptor, sargs []sar
 	lk.unique = len(lk.keys) == len(ix.Columns) && (ix.Unique || ix == &s.table.Primary)
 	lk.fetch = !covers(s, ix, need)
 	lk.rows = math.Max(p.tableRows(s)*sel, 0.01)
-	perLeft := batchedCost + lk.rows*(1+filterCost)
+	perLeft := batchedCost + lk.rows*p.entryCost(s)
 	if lk.unique {
 		lk.rows = math.Min(lk.rows, 1)
 		perLeft = batchedCost

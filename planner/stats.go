@@ -26,6 +26,7 @@ const (
 const (
 	pointCost    = 15.0 // a lookup by key of its own
 	batchedCost  = 9.0  // a lookup by key among many: anywhere in the table
+	deletedCost  = 1.0  // passing a deleted row that garbage collection has not taken yet
 	spanCost     = 15.0 // starting a span
 	filterCost   = 0.3  // testing one row
 	hashCost     = 3.0  // putting a row into a hash table
@@ -57,6 +58,12 @@ func (p *physical) tableRows(s *scanRel) float64 {
 		return n
 	}
 	return unknownRows
+}
+
+// entryCost is what reading an entry of the table, or of an index, costs together with the deleted ones
+// that lie between the entries. Tables that serve as queues have many of them.
+func (p *physical) entryCost(s *scanRel) float64 {
+	return 1 + filterCost + deletedCost*p.tableStats(s).Deleted/p.tableRows(s)
 }
 
 // distinct guesses the number of different values of a table column.

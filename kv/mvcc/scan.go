@@ -35,6 +35,9 @@ type Page struct {
 	Rows      []Row
 	Locked    []KeyLockedError
 	ResumeKey []byte
+	// Deleted is how many keys were passed whose version as of the snapshot is a deletion: they cost
+	// about what rows cost until garbage collection takes them.
+	Deleted uint64
 
 	arena []byte // the chunk that rows are copied into; earlier chunks live by their rows
 }
@@ -389,6 +392,7 @@ func (sc *scanner) forward() error {
 			return err
 		}
 		if len(sc.page.Rows) == rows {
+			sc.page.Deleted++
 			ok = it.NextPrefix()
 			continue
 		}
@@ -466,6 +470,8 @@ func (sc *scanner) reverse() error {
 				}
 			}
 			sc.emit(key, kept.value)
+		} else if kept.op == OpDelete {
+			sc.page.Deleted++
 		}
 	}
 	return sc.finish()

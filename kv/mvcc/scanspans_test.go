@@ -255,6 +255,46 @@ func TestScanSpansDuringCommits(t *testing.T) {
 	<-done
 }
 
+// Goal: a page tells how many deleted keys it has passed. Method: keys put, deleted, put again, and deleted
+// after the snapshot; both directions, pages of several sizes.
+func TestScanCountsDeletedKeys(t *testing.T) {
+	w := newWorld(t, true, nil)
+	for i := range 10 {
+		key := fmt.Sprintf("k%d", i)
+		w.putOnePhase(key, "v")
+		if i%2 == 0 {
+			w.putOnePhase(key, "")
+		}
+		if i == 4 {
+			w.putOnePhase(key, "again")
+		}
+	}
+	readTS := w.now()
+	w.putOnePhase("k1", "")
+	for _, reverse := range []bool{false, true} {
+		for _, limit := range []int{1, 3, 100} {
+			args := ScanArgs{Reverse: reverse, Limit: limit, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}}
+			rows, deleted := 0, uint64(0)
+			for {
+				page, err := w.Scan(context.Background(), &args)
+				if err != nil {
+					t.Fatal(err)
+				}
+				rows, deleted = rows+len(page.Rows), deleted+page.Deleted
+				if page.ResumeKey == nil {
+					break
+				}
+				if args.Start = page.ResumeKey; reverse {
+					args.Start, args.End = nil, page.ResumeKey
+				}
+			}
+			if rows != 6 || deleted != 4 {
+				t.Errorf("reverse %v, pages of %d: %d rows and %d deleted keys", reverse, limit, rows, deleted)
+			}
+		}
+	}
+}
+
 // Goal: a page of several spans that ends before a lock which is about to change shows the rows before
 // it, and nothing of the gap before its span. Method: random spans; such a lock on any of their keys.
 func TestScanSpansStopAtALockInFlight(t *testing.T) {

@@ -109,7 +109,7 @@ func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse
 	if !ok {
 		return nil, s.garbled("rows do not fit their page")
 	}
-	return &kv.ScanResponse{Rows: rows, Locked: decodeLocks(res.Locked), ResumeKey: res.ResumeKey}, nil
+	return &kv.ScanResponse{Rows: rows, Locked: decodeLocks(res.Locked), ResumeKey: res.ResumeKey, Deleted: res.Deleted}, nil
 }
 
 // Prewrite implements kv.Shard.

@@ -242,6 +242,14 @@ func TestVerbsOverTheNetwork(t *testing.T) {
 	if _, err := shard.Scan(ctx, &kv.ScanRequest{Ranges: []kv.RangeRef{{ID: 99, Epoch: 1}}, Spans: []kv.Span{all}, Limit: 1, ReadOptions: kv.ReadOptions{ReadTS: now()}}); !errors.As(err, &staleSpans) {
 		t.Errorf("spans of a wrong range: %v", err)
 	}
+	t3 := now()
+	_, err = shard.Prewrite(ctx, &kv.PrewriteRequest{Ranges: refs, Primary: []byte("b"), StartTS: t3, TTLMillis: 5000, TryOnePC: true,
+		Mutations: []mvcc.Mutation{{Op: mvcc.OpDelete, Key: []byte("b")}}})
+	c.must(err)
+	page, err = shard.Scan(ctx, &kv.ScanRequest{Range: refs[0], Span: all, Limit: 9, ReadOptions: kv.ReadOptions{ReadTS: now()}})
+	if err != nil || len(page.Rows) != 1 || page.Deleted != 1 {
+		t.Errorf("page with a deleted key: %+v %v", page, err)
+	}
 	var committed *mvcc.AlreadyCommittedError
 	if err := shard.Rollback(ctx, &kv.RollbackRequest{Ranges: refs, Keys: [][]byte{[]byte("a")}, StartTS: t1}); !errors.As(err, &committed) || committed.CommitTS != t2 {
 		t.Errorf("rollback: %v", err)

@@ -58,7 +58,7 @@ func (s *shardServer) Scan(ctx context.Context, req *kvpb.ScanRequest) (*kvpb.Sc
 		Ranges: decodeRefs(req.Ranges), Spans: decodeSpans(req.Spans)})
 	if err == nil {
 		out.Data, out.Lengths = encodeRows(res.Rows)
-		out.Locked, out.ResumeKey = encodeLocks(res.Locked), res.ResumeKey
+		out.Locked, out.ResumeKey, out.Deleted = encodeLocks(res.Locked), res.ResumeKey, res.Deleted
 	}
 	return serve(ctx, err, out, func(e *kvpb.Error) *kvpb.ScanResponse { return &kvpb.ScanResponse{Error: e} })
 }

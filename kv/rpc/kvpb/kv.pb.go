@@ -665,6 +665,7 @@ type ScanResponse struct {
 	Lengths       []uint32     `protobuf:"varint,2,rep,packed,name=lengths,proto3" json:"lengths,omitempty"`
 	Locked        []*KeyLocked `protobuf:"bytes,3,rep,name=locked,proto3" json:"locked,omitempty"`
 	ResumeKey     []byte       `protobuf:"bytes,4,opt,name=resume_key,json=resumeKey,proto3,oneof" json:"resume_key,omitempty"`
+	Deleted       uint64       `protobuf:"varint,5,opt,name=deleted,proto3" json:"deleted,omitempty"`
 	Error         *Error       `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -726,6 +727,13 @@ func (x *ScanResponse) GetResumeKey() []byte {
 		return x.ResumeKey
 	}
 	return nil
+}
+
+func (x *ScanResponse) GetDeleted() uint64 {
+	if x != nil {
+		return x.Deleted
+	}
+	return 0
 }
 
 func (x *ScanResponse) GetError() *Error {
@@ -5062,13 +5070,14 @@ const file_kv_proto_rawDesc = "" +
 	"\tkeys_only\x18\x06 \x01(\bR\bkeysOnly\x124\n" +
 	"\aoptions\x18\a \x01(\v2\x1a.percodb.kv.v1.ReadOptionsR\aoptions\x12/\n" +
 	"\x06ranges\x18\b \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12)\n" +
-	"\x05spans\x18\t \x03(\v2\x13.percodb.kv.v1.SpanR\x05spans\"\xcd\x01\n" +
+	"\x05spans\x18\t \x03(\v2\x13.percodb.kv.v1.SpanR\x05spans\"\xe7\x01\n" +
 	"\fScanResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x18\n" +
 	"\alengths\x18\x02 \x03(\rR\alengths\x120\n" +
 	"\x06locked\x18\x03 \x03(\v2\x18.percodb.kv.v1.KeyLockedR\x06locked\x12\"\n" +
 	"\n" +
-	"resume_key\x18\x04 \x01(\fH\x00R\tresumeKey\x88\x01\x01\x12*\n" +
+	"resume_key\x18\x04 \x01(\fH\x00R\tresumeKey\x88\x01\x01\x12\x18\n" +
+	"\adeleted\x18\x05 \x01(\x04R\adeleted\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05errorB\r\n" +
 	"\v_resume_key\"\x7f\n" +
 	"\bMutation\x12\x0e\n" +
