@@ -18,8 +18,9 @@
 //     they are leased from tpce_meta in blocks, and a block whose lease was not acknowledged is not used.
 //  3. What the server acknowledged is in the journal before anything follows from it.
 //  4. A server that goes away and comes back does not end a run: sessions connect again, for as long as
-//     Outage says, and find out what became of their transactions. Canceling the context does, and the
-//     result of a run that was cut short says so.
+//     Outage says, and find out what became of their transactions. One that stays away does, and so does
+//     canceling the context; the result of a run that was cut short says so.
+//  5. A run has a number, of which there are no others in its database than those of runs that began.
 //
 // The package judges the run (Valid, Reasons) and lists what makes its result incomparable (Flags); it
 // prints nothing, and does not check the database: package check does, after the run.

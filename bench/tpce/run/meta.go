@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -20,6 +21,7 @@ import (
 const (
 	keyNextID    = "next_trade_id"    // the first id that no block has been leased of
 	keyNextBlock = "next_trade_block" // of scattered blocks
+	keyRun       = "run."             // and a run's number: its token
 )
 
 // metaStore reads and changes tpce_meta. Every change is a transaction of its own connection, repeated
@@ -48,7 +50,12 @@ func (m *metaStore) update(ctx context.Context, f func(tx pgx.Tx) error) error {
 
 // try runs f in a transaction, and reports whether there was no connection at the end.
 func (m *metaStore) try(ctx context.Context, f func(tx pgx.Tx) error) (lost bool, err error) {
-	conn, err := pgx.Connect(ctx, m.url)
+	config, err := pgx.ParseConfig(m.url)
+	if err != nil {
+		return false, err
+	}
+	config.ConnectTimeout = txn.ConnectTimeout
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return true, err
 	}
@@ -128,8 +135,15 @@ type registration struct {
 // them.
 var ErrBrokersMixed = errors.New("the database has had runs with and without brokers' counts (--broker-writes=omit): no check could tell; drop it and load it again")
 
-// register gives the run a number, and notes how it counts what brokers sold.
+// register gives the run a number, and notes how it counts what brokers sold. Every number is noted with the
+// run's token, so that a run whose registration was committed without an answer finds its own again: a number
+// that no run has would have no journal either.
 func (m *metaStore) register(ctx context.Context, mode txn.BrokerMode) (registration, error) {
+	return m.registerAs(ctx, mode, rand.Text())
+}
+
+// registerAs is register with a token of its own.
+func (m *metaStore) registerAs(ctx context.Context, mode txn.BrokerMode, token string) (registration, error) {
 	var r registration
 	err := m.update(ctx, func(tx pgx.Tx) error {
 		old, err := get(ctx, tx, load.KeyBrokerWrites)
@@ -154,23 +168,36 @@ func (m *metaStore) register(ctx context.Context, mode txn.BrokerMode) (registra
 				return err
 			}
 		}
-		runs, err := get(ctx, tx, load.KeyRuns)
-		if err != nil {
-			return err
-		}
-		r.number = 1
-		if runs != "" {
-			if r.number, err = strconv.ParseInt(runs, 10, 64); err != nil {
-				return fmt.Errorf("key %s of %s: %w", load.KeyRuns, schema.MetaTable, err)
-			}
-			r.number++
-		}
-		if err := put(ctx, tx, load.KeyRuns, runs, strconv.FormatInt(r.number, 10)); err != nil {
+		if r.number, err = number(ctx, tx, token); err != nil {
 			return err
 		}
 		return tx.QueryRow(ctx, "SELECT COALESCE(SUM(lt_vol), 0)::bigint FROM last_trade").Scan(&r.volume)
 	})
 	return r, err
+}
+
+// number returns the number of the run with a token, a new one if it has none yet.
+func number(ctx context.Context, tx pgx.Tx, token string) (int64, error) {
+	var key string
+	err := tx.QueryRow(ctx, "SELECT k FROM "+schema.MetaTable+" WHERE v = $1", token).Scan(&key)
+	if err == nil {
+		return strconv.ParseInt(strings.TrimPrefix(key, keyRun), 10, 64)
+	} else if !errors.Is(err, pgx.ErrNoRows) {
+		return 0, err
+	}
+	runs, err := get(ctx, tx, load.KeyRuns)
+	if err != nil {
+		return 0, err
+	}
+	n := int64(1)
+	if runs != "" {
+		if n, err = strconv.ParseInt(runs, 10, 64); err != nil {
+			return 0, fmt.Errorf("key %s of %s: %w", load.KeyRuns, schema.MetaTable, err)
+		}
+		n++
+	}
+	text := strconv.FormatInt(n, 10)
+	return n, errors.Join(put(ctx, tx, load.KeyRuns, runs, text), put(ctx, tx, keyRun+text, "", token))
 }
 
 // mark uses up an id of the server's sequence, and returns it.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -69,9 +70,39 @@ func Run(ctx context.Context, o Options) (*report.Result, error) {
 	return result, errors.Join(err, d.closeJournal(ctx))
 }
 
-// prepare reads what is loaded, registers the run, and makes what it needs. It opens the meter and the
-// journal last.
-func (d *driver) prepare(ctx context.Context) error {
+// prepare reads what is loaded, registers the run, and makes what it needs. The run is registered when nothing
+// but its journal is missing: a number that was given and not used could not be told from a run whose journal
+// was lost.
+func (d *driver) prepare(ctx context.Context) (err error) {
+	if d.meter, err = usage.Open(ctx, d.o.Usage); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			d.meter.Close()
+		}
+	}()
+	if d.o.Journal != "" {
+		if err := os.MkdirAll(d.o.Journal, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := d.survey(ctx); err != nil {
+		return err
+	}
+	d.meta = &metaStore{url: d.o.URLs[0], outage: d.o.Transactions.Outage}
+	if d.reg, err = d.meta.register(ctx, d.o.Transactions.BrokerWrites); err != nil {
+		return err
+	}
+	if err := d.openJournal(ctx); err != nil {
+		return err
+	}
+	d.assemble()
+	return nil
+}
+
+// survey reads what is loaded, judges whether the options fit it, and makes the tables that runs need.
+func (d *driver) survey(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, d.o.URLs[0])
 	if err != nil {
 		return err
@@ -103,18 +134,6 @@ func (d *driver) prepare(ctx context.Context) error {
 			}
 		}
 	}
-	d.meta = &metaStore{url: d.o.URLs[0], outage: d.o.Transactions.Outage}
-	if d.reg, err = d.meta.register(ctx, d.o.Transactions.BrokerWrites); err != nil {
-		return err
-	}
-	if d.meter, err = usage.Open(ctx, d.o.Usage); err != nil {
-		return err
-	}
-	if err := d.openJournal(ctx); err != nil {
-		d.meter.Close()
-		return err
-	}
-	d.assemble()
 	return nil
 }
 
@@ -134,15 +153,17 @@ func (d *driver) openJournal(ctx context.Context) error {
 }
 
 // closeJournal ends the journal. Where the server's sequence gave ids to trades, the run had those between
-// its marks, other processes' with them.
+// its marks, other processes' with them. For the second mark it waits as long as an outage may last.
 func (d *driver) closeJournal(ctx context.Context) error {
 	if d.journal == nil {
 		return nil
 	}
 	var err error
 	if d.o.IDs == Sequence {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.o.Transactions.Outage)
+		defer cancel()
 		var last int64
-		if last, err = d.meta.mark(context.WithoutCancel(ctx)); err == nil {
+		if last, err = d.meta.mark(ctx); err == nil {
 			err = d.journal.Append(journal.Record{Kind: journal.Lease, TradeID: d.firstID, Qty: last - d.firstID, At: time.Now()})
 		}
 	}

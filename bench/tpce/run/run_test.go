@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/percodb/percodb/bench/tpce/journal"
 	"github.com/percodb/percodb/bench/tpce/mix"
 	"github.com/percodb/percodb/bench/tpce/report"
 	"github.com/percodb/percodb/bench/tpce/txn"
@@ -194,5 +196,35 @@ func TestRatioBounds(t *testing.T) {
 		if lo, hi := ratioBounds(expected); math.Abs(lo-want[0])+math.Abs(hi-want[1]) > 1e-9 {
 			t.Errorf("%v trades: %v to %v, want %v", expected, lo, hi, want)
 		}
+	}
+}
+
+// TestFrozenServer: a server that accepts connections and never answers does not keep a run with a journal
+// from ending. Method: a listener that does nothing, and a journal that is to get its last mark from it.
+func TestFrozenServer(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	dir := t.TempDir()
+	const outage = 200 * time.Millisecond
+	d := &driver{o: Options{IDs: Sequence, Journal: dir, Transactions: txn.Settings{Outage: outage}},
+		meta: &metaStore{url: "postgres://" + l.Addr().String() + "/x?sslmode=disable", outage: outage}}
+	if d.journal, err = journal.Create(dir, journal.Record{Kind: journal.Run, TradeID: 1, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- d.closeJournal(context.Background()) }()
+	select {
+	case err = <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("the run waits for the server without end")
+	}
+	if err == nil {
+		t.Error("the mark is missing, and that is no error")
+	}
+	if files, err := journal.Read(dir); err != nil || len(files) != 1 || !files[0].Clean {
+		t.Errorf("%+v, %v", files, err)
 	}
 }

@@ -3,6 +3,9 @@ package run
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/percodb/percodb/bench/tpce/check"
 	"github.com/percodb/percodb/bench/tpce/gen"
@@ -217,5 +222,155 @@ func TestJournalFails(t *testing.T) {
 	r, err := d.drive(ctx)
 	if err == nil || !strings.Contains(err.Error(), "journal") || r == nil || r.Valid {
 		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestRegister: a run that cannot begin uses up no number, and one whose registration was committed without
+// an answer keeps its own. Method: a meter and a journal that cannot be opened; the same token twice.
+func TestRegister(t *testing.T) {
+	ctx := context.Background()
+	dsn, dir := loaded(ctx, t), t.TempDir()
+	m := &metaStore{url: dsn, outage: time.Minute}
+	first, err := m.registerAs(ctx, txn.Inline, "A")
+	if err != nil || first.number != 1 || first.identity == "" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	o := short(t, dsn, dir)
+	o.Usage.PIDs = []string{"none"}
+	if _, err := Run(ctx, o); err == nil {
+		t.Error("ran with a server process that there is not")
+	}
+	o = short(t, dsn, filepath.Join(dir, "file"))
+	if err := os.WriteFile(o.Journal, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(ctx, o); err == nil {
+		t.Error("a journal in a file is no error")
+	}
+	for token, want := range map[string]int64{"A": 1, "B": 2} {
+		for range 2 {
+			if got, err := m.registerAs(ctx, txn.Inline, token); err != nil || got.number != want || got.identity != first.identity {
+				t.Errorf("%s: %+v, %v, want %d", token, got, err, want)
+			}
+		}
+	}
+}
+
+// TestServerGone: a run whose server does not come back ends when an outage has passed, with a result that
+// says so. Method: a forwarder between the two that is closed in the measured time of an hour.
+func TestServerGone(t *testing.T) {
+	ctx := context.Background()
+	dsn, dir := loaded(ctx, t), t.TempDir()
+	u, err := url.Parse(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := forward(t, u.Host)
+	u.Host = f.Addr().String()
+	o := short(t, u.String(), dir)
+	o.Duration, o.Transactions.Outage, o.IDs = time.Hour, 500*time.Millisecond, Sequence
+	var once sync.Once
+	o.Live = func(p report.Point, _ time.Duration, _ float64) {
+		if p.Measuring {
+			once.Do(f.cut)
+		}
+	}
+	r, err := Run(ctx, o)
+	if !errors.Is(err, txn.ErrOutage) || r == nil || r.Valid || !strings.Contains(strings.Join(r.Reasons, ";"), "interrupted") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// forwarder passes connections on to a server.
+type forwarder struct {
+	net.Listener
+	mu    sync.Mutex
+	conns []net.Conn
+	group sync.WaitGroup
+}
+
+func forward(t *testing.T, server string) *forwarder {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &forwarder{Listener: l}
+	f.group.Go(func() {
+		for {
+			client, err := l.Accept()
+			if err != nil {
+				return // closed
+			}
+			behind, err := net.Dial("tcp", server)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			f.mu.Lock()
+			f.conns = append(f.conns, client, behind)
+			f.mu.Unlock()
+			f.group.Go(func() { _, _ = io.Copy(behind, client); _ = behind.Close() })
+			f.group.Go(func() { _, _ = io.Copy(client, behind); _ = client.Close() })
+		}
+	})
+	t.Cleanup(func() {
+		f.cut()
+		f.group.Wait()
+	})
+	return f
+}
+
+// cut ends all connections, and accepts no more.
+func (f *forwarder) cut() {
+	_ = f.Close()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, c := range f.conns {
+		_ = c.Close()
+	}
+}
+
+// TestAggregationFails: a broker whose commissions cannot be added up is left for the next time. Method: as
+// many commissions as one aggregation takes, of a broker that is not there.
+func TestAggregationFails(t *testing.T) {
+	ctx := context.Background()
+	dsn := loaded(ctx, t)
+	d := &driver{o: short(t, dsn, "")}
+	d.o.Transactions.BrokerWrites = txn.SideTable
+	if err := d.o.fill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.prepare(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer d.meter.Close()
+	d.rec = report.New(time.Now())
+	d.rec.StartMeasuring(time.Now())
+	s, err := txn.Open(ctx, dsn, d.set, d.gen)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(ctx)
+	conn, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	const nobody = 1 << 40
+	if _, err := conn.Exec(ctx, "INSERT INTO broker_delta SELECT $1::bigint, t_id, 1 FROM trade ORDER BY t_id LIMIT 500", int64(nobody)); err != nil {
+		t.Fatal(err)
+	}
+	running, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	d.addUp(running, ctx, s, nobody)
+	if running.Err() != nil {
+		t.Error("it goes on and on")
+	}
+	d.rec.StopMeasuring(time.Now())
+	var r report.Result
+	d.rec.Fill(&r)
+	if n := r.Of(mix.BrokerAggregation); n.Failed != 1 || n.Count != 0 {
+		t.Errorf("%+v", n)
 	}
 }

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -54,13 +55,17 @@ func (d *driver) marketBehind() bool {
 	return d.market.Results.Len() > perConnection*(d.o.MEEConns-feeds) || d.market.Feeds.Len() > perConnection*feeds
 }
 
-// record counts a transaction that was to start at a time.
+// record counts a transaction that was to start at a time. One that waited for its server in vain ends the
+// run: nothing more can be measured.
 func (d *driver) record(sample mix.Sample, scheduled time.Time) {
 	sample.Scheduled = scheduled
 	if d.arrivals == nil {
 		sample.Scheduled = sample.Started
 	}
 	d.rec.Record(sample)
+	if errors.Is(sample.Err, txn.ErrOutage) {
+		d.fail(sample.Err)
+	}
 }
 
 // committed reports that a transaction's effects are in the database.
@@ -173,7 +178,6 @@ func (d *driver) maintain(running, work context.Context, s *txn.Session, in *txn
 
 // aggregate adds to brokers what was kept aside of them.
 func (d *driver) aggregate(running, work context.Context, s *txn.Session) {
-	const full = 500 // rows of one aggregation: there may be more
 	ticker := time.NewTicker(d.o.AggregateEvery)
 	defer ticker.Stop()
 	n, at := int64(d.o.Instances), int64(d.o.Instance)
@@ -184,11 +188,17 @@ func (d *driver) aggregate(running, work context.Context, s *txn.Session) {
 		case <-ticker.C:
 		}
 		for broker := d.gen.Brokers()*at/n + 1; broker <= d.gen.Brokers()*(at+1)/n && running.Err() == nil; broker++ {
-			for rows := int64(full); rows >= full && running.Err() == nil; {
-				var sample mix.Sample
-				rows, sample = s.AggregateBroker(work, broker)
-				d.record(sample, sample.Started)
-			}
+			d.addUp(running, work, s, broker)
 		}
+	}
+}
+
+// addUp aggregates for one broker until nothing is left, or it does not succeed.
+func (d *driver) addUp(running, work context.Context, s *txn.Session, broker int64) {
+	const full = 500 // rows of one aggregation: there may be more
+	for more := true; more && running.Err() == nil; {
+		rows, sample := s.AggregateBroker(work, broker)
+		more = rows >= full && committed(sample.Outcome)
+		d.record(sample, sample.Started)
 	}
 }

@@ -13,7 +13,9 @@
 //  1. A method returns what was asked of it and a Sample, whatever the server does: errors are in the
 //     Sample. It returns at the latest when its context ends.
 //  2. A transaction whose COMMIT was not answered is repeated only when the database shows that it did not
-//     commit, or when repeating it changes nothing. Otherwise its outcome is Unknown.
+//     commit, or when repeating it changes nothing. Otherwise its outcome is Unknown. The COMMIT may still be
+//     under way when the database is asked: the repetition asks again inside its own transaction, which writes
+//     what the first attempt wrote, so that one of the two fails if neither sees the other.
 //  3. Amounts are integers of cents and never floats. Lots are used up by gen.Apply, as they were for the
 //     history before the run.
 //  4. All times in rows are of the driver's clock, sent as parameters.

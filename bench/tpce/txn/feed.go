@@ -84,12 +84,26 @@ func merged(tickers []Ticker) []Ticker {
 // feed runs one transaction until it is settled, and adds what it triggered to res.
 func (s *Session) feed(ctx context.Context, tickers []Ticker, res *FeedResult) mix.Sample {
 	var f feed
+	var doubted []feed // attempts that may yet commit
 	sample := s.perform(ctx, work{kind: mix.MarketFeed,
 		try: func(ctx context.Context) error {
 			f = feed{Session: s, tickers: tickers, now: clock()}
+			s.frame.begin(s.beginOrder())
+			if was, err := f.committed(ctx, doubted); was != nil || err != nil {
+				if was != nil {
+					f, err = *was, errAlreadyDone
+				}
+				return err
+			}
 			return f.run(ctx)
 		},
-		look: func(ctx context.Context) (bool, error) { return f.look(ctx) },
+		look: func(ctx context.Context) (bool, error) {
+			committed, err := f.look(ctx)
+			if err == nil && !committed {
+				doubted = append(doubted, f)
+			}
+			return committed, err
+		},
 	})
 	if sample.Outcome == mix.Committed || sample.Outcome == mix.AlreadyDone {
 		res.Triggered = append(res.Triggered, f.triggered...)
@@ -97,9 +111,26 @@ func (s *Session) feed(ctx context.Context, tickers []Ticker, res *FeedResult) m
 	return sample
 }
 
+// committed looks, in the transaction that has begun, for one of the attempts whose COMMIT was not answered.
+// The answer is final: an attempt has written the prices that this transaction is about to write, so that one of
+// them fails if it commits after this transaction's snapshot was taken.
+func (f *feed) committed(ctx context.Context, doubted []feed) (*feed, error) {
+	for i := range doubted {
+		d := &doubted[i]
+		var found bool
+		f.frame.maybe(&found, sqlFeedLookOrder, []any{d.triggered[0].TradeID, d.now}, nil)
+		if err := f.frame.send(ctx); err != nil {
+			return nil, err
+		}
+		if found {
+			return d, nil
+		}
+	}
+	return nil, nil
+}
+
 func (f *feed) run(ctx context.Context) error {
 	fr := &f.frame
-	fr.begin(f.beginOrder())
 	for _, t := range f.tickers {
 		var found Triggered
 		var limit cents
@@ -132,7 +163,8 @@ func (f *feed) run(ctx context.Context) error {
 }
 
 // look finds out by the submitted orders whether the transaction has committed. Without any, the time in
-// last_trade tells that it has; that it has not, nothing tells, for another may have come after it.
+// last_trade tells that it has; that it has not, nothing tells, for another may have come after it. So what
+// it says has not committed has submitted orders.
 func (f *feed) look(ctx context.Context) (bool, error) {
 	if len(f.triggered) > 0 {
 		return f.exists(ctx, sqlFeedLookOrder, f.triggered[0].TradeID, f.now)

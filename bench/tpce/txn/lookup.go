@@ -215,11 +215,15 @@ func (l *lookup) lots(ctx context.Context) (LookupResult, error) {
 func (s *Session) TradeUpdate(ctx context.Context, in UpdateInput) (UpdateResult, mix.Sample) {
 	var out UpdateResult
 	var witness change
+	var doubted []change // of attempts that may yet commit
 	sample := s.perform(ctx, work{kind: mix.TradeUpdate,
 		try: func(ctx context.Context) error {
+			s.frame.begin(s.beginOrder())
+			if written, err := s.anyWritten(ctx, doubted); written || err != nil {
+				return cmp.Or(err, errAlreadyDone)
+			}
 			out, witness = UpdateResult{}, change{}
 			l := lookup{Session: s, in: in.LookupInput}
-			s.frame.begin(s.beginOrder())
 			if in.Frame == 1 {
 				return l.rename(ctx, in.Updates, &out, &witness)
 			}
@@ -229,10 +233,27 @@ func (s *Session) TradeUpdate(ctx context.Context, in UpdateInput) (UpdateResult
 			if witness.sql == "" {
 				return true, nil // nothing was changed
 			}
-			return s.exists(ctx, witness.sql, witness.id, witness.value)
+			committed, err := s.exists(ctx, witness.sql, witness.id, witness.value)
+			if err == nil && !committed {
+				doubted = append(doubted, witness)
+			}
+			return committed, err
 		},
 	})
 	return out, sample
+}
+
+// anyWritten looks, in the transaction that has begun, for what attempts have written whose COMMIT was not
+// answered. That there is nothing is final: they have written the rows that this transaction is about to write.
+func (s *Session) anyWritten(ctx context.Context, doubted []change) (bool, error) {
+	for _, c := range doubted {
+		var found bool
+		s.frame.maybe(&found, c.sql, []any{c.id, c.value}, nil)
+		if err := s.frame.send(ctx); err != nil || found {
+			return found, err
+		}
+	}
+	return false, nil
 }
 
 // change is a value that a transaction has written, and the query that finds it.

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/mix"
@@ -21,8 +22,13 @@ type proxy struct {
 	left atomic.Int64
 	// answers: count what the server sends, not what the session sends.
 	answers atomic.Bool
-	group   sync.WaitGroup
+	// late, if not nil, has the message that a connection is cut at delivered all the same, later.
+	late  atomic.Pointer[late]
+	group sync.WaitGroup
 }
+
+// late says when the server gets a message whose sender has lost its connection, and when it loses its own.
+type late struct{ deliver, end chan struct{} }
 
 func newProxy(t *testing.T, server string) *proxy {
 	t.Helper()
@@ -75,6 +81,12 @@ func (p *proxy) copy(to, from net.Conn, answers bool) {
 		n, err := from.Read(buffer)
 		if n > 0 {
 			if p.answers.Load() == answers && p.left.Add(-1) == 0 {
+				if l := p.late.Swap(nil); l != nil {
+					_ = from.Close()
+					<-l.deliver
+					_, _ = to.Write(buffer[:n]) // or the server is gone, which the test will see
+					<-l.end
+				}
 				return
 			}
 			if _, err := to.Write(buffer[:n]); err != nil {
@@ -94,18 +106,9 @@ func (p *proxy) copy(to, from net.Conn, answers bool) {
 func TestLostConnections(t *testing.T) {
 	ctx := context.Background()
 	d := loaded(ctx, t)
-	u, err := url.Parse(d.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := newProxy(t, u.Host)
-	u.Host = p.listener.Addr().String()
-	query := u.Query()
-	query.Set("sslmode", "disable") // one message less, which would be cut as the others are
-	u.RawQuery = query.Encode()
-	p.cutAfter(-1, false)
+	p, through := d.proxied()
 	for _, pipeline := range []bool{true, false} {
-		s := d.open(ctx, u.String(), Settings{Pipeline: pipeline})
+		s := d.open(ctx, through, Settings{Pipeline: pipeline})
 		l := &lossy{database: d, proxy: p, s: s, in: NewInputs(d.gen, 5, InputOptions{})}
 		for _, answers := range []bool{false, true} {
 			for n := int64(0); ; n++ {
@@ -123,6 +126,112 @@ func TestLostConnections(t *testing.T) {
 		}
 	}
 	d.check(ctx)
+}
+
+// proxied returns a proxy before the database's server that cuts nothing yet, and the URL through it.
+func (d *database) proxied() (*proxy, string) {
+	d.t.Helper()
+	u, err := url.Parse(d.url)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	p := newProxy(d.t, u.Host)
+	u.Host = p.listener.Addr().String()
+	query := u.Query()
+	query.Set("sslmode", "disable") // one message less, which would be cut as the others are
+	u.RawQuery = query.Encode()
+	p.cutAfter(-1, false)
+	return p, u.String()
+}
+
+// TestLateCommit: a COMMIT that reaches the server after its session has lost the connection, and has looked
+// in vain for what it did, is not repeated: an order is submitted once and its volume added once, and what a
+// Trade-Update changes is changed once. Method: on a server, through a proxy that holds the message with the
+// COMMIT back until the look was answered.
+func TestLateCommit(t *testing.T) {
+	ctx := context.Background()
+	d := loaded(ctx, t)
+	p, through := d.proxied()
+	in := NewInputs(d.gen, 11, InputOptions{})
+	doubts := 0 // attempts that were repeated
+	for range 4 {
+		s := d.open(ctx, through, Settings{Pipeline: true})
+		// The first of each has the statements prepared, so that the third message of the second has the COMMIT.
+		feed := func(held bool) {
+			o := in.Order()
+			o.RollBack, o.Terms = false, gen.Terms{Type: "TLB", Qty: 100, Limit: 25_00}
+			order, sample := s.TradeOrder(ctx, o)
+			settled(t, sample, mix.Committed)
+			const volume = "SELECT lt_vol FROM last_trade WHERE lt_s_symb = $1"
+			before := d.number(ctx, volume, order.Symbol)
+			tape := FeedInput{Tickers: []Ticker{{Symbol: order.Symbol, Price: 25_00, Qty: 10}}}
+			var fed FeedResult
+			p.holdThird(held, func() { fed, sample = s.MarketFeed(ctx, tape) })
+			if sample.Err != nil || len(fed.Triggered) != 1 || fed.Triggered[0].TradeID != order.TradeID {
+				t.Errorf("order %d: %+v, %+v", order.TradeID, fed, sample)
+			}
+			if after := d.number(ctx, volume, order.Symbol); after != before+10 {
+				t.Errorf("the volume rose from %d to %d, by 10", before, after)
+			}
+			doubts += len(sample.Aborts)
+		}
+		update := func(held bool) {
+			l := in.lookup(2)
+			found, sample := s.TradeLookup(ctx, l)
+			for len(found.Trades) == 0 && !t.Failed() {
+				l = in.lookup(2)
+				found, sample = s.TradeLookup(ctx, l)
+				settled(t, sample, mix.Committed)
+			}
+			if t.Failed() {
+				return
+			}
+			const cash = "SELECT count(*) FROM settlement WHERE se_t_id = $1 AND se_cash_type IN ('Cash', 'Margin')"
+			before := d.number(ctx, cash, found.Trades[0])
+			p.holdThird(held, func() { _, sample = s.TradeUpdate(ctx, UpdateInput{LookupInput: l, Updates: 20}) })
+			if after := d.number(ctx, cash, found.Trades[0]); sample.Err != nil || after != 1-before {
+				t.Errorf("a settlement was %d, and is %d: %+v", before, after, sample)
+			}
+			doubts += len(sample.Aborts)
+		}
+		feed(false)
+		feed(true)
+		update(false) // on the new connection
+		update(true)
+	}
+	if doubts == 0 {
+		t.Error("no attempt was repeated")
+	}
+	d.check(ctx)
+}
+
+// holdThird runs a transaction of a session, and has the server get the third of its messages only after the
+// session has lost its connection and looked what became of it.
+func (p *proxy) holdThird(hold bool, run func()) {
+	if !hold {
+		run()
+		return
+	}
+	const looked = -4 // start-up, preparing the look, the look; its answer was there when the next is sent
+	l := &late{deliver: make(chan struct{}), end: make(chan struct{})}
+	defer close(l.end)
+	p.late.Store(l)
+	p.cutAfter(2, false)
+	ended := make(chan struct{})
+	go func() {
+		defer close(l.deliver)
+		for p.left.Load() > looked {
+			select {
+			case <-ended:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	run()
+	close(ended)
+	<-l.deliver
+	p.cutAfter(-1, false)
 }
 
 // lossy runs transactions through a proxy that cuts connections.

@@ -76,10 +76,16 @@ func (s *Session) MarketWatch(ctx context.Context, in WatchInput) (WatchResult, 
 		} else {
 			before, after, err = s.watchJoin(ctx, in)
 		}
-		if out = (WatchResult{}); before != 0 {
+		out = WatchResult{}
+		switch {
+		case err != nil:
+			return err
+		case before != 0:
 			out.Percent = 100 * (float64(after)/float64(before) - 1)
+		case in.Account == 0: // an account may hold nothing
+			return unexpected("the securities of %+v are worth nothing", in)
 		}
-		return err
+		return nil
 	}})
 	return out, sample
 }

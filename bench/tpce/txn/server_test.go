@@ -347,6 +347,13 @@ func (d *database) watched(ctx context.Context, s *Session, in *Inputs) {
 		if a != b || a.Percent == 0 {
 			d.t.Errorf("%+v: %v and %v percent", w, a.Percent, b.Percent)
 		}
+		// A day without prices: what is on a list, or in an industry, is worth something on every day of the load.
+		w.Since = d.gen.MarketDate(0).AddDate(-1, 0, 0)
+		for _, session := range []*Session{s, loop} {
+			if _, sample := session.MarketWatch(ctx, w); (sample.Outcome == mix.Failed) != (w.Account == 0) {
+				d.t.Errorf("%+v: %d, %v", w, sample.Outcome, sample.Err)
+			}
+		}
 	}
 }
 

@@ -22,6 +22,9 @@ type Session struct {
 	// committing: the attempt under way has sent its COMMIT, so that it may have committed even if it fails.
 	committing bool
 	frame      frame // emptied by its send
+	// giveUp is when the transaction under way stops to wait for a server that is gone; zero while it has not
+	// been.
+	giveUp time.Time
 }
 
 // Open connects to a server that holds the database of a generator. Close the session after use.
@@ -33,7 +36,7 @@ func Open(ctx context.Context, url string, set *Settings, g *gen.Generator) (*Se
 	if err != nil {
 		return nil, err
 	}
-	config.ConnectTimeout = connectTimeout
+	config.ConnectTimeout = ConnectTimeout
 	s := &Session{config: config, set: set, gen: g}
 	s.frame.s = s
 	if s.conn, err = pgx.ConnectConfig(ctx, config); err != nil {
@@ -42,9 +45,9 @@ func Open(ctx context.Context, url string, set *Settings, g *gen.Generator) (*Se
 	return s, nil
 }
 
-// connectTimeout is how long one attempt to connect may take: a process that was stopped accepts
+// ConnectTimeout is how long one attempt to connect may take: a process that was stopped accepts
 // connections and does not answer.
-const connectTimeout = 10 * time.Second
+const ConnectTimeout = 10 * time.Second
 
 // Close ends the connection.
 func (s *Session) Close(ctx context.Context) {
@@ -60,7 +63,8 @@ type work struct {
 	// try runs one attempt, from its BEGIN to its COMMIT, and finds everything it needs anew.
 	try func(ctx context.Context) error
 	// look finds out whether the last attempt, whose COMMIT was not answered, has committed. It is asked on a
-	// new connection. Nil if a repetition finds out by itself or does not matter.
+	// new connection, while that COMMIT may still be under way: that it has not, a repetition must see for
+	// itself, inside its own transaction. Nil if nothing but a repetition tells, or it does not matter.
 	look func(ctx context.Context) (bool, error)
 	// once: without an answer the transaction is not repeated, and its outcome is Unknown.
 	once bool
@@ -75,9 +79,13 @@ var (
 	errAlreadyDone = errors.New("an earlier attempt has committed")
 )
 
+// ErrOutage: a transaction was given up because its server was away for longer than Settings.Outage.
+var ErrOutage = errors.New("the server is away for too long")
+
 // perform runs a transaction until it is settled.
 func (s *Session) perform(ctx context.Context, w work) mix.Sample {
 	sample := mix.Sample{Kind: w.kind, Started: time.Now()}
+	s.giveUp = time.Time{}
 	var err error
 	sample.Outcome, err = s.settle(ctx, w, &sample)
 	sample.Finished, sample.RoundTrips = time.Now(), s.trips
@@ -91,8 +99,7 @@ func (s *Session) perform(ctx context.Context, w work) mix.Sample {
 // The error says why it Failed or is Unknown.
 func (s *Session) settle(ctx context.Context, w work, sample *mix.Sample) (mix.Outcome, error) {
 	var pause backoff
-	var until time.Time // when a server that is gone is given up
-	doubt := false      // an attempt may have committed
+	doubt := false // an attempt may have committed
 	for {
 		err := s.attempt(ctx, w)
 		switch {
@@ -108,8 +115,8 @@ func (s *Session) settle(ctx context.Context, w work, sample *mix.Sample) (mix.O
 			trouble = conflict
 		}
 		lost := s.committing && (trouble == gone || trouble == undetermined)
-		if trouble == gone && until.IsZero() {
-			until = time.Now().Add(s.set.outage())
+		if trouble == gone && s.outlasted() && !errors.Is(err, ErrOutage) {
+			err = errors.Join(ErrOutage, err)
 		}
 		switch {
 		case lost && (w.once || ctx.Err() != nil):
@@ -130,7 +137,7 @@ func (s *Session) settle(ctx context.Context, w work, sample *mix.Sample) (mix.O
 		case trouble == fault:
 			return unsettled(doubt), err
 		}
-		if len(sample.Aborts) >= s.set.maxRetries() && (lost || trouble != gone) || trouble == gone && time.Now().After(until) {
+		if len(sample.Aborts) >= s.set.maxRetries() && (lost || trouble != gone) || errors.Is(err, ErrOutage) {
 			return unsettled(doubt), err
 		}
 		sample.Aborts = append(sample.Aborts, code)
@@ -170,20 +177,35 @@ func (s *Session) attempt(ctx context.Context, w work) error {
 	return err
 }
 
+// outlasted reports that the server has been gone, in this transaction, for longer than an outage may last. The
+// first call begins it.
+func (s *Session) outlasted() bool {
+	if s.giveUp.IsZero() {
+		s.giveUp = time.Now().Add(s.set.outage())
+	}
+	return !time.Now().Before(s.giveUp)
+}
+
 // connect makes a connection if there is none, for as long as an outage may last.
 func (s *Session) connect(ctx context.Context) error {
 	if s.conn != nil && !s.conn.IsClosed() {
 		return nil
 	}
 	var pause backoff
-	for until := time.Now().Add(s.set.outage()); ; {
+	for {
+		over := s.outlasted()
+		attempt, cancel := context.WithDeadline(ctx, s.giveUp)
 		var err error
-		if s.conn, err = pgx.ConnectConfig(ctx, s.config); err == nil {
+		s.conn, err = pgx.ConnectConfig(attempt, s.config)
+		cancel()
+		if err == nil {
 			return nil
 		}
 		s.conn = nil
-		if trouble, _ := classify(err, true); trouble == fault || time.Now().After(until) {
+		if trouble, _ := classify(err, true); trouble == fault {
 			return err
+		} else if over {
+			return errors.Join(ErrOutage, err)
 		}
 		if err := pause.wait(ctx); err != nil {
 			return err
@@ -194,7 +216,7 @@ func (s *Session) connect(ctx context.Context) error {
 // look finds out, on a new connection, whether the last attempt has committed.
 func (s *Session) look(ctx context.Context, w work) (bool, error) {
 	var pause backoff
-	for until := time.Now().Add(s.set.outage()); ; {
+	for {
 		s.Close(ctx)
 		if err := s.connect(ctx); err != nil {
 			return false, err
@@ -203,8 +225,10 @@ func (s *Session) look(ctx context.Context, w work) (bool, error) {
 		if err == nil {
 			return committed, nil
 		}
-		if trouble, _ := classify(err, s.conn.IsClosed()); trouble == fault || time.Now().After(until) {
+		if trouble, _ := classify(err, s.conn.IsClosed()); trouble == fault {
 			return false, err
+		} else if s.outlasted() {
+			return false, errors.Join(ErrOutage, err)
 		}
 		if err := pause.wait(ctx); err != nil {
 			return false, err

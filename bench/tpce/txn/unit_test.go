@@ -2,13 +2,19 @@ package txn
 
 import (
 	"context"
+	"errors"
+	"io"
 	"math"
 	"math/big"
+	"net"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/percodb/percodb/bench/tpce/gen"
@@ -292,5 +298,71 @@ func TestBackoff(t *testing.T) {
 	cancel()
 	if err := b.wait(ctx); err == nil || b.next != longestPause {
 		t.Errorf("%v, %v", err, b.next)
+	}
+}
+
+// greet is a server that lets a client in, and answers nothing more.
+func greet(conn net.Conn) {
+	server := pgproto3.NewBackend(conn, conn)
+	_, err := server.ReceiveStartupMessage()
+	server.Send(&pgproto3.AuthenticationOk{})
+	server.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+	for err = errors.Join(err, server.Flush()); err == nil; {
+		_, err = server.Receive()
+	}
+	_ = conn.Close() // the client has gone
+}
+
+// TestOutage: a transaction whose server does not come back is given up when one outage has passed, whether
+// the connection was lost before it, in it, or behind its COMMIT, and says why. Method: a clock of its own, and
+// a server that nobody reaches.
+func TestOutage(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		lost    bool // in the transaction
+		commit  bool // with its COMMIT
+		look    bool
+		outcome mix.Outcome
+	}{{name: "before", outcome: mix.Failed}, {name: "in it", lost: true, outcome: mix.Failed}, {name: "commit", lost: true, commit: true, outcome: mix.Unknown},
+		{name: "commit, with a look", lost: true, commit: true, look: true, outcome: mix.Unknown}} {
+		synctest.Test(t, func(t *testing.T) {
+			config, err := pgx.ParseConfig("postgres://nobody@192.0.2.1:1/nothing?sslmode=disable")
+			if err != nil {
+				t.Fatal(err)
+			}
+			there := c.lost
+			config.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+				if !there {
+					return nil, errors.New("nobody there")
+				}
+				client, server := net.Pipe()
+				go greet(server)
+				return client, nil
+			}
+			const outage = 40 * time.Second
+			s := &Session{config: config, set: &Settings{Outage: outage}}
+			s.frame.s = s
+			if c.lost {
+				if err := s.connect(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w := work{kind: mix.TradeStatus, try: func(ctx context.Context) error {
+				there, s.committing = false, c.commit
+				s.Close(ctx)
+				return io.ErrUnexpectedEOF
+			}}
+			if c.look {
+				w.look = func(context.Context) (bool, error) { return false, errors.New("asked nobody") }
+			}
+			begun := time.Now()
+			sample := s.perform(t.Context(), w)
+			if took := time.Since(begun); took < outage || took > outage+2*time.Second {
+				t.Errorf("%s: given up after %v", c.name, took)
+			}
+			if sample.Outcome != c.outcome || !errors.Is(sample.Err, ErrOutage) {
+				t.Errorf("%s: %d, %v", c.name, sample.Outcome, sample.Err)
+			}
+		})
 	}
 }

@@ -83,7 +83,8 @@ func (s *Session) cancel(ctx context.Context, whole *mix.Sample, requests bool, 
 	return ids
 }
 
-// AggregateBroker adds up to 500 rows of broker_delta to their broker. It returns how many there were.
+// AggregateBroker adds up to 500 rows of broker_delta to their broker. It returns how many there were, whatever
+// the outcome.
 func (s *Session) AggregateBroker(ctx context.Context, broker int64) (int64, mix.Sample) {
 	var trades int64
 	sample := s.perform(ctx, work{kind: mix.BrokerAggregation, try: func(ctx context.Context) error {
