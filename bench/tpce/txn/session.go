@@ -122,7 +122,7 @@ func (s *Session) settle(ctx context.Context, w work, sample *mix.Sample) (mix.O
 		case lost && (w.once || ctx.Err() != nil):
 			return mix.Unknown, err
 		case ctx.Err() != nil:
-			return mix.Failed, err
+			return unsettled(doubt), err
 		case w.look != nil && (lost || doubt && code == uniqueViolation):
 			doubt = true
 			committed, lookErr := s.look(ctx, w)

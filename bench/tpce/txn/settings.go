@@ -51,7 +51,7 @@ type Settings struct {
 	BrokerWrites BrokerMode // Inline if ""
 	// MaxRetries is how often a transaction is repeated after conflicts, 50 if 0.
 	MaxRetries int
-	// Outage is how long a session tries to connect to a server that is gone, a minute if 0.
+	// Outage is how long a transaction waits for a server that is gone, in all, a minute if 0.
 	Outage time.Duration
 	// TradeIDs gives ids to orders. If nil, the server's sequence does.
 	TradeIDs IDSource

@@ -313,6 +313,49 @@ func greet(conn net.Conn) {
 	_ = conn.Close() // the client has gone
 }
 
+// greeted returns a session with a server that lets it in while it is there.
+func greeted(t *testing.T, there *bool, outage time.Duration) *Session {
+	t.Helper()
+	config, err := pgx.ParseConfig("postgres://nobody@192.0.2.1:1/nothing?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.DialFunc = func(context.Context, string, string) (net.Conn, error) {
+		if !*there {
+			return nil, errors.New("nobody there")
+		}
+		client, server := net.Pipe()
+		go greet(server)
+		return client, nil
+	}
+	s := &Session{config: config, set: &Settings{Outage: outage}}
+	s.frame.s = s
+	return s
+}
+
+// TestEndsInDoubt: a transaction whose COMMIT was lost, and which is ended before a repetition has found out what
+// became of it, may have committed.
+func TestEndsInDoubt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		there := true
+		s := greeted(t, &there, time.Minute)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		attempts := 0
+		sample := s.perform(ctx, work{kind: mix.TradeResult, try: func(context.Context) error {
+			if attempts++; attempts == 2 {
+				cancel()
+			}
+			s.committing = attempts == 1
+			s.Close(t.Context())
+			return io.ErrUnexpectedEOF
+		}})
+		if attempts != 2 || sample.Outcome != mix.Unknown {
+			t.Errorf("after %d attempts: %d, %v", attempts, sample.Outcome, sample.Err)
+		}
+	})
+}
+
 // TestOutage: a transaction whose server does not come back is given up when one outage has passed, whether
 // the connection was lost before it, in it, or behind its COMMIT, and says why. Method: a clock of its own, and
 // a server that nobody reaches.
@@ -326,22 +369,9 @@ func TestOutage(t *testing.T) {
 	}{{name: "before", outcome: mix.Failed}, {name: "in it", lost: true, outcome: mix.Failed}, {name: "commit", lost: true, commit: true, outcome: mix.Unknown},
 		{name: "commit, with a look", lost: true, commit: true, look: true, outcome: mix.Unknown}} {
 		synctest.Test(t, func(t *testing.T) {
-			config, err := pgx.ParseConfig("postgres://nobody@192.0.2.1:1/nothing?sslmode=disable")
-			if err != nil {
-				t.Fatal(err)
-			}
-			there := c.lost
-			config.DialFunc = func(context.Context, string, string) (net.Conn, error) {
-				if !there {
-					return nil, errors.New("nobody there")
-				}
-				client, server := net.Pipe()
-				go greet(server)
-				return client, nil
-			}
 			const outage = 40 * time.Second
-			s := &Session{config: config, set: &Settings{Outage: outage}}
-			s.frame.s = s
+			there := c.lost
+			s := greeted(t, &there, outage)
 			if c.lost {
 				if err := s.connect(t.Context()); err != nil {
 					t.Fatal(err)
