@@ -17,8 +17,8 @@
 //  1. All conditions are judged on one snapshot. Writers are not disturbed, but C0 to C12 hold between
 //     transactions only, so any snapshot will do.
 //  2. A condition that cannot be judged, because the server fails, does not keep the others from being judged.
-//  3. C12 asks the server for its plan, and a query that would not use the index is a finding: nothing
-//     is called whole that was not looked at.
+//  3. C12 asks the server for its plan, and a query that would not use the index is a finding, or, of a table
+//     of a few rows, a note: nothing is called whole that was not looked at.
 //
 // Brokers' counters are judged as the transactions are meant to keep them, in the broker's row itself.
 // Whether acknowledged transactions are there at all cannot be seen in the database alone.
