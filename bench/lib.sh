@@ -36,7 +36,7 @@ start_postgres() {
 }
 
 start_percodb() {
-  go build -o "$work/percodb" ./cmd/percodb
+  [ -x "$work/percodb" ] || go build -o "$work/percodb" ./cmd/percodb
   "$work/percodb" start --listen "127.0.0.1:$percodb_port" --data "$work/data" "$@" >"$work/percodb.log" 2>&1 &
   percodb_pid=$!
   for _ in $(seq 100); do
