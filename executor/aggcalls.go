@@ -14,6 +14,7 @@ type aggregation struct {
 	calls []aggCall
 	out   types.Row // group key, then results
 	held  int64     // booked for states
+	kept  int64     // booked by the buffers of groups at work, for DISTINCT and ORDER BY
 }
 
 // aggCall is one aggregate call, with scratch space for its arguments.
@@ -88,7 +89,7 @@ func (s *groupState) drop() {
 // release gives back what states were booked with.
 func (a *aggregation) release() {
 	a.ex.mem.shrink(a.held)
-	a.held = 0
+	a.held, a.kept = 0, 0
 }
 
 // newState makes the state of a new group.
@@ -152,9 +153,14 @@ func (a *aggregation) addTo(st *callState, c *aggCall, row types.Row) error {
 			return err
 		}
 		copy(key[len(c.order.keys):], c.args)
-		return st.rows.buf.add(key)
+		before := st.rows.buf.held
+		err := st.rows.buf.add(key)
+		a.kept += st.rows.buf.held - before
+		return err
 	case st.seen != nil:
+		before := st.seen.keys.held
 		_, added, err := st.seen.add(c.args)
+		a.kept += st.seen.keys.held - before
 		if !added || err != nil {
 			return err
 		}

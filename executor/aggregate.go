@@ -2,16 +2,18 @@ package executor
 
 import (
 	"context"
+	"errors"
 
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/types"
 )
 
 // hashAggregate reads all rows, keeping the state of every group, and yields the groups in the
-// order of their first rows. Without GROUP BY there is one group, of no rows if need be.
+// order of their first rows; groups too many for memory come in several turns (overflow). Without
+// GROUP BY there is one group, of no rows if need be.
 type hashAggregate struct {
 	aggregation
-	input  Operator
+	input  overflow
 	scalar bool
 	groups keySet
 	states []*groupState // by entry of groups
@@ -42,7 +44,8 @@ func newAggregate(ex *execution, input Operator, n *planner.Aggregate) Operator 
 		o.cur.buf.mem, o.done.buf.mem = &ex.mem, &ex.mem
 		return o
 	}
-	o := &hashAggregate{aggregation: newAggregation(ex, n), input: input, scalar: n.Scalar || len(n.GroupBy) == 0}
+	o := &hashAggregate{aggregation: newAggregation(ex, n), scalar: n.Scalar || len(n.GroupBy) == 0}
+	o.input = newOverflow(newKeyedInput(ex, input, n.GroupBy), typesOf(n.Input))
 	o.groups.cols = newKeyColumns(n.GroupBy)
 	o.groups.keys.mem = &ex.mem
 	return o
@@ -50,18 +53,27 @@ func newAggregate(ex *execution, input Operator, n *planner.Aggregate) Operator 
 
 func (o *hashAggregate) Open(ctx context.Context) error {
 	o.ready, o.at, o.states = false, 0, nil
-	return o.input.Open(ctx)
+	o.input.reset()
+	return o.input.in.op.Open(ctx)
 }
 
 func (o *hashAggregate) Close() error {
+	o.dropGroups()
+	o.groups.release()
+	return errors.Join(o.input.release(), o.input.in.op.Close())
+}
+
+// dropGroups forgets all groups, also those not finished.
+func (o *hashAggregate) dropGroups() {
 	for _, s := range o.states {
 		s.drop()
 	}
-	o.groups.release()
-	o.states = nil
+	o.states, o.at = nil, 0
 	o.release()
-	return o.input.Close()
 }
+
+// spilledBytes implements spiller.
+func (o *hashAggregate) spilledBytes() int64 { return o.input.spilledBytes() }
 
 func (o *hashAggregate) Next(ctx context.Context) (types.Row, error) {
 	if !o.ready {
@@ -70,8 +82,16 @@ func (o *hashAggregate) Next(ctx context.Context) (types.Row, error) {
 		}
 		o.ready = true
 	}
-	if o.at == len(o.states) {
-		return nil, nil
+	for o.at == len(o.states) {
+		more, err := o.input.turn()
+		if !more || err != nil {
+			return nil, err
+		}
+		o.dropGroups()
+		o.groups.reset()
+		if err := o.read(ctx); err != nil {
+			return nil, err
+		}
 	}
 	var key types.Row
 	if !o.scalar {
@@ -83,7 +103,7 @@ func (o *hashAggregate) Next(ctx context.Context) (types.Row, error) {
 	return o.result(key, state)
 }
 
-// read takes in all rows.
+// read takes in all rows of a turn.
 func (o *hashAggregate) read(ctx context.Context) error {
 	if o.scalar {
 		state, err := o.newState()
@@ -93,7 +113,7 @@ func (o *hashAggregate) read(ctx context.Context) error {
 		o.states = append(o.states, state)
 	}
 	for {
-		row, err := o.input.Next(ctx)
+		row, key, _, err := o.input.in.next(ctx)
 		if row == nil || err != nil {
 			return err
 		}
@@ -103,8 +123,11 @@ func (o *hashAggregate) read(ctx context.Context) error {
 		state := (*groupState)(nil)
 		if o.scalar {
 			state = o.states[0]
-		} else if state, err = o.group(row); err != nil {
+		} else if state, err = o.group(row, key); err != nil {
 			return err
+		}
+		if state == nil {
+			continue
 		}
 		if err := o.add(state, row); err != nil {
 			return err
@@ -112,11 +135,14 @@ func (o *hashAggregate) read(ctx context.Context) error {
 	}
 }
 
-// group finds or makes the group of a row.
-func (o *hashAggregate) group(row types.Row) (*groupState, error) {
-	key, _, err := o.groups.cols.eval(&o.ex.ev, row)
-	if err != nil {
-		return nil, err
+// group finds or makes the group of a row; nil where the row was set aside.
+func (o *hashAggregate) group(row, key types.Row) (*groupState, error) {
+	if o.input.full(o.groups.keys.held + o.held + o.kept) {
+		e := o.groups.find(key)
+		if e == 0 {
+			return nil, o.input.add(row, key)
+		}
+		return o.states[e-1], nil
 	}
 	e, added, err := o.groups.add(key)
 	if err != nil {

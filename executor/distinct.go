@@ -2,52 +2,67 @@ package executor
 
 import (
 	"context"
+	"errors"
 
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/types"
 )
 
-// distinct drops rows whose key was seen before. Ordered inputs need the last key only.
+// distinct drops rows whose key was seen before. Ordered inputs need the last key only; keys seen that
+// are too many for memory are gone through in several turns (overflow), unless the rows have to stay
+// in order.
 type distinct struct {
 	ex      *execution
-	input   Operator
+	input   overflow
 	ordered bool
 	set     keySet
 	have    bool // ordered: set.keys holds the last key
 }
 
 func newDistinct(ex *execution, input Operator, n *planner.Distinct) *distinct {
-	o := &distinct{ex: ex, input: input, ordered: n.Ordered}
+	in := keyedInput{ex: ex, op: input, keys: wholeRow(typesOf(n.Input))}
 	if n.On != nil {
-		o.set.cols = newKeyColumns(n.On)
-	} else {
-		o.set.cols = wholeRow(typesOf(n.Input))
+		in = newKeyedInput(ex, input, n.On)
 	}
-	o.set.keys.mem = &ex.mem
+	o := newDistinctOf(ex, in, typesOf(n.Input))
+	o.ordered = n.Ordered
+	o.input.mayNot = o.input.mayNot || n.KeepsOrder
 	return o
+}
+
+func newDistinctOf(ex *execution, in keyedInput, rows []types.Type) *distinct {
+	return &distinct{ex: ex, input: newOverflow(in, rows), set: keySet{cols: in.keys, keys: rowBuffer{mem: &ex.mem}}}
 }
 
 func (o *distinct) Open(ctx context.Context) error {
 	o.have = false
-	return o.input.Open(ctx)
+	o.input.reset()
+	return o.input.in.op.Open(ctx)
 }
 
 func (o *distinct) Close() error {
 	o.set.release()
-	return o.input.Close()
+	return errors.Join(o.input.release(), o.input.in.op.Close())
 }
+
+// spilledBytes implements spiller.
+func (o *distinct) spilledBytes() int64 { return o.input.spilledBytes() }
 
 func (o *distinct) Next(ctx context.Context) (types.Row, error) {
 	for {
-		row, err := o.input.Next(ctx)
-		if row == nil || err != nil {
-			return nil, err
-		}
-		key, _, err := o.set.cols.eval(&o.ex.ev, row)
+		row, key, _, err := o.input.in.next(ctx)
 		if err != nil {
 			return nil, err
 		}
-		isNew, err := o.isNew(key)
+		if row == nil {
+			more, err := o.input.turn()
+			if !more || err != nil {
+				return nil, err
+			}
+			o.set.reset()
+			continue
+		}
+		isNew, err := o.isNew(row, key)
 		if err != nil {
 			return nil, err
 		}
@@ -60,11 +75,23 @@ func (o *distinct) Next(ctx context.Context) (types.Row, error) {
 	}
 }
 
-func (o *distinct) isNew(key types.Row) (bool, error) {
-	if !o.ordered {
+// isNew reports whether the row is to be yielded now.
+func (o *distinct) isNew(row, key types.Row) (bool, error) {
+	if o.ordered {
+		return o.differs(key)
+	}
+	if !o.input.full(o.set.keys.held) {
 		_, added, err := o.set.add(key)
 		return added, err
 	}
+	if o.set.find(key) != 0 {
+		return false, nil
+	}
+	return false, o.input.add(row, key)
+}
+
+// differs compares a key with the one before it.
+func (o *distinct) differs(key types.Row) (bool, error) {
 	if o.have && o.set.cols.equal(o.set.keys.rows[0], key) {
 		return false, nil
 	}

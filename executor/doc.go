@@ -28,7 +28,9 @@
 //	   Runtime.EagerUnique asks for it, else by the commit, whose *mvcc.KeyExistsError UniqueViolation
 //	   explains.
 //	E5 What an operator keeps is booked with the statement's memory account, which refuses with
-//	   53200; sorts and hash joins go on in a temporary file instead (memory.crowded).
+//	   53200. Sorts, hash joins, groups and distinct rows go on in a temporary file before that
+//	   (memory.crowded), so that each leaves room to the others; INTERSECT, EXCEPT, WITH items and the
+//	   inner rows of nested loops do not.
 //	E6 Every loop that may run long without yielding a row looks at its context.
 //
 // It decides nothing about how to run a query (planner), begins and ends no transaction, and retries

@@ -56,7 +56,7 @@ type Runtime struct {
 	MemoryLimitBytes int64
 	// Scratch keeps memory for the session's next statements; nil: it is allocated anew.
 	Scratch *Scratch
-	// TempDir is where sorts and joins put what does not fit into memory; "": the system's.
+	// TempDir is where operators put what does not fit into memory; "": the system's.
 	TempDir string
 	Logger  *slog.Logger
 }

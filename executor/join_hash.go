@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/percodb/percodb/planner"
-	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -16,7 +15,7 @@ import (
 // all right rows, or those of a part, or as many of a part as there is room for.
 type hashJoin struct {
 	joinOutput
-	left, right joinSide
+	left, right keyedInput
 
 	table   hashTable // entry e is row e-1 of build
 	build   rowBuffer
@@ -37,44 +36,10 @@ type hashJoin struct {
 	rest      int // full join: the next right row to look at, once left is done
 }
 
-// joinSide is one side of a hash join: rows with their keys, from the operator, or back from a file.
-type joinSide struct {
-	ex   *execution
-	op   Operator
-	keys keyColumns
-	// width is the number of key columns in front of a row in a file: 0 where all are plain columns.
-	width int
-	// list is where rows come from while it is not nil.
-	list *tempReader
-}
-
-func newJoinSide(ex *execution, op Operator, keys []expr.Scalar) joinSide {
-	s := joinSide{ex: ex, op: op, keys: newKeyColumns(keys)}
-	for _, k := range keys {
-		if _, plain := k.(*expr.Column); !plain {
-			s.width = len(keys)
-		}
-	}
-	return s
-}
-
-// next returns the side's next row and its key, both valid until the following call; hasNull says
-// that a value of the key is NULL.
-func (s *joinSide) next(ctx context.Context) (row, key types.Row, hasNull bool, err error) {
-	if s.list != nil {
-		return s.nextListed()
-	}
-	if row, err = s.op.Next(ctx); row == nil || err != nil {
-		return nil, nil, false, err
-	}
-	key, hasNull, err = s.keys.eval(&s.ex.ev, row)
-	return row, key, hasNull, err
-}
-
 func newHashJoin(ex *execution, left, right Operator, n *planner.HashJoin) *hashJoin {
 	j := &hashJoin{
 		joinOutput: newJoinOutput(ex, n.Kind, n.On, len(n.Left.Columns()), len(n.Right.Columns())),
-		left:       newJoinSide(ex, left, n.LeftKeys), right: newJoinSide(ex, right, n.RightKeys),
+		left:       newKeyedInput(ex, left, n.LeftKeys), right: newKeyedInput(ex, right, n.RightKeys),
 		build: rowBuffer{mem: &ex.mem}, keys: rowBuffer{mem: &ex.mem},
 	}
 	stored := append(typesOf(n.Left), typesOf(n.Right)...)

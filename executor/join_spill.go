@@ -42,13 +42,6 @@ type joinPart struct {
 	whole       bool // dividing it further is in vain
 }
 
-const (
-	partBits  = 5
-	partCount = 1 << partBits
-	// maxPartDepth leaves the hash's high bits to the table.
-	maxPartDepth = 8
-)
-
 // spill divides both sides: the block, what the right operator still has, and all left rows.
 func (j *hashJoin) spill(ctx context.Context) error {
 	file, err := j.ex.newTempFile()
@@ -111,7 +104,7 @@ func (s *joinSpill) newParts(depth int) []joinPart {
 }
 
 // deal hands a side's rows out to the parts, to its end.
-func (j *hashJoin) deal(ctx context.Context, side *joinSide, parts []joinPart) error {
+func (j *hashJoin) deal(ctx context.Context, side *keyedInput, parts []joinPart) error {
 	for {
 		row, key, hasNull, err := side.next(ctx)
 		if err != nil {
@@ -136,14 +129,14 @@ func (j *hashJoin) deal(ctx context.Context, side *joinSide, parts []joinPart) e
 }
 
 // dealRow puts a row into its part, unless it cannot make a difference. The right side is dealt first.
-func (j *hashJoin) dealRow(side *joinSide, parts []joinPart, row, key types.Row, hasNull bool) error {
+func (j *hashJoin) dealRow(side *keyedInput, parts []joinPart, row, key types.Row, hasNull bool) error {
 	var at uint64
 	if hasNull {
 		// It matches nothing wherever it is; so that NULLs do not make one part large, they take turns.
 		j.spilled.nulls++
 		at = j.spilled.nulls % partCount
 	} else {
-		at = side.keys.hash(key) >> ((parts[0].depth - 1) * partBits) % partCount
+		at = partAt(side.keys.hash(key), parts[0].depth-1)
 	}
 	p := &parts[at]
 	if side == &j.right {
@@ -292,21 +285,4 @@ func (s *joinSpill) noteFound() {
 	if s.earlier != nil {
 		s.earlier.set(s.leftAt)
 	}
-}
-
-// nextListed is next for rows in a file.
-func (s *joinSide) nextListed() (row, key types.Row, hasNull bool, err error) {
-	stored, err := s.list.next()
-	if stored == nil || err != nil {
-		return nil, nil, false, err
-	}
-	if s.width == 0 {
-		key, hasNull, err = s.keys.eval(&s.ex.ev, stored)
-		return stored, key, hasNull, err
-	}
-	key = stored[:s.width:s.width]
-	for i := range key {
-		hasNull = hasNull || key[i].IsNull()
-	}
-	return stored[s.width:], key, hasNull, nil
 }

@@ -133,6 +133,12 @@ func (s *keySet) find(key types.Row) uint32 {
 // len is the number of keys.
 func (s *keySet) len() int { return s.table.len() }
 
+// reset empties the set for keys to come.
+func (s *keySet) reset() {
+	s.table.reset()
+	s.keys.reset()
+}
+
 // release empties the set and gives its memory back.
 func (s *keySet) release() {
 	s.table = hashTable{}

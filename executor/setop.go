@@ -7,13 +7,10 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// union yields the left rows, then the right rows; without all, each distinct row once.
+// union yields the left rows, then the right rows.
 type union struct {
-	ex          *execution
 	left, right Operator
-	all         bool
 	onRight     bool
-	seen        keySet
 }
 
 func (o *union) Open(ctx context.Context) error {
@@ -21,32 +18,10 @@ func (o *union) Open(ctx context.Context) error {
 	return o.left.Open(ctx)
 }
 
-func (o *union) Close() error {
-	o.seen.release()
-	return closeBoth(o.left, o.right)
-}
+func (o *union) Close() error { return closeBoth(o.left, o.right) }
 
+// Next takes the next row of either side. The right side is opened when the left is exhausted.
 func (o *union) Next(ctx context.Context) (types.Row, error) {
-	for {
-		row, err := o.pull(ctx)
-		if row == nil || err != nil || o.all {
-			return row, err
-		}
-		_, added, err := o.seen.add(row)
-		if err != nil {
-			return nil, err
-		}
-		if added {
-			return row, nil
-		}
-		if err := o.ex.tick(ctx); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// pull takes the next row of either side. The right side is opened when the left is exhausted.
-func (o *union) pull(ctx context.Context) (types.Row, error) {
 	if !o.onRight {
 		if row, err := o.left.Next(ctx); row != nil || err != nil {
 			return row, err
@@ -74,10 +49,15 @@ type intersectExcept struct {
 }
 
 func newSetOp(ex *execution, left, right Operator, n *planner.SetOp) Operator {
-	set := keySet{cols: wholeRow(typesOf(n)), keys: rowBuffer{mem: &ex.mem}}
+	rows := typesOf(n)
 	if n.Op == "UNION" {
-		return &union{ex: ex, left: left, right: right, all: n.All, seen: set}
+		both := &union{left: left, right: right}
+		if n.All {
+			return both
+		}
+		return newDistinctOf(ex, keyedInput{ex: ex, op: both, keys: wholeRow(rows)}, rows)
 	}
+	set := keySet{cols: wholeRow(rows), keys: rowBuffer{mem: &ex.mem}}
 	return &intersectExcept{ex: ex, left: left, right: right, except: n.Op == "EXCEPT", all: n.All, set: set}
 }
 

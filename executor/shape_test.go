@@ -293,7 +293,7 @@ func TestEndlessRecursionStops(t *testing.T) {
 		distinctRows.Rows = append(distinctRows.Rows, lits(i))
 	}
 	for _, n := range []planner.Node{
-		&planner.Distinct{Base: ints(1), Input: distinctRows},
+		&planner.Distinct{Base: ints(1), Input: distinctRows, KeepsOrder: true},
 		&planner.NestedLoopJoin{Base: ints(2), Left: input, Right: input},
 	} {
 		_, _, err := runPlan(&planner.Plan{Root: n}, rt)

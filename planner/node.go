@@ -269,6 +269,8 @@ type (
 		Input   Node
 		On      []expr.Scalar
 		Ordered bool // equal rows arrive together
+		// KeepsOrder: the rows must come out in the order they arrive in.
+		KeepsOrder bool
 	}
 	// SetOp is UNION, INTERSECT or EXCEPT of inputs with equal column types.
 	SetOp struct {

@@ -758,7 +758,7 @@ func (p *physical) distinctRows(r *distinctRel, a ask) pnode {
 		return in
 	}
 	est := Estimate{Rows: math.Max(in.est.Rows/2, 1), Cost: in.est.Cost + in.est.Rows*hashCost}
-	n := &Distinct{Base: p.base(in.cols, est), Input: in.node, Ordered: grouped(in.order, r.on)}
+	n := &Distinct{Base: p.base(in.cols, est), Input: in.node, Ordered: grouped(in.order, r.on), KeepsOrder: len(in.order) > 0}
 	if !sameSet(in.cols, r.on) {
 		for _, id := range r.on {
 			n.On = append(n.On, p.place(p.b.column(id, 0), in.cols))

@@ -1,0 +1,176 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Rows with keys are divided by the lowest bits of their hashes first, then by the next ones.
+const (
+	partBits  = 5
+	partCount = 1 << partBits
+	// maxPartDepth leaves the hash's high bits to the tables.
+	maxPartDepth = 8
+)
+
+// partAt says to which of partCount parts a hash belongs among rows that have been divided so many
+// times before.
+func partAt(hash uint64, depth int) uint64 { return hash >> (depth * partBits) % partCount }
+
+// keyedInput is rows with their keys, from an operator, or back from a file.
+type keyedInput struct {
+	ex   *execution
+	op   Operator
+	keys keyColumns
+	// width is the number of key columns in front of a row in a file: 0 where all are plain columns.
+	// What is computed is computed once.
+	width int
+	// list is where rows come from while it is not nil.
+	list *tempReader
+}
+
+func newKeyedInput(ex *execution, op Operator, keys []expr.Scalar) keyedInput {
+	s := keyedInput{ex: ex, op: op, keys: newKeyColumns(keys)}
+	for _, k := range keys {
+		if _, plain := k.(*expr.Column); !plain {
+			s.width = len(keys)
+		}
+	}
+	return s
+}
+
+// next returns the next row and its key, both valid until the following call; hasNull says that a
+// value of the key is NULL.
+func (s *keyedInput) next(ctx context.Context) (row, key types.Row, hasNull bool, err error) {
+	if s.list != nil {
+		return s.nextListed()
+	}
+	if row, err = s.op.Next(ctx); row == nil || err != nil {
+		return nil, nil, false, err
+	}
+	key, hasNull, err = s.keys.eval(&s.ex.ev, row)
+	return row, key, hasNull, err
+}
+
+// nextListed is next for rows in a file.
+func (s *keyedInput) nextListed() (row, key types.Row, hasNull bool, err error) {
+	stored, err := s.list.next()
+	if stored == nil || err != nil {
+		return nil, nil, false, err
+	}
+	if s.width == 0 {
+		key, hasNull, err = s.keys.eval(&s.ex.ev, stored)
+		return stored, key, hasNull, err
+	}
+	key = stored[:s.width:s.width]
+	for i := range key {
+		hasNull = hasNull || key[i].IsNull()
+	}
+	return stored[s.width:], key, hasNull, nil
+}
+
+// overflow is for operators that keep one thing for each different key of their input: groups, keys
+// seen. When those in memory are as many as may be, rows of further keys are set aside, in parts by
+// their keys' hashes; then, with the memory empty again, each part is gone through as the input was.
+//
+//	input ──▶ rows of the keys in memory ──▶ taken in
+//	      └─▶ rows of other keys ──▶ part 0 … part 31 ──▶ each is the input of a later turn
+//
+// Rows of one key stay in their order. Every turn settles a memory full of keys, so that there is an
+// end to it even where hashes do not tell keys apart.
+type overflow struct {
+	in     keyedInput
+	mayNot bool // some value has a type that cannot be written to a file
+	file   *tempFile
+	parts  []tempList // what this turn sets aside; nil: nothing so far
+	todo   []overflowPart
+	part   overflowPart // the input of this turn; the zero one stands for the operator's
+	reader tempReader
+	gone   int64 // size of the file that is gone
+}
+
+// overflowPart is rows whose hashes agree in the bits of so many levels as depth.
+type overflowPart struct {
+	rows  tempList
+	depth int
+}
+
+func newOverflow(in keyedInput, rows []types.Type) overflow {
+	return overflow{in: in, mayNot: !storable(rows) || !storable(in.keys.types)}
+}
+
+// full says that no further key may be kept in this turn, when those kept hold so many bytes. Once it
+// is true it stays so, for the rows of one key must not be parted.
+func (o *overflow) full(held int64) bool {
+	return o.parts != nil || !o.mayNot && o.in.ex.mem.crowded(held)
+}
+
+// add sets a row aside.
+func (o *overflow) add(row, key types.Row) error {
+	if o.file == nil {
+		file, err := o.in.ex.newTempFile()
+		if err != nil {
+			return err
+		}
+		o.file = file
+	}
+	if o.parts == nil {
+		o.parts = make([]tempList, partCount)
+		for i := range o.parts {
+			o.parts[i].file = o.file
+		}
+	}
+	at := partAt(o.in.keys.hash(key), min(o.part.depth, maxPartDepth))
+	return o.parts[at].add(key[:o.in.width], row)
+}
+
+// turn makes the next part the input; false when there is none, and then the file is gone.
+func (o *overflow) turn() (bool, error) {
+	if o.file == nil {
+		return false, nil
+	}
+	for i := range o.parts {
+		p := overflowPart{rows: o.parts[i], depth: o.part.depth + 1}
+		if err := p.rows.finish(); err != nil {
+			return false, err
+		}
+		if p.rows.rows > 0 {
+			o.todo = append(o.todo, p)
+		}
+	}
+	o.part.rows.drop()
+	o.parts = nil
+	n := len(o.todo) - 1
+	if n < 0 {
+		return false, o.release()
+	}
+	o.part, o.todo = o.todo[n], o.todo[:n]
+	o.reader.open(&o.part.rows, maxReadBytes)
+	o.in.list = &o.reader
+	return true, nil
+}
+
+// reset makes ready for a run over the operator's rows.
+func (o *overflow) reset() { o.gone = 0 }
+
+// release gives up the file, if there is one.
+func (o *overflow) release() error {
+	o.parts, o.todo, o.part, o.in.list = nil, nil, overflowPart{}, nil
+	if o.file == nil {
+		return nil
+	}
+	o.gone = o.file.bytes()
+	f := o.file
+	o.file = nil
+	return f.close()
+}
+
+// spilledBytes is what spiller asks for.
+func (o *overflow) spilledBytes() int64 {
+	if o.file != nil {
+		return o.file.bytes()
+	}
+	return o.gone
+}
