@@ -229,9 +229,11 @@ func (ch *Change) prepare(ctx context.Context) (err error) {
 }
 
 // finish publishes a committed change and opens what was closed. When the outcome is not known, the
-// store is asked before anything is opened.
+// store is asked before anything is opened. With several processes even that does not tell that the commit
+// will not happen yet; but it cannot when the markers have ended, so they are left to end.
 func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error) {
 	var undetermined *percolator.UndeterminedError
+	pending := false
 	switch {
 	case err == nil && commitTS != 0 && ch.final != nil:
 		ch.catalog.publish(ch.final, commitTS)
@@ -240,15 +242,20 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 		if err := ch.catalog.refresh(ctx); err != nil {
 			ch.catalog.opts.Logger.Warn("schema not known after a lost commit", "err", err)
 		}
+		p := ch.catalog.current.Load()
+		pending = p == nil || ch.final == nil || p.version != ch.final.version
 	}
 	if ch.committing {
 		ch.committing = false
 		ch.catalog.committing.Add(-1)
 	}
-	if ch.catalog.opts.Shared {
-		ch.markers.open(ctx)
-	} else {
+	switch {
+	case !ch.catalog.opts.Shared:
 		ch.catalog.gate.open(ch, ch.closed)
+	case pending:
+		ch.markers.abandon()
+	default:
+		ch.markers.open(ctx)
 	}
 	if ch.token {
 		ch.token = false

@@ -28,13 +28,18 @@ func (o *clockOracle) Now(context.Context) (tso.Timestamp, error) {
 
 // newDB opens a store in memory.
 func newDB(t testing.TB) *percolator.DB {
+	return newDBUnder(t, func(o tso.Oracle) tso.Oracle { return o })
+}
+
+// newDBUnder is newDB whose transactions ask what wrap makes of the store's oracle.
+func newDBUnder(t testing.TB, wrap func(tso.Oracle) tso.Oracle) *percolator.DB {
 	t.Helper()
 	oracle := &clockOracle{}
 	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := percolator.New(store.Router(), oracle, percolator.Options{})
+	db := percolator.New(store.Router(), wrap(oracle), percolator.Options{})
 	t.Cleanup(func() {
 		db.Close()
 		store.Close()

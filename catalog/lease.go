@@ -7,23 +7,18 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 )
 
 // lease is the right of one process of a Shared catalog to commit writes: until Options.Lease after
-// the timestamp at which it last looked at the schema and at the markers of schema changes.
+// the timestamp at which it last looked at the schema, at the markers of schema changes, and at its own
+// place among the members. The protocol and its argument are in doc.go.
 //
 //	process A   look P────────────── P+lease                    commits only up to P+lease,
 //	                                                            later ones look again and see M
 //	change      ·······M (marker) ───────────── M+lease, T ──── backfill as of T ──── C
-//
-// A look after M sees the marker and refuses the table. One before M allows commits up to M+lease at
-// most. So all that is ever committed under the old schema is committed by M+lease, and T sees it.
-// All of these are timestamps of the oracle: no clock of a process is trusted, they only decide when
-// to look again.
-//
-// Nor need the change wait for M+lease, if every process says that it knows the marker (member.go).
 type lease struct {
 	seen    atomic.Pointer[look]
 	looking chan struct{} // one token: whoever holds it looks
@@ -33,8 +28,10 @@ type lease struct {
 	member  member
 	// doubt is the largest commit_ts that a commit without an answer may still come to have.
 	doubt atomic.Uint64
-	// former are the looks before seen under which commits may be in flight. Of who holds the token.
-	former []*look
+	// former are the looks before seen under which commits may be in flight. stopped: there are to be no
+	// others. Both are of who holds the token.
+	former  []*look
+	stopped bool
 }
 
 // look is what one look at the store showed.
@@ -63,11 +60,35 @@ func (l *lease) start(ctx context.Context, c *Catalog) error {
 	return nil
 }
 
+// stop ends the right to commit for good. The process leaves the members unless something that it was
+// allowed may still be committed: then schema changes wait until that can no longer be.
 func (l *lease) stop(ctx context.Context) {
-	if l.cancel != nil {
-		l.cancel()
-		<-l.done
-		l.member.leave(ctx)
+	if l.cancel == nil {
+		return
+	}
+	l.cancel()
+	<-l.done
+	<-l.looking
+	defer func() { l.looking <- struct{}{} }()
+	l.stopped = true
+	// Nobody commits under this look: it is from long ago, and no other will follow.
+	l.replace(&look{snapshot: l.seen.Load().snapshot})
+	left, err := false, error(nil)
+	if l.former = slices.DeleteFunc(l.former, (*look).empty); len(l.former) == 0 {
+		left, err = l.member.leave(ctx, tso.Timestamp(l.doubt.Load()))
+	}
+	switch log := l.catalog.opts.Logger; {
+	case err != nil:
+		log.Warn("process not taken from the schema's members", "err", err)
+	case !left:
+		log.Info("process stays among the schema's members: commits of its are undecided")
+	}
+}
+
+// replace makes next the look that commits are allowed by.
+func (l *lease) replace(next *look) {
+	if old := l.seen.Swap(next); old != nil {
+		l.former = append(l.former, old)
 	}
 }
 
@@ -99,24 +120,26 @@ func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
 	if seen := l.seen.Load(); seen != nil && seen.began.After(after) {
 		return seen, nil
 	}
+	if l.stopped {
+		return nil, kv.ErrClosed
+	}
 	next, registered, err := l.read(ctx)
-	if err == nil && !registered {
-		// What is seen before others can know of this process is worth nothing.
+	for err == nil && !registered {
+		// What is seen while others need not know of this process is worth nothing. It may be struck out as
+		// soon as it has registered, so only the look itself can tell.
 		if err = l.member.register(ctx); err == nil {
-			next, _, err = l.read(ctx)
+			next, registered, err = l.read(ctx)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	if old := l.seen.Swap(next); old != nil {
-		l.former = append(l.former, old)
-	}
+	l.replace(next)
 	l.acknowledge(ctx, next)
 	return next, nil
 }
 
-// read looks at the store, and whether this process is among the members there.
+// read looks at the store, and whether this process is among the members there, as of the same timestamp.
 func (l *lease) read(ctx context.Context) (next *look, registered bool, err error) {
 	next = &look{began: time.Now()}
 	txn, err := l.catalog.db.Begin(ctx)
@@ -132,8 +155,8 @@ func (l *lease) read(ctx context.Context) (next *look, registered bool, err erro
 		return nil, false, err
 	}
 	maps.DeleteFunc(next.closing, func(_ uint64, m marker) bool { return m.Until < next.at })
-	value, err := txn.Get(ctx, l.member.key)
-	return next, value != nil, err
+	record, err := l.member.record(ctx, txn)
+	return next, record != nil && record.Out == 0, err
 }
 
 // acknowledge says that this process knows the markers that seen shows, once nothing that an older look

@@ -1,11 +1,9 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -13,8 +11,9 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// marker says until when Owner keeps writers of a relation out. After that it means nothing, so that a dead owner blocks nobody for long; and the owner's own commits are bounded by
-// it, so that an owner that was merely asleep does no harm.
+// marker says until when Owner keeps writers of a relation out. After that it means nothing, so that a dead
+// owner blocks nobody for long; and the owner's own commits are bounded by it, so that an owner that was
+// merely asleep does no harm.
 type marker struct {
 	Owner string
 	Until tso.Timestamp
@@ -90,29 +89,26 @@ const (
 )
 
 // awaitMembers returns when no process can commit any more without knowing of the marker: all members say
-// so, or the leases are over that others may have. Those are taken from the members, lest the next change
-// wait for them too.
+// so, or the leases are over that others may have. Those are struck out, lest the next change wait for
+// them too.
 func (m *markers) awaitMembers(ctx context.Context) error {
-	var end tso.Timestamp
 	for wait := memberPause; ; wait = min(2*wait, memberPauseMax) {
 		// Others look at their own pace, this process now.
 		if _, err := m.catalog.lease.look(ctx, time.Now()); err != nil {
 			return err
 		}
-		txn, err := m.catalog.db.Begin(ctx)
+		members, err := m.census(ctx)
 		if err != nil {
 			return err
 		}
-		if end == 0 {
-			end = txn.StartTS() + span(m.catalog.opts.Lease)
-		}
-		behind, err := m.catalog.behind(ctx, txn, m.committed)
-		txn.Close()
-		switch {
-		case err != nil || len(behind) == 0:
-			return err
-		case txn.StartTS() > end:
-			return m.takeAway(ctx, behind)
+		if members.waiting == 0 {
+			if len(members.overdue) == 0 {
+				return nil
+			}
+			if err := m.catalog.strike(ctx, members.overdue, m.committed); err != nil && ctx.Err() == nil {
+				m.catalog.opts.Logger.Warn("silent members of the schema not struck out", "err", err)
+			}
+			return ctx.Err()
 		}
 		if err := pause(ctx, wait); err != nil {
 			return err
@@ -120,22 +116,14 @@ func (m *markers) awaitMembers(ctx context.Context) error {
 	}
 }
 
-// takeAway removes members that have not acknowledged the marker by now.
-func (m *markers) takeAway(ctx context.Context, keys [][]byte) error {
-	return m.catalog.retry(ctx, func(txn *percolator.Txn) error {
-		still, err := m.catalog.behind(ctx, txn, m.committed)
-		if err != nil {
-			return err
-		}
-		for _, key := range still {
-			if slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
-				if err := txn.Delete(key); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
+// census takes the members as of now.
+func (m *markers) census(ctx context.Context) (census, error) {
+	txn, err := m.catalog.db.Begin(ctx)
+	if err != nil {
+		return census{}, err
+	}
+	defer txn.Close()
+	return m.catalog.census(ctx, txn, m.committed)
 }
 
 // put writes a relation's marker for another markerLife. Without renew it takes over a marker that
@@ -208,12 +196,17 @@ func (m *markers) renew(ctx context.Context) {
 	}
 }
 
-// open removes the markers. What cannot be removed ends by itself.
-func (m *markers) open(ctx context.Context) {
+// abandon leaves the markers to end by themselves.
+func (m *markers) abandon() {
 	if m.cancel != nil {
 		m.cancel()
 		<-m.done
 	}
+}
+
+// open removes the markers. What cannot be removed ends by itself.
+func (m *markers) open(ctx context.Context) {
+	m.abandon()
 	if len(m.ids) == 0 {
 		return
 	}

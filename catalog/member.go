@@ -4,67 +4,151 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"time"
 
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 )
 
-// member is this process among those that commit under leases. It is there before its first look, so that
-// a schema change, after it has set its marker at M, finds every process that can have looked before M.
+// member is this process among those that commit under leases: its part of the protocol in doc.go.
 //
 //	process A   register ── look P ────── look Q: sees M; commits that P allowed end; acknowledge Q
 //	change                      M (marker) ─── all members have acknowledged M or later ── T
 //
-// A member that does not answer until M+lease is taken away. If it is alive it misses itself at its next
-// look, and registers before it trusts another.
+// A member that does not answer until M+lease is struck out, lest the next change wait for it as long:
+//
+//	process A   look P ──── look Q ──────────────────────── Q+lease  a look sees Out: register
+//	change      M ───────────── M+lease  strike at D, Out ≥ D ───────── Out+lease  the key is deleted
+//
+// It may be alive, with a commit in flight for so long that it could not acknowledge. Then it has looks
+// from after M, of which this change need not know, and which the next one has to respect: they are from
+// before D, for from D on every look shows that the process is none of the members.
 type member struct {
 	catalog *Catalog
 	key     []byte
 }
 
-// memberRecord is the value of a member's key: it knows all markers committed up to Seen.
-type memberRecord struct{ Seen tso.Timestamp }
+// memberRecord is the value of a member's key.
+type memberRecord struct {
+	// Seen says that the process knows all markers committed up to it, and that whatever looks before it
+	// allowed is decided.
+	Seen tso.Timestamp
+	// Out, unless 0, says that the process has been struck out, by a commit not above Out: it has to
+	// register before it trusts a look that shows this.
+	Out tso.Timestamp `json:",omitempty"`
+}
+
+// over is the timestamp above which the process commits nothing more that a look before marker allowed.
+func (r memberRecord) over(marker tso.Timestamp, lease time.Duration) tso.Timestamp {
+	switch {
+	case r.Seen >= marker:
+		return 0
+	case r.Out != 0:
+		return min(marker, r.Out) + span(lease)
+	}
+	return marker + span(lease)
+}
+
+// gone says that, as of at, the process has no look left from before it was struck out.
+func (r memberRecord) gone(at tso.Timestamp, lease time.Duration) bool {
+	return r.Out != 0 && at > r.Out+span(lease)
+}
 
 func newMember(c *Catalog) member {
 	return member{catalog: c, key: []byte(keySpace + wordMember + "/" + rand.Text() + "\x00")}
 }
 
-// register adds the process.
+// record reads the process's own record, nil where there is none.
+func (m *member) record(ctx context.Context, r percolator.Reader) (*memberRecord, error) {
+	return readMember(ctx, r, m.key)
+}
+
+// register adds the process, or takes back that it was struck out.
 func (m *member) register(ctx context.Context) error {
 	return m.catalog.retry(ctx, func(txn *percolator.Txn) error { return txn.Put(m.key, encode(memberRecord{})) })
 }
 
-// acknowledge says that the process knows all markers committed up to at. One that was taken away does not
-// come back by that.
+// acknowledge says that the process knows all markers committed up to at, and that whatever its looks before
+// at allowed is decided. One that was struck out does not come back by that.
 func (m *member) acknowledge(ctx context.Context, at tso.Timestamp) error {
 	return m.catalog.retry(ctx, func(txn *percolator.Txn) error {
-		value, err := txn.Get(ctx, m.key)
-		if err != nil || value == nil {
+		r, err := m.record(ctx, txn)
+		if err != nil || r == nil || r.Out != 0 {
 			return err
 		}
 		return txn.Put(m.key, encode(memberRecord{Seen: at}))
 	})
 }
 
-// leave takes the process away, so that nobody waits for it.
-func (m *member) leave(ctx context.Context) {
-	err := m.catalog.retry(ctx, func(txn *percolator.Txn) error { return txn.Delete(m.key) })
-	if err != nil {
-		m.catalog.opts.Logger.Warn("process not taken from the schema's members", "err", err)
-	}
+// leave deletes the process's key, so that nobody waits for it. Only one that commits nothing more may,
+// and whose commits are decided, but for those that could have happened up to doubt.
+func (m *member) leave(ctx context.Context, doubt tso.Timestamp) (left bool, err error) {
+	err = m.catalog.retry(ctx, func(txn *percolator.Txn) error {
+		if left = txn.StartTS() > doubt; !left {
+			return nil
+		}
+		return txn.Delete(m.key)
+	})
+	return left && err == nil, err
 }
 
-// behind returns the keys of the members that have not acknowledged what was committed at ts.
-func (c *Catalog) behind(ctx context.Context, txn *percolator.Txn, ts tso.Timestamp) (keys [][]byte, err error) {
+func readMember(ctx context.Context, r percolator.Reader, key []byte) (*memberRecord, error) {
+	value, err := r.Get(ctx, key)
+	if err != nil || value == nil {
+		return nil, err
+	}
+	m := new(memberRecord)
+	return m, decode(key, value, m)
+}
+
+// census is what a change sees of the members.
+type census struct {
+	// waiting are those who may still commit what a look before the marker allowed.
+	waiting int
+	// overdue are the keys of those who no longer may, but have not said so, or are gone.
+	overdue [][]byte
+}
+
+// census takes the members as txn sees them, for a change whose last marker was committed at marker.
+func (c *Catalog) census(ctx context.Context, txn *percolator.Txn, marker tso.Timestamp) (s census, err error) {
 	err = scan(ctx, txn, wordMember, func(key, value []byte) error {
-		var m memberRecord
-		if err := decode(key, value, &m); err != nil {
+		var r memberRecord
+		if err := decode(key, value, &r); err != nil {
 			return err
 		}
-		if m.Seen < ts {
-			keys = append(keys, bytes.Clone(key))
+		switch {
+		case r.over(marker, c.opts.Lease) >= txn.StartTS():
+			s.waiting++
+		case r.Out == 0 && r.Seen < marker, r.gone(txn.StartTS(), c.opts.Lease):
+			s.overdue = append(s.overdue, bytes.Clone(key))
 		}
 		return nil
 	})
-	return keys, err
+	return s, err
+}
+
+// strike strikes members out that have not acknowledged the marker although their leases are over, and
+// deletes the keys of those that were struck out long ago. When it fails, the next change waits for them.
+func (c *Catalog) strike(ctx context.Context, keys [][]byte, marker tso.Timestamp) error {
+	return c.retry(ctx, func(txn *percolator.Txn) error {
+		// The commit is bounded, so that Out is known before.
+		out := txn.StartTS() + span(c.opts.Lease/4)
+		txn.SetCommitGuard(until(out))
+		for _, key := range keys {
+			r, err := readMember(ctx, txn, key)
+			switch {
+			case err != nil:
+				return err
+			case r == nil:
+			case r.gone(txn.StartTS(), c.opts.Lease):
+				err = txn.Delete(key)
+			case r.Out == 0 && r.Seen < marker:
+				err = txn.Put(key, encode(memberRecord{Seen: r.Seen, Out: out}))
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
