@@ -19,8 +19,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// spillLimit is a memory limit under which some three hundred rows of two integers fit into a block.
-const spillLimit = 64 << 10
+// spillLimit is a memory limit under which some seventy rows of two integers fit into a block.
+const spillLimit = 16 << 10
 
 // spillSides are inputs by what is odd about them.
 func spillSides() map[string][2]side {
@@ -49,13 +49,13 @@ func spillSides() map[string][2]side {
 		return i
 	}
 	return map[string][2]side{
-		"random":     {rows(1500, random(1000)), rows(2500, random(1000))},
-		"two levels": {rows(2000, random(30000)), rows(20000, random(30000))},
-		"one key":    {append(rows(12, one), rows(50, random(20))...), rows(1500, one)},
-		"heavy key":  {append(rows(12, one), rows(500, random(500))...), rows(3000, heavy)},
-		"no left":    {nil, rows(1500, random(1000))},
-		"all nulls":  {rows(600, null), rows(1500, null)},
-		"no right":   {rows(1500, random(1000)), nil},
+		"random":     {rows(400, random(300)), rows(700, random(300))},
+		"two levels": {rows(500, random(8000)), rows(5000, random(8000))},
+		"one key":    {append(rows(12, one), rows(50, random(20))...), rows(400, one)},
+		"heavy key":  {append(rows(12, one), rows(200, random(200))...), rows(900, heavy)},
+		"no left":    {nil, rows(400, random(300))},
+		"all nulls":  {rows(200, null), rows(400, null)},
+		"no right":   {rows(400, random(300)), nil},
 	}
 }
 
@@ -214,14 +214,14 @@ func TestSpilledJoinIsCancelled(t *testing.T) {
 	sides := spillSides()
 	for _, shape := range []string{"two levels", "heavy key"} {
 		n := spillJoins(planner.FullJoin, sides[shape])["text"]
-		for at := 1; ; at += 13 {
+		for at := 1; ; at += 5 {
 			rt := testRuntime(newMemTxn())
 			rt.MemoryLimitBytes, rt.TempDir = spillLimit, t.TempDir()
 			s := newSpillTest(t, n, rt)
 			err := s.run(&countdown{t.Context(), at})
 			wantNothingLeft(t, s.join.ex, rt)
 			if err == nil {
-				if at < 100 {
+				if at < 30 {
 					t.Errorf("%s: only %d looks at the context", shape, at)
 				}
 				break
@@ -251,12 +251,12 @@ func TestSpilledJoinFails(t *testing.T) {
 	rt := testRuntime(newMemTxn())
 	rt.MemoryLimitBytes, rt.TempDir = spillLimit, t.TempDir()
 	s := newSpillTest(t, n, rt)
-	for at := 1; ; at += 1499 {
+	for at := 1; ; at += 499 {
 		budget = at
 		err := s.run(t.Context())
 		wantNothingLeft(t, s.join.ex, rt)
 		if err == nil {
-			if s.join.tempBytes == 0 || at < 10000 {
+			if s.join.tempBytes == 0 || at < 4000 {
 				t.Errorf("%d bytes in files, %d evaluations", s.join.tempBytes, at)
 			}
 			return
@@ -349,7 +349,7 @@ func TestSpilledJoinUnderLimit(t *testing.T) {
 func TestSpilledJoinsShareMemory(t *testing.T) {
 	sides := spillSides()["random"]
 	rows := side{}
-	for i := range 1200 {
+	for i := range 400 {
 		rows = append(rows, []any{i, i})
 	}
 	var n planner.Node = rowsOf(2, sides[0]...)

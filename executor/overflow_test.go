@@ -13,14 +13,14 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// overflowPlans keep a thing for each of some 12,000 different keys: groups with aggregates that mind
+// overflowPlans keep a thing for each of some 3,000 different keys: groups with aggregates that mind
 // the order of rows, DISTINCT, DISTINCT ON and UNION, over keys that are columns, texts and computed.
 func overflowPlans(t testing.TB) map[string]planner.Node {
 	rng := rand.New(rand.NewPCG(3, 3))
 	half := func() *planner.Values {
 		v := &planner.Values{Base: columns(types.TInt8, types.TText)}
-		for range 20000 {
-			row := []any{rng.IntN(15000), fmt.Sprint("text ", rng.IntN(3))}
+		for range 5000 {
+			row := []any{rng.IntN(4000), fmt.Sprint("text ", rng.IntN(3))}
 			if rng.IntN(10) == 0 {
 				row[rng.IntN(2)] = nil
 			}
@@ -58,7 +58,7 @@ func TestKeysOverflow(t *testing.T) {
 	for name, n := range overflowPlans(t) {
 		t.Run(name, func(t *testing.T) {
 			want := inAnyOrder(mustRun(t, n))
-			for _, limit := range []int64{128 << 10, 1 << 20} {
+			for _, limit := range []int64{64 << 10, 128 << 10} {
 				r, a, err := NewAnalyzedRunner(&planner.Plan{Root: n})
 				if err != nil {
 					t.Fatal(err)
@@ -108,9 +108,9 @@ func TestOverflowIsCancelled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for at := 1; ; at += 17 {
+		for at := 1; ; at += 7 {
 			rt := testRuntime(newMemTxn())
-			rt.MemoryLimitBytes, rt.TempDir = 128<<10, t.TempDir()
+			rt.MemoryLimitBytes, rt.TempDir = 64<<10, t.TempDir()
 			r.Bind(rt)
 			ctx := &countdown{t.Context(), at}
 			err := r.Open(ctx)
@@ -120,7 +120,7 @@ func TestOverflowIsCancelled(t *testing.T) {
 			err = errors.Join(err, r.Close())
 			wantNothingLeft(t, &r.ex, rt)
 			if err == nil {
-				if at < 100 {
+				if at < 30 {
 					t.Errorf("%s: only %d looks at the context", name, at)
 				}
 				break
