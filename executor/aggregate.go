@@ -137,25 +137,22 @@ func (o *hashAggregate) read(ctx context.Context) error {
 
 // group finds or makes the group of a row; nil where the row was set aside.
 func (o *hashAggregate) group(row, key types.Row) (*groupState, error) {
-	if o.input.full(o.groups.keys.held + o.held + o.kept) {
-		e := o.groups.find(key)
-		if e == 0 {
-			return nil, o.input.add(row, key)
-		}
+	hash := o.groups.cols.hash(key)
+	if e := o.groups.find(key, hash); e != 0 {
 		return o.states[e-1], nil
 	}
-	e, added, err := o.groups.add(key)
+	if o.input.full(o.groups.keys.held + o.held + o.kept) {
+		return nil, o.input.add(row, key, hash)
+	}
+	if _, err := o.groups.insert(key, hash); err != nil {
+		return nil, err
+	}
+	state, err := o.newState()
 	if err != nil {
 		return nil, err
 	}
-	if added {
-		state, err := o.newState()
-		if err != nil {
-			return nil, err
-		}
-		o.states = append(o.states, state)
-	}
-	return o.states[e-1], nil
+	o.states = append(o.states, state)
+	return state, nil
 }
 
 func (o *orderedAggregate) Open(ctx context.Context) error {

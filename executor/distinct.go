@@ -80,14 +80,15 @@ func (o *distinct) isNew(row, key types.Row) (bool, error) {
 	if o.ordered {
 		return o.differs(key)
 	}
-	if !o.input.full(o.set.keys.held) {
-		_, added, err := o.set.add(key)
-		return added, err
-	}
-	if o.set.find(key) != 0 {
+	hash := o.set.cols.hash(key)
+	if o.set.find(key, hash) != 0 {
 		return false, nil
 	}
-	return false, o.input.add(row, key)
+	if o.input.full(o.set.keys.held) {
+		return false, o.input.add(row, key, hash)
+	}
+	_, err := o.set.insert(key, hash)
+	return err == nil, err
 }
 
 // differs compares a key with the one before it.

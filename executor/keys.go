@@ -105,29 +105,32 @@ type keySet struct {
 // add puts a key into the set: its entry number, and whether it is new.
 func (s *keySet) add(key types.Row) (entry uint32, added bool, err error) {
 	h := s.cols.hash(key)
-	for e := s.table.first(h); e != 0; e = s.table.after(e, h) {
-		if s.cols.equal(s.keys.rows[e-1], key) {
-			return e, false, nil
-		}
+	if e := s.find(key, h); e != 0 {
+		return e, false, nil
 	}
-	if err := s.keys.book(entryBytes); err != nil {
-		return 0, false, err
-	}
-	if err := s.keys.add(key); err != nil {
-		return 0, false, err
-	}
-	return s.table.insert(h), true, nil
+	e, err := s.insert(key, h)
+	return e, err == nil, err
 }
 
-// find returns a key's entry number, 0 for none.
-func (s *keySet) find(key types.Row) uint32 {
-	h := s.cols.hash(key)
+// find returns the entry number of a key, given its hash; 0 for none.
+func (s *keySet) find(key types.Row, h uint64) uint32 {
 	for e := s.table.first(h); e != 0; e = s.table.after(e, h) {
 		if s.cols.equal(s.keys.rows[e-1], key) {
 			return e
 		}
 	}
 	return 0
+}
+
+// insert puts a key into the set that is not there and returns its entry number.
+func (s *keySet) insert(key types.Row, h uint64) (uint32, error) {
+	if err := s.keys.book(entryBytes); err != nil {
+		return 0, err
+	}
+	if err := s.keys.add(key); err != nil {
+		return 0, err
+	}
+	return s.table.insert(h), nil
 }
 
 // len is the number of keys.

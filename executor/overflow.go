@@ -107,8 +107,8 @@ func (o *overflow) full(held int64) bool {
 	return o.parts != nil || !o.mayNot && o.in.ex.mem.crowded(held)
 }
 
-// add sets a row aside.
-func (o *overflow) add(row, key types.Row) error {
+// add sets a row aside, by the hash of its key.
+func (o *overflow) add(row, key types.Row, hash uint64) error {
 	if o.file == nil {
 		file, err := o.in.ex.newTempFile()
 		if err != nil {
@@ -122,7 +122,7 @@ func (o *overflow) add(row, key types.Row) error {
 			o.parts[i].file = o.file
 		}
 	}
-	at := partAt(o.in.keys.hash(key), min(o.part.depth, maxPartDepth))
+	at := partAt(hash, min(o.part.depth, maxPartDepth))
 	return o.parts[at].add(key[:o.in.width], row)
 }
 

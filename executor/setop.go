@@ -131,7 +131,7 @@ func (o *intersectExcept) passes(row types.Row) (bool, error) {
 		_, added, err := o.set.add(row)
 		return added, err
 	}
-	e := o.set.find(row)
+	e := o.set.find(row, o.set.cols.hash(row))
 	if e == 0 || o.counts[e-1] == 0 {
 		return o.except, nil
 	}

@@ -157,7 +157,7 @@ func (ex *execution) Contains(_ *expr.Context, sub *expr.Subquery, v types.Row) 
 		}
 	}
 	if !v[0].IsNull() && s.set.len() > 0 {
-		found = s.set.find(v) != 0
+		found = s.set.find(v, s.set.cols.hash(v)) != 0
 	}
 	return found, s.hasNull, s.empty, nil
 }

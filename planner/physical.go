@@ -758,13 +758,20 @@ func (p *physical) distinctRows(r *distinctRel, a ask) pnode {
 		return in
 	}
 	est := Estimate{Rows: math.Max(in.est.Rows/2, 1), Cost: in.est.Cost + in.est.Rows*hashCost}
-	n := &Distinct{Base: p.base(in.cols, est), Input: in.node, Ordered: grouped(in.order, r.on), KeepsOrder: len(in.order) > 0}
+	n := &Distinct{Base: p.base(in.cols, est), Input: in.node, Ordered: grouped(in.order, r.on)}
+	order := in.order
+	if !n.Ordered {
+		// Keys seen that are too many for memory can only go on in a file where nobody wants the order.
+		if n.KeepsOrder = len(in.order) > 0 && len(a.want) > 0; !n.KeepsOrder {
+			order = nil
+		}
+	}
 	if !sameSet(in.cols, r.on) {
 		for _, id := range r.on {
 			n.On = append(n.On, p.place(p.b.column(id, 0), in.cols))
 		}
 	}
-	return pnode{node: n, cols: in.cols, order: in.order, est: est}
+	return pnode{node: n, cols: in.cols, order: order, est: est}
 }
 
 func sameSet(a, b []int) bool {
