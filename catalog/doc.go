@@ -52,7 +52,8 @@
 //
 //	I1 A resolver's answers are those of its transaction's snapshot and own writes.
 //	I2 A transaction that wrote a table commits only if the table's WriterVersion is the one it was
-//	   planned under, and no closing change of the table lies between its commit and that version.
+//	   planned under, and no closing change of the table lies between its commit and that version. So does
+//	   a serializable one that wrote something, as to the tables it read.
 //	I3 Ids of relations, indexes (OID) and sequence values are never used twice, rollbacks and crashes
 //	   included; nor are column ids of one table.
 //	I4 Published descriptors never change.

@@ -160,7 +160,8 @@ func (s *snapshot) permits(planned *TableDescriptor) bool {
 	return t != nil && t.WriterVersion == planned.WriterVersion
 }
 
-// tableWrite is a table that a transaction wrote, as of the plan, and how many rows of it.
+// tableWrite is a table that a transaction wrote, as of the plan, and how many rows of it; or one that it
+// read, when it is serializable.
 type tableWrite struct {
 	table *TableDescriptor
 	rows  int64
@@ -171,6 +172,7 @@ type tableWrite struct {
 //
 //	Reset(txn)   begins
 //	Writes(t,n)  for every table written
+//	Reads(t…)    for those read by a serializable transaction
 //	Change(ctx)  when the schema is to be changed
 //	Wait(ctx)    before Commit, so that commits do not fail on a gate that is about to open
 //	Done(ts,err) after Commit or Rollback
@@ -224,9 +226,22 @@ func (g *Guard) Writes(t *TableDescriptor, rows int64) {
 	g.writes = append(g.writes, tableWrite{table: t, rows: rows})
 }
 
-// Wait returns once no schema change has a table that the transaction wrote closed. A statement or
-// transaction that goes on after an error of Wait must be rolled back.
+// Reads notes that the transaction reads tables, as planned under the descriptors given, and that what it
+// reads must hold when it commits: a change of a table that closes it, such as TRUNCATE, need not touch any
+// key that was read. Transactions that are not serializable do not tell.
+func (g *Guard) Reads(tables []*TableDescriptor) {
+	for _, t := range tables {
+		g.Writes(t, 0)
+	}
+}
+
+// Wait returns once no schema change has a table closed that keeps the transaction from committing, which
+// is none if it wrote nothing. A statement or transaction that goes on after an error of Wait must be
+// rolled back.
 func (g *Guard) Wait(ctx context.Context) error {
+	if !g.txn.Wrote() {
+		return nil
+	}
 	if g.catalog.opts.Shared {
 		return g.catalog.lease.await(ctx, g.writes, g.change)
 	}

@@ -94,6 +94,12 @@ func TestWaitBlocksWhileClosed(t *testing.T) {
 	txn := begin(t, c.db)
 	g.Reset(txn)
 	g.Writes(desc, 1)
+	if err := g.Wait(ctx); err != nil { // Nothing is written yet.
+		t.Fatal(err)
+	}
+	if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
+		t.Fatal(err)
+	}
 	short, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 	defer cancel()
 	if err := g.Wait(short); !errors.Is(err, context.DeadlineExceeded) {
@@ -103,9 +109,6 @@ func TestWaitBlocksWhileClosed(t *testing.T) {
 	go func() { waited <- g.Wait(ctx) }()
 	ddl.Done(ctx, 0, nil)
 	if err := <-waited; err != nil {
-		t.Fatal(err)
-	}
-	if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
 		t.Fatal(err)
 	}
 	ts, err := txn.Commit(ctx)

@@ -235,6 +235,9 @@ func (s *Session) open(ctx context.Context, e *execution) error {
 	if !e.keeps {
 		s.inputs = inputs
 	}
+	if txn := s.txn.txn; txn != nil && txn.Isolation() == percolator.Serializable {
+		s.guard.Reads(plan.Relations)
+	}
 	if table := writtenTable(plan.Root); table != nil {
 		if err := s.holdPortals(ctx, e); err != nil {
 			return err
