@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/pbnjay/memory"
 	"github.com/spf13/cobra"
 
 	"github.com/percodb/percodb/kv/storage"
@@ -60,7 +59,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics, profiles and percodb check --live, over HTTP (default: none)")
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
-	flags.Int64Var(&f.cacheMB, "cache-mb", defaultCacheMB(memory.TotalMemory()), "size of the block cache in MiB (by default an eighth of the machine's memory, 256 to 2048)")
+	flags.Int64Var(&f.cacheMB, "cache-mb", 0, fmt.Sprintf("size of the block cache in MiB (default or 0: an eighth of the memory of the machine or its container, 256 to 2048; here %d)", defaultCacheMB(availableMemory())))
 	flags.DurationVar(&f.gcLife, "gc-life", 0, "how long history is kept for AS OF SYSTEM TIME, unless ALTER SYSTEM SET percodb.gc_life has said so (roles all and tso; default 10m)")
 	flags.DurationVar(&f.gcInterval, "gc-interval", 0, "time between two rounds of garbage collection (roles all and tso; default 1m)")
 	flags.DurationVar(&f.gcLease, "gc-lease", 0, "how long a SQL process's word about its oldest transaction holds, the same in all processes (default 15s)")
@@ -71,8 +70,8 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	return cmd
 }
 
-// defaultCacheMB is the size of the block cache on a machine with that many bytes of memory, 0 if that is
-// not known. The operating system's cache of files, which has them compressed, gets most of the rest.
+// defaultCacheMB is the size of the block cache where the process may use that many bytes of memory, 0 if that
+// is not known. The operating system's cache of files, which has them compressed, gets most of the rest.
 func defaultCacheMB(memory uint64) int64 {
 	const least, most = 256, 2048
 	return int64(min(max(memory/8>>20, least), most))
@@ -139,13 +138,17 @@ func (f *startFlags) options() (node.Options, error) {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return node.Options{}, fmt.Errorf("--log-level %s: use debug, info, warn or error", f.logLevel)
 	}
-	if f.cacheMB < 1 {
-		return node.Options{}, fmt.Errorf("--cache-mb %d: use 1 or more", f.cacheMB)
+	cacheMB := f.cacheMB
+	switch {
+	case cacheMB < 0:
+		return node.Options{}, fmt.Errorf("--cache-mb %d: use 1 or more, or 0 for the default", cacheMB)
+	case cacheMB == 0:
+		cacheMB = defaultCacheMB(availableMemory())
 	}
 	opts := node.Options{
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
 		AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
-		CacheBytes: f.cacheMB << 20,
+		CacheBytes: cacheMB << 20,
 		GC:         node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
 		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
