@@ -25,7 +25,9 @@ tpce() { "$work/percodb" bench tpce "$@"; }
 url() { echo "postgres://postgres@127.0.0.1:${port[$1]}/percodb"; }
 pid() { if [ "$1" = postgres ]; then head -n 1 "$work/pg/postmaster.pid"; else echo "$percodb_pid"; fi; }
 cpu() { if [ "$1" = postgres ]; then cpu_ticks $(postgres_pids); else cpu_ticks "$percodb_pid"; fi; }
-size() { du -sk "$1" | cut -f 1; }
+# size DIR LOGS: the kilobytes of a data directory, and those of its write-ahead logs, old ones included, which
+# are as large for little data as for much
+size() { echo "$(du -sk "$1" | cut -f 1) $(du -ck $2 | tail -n 1 | cut -f 1)"; }
 # value FILE KEY: a number of the result
 value() { sed -n "s/^ *\"$2\": \([0-9.e+-]*\),*\$/\1/p" "$1" | head -n 1; }
 # repeats FILE: attempts that the client repeated, all of each transaction, for each Trade-Result
@@ -90,7 +92,7 @@ head_line() { printf '%-38s %12s %12s %9s\n' "$1 customers, $runs runs" PostgreS
 start_postgres
 start_percodb
 load "" "$customers"
-pg_size=$(size "$work/pg/base") our_size=$(size "$work/data")
+pg_size=$(size "$work/pg" "$work/pg/pg_wal") our_size=$(size "$work/data" "$work/data/*.log")
 check postgres.loaded postgres
 check percodb.loaded percodb
 turns ""
@@ -102,7 +104,8 @@ line "server CPU per Trade-Result, ms" per_tr_s 1000
 line "server CPU per transaction, ms" per_tx_s 1000
 line "Trade-Results per core-second" tr_per_core 1
 line "repeated attempts per Trade-Result" repeats 1
-awk -v a="$pg_size" -v b="$our_size" 'BEGIN {printf "%-38s %12.0f %12.0f %8.2fx\n", "data after the load, MB", a / 1024, b / 1024, b / a}'
+echo "$pg_size $our_size" | awk '{printf "%-38s %12.0f %12.0f %8.2fx\n", "data after the load, MB", ($1 - $2) / 1024, ($3 - $4) / 1024, ($3 - $4) / ($1 - $2)
+  printf "%-38s %12.0f %12.0f\n", "write-ahead logs then, MB", $2 / 1024, $4 / 1024}'
 grep -h '^C1[34]' "$out/postgres.check" "$out/percodb.check"
 
 if [ -n "${MORE_CUSTOMERS:-}" ]; then
