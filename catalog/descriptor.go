@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/percodb/percodb/sql/types"
@@ -47,6 +48,16 @@ type TableDescriptor struct {
 	// Rows computes the rows of a KindVirtual relation, and of a sequence read as a table; nil for
 	// others.
 	Rows VirtualRows `json:"-"`
+}
+
+// SameButStatistics reports whether nothing but statistics was changed between t and other.
+func (t *TableDescriptor) SameButStatistics(other *TableDescriptor) bool {
+	if t.Version == other.Version {
+		return true
+	}
+	a, b := *t, *other
+	a.Version, a.StatsVersion, b.Version, b.StatsVersion = 0, 0, 0, 0
+	return bytes.Equal(encode(&a), encode(&b))
 }
 
 // ColumnDescriptor is one column. ID never changes and is never used again; the name and the

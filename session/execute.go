@@ -145,7 +145,7 @@ func (s *Session) runLocking(ctx context.Context, e *execution, w ResultWriter) 
 		if err := s.newSnapshot(ctx); err != nil {
 			return Tag{}, err
 		}
-		if ok, err := e.plan.holds(ctx, s.txn.resolver); err != nil || !ok {
+		if ok, err := e.plan.stands(ctx, s.txn.resolver); err != nil || !ok {
 			return Tag{}, errors.Join(err, s.planGone(e))
 		}
 		if err := s.open(ctx, e); err != nil {

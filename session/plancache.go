@@ -64,6 +64,24 @@ func (c *cachedPlan) holds(ctx context.Context, r catalog.Resolver) (bool, error
 	return true, nil
 }
 
+// stands reports whether the plan is right under r, though it may not be the best: new statistics do not
+// matter to a statement that has begun.
+func (c *cachedPlan) stands(ctx context.Context, r catalog.Resolver) (bool, error) {
+	if c.version == r.Version() {
+		return true, nil
+	}
+	for _, used := range c.plan.Relations {
+		now, err := r.RelationByID(ctx, used.ID)
+		if err != nil {
+			return false, err
+		}
+		if now == nil || !now.SameButStatistics(used) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // planStatement returns the plan of a lexed statement, or its tree when it is not one that has a plan.
 // declared are the parameter types the client gave.
 func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {

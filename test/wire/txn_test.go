@@ -298,3 +298,28 @@ func TestSerializableAndTruncate(t *testing.T) {
 		a: commit → COMMIT
 	`)
 }
+
+// Goal: new statistics do not fail a statement that has waited for a row; another column does, for the plan is
+// not for such rows.
+func TestSchemaMovesWhileAStatementWaits(t *testing.T) {
+	for change, outcome := range map[string]string{
+		"analyze waited_t → ANALYZE":                          "UPDATE 1",
+		"alter table waited_t add column x int → ALTER TABLE": "error 40001 could not serialize access due to a concurrent schema change",
+	} {
+		s := newScript(t)
+		s.run(`
+			a: drop table if exists waited_t
+			a: create table waited_t (id int primary key, n int)
+			a: insert into waited_t values (1, 0), (2, 0)
+			a: begin isolation level read committed → BEGIN
+			a: select n from waited_t where id = 1 for update → rows (0)
+			b: begin isolation level repeatable read → BEGIN
+			b: update waited_t set n = n + 1 where id = 1 → waits
+			c: ` + change + `
+			a: update waited_t set n = n + 1 where id = 1 → UPDATE 1
+			a: commit → COMMIT
+			b → ` + outcome + `
+			b: rollback → ROLLBACK
+		`)
+	}
+}
