@@ -198,7 +198,7 @@ func BenchmarkPercolatorWrite(b *testing.B) {
 	}
 }
 
-// BenchmarkTimestamps: timestamps a second in this process, in bursts (16.4 million a second is
+// BenchmarkTimestamps: timestamps a second in this process, in bursts (32.8 million a second is
 // what the layout of a timestamp can sustain; a burst may borrow 100 ms), and over gRPC on
 // loopback, client and server both in this process.
 func BenchmarkTimestamps(b *testing.B) {
