@@ -47,26 +47,23 @@ type cachedPlan struct {
 
 // holds reports whether the plan may be used under r: nothing changed, or nothing that it reads.
 func (c *cachedPlan) holds(ctx context.Context, r catalog.Resolver) (bool, error) {
-	version := r.Version()
-	if c.version == version {
-		return true, nil
+	ok, err := c.unchanged(ctx, r, func(now, used *catalog.TableDescriptor) bool {
+		return now.Version == used.Version && now.Name == used.Name && now.Schema == used.Schema
+	})
+	if ok {
+		c.version = r.Version()
 	}
-	for _, used := range c.plan.Relations {
-		now, err := r.RelationByID(ctx, used.ID)
-		if err != nil {
-			return false, err
-		}
-		if now == nil || now.Version != used.Version || now.Name != used.Name || now.Schema != used.Schema {
-			return false, nil
-		}
-	}
-	c.version = version
-	return true, nil
+	return ok, err
 }
 
 // stands reports whether the plan is right under r, though it may not be the best: new statistics do not
 // matter to a statement that has begun.
 func (c *cachedPlan) stands(ctx context.Context, r catalog.Resolver) (bool, error) {
+	return c.unchanged(ctx, r, (*catalog.TableDescriptor).SameButStatistics)
+}
+
+// unchanged reports whether all that the plan reads is the same under r.
+func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same func(now, used *catalog.TableDescriptor) bool) (bool, error) {
 	if c.version == r.Version() {
 		return true, nil
 	}
@@ -75,7 +72,7 @@ func (c *cachedPlan) stands(ctx context.Context, r catalog.Resolver) (bool, erro
 		if err != nil {
 			return false, err
 		}
-		if now == nil || !now.SameButStatistics(used) {
+		if now == nil || !same(now, used) {
 			return false, nil
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/cockroachdb/crlib/crbytes"
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/sstable/colblk"
 )
@@ -97,10 +98,8 @@ func (w *keyWriter) ComparePrev(key []byte) colblk.KeyComparison {
 	if rows == 0 {
 		return colblk.KeyComparison{PrefixLen: int32(n), UserKeyComparison: 1}
 	}
-	prev, common := w.prefixes.UnsafeGet(rows-1), 0
-	for common < min(n, len(prev)) && prev[common] == key[common] {
-		common++
-	}
+	prev := w.prefixes.UnsafeGet(rows - 1)
+	common := crbytes.CommonPrefix(prev, key[:n])
 	c := colblk.KeyComparison{PrefixLen: int32(n), CommonPrefixLen: int32(common)}
 	switch {
 	case common < n && common < len(prev):
