@@ -21,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/percodb/percodb/gc"
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/server"
@@ -52,6 +53,8 @@ type Options struct {
 	Version      string
 	Logger       *slog.Logger
 	CacheBytes   int64
+	// Memory bounds what statements, messages and uncommitted writes hold; nil: nothing does.
+	Memory *memory.Pool
 	// OnFatal is called when the store cannot go on (a write to disk failed); the process should say
 	// so and exit.
 	OnFatal func(error)

@@ -24,7 +24,8 @@ type database struct {
 // openDatabase opens transactions and the schema over a store or a cluster. local says that this
 // process is the only one with SQL.
 func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool) (*database, error) {
-	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows}
+	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows,
+		Memory: n.opts.Memory.Sub("uncommitted writes", n.opts.Memory.Limit()/2)}
 	if !local {
 		opts.MaxOnePhaseBytes = tsorpc.MaxMessageBytes / 2
 	}

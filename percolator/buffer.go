@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/btree"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
@@ -29,6 +30,8 @@ type writeBuffer struct {
 	rest      [][]entry // further chunks, each of capacity chunkLen
 	n         int
 	sizeBytes int64
+	// account has sizeBytes counted.
+	account memory.Account
 	// frozen is the length below which entries must stay as they are.
 	frozen int
 	// truncations are the lengths the log was cut to; iterators compare them with their view.
@@ -64,6 +67,9 @@ const (
 	chunkLen = 4096
 	smallLog = 16
 	probePos = -1
+	// freeBufferBytes is how much a write buffer holds without drawing from the server's memory: what
+	// small transactions hold is counted with their connections.
+	freeBufferBytes = 64 << 10
 	// entryOverhead is what an entry costs beside its bytes.
 	entryOverhead = 64
 )

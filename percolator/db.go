@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/tso"
 )
@@ -20,6 +21,9 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// MaxTxnBytes is the size of a write buffer, 64 bytes for each write included: 1 GiB.
 	MaxTxnBytes int64
+	// Memory is what write buffers draw from beyond their first 64 KiB each; nil: they are not bounded
+	// together.
+	Memory *memory.Pool
 	// MaxOnePhaseBytes is the largest write set sent to a shard in one piece: 512 MiB. Where shards
 	// are behind gRPC it must be below the message limit of kv/rpc.
 	MaxOnePhaseBytes int64

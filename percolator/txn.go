@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -118,9 +119,15 @@ func (t *Txn) write(key, value []byte, c change) error {
 		value = []byte{} // nil means absent to a reader
 	}
 	if t.buf == nil {
-		t.buf = &writeBuffer{}
+		t.buf = &writeBuffer{account: memory.NewAccount(t.db.opts.Memory, freeBufferBytes)}
+	}
+	if err := t.buf.account.Grow(size - t.buf.size()); err != nil {
+		return err
 	}
 	t.buf.add(key, value, c)
+	if spare := t.buf.account.Used() - t.buf.size(); spare > 0 { // The write replaced one in place.
+		t.buf.account.Shrink(spare)
+	}
 	return nil
 }
 
@@ -152,6 +159,7 @@ func (t *Txn) truncate(sp Savepoint) {
 		return
 	}
 	t.buf.truncate(sp.writes)
+	t.buf.account.Shrink(t.buf.account.Used() - t.buf.size())
 	t.buf.freeze()
 	for i := range t.buf.moves {
 		t.buf.moves[i].writes = min(t.buf.moves[i].writes, sp.writes)
@@ -184,6 +192,9 @@ func (t *Txn) Rollback(ctx context.Context) error {
 // end forgets the writes, so that a transaction kept for its timestamp does not keep them.
 func (t *Txn) end() {
 	t.done = true
+	if t.buf != nil {
+		t.buf.account.Close()
+	}
 	t.buf, t.reads = nil, nil
 	t.db.active.leave(&t.active)
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
@@ -48,6 +49,7 @@ func mapError(err error) *pgerror.Error {
 		refresh      *mvcc.RefreshConflictError
 		deadlock     *mvcc.DeadlockError
 		notAvailable *percolator.LockNotAvailableError
+		exceeded     *memory.ExceededError
 	)
 	switch {
 	case errors.As(err, &undetermined):
@@ -69,6 +71,10 @@ func mapError(err error) *pgerror.Error {
 		return pgerror.New(pgerror.UniqueViolation, "duplicate key value violates a unique constraint")
 	case errors.As(err, &tooOld):
 		return pgerror.New(pgerror.SnapshotTooOld, "snapshot too old").WithHint("Start the transaction again.")
+	case errors.As(err, &exceeded):
+		return pgerror.New(pgerror.OutOfMemory, "out of memory").WithDetail(
+			"%d bytes were asked for; %d of %d bytes for %s are in use.", exceeded.Asked, exceeded.Used, exceeded.Limit, exceeded.Pool).
+			WithHint("Retry when fewer statements run, select less at once, or start the server with a larger --memory.")
 	case errors.As(err, &tooLarge):
 		return pgerror.New(pgerror.ProgramLimitExceeded, "%v", tooLarge).WithHint("Commit in smaller steps.")
 	case errors.Is(err, errStatementTimeout), errors.Is(err, errCanceled):

@@ -82,7 +82,7 @@ gRPC on loopback. It is the Percolator paper's figure 8, which has reads at 0.94
 at 0.23. Processor time is that of clients and servers together. Takes about a minute.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tuneRuntime()
+			tuneRuntime(4 << 30)
 			o.Notice = noticeTo(cmd.ErrOrStderr())
 			res, err := scale.KV(cmd.Context(), o)
 			if err != nil {
@@ -111,7 +111,7 @@ which is started for it, or which runs already (--join). A caller asks for one t
 wait together travel together.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			tuneRuntime()
+			tuneRuntime(4 << 30)
 			var err error
 			if o.Binary, err = os.Executable(); err != nil {
 				return err

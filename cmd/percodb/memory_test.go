@@ -51,20 +51,53 @@ func TestCgroupLimit(t *testing.T) {
 	}
 }
 
-// Goal: the block cache takes an eighth of the memory, within bounds, where nothing else is said.
-func TestCacheSize(t *testing.T) {
-	for memory, want := range map[uint64]int64{0: 256, 512 << 20: 256, 8 << 30: 1024, 1 << 40: 2048} {
-		if got := defaultCacheMB(memory); got != want {
-			t.Errorf("%d bytes of memory: %d MiB", memory, got)
+// Goal: half of the memory is taken where nothing else is said, the cache a quarter of that within bounds,
+// and the parts' sum is not more than the whole.
+func TestMemoryShares(t *testing.T) {
+	for available, want := range map[uint64]byteSize{0: 4 << 30, 128 << 20: 256 << 20, 2 << 30: 1 << 30, 16 << 30: 8 << 30} {
+		if got := defaultMemory(available); got != want {
+			t.Errorf("%d bytes of memory: %s", available, got.String())
 		}
 	}
-	for given, want := range map[int64]int64{0: defaultCacheMB(availableMemory()), 1: 1} {
-		opts, err := (&startFlags{logLevel: "warn", cacheMB: given}).options()
-		if err != nil || opts.CacheBytes != want<<20 {
-			t.Errorf("--cache-mb %d: %d bytes, %v", given, opts.CacheBytes, err)
+	for _, test := range []struct {
+		memory  byteSize
+		cacheMB int64
+		want    int64 // cache in MiB
+	}{{1 << 30, 0, 256}, {64 << 30, 0, 2048}, {256 << 20, 0, 64}, {1 << 30, 1, 1}, {1 << 30, 768, 768}} {
+		opts, err := (&startFlags{logLevel: "warn", memory: test.memory, cacheMB: test.cacheMB}).options()
+		if err != nil || opts.CacheBytes != test.want<<20 {
+			t.Errorf("--memory %s --cache-mb %d: %d bytes, %v", test.memory.String(), test.cacheMB, opts.CacheBytes, err)
+			continue
+		}
+		if sum := opts.CacheBytes + opts.Memory.Limit(); sum > int64(test.memory) || opts.Memory.Limit() < int64(test.memory)/8 {
+			t.Errorf("--memory %s --cache-mb %d: the pool has %d bytes", test.memory.String(), test.cacheMB, opts.Memory.Limit())
 		}
 	}
-	if _, err := (&startFlags{logLevel: "warn", cacheMB: -1}).options(); err == nil {
-		t.Error("--cache-mb -1 is taken")
+	for _, f := range []startFlags{{memory: 1 << 30, cacheMB: -1}, {memory: 1 << 30, cacheMB: 1000}, {memory: 1 << 20}} {
+		f.logLevel = "warn"
+		if _, err := f.options(); err == nil {
+			t.Errorf("--memory %s --cache-mb %d is taken", f.memory.String(), f.cacheMB)
+		}
+	}
+}
+
+// Goal: sizes are read and printed with PostgreSQL's units.
+func TestByteSize(t *testing.T) {
+	for text, want := range map[string]int64{"2GB": 2 << 30, "1500MB": 1500 << 20, "1.5gb": 1536 << 20, "512 MB": 512 << 20, "100kb": 100 << 10} {
+		var b byteSize
+		if err := b.Set(text); err != nil || int64(b) != want {
+			t.Errorf("%s: %d, %v", text, int64(b), err)
+		}
+	}
+	for _, text := range []string{"", "GB", "12", "-1GB", "x MB", "NaNMB", "99999999999TB"} {
+		if err := new(byteSize).Set(text); err == nil {
+			t.Errorf("%q is taken", text)
+		}
+	}
+	for _, text := range []string{"2GB", "1500MB", "3TB"} {
+		var b byteSize
+		if err := b.Set(text); err != nil || b.String() != text {
+			t.Errorf("%s is printed as %s", text, b.String())
+		}
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/node"
 	"github.com/percodb/percodb/server"
@@ -29,6 +30,7 @@ const drainTimeout = 10 * time.Second
 type startFlags struct {
 	role, listen, rpcListen, rpcAdvertise, adminListen, data, join, logLevel string
 	cacheMB                                                                  int64
+	memory                                                                   byteSize
 	gcLife, gcInterval, gcLease                                              time.Duration
 }
 
@@ -59,7 +61,9 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics, profiles and percodb check --live, over HTTP (default: none)")
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
-	flags.Int64Var(&f.cacheMB, "cache-mb", 0, fmt.Sprintf("size of the block cache in MiB (default or 0: an eighth of the memory of the machine or its container, 256 to 2048; here %d)", defaultCacheMB(availableMemory())))
+	f.memory = defaultMemory(availableMemory())
+	flags.Var(&f.memory, "memory", "memory for the block cache, statements, messages of clients and uncommitted writes together, such as 2GB (default: half of the machine's or its container's)")
+	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB, a part of --memory (default or 0: a quarter of it, 64 to 2048)")
 	flags.DurationVar(&f.gcLife, "gc-life", 0, "how long history is kept for AS OF SYSTEM TIME, unless ALTER SYSTEM SET percodb.gc_life has said so (roles all and tso; default 10m)")
 	flags.DurationVar(&f.gcInterval, "gc-interval", 0, "time between two rounds of garbage collection (roles all and tso; default 1m)")
 	flags.DurationVar(&f.gcLease, "gc-lease", 0, "how long a SQL process's word about its oldest transaction holds, the same in all processes (default 15s)")
@@ -70,25 +74,26 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	return cmd
 }
 
-// defaultCacheMB is the size of the block cache where the process may use that many bytes of memory, 0 if that
-// is not known. The operating system's cache of files, which has them compressed, gets most of the rest.
-func defaultCacheMB(memory uint64) int64 {
-	const least, most = 256, 2048
-	return int64(min(max(memory/8>>20, least), most))
+// defaultMemory is --memory where the process may use that many bytes, 0 if that is not known. The
+// operating system's cache of files, which has them compressed, gets most of the rest.
+func defaultMemory(available uint64) byteSize {
+	const unknown, most = 4 << 30, 1 << 50
+	if available == 0 {
+		return unknown
+	}
+	return byteSize(max(min(available, most)/2, memory.LeastBytes)) &^ (1<<20 - 1)
 }
 
-// A server's live heap is small against its block cache, which lies outside of it, so the collector may
-// let more garbage pile up than Go's default before it runs; above softMemoryLimit it works harder.
-const (
-	gcPercent       = 400
-	softMemoryLimit = 4 << 30
-)
+// gcPercent: a server's live heap is small against its block cache, which lies outside of it, so the
+// collector may let more garbage pile up than Go's default before it runs. Close to the heap's share of
+// --memory it works harder.
+const gcPercent = 400
 
 // tuneRuntime sets the collector and the scheduler up, unless the environment does. Half as many threads
 // again as there are processors may run Go code: where clients run on the same machine, a thread that
 // the kernel has taken off its processor would else leave its connections waiting while that
 // processor is idle (pgbench -S on two processors: an eighth more transactions).
-func tuneRuntime() {
+func tuneRuntime(heapBytes int64) {
 	if os.Getenv("GOMAXPROCS") == "" {
 		n := runtime.GOMAXPROCS(0)
 		runtime.GOMAXPROCS(n + (n+1)/2)
@@ -97,16 +102,16 @@ func tuneRuntime() {
 		debug.SetGCPercent(gcPercent)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(softMemoryLimit)
+		debug.SetMemoryLimit(heapBytes)
 	}
 }
 
 func start(ctx context.Context, f startFlags, out io.Writer) error {
-	tuneRuntime()
 	opts, err := f.options()
 	if err != nil {
 		return err
 	}
+	tuneRuntime(opts.Memory.HeapLimit())
 	fatal := make(chan error, 1)
 	opts.OnFatal = func(err error) {
 		select {
@@ -138,19 +143,21 @@ func (f *startFlags) options() (node.Options, error) {
 	if err := level.UnmarshalText([]byte(f.logLevel)); err != nil {
 		return node.Options{}, fmt.Errorf("--log-level %s: use debug, info, warn or error", f.logLevel)
 	}
-	cacheMB := f.cacheMB
-	switch {
-	case cacheMB < 0:
-		return node.Options{}, fmt.Errorf("--cache-mb %d: use 1 or more, or 0 for the default", cacheMB)
-	case cacheMB == 0:
-		cacheMB = defaultCacheMB(availableMemory())
+	switch total := int64(f.memory); {
+	case total < memory.LeastBytes:
+		return node.Options{}, fmt.Errorf("--memory %s: use 256MB or more", f.memory.String())
+	case f.cacheMB < 0:
+		return node.Options{}, fmt.Errorf("--cache-mb %d: use 1 or more, or 0 for the default", f.cacheMB)
+	case f.cacheMB > total>>20/4*3:
+		return node.Options{}, fmt.Errorf("--cache-mb %d: use at most three quarters of --memory, which is %s", f.cacheMB, f.memory.String())
 	}
+	shares := memory.Divide(int64(f.memory), f.cacheMB<<20)
 	opts := node.Options{
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
 		AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
-		CacheBytes: cacheMB << 20,
-		GC:         node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
-		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+		CacheBytes: shares.Cache, Memory: memory.NewServerPool(shares.Pool, shares.Heap),
+		GC:     node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
+		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 	}
 	switch opts.Role {
 	case node.RoleTSO, node.RoleKV:

@@ -1,0 +1,78 @@
+package memory
+
+// An Account draws from its pool in chunks, so that Grow is an addition and a comparison. chunkBytes is
+// the smallest; an account that holds much draws an eighth of that at once.
+const chunkBytes = 64 << 10
+
+// Account counts what one statement, transaction or connection holds. The zero Account counts and has
+// no limit. One goroutine's.
+type Account struct {
+	pool *Pool
+	// allowance is what the account may hold without drawing from the pool: its owner is accounted for
+	// elsewhere with as much.
+	allowance int64
+	used      int64
+	drawn     int64 // from the pool
+}
+
+// NewAccount makes an account over p that draws beyond its allowance only. p may be nil.
+func NewAccount(p *Pool, allowance int64) Account { return Account{pool: p, allowance: allowance} }
+
+// Grow adds n bytes; the error is an *ExceededError.
+func (a *Account) Grow(n int64) error {
+	if used := a.used + n; used <= a.drawn+a.allowance {
+		a.used = used
+		return nil
+	}
+	return a.draw(n)
+}
+
+// draw is Grow where a chunk more is needed. Where the pool has no whole chunk left, it asks for what is
+// needed exactly.
+func (a *Account) draw(n int64) error {
+	if a.pool != nil {
+		need := a.used + n - a.drawn - a.allowance
+		chunk := max(need, chunkBytes, a.used/8)
+		err := a.pool.Reserve(chunk)
+		if err != nil && chunk > need {
+			chunk = need
+			err = a.pool.Reserve(chunk)
+		}
+		if err != nil {
+			return err
+		}
+		a.drawn += chunk
+	}
+	a.used += n
+	return nil
+}
+
+// Shrink subtracts n bytes. Chunks that are not needed any more go back to the pool, but one.
+func (a *Account) Shrink(n int64) {
+	a.used -= n
+	if spare := a.drawn + a.allowance - a.used; spare > 2*chunkBytes+a.used/4 && a.drawn > 0 {
+		back := min(spare-chunkBytes, a.drawn)
+		a.drawn -= back
+		a.pool.Release(back)
+	}
+}
+
+// Resize changes a part of the account from old bytes to size bytes.
+func (a *Account) Resize(old, size int64) error {
+	if size <= old {
+		a.Shrink(old - size)
+		return nil
+	}
+	return a.Grow(size - old)
+}
+
+// Used is the sum of what was added and not subtracted.
+func (a *Account) Used() int64 { return a.used }
+
+// Close returns all to the pool. The account is empty then, and may be used again.
+func (a *Account) Close() {
+	if a.drawn > 0 {
+		a.pool.Release(a.drawn)
+	}
+	a.used, a.drawn = 0, 0
+}
