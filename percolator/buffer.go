@@ -10,6 +10,7 @@ import (
 
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
 )
 
 // writeBuffer holds a transaction's writes in the order they came, as a log.
@@ -42,8 +43,36 @@ type writeBuffer struct {
 	probe   []byte               // the key that position probePos stands for
 
 	// moves says at which snapshots entries were written, where that was not the transaction's present
-	// one.
+	// one. Both writes and from ascend strictly.
 	moves []snapshotMove
+}
+
+// snapshotMove says that the first writes of the buffer were made at snapshots up to from.
+type snapshotMove struct {
+	writes int
+	from   tso.Timestamp
+}
+
+// noteMove notes that the snapshot moves away from from. Where nothing was written since the last move,
+// that one says it all.
+func (b *writeBuffer) noteMove(from tso.Timestamp) {
+	if b.len() == 0 {
+		return
+	}
+	if last := len(b.moves) - 1; last < 0 || b.moves[last].writes < b.n {
+		b.moves = append(b.moves, snapshotMove{writes: b.n, from: from})
+	}
+}
+
+// truncateMoves cuts moves to those of n entries.
+func (b *writeBuffer) truncateMoves(n int) {
+	for last := len(b.moves) - 1; last >= 0 && b.moves[last].writes > n; last-- {
+		if n > 0 && (last == 0 || b.moves[last-1].writes < n) {
+			b.moves[last].writes = n
+			return
+		}
+		b.moves = b.moves[:last]
+	}
 }
 
 // len is the number of entries. Like size, freeze, truncate and get it takes a nil buffer, which is what
@@ -293,6 +322,7 @@ func (b *writeBuffer) truncate(n int) {
 		}
 	}
 	b.n, b.indexed = n, min(b.indexed, n)
+	b.truncateMoves(n)
 	b.frozen = min(b.frozen, n)
 	b.truncations = append(b.truncations, n)
 	chunks := (n + chunkLen - 1) / chunkLen

@@ -95,10 +95,6 @@ func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
 		return 0, err
 	}
 	if t.opts.Isolation == Serializable {
-		if t.reads.full {
-			t.db.metrics.refreshes[refreshFull].Inc()
-			return 0, &mvcc.WriteConflictError{Key: c.mutations[0].Key, StartTS: t.startTS}
-		}
 		c.reads = t.reads.list()
 	}
 	if t.locks == nil && len(t.buf.moves) == 0 {
@@ -113,13 +109,14 @@ func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
 // setLockedAt tells of each mutation as of when its key must not have changed: since it was locked,
 // or since it was written, if that was at a snapshot before the present one.
 func (c *committer) setLockedAt(t *Txn) error {
-	var oldest map[string]tso.Timestamp
-	for i := len(t.buf.moves) - 1; i >= 0; i-- {
-		if oldest == nil {
-			oldest = make(map[string]tso.Timestamp)
-		}
-		for j := range t.buf.moves[i].writes {
-			oldest[string(t.buf.at(j).key)] = t.buf.moves[i].from
+	// A key counts from its first entry, an entry from the first move after it.
+	entry := 0
+	for _, move := range t.buf.moves {
+		for ; entry < move.writes; entry++ {
+			at, _ := slices.BinarySearchFunc(c.mutations, t.buf.at(entry).key, compareMutation)
+			if m := &c.mutations[at]; m.LockedAt == 0 {
+				m.LockedAt = move.from
+			}
 		}
 	}
 	for i := range c.mutations {
@@ -129,7 +126,6 @@ func (c *committer) setLockedAt(t *Txn) error {
 			at = t.locks.find(m.Key)
 		}
 		if at < 0 {
-			m.LockedAt = oldest[string(m.Key)]
 			continue
 		}
 		h := &t.locks.held[at]

@@ -36,7 +36,7 @@ type Options struct {
 	// spent or the context has ended: 2 s.
 	ProbeTimeout time.Duration
 	// MaxReadSpans is how many points and spans a transaction remembers having read, where it must:
-	// 4096. One that read more cannot move its snapshot.
+	// 4096. Of one that read more, neighbours are taken together with what lies between them.
 	MaxReadSpans int
 	// DisableAsyncCommit: a transaction on several shards always takes two phases.
 	DisableAsyncCommit bool

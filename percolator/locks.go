@@ -181,21 +181,13 @@ func (t *Txn) BeginStatement(ctx context.Context) error {
 
 // moveTo moves the snapshot, which the caller has found to be allowed.
 func (t *Txn) moveTo(ts tso.Timestamp) {
-	if t.buf.len() > 0 {
-		t.buf.moves = append(t.buf.moves, snapshotMove{writes: t.buf.len(), from: t.snap.readTS})
-	}
+	t.buf.noteMove(t.snap.readTS)
 	if t.opts.Isolation == ReadCommitted {
 		// Iterators of earlier statements go on reading at theirs.
 		t.snap = &snapshot{db: t.db, readTS: ts}
 		return
 	}
 	t.snap.move(ts)
-}
-
-// snapshotMove says that the first writes of the buffer were made at snapshots up to from.
-type snapshotMove struct {
-	writes int
-	from   tso.Timestamp
 }
 
 // RestartStatement undoes the writes since sp, which was taken where the statement began. Unlike

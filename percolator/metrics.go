@@ -58,7 +58,7 @@ func newMetrics(r prometheus.Registerer, queueLength func() float64) (*metrics, 
 	m.heartbeats = counter("heartbeats_total", "Heartbeats sent to primaries.")
 	m.broken = counter("invariant_breaches_total", "Secondaries refused after their primary had committed.")
 	m.dropped = counter("background_dropped_total", "Background tasks given up; resolvers do their work.")
-	labelled("refreshes_total", "result", "Checks that what was read has not changed.", m.refreshes[:], "ok", "refused", "record_full")
+	labelled("refreshes_total", "result", "Checks that what was read has not changed.", m.refreshes[:], "ok", "refused")
 	m.asyncResolved = counter("async_resolved_total", "Async commits of others decided or found decided.")
 	m.asyncDecided = counter("async_decided_total", "Own async commits that had to ask for their outcome.")
 	m.lockWaits = counter("lock_waits_total", "Requests for locks that somebody held for long, and whose owner was asked about.")

@@ -250,38 +250,45 @@ func TestSnapshotMovesIfItsReadsHold(t *testing.T) {
 	}
 }
 
-// Goal: a full record of reads refuses to move, one that overlaps itself is made smaller, and a statement
-// that is run again does not fill it. Method: a small limit.
+// Goal: the record of reads keeps its bound whatever is read, and the snapshot moves as long as nothing
+// near it has changed. Method: a small limit, and many keys in several statements; then a change among them.
 func TestReadRecordIsBounded(t *testing.T) {
 	ctx := context.Background()
 	c := newCluster(t, nil)
 	db := c.db(Options{MaxReadSpans: 16}, nil)
-	change := func() {
+	change := func(pair string) {
 		other := mustBegin(t, db)
-		mustPut(t, other, "hot=1")
+		mustPut(t, other, pair)
 		mustCommit(t, other)
 	}
-	points := func(txn *Txn, n, different int) {
+	txn := mustBeginTxn(t, db, pessimistic)
+	points := func(n, different int) {
 		for i := range n {
 			mustGet(t, txn, fmt.Sprintf("k%d", i%different))
+			if len(txn.reads.spans) > 16 {
+				t.Fatalf("%d spans", len(txn.reads.spans))
+			}
 		}
 	}
-	txn := mustBeginTxn(t, db, pessimistic)
-	points(txn, 100, 10)
-	txn.BeginStatement(ctx)
-	points(txn, 100, 100)
-	change()
-	if err := lock(txn, "hot"); !errors.Is(err, ErrRestartStatement) {
+	points(100, 10)
+	for i, hot := range []string{"hot", "hotter", "hottest"} {
+		if err := txn.BeginStatement(ctx); err != nil {
+			t.Fatal(err)
+		}
+		points(100, 40*(i+1))
+		change(hot + "=1")
+		if err := lock(txn, hot); !errors.Is(err, ErrRestartStatement) {
+			t.Fatal(err)
+		}
+		points(100, 40*(i+1)) // the statement again
+	}
+	if err := txn.BeginStatement(ctx); err != nil {
 		t.Fatal(err)
 	}
-	txn.BeginStatement(ctx)
-	points(txn, 100, 100)
-	txn.BeginStatement(ctx)
-	other := mustBegin(t, db)
-	mustPut(t, other, "hotter=1")
-	mustCommit(t, other)
+	change("k57=1")
+	change("last=1")
 	var conflict *mvcc.WriteConflictError
-	if err := lock(txn, "hotter"); !errors.As(err, &conflict) || string(conflict.Key) != "hotter" {
+	if err := lock(txn, "last"); !errors.As(err, &conflict) || string(conflict.Key) != "k57" {
 		t.Fatal(err)
 	}
 }

@@ -2,6 +2,8 @@ package percolator
 
 import (
 	"bytes"
+	"cmp"
+	"math/bits"
 	"slices"
 
 	"github.com/percodb/percodb/kv"
@@ -15,15 +17,12 @@ import (
 //	                      mark: the current statement's from here
 //
 // Keys are copied into chunks of memory. A span that touches the one before it is added to it. When
-// the list is full its overlaps are merged, and when that does not help either it gives up. One
-// goroutine's.
+// the list is full its overlaps are merged, and when that does not help, spans that lie close together
+// become one with the gap between them: more may conflict then, and nothing is missed. One goroutine's.
 type readSet struct {
 	limit int
 	spans []kv.Span
-	full  bool
 	mark  int
-	// fullBefore says that it was full when the statement began.
-	fullBefore bool
 	// generation changes when spans move, so that the slots that scans hold become invalid.
 	generation int
 	chunk      []byte
@@ -46,12 +45,12 @@ const (
 )
 
 // beginStatement marks where a statement's reads begin.
-func (r *readSet) beginStatement() { r.mark, r.fullBefore = len(r.spans), r.full }
+func (r *readSet) beginStatement() { r.mark = len(r.spans) }
 
 // forgetStatement drops the reads since beginStatement, since they will be repeated.
 func (r *readSet) forgetStatement() {
 	clear(r.spans[r.mark:])
-	r.spans, r.full = r.spans[:r.mark], r.fullBefore
+	r.spans = r.spans[:r.mark]
 	r.generation++
 }
 
@@ -69,9 +68,6 @@ func (r *readSet) copyKey(key []byte) []byte {
 
 // addPoint notes that key was read.
 func (r *readSet) addPoint(key []byte) {
-	if r.full {
-		return
-	}
 	// A wider span that holds the key will not do: it may belong to a scan that gives part of it back.
 	if n := len(r.spans); n > r.mark && len(r.spans[n-1].End) == len(key)+1 && bytes.Equal(r.spans[n-1].Start, key) {
 		return
@@ -83,9 +79,6 @@ func (r *readSet) addPoint(key []byte) {
 // addSpan notes that span was read. prev is the slot of the same scan's last page; the result is the
 // slot of this one.
 func (r *readSet) addSpan(span kv.Span, prev slot) slot {
-	if r.full {
-		return slot{at: -1}
-	}
 	if prev.generation == r.generation && prev.at >= 0 {
 		s := &r.spans[prev.at]
 		switch {
@@ -110,7 +103,7 @@ func (r *readSet) copyEnd(end []byte) []byte {
 
 // shrink takes off a scan's span what the scan has not shown: all beyond last, in its direction.
 func (r *readSet) shrink(at slot, last []byte, reverse bool) {
-	if r.full || at.at < 0 || at.generation != r.generation {
+	if at.at < 0 || at.generation != r.generation {
 		return
 	}
 	s := &r.spans[at.at]
@@ -127,7 +120,7 @@ func (r *readSet) shrink(at slot, last []byte, reverse bool) {
 // shrinkMany is shrink for a page of several spans, whose slots are those from first to at: those beyond
 // the one that holds last go, unless something else has been read since.
 func (r *readSet) shrinkMany(first, at slot, last []byte, reverse bool) {
-	if r.full || first.generation != at.generation || at.generation != r.generation {
+	if first.generation != at.generation || at.generation != r.generation {
 		return
 	}
 	for i := max(first.at, 0); i <= at.at; i++ {
@@ -136,6 +129,7 @@ func (r *readSet) shrinkMany(first, at slot, last []byte, reverse bool) {
 			if at.at == len(r.spans)-1 {
 				clear(r.spans[i+1:])
 				r.spans = r.spans[:i+1]
+				r.mark = min(r.mark, i+1)
 			}
 			return
 		}
@@ -143,26 +137,24 @@ func (r *readSet) shrinkMany(first, at slot, last []byte, reverse bool) {
 }
 
 func (r *readSet) push(span kv.Span) {
-	if len(r.spans) >= r.limit && !r.compact() {
-		// Nothing can be validated any more, so nothing need be kept but for going back to before
-		// this statement.
-		r.full = true
-		return
+	if len(r.spans) >= r.limit {
+		r.compact()
 	}
 	r.spans = append(r.spans, span)
 }
 
-// compact merges what overlaps, on either side of the mark by itself. It reports whether that has made
-// room worth the effort.
-func (r *readSet) compact() bool {
+// compact makes room for many more spans, on either side of the mark by itself.
+func (r *readSet) compact() {
 	r.generation++
 	older := merged(r.spans[:r.mark])
 	newer := merged(r.spans[r.mark:])
+	if len(older)+len(newer) > r.limit*7/8 {
+		older, newer = coalesced(older), coalesced(newer)
+	}
 	n := copy(r.spans[len(older):], newer)
 	r.mark = len(older)
 	clear(r.spans[r.mark+n:])
 	r.spans = r.spans[:r.mark+n]
-	return len(r.spans) <= r.limit-r.limit/8
 }
 
 // merged sorts spans and merges those that overlap or touch, in place.
@@ -182,6 +174,46 @@ func merged(spans []kv.Span) []kv.Span {
 		out = append(out, s)
 	}
 	return out
+}
+
+// coalesced makes half as many out of ascending spans without overlaps, in place, by closing the
+// narrowest gaps.
+func coalesced(spans []kv.Span) []kv.Span {
+	if len(spans) < 2 {
+		return spans
+	}
+	type gap struct{ at, width int }
+	gaps := make([]gap, len(spans)-1)
+	for i := range gaps {
+		gaps[i] = gap{i, gapWidth(spans[i].End, spans[i+1].Start)}
+	}
+	slices.SortFunc(gaps, func(a, b gap) int {
+		// Of gaps of one width every other one goes, so that keys at equal distances become pairs.
+		return cmp.Or(cmp.Compare(a.width, b.width), cmp.Compare(a.at%2, b.at%2), cmp.Compare(a.at, b.at))
+	})
+	closed := make([]bool, len(spans))
+	for _, g := range gaps[:len(spans)/2] {
+		closed[g.at] = true
+	}
+	out := spans[:1]
+	for i := 1; i < len(spans); i++ {
+		if last := &out[len(out)-1]; closed[i-1] {
+			last.End = spans[i].End
+		} else {
+			out = append(out, spans[i])
+		}
+	}
+	return out
+}
+
+// gapWidth is the logarithm of the distance from a to b, which is above: keys taken for binary
+// fractions, the position of the highest bit of their difference, counted down from 0.
+func gapWidth(a, b []byte) int {
+	common := 0
+	for common < len(a) && common < len(b) && a[common] == b[common] {
+		common++
+	}
+	return -8*common - bits.LeadingZeros64(headOf(b[common:])-headOf(a[common:]))
 }
 
 // list returns the spans in key order, without overlaps. It belongs to the caller.

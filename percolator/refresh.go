@@ -27,10 +27,6 @@ func (t *Txn) moveSnapshot(ctx context.Context) error {
 	}
 	if t.reads != nil {
 		t.reads.forgetStatement()
-		if t.reads.full {
-			t.db.metrics.refreshes[refreshFull].Inc()
-			return &mvcc.WriteConflictError{Key: t.newestLock(), StartTS: t.startTS, ConflictingCommitTS: t.locks.newest}
-		}
 		if len(t.reads.spans) > 0 {
 			r := refresh{db: t.db, startTS: t.startTS, from: t.snap.readTS, to: ts}
 			if err := r.run(ctx, t.reads.list()); err != nil {
@@ -41,16 +37,6 @@ func (t *Txn) moveSnapshot(ctx context.Context) error {
 	t.moveTo(ts)
 	t.db.metrics.restarts.Inc()
 	return ErrRestartStatement
-}
-
-// newestLock returns the key of the lock that makes the snapshot move.
-func (t *Txn) newestLock() []byte {
-	for i := range t.locks.held {
-		if t.locks.held[i].at == t.locks.newest {
-			return t.locks.held[i].key
-		}
-	}
-	return t.locks.primary
 }
 
 // refresh finds out whether what was read at from is the same at to, and has the shards keep it so.
@@ -68,7 +54,6 @@ type refreshResult int
 const (
 	refreshOK refreshResult = iota
 	refreshRefused
-	refreshFull
 	refreshResults
 )
 

@@ -161,9 +161,6 @@ func (t *Txn) truncate(sp Savepoint) {
 	t.buf.truncate(sp.writes)
 	t.buf.account.Shrink(t.buf.account.Used() - t.buf.size())
 	t.buf.freeze()
-	for i := range t.buf.moves {
-		t.buf.moves[i].writes = min(t.buf.moves[i].writes, sp.writes)
-	}
 }
 
 // Aside calls f, whose reads of the transaction need not hold when its snapshot moves or it commits: whoever

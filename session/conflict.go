@@ -70,20 +70,29 @@ func (s *Session) conflict(err error) (key []byte, e *pgerror.Error) {
 		}
 		return taken.Key, e.WithDetail(" is locked by a transaction that began at %s.", s.timeOf(taken.Lock.StartTS)).WithHint(hintLater)
 	case errors.As(err, &write) && s.ended.serializable:
-		return write.Key, dependencyError().WithDetail(", which this transaction has read or changed, was changed by one that committed at %s.",
-			s.timeOf(write.ConflictingCommitTS)).WithHint(hintRetry)
+		return write.Key, dependencyError().WithDetail(", which this transaction has read or changed, %s.", s.changedBy(write)).WithHint(hintRetry)
 	case errors.As(err, &write):
 		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
-		return write.Key, e.WithDetail(" was changed by a transaction that committed at %s, after this one had begun.",
-			s.timeOf(write.ConflictingCommitTS)).WithHint(hintRetryOrLock)
+		return write.Key, e.WithDetail(" %s.", s.changedBy(write)).WithHint(hintRetryOrLock)
 	case errors.As(err, &read):
-		return read.Key, dependencyError().WithDetail(", which this transaction has read, was changed by one that committed at %s.",
-			s.timeOf(read.CommitTS)).WithHint(hintRetry)
+		changed := mvcc.WriteConflictError{ConflictingStartTS: read.StartTS, ConflictingCommitTS: read.CommitTS}
+		return read.Key, dependencyError().WithDetail(", which this transaction has read, %s.", s.changedBy(&changed)).WithHint(hintRetry)
 	case errors.As(err, &locked):
 		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
 		return locked.Key, e.WithDetail(" is being changed by a transaction that began at %s.", s.timeOf(locked.Lock.StartTS)).WithHint(hintRetryOrLock)
 	}
 	return nil, nil
+}
+
+// changedBy tells what happened to the key of a conflict.
+func (s *Session) changedBy(e *mvcc.WriteConflictError) string {
+	switch {
+	case e.ConflictingCommitTS != 0:
+		return fmt.Sprintf("was changed by a transaction that committed at %s, after this one had begun", s.timeOf(e.ConflictingCommitTS))
+	case e.ConflictingStartTS != 0:
+		return fmt.Sprintf("is being changed by a transaction that began at %s", s.timeOf(e.ConflictingStartTS))
+	}
+	return "is no longer locked by this transaction: another one has rolled it back, or a store has restarted"
 }
 
 func dependencyError() *pgerror.Error {
