@@ -111,11 +111,15 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 	if err := checkKeys(s.ranges.Load(), req.Ranges, keys); err != nil {
 		return PrewriteResponse{}, err
 	}
-	res, err := s.mvcc.Prewrite(ctx, &admission[mutationKeys]{s, req.Ranges, keys}, &mvcc.PrewriteArgs{
+	args := mvcc.PrewriteArgs{
 		Mutations: req.Mutations, Primary: req.Primary, StartTS: req.StartTS, TTLMillis: req.TTLMillis,
 		TxnSize: req.TxnSize, TryOnePC: req.TryOnePC, MaxCommitTS: req.MaxCommitTS, ReadTS: req.ReadTS,
 		Async: req.Async, Secondaries: req.Secondaries, FloorTS: req.FloorTS, Reads: req.Reads,
-	})
+	}
+	if len(req.Reads) > 0 {
+		args.ReadAdmission = &spanAdmission{s, req.Ranges, req.Reads}
+	}
+	res, err := s.mvcc.Prewrite(ctx, &admission[mutationKeys]{s, req.Ranges, keys}, &args)
 	observeSince(s.metrics.prewriteSeconds, start)
 	if err != nil {
 		s.metrics.prewriteFailed.Inc()

@@ -32,8 +32,10 @@ type PrewriteArgs struct {
 	Secondaries [][]byte
 	// FloorTS was issued after the commit was asked for; 0: the oracle is asked where one is needed.
 	FloorTS tso.Timestamp
-	// Reads must not have changed between ReadTS and the commit_ts of a one-phase commit.
-	Reads []Span
+	// Reads must not have changed between ReadTS and the commit_ts of a one-phase commit. ReadAdmission
+	// checks that they still belong here; nil: all keys do.
+	Reads         []Span
+	ReadAdmission Admission
 }
 
 // PrewriteResult tells what was done. OnePCCommitTS != 0 means that the transaction is committed.
@@ -187,7 +189,13 @@ func (w *writer) tryOnePC(ctx context.Context, args *PrewriteArgs, minCommitTS t
 	if len(args.Reads) == 0 {
 		return commitTS, nil
 	}
+	// First the fence, then the ranges: whoever takes a range over takes over max_ts as well.
 	raise(&s.maxTS, commitTS)
+	if args.ReadAdmission != nil {
+		if err := args.ReadAdmission.Admit(); err != nil {
+			return 0, err
+		}
+	}
 	conflict, err := s.validate(&RefreshArgs{Spans: args.Reads, StartTS: args.StartTS, FromTS: args.snapshot(), ToTS: commitTS})
 	if err == nil && conflict != nil {
 		// It cannot be waited for here: who holds it may be waiting for the latches held here.
