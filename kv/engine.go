@@ -21,7 +21,9 @@ type EngineOptions struct {
 	// RestInterval is how often to look whether writes have come to rest, and to flush what they left in
 	// memory; 0 means never.
 	RestInterval time.Duration
-	Logger       *slog.Logger
+	// ReadOnly leaves the directory as it is: what is written stays in memory until Close.
+	ReadOnly bool
+	Logger   *slog.Logger
 	// OnFatal is called once when a write has failed; the process should report it and exit.
 	OnFatal func(error)
 }
@@ -32,11 +34,12 @@ type EngineOptions struct {
 type Engine struct{ *storage.Engine }
 
 // OpenEngine opens a data directory, creating it if need be. Errors: storage.ErrLocked,
-// *storage.FormatError, and those of the filesystem.
+// *storage.FormatError, *storage.DamageError, and those of the filesystem.
 func OpenEngine(opts EngineOptions) (*Engine, error) {
 	e, err := storage.Open(storage.Options{
 		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, RestInterval: opts.RestInterval,
-		Logger: opts.Logger, OnFatal: opts.OnFatal,
+		ReadOnly: opts.ReadOnly,
+		Logger:   opts.Logger, OnFatal: opts.OnFatal,
 	})
 	if err != nil {
 		return nil, err

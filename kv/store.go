@@ -112,7 +112,7 @@ type Store struct {
 }
 
 // Open opens a store, recovers its locks, and registers it with the directory. Errors:
-// storage.ErrLocked, *storage.FormatError, *CorruptionError, those of oracle and directory.
+// storage.ErrLocked, *storage.FormatError, *storage.DamageError, *CorruptionError, those of oracle and directory.
 func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	if err := opts.ensureDefaults(); err != nil {
 		return nil, err

@@ -27,8 +27,8 @@ func (e *NoDataError) Error() string { return fmt.Sprintf("%q holds no data of p
 
 // CheckStopped verifies data directories whose servers are stopped: that of a server on its own, or any
 // of a cluster's. Tables are checked where all their keys are at hand: in a server's own directory, and in
-// those of a cluster if the oracle's is among them and no store's is missing. Locks of transactions that
-// are over may be resolved, as a server's start would; nothing else changes.
+// those of a cluster if the oracle's is among them and no store's is missing. The directories are opened
+// read-only: what a server's start would write stays in memory.
 func CheckStopped(ctx context.Context, opts Options, dirs []string, r server.CheckReport) error {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -40,8 +40,7 @@ func CheckStopped(ctx context.Context, opts Options, dirs []string, r server.Che
 		if entries, err := os.ReadDir(dir); errors.Is(err, fs.ErrNotExist) || err == nil && len(entries) == 0 {
 			return &NoDataError{Dir: dir} // opening it would make a new one
 		}
-		c.opts.Data = dir
-		engine, err := c.openEngine()
+		engine, err := c.ownEngine(kv.EngineOptions{Dir: dir, CacheBytes: c.opts.CacheBytes, ReadOnly: true, Logger: c.log})
 		if err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}

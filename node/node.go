@@ -156,9 +156,13 @@ const restInterval = 2 * time.Second
 
 // openEngine opens the data directory and has it closed last.
 func (n *Node) openEngine() (*kv.Engine, error) {
-	engine, err := kv.OpenEngine(kv.EngineOptions{
+	return n.ownEngine(kv.EngineOptions{
 		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, RestInterval: restInterval, Logger: n.log, OnFatal: n.opts.OnFatal,
 	})
+}
+
+func (n *Node) ownEngine(opts kv.EngineOptions) (*kv.Engine, error) {
+	engine, err := kv.OpenEngine(opts)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -179,4 +181,50 @@ func TestCheckCommandOnACluster(t *testing.T) {
 		damage(t, dir)
 	}
 	want(true, []string{"public."}, "--data", strings.Join(dirs, ","))
+}
+
+// Goal: a data directory without the file that names its manifest is refused, by check and by start, with what to do,
+// and none of its files is touched. Method: remove the marker of a directory with data.
+func TestDamagedDirectoryIsRefusedUntouched(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	n := startNode(t, node.Options{Role: node.RoleAll, Data: dir, Listen: "127.0.0.1:0"})
+	fill(t, n.Addr().String())
+	stopNode(n)
+	contents := func() map[string]string {
+		files := map[string]string{}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			text, err := os.ReadFile(filepath.Join(dir, entry.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[entry.Name()] = string(text)
+		}
+		return files
+	}
+	whole := contents()
+	if said, failed, err := runCheck(t, "--data", dir); failed || err != nil || !maps.Equal(contents(), whole) {
+		t.Errorf("check of a healthy directory changes it, or finds something: %v\n%s", err, said)
+	}
+	markers, err := filepath.Glob(filepath.Join(dir, "marker.manifest.*"))
+	if err != nil || len(markers) != 1 {
+		t.Fatal(markers, err)
+	}
+	if err := os.Remove(markers[0]); err != nil {
+		t.Fatal(err)
+	}
+	before := contents()
+	_, _, checkErr := runCheck(t, "--data", dir)
+	_, startErr := node.Start(t.Context(), node.Options{Role: node.RoleAll, Data: dir, Listen: "127.0.0.1:0"})
+	for what, err := range map[string]error{"check": checkErr, "start": startErr} {
+		if err == nil || !strings.Contains(explain(err), "marker.manifest.") || !strings.Contains(explain(err), "restore it from a backup") {
+			t.Errorf("%s says: %v", what, err)
+		}
+	}
+	if !maps.Equal(contents(), before) {
+		t.Error("the directory has changed")
+	}
 }

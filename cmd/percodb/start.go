@@ -213,6 +213,7 @@ func explain(err error) string {
 		start  *startError
 		format *storage.FormatError
 		listen *server.ListenError
+		damage *storage.DamageError
 		empty  *node.NoDataError
 	)
 	data := "the data directory"
@@ -224,6 +225,10 @@ func explain(err error) string {
 		return data + " is in use by another percodb process; stop it, or give --data another directory (to check it as it runs: percodb check --live HOST:PORT, its --admin-listen)"
 	case errors.As(err, &empty):
 		return empty.Error() + "; give --data the directory of a server, as at its start"
+	case errors.As(err, &damage):
+		return fmt.Sprintf("data directory %q is damaged, and was left as it is: %s; restore it from a backup, with all its files, those without contents included", damage.Dir, damage.Detail)
+	case errors.As(err, &format) && format.Found == "":
+		return fmt.Sprintf("directory %q holds files but no PERCODB_FORMAT, and was left as it is: if it is a data directory, restore that file from a backup; if not, give --data an empty or new directory", format.Dir)
 	case errors.As(err, &format):
 		return fmt.Sprintf("%s has another format (%v); use the percodb release that wrote it, or give --data a new directory", data, format)
 	case errors.Is(err, syscall.ENOSPC):

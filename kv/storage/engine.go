@@ -34,7 +34,9 @@ type Options struct {
 	// RestInterval is how often the engine looks whether writes have come to rest, to flush what they
 	// left in the memtable; 0 means never.
 	RestInterval time.Duration
-	Logger       *slog.Logger
+	// ReadOnly leaves the directory as it is: what the engine writes stays in memory until Close.
+	ReadOnly bool
+	Logger   *slog.Logger
 	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The
 	// process should report the error and exit: the goroutine that met the failure does not go on,
 	// and neither may other writers. Without OnFatal they get a *FailedError where that can be done.
@@ -44,6 +46,10 @@ type Options struct {
 func (o *Options) ensureDefaults() {
 	if o.FS == nil {
 		o.FS = vfs.Default
+	}
+	o.Dir = o.FS.PathJoin(o.Dir) // one spelling of each path
+	if o.ReadOnly {
+		o.FS = newOverlayFS(o.FS)
 	}
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 256 << 20
@@ -85,8 +91,8 @@ type Engine struct {
 	stopBackground context.CancelFunc
 }
 
-// Open opens the directory, creating it if need be. Errors: ErrLocked, *FormatError, and those of
-// the filesystem.
+// Open opens the directory, creating it if need be. A directory that it refuses is as it was before.
+// Errors: ErrLocked, *FormatError, *DamageError, and those of the filesystem.
 func Open(opts Options) (*Engine, error) {
 	opts.ensureDefaults()
 	lock, err := lockDir(opts.FS, opts.Dir)
@@ -94,7 +100,7 @@ func Open(opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{lock: lock, opts: opts, stuck: make(chan error, 1)}
-	if err = checkFormat(opts.FS, opts.Dir); err == nil {
+	if err = prepareDir(opts.FS, opts.Dir); err == nil {
 		e.db, err = e.openPebble()
 	}
 	if err != nil {
@@ -128,7 +134,7 @@ func (e *Engine) openPebble() (*pebble.DB, error) {
 	}()
 	select {
 	case r := <-opened:
-		return r.db, r.err
+		return r.db, e.damageOf(r.err)
 	case err := <-e.stuck:
 		go func() {
 			if r := <-opened; r.db != nil {
@@ -173,7 +179,8 @@ func (e *Engine) pebbleOptions(cache *pebble.Cache) *pebble.Options {
 		CompactionConcurrencyRange: func() (int, int) {
 			return 1, max(1, min(runtime.GOMAXPROCS(0)/2, 4))
 		},
-		BlockPropertyCollectors: []func() pebble.BlockPropertyCollector{newVersionCollector},
+		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{newVersionCollector},
+		DisableAutomaticCompactions: e.opts.ReadOnly,
 	}
 	for i := range o.Levels {
 		o.Levels[i] = pebble.LevelOptions{

@@ -14,7 +14,7 @@ type guardedFS struct {
 	e *Engine
 }
 
-func isLog(name string) bool { return strings.HasSuffix(name, ".log") }
+func isLog(name string) bool { return strings.HasSuffix(name, logSuffix) }
 
 // Create implements vfs.FS.
 func (g *guardedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
