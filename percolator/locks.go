@@ -179,6 +179,14 @@ func (t *Txn) BeginStatement(ctx context.Context) error {
 	return nil
 }
 
+// KeepReads makes all reads so far count as those of earlier statements: they must hold when the snapshot
+// moves, although a statement has begun. Call it after reading on behalf of another statement.
+func (t *Txn) KeepReads() {
+	if t.reads != nil {
+		t.reads.beginStatement()
+	}
+}
+
 // moveTo moves the snapshot, which the caller has found to be allowed.
 func (t *Txn) moveTo(ts tso.Timestamp) {
 	t.buf.noteMove(t.snap.readTS)

@@ -141,13 +141,16 @@ func sendSome(rows *[]types.Row, count int, w ResultWriter) (int64, error) {
 }
 
 // holdPortals keeps what open queries of the transaction still have to show as it is, before the
-// statement of e changes something.
+// statement of e changes something. What it reads for them are no reads of that statement: they are not
+// repeated when the statement runs again.
 func (s *Session) holdPortals(ctx context.Context, e *execution) error {
 	for _, po := range s.portals {
 		if po.run == nil || po.run == e || po.run.runner == nil {
 			continue
 		}
-		if err := po.run.runner.Hold(ctx); err != nil {
+		err := po.run.runner.Hold(ctx)
+		s.txn.txn.KeepReads()
+		if err != nil {
 			return err
 		}
 	}

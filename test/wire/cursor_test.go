@@ -1,0 +1,174 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// openPortal binds a query to a portal of a connection that is in a block, and takes some of its rows: none,
+// where rows is 0.
+func (s *script) openPortal(session, portal, query string, rows uint32) {
+	s.t.Helper()
+	f := s.connection(session).PgConn().Frontend()
+	f.SendParse(&pgproto3.Parse{Query: query})
+	f.SendBind(&pgproto3.Bind{DestinationPortal: portal})
+	if rows > 0 {
+		f.SendExecute(&pgproto3.Execute{Portal: portal, MaxRows: rows})
+	}
+	s.sync(session, nil)
+}
+
+// fetchPortal takes the remaining rows of a portal and returns them.
+func (s *script) fetchPortal(session, portal string) string {
+	s.t.Helper()
+	var got []string
+	s.connection(session).PgConn().Frontend().SendExecute(&pgproto3.Execute{Portal: portal})
+	s.sync(session, func(m pgproto3.BackendMessage) {
+		if row, ok := m.(*pgproto3.DataRow); ok {
+			got = append(got, fmt.Sprintf("(%s)", strings.Join(texts(row.Values), ",")))
+		}
+	})
+	return strings.Join(got, " ")
+}
+
+func texts(values [][]byte) []string {
+	all := make([]string, len(values))
+	for i, v := range values {
+		all[i] = string(v)
+	}
+	return all
+}
+
+// sync sends Sync and passes what comes up to ReadyForQuery to see.
+func (s *script) sync(session string, see func(pgproto3.BackendMessage)) {
+	s.t.Helper()
+	c := s.connection(session).PgConn()
+	c.Frontend().SendSync(&pgproto3.Sync{})
+	if err := c.Frontend().Flush(); err != nil {
+		s.t.Fatal(err)
+	}
+	for {
+		m, err := c.ReceiveMessage(s.ctx)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		switch m := m.(type) {
+		case *pgproto3.ReadyForQuery:
+			return
+		case *pgproto3.ErrorResponse:
+			s.t.Fatalf("error %s %s", m.Code, m.Message)
+		}
+		if see != nil {
+			see(m)
+		}
+	}
+}
+
+// openQueries are plans of one result: read along one iterator, fetched through an index, joined, grouped.
+var openQueries = []string{
+	"select id, v from cursor_t",
+	"select id, v from cursor_t where v >= 10",
+	"select a.id, a.v from cursor_t a join cursor_t b on a.id = b.id",
+	"with c as (select id, v from cursor_t) select id, v from c",
+	"select id, max(v) from cursor_t group by id order by id",
+	"select id, (select max(v) from cursor_t b where b.id = a.id) from cursor_t a",
+}
+
+// Goal: what an open portal or cursor has read, or has been made to read because the transaction changes
+// something, are reads of its transaction: where they have changed, the snapshot does not move. Method: in
+// one level after the other and for several plans, a statement of the transaction waits for a row, and who
+// holds the row changes, or does not, what the portal reads.
+func TestSnapshotsOfOpenPortals(t *testing.T) {
+	s := newScript(t)
+	s.run(`
+		a: drop table if exists cursor_t, cursor_other
+		a: create table cursor_t (id int primary key, v int)
+		a: create index cursor_i on cursor_t (v)
+		a: create table cursor_other (id int primary key, v int)
+		b: select 1 → rows (1)
+	`)
+	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
+		for _, query := range openQueries {
+			for _, kind := range []string{"cursor", "cursor partly fetched", "portal partly fetched"} {
+				for _, changes := range []bool{false, true} {
+					t.Run(fmt.Sprintf("%s/%s/%s/%v", level, query, kind, changes), func(t *testing.T) {
+						s.t = t
+						s.openPortalThenWait(level, query, kind, changes)
+					})
+				}
+			}
+		}
+	}
+}
+
+func (s *script) openPortalThenWait(level, query, kind string, changes bool) {
+	s.t.Helper()
+	s.run(`
+		a: delete from cursor_t
+		a: delete from cursor_other
+		a: insert into cursor_t values (1, 10), (2, 20), (3, 30)
+		a: insert into cursor_other values (7, 0)
+		a: begin isolation level ` + level + ` → BEGIN
+	`)
+	rest := "(1,10) (2,20) (3,30)"
+	switch kind {
+	case "cursor", "cursor partly fetched":
+		s.run("a: declare c cursor for " + query)
+		if kind != "cursor" {
+			rest = "(2,20) (3,30)"
+			s.run("a: fetch c → rows (1,10)")
+		}
+	default:
+		rest = "(2,20) (3,30)"
+		s.openPortal("a", "c", query, 1)
+	}
+	s.run(`
+		b: begin → BEGIN
+		b: update cursor_other set v = 1 where id = 7 → UPDATE 1
+	`)
+	if changes {
+		s.run("b: insert into cursor_t values (4, 40) → INSERT 0 1\nb: update cursor_t set v = 31 where id = 3 → UPDATE 1")
+	}
+	s.run("a: update cursor_other set v = v + 10 where id = 7 returning v → waits\nb: commit → COMMIT")
+	if level != "read committed" && (changes || s.postgres) {
+		s.run("a → error 40001 could not serialize access due to concurrent update\na: rollback → ROLLBACK")
+		return
+	}
+	s.run("a → rows (11)\na: insert into cursor_t values (9, 90) → INSERT 0 1")
+	if kind == "portal partly fetched" {
+		if got := s.fetchPortal("a", "c"); got != rest {
+			s.t.Fatalf("the portal shows %s", got)
+		}
+	} else {
+		s.run("a: fetch all from c → rows " + rest)
+	}
+	s.run("a: commit → COMMIT")
+}
+
+// Goal: a transaction at serializable does not commit when what its cursor has read, on behalf of a statement
+// that then waited, has changed.
+func TestSerializableCursor(t *testing.T) {
+	s := newScript(t)
+	s.mode = pgx.QueryExecModeSimpleProtocol
+	s.run(`
+		a: drop table if exists skew_a, skew_b
+		a: create table skew_a (id int primary key, v int)
+		a: create table skew_b (id int primary key, v int)
+		a: insert into skew_a values (1, 1), (2, 2)
+		a: insert into skew_b values (1, 1), (2, 2)
+		a: begin isolation level serializable → BEGIN
+		b: begin isolation level serializable → BEGIN
+		a: declare c cursor for select sum(v) from skew_a
+		b: declare c cursor for select sum(v) from skew_b
+		a: update skew_b set v = 10 where id = 1 → UPDATE 1
+		b: update skew_a set v = 10 where id = 2 → UPDATE 1
+		a: fetch c → rows (3)
+		b: fetch c → rows (3)
+		a: commit → COMMIT
+		b: commit → error 40001 could not serialize access due to read/write dependencies among transactions
+	`)
+}
