@@ -277,3 +277,28 @@ func FindIndex(ctx context.Context, r Resolver, schema, name string) (*TableDesc
 	}
 	return nil, nil, nil
 }
+
+// HasConstraint reports whether a table of the schema has a PRIMARY KEY, UNIQUE or CHECK constraint of
+// that name; schema "" searches the path.
+func HasConstraint(ctx context.Context, r Resolver, schema, name string) (bool, error) {
+	all, err := r.Relations(ctx)
+	if err != nil {
+		return false, err
+	}
+	schemas := []string{schema}
+	if schema == "" {
+		schemas = Path(r)
+	}
+	for _, t := range all {
+		if !slices.Contains(schemas, t.Schema) || t.Kind != KindTable {
+			continue
+		}
+		if ix := t.IndexNamed(name); ix != nil && ix.Constraint {
+			return true, nil
+		}
+		if slices.ContainsFunc(t.Checks, func(c CheckDescriptor) bool { return c.Name == name }) {
+			return true, nil
+		}
+	}
+	return false, nil
+}

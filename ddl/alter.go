@@ -26,7 +26,7 @@ func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
 			}
 		}
 		if n.IfExists {
-			r.notice(pgerror.UndefinedTable, "relation %q does not exist, skipping", n.Name.Name)
+			r.noticeAbsent("relation %q does not exist, skipping", n.Name.Name)
 			return nil
 		}
 		_, err := r.mustFind(ctx, n.Name)
@@ -285,7 +285,7 @@ func (r *run) alterDropConstraint(ctx context.Context, t *catalog.TableDescripto
 	switch {
 	case ix == nil || !ix.Constraint:
 		if n.IfExists {
-			r.notice(pgerror.UndefinedObject, "constraint %q of relation %q does not exist, skipping", n.Name, t.Name)
+			r.noticeAbsent("constraint %q of relation %q does not exist, skipping", n.Name, t.Name)
 			return nil
 		}
 		return pgerror.New(pgerror.UndefinedObject, "constraint %q of relation %q does not exist", n.Name, t.Name).At(n.Position())

@@ -221,3 +221,9 @@ func (r *run) update(ctx context.Context, old, next *catalog.TableDescriptor, ex
 func (r *run) notice(code pgerror.Code, format string, args ...any) {
 	r.Report.Notice(pgerror.New(code, format, args...))
 }
+
+// noticeAbsent reports that IF EXISTS found nothing. Its SQLSTATE is that of success, as in PostgreSQL:
+// only IF NOT EXISTS reports the class of the error it avoids.
+func (r *run) noticeAbsent(format string, args ...any) {
+	r.notice(pgerror.SuccessfulCompletion, format, args...)
+}

@@ -27,12 +27,28 @@ func (r *run) drop(ctx context.Context, n *ast.Drop) error {
 			return err
 		}
 		if t == nil {
-			r.notice(pgerror.UndefinedTable, "%s %q does not exist, skipping", strings.ToLower(n.Kind), name.Name)
+			if err := r.noticeDropAbsent(ctx, n.Kind, name); err != nil {
+				return err
+			}
 			continue
 		}
 		d.addTarget(t)
 	}
 	return d.run(ctx, n.Cascade)
+}
+
+// noticeDropAbsent reports what DROP IF EXISTS did not find: the object, or the schema it would be in.
+func (r *run) noticeDropAbsent(ctx context.Context, kind string, name ast.TableName) error {
+	if name.Schema != "" {
+		if ok, err := r.r.SchemaExists(ctx, name.Schema); err != nil {
+			return err
+		} else if !ok {
+			r.noticeAbsent("schema %q does not exist, skipping", name.Schema)
+			return nil
+		}
+	}
+	r.noticeAbsent("%s %q does not exist, skipping", strings.ToLower(kind), name.Name)
+	return nil
 }
 
 // dropTarget finds what DROP names; nil when there is none and IF EXISTS is said.
@@ -224,7 +240,9 @@ func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {
 		}
 		switch {
 		case ix == nil && n.IfExists:
-			r.notice(pgerror.UndefinedObject, "index %q does not exist, skipping", name.Name)
+			if err := r.noticeDropAbsent(ctx, n.Kind, name); err != nil {
+				return err
+			}
 			continue
 		case ix == nil:
 			if other, err := r.find(ctx, name); err != nil {
@@ -260,7 +278,7 @@ func (r *run) dropSchema(ctx context.Context, n *ast.Drop) error {
 		}
 		if !ok {
 			if n.IfExists {
-				r.notice(pgerror.InvalidSchemaName, "schema %q does not exist, skipping", schema)
+				r.noticeAbsent("schema %q does not exist, skipping", schema)
 				continue
 			}
 			return pgerror.New(pgerror.InvalidSchemaName, "schema %q does not exist", schema).At(name.Position())

@@ -16,7 +16,7 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 	ord := t.ColumnNamed(n.Name)
 	if ord < 0 {
 		if n.IfExists {
-			r.notice(pgerror.UndefinedColumn, "column %q of relation %q does not exist, skipping", n.Name, t.Name)
+			r.noticeAbsent("column %q of relation %q does not exist, skipping", n.Name, t.Name)
 			return nil
 		}
 		return pgerror.New(pgerror.UndefinedColumn, "column %q of relation %q does not exist", n.Name, t.Name).At(n.Position())

@@ -168,7 +168,7 @@ func (s *server) session() *session {
 }
 
 func (s *session) Notice(n *pgerror.Error) {
-	s.notices = append(s.notices, strings.TrimRight("NOTICE: "+n.Message+"\n"+n.Detail, "\n"))
+	s.notices = append(s.notices, strings.TrimRight("NOTICE "+string(n.Code)+": "+n.Message+"\n"+n.Detail, "\n"))
 }
 func (s *session) Progress(_ string, rows int64) {
 	if s.cancelRow != nil {

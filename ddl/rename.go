@@ -120,7 +120,7 @@ func (r *run) alterIndex(ctx context.Context, n *ast.AlterTable) error {
 	}
 	if ix == nil {
 		if n.IfExists {
-			r.notice(pgerror.UndefinedTable, "relation %q does not exist, skipping", n.Name.Name)
+			r.noticeAbsent("relation %q does not exist, skipping", n.Name.Name)
 			return nil
 		}
 		return pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", displayName(n.Name)).At(n.Name.Position())

@@ -195,9 +195,12 @@ func (sc *scope) aggregate(name string, e *ast.Call) (expr.Scalar, error) {
 	pos := int(e.Pos)
 	switch {
 	case owner.inAgg:
-		return nil, pgerror.New(pgerror.Grouping, "aggregate function calls cannot be nested").At(pos)
+		return nil, nestedAggregate(pos)
 	case !owner.aggsOK || owner.sel == nil:
 		return nil, aggNotAllowed(owner.clause, pos)
+	}
+	if at, nested := call.reads(owner.sel.aggs); nested {
+		return nil, nestedAggregate(at)
 	}
 	for i := range owner.sel.aggs {
 		if sameAggregate(&owner.sel.aggs[i].call, call) {
@@ -207,6 +210,29 @@ func (sc *scope) aggregate(name string, e *ast.Call) (expr.Scalar, error) {
 	id := sc.b.newColumn(name, call.Func.Ret)
 	owner.sel.aggs = append(owner.sel.aggs, aggregation{id: id, call: *call, name: name})
 	return sc.b.column(id, pos), nil
+}
+
+func nestedAggregate(pos int) error {
+	return pgerror.New(pgerror.Grouping, "aggregate function calls cannot be nested").At(pos)
+}
+
+// reads reports whether the call reads one of the aggregates, and where it stands. Both then belong to one
+// query, though the inner one may have been bound by a subquery whose own columns it does not name.
+func (c *AggregateCall) reads(aggs []aggregation) (pos int, found bool) {
+	mapAggregate(c, func(e expr.Scalar) expr.Scalar {
+		expr.Walk(e, func(x expr.Scalar) bool {
+			if col, ok := x.(*expr.Column); ok && !found {
+				for i := range aggs {
+					if aggs[i].id == col.ID {
+						pos, found = col.Pos, true
+					}
+				}
+			}
+			return !found
+		})
+		return e
+	})
+	return pos, found
 }
 
 func aggNotAllowed(clause string, pos int) error {

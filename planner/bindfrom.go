@@ -8,38 +8,40 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// fromList binds the items of FROM from left to right; nil for none.
-func (b *binder) fromList(sc *scope, items []ast.TableExpr) (rel, error) {
-	var root rel
+// fromList binds the items of FROM from left to right and joins them to root, which may be nil; it
+// returns root for no items.
+func (b *binder) fromList(sc *scope, root rel, items []ast.TableExpr) (rel, error) {
 	for _, it := range items {
 		r, err := b.tableExpr(sc, it)
 		if err != nil {
 			return nil, err
 		}
-		root = joinNext(root, r)
+		if root == nil {
+			root = r
+			continue
+		}
+		root = &joinRel{kind: InnerJoin, left: root, right: r, lateral: isLateral(it, r, root)}
 	}
 	return root, nil
 }
 
-// joinNext puts r beside what FROM has so far.
-func joinNext(left, r rel) rel {
-	if left == nil {
-		return r
-	}
-	j := &joinRel{kind: InnerJoin, left: left, right: r}
-	j.lateral = mayBeLateral(r) && freeColumns(r).intersects(outputSet(left))
-	return j
+// isLateral reports whether right, which was bound from t, reads columns of left.
+func isLateral(t ast.TableExpr, right, left rel) bool {
+	return mayBeLateral(t) && freeColumns(right).intersects(outputSet(left))
 }
 
-// mayBeLateral spares plain tables the search for free columns.
-func mayBeLateral(r rel) bool {
-	switch r := r.(type) {
-	case *scanRel, *cteRel, *workRel:
-		return false
-	case *joinRel:
-		return mayBeLateral(r.left) || mayBeLateral(r.right)
+// mayBeLateral reports whether a FROM item may refer to the items before it: only LATERAL and functions
+// may. It spares the others the search for free columns.
+func mayBeLateral(t ast.TableExpr) bool {
+	switch t := t.(type) {
+	case *ast.DerivedTable:
+		return t.Lateral
+	case *ast.TableFunc:
+		return true
+	case *ast.Join:
+		return mayBeLateral(t.L) || mayBeLateral(t.R)
 	}
-	return true
+	return false
 }
 
 func (b *binder) tableExpr(sc *scope, t ast.TableExpr) (rel, error) {
@@ -227,16 +229,17 @@ func (b *binder) join(sc *scope, t *ast.Join) (rel, error) {
 		return nil, err
 	}
 	middle := len(sc.items)
+	barred := sc.barred
+	if t.Kind == ast.RightJoin || t.Kind == ast.FullJoin {
+		sc.barred = barredItems{from: first, to: middle, joined: true}
+	}
 	right, err := b.tableExpr(sc, t.R)
+	sc.barred = barred
 	if err != nil {
 		return nil, err
 	}
 	j := &joinRel{left: left, right: right}
-	j.lateral = mayBeLateral(right) && freeColumns(right).intersects(outputSet(left))
-	if j.lateral && (t.Kind == ast.RightJoin || t.Kind == ast.FullJoin) {
-		return nil, pgerror.New(pgerror.UndefinedTable, "invalid reference to FROM-clause entry").
-			WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.").At(int(t.Pos))
-	}
+	j.lateral = isLateral(t.R, right, left)
 	if err := b.joinCondition(sc, j, t, first, middle); err != nil {
 		return nil, err
 	}

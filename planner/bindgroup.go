@@ -14,7 +14,9 @@ func (sb *selectBinder) group() error {
 	sb.sel.grouped = true
 	g := &grouper{sb: sb}
 	for _, x := range sb.groups {
-		if c, ok := x.(*expr.Column); ok {
+		// An enclosing query's column is a computed key: as a key of its own it would hide the column
+		// that the rows below read.
+		if c, ok := x.(*expr.Column); ok && sb.sel.own.has(c.ID) {
 			g.keys.add(c.ID)
 			continue
 		}
@@ -50,7 +52,7 @@ func (sb *selectBinder) group() error {
 	return nil
 }
 
-// groupID returns the column made for a grouped expression.
+// groupID returns the column made for a computed key, -1 for a column of FROM.
 func (sb *selectBinder) groupID(x expr.Scalar) int {
 	for i := range sb.groupIDs {
 		if sb.groupIDs[i].e == x {

@@ -65,7 +65,7 @@ func (sb *selectBinder) bindFrom() error {
 	if len(sb.s.Windows) > 0 {
 		return windowError(int(sb.s.Pos))
 	}
-	r, err := sb.b.fromList(sb.sc, sb.s.From)
+	r, err := sb.b.fromList(sb.sc, nil, sb.s.From)
 	if err != nil {
 		return err
 	}
@@ -453,11 +453,9 @@ func (sb *selectBinder) source() rel {
 	if sb.sel.grouped {
 		agg := &aggRel{input: root, aggs: sb.sel.aggs, scalar: len(sb.groups) == 0}
 		for _, g := range sb.groups {
-			id := -1
-			if c, ok := g.(*expr.Column); ok {
-				id = c.ID
-			} else {
-				id = sb.groupID(g)
+			id := sb.groupID(g)
+			if id < 0 {
+				id = g.(*expr.Column).ID
 			}
 			agg.groups = append(agg.groups, projection{id: id, e: g})
 		}

@@ -15,17 +15,11 @@ func (b *binder) changeScope(out *change, alias string, sources []ast.TableExpr,
 	out.scan = b.newScan(out.table, alias)
 	sc := newScope(b, outer)
 	sc.items = append(sc.items, scanItem(out.scan, alias, true))
-	var root rel = out.scan
-	for _, it := range sources {
-		r, err := b.tableExpr(sc, it)
-		if err != nil {
-			return nil, err
-		}
-		root = joinNext(root, r)
-		out.hasFrom = true
-	}
-	out.source = root
-	return sc, nil
+	sc.barred = barredItems{to: len(sc.items)}
+	source, err := b.fromList(sc, out.scan, sources)
+	sc.barred = barredItems{}
+	out.source, out.hasFrom = source, len(sources) > 0
+	return sc, err
 }
 
 func (b *binder) bindUpdate(s *ast.Update, outer *scope) (*change, error) {

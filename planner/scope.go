@@ -20,6 +20,7 @@ type scope struct {
 	// names indexes the visible columns once there are many; nil until then.
 	names   map[string][]nsCol
 	indexed int // items that names covers
+	barred  barredItems
 
 	clause string // what is being bound, for errors: "WHERE"
 	sel    *selectState
@@ -27,6 +28,39 @@ type scope struct {
 	inAgg  bool // inside an aggregate's arguments
 	setsOK bool // set-returning functions may stand here
 	inCond bool // inside CASE or COALESCE, where set-returning functions may not stand
+}
+
+// barredItems is a range of a scope's items that the FROM item being bound must not refer to, though it
+// may refer to others before it: the target of an UPDATE or DELETE, and what a RIGHT or FULL JOIN joins it
+// with.
+type barredItems struct {
+	from, to int
+	joined   bool // by RIGHT or FULL JOIN
+}
+
+// hold refuses a reference to item i if it is barred.
+func (r *barredItems) hold(i int, alias string, pos int) error {
+	if i < r.from || i >= r.to {
+		return nil
+	}
+	e := pgerror.New(pgerror.InvalidColumnReference, "invalid reference to FROM-clause entry for table \"%s\"", alias).At(pos)
+	if r.joined {
+		return e.WithDetail("The combining JOIN type must be INNER or LEFT for a LATERAL reference.")
+	}
+	return e.WithHint("There is an entry for table \"" + alias + "\", but it cannot be referenced from this part of the query.")
+}
+
+// holdColumn refuses a reference to an open column of a barred item.
+func (sc *scope) holdColumn(name string, pos int) error {
+	for i := sc.barred.from; i < sc.barred.to; i++ {
+		it := &sc.items[i]
+		for j := range it.cols {
+			if it.open && it.cols[j].name == name {
+				return sc.barred.hold(i, it.alias, pos)
+			}
+		}
+	}
+	return nil
 }
 
 // nsItem is a table in sight.
@@ -102,6 +136,9 @@ func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {
 			return nil, pgerror.New(pgerror.AmbiguousColumn, "column reference \"%s\" is ambiguous", name).At(pos)
 		}
 		if n == 1 {
+			if err := at.holdColumn(name, pos); err != nil {
+				return nil, err
+			}
 			sc.b.touch(at.depth)
 			return col.value(sc.b, pos), nil
 		}
@@ -110,6 +147,9 @@ func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {
 	for at := sc; at != nil; at = at.outer {
 		for i := range at.items {
 			if it := &at.items[i]; it.rel && it.alias == name {
+				if err := at.barred.hold(i, it.alias, pos); err != nil {
+					return nil, err
+				}
 				sc.b.touch(at.depth)
 				return it.wholeRow(sc.b, pos), nil
 			}
@@ -180,7 +220,7 @@ func (sc *scope) table(schema, alias string, pos int) (*nsItem, *scope, error) {
 				continue
 			}
 			if it.rel {
-				return it, at, nil
+				return it, at, at.barred.hold(i, it.alias, pos)
 			}
 			hidden = true
 		}

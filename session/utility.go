@@ -56,6 +56,8 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 		return verb("SET"), s.setTransaction(n, w)
 	case *ast.Set:
 		return s.runSet(n, w)
+	case *ast.SetConstraints:
+		return verb("SET CONSTRAINTS"), s.setConstraints(ctx, n, w)
 	case *ast.AlterSystem:
 		return verb("ALTER SYSTEM"), s.alterSystem(ctx, n)
 	case *ast.Show:
