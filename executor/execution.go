@@ -29,7 +29,7 @@ type execution struct {
 	rt   *Runtime
 	txn  Txn
 	ev   expr.Context
-	mem  memory
+	mem  statementMemory
 
 	// changes is the PointGet whose row an UPDATE or DELETE changes whatever it holds; set while the
 	// operators are made.
@@ -49,10 +49,7 @@ func (ex *execution) bind(rt *Runtime) {
 	ex.rt = rt
 	ex.txn = rt.Txn
 	ex.ev = expr.Context{Env: rt.Env, Inputs: rt.Inputs, Outer: ex.ev.Outer[:0], Subqueries: ex}
-	ex.mem = memory{limit: rt.MemoryLimitBytes, scratch: rt.Scratch}
-	if ex.mem.limit <= 0 {
-		ex.mem.limit = defaultMemoryLimitBytes
-	}
+	ex.mem.begin(rt.MemoryLimitBytes, rt.Env.Memory, rt.Scratch)
 	ex.maxGroup = rt.GroupSize
 	if ex.maxGroup <= 0 {
 		ex.maxGroup = defaultGroupSize
@@ -62,13 +59,18 @@ func (ex *execution) bind(rt *Runtime) {
 
 // unbind lets go of what a run brought.
 func (ex *execution) unbind() {
-	ex.rt, ex.txn, ex.mem.scratch = nil, nil, nil
+	if ex.rt != nil {
+		ex.mem.end()
+		ex.rt.Env.NextRow()
+	}
+	ex.rt, ex.txn = nil, nil
 	ex.ev = expr.Context{Outer: ex.ev.Outer[:0]}
 }
 
 // tick is called once per row by every loop that may run long without returning a row; it reports
-// the context's end.
+// the context's end, and lets go of what expressions have computed for the row before.
 func (ex *execution) tick(ctx context.Context) error {
+	ex.ev.Env.NextRow()
 	ex.ticks++
 	if ex.ticks%ticksPerCheck != 0 {
 		return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -212,6 +213,7 @@ func TestChecked(t *testing.T) {
 	ctx := context.Background()
 	fresh := func(width int) *checked {
 		ex := &execution{}
+		ex.bind(&Runtime{Env: &builtin.Env{}})
 		return &checked{op: &values{ex: ex, rows: [][]expr.Scalar{lits(1), lits(2)}, out: make(types.Row, 1)}, name: "test", width: width}
 	}
 	for want, f := range map[string]func(){

@@ -10,6 +10,7 @@ import (
 
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -150,6 +151,7 @@ func sortKey(row []any) int {
 func buildLookup(t *testing.T, n *planner.LookupJoin, rt *Runtime) (*execution, Operator) {
 	t.Helper()
 	ex := &execution{}
+	ex.bind(&Runtime{Env: &builtin.Env{}})
 	ex.bind(rt)
 	op, err := ex.build(n)
 	if err != nil {

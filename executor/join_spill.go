@@ -254,7 +254,7 @@ func (j *hashJoin) spilledBytes() int64 {
 }
 
 // remember begins to remember which left rows of the part have found a partner.
-func (s *joinSpill) remember(mem *memory) error {
+func (s *joinSpill) remember(mem *statementMemory) error {
 	n := s.part.left.rows
 	if err := mem.grow(n / 8); err != nil {
 		return err
@@ -263,7 +263,7 @@ func (s *joinSpill) remember(mem *memory) error {
 	return nil
 }
 
-func (s *joinSpill) forget(mem *memory) {
+func (s *joinSpill) forget(mem *statementMemory) {
 	mem.shrink(s.booked)
 	s.earlier, s.booked = nil, 0
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/percodb/percodb/internal/invariants"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -374,7 +375,7 @@ func TestSpilledJoinsShareMemory(t *testing.T) {
 // byte, and a list may be read twice.
 func TestTempListReusesPages(t *testing.T) {
 	ex := &execution{}
-	ex.bind(&Runtime{TempDir: t.TempDir()})
+	ex.bind(&Runtime{Env: &builtin.Env{}, TempDir: t.TempDir()})
 	f, err := ex.newTempFile()
 	if err != nil {
 		t.Fatal(err)

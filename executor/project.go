@@ -13,17 +13,47 @@ type project struct {
 	input Operator
 	exprs []expr.Scalar
 	out   types.Row
+	large largeValues
 }
 
 func (o *project) Open(ctx context.Context) error { return o.input.Open(ctx) }
-func (o *project) Close() error                   { return o.input.Close() }
+
+func (o *project) Close() error {
+	o.large.drop(o.ex)
+	return o.input.Close()
+}
 
 func (o *project) Next(ctx context.Context) (types.Row, error) {
+	o.large.drop(o.ex)
 	row, err := o.input.Next(ctx)
 	if row == nil || err != nil {
 		return nil, err
 	}
-	return o.out, o.ex.evalAll(o.exprs, row, o.out)
+	before := o.ex.ev.Env.Counted()
+	if err := o.ex.evalAll(o.exprs, row, o.out); err != nil {
+		return nil, err
+	}
+	o.large.keep(o.ex, before)
+	return o.out, nil
+}
+
+// largeValues is what the values that an operator keeps until its next row are counted with.
+type largeValues struct{ bytes int64 }
+
+// keep keeps what was counted since it was before.
+func (l *largeValues) keep(ex *execution, before int64) {
+	if n := ex.ev.Env.Counted() - before; n > 0 {
+		ex.ev.Env.Pin(n)
+		l.bytes += n
+	}
+}
+
+// drop gives it back.
+func (l *largeValues) drop(ex *execution) {
+	if l.bytes > 0 {
+		ex.rt.Env.Unpin(l.bytes)
+		l.bytes = 0
+	}
 }
 
 // evalAll computes exprs over row into out.

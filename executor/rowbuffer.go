@@ -20,7 +20,7 @@ const (
 // rowBuffer keeps copies of rows, accounted for. Rows stay valid until reset or release; datums and
 // bytes are carved from chunks, so keeping a row costs a fraction of an allocation.
 type rowBuffer struct {
-	mem    *memory
+	mem    *statementMemory
 	rows   []types.Row
 	chunk  []types.Datum // the current chunk
 	datums []types.Datum // the unused rest of it

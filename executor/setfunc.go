@@ -15,11 +15,14 @@ type setCall struct {
 	fn   *builtin.SetFunc
 	args []expr.Scalar
 	rows builtin.SetRows // nil: exhausted
+	// large is what the arguments and rows are counted with.
+	large largeValues
 }
 
 // open evaluates the arguments over in and starts the function.
 func (c *setCall) open(in types.Row) error {
-	c.rows = nil
+	c.end()
+	before := c.ex.ev.Env.Counted()
 	// The function may keep its arguments for as long as it yields rows.
 	args := make([]types.Datum, len(c.args))
 	for i, arg := range c.args {
@@ -30,11 +33,23 @@ func (c *setCall) open(in types.Row) error {
 		if d.IsNull() && c.fn.Strict {
 			return nil
 		}
+		if d.Large() {
+			if err := c.ex.ev.Env.Reserve(d.Size()); err != nil {
+				return err
+			}
+		}
 		args[i] = d.Clone()
 	}
 	rows, err := c.fn.Open(c.ex.ev.Env, args)
 	c.rows = rows
+	c.large.keep(c.ex, before)
 	return err
+}
+
+// end drops the rows to come.
+func (c *setCall) end() {
+	c.rows = nil
+	c.large.drop(c.ex)
 }
 
 // next returns the next value; ok is false after the last.
@@ -44,7 +59,7 @@ func (c *setCall) next() (d types.Datum, ok bool, err error) {
 	}
 	d, ok, err = c.rows.Next(c.ex.ev.Env)
 	if !ok || err != nil {
-		c.rows = nil
+		c.end()
 	}
 	return d, ok, err
 }
@@ -66,7 +81,7 @@ func (o *setFunc) Open(context.Context) error {
 }
 
 func (o *setFunc) Close() error {
-	o.rows = nil
+	o.end()
 	return nil
 }
 
@@ -95,6 +110,7 @@ type projectSet struct {
 	sets  []*setCall // by column, nil for plain expressions
 	out   types.Row
 	row   types.Row // the input row at hand
+	large largeValues
 }
 
 func newProjectSet(ex *execution, input Operator, n *planner.ProjectSet) *projectSet {
@@ -114,9 +130,10 @@ func (o *projectSet) Open(ctx context.Context) error {
 
 func (o *projectSet) Close() error {
 	o.row = nil
+	o.large.drop(o.ex)
 	for _, s := range o.sets {
 		if s != nil {
-			s.rows = nil
+			s.end()
 		}
 	}
 	return o.input.Close()
@@ -124,6 +141,7 @@ func (o *projectSet) Close() error {
 
 func (o *projectSet) Next(ctx context.Context) (types.Row, error) {
 	for {
+		o.large.drop(o.ex)
 		if err := o.ex.tick(ctx); err != nil {
 			return nil, err
 		}
@@ -175,6 +193,8 @@ func (o *projectSet) step() (some bool, err error) {
 	if !some {
 		return false, nil
 	}
+	before := o.ex.ev.Env.Counted()
+	defer o.large.keep(o.ex, before)
 	for i, e := range o.exprs {
 		if o.sets[i] != nil {
 			continue

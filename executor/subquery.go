@@ -53,6 +53,9 @@ func (s *subplan) forget() error {
 // run opens the subquery for an outer row and hands its rows to visit until that says stop.
 func (ex *execution) run(s *subplan, in types.Row, visit func(types.Row) (stop bool, err error)) (err error) {
 	ctx := ex.ev.Ctx
+	// What the expression around the subquery has computed so far is needed after it.
+	pinned := ex.ev.Env.PinAll()
+	defer ex.ev.Env.Pin(-pinned)
 	ex.pushOuter(in)
 	defer ex.popOuter()
 	defer func() {

@@ -77,6 +77,7 @@ func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.O
 			DB: d.db, Catalog: d.catalog, Router: router, Oracle: oracle, Plans: session.NewPlanCache(),
 			Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version,
 			GroupSize: n.opts.GroupSize, Shared: !local, GC: reporter,
+			Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7),
 		},
 	})
 	if err != nil {

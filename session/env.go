@@ -8,6 +8,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -24,7 +25,8 @@ type info struct{ s *Session }
 
 func (s *Session) initEnv() {
 	s.objects = pgcatalog.Objects{Resolver: s.resolverForNames, User: s.user}
-	s.env = builtin.Env{Ctx: s.ctx, Session: info{s}, Sequences: s, Catalog: &s.objects, Rand: builtin.NewRand()}
+	s.memory = memory.NewAccount(s.deps.Memory, freeBytes)
+	s.env = builtin.Env{Memory: &s.memory, Ctx: s.ctx, Session: info{s}, Sequences: s, Catalog: &s.objects, Rand: builtin.NewRand()}
 	s.refreshEnv()
 }
 

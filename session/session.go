@@ -28,6 +28,7 @@ import (
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/gc"
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql"
@@ -57,6 +58,8 @@ type Deps struct {
 	GC *gc.Reporter
 	// GroupSize overrides the executor's inner batch size (tests run with 1); 0: default.
 	GroupSize int
+	// Memory is what statements draw from; nil: nothing bounds them together.
+	Memory *memory.Pool
 	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.
 	PageHint int
 }
@@ -76,6 +79,7 @@ type Session struct {
 	lexer    sql.Lexer
 	env      builtin.Env
 	scratch  executor.Scratch
+	memory   memory.Account // of what its statements hold
 	guard    *catalog.Guard
 
 	txn        txnState
@@ -104,6 +108,10 @@ type Session struct {
 	// alone: the statement being planned or run may turn out to be a transaction of its own (latest.go).
 	alone bool
 }
+
+// freeBytes is what a session's statements hold without drawing from the server's memory, so that small
+// ones run when it is exhausted.
+const freeBytes = 128 << 10
 
 // Database is the one database a server has.
 const Database = "percodb"
@@ -253,4 +261,5 @@ func (s *Session) Close() {
 	}
 	s.closed = true
 	s.abortTxn()
+	s.memory.Close()
 }

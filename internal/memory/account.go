@@ -66,6 +66,28 @@ func (a *Account) Resize(old, size int64) error {
 	return a.Grow(size - old)
 }
 
+// PoolLimit is the most that the account's pool may hold; 0 where there is none.
+func (a *Account) PoolLimit() int64 {
+	if a == nil {
+		return 0
+	}
+	return a.pool.Limit()
+}
+
+// Scarce reports whether the account's pool, or one above, is nearly exhausted: who can do with less
+// memory should.
+func (a *Account) Scarce() bool {
+	if a == nil {
+		return false
+	}
+	for p := a.pool; p != nil; p = p.parent {
+		if p.used.Load() > p.limit/8*7 {
+			return true
+		}
+	}
+	return false
+}
+
 // Used is the sum of what was added and not subtracted.
 func (a *Account) Used() int64 { return a.used }
 

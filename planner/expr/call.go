@@ -40,7 +40,8 @@ func (p *Parse) Type() types.Type { return p.Typ }
 func (c *Call) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	n := len(c.Args)
 	args := ev.push(n)
-	null := false
+	null, large := false, false
+	counted := ev.Env.Counted()
 	for i, a := range c.Args {
 		d, err := eval(a, ev, in)
 		if err != nil {
@@ -49,30 +50,88 @@ func (c *Call) Eval(ev *Context, in types.Row) (types.Datum, error) {
 		}
 		args[i] = d
 		null = null || d.IsNull()
+		large = large || d.Large()
 	}
 	if null && c.Fn.Strict {
 		ev.pop(n)
 		return types.Null, nil
 	}
-	d, err := c.Fn.Fn(ev.Env, args)
+	var d types.Datum
+	var err error
+	if large {
+		d, err = callLarge(ev.Env, c.Fn.Ret, args, counted, func() (types.Datum, error) { return c.Fn.Fn(ev.Env, args) })
+	} else {
+		before := ev.Env.Counted()
+		if d, err = c.Fn.Fn(ev.Env, args); err == nil && d.Large() {
+			err = ev.Env.Settle(before, d.Size())
+		}
+	}
 	ev.pop(n)
 	return d, err
 }
 
+// callLarge makes a call with large arguments; counted is what was reserved before they were evaluated. A
+// result that may be large, too, is taken to have the arguments' size until it is there. Where it is not,
+// the arguments are garbage now.
+func callLarge(env *builtin.Env, ret types.Type, args types.Row, counted int64, call func() (types.Datum, error)) (types.Datum, error) {
+	size := 0
+	for i := range args {
+		size += args[i].ShallowSize()
+	}
+	if err := env.Step(size); err != nil {
+		return types.Null, err
+	}
+	before := env.Counted()
+	switch ret.KindOf() {
+	case types.KindBytes, types.KindArray, types.KindRow:
+		if err := env.Reserve(min(size, builtin.MaxValueBytes)); err != nil {
+			return types.Null, err
+		}
+	}
+	taken := env.Counted() - before
+	d, err := call()
+	switch {
+	case err != nil:
+		return types.Null, err
+	case d.Large():
+		if env.Counted()-before > taken { // The function has reserved what it needed itself.
+			env.Release(taken)
+		}
+		return d, env.Settle(before, d.Size())
+	case d.Kind() == types.KindBytes:
+		d = d.Clone() // A piece of an argument would keep all of it.
+	}
+	env.Release(env.Counted() - counted)
+	return d, nil
+}
+
 // Eval converts; NULL stays NULL.
 func (c *Cast) Eval(ev *Context, in types.Row) (types.Datum, error) {
+	counted := ev.Env.Counted()
 	d, err := eval(c.X, ev, in)
 	if err != nil || d.IsNull() || c.Fn == nil {
 		return d, err
 	}
-	return c.Fn.Apply(ev.Env, d)
+	if d.Large() {
+		return callLarge(ev.Env, c.Typ, types.Row{d}, counted, func() (types.Datum, error) { return c.Fn.Apply(ev.Env, d) })
+	}
+	if d, err = c.Fn.Apply(ev.Env, d); err == nil && d.Large() {
+		err = ev.Env.Settle(counted, d.Size())
+	}
+	return d, err
 }
 
 // Eval parses.
 func (p *Parse) Eval(ev *Context, in types.Row) (types.Datum, error) {
+	counted := ev.Env.Counted()
 	d, err := eval(p.X, ev, in)
 	if err != nil || d.IsNull() {
 		return d, err
+	}
+	if d.Large() {
+		return callLarge(ev.Env, p.Typ, types.Row{d}, counted, func() (types.Datum, error) {
+			return types.ParseText(p.Typ, d.Text(), &ev.Env.Format)
+		})
 	}
 	return types.ParseText(p.Typ, d.Text(), &ev.Env.Format)
 }

@@ -48,7 +48,7 @@ func Fold(s Scalar) Scalar {
 	if !allConst(s) {
 		return s
 	}
-	d, err := s.Eval(&Context{Env: &builtin.Env{}}, nil)
+	d, err := s.Eval(&Context{Env: builtin.NewConstantEnv()}, nil)
 	if err != nil {
 		return s
 	}

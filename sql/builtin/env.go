@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -20,6 +21,12 @@ type Env struct {
 	Sequences Sequences
 	Catalog   Catalog
 	Rand      *Rand // the session's random(); nil: one seeded for this Env at first use
+
+	// Memory is where large values are counted (budget.go); nil: nowhere.
+	Memory *memory.Account
+
+	counted, pinned  int64
+	steps, stepLimit int
 
 	patterns patternCache
 	castArg  [1]types.Datum // Cast.Apply's argument, so that a cast allocates nothing

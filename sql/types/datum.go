@@ -179,6 +179,29 @@ func (r Row) CloneInto(dst Row) {
 	}
 }
 
+// LargeBytes is the size from which a value counts as large.
+const LargeBytes = 8 << 10
+
+// Large reports whether d may hold LargeBytes or more: it is text or bytes of that size, or an array or a
+// record, which may hold such.
+func (d Datum) Large() bool {
+	return d.n >= LargeBytes && d.kind == KindBytes || d.kind == KindArray || d.kind == KindRow
+}
+
+// ShallowSize is Size without what an array's elements or a record's fields point to.
+func (d Datum) ShallowSize() int {
+	const base = int(unsafe.Sizeof(Datum{}))
+	switch d.kind {
+	case KindBytes:
+		return base + int(d.n)
+	case KindArray:
+		return base * (1 + len(d.Array().Elems))
+	case KindRow:
+		return base * (1 + len(d.Record().Fields))
+	}
+	return base
+}
+
 // Size estimates the bytes d holds in memory, those it points to included.
 func (d Datum) Size() int {
 	const base = int(unsafe.Sizeof(Datum{}))

@@ -1,0 +1,142 @@
+package builtin
+
+import (
+	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// A function that makes a large value reserves its bytes before it makes them; one that takes long for a
+// large value, or for a few large numbers, calls Step as it goes on. What a function does not reserve its
+// caller counts when the value is there (planner/expr): then only what is made beside the value is not
+// counted.
+//
+// Reserved bytes belong to the row at hand. They are given back when the statement goes on to its next
+// row, except for those that an operator keeps a row's values for (Pin).
+
+const (
+	// MaxValueBytes is the size beyond which PostgreSQL has no value.
+	MaxValueBytes = 1<<30 - 1
+	// countedBytes is the size of the smallest value that is counted: smaller ones are covered by what
+	// every session is accounted for.
+	countedBytes = types.LargeBytes
+	// stepsPerCheck is the number of steps between two looks at the statement's context. A step is about
+	// a byte read or written, or a nanosecond.
+	stepsPerCheck = 1 << 20
+	// constantBytes and constantSteps bound what is evaluated when a statement is planned.
+	constantBytes = 64 << 10
+	constantSteps = 4 << 20
+)
+
+// errNotConstant says that a constant expression is left to be evaluated when the statement runs.
+var errNotConstant = pgerror.New(pgerror.ProgramLimitExceeded, "expression too expensive to evaluate at planning")
+
+// NewConstantEnv makes an Env to evaluate constant expressions in when a statement is planned. Those that
+// take long, or whose values are large, fail there.
+func NewConstantEnv() *Env {
+	account := memory.NewAccount(memory.NewPool("a constant", constantBytes), 0)
+	return &Env{Memory: &account, stepLimit: constantSteps}
+}
+
+// Reserve counts a value of n bytes that is about to be made. Errors: 54000 where no value is that large,
+// *memory.ExceededError.
+func (e *Env) Reserve(n int) error {
+	if n < countedBytes {
+		return nil
+	}
+	return e.reserveLarge(n)
+}
+
+func (e *Env) reserveLarge(n int) error {
+	if n > MaxValueBytes {
+		return errTextTooLarge()
+	}
+	if err := e.Step(n / 16); err != nil { // Clearing and filling memory takes time, too.
+		return err
+	}
+	return e.count(int64(n))
+}
+
+func (e *Env) count(n int64) error {
+	if e.Memory == nil {
+		return nil
+	}
+	if err := e.Memory.Grow(n); err != nil {
+		return err
+	}
+	e.counted += n
+	return nil
+}
+
+// Counted is the sum of what is reserved.
+func (e *Env) Counted() int64 { return e.counted }
+
+// Release gives n of the bytes reserved back.
+func (e *Env) Release(n int64) {
+	if n > 0 && e.Memory != nil {
+		e.counted -= n
+		e.Memory.Shrink(n)
+	}
+}
+
+// Settle has a value of n bytes counted in the place of what was reserved since Counted was before.
+func (e *Env) Settle(before int64, n int) error {
+	switch since := e.counted - before; {
+	case n > MaxValueBytes:
+		return errTextTooLarge()
+	case n < countedBytes:
+		e.Release(since)
+	case int64(n) < since:
+		e.Release(since - int64(n))
+	default:
+		return e.count(int64(n) - since)
+	}
+	return nil
+}
+
+// Pin keeps n reserved bytes from being given back at the statement's next row; Unpin gives them back.
+func (e *Env) Pin(n int64) { e.pinned += n }
+
+// Unpin gives back n bytes that Pin has kept.
+func (e *Env) Unpin(n int64) {
+	if n > 0 {
+		e.pinned -= n
+		e.Release(n)
+	}
+}
+
+// PinAll pins what is reserved and not pinned, and returns how much that is: Pin with its negative value
+// ends it.
+func (e *Env) PinAll() int64 {
+	n := max(e.counted-e.pinned, 0)
+	e.pinned += n
+	return n
+}
+
+// NextRow gives back what rows before this one have reserved.
+func (e *Env) NextRow() {
+	if e.counted > e.pinned {
+		e.Release(e.counted - e.pinned)
+	}
+}
+
+// Step counts n steps of work, and reports from time to time whether the statement has been cancelled.
+func (e *Env) Step(n int) error {
+	if e.steps += n; e.steps < stepsPerCheck {
+		return nil
+	}
+	return e.checkContext()
+}
+
+func (e *Env) checkContext() error {
+	if e.stepLimit > 0 {
+		if e.stepLimit -= e.steps; e.stepLimit <= 0 {
+			return errNotConstant
+		}
+	}
+	e.steps = 0
+	if e.Ctx == nil {
+		return nil
+	}
+	return e.Ctx.Err()
+}
