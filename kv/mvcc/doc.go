@@ -27,6 +27,8 @@
 //	I6 W holds puts and deletes only: the newest version is one seek away.
 //	I7 A value that was read at one timestamp is taken for the value at a later one only by a reader that
 //	   has looked at the lock table (I1), and then found the key's commit mark no higher than the first.
+//	I8 A scan jumps over a span of deleted keys only if it has probed the locks (I1), and the span was verified
+//	   at or below its timestamp. A writer takes its keys out of such spans before its versions are applied.
 //
 // The decisions are functions without side effects (decide.go): the server gathers what they need
 // to know, and carries out what they say. A verb is one file.

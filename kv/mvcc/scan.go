@@ -115,6 +115,8 @@ type scanner struct {
 	spans     []Span
 	at        int
 	conflicts []conflict // in scan order, not met yet
+	run       deletedRun
+	newer     bool // in reverse: the key may have a version above the snapshot
 }
 
 // probe lists the locks that the page has to mind, in scan order. A lock whose state is about to
@@ -134,6 +136,7 @@ func (sc *scanner) probe(ctx context.Context) error {
 // probeOnce returns the key of a lock to wait for before it is called again, nil if there is none.
 func (sc *scanner) probeOnce() (changing []byte) {
 	t := sc.s.locks
+	sc.run.reset(sc.s)
 	if t.blocking.Load() == 0 {
 		return nil
 	}
@@ -144,6 +147,7 @@ func (sc *scanner) probeOnce() (changing []byte) {
 			stopped = true
 			return false
 		}
+		sc.run.meet(e)
 		switch verdict := decideRead(e.key, &e.lock, e.state, e.onePC, &sc.args.ReadOptions); verdict {
 		case readPass:
 			return true
@@ -352,7 +356,11 @@ func (sc *scanner) forward() error {
 	var last []byte // key of the last row
 	for ok := it.First(); ok; {
 		if sc.at < len(sc.spans)-1 {
-			if ok = sc.enterAbove(); !ok {
+			at := sc.at
+			if ok = sc.enterAbove(); !ok || sc.at != at {
+				sc.endRunAtSpan(at)
+			}
+			if !ok {
 				break
 			}
 		}
@@ -375,7 +383,9 @@ func (sc *scanner) forward() error {
 				continue
 			}
 		}
-		if tso.Timestamp(version) > sc.args.ReadTS {
+		newer := tso.Timestamp(version) > sc.args.ReadTS
+		if newer {
+			sc.newerThanSnapshot()
 			visible, more, err := sc.seekVisible(prefix)
 			if err != nil {
 				return err
@@ -388,17 +398,25 @@ func (sc *scanner) forward() error {
 		}
 		rows := len(sc.page.Rows)
 		full, err := sc.emitCurrent(key, version)
+		if full {
+			sc.endRun(key)
+		}
 		if full || err != nil {
 			return err
 		}
 		if len(sc.page.Rows) == rows {
-			sc.page.Deleted++
-			ok = it.NextPrefix()
+			if sc.page.Deleted++; newer {
+				ok = it.NextPrefix()
+			} else {
+				ok = sc.passDeleted(key)
+			}
 			continue
 		}
 		last = sc.page.Rows[rows].Key
+		sc.endRun(last)
 		ok = it.Next()
 	}
+	sc.endRunAtSpan(sc.at)
 	return sc.finish()
 }
 
@@ -437,7 +455,11 @@ func (sc *scanner) reverse() error {
 	var kept writeRecord
 	for ok := it.Last(); ok; {
 		if sc.at < len(sc.spans)-1 {
-			if ok = sc.enterBelow(); !ok {
+			at := sc.at
+			if ok = sc.enterBelow(); !ok || sc.at != at {
+				sc.endRunAtSpan(at)
+			}
+			if !ok {
 				break
 			}
 		}
@@ -461,6 +483,7 @@ func (sc *scanner) reverse() error {
 			return err
 		}
 		if kept.op == OpPut {
+			sc.endRunAbove(key)
 			if sc.full(key) {
 				return nil
 			}
@@ -471,9 +494,12 @@ func (sc *scanner) reverse() error {
 			}
 			sc.emit(key, kept.value)
 		} else if kept.op == OpDelete {
-			sc.page.Deleted++
+			if sc.page.Deleted++; !sc.newer {
+				ok = sc.passDeletedBelow(key, ok)
+			}
 		}
 	}
+	sc.endRunAtSpan(sc.at)
 	return sc.finish()
 }
 
@@ -482,15 +508,20 @@ func (sc *scanner) reverse() error {
 func (sc *scanner) reverseKey(prefix []byte, kept *writeRecord) (ok bool, err error) {
 	const near = 8 // versions to walk before a seek pays
 	it := sc.it
+	sc.newer = false
 	for walked := 0; ; walked++ {
 		p, version, _ := storage.SplitVersion(it.Key())
 		if !bytes.Equal(p, prefix) {
 			return true, nil
 		}
 		if tso.Timestamp(version) > sc.args.ReadTS {
+			sc.newer = true
+			sc.newerThanSnapshot()
 			return it.SeekLT(prefix), it.Error() // the ones above are newer still
 		}
 		if walked == near {
+			sc.newer = true // perhaps: the seek passes those above the snapshot
+			sc.newerThanSnapshot()
 			seek := storage.AppendVersion(bytes.Clone(prefix), uint64(sc.args.ReadTS))
 			if !it.SeekGE(seek) {
 				return false, it.Error()

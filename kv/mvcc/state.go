@@ -49,7 +49,8 @@ type State struct {
 	latches latches
 	marks   commitMarks
 	// recent is replaced when versions go that somebody might still ask for.
-	recent atomic.Pointer[recentReads]
+	recent  atomic.Pointer[recentReads]
+	deleted deletedSpans
 
 	// maxTS is at or above every timestamp a read was served at.
 	maxTS atomic.Uint64

@@ -1,0 +1,207 @@
+package mvcc
+
+import (
+	"bytes"
+	"slices"
+	"sort"
+	"sync"
+	"sync/atomic"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// Bounds of what a store keeps about deleted spans, and the number of deleted keys that a scan has to walk
+// over, one after another, before it reports them.
+const (
+	maxDeletedSpans    = 1024
+	maxDeletedSpanKey  = 1 << 10
+	minDeletedSpanKeys = 32
+)
+
+// deletedSpans are spans in which every key is deleted: the consumed end of a queue, the index entries that a
+// hot row has left behind. A scan of the present jumps over them. History keeps their versions until it is
+// collected, and without the jump every scan would walk over all of them.
+//
+// A span that is verified at asOf holds no visible key at any timestamp from asOf on. That takes two scans:
+//
+//	scan 1   walks over deleted keys only              add: the span is a candidate
+//	writers  from here on report each key they write   removeKey: the key leaves its span
+//	scan 2   probes locks, walks over the same keys    add: what is left of the candidate is verified
+//
+// A writer that has missed the candidate, because it looked before it was added, has its lock in the table
+// from before that look until its versions are applied. So either scan 2 meets the lock in its probe, and leaves that key
+// out of what it reports, or it finds the writer's version. That is why a candidate is verified only by a scan
+// whose probe began after the candidate was added. A reader of a verified span has probed the locks
+// as well (I1): whoever commits at or below its timestamp is met in the table, or has removed its
+// key from the span before.
+type deletedSpans struct {
+	n   atomic.Int64  // spans in the list: writers and scans pass by when it is 0
+	seq atomic.Uint64 // grows with each candidate
+	mu  sync.RWMutex
+	// spans are disjoint and ascending.
+	spans []deletedSpan
+}
+
+// deletedSpan is [start, end). Its keys are not changed once it is in the list.
+type deletedSpan struct {
+	start, end []byte
+	asOf       tso.Timestamp // 0 for a candidate
+	seq        uint64        // of a candidate: when it was added
+	keys       int           // about how many deleted keys it saves a scan
+}
+
+// find returns, as copies appended to startBuf and endBuf, the bounds of the verified span that key lies in, for a
+// reader at readTS. ok is false if there is none.
+func (d *deletedSpans) find(key []byte, readTS tso.Timestamp, startBuf, endBuf []byte) (start, end []byte, ok bool) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	i, ok := d.searchLocked(key)
+	if !ok || d.spans[i].asOf == 0 || d.spans[i].asOf > readTS {
+		return startBuf, endBuf, false
+	}
+	return append(startBuf, d.spans[i].start...), append(endBuf, d.spans[i].end...), true
+}
+
+// searchLocked returns the span that key lies in, or where one with key would be inserted.
+func (d *deletedSpans) searchLocked(key []byte) (i int, found bool) {
+	i = sort.Search(len(d.spans), func(i int) bool { return bytes.Compare(d.spans[i].end, key) > 0 })
+	return i, i < len(d.spans) && bytes.Compare(d.spans[i].start, key) <= 0
+}
+
+// removeKey takes a key out of the span it lies in. A writer calls it with its lock in the lock table and
+// before its version is applied.
+func (d *deletedSpans) removeKey(key []byte) {
+	if d.n.Load() == 0 {
+		return
+	}
+	d.mu.RLock()
+	_, found := d.searchLocked(key)
+	d.mu.RUnlock()
+	if !found {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	i, found := d.searchLocked(key)
+	if !found {
+		return
+	}
+	var parts [2]deletedSpan
+	n := 0
+	s := d.spans[i]
+	s.keys /= 2
+	if bytes.Compare(s.start, key) < 0 {
+		parts[n] = s
+		parts[n].end = bytes.Clone(key)
+		n++
+	}
+	if above := append(bytes.Clone(key), 0); bytes.Compare(above, s.end) < 0 {
+		parts[n] = s
+		parts[n].start = above
+		n++
+	}
+	d.replaceLocked(i, i+1, parts[:n])
+}
+
+// removeSpan forgets what is known of [start, end): keys arrive there by another way than one by one. An empty end means
+// no bound.
+func (d *deletedSpans) removeSpan(start, end []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	from := sort.Search(len(d.spans), func(i int) bool { return bytes.Compare(d.spans[i].end, start) > 0 })
+	to := sort.Search(len(d.spans), func(i int) bool {
+		return len(end) > 0 && bytes.Compare(d.spans[i].start, end) >= 0
+	})
+	if from < to {
+		d.replaceLocked(from, to, nil)
+	}
+}
+
+// add reports that a scan has found [start, end) without a visible key at readTS, without a version above it, and without
+// a lock that blocks reads; since is the value of seq before its probe. The parts that were candidates by then, or verified,
+// are verified at readTS; the rest becomes a candidate. keys is how many keys the scan has walked over.
+func (d *deletedSpans) add(start, end []byte, readTS tso.Timestamp, since uint64, keys int) {
+	if len(start) > maxDeletedSpanKey || len(end) > maxDeletedSpanKey || bytes.Compare(start, end) >= 0 {
+		return
+	}
+	start, end = bytes.Clone(start), bytes.Clone(end)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	from := sort.Search(len(d.spans), func(i int) bool { return bytes.Compare(d.spans[i].end, start) >= 0 })
+	to := sort.Search(len(d.spans), func(i int) bool { return bytes.Compare(d.spans[i].start, end) > 0 })
+	candidate := deletedSpan{seq: d.seq.Load() + 1, keys: keys}
+	var parts []deletedSpan
+	at := start // what lies below is in parts
+	for _, old := range d.spans[from:to] {
+		if gap := candidate; bytes.Compare(at, old.start) < 0 {
+			gap.start, gap.end = at, old.start
+			parts = appendDeletedSpan(parts, gap)
+		}
+		parts = old.verifyWithin(parts, start, end, readTS, since)
+		at = old.end
+	}
+	if bytes.Compare(at, end) < 0 {
+		gap := candidate
+		gap.start, gap.end = at, end
+		parts = appendDeletedSpan(parts, gap)
+	}
+	d.seq.Add(1)
+	d.replaceLocked(from, to, parts)
+	for len(d.spans) > maxDeletedSpans {
+		d.evictLocked()
+	}
+}
+
+// verifyWithin appends the span with what of it lies in [start, end) verified, if it was added before the scan that
+// asks.
+func (s deletedSpan) verifyWithin(dst []deletedSpan, start, end []byte, readTS tso.Timestamp, since uint64) []deletedSpan {
+	if s.asOf != 0 || s.seq > since {
+		return appendDeletedSpan(dst, s)
+	}
+	if bytes.Compare(s.start, start) < 0 {
+		below := s
+		below.end, s.start = start, start
+		if bytes.Compare(s.end, start) <= 0 {
+			below.end = s.end
+			return appendDeletedSpan(dst, below)
+		}
+		dst = appendDeletedSpan(dst, below)
+	}
+	if bytes.Compare(s.start, end) >= 0 {
+		return appendDeletedSpan(dst, s)
+	}
+	inside := s
+	inside.asOf, inside.seq = readTS, 0
+	if bytes.Compare(s.end, end) <= 0 {
+		return appendDeletedSpan(dst, inside)
+	}
+	inside.end, s.start = end, end
+	return appendDeletedSpan(appendDeletedSpan(dst, inside), s)
+}
+
+// appendDeletedSpan joins a span to the last one where both are verified and touch: the later asOf holds for
+// both, because nothing was written into either since.
+func appendDeletedSpan(dst []deletedSpan, s deletedSpan) []deletedSpan {
+	if n := len(dst); n > 0 && dst[n-1].asOf != 0 && s.asOf != 0 && bytes.Equal(dst[n-1].end, s.start) {
+		last := &dst[n-1]
+		last.end, last.asOf, last.keys = s.end, max(last.asOf, s.asOf), last.keys+s.keys
+		return dst
+	}
+	return append(dst, s)
+}
+
+// evictLocked drops the span that saves the least.
+func (d *deletedSpans) evictLocked() {
+	least := 0
+	for i := range d.spans {
+		if d.spans[i].keys < d.spans[least].keys {
+			least = i
+		}
+	}
+	d.replaceLocked(least, least+1, nil)
+}
+
+func (d *deletedSpans) replaceLocked(from, to int, with []deletedSpan) {
+	d.spans = slices.Replace(d.spans, from, to, with...)
+	d.n.Store(int64(len(d.spans)))
+}

@@ -1,0 +1,345 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// scanAll returns the rows of a scan at ts, and how many deleted keys it walked over.
+func (w *world) scanAll(args ScanArgs, ts tso.Timestamp) (rows []string, deleted uint64) {
+	w.t.Helper()
+	ctx := context.Background()
+	if err := w.BeginRead(ctx, ts); err != nil {
+		w.t.Fatal(err)
+	}
+	args.ReadTS = ts
+	for {
+		page, err := w.Scan(ctx, &args)
+		if err != nil || len(page.Locked) > 0 {
+			w.t.Fatal(page, err)
+		}
+		deleted += page.Deleted
+		for _, row := range page.Rows {
+			rows = append(rows, fmt.Sprintf("%s=%s", row.Key, row.Value))
+		}
+		if page.ResumeKey == nil {
+			return rows, deleted
+		}
+		if args.Reverse {
+			args.End = page.ResumeKey
+		} else {
+			args.Start = page.ResumeKey
+		}
+	}
+}
+
+// Goal: scans show the same rows whether they jump over deleted spans or not, at any timestamp, in both directions, and
+// wherever pages end. Method: random writes, of which most delete, and random scans, against a list of all versions.
+func TestDeletedSpansAgainstVersions(t *testing.T) {
+	type version struct {
+		ts    tso.Timestamp
+		value string
+	}
+	for seed := range uint64(12) {
+		r := rand.New(rand.NewPCG(seed, 17))
+		w := newWorld(t, true, nil)
+		const keys = 400
+		key := func(i int) string { return fmt.Sprintf("k%03d", i) }
+		var versions [keys][]version
+		put := func(i int, value string) {
+			versions[i] = append(versions[i], version{w.putOnePhase(key(i), value), value})
+		}
+		var past []tso.Timestamp
+		for round := range 60 {
+			switch r.IntN(3) {
+			case 0:
+				for range 1 + r.IntN(8) {
+					put(r.IntN(keys), fmt.Sprint(round))
+				}
+			case 1:
+				for i, end := r.IntN(keys), r.IntN(keys); i < end; i++ {
+					put(i, "")
+				}
+			}
+			past = append(past, w.now())
+			for range 6 {
+				ts := w.now()
+				if r.IntN(3) == 0 {
+					ts = past[r.IntN(len(past))]
+				}
+				from, to := r.IntN(keys), keys
+				if r.IntN(2) == 0 {
+					from, to = 0, 1+r.IntN(keys)
+				}
+				args := ScanArgs{Start: []byte(key(from)), End: []byte(key(to)), Reverse: r.IntN(2) == 0,
+					Limit: []int{1, 5, 1000}[r.IntN(3)], MaxBytes: 1 << 20}
+				skipFrom, skipTo := to, to // what lies between two spans is not read
+				if r.IntN(3) == 0 && to-from > 80 {
+					skipFrom, skipTo = from+40, from+40+r.IntN(40)
+					args.Limit = 1000 // paging of several spans has its own test
+					args.Spans = []Span{{Start: args.Start, End: []byte(key(skipFrom))}, {Start: []byte(key(skipTo)), End: args.End}}
+				}
+				var want []string
+				for i := from; i < to; i++ {
+					if i >= skipFrom && i < skipTo {
+						continue
+					}
+					value := ""
+					for _, v := range versions[i] {
+						if v.ts <= ts {
+							value = v.value
+						}
+					}
+					if value != "" {
+						want = append(want, key(i)+"="+value)
+					}
+				}
+				if args.Reverse {
+					slices.Reverse(want)
+				}
+				if got, _ := w.scanAll(args, ts); !slices.Equal(got, want) {
+					t.Fatalf("seed %d, round %d: [%s, %s) at %s, reverse %v:\n got %v\nwant %v\nspans %s",
+						seed, round, args.Start, args.End, show(ts), args.Reverse, got, want, showDeleted(w.State))
+				}
+				checkDeletedSpans(t, &w.deleted)
+			}
+		}
+	}
+}
+
+func showDeleted(s *State) (out string) {
+	for _, d := range s.deleted.spans {
+		out += fmt.Sprintf("[%s, %s)@%s ", d.start, d.end, show(d.asOf))
+	}
+	return out
+}
+
+// checkDeletedSpans fails unless spans are disjoint and ascending.
+func checkDeletedSpans(t *testing.T, d *deletedSpans) {
+	t.Helper()
+	var end []byte
+	for _, s := range d.spans {
+		if bytes.Compare(s.start, s.end) >= 0 || bytes.Compare(s.start, end) < 0 {
+			t.Fatalf("span [%s, %s) after one that ends at %s", s.start, s.end, end)
+		}
+		end = s.end
+	}
+	if int(d.n.Load()) != len(d.spans) || len(d.spans) > maxDeletedSpans {
+		t.Fatalf("%d spans, counted as %d", len(d.spans), d.n.Load())
+	}
+}
+
+// Goal: a scan over the consumed part of a queue costs about what a scan of what is left costs, from the third one on, in
+// both directions; a read of the past walks over what it has to. Method: the number of deleted keys walked over.
+func TestDeletedSpansAreJumpedOver(t *testing.T) {
+	for _, reverse := range []bool{false, true} {
+		w := newWorld(t, true, nil)
+		const keys = 2000
+		args := ScanArgs{Start: []byte("k"), End: []byte("l"), Reverse: reverse, Limit: 1, MaxBytes: 1 << 20}
+		for i := range keys {
+			w.putOnePhase(fmt.Sprintf("k%04d", i), "v")
+		}
+		before := w.now()
+		head := func(n int) int { // the key that the queue's consumers take as the n-th
+			if reverse {
+				return keys - 1 - n
+			}
+			return n
+		}
+		walked := func() uint64 {
+			ts := w.now()
+			if err := w.BeginRead(context.Background(), ts); err != nil {
+				t.Fatal(err)
+			}
+			a := args
+			a.ReadTS = ts
+			page, err := w.Scan(context.Background(), &a)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return page.Deleted
+		}
+		var total uint64
+		for n := range 1500 {
+			if got := walked(); n > 100 && got > 3*minDeletedSpanKeys {
+				t.Fatalf("reverse %v: the scan after %d deletions walks over %d deleted keys", reverse, n, got)
+			} else {
+				total += got
+			}
+			w.putOnePhase(fmt.Sprintf("k%04d", head(n)), "")
+		}
+		t.Logf("reverse %v: %d deleted keys walked over by 1,500 scans; %d spans", reverse, total, w.deleted.n.Load())
+		if w.deleted.n.Load() > 4 {
+			t.Errorf("the consumed part lies in %d spans", w.deleted.n.Load())
+		}
+		if rows, _ := w.scanAll(ScanArgs{Start: args.Start, End: args.End, Limit: 100, MaxBytes: 1 << 20}, before); len(rows) != keys {
+			t.Errorf("%d rows of the past", len(rows))
+		}
+	}
+}
+
+// Goal: a span is verified by no scan that a writer could have slipped by. Method: all interleavings of one writer with two
+// scans and a reader, by the order in which the second scan does its steps.
+func TestDeletedSpansOrder(t *testing.T) {
+	type spanState struct {
+		orderState
+		candidate, verified bool // what the list says of the key
+		since, clean        bool // of the second scan
+		jumped              bool
+	}
+	const scanTS = 100
+	steps := map[string]func(*spanState){
+		"add":     func(s *spanState) { s.candidate = true },
+		"since":   func(s *spanState) { s.since, s.clean = s.candidate, true },
+		"probe":   func(s *spanState) { s.maxTS = max(s.maxTS, scanTS); s.clean = s.clean && !s.locked },
+		"iterate": func(s *spanState) { s.clean = s.clean && !s.applied },
+		"verify":  func(s *spanState) { s.verified = s.candidate && s.since && s.clean },
+	}
+	lookAt := func(s *spanState) { s.candidate, s.verified = false, false }
+	both := func(step func(*orderState)) func(*spanState) { return func(s *spanState) { step(&s.orderState) } }
+	reader := []func(*spanState){both(raiseMax), both(probe), func(s *spanState) { s.jumped = s.verified }, both(iterate)}
+	writer := []func(*spanState){both(insert), lookAt, both(applyIt), both(unlock)}
+	var run func(s spanState, reader, writer []func(*spanState)) (runs, missed, jumps int)
+	run = func(s spanState, reader, writer []func(*spanState)) (runs, missed, jumps int) {
+		if len(reader)+len(writer) == 0 {
+			runs = 1
+			if s.jumped {
+				jumps = 1
+			}
+			if s.commitTS <= orderReadTS && !s.sawLock && (s.jumped || !s.sawWrite) {
+				missed = 1
+			}
+			return runs, missed, jumps
+		}
+		for i, rest := range [][]func(*spanState){reader, writer} {
+			if len(rest) == 0 {
+				continue
+			}
+			next := s
+			rest[0](&next)
+			r, w := reader, writer
+			if i == 0 {
+				r = rest[1:]
+			} else {
+				w = rest[1:]
+			}
+			n, m, j := run(next, r, w)
+			runs, missed, jumps = runs+n, missed+m, jumps+j
+		}
+		return runs, missed, jumps
+	}
+	for _, c := range []struct {
+		order []string
+		right bool
+	}{
+		{[]string{"add", "since", "probe", "iterate", "verify"}, true},
+		{[]string{"since", "add", "probe", "iterate", "verify"}, true}, // never verified
+		{[]string{"add", "since", "iterate", "probe", "verify"}, false},
+		{[]string{"probe", "add", "since", "iterate", "verify"}, false},
+	} {
+		var scans []func(*spanState)
+		for _, name := range c.order {
+			scans = append(scans, steps[name])
+		}
+		runs, missed, jumps := run(spanState{}, append(scans, reader...), writer)
+		if runs != 715 || (missed == 0) != c.right || c.order[0] == "add" && c.right && jumps == 0 {
+			t.Errorf("%v: %d of %d interleavings miss a write, %d jump", c.order, missed, runs, jumps)
+		}
+	}
+}
+
+// Goal: no scan misses a write that was acknowledged before its timestamp was taken, nor shows one that was deleted, while
+// spans come and go. Method: writers put and delete a few keys among many deleted ones; a scan between two operations must
+// show what the first has left.
+func TestDeletedSpansUnderWrites(t *testing.T) {
+	w := newWorld(t, true, nil)
+	const keys, hot, rounds = 600, 4, 300
+	key := func(i int) string { return fmt.Sprintf("k%03d", i) }
+	for i := range keys {
+		w.putOnePhase(key(i), "v")
+		w.putOnePhase(key(i), "")
+	}
+	var begun, acked [hot]atomic.Int64
+	var writers, readers sync.WaitGroup
+	for h := range hot {
+		writers.Go(func() {
+			for n := int64(1); n <= rounds; n++ {
+				begun[h].Store(n)
+				m := Mutation{Op: OpPut, Key: []byte(key(h*150 + 70)), Value: []byte("w")}
+				if n%2 == 0 {
+					m.Op, m.Value = OpDelete, nil
+				}
+				if _, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{Mutations: []Mutation{m}, Primary: m.Key,
+					StartTS: w.now(), TTLMillis: 1000, TryOnePC: true}); err != nil {
+					t.Error(err)
+					return
+				}
+				acked[h].Store(n)
+			}
+		})
+	}
+	done := make(chan struct{})
+	var judged atomic.Int64
+	for i := range 3 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				var before [hot]int64
+				for h := range hot {
+					before[h] = acked[h].Load()
+				}
+				rows, _ := w.scanAll(ScanArgs{Start: []byte("k"), End: []byte("l"), Reverse: i == 1, Limit: 3, MaxBytes: 1 << 20}, w.now())
+				for h := range hot {
+					if begun[h].Load() != before[h] {
+						continue
+					}
+					judged.Add(1)
+					if shown := slices.Contains(rows, key(h*150+70)+"=w"); shown != (before[h]%2 == 1) {
+						t.Errorf("key %d after operation %d: shown %v", h, before[h], shown)
+						return
+					}
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(done)
+	readers.Wait()
+	checkDeletedSpans(t, &w.deleted)
+	t.Logf("%d states judged, %d spans at the end", judged.Load(), w.deleted.n.Load())
+}
+
+// Goal: the list is bounded, and forgets what it is told to forget. Method: more spans than it holds; spans removed whole.
+func TestDeletedSpansBounds(t *testing.T) {
+	var d deletedSpans
+	for i := range 2 * maxDeletedSpans {
+		start := fmt.Appendf(nil, "k%05d", 2*i)
+		d.add(start, fmt.Appendf(nil, "k%05d", 2*i+1), 10, 0, i)
+	}
+	checkDeletedSpans(t, &d)
+	if first := d.spans[0]; len(d.spans) != maxDeletedSpans || first.keys != maxDeletedSpans {
+		t.Errorf("%d spans, the first of %d keys", len(d.spans), first.keys)
+	}
+	d.add(make([]byte, maxDeletedSpanKey+1), []byte("z"), 10, 0, 1000)
+	checkDeletedSpans(t, &d)
+	all := d.n.Load()
+	d.removeSpan(d.spans[10].start, d.spans[20].start)
+	if d.n.Load() != all-10 {
+		t.Errorf("%d spans of %d after ten were removed", d.n.Load(), all)
+	}
+	if d.removeSpan(nil, nil); d.n.Load() != 0 {
+		t.Errorf("%d spans after all were removed", d.n.Load())
+	}
+}
