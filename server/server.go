@@ -177,8 +177,12 @@ func (s *Server) Cancel(key session.CancelKey) {
 	}
 }
 
-// Close stops accepting, lets running statements finish while ctx lasts, then cuts them off. It
-// returns when every client's goroutine has ended.
+// terminateGrace is how long clients whose statements are cut off have to be told why, before their
+// connections are closed.
+const terminateGrace = time.Second
+
+// Close stops accepting, lets running statements finish while ctx lasts, then cuts them off and tells
+// their clients. It returns when every client's goroutine has ended.
 func (s *Server) Close(ctx context.Context) {
 	s.mu.Lock()
 	s.mu.closing = true
@@ -201,6 +205,16 @@ func (s *Server) Close(ctx context.Context) {
 	for _, sess := range s.mu.sessions {
 		sess.Terminate()
 	}
+	for c := range s.mu.conns {
+		c.Interrupt()
+	}
+	s.mu.Unlock()
+	select {
+	case <-done:
+		return
+	case <-time.After(terminateGrace):
+	}
+	s.mu.Lock()
 	for c := range s.mu.conns {
 		c.Abort()
 	}

@@ -132,6 +132,12 @@ func (c *Conn) Shutdown() {
 	}
 }
 
+// Interrupt is Shutdown that does not wait for what a running statement has yet to receive (COPY).
+func (c *Conn) Interrupt() {
+	c.draining.Store(true)
+	c.net.SetReadDeadline(past)
+}
+
 // Abort cuts the running statement off and closes the connection.
 func (c *Conn) Abort() {
 	c.draining.Store(true)
@@ -156,7 +162,10 @@ func protocolError(err error) error {
 func (c *Conn) fatal(err error) {
 	var gone *connectionError
 	var why *pgerror.Error
-	if errors.As(err, &gone) && !errors.As(gone.err, &why) || c.w.err != nil {
+	if errors.As(err, &gone) && !errors.As(gone.err, &why) && c.draining.Load() && errors.Is(gone.err, os.ErrDeadlineExceeded) {
+		why, _ = shutdownError().(*pgerror.Error) // Interrupt ended the read.
+	}
+	if errors.As(err, &gone) && why == nil || c.w.err != nil {
 		c.log.Debug("client connection lost", "err", err)
 		return
 	}

@@ -178,7 +178,7 @@ func TestVanishingClients(t *testing.T) {
 }
 
 // Goal: a server that stops tells idle clients why, lets a running statement finish, and cuts off what
-// does not end in time.
+// does not end in time, telling those clients too.
 func TestDrain(t *testing.T) {
 	n, err := node.Start(context.Background(), options(t.TempDir()))
 	if err != nil {
@@ -187,8 +187,11 @@ func TestDrain(t *testing.T) {
 	shared := address
 	address = n.Addr().String()
 	defer func() { address = shared }()
-	idle, inBlock, busy, stuck := open(t), open(t), open(t), open(t)
-	inBlock.query("begin")
+	idle, inBlock, busy, stuck, copying, waiting := open(t), open(t), open(t), open(t), open(t), open(t)
+	inBlock.query("create table drained (id int primary key)")
+	inBlock.query("begin; insert into drained values (1)")
+	copying.send(&pgproto3.Query{String: "copy drained from stdin"})
+	waiting.send(&pgproto3.Query{String: "insert into drained values (1); select 1"})
 	busy.send(&pgproto3.Query{String: "select count(*) as n from generate_series(1, 3000000) a"})
 	stuck.send(&pgproto3.Query{String: endless})
 	time.Sleep(50 * time.Millisecond) // Until the statements run; were they not, they would be refused with 57P01 too.
@@ -205,8 +208,13 @@ func TestDrain(t *testing.T) {
 	if got := busy.end(); got != "columns n:20/0\nrow 3000000\ncomplete SELECT 1\nready I\n"+bye {
 		t.Errorf("busy: %s", got)
 	}
-	if got := stuck.end(); strings.Contains(got, "complete") {
-		t.Errorf("stuck: %s", got)
+	for what, r := range map[string]*raw{"stuck": stuck, "in a COPY": copying} {
+		if got := r.end(); strings.Contains(got, "complete") || !strings.HasSuffix(got, bye) {
+			t.Errorf("%s: %s", what, got)
+		}
+	}
+	if got := waiting.end(); !strings.HasSuffix(got, bye) {
+		t.Errorf("waiting for another client: %s", got)
 	}
 	select {
 	case <-closed:
