@@ -136,6 +136,10 @@ func (r *splitRouter) Ranges(ctx context.Context) ([]kv.RangeDescriptor, error) 
 	return r.stores[0].Router().Ranges(ctx)
 }
 
+func (r *splitRouter) RangeSizes(ctx context.Context) (map[uint64]int64, error) {
+	return r.stores[0].Router().RangeSizes(ctx)
+}
+
 // open opens a catalog over the store, as another process would.
 func (s *server) open(opts catalog.Options) *catalog.Catalog {
 	s.t.Helper()

@@ -221,6 +221,9 @@ func (r *router) CreateRange(context.Context, kv.Span) error { return nil }
 func (r *router) Ranges(context.Context) ([]kv.RangeDescriptor, error) {
 	return nil, errors.New("not asked for in these tests")
 }
+func (r *router) RangeSizes(context.Context) (map[uint64]int64, error) {
+	return nil, errors.New("not asked for in these tests")
+}
 
 // hookShard lets the test see and refuse what ends transactions and what collects.
 type hookShard struct {

@@ -19,6 +19,15 @@ func (s *Store) NumRanges(context.Context) (int, error) {
 	return len(s.ranges.Load().sorted), nil
 }
 
+// Status implements Shard and RangeOwner.
+func (s *Store) Status(context.Context) (ShardStatus, error) {
+	if !s.gate.enter() {
+		return ShardStatus{}, ErrClosed
+	}
+	defer s.gate.leave()
+	return ShardStatus{RangeSizes: s.rangeSizes()}, nil
+}
+
 // AdoptRange implements RangeOwner.
 func (s *Store) AdoptRange(_ context.Context, req *AdoptRangeRequest) error {
 	if !s.gate.enter() {

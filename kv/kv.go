@@ -79,6 +79,8 @@ type Shard interface {
 	// Errors: *mvcc.RefreshConflictError, *mvcc.KeyLockedError (not certain: the lock may commit at or
 	// below ToTS; resolve or push it and ask again).
 	Refresh(ctx context.Context, req *RefreshRequest) error
+	// Status describes the shard to an operator.
+	Status(ctx context.Context) (ShardStatus, error)
 }
 
 // ReadOptions say as of when, and through which locks, a read looks.
@@ -274,6 +276,12 @@ type ScanLockRequest struct {
 	Limit int
 }
 
+// ShardStatus is what a shard tells of itself.
+type ShardStatus struct {
+	// RangeSizes are estimates in bytes, by range id.
+	RangeSizes map[uint64]int64
+}
+
 // Router finds shards, caches descriptors, and forgets those found stale. Safe for concurrent use.
 type Router interface {
 	// Locate returns the range that holds key and the shard that serves it.
@@ -288,6 +296,8 @@ type Router interface {
 	CreateRange(ctx context.Context, span Span) error
 	// Ranges lists all ranges in key order.
 	Ranges(ctx context.Context) ([]RangeDescriptor, error)
+	// RangeSizes returns estimates in bytes by range id; those of shards that do not answer are missing.
+	RangeSizes(ctx context.Context) (map[uint64]int64, error)
 }
 
 // ErrClosed: the shard or store has been closed.
@@ -308,10 +318,11 @@ type StaleRangeError struct {
 func (e *StaleRangeError) Error() string { return fmt.Sprintf("stale ranges %v", e.Refs) }
 
 // UnavailableError: the shard could not be reached or the answer was lost. A write request may or
-// may not have been applied.
+// may not have been applied, unless NotSent says that it never left.
 type UnavailableError struct {
-	Shard string
-	Err   error
+	Shard   string
+	Err     error
+	NotSent bool
 }
 
 func (e *UnavailableError) Error() string {

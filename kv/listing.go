@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"maps"
+	"sync"
 
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -74,18 +76,44 @@ func InForce(ctx context.Context, router Router) (tso.Timestamp, error) {
 	return highest, nil
 }
 
-// RangeSizer is implemented by routers that know the sizes of ranges: those of a store in this process.
-type RangeSizer interface {
-	// RangeSizes returns estimates in bytes by range id.
-	RangeSizes() map[uint64]int64
+// RangeSizes implements Router.
+func (l localRouter) RangeSizes(context.Context) (map[uint64]int64, error) {
+	return l.store.rangeSizes(), nil
 }
 
-// RangeSizes implements RangeSizer.
-func (l localRouter) RangeSizes() map[uint64]int64 {
-	sorted := l.store.ranges.Load().sorted
+func (s *Store) rangeSizes() map[uint64]int64 {
+	sorted := s.ranges.Load().sorted
 	sizes := make(map[uint64]int64, len(sorted))
 	for _, r := range sorted {
 		sizes[r.desc.ID] = r.sizeBytes.Load()
 	}
 	return sizes
+}
+
+// RangeSizes implements Router.
+func (r *CachingRouter) RangeSizes(ctx context.Context) (map[uint64]int64, error) {
+	infos, err := r.opts.Directory.Shards(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := map[uint64]int64{}
+	var mu sync.Mutex
+	var asked sync.WaitGroup
+	for _, info := range infos {
+		asked.Go(func() {
+			shard, err := r.dial(ctx, info)
+			if err != nil {
+				return
+			}
+			status, err := shard.Status(ctx)
+			if err != nil {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(all, status.RangeSizes)
+		})
+	}
+	asked.Wait()
+	return all, ctx.Err()
 }

@@ -36,6 +36,10 @@ type backoff struct {
 	db       *DB
 	deadline time.Time
 	attempts [backoffClasses]int
+	// patient: an outcome depends on the answer, so that nodes that do not answer have the whole budget.
+	patient bool
+	// unreachable is when a node first did not answer, of failures that follow each other; lastFailure the last.
+	unreachable, lastFailure time.Time
 }
 
 // wait sleeps before another attempt. It fails with the context's error, or with cause when the
@@ -82,6 +86,16 @@ func (b *backoff) next(ctx context.Context, class backoffClass, cause error) (ti
 	now := time.Now()
 	if b.deadline.IsZero() {
 		b.deadline = now.Add(b.db.opts.RetryBudget)
+	}
+	if class == backoffRPC || class == backoffOracle {
+		budget := b.db.opts.UnreachableBudget
+		if b.unreachable.IsZero() || now.Sub(b.lastFailure) > budget {
+			b.unreachable = now
+		}
+		b.lastFailure = now
+		if !b.patient && now.Sub(b.unreachable) > budget {
+			return 0, fmt.Errorf("gave up after %v: %w", budget, cause)
+		}
 	}
 	n := b.attempts[class]
 	b.attempts[class]++

@@ -433,7 +433,8 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		}
 		return 0, true, nil
 	case silent:
-		*lost = *lost || class == backoffRPC
+		*lost = *lost || class == backoffRPC && !notSent(err)
+		bo.patient = *lost
 		if err := bo.wait(ctx, class, err); err != nil {
 			return 0, false, err
 		}

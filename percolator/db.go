@@ -32,6 +32,9 @@ type Options struct {
 	// RetryBudget is how long one call goes on retrying what may pass, such as a lock, a stale route
 	// or a lost connection: 20 s. The context's deadline may end it earlier.
 	RetryBudget time.Duration
+	// UnreachableBudget is how long one call goes on asking nodes that do not answer, unless the outcome of a
+	// commit depends on them: 5 s.
+	UnreachableBudget time.Duration
 	// ProbeTimeout is how long a commit without an answer asks for its fate after the budget is
 	// spent or the context has ended: 2 s.
 	ProbeTimeout time.Duration
@@ -59,6 +62,7 @@ func (o Options) ensureDefaults() Options {
 	orDefault(&o.MaxOnePhaseBytes, 512<<20)
 	orDefault(&o.MaxPageRows, 1024)
 	orDefault(&o.RetryBudget, 20*time.Second)
+	orDefault(&o.UnreachableBudget, 5*time.Second)
 	orDefault(&o.ProbeTimeout, 2*time.Second)
 	orDefault(&o.MaxReadSpans, 4096)
 	orDefault(&o.LockTTL, 3*time.Second)

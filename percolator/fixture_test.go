@@ -169,6 +169,9 @@ func (r *testRouter) CreateRange(context.Context, kv.Span) error { return nil }
 func (r *testRouter) Ranges(context.Context) ([]kv.RangeDescriptor, error) {
 	return nil, errors.New("not asked for in these tests")
 }
+func (r *testRouter) RangeSizes(context.Context) (map[uint64]int64, error) {
+	return nil, errors.New("not asked for in these tests")
+}
 
 // locks lists the locks of all stores.
 func (c *cluster) locks() []mvcc.LockInfo {

@@ -85,6 +85,12 @@ func (db *DB) forgetRoute(err error, refs ...kv.RangeRef) {
 	}
 }
 
+// notSent says that err kept a request from leaving this process.
+func notSent(err error) bool {
+	var unavailable *kv.UnavailableError
+	return errors.As(err, &unavailable) && unavailable.NotSent
+}
+
 // unreachable says whether err means that a node did not answer.
 func unreachable(err error) (backoffClass, bool) {
 	var shard *kv.UnavailableError

@@ -221,7 +221,8 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 	// The fence does not look whether an attempt before it came through.
 	var tooOld *mvcc.TooOldError
 	part.refused = refused && !(part.lost && errors.As(err, &tooOld))
-	part.lost = part.lost || !refused && !errors.As(err, &stale)
+	part.lost = part.lost || !refused && !errors.As(err, &stale) && !notSent(err)
+	bo.patient = part.lost && c.asyncing != nil
 	return false, c.db.retryRouting(ctx, bo, err)
 }
 
@@ -298,7 +299,8 @@ func (c *committer) commitPrimaryAt(ctx context.Context, bo *backoff, ts tso.Tim
 			return 0, err
 		}
 		var stale *kv.StaleRangeError
-		lost = lost || sent && !errors.As(err, &stale)
+		lost = lost || sent && !errors.As(err, &stale) && !notSent(err)
+		bo.patient = lost
 		if waitErr := c.db.retryRouting(ctx, bo, err); waitErr != nil {
 			if !lost {
 				return 0, waitErr

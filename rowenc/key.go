@@ -199,6 +199,15 @@ func SplitKey(key []byte) (tableID uint64, indexID uint32, columns []byte, err e
 	return tableID, uint32(index), rest, nil
 }
 
+// TableOfBound returns the table whose first possible key is key: the start of TableSpan.
+func TableOfBound(key []byte) (tableID uint64, ok bool) {
+	if len(key) == 0 || key[0] != TableSpace {
+		return 0, false
+	}
+	tableID, rest, err := takeID(key[1:])
+	return tableID, err == nil && len(rest) == 0
+}
+
 // KeyColumns decodes the index columns in a key of ix, for messages: equal values that differ in
 // form (1.0 and 1.00) come in their plainest one.
 func KeyColumns(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, key []byte) (types.Row, error) {

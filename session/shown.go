@@ -100,9 +100,9 @@ func (s *Session) Ranges(ctx context.Context) ([]catalog.Range, error) {
 	if err != nil {
 		return nil, err
 	}
-	var sizes map[uint64]int64
-	if sizer, ok := s.deps.Router.(kv.RangeSizer); ok {
-		sizes = sizer.RangeSizes()
+	sizes, err := s.deps.Router.RangeSizes(ctx)
+	if err != nil {
+		return nil, err
 	}
 	list := make([]catalog.Range, len(all))
 	for i := range all {

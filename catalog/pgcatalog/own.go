@@ -53,14 +53,21 @@ func (s *scan) placeOf(key []byte) (place, error) {
 	}
 	p := place{key: strconv.QuoteToASCII(string(key))}
 	tableID, indexID, columns, err := rowenc.SplitKey(key)
+	bound := false
 	if err != nil {
-		return p, nil
+		if tableID, bound = rowenc.TableOfBound(key); !bound {
+			return p, nil
+		}
 	}
 	t, err := s.RelationByID(s.ctx, tableID)
 	if err != nil || t == nil || t.Kind != catalog.KindTable {
 		return p, err
 	}
 	p.schema, p.table = text(t.Schema), text(t.Name)
+	if bound {
+		p.key = "" // The bound before all keys of the table.
+		return p, nil
+	}
 	ix := &t.Primary
 	if ix.ID != indexID {
 		at := slices.IndexFunc(t.Indexes, func(ix catalog.IndexDescriptor) bool { return ix.ID == indexID })

@@ -100,9 +100,12 @@ func (session) Locks(_ context.Context, yield func(*kv.RangeDescriptor, *mvcc.Lo
 }
 func (session) Ranges(context.Context) ([]catalog.Range, error) {
 	middle := exampleKey(1, types.Int(1000))
+	t, _ := example().Relation(context.Background(), catalog.PublicSchema, "t")
+	tableStart, tableEnd := rowenc.TableSpan(t.ID)
 	return []catalog.Range{
 		{RangeDescriptor: kv.RangeDescriptor{ID: 1, Epoch: 4, Shard: "s1", Span: kv.Span{End: middle}}, SizeBytes: 1 << 20},
 		{RangeDescriptor: kv.RangeDescriptor{ID: 2, Epoch: 1, Shard: "s2", Span: kv.Span{Start: middle}}, SizeBytes: -1},
+		{RangeDescriptor: kv.RangeDescriptor{ID: 3, Epoch: 1, Shard: "s2", Span: kv.Span{Start: tableStart, End: tableEnd}}, SizeBytes: 7},
 	}, nil
 }
 func (session) Oracle(context.Context) (catalog.Oracle, error) {

@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -59,7 +60,12 @@ func call[Req any, Res answer](ctx context.Context, name string, opts ClientOpti
 	if err != nil {
 		return res, transportError(ctx, bounded, name, err)
 	}
-	return res, decodeError(res.GetError())
+	err = decodeError(res.GetError())
+	if errors.Is(err, kv.ErrClosed) {
+		// It is the other process that stops: it may come back, and others go on.
+		err = &kv.UnavailableError{Shard: name, Err: err}
+	}
+	return res, err
 }
 
 // Get implements kv.Shard.
@@ -230,4 +236,13 @@ func (s *Shard) Refresh(ctx context.Context, req *kv.RefreshRequest) error {
 // garbled reports an answer that no shard of this version gives.
 func (s *Shard) garbled(format string, args ...any) error {
 	return fmt.Errorf("answer of shard %s: "+format, append([]any{s.name}, args...)...)
+}
+
+// Status implements kv.Shard.
+func (s *Shard) Status(ctx context.Context) (kv.ShardStatus, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.Status, &kvpb.StatusRequest{})
+	if err != nil {
+		return kv.ShardStatus{}, err
+	}
+	return decodeStatus(res), nil
 }

@@ -244,3 +244,19 @@ func decodeMutations(ms []*kvpb.Mutation) []mvcc.Mutation {
 	}
 	return out
 }
+
+func encodeStatus(s *kv.ShardStatus) *kvpb.StatusResponse {
+	out := &kvpb.StatusResponse{}
+	for id, size := range s.RangeSizes {
+		out.RangeSizes = append(out.RangeSizes, &kvpb.RangeSize{Id: id, Bytes: uint64(max(0, size))})
+	}
+	return out
+}
+
+func decodeStatus(r *kvpb.StatusResponse) kv.ShardStatus {
+	s := kv.ShardStatus{RangeSizes: make(map[uint64]int64, len(r.GetRangeSizes()))}
+	for _, size := range r.GetRangeSizes() {
+		s.RangeSizes[size.GetId()] = int64(size.GetBytes())
+	}
+	return s
+}

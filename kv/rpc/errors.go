@@ -11,6 +11,7 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/rpc/kvpb"
 	"github.com/percodb/percodb/tso"
+	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
 // encodeError makes a message of an error that package kv promises.
@@ -230,7 +231,7 @@ func transportError(ctx, bounded context.Context, shard string, err error) error
 	}
 	switch code {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled, codes.Aborted, codes.Unknown, codes.Internal:
-		return &kv.UnavailableError{Shard: shard, Err: err}
+		return &kv.UnavailableError{Shard: shard, Err: err, NotSent: tsorpc.NotSent(err)}
 	}
 	return err
 }

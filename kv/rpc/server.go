@@ -160,3 +160,9 @@ func (s *shardServer) Refresh(ctx context.Context, req *kvpb.RefreshRequest) (*k
 		Bypass: decodeTimestamps(req.Bypass)})
 	return serve(ctx, err, &kvpb.EmptyResponse{}, empty)
 }
+
+// Status implements the service.
+func (s *shardServer) Status(ctx context.Context, _ *kvpb.StatusRequest) (*kvpb.StatusResponse, error) {
+	status, err := s.shard.Status(ctx)
+	return serve(ctx, err, encodeStatus(&status), func(e *kvpb.Error) *kvpb.StatusResponse { return &kvpb.StatusResponse{Error: e} })
+}

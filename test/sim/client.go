@@ -148,6 +148,9 @@ func (r *embeddedRouter) Ranges(ctx context.Context) ([]kv.RangeDescriptor, erro
 	}
 	return router.Ranges(ctx)
 }
+func (r *embeddedRouter) RangeSizes(context.Context) (map[uint64]int64, error) {
+	return nil, errors.New("not asked for in these tests")
+}
 
 // run is a client's life: it thinks, runs a transaction, and so on.
 func (c *client) run() {

@@ -297,6 +297,10 @@ func (c *shardConn) DropSpan(ctx context.Context, req *kv.DropSpanRequest) (bool
 		func(ctx context.Context, s kv.Shard) (bool, error) { return s.DropSpan(ctx, &r) })
 }
 
+func (c *shardConn) Status(ctx context.Context) (kv.ShardStatus, error) {
+	return request(c, ctx, &message{kind: "status"}, func(ctx context.Context, s kv.Shard) (kv.ShardStatus, error) { return s.Status(ctx) })
+}
+
 // oracleConn is a process's connection to the oracle.
 type oracleConn struct{ p *process }
 

@@ -7,6 +7,8 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/keepalive"
 )
 
@@ -24,8 +26,10 @@ type (
 )
 
 // Dial returns a connection to addr. It does not wait for the other side to be there: a connection
-// is made when it is first used, and made again, soon, when it is lost.
+// is made when it is first used, and made again, soon, when it is lost. A request to a process that does not
+// answer pings ends with codes.Unavailable.
 func Dial(addr string) (*Conn, error) {
+	w := &watchdog{}
 	return grpc.NewClient("passthrough:///"+addr,
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithConnectParams(grpc.ConnectParams{
@@ -34,6 +38,7 @@ func Dial(addr string) (*Conn, error) {
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
+		grpc.WithUnaryInterceptor(w.intercept),
 		grpc.WithInitialWindowSize(window),
 		grpc.WithInitialConnWindowSize(window),
 		grpc.WithDefaultCallOptions(
@@ -41,9 +46,10 @@ func Dial(addr string) (*Conn, error) {
 	)
 }
 
-// NewGRPCServer returns a server whose options fit Dial's. Register services with it, then Serve.
+// NewGRPCServer returns a server whose options fit Dial's and that answers its pings. Register services
+// with it, then Serve.
 func NewGRPCServer() *Server {
-	return grpc.NewServer(
+	s := grpc.NewServer(
 		grpc.MaxRecvMsgSize(MaxMessageBytes),
 		grpc.MaxSendMsgSize(MaxMessageBytes),
 		grpc.InitialWindowSize(window),
@@ -52,4 +58,6 @@ func NewGRPCServer() *Server {
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
 	)
+	healthpb.RegisterHealthServer(s, health.NewServer())
+	return s
 }

@@ -38,6 +38,7 @@ const (
 	Shard_CheckSecondaryLocks_FullMethodName       = "/percodb.kv.v1.Shard/CheckSecondaryLocks"
 	Shard_CheckSecondaryLocksOfMany_FullMethodName = "/percodb.kv.v1.Shard/CheckSecondaryLocksOfMany"
 	Shard_Refresh_FullMethodName                   = "/percodb.kv.v1.Shard/Refresh"
+	Shard_Status_FullMethodName                    = "/percodb.kv.v1.Shard/Status"
 )
 
 // ShardClient is the client API for Shard service.
@@ -64,6 +65,7 @@ type ShardClient interface {
 	// CheckSecondaryLocksOfMany is CheckSecondaryLocks for several transactions at once.
 	CheckSecondaryLocksOfMany(ctx context.Context, in *CheckSecondaryLocksOfManyRequest, opts ...grpc.CallOption) (*CheckSecondaryLocksOfManyResponse, error)
 	Refresh(ctx context.Context, in *RefreshRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
+	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 }
 
 type shardClient struct {
@@ -234,6 +236,16 @@ func (c *shardClient) Refresh(ctx context.Context, in *RefreshRequest, opts ...g
 	return out, nil
 }
 
+func (c *shardClient) Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(StatusResponse)
+	err := c.cc.Invoke(ctx, Shard_Status_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ShardServer is the server API for Shard service.
 // All implementations must embed UnimplementedShardServer
 // for forward compatibility.
@@ -258,6 +270,7 @@ type ShardServer interface {
 	// CheckSecondaryLocksOfMany is CheckSecondaryLocks for several transactions at once.
 	CheckSecondaryLocksOfMany(context.Context, *CheckSecondaryLocksOfManyRequest) (*CheckSecondaryLocksOfManyResponse, error)
 	Refresh(context.Context, *RefreshRequest) (*EmptyResponse, error)
+	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	mustEmbedUnimplementedShardServer()
 }
 
@@ -315,6 +328,9 @@ func (UnimplementedShardServer) CheckSecondaryLocksOfMany(context.Context, *Chec
 }
 func (UnimplementedShardServer) Refresh(context.Context, *RefreshRequest) (*EmptyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Refresh not implemented")
+}
+func (UnimplementedShardServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
 }
 func (UnimplementedShardServer) mustEmbedUnimplementedShardServer() {}
 func (UnimplementedShardServer) testEmbeddedByValue()               {}
@@ -625,6 +641,24 @@ func _Shard_Refresh_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Shard_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(StatusRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ShardServer).Status(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Shard_Status_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ShardServer).Status(ctx, req.(*StatusRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Shard_ServiceDesc is the grpc.ServiceDesc for Shard service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -695,6 +729,10 @@ var Shard_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Refresh",
 			Handler:    _Shard_Refresh_Handler,
+		},
+		{
+			MethodName: "Status",
+			Handler:    _Shard_Status_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// shard returns the shard's name, as the process's metrics tell it.
+func (p *process) shard() string {
+	p.d.t.Helper()
+	res, err := http.Get("http://" + p.admin + "/metrics")
+	if err != nil {
+		p.d.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		p.d.t.Fatal(err)
+	}
+	found := regexp.MustCompile(`shard="([^"]+)"`).FindSubmatch(body)
+	if found == nil {
+		p.d.t.Fatalf("no shard in the metrics of %s", p.name)
+	}
+	return string(found[1])
+}
+
+// Goal: percodb.ranges names the table of each range and its size in a cluster, too.
+func TestRangesHaveNamesAndSizes(t *testing.T) {
+	d := deploy(t, 2, 1)
+	c := d.sql[0].connect()
+	d.exec(c, "create table named (id int primary key, v text)", "insert into named select i, repeat('x', 100) from generate_series(1, 1000) i")
+	got, err := d.value(c, "select string_agg(concat_ws(' ', schema_name, table_name, size_bytes > 50000, start_key), ',') from percodb.ranges where table_name = 'named'")
+	if err != nil || got != "public named t " {
+		t.Errorf("%q %v", got, err)
+	}
+	if got, err := d.value(c, "select count(*) from percodb.ranges where size_bytes is null"); got != "0" || err != nil {
+		t.Errorf("%s ranges without a size (%v)", got, err)
+	}
+}
+
+// Goal: a request to a store that is gone, or has stopped, answers 08006 within seconds; tables of other
+// stores go on meanwhile, and the store's when it is back. What could not be sent is not reported as unknown.
+func TestStoreThatIsGone(t *testing.T) {
+	d := deploy(t, 3, 1)
+	c := d.sql[0].connect()
+	byTable, schema := d.threeTables(c)
+	table := "a"
+	for table < "c" && byTable[table] == schema {
+		table = string(table[0] + 1)
+	}
+	victim := byTable[table]
+	if victim == schema {
+		t.Fatal("all tables lie on the store of the schema")
+	}
+	for _, way := range []struct {
+		name        string
+		away, again func()
+		limit       time.Duration
+		insert      string // SQLSTATE
+	}{
+		{"killed", func() { victim.end(syscall.SIGKILL) }, victim.start, 8 * time.Second, "08006"},
+		{"stopped", victim.pause, victim.resume, 12 * time.Second, ""},
+	} {
+		way.away()
+		began := time.Now()
+		if _, err := d.value(c, "select count(*) from "+table); code(err) != "08006" || time.Since(began) > way.limit {
+			t.Errorf("%s: a query answers %v after %v", way.name, err, time.Since(began))
+		}
+		t.Logf("%s: a query took %v", way.name, time.Since(began))
+		began = time.Now()
+		if way.insert != "" {
+			if _, err := c.Exec(d.context(), "insert into "+table+" values (5000, 1)"); code(err) != way.insert || time.Since(began) > way.limit {
+				t.Errorf("%s: an insert answers %v after %v", way.name, err, time.Since(began))
+			}
+		}
+		for other, p := range byTable {
+			if p == victim {
+				continue
+			}
+			began = time.Now()
+			if got, err := d.value(c, "select count(*) from "+other); got != "1000" || time.Since(began) > time.Second {
+				t.Errorf("%s: table %s of another store: %s rows, %v, after %v", way.name, other, got, err, time.Since(began))
+			}
+		}
+		way.again()
+		if got, err := d.value(c, "select count(*) from "+table); got != "1000" {
+			t.Errorf("%s: afterwards %s rows, %v", way.name, got, err)
+		}
+	}
+}
+
+// Goal: clients of a SQL process that stops are told 57P01, whatever they do.
+func TestClientsOfAProcessThatStops(t *testing.T) {
+	d := deploy(t, 1, 1)
+	c := d.sql[0].connect()
+	d.exec(c, "create table s (id int primary key)", "insert into s values (1)")
+	blocker, waiter := d.sql[0].connect(), d.sql[0].connect()
+	d.exec(blocker, "begin", "update s set id = 2 where id = 1")
+	said := make(chan error, 2)
+	go func() {
+		_, err := waiter.Exec(d.context(), "update s set id = 3 where id = 1")
+		said <- err
+	}()
+	go func() {
+		_, err := blocker.Exec(d.context(), "select pg_sleep(100)")
+		said <- err
+	}()
+	time.Sleep(200 * time.Millisecond) // Until both run; a statement that comes later is refused with 57P01 as well.
+	d.sql[0].end(syscall.SIGTERM)
+	for range 2 {
+		if err := <-said; code(err) != "57P01" {
+			t.Error(err)
+		}
+	}
+	if _, err := c.Exec(d.context(), "select 1"); code(err) != "57P01" && !strings.Contains(err.Error(), "conn closed") {
+		t.Error("idle:", err)
+	}
+}
