@@ -17,7 +17,7 @@ type deleteRows struct {
 
 func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 	w := newTableWriter(ex, n.Table, nil, nil)
-	w.sink.direct = atMostOne(n.Input) || readsAhead(ex.plan, n.Input)
+	w.sink.direct = !anySubquery(n.Returning) && (atMostOne(n.Input) || readsAhead(ex.plan, n.Input))
 	o := &deleteRows{
 		modify: newModify(ex, input, w, n.Returning),
 		locker: newRowLocker(ex, input, n.Table, n.Input), width: len(n.Table.Columns),

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -23,7 +24,10 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 		changed = n.OnConflict.Changed
 	}
 	w := newTableWriter(ex, n.Table, n.Checks, changed)
-	w.sink.direct = true
+	w.sink.direct = !anySubquery(n.Returning)
+	if c := n.OnConflict; c != nil && (!w.sink.direct || anySubquery(c.Set) || expr.HasSubquery(c.Where)) {
+		w.sink.direct, w.sink.pending = false, map[string][]byte{}
+	}
 	o := &insert{
 		modify:   newModify(ex, input, w, n.Returning),
 		row:      make(types.Row, len(n.Table.Columns)),

@@ -71,6 +71,9 @@ func (m *modify) changed(row types.Row) error {
 	return m.results.add(m.out)
 }
 
+// anySubquery reports whether an expression has a subquery, which reads tables when it is evaluated.
+func anySubquery(es []expr.Scalar) bool { return slices.ContainsFunc(es, expr.HasSubquery) }
+
 // atMostOne reports whether a node yields one row at most.
 func atMostOne(n planner.Node) bool {
 	switch n := n.(type) {

@@ -166,7 +166,7 @@ func (c *onConflict) settleRow(ctx context.Context, at int, row types.Row) error
 		value := c.values[at+i]
 		if _, again := c.written[string(key)]; again {
 			var err error
-			if value, err = c.m.ex.txn.Get(ctx, key); err != nil {
+			if value, err = c.m.writer.sink.get(ctx, key); err != nil {
 				return err
 			}
 		}
@@ -243,8 +243,10 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 
 // note remembers a row that was written or removed, and makes its writes visible to later lookups.
 func (c *onConflict) note(ctx context.Context, row types.Row) error {
-	if err := c.m.writer.sink.flush(ctx); err != nil {
-		return err
+	if c.m.writer.sink.pending == nil {
+		if err := c.m.writer.sink.flush(ctx); err != nil {
+			return err
+		}
 	}
 	if c.written == nil {
 		c.written, c.touched = make(map[string]struct{}), make(map[string]struct{})

@@ -22,7 +22,7 @@ type update struct {
 
 func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed)
-	w.sink.direct = atMostOne(n.Input) || !w.takesKeys() && readsAhead(ex.plan, n.Input)
+	w.sink.direct = !anySubquery(n.Returning) && (atMostOne(n.Input) || !w.takesKeys() && readsAhead(ex.plan, n.Input))
 	o := &update{
 		modify: newModify(ex, input, w, n.Returning),
 		locker: newRowLocker(ex, input, n.Table, n.Input),

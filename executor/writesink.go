@@ -13,7 +13,9 @@ import (
 // A statement must not see its own writes, and an UPDATE that moves unique keys must free all old
 // ones before it takes new ones. So writes are normally held back to the statement's end, where
 // deletions go first. Where nothing of the kind can happen (one row, an insert that does not read its
-// table, a change along one iterator that takes no unique keys) the sink is direct.
+// table, a change along one iterator that takes no unique keys) the sink is direct. A subquery that is
+// evaluated for each row written (in RETURNING, in ON CONFLICT) reads tables between the writes: then the
+// sink is not direct.
 //
 // Uniqueness is left to the commit, which checks every inserted key, unless the runtime is eager:
 // then keys are looked up before they are written, in groups.
@@ -30,6 +32,9 @@ type writeSink struct {
 	freed   [][]byte // unique keys deleted and not locked yet
 	fresh   [][]byte // scratch: the keys of a group that must be new
 	held    int64
+	// pending has the last change of each key held back (nil for a deletion), where ON CONFLICT must know
+	// of them before they are handed over; nil for others.
+	pending map[string][]byte
 
 	// resume: keys found changed are looked at again instead of having the statement run again: for
 	// COPY, which reads nothing but the keys it takes, and cannot read its data twice.
@@ -63,7 +68,27 @@ func (s *writeSink) delete(ctx context.Context, key []byte, frees bool) error {
 		return s.ex.txn.Delete(key)
 	}
 	s.deletes = append(s.deletes, key)
+	if err := s.note(key, nil); err != nil {
+		return err
+	}
 	return s.book(int64(len(key)) + headerBytes)
+}
+
+// note keeps a change among those pending.
+func (s *writeSink) note(key, value []byte) error {
+	if s.pending == nil {
+		return nil
+	}
+	s.pending[string(key)] = value
+	return s.book(int64(len(key)) + headerBytes)
+}
+
+// get reads a key as the statement has left it.
+func (s *writeSink) get(ctx context.Context, key []byte) ([]byte, error) {
+	if value, changed := s.pending[string(key)]; changed {
+		return value, nil
+	}
+	return s.ex.txn.Get(ctx, key)
 }
 
 // store writes a key, which must not exist yet if mustBeNew.
@@ -77,6 +102,9 @@ func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool
 		}
 	}
 	s.stores = append(s.stores, store{key, value, mustBeNew})
+	if err := s.note(key, value); err != nil {
+		return err
+	}
 	if err := s.book(int64(len(key)+len(value)) + storeBytes); err != nil {
 		return err
 	}
@@ -197,6 +225,7 @@ func (s *writeSink) discard() {
 	clear(s.deletes)
 	clear(s.stores)
 	clear(s.freed)
+	clear(s.pending)
 	s.deletes, s.stores, s.freed = s.deletes[:0], s.stores[:0], s.freed[:0]
 	s.ex.mem.shrink(s.held)
 	s.held = 0
