@@ -1,0 +1,392 @@
+package fuzzsql
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// scope is what an expression may name.
+type scope struct {
+	columns []column
+	outer   *scope // of the query around
+	over    *scope // aggregates may be called over its columns
+}
+
+// column is a name, or another expression that stands for itself, with its type.
+type column struct {
+	name string
+	typ  *typ
+	expr *tree // instead of the name
+}
+
+// tree is the column in an expression.
+func (c column) tree() *tree {
+	if c.expr != nil {
+		return seq(c.expr.clone())
+	}
+	return leaf(c.name)
+}
+
+// find returns a random column of the type, here or, seldom, around; types that convert to it count now
+// and then.
+func (s *scope) find(g *gen, t *typ) *tree {
+	for at := s; at != nil; at = at.outer {
+		if at == s || g.chance(40) {
+			var found []column
+			for _, c := range at.columns {
+				if c.typ == t || g.chance(8) && slices.Contains(t.from, c.typ.oid) {
+					found = append(found, c)
+				}
+			}
+			if len(found) > 0 {
+				return pick(g, found).tree()
+			}
+		}
+	}
+	return nil
+}
+
+// anyColumnType returns the type of some column, so that expressions are about the tables.
+func (g *gen) anyColumnType(s *scope) *typ {
+	if s != nil && len(s.columns) > 0 && g.chance(85) {
+		return pick(g, s.columns).typ
+	}
+	return g.anyType()
+}
+
+// exprForm makes an expression of a type, or nil if it has none.
+type exprForm func(g *gen, t *typ, s *scope, depth int) *tree
+
+var exprForms []weighted[exprForm]
+
+func init() {
+	exprForms = []weighted[exprForm]{
+		{40, exprCall},
+		{5, exprCase},
+		{4, exprCoalesce},
+		{3, exprNullif},
+		{3, exprGreatest},
+		{8, exprCast},
+		{4, exprScalarSubquery},
+		{8, exprAggregate},
+		{4, exprArray},
+		{2, exprSubscript},
+		{30, exprPredicate},
+		{3, exprSpecialCall},
+	}
+}
+
+// expr makes an expression of a type, at most so deep.
+func (g *gen) expr(t *typ, s *scope, depth int) *tree {
+	sort, simple := "expr:"+t.sql, "NULL::"+t.sql
+	if depth > 0 && !g.chance(20) {
+		for range 4 {
+			if e := choose(g, exprForms)(g, t, s, depth-1); e != nil {
+				if e.sort != "" { // It is a part of another sort already.
+					return seq(e).as(sort, simple)
+				}
+				return e.as(sort, simple)
+			}
+		}
+	}
+	if s != nil && !g.chance(20) {
+		if c := s.find(g, t); c != nil {
+			return c.as(sort, simple)
+		}
+	}
+	return g.literal(t).as(sort, simple)
+}
+
+// operands writes an operator's expression, in parentheses mostly: without them the parser's
+// precedences decide.
+func (g *gen) parens(parts ...any) *tree {
+	if g.chance(6) {
+		return seq(parts...)
+	}
+	return seq(append(append([]any{"("}, parts...), ")")...)
+}
+
+func exprCall(g *gen, t *typ, s *scope, depth int) *tree {
+	list := g.cat.calls[t.oid]
+	poly := g.cat.calls0
+	n := len(list) + len(poly)
+	if n == 0 {
+		return nil
+	}
+	i := g.IntN(n)
+	elem := pick(g, scalars)
+	var sig *builtin.Signature
+	if i < len(list) {
+		sig = list[i]
+	} else {
+		sig = poly[i-len(list)]
+		if sig.Ret.OID == types.OIDAnyArray || sig.Ret.OID == types.OIDAnyCompatibleArray {
+			if elem = t.elem; elem == nil {
+				return nil
+			}
+		} else if elem = t; t.elem != nil {
+			return nil
+		}
+	}
+	return g.call(sig, elem, s, depth)
+}
+
+// call writes a call of a function or operator.
+func (g *gen) call(sig *builtin.Signature, elem *typ, s *scope, depth int) *tree {
+	declared := sig.Args
+	for sig.Variadic && len(declared) < 5 && g.chance(50) {
+		declared = append(declared[:len(declared):len(declared)], declared[len(declared)-1])
+	}
+	args := make([]*tree, len(declared))
+	for i, at := range declared {
+		t := argument(g, at, elem)
+		if smallArguments[sig.Name] && t.elem == nil && (i > 0 || len(declared) == 1) {
+			args[i] = t.constant(pick(g, t.stored)).as("expr:"+t.sql, "")
+			continue
+		}
+		args[i] = g.expr(t, s, depth)
+	}
+	if sig.Kind == builtin.OperatorSignature {
+		if len(args) == 1 {
+			return g.parens(sig.Name, " ", args[0])
+		}
+		return g.parens(args[0], " "+sig.Name+" ", args[1])
+	}
+	least := len(sig.Args)
+	return seq(funcName(sig.Name), "(", listOf(", ", least, args...), ")")
+}
+
+// reservedFunctions need quotes to be called with parentheses.
+var reservedFunctions = map[string]bool{"left": false, "right": false, "char": true, "overlaps": true}
+
+func funcName(name string) string {
+	if reservedFunctions[name] {
+		return `"` + name + `"`
+	}
+	return name
+}
+
+func exprCase(g *gen, t *typ, s *scope, depth int) *tree {
+	var whens []*tree
+	boolType := byOID[types.OIDBool]
+	if g.chance(30) {
+		of := g.anyColumnType(s)
+		for range 1 + g.IntN(2) {
+			whens = append(whens, seq(" WHEN ", g.expr(of, s, depth-1), " THEN ", g.expr(t, s, depth)))
+		}
+		return seq("CASE ", g.expr(of, s, depth-1), listOf("", 1, whens...), opt(" ELSE ", g.expr(t, s, depth)), " END")
+	}
+	for range 1 + g.IntN(3) {
+		whens = append(whens, seq(" WHEN ", g.expr(boolType, s, depth), " THEN ", g.expr(t, s, depth)))
+	}
+	return seq("CASE", listOf("", 1, whens...), opt(" ELSE ", g.expr(t, s, depth)), " END")
+}
+
+func (g *gen) exprs(t *typ, s *scope, depth, least, most int) *tree {
+	var list []*tree
+	for range least + g.IntN(most-least+1) {
+		list = append(list, g.expr(t, s, depth))
+	}
+	return listOf(", ", least, list...)
+}
+
+func exprCoalesce(g *gen, t *typ, s *scope, depth int) *tree {
+	return seq("COALESCE(", g.exprs(t, s, depth, 1, 3), ")")
+}
+
+func exprNullif(g *gen, t *typ, s *scope, depth int) *tree {
+	return seq("NULLIF(", g.expr(t, s, depth), ", ", g.expr(t, s, depth), ")")
+}
+
+func exprGreatest(g *gen, t *typ, s *scope, depth int) *tree {
+	return seq(pick(g, []string{"GREATEST", "LEAST"}), "(", g.exprs(t, s, depth, 1, 3), ")")
+}
+
+// castFrom are the types to cast from; other pairs mostly fail, in both servers alike.
+func castFrom(g *gen, t *typ) *typ {
+	if len(t.from) > 0 && g.chance(60) {
+		return byOID[pick(g, t.from)]
+	}
+	if t.oid == types.OIDText || t.oid == types.OIDVarchar || t.oid == types.OIDBPChar {
+		return g.anyType()
+	}
+	return pick(g, scalars)
+}
+
+func exprCast(g *gen, t *typ, s *scope, depth int) *tree {
+	if t.elem == nil && g.chance(25) { // With a modifier.
+		return seq("CAST(", g.expr(t, s, depth), " AS "+t.declared(g)+")")
+	}
+	from := castFrom(g, t)
+	if _, ok := builtin.FindCast(types.Type{OID: from.oid, Mod: -1}, types.Type{OID: t.oid, Mod: -1}, builtin.Explicit); !ok && !g.chance(3) {
+		return nil
+	}
+	if (from.oid == types.OIDText || from.oid == types.OIDVarchar || from.oid == types.OIDBPChar) && !g.chance(20) && !isText(t) {
+		return nil // Text is seldom a value of another type.
+	}
+	e := g.expr(from, s, depth)
+	if g.chance(50) {
+		return seq("CAST(", e, " AS "+t.sql+")")
+	}
+	return seq("(", e, ")::"+t.sql)
+}
+
+func isText(t *typ) bool {
+	return t.oid == types.OIDText || t.oid == types.OIDVarchar || t.oid == types.OIDBPChar
+}
+
+func exprScalarSubquery(g *gen, t *typ, s *scope, depth int) *tree {
+	if g.depth >= 3 {
+		return nil
+	}
+	if t.elem != nil && g.chance(50) {
+		q, _ := g.query(queryWants{types: []*typ{t.elem}, outer: s, depth: depth, total: true})
+		return seq("ARRAY(", q, ")")
+	}
+	if g.chance(60) { // An aggregate has one row.
+		q := g.aggregateQuery(t, s, depth)
+		if q == nil {
+			return nil
+		}
+		return seq("(", q, ")")
+	}
+	q, _ := g.query(queryWants{types: []*typ{t}, outer: s, depth: depth, total: true, limit: 1})
+	return seq("(", q, ")")
+}
+
+// exprAggregate calls an aggregate where that is allowed.
+func exprAggregate(g *gen, t *typ, s *scope, depth int) *tree {
+	if s == nil || s.over == nil {
+		return nil
+	}
+	return g.aggregate(t, s.over, depth)
+}
+
+// aggregate calls an aggregate with a result of type t over the columns of s.
+func (g *gen) aggregate(t *typ, s *scope, depth int) *tree {
+	list := g.cat.aggregates[t.oid]
+	i := g.IntN(len(list) + len(g.cat.aggregates0) + 1)
+	if t.oid == types.OIDInt8 && (i == len(list)+len(g.cat.aggregates0) || g.chance(30)) {
+		return seq("count(*)", g.filter(s, depth))
+	}
+	var sig *builtin.Signature
+	elem := g.anyColumnType(s)
+	switch {
+	case i < len(list):
+		sig = list[i]
+	case i < len(list)+len(g.cat.aggregates0):
+		sig = g.cat.aggregates0[i-len(list)]
+		if sig.Ret.OID == types.OIDAnyArray {
+			if elem = t.elem; elem == nil || sig.Args[0].OID == types.OIDAnyArray {
+				return nil
+			}
+		} else if elem = t; t.elem != nil {
+			return nil
+		}
+	default:
+		return nil
+	}
+	args := make([]*tree, len(sig.Args))
+	inexact := false
+	for i, at := range sig.Args {
+		at := argument(g, at, elem)
+		inexact = inexact || at.inexact || at.oid == types.OIDInterval
+		args[i] = g.expr(at, &scope{columns: s.columns, outer: s.outer}, min(depth, 2))
+	}
+	if len(args) == 0 {
+		return seq(sig.Name, "(*)", g.filter(s, depth))
+	}
+	ordered := sig.OrderMatters || inexact && sig.Name != "count" && sig.Name != "min" && sig.Name != "max"
+	if ordered {
+		return seq(sig.Name, "(", joined(args), " ORDER BY ", g.orderKeys(args), ")", g.filter(s, depth))
+	}
+	distinct := ""
+	if g.chance(15) {
+		distinct = "DISTINCT "
+	}
+	return seq(sig.Name, "(", distinct, joined(args), ")", g.filter(s, depth))
+}
+
+func joined(list []*tree) *tree { return listOf(", ", len(list), list...) }
+
+// orderKeys order an aggregate's input whole: equal values by their looks.
+func (g *gen) orderKeys(args []*tree) *tree {
+	var keys []string
+	for _, a := range args {
+		if text := a.String(); !isConstant(a) {
+			keys = append(keys, text, "("+text+")::text")
+		}
+	}
+	if len(keys) == 0 {
+		return leaf("1::int4")
+	}
+	return leaf(strings.Join(keys, ", "))
+}
+
+func isConstant(t *tree) bool { return t.literal != nil || strings.HasPrefix(t.text, "NULL::") }
+
+func (g *gen) filter(s *scope, depth int) *tree {
+	if !g.chance(12) {
+		return nil
+	}
+	return opt(" FILTER (WHERE ", g.expr(byOID[types.OIDBool], &scope{columns: s.columns, outer: s.outer}, min(depth, 2)), ")")
+}
+
+func exprArray(g *gen, t *typ, s *scope, depth int) *tree {
+	if t.elem == nil {
+		return nil
+	}
+	return seq("ARRAY[", g.exprs(t.elem, s, depth, 0, 3), "]::"+t.sql)
+}
+
+func exprSubscript(g *gen, t *typ, s *scope, depth int) *tree {
+	if t.elem != nil {
+		return nil
+	}
+	return seq("(", g.expr(byOID[arrayOID(t)], s, depth), ")[", g.expr(byOID[types.OIDInt4], s, depth-1), "]")
+}
+
+// specialCalls are functions with a syntax of their own, by the type of their result.
+var specialCalls = []struct {
+	ret   types.OID
+	parts []any // strings, and types of arguments
+}{
+	{types.OIDText, []any{"trim(", types.OIDText, ")"}},
+	{types.OIDText, []any{"trim(both ", types.OIDText, " from ", types.OIDText, ")"}},
+	{types.OIDText, []any{"trim(leading ", types.OIDText, " from ", types.OIDText, ")"}},
+	{types.OIDText, []any{"substring(", types.OIDText, " from ", types.OIDInt4, " for ", types.OIDInt4, ")"}},
+	{types.OIDText, []any{"substring(", types.OIDText, ", ", types.OIDInt4, ")"}},
+	{types.OIDText, []any{"overlay(", types.OIDText, " placing ", types.OIDText, " from ", types.OIDInt4, ")"}},
+	{types.OIDInt4, []any{"position(", types.OIDText, " in ", types.OIDText, ")"}},
+	{types.OIDNumeric, []any{"extract(year from ", types.OIDDate, ")"}},
+	{types.OIDNumeric, []any{"extract(dow from ", types.OIDTimestamp, ")"}},
+	{types.OIDNumeric, []any{"extract(epoch from ", types.OIDInterval, ")"}},
+	{types.OIDNumeric, []any{"extract(epoch from ", types.OIDTimestamptz, ")"}},
+	{types.OIDTimestamp, []any{types.OIDTimestamptz, " AT TIME ZONE 'Europe/Berlin'"}},
+	{types.OIDTimestamptz, []any{types.OIDTimestamp, " AT TIME ZONE 'America/New_York'"}},
+	{types.OIDText, []any{types.OIDText, ` COLLATE "C"`}},
+	{types.OIDBool, []any{"(", types.OIDTimestamp, ", ", types.OIDInterval, ") OVERLAPS (", types.OIDTimestamp, ", ", types.OIDTimestamp, ")"}},
+}
+
+func exprSpecialCall(g *gen, t *typ, s *scope, depth int) *tree {
+	first := g.IntN(len(specialCalls))
+	for i := range specialCalls {
+		c := specialCalls[(first+i)%len(specialCalls)]
+		if c.ret != t.oid {
+			continue
+		}
+		parts := []any{"("}
+		for _, p := range c.parts {
+			if oid, ok := p.(types.OID); ok {
+				parts = append(parts, g.expr(byOID[oid], s, depth))
+			} else {
+				parts = append(parts, p)
+			}
+		}
+		return seq(append(parts, ")")...)
+	}
+	return nil
+}
