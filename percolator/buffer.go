@@ -26,14 +26,20 @@ import (
 //
 // Entries of one key are folded into one mutation at commit, or earlier, in place, where neither a
 // savepoint nor an iterator can tell the difference.
+//
+// Beyond the transaction's share of memory the oldest entries lie in a file (spill.go). Positions count
+// from the beginning of what is in memory, lengths of the log from its true beginning.
 type writeBuffer struct {
 	first     []entry   // the first chunkLen entries
 	rest      [][]entry // further chunks, each of capacity chunkLen
-	n         int
-	sizeBytes int64
-	// account has sizeBytes counted.
+	n         int       // entries in memory
+	base      int       // entries before them, which are in spilled
+	spilled   *spilled  // nil while everything is in memory
+	sizeBytes int64     // of all entries
+	memBytes  int64     // of those in memory
+	// account has memBytes counted.
 	account memory.Account
-	// frozen is the length below which entries must stay as they are.
+	// frozen is the position below which entries must stay as they are.
 	frozen int
 	// truncations are the lengths the log was cut to; iterators compare them with their view.
 	truncations []int
@@ -59,8 +65,8 @@ func (b *writeBuffer) noteMove(from tso.Timestamp) {
 	if b.len() == 0 {
 		return
 	}
-	if last := len(b.moves) - 1; last < 0 || b.moves[last].writes < b.n {
-		b.moves = append(b.moves, snapshotMove{writes: b.n, from: from})
+	if last := len(b.moves) - 1; last < 0 || b.moves[last].writes < b.len() {
+		b.moves = append(b.moves, snapshotMove{writes: b.len(), from: from})
 	}
 }
 
@@ -81,7 +87,7 @@ func (b *writeBuffer) len() int {
 	if b == nil {
 		return 0
 	}
-	return b.n
+	return b.base + b.n
 }
 
 // size is what the entries count for, in bytes.
@@ -189,7 +195,7 @@ func (b *writeBuffer) at(i int) *entry {
 func (b *writeBuffer) add(key, value []byte, c change) {
 	if i := b.replaceable(key); i >= 0 {
 		e := b.at(i)
-		b.sizeBytes -= e.sizeBytes()
+		b.count(-e.sizeBytes())
 		e.change = e.change.then(c)
 		switch {
 		case !e.leavesValue():
@@ -197,11 +203,11 @@ func (b *writeBuffer) add(key, value []byte, c change) {
 		case c.leavesValue():
 			e.value = value
 		}
-		b.sizeBytes += e.sizeBytes()
+		b.count(e.sizeBytes())
 		return
 	}
 	e := entry{key: key, value: value, prev: -1, change: c}
-	b.sizeBytes += e.sizeBytes()
+	b.count(e.sizeBytes())
 	if b.n < chunkLen {
 		b.first = append(b.first, e)
 	} else {
@@ -212,6 +218,19 @@ func (b *writeBuffer) add(key, value []byte, c change) {
 		b.rest[last] = append(b.rest[last], e)
 	}
 	b.n++
+}
+
+// count accounts for bytes in memory.
+func (b *writeBuffer) count(bytes int64) {
+	b.sizeBytes += bytes
+	b.memBytes += bytes
+}
+
+// shrinkAccount gives back what the account has beyond the entries in memory.
+func (b *writeBuffer) shrinkAccount() {
+	if spare := b.account.Used() - b.memBytes; spare > 0 {
+		b.account.Shrink(spare)
+	}
 }
 
 // replaceable returns the position of key's newest entry if a further write may be folded into it
@@ -234,23 +253,26 @@ func (b *writeBuffer) replaceable(key []byte) int {
 }
 
 // get returns what the buffer says of key; found is false when it says nothing.
-func (b *writeBuffer) get(key []byte) (value []byte, found bool) {
+func (b *writeBuffer) get(key []byte) (value []byte, found bool, _ error) {
 	if b == nil {
-		return nil, false
+		return nil, false, nil
 	}
 	if b.n <= smallLog {
 		for i := b.n - 1; i >= 0; i-- {
 			if e := &b.first[i]; e.decides() && bytes.Equal(e.key, key) {
-				return e.value, true
+				return e.value, true, nil
 			}
 		}
-		return nil, false
+	} else {
+		b.syncIndex()
+		if i := b.deciding(b.lookup(key), b.n); i >= 0 {
+			return b.at(i).value, true, nil
+		}
 	}
-	b.syncIndex()
-	if i := b.deciding(b.lookup(key), b.n); i >= 0 {
-		return b.at(i).value, true
+	if b.spilled != nil {
+		return b.spilled.get(key)
 	}
-	return nil, false
+	return nil, false, nil
 }
 
 // deciding follows a key's entries from i to older ones, to the first below bound that decides what a
@@ -302,7 +324,7 @@ func (b *writeBuffer) freeze() int {
 		return 0
 	}
 	b.frozen = b.n
-	return b.n
+	return b.base + b.n
 }
 
 // truncate drops entries until n are left.
@@ -310,9 +332,21 @@ func (b *writeBuffer) truncate(n int) {
 	if n >= b.len() {
 		return
 	}
+	b.truncations = append(b.truncations, n)
+	b.truncateMoves(n)
+	if n < b.base {
+		b.sizeBytes -= b.spilled.truncate(n)
+		b.truncateMemory(0)
+		b.base = n
+		return
+	}
+	b.truncateMemory(n - b.base)
+}
+
+func (b *writeBuffer) truncateMemory(n int) {
 	for i := b.n - 1; i >= n; i-- {
 		e := b.at(i)
-		b.sizeBytes -= e.sizeBytes()
+		b.count(-e.sizeBytes())
 		if i < b.indexed {
 			if e.prev >= 0 {
 				b.index.ReplaceOrInsert(e.prev)
@@ -322,9 +356,7 @@ func (b *writeBuffer) truncate(n int) {
 		}
 	}
 	b.n, b.indexed = n, min(b.indexed, n)
-	b.truncateMoves(n)
 	b.frozen = min(b.frozen, n)
-	b.truncations = append(b.truncations, n)
 	chunks := (n + chunkLen - 1) / chunkLen
 	for i := len(b.rest); i >= max(chunks, 1); i-- {
 		b.rest[i-1] = nil
@@ -346,7 +378,7 @@ func cut(s []entry, n int) []entry {
 }
 
 // mutations returns the buffer as a write set in key order, using dst if it is large enough. It fails
-// with *mvcc.KeyExistsError when a key was inserted twice.
+// with *mvcc.KeyExistsError when a key was inserted twice. All of it is in memory.
 func (b *writeBuffer) mutations(dst []mvcc.Mutation) ([]mvcc.Mutation, error) {
 	dst = slices.Grow(dst[:0], b.n)
 	if b.ascending() {

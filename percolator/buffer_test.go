@@ -145,19 +145,22 @@ type openScan struct {
 // Goal: the write buffer answers reads and scans, rolls back to savepoints, shows an open iterator
 // what there was when it began, and yields the right write set, whatever its size and whether or not
 // it has an index. Method: random operations against a model that copies everything; few keys for
-// many versions, many for large logs.
+// many versions, many for large logs. Two of three buffers move what they hold to a file now and then.
 func TestBufferAgainstModel(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		keys := []int{3, 12, 40, 3000}[seed%4]
 		ops := []int{20, 200, 200, 20_000}[seed%4]
-		runBuffer(t, r, keys, ops)
+		spillOneIn := []int{0, 20, 200}[seed%3]
+		runBuffer(t, r, keys, ops, spillOneIn)
 	}
 }
 
-func runBuffer(t *testing.T, r *rand.Rand, keys, ops int) {
+func runBuffer(t *testing.T, r *rand.Rand, keys, ops, spillOneIn int) {
 	t.Helper()
 	b := &writeBuffer{}
+	defer b.close()
+	dir := t.TempDir()
 	now := &bufferModel{keys: map[string]modelValue{}}
 	type savepoint struct {
 		at    int
@@ -171,6 +174,11 @@ func runBuffer(t *testing.T, r *rand.Rand, keys, ops int) {
 		weight = 400 // models are copied for savepoints and scans; keep these rare
 	}
 	for i := range ops {
+		if spillOneIn > 0 && r.IntN(spillOneIn) == 0 {
+			if err := b.spill(dir); err != nil {
+				t.Fatal(err)
+			}
+		}
 		switch op := r.IntN(4 * weight); {
 		case op == 0 && len(saved) < 8:
 			saved = append(saved, savepoint{b.freeze(), now.clone()})
@@ -180,7 +188,7 @@ func runBuffer(t *testing.T, r *rand.Rand, keys, ops int) {
 			b.truncate(saved[at].at)
 			b.freeze()
 			now = saved[at].model.clone()
-		case op == 2 && b.n > 0:
+		case op == 2 && b.len() > 0:
 			span := randomSpan(r, key)
 			s := &bufferScan{}
 			reverse := r.IntN(2) == 0
@@ -193,7 +201,10 @@ func runBuffer(t *testing.T, r *rand.Rand, keys, ops int) {
 			}
 		case op < 2*weight:
 			k := key()
-			value, found := b.get([]byte(k))
+			value, found, err := b.get([]byte(k))
+			if err != nil {
+				t.Fatal(err)
+			}
 			if want := now.keys[k]; found != want.set || !bytes.Equal(value, want.value) || found && (value == nil) != (want.value == nil) {
 				t.Fatalf("get %s: %q %v, want %q %v", k, value, found, want.value, want.set)
 			}
@@ -264,7 +275,7 @@ func checkMutations(t *testing.T, b *writeBuffer, m *bufferModel) {
 		twice = twice || c.twice
 		want = append(want, c.mutation([]byte(k), v.value))
 	}
-	got, err := b.mutations(nil)
+	got, err := allMutations(b)
 	var exists *mvcc.KeyExistsError
 	if errors.As(err, &exists) != twice {
 		t.Fatalf("mutations: %v, inserted twice: %v", err, twice)
@@ -274,6 +285,21 @@ func checkMutations(t *testing.T, b *writeBuffer, m *bufferModel) {
 	}) {
 		t.Fatalf("mutations\n%v\nwant\n%v", got, want)
 	}
+}
+
+// allMutations returns the write set of a buffer, wherever it lies.
+func allMutations(b *writeBuffer) (ms []mvcc.Mutation, err error) {
+	if b.spilled == nil {
+		return b.mutations(nil)
+	}
+	if err := b.spill(""); err != nil {
+		return nil, err
+	}
+	err = b.spilled.fold(func(f *folded) error {
+		ms = append(ms, f.mutation(bytes.Clone(f.key), bytes.Clone(f.value)))
+		return nil
+	})
+	return ms, err
 }
 
 // Goal: the size is what the entries weigh, also after replacing in place and rolling back.

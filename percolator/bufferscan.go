@@ -13,14 +13,19 @@ type bufferScan struct {
 	span    kv.Span
 	rest    []kv.Span // what follows span, in key order
 	reverse bool
-	bound   int // entries from here on are not seen
+	bound   int // entries of the log from here on are not seen
 	cuts    int // truncations of the buffer seen so far
 
+	// Of what is in memory:
 	page [bufferPage]int32 // positions that decide what a reader finds, in order of the scan
 	len  int
 	pos  int
 	last []byte // the key to go on after when the page is used up; nil: from the beginning
 	done bool   // there is nothing after this page
+
+	runs *runScan // what is in the buffer's file; nil: nothing
+	// passed is the key that the scan has passed last in the span, nil if none.
+	passed, passedSpace []byte
 }
 
 const bufferPage = 32
@@ -39,12 +44,18 @@ func (s *bufferScan) init(b *writeBuffer, span kv.Span, rest []kv.Span, reverse 
 
 // begin fetches the first page of a span.
 func (s *bufferScan) begin() {
-	if s.bound <= smallLog {
+	if s.b.spilled != nil {
+		s.runs = newRunScan(s.b.spilled, s.span, s.reverse, s.bound, nil)
+	}
+	if s.inMemory() <= smallLog && s.b.n <= smallLog {
 		s.fillSmall()
 		return
 	}
 	s.fill()
 }
+
+// inMemory is the position in memory from which on entries are not seen.
+func (s *bufferScan) inMemory() int { return max(0, min(s.bound-s.b.base, s.b.n)) }
 
 // nextSpan goes on to the next span and reports whether there is one.
 func (s *bufferScan) nextSpan() bool {
@@ -52,17 +63,20 @@ func (s *bufferScan) nextSpan() bool {
 		return false
 	}
 	s.span, s.rest = takeSpan(s.rest, s.reverse)
-	s.pos, s.len, s.last = 0, 0, nil
+	s.pos, s.len, s.last, s.passed = 0, 0, nil, nil
 	s.begin()
 	return true
 }
 
-// peek returns the entry the scan stands at, or nil at the end.
+// peek returns the entry the scan stands at, or nil at the end. It is valid until the next peek.
 func (s *bufferScan) peek() (*entry, error) {
 	for ; s.cuts < len(s.b.truncations); s.cuts++ {
 		if s.b.truncations[s.cuts] < s.bound {
 			return nil, ErrIteratorInvalid
 		}
+	}
+	if s.b.spilled != nil {
+		return s.peekMerged()
 	}
 	for s.pos == s.len {
 		switch {
@@ -75,12 +89,20 @@ func (s *bufferScan) peek() (*entry, error) {
 	return s.b.at(int(s.page[s.pos])), nil
 }
 
-func (s *bufferScan) advance() { s.pos++ }
+// advance moves behind the entry that peek returned.
+func (s *bufferScan) advance() {
+	if s.runs != nil {
+		s.advanceMerged()
+		return
+	}
+	s.passed = s.b.at(int(s.page[s.pos])).key
+	s.pos++
+}
 
 // fillSmall collects all there is from a log without an index, which then need not exist.
 func (s *bufferScan) fillSmall() {
 	s.done = true
-	for i := s.bound - 1; i >= 0; i-- {
+	for i := s.inMemory() - 1; i >= 0; i-- {
 		e := &s.b.first[i]
 		if !e.decides() || !spanContains(s.span, e.key) {
 			continue
@@ -119,7 +141,7 @@ func (s *bufferScan) fill() {
 			return false
 		}
 		s.last = key
-		if d := s.b.deciding(int(i), s.bound); d >= 0 {
+		if d := s.b.deciding(int(i), s.inMemory()); d >= 0 {
 			s.page[s.len] = int32(d)
 			s.len++
 		}

@@ -88,7 +88,11 @@ var chaosOptions = Options{
 func (x *chaosClient) revive() {
 	x.seed++
 	x.ch = &chaos{r: rand.New(rand.NewPCG(x.seed, 99))}
-	x.db = x.c.db(chaosOptions, x.ch.wrap)
+	opts := chaosOptions
+	if x.seed%3 == 0 {
+		opts.SpillBytes = 1 // every write set goes through a file
+	}
+	x.db = x.c.db(opts, x.ch.wrap)
 	ch, db := x.ch, x.db
 	x.ended = append(x.ended, func() {
 		db.Close()

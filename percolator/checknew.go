@@ -1,6 +1,7 @@
 package percolator
 
 import (
+	"bytes"
 	"context"
 
 	"github.com/percodb/percodb/kv/mvcc"
@@ -17,6 +18,9 @@ func (t *Txn) CheckNew(ctx context.Context) error {
 	if t.buf == nil {
 		return nil
 	}
+	if t.buf.spilled != nil {
+		return t.checkNewSpilled(ctx)
+	}
 	writes, err := t.buf.mutations(nil)
 	if err != nil {
 		return err
@@ -27,6 +31,34 @@ func (t *Txn) CheckNew(ctx context.Context) error {
 			keys = append(keys, writes[i].Key)
 		}
 	}
+	return t.checkAbsent(ctx, keys)
+}
+
+// checkNewSpilled is CheckNew for a buffer with a file.
+func (t *Txn) checkNewSpilled(ctx context.Context) error {
+	if err := t.buf.spill(t.db.opts.TempDir); err != nil {
+		return err
+	}
+	var keys [][]byte
+	err := t.buf.spilled.fold(func(f *folded) error {
+		if m := f.mutation(f.key, nil); !m.MustBeNew {
+			return nil
+		}
+		if keys = append(keys, bytes.Clone(f.key)); len(keys) < maxBatchKeys {
+			return nil
+		}
+		err := t.checkAbsent(ctx, keys)
+		keys = keys[:0]
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return t.checkAbsent(ctx, keys)
+}
+
+// checkAbsent returns *mvcc.KeyExistsError if a key has a value at the snapshot.
+func (t *Txn) checkAbsent(ctx context.Context, keys [][]byte) error {
 	values, err := t.snap.fetch(ctx, keys)
 	if err != nil {
 		return err

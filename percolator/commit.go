@@ -38,14 +38,20 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 	if t.locks != nil {
 		c.lease = &t.locks.lease
 	}
-	ts, err := c.prepare(t)
-	if err == nil {
+	var ts tso.Timestamp
+	var err error
+	if t.buf.spilled != nil {
+		ts, err = c.commitLarge(ctx, t)
+	} else if ts, err = c.prepare(t); err == nil {
 		ts, err = c.run(ctx)
 	}
 	c.lease.stop()
 	c.count(err)
 	if t.locks != nil {
 		settled := c.mutations
+		if c.large != nil {
+			settled = []mvcc.Mutation{} // Those among its keys are marked.
+		}
 		if err != nil { // whatever is not prewritten is still locked as it was
 			settled = nil
 		}
@@ -60,6 +66,7 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 //	write set on one shard               run ─▶ onePhase ─▶ done
 //	small, on several shards             run ─▶ async ─▶ done, all keys are committed behind
 //	large, or serializable, or fallback  run ─▶ prewriteAll ─▶ commitPrimary ─▶ secondaries, behind
+//	larger than the share of memory      commitLarge, from a file
 type committer struct {
 	db      *DB
 	startTS tso.Timestamp
@@ -69,6 +76,7 @@ type committer struct {
 	reads   []kv.Span // of a serializable one: what must not have changed until the commit
 
 	mutations []mvcc.Mutation // ascending
+	large     *largeSet       // in the place of mutations
 	sizeBytes int64
 	primary   []byte
 	locks     int // mutations that leave a lock; the others are checks
@@ -303,8 +311,28 @@ func (c *committer) ttlNow() uint64 {
 
 // writes says that key is among the mutations.
 func (c *committer) writes(key []byte) bool {
+	if c.large != nil {
+		found, err := c.large.Has(key)
+		return found && err == nil
+	}
 	_, found := slices.BinarySearchFunc(c.mutations, key, compareMutation)
 	return found
+}
+
+// txnSize is the number of mutations, as locks tell it.
+func (c *committer) txnSize() uint32 {
+	if c.large != nil {
+		return uint32(min(c.large.Len(), math.MaxUint32))
+	}
+	return uint32(len(c.mutations))
+}
+
+// lastKey is the largest key.
+func (c *committer) lastKey() []byte {
+	if c.large != nil {
+		return c.large.run.Last()
+	}
+	return c.mutations[len(c.mutations)-1].Key
 }
 
 // recorded returns a key on which a one-phase commit leaves a record: any that is written, or else any

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -19,11 +20,15 @@ type Options struct {
 	Logger *slog.Logger // discards
 	// Registerer receives the metrics; nil keeps them unregistered.
 	Registerer prometheus.Registerer
-	// MaxTxnBytes is the size of a write buffer, 64 bytes for each write included: 1 GiB.
+	// MaxTxnBytes is the size of a write buffer, 64 bytes for each write included: no limit but the disk's.
 	MaxTxnBytes int64
 	// Memory is what write buffers draw from beyond their first 64 KiB each; nil: they are not bounded
 	// together.
 	Memory *memory.Pool
+	// SpillBytes is how much of a write buffer is kept in memory, counted likewise: 32 MiB. What is beyond
+	// goes to a temporary file in TempDir; "" is the system's directory for them.
+	SpillBytes int64
+	TempDir    string
 	// MaxOnePhaseBytes is the largest write set sent to a shard in one piece: 512 MiB. Where shards
 	// are behind gRPC it must be below the message limit of kv/rpc.
 	MaxOnePhaseBytes int64
@@ -58,7 +63,8 @@ func (o Options) ensureDefaults() Options {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	orDefault(&o.MaxTxnBytes, 1<<30)
+	orDefault(&o.MaxTxnBytes, math.MaxInt64)
+	orDefault(&o.SpillBytes, 32<<20)
 	orDefault(&o.MaxOnePhaseBytes, 512<<20)
 	orDefault(&o.MaxPageRows, 1024)
 	orDefault(&o.RetryBudget, 20*time.Second)

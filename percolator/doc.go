@@ -47,5 +47,5 @@
 //
 // Where to read on: txn.go is the life of a transaction, buffer.go its writes, get.go, scan.go and
 // scanspans.go its reads, locks.go and acquire.go its locks, resolve.go the three cases, commit.go,
-// async.go and twophase.go the ways to commit.
+// async.go and twophase.go the ways to commit, spill.go and large.go write sets larger than memory.
 package percolator

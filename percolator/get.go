@@ -17,8 +17,8 @@ func (t *Txn) Get(ctx context.Context, key []byte) ([]byte, error) {
 		return nil, ErrTxnDone
 	}
 	if t.buf.len() > 0 {
-		if value, found := t.buf.get(key); found {
-			return value, nil
+		if value, found, err := t.buf.get(key); found || err != nil {
+			return value, err
 		}
 	}
 	if t.reads != nil {
@@ -78,7 +78,11 @@ func (t *Txn) BatchGet(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	var missing []int
 	for i, key := range keys {
 		if t.buf.len() > 0 {
-			if value, found := t.buf.get(key); found {
+			value, found, err := t.buf.get(key)
+			if err != nil {
+				return nil, err
+			}
+			if found {
 				values[i] = value
 				continue
 			}

@@ -53,7 +53,11 @@ func (t *Txn) firstTaken(ctx context.Context, keys [][]byte) (int, error) {
 				known = t.locks.held[at].known
 			}
 		}
-		if value, found := t.buf.get(key); found {
+		value, found, err := t.buf.get(key)
+		if err != nil {
+			return -1, err
+		}
+		if found {
 			known = absent
 			if value != nil {
 				known = present

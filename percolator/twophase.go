@@ -232,7 +232,7 @@ func leavesLock(m mvcc.Mutation) bool { return m.Op != mvcc.OpCheckNotExists }
 // is waited for a few times, and then given way to: its owner might wait for this one.
 func (c *committer) clearLock(ctx context.Context, bo *backoff, shard kv.Shard, e *mvcc.KeyLockedError) error {
 	if c.writes(e.Key) {
-		return c.db.clearLock(ctx, bo, shard, c.startTS, e, c.mutations[len(c.mutations)-1].Key)
+		return c.db.clearLock(ctx, bo, shard, c.startTS, e, c.lastKey())
 	}
 	alive, err := c.db.evict(ctx, bo, e)
 	if err != nil || !alive {

@@ -121,13 +121,19 @@ func (t *Txn) write(key, value []byte, c change) error {
 	if t.buf == nil {
 		t.buf = &writeBuffer{account: memory.NewAccount(t.db.opts.Memory, freeBufferBytes)}
 	}
-	if err := t.buf.account.Grow(size - t.buf.size()); err != nil {
-		return err
+	grown := t.buf.account.Grow(size - t.buf.size())
+	if t.buf.memBytes >= t.db.opts.SpillBytes || grown != nil && t.buf.n > 0 {
+		if err := t.buf.spill(t.db.opts.TempDir); err != nil {
+			return err
+		}
+		t.buf.account.Shrink(t.buf.account.Used())
+		grown = t.buf.account.Grow(int64(len(key) + len(value) + entryOverhead))
+	}
+	if grown != nil {
+		return grown
 	}
 	t.buf.add(key, value, c)
-	if spare := t.buf.account.Used() - t.buf.size(); spare > 0 { // The write replaced one in place.
-		t.buf.account.Shrink(spare)
-	}
+	t.buf.shrinkAccount() // The write may have replaced one in place.
 	return nil
 }
 
@@ -159,7 +165,7 @@ func (t *Txn) truncate(sp Savepoint) {
 		return
 	}
 	t.buf.truncate(sp.writes)
-	t.buf.account.Shrink(t.buf.account.Used() - t.buf.size())
+	t.buf.shrinkAccount()
 	t.buf.freeze()
 }
 
@@ -191,6 +197,7 @@ func (t *Txn) end() {
 	t.done = true
 	if t.buf != nil {
 		t.buf.account.Close()
+		t.buf.close()
 	}
 	t.buf, t.reads = nil, nil
 	t.db.active.leave(&t.active)

@@ -15,6 +15,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/percolator/sortrun"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/tso"
 )
@@ -50,6 +51,7 @@ func mapError(err error) *pgerror.Error {
 		deadlock     *mvcc.DeadlockError
 		notAvailable *percolator.LockNotAvailableError
 		exceeded     *memory.ExceededError
+		spill        *sortrun.Error
 	)
 	switch {
 	case errors.As(err, &undetermined):
@@ -83,6 +85,12 @@ func mapError(err error) *pgerror.Error {
 		return pgerror.New(pgerror.AdminShutdown, "%v", err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return pgerror.New(pgerror.QueryCanceled, "%v", errCanceled)
+	case errors.As(err, &spill):
+		code := pgerror.IOError
+		if errors.Is(err, syscall.ENOSPC) {
+			code = pgerror.DiskFull
+		}
+		return pgerror.New(code, "%v", spill).WithHint("What a transaction writes beyond its share of memory needs room in the directory for temporary files (TMPDIR).")
 	case errors.Is(err, syscall.ENOSPC):
 		return pgerror.New(pgerror.DiskFull, "no space left on device").WithHint("Free space on the disk of the data directory; committed data is safe.")
 	case errors.As(err, &unavailable):

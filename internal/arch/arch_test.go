@@ -20,7 +20,7 @@ const module = "github.com/percodb/percodb"
 
 // floors lists the rooms from the bottom up: a room imports rooms of lower floors only.
 var floors = [][]string{
-	{"internal/invariants", "internal/memory", "tso", "sql/pgerror", "sql/keyword"},
+	{"internal/invariants", "internal/memory", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun"},
 	{"sql/ast"},
 	{"sql/types", "kv/storage", "kv/waitgraph", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},

@@ -1,0 +1,428 @@
+package percolator
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator/sortrun"
+	"github.com/percodb/percodb/tso"
+)
+
+// largeSet is the write set of a transaction whose buffer went to a file: the runs merged into one, each
+// key once. It implements mvcc.WriteSet. Safe for concurrent use.
+type largeSet struct {
+	file      *sortrun.File
+	run       *sortrun.Run
+	primary   []byte // nil: nothing but checks
+	locks     int    // mutations that leave a lock
+	sizeBytes int64
+}
+
+var _ mvcc.WriteSet = (*largeSet)(nil)
+
+// A record of a large set is op, flags, uvarint LockedAt, value.
+const largeMustBeNew = 1
+
+func appendLarge(dst []byte, m *mvcc.Mutation) []byte {
+	var flags byte
+	if m.MustBeNew {
+		flags = largeMustBeNew
+	}
+	dst = append(dst, byte(m.Op), flags)
+	dst = binary.AppendUvarint(dst, uint64(m.LockedAt))
+	return append(dst, m.Value...)
+}
+
+// decodeLarge makes a mutation of a record; its bytes are the record's.
+func decodeLarge(key, b []byte) (mvcc.Mutation, error) {
+	if len(b) < 3 {
+		return mvcc.Mutation{}, errSpillTorn
+	}
+	at, k := binary.Uvarint(b[2:])
+	if k <= 0 {
+		return mvcc.Mutation{}, errSpillTorn
+	}
+	m := mvcc.Mutation{Op: mvcc.Op(b[0]), MustBeNew: b[1]&largeMustBeNew != 0, Key: key, LockedAt: tso.Timestamp(at)}
+	if m.Op == mvcc.OpPut {
+		m.Value = b[2+k:]
+	}
+	return m, nil
+}
+
+// Len implements mvcc.WriteSet.
+func (l *largeSet) Len() int { return int(l.run.Len) }
+
+// SizeBytes implements mvcc.WriteSet.
+func (l *largeSet) SizeBytes() int64 { return l.sizeBytes }
+
+// Read implements mvcc.WriteSet.
+func (l *largeSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error {
+	c := l.run.NewCursor()
+	var batch []mvcc.Mutation
+	for ok := c.First(); ok; ok = c.Next() {
+		m, err := decodeLarge(c.Key(), c.Value())
+		if err != nil {
+			return err
+		}
+		if batch = append(batch, m); c.More() {
+			continue // in the same block, whose memory the mutations share
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f(batch); err != nil {
+			return err
+		}
+		batch = batch[:0]
+	}
+	return c.Err()
+}
+
+// Has implements mvcc.WriteSet.
+func (l *largeSet) Has(key []byte) (bool, error) {
+	c := l.run.NewCursor()
+	found := c.SeekGE(key) && bytes.Equal(c.Key(), key)
+	return found, c.Err()
+}
+
+// Spans implements mvcc.WriteSet.
+func (l *largeSet) Spans() []mvcc.Span {
+	spans := make([]mvcc.Span, l.run.Blocks())
+	for i := range spans {
+		first, last := l.run.Bounds(i)
+		spans[i] = mvcc.Span{Start: first, End: append(bytes.Clone(last), 0)}
+	}
+	return spans
+}
+
+// get returns the mutation of a key, nil if there is none.
+func (l *largeSet) get(key []byte) (*mvcc.Mutation, error) {
+	c := l.run.NewCursor()
+	if !c.SeekGE(key) || !bytes.Equal(c.Key(), key) {
+		return nil, c.Err()
+	}
+	m, err := decodeLarge(c.Key(), c.Value())
+	return &m, err
+}
+
+func (l *largeSet) close() { _ = l.file.Close() } // It has no name, and nobody reads it again.
+
+// batches calls f with the mutations in batches as large as one request may be. The memory is f's.
+func (l *largeSet) batches(ctx context.Context, f func([]mvcc.Mutation) error) error {
+	var batch []mvcc.Mutation
+	size := 0
+	send := func() error {
+		full := batch
+		batch, size = nil, 0
+		return f(full)
+	}
+	err := l.Read(ctx, func(ms []mvcc.Mutation) error {
+		for i := range ms {
+			m := ms[i]
+			arena := append(append(make([]byte, 0, len(m.Key)+len(m.Value)), m.Key...), m.Value...)
+			n := len(m.Key)
+			m.Key = arena[:n:n]
+			if m.Value != nil {
+				m.Value = arena[n:]
+			}
+			batch = append(batch, m)
+			if size += len(arena); len(batch) >= maxRequestKeys || size >= maxRequestBytes {
+				if err := send(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	if err == nil && len(batch) > 0 {
+		err = send()
+	}
+	return err
+}
+
+// seal makes the large set of what the transaction has written and locked.
+func (c *committer) seal(t *Txn) (*largeSet, error) {
+	if err := t.buf.spill(t.db.opts.TempDir); err != nil {
+		return nil, err
+	}
+	file, err := sortrun.Create(t.db.opts.TempDir)
+	if err != nil {
+		return nil, err
+	}
+	s := sealer{c: c, t: t, set: &largeSet{file: file}, w: file.NewWriter()}
+	if t.locks != nil {
+		s.held = make([]*heldLock, len(t.locks.held))
+		for i := range t.locks.held {
+			s.held[i] = &t.locks.held[i]
+		}
+		slices.SortFunc(s.held, func(a, b *heldLock) int { return bytes.Compare(a.key, b.key) })
+	}
+	if err = t.buf.spilled.fold(s.add); err == nil {
+		if err = s.addHeld(nil); err == nil {
+			s.set.run, err = s.w.Finish()
+		}
+	}
+	if err != nil {
+		s.set.close()
+		return nil, err
+	}
+	t.buf.account.Close()
+	t.buf.close()
+	s.choosePrimary()
+	return s.set, nil
+}
+
+// sealer writes a large set.
+type sealer struct {
+	c       *committer
+	t       *Txn
+	set     *largeSet
+	w       *sortrun.Writer
+	held    []*heldLock // not passed yet, by key
+	scratch []byte
+	// written is the first key with a version to come, locked the first without.
+	written, locked []byte
+}
+
+// add adds a key that the transaction has written, after the locked ones before it.
+func (s *sealer) add(f *folded) error {
+	if err := s.addHeld(f.key); err != nil {
+		return err
+	}
+	m := f.mutation(f.key, f.value)
+	if len(s.held) == 0 || !bytes.Equal(s.held[0].key, f.key) {
+		m.LockedAt = s.t.buf.writtenAt(f.first)
+		return s.put(&m)
+	}
+	h := s.held[0]
+	s.held = s.held[1:]
+	if h.settled = true; h.checked(&m) {
+		m.MustBeNew = false
+	}
+	if m.LockedAt = h.at; m.LockedAt > s.c.readTS {
+		return s.c.lockedLater(h)
+	}
+	return s.put(&m)
+}
+
+// addHeld adds the keys below key, nil being no bound, that are locked alone and were not written; see
+// committer.addLocked.
+func (s *sealer) addHeld(key []byte) error {
+	for len(s.held) > 0 && (key == nil || bytes.Compare(s.held[0].key, key) < 0) {
+		h := s.held[0]
+		s.held = s.held[1:]
+		if h.shared {
+			continue
+		}
+		if h.settled = true; h.at > s.c.readTS {
+			return s.c.lockedLater(h)
+		}
+		if err := s.put(&mvcc.Mutation{Op: mvcc.OpLock, Key: h.key, LockedAt: h.at}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *sealer) put(m *mvcc.Mutation) error {
+	switch {
+	case m.Op == mvcc.OpPut || m.Op == mvcc.OpDelete:
+		if s.set.locks++; s.written == nil {
+			s.written = bytes.Clone(m.Key)
+		}
+	case m.Op == mvcc.OpLock:
+		if s.set.locks++; s.locked == nil {
+			s.locked = bytes.Clone(m.Key)
+		}
+	}
+	s.set.sizeBytes += int64(len(m.Key) + len(m.Value) + entryOverhead)
+	s.scratch = appendLarge(s.scratch[:0], m)
+	return s.w.Add(m.Key, s.scratch)
+}
+
+// choosePrimary is committer.choosePrimary for a large set.
+func (s *sealer) choosePrimary() {
+	switch {
+	case s.t.locks != nil && s.t.locks.primary != nil:
+		s.set.primary = s.t.locks.primary
+	case s.written != nil:
+		s.set.primary = s.written
+	default:
+		s.set.primary = s.locked
+	}
+}
+
+// writtenAt returns the snapshot at which the entry at a place of the log was written, 0 if that is the
+// present one.
+func (b *writeBuffer) writtenAt(at int) tso.Timestamp {
+	i, _ := slices.BinarySearchFunc(b.moves, at, func(m snapshotMove, at int) int { return cmp.Compare(m.writes, at+1) })
+	if i == len(b.moves) {
+		return 0
+	}
+	return b.moves[i].from
+}
+
+// commitLarge commits a transaction whose buffer went to a file.
+func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, error) {
+	if t.opts.Isolation == Serializable {
+		c.reads = t.reads.list()
+	}
+	set, err := c.seal(t)
+	if err != nil {
+		return 0, err
+	}
+	c.large, c.primary, c.locks, c.sizeBytes = set, set.primary, set.locks, set.sizeBytes
+	background := false
+	defer func() {
+		if !background {
+			set.close()
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if c.lease.doomed.Load() {
+		return 0, &mvcc.WriteConflictError{Key: c.lease.primary, StartTS: c.startTS}
+	}
+	c.db.metrics.prewriteBytes.Add(float64(c.sizeBytes))
+	defer c.leaveGuard()
+	c.kind = commitTwoPhase
+	ts, finish, err := c.twoPhaseLarge(ctx)
+	if finish != nil {
+		background = c.db.background.submit(func(ctx context.Context) {
+			defer set.close()
+			finish(ctx)
+		})
+		if !background {
+			finish(detached(ctx))
+		}
+	}
+	return ts, err
+}
+
+// largeFanOut bounds the requests that a large transaction has in flight: each holds a few megabytes.
+const largeFanOut = 4
+
+// twoPhaseLarge is twoPhase for a large set, which is read once for each phase and never in memory as a
+// whole. finish, if not nil, is what is left to be done for the locks.
+func (c *committer) twoPhaseLarge(ctx context.Context) (ts tso.Timestamp, finish func(context.Context), _ error) {
+	now, err := c.db.now(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	abort := func(ctx context.Context) { c.abortLarge(ctx) }
+	if c.locks > 0 {
+		c.beginLease(now)
+	}
+	if err := c.prewriteLarge(ctx); err != nil {
+		var committed *mvcc.AlreadyCommittedError
+		if errors.As(err, &committed) {
+			return committed.CommitTS, nil, nil
+		}
+		return 0, abort, c.lostRace(err)
+	}
+	if c.locks == 0 { // nothing but checks, and they held
+		return 0, nil, nil
+	}
+	if err := c.enterGuard(ctx); err != nil {
+		return 0, abort, err
+	}
+	ts, err = c.commitPrimary(ctx)
+	c.lease.stop()
+	if err == nil {
+		return ts, func(ctx context.Context) { c.commitLargeSecondaries(ctx, ts) }, nil
+	}
+	var undetermined *UndeterminedError
+	if errors.As(err, &undetermined) {
+		abort = nil
+	}
+	return 0, abort, c.lostRace(err)
+}
+
+// prewriteLarge locks the primary, so that heartbeats keep the locks alive, and then all keys, the
+// primary once more, which changes nothing.
+func (c *committer) prewriteLarge(ctx context.Context) error {
+	if c.locks > 0 {
+		m, err := c.large.get(c.primary)
+		if err != nil {
+			return err
+		}
+		if m == nil { // locked, not written: it must answer for the others
+			m = &mvcc.Mutation{Op: mvcc.OpLock, Key: c.primary, LockedAt: c.locked.held[0].at}
+		}
+		if err := c.prewrite(ctx, []mvcc.Mutation{*m}, &prewritePart{}); err != nil {
+			return err
+		}
+		c.lease.primaryLocked.Store(true)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(largeFanOut)
+	err := c.large.batches(ctx, func(ms []mvcc.Mutation) error {
+		if c.lease.doomed.Load() {
+			return &mvcc.RolledBackError{StartTS: c.startTS}
+		}
+		g.Go(func() error { return c.prewrite(ctx, ms, &prewritePart{}) })
+		return nil
+	})
+	if failed := g.Wait(); failed != nil {
+		return failed
+	}
+	return err
+}
+
+// eachLocked calls f with the keys that prewrite locks, in batches.
+func (c *committer) eachLocked(ctx context.Context, f func(keys [][]byte) error) error {
+	return c.large.batches(ctx, func(ms []mvcc.Mutation) error {
+		keys := make([][]byte, 0, len(ms))
+		for i := range ms {
+			if leavesLock(ms[i]) {
+				keys = append(keys, ms[i].Key)
+			}
+		}
+		if len(keys) == 0 {
+			return nil
+		}
+		return f(keys)
+	})
+}
+
+// commitLargeSecondaries commits all keys; the primary has been.
+func (c *committer) commitLargeSecondaries(ctx context.Context, ts tso.Timestamp) {
+	err := c.eachLocked(ctx, func(keys [][]byte) error {
+		c.db.commitKeys(ctx, keys, c.startTS, ts)
+		return ctx.Err()
+	})
+	c.logLeft("committing secondaries", err)
+}
+
+// abortLarge rolls back the primary, and removes the locks of the others: a request that is late finds
+// the primary rolled back, or its lock is removed by whoever meets it.
+func (c *committer) abortLarge(ctx context.Context) {
+	if c.locks == 0 {
+		return
+	}
+	c.db.rollbackKeys(ctx, [][]byte{c.primary}, c.startTS)
+	err := c.eachLocked(ctx, func(keys [][]byte) error {
+		bo := backoff{db: c.db}
+		return c.db.onShards(ctx, &bo, keys, func(p *portion, keys [][]byte) error {
+			return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: keys, StartTS: c.startTS})
+		})
+	})
+	c.logLeft("rolling back", err)
+}
+
+// logLeft notes that locks were left to whoever meets them.
+func (c *committer) logLeft(what string, err error) {
+	if err != nil {
+		c.db.metrics.dropped.Inc()
+		c.db.opts.Logger.Warn(what, "start_ts", c.startTS, "err", err)
+	}
+}

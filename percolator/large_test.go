@@ -1,0 +1,209 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// spilling are options under which a write set of a few hundred rows does not fit into memory.
+var spilling = Options{SpillBytes: 8 << 10}
+
+func rowKey(i int) []byte { return fmt.Appendf(nil, "row%06d", i) }
+
+// contents reads all rows in both directions and returns how many there are and the sum of what is in them.
+func contents(t *testing.T, r Reader) (rows int, sum int64) {
+	t.Helper()
+	ctx := context.Background()
+	var counted [2]int
+	var summed [2]int64
+	for i, reverse := range []bool{false, true} {
+		it := r.Scan(ctx, kv.Span{Start: []byte("row"), End: []byte("rox")}, ScanOptions{Reverse: reverse})
+		last := ""
+		for it.Next(ctx) {
+			key := string(it.Key())
+			if last != "" && (key <= last) != reverse {
+				t.Fatalf("%s after %s", key, last)
+			}
+			last = key
+			var v int64
+			if _, err := fmt.Sscan(string(it.Value()), &v); err != nil {
+				t.Fatal(err)
+			}
+			counted[i]++
+			summed[i] += v
+		}
+		if it.Err() != nil {
+			t.Fatal(it.Err())
+		}
+		it.Close()
+	}
+	if counted[0] != counted[1] || summed[0] != summed[1] {
+		t.Fatalf("forward %d rows of %d, backward %d of %d", counted[0], summed[0], counted[1], summed[1])
+	}
+	return counted[0], summed[0]
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Goal: a transaction whose writes are many times its share of memory reads them, scans them while it
+// writes, rolls back to savepoints and commits, on one store and on several.
+func TestTransactionLargerThanItsMemory(t *testing.T) {
+	for _, bounds := range [][]string{nil, {"row001000", "row002500"}} {
+		t.Run(fmt.Sprint(len(bounds)+1, " stores"), func(t *testing.T) {
+			ctx := context.Background()
+			db := newCluster(t, nil, bounds...).db(spilling, nil)
+			const n = 5000
+			txn := mustBegin(t, db)
+			for i := range n {
+				must(t, txn.Insert(rowKey(i*7919%n), []byte("1"))) // not in key order
+			}
+			if txn.buf.spilled == nil || len(txn.buf.spilled.runs) < 3 {
+				t.Fatal("the writes stayed in memory")
+			}
+			if rows, sum := contents(t, txn); rows != n || sum != n {
+				t.Fatalf("its own writes: %d rows of %d", rows, sum)
+			}
+			before := txn.Savepoint()
+			it := txn.Scan(ctx, kv.Span{Start: []byte("row"), End: []byte("rox")}, ScanOptions{})
+			seen := 0
+			for it.Next(ctx) { // each row once, though it is written anew meanwhile
+				seen++
+				must(t, txn.Put(append([]byte(nil), it.Key()...), []byte("3")))
+			}
+			must(t, it.Err())
+			it.Close()
+			if seen != n {
+				t.Fatalf("an update saw %d of %d rows", seen, n)
+			}
+			if rows, sum := contents(t, txn); rows != n || sum != 3*n {
+				t.Fatalf("after an update: %d rows of %d", rows, sum)
+			}
+			txn.RollbackTo(before)
+			if rows, sum := contents(t, txn); rows != n || sum != n {
+				t.Fatalf("after a rollback to a savepoint: %d rows of %d", rows, sum)
+			}
+			for i := 0; i < n; i += 2 {
+				must(t, txn.Delete(rowKey(i)))
+			}
+			if v, err := txn.Get(ctx, rowKey(3)); err != nil || string(v) != "1" {
+				t.Fatalf("%q %v", v, err)
+			}
+			if v, err := txn.Get(ctx, rowKey(4)); err != nil || v != nil {
+				t.Fatalf("%q %v", v, err)
+			}
+			if _, err := txn.Commit(ctx); err != nil {
+				t.Fatal(err)
+			}
+			after := mustBegin(t, db)
+			defer after.Close()
+			if rows, sum := contents(t, after); rows != n/2 || sum != n/2 {
+				t.Fatalf("committed: %d rows of %d", rows, sum)
+			}
+		})
+	}
+}
+
+// Goal: a large transaction fails as a small one does, and leaves nothing: on a conflict, on a key that
+// exists and on one inserted twice.
+func TestLargeTransactionFailsWhole(t *testing.T) {
+	ctx := context.Background()
+	for _, bounds := range [][]string{nil, {"row001500"}} {
+		for _, why := range []string{"conflict", "exists", "twice"} {
+			t.Run(fmt.Sprint(len(bounds)+1, " stores, ", why), func(t *testing.T) {
+				db := newCluster(t, nil, bounds...).db(spilling, nil)
+				if why == "exists" {
+					first := mustBegin(t, db)
+					must(t, first.Put(rowKey(2999), []byte("7")))
+					_, err := first.Commit(ctx)
+					must(t, err)
+				}
+				txn := mustBegin(t, db)
+				for i := range 3000 {
+					must(t, txn.Insert(rowKey(i), []byte("1")))
+				}
+				var want any
+				var conflict *mvcc.WriteConflictError
+				var exists *mvcc.KeyExistsError
+				switch why {
+				case "conflict":
+					other := mustBegin(t, db)
+					must(t, other.Put(rowKey(2998), []byte("7")))
+					_, err := other.Commit(ctx)
+					must(t, err)
+					want = &conflict
+				case "twice":
+					must(t, txn.Insert(rowKey(10), []byte("2")))
+					want = &exists
+				default:
+					want = &exists
+				}
+				if _, err := txn.Commit(ctx); !errors.As(err, want) {
+					t.Fatalf("commit: %v", err)
+				}
+				after := mustBegin(t, db)
+				defer after.Close()
+				rows, sum := contents(t, after)
+				if want := 1; why == "twice" {
+					if rows != 0 {
+						t.Fatalf("%d rows", rows)
+					}
+				} else if rows != want || sum != 7 {
+					t.Fatalf("%d rows of %d", rows, sum)
+				}
+			})
+		}
+	}
+}
+
+// Goal: a pessimistic transaction's locks count for what it has written to a file, and for what it has
+// locked and not written.
+func TestLargePessimisticTransaction(t *testing.T) {
+	ctx := context.Background()
+	c := newCluster(t, nil)
+	db := c.db(spilling, nil)
+	first := mustBegin(t, db)
+	for i := range 3000 {
+		must(t, first.Put(rowKey(i), []byte("1")))
+	}
+	_, err := first.Commit(ctx)
+	must(t, err)
+	txn, err := db.BeginTxn(ctx, TxnOptions{Pessimistic: true, Isolation: ReadCommitted})
+	must(t, err)
+	for i := 0; i < 3000; i += 100 {
+		must(t, txn.BeginStatement(ctx))
+		var keys [][]byte
+		for j := i; j < i+100; j++ {
+			keys = append(keys, rowKey(j))
+		}
+		if _, err := txn.AcquireLocks(ctx, LockOptions{}, keys...); err != nil {
+			t.Fatal(err)
+		}
+		for j, key := range keys {
+			if j%2 == 0 {
+				must(t, txn.Put(key, []byte("2")))
+			}
+		}
+	}
+	if _, err := txn.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	after := mustBegin(t, db)
+	defer after.Close()
+	if rows, sum := contents(t, after); rows != 3000 || sum != 4500 {
+		t.Fatalf("%d rows of %d", rows, sum)
+	}
+	must(t, db.Close()) // the secondaries are committed
+	if left := c.locks(); len(left) > 0 {
+		t.Fatalf("%d locks are left", len(left))
+	}
+}

@@ -1,0 +1,144 @@
+package sortrun
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func newRun(t *testing.T, f *File, keys []string) *Run {
+	t.Helper()
+	w := f.NewWriter()
+	for _, k := range keys {
+		if err := w.Add([]byte(k), []byte("value of "+k)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func newFile(t *testing.T) *File {
+	t.Helper()
+	f, err := Create(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+// TestCursorAgreesWithSlice seeks and walks in both directions, with keys that repeat over many blocks.
+func TestCursorAgreesWithSlice(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var keys []string
+	for i := range 9000 {
+		k := fmt.Sprintf("%06d", 10*(i/3))
+		if i >= 3000 && i < 7000 {
+			k = "010000" // one key in many blocks
+		}
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	r := newRun(t, newFile(t), keys)
+	if len(r.blocks) < 4 {
+		t.Fatalf("the run has %d blocks", len(r.blocks))
+	}
+	c := r.NewCursor()
+	check := func(what string, ok bool, at int) {
+		t.Helper()
+		if ok != (at >= 0 && at < len(keys)) {
+			t.Fatalf("%s: ok = %v, want position %d", what, ok, at)
+		}
+		if ok && (string(c.Key()) != keys[at] || string(c.Value()) != "value of "+keys[at]) {
+			t.Fatalf("%s: at %q, want %q", what, c.Key(), keys[at])
+		}
+	}
+	for range 500 {
+		key := fmt.Sprintf("%06d", rnd.IntN(32000))
+		if rnd.IntN(4) == 0 {
+			key = "010000"
+		}
+		at, _ := slices.BinarySearch(keys, key)
+		check("SeekGE "+key, c.SeekGE([]byte(key)), at)
+		if at < len(keys) {
+			for i := at + 1; i < min(at+5000, len(keys)+1); i += 1 {
+				ok := c.Next()
+				check("Next", ok, i)
+				if !ok {
+					break
+				}
+			}
+		}
+		check("SeekLT "+key, c.SeekLT([]byte(key)), at-1)
+		for i := at - 2; i >= max(-1, at-3000); i-- {
+			ok := c.Prev()
+			check("Prev", ok, i)
+			if !ok {
+				break
+			}
+		}
+	}
+	check("SeekLT of nothing", c.SeekLT(nil), len(keys)-1)
+	if c.Err() != nil {
+		t.Fatal(c.Err())
+	}
+}
+
+// TestMergeKeepsOrder merges runs that share keys.
+func TestMergeKeepsOrder(t *testing.T) {
+	f := newFile(t)
+	var runs []*Run
+	want := map[string][]string{}
+	for i := range 7 {
+		w := f.NewWriter()
+		for j := i; j < 5000; j += i + 1 {
+			key, value := fmt.Sprintf("%05d", j), fmt.Sprint(i)
+			if err := w.Add([]byte(key), []byte(value)); err != nil {
+				t.Fatal(err)
+			}
+			want[key] = append(want[key], value)
+		}
+		r, err := w.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, r)
+	}
+	var last []byte
+	got := map[string][]string{}
+	m := NewMerge(runs)
+	for ; m.Valid(); m.Next() {
+		if bytes.Compare(m.Key(), last) < 0 {
+			t.Fatalf("%q after %q", m.Key(), last)
+		}
+		last = append(last[:0], m.Key()...)
+		got[string(last)] = append(got[string(last)], string(m.Value()))
+	}
+	if m.Err() != nil {
+		t.Fatal(m.Err())
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Fatal("the merge is not the union of its runs, older runs first")
+	}
+}
+
+// TestChangedBlockIsNoticed flips a bit in the file.
+func TestChangedBlockIsNoticed(t *testing.T) {
+	f := newFile(t)
+	r := newRun(t, f, []string{"a", "b"})
+	if _, err := f.f.WriteAt([]byte{'x'}, 3); err != nil {
+		t.Fatal(err)
+	}
+	c := r.NewCursor()
+	var failure *Error
+	if c.First() || !errors.As(c.Err(), &failure) {
+		t.Fatalf("a changed block was read: %v", c.Err())
+	}
+}
