@@ -18,8 +18,8 @@ type Runner struct {
 	root    Operator
 	started bool // a row has been asked for
 	ended   bool // the root has no more rows
-	held    rowBuffer
-	heldAt  int
+	// held are rows taken from the tree that have not been asked for yet.
+	held RowStore
 }
 
 // Build is NewRunner and Bind: an operator tree for one run. The Runtime must stay unchanged while
@@ -54,6 +54,7 @@ func newRunner(p *planner.Plan, a *Analysis) (*Runner, error) {
 	}
 	var err error
 	r.root, err = r.ex.build(p.Root)
+	r.held.init(&r.ex, p.Root.Columns())
 	return r, err
 }
 
@@ -63,16 +64,14 @@ func (r *Runner) Bind(rt *Runtime) { r.ex.bind(rt) }
 // Open implements Operator.
 func (r *Runner) Open(ctx context.Context) error {
 	r.ex.ev.Ctx = ctx
-	r.started, r.ended, r.heldAt = false, false, 0
+	r.started, r.ended = false, false
 	return r.root.Open(ctx)
 }
 
 // Next implements Operator. For INSERT, UPDATE and DELETE the first call does all the work.
 func (r *Runner) Next(ctx context.Context) (types.Row, error) {
-	if r.heldAt < len(r.held.rows) {
-		row := r.held.rows[r.heldAt]
-		r.heldAt++
-		return row, nil
+	if row, err := r.held.Next(); row != nil || err != nil {
+		return row, err
 	}
 	return r.pull(ctx)
 }
@@ -95,8 +94,8 @@ func (r *Runner) pull(ctx context.Context) (types.Row, error) {
 // Hold makes sure that the rows still to come are those that would have come now, before the
 // transaction writes anything else: cursors do not see changes made after they were opened. It is
 // called on every open Runner of a transaction before another statement of it writes. Rows that
-// could change are read into memory (53200 when they are too many); a plan that reads along one
-// iterator, which sees the transaction's writes of when it began, only has it begin.
+// could change are read and kept (RowStore); a plan that reads along one iterator, which sees the
+// transaction's writes of when it began, only has it begin.
 func (r *Runner) Hold(ctx context.Context) error {
 	steady := readsAhead(r.ex.plan, r.ex.plan.Root)
 	if steady && r.started {
@@ -109,8 +108,8 @@ func (r *Runner) Hold(ctx context.Context) error {
 	return err
 }
 
-// Drain reads all rows still to come into memory (53200 when they are too many), before the
-// transaction's snapshot moves away from that of the query.
+// Drain reads and keeps all rows still to come, before the transaction's snapshot moves away from that
+// of the query.
 func (r *Runner) Drain(ctx context.Context) error {
 	for {
 		if more, err := r.takeIn(ctx); !more || err != nil {
@@ -121,19 +120,33 @@ func (r *Runner) Drain(ctx context.Context) error {
 
 // takeIn keeps the next row of the tree for Next.
 func (r *Runner) takeIn(ctx context.Context) (bool, error) {
-	r.held.mem = &r.ex.mem
 	row, err := r.pull(ctx)
 	if row == nil || err != nil {
 		return false, err
 	}
-	return true, r.held.add(row)
+	return true, r.held.Add(row)
+}
+
+// Detach is Drain, after which the rows can be had although the transaction is over.
+func (r *Runner) Detach(ctx context.Context) error {
+	if err := r.Drain(ctx); err != nil {
+		return err
+	}
+	r.ex.txn, r.ex.rt.Txn = nil, nil
+	return r.closeTree()
 }
 
 // Close implements Operator. It keeps the operators for another run and drops all they hold of
 // this one, the runtime included; Affected stays.
 func (r *Runner) Close() error {
+	err := r.closeTree()
+	err = firstError(err, r.held.Reset())
+	r.ex.unbind()
+	return err
+}
+
+func (r *Runner) closeTree() error {
 	err := r.root.Close()
-	r.held.release()
 	for _, s := range r.ex.subplans {
 		if s != nil {
 			err = firstError(err, s.forget())
@@ -142,7 +155,6 @@ func (r *Runner) Close() error {
 	for _, c := range r.ex.ctes {
 		err = firstError(err, c.close())
 	}
-	r.ex.unbind()
 	return err
 }
 

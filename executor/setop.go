@@ -153,8 +153,9 @@ func closeBoth(a, b Operator) error {
 }
 
 // typesOf lists the types of a node's output columns.
-func typesOf(n planner.Node) []types.Type {
-	cols := n.Columns()
+func typesOf(n planner.Node) []types.Type { return columnTypes(n.Columns()) }
+
+func columnTypes(cols []planner.Column) []types.Type {
 	ts := make([]types.Type, len(cols))
 	for i := range cols {
 		ts[i] = cols[i].Type

@@ -5,7 +5,6 @@ import (
 
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
-	"github.com/percodb/percodb/sql/types"
 )
 
 // declareCursor makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
@@ -32,37 +31,26 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 	po := &portal{name: n.Name, prepared: p, cursor: true}
 	po.depth, po.fresh = len(s.txn.savepoints), true
 	po.run = &execution{plan: p.plan, literals: p.statement.Literals, keeps: true}
-	if !n.Hold {
-		// From here on it shows what there is now.
-		if err := s.openCursor(ctx, po); err != nil {
-			return err
-		}
-	} else {
-		collected := &rowCollector{}
-		if _, err := s.runPlan(ctx, po.run, collected); err != nil {
-			return err
-		}
-		po.hold = collected.rows
-		if po.hold == nil {
-			po.hold = []types.Row{}
-		}
+	if err := s.openCursor(ctx, po, n.Hold); err != nil {
+		po.close()
+		return err
 	}
 	s.portals[n.Name] = po
 	return nil
 }
 
-// openCursor starts a cursor's query. One that locks rows takes its locks now, and holds all its rows:
-// when it must run again because a row has changed, none has been shown.
-func (s *Session) openCursor(ctx context.Context, po *portal) error {
-	if po.prepared.plan.plan.Locks == "" {
+// openCursor starts a cursor's query: from here on it shows what there is now. One that locks rows takes
+// its locks now, and keeps its rows: when it must run again because a row has changed, none has been shown.
+func (s *Session) openCursor(ctx context.Context, po *portal, outlives bool) error {
+	if !outlives && po.prepared.plan.plan.Locks == "" {
 		return s.open(ctx, po.run)
 	}
-	collected := &rowCollector{}
-	if _, err := s.runPlan(ctx, po.run, collected); err != nil {
+	po.run.maxRows = keepRows
+	if _, err := s.runPlan(ctx, po.run, &rowCollector{discard: true}); err != nil || !outlives {
 		return err
 	}
-	po.taken = append([]types.Row{}, collected.rows...)
-	return nil
+	po.outlives = true
+	return po.run.runner.Detach(ctx)
 }
 
 // fetch moves a cursor forward and, unless it is MOVE, sends the rows.
@@ -107,12 +95,6 @@ func forwardCount(n *ast.Fetch) (int, error) {
 }
 
 func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w ResultWriter) (int64, error) {
-	if po.hold != nil {
-		return sendSome(&po.hold, count, w)
-	}
-	if po.taken != nil {
-		return sendSome(&po.taken, count, w)
-	}
 	if po.done {
 		return 0, nil
 	}
@@ -125,27 +107,12 @@ func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w Resul
 	return tag.Rows, nil
 }
 
-// sendSome sends the first count of rows, or all if count is 0, and drops them.
-func sendSome(rows *[]types.Row, count int, w ResultWriter) (int64, error) {
-	take := len(*rows)
-	if count > 0 && count < take {
-		take = count
-	}
-	for _, row := range (*rows)[:take] {
-		if err := w.Row(row); err != nil {
-			return 0, err
-		}
-	}
-	*rows = (*rows)[take:]
-	return int64(take), nil
-}
-
 // holdPortals keeps what open queries of the transaction still have to show as it is, before the
 // statement of e changes something. What it reads for them are no reads of that statement: they are not
 // repeated when the statement runs again.
 func (s *Session) holdPortals(ctx context.Context, e *execution) error {
 	for _, po := range s.portals {
-		if po.run == nil || po.run == e || po.run.runner == nil {
+		if po.run == e || !po.reads() {
 			continue
 		}
 		err := po.run.runner.Hold(ctx)

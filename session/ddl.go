@@ -35,6 +35,9 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 		if err := s.begin(ctx); err != nil {
 			return Tag{}, err
 		}
+		if err := s.holdPortals(ctx, nil); err != nil {
+			return Tag{}, err
+		}
 		deps.Txn, deps.Guard = s.txn.txn, s.guard
 	} else {
 		s.abortTxn() // Nothing but the look at the schema; the statement takes its own snapshot.

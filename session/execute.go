@@ -33,7 +33,7 @@ type execution struct {
 	formats  []int16
 	// announce: tell the client of the columns; quiet: the caller has called Columns.
 	announce, quiet bool
-	maxRows         int  // rows of this pull, 0 for all
+	maxRows         int  // rows of this pull, 0 for all, keepRows for none
 	suspended       bool // the last pull ended at maxRows
 	keeps           bool // outlives its statement, so it shares nothing with the session's next
 	held            bool // the caller holds the output back
@@ -43,6 +43,9 @@ type execution struct {
 	runner  *executor.Runner // nil: not open
 	pulled  int64
 }
+
+// keepRows has a pull run the plan to its end and keep its rows for the pulls to come.
+const keepRows = -1
 
 // close ends the run and gives its operators back for the next run of the same plan.
 func (e *execution) close() error {
@@ -157,7 +160,7 @@ func (s *Session) runLocking(ctx context.Context, e *execution, w ResultWriter) 
 // runLocked is runOnce of a plan that takes locks. What goes to the client in parts is run to its end
 // first: no part could be taken back.
 func (s *Session) runLocked(ctx context.Context, e *execution, w ResultWriter) (Tag, error) {
-	if e.maxRows > 0 {
+	if e.maxRows != 0 {
 		if err := e.runner.Drain(ctx); err != nil {
 			return Tag{}, errors.Join(err, e.close())
 		}
@@ -300,6 +303,10 @@ func writtenTable(root planner.Node) *catalog.TableDescriptor {
 // pull sends rows until the plan or the pull ends.
 func (s *Session) pull(ctx context.Context, e *execution, w ResultWriter) error {
 	e.pulled, e.suspended = 0, false
+	if e.maxRows == keepRows {
+		e.suspended = true
+		return e.runner.Drain(ctx)
+	}
 	for e.maxRows == 0 || e.pulled < int64(e.maxRows) {
 		row, err := e.runner.Next(ctx)
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -34,13 +35,17 @@ type portal struct {
 	exec     execution
 	done     bool
 	tag      Tag
-	cursor   bool        // made by DECLARE
-	depth    int         // how many savepoints there were: ROLLBACK TO one of them leaves it open
-	columns  []Column    // of taken, in a portal without plan
-	fresh    bool        // made in the running transaction, with which it goes if that fails
-	hold     []types.Row // rows that outlive their transaction (WITH HOLD)
-	taken    []types.Row // rows made already: of a cursor that locked them all, of a statement without plan
+	cursor   bool     // made by DECLARE
+	depth    int      // how many savepoints there were: ROLLBACK TO one of them leaves it open
+	columns  []Column // of taken, in a portal without plan
+	fresh    bool     // made in the running transaction, with which it goes if that fails
+	outlives bool     // its run is detached from its transaction (WITH HOLD)
+	// taken are the rows of a statement without plan that is sent in parts.
+	taken *executor.RowStore
 }
+
+// reads reports whether the portal may yet read in the open transaction.
+func (po *portal) reads() bool { return po.run != nil && po.run.runner != nil && !po.outlives }
 
 // BindRequest is the Bind message.
 type BindRequest struct {
@@ -449,13 +454,16 @@ func (po *portal) close() {
 		// The transaction ends, or the client has closed the portal: nobody waits for its error.
 		_ = po.run.close()
 	}
+	if po.taken != nil {
+		_ = po.taken.Close()
+	}
 }
 
 // closePortals ends every portal at the end of its transaction, save the held ones of transactions
 // that committed, which have all their rows.
 func (s *Session) closePortals(committed bool) {
 	for name, po := range s.portals {
-		if po.hold != nil && (committed || !po.fresh) {
+		if po.outlives && (committed || !po.fresh) {
 			po.fresh = false
 			continue
 		}

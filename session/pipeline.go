@@ -1,8 +1,10 @@
 package session
 
 import (
+	"errors"
+
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/sql/ast"
-	"github.com/percodb/percodb/sql/types"
 )
 
 // The statements of the extended protocol between two Syncs share a transaction unless BEGIN was given.
@@ -80,7 +82,7 @@ func (s *Session) mayStartOver() bool {
 		return false
 	}
 	for _, po := range s.portals {
-		if po.run != nil && po.run.runner != nil {
+		if po.reads() {
 			return false
 		}
 	}
@@ -131,11 +133,11 @@ func (s *Session) executeUtility(po *portal, maxRows int, w ResultWriter) (suspe
 // takeUtility runs a statement without plan whose rows are asked for in parts.
 func (s *Session) takeUtility(po *portal, maxRows int, w ResultWriter) (suspended bool, err error) {
 	columns := s.utilityColumns(po.prepared.tree)
-	taker := &taker{ResultWriter: w}
+	taker := &taker{ResultWriter: w, rows: executor.NewRowStore(columns, &executor.Runtime{Env: &s.env})}
 	if err := s.runPortalUtility(po, taker); err != nil {
-		return false, err
+		return false, errors.Join(err, taker.rows.Close())
 	}
-	po.columns, po.tag, po.taken = columns, taker.tag, append([]types.Row{}, taker.rows...)
+	po.columns, po.tag, po.taken = columns, taker.tag, taker.rows
 	return s.sendTaken(po, maxRows, w)
 }
 
@@ -144,11 +146,19 @@ func (s *Session) sendTaken(po *portal, maxRows int, w ResultWriter) (suspended 
 	if err := w.Columns(po.columns, po.formats, false); err != nil {
 		return false, err
 	}
-	sent, err := sendSome(&po.taken, maxRows, w)
-	if err != nil || maxRows > 0 && sent == int64(maxRows) {
-		return err == nil, err
+	for sent := 0; maxRows == 0 || sent < maxRows; sent++ {
+		row, err := po.taken.Next()
+		if err != nil {
+			return false, err
+		}
+		if row == nil {
+			return false, w.Complete(po.tag)
+		}
+		if err := w.Row(row); err != nil {
+			return false, err
+		}
 	}
-	return false, w.Complete(po.tag)
+	return true, nil
 }
 
 // executesChange reports whether a statement is EXECUTE of a plan that writes or locks.

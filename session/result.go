@@ -4,6 +4,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -111,26 +112,23 @@ func (c *rowCollector) CopyDone() error                      { return errNoCopy 
 // taker keeps the rows and the tag of a statement that is sent in parts; all else passes.
 type taker struct {
 	ResultWriter
-	rows []types.Row
+	rows *executor.RowStore
 	tag  Tag
-	mark int
 }
 
 func (t *taker) Columns([]Column, []int16, bool) error { return nil }
 
-func (t *taker) Row(row types.Row) error {
-	t.rows = append(t.rows, row.Clone())
-	return nil
-}
+func (t *taker) Row(row types.Row) error { return t.rows.Add(row) }
 
 func (t *taker) Complete(tag Tag) error {
 	t.tag = tag
 	return nil
 }
 
-func (t *taker) Hold()        { t.mark = len(t.rows) }
-func (t *taker) HoldAsUsual() { t.Hold() }
-func (t *taker) Rewind() bool { t.rows = t.rows[:t.mark]; return true }
+// Hold has nothing to do: all rows are one statement's.
+func (t *taker) Hold()        {}
+func (t *taker) HoldAsUsual() {}
+func (t *taker) Rewind() bool { return t.rows.Reset() == nil }
 func (t *taker) Release()     {}
 
 var errNoCopy = pgerror.New(pgerror.FeatureNotSupported, "COPY is not possible here")

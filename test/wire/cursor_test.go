@@ -172,3 +172,74 @@ func TestSerializableCursor(t *testing.T) {
 		b: commit → error 40001 could not serialize access due to read/write dependencies among transactions
 	`)
 }
+
+// Goal: a cursor declared before a savepoint shows its rows whatever came after the savepoint and was
+// rolled back, schema changes included.
+func TestCursorsAndSavepoints(t *testing.T) {
+	s := newScript(t)
+	s.run(`
+		a: drop table if exists save_t, save_u
+		a: create table save_t (id int primary key, v int)
+		a: insert into save_t values (1, 10), (2, 20), (3, 30)
+	`)
+	for _, query := range []string{"select * from save_t", "select * from save_t order by v", "select a.* from save_t a join save_t b using (id)"} {
+		s.run(`
+			a: begin → BEGIN
+			a: declare c cursor for ` + query + ` → DECLARE CURSOR
+			a: savepoint s → SAVEPOINT
+			a: create table save_u (id int primary key) → CREATE TABLE
+			a: update save_t set v = v + 1 → UPDATE 3
+			a: fetch c → rows (1,10)
+			a: rollback to s → ROLLBACK
+			a: fetch c → rows (2,20)
+			a: insert into save_t values (4, 40) → INSERT 0 1
+			a: rollback to s → ROLLBACK
+			a: fetch all from c → rows (3,30)
+			a: rollback → ROLLBACK
+		`)
+	}
+}
+
+// Goal: cursors that keep their rows show them all, in order: WITH HOLD when the transaction is over, FOR
+// UPDATE with the rows locked, whatever others and the transaction itself do meanwhile; a client's partly
+// executed EXECUTE likewise.
+func TestKeptRows(t *testing.T) {
+	s := newScript(t)
+	s.run(`
+		a: drop table if exists kept_t
+		a: create table kept_t (id int primary key, v int)
+		a: insert into kept_t select i, i from generate_series(1, 1000) i
+		a: begin → BEGIN
+		a: declare h cursor with hold for select id, v from kept_t → DECLARE CURSOR
+		a: declare u cursor for select id, v from kept_t where id <= 3 for update → DECLARE CURSOR
+		percodb b: update kept_t set v = 0 where id = 2 → waits
+		a: update kept_t set v = -1 → UPDATE 1000
+		a: fetch 2 from u → rows (1,1) (2,2)
+		a: fetch 2 from h → rows (1,1) (2,2)
+		a: fetch 2 from u → rows (3,3)
+		a: fetch 2 from u → rows
+		a: commit → COMMIT
+		percodb b → UPDATE 1
+		a: fetch u → error 34000 cursor "u" does not exist
+		a: move 900 from h → MOVE 900
+		a: fetch h → rows (903,903)
+		a: begin → BEGIN
+		a: move all from h → MOVE 97
+		a: rollback → ROLLBACK
+		a: fetch h → rows
+		a: close h → CLOSE CURSOR
+		a: begin isolation level serializable → BEGIN
+		a: declare h cursor with hold for select id from kept_t → DECLARE CURSOR
+		a: insert into kept_t values (2000, 0) → INSERT 0 1
+		a: commit → COMMIT
+		a: move all from h → MOVE 1000
+		a: close all → CLOSE CURSOR ALL
+		a: prepare kept_p as select id from kept_t where id < 900 → PREPARE
+		a: begin → BEGIN
+	`)
+	s.openPortal("a", "p", "execute kept_p", 2)
+	if got := strings.Fields(s.fetchPortal("a", "p")); len(got) != 897 || got[0] != "(3)" || got[896] != "(899)" {
+		t.Fatalf("%d rows of EXECUTE, %v …", len(got), got[:1])
+	}
+	s.run("a: commit → COMMIT")
+}

@@ -34,7 +34,7 @@ func TestSerializableOfManyReads(t *testing.T) {
 		b: select n from many_log where n = 3 → rows
 		b: update many_t set n = 2 where id = 15001 → UPDATE 1
 		b: commit → COMMIT
-		a: insert into many_log values (3, 6000) → INSERT 0 1
-		a: commit → error 40001 could not serialize access due to read/write dependencies among transactions
+		percodb a: insert into many_log values (3, 6000) → INSERT 0 1
+		percodb a: commit → error 40001 could not serialize access due to read/write dependencies among transactions
 	`)
 }
