@@ -170,6 +170,16 @@ func (b *binder) nullIf(x, y expr.Scalar, pos int) (expr.Scalar, error) {
 		}
 		x = v
 	}
+	// The value is the left operand of the equality: text where varchars are compared.
+	fn, err := builtin.ResolveOperator("=", x.Type(), y.Type())
+	if err != nil {
+		return nil, at(err, pos)
+	}
+	if t := fn.Args[0]; t.OID != x.Type().OID {
+		if x, err = b.coerce(x, t.Base(), castImplicit, posOf(x, pos)); err != nil {
+			return nil, err
+		}
+	}
 	eq, err := b.operator("=", &expr.CaseValue{Typ: x.Type()}, y, pos)
 	if err != nil {
 		return nil, err
@@ -394,7 +404,19 @@ func (b *binder) explicit(x expr.Scalar, t types.Type, pos int) (expr.Scalar, er
 			return y, err
 		}
 	}
-	return b.coerce(x, t, castExplicit, pos)
+	out, err := b.coerce(x, t, castExplicit, pos)
+	if err != nil {
+		return nil, err
+	}
+	return withoutMod(out, t), nil
+}
+
+// withoutMod labels an expression as of a type that has no modifier, where the expression's has one.
+func withoutMod(x expr.Scalar, t types.Type) expr.Scalar {
+	if have := x.Type(); have.OID != t.OID || have.Mod < 0 || t.Mod >= 0 {
+		return x
+	}
+	return &expr.Cast{X: x, Typ: t}
 }
 
 // tableFunc binds a function in FROM.

@@ -157,7 +157,7 @@ func (b *binder) recursiveUnion(d *cte, u *ast.SetOp, init, step *query) (*query
 		if err != nil {
 			return nil, err
 		}
-		if t.OID != it.OID {
+		if t != it {
 			return nil, pgerror.New(pgerror.DatatypeMismatch,
 				"recursive query \"%s\" column %d has type %s in non-recursive term but type %s overall", d.def.Name, i+1, it, t).
 				WithHint("Cast the output of the non-recursive term to the correct type.").At(init.cols[i].pos)

@@ -605,7 +605,9 @@ func (sc *scope) caseExpr(e *ast.Case) (expr.Scalar, error) {
 	for i := range out.Whens {
 		out.Whens[i].Then = values[i]
 	}
-	out.Typ = t
+	if out.Typ = t; e.Else == nil {
+		out.Typ = t.Base() // An absent ELSE is a NULL without modifier.
+	}
 	return out, nil
 }
 

@@ -387,6 +387,7 @@ func (b *binder) mergedColumn(kind ast.JoinKind, l, r *nsCol, pos int) (nsCol, e
 	default:
 		e = pair[0]
 	}
+	e = withoutMod(e, t)
 	if c, ok := e.(*expr.Column); ok {
 		return nsCol{name: l.name, id: c.ID}, nil
 	}

@@ -385,10 +385,11 @@ func (b *binder) setOp(s *ast.SetOp, l, r *query) (*query, error) {
 	rel := &setOpRel{op: s.Op, all: s.All}
 	out := &query{root: rel}
 	for i := range l.cols {
-		if err := b.unifySides(l, r, i, s.Op); err != nil {
+		t, err := b.unifySides(l, r, i, s.Op)
+		if err != nil {
 			return nil, err
 		}
-		id := b.newColumn(l.cols[i].name, b.cols[l.cols[i].id].Type)
+		id := b.newColumn(l.cols[i].name, t)
 		b.cols[id].notNull = b.cols[l.cols[i].id].notNull && b.cols[r.cols[i].id].notNull
 		rel.cols = append(rel.cols, id)
 		out.cols = append(out.cols, outCol{id: id, name: l.cols[i].name, pos: l.cols[i].pos})
@@ -398,18 +399,19 @@ func (b *binder) setOp(s *ast.SetOp, l, r *query) (*query, error) {
 	return out, nil
 }
 
-// unifySides gives column i of both sides one type.
-func (b *binder) unifySides(l, r *query, i int, op string) error {
+// unifySides gives column i of both sides one type and returns it. It has a modifier only where both sides
+// had the same.
+func (b *binder) unifySides(l, r *query, i int, op string) (types.Type, error) {
 	lt, rt := b.cols[l.cols[i].id].Type, b.cols[r.cols[i].id].Type
 	if lt == rt && lt.OID != types.OIDUnknown {
-		return nil
+		return lt, nil
 	}
 	t, err := commonType([]types.Type{lt, rt}, []int{l.cols[i].pos, r.cols[i].pos}, op)
 	if err != nil {
-		return err
+		return t, err
 	}
 	if err := b.retype(l, i, t, castImplicit); err != nil {
-		return err
+		return t, err
 	}
-	return b.retype(r, i, t, castImplicit)
+	return t, b.retype(r, i, t, castImplicit)
 }
