@@ -140,3 +140,49 @@ func (e *Env) checkContext() error {
 	}
 	return e.Ctx.Err()
 }
+
+// elementBytes is what an element of a growing list is reserved with: the datum, what an array of one
+// group takes, and that append leaves room.
+const (
+	elementBytes  = 96
+	elementsAhead = 1024
+)
+
+// reserveElements reserves what the next elements of a list of n take that grows one by one.
+func (e *Env) reserveElements(n int) error {
+	if n%elementsAhead != 0 || n == 0 {
+		return nil
+	}
+	return e.reserveLarge(elementsAhead * elementBytes)
+}
+
+// valueBuilder makes a value whose size is not known before.
+type valueBuilder struct {
+	env      *Env
+	b        []byte
+	reserved int64
+}
+
+// grow makes space for n bytes more.
+func (v *valueBuilder) grow(n int) error {
+	if n <= cap(v.b)-len(v.b) {
+		return nil
+	}
+	const fast = 32 << 20 // Up to here the capacity doubles.
+	capacity := max(len(v.b)+n, 64, 2*cap(v.b))
+	if cap(v.b) > fast {
+		capacity = max(len(v.b)+n, cap(v.b)+cap(v.b)/4)
+	}
+	if len(v.b)+n <= MaxValueBytes {
+		capacity = min(capacity, MaxValueBytes)
+	}
+	before := v.env.Counted()
+	if err := v.env.Reserve(capacity); err != nil {
+		return err
+	}
+	reserved := v.env.Counted() - before
+	v.b = append(make([]byte, 0, capacity), v.b...)
+	v.env.Release(v.reserved)
+	v.reserved = reserved
+	return nil
+}

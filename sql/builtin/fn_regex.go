@@ -81,9 +81,9 @@ func regexpMatch(env *Env, a []types.Datum) (types.Datum, error) {
 		return types.Null, err
 	}
 	s := a[0].Text()
-	m := re.FindStringSubmatchIndex(s)
-	if m == nil {
-		return types.Null, nil
+	m, err := re.find(env, s)
+	if m == nil || err != nil {
+		return types.Null, err
 	}
 	return matchArray(s, m), nil
 }
@@ -147,53 +147,38 @@ func replaceRegex(env *Env, a []types.Datum, o regexOptions, offset, n int) (typ
 		return types.Null, err
 	}
 	s, with := a[0].Text(), a[2].Text()
-	var b []byte
-	done := 0
-	for i, m := range matchesFrom(re, s, offset) {
-		if n != 0 && i+1 != n {
-			continue
+	out := valueBuilder{env: env}
+	done, count := 0, 0
+	err = re.each(env, s, offset, func(m []int) (bool, error) {
+		if count++; n != 0 && count != n {
+			return true, nil
 		}
-		b = append(b, s[done:m[0]]...)
-		b = appendReplacement(b, with, s, m)
+		if err := out.grow(m[0] - done + replacementSize(with, m)); err != nil {
+			return false, err
+		}
+		out.b = append(out.b, s[done:m[0]]...)
+		out.b = appendReplacement(out.b, with, s, m)
 		done = m[1]
-		if n != 0 {
-			break
-		}
+		return n == 0, nil
+	})
+	if err != nil {
+		return types.Null, err
 	}
-	if done == 0 && b == nil {
+	if done == 0 && out.b == nil {
 		return a[0], nil
 	}
-	return types.Bytes(append(b, s[done:]...)), nil
+	if err := out.grow(len(s) - done); err != nil {
+		return types.Null, err
+	}
+	return types.Bytes(append(out.b, s[done:]...)), nil
 }
 
-// matchesFrom finds all matches at or after a byte offset, with groups.
-func matchesFrom(re *Regex, s string, offset int) [][]int {
-	if offset > len(s) {
-		return nil
+// replacementSize is at most what appendReplacement appends.
+func replacementSize(with string, m []int) int {
+	if strings.IndexByte(with, '\\') < 0 {
+		return len(with)
 	}
-	all := re.FindAllStringSubmatchIndex(s, -1)
-	if offset == 0 {
-		return all
-	}
-	// Matching starts at the offset, but anchors see the whole string.
-	var out [][]int
-	for _, m := range all {
-		if m[0] >= offset {
-			out = append(out, m)
-		}
-	}
-	if len(out) == len(all) {
-		return out
-	}
-	tail := re.FindAllStringSubmatchIndex(s[offset:], -1)
-	for _, m := range tail {
-		for i := range m {
-			if m[i] >= 0 {
-				m[i] += offset
-			}
-		}
-	}
-	return tail
+	return len(with) + strings.Count(with, `\`)*(m[1]-m[0])
 }
 
 // appendReplacement expands \1 … \9, \& and \\.
@@ -237,14 +222,18 @@ func regexSplit(env *Env, fn string, a []types.Datum) ([]types.Datum, error) {
 	s := a[0].Text()
 	var out []types.Datum
 	last := 0
-	for _, m := range re.FindAllStringIndex(s, -1) {
+	err = re.each(env, s, 0, func(m []int) (bool, error) {
 		if m[0] >= len(s) || m[1] <= last {
-			continue
+			return true, nil
+		}
+		if err := env.reserveElements(len(out)); err != nil {
+			return false, err
 		}
 		out = append(out, types.Text(s[last:m[0]]))
 		last = m[1]
-	}
-	return append(out, types.Text(s[last:])), nil
+		return true, nil
+	})
+	return append(out, types.Text(s[last:])), err
 }
 
 func regexpSplitToArray(env *Env, a []types.Datum) (types.Datum, error) {
@@ -264,7 +253,8 @@ func regexpLike(env *Env, a []types.Datum) (types.Datum, error) {
 	if err != nil {
 		return types.Null, err
 	}
-	return types.Bool(re.Match(a[0].Bytes())), nil
+	ok, err := re.matches(env, a[0].Text())
+	return types.Bool(ok), err
 }
 
 func regexpCount(env *Env, a []types.Datum) (types.Datum, error) {
@@ -286,7 +276,12 @@ func regexpCount(env *Env, a []types.Datum) (types.Datum, error) {
 	if err != nil {
 		return types.Null, err
 	}
-	return types.Int(int64(len(matchesFrom(re, a[0].Text(), offset)))), nil
+	n := int64(0)
+	err = re.each(env, a[0].Text(), offset, func([]int) (bool, error) {
+		n++
+		return true, nil
+	})
+	return types.Int(n), err
 }
 
 // matchArgs are the arguments after string and pattern of regexp_substr and regexp_instr, checked in
@@ -332,11 +327,19 @@ func nthMatch(env *Env, fn string, a []types.Datum, m matchArgs, flagsAt int) ([
 	if err != nil {
 		return nil, err
 	}
-	all := matchesFrom(re, a[0].Text(), startOffset(a[0].Text(), m.start))
-	if m.n > int64(len(all)) || 2*m.sub >= int64(len(all[m.n-1])) {
-		return nil, nil
+	var found []int
+	count := int64(0)
+	err = re.each(env, a[0].Text(), startOffset(a[0].Text(), m.start), func(match []int) (bool, error) {
+		if count++; count < m.n {
+			return true, nil
+		}
+		found = match
+		return false, nil
+	})
+	if err != nil || 2*m.sub >= int64(len(found)) {
+		return nil, err
 	}
-	return all[m.n-1], nil
+	return found, nil
 }
 
 func regexpSubstr(env *Env, a []types.Datum) (types.Datum, error) {
@@ -373,10 +376,10 @@ func substringRegex(env *Env, a []types.Datum) (types.Datum, error) {
 		return types.Null, err
 	}
 	s := a[0].Text()
-	m := re.FindStringSubmatchIndex(s)
+	m, err := re.find(env, s)
 	switch {
-	case m == nil:
-		return types.Null, nil
+	case m == nil || err != nil:
+		return types.Null, err
 	case len(m) > 2:
 		return group(s, m, 1), nil
 	}

@@ -2,6 +2,8 @@ package builtin
 
 import (
 	"math"
+	"math/big"
+	"math/bits"
 
 	"github.com/cockroachdb/apd/v3"
 
@@ -32,24 +34,6 @@ func errNumericOverflow() error {
 }
 
 func numericZero(scale int) *apd.Decimal { return &apd.Decimal{Exponent: -int32(scale)} }
-
-// precisely is an apd context of so many significant digits.
-func precisely(digits int) *apd.Context {
-	return &apd.Context{
-		Precision: uint32(max(digits, 1)), MaxExponent: apd.MaxExponent, MinExponent: apd.MinExponent,
-		Rounding: apd.RoundHalfUp,
-	}
-}
-
-// toScale brings a computed value, whose exponent may be positive, to a scale.
-func toScale(d *apd.Decimal, scale int) *apd.Decimal {
-	if d.Exponent > 0 {
-		up := &apd.Decimal{Negative: d.Negative}
-		up.Coeff.Mul(&d.Coeff, types.Pow10(int(d.Exponent)))
-		d = up
-	}
-	return types.RoundNumeric(d, scale)
-}
 
 // SqrtNumeric is sqrt(numeric).
 func SqrtNumeric(a *apd.Decimal) (*apd.Decimal, error) {
@@ -102,10 +86,11 @@ func ExpNumeric(a *apd.Decimal) (*apd.Decimal, error) {
 	v := approx(a)
 	weight := max(-2000, min(2000, v*log10e))
 	scale := clampScale(minSignificantDigits-int(weight), -int(a.Exponent))
-	return expToScale(a, v, scale)
+	return expToScale(func(prec uint) *big.Float { return floatOf(a, prec) }, v, scale)
 }
 
-func expToScale(a *apd.Decimal, v float64, scale int) (*apd.Decimal, error) {
+// expToScale is e^x to a scale, of an x that is about v and that exponent computes to a precision.
+func expToScale(exponent func(prec uint) *big.Float, v float64, scale int) (*apd.Decimal, error) {
 	if math.Abs(v) >= maxLnResult {
 		if v > 0 {
 			return nil, errNumericOverflow()
@@ -116,11 +101,9 @@ func expToScale(a *apd.Decimal, v float64, scale int) (*apd.Decimal, error) {
 	if digits < 1 {
 		return numericZero(scale), nil
 	}
-	var r apd.Decimal
-	if _, err := precisely(digits).Exp(&r, a); err != nil {
-		return nil, errNumericOverflow()
-	}
-	return types.CheckNumeric(toScale(&r, scale))
+	prec := digitBits(digits)
+	x := exponent(prec + guardBits) // |x| has 13 bits before the point.
+	return types.CheckNumeric(numericOf(bigExp(x, prec), scale))
 }
 
 // lnWeight estimates the decimal weight of ln(a).
@@ -168,15 +151,19 @@ func LnNumeric(a *apd.Decimal) (*apd.Decimal, error) {
 	}
 	weight := lnWeight(a)
 	scale := clampScale(minSignificantDigits-weight, -int(a.Exponent))
-	return toScale(lnDigits(a, scale+max(weight, 0)), scale), nil
+	return numericOf(lnFloat(a, digitBits(scale+max(weight, 0)+guardDigits)), scale), nil
 }
 
-// lnDigits computes ln(a) with so many digits and some more.
-func lnDigits(a *apd.Decimal, digits int) *apd.Decimal {
-	var r apd.Decimal
-	// A finite positive argument has a logarithm, so that no condition can arise.
-	_, _ = precisely(digits+guardDigits).Ln(&r, a)
-	return &r
+// lnFloat is ln(a) of a finite a > 0.
+func lnFloat(a *apd.Decimal, prec uint) *big.Float {
+	// Where a is close to 1, the digits in which they agree are lost.
+	lost := 0
+	if v := approx(a); v > 0.9 && v < 1.1 {
+		if d, _ := SubNumeric(a, types.NewNumeric(1)); signum(d) != 0 {
+			lost = max(0, -int(apd.NumDigits(&d.Coeff))-int(d.Exponent)+1)
+		}
+	}
+	return bigLn(floatOf(a, prec+guardBits+digitBits(lost)), prec)
 }
 
 // LogNumeric is log(base, a).
@@ -200,16 +187,12 @@ func LogNumeric(base, a *apd.Decimal) (*apd.Decimal, error) {
 	}
 	baseWeight, weight := lnWeight(base), lnWeight(a)
 	scale := clampScale(minSignificantDigits-(weight-baseWeight), -int(base.Exponent), -int(a.Exponent))
-	digits := scale + max(weight-baseWeight, 0) + guardDigits
-	lnBase := lnDigits(base, digits)
-	if signum(lnBase) == 0 {
+	prec := digitBits(scale + max(weight-baseWeight, 0) + guardDigits)
+	lnBase := lnFloat(base, prec)
+	if lnBase.Sign() == 0 {
 		return nil, ErrDivisionByZero()
 	}
-	var r apd.Decimal
-	if _, err := precisely(digits).Quo(&r, lnDigits(a, digits), lnBase); err != nil {
-		return nil, errNumericOverflow()
-	}
-	return toScale(&r, scale), nil
+	return numericOf(new(big.Float).SetPrec(prec).Quo(lnFloat(a, prec), lnBase), scale), nil
 }
 
 // PowNumeric is power(numeric, numeric).
@@ -303,30 +286,47 @@ func powInt(a *apd.Decimal, n int64, scale int) (*apd.Decimal, error) {
 	if digits < 1 {
 		return numericZero(scale), nil
 	}
-	ctx := precisely(digits)
-	result, square := apd.New(1, 0), new(apd.Decimal).Set(a)
-	for m := absInt(n); ; {
-		if m&1 == 1 {
-			if _, err := ctx.Mul(result, result, square); err != nil {
-				return nil, errNumericOverflow()
-			}
-		}
-		if m >>= 1; m == 0 {
-			break
-		}
-		if _, err := ctx.Mul(square, square, square); err != nil {
-			return nil, errNumericOverflow()
-		}
+	if m := absInt(n); apd.NumDigits(&a.Coeff)*m <= int64(max(digits, exactDigits)) {
+		return exactPower(a, n, scale)
 	}
+	prec := digitBits(digits) + guardBits + uint(2*bits.Len64(uint64(absInt(n)))) // Each squaring may double the error.
+	result := powerFloat(floatOf(a, prec), absInt(n), prec)
 	if n < 0 {
-		if _, err := ctx.Quo(result, apd.New(1, 0), result); err != nil {
-			return nil, errNumericOverflow()
-		}
+		result.Quo(new(big.Float).SetPrec(prec).SetInt64(1), result)
 	}
-	if apd.NumDigits(&result.Coeff)+int64(result.Exponent) > types.MaxNumericIntegerDigits {
+	if result.MantExp(nil) > types.MaxNumericIntegerDigits*4 {
 		return nil, errNumericOverflow()
 	}
-	return types.CheckNumeric(toScale(result, scale))
+	return types.CheckNumeric(numericOf(result, scale))
+}
+
+// exactDigits is the number of digits up to which powers are computed exactly, and rounded once.
+const exactDigits = 1000
+
+// exactPower is a to the power n by way of all digits of a to the power |n|.
+func exactPower(a *apd.Decimal, n int64, scale int) (*apd.Decimal, error) {
+	m := absInt(n)
+	power := &apd.Decimal{Negative: a.Negative && m%2 == 1, Exponent: a.Exponent * int32(m)}
+	power.Coeff.Exp(&a.Coeff, apd.NewBigInt(m), nil)
+	if n < 0 {
+		return types.CheckNumeric(quotient(types.NewNumeric(1), power, scale, true))
+	}
+	return types.CheckNumeric(types.RoundNumeric(power, scale))
+}
+
+// powerFloat is x to the power m by squaring.
+func powerFloat(x *big.Float, m int64, prec uint) *big.Float {
+	result := new(big.Float).SetPrec(prec).SetInt64(1)
+	square := new(big.Float).SetPrec(prec).Set(x)
+	for {
+		if m&1 == 1 {
+			result.Mul(result, square)
+		}
+		if m >>= 1; m == 0 {
+			return result
+		}
+		square.Mul(square, square)
+	}
 }
 
 func absInt(n int64) int64 {
@@ -356,11 +356,11 @@ func powByLog(a, b *apd.Decimal, isInt bool) (*apd.Decimal, error) {
 	}
 	// The estimate has as few digits as PostgreSQL's, because the scale depends on it.
 	few := 8 - lnWeight(a)
-	product, err := MulNumeric(toScale(lnDigits(a, 20), few), b)
+	product, err := MulNumeric(numericOf(lnFloat(a, 48), few), b)
 	if err != nil {
 		return nil, err
 	}
-	estimate := approx(toScale(product, few))
+	estimate := approx(types.RoundNumeric(product, few))
 	if math.Abs(estimate) > 1.01*maxLnResult {
 		if estimate > 0 {
 			return nil, errNumericOverflow()
@@ -369,12 +369,9 @@ func powByLog(a, b *apd.Decimal, isInt bool) (*apd.Decimal, error) {
 	}
 	weight := estimate * log10e
 	scale := clampScale(minSignificantDigits-int(weight), -int(a.Exponent), -int(b.Exponent))
-	digits := scale + int(math.Abs(weight)) + 2*guardDigits
-	var x apd.Decimal
-	if _, err := precisely(digits).Mul(&x, lnDigits(a, digits), b); err != nil {
-		return nil, errNumericOverflow()
-	}
-	r, err := expToScale(&x, estimate, scale)
+	r, err := expToScale(func(prec uint) *big.Float {
+		return new(big.Float).SetPrec(prec).Mul(lnFloat(a, prec+guardBits), floatOf(b, prec+guardBits))
+	}, estimate, scale)
 	if err == nil && negative {
 		r = NegNumeric(r)
 	}

@@ -81,6 +81,7 @@ func regexFunc(fold, not bool) Func {
 		if err != nil {
 			return types.Null, err
 		}
-		return types.Bool(re.Match(a[0].Bytes()) != not), nil
+		ok, err := re.matches(env, a[0].Text())
+		return types.Bool(ok != not), err
 	}
 }

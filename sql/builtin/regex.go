@@ -14,11 +14,6 @@ import (
 // invalidRegularExpression is SQLSTATE 2201B.
 const invalidRegularExpression pgerror.Code = "2201B"
 
-// Regex is a compiled regular expression in PostgreSQL's syntax. It is immutable.
-type Regex struct {
-	*regexp.Regexp
-}
-
 // regexOptions are the letters of a flags argument and of (?…) at the pattern's start.
 type regexOptions struct {
 	global     bool // g
@@ -81,6 +76,9 @@ func CompileRegex(pattern string, fold bool) (*Regex, error) {
 }
 
 func compileRegex(pattern string, o regexOptions) (*Regex, error) {
+	if len(pattern) > maxPatternBytes {
+		return nil, badRegex("regular expression is too complex")
+	}
 	if rest, ok := strings.CutPrefix(pattern, "***="); ok {
 		pattern, o.literal = rest, true
 	} else if rest, ok := strings.CutPrefix(pattern, "***:"); ok {
@@ -125,10 +123,7 @@ func compileRegex(pattern string, o regexOptions) (*Regex, error) {
 	if err != nil {
 		return nil, regexError(err)
 	}
-	if !t.nonGreedy {
-		re.Longest()
-	}
-	return &Regex{Regexp: re}, nil
+	return newRegex(re, !t.nonGreedy), nil
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }

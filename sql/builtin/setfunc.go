@@ -269,16 +269,16 @@ func openRegexMatches(env *Env, a []types.Datum) (SetRows, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := 1
-	if o.global {
-		n = -1
-	}
 	s := a[0].Text()
 	var out []types.Datum
-	for _, m := range re.FindAllStringSubmatchIndex(s, n) {
+	err = re.each(env, s, 0, func(m []int) (bool, error) {
+		if err := env.reserveElements(len(out)); err != nil {
+			return false, err
+		}
 		out = append(out, matchArray(s, m))
-	}
-	return &sliceRows{out}, nil
+		return o.global, nil
+	})
+	return &sliceRows{out}, err
 }
 
 func openStringToTable(env *Env, a []types.Datum) (SetRows, error) {

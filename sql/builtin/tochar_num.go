@@ -535,7 +535,11 @@ func scientific(v *apd.Decimal, scale int) string {
 func shiftNumeric(v *apd.Decimal, n, scale int) *apd.Decimal {
 	shifted := &apd.Decimal{Negative: v.Negative, Exponent: v.Exponent + int32(n)}
 	shifted.Coeff.Set(&v.Coeff)
-	return toScale(shifted, scale)
+	if shifted.Exponent > 0 {
+		shifted.Coeff.Mul(&shifted.Coeff, types.Pow10(int(shifted.Exponent)))
+		shifted.Exponent = 0
+	}
+	return types.RoundNumeric(shifted, scale)
 }
 
 // floatDigits writes a float with no more digits than its type has.

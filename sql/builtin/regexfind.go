@@ -1,0 +1,102 @@
+package builtin
+
+import (
+	"regexp"
+	"regexp/syntax"
+	"sync"
+)
+
+// Regex is a compiled regular expression in PostgreSQL's syntax. It is immutable.
+type Regex struct {
+	*regexp.Regexp
+	longest bool
+	// program is the compiled form for regexVM, made when a long text comes.
+	program func() *syntax.Prog
+}
+
+const (
+	// maxPatternBytes bounds patterns: what a longer one compiles to takes too much memory.
+	maxPatternBytes = 256 << 10
+	// shortBytes is the length up to which package regexp matches a text, and shortSteps its product with
+	// the number of instructions: it is faster than regexVM, and done within milliseconds.
+	shortBytes = 1 << 10
+	shortSteps = 256 << 10
+)
+
+func newRegex(re *regexp.Regexp, longest bool) *Regex {
+	if longest {
+		re.Longest()
+	}
+	return &Regex{Regexp: re, longest: longest, program: sync.OnceValue(func() *syntax.Prog {
+		parsed, err := syntax.Parse(re.String(), syntax.Perl)
+		if err != nil {
+			panic("BUG: a pattern that package regexp has compiled does not parse: " + err.Error())
+		}
+		prog, err := syntax.Compile(parsed.Simplify())
+		if err != nil {
+			panic("BUG: a pattern that package regexp has compiled does not compile: " + err.Error())
+		}
+		return prog
+	})}
+}
+
+// short reports whether package regexp may match a text of n bytes.
+func (re *Regex) short(n int) bool {
+	return n <= shortBytes || n <= shortSteps && n*len(re.program().Inst) <= shortSteps
+}
+
+// matches reports whether s has a match.
+func (re *Regex) matches(env *Env, s string) (bool, error) {
+	if re.short(len(s)) {
+		return re.MatchString(s), env.Step(len(s))
+	}
+	return newRegexVM(re, re.program(), 0).find(env, s, 0)
+}
+
+// find returns the first match with its groups, as positions in s, two for each; nil: there is none.
+func (re *Regex) find(env *Env, s string) (m []int, err error) {
+	err = re.each(env, s, 0, func(found []int) (bool, error) {
+		m = found
+		return false, nil
+	})
+	return m, err
+}
+
+// each calls visit with the matches that begin at or after a byte offset, from left to right, as long as
+// it returns true. An empty match directly after another one does not count. What visit gets is valid
+// until it returns, but for the last.
+func (re *Regex) each(env *Env, s string, offset int, visit func(m []int) (more bool, err error)) error {
+	if offset == 0 && re.short(len(s)) {
+		if err := env.Step(len(s)); err != nil {
+			return err
+		}
+		for _, m := range re.FindAllStringSubmatchIndex(s, -1) {
+			if more, err := visit(m); !more || err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	vm := newRegexVM(re, re.program(), 2*(re.NumSubexp()+1))
+	for pos, end := offset, -1; pos <= len(s); {
+		found, err := vm.find(env, s, pos)
+		if !found || err != nil {
+			return err
+		}
+		m := vm.match
+		if m[1] > m[0] || m[0] != end {
+			if more, err := visit(m); !more || err != nil {
+				return err
+			}
+		}
+		end = m[1]
+		if pos = end; m[1] == m[0] {
+			_, width := nextRune(s, pos)
+			pos += max(width, 1)
+		}
+		if err := env.Step(stepCost); err != nil {
+			return err
+		}
+	}
+	return nil
+}
