@@ -10,6 +10,7 @@ import (
 
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/readlease"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -24,6 +25,9 @@ type Options struct {
 	// so how long a schema change waits: 1 s. PollInterval is how often it looks: 250 ms. All
 	// processes must have the same Lease.
 	Lease, PollInterval time.Duration
+	// Leases is the authority for leases of the schema's version, the same for all processes of a Shared
+	// catalog: it grants each for Lease. Without one every transaction looks at the store.
+	Leases readlease.Service
 	// SequenceAhead is how many values of a sequence are made durable at once: 32, or 1 with Shared,
 	// where other processes take from the same sequence.
 	SequenceAhead int
@@ -59,6 +63,7 @@ type Catalog struct {
 	committing atomic.Int32
 	gate       gate
 	lease      lease
+	version    versionLease
 	changing   chan struct{} // holds one token, taken by the schema change under way
 	ids        block
 	rowIDs     block
@@ -103,12 +108,14 @@ func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error)
 		if err := c.lease.start(ctx, c); err != nil {
 			return nil, err
 		}
+		c.version.start(ctx, c)
 	}
 	return c, nil
 }
 
 // Close ends the catalog's background work and gives unused sequence values back.
 func (c *Catalog) Close(ctx context.Context) error {
+	c.version.stop(ctx)
 	c.lease.stop(ctx)
 	return c.sequences.giveBack(ctx)
 }
@@ -171,7 +178,13 @@ func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error)
 }
 
 func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *snapshot, err error) {
-	if !c.opts.Shared && !txn.Wrote() {
+	switch {
+	case txn.Wrote():
+	case c.opts.Shared:
+		if s := c.version.at(txn.ReadTS()); s != nil {
+			return s, nil
+		}
+	default:
 		if p := c.settled(); p != nil && txn.ReadTS() >= p.since {
 			return p.snapshot, nil
 		}
@@ -198,6 +211,9 @@ func (c *Catalog) settled() *published {
 // be asked. Whether it was in force for what was read, InForce says afterwards.
 func (c *Catalog) Latest() Resolver {
 	if c.opts.Shared {
+		if h := c.version.held.Load(); h != nil {
+			return h.snapshot
+		}
 		return c.lease.seen.Load().snapshot
 	}
 	if p := c.settled(); p != nil {
@@ -212,6 +228,16 @@ func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
 	if !c.opts.Shared {
 		p := c.settled()
 		return p != nil && p.version == r.Version(), nil
+	}
+	if c.version.held.Load() != nil {
+		// First the timestamp, then the lease: it covers the moment between the read and the timestamp.
+		now, err := c.db.Timestamp(ctx)
+		if err != nil {
+			return false, err
+		}
+		if s := c.version.at(now); s != nil {
+			return s.version == r.Version(), nil
+		}
 	}
 	version, err := getNumber(ctx, c.db.Latest(), keyVersion)
 	return version == r.Version(), err

@@ -23,6 +23,10 @@ type Change struct {
 	created         []uint64  // those among touched that are new
 	markers         *markers  // of closed tables (Shared only)
 	final           *snapshot // the schema as the commit will leave it
+	// bumped: the commit gives the schema a new version. Until heldUntil, unless 0, no process has a lease
+	// of the old one (Shared only).
+	bumped    bool
+	heldUntil tso.Timestamp
 }
 
 // Change begins, or goes on with, the schema changes of the guarded transaction. Within one process
@@ -77,6 +81,7 @@ func (ch *Change) bump(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	ch.bumped = true
 	return version, putNumber(ch.txn, keyVersion, version)
 }
 
@@ -143,7 +148,14 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	if err != nil {
 		return 0, err
 	}
+	held, err := ch.catalog.version.hold(ctx, ch.markers.owner)
+	if err != nil {
+		return 0, err
+	}
 	err = ch.catalog.retry(ctx, func(txn *percolator.Txn) error {
+		if held != 0 {
+			txn.SetCommitGuard(until(held))
+		}
 		value, err := txn.Get(ctx, key)
 		if err != nil || value == nil {
 			return err
@@ -160,6 +172,10 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 		}
 		return putNumber(txn, keyVersion, version)
 	})
+	var undetermined *percolator.UndeterminedError
+	if !errors.As(err, &undetermined) { // Else it may yet be committed while the hold lasts.
+		ch.catalog.version.release(context.WithoutCancel(ctx), ch.markers.owner)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -220,6 +236,11 @@ func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error
 // prepare is called when the transaction is ready to commit: it keeps the schema as it will be. From now
 // on until the end of finish, other transactions ask the store for theirs.
 func (ch *Change) prepare(ctx context.Context) (err error) {
+	if ch.bumped {
+		if ch.heldUntil, err = ch.catalog.version.hold(ctx, ch.markers.owner); err != nil {
+			return err
+		}
+	}
 	if !ch.committing {
 		ch.committing = true
 		ch.catalog.committing.Add(1)
@@ -248,6 +269,9 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 	if ch.committing {
 		ch.committing = false
 		ch.catalog.committing.Add(-1)
+	}
+	if ch.heldUntil != 0 && !pending {
+		ch.catalog.version.release(ctx, ch.markers.owner)
 	}
 	switch {
 	case !ch.catalog.opts.Shared:

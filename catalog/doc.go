@@ -44,6 +44,11 @@
 // would have registered before it trusted Q, and so taken Out back. A record that was struck out, and
 // registered anew at G, has Seen = 0: the change waits for it until M+L, or until P2.
 //
+// Reads go by leases of their own, where there is an authority for them (Options.Leases, package readlease):
+// a transaction whose snapshot lies within its process's lease asks the store for no schema, so that tables
+// stay readable while the store that has the schema is away. Every commit of a new version holds the leases
+// of all processes back.
+//
 // It follows that a change waits for the next look of each process, or for L where one does not answer; and
 // that a process killed without a word holds up, each for L at most, the first change and those that come
 // within 5/4 L after it.

@@ -209,8 +209,10 @@ func (l *lease) enter(ctx context.Context, writes []tableWrite, own *Change) (*l
 	}
 	until := seen.at + span(l.catalog.opts.Lease)
 	if own != nil {
-		if end := own.markers.end(); end != 0 {
-			until = min(until, end)
+		for _, end := range []tso.Timestamp{own.markers.end(), own.heldUntil} {
+			if end != 0 {
+				until = min(until, end)
+			}
 		}
 	}
 	return seen, until, nil

@@ -3,6 +3,8 @@ package catalog
 import (
 	"context"
 	"sync"
+
+	"github.com/percodb/percodb/percolator"
 )
 
 // statsCache keeps statistics as last read, and counts changes since they were made. Safe for
@@ -35,11 +37,21 @@ func (s *statsCache) get(ctx context.Context, t *TableDescriptor) (*TableStats, 
 		return nil, err
 	}
 	defer txn.Close()
+	return s.read(ctx, txn, t)
+}
+
+// read reads the statistics of t through r and keeps them.
+func (s *statsCache) read(ctx context.Context, r percolator.Reader, t *TableDescriptor) (*TableStats, error) {
 	key := idKey(wordStats, t.ID)
-	value, err := txn.Get(ctx, key)
+	value, err := r.Get(ctx, key)
 	if err != nil {
 		return nil, err
 	}
+	return s.keep(t, key, value)
+}
+
+// keep decodes and keeps the statistics of t; a nil value has none.
+func (s *statsCache) keep(t *TableDescriptor, key, value []byte) (*TableStats, error) {
 	stats := &TableStats{}
 	if value != nil {
 		if err := decode(key, value, stats); err != nil {
@@ -48,6 +60,36 @@ func (s *statsCache) get(ctx context.Context, t *TableDescriptor) (*TableStats, 
 	}
 	s.set(t.ID, t.StatsVersion, stats)
 	return stats, nil
+}
+
+// fewStats is up to how many tables' statistics are read one by one.
+const fewStats = 16
+
+// load reads the statistics of a schema that are not known yet.
+func (s *statsCache) load(ctx context.Context, r percolator.Reader, schema *snapshot) error {
+	missing := map[uint64]*TableDescriptor{}
+	s.mu.Lock()
+	for _, t := range schema.list {
+		if cached, ok := s.mu.tables[t.ID]; t.StatsVersion != 0 && (!ok || cached.version != t.StatsVersion) {
+			missing[t.ID] = t
+		}
+	}
+	s.mu.Unlock()
+	if len(missing) > fewStats {
+		return scan(ctx, r, wordStats, func(key, value []byte) error {
+			id, err := idOfKey(wordStats, key)
+			if t := missing[id]; t != nil && err == nil {
+				_, err = s.keep(t, key, value)
+			}
+			return err
+		})
+	}
+	for _, t := range missing {
+		if _, err := s.read(ctx, r, t); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *statsCache) set(id, version uint64, stats *TableStats) {

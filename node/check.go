@@ -201,7 +201,7 @@ func (c *stoppedCheck) checkTables(ctx context.Context) error {
 			return err
 		}
 	}
-	d, err := c.openDatabase(ctx, router, c.oracle, true)
+	d, err := c.openDatabase(ctx, router, c.oracle, true, nil)
 	if err != nil {
 		return err
 	}

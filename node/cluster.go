@@ -15,6 +15,8 @@ import (
 	kvrpc "github.com/percodb/percodb/kv/rpc"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/readlease"
+	leaserpc "github.com/percodb/percodb/readlease/rpc"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
 	tsorpc "github.com/percodb/percodb/tso/rpc"
@@ -112,6 +114,11 @@ func (n *Node) startTSO(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	gcrpc.Register(g, collector)
+	leases, err := readlease.New(ctx, readlease.Options{Oracle: oracle, Lease: n.opts.SchemaLease})
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	leaserpc.Register(g, leases)
 	n.serveRPC(g, listener)
 	return nil
 }
@@ -170,7 +177,7 @@ func (n *Node) startSQL(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.startSessions(ctx, router, oracle, false, func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
+	return n.startSessions(ctx, router, oracle, false, leaserpc.NewClient(conn), func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
 }
 
 // collectCluster runs garbage collection of all stores, with a client's view of them.

@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/readlease"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/tso"
@@ -22,8 +23,8 @@ type database struct {
 }
 
 // openDatabase opens transactions and the schema over a store or a cluster. local says that this
-// process is the only one with SQL.
-func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool) (*database, error) {
+// process is the only one with SQL; else leases is the authority for leases of the schema.
+func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool, leases readlease.Service) (*database, error) {
 	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows,
 		Memory: n.opts.Memory.Sub("uncommitted writes", n.opts.Memory.Limit()/2)}
 	if !local {
@@ -38,7 +39,7 @@ func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Or
 	var err error
 	d.catalog, err = catalog.New(ctx, d.db, catalog.Options{
 		Logger: n.log, Shared: !local, System: pgcatalog.Tables(),
-		Lease: n.opts.SchemaLease, PollInterval: n.opts.SchemaLease / 4,
+		Lease: n.opts.SchemaLease, PollInterval: n.opts.SchemaLease / 4, Leases: leases,
 	})
 	if err != nil {
 		return nil, err
@@ -53,8 +54,8 @@ func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Or
 
 // startSessions opens the database and listens for clients. collect returns whoever controls garbage
 // collection.
-func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool, collect func(*percolator.DB) (gc.Service, error)) error {
-	d, err := n.openDatabase(ctx, router, oracle, local)
+func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool, leases readlease.Service, collect func(*percolator.DB) (gc.Service, error)) error {
+	d, err := n.openDatabase(ctx, router, oracle, local, leases)
 	if err != nil {
 		return err
 	}

@@ -147,6 +147,9 @@ func (db *DB) BeginAt(ts tso.Timestamp) *Txn {
 	return t
 }
 
+// Timestamp returns a fresh timestamp, with the errors of Begin.
+func (db *DB) Timestamp(ctx context.Context) (tso.Timestamp, error) { return db.now(ctx) }
+
 // now returns a fresh timestamp, whatever it takes within the budget.
 func (db *DB) now(ctx context.Context) (tso.Timestamp, error) {
 	ts, err := db.oracle.Now(ctx)

@@ -22,7 +22,7 @@ const module = "github.com/percodb/percodb"
 var floors = [][]string{
 	{"internal/invariants", "internal/memory", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun"},
 	{"sql/ast"},
-	{"sql/types", "kv/storage", "kv/waitgraph", "sql/copyformat"},
+	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},
 	{"kv"},
 	{"percolator", "gc"},
@@ -48,7 +48,11 @@ var beside = map[string][]string{
 	"kv/rpc/kvpb":   {"kv/rpc"},
 	"gc/rpc":        {"node"},
 	"gc/rpc/gcpb":   {"gc/rpc"},
-	"cmd/percodb":   {},
+
+	"readlease/rpc":         {"node"},
+	"readlease/rpc/leasepb": {"readlease/rpc"},
+
+	"cmd/percodb": {},
 
 	"bench/tpce/schema":  {"bench/tpce/gen", "bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/run", "cmd/percodb"},
 	"bench/tpce/gen":     {"bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/market", "bench/tpce/run", "bench/scale", "cmd/percodb"},
@@ -76,13 +80,14 @@ var forbidden = map[string][]string{
 	"kv/storage":   {"sql"},
 	"kv/rpc":       {"sql"},
 	"tso":          {"sql"},
+	"readlease":    {"sql"},
 }
 
 // owners: packages of others that one or a few rooms alone may import, tests apart.
 var owners = map[string][]string{
 	"github.com/cockroachdb/pebble":      {"kv/storage", "bench/micro"},
 	"github.com/pingcap/tidb/pkg/parser": {"sql"},
-	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb"},
+	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb", "readlease/rpc", "readlease/rpc/leasepb"},
 	"github.com/jackc/pgx/v5/pgproto3":   {"server/pgwire", "test/sqllogic"},
 }
 

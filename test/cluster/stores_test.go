@@ -121,3 +121,48 @@ func TestClientsOfAProcessThatStops(t *testing.T) {
 		t.Error("idle:", err)
 	}
 }
+
+// Goal: while the store that has the schema is stopped, or gone, reads of tables on other stores go on, and a
+// schema change waits or fails and does no harm. Method: leases of the schema are granted once an authority
+// that may have run before has no holds left; then the store is stopped for longer than a lease.
+func TestSchemaStoreIsAway(t *testing.T) {
+	d := deploy(t, 3, 2)
+	c := d.sql[0].connect()
+	byTable, schema := d.threeTables(c)
+	other := d.sql[1].connect()
+	time.Sleep(11 * time.Second) // readlease.Options.MaxHold
+	for _, way := range []struct {
+		name        string
+		away, again func()
+	}{
+		{"stopped", schema.pause, schema.resume},
+		{"killed", func() { schema.end(syscall.SIGKILL) }, schema.start},
+	} {
+		way.away()
+		for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+			for table, p := range byTable {
+				if p == schema {
+					continue
+				}
+				for _, sql := range []string{"select count(*) from " + table, "select sum(1) from " + table + " where id between 1 and 1000", "select 1000 from " + table + " where id = 7"} {
+					began := time.Now()
+					if got, err := d.value(other, sql); got != "1000" || time.Since(began) > 2*time.Second {
+						t.Fatalf("%s: %s: %s, %v, after %v", way.name, sql, got, err, time.Since(began))
+					}
+				}
+			}
+		}
+		if _, err := c.Exec(d.context(), "create table never (id int)"); code(err) != "08006" {
+			t.Errorf("%s: a schema change answers %v", way.name, err)
+		}
+		way.again()
+		d.exec(c, "create table again (id int primary key)", "insert into again values (1)")
+		if got, err := d.value(other, "select count(*) from again"); got != "1" || err != nil {
+			t.Errorf("%s: the other process sees %q, %v", way.name, got, err)
+		}
+		d.exec(other, "drop table again")
+		if _, err := c.Exec(d.context(), "select * from again"); code(err) != "42P01" {
+			t.Errorf("%s: a dropped table: %v", way.name, err)
+		}
+	}
+}

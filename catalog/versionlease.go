@@ -1,0 +1,135 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"sync/atomic"
+	"time"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// versionLease is this process's right to go by a schema without looking at the store (Shared only). A
+// transaction whose snapshot lies within it costs no request for the schema, and needs not the store that
+// has it. Every change of the schema's version holds the leases of all processes back while it commits.
+type versionLease struct {
+	catalog *Catalog
+	id      string
+	held    atomic.Pointer[leasedSchema]
+	cancel  context.CancelFunc
+	done    chan struct{}
+}
+
+// leasedSchema is the schema in force for reads from from to until.
+type leasedSchema struct {
+	*snapshot
+	epoch       uint64
+	from, until tso.Timestamp
+}
+
+// renewals is how many times a lease is renewed in its time, leasePause the time after a failed attempt.
+const (
+	renewals   = 3
+	leasePause = 50 * time.Millisecond
+)
+
+// start begins to hold leases. Without a service every transaction looks at the store.
+func (l *versionLease) start(ctx context.Context, c *Catalog) {
+	if c.opts.Leases == nil {
+		return
+	}
+	l.catalog, l.id, l.done = c, rand.Text(), make(chan struct{})
+	ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	go l.run(ctx)
+}
+
+// stop gives the lease back.
+func (l *versionLease) stop(ctx context.Context) {
+	if l.cancel == nil {
+		return
+	}
+	l.cancel()
+	<-l.done
+	l.held.Store(nil)
+	if _, err := l.catalog.opts.Leases.Renew(ctx, l.id, 0, 0); err != nil {
+		l.catalog.opts.Logger.Debug("the schema's lease is left to end", "err", err)
+	}
+}
+
+// at returns the schema that is in force as of ts, nil if the store must be asked. ts was known before the
+// call, so that a lease that is called back meanwhile covered it.
+func (l *versionLease) at(ts tso.Timestamp) *snapshot {
+	if h := l.held.Load(); h != nil && h.from <= ts && ts <= h.until {
+		return h.snapshot
+	}
+	return nil
+}
+
+// run renews the lease until stop.
+func (l *versionLease) run(ctx context.Context) {
+	defer close(l.done)
+	for ctx.Err() == nil {
+		if err := l.renew(ctx); err != nil && pause(ctx, leasePause) == nil {
+			l.catalog.opts.Logger.Debug("the schema's lease was not renewed", "err", err)
+		}
+	}
+}
+
+// renew asks for the lease once more and keeps what it grants.
+func (l *versionLease) renew(ctx context.Context) error {
+	held := l.held.Load()
+	var epoch uint64
+	if held != nil {
+		epoch = held.epoch
+	}
+	lease := l.catalog.opts.Lease
+	g, err := l.catalog.opts.Leases.Renew(ctx, l.id, epoch, lease/renewals)
+	switch {
+	case err != nil:
+		return err // What is held ends by itself.
+	case g.Until == 0:
+		l.held.Store(nil) // The next request says so.
+		return nil
+	case held != nil && held.epoch == g.Epoch:
+		next := *held
+		next.until = g.Until
+		l.held.Store(&next)
+		return nil
+	}
+	l.held.Store(nil)
+	reading, cancel := context.WithTimeout(ctx, lease)
+	defer cancel()
+	txn, err := l.catalog.db.Begin(reading)
+	if err != nil {
+		return err
+	}
+	defer txn.Close()
+	s, err := l.catalog.look(reading, txn)
+	if err == nil {
+		err = l.catalog.stats.load(reading, txn, s) // planning must not have to ask the store either
+	}
+	if err != nil {
+		return err
+	}
+	l.held.Store(&leasedSchema{snapshot: s, epoch: g.Epoch, from: txn.StartTS(), until: g.Until})
+	return nil
+}
+
+// hold calls the leases of all processes back, and returns until when a new version may be committed; 0: at
+// any time.
+func (l *versionLease) hold(ctx context.Context, owner string) (tso.Timestamp, error) {
+	if l.cancel == nil {
+		return 0, nil
+	}
+	return l.catalog.opts.Leases.Hold(ctx, owner)
+}
+
+// release ends a hold. One that cannot be released ends by itself.
+func (l *versionLease) release(ctx context.Context, owner string) {
+	if l.cancel == nil {
+		return
+	}
+	if err := l.catalog.opts.Leases.Release(ctx, owner); err != nil && ctx.Err() == nil {
+		l.catalog.opts.Logger.Warn("leases of the schema are held back for some seconds", "err", err)
+	}
+}

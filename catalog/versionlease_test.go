@@ -1,0 +1,146 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/readlease"
+	"github.com/percodb/percodb/tso"
+)
+
+// flakyLeases loses the requests of a holder, or their answers, while broken.
+type flakyLeases struct {
+	readlease.Service
+	broken atomic.Bool
+}
+
+func (f *flakyLeases) Renew(ctx context.Context, id string, epoch uint64, wait time.Duration) (readlease.Grant, error) {
+	if f.broken.Load() && rand.IntN(2) == 0 {
+		return readlease.Grant{}, errors.New("lost")
+	}
+	g, err := f.Service.Renew(ctx, id, epoch, wait)
+	if err == nil && f.broken.Load() {
+		return readlease.Grant{}, errors.New("lost")
+	}
+	return g, err
+}
+
+func newAuthority(t testing.TB, db *percolator.DB) *readlease.Authority {
+	t.Helper()
+	a, err := readlease.New(context.Background(), readlease.Options{Oracle: timestamps{db}, Lease: 100 * time.Millisecond, MaxHold: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// timestamps is the oracle of a DB.
+type timestamps struct{ db *percolator.DB }
+
+func (o timestamps) Now(ctx context.Context) (tso.Timestamp, error) { return o.db.Timestamp(ctx) }
+
+// Goal: the schema that a leased process goes by is the one in force as of every snapshot it serves.
+// Method: processes that create tables, and processes that read, one of which loses the answers of the
+// authority now and then; each schema is compared with the version in the store as of the same timestamp.
+func TestLeasedSchemaIsInForce(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	authority := newAuthority(t, db)
+	opts := func(s readlease.Service) Options {
+		return Options{Shared: true, Lease: 100 * time.Millisecond, PollInterval: 25 * time.Millisecond, Leases: s}
+	}
+	flaky := &flakyLeases{Service: authority}
+	processes := []*Catalog{newCatalog(t, db, opts(authority)), newCatalog(t, db, opts(authority)), newCatalog(t, db, opts(flaky))}
+	end := time.Now().Add(4 * time.Second)
+	var leased, looked, inForce, changes atomic.Int64
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := 0; time.Now().Before(end); i++ {
+			mustCreate(t, processes[i%2], fmt.Sprintf("t%d", i))
+			changes.Add(1)
+			flaky.broken.Store(i%3 == 0)
+			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+		}
+	})
+	for _, c := range processes {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				txn := begin(t, db)
+				if rand.IntN(4) == 0 {
+					time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+				}
+				if c.version.at(txn.ReadTS()) != nil {
+					leased.Add(1)
+				} else {
+					looked.Add(1)
+				}
+				r, err := c.At(ctx, txn)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				want, err := getNumber(ctx, txn, keyVersion)
+				if err != nil || r.Version() != want {
+					t.Errorf("as of %d version %d, in the store %d (%v)", txn.ReadTS(), r.Version(), want, err)
+					return
+				}
+				txn.Close()
+
+				latest := c.Latest()
+				before, err := getNumber(ctx, db.Latest(), keyVersion)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if ok, err := c.InForce(ctx, latest); err != nil || ok && latest.Version() != before {
+					t.Errorf("version %d counts as in force, in the store was %d (%v)", latest.Version(), before, err)
+					return
+				} else if ok {
+					inForce.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	t.Logf("%d changes, %d snapshots by lease, %d without, %d in force", changes.Load(), leased.Load(), looked.Load(), inForce.Load())
+	if leased.Load() < 100 || looked.Load() < 10 || changes.Load() < 10 || inForce.Load() < 10 {
+		t.Error("too little has happened")
+	}
+}
+
+// Goal: with a lease, transactions find their schema while the store that has it does not answer; without
+// one they fail. Method: an authority, and a context that is over for whoever asks the store.
+func TestLeasedSchemaNeedsNoStore(t *testing.T) {
+	db := newDB(t)
+	c := newCatalog(t, db, Options{Shared: true, Lease: 100 * time.Millisecond, PollInterval: 25 * time.Millisecond, Leases: newAuthority(t, db)})
+	mustCreate(t, c, "t")
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	for end := time.Now().Add(10 * time.Second); ; {
+		txn := begin(t, db)
+		r, err := c.At(gone, txn)
+		txn.Close()
+		if err == nil {
+			if desc, err := r.Relation(gone, "", "t"); desc == nil || err != nil {
+				t.Fatal(desc, err)
+			}
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("no lease:", err)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	past := db.BeginAt(1)
+	defer past.Close()
+	if _, err := c.At(gone, past); err == nil {
+		t.Error("the lease is good for the past")
+	}
+}
