@@ -196,7 +196,8 @@ type AcquireLocksResponse struct {
 }
 
 // ReleaseLocksRequest: Keys ascending. Locks whose ForUpdateTS is above the one given stay
-// (tso.MaxTimestamp: none).
+// (tso.MaxTimestamp: none, and the transaction has ended; with any other it may be alive, and not know
+// that the locks go).
 type ReleaseLocksRequest struct {
 	Ranges               []RangeRef
 	Keys                 [][]byte

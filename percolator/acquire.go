@@ -111,7 +111,7 @@ func (a *acquisition) undo(ctx context.Context, keys [][]byte, got []grant) {
 			granted = append(granted, key)
 		}
 	}
-	a.t.release(ctx, granted)
+	a.t.release(ctx, granted, goesOn)
 }
 
 // one is some for a single key, and not for several goroutines.
@@ -276,9 +276,13 @@ func (db *DB) releaseKeys(ctx context.Context, bo *backoff, keys [][]byte, start
 	})
 }
 
+// goesOn is for a release by a transaction that does not end with it: see kv.ReleaseLocksRequest.
+const goesOn = tso.MaxTimestamp - 1
+
 // release drops pessimistic locks on ascending keys before it returns: who is told of the
-// transaction's end finds them free. What cannot be released expires.
-func (t *Txn) release(ctx context.Context, keys [][]byte) {
+// transaction's end finds them free. What cannot be released expires. upTo is goesOn or, at the
+// transaction's end, tso.MaxTimestamp.
+func (t *Txn) release(ctx context.Context, keys [][]byte, upTo tso.Timestamp) {
 	if len(keys) == 0 {
 		return
 	}
@@ -289,7 +293,7 @@ func (t *Txn) release(ctx context.Context, keys [][]byte) {
 	}
 	bo := backoff{db: t.db}
 	for some := range slices.Chunk(keys, maxRequestKeys) {
-		if err := t.db.releaseKeys(ctx, &bo, some, t.startTS, tso.MaxTimestamp); err != nil {
+		if err := t.db.releaseKeys(ctx, &bo, some, t.startTS, upTo); err != nil {
 			t.db.metrics.dropped.Inc()
 			t.db.opts.Logger.Warn("releasing locks", "start_ts", t.startTS, "keys", len(keys), "err", err)
 			return
@@ -306,5 +310,5 @@ func (t *Txn) releaseAll(ctx context.Context, mutations []mvcc.Mutation) {
 	if len(t.locks.held) == 0 && len(t.locks.stray) == 0 {
 		return
 	}
-	t.release(ctx, t.locks.keysBut(mutations))
+	t.release(ctx, t.locks.keysBut(mutations), tso.MaxTimestamp)
 }

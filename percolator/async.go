@@ -64,9 +64,6 @@ func (c *committer) async(ctx context.Context) (tso.Timestamp, error) {
 		return 0, err
 	}
 	c.beginLease(now)
-	if err := c.addPrimary(ctx); err != nil {
-		return 0, err
-	}
 	a := &asyncCommit{
 		secondaries: c.lockedKeys(func(key []byte) bool { return !bytes.Equal(key, c.primary) }),
 		floorTS:     now,

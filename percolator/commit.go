@@ -35,9 +35,6 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 		locked: t.locks,
 	}
 	c.lease = &c.ownLease
-	if t.locks != nil {
-		c.lease = &t.locks.lease
-	}
 	var ts tso.Timestamp
 	var err error
 	if t.buf.spilled != nil {
@@ -72,8 +69,9 @@ type committer struct {
 	startTS tso.Timestamp
 	readTS  tso.Timestamp // commits above it conflict, where a key was not locked before
 	guard   CommitGuard
-	locked  *lockSet  // of a pessimistic transaction, else nil
-	reads   []kv.Span // of a serializable one: what must not have changed until the commit
+	locked  *lockSet        // of a pessimistic transaction, else nil
+	reads   []kv.Span       // of a serializable one: what must not have changed until the commit
+	shared  []mvcc.Mutation // checks of the keys held shared, ascending; they are among the mutations
 
 	mutations []mvcc.Mutation // ascending
 	large     *largeSet       // in the place of mutations
@@ -89,6 +87,8 @@ type committer struct {
 
 	// What an async commit adds to its prewrites; nil: none is tried.
 	asyncing *asyncCommit
+	// checkedAt is the commit_ts for which the shared locks are being checked, or 0.
+	checkedAt tso.Timestamp
 
 	// Space for the common case, so that a small commit allocates little.
 	ownLease      lease
@@ -137,10 +137,7 @@ func (c *committer) setLockedAt(t *Txn) error {
 			continue
 		}
 		h := &t.locks.held[at]
-		if h.settled = true; h.checked(m) {
-			m.MustBeNew = false
-		}
-		if m.LockedAt = h.at; m.LockedAt > c.readTS {
+		if h.settle(m); h.at > c.readTS {
 			return c.lockedLater(h)
 		}
 	}
@@ -153,19 +150,26 @@ func (c *committer) addLocked(l *lockSet) error {
 	written := len(c.mutations)
 	for i := range l.held {
 		h := &l.held[i]
-		if h.settled || h.shared {
+		if h.settled {
 			continue
 		}
-		if h.settled = true; h.at > c.readTS {
+		if h.at > c.readTS {
 			return c.lockedLater(h)
 		}
-		c.mutations = append(c.mutations, mvcc.Mutation{Op: mvcc.OpLock, Key: h.key, LockedAt: h.at})
+		m := h.unwritten()
+		if h.shared {
+			c.shared = append(c.shared, m)
+		}
+		c.mutations = append(c.mutations, m)
 	}
 	if len(c.mutations) > written {
-		slices.SortFunc(c.mutations, func(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) })
+		slices.SortFunc(c.mutations, byKey)
+		slices.SortFunc(c.shared, byKey)
 	}
 	return nil
 }
+
+func byKey(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) }
 
 // lockedLater is the conflict of a transaction that has locked what its snapshot has not moved up to.
 func (c *committer) lockedLater(h *heldLock) error {
@@ -176,8 +180,8 @@ func (c *committer) run(ctx context.Context) (tso.Timestamp, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if c.lease.doomed.Load() {
-		return 0, &mvcc.WriteConflictError{Key: c.lease.primary, StartTS: c.startTS}
+	if c.doomed() {
+		return 0, &mvcc.WriteConflictError{Key: c.locked.primary, StartTS: c.startTS}
 	}
 	c.db.metrics.prewriteBytes.Add(float64(c.sizeBytes))
 	bo := backoff{db: c.db}
@@ -244,15 +248,16 @@ func (c *committer) keyAt(i int) []byte { return c.mutations[i].Key }
 // record; a lock is one only if nothing is written.
 //
 // A pessimistic transaction has had its primary since it took its first lock, even if it did not write
-// that key in the end.
+// that key in the end, and that primary's lease goes on. One that is held shared leaves no lock: its
+// pessimistic locks keep it for their primary, and what is prewritten gets one of its own. They do not
+// meet, for what is found out for the sake of a pessimistic lock decides no fate.
 func (c *committer) choosePrimary() {
 	for i := range c.mutations {
-		if c.mutations[i].Op != mvcc.OpCheckNotExists {
+		if c.mutations[i].Op.LeavesLock() {
 			c.locks++
 		}
 	}
-	if c.locked != nil && c.locked.primary != nil {
-		c.primary = c.locked.primary
+	if c.keepPrimary() {
 		return
 	}
 	largest := &c.parts[0]
@@ -283,6 +288,16 @@ func (c *committer) choosePrimary() {
 	}
 }
 
+// keepPrimary makes the primary that a pessimistic transaction has had since its first lock that of the
+// commit, if that key is to be prewritten.
+func (c *committer) keepPrimary() bool {
+	if c.locked == nil || c.locked.primary == nil || !c.locked.held[0].settled {
+		return false
+	}
+	c.primary, c.lease = c.locked.primary, &c.locked.lease
+	return true
+}
+
 // ttlFor returns how long a transaction's locks live without a heartbeat, in milliseconds: the
 // default, and for large ones 6 s times the square root of their size in MiB, up to 20 s.
 func (c *committer) ttlFor() uint64 {
@@ -303,20 +318,28 @@ func (c *committer) beginLease(now tso.Timestamp) {
 
 // ttlNow is the TTL of locks taken now.
 func (c *committer) ttlNow() uint64 {
-	if c.lease.db != nil {
+	switch {
+	case c.lease.db != nil:
 		return c.lease.ttl()
+	case c.locked != nil && c.locked.lease.db != nil:
+		return c.locked.lease.ttl()
 	}
 	return c.ttlFor()
 }
 
-// writes says that key is among the mutations.
+// doomed says that a heartbeat has found the transaction rolled back.
+func (c *committer) doomed() bool {
+	return c.lease.doomed.Load() || c.locked != nil && c.locked.lease.doomed.Load()
+}
+
+// writes says that key is among the mutations, and not only to be checked for being held shared.
 func (c *committer) writes(key []byte) bool {
 	if c.large != nil {
 		found, err := c.large.Has(key)
 		return found && err == nil
 	}
-	_, found := slices.BinarySearchFunc(c.mutations, key, compareMutation)
-	return found
+	at, found := slices.BinarySearchFunc(c.mutations, key, compareMutation)
+	return found && c.mutations[at].Op != mvcc.OpCheckShared
 }
 
 // txnSize is the number of mutations, as locks tell it.
@@ -333,17 +356,6 @@ func (c *committer) lastKey() []byte {
 		return c.large.run.Last()
 	}
 	return c.mutations[len(c.mutations)-1].Key
-}
-
-// recorded returns a key on which a one-phase commit leaves a record: any that is written, or else any
-// that is locked. The primary of a pessimistic transaction may not be one.
-func (c *committer) recorded() []byte {
-	for i := range c.mutations {
-		if op := c.mutations[i].Op; op == mvcc.OpPut || op == mvcc.OpDelete {
-			return c.mutations[i].Key
-		}
-	}
-	return c.lockedKeys(func([]byte) bool { return true })[0]
 }
 
 // enterGuard asks the guard once. From here to leaveGuard the outcome is being decided.
@@ -533,10 +545,9 @@ func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (t
 	}
 	probe, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.db.opts.ProbeTimeout)
 	defer cancel()
-	key := c.recorded()
 	bo := backoff{db: c.db}
 	for {
-		ts, askErr := c.decide(probe, key)
+		ts, askErr := c.decide(probe, c.primary)
 		if askErr == nil {
 			if ts != 0 {
 				return ts, nil

@@ -204,10 +204,7 @@ func (s *sealer) add(f *folded) error {
 	}
 	h := s.held[0]
 	s.held = s.held[1:]
-	if h.settled = true; h.checked(&m) {
-		m.MustBeNew = false
-	}
-	if m.LockedAt = h.at; m.LockedAt > s.c.readTS {
+	if h.settle(&m); h.at > s.c.readTS {
 		return s.c.lockedLater(h)
 	}
 	return s.put(&m)
@@ -219,13 +216,13 @@ func (s *sealer) addHeld(key []byte) error {
 	for len(s.held) > 0 && (key == nil || bytes.Compare(s.held[0].key, key) < 0) {
 		h := s.held[0]
 		s.held = s.held[1:]
-		if h.shared {
-			continue
-		}
-		if h.settled = true; h.at > s.c.readTS {
+		if h.at > s.c.readTS {
 			return s.c.lockedLater(h)
 		}
-		if err := s.put(&mvcc.Mutation{Op: mvcc.OpLock, Key: h.key, LockedAt: h.at}); err != nil {
+		m := h.unwritten()
+		if h.shared {
+			s.c.shared = append(s.c.shared, m)
+		} else if err := s.put(&m); err != nil {
 			return err
 		}
 	}
@@ -251,8 +248,8 @@ func (s *sealer) put(m *mvcc.Mutation) error {
 // choosePrimary is committer.choosePrimary for a large set.
 func (s *sealer) choosePrimary() {
 	switch {
-	case s.t.locks != nil && s.t.locks.primary != nil:
-		s.set.primary = s.t.locks.primary
+	case s.c.keepPrimary():
+		s.set.primary = s.c.primary
 	case s.written != nil:
 		s.set.primary = s.written
 	default:
@@ -289,8 +286,8 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	if c.lease.doomed.Load() {
-		return 0, &mvcc.WriteConflictError{Key: c.lease.primary, StartTS: c.startTS}
+	if c.doomed() {
+		return 0, &mvcc.WriteConflictError{Key: c.primary, StartTS: c.startTS}
 	}
 	c.db.metrics.prewriteBytes.Add(float64(c.sizeBytes))
 	defer c.leaveGuard()
@@ -355,8 +352,8 @@ func (c *committer) prewriteLarge(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if m == nil { // locked, not written: it must answer for the others
-			m = &mvcc.Mutation{Op: mvcc.OpLock, Key: c.primary, LockedAt: c.locked.held[0].at}
+		if m == nil {
+			return errSpillTorn
 		}
 		if err := c.prewrite(ctx, []mvcc.Mutation{*m}, &prewritePart{}); err != nil {
 			return err
@@ -366,7 +363,7 @@ func (c *committer) prewriteLarge(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(largeFanOut)
 	err := c.large.batches(ctx, func(ms []mvcc.Mutation) error {
-		if c.lease.doomed.Load() {
+		if c.doomed() {
 			return &mvcc.RolledBackError{StartTS: c.startTS}
 		}
 		g.Go(func() error { return c.prewrite(ctx, ms, &prewritePart{}) })

@@ -196,7 +196,7 @@ func TestProto_T_PES_10(t *testing.T) {
 		if err := txn.Insert([]byte("k"), []byte("mine")); err != nil {
 			t.Fatal(err)
 		}
-		txn.release(context.Background(), [][]byte{[]byte("k")})
+		txn.release(context.Background(), [][]byte{[]byte("k")}, goesOn)
 		insertElsewhere(t, db)
 		wantConflict(t, txn)
 	})

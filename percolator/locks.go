@@ -41,8 +41,29 @@ type heldLock struct {
 	at     tso.Timestamp
 	shared bool
 	known  existence
-	// settled says that the key is among the mutations of the commit.
+	// settled says that the key is among the mutations of the commit that leave a lock.
 	settled bool
+}
+
+// settle makes a mutation of the key, which is m's, rely on the lock.
+func (h *heldLock) settle(m *mvcc.Mutation) {
+	if m.Op == mvcc.OpCheckNotExists {
+		m.Op, m.MustBeNew = mvcc.OpLock, h.known != absent // the lock ends with the transaction, like any other
+	}
+	if h.checked(m) {
+		m.MustBeNew = false
+	}
+	m.LockedAt, h.settled = h.at, true
+}
+
+// unwritten returns the mutation that stands for the lock where the key is not written. A shared lock
+// is only checked, and stays to be released after the commit.
+func (h *heldLock) unwritten() mvcc.Mutation {
+	if h.shared {
+		return mvcc.Mutation{Op: mvcc.OpCheckShared, Key: h.key, LockedAt: h.at}
+	}
+	h.settled = true
+	return mvcc.Mutation{Op: mvcc.OpLock, Key: h.key, LockedAt: h.at}
 }
 
 // existence is what is known of whether a locked key has a value, this transaction's writes aside. It
@@ -138,7 +159,8 @@ func (l *lockSet) truncate(n int, reads *readSet) [][]byte {
 func (l *lockSet) keysBut(mutations []mvcc.Mutation) [][]byte {
 	var keys [][]byte
 	keep := func(key []byte) {
-		if _, written := slices.BinarySearchFunc(mutations, key, compareMutation); !written {
+		at, written := slices.BinarySearchFunc(mutations, key, compareMutation)
+		if !written || !mutations[at].Op.LeavesLock() {
 			keys = append(keys, key)
 		}
 	}

@@ -20,7 +20,7 @@ const (
 )
 
 // twoPhase locks every key, takes a commit_ts and commits the primary. prewritten says that the
-// locks are there already, but perhaps that of a primary that is not written.
+// locks are there already.
 func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestamp, error) {
 	now, err := c.db.now(ctx)
 	if err != nil {
@@ -28,7 +28,10 @@ func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestam
 		return 0, err
 	}
 	c.beginLease(now)
-	if err := c.lockAll(ctx, prewritten); err != nil {
+	if !prewritten {
+		err = c.prewriteAll(ctx)
+	}
+	if err != nil {
 		var committed *mvcc.AlreadyCommittedError
 		if errors.As(err, &committed) {
 			return committed.CommitTS, nil
@@ -40,35 +43,6 @@ func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestam
 		return 0, nil
 	}
 	return c.secondPhase(ctx)
-}
-
-// lockAll prewrites what is not prewritten yet.
-func (c *committer) lockAll(ctx context.Context, prewritten bool) error {
-	missing := c.locks > 0 && !c.writes(c.primary)
-	if err := c.addPrimary(ctx); err != nil {
-		return err
-	}
-	switch {
-	case !prewritten:
-		return c.prewriteAll(ctx)
-	case missing:
-		at, _ := slices.BinarySearchFunc(c.mutations, c.primary, compareMutation)
-		return c.prewrite(ctx, c.mutations[at:at+1], &prewritePart{})
-	}
-	return nil
-}
-
-// addPrimary adds to the write set a lock on the primary, where a pessimistic transaction has locked
-// it and not written it: somebody must answer for the other locks.
-func (c *committer) addPrimary(ctx context.Context) error {
-	if c.locks == 0 || c.writes(c.primary) {
-		return nil
-	}
-	at, _ := slices.BinarySearchFunc(c.mutations, c.primary, compareMutation)
-	c.mutations = slices.Insert(c.mutations, at, mvcc.Mutation{Op: mvcc.OpLock, Key: c.primary, LockedAt: c.locked.held[0].at})
-	c.locks++
-	bo := backoff{db: c.db}
-	return c.route(ctx, &bo)
 }
 
 // secondPhase decides the transaction, all of whose keys are locked.
@@ -119,7 +93,7 @@ func (c *committer) prewriteAll(ctx context.Context) error {
 
 func compareMutation(m mvcc.Mutation, key []byte) int { return bytes.Compare(m.Key, key) }
 
-// batches splits the write set by shard and size.
+// batches splits the write set by shard and size. Shared locks are checked later, at the commit_ts.
 func (c *committer) batches() [][]mvcc.Mutation {
 	var all [][]mvcc.Mutation
 	for i := range c.parts {
@@ -129,6 +103,9 @@ func (c *committer) batches() [][]mvcc.Mutation {
 			for j, at := range pick {
 				of[j] = c.mutations[at]
 			}
+		}
+		if len(c.shared) > 0 {
+			of = slices.DeleteFunc(slices.Clone(of), func(m mvcc.Mutation) bool { return m.Op == mvcc.OpCheckShared })
 		}
 		for start := 0; start < len(of); {
 			end, size := start, 0
@@ -197,6 +174,7 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 		ReadTS:    c.readTS,
 		TTLMillis: c.ttlNow(),
 		TxnSize:   uint32(len(c.mutations)),
+		FloorTS:   c.checkedAt,
 	}
 	sending := ctx
 	if c.asyncing != nil {
@@ -226,7 +204,7 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 	return false, c.db.retryRouting(ctx, bo, err)
 }
 
-func leavesLock(m mvcc.Mutation) bool { return m.Op != mvcc.OpCheckNotExists }
+func leavesLock(m mvcc.Mutation) bool { return m.Op.LeavesLock() }
 
 // clearLock makes the way free for another prewrite. A lock where the transaction has only read
 // is waited for a few times, and then given way to: its owner might wait for this one.
@@ -263,7 +241,7 @@ func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 		if c.maxCommitTS != 0 && ts > c.maxCommitTS {
 			return 0, ErrCommitTooLate
 		}
-		if c.lease.doomed.Load() {
+		if c.doomed() {
 			return 0, &mvcc.RolledBackError{StartTS: c.startTS}
 		}
 		if len(c.reads) > 0 {
@@ -272,6 +250,9 @@ func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 				return 0, err
 			}
 			readTS = ts
+		}
+		if err := c.checkShared(ctx, ts); err != nil {
+			return 0, err
 		}
 		ts, err = c.commitPrimaryAt(ctx, &bo, ts)
 		// Pushed: the lock is still there, so no attempt at this or an earlier timestamp has
@@ -282,6 +263,21 @@ func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 		}
 	}
 	return 0, &mvcc.WriteConflictError{Key: c.primary, StartTS: c.startTS}
+}
+
+// checkShared makes sure that the keys held shared have stayed so until now, when the transaction is
+// about to commit at ts. They need not stay so until it has: whoever takes one from now on alone, and
+// reads what the transaction has written, reads it above ts, which tells or pushes the commit; and a
+// pushed commit is checked again.
+func (c *committer) checkShared(ctx context.Context, ts tso.Timestamp) error {
+	c.checkedAt = ts
+	defer func() { c.checkedAt = 0 }()
+	for some := range slices.Chunk(c.shared, maxRequestKeys) {
+		if err := c.prewrite(ctx, some, &prewritePart{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // commitPrimaryAt repeats the request until it is answered.
@@ -447,7 +443,7 @@ func (db *DB) rollbackKeys(ctx context.Context, keys [][]byte, startTS tso.Times
 func (c *committer) lockedKeys(keep func([]byte) bool) [][]byte {
 	keys := make([][]byte, 0, c.locks)
 	for i := range c.mutations {
-		if m := &c.mutations[i]; m.Op != mvcc.OpCheckNotExists && keep(m.Key) {
+		if m := &c.mutations[i]; m.Op.LeavesLock() && keep(m.Key) {
 			keys = append(keys, m.Key)
 		}
 	}

@@ -155,7 +155,7 @@ func (t *Txn) RollbackTo(sp Savepoint) {
 	}
 	t.truncate(sp)
 	if t.locks != nil {
-		t.release(context.Background(), t.locks.truncate(sp.locks, t.reads))
+		t.release(context.Background(), t.locks.truncate(sp.locks, t.reads), goesOn)
 	}
 }
 

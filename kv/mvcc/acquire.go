@@ -114,7 +114,7 @@ func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
 		}
 		switch decideAcquire(args.StartTS, args.Shared, queued, &v) {
 		case acquireTake:
-			e := a.newEntry(key, lockedAt(args.snapshot(), &v))
+			e := a.newEntry(key, lockedAt(args.snapshot(), args.Shared, &v))
 			w.met = append(w.met, e)
 			a.look(&v)
 			a.took(e.lock.ForUpdateTS)
@@ -124,7 +124,7 @@ func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
 			a.hold(&v)
 			return nil, nil
 		case acquireJoin:
-			l := a.newEntry(key, lockedAt(args.snapshot(), &v)).lock
+			l := a.newEntry(key, lockedAt(args.snapshot(), args.Shared, &v)).lock
 			if t.join(e, &l) {
 				a.look(&v)
 				a.took(l.ForUpdateTS)
@@ -148,7 +148,7 @@ func (a *acquisition) blocked(key []byte, v *keyView) (w *waiter, done bool, err
 	t, args := a.s.locks, a.args
 	if args.Wait > 0 && !args.SkipLocked {
 		e := a.newEntry(key, 0)
-		w = &waiter{entry: *e, readTS: args.snapshot(), seen: lockedAt(0, v), arrived: time.Now(), wake: make(chan struct{}, 1)}
+		w = &waiter{entry: *e, readTS: args.snapshot(), seen: lockedAt(0, args.Shared, v), arrived: time.Now(), wake: make(chan struct{}, 1)}
 		queued, err := t.enqueue(w)
 		if !queued {
 			w = nil
@@ -269,7 +269,8 @@ func (a *acquisition) undo() {
 }
 
 // ReleaseLocks drops the pessimistic locks of startTS on keys whose ForUpdateTS is at or below
-// forUpdateTS: those granted again since then stay.
+// forUpdateTS: those granted again since then stay. tso.MaxTimestamp says that the transaction has
+// ended; who does not say so may release the lock of somebody who still relies on it.
 func (s *State) ReleaseLocks(adm Admission, keys [][]byte, startTS, forUpdateTS tso.Timestamp) error {
 	if err := validateKeys(keys); err != nil {
 		return err
@@ -278,6 +279,9 @@ func (s *State) ReleaseLocks(adm Admission, keys [][]byte, startTS, forUpdateTS 
 	// nothing is done.
 	if err := adm.Admit(); err != nil {
 		return err
+	}
+	if forUpdateTS != tso.MaxTimestamp {
+		s.noteLost(startTS)
 	}
 	s.releaseKeys(keys, startTS, forUpdateTS)
 	return nil

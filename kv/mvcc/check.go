@@ -207,6 +207,8 @@ func (c *checker) checkStatuses(ctx context.Context) error {
 			c.report(key, "rollback record of %d at %d", startTS, version)
 		case kind == statusLockCommit && startTS >= version:
 			c.report(key, "lock committed at %d, before its start_ts %d", version, startTS)
+		case kind == statusLockCommit && isUse(startTS):
+			c.checkIssued(key, startTS-1, version)
 		default:
 			c.checkIssued(key, startTS, version)
 		}

@@ -95,6 +95,7 @@ func (c *checker) outcomes(ctx context.Context, f func(key []byte, o outcome)) e
 		case err != nil:
 		case kind == statusRollback:
 			f(key, outcome{startTS, 0})
+		case isUse(startTS): // it tells of no fate
 		default:
 			f(key, outcome{startTS, version})
 		}

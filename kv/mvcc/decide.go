@@ -20,6 +20,8 @@ type keyView struct {
 	// lockCommitTS is the commit_ts of the newest committed OpLock, 0 for none; ...StartTS its
 	// transaction.
 	lockCommitTS, lockCommitStartTS tso.Timestamp
+	// sharedUseTS is as of when the newest recorded use of a shared lock was, 0 for none.
+	sharedUseTS tso.Timestamp
 	// ownCommitTS is the commit_ts of the transaction's own record on this key, 0 for none.
 	ownCommitTS tso.Timestamp
 	// rolledBack: the transaction has a rollback record on this key.
@@ -65,6 +67,10 @@ func decidePrewrite(startTS, readTS tso.Timestamp, m *Mutation, v *keyView) prew
 		limit = m.LockedAt
 	}
 	held := v.ownPess(startTS) && v.lock.ForUpdateTS == m.LockedAt
+	changed := max(v.newest.commitTS, v.lockCommitTS)
+	if m.LockedAt != 0 && m.Op != OpCheckShared {
+		changed = max(changed, v.sharedUseTS) // a lost lock was to keep sharers out as well
+	}
 	switch {
 	case v.ownLock(startTS):
 		return prewriteDuplicate
@@ -72,10 +78,12 @@ func decidePrewrite(startTS, readTS tso.Timestamp, m *Mutation, v *keyView) prew
 		return prewriteCommitted
 	case v.rolledBack:
 		return prewriteRolledBack
-	case !held && (v.newest.commitTS > limit || v.lockCommitTS > limit):
+	case !held && changed > limit:
 		return prewriteConflict
 	case v.ownPess(startTS) && !held && m.LockedAt != 0:
 		return prewriteLost // it was lost, and taken again by a request that is late
+	case m.Op == OpCheckShared && (v.other == nil || v.other.Shared):
+		return prewriteCheck
 	case v.other != nil && !v.ownPess(startTS) && m.LockedAt != 0:
 		return prewriteLost
 	case v.other != nil:
@@ -86,6 +94,34 @@ func decidePrewrite(startTS, readTS tso.Timestamp, m *Mutation, v *keyView) prew
 		return prewriteCheck
 	default:
 		return prewriteLock
+	}
+}
+
+// commitRecord says what a commit leaves on a key, whether in one phase or two.
+type commitRecord uint8
+
+const (
+	recordNothing commitRecord = iota
+	recordVersion              // a write record
+	recordLock                 // a status record: who locks the key next may have to move its snapshot
+	recordUse                  // a status record, for those who have lost an exclusive lock on the key
+)
+
+// decideRecord judges one mutation. A key that was locked and not written gets a record as well: its
+// lock may have been lost, and the next to lock it must not be undone by who lost it; and whoever asks
+// the transaction's primary after the lock is gone must find the commit there. lostTS is at or above
+// the start_ts of every transaction that may have lost a lock here without having ended; who began at
+// or below the safe point can prewrite no more.
+func decideRecord(op Op, lostTS, safePoint tso.Timestamp) commitRecord {
+	switch {
+	case op == OpPut || op == OpDelete:
+		return recordVersion
+	case op == OpLock:
+		return recordLock
+	case op == OpCheckShared && lostTS > safePoint:
+		return recordUse
+	default:
+		return recordNothing
 	}
 }
 

@@ -43,8 +43,12 @@ func decideAcquire(startTS tso.Timestamp, shared, waiters bool, v *keyView) acqu
 }
 
 // lockedAt returns as of when a key is locked: at the snapshot, or at what was committed on it later.
-func lockedAt(readTS tso.Timestamp, v *keyView) tso.Timestamp {
-	return max(readTS, v.newest.commitTS, v.lockCommitTS)
+func lockedAt(readTS tso.Timestamp, shared bool, v *keyView) tso.Timestamp {
+	at := max(readTS, v.newest.commitTS, v.lockCommitTS)
+	if !shared {
+		at = max(at, v.sharedUseTS)
+	}
+	return at
 }
 
 // decideRelease reports whether a request to release pessimistic locks up to bound means this one. A

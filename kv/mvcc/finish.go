@@ -63,7 +63,7 @@ func (f *finisher) add(do finish, key []byte, e *entry) {
 }
 
 func (f *finisher) commit(key []byte, e *entry) {
-	if e.lock.Op == OpLock {
+	if decideRecord(e.lock.Op, 0, 0) == recordLock {
 		f.w.putLockCommit(f.b, key, f.startTS, f.commitTS)
 	} else {
 		f.w.putWrite(f.b, key, e.lock.Op, e.longValue, f.startTS, f.commitTS, e.lock.Value)
@@ -86,6 +86,7 @@ func (f *finisher) abort() {
 func (f *finisher) run() (writtenBytes int, err error) {
 	s := f.w.s
 	for _, e := range f.w.dropped {
+		s.noteLost(f.startTS)
 		s.locks.release(e, f.startTS)
 	}
 	if f.b == nil {

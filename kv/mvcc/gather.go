@@ -17,6 +17,7 @@ type writer struct {
 	value   []byte            // scratch for records
 	entries []entry           // new locks
 	met     []*entry          // locks to be finished
+	uses    [][]byte          // keys held shared whose use is to be recorded
 	dropped []*entry          // pessimistic locks to be dropped
 	near    near              // where in the lock table it has last looked
 }
@@ -31,7 +32,8 @@ func (w *writer) release() {
 	clear(w.entries)
 	clear(w.met)
 	clear(w.dropped)
-	w.entries, w.met, w.dropped = w.entries[:0], w.met[:0], w.dropped[:0]
+	clear(w.uses)
+	w.entries, w.met, w.dropped, w.uses = w.entries[:0], w.met[:0], w.dropped[:0], w.uses[:0]
 	if cap(w.entries) > keep {
 		w.entries = nil
 	}
@@ -147,9 +149,10 @@ func (w *writer) lookWrites(v *keyView, key []byte, startTS tso.Timestamp) error
 }
 
 // lookStatus puts what S says about key into the view: rollback records of startTS, and committed
-// OpLocks above it. The bounds in memory spare most transactions the look.
+// OpLocks and uses of shared locks above it. The bounds in memory spare most transactions the look.
 func (w *writer) lookStatus(v *keyView, key []byte, startTS tso.Timestamp) error {
-	if uint64(startTS) > w.s.maxRollbackTS.Load() && uint64(startTS) > w.s.maxLockCommitTS.Load() {
+	if uint64(startTS) > w.s.maxRollbackTS.Load() &&
+		(uint64(startTS) > w.s.maxLockCommitTS.Load() || uint64(startTS) >= w.s.marks.of(key).Load()) {
 		return nil
 	}
 	it, err := w.s.eng.NewPointIter(storage.PointCheck)
@@ -175,10 +178,14 @@ func (w *writer) lookStatus(v *keyView, key []byte, startTS tso.Timestamp) error
 		switch {
 		case kind == statusRollback:
 			v.rolledBack = v.rolledBack || ts == startTS
+			continue
+		case isUse(recStartTS):
+			v.sharedUseTS = max(v.sharedUseTS, ts)
+			continue
 		case recStartTS == startTS:
 			v.ownCommitTS = ts
 		}
-		if kind == statusLockCommit && v.lockCommitTS == 0 {
+		if v.lockCommitTS == 0 {
 			v.lockCommitTS, v.lockCommitStartTS = ts, recStartTS
 		}
 	}

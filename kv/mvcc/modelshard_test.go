@@ -647,7 +647,7 @@ func (m *smModel) acquireRequest(s *smState, msg *smMsg) smReply {
 	v := m.view(s, k, t)
 	switch decideAcquire(s.txns[t].start.real(), false, false, &v) {
 	case acquireTake:
-		at := smFromReal(lockedAt(msg.ts.real(), &v))
+		at := smFromReal(lockedAt(msg.ts.real(), false, &v))
 		if m.mut == mutLockAtSnapshot {
 			at = msg.ts
 		}

@@ -23,7 +23,13 @@ const (
 	// OpPessimistic is the kind of a lock that AcquireLocks took: it keeps other writers out, is never
 	// in a reader's way, lives in memory only, and is never a mutation.
 	OpPessimistic
+	// OpCheckShared writes nothing: prewrite fails unless the shared lock granted as of LockedAt is still
+	// there, or is lost and nobody who could not share it has the key or has committed on it since.
+	OpCheckShared
 )
+
+// LeavesLock reports whether prewrite leaves a lock for the mutation.
+func (op Op) LeavesLock() bool { return op == OpPut || op == OpDelete || op == OpLock }
 
 // Mutation is one key's change in a write set. Key and Value belong to the caller and are not kept
 // after the request returns.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
@@ -90,7 +89,7 @@ func validateMutations(ms []Mutation) (checks bool, err error) {
 	}
 	size := 0
 	for i := range ms {
-		if ms[i].Op < OpPut || ms[i].Op > OpCheckNotExists {
+		if !ms[i].valid() {
 			return false, &InvalidRequestError{Detail: fmt.Sprintf("operation %d", ms[i].Op)}
 		}
 		if i > 0 && bytes.Compare(ms[i-1].Key, ms[i].Key) >= 0 {
@@ -103,6 +102,11 @@ func validateMutations(ms []Mutation) (checks bool, err error) {
 		return false, &InvalidRequestError{Detail: fmt.Sprintf("request of %d bytes is too large", size)}
 	}
 	return checks, nil
+}
+
+// valid reports whether the mutation is one.
+func (m *Mutation) valid() bool {
+	return m.Op.LeavesLock() || m.Op == OpCheckNotExists || m.Op == OpCheckShared && m.LockedAt != 0
 }
 
 // commitFloor returns what the commit_ts has to lie above. Where the shard computes it, that is a
@@ -130,8 +134,7 @@ func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs
 		return PrewriteResult{}, wait, err
 	}
 	if len(w.entries) == 0 {
-		defer w.unlatch()
-		return w.nothingToWrite(args, onePC), nil, nil
+		return w.nothingToWrite(args, onePC, floor)
 	}
 	res := PrewriteResult{MinCommitTS: s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)}
 	if onePC {
@@ -163,8 +166,9 @@ func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs
 	return w.applyPrewrite(args, false, res)
 }
 
-// nothingToWrite answers a request that consists of duplicates and checks. Latches are held.
-func (w *writer) nothingToWrite(args *PrewriteArgs, onePC bool) PrewriteResult {
+// nothingToWrite answers a request that consists of duplicates and checks, and lets go of the latches.
+// Where it is not all of the transaction, FloorTS is the commit_ts that the checks are for.
+func (w *writer) nothingToWrite(args *PrewriteArgs, onePC bool, floor tso.Timestamp) (PrewriteResult, <-chan struct{}, error) {
 	res := PrewriteResult{Async: len(w.met) > 0}
 	for _, e := range w.met {
 		res.MinCommitTS = max(res.MinCommitTS, e.lock.MinCommitTS)
@@ -173,7 +177,20 @@ func (w *writer) nothingToWrite(args *PrewriteArgs, onePC bool) PrewriteResult {
 	if onePC {
 		res.OnePCCommitTS = args.snapshot() // its checks held at its snapshot, and that was all of it
 	}
-	return res
+	if onePC || len(w.uses) == 0 {
+		w.unlatch()
+		return res, nil, nil
+	}
+	b := w.s.eng.NewBatch(0)
+	defer b.Close()
+	w.putUses(b, args.StartTS, floor)
+	res.WrittenBytes = b.Len()
+	err := w.s.apply(b, storage.Sync)
+	w.unlatch()
+	if err == nil {
+		err = b.SyncWait()
+	}
+	return res, nil, err
 }
 
 // tryOnePC fixes the commit_ts of a one-phase commit whose entries are in the table, or returns 0 if
@@ -269,7 +286,7 @@ func (w *writer) applyPrewrite(args *PrewriteArgs, onePC bool, res PrewriteResul
 // whether the request may commit in one phase. It returns a channel to wait for, or the error
 // of the gravest verdict.
 func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, wait <-chan struct{}, err error) {
-	w.entries, w.met = w.entries[:0], w.met[:0]
+	w.entries, w.met, w.uses = w.entries[:0], w.met[:0], w.uses[:0]
 	if err := adm.Admit(); err != nil {
 		return false, nil, err
 	}
@@ -284,6 +301,7 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, 
 		w.cursor.start(args.Mutations[n-1].Key)
 	}
 	readTS := args.snapshot()
+	lostTS, safePoint := tso.Timestamp(w.s.lostTS.Load()), tso.Timestamp(w.s.safePoint.Load())
 	worst, worstAt := prewriteLock, 0
 	var worstView keyView
 	duplicates := false
@@ -306,6 +324,10 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, 
 		case verdict == prewriteDuplicate:
 			duplicates = true
 			w.met = append(w.met, e)
+		case verdict == prewriteCheck:
+			if decideRecord(m.Op, lostTS, safePoint) == recordUse {
+				w.uses = append(w.uses, m.Key)
+			}
 		case verdict == prewriteLock:
 			w.entries = append(w.entries, entry{key: m.Key, lock: Lock{Op: m.Op, StartTS: args.StartTS, ForUpdateTS: m.LockedAt}})
 		}
@@ -416,19 +438,15 @@ func (w *writer) batchSize(args *PrewriteArgs) int {
 	return size
 }
 
-// putVersions writes the records of a one-phase commit. A key that was locked before and is not written
-// needs none: its lock kept others out until now, and who writes it from now on is in nobody's way.
+// putVersions writes the records of a one-phase commit.
 func (w *writer) putVersions(b *storage.Batch, args *PrewriteArgs, commitTS tso.Timestamp) {
-	versions := slices.ContainsFunc(args.Mutations, func(m Mutation) bool { return m.Op == OpPut || m.Op == OpDelete })
+	w.putUses(b, args.StartTS, commitTS)
 	for i := range args.Mutations {
 		m := &args.Mutations[i]
-		switch m.Op {
-		case OpCheckNotExists:
-		case OpLock:
-			if m.LockedAt == 0 || !versions {
-				w.putLockCommit(b, m.Key, args.StartTS, commitTS)
-			}
-		default:
+		switch decideRecord(m.Op, 0, 0) {
+		case recordLock:
+			w.putLockCommit(b, m.Key, args.StartTS, commitTS)
+		case recordVersion:
 			long := len(m.Value) > w.s.opts.OnePCShortValueBytes && m.Op == OpPut
 			if long {
 				w.putData(b, m.Key, args.StartTS, m.Value)
@@ -468,8 +486,16 @@ func (w *writer) putData(b *storage.Batch, key []byte, startTS tso.Timestamp, va
 	b.Put(w.key, value)
 }
 
+// putUses records the use of keys that are held shared.
+func (w *writer) putUses(b *storage.Batch, startTS, ts tso.Timestamp) {
+	for _, key := range w.uses {
+		w.putLockCommit(b, key, useStartTS(startTS), ts)
+	}
+}
+
 func (w *writer) putLockCommit(b *storage.Batch, key []byte, startTS, commitTS tso.Timestamp) {
 	raise(&w.s.maxLockCommitTS, commitTS)
+	raise(w.s.marks.of(key), commitTS)
 	w.key = appendVersioned(w.key[:0], tagStatus, key, commitTS)
 	w.value = appendStatus(w.value[:0], statusLockCommit, startTS)
 	b.Put(w.key, w.value)

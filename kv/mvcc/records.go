@@ -28,6 +28,13 @@ const (
 	statusLockCommit = 2
 )
 
+// useStartTS is the start_ts in the status record that a transaction leaves on a key that it has held
+// shared. The subtick tells the record from that of an exclusive lock: nobody begins at it.
+func useStartTS(startTS tso.Timestamp) tso.Timestamp { return startTS + 1 }
+
+// isUse reports whether a committed lock's record is of a shared one.
+func isUse(recStartTS tso.Timestamp) bool { return recStartTS%tso.Tick == 1 }
+
 var errMalformedRecord = errors.New("mvcc: malformed record")
 
 // CorruptionError: a stored record cannot be read, or contradicts another.

@@ -60,8 +60,11 @@ type State struct {
 	// maxRollbackTS and maxLockCommitTS bound what is in S, so that most prewrites need not look.
 	maxRollbackTS   atomic.Uint64
 	maxLockCommitTS atomic.Uint64
-	safePoint       atomic.Uint64
-	gc              gcState
+	// lostTS is at or above the start_ts of every transaction that may have lost a lock here and not know
+	// it: see decideRecord.
+	lostTS    atomic.Uint64
+	safePoint atomic.Uint64
+	gc        gcState
 
 	writers sync.Pool
 }
@@ -77,7 +80,7 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take a timestamp to recover by: %w", err)
 	}
-	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.maxRollbackTS, &s.maxLockCommitTS} {
+	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.maxRollbackTS, &s.maxLockCommitTS, &s.lostTS} {
 		ts.Store(uint64(now))
 	}
 	s.marks = newCommitMarks(now)
@@ -133,6 +136,10 @@ func (s *State) MaxTS() tso.Timestamp { return tso.Timestamp(s.maxTS.Load()) }
 
 // RaiseMaxTS makes every later write commit above ts. ts must have been issued.
 func (s *State) RaiseMaxTS(ts tso.Timestamp) { raise(&s.maxTS, ts) }
+
+// noteLost notes that a pessimistic lock of startTS has gone, or may, without the transaction having
+// ended.
+func (s *State) noteLost(startTS tso.Timestamp) { raise(&s.lostTS, startTS) }
 
 // NumLocks returns the number of locks held.
 func (s *State) NumLocks() int { return int(s.locks.n.Load()) }

@@ -1,0 +1,187 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+)
+
+// restarts is a cluster whose stores can be restarted under a DB: locks in memory are lost.
+type restarts struct {
+	*cluster
+	shards map[*kv.Store]*hookShard
+}
+
+func newRestarts(t *testing.T, bounds ...string) (*restarts, *DB) {
+	r := &restarts{cluster: newCluster(t, nil, bounds...), shards: map[*kv.Store]*hookShard{}}
+	return r, r.db(Options{}, func(s kv.Shard) kv.Shard {
+		h := &hookShard{Shard: s}
+		r.shards[s.(*kv.Store)] = h
+		return h
+	})
+}
+
+func (r *restarts) restart(i int) {
+	r.t.Helper()
+	old := r.stores[i]
+	if err := old.Close(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.open(i)
+	h := r.shards[old]
+	h.Shard = r.stores[i]
+	r.shards[r.stores[i]] = h
+}
+
+func wantConflict(t *testing.T, err error) {
+	t.Helper()
+	var conflict *mvcc.WriteConflictError
+	if !errors.As(err, &conflict) {
+		t.Fatalf("%v, want a conflict", err)
+	}
+}
+
+// Goal: FOR SHARE of a parent keeps it until the child is committed, or the commit fails: also when the
+// store has lost the lock, wherever the child is. Method: the store restarts, and the parent goes, or
+// nothing happens to it; at every level.
+func TestLostSharedLock(t *testing.T) {
+	ctx := context.Background()
+	for _, level := range []Isolation{ReadCommitted, SnapshotIsolation, Serializable} {
+		for _, child := range []string{"b", "z"} {
+			for _, gone := range []bool{false, true} {
+				c, db := newRestarts(t, "m")
+				seed := mustBegin(t, db)
+				mustPut(t, seed, "a=parent")
+				mustCommit(t, seed)
+				one := mustBeginTxn(t, db, TxnOptions{Pessimistic: true, Isolation: level})
+				if err := lockAs(one, LockOptions{Shared: true}, "a"); err != nil {
+					t.Fatal(err)
+				}
+				c.restart(0)
+				if gone {
+					two := mustBeginTxn(t, db, pessimistic)
+					if err := lock(two, "a"); err != nil {
+						t.Fatal(err)
+					}
+					two.Delete([]byte("a"))
+					mustCommit(t, two)
+				}
+				mustPut(t, one, child+"=child", child+"x=child")
+				_, err := one.Commit(ctx)
+				if !gone && err != nil {
+					t.Fatalf("%s, child %s: %v", level, child, err)
+				}
+				if gone {
+					wantConflict(t, err)
+				}
+				db.waitIdle()
+				if locks := c.locks(); len(locks) > 0 {
+					t.Fatalf("%s, child %s: locks are left: %v", level, child, locks)
+				}
+			}
+		}
+	}
+}
+
+// Goal: a shared lock that is lost between its check and the commit point lets nobody in who would
+// miss the commit. Method: before the primary's commit arrives the store of the parent restarts; another
+// locks the parent alone, looks for children, finds none, and deletes the parent.
+func TestSharedLockLostBeforeTheCommitPoint(t *testing.T) {
+	ctx := context.Background()
+	c, db := newRestarts(t, "m")
+	seed := mustBegin(t, db)
+	mustPut(t, seed, "a=parent")
+	mustCommit(t, seed)
+	two := mustBeginTxn(t, db, TxnOptions{Pessimistic: true, Isolation: ReadCommitted})
+	once := true
+	for _, h := range c.shards {
+		h.before = func(_ context.Context, req any) error {
+			if commit, ok := req.(*kv.CommitRequest); !ok || !commit.Primary || !once {
+				return nil
+			}
+			once = false
+			c.restart(0)
+			if err := statement(ctx, two, func() error { return lock(two, "a") }); err != nil {
+				t.Error(err)
+			}
+			if err := two.BeginStatement(ctx); err != nil {
+				t.Error(err)
+			}
+			if rows := scanAll(t, two, kv.Span{Start: []byte("x")}, ScanOptions{}); rows != "" {
+				t.Errorf("children %s", rows)
+			}
+			return two.Delete([]byte("a"))
+		}
+	}
+	one := mustBeginTxn(t, db, pessimistic)
+	if err := lockAs(one, LockOptions{Shared: true}, "a"); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, one, "x=child", "y=child")
+	_, err := one.Commit(ctx)
+	wantConflict(t, err)
+	mustCommit(t, two)
+	if rows := scanAll(t, mustBegin(t, db), kv.Span{}, ScanOptions{}); rows != "" {
+		t.Errorf("rows %s, want none", rows)
+	}
+}
+
+// Goal: who has locked a key for share first and then writes on several stores commits while others share
+// the key, and waits for none of them. Method: two transactions and an idle third share one key, in one
+// phase, asynchronously and in two phases.
+func TestSharedPrimary(t *testing.T) {
+	eachCluster(t, func(t *testing.T, c *cluster) {
+		db := c.db(Options{}, nil)
+		seed := mustBegin(t, db)
+		mustPut(t, seed, "k=parent")
+		mustCommit(t, seed)
+		var txns [3]*Txn
+		for i := range txns {
+			txns[i] = mustBeginTxn(t, db, pessimistic)
+			if err := lockAs(txns[i], LockOptions{Shared: true}, "k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for i, txn := range txns[:2] {
+			if err := lock(txn, "a"+string(rune('0'+i))); err != nil {
+				t.Fatal(err)
+			}
+			mustPut(t, txn, "a"+string(rune('0'+i))+"=1", "i=1", "z"+string(rune('0'+i))+"=1")
+			if i == 1 {
+				txn.buf.truncate(1) // the first key only
+			}
+			mustCommit(t, txn)
+		}
+		db.waitIdle()
+		if locks := c.locks(); len(locks) != 1 || !locks[0].Lock.Shared {
+			t.Errorf("locks %v, want the third's", locks)
+		}
+	})
+}
+
+// Goal: a transaction whose first lock is on a row that it inserts and deletes again commits what else it
+// has written, and leaves no lock. Method: its other rows lie on the same store, and on others.
+func TestPrimaryInsertedAndDeleted(t *testing.T) {
+	eachCluster(t, func(t *testing.T, c *cluster) {
+		db := c.db(Options{}, nil)
+		for _, others := range [][]string{{"b=1"}, {"b=1", "i=1", "z=1"}} {
+			txn := mustBeginTxn(t, db, pessimistic)
+			if taken, err := txn.LockNew(context.Background(), []byte("a")); taken != -1 || err != nil {
+				t.Fatal(taken, err)
+			}
+			if err := txn.Insert([]byte("a"), []byte("v")); err != nil {
+				t.Fatal(err)
+			}
+			txn.Delete([]byte("a"))
+			mustPut(t, txn, others...)
+			mustCommit(t, txn)
+			db.waitIdle()
+			if locks := c.locks(); len(locks) > 0 {
+				t.Fatalf("%v: locks are left: %v", others, locks)
+			}
+		}
+	})
+}
