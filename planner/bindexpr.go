@@ -5,6 +5,7 @@ import (
 
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -111,7 +112,7 @@ func (b *binder) toBoolean(x expr.Scalar, clause string, pos int) (expr.Scalar, 
 	case types.OIDUnknown:
 		return b.coerce(x, types.TBool, castImplicit, pos)
 	}
-	return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type boolean, not type %s", clause, x.Type().Base()).At(pos)
+	return nil, pgerror.New(pgerror.DatatypeMismatch, "argument of %s must be type boolean, not type %s", clause, builtin.TypeName(x.Type())).At(pos)
 }
 
 // literalTypes gives each kind of literal its type.
@@ -668,7 +669,7 @@ func (sc *scope) subscript(e *ast.Subscript) (expr.Scalar, error) {
 	}
 	t := x.Type()
 	if !t.IsArray() {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", t.Base()).At(startOf(e.X))
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "cannot subscript type %s because it does not support subscripting", builtin.TypeName(t)).At(startOf(e.X))
 	}
 	index := func(i ast.Expr) (expr.Scalar, error) {
 		if i == nil {
@@ -733,7 +734,7 @@ func (sc *scope) collate(e *ast.Collate) (expr.Scalar, error) {
 	}
 	x = sc.b.textIfUnknown(x)
 	if !x.Type().IsString() {
-		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", x.Type().Base()).At(int(e.Pos))
+		return nil, pgerror.New(pgerror.DatatypeMismatch, "collations are not supported by type %s", builtin.TypeName(x.Type())).At(int(e.Pos))
 	}
 	return x, nil
 }

@@ -110,11 +110,12 @@ func (g *grouper) check(c *expr.Column) error {
 		g.sb.groups = append(g.sb.groups, g.sb.b.column(c.ID, 0))
 		return nil
 	}
+	name := g.sb.sc.columnName(c)
 	if g.inSub {
-		return pgerror.New(pgerror.Grouping, "subquery uses ungrouped column \"%s\" from outer query", c.Name).At(c.Pos)
+		return pgerror.New(pgerror.Grouping, "subquery uses ungrouped column \"%s\" from outer query", name).At(c.Pos)
 	}
 	return pgerror.New(pgerror.Grouping,
-		"column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function", c.Name).At(c.Pos)
+		"column \"%s\" must appear in the GROUP BY clause or be used in an aggregate function", name).At(c.Pos)
 }
 
 // determined reports whether the whole primary key of s is among the keys.

@@ -224,7 +224,7 @@ func (b *binder) assign(x expr.Scalar, c *catalog.ColumnDescriptor, pos int) (ex
 	y, err := b.coerce(x, c.Type, castAssignment, posOf(x, pos))
 	if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but expression is of type %s",
-			c.Name, c.Type.Base(), x.Type().Base()).WithHint("You will need to rewrite or cast the expression.").At(pos)
+			c.Name, builtin.TypeName(c.Type), builtin.TypeName(x.Type())).WithHint("You will need to rewrite or cast the expression.").At(pos)
 	}
 	return y, err
 }
@@ -284,7 +284,7 @@ func (b *binder) assignColumn(q *query, i int, c *catalog.ColumnDescriptor) erro
 	err := b.retype(q, i, c.Type, castAssignment)
 	if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
 		return pgerror.New(pgerror.DatatypeMismatch, "column \"%s\" is of type %s but expression is of type %s",
-			c.Name, c.Type.Base(), from.Base()).WithHint("You will need to rewrite or cast the expression.").At(q.cols[i].pos)
+			c.Name, builtin.TypeName(c.Type), builtin.TypeName(from)).WithHint("You will need to rewrite or cast the expression.").At(q.cols[i].pos)
 	}
 	return err
 }

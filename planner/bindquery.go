@@ -16,6 +16,8 @@ type query struct {
 	items *projectRel
 	// values is the same for VALUES.
 	values *valuesRel
+	// casts computes the result columns that retype has cast.
+	casts *projectRel
 }
 
 // outCol is a result column.
@@ -290,11 +292,11 @@ func (b *binder) retype(q *query, i int, t types.Type, how castContext) error {
 	to := b.newColumn(q.cols[i].name, e.Type())
 	q.cols[i].id = to
 	item := projection{id: to, e: e}
-	if p, ok := q.root.(*projectRel); ok && p != q.items {
-		p.items = append(p.items, item)
-		return nil
+	if q.root != rel(q.casts) || q.casts == nil {
+		q.casts = &projectRel{input: q.root}
+		q.root = q.casts
 	}
-	q.root = &projectRel{input: q.root, items: []projection{item}}
+	q.casts.items = append(q.casts.items, item)
 	return nil
 }
 

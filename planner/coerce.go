@@ -48,7 +48,7 @@ func (b *binder) cast(e expr.Scalar, t types.Type, how castContext, pos int) (ex
 	}
 	c, ok := builtin.FindCast(e.Type(), t, how)
 	if !ok {
-		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", e.Type().Base(), t.Base()).At(pos)
+		return nil, pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", builtin.TypeName(e.Type()), builtin.TypeName(t)).At(pos)
 	}
 	return b.newCast(e, t, c, how), nil
 }

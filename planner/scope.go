@@ -109,6 +109,20 @@ func (c *nsCol) value(b *binder, pos int) expr.Scalar {
 	return b.column(c.id, pos)
 }
 
+// columnName is how messages name a column of this level's FROM: with the item's alias and its name
+// there, which for a subquery is not that of the column below.
+func (sc *scope) columnName(c *expr.Column) string {
+	for i := range sc.items {
+		it := &sc.items[i]
+		for j := range it.cols {
+			if it.cols[j].e == nil && it.cols[j].id == c.ID && it.alias != "" {
+				return it.alias + "." + it.cols[j].name
+			}
+		}
+	}
+	return c.Name
+}
+
 // touch records for aggregates being bound that a column of the scope at depth was named.
 func (b *binder) touch(depth int) {
 	for _, t := range b.trackers {

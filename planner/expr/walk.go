@@ -357,7 +357,7 @@ func sameNode(a, b Scalar) bool {
 	switch a := a.(type) {
 	case *Call:
 		b, ok := b.(*Call)
-		return ok && a.Fn == b.Fn && a.Fn.Volatility != builtin.Volatile
+		return ok && a.Fn.Same(b.Fn) && a.Fn.Volatility != builtin.Volatile
 	case *Cast:
 		b, ok := b.(*Cast)
 		return ok && a.Typ == b.Typ

@@ -174,7 +174,7 @@ func sameDatum(from, to types.OID) bool {
 
 // CannotCast is the error for a pair of types without a cast (42846).
 func CannotCast(from, to types.Type) *pgerror.Error {
-	return pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", baseName(from), baseName(to))
+	return pgerror.New(pgerror.CannotCoerce, "cannot cast type %s to %s", TypeName(from), TypeName(to))
 }
 
 // NoOp reports whether Apply returns its argument unchanged, so that the caller may leave it out.

@@ -154,7 +154,7 @@ func formatType(_ *Env, a []types.Datum) (types.Datum, error) {
 	t := types.Type{OID: oidArg(a[0]), Mod: -1}
 	if a[1].IsNull() {
 		// Without a modifier to show, PostgreSQL writes bpchar by its SQL name.
-		return types.Text(baseName(t)), nil
+		return types.Text(TypeName(t)), nil
 	}
 	t.Mod = int32(a[1].Int())
 	return types.Text(t.String()), nil

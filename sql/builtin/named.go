@@ -107,7 +107,7 @@ func namedSignature(name string, names []string, args []types.Type) string {
 		if names[i] != "" {
 			b.WriteString(names[i] + " => ")
 		}
-		b.WriteString(baseName(t))
+		b.WriteString(TypeName(t))
 	}
 	b.WriteByte(')')
 	return b.String()

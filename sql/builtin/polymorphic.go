@@ -73,7 +73,7 @@ func bindPolymorphic(declared, args []types.Type) (binding, error) {
 				return b, pgerror.New(pgerror.DatatypeMismatch, "type matched to anynonarray is an array type: %s", a)
 			}
 			if b.elem.Valid() && b.elem != t {
-				return b, pgerror.New(pgerror.DatatypeMismatch, "arguments declared \"%s\" are not all alike", baseName(d)).
+				return b, pgerror.New(pgerror.DatatypeMismatch, "arguments declared \"%s\" are not all alike", TypeName(d)).
 					WithDetail("%s versus %s", b.elem, t)
 			}
 			b.elem = t
@@ -140,7 +140,7 @@ func commonOf(context string, ts []types.Type) (t types.Type, known bool, err er
 		}
 		if t.Category() != best.Category() {
 			return types.Type{}, false, pgerror.New(pgerror.DatatypeMismatch, "%s types %s and %s cannot be matched",
-				context, baseName(best), baseName(t))
+				context, TypeName(best), TypeName(t))
 		}
 		if !best.Preferred() && canCoerce(best, t) && !canCoerce(t, best) {
 			best = t
@@ -152,7 +152,7 @@ func commonOf(context string, ts []types.Type) (t types.Type, known bool, err er
 	for _, t := range ts {
 		if !canCoerce(t, best) {
 			return types.Type{}, false, pgerror.New(pgerror.CannotCoerce, "%s could not convert type %s to %s",
-				context, baseName(t), baseName(best))
+				context, TypeName(t), TypeName(best))
 		}
 	}
 	if !sameMod {

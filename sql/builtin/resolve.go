@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 	"sync"
 
@@ -76,14 +77,14 @@ func CallSignature(name string, args []types.Type) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(baseName(t))
+		b.WriteString(TypeName(t))
 	}
 	b.WriteByte(')')
 	return b.String()
 }
 
-// baseName is format_type without modifier: "character", not "bpchar".
-func baseName(t types.Type) string {
+// TypeName is format_type without modifier: "character", not "bpchar".
+func TypeName(t types.Type) string {
 	if info := t.Info(); info != nil {
 		return info.SQLName
 	}
@@ -149,9 +150,9 @@ func ResolveOperator(op string, l, r types.Type) (*Overload, error) {
 
 func operatorSignature(op string, l, r types.Type) string {
 	if !l.Valid() {
-		return op + " " + baseName(r)
+		return op + " " + TypeName(r)
 	}
-	return baseName(l) + " " + op + " " + baseName(r)
+	return TypeName(l) + " " + op + " " + TypeName(r)
 }
 
 // exactOperator is the match that needs no search; a literal takes the other side's type.
@@ -375,6 +376,12 @@ func canCoerce(from, to types.Type) bool {
 	}
 	_, ok := FindCast(from, to, Implicit)
 	return ok
+}
+
+// Same reports whether o and p are one function with the same types: those that resolution has made
+// for polymorphic types are made anew for each call.
+func (o *Overload) Same(p *Overload) bool {
+	return o == p || o != nil && p != nil && o.Name == p.Name && o.Ret == p.Ret && slices.Equal(o.Args, p.Args)
 }
 
 // resolved returns o with actual types for the polymorphic ones and Fn made for them.

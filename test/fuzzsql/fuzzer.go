@@ -28,16 +28,18 @@ type Options struct {
 
 // fuzzer runs units and collects differences.
 type fuzzer struct {
-	opts   Options
-	conns  map[place]*conn
-	start  time.Time
-	told   time.Time
-	seed   uint64
-	world  *world
-	past   []*unit // of this world, that have committed
-	found  []*Difference
-	shapes map[string]int // of the differences found, and how often
-	counts counts
+	opts  Options
+	conns map[place]*conn
+	start time.Time
+	told  time.Time
+	seed  uint64
+	world *world
+	past  []*unit // of this world, that have committed
+	// explained is set when the unit that was checked last had differences that are meant.
+	explained bool
+	found     []*Difference
+	shapes    map[string]int // of the differences found, and how often
+	counts    counts
 }
 
 type counts struct {
@@ -144,7 +146,12 @@ func (f *fuzzer) runWorld(ctx context.Context) error {
 				return err
 			}
 		}
-		if u.commits {
+		if u.commits && f.explained {
+			// The servers may have done different things: go on as if the change had not been made.
+			if err := f.restore(ctx); err != nil {
+				return err
+			}
+		} else if u.commits && d == nil {
 			f.past = append(f.past, u)
 		}
 		f.tell(false)
@@ -202,6 +209,7 @@ func (f *fuzzer) build(ctx context.Context, w *world, of string) error {
 // check runs a unit by every way, or by one and its reference, and returns the first difference that
 // has no explanation.
 func (f *fuzzer) check(ctx context.Context, w *world, u *unit, only string) (*Difference, error) {
+	f.explained = false
 	var reference []*outcome
 	var stmts []*tree
 	for _, s := range u.stmts.kids {
@@ -309,6 +317,7 @@ func (f *fuzzer) difference(stmts []*tree, way, against string, got, want []*out
 	for i := range min(len(got), len(want), len(stmts)) {
 		if isTimeout(got[i]) || isTimeout(want[i]) {
 			f.counts.timeouts++
+			f.explained = true
 			return nil
 		}
 		text := compare(got[i], want[i], c)
@@ -318,6 +327,7 @@ func (f *fuzzer) difference(stmts []*tree, way, against string, got, want []*out
 		d := &Difference{Seed: f.seed, Way: way, Against: against, Text: text, stmt: stmts[i].String(), got: got[i], want: want[i]}
 		if reason := explain(d); reason != "" {
 			f.counts.explained[reason]++
+			f.explained = true
 			return nil // What follows in a block may follow from it.
 		}
 		return d

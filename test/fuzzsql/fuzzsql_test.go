@@ -52,6 +52,7 @@ func (l *log) panics() string {
 func startNode(t *testing.T, l *log, opts node.Options) string {
 	t.Helper()
 	opts.Role, opts.Data, opts.Listen, opts.Version = node.RoleAll, t.TempDir(), "127.0.0.1:0", "15.8"
+	opts.CacheBytes = 32 << 20
 	opts.Logger = slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	n, err := node.Start(context.Background(), opts)
 	if err != nil {
