@@ -23,7 +23,9 @@ type EngineOptions struct {
 	RestInterval time.Duration
 	// ReadOnly leaves the directory as it is: what is written stays in memory until Close.
 	ReadOnly bool
-	Logger   *slog.Logger
+	// AcceptDataLoss opens a directory with a damaged log, with what was written before the damage.
+	AcceptDataLoss bool
+	Logger         *slog.Logger
 	// OnFatal is called once when a write has failed; the process should report it and exit.
 	OnFatal func(error)
 }
@@ -38,8 +40,8 @@ type Engine struct{ *storage.Engine }
 func OpenEngine(opts EngineOptions) (*Engine, error) {
 	e, err := storage.Open(storage.Options{
 		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, RestInterval: opts.RestInterval,
-		ReadOnly: opts.ReadOnly,
-		Logger:   opts.Logger, OnFatal: opts.OnFatal,
+		ReadOnly: opts.ReadOnly, AcceptDataLoss: opts.AcceptDataLoss,
+		Logger: opts.Logger, OnFatal: opts.OnFatal,
 	})
 	if err != nil {
 		return nil, err

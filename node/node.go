@@ -55,6 +55,8 @@ type Options struct {
 	CacheBytes   int64
 	// Memory bounds what statements, messages and uncommitted writes hold; nil: nothing does.
 	Memory *memory.Pool
+	// AcceptDataLoss starts on a directory whose log is damaged, with what was written before the damage.
+	AcceptDataLoss bool
 	// OnFatal is called when the store cannot go on (a write to disk failed); the process should say
 	// so and exit.
 	OnFatal func(error)
@@ -157,7 +159,8 @@ const restInterval = 2 * time.Second
 // openEngine opens the data directory and has it closed last.
 func (n *Node) openEngine() (*kv.Engine, error) {
 	return n.ownEngine(kv.EngineOptions{
-		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, RestInterval: restInterval, Logger: n.log, OnFatal: n.opts.OnFatal,
+		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, RestInterval: restInterval,
+		AcceptDataLoss: n.opts.AcceptDataLoss, Logger: n.log, OnFatal: n.opts.OnFatal,
 	})
 }
 

@@ -32,6 +32,7 @@ type startFlags struct {
 	cacheMB                                                                  int64
 	memory                                                                   byteSize
 	gcLife, gcInterval, gcLease                                              time.Duration
+	acceptDataLoss                                                           bool
 }
 
 func startCommand() *cobra.Command {
@@ -60,6 +61,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")
 	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics, profiles and percodb check --live, over HTTP (default: none)")
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
+	flags.BoolVar(&f.acceptDataLoss, "accept-data-loss", false, "start although the log in --data is damaged, with what was committed before the damage; the damaged log is kept beside, as *.damaged")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
 	f.memory = defaultMemory(availableMemory())
 	flags.Var(&f.memory, "memory", "memory for the block cache, statements, messages of clients and uncommitted writes together, such as 2GB (default: half of the machine's or its container's)")
@@ -154,7 +156,7 @@ func (f *startFlags) options() (node.Options, error) {
 	shares := memory.Divide(int64(f.memory), f.cacheMB<<20)
 	opts := node.Options{
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
-		AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
+		AcceptDataLoss: f.acceptDataLoss, AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
 		CacheBytes: shares.Cache, Memory: memory.NewServerPool(shares.Pool, shares.Heap),
 		GC:     node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
@@ -225,6 +227,8 @@ func explain(err error) string {
 		return data + " is in use by another percodb process; stop it, or give --data another directory (to check it as it runs: percodb check --live HOST:PORT, its --admin-listen)"
 	case errors.As(err, &empty):
 		return empty.Error() + "; give --data the directory of a server, as at its start"
+	case errors.As(err, &damage) && damage.Log:
+		return fmt.Sprintf("data directory %q is damaged, and was left as it is: %s; restore it from a backup, or start once with --accept-data-loss, which loses what was committed after the damage", damage.Dir, damage.Detail)
 	case errors.As(err, &damage):
 		return fmt.Sprintf("data directory %q is damaged, and was left as it is: %s; restore it from a backup, with all its files, those without contents included", damage.Dir, damage.Detail)
 	case errors.As(err, &format) && format.Found == "":

@@ -36,7 +36,10 @@ type Options struct {
 	RestInterval time.Duration
 	// ReadOnly leaves the directory as it is: what the engine writes stays in memory until Close.
 	ReadOnly bool
-	Logger   *slog.Logger
+	// AcceptDataLoss opens a directory with a damaged log: what was written before the damage is
+	// kept, what follows is set aside in files of their own.
+	AcceptDataLoss bool
+	Logger         *slog.Logger
 	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The
 	// process should report the error and exit: the goroutine that met the failure does not go on,
 	// and neither may other writers. Without OnFatal they get a *FailedError where that can be done.
@@ -76,6 +79,8 @@ type Engine struct {
 	db      *pebble.DB
 	lock    *pebble.Lock
 	opts    Options
+	synced  *syncedTable
+	upgrade bool // the directory has an older format
 	failed  atomic.Pointer[FailedError]
 	applied atomic.Uint64 // batches applied so far; see iterCache
 	syncs   atomic.Uint64 // batches applied with Sync
@@ -100,8 +105,8 @@ func Open(opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{lock: lock, opts: opts, stuck: make(chan error, 1)}
-	if err = prepareDir(opts.FS, opts.Dir); err == nil {
-		e.db, err = e.openPebble()
+	if err = e.openDir(); err == nil && e.upgrade {
+		err = writeFormat(opts.FS, opts.Dir)
 	}
 	if err != nil {
 		if !errors.Is(err, errStuck) {
@@ -112,6 +117,7 @@ func Open(opts Options) (*Engine, error) {
 	e.iters.start(e)
 	ctx, stop := context.WithCancel(context.Background())
 	e.stopBackground = stop
+	e.background.Go(func() { e.synced.run(ctx, syncedInterval, func(err error) { _ = e.stopOn(err) }) })
 	if opts.RestInterval > 0 {
 		e.background.Go(func() { (&restFlusher{e: e}).run(ctx, opts.RestInterval) })
 	}
@@ -119,7 +125,27 @@ func Open(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// openPebble opens the database, or gives it up on a full disk: what the log holds has to be flushed
+// openDir verifies the directory and opens the database. A damaged log is cut if that was asked for.
+func (e *Engine) openDir() error {
+	err := e.openVerified()
+	var damage *DamageError
+	if !e.opts.AcceptDataLoss || !errors.As(err, &damage) || !damage.Log {
+		return err
+	}
+	if cut, salvageErr := e.salvageLogs(); salvageErr != nil || !cut {
+		return errors.Join(err, salvageErr)
+	}
+	return e.openVerified()
+}
+
+func (e *Engine) openVerified() (err error) {
+	if err = e.prepareDir(); err == nil {
+		e.db, err = e.openPebble()
+	}
+	return err
+}
+
+// openPebble opens the database, or gives it up when a write fails: what the log holds has to be flushed
 // first, and Pebble tries that for ever. Should it succeed after all, it is closed, and the directory's
 // lock with it; the process is expected to have ended long before.
 func (e *Engine) openPebble() (*pebble.DB, error) {
@@ -208,7 +234,7 @@ func (e *Engine) Close() (err error) {
 	e.stopBackground()
 	e.background.Wait()
 	defer e.recoverFailure(&err)
-	return errors.Join(e.db.Close(), e.lock.Close())
+	return errors.Join(e.db.Close(), e.synced.close(), e.lock.Close())
 }
 
 // Err returns the error that made the engine refuse writes, or nil.

@@ -6,9 +6,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// guardedFS watches over the write-ahead log. When a write to it fails, Pebble panics, here and there
-// with its own mutex in a state that no recover can save. So the failure is told to the engine's
-// owner first, who ends the process, and Pebble does not get to hear of it.
+// guardedFS stands between Pebble and its files.
+//
+// It notes how much of logs and manifests has been synced (syncedTable). And when a write to the log
+// fails, Pebble panics, here and there with its own mutex in a state that no recover can save: the failure
+// is reported to the engine's owner first, who ends the process, and Pebble does not see it.
 type guardedFS struct {
 	vfs.FS
 	e *Engine
@@ -18,56 +20,103 @@ func isLog(name string) bool { return strings.HasSuffix(name, logSuffix) }
 
 // Create implements vfs.FS.
 func (g *guardedFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := g.FS.Create(name, category)
-	return g.guard(name, f, err)
+	return g.guard(name, func() (vfs.File, error) { return g.FS.Create(name, category) })
 }
 
 // ReuseForWrite implements vfs.FS.
 func (g *guardedFS) ReuseForWrite(oldname, newname string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	f, err := g.FS.ReuseForWrite(oldname, newname, category)
-	return g.guard(newname, f, err)
+	return g.guard(newname, func() (vfs.File, error) {
+		if err := g.forget(oldname); err != nil {
+			return nil, err
+		}
+		return g.FS.ReuseForWrite(oldname, newname, category)
+	})
 }
 
-func (g *guardedFS) guard(name string, f vfs.File, err error) (vfs.File, error) {
-	switch {
-	case !isLog(name):
-		return f, err
-	case err != nil:
-		return nil, g.e.stopOn(err)
-	default:
-		return &guardedFile{File: f, e: g.e}, nil
+// Remove implements vfs.FS.
+func (g *guardedFS) Remove(name string) error {
+	if err := g.forget(name); err != nil {
+		return err
 	}
+	return g.FS.Remove(name)
+}
+
+func (g *guardedFS) forget(name string) error {
+	if f := recordFileOf(g.PathBase(name)); f.kind != noRecords {
+		return g.e.synced.forget(f)
+	}
+	return nil
+}
+
+// guard creates a file, and watches it if it is a log or a manifest.
+func (g *guardedFS) guard(name string, create func() (vfs.File, error)) (vfs.File, error) {
+	f := recordFileOf(g.PathBase(name))
+	if f.kind == noRecords {
+		return create()
+	}
+	guarded := &guardedFile{e: g.e, name: f}
+	err := g.e.synced.set(f, 0, true)
+	if err == nil {
+		guarded.File, err = create()
+	}
+	if err != nil {
+		return nil, guarded.stopOn(err)
+	}
+	return guarded, nil
 }
 
 // Unwrap implements vfs.FS.
 func (g *guardedFS) Unwrap() vfs.FS { return g.FS }
 
-// guardedFile is a file of the write-ahead log.
+// guardedFile is a file of the write-ahead log, or a manifest. Pebble writes and syncs it from one goroutine
+// at a time.
 type guardedFile struct {
 	vfs.File
-	e *Engine
+	e       *Engine
+	name    recordFile
+	written int64
 }
 
 // Write implements vfs.File.
 func (f *guardedFile) Write(p []byte) (int, error) {
 	n, err := f.File.Write(p)
-	return n, f.e.stopOn(err)
+	f.written += int64(n)
+	return n, f.stopOn(err)
 }
 
 // Sync implements vfs.File.
-func (f *guardedFile) Sync() error { return f.e.stopOn(f.File.Sync()) }
+func (f *guardedFile) Sync() error { return f.synced(f.File.Sync()) }
 
 // SyncData implements vfs.File.
-func (f *guardedFile) SyncData() error { return f.e.stopOn(f.File.SyncData()) }
+func (f *guardedFile) SyncData() error { return f.synced(f.File.SyncData()) }
 
 // SyncTo implements vfs.File.
 func (f *guardedFile) SyncTo(length int64) (fullSync bool, err error) {
 	fullSync, err = f.File.SyncTo(length)
-	return fullSync, f.e.stopOn(err)
+	if err == nil && fullSync {
+		err = f.e.synced.set(f.name, f.written, false)
+	}
+	return fullSync, f.stopOn(err)
 }
 
 // Close implements vfs.File.
-func (f *guardedFile) Close() error { return f.e.stopOn(f.File.Close()) }
+func (f *guardedFile) Close() error { return f.stopOn(f.File.Close()) }
+
+// synced notes what a sync that returned err has made durable.
+func (f *guardedFile) synced(err error) error {
+	if err == nil {
+		err = f.e.synced.set(f.name, f.written, false)
+	}
+	return f.stopOn(err)
+}
+
+// stopOn is Engine.stopOn for errors of the log.
+func (f *guardedFile) stopOn(err error) error {
+	if f.name.kind != logRecords {
+		return err
+	}
+	return f.e.stopOn(err)
+}
 
 // stopOn does nothing without an error. With one, of an engine that is open and has an owner to tell,
 // it does not return.

@@ -14,7 +14,12 @@ import (
 
 // FormatVersion is the version of everything percodb writes into a data directory: key layout,
 // records and meta keys. It grows when any of them changes.
-const FormatVersion = 2
+//
+//	2 → 3: PERCODB_SYNCED
+const FormatVersion = 3
+
+// oldestFormat is what a start upgrades from.
+const oldestFormat = 2
 
 const (
 	formatFile   = "PERCODB_FORMAT"
@@ -42,11 +47,16 @@ func (e *FormatError) Error() string {
 type DamageError struct {
 	Dir    string
 	Detail string
+	// Log says that Options.AcceptDataLoss opens the directory, with what was written before the damage.
+	Log bool
 }
 
 func (e *DamageError) Error() string {
 	return fmt.Sprintf("storage: %s is damaged: %s", e.Dir, e.Detail)
 }
+
+// replayFailure is what Pebble's errors say that come from a log.
+const replayFailure = "replaying WAL"
 
 // damageOf makes a *DamageError of an error with which Pebble refused the directory, unless the
 // operating system is to blame.
@@ -57,15 +67,19 @@ func (e *Engine) damageOf(err error) error {
 	if err == nil || system || errors.As(err, &failed) || errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	return &DamageError{Dir: e.opts.Dir, Detail: strings.ReplaceAll(err.Error(), "\n", "; ")}
+	var damage *DamageError
+	if errors.As(err, &damage) {
+		return err
+	}
+	return &DamageError{Dir: e.opts.Dir, Detail: strings.ReplaceAll(err.Error(), "\n", "; "), Log: pebble.IsCorruptionError(err) && strings.Contains(err.Error(), replayFailure)}
 }
 
 // listing is what a data directory holds, by kind.
 type listing struct {
 	tables, logs, manifests int
-	manifestMarker          string // the manifest in force; empty if no marker names one
-	versionMarker           bool   // a marker names Pebble's format version
-	format                  bool
+	manifestMarker          string   // the manifest in force; empty if no marker names one
+	versionMarker           bool     // a marker names Pebble's format version
+	synced                  bool     // PERCODB_SYNCED is there
 	others                  []string // files that are none of percodb's
 }
 
@@ -94,8 +108,9 @@ func listDir(fsys vfs.FS, dir string) (l listing, err error) {
 	for _, name := range names {
 		switch {
 		case name == formatFile:
-			l.format = true
-		case name == lockFile, name == lostAndFound, name == formatTemp:
+		case name == lockFile, name == lostAndFound, name == formatTemp, name == syncedTemp, name == salvageTemp:
+		case name == syncedFile:
+			l.synced = true
 		case strings.HasSuffix(name, tableSuffix), strings.HasSuffix(name, blobSuffix):
 			l.tables++
 		case isLog(name):
@@ -111,6 +126,7 @@ func listDir(fsys vfs.FS, dir string) (l listing, err error) {
 		case strings.HasPrefix(name, formatMajorMarker):
 			l.versionMarker = true
 		case strings.HasPrefix(name, markerPrefix), strings.HasPrefix(name, optionsPrefix), strings.HasSuffix(name, temporarySuffix):
+		case strings.Contains(name, logSuffix+damagedSuffix):
 		default:
 			l.others = append(l.others, name)
 		}
@@ -123,33 +139,56 @@ func (l *listing) isNew() bool {
 	return l.tables+l.logs+l.manifests+len(l.others) == 0 && l.manifestMarker == "" && !l.versionMarker
 }
 
-// verifyDir verifies that the directory is one of ours, and whole as far as names tell, or fresh: then
-// it holds nothing. It changes nothing.
-func verifyDir(fsys vfs.FS, dir string) (fresh bool, err error) {
-	l, err := listDir(fsys, dir)
-	if err != nil {
-		return false, err
+// dirState is what verifyDir learned about a directory.
+type dirState struct {
+	listing
+	fresh  bool // it holds nothing
+	format int
+}
+
+// verifyDir verifies that the directory is one of ours, and whole as far as names tell, or fresh. It
+// changes nothing.
+func verifyDir(fsys vfs.FS, dir string) (d dirState, err error) {
+	if d.listing, err = listDir(fsys, dir); err != nil {
+		return d, err
 	}
 	found, err := readFormat(fsys, dir)
-	switch {
-	case err != nil:
-		return false, err
-	case found == "" && l.isNew():
-		// There is no marker, or an empty one whose write a crash cut off.
-		return true, nil
-	case found != fmt.Sprint(formatPrefix, FormatVersion):
-		return false, &FormatError{Dir: dir, Found: strings.TrimPrefix(found, formatPrefix)}
+	if err != nil {
+		return d, err
 	}
-	return false, l.checkMarkers(fsys, dir)
+	if d.fresh = found == "" && d.isNew(); d.fresh {
+		return d, nil // There is no marker, or an empty one whose write a crash cut off.
+	}
+	for d.format = oldestFormat; found != fmt.Sprint(formatPrefix, d.format); d.format++ {
+		if d.format == FormatVersion {
+			return d, &FormatError{Dir: dir, Found: strings.TrimPrefix(found, formatPrefix)}
+		}
+	}
+	return d, d.checkMarkers(fsys, dir)
 }
 
 // prepareDir verifies the directory, and makes a data directory of a fresh one. The caller holds its lock.
-func prepareDir(fsys vfs.FS, dir string) error {
-	fresh, err := verifyDir(fsys, dir)
-	if err != nil || !fresh {
+func (e *Engine) prepareDir() error {
+	fsys, dir := e.opts.FS, e.opts.Dir
+	d, err := verifyDir(fsys, dir)
+	if err != nil {
 		return err
 	}
-	return writeFormat(fsys, dir)
+	var found bool
+	if e.synced, found, err = loadSynced(fsys, dir); err != nil {
+		return err
+	}
+	switch {
+	case d.fresh:
+		return writeFormat(fsys, dir)
+	case d.format == 2:
+		// What is there of the file is from an upgrade that was cut off.
+		e.synced, e.upgrade = newSynced(fsys, dir), true
+		return nil
+	case !found && d.manifestMarker != "" && !e.opts.AcceptDataLoss:
+		return &DamageError{Dir: dir, Log: true, Detail: syncedFile + " is missing or cut short, without which damage of the log cannot be seen"}
+	}
+	return e.synced.check(d.manifestMarker)
 }
 
 // checkMarkers verifies that there is a manifest where there is data. Pebble takes a directory without
@@ -165,7 +204,7 @@ func (l *listing) checkMarkers(fsys vfs.FS, dir string) error {
 	case l.manifestMarker == "":
 		return nil // a crash ended its creation
 	}
-	if _, err := fsys.Stat(fsys.PathJoin(dir, l.manifestMarker)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := fsys.Stat(fsys.PathJoin(dir, l.manifestMarker)); isNotExist(err) {
 		return damaged("the manifest %s is missing", l.manifestMarker)
 	} else if err != nil {
 		return err
@@ -179,7 +218,7 @@ func (l *listing) checkMarkers(fsys vfs.FS, dir string) error {
 // readFormat returns what the directory's marker file says, empty if there is none.
 func readFormat(fsys vfs.FS, dir string) (string, error) {
 	f, err := fsys.Open(fsys.PathJoin(dir, formatFile))
-	if errors.Is(err, fs.ErrNotExist) {
+	if isNotExist(err) {
 		return "", nil
 	}
 	if err != nil {
@@ -222,7 +261,7 @@ func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
 	if err := fsys.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create data directory %s: %w", dir, err)
 	}
-	if _, err := fsys.Stat(fsys.PathJoin(dir, lockFile)); errors.Is(err, fs.ErrNotExist) {
+	if _, err := fsys.Stat(fsys.PathJoin(dir, lockFile)); isNotExist(err) {
 		// A directory that is refused does not get the lock's file.
 		if _, err := verifyDir(fsys, dir); err != nil {
 			return nil, err
@@ -238,3 +277,5 @@ func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
 		return nil, fmt.Errorf("%w (%s: %w)", ErrLocked, dir, err)
 	}
 }
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

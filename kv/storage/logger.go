@@ -34,12 +34,24 @@ func (l *logger) Fatalf(format string, args ...any) {
 			err = fmt.Errorf("pebble: %w", cause)
 		}
 	}
+	if !l.engine.serving.Load() {
+		l.engine.giveUpOpening(err)
+		select {} // this may be a goroutine of Pebble's, whose panic would end the process
+	}
 	err = l.engine.stopOn(err)
 	var failed *FailedError
 	if !errors.As(err, &failed) {
-		failed = &FailedError{Err: err} // while opening or closing: those calls report it
+		failed = &FailedError{Err: err} // while closing: Close reports it
 	}
 	panic(failed)
+}
+
+// giveUpOpening has Open return err.
+func (e *Engine) giveUpOpening(err error) {
+	select {
+	case e.stuck <- err:
+	default:
+	}
 }
 
 // newEventListener reports the rare events of an engine's life.
@@ -48,16 +60,14 @@ func (e *Engine) newEventListener() pebble.EventListener {
 	var last atomic.Int64 // when background work was last reported to fail: it is retried at once
 	return pebble.EventListener{
 		BackgroundError: func(err error) {
+			if !e.serving.Load() && !pebble.IsCorruptionError(err) {
+				// What the log holds is flushed before the engine opens, and a flush is tried for ever.
+				e.giveUpOpening(err)
+				return
+			}
 			if isDiskFull(err) {
 				// Flushes would be tried for ever, and the log cannot grow either.
-				if e.serving.Load() {
-					e.fail(err)
-					return
-				}
-				select {
-				case e.stuck <- err:
-				default:
-				}
+				e.fail(err)
 				return
 			}
 			const quiet = 10 * time.Second
