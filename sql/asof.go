@@ -11,17 +11,14 @@ func (p *parser) asOfAhead() bool {
 	return p.isWord(kw.As) && p.peek(1).kw == kw.Of && p.peek(2).kw == kw.System && p.peek(3).kw == kw.Time
 }
 
-// asOfTime reads AS OF SYSTEM TIME expression. The expression is no part of what TiDB's grammar sees.
+// asOfTime reads AS OF SYSTEM TIME expression.
 func (p *parser) asOfTime() ast.Expr {
 	p.pos += 4
-	pos, start := p.here(), len(p.buf)
-	id, outer := p.begin()
+	pos, queries := p.here(), p.queries
 	x := p.expr()
-	if len(p.items[id].holes) > 0 {
+	if p.queries > queries {
 		p.unsupported(pos, "A subquery in AS OF SYSTEM TIME", "Give a timestamp, or an interval such as '-10s'.")
 	}
-	p.end(id, outer, nil)
-	p.buf = p.buf[:start]
 	return x
 }
 

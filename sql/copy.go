@@ -20,7 +20,7 @@ func (p *parser) copy(pos ast.Pos) ast.Statement {
 			p.unsupported(p.here(), "COPY of a data-modifying statement", "Copy the result of a query.")
 		}
 		p.requireQuery()
-		p.holeQuery(&st.Query)
+		st.Query = p.query()
 		p.expect(')')
 		p.expectWord(kw.To)
 	} else {

@@ -293,7 +293,7 @@ func (p *parser) createView(pos ast.Pos, orReplace bool) ast.Statement {
 	p.expectWord(kw.As)
 	start := p.cur().start
 	p.requireQuery()
-	p.holeQuery(&c.Query)
+	c.Query = p.query()
 	c.Text = p.textSince(start)
 	if p.isWord(kw.With) {
 		p.unsupported(p.here(), "WITH CHECK OPTION", "Views are read-only.")

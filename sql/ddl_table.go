@@ -32,7 +32,7 @@ func (p *parser) createTable(pos ast.Pos, temporary bool) ast.Statement {
 		p.unsupported(p.here(), "CREATE TABLE … AS EXECUTE", "Write the query itself.")
 	}
 	p.requireQuery()
-	p.holeQuery(&c.AsQuery)
+	c.AsQuery = p.query()
 	if p.acceptWord(kw.With) {
 		c.WithNoData = p.acceptWord(kw.No)
 		p.expectWord(kw.Data)

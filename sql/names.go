@@ -5,22 +5,6 @@ import "github.com/percodb/percodb/sql/ast"
 // unnamed is the name PostgreSQL gives an output column that has none.
 const unnamed = "?column?"
 
-// nameOutputs names the RETURNING items of a data-modifying statement.
-func nameOutputs(st ast.Statement) {
-	var items []ast.SelectItem
-	switch st := st.(type) {
-	case *ast.Insert:
-		items = st.Returning
-	case *ast.Update:
-		items = st.Returning
-	case *ast.Delete:
-		items = st.Returning
-	}
-	for i := range items {
-		nameOutput(&items[i])
-	}
-}
-
 // nameOutput gives an output column without an alias the name PostgreSQL computes (FigureColname).
 func nameOutput(item *ast.SelectItem) {
 	if item.Aliased {

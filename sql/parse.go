@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// parsers keeps parsers with their buffers and TiDB's parser, which is costly to make.
+// parsers keeps parsers with their buffers.
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
 // keepText is the longest text whose parser goes back to the pool: larger ones leave large buffers.
@@ -59,8 +59,7 @@ func ParseExpr(text string) (ast.Expr, error) {
 	return withParser(text, 0, end, false, (*parser).parseExpr)
 }
 
-// withParser runs parse on a pooled parser. TiDB's parser is known to panic on odd input; such a
-// panic is an error of the statement, with what happened as its cause.
+// withParser runs parse on a pooled parser.
 func withParser[T any](text string, base, tail int, semicolon bool, parse func(*parser) (T, error)) (T, error) {
 	p := parsers.Get().(*parser)
 	var none T
@@ -70,7 +69,6 @@ func withParser[T any](text string, base, tail int, semicolon bool, parse func(*
 	}
 	node, err := parse(p)
 	if len(text) <= keepText && cap(p.toks) <= keepTokens {
-		clear(p.items)
 		p.text = ""
 		parsers.Put(p)
 	}
@@ -89,11 +87,7 @@ func (p *parser) parse() (ast.Statement, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	if !p.tree {
-		nameOutputs(node)
-		return node, nil
-	}
-	return p.decode()
+	return node, nil
 }
 
 // parseExpr reads a whole text as one expression.
@@ -101,77 +95,43 @@ func (p *parser) parseExpr() (ast.Expr, error) {
 	for i := range p.toks {
 		p.toks[i].slot = pinned
 	}
-	p.emit("SELECT ")
-	id, outer := p.begin()
 	x := p.expr()
-	p.end(id, outer, x)
-	p.emitFromMark(id)
 	if p.err == nil && !p.is(tokEOF) {
 		p.unexpected()
 	}
 	if p.err != nil {
 		return nil, p.err
 	}
-	if p.tree {
-		if err := p.fillExpr(); err != nil {
-			return nil, err
-		}
-	}
 	return x, nil
 }
 
-// statement reads a statement. It returns nil for one that TiDB's part of the tree completes at the top.
+// statement reads a statement.
 func (p *parser) statement() ast.Statement {
-	if p.is('(') || queryWord(p.toks, p.pos) {
-		if !p.isWord(kw.With) {
-			p.query()
-			return nil
-		}
-		pos := p.here()
-		p.withClause()
-		p.tree = true
-		if isDML(p.cur().kw) {
-			return p.dml()
-		}
-		p.queryBody(true, pos)
-		return nil
+	if p.is('(') || queryWord(p.toks, p.pos) || isDML(p.cur().kw) {
+		return p.embedded()
 	}
-	if isDML(p.cur().kw) {
-		return p.dml()
-	}
-	p.emit("SELECT ")
-	id, outer := p.begin()
-	st := p.utility()
-	p.end(id, outer, st)
-	p.emitFromMark(id)
-	return st
+	return p.utility()
 }
 
 func isDML(word kw.Word) bool { return word == kw.Insert || word == kw.Update || word == kw.Delete }
 
-// inner reads the statement inside EXPLAIN, PREPARE and the like into dst.
-func (p *parser) inner(dst *ast.Statement) {
-	switch {
-	case p.err != nil:
-	case p.is('(') || queryWord(p.toks, p.pos) || isDML(p.cur().kw):
-		p.hole(hole{stmt: dst})
-		p.embedded()
-		p.endHole()
-	default:
-		*dst = p.utility()
+// inner reads the statement inside EXPLAIN, PREPARE and the like.
+func (p *parser) inner() ast.Statement {
+	if p.err != nil {
+		return nil
 	}
+	return p.statement()
 }
 
-// embedded reads a query or a data-modifying statement with its WITH and writes it for TiDB's grammar.
-func (p *parser) embedded() {
-	pos := p.here()
-	with := p.isWord(kw.With)
-	if with {
-		p.withClause()
+// embedded reads a query or a data-modifying statement, with its WITH.
+func (p *parser) embedded() ast.Statement {
+	var with *ast.With
+	if p.isWord(kw.With) {
+		with = p.withClause()
 	}
 	if isDML(p.cur().kw) {
-		p.dml()
-	} else {
-		p.queryBody(with, pos)
+		return p.dml(with)
 	}
+	q, _ := p.queryBody(with)
+	return q
 }

@@ -10,9 +10,8 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// parser reads one statement's tokens. It builds the parts of the tree that need no query grammar
-// (expressions, lists, DDL) directly, and writes the statement's queries to buf in words TiDB's grammar
-// accepts, with a carrier (q0, q1, …) for each part it has built; decode.go joins the two.
+// parser reads one statement's tokens by recursive descent, operators by precedence climbing. There is a file for
+// each family of statements.
 //
 // Errors are sticky: the first one is kept and moves the parser to the end mark, where nothing matches.
 type parser struct {
@@ -24,22 +23,17 @@ type parser struct {
 	ascii     bool
 	at, chars int // cursor of position
 
-	buf   []byte // text for TiDB's grammar
-	items []item // what the carriers stand for
-	open  int    // the item whose subqueries are being written
-	tree  bool   // buf holds a query, so TiDB's grammar is needed
-
 	relation string               // the table that DDL is about, for messages
 	partial  struct{ at, to int } // where acceptWords began and had to stop, for the error's position
 
 	itemDepth int  // the depth of the operators of a select item, 0 outside of one
 	bareCall  bool // the next call is one of FROM: no FILTER or OVER belongs to it
 
-	depth int // nesting of expressions and queries
-	ops   int // operators of the outermost expression
-	err   *pgerror.Error
-	slots slotter
-	tidb  grammar
+	depth   int // nesting of expressions and queries
+	queries int // read so far
+	ops     int // operators of the outermost expression
+	err     *pgerror.Error
+	slots   slotter
 }
 
 // Limits that keep the recursion over a tree, here and in the planner, far from the stack's end.
@@ -54,9 +48,8 @@ func (p *parser) reset(text string, base, tail int, semicolon bool) error {
 	p.scanner = scanner{text: text, base: base}
 	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, tail, semicolon
 	p.ascii, p.at, p.chars = isASCII(text), 0, 0
-	p.buf, p.items, p.open, p.tree = p.buf[:0], p.items[:0], -1, false
 	p.partial.at = -1
-	p.depth, p.ops, p.err, p.itemDepth, p.bareCall = 0, 0, nil, 0, false
+	p.depth, p.queries, p.ops, p.err, p.itemDepth, p.bareCall = 0, 0, 0, nil, 0, false
 	for {
 		p.toks = append(p.toks, token{})
 		t := &p.toks[len(p.toks)-1]

@@ -1,16 +1,13 @@
 // Package sql turns PostgreSQL query texts into percodb's syntax tree.
 //
 //	text ── lex.go ──▶ tokens ── split.go ──▶ statements with their plan cache keys (slots.go)
-//	     ── normalise*.go ──▶ expressions and lists as trees, queries in words TiDB's grammar accepts
-//	     ── tidb.go ──▶ TiDB's tree of the queries ── decode.go ──▶ sql/ast
-//	     ── ddl*.go, utility*.go ──▶ sql/ast, by hand
+//	     ── parse.go ──▶ sql/ast: query.go, from.go, expr.go, func.go, type.go, dml.go, ddl*.go, utility*.go
 //
 // Invariants:
-//  1. Only this package knows TiDB's parser.
-//  2. Two statements with equal keys have equal trees but for the values of slotted literals.
-//  3. What PostgreSQL 15 refuses as syntax is refused, in its words, with the position in the query text.
-//  4. No input panics, hangs or exhausts the stack: nesting is bounded (54001).
-//  5. A tree printed by its String method parses back to an equal tree.
+//  1. Two statements with equal keys have equal trees but for the values of slotted literals.
+//  2. What PostgreSQL 15 refuses as syntax is refused, in its words, with the position in the query text.
+//  3. No input panics, hangs or exhausts the stack: nesting is bounded (54001).
+//  4. A tree printed by its String method parses back to an equal tree.
 //
 // The package does not resolve names or types.
 package sql

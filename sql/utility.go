@@ -110,7 +110,7 @@ func (p *parser) prepare(pos ast.Pos) ast.Statement {
 	if !isDML(p.cur().kw) {
 		p.requireQuery()
 	}
-	p.inner(&st.Statement)
+	st.Statement = p.inner()
 	st.Text = p.textSince(start)
 	return st
 }
@@ -151,7 +151,7 @@ func (p *parser) explain(pos ast.Pos) ast.Statement {
 			p.requireQuery()
 		}
 	}
-	p.inner(&st.Statement)
+	st.Statement = p.inner()
 	st.Text = p.textSince(start)
 	p.explainable(st.Statement)
 	if refused, ok := st.Statement.(*ast.Unsupported); ok {
@@ -234,7 +234,7 @@ func (p *parser) declare(pos ast.Pos) ast.Statement {
 	p.expectWord(kw.For)
 	start := p.cur().start
 	p.requireQuery()
-	p.holeQuery(&st.Query)
+	st.Query = p.query()
 	st.Text = p.textSince(start)
 	return st
 }

@@ -86,7 +86,7 @@ var forbidden = map[string][]string{
 // owners: packages of others that one or a few rooms alone may import, tests apart.
 var owners = map[string][]string{
 	"github.com/cockroachdb/pebble":      {"kv/storage", "bench/micro"},
-	"github.com/pingcap/tidb/pkg/parser": {"sql"},
+	"github.com/pingcap/tidb/pkg/parser": {"sql/mysql"},
 	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb", "readlease/rpc", "readlease/rpc/leasepb"},
 	"github.com/jackc/pgx/v5/pgproto3":   {"server/pgwire", "test/sqllogic"},
 }

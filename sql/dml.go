@@ -6,30 +6,21 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// dml reads INSERT, UPDATE or DELETE without its WITH and writes it for TiDB's grammar as a SELECT of
-// one carrier, whose arguments are the statement's queries.
-func (p *parser) dml() ast.Statement {
-	p.emit("SELECT ")
-	id, outer := p.begin()
-	var st ast.Statement
+// dml reads INSERT, UPDATE or DELETE behind its WITH, which may be nil.
+func (p *parser) dml(with *ast.With) ast.Statement {
 	switch p.cur().kw {
 	case kw.Insert:
-		st = p.insert()
+		return p.insert(with)
 	case kw.Update:
-		st = p.update()
-	case kw.Delete:
-		st = p.delete()
+		return p.update(with)
 	default:
-		p.unexpected()
+		return p.delete(with)
 	}
-	p.end(id, outer, st)
-	p.emitFromMark(id)
-	return st
 }
 
 // insert reads INSERT INTO.
-func (p *parser) insert() *ast.Insert {
-	ins := &ast.Insert{Pos: p.here()}
+func (p *parser) insert(with *ast.With) *ast.Insert {
+	ins := &ast.Insert{Pos: p.here(), With: with}
 	p.expectWords(kw.Insert, kw.Into)
 	ins.Table = p.tableName()
 	if p.acceptWord(kw.As) {
@@ -76,7 +67,7 @@ func (p *parser) insertSource(ins *ast.Insert) {
 		ins.Query = &ast.Query{Pos: p.here()}
 		ins.Query.Body = p.valuesList(true)
 	case p.is('(') && p.startsQuery(0) || queryWord(p.toks, p.pos):
-		p.holeQuery(&ins.Query)
+		ins.Query = p.query()
 	default:
 		p.unexpected()
 	}
@@ -261,25 +252,15 @@ func (p *parser) target() (name ast.TableName, alias string) {
 	return name, alias
 }
 
-// fromHole reads a FROM or USING list into dst.
-func (p *parser) fromHole(dst *[]ast.TableExpr) {
-	p.hole(hole{from: dst})
-	p.emit("SELECT ")
-	p.emitCarrier(p.open)
-	p.emit(" FROM ")
-	p.fromList()
-	p.endHole()
-}
-
 // update reads UPDATE.
-func (p *parser) update() *ast.Update {
-	up := &ast.Update{Pos: p.here()}
+func (p *parser) update(with *ast.With) *ast.Update {
+	up := &ast.Update{Pos: p.here(), With: with}
 	p.expectWord(kw.Update)
 	up.Table, up.Alias = p.target()
 	p.expectWord(kw.Set)
 	up.Set = p.assignments()
 	if p.acceptWord(kw.From) {
-		p.fromHole(&up.From)
+		up.From = p.fromList()
 	}
 	up.Where = p.dmlWhere()
 	up.Returning = p.returning()
@@ -287,12 +268,12 @@ func (p *parser) update() *ast.Update {
 }
 
 // delete reads DELETE.
-func (p *parser) delete() *ast.Delete {
-	del := &ast.Delete{Pos: p.here()}
+func (p *parser) delete(with *ast.With) *ast.Delete {
+	del := &ast.Delete{Pos: p.here(), With: with}
 	p.expectWords(kw.Delete, kw.From)
 	del.Table, del.Alias = p.target()
 	if p.acceptWord(kw.Using) {
-		p.fromHole(&del.Using)
+		del.Using = p.fromList()
 	}
 	del.Where = p.dmlWhere()
 	del.Returning = p.returning()

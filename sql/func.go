@@ -81,7 +81,7 @@ func (p *parser) specialForm(word kw.Word, pos ast.Pos) (x ast.Expr, special boo
 			p.advance()
 			p.unexpected()
 		}
-		p.subquery(&e.Query)
+		e.Query = p.subquery()
 		return e, true
 	case kw.Row:
 		return p.rowExpr(pos), true
@@ -165,7 +165,7 @@ func (p *parser) arrayExpr(pos ast.Pos) ast.Expr {
 	p.advance()
 	if p.startsQuery(0) {
 		sub := &ast.ArraySubquery{Pos: pos}
-		p.subquery(&sub.Query)
+		sub.Query = p.subquery()
 		return sub
 	}
 	if !p.is('[') {
@@ -515,16 +515,12 @@ func (p *parser) frameBound() string {
 		p.advance()
 		s = "UNBOUNDED"
 	default:
-		holes := 0
-		if p.open >= 0 {
-			holes = len(p.items[p.open].holes)
-		}
-		pos := p.here()
+		pos, queries := p.here(), p.queries
 		x := p.expr()
 		if p.err != nil {
 			return ""
 		}
-		if p.open >= 0 && len(p.items[p.open].holes) > holes {
+		if p.queries > queries {
 			p.unsupported(pos, "A subquery in a window frame", "Compute the bound in a query outside.")
 			return ""
 		}

@@ -34,116 +34,173 @@ func startsTail(word kw.Word) bool {
 	return false
 }
 
-// queryShape says which clauses a query has had, so that (query) LIMIT 1 can add to it; tail means that
-// an ORDER BY has been written for TiDB's grammar.
-type queryShape struct {
-	with, order, limit, offset, tail bool
+// queryClauses says which clauses a query has had, so that (query) LIMIT 1 can add others to it and none a
+// second time.
+type queryClauses struct{ order, limit, offset bool }
+
+// query reads a query.
+func (p *parser) query() *ast.Query {
+	q, _ := p.queryAndClauses()
+	return q
 }
 
-// query reads a query and writes it for TiDB's grammar.
-func (p *parser) query() queryShape {
-	pos := p.here()
-	with := p.isWord(kw.With)
-	if with {
-		p.withClause()
+func (p *parser) queryAndClauses() (*ast.Query, queryClauses) {
+	var with *ast.With
+	if p.isWord(kw.With) {
+		with = p.withClause()
 	}
-	return p.queryBody(with, pos)
+	return p.queryBody(with)
 }
 
-// queryBody reads a query behind its WITH.
-func (p *parser) queryBody(with bool, withPos ast.Pos) queryShape {
+// queryBody reads a query behind its WITH, which may be nil.
+func (p *parser) queryBody(with *ast.With) (*ast.Query, queryClauses) {
 	p.enter()
 	defer p.leave()
-	p.tree = true
-	shape := p.setOperation()
-	if shape.with && with {
-		p.failAt(withPos, pgerror.SyntaxError, "multiple WITH clauses not allowed")
+	p.queries++
+	q, has := p.setOperation()
+	if with != nil {
+		if q.With != nil {
+			p.failAt(with.Pos, pgerror.SyntaxError, "multiple WITH clauses not allowed")
+		}
+		q.With = with
 	}
-	shape.with = shape.with || with
-	p.queryTail(&shape)
-	return shape
+	p.queryTail(q, &has)
+	return q, has
 }
 
 // setOperation reads operands joined by UNION, INTERSECT and EXCEPT. A parenthesised query alone
-// stands for itself: its shape is returned.
-func (p *parser) setOperation() queryShape {
+// stands for itself, with the clauses it has.
+func (p *parser) setOperation() (*ast.Query, queryClauses) {
 	if p.is('(') {
-		close := p.cur().aux
-		if close < 0 || !setOperator(&p.toks[close+1]) {
-			p.advance()
-			if !p.is('(') && !queryWord(p.toks, p.pos) {
-				p.unexpected()
-			}
-			shape := p.query()
-			p.expect(')')
-			return shape
+		if close := p.cur().aux; close < 0 || !setOperator(&p.toks[close+1]) {
+			return p.nestedQuery()
 		}
 	}
-	p.setOperand()
+	body := p.intersection()
 	for setOperator(p.cur()) {
-		switch p.cur().kw {
-		case kw.Union:
-			p.emit(" UNION ")
-		case kw.Intersect:
-			p.emit(" INTERSECT ")
-		default:
-			p.emit(" EXCEPT ")
-		}
-		p.advance()
-		if p.acceptWord(kw.All) {
-			p.emit("ALL ")
-		} else {
-			p.acceptWord(kw.Distinct)
-		}
-		p.setOperand()
+		body = p.setOperator(body, p.intersection)
 	}
-	return queryShape{}
+	return &ast.Query{Pos: bodyPos(body), Body: body}, queryClauses{}
+}
+
+// intersection reads operands joined by INTERSECT, which binds tighter than UNION and EXCEPT.
+func (p *parser) intersection() ast.QueryBody {
+	body := p.setOperand()
+	for p.isWord(kw.Intersect) {
+		body = p.setOperator(body, p.setOperand)
+	}
+	return body
+}
+
+// setOperator reads a set operator and, by operand, its right side.
+func (p *parser) setOperator(left ast.QueryBody, operand func() ast.QueryBody) ast.QueryBody {
+	op := &ast.SetOp{L: left}
+	switch p.cur().kw {
+	case kw.Union:
+		op.Op = "UNION"
+	case kw.Intersect:
+		op.Op = "INTERSECT"
+	default:
+		op.Op = "EXCEPT"
+	}
+	p.advance()
+	if op.All = p.acceptWord(kw.All); !op.All {
+		p.acceptWord(kw.Distinct)
+	}
+	op.R = operand()
+	op.Pos = bodyPos(op.R)
+	return op
 }
 
 func setOperator(t *token) bool {
 	return t.kw == kw.Union || t.kw == kw.Intersect || t.kw == kw.Except
 }
 
-func (p *parser) setOperand() {
+// setOperand reads one side of a set operation. Parentheses around a side without clauses of its own need no
+// node: the tree's shape says where they were.
+func (p *parser) setOperand() ast.QueryBody {
 	if !p.is('(') {
-		p.simpleQuery()
-		return
+		return p.simpleQuery()
 	}
+	q, _ := p.nestedQuery()
+	if q.With == nil && q.OrderBy == nil && q.Limit == nil && q.Offset == nil && q.Locking == nil {
+		return q.Body
+	}
+	return &ast.Nested{Query: q}
+}
+
+// nestedQuery reads (query).
+func (p *parser) nestedQuery() (*ast.Query, queryClauses) {
 	p.advance()
-	if !p.is('(') && !queryWord(p.toks, p.pos) {
-		p.unexpected()
-	}
-	p.emit("(")
-	p.query()
-	p.emit(")")
+	p.requireQuery()
+	q, has := p.queryAndClauses()
 	p.expect(')')
+	return q, has
+}
+
+// bodyPos is where a query's first SELECT or VALUES stands.
+func bodyPos(body ast.QueryBody) ast.Pos {
+	for {
+		switch b := body.(type) {
+		case *ast.Select:
+			return b.Pos
+		case *ast.Values:
+			return b.Pos
+		case *ast.SetOp:
+			body = b.L
+		case *ast.Nested:
+			body = b.Query.Body
+		default:
+			return 0
+		}
+	}
 }
 
 // simpleQuery reads SELECT, VALUES or TABLE without what may surround it.
-func (p *parser) simpleQuery() {
+func (p *parser) simpleQuery() ast.QueryBody {
 	switch {
 	case p.isWord(kw.Select):
-		p.selectCore()
+		return p.selectCore()
 	case p.isWord(kw.Values) && p.peek(1).kind == '(':
-		p.emit("SELECT ")
-		id, outer := p.begin()
-		values := p.valuesList(false)
-		p.end(id, outer, values)
-		p.emitFromMark(id)
+		return p.valuesList(false)
 	case p.isWord(kw.Table):
-		p.emit("SELECT ")
-		id, outer := p.begin()
-		p.end(id, outer, p.tableQuery())
-		p.emitFromMark(id)
-	default:
-		p.unexpected()
+		return p.tableQuery()
 	}
+	p.unexpected()
+	return &ast.Values{}
 }
 
-// emitFromMark gives a SELECT without FROM one that stands for none.
-func (p *parser) emitFromMark(id int) {
-	p.emit(" FROM ")
-	p.emitCarrier(id)
+// subquery reads (query).
+func (p *parser) subquery() *ast.Query {
+	p.expect('(')
+	q := p.query()
+	p.expect(')')
+	return q
+}
+
+// startsQuery reports whether the parenthesis at the current token plus n encloses a query rather
+// than an expression.
+func (p *parser) startsQuery(n int) bool {
+	at := p.pos + n
+	in := at
+	for in < len(p.toks) && p.toks[in].kind == '(' {
+		in++
+	}
+	if in == at || in >= len(p.toks) || !queryWord(p.toks, in) {
+		return false
+	}
+	// The innermost parenthesis encloses a query. Each outer one does if the query goes on behind the
+	// inner one or ends there.
+	for in--; in > at; in-- {
+		close := p.toks[in].aux
+		if close < 0 {
+			return true // unbalanced: an error either way
+		}
+		if next := &p.toks[close+1]; next.kind != ')' && next.kind != tokEOF && !continuesQuery(next) {
+			return false
+		}
+	}
+	return true
 }
 
 // tableQuery reads TABLE name, which is SELECT * FROM name.
@@ -208,67 +265,51 @@ func (p *parser) element(allowDefault bool) ast.Expr {
 }
 
 // selectCore reads SELECT … WINDOW.
-func (p *parser) selectCore() {
-	p.emit("SELECT ")
-	head := p.selectHead()
-	if p.isWord(kw.Into) {
-		p.unsupported(p.here(), "SELECT INTO", "Use CREATE TABLE … AS.")
-	}
-	if p.acceptWord(kw.From) {
-		p.emit(" FROM ")
-		p.fromList()
-		if p.asOfAhead() {
-			p.items[head].node.(*selectHead).asOf = p.asOfTime()
-		}
-	} else {
-		p.emitFromMark(head)
-	}
-	if p.acceptWord(kw.Where) {
-		p.emit(" WHERE ")
-		p.exprItem()
-	}
-	if p.isWord(kw.Group) {
-		p.groupBy()
-	}
-	if p.isWord(kw.Having) || p.isWord(kw.Window) {
-		p.havingAndWindows()
-	}
-}
-
-// selectHead reads SELECT [ALL | DISTINCT [ON (…)]] and the select items into one carrier, whose id it
-// returns.
-func (p *parser) selectHead() int {
-	id, outer := p.begin()
-	head := &selectHead{pos: p.here()}
+func (p *parser) selectCore() *ast.Select {
+	s := &ast.Select{Pos: p.here()}
 	p.expectWord(kw.Select)
 	switch {
 	case p.acceptWord(kw.All):
 	case p.acceptWord(kw.Distinct):
-		head.distinct = true
+		s.Distinct = true
 		if p.acceptWord(kw.On) {
 			p.expect('(')
-			head.distinctOn = p.exprList()
+			s.DistinctOn = p.exprList()
 			p.expect(')')
 		}
 	}
-	p.selectList(head)
-	p.end(id, outer, head)
-	return id
-}
-
-// exprItem reads an expression into a carrier.
-func (p *parser) exprItem() {
-	id, outer := p.begin()
-	p.end(id, outer, p.expr())
+	p.selectList(s)
+	if p.isWord(kw.Into) {
+		p.unsupported(p.here(), "SELECT INTO", "Use CREATE TABLE … AS.")
+	}
+	if p.acceptWord(kw.From) {
+		s.From = p.fromList()
+		if p.asOfAhead() {
+			s.AsOf = p.asOfTime()
+		}
+	}
+	if p.acceptWord(kw.Where) {
+		s.Where = p.expr()
+	}
+	if p.isWord(kw.Group) {
+		s.GroupBy = p.groupBy()
+	}
+	if p.acceptWord(kw.Having) {
+		s.Having = p.expr()
+	}
+	if p.acceptWord(kw.Window) {
+		s.Windows = p.windows()
+	}
+	return s
 }
 
 // selectList reads the select items; there may be none.
-func (p *parser) selectList(head *selectHead) {
-	if t := p.cur(); !head.distinct && (t.kind == tokEOF || t.kind == ')' || endsSelectList(t.kw)) {
+func (p *parser) selectList(s *ast.Select) {
+	if t := p.cur(); !s.Distinct && (t.kind == tokEOF || t.kind == ')' || endsSelectList(t.kw)) {
 		return
 	}
 	for first := true; first || p.accept(','); first = false {
-		head.columns = append(head.columns, p.selectItem())
+		s.Columns = append(s.Columns, p.selectItem())
 	}
 }
 
@@ -296,25 +337,25 @@ func (p *parser) selectItem() ast.SelectItem {
 	p.itemDepth = outer
 	if t := p.cur(); p.acceptWord(kw.As) || t.kind == tokQuoted || t.kind == tokIdent && t.kw.BareLabel() {
 		col.Name, col.Aliased = p.colLabel(), true
+	} else if p.err == nil {
+		nameOutput(&col)
 	}
 	return col
 }
 
 // groupBy reads GROUP BY.
-func (p *parser) groupBy() {
+func (p *parser) groupBy() []ast.Expr {
 	p.expectWords(kw.Group, kw.By)
-	p.emit(" GROUP BY ")
 	if p.acceptWord(kw.Distinct) {
 		p.unsupported(p.here(), "GROUP BY DISTINCT", "Without grouping sets DISTINCT has no effect: leave it out.")
 	}
 	p.acceptWord(kw.All)
-	id, outer := p.begin()
-	group := &groupList{}
+	var items []ast.Expr
 	for first := true; first || p.accept(','); first = false {
 		p.refuseGroupingSet()
-		group.items = append(group.items, p.expr())
+		items = append(items, p.expr())
 	}
-	p.end(id, outer, group)
+	return items
 }
 
 func (p *parser) refuseGroupingSet() {
@@ -327,47 +368,28 @@ func (p *parser) refuseGroupingSet() {
 	}
 }
 
-// havingAndWindows reads HAVING and WINDOW into one carrier.
-func (p *parser) havingAndWindows() {
-	p.emit(" HAVING ")
-	id, outer := p.begin()
-	tail := &havingTail{}
-	if p.acceptWord(kw.Having) {
-		tail.having = p.expr()
+// windows reads what follows WINDOW.
+func (p *parser) windows() []ast.NamedWindow {
+	var windows []ast.NamedWindow
+	for first := true; first || p.accept(','); first = false {
+		name := p.colID()
+		p.expectWord(kw.As)
+		windows = append(windows, ast.NamedWindow{Name: name, Window: *p.windowSpec()})
 	}
-	if p.acceptWord(kw.Window) {
-		for first := true; first || p.accept(','); first = false {
-			name := p.colID()
-			p.expectWord(kw.As)
-			tail.windows = append(tail.windows, ast.NamedWindow{Name: name, Window: *p.windowSpec()})
-		}
-	}
-	p.end(id, outer, tail)
+	return windows
 }
 
 // queryTail reads ORDER BY, LIMIT, OFFSET, FETCH and FOR, adding to what a parenthesised query had.
-func (p *parser) queryTail(shape *queryShape) {
-	if !startsTail(p.cur().kw) {
-		return
-	}
-	if shape.tail {
-		p.emit(",")
-	} else {
-		p.emit(" ORDER BY ")
-	}
-	shape.tail = true
-	id, outer := p.begin()
-	tail := &queryTail{}
+func (p *parser) queryTail(q *ast.Query, has *queryClauses) {
 	if p.isWord(kw.Order) {
-		if shape.order {
+		if has.order {
 			p.failAt(p.here(), pgerror.SyntaxError, "multiple ORDER BY clauses not allowed")
 		}
-		shape.order = true
-		tail.orderBy = p.orderBy()
+		has.order = true
+		q.OrderBy = p.orderBy()
 	}
-	for p.tailClause(tail, shape) {
+	for p.tailClause(q, has) {
 	}
-	p.end(id, outer, tail)
 }
 
 // orderItem reads expr [ASC|DESC|USING op] [NULLS FIRST|LAST].
@@ -407,7 +429,7 @@ func (p *parser) orderBy() []ast.OrderItem {
 }
 
 // tailClause reads one clause of the tail and reports whether there was one.
-func (p *parser) tailClause(tail *queryTail, shape *queryShape) bool {
+func (p *parser) tailClause(q *ast.Query, has *queryClauses) bool {
 	pos := p.here()
 	switch {
 	case p.isWord(kw.Limit) || p.isWord(kw.Fetch):
@@ -415,31 +437,31 @@ func (p *parser) tailClause(tail *queryTail, shape *queryShape) bool {
 		p.advance()
 		valuePos := p.here()
 		if fetch {
-			tail.limit = p.fetchCount()
+			q.Limit = p.fetchCount()
 		} else {
-			tail.limit = p.limitCount()
+			q.Limit = p.limitCount()
 		}
-		if shape.limit {
+		if has.limit {
 			p.failAt(valuePos, pgerror.SyntaxError, "multiple LIMIT clauses not allowed")
 		}
-		shape.limit = true
+		has.limit = true
 	case p.acceptWord(kw.Offset):
-		if shape.offset {
+		if has.offset {
 			p.failAt(p.here(), pgerror.SyntaxError, "multiple OFFSET clauses not allowed")
 		}
-		tail.offset = p.expr()
+		q.Offset = p.expr()
 		if isRow(p.cur()) {
-			if !simpleCount(tail.offset) {
+			if !simpleCount(q.Offset) {
 				p.unexpected()
 			}
 			p.advance()
 		}
-		shape.offset = true
+		has.offset = true
 	case p.acceptWord(kw.For):
 		if p.acceptWords(kw.Read, kw.Only) {
 			return true
 		}
-		tail.locking = append(tail.locking, p.locking(pos))
+		q.Locking = append(q.Locking, p.locking(pos))
 	default:
 		return false
 	}

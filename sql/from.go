@@ -6,66 +6,64 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// fromList reads the items of FROM. Every explicit join is written as LEFT JOIN … ON carrier, so that
-// TiDB's grammar nests joins and the carrier says what each one is.
-func (p *parser) fromList() {
-	for first := true; first || p.accept(','); first = false {
-		if !first {
-			p.emit(",")
-		}
-		p.tableExpr()
+// fromList reads the items of FROM.
+func (p *parser) fromList() []ast.TableExpr {
+	list := []ast.TableExpr{p.tableExpr()}
+	for p.accept(',') {
+		list = append(list, p.tableExpr())
 	}
+	return list
 }
 
-// tableExpr reads a table with the joins that hang on it and reports whether it is a join.
-func (p *parser) tableExpr() (joined bool) {
+// tableExpr reads a table with the joins that hang on it.
+func (p *parser) tableExpr() ast.TableExpr {
+	t, _ := p.joinedTable()
+	return t
+}
+
+// joinedTable is tableExpr that reports whether the table is a join without an alias.
+func (p *parser) joinedTable() (t ast.TableExpr, joined bool) {
 	p.enter()
 	defer p.leave()
-	joined = p.tablePrimary()
+	t, joined = p.tablePrimary()
 	for p.err == nil {
-		pos := p.here()
-		qual := &joinQual{pos: pos}
+		join := &ast.Join{Pos: p.here(), L: t}
 		switch {
 		case p.acceptWords(kw.Cross, kw.Join):
-			qual.kind = ast.CrossJoin
-			p.emit(" LEFT JOIN ")
-			p.tablePrimary()
-			p.joinOn(qual)
+			join.Kind = ast.CrossJoin
+			join.R, _ = p.tablePrimary()
 		case p.acceptWord(kw.Natural):
-			qual.natural = true
-			if !p.joinKind(qual) {
+			join.Natural = true
+			if !p.joinKind(join) {
 				p.unexpected()
-				return joined
+				return t, joined
 			}
-			p.emit(" LEFT JOIN ")
-			p.tablePrimary()
-			p.joinOn(qual)
-		case p.joinKind(qual):
-			p.emit(" LEFT JOIN ")
-			p.tableExpr()
-			p.qualifiedJoin(qual)
+			join.R, _ = p.tablePrimary()
+		case p.joinKind(join):
+			join.R = p.tableExpr()
+			p.joinCondition(join)
 		default:
-			return joined
+			return t, joined
 		}
-		joined = true
+		t, joined = join, true
 	}
-	return joined
+	return t, joined
 }
 
 // joinKind reads [INNER|LEFT|RIGHT|FULL [OUTER]] JOIN and reports whether it was there.
-func (p *parser) joinKind(qual *joinQual) bool {
+func (p *parser) joinKind(join *ast.Join) bool {
 	switch {
 	case p.acceptWord(kw.Join):
 		return true
 	case p.acceptWord(kw.Inner):
 	case p.acceptWord(kw.Left):
-		qual.kind = ast.LeftJoin
+		join.Kind = ast.LeftJoin
 		p.acceptWord(kw.Outer)
 	case p.acceptWord(kw.Right):
-		qual.kind = ast.RightJoin
+		join.Kind = ast.RightJoin
 		p.acceptWord(kw.Outer)
 	case p.acceptWord(kw.Full):
-		qual.kind = ast.FullJoin
+		join.Kind = ast.FullJoin
 		p.acceptWord(kw.Outer)
 	default:
 		return false
@@ -74,50 +72,37 @@ func (p *parser) joinKind(qual *joinQual) bool {
 	return true
 }
 
-// joinOn writes a join's ON, which stands for qual.
-func (p *parser) joinOn(qual *joinQual) {
-	p.emit(" ON ")
-	id, outer := p.begin()
-	p.end(id, outer, qual)
-}
-
-// qualifiedJoin reads ON condition or USING (columns).
-func (p *parser) qualifiedJoin(qual *joinQual) {
+// joinCondition reads ON condition or USING (columns).
+func (p *parser) joinCondition(join *ast.Join) {
 	if p.acceptWord(kw.Using) {
-		qual.using = p.columnList()
+		join.Using = p.columnList()
 		if p.acceptWord(kw.As) {
 			p.unsupported(p.here(), "An alias of JOIN … USING", "Name the columns by their own tables.")
 		}
-		p.joinOn(qual)
 		return
 	}
 	p.expectWord(kw.On)
-	p.emit(" ON ")
-	id, outer := p.begin()
-	qual.on = p.expr()
-	p.end(id, outer, qual)
+	join.On = p.expr()
 }
 
 // tablePrimary reads a table, a query, a function or a parenthesised join, and reports whether it is
 // a join without an alias.
-func (p *parser) tablePrimary() (joined bool) {
+func (p *parser) tablePrimary() (t ast.TableExpr, joined bool) {
 	pos := p.here()
 	lateral := p.acceptWord(kw.Lateral)
 	switch t := p.cur(); {
 	case t.kind == '(' && p.startsQuery(0):
-		p.derivedTable(pos, lateral)
+		return p.derivedTable(pos, lateral), false
 	case t.kind == '(' && !lateral:
 		return p.parenthesisedJoin()
 	case t.kw == kw.Rows && p.peek(1).kw == kw.From && p.peek(2).kind == '(':
 		p.unsupported(pos, "ROWS FROM", "Join the functions with ordinality instead.")
 	case p.callAhead():
-		p.tableFunc(pos, lateral)
+		return p.tableFunc(pos, lateral), false
 	case lateral:
 		p.unexpected()
-	default:
-		p.table(pos)
 	}
-	return false
+	return p.table(pos), false
 }
 
 // callAhead reports whether a function call stands at the current token.
@@ -135,8 +120,7 @@ func (p *parser) callAhead() bool {
 }
 
 // table reads [ONLY] name [*] [alias].
-func (p *parser) table(pos ast.Pos) {
-	id, outer := p.begin()
+func (p *parser) table(pos ast.Pos) *ast.TableRef {
 	ref := &ast.TableRef{Pos: pos}
 	if ref.Only = p.acceptWord(kw.Only); ref.Only && p.accept('(') {
 		ref.Name = p.tableName()
@@ -149,7 +133,7 @@ func (p *parser) table(pos ast.Pos) {
 	}
 	ref.Alias, ref.Columns = p.alias()
 	p.refuseSample()
-	p.end(id, outer, ref)
+	return ref
 }
 
 func (p *parser) refuseSample() {
@@ -171,51 +155,51 @@ func (p *parser) alias() (name string, columns []string) {
 }
 
 // derivedTable reads (query) [AS] alias.
-func (p *parser) derivedTable(pos ast.Pos, lateral bool) {
-	p.emit("(")
-	p.expect('(')
-	p.query()
-	p.expect(')')
-	p.emit(") ")
-	id, outer := p.begin()
-	table := &ast.DerivedTable{Pos: pos, Lateral: lateral}
+func (p *parser) derivedTable(pos ast.Pos, lateral bool) *ast.DerivedTable {
+	table := &ast.DerivedTable{Pos: pos, Lateral: lateral, Query: p.subquery()}
 	table.Alias, table.Columns = p.alias()
 	if table.Alias == "" && p.err == nil {
 		p.fail(pgerror.New(pgerror.SyntaxError, "subquery in FROM must have an alias").
 			WithHint("For example, FROM (SELECT ...) [AS] foo.").At(int(pos)))
 	}
 	p.refuseSample()
-	p.end(id, outer, table)
+	return table
 }
 
-// parenthesisedJoin reads (a JOIN b …) [AS alias]. An alias is written as one more join, whose carrier
-// is that alias. It reports whether there was none.
-func (p *parser) parenthesisedJoin() (joined bool) {
+// parenthesisedJoin reads (a JOIN b …) [AS alias] and reports whether there was no alias.
+func (p *parser) parenthesisedJoin() (t ast.TableExpr, joined bool) {
 	p.advance()
-	p.emit("((")
-	if !p.tableExpr() {
+	t, joined = p.joinedTable()
+	if !joined {
 		p.unexpected()
 	}
-	p.emit(")")
 	p.expect(')')
 	pos := p.here()
 	name, columns := p.alias()
-	if name != "" {
-		p.emit(" LEFT JOIN ")
-		mark, outer := p.begin()
-		p.end(mark, outer, nil)
-		p.joinOn(&joinQual{pos: pos, alias: name, columns: columns, isAlias: true})
+	join, ok := t.(*ast.Join)
+	if name == "" || !ok {
+		return t, true
 	}
-	p.emit(")")
-	return name == ""
+	if columns != nil {
+		return namedJoin(pos, join, name, columns), false
+	}
+	join.Alias = name
+	return join, false
+}
+
+// namedJoin gives the columns of a join names: it is a subquery of all that the join has.
+func namedJoin(pos ast.Pos, join *ast.Join, name string, columns []string) ast.TableExpr {
+	all := &ast.Select{
+		Pos:     pos,
+		Columns: []ast.SelectItem{{Expr: &ast.Star{Pos: pos}}},
+		From:    []ast.TableExpr{join},
+	}
+	return &ast.DerivedTable{Pos: pos, Query: &ast.Query{Pos: pos, Body: all}, Alias: name, Columns: columns}
 }
 
 // tableFunc reads f(args) [WITH ORDINALITY] [alias].
-func (p *parser) tableFunc(pos ast.Pos, lateral bool) {
+func (p *parser) tableFunc(pos ast.Pos, lateral bool) *ast.TableFunc {
 	f := &ast.TableFunc{Pos: pos, Lateral: lateral}
-	start := len(p.buf)
-	p.emit("(SELECT ")
-	id, outer := p.begin()
 	p.bareCall = true
 	x := p.primary()
 	p.bareCall = false
@@ -229,17 +213,7 @@ func (p *parser) tableFunc(pos ast.Pos, lateral bool) {
 		f.Ordinality = true
 	}
 	p.funcAlias(f)
-	if len(p.items[id].holes) == 0 {
-		// Without a subquery in its arguments the function needs no SELECT to hold them.
-		p.buf = p.buf[:start]
-		p.emitCarrier(id)
-		p.end(id, outer, f)
-		return
-	}
-	p.end(id, outer, f)
-	p.emitFromMark(id)
-	p.emit(") ")
-	p.emitCarrier(id)
+	return f
 }
 
 // funcAlias reads a function's alias, whose columns may have types.
@@ -282,56 +256,44 @@ func (p *parser) columnTypes() []ast.ColumnTypeDef {
 	return defs
 }
 
-// withClause reads WITH and writes it for TiDB's grammar.
-func (p *parser) withClause() {
+// withClause reads WITH.
+func (p *parser) withClause() *ast.With {
 	p.enter()
 	defer p.leave()
-	p.emit("WITH ")
 	with := &ast.With{Pos: p.here()}
 	p.expectWord(kw.With)
 	if next := p.peek(1); next.kind != '(' && next.kw != kw.As { // else it is the query's name
 		with.Recursive = p.acceptWord(kw.Recursive)
 	}
 	for first := true; first || p.accept(','); first = false {
-		if !first {
-			p.emit(",")
-		}
-		p.cte(with)
+		with.CTEs = append(with.CTEs, p.cte())
 	}
-	p.emit(" ")
+	return with
 }
 
-// cteHead is the item of a WITH entry: all of it but its statement.
-type cteHead struct {
-	with *ast.With // the clause the entry belongs to
-	cte  ast.CTE
-}
-
-func (p *parser) cte(with *ast.With) {
-	id, outer := p.begin()
-	head := &cteHead{with: with, cte: ast.CTE{Pos: p.here()}}
-	head.cte.Name = p.colID()
+// cte reads name [(columns)] AS [[NOT] MATERIALIZED] (statement).
+func (p *parser) cte() ast.CTE {
+	cte := ast.CTE{Pos: p.here()}
+	cte.Name = p.colID()
 	if p.is('(') {
-		head.cte.Columns = p.columnList()
+		cte.Columns = p.columnList()
 	}
 	p.expectWord(kw.As)
 	yes, no := true, false
 	switch {
 	case p.acceptWord(kw.Materialized):
-		head.cte.Materialized = &yes
+		cte.Materialized = &yes
 	case p.acceptWords(kw.Not, kw.Materialized):
-		head.cte.Materialized = &no
+		cte.Materialized = &no
 	}
-	p.end(id, outer, head)
-	p.emit(" AS (")
 	p.expect('(')
 	if !isDML(p.cur().kw) {
 		p.requireQuery()
 	}
-	p.embedded()
+	cte.Statement = p.embedded()
 	p.expect(')')
-	p.emit(")")
 	if w := p.cur().kw; w == kw.Search || w == kw.Cycle {
 		p.unsupported(p.here(), "SEARCH and CYCLE", "Carry the path in an array column.")
 	}
+	return cte
 }

@@ -239,7 +239,7 @@ func (p *parser) quantified(left ast.Expr, op string, pos ast.Pos) ast.Expr {
 	q := &ast.Quantified{Pos: pos, X: left, Op: op, All: p.isWord(kw.All)}
 	p.advance()
 	if p.startsQuery(0) {
-		p.subquery(&q.Query)
+		q.Query = p.subquery()
 		return q
 	}
 	p.expect('(')
@@ -327,7 +327,7 @@ func (p *parser) between(left ast.Expr, pos ast.Pos, not bool) ast.Expr {
 func (p *parser) in(left ast.Expr, pos ast.Pos, not bool) ast.Expr {
 	if p.is('(') && p.startsQuery(0) {
 		in := &ast.InSubquery{Pos: pos, X: left, Not: not}
-		p.subquery(&in.Query)
+		in.Query = p.subquery()
 		return in
 	}
 	p.expect('(')
@@ -426,7 +426,7 @@ func (p *parser) parenthesised() ast.Expr {
 	pos := p.here()
 	if p.startsQuery(0) {
 		sub := &ast.Subquery{Pos: pos}
-		p.subquery(&sub.Query)
+		sub.Query = p.subquery()
 		return p.indirection(sub)
 	}
 	p.advance()
