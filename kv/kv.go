@@ -37,6 +37,8 @@ func (d *RangeDescriptor) Ref() RangeRef { return RangeRef{ID: d.ID, Epoch: d.Ep
 type Shard interface {
 	// Get returns the newest value of key committed at or before readTS, or nil when there is none.
 	Get(ctx context.Context, r RangeRef, key []byte, opts ReadOptions) ([]byte, error)
+	// GetLatest returns the newest version of key. It misses nothing that commits at or below floor.
+	GetLatest(ctx context.Context, r RangeRef, key []byte, floor tso.Timestamp) (LatestValue, error)
 	// BatchGet answers many keys, sorted and possibly of several ranges of this shard. A locked
 	// key does not fail the others.
 	BatchGet(ctx context.Context, req *BatchGetRequest) (*BatchGetResponse, error)
@@ -85,6 +87,9 @@ type Shard interface {
 
 // ReadOptions say as of when, and through which locks, a read looks.
 type ReadOptions = mvcc.ReadOptions
+
+// LatestValue is the newest committed version of a key.
+type LatestValue = mvcc.LatestValue
 
 // CommittedTxn pairs a transaction with its commit_ts.
 type CommittedTxn = mvcc.CommittedTxn

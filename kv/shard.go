@@ -49,6 +49,23 @@ func (s *Store) Get(ctx context.Context, ref RangeRef, key []byte, opts ReadOpti
 	return value, mapError(err)
 }
 
+// GetLatest implements Shard.
+func (s *Store) GetLatest(ctx context.Context, ref RangeRef, key []byte, floor tso.Timestamp) (LatestValue, error) {
+	if !s.gate.enter() {
+		return LatestValue{}, ErrClosed
+	}
+	defer s.gate.leave()
+	s.metrics.gets.Inc()
+	if err := s.mvcc.BeginRead(ctx, floor); err != nil {
+		return LatestValue{}, err
+	}
+	if _, err := s.ranges.Load().checkKey(ref, key); err != nil {
+		return LatestValue{}, err
+	}
+	latest, err := s.mvcc.GetLatest(ctx, key, floor)
+	return latest, mapError(err)
+}
+
 // BatchGet implements Shard.
 func (s *Store) BatchGet(ctx context.Context, req *BatchGetRequest) (*BatchGetResponse, error) {
 	if !s.gate.enter() {

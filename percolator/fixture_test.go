@@ -232,6 +232,10 @@ func (h *hookShard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.
 	return hooked(h, ctx, key, func() ([]byte, error) { return h.Shard.Get(ctx, r, key, opts) })
 }
 
+func (h *hookShard) GetLatest(ctx context.Context, r kv.RangeRef, key []byte, floor tso.Timestamp) (kv.LatestValue, error) {
+	return hooked(h, ctx, key, func() (kv.LatestValue, error) { return h.Shard.GetLatest(ctx, r, key, floor) })
+}
+
 func (h *hookShard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.BatchGetResponse, error) {
 	return hooked(h, ctx, req, func() (*kv.BatchGetResponse, error) { return h.Shard.BatchGet(ctx, req) })
 }

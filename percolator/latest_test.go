@@ -61,6 +61,62 @@ func TestGetReadsTheLatestValue(t *testing.T) {
 	want("a", "")
 }
 
+// Goal: a session's reads of the latest values never go back: who has seen a commit does not miss one below it
+// that comes in later. Method: a transaction in two phases has its commit_ts when a later one commits; a
+// reader sees the later one, then looks for the earlier one, which must not commit where it was missed. On
+// one store and on two, with the later one seen by the reader itself or by a transaction of its session.
+func TestLatestReadsNeverGoBack(t *testing.T) {
+	ctx := context.Background()
+	for _, bounds := range [][]string{nil, {"m"}} {
+		for _, saw := range []bool{false, true} {
+			c := newCluster(t, nil, bounds...)
+			db := c.db(Options{}, nil)
+			base := mustBegin(t, db)
+			mustPut(t, base, "a=old", "z=old")
+			mustCommit(t, base)
+			db.waitIdle()
+
+			earlier := mustBegin(t, db)
+			desc, shard, err := db.router.Locate(ctx, []byte("z"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			refs := []kv.RangeRef{desc.Ref()}
+			if _, err := shard.Prewrite(ctx, &kv.PrewriteRequest{
+				Ranges: refs, Primary: []byte("z"), StartTS: earlier.StartTS(), TTLMillis: 60_000, TxnSize: 1,
+				Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte("z"), Value: []byte("new")}}}); err != nil {
+				t.Fatal(err)
+			}
+			earlierTS, err := db.now(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			later := mustBegin(t, db)
+			mustPut(t, later, "a=new")
+			laterTS := mustCommit(t, later)
+
+			session := db.Latest()
+			if saw {
+				session.Saw(laterTS)
+			} else if v, err := session.Get(ctx, []byte("a")); string(v) != "new" || err != nil {
+				t.Fatalf("%q, %v", v, err)
+			}
+			v, err := session.Get(ctx, []byte("z"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = shard.Commit(ctx, &kv.CommitRequest{Ranges: refs, Keys: [][]byte{[]byte("z")}, StartTS: earlier.StartTS(), CommitTS: earlierTS, Primary: true})
+			var expired *mvcc.CommitTSExpiredError
+			if string(v) != "old" || !errors.As(err, &expired) {
+				t.Errorf("bounds %v, saw %v: read %q, the transaction below what was seen: %v", bounds, saw, v, err)
+			}
+			if err := earlier.Rollback(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
 // Goal: a scan gets past the locks of many dead clients in steps that are taken together, and leaves none
 // behind. Method: as many transactions as there are rows, expired, on two stores; a row in between.
 func TestScanPassesManyDeadClients(t *testing.T) {

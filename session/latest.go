@@ -11,7 +11,9 @@ import (
 
 // A statement that reads one key, and is a transaction of its own, needs no snapshot: the latest value
 // is that of some moment while it ran. It takes no timestamp, and asks the schema afterwards whether it
-// was in force all the time. Where it was not, the statement runs again as others do.
+// was in force all the time. Where it was not, the statement runs again as others do. What the session has
+// seen so far it sees again (percolator.Latest). Two sessions may see commits that overlap their statements in
+// different orders, so that a transaction at serializable takes its snapshot all the same.
 //
 //	simple query   one statement: it is known to be alone
 //	extended       Execute waits for the next message; if that is Sync, it was alone
@@ -21,7 +23,7 @@ import (
 
 // latestReader is the executor's transaction of such a statement.
 type latestReader struct {
-	percolator.Latest
+	*percolator.Latest
 	catalog *catalog.Catalog
 	schema  catalog.Resolver // that of the plan
 }
@@ -48,7 +50,7 @@ func orSchemaChanged(err error) error {
 // beginLatest has a statement that may be alone run without a transaction, if its plan is such and no
 // transaction is open, and reports whether it does.
 func (s *Session) beginLatest(plan *planner.Plan) bool {
-	if !s.alone || !plan.SinglePoint || s.txn.txn != nil || s.inBlock() || s.txn.pessimistic || s.txn.asOf != 0 {
+	if !s.alone || !plan.SinglePoint || s.txn.txn != nil || s.modes().isolation == serializable || s.inBlock() || s.txn.pessimistic || s.txn.asOf != 0 {
 		return false
 	}
 	if s.txn.latest && s.txn.resolver != nil {

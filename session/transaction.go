@@ -142,6 +142,7 @@ func (s *Session) commitTxn(ctx context.Context) error {
 	}
 	commitTS, err := txn.Commit(ctx)
 	s.guard.Done(ctx, commitTS, err)
+	s.latest.Saw(commitTS)
 	if err != nil {
 		err = s.describeCommitError(ctx, err)
 		s.ended = endedTxn{resolver: s.txn.resolver, serializable: s.txn.modes.isolation == serializable}
@@ -181,6 +182,9 @@ func (s *Session) rollbackTxn() {
 func (s *Session) endTxn(committed bool) {
 	s.txn.alone = nil // If it runs again, no other portal is bound before.
 	s.closePortals(committed)
+	if s.txn.txn != nil {
+		s.latest.Saw(s.txn.txn.ReadTS())
+	}
 	if !committed && s.txn.settings != nil {
 		s.settings.restore(s.txn.settings)
 		s.refreshEnv()

@@ -37,6 +37,12 @@ func (s RawShard) Get(_ context.Context, _ kv.RangeRef, key []byte, _ kv.ReadOpt
 	return value, it.Close()
 }
 
+// GetLatest reads key.
+func (s RawShard) GetLatest(ctx context.Context, r kv.RangeRef, key []byte, _ tso.Timestamp) (kv.LatestValue, error) {
+	value, err := s.Get(ctx, r, key, kv.ReadOptions{})
+	return kv.LatestValue{Value: value}, err
+}
+
 // Prewrite writes the mutations durably.
 func (s RawShard) Prewrite(_ context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
 	batch := s.DB.NewBatch()
@@ -168,7 +174,8 @@ func (l *Layer) ReadWays(ctx context.Context, rows uint64) []Way {
 	}
 	from := func(s kv.Shard) func(*rand.Rand) error {
 		return reads(func(key []byte) ([]byte, error) {
-			return s.Get(ctx, l.Desc.Ref(), key, kv.ReadOptions{ReadTS: tso.MaxTimestamp})
+			latest, err := s.GetLatest(ctx, l.Desc.Ref(), key, 0)
+			return latest.Value, err
 		})
 	}
 	return []Way{

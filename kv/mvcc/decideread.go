@@ -22,7 +22,7 @@ func decideRead(key []byte, l *Lock, state entryState, onePC bool, o *ReadOption
 		return readPass
 	}
 	if o.ReadTS == tso.MaxTimestamp {
-		return decideLatestRead(key, l, state, onePC)
+		return decideLatestRead(key, l, state, onePC, o.FloorTS)
 	}
 	if l.MinCommitTS > o.ReadTS {
 		return readPass
@@ -47,14 +47,14 @@ func decideRead(key []byte, l *Lock, state entryState, onePC bool, o *ReadOption
 	return readLocked
 }
 
-// decideLatestRead judges a read of the latest committed value, which has no timestamp to raise
-// max_ts to. The primary of a plain transaction that waits for its commit is not committed; anything
-// else may be.
-func decideLatestRead(key []byte, l *Lock, state entryState, onePC bool) readVerdict {
+// decideLatestRead judges a read of the latest committed value. The primary of a plain transaction that
+// waits for its commit is not committed; anything else may be. What its owner may yet commit at or below
+// floor must not be missed either.
+func decideLatestRead(key []byte, l *Lock, state entryState, onePC bool, floor tso.Timestamp) readVerdict {
 	switch {
 	case onePC || state == stateFinishing:
 		return readWait
-	case bytes.Equal(l.Primary, key) && !l.Async:
+	case bytes.Equal(l.Primary, key) && !l.Async && (floor == 0 || l.MinCommitTS > floor):
 		return readPass
 	case state == stateInflight:
 		return readWait

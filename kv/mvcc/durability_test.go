@@ -85,8 +85,17 @@ func (w *world) get(key string, readTS tso.Timestamp) (string, error) {
 	if err := w.BeginRead(ctx, readTS); err != nil {
 		return "", err
 	}
-	value, err := w.Get(ctx, []byte(key), &ReadOptions{ReadTS: readTS})
+	value, err := w.getOrLatest(ctx, []byte(key), &ReadOptions{ReadTS: readTS})
 	return string(value), err
+}
+
+// getOrLatest is Get, or GetLatest.
+func (w *world) getOrLatest(ctx context.Context, key []byte, o *ReadOptions) ([]byte, error) {
+	if o.ReadTS != tso.MaxTimestamp {
+		return w.Get(ctx, key, o)
+	}
+	latest, err := w.GetLatest(ctx, key, o.FloorTS)
+	return latest.Value, err
 }
 
 // Goal: Pebble shows a batch before it is synced, and readers still never see what a power cut could

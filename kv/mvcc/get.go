@@ -10,9 +10,10 @@ import (
 
 // ReadOptions say as of when, and through which locks, a read looks.
 type ReadOptions struct {
-	// ReadTS is the snapshot. tso.MaxTimestamp means "latest committed" and is allowed for single
-	// key reads only (transactions.md §2.1).
+	// ReadTS is the snapshot. tso.MaxTimestamp stands for the latest committed value (GetLatest).
 	ReadTS tso.Timestamp
+	// FloorTS goes with a read of the latest value: it misses nothing that commits at or below.
+	FloorTS tso.Timestamp
 	// Bypass holds start_ts of transactions known to commit above ReadTS or to be rolled back.
 	Bypass []tso.Timestamp
 	// Resolved holds transactions known to have committed: their locks are read through.
@@ -72,6 +73,9 @@ func (s *State) probeWaiting(ctx context.Context, key []byte, o *ReadOptions) (p
 // Get returns the newest value of key committed at or before o.ReadTS, or nil. BeginRead has been
 // called with it. Errors: *KeyLockedError, *TooOldError.
 func (s *State) Get(ctx context.Context, key []byte, o *ReadOptions) ([]byte, error) {
+	if o.ReadTS == tso.MaxTimestamp {
+		return nil, &InvalidRequestError{Detail: "read without a timestamp"}
+	}
 	p, err := s.probeWaiting(ctx, key, o)
 	if err != nil {
 		return nil, err
@@ -82,9 +86,6 @@ func (s *State) Get(ctx context.Context, key []byte, o *ReadOptions) ([]byte, er
 	case readThrough:
 		return s.lockValue(key, &p, o.ReadTS)
 	}
-	if o.ReadTS == tso.MaxTimestamp {
-		return s.getLatest(ctx, key, o)
-	}
 	r := s.newPointReader(o.ReadTS)
 	defer r.close()
 	if err := s.checkSafePoint(o.ReadTS); err != nil {
@@ -93,18 +94,35 @@ func (s *State) Get(ctx context.Context, key []byte, o *ReadOptions) ([]byte, er
 	return r.get(key, 1)
 }
 
-// getLatest is Get without a timestamp, for a key that has no lock in the way.
-func (s *State) getLatest(ctx context.Context, key []byte, o *ReadOptions) ([]byte, error) {
+// LatestValue is the newest committed version of a key: a nil Value with a CommitTS is a deletion, without one
+// the key has no version.
+type LatestValue struct {
+	Value    []byte
+	CommitTS tso.Timestamp
+}
+
+// GetLatest is Get without a timestamp. Whatever commits at or below floor, with which BeginRead has been
+// called, is seen: a reader who passes the largest CommitTS that it has seen never goes back to before it.
+// A lock whose transaction is not known to commit above floor is a *KeyLockedError.
+func (s *State) GetLatest(ctx context.Context, key []byte, floor tso.Timestamp) (LatestValue, error) {
+	o := &ReadOptions{ReadTS: tso.MaxTimestamp, FloorTS: floor}
+	p, err := s.probeWaiting(ctx, key, o)
+	if err != nil {
+		return LatestValue{}, err
+	}
+	if p.verdict == readLocked {
+		return LatestValue{}, &KeyLockedError{Key: bytes.Clone(key), Lock: p.lock}
+	}
 	it, err := s.eng.NewPointIter(storage.PointRead)
 	if err != nil {
-		return nil, err
+		return LatestValue{}, err
 	}
 	defer it.Close()
 	if err := s.awaitDurable(ctx, key, o); err != nil {
-		return nil, err
+		return LatestValue{}, err
 	}
-	value, _, err := s.getVersion(it, key, o.ReadTS)
-	return value, err
+	value, w, err := s.getVersion(it, key, o.ReadTS)
+	return LatestValue{Value: value, CommitTS: w.commitTS}, err
 }
 
 // pointReader reads keys, ascending, at a timestamp, once it is known that no locks are in the way.
@@ -144,9 +162,9 @@ func (r *pointReader) get(key []byte, left int) ([]byte, error) {
 			return nil, err
 		}
 	}
-	value, version, err := r.s.getVersion(r.it, key, r.readTS)
-	if err == nil && version != 0 {
-		r.recent.remember(hash, mark, key, r.readTS, version, value)
+	value, w, err := r.s.getVersion(r.it, key, r.readTS)
+	if err == nil && value != nil && !w.longValue {
+		r.recent.remember(hash, mark, key, r.readTS, w.commitTS, value)
 	}
 	return value, err
 }
@@ -170,25 +188,25 @@ func (s *State) awaitDurable(ctx context.Context, key []byte, o *ReadOptions) er
 	return err
 }
 
-// getVersion returns a copy of the value of key as of ts, or nil, and, if the value lies in the write
-// record, the version that has it.
-func (s *State) getVersion(it *storage.Iterator, key []byte, ts tso.Timestamp) ([]byte, tso.Timestamp, error) {
+// getVersion returns a copy of the value of key as of ts, or nil, and the write record that says so, whose
+// value is the iterator's; the zero record if there is none.
+func (s *State) getVersion(it *storage.Iterator, key []byte, ts tso.Timestamp) ([]byte, writeRecord, error) {
 	buf := appendVersioned(it.Buf[:0], tagWrite, key, ts)
 	it.Buf = buf
 	if !it.SeekPrefixGE(buf) {
-		return nil, 0, it.Error()
+		return nil, writeRecord{}, it.Error()
 	}
 	w, err := currentWrite(it)
 	if err != nil || w.op == OpDelete {
-		return nil, 0, err
+		return nil, w, err
 	}
 	if w.longValue {
 		value, err := s.dataValue(it, key, w.startTS, ts)
-		return value, 0, err
+		return value, w, err
 	}
 	value := make([]byte, len(w.value))
 	copy(value, w.value)
-	return value, w.commitTS, nil
+	return value, w, nil
 }
 
 // currentWrite decodes the write record the iterator stands on; its value is the iterator's.

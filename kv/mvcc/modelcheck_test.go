@@ -92,7 +92,9 @@ func (m *smModel) checkReads(s *smState, t uint8) {
 		if saw <= smTxns && s.txns[saw-1].fate == 0 {
 			m.fail("a read has seen what is not committed")
 		}
-		if txn.read != smLatest && !m.sameValue(uint8(k), saw, m.expectedAt(s, t, uint8(k), txn.read)) {
+		if txn.read == smLatest {
+			m.checkOrder(s, t)
+		} else if !m.sameValue(uint8(k), saw, m.expectedAt(s, t, uint8(k), txn.read)) {
 			m.fail("a read differs from the snapshot at its read_ts")
 		}
 	}
@@ -111,6 +113,39 @@ func (m *smModel) checkLatest(s *smState, t, k uint8) {
 		rest, u = rest.next()
 		if op := m.cfg.txns[u].writes[k]; (op == OpPut || op == OpDelete) && s.txns[u].fate > at {
 			m.fail("a read of the latest value misses an acknowledged commit")
+		}
+	}
+}
+
+// commitOf is the commit_ts of what a read saw, 0 for nothing and for what was there at first.
+func (s *smState) commitOf(saw uint8) smTS {
+	if saw == 0 || saw > smTxns {
+		return 0
+	}
+	return s.txns[saw-1].fate
+}
+
+// sawBefore is the largest commit_ts that the first n reads of a transaction saw.
+func (m *smModel) sawBefore(s *smState, t uint8, n int) (ts smTS) {
+	for _, op := range m.cfg.txns[t].ops[:n] {
+		ts = max(ts, s.commitOf(s.txns[t].saw[op.key]))
+	}
+	return ts
+}
+
+// checkOrder: of reads of the latest value none misses what had committed by what one before it saw.
+func (m *smModel) checkOrder(s *smState, t uint8) {
+	for i, op := range m.cfg.txns[t].ops {
+		saw := s.txns[t].saw[op.key]
+		if saw == 0 {
+			break
+		}
+		floor, at := m.sawBefore(s, t, i), s.commitOf(saw)
+		for u := range m.cfg.txns {
+			wrote := m.cfg.txns[u].writes[op.key]
+			if f := s.txns[u].fate; (wrote == OpPut || wrote == OpDelete) && at < f && f <= floor {
+				m.fail("a read of the latest value goes back behind the one before")
+			}
 		}
 	}
 }

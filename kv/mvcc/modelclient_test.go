@@ -194,7 +194,7 @@ func (m *smModel) run(s *smState, t uint8) {
 	case op.lock:
 		m.lockStep(s, t, op.key)
 	case txn.metTxn != 0:
-		m.inquire(s, t, txn.read, func(s *smState, v smVerdict, ts smTS) { m.learn(s, t, v, ts) })
+		m.inquire(s, t, m.callerOf(s, t), func(s *smState, v smVerdict, ts smTS) { m.learn(s, t, v, ts) })
 	case m.cfg.fine:
 		m.readInSteps(s, t, op.key)
 	default:
@@ -232,11 +232,33 @@ func (m *smModel) lockStep(s *smState, t, k uint8) {
 	}
 }
 
+// callerOf is the timestamp above which whoever is in a read's way may commit.
+func (m *smModel) callerOf(s *smState, t uint8) smTS {
+	if txn := &s.txns[t]; txn.read != smLatest {
+		return txn.read
+	}
+	if floor := m.floorOf(s, t); floor != 0 {
+		return floor
+	}
+	return smLatest
+}
+
+// floorOf is what a reader of the latest values has seen so far.
+func (m *smModel) floorOf(s *smState, t uint8) smTS {
+	if m.mut == mutLatestWithoutFloor {
+		return 0
+	}
+	return m.sawBefore(s, t, len(m.cfg.txns[t].ops))
+}
+
 // fence is BeginRead.
 func (m *smModel) fence(s *smState, t, k uint8) {
 	txn := &s.txns[t]
 	if txn.read == smLatest {
 		txn.ackedAtBegin = s.acked()
+		if sh := &s.shards[s.at[k]]; m.mut != mutLatestWithoutFence {
+			sh.maxTS = max(sh.maxTS, m.floorOf(s, t))
+		}
 		return
 	}
 	if m.mut != mutReadWithoutFence {
@@ -253,6 +275,9 @@ func (m *smModel) probeLock(s *smState, t, k uint8) readVerdict {
 		return readPass
 	}
 	o := ReadOptions{ReadTS: txn.read.real()}
+	if txn.read == smLatest {
+		o.FloorTS = m.floorOf(s, t).real()
+	}
 	for rest := txn.bypass; rest != 0; {
 		var i uint8
 		rest, i = rest.next()

@@ -80,6 +80,16 @@ func smPlainConfigs(wide uint8) []smConfig {
 			keys: 2, at: smApart, initial: 3, dups: wide, jumps: wide,
 			txns: []smTxnSpec{smWriter(smTwoPC, 0, 1), smWriter(smOnePC, 1), {ops: smReads(1, 0), latest: true}},
 		},
+		{
+			name: "latest-order", what: "a writer in two phases and one in one phase, of a key each, and who reads the latest of both",
+			keys: 2, at: smApart, initial: 3, dups: wide, jumps: 1,
+			txns: []smTxnSpec{smWriter(smTwoPC, 0), smWriter(smOnePC, 1), {ops: smReads(1, 0), latest: true}},
+		},
+		{
+			name: "latest-fence", what: "an async writer and one in two phases, of a key each, and who reads the latest of both",
+			keys: 2, at: smApart, initial: 3, dups: wide, jumps: 1,
+			txns: []smTxnSpec{smWriter(smAsync, 0), smWriter(smTwoPC, 1), {ops: smReads(1, 0), latest: true}},
+		},
 	}
 }
 

@@ -17,6 +17,8 @@ const (
 	mutLockLeavesBeforeSync
 	mutLatestIgnoresLocks
 	mutLatestUnsynced
+	mutLatestWithoutFloor
+	mutLatestWithoutFence
 	mutCollapseRollbacks
 	mutStatusWithoutRecord
 	mutStatusNotDurable

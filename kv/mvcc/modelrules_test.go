@@ -31,6 +31,8 @@ var smRules = []smRule{
 	{mutStatusNotDurable, "durability", "what a question about a fate has decided is not synced", "restart", ""},
 
 	{mutLatestIgnoresLocks, "reads", "a read of the latest value passes the locks of secondaries", "latest", ""},
+	{mutLatestWithoutFloor, "reads", "a read of the latest value passes a primary that may commit below what the one before has seen", "latest-order", ""},
+	{mutLatestWithoutFence, "reads", "a read of the latest value does not raise max_ts to what the one before has seen", "latest-fence", ""},
 	{mutBypassWithoutPush, "reads", "a reader passes a live lock that it has not pushed", "async-pair", ""},
 	{mutBypassKept, "reads", "what was passed at one snapshot is passed at the next", "moving", ""},
 	{mutNoMinCommitCheck, "reads", "the primary commits below its min_commit_ts", "skew", ""},

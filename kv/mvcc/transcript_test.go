@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -233,7 +234,7 @@ func (s *transcript) status(ctx context.Context, d *datadriven.TestData) (string
 }
 
 func (s *transcript) readOptions(d *datadriven.TestData) (o ReadOptions) {
-	o.ReadTS = s.at(d, "ts")
+	o.ReadTS, o.FloorTS = s.at(d, "ts"), s.at(d, "floor")
 	for _, arg := range d.CmdArgs {
 		for _, v := range arg.Vals {
 			switch arg.Key {
@@ -250,12 +251,12 @@ func (s *transcript) readOptions(d *datadriven.TestData) (o ReadOptions) {
 
 func (s *transcript) get(ctx context.Context, d *datadriven.TestData) (string, error) {
 	o := s.readOptions(d)
-	if err := s.BeginRead(ctx, o.ReadTS); err != nil {
+	if err := errors.Join(s.BeginRead(ctx, o.ReadTS), s.BeginRead(ctx, o.FloorTS)); err != nil {
 		return "", err
 	}
 	var out []string
 	for _, key := range s.keys(d) {
-		value, err := s.Get(ctx, key, &o)
+		value, err := s.getOrLatest(ctx, key, &o)
 		switch {
 		case err != nil:
 			out = append(out, showError(err))

@@ -78,6 +78,16 @@ func (s *Shard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.Read
 	return res.Value, nil
 }
 
+// GetLatest implements kv.Shard.
+func (s *Shard) GetLatest(ctx context.Context, r kv.RangeRef, key []byte, floor tso.Timestamp) (kv.LatestValue, error) {
+	res, err := call(ctx, s.name, s.opts, s.client.Get,
+		&kvpb.GetRequest{Range: encodeRef(r), Key: key, Options: encodeOptions(kv.ReadOptions{ReadTS: tso.MaxTimestamp, FloorTS: floor})})
+	if err != nil {
+		return kv.LatestValue{}, err
+	}
+	return kv.LatestValue{Value: res.Value, CommitTS: tso.Timestamp(res.CommitTs)}, nil
+}
+
 // BatchGet implements kv.Shard.
 func (s *Shard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.BatchGetResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.BatchGet,

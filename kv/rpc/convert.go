@@ -62,7 +62,7 @@ func decodeDescriptors(ds []*kvpb.RangeDescriptor) []kv.RangeDescriptor {
 }
 
 func encodeOptions(o kv.ReadOptions) *kvpb.ReadOptions {
-	out := &kvpb.ReadOptions{ReadTs: uint64(o.ReadTS)}
+	out := &kvpb.ReadOptions{ReadTs: uint64(o.ReadTS), FloorTs: uint64(o.FloorTS)}
 	for _, ts := range o.Bypass {
 		out.Bypass = append(out.Bypass, uint64(ts))
 	}
@@ -73,7 +73,7 @@ func encodeOptions(o kv.ReadOptions) *kvpb.ReadOptions {
 }
 
 func decodeOptions(o *kvpb.ReadOptions) kv.ReadOptions {
-	out := kv.ReadOptions{ReadTS: tso.Timestamp(o.GetReadTs())}
+	out := kv.ReadOptions{ReadTS: tso.Timestamp(o.GetReadTs()), FloorTS: tso.Timestamp(o.GetFloorTs())}
 	for _, ts := range o.GetBypass() {
 		out.Bypass = append(out.Bypass, tso.Timestamp(ts))
 	}

@@ -193,6 +193,12 @@ func TestVerbsOverTheNetwork(t *testing.T) {
 	if _, err := shard.Get(ctx, refs[0], []byte("a"), kv.ReadOptions{ReadTS: now()}); !errors.As(err, &locked) || string(locked.Lock.Primary) != "a" || locked.Lock.TxnSize != 3 {
 		t.Errorf("get of a locked key: %v", err)
 	}
+	if v, err := shard.GetLatest(ctx, refs[0], []byte("a"), 0); v.Value != nil || v.CommitTS != 0 || err != nil {
+		t.Errorf("latest of a locked primary: %v %v", v, err)
+	}
+	if _, err := shard.GetLatest(ctx, refs[0], []byte("a"), res.MinCommitTS); !errors.As(err, &locked) || string(locked.Key) != "a" {
+		t.Errorf("latest of a primary that may commit below the floor: %v", err)
+	}
 	locks, err := shard.ScanLock(ctx, &kv.ScanLockRequest{Range: refs[0], Span: all, MaxTS: now(), Limit: 10})
 	if err != nil || len(locks) != 3 || string(locks[1].Key) != "b" {
 		t.Errorf("locks: %v %v", locks, err)
@@ -257,6 +263,12 @@ func TestVerbsOverTheNetwork(t *testing.T) {
 	var stale *kv.StaleRangeError
 	if _, err := shard.Get(ctx, kv.RangeRef{ID: 99, Epoch: 1}, []byte("a"), kv.ReadOptions{ReadTS: now()}); !errors.As(err, &stale) || len(stale.Current) != 1 || stale.Current[0].Shard != "kv0" {
 		t.Errorf("wrong range: %v", err)
+	}
+	if v, err := shard.GetLatest(ctx, refs[0], []byte("a"), t3); v.Value == nil || v.CommitTS != t2 || err != nil {
+		t.Errorf("latest: %v %v", v, err)
+	}
+	if v, err := shard.GetLatest(ctx, refs[0], []byte("b"), t3); v.Value != nil || v.CommitTS <= t3 || err != nil {
+		t.Errorf("latest of a deleted key: %v %v", v, err)
 	}
 	if v, err := shard.Get(ctx, refs[0], []byte("nothing"), kv.ReadOptions{ReadTS: now()}); v != nil || err != nil {
 		t.Errorf("get of nothing: %q %v", v, err)

@@ -28,8 +28,14 @@ func empty(e *kvpb.Error) *kvpb.EmptyResponse { return &kvpb.EmptyResponse{Error
 
 // Get implements the service.
 func (s *shardServer) Get(ctx context.Context, req *kvpb.GetRequest) (*kvpb.GetResponse, error) {
-	value, err := s.shard.Get(ctx, decodeRef(req.Range), req.Key, decodeOptions(req.Options))
-	return serve(ctx, err, &kvpb.GetResponse{Value: value},
+	var got kv.LatestValue
+	var err error
+	if opts := decodeOptions(req.Options); opts.ReadTS == tso.MaxTimestamp {
+		got, err = s.shard.GetLatest(ctx, decodeRef(req.Range), req.Key, opts.FloorTS)
+	} else {
+		got.Value, err = s.shard.Get(ctx, decodeRef(req.Range), req.Key, opts)
+	}
+	return serve(ctx, err, &kvpb.GetResponse{Value: got.Value, CommitTs: uint64(got.CommitTS)},
 		func(e *kvpb.Error) *kvpb.GetResponse { return &kvpb.GetResponse{Error: e} })
 }
 

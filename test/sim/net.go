@@ -181,6 +181,12 @@ func (c *shardConn) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.
 		func(ctx context.Context, s kv.Shard) ([]byte, error) { return s.Get(ctx, r, key, opts) })
 }
 
+func (c *shardConn) GetLatest(ctx context.Context, r kv.RangeRef, key []byte, floor tso.Timestamp) (kv.LatestValue, error) {
+	key = bytes.Clone(key)
+	return request(c, ctx, &message{kind: "getlatest", key: key, startTS: floor},
+		func(ctx context.Context, s kv.Shard) (kv.LatestValue, error) { return s.GetLatest(ctx, r, key, floor) })
+}
+
 func (c *shardConn) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.BatchGetResponse, error) {
 	req = cloneBatchGet(req)
 	return request(c, ctx, &message{kind: "batchget", key: firstOf(req.Keys), startTS: req.ReadTS, size: len(req.Keys)},

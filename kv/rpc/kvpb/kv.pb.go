@@ -254,6 +254,7 @@ type ReadOptions struct {
 	ReadTs        uint64                 `protobuf:"fixed64,1,opt,name=read_ts,json=readTs,proto3" json:"read_ts,omitempty"`
 	Bypass        []uint64               `protobuf:"fixed64,2,rep,packed,name=bypass,proto3" json:"bypass,omitempty"`
 	Resolved      []*CommittedTxn        `protobuf:"bytes,3,rep,name=resolved,proto3" json:"resolved,omitempty"`
+	FloorTs       uint64                 `protobuf:"fixed64,4,opt,name=floor_ts,json=floorTs,proto3" json:"floor_ts,omitempty"` // of a read of the latest value
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -307,6 +308,13 @@ func (x *ReadOptions) GetResolved() []*CommittedTxn {
 		return x.Resolved
 	}
 	return nil
+}
+
+func (x *ReadOptions) GetFloorTs() uint64 {
+	if x != nil {
+		return x.FloorTs
+	}
+	return 0
 }
 
 type GetRequest struct {
@@ -372,6 +380,7 @@ func (x *GetRequest) GetOptions() *ReadOptions {
 type GetResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         []byte                 `protobuf:"bytes,1,opt,name=value,proto3,oneof" json:"value,omitempty"`
+	CommitTs      uint64                 `protobuf:"fixed64,2,opt,name=commit_ts,json=commitTs,proto3" json:"commit_ts,omitempty"` // of a read of the latest value
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -412,6 +421,13 @@ func (x *GetResponse) GetValue() []byte {
 		return x.Value
 	}
 	return nil
+}
+
+func (x *GetResponse) GetCommitTs() uint64 {
+	if x != nil {
+		return x.CommitTs
+	}
+	return 0
 }
 
 func (x *GetResponse) GetError() *Error {
@@ -5178,18 +5194,20 @@ const file_kv_proto_rawDesc = "" +
 	"\x05shard\x18\x04 \x01(\tR\x05shard\"F\n" +
 	"\fCommittedTxn\x12\x19\n" +
 	"\bstart_ts\x18\x01 \x01(\x06R\astartTs\x12\x1b\n" +
-	"\tcommit_ts\x18\x02 \x01(\x06R\bcommitTs\"w\n" +
+	"\tcommit_ts\x18\x02 \x01(\x06R\bcommitTs\"\x92\x01\n" +
 	"\vReadOptions\x12\x17\n" +
 	"\aread_ts\x18\x01 \x01(\x06R\x06readTs\x12\x16\n" +
 	"\x06bypass\x18\x02 \x03(\x06R\x06bypass\x127\n" +
-	"\bresolved\x18\x03 \x03(\v2\x1b.percodb.kv.v1.CommittedTxnR\bresolved\"\x83\x01\n" +
+	"\bresolved\x18\x03 \x03(\v2\x1b.percodb.kv.v1.CommittedTxnR\bresolved\x12\x19\n" +
+	"\bfloor_ts\x18\x04 \x01(\x06R\afloorTs\"\x83\x01\n" +
 	"\n" +
 	"GetRequest\x12-\n" +
 	"\x05range\x18\x01 \x01(\v2\x17.percodb.kv.v1.RangeRefR\x05range\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x124\n" +
-	"\aoptions\x18\x03 \x01(\v2\x1a.percodb.kv.v1.ReadOptionsR\aoptions\"^\n" +
+	"\aoptions\x18\x03 \x01(\v2\x1a.percodb.kv.v1.ReadOptionsR\aoptions\"{\n" +
 	"\vGetResponse\x12\x19\n" +
-	"\x05value\x18\x01 \x01(\fH\x00R\x05value\x88\x01\x01\x12*\n" +
+	"\x05value\x18\x01 \x01(\fH\x00R\x05value\x88\x01\x01\x12\x1b\n" +
+	"\tcommit_ts\x18\x02 \x01(\x06R\bcommitTs\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05errorB\b\n" +
 	"\x06_value\"\x8c\x01\n" +
 	"\x0fBatchGetRequest\x12/\n" +
