@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -226,5 +229,72 @@ func TestDamagedDirectoryIsRefusedUntouched(t *testing.T) {
 	}
 	if !maps.Equal(contents(), before) {
 		t.Error("the directory has changed")
+	}
+}
+
+// Goal: a data directory and its files are their owner's alone, new ones and those that were wider, which the server
+// says in its log; check leaves them as they are. Method: start in a wide directory, widen it, check, start again.
+func TestDataDirectoryIsItsOwnersAlone(t *testing.T) {
+	if child := os.Getenv("PERCODB_TEST_START"); child != "" {
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		cmd := startCommand()
+		cmd.SetArgs([]string{"--data", child, "--listen", "127.0.0.1:0"})
+		if err := cmd.ExecuteContext(ctx); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	defer syscall.Umask(syscall.Umask(0o022))
+	dir := filepath.Join(t.TempDir(), "data")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	wide := func() (paths []string) {
+		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err == nil && info.Mode().Perm()&0o077 != 0 {
+				paths = append(paths, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return paths
+	}
+	// The server's command, for its umask.
+	run := func() (log string) {
+		var out, stderr bytes.Buffer
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestDataDirectoryIsItsOwnersAlone$")
+		cmd.Env = append(os.Environ(), "PERCODB_TEST_START="+dir)
+		cmd.Stdout, cmd.Stderr = &out, &stderr
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%v\n%s%s", err, out.String(), stderr.String())
+		}
+		return stderr.String()
+	}
+	if log := run(); strings.Contains(log, "open to other users") {
+		t.Errorf("a new directory: %s", log)
+	}
+	if w := wide(); len(w) > 0 {
+		t.Errorf("a new data directory is open to others: %v", w)
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "PERCODB_FORMAT")} {
+		if err := os.Chmod(path, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, failed, err := runCheck(t, "--data", dir); failed || err != nil || len(wide()) != 2 {
+		t.Errorf("check: %v; open to others: %v", err, wide())
+	}
+	if log := run(); !strings.Contains(log, "open to other users") {
+		t.Errorf("the server says nothing of a directory open to others: %q", log)
+	}
+	if w := wide(); len(w) > 0 {
+		t.Errorf("open to others after a start: %v", w)
 	}
 }

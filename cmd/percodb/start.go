@@ -216,6 +216,7 @@ func explain(err error) string {
 		format *storage.FormatError
 		listen *server.ListenError
 		damage *storage.DamageError
+		open   *storage.PermissionsError
 		empty  *node.NoDataError
 	)
 	data := "the data directory"
@@ -227,6 +228,8 @@ func explain(err error) string {
 		return data + " is in use by another percodb process; stop it, or give --data another directory (to check it as it runs: percodb check --live HOST:PORT, its --admin-listen)"
 	case errors.As(err, &empty):
 		return empty.Error() + "; give --data the directory of a server, as at its start"
+	case errors.As(err, &open):
+		return fmt.Sprintf("%s has permissions %04o, which let other users in, and they cannot be changed (%v); use chmod 700 on the data directory and 600 on its files as their owner", open.Path, open.Mode.Perm(), open.Err)
 	case errors.As(err, &damage) && damage.Log:
 		return fmt.Sprintf("data directory %q is damaged, and was left as it is: %s; restore it from a backup, or start once with --accept-data-loss, which loses what was committed after the damage", damage.Dir, damage.Detail)
 	case errors.As(err, &damage):

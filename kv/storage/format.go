@@ -174,6 +174,13 @@ func (e *Engine) prepareDir() error {
 	if err != nil {
 		return err
 	}
+	narrowed, err := narrowPermissions(fsys, dir)
+	if err != nil {
+		return err
+	}
+	if narrowed > 0 && !d.fresh {
+		e.opts.Logger.Warn("the data directory was open to other users: its permissions are now 0700, those of its files 0600", "dir", dir, "narrowed", narrowed)
+	}
 	var found bool
 	if e.synced, found, err = loadSynced(fsys, dir); err != nil {
 		return err
