@@ -114,6 +114,7 @@ func start(ctx context.Context, f startFlags, out io.Writer) error {
 		return err
 	}
 	tuneRuntime(opts.Memory.HeapLimit())
+	syscall.Umask(0o077) // files are their owner's alone: data, and what statements spill
 	fatal := make(chan error, 1)
 	opts.OnFatal = func(err error) {
 		select {
