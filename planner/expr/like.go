@@ -26,7 +26,7 @@ func (l *Like) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	if err != nil || pattern == nil || x.IsNull() {
 		return types.Null, err
 	}
-	matched, err := pattern.Match(x.Text())
+	matched, err := pattern.Match(ev.Env, x.Text())
 	if err != nil {
 		return types.Null, err
 	}

@@ -278,9 +278,14 @@ type momentsNumeric struct {
 	ints      bool
 }
 
-func (m *momentsNumeric) Add(_ *Env, a []types.Datum) error {
+func (m *momentsNumeric) Add(env *Env, a []types.Datum) error {
 	if a[0].IsNull() {
 		return nil
+	}
+	if !m.ints {
+		if err := env.Step(multiplySteps(a[0].Decimal())); err != nil {
+			return err
+		}
 	}
 	var d *apd.Decimal
 	if m.ints {

@@ -186,3 +186,14 @@ func (v *valueBuilder) grow(n int) error {
 	v.reserved = reserved
 	return nil
 }
+
+// reserveList reserves a list of n datums.
+func (e *Env) reserveList(n int) error {
+	if n < countedBytes/elementBytes {
+		return nil
+	}
+	if err := e.Step(n); err != nil {
+		return err
+	}
+	return e.count(int64(n) * types.DatumBytes)
+}

@@ -15,17 +15,39 @@ func errEncodingName(name string) error {
 	return pgerror.New(pgerror.InvalidParameterValue, "unrecognized encoding: \"%s\"", name)
 }
 
-func encodeBytes(_ *Env, a []types.Datum) (types.Datum, error) {
+// base64Line is the number of bytes that a line of base64 encodes.
+const base64Line = 57
+
+func encodeBytes(env *Env, a []types.Datum) (types.Datum, error) {
 	b := a[0].Bytes()
+	out := valueBuilder{env: env}
+	encode, n := hex.EncodeToString, pieceBytes
 	switch strings.ToLower(a[1].Text()) {
 	case "hex":
-		return types.Text(hex.EncodeToString(b)), nil
+		if err := out.grow(2 * len(b)); err != nil {
+			return types.Null, err
+		}
 	case "base64":
-		return types.Text(encodeBase64(b)), nil
+		encode, n = encodeBase64, base64Line*1024
 	case "escape":
-		return types.Text(encodeEscape(b)), nil
+		encode = encodeEscape
+	default:
+		return types.Null, errEncodingName(a[1].Text())
 	}
-	return types.Null, errEncodingName(a[1].Text())
+	left := len(b)
+	err := eachPiece(env, b, n, func(part []byte) error {
+		text := encode(part)
+		left -= len(part)
+		if err := out.grow(len(text) + 1); err != nil {
+			return err
+		}
+		out.b = append(out.b, text...)
+		if n != pieceBytes && left > 0 {
+			out.b = append(out.b, '\n')
+		}
+		return nil
+	})
+	return types.Bytes(out.b), err
 }
 
 // encodeBase64 breaks lines after 76 characters, as MIME does.
@@ -69,13 +91,13 @@ func encodeEscape(b []byte) string {
 	return out.String()
 }
 
-func decodeBytes(_ *Env, a []types.Datum) (types.Datum, error) {
+func decodeBytes(env *Env, a []types.Datum) (types.Datum, error) {
 	switch strings.ToLower(a[1].Text()) {
 	case "hex":
 		b, err := types.DecodeHex(a[0].Text())
 		return types.Bytes(b), err
 	case "base64":
-		b, err := decodeBase64(a[0].Text())
+		b, err := decodeBase64(env, a[0].Text())
 		return types.Bytes(b), err
 	case "escape":
 		s := a[0].Text()
@@ -87,12 +109,17 @@ func decodeBytes(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.Null, errEncodingName(a[1].Text())
 }
 
-func decodeBase64(s string) ([]byte, error) {
+func decodeBase64(env *Env, s string) ([]byte, error) {
 	out := make([]byte, 0, len(s)/4*3)
 	var word uint32
 	count, end := 0, 0
 	for i := 0; i < len(s); i++ {
 		c := s[i]
+		if i%pieceBytes == 0 {
+			if err := env.Step(4 * pieceBytes); err != nil {
+				return nil, err
+			}
+		}
 		if c == ' ' || c == '\t' || c == '\n' || c == '\r' {
 			continue
 		}

@@ -1,7 +1,7 @@
 package builtin
 
 import (
-	"strings"
+	"unicode/utf8"
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -138,7 +138,7 @@ const maxArrayElems = 134217727
 
 func arrayFill(o *Overload) Func {
 	elem := o.Args[0]
-	return func(_ *Env, a []types.Datum) (types.Datum, error) {
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		if a[1].IsNull() {
 			return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "dimension array or low bound array cannot be null")
 		}
@@ -152,10 +152,15 @@ func arrayFill(o *Overload) Func {
 		case dims[0].IsNull():
 			return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "dimension values cannot be null")
 		case dims[0].Int() < 0 || dims[0].Int() > maxArrayElems:
-			return types.Null, pgerror.New(pgerror.ProgramLimitExceeded, "array size exceeds the maximum allowed (%d)", maxArrayElems)
+			return types.Null, errTooManyElements()
 		}
-		for range dims[0].Int() {
-			out.Elems = append(out.Elems, a[0])
+		n := int(dims[0].Int())
+		if err := env.reserveList(n); err != nil {
+			return types.Null, err
+		}
+		out.Elems = make([]types.Datum, n)
+		for i := range out.Elems {
+			out.Elems[i] = a[0]
 		}
 		return types.NewArray(out), nil
 	}
@@ -175,49 +180,77 @@ func arrayToString(o *Overload) Func {
 		if a[0].IsNull() || a[1].IsNull() {
 			return types.Null, nil
 		}
-		var b []byte
+		out := valueBuilder{env: env}
 		first := true
 		for _, e := range a[0].Array().Elems {
 			if e.IsNull() && (len(a) < 3 || a[2].IsNull()) {
 				continue
 			}
+			n := len(a[1].Bytes()) + e.ShallowSize()
+			if e.IsNull() {
+				n += len(a[2].Bytes())
+			}
+			if err := out.grow(n); err != nil {
+				return types.Null, err
+			}
 			if !first {
-				b = append(b, a[1].Bytes()...)
+				out.b = append(out.b, a[1].Bytes()...)
 			}
 			first = false
 			if e.IsNull() {
-				b = append(b, a[2].Bytes()...)
+				out.b = append(out.b, a[2].Bytes()...)
 			} else {
-				b = types.AppendText(b, e, elem, &env.Format)
+				out.b = types.AppendText(out.b, e, elem, &env.Format)
+			}
+			if err := env.Step(n); err != nil {
+				return types.Null, err
 			}
 		}
-		return types.Bytes(b), nil
+		return types.Bytes(out.b), nil
 	}
 }
 
 // stringToArray cuts at a delimiter, NULL meaning at every character; pieces equal to the third argument
 // are NULL.
-func stringToArray(_ *Env, a []types.Datum) (types.Datum, error) {
+func stringToArray(env *Env, a []types.Datum) (types.Datum, error) {
 	if a[0].IsNull() {
 		return types.Null, nil
 	}
 	s := a[0].Text()
-	var parts []string
+	out := &types.Array{Elem: types.TText, Elems: []types.Datum{}}
+	add := func(part string) (bool, error) {
+		if len(out.Elems) >= maxArrayElems {
+			return false, errTooManyElements()
+		}
+		if err := env.reserveElements(len(out.Elems)); err != nil {
+			return false, err
+		}
+		d := types.Text(part)
+		if len(a) == 3 && !a[2].IsNull() && part == a[2].Text() {
+			d = types.Null
+		}
+		out.Elems = append(out.Elems, d)
+		return true, nil
+	}
+	var err error
 	switch {
 	case s == "":
 	case a[1].IsNull():
-		parts = strings.Split(s, "")
-	case a[1].Text() == "":
-		parts = []string{s}
-	default:
-		parts = strings.Split(s, a[1].Text())
-	}
-	out := &types.Array{Elem: types.TText, Elems: make([]types.Datum, len(parts))}
-	for i, p := range parts {
-		if len(a) == 3 && !a[2].IsNull() && p == a[2].Text() {
-			continue
+		for i := 0; i < len(s) && err == nil; {
+			_, n := utf8.DecodeRuneInString(s[i:])
+			if _, err = add(s[i : i+n]); err == nil {
+				err = env.Step(stepCost)
+			}
+			i += n
 		}
-		out.Elems[i] = types.Text(p)
+	case a[1].Text() == "":
+		_, err = add(s)
+	default:
+		err = cut(env, s, a[1].Text(), add)
 	}
-	return types.NewArray(out), nil
+	return types.NewArray(out), err
+}
+
+func errTooManyElements() error {
+	return pgerror.New(pgerror.ProgramLimitExceeded, "array size exceeds the maximum allowed (%d)", maxArrayElems)
 }

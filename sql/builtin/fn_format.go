@@ -188,6 +188,12 @@ func (f *formatter) specifier(s string) (rest string, err error) {
 		return "", err
 	}
 	fill := max(0, width-utf8.RuneCountInString(text))
+	if len(f.out)+len(text)+fill > MaxValueBytes {
+		return "", errTextTooLarge()
+	}
+	if err := f.env.Reserve(fill); err != nil {
+		return "", err
+	}
 	if !left {
 		f.out = append(f.out, strings.Repeat(" ", fill)...)
 	}

@@ -58,7 +58,10 @@ func errInputRange() error {
 }
 
 func numeric1(f func(*apd.Decimal) (*apd.Decimal, error)) Func {
-	return func(_ *Env, a []types.Datum) (types.Datum, error) { return numericDatum(f(a[0].Decimal())) }
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
+		out, err := f(a[0].Decimal())
+		return stepNumeric(env, out, err)
+	}
 }
 
 func mathFuncs() []decl {
@@ -72,7 +75,7 @@ func mathFuncs() []decl {
 		{sig: "sqrt(float8) float8", fn: sqrtFloat}, {sig: "sqrt(numeric) numeric", fn: numeric1(SqrtNumeric)},
 		{sig: "exp(float8) float8", fn: float1e(expFloat)}, {sig: "exp(numeric) numeric", fn: numeric1(ExpNumeric)},
 		{sig: "ln(float8) float8", fn: float1e(logFloat(logExact))}, {sig: "ln(numeric) numeric", fn: numeric1(LnNumeric)},
-		{sig: "log(numeric,numeric) numeric", fn: numericFunc(LogNumeric)},
+		{sig: "log(numeric,numeric) numeric", fn: seriesNumericFunc(LogNumeric)},
 		{sig: "div(numeric,numeric) numeric", fn: numericFunc(DivTruncNumeric)},
 		{sig: "round(float8) float8", fn: float1(math.RoundToEven)}, {sig: "round(numeric) numeric", fn: roundTo(types.RoundNumeric)},
 		{sig: "round(numeric,int4) numeric", fn: roundTo(types.RoundNumeric)},
@@ -101,7 +104,7 @@ func mathFuncs() []decl {
 	}
 	for _, name := range []string{"power", "pow"} {
 		out = append(out, decl{sig: name + "(float8,float8) float8", fn: floatFunc(PowFloat8)},
-			decl{sig: name + "(numeric,numeric) numeric", fn: numericFunc(PowNumeric)})
+			decl{sig: name + "(numeric,numeric) numeric", fn: seriesNumericFunc(PowNumeric)})
 	}
 	for _, name := range []string{"log", "log10"} {
 		out = append(out, decl{sig: name + "(float8) float8", fn: float1e(logFloat(log10Exact))},
@@ -129,7 +132,7 @@ func absModFuncs() []decl {
 		out = append(out, decl{sig: "abs(" + t + ") " + t, fn: float1(math.Abs)})
 	}
 	return append(out, decl{sig: "abs(numeric) numeric", fn: absNumeric}, decl{sig: "mod(numeric,numeric) numeric", fn: numericFunc(ModNumeric)},
-		decl{sig: "gcd(numeric,numeric) numeric", fn: numericFunc(gcdNumeric)}, decl{sig: "lcm(numeric,numeric) numeric", fn: numericFunc(lcmNumeric)})
+		decl{sig: "gcd(numeric,numeric) numeric", fn: seriesNumericFunc(gcdNumeric)}, decl{sig: "lcm(numeric,numeric) numeric", fn: seriesNumericFunc(lcmNumeric)})
 }
 
 func trigFuncs() []decl {

@@ -2,7 +2,6 @@ package builtin
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -128,16 +127,21 @@ func regexpReplaceN(env *Env, a []types.Datum) (types.Datum, error) {
 	if o.global && len(a) <= 4 {
 		n = 0
 	}
-	return replaceRegex(env, a, o, startOffset(a[0].Text(), a[3].Int()), int(n))
+	offset, err := startOffset(env, a[0].Text(), a[3].Int())
+	if err != nil {
+		return types.Null, err
+	}
+	return replaceRegex(env, a, o, offset, int(n))
 }
 
 // startOffset is the byte at which character start (from 1) begins, beyond s when s has not as many
 // before it.
-func startOffset(s string, start int64) int {
-	if start-1 > int64(utf8.RuneCountInString(s)) {
-		return len(s) + 1
+func startOffset(env *Env, s string, start int64) (int, error) {
+	count, err := runeCount(env, s)
+	if err != nil || start-1 > int64(count) {
+		return len(s) + 1, err
 	}
-	return len(slice(s, 1, start, false))
+	return charOffset(env, s, start-1)
 }
 
 // replaceRegex replaces the n-th match from an offset, or all when n is 0.
@@ -263,7 +267,10 @@ func regexpCount(env *Env, a []types.Datum) (types.Datum, error) {
 		if a[2].Int() <= 0 {
 			return types.Null, errParameter("start", a[2].Int())
 		}
-		offset = startOffset(a[0].Text(), a[2].Int())
+		var err error
+		if offset, err = startOffset(env, a[0].Text(), a[2].Int()); err != nil {
+			return types.Null, err
+		}
 	}
 	o, err := regexArgs(a, 3)
 	if err != nil {
@@ -329,7 +336,11 @@ func nthMatch(env *Env, fn string, a []types.Datum, m matchArgs, flagsAt int) ([
 	}
 	var found []int
 	count := int64(0)
-	err = re.each(env, a[0].Text(), startOffset(a[0].Text(), m.start), func(match []int) (bool, error) {
+	offset, err := startOffset(env, a[0].Text(), m.start)
+	if err != nil {
+		return nil, err
+	}
+	err = re.each(env, a[0].Text(), offset, func(match []int) (bool, error) {
 		if count++; count < m.n {
 			return true, nil
 		}
@@ -366,7 +377,8 @@ func regexpInstr(env *Env, a []types.Datum) (types.Datum, error) {
 	if m == nil || m[2*args.sub] < 0 {
 		return types.Int(0), nil
 	}
-	return types.Int(int64(utf8.RuneCountInString(a[0].Text()[:m[2*args.sub+args.end]]) + 1)), nil
+	n, err := runeCount(env, a[0].Text()[:m[2*args.sub+args.end]])
+	return types.Int(int64(n + 1)), err
 }
 
 // substringRegex returns the first group, or the whole match when the pattern has none.

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
+	"hash"
 	"math/bits"
 	"strconv"
 	"strings"
@@ -35,16 +36,14 @@ func textInt(f func(string) int) Func {
 
 func stringFuncs() []decl {
 	out := []decl{
-		{sig: "lower(text) text", fn: text1(foldLower)}, {sig: "upper(text) text", fn: text1(foldUpper)},
-		{sig: "initcap(text) text", fn: text1(initcap)}, {sig: "reverse(text) text", fn: text1(reverse)},
+		{sig: "lower(text) text", fn: textMap(foldLower)}, {sig: "upper(text) text", fn: textMap(foldUpper)},
+		{sig: "initcap(text) text", fn: initcap}, {sig: "reverse(text) text", fn: reverse},
 		{sig: "length(bytea) int4", fn: textInt(func(s string) int { return len(s) })},
 		{sig: "left(text,int4) text", fn: leftText}, {sig: "right(text,int4) text", fn: rightText},
 		{sig: "lpad(text,int4,text) text", fn: pad(true)}, {sig: "rpad(text,int4,text) text", fn: pad(false)},
 		{sig: "lpad(text,int4) text", fn: pad(true)}, {sig: "rpad(text,int4) text", fn: pad(false)},
 		{sig: "strpos(text,text) int4", fn: position}, {sig: "position(text,text) int4", fn: position},
-		{sig: "position(bytea,bytea) int4", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.Int(int64(bytes.Index(a[0].Bytes(), a[1].Bytes()) + 1)), nil
-		}},
+		{sig: "position(bytea,bytea) int4", fn: positionBytes},
 		{sig: "replace(text,text,text) text", fn: replaceText}, {sig: "translate(text,text,text) text", fn: translate},
 		{sig: "overlay(text,text,int4,int4) text", fn: overlay(false)}, {sig: "overlay(text,text,int4) text", fn: overlay(false)},
 		{sig: "overlay(bytea,bytea,int4,int4) bytea", fn: overlay(true)}, {sig: "overlay(bytea,bytea,int4) bytea", fn: overlay(true)},
@@ -77,7 +76,10 @@ func stringFuncs() []decl {
 func lengthFuncs() []decl {
 	var out []decl
 	for _, name := range []string{"length", "char_length", "character_length"} {
-		out = append(out, decl{sig: name + "(text) int4", fn: textInt(utf8.RuneCountInString)},
+		out = append(out, decl{sig: name + "(text) int4", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			n, err := runeCount(env, a[0].Text())
+			return types.Int(int64(n)), err
+		}},
 			decl{sig: name + "(bpchar) int4", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 				return types.Int(int64(utf8.RuneCount(types.TrimBPChar(a[0].Bytes())))), nil
 			}})
@@ -98,38 +100,11 @@ func trimFuncs() []decl {
 	var out []decl
 	for name, sides := range map[string]trimSides{"btrim": {true, true}, "ltrim": {true, false}, "rtrim": {false, true}} {
 		out = append(out,
-			decl{sig: name + "(text) text", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-				return types.Text(trimChars(a[0].Text(), " ", sides)), nil
-			}},
-			decl{sig: name + "(text,text) text", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-				return types.Text(trimChars(a[0].Text(), a[1].Text(), sides)), nil
-			}},
-			decl{sig: name + "(bytea,bytea) bytea", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-				return types.Bytes(trimBytes(a[0].Bytes(), a[1].Bytes(), sides)), nil
-			}})
+			decl{sig: name + "(text) text", fn: trimFunc(sides, false)},
+			decl{sig: name + "(text,text) text", fn: trimFunc(sides, false)},
+			decl{sig: name + "(bytea,bytea) bytea", fn: trimFunc(sides, true)})
 	}
 	return out
-}
-
-func trimChars(s, set string, sides trimSides) string {
-	in := func(r rune) bool { return strings.ContainsRune(set, r) }
-	if sides.left {
-		s = strings.TrimLeftFunc(s, in)
-	}
-	if sides.right {
-		s = strings.TrimRightFunc(s, in)
-	}
-	return s
-}
-
-func trimBytes(b, set []byte, sides trimSides) []byte {
-	for sides.left && len(b) > 0 && bytes.IndexByte(set, b[0]) >= 0 {
-		b = b[1:]
-	}
-	for sides.right && len(b) > 0 && bytes.IndexByte(set, b[len(b)-1]) >= 0 {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 func substringFuncs() []decl {
@@ -146,7 +121,7 @@ func substringFuncs() []decl {
 // substring cuts the characters from start (1 is the first) for a length, both of which may reach
 // beyond the string.
 func substring(inBytes bool) Func {
-	return func(_ *Env, a []types.Datum) (types.Datum, error) {
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		start, end := a[1].Int(), int64(1)<<62
 		if len(a) == 3 {
 			if a[2].Int() < 0 {
@@ -154,7 +129,8 @@ func substring(inBytes bool) Func {
 			}
 			end = start + a[2].Int()
 		}
-		return types.Text(slice(a[0].Text(), start, end, inBytes)), nil
+		s, err := slice(env, a[0].Text(), start, end, inBytes)
+		return types.Text(s), err
 	}
 }
 
@@ -162,66 +138,35 @@ func errNegativeSubstring() error {
 	return pgerror.New(pgerror.SubstringError, "negative substring length not allowed")
 }
 
-// slice returns the characters start … end-1 of s, counted from 1.
-func slice(s string, start, end int64, inBytes bool) string {
-	start = max(start, 1)
-	if end <= start {
-		return ""
-	}
-	if inBytes || len(s) == utf8.RuneCountInString(s) {
-		if start > int64(len(s)) {
-			return ""
-		}
-		return s[start-1 : min(end-1, int64(len(s)))]
-	}
-	from, to := len(s), len(s)
-	n := int64(1)
-	for i := range s {
-		if n == start {
-			from = i
-		}
-		if n == end {
-			to = i
-			break
-		}
-		n++
-	}
-	return s[from:to]
-}
-
 func hashFuncs() []decl {
 	var out []decl
-	for name, sum := range map[string]func([]byte) []byte{
-		"sha224": func(b []byte) []byte { h := sha256.Sum224(b); return h[:] },
-		"sha256": func(b []byte) []byte { h := sha256.Sum256(b); return h[:] },
-		"sha384": func(b []byte) []byte { h := sha512.Sum384(b); return h[:] },
-		"sha512": func(b []byte) []byte { h := sha512.Sum512(b); return h[:] },
+	for name, f := range map[string]func() hash.Hash{
+		"sha224": sha256.New224, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
 	} {
-		out = append(out, decl{sig: name + "(bytea) bytea", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.Bytes(sum(a[0].Bytes())), nil
-		}})
+		out = append(out, decl{sig: name + "(bytea) bytea", fn: hashSum(f, types.Bytes)})
 	}
 	return out
 }
 
-func md5Hex(_ *Env, a []types.Datum) (types.Datum, error) {
-	h := md5.Sum(a[0].Bytes())
-	return types.Text(hex.EncodeToString(h[:])), nil
-}
-
 // initcap capitalises each run of letters and digits.
-func initcap(s string) string {
+func initcap(env *Env, a []types.Datum) (types.Datum, error) {
 	inWord := false
-	return strings.Map(func(r rune) rune {
-		was := inWord
-		if inWord = unicode.IsLetter(r) || unicode.IsDigit(r); was {
-			return unicode.ToLower(r)
-		}
-		return unicode.ToUpper(r)
-	}, s)
+	return mapPieces(env, a[0].Text(), 8, func(s string) string {
+		return strings.Map(func(r rune) rune {
+			was := inWord
+			if inWord = unicode.IsLetter(r) || unicode.IsDigit(r); was {
+				return unicode.ToLower(r)
+			}
+			return unicode.ToUpper(r)
+		}, s)
+	})
 }
 
-func reverse(s string) string {
+func reverse(env *Env, a []types.Datum) (types.Datum, error) {
+	s := a[0].Text()
+	if err := env.Reserve(len(s)); err != nil {
+		return types.Null, err
+	}
 	b := make([]byte, len(s))
 	at := len(s)
 	for i := 0; i < len(s); {
@@ -229,96 +174,48 @@ func reverse(s string) string {
 		at -= n
 		copy(b[at:], s[i:i+n])
 		i += n
+		if i%pieceBytes < n {
+			if err := env.Step(4 * pieceBytes); err != nil {
+				return types.Null, err
+			}
+		}
 	}
-	return string(b)
+	return types.Bytes(b), nil
 }
 
+var md5Hex = hashSum(md5.New, func(sum []byte) types.Datum { return types.Text(hex.EncodeToString(sum)) })
+
 // leftText takes n characters, or all but the last -n.
-func leftText(_ *Env, a []types.Datum) (types.Datum, error) {
+func leftText(env *Env, a []types.Datum) (types.Datum, error) {
 	s, n := a[0].Text(), a[1].Int()
 	if n < 0 {
-		n += int64(utf8.RuneCountInString(s))
+		count, err := runeCount(env, s)
+		if err != nil {
+			return types.Null, err
+		}
+		n += int64(count)
 	}
-	return types.Text(slice(s, 1, n+1, false)), nil
+	s, err := slice(env, s, 1, n+1, false)
+	return types.Text(s), err
 }
 
 // rightText takes the last n characters, or all but the first -n.
-func rightText(_ *Env, a []types.Datum) (types.Datum, error) {
+func rightText(env *Env, a []types.Datum) (types.Datum, error) {
 	s, n := a[0].Text(), a[1].Int()
-	if n < 0 {
-		return types.Text(slice(s, 1-n, 1<<62, false)), nil
+	start := 1 - n
+	if n >= 0 {
+		count, err := runeCount(env, s)
+		if err != nil {
+			return types.Null, err
+		}
+		start += int64(count)
 	}
-	return types.Text(slice(s, int64(utf8.RuneCountInString(s))-n+1, 1<<62, false)), nil
-}
-
-func pad(left bool) Func {
-	return func(_ *Env, a []types.Datum) (types.Datum, error) {
-		s, fill := a[0].Text(), " "
-		if len(a) == 3 {
-			fill = a[2].Text()
-		}
-		want, have := max(a[1].Int(), 0), int64(utf8.RuneCountInString(s))
-		if fill == "" {
-			want = min(want, have)
-		}
-		if want*utf8.UTFMax > maxTextSize {
-			return types.Null, errTextTooLarge()
-		}
-		if have >= want {
-			return types.Text(slice(s, 1, want+1, false)), nil
-		}
-		runes := []rune(fill)
-		var b strings.Builder
-		if !left {
-			b.WriteString(s)
-		}
-		for i := range want - have {
-			b.WriteRune(runes[i%int64(len(runes))])
-		}
-		if left {
-			b.WriteString(s)
-		}
-		return types.Text(b.String()), nil
-	}
-}
-
-func position(_ *Env, a []types.Datum) (types.Datum, error) {
-	s := a[0].Text()
-	i := strings.Index(s, a[1].Text())
-	if i < 0 {
-		return types.Int(0), nil
-	}
-	return types.Int(int64(utf8.RuneCountInString(s[:i]) + 1)), nil
-}
-
-func replaceText(_ *Env, a []types.Datum) (types.Datum, error) {
-	s, from, to := a[0].Text(), a[1].Text(), a[2].Text()
-	if from == "" {
-		return a[0], nil
-	}
-	if grow := len(to) - len(from); grow > 0 && len(s)+strings.Count(s, from)*grow > maxTextSize {
-		return types.Null, errTextTooLarge()
-	}
-	return types.Text(strings.ReplaceAll(s, from, to)), nil
-}
-
-func translate(_ *Env, a []types.Datum) (types.Datum, error) {
-	from, to := []rune(a[1].Text()), []rune(a[2].Text())
-	return types.Text(strings.Map(func(r rune) rune {
-		for i, f := range from {
-			if f == r {
-				if i < len(to) {
-					return to[i]
-				}
-				return -1
-			}
-		}
-		return r
-	}, a[0].Text())), nil
+	s, err := slice(env, s, start, 1<<62, false)
+	return types.Text(s), err
 }
 
 func overlay(inBytes bool) Func {
-	return func(_ *Env, a []types.Datum) (types.Datum, error) {
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		s, with, start := a[0].Text(), a[1].Text(), a[2].Int()
 		length := int64(len(with))
 		if !inBytes {
@@ -334,37 +231,16 @@ func overlay(inBytes bool) Func {
 		if err != nil {
 			return types.Null, err
 		}
-		return types.Text(slice(s, 1, start, inBytes) + with + slice(s, end, 1<<62, inBytes)), nil
+		before, err := slice(env, s, 1, start, inBytes)
+		if err != nil {
+			return types.Null, err
+		}
+		after, err := slice(env, s, end, 1<<62, inBytes)
+		if err != nil {
+			return types.Null, err
+		}
+		return types.Text(before + with + after), nil
 	}
-}
-
-func repeat(_ *Env, a []types.Datum) (types.Datum, error) {
-	s, n := a[0].Text(), max(a[1].Int(), 0)
-	if n*int64(len(s)) > maxTextSize {
-		return types.Null, errTextTooLarge()
-	}
-	return types.Text(strings.Repeat(s, int(n))), nil
-}
-
-func splitPart(_ *Env, a []types.Datum) (types.Datum, error) {
-	s, sep, n := a[0].Text(), a[1].Text(), a[2].Int()
-	if n == 0 {
-		return types.Null, pgerror.New(pgerror.InvalidParameterValue, "field position must not be zero")
-	}
-	if s == "" {
-		return types.Text(""), nil
-	}
-	parts := []string{s}
-	if sep != "" {
-		parts = strings.Split(s, sep)
-	}
-	if n < 0 {
-		n += int64(len(parts)) + 1
-	}
-	if n < 1 || n > int64(len(parts)) {
-		return types.Text(""), nil
-	}
-	return types.Text(parts[n-1]), nil
 }
 
 func ascii(_ *Env, a []types.Datum) (types.Datum, error) {
@@ -526,10 +402,13 @@ func setBit(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.Bytes(b), nil
 }
 
-func bitCount(_ *Env, a []types.Datum) (types.Datum, error) {
+func bitCount(env *Env, a []types.Datum) (types.Datum, error) {
 	n := 0
-	for _, c := range a[0].Bytes() {
-		n += bits.OnesCount8(c)
-	}
-	return types.Int(int64(n)), nil
+	err := eachPiece(env, a[0].Bytes(), pieceBytes, func(part []byte) error {
+		for _, c := range part {
+			n += bits.OnesCount8(c)
+		}
+		return nil
+	})
+	return types.Int(int64(n)), err
 }

@@ -129,9 +129,13 @@ func (p *LikePattern) Prefix() (prefix string, exact bool) {
 }
 
 // Match reports whether s matches; 22025 when the pattern ends within an escape and s reaches it.
-func (p *LikePattern) Match(s string) (bool, error) {
+func (p *LikePattern) Match(env *Env, s string) (bool, error) {
 	if p.fold {
-		s = foldLower(s)
+		folded, err := mapPieces(env, s, 8, foldLower)
+		if err != nil {
+			return false, err
+		}
+		s = folded.Text()
 	}
 	switch p.shape {
 	case likeExact:
@@ -141,14 +145,15 @@ func (p *LikePattern) Match(s string) (bool, error) {
 	case likeSuffix:
 		return strings.HasSuffix(s, p.literal), nil
 	case likeContains:
-		return strings.Contains(s, p.literal), nil
+		i, err := index(env, s, p.literal)
+		return i >= 0, err
 	}
-	return p.matchTokens(s)
+	return p.matchTokens(env, s)
 }
 
 // matchTokens walks text and tokens together. On a mismatch it returns to the last % and lets that
 // take one character more; an earlier % need never be retried.
-func (p *LikePattern) matchTokens(s string) (bool, error) {
+func (p *LikePattern) matchTokens(env *Env, s string) (bool, error) {
 	at, tok := 0, 0
 	retryTok, retryAt := -1, 0
 	for {
@@ -185,6 +190,9 @@ func (p *LikePattern) matchTokens(s string) (bool, error) {
 		}
 		if retryTok < 0 || retryAt >= len(s) {
 			return false, nil
+		}
+		if err := env.Step(stepCost + (at - retryAt)); err != nil {
+			return false, err
 		}
 		retryAt += p.charLen(s[retryAt:])
 		at, tok = retryAt, retryTok+1

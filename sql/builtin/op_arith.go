@@ -22,9 +22,36 @@ func floatFunc(op floatOp) Func {
 }
 
 func numericFunc(op numericOp) Func {
-	return func(_ *Env, a []types.Datum) (types.Datum, error) {
-		return numericDatum(op(a[0].Decimal(), a[1].Decimal()))
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
+		out, err := op(a[0].Decimal(), a[1].Decimal())
+		if err != nil {
+			return types.Null, err
+		}
+		return types.Decimal(out), env.Step(multiplySteps(out))
 	}
+}
+
+// multiplySteps is what an operation of a multiplication's cost takes that has given d.
+func multiplySteps(d *apd.Decimal) int {
+	words := d.Coeff.BitLen() / 64
+	return 64 + words*words/4
+}
+
+// seriesNumericFunc is numericFunc for functions that compute a series.
+func seriesNumericFunc(op numericOp) Func {
+	return func(env *Env, a []types.Datum) (types.Datum, error) {
+		out, err := op(a[0].Decimal(), a[1].Decimal())
+		return stepNumeric(env, out, err)
+	}
+}
+
+// stepNumeric counts what a function has taken that computes a series.
+func stepNumeric(env *Env, d *apd.Decimal, err error) (types.Datum, error) {
+	if err != nil {
+		return types.Null, err
+	}
+	const shortSeries = 20_000
+	return types.Decimal(d), env.Step(shortSeries + 16*multiplySteps(d))
 }
 
 // arithOps declares the operators on numbers.
@@ -51,7 +78,7 @@ func arithOps() []decl {
 	out = append(out,
 		decl{sig: "%(numeric,numeric) numeric", fn: numericFunc(ModNumeric)},
 		decl{sig: "^(float8,float8) float8", fn: floatFunc(PowFloat8)},
-		decl{sig: "^(numeric,numeric) numeric", fn: numericFunc(PowNumeric)},
+		decl{sig: "^(numeric,numeric) numeric", fn: seriesNumericFunc(PowNumeric)},
 		decl{sig: "|/(float8) float8", fn: sqrtFloat},
 		decl{sig: "||/(float8) float8", fn: cbrtFloat})
 	return append(out, signOps()...)

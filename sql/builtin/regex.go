@@ -119,11 +119,19 @@ func compileRegex(pattern string, o regexOptions) (*Regex, error) {
 	if prefix != "" {
 		prefix = "(?" + prefix + ")"
 	}
+	parsed, err := syntax.Parse(prefix+body, syntax.Perl)
+	if err != nil {
+		return nil, regexError(err)
+	}
+	size := regexSize(parsed)
+	if size > maxRegexSize || size*(parsed.MaxCap()+1) > maxRegexCaptures {
+		return nil, badRegex("regular expression is too complex")
+	}
 	re, err := regexp.Compile(prefix + body)
 	if err != nil {
 		return nil, regexError(err)
 	}
-	return newRegex(re, !t.nonGreedy), nil
+	return newRegex(re, size, !t.nonGreedy), nil
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -606,6 +614,12 @@ type regexKey struct {
 // maxCachedPatterns bounds the cache when patterns come from rows.
 const maxCachedPatterns = 128
 
+// Longer patterns, and expressions of more instructions, are not cached.
+const (
+	maxCachedBytes = 4 << 10
+	maxCachedSize  = 16 << 10
+)
+
 func (c *patternCache) like(pattern string, fold, bytes bool) *LikePattern {
 	key := likeKey{pattern, fold, bytes}
 	if p, ok := c.likes[key]; ok {
@@ -613,6 +627,9 @@ func (c *patternCache) like(pattern string, fold, bytes bool) *LikePattern {
 	}
 	if c.likes == nil || len(c.likes) >= maxCachedPatterns {
 		c.likes = map[likeKey]*LikePattern{}
+	}
+	if len(pattern) > maxCachedBytes {
+		return CompileLike(pattern, fold, bytes)
 	}
 	key.pattern = strings.Clone(pattern)
 	p := CompileLike(key.pattern, fold, bytes)
@@ -630,6 +647,9 @@ func (c *patternCache) regex(pattern string, o regexOptions) (*Regex, error) {
 	re, err := compileRegex(key.pattern, o)
 	if err != nil {
 		return nil, err
+	}
+	if len(pattern) > maxCachedBytes || re.size > maxCachedSize {
+		return re, nil
 	}
 	if c.regexes == nil || len(c.regexes) >= maxCachedPatterns {
 		c.regexes = map[regexKey]*Regex{}

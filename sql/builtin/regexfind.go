@@ -10,6 +10,7 @@ import (
 type Regex struct {
 	*regexp.Regexp
 	longest bool
+	size    int // number of instructions, about
 	// program is the compiled form for regexVM, made when a long text comes.
 	program func() *syntax.Prog
 }
@@ -21,13 +22,33 @@ const (
 	// the number of instructions: it is faster than regexVM, and done within milliseconds.
 	shortBytes = 1 << 10
 	shortSteps = 256 << 10
+	// maxRegexSize bounds an expression's instructions, maxRegexCaptures their product with its groups:
+	// that many positions the matcher may keep.
+	maxRegexSize     = 200_000
+	maxRegexCaptures = 8 << 20
 )
 
-func newRegex(re *regexp.Regexp, longest bool) *Regex {
+// regexSize is about the number of instructions that an expression compiles to, more than maxRegexSize
+// where it is far more.
+func regexSize(re *syntax.Regexp) int {
+	n := 1
+	for _, sub := range re.Sub {
+		n = min(n+regexSize(sub), 2*maxRegexSize)
+	}
+	switch re.Op {
+	case syntax.OpRepeat:
+		n *= max(re.Min, re.Max, 1)
+	case syntax.OpLiteral, syntax.OpCharClass:
+		n += len(re.Rune)
+	}
+	return min(n, 2*maxRegexSize)
+}
+
+func newRegex(re *regexp.Regexp, size int, longest bool) *Regex {
 	if longest {
 		re.Longest()
 	}
-	return &Regex{Regexp: re, longest: longest, program: sync.OnceValue(func() *syntax.Prog {
+	return &Regex{Regexp: re, size: size, longest: longest, program: sync.OnceValue(func() *syntax.Prog {
 		parsed, err := syntax.Parse(re.String(), syntax.Perl)
 		if err != nil {
 			panic("BUG: a pattern that package regexp has compiled does not parse: " + err.Error())

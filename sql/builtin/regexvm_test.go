@@ -44,7 +44,7 @@ func TestRegexVMAgainstPackageRegexp(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", pattern, err)
 		}
-		re := newRegex(compiled, i%2 == 0)
+		re := newRegex(compiled, 0, i%2 == 0)
 		var b strings.Builder
 		for range r.IntN(12) {
 			b.WriteString([]string{"a", "b", "c", "é", "\n", "A", " "}[r.IntN(7)])

@@ -3,6 +3,8 @@ package builtin
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // A template of to_char, to_date, to_timestamp and to_number is cut into nodes: fields with their
@@ -52,8 +54,14 @@ func (s *templateSyntax) key(t string) string {
 	return ""
 }
 
-// parse cuts a template into nodes.
-func (s *templateSyntax) parse(t string) []templateNode {
+// maxTemplateBytes bounds templates: nodes take many times their size.
+const maxTemplateBytes = 64 << 10
+
+// parse cuts a template into nodes; 54000 where it is too long.
+func (s *templateSyntax) parse(t string) ([]templateNode, error) {
+	if len(t) > maxTemplateBytes {
+		return nil, pgerror.New(pgerror.ProgramLimitExceeded, "format template of %d bytes is too long: at most %d are allowed", len(t), maxTemplateBytes)
+	}
 	var nodes []templateNode
 	for t != "" {
 		var n templateNode
@@ -84,7 +92,7 @@ func (s *templateSyntax) parse(t string) []templateNode {
 			t = t[size:]
 		}
 	}
-	return nodes
+	return nodes, nil
 }
 
 func parseQuoted(nodes []templateNode, t string) ([]templateNode, string) {

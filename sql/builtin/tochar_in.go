@@ -32,7 +32,11 @@ func errDateInput(format string, args ...any) *pgerror.Error {
 }
 
 func readTimeInput(text, template string) (*timeInput, error) {
-	in := &timeInput{text: text, s: text, nodes: timeTemplate().parse(template), set: map[string]int{}}
+	nodes, err := timeTemplate().parse(template)
+	if err != nil {
+		return nil, err
+	}
+	in := &timeInput{text: text, s: text, nodes: nodes, set: map[string]int{}}
 	for i := range in.nodes {
 		if in.s == "" {
 			break

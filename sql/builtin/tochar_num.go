@@ -424,7 +424,10 @@ func toCharNum(digits func(l *numLayout, d types.Datum) (string, error)) Func {
 		if a[1].Text() == "" {
 			return types.Text(""), nil
 		}
-		nodes := numTemplate().parse(a[1].Text())
+		nodes, err := numTemplate().parse(a[1].Text())
+		if err != nil {
+			return types.Null, err
+		}
 		l, err := layOut(nodes)
 		if err != nil {
 			return types.Null, err

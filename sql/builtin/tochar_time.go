@@ -35,8 +35,12 @@ type timeShown struct {
 
 // timeToChar writes a moment by a template.
 func timeToChar(t *timeShown, template string) (string, error) {
+	nodes, err := timeTemplate().parse(template)
+	if err != nil {
+		return "", err
+	}
 	var b strings.Builder
-	for _, n := range timeTemplate().parse(template) {
+	for _, n := range nodes {
 		if n.kind != nodeField {
 			b.WriteString(n.text)
 			continue

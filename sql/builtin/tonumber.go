@@ -14,7 +14,10 @@ func toNumber(_ *Env, a []types.Datum) (types.Datum, error) {
 	if a[1].Text() == "" {
 		return types.Null, nil
 	}
-	nodes := numTemplate().parse(a[1].Text())
+	nodes, err := numTemplate().parse(a[1].Text())
+	if err != nil {
+		return types.Null, err
+	}
 	l, err := layOut(nodes)
 	switch {
 	case err != nil:

@@ -179,6 +179,9 @@ func (r Row) CloneInto(dst Row) {
 	}
 }
 
+// DatumBytes is the size of a datum without what it points to.
+const DatumBytes = int64(unsafe.Sizeof(Datum{}))
+
 // LargeBytes is the size from which a value counts as large.
 const LargeBytes = 8 << 10
 
