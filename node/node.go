@@ -49,6 +49,7 @@ type Options struct {
 	// RPCAdvertise is where those reach this process, if not at RPCListen (role kv).
 	RPCAdvertise string
 	AdminListen  string // "" for no admin endpoint
+	AdminPprof   bool   // it serves profiles too
 	Join         string // the tso process's RPC address
 	Version      string
 	Logger       *slog.Logger
@@ -60,6 +61,10 @@ type Options struct {
 	// OnFatal is called when the store cannot go on (a write to disk failed); the process should say
 	// so and exit.
 	OnFatal func(error)
+
+	// MaxConnections is how many clients are served at once (0: the default), the last
+	// ReservedConnections of them the operator's only.
+	MaxConnections, ReservedConnections int
 
 	GC GCOptions
 
@@ -114,7 +119,9 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 		return nil, err
 	}
 	if opts.AdminListen != "" {
-		n.admin, err = server.NewAdmin(opts.AdminListen, n.registry, n.healthy, n.Check, n.log)
+		n.admin, err = server.NewAdmin(server.AdminOptions{
+			Listen: opts.AdminListen, Pprof: opts.AdminPprof, Registry: n.registry, Healthy: n.healthy, Check: n.Check, Logger: n.log,
+		})
 		if err != nil {
 			return nil, err
 		}

@@ -72,7 +72,7 @@ func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.O
 	analyzer := ddl.NewAnalyzer(d.db, d.catalog, 0, n.log)
 	n.onClose(func(context.Context) { analyzer.Close() })
 	n.server, err = server.New(server.Options{
-		Listen: n.opts.Listen,
+		Listen: n.opts.Listen, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
 		Logger: n.log,
 		Deps: session.Deps{
 			DB: d.db, Catalog: d.catalog, Router: router, Oracle: oracle, Plans: session.NewPlanCache(),

@@ -6,51 +6,64 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Admin serves health, metrics, profiles and checks of the data over HTTP: /healthz, /metrics,
-// /debug/pprof/, /check.
+// Admin serves health, metrics and checks of the data over HTTP: /healthz, /metrics, /check, and profiles
+// under /debug/pprof/ where they are asked for.
 type Admin struct {
 	http     *http.Server
 	listener net.Listener
 	done     chan struct{}
 }
 
-// NewAdmin listens on addr and serves until Close. healthy says whether the process can do its job; check
-// verifies the data it holds.
-func NewAdmin(addr string, registry *prometheus.Registry, healthy func(context.Context) error,
-	check func(context.Context, CheckReport) error, log *slog.Logger) (*Admin, error) {
-	listener, err := net.Listen("tcp", addr)
+// AdminOptions configure an Admin.
+type AdminOptions struct {
+	Listen   string // HOST:PORT
+	Pprof    bool   // profiles too
+	Registry *prometheus.Registry
+	// Healthy says whether the process can do its job.
+	Healthy func(context.Context) error
+	// Check verifies the data that the process holds.
+	Check  func(context.Context, CheckReport) error
+	Logger *slog.Logger
+}
+
+// NewAdmin listens and serves until Close.
+func NewAdmin(opts AdminOptions) (*Admin, error) {
+	listener, err := net.Listen("tcp", opts.Listen)
 	if err != nil {
-		return nil, &ListenError{Addr: addr, Err: err}
+		return nil, &ListenError{Addr: opts.Listen, Err: err}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.Handle("/metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
-		if err := healthy(r.Context()); err != nil {
+		if err := opts.Healthy(r.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
 		_, _ = w.Write([]byte("ok\n")) // The client may be gone.
 	})
-	mux.HandleFunc("/check", serveCheck(check))
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	mux.HandleFunc("/check", serveCheck(opts.Check))
+	if opts.Pprof {
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	}
 	a := &Admin{
-		http:     &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second},
+		http:     &http.Server{Handler: checkHost(opts.Listen, mux), ReadHeaderTimeout: 10 * time.Second},
 		listener: listener, done: make(chan struct{}),
 	}
 	go func() {
 		defer close(a.done)
 		if err := a.http.Serve(listener); err != http.ErrServerClosed {
-			log.Error("admin endpoint ended", "err", err)
+			opts.Logger.Error("admin endpoint ended", "err", err)
 		}
 	}()
 	return a, nil
@@ -63,4 +76,26 @@ func (a *Admin) Addr() net.Addr { return a.listener.Addr() }
 func (a *Admin) Close() {
 	a.http.Close()
 	<-a.done
+}
+
+// checkHost refuses requests that name another host than an address, localhost or the one listened on. A
+// page in a browser can have its own name resolve to a loopback address, and would read what is served
+// there; its requests name it.
+func checkHost(listen string, next http.Handler) http.Handler {
+	own, _, err := net.SplitHostPort(listen)
+	if err != nil {
+		own = ""
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+		if net.ParseIP(bare) == nil && !strings.EqualFold(host, "localhost") && (own == "" || !strings.EqualFold(host, own)) {
+			http.Error(w, "requests name this endpoint by its address, localhost, or the host of --admin-listen", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }

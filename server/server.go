@@ -22,8 +22,15 @@ import (
 )
 
 const (
-	// maxConnections is how many clients are served at once; the next is told so.
-	maxConnections = 1000
+	// DefaultMaxConnections is how many clients are served at once, and DefaultReservedConnections how
+	// many of those slots are kept for Operator.
+	DefaultMaxConnections      = 1000
+	DefaultReservedConnections = 3
+	// Operator is the user for whom the reserved slots are.
+	Operator = "percodb"
+
+	// leastStarting is how many clients may be introducing themselves at once, at least.
+	leastStarting = 64
 	// keepAlive finds out about clients that vanished without a word.
 	keepAlive = 30 * time.Second
 )
@@ -31,8 +38,11 @@ const (
 // Options configure a Server.
 type Options struct {
 	Listen string // HOST:PORT
-	Deps   session.Deps
-	Logger *slog.Logger
+	// MaxConnections is how many clients are served at once (0: the default), the last
+	// ReservedConnections of them Operator's only.
+	MaxConnections, ReservedConnections int
+	Deps                                session.Deps
+	Logger                              *slog.Logger
 }
 
 // Server accepts PostgreSQL clients. Safe for concurrent use.
@@ -47,8 +57,16 @@ type Server struct {
 		sync.Mutex
 		closing  bool
 		conns    map[*pgwire.Conn]struct{}
-		sessions map[session.CancelKey]*session.Session
+		sessions map[session.CancelKey]*client
+		slots    int // taken by sessions, and by those that are being opened
 	}
+}
+
+// client is a session with its connection.
+type client struct {
+	session *session.Session
+	conn    *pgwire.Conn
+	done    chan struct{} // closed when the session has ended
 }
 
 // ListenError says that the address could not be listened on.
@@ -75,8 +93,12 @@ func New(opts Options) (*Server, error) {
 	}
 	s := &Server{opts: opts, log: opts.Logger, listener: listener}
 	s.mu.conns = map[*pgwire.Conn]struct{}{}
-	s.mu.sessions = map[session.CancelKey]*session.Session{}
-	s.opts.Deps.Sessions = s.eachSession
+	s.mu.sessions = map[session.CancelKey]*client{}
+	if s.opts.MaxConnections == 0 {
+		s.opts.MaxConnections = DefaultMaxConnections
+	}
+	s.opts.Deps.Sessions, s.opts.Deps.Terminate = s.eachSession, s.terminate
+	s.opts.Deps.MaxConnections, s.opts.Deps.ReservedConnections = s.opts.MaxConnections, s.opts.ReservedConnections
 	return s, nil
 }
 
@@ -117,6 +139,11 @@ func (s *Server) serveConn(ctx context.Context, c net.Conn) {
 		c.Close()
 		return
 	}
+	if len(s.mu.conns)-s.mu.slots >= max(leastStarting, s.opts.MaxConnections) {
+		s.mu.Unlock()
+		conn.Refuse(tooManyClients())
+		return
+	}
 	s.mu.conns[conn] = struct{}{}
 	s.wg.Add(1)
 	s.mu.Unlock()
@@ -131,21 +158,45 @@ func (s *Server) serveConn(ctx context.Context, c net.Conn) {
 	}()
 }
 
-// Open implements pgwire.Host.
-func (s *Server) Open(ctx context.Context, startup map[string]string) (*session.Session, error) {
+func tooManyClients() *pgerror.Error {
+	return pgerror.New(pgerror.TooManyConnections, "sorry, too many clients already")
+}
+
+// takeSlot takes a client's slot, which Closed gives back.
+func (s *Server) takeSlot(user string) error {
 	s.mu.Lock()
-	n := len(s.mu.sessions)
-	s.mu.Unlock()
-	if n >= maxConnections {
-		return nil, pgerror.New(pgerror.TooManyConnections, "sorry, too many clients already")
+	defer s.mu.Unlock()
+	switch free := s.opts.MaxConnections - s.mu.slots; {
+	case free <= 0:
+		return tooManyClients()
+	case free <= s.opts.ReservedConnections && user != Operator:
+		return pgerror.New(pgerror.TooManyConnections, "remaining connection slots are reserved for non-replication superuser connections").
+			WithHint("They are for the user " + Operator + ".")
 	}
+	s.mu.slots++
+	return nil
+}
+
+// Open implements pgwire.Host.
+func (s *Server) Open(ctx context.Context, conn *pgwire.Conn, startup map[string]string) (*session.Session, error) {
+	if err := s.takeSlot(startup["user"]); err != nil {
+		return nil, err
+	}
+	var sess *session.Session
+	defer func() {
+		if sess == nil { // After a panic, too.
+			s.mu.Lock()
+			s.mu.slots--
+			s.mu.Unlock()
+		}
+	}()
 	sess, err := session.New(ctx, s.opts.Deps, s.lastPID.Add(1), startup)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
-	s.mu.sessions[sess.CancelKey()] = sess
-	s.mu.Unlock()
+	defer s.mu.Unlock()
+	s.mu.sessions[sess.CancelKey()] = &client{sess, conn, make(chan struct{})}
 	s.opts.Deps.Metrics.Sessions.Inc()
 	return sess, nil
 }
@@ -153,8 +204,10 @@ func (s *Server) Open(ctx context.Context, startup map[string]string) (*session.
 // Closed implements pgwire.Host.
 func (s *Server) Closed(sess *session.Session) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.mu.sessions[sess.CancelKey()].done)
 	delete(s.mu.sessions, sess.CancelKey())
-	s.mu.Unlock()
+	s.mu.slots--
 	s.opts.Deps.Metrics.Sessions.Dec()
 }
 
@@ -162,19 +215,35 @@ func (s *Server) Closed(sess *session.Session) {
 func (s *Server) eachSession(f func(*session.Session)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, sess := range s.mu.sessions {
-		f(sess)
+	for _, c := range s.mu.sessions {
+		f(c.session)
 	}
 }
 
 // Cancel implements pgwire.Host.
 func (s *Server) Cancel(key session.CancelKey) {
 	s.mu.Lock()
-	sess := s.mu.sessions[key]
+	c := s.mu.sessions[key]
 	s.mu.Unlock()
-	if sess != nil {
-		sess.Cancel()
+	if c != nil {
+		c.session.Cancel()
 	}
+}
+
+// terminate cuts a session's statement off and ends its connection, whose client is told 57P01. done is
+// closed when it has ended.
+func (s *Server) terminate(sess *session.Session) (done <-chan struct{}) {
+	s.mu.Lock()
+	c := s.mu.sessions[sess.CancelKey()]
+	s.mu.Unlock()
+	if c == nil { // It has ended since it was found.
+		ended := make(chan struct{})
+		close(ended)
+		return ended
+	}
+	c.conn.Terminate()
+	c.session.Terminate()
+	return c.done
 }
 
 // terminateGrace is how long clients whose statements are cut off have to be told why, before their
@@ -202,8 +271,8 @@ func (s *Server) Close(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
-	for _, sess := range s.mu.sessions {
-		sess.Terminate()
+	for _, c := range s.mu.sessions {
+		c.session.Terminate()
 	}
 	for c := range s.mu.conns {
 		c.Interrupt()

@@ -23,6 +23,7 @@ type statementContext struct {
 		sync.Mutex
 		done  chan struct{}
 		cause error
+		final error // why no further statement runs
 		armed bool
 		// deadline guards against a timer that fired for the statement before; zero: none.
 		deadline time.Time
@@ -46,6 +47,9 @@ func (c *statementContext) arm(timeout time.Duration) {
 		c.mu.done = make(chan struct{})
 	}
 	c.mu.armed = true
+	if c.mu.final != nil {
+		c.cancelLocked(c.mu.final)
+	}
 	if timeout > 0 {
 		c.mu.deadline = time.Now().Add(timeout)
 	}
@@ -90,6 +94,14 @@ func (c *statementContext) expire() {
 func (c *statementContext) cancel(cause error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.cancelLocked(cause)
+}
+
+// end is cancel of the running statement and of all that follow.
+func (c *statementContext) end(cause error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.final = cause
 	c.cancelLocked(cause)
 }
 

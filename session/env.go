@@ -1,8 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -118,14 +120,19 @@ func (s *Session) Settings() []catalog.Setting {
 	return list
 }
 
-// Activity implements catalog.SystemView: a session knows of itself.
-func (s *Session) Activity() []catalog.Activity {
-	application, _ := s.settings.get("application_name")
-	return []catalog.Activity{{
-		PID: s.key.PID, User: s.user, Application: application, State: "active",
-		BackendStart: builtin.UnixToTimestamp(s.started), XactStart: s.env.TxnTime, QueryStart: s.env.StmtTime,
-		StateChange: s.env.StmtTime,
-	}}
+// Activity implements catalog.SystemView: the sessions of this process. What only a session's goroutine
+// may read, its application's name and its times, it knows of itself alone.
+func (s *Session) Activity() (all []catalog.Activity) {
+	s.deps.Sessions(func(other *Session) {
+		a := catalog.Activity{PID: other.key.PID, User: other.user, State: other.state(), BackendStart: builtin.UnixToTimestamp(other.started)}
+		if other == s {
+			a.Application, _ = s.settings.get("application_name")
+			a.XactStart, a.QueryStart, a.StateChange = s.env.TxnTime, s.env.StmtTime, s.env.StmtTime
+		}
+		all = append(all, a)
+	})
+	slices.SortFunc(all, func(a, b catalog.Activity) int { return cmp.Compare(a.PID, b.PID) })
+	return all
 }
 
 // sequence finds a sequence by regclass.

@@ -86,6 +86,7 @@ func (s *Session) backoff(attempt int) bool {
 // rows of this pull. One that takes locks runs again when it had to wait for a row that has changed
 // meanwhile (S5).
 func (s *Session) runPlan(ctx context.Context, e *execution, w ResultWriter) (Tag, error) {
+	s.out = w
 	if e.runner != nil {
 		return s.runOnce(ctx, e, w)
 	}

@@ -21,6 +21,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -46,6 +47,10 @@ type Deps struct {
 	Oracle  tso.Oracle
 	// Sessions calls f with every session of the process, for views that show them.
 	Sessions func(f func(*Session))
+	// Terminate ends a session of the process and its connection; done is closed when it has ended.
+	Terminate func(*Session) (done <-chan struct{})
+	// MaxConnections and ReservedConnections are shown as settings; 0: nothing bounds connections.
+	MaxConnections, ReservedConnections int
 	// Shared: other processes serve SQL over the same store.
 	Shared  bool
 	Plans   *PlanCache
@@ -87,8 +92,9 @@ type Session struct {
 	ended      endedTxn // whose commit failed, until the client is told
 	statements map[string]*prepared
 	portals    map[string]*portal
-	spare      *portal   // closed, for the next Bind
-	unnamed    *prepared // kept apart from the map: replaced by every Parse of ""
+	spare      *portal      // closed, for the next Bind
+	out        ResultWriter // of the plan that runs, for warnings of functions
+	unnamed    *prepared    // kept apart from the map: replaced by every Parse of ""
 	inputs     types.Row
 	plans      map[string]*cachedPlan // this session's share of deps.Plans, read without a lock
 	keyBuf     []byte
@@ -142,6 +148,8 @@ func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) 
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails.
 	s.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}
 	s.settings.defs["session_authorization"].initial = user
+	s.settings.defs["max_connections"].initial = strconv.Itoa(deps.MaxConnections)
+	s.settings.defs["superuser_reserved_connections"].initial = strconv.Itoa(deps.ReservedConnections)
 	if err := s.applyStartup(startup); err != nil {
 		return nil, err
 	}
@@ -224,8 +232,9 @@ func (s *Session) CancelKey() CancelKey { return s.key }
 // Cancel cuts off the running statement, if any. Safe from any goroutine.
 func (s *Session) Cancel() { s.ctx.cancel(errCanceled) }
 
-// Terminate cuts off the running statement because the server stops. Safe from any goroutine.
-func (s *Session) Terminate() { s.ctx.cancel(errShutdown) }
+// Terminate cuts off the running statement, and every later one, because the connection ends. Safe from
+// any goroutine.
+func (s *Session) Terminate() { s.ctx.end(errShutdown) }
 
 // Status returns the transaction indicator.
 func (s *Session) Status() TxnStatus {

@@ -97,7 +97,8 @@ func acceptedSettings() []*settingDef {
 		{name: "lc_monetary", initial: "C", note: "Accepted: no effect."},
 		{name: "lc_numeric", initial: "C", note: "Accepted: no effect."},
 		{name: "lc_time", initial: "C", note: "Accepted: no effect."},
-		{name: "max_connections", initial: "1000", fixed: true, note: "Sets the maximum number of concurrent connections."},
+		{name: "max_connections", fixed: true, atStart: true, note: "Sets the maximum number of concurrent connections."},
+		{name: "superuser_reserved_connections", fixed: true, atStart: true, note: "Sets the number of connection slots reserved for superusers."},
 		{name: "wal_level", initial: "replica", fixed: true, note: "Accepted: no effect."},
 		{name: "fsync", initial: "on", fixed: true, note: "Every commit is synced."},
 	}

@@ -40,6 +40,7 @@ type settingDef struct {
 	initial  string
 	reported bool // ParameterStatus
 	fixed    bool // 55P02 on SET
+	atStart  bool // fixed by a flag of the server
 	note     string
 	// check returns the value in canonical form, or an error to answer 22023 with.
 	check func(value string) (string, error)
@@ -59,6 +60,14 @@ func newSettings(version string) *settings {
 		}
 	}
 	return s
+}
+
+// fixedSetting refuses to change a parameter (55P02).
+func fixedSetting(def *settingDef) error {
+	if def.atStart {
+		return pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed without restarting the server", def.name)
+	}
+	return pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
 }
 
 // get returns a parameter's value; a name with a dot that nobody set is an unknown custom parameter.
@@ -86,7 +95,7 @@ func (s *settings) set(name, value string) (string, error) {
 		return "", unknownSetting(name)
 	}
 	if def.fixed {
-		return "", pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
+		return "", fixedSetting(def)
 	}
 	canonical, err := value, error(nil)
 	switch {

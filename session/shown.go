@@ -68,15 +68,21 @@ func (s *Session) transaction() (catalog.Transaction, bool) {
 		StartTS: start, ReadTS: tso.Timestamp(s.shown.readTS.Load()),
 		Reads: s.shown.reads.Load(), Locks: s.shown.locks.Load(), Writes: s.shown.writes.Load(),
 	}
+	t.State = s.state()
+	return t, true
+}
+
+// state is what the session does, as pg_stat_activity says it. Safe from any goroutine.
+func (s *Session) state() string {
 	switch {
 	case s.ctx.running():
-		t.State = "active"
+		return "active"
+	case s.shown.startTS.Load() == 0:
+		return "idle"
 	case s.shown.failed.Load():
-		t.State = "idle in transaction (aborted)"
-	default:
-		t.State = "idle in transaction"
+		return "idle in transaction (aborted)"
 	}
-	return t, true
+	return "idle in transaction"
 }
 
 // Transactions implements catalog.SystemView.

@@ -64,7 +64,7 @@ func TestMemoryShares(t *testing.T) {
 		cacheMB int64
 		want    int64 // cache in MiB
 	}{{1 << 30, 0, 256}, {64 << 30, 0, 2048}, {256 << 20, 0, 64}, {1 << 30, 1, 1}, {1 << 30, 768, 768}} {
-		opts, err := (&startFlags{logLevel: "warn", memory: test.memory, cacheMB: test.cacheMB}).options()
+		opts, err := (&startFlags{logLevel: "warn", maxConnections: 1, memory: test.memory, cacheMB: test.cacheMB}).options()
 		if err != nil || opts.CacheBytes != test.want<<20 {
 			t.Errorf("--memory %s --cache-mb %d: %d bytes, %v", test.memory.String(), test.cacheMB, opts.CacheBytes, err)
 			continue
@@ -74,7 +74,7 @@ func TestMemoryShares(t *testing.T) {
 		}
 	}
 	for _, f := range []startFlags{{memory: 1 << 30, cacheMB: -1}, {memory: 1 << 30, cacheMB: 1000}, {memory: 1 << 20}} {
-		f.logLevel = "warn"
+		f.logLevel, f.maxConnections = "warn", 1
 		if _, err := f.options(); err == nil {
 			t.Errorf("--memory %s --cache-mb %d is taken", f.memory.String(), f.cacheMB)
 		}

@@ -33,6 +33,8 @@ type startFlags struct {
 	memory                                                                   byteSize
 	gcLife, gcInterval, gcLease                                              time.Duration
 	acceptDataLoss                                                           bool
+	maxConnections, reservedConnections                                      int
+	insecure, adminPprof                                                     bool
 }
 
 func startCommand() *cobra.Command {
@@ -59,7 +61,12 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:5433", "HOST:PORT for PostgreSQL clients (roles all and sql)")
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
 	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")
-	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics, profiles and percodb check --live, over HTTP (default: none)")
+	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and percodb check --live, over HTTP (default: none)")
+	flags.BoolVar(&f.adminPprof, "admin-pprof", false, "serve Go's profiles at --admin-listen as well, under /debug/pprof/")
+	flags.BoolVar(&f.insecure, "insecure", false, "allow addresses that other machines reach; percodb has no authentication and no encryption yet")
+	flags.IntVar(&f.maxConnections, "max-connections", server.DefaultMaxConnections, "how many clients are served at once (roles all and sql)")
+	flags.IntVar(&f.reservedConnections, "superuser-reserved-connections", server.DefaultReservedConnections,
+		"how many of --max-connections are kept for the user "+server.Operator)
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
 	flags.BoolVar(&f.acceptDataLoss, "accept-data-loss", false, "start although the log in --data is damaged, with what was committed before the damage; the damaged log is kept beside, as *.damaged")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
@@ -154,6 +161,12 @@ func (f *startFlags) options() (node.Options, error) {
 	case f.cacheMB > total>>20/4*3:
 		return node.Options{}, fmt.Errorf("--cache-mb %d: use at most three quarters of --memory, which is %s", f.cacheMB, f.memory.String())
 	}
+	switch {
+	case f.maxConnections < 1:
+		return node.Options{}, fmt.Errorf("--max-connections %d: use 1 or more", f.maxConnections)
+	case f.reservedConnections < 0 || f.reservedConnections >= f.maxConnections:
+		return node.Options{}, fmt.Errorf("--superuser-reserved-connections %d: use 0 or more, and less than --max-connections, which is %d", f.reservedConnections, f.maxConnections)
+	}
 	shares := memory.Divide(int64(f.memory), f.cacheMB<<20)
 	opts := node.Options{
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
@@ -161,6 +174,8 @@ func (f *startFlags) options() (node.Options, error) {
 		CacheBytes: shares.Cache, Memory: memory.NewServerPool(shares.Pool, shares.Heap),
 		GC:     node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
+
+		MaxConnections: f.maxConnections, ReservedConnections: f.reservedConnections, AdminPprof: f.adminPprof,
 	}
 	switch opts.Role {
 	case node.RoleTSO, node.RoleKV:
@@ -174,7 +189,7 @@ func (f *startFlags) options() (node.Options, error) {
 	if (opts.Role == node.RoleKV || opts.Role == node.RoleSQL) && opts.Join == "" {
 		return opts, fmt.Errorf("--role=%s needs --join HOST:PORT, the address of the tso process", f.role)
 	}
-	return opts, nil
+	return opts, f.checkReach(&opts)
 }
 
 // announce prints the one line that says how to connect.

@@ -16,7 +16,9 @@ func (c *Conn) query(m *pgproto3.Query) error {
 		if errors.As(err, &gone) {
 			return err
 		}
-		c.w.error(session.ToPGError(err), "ERROR")
+		if err := c.failed(err); err != nil {
+			return err
+		}
 	}
 	return c.ready()
 }

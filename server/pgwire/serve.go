@@ -22,7 +22,7 @@ const maxMessageBytes = 256 << 20
 // Host is what the server gives a connection.
 type Host interface {
 	// Open makes the session of a client that has introduced itself. An error is sent as FATAL.
-	Open(ctx context.Context, startup map[string]string) (*session.Session, error)
+	Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error)
 	// Closed tells that the session of Open has ended.
 	Closed(*session.Session)
 	// Cancel cuts off the running statement of the session with this key, if there is one.
@@ -138,6 +138,23 @@ func (c *Conn) Interrupt() {
 	c.net.SetReadDeadline(past)
 }
 
+// terminateGrace is for how long a client that does not read is waited for once its session is to end.
+const terminateGrace = 5 * time.Second
+
+// Terminate ends the connection as soon as its statement has been cut off, which is the caller's to do.
+func (c *Conn) Terminate() {
+	c.Interrupt()
+	_ = c.net.SetWriteDeadline(time.Now().Add(terminateGrace)) // An error shows at the next write.
+}
+
+// Refuse tells a client that has not introduced itself yet why it is not served, and hangs up.
+func (c *Conn) Refuse(why *pgerror.Error) {
+	_ = c.net.SetWriteDeadline(time.Now().Add(time.Second))
+	c.w.error(why, "FATAL")
+	_ = c.w.flush() // The connection ends either way.
+	c.net.Close()
+}
+
 // Abort cuts the running statement off and closes the connection.
 func (c *Conn) Abort() {
 	c.draining.Store(true)
@@ -238,6 +255,16 @@ func (c *Conn) extended(err error) error {
 		return err
 	}
 	c.skipping = true
-	c.w.error(session.ToPGError(err), "ERROR")
+	return c.failed(err)
+}
+
+// failed tells the client that a statement has failed. One that was cut off because the connection ends
+// is told so once, by fatal.
+func (c *Conn) failed(err error) error {
+	e := session.ToPGError(err)
+	if e.Code == pgerror.AdminShutdown && c.draining.Load() {
+		return e
+	}
+	c.w.error(e, "ERROR")
 	return c.w.err
 }

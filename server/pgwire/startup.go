@@ -48,7 +48,7 @@ func (c *Conn) begin(ctx context.Context, m *pgproto3.StartupMessage) error {
 	if m.ProtocolVersion != pgproto3.ProtocolVersion30 {
 		c.w.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: 0})
 	}
-	s, err := c.host.Open(ctx, m.Parameters)
+	s, err := c.host.Open(ctx, c, m.Parameters)
 	if err != nil {
 		return err
 	}

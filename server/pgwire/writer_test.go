@@ -78,7 +78,7 @@ func tags(t *testing.T, buf []byte) string {
 // panickingHost fails as a bug in a session would.
 type panickingHost struct{}
 
-func (panickingHost) Open(context.Context, map[string]string) (*session.Session, error) {
+func (panickingHost) Open(context.Context, *Conn, map[string]string) (*session.Session, error) {
 	panic("a bug")
 }
 func (panickingHost) Closed(*session.Session)  {}

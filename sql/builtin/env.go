@@ -47,6 +47,10 @@ type SessionInfo interface {
 	// TxnID is a number for the current transaction, for txid_current.
 	TxnID() int64
 	ServerStart() int64 // for pg_postmaster_start_time
+	// CancelBackend and TerminateBackend end a session's statement or the session, by its process id;
+	// false with a warning if there is none.
+	CancelBackend(pid int32) (bool, error)
+	TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error)
 }
 
 // Sequences answers the sequence functions. Relations come as regclass, by OID.

@@ -43,6 +43,12 @@ func systemFuncs() []decl {
 		{sig: "pg_backend_pid() int4", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
 			return types.Int(int64(s.PID())), nil
 		})},
+		{sig: "pg_cancel_backend(int4) bool", flags: volatile, fn: session(func(s SessionInfo, a []types.Datum) (types.Datum, error) {
+			ok, err := s.CancelBackend(int32(a[0].Int()))
+			return types.Bool(ok), err
+		})},
+		{sig: "pg_terminate_backend(int4) bool", flags: volatile, fn: terminateBackend},
+		{sig: "pg_terminate_backend(int4,int8) bool", flags: volatile, fn: terminateBackend},
 		{sig: "txid_current() int8", flags: stable, fn: session(txnID)},
 		{sig: "pg_postmaster_start_time() timestamptz", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
 			return types.Int(s.ServerStart()), nil
@@ -223,4 +229,17 @@ func setVal(env *Env, a []types.Datum) (types.Datum, error) {
 	}
 	called := len(a) < 3 || a[2].Bool()
 	return a[1], env.Sequences.SetVal(env.ctx(), types.OID(a[0].Int()), a[1].Int(), called)
+}
+
+// terminateBackend is pg_terminate_backend, with the milliseconds to wait for the session's end if given.
+func terminateBackend(env *Env, a []types.Datum) (types.Datum, error) {
+	if env.Session == nil {
+		return types.Null, errNoService("session information")
+	}
+	timeout := time.Duration(0)
+	if len(a) > 1 {
+		timeout = time.Duration(min(max(a[1].Int(), -1), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	}
+	ok, err := env.Session.TerminateBackend(env.ctx(), int32(a[0].Int()), timeout)
+	return types.Bool(ok), err
 }

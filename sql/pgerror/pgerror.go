@@ -9,6 +9,7 @@ type Code string
 // The SQLSTATEs percodb answers with (PostgreSQL 15, appendix A).
 const (
 	SuccessfulCompletion        Code = "00000"
+	Warning                     Code = "01000"
 	ConnectionFailure           Code = "08006"
 	ProtocolViolation           Code = "08P01"
 	TxnResolutionUnknown        Code = "08007"

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
+	defaults := startFlags{role: "all", listen: "127.0.0.1:5433", logLevel: "warn", memory: 1 << 30, maxConnections: 10}
+	for _, c := range []struct {
+		name string
+		set  func(f *startFlags)
+		want string // in the error; "" for none
+	}{
+		{"default", func(*startFlags) {}, ""},
+		{"IPv6 loopback", func(f *startFlags) { f.listen = "[::1]:5433" }, ""},
+		{"another loopback address", func(f *startFlags) { f.listen = "127.8.0.1:5433" }, ""},
+		{"localhost", func(f *startFlags) { f.listen = "localhost:5433" }, ""},
+		{"all addresses", func(f *startFlags) { f.listen = ":5433" }, "--listen :5433 can be reached"},
+		{"all IPv4 addresses", func(f *startFlags) { f.listen = "0.0.0.0:5433" }, "--listen 0.0.0.0:5433 can be reached"},
+		{"all IPv6 addresses", func(f *startFlags) { f.listen = "[::]:5433" }, "no authentication"},
+		{"a private address", func(f *startFlags) { f.listen = "10.1.2.3:5433" }, "--insecure"},
+		{"accepted", func(f *startFlags) { f.listen, f.insecure = "0.0.0.0:5433", true }, ""},
+		{"admin", func(f *startFlags) { f.adminListen = "0.0.0.0:8080" }, "--admin-listen 0.0.0.0:8080 can be reached"},
+		{"oracle", func(f *startFlags) { f.role, f.rpcListen = "tso", "10.1.2.3:7000" }, "--rpc-listen 10.1.2.3:7000 can be reached"},
+		{"oracle's clients' address is not used", func(f *startFlags) { f.role, f.listen = "tso", "0.0.0.0:5433" }, ""},
+		{"store", func(f *startFlags) { f.role, f.join, f.rpcListen = "kv", "10.1.2.3:7000", ":7001" }, "--rpc-listen :7001 can be reached"},
+		{"sql", func(f *startFlags) { f.role, f.join, f.listen = "sql", "10.1.2.3:7000", ":5433" }, "--listen :5433 can be reached"},
+	} {
+		f := defaults
+		c.set(&f)
+		_, err := f.options()
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
+
+func TestConnectionFlags(t *testing.T) {
+	for _, c := range []struct {
+		most, reserved int
+		ok             bool
+	}{{10, 3, true}, {1, 0, true}, {0, 0, false}, {3, 3, false}, {3, -1, false}} {
+		f := startFlags{role: "all", listen: "127.0.0.1:5433", logLevel: "warn", memory: 1 << 30, maxConnections: c.most, reservedConnections: c.reserved}
+		opts, err := f.options()
+		if (err == nil) != c.ok {
+			t.Errorf("%d, %d: %v", c.most, c.reserved, err)
+		}
+		if c.ok && (opts.MaxConnections != c.most || opts.ReservedConnections != c.reserved) {
+			t.Errorf("%d, %d: got %d, %d", c.most, c.reserved, opts.MaxConnections, opts.ReservedConnections)
+		}
+	}
+}

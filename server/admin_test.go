@@ -1,0 +1,59 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func TestAdminHostAndProfiles(t *testing.T) {
+	// Goal: the admin endpoint answers requests that name it by address, by localhost or by the host it
+	// was told, and no others; profiles are there only if asked for.
+	for _, pprof := range []bool{false, true} {
+		a, err := NewAdmin(AdminOptions{
+			Listen: "localhost:0", Pprof: pprof, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+			Healthy: func(context.Context) error { return nil },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(a.Close)
+		get := func(host, path string) int {
+			t.Helper()
+			r, err := http.NewRequest(http.MethodGet, fmt.Sprintf("http://%s%s", a.Addr(), path), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if host != "" {
+				r.Host = host
+			}
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			return answer.StatusCode
+		}
+		for host, want := range map[string]int{
+			"": 200, "localhost": 200, "LOCALHOST:8080": 200, "127.0.0.1": 200, "[::1]": 200, "[::1]:80": 200, "10.1.2.3:80": 200,
+			"evil.example": 421, "evil.example:8080": 421, "localhost.evil.example": 421, "127.0.0.1.evil.example": 421,
+		} {
+			if got := get(host, "/metrics"); got != want {
+				t.Errorf("Host %q: %d, want %d", host, got, want)
+			}
+		}
+		want := http.StatusNotFound
+		if pprof {
+			want = http.StatusOK
+		}
+		for _, path := range []string{"/debug/pprof/", "/debug/pprof/cmdline"} {
+			if got := get("", path); got != want {
+				t.Errorf("%s with pprof=%v: %d, want %d", path, pprof, got, want)
+			}
+		}
+	}
+}
