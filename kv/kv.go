@@ -47,6 +47,9 @@ type Shard interface {
 
 	// Prewrite locks the keys, all or none; with TryOnePC it commits them at once.
 	Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteResponse, error)
+	// CommitLarge commits a write set that does not fit into memory in one phase. ErrNotHere says that
+	// the shard is in another process, where it cannot be sent; the request is not idempotent.
+	CommitLarge(ctx context.Context, req *CommitLargeRequest) (CommitLargeResponse, error)
 	// Commit turns the transaction's locks on Keys into write records at CommitTS.
 	Commit(ctx context.Context, req *CommitRequest) error
 	// Rollback removes the transaction's locks on Keys and leaves rollback records, so that a late
@@ -169,6 +172,23 @@ type PrewriteResponse struct {
 	MinCommitTS   tso.Timestamp
 	Async         bool
 }
+
+// CommitLargeRequest: all keys of Set and Shared lie within Ranges. The other fields are a PrewriteRequest's.
+type CommitLargeRequest struct {
+	Ranges    []RangeRef
+	Set       mvcc.WriteSet
+	Shared    []mvcc.Mutation // mvcc.OpCheckShared, ascending
+	Primary   []byte
+	StartTS   tso.Timestamp
+	TTLMillis uint64
+	// MaxCommitTS bounds the commit_ts (0: any). Where it would lie above, nothing is done.
+	MaxCommitTS tso.Timestamp
+	ReadTS      tso.Timestamp
+}
+
+// CommitLargeResponse: CommitTS 0 means that nothing is committed: there was no commit_ts within the bound, or
+// nothing but checks, which held.
+type CommitLargeResponse struct{ CommitTS tso.Timestamp }
 
 // AcquireLocksRequest: Keys ascending. ReadTS is the transaction's snapshot, Primary its primary,
 // which is to be locked first.
@@ -311,6 +331,9 @@ var ErrClosed = errors.New("kv: closed")
 
 // ErrNoRange: no shard owns the key yet. It passes when the first shard has registered.
 var ErrNoRange = errors.New("kv: no shard owns the key yet")
+
+// ErrNotHere: the request can be sent to a shard in the same process only.
+var ErrNotHere = errors.New("kv: the shard is in another process")
 
 // ErrNoShard: the directory does not know the shard.
 var ErrNoShard = errors.New("kv: no such shard")

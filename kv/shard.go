@@ -149,6 +149,38 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 	return PrewriteResponse{OnePCCommitTS: res.OnePCCommitTS, MinCommitTS: res.MinCommitTS, Async: res.Async}, nil
 }
 
+// CommitLarge implements Shard.
+func (s *Store) CommitLarge(ctx context.Context, req *CommitLargeRequest) (CommitLargeResponse, error) {
+	if !s.gate.enter() {
+		return CommitLargeResponse{}, ErrClosed
+	}
+	defer s.gate.leave()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.stopped, cancel)() // The gate waits for it.
+	start := time.Now()
+	res, err := s.mvcc.CommitLarge(ctx, &mvcc.LargeArgs{
+		Set: req.Set, Shared: req.Shared, Primary: req.Primary, StartTS: req.StartTS, ReadTS: req.ReadTS,
+		TTLMillis: req.TTLMillis, MaxCommitTS: req.MaxCommitTS,
+		Admission: func(ms []mvcc.Mutation) mvcc.Admission {
+			return &admission[mutationKeys]{s, req.Ranges, mutationKeys(ms)}
+		},
+	})
+	observeSince(s.metrics.prewriteSeconds, start)
+	if err != nil {
+		s.metrics.prewriteFailed.Inc()
+		return CommitLargeResponse{}, mapError(err)
+	}
+	if res.CommitTS != 0 {
+		s.metrics.onePC.Inc()
+		spans := req.Set.Spans()
+		for i := range spans { // of about equal size each
+			s.grown(plainKeys{spans[i].Start}, res.WrittenBytes/len(spans))
+		}
+	}
+	return CommitLargeResponse{CommitTS: res.CommitTS}, nil
+}
+
 // Commit implements Shard.
 func (s *Store) Commit(ctx context.Context, req *CommitRequest) error {
 	if !s.gate.enter() {

@@ -291,6 +291,9 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 	}
 	c.db.metrics.prewriteBytes.Add(float64(c.sizeBytes))
 	defer c.leaveGuard()
+	if ts, done, err := c.onePhaseLarge(ctx); done || err != nil {
+		return ts, err
+	}
 	c.kind = commitTwoPhase
 	ts, finish, err := c.twoPhaseLarge(ctx)
 	if finish != nil {
@@ -303,6 +306,58 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 		}
 	}
 	return ts, err
+}
+
+// onePhaseLarge commits a set all of whose keys are in one store of this process, in one step. done is false,
+// and nothing has happened, where that cannot be: in two phases each key costs the store a lock, and is
+// written twice. A serializable transaction always takes two, since its reads are validated in between.
+func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done bool, _ error) {
+	if len(c.reads) > 0 {
+		return 0, false, nil
+	}
+	spans := c.large.Spans()
+	for i := range c.shared {
+		spans = append(spans, kv.Span{Start: c.shared[i].Key, End: append(bytes.Clone(c.shared[i].Key), 0)})
+	}
+	slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
+	bo := backoff{db: c.db}
+	for {
+		parts, err := c.db.spanPortions(ctx, spans)
+		if err != nil {
+			if err := c.db.retryRouting(ctx, &bo, err); err != nil {
+				return 0, false, err
+			}
+			continue
+		}
+		if len(parts) > 1 {
+			return 0, false, nil
+		}
+		if err := c.enterGuard(ctx); err != nil {
+			return 0, false, err
+		}
+		resp, err := parts[0].shard.CommitLarge(ctx, &kv.CommitLargeRequest{
+			Ranges: parts[0].refs, Set: c.large, Shared: c.shared, Primary: c.primary, StartTS: c.startTS, ReadTS: c.readTS,
+			TTLMillis: c.ttlNow(), MaxCommitTS: c.maxCommitTS,
+		})
+		var locked *mvcc.KeyLockedError
+		var stale *kv.StaleRangeError
+		switch {
+		case errors.Is(err, kv.ErrNotHere):
+			return 0, false, nil
+		case err == nil && resp.CommitTS == 0 && c.locks > 0:
+			return 0, false, ErrCommitTooLate
+		case err == nil:
+			c.kind = commitOnePhase
+			return resp.CommitTS, true, nil
+		case errors.As(err, &locked):
+			err = c.clearLock(ctx, &bo, parts[0].shard, locked)
+		case errors.As(err, &stale):
+			err = c.db.retryRouting(ctx, &bo, err)
+		}
+		if err != nil {
+			return 0, false, c.lostRace(err)
+		}
+	}
 }
 
 // largeFanOut bounds the requests that a large transaction has in flight: each holds a few megabytes.

@@ -66,6 +66,9 @@ func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireAr
 	a := acquisition{s: s, adm: adm, args: args, lockedAt: make([]tso.Timestamp, 0, len(args.Keys))}
 	for len(a.lockedAt) < len(args.Keys) {
 		blocked, err := a.advance()
+		if large, ok := err.(*largeInTheWay); ok {
+			err = a.awaitLarge(ctx, large)
+		}
 		if blocked != nil {
 			err = a.await(ctx, blocked)
 		}
@@ -75,6 +78,28 @@ func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireAr
 		}
 	}
 	return AcquireResult{LockedAt: a.lockedAt, Exists: a.exists}, nil
+}
+
+// largeInTheWay: a large commit holds a key.
+type largeInTheWay struct {
+	c   *largeCommit
+	key []byte
+}
+
+func (e *largeInTheWay) Error() string { return e.c.lockedError(e.key).Error() }
+
+// awaitLarge waits for a large commit, which goes by itself, as long as the request may wait.
+func (a *acquisition) awaitLarge(ctx context.Context, e *largeInTheWay) error {
+	timer := time.NewTimer(a.args.Wait)
+	defer timer.Stop()
+	select {
+	case <-e.c.done:
+		return a.s.eng.Err()
+	case <-timer.C:
+		return e.c.lockedError(e.key)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // advance takes the keys that are free, up to the first that is not: a waiter stands in its queue.
@@ -104,6 +129,13 @@ func (a *acquisition) advance() (blocked *waiter, err error) {
 // one deals with the next key. A lock on a free key is left in w.met.
 func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
 	t, args := a.s.locks, a.args
+	if c := t.largeWriter(key, args.StartTS); c != nil {
+		if !args.SkipLocked {
+			return nil, &largeInTheWay{c, key}
+		}
+		a.lockedAt = append(a.lockedAt, 0)
+		return nil, nil
+	}
 	for {
 		var v keyView
 		e, queued := t.holders(&w.near, &v, key, args.StartTS)

@@ -30,6 +30,10 @@ func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusA
 	var status TxnStatus
 	keys := [1][]byte{args.Primary}
 	_, err := s.finishKeys(ctx, adm, keys[:], args.StartTS, 0, func(w *writer, _ int, v *keyView) (finish, error) {
+		if st := s.locks.largeStatus(args.Primary, q.startTS); st != nil {
+			status = *st
+			return finishNothing, nil
+		}
 		if !v.ownLock(q.startTS) {
 			if err := w.lookForStatus(v, &q, args.Primary); err != nil {
 				return finishNothing, err

@@ -15,7 +15,8 @@
 //
 //	I1 A reader at R raises max_ts to R, then looks at the lock table, then opens its iterator. A
 //	   writer puts its locks into the table, then reads max_ts, and commits above it. So either the
-//	   reader meets the lock, or the writer commits above R.
+//	   reader meets the lock, or the writer commits above R. A write set larger than memory has one lock
+//	   for all its keys (largecommit.go).
 //	I2 A transaction's fate is decided by one change to its primary under one latch, and is durable
 //	   before anybody is told. It never changes.
 //	I3 A lock leaves the table only when the batch that removes it from disk has been applied, and,

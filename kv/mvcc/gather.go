@@ -87,6 +87,9 @@ func (w *writer) unlatch() {
 // lookLock puts the locks on key into the view of a transaction. It returns the channel to wait for,
 // latches released, if the lock's state is about to change.
 func (w *writer) lookLock(v *keyView, key []byte, startTS tso.Timestamp) (e *entry, wait <-chan struct{}) {
+	if c := w.s.locks.largeWriter(key, startTS); c != nil {
+		return nil, c.done
+	}
 	e, state := w.s.locks.getNear(&w.near, key)
 	for e != nil && state != stateDurable {
 		if wait = w.s.locks.waitChan(key); wait != nil {

@@ -73,6 +73,10 @@ func (s *State) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timesta
 		s.latches.stripes[i].Lock()
 		s.latches.stripes[i].Unlock() //nolint:staticcheck // nothing to do in between: waiting was all
 	}
+	// So does a large commit, whose lock is in the table without latches.
+	if err := s.awaitLarge(ctx, ts); err != nil {
+		return s.SafePoint(), err
+	}
 	return ts, s.storeSafePoint(ts)
 }
 

@@ -30,6 +30,9 @@ func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp) (dropped bo
 
 // spanUnneeded reports whether a span has neither locks nor versions above ts.
 func (s *State) spanUnneeded(start, end []byte, ts tso.Timestamp) (bool, error) {
+	if s.locks.largeInSpan(start, end) {
+		return false, nil
+	}
 	locked := false
 	s.locks.mu.RLock()
 	s.locks.ascendLocked(start, end, func(*entry) bool {

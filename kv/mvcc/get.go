@@ -36,6 +36,9 @@ func (s *State) probe(key []byte, o *ReadOptions) probed {
 	if s.locks.blocking.Load() == 0 {
 		return probed{}
 	}
+	if wait := s.locks.largeReaders(key, o.ReadTS); wait != nil {
+		return probed{verdict: readWait, wait: wait}
+	}
 	s.locks.mu.RLock()
 	e := s.locks.getLocked(key)
 	if e == nil {

@@ -73,6 +73,8 @@ type lockTable struct {
 	blocking atomic.Int64 // entries that block reads; readers pass by when it is 0
 	mu       sync.RWMutex
 	tree     *lockTree
+	largeN   atomic.Int64 // large commits under way; writers pass by when it is 0
+	large    []*largeCommit
 
 	graph   *waitgraph.Local // the waits in all queues; changed under mu
 	stopped error            // why nobody may wait any more

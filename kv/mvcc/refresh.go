@@ -91,6 +91,14 @@ func (s *State) lockInSpan(args *RefreshArgs, span *Span) (conflict *readConflic
 	if t.blocking.Load() == 0 {
 		return nil
 	}
+	for _, c := range t.largeCommits() {
+		if c.startTS == args.StartTS || !t.blocksRead(c, args.ToTS) {
+			continue
+		}
+		if from, key := c.firstIn(span.Start, span.End); from != nil {
+			return &readConflict{KeyLockedError: c.lockedError(key), wait: c.done}
+		}
+	}
 	visit := func(e *entry) bool {
 		switch decideRefreshLock(args, &e.lock, e.state) {
 		case readPass:

@@ -123,6 +123,12 @@ type scanner struct {
 // change ends the page before it, or is waited for if the page would be empty.
 func (sc *scanner) probe(ctx context.Context) error {
 	for {
+		if wait := sc.probeLarge(); wait != nil {
+			if err := sc.s.wait(ctx, wait); err != nil {
+				return err
+			}
+			continue
+		}
 		changing := sc.probeOnce()
 		if changing == nil {
 			return nil

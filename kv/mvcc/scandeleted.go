@@ -17,6 +17,7 @@ type deletedRun struct {
 	since  uint64   // deletedSpans.seq before the probe
 	locked [][]byte // keys whose locks the probe has met and that may become versions, in scan order
 	more   bool     // there are locked keys behind those
+	large  bool     // the probe has met a large commit, whose keys are not known
 	walked int      // keys of the run, those jumped over aside; 0 if there is no run
 	start  []byte   // forward: the first key of the run
 	end    []byte   // in reverse: the bound above the first key of the run
@@ -27,6 +28,7 @@ type deletedRun struct {
 // reset begins a probe.
 func (r *deletedRun) reset(s *State) {
 	r.since, r.locked, r.more = s.deleted.seq.Load(), r.locked[:0], false
+	r.large = s.locks.largeN.Load() > 0
 }
 
 // meet is told of an entry of the lock table in the page's span.
@@ -79,7 +81,7 @@ func (sc *scanner) passDeletedBelow(key []byte, ok bool) bool {
 func (sc *scanner) endRun(bound []byte) {
 	r := &sc.run
 	walked := r.walked
-	if r.walked = 0; walked < minDeletedSpanKeys || len(bound) == 0 {
+	if r.walked = 0; walked < minDeletedSpanKeys || len(bound) == 0 || r.large {
 		return
 	}
 	start, end := r.start, bound

@@ -13,6 +13,9 @@ func (s *State) LatchAll() (release func()) {
 
 // SpanEmpty reports whether [start, end) holds no record of any kind. LatchAll keeps it so.
 func (s *State) SpanEmpty(start, end []byte) (bool, error) {
+	if s.locks.largeInSpan(start, end) {
+		return false, nil
+	}
 	empty := true
 	s.locks.mu.RLock()
 	s.locks.ascendLocked(start, end, func(*entry) bool {

@@ -128,6 +128,11 @@ func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse
 	return &kv.ScanResponse{Rows: rows, Locked: decodeLocks(res.Locked), ResumeKey: res.ResumeKey, Deleted: res.Deleted}, nil
 }
 
+// CommitLarge implements kv.Shard. A write set of that size is sent in the prewrites of two phases.
+func (s *Shard) CommitLarge(context.Context, *kv.CommitLargeRequest) (kv.CommitLargeResponse, error) {
+	return kv.CommitLargeResponse{}, kv.ErrNotHere
+}
+
 // Prewrite implements kv.Shard.
 func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.Prewrite, &kvpb.PrewriteRequest{

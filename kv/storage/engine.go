@@ -87,6 +87,8 @@ type Engine struct {
 	written atomic.Uint64 // bytes applied
 	iters   iterCache
 	batches sync.Pool
+	options *pebble.Options // as the database was opened
+	tables  atomic.Uint64   // table files named so far
 
 	serving atomic.Bool // Open has succeeded
 	stuck   chan error  // why opening cannot end, see openPebble
@@ -140,6 +142,9 @@ func (e *Engine) openDir() error {
 
 func (e *Engine) openVerified() (err error) {
 	if err = e.prepareDir(); err == nil {
+		err = removeTables(e.opts.FS, e.opts.Dir)
+	}
+	if err == nil {
 		e.db, err = e.openPebble()
 	}
 	return err
@@ -181,8 +186,13 @@ func (e *Engine) replayPebble() (db *pebble.DB, err error) {
 	defer e.recoverFailure(&err)
 	cache := pebble.NewCache(e.opts.CacheBytes)
 	defer cache.Unref()
-	return pebble.Open(e.opts.Dir, e.pebbleOptions(cache))
+	e.options = e.pebbleOptions(cache)
+	e.options.EnsureDefaults()
+	return pebble.Open(e.opts.Dir, e.options)
 }
+
+// bytesPerSync is how much is written to a file before the operating system is asked to put it on disk.
+const bytesPerSync = 512 << 10
 
 func (e *Engine) pebbleOptions(cache *pebble.Cache) *pebble.Options {
 	schema := newKeySchema()

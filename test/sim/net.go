@@ -199,6 +199,11 @@ func (c *shardConn) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResp
 		func(ctx context.Context, s kv.Shard) (*kv.ScanResponse, error) { return s.Scan(ctx, req) })
 }
 
+// CommitLarge is a local call, which these connections are not.
+func (c *shardConn) CommitLarge(context.Context, *kv.CommitLargeRequest) (kv.CommitLargeResponse, error) {
+	return kv.CommitLargeResponse{}, kv.ErrNotHere
+}
+
 func (c *shardConn) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
 	req = clonePrewrite(req)
 	kind := "prewrite"

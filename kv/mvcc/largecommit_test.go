@@ -1,0 +1,399 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
+)
+
+// memSet is a write set in memory. pass is called at the beginning of each Read with its number.
+type memSet struct {
+	ms   []Mutation
+	pass func(n int)
+	n    int
+}
+
+func (s *memSet) Len() int         { return len(s.ms) }
+func (s *memSet) SizeBytes() int64 { return int64(len(s.ms)) * 64 }
+
+func (s *memSet) Read(ctx context.Context, f func([]Mutation) error) error {
+	s.n++
+	if s.pass != nil {
+		s.pass(s.n)
+	}
+	for i := 0; i < len(s.ms); i += 3 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f(s.ms[i:min(i+3, len(s.ms))]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *memSet) Has(key []byte) (bool, error) {
+	for i := range s.ms {
+		if bytes.Equal(s.ms[i].Key, key) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (s *memSet) Spans() (spans []Span) {
+	for i := 0; i < len(s.ms); i += 3 {
+		last := s.ms[min(i+3, len(s.ms))-1].Key
+		spans = append(spans, Span{Start: s.ms[i].Key, End: append(bytes.Clone(last), 0)})
+	}
+	return spans
+}
+
+// evenRows are puts of row00, row02, …
+func evenRows(n int, value string) []Mutation {
+	var ms []Mutation
+	for i := range n {
+		ms = append(ms, Mutation{Op: OpPut, Key: fmt.Appendf(nil, "row%02d", 2*i), Value: []byte(value)})
+	}
+	return ms
+}
+
+// largeRun is a large commit that stops where the test wants it to.
+type largeRun struct {
+	at     chan int      // passes reached
+	goOn   chan struct{} // lets it go on
+	result chan error
+	res    LargeResult
+	start  tso.Timestamp
+}
+
+func (w *world) beginLarge(ms []Mutation, start tso.Timestamp) *largeRun {
+	r := &largeRun{at: make(chan int), goOn: make(chan struct{}), result: make(chan error, 1), start: start}
+	set := &memSet{ms: ms, pass: func(n int) { r.at <- n; <-r.goOn }}
+	go func() {
+		var err error
+		r.res, err = w.CommitLarge(context.Background(), &LargeArgs{Set: set, StartTS: start, Primary: ms[0].Key, TTLMillis: 3000,
+			Admission: func([]Mutation) Admission { return admitAll{} }})
+		r.result <- err
+	}()
+	return r
+}
+
+func (w *world) getAt(key string, ts tso.Timestamp) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	var v []byte
+	var err error
+	if ts == tso.MaxTimestamp {
+		var latest LatestValue
+		latest, err = w.GetLatest(ctx, []byte(key), 0)
+		v = latest.Value
+	} else if err = w.BeginRead(ctx, ts); err == nil {
+		v, err = w.Get(ctx, []byte(key), &ReadOptions{ReadTS: ts})
+	}
+	if v == nil {
+		return "-", err
+	}
+	return string(v), err
+}
+
+func (w *world) scanRows(ts tso.Timestamp, reverse bool, spans ...Span) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if err := w.BeginRead(ctx, ts); err != nil {
+		return "", err
+	}
+	args := ScanArgs{Start: []byte("row"), End: []byte("rox"), Spans: spans, Reverse: reverse, Limit: 1000, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: ts}}
+	page, err := w.Scan(ctx, &args)
+	if err != nil {
+		return "", err
+	}
+	s := ""
+	for _, r := range page.Rows {
+		s += fmt.Sprintf("%s=%s ", r.Key, r.Value)
+	}
+	if page.ResumeKey != nil {
+		s += fmt.Sprintf("then %q", page.ResumeKey)
+	}
+	return s, nil
+}
+
+func (w *world) putRow(t *testing.T, key, value string) {
+	t.Helper()
+	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{
+		Mutations: []Mutation{{Op: OpPut, Key: []byte(key), Value: []byte(value)}}, Primary: []byte(key), StartTS: w.now(), TTLMillis: 3000, TryOnePC: true})
+	if err != nil || res.OnePCCommitTS == 0 {
+		t.Fatalf("put %s: %v", key, err)
+	}
+}
+
+// Goal: while a large commit checks its keys, readers see what was there before, at any timestamp; once its
+// commit_ts is known, readers below it still do and readers above wait; then all see all of it. Keys between
+// its keys are free all the time.
+func TestReadersOfLargeCommit(t *testing.T) {
+	w := newWorld(t, true, nil)
+	for _, key := range []string{"row00", "row01", "row09", "row10", "row18", "row30"} {
+		w.putRow(t, key, "old")
+	}
+	const before = "row00=old row01=old row09=old row10=old row18=old row30=old "
+	r := w.beginLarge(evenRows(10, "new"), w.now())
+	<-r.at
+	seen := w.now()
+	for _, reverse := range []bool{false, true} {
+		if s, err := w.scanRows(w.now(), reverse); err != nil || (s != before) != reverse {
+			t.Fatalf("while keys are checked: %s %v", s, err)
+		}
+	}
+	for _, ts := range []tso.Timestamp{w.now(), tso.MaxTimestamp} {
+		if v, err := w.getAt("row10", ts); err != nil || v != "old" {
+			t.Fatalf("while keys are checked: %s %v", v, err)
+		}
+	}
+	w.putRow(t, "row05", "between")
+	r.goOn <- struct{}{}
+	<-r.at // the commit_ts is known
+	if s, err := w.scanRows(seen, false); err != nil || s != before {
+		t.Fatalf("below the commit_ts: %s %v", s, err)
+	}
+	above := w.now()
+	for _, ts := range []tso.Timestamp{above, tso.MaxTimestamp} {
+		if v, err := w.getAt("row10", ts); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("above the commit_ts: %s %v", v, err)
+		}
+		if v, err := w.getAt("row09", ts); err != nil || v != "old" {
+			t.Fatalf("a key between: %s %v", v, err)
+		}
+	}
+	for _, reverse := range []bool{false, true} {
+		if s, err := w.scanRows(above, reverse, Span{Start: []byte("row00"), End: []byte("row04\x00")}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("a scan above the commit_ts: %s %v", s, err)
+		}
+	}
+	// What lies outside of its spans is a page of its own.
+	if s, err := w.scanRows(above, true); err != nil || s != `row30=old then "row18\x00"` {
+		t.Fatalf("a scan from behind: %s %v", s, err)
+	}
+	if s, err := w.scanRows(above, false, Span{Start: []byte("row05"), End: []byte("row06")}, Span{Start: []byte("row10"), End: []byte("row20")}); err != nil || s != `row05=between then "row10"` {
+		t.Fatalf("a scan of several spans: %s %v", s, err)
+	}
+	var changed *KeyLockedError
+	conflict := w.lockInSpan(&RefreshArgs{StartTS: 1, FromTS: seen, ToTS: above}, &Span{Start: []byte("row03"), End: []byte("row07")})
+	if conflict == nil || !errors.As(conflict.KeyLockedError, &changed) || conflict.wait == nil {
+		t.Fatal("a refresh passes the large commit")
+	}
+	if free, err := w.SpanEmpty([]byte("row20"), []byte("row21")); err != nil || !free {
+		t.Fatalf("a span behind: %v %v", free, err)
+	}
+	if free, err := w.SpanEmpty([]byte("row15"), []byte("row17")); err != nil || free {
+		t.Fatalf("a span with a key to come: %v %v", free, err)
+	}
+	r.goOn <- struct{}{}
+	if err := <-r.result; err != nil {
+		t.Fatal(err)
+	}
+	after := "row00=new row01=old row02=new row04=new row05=between row06=new row08=new row09=old row10=new row12=new row14=new row16=new row18=new row30=old "
+	if s, err := w.scanRows(w.now(), false); err != nil || s != after {
+		t.Fatalf("after the commit: %s %v", s, err)
+	}
+	if s, err := w.scanRows(seen, false); err != nil || s != before {
+		t.Fatalf("history: %s %v", s, err)
+	}
+	w.crash()
+	if s, err := w.scanRows(w.now(), false); err != nil || s != after {
+		t.Fatalf("after a crash: %s %v", s, err)
+	}
+}
+
+// Goal: a crash at any moment before the end leaves nothing of a large commit, files included.
+func TestLargeCommitVanishesInCrash(t *testing.T) {
+	for pass := 1; pass <= 2; pass++ {
+		w := newWorld(t, true, nil)
+		w.putRow(t, "row00", "old")
+		r := w.beginLarge(evenRows(10, "new"), w.now())
+		for <-r.at < pass {
+			r.goOn <- struct{}{}
+		}
+		crashed := &world{t: t, fs: storage.CrashClone(w.fs, 0, nil), oracle: w.oracle, embedded: true}
+		crashed.open()
+		if s, err := crashed.scanRows(crashed.now(), false); err != nil || s != "row00=old " {
+			t.Fatalf("pass %d: after a crash: %s %v", pass, s, err)
+		}
+		crashed.close()
+		for done := false; !done; {
+			select {
+			case r.goOn <- struct{}{}:
+			case <-r.at:
+			case err := <-r.result:
+				if err != nil {
+					t.Fatal(err)
+				}
+				done = true
+			}
+		}
+	}
+}
+
+// Goal: writers of a large commit's keys wait for it and then meet its versions; who waits for a lock that the
+// transaction itself holds gets it as of the commit, not of before.
+func TestWritersOfLargeCommit(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, true, nil)
+	w.putRow(t, "row02", "old")
+	start := w.now()
+	acquire := func(startTS tso.Timestamp, wait time.Duration, skip bool, keys ...string) (AcquireResult, error) {
+		var ks [][]byte
+		for _, k := range keys {
+			ks = append(ks, []byte(k))
+		}
+		return w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: ks, Primary: ks[0], StartTS: startTS, TTLMillis: 60_000, Wait: wait, SkipLocked: skip})
+	}
+	mine, err := acquire(start, 0, false, "row02", "row05")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms := evenRows(4, "new")
+	ms[1].LockedAt = mine.LockedAt[0]
+	type answer struct {
+		res AcquireResult
+		err error
+	}
+	ask := func(keys ...string) chan answer {
+		c := make(chan answer, 1)
+		ts := w.now()
+		go func() {
+			res, err := acquire(ts, 10*time.Second, false, keys...)
+			c <- answer{res, err}
+		}()
+		return c
+	}
+	queued := ask("row02") // behind the transaction's own lock
+	for w.WaitStats().Waiting == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	r := w.beginLarge(ms, start)
+	<-r.at
+	waiting := ask("row04") // for the large commit
+	r.goOn <- struct{}{}
+	<-r.at
+	var locked *KeyLockedError
+	if _, err := acquire(w.now(), 0, false, "row04"); !errors.As(err, &locked) || locked.Lock.StartTS != start {
+		t.Fatalf("a request that does not wait: %v", err)
+	}
+	st, err := w.CheckTxnStatus(ctx, admitAll{}, &StatusArgs{Primary: locked.Lock.Primary, StartTS: start, NowTS: w.now(), RollbackIfMissing: true})
+	if err != nil || st.Lock == nil {
+		t.Fatalf("the status of a large commit: %+v %v", st, err)
+	}
+	if res, err := acquire(w.now(), 0, true, "row04", "row07"); err != nil || res.LockedAt[0] != 0 || res.LockedAt[1] == 0 {
+		t.Fatalf("SKIP LOCKED: %+v %v", res, err)
+	}
+	prewritten := make(chan error, 1)
+	other := w.now()
+	go func() {
+		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte("row06"), Value: []byte("x")}},
+			Primary: []byte("row06"), StartTS: other, TTLMillis: 3000, TryOnePC: true})
+		prewritten <- err
+	}()
+	fence := make(chan error, 1)
+	go func() { _, err := w.SetSafePoint(ctx, start); fence <- err }()
+	time.Sleep(20 * time.Millisecond)
+	for _, c := range []chan error{prewritten, fence} {
+		select {
+		case err := <-c:
+			t.Fatalf("it did not wait: %v", err)
+		default:
+		}
+	}
+	r.goOn <- struct{}{}
+	if err := <-r.result; err != nil {
+		t.Fatal(err)
+	}
+	for what, c := range map[string]chan answer{"behind the lock": queued, "behind the commit": waiting} {
+		if a := <-c; a.err != nil || a.res.LockedAt[0] != r.res.CommitTS {
+			t.Fatalf("who waited %s: %+v, %v; committed at %s", what, a.res, a.err, show(r.res.CommitTS))
+		}
+	}
+	var conflict *WriteConflictError
+	if err := <-prewritten; err != nil && !errors.As(err, &conflict) || err == nil && other < r.res.CommitTS {
+		t.Fatalf("a write that began before the commit: %v", err)
+	}
+	if err := <-fence; err != nil {
+		t.Fatal(err)
+	}
+	if n := w.locks.n.Load(); n != 4 { // row02, row04, row05, row07
+		t.Fatalf("%d locks", n)
+	}
+}
+
+// Goal: a large commit that fails leaves everything as it was, its pessimistic locks too.
+func TestLargeCommitFails(t *testing.T) {
+	ctx := context.Background()
+	w := newWorld(t, true, nil)
+	start := w.now()
+	mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: [][]byte{[]byte("row00")}, Primary: []byte("row00"), StartTS: start, TTLMillis: 60_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.putRow(t, "row16", "newer")
+	ms := evenRows(10, "new")
+	ms[0].LockedAt = mine.LockedAt[0]
+	r := w.beginLarge(ms, start)
+	<-r.at
+	r.goOn <- struct{}{}
+	var conflict *WriteConflictError
+	if err := <-r.result; !errors.As(err, &conflict) || string(conflict.Key) != "row16" {
+		t.Fatalf("commit over a newer version: %v", err)
+	}
+	if s, err := w.scanRows(w.now(), false); err != nil || s != "row16=newer " {
+		t.Fatalf("%s %v", s, err)
+	}
+	locks, err := w.ScanLock(ctx, nil, nil, w.now(), 10)
+	if err != nil || len(locks) != 1 || locks[0].Lock.Op != OpPessimistic {
+		t.Fatalf("%+v %v", locks, err)
+	}
+	if w.locks.blocking.Load() != 0 || w.locks.largeN.Load() != 0 {
+		t.Fatal("something is left in the lock table")
+	}
+}
+
+// Goal: keys held shared are checked at the very end: a lock that was lost, and the key changed, fails the
+// commit; one that is there stays.
+func TestLargeCommitChecksSharedLocks(t *testing.T) {
+	ctx := context.Background()
+	for _, lost := range []bool{false, true} {
+		w := newWorld(t, true, nil)
+		w.putRow(t, "parent", "old")
+		start := w.now()
+		keys := [][]byte{[]byte("parent")}
+		mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: keys, Primary: keys[0], StartTS: start, TTLMillis: 60_000, Shared: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared := []Mutation{{Op: OpCheckShared, Key: keys[0], LockedAt: mine.LockedAt[0]}}
+		set := &memSet{ms: evenRows(5, "new"), pass: func(n int) {
+			if lost && n == 2 { // the keys have been checked, the versions are being written
+				if err := w.ReleaseLocks(admitAll{}, keys, start, tso.MaxTimestamp); err != nil {
+					t.Error(err)
+				}
+				w.putRow(t, "parent", "newer")
+			}
+		}}
+		_, err = w.CommitLarge(ctx, &LargeArgs{Set: set, Shared: shared, StartTS: start, Primary: keys[0], TTLMillis: 3000,
+			Admission: func([]Mutation) Admission { return admitAll{} }})
+		var conflict *WriteConflictError
+		rows, scanErr := w.scanRows(w.now(), false)
+		switch {
+		case scanErr != nil:
+			t.Fatal(scanErr)
+		case lost && (!errors.As(err, &conflict) || rows != ""):
+			t.Fatalf("a lost lock: %v, %s", err, rows)
+		case !lost && (err != nil || rows == "" || w.locks.n.Load() != 1):
+			t.Fatalf("%v, %s, %d locks", err, rows, w.locks.n.Load())
+		}
+	}
+}

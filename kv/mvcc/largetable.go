@@ -1,0 +1,311 @@
+package mvcc
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sort"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// largeCommit is the one lock of a large write set that is being committed in one phase: it stands for a lock
+// on each of the keys, in the memory of the spans. It is never on disk.
+//
+//	checking   other writers of its keys wait; readers pass, since the commit_ts will lie above them
+//	writing    the commit_ts is known; readers at or above it wait
+type largeCommit struct {
+	set     WriteSet
+	spans   []Span
+	startTS tso.Timestamp
+	done    chan struct{} // closed when it is over
+
+	// Guarded by lockTable.mu:
+
+	commitTS tso.Timestamp // 0: checking; then the commit_ts, or a bound below it until known
+	// entries are in the table in the place of the transaction's pessimistic locks, whose queues they hold.
+	entries [][]entry
+}
+
+// largeTTLMillis is the TTL by which others are told of a large commit's lock: it does not run out, for it goes
+// by itself, and questions about it wait.
+const largeTTLMillis = 1 << 40
+
+// find returns the position of the first span that ends above key.
+func (c *largeCommit) find(key []byte) int {
+	return sort.Search(len(c.spans), func(i int) bool { return bytes.Compare(c.spans[i].End, key) > 0 })
+}
+
+// holds says whether key is among the keys; true if that cannot be read.
+func (c *largeCommit) holds(key []byte) bool {
+	i := c.find(key)
+	if i == len(c.spans) || bytes.Compare(key, c.spans[i].Start) < 0 {
+		return false
+	}
+	found, err := c.set.Has(key)
+	return found || err != nil
+}
+
+// firstIn returns where the keys in [start, end) begin at the earliest, and a key of the set near there;
+// start is nil if there are none. An empty end is no bound.
+func (c *largeCommit) firstIn(start, end []byte) (from, key []byte) {
+	i := c.find(start)
+	if i == len(c.spans) || len(end) > 0 && bytes.Compare(c.spans[i].Start, end) >= 0 {
+		return nil, nil
+	}
+	key = c.spans[i].Start
+	if bytes.Compare(key, start) >= 0 {
+		return key, key
+	}
+	return start, key
+}
+
+// lastIn returns where the keys in [start, end) end at the latest, nil if there are none, the empty key if
+// at no bound.
+func (c *largeCommit) lastIn(start, end []byte) []byte {
+	i := len(c.spans)
+	if len(end) > 0 {
+		i = sort.Search(i, func(i int) bool { return bytes.Compare(c.spans[i].Start, end) >= 0 })
+	}
+	if i == 0 || bytes.Compare(c.spans[i-1].End, start) <= 0 {
+		return nil
+	}
+	if last := c.spans[i-1].End; len(end) == 0 || bytes.Compare(last, end) < 0 {
+		return last
+	}
+	return end
+}
+
+// overlaps says whether two large commits may have a key in common.
+func (c *largeCommit) overlaps(other *largeCommit) bool {
+	for i := range c.spans {
+		if from, _ := other.firstIn(c.spans[i].Start, c.spans[i].End); from != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// enterLarge puts a large commit into the table, after those that may have a key in common with it.
+func (s *State) enterLarge(ctx context.Context, c *largeCommit) error {
+	for {
+		before := s.locks.insertLarge(c)
+		if before == nil {
+			return nil
+		}
+		if err := s.wait(ctx, before.done); err != nil {
+			return err
+		}
+	}
+}
+
+// insertLarge returns the large commit that is in the way, or nil.
+func (t *lockTable) insertLarge(c *largeCommit) (before *largeCommit) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, other := range t.large {
+		if other.startTS == c.startTS || other.overlaps(c) {
+			return other
+		}
+	}
+	t.large = append(t.large, c)
+	t.largeN.Add(1)
+	return nil
+}
+
+// beginWriting gives a large commit its smallest commit_ts, above all that has been read (I1): from here on
+// readers at or above it wait.
+func (t *lockTable) beginWriting(c *largeCommit, maxTS func() tso.Timestamp, floor tso.Timestamp) tso.Timestamp {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.blocking.Add(1)
+	c.commitTS = max(maxTS(), c.startTS, floor) + 1
+	c.setEntriesLocked()
+	return c.commitTS
+}
+
+// setLargeTS tells a large commit its commit_ts.
+func (t *lockTable) setLargeTS(c *largeCommit, commitTS tso.Timestamp) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.commitTS = commitTS
+	c.setEntriesLocked()
+}
+
+func (c *largeCommit) setEntriesLocked() {
+	for _, slab := range c.entries {
+		for i := range slab {
+			slab[i].lock.MinCommitTS = c.commitTS
+		}
+	}
+}
+
+// replaceHeld puts entries into the table, which are in the way of nobody who reads, in the place of the
+// transaction's pessimistic locks. The caller holds the latches of their keys.
+func (t *lockTable) replaceHeld(c *largeCommit, entries []entry) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c.entries = append(c.entries, entries)
+	for i := range entries {
+		entries[i].lock.MinCommitTS = tso.MaxTimestamp
+	}
+	t.insertLocked(entries)
+}
+
+// leaveLarge takes a large commit out of the table: committed at commitTS, or not if it is 0.
+func (t *lockTable) leaveLarge(c *largeCommit, commitTS tso.Timestamp) {
+	for _, slab := range c.entries {
+		if commitTS != 0 {
+			t.removeSlab(slab, commitTS)
+		} else {
+			t.withdraw(slab)
+		}
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c.commitTS != 0 {
+		t.blocking.Add(-1)
+	}
+	t.large = slices.DeleteFunc(t.large, func(other *largeCommit) bool { return other == c })
+	t.largeN.Add(-1)
+	close(c.done)
+}
+
+// largeCommits returns the large commits under way.
+func (t *lockTable) largeCommits() []*largeCommit {
+	if t.largeN.Load() == 0 {
+		return nil
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return slices.Clone(t.large)
+}
+
+// largeWriter returns another transaction's large commit that holds key, nil if there is none: for writers,
+// under the key's latch.
+func (t *lockTable) largeWriter(key []byte, startTS tso.Timestamp) *largeCommit {
+	for _, c := range t.largeCommits() {
+		if c.startTS != startTS && c.holds(key) {
+			return c
+		}
+	}
+	return nil
+}
+
+// lockedError tells of the lock on key as of one that somebody holds alive.
+func (c *largeCommit) lockedError(key []byte) *KeyLockedError {
+	return &KeyLockedError{Key: bytes.Clone(key), Lock: Lock{
+		Op: OpPut, StartTS: c.startTS, Primary: bytes.Clone(key), TTLMillis: largeTTLMillis, TxnSize: 1,
+	}}
+}
+
+// largeStatus returns the status of a transaction whose large commit holds key, which lockedError has told to be
+// its primary; nil if there is none.
+func (t *lockTable) largeStatus(key []byte, startTS tso.Timestamp) *TxnStatus {
+	for _, c := range t.largeCommits() {
+		if c.startTS == startTS && c.holds(key) {
+			return &TxnStatus{Lock: &c.lockedError(key).Lock}
+		}
+	}
+	return nil
+}
+
+// blocksRead says whether a large commit keeps a reader at readTS waiting.
+func (t *lockTable) blocksRead(c *largeCommit, readTS tso.Timestamp) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return c.commitTS != 0 && c.commitTS <= readTS
+}
+
+// largeReaders returns the channel of a large commit to wait for, nil if there is none: for a reader of one key.
+func (t *lockTable) largeReaders(key []byte, readTS tso.Timestamp) <-chan struct{} {
+	for _, c := range t.largeCommits() {
+		if t.blocksRead(c, readTS) && c.holds(key) {
+			return c.done
+		}
+	}
+	return nil
+}
+
+// largeInSpan reports whether a large commit may hold a key of a span.
+func (t *lockTable) largeInSpan(start, end []byte) bool {
+	for _, c := range t.largeCommits() {
+		if from, _ := c.firstIn(start, end); from != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitLarge returns once the large commits begun at or below ts are over.
+func (s *State) awaitLarge(ctx context.Context, ts tso.Timestamp) error {
+	for _, c := range s.locks.largeCommits() {
+		if c.startTS > ts {
+			continue
+		}
+		if err := s.wait(ctx, c.done); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// probeLarge narrows the page to the part before the keys of a large commit that the scan must not pass, or
+// returns the channel to wait for if that part is empty.
+func (sc *scanner) probeLarge() (wait <-chan struct{}) {
+	t := sc.s.locks
+	for _, c := range t.largeCommits() {
+		if !t.blocksRead(c, sc.args.ReadTS) {
+			continue
+		}
+		if len(sc.spans) == 0 {
+			wait = sc.narrow(c, sc.start, sc.end)
+		} else {
+			wait = sc.narrowSpans(c)
+		}
+		if wait != nil {
+			return wait
+		}
+	}
+	return nil
+}
+
+// narrowSpans is narrow for a scan of several spans: the first that has a key of c ends the page.
+func (sc *scanner) narrowSpans(c *largeCommit) (wait <-chan struct{}) {
+	for i := range sc.spans {
+		span := &sc.spans[i]
+		if sc.args.Reverse {
+			span = &sc.spans[len(sc.spans)-1-i]
+		}
+		resume := sc.resume
+		if wait := sc.narrow(c, span.Start, span.End); wait != nil || !bytes.Equal(resume, sc.resume) {
+			return wait
+		}
+	}
+	return nil
+}
+
+// narrow ends the page before the keys of c in [start, end), which lies within the page's bounds or beyond.
+func (sc *scanner) narrow(c *largeCommit, start, end []byte) (wait <-chan struct{}) {
+	if sc.args.Reverse {
+		last := c.lastIn(start, end)
+		switch {
+		case last == nil || len(last) > 0 && bytes.Compare(last, sc.start) <= 0:
+		case len(sc.end) == 0 && len(last) == 0 || len(sc.end) > 0 && bytes.Compare(last, sc.end) >= 0:
+			return c.done
+		default:
+			sc.start = last
+			sc.resume = last
+		}
+		return nil
+	}
+	from, _ := c.firstIn(start, end)
+	switch {
+	case from == nil || len(sc.end) > 0 && bytes.Compare(from, sc.end) >= 0:
+	case bytes.Compare(from, sc.start) <= 0:
+		return c.done
+	default:
+		sc.end, sc.resume = from, from
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package storage
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
+	"github.com/cockroachdb/pebble/v2/sstable"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// ingestSuffix marks table files that are being written, or wait to be ingested. Those found when the
+// directory is opened belong to nobody.
+const ingestSuffix = ".ingest"
+
+// ingestFileBytes is how much of keys and values a table file holds.
+const ingestFileBytes = 128 << 20
+
+// Tables are changes too large for a batch, written as table files beside the store's and made part of it
+// by Ingest, all at once. Used by one goroutine.
+type Tables struct {
+	e     *Engine
+	paths []string
+	sets  []*TableSet
+	bytes int
+}
+
+// TableSet is a sequence of table files with ascending keys. The keys of two sets of one Tables do not
+// overlap.
+type TableSet struct {
+	t     *Tables
+	w     *sstable.Writer
+	bytes int // in the file being written
+}
+
+// NewTables returns an empty Tables. The caller ends it with Ingest or Abort.
+func (e *Engine) NewTables() *Tables { return &Tables{e: e} }
+
+// NewSet adds a set.
+func (t *Tables) NewSet() *TableSet {
+	s := &TableSet{t: t}
+	t.sets = append(t.sets, s)
+	return s
+}
+
+// Bytes is the size of all keys and values so far.
+func (t *Tables) Bytes() int { return t.bytes }
+
+// Put adds a key above all that the set has. It copies key and value.
+func (s *TableSet) Put(key, value []byte) error {
+	if s.w == nil || s.bytes >= ingestFileBytes {
+		if err := s.roll(); err != nil {
+			return err
+		}
+	}
+	s.bytes += len(key) + len(value)
+	s.t.bytes += len(key) + len(value)
+	return s.w.Set(key, value)
+}
+
+// roll ends the file being written and begins the next.
+func (s *TableSet) roll() error {
+	if err := s.finish(); err != nil {
+		return err
+	}
+	e := s.t.e
+	path := e.opts.FS.PathJoin(e.opts.Dir, fmt.Sprintf("%06d%s", e.tables.Add(1), ingestSuffix))
+	f, err := e.opts.FS.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	s.t.paths = append(s.t.paths, path)
+	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{BytesPerSync: bytesPerSync})
+	lowest := len(e.options.Levels) - 1
+	s.w = sstable.NewWriter(objstorageprovider.NewFileWritable(f), e.options.MakeWriterOptions(lowest, e.db.TableFormat()))
+	return nil
+}
+
+// finish ends the file being written; it is durable then.
+func (s *TableSet) finish() error {
+	if s.w == nil {
+		return nil
+	}
+	w := s.w
+	s.w, s.bytes = nil, 0
+	return w.Close()
+}
+
+// Ingest makes the tables part of the store, all or none, durably. They hide what the store had under
+// the same keys. An error says that none of it happened, unless the engine has failed.
+func (t *Tables) Ingest(ctx context.Context) (err error) {
+	defer t.Abort()
+	for _, s := range t.sets {
+		if err := s.finish(); err != nil {
+			return err
+		}
+	}
+	e := t.e
+	if err := e.Err(); err != nil || len(t.paths) == 0 {
+		return err
+	}
+	defer e.recoverFailure(&err)
+	err = e.db.Ingest(ctx, t.paths)
+	// Iterators opened before do not show the tables, and must not be given to anybody else.
+	e.applied.Add(1)
+	if err != nil {
+		return errors.Join(err, e.Err())
+	}
+	e.written.Add(uint64(t.bytes))
+	t.paths = nil
+	return e.Err()
+}
+
+// Abort removes the files. After Ingest it does nothing.
+func (t *Tables) Abort() {
+	for _, s := range t.sets {
+		_ = s.finish() // The file goes.
+	}
+	for _, path := range t.paths {
+		if err := t.e.opts.FS.Remove(path); err != nil {
+			t.e.opts.Logger.Warn("remove a table file that was not ingested", "path", path, "err", err.Error())
+		}
+	}
+	t.paths, t.sets = nil, nil
+}
+
+// removeTables removes the files of Tables that were neither ingested nor aborted.
+func removeTables(fs FS, dir string) error {
+	names, err := fs.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, ingestSuffix) {
+			if err := fs.Remove(fs.PathJoin(dir, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,107 @@
+package storage
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// Goal: tables become part of the store all at once, survive a restart, and take precedence over what was
+// there; iterators that rest do not hide them. Tables that were aborted, or left by a crash, leave no
+// files.
+func TestTablesAreIngestedWhole(t *testing.T) {
+	fs := NewMemFS()
+	open := func() *Engine {
+		e, err := Open(Options{Dir: "data", FS: fs})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	files := func() (n int) {
+		names, err := fs.List("data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			if strings.HasSuffix(name, ingestSuffix) {
+				n++
+			}
+		}
+		return n
+	}
+	key := func(tag byte, i int) []byte {
+		return AppendVersion(AppendSentinel(fmt.Appendf([]byte{tag}, "key%06d", i)), 7)
+	}
+	count := func(e *Engine) (n int) {
+		it, err := e.NewRangeIter([]byte{'W'}, []byte{'Z'})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer it.Close()
+		for ok := it.First(); ok; ok = it.Next() {
+			if v, err := it.Value(); err != nil || string(v) != "new" {
+				t.Fatalf("%q: %q %v", it.Key(), v, err)
+			}
+			n++
+		}
+		return n
+	}
+	fill := func(e *Engine) *Tables {
+		tables := e.NewTables()
+		w, x := tables.NewSet(), tables.NewSet()
+		for i := range 5000 {
+			for _, err := range []error{w.Put(key('W', i), []byte("new")), x.Put(key('X', i), []byte("new"))} {
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		return tables
+	}
+	e := open()
+	b := e.NewBatch(0)
+	b.Put(key('W', 17), []byte("old"))
+	if err := e.Apply(b, NoSync); err != nil {
+		t.Fatal(err)
+	}
+	b.Close()
+	aborted := fill(e)
+	aborted.Abort()
+	if n := files(); n != 0 {
+		t.Fatalf("%d files are left of what was aborted", n)
+	}
+	rest, err := e.NewRangeIter([]byte{'W'}, []byte{'Z'}) // Close keeps it for the next user
+	if err != nil {
+		t.Fatal(err)
+	}
+	rest.Close()
+	if err := fill(e).Ingest(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(e); n != 10_000 {
+		t.Fatalf("%d keys after ingestion", n)
+	}
+	if n := files(); n != 0 {
+		t.Fatalf("%d files are left of what was ingested", n)
+	}
+	for _, s := range fill(e).sets { // as a crash would leave it
+		if err := s.finish(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if files() == 0 {
+		t.Fatal("no files are being written")
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e = open()
+	defer e.Close()
+	if n := count(e); n != 10_000 {
+		t.Fatalf("%d keys after a restart", n)
+	}
+	if n := files(); n != 0 {
+		t.Fatalf("%d files are left after a restart", n)
+	}
+}
