@@ -58,6 +58,9 @@ func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireAr
 	if err := validateKeys(args.Keys); err != nil {
 		return AcquireResult{}, err
 	}
+	if err := s.checkClaimed(ctx, max(args.StartTS, args.ReadTS)); err != nil {
+		return AcquireResult{}, err
+	}
 	if args.Existence { // a key's absence is a read
 		if err := s.BeginRead(ctx, args.snapshot()); err != nil {
 			return AcquireResult{}, err

@@ -180,8 +180,8 @@ func (s *State) clockMillis() int64 {
 			return now.Physical()
 		}
 	}
-	since := time.Duration(time.Now().UnixNano() - s.knownAt.Load()).Milliseconds()
-	return tso.Timestamp(s.knownTS.Load()).Physical() + since
+	since := time.Duration(time.Now().UnixNano() - s.askedAt.Load()).Milliseconds()
+	return tso.Timestamp(s.askedTS.Load()).Physical() + since
 }
 
 // RetryWaiters makes those who wait for keys of [start, end) ask again whether they may wait here.

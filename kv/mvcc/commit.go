@@ -30,6 +30,9 @@ func (s *State) Commit(ctx context.Context, adm Admission, keys [][]byte, startT
 	if commitTS <= startTS {
 		return 0, &InvalidRequestError{Detail: "commit_ts is not above start_ts"}
 	}
+	if err := s.checkClaimed(ctx, commitTS); err != nil {
+		return 0, err
+	}
 	return s.finishKeys(ctx, adm, keys, startTS, commitTS, func(w *writer, i int, v *keyView) (finish, error) {
 		if !v.ownLock(startTS) {
 			if err := w.lookAll(v, keys[i], startTS); err != nil {

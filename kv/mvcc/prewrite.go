@@ -59,6 +59,9 @@ func (a *PrewriteArgs) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS
 // returns; nothing was written then.
 func (s *State) Prewrite(ctx context.Context, adm Admission, args *PrewriteArgs) (PrewriteResult, error) {
 	checks, err := validateMutations(args.Mutations)
+	if err == nil {
+		err = s.checkClaimed(ctx, max(args.StartTS, args.ReadTS, args.FloorTS))
+	}
 	if err == nil && checks {
 		err = s.BeginRead(ctx, args.snapshot()) // a key's absence is a read
 	}
@@ -115,7 +118,8 @@ func (m *Mutation) valid() bool {
 // itself, later.
 func (s *State) commitFloor(ctx context.Context, args *PrewriteArgs) (tso.Timestamp, error) {
 	floor := max(args.FloorTS, args.ReadTS)
-	// The oracle has issued it: no need to ask whether what is computed from it lies below what is yet to be issued.
+	// The oracle has issued it, by Prewrite's check or in this process: no need to ask whether what is computed from it lies
+	// below what is yet to be issued.
 	raise(&s.knownTS, args.FloorTS)
 	if args.FloorTS != 0 || !args.Async && (!args.TryOnePC || s.opts.Embedded) {
 		return floor, nil

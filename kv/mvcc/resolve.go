@@ -16,6 +16,9 @@ func (s *State) ResolveLock(ctx context.Context, adm Admission, keys [][]byte, s
 	if commitTS != 0 && commitTS <= startTS {
 		return 0, &InvalidRequestError{Detail: "commit_ts is not above start_ts"}
 	}
+	if err := s.checkClaimed(ctx, commitTS); err != nil {
+		return 0, err
+	}
 	return s.finishKeys(ctx, adm, keys, startTS, commitTS, func(_ *writer, i int, v *keyView) (finish, error) {
 		return decideResolve(keys[i], startTS, commitTS, v)
 	})

@@ -54,9 +54,11 @@ type State struct {
 
 	// maxTS is at or above every timestamp a read was served at.
 	maxTS atomic.Uint64
-	// knownTS is a timestamp known to have been issued; knownAt when that was learnt.
+	// knownTS is a timestamp known to have been issued. askedTS is what the oracle gave when it was last
+	// asked, at askedAt or a little before, by this process's clock.
 	knownTS atomic.Uint64
-	knownAt atomic.Int64
+	askedTS atomic.Uint64
+	askedAt atomic.Int64
 	// maxRollbackTS and maxLockCommitTS bound what is in S, so that most prewrites need not look.
 	maxRollbackTS   atomic.Uint64
 	maxLockCommitTS atomic.Uint64
@@ -80,12 +82,12 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take a timestamp to recover by: %w", err)
 	}
-	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.maxRollbackTS, &s.maxLockCommitTS, &s.lostTS} {
+	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.askedTS, &s.maxRollbackTS, &s.maxLockCommitTS, &s.lostTS} {
 		ts.Store(uint64(now))
 	}
 	s.marks = newCommitMarks(now)
 	s.recent.Store(newRecentReads())
-	s.knownAt.Store(time.Now().UnixNano())
+	s.askedAt.Store(time.Now().UnixNano())
 	if err := s.loadSafePoint(); err != nil {
 		return nil, err
 	}
@@ -172,18 +174,21 @@ func (s *State) BeginRead(ctx context.Context, readTS tso.Timestamp) error {
 	return nil
 }
 
+// slackMillis is how far above the oracle's time, as this process reckons it, a timestamp is believed without
+// asking: what the oracle borrows from the future, and what two clocks differ by between two questions.
+const slackMillis = 250
+
 // checkIssued refuses timestamps that the oracle cannot have issued: writers would have to commit
-// above them. Where asking costs a round trip it asks only about the distant future, and writers
-// check what they compute from max_ts instead (onePCTimestamp).
+// above them. Where asking costs a round trip it asks only about what lies above the oracle's time,
+// and writers check what they compute from max_ts instead (onePCTimestamp).
 func (s *State) checkIssued(ctx context.Context, ts tso.Timestamp) error {
-	const slackMillis = 10_000
-	known := tso.Timestamp(s.knownTS.Load())
-	if ts <= known {
+	if uint64(ts) <= s.knownTS.Load() {
 		return nil
 	}
 	if !s.opts.Embedded {
-		since := time.Duration(time.Now().UnixNano() - s.knownAt.Load()).Milliseconds()
-		if ts.Physical() <= known.Physical()+since+slackMillis {
+		asked := tso.Timestamp(s.askedTS.Load())
+		since := time.Duration(time.Now().UnixNano() - s.askedAt.Load()).Milliseconds()
+		if ts.Physical() <= asked.Physical()+since+slackMillis {
 			return nil
 		}
 	}
@@ -197,15 +202,26 @@ func (s *State) checkIssued(ctx context.Context, ts tso.Timestamp) error {
 	return nil
 }
 
+// checkClaimed is checkIssued for the timestamps of a write, which clients in this process have from the
+// oracle itself: another process may claim any.
+func (s *State) checkClaimed(ctx context.Context, ts tso.Timestamp) error {
+	if s.opts.Embedded {
+		return nil
+	}
+	return s.checkIssued(ctx, ts)
+}
+
 // refreshKnown asks the oracle for a timestamp.
 func (s *State) refreshKnown(ctx context.Context) (tso.Timestamp, error) {
+	asked := time.Now().UnixNano()
 	now, err := s.opts.Oracle.Now(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("ask the oracle: %w", err)
 	}
 	raise(&s.knownTS, now)
 	if !s.opts.Embedded {
-		s.knownAt.Store(time.Now().UnixNano())
+		s.askedTS.Store(uint64(now))
+		s.askedAt.Store(asked)
 	}
 	return now, nil
 }
