@@ -25,17 +25,19 @@ func (s *Store) Status(context.Context) (ShardStatus, error) {
 		return ShardStatus{}, ErrClosed
 	}
 	defer s.gate.leave()
-	return ShardStatus{RangeSizes: s.rangeSizes()}, nil
+	return ShardStatus{Shard: s.shardID, Incarnation: s.incarnation, RangeSizes: s.rangeSizes()}, nil
 }
 
 // AdoptRange implements RangeOwner.
-func (s *Store) AdoptRange(_ context.Context, req *AdoptRangeRequest) error {
+func (s *Store) AdoptRange(ctx context.Context, req *AdoptRangeRequest) error {
 	if !s.gate.enter() {
 		return ErrClosed
 	}
 	defer s.gate.leave()
 	// First the fence, then the keys: no write may commit below a read of the former owner.
-	s.mvcc.RaiseMaxTS(req.MaxTS)
+	if err := s.mvcc.FenceReads(ctx, req.MaxTS); err != nil {
+		return err
+	}
 	return s.adopt(req.Desc)
 }
 
@@ -46,8 +48,10 @@ func (s *Store) adopt(desc RangeDescriptor) error {
 	}
 	s.changes.Lock()
 	defer s.changes.Unlock()
-	if s.owns(&desc.Span) {
-		return nil
+	record := metaRecord{key: metaIDKey(metaAdopt, desc.ID), value: []byte{1}}
+	_, before, err := s.engine.Get(nil, record.key)
+	if err != nil || before || s.owns(&desc.Span) {
+		return err // adopted before, and perhaps given away again since
 	}
 	for _, r := range s.ranges.Load().sorted {
 		if r.desc.Span.Overlaps(&desc.Span) {
@@ -55,7 +59,7 @@ func (s *Store) adopt(desc RangeDescriptor) error {
 		}
 	}
 	desc.Shard = s.shardID
-	if err := s.changeRangesLocked(nil, []*localRange{{desc: desc}}); err != nil {
+	if err := s.changeRangesLocked(nil, []*localRange{{desc: desc}}, record); err != nil {
 		return err
 	}
 	s.metrics.rangeAdoptions.Inc()
@@ -103,22 +107,33 @@ func (s *Store) ReleaseSpan(_ context.Context, req *ReleaseSpanRequest) (*Releas
 func (s *Store) carve(req *ReleaseSpanRequest) (released bool, err error) {
 	s.changes.Lock()
 	defer s.changes.Unlock()
+	key := metaIDKey(metaRelease, req.Plan)
+	answer, before, err := s.engine.Get(nil, key)
+	if err != nil || before {
+		return before && len(answer) == 1 && answer[0] == 1, err
+	}
 	t := s.ranges.Load()
 	overlaps := false
 	for _, r := range t.sorted {
 		overlaps = overlaps || r.desc.Span.Overlaps(&req.Span)
 	}
 	if !overlaps {
-		return true, nil // released before
+		return true, nil // released before there were records
 	}
 	r := t.find(req.Span.Start)
-	if r == nil || !r.desc.Span.ContainsSpan(&req.Span) {
-		return false, nil
+	keep := r == nil || !r.desc.Span.ContainsSpan(&req.Span)
+	if !keep {
+		empty, err := s.mvcc.SpanEmpty(req.Span.Start, req.Span.End)
+		if err != nil {
+			return false, err
+		}
+		keep = !empty
 	}
-	if empty, err := s.mvcc.SpanEmpty(req.Span.Start, req.Span.End); err != nil || !empty {
-		return false, err
+	if keep {
+		// The plan ends with this answer: it must not be another when the request comes once more.
+		return false, s.changeRangesLocked(nil, nil, metaRecord{key, []byte{0}})
 	}
-	if err := s.changeRangesLocked([]*localRange{r}, s.remainders(r, req)); err != nil {
+	if err := s.changeRangesLocked([]*localRange{r}, s.remainders(r, req), metaRecord{key, []byte{1}}); err != nil {
 		return false, err
 	}
 	s.metrics.rangeReleases.Inc()

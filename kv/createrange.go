@@ -152,7 +152,7 @@ func (d *LocalDirectory) release(ctx context.Context, p *plan) (kept bool, err e
 	if err != nil {
 		return false, err
 	}
-	res, err := source.ReleaseSpan(ctx, &ReleaseSpanRequest{Span: p.desc.Span, RemainderID: p.remainderID})
+	res, err := source.ReleaseSpan(ctx, &ReleaseSpanRequest{Plan: p.desc.ID, Span: p.desc.Span, RemainderID: p.remainderID})
 	if err != nil {
 		return false, fmt.Errorf("release range %d: %w", p.desc.ID, err)
 	}

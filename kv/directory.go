@@ -26,10 +26,11 @@ type Directory interface {
 	Shards(ctx context.Context) ([]ShardInfo, error)
 	// RegisterShard is called by a shard when it starts, with the ranges it owns. It returns the
 	// ranges that the shard has to adopt; having done that it registers again. *LostRangesError if
-	// the shard ought to own more than it does.
-	RegisterShard(ctx context.Context, info ShardInfo, owned []RangeDescriptor) (adopt []RangeDescriptor, err error)
-	// ReportRanges tells what a shard owns after it has split ranges.
-	ReportRanges(ctx context.Context, shard string, owned []RangeDescriptor) error
+	// the shard ought to own more than it does; *ShardReplacedError if its data directory is a copy.
+	RegisterShard(ctx context.Context, reg *Registration) (adopt []RangeDescriptor, err error)
+	// ReportRanges tells what a shard owns after it has split ranges. *ShardReplacedError if another
+	// incarnation of the shard has registered.
+	ReportRanges(ctx context.Context, shard string, incarnation uint64, owned []RangeDescriptor) error
 	// AllocateRangeID returns an id that no range has or had.
 	AllocateRangeID(ctx context.Context) (uint64, error)
 	// CreateRange carves span out of the range around it and places it on the shard with the fewest
@@ -41,14 +42,19 @@ type Directory interface {
 type RangeOwner interface {
 	// NumRanges returns how many ranges the shard owns, and shows that it can be reached.
 	NumRanges(ctx context.Context) (int, error)
+	// Status describes the shard.
+	Status(ctx context.Context) (ShardStatus, error)
 	// ReleaseSpan gives an empty span away. What was given away before counts as released.
 	ReleaseSpan(ctx context.Context, req *ReleaseSpanRequest) (*ReleaseSpanResponse, error)
 	// AdoptRange takes an empty range over from a shard that has released it.
 	AdoptRange(ctx context.Context, req *AdoptRangeRequest) error
 }
 
-// ReleaseSpanRequest: RemainderID is for the range above the span, if one is left over.
+// ReleaseSpanRequest: RemainderID is for the range above the span, if one is left over. Plan names the change
+// of hands: what the shard has answered once it answers again, and does not carry out again what has
+// happened meanwhile. The same number is that of the range for its new owner.
 type ReleaseSpanRequest struct {
+	Plan        uint64
 	Span        Span
 	RemainderID uint64
 }
@@ -62,7 +68,8 @@ type ReleaseSpanResponse struct {
 	Owned    []RangeDescriptor
 }
 
-// AdoptRangeRequest: writes to the range must commit above MaxTS.
+// AdoptRangeRequest: writes to the range must commit above MaxTS. A range is adopted once: a request that
+// comes late, when the shard has given the range away again, changes nothing.
 type AdoptRangeRequest struct {
 	Desc  RangeDescriptor
 	MaxTS tso.Timestamp

@@ -118,6 +118,8 @@ func (f *flakyOwner) NumRanges(ctx context.Context) (int, error) {
 	return f.store().NumRanges(ctx)
 }
 
+func (f *flakyOwner) Status(ctx context.Context) (ShardStatus, error) { return f.store().Status(ctx) }
+
 func (f *flakyOwner) ReleaseSpan(ctx context.Context, req *ReleaseSpanRequest) (*ReleaseSpanResponse, error) {
 	if err := f.check("release", false); err != nil {
 		return nil, err

@@ -304,6 +304,8 @@ type ScanLockRequest struct {
 
 // ShardStatus is what a shard tells of itself.
 type ShardStatus struct {
+	Shard       string
+	Incarnation uint64
 	// RangeSizes are estimates in bytes, by range id.
 	RangeSizes map[uint64]int64
 }

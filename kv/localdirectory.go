@@ -39,8 +39,10 @@ type LocalDirectory struct {
 		sync.RWMutex
 		ranges []RangeDescriptor // in key order; gaps only before the first shard has adopted
 		shards map[string]ShardInfo
-		plans  map[uint64]*plan // by id of the new range
-		nextID uint64
+		// incarnations are the recorded ones, by shard.
+		incarnations map[string]uint64
+		plans        map[uint64]*plan // by id of the new range
+		nextID       uint64
 	}
 
 	wake       chan struct{}
@@ -90,7 +92,7 @@ func (d *LocalDirectory) Close() error {
 }
 
 func (d *LocalDirectory) load() (err error) {
-	d.mu.shards, d.mu.plans = map[string]ShardInfo{}, map[uint64]*plan{}
+	d.mu.shards, d.mu.plans, d.mu.incarnations = map[string]ShardInfo{}, map[uint64]*plan{}, map[string]uint64{}
 	e := d.opts.Engine
 	if err = e.scanMeta(metaDirRange, func(_, value []byte) error {
 		desc, _, err := decodeDescriptor(value)
@@ -102,6 +104,15 @@ func (d *LocalDirectory) load() (err error) {
 	sortDescriptors(d.mu.ranges)
 	if err = e.scanMeta(metaDirShard, func(id, value []byte) error {
 		d.mu.shards[string(id)] = ShardInfo{ID: string(id), Addr: string(value)}
+		return nil
+	}); err != nil {
+		return err
+	}
+	if err = e.scanMeta(metaDirIncarnation, func(id, value []byte) error {
+		if len(value) != 8 {
+			return errMalformedMeta
+		}
+		d.mu.incarnations[string(id)] = binary.BigEndian.Uint64(value)
 		return nil
 	}); err != nil {
 		return err
@@ -189,18 +200,26 @@ func putNextID(b *storage.Batch, id uint64) {
 }
 
 // RegisterShard implements Directory. The first shard ever gets all keys.
-func (d *LocalDirectory) RegisterShard(_ context.Context, info ShardInfo, owned []RangeDescriptor) ([]RangeDescriptor, error) {
+func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) ([]RangeDescriptor, error) {
+	info, owned := reg.ShardInfo, reg.Owned
 	if info.ID == "" {
 		return nil, errors.New("kv: a shard registered without an id")
+	}
+	if err := d.checkFormer(ctx, reg); err != nil {
+		return nil, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	b := d.opts.Engine.NewBatch(0)
 	defer b.Close()
 	b.Put(metaShardKey(info.ID), []byte(info.Addr))
+	b.Put(metaKey(metaDirIncarnation+info.ID), binary.BigEndian.AppendUint64(nil, reg.Incarnation))
 	ranges := mergeReport(d.mu.ranges, info.ID, owned)
 	if lost := d.lostLocked(ranges, info.ID, owned); len(lost) > 0 {
 		return nil, &LostRangesError{Shard: info.ID, Lost: lost}
+	}
+	if err := d.checkIncarnationLocked(info.ID, reg.Former...); err != nil {
+		return nil, err
 	}
 	var adopt []RangeDescriptor
 	first := d.mu.plans[1]
@@ -220,6 +239,7 @@ func (d *LocalDirectory) RegisterShard(_ context.Context, info ShardInfo, owned 
 		return nil, err
 	}
 	d.mu.shards[info.ID], d.mu.ranges = info, ranges
+	d.mu.incarnations[info.ID] = reg.Incarnation
 	delete(d.mu.plans, 1)
 	if first != nil {
 		d.mu.plans[1] = first
@@ -244,9 +264,12 @@ func (d *LocalDirectory) lostLocked(ranges []RangeDescriptor, shard string, owne
 }
 
 // ReportRanges implements Directory.
-func (d *LocalDirectory) ReportRanges(_ context.Context, shard string, owned []RangeDescriptor) error {
+func (d *LocalDirectory) ReportRanges(_ context.Context, shard string, incarnation uint64, owned []RangeDescriptor) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if err := d.checkIncarnationLocked(shard, incarnation); err != nil {
+		return err
+	}
 	ranges := mergeReport(d.mu.ranges, shard, owned)
 	b := d.opts.Engine.NewBatch(0)
 	defer b.Close()

@@ -12,19 +12,24 @@ import (
 const tagMeta = 0x01
 
 const (
-	metaWindow    = "tso_window"    // u64: the oracle's saved bound
-	metaMode      = "mode"          // text: what the directory is used for
-	metaShardID   = "shard_id"      // text
-	metaNextRange = "next_range_id" // u64, of a store without a directory
-	metaSafePoint = "safe_point"    // u64
-	metaCollected = "gc_pass"       // how far garbage collection has come
-	metaGC        = "gc"            // what the controller of garbage collection keeps
-	metaRange     = "range/"        // + u64 id → descriptor: ranges this store owns
+	metaWindow      = "tso_window"    // u64: the oracle's saved bound
+	metaMode        = "mode"          // text: what the directory is used for
+	metaShardID     = "shard_id"      // text
+	metaIncarnation = "incarnation"   // u64 u64: the accepted one of the shard's directory, and the last
+	metaNextRange   = "next_range_id" // u64, of a store without a directory
+	metaSafePoint   = "safe_point"    // u64
+	metaCollected   = "gc_pass"       // how far garbage collection has come
+	metaGC          = "gc"            // what the controller of garbage collection keeps
+	metaRange       = "range/"        // + u64 id → descriptor: ranges this store owns
 
-	metaDirRange  = "dir/range/"     // + u64 id → descriptor
-	metaDirShard  = "dir/shard/"     // + id → address
-	metaDirPlan   = "dir/plan/"      // + u64 range id → plan
-	metaDirNextID = "dir/next_range" // u64
+	metaRelease = "plan/release/" // + u64 id of the plan → 1: released, 0: kept
+	metaAdopt   = "plan/adopt/"   // + u64 id of the plan: adopted
+
+	metaDirRange       = "dir/range/"       // + u64 id → descriptor
+	metaDirIncarnation = "dir/incarnation/" // + shard id → u64
+	metaDirShard       = "dir/shard/"       // + id → address
+	metaDirPlan        = "dir/plan/"        // + u64 range id → plan
+	metaDirNextID      = "dir/next_range"   // u64
 )
 
 var errMalformedMeta = errors.New("kv: malformed meta record")

@@ -2,16 +2,25 @@ package kv
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
 // register tells the directory what the store owns, and adopts what it is given.
 func (s *Store) register(ctx context.Context) error {
 	for {
-		info := ShardInfo{ID: s.shardID, Addr: s.opts.Addr}
-		adopt, err := s.opts.Directory.RegisterShard(ctx, info, s.ownedRanges())
-		if err != nil || len(adopt) == 0 {
+		adopt, err := s.opts.Directory.RegisterShard(ctx, s.registration())
+		if err != nil {
 			return err
+		}
+		if s.accepted != s.incarnation {
+			if err := s.saveIncarnation(s.incarnation); err != nil {
+				return err
+			}
+			s.accepted = s.incarnation
+		}
+		if len(adopt) == 0 {
+			return nil
 		}
 		for i := range adopt {
 			if err := s.adopt(adopt[i]); err != nil {
@@ -38,9 +47,14 @@ func (s *Store) reportLoop() {
 			return
 		case <-s.report:
 		}
-		err := s.opts.Directory.ReportRanges(s.stopped, s.shardID, s.ownedRanges())
+		err := s.opts.Directory.ReportRanges(s.stopped, s.shardID, s.incarnation, s.ownedRanges())
 		if err == nil || s.stopped.Err() != nil {
 			continue
+		}
+		var replaced *ShardReplacedError
+		if errors.As(err, &replaced) && s.opts.OnFatal != nil {
+			s.opts.OnFatal(err) // two processes must not serve one shard's ranges
+			return
 		}
 		s.opts.Logger.Warn("directory was not told about ranges", "err", err)
 		select {

@@ -103,7 +103,8 @@ func TestCachingRouterRedialsMovedShards(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, addr := range []string{"a", "elsewhere"} {
-		if _, err := c.dir.RegisterShard(ctx, ShardInfo{ID: "a", Addr: addr}, c.stores["a"].ownedRanges()); err != nil {
+		if _, err := c.dir.RegisterShard(ctx, &Registration{ShardInfo: ShardInfo{ID: "a", Addr: addr},
+			Incarnation: c.stores["a"].incarnation, Former: []uint64{c.stores["a"].incarnation}, Owned: c.stores["a"].ownedRanges()}); err != nil {
 			t.Fatal(err)
 		}
 		d, _, err := router.Locate(ctx, []byte("k"))

@@ -124,7 +124,7 @@ func (s *Store) changeRanges(remove, add []*localRange) error {
 	return s.changeRangesLocked(remove, add)
 }
 
-func (s *Store) changeRangesLocked(remove, add []*localRange) error {
+func (s *Store) changeRangesLocked(remove, add []*localRange, records ...metaRecord) error {
 	table := s.ranges.Load()
 	for _, r := range remove {
 		if table.find(r.desc.Span.Start) != r {
@@ -139,6 +139,9 @@ func (s *Store) changeRangesLocked(remove, add []*localRange) error {
 	for _, r := range add {
 		b.Put(metaIDKey(metaRange, r.desc.ID), appendDescriptor(nil, &r.desc))
 	}
+	for _, r := range records {
+		b.Put(r.key, r.value)
+	}
 	if err := s.engine.applySync(b); err != nil {
 		return err
 	}
@@ -149,6 +152,9 @@ func (s *Store) changeRangesLocked(remove, add []*localRange) error {
 	s.requestReport()
 	return nil
 }
+
+// metaRecord is written with a change of ranges, or not at all.
+type metaRecord struct{ key, value []byte }
 
 // allocateRangeID returns an id that no range has or had.
 func (s *Store) allocateRangeID(ctx context.Context) (uint64, error) {

@@ -91,10 +91,13 @@ type Store struct {
 	mvcc      *mvcc.State
 	shardID   string
 	clustered bool // the store owns what a directory gave it, not all keys
-	metrics   *metrics
-	gate      gate
-	run       uint64       // names this run of the shard
-	removed   atomic.Int64 // versions that garbage collection has removed since it last had them flushed
+	// incarnation names this opening of the data directory, accepted the last one that the directory of ranges
+	// is known to have recorded.
+	incarnation, accepted uint64
+	metrics               *metrics
+	gate                  gate
+	run                   uint64       // names this run of the shard
+	removed               atomic.Int64 // versions that garbage collection has removed since it last had them flushed
 
 	// ranges is what the store owns. Changes are made under changes.mu, durable before they are
 	// published.
@@ -149,6 +152,11 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	if err := s.loadShardID(); err != nil {
 		return err
+	}
+	if s.opts.Directory != nil {
+		if err := s.loadIncarnation(); err != nil {
+			return err
+		}
 	}
 	s.mvcc, err = mvcc.Open(ctx, mvcc.Options{
 		Engine:       s.engine.Engine,

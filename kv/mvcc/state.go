@@ -136,8 +136,15 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 // MaxTS returns a timestamp at or above all that were read at.
 func (s *State) MaxTS() tso.Timestamp { return tso.Timestamp(s.maxTS.Load()) }
 
-// RaiseMaxTS makes every later write commit above ts. ts must have been issued.
-func (s *State) RaiseMaxTS(ts tso.Timestamp) { raise(&s.maxTS, ts) }
+// FenceReads makes every later write commit above ts, at which another shard has served reads.
+// *TSInFutureError if it cannot have.
+func (s *State) FenceReads(ctx context.Context, ts tso.Timestamp) error {
+	if err := s.checkIssued(ctx, ts); err != nil {
+		return err
+	}
+	raise(&s.maxTS, ts)
+	return nil
+}
 
 // noteLost notes that a pessimistic lock of startTS has gone, or may, without the transaction having
 // ended.

@@ -58,13 +58,14 @@ func (s *directoryServer) Shards(ctx context.Context, _ *kvpb.ShardsRequest) (*k
 
 // RegisterShard implements the service.
 func (s *directoryServer) RegisterShard(ctx context.Context, req *kvpb.RegisterShardRequest) (*kvpb.RangesResponse, error) {
-	adopt, err := s.directory.RegisterShard(ctx, decodeInfo(req.Shard), decodeDescriptors(req.Owned))
+	adopt, err := s.directory.RegisterShard(ctx, &kv.Registration{ShardInfo: decodeInfo(req.Shard), Incarnation: req.Incarnation,
+		Former: req.Former, Owned: decodeDescriptors(req.Owned)})
 	return serve(ctx, err, &kvpb.RangesResponse{Ranges: encodeDescriptors(adopt)}, rangesFailed)
 }
 
 // ReportRanges implements the service.
 func (s *directoryServer) ReportRanges(ctx context.Context, req *kvpb.ReportRangesRequest) (*kvpb.EmptyResponse, error) {
-	err := s.directory.ReportRanges(ctx, req.Shard, decodeDescriptors(req.Owned))
+	err := s.directory.ReportRanges(ctx, req.Shard, req.Incarnation, decodeDescriptors(req.Owned))
 	return serve(ctx, err, &kvpb.EmptyResponse{}, empty)
 }
 
@@ -138,9 +139,9 @@ func (d *Directory) Shards(ctx context.Context) ([]kv.ShardInfo, error) {
 }
 
 // RegisterShard implements kv.Directory.
-func (d *Directory) RegisterShard(ctx context.Context, info kv.ShardInfo, owned []kv.RangeDescriptor) ([]kv.RangeDescriptor, error) {
-	res, err := call(ctx, directoryName, d.opts, d.client.RegisterShard,
-		&kvpb.RegisterShardRequest{Shard: encodeInfo(info), Owned: encodeDescriptors(owned)})
+func (d *Directory) RegisterShard(ctx context.Context, reg *kv.Registration) ([]kv.RangeDescriptor, error) {
+	res, err := call(ctx, directoryName, d.opts, d.client.RegisterShard, &kvpb.RegisterShardRequest{
+		Shard: encodeInfo(reg.ShardInfo), Owned: encodeDescriptors(reg.Owned), Incarnation: reg.Incarnation, Former: reg.Former})
 	if err != nil {
 		return nil, err
 	}
@@ -148,9 +149,9 @@ func (d *Directory) RegisterShard(ctx context.Context, info kv.ShardInfo, owned 
 }
 
 // ReportRanges implements kv.Directory.
-func (d *Directory) ReportRanges(ctx context.Context, shard string, owned []kv.RangeDescriptor) error {
+func (d *Directory) ReportRanges(ctx context.Context, shard string, incarnation uint64, owned []kv.RangeDescriptor) error {
 	_, err := call(ctx, directoryName, d.opts, d.client.ReportRanges,
-		&kvpb.ReportRangesRequest{Shard: shard, Owned: encodeDescriptors(owned)})
+		&kvpb.ReportRangesRequest{Shard: shard, Incarnation: incarnation, Owned: encodeDescriptors(owned)})
 	return err
 }
 
@@ -190,7 +191,7 @@ func (s *ownerServer) NumRanges(ctx context.Context, _ *kvpb.NumRangesRequest) (
 // ReleaseSpan implements the service.
 func (s *ownerServer) ReleaseSpan(ctx context.Context, req *kvpb.ReleaseSpanRequest) (*kvpb.ReleaseSpanResponse, error) {
 	out := &kvpb.ReleaseSpanResponse{}
-	res, err := s.owner.ReleaseSpan(ctx, &kv.ReleaseSpanRequest{Span: decodeSpan(req.Span), RemainderID: req.RemainderId})
+	res, err := s.owner.ReleaseSpan(ctx, &kv.ReleaseSpanRequest{Plan: req.Plan, Span: decodeSpan(req.Span), RemainderID: req.RemainderId})
 	if err == nil {
 		out.Released, out.MaxTs, out.Owned = res.Released, uint64(res.MaxTS), encodeDescriptors(res.Owned)
 	}
@@ -206,6 +207,7 @@ func (s *ownerServer) AdoptRange(ctx context.Context, req *kvpb.AdoptRangeReques
 // Owner is a kv.RangeOwner on the other end of a connection. Safe for concurrent use.
 type Owner struct {
 	client kvpb.RangeOwnerClient
+	shard  kvpb.ShardClient
 	name   string
 	opts   ClientOptions
 }
@@ -214,7 +216,7 @@ var _ kv.RangeOwner = (*Owner)(nil)
 
 // NewOwner returns a client over conn, which stays the caller's. name is the shard's, for errors.
 func NewOwner(conn grpc.ClientConnInterface, name string, opts ClientOptions) *Owner {
-	return &Owner{client: kvpb.NewRangeOwnerClient(conn), name: name, opts: opts.ensureDefaults()}
+	return &Owner{client: kvpb.NewRangeOwnerClient(conn), shard: kvpb.NewShardClient(conn), name: name, opts: opts.ensureDefaults()}
 }
 
 // NumRanges implements kv.RangeOwner.
@@ -229,7 +231,7 @@ func (o *Owner) NumRanges(ctx context.Context) (int, error) {
 // ReleaseSpan implements kv.RangeOwner.
 func (o *Owner) ReleaseSpan(ctx context.Context, req *kv.ReleaseSpanRequest) (*kv.ReleaseSpanResponse, error) {
 	res, err := call(ctx, o.name, o.opts, o.client.ReleaseSpan,
-		&kvpb.ReleaseSpanRequest{Span: encodeSpan(req.Span), RemainderId: req.RemainderID})
+		&kvpb.ReleaseSpanRequest{Plan: req.Plan, Span: encodeSpan(req.Span), RemainderId: req.RemainderID})
 	if err != nil {
 		return nil, err
 	}
@@ -241,4 +243,13 @@ func (o *Owner) AdoptRange(ctx context.Context, req *kv.AdoptRangeRequest) error
 	_, err := call(ctx, o.name, o.opts, o.client.AdoptRange,
 		&kvpb.AdoptRangeRequest{Desc: encodeDescriptor(&req.Desc), MaxTs: uint64(req.MaxTS)})
 	return err
+}
+
+// Status implements kv.RangeOwner.
+func (o *Owner) Status(ctx context.Context) (kv.ShardStatus, error) {
+	res, err := call(ctx, o.name, o.opts, o.shard.Status, &kvpb.StatusRequest{})
+	if err != nil {
+		return kv.ShardStatus{}, err
+	}
+	return decodeStatus(res), nil
 }

@@ -32,6 +32,7 @@ func encodeRoutingError(err error) *kvpb.Error {
 		unavailable *kv.UnavailableError
 		corruption  *kv.CorruptionError
 		lost        *kv.LostRangesError
+		replaced    *kv.ShardReplacedError
 		noTimestamp *tso.UnavailableError
 	)
 	switch {
@@ -49,6 +50,8 @@ func encodeRoutingError(err error) *kvpb.Error {
 	case errors.As(err, &lost):
 		return &kvpb.Error{Kind: &kvpb.Error_LostRanges{LostRanges: &kvpb.LostRanges{
 			Shard: lost.Shard, Lost: encodeDescriptors(lost.Lost)}}}
+	case errors.As(err, &replaced):
+		return &kvpb.Error{Kind: &kvpb.Error_ShardReplaced{ShardReplaced: &kvpb.ShardReplaced{Shard: replaced.Shard, Addr: replaced.Addr}}}
 	case errors.As(err, &noTimestamp):
 		return &kvpb.Error{Kind: &kvpb.Error_OracleUnavailable{OracleUnavailable: &kvpb.OracleUnavailable{
 			Reason: errorText(noTimestamp.Err)}}}
@@ -136,6 +139,8 @@ func decodeError(e *kvpb.Error) error {
 		return &kv.CorruptionError{Key: k.Corruption.Key, Detail: k.Corruption.Detail, Err: textError(k.Corruption.Cause)}
 	case *kvpb.Error_LostRanges:
 		return &kv.LostRangesError{Shard: k.LostRanges.Shard, Lost: decodeDescriptors(k.LostRanges.Lost)}
+	case *kvpb.Error_ShardReplaced:
+		return &kv.ShardReplacedError{Shard: k.ShardReplaced.Shard, Addr: k.ShardReplaced.Addr}
 	case *kvpb.Error_OracleUnavailable:
 		return &tso.UnavailableError{Err: textError(k.OracleUnavailable.Reason)}
 	case *kvpb.Error_OracleClosed:

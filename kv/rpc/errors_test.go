@@ -29,6 +29,7 @@ func TestErrorsComeBackAsTheyWere(t *testing.T) {
 		&kv.UnavailableError{Shard: "s1", Err: errors.New("no route")},
 		&kv.CorruptionError{Key: []byte("k"), Detail: "write record", Err: errors.New("checksum")},
 		&kv.CorruptionError{Key: []byte("k"), Detail: "data file"},
+		&kv.ShardReplacedError{Shard: "s1", Addr: "host:1"},
 		&kv.LostRangesError{Shard: "s1", Lost: []kv.RangeDescriptor{desc}},
 		&tso.UnavailableError{Err: errors.New("disk full")},
 		tso.ErrClosed,

@@ -181,18 +181,18 @@ func (d *lifeDirectory) check() error {
 	return nil
 }
 
-func (d *lifeDirectory) RegisterShard(ctx context.Context, info kv.ShardInfo, owned []kv.RangeDescriptor) ([]kv.RangeDescriptor, error) {
+func (d *lifeDirectory) RegisterShard(ctx context.Context, reg *kv.Registration) ([]kv.RangeDescriptor, error) {
 	if err := d.check(); err != nil {
 		return nil, err
 	}
-	return d.Directory.RegisterShard(ctx, info, owned)
+	return d.Directory.RegisterShard(ctx, reg)
 }
 
-func (d *lifeDirectory) ReportRanges(ctx context.Context, shard string, owned []kv.RangeDescriptor) error {
+func (d *lifeDirectory) ReportRanges(ctx context.Context, shard string, incarnation uint64, owned []kv.RangeDescriptor) error {
 	if err := d.check(); err != nil {
 		return err
 	}
-	return d.Directory.ReportRanges(ctx, shard, owned)
+	return d.Directory.ReportRanges(ctx, shard, incarnation, owned)
 }
 
 func (d *lifeDirectory) AllocateRangeID(ctx context.Context) (uint64, error) {

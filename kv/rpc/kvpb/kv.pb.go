@@ -2755,6 +2755,7 @@ type Error struct {
 	//	*Error_LockLost
 	//	*Error_RefreshConflict
 	//	*Error_Deadlock
+	//	*Error_ShardReplaced
 	//	*Error_Other
 	Kind          isError_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -2996,6 +2997,15 @@ func (x *Error) GetDeadlock() *Deadlock {
 	return nil
 }
 
+func (x *Error) GetShardReplaced() *ShardReplaced {
+	if x != nil {
+		if x, ok := x.Kind.(*Error_ShardReplaced); ok {
+			return x.ShardReplaced
+		}
+	}
+	return nil
+}
+
 func (x *Error) GetOther() string {
 	if x != nil {
 		if x, ok := x.Kind.(*Error_Other); ok {
@@ -3097,6 +3107,10 @@ type Error_Deadlock struct {
 	Deadlock *Deadlock `protobuf:"bytes,22,opt,name=deadlock,proto3,oneof"`
 }
 
+type Error_ShardReplaced struct {
+	ShardReplaced *ShardReplaced `protobuf:"bytes,23,opt,name=shard_replaced,json=shardReplaced,proto3,oneof"`
+}
+
 type Error_Other struct {
 	Other string `protobuf:"bytes,31,opt,name=other,proto3,oneof"`
 }
@@ -3144,6 +3158,8 @@ func (*Error_LockLost) isError_Kind() {}
 func (*Error_RefreshConflict) isError_Kind() {}
 
 func (*Error_Deadlock) isError_Kind() {}
+
+func (*Error_ShardReplaced) isError_Kind() {}
 
 func (*Error_Other) isError_Kind() {}
 
@@ -4147,6 +4163,58 @@ func (x *Deadlock) GetCycle() []uint64 {
 	return nil
 }
 
+type ShardReplaced struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         string                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Addr          string                 `protobuf:"bytes,2,opt,name=addr,proto3" json:"addr,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ShardReplaced) Reset() {
+	*x = ShardReplaced{}
+	mi := &file_kv_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ShardReplaced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ShardReplaced) ProtoMessage() {}
+
+func (x *ShardReplaced) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ShardReplaced.ProtoReflect.Descriptor instead.
+func (*ShardReplaced) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *ShardReplaced) GetShard() string {
+	if x != nil {
+		return x.Shard
+	}
+	return ""
+}
+
+func (x *ShardReplaced) GetAddr() string {
+	if x != nil {
+		return x.Addr
+	}
+	return ""
+}
+
 type LostRanges struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Shard         string                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
@@ -4157,7 +4225,7 @@ type LostRanges struct {
 
 func (x *LostRanges) Reset() {
 	*x = LostRanges{}
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4169,7 +4237,7 @@ func (x *LostRanges) String() string {
 func (*LostRanges) ProtoMessage() {}
 
 func (x *LostRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4182,7 +4250,7 @@ func (x *LostRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LostRanges.ProtoReflect.Descriptor instead.
 func (*LostRanges) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{60}
+	return file_kv_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *LostRanges) GetShard() string {
@@ -4207,7 +4275,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4219,7 +4287,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4232,12 +4300,14 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{61}
+	return file_kv_proto_rawDescGZIP(), []int{62}
 }
 
 type StatusResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RangeSizes    []*RangeSize           `protobuf:"bytes,1,rep,name=range_sizes,json=rangeSizes,proto3" json:"range_sizes,omitempty"`
+	Shard         string                 `protobuf:"bytes,2,opt,name=shard,proto3" json:"shard,omitempty"`
+	Incarnation   uint64                 `protobuf:"fixed64,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4245,7 +4315,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4257,7 +4327,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4270,7 +4340,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{62}
+	return file_kv_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *StatusResponse) GetRangeSizes() []*RangeSize {
@@ -4278,6 +4348,20 @@ func (x *StatusResponse) GetRangeSizes() []*RangeSize {
 		return x.RangeSizes
 	}
 	return nil
+}
+
+func (x *StatusResponse) GetShard() string {
+	if x != nil {
+		return x.Shard
+	}
+	return ""
+}
+
+func (x *StatusResponse) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
 }
 
 func (x *StatusResponse) GetError() *Error {
@@ -4297,7 +4381,7 @@ type RangeSize struct {
 
 func (x *RangeSize) Reset() {
 	*x = RangeSize{}
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4309,7 +4393,7 @@ func (x *RangeSize) String() string {
 func (*RangeSize) ProtoMessage() {}
 
 func (x *RangeSize) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4322,7 +4406,7 @@ func (x *RangeSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangeSize.ProtoReflect.Descriptor instead.
 func (*RangeSize) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{63}
+	return file_kv_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *RangeSize) GetId() uint64 {
@@ -4347,7 +4431,7 @@ type NumRangesRequest struct {
 
 func (x *NumRangesRequest) Reset() {
 	*x = NumRangesRequest{}
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4359,7 +4443,7 @@ func (x *NumRangesRequest) String() string {
 func (*NumRangesRequest) ProtoMessage() {}
 
 func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4372,7 +4456,7 @@ func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesRequest.ProtoReflect.Descriptor instead.
 func (*NumRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{64}
+	return file_kv_proto_rawDescGZIP(), []int{65}
 }
 
 type NumRangesResponse struct {
@@ -4385,7 +4469,7 @@ type NumRangesResponse struct {
 
 func (x *NumRangesResponse) Reset() {
 	*x = NumRangesResponse{}
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4397,7 +4481,7 @@ func (x *NumRangesResponse) String() string {
 func (*NumRangesResponse) ProtoMessage() {}
 
 func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4410,7 +4494,7 @@ func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesResponse.ProtoReflect.Descriptor instead.
 func (*NumRangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{65}
+	return file_kv_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *NumRangesResponse) GetNumRanges() uint64 {
@@ -4431,13 +4515,14 @@ type ReleaseSpanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Span          *Span                  `protobuf:"bytes,1,opt,name=span,proto3" json:"span,omitempty"`
 	RemainderId   uint64                 `protobuf:"varint,2,opt,name=remainder_id,json=remainderId,proto3" json:"remainder_id,omitempty"`
+	Plan          uint64                 `protobuf:"varint,3,opt,name=plan,proto3" json:"plan,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReleaseSpanRequest) Reset() {
 	*x = ReleaseSpanRequest{}
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4449,7 +4534,7 @@ func (x *ReleaseSpanRequest) String() string {
 func (*ReleaseSpanRequest) ProtoMessage() {}
 
 func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4462,7 +4547,7 @@ func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{66}
+	return file_kv_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *ReleaseSpanRequest) GetSpan() *Span {
@@ -4479,6 +4564,13 @@ func (x *ReleaseSpanRequest) GetRemainderId() uint64 {
 	return 0
 }
 
+func (x *ReleaseSpanRequest) GetPlan() uint64 {
+	if x != nil {
+		return x.Plan
+	}
+	return 0
+}
+
 type ReleaseSpanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Released      bool                   `protobuf:"varint,1,opt,name=released,proto3" json:"released,omitempty"`
@@ -4491,7 +4583,7 @@ type ReleaseSpanResponse struct {
 
 func (x *ReleaseSpanResponse) Reset() {
 	*x = ReleaseSpanResponse{}
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4503,7 +4595,7 @@ func (x *ReleaseSpanResponse) String() string {
 func (*ReleaseSpanResponse) ProtoMessage() {}
 
 func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4516,7 +4608,7 @@ func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{67}
+	return file_kv_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReleaseSpanResponse) GetReleased() bool {
@@ -4557,7 +4649,7 @@ type AdoptRangeRequest struct {
 
 func (x *AdoptRangeRequest) Reset() {
 	*x = AdoptRangeRequest{}
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4569,7 +4661,7 @@ func (x *AdoptRangeRequest) String() string {
 func (*AdoptRangeRequest) ProtoMessage() {}
 
 func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4582,7 +4674,7 @@ func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRangeRequest.ProtoReflect.Descriptor instead.
 func (*AdoptRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{68}
+	return file_kv_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *AdoptRangeRequest) GetDesc() *RangeDescriptor {
@@ -4609,7 +4701,7 @@ type ShardInfo struct {
 
 func (x *ShardInfo) Reset() {
 	*x = ShardInfo{}
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4621,7 +4713,7 @@ func (x *ShardInfo) String() string {
 func (*ShardInfo) ProtoMessage() {}
 
 func (x *ShardInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4634,7 +4726,7 @@ func (x *ShardInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardInfo.ProtoReflect.Descriptor instead.
 func (*ShardInfo) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{69}
+	return file_kv_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ShardInfo) GetId() string {
@@ -4662,7 +4754,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4674,7 +4766,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4687,7 +4779,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{70}
+	return file_kv_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *LookupRequest) GetKey() []byte {
@@ -4715,7 +4807,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4727,7 +4819,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4740,7 +4832,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{71}
+	return file_kv_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *LookupResponse) GetRange() *RangeDescriptor {
@@ -4772,7 +4864,7 @@ type RangesRequest struct {
 
 func (x *RangesRequest) Reset() {
 	*x = RangesRequest{}
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4784,7 +4876,7 @@ func (x *RangesRequest) String() string {
 func (*RangesRequest) ProtoMessage() {}
 
 func (x *RangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4797,7 +4889,7 @@ func (x *RangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesRequest.ProtoReflect.Descriptor instead.
 func (*RangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{72}
+	return file_kv_proto_rawDescGZIP(), []int{73}
 }
 
 type RangesResponse struct {
@@ -4810,7 +4902,7 @@ type RangesResponse struct {
 
 func (x *RangesResponse) Reset() {
 	*x = RangesResponse{}
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4822,7 +4914,7 @@ func (x *RangesResponse) String() string {
 func (*RangesResponse) ProtoMessage() {}
 
 func (x *RangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4835,7 +4927,7 @@ func (x *RangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesResponse.ProtoReflect.Descriptor instead.
 func (*RangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{73}
+	return file_kv_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *RangesResponse) GetRanges() []*RangeDescriptor {
@@ -4860,7 +4952,7 @@ type ShardsRequest struct {
 
 func (x *ShardsRequest) Reset() {
 	*x = ShardsRequest{}
-	mi := &file_kv_proto_msgTypes[74]
+	mi := &file_kv_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4872,7 +4964,7 @@ func (x *ShardsRequest) String() string {
 func (*ShardsRequest) ProtoMessage() {}
 
 func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[74]
+	mi := &file_kv_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4885,7 +4977,7 @@ func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsRequest.ProtoReflect.Descriptor instead.
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{74}
+	return file_kv_proto_rawDescGZIP(), []int{75}
 }
 
 type ShardsResponse struct {
@@ -4898,7 +4990,7 @@ type ShardsResponse struct {
 
 func (x *ShardsResponse) Reset() {
 	*x = ShardsResponse{}
-	mi := &file_kv_proto_msgTypes[75]
+	mi := &file_kv_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4910,7 +5002,7 @@ func (x *ShardsResponse) String() string {
 func (*ShardsResponse) ProtoMessage() {}
 
 func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[75]
+	mi := &file_kv_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4923,7 +5015,7 @@ func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsResponse.ProtoReflect.Descriptor instead.
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{75}
+	return file_kv_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *ShardsResponse) GetShards() []*ShardInfo {
@@ -4944,13 +5036,15 @@ type RegisterShardRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Shard         *ShardInfo             `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	Owned         []*RangeDescriptor     `protobuf:"bytes,2,rep,name=owned,proto3" json:"owned,omitempty"`
+	Incarnation   uint64                 `protobuf:"fixed64,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Former        []uint64               `protobuf:"fixed64,4,rep,packed,name=former,proto3" json:"former,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *RegisterShardRequest) Reset() {
 	*x = RegisterShardRequest{}
-	mi := &file_kv_proto_msgTypes[76]
+	mi := &file_kv_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4962,7 +5056,7 @@ func (x *RegisterShardRequest) String() string {
 func (*RegisterShardRequest) ProtoMessage() {}
 
 func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[76]
+	mi := &file_kv_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4975,7 +5069,7 @@ func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterShardRequest.ProtoReflect.Descriptor instead.
 func (*RegisterShardRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{76}
+	return file_kv_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *RegisterShardRequest) GetShard() *ShardInfo {
@@ -4992,17 +5086,32 @@ func (x *RegisterShardRequest) GetOwned() []*RangeDescriptor {
 	return nil
 }
 
+func (x *RegisterShardRequest) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *RegisterShardRequest) GetFormer() []uint64 {
+	if x != nil {
+		return x.Former
+	}
+	return nil
+}
+
 type ReportRangesRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Shard         string                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
 	Owned         []*RangeDescriptor     `protobuf:"bytes,2,rep,name=owned,proto3" json:"owned,omitempty"`
+	Incarnation   uint64                 `protobuf:"fixed64,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReportRangesRequest) Reset() {
 	*x = ReportRangesRequest{}
-	mi := &file_kv_proto_msgTypes[77]
+	mi := &file_kv_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5014,7 +5123,7 @@ func (x *ReportRangesRequest) String() string {
 func (*ReportRangesRequest) ProtoMessage() {}
 
 func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[77]
+	mi := &file_kv_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5027,7 +5136,7 @@ func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRangesRequest.ProtoReflect.Descriptor instead.
 func (*ReportRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{77}
+	return file_kv_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ReportRangesRequest) GetShard() string {
@@ -5044,6 +5153,13 @@ func (x *ReportRangesRequest) GetOwned() []*RangeDescriptor {
 	return nil
 }
 
+func (x *ReportRangesRequest) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
 type AllocateRangeIDRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -5052,7 +5168,7 @@ type AllocateRangeIDRequest struct {
 
 func (x *AllocateRangeIDRequest) Reset() {
 	*x = AllocateRangeIDRequest{}
-	mi := &file_kv_proto_msgTypes[78]
+	mi := &file_kv_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5064,7 +5180,7 @@ func (x *AllocateRangeIDRequest) String() string {
 func (*AllocateRangeIDRequest) ProtoMessage() {}
 
 func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[78]
+	mi := &file_kv_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5077,7 +5193,7 @@ func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDRequest.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{78}
+	return file_kv_proto_rawDescGZIP(), []int{79}
 }
 
 type AllocateRangeIDResponse struct {
@@ -5090,7 +5206,7 @@ type AllocateRangeIDResponse struct {
 
 func (x *AllocateRangeIDResponse) Reset() {
 	*x = AllocateRangeIDResponse{}
-	mi := &file_kv_proto_msgTypes[79]
+	mi := &file_kv_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5102,7 +5218,7 @@ func (x *AllocateRangeIDResponse) String() string {
 func (*AllocateRangeIDResponse) ProtoMessage() {}
 
 func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[79]
+	mi := &file_kv_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5115,7 +5231,7 @@ func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDResponse.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{79}
+	return file_kv_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *AllocateRangeIDResponse) GetId() uint64 {
@@ -5141,7 +5257,7 @@ type CreateRangeRequest struct {
 
 func (x *CreateRangeRequest) Reset() {
 	*x = CreateRangeRequest{}
-	mi := &file_kv_proto_msgTypes[80]
+	mi := &file_kv_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5153,7 +5269,7 @@ func (x *CreateRangeRequest) String() string {
 func (*CreateRangeRequest) ProtoMessage() {}
 
 func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[80]
+	mi := &file_kv_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5166,7 +5282,7 @@ func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRangeRequest.ProtoReflect.Descriptor instead.
 func (*CreateRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{80}
+	return file_kv_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *CreateRangeRequest) GetSpan() *Span {
@@ -5400,7 +5516,7 @@ const file_kv_proto_rawDesc = "" +
 	"\vsecondaries\x18\n" +
 	" \x03(\fR\vsecondaries\x12\x16\n" +
 	"\x06shared\x18\v \x01(\bR\x06sharedB\b\n" +
-	"\x06_value\"\xc6\v\n" +
+	"\x06_value\"\x8d\f\n" +
 	"\x05Error\x12<\n" +
 	"\vstale_range\x18\x01 \x01(\v2\x19.percodb.kv.v1.StaleRangeH\x00R\n" +
 	"staleRange\x12/\n" +
@@ -5432,7 +5548,8 @@ const file_kv_proto_rawDesc = "" +
 	"lostRanges\x126\n" +
 	"\tlock_lost\x18\x14 \x01(\v2\x17.percodb.kv.v1.LockLostH\x00R\blockLost\x12K\n" +
 	"\x10refresh_conflict\x18\x15 \x01(\v2\x1e.percodb.kv.v1.RefreshConflictH\x00R\x0frefreshConflict\x125\n" +
-	"\bdeadlock\x18\x16 \x01(\v2\x17.percodb.kv.v1.DeadlockH\x00R\bdeadlock\x12\x16\n" +
+	"\bdeadlock\x18\x16 \x01(\v2\x17.percodb.kv.v1.DeadlockH\x00R\bdeadlock\x12E\n" +
+	"\x0eshard_replaced\x18\x17 \x01(\v2\x1c.percodb.kv.v1.ShardReplacedH\x00R\rshardReplaced\x12\x16\n" +
 	"\x05other\x18\x1f \x01(\tH\x00R\x05otherB\x06\n" +
 	"\x04kind\"s\n" +
 	"\n" +
@@ -5494,15 +5611,20 @@ const file_kv_proto_rawDesc = "" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x16\n" +
 	"\x06waiter\x18\x02 \x01(\x06R\x06waiter\x12\x16\n" +
 	"\x06holder\x18\x03 \x01(\x06R\x06holder\x12\x14\n" +
-	"\x05cycle\x18\x04 \x03(\x06R\x05cycle\"V\n" +
+	"\x05cycle\x18\x04 \x03(\x06R\x05cycle\"9\n" +
+	"\rShardReplaced\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\tR\x05shard\x12\x12\n" +
+	"\x04addr\x18\x02 \x01(\tR\x04addr\"V\n" +
 	"\n" +
 	"LostRanges\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\tR\x05shard\x122\n" +
 	"\x04lost\x18\x02 \x03(\v2\x1e.percodb.kv.v1.RangeDescriptorR\x04lost\"\x0f\n" +
-	"\rStatusRequest\"w\n" +
+	"\rStatusRequest\"\xaf\x01\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\vrange_sizes\x18\x01 \x03(\v2\x18.percodb.kv.v1.RangeSizeR\n" +
-	"rangeSizes\x12*\n" +
+	"rangeSizes\x12\x14\n" +
+	"\x05shard\x18\x02 \x01(\tR\x05shard\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x06R\vincarnation\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"1\n" +
 	"\tRangeSize\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -5511,10 +5633,11 @@ const file_kv_proto_rawDesc = "" +
 	"\x11NumRangesResponse\x12\x1d\n" +
 	"\n" +
 	"num_ranges\x18\x01 \x01(\x04R\tnumRanges\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"`\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"t\n" +
 	"\x12ReleaseSpanRequest\x12'\n" +
 	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span\x12!\n" +
-	"\fremainder_id\x18\x02 \x01(\x04R\vremainderId\"\xaa\x01\n" +
+	"\fremainder_id\x18\x02 \x01(\x04R\vremainderId\x12\x12\n" +
+	"\x04plan\x18\x03 \x01(\x04R\x04plan\"\xaa\x01\n" +
 	"\x13ReleaseSpanResponse\x12\x1a\n" +
 	"\breleased\x18\x01 \x01(\bR\breleased\x12\x15\n" +
 	"\x06max_ts\x18\x02 \x01(\x06R\x05maxTs\x124\n" +
@@ -5540,13 +5663,16 @@ const file_kv_proto_rawDesc = "" +
 	"\rShardsRequest\"n\n" +
 	"\x0eShardsResponse\x120\n" +
 	"\x06shards\x18\x01 \x03(\v2\x18.percodb.kv.v1.ShardInfoR\x06shards\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"|\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xb6\x01\n" +
 	"\x14RegisterShardRequest\x12.\n" +
 	"\x05shard\x18\x01 \x01(\v2\x18.percodb.kv.v1.ShardInfoR\x05shard\x124\n" +
-	"\x05owned\x18\x02 \x03(\v2\x1e.percodb.kv.v1.RangeDescriptorR\x05owned\"a\n" +
+	"\x05owned\x18\x02 \x03(\v2\x1e.percodb.kv.v1.RangeDescriptorR\x05owned\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x06R\vincarnation\x12\x16\n" +
+	"\x06former\x18\x04 \x03(\x06R\x06former\"\x83\x01\n" +
 	"\x13ReportRangesRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\tR\x05shard\x124\n" +
-	"\x05owned\x18\x02 \x03(\v2\x1e.percodb.kv.v1.RangeDescriptorR\x05owned\"\x18\n" +
+	"\x05owned\x18\x02 \x03(\v2\x1e.percodb.kv.v1.RangeDescriptorR\x05owned\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x06R\vincarnation\"\x18\n" +
 	"\x16AllocateRangeIDRequest\"U\n" +
 	"\x17AllocateRangeIDResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
@@ -5601,7 +5727,7 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 81)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
 var file_kv_proto_goTypes = []any{
 	(*RangeRef)(nil),                          // 0: percodb.kv.v1.RangeRef
 	(*Span)(nil),                              // 1: percodb.kv.v1.Span
@@ -5663,27 +5789,28 @@ var file_kv_proto_goTypes = []any{
 	(*LockLost)(nil),                          // 57: percodb.kv.v1.LockLost
 	(*RefreshConflict)(nil),                   // 58: percodb.kv.v1.RefreshConflict
 	(*Deadlock)(nil),                          // 59: percodb.kv.v1.Deadlock
-	(*LostRanges)(nil),                        // 60: percodb.kv.v1.LostRanges
-	(*StatusRequest)(nil),                     // 61: percodb.kv.v1.StatusRequest
-	(*StatusResponse)(nil),                    // 62: percodb.kv.v1.StatusResponse
-	(*RangeSize)(nil),                         // 63: percodb.kv.v1.RangeSize
-	(*NumRangesRequest)(nil),                  // 64: percodb.kv.v1.NumRangesRequest
-	(*NumRangesResponse)(nil),                 // 65: percodb.kv.v1.NumRangesResponse
-	(*ReleaseSpanRequest)(nil),                // 66: percodb.kv.v1.ReleaseSpanRequest
-	(*ReleaseSpanResponse)(nil),               // 67: percodb.kv.v1.ReleaseSpanResponse
-	(*AdoptRangeRequest)(nil),                 // 68: percodb.kv.v1.AdoptRangeRequest
-	(*ShardInfo)(nil),                         // 69: percodb.kv.v1.ShardInfo
-	(*LookupRequest)(nil),                     // 70: percodb.kv.v1.LookupRequest
-	(*LookupResponse)(nil),                    // 71: percodb.kv.v1.LookupResponse
-	(*RangesRequest)(nil),                     // 72: percodb.kv.v1.RangesRequest
-	(*RangesResponse)(nil),                    // 73: percodb.kv.v1.RangesResponse
-	(*ShardsRequest)(nil),                     // 74: percodb.kv.v1.ShardsRequest
-	(*ShardsResponse)(nil),                    // 75: percodb.kv.v1.ShardsResponse
-	(*RegisterShardRequest)(nil),              // 76: percodb.kv.v1.RegisterShardRequest
-	(*ReportRangesRequest)(nil),               // 77: percodb.kv.v1.ReportRangesRequest
-	(*AllocateRangeIDRequest)(nil),            // 78: percodb.kv.v1.AllocateRangeIDRequest
-	(*AllocateRangeIDResponse)(nil),           // 79: percodb.kv.v1.AllocateRangeIDResponse
-	(*CreateRangeRequest)(nil),                // 80: percodb.kv.v1.CreateRangeRequest
+	(*ShardReplaced)(nil),                     // 60: percodb.kv.v1.ShardReplaced
+	(*LostRanges)(nil),                        // 61: percodb.kv.v1.LostRanges
+	(*StatusRequest)(nil),                     // 62: percodb.kv.v1.StatusRequest
+	(*StatusResponse)(nil),                    // 63: percodb.kv.v1.StatusResponse
+	(*RangeSize)(nil),                         // 64: percodb.kv.v1.RangeSize
+	(*NumRangesRequest)(nil),                  // 65: percodb.kv.v1.NumRangesRequest
+	(*NumRangesResponse)(nil),                 // 66: percodb.kv.v1.NumRangesResponse
+	(*ReleaseSpanRequest)(nil),                // 67: percodb.kv.v1.ReleaseSpanRequest
+	(*ReleaseSpanResponse)(nil),               // 68: percodb.kv.v1.ReleaseSpanResponse
+	(*AdoptRangeRequest)(nil),                 // 69: percodb.kv.v1.AdoptRangeRequest
+	(*ShardInfo)(nil),                         // 70: percodb.kv.v1.ShardInfo
+	(*LookupRequest)(nil),                     // 71: percodb.kv.v1.LookupRequest
+	(*LookupResponse)(nil),                    // 72: percodb.kv.v1.LookupResponse
+	(*RangesRequest)(nil),                     // 73: percodb.kv.v1.RangesRequest
+	(*RangesResponse)(nil),                    // 74: percodb.kv.v1.RangesResponse
+	(*ShardsRequest)(nil),                     // 75: percodb.kv.v1.ShardsRequest
+	(*ShardsResponse)(nil),                    // 76: percodb.kv.v1.ShardsResponse
+	(*RegisterShardRequest)(nil),              // 77: percodb.kv.v1.RegisterShardRequest
+	(*ReportRangesRequest)(nil),               // 78: percodb.kv.v1.ReportRangesRequest
+	(*AllocateRangeIDRequest)(nil),            // 79: percodb.kv.v1.AllocateRangeIDRequest
+	(*AllocateRangeIDResponse)(nil),           // 80: percodb.kv.v1.AllocateRangeIDResponse
+	(*CreateRangeRequest)(nil),                // 81: percodb.kv.v1.CreateRangeRequest
 }
 var file_kv_proto_depIdxs = []int32{
 	1,   // 0: percodb.kv.v1.RangeDescriptor.span:type_name -> percodb.kv.v1.Span
@@ -5753,96 +5880,97 @@ var file_kv_proto_depIdxs = []int32{
 	54,  // 64: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
 	55,  // 65: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
 	56,  // 66: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
-	60,  // 67: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
+	61,  // 67: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
 	57,  // 68: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
 	58,  // 69: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
 	59,  // 70: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
-	0,   // 71: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
-	2,   // 72: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
-	38,  // 73: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
-	2,   // 74: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
-	63,  // 75: percodb.kv.v1.StatusResponse.range_sizes:type_name -> percodb.kv.v1.RangeSize
-	39,  // 76: percodb.kv.v1.StatusResponse.error:type_name -> percodb.kv.v1.Error
-	39,  // 77: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 78: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
-	2,   // 79: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 80: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 81: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 82: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
-	69,  // 83: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 84: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 85: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 86: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
-	69,  // 87: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 88: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
-	69,  // 89: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	2,   // 90: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 91: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 92: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 93: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
-	5,   // 94: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
-	7,   // 95: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
-	9,   // 96: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
-	12,  // 97: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
-	14,  // 98: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
-	15,  // 99: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
-	17,  // 100: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
-	19,  // 101: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
-	21,  // 102: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
-	22,  // 103: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
-	24,  // 104: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
-	27,  // 105: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
-	29,  // 106: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
-	30,  // 107: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
-	32,  // 108: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
-	34,  // 109: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
-	61,  // 110: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
-	35,  // 111: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
-	37,  // 112: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
-	64,  // 113: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
-	66,  // 114: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
-	68,  // 115: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
-	70,  // 116: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
-	72,  // 117: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
-	74,  // 118: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
-	76,  // 119: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
-	77,  // 120: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
-	78,  // 121: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
-	80,  // 122: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
-	6,   // 123: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
-	8,   // 124: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
-	10,  // 125: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
-	13,  // 126: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
-	16,  // 127: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
-	16,  // 128: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
-	18,  // 129: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
-	20,  // 130: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
-	16,  // 131: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
-	23,  // 132: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
-	25,  // 133: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
-	28,  // 134: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
-	16,  // 135: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
-	31,  // 136: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
-	33,  // 137: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
-	16,  // 138: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
-	62,  // 139: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
-	36,  // 140: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
-	16,  // 141: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
-	65,  // 142: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
-	67,  // 143: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
-	16,  // 144: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
-	71,  // 145: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
-	73,  // 146: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
-	75,  // 147: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
-	73,  // 148: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
-	16,  // 149: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
-	79,  // 150: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
-	16,  // 151: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
-	123, // [123:152] is the sub-list for method output_type
-	94,  // [94:123] is the sub-list for method input_type
-	94,  // [94:94] is the sub-list for extension type_name
-	94,  // [94:94] is the sub-list for extension extendee
-	0,   // [0:94] is the sub-list for field type_name
+	60,  // 71: percodb.kv.v1.Error.shard_replaced:type_name -> percodb.kv.v1.ShardReplaced
+	0,   // 72: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
+	2,   // 73: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
+	38,  // 74: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
+	2,   // 75: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
+	64,  // 76: percodb.kv.v1.StatusResponse.range_sizes:type_name -> percodb.kv.v1.RangeSize
+	39,  // 77: percodb.kv.v1.StatusResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 78: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 79: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
+	2,   // 80: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 81: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 82: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 83: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
+	70,  // 84: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 85: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 86: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 87: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
+	70,  // 88: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 89: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
+	70,  // 90: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	2,   // 91: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 92: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 93: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 94: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
+	5,   // 95: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
+	7,   // 96: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
+	9,   // 97: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
+	12,  // 98: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
+	14,  // 99: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
+	15,  // 100: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
+	17,  // 101: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
+	19,  // 102: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
+	21,  // 103: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
+	22,  // 104: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
+	24,  // 105: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
+	27,  // 106: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
+	29,  // 107: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
+	30,  // 108: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
+	32,  // 109: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
+	34,  // 110: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
+	62,  // 111: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
+	35,  // 112: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
+	37,  // 113: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
+	65,  // 114: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
+	67,  // 115: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
+	69,  // 116: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
+	71,  // 117: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
+	73,  // 118: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
+	75,  // 119: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
+	77,  // 120: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
+	78,  // 121: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
+	79,  // 122: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
+	81,  // 123: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
+	6,   // 124: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
+	8,   // 125: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
+	10,  // 126: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
+	13,  // 127: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
+	16,  // 128: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
+	16,  // 129: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
+	18,  // 130: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
+	20,  // 131: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
+	16,  // 132: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
+	23,  // 133: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
+	25,  // 134: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
+	28,  // 135: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
+	16,  // 136: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
+	31,  // 137: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
+	33,  // 138: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
+	16,  // 139: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
+	63,  // 140: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
+	36,  // 141: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
+	16,  // 142: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
+	66,  // 143: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
+	68,  // 144: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
+	16,  // 145: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
+	72,  // 146: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
+	74,  // 147: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
+	76,  // 148: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
+	74,  // 149: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
+	16,  // 150: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
+	80,  // 151: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
+	16,  // 152: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
+	124, // [124:153] is the sub-list for method output_type
+	95,  // [95:124] is the sub-list for method input_type
+	95,  // [95:95] is the sub-list for extension type_name
+	95,  // [95:95] is the sub-list for extension extendee
+	0,   // [0:95] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -5876,6 +6004,7 @@ func file_kv_proto_init() {
 		(*Error_LockLost)(nil),
 		(*Error_RefreshConflict)(nil),
 		(*Error_Deadlock)(nil),
+		(*Error_ShardReplaced)(nil),
 		(*Error_Other)(nil),
 	}
 	type x struct{}
@@ -5884,7 +6013,7 @@ func file_kv_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   81,
+			NumMessages:   82,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
