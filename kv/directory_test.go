@@ -301,7 +301,7 @@ func TestShardRestart(t *testing.T) {
 		t.Errorf("ranges %v", ranges)
 	}
 	var lost *LostRangesError
-	_, err := Open(ctx, Options{Dir: "fresh", FS: c.fs, ShardID: "a", Oracle: c.oracle, Directory: c.dir})
+	_, err := Open(ctx, Options{Dir: "fresh", FS: c.fs, ShardID: "a", Addr: "a", Oracle: c.oracle, Directory: c.dir})
 	if !errors.As(err, &lost) || len(lost.Lost) != 2 {
 		t.Errorf("fresh data directory under an old id: %v", err)
 	}
