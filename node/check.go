@@ -33,6 +33,7 @@ func CheckStopped(ctx context.Context, opts Options, dirs []string, r server.Che
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	opts.AcceptClockStep = true // data that has rested for long can be checked
 	c := &stoppedCheck{Node: &Node{opts: opts, log: opts.Logger, registry: prometheus.NewRegistry()}, stores: map[string]*kv.Store{}, report: r}
 	defer c.Close(ctx)
 	var engines []*kv.Engine

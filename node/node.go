@@ -65,6 +65,8 @@ type Options struct {
 	// MaxConnections is how many clients are served at once (0: the default), the last
 	// ReservedConnections of them the operator's only.
 	MaxConnections, ReservedConnections int
+	// AcceptClockStep says that the clock is right, although it is far above the data's last timestamps.
+	AcceptClockStep bool
 
 	GC GCOptions
 
@@ -186,7 +188,9 @@ func (n *Node) ownEngine(opts kv.EngineOptions) (*kv.Engine, error) {
 
 // openOracle starts the oracle over the engine's window.
 func (n *Node) openOracle(ctx context.Context, engine *kv.Engine) (*tso.Local, error) {
-	oracle, err := tso.NewLocal(ctx, engine.WindowStore(), tso.Options{Logger: n.log, Registerer: n.registry})
+	oracle, err := tso.NewLocal(ctx, engine.WindowStore(), tso.Options{
+		Logger: n.log, Registerer: n.registry, AwaitClock: true, AcceptClockStep: n.opts.AcceptClockStep,
+	})
 	if err != nil {
 		return nil, err
 	}

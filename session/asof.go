@@ -171,7 +171,7 @@ func (s *Session) evalTime(ctx context.Context, x ast.Expr, now tso.Timestamp) (
 		if err != nil {
 			return 0, positioned(err, at)
 		}
-		return wholeMillisecond(d.Int(), at)
+		return s.wallTime(d.Int(), now, at)
 	}
 	if err := s.begin(ctx); err != nil { // Names of functions are looked up in some schema.
 		return 0, err
@@ -202,7 +202,18 @@ func (s *Session) evalTime(ctx context.Context, x ast.Expr, now tso.Timestamp) (
 		}
 		return tso.Timestamp(d.Int()), nil
 	}
-	return wholeMillisecond(d.Int(), at)
+	return s.wallTime(d.Int(), now, at)
+}
+
+// wallTime turns a time of the clock into a timestamp. The oracle may be ahead of the clock, after a crash or
+// when the clock was set back: the time of this statement, such as now(), includes whatever was acknowledged
+// before the statement, and now is above all of that.
+func (s *Session) wallTime(micros int64, now tso.Timestamp, at int) (tso.Timestamp, error) {
+	ts, err := wholeMillisecond(micros, at)
+	if err == nil && micros >= s.env.StmtTime && ts < now {
+		ts = now
+	}
+	return ts, err
 }
 
 func positioned(err error, at int) error {

@@ -17,16 +17,22 @@ type Options struct {
 	Logger *slog.Logger // discards
 	// Registerer receives the oracle's metrics; nil keeps them unregistered.
 	Registerer prometheus.Registerer
-	// WindowMillis is how far ahead of the time a window is saved: 3000.
+	// WindowMillis is how far ahead of the time a window is saved: 1500.
 	WindowMillis int64
-	// RenewMillis is what is left of a window when the next one is saved: a third of WindowMillis.
+	// RenewMillis is what is left of a window when the next one is saved: half of WindowMillis.
 	RenewMillis int64
+	// AwaitClock has NewLocal wait until the clock has passed what an oracle that crashed left of its window,
+	// which takes no longer than WindowMillis: else the oracle would run ahead of the clock by that, and by
+	// more after each further crash. One that is further ahead does not wait.
+	AwaitClock bool
 	// MaxBorrowMillis is how far timestamps may run ahead of the time when more than 32768 are
 	// wanted in a millisecond: 100.
 	MaxBorrowMillis int64
 	// MaxClockStepMillis is how far the clock may be above the saved window at start, and how far it
-	// may leap at run time and still be followed: a year.
+	// may leap at run time and still be followed: a day.
 	MaxClockStepMillis int64
+	// AcceptClockStep says that the clock is right at start, however far it is above the saved window.
+	AcceptClockStep bool
 	// TickInterval is how often the oracle looks at the clock: 10 ms. Negative: only when it must.
 	TickInterval time.Duration
 }
@@ -39,16 +45,16 @@ func (o Options) ensureDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.WindowMillis == 0 {
-		o.WindowMillis = 3000
+		o.WindowMillis = 1500
 	}
 	if o.RenewMillis == 0 {
-		o.RenewMillis = o.WindowMillis / 3
+		o.RenewMillis = o.WindowMillis / 2
 	}
 	if o.MaxBorrowMillis == 0 {
 		o.MaxBorrowMillis = 100
 	}
 	if o.MaxClockStepMillis == 0 {
-		o.MaxClockStepMillis = 366 * 24 * 3600 * 1000
+		o.MaxClockStepMillis = 24 * 3600 * 1000
 	}
 	if o.TickInterval == 0 {
 		o.TickInterval = 10 * time.Millisecond
@@ -101,7 +107,12 @@ func NewLocal(ctx context.Context, store WindowStore, opts Options) (*Local, err
 		return nil, fmt.Errorf("load timestamp window: %w", err)
 	}
 	wall := o.opts.Clock.NowMillis()
-	if saved != 0 && wall-saved.Physical() > o.opts.MaxClockStepMillis {
+	if o.opts.AwaitClock {
+		if wall, err = o.awaitClock(ctx, saved); err != nil {
+			return nil, err
+		}
+	}
+	if saved != 0 && wall-saved.Physical() > o.opts.MaxClockStepMillis && !o.opts.AcceptClockStep {
 		return nil, &ClockAheadError{WallMillis: wall, SavedMillis: saved.Physical(), LimitMillis: o.opts.MaxClockStepMillis}
 	}
 	o.mu.time = steadyTime{maxStepMillis: o.opts.MaxClockStepMillis, now: wall, lastWall: wall}
@@ -127,6 +138,24 @@ func NewLocal(ctx context.Context, store WindowStore, opts Options) (*Local, err
 		o.done.Go(o.tickUntilClosed)
 	}
 	return o, nil
+}
+
+// awaitClock waits for the clock to pass the saved window, and returns its time.
+func (o *Local) awaitClock(ctx context.Context, saved Timestamp) (wall int64, err error) {
+	wall = o.opts.Clock.NowMillis()
+	// Borrowed time may be part of what was left.
+	end := time.Now().Add(time.Duration(o.opts.WindowMillis+o.opts.MaxBorrowMillis) * time.Millisecond)
+	for ahead := saved.Physical() - wall; ahead >= 0 && ahead <= o.opts.WindowMillis+o.opts.MaxBorrowMillis && time.Now().Before(end); ahead = saved.Physical() - wall {
+		timer := time.NewTimer(time.Duration(ahead+1) * time.Millisecond)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return 0, ctx.Err()
+		}
+		wall = o.opts.Clock.NowMillis()
+	}
+	return wall, nil
 }
 
 // Now implements Oracle. It fails with ErrClosed, ctx errors, and *UnavailableError when the next

@@ -27,6 +27,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Timestamp is physical_ms(46) | logical(15) | subtick(3). The oracle issues only subtick 0;
@@ -89,6 +90,7 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 type ClockAheadError struct{ WallMillis, SavedMillis, LimitMillis int64 }
 
 func (e *ClockAheadError) Error() string {
-	return fmt.Sprintf("clock is %d ms above the last saved timestamp window, the limit is %d ms: set the clock right or raise the limit",
-		e.WallMillis-e.SavedMillis, e.LimitMillis)
+	ahead := time.Duration(e.WallMillis-e.SavedMillis) * time.Millisecond
+	return fmt.Sprintf("the clock is %v above the last timestamps of the data, at most %v is taken for right",
+		ahead.Round(time.Second), time.Duration(e.LimitMillis)*time.Millisecond)
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/node"
 	"github.com/percodb/percodb/server"
+	"github.com/percodb/percodb/tso"
 )
 
 // drainTimeout is how long running statements may go on after the signal to stop.
@@ -31,6 +32,7 @@ type startFlags struct {
 	role, listen, rpcListen, rpcAdvertise, adminListen, data, join, logLevel string
 	cacheMB                                                                  int64
 	memory                                                                   byteSize
+	acceptClockStep                                                          bool
 	gcLife, gcInterval, gcLease                                              time.Duration
 	acceptDataLoss                                                           bool
 	maxConnections, reservedConnections                                      int
@@ -73,6 +75,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	f.memory = defaultMemory(availableMemory())
 	flags.Var(&f.memory, "memory", "memory for the block cache, statements, messages of clients and uncommitted writes together, such as 2GB (default: half of the machine's or its container's)")
 	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB, a part of --memory (default or 0: a quarter of it, 64 to 2048)")
+	flags.BoolVar(&f.acceptClockStep, "accept-clock-step", false, "start although the clock is more than a day above the data's last timestamps: the server was stopped for so long, and the clock is right (roles all and tso)")
 	flags.DurationVar(&f.gcLife, "gc-life", 0, "how long history is kept for AS OF SYSTEM TIME, unless ALTER SYSTEM SET percodb.gc_life has said so (roles all and tso; default 10m)")
 	flags.DurationVar(&f.gcInterval, "gc-interval", 0, "time between two rounds of garbage collection (roles all and tso; default 1m)")
 	flags.DurationVar(&f.gcLease, "gc-lease", 0, "how long a SQL process's word about its oldest transaction holds, the same in all processes (default 15s)")
@@ -176,6 +179,7 @@ func (f *startFlags) options() (node.Options, error) {
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 
 		MaxConnections: f.maxConnections, ReservedConnections: f.reservedConnections, AdminPprof: f.adminPprof,
+		AcceptClockStep: f.acceptClockStep,
 	}
 	switch opts.Role {
 	case node.RoleTSO, node.RoleKV:
@@ -234,6 +238,7 @@ func explain(err error) string {
 		damage *storage.DamageError
 		open   *storage.PermissionsError
 		empty  *node.NoDataError
+		clock  *tso.ClockAheadError
 	)
 	data := "the data directory"
 	if errors.As(err, &start) {
@@ -242,6 +247,8 @@ func explain(err error) string {
 	switch {
 	case errors.Is(err, storage.ErrLocked):
 		return data + " is in use by another percodb process; stop it, or give --data another directory (to check it as it runs: percodb check --live HOST:PORT, its --admin-listen)"
+	case errors.As(err, &clock):
+		return clock.Error() + ": set the clock right, or, if the server was stopped for so long, start it once with --accept-clock-step (timestamps cannot be taken back)"
 	case errors.As(err, &empty):
 		return empty.Error() + "; give --data the directory of a server, as at its start"
 	case errors.As(err, &open):

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/node"
 	"github.com/percodb/percodb/tso"
 )
@@ -224,4 +225,38 @@ func TestSafePointOverSQL(t *testing.T) {
 	wantRows(t, conn, "true", "select current_setting('percodb.oldest_transaction')::timestamptz > '"+begun+"'")
 	execAll(t, conn, "alter system reset percodb.gc_life")
 	wantRows(t, conn, "10min", "show percodb.gc_life")
+}
+
+// Goal: AS OF SYSTEM TIME now() shows what was acknowledged before, also while the oracle runs ahead of the
+// clock. Method: a data directory whose window lies ten minutes in the future, as after a clock was set back.
+func TestAsOfNowWhileTheOracleIsAhead(t *testing.T) {
+	ctx := context.Background()
+	dir := t.TempDir()
+	engine, err := kv.OpenEngine(kv.EngineOptions{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.WindowStore().Save(ctx, tso.FromPhysical(time.Now().Add(10*time.Minute).UnixMilli())); err != nil {
+		t.Fatal(err)
+	}
+	if err := engine.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n, err := node.Start(ctx, options(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(ctx)
+	c, err := pgx.Connect(ctx, "postgres://tester@"+n.Addr().String()+"/percodb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(ctx)
+	execAll(t, c, "create table ahead (id int)", "insert into ahead values (1)")
+	for _, at := range []string{"now()", "clock_timestamp()", "statement_timestamp()"} {
+		wantRows(t, c, "1", "select count(*) from ahead as of system time "+at)
+	}
+	execAll(t, c, "begin as of system time now()")
+	wantRows(t, c, "1", "select count(*) from ahead")
+	execAll(t, c, "rollback")
 }
