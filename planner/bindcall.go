@@ -229,20 +229,39 @@ func nestedAggregate(pos int) error {
 // reads reports whether the call reads one of the aggregates, and where it stands. Both then belong to one
 // query, though the inner one may have been bound by a subquery whose own columns it does not name.
 func (c *AggregateCall) reads(aggs []aggregation) (pos int, found bool) {
-	mapAggregate(c, func(e expr.Scalar) expr.Scalar {
+	var look func(e expr.Scalar) expr.Scalar
+	look = func(e expr.Scalar) expr.Scalar {
 		expr.Walk(e, func(x expr.Scalar) bool {
-			if col, ok := x.(*expr.Column); ok && !found {
+			if found {
+				return false
+			}
+			if col, ok := x.(*expr.Column); ok {
 				for i := range aggs {
 					if aggs[i].id == col.ID {
 						pos, found = col.Pos, true
 					}
 				}
+			} else if sub := expr.SubqueryOf(x); sub != nil {
+				if sr := sub.Plan.(*subRel); readsAny(sr.free, aggs) {
+					rewriteAll(sr.root, look)
+				}
 			}
 			return !found
 		})
 		return e
-	})
+	}
+	mapAggregate(c, look)
 	return pos, found
+}
+
+// readsAny reports whether one of the aggregates is among the columns.
+func readsAny(columns colSet, aggs []aggregation) bool {
+	for i := range aggs {
+		if columns.has(aggs[i].id) {
+			return true
+		}
+	}
+	return false
 }
 
 func aggNotAllowed(clause string, pos int) error {

@@ -1,6 +1,9 @@
 package fuzzsql
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // minimiser shrinks a tree in place while fails says that it still fails.
 type minimiser struct {
@@ -101,6 +104,10 @@ func (m *minimiser) cut(t *tree) bool {
 			end := min(at+size, len(t.kids))
 			if len(t.kids)-(end-at) < t.least {
 				break
+			}
+			if slices.ContainsFunc(t.kids[at:end], func(k *tree) bool { return k.keep }) {
+				at = end
+				continue
 			}
 			kids := t.kids
 			rest := append(append([]*tree{}, kids[:at]...), kids[end:]...)

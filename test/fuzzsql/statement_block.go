@@ -87,7 +87,10 @@ func (g *gen) block(end string) *unit {
 	for _, s := range stmts[1:] {
 		s.optional = true
 	}
-	return &unit{stmts: listOf(";\n", 1, append(stmts, leaf(end))...)}
+	stmts = append(stmts, leaf(end))
+	// Without them the minimiser's attempts would leave changes behind.
+	stmts[0].keep, stmts[len(stmts)-1].keep = true, true
+	return &unit{stmts: listOf(";\n", 1, stmts...)}
 }
 
 // changeForms are the statements that change rows.

@@ -16,7 +16,8 @@ type tree struct {
 	optional bool   // may be left out
 	dropped  bool   // is left out
 	list     bool   // kids may be left out, down to least
-	least    int    //
+	least    int    // how many kids stay
+	keep     bool   // stays in its list
 	sort     string // a descendant of the same sort may stand for the tree
 	simple   string // a text that may stand for the tree
 
