@@ -53,9 +53,24 @@ func (b *binder) tableExpr(sc *scope, t ast.TableExpr) (rel, error) {
 	case *ast.TableFunc:
 		return b.tableFunc(sc, t)
 	case *ast.Join:
+		if t.Columns != nil {
+			return b.derivedTable(sc, joinWithColumns(t))
+		}
 		return b.join(sc, t)
 	}
 	return nil, pgerror.New(pgerror.InternalError, "unknown table expression %T", t)
+}
+
+// joinWithColumns returns a join whose alias gives names to columns as a subquery of all that the join has.
+func joinWithColumns(t *ast.Join) *ast.DerivedTable {
+	join := *t
+	join.Alias, join.Columns = "", nil
+	all := &ast.Select{
+		Pos:     t.Pos,
+		Columns: []ast.SelectItem{{Expr: &ast.Star{Pos: t.Pos}}},
+		From:    []ast.TableExpr{&join},
+	}
+	return &ast.DerivedTable{Pos: t.Pos, Query: &ast.Query{Pos: t.Pos, Body: all}, Alias: t.Alias, Columns: t.Columns}
 }
 
 func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {

@@ -524,9 +524,12 @@ func (sb *selectBinder) lock(out *query) error {
 			}
 		}
 		for _, name := range l.Of {
-			s := sb.lockTarget(name)
+			if name.Schema != "" {
+				return pgerror.New(pgerror.SyntaxError, "FOR %s must specify unqualified relation names", l.Strength).At(int(name.Pos))
+			}
+			s := sb.lockTarget(name.Name)
 			if s == nil {
-				return pgerror.New(pgerror.UndefinedTable, "relation \"%s\" in FOR %s clause not found in FROM clause", name, l.Strength).At(int(l.Pos))
+				return pgerror.New(pgerror.UndefinedTable, "relation \"%s\" in FOR %s clause not found in FROM clause", name.Name, l.Strength).At(int(l.Pos))
 			}
 			lr.targets = append(lr.targets, s)
 		}

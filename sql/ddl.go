@@ -252,11 +252,12 @@ func (p *parser) tablespace() {
 
 func (p *parser) indexColumn() ast.IndexColumn {
 	c := ast.IndexColumn{Pos: p.here()}
+	parens := p.is('(')
 	x, isName := p.indexExpr()
 	if ref, ok := x.(*ast.ColumnRef); isName && ok {
 		c.Name = ref.Parts[0]
 	} else {
-		c.Expr = x
+		c.Expr, c.Call = x, !parens
 	}
 	if p.acceptWord(kw.Collate) {
 		c.Collation = p.path()
@@ -264,14 +265,16 @@ func (p *parser) indexColumn() ast.IndexColumn {
 	if isColID(p.cur()) && !p.isWord(kw.Asc) && !p.isWord(kw.Desc) && !p.isWord(kw.Nulls) {
 		c.OpClass = p.path()
 		if p.is('(') {
-			p.unsupported(p.here(), "An operator class with parameters", "Leave the parameters out.")
+			p.notYet(p.here(), "An operator class with parameters", "Leave the parameters out.")
+			c.Options = p.storageOptions()
 		}
 	}
 	if c.Desc = p.acceptWord(kw.Desc); !c.Desc {
-		p.acceptWord(kw.Asc)
+		c.Asc = p.acceptWord(kw.Asc)
 	}
 	c.NullsFirst = c.Desc
-	if p.acceptWord(kw.Nulls) {
+	if c.Nulls = p.isWord(kw.Nulls) && p.peek(1).kw != kw.Not && p.peek(1).kw != kw.Distinct; c.Nulls {
+		p.advance()
 		if c.NullsFirst = p.acceptWord(kw.First); !c.NullsFirst {
 			p.expectWord(kw.Last)
 		}

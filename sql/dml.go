@@ -6,13 +6,15 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// dml reads INSERT, UPDATE or DELETE behind its WITH, which may be nil.
+// dml reads INSERT, UPDATE, DELETE or MERGE behind its WITH, which may be nil.
 func (p *parser) dml(with *ast.With) ast.Statement {
 	switch p.cur().kw {
 	case kw.Insert:
 		return p.insert(with)
 	case kw.Update:
 		return p.update(with)
+	case kw.Merge:
+		return p.merge(with)
 	default:
 		return p.delete(with)
 	}
@@ -27,22 +29,9 @@ func (p *parser) insert(with *ast.With) *ast.Insert {
 		ins.Alias = p.colID()
 	}
 	if p.is('(') && !p.startsQuery(0) {
-		p.advance()
-		for first := true; first || p.accept(','); first = false {
-			col := ast.InsertColumn{Pos: p.here(), Name: p.colID()}
-			p.refuseIndirection()
-			ins.Columns = append(ins.Columns, col)
-		}
-		p.expect(')')
+		ins.Columns = p.insertColumns()
 	}
-	if p.acceptWord(kw.Overriding) {
-		ins.Overriding = "USER"
-		if !p.acceptWord(kw.User) {
-			p.expectWord(kw.System)
-			ins.Overriding = "SYSTEM"
-		}
-		p.expectWord(kw.Value)
-	}
+	ins.Overriding = p.overriding()
 	p.insertSource(ins)
 	if p.isWord(kw.On) {
 		ins.OnConflict = p.onConflict()
@@ -51,11 +40,58 @@ func (p *parser) insert(with *ast.With) *ast.Insert {
 	return ins
 }
 
-// refuseIndirection refuses a target that is a part of a column.
-func (p *parser) refuseIndirection() {
-	if p.is('[') || p.is('.') {
-		p.unsupported(p.here(), "Assigning to a part of a column", "Assign the whole column.")
+// insertColumns reads the target columns of INSERT, with their parentheses.
+func (p *parser) insertColumns() []ast.InsertColumn {
+	p.expect('(')
+	var columns []ast.InsertColumn
+	for first := true; first || p.accept(','); first = false {
+		col := ast.InsertColumn{Pos: p.here(), Name: p.colID()}
+		col.Part = p.steps()
+		columns = append(columns, col)
 	}
+	p.expect(')')
+	return columns
+}
+
+// overriding reads OVERRIDING USER|SYSTEM VALUE, if it is there.
+func (p *parser) overriding() string {
+	if !p.acceptWord(kw.Overriding) {
+		return ""
+	}
+	which := "USER"
+	if !p.acceptWord(kw.User) {
+		p.expectWord(kw.System)
+		which = "SYSTEM"
+	}
+	p.expectWord(kw.Value)
+	return which
+}
+
+// steps reads the way into a part of a column that is assigned to; nil if the column is whole.
+func (p *parser) steps() []ast.Step {
+	var steps []ast.Step
+	for pos := p.here(); p.err == nil; {
+		switch {
+		case p.is('['):
+			sub, ok := p.subscript(nil, p.here()).(*ast.Subscript)
+			if !ok {
+				return nil
+			}
+			steps = append(steps, ast.Step{Subscript: sub})
+		case p.accept('.'):
+			if p.isOp('*') {
+				p.unexpected()
+				return nil
+			}
+			steps = append(steps, ast.Step{Field: p.colLabel()})
+		default:
+			if steps != nil {
+				p.notYet(pos, "Assigning to a part of a column", "Assign the whole column.")
+			}
+			return steps
+		}
+	}
+	return nil
 }
 
 func (p *parser) insertSource(ins *ast.Insert) {
@@ -95,7 +131,7 @@ func (p *parser) onConflict() *ast.OnConflict {
 	case p.is('('):
 		p.advance()
 		for first := true; first || p.accept(','); first = false {
-			c.Columns = append(c.Columns, p.conflictColumn())
+			p.conflictColumn(c)
 		}
 		p.expect(')')
 		if p.acceptWord(kw.Where) {
@@ -123,16 +159,25 @@ func (p *parser) onConflict() *ast.OnConflict {
 }
 
 // conflictColumn reads a column or expression of an ON CONFLICT target.
-func (p *parser) conflictColumn() ast.Expr {
-	pos := p.here()
-	x, _ := p.indexExpr()
-	if p.acceptWord(kw.Collate) {
-		x = &ast.Collate{Pos: pos, X: x, Name: p.path()}
+func (p *parser) conflictColumn(c *ast.OnConflict) {
+	col := p.indexColumn()
+	c.Infer = append(c.Infer, col)
+	x := col.Expr
+	if x == nil {
+		x = &ast.ColumnRef{Pos: col.Pos, Parts: []string{col.Name}}
 	}
-	if isColID(p.cur()) {
-		p.unsupported(p.here(), "An operator class in ON CONFLICT", "Leave it out.")
+	if col.Collation != nil {
+		x = &ast.Collate{Pos: col.Pos, X: x, Name: col.Collation}
 	}
-	return x
+	c.Columns = append(c.Columns, x)
+	switch {
+	case col.Asc || col.Desc:
+		p.later(pgerror.New(pgerror.InvalidColumnReference, "ASC/DESC is not allowed in ON CONFLICT clause").At(int(col.Pos)))
+	case col.Nulls:
+		p.later(pgerror.New(pgerror.InvalidColumnReference, "NULLS FIRST/LAST is not allowed in ON CONFLICT clause").At(int(col.Pos)))
+	case col.OpClass != nil:
+		p.notYet(col.Pos, "An operator class in ON CONFLICT", "Leave it out.")
+	}
 }
 
 // indexExpr reads what an index is on: a column's name, a call, or an expression in parentheses.
@@ -163,15 +208,23 @@ func (p *parser) assignment() ast.Assignment {
 	a := ast.Assignment{Pos: p.here()}
 	if !p.is('(') {
 		a.Columns = []string{p.colID()}
-		p.refuseIndirection()
+		if part := p.steps(); part != nil {
+			a.Parts = [][]ast.Step{part}
+		}
 		p.expectAssign()
 		a.Value = p.element(true)
 		return a
 	}
 	p.advance()
+	a.List = true
+	parts, some := [][]ast.Step(nil), false
 	for first := true; first || p.accept(','); first = false {
 		a.Columns = append(a.Columns, p.colID())
-		p.refuseIndirection()
+		part := p.steps()
+		parts, some = append(parts, part), some || part != nil
+	}
+	if some {
+		a.Parts = parts
 	}
 	p.expect(')')
 	p.expectAssign()
@@ -234,10 +287,9 @@ func (p *parser) commaInside(i int) bool {
 	return false
 }
 
-// target reads the table of UPDATE and DELETE with its alias, which SET is not unless AS says so.
-func (p *parser) target() (name ast.TableName, alias string) {
-	only := p.acceptWord(kw.Only)
-	if only && p.accept('(') {
+// target reads the table of UPDATE, DELETE and MERGE with its alias, which SET is not unless AS says so.
+func (p *parser) target() (only bool, name ast.TableName, alias string) {
+	if only = p.acceptWord(kw.Only); only && p.accept('(') {
 		name = p.tableName()
 		p.expect(')')
 	} else {
@@ -249,14 +301,14 @@ func (p *parser) target() (name ast.TableName, alias string) {
 	if p.acceptWord(kw.As) || isColID(p.cur()) && !p.isWord(kw.Set) {
 		alias = p.colID()
 	}
-	return name, alias
+	return only, name, alias
 }
 
 // update reads UPDATE.
 func (p *parser) update(with *ast.With) *ast.Update {
 	up := &ast.Update{Pos: p.here(), With: with}
 	p.expectWord(kw.Update)
-	up.Table, up.Alias = p.target()
+	up.Only, up.Table, up.Alias = p.target()
 	p.expectWord(kw.Set)
 	up.Set = p.assignments()
 	if p.acceptWord(kw.From) {
@@ -271,7 +323,7 @@ func (p *parser) update(with *ast.With) *ast.Update {
 func (p *parser) delete(with *ast.With) *ast.Delete {
 	del := &ast.Delete{Pos: p.here(), With: with}
 	p.expectWords(kw.Delete, kw.From)
-	del.Table, del.Alias = p.target()
+	del.Only, del.Table, del.Alias = p.target()
 	if p.acceptWord(kw.Using) {
 		del.Using = p.fromList()
 	}
@@ -285,10 +337,72 @@ func (p *parser) dmlWhere() ast.Expr {
 	if !p.acceptWord(kw.Where) {
 		return nil
 	}
-	if p.isWord(kw.Current) && p.peek(1).kw == kw.Of {
-		p.unsupported(p.here(), "WHERE CURRENT OF", "Select the row by its primary key.")
+	if pos := p.here(); p.acceptWords(kw.Current, kw.Of) {
+		p.notYet(pos, "WHERE CURRENT OF", "Select the row by its primary key.")
+		return &ast.CurrentOf{Pos: pos, Cursor: p.colID()}
 	}
 	return p.expr()
+}
+
+// merge reads MERGE.
+func (p *parser) merge(with *ast.With) *ast.Merge {
+	m := &ast.Merge{Pos: p.here(), With: with}
+	p.notYet(m.Pos, "MERGE", "Use INSERT … ON CONFLICT DO UPDATE.")
+	p.expectWords(kw.Merge, kw.Into)
+	m.Only, m.Table, m.Alias = p.target()
+	p.expectWord(kw.Using)
+	m.Source = p.tableExpr()
+	p.expectWord(kw.On)
+	m.On = p.expr()
+	for first := true; first || p.isWord(kw.When); first = false {
+		m.Whens = append(m.Whens, p.mergeWhen())
+	}
+	return m
+}
+
+// mergeWhen reads WHEN [NOT] MATCHED [AND condition] THEN action.
+func (p *parser) mergeWhen() ast.MergeWhen {
+	w := ast.MergeWhen{Pos: p.here()}
+	p.expectWord(kw.When)
+	w.Matched = !p.acceptWord(kw.Not)
+	p.expectWord(kw.Matched)
+	if p.acceptWord(kw.And) {
+		w.Cond = p.expr()
+	}
+	p.expectWord(kw.Then)
+	switch {
+	case p.acceptWord(kw.Do):
+		p.expectWord(kw.Nothing)
+		w.Action = "DO NOTHING"
+	case w.Matched && p.acceptWord(kw.Delete):
+		w.Action = "DELETE"
+	case w.Matched && p.acceptWord(kw.Update):
+		w.Action = "UPDATE"
+		p.expectWord(kw.Set)
+		w.Set = p.assignments()
+	case !w.Matched && p.acceptWord(kw.Insert):
+		w.Action = "INSERT"
+		p.mergeInsert(&w)
+	default:
+		p.unexpected()
+	}
+	return w
+}
+
+func (p *parser) mergeInsert(w *ast.MergeWhen) {
+	if p.acceptWords(kw.Default, kw.Values) {
+		return
+	}
+	if p.is('(') {
+		w.Columns = p.insertColumns()
+	}
+	w.Overriding = p.overriding()
+	p.expectWord(kw.Values)
+	p.expect('(')
+	for first := true; first || p.accept(','); first = false {
+		w.Values = append(w.Values, p.element(true))
+	}
+	p.expect(')')
 }
 
 // returning reads RETURNING.

@@ -171,11 +171,11 @@ func (p *parser) infix(left ast.Expr, prec int, simple bool) (result ast.Expr, o
 		return &ast.Cast{Pos: pos, X: left, Type: p.typeName()}, false
 	}
 	if t.kind == tokOp || t.kw == kw.Operator {
-		op := p.operatorName()
+		op, qualified := p.operatorName()
 		if !simple && quantifier(p.cur().kw) {
-			return p.quantified(left, op, pos), false
+			return p.quantified(left, op, qualified, pos), false
 		}
-		return &ast.Binary{Pos: pos, Op: op, L: left, R: p.operators(prec+1, simple)}, true
+		return &ast.Binary{Pos: pos, Op: op, Qualified: qualified, L: left, R: p.operators(prec+1, simple)}, true
 	}
 	p.advance()
 	switch t.kw {
@@ -200,8 +200,8 @@ func (p *parser) infix(left ast.Expr, prec int, simple bool) (result ast.Expr, o
 	return p.match(left, pos, t.kw)
 }
 
-// operatorName reads an operator symbol or OPERATOR(schema.symbol).
-func (p *parser) operatorName() string {
+// operatorName reads an operator symbol or OPERATOR(schema.symbol), which is qualified if the schema is pg_catalog.
+func (p *parser) operatorName() (op string, qualified bool) {
 	if p.acceptWord(kw.Operator) {
 		p.expect('(')
 		schema := ""
@@ -212,11 +212,11 @@ func (p *parser) operatorName() string {
 		op := p.symbol()
 		p.expect(')')
 		if schema == "" || schema == "pg_catalog." {
-			return op
+			return op, schema != ""
 		}
-		return "OPERATOR(" + schema + op + ")"
+		return "OPERATOR(" + schema + op + ")", false
 	}
-	return p.symbol()
+	return p.symbol(), false
 }
 
 func (p *parser) symbol() string {
@@ -235,8 +235,8 @@ func (p *parser) symbol() string {
 func quantifier(word kw.Word) bool { return word == kw.Any || word == kw.All || word == kw.Some }
 
 // quantified reads ANY|ALL|SOME (query or array) behind an operator.
-func (p *parser) quantified(left ast.Expr, op string, pos ast.Pos) ast.Expr {
-	q := &ast.Quantified{Pos: pos, X: left, Op: op, All: p.isWord(kw.All)}
+func (p *parser) quantified(left ast.Expr, op string, qualified bool, pos ast.Pos) ast.Expr {
+	q := &ast.Quantified{Pos: pos, X: left, Op: op, Qualified: qualified, All: p.isWord(kw.All)}
 	p.advance()
 	if p.startsQuery(0) {
 		q.Query = p.subquery()
@@ -267,9 +267,18 @@ func (p *parser) isTest(left ast.Expr, pos ast.Pos, simple bool) (ast.Expr, bool
 		p.advance()
 		return &ast.IsTest{Pos: pos, X: left, What: what[i], Not: not}, false
 	case kw.Document:
-		p.unsupported(pos, "IS DOCUMENT", "percodb has no XML type.")
+		p.advance()
+		p.notYet(pos, "IS DOCUMENT", "percodb has no XML type.")
+		return &ast.IsTest{Pos: pos, X: left, What: "DOCUMENT", Not: not}, false
 	case kw.Normalized, kw.Nfc, kw.Nfd, kw.Nfkc, kw.Nfkd:
-		p.unsupported(pos, "IS NORMALIZED", "Compare with normalize() instead.")
+		what := ""
+		if !p.isWord(kw.Normalized) {
+			what = upper(p.cur().kw) + " "
+			p.advance()
+		}
+		p.expectWord(kw.Normalized)
+		p.notYet(pos, "IS NORMALIZED", "Compare with normalize() instead.")
+		return &ast.IsTest{Pos: pos, X: left, What: what + "NORMALIZED", Not: not}, false
 	default:
 		p.unexpected()
 	}
@@ -304,7 +313,7 @@ func (p *parser) match(left ast.Expr, pos ast.Pos, word kw.Word) (ast.Expr, bool
 		if not {
 			operator = "!" + operator
 		}
-		return p.quantified(left, operator, pos), false
+		return p.quantified(left, operator, false, pos), false
 	}
 	like.Pattern = p.operators(precMatch+1, false)
 	if p.acceptWord(kw.Escape) {
@@ -351,7 +360,7 @@ func (p *parser) overlaps(left ast.Expr, pos ast.Pos) ast.Expr {
 		p.failAt(pos, pgerror.SyntaxError, "wrong number of parameters on a side of OVERLAPS expression")
 		return left
 	}
-	return &ast.Call{Pos: pos, Name: []string{"overlaps"}, Args: append(append([]ast.Expr(nil), l.Elems...), r.Elems...)}
+	return &ast.Call{Pos: pos, Name: []string{"overlaps"}, Syntax: ast.OverlapsSyntax, Args: append(append([]ast.Expr(nil), l.Elems...), r.Elems...)}
 }
 
 // prefix reads prefix operators and their operand, or a primary.
@@ -366,8 +375,8 @@ func (p *parser) prefix(simple bool) ast.Expr {
 			p.unexpected()
 			return nil
 		}
-		op := p.operatorName()
-		return &ast.Unary{Pos: pos, Op: op, X: p.operators(prec, simple)}
+		op, qualified := p.operatorName()
+		return &ast.Unary{Pos: pos, Op: op, Qualified: qualified, X: p.operators(prec, simple)}
 	case t.kw == kw.Not && !simple:
 		pos := p.posOf(t)
 		p.advance()
@@ -440,7 +449,29 @@ func (p *parser) parenthesised() ast.Expr {
 		return row // PostgreSQL has no indirection on an implicit row
 	}
 	p.expect(')')
-	return p.indirection(x)
+	whole := p.indirection(x)
+	markParens(whole, x)
+	return whole
+}
+
+// markParens notes in the first step into x, which led to whole, that x stood in parentheses.
+func markParens(whole, x ast.Expr) {
+	for whole != x {
+		switch step := whole.(type) {
+		case *ast.Subscript:
+			if step.X == x {
+				step.Parens = true
+			}
+			whole = step.X
+		case *ast.Field:
+			if step.X == x {
+				step.Parens = true
+			}
+			whole = step.X
+		default:
+			return
+		}
+	}
 }
 
 // indirection reads subscripts and field selections behind an operand that may have them.

@@ -76,8 +76,9 @@ func (p *parser) joinKind(join *ast.Join) bool {
 func (p *parser) joinCondition(join *ast.Join) {
 	if p.acceptWord(kw.Using) {
 		join.Using = p.columnList()
-		if p.acceptWord(kw.As) {
-			p.unsupported(p.here(), "An alias of JOIN … USING", "Name the columns by their own tables.")
+		if pos := p.here(); p.acceptWord(kw.As) {
+			join.UsingAlias = p.colID()
+			p.notYet(pos, "An alias of JOIN … USING", "Name the columns by their own tables.")
 		}
 		return
 	}
@@ -96,7 +97,9 @@ func (p *parser) tablePrimary() (t ast.TableExpr, joined bool) {
 	case t.kind == '(' && !lateral:
 		return p.parenthesisedJoin()
 	case t.kw == kw.Rows && p.peek(1).kw == kw.From && p.peek(2).kind == '(':
-		p.unsupported(pos, "ROWS FROM", "Join the functions with ordinality instead.")
+		return p.rowsFrom(pos, lateral), false
+	case t.kw == kw.Xmltable && p.peek(1).kind == '(':
+		return p.xmlTable(pos, lateral), false
 	case p.callAhead():
 		return p.tableFunc(pos, lateral), false
 	case lateral:
@@ -132,14 +135,39 @@ func (p *parser) table(pos ast.Pos) *ast.TableRef {
 		p.acceptOp('*')
 	}
 	ref.Alias, ref.Columns = p.alias()
-	p.refuseSample()
+	if p.isWord(kw.Tablesample) {
+		ref.Sample = p.sample()
+	}
 	return ref
 }
 
-func (p *parser) refuseSample() {
-	if p.isWord(kw.Tablesample) {
-		p.unsupported(p.here(), "TABLESAMPLE", "Filter with random() < fraction.")
+// sample reads TABLESAMPLE method (arguments) [REPEATABLE (seed)].
+func (p *parser) sample() *ast.Sample {
+	s := &ast.Sample{Pos: p.here()}
+	p.notYet(s.Pos, "TABLESAMPLE", "Filter with random() < fraction.")
+	p.advance()
+	s.Method = p.functionName()
+	p.expect('(')
+	s.Args = p.exprList()
+	p.expect(')')
+	if p.acceptWord(kw.Repeatable) {
+		p.expect('(')
+		s.Seed = p.expr()
+		p.expect(')')
 	}
+	return s
+}
+
+// functionName reads a possibly qualified name of a function.
+func (p *parser) functionName() []string {
+	if p.peek(1).kind != '.' && !isTypeFuncName(p.cur()) {
+		p.unexpected()
+		return nil
+	}
+	if p.peek(1).kind != '.' {
+		return []string{p.colLabel()}
+	}
+	return p.path()
 }
 
 // alias reads [AS] name [(columns)].
@@ -162,7 +190,6 @@ func (p *parser) derivedTable(pos ast.Pos, lateral bool) *ast.DerivedTable {
 		p.fail(pgerror.New(pgerror.SyntaxError, "subquery in FROM must have an alias").
 			WithHint("For example, FROM (SELECT ...) [AS] foo.").At(int(pos)))
 	}
-	p.refuseSample()
 	return table
 }
 
@@ -174,46 +201,42 @@ func (p *parser) parenthesisedJoin() (t ast.TableExpr, joined bool) {
 		p.unexpected()
 	}
 	p.expect(')')
-	pos := p.here()
 	name, columns := p.alias()
 	join, ok := t.(*ast.Join)
 	if name == "" || !ok {
 		return t, true
 	}
-	if columns != nil {
-		return namedJoin(pos, join, name, columns), false
-	}
-	join.Alias = name
+	join.Alias, join.Columns = name, columns
 	return join, false
-}
-
-// namedJoin gives the columns of a join names: it is a subquery of all that the join has.
-func namedJoin(pos ast.Pos, join *ast.Join, name string, columns []string) ast.TableExpr {
-	all := &ast.Select{
-		Pos:     pos,
-		Columns: []ast.SelectItem{{Expr: &ast.Star{Pos: pos}}},
-		From:    []ast.TableExpr{join},
-	}
-	return &ast.DerivedTable{Pos: pos, Query: &ast.Query{Pos: pos, Body: all}, Alias: name, Columns: columns}
 }
 
 // tableFunc reads f(args) [WITH ORDINALITY] [alias].
 func (p *parser) tableFunc(pos ast.Pos, lateral bool) *ast.TableFunc {
 	f := &ast.TableFunc{Pos: pos, Lateral: lateral}
-	p.bareCall = true
-	x := p.primary()
-	p.bareCall = false
-	call, ok := x.(*ast.Call)
-	if !ok && p.err == nil {
-		p.unsupported(pos, "This expression in FROM", "Write it in a subquery: FROM (SELECT …) AS name.")
-	}
-	f.Call = call
+	p.functionItem(f)
 	if p.acceptWord(kw.With) {
 		p.expectWord(kw.Ordinality)
 		f.Ordinality = true
 	}
 	p.funcAlias(f)
 	return f
+}
+
+// functionItem reads the call of an item of FROM.
+func (p *parser) functionItem(f *ast.TableFunc) {
+	pos := p.here()
+	p.bareCall = true
+	x := p.primary()
+	p.bareCall = false
+	switch x := x.(type) {
+	case *ast.Call:
+		f.Call = x
+	case *ast.Cast, *ast.XML:
+		f.Expr = x
+		p.notYet(pos, "This expression in FROM", "Write it in a subquery: FROM (SELECT …) AS name.")
+	default:
+		p.unexpected()
+	}
 }
 
 // funcAlias reads a function's alias, whose columns may have types.
@@ -248,7 +271,7 @@ func (p *parser) columnTypes() []ast.ColumnTypeDef {
 		def := ast.ColumnTypeDef{Name: p.colID()}
 		def.Type = p.typeName()
 		if p.acceptWord(kw.Collate) {
-			p.path()
+			def.Collation = p.path()
 		}
 		defs = append(defs, def)
 	}
@@ -293,7 +316,79 @@ func (p *parser) cte() ast.CTE {
 	cte.Statement = p.embedded()
 	p.expect(')')
 	if w := p.cur().kw; w == kw.Search || w == kw.Cycle {
-		p.unsupported(p.here(), "SEARCH and CYCLE", "Carry the path in an array column.")
+		p.notYet(p.here(), "SEARCH and CYCLE", "Carry the path in an array column.")
+		p.searchAndCycle(&cte)
 	}
 	return cte
+}
+
+// searchAndCycle reads SEARCH and CYCLE of a recursive query.
+func (p *parser) searchAndCycle(cte *ast.CTE) {
+	if pos := p.here(); p.acceptWord(kw.Search) {
+		s := &ast.Search{Pos: pos}
+		if s.Breadth = p.acceptWord(kw.Breadth); !s.Breadth {
+			p.expectWord(kw.Depth)
+		}
+		p.expectWords(kw.First, kw.By)
+		s.Columns = p.names()
+		p.expectWord(kw.Set)
+		s.Set = p.colID()
+		cte.Search = s
+	}
+	if pos := p.here(); p.acceptWord(kw.Cycle) {
+		c := &ast.Cycle{Pos: pos, Columns: p.names()}
+		p.expectWord(kw.Set)
+		c.Mark = p.colID()
+		if p.acceptWord(kw.To) {
+			c.To = p.anyConstant()
+			p.expectWord(kw.Default)
+			c.Default = p.anyConstant()
+		}
+		p.expectWord(kw.Using)
+		c.Using = p.colID()
+		cte.Cycle = c
+	}
+}
+
+// anyConstant reads what the grammar calls a constant: a literal, perhaps with a type before it, TRUE, FALSE or NULL.
+func (p *parser) anyConstant() ast.Expr {
+	t := p.cur()
+	switch x := p.primary().(type) {
+	case *ast.Literal, *ast.Bool, *ast.Null:
+		return x
+	case *ast.Cast:
+		if t.kw != kw.Cast && !x.Treat {
+			return x
+		}
+	}
+	if p.err == nil {
+		p.failAt(p.posOf(t), pgerror.SyntaxError, `syntax error at or near "%s"`, p.text[t.start:t.end])
+	}
+	return nil
+}
+
+// rowsFrom reads ROWS FROM (function [AS (columns)], …) [WITH ORDINALITY] [alias].
+func (p *parser) rowsFrom(pos ast.Pos, lateral bool) *ast.RowsFrom {
+	p.notYet(pos, "ROWS FROM", "Join the functions with ordinality instead.")
+	p.pos += 3
+	r := &ast.RowsFrom{Pos: pos, Lateral: lateral}
+	for first := true; first || p.accept(','); first = false {
+		f := ast.TableFunc{Pos: p.here()}
+		if !p.callAhead() {
+			p.unexpected()
+			return r
+		}
+		p.functionItem(&f)
+		if p.acceptWord(kw.As) {
+			f.ColumnDefs = p.columnTypes()
+		}
+		r.Functions = append(r.Functions, f)
+	}
+	p.expect(')')
+	if p.acceptWord(kw.With) {
+		p.expectWord(kw.Ordinality)
+		r.Ordinality = true
+	}
+	r.Alias, r.Columns = p.alias()
+	return r
 }

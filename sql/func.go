@@ -24,10 +24,10 @@ func (p *parser) reservedPrimary(t *token) ast.Expr {
 		return p.cast(pos)
 	case kw.CurrentDate, kw.CurrentUser, kw.CurrentRole, kw.SessionUser, kw.User, kw.CurrentCatalog:
 		p.advance()
-		return &ast.Call{Pos: pos, Name: []string{t.kw.String()}}
+		return &ast.Call{Pos: pos, Name: []string{t.kw.String()}, Syntax: ast.ValueSyntax}
 	case kw.CurrentTime, kw.CurrentTimestamp, kw.Localtime, kw.Localtimestamp:
 		p.advance()
-		call := &ast.Call{Pos: pos, Name: []string{t.kw.String()}}
+		call := &ast.Call{Pos: pos, Name: []string{t.kw.String()}, Syntax: ast.ValueSyntax}
 		if p.accept('(') {
 			if n := p.cur(); n.kind != tokLiteral || n.lit != ast.LiteralInt4 {
 				p.unexpected()
@@ -56,11 +56,13 @@ func (p *parser) keywordPrimary(t *token) ast.Expr {
 	switch {
 	case t.kw == kw.CurrentSchema && p.peek(1).kind != '(' && !isString(p.peek(1)):
 		p.advance()
-		return &ast.Call{Pos: pos, Name: []string{"current_schema"}}
+		return &ast.Call{Pos: pos, Name: []string{"current_schema"}, Syntax: ast.ValueSyntax}
 	case t.kw == kw.Collation && p.peek(1).kw == kw.For:
 		p.advance()
 		p.advance()
-		return p.simpleCall(pos, "pg_collation_for", 1)
+		call := p.simpleCall(pos, "pg_collation_for", 1)
+		call.Syntax = ast.CollationFor
+		return call
 	}
 	if p.peek(1).kind == '(' && t.kw.Category() == kw.ColumnName {
 		if x, special := p.specialForm(t.kw, pos); special {
@@ -104,21 +106,21 @@ func (p *parser) specialForm(word kw.Word, pos ast.Pos) (x ast.Expr, special boo
 	case kw.Normalize:
 		return p.normalize(pos), true
 	case kw.Grouping:
-		p.unsupported(pos, "GROUPING", "Grouping sets are not supported either.")
-		return nil, true
+		p.advance()
+		call := p.simpleCall(pos, "grouping", 0)
+		call.Syntax = ast.GroupingSyntax
+		p.notYet(pos, "GROUPING", "Grouping sets are not supported either.")
+		return call, true
 	case kw.Treat:
-		p.unsupported(pos, "TREAT", "Use CAST.")
-		return nil, true
-	case kw.Xmlconcat, kw.Xmlelement, kw.Xmlexists, kw.Xmlforest, kw.Xmlparse, kw.Xmlpi, kw.Xmlroot, kw.Xmlserialize,
-		kw.Xmltable:
-		p.unsupported(pos, "XML", "Store XML as text.")
-		return nil, true
+		return p.treat(pos), true
+	case kw.Xmlconcat, kw.Xmlelement, kw.Xmlexists, kw.Xmlforest, kw.Xmlparse, kw.Xmlpi, kw.Xmlroot, kw.Xmlserialize:
+		return p.xml(pos, word), true
 	}
 	return nil, false
 }
 
 // simpleCall reads (expr, …) as the arguments of a function; count 0 means one or more.
-func (p *parser) simpleCall(pos ast.Pos, name string, count int) ast.Expr {
+func (p *parser) simpleCall(pos ast.Pos, name string, count int) *ast.Call {
 	p.expect('(')
 	call := &ast.Call{Pos: pos, Name: []string{name}, Args: []ast.Expr{p.expr()}}
 	for len(call.Args) != count && (count == 0 && p.is(',') || count > 0 && !p.is(')')) && p.err == nil {
@@ -127,6 +129,18 @@ func (p *parser) simpleCall(pos ast.Pos, name string, count int) ast.Expr {
 	}
 	p.expect(')')
 	return call
+}
+
+// treat reads TREAT(x AS type), which PostgreSQL takes for a call of the function that the type is named after.
+func (p *parser) treat(pos ast.Pos) ast.Expr {
+	p.advance()
+	p.expect('(')
+	c := &ast.Cast{Pos: pos, X: p.expr(), Treat: true}
+	p.expectWord(kw.As)
+	c.Type = p.typeName()
+	p.expect(')')
+	p.notYet(pos, "TREAT", "Use CAST.")
+	return c
 }
 
 // cast reads CAST(x AS type).
@@ -220,7 +234,7 @@ func (p *parser) extract(pos ast.Pos) ast.Expr {
 		p.unexpected()
 	}
 	p.expectWord(kw.From)
-	call := &ast.Call{Pos: pos, Name: []string{"extract"}, Args: []ast.Expr{field, p.expr()}}
+	call := &ast.Call{Pos: pos, Name: []string{"extract"}, Syntax: ast.ExtractSyntax, Args: []ast.Expr{field, p.expr()}}
 	p.expect(')')
 	return call
 }
@@ -241,7 +255,7 @@ func (p *parser) positionOf(pos ast.Pos) ast.Expr {
 	p.expectWord(kw.In)
 	whole := p.operators(precIs, true)
 	p.expect(')')
-	return &ast.Call{Pos: pos, Name: []string{"position"}, Args: []ast.Expr{whole, part}}
+	return &ast.Call{Pos: pos, Name: []string{"position"}, Syntax: ast.PositionSyntax, Args: []ast.Expr{whole, part}}
 }
 
 // substring reads SUBSTRING(x FROM start FOR count) in its variants, or with plain arguments.
@@ -253,7 +267,7 @@ func (p *parser) substring(pos ast.Pos) ast.Expr {
 		p.pos = start + 1
 		return p.call(&ast.Call{Pos: pos, Name: []string{"substring"}})
 	}
-	call := &ast.Call{Pos: pos, Name: []string{"substring"}, Args: []ast.Expr{p.expr()}}
+	call := &ast.Call{Pos: pos, Name: []string{"substring"}, Syntax: ast.SubstringFrom, Args: []ast.Expr{p.expr()}}
 	switch {
 	case p.acceptWord(kw.From):
 		call.Args = append(call.Args, p.expr())
@@ -267,8 +281,17 @@ func (p *parser) substring(pos ast.Pos) ast.Expr {
 			from = p.expr()
 		}
 		call.Args = append(call.Args, from, count)
+		if lit, ok := from.(*ast.Literal); ok && lit.Pos == pos {
+			call.Syntax = ast.SubstringFor
+		}
 	default:
-		p.unsupported(p.here(), "SUBSTRING … SIMILAR", "Use substring(text FROM pattern) with a POSIX pattern.")
+		at := p.here()
+		p.expectWord(kw.Similar)
+		call.Syntax = ast.SubstringSimilar
+		call.Args = append(call.Args, p.expr())
+		p.expectWord(kw.Escape)
+		call.Args = append(call.Args, p.expr())
+		p.notYet(at, "SUBSTRING … SIMILAR", "Use substring(text FROM pattern) with a POSIX pattern.")
 	}
 	p.expect(')')
 	return call
@@ -306,7 +329,7 @@ func (p *parser) overlay(pos ast.Pos) ast.Expr {
 		p.pos = start + 1
 		return p.call(&ast.Call{Pos: pos, Name: []string{"overlay"}})
 	}
-	call := &ast.Call{Pos: pos, Name: []string{"overlay"}, Args: []ast.Expr{p.expr()}}
+	call := &ast.Call{Pos: pos, Name: []string{"overlay"}, Syntax: ast.OverlaySyntax, Args: []ast.Expr{p.expr()}}
 	p.expectWord(kw.Placing)
 	call.Args = append(call.Args, p.expr())
 	p.expectWord(kw.From)
@@ -330,7 +353,7 @@ func (p *parser) trim(pos ast.Pos) ast.Expr {
 	case p.acceptWord(kw.Trailing):
 		name = "rtrim"
 	}
-	call := &ast.Call{Pos: pos, Name: []string{name}}
+	call := &ast.Call{Pos: pos, Name: []string{name}, Syntax: ast.TrimSyntax}
 	if p.acceptWord(kw.From) {
 		call.Args = p.exprList()
 	} else if first := p.expr(); p.acceptWord(kw.From) {
@@ -349,7 +372,7 @@ func (p *parser) trim(pos ast.Pos) ast.Expr {
 func (p *parser) normalize(pos ast.Pos) ast.Expr {
 	p.advance()
 	p.expect('(')
-	call := &ast.Call{Pos: pos, Name: []string{"normalize"}, Args: []ast.Expr{p.expr()}}
+	call := &ast.Call{Pos: pos, Name: []string{"normalize"}, Syntax: ast.NormalizeSyntax, Args: []ast.Expr{p.expr()}}
 	if p.accept(',') {
 		switch p.cur().kw {
 		case kw.Nfc, kw.Nfd, kw.Nfkc, kw.Nfkd:
@@ -448,6 +471,7 @@ func (p *parser) callClauses(c *ast.Call) {
 	if p.acceptWord(kw.Over) {
 		if p.is('(') {
 			c.Over = p.windowSpec()
+			c.Over.Parens = true
 		} else {
 			c.Over = &ast.Window{Name: p.colID()}
 		}
@@ -515,13 +539,8 @@ func (p *parser) frameBound() string {
 		p.advance()
 		s = "UNBOUNDED"
 	default:
-		pos, queries := p.here(), p.queries
 		x := p.expr()
 		if p.err != nil {
-			return ""
-		}
-		if p.queries > queries {
-			p.unsupported(pos, "A subquery in a window frame", "Compute the bound in a query outside.")
 			return ""
 		}
 		s = x.String()

@@ -25,6 +25,10 @@ func Parse(st *Statement) (ast.Statement, error) {
 
 // ParseStatement parses a text that holds exactly one statement, such as a view's query in the catalog.
 func ParseStatement(text string) (ast.Statement, error) {
+	return parseOne(text, (*parser).parse)
+}
+
+func parseOne(text string, parse func(*parser) (ast.Statement, error)) (ast.Statement, error) {
 	lexer := NewLexer()
 	lexer.Reset(text)
 	st, err := lexer.Next()
@@ -34,7 +38,7 @@ func ParseStatement(text string) (ast.Statement, error) {
 	if err != nil {
 		return nil, err
 	}
-	node, err := Parse(st)
+	node, err := withParser(st.Text, st.base, st.tail, st.semicolon, parse)
 	if err != nil {
 		return nil, err
 	}
@@ -78,8 +82,22 @@ func withParser[T any](text string, base, tail int, semicolon bool, parse func(*
 	return node, nil
 }
 
-// parse reads a whole statement.
+// ParseTree gives the tree of a text that holds exactly one statement, whether percodb supports all of it or not.
+func ParseTree(text string) (ast.Statement, error) {
+	return parseOne(text, (*parser).parseTree)
+}
+
+// parse reads a whole statement that percodb supports.
 func (p *parser) parse() (ast.Statement, error) {
+	node, err := p.parseTree()
+	if err == nil && p.refused != nil {
+		return nil, p.refused
+	}
+	return node, err
+}
+
+// parseTree reads a whole statement.
+func (p *parser) parseTree() (ast.Statement, error) {
 	node := p.statement()
 	if p.err == nil && !p.is(tokEOF) {
 		p.unexpected()
@@ -102,6 +120,9 @@ func (p *parser) parseExpr() (ast.Expr, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
+	if p.refused != nil {
+		return nil, p.refused
+	}
 	return x, nil
 }
 
@@ -113,7 +134,9 @@ func (p *parser) statement() ast.Statement {
 	return p.utility()
 }
 
-func isDML(word kw.Word) bool { return word == kw.Insert || word == kw.Update || word == kw.Delete }
+func isDML(word kw.Word) bool {
+	return word == kw.Insert || word == kw.Update || word == kw.Delete || word == kw.Merge
+}
 
 // inner reads the statement inside EXPLAIN, PREPARE and the like.
 func (p *parser) inner() ast.Statement {

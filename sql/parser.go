@@ -33,6 +33,8 @@ type parser struct {
 	queries int // read so far
 	ops     int // operators of the outermost expression
 	err     *pgerror.Error
+	// refused is the first thing the statement has that PostgreSQL's grammar knows and percodb does not support yet.
+	refused *pgerror.Error
 	slots   slotter
 }
 
@@ -50,6 +52,7 @@ func (p *parser) reset(text string, base, tail int, semicolon bool) error {
 	p.ascii, p.at, p.chars = isASCII(text), 0, 0
 	p.partial.at = -1
 	p.depth, p.queries, p.ops, p.err, p.itemDepth, p.bareCall = 0, 0, 0, nil, 0, false
+	p.refused = nil
 	for {
 		p.toks = append(p.toks, token{})
 		t := &p.toks[len(p.toks)-1]
@@ -183,6 +186,21 @@ func (p *parser) fail(err *pgerror.Error) {
 func (p *parser) failAt(pos ast.Pos, code pgerror.Code, format string, args ...any) {
 	if p.err == nil {
 		p.fail(pgerror.New(code, format, args...).At(int(pos)))
+	}
+}
+
+// notYet notes something that percodb does not support yet, and goes on: the tree holds it, and syntax errors
+// behind it come first, as they do in PostgreSQL. Parse refuses the statement, ParseTree does not.
+func (p *parser) notYet(pos ast.Pos, what, hint string) {
+	if p.err == nil && p.refused == nil {
+		p.refused = pgerror.Unsupported(what, hint).At(int(pos))
+	}
+}
+
+// later notes an error that PostgreSQL finds behind its grammar: Parse gives it, ParseTree does not.
+func (p *parser) later(err *pgerror.Error) {
+	if p.err == nil && p.refused == nil {
+		p.refused = err
 	}
 }
 
@@ -334,10 +352,7 @@ func (p *parser) tableNames() []ast.TableName {
 // columnList reads (a, b, …).
 func (p *parser) columnList() []string {
 	p.expect('(')
-	names := []string{p.colID()}
-	for p.accept(',') {
-		names = append(names, p.colID())
-	}
+	names := p.names()
 	p.expect(')')
 	return names
 }

@@ -280,7 +280,7 @@ func (p *parser) selectCore() *ast.Select {
 	}
 	p.selectList(s)
 	if p.isWord(kw.Into) {
-		p.unsupported(p.here(), "SELECT INTO", "Use CREATE TABLE … AS.")
+		s.Into = p.into()
 	}
 	if p.acceptWord(kw.From) {
 		s.From = p.fromList()
@@ -292,7 +292,7 @@ func (p *parser) selectCore() *ast.Select {
 		s.Where = p.expr()
 	}
 	if p.isWord(kw.Group) {
-		s.GroupBy = p.groupBy()
+		p.groupBy(s)
 	}
 	if p.acceptWord(kw.Having) {
 		s.Having = p.expr()
@@ -301,6 +301,31 @@ func (p *parser) selectCore() *ast.Select {
 		s.Windows = p.windows()
 	}
 	return s
+}
+
+// into reads INTO of SELECT.
+func (p *parser) into() *ast.Into {
+	into := &ast.Into{Pos: p.here()}
+	p.notYet(into.Pos, "SELECT INTO", "Use CREATE TABLE … AS.")
+	p.advance()
+	into.Persistence = p.persistence()
+	p.acceptWord(kw.Table)
+	into.Name = p.tableName()
+	return into
+}
+
+// persistence reads [LOCAL|GLOBAL] TEMP[ORARY] or UNLOGGED, if it is there.
+func (p *parser) persistence() ast.Persistence {
+	if next := p.peek(1).kw; (p.isWord(kw.Local) || p.isWord(kw.Global)) && (next == kw.Temp || next == kw.Temporary) {
+		p.advance()
+	}
+	switch {
+	case p.acceptWord(kw.Temp), p.acceptWord(kw.Temporary):
+		return ast.Temporary
+	case p.acceptWord(kw.Unlogged):
+		return ast.Unlogged
+	}
+	return ast.Permanent
 }
 
 // selectList reads the select items; there may be none.
@@ -344,28 +369,51 @@ func (p *parser) selectItem() ast.SelectItem {
 }
 
 // groupBy reads GROUP BY.
-func (p *parser) groupBy() []ast.Expr {
+func (p *parser) groupBy(s *ast.Select) {
 	p.expectWords(kw.Group, kw.By)
-	if p.acceptWord(kw.Distinct) {
-		p.unsupported(p.here(), "GROUP BY DISTINCT", "Without grouping sets DISTINCT has no effect: leave it out.")
+	if pos := p.here(); p.acceptWord(kw.Distinct) {
+		s.GroupSets = true
+		p.notYet(pos, "GROUP BY DISTINCT", "Without grouping sets DISTINCT has no effect: leave it out.")
+	} else {
+		p.acceptWord(kw.All)
 	}
-	p.acceptWord(kw.All)
+	s.GroupBy = p.groupItems()
+}
+
+// groupItems reads the items of GROUP BY or of GROUPING SETS.
+func (p *parser) groupItems() []ast.Expr {
+	p.enter()
+	defer p.leave()
 	var items []ast.Expr
 	for first := true; first || p.accept(','); first = false {
-		p.refuseGroupingSet()
-		items = append(items, p.expr())
+		items = append(items, p.groupItem())
 	}
 	return items
 }
 
-func (p *parser) refuseGroupingSet() {
+func (p *parser) groupItem() ast.Expr {
 	t, next := p.cur(), p.peek(1)
+	set := &ast.GroupingSet{Pos: p.posOf(t)}
 	switch {
-	case t.kind == '(' && next.kind == ')',
-		(t.kw == kw.Rollup || t.kw == kw.Cube) && next.kind == '(',
-		t.kw == kw.Grouping && next.kw == kw.Sets:
-		p.unsupported(p.posOf(t), "GROUP BY with GROUPING SETS, ROLLUP or CUBE", "Write one SELECT for each grouping and join them with UNION ALL.")
+	case t.kind == '(' && next.kind == ')':
+		p.advance()
+	case (t.kw == kw.Rollup || t.kw == kw.Cube) && next.kind == '(':
+		set.Kind = upper(t.kw)
+		p.advance()
+		p.advance()
+		set.Items = p.exprList()
+	case t.kw == kw.Grouping && next.kw == kw.Sets:
+		set.Kind = "GROUPING SETS"
+		p.advance()
+		p.advance()
+		p.expect('(')
+		set.Items = p.groupItems()
+	default:
+		return p.expr()
 	}
+	p.expect(')')
+	p.notYet(set.Pos, "GROUP BY with GROUPING SETS, ROLLUP or CUBE", "Write one SELECT for each grouping and join them with UNION ALL.")
+	return set
 }
 
 // windows reads what follows WINDOW.
@@ -397,20 +445,22 @@ func (p *parser) orderItem() ast.OrderItem {
 	order := ast.OrderItem{Expr: p.expr()}
 	switch {
 	case p.acceptWord(kw.Asc):
+		order.Asc = true
 	case p.acceptWord(kw.Desc):
 		order.Desc = true
 	case p.acceptWord(kw.Using):
 		t := p.cur()
-		switch p.operatorName() {
+		order.Using, order.Qualified = p.operatorName()
+		switch order.Using {
 		case "<":
 		case ">":
 			order.Desc = true
 		default:
-			p.unsupported(p.posOf(t), "ORDER BY USING with this operator", "Use ASC or DESC.")
+			p.notYet(p.posOf(t), "ORDER BY USING with this operator", "Use ASC or DESC.")
 		}
 	}
 	order.NullsFirst = order.Desc
-	if p.acceptWord(kw.Nulls) {
+	if order.Nulls = p.acceptWord(kw.Nulls); order.Nulls {
 		if order.NullsFirst = p.acceptWord(kw.First); !order.NullsFirst {
 			p.expectWord(kw.Last)
 		}
@@ -437,8 +487,8 @@ func (p *parser) tailClause(q *ast.Query, has *queryClauses) bool {
 		p.advance()
 		valuePos := p.here()
 		if fetch {
-			q.Limit = p.fetchCount()
-		} else {
+			p.fetchCount(q)
+		} else if q.All = p.acceptWord(kw.All); !q.All {
 			q.Limit = p.limitCount()
 		}
 		if has.limit {
@@ -468,11 +518,8 @@ func (p *parser) tailClause(q *ast.Query, has *queryClauses) bool {
 	return true
 }
 
-// limitCount reads what follows LIMIT; ALL is no limit.
+// limitCount reads what follows LIMIT.
 func (p *parser) limitCount() ast.Expr {
-	if p.acceptWord(kw.All) {
-		return nil
-	}
 	count := p.expr()
 	if p.is(',') {
 		p.fail(pgerror.New(pgerror.SyntaxError, "LIMIT #,# syntax is not supported").
@@ -481,8 +528,8 @@ func (p *parser) limitCount() ast.Expr {
 	return count
 }
 
-// fetchCount reads what follows FETCH: FIRST|NEXT [count] ROW|ROWS ONLY.
-func (p *parser) fetchCount() ast.Expr {
+// fetchCount reads what follows FETCH: FIRST|NEXT [count] ROW|ROWS ONLY|WITH TIES.
+func (p *parser) fetchCount(q *ast.Query) {
 	if !p.acceptWord(kw.First) {
 		p.expectWord(kw.Next)
 	}
@@ -493,11 +540,13 @@ func (p *parser) fetchCount() ast.Expr {
 	if !p.acceptWord(kw.Row) {
 		p.expectWord(kw.Rows)
 	}
-	if p.isWord(kw.With) {
-		p.unsupported(p.here(), "FETCH … WITH TIES", "Use a subquery that finds the last value.")
+	q.Limit = count
+	if pos := p.here(); p.acceptWords(kw.With, kw.Ties) {
+		q.Ties = true
+		p.notYet(pos, "FETCH … WITH TIES", "Use a subquery that finds the last value.")
+		return
 	}
 	p.expectWord(kw.Only)
-	return count
 }
 
 // simpleCount reports whether an expression may stand before ROWS: no operators but a sign.
@@ -542,10 +591,7 @@ func (p *parser) locking(pos ast.Pos) ast.Locking {
 		p.unexpected()
 	}
 	if p.acceptWord(kw.Of) {
-		lock.Of = append(lock.Of, p.tableName().Name)
-		for p.accept(',') {
-			lock.Of = append(lock.Of, p.tableName().Name)
-		}
+		lock.Of = p.tableNames()
 	}
 	switch {
 	case p.acceptWord(kw.Nowait):

@@ -20,27 +20,29 @@ func (p *parser) typeName() ast.TypeName {
 	}
 	typ.Pos, typ.SetOf = pos, setOf
 	if p.acceptWord(kw.Array) {
-		typ.Array = 1
+		typ.Array, typ.Bounds = 1, []int{-1}
 		if p.accept('[') {
-			p.arrayBound(true)
+			typ.Bounds[0] = p.arrayBound(true)
 		}
 		return typ
 	}
 	for p.accept('[') {
 		typ.Array++
-		p.arrayBound(false)
+		typ.Bounds = append(typ.Bounds, p.arrayBound(false))
 	}
 	return typ
 }
 
 // arrayBound reads n] or ]; PostgreSQL ignores the number.
-func (p *parser) arrayBound(required bool) {
+func (p *parser) arrayBound(required bool) int {
+	bound := -1
 	if t := p.cur(); t.kind == tokLiteral && t.lit == ast.LiteralInt4 {
-		p.advance()
+		bound = int(p.intLit())
 	} else if required {
 		p.unexpected()
 	}
 	p.expect(']')
+	return bound
 }
 
 // constTypeWord reports whether a keyword names a type by itself.
@@ -78,6 +80,7 @@ func (p *parser) constType() ast.TypeName {
 	typ := ast.TypeName{Pos: p.posOf(t)}
 	if constTypeWord(t.kw) && (t.kw != kw.Double || p.peek(1).kw == kw.Precision) {
 		p.advance()
+		typ.Keyword = true
 		p.builtinType(&typ, t.kw)
 		return typ
 	}

@@ -79,8 +79,6 @@ func (p *parser) unsupportedStatement(word kw.Word, pos ast.Pos) ast.Statement {
 		hint = "percodb has no roles yet: any user may connect."
 	case kw.Do, kw.Call:
 		hint = "Run the logic in the application."
-	case kw.Merge:
-		hint = "Use INSERT … ON CONFLICT DO UPDATE."
 	case kw.Reindex, kw.Cluster, kw.Checkpoint:
 		hint = "percodb keeps its storage in order by itself."
 	case kw.Refresh:

@@ -65,13 +65,16 @@ type (
 	Unary struct {
 		Pos
 		Op string
-		X  Expr
+		// Qualified: written OPERATOR(pg_catalog.Op). An operator of another schema has that form as its Op.
+		Qualified bool
+		X         Expr
 	}
 	// Binary is an infix operator, AND and OR included: "+", "||", "AND", "LIKE" is Like below.
 	Binary struct {
 		Pos
-		Op   string
-		L, R Expr
+		Op        string
+		Qualified bool // as of Unary
+		L, R      Expr
 	}
 	// Like is X [NOT] LIKE|ILIKE|SIMILAR TO Pattern [ESCAPE Escape].
 	Like struct {
@@ -85,7 +88,7 @@ type (
 	IsTest struct {
 		Pos
 		X    Expr
-		What string // "NULL", "TRUE", "FALSE", "UNKNOWN"
+		What string // "NULL", "TRUE", "FALSE", "UNKNOWN", "DOCUMENT", "NORMALIZED", "NFC NORMALIZED" and its kind
 		Not  bool
 	}
 	// IsDistinct is L IS [NOT] DISTINCT FROM R.
@@ -117,11 +120,12 @@ type (
 	// Quantified is X Op ANY|ALL (Query or Array): exactly one of Query and Array is set.
 	Quantified struct {
 		Pos
-		X     Expr
-		Op    string
-		All   bool
-		Query *Query
-		Array Expr
+		X         Expr
+		Op        string
+		Qualified bool // as of Unary
+		All       bool
+		Query     *Query
+		Array     Expr
 	}
 	// Exists is EXISTS (Query).
 	Exists struct {
@@ -148,8 +152,9 @@ type (
 	// Cast is CAST(X AS Type), X::Type or Type 'literal'.
 	Cast struct {
 		Pos
-		X    Expr
-		Type TypeName
+		X     Expr
+		Type  TypeName
+		Treat bool // TREAT(X AS Type)
 	}
 	// Call is a function or aggregate call. COALESCE, NULLIF, GREATEST, LEAST, EXTRACT (as
 	// date_part-like "extract"), SUBSTRING, POSITION, TRIM (btrim, ltrim, rtrim), OVERLAY,
@@ -157,6 +162,7 @@ type (
 	Call struct {
 		Pos
 		Name     []string // possibly qualified
+		Syntax   Syntax
 		Args     []Expr
 		ArgNames []string // names of named arguments, nil when none is named
 		Star     bool     // f(*)
@@ -185,17 +191,42 @@ type (
 		Index     Expr
 		Low, High Expr
 		Slice     bool
+		Parens    bool // X is written in parentheses
 	}
 	// Field is (X).Name.
 	Field struct {
 		Pos
-		X    Expr
-		Name string // "*" for all
+		X      Expr
+		Name   string // "*" for all
+		Parens bool   // X is written in parentheses
 	}
 	// AtTimeZone is X AT TIME ZONE Zone.
 	AtTimeZone struct {
 		Pos
 		X, Zone Expr
+	}
+	// GroupingSet is an item of GROUP BY: (), ROLLUP (…), CUBE (…) or GROUPING SETS (…).
+	GroupingSet struct {
+		Pos
+		Kind  string // "", "ROLLUP", "CUBE", "GROUPING SETS"
+		Items []Expr
+	}
+	// CurrentOf is CURRENT OF cursor, the condition of a positioned UPDATE or DELETE.
+	CurrentOf struct {
+		Pos
+		Cursor string
+	}
+	// XML is one of the functions for XML whose arguments have words between them.
+	XML struct {
+		Pos
+		Function   string // "XMLCONCAT", "XMLELEMENT", "XMLEXISTS", "XMLFOREST", "XMLPARSE", "XMLPI", "XMLROOT", "XMLSERIALIZE"
+		Name       string
+		Attributes []SelectItem // of XMLELEMENT and XMLFOREST
+		Args       []Expr
+		Content    bool     // XMLPARSE and XMLSERIALIZE: CONTENT rather than DOCUMENT
+		Preserve   bool     // XMLPARSE: PRESERVE WHITESPACE
+		Standalone string   // XMLROOT: "", "YES", "NO", "NO VALUE"
+		Type       TypeName // of XMLSERIALIZE
 	}
 	// Collate is X COLLATE Name.
 	Collate struct {
@@ -208,8 +239,29 @@ type (
 // When is one arm of a Case.
 type When struct{ Cond, Then Expr }
 
+// Syntax is the form in which a call is written, where that is not name(arguments).
+type Syntax uint8
+
+// The forms of calls.
+const (
+	PlainCall     Syntax = iota
+	ValueSyntax          // CURRENT_SCHEMA and its kind, without parentheses
+	ExtractSyntax        // EXTRACT(field FROM x)
+	PositionSyntax
+	OverlaySyntax
+	SubstringFrom    // SUBSTRING(x FROM start [FOR count])
+	SubstringFor     // SUBSTRING(x FOR count)
+	SubstringSimilar // SUBSTRING(x SIMILAR pattern ESCAPE escape)
+	TrimSyntax       // TRIM([BOTH|LEADING|TRAILING] [chars FROM] x)
+	NormalizeSyntax
+	OverlapsSyntax // (a, b) OVERLAPS (c, d)
+	CollationFor   // COLLATION FOR (x)
+	GroupingSyntax // GROUPING(x, …)
+)
+
 // Window is an OVER clause: a name, or a specification.
 type Window struct {
+	Parens      bool // written (name) rather than name
 	Name        string
 	PartitionBy []Expr
 	OrderBy     []OrderItem
@@ -219,10 +271,16 @@ type Window struct {
 // TypeName is a type as written; the planner resolves it.
 type TypeName struct {
 	Pos
-	Name  []string // lower case unless quoted; multi-word names in PostgreSQL's internal form (int4, float8, varchar, bpchar, timestamptz, …)
-	Mods  []int    // (10,2)
-	Array int      // number of [] pairs
-	SetOf bool
+	Name []string // lower case unless quoted; multi-word names in PostgreSQL's internal form (int4, float8, varchar, bpchar, timestamptz, …)
+	Mods []int    // (10,2)
+	// ModExprs take the place of Mods where they are not integers alone, as in geometry(Point, 4326).
+	ModExprs []Expr
+	Array    int   // number of [] pairs
+	Bounds   []int // the numbers in them, -1 for none; they have no meaning
+	SetOf    bool
+	// Keyword: written as a word of the grammar, such as INTEGER, which means pg_catalog's type, whatever the path.
+	Keyword bool
+	Percent bool // name%TYPE
 }
 
 func (*Literal) expr()       {}
@@ -252,4 +310,7 @@ func (*Row) expr()           {}
 func (*Subscript) expr()     {}
 func (*Field) expr()         {}
 func (*AtTimeZone) expr()    {}
+func (*GroupingSet) expr()   {}
+func (*CurrentOf) expr()     {}
+func (*XML) expr()           {}
 func (*Collate) expr()       {}

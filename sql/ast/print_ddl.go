@@ -252,6 +252,8 @@ func (p *printer) createIndex(s *CreateIndex) {
 func (p *printer) indexColumn(c *IndexColumn) {
 	if c.Expr == nil {
 		p.ident(c.Name)
+	} else if c.Call {
+		p.expr(c.Expr)
 	} else {
 		p.str("(")
 		p.expr(c.Expr)
@@ -264,10 +266,14 @@ func (p *printer) indexColumn(c *IndexColumn) {
 	if len(c.OpClass) > 0 {
 		p.str(" ")
 		p.idents(c.OpClass, ".")
+		if c.Options != nil {
+			p.options(c.Options, "=")
+		}
 	}
 	p.when(c.Desc, " DESC")
-	p.when(c.NullsFirst && !c.Desc, " NULLS FIRST")
-	p.when(!c.NullsFirst && c.Desc, " NULLS LAST")
+	p.when(c.Asc, " ASC")
+	p.when(c.Nulls && c.NullsFirst, " NULLS FIRST")
+	p.when(c.Nulls && !c.NullsFirst, " NULLS LAST")
 }
 
 func commandString(c AlterCommand) string {

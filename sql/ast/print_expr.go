@@ -63,6 +63,14 @@ func (p *printer) expr(x Expr) {
 	case *Case:
 		p.caseExpr(x)
 	case *Cast:
+		if x.Treat {
+			p.str("TREAT(")
+			p.expr(x.X)
+			p.str(" AS ")
+			p.typeName(&x.Type)
+			p.str(")")
+			return
+		}
 		p.operand(x.X)
 		p.str("::")
 		p.typeName(&x.Type)
@@ -75,7 +83,7 @@ func (p *printer) expr(x Expr) {
 	case *Subscript:
 		p.subscript(x)
 	case *Field:
-		p.base(x.X, false)
+		p.base(x.X, false, x.Parens)
 		p.str(".")
 		if x.Name == "*" {
 			p.str("*")
@@ -90,6 +98,15 @@ func (p *printer) expr(x Expr) {
 	case *ArraySubquery:
 		p.str("ARRAY")
 		p.subquery(x.Query)
+	case *GroupingSet:
+		p.str(x.Kind)
+		p.when(x.Kind != "", " ")
+		p.parens(x.Items)
+	case *CurrentOf:
+		p.str("CURRENT OF ")
+		p.ident(x.Cursor)
+	case *XML:
+		p.xml(x)
 	default:
 		p.operation(x)
 	}
@@ -159,7 +176,7 @@ func atomic(x Expr) bool {
 	case *Literal:
 		return !strings.HasPrefix(x.Value, "-") || x.Kind == LiteralString
 	case *Bool, *Null, *Param, *Default, *ColumnRef, *Star, *Call, *Case, *Cast, *Array, *Row, *Subscript, *Field,
-		*Exists, *Subquery, *ArraySubquery:
+		*Exists, *Subquery, *ArraySubquery, *GroupingSet, *XML:
 		return true
 	}
 	return false
@@ -176,11 +193,16 @@ func (p *printer) operand(x Expr) {
 }
 
 // base writes what a subscript or field selection is applied to.
-func (p *printer) base(x Expr, subscript bool) {
+func (p *printer) base(x Expr, subscript, parens bool) {
 	switch x.(type) {
-	case *Param, *Subscript, *Field, *Subquery:
+	case *Param, *Subquery:
 		p.expr(x)
 		return
+	case *Subscript, *Field:
+		if !parens {
+			p.expr(x)
+			return
+		}
 	case *ColumnRef:
 		if subscript {
 			p.expr(x)
@@ -193,7 +215,12 @@ func (p *printer) base(x Expr, subscript bool) {
 }
 
 func (p *printer) subscript(x *Subscript) {
-	p.base(x.X, true)
+	p.base(x.X, true, x.Parens)
+	p.bounds(x)
+}
+
+// bounds writes [i] or [low:high].
+func (p *printer) bounds(x *Subscript) {
 	p.str("[")
 	if !x.Slice {
 		p.expr(x.Index)
@@ -208,6 +235,13 @@ func (p *printer) subscript(x *Subscript) {
 		p.expr(x.High)
 	}
 	p.str("]")
+}
+
+func (p *printer) collation(name []string) {
+	if len(name) > 0 {
+		p.str(" COLLATE ")
+		p.idents(name, ".")
+	}
 }
 
 func (p *printer) literal(x *Literal) {
@@ -229,6 +263,9 @@ func (p *printer) literal(x *Literal) {
 
 func (p *printer) unary(x *Unary) {
 	switch {
+	case x.Qualified:
+		p.operator(x.Op, true)
+		p.str(" ")
 	case x.Op == "-" || x.Op == "+":
 		p.str(x.Op)
 	case x.Op != "NOT" && operatorLevel(x.Op) != otherLevel: // the grammar knows it as infix only
@@ -237,7 +274,7 @@ func (p *printer) unary(x *Unary) {
 		p.str(x.Op + " ")
 	}
 	// The parser joins a minus with the digits of the smallest integers.
-	if lit, ok := x.X.(*Literal); ok && x.Op == "-" && (lit.Value == "2147483648" || lit.Value == "9223372036854775808") {
+	if lit, ok := x.X.(*Literal); ok && x.Op == "-" && !x.Qualified && (lit.Value == "2147483648" || lit.Value == "9223372036854775808") {
 		p.str("(")
 		p.literal(lit)
 		p.str(")")
@@ -249,18 +286,32 @@ func (p *printer) unary(x *Unary) {
 // binary writes an infix operator; the left sides of a chain go without parentheses, however long it is.
 func (p *printer) binary(x *Binary) {
 	level := operatorLevel(x.Op)
-	if left, ok := x.L.(*Binary); ok && operatorLevel(left.Op) >= level && level != compareLevel {
+	if x.Qualified {
+		level = otherLevel
+	}
+	if left, ok := x.L.(*Binary); ok && !left.Qualified && operatorLevel(left.Op) >= level && level != compareLevel {
 		p.binary(left)
 	} else {
 		p.operand(x.L)
 	}
-	p.str(" " + x.Op + " ")
+	p.str(" ")
+	p.operator(x.Op, x.Qualified)
+	p.str(" ")
 	p.operand(x.R)
+}
+
+func (p *printer) operator(op string, qualified bool) {
+	if qualified {
+		p.str("OPERATOR(pg_catalog." + op + ")")
+		return
+	}
+	p.str(op)
 }
 
 func (p *printer) quantified(x *Quantified) {
 	p.operand(x.X)
-	p.str(" " + x.Op)
+	p.str(" ")
+	p.operator(x.Op, x.Qualified)
 	if x.All {
 		p.str(" ALL ")
 	} else {
@@ -346,6 +397,25 @@ func (p *printer) call(x *Call) {
 		return
 	}
 	p.idents(x.Name, ".")
+	p.arguments(x)
+	if len(x.Within) > 0 {
+		p.str(" WITHIN GROUP (")
+		p.orderBy(x.Within)
+		p.str(")")
+	}
+	if x.Filter != nil {
+		p.str(" FILTER (WHERE ")
+		p.expr(x.Filter)
+		p.str(")")
+	}
+	if x.Over != nil {
+		p.str(" OVER ")
+		p.window(x.Over, true)
+	}
+}
+
+// arguments writes a call's arguments with their parentheses.
+func (p *printer) arguments(x *Call) {
 	p.str("(")
 	p.when(x.Star, "*")
 	p.when(x.Distinct, "DISTINCT ")
@@ -365,117 +435,109 @@ func (p *printer) call(x *Call) {
 		p.orderBy(x.OrderBy)
 	}
 	p.str(")")
-	if len(x.Within) > 0 {
-		p.str(" WITHIN GROUP (")
-		p.orderBy(x.Within)
-		p.str(")")
-	}
-	if x.Filter != nil {
-		p.str(" FILTER (WHERE ")
-		p.expr(x.Filter)
-		p.str(")")
-	}
-	if x.Over != nil {
-		p.str(" OVER ")
-		p.window(x.Over, true)
-	}
 }
 
 // specialCall writes the calls that have a syntax of their own and reports whether x is one.
 func (p *printer) specialCall(x *Call) bool {
-	if len(x.Name) != 1 || x.Star || x.Distinct || x.Variadic || x.ArgNames != nil || x.OrderBy != nil ||
-		x.Within != nil || x.Filter != nil || x.Over != nil {
-		return false
-	}
-	name := x.Name[0]
-	switch name {
-	case "current_date", "current_user", "current_role", "session_user", "user", "current_catalog", "current_schema":
-		if len(x.Args) == 0 {
-			p.str(strings.ToUpper(name))
-			return true
-		}
-	case "current_time", "current_timestamp", "localtime", "localtimestamp":
-		return p.clock(name, x.Args)
-	case "coalesce", "greatest", "least":
+	switch x.Syntax {
+	case ValueSyntax:
+		p.str(strings.ToUpper(x.Name[0]))
 		if len(x.Args) > 0 {
-			p.str(strings.ToUpper(name))
 			p.parens(x.Args)
-			return true
 		}
-	case "nullif":
-		if len(x.Args) == 2 {
-			p.str("NULLIF")
-			p.parens(x.Args)
-			return true
-		}
-	case "substring", "overlay":
-		p.str(name)
+		return true
+	case ExtractSyntax:
+		p.between("EXTRACT(", x.Args, " FROM ")
+		return true
+	case PositionSyntax:
+		p.str("POSITION(")
+		p.operand(x.Args[1])
+		p.str(" IN ")
+		p.operand(x.Args[0])
+		p.str(")")
+		return true
+	case OverlaySyntax:
+		p.between("OVERLAY(", x.Args, " PLACING ", " FROM ", " FOR ")
+		return true
+	case SubstringFrom:
+		p.between("SUBSTRING(", x.Args, " FROM ", " FOR ")
+		return true
+	case SubstringFor:
+		p.between("SUBSTRING(", []Expr{x.Args[0], x.Args[2]}, " FOR ")
+		return true
+	case SubstringSimilar:
+		p.between("SUBSTRING(", x.Args, " SIMILAR ", " ESCAPE ")
+		return true
+	case TrimSyntax:
+		p.trim(x)
+		return true
+	case OverlapsSyntax:
+		p.parens(x.Args[:2])
+		p.str(" OVERLAPS ")
+		p.parens(x.Args[2:])
+		return true
+	case CollationFor:
+		p.str("COLLATION FOR ")
 		p.parens(x.Args)
 		return true
-	case "extract", "position", "normalize":
-		return p.keywordCall(name, x.Args)
-	}
-	return false
-}
-
-// clock writes CURRENT_TIMESTAMP and its kind with an optional precision.
-func (p *printer) clock(name string, args []Expr) bool {
-	switch len(args) {
-	case 0:
-		p.str(strings.ToUpper(name))
+	case NormalizeSyntax:
+		p.str("NORMALIZE(")
+		p.expr(x.Args[0])
+		if len(x.Args) > 1 {
+			p.str(", " + x.Args[1].(*Literal).Value)
+		}
+		p.str(")")
 		return true
-	case 1:
-		if lit, ok := args[0].(*Literal); ok && lit.Kind == LiteralInt4 && !strings.HasPrefix(lit.Value, "-") {
-			p.str(strings.ToUpper(name))
-			p.parens(args)
-			return true
-		}
+	case GroupingSyntax:
+		p.str("GROUPING")
+		p.parens(x.Args)
+		return true
+	}
+	return p.keywordFunction(x)
+}
+
+// keywordFunction writes the functions that are words of the grammar.
+func (p *printer) keywordFunction(x *Call) bool {
+	if len(x.Name) != 1 {
+		return false
+	}
+	switch name := x.Name[0]; name {
+	case "coalesce", "greatest", "least", "nullif":
+		p.str(strings.ToUpper(name))
+		p.parens(x.Args)
+		return true
+	case "substring", "overlay":
+		p.str(name)
+		p.arguments(x)
+		return true
 	}
 	return false
 }
 
-// keywordCall writes the calls whose arguments have words between them.
-func (p *printer) keywordCall(name string, args []Expr) bool {
-	switch name {
-	case "extract":
-		if field, ok := firstLiteral(args, 2); ok && field.Kind == LiteralString {
-			p.str("EXTRACT(")
-			p.quoted(field.Value)
-			p.str(" FROM ")
-			p.expr(args[1])
-			p.str(")")
-			return true
+// between writes arguments with words between them.
+func (p *printer) between(open string, args []Expr, words ...string) {
+	p.str(open)
+	for i, arg := range args {
+		if i > 0 {
+			p.str(words[i-1])
 		}
-	case "position":
-		if len(args) == 2 {
-			p.str("POSITION(")
-			p.operand(args[1])
-			p.str(" IN ")
-			p.operand(args[0])
-			p.str(")")
-			return true
-		}
-	case "normalize":
-		if len(args) == 1 {
-			p.str("NORMALIZE")
-			p.parens(args)
-			return true
-		}
+		p.expr(arg)
 	}
-	return false
+	p.str(")")
 }
 
-func firstLiteral(args []Expr, count int) (*Literal, bool) {
-	if len(args) != count {
-		return nil, false
-	}
-	lit, ok := args[0].(*Literal)
-	return lit, ok
+// trim writes TRIM: what is trimmed is the last of its own list.
+func (p *printer) trim(x *Call) {
+	p.str("TRIM(")
+	p.str(map[string]string{"btrim": "BOTH", "ltrim": "LEADING", "rtrim": "TRAILING"}[x.Name[0]])
+	p.str(" FROM ")
+	p.list(x.Args)
+	p.str(")")
 }
 
 // window writes an OVER clause or a window's definition.
 func (p *printer) window(w *Window, over bool) {
-	if over && w.Name != "" && w.PartitionBy == nil && w.OrderBy == nil && w.Frame == "" {
+	if over && !w.Parens && w.Name != "" && w.PartitionBy == nil && w.OrderBy == nil && w.Frame == "" {
 		p.ident(w.Name)
 		return
 	}
@@ -512,12 +574,18 @@ func (p *printer) orderBy(items []OrderItem) {
 			p.str(", ")
 		}
 		p.expr(item.Expr)
-		p.when(item.Desc, " DESC")
 		switch {
-		case item.NullsFirst && !item.Desc:
-			p.str(" NULLS FIRST")
-		case !item.NullsFirst && item.Desc:
-			p.str(" NULLS LAST")
+		case item.Using != "":
+			p.str(" USING ")
+			p.operator(item.Using, item.Qualified)
+		case item.Desc:
+			p.str(" DESC")
+		case item.Asc:
+			p.str(" ASC")
+		}
+		if item.Nulls {
+			p.str(" NULLS ")
+			p.str(map[bool]string{true: "FIRST", false: "LAST"}[item.NullsFirst])
 		}
 	}
 }

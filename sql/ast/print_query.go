@@ -8,19 +8,25 @@ func (p *printer) query(q *Query) {
 		p.str(" ")
 		p.orderBy(q.OrderBy)
 	}
-	if q.Limit != nil {
+	if q.Limit != nil && !q.Ties {
 		p.str(" LIMIT ")
 		p.expr(q.Limit)
 	}
+	p.when(q.All, " LIMIT ALL")
 	if q.Offset != nil {
 		p.str(" OFFSET ")
 		p.expr(q.Offset)
+	}
+	if q.Ties {
+		p.str(" FETCH FIRST ")
+		p.operand(q.Limit)
+		p.str(" ROWS WITH TIES")
 	}
 	for _, lock := range q.Locking {
 		p.str(" FOR " + lock.Strength)
 		if len(lock.Of) > 0 {
 			p.str(" OF ")
-			p.idents(lock.Of, ", ")
+			p.tableNames(lock.Of)
 		}
 		if lock.Wait != "" {
 			p.str(" " + lock.Wait)
@@ -48,8 +54,56 @@ func (p *printer) with(w *With) {
 		p.str("(")
 		p.statement(cte.Statement)
 		p.str(")")
+		p.searchAndCycle(&cte)
 	}
 	p.str(" ")
+}
+
+func (p *printer) searchAndCycle(cte *CTE) {
+	if s := cte.Search; s != nil {
+		p.str(" SEARCH ")
+		if s.Breadth {
+			p.str("BREADTH FIRST BY ")
+		} else {
+			p.str("DEPTH FIRST BY ")
+		}
+		p.idents(s.Columns, ", ")
+		p.str(" SET ")
+		p.ident(s.Set)
+	}
+	if c := cte.Cycle; c != nil {
+		p.str(" CYCLE ")
+		p.idents(c.Columns, ", ")
+		p.str(" SET ")
+		p.ident(c.Mark)
+		if c.To != nil {
+			p.str(" TO ")
+			p.constant(c.To)
+			p.str(" DEFAULT ")
+			p.constant(c.Default)
+		}
+		p.str(" USING ")
+		p.ident(c.Using)
+	}
+}
+
+// constant writes a constant where the grammar takes no cast: a type before a string has a form of its own.
+func (p *printer) constant(x Expr) {
+	c, ok := x.(*Cast)
+	if !ok {
+		p.expr(x)
+		return
+	}
+	typ := c.Type
+	if typ.Keyword && len(typ.Name) == 1 && typ.Name[0] == "interval" && len(typ.Mods) > 0 && typ.Mods[0] != IntervalFull {
+		p.str("interval ")
+		p.expr(c.X)
+		p.intervalFields(typ.Mods)
+		return
+	}
+	p.typeName(&typ)
+	p.str(" ")
+	p.expr(c.X)
 }
 
 func bodyString(b QueryBody) string {
@@ -108,6 +162,12 @@ func (p *printer) selectBody(s *Select) {
 		p.parens(s.DistinctOn)
 	}
 	p.selectItems(s.Columns)
+	if s.Into != nil {
+		p.str(" INTO ")
+		p.when(s.Into.Persistence != "", string(s.Into.Persistence)+" ")
+		p.str("TABLE ")
+		p.tableName(s.Into.Name)
+	}
 	if len(s.From) > 0 {
 		p.str(" FROM ")
 		p.tables(s.From)
@@ -119,6 +179,7 @@ func (p *printer) selectBody(s *Select) {
 	p.where(s.Where)
 	if len(s.GroupBy) > 0 {
 		p.str(" GROUP BY ")
+		p.when(s.GroupSets, "DISTINCT ")
 		p.list(s.GroupBy)
 	}
 	if s.Having != nil {
@@ -178,18 +239,64 @@ func (p *printer) table(t TableExpr) {
 		p.when(t.Only, "ONLY ")
 		p.tableName(t.Name)
 		p.alias(t.Alias, t.Columns)
+		p.sample(t.Sample)
 	case *DerivedTable:
 		p.when(t.Lateral, "LATERAL ")
 		p.subquery(t.Query)
 		p.alias(t.Alias, t.Columns)
 	case *TableFunc:
 		p.when(t.Lateral, "LATERAL ")
-		p.call(t.Call)
+		p.tableFunc(t)
 		p.when(t.Ordinality, " WITH ORDINALITY")
 		p.alias(t.Alias, t.Columns)
 		p.columnDefs(t)
+	case *RowsFrom:
+		p.when(t.Lateral, "LATERAL ")
+		p.str("ROWS FROM (")
+		for i := range t.Functions {
+			p.when(i > 0, ", ")
+			p.tableFunc(&t.Functions[i])
+			p.columnDefs(&t.Functions[i])
+		}
+		p.str(")")
+		p.when(t.Ordinality, " WITH ORDINALITY")
+		p.alias(t.Alias, t.Columns)
+	case *XMLTable:
+		p.when(t.Lateral, "LATERAL ")
+		p.xmlTable(t)
+		p.alias(t.Alias, t.Names)
 	case *Join:
 		p.join(t)
+	}
+}
+
+func (p *printer) tableFunc(t *TableFunc) {
+	switch c := t.Expr.(type) {
+	case nil:
+		p.call(t.Call)
+	case *Cast:
+		p.when(!c.Treat, "CAST(")
+		p.when(c.Treat, "TREAT(")
+		p.expr(c.X)
+		p.str(" AS ")
+		p.typeName(&c.Type)
+		p.str(")")
+	default:
+		p.expr(c)
+	}
+}
+
+func (p *printer) sample(s *Sample) {
+	if s == nil {
+		return
+	}
+	p.str(" TABLESAMPLE ")
+	p.idents(s.Method, ".")
+	p.parens(s.Args)
+	if s.Seed != nil {
+		p.str(" REPEATABLE (")
+		p.expr(s.Seed)
+		p.str(")")
 	}
 }
 
@@ -215,6 +322,7 @@ func (p *printer) columnDefs(t *TableFunc) {
 		p.ident(t.ColumnDefs[i].Name)
 		p.str(" ")
 		p.typeName(&t.ColumnDefs[i].Type)
+		p.collation(t.ColumnDefs[i].Collation)
 	}
 	p.str(")")
 }
@@ -238,10 +346,11 @@ func (p *printer) join(j *Join) {
 	if len(j.Using) > 0 {
 		p.str(" USING")
 		p.columns(j.Using)
+		p.alias(j.UsingAlias, nil)
 	}
 	if j.Alias != "" {
-		p.str(") AS ")
-		p.ident(j.Alias)
+		p.str(")")
+		p.alias(j.Alias, j.Columns)
 	}
 }
 

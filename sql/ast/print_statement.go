@@ -19,6 +19,8 @@ func (p *printer) statement(s Statement) {
 		p.update(s)
 	case *Delete:
 		p.delete(s)
+	case *Merge:
+		p.merge(s)
 	case *Prepare:
 		p.prepare(s)
 	case *Execute:
@@ -86,18 +88,7 @@ func (p *printer) insert(s *Insert) {
 	p.str("INSERT INTO ")
 	p.tableName(s.Table)
 	p.alias(s.Alias, nil)
-	for i, col := range s.Columns {
-		if i == 0 {
-			p.str(" (")
-		} else {
-			p.str(", ")
-		}
-		p.ident(col.Name)
-	}
-	p.when(len(s.Columns) > 0, ")")
-	if s.Overriding != "" {
-		p.str(" OVERRIDING " + s.Overriding + " VALUE")
-	}
+	p.insertColumns(s.Columns, s.Overriding)
 	if s.Query == nil {
 		p.str(" DEFAULT VALUES")
 	} else {
@@ -112,15 +103,12 @@ func (p *printer) insert(s *Insert) {
 
 func (p *printer) onConflict(c *OnConflict) {
 	p.str(" ON CONFLICT")
-	for i, x := range c.Columns {
-		if i == 0 {
-			p.str(" (")
-		} else {
-			p.str(", ")
-		}
-		p.indexExpr(x)
+	for i := range c.Infer {
+		p.when(i == 0, " (")
+		p.when(i > 0, ", ")
+		p.indexColumn(&c.Infer[i])
 	}
-	p.when(len(c.Columns) > 0, ")")
+	p.when(len(c.Infer) > 0, ")")
 	p.where(c.TargetWhere)
 	if c.Constraint != "" {
 		p.str(" ON CONSTRAINT ")
@@ -135,52 +123,84 @@ func (p *printer) onConflict(c *OnConflict) {
 	p.where(c.Where)
 }
 
-// indexExpr writes a column or expression of an index.
-func (p *printer) indexExpr(x Expr) {
-	if c, ok := x.(*Collate); ok {
-		p.indexExpr(c.X)
-		p.str(" COLLATE ")
-		p.idents(c.Name, ".")
-		return
-	}
-	if ref, ok := x.(*ColumnRef); ok && len(ref.Parts) == 1 {
-		p.expr(x)
-		return
-	}
-	p.str("(")
-	p.expr(x)
-	p.str(")")
-}
-
 func (p *printer) assignments(list []Assignment) {
 	for i, a := range list {
 		if i > 0 {
 			p.str(", ")
 		}
-		if len(a.Columns) == 1 && !multiple(a.Value) {
-			p.ident(a.Columns[0])
-		} else {
-			p.str("(")
-			p.idents(a.Columns, ", ")
-			p.str(")")
+		p.when(a.List, "(")
+		for j, name := range a.Columns {
+			p.when(j > 0, ", ")
+			p.ident(name)
+			if a.Parts != nil {
+				p.steps(a.Parts[j])
+			}
 		}
+		p.when(a.List, ")")
 		p.str(" = ")
 		p.expr(a.Value)
 	}
 }
 
-// multiple reports whether a value must be assigned to a list of columns, be it of one.
-func multiple(x Expr) bool {
-	row, ok := x.(*Row)
-	if !ok {
-		return false
+// insertColumns writes the target columns of INSERT and OVERRIDING.
+func (p *printer) insertColumns(columns []InsertColumn, overriding string) {
+	for i, col := range columns {
+		p.when(i == 0, " (")
+		p.when(i > 0, ", ")
+		p.ident(col.Name)
+		p.steps(col.Part)
 	}
-	for _, elem := range row.Elems {
-		if _, ok := elem.(*Default); ok {
-			return true
+	p.when(len(columns) > 0, ")")
+	if overriding != "" {
+		p.str(" OVERRIDING " + overriding + " VALUE")
+	}
+}
+
+// steps writes the way into a part of a column.
+func (p *printer) steps(steps []Step) {
+	for _, step := range steps {
+		if step.Subscript != nil {
+			p.bounds(step.Subscript)
+			continue
+		}
+		p.str(".")
+		p.ident(step.Field)
+	}
+}
+
+func (p *printer) merge(s *Merge) {
+	p.with(s.With)
+	p.str("MERGE INTO ")
+	p.when(s.Only, "ONLY ")
+	p.tableName(s.Table)
+	p.alias(s.Alias, nil)
+	p.str(" USING ")
+	p.table(s.Source)
+	p.str(" ON ")
+	p.expr(s.On)
+	for i := range s.Whens {
+		w := &s.Whens[i]
+		p.str(" WHEN ")
+		p.when(!w.Matched, "NOT ")
+		p.str("MATCHED")
+		if w.Cond != nil {
+			p.str(" AND ")
+			p.expr(w.Cond)
+		}
+		p.str(" THEN " + w.Action)
+		switch {
+		case w.Action == "UPDATE":
+			p.str(" SET ")
+			p.assignments(w.Set)
+		case w.Action == "INSERT" && w.Values == nil:
+			p.insertColumns(w.Columns, w.Overriding)
+			p.str(" DEFAULT VALUES")
+		case w.Action == "INSERT":
+			p.insertColumns(w.Columns, w.Overriding)
+			p.str(" VALUES ")
+			p.parens(w.Values)
 		}
 	}
-	return false
 }
 
 func (p *printer) returning(items []SelectItem) {
@@ -193,6 +213,7 @@ func (p *printer) returning(items []SelectItem) {
 func (p *printer) update(s *Update) {
 	p.with(s.With)
 	p.str("UPDATE ")
+	p.when(s.Only, "ONLY ")
 	p.tableName(s.Table)
 	p.alias(s.Alias, nil)
 	p.str(" SET ")
@@ -208,6 +229,7 @@ func (p *printer) update(s *Update) {
 func (p *printer) delete(s *Delete) {
 	p.with(s.With)
 	p.str("DELETE FROM ")
+	p.when(s.Only, "ONLY ")
 	p.tableName(s.Table)
 	p.alias(s.Alias, nil)
 	if len(s.Using) > 0 {

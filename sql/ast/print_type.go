@@ -44,27 +44,51 @@ func (t TypeName) String() string {
 func (p *printer) typeName(t *TypeName) {
 	p.when(t.SetOf, "SETOF ")
 	p.baseType(t)
-	for range t.Array {
-		p.str("[]")
+	p.when(t.Percent, "%TYPE")
+	for i := range t.Array {
+		p.str("[")
+		if t.Bounds != nil && t.Bounds[i] >= 0 {
+			p.int(int64(t.Bounds[i]))
+		}
+		p.str("]")
 	}
 }
 
+// keywordTypes are the types that the grammar has words for.
+var keywordTypes = map[string]string{
+	"int2": "smallint", "int4": "integer", "int8": "bigint", "float4": "real", "float8": "double precision", "bool": "boolean",
+	"numeric": "numeric", "bpchar": "character", "varchar": "character varying", "bit": "bit", "varbit": "bit varying",
+}
+
 func (p *printer) baseType(t *TypeName) {
-	if len(t.Name) != 1 {
-		p.idents(t.Name, ".")
-		p.typeMods(t.Mods)
+	if t.Keyword {
+		p.keywordType(t)
 		return
 	}
-	switch name := t.Name[0]; {
-	case name == "interval":
-		p.interval(t.Mods)
+	p.idents(t.Name, ".")
+	if t.ModExprs != nil {
+		p.parens(t.ModExprs)
 		return
-	case name == "numeric" || name == "time" || name == "timestamp" || name == "varchar" || name == "bit" && t.Mods != nil:
-		p.str(name)
-	default:
-		p.ident(name)
 	}
 	p.typeMods(t.Mods)
+}
+
+// keywordType writes a type by the grammar's words for it.
+func (p *printer) keywordType(t *TypeName) {
+	switch name := t.Name[0]; name {
+	case "interval":
+		p.interval(t.Mods)
+	case "time", "timestamp":
+		p.str(name)
+		p.typeMods(t.Mods)
+	case "timetz", "timestamptz":
+		p.str(name[:len(name)-2])
+		p.typeMods(t.Mods)
+		p.str(" with time zone")
+	default:
+		p.str(keywordTypes[name])
+		p.typeMods(t.Mods)
+	}
 }
 
 func (p *printer) typeMods(mods []int) {
@@ -85,6 +109,11 @@ func (p *printer) interval(mods []int) {
 	if len(mods) == 0 {
 		return
 	}
+	p.intervalFields(mods)
+}
+
+// intervalFields writes what follows the word interval.
+func (p *printer) intervalFields(mods []int) {
 	first, last := "", ""
 	if mods[0] != IntervalFull {
 		for _, f := range intervalFields {

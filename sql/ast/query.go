@@ -7,6 +7,8 @@ type Query struct {
 	Body    QueryBody
 	OrderBy []OrderItem
 	Limit   Expr // nil: none (LIMIT ALL too)
+	All     bool // LIMIT ALL
+	Ties    bool // FETCH … WITH TIES
 	Offset  Expr // nil: none
 	Locking []Locking
 }
@@ -23,10 +25,12 @@ type Select struct {
 	Distinct   bool
 	DistinctOn []Expr
 	Columns    []SelectItem
+	Into       *Into
 	From       []TableExpr // comma-separated items; empty: none
 	AsOf       Expr        // AS OF SYSTEM TIME, nil without; only at the top of a statement
 	Where      Expr
 	GroupBy    []Expr
+	GroupSets  bool // GROUP BY DISTINCT: equal grouping sets count once
 	Having     Expr
 	Windows    []NamedWindow
 }
@@ -55,6 +59,13 @@ func (q *Query) asOfSelect() *Select {
 			return nil
 		}
 	}
+}
+
+// Into is SELECT … INTO: the table that the query makes.
+type Into struct {
+	Pos
+	Persistence Persistence
+	Name        TableName
 }
 
 // NamedWindow is an entry of the WINDOW clause.
@@ -108,6 +119,25 @@ type CTE struct {
 	Columns      []string
 	Materialized *bool // nil: not said
 	Statement    Statement
+	Search       *Search
+	Cycle        *Cycle
+}
+
+// Search is SEARCH DEPTH|BREADTH FIRST BY columns SET column.
+type Search struct {
+	Pos
+	Breadth bool
+	Columns []string
+	Set     string
+}
+
+// Cycle is CYCLE columns SET mark [TO value DEFAULT value] USING path.
+type Cycle struct {
+	Pos
+	Columns     []string
+	Mark        string
+	To, Default Expr // both or none
+	Using       string
 }
 
 // OrderItem is one ORDER BY item. NullsFirst is resolved: NULLS LAST is the default of ASC.
@@ -115,13 +145,18 @@ type OrderItem struct {
 	Expr       Expr
 	Desc       bool
 	NullsFirst bool
+	// As written: ASC, NULLS FIRST or LAST, and the operator of USING.
+	Asc       bool
+	Nulls     bool
+	Using     string
+	Qualified bool // USING OPERATOR(pg_catalog.…)
 }
 
 // Locking is FOR UPDATE and its kind.
 type Locking struct {
 	Pos
 	Strength string // "UPDATE", "NO KEY UPDATE", "SHARE", "KEY SHARE"
-	Of       []string
+	Of       []TableName
 	Wait     string // "", "NOWAIT", "SKIP LOCKED"
 }
 
@@ -132,13 +167,14 @@ type TableExpr interface {
 }
 
 type (
-	// TableRef is [schema.]name [AS alias [(columns)]].
+	// TableRef is [schema.]name [AS alias [(columns)]] [TABLESAMPLE …].
 	TableRef struct {
 		Pos
 		Name    TableName
 		Only    bool
 		Alias   string
 		Columns []string
+		Sample  *Sample
 	}
 	// DerivedTable is [LATERAL] (query) AS alias [(columns)].
 	DerivedTable struct {
@@ -153,10 +189,31 @@ type (
 		Pos
 		Lateral    bool
 		Call       *Call
+		Expr       Expr // in place of Call: another expression that may stand there, such as a cast
 		Ordinality bool
 		Alias      string
 		Columns    []string
 		ColumnDefs []ColumnTypeDef // f() AS t(a int, …)
+	}
+	// RowsFrom is [LATERAL] ROWS FROM (f(args) [AS (columns)], …) [WITH ORDINALITY] [AS alias [(columns)]].
+	RowsFrom struct {
+		Pos
+		Lateral    bool
+		Functions  []TableFunc // without alias
+		Ordinality bool
+		Alias      string
+		Columns    []string
+	}
+	// XMLTable is XMLTABLE([XMLNAMESPACES(…),] row PASSING document COLUMNS …).
+	XMLTable struct {
+		Pos
+		Lateral    bool
+		Namespaces []SelectItem // not Aliased: DEFAULT
+		Row        Expr
+		Document   Expr
+		Columns    []XMLColumn
+		Alias      string
+		Names      []string
 	}
 	// Join is an explicit join. Exactly one of Natural, Using, On is given, none for CROSS.
 	Join struct {
@@ -165,20 +222,52 @@ type (
 		L, R    TableExpr
 		Natural bool
 		Using   []string
-		On      Expr
-		Alias   string // alias of a parenthesised join
+		// UsingAlias names the columns of Using together.
+		UsingAlias string
+		On         Expr
+		Alias      string   // alias of a parenthesised join
+		Columns    []string // names that the alias gives to columns
 	}
+)
+
+// Sample is TABLESAMPLE method (arguments) [REPEATABLE (seed)].
+type Sample struct {
+	Pos
+	Method []string
+	Args   []Expr
+	Seed   Expr // nil: none
+}
+
+// XMLColumn is a column of XMLTABLE: FOR ORDINALITY, or a type with options.
+type XMLColumn struct {
+	Name          string
+	Type          *TypeName // nil: FOR ORDINALITY
+	Path, Default Expr
+	NotNull       bool
+}
+
+// Persistence says how long a relation lives.
+type Persistence string
+
+// The kinds of persistence.
+const (
+	Permanent Persistence = ""
+	Temporary Persistence = "TEMPORARY"
+	Unlogged  Persistence = "UNLOGGED"
 )
 
 // ColumnTypeDef is a column with its type in a table function's alias.
 type ColumnTypeDef struct {
-	Name string
-	Type TypeName
+	Name      string
+	Type      TypeName
+	Collation []string
 }
 
 func (*TableRef) tableExpr()     {}
 func (*DerivedTable) tableExpr() {}
 func (*TableFunc) tableExpr()    {}
+func (*RowsFrom) tableExpr()     {}
+func (*XMLTable) tableExpr()     {}
 func (*Join) tableExpr()         {}
 
 // JoinKind is the kind of a join.

@@ -26,6 +26,7 @@ type (
 	Update struct {
 		Pos
 		With      *With
+		Only      bool
 		Table     TableName
 		Alias     string
 		Set       []Assignment
@@ -37,6 +38,7 @@ type (
 	Delete struct {
 		Pos
 		With      *With
+		Only      bool
 		Table     TableName
 		Alias     string
 		Using     []TableExpr
@@ -45,16 +47,48 @@ type (
 	}
 )
 
-// InsertColumn is a target column of INSERT.
+// InsertColumn is a target column of INSERT, or a part of one.
 type InsertColumn struct {
 	Pos
 	Name string
+	Part []Step
+}
+
+// Step is a step into a part of a column: a field's name, or a subscript (without its X).
+type Step struct {
+	Field     string
+	Subscript *Subscript
+}
+
+// Merge is MERGE INTO … USING … ON … WHEN ….
+type Merge struct {
+	Pos
+	With   *With
+	Only   bool
+	Table  TableName
+	Alias  string
+	Source TableExpr
+	On     Expr
+	Whens  []MergeWhen
+}
+
+// MergeWhen is a clause of MERGE. Action is "DO NOTHING", "DELETE", "UPDATE" or "INSERT".
+type MergeWhen struct {
+	Pos
+	Matched    bool
+	Cond       Expr
+	Action     string
+	Set        []Assignment
+	Columns    []InsertColumn
+	Overriding string
+	Values     []Expr // nil: DEFAULT VALUES
 }
 
 // OnConflict is ON CONFLICT [target] DO NOTHING | DO UPDATE SET … [WHERE …].
 type OnConflict struct {
 	Pos
-	Columns     []Expr // inferred target; empty with Constraint "" means any
+	Columns     []Expr        // inferred target; empty with Constraint "" means any
+	Infer       []IndexColumn // Columns as written
 	TargetWhere Expr
 	Constraint  string
 	DoUpdate    bool
@@ -66,6 +100,8 @@ type OnConflict struct {
 type Assignment struct {
 	Pos
 	Columns []string
+	Parts   [][]Step // of each column; nil if all are whole
+	List    bool     // written (columns) = value
 	Value   Expr
 }
 
@@ -222,8 +258,11 @@ type IndexColumn struct {
 	Expr       Expr
 	Collation  []string
 	OpClass    []string
+	Options    []StorageOption // of the operator class
 	Desc       bool
 	NullsFirst bool
+	Asc, Nulls bool // ASC, and NULLS FIRST or LAST, are written
+	Call       bool // Expr is written without parentheses of its own
 }
 
 // AlterCommand is one command of ALTER TABLE.
@@ -471,6 +510,7 @@ func (*Query) statement()            {}
 func (*Insert) statement()           {}
 func (*Update) statement()           {}
 func (*Delete) statement()           {}
+func (*Merge) statement()            {}
 func (*CreateTable) statement()      {}
 func (*CreateIndex) statement()      {}
 func (*CreateView) statement()       {}

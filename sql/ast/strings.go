@@ -30,6 +30,9 @@ func (x *Subscript) String() string     { return exprString(x) }
 func (x *Field) String() string         { return exprString(x) }
 func (x *AtTimeZone) String() string    { return exprString(x) }
 func (x *Collate) String() string       { return exprString(x) }
+func (x *GroupingSet) String() string   { return exprString(x) }
+func (x *CurrentOf) String() string     { return exprString(x) }
+func (x *XML) String() string           { return exprString(x) }
 
 func (x *Select) String() string { return bodyString(x) }
 func (x *Values) String() string { return bodyString(x) }
@@ -39,12 +42,15 @@ func (x *Nested) String() string { return bodyString(x) }
 func (x *TableRef) String() string     { return tableString(x) }
 func (x *DerivedTable) String() string { return tableString(x) }
 func (x *TableFunc) String() string    { return tableString(x) }
+func (x *RowsFrom) String() string     { return tableString(x) }
+func (x *XMLTable) String() string     { return tableString(x) }
 func (x *Join) String() string         { return tableString(x) }
 
 func (x *Query) String() string            { return statementString(x) }
 func (x *Insert) String() string           { return statementString(x) }
 func (x *Update) String() string           { return statementString(x) }
 func (x *Delete) String() string           { return statementString(x) }
+func (x *Merge) String() string            { return statementString(x) }
 func (x *CreateTable) String() string      { return statementString(x) }
 func (x *CreateIndex) String() string      { return statementString(x) }
 func (x *CreateView) String() string       { return statementString(x) }
