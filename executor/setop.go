@@ -7,34 +7,50 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// union yields the left rows, then the right rows.
+// union yields the rows of its inputs, one input after the other.
 type union struct {
-	left, right Operator
-	onRight     bool
+	inputs []Operator
+	at     int
+}
+
+// newUnion makes a union of two inputs. A chain of unions is one operator, so that a row passes through one,
+// whatever the chain's length.
+func newUnion(left, right Operator) *union {
+	if chain, ok := left.(*union); ok {
+		chain.inputs = append(chain.inputs, right)
+		return chain
+	}
+	return &union{inputs: []Operator{left, right}}
 }
 
 func (o *union) Open(ctx context.Context) error {
-	o.onRight = false
-	return o.left.Open(ctx)
+	o.at = 0
+	return o.inputs[0].Open(ctx)
 }
 
-func (o *union) Close() error { return closeBoth(o.left, o.right) }
+func (o *union) Close() error {
+	var err error
+	for _, in := range o.inputs {
+		err = firstError(err, in.Close())
+	}
+	return err
+}
 
-// Next takes the next row of either side. The right side is opened when the left is exhausted.
+// Next takes the next row. An input is opened when the one before it is exhausted, and closed when it is itself.
 func (o *union) Next(ctx context.Context) (types.Row, error) {
-	if !o.onRight {
-		if row, err := o.left.Next(ctx); row != nil || err != nil {
+	for {
+		row, err := o.inputs[o.at].Next(ctx)
+		if row != nil || err != nil || o.at == len(o.inputs)-1 {
 			return row, err
 		}
-		if err := o.left.Close(); err != nil {
+		if err := o.inputs[o.at].Close(); err != nil {
 			return nil, err
 		}
-		if err := o.right.Open(ctx); err != nil {
+		o.at++
+		if err := o.inputs[o.at].Open(ctx); err != nil {
 			return nil, err
 		}
-		o.onRight = true
 	}
-	return o.right.Next(ctx)
 }
 
 // intersectExcept counts the right rows by value and lets left rows pass by that count: INTERSECT
@@ -51,7 +67,7 @@ type intersectExcept struct {
 func newSetOp(ex *execution, left, right Operator, n *planner.SetOp) Operator {
 	rows := typesOf(n)
 	if n.Op == "UNION" {
-		both := &union{left: left, right: right}
+		both := newUnion(left, right)
 		if n.All {
 			return both
 		}

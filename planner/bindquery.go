@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"fmt"
+
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -359,21 +361,31 @@ func (b *binder) bindValues(v *ast.Values, outer *scope) (*query, error) {
 	return out, nil
 }
 
-// bindSetOp binds UNION and its kind.
+// maxBranches bounds a chain of set operations: the tree is as deep as the chain is long.
+const maxBranches = 20_000
+
+// bindSetOp binds UNION and its kind. A chain of them, which is written without parentheses, does not count as
+// nesting.
 func (b *binder) bindSetOp(s *ast.SetOp, outer *scope) (*query, error) {
 	if err := b.enter(int(s.Pos)); err != nil {
 		return nil, err
 	}
 	defer b.leave()
-	l, err := b.bindBody(s.L, nil, outer)
-	if err != nil {
-		return nil, err
+	chain := []*ast.SetOp{s}
+	for first, ok := s.L.(*ast.SetOp); ok; first, ok = first.L.(*ast.SetOp) {
+		if chain = append(chain, first); len(chain) > maxBranches {
+			return nil, pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded").
+				WithHint(fmt.Sprintf("A statement may combine %d queries; insert them into a table one by one.", maxBranches)).At(int(s.Pos))
+		}
 	}
-	r, err := b.bindBody(s.R, nil, outer)
-	if err != nil {
-		return nil, err
+	q, err := b.bindBody(chain[len(chain)-1].L, nil, outer)
+	for i := len(chain) - 1; i >= 0 && err == nil; i-- {
+		var r *query
+		if r, err = b.bindBody(chain[i].R, nil, outer); err == nil {
+			q, err = b.setOp(chain[i], q, r)
+		}
 	}
-	return b.setOp(s, l, r)
+	return q, err
 }
 
 func (b *binder) setOp(s *ast.SetOp, l, r *query) (*query, error) {

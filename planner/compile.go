@@ -11,9 +11,11 @@ import (
 type physical struct {
 	b      *binder
 	inputs []Input
-	outer  [][]int // the columns of the enclosing rows, outermost first
-	ctes   []*physicalCTE
-	err    error
+	// inputAt finds the place of an input once there are many of them; nil until then.
+	inputAt map[inputKey]int
+	outer   [][]int // the columns of the enclosing rows, outermost first
+	ctes    []*physicalCTE
+	err     error
 	// ruleList is rules(), made once.
 	ruleList []rule
 }
@@ -111,16 +113,53 @@ func (p *physical) input(in *expr.Input) expr.Scalar {
 	}
 	out := *in
 	out.Typ = t
-	for i := range p.inputs {
-		have := &p.inputs[i]
-		if have.Param == in.Param && (in.Param > 0 || have.Slot == in.Slot) && have.Type == t {
-			out.Index = i
-			return &out
+	at, found := p.findInput(inputKeyOf(in.Param, in.Slot, t))
+	if !found {
+		at = len(p.inputs)
+		p.inputs = append(p.inputs, Input{Param: in.Param, Slot: in.Slot, Type: t, Pos: in.Pos})
+		if p.inputAt != nil {
+			p.inputAt[inputKeyOf(in.Param, in.Slot, t)] = at
 		}
 	}
-	out.Index = len(p.inputs)
-	p.inputs = append(p.inputs, Input{Param: in.Param, Slot: in.Slot, Type: t, Pos: in.Pos})
+	out.Index = at
 	return &out
+}
+
+// inputKey says which literal or parameter an input is, and as which type.
+type inputKey struct {
+	param, slot int
+	typ         types.Type
+}
+
+func inputKeyOf(param, slot int, t types.Type) inputKey {
+	if param > 0 {
+		slot = 0
+	}
+	return inputKey{param, slot, t}
+}
+
+// mapInputsFrom is the number of inputs from which they are found by a map.
+const mapInputsFrom = 16
+
+// findInput returns the place of an input that there is already.
+func (p *physical) findInput(key inputKey) (int, bool) {
+	if len(p.inputs) < mapInputsFrom {
+		for i := range p.inputs {
+			if have := &p.inputs[i]; inputKeyOf(have.Param, have.Slot, have.Type) == key {
+				return i, true
+			}
+		}
+		return 0, false
+	}
+	if p.inputAt == nil {
+		p.inputAt = make(map[inputKey]int, 2*len(p.inputs))
+		for i := range p.inputs {
+			have := &p.inputs[i]
+			p.inputAt[inputKeyOf(have.Param, have.Slot, have.Type)] = i
+		}
+	}
+	i, ok := p.inputAt[key]
+	return i, ok
 }
 
 // subplan plans a subquery whose enclosing row has the given columns.

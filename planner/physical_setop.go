@@ -7,10 +7,15 @@ import (
 )
 
 func (p *physical) setOp(r *setOpRel, a ask) pnode {
-	left, right := p.exact(r.left, r.leftCols, 0), p.exact(r.right, r.rightCols, 0)
-	if r.op == "UNION" && r.all && a.limit > 0 {
-		left, right = p.exact(r.left, r.leftCols, a.limit), p.exact(r.right, r.rightCols, a.limit)
+	limit := 0.0
+	if r.op == "UNION" && r.all {
+		limit = a.limit
 	}
+	if r.op == "UNION" && !r.all {
+		keepDuplicates(r.left)
+		keepDuplicates(r.right)
+	}
+	left, right := p.exact(r.left, r.leftCols, limit), p.exact(r.right, r.rightCols, limit)
 	rows := left.est.Rows
 	switch r.op {
 	case "UNION":
@@ -21,6 +26,23 @@ func (p *physical) setOp(r *setOpRel, a ask) pnode {
 	est := Estimate{Rows: math.Max(rows, 1), Cost: left.est.Cost + right.est.Cost + rows*hashCost}
 	return pnode{cols: r.cols, est: est, node: &SetOp{Base: p.base(r.cols, est), Op: r.op, All: r.all,
 		Left: left.node, Right: right.node}}
+}
+
+// keepDuplicates spares a UNION whose rows another UNION makes distinct from doing so itself.
+func keepDuplicates(r rel) {
+	for {
+		if p, ok := r.(*projectRel); ok {
+			r = p.input
+			continue
+		}
+		u, ok := r.(*setOpRel)
+		if !ok || u.op != "UNION" || u.all {
+			return
+		}
+		u.all = true
+		keepDuplicates(u.right)
+		r = u.left
+	}
 }
 
 func (p *physical) lock(r *lockRel, a ask) pnode {
