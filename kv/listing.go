@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 
 	"github.com/percodb/percodb/kv/mvcc"
@@ -16,12 +17,20 @@ const listPage = 512
 
 // ListLocks calls yield with every lock of every shard, in key order, for an operator to look at: a page
 // at a time, so that the list as a whole is of no one moment. An error of yield ends it.
-func ListLocks(ctx context.Context, router Router, yield func(*RangeDescriptor, *mvcc.LockInfo) error) error {
+// It returns the shards that did not answer, whose locks are missing.
+func ListLocks(ctx context.Context, router Router, yield func(*RangeDescriptor, *mvcc.LockInfo) error) (missing []string, err error) {
 	var from []byte
 	for {
 		desc, shard, err := router.Locate(ctx, from)
 		if err != nil {
-			return err
+			return missing, err
+		}
+		if slices.Contains(missing, desc.Shard) {
+			if len(desc.Span.End) == 0 {
+				return missing, nil
+			}
+			from = desc.Span.End
+			continue
 		}
 		locks, err := shard.ScanLock(ctx, &ScanLockRequest{
 			Range: desc.Ref(), Span: Span{Start: from, End: desc.Span.End}, MaxTS: tso.MaxTimestamp, Limit: listPage})
@@ -30,27 +39,33 @@ func ListLocks(ctx context.Context, router Router, yield func(*RangeDescriptor, 
 			router.Invalidate(stale)
 			continue
 		}
+		var unavailable *UnavailableError
+		if errors.As(err, &unavailable) {
+			router.Invalidate(&StaleRangeError{Refs: []RangeRef{desc.Ref()}})
+			missing = append(missing, desc.Shard)
+			continue
+		}
 		if err != nil {
-			return err
+			return missing, err
 		}
 		for i := range locks {
 			if err := yield(desc, &locks[i]); err != nil {
-				return err
+				return missing, err
 			}
 		}
 		switch {
 		case len(locks) >= listPage:
 			from = append(bytes.Clone(locks[len(locks)-1].Key), 0)
 		case len(desc.Span.End) == 0:
-			return nil
+			return missing, nil
 		default:
 			from = desc.Span.End
 		}
 	}
 }
 
-// InForce returns the largest safe point that a shard of the router's ranges has in force: reads at or
-// below it may be refused. 0: there has been no garbage collection.
+// InForce returns the largest safe point that a shard of the router's ranges has in force, of those that answer:
+// reads at or below it may be refused. 0: there has been no garbage collection.
 func InForce(ctx context.Context, router Router) (tso.Timestamp, error) {
 	ranges, err := router.Ranges(ctx)
 	if err != nil {
@@ -68,7 +83,8 @@ func InForce(ctx context.Context, router Router) (tso.Timestamp, error) {
 			return 0, err
 		}
 		ts, err := shard.SetSafePoint(ctx, 0)
-		if err != nil {
+		var unavailable *UnavailableError
+		if err != nil && !errors.As(err, &unavailable) {
 			return 0, err
 		}
 		highest = max(highest, ts)

@@ -152,6 +152,24 @@ func (c *stoppedCheck) clockOracle(ctx context.Context) (tso.Oracle, error) {
 	return oracle, err
 }
 
+// The parts of a cluster's data, as checks of its processes name them.
+const tablesPart = "the tables (give the --admin-listen of a SQL process)"
+
+func storePart(shard string) string { return "store " + shard }
+
+// expectCluster names the parts of a cluster's data.
+func expectCluster(ctx context.Context, d kv.Directory, r server.CheckReport) error {
+	infos, err := d.Shards(ctx)
+	if err != nil {
+		return fmt.Errorf("list the stores: %w", err)
+	}
+	for _, info := range infos {
+		r.Expect(storePart(info.ID))
+	}
+	r.Expect(tablesPart)
+	return nil
+}
+
 // checkStore reports what is wrong in a store.
 func checkStore(ctx context.Context, store *kv.Store, foreignOracle bool, r server.CheckReport) error {
 	seen := map[string]int64{}
@@ -170,6 +188,7 @@ func checkStore(ctx context.Context, store *kv.Store, foreignOracle bool, r serv
 		note += fmt.Sprintf(", %d %s", seen[what], what)
 	}
 	r.Note(note)
+	r.Verified(storePart(store.ShardID()))
 	return nil
 }
 
@@ -224,6 +243,7 @@ func (d *database) check(ctx context.Context, r server.CheckReport) error {
 		return fmt.Errorf("check the tables: %w", err)
 	}
 	r.Note(fmt.Sprintf("%d tables: %d rows, %d index entries", sum.Tables, sum.Rows, sum.Entries))
+	r.Verified(tablesPart)
 	return nil
 }
 

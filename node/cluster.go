@@ -100,7 +100,9 @@ func (n *Node) startTSO(ctx context.Context) error {
 			n.log.Error("close the directory", "err", err)
 		}
 	})
-	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return checkDirectory(ctx, directory, r) })
+	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error {
+		return errors.Join(expectCluster(ctx, directory, r), checkDirectory(ctx, directory, r))
+	})
 	listener, err := n.listenRPC()
 	if err != nil {
 		return err
@@ -151,7 +153,9 @@ func (n *Node) startKV(ctx context.Context) error {
 		return errors.Join(err, listener.Close())
 	}
 	n.onClose(func(context.Context) { n.closeStore(store) })
-	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return checkStore(ctx, store, false, r) })
+	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error {
+		return errors.Join(expectCluster(ctx, directory, r), checkStore(ctx, store, false, r))
+	})
 	if err := n.fenceOff(ctx, conns, store); err != nil {
 		return errors.Join(err, listener.Close())
 	}
@@ -177,6 +181,7 @@ func (n *Node) startSQL(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return expectCluster(ctx, directory, r) })
 	return n.startSessions(ctx, router, oracle, false, leaserpc.NewClient(conn), func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
 }
 

@@ -11,17 +11,22 @@ type CheckReport struct {
 	Finding  func(text string)                // something is wrong
 	Note     func(text string)                // what was checked, or left out
 	Progress func(what string, records int64) // now and then
+	// Expect names a part of the data that there is, Verified one that was verified: a check of several
+	// processes has seen all if the second lists what the first does.
+	Expect, Verified func(part string)
 }
 
 // CheckEvent is a line of the answer to POST /check, in JSON: one of its fields is set. The last line has
 // Done; if it is missing the check was cut short.
 type CheckEvent struct {
-	Finding string `json:"finding,omitempty"`
-	Note    string `json:"note,omitempty"`
-	What    string `json:"what,omitempty"` // Records of this have been checked
-	Records int64  `json:"records,omitempty"`
-	Done    bool   `json:"done,omitempty"`
-	Error   string `json:"error,omitempty"` // goes with Done: what ended the check early
+	Finding  string `json:"finding,omitempty"`
+	Note     string `json:"note,omitempty"`
+	What     string `json:"what,omitempty"` // Records of this have been checked
+	Records  int64  `json:"records,omitempty"`
+	Expect   string `json:"expect,omitempty"`
+	Verified string `json:"verified,omitempty"`
+	Done     bool   `json:"done,omitempty"`
+	Error    string `json:"error,omitempty"` // goes with Done: what ended the check early
 }
 
 // serveCheck runs a check and streams what it says. One at a time: it reads everything there is.
@@ -53,6 +58,8 @@ func serveCheck(check func(context.Context, CheckReport) error) http.HandlerFunc
 			Finding:  func(text string) { say(CheckEvent{Finding: text}) },
 			Note:     func(text string) { say(CheckEvent{Note: text}) },
 			Progress: func(what string, records int64) { say(CheckEvent{What: what, Records: records}) },
+			Expect:   func(part string) { say(CheckEvent{Expect: part}) },
+			Verified: func(part string) { say(CheckEvent{Verified: part}) },
 		})
 		last := CheckEvent{Done: true}
 		if err != nil {

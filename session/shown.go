@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 )
@@ -97,7 +98,11 @@ func (s *Session) Transactions() (all []catalog.Transaction) {
 
 // Locks implements catalog.SystemView.
 func (s *Session) Locks(ctx context.Context, yield func(*kv.RangeDescriptor, *mvcc.LockInfo) error) error {
-	return kv.ListLocks(ctx, s.deps.Router, yield)
+	missing, err := kv.ListLocks(ctx, s.deps.Router, yield)
+	for _, shard := range missing {
+		s.warn(pgerror.New(pgerror.Warning, "the locks of store %s are missing: it does not answer", shard))
+	}
+	return err
 }
 
 // Ranges implements catalog.SystemView.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,9 @@ tables, and index entries against rows in both directions. It repairs nothing.
 
 A stopped cluster is verified whole when the directories of all its processes
 are given. Of a running one, each process verifies what it holds: give the
---admin-listen addresses of all stores and of one SQL process. A running server
-goes on serving, more slowly.
+--admin-listen addresses of all stores and of one SQL process; what was not
+given, or does not answer, is listed. A running server goes on serving, more
+slowly.
 
 The exit code is 1 when something is wrong, or could not be verified.`,
 		Example: `  percodb check --data ./percodb-data
@@ -45,11 +47,7 @@ The exit code is 1 when something is wrong, or could not be verified.`,
 			p := newCheckPrinter(cmd.OutOrStdout())
 			var err error
 			if len(live) > 0 {
-				for _, addr := range live {
-					if err = checkLive(cmd.Context(), addr, p.report(addr+": ")); err != nil {
-						break
-					}
-				}
+				err = checkAllLive(cmd.Context(), live, p)
 			} else if err = node.CheckStopped(cmd.Context(), node.Options{Role: node.RoleAll}, data, p.report("")); err != nil {
 				err = &startError{flags: startFlags{data: strings.Join(data, ", ")}, err: err}
 			}
@@ -68,10 +66,11 @@ type checkPrinter struct {
 	bar      *progressbar.ProgressBar // nil without a terminal
 	begun    time.Time
 	findings int
+	expected map[string]bool // parts of the data; true: verified
 }
 
 func newCheckPrinter(out io.Writer) *checkPrinter {
-	p := &checkPrinter{out: out, begun: time.Now()}
+	p := &checkPrinter{out: out, begun: time.Now(), expected: map[string]bool{}}
 	if term.IsTerminal(int(os.Stderr.Fd())) {
 		p.bar = progressbar.NewOptions64(-1, progressbar.OptionSetWriter(os.Stderr), progressbar.OptionSetWidth(10), progressbar.OptionShowCount(),
 			progressbar.OptionSetItsString("records"), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
@@ -94,7 +93,9 @@ func (p *checkPrinter) report(prefix string) server.CheckReport {
 			p.findings++
 			p.line(prefix + text)
 		},
-		Note: func(text string) { p.line(prefix + text) },
+		Note:     func(text string) { p.line(prefix + text) },
+		Expect:   func(part string) { p.expected[part] = p.expected[part] },
+		Verified: func(part string) { p.expected[part] = true },
 		Progress: func(what string, records int64) {
 			if p.bar != nil {
 				p.bar.Describe(prefix + what)
@@ -102,6 +103,17 @@ func (p *checkPrinter) report(prefix string) server.CheckReport {
 			}
 		},
 	}
+}
+
+// unseen lists the parts of the data that nobody has verified.
+func (p *checkPrinter) unseen() (parts []string) {
+	for part, verified := range p.expected {
+		if !verified {
+			parts = append(parts, part)
+		}
+	}
+	slices.Sort(parts)
+	return parts
 }
 
 // finish prints the verdict.
@@ -116,11 +128,34 @@ func (p *checkPrinter) finish(err error) error {
 			p.line(fmt.Sprintf("%d findings until the check was cut short after %v", p.findings, took))
 		}
 		return err
-	case p.findings > 0:
-		p.line(fmt.Sprintf("%d findings in %v", p.findings, took))
+	}
+	unseen := p.unseen()
+	for _, part := range unseen {
+		p.line("not verified: " + part)
+	}
+	if p.findings > 0 || len(unseen) > 0 {
+		p.line(fmt.Sprintf("%d findings in %v, %d parts of the data not verified", p.findings, took, len(unseen)))
 		return &silentError{}
 	}
 	p.line(fmt.Sprintf("no findings in %v", took))
+	return nil
+}
+
+// checkAllLive has running processes verify what they hold. Where one fails the others go on; an error says
+// that all have failed.
+func checkAllLive(ctx context.Context, addrs []string, p *checkPrinter) error {
+	var failed []error
+	for _, addr := range addrs {
+		if err := checkLive(ctx, addr, p.report(addr+": ")); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) == len(addrs) {
+		return errors.Join(failed...)
+	}
+	for _, err := range failed {
+		p.expected[err.Error()] = false
+	}
 	return nil
 }
 
@@ -155,6 +190,10 @@ func checkLive(ctx context.Context, addr string, r server.CheckReport) error {
 			r.Finding(e.Finding)
 		case e.Note != "":
 			r.Note(e.Note)
+		case e.Expect != "":
+			r.Expect(e.Expect)
+		case e.Verified != "":
+			r.Verified(e.Verified)
 		default:
 			r.Progress(e.What, e.Records)
 		}

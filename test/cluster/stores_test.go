@@ -1,13 +1,18 @@
 package cluster
 
 import (
+	"context"
 	"io"
 	"net/http"
+	"os/exec"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // shard returns the shard's name, as the process's metrics tell it.
@@ -165,4 +170,81 @@ func TestSchemaStoreIsAway(t *testing.T) {
 			t.Errorf("%s: a dropped table: %v", way.name, err)
 		}
 	}
+}
+
+// Goal: a check of a running cluster tells which parts it could not see, and fails for it. Method: all processes;
+// without a store; with a store that is gone.
+func TestCheckTellsWhatItCouldNotSee(t *testing.T) {
+	d := deploy(t, 2, 1)
+	c := d.sql[0].connect()
+	d.exec(c, "create table x (id int primary key)", "insert into x values (1)", "create table y (id int primary key)", "insert into y values (1)")
+	gone := d.kv[1].shard()
+	check := func(want bool, says string, addrs ...string) {
+		t.Helper()
+		out, err := exec.Command(binary, "check", "--live", strings.Join(addrs, ",")).CombinedOutput()
+		if (err == nil) != want || !strings.Contains(string(out), says) {
+			t.Errorf("check of %d processes: %v, want %v and %q:\n%s", len(addrs), err, want, says, out)
+		}
+	}
+	all := []string{d.admin, d.kv[0].admin, d.kv[1].admin, d.sql[0].admin}
+	check(true, "no findings", all...)
+	check(false, "not verified: store "+gone, d.admin, d.kv[0].admin, d.sql[0].admin)
+	check(false, "not verified: the tables", d.admin, d.kv[0].admin, d.kv[1].admin)
+	d.kv[1].end(syscall.SIGKILL)
+	check(false, "not verified: store "+gone, d.admin, d.kv[0].admin)
+	check(false, "not verified: no answer from "+d.kv[1].admin, all...)
+	check(false, "not verified: store "+gone, all...)
+}
+
+// Goal: the views of the machinery show what is there while a store is away, and say what is missing; its
+// tables can be dropped. Method: locks on both stores, and one store gone.
+func TestViewsWhileAStoreIsAway(t *testing.T) {
+	d := deploy(t, 3, 1)
+	c := d.sql[0].connect()
+	byTable, schema := d.threeTables(c)
+	var here, there string // tables on a store that stays, and on one that goes
+	for table, p := range byTable {
+		if p != schema {
+			there = table
+		}
+	}
+	for table, p := range byTable {
+		if p != byTable[there] {
+			here = table
+		}
+	}
+	if here == "" || there == "" {
+		t.Skip("all tables lie on one store")
+	}
+	gone := byTable[there].shard()
+	holder := d.sql[0].connect()
+	d.exec(holder, "begin", "select * from "+here+" where id = 1 for update", "select * from "+there+" where id = 1 for update")
+	config, err := pgx.ParseConfig("postgres://tester@" + d.sql[0].sql + "/percodb?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var notices []string
+	config.OnNotice = func(_ *pgconn.PgConn, n *pgconn.Notice) { notices = append(notices, n.Code+" "+n.Message) }
+	observer, err := pgx.ConnectConfig(d.context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer observer.Close(context.Background())
+	const locked = "select string_agg(table_name, ',' order by table_name) from percodb.locks where kind = 'for update'"
+	if got, err := d.value(observer, locked); len(got) != 3 || err != nil || len(notices) != 0 {
+		t.Errorf("before: %q %v %q", got, err, notices)
+	}
+	byTable[there].end(syscall.SIGKILL)
+	if got, err := d.value(observer, locked); got != here || err != nil {
+		t.Errorf("while the store is away: %q %v, want %q", got, err, here)
+	}
+	if len(notices) == 0 || notices[0] != "01000 the locks of store "+gone+" are missing: it does not answer" {
+		t.Errorf("notices %q", notices)
+	}
+	for _, view := range []string{"oracle", "transactions", "ranges"} {
+		if _, err := d.value(observer, "select count(*) from percodb."+view); err != nil {
+			t.Errorf("percodb.%s: %v", view, err)
+		}
+	}
+	d.exec(observer, "drop table "+there)
 }
