@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
-	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/tso"
 )
 
