@@ -1,6 +1,7 @@
 // Package hermitage runs the scenarios of Martin Kleppmann's Hermitage
 // (https://github.com/ept/hermitage), which show the anomalies that isolation levels allow and
-// prevent, over SQL: fourteen scenarios at three levels, on PostgreSQL and on percodb.
+// prevent, over SQL: fourteen scenarios at three levels, on PostgreSQL and on percodb. Three more have
+// cursors, shared locks and savepoints.
 //
 //	testdata/*.txt   a scenario: its steps, and what became of them at each level
 //	     │

@@ -93,7 +93,7 @@ func TestPercodb(t *testing.T) {
 		}
 	}
 	fmt.Printf("%d of %d at least as strict as PostgreSQL\n", strict, cases)
-	if cases != 42 {
+	if cases != 51 {
 		t.Errorf("%d cases", cases)
 	}
 }

@@ -213,7 +213,7 @@ func execute(ctx context.Context, conn *pgconn.PgConn, statement string) answer 
 	}
 	result := results[len(results)-1]
 	tag := result.CommandTag
-	if !tag.Select() {
+	if !tag.Select() && !strings.HasPrefix(tag.String(), "FETCH") {
 		if tag.Insert() || tag.Update() || tag.Delete() {
 			return answer{text: counted(int(tag.RowsAffected()))}
 		}

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -30,6 +31,9 @@ const (
 	keepRow       bug = "a deletion is lost"
 	blindRefresh  bug = "a refresh is acknowledged and not carried out"
 	leakySnapshot bug = "a scan leaves out a row now and then"
+	noSharedLocks bug = "shared locks are neither taken nor checked"
+	// dropCursorReads is the clients'.
+	dropCursorReads bug = "what a cursor has read on behalf of a statement is forgotten when that runs again"
 	// hastyCollection is the collector's.
 	hastyCollection bug = "garbage is collected while old locks are left"
 )
@@ -119,6 +123,12 @@ func (b *brokenShard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv
 			}
 		}
 	}
+	if b.bug == noSharedLocks {
+		changed.Mutations = slices.DeleteFunc(slices.Clone(req.Mutations), func(m mvcc.Mutation) bool { return m.Op == mvcc.OpCheckShared })
+		if len(changed.Mutations) == 0 {
+			return kv.PrewriteResponse{}, nil
+		}
+	}
 	resp, err := b.Shard.Prewrite(ctx, &changed)
 	var locked *mvcc.KeyLockedError
 	if errors.As(err, &locked) && b.bug == stealLocks {
@@ -127,6 +137,14 @@ func (b *brokenShard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv
 	}
 	if err == nil && resp.OnePCCommitTS != 0 && b.nowAndThen(hideCommit) {
 		return kv.PrewriteResponse{}, &mvcc.RolledBackError{StartTS: req.StartTS}
+	}
+	return resp, err
+}
+
+func (b *brokenShard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
+	resp, err := b.Shard.AcquireLocks(ctx, req)
+	if err == nil && req.Shared && b.bug == noSharedLocks {
+		err = b.Shard.ReleaseLocks(ctx, &kv.ReleaseLocksRequest{Ranges: req.Ranges, Keys: req.Keys, StartTS: req.StartTS, ForUpdateTS: tso.MaxTimestamp})
 	}
 	return resp, err
 }

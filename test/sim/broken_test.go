@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 	"time"
+
+	"github.com/percodb/percodb/percolator"
 )
 
 // Goal: the simulation notices what it is there for (I5). Method: each bug is switched on in worlds of
@@ -28,6 +30,8 @@ func TestBugsAreFound(t *testing.T) {
 		{lyingDisk, []string{"bank", "list", "counters"}, func(p *plan) { p.faults, p.kinds = 5, []faultKind{crashNode} }},
 		{keepRow, []string{"index"}, nil},
 		{leakySnapshot, []string{"bank", "list", "index"}, nil},
+		{noSharedLocks, []string{"parents"}, func(p *plan) { p.mode = mode{percolator.ReadCommitted, true} }},
+		{dropCursorReads, []string{"list"}, func(p *plan) { p.mode, p.txns = mode{percolator.SnapshotIsolation, true}, 40 }},
 		{hastyCollection, []string{"index"}, func(p *plan) { // locks of the dead, on other nodes than their primaries
 			p.embedded, p.nodes, p.txns, p.noAsync, p.collects, p.latency = false, 3, 40, true, true, 10*time.Millisecond
 			p.kinds, p.faults, p.dropRequests = []faultKind{killClient}, 40, 60

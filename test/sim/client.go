@@ -197,11 +197,18 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 	if err == nil {
 		x := &txn{Txn: inner, c: c, a: &a}
 		a.startTS = inner.StartTS()
-		if err = body(ctx, x); err != nil {
+		if err = body(ctx, x); err == nil {
+			err = x.closeCursor(ctx, c.rng.IntN(4) > 0)
+		}
+		if err != nil {
 			_ = inner.Rollback(context.WithoutCancel(ctx)) // what it could not release expires
 		} else {
 			a.commitTS, err = inner.Commit(ctx)
 		}
+		if err != nil && x.cursor != nil {
+			x.cursor.it.Close()
+		}
+		a.Ops = dropUnread(a.Ops)
 		a.Note = fmt.Sprintf("start_ts %d, read_ts %d, commit_ts %d", a.startTS, inner.ReadTS(), a.commitTS)
 	}
 	a.End, a.err = c.w.clock.Add(1), err
@@ -243,6 +250,12 @@ func expected(err error) bool {
 		errors.Is(err, errGiveUp) || errors.Is(err, errBusiness)
 }
 
+// notAvailable says that a lock could not be had, which ends a statement and not its transaction.
+func notAvailable(err error) bool {
+	var e *percolator.LockNotAvailableError
+	return errors.As(err, &e)
+}
+
 // tooOld says that garbage collection has overtaken a transaction.
 func tooOld(err error) bool {
 	var old *mvcc.TooOldError
@@ -257,8 +270,9 @@ var (
 // txn is a transaction under way, with the record of what it does.
 type txn struct {
 	*percolator.Txn
-	c *client
-	a *attempt
+	c      *client
+	a      *attempt
+	cursor *cursor // nil: none is open
 }
 
 // statement runs body as one statement: again if a wait for a lock has moved the snapshot. What it
@@ -266,6 +280,9 @@ type txn struct {
 func (x *txn) statement(ctx context.Context, body func() error) error {
 	sp, ops := x.Savepoint(), len(x.a.Ops)
 	if err := x.BeginStatement(ctx); err != nil {
+		return err
+	}
+	if err := x.readOn(ctx, x.c.ahead()); err != nil {
 		return err
 	}
 	for range 50 {
@@ -326,6 +343,9 @@ func (x *txn) getInt(ctx context.Context, key string) (n int64, found bool, err 
 func (x *txn) putInt(key string, n int64) error {
 	return x.Put([]byte(key), strconv.AppendInt(nil, n, 10))
 }
+
+// ahead is how many rows an open cursor is read on by when a statement begins.
+func (c *client) ahead() int { return c.rng.IntN(3) }
 
 // cutUp returns all keys as one span, or as several that touch.
 func (c *client) cutUp() []kv.Span {

@@ -100,6 +100,9 @@ func newPlan(seed uint64) plan {
 	}
 	// Drawn apart, so that seeds go on standing for the plans they stood for.
 	p.collects = rand.New(rand.NewPCG(seed, 3)).IntN(2) == 0
+	if rand.New(rand.NewPCG(seed, 4)).IntN(8) == 0 {
+		p.workload = laterWorkload
+	}
 	p.divide()
 	return p
 }
