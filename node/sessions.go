@@ -73,7 +73,7 @@ func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.O
 	n.onClose(func(context.Context) { analyzer.Close() })
 	n.server, err = server.New(server.Options{
 		Listen: n.opts.Listen, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
-		Logger: n.log,
+		Logger: n.log, Messages: n.opts.Memory.Sub("messages of clients", n.opts.Memory.Limit()/4),
 		Deps: session.Deps{
 			DB: d.db, Catalog: d.catalog, Router: router, Oracle: oracle, Plans: session.NewPlanCache(),
 			Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version,

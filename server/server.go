@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/server/pgwire"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -43,6 +44,9 @@ type Options struct {
 	MaxConnections, ReservedConnections int
 	Deps                                session.Deps
 	Logger                              *slog.Logger
+	// Messages is what large messages of clients, and large rows sent to them, draw from; nil: nothing
+	// bounds them together.
+	Messages *memory.Pool
 }
 
 // Server accepts PostgreSQL clients. Safe for concurrent use.
@@ -132,7 +136,7 @@ func (s *Server) closing() bool {
 }
 
 func (s *Server) serveConn(ctx context.Context, c net.Conn) {
-	conn := pgwire.New(c, s, s.log)
+	conn := pgwire.New(c, s, s.opts.Messages, s.log)
 	s.mu.Lock()
 	if s.mu.closing {
 		s.mu.Unlock()

@@ -12,12 +12,13 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// maxMessageBytes bounds a message of the client: the largest value is far below it.
-const maxMessageBytes = 256 << 20
+// maxMessageBytes bounds a message of the client, as in PostgreSQL.
+const maxMessageBytes = 1<<30 - 2
 
 // Host is what the server gives a connection.
 type Host interface {
@@ -32,6 +33,7 @@ type Host interface {
 // Conn is one client's connection. Serve is called once; Shutdown from any goroutine.
 type Conn struct {
 	net     net.Conn
+	meter   *meter
 	host    Host
 	log     *slog.Logger
 	backend *pgproto3.Backend
@@ -48,17 +50,19 @@ type Conn struct {
 	busy     atomic.Bool
 }
 
-// New wraps an accepted connection.
-func New(c net.Conn, host Host, log *slog.Logger) *Conn {
-	c = newSocket(c)
-	backend := pgproto3.NewBackend(c, io.Discard)
+// New wraps an accepted connection. Its large messages, in both directions, draw from pool.
+func New(c net.Conn, host Host, pool *memory.Pool, log *slog.Logger) *Conn {
+	m := newMeter(newSocket(c), pool)
+	backend := pgproto3.NewBackend(m, io.Discard)
 	backend.SetMaxBodyLen(maxMessageBytes)
-	return &Conn{net: c, host: host, log: log, backend: backend, w: newWriter(c, backend)}
+	return &Conn{net: m.Conn, meter: m, host: host, log: log, backend: backend, w: newWriter(m.Conn, backend, pool)}
 }
 
 // Serve talks to the client until either side ends. It closes the connection.
 func (c *Conn) Serve(ctx context.Context) {
 	defer c.net.Close()
+	defer c.meter.account.Close()
+	defer c.w.account.Close()
 	defer c.recoverPanic()
 	open, err := c.startup(ctx)
 	if err != nil || !open {
@@ -167,6 +171,10 @@ func shutdownError() error {
 
 // protocolError tells a client that went away from one that sent garbage.
 func protocolError(err error) error {
+	var exceeded *memory.ExceededError
+	if errors.As(err, &exceeded) {
+		return &connectionError{session.ToPGError(err)}
+	}
 	var netErr net.Error
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.ErrClosedPipe) ||
 		errors.Is(err, net.ErrClosed) || errors.As(err, &netErr) {

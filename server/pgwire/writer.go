@@ -4,10 +4,12 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -39,6 +41,9 @@ type writer struct {
 	// is that part, kept while Rewind has the result made anew.
 	heldEnd int
 	after   []byte
+	// account counts what the buffer takes beyond keepBytes.
+	account memory.Account
+	counted int64
 
 	cols    []session.Column
 	formats []int16 // one per column
@@ -46,8 +51,8 @@ type writer struct {
 
 var _ session.ResultWriter = (*writer)(nil)
 
-func newWriter(conn net.Conn, backend *pgproto3.Backend) *writer {
-	return &writer{conn: conn, backend: backend, mark: noMark, heldEnd: noMark}
+func newWriter(conn net.Conn, backend *pgproto3.Backend, pool *memory.Pool) *writer {
+	return &writer{conn: conn, backend: backend, mark: noMark, heldEnd: noMark, account: memory.NewAccount(pool, 0)}
 }
 
 // send appends a message of pgproto3's.
@@ -72,6 +77,8 @@ func (w *writer) flush() error {
 	_, w.err = w.conn.Write(w.buf)
 	if cap(w.buf) > keepBytes {
 		w.buf = nil
+		w.account.Shrink(w.counted)
+		w.counted = 0
 	}
 	w.buf = w.buf[:0]
 	return w.err
@@ -145,6 +152,9 @@ func (w *writer) Row(row types.Row) error {
 	if w.err != nil {
 		return w.err
 	}
+	if err := w.makeSpace(row); err != nil {
+		return err
+	}
 	at := w.begin('D')
 	w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(row)))
 	for i := range row {
@@ -161,8 +171,34 @@ func (w *writer) Row(row types.Row) error {
 		}
 		binary.BigEndian.PutUint32(w.buf[start-4:], uint32(len(w.buf)-start))
 	}
+	if size := len(w.buf) - at; size > maxMessageBytes {
+		w.buf = w.buf[:at-1]
+		return pgerror.New(pgerror.ProgramLimitExceeded, "a row of %d bytes is too large to be sent", size).
+			WithHint("Select fewer columns, or parts of their values.")
+	}
 	w.end(at)
 	return w.flushIfLarge()
+}
+
+// makeSpace makes space for a row of large values; an error is the statement's.
+func (w *writer) makeSpace(row types.Row) error {
+	large := 0
+	for i := range row {
+		if row[i].Large() {
+			large += 2 * row[i].Size() // The text of bytes has two digits for each.
+		}
+	}
+	if large == 0 || large <= cap(w.buf)-len(w.buf) {
+		return nil
+	}
+	if size := int64(len(w.buf) + large); size > keepBytes {
+		if err := w.account.Resize(w.counted, size); err != nil {
+			return err
+		}
+		w.counted = size
+	}
+	w.buf = slices.Grow(w.buf, large)
+	return nil
 }
 
 // Complete implements session.ResultWriter.

@@ -21,7 +21,7 @@ func TestHold(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
 	defer server.Close()
-	w := newWriter(server, nil)
+	w := newWriter(server, nil, nil)
 	complete(w, "before")
 	w.Hold()
 	complete(w, "first")
@@ -91,7 +91,7 @@ func TestPanicEndsConnectionOnly(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
 	var logged strings.Builder
-	c := New(server, panickingHost{}, slog.New(slog.NewTextHandler(&logged, nil)))
+	c := New(server, panickingHost{}, nil, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err := c.w.Complete(session.Tag{Verb: "whole", Rows: -1}); err != nil {
 		t.Fatal(err)
 	}
