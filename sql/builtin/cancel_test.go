@@ -1,0 +1,120 @@
+package builtin
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/apd/v3"
+
+	"github.com/percodb/percodb/sql/types"
+)
+
+// longValues are a small and a large value of each type.
+func longValues() map[types.OID][2]types.Datum {
+	text := types.Text(strings.Repeat("aB é-", 5<<20))
+	hexadecimal := types.Text(`\x` + strings.Repeat("ab", 8<<20))
+	digits, _ := types.ParseText(types.TNumeric, strings.Repeat("7", 60000)+"."+strings.Repeat("3", 6000), nil)
+	elems := make([]types.Datum, 1<<20)
+	for i := range elems {
+		elems[i] = types.Text("a long element")
+	}
+	small := types.NewArray(&types.Array{Elem: types.TText, Elems: elems[:2]})
+	return map[types.OID][2]types.Datum{
+		types.OIDText: {types.Text("a"), text}, types.OIDBPChar: {types.Text("a"), text}, types.OIDVarchar: {types.Text("a"), text},
+		types.OIDBytea:   {types.Bytes([]byte("a")), types.Bytes(bytes.Repeat([]byte{0xff, 'a', '\\'}, 8<<20))},
+		types.OIDName:    {types.Text("hex"), types.Text("utf8")},
+		types.OIDNumeric: {types.Decimal(apd.New(25, -1)), digits}, types.OIDUnknown: {hexadecimal, text},
+		types.OIDInt4: {types.Int(1), types.Int(1 << 20)}, types.OIDInt8: {types.Int(1), types.Int(1 << 14)}, types.OIDInt2: {types.Int(1), types.Int(1 << 10)},
+		types.OIDBool:   {types.Bool(true), types.Bool(false)},
+		types.OIDFloat8: {types.Float(1.5), types.Float(1e300)}, types.OIDFloat4: {types.Float(1.5), types.Float(1e30)},
+		types.TText.ArrayOf().OID: {small, types.NewArray(&types.Array{Elem: types.TText, Elems: elems})},
+	}
+}
+
+// Goal: a cancel reaches into every function and operator. Method: each overload is called with small and
+// large arguments in all combinations, in a statement that is cancelled already; it must end soon, whatever
+// it returns. Callers poll before a call with large arguments; the functions are called without that here.
+func TestCancelReachesEveryFunction(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	// Generous: of what goes on for longer than that the whole takes far longer for a value of 1 GB.
+	const limit = 1500 * time.Millisecond
+	values := longValues()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	calls, slowest := 0, time.Duration(0)
+	call := func(o *Overload) {
+		resolved, err := o.resolved(concrete(o.Args))
+		if err != nil {
+			return
+		}
+		for choice := range 1 << min(len(resolved.Args), 4) {
+			args := make([]types.Datum, len(resolved.Args))
+			for i, at := range resolved.Args {
+				v, ok := values[at.OID]
+				if !ok {
+					return
+				}
+				args[i] = v[choice>>min(i, 3)&1]
+			}
+			begin := time.Now()
+			_, err := resolved.Fn(&Env{Ctx: ctx}, args)
+			took := time.Since(begin)
+			calls++
+			slowest = max(slowest, took)
+			if took > limit {
+				t.Errorf("%s, arguments %b: %v, error %v", CallSignature(o.Name, resolved.Args), choice, took, err)
+			}
+		}
+	}
+	for _, registry := range []overloads{functions(), operators()} {
+		for _, name := range sortedNames(registry) {
+			if name == "pg_sleep" {
+				continue
+			}
+			for _, o := range registry[name] {
+				call(o)
+			}
+		}
+	}
+	t.Logf("%d calls, the slowest took %v", calls, slowest)
+	if calls < 1000 {
+		t.Errorf("only %d calls: are the values right?", calls)
+	}
+}
+
+// concrete gives polymorphic parameters types.
+func concrete(args []types.Type) []types.Type {
+	out := make([]types.Type, len(args))
+	for i, t := range args {
+		out[i] = t
+		if t.OID == types.OIDAny || t.IsPolymorphic() {
+			out[i] = types.TText
+			if strings.HasSuffix(t.Info().Name, "array") && !strings.HasSuffix(t.Info().Name, "nonarray") {
+				out[i] = types.TText.ArrayOf()
+			}
+		}
+	}
+	return out
+}
+
+// Goal: the work that is counted within an expression is bounded between two polls also where every call
+// is short: a statement that computes for one row after another ends soon after a cancel.
+func TestStepPolls(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	env := &Env{Ctx: ctx}
+	for i := range 1 << 20 {
+		if _, err := stepNumeric(env, types.NewNumeric(1), nil); err != nil {
+			if i > 100 {
+				t.Fatalf("the poll came after %d calls", i)
+			}
+			return
+		}
+	}
+	t.Fatal("no poll")
+}
