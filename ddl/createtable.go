@@ -16,7 +16,7 @@ const rowIDColumn = "rowid"
 
 func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, error) {
 	const tag = "CREATE TABLE"
-	if n.Temporary {
+	if n.Persistence == ast.Temporary {
 		return "", temporary().At(n.Position())
 	}
 	schema, err := r.targetSchema(ctx, n.Name)

@@ -21,35 +21,23 @@ func (p *parser) create(pos ast.Pos) ast.Statement {
 		}
 	}
 	start := p.pos
-	temporary := p.temporary()
+	persistence := p.persistence()
 	switch {
 	case p.isWord(kw.Table) && !orReplace:
-		return p.createTable(pos, temporary)
+		return p.createTable(pos, persistence)
 	case p.isWord(kw.Sequence) && !orReplace:
-		if temporary {
+		if persistence == ast.Temporary {
 			return p.refuse(pos, "CREATE TEMPORARY SEQUENCE", "Create a permanent sequence and drop it when done.")
 		}
 		return p.createSequence(pos)
 	case p.isWord(kw.View):
-		if temporary {
+		if persistence == ast.Temporary {
 			return p.refuse(pos, "CREATE TEMPORARY VIEW", "Create a permanent view and drop it when done.")
 		}
 		return p.createView(pos, orReplace)
 	}
 	p.pos = start
 	return p.refuseObject(pos, "CREATE")
-}
-
-// temporary reads what may stand before TABLE. Unlogged tables are ordinary ones here.
-func (p *parser) temporary() bool {
-	if !p.acceptWord(kw.Global) {
-		p.acceptWord(kw.Local)
-	}
-	if p.acceptWord(kw.Temp) || p.acceptWord(kw.Temporary) {
-		return true
-	}
-	p.acceptWord(kw.Unlogged)
-	return false
 }
 
 // objectKinds are the objects PostgreSQL's DDL knows beyond percodb's own.
@@ -139,7 +127,9 @@ func (p *parser) storageOptions() []ast.StorageOption {
 			o.Name += "." + p.colLabel()
 		}
 		if p.acceptOp('=') {
+			start := p.cur().start
 			o.Value = p.optionValue()
+			o.Written = p.textSince(start)
 		}
 		list = append(list, o)
 	}
@@ -230,24 +220,26 @@ func (p *parser) includedColumns() []string {
 	return names
 }
 
-// nullsDistinct reads NULLS [NOT] DISTINCT.
-func (p *parser) nullsDistinct() {
+// nullsDistinct reads NULLS [NOT] DISTINCT, if it is there.
+func (p *parser) nullsDistinct() (written, not bool) {
 	if !p.isWord(kw.Nulls) {
-		return
+		return false, false
 	}
 	pos := p.here()
 	p.advance()
-	if p.acceptWord(kw.Not) {
-		p.unsupported(pos, "NULLS NOT DISTINCT", "Index COALESCE(column, value) as well.")
+	if not = p.acceptWord(kw.Not); not {
+		p.notYet(pos, "NULLS NOT DISTINCT", "Index COALESCE(column, value) as well.")
 	}
 	p.expectWord(kw.Distinct)
+	return true, not
 }
 
-// tablespace reads TABLESPACE name, which has no meaning here.
-func (p *parser) tablespace() {
-	if p.acceptWord(kw.Tablespace) {
-		p.colID()
+// tablespace reads TABLESPACE name, which has no meaning here, if it is there.
+func (p *parser) tablespace() string {
+	if !p.acceptWord(kw.Tablespace) {
+		return ""
 	}
+	return p.colID()
 }
 
 func (p *parser) indexColumn() ast.IndexColumn {

@@ -7,37 +7,54 @@ import (
 )
 
 // createTable reads CREATE TABLE from its TABLE on.
-func (p *parser) createTable(pos ast.Pos, temporary bool) ast.Statement {
+func (p *parser) createTable(pos ast.Pos, persistence ast.Persistence) ast.Statement {
 	p.expectWord(kw.Table)
-	c := &ast.CreateTable{Pos: pos, Temporary: temporary, IfNotExists: p.ifNotExists()}
+	c := &ast.CreateTable{Pos: pos, Persistence: persistence, IfNotExists: p.ifNotExists()}
 	c.Name = p.tableName()
 	p.relation = c.Name.Name
 	switch {
 	case p.isWord(kw.Of):
-		p.unsupported(p.here(), "CREATE TABLE … OF", "Name the columns.")
+		p.notYet(p.here(), "CREATE TABLE … OF", "Name the columns.")
+		p.advance()
+		typ := ast.TypeName{Pos: p.here(), Name: p.path()}
+		c.OfType = &typ
+		if p.is('(') {
+			p.typedElements(c)
+		}
+		c.Elements = true
 	case p.isWord(kw.Partition):
-		p.unsupported(p.here(), "CREATE TABLE … PARTITION OF", "percodb splits tables into ranges by itself.")
+		p.partitionOf(c)
+		c.Elements = true
 	case p.is('(') && p.namesOnly():
 		c.AsColumns = p.columnList()
 	case p.is('('):
 		p.tableElements(c)
+		c.Elements = true
 	}
-	elements := c.Columns != nil || c.Constraints != nil || p.toks[p.pos-1].kind == ')' && c.AsColumns == nil
 	p.tableOptions(c)
-	if elements {
-		return c
-	}
-	p.expectWord(kw.As)
-	if p.isWord(kw.Execute) {
-		p.unsupported(p.here(), "CREATE TABLE … AS EXECUTE", "Write the query itself.")
-	}
-	p.requireQuery()
-	c.AsQuery = p.query()
-	if p.acceptWord(kw.With) {
-		c.WithNoData = p.acceptWord(kw.No)
-		p.expectWord(kw.Data)
+	if !c.Elements {
+		p.createTableAs(c)
 	}
 	return c
+}
+
+// createTableAs reads what follows CREATE TABLE name (columns) options.
+func (p *parser) createTableAs(c *ast.CreateTable) {
+	p.expectWord(kw.As)
+	if pos := p.here(); p.acceptWord(kw.Execute) {
+		p.notYet(pos, "CREATE TABLE … AS EXECUTE", "Write the query itself.")
+		if st, ok := p.execute(pos).(*ast.Execute); ok {
+			c.AsExecute = st
+		}
+	} else {
+		p.requireQuery()
+		c.AsQuery = p.query()
+	}
+	if p.acceptWord(kw.With) {
+		c.WithNoData = p.acceptWord(kw.No)
+		c.WithData = !c.WithNoData
+		p.expectWord(kw.Data)
+	}
 }
 
 // namesOnly reports whether the parentheses hold column names without types, as in CREATE TABLE AS.
@@ -46,16 +63,116 @@ func (p *parser) namesOnly() bool {
 	return isColID(p.peek(1)) && (next == ',' || next == ')')
 }
 
+// partitionOf reads PARTITION OF parent [(elements)] bound.
+func (p *parser) partitionOf(c *ast.CreateTable) {
+	p.notYet(p.here(), "CREATE TABLE … PARTITION OF", "percodb splits tables into ranges by itself.")
+	p.expectWords(kw.Partition, kw.Of)
+	parent := p.tableName()
+	c.Parent = &parent
+	if p.is('(') {
+		p.typedElements(c)
+	}
+	c.Bound = p.partitionBound()
+}
+
+// typedElements reads the columns, which have no types, and constraints of a typed table or a partition.
+func (p *parser) typedElements(c *ast.CreateTable) {
+	p.expect('(')
+	for first := true; first || p.accept(','); first = false {
+		if constraintWord(p.cur().kw) {
+			p.addConstraintTo(c)
+			continue
+		}
+		col := ast.ColumnDef{Pos: p.here(), Name: p.colID(), Untyped: true}
+		p.acceptWords(kw.With, kw.Options)
+		for p.columnConstraint(&col) {
+		}
+		c.Columns, c.Order = append(c.Columns, col), append(c.Order, 'c')
+	}
+	p.expect(')')
+}
+
+func (p *parser) addConstraintTo(c *ast.CreateTable) {
+	c.Constraints, c.Order = append(c.Constraints, p.tableConstraint()), append(c.Order, 'k')
+}
+
+// partitionBound reads FOR VALUES … or DEFAULT.
+func (p *parser) partitionBound() *ast.PartitionBound {
+	b := &ast.PartitionBound{Pos: p.here()}
+	if b.Default = p.acceptWord(kw.Default); b.Default {
+		return b
+	}
+	p.expectWords(kw.For, kw.Values)
+	switch {
+	case p.acceptWord(kw.In):
+		b.In = p.exprParens()
+	case p.acceptWord(kw.From):
+		b.From = p.exprParens()
+		p.expectWord(kw.To)
+		b.To = p.exprParens()
+	case p.acceptWord(kw.With):
+		p.hashBound(b)
+	default:
+		p.unexpected()
+	}
+	return b
+}
+
+// exprParens reads (expression, …).
+func (p *parser) exprParens() []ast.Expr {
+	p.expect('(')
+	list := p.exprList()
+	p.expect(')')
+	return list
+}
+
+// hashBound reads (MODULUS n, REMAINDER m).
+func (p *parser) hashBound(b *ast.PartitionBound) {
+	p.expect('(')
+	given := map[string]bool{}
+	for first := true; first || p.accept(','); first = false {
+		pos := p.here()
+		name := p.nonReserved()
+		n := p.cur()
+		if n.kind != tokLiteral || n.lit != ast.LiteralInt4 {
+			p.unexpected()
+			return
+		}
+		value := int(p.intLit())
+		switch {
+		case given[name]:
+			p.failAt(pos, pgerror.DuplicateObject, "%s for hash partition provided more than once", name)
+		case name == "modulus":
+			b.Modulus = value
+		case name == "remainder":
+			b.Remainder = value
+		default:
+			p.failAt(pos, pgerror.SyntaxError, `unrecognized hash partition bound specification "%s"`, name)
+		}
+		given[name] = true
+	}
+	p.expect(')')
+	switch {
+	case !given["modulus"]:
+		p.failAt(b.Pos, pgerror.SyntaxError, "modulus for hash partition must be specified")
+	case !given["remainder"]:
+		p.failAt(b.Pos, pgerror.SyntaxError, "remainder for hash partition must be specified")
+	}
+}
+
 // tableOptions reads what may follow the columns.
 func (p *parser) tableOptions(c *ast.CreateTable) {
-	switch {
-	case p.isWord(kw.Inherits):
-		p.unsupported(p.here(), "Table inheritance", "Use a column that says the kind of row.")
-	case p.isWord(kw.Partition):
-		p.unsupported(p.here(), "PARTITION BY", "percodb splits tables into ranges by itself.")
+	if pos := p.here(); c.Elements && c.Parent == nil && c.OfType == nil && p.acceptWord(kw.Inherits) {
+		p.notYet(pos, "Table inheritance", "Use a column that says the kind of row.")
+		p.expect('(')
+		c.Inherits = p.tableNames()
+		p.expect(')')
+	}
+	if c.Elements && p.isWord(kw.Partition) {
+		c.Partition = p.partitionBy()
 	}
 	if p.acceptWord(kw.Using) {
-		p.colID()
+		c.Method = p.colID()
 	}
 	if p.acceptWord(kw.With) {
 		c.Options = p.storageOptions()
@@ -65,18 +182,59 @@ func (p *parser) tableOptions(c *ast.CreateTable) {
 			p.unexpected()
 		}
 	}
-	if p.isWord(kw.On) && p.peek(1).kw == kw.Commit {
-		p.advance()
-		p.advance()
-		switch {
-		case p.acceptWords(kw.Preserve, kw.Rows):
-		case p.isWord(kw.Drop), p.isWord(kw.Delete):
-			p.unsupported(p.here(), "ON COMMIT with another action than PRESERVE ROWS", "Drop or truncate the table in the transaction.")
-		default:
-			p.unexpected()
-		}
+	if p.acceptWords(kw.On, kw.Commit) {
+		p.onCommit(c)
 	}
-	p.tablespace()
+	c.Tablespace = p.tablespace()
+}
+
+func (p *parser) onCommit(c *ast.CreateTable) {
+	pos := p.here()
+	switch {
+	case p.acceptWords(kw.Preserve, kw.Rows):
+		c.OnCommit = "PRESERVE ROWS"
+		return
+	case p.acceptWords(kw.Delete, kw.Rows):
+		c.OnCommit = "DELETE ROWS"
+	case p.acceptWord(kw.Drop):
+		c.OnCommit = "DROP"
+	default:
+		p.unexpected()
+	}
+	p.notYet(pos, "ON COMMIT with another action than PRESERVE ROWS", "Drop or truncate the table in the transaction.")
+}
+
+// partitionBy reads PARTITION BY strategy (keys).
+func (p *parser) partitionBy() *ast.PartitionBy {
+	by := &ast.PartitionBy{Pos: p.here()}
+	p.notYet(by.Pos, "PARTITION BY", "percodb splits tables into ranges by itself.")
+	p.expectWords(kw.Partition, kw.By)
+	by.Strategy = p.colID()
+	p.expect('(')
+	for first := true; first || p.accept(','); first = false {
+		by.Keys = append(by.Keys, p.partitionKey())
+	}
+	p.expect(')')
+	return by
+}
+
+// partitionKey reads a column or expression with an optional collation and operator class.
+func (p *parser) partitionKey() ast.IndexColumn {
+	key := ast.IndexColumn{Pos: p.here()}
+	parens := p.is('(')
+	x, isName := p.indexExpr()
+	if ref, ok := x.(*ast.ColumnRef); isName && ok {
+		key.Name = ref.Parts[0]
+	} else {
+		key.Expr, key.Call = x, !parens
+	}
+	if p.acceptWord(kw.Collate) {
+		key.Collation = p.path()
+	}
+	if isColID(p.cur()) {
+		key.OpClass = p.path()
+	}
+	return key
 }
 
 // tableElements reads the columns and constraints of a table; there may be none.
@@ -88,14 +246,36 @@ func (p *parser) tableElements(c *ast.CreateTable) {
 	for first := true; first || p.accept(','); first = false {
 		switch {
 		case p.isWord(kw.Like):
-			p.unsupported(p.here(), "CREATE TABLE … LIKE", "Name the columns, or use CREATE TABLE … AS … WITH NO DATA.")
+			c.Likes, c.Order = append(c.Likes, p.likeTable()), append(c.Order, 'l')
 		case constraintWord(p.cur().kw):
-			c.Constraints = append(c.Constraints, p.tableConstraint())
+			p.addConstraintTo(c)
 		default:
-			c.Columns = append(c.Columns, p.columnDef())
+			c.Columns, c.Order = append(c.Columns, p.columnDef()), append(c.Order, 'c')
 		}
 	}
 	p.expect(')')
+}
+
+// likeTable reads LIKE table with its options.
+func (p *parser) likeTable() ast.LikeTable {
+	like := ast.LikeTable{Pos: p.here()}
+	p.notYet(like.Pos, "CREATE TABLE … LIKE", "Name the columns, or use CREATE TABLE … AS … WITH NO DATA.")
+	p.expectWord(kw.Like)
+	like.Table = p.tableName()
+	for p.isWord(kw.Including) || p.isWord(kw.Excluding) {
+		option := upper(p.cur().kw)
+		p.advance()
+		switch word := p.cur().kw; word {
+		case kw.Comments, kw.Compression, kw.Constraints, kw.Defaults, kw.Identity, kw.Generated, kw.Indexes, kw.Statistics,
+			kw.Storage, kw.All:
+			p.advance()
+			like.Options = append(like.Options, option+" "+upper(word))
+		default:
+			p.unexpected()
+			return like
+		}
+	}
+	return like
 }
 
 func constraintWord(word kw.Word) bool {
@@ -118,19 +298,21 @@ func (p *parser) tableConstraint() ast.TableConstraint {
 		p.checkConstraint(&k)
 	case kw.Unique, kw.Primary:
 		p.keyConstraint(&k)
-		if p.acceptWords(kw.Using, kw.Index) {
-			k.UsingIndex = p.colID()
-		} else {
-			k.Columns = p.columnList()
-			p.indexParameters()
+		if k.Kind == ast.PrimaryKey || !k.Nulls {
+			if p.acceptWords(kw.Using, kw.Index) {
+				k.UsingIndex = p.colID()
+				break
+			}
 		}
+		k.Columns = p.columnList()
+		p.indexParameters(&k, true)
 	case kw.Foreign:
 		p.expectWords(kw.Foreign, kw.Key)
 		k.Kind = ast.ForeignKey
 		k.Columns = p.columnList()
 		k.References = p.references()
 	case kw.Exclude:
-		p.unsupported(p.posOf(t), "EXCLUDE constraints", "Check for conflicts in the transaction.")
+		p.excludeConstraint(&k)
 	default:
 		p.unexpected()
 	}
@@ -139,11 +321,35 @@ func (p *parser) tableConstraint() ast.TableConstraint {
 	return k
 }
 
-// keyConstraint reads UNIQUE or PRIMARY KEY.
+// excludeConstraint reads EXCLUDE [USING method] (element WITH operator, …) with what may follow.
+func (p *parser) excludeConstraint(k *ast.TableConstraint) {
+	p.notYet(p.here(), "EXCLUDE constraints", "Check for conflicts in the transaction.")
+	p.expectWord(kw.Exclude)
+	k.Kind = ast.Exclude
+	if p.acceptWord(kw.Using) {
+		k.Method = p.colID()
+	}
+	p.expect('(')
+	for first := true; first || p.accept(','); first = false {
+		e := ast.ExcludeElement{IndexColumn: p.indexColumn()}
+		p.expectWord(kw.With)
+		e.Operator, e.Qualified = p.operatorName()
+		k.Exclude = append(k.Exclude, e)
+	}
+	p.expect(')')
+	p.indexParameters(k, true)
+	if p.acceptWord(kw.Where) {
+		p.expect('(')
+		k.Where = p.expr()
+		p.expect(')')
+	}
+}
+
+// keyConstraint reads UNIQUE [NULLS [NOT] DISTINCT] or PRIMARY KEY.
 func (p *parser) keyConstraint(k *ast.TableConstraint) {
 	if p.acceptWord(kw.Unique) {
 		k.Kind = ast.Unique
-		p.nullsDistinct()
+		k.Nulls, k.NotNulls = p.nullsDistinct()
 		return
 	}
 	p.expectWords(kw.Primary, kw.Key)
@@ -156,20 +362,24 @@ func (p *parser) checkConstraint(k *ast.TableConstraint) {
 	p.expect('(')
 	k.Check = p.expr()
 	p.expect(')')
-	p.acceptWords(kw.No, kw.Inherit)
 }
 
-// indexParameters reads what PostgreSQL lets one say about the index of a constraint.
-func (p *parser) indexParameters() {
-	if p.isWord(kw.Include) {
-		p.unsupported(p.here(), "INCLUDE in a constraint", "Create a unique index with INCLUDE.")
+// indexParameters reads what PostgreSQL lets one say about the index of a constraint; INCLUDE of those on tables only.
+func (p *parser) indexParameters(k *ast.TableConstraint, ofTable bool) {
+	if pos := p.here(); ofTable && p.acceptWord(kw.Include) {
+		p.notYet(pos, "INCLUDE in a constraint", "Create a unique index with INCLUDE.")
+		p.expect('(')
+		for first := true; first || p.accept(','); first = false {
+			k.Include = append(k.Include, ast.IndexColumn{Pos: p.here(), Name: p.colID()})
+		}
+		p.expect(')')
 	}
 	if p.acceptWord(kw.With) {
-		p.storageOptions()
+		k.Options = p.storageOptions()
 	}
 	if p.acceptWords(kw.Using, kw.Index) {
 		p.expectWord(kw.Tablespace)
-		p.colID()
+		k.Tablespace = p.colID()
 	}
 }
 
@@ -177,14 +387,20 @@ func (p *parser) indexParameters() {
 func (p *parser) constraintAttribute(k *ast.TableConstraint) bool {
 	switch {
 	case p.acceptWords(kw.Not, kw.Deferrable):
+		k.Attributes = append(k.Attributes, "NOT DEFERRABLE")
 	case p.acceptWord(kw.Deferrable):
 		k.Deferrable = true
+		k.Attributes = append(k.Attributes, "DEFERRABLE")
 	case p.acceptWords(kw.Initially, kw.Immediate):
+		k.Attributes = append(k.Attributes, "INITIALLY IMMEDIATE")
 	case p.acceptWords(kw.Initially, kw.Deferred):
 		k.Deferrable = true
+		k.Attributes = append(k.Attributes, "INITIALLY DEFERRED")
 	case p.acceptWords(kw.Not, kw.Valid):
 		k.NotValid = true
+		k.Attributes = append(k.Attributes, "NOT VALID")
 	case p.acceptWords(kw.No, kw.Inherit):
+		k.Attributes = append(k.Attributes, "NO INHERIT")
 	default:
 		return false
 	}
@@ -204,16 +420,16 @@ func (p *parser) references() *ast.References {
 			r.Match = upper(word)
 			p.advance()
 		case kw.Partial:
-			p.unsupported(p.here(), "MATCH PARTIAL", "Use MATCH FULL or MATCH SIMPLE.")
+			p.failAt(p.here(), pgerror.FeatureNotSupported, "MATCH PARTIAL not yet implemented")
 		default:
 			p.unexpected()
 		}
 	}
 	for p.isWord(kw.On) && (p.peek(1).kw == kw.Delete || p.peek(1).kw == kw.Update) {
 		p.advance()
-		dst := &r.OnDelete
+		dst, columns := &r.OnDelete, &r.DeleteColumns
 		if p.isWord(kw.Update) {
-			dst = &r.OnUpdate
+			dst, columns = &r.OnUpdate, &r.UpdateColumns
 		}
 		p.advance()
 		if *dst != "" {
@@ -221,12 +437,12 @@ func (p *parser) references() *ast.References {
 			p.unexpected()
 			return r
 		}
-		*dst = p.keyAction()
+		*dst = p.keyAction(columns)
 	}
 	return r
 }
 
-func (p *parser) keyAction() string {
+func (p *parser) keyAction(columns *[]string) string {
 	switch {
 	case p.acceptWords(kw.No, kw.Action):
 		return "NO ACTION"
@@ -235,20 +451,23 @@ func (p *parser) keyAction() string {
 	case p.acceptWord(kw.Cascade):
 		return "CASCADE"
 	case p.acceptWords(kw.Set, kw.Null):
-		p.refuseActionColumns()
+		*columns = p.actionColumns()
 		return "SET NULL"
 	case p.acceptWords(kw.Set, kw.Default):
-		p.refuseActionColumns()
+		*columns = p.actionColumns()
 		return "SET DEFAULT"
 	}
 	p.unexpected()
 	return ""
 }
 
-func (p *parser) refuseActionColumns() {
-	if p.is('(') {
-		p.unsupported(p.here(), "A foreign key action on some of the columns", "Let it act on all of them.")
+// actionColumns reads the columns that SET NULL or SET DEFAULT acts on, if they are named.
+func (p *parser) actionColumns() []string {
+	if !p.is('(') {
+		return nil
 	}
+	p.notYet(p.here(), "A foreign key action on some of the columns", "Let it act on all of them.")
+	return p.columnList()
 }
 
 // serialTypes are the names of the types that make a column draw from a sequence.
@@ -263,12 +482,13 @@ func (p *parser) columnDef() ast.ColumnDef {
 	c.Type = p.typeName()
 	if len(c.Type.Name) == 1 && c.Type.Array == 0 {
 		if serial := serialTypes[c.Type.Name[0]]; serial != "" {
-			c.Type.Name = []string{serial}
+			c.TypeName, c.Type.Name = c.Type.Name[0], []string{serial}
 		}
 	}
-	if p.isWord(kw.Compression) {
-		p.advance()
-		p.colLabel()
+	if p.acceptWord(kw.Compression) {
+		if c.Compression = "default"; !p.acceptWord(kw.Default) {
+			c.Compression = p.colID()
+		}
 	}
 	for p.columnConstraint(&c) {
 	}
@@ -282,32 +502,46 @@ func (p *parser) columnConstraint(c *ast.ColumnDef) bool {
 	if named {
 		k.Name = p.colID()
 	}
+	written := func(kind string) {
+		c.Written = append(c.Written, ast.ColumnAttribute{Name: k.Name, Kind: kind, Constraint: len(c.Constraints) - 1})
+	}
+	add := func() {
+		c.Constraints = append(c.Constraints, k)
+		written("CONSTRAINT")
+	}
 	switch t := p.cur(); {
 	case p.acceptWords(kw.Not, kw.Null):
 		c.NotNull = true
 		p.conflictingNull(c, t)
+		written("NOT NULL")
 	case p.acceptWord(kw.Null):
 		c.Null = true
 		p.conflictingNull(c, t)
+		written("NULL")
 	case t.kw == kw.Unique, t.kw == kw.Primary:
 		p.keyConstraint(&k)
-		p.indexParameters()
-		c.Constraints = append(c.Constraints, k)
+		p.indexParameters(&k, false)
+		add()
 	case t.kw == kw.Check:
 		p.checkConstraint(&k)
-		c.Constraints = append(c.Constraints, k)
+		if p.acceptWords(kw.No, kw.Inherit) {
+			k.Attributes = []string{"NO INHERIT"}
+		}
+		add()
 	case t.kw == kw.References:
 		k.Kind = ast.ForeignKey
 		k.References = p.references()
-		c.Constraints = append(c.Constraints, k)
+		add()
 	case p.acceptWord(kw.Default):
 		p.onlyOnce(c.Default != nil, t, "multiple default values specified for", c)
 		c.Default = p.operators(precIs, true)
+		written("DEFAULT")
 	case t.kw == kw.Generated:
-		p.generated(c)
+		written(p.generated(c))
 	case !named && p.acceptWord(kw.Collate):
 		c.Collation = p.path()
-	case !named && len(c.Constraints) > 0 && p.constraintAttribute(&c.Constraints[len(c.Constraints)-1]):
+		written("COLLATE")
+	case !named && p.columnAttribute(c):
 	default:
 		if named {
 			p.unexpected()
@@ -315,6 +549,24 @@ func (p *parser) columnConstraint(c *ast.ColumnDef) bool {
 		return false
 	}
 	return p.err == nil
+}
+
+// columnAttribute reads an attribute of the constraint before it and reports whether there was one.
+func (p *parser) columnAttribute(c *ast.ColumnDef) bool {
+	if p.isWord(kw.No) || p.isWord(kw.Not) && p.peek(1).kw == kw.Valid {
+		return false
+	}
+	k := &ast.TableConstraint{}
+	if n := len(c.Constraints); n > 0 {
+		k = &c.Constraints[n-1]
+	}
+	if !p.constraintAttribute(k) {
+		return false
+	}
+	last := len(k.Attributes) - 1
+	c.Written = append(c.Written, ast.ColumnAttribute{Kind: k.Attributes[last]})
+	k.Attributes = k.Attributes[:last]
+	return true
 }
 
 func (p *parser) conflictingNull(c *ast.ColumnDef, t *token) {
@@ -328,8 +580,8 @@ func (p *parser) onlyOnce(again bool, t *token, problem string, c *ast.ColumnDef
 	}
 }
 
-// generated reads GENERATED … AS IDENTITY and GENERATED ALWAYS AS (…) STORED.
-func (p *parser) generated(c *ast.ColumnDef) {
+// generated reads GENERATED … AS IDENTITY and GENERATED ALWAYS AS (…) STORED, and says which it is.
+func (p *parser) generated(c *ast.ColumnDef) string {
 	t := p.cur()
 	p.expectWord(kw.Generated)
 	always := p.acceptWord(kw.Always)
@@ -342,7 +594,7 @@ func (p *parser) generated(c *ast.ColumnDef) {
 		c.Generated = p.expr()
 		p.expect(')')
 		p.expectWord(kw.Stored)
-		return
+		return "GENERATED"
 	}
 	p.expectWord(kw.Identity)
 	p.onlyOnce(c.Identity != "", t, "multiple identity specifications for", c)
@@ -356,4 +608,5 @@ func (p *parser) generated(c *ast.ColumnDef) {
 		}
 		p.expect(')')
 	}
+	return "IDENTITY"
 }

@@ -128,6 +128,9 @@ func (p *printer) options(options []StorageOption, separator string) {
 		}
 		p.setting(o.Name)
 		switch {
+		case o.Written != "":
+			p.str(separator)
+			p.str(o.Written)
 		case o.Value == "":
 		case strings.HasPrefix(o.Name, "force_"):
 			p.str(separator)

@@ -69,69 +69,180 @@ func (p *printer) comment(s *Comment) {
 
 func (p *printer) createTable(s *CreateTable) {
 	p.str("CREATE ")
-	p.when(s.Temporary, "TEMPORARY ")
+	p.when(s.Persistence != "", string(s.Persistence)+" ")
 	p.str("TABLE ")
 	p.when(s.IfNotExists, "IF NOT EXISTS ")
 	p.tableName(s.Name)
-	if s.AsQuery == nil {
-		p.str(" (")
-		for i := range s.Columns {
-			if i > 0 {
-				p.str(", ")
-			}
-			p.columnDef(&s.Columns[i])
-		}
-		for i := range s.Constraints {
-			if i > 0 || len(s.Columns) > 0 {
-				p.str(", ")
-			}
-			p.constraint(&s.Constraints[i], false)
-		}
-		p.str(")")
+	switch {
+	case s.OfType != nil:
+		p.str(" OF ")
+		p.typeName(s.OfType)
+	case s.Parent != nil:
+		p.str(" PARTITION OF ")
+		p.tableName(*s.Parent)
+	}
+	if s.Elements {
+		p.tableElements(s)
 	} else {
 		p.columns(s.AsColumns)
+	}
+	if s.Bound != nil {
+		p.str(" ")
+		p.partitionBound(s.Bound)
+	}
+	if len(s.Inherits) > 0 {
+		p.str(" INHERITS (")
+		p.tableNames(s.Inherits)
+		p.str(")")
+	}
+	if s.Partition != nil {
+		p.partitionBy(s.Partition)
+	}
+	p.tableOptions(s)
+	switch {
+	case s.AsQuery != nil:
+		p.str(" AS ")
+		p.query(s.AsQuery)
+	case s.AsExecute != nil:
+		p.str(" AS ")
+		p.statement(s.AsExecute)
+	}
+	p.when(s.WithNoData, " WITH NO DATA")
+	p.when(s.WithData, " WITH DATA")
+}
+
+// tableElements writes the columns and constraints of a table in their order.
+func (p *printer) tableElements(s *CreateTable) {
+	if len(s.Order) == 0 {
+		p.when(s.OfType == nil && s.Parent == nil, " ()")
+		return
+	}
+	p.str(" (")
+	var c, k, l int
+	for i, kind := range s.Order {
+		p.when(i > 0, ", ")
+		switch kind {
+		case 'c':
+			p.columnDef(&s.Columns[c])
+			c++
+		case 'k':
+			p.constraint(&s.Constraints[k], false)
+			k++
+		default:
+			p.str("LIKE ")
+			p.tableName(s.Likes[l].Table)
+			for _, option := range s.Likes[l].Options {
+				p.str(" " + option)
+			}
+			l++
+		}
+	}
+	p.str(")")
+}
+
+func (p *printer) tableOptions(s *CreateTable) {
+	if s.Method != "" {
+		p.str(" USING ")
+		p.ident(s.Method)
 	}
 	if len(s.Options) > 0 {
 		p.str(" WITH ")
 		p.options(s.Options, "=")
 	}
-	if s.AsQuery != nil {
-		p.str(" AS ")
-		p.query(s.AsQuery)
-		p.when(s.WithNoData, " WITH NO DATA")
+	p.when(s.OnCommit != "", " ON COMMIT "+s.OnCommit)
+	p.tablespace(s.Tablespace)
+}
+
+func (p *printer) tablespace(name string) {
+	if name != "" {
+		p.str(" TABLESPACE ")
+		p.ident(name)
+	}
+}
+
+func (p *printer) partitionBy(by *PartitionBy) {
+	p.str(" PARTITION BY ")
+	p.ident(by.Strategy)
+	p.str(" (")
+	for i := range by.Keys {
+		p.when(i > 0, ", ")
+		p.indexColumn(&by.Keys[i])
+	}
+	p.str(")")
+}
+
+func (p *printer) partitionBound(b *PartitionBound) {
+	switch {
+	case b.Default:
+		p.str("DEFAULT")
+	case b.In != nil:
+		p.str("FOR VALUES IN ")
+		p.parens(b.In)
+	case b.From != nil:
+		p.str("FOR VALUES FROM ")
+		p.parens(b.From)
+		p.str(" TO ")
+		p.parens(b.To)
+	default:
+		p.str("FOR VALUES WITH (MODULUS ")
+		p.int(int64(b.Modulus))
+		p.str(", REMAINDER ")
+		p.int(int64(b.Remainder))
+		p.str(")")
 	}
 }
 
 func (p *printer) columnDef(c *ColumnDef) {
 	p.ident(c.Name)
+	switch {
+	case c.Untyped:
+		p.str(" WITH OPTIONS")
+	case c.TypeName != "":
+		p.str(" ")
+		p.ident(c.TypeName)
+	default:
+		p.str(" ")
+		p.typeName(&c.Type)
+	}
+	if c.Compression != "" {
+		p.str(" COMPRESSION ")
+		p.ident(c.Compression)
+	}
+	for i := range c.Written {
+		p.columnAttribute(c, &c.Written[i])
+	}
+}
+
+// columnAttribute writes a constraint or attribute of a column.
+func (p *printer) columnAttribute(c *ColumnDef, a *ColumnAttribute) {
 	p.str(" ")
-	p.typeName(&c.Type)
-	if len(c.Collation) > 0 {
-		p.str(" COLLATE ")
+	if a.Name != "" && a.Kind != "CONSTRAINT" {
+		p.str("CONSTRAINT ")
+		p.ident(a.Name)
+		p.str(" ")
+	}
+	switch a.Kind {
+	case "COLLATE":
+		p.str("COLLATE ")
 		p.idents(c.Collation, ".")
-	}
-	p.when(c.NotNull, " NOT NULL")
-	p.when(c.Null, " NULL")
-	if c.Default != nil {
-		p.str(" DEFAULT ")
+	case "DEFAULT":
+		p.str("DEFAULT ")
 		p.operand(c.Default)
-	}
-	if c.Identity != "" {
-		p.str(" GENERATED " + c.Identity + " AS IDENTITY")
+	case "IDENTITY":
+		p.str("GENERATED " + c.Identity + " AS IDENTITY")
 		if c.Sequence != nil {
 			p.str(" (")
 			p.sequence(c.Sequence, "")
 			p.str(")")
 		}
-	}
-	if c.Generated != nil {
-		p.str(" GENERATED ALWAYS AS (")
+	case "GENERATED":
+		p.str("GENERATED ALWAYS AS (")
 		p.expr(c.Generated)
 		p.str(") STORED")
-	}
-	for i := range c.Constraints {
-		p.str(" ")
-		p.constraint(&c.Constraints[i], true)
+	case "CONSTRAINT":
+		p.constraint(&c.Constraints[a.Constraint], true)
+	default:
+		p.str(a.Kind)
 	}
 }
 
@@ -147,25 +258,74 @@ func (p *printer) constraint(c *TableConstraint, ofColumn bool) {
 		p.str("PRIMARY KEY")
 	case Unique:
 		p.str("UNIQUE")
+		if c.Nulls {
+			p.str(" NULLS ")
+			p.when(c.NotNulls, "NOT ")
+			p.str("DISTINCT")
+		}
 	case Check:
 		p.str("CHECK (")
 		p.expr(c.Check)
 		p.str(")")
 	case ForeignKey:
 		p.when(!ofColumn, "FOREIGN KEY")
+	case Exclude:
+		p.exclude(c)
 	}
-	if c.UsingIndex != "" {
+	switch {
+	case c.UsingIndex != "":
 		p.str(" USING INDEX ")
 		p.ident(c.UsingIndex)
-	} else if !ofColumn {
+	case !ofColumn:
 		p.columns(c.Columns)
 	}
 	if c.References != nil {
 		p.when(!ofColumn, " ")
 		p.references(c.References)
 	}
-	p.when(c.Deferrable, " DEFERRABLE")
-	p.when(c.NotValid, " NOT VALID")
+	p.indexParameters(c)
+	if c.Where != nil {
+		p.str(" WHERE (")
+		p.expr(c.Where)
+		p.str(")")
+	}
+	for _, attribute := range c.Attributes {
+		p.str(" " + attribute)
+	}
+}
+
+func (p *printer) exclude(c *TableConstraint) {
+	p.str("EXCLUDE")
+	if c.Method != "" {
+		p.str(" USING ")
+		p.ident(c.Method)
+	}
+	p.str(" (")
+	for i := range c.Exclude {
+		p.when(i > 0, ", ")
+		p.indexColumn(&c.Exclude[i].IndexColumn)
+		p.str(" WITH ")
+		p.operator(c.Exclude[i].Operator, c.Exclude[i].Qualified)
+	}
+	p.str(")")
+}
+
+// indexParameters writes what is said about the index of a constraint.
+func (p *printer) indexParameters(c *TableConstraint) {
+	for i := range c.Include {
+		p.when(i == 0, " INCLUDE (")
+		p.when(i > 0, ", ")
+		p.indexColumn(&c.Include[i])
+	}
+	p.when(len(c.Include) > 0, ")")
+	if len(c.Options) > 0 {
+		p.str(" WITH ")
+		p.options(c.Options, "=")
+	}
+	if c.Tablespace != "" {
+		p.str(" USING INDEX TABLESPACE ")
+		p.ident(c.Tablespace)
+	}
 }
 
 func (p *printer) references(r *References) {
@@ -174,7 +334,9 @@ func (p *printer) references(r *References) {
 	p.columns(r.Columns)
 	p.when(r.Match != "", " MATCH "+r.Match)
 	p.when(r.OnDelete != "", " ON DELETE "+r.OnDelete)
+	p.columns(r.DeleteColumns)
 	p.when(r.OnUpdate != "", " ON UPDATE "+r.OnUpdate)
+	p.columns(r.UpdateColumns)
 }
 
 // sequence writes a sequence's options; before stands in front of the first.

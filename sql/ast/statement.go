@@ -111,13 +111,27 @@ type (
 		Pos
 		Name        TableName
 		IfNotExists bool
-		Temporary   bool
+		Persistence Persistence
 		Columns     []ColumnDef
 		Constraints []TableConstraint
-		AsQuery     *Query   // CREATE TABLE AS
-		AsColumns   []string // names given to CREATE TABLE AS
-		WithNoData  bool
-		Options     []StorageOption // WITH (fillfactor=100): accepted, no meaning here
+		// Order says how Columns, Constraints and Likes are mixed: 'c', 'k' or 'l' for each in turn.
+		Order      []byte
+		Likes      []LikeTable
+		OfType     *TypeName // CREATE TABLE … OF
+		Inherits   []TableName
+		Partition  *PartitionBy
+		Parent     *TableName      // CREATE TABLE … PARTITION OF
+		Bound      *PartitionBound // of a partition
+		Elements   bool            // a list of columns and constraints is there, be it empty
+		OnCommit   string          // "", "PRESERVE ROWS", "DELETE ROWS", "DROP"
+		Method     string          // USING
+		Tablespace string
+		AsQuery    *Query   // CREATE TABLE AS
+		AsExecute  *Execute // CREATE TABLE AS EXECUTE
+		AsColumns  []string // names given to CREATE TABLE AS
+		WithNoData bool
+		WithData   bool            // WITH DATA is written
+		Options    []StorageOption // WITH (fillfactor=100): accepted, no meaning here
 	}
 	// CreateIndex is CREATE [UNIQUE] INDEX.
 	CreateIndex struct {
@@ -203,13 +217,57 @@ type SequenceOptions struct {
 }
 
 // StorageOption is one name=value of a WITH list.
-type StorageOption struct{ Name, Value string }
+type StorageOption struct {
+	Name, Value string
+	Written     string // the value as written; "" where it was not kept
+}
+
+// LikeTable is LIKE table [INCLUDING|EXCLUDING option …] in CREATE TABLE.
+type LikeTable struct {
+	Pos
+	Table   TableName
+	Options []string // "INCLUDING ALL", "EXCLUDING INDEXES", …
+}
+
+// PartitionBy is PARTITION BY RANGE|LIST|HASH (…).
+type PartitionBy struct {
+	Pos
+	Strategy string
+	Keys     []IndexColumn
+}
+
+// PartitionBound is the bound of a partition: exactly one of its kinds is given.
+type PartitionBound struct {
+	Pos
+	Default            bool
+	In                 []Expr
+	From, To           []Expr
+	Modulus, Remainder int // Modulus 0: no hash bound
+}
+
+// ExcludeElement is a column or expression of an EXCLUDE constraint with its operator.
+type ExcludeElement struct {
+	IndexColumn
+	Operator  string
+	Qualified bool
+}
+
+// ColumnAttribute is a constraint or attribute of a column as written, in order.
+type ColumnAttribute struct {
+	Name       string // CONSTRAINT name
+	Kind       string // "NOT NULL", "NULL", "DEFAULT", "IDENTITY", "GENERATED", "COLLATE", "COMPRESSION", "CONSTRAINT", or the text of an attribute
+	Constraint int    // the index in ColumnDef.Constraints of "CONSTRAINT"
+}
 
 // ColumnDef is a column of CREATE TABLE or ADD COLUMN.
 type ColumnDef struct {
 	Pos
 	Name          string
-	Type          TypeName // serial types as written: serial4, serial8, serial2
+	Type          TypeName // serial types by one name each: serial4, serial8, serial2
+	TypeName      string   // a serial type as written
+	Untyped       bool     // no type: a column of a typed table or a partition
+	Written       []ColumnAttribute
+	Compression   string
 	NotNull, Null bool
 	Default       Expr
 	Identity      string           // "", "ALWAYS", "BY DEFAULT"
@@ -228,6 +286,7 @@ const (
 	Unique
 	Check
 	ForeignKey
+	Exclude
 )
 
 // TableConstraint is a constraint of a table or, with one column, of a column.
@@ -241,6 +300,15 @@ type TableConstraint struct {
 	References *References
 	Deferrable bool
 	NotValid   bool
+	Include    []IndexColumn
+	NotNulls   bool // NULLS NOT DISTINCT
+	Nulls      bool // NULLS [NOT] DISTINCT is written
+	Exclude    []ExcludeElement
+	Method     string // of EXCLUDE
+	Where      Expr   // of EXCLUDE
+	Options    []StorageOption
+	Tablespace string
+	Attributes []string // "DEFERRABLE", "INITIALLY DEFERRED", "NOT VALID", "NO INHERIT", … as written
 }
 
 // References is the target of a foreign key.
@@ -248,6 +316,8 @@ type References struct {
 	Table              TableName
 	Columns            []string
 	OnDelete, OnUpdate string
+	DeleteColumns      []string // of ON DELETE SET NULL and SET DEFAULT
+	UpdateColumns      []string
 	Match              string
 }
 
