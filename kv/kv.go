@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/percodb/percodb/kv/mvcc"
@@ -347,6 +348,17 @@ type StaleRangeError struct {
 }
 
 func (e *StaleRangeError) Error() string { return fmt.Sprintf("stale ranges %v", e.Refs) }
+
+// DiskFullError: the disk of a shard has no room for more data. Nothing of the prewrite was done; reads go
+// on, and so does what finishes transactions.
+type DiskFullError struct{ Shard string }
+
+func (e *DiskFullError) Error() string {
+	return fmt.Sprintf("kv: the disk of shard %s is full", e.Shard)
+}
+
+// Unwrap makes it the operating system's error.
+func (e *DiskFullError) Unwrap() error { return syscall.ENOSPC }
 
 // UnavailableError: the shard could not be reached or the answer was lost. A write request may or
 // may not have been applied, unless NotSent says that it never left.

@@ -128,6 +128,10 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 	if err := checkKeys(s.ranges.Load(), req.Ranges, keys); err != nil {
 		return PrewriteResponse{}, err
 	}
+	if s.engine.AdmitWrite(mutationBytes(req.Mutations)) != nil {
+		s.metrics.prewriteFailed.Inc()
+		return PrewriteResponse{}, &DiskFullError{Shard: s.shardID}
+	}
 	args := mvcc.PrewriteArgs{
 		Mutations: req.Mutations, Primary: req.Primary, StartTS: req.StartTS, TTLMillis: req.TTLMillis,
 		TxnSize: req.TxnSize, TryOnePC: req.TryOnePC, MaxCommitTS: req.MaxCommitTS, ReadTS: req.ReadTS,
@@ -179,6 +183,14 @@ func (s *Store) CommitLarge(ctx context.Context, req *CommitLargeRequest) (Commi
 		}
 	}
 	return CommitLargeResponse{CommitTS: res.CommitTS}, nil
+}
+
+// mutationBytes is about how much a prewrite writes.
+func mutationBytes(mutations []mvcc.Mutation) (n int) {
+	for i := range mutations {
+		n += len(mutations[i].Key) + len(mutations[i].Value)
+	}
+	return n
 }
 
 // Commit implements Shard.

@@ -480,6 +480,10 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		}
 		return c.reroute(ctx, bo, *lost)
 	}
+	var full *kv.DiskFullError
+	if errors.As(err, &full) && !*lost && !mayDuplicate(c.parts[0].shard) {
+		return 0, false, err // nothing was done, and a record that says so would take room
+	}
 	*lost = *lost || !refusesPrewrite(err)
 	return 0, false, err
 }
@@ -531,11 +535,14 @@ func refusesPrewrite(err error) bool {
 // is asked, and made to refuse the attempt should it arrive late.
 func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (tso.Timestamp, error) {
 	var committed *mvcc.AlreadyCommittedError
+	var full *kv.DiskFullError
 	switch {
 	case errors.As(err, &committed):
 		return committed.CommitTS, nil
 	case c.locks == 0: // whatever arrives writes nothing
 		return 0, c.lostRace(err)
+	case !lost && errors.As(err, &full):
+		return 0, err
 	case !lost && refusesPrewrite(err):
 		// A duplicate of the request would be refused as well, for a conflict stays one.
 		return 0, c.lostRace(err)

@@ -52,6 +52,7 @@ func mapError(err error) *pgerror.Error {
 		notAvailable *percolator.LockNotAvailableError
 		exceeded     *memory.ExceededError
 		spill        *sortrun.Error
+		full         *kv.DiskFullError
 	)
 	switch {
 	case errors.As(err, &undetermined):
@@ -91,6 +92,9 @@ func mapError(err error) *pgerror.Error {
 			code = pgerror.DiskFull
 		}
 		return pgerror.New(code, "%v", spill).WithHint("What a transaction writes beyond its share of memory needs room in the directory for temporary files (TMPDIR).")
+	case errors.As(err, &full):
+		return pgerror.New(pgerror.DiskFull, "no space left on device").WithDetail("The disk of store %s is full; reads go on.", full.Shard).
+			WithHint("Free space on that disk: writes go on by themselves then.")
 	case errors.Is(err, syscall.ENOSPC):
 		return pgerror.New(pgerror.DiskFull, "no space left on device").WithHint("Free space on the disk of the data directory; committed data is safe.")
 	case errors.As(err, &unavailable):

@@ -33,6 +33,7 @@ func encodeRoutingError(err error) *kvpb.Error {
 		corruption  *kv.CorruptionError
 		lost        *kv.LostRangesError
 		replaced    *kv.ShardReplacedError
+		diskFull    *kv.DiskFullError
 		noTimestamp *tso.UnavailableError
 	)
 	switch {
@@ -52,6 +53,8 @@ func encodeRoutingError(err error) *kvpb.Error {
 			Shard: lost.Shard, Lost: encodeDescriptors(lost.Lost)}}}
 	case errors.As(err, &replaced):
 		return &kvpb.Error{Kind: &kvpb.Error_ShardReplaced{ShardReplaced: &kvpb.ShardReplaced{Shard: replaced.Shard, Addr: replaced.Addr}}}
+	case errors.As(err, &diskFull):
+		return &kvpb.Error{Kind: &kvpb.Error_DiskFull{DiskFull: &kvpb.DiskFull{Shard: diskFull.Shard}}}
 	case errors.As(err, &noTimestamp):
 		return &kvpb.Error{Kind: &kvpb.Error_OracleUnavailable{OracleUnavailable: &kvpb.OracleUnavailable{
 			Reason: errorText(noTimestamp.Err)}}}
@@ -141,6 +144,8 @@ func decodeError(e *kvpb.Error) error {
 		return &kv.LostRangesError{Shard: k.LostRanges.Shard, Lost: decodeDescriptors(k.LostRanges.Lost)}
 	case *kvpb.Error_ShardReplaced:
 		return &kv.ShardReplacedError{Shard: k.ShardReplaced.Shard, Addr: k.ShardReplaced.Addr}
+	case *kvpb.Error_DiskFull:
+		return &kv.DiskFullError{Shard: k.DiskFull.Shard}
 	case *kvpb.Error_OracleUnavailable:
 		return &tso.UnavailableError{Err: textError(k.OracleUnavailable.Reason)}
 	case *kvpb.Error_OracleClosed:

@@ -31,6 +31,7 @@ func TestErrorsComeBackAsTheyWere(t *testing.T) {
 		&kv.CorruptionError{Key: []byte("k"), Detail: "data file"},
 		&kv.ShardReplacedError{Shard: "s1", Addr: "host:1"},
 		&kv.LostRangesError{Shard: "s1", Lost: []kv.RangeDescriptor{desc}},
+		&kv.DiskFullError{Shard: "s1"},
 		&tso.UnavailableError{Err: errors.New("disk full")},
 		tso.ErrClosed,
 		&mvcc.KeyLockedError{Key: []byte("k"), Lock: lock},

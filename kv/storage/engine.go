@@ -29,7 +29,7 @@ type Options struct {
 	FS FS
 	// CacheBytes is the size of the block cache, 256 MiB by default.
 	CacheBytes int64
-	// MemTableBytes is the size of one memtable, 64 MiB by default.
+	// MemTableBytes is the size of one memtable, by default 64 MiB, and less on a small disk.
 	MemTableBytes uint64
 	// RestInterval is how often the engine looks whether writes have come to rest, to flush what they
 	// left in the memtable; 0 means never.
@@ -57,9 +57,6 @@ func (o *Options) ensureDefaults() {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = 256 << 20
 	}
-	if o.MemTableBytes == 0 {
-		o.MemTableBytes = 64 << 20
-	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -80,6 +77,7 @@ type Engine struct {
 	lock    *pebble.Lock
 	opts    Options
 	synced  *syncedTable
+	disk    *disk
 	upgrade bool // the directory has an older format
 	failed  atomic.Pointer[FailedError]
 	applied atomic.Uint64 // batches applied so far; see iterCache
@@ -107,8 +105,10 @@ func Open(opts Options) (*Engine, error) {
 		return nil, err
 	}
 	e := &Engine{lock: lock, opts: opts, stuck: make(chan error, 1)}
+	e.disk = newDisk(&e.opts)
+	e.opts.FS = &spaceFS{FS: opts.FS, d: e.disk}
 	if err = e.openDir(); err == nil && e.upgrade {
-		err = writeFormat(opts.FS, opts.Dir)
+		err = writeFormat(e.opts.FS, opts.Dir)
 	}
 	if err != nil {
 		if !errors.Is(err, errStuck) {
@@ -124,6 +124,8 @@ func Open(opts Options) (*Engine, error) {
 		e.background.Go(func() { (&restFlusher{e: e}).run(ctx, opts.RestInterval) })
 	}
 	e.serving.Store(true)
+	e.disk.serving.Store(true)
+	e.background.Go(func() { e.disk.run(ctx, e) })
 	return e, nil
 }
 
@@ -241,6 +243,7 @@ func (e *Engine) Close() (err error) {
 		return ErrClosed
 	}
 	e.iters.stop()
+	e.disk.closing.Store(true)
 	e.stopBackground()
 	e.background.Wait()
 	defer e.recoverFailure(&err)

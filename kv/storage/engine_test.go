@@ -126,28 +126,28 @@ func TestSyncedBatchesSurviveAPowerCut(t *testing.T) {
 	}
 }
 
-// fullDisk returns a filesystem whose write-ahead log has no space once full is set: for new files, or
-// for writes to those it has.
-func fullDisk(fs vfs.FS, full *atomic.Bool, creating bool) vfs.FS {
+// brokenLog returns a filesystem on which writes to the log fail once broken is set: new files, or
+// writes to those it has.
+func brokenLog(fs vfs.FS, broken *atomic.Bool, creating bool) vfs.FS {
 	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if full.Load() && strings.HasSuffix(op.Path, ".log") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite &&
+		if broken.Load() && strings.HasSuffix(op.Path, ".log") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite &&
 			creating == (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite) {
-			return syscall.ENOSPC
+			return syscall.EIO
 		}
 		return nil
 	}))
 }
 
 // Goal (I3): without an owner to tell, a failed write is an error, and the engine refuses all writes
-// from then on. Method: no space for the log from some point on.
-func TestFullDiskIsAnError(t *testing.T) {
-	var full atomic.Bool
-	e, err := Open(Options{Dir: "data", FS: fullDisk(vfs.NewMem(), &full, false)})
+// from then on. Method: the log cannot be written from some point on.
+func TestFailedWriteIsAnError(t *testing.T) {
+	var broken atomic.Bool
+	e, err := Open(Options{Dir: "data", FS: brokenLog(vfs.NewMem(), &broken, false)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	apply(t, e, Sync, "before")
-	full.Store(true)
+	broken.Store(true)
 	write := func() error {
 		b := e.NewBatch(0)
 		defer b.Close()
@@ -155,61 +155,63 @@ func TestFullDiskIsAnError(t *testing.T) {
 		return errors.Join(e.Apply(b, Sync), b.SyncWait())
 	}
 	var failed *FailedError
-	if err := write(); !errors.As(err, &failed) || !errors.Is(err, syscall.ENOSPC) {
+	if err := write(); !errors.As(err, &failed) || !errors.Is(err, syscall.EIO) {
 		t.Errorf("first write: %v", err)
 	}
 	if err := write(); !errors.As(err, &failed) {
 		t.Errorf("second write: %v", err)
 	}
-	full.Store(false)
+	broken.Store(false)
 	_ = e.Close() // Pebble may complain; what counts is that it returns
 }
 
-// Goal: a disk that is full is told of at start too, where Pebble tries for ever to flush what it found
+// Goal: a disk without any space is told of at start too, where Pebble tries for ever to flush what it found
 // in its log. Method: leave a log behind, open it on a disk without space for tables.
 func TestOpenOnAFullDiskFails(t *testing.T) {
 	mem := vfs.NewMem()
 	e := mustOpen(t, mem)
 	apply(t, e, Sync, "k")
 	mustClose(t, e)
-	var refusals atomic.Int32 // a few, so that Pebble comes to an end behind the test
+	var healed atomic.Bool // lets Pebble come to an end behind the test
 	full := errorfs.Wrap(mem, errorfs.InjectorFunc(func(op errorfs.Op) error {
-		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && refusals.Add(1) <= 3 {
+		if strings.HasSuffix(op.Path, ".sst") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite && !healed.Load() {
 			return syscall.ENOSPC
 		}
 		return nil
 	}))
-	if _, err := Open(Options{Dir: "data", FS: full}); !errors.Is(err, syscall.ENOSPC) {
+	_, err := Open(Options{Dir: "data", FS: full})
+	healed.Store(true)
+	if !errors.Is(err, syscall.ENOSPC) {
 		t.Fatalf("opened: %v", err)
 	}
 }
 
-const fullDiskChild = "PERCODB_TEST_FULL_DISK"
+const brokenLogChild = "PERCODB_TEST_BROKEN_LOG"
 
 // Goal: whatever write of the log fails, the owner is told once and can end the process in order:
-// Pebble does not bring it down first. Method: a child process that fills its disk, for new files
+// Pebble does not bring it down first. Method: a child process whose disk breaks, for new files
 // and for writes, with many writers; its output and exit code.
-func TestFullDiskTellsTheOwner(t *testing.T) {
-	if kind := os.Getenv(fullDiskChild); kind != "" {
-		fillDisk(kind == "create")
+func TestFailedWriteTellsTheOwner(t *testing.T) {
+	if kind := os.Getenv(brokenLogChild); kind != "" {
+		writeUntilBroken(kind == "create")
 		return
 	}
 	for _, kind := range []string{"create", "write"} {
-		cmd := exec.Command(os.Args[0], "-test.run", "^TestFullDiskTellsTheOwner$")
-		cmd.Env = append(os.Environ(), fullDiskChild+"="+kind)
+		cmd := exec.Command(os.Args[0], "-test.run", "^TestFailedWriteTellsTheOwner$")
+		cmd.Env = append(os.Environ(), brokenLogChild+"="+kind)
 		out, err := cmd.CombinedOutput()
 		var exit *exec.ExitError
 		if !errors.As(err, &exit) || exit.ExitCode() != 7 || strings.Count(string(out), "told: ") != 1 ||
-			!strings.Contains(string(out), "no space left on device") || strings.Contains(string(out), "goroutine") {
+			!strings.Contains(string(out), "input/output error") || strings.Contains(string(out), "goroutine") {
 			t.Errorf("%s: %v\n%s", kind, err, out)
 		}
 	}
 }
 
-// fillDisk writes until there is no space, and then exits by OnFatal, or not at all.
-func fillDisk(creating bool) {
-	var full atomic.Bool
-	e, err := Open(Options{Dir: "data", FS: fullDisk(vfs.NewMem(), &full, creating), MemTableBytes: 256 << 10, OnFatal: func(err error) {
+// writeUntilBroken writes until the log breaks, and then exits by OnFatal, or not at all.
+func writeUntilBroken(creating bool) {
+	var broken atomic.Bool
+	e, err := Open(Options{Dir: "data", FS: brokenLog(vfs.NewMem(), &broken, creating), MemTableBytes: 256 << 10, OnFatal: func(err error) {
 		fmt.Println("told:", err)
 		time.Sleep(50 * time.Millisecond) // others go on meanwhile
 		os.Exit(7)
@@ -228,7 +230,7 @@ func fillDisk(creating bool) {
 				}
 				b.Close()
 				if i == 300 {
-					full.Store(true)
+					broken.Store(true)
 				}
 			}
 		}()

@@ -108,7 +108,7 @@ func listDir(fsys vfs.FS, dir string) (l listing, err error) {
 	for _, name := range names {
 		switch {
 		case name == formatFile:
-		case name == lockFile, name == lostAndFound, name == formatTemp, name == syncedTemp, name == salvageTemp:
+		case name == lockFile, name == lostAndFound, name == formatTemp, name == syncedTemp, name == salvageTemp, name == reserveFile:
 		case name == syncedFile:
 			l.synced = true
 		case strings.HasSuffix(name, tableSuffix), strings.HasSuffix(name, blobSuffix):

@@ -65,11 +65,6 @@ func (e *Engine) newEventListener() pebble.EventListener {
 				e.giveUpOpening(err)
 				return
 			}
-			if isDiskFull(err) {
-				// Flushes would be tried for ever, and the log cannot grow either.
-				e.fail(err)
-				return
-			}
 			const quiet = 10 * time.Second
 			now := time.Now().UnixNano()
 			if then := last.Load(); now-then < int64(quiet) || !last.CompareAndSwap(then, now) {

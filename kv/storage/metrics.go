@@ -13,6 +13,8 @@ func (e *Engine) NewCollector(labels prometheus.Labels) prometheus.Collector {
 	c := &collector{e: e, gauge: map[string]*prometheus.Desc{}}
 	for name, help := range map[string]string{
 		"disk_usage_bytes":         "Bytes on disk, obsolete files included.",
+		"disk_free_bytes":          "Bytes free on the disk, where the filesystem tells.",
+		"disk_full":                "1 while writes are refused because the disk is full.",
 		"memtable_bytes":           "Bytes in memtables.",
 		"wal_bytes":                "Live bytes in the write-ahead log.",
 		"wal_syncs_total":          "Batches that asked for a sync of the write-ahead log.",
@@ -48,6 +50,12 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(c.gauge[name], kind, v)
 	}
 	send("disk_usage_bytes", prometheus.GaugeValue, float64(m.DiskSpaceUsage()))
+	full := 0.0
+	if c.e.disk.full.Load() {
+		full = 1
+	}
+	send("disk_free_bytes", prometheus.GaugeValue, float64(c.e.disk.free.Load()))
+	send("disk_full", prometheus.GaugeValue, full)
 	send("memtable_bytes", prometheus.GaugeValue, float64(m.MemTable.Size))
 	send("wal_bytes", prometheus.GaugeValue, float64(m.WAL.Size))
 	send("wal_syncs_total", prometheus.CounterValue, float64(c.e.syncs.Load()))

@@ -29,7 +29,7 @@ func (e *PermissionsError) Unwrap() error { return e.Err }
 // narrowPermissions makes the directory and its files accessible to their owner only. It returns how many of
 // them were open to others. Filesystems other than the operating system's have no permissions.
 func narrowPermissions(fsys vfs.FS, dir string) (narrowed int, err error) {
-	if fsys != vfs.Default {
+	if vfs.Root(fsys) != vfs.Default {
 		return 0, nil
 	}
 	paths := []string{dir}

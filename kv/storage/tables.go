@@ -66,8 +66,11 @@ func (s *TableSet) roll() error {
 		return err
 	}
 	e := s.t.e
+	if err := e.AdmitWrite(ingestFileBytes / 2); err != nil { // it is written once, to no log
+		return err
+	}
 	path := e.opts.FS.PathJoin(e.opts.Dir, fmt.Sprintf("%06d%s", e.tables.Add(1), ingestSuffix))
-	f, err := e.opts.FS.Create(path, vfs.WriteCategoryUnspecified)
+	f, err := e.opts.FS.Create(path, ingestCategory)
 	if err != nil {
 		return err
 	}

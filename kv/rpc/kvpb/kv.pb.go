@@ -2756,6 +2756,7 @@ type Error struct {
 	//	*Error_RefreshConflict
 	//	*Error_Deadlock
 	//	*Error_ShardReplaced
+	//	*Error_DiskFull
 	//	*Error_Other
 	Kind          isError_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
@@ -3006,6 +3007,15 @@ func (x *Error) GetShardReplaced() *ShardReplaced {
 	return nil
 }
 
+func (x *Error) GetDiskFull() *DiskFull {
+	if x != nil {
+		if x, ok := x.Kind.(*Error_DiskFull); ok {
+			return x.DiskFull
+		}
+	}
+	return nil
+}
+
 func (x *Error) GetOther() string {
 	if x != nil {
 		if x, ok := x.Kind.(*Error_Other); ok {
@@ -3111,6 +3121,10 @@ type Error_ShardReplaced struct {
 	ShardReplaced *ShardReplaced `protobuf:"bytes,23,opt,name=shard_replaced,json=shardReplaced,proto3,oneof"`
 }
 
+type Error_DiskFull struct {
+	DiskFull *DiskFull `protobuf:"bytes,24,opt,name=disk_full,json=diskFull,proto3,oneof"`
+}
+
 type Error_Other struct {
 	Other string `protobuf:"bytes,31,opt,name=other,proto3,oneof"`
 }
@@ -3160,6 +3174,8 @@ func (*Error_RefreshConflict) isError_Kind() {}
 func (*Error_Deadlock) isError_Kind() {}
 
 func (*Error_ShardReplaced) isError_Kind() {}
+
+func (*Error_DiskFull) isError_Kind() {}
 
 func (*Error_Other) isError_Kind() {}
 
@@ -3251,6 +3267,50 @@ func (*Closed) Descriptor() ([]byte, []int) {
 	return file_kv_proto_rawDescGZIP(), []int{41}
 }
 
+type DiskFull struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         string                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DiskFull) Reset() {
+	*x = DiskFull{}
+	mi := &file_kv_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DiskFull) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DiskFull) ProtoMessage() {}
+
+func (x *DiskFull) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DiskFull.ProtoReflect.Descriptor instead.
+func (*DiskFull) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *DiskFull) GetShard() string {
+	if x != nil {
+		return x.Shard
+	}
+	return ""
+}
+
 type Unavailable struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Shard         string                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
@@ -3261,7 +3321,7 @@ type Unavailable struct {
 
 func (x *Unavailable) Reset() {
 	*x = Unavailable{}
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3273,7 +3333,7 @@ func (x *Unavailable) String() string {
 func (*Unavailable) ProtoMessage() {}
 
 func (x *Unavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3286,7 +3346,7 @@ func (x *Unavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unavailable.ProtoReflect.Descriptor instead.
 func (*Unavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{42}
+	return file_kv_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Unavailable) GetShard() string {
@@ -3314,7 +3374,7 @@ type Corruption struct {
 
 func (x *Corruption) Reset() {
 	*x = Corruption{}
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3386,7 @@ func (x *Corruption) String() string {
 func (*Corruption) ProtoMessage() {}
 
 func (x *Corruption) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3399,7 @@ func (x *Corruption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Corruption.ProtoReflect.Descriptor instead.
 func (*Corruption) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{43}
+	return file_kv_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Corruption) GetKey() []byte {
@@ -3373,7 +3433,7 @@ type KeyLocked struct {
 
 func (x *KeyLocked) Reset() {
 	*x = KeyLocked{}
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3385,7 +3445,7 @@ func (x *KeyLocked) String() string {
 func (*KeyLocked) ProtoMessage() {}
 
 func (x *KeyLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3398,7 +3458,7 @@ func (x *KeyLocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyLocked.ProtoReflect.Descriptor instead.
 func (*KeyLocked) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{44}
+	return file_kv_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *KeyLocked) GetKey() []byte {
@@ -3427,7 +3487,7 @@ type WriteConflict struct {
 
 func (x *WriteConflict) Reset() {
 	*x = WriteConflict{}
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3439,7 +3499,7 @@ func (x *WriteConflict) String() string {
 func (*WriteConflict) ProtoMessage() {}
 
 func (x *WriteConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3452,7 +3512,7 @@ func (x *WriteConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteConflict.ProtoReflect.Descriptor instead.
 func (*WriteConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{45}
+	return file_kv_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *WriteConflict) GetKey() []byte {
@@ -3492,7 +3552,7 @@ type KeyExists struct {
 
 func (x *KeyExists) Reset() {
 	*x = KeyExists{}
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3504,7 +3564,7 @@ func (x *KeyExists) String() string {
 func (*KeyExists) ProtoMessage() {}
 
 func (x *KeyExists) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3517,7 +3577,7 @@ func (x *KeyExists) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyExists.ProtoReflect.Descriptor instead.
 func (*KeyExists) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{46}
+	return file_kv_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *KeyExists) GetKey() []byte {
@@ -3536,7 +3596,7 @@ type AlreadyCommitted struct {
 
 func (x *AlreadyCommitted) Reset() {
 	*x = AlreadyCommitted{}
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3548,7 +3608,7 @@ func (x *AlreadyCommitted) String() string {
 func (*AlreadyCommitted) ProtoMessage() {}
 
 func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3561,7 +3621,7 @@ func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlreadyCommitted.ProtoReflect.Descriptor instead.
 func (*AlreadyCommitted) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{47}
+	return file_kv_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *AlreadyCommitted) GetCommitTs() uint64 {
@@ -3580,7 +3640,7 @@ type RolledBack struct {
 
 func (x *RolledBack) Reset() {
 	*x = RolledBack{}
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3592,7 +3652,7 @@ func (x *RolledBack) String() string {
 func (*RolledBack) ProtoMessage() {}
 
 func (x *RolledBack) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3605,7 +3665,7 @@ func (x *RolledBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolledBack.ProtoReflect.Descriptor instead.
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{48}
+	return file_kv_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RolledBack) GetStartTs() uint64 {
@@ -3625,7 +3685,7 @@ type LockNotFound struct {
 
 func (x *LockNotFound) Reset() {
 	*x = LockNotFound{}
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3637,7 +3697,7 @@ func (x *LockNotFound) String() string {
 func (*LockNotFound) ProtoMessage() {}
 
 func (x *LockNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3650,7 +3710,7 @@ func (x *LockNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockNotFound.ProtoReflect.Descriptor instead.
 func (*LockNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{49}
+	return file_kv_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *LockNotFound) GetKey() []byte {
@@ -3676,7 +3736,7 @@ type CommitTSExpired struct {
 
 func (x *CommitTSExpired) Reset() {
 	*x = CommitTSExpired{}
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3688,7 +3748,7 @@ func (x *CommitTSExpired) String() string {
 func (*CommitTSExpired) ProtoMessage() {}
 
 func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3701,7 +3761,7 @@ func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTSExpired.ProtoReflect.Descriptor instead.
 func (*CommitTSExpired) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{50}
+	return file_kv_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *CommitTSExpired) GetMinCommitTs() uint64 {
@@ -3720,7 +3780,7 @@ type TxnNotFound struct {
 
 func (x *TxnNotFound) Reset() {
 	*x = TxnNotFound{}
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3732,7 +3792,7 @@ func (x *TxnNotFound) String() string {
 func (*TxnNotFound) ProtoMessage() {}
 
 func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3745,7 +3805,7 @@ func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxnNotFound.ProtoReflect.Descriptor instead.
 func (*TxnNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{51}
+	return file_kv_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *TxnNotFound) GetStartTs() uint64 {
@@ -3765,7 +3825,7 @@ type TooOld struct {
 
 func (x *TooOld) Reset() {
 	*x = TooOld{}
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3777,7 +3837,7 @@ func (x *TooOld) String() string {
 func (*TooOld) ProtoMessage() {}
 
 func (x *TooOld) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3790,7 +3850,7 @@ func (x *TooOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TooOld.ProtoReflect.Descriptor instead.
 func (*TooOld) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{52}
+	return file_kv_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TooOld) GetTs() uint64 {
@@ -3816,7 +3876,7 @@ type TSInFuture struct {
 
 func (x *TSInFuture) Reset() {
 	*x = TSInFuture{}
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3828,7 +3888,7 @@ func (x *TSInFuture) String() string {
 func (*TSInFuture) ProtoMessage() {}
 
 func (x *TSInFuture) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3841,7 +3901,7 @@ func (x *TSInFuture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TSInFuture.ProtoReflect.Descriptor instead.
 func (*TSInFuture) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{53}
+	return file_kv_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TSInFuture) GetTs() uint64 {
@@ -3860,7 +3920,7 @@ type InvalidRequest struct {
 
 func (x *InvalidRequest) Reset() {
 	*x = InvalidRequest{}
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3872,7 +3932,7 @@ func (x *InvalidRequest) String() string {
 func (*InvalidRequest) ProtoMessage() {}
 
 func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3885,7 +3945,7 @@ func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvalidRequest.ProtoReflect.Descriptor instead.
 func (*InvalidRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{54}
+	return file_kv_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *InvalidRequest) GetDetail() string {
@@ -3904,7 +3964,7 @@ type OracleUnavailable struct {
 
 func (x *OracleUnavailable) Reset() {
 	*x = OracleUnavailable{}
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3916,7 +3976,7 @@ func (x *OracleUnavailable) String() string {
 func (*OracleUnavailable) ProtoMessage() {}
 
 func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3929,7 +3989,7 @@ func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleUnavailable.ProtoReflect.Descriptor instead.
 func (*OracleUnavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{55}
+	return file_kv_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *OracleUnavailable) GetReason() string {
@@ -3947,7 +4007,7 @@ type OracleClosed struct {
 
 func (x *OracleClosed) Reset() {
 	*x = OracleClosed{}
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3959,7 +4019,7 @@ func (x *OracleClosed) String() string {
 func (*OracleClosed) ProtoMessage() {}
 
 func (x *OracleClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3972,7 +4032,7 @@ func (x *OracleClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleClosed.ProtoReflect.Descriptor instead.
 func (*OracleClosed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{56}
+	return file_kv_proto_rawDescGZIP(), []int{57}
 }
 
 type LockLost struct {
@@ -3986,7 +4046,7 @@ type LockLost struct {
 
 func (x *LockLost) Reset() {
 	*x = LockLost{}
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3998,7 +4058,7 @@ func (x *LockLost) String() string {
 func (*LockLost) ProtoMessage() {}
 
 func (x *LockLost) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4011,7 +4071,7 @@ func (x *LockLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockLost.ProtoReflect.Descriptor instead.
 func (*LockLost) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{57}
+	return file_kv_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *LockLost) GetKey() []byte {
@@ -4046,7 +4106,7 @@ type RefreshConflict struct {
 
 func (x *RefreshConflict) Reset() {
 	*x = RefreshConflict{}
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4058,7 +4118,7 @@ func (x *RefreshConflict) String() string {
 func (*RefreshConflict) ProtoMessage() {}
 
 func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4071,7 +4131,7 @@ func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshConflict.ProtoReflect.Descriptor instead.
 func (*RefreshConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{58}
+	return file_kv_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *RefreshConflict) GetKey() []byte {
@@ -4107,7 +4167,7 @@ type Deadlock struct {
 
 func (x *Deadlock) Reset() {
 	*x = Deadlock{}
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4119,7 +4179,7 @@ func (x *Deadlock) String() string {
 func (*Deadlock) ProtoMessage() {}
 
 func (x *Deadlock) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4132,7 +4192,7 @@ func (x *Deadlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deadlock.ProtoReflect.Descriptor instead.
 func (*Deadlock) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{59}
+	return file_kv_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Deadlock) GetKey() []byte {
@@ -4173,7 +4233,7 @@ type ShardReplaced struct {
 
 func (x *ShardReplaced) Reset() {
 	*x = ShardReplaced{}
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4185,7 +4245,7 @@ func (x *ShardReplaced) String() string {
 func (*ShardReplaced) ProtoMessage() {}
 
 func (x *ShardReplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4198,7 +4258,7 @@ func (x *ShardReplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardReplaced.ProtoReflect.Descriptor instead.
 func (*ShardReplaced) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{60}
+	return file_kv_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *ShardReplaced) GetShard() string {
@@ -4225,7 +4285,7 @@ type LostRanges struct {
 
 func (x *LostRanges) Reset() {
 	*x = LostRanges{}
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4237,7 +4297,7 @@ func (x *LostRanges) String() string {
 func (*LostRanges) ProtoMessage() {}
 
 func (x *LostRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4250,7 +4310,7 @@ func (x *LostRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LostRanges.ProtoReflect.Descriptor instead.
 func (*LostRanges) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{61}
+	return file_kv_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *LostRanges) GetShard() string {
@@ -4275,7 +4335,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4287,7 +4347,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4300,7 +4360,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{62}
+	return file_kv_proto_rawDescGZIP(), []int{63}
 }
 
 type StatusResponse struct {
@@ -4315,7 +4375,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4327,7 +4387,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4340,7 +4400,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{63}
+	return file_kv_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *StatusResponse) GetRangeSizes() []*RangeSize {
@@ -4381,7 +4441,7 @@ type RangeSize struct {
 
 func (x *RangeSize) Reset() {
 	*x = RangeSize{}
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4393,7 +4453,7 @@ func (x *RangeSize) String() string {
 func (*RangeSize) ProtoMessage() {}
 
 func (x *RangeSize) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4406,7 +4466,7 @@ func (x *RangeSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangeSize.ProtoReflect.Descriptor instead.
 func (*RangeSize) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{64}
+	return file_kv_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *RangeSize) GetId() uint64 {
@@ -4431,7 +4491,7 @@ type NumRangesRequest struct {
 
 func (x *NumRangesRequest) Reset() {
 	*x = NumRangesRequest{}
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4443,7 +4503,7 @@ func (x *NumRangesRequest) String() string {
 func (*NumRangesRequest) ProtoMessage() {}
 
 func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4456,7 +4516,7 @@ func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesRequest.ProtoReflect.Descriptor instead.
 func (*NumRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{65}
+	return file_kv_proto_rawDescGZIP(), []int{66}
 }
 
 type NumRangesResponse struct {
@@ -4469,7 +4529,7 @@ type NumRangesResponse struct {
 
 func (x *NumRangesResponse) Reset() {
 	*x = NumRangesResponse{}
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4481,7 +4541,7 @@ func (x *NumRangesResponse) String() string {
 func (*NumRangesResponse) ProtoMessage() {}
 
 func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4494,7 +4554,7 @@ func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesResponse.ProtoReflect.Descriptor instead.
 func (*NumRangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{66}
+	return file_kv_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *NumRangesResponse) GetNumRanges() uint64 {
@@ -4522,7 +4582,7 @@ type ReleaseSpanRequest struct {
 
 func (x *ReleaseSpanRequest) Reset() {
 	*x = ReleaseSpanRequest{}
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4534,7 +4594,7 @@ func (x *ReleaseSpanRequest) String() string {
 func (*ReleaseSpanRequest) ProtoMessage() {}
 
 func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4547,7 +4607,7 @@ func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{67}
+	return file_kv_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *ReleaseSpanRequest) GetSpan() *Span {
@@ -4583,7 +4643,7 @@ type ReleaseSpanResponse struct {
 
 func (x *ReleaseSpanResponse) Reset() {
 	*x = ReleaseSpanResponse{}
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4595,7 +4655,7 @@ func (x *ReleaseSpanResponse) String() string {
 func (*ReleaseSpanResponse) ProtoMessage() {}
 
 func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4608,7 +4668,7 @@ func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{68}
+	return file_kv_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ReleaseSpanResponse) GetReleased() bool {
@@ -4649,7 +4709,7 @@ type AdoptRangeRequest struct {
 
 func (x *AdoptRangeRequest) Reset() {
 	*x = AdoptRangeRequest{}
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4661,7 +4721,7 @@ func (x *AdoptRangeRequest) String() string {
 func (*AdoptRangeRequest) ProtoMessage() {}
 
 func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4674,7 +4734,7 @@ func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRangeRequest.ProtoReflect.Descriptor instead.
 func (*AdoptRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{69}
+	return file_kv_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *AdoptRangeRequest) GetDesc() *RangeDescriptor {
@@ -4701,7 +4761,7 @@ type ShardInfo struct {
 
 func (x *ShardInfo) Reset() {
 	*x = ShardInfo{}
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4713,7 +4773,7 @@ func (x *ShardInfo) String() string {
 func (*ShardInfo) ProtoMessage() {}
 
 func (x *ShardInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4726,7 +4786,7 @@ func (x *ShardInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardInfo.ProtoReflect.Descriptor instead.
 func (*ShardInfo) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{70}
+	return file_kv_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *ShardInfo) GetId() string {
@@ -4754,7 +4814,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4766,7 +4826,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4779,7 +4839,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{71}
+	return file_kv_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *LookupRequest) GetKey() []byte {
@@ -4807,7 +4867,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4819,7 +4879,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4832,7 +4892,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{72}
+	return file_kv_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *LookupResponse) GetRange() *RangeDescriptor {
@@ -4864,7 +4924,7 @@ type RangesRequest struct {
 
 func (x *RangesRequest) Reset() {
 	*x = RangesRequest{}
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4876,7 +4936,7 @@ func (x *RangesRequest) String() string {
 func (*RangesRequest) ProtoMessage() {}
 
 func (x *RangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4889,7 +4949,7 @@ func (x *RangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesRequest.ProtoReflect.Descriptor instead.
 func (*RangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{73}
+	return file_kv_proto_rawDescGZIP(), []int{74}
 }
 
 type RangesResponse struct {
@@ -4902,7 +4962,7 @@ type RangesResponse struct {
 
 func (x *RangesResponse) Reset() {
 	*x = RangesResponse{}
-	mi := &file_kv_proto_msgTypes[74]
+	mi := &file_kv_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4914,7 +4974,7 @@ func (x *RangesResponse) String() string {
 func (*RangesResponse) ProtoMessage() {}
 
 func (x *RangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[74]
+	mi := &file_kv_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4927,7 +4987,7 @@ func (x *RangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesResponse.ProtoReflect.Descriptor instead.
 func (*RangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{74}
+	return file_kv_proto_rawDescGZIP(), []int{75}
 }
 
 func (x *RangesResponse) GetRanges() []*RangeDescriptor {
@@ -4952,7 +5012,7 @@ type ShardsRequest struct {
 
 func (x *ShardsRequest) Reset() {
 	*x = ShardsRequest{}
-	mi := &file_kv_proto_msgTypes[75]
+	mi := &file_kv_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4964,7 +5024,7 @@ func (x *ShardsRequest) String() string {
 func (*ShardsRequest) ProtoMessage() {}
 
 func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[75]
+	mi := &file_kv_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4977,7 +5037,7 @@ func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsRequest.ProtoReflect.Descriptor instead.
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{75}
+	return file_kv_proto_rawDescGZIP(), []int{76}
 }
 
 type ShardsResponse struct {
@@ -4990,7 +5050,7 @@ type ShardsResponse struct {
 
 func (x *ShardsResponse) Reset() {
 	*x = ShardsResponse{}
-	mi := &file_kv_proto_msgTypes[76]
+	mi := &file_kv_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5002,7 +5062,7 @@ func (x *ShardsResponse) String() string {
 func (*ShardsResponse) ProtoMessage() {}
 
 func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[76]
+	mi := &file_kv_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5015,7 +5075,7 @@ func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsResponse.ProtoReflect.Descriptor instead.
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{76}
+	return file_kv_proto_rawDescGZIP(), []int{77}
 }
 
 func (x *ShardsResponse) GetShards() []*ShardInfo {
@@ -5044,7 +5104,7 @@ type RegisterShardRequest struct {
 
 func (x *RegisterShardRequest) Reset() {
 	*x = RegisterShardRequest{}
-	mi := &file_kv_proto_msgTypes[77]
+	mi := &file_kv_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5056,7 +5116,7 @@ func (x *RegisterShardRequest) String() string {
 func (*RegisterShardRequest) ProtoMessage() {}
 
 func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[77]
+	mi := &file_kv_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5069,7 +5129,7 @@ func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterShardRequest.ProtoReflect.Descriptor instead.
 func (*RegisterShardRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{77}
+	return file_kv_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *RegisterShardRequest) GetShard() *ShardInfo {
@@ -5111,7 +5171,7 @@ type ReportRangesRequest struct {
 
 func (x *ReportRangesRequest) Reset() {
 	*x = ReportRangesRequest{}
-	mi := &file_kv_proto_msgTypes[78]
+	mi := &file_kv_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5123,7 +5183,7 @@ func (x *ReportRangesRequest) String() string {
 func (*ReportRangesRequest) ProtoMessage() {}
 
 func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[78]
+	mi := &file_kv_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5136,7 +5196,7 @@ func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRangesRequest.ProtoReflect.Descriptor instead.
 func (*ReportRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{78}
+	return file_kv_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *ReportRangesRequest) GetShard() string {
@@ -5168,7 +5228,7 @@ type AllocateRangeIDRequest struct {
 
 func (x *AllocateRangeIDRequest) Reset() {
 	*x = AllocateRangeIDRequest{}
-	mi := &file_kv_proto_msgTypes[79]
+	mi := &file_kv_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5180,7 +5240,7 @@ func (x *AllocateRangeIDRequest) String() string {
 func (*AllocateRangeIDRequest) ProtoMessage() {}
 
 func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[79]
+	mi := &file_kv_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5193,7 +5253,7 @@ func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDRequest.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{79}
+	return file_kv_proto_rawDescGZIP(), []int{80}
 }
 
 type AllocateRangeIDResponse struct {
@@ -5206,7 +5266,7 @@ type AllocateRangeIDResponse struct {
 
 func (x *AllocateRangeIDResponse) Reset() {
 	*x = AllocateRangeIDResponse{}
-	mi := &file_kv_proto_msgTypes[80]
+	mi := &file_kv_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5218,7 +5278,7 @@ func (x *AllocateRangeIDResponse) String() string {
 func (*AllocateRangeIDResponse) ProtoMessage() {}
 
 func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[80]
+	mi := &file_kv_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5231,7 +5291,7 @@ func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDResponse.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{80}
+	return file_kv_proto_rawDescGZIP(), []int{81}
 }
 
 func (x *AllocateRangeIDResponse) GetId() uint64 {
@@ -5257,7 +5317,7 @@ type CreateRangeRequest struct {
 
 func (x *CreateRangeRequest) Reset() {
 	*x = CreateRangeRequest{}
-	mi := &file_kv_proto_msgTypes[81]
+	mi := &file_kv_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5269,7 +5329,7 @@ func (x *CreateRangeRequest) String() string {
 func (*CreateRangeRequest) ProtoMessage() {}
 
 func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[81]
+	mi := &file_kv_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5282,7 +5342,7 @@ func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRangeRequest.ProtoReflect.Descriptor instead.
 func (*CreateRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{81}
+	return file_kv_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *CreateRangeRequest) GetSpan() *Span {
@@ -5516,7 +5576,7 @@ const file_kv_proto_rawDesc = "" +
 	"\vsecondaries\x18\n" +
 	" \x03(\fR\vsecondaries\x12\x16\n" +
 	"\x06shared\x18\v \x01(\bR\x06sharedB\b\n" +
-	"\x06_value\"\x8d\f\n" +
+	"\x06_value\"\xc5\f\n" +
 	"\x05Error\x12<\n" +
 	"\vstale_range\x18\x01 \x01(\v2\x19.percodb.kv.v1.StaleRangeH\x00R\n" +
 	"staleRange\x12/\n" +
@@ -5549,14 +5609,17 @@ const file_kv_proto_rawDesc = "" +
 	"\tlock_lost\x18\x14 \x01(\v2\x17.percodb.kv.v1.LockLostH\x00R\blockLost\x12K\n" +
 	"\x10refresh_conflict\x18\x15 \x01(\v2\x1e.percodb.kv.v1.RefreshConflictH\x00R\x0frefreshConflict\x125\n" +
 	"\bdeadlock\x18\x16 \x01(\v2\x17.percodb.kv.v1.DeadlockH\x00R\bdeadlock\x12E\n" +
-	"\x0eshard_replaced\x18\x17 \x01(\v2\x1c.percodb.kv.v1.ShardReplacedH\x00R\rshardReplaced\x12\x16\n" +
+	"\x0eshard_replaced\x18\x17 \x01(\v2\x1c.percodb.kv.v1.ShardReplacedH\x00R\rshardReplaced\x126\n" +
+	"\tdisk_full\x18\x18 \x01(\v2\x17.percodb.kv.v1.DiskFullH\x00R\bdiskFull\x12\x16\n" +
 	"\x05other\x18\x1f \x01(\tH\x00R\x05otherB\x06\n" +
 	"\x04kind\"s\n" +
 	"\n" +
 	"StaleRange\x12+\n" +
 	"\x04refs\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x04refs\x128\n" +
 	"\acurrent\x18\x02 \x03(\v2\x1e.percodb.kv.v1.RangeDescriptorR\acurrent\"\b\n" +
-	"\x06Closed\";\n" +
+	"\x06Closed\" \n" +
+	"\bDiskFull\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\tR\x05shard\";\n" +
 	"\vUnavailable\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\tR\x05shard\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"L\n" +
@@ -5727,7 +5790,7 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 82)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
 var file_kv_proto_goTypes = []any{
 	(*RangeRef)(nil),                          // 0: percodb.kv.v1.RangeRef
 	(*Span)(nil),                              // 1: percodb.kv.v1.Span
@@ -5771,46 +5834,47 @@ var file_kv_proto_goTypes = []any{
 	(*Error)(nil),                             // 39: percodb.kv.v1.Error
 	(*StaleRange)(nil),                        // 40: percodb.kv.v1.StaleRange
 	(*Closed)(nil),                            // 41: percodb.kv.v1.Closed
-	(*Unavailable)(nil),                       // 42: percodb.kv.v1.Unavailable
-	(*Corruption)(nil),                        // 43: percodb.kv.v1.Corruption
-	(*KeyLocked)(nil),                         // 44: percodb.kv.v1.KeyLocked
-	(*WriteConflict)(nil),                     // 45: percodb.kv.v1.WriteConflict
-	(*KeyExists)(nil),                         // 46: percodb.kv.v1.KeyExists
-	(*AlreadyCommitted)(nil),                  // 47: percodb.kv.v1.AlreadyCommitted
-	(*RolledBack)(nil),                        // 48: percodb.kv.v1.RolledBack
-	(*LockNotFound)(nil),                      // 49: percodb.kv.v1.LockNotFound
-	(*CommitTSExpired)(nil),                   // 50: percodb.kv.v1.CommitTSExpired
-	(*TxnNotFound)(nil),                       // 51: percodb.kv.v1.TxnNotFound
-	(*TooOld)(nil),                            // 52: percodb.kv.v1.TooOld
-	(*TSInFuture)(nil),                        // 53: percodb.kv.v1.TSInFuture
-	(*InvalidRequest)(nil),                    // 54: percodb.kv.v1.InvalidRequest
-	(*OracleUnavailable)(nil),                 // 55: percodb.kv.v1.OracleUnavailable
-	(*OracleClosed)(nil),                      // 56: percodb.kv.v1.OracleClosed
-	(*LockLost)(nil),                          // 57: percodb.kv.v1.LockLost
-	(*RefreshConflict)(nil),                   // 58: percodb.kv.v1.RefreshConflict
-	(*Deadlock)(nil),                          // 59: percodb.kv.v1.Deadlock
-	(*ShardReplaced)(nil),                     // 60: percodb.kv.v1.ShardReplaced
-	(*LostRanges)(nil),                        // 61: percodb.kv.v1.LostRanges
-	(*StatusRequest)(nil),                     // 62: percodb.kv.v1.StatusRequest
-	(*StatusResponse)(nil),                    // 63: percodb.kv.v1.StatusResponse
-	(*RangeSize)(nil),                         // 64: percodb.kv.v1.RangeSize
-	(*NumRangesRequest)(nil),                  // 65: percodb.kv.v1.NumRangesRequest
-	(*NumRangesResponse)(nil),                 // 66: percodb.kv.v1.NumRangesResponse
-	(*ReleaseSpanRequest)(nil),                // 67: percodb.kv.v1.ReleaseSpanRequest
-	(*ReleaseSpanResponse)(nil),               // 68: percodb.kv.v1.ReleaseSpanResponse
-	(*AdoptRangeRequest)(nil),                 // 69: percodb.kv.v1.AdoptRangeRequest
-	(*ShardInfo)(nil),                         // 70: percodb.kv.v1.ShardInfo
-	(*LookupRequest)(nil),                     // 71: percodb.kv.v1.LookupRequest
-	(*LookupResponse)(nil),                    // 72: percodb.kv.v1.LookupResponse
-	(*RangesRequest)(nil),                     // 73: percodb.kv.v1.RangesRequest
-	(*RangesResponse)(nil),                    // 74: percodb.kv.v1.RangesResponse
-	(*ShardsRequest)(nil),                     // 75: percodb.kv.v1.ShardsRequest
-	(*ShardsResponse)(nil),                    // 76: percodb.kv.v1.ShardsResponse
-	(*RegisterShardRequest)(nil),              // 77: percodb.kv.v1.RegisterShardRequest
-	(*ReportRangesRequest)(nil),               // 78: percodb.kv.v1.ReportRangesRequest
-	(*AllocateRangeIDRequest)(nil),            // 79: percodb.kv.v1.AllocateRangeIDRequest
-	(*AllocateRangeIDResponse)(nil),           // 80: percodb.kv.v1.AllocateRangeIDResponse
-	(*CreateRangeRequest)(nil),                // 81: percodb.kv.v1.CreateRangeRequest
+	(*DiskFull)(nil),                          // 42: percodb.kv.v1.DiskFull
+	(*Unavailable)(nil),                       // 43: percodb.kv.v1.Unavailable
+	(*Corruption)(nil),                        // 44: percodb.kv.v1.Corruption
+	(*KeyLocked)(nil),                         // 45: percodb.kv.v1.KeyLocked
+	(*WriteConflict)(nil),                     // 46: percodb.kv.v1.WriteConflict
+	(*KeyExists)(nil),                         // 47: percodb.kv.v1.KeyExists
+	(*AlreadyCommitted)(nil),                  // 48: percodb.kv.v1.AlreadyCommitted
+	(*RolledBack)(nil),                        // 49: percodb.kv.v1.RolledBack
+	(*LockNotFound)(nil),                      // 50: percodb.kv.v1.LockNotFound
+	(*CommitTSExpired)(nil),                   // 51: percodb.kv.v1.CommitTSExpired
+	(*TxnNotFound)(nil),                       // 52: percodb.kv.v1.TxnNotFound
+	(*TooOld)(nil),                            // 53: percodb.kv.v1.TooOld
+	(*TSInFuture)(nil),                        // 54: percodb.kv.v1.TSInFuture
+	(*InvalidRequest)(nil),                    // 55: percodb.kv.v1.InvalidRequest
+	(*OracleUnavailable)(nil),                 // 56: percodb.kv.v1.OracleUnavailable
+	(*OracleClosed)(nil),                      // 57: percodb.kv.v1.OracleClosed
+	(*LockLost)(nil),                          // 58: percodb.kv.v1.LockLost
+	(*RefreshConflict)(nil),                   // 59: percodb.kv.v1.RefreshConflict
+	(*Deadlock)(nil),                          // 60: percodb.kv.v1.Deadlock
+	(*ShardReplaced)(nil),                     // 61: percodb.kv.v1.ShardReplaced
+	(*LostRanges)(nil),                        // 62: percodb.kv.v1.LostRanges
+	(*StatusRequest)(nil),                     // 63: percodb.kv.v1.StatusRequest
+	(*StatusResponse)(nil),                    // 64: percodb.kv.v1.StatusResponse
+	(*RangeSize)(nil),                         // 65: percodb.kv.v1.RangeSize
+	(*NumRangesRequest)(nil),                  // 66: percodb.kv.v1.NumRangesRequest
+	(*NumRangesResponse)(nil),                 // 67: percodb.kv.v1.NumRangesResponse
+	(*ReleaseSpanRequest)(nil),                // 68: percodb.kv.v1.ReleaseSpanRequest
+	(*ReleaseSpanResponse)(nil),               // 69: percodb.kv.v1.ReleaseSpanResponse
+	(*AdoptRangeRequest)(nil),                 // 70: percodb.kv.v1.AdoptRangeRequest
+	(*ShardInfo)(nil),                         // 71: percodb.kv.v1.ShardInfo
+	(*LookupRequest)(nil),                     // 72: percodb.kv.v1.LookupRequest
+	(*LookupResponse)(nil),                    // 73: percodb.kv.v1.LookupResponse
+	(*RangesRequest)(nil),                     // 74: percodb.kv.v1.RangesRequest
+	(*RangesResponse)(nil),                    // 75: percodb.kv.v1.RangesResponse
+	(*ShardsRequest)(nil),                     // 76: percodb.kv.v1.ShardsRequest
+	(*ShardsResponse)(nil),                    // 77: percodb.kv.v1.ShardsResponse
+	(*RegisterShardRequest)(nil),              // 78: percodb.kv.v1.RegisterShardRequest
+	(*ReportRangesRequest)(nil),               // 79: percodb.kv.v1.ReportRangesRequest
+	(*AllocateRangeIDRequest)(nil),            // 80: percodb.kv.v1.AllocateRangeIDRequest
+	(*AllocateRangeIDResponse)(nil),           // 81: percodb.kv.v1.AllocateRangeIDResponse
+	(*CreateRangeRequest)(nil),                // 82: percodb.kv.v1.CreateRangeRequest
 }
 var file_kv_proto_depIdxs = []int32{
 	1,   // 0: percodb.kv.v1.RangeDescriptor.span:type_name -> percodb.kv.v1.Span
@@ -5820,14 +5884,14 @@ var file_kv_proto_depIdxs = []int32{
 	39,  // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 5: percodb.kv.v1.BatchGetRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	4,   // 6: percodb.kv.v1.BatchGetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	44,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	45,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
 	39,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 9: percodb.kv.v1.ScanRequest.range:type_name -> percodb.kv.v1.RangeRef
 	1,   // 10: percodb.kv.v1.ScanRequest.span:type_name -> percodb.kv.v1.Span
 	4,   // 11: percodb.kv.v1.ScanRequest.options:type_name -> percodb.kv.v1.ReadOptions
 	0,   // 12: percodb.kv.v1.ScanRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	1,   // 13: percodb.kv.v1.ScanRequest.spans:type_name -> percodb.kv.v1.Span
-	44,  // 14: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	45,  // 14: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
 	39,  // 15: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 16: percodb.kv.v1.PrewriteRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	11,  // 17: percodb.kv.v1.PrewriteRequest.mutations:type_name -> percodb.kv.v1.Mutation
@@ -5854,7 +5918,7 @@ var file_kv_proto_depIdxs = []int32{
 	39,  // 38: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 39: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	0,   // 40: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	44,  // 41: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
+	45,  // 41: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
 	39,  // 42: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
 	30,  // 43: percodb.kv.v1.CheckSecondaryLocksOfManyRequest.requests:type_name -> percodb.kv.v1.CheckSecondaryLocksRequest
 	31,  // 44: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.responses:type_name -> percodb.kv.v1.CheckSecondaryLocksResponse
@@ -5864,113 +5928,114 @@ var file_kv_proto_depIdxs = []int32{
 	39,  // 48: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
 	40,  // 49: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
 	41,  // 50: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
-	42,  // 51: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
-	43,  // 52: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
-	44,  // 53: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
-	45,  // 54: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
-	46,  // 55: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
-	47,  // 56: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
-	48,  // 57: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
-	49,  // 58: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
-	50,  // 59: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
-	51,  // 60: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
-	44,  // 61: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
-	52,  // 62: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
-	53,  // 63: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
-	54,  // 64: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
-	55,  // 65: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
-	56,  // 66: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
-	61,  // 67: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
-	57,  // 68: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
-	58,  // 69: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
-	59,  // 70: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
-	60,  // 71: percodb.kv.v1.Error.shard_replaced:type_name -> percodb.kv.v1.ShardReplaced
-	0,   // 72: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
-	2,   // 73: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
-	38,  // 74: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
-	2,   // 75: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
-	64,  // 76: percodb.kv.v1.StatusResponse.range_sizes:type_name -> percodb.kv.v1.RangeSize
-	39,  // 77: percodb.kv.v1.StatusResponse.error:type_name -> percodb.kv.v1.Error
-	39,  // 78: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 79: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
-	2,   // 80: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 81: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 82: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 83: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
-	70,  // 84: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 85: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 86: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 87: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
-	70,  // 88: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 89: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
-	70,  // 90: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	2,   // 91: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 92: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 93: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 94: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
-	5,   // 95: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
-	7,   // 96: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
-	9,   // 97: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
-	12,  // 98: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
-	14,  // 99: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
-	15,  // 100: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
-	17,  // 101: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
-	19,  // 102: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
-	21,  // 103: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
-	22,  // 104: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
-	24,  // 105: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
-	27,  // 106: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
-	29,  // 107: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
-	30,  // 108: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
-	32,  // 109: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
-	34,  // 110: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
-	62,  // 111: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
-	35,  // 112: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
-	37,  // 113: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
-	65,  // 114: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
-	67,  // 115: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
-	69,  // 116: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
-	71,  // 117: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
-	73,  // 118: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
-	75,  // 119: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
-	77,  // 120: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
-	78,  // 121: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
-	79,  // 122: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
-	81,  // 123: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
-	6,   // 124: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
-	8,   // 125: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
-	10,  // 126: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
-	13,  // 127: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
-	16,  // 128: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
-	16,  // 129: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
-	18,  // 130: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
-	20,  // 131: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
-	16,  // 132: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
-	23,  // 133: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
-	25,  // 134: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
-	28,  // 135: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
-	16,  // 136: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
-	31,  // 137: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
-	33,  // 138: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
-	16,  // 139: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
-	63,  // 140: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
-	36,  // 141: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
-	16,  // 142: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
-	66,  // 143: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
-	68,  // 144: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
-	16,  // 145: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
-	72,  // 146: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
-	74,  // 147: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
-	76,  // 148: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
-	74,  // 149: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
-	16,  // 150: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
-	80,  // 151: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
-	16,  // 152: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
-	124, // [124:153] is the sub-list for method output_type
-	95,  // [95:124] is the sub-list for method input_type
-	95,  // [95:95] is the sub-list for extension type_name
-	95,  // [95:95] is the sub-list for extension extendee
-	0,   // [0:95] is the sub-list for field type_name
+	43,  // 51: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
+	44,  // 52: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
+	45,  // 53: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
+	46,  // 54: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
+	47,  // 55: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
+	48,  // 56: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
+	49,  // 57: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
+	50,  // 58: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
+	51,  // 59: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
+	52,  // 60: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
+	45,  // 61: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
+	53,  // 62: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
+	54,  // 63: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
+	55,  // 64: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
+	56,  // 65: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
+	57,  // 66: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
+	62,  // 67: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
+	58,  // 68: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
+	59,  // 69: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
+	60,  // 70: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
+	61,  // 71: percodb.kv.v1.Error.shard_replaced:type_name -> percodb.kv.v1.ShardReplaced
+	42,  // 72: percodb.kv.v1.Error.disk_full:type_name -> percodb.kv.v1.DiskFull
+	0,   // 73: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
+	2,   // 74: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
+	38,  // 75: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
+	2,   // 76: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
+	65,  // 77: percodb.kv.v1.StatusResponse.range_sizes:type_name -> percodb.kv.v1.RangeSize
+	39,  // 78: percodb.kv.v1.StatusResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 79: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 80: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
+	2,   // 81: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 82: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 83: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 84: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
+	71,  // 85: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 86: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 87: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 88: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
+	71,  // 89: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 90: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
+	71,  // 91: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	2,   // 92: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 93: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 94: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 95: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
+	5,   // 96: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
+	7,   // 97: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
+	9,   // 98: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
+	12,  // 99: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
+	14,  // 100: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
+	15,  // 101: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
+	17,  // 102: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
+	19,  // 103: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
+	21,  // 104: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
+	22,  // 105: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
+	24,  // 106: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
+	27,  // 107: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
+	29,  // 108: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
+	30,  // 109: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
+	32,  // 110: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
+	34,  // 111: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
+	63,  // 112: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
+	35,  // 113: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
+	37,  // 114: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
+	66,  // 115: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
+	68,  // 116: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
+	70,  // 117: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
+	72,  // 118: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
+	74,  // 119: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
+	76,  // 120: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
+	78,  // 121: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
+	79,  // 122: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
+	80,  // 123: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
+	82,  // 124: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
+	6,   // 125: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
+	8,   // 126: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
+	10,  // 127: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
+	13,  // 128: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
+	16,  // 129: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
+	16,  // 130: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
+	18,  // 131: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
+	20,  // 132: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
+	16,  // 133: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
+	23,  // 134: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
+	25,  // 135: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
+	28,  // 136: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
+	16,  // 137: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
+	31,  // 138: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
+	33,  // 139: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
+	16,  // 140: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
+	64,  // 141: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
+	36,  // 142: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
+	16,  // 143: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
+	67,  // 144: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
+	69,  // 145: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
+	16,  // 146: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
+	73,  // 147: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
+	75,  // 148: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
+	77,  // 149: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
+	75,  // 150: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
+	16,  // 151: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
+	81,  // 152: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
+	16,  // 153: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
+	125, // [125:154] is the sub-list for method output_type
+	96,  // [96:125] is the sub-list for method input_type
+	96,  // [96:96] is the sub-list for extension type_name
+	96,  // [96:96] is the sub-list for extension extendee
+	0,   // [0:96] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -6005,6 +6070,7 @@ func file_kv_proto_init() {
 		(*Error_RefreshConflict)(nil),
 		(*Error_Deadlock)(nil),
 		(*Error_ShardReplaced)(nil),
+		(*Error_DiskFull)(nil),
 		(*Error_Other)(nil),
 	}
 	type x struct{}
@@ -6013,7 +6079,7 @@ func file_kv_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   82,
+			NumMessages:   83,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
