@@ -331,14 +331,14 @@ func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, f
 	taken := map[string]bool{}
 	for _, name := range names {
 		if taken[name] {
-			return pgerror.New(pgerror.DuplicateColumn, "column name \"%s\" appears more than once in USING clause", name).At(int(t.Pos))
+			return pgerror.New(pgerror.DuplicateColumn, "column name \"%s\" appears more than once in USING clause", name)
 		}
 		taken[name] = true
-		l, err := usingColumn(left, name, "left", int(t.Pos))
+		l, err := usingColumn(left, name, "left")
 		if err != nil {
 			return err
 		}
-		r, err := usingColumn(right, name, "right", int(t.Pos))
+		r, err := usingColumn(right, name, "right")
 		if err != nil {
 			return err
 		}
@@ -368,14 +368,14 @@ func (b *binder) joinUsing(sc *scope, j *joinRel, t *ast.Join, names []string, f
 	return nil
 }
 
-func usingColumn(cols []nsCol, name, side string, pos int) (*nsCol, error) {
+func usingColumn(cols []nsCol, name, side string) (*nsCol, error) {
 	var found *nsCol
 	for i := range cols {
 		if cols[i].name != name {
 			continue
 		}
 		if found != nil {
-			return nil, pgerror.New(pgerror.AmbiguousColumn, "common column name \"%s\" appears more than once in %s table", name, side).At(pos)
+			return nil, pgerror.New(pgerror.AmbiguousColumn, "common column name \"%s\" appears more than once in %s table", name, side)
 		}
 		found = &cols[i]
 	}

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -277,7 +279,7 @@ func (sb *selectBinder) bindGroups() error {
 		if err != nil {
 			return err
 		}
-		if !among(sb.groups, x) {
+		if !slices.ContainsFunc(sb.groups, func(have expr.Scalar) bool { return expr.Equal(have, x) }) {
 			sb.groups = append(sb.groups, x)
 		}
 	}

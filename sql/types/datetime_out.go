@@ -149,7 +149,7 @@ func appendMoment(dst []byte, c *Civil, f *Format, z *shownZone) []byte {
 		dst = appendClock(dst, c)
 	}
 	if z != nil {
-		if f.DateStyle == DateISO || !isZoneName(z.name) {
+		if f.DateStyle == DateISO || z.name == "" {
 			if f.DateStyle == DatePostgres {
 				dst = append(dst, ' ')
 			}
@@ -164,9 +164,6 @@ func appendMoment(dst []byte, c *Civil, f *Format, z *shownZone) []byte {
 	}
 	return dst
 }
-
-// isZoneName tells an abbreviation from the "+03" that stands in for a missing one.
-func isZoneName(s string) bool { return s != "" && s[0] != '+' && s[0] != '-' }
 
 // appendPostgresMoment writes "Wed Dec 17 07:37:16 1997".
 func appendPostgresMoment(dst []byte, c *Civil, year int, f *Format) []byte {

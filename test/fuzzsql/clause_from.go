@@ -81,10 +81,14 @@ func fromSubquery(g *gen, _ *scope, depth int) *source {
 }
 
 func fromWith(g *gen, _ *scope, _ int) *source {
-	if len(g.ctes) == 0 {
+	named := g.ctes
+	for _, v := range g.world.views {
+		named = append(named[:len(named):len(named)], v.relation)
+	}
+	if len(named) == 0 {
 		return nil
 	}
-	r, alias := pick(g, g.ctes), g.alias("w")
+	r, alias := pick(g, named), g.alias("w")
 	return &source{leaf(r.name + " AS " + alias), qualified(alias, r.columns)}
 }
 
@@ -150,9 +154,18 @@ func (g *gen) join(left *source, s *scope, depth int) *source {
 	if kind == "CROSS JOIN" {
 		return &source{seq(left.tree, " CROSS JOIN ", right.tree).as("from", ""), columns}
 	}
+	if g.chance(12) && hasID(left) && hasID(right) { // Of several ids on one side both servers say the same.
+		left.tree.sort = "from"
+		return &source{seq(left.tree, " "+kind+" ", right.tree, " USING (id)").as("from", ""), columns}
+	}
 	on := g.joinCondition(left, right, s, kind == "FULL JOIN", depth)
 	left.tree.sort = "from"
 	return &source{seq(left.tree, " "+kind+" ", right.tree, " ON ", on).as("from", ""), columns}
+}
+
+// hasID reports whether an item of FROM has a table's id.
+func hasID(s *source) bool {
+	return slices.ContainsFunc(s.columns, func(c column) bool { return strings.HasSuffix(c.name, ".id") })
 }
 
 // joinCondition is mostly an equality of columns, with more conditions now and then.

@@ -2,6 +2,7 @@ package fuzzsql
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/sql/types"
@@ -39,14 +40,16 @@ func (g *gen) query(w queryWants) (*tree, []column) {
 	with := g.with(w)
 	defer func() { g.ctes = g.ctes[:had] }()
 	var body *tree
-	distinctOrder := false
+	locks := false
 	if g.depth < 3 && g.chance(8) {
 		body = g.setOperation(w, columns)
+	} else if g.chance(5) && !w.anyCoarse() {
+		return seq(with, g.distinctOn(w, columns)).as(sort, ""), columns
 	} else {
-		body, distinctOrder = g.selectCore(w, columns)
+		body, locks = g.selectCore(w, columns)
 	}
 	parts := []any{with, body}
-	if !distinctOrder {
+	if !locks {
 		parts = append(parts, g.orderAndLimit(w)...)
 	}
 	return seq(parts...).as(sort, ""), columns
@@ -60,8 +63,26 @@ func (g *gen) likelyType() *typ {
 	return g.anyType()
 }
 
-// selectCore makes SELECT without ORDER BY; isOrdered if DISTINCT ON has brought its own.
-func (g *gen) selectCore(w queryWants, columns []column) (t *tree, isOrdered bool) {
+// anyCoarse reports whether the result has types whose equal values look different.
+func (w *queryWants) anyCoarse() bool {
+	return slices.ContainsFunc(w.types, func(t *typ) bool { return t.coarse })
+}
+
+// distinctOn makes SELECT DISTINCT ON with an order that is whole, so that the rows are determined.
+func (g *gen) distinctOn(w queryWants, columns []column) *tree {
+	src := g.from(w.outer, w.depth)
+	inner := &scope{columns: src.columns, outer: w.outer}
+	var list []*tree
+	var keys []string
+	for i, c := range columns {
+		list = append(list, seq(g.expr(c.typ, inner, w.depth), " AS "+c.name))
+		keys = append(keys, fmt.Sprint(i+1)+pick(g, []string{"", " DESC"}))
+	}
+	return seq("SELECT DISTINCT ON (1) ", joined(list), " FROM ", src.tree, opt(" WHERE ", g.boolean(inner, w.depth)), " ORDER BY "+strings.Join(keys, ", "))
+}
+
+// selectCore makes SELECT without ORDER BY; locks if it has FOR UPDATE.
+func (g *gen) selectCore(w queryWants, columns []column) (t *tree, locks bool) {
 	var src *source
 	inner := &scope{outer: w.outer}
 	if !g.chance(5) {
@@ -128,10 +149,7 @@ func (g *gen) grouped(inner *scope, depth int) (items *scope, group, having *tre
 
 // orderAndLimit makes ORDER BY, LIMIT and OFFSET: rows are cut off only in an order that is whole.
 func (g *gen) orderAndLimit(w queryWants) []any {
-	coarse := false
-	for _, t := range w.types {
-		coarse = coarse || t.coarse
-	}
+	coarse := w.anyCoarse()
 	if w.limit == 0 && !g.chance(30) {
 		return nil
 	}

@@ -59,6 +59,9 @@ func (o *outcome) bytes() *outcome {
 		for j := range row {
 			if t := byOID[o.columns[j].oid]; t != nil && (t.inexact || t.elem != nil && t.elem.inexact) {
 				row[j] = o.rows[i][j]
+			} else if t != nil && t.elem != nil && len(row[j]) >= 8 {
+				// The second word says that there may be NULLs: PostgreSQL leaves it set when they are cut off.
+				row[j] = row[j][:4] + row[j][8:]
 			}
 		}
 		out.rows = append(out.rows, row)

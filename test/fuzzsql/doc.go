@@ -4,6 +4,8 @@
 //	go test ./test/fuzzsql                                        # percodb alone: its ways against each other
 //	PERCODB_TEST_PG_DSN=… go test ./test/fuzzsql -v -seed 7 -duration 10m
 //
+// PostgreSQL's database needs percodb's locale: createdb -T template0 --lc-collate=C --lc-ctype=C.UTF-8.
+//
 // A seed makes a world (world.go): tables, rows and indexes. Statements over it are trees (tree.go)
 // that know what of them may be left out, so that minimise.go shrinks every clause without knowing it.
 // Each statement runs by each way of ways.go: simple and extended protocol, text and binary results,

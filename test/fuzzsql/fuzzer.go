@@ -2,6 +2,7 @@ package fuzzsql
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -75,10 +76,10 @@ func (d *Difference) kind() string {
 func Run(ctx context.Context, opts Options) ([]*Difference, error) {
 	f := &fuzzer{opts: opts, start: time.Now(), told: time.Now(), conns: map[place]*conn{}, shapes: map[string]int{}}
 	f.counts.explained = map[string]int{}
+	defer f.close()
 	if err := f.open(ctx); err != nil {
 		return nil, err
 	}
-	defer f.close()
 	for f.seed = opts.Seed; !f.done() && ctx.Err() == nil; f.seed++ {
 		if err := f.runWorld(ctx); err != nil {
 			return f.found, fmt.Errorf("seed %d: %w", f.seed, err)
@@ -99,8 +100,17 @@ func (f *fuzzer) open(ctx context.Context) error {
 			return err
 		}
 	}
+	if c := f.conns[judge]; c != nil {
+		o := c.simple(ctx, "SELECT datcollate, datctype FROM pg_database WHERE datname = current_database()")
+		if len(o.rows) != 1 || o.rows[0][0] != "C" || o.rows[0][1] != "C.UTF-8" {
+			return fmt.Errorf("%w, not %q: createdb -T template0 --lc-collate=C --lc-ctype=C.UTF-8", ErrLocale, o.rows)
+		}
+	}
 	return nil
 }
+
+// ErrLocale says that PostgreSQL's database is not comparable.
+var ErrLocale = errors.New("PostgreSQL's database must have percodb's locale, C and C.UTF-8")
 
 func (f *fuzzer) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -128,8 +138,15 @@ func (f *fuzzer) runWorld(ctx context.Context) error {
 	g := newGen(f.seed)
 	g.world = g.newWorld()
 	f.world, f.past = g.world, nil
-	if err := f.build(ctx, f.world, ""); err != nil {
+	if err := f.build(ctx, f.world, ""); err != nil && len(f.world.views) > 0 {
+		f.world.views = nil // A random query need not be a view.
+	} else if err != nil {
 		return err
+	}
+	if len(f.world.views) == 0 {
+		if err := f.build(ctx, f.world, ""); err != nil {
+			return err
+		}
 	}
 	for range unitsPerWorld {
 		if f.done() || ctx.Err() != nil {
@@ -182,7 +199,15 @@ func (f *fuzzer) build(ctx context.Context, w *world, of string) error {
 				return err
 			}
 		}
-		script := []string{"DROP TABLE IF EXISTS t1, t2, t3"}
+		if c.pg == nil || c.pg.IsClosed() {
+			if err := c.connect(ctx); err != nil {
+				return err
+			}
+		}
+		if err := c.restyle(ctx, w.style); err != nil {
+			return err
+		}
+		script := []string{"DROP VIEW IF EXISTS view2, view1", "DROP TABLE IF EXISTS t1, t2, t3"}
 		for _, t := range w.tables {
 			stmts := []*tree{t.create, t.insert}
 			if p == indexed || p == small || p == judge {
@@ -197,6 +222,9 @@ func (f *fuzzer) build(ctx context.Context, w *world, of string) error {
 			if p == indexed {
 				script = append(script, "ANALYZE "+t.name)
 			}
+		}
+		for _, v := range w.views {
+			script = append(script, v.create.String())
 		}
 		// One query text is one transaction: a single sync of the disk.
 		if err := c.must(ctx, strings.Join(script, ";\n")); err != nil {

@@ -61,7 +61,10 @@ type scenario struct {
 }
 
 func (w *world) clone() *world {
-	c := &world{}
+	c := &world{style: w.style}
+	for _, v := range w.views {
+		c.views = append(c.views, &view{v.relation, v.create.clone()})
+	}
 	for _, t := range w.tables {
 		k := *t
 		k.create = t.create.clone()
@@ -118,6 +121,17 @@ func (f *fuzzer) shrinkWorld(m *minimiser, s *scenario) {
 			break
 		}
 	}
+	for i := len(s.world.views) - 1; i >= 0; i-- {
+		views := s.world.views
+		if !m.attempt(func() { s.world.views = slices.Delete(slices.Clone(views), i, i+1) }, func() { s.world.views = views }) {
+			m.shrink(views[i].create)
+		}
+	}
+	sets := s.world.style.sets
+	for i := len(sets) - 1; i >= 0; i-- {
+		before := s.world.style.sets
+		m.attempt(func() { s.world.style.sets = slices.Delete(slices.Clone(before), i, i+1) }, func() { s.world.style.sets = before })
+	}
 	for i := len(s.world.tables) - 1; i >= 0; i-- {
 		tables := s.world.tables
 		m.attempt(func() { s.world.tables = slices.Delete(slices.Clone(tables), i, i+1) }, func() { s.world.tables = tables })
@@ -156,12 +170,20 @@ func (f *fuzzer) restore(ctx context.Context) error {
 // script is a scenario as a text for psql.
 func (f *fuzzer) script(w *world, past []*unit, u *unit) string {
 	var b strings.Builder
+	for _, set := range w.style.sets {
+		if !strings.HasSuffix(set, "= 'UTC'") {
+			fmt.Fprintf(&b, "%s;\n", set)
+		}
+	}
 	for _, t := range w.tables {
 		for _, s := range append([]*tree{t.create, t.insert}, t.indexes...) {
 			if s != nil && !s.dropped {
 				fmt.Fprintf(&b, "%s;\n", s)
 			}
 		}
+	}
+	for _, v := range w.views {
+		fmt.Fprintf(&b, "%s;\n", v.create)
 	}
 	for _, p := range past {
 		fmt.Fprintf(&b, "%s;\n", p.stmts)

@@ -25,6 +25,7 @@ type outcome struct {
 	columns []resultColumn
 	rows    [][]string // values with their NULLs as null
 	raw     [][]string // of binary results: the bytes
+	format  types.Format
 	tag     string
 	err     *pgconn.PgError
 	lost    string // why there is no answer: a hang, a closed connection
@@ -43,6 +44,7 @@ const null = "\x00"
 type conn struct {
 	dsn    string
 	schema string
+	style  style
 	pg     *pgconn.PgConn
 }
 
@@ -58,8 +60,21 @@ func (c *conn) connect(ctx context.Context) error {
 	q.Set("statement_timeout", fmt.Sprint(statementTimeout.Milliseconds()))
 	q.Set("client_min_messages", "error")
 	u.RawQuery = q.Encode()
-	c.pg, err = pgconn.Connect(ctx, u.String())
-	return err
+	if c.pg, err = pgconn.Connect(ctx, u.String()); err != nil {
+		return err
+	}
+	return c.restyle(ctx, c.style)
+}
+
+// restyle sets what values' texts depend on.
+func (c *conn) restyle(ctx context.Context, s style) error {
+	c.style = s
+	for _, set := range s.sets {
+		if _, err := c.pg.Exec(ctx, set).ReadAll(); err != nil {
+			return fmt.Errorf("%s: %w", set, err)
+		}
+	}
+	return nil
 }
 
 // must runs a statement that has to succeed.
@@ -90,6 +105,8 @@ func (c *conn) with(ctx context.Context, run func(ctx context.Context) *outcome)
 	return o
 }
 
+func (c *conn) outcome() *outcome { return &outcome{format: c.style.format} }
+
 // fail sets the outcome's error.
 func (o *outcome) fail(err error) *outcome {
 	var pgErr *pgconn.PgError
@@ -106,7 +123,7 @@ func (o *outcome) fail(err error) *outcome {
 // simple runs a statement in the simple protocol.
 func (c *conn) simple(ctx context.Context, text string) *outcome {
 	return c.with(ctx, func(ctx context.Context) *outcome {
-		o := &outcome{}
+		o := c.outcome()
 		results := c.pg.Exec(ctx, text)
 		for results.NextResult() {
 			o.read(results.ResultReader())
@@ -122,7 +139,7 @@ func (c *conn) extended(ctx context.Context, text string, values []literal, bina
 		params[i] = []byte(v.value)
 	}
 	return c.with(ctx, func(ctx context.Context) *outcome {
-		o := &outcome{}
+		o := c.outcome()
 		return o.fail(o.read(c.pg.ExecParams(ctx, text, params, nil, nil, formats(binary))))
 	})
 }
@@ -138,13 +155,13 @@ func formats(binary bool) []int16 {
 // differs from it.
 func (c *conn) prepared(ctx context.Context, text string, times int) *outcome {
 	return c.with(ctx, func(ctx context.Context) *outcome {
-		o := &outcome{}
+		o := c.outcome()
 		if _, err := c.pg.Prepare(ctx, "fuzz", text, nil); err != nil {
 			return o.fail(err)
 		}
 		var first *outcome
 		for i := range times {
-			o = &outcome{}
+			o = c.outcome()
 			o.fail(o.read(c.pg.ExecPrepared(ctx, "fuzz", nil, nil, formats(false))))
 			if i == 0 {
 				first = o
@@ -193,14 +210,12 @@ func (o *outcome) read(r *pgconn.ResultReader) error {
 	return err
 }
 
-var decodeFormat = types.Format{Location: time.UTC}
-
 // decoded is the text of a binary value.
 func (o *outcome) decoded(column int, v []byte) string {
 	t := types.Type{OID: o.columns[column].oid, Mod: -1}
-	d, err := types.ParseBinary(t, bytes.Clone(v), &decodeFormat)
+	d, err := types.ParseBinary(t, bytes.Clone(v), &o.format)
 	if err != nil {
 		return fmt.Sprintf("undecodable %x: %v", v, err)
 	}
-	return decodeFormat.Text(d, t)
+	return o.format.Text(d, t)
 }

@@ -2,6 +2,7 @@ package fuzzsql
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/percodb/percodb/sql/types"
 )
@@ -20,7 +21,8 @@ var unitForms []weighted[func(g *gen) *unit]
 func init() {
 	unitForms = []weighted[func(g *gen) *unit]{
 		{20, unitExpression},
-		{60, unitQuery},
+		{55, unitQuery},
+		{5, unitStar},
 		{14, unitBlock},
 		{6, unitChange},
 	}
@@ -49,6 +51,17 @@ func unitExpression(g *gen) *unit {
 func unitQuery(g *gen) *unit {
 	q, _ := g.query(queryWants{columns: 1 + g.IntN(4), depth: 1 + g.IntN(3), top: true})
 	return single(q)
+}
+
+// unitStar is a query of all columns, as they are.
+func unitStar(g *gen) *unit {
+	src := g.from(nil, 2)
+	star := "*"
+	if g.chance(50) {
+		star, _, _ = strings.Cut(pick(g, src.columns).name, ".")
+		star += ".*"
+	}
+	return single(seq("SELECT "+star+" FROM ", src.tree, opt(" WHERE ", g.boolean(&scope{columns: src.columns}, 2))))
 }
 
 // unitBlock is a block of changes and looks at them, with savepoints, rolled back.

@@ -10,6 +10,14 @@ import (
 // world is the tables of a seed.
 type world struct {
 	tables []*table
+	views  []*view
+	style  style
+}
+
+// view is a query with a name.
+type view struct {
+	relation *relation
+	create   *tree
 }
 
 // table is a table with its rows.
@@ -28,6 +36,14 @@ func (g *gen) newWorld() *world {
 	for i := range 1 + g.IntN(3) {
 		w.tables = append(w.tables, g.newTable(fmt.Sprintf("t%d", i+1)))
 	}
+	g.world = w
+	for g.chance(40) && len(w.views) < 2 {
+		g.names, g.ctes, g.depth = 0, nil, 0
+		q, columns := g.query(queryWants{columns: 1 + g.IntN(3), depth: 2})
+		r := &relation{fmt.Sprintf("view%d", len(w.views)+1), columns}
+		w.views = append(w.views, &view{r, seq("CREATE VIEW "+r.name+" AS ", q)})
+	}
+	w.style = g.style()
 	return w
 }
 
