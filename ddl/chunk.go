@@ -5,11 +5,12 @@ import (
 	"errors"
 
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
 )
 
 // chunks writes rows and entries under index ids that no descriptor names yet: alone in transactions
-// of bounded size, in a block through the block's transaction. One goroutine's; the commit of one
-// chunk runs beside the making of the next.
+// of bounded size or, where it may have any size, in one of its own; in a block through the block's
+// transaction. One goroutine's; the commit of one chunk runs beside the making of the next.
 type chunks struct {
 	r         *run
 	pending   []write
@@ -19,6 +20,8 @@ type chunks struct {
 	fresh map[string]struct{}
 	// committing delivers the outcome of the chunk sent last; nil when none is under way.
 	committing chan error
+	// whole is the one transaction, nil until the first write.
+	whole *percolator.Txn
 }
 
 // write is one key of a chunk.
@@ -36,19 +39,28 @@ func (c *chunks) put(ctx context.Context, key, value []byte) error {
 
 // insert writes a key that must be new; *mvcc.KeyExistsError, now or from a later call, if it is not.
 func (c *chunks) insert(ctx context.Context, key, value []byte) error {
-	if _, twice := c.fresh[string(key)]; twice {
-		return &mvcc.KeyExistsError{Key: key}
+	if !c.r.alone || !c.r.OneTransaction { // whose commit says which key it is
+		if _, twice := c.fresh[string(key)]; twice {
+			return &mvcc.KeyExistsError{Key: key}
+		}
+		c.fresh[string(key)] = struct{}{}
 	}
-	c.fresh[string(key)] = struct{}{}
 	return c.add(ctx, write{key, value, true})
 }
 
 func (c *chunks) add(ctx context.Context, w write) error {
 	if !c.r.alone {
-		if w.mustBeNew {
-			return c.r.txn.Insert(w.key, w.value)
+		return w.to(c.r.txn)
+	}
+	if c.r.OneTransaction {
+		if c.whole == nil {
+			txn, err := c.r.DB.Begin(ctx)
+			if err != nil {
+				return err
+			}
+			c.whole = txn
 		}
-		return c.r.txn.Put(w.key, w.value)
+		return w.to(c.whole)
 	}
 	c.pending = append(c.pending, w)
 	c.sizeBytes += len(w.key) + len(w.value)
@@ -79,17 +91,19 @@ func (c *chunks) commit(ctx context.Context, writes []write) error {
 	}
 	defer txn.Close()
 	for i := range writes {
-		if writes[i].mustBeNew {
-			err = txn.Insert(writes[i].key, writes[i].value)
-		} else {
-			err = txn.Put(writes[i].key, writes[i].value)
-		}
-		if err != nil {
+		if err := writes[i].to(txn); err != nil {
 			return err
 		}
 	}
 	_, err = txn.Commit(ctx)
 	return err
+}
+
+func (w *write) to(txn *percolator.Txn) error {
+	if w.mustBeNew {
+		return txn.Insert(w.key, w.value)
+	}
+	return txn.Put(w.key, w.value)
 }
 
 // wait returns the outcome of the chunk under way. A lost answer is an error: the statement may be run
@@ -109,5 +123,12 @@ func (c *chunks) finish(ctx context.Context, err error) error {
 	if err == nil && len(c.pending) > 0 {
 		err = c.send(ctx)
 	}
-	return errors.Join(err, c.wait())
+	if err = errors.Join(err, c.wait()); c.whole == nil {
+		return err
+	}
+	defer c.whole.Close()
+	if err == nil {
+		_, err = c.whole.Commit(ctx)
+	}
+	return err
 }

@@ -111,7 +111,14 @@ func writeUntil(t *testing.T, s *session, worker int, stop *atomic.Bool, inserte
 // Goal: I3: a change that fails half way leaves keys nobody reaches, and later changes do not fall over
 // them. Method: cancel index builds and rewrites at every chunk, then run them to the end.
 func TestInterruptedChangesLeaveNothingReachable(t *testing.T) {
-	s := newServer(t, catalog.Options{})
+	for _, whole := range []bool{false, true} {
+		s := newServer(t, catalog.Options{})
+		s.whole = whole
+		interruptChanges(t, s)
+	}
+}
+
+func interruptChanges(t *testing.T, s *server) {
 	c := s.session()
 	c.exec("create table t (a int, b int); insert into t select g, g % 50 from generate_series(1, 400) g")
 	for _, statement := range []string{

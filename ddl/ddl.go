@@ -33,6 +33,10 @@ type Deps struct {
 	Exec func(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (rows int64, err error)
 	// CreateRange gives a new table a range of its own; nil: it stays where its keys fall.
 	CreateRange func(ctx context.Context, span kv.Span) error
+	// OneTransaction says that a transaction commits in one step however large it is, since its store is in
+	// this process: indexes are built and tables rewritten in one, whose rows the store takes in as table
+	// files, and not in chunks.
+	OneTransaction bool
 	// ChunkBytes is the size of the transactions that build indexes and rewrite tables: 4 MiB.
 	ChunkBytes int
 	// ProgressRows is how many rows pass between two reports of progress: 100,000.

@@ -47,7 +47,8 @@ type server struct {
 	t       testing.TB
 	db      *percolator.DB
 	catalog *catalog.Catalog
-	chunk   int // ChunkBytes
+	chunk   int  // ChunkBytes
+	whole   bool // OneTransaction
 }
 
 func newServer(t testing.TB, opts catalog.Options) *server {
@@ -84,7 +85,7 @@ func openStore(t testing.TB, oracle tso.Oracle, name string, embedded bool) *kv.
 
 func newServerOver(t testing.TB, router kv.Router, oracle tso.Oracle, opts catalog.Options) *server {
 	t.Helper()
-	s := &server{t: t, db: percolator.New(router, oracle, percolator.Options{}), chunk: 512}
+	s := &server{t: t, db: percolator.New(router, oracle, percolator.Options{SpillBytes: 4 << 10}), chunk: 512}
 	t.Cleanup(func() { s.db.Close() })
 	s.catalog = s.open(opts)
 	return s
@@ -308,7 +309,7 @@ func (s *session) rollback() {
 }
 
 func (s *session) deps() Deps {
-	d := Deps{DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, ProgressRows: 1}
+	d := Deps{DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, OneTransaction: s.whole, ProgressRows: 1}
 	if s.txn != nil {
 		d.Txn, d.Guard = s.txn, s.guard
 	}

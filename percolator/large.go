@@ -174,8 +174,7 @@ func (c *committer) seal(t *Txn) (*largeSet, error) {
 		s.set.close()
 		return nil, err
 	}
-	t.buf.account.Close()
-	t.buf.close()
+	t.buf.shrinkAccount() // The runs stay: the commit guard may read the transaction's writes.
 	s.choosePrimary()
 	return s.set, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
 )
 
 // spilling are options under which a write set of a few hundred rows does not fit into memory.
@@ -205,5 +206,75 @@ func TestLargePessimisticTransaction(t *testing.T) {
 	must(t, db.Close()) // the secondaries are committed
 	if left := c.locks(); len(left) > 0 {
 		t.Fatalf("%d locks are left", len(left))
+	}
+}
+
+// Goal: every commit of a large transaction shows in every kind of read that begins after it, also where the
+// keys were read before and small commits lie in between.
+func TestLargeCommitsAreSeen(t *testing.T) {
+	ctx := context.Background()
+	c := newCluster(t, nil)
+	large, small := c.db(Options{SpillBytes: 1}, nil), c.db(Options{}, nil)
+	for i := range 60 {
+		db := large
+		if i%3 == 2 {
+			db = small
+		}
+		want := fmt.Sprint(i)
+		txn := mustBegin(t, db)
+		for j := range 3 {
+			if v, err := txn.Get(ctx, rowKey(j)); i > 0 && (err != nil || string(v) != fmt.Sprint(i-1)) {
+				t.Fatalf("before commit %d: %q %v", i, v, err)
+			}
+			must(t, txn.Put(rowKey(j), []byte("replaced")))
+			must(t, txn.Put(rowKey(j), []byte(want)))
+		}
+		if _, err := txn.Commit(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			after := mustBegin(t, db)
+			if rows, sum := contents(t, after); rows != 3 || sum != int64(3*i) {
+				t.Fatalf("commit %d: %d rows of %d", i, rows, sum)
+			}
+			if v, err := after.BatchGet(ctx, [][]byte{rowKey(0), rowKey(2)}); err != nil || string(v[0]) != want || string(v[1]) != want {
+				t.Fatalf("commit %d: %q %v", i, v, err)
+			}
+			after.Close()
+			if v, err := db.Latest().Get(ctx, rowKey(1)); err != nil || string(v) != want {
+				t.Fatalf("commit %d: the latest value is %q %v", i, v, err)
+			}
+		}
+	}
+}
+
+// readingGuard reads the transaction that it guards, as schema changes do.
+type readingGuard struct {
+	txn  *Txn
+	seen string
+}
+
+func (g *readingGuard) Enter(ctx context.Context) (func(), tso.Timestamp, error) {
+	v, err := g.txn.Get(ctx, rowKey(7))
+	g.seen = string(v)
+	return func() {}, 0, err
+}
+
+// Goal: a commit guard sees the writes of a large transaction, in one phase and in two.
+func TestGuardReadsLargeTransaction(t *testing.T) {
+	for _, bounds := range [][]string{nil, {"row001500"}} {
+		db := newCluster(t, nil, bounds...).db(spilling, nil)
+		txn := mustBegin(t, db)
+		for i := range 3000 {
+			must(t, txn.Put(rowKey(i), []byte("1")))
+		}
+		g := &readingGuard{txn: txn}
+		txn.SetCommitGuard(g)
+		if _, err := txn.Commit(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if g.seen != "1" {
+			t.Fatalf("%d stores: the guard sees %q", len(bounds)+1, g.seen)
+		}
 	}
 }

@@ -28,7 +28,7 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 		DB: s.deps.DB, Catalog: s.deps.Catalog, Env: &s.env, SearchPath: s.settings.searchPath,
 		Report: reporter{w}, Exec: s.fillTable, Logger: s.log,
 	}
-	if s.deps.Shared {
+	if deps.OneTransaction = !s.deps.Shared; s.deps.Shared {
 		deps.CreateRange = s.deps.Router.CreateRange
 	}
 	if inBlock {
