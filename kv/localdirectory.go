@@ -221,10 +221,21 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 	if err := d.checkIncarnationLocked(info.ID, reg.Former...); err != nil {
 		return nil, err
 	}
+	// The shard was accepted before, by a directory that this one knows nothing of.
+	rebuilding := d.mu.incarnations[info.ID] == 0 && len(reg.Former) > 0 && reg.Former[0] != 0
+	nextID := max(d.mu.nextID, idAbove(owned))
+	if rebuilding {
+		if err := checkTaken(ranges, info.ID, owned); err != nil {
+			return nil, err
+		}
+		nextID = max(nextID, idAbove(owned)+rebuildIDs)
+		d.opts.Logger.Error("a shard of an earlier directory has registered: this directory is being rebuilt", "shard", info.ID, "ranges", len(owned))
+	}
+	putNextID(b, nextID)
 	var adopt []RangeDescriptor
 	first := d.mu.plans[1]
 	switch {
-	case first == nil && len(ranges) == 0:
+	case first == nil && len(ranges) == 0 && !rebuilding:
 		first = &plan{desc: RangeDescriptor{ID: 1, Epoch: 1, Shard: info.ID}, released: true}
 		b.Put(metaIDKey(metaDirPlan, 1), appendPlan(nil, first))
 		adopt = []RangeDescriptor{first.desc}
@@ -239,13 +250,39 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 		return nil, err
 	}
 	d.mu.shards[info.ID], d.mu.ranges = info, ranges
-	d.mu.incarnations[info.ID] = reg.Incarnation
+	d.mu.incarnations[info.ID], d.mu.nextID = reg.Incarnation, nextID
 	delete(d.mu.plans, 1)
 	if first != nil {
 		d.mu.plans[1] = first
 	}
 	d.opts.Logger.Info("shard has registered", "shard", info.ID, "addr", info.Addr, "ranges", len(owned))
 	return adopt, nil
+}
+
+// rebuildIDs is how far above the ids of its ranges those lie that a shard may have met under a directory that
+// was lost.
+const rebuildIDs = 1 << 20
+
+// idAbove returns an id above those of ranges.
+func idAbove(ranges []RangeDescriptor) (id uint64) {
+	for i := range ranges {
+		id = max(id, ranges[i].ID+1)
+	}
+	return id
+}
+
+// checkTaken refuses a shard whose ranges were given to others: it belongs to another cluster, or a new store was
+// the first to register with a directory that had been lost.
+func checkTaken(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) error {
+	for i := range owned {
+		for _, r := range overlapping(ranges, &owned[i].Span) {
+			if r.Shard != shard {
+				return fmt.Errorf("kv: range %d of shard %s belongs to shard %s in this directory, which does not know the shard: is it that of another cluster, or was it lost? Restore it, or begin with an empty one and stop shard %s",
+					owned[i].ID, shard, r.Shard, r.Shard)
+			}
+		}
+	}
+	return nil
 }
 
 // lostLocked returns the ranges that a shard ought to own and does not. What it is yet to adopt does

@@ -17,6 +17,7 @@ const (
 	metaShardID     = "shard_id"      // text
 	metaIncarnation = "incarnation"   // u64 u64: the accepted one of the shard's directory, and the last
 	metaNextRange   = "next_range_id" // u64, of a store without a directory
+	metaSeen        = "seen_ts"       // u64: a timestamp that has been issued, about the newest
 	metaSafePoint   = "safe_point"    // u64
 	metaCollected   = "gc_pass"       // how far garbage collection has come
 	metaGC          = "gc"            // what the controller of garbage collection keeps

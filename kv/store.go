@@ -94,6 +94,7 @@ type Store struct {
 	// incarnation names this opening of the data directory, accepted the last one that the directory of ranges
 	// is known to have recorded.
 	incarnation, accepted uint64
+	seen                  tso.Timestamp // the one kept last; of seenLoop
 	metrics               *metrics
 	gate                  gate
 	run                   uint64       // names this run of the shard
@@ -142,6 +143,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	s.background.Go(s.splitLoop)
 	if s.opts.Directory != nil {
 		s.background.Go(s.reportLoop)
+		s.background.Go(s.seenLoop)
 	}
 	return s, nil
 }
@@ -168,6 +170,11 @@ func (s *Store) open(ctx context.Context) (err error) {
 	})
 	if err != nil {
 		return fmt.Errorf("recover locks: %w", err)
+	}
+	if s.opts.Directory != nil {
+		if err := s.checkSeen(s.mvcc.MaxTS()); err != nil {
+			return err
+		}
 	}
 	s.ranges.Store(&rangeTable{})
 	if s.metrics, err = newMetrics(s, s.opts.Registerer); err != nil {

@@ -77,6 +77,9 @@ func (n *Node) startTSO(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := n.raiseWindow(ctx, engine.WindowStore()); err != nil {
+		return err
+	}
 	oracle, err := n.openOracle(ctx, engine)
 	if err != nil {
 		return err
@@ -123,6 +126,18 @@ func (n *Node) startTSO(ctx context.Context) error {
 	leaserpc.Register(g, leases)
 	n.serveRPC(g, listener)
 	return nil
+}
+
+// raiseWindow makes the oracle start above Options.TimestampsAbove.
+func (n *Node) raiseWindow(ctx context.Context, window tso.WindowStore) error {
+	saved, err := window.Load(ctx)
+	if err != nil || saved > n.opts.TimestampsAbove {
+		return err
+	}
+	if n.opts.TimestampsAbove == 0 {
+		return nil
+	}
+	return window.Save(ctx, n.opts.TimestampsAbove+tso.Tick)
 }
 
 // startKV runs a store.

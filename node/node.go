@@ -67,6 +67,8 @@ type Options struct {
 	MaxConnections, ReservedConnections int
 	// AcceptClockStep says that the clock is right, although it is far above the data's last timestamps.
 	AcceptClockStep bool
+	// TimestampsAbove, unless 0, makes the oracle start above it: its data directory is older than a store.
+	TimestampsAbove tso.Timestamp
 
 	GC GCOptions
 

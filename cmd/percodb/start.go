@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/node"
 	"github.com/percodb/percodb/server"
@@ -32,6 +33,7 @@ type startFlags struct {
 	role, listen, rpcListen, rpcAdvertise, adminListen, data, join, logLevel string
 	cacheMB                                                                  int64
 	memory                                                                   byteSize
+	timestampsAbove                                                          uint64
 	acceptClockStep                                                          bool
 	gcLife, gcInterval, gcLease                                              time.Duration
 	acceptDataLoss                                                           bool
@@ -76,6 +78,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.Var(&f.memory, "memory", "memory for the block cache, statements, messages of clients and uncommitted writes together, such as 2GB (default: half of the machine's or its container's)")
 	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB, a part of --memory (default or 0: a quarter of it, 64 to 2048)")
 	flags.BoolVar(&f.acceptClockStep, "accept-clock-step", false, "start although the clock is more than a day above the data's last timestamps: the server was stopped for so long, and the clock is right (roles all and tso)")
+	flags.Uint64Var(&f.timestampsAbove, "timestamps-above", 0, "start the oracle above this timestamp, which a store has named that found the oracle behind its data (role tso)")
 	flags.DurationVar(&f.gcLife, "gc-life", 0, "how long history is kept for AS OF SYSTEM TIME, unless ALTER SYSTEM SET percodb.gc_life has said so (roles all and tso; default 10m)")
 	flags.DurationVar(&f.gcInterval, "gc-interval", 0, "time between two rounds of garbage collection (roles all and tso; default 1m)")
 	flags.DurationVar(&f.gcLease, "gc-lease", 0, "how long a SQL process's word about its oldest transaction holds, the same in all processes (default 15s)")
@@ -179,7 +182,7 @@ func (f *startFlags) options() (node.Options, error) {
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
 
 		MaxConnections: f.maxConnections, ReservedConnections: f.reservedConnections, AdminPprof: f.adminPprof,
-		AcceptClockStep: f.acceptClockStep,
+		AcceptClockStep: f.acceptClockStep, TimestampsAbove: tso.Timestamp(f.timestampsAbove),
 	}
 	switch opts.Role {
 	case node.RoleTSO, node.RoleKV:
@@ -239,6 +242,7 @@ func explain(err error) string {
 		open   *storage.PermissionsError
 		empty  *node.NoDataError
 		clock  *tso.ClockAheadError
+		behind *kv.OracleBehindError
 	)
 	data := "the data directory"
 	if errors.As(err, &start) {
@@ -247,6 +251,8 @@ func explain(err error) string {
 	switch {
 	case errors.Is(err, storage.ErrLocked):
 		return data + " is in use by another percodb process; stop it, or give --data another directory (to check it as it runs: percodb check --live HOST:PORT, its --admin-listen)"
+	case errors.As(err, &behind):
+		return fmt.Sprintf("%v; restore the oracle's directory, or start the tso process once with --timestamps-above %d (the largest number that any store names)", behind, uint64(behind.Above()))
 	case errors.As(err, &clock):
 		return clock.Error() + ": set the clock right, or, if the server was stopped for so long, start it once with --accept-clock-step (timestamps cannot be taken back)"
 	case errors.As(err, &empty):

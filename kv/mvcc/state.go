@@ -136,6 +136,11 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 // MaxTS returns a timestamp at or above all that were read at.
 func (s *State) MaxTS() tso.Timestamp { return tso.Timestamp(s.maxTS.Load()) }
 
+// NewestTS returns a timestamp that has been issued, the newest that the shard has met or a little below.
+func (s *State) NewestTS() tso.Timestamp {
+	return tso.Timestamp(max(s.maxTS.Load(), s.knownTS.Load()))
+}
+
 // FenceReads makes every later write commit above ts, at which another shard has served reads.
 // *TSInFutureError if it cannot have.
 func (s *State) FenceReads(ctx context.Context, ts tso.Timestamp) error {

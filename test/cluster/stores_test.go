@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
@@ -247,4 +249,48 @@ func TestViewsWhileAStoreIsAway(t *testing.T) {
 		}
 	}
 	d.exec(observer, "drop table "+there)
+}
+
+// Goal: a cluster whose oracle has lost its data directory comes back with all its data, and goes on above it.
+// Method: everything is stopped, the directory removed, and everything started, the stores in another order.
+func TestLostOracleDirectory(t *testing.T) {
+	d := deploy(t, 3, 1)
+	c := d.sql[0].connect()
+	d.threeTables(c)
+	for _, p := range append([]*process{d.sql[0], d.tso}, d.kv...) {
+		p.end(syscall.SIGKILL)
+	}
+	if err := os.RemoveAll(filepath.Join(d.dir, "tso")); err != nil {
+		t.Fatal(err)
+	}
+	d.tso.start()
+	for i := len(d.kv) - 1; i >= 0; i-- {
+		d.kv[i].start()
+	}
+	d.sql[0].start()
+	c = d.sql[0].connect()
+	for _, table := range []string{"a", "b", "c"} {
+		d.exec(c, "update "+table+" set v = v + 1 where id <= 10")
+		if got, err := d.value(c, "select sum(v) from "+table); got != "500510" || err != nil {
+			t.Errorf("table %s: sum %s, %v", table, got, err)
+		}
+	}
+	d.exec(c, "create table d (id int primary key)", "insert into d values (1)")
+	out, err := exec.Command(binary, "check", "--live", strings.Join([]string{d.admin, d.kv[0].admin, d.kv[1].admin, d.kv[2].admin, d.sql[0].admin}, ",")).CombinedOutput()
+	if err != nil {
+		t.Errorf("check: %v\n%s", err, out)
+	}
+}
+
+// Goal: of two processes with one store's data, the second is refused. Method: a copy of the data directory of
+// a store, which runs.
+func TestCopiedStore(t *testing.T) {
+	d := deploy(t, 1, 0)
+	copied := d.newStore("copy")
+	if out, err := exec.Command("cp", "-r", filepath.Join(d.dir, "kv1"), filepath.Join(d.dir, "copy")).CombinedOutput(); err != nil {
+		t.Fatal(string(out))
+	}
+	if err := copied.tryStart(); err == nil || !strings.Contains(copied.output.text(), "is a copy, or older") {
+		t.Errorf("a copy of a store was started: %v\n%s", err, copied.output.text())
+	}
 }

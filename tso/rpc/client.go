@@ -3,6 +3,8 @@ package rpc
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -44,6 +46,20 @@ func (c *Client) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
 type source struct {
 	oracle  tsopb.OracleClient
 	timeout time.Duration
+	last    atomic.Uint64 // the largest that was ever received
+}
+
+// accept refuses timestamps that are not above one that was received before they were asked for: another
+// oracle answers, which does not know of them.
+func (s *source) accept(before, first uint64, n int) (tso.Timestamp, error) {
+	if first <= before {
+		return 0, &tso.UnavailableError{Err: fmt.Errorf("it has gone back from %d to %d: its data directory is older, or was lost", before, first)}
+	}
+	last := first + uint64(n-1)*uint64(tso.Tick)
+	for old := s.last.Load(); old < last && !s.last.CompareAndSwap(old, last); {
+		old = s.last.Load()
+	}
+	return tso.Timestamp(first), nil
 }
 
 // NowN implements tso.Source. It repeats what failed for want of a connection, until the timeout.
@@ -51,11 +67,12 @@ func (s *source) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	req := &tsopb.TakeRequest{Count: uint32(n)}
+	before := s.last.Load()
 	for pause := 5 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		resp, err := s.oracle.Take(bounded, req, grpc.WaitForReady(true))
 		switch {
 		case err == nil && resp.Error == nil:
-			return tso.Timestamp(resp.First), nil
+			return s.accept(before, resp.First, n)
 		case err == nil:
 			err = decodeError(resp.Error)
 			if !errors.Is(err, tso.ErrClosed) {

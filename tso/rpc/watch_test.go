@@ -137,3 +137,47 @@ func (c *gatedConn) Close() error {
 	c.once.Do(func() { close(c.closed) })
 	return c.Conn.Close()
 }
+
+// answers is a source that gives what the test says.
+type answers struct{ next []tso.Timestamp }
+
+func (a *answers) NowN(context.Context, int) (tso.Timestamp, error) {
+	ts := a.next[0]
+	a.next = a.next[1:]
+	return ts, nil
+}
+
+// Goal: a client does not pass on timestamps at or below those it has had: the oracle has lost its data.
+func TestOracleThatGoesBackIsNotBelieved(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewGRPCServer()
+	RegisterOracle(s, &answers{next: []tso.Timestamp{8000, 8016, 8080, 7000, 9000}})
+	go s.Serve(l)
+	defer s.Stop()
+	conn, err := Dial(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c := NewClient(conn, ClientOptions{})
+	defer c.Close()
+	var unavailable *tso.UnavailableError
+	if ts, err := c.NowN(t.Context(), 3); ts != 8000 || err != nil {
+		t.Fatal(ts, err)
+	}
+	if ts, err := c.NowN(t.Context(), 1); !errors.As(err, &unavailable) {
+		t.Error("the last of three was given again:", ts, err)
+	}
+	if ts, err := c.NowN(t.Context(), 1); ts != 8080 || err != nil {
+		t.Error(ts, err)
+	}
+	if ts, err := c.NowN(t.Context(), 1); !errors.As(err, &unavailable) {
+		t.Error(ts, err)
+	}
+	if ts, err := c.NowN(t.Context(), 1); ts != 9000 || err != nil {
+		t.Error(ts, err)
+	}
+}
