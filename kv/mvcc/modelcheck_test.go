@@ -14,6 +14,7 @@ func (m *smModel) check(s *smState) {
 	if m.cfg.serializable() {
 		m.checkSerializable(s)
 	}
+	m.checkTogether(s)
 	if m.cfg.collector == smScanner && s.gc.pc == gcDone {
 		for t := range m.cfg.txns {
 			if f := s.txns[t].fate; f != 0 && f <= s.gc.safePoint && !s.gc.closed.has(uint8(t)) {
@@ -52,6 +53,9 @@ func (m *smModel) checkFate(s *smState, t uint8) {
 		rec := &s.keys[k]
 		if rec.rollbacks.has(t) {
 			m.fail("I3: one transaction has been committed and rolled back")
+		}
+		if m.mut == mutLockOnlyUnrecorded && m.cfg.txns[t].writes[k] == OpLock {
+			continue
 		}
 		held := (rec.versions | rec.lockCommit).has(t) || rec.lock.owner == t+1 && rec.lock.op != OpPessimistic
 		if !held && fate > s.shards[s.at[k]].collected {
@@ -175,6 +179,24 @@ func (m *smModel) checkPair(s *smState, t, u uint8) {
 	}
 }
 
+// checkTogether: a lock keeps others out until its transaction ends, or the transaction fails, unless the
+// other comes after it in every way: it has seen all that this one has written.
+func (m *smModel) checkTogether(s *smState) {
+	for t := range m.cfg.txns {
+		for rest := s.txns[t].together; rest != 0; {
+			var u uint8
+			rest, u = rest.next()
+			a, b := &s.txns[t], &s.txns[u]
+			if a.fate > b.fate {
+				a, b = b, a
+			}
+			if a.fate != 0 && b.read < a.fate {
+				m.fail("two transactions that have held one key at the same time, not both shared, are committed")
+			}
+		}
+	}
+}
+
 // checkSerializable: the transactions that are committed have an order that explains what they read.
 func (m *smModel) checkSerializable(s *smState) {
 	var before [smTxns]smMask // before[t]: who must come before t
@@ -285,16 +307,18 @@ func (m *smModel) checkEnd(from *smState) {
 // sweep resolves all locks.
 func (m *smModel) sweep(s *smState) {
 	for k := range s.keys {
-		if s.keys[k].lock.owner == 0 {
-			continue
+		for range smTxns {
+			if s.holderBut(uint8(k), smResolver).owner == 0 {
+				break
+			}
+			m.resolveFully(s, uint8(k))
+			for s.nmsgs > 0 {
+				msg := s.msgs[0]
+				s.dropMessage(0)
+				m.handle(s, &msg)
+			}
 		}
-		m.resolveFully(s, uint8(k))
-		for s.nmsgs > 0 {
-			msg := s.msgs[0]
-			s.dropMessage(0)
-			m.handle(s, &msg)
-		}
-		if s.keys[k].lock.owner != 0 {
+		if s.holderBut(uint8(k), smResolver).owner != 0 {
 			m.fail("a lock that nobody can resolve")
 		}
 	}

@@ -49,7 +49,8 @@ func (t *smTxn) retire(o smOutcome) {
 	if o != smAcked {
 		t.commit = 0
 	}
-	*t = smTxn{pc: pcDone, outcome: o, start: t.start, read: t.read, commit: t.commit, fate: t.fate,
+	*t = smTxn{pc: pcDone, outcome: o, start: t.start, read: t.read, commit: t.commit, fate: t.fate, together: t.together,
+		behind:   t.behind & bit(smChecked),
 		lockedAt: t.lockedAt, saw: t.saw, ackedAtBegin: t.ackedAtBegin, ackedAtCommit: t.ackedAtCommit}
 }
 
@@ -222,7 +223,8 @@ func (m *smModel) lockStep(s *smState, t, k uint8) {
 		if s.msgs[i] != msg || !m.mustWait(s, &msg) {
 			continue
 		}
-		n.txns[t].meet(k, &s.keys[k].lock)
+		l := s.holderBut(k, t)
+		n.txns[t].meet(k, &l)
 		m.emit(&n, "look into the lock in the way of", &msg)
 		n = *s // a deadlock, or the wait was too long: the shard says so
 		n.dropMessage(uint8(i))
@@ -426,6 +428,7 @@ func (m *smModel) granted(s *smState, t, k uint8, r *smReply) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	at := r.ts
 	txn.lockedAt[k] = at
+	m.noteTogether(s, t, k)
 	txn.out &^= bit(k)
 	txn.next++
 	switch {
@@ -483,6 +486,11 @@ func (m *smModel) refreshStep(s *smState, t uint8) {
 		return
 	}
 	k := txn.need.first()
+	if txn.pc == pcValidate && m.cfg.txns[t].writes[k] == OpCheckShared {
+		m.checkShared(&n, t, k)
+		m.emit(&n, "check a shared lock", nil)
+		return
+	}
 	sh := &n.shards[n.at[k]]
 	sh.maxTS = max(sh.maxTS, to)
 	switch r, conflict := m.validateKey(&n, t, k, txn.read, to, txn.bypass); {
@@ -521,6 +529,9 @@ func (m *smModel) refreshed(s *smState, t uint8) {
 		to = s.tick()
 	}
 	if txn.pc == pcValidate {
+		if m.mut == mutSharedCheckedEarly {
+			to = s.tick()
+		}
 		txn.floor, txn.bypass = 0, 0
 		m.sendCommit(s, t, to)
 		return
@@ -573,7 +584,7 @@ func (m *smModel) ack(s *smState, t uint8, ts smTS, commitKeys smMask) {
 	}
 	released := smMask(0)
 	for _, op := range spec.ops {
-		if op.lock && spec.writes[op.key] == 0 {
+		if op.lock && !spec.writes[op.key].LeavesLock() {
 			released |= bit(op.key)
 		}
 	}

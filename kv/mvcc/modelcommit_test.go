@@ -28,7 +28,8 @@ func (m *smModel) startCommit(s *smState, t uint8) {
 			txn.floor = 0
 		}
 	}
-	m.sendPrewrites(s, t, spec.mutated())
+	txn.out &^= spec.keysShared()
+	m.sendPrewrites(s, t, txn.out)
 }
 
 func (m *smModel) sendPrewrites(s *smState, t uint8, keys smMask) {
@@ -108,6 +109,7 @@ func (m *smModel) rerouted(s *smState, t uint8, keys smMask) {
 		m.settleOnePC(s, t)
 		return
 	}
+	keys &^= m.cfg.txns[t].keysShared()
 	txn.onePC = false
 	txn.out |= keys
 	m.sendPrewrites(s, t, keys)
@@ -156,7 +158,7 @@ func (m *smModel) prewriteStep(s *smState, t uint8) {
 		})
 		return
 	}
-	if !txn.ok.all(spec.mutated()) {
+	if !txn.ok.all(spec.mutated() &^ spec.keysShared()) {
 		return
 	}
 	n := *s
@@ -171,8 +173,8 @@ func (m *smModel) prewriteStep(s *smState, t uint8) {
 		return
 	}
 	ts := n.tick()
-	if spec.serializable {
-		n.txns[t].pc, n.txns[t].floor, n.txns[t].need, n.txns[t].bypass = pcValidate, ts, spec.reads(), 0
+	if look := spec.toValidate(m.mut); look != 0 {
+		n.txns[t].pc, n.txns[t].floor, n.txns[t].need, n.txns[t].bypass = pcValidate, ts, look, 0
 		m.emit(&n, "take a commit_ts to validate at", nil)
 		return
 	}
@@ -206,6 +208,9 @@ func (m *smModel) giveWay(s *smState, t uint8) {
 func (m *smModel) sendCommit(s *smState, t uint8, ts smTS) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	txn.pc, txn.commit, txn.out, txn.lost = pcCommit, ts, bit(spec.primary), 0
+	if spec.keysShared() != 0 {
+		txn.behind |= bit(smChecked)
+	}
 	m.send(s, smMsg{kind: msgCommit, txn: t, keys: bit(spec.primary), flags: flagPrimary, ts: ts})
 }
 
@@ -215,6 +220,8 @@ func (m *smModel) primaryAnswered(s *smState, t uint8, r smReply) {
 	case r.answer == ansOK:
 		m.ack(s, t, txn.commit, spec.keysWritten()&^bit(spec.primary))
 	case r.answer == ansPushed:
+		txn.together |= txn.behind &^ bit(smChecked) // the check has been in vain
+		txn.behind = 0
 		txn.pc, txn.commit, txn.out, txn.lost = pcPrewrite, 0, 0, 0
 		txn.ok = spec.mutated()
 		txn.plain = true
@@ -259,7 +266,7 @@ func (m *smModel) settleAsync(s *smState, t uint8) {
 		return
 	}
 	first := txn.failed.first()
-	*txn = smTxn{pc: pcDecide, start: txn.start, read: txn.read, floor: txn.floor, fate: txn.fate, need: bit(first),
+	*txn = smTxn{pc: pcDecide, start: txn.start, read: txn.read, floor: txn.floor, fate: txn.fate, need: bit(first), together: txn.together,
 		lockedAt: txn.lockedAt, saw: txn.saw, ackedAtBegin: txn.ackedAtBegin, ackedAtCommit: txn.ackedAtCommit}
 }
 

@@ -18,10 +18,10 @@ const (
 )
 
 // smOp is a read of a key, or a pessimistic lock on it; look: with a look at whether it exists, for
-// who inserts it.
+// who inserts it; shared: others may hold it in the same way.
 type smOp struct {
-	key        uint8
-	lock, look bool
+	key                uint8
+	lock, look, shared bool
 }
 
 // smTxnSpec is a transaction's program.
@@ -33,6 +33,8 @@ type smTxnSpec struct {
 	mode         smMode
 	serializable bool
 	pessimistic  bool
+	apart        bool // its pessimistic locks have a primary of their own, firstLock
+	firstLock    uint8
 	latest       bool   // its reads are of the latest value
 	mayDie       bool   // its client may crash
 	fallback     smMask // keys whose shard answers an async prewrite, or a first one-phase one, with plain locks
@@ -102,11 +104,39 @@ func (sp *smTxnSpec) mutated() (keys smMask) {
 // keysWritten returns the keys that prewrite locks.
 func (sp *smTxnSpec) keysWritten() (keys smMask) {
 	for k, op := range sp.writes {
-		if op != 0 && op != OpCheckNotExists {
+		if op.LeavesLock() {
 			keys |= bit(uint8(k))
 		}
 	}
 	return keys
+}
+
+// keysShared returns the keys that the commit checks for being held shared.
+func (sp *smTxnSpec) keysShared() (keys smMask) {
+	for k, op := range sp.writes {
+		if op == OpCheckShared {
+			keys |= bit(uint8(k))
+		}
+	}
+	return keys
+}
+
+// lockPrimary returns the primary of the transaction's locks of a kind.
+func (sp *smTxnSpec) lockPrimary(op Op) uint8 {
+	if sp.apart && op == OpPessimistic {
+		return sp.firstLock
+	}
+	return sp.primary
+}
+
+// locks returns the way in which the program locks a key.
+func (sp *smTxnSpec) locks(k uint8) (op smOp, ok bool) {
+	for _, op := range sp.ops {
+		if op.lock && op.key == k {
+			return op, true
+		}
+	}
+	return smOp{}, false
 }
 
 func (sp *smTxnSpec) secondaries() smMask { return sp.keysWritten() &^ bit(sp.primary) }
@@ -172,6 +202,24 @@ func smInserting(mode smMode, keys ...uint8) smTxnSpec {
 	for _, k := range keys {
 		t.ops = append(t.ops, smOp{key: k, lock: true, look: true})
 	}
+	return t
+}
+
+// smSharing locks key shared, reads it, and writes others.
+func smSharing(mode smMode, key uint8, writes ...uint8) smTxnSpec {
+	t := smWriter(mode, writes...)
+	t.ops, t.pessimistic = []smOp{{key: key, lock: true, shared: true}, {key: key}}, true
+	t.writes[key] = OpCheckShared
+	t.apart, t.firstLock = true, key
+	return t
+}
+
+// smGuarded locks one key, reads another, and writes a third: what it reads and writes is kept consistent by
+// the lock alone.
+func smGuarded(mode smMode, lock, read, write uint8) smTxnSpec {
+	t := smWriter(mode, write)
+	t.ops, t.pessimistic = []smOp{{key: lock, lock: true}, {key: read}}, true
+	t.writes[lock], t.primary = OpLock, lock
 	return t
 }
 

@@ -157,6 +157,8 @@ func smLockConfigs(wide uint8) []smConfig {
 	forUpdate.ops = append(smLocking(1), smLocking(0)...)
 	forUpdate.writes = [smKeys]Op{OpPut, OpLock}
 	forUpdate.primary = 1
+	parent := smPessimistic(smOnePC, 0)
+	parent.ops = append(parent.ops, smReads(1)...)
 	moving := smPessimistic(smTwoPC, 1)
 	moving.ops = append(smReads(0), smLocking(1)...)
 	return []smConfig{
@@ -186,6 +188,21 @@ func smLockConfigs(wide uint8) []smConfig {
 			txns: []smTxnSpec{forUpdate, smPessimistic(smTwoPC, 1)},
 		},
 		{
+			name: "guarded", what: "a lock on a key that is not written keeps two others consistent, until a restart loses it",
+			keys: 3, initial: 7, crashes: 1, losses: wide, jumps: wide,
+			txns: []smTxnSpec{smGuarded(smOnePC, 0, 1, 2), smGuarded(smOnePC, 0, 2, 1)},
+		},
+		{
+			name: "shared", what: "a key that two share and a third changes, and a restart that loses locks",
+			keys: 3, initial: 7, crashes: 1, losses: wide,
+			txns: []smTxnSpec{smSharing(smOnePC, 0, 1), smSharing(smOnePC, 0, 2), smPessimistic(smOnePC, 0)},
+		},
+		{
+			name: "shared-2pc", what: "a key that one shares who writes on another shard, and that another changes who reads what is written there",
+			keys: 2, at: smApart, initial: 3, crashes: 1, losses: wide, jumps: wide, deaths: wide,
+			txns: []smTxnSpec{smSharing(smTwoPC, 0, 1).mortal(), parent},
+		},
+		{
 			name: "moving", what: "a snapshot that moves up under earlier reads, while others write",
 			keys: 2, at: smApart, initial: 3, deaths: wide, jumps: wide,
 			txns: []smTxnSpec{moving, smWriter(smTwoPC, 1, 0).mortal(), smWriter(smOnePC, 0)},
@@ -206,6 +223,11 @@ func smSerialConfigs(wide uint8) []smConfig {
 			name: "skew-1pc", what: "the same in one phase on one shard, and a report",
 			keys: 2, initial: 3, dups: 1, losses: wide,
 			txns: []smTxnSpec{smSkew(smOnePC, 0, 1), smSkew(smOnePC, 1, 0), report},
+		},
+		{
+			name: "skew-move", what: "two in one phase, and what they read moves to another shard",
+			keys: 2, initial: 3, dups: wide, losses: wide, splits: 1,
+			txns: []smTxnSpec{smSkew(smOnePC, 0, 1), smSkew(smOnePC, 1, 0)},
 		},
 		{
 			name: "skew-3", what: "three serializable transactions in a circle",

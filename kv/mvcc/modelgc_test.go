@@ -126,7 +126,8 @@ const smResolver = smTxns - 1
 func (m *smModel) resolveFully(s *smState, k uint8) bool {
 	txn := &s.txns[smResolver]
 	defer func() { *txn = smTxn{} }()
-	txn.meet(k, &s.keys[k].lock)
+	l := s.holderBut(k, smResolver)
+	txn.meet(k, &l)
 	target := txn.metTxn - 1
 	for range 16 {
 		msg := m.question(s, txn, 0)

@@ -58,12 +58,21 @@ const (
 	mutLockCommitsForgotten
 	mutAsyncPushed
 	mutNoSubticks
+	mutSharedUnchecked
+	mutSharedCheckedEarly
+	mutLockOnlyUnrecorded
+	mutUseUnrecorded
+	mutReadsElsewhere
 	mutEnd
 )
 
 // prewrite is decidePrewrite, or what a mutant makes of it.
 func (mut smMutant) prewrite(start, read tso.Timestamp, m *Mutation, v *keyView) prewriteVerdict {
 	switch mut {
+	case mutSharedUnchecked:
+		if m.Op == OpCheckShared {
+			return prewriteCheck
+		}
 	case mutSkipOwnCommit:
 		v.ownCommitTS = 0
 	case mutLockCommitsForgotten:

@@ -120,8 +120,9 @@ func (m *smModel) latched(s *smState, msg *smMsg) bool {
 
 // mustWait says that the lock asked for is somebody else's: the request stands in the queue.
 func (m *smModel) mustWait(s *smState, msg *smMsg) bool {
-	l := &s.keys[msg.keys.first()].lock
-	return l.owner != 0 && l.owner != msg.txn+1
+	l := s.holderBut(msg.keys.first(), msg.txn)
+	op, _ := m.cfg.txns[msg.txn].locks(msg.keys.first())
+	return l.owner != 0 && !(op.shared && l.shared)
 }
 
 // inSteps says that the request is carried out in several steps, between which others take theirs.
@@ -279,7 +280,7 @@ func (m *smModel) commitApply(s *smState, msg *smMsg) {
 	for rest := m.lockedBy(s, msg.txn) & msg.keys; rest != 0; {
 		var k uint8
 		rest, k = rest.next()
-		m.putVersion(s, k, msg.txn, s.keys[k].lock.op, msg.ts)
+		m.putRecord(s, k, msg.txn, s.keys[k].lock.op, msg.ts)
 	}
 }
 
@@ -352,10 +353,15 @@ func (m *smModel) split(from *smState) {
 		sh.maxTS = max(sh.maxTS, old.maxTS)
 	}
 	sh.safePoint, sh.collected = max(sh.safePoint, old.safePoint), max(sh.collected, old.collected)
+	sh.lost = max(sh.lost, old.lost)
 	s.at[k] = to
 	s.splits--
 	if s.keys[k].lock.op == OpPessimistic {
+		sh.lost = max(sh.lost, s.now)
 		s.keys[k].lock = smLock{}
+	}
+	if s.shared[k] != [smTxns]smTS{} {
+		sh.lost, s.shared[k] = max(sh.lost, s.now), [smTxns]smTS{}
 	}
 	m.emit(&s, "the range splits", nil)
 }

@@ -80,7 +80,7 @@ func (m *smModel) question(s *smState, txn *smTxn, caller smTS) smMsg {
 	spec := &m.cfg.txns[target]
 	switch txn.asking {
 	case askStatus, askForceSync:
-		msg := smMsg{kind: msgStatus, txn: target, keys: bit(spec.primary), ts: caller, ts2: s.tick()}
+		msg := smMsg{kind: msgStatus, txn: target, keys: bit(spec.lockPrimary(txn.met.op)), ts: caller, ts2: s.tick()}
 		if m.mut == mutLocalClock {
 			msg.ts2 += smClock
 		}

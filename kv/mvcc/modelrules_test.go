@@ -62,10 +62,15 @@ var smRules = []smRule{
 	{mutAmendUnchecked, "pessimistic locks", "a lost lock is made good whatever was committed since", "locks-async", ""},
 	{mutStaleLockAccepted, "pessimistic locks", "a lock taken again by a late request is as good as the first", "locks-lost", ""},
 	{mutLockCommitsForgotten, "pessimistic locks", "a commit that only locked a key is no change of it", "for-update", ""},
+	{mutLockOnlyUnrecorded, "pessimistic locks", "a one-phase commit leaves no record on a key that it has only locked", "guarded", ""},
+	{mutSharedUnchecked, "pessimistic locks", "a shared lock is not looked at when its transaction commits", "shared", ""},
+	{mutSharedCheckedEarly, "pessimistic locks", "a shared lock is checked before the commit_ts is taken", "shared-2pc", ""},
+	{mutUseUnrecorded, "pessimistic locks", "the use of a shared lock leaves no record where locks may have been lost", "shared", ""},
 	{mutExistsBeforeConflict, "pessimistic locks", "whether a key exists is judged before conflicts are", "inserts", ""},
 	{mutPessimisticCommitted, "pessimistic locks", "a commit makes a version of a pessimistic lock", "locks-async",
 		"a lock request that comes after the prewrite, the commit or the rollback is refused, so that no commit meets such a lock"},
 
+	{mutReadsElsewhere, "serializable", "a one-phase commit validates reads that have moved to another shard", "skew-move", ""},
 	{mutRefreshTooEarly, "serializable", "reads are looked at again at one timestamp, and the commit is at a later one", "skew", ""},
 	{mutRefreshIgnoresLocks, "serializable", "locks on what was read do not matter", "skew", ""},
 

@@ -45,10 +45,28 @@ var smKeyNames = [smKeys][]byte{[]byte("a"), []byte("k"), []byte("z")}
 func (m *smModel) lockOf(s *smState, l *smLock) *Lock {
 	owner := l.owner - 1
 	return &Lock{
-		Op: l.op, StartTS: s.txns[owner].start.real(), Primary: smKeyNames[m.cfg.txns[owner].primary],
+		Op: l.op, StartTS: s.txns[owner].start.real(), Primary: smKeyNames[m.cfg.txns[owner].lockPrimary(l.op)],
 		TTLMillis: smTTLMillis + smStepMillis*uint64(l.ttl), MinCommitTS: l.min.real(),
-		ForUpdateTS: l.forUpdate.real(), Async: l.async,
+		ForUpdateTS: l.forUpdate.real(), Async: l.async, Shared: l.shared,
 	}
+}
+
+// sharedLock returns the lock by which transaction t shares k.
+func (s *smState) sharedLock(k, t uint8) smLock {
+	return smLock{owner: t + 1, op: OpPessimistic, state: stateDurable, shared: true, forUpdate: s.shared[k][t]}
+}
+
+// holderBut returns a lock by which somebody else than t holds k, or none.
+func (s *smState) holderBut(k, t uint8) smLock {
+	if l := s.keys[k].lock; l.owner != 0 && l.owner != t+1 {
+		return l
+	}
+	for u, at := range s.shared[k] {
+		if at != 0 && uint8(u) != t {
+			return s.sharedLock(k, uint8(u))
+		}
+	}
+	return smLock{}
 }
 
 // view gathers what key k tells transaction t.
@@ -59,6 +77,13 @@ func (m *smModel) view(s *smState, k, t uint8) (v keyView) {
 		if rec.lock.owner != t+1 {
 			v.other = v.lock
 		}
+	} else if o := s.holderBut(k, t); o.owner != 0 {
+		v.other = m.lockOf(s, &o)
+		v.lock = v.other
+	}
+	if s.shared[k][t] != 0 {
+		own := s.sharedLock(k, t)
+		v.lock = m.lockOf(s, &own)
 	}
 	m.viewRecords(s, k, t, &v)
 	return v
@@ -88,6 +113,7 @@ func (m *smModel) viewRecords(s *smState, k, t uint8, v *keyView) {
 		v.ownCommitTS = s.txns[t].fate.real()
 	}
 	v.rolledBack = rec.rollbacks.has(t)
+	v.sharedUseTS = rec.used.real()
 }
 
 // servedBy returns the shard of keys, or false if there is more than one.
@@ -177,7 +203,7 @@ func (m *smModel) prewriteRefusal(s *smState, t, k uint8, verdict prewriteVerdic
 	case prewriteLost:
 		return smReply{answer: ansLost}
 	default:
-		return smReply{answer: ansLocked, key: k, lock: s.keys[k].lock}
+		return smReply{answer: ansLocked, key: k, lock: s.holderBut(k, t)}
 	}
 }
 
@@ -233,12 +259,12 @@ func (m *smModel) insertLocks(s *smState, msg *smMsg, sh *smShard, toLock, met s
 			onePC: onePC, state: stateInflight, forUpdate: txn.lockedAt[k]}
 	}
 	if onePC && spec.serializable {
-		if r, conflict := m.validateReads(s, t, txn.read, commitTS); conflict {
-			for rest := toLock; rest != 0; {
-				var k uint8
-				rest, k = rest.next()
-				s.keys[k].lock = smLock{}
-			}
+		if _, here := s.servedBy(msg.keys | spec.reads()); !here && m.mut != mutReadsElsewhere {
+			m.withdraw(s, toLock)
+			return smReply{answer: ansStale}, true
+		}
+		if r, conflict := m.validateReads(s, t, txn.read, commitTS, s.at[msg.keys.first()]); conflict {
+			m.withdraw(s, toLock)
 			return r, true
 		}
 	}
@@ -248,6 +274,15 @@ func (m *smModel) insertLocks(s *smState, msg *smMsg, sh *smShard, toLock, met s
 		msg.flags |= flagOnePC
 	}
 	return r, false
+}
+
+// withdraw takes locks out again that were inserted.
+func (m *smModel) withdraw(s *smState, keys smMask) {
+	for rest := keys; rest != 0; {
+		var k uint8
+		rest, k = rest.next()
+		s.keys[k].lock = smLock{}
+	}
 }
 
 // ownMinimum puts the minimum of locks met into the reply.
@@ -278,11 +313,14 @@ func (m *smModel) onePCTimestamp(s *smState, minTS smTS, issued bool) smTS {
 	return smFromReal(next)
 }
 
-// validateReads is State.validate for one transaction's reads on the shard.
-func (m *smModel) validateReads(s *smState, t uint8, from, to smTS) (smReply, bool) {
+// validateReads is State.validate for one transaction's reads on a shard. Nothing changes on a shard in what
+// is elsewhere.
+func (m *smModel) validateReads(s *smState, t uint8, from, to smTS, shard uint8) (smReply, bool) {
 	for rest := m.cfg.txns[t].reads(); rest != 0; {
 		var k uint8
-		rest, k = rest.next()
+		if rest, k = rest.next(); s.at[k] != shard {
+			continue
+		}
 		if r, conflict := m.validateKey(s, t, k, from, to, 0); conflict {
 			return r, true
 		}
@@ -322,9 +360,11 @@ func (m *smModel) prewriteApply(s *smState, msg *smMsg) {
 	for rest := msg.keys; rest != 0; {
 		var k uint8
 		rest, k = rest.next()
-		if m.cfg.txns[msg.txn].writes[k] != OpCheckNotExists {
-			m.putVersion(s, k, msg.txn, m.cfg.txns[msg.txn].writes[k], msg.ts)
+		op := m.cfg.txns[msg.txn].writes[k]
+		if m.mut == mutLockOnlyUnrecorded && op == OpLock {
+			continue
 		}
+		m.putRecord(s, k, msg.txn, op, msg.ts)
 	}
 }
 
@@ -362,14 +402,27 @@ func (m *smModel) lockedBy(s *smState, t uint8) (keys smMask) {
 	return keys
 }
 
-// putVersion stores the record of a commit.
-func (m *smModel) putVersion(s *smState, k, t uint8, op Op, ts smTS) {
-	m.committed(s, t, ts)
-	if op == OpLock {
-		s.keys[k].lockCommit |= bit(t)
-	} else {
+// putRecord stores what a commit leaves on a key.
+func (m *smModel) putRecord(s *smState, k, t uint8, op Op, ts smTS) {
+	sh := &s.shards[s.at[k]]
+	switch decideRecord(op, sh.lost.real(), sh.safePoint.real()) {
+	case recordVersion:
+		m.committed(s, t, ts)
 		s.keys[k].versions |= bit(t)
+	case recordLock:
+		m.committed(s, t, ts)
+		s.keys[k].lockCommit |= bit(t)
+	case recordUse:
+		if m.mut != mutUseUnrecorded {
+			s.keys[k].used = max(s.keys[k].used, ts)
+		}
 	}
+}
+
+// noteLost is State.noteLost.
+func (m *smModel) noteLost(s *smState, k, t uint8) {
+	sh := &s.shards[s.at[k]]
+	sh.lost = max(sh.lost, s.txns[t].start)
 }
 
 func (m *smModel) putRollback(s *smState, k, t uint8) {
@@ -419,14 +472,20 @@ func (m *smModel) carryOut(s *smState, do finish, k, t uint8, commitTS smTS) (de
 	own := l.owner == t+1
 	switch do {
 	case finishCommit:
-		m.putVersion(s, k, t, l.op, commitTS)
+		m.putRecord(s, k, t, l.op, commitTS)
 		decides = k == m.cfg.txns[t].primary
 	case finishRecord:
 		m.putRollback(s, k, t)
 		decides = true
 	}
+	if do != finishNothing && (own && l.op == OpPessimistic || s.shared[k][t] != 0) {
+		m.noteLost(s, k, t)
+	}
 	if do != finishNothing && own {
 		*l = smLock{}
+	}
+	if do != finishNothing {
+		s.shared[k][t] = 0
 	}
 	return decides
 }
@@ -538,7 +597,7 @@ func (m *smModel) resolveRequest(s *smState, msg *smMsg) smReply {
 // statusRequest is CheckTxnStatus: ts is the caller's read, ts2 now.
 func (m *smModel) statusRequest(s *smState, msg *smMsg) (r smReply) {
 	t := msg.txn
-	primary := m.cfg.txns[t].primary
+	primary := msg.keys.first()
 	q := statusQuery{
 		startTS: s.txns[t].start.real(), callerTS: msg.ts.real(), nowTS: msg.ts2.real(),
 		rollbackIfMissing:    msg.flags&flagIfMissing != 0,
@@ -563,6 +622,8 @@ func (m *smModel) statusRequest(s *smState, msg *smMsg) (r smReply) {
 			r.answer, r.ts = ansCommitted, smFromReal(st.CommitTS)
 		case st.RolledBack:
 			r.answer, r.undecided = ansRolledBack, st.Undecided
+		case s.shared[primary][t] != 0:
+			r.answer, r.lock = ansAlive, s.sharedLock(primary, t)
 		default:
 			r.answer, r.lock, r.min = ansAlive, s.keys[primary].lock, s.keys[primary].lock.min
 		}
@@ -645,22 +706,27 @@ func (m *smModel) acquireRequest(s *smState, msg *smMsg) smReply {
 		sh.maxTS = max(sh.maxTS, msg.ts)
 	}
 	v := m.view(s, k, t)
-	switch decideAcquire(s.txns[t].start.real(), false, false, &v) {
-	case acquireTake:
-		at := smFromReal(lockedAt(msg.ts.real(), false, &v))
+	op, _ := m.cfg.txns[t].locks(k)
+	switch decideAcquire(s.txns[t].start.real(), op.shared, false, &v) {
+	case acquireTake, acquireJoin:
+		at := smFromReal(lockedAt(msg.ts.real(), op.shared, &v))
 		if m.mut == mutLockAtSnapshot {
 			at = msg.ts
+		}
+		if op.shared {
+			s.shared[k][t] = at
+			return smReply{answer: ansOK, ts: at, saw: saw}
 		}
 		s.keys[k].lock = smLock{owner: t + 1, op: OpPessimistic, state: stateDurable, forUpdate: at}
 		return smReply{answer: ansOK, ts: at, saw: saw}
 	case acquireHeld:
-		return smReply{answer: ansOK, ts: max(s.keys[k].lock.forUpdate, s.txns[t].start), saw: saw}
+		return smReply{answer: ansOK, ts: max(smFromReal(v.lock.ForUpdateTS), s.txns[t].start), saw: saw}
 	case acquireRolledBack:
 		return smReply{answer: ansRolledBack}
 	case acquireCommitted:
 		return smReply{answer: ansCommitted, ts: smFromReal(v.ownCommitTS)}
 	default:
-		return smReply{answer: ansLocked, key: k, lock: s.keys[k].lock}
+		return smReply{answer: ansLocked, key: k, lock: s.holderBut(k, t)}
 	}
 }
 
@@ -673,8 +739,14 @@ func (m *smModel) releaseRequest(s *smState, msg *smMsg) smReply {
 		bound := msg.ts.real()
 		if msg.ts == smLatest {
 			bound = tso.MaxTimestamp
+		} else {
+			m.noteLost(s, k, msg.txn)
 		}
-		if decideRelease(s.txns[msg.txn].start.real(), bound, &v) {
+		switch {
+		case !decideRelease(s.txns[msg.txn].start.real(), bound, &v):
+		case v.lock.Shared:
+			s.shared[k][msg.txn] = 0
+		default:
 			s.keys[k].lock = smLock{}
 		}
 	}
@@ -684,7 +756,7 @@ func (m *smModel) releaseRequest(s *smState, msg *smMsg) smReply {
 // crash loses a shard's memory and what was not synced, and starts it again.
 func (m *smModel) crash(s *smState, shard uint8) {
 	now := s.tick()
-	s.shards[shard].maxTS = now
+	s.shards[shard].maxTS, s.shards[shard].lost = now, now
 	for t := range s.txns {
 		if txn := &s.txns[t]; txn.probe != 0 && s.at[m.cfg.txns[t].ops[txn.next].key] == shard {
 			txn.probe, txn.early = 0, 0 // the read is asked for again
@@ -704,7 +776,7 @@ func (m *smModel) crash(s *smState, shard uint8) {
 		if s.at[k] != shard {
 			continue
 		}
-		s.keys[k] = s.disk[k]
+		s.keys[k], s.shared[k] = s.disk[k], [smTxns]smTS{}
 		l := &s.keys[k].lock
 		if l.owner == 0 {
 			continue

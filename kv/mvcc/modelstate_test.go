@@ -77,10 +77,12 @@ type smLock struct {
 	op        Op
 	async     bool
 	onePC     bool
+	shared    bool
 	state     entryState
 	ttl       uint8 // clock steps survived after a restart
-	min       smTS  // min_commit_ts
-	stored    smTS  // min_commit_ts on disk; pushes do not reach it
+	filler    uint8
+	min       smTS // min_commit_ts
+	stored    smTS // min_commit_ts on disk; pushes do not reach it
 	forUpdate smTS
 }
 
@@ -94,6 +96,7 @@ type smRecords struct {
 	rollbacks  smMask
 	lockCommit smMask
 	filler     uint8
+	used       smTS // as of when the newest recorded use of a shared lock was
 }
 
 const smInitial = 7
@@ -101,6 +104,7 @@ const smInitial = 7
 // smShard is one shard's memory and meta data.
 type smShard struct {
 	maxTS, safePoint, collected smTS
+	lost                        smTS // State.lostTS
 }
 
 // smOutcome is what a client has told its user.
@@ -144,6 +148,10 @@ type smTxn struct {
 	filler uint8
 
 	ackedAtBegin, ackedAtCommit smMask // who had been acknowledged when this one began, or was to be committed
+
+	// together: who has come to hold a key that this one believed to be its own, or the reverse. behind: who
+	// has after this one's shared locks had been checked at the commit_ts that it may have.
+	together, behind smMask
 }
 
 // smMsg is a request under way, or being carried out.
@@ -164,6 +172,7 @@ type smState struct {
 	keys   [smKeys]smRecords
 	disk   [smKeys]smRecords // what a crash leaves; only where shards crash
 	shards [2]smShard
+	shared [smKeys][smTxns]smTS // as of when a transaction holds a key shared, in memory; 0: it does not
 	txns   [smTxns]smTxn
 	msgs   [smMsgs]smMsg
 	gc     smGC
@@ -190,11 +199,17 @@ func (s *smState) timestamps(f func(*smTS)) {
 			f(&l.stored)
 			f(&l.forUpdate)
 		}
+		f(&s.keys[i].used)
+		f(&s.disk[i].used)
+		for t := range s.shared[i] {
+			f(&s.shared[i][t])
+		}
 	}
 	for i := range s.shards {
 		f(&s.shards[i].maxTS)
 		f(&s.shards[i].safePoint)
 		f(&s.shards[i].collected)
+		f(&s.shards[i].lost)
 	}
 	for i := range s.txns {
 		t := &s.txns[i]
