@@ -69,7 +69,7 @@ func (a *acquisition) first(ctx context.Context, key [][]byte, got []grant) erro
 	if got[0].at != 0 {
 		l.primary = key[0]
 		l.add(key[0], got[0], &a.opts)
-		l.lease.primaryLocked.Store(true)
+		l.lease.lockedAt, l.lease.alone = got[0].at, !a.opts.Shared
 		l.lease.begin(t.db, t.startTS, l.primary, t.openMillis(), uint64(t.db.opts.LockTTL.Milliseconds()))
 	}
 	return nil
@@ -223,16 +223,16 @@ func (a *acquisition) wait() time.Duration {
 // refused deals with an answer, or the lack of one, that is not a lock. Routing errors go back as they are.
 func (a *acquisition) refused(err error, keys [][]byte) error {
 	var (
-		stale      *kv.StaleRangeError
-		rolledBack *mvcc.RolledBackError
-		committed  *mvcc.AlreadyCommittedError
-		deadlock   *mvcc.DeadlockError
-		tooOld     *mvcc.TooOldError
+		stale     *kv.StaleRangeError
+		ended     *mvcc.RolledBackError
+		committed *mvcc.AlreadyCommittedError
+		deadlock  *mvcc.DeadlockError
+		tooOld    *mvcc.TooOldError
 	)
 	switch {
 	case errors.As(err, &stale):
-	case errors.As(err, &rolledBack), errors.As(err, &committed):
-		return &mvcc.WriteConflictError{Key: keys[0], StartTS: a.t.startTS}
+	case errors.As(err, &ended), errors.As(err, &committed):
+		return rolledBack(keys[0], a.t.startTS)
 	case errors.As(err, &deadlock):
 		a.t.db.metrics.deadlocks.Inc()
 	case errors.As(err, &tooOld):

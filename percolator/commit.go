@@ -181,7 +181,7 @@ func (c *committer) run(ctx context.Context) (tso.Timestamp, error) {
 		return 0, err
 	}
 	if c.doomed() {
-		return 0, &mvcc.WriteConflictError{Key: c.locked.primary, StartTS: c.startTS}
+		return 0, rolledBack(c.locked.primary, c.startTS)
 	}
 	c.db.metrics.prewriteBytes.Add(float64(c.sizeBytes))
 	bo := backoff{db: c.db}
@@ -388,20 +388,25 @@ func detached(ctx context.Context) context.Context {
 
 // lostRace turns the ways in which others end a transaction into the one error for it.
 func (c *committer) lostRace(err error) error {
-	var rolledBack *mvcc.RolledBackError
+	var ended *mvcc.RolledBackError
 	var missing *mvcc.LockNotFoundError
 	var lost *mvcc.LockLostError
 	var changed *mvcc.RefreshConflictError
 	switch {
-	case errors.As(err, &rolledBack), errors.As(err, &missing):
-		return &mvcc.WriteConflictError{Key: c.primary, StartTS: c.startTS}
+	case errors.As(err, &ended), errors.As(err, &missing):
+		return rolledBack(c.primary, c.startTS)
 	case errors.As(err, &lost):
-		return &mvcc.WriteConflictError{Key: lost.Key, StartTS: c.startTS}
+		return &mvcc.WriteConflictError{Key: lost.Key, StartTS: c.startTS, Cause: mvcc.CauseLockLost}
 	case errors.As(err, &changed):
 		return &mvcc.WriteConflictError{Key: changed.Key, StartTS: c.startTS,
 			ConflictingStartTS: changed.StartTS, ConflictingCommitTS: changed.CommitTS}
 	}
 	return err
+}
+
+// rolledBack is the error of a transaction that others have rolled back.
+func rolledBack(key []byte, startTS tso.Timestamp) *mvcc.WriteConflictError {
+	return &mvcc.WriteConflictError{Key: key, StartTS: startTS, Cause: mvcc.CauseRolledBack}
 }
 
 type onePhaseNext int

@@ -286,7 +286,7 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 		return 0, err
 	}
 	if c.doomed() {
-		return 0, &mvcc.WriteConflictError{Key: c.primary, StartTS: c.startTS}
+		return 0, rolledBack(c.primary, c.startTS)
 	}
 	c.db.metrics.prewriteBytes.Add(float64(c.sizeBytes))
 	defer c.leaveGuard()
@@ -412,7 +412,7 @@ func (c *committer) prewriteLarge(ctx context.Context) error {
 		if err := c.prewrite(ctx, []mvcc.Mutation{*m}, &prewritePart{}); err != nil {
 			return err
 		}
-		c.lease.primaryLocked.Store(true)
+		c.lease.prewritten.Store(true)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(largeFanOut)

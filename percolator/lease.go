@@ -26,8 +26,12 @@ type lease struct {
 	// the start_ts, so that this comes on top. ttlMillis is what one heartbeat buys.
 	openMillis, ttlMillis uint64
 
-	// primaryLocked: from here on a missing primary means that others have rolled it back.
-	primaryLocked atomic.Bool
+	// prewritten: from here on a missing primary means that others have rolled it back. Before, a lock that is
+	// missing was in memory only, and its store has restarted.
+	prewritten atomic.Bool
+	// lockedAt is as of when the primary was locked pessimistically, 0 if it was not; alone: not shared.
+	lockedAt tso.Timestamp
+	alone    bool
 	// doomed: the transaction has been rolled back. Advice only, the shard has the last word.
 	doomed atomic.Bool
 
@@ -73,13 +77,16 @@ func (l *lease) beat() {
 	l.mu.cancel, l.mu.beating = cancel, beating
 	l.mu.Unlock()
 
-	locked := l.primaryLocked.Load()
-	err := l.send(ctx)
-	cancel()
+	prewritten := l.prewritten.Load()
+	ttlMillis := l.ttlNow(ctx)
+	err := l.send(ctx, ttlMillis)
 	var missing *mvcc.LockNotFoundError
-	var notFound *mvcc.TxnNotFoundError
-	var rolledBack *mvcc.RolledBackError
-	if errors.As(err, &rolledBack) || locked && (errors.As(err, &missing) || errors.As(err, &notFound)) {
+	var ended *mvcc.RolledBackError
+	if errors.As(err, &missing) && !prewritten && l.alone {
+		err = l.lockAgain(ctx, ttlMillis)
+	}
+	cancel()
+	if errors.As(err, &ended) || prewritten && errors.As(err, &missing) {
 		l.doomed.Store(true)
 	}
 
@@ -94,18 +101,44 @@ func (l *lease) beat() {
 
 // send raises the TTL once. Errors that may pass are left to the next beat, which finds the route
 // corrected.
-func (l *lease) send(ctx context.Context) error {
+func (l *lease) send(ctx context.Context, ttlMillis uint64) error {
 	desc, shard, err := l.db.router.Locate(ctx, l.primary)
 	if err != nil {
 		return err
 	}
 	l.db.metrics.heartbeats.Inc()
-	_, err = shard.Heartbeat(ctx, &kv.HeartbeatRequest{Range: desc.Ref(), Primary: l.primary, StartTS: l.startTS, TTLMillis: l.ttl()})
+	_, err = shard.Heartbeat(ctx, &kv.HeartbeatRequest{Range: desc.Ref(), Primary: l.primary, StartTS: l.startTS, TTLMillis: ttlMillis})
+	l.routeFailed(err, desc)
+	return err
+}
+
+func (l *lease) routeFailed(err error, desc *kv.RangeDescriptor) {
 	l.db.forgetRoute(err, desc.Ref())
 	var stale *kv.StaleRangeError
 	if errors.As(err, &stale) {
 		l.db.router.Invalidate(stale)
 	}
+}
+
+// ttlNow is ttl by the oracle's clock, by which others judge it: a restart of the oracle moves it forward.
+func (l *lease) ttlNow(ctx context.Context) uint64 {
+	ttlMillis := l.ttl()
+	if now, err := l.db.oracle.Now(ctx); err == nil {
+		ttlMillis = max(ttlMillis, uint64(max(0, now.Physical()-l.startTS.Physical()))+l.ttlMillis)
+	}
+	return ttlMillis
+}
+
+// lockAgain takes the primary's pessimistic lock again, which its store has lost. The transaction relies
+// on it as before if nothing was committed on the key since; if something was, the commit finds out.
+func (l *lease) lockAgain(ctx context.Context, ttlMillis uint64) error {
+	desc, shard, err := l.db.router.Locate(ctx, l.primary)
+	if err != nil {
+		return err
+	}
+	_, err = shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{l.primary},
+		Primary: l.primary, StartTS: l.startTS, ReadTS: l.lockedAt, TTLMillis: ttlMillis})
+	l.routeFailed(err, desc)
 	return err
 }
 

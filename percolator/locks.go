@@ -247,7 +247,7 @@ func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte
 	case !t.opts.Pessimistic:
 		return nil, t.LockKeys(ctx, keys...)
 	case t.locks.lease.doomed.Load():
-		return nil, &mvcc.WriteConflictError{Key: t.locks.primary, StartTS: t.startTS}
+		return nil, rolledBack(t.locks.primary, t.startTS)
 	}
 	if wanted := t.unlocked(keys, opts.Shared); len(wanted) > 0 {
 		a := &t.locks.acquiring

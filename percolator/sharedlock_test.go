@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -184,4 +185,93 @@ func TestPrimaryInsertedAndDeleted(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Goal: a restart of a store fails nobody whose rows nobody else has touched: heartbeats take the primary's
+// lock again. Where somebody was let in meanwhile, the commit tells what happened, and so it does where the
+// transaction was rolled back because its locks had run out. Method: a store restarts under an open
+// transaction; its heartbeat comes; then nothing, a change by another, or a resolver after the TTL.
+func TestPessimisticTransactionOverARestart(t *testing.T) {
+	ctx := context.Background()
+	for _, tc := range []struct {
+		name  string
+		cause mvcc.ConflictCause
+		do    func(c *restarts, db *DB, txn *Txn)
+	}{
+		{name: "alone", do: func(c *restarts, _ *DB, txn *Txn) {
+			txn.locks.lease.beat()
+			if locks := c.locks(); len(locks) != 1 || string(locks[0].Key) != "a" {
+				t.Errorf("locks %v, want the primary's", locks)
+			}
+		}},
+		{name: "changed", cause: mvcc.CauseWrite, do: func(_ *restarts, db *DB, txn *Txn) {
+			other := mustBegin(t, db)
+			mustPut(t, other, "a=2")
+			mustCommit(t, other)
+			txn.locks.lease.beat()
+		}},
+		{name: "locked by another", cause: mvcc.CauseLockLost, do: func(_ *restarts, db *DB, txn *Txn) {
+			if err := lock(mustBeginTxn(t, db, pessimistic), "a"); err != nil {
+				t.Error(err)
+			}
+			txn.locks.lease.beat()
+		}},
+		{name: "rolled back", cause: mvcc.CauseRolledBack, do: func(c *restarts, db *DB, txn *Txn) {
+			d, shard, err := db.router.Locate(ctx, []byte("a"))
+			if err != nil {
+				t.Error(err)
+			}
+			c.step.advance(time.Minute)
+			now, _ := c.oracle.Now(ctx)
+			if _, err := shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{Range: d.Ref(), Primary: []byte("a"),
+				StartTS: txn.startTS, NowTS: now, RollbackIfMissing: true}); err != nil {
+				t.Error(err)
+			}
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c, db := newRestarts(t, "m")
+			txn := mustBeginTxn(t, db, pessimistic)
+			if err := lock(txn, "a"); err != nil {
+				t.Fatal(err)
+			}
+			c.restart(0)
+			tc.do(c, db, txn)
+			if txn.locks.lease.doomed.Load() {
+				t.Error("a heartbeat found the transaction doomed")
+			}
+			mustPut(t, txn, "a=1")
+			_, err := txn.Commit(ctx)
+			var conflict *mvcc.WriteConflictError
+			if tc.name == "alone" {
+				if err != nil {
+					t.Fatal(err)
+				}
+			} else if !errors.As(err, &conflict) || conflict.Cause != tc.cause {
+				t.Fatalf("%v, want cause %d", err, tc.cause)
+			}
+		})
+	}
+}
+
+// Goal: a restart of the oracle that moves its clock forward does not let locks run out whose owner lives.
+// Method: the clock jumps, a heartbeat comes, and a waiter asks the primary.
+func TestHeartbeatsGoByTheOraclesClock(t *testing.T) {
+	ctx := context.Background()
+	c, db := newRestarts(t, "m")
+	txn := mustBeginTxn(t, db, pessimistic)
+	if err := lock(txn, "a"); err != nil {
+		t.Fatal(err)
+	}
+	c.step.advance(30 * time.Second)
+	txn.locks.lease.beat()
+	err := lockAs(mustBeginTxn(t, db, pessimistic), LockOptions{NoWait: true}, "a")
+	var taken *LockNotAvailableError
+	if !errors.As(err, &taken) {
+		t.Fatalf("%v, want a lock that is taken", err)
+	}
+	mustPut(t, txn, "a=1")
+	if _, err := txn.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -47,7 +47,7 @@ func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestam
 
 // secondPhase decides the transaction, all of whose keys are locked.
 func (c *committer) secondPhase(ctx context.Context) (tso.Timestamp, error) {
-	c.lease.primaryLocked.Store(true)
+	c.lease.prewritten.Store(true)
 	if err := c.enterGuard(ctx); err != nil {
 		c.abort(ctx)
 		return 0, err
@@ -80,7 +80,7 @@ func (c *committer) prewriteAll(ctx context.Context) error {
 		if err := c.prewrite(ctx, batches[0], &prewritePart{}); err != nil {
 			return err
 		}
-		c.lease.primaryLocked.Store(true)
+		c.lease.prewritten.Store(true)
 		batches = batches[1:]
 	}
 	g, ctx := errgroup.WithContext(ctx)

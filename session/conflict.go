@@ -24,6 +24,9 @@ const (
 	hintLater       = "Retry when the other transaction has ended."
 )
 
+// expiredDetail is of an error that no key is to be named in.
+const expiredDetail = "A store or the oracle was away, or this process was paused, for longer than locks live without it."
+
 // explainConflict tells the client's side of a conflict with another transaction: which row, and what
 // the other one did to it and when. Other errors pass unchanged.
 func (s *Session) explainConflict(ctx context.Context, err error) error {
@@ -40,6 +43,9 @@ func (s *Session) explainConflict(ctx context.Context, err error) error {
 		return err
 	}
 	e.Cause = err
+	if e.Detail == expiredDetail {
+		return e
+	}
 	s.nameKey(ctx, resolver, key, e)
 	return e
 }
@@ -54,6 +60,9 @@ func (s *Session) conflict(err error) (key []byte, e *pgerror.Error) {
 		deadlock *mvcc.DeadlockError
 	)
 	switch {
+	case errors.As(err, &write) && write.Cause == mvcc.CauseRolledBack:
+		e := pgerror.New(pgerror.SerializationFailure, "the transaction was rolled back because its locks had expired")
+		return nil, e.WithDetail(expiredDetail).WithHint(hintRetry)
 	case errors.As(err, &deadlock):
 		e := pgerror.New(pgerror.DeadlockDetected, "deadlock detected")
 		detail := fmt.Sprintf(" is locked by a transaction that began at %s", s.timeOf(deadlock.Holder))
@@ -69,6 +78,9 @@ func (s *Session) conflict(err error) (key []byte, e *pgerror.Error) {
 			e.Message = "canceling statement due to lock timeout"
 		}
 		return taken.Key, e.WithDetail(" is locked by a transaction that began at %s.", s.timeOf(taken.Lock.StartTS)).WithHint(hintLater)
+	case errors.As(err, &write) && write.Cause == mvcc.CauseLockLost:
+		e := pgerror.New(pgerror.SerializationFailure, "a row lock was lost before the end of the transaction")
+		return write.Key, e.WithDetail(" was locked by this transaction; its store has restarted or the lock has expired, and another transaction has locked it.").WithHint(hintRetry)
 	case errors.As(err, &write) && s.ended.serializable:
 		return write.Key, dependencyError().WithDetail(", which this transaction has read or changed, %s.", s.changedBy(write)).WithHint(hintRetry)
 	case errors.As(err, &write):

@@ -104,13 +104,34 @@ func (e *KeyLockedError) Error() string {
 	return fmt.Sprintf("key %x is locked by transaction %d (primary %x)", e.Key, e.Lock.StartTS, e.Lock.Primary)
 }
 
-// WriteConflictError: a write record newer than the transaction's start_ts exists.
+// WriteConflictError: a write record newer than the transaction's start_ts exists, or, as Cause says,
+// something else has made it certain that the transaction does not commit.
 type WriteConflictError struct {
 	Key                                              []byte
 	StartTS, ConflictingStartTS, ConflictingCommitTS tso.Timestamp
+	Cause                                            ConflictCause
 }
 
+// ConflictCause tells why a transaction cannot commit.
+type ConflictCause uint8
+
+const (
+	// CauseWrite: another transaction has changed or locked Key, or is about to.
+	CauseWrite ConflictCause = iota
+	// CauseRolledBack: others have rolled the transaction back, since its locks had run out. Nobody need have
+	// touched what it has.
+	CauseRolledBack
+	// CauseLockLost: the transaction has lost its lock on Key, and another one has had it since.
+	CauseLockLost
+)
+
 func (e *WriteConflictError) Error() string {
+	switch e.Cause {
+	case CauseRolledBack:
+		return fmt.Sprintf("transaction %d was rolled back by others", e.StartTS)
+	case CauseLockLost:
+		return fmt.Sprintf("transaction %d has lost its lock on key %x to another", e.StartTS, e.Key)
+	}
 	return fmt.Sprintf("write conflict on key %x: transaction %d met a commit at %d", e.Key, e.StartTS, e.ConflictingCommitTS)
 }
 
