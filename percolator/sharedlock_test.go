@@ -275,3 +275,47 @@ func TestHeartbeatsGoByTheOraclesClock(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Goal: a write set that goes to a file is committed with its shared locks checked, and the first of them
+// as little its primary as elsewhere. Method: FOR SHARE first, thousands of rows; the store keeps the
+// lock, loses it, or loses it to another.
+func TestSharedLockOfALargeTransaction(t *testing.T) {
+	for _, tc := range []struct{ restart, taken bool }{{false, false}, {true, false}, {true, true}} {
+		c := &restarts{cluster: newCluster(t, nil, "m"), shards: map[*kv.Store]*hookShard{}}
+		db := c.db(spilling, func(s kv.Shard) kv.Shard {
+			h := &hookShard{Shard: s}
+			c.shards[s.(*kv.Store)] = h
+			return h
+		})
+		txn := mustBeginTxn(t, db, pessimistic)
+		if err := lockAs(txn, LockOptions{Shared: true}, "a"); err != nil {
+			t.Fatal(err)
+		}
+		for i := range 3000 {
+			must(t, txn.Put(rowKey(i), []byte("1")))
+		}
+		if txn.buf.spilled == nil {
+			t.Fatal("the writes stayed in memory")
+		}
+		if tc.restart {
+			c.restart(0)
+		}
+		if tc.taken {
+			if err := lock(mustBeginTxn(t, db, pessimistic), "a"); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := lockAs(mustBeginTxn(t, db, pessimistic), LockOptions{Shared: true}, "a"); err != nil {
+			t.Fatal(err)
+		}
+		_, err := txn.Commit(context.Background())
+		if tc.taken {
+			wantConflict(t, err)
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		db.waitIdle()
+		if locks := c.locks(); len(locks) != 1 {
+			t.Fatalf("locks %v, want the other's", locks)
+		}
+	}
+}
