@@ -7,8 +7,9 @@
 //
 // A statement runs alone, in a transaction of its own, or within a block, in the block's. What
 // depends on the table's data (a new index, a constraint, another row format) first closes the table to
-// other writers. Alone, it then writes new rows and entries in chunks, each its own transaction, under
-// index ids never used before, and last of all the descriptor that names them: a crash on the way
+// other writers. Alone, it then writes new rows and entries in chunks, each its own transaction, or, where the
+// store is in the same process, in one transaction of any size (Deps.OneTransaction), under index ids never
+// used before, and last of all the descriptor that names them: a crash on the way
 // leaves keys that nobody can reach. In a block everything goes into the block's transaction, so that
 // ROLLBACK undoes it; that is meant for new and small tables, and fails with 40001 if somebody else
 // has changed the table since the block's snapshot.

@@ -221,6 +221,9 @@ func runBuffer(t *testing.T, r *rand.Rand, keys, ops, spillOneIn int) {
 	for i := range open {
 		drainSome(t, &open[i], 1<<30)
 	}
+	if b.spilled != nil && len(b.spilled.runs) > 3*maxRuns {
+		t.Fatalf("%d runs", len(b.spilled.runs))
+	}
 	checkMutations(t, b, now)
 }
 

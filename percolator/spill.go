@@ -30,8 +30,12 @@ type spilledRun struct {
 	limit int
 	// sizeBytes is what the entries counted for in memory.
 	sizeBytes int64
+	level     int             // how often its entries have been merged
 	look      *sortrun.Cursor // of get
 }
+
+// maxRuns is how many runs of one level there may be: a reader has a cursor on each.
+const maxRuns = 64
 
 // A spilled record is op, flags, uvarint place in the log, value.
 const (
@@ -104,7 +108,56 @@ func (b *writeBuffer) spill(dir string) error {
 	b.base += b.n
 	b.first, b.rest, b.n, b.frozen, b.memBytes = nil, nil, 0, 0, 0
 	b.index, b.indexed = nil, 0
-	return nil
+	return b.spilled.compact()
+}
+
+// compact merges the newest runs while there are too many of their level.
+func (s *spilled) compact() error {
+	for {
+		from := len(s.runs)
+		for from > 0 && s.runs[from-1].level == s.runs[len(s.runs)-1].level {
+			from--
+		}
+		if len(s.runs)-from < maxRuns {
+			return nil
+		}
+		merged, err := s.merge(s.runs[from:])
+		if err != nil {
+			return err
+		}
+		clear(s.runs[from:])
+		s.runs = append(s.runs[:from], merged)
+	}
+}
+
+// merge writes consecutive runs as one, without what has been rolled back.
+func (s *spilled) merge(group []spilledRun) (spilledRun, error) {
+	last := &group[len(group)-1]
+	merged := spilledRun{from: group[0].from, limit: last.limit, level: last.level + 1}
+	runs := make([]*sortrun.Run, len(group))
+	for i := range group {
+		runs[i] = group[i].run
+		merged.sizeBytes += group[i].sizeBytes
+	}
+	w := s.file.NewWriter()
+	m := sortrun.NewMerge(runs)
+	for ; m.Valid(); m.Next() {
+		at, _, _, err := decodeSpilled(m.Value())
+		if err != nil {
+			return merged, err
+		}
+		if at >= group[m.Run()].limit {
+			continue
+		}
+		if err := w.Add(m.Key(), m.Value()); err != nil {
+			return merged, err
+		}
+	}
+	err := m.Err()
+	if err == nil {
+		merged.run, err = w.Finish()
+	}
+	return merged, err
 }
 
 // close gives the file up.
