@@ -15,6 +15,10 @@
 //	   and requests under way need not notice it.
 //	I4 Every write ends in one atomic batch and every read begins with a barrier (mvcc.State.apply,
 //	   mvcc.State.BeginRead): replication would go there, and nowhere else.
+//	I5 A shard carries out each plan of the directory once: a request to release or adopt a range that comes
+//	   again, however late, changes nothing.
+//	I6 A shard's ranges are served from one data directory: see incarnation.go. A shard does not serve
+//	   under an oracle that is behind the timestamps it has seen: see seen.go.
 //
 // What the requests do to locks and versions is in kv/mvcc; how transactions use them in percolator;
 // how requests travel between processes in kv/rpc.
