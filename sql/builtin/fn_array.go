@@ -144,17 +144,13 @@ func arrayFill(o *Overload) Func {
 		}
 		dims := a[1].Array().Elems
 		out := &types.Array{Elem: elem, Elems: []types.Datum{}}
-		switch {
-		case len(dims) == 0:
-			return types.NewArray(out), nil
-		case len(dims) > 1:
-			return types.Null, pgerror.Unsupported("an array with more than one dimension", "Use a one-dimensional array.")
-		case dims[0].IsNull():
-			return types.Null, pgerror.New(pgerror.NullValueNotAllowed, "dimension values cannot be null")
-		case dims[0].Int() < 0 || dims[0].Int() > maxArrayElems:
-			return types.Null, errTooManyElements()
+		n, err := elementCount(dims)
+		if err != nil || n == 0 {
+			return types.NewArray(out), err
 		}
-		n := int(dims[0].Int())
+		if len(dims) > 1 {
+			return types.Null, pgerror.Unsupported("an array with more than one dimension", "Use a one-dimensional array.")
+		}
 		if err := env.reserveList(n); err != nil {
 			return types.Null, err
 		}
@@ -164,6 +160,26 @@ func arrayFill(o *Overload) Func {
 		}
 		return types.NewArray(out), nil
 	}
+}
+
+// elementCount is how many elements an array of these dimensions has.
+func elementCount(dims []types.Datum) (int, error) {
+	const maxDims = 6
+	if len(dims) > maxDims {
+		return 0, pgerror.New(pgerror.ProgramLimitExceeded, "number of array dimensions (%d) exceeds the maximum allowed (%d)", len(dims), maxDims)
+	}
+	for _, d := range dims {
+		if d.IsNull() {
+			return 0, pgerror.New(pgerror.NullValueNotAllowed, "dimension values cannot be null")
+		}
+	}
+	n := int64(min(len(dims), 1)) // No dimensions, no elements.
+	for _, d := range dims {
+		if n *= d.Int(); d.Int() < 0 || n > maxArrayElems {
+			return 0, errTooManyElements()
+		}
+	}
+	return int(n), nil
 }
 
 func trimArray(_ *Env, a []types.Datum) (types.Datum, error) {
