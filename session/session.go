@@ -270,5 +270,6 @@ func (s *Session) Close() {
 	}
 	s.closed = true
 	s.abortTxn()
+	s.closeAllCursors() // those WITH HOLD
 	s.memory.Close()
 }

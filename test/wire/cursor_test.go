@@ -1,12 +1,20 @@
 package wire_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/node"
 )
 
 // openPortal binds a query to a portal of a connection that is in a block, and takes some of its rows: none,
@@ -242,4 +250,79 @@ func TestKeptRows(t *testing.T) {
 		t.Fatalf("%d rows of EXECUTE, %v …", len(got), got[:1])
 	}
 	s.run("a: commit → COMMIT")
+}
+
+// Goal: rows that cursors keep beyond their statement's memory go to a file, which is gone with the cursor, or
+// the session. Method: a server of little memory; files without a name are looked for among its own.
+func TestKeptRowsBeyondMemory(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	opts := options(t.TempDir())
+	opts.Memory = memory.NewPool("server", 64<<20)
+	n, err := node.Start(t.Context(), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer n.Close(context.Background())
+	conn, err := pgx.Connect(t.Context(), "postgres://tester@"+n.Addr().String()+"/percodb?sslmode=disable")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	conn.Config().DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	exec := func(statement, tag string) {
+		t.Helper()
+		got, err := conn.Exec(t.Context(), statement)
+		if err != nil || got.String() != tag {
+			t.Fatalf("%s: %v, %v", statement, got, err)
+		}
+	}
+	files := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+			got := 0
+			links, _ := filepath.Glob("/proc/self/fd/*")
+			for _, link := range links {
+				if to, err := os.Readlink(link); err == nil && strings.HasPrefix(to, dir+"/percodb-temp") {
+					got++
+				}
+			}
+			if got == want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d temporary files, want %d", got, want)
+			}
+		}
+	}
+	if _, err := os.Stat("/proc/self/fd"); err != nil {
+		t.Skip("open files cannot be seen here")
+	}
+	exec("create table beyond_t (id int primary key, v text)", "CREATE TABLE")
+	exec("insert into beyond_t select i, repeat('x', 1000) from generate_series(1, 12000) i", "INSERT 0 12000")
+	exec("begin", "BEGIN")
+	exec("declare h cursor with hold for select * from beyond_t", "DECLARE CURSOR")
+	exec("declare u cursor for select * from beyond_t for update", "DECLARE CURSOR")
+	exec("declare j cursor for select a.id, a.v from beyond_t a join beyond_t b using (id)", "DECLARE CURSOR")
+	exec("move 5 from j", "MOVE 5")
+	exec("update beyond_t set v = '' where id = 12000", "UPDATE 1")
+	files(3)
+	exec("move 12000 from j", "MOVE 11995")
+	exec("move 11999 from u", "MOVE 11999")
+	var id int
+	if err := conn.QueryRow(t.Context(), "fetch u").Scan(&id, new(string)); err != nil || id != 12000 {
+		t.Fatal(id, err)
+	}
+	exec("commit", "COMMIT")
+	files(1)
+	exec("move 11999 from h", "MOVE 11999")
+	var v string
+	if err := conn.QueryRow(t.Context(), "fetch h").Scan(&id, &v); err != nil || id != 12000 || len(v) != 1000 {
+		t.Fatal(id, len(v), err)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would close files that nobody has closed
+	if err := conn.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	files(0)
 }
