@@ -136,8 +136,7 @@ func (o *sorter) fill(ctx context.Context) error {
 		// What is left in memory is the last part of the merge.
 		return o.spillItems(ctx)
 	}
-	o.sort()
-	return nil
+	return o.sort(ctx)
 }
 
 // pull returns the row that ended the last run, or else the input's next.
@@ -152,9 +151,18 @@ func (o *sorter) pull(ctx context.Context) (types.Row, error) {
 	return o.input.Next(ctx)
 }
 
-// sort orders the rows in memory.
-func (o *sorter) sort() {
+// sort orders the rows in memory. Once the statement has been cancelled all rows compare equal, which ends
+// the sort soon.
+func (o *sorter) sort(ctx context.Context) error {
+	var canceled error
+	compared := 0
 	slices.SortFunc(o.items, func(a, b sorted) int {
+		if compared++; compared%4096 == 0 && canceled == nil {
+			canceled = ctx.Err()
+		}
+		if canceled != nil {
+			return 0
+		}
 		if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
 			return c
 		}
@@ -163,6 +171,7 @@ func (o *sorter) sort() {
 		}
 		return cmp.Compare(a.seq, b.seq)
 	})
+	return canceled
 }
 
 // spillItems sorts the rows in memory and writes them to the file.
@@ -172,7 +181,9 @@ func (o *sorter) spillItems(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	o.sort()
+	if err := o.sort(ctx); err != nil {
+		return err
+	}
 	if err := o.spilled.write(ctx, o.items); err != nil {
 		return err
 	}

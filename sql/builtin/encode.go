@@ -19,6 +19,9 @@ func errEncodingName(name string) error {
 const base64Line = 57
 
 func encodeBytes(env *Env, a []types.Datum) (types.Datum, error) {
+	if err := checkEncodingName(a[1].Text()); err != nil {
+		return types.Null, err
+	}
 	b := a[0].Bytes()
 	out := valueBuilder{env: env}
 	encode, n := hex.EncodeToString, pieceBytes
@@ -91,7 +94,18 @@ func encodeEscape(b []byte) string {
 	return out.String()
 }
 
+// checkEncodingName refuses what is too long to be looked at.
+func checkEncodingName(name string) error {
+	if len(name) > 64 {
+		return errEncodingName(piece(name[:64]))
+	}
+	return nil
+}
+
 func decodeBytes(env *Env, a []types.Datum) (types.Datum, error) {
+	if err := checkEncodingName(a[1].Text()); err != nil {
+		return types.Null, err
+	}
 	switch strings.ToLower(a[1].Text()) {
 	case "hex":
 		b, err := types.DecodeHex(a[0].Text())

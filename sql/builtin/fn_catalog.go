@@ -161,6 +161,10 @@ func formatType(_ *Env, a []types.Datum) (types.Datum, error) {
 }
 
 func toRegtype(_ *Env, a []types.Datum) (types.Datum, error) {
+	const maxNameBytes = 1024 // with a schema, modifiers and brackets
+	if len(a[0].Text()) > maxNameBytes {
+		return types.Null, nil
+	}
 	t, err := types.ParseTypeName(a[0].Text())
 	if err != nil {
 		return types.Null, nil // to_regtype says so with NULL

@@ -400,6 +400,9 @@ func substringRegex(env *Env, a []types.Datum) (types.Datum, error) {
 
 // substringSimilar is substring(s from pattern for escape).
 func substringSimilar(env *Env, a []types.Datum) (types.Datum, error) {
+	if len(a[1].Text()) > maxPatternBytes {
+		return types.Null, badRegex("regular expression is too complex")
+	}
 	pattern, err := SimilarToRegex(a[1].Text(), a[2].Text())
 	if err != nil {
 		return types.Null, err
@@ -408,6 +411,9 @@ func substringSimilar(env *Env, a []types.Datum) (types.Datum, error) {
 }
 
 func similarToEscape(_ *Env, a []types.Datum) (types.Datum, error) {
+	if len(a[0].Text()) > maxPatternBytes {
+		return types.Null, badRegex("regular expression is too complex")
+	}
 	escape := `\`
 	if len(a) == 2 {
 		escape = a[1].Text()

@@ -143,7 +143,11 @@ func translate(env *Env, a []types.Datum) (types.Datum, error) {
 				mapped[f] = to[i]
 			}
 		}
-		i++
+		if i++; i%1024 == 0 {
+			if err := env.Step(64 * 1024); err != nil {
+				return types.Null, err
+			}
+		}
 	}
 	return mapPieces(env, a[0].Text(), 16, func(s string) string {
 		return strings.Map(func(r rune) rune {
@@ -332,8 +336,13 @@ func trimFunc(sides trimSides, inBytes bool) Func {
 		in := func(r rune) bool { return polled(strings.ContainsRune(set, r)) }
 		if len(set) > 64 {
 			runes := map[rune]bool{}
-			for _, r := range set {
+			for i, r := range set {
 				runes[r] = true
+				if i%1024 == 0 {
+					if err := env.Step(64 * 1024); err != nil {
+						return types.Null, err
+					}
+				}
 			}
 			in = func(r rune) bool { return polled(runes[r]) }
 		}
