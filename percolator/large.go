@@ -149,7 +149,7 @@ func (l *largeSet) batches(ctx context.Context, f func([]mvcc.Mutation) error) e
 }
 
 // seal makes the large set of what the transaction has written and locked.
-func (c *committer) seal(t *Txn) (*largeSet, error) {
+func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 	if err := t.buf.spill(t.db.opts.TempDir); err != nil {
 		return nil, err
 	}
@@ -157,7 +157,7 @@ func (c *committer) seal(t *Txn) (*largeSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := sealer{c: c, t: t, set: &largeSet{file: file}, w: file.NewWriter()}
+	s := sealer{ctx: ctx, c: c, t: t, set: &largeSet{file: file}, w: file.NewWriter()}
 	if t.locks != nil {
 		s.held = make([]*heldLock, len(t.locks.held))
 		for i := range t.locks.held {
@@ -181,12 +181,14 @@ func (c *committer) seal(t *Txn) (*largeSet, error) {
 
 // sealer writes a large set.
 type sealer struct {
+	ctx     context.Context
 	c       *committer
 	t       *Txn
 	set     *largeSet
 	w       *sortrun.Writer
 	held    []*heldLock // not passed yet, by key
 	scratch []byte
+	n       int // mutations so far
 	// written is the first key with a version to come, locked the first without.
 	written, locked []byte
 }
@@ -239,6 +241,9 @@ func (s *sealer) put(m *mvcc.Mutation) error {
 			s.locked = bytes.Clone(m.Key)
 		}
 	}
+	if s.n++; s.n%4096 == 0 && s.ctx.Err() != nil {
+		return s.ctx.Err()
+	}
 	s.set.sizeBytes += int64(len(m.Key) + len(m.Value) + entryOverhead)
 	s.scratch = appendLarge(s.scratch[:0], m)
 	return s.w.Add(m.Key, s.scratch)
@@ -271,7 +276,7 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 	if t.opts.Isolation == Serializable {
 		c.reads = t.reads.list()
 	}
-	set, err := c.seal(t)
+	set, err := c.seal(ctx, t)
 	if err != nil {
 		return 0, err
 	}

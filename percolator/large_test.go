@@ -278,3 +278,25 @@ func TestGuardReadsLargeTransaction(t *testing.T) {
 		}
 	}
 }
+
+// Goal: a cancel ends the merge of a large write set, and nothing is committed.
+func TestCancelReachesLargeCommit(t *testing.T) {
+	db := newCluster(t, nil).db(spilling, nil)
+	txn := mustBegin(t, db)
+	for i := range 10_000 {
+		must(t, txn.Put(rowKey(i), []byte("1")))
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := (&committer{db: db, startTS: txn.startTS, readTS: txn.snap.readTS}).seal(ctx, txn); !errors.Is(err, context.Canceled) {
+		t.Fatalf("merging: %v", err)
+	}
+	if _, err := txn.Commit(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("commit: %v", err)
+	}
+	after := mustBegin(t, db)
+	defer after.Close()
+	if rows, _ := contents(t, after); rows != 0 {
+		t.Fatalf("%d rows", rows)
+	}
+}
