@@ -324,7 +324,7 @@ func among(list []expr.Scalar, x expr.Scalar) bool {
 			return true
 		}
 		// The argument may have been brought to the aggregate's type.
-		if c, ok := y.(*expr.Cast); ok && expr.Equal(x, c.X) {
+		if c, ok := y.(*expr.Cast); ok && c.Implicit && expr.Equal(x, c.X) {
 			return true
 		}
 	}
@@ -458,7 +458,7 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	if alias == "" {
 		alias = name
 	}
-	item := nsItem{alias: alias, rel: true, open: true}
+	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a function"}
 	for i, id := range cols {
 		colName := b.cols[id].Name
 		// A function of one column is named by its alias.

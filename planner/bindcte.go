@@ -190,7 +190,7 @@ func (b *binder) nameColumns(q *query, d *cte, err error) error {
 
 // cteRef binds a reference to a WITH item.
 func (b *binder) cteRef(sc *scope, d *cte, t *ast.TableRef, alias string) (rel, error) {
-	item := nsItem{alias: alias, rel: true, open: true}
+	item := nsItem{alias: alias, rel: true, open: true, unlockable: "a WITH query"}
 	var root rel
 	switch d.state {
 	case cteInit:

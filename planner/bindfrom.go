@@ -170,7 +170,7 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 	if err != nil {
 		return nil, textError(err, "view", v.Name)
 	}
-	item := nsItem{alias: alias, rel: true, open: true}
+	item := nsItem{alias: alias, rel: true, open: true, query: q}
 	if t.Alias == "" {
 		item.schema = v.Schema
 	}
@@ -211,7 +211,7 @@ func (b *binder) derivedTable(sc *scope, t *ast.DerivedTable) (rel, error) {
 	if err != nil {
 		return nil, err
 	}
-	item := nsItem{alias: t.Alias, rel: t.Alias != "", open: true}
+	item := nsItem{alias: t.Alias, rel: t.Alias != "", open: true, query: q}
 	for _, c := range q.cols {
 		item.cols = append(item.cols, nsCol{name: c.name, id: c.id})
 	}
@@ -411,7 +411,7 @@ func (b *binder) mergedColumn(kind ast.JoinKind, l, r *nsCol, pos int) (nsCol, e
 
 // aliasJoin hides a parenthesised join's tables behind its alias.
 func (b *binder) aliasJoin(sc *scope, t *ast.Join, first int) error {
-	item := nsItem{alias: t.Alias, rel: true, open: true, cols: openColumns(sc.items[first:])}
+	item := nsItem{alias: t.Alias, rel: true, open: true, unlockable: "a join", cols: openColumns(sc.items[first:])}
 	for i := first; i < len(sc.items); i++ {
 		sc.items[i].open, sc.items[i].rel = false, false
 	}

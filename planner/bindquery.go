@@ -20,6 +20,9 @@ type query struct {
 	values *valuesRel
 	// casts computes the result columns that retype has cast.
 	casts *projectRel
+	// sel is the SELECT that the query is, nil for others; combined says that it is a set operation.
+	sel      *selectBinder
+	combined bool
 }
 
 // outCol is a result column.
@@ -397,7 +400,7 @@ func (b *binder) setOp(s *ast.SetOp, l, r *query) (*query, error) {
 		return nil, pgerror.New(pgerror.SyntaxError, "each %s query must have the same number of columns", s.Op).At(pos)
 	}
 	rel := &setOpRel{op: s.Op, all: s.All}
-	out := &query{root: rel}
+	out := &query{root: rel, combined: true}
 	for i := range l.cols {
 		t, err := b.unifySides(l, r, i, s.Op)
 		if err != nil {

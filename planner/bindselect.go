@@ -413,6 +413,7 @@ func (sb *selectBinder) assemble() (*query, error) {
 	if len(sb.sel.sets) > 0 {
 		root = &projectSetRel{input: root, sets: sb.sel.sets}
 	}
+	out.sel = sb
 	own := outputSet(root)
 	items := &projectRel{}
 	for i := range sb.targets {
@@ -508,62 +509,4 @@ func (sb *selectBinder) sortKeys() []SortKey {
 		}
 	}
 	return keys
-}
-
-// lock adds FOR UPDATE and its kind over the tables of FROM.
-func (sb *selectBinder) lock(out *query) error {
-	l := sb.q.Locking[0]
-	if what := sb.lockObstacle(); what != "" {
-		return pgerror.New(pgerror.FeatureNotSupported, "FOR %s is not allowed with %s", l.Strength, what)
-	}
-	for _, l := range sb.q.Locking {
-		lr := &lockRel{input: out.root, strength: l.Strength, wait: l.Wait}
-		if len(l.Of) == 0 {
-			for i := range sb.sc.items {
-				if s := sb.sc.items[i].scan; s != nil && sb.sc.items[i].rel {
-					lr.targets = append(lr.targets, s)
-				}
-			}
-		}
-		for _, name := range l.Of {
-			if name.Schema != "" {
-				return pgerror.New(pgerror.SyntaxError, "FOR %s must specify unqualified relation names", l.Strength).At(int(name.Pos))
-			}
-			s := sb.lockTarget(name.Name)
-			if s == nil {
-				return pgerror.New(pgerror.UndefinedTable, "relation \"%s\" in FOR %s clause not found in FROM clause", name.Name, l.Strength).At(int(l.Pos))
-			}
-			lr.targets = append(lr.targets, s)
-		}
-		if len(lr.targets) > 0 {
-			sb.b.locks = l.Strength
-			out.root = lr
-		}
-	}
-	return nil
-}
-
-func (sb *selectBinder) lockTarget(name string) *scanRel {
-	for i := range sb.sc.items {
-		if it := &sb.sc.items[i]; it.alias == name && it.rel {
-			return it.scan
-		}
-	}
-	return nil
-}
-
-func (sb *selectBinder) lockObstacle() string {
-	switch {
-	case sb.s.Distinct || len(sb.on) > 0:
-		return "DISTINCT clause"
-	case len(sb.groups) > 0:
-		return "GROUP BY clause"
-	case sb.having != nil:
-		return "HAVING clause"
-	case len(sb.sel.aggs) > 0:
-		return "aggregate functions"
-	case len(sb.sel.sets) > 0:
-		return "set-returning functions in the target list"
-	}
-	return ""
 }

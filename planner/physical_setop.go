@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 func (p *physical) setOp(r *setOpRel, a ask) pnode {
@@ -48,6 +49,10 @@ func keepDuplicates(r rel) {
 func (p *physical) lock(r *lockRel, a ask) pnode {
 	below := a.clone()
 	for _, t := range r.targets {
+		if nullable(r.input, t) {
+			p.fail(pgerror.New(pgerror.FeatureNotSupported, "FOR %s cannot be applied to the nullable side of an outer join", r.strength))
+			return pnode{node: &Values{}}
+		}
 		for i := range t.table.Primary.Columns {
 			below.need.add(t.cols[t.table.Ordinal(t.table.Primary.Columns[i].ColumnID)])
 		}

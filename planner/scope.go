@@ -70,6 +70,9 @@ type nsItem struct {
 	rel           bool // may be named as a qualifier
 	open          bool // its columns may be named without one
 	scan          *scanRel
+	query         *query // of a subquery or view
+	// unlockable says what the item is if FOR UPDATE OF cannot name it.
+	unlockable string
 }
 
 // nsCol is a column in sight: a column ID, or the expression that a merged column of a join is.

@@ -280,11 +280,14 @@ func (b *Between) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	if err != nil {
 		return types.Null, err
 	}
+	if !x.IsNull() && !lo.IsNull() && types.Compare(x, lo, b.Class) < 0 {
+		return types.Bool(b.Not), nil // The upper bound is not evaluated.
+	}
 	hi, err := eval(b.High, ev, in)
 	if err != nil || x.IsNull() {
 		return types.Null, err
 	}
-	if (!lo.IsNull() && types.Compare(x, lo, b.Class) < 0) || (!hi.IsNull() && types.Compare(x, hi, b.Class) > 0) {
+	if !hi.IsNull() && types.Compare(x, hi, b.Class) > 0 {
 		return types.Bool(b.Not), nil
 	}
 	if lo.IsNull() || hi.IsNull() {

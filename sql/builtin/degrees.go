@@ -5,7 +5,9 @@ import "math"
 // The functions of degrees are exact where the result is a simple fraction. To be so they fold the
 // angle to the first quadrant and scale by the value at 30 or 60 degrees, as PostgreSQL does.
 
-const radiansPerDegree = math.Pi / 180
+// radiansPerDegree is a variable, so that products with it are rounded as they are for any other angle: a
+// constant expression is exact.
+var radiansPerDegree float64 = math.Pi / 180
 
 // The values to scale by. They are computed, not constants, so that their error cancels.
 var (

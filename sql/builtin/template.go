@@ -25,6 +25,7 @@ type templateNode struct {
 	key  string // of a field, as written
 	text string // the character of another node
 	fill bool   // FM: no padding
+	name bool   // TM: a name in the language of the messages, without padding
 	th   string // "TH" or "th" after the field
 }
 
@@ -67,7 +68,7 @@ func (s *templateSyntax) parse(t string) ([]templateNode, error) {
 		var n templateNode
 		if s.modifiers {
 			for strings.HasPrefix(t, "FM") || strings.HasPrefix(t, "fm") || strings.HasPrefix(t, "TM") || strings.HasPrefix(t, "tm") {
-				n.fill = n.fill || t[0]|0x20 == 'f'
+				n.fill, n.name = n.fill || t[0]|0x20 == 'f', n.name || t[0]|0x20 == 't'
 				t = t[2:]
 			}
 		}

@@ -125,7 +125,7 @@ func (t *timeShown) name(n *templateNode, key string) string {
 	if key == "MONTH" {
 		name = monthNames[t.c.Month]
 	}
-	if !n.fill {
+	if !n.fill && !n.name {
 		name = fmt.Sprintf("%-9s", name)
 	}
 	return cased(name, n.key)

@@ -1,8 +1,10 @@
 package types
 
 import (
+	"bytes"
 	"errors"
 	"math"
+	"math/bits"
 	"strconv"
 	"strings"
 
@@ -82,7 +84,7 @@ func hasNonZeroDigit(s string) bool {
 // appendFloat writes v as PostgreSQL does: the shortest digits that read back to v, in exponent form
 // below 1e-4 and from 1e15 (real: 1e6); or, when cut > 0, cut digits fewer than extra_float_digits=1
 // would allow, as C's %g.
-func appendFloat(dst []byte, v float64, bits, cut int) []byte {
+func appendFloat(dst []byte, v float64, size, cut int) []byte {
 	switch {
 	case math.IsNaN(v):
 		return append(dst, "NaN"...)
@@ -92,16 +94,88 @@ func appendFloat(dst []byte, v float64, bits, cut int) []byte {
 		return append(dst, "-Infinity"...)
 	}
 	digits, least, limit := 15, 1e-4, 1e15
-	if bits == 32 {
+	if size == 32 {
 		digits, least, limit = 6, float64(float32(1e-4)), 1e6
 	}
 	if cut > 0 {
 		return appendPrintfG(dst, v, max(1, digits+1-cut))
 	}
 	if abs := math.Abs(v); v == 0 || abs >= least && abs < limit {
-		return strconv.AppendFloat(dst, v, 'f', -1, bits)
+		return strconv.AppendFloat(dst, v, 'f', -1, size)
 	}
-	return strconv.AppendFloat(dst, v, 'e', -1, bits)
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, v, 'e', -1, size)
+	// PostgreSQL takes no digits that lie exactly between two floats, though they would read back to v.
+	for digits := significantDigits(dst[start:]); isHalfway(dst[start:], v, size); digits++ {
+		dst = strconv.AppendFloat(dst[:start], v, 'e', digits, size)
+	}
+	return dst
+}
+
+// significantDigits counts the digits of a number in exponent form.
+func significantDigits(text []byte) int {
+	n := bytes.IndexByte(text, 'e')
+	if text[0] == '-' {
+		n--
+	}
+	if n > 1 {
+		n-- // the point
+	}
+	return n
+}
+
+// isHalfway reports whether a decimal in exponent form, which reads back to v, is the middle between v and a
+// neighbour of it. That takes an even mantissa, which wins the tie, and a number so large that the middle is
+// an integer of few digits.
+func isHalfway(text []byte, v float64, size int) bool {
+	mantissa, exponent := uint64(0), 0
+	least := uint64(1) << 52
+	if size == 32 {
+		b := math.Float32bits(float32(v))
+		least = 1 << 23
+		mantissa, exponent = uint64(b&(1<<23-1))|least, int(b>>23&0xFF)-150
+	} else {
+		b := math.Float64bits(v)
+		mantissa, exponent = b&(1<<52-1)|least, int(b>>52&0x7FF)-1075
+	}
+	if mantissa&1 != 0 || exponent < 1 {
+		return false
+	}
+	digits, power := uint64(0), 0 // the decimal is digits * 10^power
+	for i, c := range text {
+		if c == 'e' {
+			exp, err := strconv.Atoi(string(text[i+1:]))
+			if err != nil {
+				return false
+			}
+			power += exp
+			break
+		}
+		if c == '.' {
+			power -= bytes.IndexByte(text, 'e') - i - 1
+		} else if c != '-' {
+			digits = digits*10 + uint64(c-'0')
+		}
+	}
+	for digits != 0 && digits%10 == 0 {
+		digits, power = digits/10, power+1
+	}
+	if power < 0 || power > 27 {
+		return false // no integer; 5^28 has more digits than a mantissa
+	}
+	// Both are an odd number times a power of two.
+	twos := bits.TrailingZeros64(digits)
+	odd := digits >> twos
+	for range power {
+		hi, lo := bits.Mul64(odd, 5)
+		if hi != 0 {
+			return false
+		}
+		odd = lo
+	}
+	twos += power
+	return twos == exponent-1 && (odd == 2*mantissa+1 || odd == 2*mantissa-1) ||
+		mantissa == least && twos == exponent-2 && odd == 4*mantissa-1
 }
 
 // appendPrintfG is C's %.*g.
