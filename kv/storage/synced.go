@@ -84,6 +84,7 @@ type syncedTable struct {
 		file  vfs.File // nil until something is written
 		slots []syncedSlot
 		dirty bool // written since the file was synced
+		buf   [slotBytes]byte
 	}
 }
 
@@ -197,8 +198,7 @@ func (t *syncedTable) putLocked(i int, s syncedSlot, durable bool) error {
 	if err := t.openLocked(); err != nil {
 		return err
 	}
-	var buf [slotBytes]byte
-	if _, err := t.mu.file.WriteAt(appendSlot(buf[:0], s), int64(i)*slotBytes); err != nil {
+	if _, err := t.mu.file.WriteAt(appendSlot(t.mu.buf[:0], s), int64(i)*slotBytes); err != nil {
 		return err
 	}
 	t.mu.dirty = true
