@@ -297,11 +297,25 @@ func (b *builder) create(ctx context.Context) error {
 		return err
 	}
 	if b.CreateRange != nil {
-		start, end := rowenc.TableSpan(b.t.ID)
-		if err := b.CreateRange(ctx, kv.Span{Start: start, End: end}); err != nil {
-			// The table works where it is; placement is a matter of load.
-			b.Logger.Warn("no range of its own for a new table", "table", b.t.ID, "err", err)
+		if err := b.place(ctx); err != nil {
+			return err
 		}
 	}
 	return b.look(ctx)
+}
+
+// place gives the table a range of its own. The range goes up to the next table's: the ids in between number indexes
+// and the like, no keys, and a range for each such gap would count as load of the store that the table was taken from.
+func (b *builder) place(ctx context.Context) error {
+	last, err := b.ch.NewID(ctx)
+	if err != nil {
+		return err
+	}
+	start, _ := rowenc.TableSpan(b.t.ID)
+	_, end := rowenc.TableSpan(last)
+	if err := b.CreateRange(ctx, kv.Span{Start: start, End: end}); err != nil {
+		// The table works where it is; placement is a matter of load.
+		b.Logger.Warn("no range of its own for a new table", "table", b.t.ID, "err", err)
+	}
+	return nil
 }
