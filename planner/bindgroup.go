@@ -80,7 +80,7 @@ type grouper struct {
 func (g *grouper) rewrite(e expr.Scalar) (expr.Scalar, error) {
 	return expr.RewriteTop(e, func(x expr.Scalar) (expr.Scalar, error) {
 		for i := range g.ids {
-			if expr.Equal(g.ids[i].e, x) {
+			if expr.EqualBy(g.ids[i].e, x, g.sameSubquery) {
 				return g.sb.b.column(g.ids[i].id, 0), nil
 			}
 		}
@@ -95,6 +95,12 @@ func (g *grouper) rewrite(e expr.Scalar) (expr.Scalar, error) {
 		}
 		return nil, nil
 	})
+}
+
+// sameSubquery reports whether two subqueries of the grouped query itself are the same text, so that they
+// mean the same. In a subquery the names of a text may mean something else.
+func (g *grouper) sameSubquery(a, b *expr.Subquery) bool {
+	return a == b || !g.inSub && a.Source != nil && b.Source != nil && a.Source.String() == b.Source.String()
 }
 
 // check accepts a column that the group determines: a key, an aggregate, another query's, a column

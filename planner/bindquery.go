@@ -2,6 +2,7 @@ package planner
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
@@ -155,9 +156,10 @@ func (b *binder) setOpOrder(out *query, items []ast.OrderItem, outer *scope) ([]
 // outputColumn returns the result column that an ORDER BY or GROUP BY item names by place or by
 // alias, -1 when it does neither.
 func (b *binder) outputColumn(cols []outCol, e ast.Expr, clause string) (int, error) {
+	if lit := placeConstant(e); lit != nil {
+		return placeOf(lit, len(cols), clause)
+	}
 	switch e := e.(type) {
-	case *ast.Literal:
-		return placeOf(e, len(cols), clause)
 	case *ast.ColumnRef:
 		if len(e.Parts) != 1 {
 			return -1, nil
@@ -179,6 +181,26 @@ func (b *binder) outputColumn(cols []outCol, e ast.Expr, clause string) (int, er
 	return -1, nil
 }
 
+// placeConstant returns the constant that an item of ORDER BY, GROUP BY or DISTINCT ON is, nil where it is
+// another expression. A minus before a number is a part of the constant.
+func placeConstant(e ast.Expr) *ast.Literal {
+	switch e := e.(type) {
+	case *ast.Literal:
+		return e
+	case *ast.Unary:
+		lit := placeConstant(e.X)
+		if e.Op != "-" || lit == nil || lit.Kind == ast.LiteralString || lit.Kind == ast.LiteralBit {
+			return nil
+		}
+		value, negative := strings.CutPrefix(lit.Value, "-")
+		if !negative {
+			value = "-" + value
+		}
+		return &ast.Literal{Pos: e.Pos, Kind: lit.Kind, Value: value, Slot: lit.Slot}
+	}
+	return nil
+}
+
 // placeOf reads ORDER BY 2.
 func placeOf(e *ast.Literal, n int, clause string) (int, error) {
 	if e.Kind != ast.LiteralInt4 {
@@ -186,6 +208,9 @@ func placeOf(e *ast.Literal, n int, clause string) (int, error) {
 	}
 	place := 0
 	for _, c := range e.Value {
+		if c == '-' {
+			break
+		}
 		if place = place*10 + int(c-'0'); place > 1<<30 {
 			break
 		}

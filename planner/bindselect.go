@@ -222,7 +222,7 @@ func (sb *selectBinder) bindOrder() error {
 // orderTarget finds or adds the target an ORDER BY item means: a place, an output name, or an
 // expression over the input, in this order.
 func (sb *selectBinder) orderTarget(e ast.Expr) (int, error) {
-	if lit, ok := e.(*ast.Literal); ok {
+	if lit := placeConstant(e); lit != nil {
 		return placeOf(lit, sb.visible, "ORDER BY")
 	}
 	if i, err := sb.aliasTarget(e, "ORDER BY"); err != nil || i >= 0 {
@@ -289,6 +289,9 @@ func (sb *selectBinder) bindGroups() error {
 // groupExpr binds a GROUP BY item: a place; a column of FROM; an output name; an expression.
 func (sb *selectBinder) groupExpr(e ast.Expr) (expr.Scalar, error) {
 	i := -1
+	if lit := placeConstant(e); lit != nil {
+		e = lit
+	}
 	switch e := e.(type) {
 	case *ast.Literal:
 		place, err := placeOf(e, sb.visible, "GROUP BY")
@@ -364,7 +367,7 @@ func (sb *selectBinder) bindDistinct() error {
 }
 
 func (sb *selectBinder) distinctTarget(e ast.Expr) (int, error) {
-	if lit, ok := e.(*ast.Literal); ok {
+	if lit := placeConstant(e); lit != nil {
 		return placeOf(lit, sb.visible, "DISTINCT ON")
 	}
 	if i, err := sb.aliasTarget(e, "DISTINCT ON"); err != nil || i >= 0 {

@@ -13,7 +13,9 @@ func (sc *scope) subquery(q *ast.Query, resolve bool) (*expr.Subquery, *query, e
 	if err != nil {
 		return nil, nil, err
 	}
-	return sc.b.newSubquery(out), out, nil
+	sub := sc.b.newSubquery(out)
+	sub.Source = q
+	return sub, out, nil
 }
 
 // newSubquery wraps a bound query; refresh after changing it.

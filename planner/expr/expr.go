@@ -3,7 +3,11 @@
 // execution brings (parameters, outer rows, the session) comes with the Context.
 package expr
 
-import "github.com/percodb/percodb/sql/types"
+import (
+	"fmt"
+
+	"github.com/percodb/percodb/sql/types"
+)
 
 // Scalar is a bound, typed expression over an input row. Safe for concurrent use.
 type Scalar interface {
@@ -36,4 +40,5 @@ type Subquery struct {
 	Plan       any // planner.Node
 	Correlated bool
 	Types      []types.Type // of its output columns
+	Source     fmt.Stringer // the statement's text of it, nil for none
 }

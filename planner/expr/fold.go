@@ -41,8 +41,8 @@ func Fold(s Scalar) Scalar {
 		*InSubquery, *QuantifiedSubquery, *Quantified:
 		return s
 	}
-	if isStrict(s) && anyNull(s) {
-		// As PostgreSQL does: the other operands are not evaluated, whatever they would raise.
+	if isStrict(s) && anyNull(s) && !anyConstant(s) {
+		// As PostgreSQL does: operands that are not constant are not evaluated, whatever they would raise.
 		return NewNull(s.Type())
 	}
 	if !allConst(s) {
@@ -73,6 +73,34 @@ func anyNull(s Scalar) bool {
 		found = found || ok && c.Value.IsNull()
 	})
 	return found
+}
+
+// anyConstant reports whether an operand computes something from constants and parameters alone, which has
+// not been folded, perhaps because it fails: PostgreSQL evaluates it, and what it raises is the statement's
+// error if s is reached.
+func anyConstant(s Scalar) bool {
+	found := false
+	operands(s, func(x *Scalar) { found = found || !isLeaf(*x) && isConstant(*x) })
+	return found
+}
+
+func isConstant(s Scalar) bool {
+	constant := true
+	Walk(s, func(x Scalar) bool {
+		switch x := x.(type) {
+		case *Const, *Input:
+		case *Call:
+			constant = constant && x.Fn.Volatility == builtin.Immutable
+		case *Cast:
+			constant = constant && (x.Fn == nil || x.Fn.Volatility() == builtin.Immutable)
+		case *Parse, *Quantified, *InSubquery, *QuantifiedSubquery:
+			constant = false
+		default:
+			constant = constant && !isLeaf(x)
+		}
+		return constant
+	})
+	return constant
 }
 
 func allConst(s Scalar) bool {

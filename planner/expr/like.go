@@ -47,7 +47,9 @@ func (l *Like) pattern(ev *Context, in types.Row) (*builtin.LikePattern, error) 
 	}
 	var p *builtin.LikePattern
 	if !d.IsNull() {
-		p = builtin.CompileLike(d.Text(), false, false)
+		if p, err = builtin.CompileLike(ev.Env, d.Text(), false, false); err != nil {
+			return nil, err
+		}
 	}
 	if fixed {
 		ev.remember(l, p)

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -318,7 +320,10 @@ func HasSubquery(s Scalar) bool {
 }
 
 // Equal reports whether a and b are the same expression. A subquery is equal to itself only.
-func Equal(a, b Scalar) bool {
+func Equal(a, b Scalar) bool { return EqualBy(a, b, nil) }
+
+// EqualBy is Equal where same tells which subqueries are equal.
+func EqualBy(a, b Scalar, same func(a, b *Subquery) bool) bool {
 	if a == nil || b == nil || a == b {
 		return a == b
 	}
@@ -339,7 +344,36 @@ func Equal(a, b Scalar) bool {
 		_, ok := b.(*CaseValue)
 		return ok
 	}
-	return sameNode(a, b) && equalLists(children(a), children(b))
+	if sub := SubqueryOf(a); sub != nil {
+		if other := SubqueryOf(b); same == nil || other == nil || !same(sub, other) || !sameSubqueryNode(a, b) {
+			return false
+		}
+	} else if !sameNode(a, b) {
+		return false
+	}
+	return slices.EqualFunc(children(a), children(b), func(a, b Scalar) bool { return EqualBy(a, b, same) })
+}
+
+// sameSubqueryNode compares what is neither an operand nor the subquery.
+func sameSubqueryNode(a, b Scalar) bool {
+	switch a := a.(type) {
+	case *ScalarSubquery:
+		_, ok := b.(*ScalarSubquery)
+		return ok
+	case *Exists:
+		_, ok := b.(*Exists)
+		return ok
+	case *ArraySubquery:
+		_, ok := b.(*ArraySubquery)
+		return ok
+	case *InSubquery:
+		b, ok := b.(*InSubquery)
+		return ok && a.Not == b.Not && slices.Equal(a.Classes, b.Classes)
+	case *QuantifiedSubquery:
+		b, ok := b.(*QuantifiedSubquery)
+		return ok && a.All == b.All && a.Op == b.Op && Equal(a.Cond, b.Cond)
+	}
+	return false
 }
 
 func sameConst(a, b *Const) bool {
@@ -441,7 +475,7 @@ func sameMoreNode(a, b Scalar) bool {
 		b, ok := b.(*Slice)
 		return ok && (a.Low == nil) == (b.Low == nil) && (a.High == nil) == (b.High == nil)
 	}
-	return false // subqueries
+	return false
 }
 
 // children returns the operands of s.
@@ -449,16 +483,4 @@ func children(s Scalar) []Scalar {
 	var out []Scalar
 	operands(s, func(x *Scalar) { out = append(out, *x) })
 	return out
-}
-
-func equalLists(a, b []Scalar) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
 }

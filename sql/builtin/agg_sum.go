@@ -346,7 +346,7 @@ func (m *momentsNumeric) Result(*Env) (types.Datum, error) {
 	}
 	v, err := DivNumeric(num, den)
 	if err == nil && m.root {
-		v = sqrtToScale(v, -int(v.Exponent))
+		v, err = sqrtToScale(&Env{}, v, -int(v.Exponent))
 	}
 	return numericDatum(v, err)
 }

@@ -99,7 +99,7 @@ func TestTranscendentalsAgainstPostgreSQL(t *testing.T) {
 		case "power":
 			out, err = PowNumeric(numbers[0], numbers[1])
 		case "sqrt":
-			out, err = SqrtNumeric(numbers[0])
+			out, err = SqrtNumeric(&Env{}, numbers[0])
 		}
 		got := ""
 		var mine *pgerror.Error
@@ -173,8 +173,8 @@ func BenchmarkNumericMath(b *testing.B) {
 		"ln":       func() (*apd.Decimal, error) { return LnNumeric(y) },
 		"power":    func() (*apd.Decimal, error) { return PowNumeric(x, y) },
 		"powerInt": func() (*apd.Decimal, error) { return PowNumeric(x, number("100000")) },
-		"sqrt":     func() (*apd.Decimal, error) { return SqrtNumeric(y) },
-		"sqrtLong": func() (*apd.Decimal, error) { return SqrtNumeric(number(strings.Repeat("7", 100000))) },
+		"sqrt":     func() (*apd.Decimal, error) { return SqrtNumeric(&Env{}, y) },
+		"sqrtLong": func() (*apd.Decimal, error) { return SqrtNumeric(&Env{}, number(strings.Repeat("7", 100000))) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for range b.N {

@@ -11,14 +11,14 @@ var radiansPerDegree float64 = math.Pi / 180
 
 // The values to scale by. They are computed, not constants, so that their error cancels.
 var (
-	sin30     = math.Sin(30 * radiansPerDegree)
-	oneLess60 = 1 - math.Cos(60*radiansPerDegree)
-	asinHalf  = math.Asin(0.5)
-	acosHalf  = math.Acos(0.5)
+	sin30     = sinExact(30 * radiansPerDegree)
+	oneLess60 = 1 - cosExact(60*radiansPerDegree)
+	asinHalf  = asinExact(0.5)
+	acosHalf  = acosExact(0.5)
 )
 
-func sinTo30(v float64) float64 { return math.Sin(v*radiansPerDegree) / sin30 / 2 }
-func cosTo60(v float64) float64 { return 1 - (1-math.Cos(v*radiansPerDegree))/oneLess60/2 }
+func sinTo30(v float64) float64 { return sinExact(v*radiansPerDegree) / sin30 / 2 }
+func cosTo60(v float64) float64 { return 1 - (1-cosExact(v*radiansPerDegree))/oneLess60/2 }
 
 func sinQuadrant(v float64) float64 {
 	if v <= 30 {
@@ -89,9 +89,9 @@ func cotDegrees(v float64) float64 {
 
 func arcSinQuadrant(v float64) float64 {
 	if v <= 0.5 {
-		return math.Asin(v) / asinHalf * 30
+		return asinExact(v) / asinHalf * 30
 	}
-	return 90 - math.Acos(v)/acosHalf*60
+	return 90 - float64(acosExact(v)/acosHalf*60)
 }
 
 func arcSinDegrees(v float64) float64 {
@@ -106,7 +106,7 @@ func arcCosDegrees(v float64) float64 {
 	case v < 0:
 		return 90 + arcSinQuadrant(-v)
 	case v <= 0.5:
-		return 90 - math.Asin(v)/asinHalf*30
+		return 90 - float64(asinExact(v)/asinHalf*30)
 	}
-	return math.Acos(v) / acosHalf * 60
+	return acosExact(v) / acosHalf * 60
 }

@@ -72,7 +72,10 @@ func mathFuncs() []decl {
 		}},
 		{sig: "setseed(float8) void", flags: volatile, fn: setSeed},
 		{sig: "cbrt(float8) float8", fn: cbrtFloat},
-		{sig: "sqrt(float8) float8", fn: sqrtFloat}, {sig: "sqrt(numeric) numeric", fn: numeric1(SqrtNumeric)},
+		{sig: "sqrt(float8) float8", fn: sqrtFloat}, {sig: "sqrt(numeric) numeric", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			out, err := SqrtNumeric(env, a[0].Decimal())
+			return stepNumeric(env, out, err)
+		}},
 		{sig: "exp(float8) float8", fn: float1e(expFloat)}, {sig: "exp(numeric) numeric", fn: numeric1(ExpNumeric)},
 		{sig: "ln(float8) float8", fn: float1e(logFloat(logExact))}, {sig: "ln(numeric) numeric", fn: numeric1(LnNumeric)},
 		{sig: "log(numeric,numeric) numeric", fn: seriesNumericFunc(LogNumeric)},
@@ -91,9 +94,9 @@ func mathFuncs() []decl {
 		}},
 		{sig: "trim_scale(numeric) numeric", fn: numeric1(func(d *apd.Decimal) (*apd.Decimal, error) { return trimScale(d), nil })},
 		{sig: "factorial(int8) numeric", fn: factorial},
-		{sig: "atan2(float8,float8) float8", fn: floatFunc(func(a, b float64) (float64, error) { return math.Atan2(a, b), nil })},
+		{sig: "atan2(float8,float8) float8", fn: floatFunc(func(a, b float64) (float64, error) { return atan2Exact(a, b), nil })},
 		{sig: "atan2d(float8,float8) float8", fn: floatFunc(func(a, b float64) (float64, error) {
-			return math.Atan2(a, b) / math.Atan(1) * 45, nil
+			return atan2Exact(a, b) / atanExact(1) * 45, nil
 		})},
 		{sig: "width_bucket(float8,float8,float8,int4) int4", fn: widthBucketFloat},
 		{sig: "width_bucket(numeric,numeric,numeric,int4) int4", fn: widthBucketNumeric},
@@ -138,13 +141,13 @@ func absModFuncs() []decl {
 func trigFuncs() []decl {
 	var out []decl
 	add := func(name string, fn Func) { out = append(out, decl{sig: name + "(float8) float8", fn: fn}) }
-	add("sin", trig(math.Sin))
-	add("cos", trig(math.Cos))
-	add("tan", trig(math.Tan))
-	add("cot", unboundedTrig(func(v float64) float64 { return 1 / math.Tan(v) }))
-	add("asin", arc(math.Asin))
-	add("acos", arc(math.Acos))
-	add("atan", float1(math.Atan))
+	add("sin", trig(sinExact))
+	add("cos", trig(cosExact))
+	add("tan", trig(tanExact))
+	add("cot", unboundedTrig(func(v float64) float64 { return 1 / tanExact(v) }))
+	add("asin", arc(asinExact))
+	add("acos", arc(acosExact))
+	add("atan", float1(atanExact))
 	add("sinh", float1(math.Sinh))
 	add("cosh", float1(math.Cosh))
 	add("tanh", float1(math.Tanh))
@@ -162,7 +165,7 @@ func trigFuncs() []decl {
 	add("cotd", unboundedTrig(cotDegrees))
 	add("asind", arc(arcSinDegrees))
 	add("acosd", arc(arcCosDegrees))
-	add("atand", float1(func(v float64) float64 { return math.Atan(v) / math.Atan(1) * 45 }))
+	add("atand", float1(func(v float64) float64 { return atanExact(v) / atanExact(1) * 45 }))
 	return out
 }
 

@@ -300,36 +300,12 @@ func concatWS(o *Overload) Func {
 	}
 }
 
-func likeEscapeFunc(_ *Env, a []types.Datum) (types.Datum, error) {
-	s, err := LikeEscape(a[0].Text(), a[1].Text())
-	return types.Text(s), err
+func likeEscapeFunc(env *Env, a []types.Datum) (types.Datum, error) {
+	return escapeLike(env, a[0].Text(), a[1].Text(), false)
 }
 
-// likeEscapeBytes is LikeEscape for bytes, which are characters here.
-func likeEscapeBytes(_ *Env, a []types.Datum) (types.Datum, error) {
-	pattern, escape := a[0].Bytes(), a[1].Bytes()
-	if len(escape) > 1 {
-		_, _, err := escapeChar("no character")
-		return types.Null, err
-	}
-	if len(escape) == 1 && escape[0] == likeEscape {
-		return a[0], nil
-	}
-	var out []byte
-	escaped := false
-	for _, c := range pattern {
-		if len(escape) == 1 && c == escape[0] && !escaped {
-			escaped = true
-			out = append(out, likeEscape)
-			continue
-		}
-		if c == likeEscape && !escaped {
-			out = append(out, likeEscape)
-		}
-		out = append(out, c)
-		escaped = false
-	}
-	return types.Bytes(out), nil
+func likeEscapeBytes(env *Env, a []types.Datum) (types.Datum, error) {
+	return escapeLike(env, a[0].Text(), a[1].Text(), true)
 }
 
 func lengthInEncoding(_ *Env, a []types.Datum) (types.Datum, error) {

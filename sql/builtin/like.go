@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // LikePattern is a compiled LIKE or ILIKE pattern. It is immutable.
@@ -32,56 +33,117 @@ type likeTokenKind uint8
 
 const (
 	likeLiteral   likeTokenKind = iota
-	likeOne                     // _
+	likeOne                     // a run of _
 	likeAny                     // %
 	likeBadEscape               // the pattern ends within an escape, an error when it is reached
 )
 
 type likeToken struct {
 	kind likeTokenKind
+	n    int // of likeOne: how many
 	text string
 }
+
+const likeTokenBytes = 32
 
 // likeEscape is the default escape character.
 const likeEscape = '\\'
 
-// CompileLike compiles a pattern whose escape character is the backslash; see LikeEscape for others.
-func CompileLike(pattern string, fold, bytes bool) *LikePattern {
+// CompileLike compiles a pattern whose escape character is the backslash; see escapeLike for others. The
+// pattern's memory is the result's, too. Errors: that the statement was cancelled, or has no memory left.
+func CompileLike(env *Env, pattern string, fold, bytes bool) (*LikePattern, error) {
 	if fold {
-		pattern = foldLower(pattern)
+		folded, err := mapPieces(env, pattern, 8, foldLower)
+		if err != nil {
+			return nil, err
+		}
+		pattern = folded.Text()
 	}
 	p := &LikePattern{fold: fold, bytes: bytes}
-	var lit []byte
-	flush := func() {
-		if len(lit) > 0 {
-			p.tokens = append(p.tokens, likeToken{likeLiteral, string(lit)})
-			lit = nil
+	for i := 0; i < len(pattern); {
+		if err := p.reserveToken(env); err != nil {
+			return nil, err
 		}
-	}
-	for i := 0; i < len(pattern); i++ {
-		switch c := pattern[i]; c {
+		before := i
+		switch pattern[i] {
 		case '%':
-			flush()
+			i++
 			if n := len(p.tokens); n == 0 || p.tokens[n-1].kind != likeAny {
 				p.tokens = append(p.tokens, likeToken{kind: likeAny})
 			}
 		case '_':
-			flush()
-			p.tokens = append(p.tokens, likeToken{kind: likeOne})
-		case likeEscape:
-			if i++; i == len(pattern) {
-				flush()
-				p.tokens = append(p.tokens, likeToken{kind: likeBadEscape})
-				break
+			for i < len(pattern) && pattern[i] == '_' {
+				i++
 			}
-			lit = append(lit, pattern[i])
+			p.tokens = append(p.tokens, likeToken{kind: likeOne, n: i - before})
 		default:
-			lit = append(lit, c)
+			text, n, err := likeText(env, pattern[i:])
+			if err != nil {
+				return nil, err
+			}
+			i += n
+			if text != "" {
+				p.tokens = append(p.tokens, likeToken{kind: likeLiteral, text: text})
+			}
+			if text == "" || i == len(pattern) && endsInEscape(pattern[before:]) {
+				i = len(pattern)
+				p.tokens = append(p.tokens, likeToken{kind: likeBadEscape})
+			}
+		}
+		if err := env.Step(i - before + 1); err != nil {
+			return nil, err
 		}
 	}
-	flush()
 	p.classify()
-	return p
+	return p, nil
+}
+
+// reserveToken makes space for two tokens more.
+func (p *LikePattern) reserveToken(env *Env) error {
+	n := len(p.tokens)
+	if n+2 <= cap(p.tokens) {
+		return nil
+	}
+	capacity := max(4, 2*n)
+	if err := env.Reserve(capacity * likeTokenBytes); err != nil {
+		return err
+	}
+	p.tokens = append(make([]likeToken, 0, capacity), p.tokens...)
+	return nil
+}
+
+// likeText returns the literal text with which a pattern begins, and how much of the pattern it takes. An
+// escape at the pattern's end stands for nothing.
+func likeText(env *Env, pattern string) (text string, n int, err error) {
+	end := strings.IndexAny(pattern, `%_\`)
+	if end < 0 {
+		return pattern, len(pattern), nil
+	}
+	if pattern[end] != likeEscape {
+		return pattern[:end], end, nil
+	}
+	out := valueBuilder{env: env}
+	for n < len(pattern) && pattern[n] != '%' && pattern[n] != '_' {
+		if pattern[n] == likeEscape {
+			if n++; n == len(pattern) {
+				break
+			}
+		}
+		if err := out.grow(1); err != nil {
+			return "", 0, err
+		}
+		out.b = append(out.b, pattern[n])
+		n++
+		if err := env.Step(1); err != nil {
+			return "", 0, err
+		}
+	}
+	return string(out.b), n, nil
+}
+
+// endsInEscape reports whether a pattern ends with an escape that has nothing to escape.
+func endsInEscape(pattern string) bool {
+	return (len(pattern)-len(strings.TrimRight(pattern, `\`)))%2 == 1
 }
 
 func (p *LikePattern) classify() {
@@ -156,7 +218,13 @@ func (p *LikePattern) Match(env *Env, s string) (bool, error) {
 func (p *LikePattern) matchTokens(env *Env, s string) (bool, error) {
 	at, tok := 0, 0
 	retryTok, retryAt := -1, 0
-	for {
+	for steps := 0; ; steps++ {
+		if steps > stepsPerPoll {
+			if err := env.Step(steps); err != nil {
+				return false, err
+			}
+			steps = 0
+		}
 		if tok == len(p.tokens) {
 			if at == len(s) {
 				return true, nil
@@ -171,12 +239,15 @@ func (p *LikePattern) matchTokens(env *Env, s string) (bool, error) {
 				tok++
 				continue
 			case likeOne:
-				if at < len(s) {
-					at += p.charLen(s[at:])
+				next, ok := p.skip(s, at, t.n)
+				steps += next - at
+				if ok {
+					at = next
 					tok++
 					continue
 				}
 			case likeLiteral:
+				steps += min(len(t.text), len(s)-at) / stepCost
 				if strings.HasPrefix(s[at:], t.text) {
 					at += len(t.text)
 					tok++
@@ -191,12 +262,30 @@ func (p *LikePattern) matchTokens(env *Env, s string) (bool, error) {
 		if retryTok < 0 || retryAt >= len(s) {
 			return false, nil
 		}
-		if err := env.Step(stepCost + (at - retryAt)); err != nil {
+		if err := env.Step(stepCost + steps); err != nil {
 			return false, err
 		}
+		steps = 0
 		retryAt += p.charLen(s[retryAt:])
 		at, tok = retryAt, retryTok+1
 	}
+}
+
+// skip returns where the n characters at a position of s end.
+func (p *LikePattern) skip(s string, at, n int) (end int, ok bool) {
+	if len(s)-at < n {
+		return at, false
+	}
+	if p.bytes {
+		return at + n, true
+	}
+	for ; n > 0; n-- {
+		if at == len(s) {
+			return at, false
+		}
+		at += p.charLen(s[at:])
+	}
+	return at, true
 }
 
 func (p *LikePattern) charLen(s string) int {
@@ -233,31 +322,53 @@ func escapeChar(escape string) (r rune, none bool, err error) {
 	}
 	r, n := utf8.DecodeRuneInString(escape)
 	if n != len(escape) {
-		return 0, false, pgerror.New(pgerror.InvalidEscapeSequence, "invalid escape string").
-			WithHint("Escape string must be empty or one character.")
+		return 0, false, errEscapeString()
 	}
 	return r, false, nil
 }
 
-// LikeEscape rewrites a pattern with another escape character to one with the backslash.
-func LikeEscape(pattern, escape string) (string, error) {
-	esc, none, err := escapeChar(escape)
-	if err != nil || !none && esc == likeEscape {
-		return pattern, err
+func errEscapeString() error {
+	return pgerror.New(pgerror.InvalidEscapeSequence, "invalid escape string").
+		WithHint("Escape string must be empty or one character.")
+}
+
+// escapeLike rewrites a pattern with another escape character to one with the backslash; the characters of
+// bytea are bytes.
+func escapeLike(env *Env, pattern, escape string, bytes bool) (types.Datum, error) {
+	width := utf8.DecodeRuneInString
+	if bytes {
+		width = func(s string) (rune, int) { return rune(s[0]), min(len(s), 1) }
 	}
-	var b strings.Builder
-	escaped := false
-	for _, r := range pattern {
-		switch {
-		case !none && r == esc && !escaped:
-			escaped = true
-			b.WriteByte(likeEscape)
-			continue
-		case r == likeEscape && !escaped:
-			b.WriteByte(likeEscape)
+	if escape != "" {
+		if _, n := width(escape); n != len(escape) {
+			return types.Null, errEscapeString()
 		}
-		b.WriteRune(r)
+	}
+	if escape == string(likeEscape) {
+		return types.Text(pattern), nil
+	}
+	out := valueBuilder{env: env}
+	escaped := false
+	for at := 0; at < len(pattern); {
+		_, n := width(pattern[at:])
+		char := pattern[at : at+n]
+		at += n
+		if err := env.Step(stepCost); err != nil {
+			return types.Null, err
+		}
+		if err := out.grow(n + 1); err != nil {
+			return types.Null, err
+		}
+		switch {
+		case char == escape && !escaped:
+			escaped = true
+			out.b = append(out.b, likeEscape)
+			continue
+		case char == string(likeEscape) && !escaped:
+			out.b = append(out.b, likeEscape)
+		}
+		out.b = append(out.b, char...)
 		escaped = false
 	}
-	return b.String(), nil
+	return types.Bytes(out.b), nil
 }

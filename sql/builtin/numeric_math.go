@@ -36,7 +36,7 @@ func errNumericOverflow() error {
 func numericZero(scale int) *apd.Decimal { return &apd.Decimal{Exponent: -int32(scale)} }
 
 // SqrtNumeric is sqrt(numeric).
-func SqrtNumeric(a *apd.Decimal) (*apd.Decimal, error) {
+func SqrtNumeric(env *Env, a *apd.Decimal) (*apd.Decimal, error) {
 	switch {
 	case isNaN(a):
 		return a, nil
@@ -46,11 +46,11 @@ func SqrtNumeric(a *apd.Decimal) (*apd.Decimal, error) {
 		return a, nil
 	}
 	weight, _ := leadingGroup(a)
-	return sqrtToScale(a, clampScale(minSignificantDigits-(weight*2+1), -int(a.Exponent))), nil
+	return sqrtToScale(env, a, clampScale(minSignificantDigits-(weight*2+1), -int(a.Exponent)))
 }
 
 // sqrtToScale is the root of a finite number that is not negative.
-func sqrtToScale(a *apd.Decimal, scale int) *apd.Decimal {
+func sqrtToScale(env *Env, a *apd.Decimal, scale int) (*apd.Decimal, error) {
 	// floor(sqrt(a·10^2(scale+1))) has one digit more than the result.
 	var c apd.BigInt
 	shift := 2*(scale+1) + int(a.Exponent)
@@ -60,8 +60,38 @@ func sqrtToScale(a *apd.Decimal, scale int) *apd.Decimal {
 		c.Quo(&a.Coeff, types.Pow10(-shift))
 	}
 	root := &apd.Decimal{Exponent: -int32(scale + 1)}
-	root.Coeff.Sqrt(&c)
-	return types.RoundNumeric(root, scale)
+	r, err := wholeSqrt(env, c.MathBigInt())
+	if err != nil {
+		return nil, err
+	}
+	root.Coeff.SetMathBigInt(r)
+	return types.RoundNumeric(root, scale), nil
+}
+
+// wholeSqrt is the whole part of the root of n >= 0, by Newton's method with a precision that doubles in
+// each step, so that all of them together take little more than one division.
+func wholeSqrt(env *Env, n *big.Int) (*big.Int, error) {
+	if n.BitLen() <= 1024 {
+		return new(big.Int).Sqrt(n), nil
+	}
+	// With c = (bits-1)/2, root is within 1 of the root of n shifted right by 2c-2d, for d = c>>s.
+	c := (n.BitLen() - 1) / 2
+	root, top, d := big.NewInt(1), new(big.Int), 0
+	for s := bits.Len(uint(c)) - 1; s >= 0; s-- {
+		e := d
+		d = c >> s
+		top.Rsh(n, uint(2*c-e-d+1))
+		top.Quo(top, root)
+		root.Lsh(root, uint(d-e-1))
+		root.Add(root, top)
+		if err := env.Step(d / 64 * (d / 64) / 4); err != nil {
+			return nil, err
+		}
+	}
+	if top.Mul(root, root).Cmp(n) > 0 {
+		root.Sub(root, big.NewInt(1))
+	}
+	return root, nil
 }
 
 // approx is a's value as a float, ±Inf when it is out of range.

@@ -67,7 +67,11 @@ func startsWith(_ *Env, a []types.Datum) (types.Datum, error) {
 
 func likeFunc(fold, bytes, not bool) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
-		ok, err := env.patterns.like(a[1].Text(), fold, bytes).Match(env, a[0].Text())
+		p, err := env.patterns.like(env, a[1].Text(), fold, bytes)
+		if err != nil {
+			return types.Null, err
+		}
+		ok, err := p.Match(env, a[0].Text())
 		if err != nil {
 			return types.Null, err
 		}

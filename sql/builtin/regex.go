@@ -539,6 +539,9 @@ func SimilarToRegex(pattern, escape string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if len(pattern) > maxPatternBytes {
+		return "", badRegex("regular expression is too complex")
+	}
 	var b strings.Builder
 	b.WriteString("^(?:")
 	escaped, bracket := false, false
@@ -620,21 +623,24 @@ const (
 	maxCachedSize  = 16 << 10
 )
 
-func (c *patternCache) like(pattern string, fold, bytes bool) *LikePattern {
+func (c *patternCache) like(env *Env, pattern string, fold, bytes bool) (*LikePattern, error) {
+	if len(pattern) > maxCachedBytes {
+		return CompileLike(env, pattern, fold, bytes)
+	}
 	key := likeKey{pattern, fold, bytes}
 	if p, ok := c.likes[key]; ok {
-		return p
+		return p, nil
 	}
 	if c.likes == nil || len(c.likes) >= maxCachedPatterns {
 		c.likes = map[likeKey]*LikePattern{}
 	}
-	if len(pattern) > maxCachedBytes {
-		return CompileLike(pattern, fold, bytes)
-	}
 	key.pattern = strings.Clone(pattern)
-	p := CompileLike(key.pattern, fold, bytes)
+	p, err := CompileLike(env, key.pattern, fold, bytes)
+	if err != nil {
+		return nil, err
+	}
 	c.likes[key] = p
-	return p
+	return p, nil
 }
 
 func (c *patternCache) regex(pattern string, o regexOptions) (*Regex, error) {
