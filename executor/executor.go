@@ -18,6 +18,8 @@ type Txn interface {
 	AcquireLocks(ctx context.Context, opts percolator.LockOptions, keys ...[]byte) (skipped []bool, err error)
 	// LockNew is percolator.Txn's.
 	LockNew(ctx context.Context, keys ...[]byte) (taken int, err error)
+	// MergeRuns is percolator.Txn's.
+	MergeRuns(ctx context.Context) error
 }
 
 // Operator is a running plan node. Open, then Next until a nil row, then Close; Close is legal at any

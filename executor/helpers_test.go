@@ -109,6 +109,8 @@ func (t *memTxn) AcquireLocks(_ context.Context, opts percolator.LockOptions, ke
 	return skipped, err
 }
 
+func (t *memTxn) MergeRuns(context.Context) error { return nil }
+
 // LockNew locks the keys and looks for the first that may not be inserted.
 func (t *memTxn) LockNew(ctx context.Context, keys ...[]byte) (taken int, err error) {
 	if _, err := t.AcquireLocks(ctx, percolator.LockOptions{}, keys...); err != nil {

@@ -32,6 +32,7 @@ type writeSink struct {
 	freed   [][]byte // unique keys deleted and not locked yet
 	fresh   [][]byte // scratch: the keys of a group that must be new
 	held    int64
+	writes  int // so far
 	// pending has the last change of each key held back (nil for a deletion), where ON CONFLICT must know
 	// of them before they are handed over; nil for others.
 	pending map[string][]byte
@@ -65,7 +66,7 @@ func (s *writeSink) delete(ctx context.Context, key []byte, frees bool) error {
 		}
 	}
 	if s.direct {
-		return s.ex.txn.Delete(key)
+		return s.wrote(ctx, s.ex.txn.Delete(key))
 	}
 	s.deletes = append(s.deletes, key)
 	if err := s.note(key, nil); err != nil {
@@ -96,9 +97,9 @@ func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool
 	if s.direct {
 		switch {
 		case !mustBeNew:
-			return s.ex.txn.Put(key, value)
+			return s.wrote(ctx, s.ex.txn.Put(key, value))
 		case !s.ex.rt.EagerUnique:
-			return s.ex.txn.Insert(key, value)
+			return s.wrote(ctx, s.ex.txn.Insert(key, value))
 		}
 	}
 	s.stores = append(s.stores, store{key, value, mustBeNew})
@@ -112,6 +113,14 @@ func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool
 		return s.flush(ctx)
 	}
 	return nil
+}
+
+// wrote follows each write, which may have failed: what has been written to files is merged in time.
+func (s *writeSink) wrote(ctx context.Context, err error) error {
+	if s.writes++; err != nil || s.writes%ticksPerCheck != 0 {
+		return err
+	}
+	return s.ex.txn.MergeRuns(ctx)
 }
 
 func (s *writeSink) book(n int64) error {
@@ -130,7 +139,7 @@ func (s *writeSink) flush(ctx context.Context) error {
 		}
 	}
 	for _, key := range s.deletes {
-		if err := s.ex.txn.Delete(key); err != nil {
+		if err := s.wrote(ctx, s.ex.txn.Delete(key)); err != nil {
 			return err
 		}
 		if err := s.ex.tick(ctx); err != nil {
@@ -160,7 +169,7 @@ func (s *writeSink) apply(ctx context.Context, group []store) (err error) {
 		} else {
 			err = s.ex.txn.Put(w.key, w.value)
 		}
-		if err != nil {
+		if err = s.wrote(ctx, err); err != nil {
 			return err
 		}
 		if err := s.ex.tick(ctx); err != nil {

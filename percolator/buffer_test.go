@@ -301,7 +301,7 @@ func allMutations(b *writeBuffer) (ms []mvcc.Mutation, err error) {
 	err = b.spilled.fold(func(f *folded) error {
 		ms = append(ms, f.mutation(bytes.Clone(f.key), bytes.Clone(f.value)))
 		return nil
-	})
+	}, nil)
 	return ms, err
 }
 

@@ -50,7 +50,7 @@ func (t *Txn) checkNewSpilled(ctx context.Context) error {
 		err := t.checkAbsent(ctx, keys)
 		keys = keys[:0]
 		return err
-	})
+	}, nil)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type Options struct {
 	// Memory is what write buffers draw from beyond their first 64 KiB each; nil: they are not bounded
 	// together.
 	Memory *memory.Pool
-	// SpillBytes is how much of a write buffer is kept in memory, counted likewise: 32 MiB. What is beyond
+	// SpillBytes is how much of a write buffer is kept in memory, counted likewise: 16 MiB. What is beyond
 	// goes to a temporary file in TempDir; "" is the system's directory for them.
 	SpillBytes int64
 	TempDir    string
@@ -64,7 +64,7 @@ func (o Options) ensureDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	orDefault(&o.MaxTxnBytes, math.MaxInt64)
-	orDefault(&o.SpillBytes, 32<<20)
+	orDefault(&o.SpillBytes, 16<<20)
 	orDefault(&o.MaxOnePhaseBytes, 512<<20)
 	orDefault(&o.MaxPageRows, 1024)
 	orDefault(&o.RetryBudget, 20*time.Second)

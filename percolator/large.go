@@ -19,8 +19,10 @@ import (
 // largeSet is the write set of a transaction whose buffer went to a file: the runs merged into one, each
 // key once. It implements mvcc.WriteSet. Safe for concurrent use.
 type largeSet struct {
-	file      *sortrun.File
+	files []*sortrun.File
+	// run has blocks of the buffer's runs among its own; moves are the buffer's.
 	run       *sortrun.Run
+	moves     []snapshotMove
 	primary   []byte // nil: nothing but checks
 	locks     int    // mutations that leave a lock
 	sizeBytes int64
@@ -57,6 +59,20 @@ func decodeLarge(key, b []byte) (mvcc.Mutation, error) {
 	return m, nil
 }
 
+// mutation makes a mutation of the record that c stands on; its bytes are the record's.
+func (l *largeSet) mutation(c *sortrun.Cursor) (mvcc.Mutation, error) {
+	if !c.Adopted() {
+		return decodeLarge(c.Key(), c.Value())
+	}
+	at, ch, value, err := decodeSpilled(c.Value())
+	if err != nil {
+		return mvcc.Mutation{}, err
+	}
+	m := ch.mutation(c.Key(), value)
+	m.LockedAt = writtenAt(l.moves, at)
+	return m, nil
+}
+
 // Len implements mvcc.WriteSet.
 func (l *largeSet) Len() int { return int(l.run.Len) }
 
@@ -68,7 +84,7 @@ func (l *largeSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) erro
 	c := l.run.NewCursor()
 	var batch []mvcc.Mutation
 	for ok := c.First(); ok; ok = c.Next() {
-		m, err := decodeLarge(c.Key(), c.Value())
+		m, err := l.mutation(c)
 		if err != nil {
 			return err
 		}
@@ -109,11 +125,15 @@ func (l *largeSet) get(key []byte) (*mvcc.Mutation, error) {
 	if !c.SeekGE(key) || !bytes.Equal(c.Key(), key) {
 		return nil, c.Err()
 	}
-	m, err := decodeLarge(c.Key(), c.Value())
+	m, err := l.mutation(c)
 	return &m, err
 }
 
-func (l *largeSet) close() { _ = l.file.Close() } // It has no name, and nobody reads it again.
+func (l *largeSet) close() {
+	for _, f := range l.files {
+		_ = f.Close() // It has no name, and nobody reads it again.
+	}
+}
 
 // batches calls f with the mutations in batches as large as one request may be. The memory is f's.
 func (l *largeSet) batches(ctx context.Context, f func([]mvcc.Mutation) error) error {
@@ -157,7 +177,12 @@ func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := sealer{ctx: ctx, c: c, t: t, set: &largeSet{file: file}, w: file.NewWriter()}
+	s := sealer{ctx: ctx, c: c, t: t, set: &largeSet{files: []*sortrun.File{file}, moves: t.buf.moves}, w: file.NewWriter()}
+	for _, f := range t.buf.spilled.files {
+		if f != nil {
+			s.set.files = append(s.set.files, f.Share())
+		}
+	}
 	if t.locks != nil {
 		s.held = make([]*heldLock, len(t.locks.held))
 		for i := range t.locks.held {
@@ -165,7 +190,7 @@ func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 		}
 		slices.SortFunc(s.held, func(a, b *heldLock) int { return bytes.Compare(a.key, b.key) })
 	}
-	if err = t.buf.spilled.fold(s.add); err == nil {
+	if err = t.buf.spilled.fold(s.add, s.adopt); err == nil {
 		if err = s.addHeld(nil); err == nil {
 			s.set.run, err = s.w.Finish()
 		}
@@ -200,7 +225,7 @@ func (s *sealer) add(f *folded) error {
 	}
 	m := f.mutation(f.key, f.value)
 	if len(s.held) == 0 || !bytes.Equal(s.held[0].key, f.key) {
-		m.LockedAt = s.t.buf.writtenAt(f.first)
+		m.LockedAt = writtenAt(s.t.buf.moves, f.first)
 		return s.put(&m)
 	}
 	h := s.held[0]
@@ -209,6 +234,26 @@ func (s *sealer) add(f *folded) error {
 		return s.c.lockedLater(h)
 	}
 	return s.put(&m)
+}
+
+// adopt takes a block of the buffer as it stands, after the locked keys before it, unless some of its own are
+// locked.
+func (s *sealer) adopt(b *sortrun.Block) (taken bool, _ error) {
+	if err := s.addHeld(b.First); err != nil {
+		return false, err
+	}
+	if len(s.held) > 0 && bytes.Compare(s.held[0].key, b.Last) <= 0 {
+		return false, nil
+	}
+	if s.written == nil {
+		s.written = bytes.Clone(b.First)
+	}
+	s.set.locks += b.Len
+	s.set.sizeBytes += b.SizeBytes() + int64(b.Len*entryOverhead)
+	if s.ctx.Err() != nil {
+		return false, s.ctx.Err()
+	}
+	return true, s.w.AddBlock(b)
 }
 
 // addHeld adds the keys below key, nil being no bound, that are locked alone and were not written; see
@@ -263,12 +308,15 @@ func (s *sealer) choosePrimary() {
 
 // writtenAt returns the snapshot at which the entry at a place of the log was written, 0 if that is the
 // present one.
-func (b *writeBuffer) writtenAt(at int) tso.Timestamp {
-	i, _ := slices.BinarySearchFunc(b.moves, at, func(m snapshotMove, at int) int { return cmp.Compare(m.writes, at+1) })
-	if i == len(b.moves) {
+func writtenAt(moves []snapshotMove, at int) tso.Timestamp {
+	if len(moves) == 0 {
 		return 0
 	}
-	return b.moves[i].from
+	i, _ := slices.BinarySearchFunc(moves, at, func(m snapshotMove, at int) int { return cmp.Compare(m.writes, at+1) })
+	if i == len(moves) {
+		return 0
+	}
+	return moves[i].from
 }
 
 // commitLarge commits a transaction whose buffer went to a file.

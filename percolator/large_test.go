@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/percodb/percodb/kv"
@@ -284,7 +286,7 @@ func TestCancelReachesLargeCommit(t *testing.T) {
 	db := newCluster(t, nil).db(spilling, nil)
 	txn := mustBegin(t, db)
 	for i := range 10_000 {
-		must(t, txn.Put(rowKey(i), []byte("1")))
+		must(t, txn.Put(rowKey(i*7919%10_000), []byte("1"))) // not in key order
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -298,5 +300,243 @@ func TestCancelReachesLargeCommit(t *testing.T) {
 	defer after.Close()
 	if rows, _ := contents(t, after); rows != 0 {
 		t.Fatalf("%d rows", rows)
+	}
+}
+
+// adoptedKeys counts the keys of a transaction whose buffer has been spilled that go into its write set as they
+// lie in the file.
+func adoptedKeys(t *testing.T, txn *Txn) (n int) {
+	t.Helper()
+	c := &committer{db: txn.db, startTS: txn.startTS, readTS: txn.snap.readTS}
+	set, err := c.seal(context.Background(), txn)
+	must(t, err)
+	defer set.close()
+	cur := set.run.NewCursor()
+	for ok := cur.First(); ok; ok = cur.Next() {
+		if cur.Adopted() {
+			n++
+		}
+	}
+	must(t, cur.Err())
+	return n
+}
+
+// Goal: a transaction that writes in key order has one run and commits it as it is, on one store and on
+// several, and after a rollback to a savepoint in the middle of the run only what is left is committed.
+func TestKeyOrderIsNotMerged(t *testing.T) {
+	ctx := context.Background()
+	const n = 3000
+	for _, bounds := range [][]string{nil, {"row001500"}} {
+		for _, undo := range []bool{false, true} {
+			t.Run(fmt.Sprint(len(bounds)+1, " stores, undo ", undo), func(t *testing.T) {
+				db := newCluster(t, nil, bounds...).db(spilling, nil)
+				txn := mustBegin(t, db)
+				var middle Savepoint
+				for i := range n {
+					if i == n/2 {
+						middle = txn.Savepoint()
+					}
+					must(t, txn.Insert(rowKey(i), []byte("1")))
+				}
+				want := n
+				if undo {
+					txn.RollbackTo(middle)
+					for i := n; i < n+1000; i++ {
+						must(t, txn.Insert(rowKey(i), []byte("1")))
+					}
+					want = n/2 + 1000
+				} else if runs := txn.buf.spilled.runs; len(runs) != 1 {
+					t.Fatalf("%d runs", len(runs))
+				}
+				must(t, txn.buf.spill(""))
+				if adopted := adoptedKeys(t, txn); (adopted == want) == undo {
+					t.Fatalf("%d keys of %d are as they were written", adopted, want)
+				}
+				if rows, _ := contents(t, txn); rows != want {
+					t.Fatalf("its own writes: %d rows of %d", rows, want)
+				}
+				_, err := txn.Commit(ctx)
+				must(t, err)
+				after := mustBegin(t, db)
+				defer after.Close()
+				if rows, _ := contents(t, after); rows != want {
+					t.Fatalf("committed: %d rows of %d", rows, want)
+				}
+				again := mustBegin(t, db)
+				for i := range n {
+					must(t, again.Insert(rowKey(i), []byte("1")))
+				}
+				var exists *mvcc.KeyExistsError
+				if _, err := again.Commit(ctx); !errors.As(err, &exists) {
+					t.Fatalf("rows inserted once more: %v", err)
+				}
+			})
+		}
+	}
+}
+
+// Goal: what is not a write set as it stands is merged, though its run is the only one: a key written twice,
+// a lock.
+func TestOneRunThatIsNoWriteSet(t *testing.T) {
+	for name, write := range map[string]func(*Txn) error{
+		"twice": func(txn *Txn) error { txn.buf.freeze(); return txn.Put(rowKey(1), []byte("2")) },
+		"lock":  func(txn *Txn) error { return txn.LockKeys(context.Background(), rowKey(9)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := newCluster(t, nil).db(Options{}, nil)
+			txn := mustBegin(t, db)
+			must(t, txn.Put(rowKey(1), []byte("1")))
+			must(t, write(txn))
+			must(t, txn.buf.spill(t.TempDir()))
+			if n := adoptedKeys(t, txn); n > 0 {
+				t.Fatalf("%d keys are taken as they are", n)
+			}
+			_, err := txn.Commit(context.Background())
+			must(t, err)
+		})
+	}
+}
+
+// Goal: runs that have been merged give their space back, and a cancel ends merging and leaves the runs as
+// they were.
+func TestMergedRunsGiveTheirSpaceBack(t *testing.T) {
+	db := newCluster(t, nil).db(Options{SpillBytes: 1}, nil)
+	txn := mustBegin(t, db)
+	defer txn.Close()
+	for i := range maxRuns + 1 {
+		must(t, txn.MergeRuns(context.Background())) // too few yet
+		must(t, txn.Put(rowKey(maxRuns-i), []byte("1")))
+	}
+	s := txn.buf.spilled
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := txn.MergeRuns(ctx); !errors.Is(err, context.Canceled) || len(s.runs) != maxRuns {
+		t.Fatalf("%v, %d runs", err, len(s.runs))
+	}
+	if rows, _ := contents(t, txn); rows != maxRuns+1 {
+		t.Fatalf("after a cancel: %d rows", rows)
+	}
+	must(t, txn.MergeRuns(context.Background()))
+	if len(s.runs) != 1 || s.files[0] != nil || s.files[1] == nil {
+		t.Fatalf("%d runs, files %v", len(s.runs), s.files)
+	}
+	if rows, _ := contents(t, txn); rows != maxRuns+1 {
+		t.Fatalf("merged: %d rows", rows)
+	}
+}
+
+// Goal: writes merge by themselves where nobody asks for it, so that runs stay few.
+func TestRunsStayFew(t *testing.T) {
+	db := newCluster(t, nil).db(Options{SpillBytes: 1}, nil)
+	txn := mustBegin(t, db)
+	defer txn.Close()
+	const n = 5 * maxRuns
+	for i := range n {
+		must(t, txn.Put(rowKey(n-i), []byte("1")))
+		if s := txn.buf.spilled; s != nil && len(s.runs) > 2*maxRuns {
+			t.Fatalf("%d runs", len(s.runs))
+		}
+	}
+	if rows, _ := contents(t, txn); rows != n {
+		t.Fatalf("%d rows", rows)
+	}
+}
+
+// Goal: a write set made of blocks as they lie in the runs and of merged records is what the transaction wrote and
+// locked, each key once and in order. Method: stretches of keys in order, among others at random, some written
+// twice or rolled back, some only locked.
+func TestWriteSetAgainstModel(t *testing.T) {
+	ctx := context.Background()
+	adopted := 0
+	for seed := range uint64(12) {
+		rnd := rand.New(rand.NewPCG(seed, 3))
+		db := newCluster(t, nil).db(Options{SpillBytes: 200 << 10}, nil)
+		txn, err := db.BeginTxn(ctx, TxnOptions{Pessimistic: seed%2 == 0})
+		must(t, err)
+		want := map[string]string{}
+		if seed%2 == 0 {
+			for range 5 {
+				key := rowKey(rnd.IntN(60_000))
+				_, err := txn.AcquireLocks(ctx, LockOptions{}, key)
+				must(t, err)
+				want[string(key)] = "lock"
+			}
+		}
+		write := func(i int) {
+			key, value := rowKey(i), fmt.Sprintf("%100d", rnd.IntN(100))
+			if rnd.IntN(10) == 0 {
+				must(t, txn.Delete(key))
+				value = "delete"
+			} else {
+				must(t, txn.Put(key, []byte(value)))
+			}
+			want[string(key)] = value
+		}
+		for range 10 {
+			at := rnd.IntN(50_000)
+			switch rnd.IntN(3) {
+			case 0:
+				for range 30 {
+					write(rnd.IntN(60_000))
+				}
+			case 1:
+				save, before := txn.Savepoint(), maps.Clone(want)
+				for i := range 4000 {
+					write(at + i)
+				}
+				txn.RollbackTo(save)
+				want = before
+			default:
+				for i := range 4000 {
+					write(at + i)
+				}
+			}
+		}
+		if txn.buf.len() == 0 {
+			write(1)
+		}
+		must(t, txn.buf.spill(""))
+		adopted += adoptedKeys(t, txn)
+		c := &committer{db: db, startTS: txn.startTS, readTS: txn.snap.readTS}
+		set, err := c.seal(ctx, txn)
+		must(t, err)
+		last, n, locks := "", 0, 0
+		must(t, set.Read(ctx, func(ms []mvcc.Mutation) error {
+			for i := range ms {
+				m := &ms[i]
+				key, got := string(m.Key), string(m.Value)
+				switch m.Op {
+				case mvcc.OpDelete:
+					got = "delete"
+				case mvcc.OpLock:
+					got = "lock"
+				}
+				if key <= last || got != want[key] {
+					t.Fatalf("%s after %s: %q, want %q", key, last, got, want[key])
+				}
+				if n%997 == 0 {
+					if has, err := set.Has(m.Key); !has || err != nil {
+						t.Fatalf("%s: %v %v", key, has, err)
+					}
+				}
+				if m.Op.LeavesLock() {
+					locks++
+				}
+				last = key
+				n++
+			}
+			return nil
+		}))
+		if n != len(want) || n != set.Len() || locks != set.locks {
+			t.Fatalf("%d keys of %d, Len %d; %d locks, counted %d", n, len(want), set.Len(), locks, set.locks)
+		}
+		if _, found := want[string(set.primary)]; !found {
+			t.Fatalf("primary %q", set.primary)
+		}
+		set.close()
+		must(t, txn.Rollback(ctx))
+	}
+	if adopted == 0 {
+		t.Fatal("no block was taken as it was")
 	}
 }

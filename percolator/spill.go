@@ -2,6 +2,7 @@ package percolator
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"errors"
 
@@ -15,9 +16,14 @@ import (
 //	       run 0      run 1        in memory
 //
 // An entry keeps its place in the log, so that a savepoint and an iterator's view are lengths here too.
+//
+// A run whose keys are all above those of the run before becomes a part of that: a transaction that writes in key
+// order has one run.
 type spilled struct {
-	file *sortrun.File
-	runs []spilledRun
+	// files has one file for each level of runs: when these have been merged into one of the next level, nothing
+	// of the file is needed, and it goes.
+	files []*sortrun.File
+	runs  []spilledRun
 	// generation changes with every run that is added, so that iterators know that entries have moved.
 	generation int
 }
@@ -34,8 +40,11 @@ type spilledRun struct {
 	look      *sortrun.Cursor // of get
 }
 
-// maxRuns is how many runs of one level there may be: a reader has a cursor on each.
-const maxRuns = 64
+// whole says that nothing of the run has been rolled back or left out.
+func (r *spilledRun) whole() bool { return r.run.Len == int64(r.limit-r.from) }
+
+// maxRuns is how many runs of one level there may be: a reader has a cursor on each, of 40 KiB.
+const maxRuns = 128
 
 // A spilled record is op, flags, uvarint place in the log, value.
 const (
@@ -78,60 +87,132 @@ func decodeSpilled(b []byte) (at int, c change, value []byte, err error) {
 	return int(n), c, value, nil
 }
 
-// spill moves all entries in memory to the file, which is made in dir if there is none yet.
+// spill moves all entries in memory to a file, which is made in dir if there is none yet.
 func (b *writeBuffer) spill(dir string) error {
 	if b.n == 0 {
 		return nil
 	}
 	if b.spilled == nil {
-		file, err := sortrun.Create(dir)
-		if err != nil {
-			return err
-		}
-		b.spilled = &spilled{file: file}
+		b.spilled = &spilled{}
 	}
-	w := b.spilled.file.NewWriter()
-	var scratch []byte
-	for _, p := range b.sorted() {
-		e := b.at(int(p.at))
-		scratch = appendSpilled(scratch[:0], b.base+int(p.at), e)
-		if err := w.Add(e.key, scratch); err != nil {
-			return err
-		}
+	s := b.spilled
+	w, err := s.newWriter(dir, 0)
+	if err != nil {
+		return err
+	}
+	if err := b.writeRun(w); err != nil {
+		return err
 	}
 	run, err := w.Finish()
 	if err != nil {
 		return err
 	}
-	b.spilled.runs = append(b.spilled.runs, spilledRun{run: run, from: b.base, limit: b.base + b.n, sizeBytes: b.memBytes})
-	b.spilled.generation++
+	s.add(spilledRun{run: run, from: b.base, limit: b.base + b.n, sizeBytes: b.memBytes})
 	b.base += b.n
 	b.first, b.rest, b.n, b.frozen, b.memBytes = nil, nil, 0, 0, 0
 	b.index, b.indexed = nil, 0
-	return b.spilled.compact()
+	return nil
 }
 
-// compact merges the newest runs while there are too many of their level.
-func (s *spilled) compact() error {
+// newWriter begins a run of a level.
+func (s *spilled) newWriter(dir string, level int) (*sortrun.Writer, error) {
+	for len(s.files) <= level {
+		s.files = append(s.files, nil)
+	}
+	if s.files[level] == nil {
+		file, err := sortrun.Create(dir)
+		if err != nil {
+			return nil, err
+		}
+		s.files[level] = file
+	}
+	return s.files[level].NewWriter(), nil
+}
+
+// writeRun writes the entries in memory, by key. A block is marked if it has a key that occurs twice, or that is
+// neither just put nor deleted: what is not marked is a part of a write set as it stands.
+func (b *writeBuffer) writeRun(w *sortrun.Writer) error {
+	var scratch, last []byte
+	put := func(i int) error {
+		e := b.at(i)
+		again := last != nil && bytes.Equal(e.key, last)
+		if again {
+			w.Mark()
+		}
+		last = e.key
+		scratch = appendSpilled(scratch[:0], b.base+i, e)
+		if err := w.Add(e.key, scratch); err != nil {
+			return err
+		}
+		if again || e.twice || e.op != mvcc.OpPut && e.op != mvcc.OpDelete {
+			w.Mark()
+		}
+		return nil
+	}
+	if b.ascending() {
+		for i := range b.n {
+			if err := put(i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, p := range b.sorted() {
+		if err := put(int(p.at)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add takes in a new run.
+func (s *spilled) add(r spilledRun) {
+	s.generation++
+	if n := len(s.runs); n > 0 {
+		if last := &s.runs[n-1]; last.whole() && last.limit == r.from && r.run.Follows(last.run) {
+			*last = spilledRun{
+				run: last.run.Extend(r.run), from: last.from, limit: r.limit, level: last.level,
+				sizeBytes: last.sizeBytes + r.sizeBytes,
+			}
+			return
+		}
+	}
+	s.runs = append(s.runs, r)
+}
+
+// compact merges the newest runs while there are most of their level. An error leaves them as they
+// were.
+func (s *spilled) compact(ctx context.Context, dir string, most int) error {
 	for {
 		from := len(s.runs)
 		for from > 0 && s.runs[from-1].level == s.runs[len(s.runs)-1].level {
 			from--
 		}
-		if len(s.runs)-from < maxRuns {
+		if len(s.runs)-from < most {
 			return nil
 		}
-		merged, err := s.merge(s.runs[from:])
+		merged, err := s.merge(ctx, dir, s.runs[from:])
 		if err != nil {
 			return err
 		}
+		s.generation++
 		clear(s.runs[from:])
-		s.runs = append(s.runs[:from], merged)
+		s.runs = s.runs[:from]
+		s.closeFile(merged.level - 1) // These were all its runs: levels only descend.
+		s.runs = append(s.runs, merged)
+	}
+}
+
+// closeFile gives up the file of a level.
+func (s *spilled) closeFile(level int) {
+	if f := s.files[level]; f != nil {
+		_ = f.Close() // It has no name, and nobody reads it again.
+		s.files[level] = nil
 	}
 }
 
 // merge writes consecutive runs as one, without what has been rolled back.
-func (s *spilled) merge(group []spilledRun) (spilledRun, error) {
+func (s *spilled) merge(ctx context.Context, dir string, group []spilledRun) (spilledRun, error) {
 	last := &group[len(group)-1]
 	merged := spilledRun{from: group[0].from, limit: last.limit, level: last.level + 1}
 	runs := make([]*sortrun.Run, len(group))
@@ -139,9 +220,15 @@ func (s *spilled) merge(group []spilledRun) (spilledRun, error) {
 		runs[i] = group[i].run
 		merged.sizeBytes += group[i].sizeBytes
 	}
-	w := s.file.NewWriter()
+	w, err := s.newWriter(dir, merged.level)
+	if err != nil {
+		return merged, err
+	}
 	m := sortrun.NewMerge(runs)
-	for ; m.Valid(); m.Next() {
+	for n := 0; m.Valid(); m.Next() {
+		if n++; n%4096 == 1 && ctx.Err() != nil {
+			return merged, ctx.Err()
+		}
 		at, _, _, err := decodeSpilled(m.Value())
 		if err != nil {
 			return merged, err
@@ -153,17 +240,18 @@ func (s *spilled) merge(group []spilledRun) (spilledRun, error) {
 			return merged, err
 		}
 	}
-	err := m.Err()
-	if err == nil {
+	if err = m.Err(); err == nil {
 		merged.run, err = w.Finish()
 	}
 	return merged, err
 }
 
-// close gives the file up.
+// close gives the files up.
 func (b *writeBuffer) close() {
 	if b != nil && b.spilled != nil {
-		_ = b.spilled.file.Close() // It has no name, and nobody reads it again.
+		for level := range b.spilled.files {
+			b.spilled.closeFile(level)
+		}
 		b.spilled = nil
 	}
 }
@@ -173,7 +261,12 @@ func (s *spilled) truncate(n int) (sizeBytes int64) {
 	for len(s.runs) > 0 {
 		r := &s.runs[len(s.runs)-1]
 		if r.from < n {
-			r.limit = min(r.limit, n)
+			if n < r.limit { // Entries are taken to be of one size.
+				cut := r.sizeBytes / int64(r.limit-r.from) * int64(r.limit-n)
+				r.sizeBytes -= cut
+				sizeBytes += cut
+				r.limit = n
+			}
 			break
 		}
 		sizeBytes += r.sizeBytes
@@ -222,8 +315,9 @@ type folded struct {
 }
 
 // fold calls f with the keys of a buffer that has been spilled to its last entry, in order. It fails with
-// *mvcc.KeyExistsError when a key was inserted twice.
-func (s *spilled) fold(f func(*folded) error) error {
+// *mvcc.KeyExistsError when a key was inserted twice. adopt, if not nil, is asked about blocks that are a part of
+// the write set as they stand; what it takes is not told to f.
+func (s *spilled) fold(f func(*folded) error, adopt func(*sortrun.Block) (bool, error)) error {
 	runs := make([]*sortrun.Run, len(s.runs))
 	for i := range s.runs {
 		runs[i] = s.runs[i].run
@@ -238,6 +332,27 @@ func (s *spilled) fold(f func(*folded) error) error {
 	any := false
 	m := sortrun.NewMerge(runs)
 	for ; m.Valid(); m.Next() {
+		for adopt != nil && m.Valid() && s.runs[m.Run()].whole() {
+			b := m.Block()
+			if b == nil || any && bytes.Compare(cur.key, b.First) >= 0 {
+				break
+			}
+			if any {
+				if err := emit(); err != nil {
+					return err
+				}
+				any = false
+			}
+			if taken, err := adopt(b); err != nil {
+				return err
+			} else if !taken {
+				break
+			}
+			m.PassBlock()
+		}
+		if !m.Valid() {
+			break
+		}
 		at, c, value, err := decodeSpilled(m.Value())
 		if err != nil {
 			return err

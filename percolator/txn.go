@@ -126,6 +126,9 @@ func (t *Txn) write(key, value []byte, c change) error {
 		if err := t.buf.spill(t.db.opts.TempDir); err != nil {
 			return err
 		}
+		if err := t.buf.spilled.compact(context.Background(), t.db.opts.TempDir, 2*maxRuns); err != nil {
+			return err
+		}
 		t.buf.account.Shrink(t.buf.account.Used())
 		grown = t.buf.account.Grow(int64(len(key) + len(value) + entryOverhead))
 	}
@@ -135,6 +138,16 @@ func (t *Txn) write(key, value []byte, c change) error {
 	t.buf.add(key, value, c)
 	t.buf.shrinkAccount() // The write may have replaced one in place.
 	return nil
+}
+
+// MergeRuns merges what has been written to files if it is scattered over many runs, or ends with ctx. A
+// caller that writes a great deal calls it now and then; writes merge, without regard to a context, only when
+// nobody has for long.
+func (t *Txn) MergeRuns(ctx context.Context) error {
+	if t.buf == nil || t.buf.spilled == nil {
+		return nil
+	}
+	return t.buf.spilled.compact(ctx, t.db.opts.TempDir, maxRuns)
 }
 
 // Savepoint marks the present state of the transaction.

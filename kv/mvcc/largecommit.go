@@ -78,7 +78,7 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs
 		return LargeResult{}, err
 	}
 	s.locks.setLargeTS(c, commitTS)
-	w := newLargeWriter(s, args.StartTS, commitTS)
+	w := newLargeWriter(s, args.StartTS, commitTS, args.Set.Len())
 	err = args.Set.Read(ctx, w.add)
 	if err == nil && s.deleted.n.Load() > 0 {
 		for i := range c.spans {
@@ -227,11 +227,25 @@ type largeWriter struct {
 	writes            *storage.TableSet
 	data, status      *storage.TableSet // nil until needed
 	key, value        []byte
+	marked            bool // every mark is at commitTS
 }
 
-func newLargeWriter(s *State, startTS, commitTS tso.Timestamp) *largeWriter {
+// newLargeWriter begins to write a set of n keys.
+func newLargeWriter(s *State, startTS, commitTS tso.Timestamp, n int) *largeWriter {
 	t := s.eng.NewTables()
-	return &largeWriter{s: s, startTS: startTS, commitTS: commitTS, tables: t, writes: t.NewSet()}
+	w := &largeWriter{s: s, startTS: startTS, commitTS: commitTS, tables: t, writes: t.NewSet()}
+	if n >= 4*numMarks {
+		s.marks.raiseAll(commitTS)
+		w.marked = true
+	}
+	return w
+}
+
+// mark raises the mark of a key.
+func (w *largeWriter) mark(key []byte) {
+	if !w.marked {
+		raise(w.s.marks.of(key), w.commitTS)
+	}
 }
 
 // add writes the records of one batch.
@@ -263,7 +277,7 @@ func (w *largeWriter) addWrite(m *Mutation) error {
 			return err
 		}
 	}
-	raise(w.s.marks.of(m.Key), w.commitTS)
+	w.mark(m.Key)
 	w.key = appendVersioned(w.key[:0], tagWrite, m.Key, w.commitTS)
 	w.value = appendWrite(w.value[:0], m.Op, long, w.startTS, w.commitTS, m.Value)
 	return w.writes.Put(w.key, w.value)
@@ -275,7 +289,7 @@ func (w *largeWriter) addLock(m *Mutation) error {
 		w.status = w.tables.NewSet()
 	}
 	raise(&w.s.maxLockCommitTS, w.commitTS)
-	raise(w.s.marks.of(m.Key), w.commitTS)
+	w.mark(m.Key)
 	w.key = appendVersioned(w.key[:0], tagStatus, m.Key, w.commitTS)
 	w.value = appendStatus(w.value[:0], statusLockCommit, w.startTS)
 	return w.status.Put(w.key, w.value)

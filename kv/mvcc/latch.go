@@ -51,6 +51,13 @@ func newCommitMarks(now tso.Timestamp) commitMarks {
 	return m
 }
 
+// raiseAll raises every mark: for as many keys that most of them would be.
+func (m *commitMarks) raiseAll(ts tso.Timestamp) {
+	for i := range m.marks {
+		raise(&m.marks[i], ts)
+	}
+}
+
 func (m *commitMarks) of(key []byte) *atomic.Uint64 { return m.at(m.hash(key)) }
 
 func (m *commitMarks) hash(key []byte) uint64 { return maphash.Bytes(m.seed, key) }

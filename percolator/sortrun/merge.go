@@ -61,6 +61,32 @@ func (m *Merge) Next() {
 	m.down(0)
 }
 
+// Block returns the block of which the present record is the first, if all its records come before those of
+// the other runs and it is not marked; else nil.
+func (m *Merge) Block() *Block {
+	c := m.heap[0].Cursor
+	if c.i > 0 {
+		return nil
+	}
+	b := &c.run.blocks[c.at]
+	if b.marked {
+		return nil
+	}
+	for i := 1; i < min(3, len(m.heap)); i++ {
+		if bytes.Compare(m.heap[i].Key(), b.Last) <= 0 {
+			return nil
+		}
+	}
+	return b
+}
+
+// PassBlock moves to the record after the block that Block has returned.
+func (m *Merge) PassBlock() {
+	c := m.heap[0].Cursor
+	c.i = len(c.recs) - 1
+	m.Next()
+}
+
 func (m *Merge) less(i, j int) bool {
 	a, b := m.heap[i], m.heap[j]
 	if c := bytes.Compare(a.Key(), b.Key()); c != 0 {

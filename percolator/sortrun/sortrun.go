@@ -18,6 +18,7 @@ import (
 	"hash/crc32"
 	"os"
 	"sort"
+	"sync/atomic"
 )
 
 // blockBytes is where a block ends; one record may make it longer.
@@ -31,8 +32,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // File is a temporary file. Runs are added by one goroutine; finished runs may be read by many.
 type File struct {
-	f    *os.File
-	size int64
+	f     *os.File
+	size  int64
+	users atomic.Int32
 }
 
 // Create makes a file in dir; "" is the system's directory for temporary files.
@@ -44,11 +46,24 @@ func Create(dir string) (*File, error) {
 	if err := os.Remove(f.Name()); err != nil {
 		return nil, &Error{Err: errors.Join(err, f.Close())}
 	}
-	return &File{f: f}, nil
+	file := &File{f: f}
+	file.users.Store(1)
+	return file, nil
 }
 
-// Close deletes the file. Runs must not be read any more.
-func (f *File) Close() error { return f.f.Close() }
+// Share adds a user of the file, who calls Close as well.
+func (f *File) Share() *File {
+	f.users.Add(1)
+	return f
+}
+
+// Close deletes the file when the last of its users calls it: runs must not be read any more then.
+func (f *File) Close() error {
+	if f.users.Add(-1) > 0 {
+		return nil
+	}
+	return f.f.Close()
+}
 
 // SizeBytes is how large the file is.
 func (f *File) SizeBytes() int64 { return f.size }
@@ -56,24 +71,42 @@ func (f *File) SizeBytes() int64 { return f.size }
 // Run is a finished run.
 type Run struct {
 	file   *File
-	blocks []block
+	blocks []Block
 	// Len is the number of records, SizeBytes their keys and values.
 	Len, SizeBytes int64
 }
 
-type block struct {
-	first, last []byte
+// Follows says that r's keys are all above those of before, which is in the same file.
+func (r *Run) Follows(before *Run) bool {
+	return r.file == before.file && len(r.blocks) > 0 && len(before.blocks) > 0 && bytes.Compare(r.First(), before.Last()) > 0
+}
+
+// Extend returns the run that is r and then next, which follows it. Nothing is copied. r stays as it is, and is
+// extended once at most.
+func (r *Run) Extend(next *Run) *Run {
+	return &Run{file: r.file, blocks: append(r.blocks, next.blocks...), Len: r.Len + next.Len, SizeBytes: r.SizeBytes + next.SizeBytes}
+}
+
+// Block is a group of consecutive records of a run. First and Last are its smallest and its largest key.
+type Block struct {
+	First, Last []byte
+	Len         int // records
+	file        *File
 	at          int64
 	size        uint32
 	sum         uint32
+	marked      bool
 }
+
+// SizeBytes is how large the block is.
+func (b *Block) SizeBytes() int64 { return int64(b.size) }
 
 // First returns the smallest key, nil of an empty run.
 func (r *Run) First() []byte {
 	if len(r.blocks) == 0 {
 		return nil
 	}
-	return r.blocks[0].first
+	return r.blocks[0].First
 }
 
 // Last returns the largest key, nil of an empty run.
@@ -81,7 +114,7 @@ func (r *Run) Last() []byte {
 	if len(r.blocks) == 0 {
 		return nil
 	}
-	return r.blocks[len(r.blocks)-1].last
+	return r.blocks[len(r.blocks)-1].Last
 }
 
 // Blocks is into how many groups of consecutive records the run is divided; Bounds returns the smallest
@@ -89,7 +122,7 @@ func (r *Run) Last() []byte {
 func (r *Run) Blocks() int { return len(r.blocks) }
 
 // Bounds belong to the run.
-func (r *Run) Bounds(i int) (first, last []byte) { return r.blocks[i].first, r.blocks[i].last }
+func (r *Run) Bounds(i int) (first, last []byte) { return r.blocks[i].First, r.blocks[i].Last }
 
 // Writer makes one run. No other Writer of the file may be in use.
 type Writer struct {
@@ -98,6 +131,8 @@ type Writer struct {
 	// first and last are offsets of keys in buf: that of the block's first record, and its newest.
 	firstAt, firstEnd int
 	lastAt, lastEnd   int
+	records           int // in buf
+	marked            bool
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -124,8 +159,26 @@ func (w *Writer) Add(key, value []byte) error {
 		w.firstAt, w.firstEnd = w.lastAt, w.lastEnd
 	}
 	w.buf = append(w.buf, value...)
+	w.records++
 	w.run.Len++
 	w.run.SizeBytes += int64(len(key) + len(value))
+	return nil
+}
+
+// Mark marks the block of the record that was added last: Merge.Block does not yield it.
+func (w *Writer) Mark() { w.marked = len(w.buf) > 0 }
+
+// AddBlock appends the records of a block of another file, which come from there when they are read: nothing is
+// copied.
+func (w *Writer) AddBlock(b *Block) error {
+	if len(w.buf) > 0 {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	w.run.blocks = append(w.run.blocks, *b)
+	w.run.Len += int64(b.Len)
+	w.run.SizeBytes += b.SizeBytes()
 	return nil
 }
 
@@ -134,12 +187,12 @@ func (w *Writer) flush() error {
 	if _, err := f.f.WriteAt(w.buf, f.size); err != nil {
 		return &Error{Err: err}
 	}
-	r.blocks = append(r.blocks, block{
-		first: bytes.Clone(w.buf[w.firstAt:w.firstEnd]), last: bytes.Clone(w.buf[w.lastAt:w.lastEnd]),
-		at: f.size, size: uint32(len(w.buf)), sum: crc32.Checksum(w.buf, castagnoli),
+	r.blocks = append(r.blocks, Block{
+		First: bytes.Clone(w.buf[w.firstAt:w.firstEnd]), Last: bytes.Clone(w.buf[w.lastAt:w.lastEnd]), Len: w.records,
+		file: f, at: f.size, size: uint32(len(w.buf)), sum: crc32.Checksum(w.buf, castagnoli), marked: w.marked,
 	})
 	f.size += int64(len(w.buf))
-	w.buf = w.buf[:0]
+	w.buf, w.records, w.marked = w.buf[:0], 0, false
 	return nil
 }
 
@@ -187,7 +240,7 @@ func (c *Cursor) First() bool { return c.load(0) && c.settle(0) }
 func (c *Cursor) SeekGE(key []byte) bool {
 	blocks := c.run.blocks
 	// The first block that begins at key or above may be preceded by records at or above key.
-	i := sort.Search(len(blocks), func(i int) bool { return bytes.Compare(blocks[i].first, key) >= 0 })
+	i := sort.Search(len(blocks), func(i int) bool { return bytes.Compare(blocks[i].First, key) >= 0 })
 	if i > 0 {
 		if !c.load(i - 1) {
 			return false
@@ -204,7 +257,7 @@ func (c *Cursor) SeekLT(key []byte) bool {
 	blocks := c.run.blocks
 	i := len(blocks)
 	if len(key) > 0 {
-		i = sort.Search(len(blocks), func(i int) bool { return bytes.Compare(blocks[i].first, key) >= 0 })
+		i = sort.Search(len(blocks), func(i int) bool { return bytes.Compare(blocks[i].First, key) >= 0 })
 	}
 	if i == 0 || !c.load(i-1) {
 		return false
@@ -227,6 +280,9 @@ func (c *Cursor) Next() bool {
 // More says that the following record shares the present one's memory: both are valid until the cursor
 // leaves the block.
 func (c *Cursor) More() bool { return c.i+1 < len(c.recs) }
+
+// Adopted says that the present record is in a block of another file than the run's.
+func (c *Cursor) Adopted() bool { return c.run.blocks[c.at].file != c.run.file }
 
 // Prev moves to the preceding record.
 func (c *Cursor) Prev() bool {
@@ -260,7 +316,7 @@ func (c *Cursor) load(i int) bool {
 	}
 	c.buf = c.buf[:b.size]
 	c.at = -1
-	if _, err := c.run.file.f.ReadAt(c.buf, b.at); err != nil {
+	if _, err := b.file.f.ReadAt(c.buf, b.at); err != nil {
 		c.err = &Error{Err: err}
 		return false
 	}

@@ -91,6 +91,39 @@ func TestCursorAgreesWithSlice(t *testing.T) {
 	}
 }
 
+// TestRunIsExtended reads a run made of two, and keeps the file until its last user has closed it.
+func TestRunIsExtended(t *testing.T) {
+	f := newFile(t)
+	a, b := newRun(t, f, []string{"a", "b"}), newRun(t, f, []string{"c", "d"})
+	if !b.Follows(a) || a.Follows(b) || a.Follows(a) {
+		t.Fatal("which run follows which")
+	}
+	other := newFile(t)
+	if newRun(t, other, []string{"e"}).Follows(b) {
+		t.Fatal("a run follows one of another file")
+	}
+	both := a.Extend(b)
+	read := func() (keys string, err error) {
+		c := both.NewCursor()
+		for ok := c.First(); ok; ok = c.Next() {
+			keys += string(c.Key())
+		}
+		return keys, c.Err()
+	}
+	if keys, err := read(); keys != "abcd" || err != nil || both.Len != 4 {
+		t.Fatalf("%s %v, %d records", keys, err, both.Len)
+	}
+	f.Share()
+	f.Close()
+	if keys, err := read(); keys != "abcd" || err != nil {
+		t.Fatalf("the file is in use: %s %v", keys, err)
+	}
+	f.Close()
+	if _, err := read(); err == nil {
+		t.Fatal("the file is still open")
+	}
+}
+
 // TestMergeKeepsOrder merges runs that share keys.
 func TestMergeKeepsOrder(t *testing.T) {
 	f := newFile(t)
