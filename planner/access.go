@@ -19,7 +19,11 @@ type sarg struct {
 	// exact: the span selects precisely the rows for which the condition is true, so that it need
 	// not be tested again.
 	exact bool
+	// tuples are asked for, of several columns: ord is noColumn then.
+	tuples *expr.TupleList
 }
+
+const noColumn = -2
 
 // sargs finds the conditions of a scan that an index could serve.
 func (p *physical) sargs(s *scanRel, conds []expr.Scalar) []sarg {
@@ -51,6 +55,10 @@ func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Sca
 				out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: float64(len(c.List)),
 					each: &expr.Array{Elems: c.List, Typ: at}, exact: true})
 			}
+		}
+	case *expr.TupleList:
+		if allIndependent(c.List, own) {
+			out = append(out, sarg{ord: noColumn, cond: i, tuples: c})
 		}
 	case *expr.Quantified:
 		cmp, plain := c.Plain()
@@ -106,7 +114,8 @@ func allIndependent(es []expr.Scalar, own colSet) bool {
 // path is one way to read a table.
 type path struct {
 	index   *catalog.IndexDescriptor
-	eq      []*sarg // of the leading columns
+	eq      []*sarg    // of the leading columns
+	tuples  *tuplePath // in eq's place
 	low     *sarg
 	high    *sarg
 	point   bool // at most one row
@@ -124,22 +133,26 @@ func (p *physical) choosePath(s *scanRel, conds []expr.Scalar, need colSet, want
 	total := p.tableRows(s)
 	rows := total * p.selectivityOf(conds)
 	best := p.indexPath(s, &s.table.Primary, sargs, need, want, total, rows, limit)
+	consider := func(alt path) {
+		if alt.useful() && alt.better(&best) {
+			best = alt
+		}
+	}
+	p.tuplePaths(s, &s.table.Primary, sargs, need, want, total, rows, limit, consider)
 	for i := range s.table.Indexes {
 		ix := &s.table.Indexes[i]
 		if ix.State != catalog.IndexPublic {
 			continue
 		}
-		alt := p.indexPath(s, ix, sargs, need, want, total, rows, limit)
-		if alt.useful() && alt.better(&best) {
-			best = alt
-		}
+		consider(p.indexPath(s, ix, sargs, need, want, total, rows, limit))
+		p.tuplePaths(s, ix, sargs, need, want, total, rows, limit, consider)
 	}
 	return best
 }
 
 // useful: an index path must be asked for something: a key, an order, or narrower rows.
 func (a *path) useful() bool {
-	return len(a.eq) > 0 || a.low != nil || a.high != nil || a.ordered || !a.fetch
+	return len(a.eq) > 0 || a.tuples != nil || a.low != nil || a.high != nil || a.ordered || !a.fetch
 }
 
 // better prefers a point, then the lower cost; on a tie the one already chosen stays.

@@ -266,6 +266,8 @@ func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
 	}
 	if len(pa.eq) > 0 || pa.low != nil || pa.high != nil {
 		sc.Spans = []KeySpan{p.span(pa)}
+	} else if pa.tuples != nil {
+		sc.Spans = p.tupleSpans(pa.tuples)
 	}
 	return pnode{node: sc, cols: cols, order: pa.order, est: est}
 }
@@ -297,6 +299,9 @@ func (p *physical) bound(s *sarg) *Bound {
 // rest returns the conditions that the path's key does not settle.
 func (pa *path) rest(conds []expr.Scalar) []expr.Scalar {
 	settled := func(i int) bool {
+		if pa.tuples != nil && pa.tuples.settles(i) {
+			return true
+		}
 		for _, e := range pa.eq {
 			if e.cond == i && e.exact {
 				return true

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"github.com/percodb/percodb/planner/expr"
-	"github.com/percodb/percodb/sql/types"
 )
 
 // projectLate moves the computation of columns above a LIMIT, so that only the rows that pass are
@@ -79,61 +78,4 @@ func isGate(j *joinRel) bool {
 	}
 	v, ok := f.input.(*valuesRel)
 	return ok && len(v.cols) == 0 && len(v.rows) == 1
-}
-
-// orToIn makes a list of equalities over one column an IN, which an index can serve.
-func orToIn(c expr.Scalar) expr.Scalar {
-	or, ok := c.(*expr.Or)
-	if !ok {
-		return c
-	}
-	var x *expr.Column
-	var class types.Type
-	var list []expr.Scalar
-	for _, a := range or.Args {
-		col, cl, values := equalities(a)
-		if col == nil || (x != nil && (x.ID != col.ID || class != cl)) {
-			return c
-		}
-		x, class = col, cl
-		list = append(list, values...)
-	}
-	return expr.NewInList(x, list, class, false)
-}
-
-// equalities reads col = value and col IN (values) over constants.
-func equalities(e expr.Scalar) (*expr.Column, types.Type, []expr.Scalar) {
-	switch e := e.(type) {
-	case *expr.Compare:
-		if e.Op != expr.EQ {
-			break
-		}
-		if col, ok := e.L.(*expr.Column); ok && col.ID >= 0 && fixedValue(e.R) {
-			return col, e.Class, []expr.Scalar{e.R}
-		}
-		if col, ok := e.R.(*expr.Column); ok && col.ID >= 0 && fixedValue(e.L) {
-			return col, e.Class, []expr.Scalar{e.L}
-		}
-	case *expr.InList:
-		col, ok := e.X.(*expr.Column)
-		if !ok || e.Not || col.ID < 0 {
-			break
-		}
-		for _, v := range e.List {
-			if !fixedValue(v) {
-				return nil, types.Type{}, nil
-			}
-		}
-		return col, e.Class, e.List
-	}
-	return nil, types.Type{}, nil
-}
-
-// fixedValue reports whether e is one value for the whole execution.
-func fixedValue(e expr.Scalar) bool {
-	switch e.(type) {
-	case *expr.Const, *expr.Input:
-		return true
-	}
-	return false
 }

@@ -133,6 +133,12 @@ func (p *physical) selectivity(e expr.Scalar) float64 {
 			return 1 - s
 		}
 		return s
+	case *expr.TupleList:
+		s := float64(e.Len())
+		for _, x := range e.X {
+			s *= p.equalTo(x)
+		}
+		return math.Min(s, 0.9)
 	case *expr.Quantified:
 		if e.Op == "=" && !e.All {
 			return math.Min(10*p.equalTo(e.X), 0.9)

@@ -1,6 +1,8 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/sql/builtin"
 )
 
@@ -320,6 +322,8 @@ func RejectsNull(s Scalar, null func(id int) bool) bool {
 		return !s.Not && IsStrict(s.X, null)
 	case *Quantified:
 		return !s.All && IsStrict(s.X, null)
+	case *TupleList:
+		return slices.ContainsFunc(s.X, func(x Scalar) bool { return IsStrict(x, null) })
 	}
 	return IsStrict(s, null)
 }

@@ -53,7 +53,7 @@ func precOf(s Scalar) int {
 		return precAnd
 	case *Not:
 		return precNot
-	case *Compare, *IsDistinct, *RowCompare, *Between, *InList, *Like, *Quantified, *IsNull, *IsBool,
+	case *Compare, *IsDistinct, *RowCompare, *Between, *InList, *TupleList, *Like, *Quantified, *IsNull, *IsBool,
 		*InSubquery, *QuantifiedSubquery:
 		return precCompare
 	case *IntArith:
@@ -151,6 +151,16 @@ func (p *Printer) predicate(s Scalar) {
 		p.print(s.X, precCompare+1)
 		p.WriteString(" " + not(s.Not) + "IN ")
 		p.tuple(s.List)
+	case *TupleList:
+		p.tuple(s.X)
+		p.WriteString(" IN (")
+		for i := 0; i < len(s.List); i += len(s.X) {
+			if i > 0 {
+				p.WriteString(", ")
+			}
+			p.tuple(s.List[i : i+len(s.X)])
+		}
+		p.WriteByte(')')
 	case *Like:
 		p.infix(s.X, not(s.Not)+"LIKE", s.Pattern, precCompare+1)
 	case *Quantified:

@@ -79,6 +79,9 @@ func (x *Slice) String() string { return text(x) }
 func (x *InList) String() string { return text(x) }
 
 // String prints the expression for EXPLAIN.
+func (x *TupleList) String() string { return text(x) }
+
+// String prints the expression for EXPLAIN.
 func (x *Like) String() string { return text(x) }
 
 // String prints the expression for EXPLAIN.

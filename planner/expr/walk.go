@@ -53,6 +53,9 @@ func operands(s Scalar, f func(*Scalar)) {
 	case *InList:
 		f(&s.X)
 		list(s.List)
+	case *TupleList:
+		list(s.X)
+		list(s.List)
 	case *Like:
 		f(&s.X)
 		f(&s.Pattern)
@@ -158,6 +161,8 @@ func shallow(s Scalar) Scalar {
 		c := *s
 		c.List = cp(s.List)
 		return &c
+	case *TupleList:
+		return &TupleList{X: cp(s.X), List: cp(s.List), Classes: s.Classes}
 	case *Like:
 		c := *s
 		return &c
@@ -434,6 +439,9 @@ func sameNode(a, b Scalar) bool {
 	case *InList:
 		b, ok := b.(*InList)
 		return ok && a.Not == b.Not && a.Class == b.Class
+	case *TupleList:
+		b, ok := b.(*TupleList)
+		return ok && slices.Equal(a.Classes, b.Classes)
 	case *Like:
 		b, ok := b.(*Like)
 		return ok && a.Not == b.Not
