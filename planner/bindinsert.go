@@ -383,18 +383,26 @@ func (ib *insertBinder) onConflict(outer *scope, alias string) error {
 	oc := ib.s.OnConflict
 	c := &conflict{doUpdate: oc.DoUpdate}
 	ib.out.conflict = c
-	if oc.DoUpdate && len(oc.Columns) == 0 && oc.Constraint == "" {
+	if oc.DoUpdate && len(oc.Columns) == 0 && oc.Constraint == "" && !oc.AnyKey {
 		return pgerror.New(pgerror.SyntaxError, "ON CONFLICT DO UPDATE requires inference specification or constraint name").
 			WithHint("For example, ON CONFLICT (column_name).").At(int(oc.Pos))
 	}
 	if err := ib.arbiters(c, oc); err != nil || !oc.DoUpdate {
 		return err
 	}
+	if oc.AnyKey && len(c.arbiters) == 0 { // no key, no conflict
+		ib.out.conflict = nil
+		return nil
+	}
 	excluded := ib.b.newScan(ib.t, "excluded")
 	c.excluded = excluded.cols
 	sc := newScope(ib.b, outer)
 	sc.items = append(sc.items, scanItem(ib.out.scan, alias, true), scanItem(excluded, "excluded", true))
-	set, changed, err := ib.b.assignments(sc, ib.t, ib.out.scan, oc.Set)
+	list := oc.Set
+	if oc.Replace {
+		list = replacement(ib.t)
+	}
+	set, changed, err := ib.b.assignments(sc, ib.t, ib.out.scan, list)
 	if err != nil {
 		return err
 	}
@@ -404,8 +412,32 @@ func (ib *insertBinder) onConflict(outer *scope, alias string) error {
 	return err
 }
 
+// replacement assigns every column the value of the row proposed.
+func replacement(t *catalog.TableDescriptor) []ast.Assignment {
+	var list []ast.Assignment
+	for i := range t.Columns {
+		if name := t.Columns[i].Name; !t.Columns[i].Hidden {
+			list = append(list, ast.Assignment{Columns: []string{name}, Value: &ast.ColumnRef{Parts: []string{"excluded", name}}})
+		}
+	}
+	return list
+}
+
+// anyKey takes a table's only unique key as the one that decides what a conflict is.
+func (ib *insertBinder) anyKey(c *conflict) error {
+	c.arbiters = uniqueIndexes(ib.t)
+	if len(c.arbiters) > 1 {
+		return pgerror.Unsupported("ON DUPLICATE KEY UPDATE or REPLACE on a table with several unique keys",
+			"Use INSERT … ON CONFLICT (columns of one key) DO UPDATE in PostgreSQL's dialect.")
+	}
+	return nil
+}
+
 // arbiters finds the unique indexes that decide what a conflict is.
 func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
+	if oc.AnyKey {
+		return ib.anyKey(c)
+	}
 	if oc.Constraint != "" {
 		for _, ix := range uniqueIndexes(ib.t) {
 			if ix.Name == oc.Constraint && ix.Constraint {

@@ -24,7 +24,7 @@ var floors = [][]string{
 	{"sql/ast"},
 	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},
-	{"kv"},
+	{"kv", "sql/mysql"},
 	{"percolator", "gc"},
 	{"catalog"},
 	{"rowenc"},

@@ -102,6 +102,10 @@ func (p *printer) insert(s *Insert) {
 }
 
 func (p *printer) onConflict(c *OnConflict) {
+	if c.AnyKey {
+		p.anyKey(c)
+		return
+	}
 	p.str(" ON CONFLICT")
 	for i := range c.Infer {
 		p.when(i == 0, " (")
@@ -121,6 +125,16 @@ func (p *printer) onConflict(c *OnConflict) {
 	p.str(" DO UPDATE SET ")
 	p.assignments(c.Set)
 	p.where(c.Where)
+}
+
+// anyKey writes MySQL's clauses, which PostgreSQL's grammar does not have.
+func (p *printer) anyKey(c *OnConflict) {
+	if c.Replace {
+		p.str(" ON DUPLICATE KEY REPLACE")
+		return
+	}
+	p.str(" ON DUPLICATE KEY UPDATE ")
+	p.assignments(c.Set)
 }
 
 func (p *printer) assignments(list []Assignment) {

@@ -87,6 +87,10 @@ type MergeWhen struct {
 // OnConflict is ON CONFLICT [target] DO NOTHING | DO UPDATE SET … [WHERE …].
 type OnConflict struct {
 	Pos
+	// AnyKey: DO UPDATE where any unique key is taken (MySQL's ON DUPLICATE KEY UPDATE). PostgreSQL has no words for it.
+	AnyKey bool
+	// Replace, with AnyKey: every column takes the value of the row proposed (MySQL's REPLACE); Set is empty.
+	Replace     bool
 	Columns     []Expr        // inferred target; empty with Constraint "" means any
 	Infer       []IndexColumn // Columns as written
 	TargetWhere Expr
