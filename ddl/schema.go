@@ -35,7 +35,7 @@ func (r *run) createSchema(ctx context.Context, n *ast.CreateSchema) error {
 func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 	var tables []*catalog.TableDescriptor
 	for _, name := range n.Tables {
-		t, err := r.mustFindTable(ctx, name)
+		t, err := r.mustFindTable(ctx, name.TableName)
 		if err != nil {
 			return err
 		}

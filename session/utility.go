@@ -82,9 +82,6 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 		return s.runDiscard(n, w)
 	case *ast.LockTable:
 		return Tag{}, pgerror.Unsupported("LOCK TABLE", "Snapshots need no table locks; write conflicts answer 40001.")
-	case *ast.Unsupported:
-		e := pgerror.Unsupported(n.What, n.Hint)
-		return Tag{}, e.At(n.Position())
 	}
 	return s.runDDL(ctx, tree, w)
 }

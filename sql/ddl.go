@@ -26,69 +26,94 @@ func (p *parser) create(pos ast.Pos) ast.Statement {
 	case p.isWord(kw.Table) && !orReplace:
 		return p.createTable(pos, persistence)
 	case p.isWord(kw.Sequence) && !orReplace:
-		if persistence == ast.Temporary {
-			return p.refuse(pos, "CREATE TEMPORARY SEQUENCE", "Create a permanent sequence and drop it when done.")
-		}
-		return p.createSequence(pos)
-	case p.isWord(kw.View):
-		if persistence == ast.Temporary {
-			return p.refuse(pos, "CREATE TEMPORARY VIEW", "Create a permanent view and drop it when done.")
-		}
-		return p.createView(pos, orReplace)
+		return p.createSequence(pos, persistence)
+	case p.isWord(kw.View), p.isWord(kw.Recursive):
+		return p.createView(pos, orReplace, persistence)
 	}
-	p.pos = start
-	return p.refuseObject(pos, "CREATE")
-}
-
-// objectKinds are the objects PostgreSQL's DDL knows beyond percodb's own.
-var objectKinds = map[kw.Word]bool{
-	kw.Access: true, kw.Aggregate: true, kw.Cast: true, kw.Collation: true, kw.Conversion: true, kw.Database: true,
-	kw.Default: true, kw.Domain: true, kw.Event: true, kw.Extension: true, kw.Foreign: true, kw.Function: true,
-	kw.Group: true, kw.Language: true, kw.Large: true, kw.Materialized: true, kw.Operator: true, kw.Owned: true,
-	kw.Policy: true, kw.Procedural: true, kw.Procedure: true, kw.Publication: true, kw.Recursive: true, kw.Role: true,
-	kw.Routine: true, kw.Rule: true, kw.Server: true, kw.Statistics: true, kw.Subscription: true, kw.System: true,
-	kw.Tablespace: true, kw.Text: true, kw.Transform: true, kw.Trigger: true, kw.Trusted: true, kw.Type: true,
-	kw.User: true, kw.Constraint: true,
-}
-
-// refuseObject refuses CREATE, ALTER or DROP of an object percodb does not have.
-func (p *parser) refuseObject(pos ast.Pos, verb string) ast.Statement {
-	word := p.cur().kw
-	if !objectKinds[word] {
+	if persistence == ast.Unlogged && p.isWord(kw.Materialized) {
+		p.lacking(pos, "CREATE")
+		return p.createMaterializedView(pos, true)
+	}
+	if p.pos != start {
 		p.unexpected()
 		return nil
 	}
-	p.advance()
-	what := verb + " " + upper(word)
-	if next := p.cur().kw; word == kw.Materialized && next == kw.View || word == kw.Event && next == kw.Trigger ||
-		word == kw.Foreign && next == kw.Table || word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By {
-		what += " " + upper(next)
-	}
-	return p.refuse(pos, what, objectHint(word))
+	return p.createObject(pos, orReplace)
 }
 
-func objectHint(word kw.Word) string {
+// createObject reads CREATE of the objects that percodb does not have.
+func (p *parser) createObject(pos ast.Pos, orReplace bool) ast.Statement {
+	word, next := p.cur().kw, p.peek(1).kw
+	p.lacking(pos, "CREATE")
+	switch {
+	case word == kw.Function, word == kw.Procedure:
+		return p.createFunction(pos, orReplace)
+	case word == kw.Trigger, word == kw.Constraint:
+		return p.createTrigger(pos, orReplace)
+	case word == kw.Rule:
+		return p.createRule(pos, orReplace)
+	case word == kw.Aggregate:
+		return p.define(pos, orReplace)
+	case word == kw.Transform:
+		return p.createTransform(pos, orReplace)
+	case word == kw.Trusted, word == kw.Procedural, word == kw.Language:
+		return p.createLanguage(pos, orReplace)
+	case orReplace:
+	case word == kw.Operator:
+		return p.createOperator(pos, false)
+	case word == kw.Type:
+		return p.createType(pos)
+	case word == kw.Domain:
+		return p.createDomain(pos)
+	case word == kw.Policy:
+		return p.createPolicy(pos)
+	case word == kw.Event:
+		return p.createEventTrigger(pos)
+	case word == kw.Collation, word == kw.Text:
+		return p.define(pos, false)
+	case word == kw.User && next == kw.Mapping:
+		return p.userMapping(pos, false)
+	case word == kw.Role, word == kw.User, word == kw.Group:
+		return p.createRole(pos)
+	case word == kw.Foreign && next == kw.Table:
+		return p.createForeignTable(pos)
+	default:
+		return p.createStored(pos, word)
+	}
+	p.unexpected()
+	return nil
+}
+
+// createStored reads CREATE of the objects that have neither OR REPLACE nor a form in common with others.
+func (p *parser) createStored(pos ast.Pos, word kw.Word) ast.Statement {
 	switch word {
-	case kw.Materialized:
-		return "Fill a table with CREATE TABLE … AS."
-	case kw.Function, kw.Procedure, kw.Routine, kw.Trigger, kw.Aggregate, kw.Rule:
-		return "Run the logic in the application."
-	case kw.Role, kw.User, kw.Group:
-		return "percodb has no roles yet: any user may connect."
-	case kw.Database:
-		return "A percodb cluster is one database; use schemas."
-	case kw.Type, kw.Domain:
-		return "Use a built-in type with a CHECK constraint."
+	case kw.Foreign:
+		return p.dataWrapper(pos, false)
+	case kw.Server:
+		return p.server(pos, false)
 	case kw.Extension:
-		return "percodb has no extensions."
+		return p.createExtension(pos)
+	case kw.Publication:
+		return p.createPublication(pos)
+	case kw.Subscription:
+		return p.createSubscription(pos)
+	case kw.Materialized:
+		return p.createMaterializedView(pos, false)
+	case kw.Database:
+		return p.createDatabase(pos)
+	case kw.Tablespace:
+		return p.createTablespace(pos)
+	case kw.Cast:
+		return p.createCast(pos)
+	case kw.Conversion, kw.Default:
+		return p.createConversion(pos)
+	case kw.Access:
+		return p.createAccessMethod(pos)
+	case kw.Statistics:
+		return p.createStatistics(pos)
 	}
-	return ""
-}
-
-// refuse skips the rest of a statement that is refused by name.
-func (p *parser) refuse(pos ast.Pos, what, hint string) ast.Statement {
-	p.pos = len(p.toks) - 1
-	return &ast.Unsupported{Pos: pos, What: what, Hint: hint}
+	p.unexpected()
+	return nil
 }
 
 func (p *parser) ifNotExists() bool {
@@ -180,9 +205,8 @@ func (p *parser) createIndex(pos ast.Pos) ast.Statement {
 		p.unexpected()
 	}
 	p.expectWord(kw.On)
-	p.acceptWord(kw.Only)
-	c.Table = p.tableName()
-	p.acceptOp('*')
+	r := p.relationName()
+	c.Only, c.Table = r.Only, r.TableName
 	if p.acceptWord(kw.Using) {
 		c.Method = p.colID()
 	}
@@ -194,11 +218,11 @@ func (p *parser) createIndex(pos ast.Pos) ast.Statement {
 	if p.acceptWord(kw.Include) {
 		c.Include = p.includedColumns()
 	}
-	p.nullsDistinct()
+	c.Nulls, c.NotNulls = p.nullsDistinct()
 	if p.acceptWord(kw.With) {
-		p.storageOptions()
+		c.Options = p.storageOptions()
 	}
-	p.tablespace()
+	c.Tablespace = p.tablespace()
 	if p.acceptWord(kw.Where) {
 		c.Where = p.expr()
 	}
@@ -275,23 +299,36 @@ func (p *parser) indexColumn() ast.IndexColumn {
 }
 
 // createView reads CREATE VIEW.
-func (p *parser) createView(pos ast.Pos, orReplace bool) ast.Statement {
-	c := &ast.CreateView{Pos: pos, OrReplace: orReplace}
+func (p *parser) createView(pos ast.Pos, orReplace bool, persistence ast.Persistence) ast.Statement {
+	c := &ast.CreateView{Pos: pos, OrReplace: orReplace, Persistence: persistence}
+	if persistence == ast.Temporary {
+		p.notYet(pos, "CREATE TEMPORARY VIEW", "Create a permanent view and drop it when done.")
+	}
+	if c.Recursive = p.isWord(kw.Recursive); c.Recursive {
+		p.lacking(pos, "CREATE")
+		p.advance()
+	}
 	p.expectWord(kw.View)
 	c.Name = p.tableName()
-	if p.is('(') {
+	if p.is('(') || c.Recursive {
 		c.Columns = p.columnList()
 	}
 	if p.acceptWord(kw.With) {
-		p.storageOptions()
+		c.Options = p.storageOptions()
 	}
 	p.expectWord(kw.As)
 	start := p.cur().start
 	p.requireQuery()
 	c.Query = p.query()
 	c.Text = p.textSince(start)
-	if p.isWord(kw.With) {
-		p.unsupported(p.here(), "WITH CHECK OPTION", "Views are read-only.")
+	if pos := p.here(); p.acceptWord(kw.With) {
+		p.notYet(pos, "WITH CHECK OPTION", "Views are read-only.")
+		if c.CheckOption = "CASCADED"; p.acceptWord(kw.Local) {
+			c.CheckOption = "LOCAL"
+		} else {
+			p.acceptWord(kw.Cascaded)
+		}
+		p.expectWords(kw.Check, kw.Option)
 	}
 	return c
 }
@@ -311,9 +348,12 @@ func (p *parser) textSince(start int32) string {
 	return p.text[start:p.toks[p.pos-1].end]
 }
 
-func (p *parser) createSequence(pos ast.Pos) ast.Statement {
+func (p *parser) createSequence(pos ast.Pos, persistence ast.Persistence) ast.Statement {
 	p.expectWord(kw.Sequence)
-	c := &ast.CreateSequence{Pos: pos, IfNotExists: p.ifNotExists()}
+	if persistence == ast.Temporary {
+		p.notYet(pos, "CREATE TEMPORARY SEQUENCE", "Create a permanent sequence and drop it when done.")
+	}
+	c := &ast.CreateSequence{Pos: pos, Persistence: persistence, IfNotExists: p.ifNotExists()}
 	c.Name = p.tableName()
 	for p.sequenceOption(&c.SequenceOptions) {
 	}
@@ -410,7 +450,7 @@ var dropKinds = map[kw.Word]bool{kw.Table: true, kw.Index: true, kw.View: true, 
 func (p *parser) drop(pos ast.Pos) ast.Statement {
 	kind := p.cur().kw
 	if !dropKinds[kind] {
-		return p.refuseObject(pos, "DROP")
+		return p.dropObjects(pos)
 	}
 	p.advance()
 	d := &ast.Drop{Pos: pos, Kind: upper(kind)}
@@ -431,45 +471,12 @@ func (p *parser) drop(pos ast.Pos) ast.Statement {
 func (p *parser) truncate(pos ast.Pos) ast.Statement {
 	p.acceptWord(kw.Table)
 	t := &ast.Truncate{Pos: pos}
-	for first := true; first || p.accept(','); first = false {
-		p.acceptWord(kw.Only)
-		t.Tables = append(t.Tables, p.tableName())
-		p.acceptOp('*')
-	}
+	t.Tables = p.relationNames()
 	if !p.acceptWords(kw.Continue, kw.Identity) {
 		t.RestartIdentity = p.acceptWords(kw.Restart, kw.Identity)
 	}
 	t.Cascade = p.cascade()
 	return t
-}
-
-// comment reads COMMENT ON.
-func (p *parser) comment(pos ast.Pos) ast.Statement {
-	p.expectWord(kw.On)
-	c := &ast.Comment{Pos: pos}
-	kind := p.cur().kw
-	switch kind {
-	case kw.Table, kw.Column, kw.Index, kw.View, kw.Sequence, kw.Schema, kw.Database:
-		p.advance()
-		c.Name = p.path()
-	case kw.Constraint:
-		p.advance()
-		name := p.colID()
-		p.expectWord(kw.On)
-		if p.isWord(kw.Domain) {
-			p.unsupported(pos, "COMMENT ON the constraint of a domain", "percodb has no domains.")
-		}
-		c.Name = append(p.path(), name)
-	default:
-		return p.refuseObject(pos, "COMMENT ON")
-	}
-	c.Kind = upper(kind)
-	p.expectWord(kw.Is)
-	if !p.acceptWord(kw.Null) {
-		text := p.stringLit()
-		c.Text = &text
-	}
-	return c
 }
 
 // boolOption reads an option's value as a Boolean; an option without a value is on.

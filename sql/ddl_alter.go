@@ -9,16 +9,29 @@ import (
 func (p *parser) alter(pos ast.Pos) ast.Statement {
 	kind := p.cur().kw
 	if kind != kw.Table && kind != kw.Index && kind != kw.View && kind != kw.Sequence {
-		if kind == kw.Schema {
-			return p.refuse(pos, "ALTER SCHEMA", "Create another schema.")
-		}
-		return p.refuseObject(pos, "ALTER")
+		return p.alterOther(pos)
 	}
+	return p.alterRelation(pos, kind)
+}
+
+// relationKinds are the kinds of relations that ALTER has commands for.
+var relationKinds = map[kw.Word]string{
+	kw.Table: "TABLE", kw.Index: "INDEX", kw.View: "VIEW", kw.Sequence: "SEQUENCE", kw.Foreign: "FOREIGN TABLE", kw.Materialized: "MATERIALIZED VIEW",
+}
+
+// alterRelation reads ALTER of a relation from its kind on.
+func (p *parser) alterRelation(pos ast.Pos, kind kw.Word) ast.Statement {
 	p.advance()
+	switch kind {
+	case kw.Foreign:
+		p.expectWord(kw.Table)
+	case kw.Materialized:
+		p.expectWord(kw.View)
+	}
 	if p.acceptWords(kw.All, kw.In) {
 		p.unsupported(pos, "ALTER … ALL IN TABLESPACE", "percodb has no tablespaces.")
 	}
-	a := &ast.AlterTable{Pos: pos, Kind: upper(kind)}
+	a := &ast.AlterTable{Pos: pos, Kind: relationKinds[kind]}
 	a.IfExists = p.ifExists()
 	if kind == kw.Table {
 		p.acceptWord(kw.Only)
@@ -44,6 +57,89 @@ func (p *parser) alter(pos ast.Pos) ast.Statement {
 		a.Commands = append(a.Commands, p.alterCommand(kind))
 	}
 	return a
+}
+
+// alterOther reads ALTER of the objects that percodb does not have, and ALTER SCHEMA.
+func (p *parser) alterOther(pos ast.Pos) ast.Statement {
+	word, next := p.cur().kw, p.peek(1).kw
+	if word == kw.Schema {
+		p.notYet(pos, "ALTER SCHEMA", "Create another schema.")
+		p.advance()
+		return p.alterObject(pos, p.object("SCHEMA", plainWord), "ro")
+	}
+	p.lacking(pos, "ALTER")
+	switch word {
+	case kw.Function, kw.Procedure, kw.Routine, kw.Aggregate:
+		return p.alterRoutine(pos)
+	case kw.Type:
+		return p.alterType(pos)
+	case kw.Domain:
+		return p.alterDomain(pos)
+	case kw.Policy:
+		return p.alterPolicy(pos)
+	case kw.Event:
+		return p.alterEventTrigger(pos)
+	case kw.Trigger, kw.Rule:
+		kind, form := p.objectKind()
+		if word == kw.Rule {
+			return p.alterObject(pos, p.object(kind, form), "r")
+		}
+		return p.alterObject(pos, p.object(kind, form), "re")
+	case kw.Role, kw.Group:
+		return p.alterRole(pos)
+	case kw.User:
+		if next == kw.Mapping {
+			return p.userMapping(pos, true)
+		}
+		return p.alterRole(pos)
+	case kw.Default:
+		return p.defaultPrivileges(pos)
+	case kw.Operator:
+		return p.alterOperator(pos)
+	case kw.Text:
+		return p.alterTextSearch(pos)
+	}
+	return p.alterStored(pos, word)
+}
+
+// alterStored reads ALTER of the objects whose changes are few.
+func (p *parser) alterStored(pos ast.Pos, word kw.Word) ast.Statement {
+	switch word {
+	case kw.Foreign:
+		if p.peek(1).kw == kw.Table {
+			return p.alterRelation(pos, kw.Foreign)
+		}
+		return p.dataWrapper(pos, true)
+	case kw.Materialized:
+		return p.alterRelation(pos, kw.Materialized)
+	case kw.Server:
+		return p.server(pos, true)
+	case kw.Extension:
+		return p.alterExtension(pos)
+	case kw.Publication:
+		return p.alterPublication(pos)
+	case kw.Subscription:
+		return p.alterSubscription(pos)
+	case kw.Database:
+		return p.alterDatabase(pos)
+	case kw.Tablespace:
+		return p.alterTablespace(pos)
+	case kw.Statistics:
+		return p.alterStatistics(pos)
+	}
+	kind, form := p.objectKind()
+	switch kind {
+	case "COLLATION":
+		return p.alterObject(pos, p.object(kind, form), "rosv")
+	case "CONVERSION":
+		return p.alterObject(pos, p.object(kind, form), "ros")
+	case "LANGUAGE":
+		return p.alterObject(pos, p.object(kind, form), "ro")
+	case "LARGE OBJECT":
+		return p.alterObject(pos, p.object(kind, form), "o")
+	}
+	p.unexpected()
+	return nil
 }
 
 // alterSequence reads the options of ALTER SEQUENCE.
@@ -132,7 +228,7 @@ func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 	case p.acceptWords(kw.Drop, kw.Not, kw.Null):
 		a.DropNotNull = true
 	case p.acceptWords(kw.Set, kw.Data, kw.Type), p.acceptWord(kw.Type):
-		p.alterType(a)
+		p.columnType(a)
 	case p.acceptWords(kw.Set, kw.Statistics):
 		return accepted(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" SET STATISTICS "+p.signedNumber())
 	case p.acceptWords(kw.Set, kw.Storage), p.acceptWords(kw.Set, kw.Compression):
@@ -159,7 +255,7 @@ func sequenceWord(word kw.Word) bool {
 	return false
 }
 
-func (p *parser) alterType(a *ast.AlterColumn) {
+func (p *parser) columnType(a *ast.AlterColumn) {
 	typ := p.typeName()
 	a.SetType = &typ
 	if p.isWord(kw.Collate) {

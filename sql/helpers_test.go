@@ -75,7 +75,7 @@ func parseAll(text string) ([]ast.Statement, error) {
 func checkRoundTrip(t *testing.T, source string, node ast.Statement) {
 	t.Helper()
 	text := node.String()
-	again, err := ParseStatement(text)
+	again, err := ParseTree(text)
 	if err != nil {
 		t.Errorf("%s\nprints as\n%s\nwhich is refused: %v", source, text, err)
 		return

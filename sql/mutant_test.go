@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -114,18 +113,13 @@ func inWords(message string) bool {
 }
 
 func verdict(text string) (outcome, error) {
-	list, err := parseAll(text)
+	_, err := parseAll(text)
 	var e *pgerror.Error
 	switch {
 	case errors.As(err, &e) && e.Code == pgerror.SyntaxError && inWords(e.Message):
 		return refusedSyntax, fmt.Errorf("%s at %d", e.Message, e.Position)
 	case err != nil:
 		return refusedOtherwise, err
-	}
-	for _, node := range list {
-		if _, ok := node.(*ast.Unsupported); ok {
-			return refusedOtherwise, nil
-		}
 	}
 	return acceptedSyntax, nil
 }

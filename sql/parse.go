@@ -17,8 +17,7 @@ const keepText = 1 << 18
 
 // Parse gives the tree of a lexed statement; strings in it alias the statement's text. Errors are
 // *pgerror.Error with the position in the query text: 42601 for what PostgreSQL refuses, 0A000 for what
-// percodb refuses, 54001 for what is nested too deeply. Statements PostgreSQL has and percodb does not
-// know at all arrive as *ast.Unsupported. Safe for concurrent use.
+// percodb refuses, 54001 for what is nested too deeply. Safe for concurrent use.
 func Parse(st *Statement) (ast.Statement, error) {
 	return withParser(st.Text, st.base, st.tail, st.semicolon, (*parser).parse)
 }

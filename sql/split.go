@@ -101,6 +101,7 @@ func (l *Lexer) Next() (*Statement, error) {
 // end mark stays as the last token.
 func (l *Lexer) lexStatement() (semicolon bool, err error) {
 	l.toks = l.toks[:0]
+	var body bodyTracker
 	for {
 		l.toks = append(l.toks, token{})
 		t := &l.toks[len(l.toks)-1]
@@ -110,12 +111,42 @@ func (l *Lexer) lexStatement() (semicolon bool, err error) {
 		if t.kind == tokEOF {
 			return false, nil
 		}
-		if t.kind == ';' {
+		if l.toks[0].kw == keyword.Create {
+			body.add(l.toks)
+		}
+		if t.kind == ';' && body.depth == 0 {
 			if len(l.toks) > 1 {
 				return true, nil
 			}
 			l.toks = l.toks[:0]
 		}
+	}
+}
+
+// bodyTracker follows what may hold semicolons within a CREATE statement: the parentheses of a rule's actions, and the body
+// BEGIN ATOMIC … END of a function.
+type bodyTracker struct {
+	kind  keyword.Word // Rule, Function or Procedure; None for other statements
+	depth int
+}
+
+// add takes the last of the statement's tokens into account.
+func (b *bodyTracker) add(toks []token) {
+	n := len(toks)
+	t := &toks[n-1]
+	if n == 2 || n == 4 && toks[1].kw == keyword.Or {
+		b.kind = t.kw
+	}
+	switch {
+	case b.kind == keyword.Rule && t.kind == '(':
+		b.depth++
+	case b.kind == keyword.Rule && t.kind == ')' && b.depth > 0:
+		b.depth--
+	case b.kind != keyword.Function && b.kind != keyword.Procedure:
+	case b.depth == 0 && t.kw == keyword.Atomic && toks[n-2].kw == keyword.Begin, b.depth > 0 && t.kw == keyword.Case:
+		b.depth++
+	case b.depth > 0 && t.kw == keyword.End:
+		b.depth--
 	}
 }
 

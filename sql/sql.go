@@ -1,7 +1,8 @@
 // Package sql turns PostgreSQL query texts into percodb's syntax tree.
 //
 //	text ── lex.go ──▶ tokens ── split.go ──▶ statements with their plan cache keys (slots.go)
-//	     ── parse.go ──▶ sql/ast: query.go, from.go, expr.go, func.go, type.go, dml.go, ddl*.go, utility*.go
+//	     ── parse.go ──▶ sql/ast: query.go, from.go, expr.go, func.go, type.go, dml.go, ddl*.go, utility*.go,
+//	                            object.go, routine.go, trigger.go, typedef.go, role.go, foreign.go, catalog.go, maintenance.go
 //
 // Invariants:
 //  1. Two statements with equal keys have equal trees but for the values of slotted literals.

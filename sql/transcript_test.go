@@ -68,16 +68,9 @@ func eachStatement(text, cmd string) string {
 		case cmd == "names":
 			b.WriteString(strings.Join(outputNames(node), " | ") + "\n")
 		default:
-			b.WriteString(describe(node) + "\n")
+			b.WriteString(node.String() + "\n")
 		}
 	}
-}
-
-func describe(node ast.Statement) string {
-	if u, ok := node.(*ast.Unsupported); ok {
-		return fmt.Sprintf("unsupported: %s (%s)", u.What, u.Hint)
-	}
-	return node.String()
 }
 
 func outputNames(node ast.Statement) []string {

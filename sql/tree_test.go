@@ -22,7 +22,7 @@ func seedStatements(t testing.TB) []string {
 // to an equal tree.
 func TestSeedsRoundTrip(t *testing.T) {
 	for _, seed := range seedStatements(t) {
-		node, err := ParseStatement(seed)
+		node, err := ParseTree(seed)
 		if codeOf(err) == pgerror.FeatureNotSupported {
 			continue
 		}
@@ -49,7 +49,7 @@ func TestMutantsRoundTrip(t *testing.T) {
 				text = mutate(rng, text, pool)
 			}
 			total++
-			if node, err := ParseStatement(text); err == nil {
+			if node, err := ParseTree(text); err == nil {
 				accepted++
 				checkRoundTrip(t, text, node)
 			}

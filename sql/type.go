@@ -94,9 +94,27 @@ func (p *parser) constType() ast.TypeName {
 		typ.Name = append(typ.Name, p.colLabel())
 	}
 	if p.is('(') {
-		typ.Mods = p.typeMods()
+		p.genericMods(&typ)
 	}
 	return typ
+}
+
+// genericMods reads the modifiers of a type that the grammar has no word for: integers, or any expressions.
+func (p *parser) genericMods(typ *ast.TypeName) {
+	plain := true
+	for i := p.pos + 1; plain && p.toks[i].kind != ')'; i++ {
+		t := &p.toks[i]
+		plain = t.kind == ',' || t.kind == tokOp && t.sub == '-' || t.kind == tokLiteral && t.lit == ast.LiteralInt4
+	}
+	if plain {
+		typ.Mods = p.typeMods()
+		return
+	}
+	p.expect('(')
+	pos := p.here()
+	typ.ModExprs = p.exprList()
+	p.expect(')')
+	p.later(pgerror.New(pgerror.InvalidParameterValue, "type modifiers must be simple constants or identifiers").At(int(pos)))
 }
 
 // typeMods reads (n, …).

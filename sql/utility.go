@@ -66,35 +66,12 @@ func (p *parser) utility() ast.Statement {
 	if st := p.transaction(t.kw, pos); st != nil || p.err != nil {
 		return st
 	}
-	return p.unsupportedStatement(t.kw, pos)
-}
-
-// unsupportedStatement refuses a statement of PostgreSQL's by its first word, anything else as syntax.
-func (p *parser) unsupportedStatement(word kw.Word, pos ast.Pos) ast.Statement {
-	hint := ""
-	switch word {
-	case kw.Listen, kw.Unlisten, kw.Notify:
-		hint = "Poll a table, or use a message queue beside percodb."
-	case kw.Grant, kw.Revoke, kw.Reassign:
-		hint = "percodb has no roles yet: any user may connect."
-	case kw.Do, kw.Call:
-		hint = "Run the logic in the application."
-	case kw.Reindex, kw.Cluster, kw.Checkpoint:
-		hint = "percodb keeps its storage in order by itself."
-	case kw.Refresh:
-		hint = "Fill a table with CREATE TABLE … AS."
-	case kw.Load, kw.Security, kw.Import:
-	default:
-		p.pos--
-		p.unexpected()
-		return nil
-	}
-	return p.refuse(pos, upper(word), hint)
+	return p.foreignStatement(t.kw, pos)
 }
 
 func (p *parser) prepare(pos ast.Pos) ast.Statement {
 	if p.isWord(kw.Transaction) {
-		return p.refuse(pos, "PREPARE TRANSACTION", "percodb's own commit spans processes already.")
+		return p.preparedTransaction(pos, "PREPARE TRANSACTION")
 	}
 	st := &ast.Prepare{Pos: pos, Name: p.colID()}
 	if p.accept('(') {
@@ -152,9 +129,6 @@ func (p *parser) explain(pos ast.Pos) ast.Statement {
 	st.Statement = p.inner()
 	st.Text = p.textSince(start)
 	p.explainable(st.Statement)
-	if refused, ok := st.Statement.(*ast.Unsupported); ok {
-		return refused
-	}
 	return st
 }
 
@@ -165,12 +139,8 @@ func (p *parser) explainable(st ast.Statement) {
 		if st.Columns == nil && st.Constraints == nil {
 			return
 		}
-	case *ast.Unsupported:
-		if st.What == "CREATE MATERIALIZED VIEW" || st.What == "REFRESH" {
-			return
-		}
-	case *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema:
-	default:
+	case *ast.CreateMaterializedView, *ast.RefreshMaterializedView, *ast.Query, *ast.Insert, *ast.Update, *ast.Delete, *ast.Merge, *ast.DeclareCursor,
+		*ast.Execute, nil:
 		return
 	}
 	p.unexpected()
@@ -377,11 +347,7 @@ func (p *parser) discard(pos ast.Pos) ast.Statement {
 func (p *parser) lockTable(pos ast.Pos) ast.Statement {
 	p.acceptWord(kw.Table)
 	st := &ast.LockTable{Pos: pos, Mode: "ACCESS EXCLUSIVE"}
-	for first := true; first || p.accept(','); first = false {
-		p.acceptWord(kw.Only)
-		st.Tables = append(st.Tables, p.tableName())
-		p.acceptOp('*')
-	}
+	st.Tables = p.relationNames()
 	if p.acceptWord(kw.In) {
 		st.Mode = p.lockMode()
 		p.expectWord(kw.Mode)

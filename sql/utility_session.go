@@ -13,10 +13,10 @@ func (p *parser) transaction(word kw.Word, pos ast.Pos) ast.Statement {
 		return &ast.Begin{Pos: pos, Modes: p.transactionModes(false)}
 	case kw.Start:
 		p.expectWord(kw.Transaction)
-		return &ast.Begin{Pos: pos, Modes: p.transactionModes(false)}
+		return &ast.Begin{Pos: pos, Start: true, Modes: p.transactionModes(false)}
 	case kw.Commit, kw.End:
 		if word == kw.Commit && p.isWord(kw.Prepared) {
-			return p.refuse(pos, "COMMIT PREPARED", "percodb's own commit spans processes already.")
+			return p.preparedTransaction(pos, "COMMIT PREPARED")
 		}
 		p.transactionNoise()
 		return &ast.Commit{Pos: pos, Chain: p.chain()}
@@ -35,7 +35,7 @@ func (p *parser) transaction(word kw.Word, pos ast.Pos) ast.Statement {
 
 func (p *parser) rollback(word kw.Word, pos ast.Pos) ast.Statement {
 	if word == kw.Rollback && p.isWord(kw.Prepared) {
-		return p.refuse(pos, "ROLLBACK PREPARED", "percodb's own commit spans processes already.")
+		return p.preparedTransaction(pos, "ROLLBACK PREPARED")
 	}
 	p.transactionNoise()
 	if word == kw.Rollback && p.acceptWord(kw.To) {
@@ -126,8 +126,9 @@ func (p *parser) set(pos ast.Pos) ast.Statement {
 	}
 	if p.isWord(kw.Transaction) && !p.assigns(1) {
 		p.advance()
-		if p.isWord(kw.Snapshot) {
-			return p.refuse(pos, "SET TRANSACTION SNAPSHOT", "Read in one transaction.")
+		if p.acceptWord(kw.Snapshot) {
+			p.notYet(pos, "SET TRANSACTION SNAPSHOT", "Read in one transaction.")
+			return &ast.SetTransaction{Pos: pos, Snapshot: p.stringLit()}
 		}
 		return &ast.SetTransaction{Pos: pos, Modes: p.transactionModes(true)}
 	}
@@ -170,11 +171,20 @@ func (p *parser) setVariable(st *ast.Set) ast.Statement {
 		st.Name, st.Values = "search_path", []string{p.stringLit()}
 		return st
 	case p.isWord(kw.Xml) && p.peek(1).kw == kw.Option:
-		return p.refuse(st.Pos, "SET XML OPTION", "percodb has no XML type.")
+		p.notYet(st.Pos, "SET XML OPTION", "percodb has no XML type.")
+		p.advance()
+		p.advance()
+		st.Name, st.Values = "xmloption", []string{upper(p.cur().kw)}
+		if !p.acceptWord(kw.Document) {
+			p.expectWord(kw.Content)
+		}
+		return st
 	}
 	st.Name = p.settingName()
-	if p.isWord(kw.From) {
-		p.unsupported(p.here(), "SET … FROM CURRENT", "Name the value.")
+	if pos := p.here(); p.acceptWords(kw.From, kw.Current) {
+		p.notYet(pos, "SET … FROM CURRENT", "Name the value.")
+		st.Current = true
+		return st
 	}
 	if !p.acceptWord(kw.To) {
 		p.expectAssign()
@@ -231,7 +241,8 @@ func (p *parser) timeZone(st *ast.Set) {
 	case p.acceptWord(kw.Default), p.acceptWord(kw.Local):
 		st.Default = true
 	case p.isWord(kw.Interval):
-		p.unsupported(p.here(), "SET TIME ZONE INTERVAL", "Name a time zone, or an offset such as '<+02>-02'.")
+		p.notYet(p.here(), "SET TIME ZONE INTERVAL", "Name a time zone, or an offset such as '<+02>-02'.")
+		st.Interval = p.anyConstant()
 	case p.is(tokIdent) && !p.isWord(kw.None):
 		p.unexpected() // no keyword names a time zone
 	default:
@@ -266,7 +277,7 @@ func (p *parser) specialSetting() string {
 }
 
 func (p *parser) resetSetting(pos ast.Pos) ast.Statement {
-	st := &ast.Set{Pos: pos, Default: true, Name: p.specialSetting()}
+	st := &ast.Set{Pos: pos, Default: true, Reset: true, Name: p.specialSetting()}
 	if st.Name == "" {
 		st.Name = p.settingName()
 	}

@@ -8,15 +8,11 @@ func (p *printer) ddl(s Statement) {
 	case *CreateIndex:
 		p.createIndex(s)
 	case *CreateView:
-		p.str("CREATE ")
-		p.when(s.OrReplace, "OR REPLACE ")
-		p.str("VIEW ")
-		p.tableName(s.Name)
-		p.columns(s.Columns)
-		p.str(" AS ")
-		p.query(s.Query)
+		p.createView(s)
 	case *CreateSequence:
-		p.str("CREATE SEQUENCE ")
+		p.str("CREATE ")
+		p.persistence(s.Persistence)
+		p.str("SEQUENCE ")
 		p.when(s.IfNotExists, "IF NOT EXISTS ")
 		p.tableName(s.Name)
 		p.sequence(&s.SequenceOptions, " ")
@@ -41,36 +37,23 @@ func (p *printer) ddl(s Statement) {
 		}
 	case *Truncate:
 		p.str("TRUNCATE ")
-		p.tableNames(s.Tables)
+		p.relations(s.Tables)
 		p.when(s.RestartIdentity, " RESTART IDENTITY")
 		p.when(s.Cascade, " CASCADE")
-	case *Comment:
-		p.comment(s)
 	}
-}
-
-func (p *printer) comment(s *Comment) {
-	p.str("COMMENT ON " + s.Kind + " ")
-	if s.Kind == "CONSTRAINT" {
-		last := len(s.Name) - 1
-		p.ident(s.Name[last])
-		p.str(" ON ")
-		p.idents(s.Name[:last], ".")
-	} else {
-		p.idents(s.Name, ".")
-	}
-	if s.Text == nil {
-		p.str(" IS NULL")
-		return
-	}
-	p.str(" IS ")
-	p.quoted(*s.Text)
 }
 
 func (p *printer) createTable(s *CreateTable) {
-	p.str("CREATE ")
-	p.when(s.Persistence != "", string(s.Persistence)+" ")
-	p.str("TABLE ")
+	start := "CREATE "
+	if s.Persistence != "" {
+		start += string(s.Persistence) + " "
+	}
+	p.tableLike(start+"TABLE ", s)
+}
+
+// tableLike writes CREATE TABLE with its first words given.
+func (p *printer) tableLike(start string, s *CreateTable) {
+	p.str(start)
 	p.when(s.IfNotExists, "IF NOT EXISTS ")
 	p.tableName(s.Name)
 	switch {
@@ -151,6 +134,14 @@ func (p *printer) tableOptions(s *CreateTable) {
 	}
 	p.when(s.OnCommit != "", " ON COMMIT "+s.OnCommit)
 	p.tablespace(s.Tablespace)
+}
+
+func (p *printer) nullsDistinct(written, not bool) {
+	if written {
+		p.str(" NULLS ")
+		p.when(not, "NOT ")
+		p.str("DISTINCT")
+	}
 }
 
 func (p *printer) tablespace(name string) {
@@ -258,11 +249,7 @@ func (p *printer) constraint(c *TableConstraint, ofColumn bool) {
 		p.str("PRIMARY KEY")
 	case Unique:
 		p.str("UNIQUE")
-		if c.Nulls {
-			p.str(" NULLS ")
-			p.when(c.NotNulls, "NOT ")
-			p.str("DISTINCT")
-		}
+		p.nullsDistinct(c.Nulls, c.NotNulls)
 	case Check:
 		p.str("CHECK (")
 		p.expr(c.Check)
@@ -380,6 +367,25 @@ func (p *printer) sequence(o *SequenceOptions, before string) {
 	}
 }
 
+func (p *printer) persistence(x Persistence) { p.when(x != "", string(x)+" ") }
+
+func (p *printer) createView(s *CreateView) {
+	p.str("CREATE ")
+	p.when(s.OrReplace, "OR REPLACE ")
+	p.persistence(s.Persistence)
+	p.when(s.Recursive, "RECURSIVE ")
+	p.str("VIEW ")
+	p.tableName(s.Name)
+	p.columns(s.Columns)
+	if s.Options != nil {
+		p.str(" WITH ")
+		p.options(s.Options, "=")
+	}
+	p.str(" AS ")
+	p.query(s.Query)
+	p.when(s.CheckOption != "", " WITH "+s.CheckOption+" CHECK OPTION")
+}
+
 func (p *printer) createIndex(s *CreateIndex) {
 	p.str("CREATE ")
 	p.when(s.Unique, "UNIQUE ")
@@ -391,6 +397,7 @@ func (p *printer) createIndex(s *CreateIndex) {
 		p.str(" ")
 	}
 	p.str("ON ")
+	p.when(s.Only, "ONLY ")
 	p.tableName(s.Table)
 	if s.Method != "" {
 		p.str(" USING ")
@@ -408,6 +415,12 @@ func (p *printer) createIndex(s *CreateIndex) {
 		p.str(" INCLUDE")
 		p.columns(s.Include)
 	}
+	p.nullsDistinct(s.Nulls, s.NotNulls)
+	if s.Options != nil {
+		p.str(" WITH ")
+		p.options(s.Options, "=")
+	}
+	p.tablespace(s.Tablespace)
 	p.where(s.Where)
 }
 

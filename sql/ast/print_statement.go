@@ -55,13 +55,12 @@ func (p *printer) statement(s Statement) {
 		p.str("DISCARD " + s.What)
 	case *LockTable:
 		p.str("LOCK TABLE ")
-		p.tableNames(s.Tables)
+		p.relations(s.Tables)
 		p.str(" IN " + s.Mode + " MODE")
 		p.when(s.NoWait, " NOWAIT")
-	case *Unsupported:
-		p.str(s.What)
 	default:
-		if !p.session(s) {
+		if !p.session(s) && !p.objects(s) && !p.routines(s) && !p.triggers(s) && !p.typeStatements(s) && !p.roleStatements(s) &&
+			!p.foreign(s) && !p.catalogObjects(s) && !p.maintenance(s) {
 			p.ddl(s)
 		}
 	}
@@ -343,7 +342,8 @@ func (p *printer) fetch(s *Fetch) {
 func (p *printer) session(s Statement) bool {
 	switch s := s.(type) {
 	case *Begin:
-		p.str("BEGIN")
+		p.when(!s.Start, "BEGIN")
+		p.when(s.Start, "START TRANSACTION")
 		p.modes(s.Modes)
 	case *SetTransaction:
 		if s.Session {
@@ -352,6 +352,10 @@ func (p *printer) session(s Statement) bool {
 			p.str("SET TRANSACTION")
 		}
 		p.modes(s.Modes)
+		if s.Snapshot != "" {
+			p.str(" SNAPSHOT ")
+			p.quoted(s.Snapshot)
+		}
 	case *Commit:
 		p.str("COMMIT")
 		p.when(s.Chain, " AND CHAIN")
@@ -414,13 +418,27 @@ func (p *printer) modes(m TransactionModes) {
 }
 
 func (p *printer) set(s *Set) {
-	if s.Default && s.Name == "all" {
+	switch {
+	case s.Default && s.Name == "all":
 		p.str("RESET ALL")
+		return
+	case s.Reset:
+		p.str("RESET ")
+		p.setting(s.Name)
 		return
 	}
 	p.str("SET ")
 	p.when(s.Local, "LOCAL ")
+	if s.Interval != nil {
+		p.str("TIME ZONE ")
+		p.constant(s.Interval)
+		return
+	}
 	p.setting(s.Name)
+	if s.Current {
+		p.str(" FROM CURRENT")
+		return
+	}
 	p.str(" TO ")
 	p.when(s.Default, "DEFAULT")
 	for i, v := range s.Values {

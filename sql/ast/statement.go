@@ -141,6 +141,7 @@ type (
 	CreateIndex struct {
 		Pos
 		Name         string // "": derived
+		Only         bool
 		Table        TableName
 		Unique       bool
 		Concurrently bool
@@ -148,20 +149,29 @@ type (
 		Method       string
 		Columns      []IndexColumn
 		Include      []string
+		Nulls        bool // NULLS [NOT] DISTINCT is written
+		NotNulls     bool // NULLS NOT DISTINCT
+		Options      []StorageOption
+		Tablespace   string
 		Where        Expr
 	}
 	// CreateView is CREATE [OR REPLACE] VIEW.
 	CreateView struct {
 		Pos
-		Name      TableName
-		OrReplace bool
-		Columns   []string
-		Query     *Query
-		Text      string // the query's own text
+		Name        TableName
+		OrReplace   bool
+		Persistence Persistence
+		Recursive   bool
+		Columns     []string
+		Options     []StorageOption
+		Query       *Query
+		Text        string // the query's own text
+		CheckOption string // "", "LOCAL", "CASCADED"
 	}
 	// CreateSequence is CREATE SEQUENCE.
 	CreateSequence struct {
 		Pos
+		Persistence Persistence
 		Name        TableName
 		IfNotExists bool
 		SequenceOptions
@@ -192,16 +202,9 @@ type (
 	// Truncate is TRUNCATE.
 	Truncate struct {
 		Pos
-		Tables          []TableName
+		Tables          []Relation
 		RestartIdentity bool
 		Cascade         bool
-	}
-	// Comment is COMMENT ON, kept only where psql and ORMs read it back.
-	Comment struct {
-		Pos
-		Kind string
-		Name []string
-		Text *string
 	}
 )
 
@@ -417,6 +420,7 @@ type (
 	// Begin is BEGIN or START TRANSACTION with its modes.
 	Begin struct {
 		Pos
+		Start bool // written START TRANSACTION
 		Modes TransactionModes
 	}
 	// AlterSystem is ALTER SYSTEM SET, or RESET with Default; Name is "all" for RESET ALL.
@@ -429,8 +433,9 @@ type (
 	// SetTransaction is SET TRANSACTION or SET SESSION CHARACTERISTICS.
 	SetTransaction struct {
 		Pos
-		Session bool
-		Modes   TransactionModes
+		Session  bool
+		Modes    TransactionModes
+		Snapshot string // SNAPSHOT
 	}
 	// Commit is COMMIT or END; Chain is AND CHAIN.
 	Commit struct {
@@ -461,10 +466,13 @@ type (
 	// Name "all" with Default is RESET ALL. TIME ZONE arrives as "timezone".
 	Set struct {
 		Pos
-		Name    string
-		Local   bool
-		Values  []string
-		Default bool
+		Name     string
+		Local    bool
+		Values   []string
+		Default  bool
+		Reset    bool // written RESET
+		Current  bool // FROM CURRENT
+		Interval Expr // TIME ZONE INTERVAL …
 	}
 	// Show is SHOW name; "all" for SHOW ALL.
 	Show struct {
@@ -555,7 +563,7 @@ type (
 	// LockTable is LOCK TABLE.
 	LockTable struct {
 		Pos
-		Tables []TableName
+		Tables []Relation
 		Mode   string
 		NoWait bool
 	}
@@ -564,11 +572,6 @@ type (
 		Pos
 		Names    []TableName
 		Deferred bool
-	}
-	// Unsupported is a statement PostgreSQL has and percodb has not, to be refused by name.
-	Unsupported struct {
-		Pos
-		What, Hint string
 	}
 )
 
@@ -617,4 +620,3 @@ func (*Vacuum) statement()           {}
 func (*Discard) statement()          {}
 func (*LockTable) statement()        {}
 func (*SetConstraints) statement()   {}
-func (*Unsupported) statement()      {}

@@ -83,7 +83,6 @@ func (x *Vacuum) String() string           { return statementString(x) }
 func (x *Discard) String() string          { return statementString(x) }
 func (x *LockTable) String() string        { return statementString(x) }
 func (x *SetConstraints) String() string   { return statementString(x) }
-func (x *Unsupported) String() string      { return statementString(x) }
 
 func (x *AddColumn) String() string        { return commandString(x) }
 func (x *DropColumn) String() string       { return commandString(x) }

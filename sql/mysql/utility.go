@@ -34,7 +34,7 @@ func (c *converter) other(node tidb.StmtNode) []ast.Statement {
 	case *tidb.RenameTableStmt:
 		return c.renameTables(n)
 	case *tidb.TruncateTableStmt:
-		return one(&ast.Truncate{Tables: []ast.TableName{c.table(n.Table)}, RestartIdentity: true})
+		return one(&ast.Truncate{Tables: []ast.Relation{{TableName: c.table(n.Table)}}, RestartIdentity: true})
 	case *tidb.CreateDatabaseStmt:
 		if len(n.Options) > 0 {
 			c.notice("the options of a database have no effect")

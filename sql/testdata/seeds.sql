@@ -213,3 +213,113 @@ lock table only t, s.u in share row exclusive mode nowait
 insert into t select returning a
 insert into t select on conflict do nothing
 create table t as select with no data
+create or replace function s.f(a int, inout b text default 'x', variadic c int[]) returns setof t language plpgsql stable strict security definer cost 10 rows 5 parallel safe set a = 1 set b from current as $$ begin end $$
+create function f(int, x double precision = 1) returns table (a int, b text) as 'obj', 'link' language c leakproof support s.p
+create procedure p(in out a int) begin atomic select 1; insert into t values (case when true then 1 end); end
+create function f() returns int return 1 + 2
+alter function f(int) immutable reset all set x to default
+alter procedure p rename to q
+alter routine f(int) no depends on extension e
+create aggregate a(int, text order by int) (sfunc = f, stype = internal, parallel = safe)
+create aggregate a(*) (sfunc = f, stype = int8, initcond = '0')
+create or replace aggregate a (basetype = int, sfunc = f, stype = text)
+create operator s.=== (leftarg = box, procedure = f, commutator = operator(s.===), merges)
+create operator class s.c default for type int using btree family x as operator 1 <, operator 2 <= (int, int) for order by s.f, function 1 (int, int) f(int, int), storage int
+alter operator family f using btree add operator 1 < (int4, int8), function 1 (int4, int8) f(int4, int8)
+alter operator family f using btree drop operator 1 (int4, int8)
+alter operator + (none, int) owner to current_user
+create type t as (a int, b text collate "C")
+create type t as enum ('a', 'b')
+create type t as range (subtype = float8, subtype_diff = f)
+create type t (input = f, output = g, internallength = variable, alignment = int4, default = 'x')
+create type t
+alter type t add attribute a int cascade, drop attribute if exists b, alter attribute c set data type text
+alter type t add value if not exists 'x' before 'y'
+alter type t rename value 'x' to 'y'
+create domain d as int not null default 1 constraint k check (value > 0)
+alter domain d drop constraint if exists k cascade
+alter domain d add constraint k check (value > 0) not valid
+create trigger a before insert or update of a, b or delete on s.t referencing new table as n old table o for each row when (new.a > 1) execute procedure s.f(1, 'x', y)
+create constraint trigger a after insert on t from u deferrable initially deferred for each row execute function f()
+create event trigger e on ddl_command_start when tag in ('a', 'b') and x in ('c') execute function f()
+alter event trigger e enable always
+create or replace rule r as on insert to t where new.a > 1 do instead (insert into u values (1); notify c)
+create rule r as on select to t do instead select 1
+create rule r as on update to t do also nothing
+create policy p on t as restrictive for select to public, current_user using (a > 1) with check (b)
+alter policy p on t to joe using (true)
+create role r with superuser login password 'x' connection limit 5 valid until 'infinity' in role a, b admin c
+alter user joe password null
+alter role all in database d set a = 1
+alter group g add user a, b
+grant select (a, b), update on t, s.u to public, group joe with grant option granted by current_user
+grant all privileges on all tables in schema a, b to joe
+grant execute on function f(int), s.g to joe
+revoke grant option for usage on schema s from joe cascade
+grant a, b to c with admin option
+revoke admin option for a from c
+alter default privileges for role joe in schema s grant select on tables to public
+drop owned by joe, current_user cascade
+reassign owned by joe to jim
+drop function if exists f(int), s.g cascade
+drop aggregate a(*), b(int order by text)
+drop operator + (int, none), s.* (int, int)
+drop trigger if exists a on s.t cascade
+drop cast if exists (int as text)
+drop transform for hstore language plpython
+drop operator class c using btree
+drop user mapping if exists for public server s
+drop database if exists d with (force)
+drop type a, s.b
+comment on function f(int) is 'x'
+comment on operator + (int, int) is null
+comment on large object 123 is 'x'
+security label for p on table t is 'x'
+create extension if not exists e with schema s version '1' cascade
+alter extension e update to '2'
+alter extension e add function f(int)
+create foreign data wrapper w handler f no validator options (a 'b')
+create server s type 'x' version 'y' foreign data wrapper w options (a 'b')
+create user mapping for user server s options (a 'b')
+create foreign table t (a int not null) server s options (a 'b')
+import foreign schema a limit to (b, c) from server s into d
+create publication p for table only a (b, c) where (b > 1), d, tables in schema s, current_schema with (publish = 'insert')
+alter publication p set (publish = 'insert')
+create subscription s connection 'x' publication a, b with (enabled = false)
+alter subscription s add publication a with (refresh = off)
+create cast (int as text) with function f(int) as assignment
+create or replace transform for hstore language plpython (from sql with function f(internal), to sql with function g(internal))
+create default conversion s.c for 'a' to 'b' from f
+create or replace trusted procedural language l handler h inline i validator v
+create access method m type index handler h
+create statistics if not exists s (ndistinct, mcv) on a, (b + 1), lower(c) from t
+alter statistics s set statistics 100
+create text search dictionary d (template = simple, stopwords = 'x')
+alter text search dictionary d (stopwords = english)
+alter text search configuration c alter mapping for a, b with s.d, e
+create collation if not exists c (locale = 'C', deterministic = false)
+create collation c from "C"
+alter collation c refresh version
+listen c
+unlisten *
+notify c, 'x'
+checkpoint
+load 'x'
+cluster t using i
+reindex (verbose, tablespace x) table concurrently s.t
+create materialized view if not exists v (a) using heap with (a = 1) tablespace x as select 1 with no data
+refresh materialized view concurrently v with no data
+create database d with owner = joe encoding 'utf8' template default connection limit -1 is_template true
+alter database d set a = 1
+create tablespace x owner joe location '/x' with (a = 1)
+alter tablespace x reset (a)
+prepare transaction 'x'
+commit prepared 'x'
+rollback prepared 'x'
+do language plpgsql $$ begin end $$
+call s.p(1, b => 2)
+set transaction snapshot 'x'
+set a from current
+set time zone interval '1' hour to minute
+create temp recursive view v (a) as select 1
+create view v with (security_barrier) as select 1 with local check option
