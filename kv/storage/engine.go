@@ -1,13 +1,13 @@
 package storage
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"runtime"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -351,8 +351,8 @@ func (versionMapper) MapRangeKeys(sstable.Span) (sstable.BlockInterval, error) {
 	return sstable.BlockInterval{}, nil
 }
 
-// MiddleBoundary returns the smallest key of the file in which about half of the data of
-// [lower, upper) lies below, or nil if no file begins inside the span. It reads no data.
+// MiddleBoundary returns the smallest key of the file that splits the data of [lower, upper) best, or nil if no file
+// begins inside the span and leaves at least a quarter of the data on either side. It reads no data.
 func (e *Engine) MiddleBoundary(lower, upper []byte) ([]byte, error) {
 	levels, err := e.db.SSTables(pebble.WithKeyRangeFilter(lower, upper))
 	if err != nil {
@@ -371,17 +371,27 @@ func (e *Engine) MiddleBoundary(lower, upper []byte) ([]byte, error) {
 		return nil, err
 	}
 	slices.SortFunc(starts, compare)
-	i, _ := slices.BinarySearchFunc(starts, total/2, func(key []byte, half uint64) int {
-		var below uint64
+	below := func(i int) (size uint64) {
 		if err == nil {
-			below, err = e.db.EstimateDiskUsage(lower, key)
+			size, err = e.db.EstimateDiskUsage(lower, starts[i])
 		}
-		return cmp.Compare(below, half)
-	})
-	if err != nil {
+		return size
+	}
+	i := sort.Search(len(starts), func(i int) bool { return below(i) >= total/2 })
+	best, bestSize := -1, total/4
+	for _, j := range []int{i - 1, i} {
+		if j < 0 || j == len(starts) {
+			continue
+		}
+		size := below(j)
+		if smaller := min(size, total-min(size, total)); smaller >= bestSize {
+			best, bestSize = j, smaller
+		}
+	}
+	if err != nil || best < 0 {
 		return nil, err
 	}
-	return starts[min(i, len(starts)-1)], nil
+	return starts[best], nil
 }
 
 // DiskUsage returns the bytes of all files, obsolete ones included.
