@@ -25,7 +25,7 @@ func (s *Store) Status(context.Context) (ShardStatus, error) {
 		return ShardStatus{}, ErrClosed
 	}
 	defer s.gate.leave()
-	return ShardStatus{Shard: s.shardID, Incarnation: s.incarnation, RangeSizes: s.rangeSizes()}, nil
+	return ShardStatus{Shard: s.shardID, Incarnation: s.incarnation, Newest: s.mvcc.NewestTS(), RangeSizes: s.rangeSizes()}, nil
 }
 
 // AdoptRange implements RangeOwner.

@@ -3,12 +3,16 @@ package kv
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/percodb/percodb/tso"
 )
+
+// errPlanReplaced: a shard of the plan was forgotten while somebody drove it.
+var errPlanReplaced = errors.New("kv: the plan was replaced, as a shard was forgotten")
 
 // CreateRange implements Directory.
 func (d *LocalDirectory) CreateRange(ctx context.Context, span Span) error {
@@ -135,9 +139,15 @@ func (d *LocalDirectory) drive(ctx context.Context, p *plan) (err error) {
 			return err
 		}
 	}
+	maxTS := tso.Timestamp(p.maxTS)
+	if p.source == noSource {
+		if maxTS, err = d.fenceVacant(ctx); err != nil {
+			return err
+		}
+	}
 	target, err := d.owner(ctx, p.desc.Shard)
 	if err == nil {
-		err = target.AdoptRange(ctx, &AdoptRangeRequest{Desc: p.desc, MaxTS: tso.Timestamp(p.maxTS)})
+		err = target.AdoptRange(ctx, &AdoptRangeRequest{Desc: p.desc, MaxTS: maxTS})
 	}
 	if err != nil {
 		return fmt.Errorf("adopt range %d: %w", p.desc.ID, err)
@@ -161,6 +171,9 @@ func (d *LocalDirectory) release(ctx context.Context, p *plan) (kept bool, err e
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.mu.plans[p.desc.ID] != p {
+		return false, errPlanReplaced
+	}
 	ranges := mergeReport(d.mu.ranges, p.source, res.Owned)
 	ranges = replaceOverlapping(cutSpan(ranges, &p.desc.Span), []RangeDescriptor{p.desc})
 	next := *p
@@ -185,6 +198,9 @@ func cutSpan(ranges []RangeDescriptor, span *Span) []RangeDescriptor {
 func (d *LocalDirectory) removePlan(p *plan) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.mu.plans[p.desc.ID] != p {
+		return errPlanReplaced
+	}
 	b := d.opts.Engine.NewBatch(0)
 	defer b.Close()
 	b.Delete(metaIDKey(metaDirPlan, p.desc.ID))

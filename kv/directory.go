@@ -31,6 +31,11 @@ type Directory interface {
 	// ReportRanges tells what a shard owns after it has split ranges. *ShardReplacedError if another
 	// incarnation of the shard has registered.
 	ReportRanges(ctx context.Context, shard string, incarnation uint64, owned []RangeDescriptor) error
+	// Announce is called by a shard before it takes a timestamp, and every few seconds while it runs.
+	Announce(ctx context.Context, a *Announcement) (*Membership, error)
+	// ForgetShard excludes a shard that is gone for good: its ranges begin anew, empty, on others, and it can
+	// not come back. dryRun only tells what would happen.
+	ForgetShard(ctx context.Context, shard string, dryRun bool) (ForgetResponse, error)
 	// AllocateRangeID returns an id that no range has or had.
 	AllocateRangeID(ctx context.Context) (uint64, error)
 	// CreateRange carves span out of the range around it and places it on the shard with the fewest

@@ -307,6 +307,8 @@ type ScanLockRequest struct {
 type ShardStatus struct {
 	Shard       string
 	Incarnation uint64
+	// Newest is the newest timestamp that the shard has met, or a little below.
+	Newest tso.Timestamp
 	// RangeSizes are estimates in bytes, by range id.
 	RangeSizes map[uint64]int64
 }

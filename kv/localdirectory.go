@@ -14,13 +14,17 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
 )
 
 // DirectoryOptions configure a LocalDirectory. Engine and Dial are required.
 type DirectoryOptions struct {
 	Engine *Engine // stays the caller's
 	// Dial returns the owner's side of a shard.
-	Dial   func(ctx context.Context, info ShardInfo) (RangeOwner, error)
+	Dial func(ctx context.Context, info ShardInfo) (RangeOwner, error)
+	// Oracle is the one whose window is kept in Engine: it is held while what shards tell casts doubt on that.
+	// Without one, nothing is judged.
+	Oracle OracleControl
 	Logger *slog.Logger
 }
 
@@ -43,6 +47,13 @@ type LocalDirectory struct {
 		incarnations map[string]uint64
 		plans        map[uint64]*plan // by id of the new range
 		nextID       uint64
+
+		standing  standing
+		cluster   uint64                   // number of the cluster
+		lost      bool                     // keys of forgotten shards may have no range yet
+		named     map[string]bool          // shards that others have named, and that have not registered
+		forgotten map[string]bool          // shards that were excluded for good
+		told      map[string]tso.Timestamp // while the directory is doubted, the newest timestamps
 	}
 
 	wake       chan struct{}
@@ -80,6 +91,12 @@ func OpenDirectory(opts DirectoryOptions) (*LocalDirectory, error) {
 		return nil, fmt.Errorf("load directory: %w", err)
 	}
 	d.stopped, d.stop = context.WithCancel(context.Background())
+	if opts.Oracle != nil && d.mu.standing != standingSound {
+		opts.Oracle.Hold(holdReason(d.mu.standing, awaitedShards(d.knownLocked(), nil)))
+	}
+	if d.mu.standing == standingAsking {
+		d.background.Go(d.askShards)
+	}
 	d.background.Go(d.carryOn)
 	return d, nil
 }
@@ -128,7 +145,51 @@ func (d *LocalDirectory) load() (err error) {
 	}
 	d.mu.nextID, err = e.getMetaU64(metaDirNextID)
 	d.mu.nextID = max(d.mu.nextID, 2) // 1 is the first range's
-	return err
+	if err != nil {
+		return err
+	}
+	return d.loadStanding()
+}
+
+// loadStanding reads how far the directory can be trusted.
+func (d *LocalDirectory) loadStanding() (err error) {
+	e := d.opts.Engine
+	d.mu.named, d.mu.forgotten, d.mu.told = map[string]bool{}, map[string]bool{}, map[string]tso.Timestamp{}
+	for prefix, ids := range map[string]map[string]bool{metaDirNamed: d.mu.named, metaDirForgotten: d.mu.forgotten} {
+		if err := e.scanMeta(prefix, func(id, _ []byte) error { ids[string(id)] = true; return nil }); err != nil {
+			return err
+		}
+	}
+	if _, d.mu.lost, err = e.Get(nil, metaKey(metaDirLost)); err != nil {
+		return err
+	}
+	_, doubted, err := e.Get(nil, metaKey(metaDirDoubt))
+	if err != nil {
+		return err
+	}
+	if d.mu.cluster, err = e.getMetaU64(metaDirCluster); err != nil || d.opts.Oracle == nil {
+		return err // nobody judges
+	}
+	switch {
+	case doubted:
+		d.mu.standing = standingDoubted
+	case len(d.mu.shards) == 0:
+		d.mu.standing = standingEmpty
+	default:
+		d.mu.standing = standingAsking
+	}
+	if d.mu.cluster != 0 {
+		return nil
+	}
+	d.mu.cluster = newIncarnation()
+	b := e.NewBatch(0)
+	defer b.Close()
+	putCluster(b, d.mu.cluster)
+	return e.applySync(b)
+}
+
+func putCluster(b *storage.Batch, cluster uint64) {
+	b.Put(metaKey(metaDirCluster), binary.BigEndian.AppendUint64(nil, cluster))
 }
 
 func sortDescriptors(descs []RangeDescriptor) {
@@ -210,8 +271,12 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.mu.forgotten[info.ID] {
+		return nil, &ForgottenError{Shard: info.ID}
+	}
 	b := d.opts.Engine.NewBatch(0)
 	defer b.Close()
+	b.Delete(metaKey(metaDirNamed + info.ID))
 	b.Put(metaShardKey(info.ID), []byte(info.Addr))
 	b.Put(metaKey(metaDirIncarnation+info.ID), binary.BigEndian.AppendUint64(nil, reg.Incarnation))
 	ranges := mergeReport(d.mu.ranges, info.ID, owned)
@@ -235,7 +300,7 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 	var adopt []RangeDescriptor
 	first := d.mu.plans[1]
 	switch {
-	case first == nil && len(ranges) == 0 && !rebuilding:
+	case first == nil && len(ranges) == 0 && !rebuilding && !d.mu.lost:
 		first = &plan{desc: RangeDescriptor{ID: 1, Epoch: 1, Shard: info.ID}, released: true}
 		b.Put(metaIDKey(metaDirPlan, 1), appendPlan(nil, first))
 		adopt = []RangeDescriptor{first.desc}
@@ -251,6 +316,7 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 	}
 	d.mu.shards[info.ID], d.mu.ranges = info, ranges
 	d.mu.incarnations[info.ID], d.mu.nextID = reg.Incarnation, nextID
+	delete(d.mu.named, info.ID)
 	delete(d.mu.plans, 1)
 	if first != nil {
 		d.mu.plans[1] = first
@@ -393,6 +459,7 @@ func overlapping(ranges []RangeDescriptor, span *Span) []RangeDescriptor {
 // could not be reached.
 func (d *LocalDirectory) carryOn() {
 	const retry = 500 * time.Millisecond
+	var warned time.Time
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -401,6 +468,10 @@ func (d *LocalDirectory) carryOn() {
 			return
 		case <-timer.C:
 		case <-d.wake:
+		}
+		warned = d.warnHeld(warned)
+		if err := d.fillGaps(); err != nil {
+			d.opts.Logger.Warn("vacant keys were not given to stores", "err", err)
 		}
 		for _, p := range d.idlePlans() {
 			if err := d.drive(d.stopped, p); err != nil && d.stopped.Err() == nil {

@@ -18,6 +18,7 @@ const (
 	metaIncarnation = "incarnation"   // u64 u64: the accepted one of the shard's directory, and the last
 	metaNextRange   = "next_range_id" // u64, of a store without a directory
 	metaSeen        = "seen_ts"       // u64: a timestamp that has been issued, about the newest
+	metaCluster     = "cluster"       // u64, ids: the number of the cluster, and its shards as last heard
 	metaSafePoint   = "safe_point"    // u64
 	metaCollected   = "gc_pass"       // how far garbage collection has come
 	metaGC          = "gc"            // what the controller of garbage collection keeps
@@ -31,6 +32,11 @@ const (
 	metaDirShard       = "dir/shard/"       // + id → address
 	metaDirPlan        = "dir/plan/"        // + u64 range id → plan
 	metaDirNextID      = "dir/next_range"   // u64
+	metaDirCluster     = "dir/cluster"      // u64: the number of the cluster
+	metaDirDoubt       = "dir/doubt"        // 1: the oracle waits for all shards
+	metaDirLost        = "dir/lost"         // 1: the directory was lost, and not all shards have registered
+	metaDirNamed       = "dir/named/"       // + shard id → 1: named by others, not registered
+	metaDirForgotten   = "dir/forgotten/"   // + shard id → 1: excluded for good
 )
 
 var errMalformedMeta = errors.New("kv: malformed meta record")
@@ -168,6 +174,30 @@ func decodeDescriptor(b []byte) (d RangeDescriptor, rest []byte, err error) {
 	}
 	d.Shard = string(shard)
 	return d, b, nil
+}
+
+// appendCluster encodes: number(8), then len id, id of each shard.
+func appendCluster(dst []byte, cluster uint64, shards []string) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, cluster)
+	for _, id := range shards {
+		dst = appendBytes(dst, []byte(id))
+	}
+	return dst
+}
+
+func decodeCluster(b []byte) (cluster uint64, shards []string, err error) {
+	if len(b) < 8 {
+		return 0, nil, errMalformedMeta
+	}
+	cluster, b = binary.BigEndian.Uint64(b), b[8:]
+	for len(b) > 0 {
+		var id []byte
+		if id, b, err = cutBytes(b); err != nil {
+			return 0, nil, err
+		}
+		shards = append(shards, string(id))
+	}
+	return cluster, shards, nil
 }
 
 func appendBytes(dst, b []byte) []byte {

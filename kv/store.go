@@ -94,11 +94,14 @@ type Store struct {
 	// incarnation names this opening of the data directory, accepted the last one that the directory of ranges
 	// is known to have recorded.
 	incarnation, accepted uint64
-	seen                  tso.Timestamp // the one kept last; of seenLoop
-	metrics               *metrics
-	gate                  gate
-	run                   uint64       // names this run of the shard
-	removed               atomic.Int64 // versions that garbage collection has removed since it last had them flushed
+	// cluster and peers are what the directory last said about the cluster; of announceLoop once it runs.
+	cluster uint64
+	peers   []string
+	seen    tso.Timestamp // the one kept last; of seenLoop
+	metrics *metrics
+	gate    gate
+	run     uint64       // names this run of the shard
+	removed atomic.Int64 // versions that garbage collection has removed since it last had them flushed
 
 	// ranges is what the store owns. Changes are made under changes.mu, durable before they are
 	// published.
@@ -144,6 +147,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	if s.opts.Directory != nil {
 		s.background.Go(s.reportLoop)
 		s.background.Go(s.seenLoop)
+		s.background.Go(s.announceLoop)
 	}
 	return s, nil
 }
@@ -157,6 +161,12 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	if s.opts.Directory != nil {
 		if err := s.loadIncarnation(); err != nil {
+			return err
+		}
+		if err := s.loadCluster(); err != nil {
+			return err
+		}
+		if err := s.awaitOracle(ctx); err != nil {
 			return err
 		}
 	}

@@ -84,9 +84,10 @@ func (n *Node) startTSO(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	gate := tso.NewGate(oracle)
 	conns := n.newConnections()
 	directory, err := kv.OpenDirectory(kv.DirectoryOptions{
-		Engine: engine, Logger: n.log,
+		Engine: engine, Logger: n.log, Oracle: gate,
 		Dial: func(_ context.Context, info kv.ShardInfo) (kv.RangeOwner, error) {
 			conn, err := conns.to(info.Addr)
 			if err != nil {
@@ -111,19 +112,15 @@ func (n *Node) startTSO(ctx context.Context) error {
 		return err
 	}
 	g := tsorpc.NewGRPCServer()
-	tsorpc.RegisterOracle(g, oracle)
+	tsorpc.RegisterOracle(g, gate)
 	kvrpc.RegisterDirectory(g, directory)
 	kvrpc.RegisterWaitGraph(g, waitgraph.NewLocal())
-	collector, err := n.collectCluster(conns, engine, oracle, directory)
+	collector, err := n.collectCluster(conns, engine, gate, directory)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	gcrpc.Register(g, collector)
-	leases, err := readlease.New(ctx, readlease.Options{Oracle: oracle, Lease: n.opts.SchemaLease})
-	if err != nil {
-		return errors.Join(err, listener.Close())
-	}
-	leaserpc.Register(g, leases)
+	leaserpc.Register(g, &lateLeases{opts: readlease.Options{Oracle: gate, Lease: n.opts.SchemaLease}})
 	n.serveRPC(g, listener)
 	return nil
 }
@@ -143,7 +140,11 @@ func (n *Node) raiseWindow(ctx context.Context, window tso.WindowStore) error {
 // startKV runs a store.
 func (n *Node) startKV(ctx context.Context) error {
 	conns := n.newConnections()
-	oracle, directory, err := n.join(ctx, conns)
+	// The oracle may wait for this store: the store finds out when it serves.
+	oracle, directory, err := n.join(ctx, conns, func(ctx context.Context, _ tso.Oracle, directory kv.Directory) error {
+		_, err := directory.Shards(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -184,7 +185,10 @@ func (n *Node) startKV(ctx context.Context) error {
 // startSQL runs sessions over the stores of others.
 func (n *Node) startSQL(ctx context.Context) error {
 	conns := n.newConnections()
-	oracle, directory, err := n.join(ctx, conns)
+	oracle, directory, err := n.join(ctx, conns, func(ctx context.Context, oracle tso.Oracle, _ kv.Directory) error {
+		_, err := oracle.Now(ctx)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -244,17 +248,17 @@ func (n *Node) fenceOff(ctx context.Context, conns *connections, store *kv.Store
 	return nil
 }
 
-// join connects to the tso process, waiting for it if it is not there yet.
-func (n *Node) join(ctx context.Context, conns *connections) (tso.Oracle, kv.Directory, error) {
+// join connects to the tso process, waiting until it is there and answers.
+func (n *Node) join(ctx context.Context, conns *connections, answers func(context.Context, tso.Oracle, kv.Directory) error) (tso.Oracle, kv.Directory, error) {
 	conn, err := conns.to(n.opts.Join)
 	if err != nil {
 		return nil, nil, err
 	}
-	oracle := tsorpc.NewClient(conn, tsorpc.ClientOptions{})
+	oracle, directory := tsorpc.NewClient(conn, tsorpc.ClientOptions{}), kvrpc.NewDirectory(conn, kvrpc.ClientOptions{})
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
 	for {
-		_, err := oracle.Now(ctx)
+		err := answers(ctx, oracle, directory)
 		if err == nil {
 			break
 		}
@@ -268,7 +272,7 @@ func (n *Node) join(ctx context.Context, conns *connections) (tso.Oracle, kv.Dir
 		_, err := oracle.Now(ctx)
 		return err
 	}
-	return oracle, kvrpc.NewDirectory(conn, kvrpc.ClientOptions{}), nil
+	return oracle, directory, nil
 }
 
 func (n *Node) listenRPC() (net.Listener, error) {

@@ -246,7 +246,7 @@ func decodeMutations(ms []*kvpb.Mutation) []mvcc.Mutation {
 }
 
 func encodeStatus(s *kv.ShardStatus) *kvpb.StatusResponse {
-	out := &kvpb.StatusResponse{Shard: s.Shard, Incarnation: s.Incarnation}
+	out := &kvpb.StatusResponse{Shard: s.Shard, Incarnation: s.Incarnation, Newest: uint64(s.Newest)}
 	for id, size := range s.RangeSizes {
 		out.RangeSizes = append(out.RangeSizes, &kvpb.RangeSize{Id: id, Bytes: uint64(max(0, size))})
 	}
@@ -254,7 +254,7 @@ func encodeStatus(s *kv.ShardStatus) *kvpb.StatusResponse {
 }
 
 func decodeStatus(r *kvpb.StatusResponse) kv.ShardStatus {
-	s := kv.ShardStatus{Shard: r.GetShard(), Incarnation: r.GetIncarnation(), RangeSizes: make(map[uint64]int64, len(r.GetRangeSizes()))}
+	s := kv.ShardStatus{Shard: r.GetShard(), Incarnation: r.GetIncarnation(), Newest: tso.Timestamp(r.GetNewest()), RangeSizes: make(map[uint64]int64, len(r.GetRangeSizes()))}
 	for _, size := range r.GetRangeSizes() {
 		s.RangeSizes[size.GetId()] = int64(size.GetBytes())
 	}

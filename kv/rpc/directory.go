@@ -82,6 +82,24 @@ func (s *directoryServer) CreateRange(ctx context.Context, req *kvpb.CreateRange
 	return serve(ctx, err, &kvpb.EmptyResponse{}, empty)
 }
 
+// Announce implements the service.
+func (s *directoryServer) Announce(ctx context.Context, req *kvpb.AnnounceRequest) (*kvpb.AnnounceResponse, error) {
+	out := &kvpb.AnnounceResponse{}
+	m, err := s.directory.Announce(ctx, &kv.Announcement{ShardInfo: decodeInfo(req.Shard), Cluster: req.Cluster, Accepted: req.Accepted,
+		Newest: tso.Timestamp(req.Newest), Peers: req.Peers})
+	if err == nil {
+		out.Cluster, out.Peers, out.Held, out.Registered, out.Forgotten = m.Cluster, m.Peers, m.Held, m.Registered, m.Forgotten
+	}
+	return serve(ctx, err, out, func(e *kvpb.Error) *kvpb.AnnounceResponse { return &kvpb.AnnounceResponse{Error: e} })
+}
+
+// ForgetShard implements the service.
+func (s *directoryServer) ForgetShard(ctx context.Context, req *kvpb.ForgetShardRequest) (*kvpb.ForgetShardResponse, error) {
+	res, err := s.directory.ForgetShard(ctx, req.Shard, req.DryRun)
+	return serve(ctx, err, &kvpb.ForgetShardResponse{Addr: res.Addr, Ranges: uint64(res.Ranges), Registered: res.Registered},
+		func(e *kvpb.Error) *kvpb.ForgetShardResponse { return &kvpb.ForgetShardResponse{Error: e} })
+}
+
 // Directory is a kv.Directory on the other end of a connection. Safe for concurrent use.
 type Directory struct {
 	client kvpb.DirectoryClient
@@ -168,6 +186,25 @@ func (d *Directory) AllocateRangeID(ctx context.Context) (uint64, error) {
 func (d *Directory) CreateRange(ctx context.Context, span kv.Span) error {
 	_, err := call(ctx, directoryName, d.opts, d.client.CreateRange, &kvpb.CreateRangeRequest{Span: encodeSpan(span)})
 	return err
+}
+
+// Announce implements kv.Directory.
+func (d *Directory) Announce(ctx context.Context, a *kv.Announcement) (*kv.Membership, error) {
+	res, err := call(ctx, directoryName, d.opts, d.client.Announce, &kvpb.AnnounceRequest{Shard: encodeInfo(a.ShardInfo), Cluster: a.Cluster,
+		Accepted: a.Accepted, Newest: uint64(a.Newest), Peers: a.Peers})
+	if err != nil {
+		return nil, err
+	}
+	return &kv.Membership{Cluster: res.Cluster, Peers: res.Peers, Held: res.Held, Registered: res.Registered, Forgotten: res.Forgotten}, nil
+}
+
+// ForgetShard implements kv.Directory.
+func (d *Directory) ForgetShard(ctx context.Context, shard string, dryRun bool) (kv.ForgetResponse, error) {
+	res, err := call(ctx, directoryName, d.opts, d.client.ForgetShard, &kvpb.ForgetShardRequest{Shard: shard, DryRun: dryRun})
+	if err != nil {
+		return kv.ForgetResponse{}, err
+	}
+	return kv.ForgetResponse{Addr: res.Addr, Ranges: int(res.Ranges), Registered: res.Registered}, nil
 }
 
 // ownerServer answers a directory for a shard.

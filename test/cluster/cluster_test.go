@@ -140,6 +140,11 @@ func (p *process) start() {
 // tryStart starts the process and returns when it is ready, or why it ended.
 func (p *process) tryStart() error {
 	p.launch()
+	return p.awaitReady()
+}
+
+// awaitReady returns when a process that was launched is ready, or why it ended.
+func (p *process) awaitReady() error {
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if bytes.Contains([]byte(p.output.text()), []byte(" is ready")) {
 			return nil

@@ -264,8 +264,19 @@ func TestLostOracleDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.tso.start()
-	for i := len(d.kv) - 1; i >= 0; i-- {
-		d.kv[i].start()
+	d.kv[2].launch()
+	d.kv[1].launch()
+	time.Sleep(time.Second)
+	for _, p := range d.kv[1:] {
+		if strings.Contains(p.output.text(), "is ready") {
+			t.Errorf("%s is ready before all stores are there", p.name)
+		}
+	}
+	d.kv[0].launch()
+	for _, p := range d.kv {
+		if err := p.awaitReady(); err != nil {
+			t.Fatalf("%s: %v", p.name, err)
+		}
 	}
 	d.sql[0].start()
 	c = d.sql[0].connect()
@@ -279,6 +290,65 @@ func TestLostOracleDirectory(t *testing.T) {
 	out, err := exec.Command(binary, "check", "--live", strings.Join([]string{d.admin, d.kv[0].admin, d.kv[1].admin, d.kv[2].admin, d.sql[0].admin}, ",")).CombinedOutput()
 	if err != nil {
 		t.Errorf("check: %v\n%s", err, out)
+	}
+}
+
+// Goal: an oracle that has lost its directory goes on without a store that is gone for good once it is told to
+// forget it; what the other stores had is there, the lost keys are empty, and the store cannot come
+// back. The stores that went on running need no restart. Method: of three stores, one with a table
+// and without the schema is killed, with the oracle.
+func TestForgetStore(t *testing.T) {
+	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "500ms", "--gc-lease", "1s")
+	c := d.sql[0].connect()
+	byTable, schema := d.threeTables(c)
+	var lost string
+	for table, p := range byTable {
+		if p != schema {
+			lost = table
+		}
+	}
+	gone := byTable[lost]
+	id := gone.shard()
+	time.Sleep(3 * time.Second) // Every store has announced itself since the last one registered.
+	forget := func(says string) {
+		t.Helper()
+		out, err := exec.Command(binary, "store", "forget", id, "--join", d.oracle, "--yes").CombinedOutput()
+		if !strings.Contains(string(out), says) {
+			t.Fatalf("forget: %v, want %q:\n%s", err, says, out)
+		}
+	}
+	forget("it is not gone")
+	gone.end(syscall.SIGKILL)
+	d.tso.end(syscall.SIGKILL)
+	if err := os.RemoveAll(filepath.Join(d.dir, "tso")); err != nil {
+		t.Fatal(err)
+	}
+	d.tso.start()
+	for end := time.Now().Add(patience); !strings.Contains(d.tso.output.text(), "waiting for the newest timestamps of "+id+" (percodb store forget"); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the oracle does not say what it waits for")
+		}
+	}
+	forget("is forgotten")
+	for table := range byTable {
+		want := "1000"
+		if byTable[table] == gone {
+			want = "0"
+		}
+		var got string
+		var err error
+		for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+			if got, err = d.value(c, "select count(*) from "+table); err == nil && got == want || time.Now().After(end) {
+				break
+			}
+		}
+		if got != want || err != nil {
+			t.Errorf("table %s: %s rows, %v, want %s", table, got, err, want)
+		}
+	}
+	d.exec(c, "insert into "+lost+" values (1, 1)")
+	if err := gone.tryStart(); err == nil || !strings.Contains(gone.output.text(), "was excluded from the cluster") {
+		t.Errorf("a forgotten store has come back: %v\n%s", err, gone.output.text())
 	}
 }
 

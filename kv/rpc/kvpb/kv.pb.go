@@ -4368,6 +4368,7 @@ type StatusResponse struct {
 	RangeSizes    []*RangeSize           `protobuf:"bytes,1,rep,name=range_sizes,json=rangeSizes,proto3" json:"range_sizes,omitempty"`
 	Shard         string                 `protobuf:"bytes,2,opt,name=shard,proto3" json:"shard,omitempty"`
 	Incarnation   uint64                 `protobuf:"fixed64,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Newest        uint64                 `protobuf:"fixed64,4,opt,name=newest,proto3" json:"newest,omitempty"`
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4420,6 +4421,13 @@ func (x *StatusResponse) GetShard() string {
 func (x *StatusResponse) GetIncarnation() uint64 {
 	if x != nil {
 		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *StatusResponse) GetNewest() uint64 {
+	if x != nil {
+		return x.Newest
 	}
 	return 0
 }
@@ -5352,6 +5360,286 @@ func (x *CreateRangeRequest) GetSpan() *Span {
 	return nil
 }
 
+type AnnounceRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         *ShardInfo             `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	Cluster       uint64                 `protobuf:"fixed64,2,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Accepted      bool                   `protobuf:"varint,3,opt,name=accepted,proto3" json:"accepted,omitempty"`
+	Newest        uint64                 `protobuf:"fixed64,4,opt,name=newest,proto3" json:"newest,omitempty"`
+	Peers         []string               `protobuf:"bytes,5,rep,name=peers,proto3" json:"peers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnnounceRequest) Reset() {
+	*x = AnnounceRequest{}
+	mi := &file_kv_proto_msgTypes[83]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnnounceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnnounceRequest) ProtoMessage() {}
+
+func (x *AnnounceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[83]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnnounceRequest.ProtoReflect.Descriptor instead.
+func (*AnnounceRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{83}
+}
+
+func (x *AnnounceRequest) GetShard() *ShardInfo {
+	if x != nil {
+		return x.Shard
+	}
+	return nil
+}
+
+func (x *AnnounceRequest) GetCluster() uint64 {
+	if x != nil {
+		return x.Cluster
+	}
+	return 0
+}
+
+func (x *AnnounceRequest) GetAccepted() bool {
+	if x != nil {
+		return x.Accepted
+	}
+	return false
+}
+
+func (x *AnnounceRequest) GetNewest() uint64 {
+	if x != nil {
+		return x.Newest
+	}
+	return 0
+}
+
+func (x *AnnounceRequest) GetPeers() []string {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+type AnnounceResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cluster       uint64                 `protobuf:"fixed64,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Peers         []string               `protobuf:"bytes,2,rep,name=peers,proto3" json:"peers,omitempty"`
+	Held          string                 `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
+	Registered    bool                   `protobuf:"varint,4,opt,name=registered,proto3" json:"registered,omitempty"`
+	Forgotten     bool                   `protobuf:"varint,5,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
+	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AnnounceResponse) Reset() {
+	*x = AnnounceResponse{}
+	mi := &file_kv_proto_msgTypes[84]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AnnounceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AnnounceResponse) ProtoMessage() {}
+
+func (x *AnnounceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[84]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AnnounceResponse.ProtoReflect.Descriptor instead.
+func (*AnnounceResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{84}
+}
+
+func (x *AnnounceResponse) GetCluster() uint64 {
+	if x != nil {
+		return x.Cluster
+	}
+	return 0
+}
+
+func (x *AnnounceResponse) GetPeers() []string {
+	if x != nil {
+		return x.Peers
+	}
+	return nil
+}
+
+func (x *AnnounceResponse) GetHeld() string {
+	if x != nil {
+		return x.Held
+	}
+	return ""
+}
+
+func (x *AnnounceResponse) GetRegistered() bool {
+	if x != nil {
+		return x.Registered
+	}
+	return false
+}
+
+func (x *AnnounceResponse) GetForgotten() bool {
+	if x != nil {
+		return x.Forgotten
+	}
+	return false
+}
+
+func (x *AnnounceResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+type ForgetShardRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Shard         string                 `protobuf:"bytes,1,opt,name=shard,proto3" json:"shard,omitempty"`
+	DryRun        bool                   `protobuf:"varint,2,opt,name=dry_run,json=dryRun,proto3" json:"dry_run,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetShardRequest) Reset() {
+	*x = ForgetShardRequest{}
+	mi := &file_kv_proto_msgTypes[85]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetShardRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetShardRequest) ProtoMessage() {}
+
+func (x *ForgetShardRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[85]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetShardRequest.ProtoReflect.Descriptor instead.
+func (*ForgetShardRequest) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{85}
+}
+
+func (x *ForgetShardRequest) GetShard() string {
+	if x != nil {
+		return x.Shard
+	}
+	return ""
+}
+
+func (x *ForgetShardRequest) GetDryRun() bool {
+	if x != nil {
+		return x.DryRun
+	}
+	return false
+}
+
+type ForgetShardResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Addr          string                 `protobuf:"bytes,1,opt,name=addr,proto3" json:"addr,omitempty"`
+	Ranges        uint64                 `protobuf:"varint,2,opt,name=ranges,proto3" json:"ranges,omitempty"`
+	Registered    bool                   `protobuf:"varint,3,opt,name=registered,proto3" json:"registered,omitempty"`
+	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetShardResponse) Reset() {
+	*x = ForgetShardResponse{}
+	mi := &file_kv_proto_msgTypes[86]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetShardResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetShardResponse) ProtoMessage() {}
+
+func (x *ForgetShardResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[86]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetShardResponse.ProtoReflect.Descriptor instead.
+func (*ForgetShardResponse) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{86}
+}
+
+func (x *ForgetShardResponse) GetAddr() string {
+	if x != nil {
+		return x.Addr
+	}
+	return ""
+}
+
+func (x *ForgetShardResponse) GetRanges() uint64 {
+	if x != nil {
+		return x.Ranges
+	}
+	return 0
+}
+
+func (x *ForgetShardResponse) GetRegistered() bool {
+	if x != nil {
+		return x.Registered
+	}
+	return false
+}
+
+func (x *ForgetShardResponse) GetError() *Error {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
 var File_kv_proto protoreflect.FileDescriptor
 
 const file_kv_proto_rawDesc = "" +
@@ -5682,12 +5970,13 @@ const file_kv_proto_rawDesc = "" +
 	"LostRanges\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\tR\x05shard\x122\n" +
 	"\x04lost\x18\x02 \x03(\v2\x1e.percodb.kv.v1.RangeDescriptorR\x04lost\"\x0f\n" +
-	"\rStatusRequest\"\xaf\x01\n" +
+	"\rStatusRequest\"\xc7\x01\n" +
 	"\x0eStatusResponse\x129\n" +
 	"\vrange_sizes\x18\x01 \x03(\v2\x18.percodb.kv.v1.RangeSizeR\n" +
 	"rangeSizes\x12\x14\n" +
 	"\x05shard\x18\x02 \x01(\tR\x05shard\x12 \n" +
-	"\vincarnation\x18\x03 \x01(\x06R\vincarnation\x12*\n" +
+	"\vincarnation\x18\x03 \x01(\x06R\vincarnation\x12\x16\n" +
+	"\x06newest\x18\x04 \x01(\x06R\x06newest\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"1\n" +
 	"\tRangeSize\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x14\n" +
@@ -5741,7 +6030,32 @@ const file_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"=\n" +
 	"\x12CreateRangeRequest\x12'\n" +
-	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span2\x89\v\n" +
+	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span\"\xa5\x01\n" +
+	"\x0fAnnounceRequest\x12.\n" +
+	"\x05shard\x18\x01 \x01(\v2\x18.percodb.kv.v1.ShardInfoR\x05shard\x12\x18\n" +
+	"\acluster\x18\x02 \x01(\x06R\acluster\x12\x1a\n" +
+	"\baccepted\x18\x03 \x01(\bR\baccepted\x12\x16\n" +
+	"\x06newest\x18\x04 \x01(\x06R\x06newest\x12\x14\n" +
+	"\x05peers\x18\x05 \x03(\tR\x05peers\"\xc0\x01\n" +
+	"\x10AnnounceResponse\x12\x18\n" +
+	"\acluster\x18\x01 \x01(\x06R\acluster\x12\x14\n" +
+	"\x05peers\x18\x02 \x03(\tR\x05peers\x12\x12\n" +
+	"\x04held\x18\x03 \x01(\tR\x04held\x12\x1e\n" +
+	"\n" +
+	"registered\x18\x04 \x01(\bR\n" +
+	"registered\x12\x1c\n" +
+	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"C\n" +
+	"\x12ForgetShardRequest\x12\x14\n" +
+	"\x05shard\x18\x01 \x01(\tR\x05shard\x12\x17\n" +
+	"\adry_run\x18\x02 \x01(\bR\x06dryRun\"\x8d\x01\n" +
+	"\x13ForgetShardResponse\x12\x12\n" +
+	"\x04addr\x18\x01 \x01(\tR\x04addr\x12\x16\n" +
+	"\x06ranges\x18\x02 \x01(\x04R\x06ranges\x12\x1e\n" +
+	"\n" +
+	"registered\x18\x03 \x01(\bR\n" +
+	"registered\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error2\x89\v\n" +
 	"\x05Shard\x12<\n" +
 	"\x03Get\x12\x19.percodb.kv.v1.GetRequest\x1a\x1a.percodb.kv.v1.GetResponse\x12K\n" +
 	"\bBatchGet\x12\x1e.percodb.kv.v1.BatchGetRequest\x1a\x1f.percodb.kv.v1.BatchGetResponse\x12?\n" +
@@ -5768,7 +6082,7 @@ const file_kv_proto_rawDesc = "" +
 	"\tNumRanges\x12\x1f.percodb.kv.v1.NumRangesRequest\x1a .percodb.kv.v1.NumRangesResponse\x12T\n" +
 	"\vReleaseSpan\x12!.percodb.kv.v1.ReleaseSpanRequest\x1a\".percodb.kv.v1.ReleaseSpanResponse\x12L\n" +
 	"\n" +
-	"AdoptRange\x12 .percodb.kv.v1.AdoptRangeRequest\x1a\x1c.percodb.kv.v1.EmptyResponse2\xb9\x04\n" +
+	"AdoptRange\x12 .percodb.kv.v1.AdoptRangeRequest\x1a\x1c.percodb.kv.v1.EmptyResponse2\xdc\x05\n" +
 	"\tDirectory\x12E\n" +
 	"\x06Lookup\x12\x1c.percodb.kv.v1.LookupRequest\x1a\x1d.percodb.kv.v1.LookupResponse\x12E\n" +
 	"\x06Ranges\x12\x1c.percodb.kv.v1.RangesRequest\x1a\x1d.percodb.kv.v1.RangesResponse\x12E\n" +
@@ -5776,7 +6090,9 @@ const file_kv_proto_rawDesc = "" +
 	"\rRegisterShard\x12#.percodb.kv.v1.RegisterShardRequest\x1a\x1d.percodb.kv.v1.RangesResponse\x12P\n" +
 	"\fReportRanges\x12\".percodb.kv.v1.ReportRangesRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12`\n" +
 	"\x0fAllocateRangeID\x12%.percodb.kv.v1.AllocateRangeIDRequest\x1a&.percodb.kv.v1.AllocateRangeIDResponse\x12N\n" +
-	"\vCreateRange\x12!.percodb.kv.v1.CreateRangeRequest\x1a\x1c.percodb.kv.v1.EmptyResponseB(Z&github.com/percodb/percodb/kv/rpc/kvpbb\x06proto3"
+	"\vCreateRange\x12!.percodb.kv.v1.CreateRangeRequest\x1a\x1c.percodb.kv.v1.EmptyResponse\x12K\n" +
+	"\bAnnounce\x12\x1e.percodb.kv.v1.AnnounceRequest\x1a\x1f.percodb.kv.v1.AnnounceResponse\x12T\n" +
+	"\vForgetShard\x12!.percodb.kv.v1.ForgetShardRequest\x1a\".percodb.kv.v1.ForgetShardResponseB(Z&github.com/percodb/percodb/kv/rpc/kvpbb\x06proto3"
 
 var (
 	file_kv_proto_rawDescOnce sync.Once
@@ -5790,7 +6106,7 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 83)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
 var file_kv_proto_goTypes = []any{
 	(*RangeRef)(nil),                          // 0: percodb.kv.v1.RangeRef
 	(*Span)(nil),                              // 1: percodb.kv.v1.Span
@@ -5875,6 +6191,10 @@ var file_kv_proto_goTypes = []any{
 	(*AllocateRangeIDRequest)(nil),            // 80: percodb.kv.v1.AllocateRangeIDRequest
 	(*AllocateRangeIDResponse)(nil),           // 81: percodb.kv.v1.AllocateRangeIDResponse
 	(*CreateRangeRequest)(nil),                // 82: percodb.kv.v1.CreateRangeRequest
+	(*AnnounceRequest)(nil),                   // 83: percodb.kv.v1.AnnounceRequest
+	(*AnnounceResponse)(nil),                  // 84: percodb.kv.v1.AnnounceResponse
+	(*ForgetShardRequest)(nil),                // 85: percodb.kv.v1.ForgetShardRequest
+	(*ForgetShardResponse)(nil),               // 86: percodb.kv.v1.ForgetShardResponse
 }
 var file_kv_proto_depIdxs = []int32{
 	1,   // 0: percodb.kv.v1.RangeDescriptor.span:type_name -> percodb.kv.v1.Span
@@ -5973,69 +6293,76 @@ var file_kv_proto_depIdxs = []int32{
 	2,   // 93: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
 	39,  // 94: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
 	1,   // 95: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
-	5,   // 96: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
-	7,   // 97: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
-	9,   // 98: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
-	12,  // 99: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
-	14,  // 100: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
-	15,  // 101: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
-	17,  // 102: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
-	19,  // 103: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
-	21,  // 104: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
-	22,  // 105: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
-	24,  // 106: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
-	27,  // 107: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
-	29,  // 108: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
-	30,  // 109: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
-	32,  // 110: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
-	34,  // 111: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
-	63,  // 112: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
-	35,  // 113: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
-	37,  // 114: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
-	66,  // 115: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
-	68,  // 116: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
-	70,  // 117: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
-	72,  // 118: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
-	74,  // 119: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
-	76,  // 120: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
-	78,  // 121: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
-	79,  // 122: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
-	80,  // 123: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
-	82,  // 124: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
-	6,   // 125: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
-	8,   // 126: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
-	10,  // 127: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
-	13,  // 128: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
-	16,  // 129: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
-	16,  // 130: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
-	18,  // 131: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
-	20,  // 132: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
-	16,  // 133: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
-	23,  // 134: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
-	25,  // 135: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
-	28,  // 136: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
-	16,  // 137: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
-	31,  // 138: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
-	33,  // 139: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
-	16,  // 140: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
-	64,  // 141: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
-	36,  // 142: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
-	16,  // 143: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
-	67,  // 144: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
-	69,  // 145: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
-	16,  // 146: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
-	73,  // 147: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
-	75,  // 148: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
-	77,  // 149: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
-	75,  // 150: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
-	16,  // 151: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
-	81,  // 152: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
-	16,  // 153: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
-	125, // [125:154] is the sub-list for method output_type
-	96,  // [96:125] is the sub-list for method input_type
-	96,  // [96:96] is the sub-list for extension type_name
-	96,  // [96:96] is the sub-list for extension extendee
-	0,   // [0:96] is the sub-list for field type_name
+	71,  // 96: percodb.kv.v1.AnnounceRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 97: percodb.kv.v1.AnnounceResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 98: percodb.kv.v1.ForgetShardResponse.error:type_name -> percodb.kv.v1.Error
+	5,   // 99: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
+	7,   // 100: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
+	9,   // 101: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
+	12,  // 102: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
+	14,  // 103: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
+	15,  // 104: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
+	17,  // 105: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
+	19,  // 106: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
+	21,  // 107: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
+	22,  // 108: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
+	24,  // 109: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
+	27,  // 110: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
+	29,  // 111: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
+	30,  // 112: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
+	32,  // 113: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
+	34,  // 114: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
+	63,  // 115: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
+	35,  // 116: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
+	37,  // 117: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
+	66,  // 118: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
+	68,  // 119: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
+	70,  // 120: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
+	72,  // 121: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
+	74,  // 122: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
+	76,  // 123: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
+	78,  // 124: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
+	79,  // 125: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
+	80,  // 126: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
+	82,  // 127: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
+	83,  // 128: percodb.kv.v1.Directory.Announce:input_type -> percodb.kv.v1.AnnounceRequest
+	85,  // 129: percodb.kv.v1.Directory.ForgetShard:input_type -> percodb.kv.v1.ForgetShardRequest
+	6,   // 130: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
+	8,   // 131: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
+	10,  // 132: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
+	13,  // 133: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
+	16,  // 134: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
+	16,  // 135: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
+	18,  // 136: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
+	20,  // 137: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
+	16,  // 138: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
+	23,  // 139: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
+	25,  // 140: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
+	28,  // 141: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
+	16,  // 142: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
+	31,  // 143: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
+	33,  // 144: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
+	16,  // 145: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
+	64,  // 146: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
+	36,  // 147: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
+	16,  // 148: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
+	67,  // 149: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
+	69,  // 150: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
+	16,  // 151: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
+	73,  // 152: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
+	75,  // 153: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
+	77,  // 154: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
+	75,  // 155: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
+	16,  // 156: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
+	81,  // 157: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
+	16,  // 158: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
+	84,  // 159: percodb.kv.v1.Directory.Announce:output_type -> percodb.kv.v1.AnnounceResponse
+	86,  // 160: percodb.kv.v1.Directory.ForgetShard:output_type -> percodb.kv.v1.ForgetShardResponse
+	130, // [130:161] is the sub-list for method output_type
+	99,  // [99:130] is the sub-list for method input_type
+	99,  // [99:99] is the sub-list for extension type_name
+	99,  // [99:99] is the sub-list for extension extendee
+	0,   // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -6079,7 +6406,7 @@ func file_kv_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   83,
+			NumMessages:   87,
 			NumExtensions: 0,
 			NumServices:   4,
 		},

@@ -1073,6 +1073,8 @@ const (
 	Directory_ReportRanges_FullMethodName    = "/percodb.kv.v1.Directory/ReportRanges"
 	Directory_AllocateRangeID_FullMethodName = "/percodb.kv.v1.Directory/AllocateRangeID"
 	Directory_CreateRange_FullMethodName     = "/percodb.kv.v1.Directory/CreateRange"
+	Directory_Announce_FullMethodName        = "/percodb.kv.v1.Directory/Announce"
+	Directory_ForgetShard_FullMethodName     = "/percodb.kv.v1.Directory/ForgetShard"
 )
 
 // DirectoryClient is the client API for Directory service.
@@ -1088,6 +1090,8 @@ type DirectoryClient interface {
 	ReportRanges(ctx context.Context, in *ReportRangesRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
 	AllocateRangeID(ctx context.Context, in *AllocateRangeIDRequest, opts ...grpc.CallOption) (*AllocateRangeIDResponse, error)
 	CreateRange(ctx context.Context, in *CreateRangeRequest, opts ...grpc.CallOption) (*EmptyResponse, error)
+	Announce(ctx context.Context, in *AnnounceRequest, opts ...grpc.CallOption) (*AnnounceResponse, error)
+	ForgetShard(ctx context.Context, in *ForgetShardRequest, opts ...grpc.CallOption) (*ForgetShardResponse, error)
 }
 
 type directoryClient struct {
@@ -1168,6 +1172,26 @@ func (c *directoryClient) CreateRange(ctx context.Context, in *CreateRangeReques
 	return out, nil
 }
 
+func (c *directoryClient) Announce(ctx context.Context, in *AnnounceRequest, opts ...grpc.CallOption) (*AnnounceResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AnnounceResponse)
+	err := c.cc.Invoke(ctx, Directory_Announce_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *directoryClient) ForgetShard(ctx context.Context, in *ForgetShardRequest, opts ...grpc.CallOption) (*ForgetShardResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ForgetShardResponse)
+	err := c.cc.Invoke(ctx, Directory_ForgetShard_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // DirectoryServer is the server API for Directory service.
 // All implementations must embed UnimplementedDirectoryServer
 // for forward compatibility.
@@ -1181,6 +1205,8 @@ type DirectoryServer interface {
 	ReportRanges(context.Context, *ReportRangesRequest) (*EmptyResponse, error)
 	AllocateRangeID(context.Context, *AllocateRangeIDRequest) (*AllocateRangeIDResponse, error)
 	CreateRange(context.Context, *CreateRangeRequest) (*EmptyResponse, error)
+	Announce(context.Context, *AnnounceRequest) (*AnnounceResponse, error)
+	ForgetShard(context.Context, *ForgetShardRequest) (*ForgetShardResponse, error)
 	mustEmbedUnimplementedDirectoryServer()
 }
 
@@ -1211,6 +1237,12 @@ func (UnimplementedDirectoryServer) AllocateRangeID(context.Context, *AllocateRa
 }
 func (UnimplementedDirectoryServer) CreateRange(context.Context, *CreateRangeRequest) (*EmptyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method CreateRange not implemented")
+}
+func (UnimplementedDirectoryServer) Announce(context.Context, *AnnounceRequest) (*AnnounceResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Announce not implemented")
+}
+func (UnimplementedDirectoryServer) ForgetShard(context.Context, *ForgetShardRequest) (*ForgetShardResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method ForgetShard not implemented")
 }
 func (UnimplementedDirectoryServer) mustEmbedUnimplementedDirectoryServer() {}
 func (UnimplementedDirectoryServer) testEmbeddedByValue()                   {}
@@ -1359,6 +1391,42 @@ func _Directory_CreateRange_Handler(srv interface{}, ctx context.Context, dec fu
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Directory_Announce_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AnnounceRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DirectoryServer).Announce(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Directory_Announce_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DirectoryServer).Announce(ctx, req.(*AnnounceRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _Directory_ForgetShard_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ForgetShardRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(DirectoryServer).ForgetShard(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Directory_ForgetShard_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(DirectoryServer).ForgetShard(ctx, req.(*ForgetShardRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Directory_ServiceDesc is the grpc.ServiceDesc for Directory service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -1393,6 +1461,14 @@ var Directory_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "CreateRange",
 			Handler:    _Directory_CreateRange_Handler,
+		},
+		{
+			MethodName: "Announce",
+			Handler:    _Directory_Announce_Handler,
+		},
+		{
+			MethodName: "ForgetShard",
+			Handler:    _Directory_ForgetShard_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -1,0 +1,421 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// The directory of ranges and the oracle share a data directory. When it was lost, or an older copy was restored,
+// the oracle could hand out timestamps below those of existing versions, and the directory does not know all
+// shards. So every shard keeps the list of the cluster's shards, and announces itself before it takes a
+// timestamp and every few seconds afterwards, with that list and the newest timestamp it has met. What
+// contradicts the directory puts the oracle on hold until every shard that anybody names has announced itself;
+// it then goes on above the newest of their timestamps.
+
+// Announcement is what a shard tells about itself and the cluster.
+type Announcement struct {
+	ShardInfo
+	// Cluster is the number of the cluster that the shard belongs to; 0 if it does not know one.
+	Cluster uint64
+	// Accepted says that a directory has registered the shard before.
+	Accepted bool
+	// Newest is the newest timestamp that the shard has met, or a little below.
+	Newest tso.Timestamp
+	// Peers are the cluster's shards as the directory last named them.
+	Peers []string
+}
+
+// Membership is the answer to an announcement.
+type Membership struct {
+	Cluster uint64
+	Peers   []string // all shards of the cluster that the directory knows
+	// Held says why the oracle serves nobody; "" if it serves.
+	Held string
+	// Registered says that the directory has the shard's ranges.
+	Registered bool
+	// Forgotten says that the shard was excluded from the cluster for good.
+	Forgotten bool
+}
+
+// ForgetResponse tells about a shard that is, or would be, forgotten.
+type ForgetResponse struct {
+	Addr       string
+	Ranges     int  // that are lost
+	Registered bool // false: only other shards have named it
+}
+
+// ForgottenError: the shard was excluded from its cluster for good.
+type ForgottenError struct{ Shard string }
+
+func (e *ForgottenError) Error() string {
+	return fmt.Sprintf("store %s was excluded from the cluster by percodb store forget, and its ranges were given to others: start a new store with an empty data directory", e.Shard)
+}
+
+// OracleControl holds the oracle whose data directory is that of the directory of ranges; *tso.Gate is one.
+type OracleControl interface {
+	tso.Oracle
+	// WindowEnd is above every timestamp that was handed out.
+	WindowEnd() tso.Timestamp
+	// Hold stops the oracle for a reason; Serve has it go on above a timestamp.
+	Hold(reason string)
+	Serve(above tso.Timestamp)
+}
+
+// standing is how far a directory can be trusted.
+type standing int
+
+const (
+	standingSound   standing = iota
+	standingEmpty            // no shard has announced itself yet: new, or lost
+	standingAsking           // just started: registered shards that can be reached are being asked
+	standingDoubted          // lost or older: every known shard has to announce itself
+)
+
+// clusterView is what a directory knows when it judges an announcement.
+type clusterView struct {
+	standing  standing
+	cluster   uint64
+	windowEnd tso.Timestamp
+	known     map[string]bool
+	forgotten map[string]bool
+}
+
+// verdict is what an announcement says about the directory.
+type verdict int
+
+const (
+	verdictAgrees     verdict = iota
+	verdictNewCluster         // the first shard of a cluster
+	verdictLost               // the directory was lost
+	verdictOlder              // the directory is older than what the cluster has had
+	verdictForeign            // the shard is of another cluster
+)
+
+// judge compares an announcement with what a directory knows.
+func (v *clusterView) judge(a *Announcement) verdict {
+	unknown := func(id string) bool { return id != a.ID && !v.known[id] && !v.forgotten[id] }
+	switch {
+	case v.standing == standingEmpty && a.Cluster == 0 && !a.Accepted:
+		return verdictNewCluster
+	case v.standing == standingEmpty:
+		return verdictLost
+	case a.Cluster != 0 && a.Cluster != v.cluster:
+		return verdictForeign
+	case a.Cluster != 0 && (a.Accepted && !v.known[a.ID] || slices.ContainsFunc(a.Peers, unknown)):
+		return verdictOlder
+	case (a.Cluster != 0 || v.known[a.ID]) && a.Newest.Physical() > v.windowEnd.Physical()+behindMillis:
+		return verdictOlder
+	}
+	return verdictAgrees
+}
+
+// awaitedShards are those of the known shards that have not told.
+func awaitedShards(known map[string]bool, told map[string]tso.Timestamp) (awaited []string) {
+	for id := range known {
+		if _, ok := told[id]; !ok {
+			awaited = append(awaited, id)
+		}
+	}
+	slices.Sort(awaited)
+	return awaited
+}
+
+// maxAhead is how far above the clock the oracle follows what shards have told.
+const maxAhead = 24 * time.Hour
+
+// resumeAbove returns where an oracle goes on when all shards have told; ok is false if that is too far above now to
+// be right.
+func resumeAbove(told map[string]tso.Timestamp, now tso.Timestamp) (above tso.Timestamp, ok bool) {
+	for _, ts := range told {
+		above = max(above, ts)
+	}
+	if above != 0 {
+		above = tso.FromPhysical(above.Physical() + aboveMargin.Milliseconds())
+	}
+	return above, above.Physical() <= now.Physical()+maxAhead.Milliseconds()
+}
+
+// holdReason says what an oracle on hold waits for.
+func holdReason(s standing, awaited []string) string {
+	switch {
+	case s == standingEmpty:
+		return "no store has registered yet"
+	case s == standingAsking:
+		return "the stores are being asked for their newest timestamps"
+	case len(awaited) == 0:
+		return "a store has met timestamps of more than a day from now: set the clock right, or start the tso process with --timestamps-above"
+	}
+	return "the directory of the oracle was lost or is older than the stores: waiting for the newest timestamps of " +
+		strings.Join(awaited, ", ") + " (percodb store forget ID excludes a store that is gone for good)"
+}
+
+// announceTimeout bounds an announcement, and announcePatience the time for which the directory may be out of reach
+// while a store opens.
+const (
+	announceTimeout  = 5 * time.Second
+	announcePatience = 30 * time.Second
+	heldPause        = 200 * time.Millisecond
+	heldLogInterval  = 10 * time.Second
+)
+
+// awaitOracle announces the store until the oracle serves.
+func (s *Store) awaitOracle(ctx context.Context) error {
+	seen, err := s.engine.getMetaU64(metaSeen)
+	if err != nil {
+		return err
+	}
+	var logged time.Time
+	for lastAnswer := time.Now(); ; {
+		m, err := s.announce(ctx, tso.Timestamp(seen))
+		var unavailable *UnavailableError
+		switch {
+		case err == nil && m.Held == "":
+			return nil
+		case err == nil:
+			lastAnswer = time.Now()
+			if time.Since(logged) > heldLogInterval {
+				s.opts.Logger.Warn("the oracle does not serve yet", "reason", m.Held)
+				logged = time.Now()
+			}
+		case !errors.As(err, &unavailable) || time.Since(lastAnswer) > announcePatience:
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(heldPause):
+		}
+	}
+}
+
+// announce tells the directory about the store, and keeps what it answers about the cluster.
+func (s *Store) announce(ctx context.Context, newest tso.Timestamp) (*Membership, error) {
+	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
+	defer cancel()
+	m, err := s.opts.Directory.Announce(ctx, &Announcement{
+		ShardInfo: ShardInfo{ID: s.shardID, Addr: s.opts.Addr}, Cluster: s.cluster, Accepted: s.accepted != 0, Newest: newest, Peers: s.peers,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if m.Forgotten {
+		return nil, &ForgottenError{Shard: s.shardID}
+	}
+	if m.Cluster == s.cluster && slices.Equal(m.Peers, s.peers) || m.Held != "" {
+		return m, nil // an oracle on hold may not know all shards yet
+	}
+	b := s.engine.NewBatch(0)
+	defer b.Close()
+	b.Put(metaKey(metaCluster), appendCluster(nil, m.Cluster, m.Peers))
+	if err := s.engine.applySync(b); err != nil {
+		return nil, err
+	}
+	s.cluster, s.peers = m.Cluster, m.Peers
+	return m, nil
+}
+
+// loadCluster reads what the store knows about its cluster.
+func (s *Store) loadCluster() error {
+	value, found, err := s.engine.Get(nil, metaKey(metaCluster))
+	if err != nil || !found {
+		return err
+	}
+	s.cluster, s.peers, err = decodeCluster(value)
+	return err
+}
+
+// announceInterval is the time between announcements of a store that runs.
+const announceInterval = 2 * time.Second
+
+// announceLoop announces the store while it runs, and registers it with a directory that does not know it.
+func (s *Store) announceLoop() {
+	tick := time.NewTicker(announceInterval)
+	defer tick.Stop()
+	failing := false
+	for {
+		select {
+		case <-s.stopped.Done():
+			return
+		case <-tick.C:
+		}
+		m, err := s.announce(s.stopped, s.mvcc.NewestTS())
+		if err == nil && m.Held == "" && !m.Registered {
+			err = s.register(s.stopped)
+		}
+		var forgotten *ForgottenError
+		switch {
+		case err == nil || s.stopped.Err() != nil:
+		case errors.As(err, &forgotten) && s.opts.OnFatal != nil:
+			s.opts.OnFatal(err)
+			return
+		case !failing:
+			s.opts.Logger.Warn("the store could not announce itself", "err", err)
+		}
+		failing = err != nil
+	}
+}
+
+// knownLocked are the shards of the cluster: those that are registered, and those that others have named.
+func (d *LocalDirectory) knownLocked() map[string]bool {
+	known := maps.Clone(d.mu.named)
+	for id := range d.mu.shards {
+		known[id] = true
+	}
+	return known
+}
+
+// Announce implements Directory.
+func (d *LocalDirectory) Announce(_ context.Context, a *Announcement) (*Membership, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.forgotten[a.ID] {
+		return &Membership{Forgotten: true}, nil
+	}
+	if d.opts.Oracle != nil {
+		if err := d.takeLocked(a); err != nil {
+			return nil, err
+		}
+	}
+	_, registered := d.mu.shards[a.ID]
+	m := &Membership{Cluster: d.mu.cluster, Peers: slices.Sorted(maps.Keys(d.knownLocked())), Registered: registered}
+	if d.mu.standing != standingSound {
+		m.Held = holdReason(d.mu.standing, awaitedShards(d.knownLocked(), d.mu.told))
+	}
+	return m, nil
+}
+
+// takeLocked judges an announcement and does what follows.
+func (d *LocalDirectory) takeLocked(a *Announcement) error {
+	known := d.knownLocked()
+	view := &clusterView{standing: d.mu.standing, cluster: d.mu.cluster, windowEnd: d.opts.Oracle.WindowEnd(), known: known, forgotten: d.mu.forgotten}
+	switch verdict := view.judge(a); verdict {
+	case verdictForeign:
+		return fmt.Errorf("kv: store %s is of another cluster than this directory, or the directory was lost and begun anew by another store: restore it", a.ID)
+	case verdictNewCluster:
+		d.mu.standing = standingSound
+		d.opts.Oracle.Serve(0)
+	case verdictLost, verdictOlder:
+		if err := d.doubtLocked(a, verdict == verdictLost); err != nil {
+			return err
+		}
+	}
+	if d.mu.standing == standingSound {
+		return nil
+	}
+	d.mu.told[a.ID] = a.Newest
+	return d.settleLocked()
+}
+
+// doubtLocked holds the oracle and adds the shards that the announcement names to the known ones, durably.
+func (d *LocalDirectory) doubtLocked(a *Announcement, lost bool) error {
+	d.opts.Oracle.Hold("a store contradicts the directory")
+	b := d.opts.Engine.NewBatch(0)
+	defer b.Close()
+	b.Put(metaKey(metaDirDoubt), []byte{1})
+	cluster := d.mu.cluster
+	if lost = lost && a.Cluster != 0; lost { // else the shard does not know the others
+		b.Put(metaKey(metaDirLost), []byte{1})
+		cluster = a.Cluster
+		putCluster(b, cluster)
+	}
+	var named []string
+	for _, id := range append(slices.Clone(a.Peers), a.ID) {
+		if _, registered := d.mu.shards[id]; !registered && !d.mu.forgotten[id] && !d.mu.named[id] {
+			named = append(named, id)
+			b.Put(metaKey(metaDirNamed+id), []byte{1})
+		}
+	}
+	if err := d.opts.Engine.applySync(b); err != nil {
+		return err
+	}
+	for _, id := range named {
+		d.mu.named[id] = true
+	}
+	if d.mu.standing != standingDoubted {
+		d.mu.told = map[string]tso.Timestamp{}
+		d.opts.Logger.Error("the directory of the oracle was lost or is older than a store: the oracle waits for all stores", "store", a.ID)
+	}
+	d.mu.standing, d.mu.cluster, d.mu.lost = standingDoubted, cluster, d.mu.lost || lost
+	return nil
+}
+
+// settleLocked ends a doubt when every known shard has told.
+func (d *LocalDirectory) settleLocked() error {
+	if d.mu.standing != standingDoubted {
+		return nil
+	}
+	awaited := awaitedShards(d.knownLocked(), d.mu.told)
+	above, ok := resumeAbove(d.mu.told, max(tso.FromPhysical(time.Now().UnixMilli()), d.opts.Oracle.WindowEnd()))
+	if len(awaited) > 0 || !ok {
+		d.opts.Oracle.Hold(holdReason(d.mu.standing, awaited))
+		return nil
+	}
+	b := d.opts.Engine.NewBatch(0)
+	defer b.Close()
+	b.Delete(metaKey(metaDirDoubt))
+	if err := d.opts.Engine.applySync(b); err != nil {
+		return err
+	}
+	d.mu.standing = standingSound
+	d.opts.Oracle.Serve(above)
+	d.opts.Logger.Warn("all stores have told their newest timestamps: the oracle serves", "stores", len(d.mu.told))
+	return nil
+}
+
+// askTimeout bounds how long a directory that starts asks its shards.
+const askTimeout = time.Second
+
+// askShards holds the oracle of a directory that starts until the shards that can be reached have told their newest
+// timestamps.
+func (d *LocalDirectory) askShards() {
+	d.mu.RLock()
+	infos := slices.Collect(maps.Values(d.mu.shards))
+	d.mu.RUnlock()
+	ctx, cancel := context.WithTimeout(d.stopped, askTimeout)
+	defer cancel()
+	answers := make(chan Announcement, len(infos))
+	for _, info := range infos {
+		go func() {
+			a := Announcement{ShardInfo: info}
+			if owner, err := d.opts.Dial(ctx, info); err == nil {
+				if status, err := owner.Status(ctx); err == nil && status.Shard == info.ID {
+					a.Newest = status.Newest
+				}
+			}
+			answers <- a
+		}()
+	}
+	for range infos {
+		a := <-answers
+		if a.Newest == 0 {
+			continue
+		}
+		if _, err := d.Announce(ctx, &a); err != nil {
+			d.opts.Logger.Warn("what a store has told was not taken", "store", a.ID, "err", err)
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.standing == standingAsking {
+		d.mu.standing = standingSound
+		d.opts.Oracle.Serve(0)
+	}
+}
+
+// warnHeld logs now and then what the oracle waits for.
+func (d *LocalDirectory) warnHeld(last time.Time) time.Time {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.mu.standing != standingDoubted || time.Since(last) < heldLogInterval {
+		return last
+	}
+	d.opts.Logger.Warn("the oracle does not serve", "reason", holdReason(d.mu.standing, awaitedShards(d.knownLocked(), d.mu.told)))
+	return time.Now()
+}
