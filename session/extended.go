@@ -85,8 +85,8 @@ func (s *Session) parse(name, text string, declared []types.OID) (*prepared, err
 	if err := validText(text); err != nil {
 		return nil, err
 	}
-	s.lexer.Reset(text)
-	st, err := s.lexer.Next()
+	in := s.read(text)
+	st, err := in.Next()
 	if err == io.EOF {
 		return p, nil
 	}
@@ -96,7 +96,7 @@ func (s *Session) parse(name, text string, declared []types.OID) (*prepared, err
 	p.statement = st.Clone()
 	s.alone = true
 	defer func() { s.alone = false }()
-	if _, err := s.lexer.Next(); err != io.EOF {
+	if _, err := in.Next(); err != io.EOF {
 		if err != nil {
 			return nil, err
 		}

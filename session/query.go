@@ -31,24 +31,19 @@ func (s *Session) query(text string, w ResultWriter) error {
 	if err := validText(text); err != nil {
 		return err
 	}
-	s.lexer.Reset(text)
-	st, err := s.lexer.Next()
+	in := s.read(text)
+	st, err := in.Next()
 	if err == io.EOF {
 		return w.Empty()
 	}
 	if err != nil {
 		return err
 	}
-	if onlyOne(text, st) {
+	if in.onlyOne(st) {
+		in.sendNotices(w)
 		return s.runSingle(st, w)
 	}
 	return s.queryMany(st, w)
-}
-
-// onlyOne reports whether nothing but semicolons and blanks follows the statement. A comment counts
-// as more, which costs nothing but speed.
-func onlyOne(text string, st *sql.Statement) bool {
-	return strings.Trim(text[st.Offset+len(st.Text):], "; \t\r\n") == ""
 }
 
 // queryMany runs several statements. All are parsed before the first runs, so that a syntax error
@@ -56,7 +51,7 @@ func onlyOne(text string, st *sql.Statement) bool {
 func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 	statements := []*sql.Statement{first.Clone()}
 	for {
-		st, err := s.lexer.Next()
+		st, err := s.text.Next()
 		if err == io.EOF {
 			break
 		}
@@ -73,6 +68,7 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 			return err
 		}
 	}
+	s.text.sendNotices(w)
 	for i, st := range statements {
 		// The last statement of an implicit transaction commits it.
 		s.txn.implicitBlock = !s.txn.block

@@ -82,6 +82,7 @@ type Session struct {
 	ctx      *statementContext
 	settings *settings
 	lexer    sql.Lexer
+	text     clientText // that runs, or is prepared
 	env      builtin.Env
 	scratch  executor.Scratch
 	memory   memory.Account // of what its statements hold

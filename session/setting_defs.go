@@ -63,6 +63,7 @@ func behaviourSettings() []*settingDef {
 		{name: "transaction_read_only", initial: "off", check: checkBool, note: "Sets the current transaction's read-only status."},
 		{name: "transaction_deferrable", initial: "off", check: checkBool, note: "Snapshots never wait here: no effect."},
 		{name: "default_transaction_deferrable", initial: "off", check: checkBool, apply: applyDeferrable, note: "Snapshots never wait here: no effect."},
+		{name: "percodb.dialect", initial: "postgresql", check: checkEnum(dialectMySQL, "postgresql"), apply: applyDialect, note: "Sets the language of the client's texts."},
 		{name: "lock_timeout", initial: "0", check: checkMillis, apply: applyLockTimeout, note: "Sets the maximum allowed duration of any wait for a lock."},
 		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, apply: applyIdleTimeout, note: "Sets the maximum allowed idle time between queries, when in a transaction."},
 		{name: "idle_session_timeout", initial: "0", check: checkMillis, apply: applyIdleSessionTimeout, note: "Sets the maximum allowed idle time between queries, when not in a transaction."},

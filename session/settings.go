@@ -29,6 +29,7 @@ type settings struct {
 	searchPath       []string
 	modes            modes // of transactions to come
 	lockTimeout      time.Duration
+	mysql            bool // the client's texts are MySQL's
 	// idleTimeout is for how long a client may leave a transaction waiting, idleSessionTimeout for how
 	// long it may be silent outside one. 0: for ever.
 	idleTimeout, idleSessionTimeout time.Duration

@@ -36,8 +36,16 @@ type Statement struct {
 	Offset   int       // byte offset of Text in the query text
 	Params   int       // the highest $n
 
+	tree ast.Statement // of a statement that another front end parsed; nil: Parse parses Text
+
 	base, tail int  // characters of the query text before Text and before what ended it
 	semicolon  bool // a semicolon ended it
+}
+
+// NewStatement makes the statement that another front end has parsed: tree is what Parse gives, and its literals have no
+// slots. key is the plan cache key, which must differ from all keys of this package's; nil for statements without plans.
+func NewStatement(tree ast.Statement, key []byte, text string, offset, params int) *Statement {
+	return &Statement{tree: tree, Key: key, Text: text, Offset: offset, Params: params}
 }
 
 // Clone returns a copy that outlives the Lexer's next call. It shares the text.

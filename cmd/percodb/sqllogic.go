@@ -47,7 +47,7 @@ use a database of their own.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.DSN, "dsn", "postgres://127.0.0.1:5433/percodb", "the server to test")
-	flags.StringVar(&o.Dialect, "dialect", "postgresql", "the name that skipif and onlyif lines are compared with")
+	flags.StringVar(&o.Dialect, "dialect", "postgresql", "the name that skipif and onlyif lines are compared with; connections of mysql are set to MySQL's dialect")
 	flags.StringVar(&o.List, "list", "", "a file that names test files, one a line")
 	flags.StringVar(&o.Root, "root", "", "the directory the names of --list are relative to (default the list's own)")
 	flags.StringVar(&o.Exclude, "exclude", "", "a file of lines FILE:LINE, records to skip")

@@ -85,6 +85,9 @@ func licenceOf(t *testing.T, dir string) (name string, holders []string) {
 			t.Fatal(err)
 		}
 		for _, file := range files {
+			if info, err := os.Stat(file); err == nil && info.IsDir() {
+				continue
+			}
 			text, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

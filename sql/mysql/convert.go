@@ -68,6 +68,13 @@ func (c *converter) parsed(text string) ast.Statement {
 		c.err = err
 		return nil
 	}
+	if q, ok := tree.(*ast.Query); ok { // the text's literals are not the client's
+		ast.InspectQuery(q, ast.Visitor{Expr: func(x ast.Expr) {
+			if lit, ok := x.(*ast.Literal); ok {
+				lit.Slot = -1
+			}
+		}})
+	}
 	return tree
 }
 

@@ -60,6 +60,13 @@ func roundTrip(t *testing.T, st *mysql.Statement) {
 	if ins, ok := st.Tree.(*ast.Insert); ok && ins.OnConflict != nil && ins.OnConflict.AnyKey {
 		return
 	}
+	if q, ok := st.Tree.(*ast.Query); ok {
+		ast.InspectQuery(q, ast.Visitor{Expr: func(x ast.Expr) {
+			if lit, ok := x.(*ast.Literal); ok && lit.Slot != -1 {
+				t.Errorf("%s: the literal %s has the slot %d", st.Text, lit, lit.Slot)
+			}
+		}})
+	}
 	text := st.Tree.String()
 	again, err := sql.ParseTree(text)
 	if err != nil {

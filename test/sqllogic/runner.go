@@ -218,8 +218,24 @@ func (run *fileRun) connection(ctx context.Context, name string) (*wire, error) 
 	if err != nil {
 		return nil, err
 	}
+	if err := run.speak(w); err != nil {
+		w.close()
+		return nil, err
+	}
 	run.connections[name] = w
 	return w, nil
+}
+
+// speak sets a connection to the dialect whose records are run, where the server has it.
+func (run *fileRun) speak(w *wire) error {
+	if run.Dialect != "mysql" {
+		return nil
+	}
+	reply, err := w.query(request{sql: "SET percodb.dialect = 'mysql'"}, nil)
+	if err == nil && reply.err != nil {
+		err = fmt.Errorf("%s: the server has no MySQL dialect: %s", run.name, reply.err.Error())
+	}
+	return err
 }
 
 func (run *fileRun) disconnect() {

@@ -1,0 +1,66 @@
+package session
+
+import (
+	"strings"
+
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/mysql"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// dialectMySQL is the value of percodb.dialect under which texts are MySQL's.
+const dialectMySQL = "mysql"
+
+func applyDialect(s *settings, value string) error {
+	s.mysql = value == dialectMySQL
+	return nil
+}
+
+// clientText splits a client's text into statements, in the dialect that the session had when the text came.
+type clientText struct {
+	postgres *sql.Lexer
+	mysql    *mysql.Lexer // nil: the text is PostgreSQL's
+	text     string
+	notices  []string // of MySQL's statements, until they are sent
+}
+
+// read begins a client's text.
+func (s *Session) read(text string) *clientText {
+	c := &s.text
+	c.postgres, c.text, c.notices = &s.lexer, text, nil
+	if !s.settings.mysql {
+		c.mysql = nil
+		c.postgres.Reset(text)
+		return c
+	}
+	c.mysql = &mysql.Lexer{}
+	c.mysql.Reset(text)
+	return c
+}
+
+// Next returns the next statement, io.EOF after the last one.
+func (c *clientText) Next() (*sql.Statement, error) {
+	if c.mysql == nil {
+		return c.postgres.Next()
+	}
+	st, notices, err := c.mysql.Next()
+	c.notices = append(c.notices, notices...)
+	return st, err
+}
+
+// onlyOne reports whether nothing but semicolons and blanks follows the first statement. A comment counts as more, which
+// costs nothing but speed.
+func (c *clientText) onlyOne(st *sql.Statement) bool {
+	if c.mysql != nil {
+		return !c.mysql.More()
+	}
+	return strings.Trim(c.text[st.Offset+len(st.Text):], "; \t\r\n") == ""
+}
+
+// sendNotices tells the client what of its MySQL statements has no effect, or another one.
+func (c *clientText) sendNotices(w ResultWriter) {
+	for _, text := range c.notices {
+		w.Notice(pgerror.New(pgerror.SuccessfulCompletion, "%s", text))
+	}
+	c.notices = nil
+}

@@ -1,0 +1,51 @@
+package mysql
+
+import (
+	"io"
+
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+)
+
+// Lexer gives the statements of a MySQL text one by one, as sql.Lexer does for PostgreSQL's. It is reusable. Not safe for
+// concurrent use.
+type Lexer struct {
+	text       string
+	parsed     bool
+	statements []Statement
+	err        error
+	next       int
+}
+
+// Reset makes the Lexer start over with a text.
+func (l *Lexer) Reset(text string) { *l = Lexer{text: text} }
+
+// Next returns the next statement and its notices, io.EOF after the last one. The whole text is parsed by the first call.
+func (l *Lexer) Next() (*sql.Statement, []string, error) {
+	if !l.parsed {
+		l.parsed = true
+		l.statements, l.err = Parse(l.text)
+	}
+	if l.err != nil {
+		return nil, nil, l.err
+	}
+	if l.next == len(l.statements) {
+		return nil, nil, io.EOF
+	}
+	st := &l.statements[l.next]
+	l.next++
+	return sql.NewStatement(st.Tree, key(st), st.Text, st.Offset, st.Params), st.Notices, nil
+}
+
+// More reports whether statements are left, which one MySQL statement may have become.
+func (l *Lexer) More() bool { return l.next < len(l.statements) }
+
+// key is a statement's plan cache key: its text, behind a mark that no key of package sql has. Statements without plans
+// have none.
+func key(st *Statement) []byte {
+	switch st.Tree.(type) {
+	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete:
+		return append([]byte("\x00mysql\x00"), st.Text...)
+	}
+	return nil
+}
