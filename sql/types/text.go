@@ -71,6 +71,9 @@ func onlyBlanks(s string) bool {
 
 func bpcharInput(s string, mod int32) (Datum, error) { return LimitBPChar(s, mod, false) }
 
+// blanks pad most values of char(n).
+const blanks = "                                                                                                    "
+
 // LimitBPChar cuts or pads s to a char(n)'s n characters. Unless explicit, cutting anything but
 // blanks is 22001.
 func LimitBPChar(s string, mod int32, explicit bool) (Datum, error) {
@@ -87,9 +90,12 @@ func LimitBPChar(s string, mod int32, explicit bool) (Datum, error) {
 		}
 		return Text(s[:keep]), nil
 	case chars < n:
+		if s == "" && n <= len(blanks) {
+			return Text(blanks[:n]), nil
+		}
 		b := append(make([]byte, 0, len(s)+n-chars), s...)
-		for range n - chars {
-			b = append(b, ' ')
+		for pad := n - chars; pad > 0; pad -= len(blanks) {
+			b = append(b, blanks[:min(pad, len(blanks))]...)
 		}
 		return Bytes(b), nil
 	}
