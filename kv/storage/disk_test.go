@@ -16,17 +16,18 @@ import (
 // smallFS is a filesystem in memory of limited size. Preallocated files take their space at once.
 type smallFS struct {
 	vfs.FS
-	total uint64
 
 	mu struct {
 		sync.Mutex
+		total     int64
 		others    int64 // bytes that other programs use
 		allocated map[string]int64
 	}
 }
 
 func newSmallFS(total uint64) *smallFS {
-	s := &smallFS{FS: vfs.NewMem(), total: total}
+	s := &smallFS{FS: vfs.NewMem()}
+	s.mu.total = int64(total)
 	s.mu.allocated = map[string]int64{}
 	return s
 }
@@ -37,6 +38,12 @@ func (s *smallFS) setOthers(bytes int64) {
 	s.mu.others = bytes
 }
 
+func (s *smallFS) addSpace(bytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.total += bytes
+}
+
 func (s *smallFS) others() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +51,7 @@ func (s *smallFS) others() int64 {
 }
 
 func (s *smallFS) freeLocked() int64 {
-	free := int64(s.total) - s.mu.others
+	free := s.mu.total - s.mu.others
 	for _, n := range s.mu.allocated {
 		free -= n
 	}
@@ -58,8 +65,10 @@ func (s *smallFS) free() int64 {
 }
 
 func (s *smallFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
-	free := uint64(s.free())
-	return vfs.DiskUsage{AvailBytes: free, TotalBytes: s.total, UsedBytes: s.total - free}, nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free, total := uint64(s.freeLocked()), uint64(s.mu.total)
+	return vfs.DiskUsage{AvailBytes: free, TotalBytes: total, UsedBytes: total - free}, nil
 }
 
 // grow makes the file take up at least size bytes.
@@ -230,7 +239,7 @@ func TestFullDiskRefusesWritesAndRecovers(t *testing.T) {
 		t.Fatalf("30 MB were written to a full disk: %v", err)
 	default:
 	}
-	disk.total += 256 << 20
+	disk.addSpace(256 << 20)
 	disk.setOthers(0)
 	if err := <-written; err != nil {
 		t.Fatalf("the write under way: %v", err)
