@@ -96,22 +96,23 @@ func compileRegex(pattern string, o regexOptions) (*Regex, error) {
 		}
 		pattern = pattern[end+1:]
 	}
-	t := &regexTranslator{src: pattern, o: o}
+	t := &regexTranslator{src: pattern, o: o, out: new(strings.Builder)}
 	if o.basic {
 		return nil, t.unsupported("the syntax of basic expressions")
 	}
-	body := regexp.QuoteMeta(pattern)
-	if !o.literal {
-		if err := t.translate(); err != nil {
-			return nil, err
+	if o.literal {
+		for _, r := range pattern {
+			t.literal(r)
 		}
-		body = t.out.String()
+	} else if err := t.translate(); err != nil {
+		return nil, err
 	}
+	body := t.out.String()
 	prefix := ""
 	for _, f := range []struct {
 		on     bool
 		letter string
-	}{{o.foldCase, "i"}, {!o.noNLClass, "s"}, {o.lineAnchor, "m"}} {
+	}{{!o.noNLClass, "s"}, {o.lineAnchor, "m"}} {
 		if f.on {
 			prefix += f.letter
 		}
@@ -119,7 +120,8 @@ func compileRegex(pattern string, o regexOptions) (*Regex, error) {
 	if prefix != "" {
 		prefix = "(?" + prefix + ")"
 	}
-	parsed, err := syntax.Parse(prefix+body, syntax.Perl)
+	marked := prefix + t.marked()
+	parsed, err := syntax.Parse(marked, syntax.Perl)
 	if err != nil {
 		return nil, regexError(err)
 	}
@@ -131,7 +133,9 @@ func compileRegex(pattern string, o regexOptions) (*Regex, error) {
 	if err != nil {
 		return nil, regexError(err)
 	}
-	return newRegex(re, size, !t.nonGreedy), nil
+	compiled := newRegex(re, marked, size, !t.nonGreedy)
+	compiled.words, compiled.edges = t.words, len(t.marks) > 0
+	return compiled, nil
 }
 
 func isLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
@@ -170,10 +174,11 @@ type regexTranslator struct {
 	src       string
 	at        int
 	o         regexOptions
-	out       strings.Builder
+	out       *strings.Builder
 	nonGreedy bool
 	depth     int
-	lastWord  bool // the last atom is one word character, for \M
+	words     bool       // there is one of \y \Y \m \M
+	marks     []wordMark // where there is \m or \M
 }
 
 func (t *regexTranslator) unsupported(what string) error {
@@ -182,14 +187,11 @@ func (t *regexTranslator) unsupported(what string) error {
 
 func (t *regexTranslator) translate() error {
 	for t.at < len(t.src) {
-		word := false
 		switch c := t.src[t.at]; c {
 		case '\\':
-			w, err := t.escape()
-			if err != nil {
+			if err := t.escape(); err != nil {
 				return err
 			}
-			word = w
 		case '[':
 			if err := t.bracket(); err != nil {
 				return err
@@ -236,12 +238,14 @@ func (t *regexTranslator) translate() error {
 			}
 			t.at++
 		default:
-			_, n := utf8.DecodeRuneInString(t.src[t.at:])
-			t.out.WriteString(t.src[t.at : t.at+n])
+			r, n := utf8.DecodeRuneInString(t.src[t.at:])
+			if t.o.foldCase && hasCase(r) {
+				t.literal(r)
+			} else {
+				t.out.WriteString(t.src[t.at : t.at+n])
+			}
 			t.at += n
-			word = isLetter(c) || isDigit(c) || c == '_'
 		}
-		t.lastWord = word
 	}
 	if t.depth > 0 {
 		return badRegex("parentheses () not balanced")
@@ -313,10 +317,10 @@ const (
 	classSpace = `\s\v\x{85}\x{2028}\x{2029}\x{1680}\x{2000}-\x{2006}\x{2008}-\x{200a}\x{205f}\x{3000}`
 )
 
-// escape translates a backslash and what follows; word reports one word character.
-func (t *regexTranslator) escape() (word bool, err error) {
+// escape translates a backslash and what follows.
+func (t *regexTranslator) escape() error {
 	if t.at+1 == len(t.src) {
-		return false, badRegex("invalid escape \\ sequence")
+		return badRegex("invalid escape \\ sequence")
 	}
 	c := t.src[t.at+1]
 	t.at += 2
@@ -327,7 +331,6 @@ func (t *regexTranslator) escape() (word bool, err error) {
 		t.out.WriteString(`[^0-9]`)
 	case 'w':
 		t.out.WriteString(`[` + classWord + `]`)
-		return true, nil
 	case 'W':
 		t.out.WriteString(`[^` + classWord + `]`)
 	case 's':
@@ -338,37 +341,19 @@ func (t *regexTranslator) escape() (word bool, err error) {
 		t.out.WriteString(`\A`)
 	case 'Z':
 		t.out.WriteString(`\z`)
-	case 'y':
-		t.out.WriteString(`\b`)
-	case 'Y':
-		t.out.WriteString(`\B`)
-	case 'm':
-		if !t.wordFollows() {
-			return false, t.unsupported("\\m before something else than a word character")
-		}
-		t.out.WriteString(`\b`)
-	case 'M':
-		if !t.lastWord {
-			return false, t.unsupported("\\M after something else than a word character")
-		}
-		t.out.WriteString(`\b`)
+	case 'y', 'Y', 'm', 'M':
+		return t.wordBoundary(c)
 	default:
 		if c >= '1' && c <= '9' {
-			return false, t.unsupported("back references")
+			return t.unsupported("back references")
 		}
 		r, err := t.charEscape(c)
 		if err != nil {
-			return false, err
+			return err
 		}
-		t.out.WriteString(regexp.QuoteMeta(string(r)))
+		t.literal(r)
 	}
-	return false, nil
-}
-
-func (t *regexTranslator) wordFollows() bool {
-	rest := t.src[t.at:]
-	return rest != "" && (isLetter(rest[0]) || isDigit(rest[0]) || rest[0] == '_') ||
-		strings.HasPrefix(rest, `\w`) || strings.HasPrefix(rest, `\d`)
+	return nil
 }
 
 // charEscape returns the character that \c stands for; t.at is after c.
@@ -442,20 +427,40 @@ var regexClasses = map[string]string{
 
 // bracket translates [ … ].
 func (t *regexTranslator) bracket() error {
-	if strings.HasPrefix(t.src[t.at:], "[[:<:]]") || strings.HasPrefix(t.src[t.at:], "[[:>:]]") {
-		t.at += len("[[:<:]]")
-		t.out.WriteString(`\b`)
-		return nil
-	}
-	t.at++
-	t.out.WriteByte('[')
-	if strings.HasPrefix(t.src[t.at:], "^") {
-		t.at++
-		t.out.WriteByte('^')
-		if t.o.noNLClass {
-			t.out.WriteString(`\n`)
+	for start, c := range map[string]byte{"[[:<:]]": 'm', "[[:>:]]": 'M'} {
+		if strings.HasPrefix(t.src[t.at:], start) {
+			t.at += len(start)
+			return t.wordBoundary(c)
 		}
 	}
+	t.at++
+	open := "["
+	if strings.HasPrefix(t.src[t.at:], "^") {
+		t.at++
+		open = "[^"
+		if t.o.noNLClass {
+			open = `[^\n`
+		}
+	}
+	if !t.o.foldCase {
+		t.out.WriteString(open)
+		return t.bracketItems()
+	}
+	// The cases are added to the set before it is negated.
+	out := t.out
+	t.out = new(strings.Builder)
+	t.out.WriteByte('[')
+	err := t.bracketItems()
+	set := t.out.String()
+	t.out = out
+	if err != nil {
+		return err
+	}
+	return t.foldSet(open, set)
+}
+
+// bracketItems translates what follows the opening bracket, the closing one included.
+func (t *regexTranslator) bracketItems() error {
 	for first := true; ; first = false {
 		if t.at >= len(t.src) {
 			return badRegex("brackets [] not balanced")
@@ -471,6 +476,9 @@ func (t *regexTranslator) bracket() error {
 			class, known := regexClasses[name]
 			if !ok || !known {
 				return badRegex("invalid character class")
+			}
+			if t.o.foldCase && (name == "lower" || name == "upper") {
+				class = regexClasses["alpha"]
 			}
 			t.out.WriteString(class)
 			t.at += len(name) + 4

@@ -10,7 +10,9 @@ import (
 type Regex struct {
 	*regexp.Regexp
 	longest bool
-	size    int // number of instructions, about
+	words   bool // there is \y, \Y, \m or \M, whose words have characters beyond ASCII
+	edges   bool // there is \m or \M, for which Regexp has \b
+	size    int  // number of instructions, about
 	// program is the compiled form for regexVM, made when a long text comes.
 	program func() *syntax.Prog
 }
@@ -44,16 +46,13 @@ func regexSize(re *syntax.Regexp) int {
 	return min(n, 2*maxRegexSize)
 }
 
-func newRegex(re *regexp.Regexp, size int, longest bool) *Regex {
+// newRegex makes a Regex of its compiled form; pattern is the same with marks for \m and \M.
+func newRegex(re *regexp.Regexp, pattern string, size int, longest bool) *Regex {
 	if longest {
 		re.Longest()
 	}
 	return &Regex{Regexp: re, size: size, longest: longest, program: sync.OnceValue(func() *syntax.Prog {
-		parsed, err := syntax.Parse(re.String(), syntax.Perl)
-		if err != nil {
-			panic("BUG: a pattern that package regexp has compiled does not parse: " + err.Error())
-		}
-		prog, err := syntax.Compile(parsed.Simplify())
+		prog, err := compileMarked(pattern)
 		if err != nil {
 			panic("BUG: a pattern that package regexp has compiled does not compile: " + err.Error())
 		}
@@ -61,14 +60,18 @@ func newRegex(re *regexp.Regexp, size int, longest bool) *Regex {
 	})}
 }
 
-// short reports whether package regexp may match a text of n bytes.
-func (re *Regex) short(n int) bool {
+// short reports whether package regexp may match a text.
+func (re *Regex) short(s string) bool {
+	n := len(s)
+	if re.edges || re.words && !isASCII(s[:min(n, shortSteps)]) {
+		return false
+	}
 	return n <= shortBytes || n <= shortSteps && n*len(re.program().Inst) <= shortSteps
 }
 
 // matches reports whether s has a match.
 func (re *Regex) matches(env *Env, s string) (bool, error) {
-	if re.short(len(s)) {
+	if re.short(s) {
 		return re.MatchString(s), env.Step(len(s))
 	}
 	return newRegexVM(re, re.program(), 0).find(env, s, 0)
@@ -87,7 +90,7 @@ func (re *Regex) find(env *Env, s string) (m []int, err error) {
 // it returns true. An empty match directly after another one does not count. What visit gets is valid
 // until it returns, but for the last.
 func (re *Regex) each(env *Env, s string, offset int, visit func(m []int) (more bool, err error)) error {
-	if offset == 0 && re.short(len(s)) {
+	if offset == 0 && re.short(s) {
 		if err := env.Step(len(s)); err != nil {
 			return err
 		}

@@ -76,11 +76,11 @@ func (vm *regexVM) find(env *Env, s string, pos int) (bool, error) {
 			if vm.ncap > 0 {
 				caps[0] = pos
 			}
-			vm.add(&vm.now, uint32(vm.prog.Start), pos, caps, syntax.EmptyOpContext(before, at))
+			vm.add(&vm.now, uint32(vm.prog.Start), pos, caps, vm.re.conditions(before, at))
 			vm.free = append(vm.free, caps)
 		}
 		after, _ := nextRune(s, pos+width)
-		vm.step(pos, pos+width, at, syntax.EmptyOpContext(at, after))
+		vm.step(pos, pos+width, at, vm.re.conditions(at, after))
 		if vm.steps > stepsPerPoll {
 			err := env.Step(vm.steps * stepCost)
 			vm.steps = 0

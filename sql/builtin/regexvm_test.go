@@ -44,7 +44,7 @@ func TestRegexVMAgainstPackageRegexp(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", pattern, err)
 		}
-		re := newRegex(compiled, 0, i%2 == 0)
+		re := newRegex(compiled, pattern, 0, i%2 == 0)
 		var b strings.Builder
 		for range r.IntN(12) {
 			b.WriteString([]string{"a", "b", "c", "é", "\n", "A", " "}[r.IntN(7)])
@@ -116,5 +116,47 @@ func TestRegexCancel(t *testing.T) {
 	}
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Fatalf("ended after %v", took)
+	}
+}
+
+// Goal: word boundaries are where the definition says, at any place of a pattern. Method: random texts with
+// letters beyond ASCII, short and long, each boundary counted beside a scan of the text.
+func TestWordBoundaries(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	for _, c := range []struct {
+		pattern string
+		holds   func(was, is bool) bool
+	}{
+		{`\m`, func(was, is bool) bool { return !was && is }},
+		{`[[:<:]]`, func(was, is bool) bool { return !was && is }},
+		{`(?:\M|x\m)`, func(was, is bool) bool { return was && !is }},
+		{`[[:>:]]`, func(was, is bool) bool { return was && !is }},
+		{`\y`, func(was, is bool) bool { return was != is }},
+		{`\Y`, func(was, is bool) bool { return was == is }},
+	} {
+		re, err := CompileRegex(c.pattern, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 200 {
+			var b strings.Builder
+			for range r.IntN(1 + n*n/10) {
+				b.WriteString([]string{"a", "é", "語", "_", "7", " ", "-", "½", "\n"}[r.IntN(9)])
+			}
+			text, want := b.String(), 0
+			was := false
+			for _, char := range text + "\n" {
+				is := char == 'a' || char == 'é' || char == '語' || char == '_' || char == '7'
+				if c.holds(was, is) {
+					want++
+				}
+				was = is
+			}
+			got := 0
+			err := re.each(&Env{}, text, 0, func([]int) (bool, error) { got++; return true, nil })
+			if err != nil || got != want {
+				t.Fatalf("%s in %q: %d, %v, want %d", c.pattern, text, got, err, want)
+			}
+		}
 	}
 }
