@@ -370,7 +370,7 @@ func (p *parser) sequenceOption(o *ast.SequenceOptions) bool {
 		return &n
 	}
 	t := p.cur()
-	repeated := false
+	repeated, option := false, upper(t.kw)
 	p.advance()
 	switch t.kw {
 	case kw.As:
@@ -391,7 +391,11 @@ func (p *parser) sequenceOption(o *ast.SequenceOptions) bool {
 	case kw.Owned:
 		p.expectWord(kw.By)
 		repeated, o.OwnedBy = o.OwnedBy != nil, p.path()
+	case kw.Sequence:
+		p.expectWord(kw.Name)
+		repeated, option, o.Name = o.Name != nil, "NAME", p.path()
 	case kw.No:
+		option = upper(p.cur().kw)
 		repeated = p.sequenceNo(o)
 	case kw.Restart:
 		repeated, o.Restart = o.Restart, true
@@ -407,6 +411,7 @@ func (p *parser) sequenceOption(o *ast.SequenceOptions) bool {
 	if repeated {
 		p.failAt(p.posOf(t), pgerror.SyntaxError, "conflicting or redundant options")
 	}
+	o.Order = append(o.Order, option)
 	return p.err == nil
 }
 
@@ -432,15 +437,32 @@ func (p *parser) createSchema(pos ast.Pos) ast.Statement {
 		c.Name = p.colID()
 	}
 	if p.acceptWord(kw.Authorization) {
-		role := p.nonReserved()
-		if c.Name == "" {
-			c.Name = role
+		role := p.role()
+		c.Owner = &role
+		if c.Unnamed = c.Name == ""; c.Unnamed {
+			c.Name = role.Name
 		}
+	} else if c.Name == "" {
+		p.unexpected()
 	}
-	if !p.is(tokEOF) && (p.isWord(kw.Create) || p.isWord(kw.Grant)) {
-		p.unsupported(p.here(), "CREATE SCHEMA with the objects in it", "Create them in statements of their own.")
-	}
+	p.schemaElements(c)
 	return c
+}
+
+// schemaElements reads the objects that CREATE SCHEMA makes.
+func (p *parser) schemaElements(c *ast.CreateSchema) {
+	if p.isWord(kw.Create) || p.isWord(kw.Grant) {
+		p.notYet(p.here(), "CREATE SCHEMA with the objects in it", "Create them in statements of their own.")
+	}
+	for p.err == nil && (p.isWord(kw.Create) || p.isWord(kw.Grant)) {
+		st := p.utility()
+		switch st.(type) {
+		case *ast.CreateTable, *ast.CreateIndex, *ast.CreateSequence, *ast.CreateTrigger, *ast.Grant, *ast.CreateView, nil:
+		default:
+			p.unexpected()
+		}
+		c.Elements = append(c.Elements, st)
+	}
 }
 
 // dropKinds are the objects DROP knows.

@@ -33,12 +33,12 @@ func (p *parser) alterRelation(pos ast.Pos, kind kw.Word) ast.Statement {
 	}
 	a := &ast.AlterTable{Pos: pos, Kind: relationKinds[kind]}
 	a.IfExists = p.ifExists()
-	if kind == kw.Table {
-		p.acceptWord(kw.Only)
+	if kind == kw.Table || kind == kw.Foreign {
+		a.Only = p.acceptWord(kw.Only)
 	}
 	a.Name = p.tableName()
 	p.relation = a.Name.Name
-	if kind == kw.Table {
+	if (kind == kw.Table || kind == kw.Foreign) && !a.Only {
 		p.acceptOp('*')
 	}
 	switch {
@@ -160,9 +160,9 @@ func (p *parser) alterCommand(kind kw.Word) ast.AlterCommand {
 	switch {
 	case kind != kw.Sequence && p.acceptWord(kw.Alter):
 		return p.alterColumn(pos)
-	case kind == kw.Table && p.acceptWord(kw.Add):
+	case (kind == kw.Table || kind == kw.Foreign) && p.acceptWord(kw.Add):
 		return p.addCommand(pos)
-	case kind == kw.Table && p.acceptWord(kw.Drop):
+	case (kind == kw.Table || kind == kw.Foreign) && p.acceptWord(kw.Drop):
 		return p.dropCommand(pos)
 	}
 	return p.storageCommand(pos)
@@ -179,7 +179,7 @@ func (p *parser) rename(pos ast.Pos, kind kw.Word) ast.AlterCommand {
 		r.To = p.colID()
 		return r
 	}
-	if kind != kw.Table && kind != kw.View {
+	if kind == kw.Index || kind == kw.Sequence {
 		p.unexpected()
 	}
 	p.acceptWord(kw.Column)
@@ -190,7 +190,7 @@ func (p *parser) rename(pos ast.Pos, kind kw.Word) ast.AlterCommand {
 }
 
 func (p *parser) addCommand(pos ast.Pos) ast.AlterCommand {
-	if constraintWord(p.cur().kw) && p.cur().kw != kw.Exclude {
+	if next := p.peek(1); constraintWord(p.cur().kw) && (!p.isWord(kw.Exclude) || next.kind == '(' || next.kw == kw.Using) {
 		return &ast.AddConstraint{Constraint: p.tableConstraint()}
 	}
 	p.acceptWord(kw.Column)
@@ -213,11 +213,23 @@ func (p *parser) dropCommand(pos ast.Pos) ast.AlterCommand {
 
 // alterColumn reads ALTER [COLUMN] behind its ALTER.
 func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
-	if p.isWord(kw.Constraint) {
-		return p.refuseCommand(pos, "ALTER CONSTRAINT", "Drop the constraint and add it again.")
+	if p.acceptWord(kw.Constraint) {
+		p.notYet(pos, "ALTER CONSTRAINT", "Drop the constraint and add it again.")
+		c := &ast.TableCommand{Pos: pos, Action: "ALTER CONSTRAINT", Name: p.colID()}
+		var k ast.TableConstraint
+		for p.constraintAttribute(&k) {
+		}
+		c.Attributes = k.Attributes
+		return c
 	}
 	p.acceptWord(kw.Column)
-	a := &ast.AlterColumn{Pos: pos, Name: p.colID()}
+	a := &ast.AlterColumn{Pos: pos}
+	if t := p.cur(); t.kind == tokLiteral && t.lit == ast.LiteralInt4 {
+		number := p.iconst()
+		p.expectWords(kw.Set, kw.Statistics)
+		return accepted(pos, "ALTER COLUMN "+number+" SET STATISTICS "+p.signedNumber())
+	}
+	a.Name = p.colID()
 	switch {
 	case p.acceptWords(kw.Set, kw.Default):
 		a.SetDefault = p.expr()
@@ -236,30 +248,71 @@ func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 		return accepted(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" SET "+what+" "+ast.QuoteIdent(p.colID()))
 	case p.isWord(kw.Set) && p.peek(1).kind == '(', p.isWord(kw.Reset) && p.peek(1).kind == '(':
 		return p.optionsCommand(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" ")
-	case p.acceptWords(kw.Add, kw.Generated), p.acceptWords(kw.Set, kw.Generated), p.acceptWords(kw.Drop, kw.Identity),
-		p.acceptWords(kw.Drop, kw.Expression), p.isWord(kw.Restart), p.isWord(kw.Set) && sequenceWord(p.peek(1).kw):
-		return p.refuseCommand(pos, "Changing an identity or generated column", "Add a new column in its place.")
+	case p.isWord(kw.Options):
+		p.notYet(pos, "OPTIONS", "percodb has no foreign tables.")
+		a.Options = p.foreignOptions(true)
+	case p.isWord(kw.Add), p.isWord(kw.Drop), p.isWord(kw.Restart), p.isWord(kw.Set):
+		p.notYet(pos, "Changing an identity or generated column", "Add a new column in its place.")
+		p.alterIdentity(a)
 	default:
 		p.unexpected()
 	}
 	return a
 }
 
-// sequenceWord reports whether a word begins an option of a sequence.
-func sequenceWord(word kw.Word) bool {
-	switch word {
-	case kw.As, kw.Increment, kw.Minvalue, kw.Maxvalue, kw.Start, kw.Cache, kw.Cycle, kw.Owned, kw.No, kw.Restart,
-		kw.Sequence:
-		return true
+// alterIdentity reads the changes of an identity or generated column.
+func (p *parser) alterIdentity(a *ast.AlterColumn) {
+	switch {
+	case p.acceptWords(kw.Add, kw.Generated):
+		if a.AddIdentity = "ALWAYS"; !p.acceptWord(kw.Always) {
+			p.expectWords(kw.By, kw.Default)
+			a.AddIdentity = "BY DEFAULT"
+		}
+		p.expectWords(kw.As, kw.Identity)
+		if p.accept('(') {
+			a.Sequence = &ast.SequenceOptions{}
+			for p.sequenceOption(a.Sequence) {
+			}
+			p.expect(')')
+		}
+	case p.acceptWords(kw.Drop, kw.Identity):
+		a.Drop, a.IfExists = "IDENTITY", p.ifExists()
+	case p.acceptWords(kw.Drop, kw.Expression):
+		a.Drop, a.IfExists = "EXPRESSION", p.ifExists()
+	default:
+		p.identityOptions(a)
 	}
-	return false
+}
+
+// identityOptions reads RESTART and SET of the options of an identity column.
+func (p *parser) identityOptions(a *ast.AlterColumn) {
+	for p.err == nil && (p.isWord(kw.Set) || p.isWord(kw.Restart)) {
+		var o ast.IdentityOption
+		if p.acceptWord(kw.Set) && p.acceptWord(kw.Generated) {
+			if o.Generated = "ALWAYS"; !p.acceptWord(kw.Always) {
+				p.expectWords(kw.By, kw.Default)
+				o.Generated = "BY DEFAULT"
+			}
+		} else {
+			o.Sequence = &ast.SequenceOptions{}
+			if !p.sequenceOption(o.Sequence) {
+				p.unexpected()
+			}
+			o.Set = !o.Sequence.Restart
+		}
+		a.IdentityOptions = append(a.IdentityOptions, o)
+	}
+	if len(a.IdentityOptions) == 0 {
+		p.unexpected()
+	}
 }
 
 func (p *parser) columnType(a *ast.AlterColumn) {
 	typ := p.typeName()
 	a.SetType = &typ
-	if p.isWord(kw.Collate) {
-		p.unsupported(p.here(), "Changing a column's collation", "percodb compares text by its bytes.")
+	if pos := p.here(); p.acceptWord(kw.Collate) {
+		p.notYet(pos, "Changing a column's collation", "percodb compares text by its bytes.")
+		a.Collation = p.path()
 	}
 	if p.acceptWord(kw.Using) {
 		a.Using = p.expr()
@@ -268,12 +321,6 @@ func (p *parser) columnType(a *ast.AlterColumn) {
 
 func accepted(pos ast.Pos, what string) ast.AlterCommand {
 	return &ast.SetStorage{Pos: pos, What: what, Accepted: true}
-}
-
-// refuseCommand refuses a command that percodb does not have.
-func (p *parser) refuseCommand(pos ast.Pos, what, hint string) ast.AlterCommand {
-	p.unsupported(pos, what, hint)
-	return nil
 }
 
 // optionsCommand reads SET (…) or RESET (…).
@@ -287,13 +334,15 @@ func (p *parser) optionsCommand(pos ast.Pos, prefix string) ast.AlterCommand {
 func (p *parser) storageCommand(pos ast.Pos) ast.AlterCommand {
 	switch {
 	case p.acceptWords(kw.Owner, kw.To):
-		return accepted(pos, "OWNER TO "+ast.QuoteIdent(p.nonReserved()))
+		return accepted(pos, "OWNER TO "+p.ownerName())
 	case p.isWord(kw.Set) && p.peek(1).kind == '(', p.isWord(kw.Reset) && p.peek(1).kind == '(':
 		return p.optionsCommand(pos, "")
 	case p.acceptWords(kw.Set, kw.Logged):
 		return accepted(pos, "SET LOGGED")
 	case p.acceptWords(kw.Set, kw.Unlogged):
 		return accepted(pos, "SET UNLOGGED")
+	case p.acceptWords(kw.Set, kw.Without, kw.Oids):
+		return accepted(pos, "SET WITHOUT OIDS")
 	case p.acceptWords(kw.Set, kw.Without, kw.Cluster):
 		return accepted(pos, "SET WITHOUT CLUSTER")
 	case p.acceptWords(kw.Cluster, kw.On):
@@ -304,30 +353,131 @@ func (p *parser) storageCommand(pos ast.Pos) ast.AlterCommand {
 	return p.foreignCommand(pos)
 }
 
-// foreignCommand refuses by name the commands about what percodb does not have.
+// foreignCommand reads the commands about what percodb does not have.
 func (p *parser) foreignCommand(pos ast.Pos) ast.AlterCommand {
+	c := &ast.TableCommand{Pos: pos}
+	lacks := func(what, hint string) { p.notYet(pos, what, hint) }
+	named := func(action string) ast.AlterCommand {
+		c.Action, c.Name = action, p.colID()
+		return c
+	}
 	switch {
 	case p.acceptWords(kw.Set, kw.Tablespace):
-		return p.refuseCommand(pos, "SET TABLESPACE", "percodb has no tablespaces.")
+		lacks("SET TABLESPACE", "percodb has no tablespaces.")
+		return named("SET TABLESPACE")
 	case p.acceptWords(kw.Set, kw.Access, kw.Method):
-		return p.refuseCommand(pos, "SET ACCESS METHOD", "percodb has one storage.")
-	case p.acceptWords(kw.Enable, kw.Row), p.acceptWords(kw.Disable, kw.Row), p.acceptWords(kw.Force, kw.Row),
-		p.acceptWords(kw.No, kw.Force):
-		return p.refuseCommand(pos, "ROW LEVEL SECURITY", "Filter in a view.")
-	case p.acceptWords(kw.Enable, kw.Trigger), p.acceptWords(kw.Disable, kw.Trigger), p.acceptWords(kw.Enable, kw.Always),
-		p.acceptWords(kw.Enable, kw.Replica), p.acceptWords(kw.Enable, kw.Rule), p.acceptWords(kw.Disable, kw.Rule):
-		return p.refuseCommand(pos, "ALTER TABLE with a trigger or rule", "percodb has no triggers.")
-	case p.acceptWord(kw.Inherit), p.acceptWords(kw.No, kw.Inherit), p.acceptWord(kw.Of), p.acceptWords(kw.Not, kw.Of):
-		return p.refuseCommand(pos, "Table inheritance", "Use a column that says the kind of row.")
+		lacks("SET ACCESS METHOD", "percodb has one storage.")
+		return named("SET ACCESS METHOD")
 	case p.acceptWords(kw.Validate, kw.Constraint):
-		return p.refuseCommand(pos, "VALIDATE CONSTRAINT", "Drop the constraint and add it again.")
-	case p.acceptWords(kw.Attach, kw.Partition), p.acceptWords(kw.Detach, kw.Partition):
-		return p.refuseCommand(pos, "ALTER TABLE … PARTITION", "percodb splits tables into ranges by itself.")
-	case p.acceptWord(kw.Depends), p.acceptWords(kw.No, kw.Depends):
-		return p.refuseCommand(pos, "DEPENDS ON EXTENSION", "percodb has no extensions.")
+		lacks("VALIDATE CONSTRAINT", "Drop the constraint and add it again.")
+		return named("VALIDATE CONSTRAINT")
+	case p.acceptWords(kw.Depends, kw.On, kw.Extension):
+		lacks("DEPENDS ON EXTENSION", "percodb has no extensions.")
+		return named("DEPENDS ON EXTENSION")
+	case p.acceptWords(kw.No, kw.Depends, kw.On, kw.Extension):
+		lacks("DEPENDS ON EXTENSION", "percodb has no extensions.")
+		return named("NO DEPENDS ON EXTENSION")
+	case p.isWord(kw.Options):
+		lacks("OPTIONS", "percodb has no foreign tables.")
+		c.Action, c.Options = "OPTIONS", p.foreignOptions(true)
+		return c
 	}
-	p.unexpected()
-	return nil
+	if action := p.rowSecurity(); action != "" {
+		lacks("ROW LEVEL SECURITY", "Filter in a view.")
+		c.Action = action
+		return c
+	}
+	return p.relationCommand(c)
+}
+
+// rowSecurity reads the commands about row level security; "" if there is none.
+func (p *parser) rowSecurity() string {
+	for _, verb := range [][]kw.Word{{kw.Enable}, {kw.Disable}, {kw.Force}, {kw.No, kw.Force}} {
+		if p.acceptWords(append(verb, kw.Row, kw.Level, kw.Security)...) {
+			words := ""
+			for _, w := range verb {
+				words += upper(w) + " "
+			}
+			return words + "ROW LEVEL SECURITY"
+		}
+	}
+	return ""
+}
+
+// relationCommand reads the commands about inheritance, partitions, triggers and rules.
+func (p *parser) relationCommand(c *ast.TableCommand) ast.AlterCommand {
+	inheritance := func() { p.notYet(c.Pos, "Table inheritance", "Use a column that says the kind of row.") }
+	other := func(action string) ast.AlterCommand {
+		name := p.tableName()
+		c.Action, c.Table = action, &name
+		return c
+	}
+	switch {
+	case p.acceptWord(kw.Inherit):
+		inheritance()
+		return other("INHERIT")
+	case p.acceptWords(kw.No, kw.Inherit):
+		inheritance()
+		return other("NO INHERIT")
+	case p.acceptWord(kw.Of):
+		inheritance()
+		return other("OF")
+	case p.acceptWords(kw.Not, kw.Of):
+		inheritance()
+		c.Action = "NOT OF"
+		return c
+	case p.acceptWords(kw.Attach, kw.Partition):
+		p.notYet(c.Pos, "ALTER TABLE … PARTITION", "percodb splits tables into ranges by itself.")
+		other("ATTACH PARTITION")
+		if p.isWord(kw.For) || p.isWord(kw.Default) {
+			c.Bound = p.partitionBound()
+		}
+		return c
+	case p.acceptWords(kw.Detach, kw.Partition):
+		p.notYet(c.Pos, "ALTER TABLE … PARTITION", "percodb splits tables into ranges by itself.")
+		other("DETACH PARTITION")
+		if p.acceptWord(kw.Concurrently) {
+			c.Mode = "CONCURRENTLY"
+		} else if p.acceptWord(kw.Finalize) {
+			c.Mode = "FINALIZE"
+		}
+		return c
+	}
+	return p.triggerCommand(c)
+}
+
+// triggerCommand reads the commands that enable and disable triggers and rules.
+func (p *parser) triggerCommand(c *ast.TableCommand) ast.AlterCommand {
+	c.Action = upper(p.cur().kw)
+	enable := p.acceptWord(kw.Enable)
+	if !enable {
+		p.expectWord(kw.Disable)
+	}
+	if enable && (p.isWord(kw.Always) || p.isWord(kw.Replica)) {
+		c.Action += " " + upper(p.cur().kw)
+		p.advance()
+	}
+	plain := c.Action == "ENABLE" || c.Action == "DISABLE"
+	c.Action += " " + upper(p.cur().kw)
+	p.notYet(c.Pos, "ALTER TABLE with a trigger or rule", "percodb has no triggers.")
+	if trigger := p.acceptWord(kw.Trigger); !trigger {
+		p.expectWord(kw.Rule)
+	} else if plain && (p.isWord(kw.All) || p.isWord(kw.User)) {
+		c.Mode = upper(p.cur().kw)
+		p.advance()
+		return c
+	}
+	c.Name = p.colID()
+	return c
+}
+
+// ownerName reads a role as it is printed.
+func (p *parser) ownerName() string {
+	role := p.role()
+	if role.Keyword {
+		return role.Name
+	}
+	return ast.QuoteIdent(role.Name)
 }
 
 func (p *parser) replicaIdentity(pos ast.Pos) ast.AlterCommand {

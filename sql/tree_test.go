@@ -5,8 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // seedStatements are one or more statements of every kind the package knows.
@@ -23,9 +21,6 @@ func seedStatements(t testing.TB) []string {
 func TestSeedsRoundTrip(t *testing.T) {
 	for _, seed := range seedStatements(t) {
 		node, err := ParseTree(seed)
-		if codeOf(err) == pgerror.FeatureNotSupported {
-			continue
-		}
 		if err != nil {
 			t.Errorf("%s\nis refused: %v", seed, err)
 			continue

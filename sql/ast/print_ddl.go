@@ -17,9 +17,7 @@ func (p *printer) ddl(s Statement) {
 		p.tableName(s.Name)
 		p.sequence(&s.SequenceOptions, " ")
 	case *CreateSchema:
-		p.str("CREATE SCHEMA ")
-		p.when(s.IfNotExists, "IF NOT EXISTS ")
-		p.ident(s.Name)
+		p.createSchema(s)
 	case *Drop:
 		p.str("DROP " + s.Kind + " ")
 		p.when(s.Concurrently, "CONCURRENTLY ")
@@ -29,6 +27,7 @@ func (p *printer) ddl(s Statement) {
 	case *AlterTable:
 		p.str("ALTER " + s.Kind + " ")
 		p.when(s.IfExists, "IF EXISTS ")
+		p.when(s.Only, "ONLY ")
 		p.tableName(s.Name)
 		for i, c := range s.Commands {
 			p.when(i > 0, ",")
@@ -343,31 +342,73 @@ func (p *printer) sequence(o *SequenceOptions, before string) {
 			next(s)
 		}
 	}
-	if o.Type != nil {
-		next("AS ")
-		p.typeName(o.Type)
+	order := o.Order
+	if order == nil {
+		order = sequenceOrder
 	}
-	number("INCREMENT", o.Increment)
-	number("MINVALUE", o.Min)
-	flag(o.NoMin, "NO MINVALUE")
-	number("MAXVALUE", o.Max)
-	flag(o.NoMax, "NO MAXVALUE")
-	number("START", o.Start)
-	number("CACHE", o.Cache)
-	flag(o.Cycle, "CYCLE")
-	flag(o.NoCycle, "NO CYCLE")
-	if o.OwnedBy != nil {
-		next("OWNED BY ")
-		p.idents(o.OwnedBy, ".")
-	}
-	flag(o.Restart, "RESTART")
-	if o.RestartWith != nil {
-		p.str(" WITH ")
-		p.int(*o.RestartWith)
+	for _, option := range order {
+		switch option {
+		case "AS":
+			if o.Type != nil {
+				next("AS ")
+				p.typeName(o.Type)
+			}
+		case "INCREMENT":
+			number(option, o.Increment)
+		case "MINVALUE":
+			number(option, o.Min)
+			flag(o.NoMin, "NO MINVALUE")
+		case "MAXVALUE":
+			number(option, o.Max)
+			flag(o.NoMax, "NO MAXVALUE")
+		case "START":
+			number(option, o.Start)
+		case "CACHE":
+			number(option, o.Cache)
+		case "CYCLE":
+			flag(o.Cycle, "CYCLE")
+			flag(o.NoCycle, "NO CYCLE")
+		case "OWNED":
+			if o.OwnedBy != nil {
+				next("OWNED BY ")
+				p.idents(o.OwnedBy, ".")
+			}
+		case "NAME":
+			if o.Name != nil {
+				next("SEQUENCE NAME ")
+				p.idents(o.Name, ".")
+			}
+		case "RESTART":
+			flag(o.Restart, "RESTART")
+			if o.RestartWith != nil {
+				p.str(" WITH ")
+				p.int(*o.RestartWith)
+			}
+		}
 	}
 }
 
+// sequenceOrder is the order of options that have no order of their own.
+var sequenceOrder = []string{"AS", "INCREMENT", "MINVALUE", "MAXVALUE", "START", "CACHE", "CYCLE", "OWNED", "NAME", "RESTART"}
+
 func (p *printer) persistence(x Persistence) { p.when(x != "", string(x)+" ") }
+
+func (p *printer) createSchema(s *CreateSchema) {
+	p.str("CREATE SCHEMA")
+	p.when(s.IfNotExists, " IF NOT EXISTS")
+	if !s.Unnamed {
+		p.str(" ")
+		p.ident(s.Name)
+	}
+	if s.Owner != nil {
+		p.str(" AUTHORIZATION ")
+		p.role(s.Owner)
+	}
+	for _, element := range s.Elements {
+		p.str(" ")
+		p.statement(element)
+	}
+}
 
 func (p *printer) createView(s *CreateView) {
 	p.str("CREATE ")
@@ -496,6 +537,8 @@ func (p *printer) command(c AlterCommand) {
 		p.sequence(&c.SequenceOptions, "")
 	case *SetStorage:
 		p.str(c.What)
+	case *TableCommand:
+		p.tableCommand(c)
 	}
 }
 
@@ -509,6 +552,10 @@ func (p *printer) alterColumn(c *AlterColumn) {
 	case c.SetType != nil:
 		p.str(" TYPE ")
 		p.typeName(c.SetType)
+		if c.Collation != nil {
+			p.str(" COLLATE ")
+			p.idents(c.Collation, ".")
+		}
 		if c.Using != nil {
 			p.str(" USING ")
 			p.expr(c.Using)
@@ -519,5 +566,52 @@ func (p *printer) alterColumn(c *AlterColumn) {
 		p.str(" SET NOT NULL")
 	case c.DropNotNull:
 		p.str(" DROP NOT NULL")
+	case c.Options != nil:
+		p.foreignOptions(c.Options)
+	case c.Drop != "":
+		p.str(" DROP " + c.Drop)
+		p.when(c.IfExists, " IF EXISTS")
+	case c.AddIdentity != "":
+		p.str(" ADD GENERATED " + c.AddIdentity + " AS IDENTITY")
+		if c.Sequence != nil {
+			p.str(" (")
+			p.sequence(c.Sequence, "")
+			p.str(")")
+		}
+	}
+	for _, o := range c.IdentityOptions {
+		switch {
+		case o.Generated != "":
+			p.str(" SET GENERATED " + o.Generated)
+		case o.Set:
+			p.str(" SET ")
+			p.sequence(o.Sequence, "")
+		default:
+			p.sequence(o.Sequence, " ")
+		}
+	}
+}
+
+func (p *printer) tableCommand(c *TableCommand) {
+	if c.Action == "OPTIONS" {
+		p.foreignOptions(c.Options)
+		return
+	}
+	p.str(c.Action)
+	if c.Name != "" {
+		p.str(" ")
+		p.ident(c.Name)
+	}
+	if c.Table != nil {
+		p.str(" ")
+		p.tableName(*c.Table)
+	}
+	if c.Bound != nil {
+		p.str(" ")
+		p.partitionBound(c.Bound)
+	}
+	p.when(c.Mode != "", " "+c.Mode)
+	for _, attribute := range c.Attributes {
+		p.str(" " + attribute)
 	}
 }

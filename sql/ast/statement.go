@@ -181,6 +181,9 @@ type (
 		Pos
 		Name        string
 		IfNotExists bool
+		Unnamed     bool        // Name is that of the owner
+		Owner       *Role       // AUTHORIZATION
+		Elements    []Statement // the objects in it
 	}
 	// Drop is DROP TABLE|INDEX|VIEW|SEQUENCE|SCHEMA.
 	Drop struct {
@@ -194,7 +197,8 @@ type (
 	// AlterTable is ALTER TABLE with its commands in order.
 	AlterTable struct {
 		Pos
-		Kind     string // "TABLE", "INDEX", "VIEW", "SEQUENCE"
+		Kind     string // "TABLE", "INDEX", "VIEW", "SEQUENCE", "FOREIGN TABLE", "MATERIALIZED VIEW"
+		Only     bool
 		Name     TableName
 		IfExists bool
 		Commands []AlterCommand
@@ -210,6 +214,7 @@ type (
 
 // SequenceOptions are the options of a sequence; nil means not said.
 type SequenceOptions struct {
+	Order        []string // the options in the order in which they are written, nil: in that of the fields
 	Type         *TypeName
 	Start        *int64
 	Increment    *int64
@@ -218,6 +223,7 @@ type SequenceOptions struct {
 	Cache        *int64
 	Cycle        bool
 	NoCycle      bool     // NO CYCLE
+	Name         []string // SEQUENCE NAME, of identity columns
 	OwnedBy      []string // the column, or "none"
 	Restart      bool     // ALTER SEQUENCE … RESTART
 	RestartWith  *int64
@@ -369,7 +375,26 @@ type (
 		SetNotNull  bool
 		DropNotNull bool
 		SetType     *TypeName
+		Collation   []string // of SetType
 		Using       Expr
+		AddIdentity string           // ADD GENERATED: "ALWAYS", "BY DEFAULT"
+		Sequence    *SequenceOptions // of AddIdentity
+		Drop        string           // "IDENTITY", "EXPRESSION"
+		IfExists    bool             // of Drop
+		Options     []ForeignOption
+
+		IdentityOptions []IdentityOption
+	}
+	// TableCommand is a command about what percodb does not have. Action is its words, which Name, Table and the others complete.
+	TableCommand struct {
+		Pos
+		Action     string
+		Name       string     // of a constraint, trigger, rule, tablespace, access method or extension
+		Table      *TableName // of INHERIT, OF, ATTACH PARTITION and their kin
+		Bound      *PartitionBound
+		Mode       string // CONCURRENTLY or FINALIZE; ALL or USER of triggers
+		Attributes []string
+		Options    []ForeignOption
 	}
 	// AddConstraint is ADD [CONSTRAINT name] ….
 	AddConstraint struct{ Constraint TableConstraint }
@@ -405,6 +430,14 @@ type (
 	}
 )
 
+// IdentityOption is an option of an identity column to change: SET GENERATED, or one of its sequence.
+type IdentityOption struct {
+	Generated string // "ALWAYS", "BY DEFAULT"
+	Sequence  *SequenceOptions
+	Set       bool // written SET option
+}
+
+func (*TableCommand) alterCommand()     {}
 func (*AddColumn) alterCommand()        {}
 func (*DropColumn) alterCommand()       {}
 func (*AlterColumn) alterCommand()      {}

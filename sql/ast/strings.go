@@ -84,6 +84,7 @@ func (x *Discard) String() string          { return statementString(x) }
 func (x *LockTable) String() string        { return statementString(x) }
 func (x *SetConstraints) String() string   { return statementString(x) }
 
+func (x *TableCommand) String() string     { return commandString(x) }
 func (x *AddColumn) String() string        { return commandString(x) }
 func (x *DropColumn) String() string       { return commandString(x) }
 func (x *AlterColumn) String() string      { return commandString(x) }
