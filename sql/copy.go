@@ -13,14 +13,17 @@ func (p *parser) copy(pos ast.Pos) ast.Statement {
 	st := &ast.Copy{Pos: pos}
 	if p.isWord(kw.Binary) && p.peek(1).kind != '.' && p.peek(1).kind != '(' {
 		p.advance()
-		st.Options = append(st.Options, ast.StorageOption{Name: "format", Value: "binary"})
+		st.Old = true
+		st.Options = append(st.Options, ast.StorageOption{Name: "format", Value: "binary", Written: "BINARY"})
 	}
 	if p.accept('(') {
 		if isDML(p.cur().kw) {
-			p.unsupported(p.here(), "COPY of a data-modifying statement", "Copy the result of a query.")
+			p.notYet(p.here(), "COPY of a data-modifying statement", "Copy the result of a query.")
+			st.DML = p.inner()
+		} else {
+			p.requireQuery()
+			st.Query = p.query()
 		}
-		p.requireQuery()
-		st.Query = p.query()
 		p.expect(')')
 		p.expectWord(kw.To)
 	} else {
@@ -37,10 +40,11 @@ func (p *parser) copy(pos ast.Pos) ast.Statement {
 		st.Source = "STDIN"
 	}
 	if !p.acceptWord(kw.Stdin) && !p.acceptWord(kw.Stdout) {
-		if !p.isWord(kw.Program) && !isString(p.cur()) {
-			p.unexpected()
-		}
-		p.unsupported(p.here(), "COPY with a file or program of the server",
+		pos := p.here()
+		st.Program = p.acceptWord(kw.Program)
+		file := p.stringLit()
+		st.Source, st.File = "", &file
+		p.notYet(pos, "COPY with a file or program of the server",
 			"Use COPY … FROM STDIN or TO STDOUT; psql's \\copy does so.")
 	}
 	p.copyOptions(st)
@@ -55,7 +59,9 @@ func (p *parser) copyOptions(st *ast.Copy) {
 	if p.isWord(kw.Using) || p.isWord(kw.Delimiters) {
 		p.acceptWord(kw.Using)
 		p.expectWord(kw.Delimiters)
-		st.Options = append(st.Options, ast.StorageOption{Name: "delimiter", Value: p.stringLit()})
+		value := p.stringLit()
+		st.Old = true
+		st.Options = append(st.Options, ast.StorageOption{Name: "delimiter", Value: value, Written: "DELIMITER " + ast.QuoteString(value)})
 	}
 	p.acceptWord(kw.With)
 	if !p.accept('(') {
@@ -63,8 +69,13 @@ func (p *parser) copyOptions(st *ast.Copy) {
 		}
 		return
 	}
+	for i := range st.Options { // of the old form, which the list continues
+		st.Options[i].Written = ""
+	}
+	st.Old = false
 	for first := true; first || p.accept(','); first = false {
 		o := ast.StorageOption{Name: p.colLabel()}
+		start := p.pos
 		switch {
 		case p.acceptOp('*'):
 			o.Value = "*"
@@ -75,6 +86,9 @@ func (p *parser) copyOptions(st *ast.Copy) {
 				p.failAt(p.here(), pgerror.InvalidParameterValue, `argument to option "%s" must be a list of column names`, o.Name)
 			}
 			o.Value = p.settingValue()
+		}
+		if p.err == nil && p.pos > start {
+			o.Written = p.textSince(p.toks[start].start)
 		}
 		st.Options = append(st.Options, o)
 	}
@@ -92,8 +106,10 @@ func formatNames(names []string) string {
 
 // oldCopyOption reads one option in the form of PostgreSQL before 9.0 and reports whether there was one.
 func (p *parser) oldCopyOption(st *ast.Copy) bool {
+	start := p.cur().start
 	add := func(name, value string) {
-		st.Options = append(st.Options, ast.StorageOption{Name: name, Value: value})
+		st.Old = true
+		st.Options = append(st.Options, ast.StorageOption{Name: name, Value: value, Written: p.textSince(start)})
 	}
 	text := func() string {
 		p.acceptWord(kw.As)

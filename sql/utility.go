@@ -115,8 +115,12 @@ func (p *parser) explain(pos ast.Pos) ast.Statement {
 	if p.is('(') && !p.startsQuery(0) {
 		p.explainOptions(st)
 	} else {
-		st.Analyze = p.acceptWord(kw.Analyze) || p.acceptWord(kw.Analyse)
-		st.Verbose = p.acceptWord(kw.Verbose)
+		if st.Analyze = p.acceptWord(kw.Analyze) || p.acceptWord(kw.Analyse); st.Analyze {
+			st.Options = append(st.Options, ast.StorageOption{Name: "analyze"})
+		}
+		if st.Verbose = p.acceptWord(kw.Verbose); st.Verbose {
+			st.Options = append(st.Options, ast.StorageOption{Name: "verbose"})
+		}
 	}
 	start := p.cur().start
 	switch p.cur().kw {
@@ -151,7 +155,9 @@ func (p *parser) explainOptions(st *ast.Explain) {
 	p.expect('(')
 	for first := true; first || p.accept(','); first = false {
 		pos := p.here()
-		name, value := p.utilityOption()
+		o := p.writtenOption()
+		name, value := o.Name, o.Value
+		st.Options = append(st.Options, o)
 		switch name {
 		case "analyze", "analyse":
 			st.Analyze = p.boolOption(pos, name, value)
@@ -160,7 +166,6 @@ func (p *parser) explainOptions(st *ast.Explain) {
 		case "format":
 			st.Format = foldCase(value)
 		case "costs", "buffers", "timing", "summary", "settings", "wal":
-			st.Options = append(st.Options, ast.StorageOption{Name: name, Value: value})
 		default:
 			p.failAt(pos, pgerror.SyntaxError, `unrecognized EXPLAIN option "%s"`, name)
 		}
@@ -188,9 +193,13 @@ func (p *parser) declare(pos ast.Pos) ast.Statement {
 		case p.acceptWord(kw.Binary):
 			st.Binary = true
 		case p.acceptWords(kw.No, kw.Scroll):
+			st.NoScroll = true
 		case p.acceptWord(kw.Scroll):
 			st.Scroll = true
-		case p.acceptWord(kw.Insensitive), p.acceptWord(kw.Asensitive):
+		case p.acceptWord(kw.Insensitive):
+			st.Insensitive = true
+		case p.acceptWord(kw.Asensitive):
+			st.Asensitive = true
 		default:
 			p.unexpected()
 		}
@@ -257,41 +266,46 @@ func (p *parser) closeCursor(pos ast.Pos) ast.Statement {
 	return &ast.CloseCursor{Pos: pos, Name: p.colID()}
 }
 
-// maintained reads the tables of ANALYZE and VACUUM; their column lists have no meaning here.
-func (p *parser) maintained() []ast.TableName {
-	if p.is(tokEOF) {
-		return nil
+// maintained reads the tables of ANALYZE and VACUUM with their columns, which have no meaning here.
+func (p *parser) maintained() (names []ast.TableName, columns [][]string) {
+	if p.is(tokEOF) || p.is(';') {
+		return nil, nil
 	}
-	var names []ast.TableName
+	some := false
 	for first := true; first || p.accept(','); first = false {
 		names = append(names, p.tableName())
+		var list []string
 		if p.is('(') {
-			p.columnList()
+			list, some = p.columnList(), true
 		}
+		columns = append(columns, list)
 	}
-	return names
+	if !some {
+		columns = nil
+	}
+	return names, columns
 }
 
 func (p *parser) analyze(pos ast.Pos) ast.Statement {
 	st := &ast.Analyze{Pos: pos}
 	if p.is('(') {
-		p.maintenanceOptions(func(name string, on bool) bool {
+		st.Options = p.maintenanceOptions(func(name string, on bool) bool {
 			if name == "verbose" {
 				st.Verbose = on
 			}
 			return name == "verbose" || name == "skip_locked"
 		}, "ANALYZE")
-	} else {
-		st.Verbose = p.acceptWord(kw.Verbose)
+	} else if st.Verbose = p.acceptWord(kw.Verbose); st.Verbose {
+		st.Options = []ast.StorageOption{{Name: "verbose"}}
 	}
-	st.Tables = p.maintained()
+	st.Tables, st.Columns = p.maintained()
 	return st
 }
 
 func (p *parser) vacuum(pos ast.Pos) ast.Statement {
 	st := &ast.Vacuum{Pos: pos}
 	if p.is('(') {
-		p.maintenanceOptions(func(name string, on bool) bool {
+		st.Options = p.maintenanceOptions(func(name string, on bool) bool {
 			switch name {
 			case "analyze", "analyse":
 				st.Analyze = on
@@ -304,29 +318,38 @@ func (p *parser) vacuum(pos ast.Pos) ast.Statement {
 			}
 			return true
 		}, "VACUUM")
-		st.Tables = p.maintained()
+		st.Tables, st.Columns = p.maintained()
 		return st
 	}
-	st.Full = p.acceptWord(kw.Full)
-	p.acceptWord(kw.Freeze)
-	p.acceptWord(kw.Verbose)
-	st.Analyze = p.acceptWord(kw.Analyze) || p.acceptWord(kw.Analyse)
-	st.Tables = p.maintained()
+	option := func(name string, there bool) bool {
+		if there {
+			st.Options = append(st.Options, ast.StorageOption{Name: name})
+		}
+		return there
+	}
+	st.Full = option("full", p.acceptWord(kw.Full))
+	option("freeze", p.acceptWord(kw.Freeze))
+	option("verbose", p.acceptWord(kw.Verbose))
+	st.Analyze = option("analyze", p.acceptWord(kw.Analyze) || p.acceptWord(kw.Analyse))
+	st.Tables, st.Columns = p.maintained()
 	return st
 }
 
 // maintenanceOptions reads (option [value], …) and gives each to known, which says whether it is one.
-func (p *parser) maintenanceOptions(known func(name string, on bool) bool, statement string) {
+func (p *parser) maintenanceOptions(known func(name string, on bool) bool, statement string) []ast.StorageOption {
+	var list []ast.StorageOption
 	p.expect('(')
 	for first := true; first || p.accept(','); first = false {
 		pos := p.here()
-		name, value := p.utilityOption()
-		on := name == "index_cleanup" || name == "parallel" || p.boolOption(pos, name, value)
-		if !known(name, on) {
-			p.failAt(pos, pgerror.SyntaxError, `unrecognized %s option "%s"`, statement, name)
+		o := p.writtenOption()
+		list = append(list, o)
+		on := o.Name == "index_cleanup" || o.Name == "parallel" || p.boolOption(pos, o.Name, o.Value)
+		if !known(o.Name, on) {
+			p.failAt(pos, pgerror.SyntaxError, `unrecognized %s option "%s"`, statement, o.Name)
 		}
 	}
 	p.expect(')')
+	return list
 }
 
 func (p *parser) discard(pos ast.Pos) ast.Statement {

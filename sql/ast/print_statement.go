@@ -44,13 +44,12 @@ func (p *printer) statement(s Statement) {
 		p.nameOrAll("CLOSE ", s.Name)
 	case *Analyze:
 		p.str("ANALYZE")
-		p.when(s.Verbose, " VERBOSE")
-		p.maintained(s.Tables)
+		p.utilityOptions(s.Options)
+		p.maintained(s.Tables, s.Columns)
 	case *Vacuum:
 		p.str("VACUUM")
-		p.when(s.Full, " FULL")
-		p.when(s.Analyze, " ANALYZE")
-		p.maintained(s.Tables)
+		p.utilityOptions(s.Options)
+		p.maintained(s.Tables, s.Columns)
 	case *Discard:
 		p.str("DISCARD " + s.What)
 	case *LockTable:
@@ -66,10 +65,14 @@ func (p *printer) statement(s Statement) {
 	}
 }
 
-func (p *printer) maintained(tables []TableName) {
-	if len(tables) > 0 {
-		p.str(" ")
-		p.tableNames(tables)
+func (p *printer) maintained(tables []TableName, columns [][]string) {
+	for i, name := range tables {
+		p.when(i == 0, " ")
+		p.when(i > 0, ", ")
+		p.tableName(name)
+		if columns != nil {
+			p.columns(columns[i])
+		}
 	}
 }
 
@@ -270,30 +273,22 @@ func (p *printer) prepare(s *Prepare) {
 }
 
 func (p *printer) explain(s *Explain) {
-	options := make([]StorageOption, 0, 4)
-	if s.Analyze {
-		options = append(options, StorageOption{Name: "analyze"})
-	}
-	if s.Verbose {
-		options = append(options, StorageOption{Name: "verbose"})
-	}
-	if s.Format != "" {
-		options = append(options, StorageOption{Name: "format", Value: s.Format})
-	}
-	options = append(options, s.Options...)
-	p.str("EXPLAIN ")
-	if len(options) > 0 {
-		p.options(options, " ")
-		p.str(" ")
-	}
+	p.str("EXPLAIN")
+	p.utilityOptions(s.Options)
+	p.str(" ")
 	p.statement(s.Statement)
 }
 
 func (p *printer) copy(s *Copy) {
 	p.str("COPY ")
-	if s.Query != nil {
+	switch {
+	case s.Query != nil:
 		p.subquery(s.Query)
-	} else {
+	case s.DML != nil:
+		p.str("(")
+		p.statement(s.DML)
+		p.str(")")
+	default:
 		p.tableName(s.Table)
 		p.columns(s.Columns)
 	}
@@ -302,8 +297,16 @@ func (p *printer) copy(s *Copy) {
 	} else {
 		p.str(" TO ")
 	}
+	p.when(s.Program, "PROGRAM ")
+	if s.File != nil {
+		p.quoted(*s.File)
+	}
 	p.str(s.Source)
-	if len(s.Options) > 0 {
+	if s.Old {
+		for _, o := range s.Options {
+			p.str(" " + o.Written)
+		}
+	} else if len(s.Options) > 0 {
 		p.str(" WITH ")
 		p.options(s.Options, " ")
 	}
@@ -314,6 +317,9 @@ func (p *printer) declare(s *DeclareCursor) {
 	p.str("DECLARE ")
 	p.ident(s.Name)
 	p.when(s.Binary, " BINARY")
+	p.when(s.Insensitive, " INSENSITIVE")
+	p.when(s.Asensitive, " ASENSITIVE")
+	p.when(s.NoScroll, " NO SCROLL")
 	p.when(s.Scroll, " SCROLL")
 	p.str(" CURSOR")
 	p.when(s.Hold, " WITH HOLD")

@@ -535,8 +535,8 @@ type (
 	Explain struct {
 		Pos
 		Analyze, Verbose bool
-		Format           string // "", "json" …
-		Options          []StorageOption
+		Format           string          // "", "json" …
+		Options          []StorageOption // all, as written
 		Statement        Statement
 		Text             string // the explained statement's own text
 	}
@@ -546,8 +546,12 @@ type (
 		Table   TableName
 		Columns []string
 		Query   *Query
+		DML     Statement // COPY (INSERT …) and its kin
 		From    bool
-		Source  string // "STDIN", "STDOUT"; a file name or program is refused
+		Source  string // "STDIN", "STDOUT"; "" with File
+		File    *string
+		Program bool // File is a program
+		Old     bool // the options have the form of PostgreSQL before 9.0
 		Options []StorageOption
 		Where   Expr
 	}
@@ -558,8 +562,11 @@ type (
 		Hold   bool
 		Scroll bool
 		Binary bool
-		Query  *Query
-		Text   string
+
+		NoScroll, Insensitive, Asensitive bool
+
+		Query *Query
+		Text  string
 	}
 	// Fetch is FETCH or MOVE.
 	Fetch struct {
@@ -579,14 +586,18 @@ type (
 	Analyze struct {
 		Pos
 		Tables  []TableName
+		Columns [][]string // of each table; nil if none has any
 		Verbose bool
+		Options []StorageOption // as written
 	}
 	// Vacuum is VACUUM [ANALYZE].
 	Vacuum struct {
 		Pos
 		Tables  []TableName
+		Columns [][]string // as of Analyze
 		Analyze bool
 		Full    bool
+		Options []StorageOption // as written
 	}
 	// Discard is DISCARD ALL|PLANS|TEMP|SEQUENCES.
 	Discard struct {

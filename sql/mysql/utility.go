@@ -108,7 +108,11 @@ func (c *converter) explain(n *tidb.ExplainStmt) ast.Statement {
 	if f := strings.ToLower(n.Format); f != "" && f != "row" && f != "traditional" {
 		c.refuse(n, "EXPLAIN with FORMAT", "Leave it out.")
 	}
-	return &ast.Explain{Analyze: n.Analyze, Statement: inner, Text: inner.String()}
+	st := &ast.Explain{Analyze: n.Analyze, Statement: inner, Text: inner.String()}
+	if n.Analyze {
+		st.Options = []ast.StorageOption{{Name: "analyze"}}
+	}
+	return st
 }
 
 // ignored are the variables that the clients and dumps of MySQL set, and which have no meaning in percodb whatever

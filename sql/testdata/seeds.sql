@@ -335,3 +335,6 @@ alter table t add exclude using gist (a with =), alter a type text collate "C" u
 alter foreign table t options (add a 'b', drop c), alter a options (set x 'y')
 alter materialized view v no depends on extension e
 create schema authorization current_user create table t (a int) create view v as select 1 grant select on t to joe
+copy t from program 'x' with (format binary)
+copy (delete from t returning a) to '/x' csv
+declare c asensitive cursor without hold for select 1
