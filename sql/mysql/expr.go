@@ -220,8 +220,8 @@ func (c *converter) unary(n *tidb.UnaryOperationExpr) (x ast.Expr, isCondition b
 		return &ast.Unary{Pos: pos, Op: "NOT", X: c.condition(n.V)}, true
 	case opcode.Minus:
 		return &ast.Unary{Pos: pos, Op: "-", X: c.value(n.V)}, false
-	case opcode.Plus:
-		return &ast.Unary{Pos: pos, Op: "+", X: c.value(n.V)}, false
+	case opcode.Plus: // without effect, on text too
+		return c.value(n.V), false
 	}
 	c.refuse(n, "the operator ~", "MySQL's results are unsigned 64-bit integers, which percodb does not have.")
 	return &ast.Null{}, false
