@@ -456,7 +456,7 @@ func TestHeartbeatsKeepLocks(t *testing.T) {
 	for _, beating := range []bool{true, false} {
 		t.Run(fmt.Sprintf("beating=%v", beating), func(t *testing.T) {
 			eachRealCluster(t, func(t *testing.T, c *cluster) {
-				db := c.db(Options{LockTTL: 60 * time.Millisecond}, func(s kv.Shard) kv.Shard {
+				db := c.db(Options{LockTTL: 400 * time.Millisecond}, func(s kv.Shard) kv.Shard {
 					return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
 						if _, ok := req.(*kv.HeartbeatRequest); ok && !beating {
 							return errLost
@@ -469,7 +469,7 @@ func TestHeartbeatsKeepLocks(t *testing.T) {
 					t.Fatal(err)
 				}
 				mustPut(t, txn, "a=1", "z=1")
-				rival := mustBeginTxn(t, c.db(Options{}, nil), TxnOptions{Pessimistic: true, LockTimeout: 400 * time.Millisecond})
+				rival := mustBeginTxn(t, c.db(Options{}, nil), TxnOptions{Pessimistic: true, LockTimeout: 2 * time.Second})
 				rivalErr := lock(rival, "z")
 				if rivalErr == nil {
 					mustPut(t, rival, "z=rival")
