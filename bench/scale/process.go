@@ -168,6 +168,22 @@ func deploy(ctx context.Context, binary, dir string, stores, sqls, cacheMB int) 
 	return d, nil
 }
 
+// deployOracle starts an oracle and the store without which an oracle with a new directory serves nobody.
+func deployOracle(ctx context.Context, binary, dir string) (*deployment, error) {
+	oracle, err := startProcess(ctx, binary, dir, "tso", "tso", "--rpc-listen", "127.0.0.1:0", "--data", filepath.Join(dir, "tso-data"))
+	if err != nil {
+		return nil, err
+	}
+	d := &deployment{processes: []*process{oracle}}
+	store, err := startProcess(ctx, binary, dir, "kv1", "kv", "--rpc-listen", "127.0.0.1:0", "--join", oracle.addr,
+		"--data", filepath.Join(dir, "kv1-data"), "--cache-mb=64")
+	if err != nil {
+		return nil, errors.Join(err, d.stop())
+	}
+	d.processes = append(d.processes, store)
+	return d, nil
+}
+
 // pids returns the processes' numbers, in the order of d.processes.
 func (d *deployment) pids() []string {
 	var pids []string

@@ -94,12 +94,12 @@ func TSO(ctx context.Context, o TSOOptions) (_ *TSOResult, err error) {
 	res.Figures = append(res.Figures, here...)
 	addr := o.Join
 	if addr == "" {
-		p, err := startProcess(ctx, o.Binary, dir, "tso", "tso", "--rpc-listen", "127.0.0.1:0", "--data", dir+"/tso-data")
+		d, err := deployOracle(ctx, o.Binary, dir)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, p.stop()) }()
-		addr, o.Usage = p.addr, usage.Options{PIDs: (&deployment{processes: []*process{p}}).pids()}
+		defer func() { err = errors.Join(err, d.stop()) }()
+		addr, o.Usage = d.processes[0].addr, usage.Options{PIDs: d.pids()[:1]}
 	}
 	oracle, hangUp, err := micro.DialOracle(addr)
 	if err != nil {
