@@ -10,7 +10,7 @@ import (
 type Durability uint8
 
 const (
-	// NoSync: the batch survives a crash of the process, of the machine only with the next synced one.
+	// NoSync: the batch survives a crash only once a later one has been synced.
 	NoSync Durability = iota
 	// Sync: the batch is durable once SyncWait has returned nil. Concurrent syncs share one.
 	Sync

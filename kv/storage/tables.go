@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -92,7 +93,9 @@ func (s *TableSet) finish() error {
 }
 
 // Ingest makes the tables part of the store, all or none, durably. They hide what the store had under
-// the same keys. An error says that none of it happened, unless the engine has failed.
+// the same keys. What was applied before the call is durable as well, as after a batch with Sync: the tables
+// are not in the log, and Pebble would keep them where it loses the end of the log. An error says that
+// none of it happened, unless the engine has failed.
 func (t *Tables) Ingest(ctx context.Context) (err error) {
 	defer t.Abort()
 	for _, s := range t.sets {
@@ -105,6 +108,10 @@ func (t *Tables) Ingest(ctx context.Context) (err error) {
 		return err
 	}
 	defer e.recoverFailure(&err)
+	e.syncs.Add(1)
+	if err := e.db.LogData([]byte("ingest"), pebble.Sync); err != nil {
+		return e.fail(err)
+	}
 	err = e.db.Ingest(ctx, t.paths)
 	// Iterators opened before do not show the tables, and must not be given to anybody else.
 	e.applied.Add(1)
