@@ -36,9 +36,13 @@ func (d *RangeDescriptor) Ref() RangeRef { return RangeRef{ID: d.ID, Epoch: d.Ep
 // Keys and values in requests belong to the caller and are not kept; those in responses belong to
 // the caller once returned.
 type Shard interface {
+	// Capabilities states what the shard can do. Requests that need a capability that is not stated are
+	// answered with ErrUnsupported.
+	Capabilities() Capabilities
 	// Get returns the newest value of key committed at or before readTS, or nil when there is none.
 	Get(ctx context.Context, r RangeRef, key []byte, opts ReadOptions) ([]byte, error)
-	// GetLatest returns the newest version of key. It misses nothing that commits at or below floor.
+	// GetLatest returns the newest version of key. It misses nothing that commits at or below floor. It needs
+	// Capabilities.ReadLatest.
 	GetLatest(ctx context.Context, r RangeRef, key []byte, floor tso.Timestamp) (LatestValue, error)
 	// BatchGet answers many keys, sorted and possibly of several ranges of this shard. A locked
 	// key does not fail the others.
@@ -48,8 +52,8 @@ type Shard interface {
 
 	// Prewrite locks the keys, all or none; with TryOnePC it commits them at once.
 	Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteResponse, error)
-	// CommitLarge commits a write set that does not fit into memory in one phase. ErrNotHere says that
-	// the shard is in another process, where it cannot be sent; the request is not idempotent.
+	// CommitLarge commits a write set that does not fit into memory in one phase. It needs
+	// Capabilities.LargeCommit, and is not idempotent.
 	CommitLarge(ctx context.Context, req *CommitLargeRequest) (CommitLargeResponse, error)
 	// Commit turns the transaction's locks on Keys into write records at CommitTS.
 	Commit(ctx context.Context, req *CommitRequest) error
@@ -81,6 +85,9 @@ type Shard interface {
 	// CheckSecondaryLocks asks secondaries of an async commit for its fate, and decides it where a
 	// lock is missing and the caller may decide. What it tells is durable.
 	CheckSecondaryLocks(ctx context.Context, req *CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error)
+	// WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or gone. It needs
+	// Capabilities.WaitForRelease.
+	WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error
 	// Refresh makes sure that what was read at FromTS is the same at ToTS, and that it stays so.
 	// Errors: *mvcc.RefreshConflictError, *mvcc.KeyLockedError (not certain: the lock may commit at or
 	// below ToTS; resolve or push it and ask again).
@@ -336,9 +343,6 @@ var ErrClosed = errors.New("kv: closed")
 
 // ErrNoRange: no shard owns the key yet. It passes when the first shard has registered.
 var ErrNoRange = errors.New("kv: no shard owns the key yet")
-
-// ErrNotHere: the request can be sent to a shard in the same process only.
-var ErrNotHere = errors.New("kv: the shard is in another process")
 
 // ErrNoShard: the directory does not know the shard.
 var ErrNoShard = errors.New("kv: no such shard")

@@ -31,6 +31,12 @@ type mutationKeys []mvcc.Mutation
 func (k mutationKeys) len() int        { return len(k) }
 func (k mutationKeys) at(i int) []byte { return k[i].Key }
 
+// Capabilities implements Shard.
+func (s *Store) Capabilities() Capabilities {
+	return Capabilities{ExactlyOnce: true, OnePhase: true, Async: true, ReadLatest: true, LockQueue: true,
+		WaitForRelease: true, LargeCommit: true}
+}
+
 // Get implements Shard.
 func (s *Store) Get(ctx context.Context, ref RangeRef, key []byte, opts ReadOptions) ([]byte, error) {
 	if !s.gate.enter() {
@@ -291,9 +297,12 @@ func (s *Store) ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.Lock
 	return s.mvcc.ScanLock(ctx, req.Span.Start, req.Span.End, req.MaxTS, req.Limit)
 }
 
-// WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or gone: for
-// callers in this process, who need not poll.
+// WaitForRelease implements Shard.
 func (s *Store) WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error {
+	if !s.gate.enter() {
+		return ErrClosed
+	}
+	defer s.gate.leave()
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(s.stopped, cancel)()

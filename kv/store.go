@@ -251,11 +251,13 @@ func (s *Store) WindowStore() tso.WindowStore { return s.engine.WindowStore() }
 
 // Close refuses new requests, waits for those under way, and closes the engine if the store opened it.
 func (s *Store) Close() error {
-	s.mvcc.StopWaiting(ErrClosed) // they would hold the gate for as long as they wait
+	// Whoever waits would hold the gate for as long: for a lock, for another look at a lock, for the end of a
+	// collection's budget.
+	s.mvcc.StopWaiting(ErrClosed)
+	s.stop()
 	if !s.gate.close() {
 		return ErrClosed
 	}
-	s.stop()
 	s.background.Wait()
 	s.metrics.unregister()
 	if s.ownEngine {

@@ -173,7 +173,7 @@ func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, g
 // send repeats a request until it is granted, its wait is over, or its route turns out stale.
 func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv.AcquireLocksRequest, got []grant) error {
 	db := a.t.db
-	waited := false
+	waited, pausing := false, backoff{db: db}
 	for {
 		req.Wait, req.TTLMillis = a.wait(), a.t.openMillis()+uint64(db.opts.LockTTL.Milliseconds())
 		resp, err := p.shard.AcquireLocks(ctx, req)
@@ -202,10 +202,30 @@ func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv
 			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock}
 		case !a.deadline.IsZero() && !time.Now().Before(a.deadline):
 			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock, Timeout: true}
-		default:
+		case p.shard.Capabilities().LockQueue:
 			req.Alive = locked.Lock.StartTS
+		default:
+			if err := a.pause(ctx, &pausing, locked); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// pause waits before another request where the shard has no queue to wait in.
+func (a *acquisition) pause(ctx context.Context, bo *backoff, locked *mvcc.KeyLockedError) error {
+	pause, err := bo.next(ctx, backoffLock, locked)
+	if err != nil && ctx.Err() == nil { // waiting for a lock is not what the budget is for
+		*bo = backoff{db: a.t.db}
+		pause, err = bo.next(ctx, backoffLock, locked)
+	}
+	if err != nil {
+		return err
+	}
+	if !a.deadline.IsZero() {
+		pause = min(pause, max(0, time.Until(a.deadline)))
+	}
+	return sleep(ctx, pause)
 }
 
 // wait is how long the next request may wait.

@@ -37,7 +37,8 @@ func (a *asyncCommit) fill(c *committer, req *kv.PrewriteRequest) {
 // asyncAllowed says whether the transaction may commit asynchronously: it is small, and once its keys
 // are locked nothing can be against it, neither reads nor keys that are only checked.
 func (c *committer) asyncAllowed() bool {
-	if c.db.opts.DisableAsyncCommit || len(c.reads) > 0 || c.locks < len(c.mutations) || c.locks > maxAsyncKeys {
+	noAsync := func(p portion) bool { return !p.shard.Capabilities().Async }
+	if c.db.opts.DisableAsyncCommit || slices.ContainsFunc(c.parts, noAsync) || len(c.reads) > 0 || c.locks < len(c.mutations) || c.locks > maxAsyncKeys {
 		return false
 	}
 	size := 0

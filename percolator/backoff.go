@@ -7,7 +7,6 @@ import (
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
-	"github.com/percodb/percodb/tso"
 )
 
 // backoffClass is a reason to wait before trying again. Each class grows on its own.
@@ -111,16 +110,10 @@ func (b *backoff) next(ctx context.Context, class backoffClass, cause error) (ti
 	return pause, nil
 }
 
-// releaseWaiter is a shard in this process, which can tell when a lock goes.
-type releaseWaiter interface {
-	WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error
-}
-
 // waitForLock waits until a live transaction's lock has gone or changed, or for the time that wait
-// would sleep. Where the shard is behind the network it sleeps.
+// would sleep. Where the shard cannot tell, it sleeps.
 func (b *backoff) waitForLock(ctx context.Context, shard kv.Shard, e *mvcc.KeyLockedError) error {
-	local, ok := shard.(releaseWaiter)
-	if !ok {
+	if !shard.Capabilities().WaitForRelease {
 		return b.wait(ctx, backoffLock, e)
 	}
 	pause, err := b.next(ctx, backoffLock, e)
@@ -129,7 +122,7 @@ func (b *backoff) waitForLock(ctx context.Context, shard kv.Shard, e *mvcc.KeyLo
 	}
 	waiting, cancel := context.WithTimeout(ctx, pause)
 	defer cancel()
-	if err := local.WaitForRelease(waiting, e.Key, e.Lock.StartTS); err != nil && waiting.Err() == nil {
+	if err := shard.WaitForRelease(waiting, e.Key, e.Lock.StartTS); err != nil && waiting.Err() == nil {
 		return err
 	}
 	return ctx.Err()

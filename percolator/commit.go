@@ -190,7 +190,7 @@ func (c *committer) run(ctx context.Context) (tso.Timestamp, error) {
 	}
 	c.choosePrimary()
 	defer c.leaveGuard()
-	if len(c.parts) == 1 && c.sizeBytes <= c.db.opts.MaxOnePhaseBytes {
+	if len(c.parts) == 1 && c.sizeBytes <= c.db.opts.MaxOnePhaseBytes && c.parts[0].shard.Capabilities().OnePhase {
 		here, err := c.readsAreHere(ctx)
 		if err != nil {
 			return 0, err
@@ -473,7 +473,7 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 	case errors.As(err, &locked):
 		if err := c.clearLock(ctx, bo, c.parts[0].shard, locked); err != nil {
 			// The lock may go, and a duplicate of the request be carried out then.
-			*lost = *lost || mayDuplicate(c.parts[0].shard)
+			*lost = *lost || !c.parts[0].shard.Capabilities().ExactlyOnce
 			return 0, false, err
 		}
 		return 0, true, nil
@@ -486,18 +486,11 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		return c.reroute(ctx, bo, *lost)
 	}
 	var full *kv.DiskFullError
-	if errors.As(err, &full) && !*lost && !mayDuplicate(c.parts[0].shard) {
+	if errors.As(err, &full) && !*lost && c.parts[0].shard.Capabilities().ExactlyOnce {
 		return 0, false, err // nothing was done, and a record that says so would take room
 	}
 	*lost = *lost || !refusesPrewrite(err)
 	return 0, false, err
-}
-
-// mayDuplicate says whether a request that was answered may arrive once more: a call within this
-// process does not.
-func mayDuplicate(shard kv.Shard) bool {
-	_, local := shard.(releaseWaiter)
-	return !local
 }
 
 // reroute looks for the write set's shard again, with the results of afterOnePhase.

@@ -104,6 +104,15 @@ func (c *cluster) open(i int) {
 	c.stores[i] = s
 }
 
+// networked is a shard whose requests a test loses, delays and repeats: it states what a network allows.
+type networked struct{ *kv.Store }
+
+func (n networked) Capabilities() kv.Capabilities {
+	caps := n.Store.Capabilities()
+	caps.ExactlyOnce, caps.WaitForRelease, caps.LargeCommit = false, false, false
+	return caps
+}
+
 // db returns a DB whose requests go through wrap, if that is given.
 func (c *cluster) db(opts Options, wrap func(kv.Shard) kv.Shard) *DB {
 	c.t.Helper()
@@ -111,7 +120,7 @@ func (c *cluster) db(opts Options, wrap func(kv.Shard) kv.Shard) *DB {
 	for _, s := range c.stores {
 		shard := kv.Shard(s)
 		if wrap != nil {
-			shard = wrap(s)
+			shard = wrap(networked{s})
 		}
 		r.shards = append(r.shards, shard)
 	}

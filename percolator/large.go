@@ -381,7 +381,7 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 			}
 			continue
 		}
-		if len(parts) > 1 {
+		if len(parts) > 1 || !parts[0].shard.Capabilities().LargeCommit {
 			return 0, false, nil
 		}
 		if err := c.enterGuard(ctx); err != nil {
@@ -394,8 +394,6 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 		var locked *mvcc.KeyLockedError
 		var stale *kv.StaleRangeError
 		switch {
-		case errors.Is(err, kv.ErrNotHere):
-			return 0, false, nil
 		case err == nil && resp.CommitTS == 0 && c.locks > 0:
 			return 0, false, ErrCommitTooLate
 		case err == nil:

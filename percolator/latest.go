@@ -21,7 +21,7 @@ func (db *DB) Get(ctx context.Context, key []byte) ([]byte, error) {
 // getLatest is Get that misses nothing that commits at or below floor. What it has seen had committed by seen.
 func (db *DB) getLatest(ctx context.Context, key []byte, floor tso.Timestamp) (value []byte, seen tso.Timestamp, _ error) {
 	desc, shard, err := db.router.Locate(ctx, key)
-	if err == nil {
+	if err == nil && shard.Capabilities().ReadLatest {
 		var latest kv.LatestValue
 		if latest, err = shard.GetLatest(ctx, desc.Ref(), key, floor); err == nil {
 			return latest.Value, latest.CommitTS, nil

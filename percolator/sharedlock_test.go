@@ -20,7 +20,7 @@ func newRestarts(t *testing.T, bounds ...string) (*restarts, *DB) {
 	r := &restarts{cluster: newCluster(t, nil, bounds...), shards: map[*kv.Store]*hookShard{}}
 	return r, r.db(Options{}, func(s kv.Shard) kv.Shard {
 		h := &hookShard{Shard: s}
-		r.shards[s.(*kv.Store)] = h
+		r.shards[s.(networked).Store] = h
 		return h
 	})
 }
@@ -33,7 +33,7 @@ func (r *restarts) restart(i int) {
 	}
 	r.open(i)
 	h := r.shards[old]
-	h.Shard = r.stores[i]
+	h.Shard = networked{r.stores[i]}
 	r.shards[r.stores[i]] = h
 }
 
@@ -284,7 +284,7 @@ func TestSharedLockOfALargeTransaction(t *testing.T) {
 		c := &restarts{cluster: newCluster(t, nil, "m"), shards: map[*kv.Store]*hookShard{}}
 		db := c.db(spilling, func(s kv.Shard) kv.Shard {
 			h := &hookShard{Shard: s}
-			c.shards[s.(*kv.Store)] = h
+			c.shards[s.(networked).Store] = h
 			return h
 		})
 		txn := mustBeginTxn(t, db, pessimistic)

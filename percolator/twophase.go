@@ -191,7 +191,8 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 	var locked *mvcc.KeyLockedError
 	if errors.As(err, &locked) {
 		err := c.clearLock(ctx, bo, p.shard, locked)
-		part.lost = part.lost || err != nil && mayDuplicate(p.shard) // the lock may go, and a duplicate be carried out then
+		// The lock may go, and a duplicate be carried out then.
+		part.lost = part.lost || err != nil && !p.shard.Capabilities().ExactlyOnce
 		return false, err
 	}
 	var stale *kv.StaleRangeError

@@ -48,6 +48,11 @@ func NewShard(conn grpc.ClientConnInterface, name string, opts ClientOptions) *S
 	return s
 }
 
+// Capabilities implements kv.Shard. What is behind the connection is a store of this version.
+func (s *Shard) Capabilities() kv.Capabilities {
+	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true}
+}
+
 // answer is what every response has.
 type answer interface{ GetError() *kvpb.Error }
 
@@ -130,7 +135,12 @@ func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse
 
 // CommitLarge implements kv.Shard. A write set of that size is sent in the prewrites of two phases.
 func (s *Shard) CommitLarge(context.Context, *kv.CommitLargeRequest) (kv.CommitLargeResponse, error) {
-	return kv.CommitLargeResponse{}, kv.ErrNotHere
+	return kv.CommitLargeResponse{}, kv.ErrUnsupported
+}
+
+// WaitForRelease implements kv.Shard. A wait would occupy a stream for each lock met.
+func (s *Shard) WaitForRelease(context.Context, []byte, tso.Timestamp) error {
+	return kv.ErrUnsupported
 }
 
 // Prewrite implements kv.Shard.

@@ -199,9 +199,17 @@ func (c *shardConn) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResp
 		func(ctx context.Context, s kv.Shard) (*kv.ScanResponse, error) { return s.Scan(ctx, req) })
 }
 
-// CommitLarge is a local call, which these connections are not.
+// Capabilities are those of a shard over a network.
+func (c *shardConn) Capabilities() kv.Capabilities {
+	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true}
+}
+
 func (c *shardConn) CommitLarge(context.Context, *kv.CommitLargeRequest) (kv.CommitLargeResponse, error) {
-	return kv.CommitLargeResponse{}, kv.ErrNotHere
+	return kv.CommitLargeResponse{}, kv.ErrUnsupported
+}
+
+func (c *shardConn) WaitForRelease(context.Context, []byte, tso.Timestamp) error {
+	return kv.ErrUnsupported
 }
 
 func (c *shardConn) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
