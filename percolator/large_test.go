@@ -444,7 +444,7 @@ func TestRunsStayFew(t *testing.T) {
 
 // Goal: a write set made of blocks as they lie in the runs and of merged records is what the transaction wrote and
 // locked, each key once and in order. Method: stretches of keys in order, among others at random, some written
-// twice or rolled back, some only locked.
+// twice or rolled back, some only locked; runs merged and not.
 func TestWriteSetAgainstModel(t *testing.T) {
 	ctx := context.Background()
 	adopted := 0
@@ -496,6 +496,9 @@ func TestWriteSetAgainstModel(t *testing.T) {
 			write(1)
 		}
 		must(t, txn.buf.spill(""))
+		if seed%3 == 0 {
+			must(t, txn.buf.spilled.compact(ctx, "", 2))
+		}
 		adopted += adoptedKeys(t, txn)
 		c := &committer{db: db, startTS: txn.startTS, readTS: txn.snap.readTS}
 		set, err := c.seal(ctx, txn)

@@ -129,25 +129,37 @@ func (s *spilled) newWriter(dir string, level int) (*sortrun.Writer, error) {
 	return s.files[level].NewWriter(), nil
 }
 
-// writeRun writes the entries in memory, by key. A block is marked if it has a key that occurs twice, or that is
+// runWriter writes the records of a run, by key. It marks a block that has a key which occurs twice, or which is
 // neither just put nor deleted: what is not marked is a part of a write set as it stands.
-func (b *writeBuffer) writeRun(w *sortrun.Writer) error {
-	var scratch, last []byte
+type runWriter struct {
+	*sortrun.Writer
+	any  bool
+	last []byte
+}
+
+func (w *runWriter) add(key, record []byte, c change) error {
+	again := w.any && bytes.Equal(key, w.last)
+	if again {
+		w.Mark() // the block of the record before, which may be another
+	}
+	w.any, w.last = true, append(w.last[:0], key...)
+	if err := w.Add(key, record); err != nil {
+		return err
+	}
+	if again || c.twice || c.op != mvcc.OpPut && c.op != mvcc.OpDelete {
+		w.Mark()
+	}
+	return nil
+}
+
+// writeRun writes the entries in memory.
+func (b *writeBuffer) writeRun(to *sortrun.Writer) error {
+	w := runWriter{Writer: to}
+	var scratch []byte
 	put := func(i int) error {
 		e := b.at(i)
-		again := last != nil && bytes.Equal(e.key, last)
-		if again {
-			w.Mark()
-		}
-		last = e.key
 		scratch = appendSpilled(scratch[:0], b.base+i, e)
-		if err := w.Add(e.key, scratch); err != nil {
-			return err
-		}
-		if again || e.twice || e.op != mvcc.OpPut && e.op != mvcc.OpDelete {
-			w.Mark()
-		}
-		return nil
+		return w.add(e.key, scratch, e.change)
 	}
 	if b.ascending() {
 		for i := range b.n {
@@ -220,23 +232,24 @@ func (s *spilled) merge(ctx context.Context, dir string, group []spilledRun) (sp
 		runs[i] = group[i].run
 		merged.sizeBytes += group[i].sizeBytes
 	}
-	w, err := s.newWriter(dir, merged.level)
+	to, err := s.newWriter(dir, merged.level)
 	if err != nil {
 		return merged, err
 	}
+	w := runWriter{Writer: to}
 	m := sortrun.NewMerge(runs)
 	for n := 0; m.Valid(); m.Next() {
 		if n++; n%4096 == 1 && ctx.Err() != nil {
 			return merged, ctx.Err()
 		}
-		at, _, _, err := decodeSpilled(m.Value())
+		at, c, _, err := decodeSpilled(m.Value())
 		if err != nil {
 			return merged, err
 		}
 		if at >= group[m.Run()].limit {
 			continue
 		}
-		if err := w.Add(m.Key(), m.Value()); err != nil {
+		if err := w.add(m.Key(), m.Value(), c); err != nil {
 			return merged, err
 		}
 	}
