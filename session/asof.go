@@ -34,7 +34,7 @@ const asOfPatience = time.Second
 
 // travel is begin for a query AS OF SYSTEM TIME.
 func (s *Session) travel(ctx context.Context, x ast.Expr) error {
-	if s.inBlock() || s.txn.queried {
+	if s.inBlock() || s.tx.queried {
 		return s.travelAlong(ctx, x)
 	}
 	if err := s.setAsOf(ctx, x); err != nil {
@@ -45,12 +45,12 @@ func (s *Session) travel(ctx context.Context, x ast.Expr) error {
 
 // travelAlong is travel for a query that shares its transaction with others, which has one time.
 func (s *Session) travelAlong(ctx context.Context, x ast.Expr) error {
-	if s.txn.asOf == 0 {
+	if s.tx.asOf == 0 {
 		return pgerror.New(pgerror.ActiveSQLTransaction, asOfClause+" of a statement that shares its transaction with others").
 			WithHint("Give it to the transaction: BEGIN " + asOfClause + " …").At(int(x.Position()))
 	}
 	ts, err := s.systemTime(ctx, x)
-	if err == nil && ts != s.txn.asOf {
+	if err == nil && ts != s.tx.asOf {
 		err = pgerror.New(pgerror.InvalidParameterValue, asOfClause+" is not that of the transaction").
 			WithHint("In BEGIN " + asOfClause + " … the time holds for all statements; leave it out here.").At(int(x.Position()))
 	}
@@ -87,15 +87,15 @@ func (s *Session) beginFor(ctx context.Context, plan *planner.Plan, st *sql.Stat
 // comeBack comes back from a time travelled to by a statement of its own, for another statement of the
 // same pipeline. Where something has been read there, the two cannot share a transaction.
 func (s *Session) comeBack() error {
-	if s.txn.asOf == 0 || s.txn.block {
+	if s.tx.asOf == 0 || s.tx.phase.explicit() {
 		return nil
 	}
-	if s.txn.queried {
+	if s.tx.queried {
 		return pgerror.New(pgerror.ActiveSQLTransaction, "a statement cannot share its transaction with one that was "+asOfClause).
 			WithHint("Send a Sync between them, or give the time to BEGIN.")
 	}
 	s.forgetUnused()
-	s.txn.asOf, s.txn.fixed = 0, false
+	s.tx.asOf, s.tx.fixed = 0, false
 	return nil
 }
 
@@ -107,7 +107,7 @@ func (s *Session) setAsOf(ctx context.Context, x ast.Expr) error {
 	}
 	s.forgetUnused()
 	s.fixModes()
-	s.txn.asOf, s.txn.modes.readOnly = ts, true
+	s.tx.asOf, s.tx.modes.readOnly = ts, true
 	return nil
 }
 
@@ -117,9 +117,9 @@ func (s *Session) setAsOfMode(m *ast.TransactionModes) error {
 	switch {
 	case m.ReadOnly != nil && !*m.ReadOnly:
 		return pgerror.New(pgerror.SyntaxError, "a transaction "+asOfClause+" is read-only").At(at)
-	case s.txn.queried:
+	case s.tx.queried:
 		return pgerror.New(pgerror.ActiveSQLTransaction, asOfClause+" must be set before any query").At(at)
-	case len(s.txn.savepoints) > 0:
+	case len(s.tx.savepoints) > 0:
 		return pgerror.New(pgerror.ActiveSQLTransaction, asOfClause+" must not be set in a subtransaction").At(at)
 	}
 	return s.setAsOf(s.ctx, m.AsOf)
@@ -176,7 +176,7 @@ func (s *Session) evalTime(ctx context.Context, x ast.Expr, now tso.Timestamp) (
 	if err := s.begin(ctx); err != nil { // Names of functions are looked up in some schema.
 		return 0, err
 	}
-	bound, err := planner.BindExpr(ctx, x, nil, s.txn.resolver, &s.env, types.Type{}, asOfClause)
+	bound, err := planner.BindExpr(ctx, x, nil, s.tx.resolver, &s.env, types.Type{}, asOfClause)
 	if err != nil {
 		return 0, err
 	}
@@ -184,7 +184,7 @@ func (s *Session) evalTime(ctx context.Context, x ast.Expr, now tso.Timestamp) (
 	switch kind {
 	case types.OIDInterval, types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDTimestamptz:
 	default:
-		if bound, err = planner.BindExpr(ctx, x, nil, s.txn.resolver, &s.env, types.TTimestamptz, asOfClause); err != nil {
+		if bound, err = planner.BindExpr(ctx, x, nil, s.tx.resolver, &s.env, types.TTimestamptz, asOfClause); err != nil {
 			return 0, err
 		}
 	}
@@ -267,7 +267,7 @@ func (s *Session) explainTooOld(err error) error {
 	if !errors.As(err, &old) {
 		return err
 	}
-	if s.txn.asOf != 0 {
+	if s.tx.asOf != 0 {
 		e := s.belowSafePoint(old.TS, old.SafePoint)
 		e.Cause = err
 		return e

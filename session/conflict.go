@@ -34,7 +34,7 @@ func (s *Session) explainConflict(ctx context.Context, err error) error {
 	if errors.As(err, &pg) {
 		return err
 	}
-	resolver := s.txn.resolver
+	resolver := s.tx.resolver
 	if resolver == nil {
 		resolver = s.ended.resolver
 	}

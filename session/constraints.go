@@ -22,13 +22,13 @@ func (s *Session) setConstraints(ctx context.Context, n *ast.SetConstraints, w R
 	}
 	for _, name := range n.Names {
 		if name.Schema != "" {
-			if ok, err := s.txn.resolver.SchemaExists(ctx, name.Schema); err != nil {
+			if ok, err := s.tx.resolver.SchemaExists(ctx, name.Schema); err != nil {
 				return err
 			} else if !ok {
 				return pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", name.Schema)
 			}
 		}
-		found, err := catalog.HasConstraint(ctx, s.txn.resolver, name.Schema, name.Name)
+		found, err := catalog.HasConstraint(ctx, s.tx.resolver, name.Schema, name.Name)
 		switch {
 		case err != nil:
 			return err

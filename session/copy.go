@@ -35,7 +35,7 @@ func (s *Session) runCopy(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag
 // copyTable finds the table of a COPY and the ordinals of the columns named, all visible ones if none
 // is.
 func (s *Session) copyTable(ctx context.Context, n *ast.Copy) (*catalog.TableDescriptor, []int, error) {
-	t, err := s.txn.resolver.Relation(ctx, n.Table.Schema, n.Table.Name)
+	t, err := s.tx.resolver.Relation(ctx, n.Table.Schema, n.Table.Name)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,9 +92,9 @@ func (s *Session) copyFrom(ctx context.Context, n *ast.Copy, w ResultWriter) (Ta
 		return Tag{}, pgerror.Unsupported("COPY FROM with WHERE", "Copy into a table of its own and INSERT … SELECT from it.")
 	}
 	alone := s.simple && !s.inBlock()
-	if !alone && !s.txn.queried {
+	if !alone && !s.tx.queried {
 		s.forgetUnused()
-		s.txn.pessimistic = true
+		s.tx.pessimistic = true
 	}
 	c, err := s.newCopyIn(ctx, n)
 	if err != nil {

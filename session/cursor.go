@@ -10,7 +10,7 @@ import (
 // declareCursor makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
 // can outlive the transaction; any other reads as it is fetched from, and only forward.
 func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error {
-	if !s.txn.block && !s.txn.implicitBlock && !n.Hold {
+	if !s.inBlock() && !n.Hold {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 	}
 	if n.Binary {
@@ -29,7 +29,7 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 		return err
 	}
 	po := &portal{name: n.Name, prepared: p, cursor: true}
-	po.depth, po.fresh = len(s.txn.savepoints), true
+	po.depth, po.fresh = len(s.tx.savepoints), true
 	po.run = &execution{plan: p.plan, literals: p.statement.Literals, keeps: true}
 	if err := s.openCursor(ctx, po, n.Hold); err != nil {
 		po.close()
@@ -116,7 +116,7 @@ func (s *Session) holdPortals(ctx context.Context, e *execution) error {
 			continue
 		}
 		err := po.run.runner.Hold(ctx)
-		s.txn.txn.KeepReads()
+		s.tx.txn.KeepReads()
 		if err != nil {
 			return err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// runDDL runs a schema change: alone when no transaction is open, else within it.
+// runDDL runs a schema change: within the transaction that it shares with other statements, else in one of its own.
 func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter) (Tag, error) {
 	if !ddl.Handles(tree) {
 		return Tag{}, pgerror.New(pgerror.InternalError, "no way to run a %T", tree)
@@ -20,8 +20,8 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 			return Tag{}, readOnlyError(name)
 		}
 	}
-	inBlock := s.txn.block || s.txn.implicitBlock
-	if err := mustBeAlone(tree, s.txn.block); err != nil {
+	shared := s.inBlock() || s.tx.executions > 1 // of a pipeline
+	if err := mustBeAlone(tree, s.tx.phase.explicit()); err != nil {
 		return Tag{}, err
 	}
 	deps := ddl.Deps{
@@ -31,14 +31,14 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 	if deps.OneTransaction = !s.deps.Shared; s.deps.Shared {
 		deps.CreateRange = s.deps.Router.CreateRange
 	}
-	if inBlock {
+	if shared {
 		if err := s.begin(ctx); err != nil {
 			return Tag{}, err
 		}
 		if err := s.holdPortals(ctx, nil); err != nil {
 			return Tag{}, err
 		}
-		deps.Txn, deps.Guard = s.txn.txn, s.guard
+		deps.Txn, deps.Guard = s.tx.txn, s.guard
 	} else {
 		s.abortTxn() // Nothing but the look at the schema; the statement takes its own snapshot.
 	}
@@ -46,8 +46,8 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 	if err != nil {
 		return Tag{}, err
 	}
-	if inBlock {
-		s.txn.changed, s.txn.resolver = true, nil
+	if shared {
+		s.tx.changed, s.tx.resolver = true, nil
 	}
 	s.deps.Metrics.Statements.ddl.Inc()
 	return verb(tag), nil
@@ -105,9 +105,9 @@ func (s *Session) fillTable(ctx context.Context, txn *percolator.Txn, r catalog.
 	if err != nil {
 		return 0, err
 	}
-	before := s.txn
-	s.txn.txn, s.txn.resolver = txn, r
-	defer func() { s.txn.txn, s.txn.resolver = before.txn, before.resolver }()
+	before := s.tx
+	s.tx.txn, s.tx.resolver = txn, r
+	defer func() { s.tx.txn, s.tx.resolver = before.txn, before.resolver }()
 	// The table is new: no schema change can come between, so the guard need not know.
 	e := &execution{plan: plan, unguarded: true, keeps: true}
 	tag, err := s.runPlan(ctx, e, &rowCollector{discard: true})

@@ -35,12 +35,12 @@ func (s *Session) initEnv() {
 // resolverForNames is where functions and regclass look objects up: the transaction's schema, with a
 // transaction begun if need be; nil when that fails.
 func (s *Session) resolverForNames() catalog.Resolver {
-	if s.txn.resolver == nil {
+	if s.tx.resolver == nil {
 		if err := s.begin(s.ctx); err != nil {
 			return nil
 		}
 	}
-	return s.txn.resolver
+	return s.tx.resolver
 }
 
 // refreshEnv follows a change of settings.
@@ -49,7 +49,7 @@ func (s *Session) refreshEnv() {
 	s.env.Format = s.settings.format
 	s.env.Format.Now, s.env.Format.Names = now, &s.objects
 	s.settings.format.Names = &s.objects // For values on their way to the client.
-	s.txn.resolver = nil                 // The search path may be another one.
+	s.tx.resolver = nil                  // The search path may be another one.
 	s.defaultPath = len(s.settings.searchPath) == 1 && s.settings.searchPath[0] == catalog.PublicSchema
 }
 
@@ -90,10 +90,10 @@ func (i info) SetSetting(name, value string, local bool) error {
 }
 
 func (i info) TxnID() int64 {
-	if i.s.txn.txn == nil && i.s.begin(i.s.ctx) != nil {
+	if i.s.tx.txn == nil && i.s.begin(i.s.ctx) != nil {
 		return 0
 	}
-	return int64(i.s.txn.txn.StartTS())
+	return int64(i.s.tx.txn.StartTS())
 }
 
 // User implements catalog.SystemView.
@@ -140,7 +140,7 @@ func (s *Session) sequence(ctx context.Context, oid types.OID) (*catalog.TableDe
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	t, err := s.txn.resolver.RelationByID(ctx, uint64(oid))
+	t, err := s.tx.resolver.RelationByID(ctx, uint64(oid))
 	if err != nil {
 		return nil, err
 	}

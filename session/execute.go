@@ -93,7 +93,7 @@ func (s *Session) runPlan(ctx context.Context, e *execution, w ResultWriter) (Ta
 	if err := s.open(ctx, e); err != nil {
 		return Tag{}, err
 	}
-	if e.plan.plan.ReadOnly || !s.txn.txn.Pessimistic() {
+	if e.plan.plan.ReadOnly || !s.tx.txn.Pessimistic() {
 		return s.runOnce(ctx, e, w)
 	}
 	return s.runLocking(ctx, e, w)
@@ -131,7 +131,7 @@ func (s *Session) runLocking(ctx context.Context, e *execution, w ResultWriter) 
 		w.Hold()
 		defer w.Release()
 	}
-	txn := s.txn.txn
+	txn := s.tx.txn
 	start := txn.Savepoint()
 	for attempt := 0; ; attempt++ {
 		tag, err := s.runLocked(ctx, e, w)
@@ -149,7 +149,7 @@ func (s *Session) runLocking(ctx context.Context, e *execution, w ResultWriter) 
 		if err := s.newSnapshot(ctx); err != nil {
 			return Tag{}, err
 		}
-		if ok, err := e.plan.stands(ctx, s.txn.resolver); err != nil || !ok {
+		if ok, err := e.plan.stands(ctx, s.tx.resolver); err != nil || !ok {
 			return Tag{}, errors.Join(err, s.planGone(e))
 		}
 		if err := s.open(ctx, e); err != nil {
@@ -190,17 +190,17 @@ func (s *Session) planGone(e *execution) error {
 // newSnapshot tells the transaction that another statement begins. Where each has a snapshot of its
 // own, open cursors take what they still have to show into memory, and the schema is looked at anew.
 func (s *Session) newSnapshot(ctx context.Context) error {
-	moves := s.txn.modes.isolation.perStatement()
+	moves := s.tx.modes.isolation.perStatement()
 	if moves {
 		if err := s.holdPortals(ctx, nil); err != nil {
 			return err
 		}
 	}
-	if err := s.txn.txn.BeginStatement(ctx); err != nil {
+	if err := s.tx.txn.BeginStatement(ctx); err != nil {
 		return err
 	}
-	if s.txn.txn.ReadTS() != s.txn.resolvedAt {
-		s.txn.resolver = nil
+	if s.tx.txn.ReadTS() != s.tx.resolvedAt {
+		s.tx.resolver = nil
 	}
 	return s.begin(ctx)
 }
@@ -208,7 +208,7 @@ func (s *Session) newSnapshot(ctx context.Context) error {
 // nextStatement is newSnapshot for every statement of a transaction but its first, whose snapshot is
 // as new as can be.
 func (s *Session) nextStatement(ctx context.Context) error {
-	if s.txn.txn == nil || !s.txn.queried {
+	if s.tx.txn == nil || !s.tx.queried {
 		return nil
 	}
 	return s.newSnapshot(ctx)
@@ -217,13 +217,13 @@ func (s *Session) nextStatement(ctx context.Context) error {
 // open checks what must hold before a plan runs, and starts it.
 func (s *Session) open(ctx context.Context, e *execution) error {
 	plan := e.plan.plan
-	if s.txn.block && s.txn.failed {
+	if s.tx.phase == failed {
 		return failedBlockError()
 	}
 	if !plan.ReadOnly && s.modes().readOnly {
 		return readOnlyError(plan.Command())
 	}
-	if !s.txn.latest {
+	if !s.tx.latest {
 		if err := s.use(ctx); err != nil {
 			return err
 		}
@@ -239,7 +239,7 @@ func (s *Session) open(ctx context.Context, e *execution) error {
 	if !e.keeps {
 		s.inputs = inputs
 	}
-	if txn := s.txn.txn; txn != nil && txn.Isolation() == percolator.Serializable {
+	if txn := s.tx.txn; txn != nil && txn.Isolation() == percolator.Serializable {
 		s.guard.Reads(plan.Relations)
 	}
 	if table := writtenTable(plan.Root); table != nil {
@@ -273,15 +273,15 @@ func (s *Session) openRunner(ctx context.Context, e *execution, inputs types.Row
 // fillRuntime sets what a run needs of the session.
 func (s *Session) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
-		Resolver: s.txn.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
-		System: s, EagerUnique: s.inBlock() || s.txn.pessimistic || s.txn.executions > 0 && s.txn.alone == nil,
+		Resolver: s.tx.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
+		System: s, EagerUnique: s.inBlock() || s.tx.pessimistic || s.tx.executions > 0 && s.tx.alone == nil,
 		GroupSize: s.deps.GroupSize, PageHint: s.deps.PageHint, Scratch: &s.scratch, Logger: s.log,
 	}
-	if s.txn.latest {
+	if s.tx.latest {
 		rt.Txn = s.useLatest()
 		return
 	}
-	rt.Txn, rt.Lock = s.txn.txn, s.txn.txn.Pessimistic()
+	rt.Txn, rt.Lock = s.tx.txn, s.tx.txn.Pessimistic()
 }
 
 func readOnlyError(command string) error {

@@ -62,7 +62,7 @@ func (s *Session) Parse(name, text string, declared []types.OID) error {
 	defer s.endStatement()
 	p, err := s.parse(name, text, declared)
 	if err != nil {
-		return s.failed(err)
+		return s.reportError(err)
 	}
 	if name == "" {
 		s.unnamed = p
@@ -116,7 +116,7 @@ func (s *Session) prepare(ctx context.Context, p *prepared) error {
 	if tree != nil {
 		p.tree = tree
 	}
-	if s.txn.block && s.txn.failed && !endsBlock(p.tree) {
+	if s.tx.phase == failed && !endsBlock(p.tree) {
 		return failedBlockError()
 	}
 	if plan != nil {
@@ -136,7 +136,7 @@ func (s *Session) current(ctx context.Context, p *prepared) error {
 	if err := s.beginFor(ctx, p.plan.plan, p.statement); err != nil {
 		return err
 	}
-	ok, err := p.plan.holds(ctx, s.txn.resolver)
+	ok, err := p.plan.holds(ctx, s.tx.resolver)
 	if ok || err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (s *Session) Bind(req BindRequest) error {
 	s.ctx.arm(s.settings.statementTimeout)
 	defer s.endStatement()
 	if err := s.bind(req); err != nil {
-		return s.failed(err)
+		return s.reportError(err)
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (s *Session) bind(req BindRequest) error {
 	if err != nil {
 		return err
 	}
-	if s.txn.block && s.txn.failed && !endsBlock(p.tree) {
+	if s.tx.phase == failed && !endsBlock(p.tree) {
 		return failedBlockError()
 	}
 	if old := s.portals[req.Portal]; old != nil {
@@ -239,7 +239,7 @@ func (s *Session) newPortal(req BindRequest, p *prepared) *portal {
 	}
 	*po = portal{
 		name: req.Portal, prepared: p, params: po.params[:0], formats: append(po.formats[:0], req.ResultFormats...),
-		depth: len(s.txn.savepoints), fresh: true,
+		depth: len(s.tx.savepoints), fresh: true,
 	}
 	return po
 }
@@ -248,7 +248,7 @@ func (s *Session) newPortal(req BindRequest, p *prepared) *portal {
 // have to run again.
 func (s *Session) release(po *portal) {
 	po.close()
-	if !po.cursor && po != s.txn.alone {
+	if !po.cursor && po != s.tx.alone {
 		s.spare = po
 	}
 }
@@ -322,11 +322,11 @@ func paramFormat(formats []int16, i int) int16 {
 func (s *Session) DescribeStatement(name string) ([]types.Type, []Column, error) {
 	p, err := s.findStatement(name)
 	if err != nil {
-		return nil, nil, s.failed(err)
+		return nil, nil, s.reportError(err)
 	}
 	cols := s.columns(p)
-	if s.txn.block && s.txn.failed && cols != nil {
-		return nil, nil, s.failed(failedBlockError())
+	if s.tx.phase == failed && cols != nil {
+		return nil, nil, s.reportError(failedBlockError())
 	}
 	return p.params, cols, nil
 }
@@ -335,11 +335,11 @@ func (s *Session) DescribeStatement(name string) ([]types.Type, []Column, error)
 func (s *Session) DescribePortal(name string) ([]Column, []int16, error) {
 	po := s.portals[name]
 	if po == nil {
-		return nil, nil, s.failed(pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name))
+		return nil, nil, s.reportError(pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name))
 	}
 	cols := s.columns(po.prepared)
-	if s.txn.block && s.txn.failed && cols != nil {
-		return nil, nil, s.failed(failedBlockError())
+	if s.tx.phase == failed && cols != nil {
+		return nil, nil, s.reportError(failedBlockError())
 	}
 	return cols, po.formats, nil
 }
@@ -355,7 +355,7 @@ func (s *Session) Execute(name string, maxRows int, w ResultWriter) (suspended b
 		suspended, err = s.executePortal(po, maxRows, w)
 	}
 	if err != nil {
-		return false, s.failed(err)
+		return false, s.reportError(err)
 	}
 	return suspended, nil
 }
@@ -365,7 +365,7 @@ func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, 
 	if p.statement == nil {
 		return false, w.Empty()
 	}
-	if s.txn.block && s.txn.failed && !endsBlock(p.tree) {
+	if s.tx.phase == failed && !endsBlock(p.tree) {
 		return false, failedBlockError()
 	}
 	s.startStatement()
@@ -377,7 +377,7 @@ func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, 
 	}
 	for attempt := 0; ; attempt++ {
 		suspended, err := s.runPortal(po, maxRows, w)
-		if err == nil || s.txn.alone != po || !s.retryAlone(po, err, attempt, w) {
+		if err == nil || s.tx.alone != po || !s.retryAlone(po, err, attempt, w) {
 			return suspended, err
 		}
 	}
@@ -408,7 +408,7 @@ func (s *Session) beginPortal(po *portal, maxRows int, w ResultWriter) error {
 	}
 	po.exec = execution{
 		plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats,
-		keeps: maxRows != 0, held: s.txn.alone == po,
+		keeps: maxRows != 0, held: s.tx.alone == po,
 	}
 	po.run = &po.exec
 	return nil

@@ -18,7 +18,7 @@ import (
 //	simple query   one statement: it is known to be alone
 //	extended       Execute waits for the next message; if that is Sync, it was alone
 //
-// Between Bind and then, txnState.latest says that the plan was found to hold under such a schema. Whoever
+// Between Bind and then, transaction.latest says that the plan was found to hold under such a schema. Whoever
 // begins a transaction meanwhile ends that.
 
 // latestReader is the executor's transaction of such a statement.
@@ -50,10 +50,10 @@ func orSchemaChanged(err error) error {
 // beginLatest has a statement that may be alone run without a transaction, if its plan is such and no
 // transaction is open, and reports whether it does.
 func (s *Session) beginLatest(plan *planner.Plan) bool {
-	if !s.alone || !plan.SinglePoint || s.txn.txn != nil || s.modes().isolation == serializable || s.inBlock() || s.txn.pessimistic || s.txn.asOf != 0 {
+	if !s.alone || !plan.SinglePoint || s.tx.txn != nil || s.modes().isolation == serializable || s.inBlock() || s.tx.pessimistic || s.tx.asOf != 0 {
 		return false
 	}
-	if s.txn.latest && s.txn.resolver != nil {
+	if s.tx.latest && s.tx.resolver != nil {
 		return true
 	}
 	schema := s.deps.Catalog.Latest()
@@ -64,14 +64,14 @@ func (s *Session) beginLatest(plan *planner.Plan) bool {
 		schema = catalog.SearchPath(schema, s.settings.searchPath)
 	}
 	s.fixModes()
-	s.txn.latest, s.txn.resolver = true, schema
+	s.tx.latest, s.tx.resolver = true, schema
 	return true
 }
 
 // useLatest is use for a statement that runs without a transaction.
 func (s *Session) useLatest() executor.Txn {
 	s.env.TxnTime = s.env.StmtTime
-	s.latest.schema = s.txn.resolver
+	s.latest.schema = s.tx.resolver
 	return &s.latest
 }
 
@@ -79,7 +79,7 @@ func (s *Session) useLatest() executor.Txn {
 // ExecuteLast if that is Sync. Nobody can tell: its result would not have been sent before.
 func (s *Session) Waits(name string) bool {
 	po := s.portals[name]
-	return po != nil && s.txn.latest && po.run == nil && po.prepared.plan != nil && po.prepared.plan.plan.SinglePoint
+	return po != nil && s.tx.latest && po.run == nil && po.prepared.plan != nil && po.prepared.plan.plan.SinglePoint
 }
 
 // ExecuteLast is Execute, for all rows, of the only statement between two Syncs.

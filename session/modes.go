@@ -72,21 +72,21 @@ type modes struct {
 
 // modes returns those of the running transaction, or those that the next one will have.
 func (s *Session) modes() modes {
-	if s.txn.fixed {
-		return s.txn.modes
+	if s.tx.fixed {
+		return s.tx.modes
 	}
 	return s.settings.modes
 }
 
 // fixModes has the transaction keep its modes, whatever becomes of the defaults.
 func (s *Session) fixModes() {
-	if !s.txn.fixed {
-		s.txn.modes, s.txn.fixed = s.settings.modes, true
+	if !s.tx.fixed {
+		s.tx.modes, s.tx.fixed = s.settings.modes, true
 	}
 }
 
 // inBlock reports whether the statement that runs shares its transaction with others.
-func (s *Session) inBlock() bool { return s.txn.block || s.txn.implicitBlock }
+func (s *Session) inBlock() bool { return s.tx.phase.shared() }
 
 // setModes applies the modes of BEGIN or SET TRANSACTION to the open transaction.
 func (s *Session) setModes(m ast.TransactionModes) error {
@@ -118,33 +118,33 @@ func (s *Session) setModes(m ast.TransactionModes) error {
 
 func (s *Session) setIsolation(level isolation) error {
 	switch {
-	case level == s.txn.modes.isolation:
+	case level == s.tx.modes.isolation:
 		return nil
-	case s.txn.queried:
+	case s.tx.queried:
 		return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION ISOLATION LEVEL must be called before any query")
-	case len(s.txn.savepoints) > 0:
+	case len(s.tx.savepoints) > 0:
 		return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction")
 	}
-	s.txn.modes.isolation = level
+	s.tx.modes.isolation = level
 	s.forgetUnused()
 	return nil
 }
 
 func (s *Session) setReadOnly(on bool) error {
-	if !on && s.txn.asOf != 0 {
+	if !on && s.tx.asOf != 0 {
 		return pgerror.New(pgerror.ActiveSQLTransaction, "a transaction "+asOfClause+" is read-only")
 	}
-	if !on && s.txn.modes.readOnly {
-		for i := range s.txn.savepoints {
-			if s.txn.savepoints[i].modes.readOnly {
+	if !on && s.tx.modes.readOnly {
+		for i := range s.tx.savepoints {
+			if s.tx.savepoints[i].modes.readOnly {
 				return pgerror.New(pgerror.ActiveSQLTransaction, "cannot set transaction read-write mode inside a read-only transaction")
 			}
 		}
-		if s.txn.queried {
+		if s.tx.queried {
 			return pgerror.New(pgerror.ActiveSQLTransaction, "transaction read-write mode must be set before any query")
 		}
 	}
-	s.txn.modes.readOnly = on
+	s.tx.modes.readOnly = on
 	return nil
 }
 
@@ -152,12 +152,12 @@ func (s *Session) setReadOnly(on bool) error {
 // transactions at once, serializable ones included.
 func (s *Session) setDeferrable(on bool) error {
 	switch {
-	case len(s.txn.savepoints) > 0:
+	case len(s.tx.savepoints) > 0:
 		return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction")
-	case s.txn.queried:
+	case s.tx.queried:
 		return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
 	}
-	s.txn.modes.deferrable = on
+	s.tx.modes.deferrable = on
 	return nil
 }
 
@@ -180,7 +180,7 @@ func (s *Session) setDefaults(m ast.TransactionModes) error {
 	}
 	s.noteSettings()
 	set := func(name, value string) error {
-		delete(s.txn.locals, name)
+		delete(s.tx.locals, name)
 		return s.changeSetting(name, value)
 	}
 	if m.Isolation != "" {
@@ -244,7 +244,7 @@ func (s *Session) setModeSetting(name, value string, reset bool) error {
 			m.Deferrable = &on
 		}
 	}
-	if !s.inBlock() && !s.txn.queried {
+	if !s.inBlock() && !s.tx.queried {
 		return nil
 	}
 	return s.setModes(m)

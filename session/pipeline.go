@@ -28,15 +28,15 @@ type pipelineUse struct {
 
 // joinPipeline takes note of a statement about to run in the implicit transaction.
 func (s *Session) joinPipeline(po *portal, use pipelineUse, w ResultWriter) error {
-	if s.txn.block || s.txn.alone == po {
+	if s.tx.phase.explicit() || s.tx.alone == po {
 		return nil
 	}
-	s.txn.executions++
-	if s.txn.executions > 1 {
+	s.tx.executions++
+	if s.tx.executions > 1 {
 		return s.notAlone(use, w)
 	}
 	if use.again {
-		s.txn.alone, s.txn.aloneReads = po, use.reads
+		s.tx.alone, s.tx.aloneReads = po, use.reads
 		if use.reads {
 			w.HoldAsUsual()
 		} else {
@@ -49,20 +49,20 @@ func (s *Session) joinPipeline(po *portal, use pipelineUse, w ResultWriter) erro
 // notAlone has what ran as if it were alone run as the first of several: with locks, and with its
 // unique keys looked at, so that its error comes before the results of others.
 func (s *Session) notAlone(next pipelineUse, w ResultWriter) error {
-	first := s.txn.alone
-	s.txn.alone = nil
+	first := s.tx.alone
+	s.tx.alone = nil
 	switch {
-	case s.txn.txn == nil || s.txn.txn.Pessimistic():
+	case s.tx.txn == nil || s.tx.txn.Pessimistic():
 		w.Release()
 		return nil
-	case first == nil || s.txn.aloneReads && next.reads:
+	case first == nil || s.tx.aloneReads && next.reads:
 		w.Release()
 		if !next.reads && s.mayStartOver() {
 			s.startOverPipeline()
 		}
 		return nil
 	case !w.Rewind(): // Its result has gone to the client.
-		if err := s.txn.txn.CheckNew(s.ctx); err != nil {
+		if err := s.tx.txn.CheckNew(s.ctx); err != nil {
 			return s.describeCommitError(s.ctx, err)
 		}
 		return nil
@@ -78,7 +78,7 @@ func (s *Session) notAlone(next pipelineUse, w ResultWriter) error {
 
 // mayStartOver reports whether the transaction may be replaced by another without anybody noticing.
 func (s *Session) mayStartOver() bool {
-	if !s.txn.modes.isolation.perStatement() || s.txn.txn.Wrote() || s.txn.changed {
+	if !s.tx.modes.isolation.perStatement() || s.tx.txn.Wrote() || s.tx.changed {
 		return false
 	}
 	for _, po := range s.portals {
@@ -91,9 +91,9 @@ func (s *Session) mayStartOver() bool {
 
 // startOverPipeline is startOver in the midst of a pipeline.
 func (s *Session) startOverPipeline() {
-	executions := s.txn.executions
+	executions := s.tx.executions
 	s.startOver()
-	s.txn.executions = executions
+	s.tx.executions = executions
 }
 
 // executeAgain runs a portal of the pipeline another time.
@@ -124,7 +124,7 @@ func (s *Session) executeUtility(po *portal, maxRows int, w ResultWriter) (suspe
 	}
 	for attempt := 0; ; attempt++ {
 		err := s.runPortalUtility(po, w)
-		if err == nil || s.txn.alone != po || !s.retryAlone(po, err, attempt, w) {
+		if err == nil || s.tx.alone != po || !s.retryAlone(po, err, attempt, w) {
 			return false, err
 		}
 	}
@@ -186,23 +186,23 @@ func (s *Session) retryAlone(po *portal, err error, attempt int, w ResultWriter)
 	if !s.retry(err, attempt, w) {
 		return false
 	}
-	s.txn.alone, s.txn.executions = po, 1
+	s.tx.alone, s.tx.executions = po, 1
 	po.run, po.done = nil, false
 	return true
 }
 
 // Sync ends the implicit transaction of a pipeline; failed says that a message of it did.
 func (s *Session) Sync(failed bool, w ResultWriter) error {
-	if s.txn.block {
+	if s.tx.phase.explicit() {
 		return nil
 	}
-	alone := s.txn.alone
+	alone := s.tx.alone
 	defer w.Release()
 	if failed {
 		s.abortTxn()
 		return nil
 	}
-	if s.txn.txn == nil {
+	if s.tx.txn == nil {
 		s.endTxn(true)
 		return nil
 	}
@@ -216,7 +216,7 @@ func (s *Session) Sync(failed bool, w ResultWriter) error {
 		}
 	}
 	if err != nil {
-		return s.failed(err)
+		return s.reportError(err)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared
 	if err := s.comeBack(); err != nil {
 		return nil, nil, err
 	}
-	if len(st.Key) == 0 || s.txn.changed {
+	if len(st.Key) == 0 || s.tx.changed {
 		return s.planText(ctx, st, declared)
 	}
 	key := s.planKey(st.Key, declared)
@@ -93,7 +93,7 @@ func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared
 		if err := s.beginFor(ctx, hit.plan, st); err != nil {
 			return nil, nil, err
 		}
-		ok, err := hit.holds(ctx, s.txn.resolver)
+		ok, err := hit.holds(ctx, s.tx.resolver)
 		if ok || err != nil {
 			s.deps.Metrics.PlanCacheHits.Inc()
 			return hit, nil, err
@@ -109,7 +109,7 @@ func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement,
 			return nil, nil, err
 		}
 		c := &cachedPlan{plan: plan, version: plan.SchemaVersion}
-		ok, err := c.holds(ctx, s.txn.resolver)
+		ok, err := c.holds(ctx, s.tx.resolver)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -162,7 +162,7 @@ func (s *Session) planText(ctx context.Context, st *sql.Statement, declared []ty
 	if err != nil {
 		return nil, nil, err
 	}
-	if !hasPlan(tree) || (s.txn.block && s.txn.failed) {
+	if !hasPlan(tree) || s.tx.phase == failed {
 		return nil, tree, nil
 	}
 	c, err := s.planTree(ctx, tree, st.Literals, declared)
@@ -186,7 +186,7 @@ func (s *Session) planTree(ctx context.Context, tree ast.Statement, literals []s
 	if err := begin(ctx); err != nil {
 		return nil, err
 	}
-	return s.build(ctx, tree, s.txn.resolver, literals, declared)
+	return s.build(ctx, tree, s.tx.resolver, literals, declared)
 }
 
 // build plans a tree under a resolver.

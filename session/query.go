@@ -22,7 +22,7 @@ func (s *Session) Query(text string, w ResultWriter) error {
 	err := s.query(text, w)
 	s.simple = false
 	if err != nil {
-		return s.failed(err)
+		return s.reportError(err)
 	}
 	return nil
 }
@@ -71,7 +71,7 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 	s.text.sendNotices(w)
 	for i, st := range statements {
 		// The last statement of an implicit transaction commits it.
-		s.txn.implicitBlock = !s.txn.block
+		s.tx.phase.on(share)
 		if err := s.runInBlock(st, w); err != nil {
 			return err
 		}
@@ -79,8 +79,7 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 			break
 		}
 	}
-	s.txn.implicitBlock = false
-	if s.txn.block {
+	if s.tx.phase.explicit() {
 		return nil
 	}
 	return s.commitTxn(s.ctx)
@@ -116,7 +115,7 @@ func (s *Session) runInBlock(st *sql.Statement, w ResultWriter) error {
 // freshPlan begins the snapshot of a statement that shares its transaction, and returns its plan as it
 // is under that.
 func (s *Session) freshPlan(ctx context.Context, plan *cachedPlan, st *sql.Statement) (*cachedPlan, error) {
-	if s.txn.failed {
+	if s.tx.phase == failed {
 		return nil, failedBlockError()
 	}
 	if err := s.nextStatement(ctx); err != nil {
@@ -125,7 +124,7 @@ func (s *Session) freshPlan(ctx context.Context, plan *cachedPlan, st *sql.State
 	if err := s.begin(ctx); err != nil {
 		return nil, err
 	}
-	if ok, err := plan.holds(ctx, s.txn.resolver); ok || err != nil {
+	if ok, err := plan.holds(ctx, s.tx.resolver); ok || err != nil {
 		return plan, err
 	}
 	plan, _, err := s.planStatement(ctx, st, nil)
@@ -135,18 +134,18 @@ func (s *Session) freshPlan(ctx context.Context, plan *cachedPlan, st *sql.State
 // lockFirst has a statement that asks for locks itself run in a transaction that takes them at once,
 // and reports whether that begins anew.
 func (s *Session) lockFirst(plan *cachedPlan) bool {
-	if plan == nil || plan.plan.Locks == "" || s.txn.pessimistic || s.inBlock() || s.txn.queried {
+	if plan == nil || plan.plan.Locks == "" || s.tx.pessimistic || s.inBlock() || s.tx.queried {
 		return false
 	}
 	s.forgetUnused()
-	s.txn.pessimistic = true
+	s.tx.pessimistic = true
 	return true
 }
 
 // runSingle runs the one statement of a text: outside a block it is a transaction of its own, run
 // again on a conflict (S1, S2).
 func (s *Session) runSingle(st *sql.Statement, w ResultWriter) error {
-	if s.txn.block {
+	if s.tx.phase.explicit() {
 		return s.runInBlock(st, w)
 	}
 	if err := noParams(st); err != nil {
@@ -180,7 +179,7 @@ func (s *Session) runAlone(e *execution, attempt int, w ResultWriter) (again boo
 		e.held = true
 		w.Hold()
 		defer w.Release()
-	} else if s.txn.latest {
+	} else if s.tx.latest {
 		w.HoldAsUsual()
 		defer w.Release()
 	}
@@ -206,7 +205,7 @@ func noParams(st *sql.Statement) error {
 // retry decides whether a statement that failed with err runs again, and prepares for it: the next
 // attempt waits for its rows instead of finding at its end that they have changed.
 func (s *Session) retry(err error, attempt int, w ResultWriter) bool {
-	if !retryable(err) || s.txn.asOf != 0 || s.ctx.Err() != nil || !w.Rewind() {
+	if !retryable(err) || s.tx.asOf != 0 || s.ctx.Err() != nil || !w.Rewind() {
 		w.Rewind() // An error is not to be preceded by half a result where that can be helped.
 		return false
 	}
@@ -218,11 +217,11 @@ func (s *Session) retry(err error, attempt int, w ResultWriter) bool {
 // startOver rolls back a transaction that is run again, this time with locks. Portals that wait for
 // their turn in the pipeline have read nothing yet.
 func (s *Session) startOver() {
-	portals, implicit := s.portals, s.txn.implicitBlock
+	portals := s.portals
 	s.portals = map[string]*portal{}
 	s.abortTxn()
 	s.portals = portals
-	s.txn.pessimistic, s.txn.implicitBlock = true, implicit
+	s.tx.pessimistic = true
 }
 
 // runSingleUtility runs a statement without plan outside a block.
@@ -231,7 +230,7 @@ func (s *Session) runSingleUtility(tree ast.Statement, w ResultWriter) error {
 	if err != nil {
 		return err
 	}
-	if !s.txn.block {
+	if !s.tx.phase.explicit() {
 		if err := s.commitTxn(s.ctx); err != nil {
 			return err
 		}

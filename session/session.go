@@ -11,6 +11,7 @@
 //	   told that the statement is complete.
 //	S2 Such a statement is run again on a conflict while nothing of its result has left.
 //	S3 After an error inside a block only ROLLBACK, ROLLBACK TO and COMMIT (which rolls back) run.
+//	   Where a session stands is its phase; state.go has the table of its transitions.
 //	S4 A plan is used under the schema it was made for, as of the transaction's snapshot.
 //
 // It does not know the wire; pgwire does not know SQL.
@@ -88,7 +89,7 @@ type Session struct {
 	memory   memory.Account // of what its statements hold
 	guard    *catalog.Guard
 
-	txn        txnState
+	tx         transaction
 	shown      shown
 	ended      endedTxn // whose commit failed, until the client is told
 	statements map[string]*prepared
@@ -238,19 +239,11 @@ func (s *Session) Cancel() { s.ctx.cancel(errCanceled) }
 func (s *Session) Terminate() { s.ctx.end(errShutdown) }
 
 // Status returns the transaction indicator.
-func (s *Session) Status() TxnStatus {
-	switch {
-	case !s.txn.block:
-		return Idle
-	case s.txn.failed:
-		return Failed
-	}
-	return InBlock
-}
+func (s *Session) Status() TxnStatus { return s.tx.phase.status() }
 
 // IdleTimeout is for how long the client may leave the session waiting, 0 for ever.
 func (s *Session) IdleTimeout() time.Duration {
-	if s.txn.block {
+	if s.tx.phase.explicit() {
 		return s.settings.idleTimeout
 	}
 	return s.settings.idleSessionTimeout
@@ -258,7 +251,7 @@ func (s *Session) IdleTimeout() time.Duration {
 
 // IdleError is what to end the connection with when the client has.
 func (s *Session) IdleError() error {
-	if s.txn.block {
+	if s.tx.phase.explicit() {
 		return pgerror.New(pgerror.IdleInTransactionTimeout, "terminating connection due to idle-in-transaction timeout")
 	}
 	return pgerror.New(pgerror.IdleSessionTimeout, "terminating connection due to idle-session timeout")

@@ -48,12 +48,12 @@ func (v *shown) end() { v.startTS.Store(0) }
 // endStatement notes where a block stands between its statements.
 func (s *Session) endStatement() {
 	s.ctx.disarm()
-	if s.txn.txn == nil {
+	if s.tx.txn == nil {
 		return
 	}
-	s.shown.failed.Store(s.txn.failed)
-	s.shown.note(s.txn.txn.Counts())
-	s.shown.readTS.Store(uint64(s.txn.txn.ReadTS()))
+	s.shown.failed.Store(s.tx.phase == failed)
+	s.shown.note(s.tx.txn.Counts())
+	s.shown.readTS.Store(uint64(s.tx.txn.ReadTS()))
 }
 
 // transaction returns what is shown of the session's transaction, if one is open. Safe from any

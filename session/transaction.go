@@ -14,19 +14,17 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// txnState is where the conversation stands. txn is nil until the first statement that needs a
+// transaction is what a session knows of its transaction. txn is nil until the first statement that needs a
 // snapshot, so that BEGIN alone costs nothing and the snapshot is as fresh as can be.
-type txnState struct {
+type transaction struct {
 	txn *percolator.Txn
 	// resolver is the schema as of resolvedAt, the snapshot then.
 	resolver   catalog.Resolver
 	resolvedAt tso.Timestamp
 	// latest: resolver is what Catalog.Latest returned, and there is no txn (latest.go).
-	latest bool
-	// block: BEGIN was given; implicitBlock: several statements of one text or pipeline share a
-	// transaction; failed: an error occurred in either.
-	block, implicitBlock, failed bool
-	changed                      bool // the schema, by this transaction
+	latest  bool
+	phase   phase
+	changed bool // the schema, by this transaction
 	// modes are the transaction's own once fixed; queried: something has run in it.
 	modes          modes
 	fixed, queried bool
@@ -61,21 +59,21 @@ type savepoint struct {
 
 // begin makes sure that there is a transaction with a snapshot and a view of the schema as of it.
 func (s *Session) begin(ctx context.Context) error {
-	if s.txn.txn == nil {
+	if s.tx.txn == nil {
 		if err := s.beginTxn(ctx); err != nil {
 			return err
 		}
 	}
-	if s.txn.resolver == nil || s.txn.latest {
-		s.txn.latest = false
-		resolver, err := s.deps.Catalog.At(ctx, s.txn.txn)
+	if s.tx.resolver == nil || s.tx.latest {
+		s.tx.latest = false
+		resolver, err := s.deps.Catalog.At(ctx, s.tx.txn)
 		if err != nil {
 			return err
 		}
 		if !s.defaultPath {
 			resolver = catalog.SearchPath(resolver, s.settings.searchPath)
 		}
-		s.txn.resolver, s.txn.resolvedAt = resolver, s.txn.txn.ReadTS()
+		s.tx.resolver, s.tx.resolvedAt = resolver, s.tx.txn.ReadTS()
 	}
 	return nil
 }
@@ -85,7 +83,7 @@ func (s *Session) use(ctx context.Context) error {
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	s.txn.queried = true
+	s.tx.queried = true
 	return nil
 }
 
@@ -95,20 +93,20 @@ func (s *Session) use(ctx context.Context) error {
 func (s *Session) beginTxn(ctx context.Context) error {
 	s.fixModes()
 	var txn *percolator.Txn
-	if s.txn.asOf != 0 {
-		txn = s.deps.DB.BeginAt(s.txn.asOf)
+	if s.tx.asOf != 0 {
+		txn = s.deps.DB.BeginAt(s.tx.asOf)
 	} else {
 		var err error
 		txn, err = s.deps.DB.BeginTxn(ctx, percolator.TxnOptions{
-			Isolation: s.txn.modes.isolation.percolator(), Pessimistic: s.txn.pessimistic || s.inBlock(),
+			Isolation: s.tx.modes.isolation.percolator(), Pessimistic: s.tx.pessimistic || s.inBlock(),
 			LockTimeout: s.settings.lockTimeout,
 		})
 		if err != nil {
 			return err
 		}
 	}
-	s.txn.txn = txn
-	s.shown.begin(txn, s.txn.modes.isolation)
+	s.tx.txn = txn
+	s.shown.begin(txn, s.tx.modes.isolation)
 	s.guard.Reset(txn)
 	s.env.TxnTime = s.env.StmtTime
 	return nil
@@ -117,22 +115,22 @@ func (s *Session) beginTxn(ctx context.Context) error {
 // forgetUnused drops a transaction that served planning only, or none but SAVEPOINT, so that the next
 // use begins one with the modes of now.
 func (s *Session) forgetUnused() {
-	if s.txn.txn == nil || s.txn.queried || s.txn.changed {
+	if s.tx.txn == nil || s.tx.queried || s.tx.changed {
 		return
 	}
 	s.rollbackTxn()
-	s.txn.txn, s.txn.resolver = nil, nil
+	s.tx.txn, s.tx.resolver = nil, nil
 	s.shown.end()
 }
 
 // commitTxn commits what is open. The session is idle afterwards, whatever the outcome.
 func (s *Session) commitTxn(ctx context.Context) error {
-	txn := s.txn.txn
+	txn := s.tx.txn
 	if txn == nil {
 		s.endTxn(true)
 		return nil
 	}
-	if s.txn.failed {
+	if s.tx.phase == failed {
 		s.abortTxn()
 		return nil
 	}
@@ -145,7 +143,7 @@ func (s *Session) commitTxn(ctx context.Context) error {
 	s.latest.Saw(commitTS)
 	if err != nil {
 		err = s.describeCommitError(ctx, err)
-		s.ended = endedTxn{resolver: s.txn.resolver, serializable: s.txn.modes.isolation == serializable}
+		s.ended = endedTxn{resolver: s.tx.resolver, serializable: s.tx.modes.isolation == serializable}
 	}
 	s.endTxn(err == nil)
 	return err
@@ -157,12 +155,12 @@ func (s *Session) describeCommitError(ctx context.Context, err error) error {
 	if !errors.As(err, &exists) {
 		return err
 	}
-	return executor.UniqueViolation(ctx, s.txn.resolver, exists.Key)
+	return executor.UniqueViolation(ctx, s.tx.resolver, exists.Key)
 }
 
 // abortTxn rolls back what is open.
 func (s *Session) abortTxn() {
-	if s.txn.txn != nil {
+	if s.tx.txn != nil {
 		s.rollbackTxn()
 	}
 	s.endTxn(false)
@@ -170,7 +168,7 @@ func (s *Session) abortTxn() {
 
 // rollbackTxn undoes the writes of the open transaction and frees its locks.
 func (s *Session) rollbackTxn() {
-	txn := s.txn.txn
+	txn := s.tx.txn
 	// The rollback must reach the shards although the statement may have been canceled.
 	if err := txn.Rollback(context.WithoutCancel(s.ctx)); err != nil {
 		s.log.Warn("rollback left its locks to others", "start_ts", txn.StartTS(), "err", err)
@@ -180,22 +178,24 @@ func (s *Session) rollbackTxn() {
 
 // endTxn forgets the transaction; after a rollback its SETs are undone.
 func (s *Session) endTxn(committed bool) {
-	s.txn.alone = nil // If it runs again, no other portal is bound before.
+	s.tx.alone = nil // If it runs again, no other portal is bound before.
 	s.closePortals(committed)
-	if s.txn.txn != nil {
-		s.latest.Saw(s.txn.txn.ReadTS())
+	if s.tx.txn != nil {
+		s.latest.Saw(s.tx.txn.ReadTS())
 	}
-	if !committed && s.txn.settings != nil {
-		s.settings.restore(s.txn.settings)
+	if !committed && s.tx.settings != nil {
+		s.settings.restore(s.tx.settings)
 		s.refreshEnv()
-	} else if len(s.txn.locals) > 0 {
-		for name, value := range s.txn.locals {
+	} else if len(s.tx.locals) > 0 {
+		for name, value := range s.tx.locals {
 			// The value was in force before the transaction.
 			_, _ = s.settings.set(name, value)
 		}
 		s.refreshEnv()
 	}
-	s.txn = txnState{savepoints: s.txn.savepoints[:0]}
+	phase := s.tx.phase
+	phase.on(end)
+	s.tx = transaction{phase: phase, savepoints: s.tx.savepoints[:0]}
 	s.shown.end()
 }
 
@@ -203,15 +203,14 @@ func (s *Session) endTxn(committed bool) {
 // back now.
 func (s *Session) Fail(err error) {
 	s.deps.Metrics.Errors.WithLabelValues(string(ToPGError(err).Code)).Inc()
-	if s.txn.block {
-		s.txn.failed = true
-		return
+	s.tx.phase.on(fail)
+	if s.tx.phase != failed {
+		s.abortTxn()
 	}
-	s.abortTxn()
 }
 
-// failed is Fail for errors met here; it returns what to tell the client.
-func (s *Session) failed(err error) error {
+// reportError is Fail for errors met here; it returns what to tell the client.
+func (s *Session) reportError(err error) error {
 	err = s.explainTooOld(s.explainConflict(s.ctx, s.explainCancel(err)))
 	s.ended = endedTxn{}
 	s.Fail(err)
@@ -219,47 +218,48 @@ func (s *Session) failed(err error) error {
 }
 
 func (s *Session) beginBlock(n *ast.Begin, w ResultWriter) error {
-	if s.txn.block {
+	if s.tx.phase.explicit() {
 		w.Notice(pgerror.New(pgerror.ActiveSQLTransaction, "there is already a transaction in progress"))
 		return s.setModes(n.Modes)
 	}
 	s.forgetUnused()
-	s.txn.block = true
+	before := s.tx.phase
+	s.tx.phase.on(begin)
 	s.fixModes()
 	if err := s.setModes(n.Modes); err != nil {
-		s.txn.block = false // The caller rolls back.
+		s.tx.phase = before // The caller rolls back.
 		return err
 	}
 	return nil
 }
 
 func (s *Session) commitBlock(ctx context.Context, n *ast.Commit, w ResultWriter) (Tag, error) {
-	if !s.txn.block {
+	if !s.tx.phase.explicit() {
 		if n.Chain {
 			return Tag{}, pgerror.New(pgerror.NoActiveSQLTransaction, "COMMIT AND CHAIN can only be used in transaction blocks")
 		}
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
 		return verb("COMMIT"), s.commitTxn(ctx)
 	}
-	failed, modes := s.txn.failed, s.txn.modes
+	rolledBack, modes := s.tx.phase == failed, s.tx.modes
 	if err := s.commitTxn(ctx); err != nil {
 		return Tag{}, err
 	}
 	s.chain(n.Chain, modes)
-	if failed {
+	if rolledBack {
 		return verb("ROLLBACK"), nil
 	}
 	return verb("COMMIT"), nil
 }
 
 func (s *Session) rollbackBlock(n *ast.Rollback, w ResultWriter) (Tag, error) {
-	if !s.txn.block {
+	if !s.tx.phase.explicit() {
 		if n.Chain {
 			return Tag{}, pgerror.New(pgerror.NoActiveSQLTransaction, "ROLLBACK AND CHAIN can only be used in transaction blocks")
 		}
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
 	}
-	modes := s.txn.modes
+	modes := s.tx.modes
 	s.abortTxn()
 	s.chain(n.Chain, modes)
 	return verb("ROLLBACK"), nil
@@ -268,31 +268,32 @@ func (s *Session) rollbackBlock(n *ast.Rollback, w ResultWriter) (Tag, error) {
 // chain begins a block with the modes of the one that ended (AND CHAIN).
 func (s *Session) chain(chain bool, m modes) {
 	if chain {
-		s.txn.block, s.txn.modes, s.txn.fixed = true, m, true
+		s.tx.phase.on(begin)
+		s.tx.modes, s.tx.fixed = m, true
 	}
 }
 
 func (s *Session) setSavepoint(ctx context.Context, name string) error {
-	if !s.txn.block {
+	if !s.tx.phase.explicit() {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "SAVEPOINT can only be used in transaction blocks")
 	}
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	s.txn.savepoints = append(s.txn.savepoints, savepoint{
-		name: name, mark: s.txn.txn.Savepoint(), settings: s.settings.snapshot(), locals: maps.Clone(s.txn.locals),
-		changed: s.txn.changed, modes: s.txn.modes,
+	s.tx.savepoints = append(s.tx.savepoints, savepoint{
+		name: name, mark: s.tx.txn.Savepoint(), settings: s.settings.snapshot(), locals: maps.Clone(s.tx.locals),
+		changed: s.tx.changed, modes: s.tx.modes,
 	})
 	return nil
 }
 
 // findSavepoint returns the index of the innermost savepoint of that name.
 func (s *Session) findSavepoint(name, command string) (int, error) {
-	if !s.txn.block {
+	if !s.tx.phase.explicit() {
 		return 0, pgerror.New(pgerror.NoActiveSQLTransaction, "%s can only be used in transaction blocks", command)
 	}
-	for i := len(s.txn.savepoints) - 1; i >= 0; i-- {
-		if s.txn.savepoints[i].name == name {
+	for i := len(s.tx.savepoints) - 1; i >= 0; i-- {
+		if s.tx.savepoints[i].name == name {
 			return i, nil
 		}
 	}
@@ -304,7 +305,7 @@ func (s *Session) releaseSavepoint(name string) error {
 	if err != nil {
 		return err
 	}
-	s.txn.savepoints = s.txn.savepoints[:i]
+	s.tx.savepoints = s.tx.savepoints[:i]
 	for _, po := range s.portals {
 		po.depth = min(po.depth, i)
 	}
@@ -323,16 +324,16 @@ func (s *Session) rollbackTo(name string) error {
 			s.release(po)
 		}
 	}
-	sp := s.txn.savepoints[i]
-	s.txn.txn.RollbackTo(sp.mark)
-	s.txn.savepoints = s.txn.savepoints[:i+1]
+	sp := s.tx.savepoints[i]
+	s.tx.txn.RollbackTo(sp.mark)
+	s.tx.savepoints = s.tx.savepoints[:i+1]
 	s.settings.restore(sp.settings)
-	s.txn.locals = maps.Clone(sp.locals)
+	s.tx.locals = maps.Clone(sp.locals)
 	s.refreshEnv()
-	if s.txn.changed {
-		s.txn.resolver = nil // Look at the schema anew.
+	if s.tx.changed {
+		s.tx.resolver = nil // Look at the schema anew.
 	}
-	s.txn.changed, s.txn.modes = sp.changed, sp.modes
-	s.txn.failed = false
+	s.tx.changed, s.tx.modes = sp.changed, sp.modes
+	s.tx.phase.on(rollbackTo)
 	return nil
 }

@@ -28,7 +28,7 @@ func failedBlockError() error {
 // runUtility runs a statement that has no plan. An empty tag says that the statement has completed
 // itself.
 func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWriter) (Tag, error) {
-	if s.txn.block && s.txn.failed && !endsBlock(tree) {
+	if s.tx.phase == failed && !endsBlock(tree) {
 		return Tag{}, failedBlockError()
 	}
 	if err := s.comeBack(); err != nil && !endsBlock(tree) {
@@ -166,7 +166,7 @@ func (s *Session) runSet(n *ast.Set, w ResultWriter) (Tag, error) {
 	if n.Local {
 		return tag, s.setLocal(n, w)
 	}
-	delete(s.txn.locals, strings.ToLower(n.Name)) // A SET outlives the SET LOCAL before it.
+	delete(s.tx.locals, strings.ToLower(n.Name)) // A SET outlives the SET LOCAL before it.
 	if n.Default {
 		return tag, s.resetSetting(n.Name)
 	}
@@ -175,8 +175,8 @@ func (s *Session) runSet(n *ast.Set, w ResultWriter) (Tag, error) {
 
 // noteSettings keeps the settings as they were, so that a rollback brings them back.
 func (s *Session) noteSettings() {
-	if s.txn.settings == nil {
-		s.txn.settings = s.settings.snapshot()
+	if s.tx.settings == nil {
+		s.tx.settings = s.settings.snapshot()
 	}
 }
 
@@ -197,13 +197,13 @@ func (s *Session) setLocal(n *ast.Set, w ResultWriter) error {
 func (s *Session) noteLocal(name string) {
 	key := strings.ToLower(name)
 	before, known := s.settings.get(key)
-	if _, noted := s.txn.locals[key]; noted || !known {
+	if _, noted := s.tx.locals[key]; noted || !known {
 		return
 	}
-	if s.txn.locals == nil {
-		s.txn.locals = map[string]string{}
+	if s.tx.locals == nil {
+		s.tx.locals = map[string]string{}
 	}
-	s.txn.locals[key] = before
+	s.tx.locals[key] = before
 }
 
 func (s *Session) changeSetting(name, value string) error {
@@ -269,7 +269,7 @@ func (s *Session) runDiscard(n *ast.Discard, w ResultWriter) (Tag, error) {
 	tag := verb("DISCARD " + n.What)
 	switch n.What {
 	case "ALL":
-		if s.txn.block {
+		if s.tx.phase.explicit() {
 			return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
 		}
 		s.closeAllCursors()
@@ -338,7 +338,7 @@ func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter
 	if err != nil {
 		return err
 	}
-	e := &execution{plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple, held: s.txn.alone != nil}
+	e := &execution{plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple, held: s.tx.alone != nil}
 	if s.inBlock() || !s.simple {
 		tag, err := s.runPlan(ctx, e, w)
 		if err != nil {

@@ -1,0 +1,166 @@
+package pgwire
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/tso"
+)
+
+// maxFrames bounds the calls between the connection's loop and the shard's interface for a prepared UPDATE of one row.
+const maxFrames = 40
+
+// Goal: a statement passes few calls on its way from the socket to the store. Method: a shard that records the stack of
+// each Get; the stack of a prepared UPDATE of one row is counted from Conn.Serve to the shard.
+func TestFramesFromSocketToShard(t *testing.T) {
+	s := newStackServer(t)
+	f := s.connect(t)
+	exchange(t, f, &pgproto3.Query{String: "create table t (id int primary key, n int)"})
+	exchange(t, f, &pgproto3.Query{String: "insert into t values (1, 0)"})
+	exchange(t, f, &pgproto3.Parse{Name: "set", Query: "update t set n = n + $1 where id = $2"}, &pgproto3.Sync{})
+	update := []pgproto3.FrontendMessage{&pgproto3.Bind{PreparedStatement: "set", Parameters: [][]byte{[]byte("1"), []byte("1")}}, &pgproto3.Execute{}, &pgproto3.Sync{}}
+	exchange(t, f, update...)
+	s.stack = nil
+	exchange(t, f, update...)
+	if len(s.stack) == 0 {
+		t.Fatal("no Get was seen")
+	}
+	t.Logf("%d frames:\n%s", len(s.stack), strings.Join(s.stack, "\n"))
+	if len(s.stack) > maxFrames {
+		t.Errorf("%d frames from the socket to the shard, at most %d are allowed", len(s.stack), maxFrames)
+	}
+}
+
+// stackServer is a Host over a store in memory whose shard records the last Get's stack, from Serve on.
+type stackServer struct {
+	deps  session.Deps
+	stack []string
+}
+
+func newStackServer(t *testing.T) *stackServer {
+	t.Helper()
+	ctx := context.Background()
+	oracle := &countingOracle{}
+	store, err := kv.Open(ctx, kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true, ShardID: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	s := &stackServer{}
+	router := &stackRouter{Router: store.Router(), s: s}
+	db := percolator.New(router, oracle, percolator.Options{})
+	t.Cleanup(func() { db.Close() })
+	c, err := catalog.New(ctx, db, catalog.Options{Logger: slog.New(slog.DiscardHandler), System: pgcatalog.Tables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(ctx) })
+	s.deps = session.Deps{DB: db, Catalog: c, Router: router, Oracle: oracle, Plans: session.NewPlanCache(),
+		Metrics: session.NewMetrics(nil), Logger: slog.New(slog.DiscardHandler), Version: "15.8"}
+	return s
+}
+
+func (s *stackServer) Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error) {
+	return session.New(ctx, s.deps, 1, startup)
+}
+func (s *stackServer) Closed(*session.Session)  {}
+func (s *stackServer) Cancel(session.CancelKey) {}
+
+// connect serves a connection and reads the greeting.
+func (s *stackServer) connect(t *testing.T) *pgproto3.Frontend {
+	t.Helper()
+	client, server := net.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		New(server, s, nil, slog.New(slog.DiscardHandler)).Serve(context.Background())
+	}()
+	t.Cleanup(func() {
+		client.Close()
+		<-done
+	})
+	f := pgproto3.NewFrontend(client, client)
+	exchange(t, f, &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "percodb"}})
+	return f
+}
+
+// exchange sends messages and reads to the next ReadyForQuery; an ErrorResponse fails the test.
+func exchange(t *testing.T, f *pgproto3.Frontend, messages ...pgproto3.FrontendMessage) {
+	t.Helper()
+	for _, m := range messages {
+		f.Send(m)
+	}
+	if err := f.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	for {
+		switch m, err := f.Receive(); m := m.(type) {
+		case *pgproto3.ErrorResponse:
+			t.Fatalf("%s: %s", m.Code, m.Message)
+		case *pgproto3.ReadyForQuery:
+			return
+		case nil:
+			if err == io.EOF {
+				t.Fatal("the connection has ended")
+			}
+			t.Fatal(err)
+		}
+	}
+}
+
+// countingOracle numbers its timestamps.
+type countingOracle struct{ last atomic.Uint64 }
+
+func (o *countingOracle) Now(context.Context) (tso.Timestamp, error) {
+	return tso.Timestamp(o.last.Add(uint64(tso.Tick))), nil
+}
+
+type stackRouter struct {
+	kv.Router
+	s *stackServer
+}
+
+func (r *stackRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescriptor, kv.Shard, error) {
+	d, shard, err := r.Router.Locate(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, &stackShard{Shard: shard, s: r.s}, nil
+}
+
+type stackShard struct {
+	kv.Shard
+	s *stackServer
+}
+
+func (h *stackShard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error) {
+	pcs := make([]uintptr, 100)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
+	var stack []string
+	for {
+		f, more := frames.Next()
+		stack = append(stack, strings.TrimPrefix(f.Function, "github.com/percodb/percodb/"))
+		if strings.HasSuffix(f.Function, "(*Conn).Serve") {
+			h.s.stack = stack
+			break
+		}
+		if !more {
+			break
+		}
+	}
+	return h.Shard.Get(ctx, r, key, opts)
+}

@@ -1,0 +1,200 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
+)
+
+// testServer is what the sessions of a test share: a store in memory.
+type testServer struct {
+	t    *testing.T
+	deps Deps
+	pid  uint32
+}
+
+func newTestServer(t *testing.T) *testServer {
+	t.Helper()
+	ctx := context.Background()
+	oracle := &countingOracle{}
+	store, err := kv.Open(ctx, kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true, ShardID: "one"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	log := slog.New(slog.DiscardHandler)
+	db := percolator.New(store.Router(), oracle, percolator.Options{Logger: log})
+	t.Cleanup(func() { db.Close() })
+	c, err := catalog.New(ctx, db, catalog.Options{Logger: log, System: pgcatalog.Tables()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close(ctx) })
+	return &testServer{t: t, deps: Deps{
+		DB: db, Catalog: c, Router: store.Router(), Oracle: oracle, Plans: NewPlanCache(), Metrics: NewMetrics(nil),
+		Logger: log, Version: "15.8",
+	}}
+}
+
+// countingOracle numbers its timestamps.
+type countingOracle struct{ last atomic.Uint64 }
+
+func (o *countingOracle) Now(context.Context) (tso.Timestamp, error) {
+	return tso.Timestamp(o.last.Add(uint64(tso.Tick))), nil
+}
+
+// client is a session with a writer that records what its client is sent.
+type client struct {
+	t *testing.T
+	*Session
+	recordingWriter
+}
+
+func (s *testServer) connect() *client {
+	s.t.Helper()
+	s.pid++
+	session, err := New(context.Background(), s.deps, s.pid, map[string]string{"user": "percodb"})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(session.Close)
+	return &client{t: s.t, Session: session}
+}
+
+// recordingWriter is a ResultWriter that records its calls as text.
+type recordingWriter struct {
+	calls []string
+	input string // what CopyIn reads
+	cols  []Column
+}
+
+func (r *recordingWriter) add(format string, args ...any) error {
+	r.calls = append(r.calls, fmt.Sprintf(format, args...))
+	return nil
+}
+
+func (r *recordingWriter) Columns(cols []Column, _ []int16, announce bool) error {
+	r.cols = cols
+	if !announce {
+		return nil
+	}
+	names := make([]string, len(cols))
+	for i := range cols {
+		names[i] = cols[i].Name
+	}
+	return r.add("columns %s", strings.Join(names, " "))
+}
+
+func (r *recordingWriter) Row(row types.Row) error {
+	values := make([]string, len(row))
+	for i := range row {
+		values[i] = "null"
+		if !row[i].IsNull() {
+			values[i] = string(types.AppendText(nil, row[i], r.cols[i].Type, &types.Format{}))
+		}
+	}
+	return r.add("row %s", strings.Join(values, " "))
+}
+
+func (r *recordingWriter) Complete(tag Tag) error  { return r.add("%s", tag.Append(nil)) }
+func (r *recordingWriter) Empty() error            { return r.add("empty") }
+func (r *recordingWriter) Notice(n *pgerror.Error) { _ = r.add("notice %s", n.Code) }
+func (r *recordingWriter) Setting(n, value string) { _ = r.add("setting %s=%s", n, value) }
+func (r *recordingWriter) CopyIn(int, bool) (io.Reader, error) {
+	return strings.NewReader(r.input), r.add("copy in")
+}
+func (r *recordingWriter) CopyOut(int, bool) (io.Writer, error) {
+	return copyLines{r}, r.add("copy out")
+}
+func (r *recordingWriter) CopyDone() error { return r.add("copy done") }
+
+type copyLines struct{ r *recordingWriter }
+
+func (c copyLines) Write(p []byte) (int, error) { return len(p), c.r.add("data %q", p) }
+
+// query runs a simple query and returns what the client is sent, with the status, as one line.
+func (c *client) query(text string) string {
+	c.t.Helper()
+	return c.report(c.Query(text, &c.recordingWriter))
+}
+
+// report ends a transcript's line: what was sent since the last one, the error, the status.
+func (c *client) report(err error) string {
+	line := c.calls
+	c.calls = nil
+	if err != nil {
+		var pg *pgerror.Error
+		if !errors.As(err, &pg) {
+			pg = ToPGError(err)
+		}
+		line = append(line, "error "+string(pg.Code))
+	}
+	return strings.Join(append(line, string(c.Status())), "; ")
+}
+
+// must runs statements that must succeed.
+func (c *client) must(texts ...string) {
+	c.t.Helper()
+	for _, text := range texts {
+		if got := c.query(text); strings.Contains(got, "error") {
+			c.t.Fatalf("%s: %s", text, got)
+		}
+	}
+}
+
+// transcript runs the simple queries on the left and compares what the client is sent with what stands on the right.
+func (c *client) transcript(lines string) {
+	c.t.Helper()
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		text, want, _ := strings.Cut(line, " → ")
+		if got := c.query(strings.TrimSpace(text)); got != strings.TrimSpace(want) {
+			c.t.Errorf("%s\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+func (r *recordingWriter) Hold()        {}
+func (r *recordingWriter) HoldAsUsual() {}
+func (r *recordingWriter) Rewind() bool { r.calls = nil; return true }
+func (r *recordingWriter) Release()     {}
+func (r *recordingWriter) Resume()      {}
+
+// execute runs a statement of the extended protocol up to Execute, without Sync. It returns the SQLSTATE of an error.
+func (c *client) execute(text string, maxRows int, params ...string) string {
+	c.t.Helper()
+	err := c.Parse("", text, nil)
+	if err == nil {
+		values := make([][]byte, len(params))
+		for i := range params {
+			values[i] = []byte(params[i])
+		}
+		err = c.Bind(BindRequest{Params: values})
+	}
+	if err == nil {
+		_, err = c.Execute("", maxRows, &c.recordingWriter)
+	}
+	if err != nil {
+		return string(ToPGError(err).Code)
+	}
+	return ""
+}
+
+func (c *client) sync() string { return c.report(c.Sync(false, &c.recordingWriter)) }
