@@ -30,7 +30,9 @@ import (
 // gcState is what a State knows about garbage collection.
 type gcState struct {
 	fence sync.Mutex // held by whoever writes the safe point
-	mu    sync.Mutex // held by Collect
+	// fenced is the safe point that SetSafePoint has made good; guarded by fence.
+	fenced tso.Timestamp
+	mu     sync.Mutex // held by Collect
 	// collected is at or above every timestamp whose records may be gone.
 	collected atomic.Uint64
 	pass      gcPass // guarded by mu
@@ -61,13 +63,14 @@ func (s *State) SafePoint() tso.Timestamp { return tso.Timestamp(s.safePoint.Loa
 func (s *State) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timestamp, error) {
 	s.gc.fence.Lock()
 	defer s.gc.fence.Unlock()
-	if ts <= s.SafePoint() {
+	if ts <= s.gc.fenced {
 		return s.SafePoint(), nil
 	}
 	if err := s.checkIssued(ctx, ts); err != nil {
 		return s.SafePoint(), err
 	}
 	raise(&s.safePoint, ts)
+	ts = s.SafePoint() // a request before, which was given up, may have raised it further
 	// Who checked the old fence holds latches until its locks are in the table.
 	for i := range s.latches.stripes {
 		s.latches.stripes[i].Lock()
@@ -77,7 +80,11 @@ func (s *State) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timesta
 	if err := s.awaitLarge(ctx, ts); err != nil {
 		return s.SafePoint(), err
 	}
-	return ts, s.storeSafePoint(ts)
+	if err := s.storeSafePoint(ts); err != nil {
+		return ts, err
+	}
+	s.gc.fenced = ts
+	return ts, nil
 }
 
 // storeSafePoint makes the safe point durable, and with it all that was applied before.

@@ -433,3 +433,32 @@ func TestLargeCommitKeepsWhatItFound(t *testing.T) {
 		t.Errorf("after the crash: %s %v", v, err)
 	}
 }
+
+// Goal: a fence is up only when the large commits begun below it are over, also if a request for it was given up
+// before that was so.
+func TestFenceAwaitsLargeCommits(t *testing.T) {
+	w := newWorld(t, true, nil)
+	r := w.beginLarge(evenRows(10, "new"), w.now())
+	<-r.at
+	r.goOn <- struct{}{}
+	<-r.at // its keys have been checked
+	safePoint := w.now()
+	for range 2 {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		if _, err := w.SetSafePoint(ctx, safePoint); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the fence is up, and a commit below it under way: %v", err)
+		}
+		cancel()
+	}
+	r.goOn <- struct{}{}
+	if err := <-r.result; err != nil {
+		t.Fatal(err)
+	}
+	if ts, err := w.SetSafePoint(context.Background(), safePoint-8); err != nil || ts != safePoint {
+		t.Fatalf("%d %v", ts, err)
+	}
+	w.crash()
+	if w.SafePoint() != safePoint {
+		t.Fatal("the fence was not durable")
+	}
+}

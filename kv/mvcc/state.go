@@ -105,7 +105,8 @@ func (s *State) loadSafePoint() error {
 	if len(value) != 8 {
 		return corrupt(s.opts.SafePointKey, "safe point is not a timestamp")
 	}
-	s.safePoint.Store(binary.BigEndian.Uint64(value))
+	s.gc.fenced = tso.Timestamp(binary.BigEndian.Uint64(value))
+	s.safePoint.Store(uint64(s.gc.fenced))
 	return nil
 }
 
