@@ -23,10 +23,10 @@ type Change struct {
 	created         []uint64  // those among touched that are new
 	markers         *markers  // of closed tables (Shared only)
 	final           *snapshot // the schema as the commit will leave it
-	// bumped: the commit gives the schema a new version. Until heldUntil, unless 0, no process has a lease
-	// of the old one (Shared only).
-	bumped    bool
-	heldUntil tso.Timestamp
+	// bumped: the commit gives the schema a new version. While held lasts no process has a lease of the old
+	// one (Shared only).
+	bumped bool
+	held   versionHold
 }
 
 // Change begins, or goes on with, the schema changes of the guarded transaction. Within one process
@@ -148,13 +148,13 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	if err != nil {
 		return 0, err
 	}
-	held, err := ch.catalog.version.hold(ctx, ch.markers.owner)
+	held, err := ch.catalog.version.hold(ctx)
 	if err != nil {
 		return 0, err
 	}
 	err = ch.catalog.retry(ctx, func(txn *percolator.Txn) error {
-		if held != 0 {
-			txn.SetCommitGuard(until(held))
+		if held.until != 0 {
+			txn.SetCommitGuard(until(held.until))
 		}
 		value, err := txn.Get(ctx, key)
 		if err != nil || value == nil {
@@ -174,7 +174,7 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	})
 	var undetermined *percolator.UndeterminedError
 	if !errors.As(err, &undetermined) { // Else it may yet be committed while the hold lasts.
-		ch.catalog.version.release(context.WithoutCancel(ctx), ch.markers.owner)
+		ch.catalog.version.release(context.WithoutCancel(ctx), held)
 	}
 	if err != nil {
 		return 0, err
@@ -237,7 +237,7 @@ func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error
 // on until the end of finish, other transactions ask the store for theirs.
 func (ch *Change) prepare(ctx context.Context) (err error) {
 	if ch.bumped {
-		if ch.heldUntil, err = ch.catalog.version.hold(ctx, ch.markers.owner); err != nil {
+		if ch.held, err = ch.catalog.version.hold(ctx); err != nil {
 			return err
 		}
 	}
@@ -270,8 +270,8 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 		ch.committing = false
 		ch.catalog.committing.Add(-1)
 	}
-	if ch.heldUntil != 0 && !pending {
-		ch.catalog.version.release(ctx, ch.markers.owner)
+	if !pending {
+		ch.catalog.version.release(ctx, ch.held)
 	}
 	switch {
 	case !ch.catalog.opts.Shared:

@@ -209,7 +209,7 @@ func (l *lease) enter(ctx context.Context, writes []tableWrite, own *Change) (*l
 	}
 	until := seen.at + span(l.catalog.opts.Lease)
 	if own != nil {
-		for _, end := range []tso.Timestamp{own.markers.end(), own.heldUntil} {
+		for _, end := range []tso.Timestamp{own.markers.end(), own.held.until} {
 			if end != 0 {
 				until = min(until, end)
 			}

@@ -14,7 +14,7 @@ import (
 // has it. Every change of the schema's version holds the leases of all processes back while it commits.
 type versionLease struct {
 	catalog *Catalog
-	id      string
+	id      string // by which the authority knows the process; of run
 	held    atomic.Pointer[leasedSchema]
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -85,6 +85,10 @@ func (l *versionLease) renew(ctx context.Context) error {
 	lease := l.catalog.opts.Lease
 	g, err := l.catalog.opts.Leases.Renew(ctx, l.id, epoch, lease/renewals)
 	switch {
+	case err != nil && held == nil:
+		// The request may yet arrive, and give back what the process of that name holds.
+		l.id = rand.Text()
+		return err
 	case err != nil:
 		return err // What is held ends by itself.
 	case g.Until == 0:
@@ -115,21 +119,29 @@ func (l *versionLease) renew(ctx context.Context) error {
 	return nil
 }
 
-// hold calls the leases of all processes back, and returns until when a new version may be committed; 0: at
-// any time.
-func (l *versionLease) hold(ctx context.Context, owner string) (tso.Timestamp, error) {
+// versionHold holds the leases of all processes back. Each has a name of its own: a request to release one
+// that comes late must not end another. The zero value is none.
+type versionHold struct {
+	owner string
+	until tso.Timestamp // a new version commits at or below; 0: at any time
+}
+
+// hold calls the leases of all processes back.
+func (l *versionLease) hold(ctx context.Context) (h versionHold, err error) {
 	if l.cancel == nil {
-		return 0, nil
+		return versionHold{}, nil
 	}
-	return l.catalog.opts.Leases.Hold(ctx, owner)
+	h.owner = rand.Text()
+	h.until, err = l.catalog.opts.Leases.Hold(ctx, h.owner)
+	return h, err
 }
 
 // release ends a hold. One that cannot be released ends by itself.
-func (l *versionLease) release(ctx context.Context, owner string) {
-	if l.cancel == nil {
+func (l *versionLease) release(ctx context.Context, h versionHold) {
+	if h.owner == "" {
 		return
 	}
-	if err := l.catalog.opts.Leases.Release(ctx, owner); err != nil && ctx.Err() == nil {
+	if err := l.catalog.opts.Leases.Release(ctx, h.owner); err != nil && ctx.Err() == nil {
 		l.catalog.opts.Logger.Warn("leases of the schema are held back for some seconds", "err", err)
 	}
 }

@@ -115,6 +115,89 @@ func TestLeasedSchemaIsInForce(t *testing.T) {
 	}
 }
 
+// lateLeases gets the requests to release a hold after the next hold has begun, and those of a holder
+// that has no lease after the next, which it sends because the first was not answered.
+type lateLeases struct {
+	readlease.Service
+	late []func()
+}
+
+func (l *lateLeases) arrive() {
+	late := l.late
+	l.late = nil
+	for _, f := range late {
+		f()
+	}
+}
+
+func (l *lateLeases) Release(_ context.Context, owner string) error {
+	l.late = append(l.late, func() { _ = l.Service.Release(context.Background(), owner) })
+	return errors.New("no answer")
+}
+
+func (l *lateLeases) Hold(ctx context.Context, owner string) (tso.Timestamp, error) {
+	until, err := l.Service.Hold(ctx, owner)
+	l.arrive()
+	return until, err
+}
+
+func (l *lateLeases) Renew(ctx context.Context, id string, epoch uint64, wait time.Duration) (readlease.Grant, error) {
+	if epoch == 0 && l.late == nil {
+		l.late = append(l.late, func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Millisecond)
+			defer cancel()
+			_, _ = l.Service.Renew(ctx, id, 0, time.Second)
+		})
+		return readlease.Grant{}, errors.New("no answer")
+	}
+	return l.Service.Renew(ctx, id, epoch, wait)
+}
+
+// Goal: a request that arrives late neither ends the hold that followed the one it was meant for, nor gives
+// back the lease that its process has got since.
+func TestLateRequestsForLeases(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	authority, err := readlease.New(ctx, readlease.Options{Oracle: timestamps{db}, Lease: 300 * time.Millisecond, MaxHold: 300 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(350 * time.Millisecond) // for what an earlier one may have held
+	late := &lateLeases{Service: authority}
+	c := newCatalog(t, db, Options{})
+	c.opts.Leases, c.opts.Lease = late, 300*time.Millisecond
+	l := &versionLease{catalog: c, id: "p", cancel: func() {}}
+	first, err := l.hold(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.release(ctx, first)
+	if _, err := l.hold(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if g, err := authority.Renew(ctx, "q", 0, time.Millisecond); err != nil || g.Until != 0 {
+		t.Fatalf("a lease is granted during a hold: %+v %v", g, err)
+	}
+	time.Sleep(350 * time.Millisecond)
+	if err := l.renew(ctx); err == nil {
+		t.Fatal("the first request was answered")
+	}
+	if err := l.renew(ctx); err != nil || l.held.Load() == nil {
+		t.Fatal(err)
+	}
+	until := l.held.Load().until
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	_, _ = authority.Hold(short, "c") // it has begun
+	late.arrive()
+	if _, err := authority.Hold(ctx, "c"); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := db.Timestamp(ctx); err != nil || now < until {
+		t.Fatalf("a hold did not wait for a lease that is in use: %d, until %d, %v", now, until, err)
+	}
+}
+
 // Goal: with a lease, transactions find their schema while the store that has it does not answer; without
 // one they fail. Method: an authority, and a context that is over for whoever asks the store.
 func TestLeasedSchemaNeedsNoStore(t *testing.T) {
