@@ -152,7 +152,10 @@ type PrewriteRequest struct {
 	Primary   []byte
 	StartTS   tso.Timestamp
 	TTLMillis uint64
-	TxnSize   uint32
+	// LeaseMillis is when the owner's next heartbeat is late: until then after each of its requests the lock
+	// lives, even if the oracle's clock jumps beyond the TTL.
+	LeaseMillis uint64
+	TxnSize     uint32
 	// TryOnePC says that Mutations is the whole transaction: commit it in one atomic batch.
 	TryOnePC bool
 	// MaxCommitTS bounds the commit_ts of a one-phase or async commit (0: any). Where it would lie
@@ -206,6 +209,7 @@ type AcquireLocksRequest struct {
 	Primary         []byte
 	StartTS, ReadTS tso.Timestamp
 	TTLMillis       uint64
+	LeaseMillis     uint64 // as in PrewriteRequest
 	// Wait bounds how long to wait for others, for all keys together; 0 means not at all.
 	Wait time.Duration
 	// SkipLocked passes over keys that others hold, instead of waiting for them.
@@ -296,10 +300,10 @@ type ResolveLockRequest struct {
 
 // HeartbeatRequest raises the primary lock's TTL to TTLMillis if it is larger.
 type HeartbeatRequest struct {
-	Range     RangeRef
-	Primary   []byte
-	StartTS   tso.Timestamp
-	TTLMillis uint64
+	Range                  RangeRef
+	Primary                []byte
+	StartTS                tso.Timestamp
+	TTLMillis, LeaseMillis uint64 // as in PrewriteRequest
 }
 
 // ScanLockRequest lists locks of a span within one range.

@@ -139,7 +139,7 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 		return PrewriteResponse{}, &DiskFullError{Shard: s.shardID}
 	}
 	args := mvcc.PrewriteArgs{
-		Mutations: req.Mutations, Primary: req.Primary, StartTS: req.StartTS, TTLMillis: req.TTLMillis,
+		Mutations: req.Mutations, Primary: req.Primary, StartTS: req.StartTS, TTLMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis,
 		TxnSize: req.TxnSize, TryOnePC: req.TryOnePC, MaxCommitTS: req.MaxCommitTS, ReadTS: req.ReadTS,
 		Async: req.Async, Secondaries: req.Secondaries, FloorTS: req.FloorTS, Reads: req.Reads,
 	}
@@ -281,7 +281,7 @@ func (s *Store) Heartbeat(ctx context.Context, req *HeartbeatRequest) (uint64, e
 	if err := adm.Admit(); err != nil {
 		return 0, err
 	}
-	ttlMillis, err := s.mvcc.Heartbeat(ctx, &adm, req.Primary, req.StartTS, req.TTLMillis)
+	ttlMillis, err := s.mvcc.Heartbeat(ctx, &adm, req.Primary, req.StartTS, req.TTLMillis, req.LeaseMillis)
 	return ttlMillis, mapError(err)
 }
 

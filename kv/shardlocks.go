@@ -26,7 +26,8 @@ func (s *Store) AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (Acq
 	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
 	res, err := s.mvcc.AcquireLocks(ctx, &adm, &mvcc.AcquireArgs{
 		Keys: req.Keys, Primary: req.Primary, StartTS: req.StartTS, ReadTS: req.ReadTS, TTLMillis: req.TTLMillis,
-		Wait: req.Wait, SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: req.Alive,
+		LeaseMillis: req.LeaseMillis,
+		Wait:        req.Wait, SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: req.Alive,
 		Existence: req.Existence,
 	})
 	if err != nil {

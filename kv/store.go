@@ -54,7 +54,9 @@ type Options struct {
 	PageLimits    PageLimits
 	// WaitGraph, if given, finds deadlocks between stores; see mvcc.Options.
 	WaitGraph waitgraph.Graph
-	Logger    *slog.Logger
+	// Clock is a monotonic clock, for tests; see mvcc.Options.
+	Clock  func() time.Duration
+	Logger *slog.Logger
 	// Registerer gets the store's metrics, if given.
 	Registerer prometheus.Registerer
 	// OnFatal is called once when a write has failed; the process should report it and exit.
@@ -176,6 +178,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		Embedded:     s.opts.EmbeddedOracle,
 		SafePointKey: metaKey(metaSafePoint),
 		WaitGraph:    s.opts.WaitGraph,
+		Clock:        s.opts.Clock,
 		CollectedKey: metaKey(metaCollected),
 	})
 	if err != nil {

@@ -175,7 +175,8 @@ func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv
 	db := a.t.db
 	waited, pausing := false, backoff{db: db}
 	for {
-		req.Wait, req.TTLMillis = a.wait(), a.t.openMillis()+uint64(db.opts.LockTTL.Milliseconds())
+		req.LeaseMillis = uint64(db.opts.LockTTL.Milliseconds())
+		req.Wait, req.TTLMillis = a.wait(), a.t.openMillis()+req.LeaseMillis
 		resp, err := p.shard.AcquireLocks(ctx, req)
 		if err == nil {
 			for i := range got {

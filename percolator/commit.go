@@ -327,6 +327,14 @@ func (c *committer) ttlNow() uint64 {
 	return c.ttlFor()
 }
 
+// leaseMillis is what one heartbeat buys.
+func (c *committer) leaseMillis() uint64 {
+	if c.lease.db != nil {
+		return c.lease.ttlMillis
+	}
+	return c.ttlFor()
+}
+
 // doomed says that a heartbeat has found the transaction rolled back.
 func (c *committer) doomed() bool {
 	return c.lease.doomed.Load() || c.locked != nil && c.locked.lease.doomed.Load()
@@ -430,6 +438,7 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 		StartTS:     c.startTS,
 		ReadTS:      c.readTS,
 		TTLMillis:   c.ttlNow(),
+		LeaseMillis: c.leaseMillis(),
 		TxnSize:     uint32(len(c.mutations)),
 		TryOnePC:    true,
 		Reads:       c.reads,

@@ -24,9 +24,10 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // stepOracle counts, and takes its time from the test.
 type stepOracle struct {
-	mu   sync.Mutex
-	last tso.Timestamp
-	err  error
+	mu    sync.Mutex
+	last  tso.Timestamp
+	err   error
+	moved time.Duration // by the test: real time comes on top
 }
 
 func newStepOracle() *stepOracle { return &stepOracle{last: tso.FromPhysical(1_700_000_000_000)} }
@@ -41,10 +42,29 @@ func (o *stepOracle) Now(context.Context) (tso.Timestamp, error) {
 	return o.last, nil
 }
 
+// advance lets time pass.
 func (o *stepOracle) advance(d time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.moved += d
 	o.last = tso.FromPhysical(o.last.Physical() + d.Milliseconds())
+}
+
+// jump moves the oracle's clock alone.
+func (o *stepOracle) jump(d time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.last = tso.FromPhysical(o.last.Physical() + d.Milliseconds())
+}
+
+// clock returns the stores' clock.
+func (o *stepOracle) clock() func() time.Duration {
+	begun := time.Now()
+	return func() time.Duration {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		return time.Since(begun) + o.moved
+	}
 }
 
 // cluster is a number of stores that split the keys among them at fixed bounds.
@@ -97,6 +117,9 @@ func (c *cluster) open(i int) {
 	opts.EmbeddedOracle = len(c.stores) == 1
 	opts.CacheBytes = 64 << 20
 	opts.ShardID = fmt.Sprintf("s%d", i)
+	if c.step != nil {
+		opts.Clock = c.step.clock()
+	}
 	s, err := kv.Open(context.Background(), opts)
 	if err != nil {
 		c.t.Fatal(err)

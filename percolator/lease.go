@@ -107,7 +107,8 @@ func (l *lease) send(ctx context.Context, ttlMillis uint64) error {
 		return err
 	}
 	l.db.metrics.heartbeats.Inc()
-	_, err = shard.Heartbeat(ctx, &kv.HeartbeatRequest{Range: desc.Ref(), Primary: l.primary, StartTS: l.startTS, TTLMillis: ttlMillis})
+	_, err = shard.Heartbeat(ctx, &kv.HeartbeatRequest{Range: desc.Ref(), Primary: l.primary, StartTS: l.startTS, TTLMillis: ttlMillis,
+		LeaseMillis: l.ttlMillis})
 	l.routeFailed(err, desc)
 	return err
 }
@@ -137,7 +138,7 @@ func (l *lease) lockAgain(ctx context.Context, ttlMillis uint64) error {
 		return err
 	}
 	_, err = shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{l.primary},
-		Primary: l.primary, StartTS: l.startTS, ReadTS: l.lockedAt, TTLMillis: ttlMillis})
+		Primary: l.primary, StartTS: l.startTS, ReadTS: l.lockedAt, TTLMillis: ttlMillis, LeaseMillis: l.ttlMillis})
 	l.routeFailed(err, desc)
 	return err
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/tso"
 )
 
 // restarts is a cluster whose stores can be restarted under a DB: locks in memory are lost.
@@ -274,6 +275,89 @@ func TestHeartbeatsGoByTheOraclesClock(t *testing.T) {
 	if _, err := txn.Commit(ctx); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Goal: a jump of the oracle's clock is not the silence of those whose locks it leaves behind: nobody takes or
+// rolls back a lock whose next heartbeat is not due, and a dead owner's goes after its lease all the same.
+// Method: the oracle jumps by an hour under a pessimistic lock, under the prewritten lock of a commit in
+// flight, and under a heartbeat; a rival asks for the key; then the stores' clock moves past the lease.
+func TestAClockJumpIsNoSilence(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		prepare func(t *testing.T, c *cluster, db *DB) *Txn
+	}{
+		{"locked", func(t *testing.T, c *cluster, db *DB) *Txn {
+			txn := mustBeginTxn(t, db, pessimistic)
+			must(t, lock(txn, "a"))
+			c.step.jump(time.Hour)
+			return txn
+		}},
+		{"locked after the jump", func(t *testing.T, c *cluster, db *DB) *Txn {
+			txn := mustBeginTxn(t, db, pessimistic)
+			c.step.jump(time.Hour)
+			must(t, lock(txn, "a"))
+			return txn
+		}},
+		{"after a heartbeat", func(t *testing.T, c *cluster, db *DB) *Txn {
+			txn := mustBeginTxn(t, db, pessimistic)
+			must(t, lock(txn, "a"))
+			c.step.advance(2 * time.Second)
+			txn.locks.lease.beat()
+			c.step.advance(2 * time.Second)
+			c.step.jump(time.Hour)
+			return txn
+		}},
+		{"after a restart", func(t *testing.T, c *cluster, db *DB) *Txn {
+			txn := mustBegin(t, db)
+			prewriteOnly(t, c, txn.StartTS(), "a")
+			c.stores[0].Close()
+			c.open(0)
+			c.step.jump(time.Hour)
+			return txn
+		}},
+		{"prewritten", func(t *testing.T, c *cluster, db *DB) *Txn {
+			txn := mustBegin(t, db)
+			prewriteOnly(t, c, txn.StartTS(), "a")
+			c.step.jump(time.Hour)
+			return txn
+		}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCluster(t, nil, "m")
+			db := c.db(Options{}, nil)
+			txn := tc.prepare(t, c, db)
+			db = c.db(Options{}, nil) // of the stores as they are now
+			fate := func() fate {
+				locked := &mvcc.Lock{Op: mvcc.OpPut, StartTS: txn.StartTS(), Primary: []byte("a")}
+				if txn.locks != nil {
+					locked.Op = mvcc.OpPessimistic
+				}
+				f, err := db.askPrimary(t.Context(), locked, 0)
+				must(t, err)
+				return f
+			}
+			if f := fate(); f.kind != fateAlive {
+				t.Fatalf("fate %v under a live owner", f)
+			}
+			if txn.locks != nil {
+				txn.locks.lease.stop() // dead from here on
+			}
+			c.step.advance(4 * time.Second)
+			if f := fate(); f.kind != fateRolledBack {
+				t.Fatalf("fate %v of a dead owner's lock", f)
+			}
+		})
+	}
+}
+
+// prewriteOnly prewrites a key as its own primary, with the usual TTL.
+func prewriteOnly(t *testing.T, c *cluster, startTS tso.Timestamp, key string) {
+	t.Helper()
+	d, _, err := c.stores[0].Router().Locate(t.Context(), []byte(key))
+	must(t, err)
+	_, err = c.stores[0].Prewrite(t.Context(), &kv.PrewriteRequest{Ranges: []kv.RangeRef{d.Ref()}, Primary: []byte(key), StartTS: startTS,
+		Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte(key), Value: []byte("1")}}, TTLMillis: 3000, LeaseMillis: 3000})
+	must(t, err)
 }
 
 // Goal: a write set that goes to a file is committed with its shared locks checked, and the first of them

@@ -172,9 +172,9 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 		Primary:   c.primary,
 		StartTS:   c.startTS,
 		ReadTS:    c.readTS,
-		TTLMillis: c.ttlNow(),
-		TxnSize:   uint32(len(c.mutations)),
-		FloorTS:   c.checkedAt,
+		TTLMillis: c.ttlNow(), LeaseMillis: c.leaseMillis(),
+		TxnSize: c.txnSize(),
+		FloorTS: c.checkedAt,
 	}
 	sending := ctx
 	if c.asyncing != nil {

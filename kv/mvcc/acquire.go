@@ -15,6 +15,7 @@ type AcquireArgs struct {
 	Primary            []byte
 	StartTS, ReadTS    tso.Timestamp
 	TTLMillis          uint64
+	LeaseMillis        uint64        // see Lock
 	Wait               time.Duration // how long to wait, for all keys together
 	SkipLocked, Shared bool
 	// Alive is a transaction found alive although the TTL of its lock has run out: waiting for it
@@ -46,6 +47,7 @@ type acquisition struct {
 	bytes    []byte
 	primary  []byte
 	fresh    []int     // which of them this request has locked, unless there is only one
+	begun    uint64    // by lockTable.millis; 0: not asked yet
 	deadline time.Time // set at the first wait
 	patience time.Time // until when args.Alive is taken to be alive; likewise
 }
@@ -222,7 +224,13 @@ func (a *acquisition) newEntry(key []byte, at tso.Timestamp) *entry {
 	e.key, e.state = a.copyKey(key), stateDurable
 	e.lock = Lock{
 		Op: OpPessimistic, StartTS: a.args.StartTS, TTLMillis: a.args.TTLMillis,
-		ForUpdateTS: at, Shared: a.args.Shared,
+		LeaseMillis: a.args.LeaseMillis, ForUpdateTS: at, Shared: a.args.Shared,
+	}
+	if a.args.LeaseMillis != 0 {
+		if a.begun == 0 {
+			a.begun = a.s.locks.millis()
+		}
+		e.lock.HeardMillis = a.begun
 	}
 	switch {
 	case bytes.Equal(key, a.args.Primary):
@@ -286,7 +294,7 @@ func (a *acquisition) took(at tso.Timestamp) {
 func (a *acquisition) hold(v *keyView) {
 	at := v.lock.ForUpdateTS
 	if v.lock.Op == OpPessimistic {
-		a.s.locks.relock(v.lock, a.args.Shared, a.args.TTLMillis)
+		a.s.locks.relock(v.lock, a.args)
 	}
 	a.lockedAt = append(a.lockedAt, max(at, a.args.StartTS))
 }

@@ -39,6 +39,9 @@ func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusA
 				return finishNothing, err
 			}
 		}
+		if v.lock != nil {
+			q.silentMillis = s.locks.silent(v.lock)
+		}
 		st, do, pushTS, err := decideStatus(args.Primary, &q, v)
 		if err != nil {
 			return finishNothing, err
@@ -48,6 +51,7 @@ func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusA
 		}
 		if st.CommitTS == 0 && !st.RolledBack {
 			lock := v.lock.detached()
+			lock.TTLMillis = ttlInForce(&lock, q.nowTS, q.silentMillis)
 			st.Lock = &lock
 		}
 		status = st

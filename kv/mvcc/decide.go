@@ -225,6 +225,8 @@ type statusQuery struct {
 	rollbackIfMissing        bool
 	resolvingPessimistic     bool // for the sake of a pessimistic lock
 	forceSync                bool // the transaction is known not to be an async commit
+	// silentMillis is for how long the owner of the lock has sent no request for it, by the shard's clock.
+	silentMillis uint64
 }
 
 // decideStatus tells a transaction's fate by its primary, deciding it if the lock has expired or
@@ -246,7 +248,7 @@ func decideStatus(primary []byte, q *statusQuery, v *keyView) (st TxnStatus, do 
 		// The secondaries know more: they may all be locked, and then it is committed. A push would
 		// change the commit_ts that others compute from this lock.
 		return TxnStatus{}, finishNothing, 0, nil
-	case expired(v.lock, q.nowTS):
+	case expired(v.lock, q.nowTS, q.silentMillis):
 		return TxnStatus{RolledBack: true}, finishRecord, 0, nil
 	case v.lock.Async:
 		// After a crash nobody would know of a push: the minima of async commits are not raised then.
@@ -287,7 +289,7 @@ func decidePessStatus(primary []byte, q *statusQuery, v *keyView) (TxnStatus, fi
 	case !bytes.Equal(v.lock.Primary, primary):
 		// Somebody has met a prewritten lock that names this key: this one is a leftover.
 		return decideMissing(q, v)
-	case !expired(v.lock, q.nowTS):
+	case !expired(v.lock, q.nowTS, q.silentMillis):
 		return TxnStatus{}, finishNothing, nil
 	case q.resolvingPessimistic:
 		return TxnStatus{RolledBack: true, Undecided: true}, finishRelease, nil
@@ -296,10 +298,24 @@ func decidePessStatus(primary []byte, q *statusQuery, v *keyView) (TxnStatus, fi
 	}
 }
 
-// expired reports whether a lock may be rolled back by others. Time is the oracle's.
-func expired(l *Lock, nowTS tso.Timestamp) bool {
-	end := uint64(l.StartTS.Physical()) + l.TTLMillis
-	return end < l.TTLMillis || end < uint64(nowTS.Physical())
+// expired reports whether a lock may be rolled back by others: its TTL has run out at nowTS, a timestamp of the
+// oracle, and its owner has been silent for its lease, by the clock of the shard that has the lock.
+func expired(l *Lock, nowTS tso.Timestamp, silentMillis uint64) bool {
+	ttl := ttlInForce(l, nowTS, silentMillis)
+	end := uint64(l.StartTS.Physical()) + ttl
+	return end < ttl || end < uint64(nowTS.Physical())
+}
+
+// ttlInForce returns the TTL of a lock as it counts for those who judge it at nowTS. The oracle's clock may jump
+// (a restart, or a step of its machine's clock), which is not silence of the owner: the next heartbeat
+// takes the jump into account, and until it is due the lock lives on. No lock lives longer for it than its
+// lease, as the shard's own clock measures it.
+func ttlInForce(l *Lock, nowTS tso.Timestamp, silentMillis uint64) uint64 {
+	age := nowTS.Physical() - l.StartTS.Physical()
+	if silentMillis >= l.LeaseMillis || age < 0 {
+		return l.TTLMillis
+	}
+	return max(l.TTLMillis, uint64(age)+l.LeaseMillis-silentMillis)
 }
 
 // RecoveryGraceMillis is how long a primary lock lives after a restart of its shard at least, in milliseconds:
@@ -316,6 +332,7 @@ func recoverLock(key []byte, l Lock, now tso.Timestamp) Lock {
 		l.MinCommitTS = max(l.MinCommitTS, now+1)
 		if age := now.Physical() - l.StartTS.Physical(); age >= 0 {
 			l.TTLMillis = max(l.TTLMillis, uint64(age)+RecoveryGraceMillis)
+			l.LeaseMillis = RecoveryGraceMillis
 		}
 	}
 	return l

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -19,8 +20,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // stepOracle counts from zero; tests move its clock.
 type stepOracle struct {
-	mu   sync.Mutex
-	last tso.Timestamp
+	mu    sync.Mutex
+	last  tso.Timestamp
+	moved time.Duration
 }
 
 func (o *stepOracle) Now(context.Context) (tso.Timestamp, error) {
@@ -33,7 +35,15 @@ func (o *stepOracle) Now(context.Context) (tso.Timestamp, error) {
 func (o *stepOracle) advance(millis int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.moved += time.Duration(millis) * time.Millisecond
 	o.last = tso.FromPhysical(o.last.Physical() + millis)
+}
+
+// clock is the store's: it moves with the oracle's.
+func (o *stepOracle) clock() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.moved
 }
 
 // admitAll lets every request in.
@@ -70,7 +80,7 @@ func (w *world) open() {
 	if w.eng, err = storage.Open(storage.Options{Dir: "d", FS: fs, MemTableBytes: 1 << 20, CacheBytes: 1 << 20, OnFatal: w.onFatal}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.State, err = Open(context.Background(), Options{Engine: w.eng, Oracle: w.oracle, Embedded: w.embedded,
+	w.State, err = Open(context.Background(), Options{Engine: w.eng, Oracle: w.oracle, Embedded: w.embedded, Clock: w.oracle.clock,
 		SafePointKey: []byte{0x01, 's', 0}, CollectedKey: []byte{0x01, 'c', 0}, ShortValueBytes: 8, OnePCShortValueBytes: 16})
 	if err != nil {
 		w.t.Fatal(err)

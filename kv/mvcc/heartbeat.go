@@ -7,10 +7,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Heartbeat raises the TTL of a primary lock to ttlMillis, unless it is larger, and returns the one
-// in force. It is kept in memory only: after a restart the lock lives on for a while anyway.
+// Heartbeat raises the TTL of a primary lock to ttlMillis, unless it is larger, lets it live for leaseMillis from
+// now on by this process's clock as well, and returns the TTL in force. It is kept in memory only: after a restart the lock lives on for a while anyway.
 // Errors: *LockNotFoundError, *RolledBackError, *AlreadyCommittedError, *PrimaryMismatchError.
-func (s *State) Heartbeat(ctx context.Context, adm Admission, primary []byte, startTS tso.Timestamp, ttlMillis uint64) (uint64, error) {
+func (s *State) Heartbeat(ctx context.Context, adm Admission, primary []byte, startTS tso.Timestamp, ttlMillis, leaseMillis uint64) (uint64, error) {
 	var inForce uint64
 	keys := [1][]byte{primary}
 	_, err := s.finishKeys(ctx, adm, keys[:], startTS, 0, func(w *writer, _ int, v *keyView) (finish, error) {
@@ -23,7 +23,7 @@ func (s *State) Heartbeat(ctx context.Context, adm Admission, primary []byte, st
 		if !bytes.Equal(v.lock.Primary, primary) {
 			return finishNothing, &PrimaryMismatchError{Key: bytes.Clone(primary), Lock: v.lock.detached()}
 		}
-		inForce = s.locks.prolong(v.lock, ttlMillis)
+		inForce = s.locks.prolong(v.lock, ttlMillis, leaseMillis)
 		return finishNothing, nil
 	})
 	return inForce, err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
@@ -79,14 +80,27 @@ type lockTable struct {
 	graph   *waitgraph.Local // the waits in all queues; changed under mu
 	stopped error            // why nobody may wait any more
 	stats   lockStats
+	clock   func() time.Duration // monotonic
 }
 
-func newLockTable() *lockTable {
+func newLockTable(clock func() time.Duration) *lockTable {
 	t := &lockTable{
 		tree:  newLockTree(),
 		graph: waitgraph.NewLocal(),
+		clock: clock,
 	}
 	return t
+}
+
+// millis is the shard's monotonic clock.
+func (t *lockTable) millis() uint64 { return uint64(t.clock().Milliseconds()) }
+
+// silent returns for how long the owner of a lock has sent no request for it. The caller holds the key's
+// latch.
+func (t *lockTable) silent(l *Lock) uint64 {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return t.millis() - l.HeardMillis
 }
 
 // getLocked returns the entry of key or nil. The caller holds mu, for reading at least.
@@ -257,6 +271,7 @@ func (t *lockTable) withdraw(entries []entry) {
 			continue
 		}
 		under.lock.TTLMillis = max(under.lock.TTLMillis, e.lock.TTLMillis)
+		under.lock.HeardMillis = max(under.lock.HeardMillis, e.lock.HeardMillis)
 		t.putLocked(&f, under)
 		under.under = nil
 	}
@@ -341,11 +356,12 @@ func (t *lockTable) push(l *Lock, minCommitTS tso.Timestamp) {
 	l.MinCommitTS = max(l.MinCommitTS, minCommitTS)
 }
 
-// prolong raises the TTL of a lock in the table and returns the one in force.
-func (t *lockTable) prolong(l *Lock, ttlMillis uint64) uint64 {
+// prolong raises the TTL of a lock in the table, whose owner lives, and returns the one in force.
+func (t *lockTable) prolong(l *Lock, ttlMillis, leaseMillis uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.TTLMillis = max(l.TTLMillis, ttlMillis)
+	l.LeaseMillis, l.HeardMillis = leaseMillis, t.millis()
 	return l.TTLMillis
 }
 

@@ -109,7 +109,7 @@ func (mut smMutant) status(primary []byte, q *statusQuery, v *keyView) (TxnStatu
 	if mut == mutAsyncIsPlain && v.ownLock(q.startTS) {
 		q.forceSync = true
 	}
-	if mut == mutAsyncPushed && v.ownLock(q.startTS) && !expired(v.lock, q.nowTS) {
+	if mut == mutAsyncPushed && v.ownLock(q.startTS) && !expired(v.lock, q.nowTS, 0) {
 		v.lock.Async = false
 	}
 	return decideStatus(primary, q, v)

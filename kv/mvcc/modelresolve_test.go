@@ -84,7 +84,7 @@ func (m *smModel) question(s *smState, txn *smTxn, caller smTS) smMsg {
 		if m.mut == mutLocalClock {
 			msg.ts2 += smClock
 		}
-		if expired(m.lockOf(s, &txn.met), msg.ts2.real()) || m.mut == mutRollsBackEarly {
+		if expired(m.lockOf(s, &txn.met), msg.ts2.real(), 0) || m.mut == mutRollsBackEarly {
 			msg.flags |= flagIfMissing
 		}
 		if txn.met.op == OpPessimistic {
@@ -165,7 +165,7 @@ func (m *smModel) askedPrimary(s *smState, txn *smTxn, msg smMsg, caller smTS) (
 		return isRolledBack, 0
 	case r.answer == ansAlive && r.lock.async && !forced:
 		txn.asking, txn.gathered = askSecondaries, r.min
-		if expired(m.lockOf(s, &r.lock), msg.ts2.real()) {
+		if expired(m.lockOf(s, &r.lock), msg.ts2.real(), 0) {
 			txn.asking = askSecondariesExpired
 		}
 		if m.cfg.txns[msg.txn].secondaries() == 0 {

@@ -661,7 +661,7 @@ func (m *smModel) secondaryRequest(s *smState, msg *smMsg) smReply {
 			r.locks |= bit(k)
 			r.min = max(r.min, s.keys[k].lock.min)
 			r.async = r.async && s.keys[k].lock.async
-			alive = alive || !expired(v.lock, msg.ts2.real())
+			alive = alive || !expired(v.lock, msg.ts2.real(), 0)
 		case secondaryCommitted:
 			st.CommitTS = v.ownCommitTS
 		case secondaryRolledBack:

@@ -44,13 +44,17 @@ type Mutation struct {
 
 // Lock is what prewrite leaves on a key until the transaction's fate is decided.
 type Lock struct {
-	Op          Op
-	StartTS     tso.Timestamp
-	Primary     []byte
-	TTLMillis   uint64        // the lock may be rolled back once StartTS's physical part + TTL has passed
-	MinCommitTS tso.Timestamp // the transaction commits at or above this
-	TxnSize     uint32        // number of keys of the whole transaction, a hint for the resolver
-	Value       []byte
+	Op        Op
+	StartTS   tso.Timestamp
+	Primary   []byte
+	TTLMillis uint64 // the lock may be rolled back once StartTS's physical part + TTL has passed
+	// LeaseMillis is for how long after each request of its owner the lock lives, whatever the oracle's clock
+	// says: see ttlInForce. 0: the TTL alone counts. HeardMillis is when the last such request arrived, by
+	// lockTable.millis. Neither leaves the shard's memory.
+	LeaseMillis, HeardMillis uint64
+	MinCommitTS              tso.Timestamp // the transaction commits at or above this
+	TxnSize                  uint32        // number of keys of the whole transaction, a hint for the resolver
+	Value                    []byte
 	// ForUpdateTS, of an OpPessimistic lock: nothing newer was committed on the key when it was granted.
 	ForUpdateTS tso.Timestamp
 	// Async: the transaction is committed once all its keys are locked like this, at the largest

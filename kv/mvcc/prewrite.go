@@ -20,8 +20,10 @@ type PrewriteArgs struct {
 	Primary   []byte
 	StartTS   tso.Timestamp
 	TTLMillis uint64
-	TxnSize   uint32
-	TryOnePC  bool
+	// LeaseMillis: see Lock.
+	LeaseMillis uint64
+	TxnSize     uint32
+	TryOnePC    bool
 	// MaxCommitTS bounds the commit_ts of a one-phase or async commit (0: any).
 	MaxCommitTS tso.Timestamp
 	// ReadTS is the snapshot, StartTS if 0.
@@ -352,12 +354,17 @@ func (w *writer) fillEntries(args *PrewriteArgs, onePC bool) {
 	if !onePC {
 		primary = bytes.Clone(primary)
 	}
+	heard := uint64(0)
+	if !onePC && args.LeaseMillis != 0 {
+		heard = w.s.locks.millis()
+	}
 	next := 0
 	for i := range w.entries {
 		e := &w.entries[i]
 		e.onePC = onePC
 		e.lock.Primary = primary
 		e.lock.TTLMillis = args.TTLMillis
+		e.lock.LeaseMillis, e.lock.HeardMillis = args.LeaseMillis, heard
 		e.lock.TxnSize = args.TxnSize
 		if onePC {
 			continue

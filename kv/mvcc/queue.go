@@ -203,6 +203,7 @@ func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
 		w.entry.lock.ForUpdateTS = max(w.readTS, w.seen, q.newest)
 		// The TTL was reckoned from when it was asked for.
 		w.entry.lock.TTLMillis += uint64(max(0, now.Sub(w.arrived).Milliseconds()))
+		w.entry.lock.HeardMillis = t.millis()
 		if granted > 0 && next.holderOf(w.startTS()) == nil {
 			next.sharers = append(next.sharers, w.entry.lock)
 		}
@@ -348,11 +349,12 @@ func (t *lockTable) join(e *entry, l *Lock) bool {
 
 // relock notes that a transaction has asked again for a key that it holds: as of a later snapshot,
 // or, when it holds the key alone, no longer shared.
-func (t *lockTable) relock(l *Lock, shared bool, ttlMillis uint64) {
+func (t *lockTable) relock(l *Lock, args *AcquireArgs) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	l.TTLMillis = max(l.TTLMillis, ttlMillis)
-	l.Shared = l.Shared && shared
+	l.TTLMillis = max(l.TTLMillis, args.TTLMillis)
+	l.LeaseMillis, l.HeardMillis = args.LeaseMillis, t.millis()
+	l.Shared = l.Shared && args.Shared
 }
 
 // release ends a transaction's pessimistic hold on a key. The caller holds the key's latch.

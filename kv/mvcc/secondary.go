@@ -63,7 +63,7 @@ func (w *writer) checkSecondaries(adm Admission, args *SecondaryArgs) (st Second
 		switch decideSecondary(args.StartTS, &v) {
 		case secondaryLocked:
 			st.Locks = append(st.Locks, KeyLockedError{Key: bytes.Clone(key), Lock: v.lock.detached()})
-			alive = alive || !expired(v.lock, args.NowTS)
+			alive = alive || !expired(v.lock, args.NowTS, w.s.locks.silent(v.lock))
 		case secondaryCommitted:
 			st.CommitTS = v.ownCommitTS
 		case secondaryRolledBack:

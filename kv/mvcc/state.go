@@ -29,6 +29,8 @@ type Options struct {
 	// WaitGraph, if given, is told of the waits for pessimistic locks that last, so that deadlocks
 	// between stores are found. Those within the store are found without it, and at once.
 	WaitGraph waitgraph.Graph
+	// Clock is a monotonic clock, of which differences count; the process's by default.
+	Clock func() time.Duration
 }
 
 func (o *Options) ensureDefaults() {
@@ -37,6 +39,10 @@ func (o *Options) ensureDefaults() {
 	}
 	if o.OnePCShortValueBytes == 0 {
 		o.OnePCShortValueBytes = 64 << 10
+	}
+	if o.Clock == nil {
+		opened := time.Now()
+		o.Clock = func() time.Duration { return time.Since(opened) }
 	}
 }
 
@@ -75,7 +81,7 @@ type State struct {
 // recoverLock.
 func Open(ctx context.Context, opts Options) (*State, error) {
 	opts.ensureDefaults()
-	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable()}
+	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable(opts.Clock)}
 	s.latches.seed = maphash.MakeSeed()
 	s.writers.New = func() any { return &writer{s: s} }
 	now, err := opts.Oracle.Now(ctx)
@@ -127,9 +133,9 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 		if err != nil {
 			return &CorruptionError{Key: key, Detail: "lock record", Err: err}
 		}
-		s.locks.putLocked(&f, &entry{
-			key: key, lock: recoverLock(key, lock, now), longValue: longValue, state: stateDurable,
-		})
+		e := &entry{key: key, lock: recoverLock(key, lock, now), longValue: longValue, state: stateDurable}
+		e.lock.HeardMillis = s.locks.millis()
+		s.locks.putLocked(&f, e)
 	}
 	return it.Error()
 }

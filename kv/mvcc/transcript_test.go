@@ -83,7 +83,7 @@ func (s *transcript) command(d *datadriven.TestData) (string, error) {
 	case "heartbeat":
 		var ttl int
 		d.ScanArgs(s.t.(*testing.T), "ttl", &ttl)
-		inForce, err := s.Heartbeat(ctx, admitAll{}, s.keys(d)[0], s.txn(d), uint64(ttl))
+		inForce, err := s.Heartbeat(ctx, admitAll{}, s.keys(d)[0], s.txn(d), uint64(ttl), 0)
 		return fmt.Sprintf("ttl %d", inForce), err
 	case "get":
 		return s.get(ctx, d)

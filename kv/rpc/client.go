@@ -147,7 +147,7 @@ func (s *Shard) WaitForRelease(context.Context, []byte, tso.Timestamp) error {
 func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.Prewrite, &kvpb.PrewriteRequest{
 		Ranges: encodeRefs(req.Ranges), Mutations: encodeMutations(req.Mutations), Primary: req.Primary,
-		StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis, TxnSize: req.TxnSize,
+		StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis, TxnSize: req.TxnSize,
 		TryOnePc: req.TryOnePC, MaxCommitTs: uint64(req.MaxCommitTS), ReadTs: uint64(req.ReadTS), Async: req.Async,
 		Secondaries: req.Secondaries, FloorTs: uint64(req.FloorTS), Reads: encodeSpans(req.Reads)})
 	if err != nil {
@@ -197,7 +197,7 @@ func (s *Shard) ResolveLock(ctx context.Context, req *kv.ResolveLockRequest) err
 // Heartbeat implements kv.Shard.
 func (s *Shard) Heartbeat(ctx context.Context, req *kv.HeartbeatRequest) (uint64, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.Heartbeat, &kvpb.HeartbeatRequest{Range: encodeRef(req.Range),
-		Primary: req.Primary, StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis})
+		Primary: req.Primary, StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis})
 	if err != nil {
 		return 0, err
 	}
@@ -218,7 +218,7 @@ func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.L
 // asks again then, as it does when a holder may be dead.
 func (s *Shard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.AcquireLocks, &kvpb.AcquireLocksRequest{Ranges: encodeRefs(req.Ranges),
-		Keys: req.Keys, Primary: req.Primary, StartTs: uint64(req.StartTS), ReadTs: uint64(req.ReadTS), TtlMillis: req.TTLMillis,
+		Keys: req.Keys, Primary: req.Primary, StartTs: uint64(req.StartTS), ReadTs: uint64(req.ReadTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis,
 		WaitNanos: uint64(max(0, min(req.Wait, s.opts.Timeout/2))), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: uint64(req.Alive),
 		Existence: req.Existence})
 	if err != nil {

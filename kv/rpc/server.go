@@ -73,7 +73,7 @@ func (s *shardServer) Scan(ctx context.Context, req *kvpb.ScanRequest) (*kvpb.Sc
 func (s *shardServer) Prewrite(ctx context.Context, req *kvpb.PrewriteRequest) (*kvpb.PrewriteResponse, error) {
 	res, err := s.shard.Prewrite(ctx, &kv.PrewriteRequest{
 		Ranges: decodeRefs(req.Ranges), Mutations: decodeMutations(req.Mutations), Primary: req.Primary,
-		StartTS: tso.Timestamp(req.StartTs), TTLMillis: req.TtlMillis, TxnSize: req.TxnSize,
+		StartTS: tso.Timestamp(req.StartTs), TTLMillis: req.TtlMillis, LeaseMillis: req.LeaseMillis, TxnSize: req.TxnSize,
 		TryOnePC: req.TryOnePc, MaxCommitTS: tso.Timestamp(req.MaxCommitTs), ReadTS: tso.Timestamp(req.ReadTs), Async: req.Async,
 		Secondaries: req.Secondaries, FloorTS: tso.Timestamp(req.FloorTs), Reads: decodeSpans(req.Reads)})
 	return serve(ctx, err,
@@ -119,7 +119,7 @@ func (s *shardServer) ResolveLock(ctx context.Context, req *kvpb.ResolveLockRequ
 // Heartbeat implements the service.
 func (s *shardServer) Heartbeat(ctx context.Context, req *kvpb.HeartbeatRequest) (*kvpb.HeartbeatResponse, error) {
 	ttl, err := s.shard.Heartbeat(ctx, &kv.HeartbeatRequest{Range: decodeRef(req.Range), Primary: req.Primary,
-		StartTS: tso.Timestamp(req.StartTs), TTLMillis: req.TtlMillis})
+		StartTS: tso.Timestamp(req.StartTs), TTLMillis: req.TtlMillis, LeaseMillis: req.LeaseMillis})
 	return serve(ctx, err, &kvpb.HeartbeatResponse{TtlMillis: ttl},
 		func(e *kvpb.Error) *kvpb.HeartbeatResponse { return &kvpb.HeartbeatResponse{Error: e} })
 }
@@ -135,7 +135,7 @@ func (s *shardServer) ScanLock(ctx context.Context, req *kvpb.ScanLockRequest) (
 // AcquireLocks implements the service.
 func (s *shardServer) AcquireLocks(ctx context.Context, req *kvpb.AcquireLocksRequest) (*kvpb.AcquireLocksResponse, error) {
 	res, err := s.shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: decodeRefs(req.Ranges), Keys: req.Keys, Primary: req.Primary,
-		StartTS: tso.Timestamp(req.StartTs), ReadTS: tso.Timestamp(req.ReadTs), TTLMillis: req.TtlMillis,
+		StartTS: tso.Timestamp(req.StartTs), ReadTS: tso.Timestamp(req.ReadTs), TTLMillis: req.TtlMillis, LeaseMillis: req.LeaseMillis,
 		Wait: time.Duration(min(req.WaitNanos, math.MaxInt64)), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: tso.Timestamp(req.Alive), Existence: req.Existence})
 	return serve(ctx, err, &kvpb.AcquireLocksResponse{LockedAt: encodeTimestamps(res.LockedAt), Exists: res.Exists},
 		func(e *kvpb.Error) *kvpb.AcquireLocksResponse { return &kvpb.AcquireLocksResponse{Error: e} })

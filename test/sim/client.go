@@ -214,6 +214,10 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 	a.End, a.err = c.w.clock.Add(1), err
 	c.w.txns.Add(1)
 	var undetermined *percolator.UndeterminedError
+	var conflict *mvcc.WriteConflictError
+	if errors.As(err, &conflict) && conflict.Cause != mvcc.CauseWrite {
+		c.w.expired.Add(1)
+	}
 	switch {
 	case err == nil:
 		a.Outcome = history.Committed

@@ -171,6 +171,29 @@ func (p *progress) done(events, txns, committed uint64) {
 	}
 }
 
+// Goal: steps of the oracle's clock take the locks of nobody who lives. Method: worlds in which nothing else goes
+// wrong, whose transactions hold their locks over many steps.
+func TestClockStepsRollNobodyBack(t *testing.T) {
+	var txns, committed int64
+	for seed := range uint64(12) {
+		r := simulate(t, seed, func(p *plan) {
+			*p = plan{workload: "parents", mode: modes[int(seed)%len(modes)], nodes: 1 + int(seed%3), clients: 5, txns: 20,
+				noAsync: p.noAsync, lockTTL: 3 * time.Second, latency: time.Millisecond, faults: 60, kinds: []faultKind{stepClock}}
+			p.divide()
+		}, nil)
+		if r.failed() {
+			t.Error(r.report(seed))
+		}
+		if r.expired > 0 {
+			t.Errorf("seed %d: %d transactions had their locks taken away (%v)", seed, r.expired, &r.plan)
+		}
+		txns, committed = txns+r.txns, committed+r.committed
+	}
+	if t.Logf("%d of %d transactions committed", committed, txns); committed < txns/4 {
+		t.Error("too few transactions committed to tell anything")
+	}
+}
+
 // Goal: what was found once stays found. Method: the seeds of bugs that were fixed since; a seed shows
 // a bug only as long as the plan it stands for is the same, so that each bug has a test of its own
 // where it was, too.

@@ -850,6 +850,7 @@ type PrewriteRequest struct {
 	Secondaries   [][]byte               `protobuf:"bytes,11,rep,name=secondaries,proto3" json:"secondaries,omitempty"`
 	FloorTs       uint64                 `protobuf:"fixed64,12,opt,name=floor_ts,json=floorTs,proto3" json:"floor_ts,omitempty"`
 	Reads         []*Span                `protobuf:"bytes,13,rep,name=reads,proto3" json:"reads,omitempty"`
+	LeaseMillis   uint64                 `protobuf:"varint,14,opt,name=lease_millis,json=leaseMillis,proto3" json:"lease_millis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -973,6 +974,13 @@ func (x *PrewriteRequest) GetReads() []*Span {
 		return x.Reads
 	}
 	return nil
+}
+
+func (x *PrewriteRequest) GetLeaseMillis() uint64 {
+	if x != nil {
+		return x.LeaseMillis
+	}
+	return 0
 }
 
 type PrewriteResponse struct {
@@ -1569,6 +1577,7 @@ type HeartbeatRequest struct {
 	Primary       []byte                 `protobuf:"bytes,2,opt,name=primary,proto3" json:"primary,omitempty"`
 	StartTs       uint64                 `protobuf:"fixed64,3,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
 	TtlMillis     uint64                 `protobuf:"varint,4,opt,name=ttl_millis,json=ttlMillis,proto3" json:"ttl_millis,omitempty"`
+	LeaseMillis   uint64                 `protobuf:"varint,5,opt,name=lease_millis,json=leaseMillis,proto3" json:"lease_millis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1627,6 +1636,13 @@ func (x *HeartbeatRequest) GetStartTs() uint64 {
 func (x *HeartbeatRequest) GetTtlMillis() uint64 {
 	if x != nil {
 		return x.TtlMillis
+	}
+	return 0
+}
+
+func (x *HeartbeatRequest) GetLeaseMillis() uint64 {
+	if x != nil {
+		return x.LeaseMillis
 	}
 	return 0
 }
@@ -1876,6 +1892,7 @@ type AcquireLocksRequest struct {
 	Shared        bool                   `protobuf:"varint,9,opt,name=shared,proto3" json:"shared,omitempty"`
 	Alive         uint64                 `protobuf:"fixed64,10,opt,name=alive,proto3" json:"alive,omitempty"`
 	Existence     bool                   `protobuf:"varint,11,opt,name=existence,proto3" json:"existence,omitempty"`
+	LeaseMillis   uint64                 `protobuf:"varint,12,opt,name=lease_millis,json=leaseMillis,proto3" json:"lease_millis,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1985,6 +2002,13 @@ func (x *AcquireLocksRequest) GetExistence() bool {
 		return x.Existence
 	}
 	return false
+}
+
+func (x *AcquireLocksRequest) GetLeaseMillis() uint64 {
+	if x != nil {
+		return x.LeaseMillis
+	}
+	return 0
 }
 
 type AcquireLocksResponse struct {
@@ -5707,7 +5731,7 @@ const file_kv_proto_rawDesc = "" +
 	"\vmust_be_new\x18\x02 \x01(\bR\tmustBeNew\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\fR\x03key\x12\x14\n" +
 	"\x05value\x18\x04 \x01(\fR\x05value\x12\x1b\n" +
-	"\tlocked_at\x18\x05 \x01(\x06R\blockedAt\"\xc1\x03\n" +
+	"\tlocked_at\x18\x05 \x01(\x06R\blockedAt\"\xe4\x03\n" +
 	"\x0fPrewriteRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x125\n" +
 	"\tmutations\x18\x02 \x03(\v2\x17.percodb.kv.v1.MutationR\tmutations\x12\x18\n" +
@@ -5724,7 +5748,8 @@ const file_kv_proto_rawDesc = "" +
 	" \x01(\bR\x05async\x12 \n" +
 	"\vsecondaries\x18\v \x03(\fR\vsecondaries\x12\x19\n" +
 	"\bfloor_ts\x18\f \x01(\x06R\afloorTs\x12)\n" +
-	"\x05reads\x18\r \x03(\v2\x13.percodb.kv.v1.SpanR\x05reads\"\xa1\x01\n" +
+	"\x05reads\x18\r \x03(\v2\x13.percodb.kv.v1.SpanR\x05reads\x12!\n" +
+	"\flease_millis\x18\x0e \x01(\x04R\vleaseMillis\"\xa1\x01\n" +
 	"\x10PrewriteResponse\x12'\n" +
 	"\x10one_pc_commit_ts\x18\x01 \x01(\x06R\ronePcCommitTs\x12\"\n" +
 	"\rmin_commit_ts\x18\x02 \x01(\x06R\vminCommitTs\x12\x14\n" +
@@ -5768,13 +5793,14 @@ const file_kv_proto_rawDesc = "" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x19\n" +
 	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\x1b\n" +
-	"\tcommit_ts\x18\x04 \x01(\x06R\bcommitTs\"\x95\x01\n" +
+	"\tcommit_ts\x18\x04 \x01(\x06R\bcommitTs\"\xb8\x01\n" +
 	"\x10HeartbeatRequest\x12-\n" +
 	"\x05range\x18\x01 \x01(\v2\x17.percodb.kv.v1.RangeRefR\x05range\x12\x18\n" +
 	"\aprimary\x18\x02 \x01(\fR\aprimary\x12\x19\n" +
 	"\bstart_ts\x18\x03 \x01(\x06R\astartTs\x12\x1d\n" +
 	"\n" +
-	"ttl_millis\x18\x04 \x01(\x04R\tttlMillis\"^\n" +
+	"ttl_millis\x18\x04 \x01(\x04R\tttlMillis\x12!\n" +
+	"\flease_millis\x18\x05 \x01(\x04R\vleaseMillis\"^\n" +
 	"\x11HeartbeatResponse\x12\x1d\n" +
 	"\n" +
 	"ttl_millis\x18\x01 \x01(\x04R\tttlMillis\x12*\n" +
@@ -5790,7 +5816,7 @@ const file_kv_proto_rawDesc = "" +
 	"\bLockInfo\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12'\n" +
 	"\x04lock\x18\x02 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\x12\x18\n" +
-	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\xd3\x02\n" +
+	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\xf6\x02\n" +
 	"\x13AcquireLocksRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x18\n" +
@@ -5806,7 +5832,8 @@ const file_kv_proto_rawDesc = "" +
 	"\x06shared\x18\t \x01(\bR\x06shared\x12\x14\n" +
 	"\x05alive\x18\n" +
 	" \x01(\x06R\x05alive\x12\x1c\n" +
-	"\texistence\x18\v \x01(\bR\texistence\"w\n" +
+	"\texistence\x18\v \x01(\bR\texistence\x12!\n" +
+	"\flease_millis\x18\f \x01(\x04R\vleaseMillis\"w\n" +
 	"\x14AcquireLocksResponse\x12\x1b\n" +
 	"\tlocked_at\x18\x01 \x03(\x06R\blockedAt\x12\x16\n" +
 	"\x06exists\x18\x02 \x03(\bR\x06exists\x12*\n" +
