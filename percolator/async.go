@@ -168,7 +168,7 @@ func (c *committer) settleAsync(ctx context.Context, batches [][]mvcc.Mutation, 
 			return f.commitTS, nil
 		default:
 			c.abort(ctx)
-			return 0, c.lostRace(cause)
+			return 0, c.settled(cause)
 		}
 	}
 }

@@ -15,6 +15,13 @@ import (
 // Commit makes the transaction's writes visible at the timestamp it returns, or not at all. It
 // returns 0 when there was nothing to write. The transaction is over in any case.
 //
+// A transaction that was rolled back is not committed again here under another start_ts, although its write
+// set is at hand. The start_ts that is rolled back can never commit, so a second attempt needs one of its
+// own, and that lies above the snapshot. What a shard checks at a prewrite or validates of reads it looks for
+// above the start_ts: what was committed between snapshot and second start_ts on keys that were locked and not
+// written, or read, would not be found. The pessimistic locks are gone, too, or others are waiting for them. So
+// a statement on its own is run again by the session, and a block's client is told.
+//
 // For certain not committed: *mvcc.WriteConflictError (another transaction was first, or this one was
 // rolled back by others; running it again may succeed), *mvcc.KeyExistsError, ErrCommitTooLate, what
 // the CommitGuard returned, *mvcc.TooOldError, and after Options.RetryBudget *kv.UnavailableError,
@@ -412,6 +419,15 @@ func (c *committer) lostRace(err error) error {
 	return err
 }
 
+// settled is the error of a transaction that has been settled as rolled back after an attempt to commit it failed
+// with err: that a shard was away is no longer the point, for it has told the outcome.
+func (c *committer) settled(err error) error {
+	if _, silent := unreachable(err); silent {
+		return rolledBack(c.primary, c.startTS)
+	}
+	return c.lostRace(err)
+}
+
 // rolledBack is the error of a transaction that others have rolled back.
 func rolledBack(key []byte, startTS tso.Timestamp) *mvcc.WriteConflictError {
 	return &mvcc.WriteConflictError{Key: key, StartTS: startTS, Cause: mvcc.CauseRolledBack}
@@ -566,7 +582,7 @@ func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (t
 			if ts != 0 {
 				return ts, nil
 			}
-			return 0, c.lostRace(err)
+			return 0, c.settled(err)
 		}
 		if c.db.retryRouting(probe, &bo, askErr) != nil {
 			return 0, &UndeterminedError{StartTS: c.startTS, Err: err}

@@ -81,9 +81,12 @@ func TestProto_T_UND_1(t *testing.T) {
 				got := "committed"
 				var undetermined *UndeterminedError
 				var unavailable *kv.UnavailableError
+				var conflict *mvcc.WriteConflictError
 				switch {
 				case errors.As(err, &undetermined):
 					got = "undetermined"
+				case errors.As(err, &conflict) && conflict.Cause == mvcc.CauseRolledBack:
+					got = "rolled back"
 				case errors.As(err, &unavailable):
 					got = "failed"
 				case err != nil:
@@ -95,7 +98,7 @@ func TestProto_T_UND_1(t *testing.T) {
 				if there != "" && there != "a=1 k=1 z=1" {
 					t.Fatalf("half a transaction: %s", there)
 				}
-				if got == "committed" && there == "" || got == "failed" && there != "" {
+				if got == "committed" && there == "" || (got == "failed" || got == "rolled back") && there != "" {
 					t.Fatalf("reported as %s (%v), found %q", got, err, there)
 				}
 				if got != tc.want && (tc.want != "not committed" || got == "committed") {
