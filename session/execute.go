@@ -128,8 +128,8 @@ func (s *Session) runOnce(ctx context.Context, e *execution, w ResultWriter) (Ta
 // was locked. The locks it has by then are kept, so it comes to an end however many want its rows.
 func (s *Session) runLocking(ctx context.Context, e *execution, w ResultWriter) (Tag, error) {
 	if !e.held {
-		w.Hold()
-		defer w.Release()
+		w.Begin(changeBytes)
+		defer w.Commit()
 	}
 	txn := s.tx.txn
 	start := txn.Savepoint()
@@ -138,7 +138,7 @@ func (s *Session) runLocking(ctx context.Context, e *execution, w ResultWriter) 
 		if !errors.Is(err, percolator.ErrRestartStatement) || ctx.Err() != nil {
 			return tag, err
 		}
-		if !w.Rewind() {
+		if !w.Revoke() {
 			return Tag{}, sentConflict()
 		}
 		if attempt+1 >= maxAttempts {

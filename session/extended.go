@@ -344,20 +344,32 @@ func (s *Session) DescribePortal(name string) ([]Column, []int16, error) {
 	return cols, po.formats, nil
 }
 
-// Execute runs a portal for up to maxRows rows (0: all) and reports whether there may be more.
-func (s *Session) Execute(name string, maxRows int, w ResultWriter) (suspended bool, err error) {
-	s.ctx.arm(s.settings.statementTimeout)
-	defer s.endStatement()
+// Execute runs a portal for up to maxRows rows (0: all). The error is for the client; the session goes on.
+func (s *Session) Execute(name string, maxRows int, w ResultWriter) error {
 	po := s.portals[name]
 	if po == nil {
-		err = pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name)
-	} else {
-		suspended, err = s.executePortal(po, maxRows, w)
+		return s.reportError(pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name))
 	}
+	if maxRows == 0 && s.deferrable(po) {
+		s.deferred = po
+		return nil
+	}
+	return s.executeNow(po, maxRows, w)
+}
+
+func (s *Session) executeNow(po *portal, maxRows int, w ResultWriter) error {
+	s.ctx.arm(s.settings.statementTimeout)
+	defer s.endStatement()
+	suspended, err := s.executePortal(po, maxRows, w)
 	if err != nil {
-		return false, s.reportError(err)
+		w.Abandon()
+		return s.reportError(err)
 	}
-	return suspended, nil
+	if suspended {
+		err = w.Suspended()
+	}
+	w.Seal()
+	return err
 }
 
 func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, error) {

@@ -1,11 +1,12 @@
 package session
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -72,19 +73,22 @@ func (s *testServer) connect() *client {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(session.Close)
-	return &client{t: s.t, Session: session}
+	c := &client{t: s.t, Session: session}
+	c.Buffer = NewBuffer(&c.sent, nil)
+	return c
 }
 
-// recordingWriter is a ResultWriter that records its calls as text.
+// recordingWriter is a ResultWriter whose messages are lines of text.
 type recordingWriter struct {
-	calls []string
+	*Buffer
+	sent  bytes.Buffer
 	input string // what CopyIn reads
 	cols  []Column
 }
 
 func (r *recordingWriter) add(format string, args ...any) error {
-	r.calls = append(r.calls, fmt.Sprintf(format, args...))
-	return nil
+	r.Data = append(fmt.Appendf(r.Data, format, args...), "; "...)
+	return r.SendIfLarge()
 }
 
 func (r *recordingWriter) Columns(cols []Column, _ []int16, announce bool) error {
@@ -111,6 +115,7 @@ func (r *recordingWriter) Row(row types.Row) error {
 }
 
 func (r *recordingWriter) Complete(tag Tag) error  { return r.add("%s", tag.Append(nil)) }
+func (r *recordingWriter) Suspended() error        { return r.add("suspended") }
 func (r *recordingWriter) Empty() error            { return r.add("empty") }
 func (r *recordingWriter) Notice(n *pgerror.Error) { _ = r.add("notice %s", n.Code) }
 func (r *recordingWriter) Setting(n, value string) { _ = r.add("setting %s=%s", n, value) }
@@ -134,16 +139,15 @@ func (c *client) query(text string) string {
 
 // report ends a transcript's line: what was sent since the last one, the error, the status.
 func (c *client) report(err error) string {
-	line := c.calls
-	c.calls = nil
 	if err != nil {
-		var pg *pgerror.Error
-		if !errors.As(err, &pg) {
-			pg = ToPGError(err)
-		}
-		line = append(line, "error "+string(pg.Code))
+		_ = c.add("error %s", ToPGError(err).Code)
 	}
-	return strings.Join(append(line, string(c.Status())), "; ")
+	_ = c.add("%c", c.Status())
+	if err := c.Send(); err != nil {
+		c.t.Fatal(err)
+	}
+	defer c.sent.Reset()
+	return strings.TrimSuffix(c.sent.String(), "; ")
 }
 
 // must runs statements that must succeed.
@@ -171,30 +175,40 @@ func (c *client) transcript(lines string) {
 	}
 }
 
-func (r *recordingWriter) Hold()        {}
-func (r *recordingWriter) HoldAsUsual() {}
-func (r *recordingWriter) Rewind() bool { r.calls = nil; return true }
-func (r *recordingWriter) Release()     {}
-func (r *recordingWriter) Resume()      {}
-
-// execute runs a statement of the extended protocol up to Execute, without Sync. It returns the SQLSTATE of an error.
-func (c *client) execute(text string, maxRows int, params ...string) string {
+// pipeline runs statements of the extended protocol and Sync, and returns what the client is sent. A statement may have a
+// number of rows before it ("2: select …") and arguments behind it (" | 1 | 2"). Behind an error all are skipped.
+func (c *client) pipeline(statements ...string) string {
 	c.t.Helper()
-	err := c.Parse("", text, nil)
-	if err == nil {
-		values := make([][]byte, len(params))
-		for i := range params {
-			values[i] = []byte(params[i])
+	for _, text := range statements {
+		if err := c.runExtended(text); err != nil {
+			_ = c.add("error %s", ToPGError(err).Code)
+			break
 		}
-		err = c.Bind(BindRequest{Params: values})
 	}
-	if err == nil {
-		_, err = c.Execute("", maxRows, &c.recordingWriter)
-	}
-	if err != nil {
-		return string(ToPGError(err).Code)
-	}
-	return ""
+	return c.report(c.Sync(&c.recordingWriter))
 }
 
-func (c *client) sync() string { return c.report(c.Sync(false, &c.recordingWriter)) }
+func (c *client) runExtended(text string) error {
+	maxRows := 0
+	if before, after, ok := strings.Cut(text, ": "); ok {
+		if n, err := strconv.Atoi(before); err == nil {
+			maxRows, text = n, after
+		}
+	}
+	parts := strings.Split(text, " | ")
+	if err := c.RunDeferred(&c.recordingWriter); err != nil {
+		return err
+	}
+	if err := c.Parse("", parts[0], nil); err != nil {
+		return err
+	}
+	_ = c.add("parsed")
+	req := BindRequest{}
+	for _, value := range parts[1:] {
+		req.Params = append(req.Params, []byte(value))
+	}
+	if err := c.Bind(req); err != nil {
+		return err
+	}
+	return c.Execute("", maxRows, &c.recordingWriter)
+}

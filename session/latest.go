@@ -16,7 +16,7 @@ import (
 // different orders, so that a transaction at serializable takes its snapshot all the same.
 //
 //	simple query   one statement: it is known to be alone
-//	extended       Execute waits for the next message; if that is Sync, it was alone
+//	extended       Execute is deferred until the next message; if that is Sync, it was alone
 //
 // Between Bind and then, transaction.latest says that the plan was found to hold under such a schema. Whoever
 // begins a transaction meanwhile ends that.
@@ -75,17 +75,18 @@ func (s *Session) useLatest() executor.Txn {
 	return &s.latest
 }
 
-// Waits reports whether Execute of a portal is to wait for the next message, and to be replaced by
-// ExecuteLast if that is Sync. Nobody can tell: its result would not have been sent before.
-func (s *Session) Waits(name string) bool {
-	po := s.portals[name]
-	return po != nil && s.tx.latest && po.run == nil && po.prepared.plan != nil && po.prepared.plan.plan.SinglePoint
+// deferrable reports whether Execute of a portal is deferred until the next message, which tells whether the statement is
+// alone between two Syncs. The deferral is invisible to the client: the result would not have been sent before.
+func (s *Session) deferrable(po *portal) bool {
+	return s.tx.latest && po.run == nil && po.prepared.plan != nil && po.prepared.plan.plan.SinglePoint
 }
 
-// ExecuteLast is Execute, for all rows, of the only statement between two Syncs.
-func (s *Session) ExecuteLast(name string, w ResultWriter) error {
-	s.alone = true
-	_, err := s.Execute(name, 0, w)
-	s.alone = false
-	return err
+// RunDeferred runs an Execute that was deferred. It precedes every message but Sync, which runs it as the only statement.
+func (s *Session) RunDeferred(w ResultWriter) error {
+	po := s.deferred
+	if po == nil {
+		return nil
+	}
+	s.deferred = nil
+	return s.executeNow(po, 0, w)
 }

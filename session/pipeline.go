@@ -38,9 +38,9 @@ func (s *Session) joinPipeline(po *portal, use pipelineUse, w ResultWriter) erro
 	if use.again {
 		s.tx.alone, s.tx.aloneReads = po, use.reads
 		if use.reads {
-			w.HoldAsUsual()
+			w.Begin(0)
 		} else {
-			w.Hold()
+			w.Begin(changeBytes)
 		}
 	}
 	return nil
@@ -53,15 +53,15 @@ func (s *Session) notAlone(next pipelineUse, w ResultWriter) error {
 	s.tx.alone = nil
 	switch {
 	case s.tx.txn == nil || s.tx.txn.Pessimistic():
-		w.Release()
+		w.Commit()
 		return nil
 	case first == nil || s.tx.aloneReads && next.reads:
-		w.Release()
+		w.Commit()
 		if !next.reads && s.mayStartOver() {
 			s.startOverPipeline()
 		}
 		return nil
-	case !w.Rewind(): // Its result has gone to the client.
+	case !w.Revoke(): // Its result has gone to the client.
 		if err := s.tx.txn.CheckNew(s.ctx); err != nil {
 			return s.describeCommitError(s.ctx, err)
 		}
@@ -72,7 +72,7 @@ func (s *Session) notAlone(next pipelineUse, w ResultWriter) error {
 	if _, err := s.executeAgain(first, w); err != nil {
 		return err
 	}
-	w.Resume()
+	w.Commit()
 	return nil
 }
 
@@ -191,17 +191,22 @@ func (s *Session) retryAlone(po *portal, err error, attempt int, w ResultWriter)
 	return true
 }
 
-// Sync ends the implicit transaction of a pipeline; failed says that a message of it did.
-func (s *Session) Sync(failed bool, w ResultWriter) error {
+// Sync ends the implicit transaction of a pipeline. The error is for the client; the session goes on.
+func (s *Session) Sync(w ResultWriter) error {
+	if po := s.deferred; po != nil {
+		s.deferred = nil
+		s.alone = true
+		err := s.executeNow(po, 0, w)
+		s.alone = false
+		if err != nil {
+			return err
+		}
+	}
+	defer w.Commit()
 	if s.tx.phase.explicit() {
 		return nil
 	}
 	alone := s.tx.alone
-	defer w.Release()
-	if failed {
-		s.abortTxn()
-		return nil
-	}
 	if s.tx.txn == nil {
 		s.endTxn(true)
 		return nil
@@ -216,6 +221,7 @@ func (s *Session) Sync(failed bool, w ResultWriter) error {
 		}
 	}
 	if err != nil {
+		w.Abandon()
 		return s.reportError(err)
 	}
 	return nil

@@ -1,9 +1,37 @@
 package session
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
+
+// Goal: the statements between two Syncs share a transaction, and the answer to each comes once and in its place although
+// the first runs again. Method: transcripts of what the client is sent.
+func TestPipelines(t *testing.T) {
+	c := newTestServer(t).connect()
+	c.must("create table t (id int primary key, n int)", "insert into t values (1, 0), (2, 0), (3, 0)")
+	for _, step := range []struct{ got, want string }{
+		{c.pipeline("select n from t where id = 1"), "parsed; row 0; SELECT 1; I"},
+		{c.pipeline("select n from t where id = $1 | 1", "select n from t where id = $1 | 2"), "parsed; row 0; SELECT 1; parsed; row 0; SELECT 1; I"},
+		{c.pipeline("select n from t where id = 1", "update t set n = 1 where id = 2"), "parsed; row 0; SELECT 1; parsed; UPDATE 1; I"},
+		{c.pipeline("update t set n = 2 where id = 1", "select n from t where id = 1"), "parsed; UPDATE 1; parsed; row 2; SELECT 1; I"},
+		{c.pipeline("insert into t values (4, 0)", "insert into t values (4, 0)"), "parsed; INSERT 0 1; parsed; error 23505; I"},
+		{c.pipeline("insert into t values (1, 0)"), "parsed; error 23505; I"},
+		{c.pipeline("insert into t values (1, 0)", "select 1"), "parsed; error 23505; I"},
+		{c.pipeline("select n from t where id = $1 | x"), "parsed; error 22P02; I"},
+		{c.pipeline("select n from t where id = 1", "nonsense"), "parsed; row 2; SELECT 1; error 42601; I"},
+		{c.pipeline("2: select id from t order by id"), "parsed; row 1; row 2; suspended; I"},
+		{c.pipeline("2: show transaction_isolation"), "parsed; row repeatable read; SHOW; I"},
+		{c.pipeline("begin", "insert into t values (4, 0)"), "parsed; BEGIN; parsed; INSERT 0 1; T"},
+		{c.pipeline("insert into t values (4, 0)"), "parsed; error 23505; E"},
+		{c.pipeline("select 1"), "error 25P02; E"},
+		{c.pipeline("rollback"), "parsed; ROLLBACK; I"},
+		{c.query("select id, n from t order by id"), "columns id n; row 1 2; row 2 1; row 3 0; SELECT 3; I"},
+		{c.query(""), "empty; I"},
+		{c.pipeline(""), "parsed; empty; I"},
+	} {
+		if step.got != step.want {
+			t.Errorf("got %s, want %s", step.got, step.want)
+		}
+	}
+}
 
 // Goal: a schema change joins the transaction of its pipeline: what the pipeline has written before it is committed with
 // it, and rolled back with it.
@@ -11,19 +39,15 @@ func TestSchemaChangeInPipeline(t *testing.T) {
 	c := newTestServer(t).connect()
 	c.must("create table t (id int primary key)")
 	for _, step := range []struct{ got, want string }{
-		{c.execute("insert into t values (1)", 0), ""},
-		{c.execute("create table u (id int primary key)", 0), ""},
-		{c.execute("insert into u values (2)", 0), ""},
-		{c.sync(), "I"},
+		{c.pipeline("insert into t values (1)", "create table u (id int primary key)", "insert into u values (2)"),
+			"parsed; INSERT 0 1; parsed; CREATE TABLE; parsed; INSERT 0 1; I"},
 		{c.query("select t.id, u.id from t, u"), "columns id id; row 1 2; SELECT 1; I"},
-		{c.execute("insert into t values (2)", 0), ""},
-		{c.execute("create table v (id int primary key)", 0), ""},
-		{c.execute("insert into t values (2)", 0), "23505"},
-		{c.sync(), "I"},
+		{c.pipeline("insert into t values (2)", "create table v (id int primary key)", "insert into t values (2)"),
+			"parsed; INSERT 0 1; parsed; CREATE TABLE; parsed; error 23505; I"},
 		{c.query("select id from t"), "columns id; row 1; SELECT 1; I"},
 		{c.query("select * from v"), "error 42P01; I"},
 	} {
-		if !strings.HasSuffix(step.got, step.want) {
+		if step.got != step.want {
 			t.Errorf("got %s, want %s", step.got, step.want)
 		}
 	}

@@ -177,11 +177,11 @@ func (s *Session) runSingle(st *sql.Statement, w ResultWriter) error {
 func (s *Session) runAlone(e *execution, attempt int, w ResultWriter) (again bool, err error) {
 	if !e.plan.plan.ReadOnly {
 		e.held = true
-		w.Hold()
-		defer w.Release()
+		w.Begin(changeBytes)
+		defer w.Commit()
 	} else if s.tx.latest {
-		w.HoldAsUsual()
-		defer w.Release()
+		w.Begin(0)
+		defer w.Commit()
 	}
 	tag, err := s.runPlan(s.ctx, e, w)
 	if err == nil {
@@ -205,8 +205,8 @@ func noParams(st *sql.Statement) error {
 // retry decides whether a statement that failed with err runs again, and prepares for it: the next
 // attempt waits for its rows instead of finding at its end that they have changed.
 func (s *Session) retry(err error, attempt int, w ResultWriter) bool {
-	if !retryable(err) || s.tx.asOf != 0 || s.ctx.Err() != nil || !w.Rewind() {
-		w.Rewind() // An error is not to be preceded by half a result where that can be helped.
+	if !retryable(err) || s.tx.asOf != 0 || s.ctx.Err() != nil || !w.Revoke() {
+		w.Revoke() // An error is not to be preceded by half a result where that can be helped.
 		return false
 	}
 	s.deps.Metrics.StatementRetries.Inc()

@@ -35,7 +35,7 @@ func (t Tag) Append(dst []byte) []byte {
 
 func verb(v string) Tag { return Tag{Verb: v, Rows: -1} }
 
-// ResultWriter takes what statements yield. pgwire implements it; tests use a buffer.
+// ResultWriter encodes what statements yield and appends it to its Buffer. pgwire implements it.
 type ResultWriter interface {
 	// Columns precedes the first Row of a row set: its columns and the formats asked for (as in
 	// Bind: none means text, one holds for all). With announce, as in the simple protocol, the
@@ -50,16 +50,15 @@ type ResultWriter interface {
 	// Setting reports a changed setting that clients track.
 	Setting(name, value string)
 
-	// Hold keeps everything written from now on unsent until Release, so that Rewind can drop it;
-	// it gives up (Rewind answers false) when more than a bounded amount piles up.
-	Hold()
-	// HoldAsUsual is Hold that gives up when what piles up would be sent on without it.
-	HoldAsUsual()
-	Rewind() bool
-	Release()
-	// Resume puts back the answers to later messages that Rewind took away with what was held, behind
-	// the result made anew, and ends the holding.
-	Resume()
+	// Suspended ends an Execute that has sent as many rows as were asked for.
+	Suspended() error
+
+	// Begin, Revoke, Seal, Commit and Abandon are Buffer's, which an implementation embeds.
+	Begin(limit int)
+	Revoke() bool
+	Seal()
+	Commit()
+	Abandon()
 
 	// CopyIn starts COPY FROM STDIN and returns the client's data stream; reading it fails with
 	// the client's reason when the client gives up.
@@ -99,11 +98,12 @@ func (c *rowCollector) Complete(Tag) error         { return nil }
 func (c *rowCollector) Empty() error               { return nil }
 func (c *rowCollector) Notice(*pgerror.Error)      {}
 func (c *rowCollector) Setting(name, value string) {}
-func (c *rowCollector) Hold()                      { c.mark = len(c.rows) }
-func (c *rowCollector) HoldAsUsual()               { c.Hold() }
-func (c *rowCollector) Rewind() bool               { c.rows = c.rows[:c.mark]; return true }
-func (c *rowCollector) Release()                   {}
-func (c *rowCollector) Resume()                    {}
+func (c *rowCollector) Suspended() error           { return nil }
+func (c *rowCollector) Begin(int)                  { c.mark = len(c.rows) }
+func (c *rowCollector) Revoke() bool               { c.rows = c.rows[:c.mark]; return true }
+func (c *rowCollector) Seal()                      {}
+func (c *rowCollector) Commit()                    {}
+func (c *rowCollector) Abandon()                   {}
 
 func (c *rowCollector) CopyIn(int, bool) (io.Reader, error)  { return nil, errNoCopy }
 func (c *rowCollector) CopyOut(int, bool) (io.Writer, error) { return nil, errNoCopy }
@@ -125,10 +125,11 @@ func (t *taker) Complete(tag Tag) error {
 	return nil
 }
 
-// Hold has nothing to do: all rows are one statement's.
-func (t *taker) Hold()        {}
-func (t *taker) HoldAsUsual() {}
-func (t *taker) Rewind() bool { return t.rows.Reset() == nil }
-func (t *taker) Release()     {}
+// Begin has nothing to do: all rows are one statement's.
+func (t *taker) Begin(int)    {}
+func (t *taker) Revoke() bool { return t.rows.Reset() == nil }
+func (t *taker) Seal()        {}
+func (t *taker) Commit()      {}
+func (t *taker) Abandon()     {}
 
 var errNoCopy = pgerror.New(pgerror.FeatureNotSupported, "COPY is not possible here")

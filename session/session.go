@@ -95,6 +95,7 @@ type Session struct {
 	statements map[string]*prepared
 	portals    map[string]*portal
 	spare      *portal      // closed, for the next Bind
+	deferred   *portal      // whose Execute waits for the next message
 	out        ResultWriter // of the plan that runs, for warnings of functions
 	unnamed    *prepared    // kept apart from the map: replaced by every Parse of ""
 	inputs     types.Row

@@ -5,11 +5,12 @@
 //	client ── bytes ──▶ pgproto3.Backend ──▶ conn (serve.go: one message, one method)
 //	                                           │ session.Query, Parse, Bind, Execute, Sync
 //	client ◀─ bytes ─── writer (writer.go) ◀───┘ rows, tags, errors
+//	                      └ encodes into a session.Buffer
 //
 // Invariants:
 //
 //	W1 One goroutine owns a connection; only cancel and shutdown come from others.
-//	W2 Bytes leave at ReadyForQuery, at Flush, or when the buffer is large; never while held.
+//	W2 Bytes leave at ReadyForQuery, at Flush, or when the buffer is large and the session does not keep them back.
 //	W3 After an error in the extended protocol everything up to Sync is skipped (55.2.3).
 //	W4 Whatever arrives on the socket, the worst outcome is the end of this connection.
 //

@@ -86,32 +86,7 @@ func (c *Conn) describeColumns(cols []session.Column, formats []int16) {
 }
 
 func (c *Conn) execute(m *pgproto3.Execute) error {
-	if m.MaxRows == 0 && c.session.Waits(m.Portal) {
-		c.deferred, c.portal = true, m.Portal
-		return nil
-	}
-	suspended, err := c.session.Execute(m.Portal, int(m.MaxRows), c.w)
-	if err != nil {
-		return err
-	}
-	if suspended {
-		c.w.end(c.w.begin('s'))
-	}
-	c.w.endHeld()
-	return nil
-}
-
-// executeNow runs what execute deferred; last says that Sync follows.
-func (c *Conn) executeNow(last bool) (err error) {
-	if last {
-		err = c.session.ExecuteLast(c.portal, c.w)
-	} else {
-		_, err = c.session.Execute(c.portal, 0, c.w)
-	}
-	if err == nil {
-		c.w.endHeld()
-	}
-	return err
+	return c.session.Execute(m.Portal, int(m.MaxRows), c.w)
 }
 
 func (c *Conn) close(m *pgproto3.Close) error {
@@ -126,11 +101,8 @@ func (c *Conn) close(m *pgproto3.Close) error {
 
 // sync ends the implicit transaction and the skipping (55.2.3).
 func (c *Conn) sync() error {
-	failed := c.skipping
 	c.skipping = false
-	err := c.session.Sync(failed, c.w)
-	c.w.restoreAfter(failed || err != nil)
-	if err != nil {
+	if err := c.session.Sync(c.w); err != nil {
 		c.w.error(session.ToPGError(err), "ERROR")
 	}
 	return c.ready()

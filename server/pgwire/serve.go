@@ -41,9 +41,6 @@ type Conn struct {
 	session *session.Session
 	// skipping: an error occurred in the extended protocol; skip to Sync.
 	skipping bool
-	// deferred: Execute of portal runs when the next message has come (Session.Waits).
-	deferred bool
-	portal   string
 	// waiting: the client has been told that it is its turn.
 	waiting  bool
 	draining atomic.Bool
@@ -62,7 +59,7 @@ func New(c net.Conn, host Host, pool *memory.Pool, log *slog.Logger) *Conn {
 func (c *Conn) Serve(ctx context.Context) {
 	defer c.net.Close()
 	defer c.meter.account.Close()
-	defer c.w.account.Close()
+	defer c.w.Close()
 	defer c.recoverPanic()
 	open, err := c.startup(ctx)
 	if err != nil || !open {
@@ -155,7 +152,7 @@ func (c *Conn) Terminate() {
 func (c *Conn) Refuse(why *pgerror.Error) {
 	_ = c.net.SetWriteDeadline(time.Now().Add(time.Second))
 	c.w.error(why, "FATAL")
-	_ = c.w.flush() // The connection ends either way.
+	_ = c.w.Send() // The connection ends either way.
 	c.net.Close()
 }
 
@@ -190,7 +187,7 @@ func (c *Conn) fatal(err error) {
 	if errors.As(err, &gone) && !errors.As(gone.err, &why) && c.draining.Load() && errors.Is(gone.err, os.ErrDeadlineExceeded) {
 		why, _ = shutdownError().(*pgerror.Error) // Interrupt ended the read.
 	}
-	if errors.As(err, &gone) && why == nil || c.w.err != nil {
+	if errors.As(err, &gone) && why == nil || c.w.Err() != nil {
 		c.log.Debug("client connection lost", "err", err)
 		return
 	}
@@ -198,7 +195,7 @@ func (c *Conn) fatal(err error) {
 		why = session.ToPGError(err)
 	}
 	c.w.error(why, "FATAL")
-	_ = c.w.flush() // The connection ends either way.
+	_ = c.w.Send() // The connection ends either way.
 }
 
 // recoverPanic keeps a bug in one session from ending the server.
@@ -207,21 +204,17 @@ func (c *Conn) recoverPanic() {
 		e := session.ReportPanic(c.log, p)
 		c.w.dropPartial()
 		c.w.error(e, "FATAL")
-		_ = c.w.flush()
+		_ = c.w.Send()
 	}
 }
 
 // handle answers one message. An error ends the connection.
 func (c *Conn) handle(m pgproto3.FrontendMessage) error {
-	if c.deferred {
-		c.deferred = false
-		_, last := m.(*pgproto3.Sync)
-		if err := c.extended(c.executeNow(last)); err != nil {
+	if _, sync := m.(*pgproto3.Sync); !sync {
+		if err := c.extended(c.session.RunDeferred(c.w)); err != nil {
 			return err
 		}
-	}
-	if c.skipping {
-		if _, ok := m.(*pgproto3.Sync); !ok {
+		if c.skipping {
 			return nil
 		}
 	}
@@ -239,7 +232,7 @@ func (c *Conn) handle(m pgproto3.FrontendMessage) error {
 	case *pgproto3.Close:
 		return c.extended(c.close(m))
 	case *pgproto3.Flush:
-		return c.w.flush()
+		return c.w.Send()
 	case *pgproto3.Sync:
 		return c.sync()
 	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
@@ -256,7 +249,7 @@ func (c *Conn) handle(m pgproto3.FrontendMessage) error {
 // extended answers an error of the extended protocol and has the rest skipped up to Sync.
 func (c *Conn) extended(err error) error {
 	if err == nil {
-		return c.w.err
+		return c.w.Err()
 	}
 	var gone *connectionError
 	if errors.As(err, &gone) {
@@ -274,5 +267,5 @@ func (c *Conn) failed(err error) error {
 		return e
 	}
 	c.w.error(e, "ERROR")
-	return c.w.err
+	return c.w.Err()
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"io"
 	"net"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -15,36 +14,11 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-const (
-	// flushBytes is the buffer size above which rows are sent on before the statement ends.
-	flushBytes = 64 << 10
-	// holdBytes is how much a held buffer may grow before Rewind is given up.
-	holdBytes = 8 << 20
-	// keepBytes is the largest buffer kept for the next statement.
-	keepBytes = 256 << 10
-)
-
-// noMark says that nothing is held.
-const noMark = -1
-
-// writer is the session's ResultWriter over one connection. The first error sticks: the client is
-// gone, and every later call returns it.
+// writer encodes a session's results into the buffer that it embeds.
 type writer struct {
-	conn    net.Conn
+	*session.Buffer
 	backend *pgproto3.Backend // to read CopyData with
 	format  *types.Format     // the session's, followed as it changes
-	buf     []byte
-	err     error
-	mark    int // where Hold began, or noMark
-	hold    int // how many bytes may pile up behind it
-	// heldEnd is where the held result ended, or noMark; what follows answers later messages. after
-	// is that part, kept while Rewind has the result made anew.
-	heldEnd int
-	after   []byte
-	// account counts what the buffer takes beyond keepBytes.
-	account memory.Account
-	counted int64
-
 	cols    []session.Column
 	formats []int16 // one per column
 }
@@ -52,58 +26,30 @@ type writer struct {
 var _ session.ResultWriter = (*writer)(nil)
 
 func newWriter(conn net.Conn, backend *pgproto3.Backend, pool *memory.Pool) *writer {
-	return &writer{conn: conn, backend: backend, mark: noMark, heldEnd: noMark, account: memory.NewAccount(pool, 0)}
+	return &writer{Buffer: session.NewBuffer(conn, pool), backend: backend}
 }
 
 // send appends a message of pgproto3's.
 func (w *writer) send(m pgproto3.BackendMessage) {
-	if w.err != nil {
+	if w.Err() != nil {
 		return
 	}
-	buf, err := m.Encode(w.buf)
+	buf, err := m.Encode(w.Data)
 	if err != nil {
-		w.err = err
+		w.Fail(err)
 		return
 	}
-	w.buf = buf
-}
-
-// flush sends what is buffered; what was held can then not be taken back.
-func (w *writer) flush() error {
-	w.mark, w.heldEnd = noMark, noMark
-	if w.err != nil || len(w.buf) == 0 {
-		return w.err
-	}
-	_, w.err = w.conn.Write(w.buf)
-	if cap(w.buf) > keepBytes {
-		w.buf = nil
-		w.account.Shrink(w.counted)
-		w.counted = 0
-	}
-	w.buf = w.buf[:0]
-	return w.err
-}
-
-func (w *writer) flushIfLarge() error {
-	if len(w.buf) < flushBytes {
-		return w.err
-	}
-	if w.mark != noMark {
-		if len(w.buf)-w.mark < w.hold {
-			return w.err
-		}
-	}
-	return w.flush()
+	w.Data = buf
 }
 
 // begin starts a message and returns where its length goes; end fills it in.
 func (w *writer) begin(kind byte) int {
-	w.buf = append(w.buf, kind, 0, 0, 0, 0)
-	return len(w.buf) - 4
+	w.Data = append(w.Data, kind, 0, 0, 0, 0)
+	return len(w.Data) - 4
 }
 
 func (w *writer) end(at int) {
-	binary.BigEndian.PutUint32(w.buf[at:], uint32(len(w.buf)-at))
+	binary.BigEndian.PutUint32(w.Data[at:], uint32(len(w.Data)-at))
 }
 
 // Columns implements session.ResultWriter.
@@ -116,7 +62,7 @@ func (w *writer) Columns(cols []session.Column, formats []int16, announce bool) 
 	if announce {
 		w.rowDescription(cols, formats)
 	}
-	return w.err
+	return w.Err()
 }
 
 // formatOf applies the rule of Bind: none given means text, one given holds for all.
@@ -132,52 +78,52 @@ func formatOf(formats []int16, i int) int16 {
 
 func (w *writer) rowDescription(cols []session.Column, formats []int16) {
 	at := w.begin('T')
-	w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(cols)))
+	w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(len(cols)))
 	for i := range cols {
 		c := &cols[i]
-		w.buf = append(w.buf, c.Name...)
-		w.buf = append(w.buf, 0)
-		w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(c.TableID))
-		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(c.AttNum))
-		w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(c.Type.OID))
-		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(typeLen(c.Type)))
-		w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(c.Type.Mod))
-		w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(formatOf(formats, i)))
+		w.Data = append(w.Data, c.Name...)
+		w.Data = append(w.Data, 0)
+		w.Data = binary.BigEndian.AppendUint32(w.Data, uint32(c.TableID))
+		w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(c.AttNum))
+		w.Data = binary.BigEndian.AppendUint32(w.Data, uint32(c.Type.OID))
+		w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(typeLen(c.Type)))
+		w.Data = binary.BigEndian.AppendUint32(w.Data, uint32(c.Type.Mod))
+		w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(formatOf(formats, i)))
 	}
 	w.end(at)
 }
 
 // Row implements session.ResultWriter.
 func (w *writer) Row(row types.Row) error {
-	if w.err != nil {
-		return w.err
+	if err := w.Err(); err != nil {
+		return err
 	}
 	if err := w.makeSpace(row); err != nil {
 		return err
 	}
 	at := w.begin('D')
-	w.buf = binary.BigEndian.AppendUint16(w.buf, uint16(len(row)))
+	w.Data = binary.BigEndian.AppendUint16(w.Data, uint16(len(row)))
 	for i := range row {
 		if row[i].IsNull() {
-			w.buf = binary.BigEndian.AppendUint32(w.buf, ^uint32(0))
+			w.Data = binary.BigEndian.AppendUint32(w.Data, ^uint32(0))
 			continue
 		}
-		w.buf = append(w.buf, 0, 0, 0, 0)
-		start := len(w.buf)
+		w.Data = append(w.Data, 0, 0, 0, 0)
+		start := len(w.Data)
 		if w.formats[i] == pgproto3.BinaryFormat {
-			w.buf = types.AppendBinary(w.buf, row[i], w.cols[i].Type)
+			w.Data = types.AppendBinary(w.Data, row[i], w.cols[i].Type)
 		} else {
-			w.buf = types.AppendText(w.buf, row[i], w.cols[i].Type, w.format)
+			w.Data = types.AppendText(w.Data, row[i], w.cols[i].Type, w.format)
 		}
-		binary.BigEndian.PutUint32(w.buf[start-4:], uint32(len(w.buf)-start))
+		binary.BigEndian.PutUint32(w.Data[start-4:], uint32(len(w.Data)-start))
 	}
-	if size := len(w.buf) - at; size > maxMessageBytes {
-		w.buf = w.buf[:at-1]
+	if size := len(w.Data) - at; size > maxMessageBytes {
+		w.Data = w.Data[:at-1]
 		return pgerror.New(pgerror.ProgramLimitExceeded, "a row of %d bytes is too large to be sent", size).
 			WithHint("Select fewer columns, or parts of their values.")
 	}
 	w.end(at)
-	return w.flushIfLarge()
+	return w.SendIfLarge()
 }
 
 // makeSpace makes space for a row of large values; an error is the statement's.
@@ -188,39 +134,38 @@ func (w *writer) makeSpace(row types.Row) error {
 			large += 2 * row[i].Size() // The text of bytes has two digits for each.
 		}
 	}
-	if large == 0 || large <= cap(w.buf)-len(w.buf) {
+	if large == 0 {
 		return nil
 	}
-	if size := int64(len(w.buf) + large); size > keepBytes {
-		if err := w.account.Resize(w.counted, size); err != nil {
-			return err
-		}
-		w.counted = size
-	}
-	w.buf = slices.Grow(w.buf, large)
-	return nil
+	return w.Grow(large)
 }
 
 // Complete implements session.ResultWriter.
 func (w *writer) Complete(tag session.Tag) error {
 	at := w.begin('C')
-	w.buf = append(tag.Append(w.buf), 0)
+	w.Data = append(tag.Append(w.Data), 0)
 	w.end(at)
-	return w.err
+	return w.Err()
 }
 
 // Empty implements session.ResultWriter.
 func (w *writer) Empty() error {
 	w.end(w.begin('I'))
-	return w.err
+	return w.Err()
+}
+
+// Suspended implements session.ResultWriter.
+func (w *writer) Suspended() error {
+	w.end(w.begin('s'))
+	return w.Err()
 }
 
 // readyForQuery ends a cycle and sends everything.
 func (w *writer) readyForQuery(status session.TxnStatus) error {
 	at := w.begin('Z')
-	w.buf = append(w.buf, byte(status))
+	w.Data = append(w.Data, byte(status))
 	w.end(at)
-	return w.flush()
+	return w.Send()
 }
 
 // Notice implements session.ResultWriter.
@@ -254,56 +199,12 @@ func errorResponse(e *pgerror.Error, severity string) *pgproto3.ErrorResponse {
 	}
 }
 
-// Hold implements session.ResultWriter.
-func (w *writer) Hold() { w.mark, w.heldEnd, w.hold = len(w.buf), noMark, holdBytes }
-
-// HoldAsUsual implements session.ResultWriter.
-func (w *writer) HoldAsUsual() { w.mark, w.heldEnd, w.hold = len(w.buf), noMark, 0 }
-
-// endHeld marks the end of what is held, before the answers to later messages.
-func (w *writer) endHeld() {
-	if w.mark != noMark && w.heldEnd == noMark {
-		w.heldEnd = len(w.buf)
-	}
-}
-
-// Rewind implements session.ResultWriter.
-func (w *writer) Rewind() bool {
-	if w.mark == noMark {
-		return false
-	}
-	if w.heldEnd != noMark {
-		w.after = append(w.after[:0], w.buf[w.heldEnd:]...)
-		w.heldEnd = noMark
-	}
-	w.buf = w.buf[:w.mark]
-	return true
-}
-
-// Release implements session.ResultWriter.
-func (w *writer) Release() { w.mark, w.heldEnd = noMark, noMark }
-
-// Resume implements session.ResultWriter.
-func (w *writer) Resume() {
-	w.restoreAfter(false)
-	w.Release()
-}
-
-// restoreAfter puts back what Rewind took away besides the held result; with an error instead of a
-// result it is dropped, as what follows an error is not answered.
-func (w *writer) restoreAfter(failed bool) {
-	if !failed {
-		w.buf = append(w.buf, w.after...)
-	}
-	w.after = w.after[:0]
-}
-
 // dropPartial forgets the message that a panic left half written, recognised by its missing length.
 func (w *writer) dropPartial() {
-	for at := 0; at < len(w.buf); {
-		length := int(binary.BigEndian.Uint32(w.buf[at+1:]))
-		if length == 0 || at+1+length > len(w.buf) {
-			w.buf = w.buf[:at]
+	for at := 0; at < len(w.Data); {
+		length := int(binary.BigEndian.Uint32(w.Data[at+1:]))
+		if length == 0 || at+1+length > len(w.Data) {
+			w.Data = w.Data[:at]
 			return
 		}
 		at += 1 + length
@@ -313,7 +214,7 @@ func (w *writer) dropPartial() {
 // CopyIn implements session.ResultWriter.
 func (w *writer) CopyIn(columns int, binaryFormat bool) (io.Reader, error) {
 	w.send(&pgproto3.CopyInResponse{OverallFormat: formatByte(binaryFormat), ColumnFormatCodes: columnFormats(columns, binaryFormat)})
-	if err := w.flush(); err != nil {
+	if err := w.Send(); err != nil {
 		return nil, err
 	}
 	return &copyReader{backend: w.backend}, nil
@@ -322,13 +223,13 @@ func (w *writer) CopyIn(columns int, binaryFormat bool) (io.Reader, error) {
 // CopyOut implements session.ResultWriter.
 func (w *writer) CopyOut(columns int, binaryFormat bool) (io.Writer, error) {
 	w.send(&pgproto3.CopyOutResponse{OverallFormat: formatByte(binaryFormat), ColumnFormatCodes: columnFormats(columns, binaryFormat)})
-	return copyWriter{w}, w.err
+	return copyWriter{w}, w.Err()
 }
 
 // CopyDone implements session.ResultWriter.
 func (w *writer) CopyDone() error {
 	w.end(w.begin('c'))
-	return w.err
+	return w.Err()
 }
 
 func formatByte(binaryFormat bool) byte {
@@ -351,9 +252,9 @@ type copyWriter struct{ w *writer }
 
 func (c copyWriter) Write(p []byte) (int, error) {
 	at := c.w.begin('d')
-	c.w.buf = append(c.w.buf, p...)
+	c.w.Data = append(c.w.Data, p...)
 	c.w.end(at)
-	return len(p), c.w.flushIfLarge()
+	return len(p), c.w.SendIfLarge()
 }
 
 // copyReader reads the client's CopyData messages as one stream.

@@ -2,7 +2,6 @@ package pgwire
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"strings"
@@ -13,67 +12,6 @@ import (
 
 	"github.com/percodb/percodb/session"
 )
-
-// Goal: what is held can be made anew without losing the answers to later messages, and a flush ends
-// the holding. Method: the buffer itself.
-func TestHold(t *testing.T) {
-	complete := func(w *writer, verb string) { _ = w.Complete(session.Tag{Verb: verb, Rows: -1}) }
-	client, server := net.Pipe()
-	defer client.Close()
-	defer server.Close()
-	w := newWriter(server, nil, nil)
-	complete(w, "before")
-	w.Hold()
-	complete(w, "first")
-	w.endHeld()
-	complete(w, "later")
-	if !w.Rewind() {
-		t.Fatal("nothing held")
-	}
-	w.Hold()
-	complete(w, "second")
-	if !w.Rewind() {
-		t.Fatal("nothing held the second time")
-	}
-	w.Hold()
-	complete(w, "third")
-	w.Release()
-	w.restoreAfter(false)
-	if got := tags(t, w.buf); got != "before third later" {
-		t.Errorf("buffer: %s", got)
-	}
-	w.Hold()
-	complete(w, "lost")
-	w.endHeld()
-	complete(w, "lost, too")
-	w.Rewind()
-	w.restoreAfter(true)
-	if got := tags(t, w.buf); got != "before third later" {
-		t.Errorf("buffer after an error: %s", got)
-	}
-	w.Hold()
-	go func() { _, _ = io.Copy(io.Discard, client) }()
-	if err := w.flush(); err != nil {
-		t.Fatal(err)
-	}
-	if w.Rewind() {
-		t.Error("what has left can be taken back")
-	}
-}
-
-// tags lists the command tags of a buffer of whole messages.
-func tags(t *testing.T, buf []byte) string {
-	t.Helper()
-	f := pgproto3.NewFrontend(strings.NewReader(string(buf)), io.Discard)
-	var all []string
-	for {
-		m, err := f.Receive()
-		if err != nil {
-			return strings.Join(all, " ")
-		}
-		all = append(all, string(m.(*pgproto3.CommandComplete).CommandTag))
-	}
-}
 
 // panickingHost fails as a bug in a session would.
 type panickingHost struct{}
