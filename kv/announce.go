@@ -306,10 +306,15 @@ func (d *LocalDirectory) takeLocked(a *Announcement) error {
 			return err
 		}
 	}
-	if d.mu.standing == standingSound {
-		return nil
+	_, before := d.mu.told[a.ID]
+	if stranger := a.Cluster == 0 && !known[a.ID]; !stranger || d.mu.standing == standingDoubted {
+		d.mu.told[a.ID] = a.Newest
+		if d.mu.standing == standingSound && !before {
+			// The directory may be older by less than what casts doubt on it. Only what a store tells first counts: what
+			// it tells later may be what clients claim, a little above what was issued.
+			d.opts.Oracle.Serve(a.Newest)
+		}
 	}
-	d.mu.told[a.ID] = a.Newest
 	return d.settleLocked()
 }
 
@@ -405,7 +410,11 @@ func (d *LocalDirectory) askShards() {
 	defer d.mu.Unlock()
 	if d.mu.standing == standingAsking {
 		d.mu.standing = standingSound
-		d.opts.Oracle.Serve(0)
+		var newest tso.Timestamp
+		for _, told := range d.mu.told {
+			newest = max(newest, told)
+		}
+		d.opts.Oracle.Serve(newest)
 	}
 }
 

@@ -309,3 +309,66 @@ func TestOlderDirectoryWaits(t *testing.T) {
 		}
 	}
 }
+
+// Goal: an oracle whose directory is older by little hands out nothing below what a store has met, as soon as the store
+// has told: at the start, or when it can be reached, or when it opens. Method: the oracle's window is taken
+// back by two seconds, or by less than one, and its clock is as far behind.
+func TestLittleOlderDirectory(t *testing.T) {
+	for _, how := range []string{"asked at the start", "announces itself later", "opens later"} {
+		t.Run(how, func(t *testing.T) {
+			ctx := context.Background()
+			c := newTestCluster(t)
+			gate := c.judgedDirectory()
+			if err := <-c.open("a", gate); err != nil {
+				t.Fatal(err)
+			}
+			before, err := gate.Now(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := c.stores["a"]
+			if err := a.mvcc.FenceReads(ctx, before); err != nil {
+				t.Fatal(err)
+			}
+			back := 2 * time.Second
+			if how == "opens later" {
+				c.stopStore("a")
+				back = 800 * time.Millisecond
+			}
+			if err := errors.Join(c.dir.Close(), c.oracle.Close()); err != nil {
+				t.Fatal(err)
+			}
+			window := c.engine.WindowStore()
+			if err := window.Save(ctx, before-tso.FromPhysical(back.Milliseconds())); err != nil {
+				t.Fatal(err)
+			}
+			if c.oracle, err = tso.NewLocal(ctx, window, tso.Options{Clock: behindClock(back)}); err != nil {
+				t.Fatal(err)
+			}
+			c.openDirectory()
+			if how != "asked at the start" {
+				delete(c.stores, "a")
+			}
+			gate = c.judgedDirectory()
+			now, err := gate.Now(ctx)
+			switch how {
+			case "announces itself later":
+				if err == nil && now < before {
+					if _, err = c.dir.Announce(ctx, &Announcement{ShardInfo: ShardInfo{ID: "a"}, Accepted: true, Newest: a.mvcc.NewestTS()}); err == nil {
+						now, err = gate.Now(ctx)
+					}
+				}
+				c.stores["a"] = a
+			case "opens later":
+				if err == nil && now < before {
+					if err = <-c.open("a", gate); err == nil {
+						now, err = gate.Now(ctx)
+					}
+				}
+			}
+			if err != nil || now < before {
+				t.Errorf("%d is below %d, %v", now, before, err)
+			}
+		})
+	}
+}

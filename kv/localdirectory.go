@@ -53,7 +53,7 @@ type LocalDirectory struct {
 		lost      bool                     // keys of forgotten shards may have no range yet
 		named     map[string]bool          // shards that others have named, and that have not registered
 		forgotten map[string]bool          // shards that were excluded for good
-		told      map[string]tso.Timestamp // while the directory is doubted, the newest timestamps
+		told      map[string]tso.Timestamp // the newest timestamps, as told since the start or the last doubt
 	}
 
 	wake       chan struct{}

@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"context"
 	"encoding/binary"
 	"fmt"
 	"time"
@@ -40,8 +41,9 @@ func (e *OracleBehindError) Above() tso.Timestamp {
 	return tso.FromPhysical(e.Seen.Physical() + aboveMargin.Milliseconds())
 }
 
-// checkSeen refuses an oracle that is behind what the store has seen. now has just been issued.
-func (s *Store) checkSeen(now tso.Timestamp) error {
+// checkSeen refuses an oracle that is behind what the store has seen, or waits for one that is so by little. now has
+// just been issued.
+func (s *Store) checkSeen(ctx context.Context, now tso.Timestamp) error {
 	stored, err := s.engine.getMetaU64(metaSeen)
 	if err != nil {
 		return err
@@ -49,6 +51,16 @@ func (s *Store) checkSeen(now tso.Timestamp) error {
 	s.seen = tso.Timestamp(stored)
 	if s.seen.Physical() > now.Physical()+behindMillis {
 		return &OracleBehindError{Shard: s.shardID, Seen: s.seen, Now: now}
+	}
+	for now < s.seen {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Duration(s.seen.Physical()-now.Physical()+1) * time.Millisecond):
+		}
+		if now, err = s.opts.Oracle.Now(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		return fmt.Errorf("recover locks: %w", err)
 	}
 	if s.opts.Directory != nil {
-		if err := s.checkSeen(s.mvcc.MaxTS()); err != nil {
+		if err := s.checkSeen(ctx, s.mvcc.MaxTS()); err != nil {
 			return err
 		}
 	}
