@@ -46,6 +46,7 @@ var beside = map[string][]string{
 	"tso/rpc/tsopb": {"tso/rpc"},
 	"kv/rpc":        {"node", "bench/micro"},
 	"kv/rpc/kvpb":   {"kv/rpc"},
+	"kv/kvtest":     {},
 	"gc/rpc":        {"node"},
 	"gc/rpc/gcpb":   {"gc/rpc"},
 

@@ -75,6 +75,9 @@ func call[Req any, Res answer](ctx context.Context, name string, opts ClientOpti
 
 // Get implements kv.Shard.
 func (s *Shard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error) {
+	if opts.ReadTS == tso.MaxTimestamp { // GetLatest's message
+		return nil, &mvcc.InvalidRequestError{Detail: "read without a timestamp"}
+	}
 	res, err := call(ctx, s.name, s.opts, s.client.Get,
 		&kvpb.GetRequest{Range: encodeRef(r), Key: key, Options: encodeOptions(opts)})
 	if err != nil {
