@@ -49,6 +49,8 @@ type Options struct {
 	// Detached opens the ranges as they are stored, a cluster's store without its directory too: for
 	// a look at a data directory whose server is stopped.
 	Detached bool
+	// Group returns how many of a key's first bytes name what it belongs to; see mvcc.Options.
+	Group func(key []byte) int
 	// RangeMaxBytes is the size beyond which a range is split, 256 MiB by default.
 	RangeMaxBytes int64
 	PageLimits    PageLimits
@@ -180,6 +182,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		WaitGraph:    s.opts.WaitGraph,
 		Clock:        s.opts.Clock,
 		CollectedKey: metaKey(metaCollected),
+		Group:        s.opts.Group,
 	})
 	if err != nil {
 		return fmt.Errorf("recover locks: %w", err)

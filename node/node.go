@@ -24,6 +24,7 @@ import (
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
 )
@@ -218,7 +219,7 @@ func (n *Node) startAll(ctx context.Context) error {
 		return err
 	}
 	store, err := kv.Open(ctx, kv.Options{
-		Engine: engine, Oracle: oracle, EmbeddedOracle: true, RangeMaxBytes: n.opts.RangeMaxBytes,
+		Engine: engine, Oracle: oracle, EmbeddedOracle: true, RangeMaxBytes: n.opts.RangeMaxBytes, Group: rowenc.IndexPrefixLen,
 		Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
 	})
 	if err != nil {

@@ -81,7 +81,32 @@ func (l *largeSet) SizeBytes() int64 { return l.sizeBytes }
 
 // Read implements mvcc.WriteSet.
 func (l *largeSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error {
-	c := l.run.NewCursor()
+	return l.readRun(ctx, l.run, f)
+}
+
+// Parts implements mvcc.WriteSet.
+func (l *largeSet) Parts(n int) []mvcc.WriteSetPart {
+	runs := l.run.Parts(n)
+	parts := make([]mvcc.WriteSetPart, len(runs))
+	for i := range runs {
+		parts[i] = &largePart{set: l, run: runs[i]}
+	}
+	return parts
+}
+
+// largePart is a part of a large set.
+type largePart struct {
+	set *largeSet
+	run *sortrun.Run
+}
+
+// Read implements mvcc.WriteSetPart.
+func (p *largePart) Read(ctx context.Context, f func([]mvcc.Mutation) error) error {
+	return p.set.readRun(ctx, p.run, f)
+}
+
+func (l *largeSet) readRun(ctx context.Context, run *sortrun.Run, f func([]mvcc.Mutation) error) error {
+	c := run.NewCursor()
 	var batch []mvcc.Mutation
 	for ok := c.First(); ok; ok = c.Next() {
 		m, err := l.mutation(c)

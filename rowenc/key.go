@@ -51,6 +51,22 @@ func AppendIndexPrefix(dst []byte, tableID uint64, indexID uint32) []byte {
 	return appendID(appendID(append(dst, TableSpace), tableID), uint64(indexID))
 }
 
+// IndexPrefixLen returns how long the prefix is that key has in common with all keys of its index, and with no
+// other key of a table; 1 for a key of no table.
+func IndexPrefixLen(key []byte) int {
+	if len(key) == 0 || key[0] != TableSpace {
+		return min(1, len(key))
+	}
+	_, rest, err := takeID(key[1:])
+	if err == nil {
+		_, rest, err = takeID(rest)
+	}
+	if err != nil {
+		return 1
+	}
+	return len(key) - len(rest)
+}
+
 // IndexSpan returns the span of all keys of an index.
 func IndexSpan(tableID uint64, indexID uint32) (start, end []byte) {
 	start = AppendIndexPrefix(nil, tableID, indexID)

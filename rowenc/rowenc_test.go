@@ -578,3 +578,21 @@ func BenchmarkDecodeRow(b *testing.B) {
 		}
 	}
 }
+
+// Goal: a key's index prefix is what IndexSpan begins with, of ids of every length.
+func TestIndexPrefixLen(t *testing.T) {
+	for _, table := range []uint64{1, 0xF7, 0xF8, 300, 70_000, 1 << 40} {
+		for _, index := range []uint32{1, 0xF7, 0xF8, 1 << 30} {
+			start, _ := IndexSpan(table, index)
+			key := append(bytes.Clone(start), 0x01, 0xFF, 0x02)
+			if n := IndexPrefixLen(key); n != len(start) {
+				t.Errorf("table %d, index %d: %d, want %d", table, index, n, len(start))
+			}
+		}
+	}
+	for key, want := range map[string]int{"": 0, "\x01abc": 1, "\x02": 1, "\x02\xFF": 1} {
+		if n := IndexPrefixLen([]byte(key)); n != want {
+			t.Errorf("%q: %d, want %d", key, n, want)
+		}
+	}
+}

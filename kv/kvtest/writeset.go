@@ -33,6 +33,13 @@ func (s writeSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error
 	return nil
 }
 
+func (s writeSet) Parts(n int) (parts []mvcc.WriteSetPart) {
+	for i := range n {
+		parts = append(parts, s[i*len(s)/n:(i+1)*len(s)/n])
+	}
+	return parts
+}
+
 func (s writeSet) Has(key []byte) (bool, error) {
 	_, found := slices.BinarySearchFunc(s, key, func(m mvcc.Mutation, key []byte) int { return bytes.Compare(m.Key, key) })
 	return found, nil

@@ -3,7 +3,10 @@ package mvcc
 import (
 	"bytes"
 	"context"
+	"runtime"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
@@ -68,8 +71,9 @@ func (t *lockTable) abandonLarge(c *largeCommit, err error) {
 
 // commitLarge is CommitLarge with the lock in the table.
 func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs) (LargeResult, error) {
-	chk := largeChecker{s: s, c: c, args: args, floor: args.ReadTS}
-	if err := args.Set.Read(ctx, func(ms []Mutation) error { return chk.check(ctx, ms) }); err != nil || !chk.writes {
+	parts := args.Set.Parts(s.largeParts(args.Set))
+	chk, err := s.checkLarge(ctx, c, args, parts)
+	if err != nil || !chk.writes {
 		return LargeResult{}, err
 	}
 	minCommitTS := s.locks.beginWriting(c, s.MaxTS, chk.floor)
@@ -78,23 +82,22 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs
 		return LargeResult{}, err
 	}
 	s.locks.setLargeTS(c, commitTS)
-	w := newLargeWriter(s, args.StartTS, commitTS, args.Set.Len())
-	err = args.Set.Read(ctx, w.add)
-	if err == nil && s.deleted.n.Load() > 0 {
+	tables := s.eng.NewTables()
+	if err := s.writeLarge(ctx, tables, args, commitTS, parts); err != nil {
+		tables.Abort()
+		return LargeResult{}, err
+	}
+	if s.deleted.n.Load() > 0 {
 		for i := range c.spans {
 			s.deleted.removeSpan(c.spans[i].Start, c.spans[i].End)
 		}
 	}
-	if err != nil {
-		w.tables.Abort()
-		return LargeResult{}, err
-	}
-	written := w.tables.Bytes()
+	written := tables.Bytes()
 	if len(args.Shared) > 0 {
-		err = chk.ingestChecked(ctx, w)
+		err = chk.ingestChecked(ctx, tables, commitTS)
 	} else {
 		// From here on the outcome must be learnt, whoever gives up.
-		err = w.tables.Ingest(context.WithoutCancel(ctx))
+		err = tables.Ingest(context.WithoutCancel(ctx))
 	}
 	if err != nil {
 		return LargeResult{}, err
@@ -102,10 +105,63 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs
 	return LargeResult{CommitTS: commitTS, WrittenBytes: written}, nil
 }
 
+// largeParts is into how many parts a large write set is divided, which are checked and written at the same time.
+func (s *State) largeParts(set WriteSet) int {
+	const most = 4 // each has a table file's buffers
+	return int(min(most, int64(runtime.GOMAXPROCS(0)), set.SizeBytes()/s.opts.LargePartBytes+1))
+}
+
+// checkLarge checks all keys, and returns what is to be known of them together.
+func (s *State) checkLarge(ctx context.Context, c *largeCommit, args *LargeArgs, parts []WriteSetPart) (*largeChecker, error) {
+	checkers := make([]largeChecker, len(parts))
+	err := eachPart(ctx, parts, func(ctx context.Context, i int) error {
+		k := &checkers[i]
+		*k = largeChecker{s: s, c: c, args: args, floor: args.ReadTS}
+		return parts[i].Read(ctx, func(ms []Mutation) error { return k.check(ctx, ms) })
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := &checkers[0]
+	for i := range checkers[1:] {
+		all.writes = all.writes || checkers[1+i].writes
+		all.floor = max(all.floor, checkers[1+i].floor)
+	}
+	return all, nil
+}
+
+// writeLarge writes the records of all keys.
+func (s *State) writeLarge(ctx context.Context, tables *storage.Tables, args *LargeArgs, commitTS tso.Timestamp, parts []WriteSetPart) error {
+	marked := args.Set.Len() >= 4*numMarks
+	if marked {
+		s.marks.raiseAll(commitTS)
+	}
+	return eachPart(ctx, parts, func(ctx context.Context, i int) error {
+		w := largeWriter{s: s, startTS: args.StartTS, commitTS: commitTS, tables: tables, marked: marked}
+		if err := parts[i].Read(ctx, w.add); err != nil {
+			return err
+		}
+		return w.finish()
+	})
+}
+
+// eachPart calls f for all parts, at the same time if there are several. It returns the first error, for which
+// the contexts of the others end.
+func eachPart(ctx context.Context, parts []WriteSetPart, f func(ctx context.Context, i int) error) error {
+	if len(parts) == 1 {
+		return f(ctx, 0)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for i := range parts {
+		g.Go(func() error { return f(ctx, i) })
+	}
+	return g.Wait()
+}
+
 // ingestChecked is Ingest under the latches of the keys held shared, which are checked: nothing else keeps
 // others from them if the locks have been lost.
-func (k *largeChecker) ingestChecked(ctx context.Context, out *largeWriter) error {
-	defer out.tables.Abort()
+func (k *largeChecker) ingestChecked(ctx context.Context, tables *storage.Tables, commitTS tso.Timestamp) error {
+	defer tables.Abort()
 	pre := k.prewrite(k.args.Shared)
 	adm := k.args.Admission(k.args.Shared)
 	w := k.s.newWriter()
@@ -114,8 +170,8 @@ func (k *largeChecker) ingestChecked(ctx context.Context, out *largeWriter) erro
 		w.latchMutations(pre.Mutations)
 		_, wait, err := w.checkMutations(adm, &pre)
 		if err == nil && wait == nil {
-			if err = w.applyUses(out.startTS, out.commitTS); err == nil {
-				err = out.tables.Ingest(context.WithoutCancel(ctx))
+			if err = w.applyUses(k.args.StartTS, commitTS); err == nil {
+				err = tables.Ingest(context.WithoutCancel(ctx))
 			}
 		}
 		w.unlatch()
@@ -150,6 +206,8 @@ type largeChecker struct {
 	args   *LargeArgs
 	writes bool          // some mutation is not a check
 	floor  tso.Timestamp // the commit_ts lies above it: the snapshot, and what keys were locked at
+	// touched counts the batches down that are looked at key by key.
+	touched int
 }
 
 // check judges one batch. What it finds stays so: other writers of these keys wait for the large commit.
@@ -188,6 +246,9 @@ func (k *largeChecker) prewrite(ms []Mutation) PrewriteArgs {
 func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteArgs) (<-chan struct{}, error) {
 	w.latchMutations(pre.Mutations)
 	defer w.unlatch()
+	if untouched, err := k.untouched(w, adm, pre); untouched || err != nil {
+		return nil, err
+	}
 	onePC, wait, err := w.checkMutations(adm, pre)
 	if err != nil || wait != nil {
 		return wait, err
@@ -200,6 +261,49 @@ func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteArgs) (<
 	}
 	return nil, nil
 }
+
+// untouched reports that the batch may be committed because the store knows nothing of any key between its first and
+// its last: no lock, no version, no status record that matters to the transaction. That is one seek for a batch of
+// rows of a new table or index, in place of a look at each.
+func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (bool, error) {
+	if k.touched > 0 {
+		k.touched--
+		return false, nil
+	}
+	s := k.s
+	if err := adm.Admit(); err != nil {
+		return false, err
+	}
+	if err := s.checkSafePoint(pre.StartTS); err != nil {
+		return false, err
+	}
+	first, last := pre.Mutations[0].Key, pre.Mutations[len(pre.Mutations)-1].Key
+	end := append(bytes.Clone(last), 0)
+	if s.locks.occupied(first, end, pre.StartTS) ||
+		uint64(pre.StartTS) <= max(s.maxRollbackTS.Load(), s.maxLockCommitTS.Load()) {
+		return false, nil
+	}
+	it, err := s.eng.NewRangeIter(appendPrefix(nil, tagWrite, first), append(appendPrefix(nil, tagWrite, last), 0))
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	if it.First() {
+		k.touched = touchedRest
+		return false, nil
+	}
+	for i := range pre.Mutations {
+		m := &pre.Mutations[i]
+		verdict := decidePrewrite(pre.StartTS, pre.snapshot(), m, &keyView{})
+		if verdict != prewriteLock && !(verdict == prewriteCheck && m.Op == OpCheckNotExists) {
+			return false, nil
+		}
+	}
+	return it.Error() == nil, it.Error()
+}
+
+// touchedRest is how many batches are looked at key by key after one in whose span the store has versions.
+const touchedRest = 32
 
 // replaceHeld puts entries in the place of the transaction's pessimistic locks on the batch: nobody can take
 // them away until the commit is over, and who waits for them learns of it then.
@@ -219,26 +323,51 @@ func (k *largeChecker) replaceHeld(w *writer) {
 	}
 }
 
-// largeWriter writes the records of a large commit to table files.
+// largeWriter writes the records of a part of a large commit to table files.
 type largeWriter struct {
-	s                 *State
-	startTS, commitTS tso.Timestamp
-	tables            *storage.Tables
-	writes            *storage.TableSet
-	data, status      *storage.TableSet // nil until needed
-	key, value        []byte
-	marked            bool // every mark is at commitTS
+	s                    *State
+	startTS, commitTS    tso.Timestamp
+	tables               *storage.Tables
+	writes, data, status *storage.TableSet // nil until needed
+	key, value           []byte
+	marked               bool   // every mark is at commitTS
+	group                []byte // of the newest key
 }
 
-// newLargeWriter begins to write a set of n keys.
-func newLargeWriter(s *State, startTS, commitTS tso.Timestamp, n int) *largeWriter {
-	t := s.eng.NewTables()
-	w := &largeWriter{s: s, startTS: startTS, commitTS: commitTS, tables: t, writes: t.NewSet()}
-	if n >= 4*numMarks {
-		s.marks.raiseAll(commitTS)
-		w.marked = true
+// put writes a record to one of the sets.
+func (w *largeWriter) put(set **storage.TableSet) error {
+	if *set == nil {
+		*set = w.tables.NewSet()
 	}
-	return w
+	return (*set).Put(w.key, w.value)
+}
+
+// finish makes what is written durable.
+func (w *largeWriter) finish() error {
+	for _, set := range []*storage.TableSet{w.writes, w.data, w.status} {
+		if set != nil {
+			if err := set.Finish(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// enterGroup begins new files if key is in another group than the key before.
+func (w *largeWriter) enterGroup(key []byte) error {
+	if w.s.opts.Group == nil || len(w.group) > 0 && bytes.HasPrefix(key, w.group) {
+		return nil
+	}
+	w.group = append(w.group[:0], key[:w.s.opts.Group(key)]...)
+	for _, set := range []*storage.TableSet{w.writes, w.data, w.status} {
+		if set != nil {
+			if err := set.Break(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // mark raises the mark of a key.
@@ -252,7 +381,10 @@ func (w *largeWriter) mark(key []byte) {
 func (w *largeWriter) add(ms []Mutation) error {
 	for i := range ms {
 		m := &ms[i]
-		var err error
+		err := w.enterGroup(m.Key)
+		if err != nil {
+			return err
+		}
 		switch decideRecord(m.Op, 0, 0) {
 		case recordLock:
 			err = w.addLock(m)
@@ -269,28 +401,22 @@ func (w *largeWriter) add(ms []Mutation) error {
 func (w *largeWriter) addWrite(m *Mutation) error {
 	long := m.Op == OpPut && len(m.Value) > w.s.opts.OnePCShortValueBytes
 	if long {
-		if w.data == nil {
-			w.data = w.tables.NewSet()
-		}
-		w.key = appendVersioned(w.key[:0], tagData, m.Key, w.startTS)
-		if err := w.data.Put(w.key, m.Value); err != nil {
+		w.key, w.value = appendVersioned(w.key[:0], tagData, m.Key, w.startTS), append(w.value[:0], m.Value...)
+		if err := w.put(&w.data); err != nil {
 			return err
 		}
 	}
 	w.mark(m.Key)
 	w.key = appendVersioned(w.key[:0], tagWrite, m.Key, w.commitTS)
 	w.value = appendWrite(w.value[:0], m.Op, long, w.startTS, w.commitTS, m.Value)
-	return w.writes.Put(w.key, w.value)
+	return w.put(&w.writes)
 }
 
 // addLock leaves a record on a key that was locked and not written.
 func (w *largeWriter) addLock(m *Mutation) error {
-	if w.status == nil {
-		w.status = w.tables.NewSet()
-	}
 	raise(&w.s.maxLockCommitTS, w.commitTS)
 	w.mark(m.Key)
 	w.key = appendVersioned(w.key[:0], tagStatus, m.Key, w.commitTS)
 	w.value = appendStatus(w.value[:0], statusLockCommit, w.startTS)
-	return w.status.Put(w.key, w.value)
+	return w.put(&w.status)
 }

@@ -38,6 +38,16 @@ func (s *memSet) Read(ctx context.Context, f func([]Mutation) error) error {
 	return nil
 }
 
+func (s *memSet) Parts(n int) (parts []WriteSetPart) {
+	if n == 1 {
+		return []WriteSetPart{s}
+	}
+	for i := range n {
+		parts = append(parts, &memSet{ms: s.ms[i*len(s.ms)/n : (i+1)*len(s.ms)/n]})
+	}
+	return parts
+}
+
 func (s *memSet) Has(key []byte) (bool, error) {
 	for i := range s.ms {
 		if bytes.Equal(s.ms[i].Key, key) {

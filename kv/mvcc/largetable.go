@@ -184,12 +184,25 @@ func (t *lockTable) largeCommits() []*largeCommit {
 // largeWriter returns another transaction's large commit that holds key, nil if there is none: for writers,
 // under the key's latch.
 func (t *lockTable) largeWriter(key []byte, startTS tso.Timestamp) *largeCommit {
-	for _, c := range t.largeCommits() {
-		if c.startTS != startTS && c.holds(key) {
+	for _, c := range t.otherLargeCommits(startTS) {
+		if c.holds(key) {
 			return c
 		}
 	}
 	return nil
+}
+
+// otherLargeCommits returns the large commits of other transactions.
+func (t *lockTable) otherLargeCommits(startTS tso.Timestamp) []*largeCommit {
+	if t.largeN.Load() == 0 {
+		return nil
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	if len(t.large) == 1 && t.large[0].startTS == startTS {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(t.large), func(c *largeCommit) bool { return c.startTS == startTS })
 }
 
 // lockedError tells of the lock on key as of one that somebody holds alive.

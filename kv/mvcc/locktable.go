@@ -187,6 +187,23 @@ func (t *lockTable) descendLocked(start, end []byte, f func(*entry) bool) {
 	t.tree.descend(end, func(e *entry) bool { return bytes.Compare(e.key, start) >= 0 && f(e) })
 }
 
+// occupied reports whether the table has a lock in [start, end), or another transaction's large commit may hold a
+// key there.
+func (t *lockTable) occupied(start, end []byte, startTS tso.Timestamp) (found bool) {
+	for _, c := range t.otherLargeCommits(startTS) {
+		if from, _ := c.firstIn(start, end); from != nil {
+			return true
+		}
+	}
+	if t.n.Load() == 0 {
+		return false
+	}
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	t.ascendLocked(start, end, func(*entry) bool { found = true; return false })
+	return found
+}
+
 // chunk bounds how many entries are put in or taken out in one critical section, so that a bulk
 // load does not keep readers out for long.
 const chunk = 4096

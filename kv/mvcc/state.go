@@ -24,6 +24,12 @@ type Options struct {
 	// ShortValueBytes is the length up to which a value rides in lock and write record, 1 KiB by
 	// default; OnePCShortValueBytes the same for one-phase commit, 64 KiB by default.
 	ShortValueBytes, OnePCShortValueBytes int
+	// Group returns how many of a key's first bytes name what it belongs to, such as an index; nil: nothing. A
+	// large commit begins a table file with each group, so that the files overlap as little as may be of what
+	// the store has already.
+	Group func(key []byte) int
+	// LargePartBytes is how much of a large commit one goroutine checks and writes at least, 8 MiB by default.
+	LargePartBytes int64
 	// SafePointKey is where the store keeps the GC safe point, CollectedKey how far collection has come.
 	SafePointKey, CollectedKey []byte
 	// WaitGraph, if given, is told of the waits for pessimistic locks that last, so that deadlocks
@@ -43,6 +49,9 @@ func (o *Options) ensureDefaults() {
 	if o.Clock == nil {
 		opened := time.Now()
 		o.Clock = func() time.Duration { return time.Since(opened) }
+	}
+	if o.LargePartBytes == 0 {
+		o.LargePartBytes = 8 << 20
 	}
 }
 

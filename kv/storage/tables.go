@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
@@ -19,21 +20,31 @@ const ingestSuffix = ".ingest"
 // ingestFileBytes is how much of keys and values a table file holds.
 const ingestFileBytes = 128 << 20
 
+// A Break ends a file of breakBytes, and the first maxBreaks of a set however small they are.
+const (
+	breakBytes = 1 << 20
+	maxBreaks  = 64
+)
+
 // Tables are changes too large for a batch, written as table files beside the store's and made part of it
-// by Ingest, all at once. Used by one goroutine.
+// by Ingest, all at once. NewSet, and the methods of different sets, may be called at the same time.
 type Tables struct {
-	e     *Engine
-	paths []string
-	sets  []*TableSet
-	bytes int
+	e  *Engine
+	mu struct {
+		sync.Mutex
+		paths []string
+		sets  []*TableSet
+	}
 }
 
 // TableSet is a sequence of table files with ascending keys. The keys of two sets of one Tables do not
-// overlap.
+// overlap, nor do the spans between their breaks. One goroutine's.
 type TableSet struct {
-	t     *Tables
-	w     *sstable.Writer
-	bytes int // in the file being written
+	t      *Tables
+	w      *sstable.Writer
+	total  int // bytes of all keys and values
+	bytes  int // those in the file being written
+	breaks int
 }
 
 // NewTables returns an empty Tables. The caller ends it with Ingest or Abort.
@@ -42,12 +53,19 @@ func (e *Engine) NewTables() *Tables { return &Tables{e: e} }
 // NewSet adds a set.
 func (t *Tables) NewSet() *TableSet {
 	s := &TableSet{t: t}
-	t.sets = append(t.sets, s)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.sets = append(t.mu.sets, s)
 	return s
 }
 
-// Bytes is the size of all keys and values so far.
-func (t *Tables) Bytes() int { return t.bytes }
+// Bytes is the size of all keys and values. No set is being written.
+func (t *Tables) Bytes() (n int) {
+	for _, s := range t.mu.sets {
+		n += s.total
+	}
+	return n
+}
 
 // Put adds a key above all that the set has. It copies key and value.
 func (s *TableSet) Put(key, value []byte) error {
@@ -57,13 +75,26 @@ func (s *TableSet) Put(key, value []byte) error {
 		}
 	}
 	s.bytes += len(key) + len(value)
-	s.t.bytes += len(key) + len(value)
+	s.total += len(key) + len(value)
 	return s.w.Set(key, value)
+}
+
+// Break says that the next key begins another part of the key space. A file across both would overlap whatever
+// the store has between them: it would be ingested into the highest level, and all of it written again by a
+// compaction.
+func (s *TableSet) Break() error {
+	if s.w == nil || s.bytes < breakBytes && s.breaks >= maxBreaks {
+		return nil
+	}
+	if s.bytes < breakBytes {
+		s.breaks++
+	}
+	return s.Finish()
 }
 
 // roll ends the file being written and begins the next.
 func (s *TableSet) roll() error {
-	if err := s.finish(); err != nil {
+	if err := s.Finish(); err != nil {
 		return err
 	}
 	e := s.t.e
@@ -75,15 +106,17 @@ func (s *TableSet) roll() error {
 	if err != nil {
 		return err
 	}
-	s.t.paths = append(s.t.paths, path)
+	s.t.mu.Lock()
+	s.t.mu.paths = append(s.t.mu.paths, path)
+	s.t.mu.Unlock()
 	f = vfs.NewSyncingFile(f, vfs.SyncingFileOptions{BytesPerSync: bytesPerSync})
 	lowest := len(e.options.Levels) - 1
 	s.w = sstable.NewWriter(objstorageprovider.NewFileWritable(f), e.options.MakeWriterOptions(lowest, e.db.TableFormat()))
 	return nil
 }
 
-// finish ends the file being written; it is durable then.
-func (s *TableSet) finish() error {
+// Finish ends the file being written; it is durable then. Ingest finishes the sets that are not.
+func (s *TableSet) Finish() error {
 	if s.w == nil {
 		return nil
 	}
@@ -98,13 +131,13 @@ func (s *TableSet) finish() error {
 // none of it happened, unless the engine has failed.
 func (t *Tables) Ingest(ctx context.Context) (err error) {
 	defer t.Abort()
-	for _, s := range t.sets {
-		if err := s.finish(); err != nil {
+	for _, s := range t.mu.sets {
+		if err := s.Finish(); err != nil {
 			return err
 		}
 	}
 	e := t.e
-	if err := e.Err(); err != nil || len(t.paths) == 0 {
+	if err := e.Err(); err != nil || len(t.mu.paths) == 0 {
 		return err
 	}
 	defer e.recoverFailure(&err)
@@ -112,28 +145,28 @@ func (t *Tables) Ingest(ctx context.Context) (err error) {
 	if err := e.db.LogData([]byte("ingest"), pebble.Sync); err != nil {
 		return e.fail(err)
 	}
-	err = e.db.Ingest(ctx, t.paths)
+	err = e.db.Ingest(ctx, t.mu.paths)
 	// Iterators opened before do not show the tables, and must not be given to anybody else.
 	e.applied.Add(1)
 	if err != nil {
 		return errors.Join(err, e.Err())
 	}
-	e.written.Add(uint64(t.bytes))
-	t.paths = nil
+	e.written.Add(uint64(t.Bytes()))
+	t.mu.paths = nil
 	return e.Err()
 }
 
 // Abort removes the files. After Ingest it does nothing.
 func (t *Tables) Abort() {
-	for _, s := range t.sets {
-		_ = s.finish() // The file goes.
+	for _, s := range t.mu.sets {
+		_ = s.Finish() // The file goes.
 	}
-	for _, path := range t.paths {
+	for _, path := range t.mu.paths {
 		if err := t.e.opts.FS.Remove(path); err != nil {
 			t.e.opts.Logger.Warn("remove a table file that was not ingested", "path", path, "err", err.Error())
 		}
 	}
-	t.paths, t.sets = nil, nil
+	t.mu.paths, t.mu.sets = nil, nil
 }
 
 // removeTables removes the files of Tables that were neither ingested nor aborted.

@@ -121,6 +121,21 @@ func (r *Run) Last() []byte {
 // and the largest key of one.
 func (r *Run) Blocks() int { return len(r.blocks) }
 
+// Parts divides the run into at most n consecutive runs of about as many blocks each. They share its memory.
+func (r *Run) Parts(n int) []*Run {
+	n = max(1, min(n, len(r.blocks)))
+	parts := make([]*Run, n)
+	for i := range parts {
+		p := &Run{file: r.file, blocks: r.blocks[i*len(r.blocks)/n : (i+1)*len(r.blocks)/n : (i+1)*len(r.blocks)/n]}
+		for b := range p.blocks {
+			p.Len += int64(p.blocks[b].Len)
+			p.SizeBytes += p.blocks[b].SizeBytes()
+		}
+		parts[i] = p
+	}
+	return parts
+}
+
 // Bounds belong to the run.
 func (r *Run) Bounds(i int) (first, last []byte) { return r.blocks[i].First, r.blocks[i].Last }
 

@@ -1,0 +1,135 @@
+package mvcc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/percodb/percodb/tso"
+)
+
+// commitLargeSet commits ms as a large write set, in as many parts as there can be.
+func (w *world) commitLargeSet(ms []Mutation, start tso.Timestamp) (LargeResult, error) {
+	w.opts.LargePartBytes = 1
+	return w.CommitLarge(context.Background(), &LargeArgs{Set: &memSet{ms: ms}, StartTS: start, Primary: ms[0].Key, TTLMillis: 3000,
+		Admission: func([]Mutation) Admission { return admitAll{} }})
+}
+
+// Goal: a large commit in several parts is one commit. Its commit_ts lies above what the keys of any part were locked
+// at, all its records are there, of every kind, and a failure in any part leaves nothing.
+func TestLargeCommitInParts(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	w := newWorld(t, true, nil)
+	w.opts.Group = func(key []byte) int { return len(key) - 2 } // rows of the same hundred
+	const n = 1000
+	if parts := w.largeParts(&memSet{ms: make([]Mutation, n)}); parts != 1 {
+		t.Fatalf("%d parts of a small set", parts)
+	}
+	var ms []Mutation
+	want := ""
+	for i := range n {
+		m := Mutation{Op: OpPut, Key: fmt.Appendf(nil, "row%04d", i), Value: []byte("v")}
+		switch i % 10 {
+		case 3:
+			m = Mutation{Op: OpDelete, Key: m.Key}
+		case 4:
+			m = Mutation{Op: OpLock, Key: m.Key}
+		case 5:
+			m.Value = []byte("a value that lies in a record of its own")
+		}
+		if m.Op == OpPut {
+			want += fmt.Sprintf("%s=%s ", m.Key, m.Value)
+		}
+		ms = append(ms, m)
+	}
+	for _, at := range []int{1, n / 2, n - 1} {
+		key := string(ms[at].Key)
+		start := w.now()
+		w.putRow(t, key, "later")
+		var conflict *WriteConflictError
+		if _, err := w.commitLargeSet(ms, start); !errors.As(err, &conflict) || string(conflict.Key) != key {
+			t.Fatalf("a conflict on %s: %v", key, err)
+		}
+	}
+	const before = "row0001=later row0500=later row0999=later "
+	if s, err := w.scanRows(w.now(), false); err != nil || s != before {
+		t.Fatalf("after failures: %s %v", s, err)
+	}
+	start := w.now()
+	locked, err := w.AcquireLocks(context.Background(), admitAll{}, &AcquireArgs{Keys: [][]byte{ms[n-1].Key}, Primary: ms[n-1].Key, StartTS: start, TTLMillis: 60_000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ms[n-1].LockedAt = locked.LockedAt[0]
+	other := w.now()
+	if parts := w.largeParts(&memSet{ms: ms}); parts != 4 {
+		t.Fatalf("%d parts", parts)
+	}
+	res, err := w.commitLargeSet(ms, start)
+	if err != nil || res.CommitTS <= ms[n-1].LockedAt || res.WrittenBytes == 0 {
+		t.Fatalf("%+v %v", res, err)
+	}
+	for range 2 {
+		if s, err := w.scanRows(w.now(), false); err != nil || s != want {
+			t.Fatalf("after the commit: %s %v", s, err)
+		}
+		w.crash()
+	}
+	var conflict *WriteConflictError
+	if _, err := w.commitLargeSet(ms[4:5], other); !errors.As(err, &conflict) || conflict.ConflictingCommitTS != res.CommitTS {
+		t.Fatalf("a key that was locked only: %v", err)
+	}
+}
+
+// Goal: a batch passes without a look at each key only if the store has nothing that concerns it between its first key
+// and its last, both included.
+func TestUntouchedSpans(t *testing.T) {
+	ctx := context.Background()
+	rows := func(op Op, mustBeNew bool) (ms []Mutation) {
+		for i := 10; i <= 12; i++ { // one batch of the set
+			ms = append(ms, Mutation{Op: op, MustBeNew: mustBeNew, Key: fmt.Appendf(nil, "row%d", i), Value: []byte("v")})
+		}
+		return ms
+	}
+	for name, c := range map[string]struct {
+		prepare func(w *world, start tso.Timestamp)
+		want    any // an error's type
+	}{
+		"nothing":      {func(w *world, _ tso.Timestamp) { w.putRow(t, "row09", "v"); w.putRow(t, "row13", "v") }, nil},
+		"first exists": {func(w *world, _ tso.Timestamp) { w.putRow(t, "row10", "v") }, new(*WriteConflictError)},
+		"last exists":  {func(w *world, _ tso.Timestamp) { w.putRow(t, "row12", "v") }, new(*WriteConflictError)},
+		"rolled back": {func(w *world, start tso.Timestamp) {
+			if err := w.Rollback(ctx, admitAll{}, [][]byte{[]byte("row11")}, start); err != nil {
+				t.Fatal(err)
+			}
+		}, new(*RolledBackError)},
+		"locked": {func(w *world, _ tso.Timestamp) {
+			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte("row11"), Value: []byte("x")}},
+				Primary: []byte("row11"), StartTS: w.now(), TTLMillis: 60_000})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}, new(*KeyLockedError)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, true, nil)
+			start := w.now()
+			c.prepare(w, start)
+			_, err := w.commitLargeSet(rows(OpPut, true), start)
+			if c.want == nil && err != nil || c.want != nil && !errors.As(err, c.want) {
+				t.Fatalf("%v, want %T", err, c.want)
+			}
+		})
+	}
+	w := newWorld(t, true, nil)
+	w.putRow(t, "row11", "v")
+	var exists *KeyExistsError
+	if _, err := w.commitLargeSet(rows(OpPut, true), w.now()); !errors.As(err, &exists) || string(exists.Key) != "row11" {
+		t.Fatalf("a key that exists: %v", err)
+	}
+	if res, err := w.commitLargeSet([]Mutation{{Op: OpCheckNotExists, Key: []byte("row20")}, {Op: OpPut, Key: []byte("row21")}}, w.now()); err != nil || res.CommitTS == 0 {
+		t.Fatalf("a check beside a put: %+v %v", res, err)
+	}
+}
