@@ -70,9 +70,13 @@ func (c *client) connect() error {
 	}
 	var mu sync.Mutex
 	jitter := rand.New(rand.NewPCG(w.seed, uint64(p.id)))
+	spillBytes := int64(0) // the default
+	if w.plan.spills {
+		spillBytes = 1
+	}
 	db := percolator.New(router, w.brokenOracle(oracleConn{p}), percolator.Options{
 		RetryBudget: 4 * w.plan.lockTTL, ProbeTimeout: w.plan.lockTTL, LockTTL: w.plan.lockTTL, Workers: 1, MaxPageRows: 3,
-		DisableAsyncCommit: w.plan.noAsync,
+		DisableAsyncCommit: w.plan.noAsync, SpillBytes: spillBytes,
 		Jitter: func(n time.Duration) time.Duration {
 			mu.Lock()
 			defer mu.Unlock()

@@ -35,6 +35,7 @@
 // `go test ./test/sim -run TestSeeds -seeds 10000 -timeout 0`, and to replay one with every event
 // `go test ./test/sim -run TestSeed$ -seed 42 -events`.
 //
+// In some runs write sets go to files and, in worlds of one process, commit as large ones, slowly (large.go).
 // Transactions hold cursors open across statements that wait, lock rows shared, and roll back to savepoints.
 //
 // Not here: SQL, gRPC, real disks and processes.

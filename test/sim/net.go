@@ -11,6 +11,7 @@ import (
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -201,11 +202,40 @@ func (c *shardConn) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResp
 
 // Capabilities are those of a shard over a network.
 func (c *shardConn) Capabilities() kv.Capabilities {
-	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true}
+	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true, LargeCommit: c.p.w.plan.embedded}
 }
 
-func (c *shardConn) CommitLarge(context.Context, *kv.CommitLargeRequest) (kv.CommitLargeResponse, error) {
-	return kv.CommitLargeResponse{}, kv.ErrUnsupported
+// CommitLarge is a call within the process, where client and store share one: it is answered, however patient the
+// caller is, and the write set stays the caller's. Who dies over it tells nobody what came of it.
+func (c *shardConn) CommitLarge(ctx context.Context, req *kv.CommitLargeRequest) (kv.CommitLargeResponse, error) {
+	w := c.p.w
+	if !w.plan.embedded {
+		return kv.CommitLargeResponse{}, kv.ErrUnsupported
+	}
+	dead := func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return c.p.dead
+	}
+	resp, err := request(c, context.WithoutCancel(ctx), &message{kind: "large", key: bytes.Clone(req.Primary), startTS: req.StartTS, size: req.Set.Len()},
+		func(running context.Context, s kv.Shard) (kv.CommitLargeResponse, error) {
+			if dead() {
+				return kv.CommitLargeResponse{}, errDead
+			}
+			running, cancel := context.WithCancel(running)
+			defer cancel()
+			defer context.AfterFunc(ctx, cancel)()
+			slow := *req
+			slow.Set = &slowSet{req.Set, w}
+			return s.CommitLarge(running, &slow)
+		})
+	if err != nil && dead() {
+		err = &percolator.UndeterminedError{StartTS: req.StartTS, Err: errDead}
+	}
+	if err == nil && resp.CommitTS != 0 {
+		w.large.Add(1)
+	}
+	return resp, err
 }
 
 func (c *shardConn) WaitForRelease(context.Context, []byte, tso.Timestamp) error {

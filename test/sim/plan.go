@@ -47,6 +47,7 @@ type plan struct {
 	lockTTL        time.Duration
 	noAsync        bool          // no async commit
 	collects       bool          // garbage, all the time
+	spills         bool          // write sets of more than one key go to a file
 	latency        time.Duration // the most that passes between two events
 
 	// Chances in a thousand: of a request or an answer to be lost, of a request to be held back, to
@@ -103,6 +104,11 @@ func newPlan(seed uint64) plan {
 	if rand.New(rand.NewPCG(seed, 4)).IntN(8) == 0 {
 		p.workload = laterWorkload
 	}
+	often := 8
+	if p.embedded {
+		often = 2
+	}
+	p.spills = rand.New(rand.NewPCG(seed, 5)).IntN(often) == 0
 	p.divide()
 	return p
 }
@@ -130,6 +136,9 @@ func (p *plan) String() string {
 	}
 	if p.collects {
 		where += ", garbage collection"
+	}
+	if p.spills {
+		where += ", write sets in files"
 	}
 	return fmt.Sprintf("%s, %v; %s, %d clients × %d; TTL %v, latency %v; lost %d+%d, held %d, twice %d, slow syncs %d, faults %d %v",
 		p.workload, p.mode, where, p.clients, p.txns, p.lockTTL, p.latency,

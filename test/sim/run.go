@@ -26,8 +26,9 @@ type result struct {
 	events   int
 	digest   uint64
 	took     time.Duration // of simulated time
-	// txns were begun, committed of them acknowledged, expired had their locks taken away.
-	txns, committed, expired int64
+	// txns were begun, committed of them acknowledged, expired had their locks taken away, large were committed
+	// from a file in one phase.
+	txns, committed, expired, large int64
 }
 
 func (r *result) failed() bool { return len(r.problems) > 0 }
@@ -43,7 +44,7 @@ func simulate(t *testing.T, seed uint64, change func(*plan), trace io.Writer) *r
 		w := newWorld(seed, p, trace)
 		w.run()
 		r.problems, r.events, r.digest, r.took = w.problems, w.events, w.digest, time.Since(w.begun)
-		r.txns, r.committed, r.expired = w.txns.Load(), w.committed.Load(), w.expired.Load()
+		r.txns, r.committed, r.expired, r.large = w.txns.Load(), w.committed.Load(), w.expired.Load(), w.large.Load()
 	})
 	return r
 }

@@ -194,6 +194,32 @@ func TestClockStepsRollNobodyBack(t *testing.T) {
 	}
 }
 
+// Goal: large commits in one phase keep every promise, whatever goes wrong. Method: the workloads and levels in turn in
+// worlds of one process, whose write sets go to files; crashes, slow syncs, cancels, splits and garbage collection.
+func TestLargeCommits(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 20
+	}
+	var large, committed int64
+	for seed := range seeds {
+		r := simulate(t, seed, func(p *plan) {
+			p.embedded, p.nodes, p.spills, p.collects = true, 1, true, seed%2 == 0
+			p.workload, p.mode = workloadNames[seed%uint64(len(workloadNames))], modes[seed%uint64(len(modes))]
+			p.dropRequests, p.dropAnswers, p.duplicates = 0, 0, 0
+			p.faults, p.kinds = max(p.faults, 5), []faultKind{crashNode, restartNode, splitRange, stepClock, cancelClient}
+			p.divide()
+		}, nil)
+		if r.failed() {
+			t.Error(r.report(seed))
+		}
+		large, committed = large+r.large, committed+r.committed
+	}
+	if t.Logf("%d of %d commits were large", large, committed); large < committed/20 {
+		t.Error("too few large commits to tell anything")
+	}
+}
+
 // Goal: what was found once stays found. Method: the seeds of bugs that were fixed since; a seed shows
 // a bug only as long as the plan it stands for is the same, so that each bug has a test of its own
 // where it was, too.

@@ -37,8 +37,9 @@ type world struct {
 	events  int
 	digest  uint64 // of all events, to compare runs
 
-	clock                    atomic.Int64 // counts what clients do: the histories' time
-	txns, committed, expired atomic.Int64
+	clock                           atomic.Int64 // counts what clients do: the histories' time
+	txns, committed, expired, large atomic.Int64
+	rests                           atomic.Uint64
 
 	mu        sync.Mutex
 	inbox     []*message
