@@ -166,7 +166,7 @@ func (b *loadBar) Phase(name string, total int64) {
 	}
 	b.bar = progressbar.NewOptions64(total, progressbar.OptionSetWriter(b.out), progressbar.OptionSetDescription(name),
 		progressbar.OptionSetWidth(30), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
-		progressbar.OptionSetItsString(name), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionSetItsString(name), progressbar.OptionSetPredictTime(true), progressbar.OptionShowBytes(name == "bytes"),
 		progressbar.OptionThrottle(200*time.Millisecond), progressbar.OptionClearOnFinish())
 }
 

@@ -31,7 +31,7 @@ func main() {
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(startCommand(), checkCommand(), storeCommand(), sqllogicCommand(), benchCommand(), versionCommand())
+	root.AddCommand(startCommand(), checkCommand(), storeCommand(), importCommand(), sqllogicCommand(), benchCommand(), versionCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		var silent *silentError
 		if !errors.As(err, &silent) {

@@ -68,6 +68,7 @@ var beside = map[string][]string{
 	"bench/scale":        {"cmd/percodb"},
 	"bench/tpce/check":   {"cmd/percodb"},
 	"test/sqllogic":      {"cmd/percodb"},
+	"mysqlimport":        {"cmd/percodb"},
 }
 
 // forbidden: beyond the floors, room → prefixes it must not import.

@@ -1,0 +1,429 @@
+// Package mysqlimport loads a dump of mysqldump, mydumper or Dumpling into a server.
+//
+//	files ─► readers: statements, rows, values ─► batches ─► connections: a transaction each, COPY and the batch's name
+//	             │ CREATE TABLE
+//	             └──► sql/mysql: percodb's tables
+//
+// After the rows come the keys, the next values of AUTO_INCREMENT, comments and statistics, and a report of what was
+// mapped, how, and what was left out.
+//
+// Invariants:
+//
+//  1. Memory is bounded whatever the size of a statement or a line: rows are read one by one, a row is at most 256 MiB,
+//     other statements 16 MiB.
+//  2. A batch and its row in percodb_import.batch are committed together. Batches are cut by the dump's bytes alone, so a
+//     later run of the same files cuts them alike, and leaves out those that are loaded.
+//  3. A dump that is malformed or ends early is an error with its file and line; until an import has ended, the schema
+//     percodb_import says so.
+//  4. Tables that the import has not made are never changed.
+package mysqlimport
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/mysql"
+)
+
+// format is part of an import's name: batches of another version are cut differently.
+const format = 1
+
+// ZeroDates is what becomes of dates like 0000-00-00: the text of a date, or "" for NULL.
+type ZeroDates string
+
+// Options say what to import, and where to.
+type Options struct {
+	Paths    []string
+	URL      string
+	Workers  int    // connections; 4 if 0
+	Schema   string // where all tables go; "" is their database's name, or public for those without one
+	Exclude  []string
+	Zero     ZeroDates
+	Numeric  bool   // BIGINT UNSIGNED becomes numeric(20,0) rather than bigint
+	Interval bool   // TIME becomes interval rather than time
+	TimeZone string // of TIMESTAMP, where the dump does not say it; "" is UTC
+	Restart  bool   // drops the tables of unfinished imports first
+	Progress Progress
+}
+
+func (o *Options) zone() string {
+	if o.TimeZone == "" {
+		return "+00"
+	}
+	return zoneSuffix(o.TimeZone)
+}
+
+// Progress is told how an import goes on. Calls do not overlap.
+type Progress interface {
+	// Phase begins a phase of total steps: bytes of files, or statements.
+	Phase(name string, total int64)
+	// Add notes that n steps are done.
+	Add(n int64)
+}
+
+type nobody struct{}
+
+func (nobody) Phase(string, int64) {}
+func (nobody) Add(int64)           {}
+
+// table is a table of the dump.
+type table struct {
+	*mysql.DumpTable
+	label string
+	all   []int
+	rows  int64
+}
+
+// ordinal finds a column by its name, -1 without it.
+func (t *table) ordinal(name string) int {
+	return slices.IndexFunc(t.Columns, func(c mysql.DumpColumn) bool { return strings.EqualFold(c.Name, name) })
+}
+
+// importer is one run.
+type importer struct {
+	o     Options
+	files []*dumpFile
+	state *state
+	conn  *pgx.Conn                           // for definitions
+	give  func(context.Context, *batch) error // hands a batch over to the connections
+	make  func(context.Context, *table) error // makes a table
+
+	buffers sync.Pool
+
+	mu struct {
+		sync.Mutex                   // of what follows, of conn and of Progress
+		tables     map[string]*table // by database and name as written, in lower case
+		order      []*table
+		charsets   map[string]string // of databases
+		schemas    map[string]bool   // that exist
+		report     Report
+	}
+}
+
+// Run imports a dump, or what is missing of it. The report is valid with an error too, as far as the run came.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	began := time.Now()
+	if o.Workers <= 0 {
+		o.Workers = 4
+	}
+	if o.Progress == nil {
+		o.Progress = nobody{}
+	}
+	i := &importer{o: o}
+	i.make = i.makeTable
+	i.mu.tables, i.mu.charsets, i.mu.schemas = map[string]*table{}, map[string]string{}, map[string]bool{}
+	i.buffers.New = func() any { return new([]byte) }
+	var err error
+	if i.files, err = findFiles(o.Paths); err != nil {
+		return nil, err
+	}
+	if i.conn, err = pgx.Connect(ctx, o.URL); err != nil {
+		return nil, err
+	}
+	defer i.conn.Close(context.WithoutCancel(ctx))
+	if o.Restart {
+		if err := restart(ctx, i.conn); err != nil {
+			return nil, err
+		}
+	}
+	job, err := i.name()
+	if err != nil {
+		return nil, err
+	}
+	if i.state, err = openState(ctx, i.conn, job, strings.Join(o.Paths, " ")); err != nil {
+		return nil, err
+	}
+	report := &i.mu.report
+	report.Resumed = i.state.resumed
+	err = i.rows(ctx)
+	report.Rows = time.Since(began)
+	if err == nil {
+		err = i.finish(ctx)
+	}
+	if err == nil {
+		err = i.state.close(ctx, i.conn)
+	}
+	report.Total = time.Since(began)
+	report.fill(i)
+	return report, err
+}
+
+// name is the import's name: a hash of the files and of the options that change what is loaded.
+func (i *importer) name() (string, error) {
+	h := xxhash.New()
+	fmt.Fprintf(h, "%d\x00%s\x00%s\x00%s\x00%v\x00%v\x00%s\x00", format, i.o.Schema, strings.Join(i.o.Exclude, "\x00"), i.o.Zero, i.o.Numeric, i.o.Interval, i.o.TimeZone)
+	for _, f := range i.files {
+		if err := f.fingerprint(h); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%016x", h.Sum64()), nil
+}
+
+// rows reads the files and loads their rows.
+func (i *importer) rows(ctx context.Context) error {
+	var total int64
+	for _, f := range i.files {
+		total += f.size
+	}
+	i.o.Progress.Phase("bytes", total)
+	i.mu.report.Bytes = total
+	group, ctx := errgroup.WithContext(ctx)
+	batches := make(chan *batch)
+	i.give = func(ctx context.Context, b *batch) error {
+		if b.skip {
+			i.loadedBatch(b, false)
+			return ctx.Err()
+		}
+		select {
+		case batches <- b:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	group.Go(func() error {
+		defer close(batches)
+		return i.readAll(ctx)
+	})
+	for range i.o.Workers {
+		group.Go(func() error { return i.copyAll(ctx, batches) })
+	}
+	return group.Wait()
+}
+
+// readAll reads files in their order, those with rows alone several at once.
+func (i *importer) readAll(ctx context.Context) error {
+	n := slices.IndexFunc(i.files, func(f *dumpFile) bool { return f.kind == fileRows })
+	if n < 0 {
+		n = len(i.files)
+	}
+	var later []*dumpFile
+	for _, f := range i.files {
+		if f.kind == fileRows {
+			later = append(later, f)
+			continue
+		}
+		if err := i.readFile(ctx, f); err != nil {
+			return err
+		}
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(i.o.Workers)
+	for _, f := range later {
+		group.Go(func() error { return i.readFile(ctx, f) })
+	}
+	return group.Wait()
+}
+
+func (i *importer) readFile(ctx context.Context, f *dumpFile) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	in, done, err := f.open(func(n int) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.o.Progress.Add(int64(n))
+	})
+	if err != nil {
+		return err
+	}
+	defer done()
+	return i.read(ctx, f, in)
+}
+
+// buffer is an empty buffer for a batch.
+func (i *importer) buffer() []byte { return (*i.buffers.Get().(*[]byte))[:0] }
+
+// maxKeptBuffer bounds the buffers that are used again.
+const maxKeptBuffer = 16 << 20
+
+func (i *importer) release(b *batch) {
+	if cap(b.data) <= maxKeptBuffer {
+		i.buffers.Put(&b.data)
+	}
+	b.data = nil
+}
+
+func (i *importer) loaded(f *dumpFile, start int64) bool {
+	return i.state.done[batchKey{f.index, start}]
+}
+
+// loadedBatch counts a batch whose rows are in the server.
+func (i *importer) loadedBatch(b *batch, now bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	b.table.rows += b.rows
+	if now {
+		i.mu.report.Loaded += b.rows
+	}
+	i.mu.report.addZeros(b.zeros)
+}
+
+func (i *importer) leave(l mysql.LeftOut) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.mu.report.leave(l)
+}
+
+func (i *importer) setCharset(db, set string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if set != "" {
+		i.mu.charsets[db] = set
+	}
+}
+
+func tableKey(db, name string) string { return strings.ToLower(db) + "\x00" + strings.ToLower(name) }
+
+// find is the table of INSERT, nil if the dump has not defined it.
+func (i *importer) find(db, name string) (t *table, excluded bool) {
+	if i.excluded(db, name) {
+		return nil, true
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.mu.tables[tableKey(db, name)], false
+}
+
+// excluded reports whether --exclude names a table, by its name or by its database and name.
+func (i *importer) excluded(db, name string) bool {
+	return slices.ContainsFunc(i.o.Exclude, func(x string) bool {
+		return strings.EqualFold(x, name) || strings.EqualFold(x, db+"."+name)
+	})
+}
+
+// schemaOf is where a database's tables go.
+func (i *importer) schemaOf(db string) string {
+	switch {
+	case i.o.Schema != "":
+		return i.o.Schema
+	case db != "":
+		return strings.ToLower(db)
+	}
+	return "public"
+}
+
+// errExists is the error of a table that the import has not made.
+var errExists = errors.New("exists already")
+
+// createTable maps CREATE TABLE and makes the table, if an earlier run has not.
+func (i *importer) createTable(ctx context.Context, db, text string) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	m, err := mysql.ConvertDumpTable(text, mysql.DumpOptions{Schema: i.schemaOf(db), OneSchema: i.o.Schema != "", Charset: i.mu.charsets[db],
+		Numeric: i.o.Numeric, Intervals: i.o.Interval, ZeroNull: i.o.Zero == ""})
+	if err != nil {
+		return err
+	}
+	if i.excluded(db, m.Name) {
+		i.mu.report.leave(mysql.LeftOut{What: "the table " + m.Schema + "." + m.Name, Why: "--exclude names it"})
+		return nil
+	}
+	t := &table{DumpTable: m, label: m.Schema + "." + m.Name}
+	for n := range m.Columns {
+		t.all = append(t.all, n)
+	}
+	for _, other := range i.mu.order {
+		if other.label == t.label {
+			return fmt.Errorf("the table %s comes twice: import the dumps one by one, or into other schemas with --schema", t.label)
+		}
+	}
+	if err := i.make(ctx, t); err != nil {
+		return err
+	}
+	i.mu.tables[tableKey(db, m.Name)] = t
+	i.mu.order = append(i.mu.order, t)
+	for _, l := range m.LeftOut {
+		i.mu.report.leave(l)
+	}
+	return nil
+}
+
+// makeTable runs CREATE TABLE and notes the table as the import's, in one transaction.
+func (i *importer) makeTable(ctx context.Context, t *table) error {
+	if i.state.made[t.label] {
+		return nil
+	}
+	if !i.mu.schemas[t.Schema] {
+		if _, err := i.conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+ast.QuoteIdent(t.Schema)); err != nil {
+			return err
+		}
+		i.mu.schemas[t.Schema] = true
+	}
+	err := pgx.BeginFunc(ctx, i.conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, t.Create); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, "INSERT INTO percodb_import.made (job, schema_name, table_name) VALUES ($1, $2, $3)", i.state.job, t.Schema, t.Name)
+		return err
+	})
+	if hasCode(err, "42P07") {
+		var other bool
+		query := "SELECT EXISTS (SELECT 1 FROM percodb_import.made WHERE schema_name = $1 AND table_name = $2)"
+		if err := i.conn.QueryRow(ctx, query, t.Schema, t.Name).Scan(&other); err == nil && other {
+			return fmt.Errorf("the table %s %w: an unfinished import of other files, or with other flags, has made it. Complete that one, or begin anew with --restart, which drops its tables", t.label, errExists)
+		}
+		return fmt.Errorf("the table %s %w: drop it, or import into another schema with --schema", t.label, errExists)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", t.label, err)
+	}
+	return nil
+}
+
+// finish makes keys, sets the next values of AUTO_INCREMENT, and has the server look at what it holds.
+func (i *importer) finish(ctx context.Context) error {
+	type step struct {
+		what      string
+		statement string
+		exists    []string // SQLSTATEs of a step that an earlier run has taken
+	}
+	var steps []step
+	names := map[string]bool{}
+	for _, t := range i.mu.order {
+		for _, k := range t.Keys {
+			full := t.Schema + "." + k.Name
+			if names[full] {
+				i.leave(mysql.LeftOut{What: "the key " + k.Name + " of " + t.label, Why: "another table has a key of this name", Statement: k.Statement})
+				continue
+			}
+			names[full] = true
+			steps = append(steps, step{"the key " + k.Name + " of " + t.label, k.Statement, []string{"42P07", "42710", "42P16"}})
+		}
+		if t.Identity != "" {
+			column, from := ast.QuoteIdent(t.Identity), ast.QuoteIdent(t.Schema)+"."+ast.QuoteIdent(t.Name)
+			steps = append(steps, step{"the next value of " + t.label + "." + t.Identity, fmt.Sprintf(
+				"SELECT setval(pg_get_serial_sequence(%s, %s), greatest((SELECT max(%s) FROM %s), %d, 1), (SELECT max(%s) FROM %s) IS NOT NULL OR %d > 1)",
+				ast.QuoteString(from), ast.QuoteString(t.Identity), column, from, max(t.Next, 1)-1, column, from, max(t.Next, 1)), nil})
+		}
+		for _, q := range t.Comments {
+			steps = append(steps, step{"a comment of " + t.label, q, nil})
+		}
+		steps = append(steps, step{"statistics of " + t.label, "ANALYZE " + ast.QuoteIdent(t.Schema) + "." + ast.QuoteIdent(t.Name), nil})
+	}
+	i.o.Progress.Phase("keys", int64(len(steps)))
+	for _, st := range steps {
+		_, err := i.conn.Exec(ctx, st.statement)
+		switch {
+		case err == nil, len(st.exists) > 0 && hasCode(err, st.exists...):
+		case ctx.Err() != nil, i.conn.IsClosed():
+			return err
+		default:
+			i.leave(mysql.LeftOut{What: st.what, Why: "the server refused it: " + err.Error(), Statement: st.statement})
+			i.mu.report.Refused++
+		}
+		i.o.Progress.Add(1)
+	}
+	return nil
+}
