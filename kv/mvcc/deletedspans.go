@@ -16,6 +16,8 @@ const (
 	maxDeletedSpans    = 1024
 	maxDeletedSpanKey  = 1 << 10
 	minDeletedSpanKeys = 32
+	// minDeletedMore is the same for keys next to a verified span, to which they are added.
+	minDeletedMore = 4
 )
 
 // deletedSpans are spans in which every key is deleted: the consumed end of a queue, the index entries that a
@@ -50,16 +52,34 @@ type deletedSpan struct {
 	keys       int           // about how many deleted keys it saves a scan
 }
 
-// find returns, as copies appended to startBuf and endBuf, the bounds of the verified span that key lies in, for a
-// reader at readTS. ok is false if there is none.
-func (d *deletedSpans) find(key []byte, readTS tso.Timestamp, startBuf, endBuf []byte) (start, end []byte, ok bool) {
+// endOf appends to buf the end of the verified span that key lies in, for a reader at readTS. ok is false if there
+// is none.
+func (d *deletedSpans) endOf(key []byte, readTS tso.Timestamp, buf []byte) (_ []byte, ok bool) {
+	if d.n.Load() == 0 {
+		return buf, false
+	}
 	d.mu.RLock()
 	defer d.mu.RUnlock()
 	i, ok := d.searchLocked(key)
 	if !ok || d.spans[i].asOf == 0 || d.spans[i].asOf > readTS {
-		return startBuf, endBuf, false
+		return buf, false
 	}
-	return append(startBuf, d.spans[i].start...), append(endBuf, d.spans[i].end...), true
+	return append(buf, d.spans[i].end...), true
+}
+
+// startBelow appends to buf the start of the verified span in which the keys directly below bound lie, for a reader at
+// readTS. ok is false if there is none.
+func (d *deletedSpans) startBelow(bound []byte, readTS tso.Timestamp, buf []byte) (_ []byte, ok bool) {
+	if d.n.Load() == 0 {
+		return buf, false
+	}
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	i := sort.Search(len(d.spans), func(i int) bool { return bytes.Compare(d.spans[i].end, bound) >= 0 })
+	if i == len(d.spans) || bytes.Compare(d.spans[i].start, bound) >= 0 || d.spans[i].asOf == 0 || d.spans[i].asOf > readTS {
+		return buf, false
+	}
+	return append(buf, d.spans[i].start...), true
 }
 
 // searchLocked returns the span that key lies in, or where one with key would be inserted.

@@ -343,3 +343,67 @@ func TestDeletedSpansBounds(t *testing.T) {
 		t.Errorf("%d spans after all were removed", d.n.Load())
 	}
 }
+
+// Goal: a deleted span reaches to where a scan began if the scan met nothing before it, and no further: of several
+// spans, what lies between them was not looked at. A scan that begins in such a span walks over no deleted key, nor does it
+// after a few keys more were deleted next to the span.
+func TestDeletedSpansBeginWhereScansDo(t *testing.T) {
+	for _, reverse := range []bool{false, true} {
+		w := newWorld(t, true, nil)
+		w.putOnePhase("k4", "live")
+		for _, part := range []string{"k2", "k6"} {
+			for i := range 50 {
+				w.putOnePhase(fmt.Sprintf("%s%02d", part, i), "")
+			}
+		}
+		scan := func(start, end string, spans ...Span) (rows []string, deleted uint64) {
+			ts := w.now()
+			args := ScanArgs{Start: []byte(start), End: []byte(end), Spans: spans, Reverse: reverse, Limit: 1000, MaxBytes: 1 << 20}
+			args.ReadTS = ts
+			if err := w.BeginRead(context.Background(), ts); err != nil {
+				t.Fatal(err)
+			}
+			page, err := w.Scan(context.Background(), &args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range page.Rows {
+				rows = append(rows, string(r.Key))
+			}
+			return rows, page.Deleted
+		}
+		first, last := Span{Start: []byte("k0"), End: []byte("k1")}, Span{Start: []byte("k6"), End: []byte("k7")}
+		if reverse {
+			first, last = Span{Start: []byte("k2"), End: []byte("k3")}, Span{Start: []byte("k8"), End: []byte("k9")}
+		}
+		for range 4 {
+			if rows, _ := scan("", "", first, last); len(rows) != 0 {
+				t.Fatalf("reverse %v: %v in the spans", reverse, rows)
+			}
+			if rows, _ := scan("k3", "k5"); len(rows) != 1 {
+				t.Fatalf("reverse %v: %v between the spans; %s", reverse, rows, showDeleted(w.State))
+			}
+		}
+		for range 2 {
+			scan("k0", "k9")
+		}
+		if rows, deleted := scan("k0", "k9"); len(rows) != 1 || deleted > 1 {
+			t.Fatalf("reverse %v: %v, %d deleted keys walked over; %s", reverse, rows, deleted, showDeleted(w.State))
+		}
+		for i := range minDeletedMore + 1 {
+			w.putOnePhase(fmt.Sprintf("k3%d", i), "")
+			w.putOnePhase(fmt.Sprintf("k5%d", i), "")
+		}
+		for range 2 {
+			scan("k0", "k9")
+		}
+		if rows, deleted := scan("k0", "k9"); len(rows) != 1 || deleted > 1 {
+			t.Fatalf("reverse %v: %v, %d deleted keys walked over after more; %s", reverse, rows, deleted, showDeleted(w.State))
+		}
+		w.putOnePhase("k05", "new")
+		w.putOnePhase("k85", "new")
+		if rows, _ := scan("k0", "k9"); len(rows) != 3 {
+			t.Fatalf("reverse %v: %v after an insert at the beginning; %s", reverse, rows, showDeleted(w.State))
+		}
+	}
+}

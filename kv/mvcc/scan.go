@@ -359,8 +359,9 @@ func (sc *scanner) emitCurrent(key []byte, version uint64) (full bool, err error
 // version is tried before a jump over all that are left of a key.
 func (sc *scanner) forward() error {
 	it := sc.it
-	var last []byte // key of the last row
-	for ok := it.First(); ok; {
+	var last []byte          // key of the last row
+	met := len(sc.spans) > 0 // some key; of several spans, the first may be in any
+	for ok := sc.first(); ok; {
 		if sc.at < len(sc.spans)-1 {
 			at := sc.at
 			if ok = sc.enterAbove(); !ok || sc.at != at {
@@ -375,6 +376,8 @@ func (sc *scanner) forward() error {
 			return corrupt(it.Key(), "unversioned key among the write records")
 		}
 		key := userKey(prefix)
+		first := !met
+		met = true
 		if last != nil && bytes.Equal(key, last) {
 			last, ok = nil, it.NextPrefix()
 			continue
@@ -414,7 +417,7 @@ func (sc *scanner) forward() error {
 			if sc.page.Deleted++; newer {
 				ok = it.NextPrefix()
 			} else {
-				ok = sc.passDeleted(key)
+				ok = sc.passDeleted(key, first)
 			}
 			continue
 		}
@@ -459,7 +462,8 @@ func (sc *scanner) seekVisible(prefix []byte) (visible, ok bool, err error) {
 func (sc *scanner) reverse() error {
 	it := sc.it
 	var kept writeRecord
-	for ok := it.Last(); ok; {
+	met := len(sc.spans) > 0 // some key; of several spans, the first may be in any
+	for ok := sc.last(); ok; {
 		if sc.at < len(sc.spans)-1 {
 			at := sc.at
 			if ok = sc.enterBelow(); !ok || sc.at != at {
@@ -476,14 +480,16 @@ func (sc *scanner) reverse() error {
 		it.Buf = append(it.Buf[:0], prefix...)
 		prefix = it.Buf[:len(prefix):len(prefix)]
 		key := userKey(prefix)
-		met, stop, err := false, false, error(nil)
+		first := !met
+		met = true
+		locked, stop, err := false, false, error(nil)
 		if len(sc.conflicts) > 0 {
-			if met, stop, err = sc.conflictsBefore(key); stop || err != nil {
+			if locked, stop, err = sc.conflictsBefore(key); stop || err != nil {
 				return err
 			}
 		}
 		kept.op = 0
-		if met {
+		if locked {
 			ok = it.SeekLT(prefix)
 		} else if ok, err = sc.reverseKey(prefix, &kept); err != nil {
 			return err
@@ -501,7 +507,7 @@ func (sc *scanner) reverse() error {
 			sc.emit(key, kept.value)
 		} else if kept.op == OpDelete {
 			if sc.page.Deleted++; !sc.newer {
-				ok = sc.passDeletedBelow(key, ok)
+				ok = sc.passDeletedBelow(key, first, ok)
 			}
 		}
 	}

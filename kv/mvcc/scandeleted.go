@@ -13,16 +13,14 @@ const maxProbedKeys = 16
 // deletedRun is the row of deleted keys that a scan is walking over: it jumps over the part of them that is known to be a
 // deleted span, and reports the run when it ends.
 type deletedRun struct {
-	off    bool     // the scan does not take part: it reads several spans
 	since  uint64   // deletedSpans.seq before the probe
 	locked [][]byte // keys whose locks the probe has met and that may become versions, in scan order
 	more   bool     // there are locked keys behind those
 	large  bool     // the probe has met a large commit, whose keys are not known
 	walked int      // keys of the run, those jumped over aside; 0 if there is no run
-	start  []byte   // forward: the first key of the run
-	end    []byte   // in reverse: the bound above the first key of the run
-
-	spanStart, spanEnd []byte // buffers
+	start  []byte   // forward: where the run begins
+	end    []byte   // in reverse: the bound above the run
+	jumped bool     // the run is next to a verified span, or has one in it
 }
 
 // reset begins a probe.
@@ -42,17 +40,47 @@ func (r *deletedRun) meet(e *entry) {
 	r.locked = append(r.locked, bytes.Clone(e.key))
 }
 
-// passDeleted moves forward from key, which is deleted as of the snapshot and has no newer version, to the next
-// key that may not be.
-func (sc *scanner) passDeleted(key []byte) (ok bool) {
+// first moves to the first version of the page. A deleted span at its beginning costs no seek of its own.
+func (sc *scanner) first() (ok bool) {
 	r := &sc.run
-	if r.walked == 0 {
-		r.start = append(r.start[:0], key...)
+	r.start = sc.start
+	if len(sc.spans) == 0 {
+		if sc.it.Buf, r.jumped = sc.s.deleted.endOf(sc.start, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); r.jumped {
+			r.start = append(r.start[:0:0], sc.it.Buf[1:]...)
+			sc.it.Buf = storage.AppendSentinel(sc.it.Buf)
+			return sc.it.SeekGE(sc.it.Buf)
+		}
 	}
-	if r.walked++; r.walked%16 == 1 && sc.s.deleted.n.Load() > 0 {
-		if _, end, found := sc.s.deleted.find(key, sc.args.ReadTS, nil, r.spanEnd[:0]); found {
-			r.spanEnd = end
-			sc.it.Buf = appendPrefix(sc.it.Buf[:0], tagWrite, end)
+	return sc.it.First()
+}
+
+// last is first for a scan in reverse.
+func (sc *scanner) last() (ok bool) {
+	r := &sc.run
+	r.end = sc.end
+	if len(sc.spans) == 0 && len(sc.end) > 0 {
+		if sc.it.Buf, r.jumped = sc.s.deleted.startBelow(sc.end, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); r.jumped {
+			r.end = append(r.end[:0:0], sc.it.Buf[1:]...)
+			sc.it.Buf = storage.AppendSentinel(sc.it.Buf)
+			return sc.it.SeekLT(sc.it.Buf)
+		}
+	}
+	return sc.it.Last()
+}
+
+// passDeleted moves forward from key, which is deleted as of the snapshot and has no newer version, to the next
+// key that may not be. first says that the scan has met no key before: nothing lies between its beginning, or the
+// end of the span it began with, and key.
+func (sc *scanner) passDeleted(key []byte, first bool) (ok bool) {
+	r := &sc.run
+	if r.walked == 0 && !first {
+		r.start, r.jumped = append(r.start[:0:0], key...), false
+	}
+	if r.walked++; r.walked%16 == 1 {
+		buf := append(sc.it.Buf[:0], tagWrite)
+		if buf, found := sc.s.deleted.endOf(key, sc.args.ReadTS, buf); found {
+			r.jumped = true
+			sc.it.Buf = storage.AppendSentinel(buf)
 			return sc.it.SeekGE(sc.it.Buf)
 		}
 	}
@@ -60,16 +88,17 @@ func (sc *scanner) passDeleted(key []byte) (ok bool) {
 }
 
 // passDeletedBelow is passDeleted for a scan in reverse: the iterator has left key for the one below it already, which ok
-// tells.
-func (sc *scanner) passDeletedBelow(key []byte, ok bool) bool {
+// tells. key is in the iterator's buffer.
+func (sc *scanner) passDeletedBelow(key []byte, first, ok bool) bool {
 	r := &sc.run
-	if r.walked == 0 {
-		r.end = append(append(r.end[:0], key...), 0)
+	if r.walked == 0 && !(first && len(r.end) > 0) {
+		r.end, r.jumped = append(append(r.end[:0:0], key...), 0), false
 	}
-	if r.walked++; ok && r.walked%16 == 1 && sc.s.deleted.n.Load() > 0 {
-		if start, _, found := sc.s.deleted.find(key, sc.args.ReadTS, r.spanStart[:0], r.spanEnd[:0]); found {
-			r.spanStart = start
-			sc.it.Buf = appendPrefix(sc.it.Buf[:0], tagWrite, start)
+	if r.walked++; ok && r.walked%16 == 1 {
+		above := append(slices.Clip(key), 0)
+		if buf, found := sc.s.deleted.startBelow(above, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); found {
+			r.jumped = true
+			sc.it.Buf = storage.AppendSentinel(buf)
 			return sc.it.SeekLT(sc.it.Buf)
 		}
 	}
@@ -80,8 +109,12 @@ func (sc *scanner) passDeletedBelow(key []byte, ok bool) bool {
 // above it.
 func (sc *scanner) endRun(bound []byte) {
 	r := &sc.run
+	least := minDeletedSpanKeys
+	if r.jumped {
+		least = minDeletedMore
+	}
 	walked := r.walked
-	if r.walked = 0; walked < minDeletedSpanKeys || len(bound) == 0 || r.large {
+	if r.walked = 0; walked < least || len(bound) == 0 || r.large {
 		return
 	}
 	start, end := r.start, bound
