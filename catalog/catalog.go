@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -164,8 +163,7 @@ func (c *Catalog) retryAt(ctx context.Context, f func(txn *percolator.Txn) error
 		} else {
 			_ = txn.Rollback(ctx) // Nothing has left this process yet.
 		}
-		var conflict *mvcc.WriteConflictError
-		if !errors.As(err, &conflict) {
+		if mvcc.KindOf(err) != mvcc.KindWriteConflict {
 			return at, err
 		}
 	}

@@ -1,6 +1,10 @@
 package catalog
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/percodb/percodb/kv/mvcc"
+)
 
 // SchemaChangedError: the transaction was planned under a schema that a change has replaced, or is
 // replacing. Nothing was committed; planned again on a fresh snapshot it may succeed.
@@ -12,6 +16,9 @@ type SchemaChangedError struct {
 func (e *SchemaChangedError) Error() string {
 	return fmt.Sprintf("schema of relation %q has changed since the transaction was planned", e.Name)
 }
+
+// Kind says what the error means; see mvcc.Kind.
+func (e *SchemaChangedError) Kind() mvcc.Kind { return mvcc.KindSchemaChanged }
 
 // CorruptionError: the catalog's keys hold what the catalog cannot have written.
 type CorruptionError struct {

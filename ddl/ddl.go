@@ -2,7 +2,6 @@ package ddl
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 
 	"github.com/percodb/percodb/catalog"
@@ -112,8 +111,7 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 func runAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
 	for attempt := 1; ; attempt++ {
 		tag, err = attemptAlone(ctx, d, f)
-		var conflict *mvcc.WriteConflictError
-		if attempt == maxAttempts || !errors.As(err, &conflict) && !errors.Is(err, percolator.ErrCommitTooLate) {
+		if kind := mvcc.KindOf(err); attempt == maxAttempts || kind != mvcc.KindWriteConflict && kind != mvcc.KindCommitTooLate {
 			return tag, err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -86,6 +87,9 @@ type LostRangesError struct {
 	Shard string
 	Lost  []RangeDescriptor
 }
+
+// Kind says what the error means; see mvcc.Kind.
+func (e *LostRangesError) Kind() mvcc.Kind { return mvcc.KindForeignData }
 
 func (e *LostRangesError) Error() string {
 	return fmt.Sprintf("shard %s does not own %d of its ranges: is this its data directory?", e.Shard, len(e.Lost))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"time"
+
+	"github.com/percodb/percodb/kv/mvcc"
 )
 
 // A data directory can be copied, and both copies be started: they would serve one shard's ranges, each with
@@ -32,6 +34,9 @@ type ShardReplacedError struct {
 	Shard string
 	Addr  string // of the other process
 }
+
+// Kind says what the error means; see mvcc.Kind.
+func (e *ShardReplacedError) Kind() mvcc.Kind { return mvcc.KindForeignData }
 
 func (e *ShardReplacedError) Error() string {
 	return fmt.Sprintf("store %s has been served from another data directory by a process at %s: this one is a copy, or older", e.Shard, e.Addr)

@@ -343,7 +343,7 @@ type Router interface {
 }
 
 // ErrClosed: the shard or store has been closed.
-var ErrClosed = errors.New("kv: closed")
+var ErrClosed = mvcc.NewError(mvcc.KindClosed, "kv: closed")
 
 // ErrNoRange: no shard owns the key yet. It passes when the first shard has registered.
 var ErrNoRange = errors.New("kv: no shard owns the key yet")
@@ -357,6 +357,9 @@ type StaleRangeError struct {
 	Current []RangeDescriptor // what the shard owns now around the keys; may be empty
 }
 
+// Kind says what the error means; see mvcc.Kind.
+func (e *StaleRangeError) Kind() mvcc.Kind { return mvcc.KindStaleRoute }
+
 func (e *StaleRangeError) Error() string { return fmt.Sprintf("stale ranges %v", e.Refs) }
 
 // DiskFullError: the disk of a shard has no room for more data. Nothing of the prewrite was done; reads go
@@ -366,6 +369,9 @@ type DiskFullError struct{ Shard string }
 func (e *DiskFullError) Error() string {
 	return fmt.Sprintf("kv: the disk of shard %s is full", e.Shard)
 }
+
+// Kind says what the error means; see mvcc.Kind.
+func (e *DiskFullError) Kind() mvcc.Kind { return mvcc.KindDiskFull }
 
 // Unwrap makes it the operating system's error.
 func (e *DiskFullError) Unwrap() error { return syscall.ENOSPC }
@@ -382,6 +388,9 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("shard %s unavailable: %v", e.Shard, e.Err)
 }
 func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Kind says what the error means; see mvcc.Kind.
+func (e *UnavailableError) Kind() mvcc.Kind { return mvcc.KindUnavailable }
 
 // CorruptionError: the store holds what the protocol cannot have written, or fails its checksums.
 type CorruptionError = mvcc.CorruptionError

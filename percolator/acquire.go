@@ -243,20 +243,12 @@ func (a *acquisition) wait() time.Duration {
 
 // refused deals with an answer, or the lack of one, that is not a lock. Routing errors go back as they are.
 func (a *acquisition) refused(err error, keys [][]byte) error {
-	var (
-		stale     *kv.StaleRangeError
-		ended     *mvcc.RolledBackError
-		committed *mvcc.AlreadyCommittedError
-		deadlock  *mvcc.DeadlockError
-		tooOld    *mvcc.TooOldError
-	)
-	switch {
-	case errors.As(err, &stale):
-	case errors.As(err, &ended), errors.As(err, &committed):
+	switch mvcc.KindOf(err) {
+	case mvcc.KindStaleRoute, mvcc.KindTooOld:
+	case mvcc.KindRolledBack, mvcc.KindCommitted:
 		return rolledBack(keys[0], a.t.startTS)
-	case errors.As(err, &deadlock):
+	case mvcc.KindDeadlock:
 		a.t.db.metrics.deadlocks.Inc()
-	case errors.As(err, &tooOld):
 	default:
 		// The locks may have been taken. They are released when the transaction ends.
 		a.t.locks.noteStray(keys)

@@ -226,8 +226,7 @@ func (c *committer) count(err error) {
 		c.db.metrics.commits[c.kind].Inc()
 		return
 	}
-	var undetermined *UndeterminedError
-	if errors.As(err, &undetermined) {
+	if mvcc.KindOf(err) == mvcc.KindUndetermined {
 		c.db.metrics.undetermined.Inc()
 		return
 	}
@@ -403,16 +402,14 @@ func detached(ctx context.Context) context.Context {
 
 // lostRace turns the ways in which others end a transaction into the one error for it.
 func (c *committer) lostRace(err error) error {
-	var ended *mvcc.RolledBackError
-	var missing *mvcc.LockNotFoundError
-	var lost *mvcc.LockLostError
-	var changed *mvcc.RefreshConflictError
-	switch {
-	case errors.As(err, &ended), errors.As(err, &missing):
+	switch mvcc.KindOf(err) {
+	case mvcc.KindRolledBack, mvcc.KindLockNotFound:
 		return rolledBack(c.primary, c.startTS)
-	case errors.As(err, &lost):
+	case mvcc.KindLockLost:
+		lost, _ := errors.AsType[*mvcc.LockLostError](err)
 		return &mvcc.WriteConflictError{Key: lost.Key, StartTS: c.startTS, Cause: mvcc.CauseLockLost}
-	case errors.As(err, &changed):
+	case mvcc.KindReadConflict:
+		changed, _ := errors.AsType[*mvcc.RefreshConflictError](err)
 		return &mvcc.WriteConflictError{Key: changed.Key, StartTS: c.startTS,
 			ConflictingStartTS: changed.StartTS, ConflictingCommitTS: changed.CommitTS}
 	}
@@ -422,7 +419,7 @@ func (c *committer) lostRace(err error) error {
 // settled is the error of a transaction that has been settled as rolled back after an attempt to commit it failed
 // with err: that a shard was away is no longer the point, for it has told the outcome.
 func (c *committer) settled(err error) error {
-	if _, silent := unreachable(err); silent {
+	if unreachable(err) {
 		return rolledBack(c.primary, c.startTS)
 	}
 	return c.lostRace(err)
@@ -486,35 +483,33 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 // afterOnePhase deals with an attempt that failed: retry says to send it again; otherwise a nil error
 // means to go on as next says, and an error that this is the end.
 func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, err error) (next onePhaseNext, retry bool, _ error) {
-	var stale *kv.StaleRangeError
-	var locked *mvcc.KeyLockedError
-	class, silent := unreachable(err)
-	switch {
-	case errors.As(err, &stale):
+	switch kind := mvcc.KindOf(err); kind {
+	case mvcc.KindStaleRoute:
 		if err := c.db.retryRouting(ctx, bo, err); err != nil {
 			return 0, false, err
 		}
 		return c.reroute(ctx, bo, *lost)
-	case errors.As(err, &locked):
+	case mvcc.KindLocked:
+		locked, _ := errors.AsType[*mvcc.KeyLockedError](err)
 		if err := c.clearLock(ctx, bo, c.parts[0].shard, locked); err != nil {
 			// The lock may go, and a duplicate of the request be carried out then.
 			*lost = *lost || !c.parts[0].shard.Capabilities().ExactlyOnce
 			return 0, false, err
 		}
 		return 0, true, nil
-	case silent:
-		*lost = *lost || class == backoffRPC && !notSent(err)
+	case mvcc.KindUnavailable, mvcc.KindOracleUnavailable:
+		*lost = *lost || kind == mvcc.KindUnavailable && !notSent(err)
 		bo.patient = *lost
-		if err := bo.wait(ctx, class, err); err != nil {
+		if err := c.db.retryRouting(ctx, bo, err); err != nil {
 			return 0, false, err
 		}
 		return c.reroute(ctx, bo, *lost)
+	case mvcc.KindDiskFull:
+		// Nothing was done, and a record that says so would take room.
+		*lost = *lost || !c.parts[0].shard.Capabilities().ExactlyOnce
+	default:
+		*lost = *lost || !kind.Final()
 	}
-	var full *kv.DiskFullError
-	if errors.As(err, &full) && !*lost && c.parts[0].shard.Capabilities().ExactlyOnce {
-		return 0, false, err // nothing was done, and a record that says so would take room
-	}
-	*lost = *lost || !refusesPrewrite(err)
 	return 0, false, err
 }
 
@@ -535,38 +530,19 @@ func (c *committer) reroute(ctx context.Context, bo *backoff, lost bool) (next o
 	return onePhaseSplit, false, nil
 }
 
-// refusesPrewrite says that err is a shard's answer that nothing of the request was done, or that it
-// had been done before, and that this stays so for every duplicate. Somebody else's lock in the way
-// does not stay, and a lost pessimistic lock may be amended once the key is free.
-func refusesPrewrite(err error) bool {
-	var (
-		conflict   *mvcc.WriteConflictError
-		exists     *mvcc.KeyExistsError
-		rolledBack *mvcc.RolledBackError
-		committed  *mvcc.AlreadyCommittedError
-		tooOld     *mvcc.TooOldError
-		future     *mvcc.TSInFutureError
-		invalid    *mvcc.InvalidRequestError
-		changed    *mvcc.RefreshConflictError
-	)
-	return errors.As(err, &conflict) || errors.As(err, &exists) || errors.As(err, &rolledBack) ||
-		errors.As(err, &committed) || errors.As(err, &tooOld) || errors.As(err, &future) || errors.As(err, &invalid) ||
-		errors.As(err, &changed) || errors.Is(err, tso.ErrClosed)
-}
-
 // settleOnePhase ends a one-phase commit that failed with err. If an attempt was lost, a key
 // is asked, and made to refuse the attempt should it arrive late.
 func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (tso.Timestamp, error) {
-	var committed *mvcc.AlreadyCommittedError
-	var full *kv.DiskFullError
-	switch {
-	case errors.As(err, &committed):
+	kind := mvcc.KindOf(err)
+	if committed, ok := errors.AsType[*mvcc.AlreadyCommittedError](err); ok {
 		return committed.CommitTS, nil
+	}
+	switch {
 	case c.locks == 0: // whatever arrives writes nothing
 		return 0, c.lostRace(err)
-	case !lost && errors.As(err, &full):
+	case !lost && kind == mvcc.KindDiskFull:
 		return 0, err
-	case !lost && refusesPrewrite(err):
+	case !lost && kind.Final():
 		// A duplicate of the request would be refused as well, for a conflict stays one.
 		return 0, c.lostRace(err)
 	case !lost:

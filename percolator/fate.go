@@ -3,7 +3,6 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/percodb/percodb/kv"
@@ -39,9 +38,8 @@ func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now t
 		ResolvingPessimistic: lock.Op == mvcc.OpPessimistic,
 		ForceSync:            forceSync,
 	})
-	var missing *mvcc.TxnNotFoundError
 	switch {
-	case errors.As(err, &missing):
+	case mvcc.KindOf(err) == mvcc.KindTxnNotFound:
 		return fate{kind: fateAlive}, nil
 	case err != nil:
 		db.forgetRoute(err, desc.Ref())

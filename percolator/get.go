@@ -275,8 +275,7 @@ func (s *snapshot) fetchPortion(ctx context.Context, p *portion, keys [][]byte, 
 	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: keys, ReadOptions: s.readOptions()})
 	if err != nil {
 		s.db.forgetRoute(err, p.refs...)
-		var stale *kv.StaleRangeError
-		if _, lost := unreachable(err); !lost && !errors.As(err, &stale) {
+		if mvcc.KindOf(err) != mvcc.KindStaleRoute && !unreachable(err) {
 			return err
 		}
 		into.values = make([][]byte, len(keys))

@@ -80,13 +80,11 @@ func (l *lease) beat() {
 	prewritten := l.prewritten.Load()
 	ttlMillis := l.ttlNow(ctx)
 	err := l.send(ctx, ttlMillis)
-	var missing *mvcc.LockNotFoundError
-	var ended *mvcc.RolledBackError
-	if errors.As(err, &missing) && !prewritten && l.alone {
+	if mvcc.KindOf(err) == mvcc.KindLockNotFound && !prewritten && l.alone {
 		err = l.lockAgain(ctx, ttlMillis)
 	}
 	cancel()
-	if errors.As(err, &ended) || prewritten && errors.As(err, &missing) {
+	if kind := mvcc.KindOf(err); kind == mvcc.KindRolledBack || prewritten && kind == mvcc.KindLockNotFound {
 		l.doomed.Store(true)
 	}
 
@@ -115,8 +113,7 @@ func (l *lease) send(ctx context.Context, ttlMillis uint64) error {
 
 func (l *lease) routeFailed(err error, desc *kv.RangeDescriptor) {
 	l.db.forgetRoute(err, desc.Ref())
-	var stale *kv.StaleRangeError
-	if errors.As(err, &stale) {
+	if stale, ok := errors.AsType[*kv.StaleRangeError](err); ok {
 		l.db.router.Invalidate(stale)
 	}
 }

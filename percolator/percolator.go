@@ -118,7 +118,7 @@ var (
 	ErrClosed = errors.New("percolator: closed")
 	// ErrCommitTooLate: the commit_ts would lie above what the CommitGuard allows. Nothing was
 	// committed; the transaction may be run again.
-	ErrCommitTooLate = errors.New("percolator: commit_ts is above what the commit guard allows")
+	ErrCommitTooLate = mvcc.NewError(mvcc.KindCommitTooLate, "percolator: commit_ts is above what the commit guard allows")
 	// ErrIteratorInvalid: the transaction has rolled back to a savepoint older than the iterator.
 	ErrIteratorInvalid = errors.New("percolator: iterator is older than a rollback to a savepoint")
 	// ErrRestartStatement: AcquireLocks holds the locks, but some key had changed since the
@@ -138,6 +138,9 @@ func (e *UndeterminedError) Error() string {
 	return fmt.Sprintf("outcome of transaction %d is undetermined: %v", e.StartTS, e.Err)
 }
 func (e *UndeterminedError) Unwrap() error { return e.Err }
+
+// Kind says that the cause, whatever it is, is no reason to run the transaction again.
+func (e *UndeterminedError) Kind() mvcc.Kind { return mvcc.KindUndetermined }
 
 // LockNotAvailableError: a lock was not to be had at once (NoWait) or in time (LockTimeout).
 type LockNotAvailableError struct {

@@ -60,16 +60,14 @@ const (
 // run fails with *mvcc.WriteConflictError if something has changed.
 func (r *refresh) run(ctx context.Context, spans []kv.Span) error {
 	err := r.send(ctx, spans)
-	var changed *mvcc.RefreshConflictError
-	if errors.As(err, &changed) {
+	if changed, ok := errors.AsType[*mvcc.RefreshConflictError](err); ok {
 		err = &mvcc.WriteConflictError{Key: changed.Key, StartTS: r.startTS,
 			ConflictingStartTS: changed.StartTS, ConflictingCommitTS: changed.CommitTS}
 	}
-	var conflict *mvcc.WriteConflictError
 	switch {
 	case err == nil:
 		r.db.metrics.refreshes[refreshOK].Inc()
-	case errors.As(err, &conflict):
+	case mvcc.KindOf(err) == mvcc.KindWriteConflict:
 		r.db.metrics.refreshes[refreshRefused].Inc()
 	}
 	return err

@@ -7,7 +7,7 @@ import (
 	"sort"
 
 	"github.com/percodb/percodb/kv"
-	"github.com/percodb/percodb/tso"
+	"github.com/percodb/percodb/kv/mvcc"
 )
 
 // portion is the part of a sorted list of keys that one shard serves. pick holds the positions of its
@@ -65,41 +65,37 @@ func rangeEnd(desc *kv.RangeDescriptor, i, n int, key func(int) []byte) int {
 // retryRouting deals with errors that say nothing was done, or that asking again is harmless: it
 // refreshes the route or waits. Others it returns.
 func (db *DB) retryRouting(ctx context.Context, bo *backoff, err error) error {
-	var stale *kv.StaleRangeError
-	if errors.As(err, &stale) {
-		db.router.Invalidate(stale)
+	switch mvcc.KindOf(err).Retry() {
+	case mvcc.RetryRoute:
+		if stale, ok := errors.AsType[*kv.StaleRangeError](err); ok {
+			db.router.Invalidate(stale)
+		}
 		return bo.wait(ctx, backoffRoute, err)
+	case mvcc.RetryShard:
+		return bo.wait(ctx, backoffRPC, err)
+	case mvcc.RetryOracle:
+		return bo.wait(ctx, backoffOracle, err)
+	default:
+		return err
 	}
-	if class, ok := unreachable(err); ok {
-		return bo.wait(ctx, class, err)
-	}
-	return err
 }
 
 // forgetRoute has the router ask anew for ranges whose shard did not answer: it may be gone, or be back
 // at another address.
 func (db *DB) forgetRoute(err error, refs ...kv.RangeRef) {
-	var unavailable *kv.UnavailableError
-	if errors.As(err, &unavailable) {
+	if mvcc.KindOf(err) == mvcc.KindUnavailable {
 		db.router.Invalidate(&kv.StaleRangeError{Refs: refs})
 	}
 }
 
 // notSent says that err kept a request from leaving this process.
 func notSent(err error) bool {
-	var unavailable *kv.UnavailableError
-	return errors.As(err, &unavailable) && unavailable.NotSent
+	unavailable, ok := errors.AsType[*kv.UnavailableError](err)
+	return ok && unavailable.NotSent
 }
 
 // unreachable says whether err means that a node did not answer.
-func unreachable(err error) (backoffClass, bool) {
-	var shard *kv.UnavailableError
-	var oracle *tso.UnavailableError
-	switch {
-	case errors.As(err, &shard):
-		return backoffRPC, true
-	case errors.As(err, &oracle):
-		return backoffOracle, true
-	}
-	return 0, false
+func unreachable(err error) bool {
+	retry := mvcc.KindOf(err).Retry()
+	return retry == mvcc.RetryShard || retry == mvcc.RetryOracle
 }

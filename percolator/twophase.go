@@ -58,8 +58,7 @@ func (c *committer) secondPhase(ctx context.Context) (tso.Timestamp, error) {
 		c.commitSecondaries(ctx, ts)
 		return ts, nil
 	}
-	var undetermined *UndeterminedError
-	if !errors.As(err, &undetermined) {
+	if mvcc.KindOf(err) != mvcc.KindUndetermined {
 		c.abort(ctx)
 	}
 	return 0, c.lostRace(err)
@@ -188,19 +187,17 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 		return true, nil
 	}
 	c.db.forgetRoute(err, p.refs...)
-	var locked *mvcc.KeyLockedError
-	if errors.As(err, &locked) {
+	kind := mvcc.KindOf(err)
+	if kind == mvcc.KindLocked {
+		locked, _ := errors.AsType[*mvcc.KeyLockedError](err)
 		err := c.clearLock(ctx, bo, p.shard, locked)
 		// The lock may go, and a duplicate be carried out then.
 		part.lost = part.lost || err != nil && !p.shard.Capabilities().ExactlyOnce
 		return false, err
 	}
-	var stale *kv.StaleRangeError
-	refused := refusesPrewrite(err)
 	// The fence does not look whether an attempt before it came through.
-	var tooOld *mvcc.TooOldError
-	part.refused = refused && !(part.lost && errors.As(err, &tooOld))
-	part.lost = part.lost || !refused && !errors.As(err, &stale) && !notSent(err)
+	part.refused = kind.Final() && !(part.lost && kind == mvcc.KindTooOld)
+	part.lost = part.lost || !kind.Final() && kind != mvcc.KindStaleRoute && !notSent(err)
 	bo.patient = part.lost && c.asyncing != nil
 	return false, c.db.retryRouting(ctx, bo, err)
 }
@@ -258,8 +255,7 @@ func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 		ts, err = c.commitPrimaryAt(ctx, &bo, ts)
 		// Pushed: the lock is still there, so no attempt at this or an earlier timestamp has
 		// succeeded, and none that is still under way can.
-		var pushed *mvcc.CommitTSExpiredError
-		if !errors.As(err, &pushed) {
+		if mvcc.KindOf(err) != mvcc.KindCommitTSExpired {
 			return ts, err
 		}
 	}
@@ -295,8 +291,7 @@ func (c *committer) commitPrimaryAt(ctx context.Context, bo *backoff, ts tso.Tim
 		case refusesCommit(err):
 			return 0, err
 		}
-		var stale *kv.StaleRangeError
-		lost = lost || sent && !errors.As(err, &stale) && !notSent(err)
+		lost = lost || sent && mvcc.KindOf(err) != mvcc.KindStaleRoute && !notSent(err)
 		bo.patient = lost
 		if waitErr := c.db.retryRouting(ctx, bo, err); waitErr != nil {
 			if !lost {
@@ -326,9 +321,8 @@ func (c *committer) sendPrimary(ctx context.Context, ts tso.Timestamp) (sent boo
 
 // refusesCommit says that err is a shard's answer that the transaction is not committed.
 func refusesCommit(err error) bool {
-	var pushed *mvcc.CommitTSExpiredError
-	var rolledBack *mvcc.RolledBackError
-	return errors.As(err, &pushed) || errors.As(err, &rolledBack)
+	kind := mvcc.KindOf(err)
+	return kind == mvcc.KindCommitTSExpired || kind == mvcc.KindRolledBack
 }
 
 // probePrimary asks for the fate of a commit whose answer was lost, without deciding it: as long as
@@ -390,10 +384,8 @@ func (db *DB) commitKeys(ctx context.Context, keys [][]byte, startTS, commitTS t
 		err := db.onShards(ctx, &bo, some, func(p *portion, keys [][]byte) error {
 			return p.shard.Commit(ctx, &kv.CommitRequest{Ranges: p.refs, Keys: keys, StartTS: startTS, CommitTS: commitTS})
 		})
-		var rolledBack *mvcc.RolledBackError
-		var missing *mvcc.LockNotFoundError
-		switch {
-		case errors.As(err, &rolledBack) || errors.As(err, &missing):
+		switch kind := mvcc.KindOf(err); {
+		case kind == mvcc.KindRolledBack || kind == mvcc.KindLockNotFound:
 			db.metrics.broken.Inc()
 			db.opts.Logger.Error("secondary refused after its primary committed", "start_ts", startTS, "commit_ts", commitTS, "err", err)
 			return

@@ -52,6 +52,9 @@ func (s *Session) explainConflict(ctx context.Context, err error) error {
 
 // conflict makes the client's error, without the key: the detail continues the key's name.
 func (s *Session) conflict(err error) (key []byte, e *pgerror.Error) {
+	if mvcc.KindOf(err) == mvcc.KindUndetermined {
+		return nil, nil // whatever kept the answer away, the transaction may have committed
+	}
 	var (
 		write    *mvcc.WriteConflictError
 		read     *mvcc.RefreshConflictError

@@ -114,17 +114,7 @@ func mapError(err error) *pgerror.Error {
 // retryable reports whether a statement that nothing was sent of may be run again on a fresh
 // snapshot: its transaction certainly did not commit.
 func retryable(err error) bool {
-	var (
-		conflict   *mvcc.WriteConflictError
-		rolledBack *mvcc.RolledBackError
-		schema     *catalog.SchemaChangedError
-		tooOld     *mvcc.TooOldError
-		refresh    *mvcc.RefreshConflictError
-		deadlock   *mvcc.DeadlockError
-		locked     *mvcc.KeyLockedError
-	)
-	return errors.As(err, &conflict) || errors.As(err, &refresh) || errors.As(err, &deadlock) || errors.As(err, &locked) || errors.As(err, &rolledBack) || errors.As(err, &schema) || errors.As(err, &tooOld) ||
-		errors.Is(err, percolator.ErrCommitTooLate)
+	return mvcc.KindOf(err).TxnMayRetry()
 }
 
 // ReportPanic logs a recovered panic under an id and returns the error that names it.

@@ -32,6 +32,10 @@ func TestOutcomesOfACommit(t *testing.T) {
 		{"too late for the schema", percolator.ErrCommitTooLate, true, "", ""},
 		{"outcome unknown", &percolator.UndeterminedError{StartTS: 16, Err: lost}, false,
 			pgerror.TxnResolutionUnknown, "the outcome of the transaction is unknown: the answer to its commit was lost"},
+		{"outcome unknown behind a lock", &percolator.UndeterminedError{StartTS: 16, Err: fmt.Errorf("gave up: %w", &mvcc.KeyLockedError{})}, false,
+			pgerror.TxnResolutionUnknown, ""},
+		{"outcome unknown after a conflict", &percolator.UndeterminedError{StartTS: 16, Err: &mvcc.WriteConflictError{StartTS: 16}}, false,
+			pgerror.TxnResolutionUnknown, ""},
 		{"a store is away", fmt.Errorf("gave up: %w", lost), false, pgerror.ConnectionFailure, ""},
 	} {
 		if got := retryable(tc.err); got != tc.again {

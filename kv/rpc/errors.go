@@ -16,10 +16,17 @@ import (
 
 // encodeError makes a message of an error that package kv promises.
 func encodeError(err error) *kvpb.Error {
-	if e := encodeRoutingError(err); e != nil {
+	typed, kind := mvcc.Typed(err)
+	switch kind {
+	case mvcc.KindClosed:
+		return &kvpb.Error{Kind: &kvpb.Error_Closed{Closed: &kvpb.Closed{}}}
+	case mvcc.KindOracleClosed:
+		return &kvpb.Error{Kind: &kvpb.Error_OracleClosed{OracleClosed: &kvpb.OracleClosed{}}}
+	}
+	if e := encodeRoutingError(typed); e != nil {
 		return e
 	}
-	if e := encodeProtocolError(err); e != nil {
+	if e := encodeProtocolError(typed); e != nil {
 		return e
 	}
 	return &kvpb.Error{Kind: &kvpb.Error_Other{Other: err.Error()}}
@@ -27,101 +34,71 @@ func encodeError(err error) *kvpb.Error {
 
 // encodeRoutingError encodes errors of kv and tso.
 func encodeRoutingError(err error) *kvpb.Error {
-	var (
-		stale       *kv.StaleRangeError
-		unavailable *kv.UnavailableError
-		corruption  *kv.CorruptionError
-		lost        *kv.LostRangesError
-		replaced    *kv.ShardReplacedError
-		diskFull    *kv.DiskFullError
-		noTimestamp *tso.UnavailableError
-	)
-	switch {
-	case errors.As(err, &stale):
+	switch e := err.(type) {
+	case *kv.StaleRangeError:
 		return &kvpb.Error{Kind: &kvpb.Error_StaleRange{StaleRange: &kvpb.StaleRange{
-			Refs: encodeRefs(stale.Refs), Current: encodeDescriptors(stale.Current)}}}
-	case errors.Is(err, kv.ErrClosed):
-		return &kvpb.Error{Kind: &kvpb.Error_Closed{Closed: &kvpb.Closed{}}}
-	case errors.As(err, &unavailable):
+			Refs: encodeRefs(e.Refs), Current: encodeDescriptors(e.Current)}}}
+	case *kv.UnavailableError:
 		return &kvpb.Error{Kind: &kvpb.Error_Unavailable{Unavailable: &kvpb.Unavailable{
-			Shard: unavailable.Shard, Reason: errorText(unavailable.Err)}}}
-	case errors.As(err, &corruption):
+			Shard: e.Shard, Reason: errorText(e.Err)}}}
+	case *kv.CorruptionError:
 		return &kvpb.Error{Kind: &kvpb.Error_Corruption{Corruption: &kvpb.Corruption{
-			Key: corruption.Key, Detail: corruption.Detail, Cause: errorText(corruption.Err)}}}
-	case errors.As(err, &lost):
+			Key: e.Key, Detail: e.Detail, Cause: errorText(e.Err)}}}
+	case *kv.LostRangesError:
 		return &kvpb.Error{Kind: &kvpb.Error_LostRanges{LostRanges: &kvpb.LostRanges{
-			Shard: lost.Shard, Lost: encodeDescriptors(lost.Lost)}}}
-	case errors.As(err, &replaced):
-		return &kvpb.Error{Kind: &kvpb.Error_ShardReplaced{ShardReplaced: &kvpb.ShardReplaced{Shard: replaced.Shard, Addr: replaced.Addr}}}
-	case errors.As(err, &diskFull):
-		return &kvpb.Error{Kind: &kvpb.Error_DiskFull{DiskFull: &kvpb.DiskFull{Shard: diskFull.Shard}}}
-	case errors.As(err, &noTimestamp):
+			Shard: e.Shard, Lost: encodeDescriptors(e.Lost)}}}
+	case *kv.ShardReplacedError:
+		return &kvpb.Error{Kind: &kvpb.Error_ShardReplaced{ShardReplaced: &kvpb.ShardReplaced{Shard: e.Shard, Addr: e.Addr}}}
+	case *kv.DiskFullError:
+		return &kvpb.Error{Kind: &kvpb.Error_DiskFull{DiskFull: &kvpb.DiskFull{Shard: e.Shard}}}
+	case *tso.UnavailableError:
 		return &kvpb.Error{Kind: &kvpb.Error_OracleUnavailable{OracleUnavailable: &kvpb.OracleUnavailable{
-			Reason: errorText(noTimestamp.Err)}}}
-	case errors.Is(err, tso.ErrClosed):
-		return &kvpb.Error{Kind: &kvpb.Error_OracleClosed{OracleClosed: &kvpb.OracleClosed{}}}
+			Reason: errorText(e.Err)}}}
 	}
 	return nil
 }
 
 // encodeProtocolError encodes errors of kv/mvcc.
 func encodeProtocolError(err error) *kvpb.Error {
-	var (
-		locked     *mvcc.KeyLockedError
-		conflict   *mvcc.WriteConflictError
-		exists     *mvcc.KeyExistsError
-		committed  *mvcc.AlreadyCommittedError
-		rolledBack *mvcc.RolledBackError
-		missing    *mvcc.LockNotFoundError
-		expired    *mvcc.CommitTSExpiredError
-		unknown    *mvcc.TxnNotFoundError
-		mismatch   *mvcc.PrimaryMismatchError
-		tooOld     *mvcc.TooOldError
-		future     *mvcc.TSInFutureError
-		invalid    *mvcc.InvalidRequestError
-		lost       *mvcc.LockLostError
-		changed    *mvcc.RefreshConflictError
-		deadlock   *mvcc.DeadlockError
-	)
-	switch {
-	case errors.As(err, &locked):
-		return &kvpb.Error{Kind: &kvpb.Error_KeyLocked{KeyLocked: encodeLocked(locked)}}
-	case errors.As(err, &conflict):
+	switch e := err.(type) {
+	case *mvcc.KeyLockedError:
+		return &kvpb.Error{Kind: &kvpb.Error_KeyLocked{KeyLocked: encodeLocked(e)}}
+	case *mvcc.WriteConflictError:
 		return &kvpb.Error{Kind: &kvpb.Error_WriteConflict{WriteConflict: &kvpb.WriteConflict{
-			Key: conflict.Key, StartTs: uint64(conflict.StartTS),
-			ConflictingStartTs: uint64(conflict.ConflictingStartTS), ConflictingCommitTs: uint64(conflict.ConflictingCommitTS)}}}
-	case errors.As(err, &exists):
-		return &kvpb.Error{Kind: &kvpb.Error_KeyExists{KeyExists: &kvpb.KeyExists{Key: exists.Key}}}
-	case errors.As(err, &committed):
-		return &kvpb.Error{Kind: &kvpb.Error_AlreadyCommitted{AlreadyCommitted: &kvpb.AlreadyCommitted{CommitTs: uint64(committed.CommitTS)}}}
-	case errors.As(err, &rolledBack):
-		return &kvpb.Error{Kind: &kvpb.Error_RolledBack{RolledBack: &kvpb.RolledBack{StartTs: uint64(rolledBack.StartTS)}}}
-	case errors.As(err, &missing):
+			Key: e.Key, StartTs: uint64(e.StartTS),
+			ConflictingStartTs: uint64(e.ConflictingStartTS), ConflictingCommitTs: uint64(e.ConflictingCommitTS)}}}
+	case *mvcc.KeyExistsError:
+		return &kvpb.Error{Kind: &kvpb.Error_KeyExists{KeyExists: &kvpb.KeyExists{Key: e.Key}}}
+	case *mvcc.AlreadyCommittedError:
+		return &kvpb.Error{Kind: &kvpb.Error_AlreadyCommitted{AlreadyCommitted: &kvpb.AlreadyCommitted{CommitTs: uint64(e.CommitTS)}}}
+	case *mvcc.RolledBackError:
+		return &kvpb.Error{Kind: &kvpb.Error_RolledBack{RolledBack: &kvpb.RolledBack{StartTs: uint64(e.StartTS)}}}
+	case *mvcc.LockNotFoundError:
 		return &kvpb.Error{Kind: &kvpb.Error_LockNotFound{LockNotFound: &kvpb.LockNotFound{
-			Key: missing.Key, StartTs: uint64(missing.StartTS)}}}
-	case errors.As(err, &expired):
-		return &kvpb.Error{Kind: &kvpb.Error_CommitTsExpired{CommitTsExpired: &kvpb.CommitTSExpired{MinCommitTs: uint64(expired.MinCommitTS)}}}
-	case errors.As(err, &unknown):
-		return &kvpb.Error{Kind: &kvpb.Error_TxnNotFound{TxnNotFound: &kvpb.TxnNotFound{StartTs: uint64(unknown.StartTS)}}}
-	case errors.As(err, &mismatch):
+			Key: e.Key, StartTs: uint64(e.StartTS)}}}
+	case *mvcc.CommitTSExpiredError:
+		return &kvpb.Error{Kind: &kvpb.Error_CommitTsExpired{CommitTsExpired: &kvpb.CommitTSExpired{MinCommitTs: uint64(e.MinCommitTS)}}}
+	case *mvcc.TxnNotFoundError:
+		return &kvpb.Error{Kind: &kvpb.Error_TxnNotFound{TxnNotFound: &kvpb.TxnNotFound{StartTs: uint64(e.StartTS)}}}
+	case *mvcc.PrimaryMismatchError:
 		return &kvpb.Error{Kind: &kvpb.Error_PrimaryMismatch{PrimaryMismatch: &kvpb.KeyLocked{
-			Key: mismatch.Key, Lock: encodeLock(&mismatch.Lock)}}}
-	case errors.As(err, &tooOld):
+			Key: e.Key, Lock: encodeLock(&e.Lock)}}}
+	case *mvcc.TooOldError:
 		return &kvpb.Error{Kind: &kvpb.Error_TooOld{TooOld: &kvpb.TooOld{
-			Ts: uint64(tooOld.TS), SafePoint: uint64(tooOld.SafePoint)}}}
-	case errors.As(err, &future):
-		return &kvpb.Error{Kind: &kvpb.Error_TsInFuture{TsInFuture: &kvpb.TSInFuture{Ts: uint64(future.TS)}}}
-	case errors.As(err, &invalid):
-		return &kvpb.Error{Kind: &kvpb.Error_InvalidRequest{InvalidRequest: &kvpb.InvalidRequest{Detail: invalid.Detail}}}
-	case errors.As(err, &lost):
+			Ts: uint64(e.TS), SafePoint: uint64(e.SafePoint)}}}
+	case *mvcc.TSInFutureError:
+		return &kvpb.Error{Kind: &kvpb.Error_TsInFuture{TsInFuture: &kvpb.TSInFuture{Ts: uint64(e.TS)}}}
+	case *mvcc.InvalidRequestError:
+		return &kvpb.Error{Kind: &kvpb.Error_InvalidRequest{InvalidRequest: &kvpb.InvalidRequest{Detail: e.Detail}}}
+	case *mvcc.LockLostError:
 		return &kvpb.Error{Kind: &kvpb.Error_LockLost{LockLost: &kvpb.LockLost{
-			Key: lost.Key, StartTs: uint64(lost.StartTS), LockedAt: uint64(lost.LockedAt)}}}
-	case errors.As(err, &changed):
+			Key: e.Key, StartTs: uint64(e.StartTS), LockedAt: uint64(e.LockedAt)}}}
+	case *mvcc.RefreshConflictError:
 		return &kvpb.Error{Kind: &kvpb.Error_RefreshConflict{RefreshConflict: &kvpb.RefreshConflict{
-			Key: changed.Key, StartTs: uint64(changed.StartTS), CommitTs: uint64(changed.CommitTS)}}}
-	case errors.As(err, &deadlock):
-		return &kvpb.Error{Kind: &kvpb.Error_Deadlock{Deadlock: &kvpb.Deadlock{Key: deadlock.Key,
-			Waiter: uint64(deadlock.Waiter), Holder: uint64(deadlock.Holder), Cycle: encodeTimestamps(deadlock.Cycle)}}}
+			Key: e.Key, StartTs: uint64(e.StartTS), CommitTs: uint64(e.CommitTS)}}}
+	case *mvcc.DeadlockError:
+		return &kvpb.Error{Kind: &kvpb.Error_Deadlock{Deadlock: &kvpb.Deadlock{Key: e.Key,
+			Waiter: uint64(e.Waiter), Holder: uint64(e.Holder), Cycle: encodeTimestamps(e.Cycle)}}}
 	}
 	return nil
 }
