@@ -30,6 +30,10 @@ type Announcement struct {
 	Newest tso.Timestamp
 	// Peers are the cluster's shards as the directory last named them.
 	Peers []string
+	// LockBound is the bound in force on the shard, 0 if it has just started. Bounded says that the shard goes by
+	// lock bounds.
+	LockBound tso.Timestamp
+	Bounded   bool
 }
 
 // Membership is the answer to an announcement.
@@ -42,6 +46,9 @@ type Membership struct {
 	Registered bool
 	// Forgotten says that the shard was excluded from the cluster for good.
 	Forgotten bool
+	// LockBound is the bound up to which the shard may take locks from now on, and SafePoint the fence that it
+	// has to raise before that (lockbound.go). 0 while the oracle is held.
+	LockBound, SafePoint tso.Timestamp
 }
 
 // ForgetResponse tells about a shard that is, or would be, forgotten.
@@ -177,7 +184,8 @@ func (s *Store) awaitOracle(ctx context.Context) error {
 		var unavailable *UnavailableError
 		switch {
 		case err == nil && m.Held == "":
-			return nil
+			s.granted = lockGrant{bound: m.LockBound, safePoint: m.SafePoint}
+			return s.granted.check()
 		case err == nil:
 			lastAnswer = time.Now()
 			if time.Since(logged) > heldLogInterval {
@@ -201,6 +209,7 @@ func (s *Store) announce(ctx context.Context, newest tso.Timestamp) (*Membership
 	defer cancel()
 	m, err := s.opts.Directory.Announce(ctx, &Announcement{
 		ShardInfo: ShardInfo{ID: s.shardID, Addr: s.opts.Addr}, Cluster: s.cluster, Accepted: s.accepted != 0, Newest: newest, Peers: s.peers,
+		LockBound: s.granted.bound, Bounded: true,
 	})
 	if err != nil {
 		return nil, err
@@ -244,8 +253,12 @@ func (s *Store) announceLoop() {
 		case <-s.stopped.Done():
 			return
 		case <-tick.C:
+		case <-s.renew:
 		}
 		m, err := s.announce(s.stopped, s.mvcc.NewestTS())
+		if err == nil && m.Held == "" {
+			err = s.takeGrant(s.stopped, lockGrant{bound: m.LockBound, safePoint: m.SafePoint})
+		}
 		if err == nil && m.Held == "" && !m.Registered {
 			err = s.register(s.stopped)
 		}
@@ -287,8 +300,11 @@ func (d *LocalDirectory) Announce(_ context.Context, a *Announcement) (*Membersh
 	m := &Membership{Cluster: d.mu.cluster, Peers: slices.Sorted(maps.Keys(d.knownLocked())), Registered: registered}
 	if d.mu.standing != standingSound {
 		m.Held = holdReason(d.mu.standing, awaitedShards(d.knownLocked(), d.mu.told))
+		return m, nil
 	}
-	return m, nil
+	grant, err := d.grantLocked(a)
+	m.LockBound, m.SafePoint = grant.bound, grant.safePoint
+	return m, err
 }
 
 // takeLocked judges an announcement and does what follows.

@@ -128,6 +128,7 @@ func (d *LocalDirectory) forgetLocked(shard string) error {
 	b.Delete(metaShardKey(shard))
 	b.Delete(metaKey(metaDirIncarnation + shard))
 	b.Delete(metaKey(metaDirNamed + shard))
+	b.Delete(metaKey(metaDirLockBound + shard))
 	nextID, ranges := d.mu.nextID, d.mu.ranges
 	var changed []*plan
 	var dropped []uint64
@@ -149,6 +150,7 @@ func (d *LocalDirectory) forgetLocked(shard string) error {
 	delete(d.mu.shards, shard)
 	delete(d.mu.incarnations, shard)
 	delete(d.mu.named, shard)
+	delete(d.mu.lockBounds, shard)
 	delete(d.mu.told, shard)
 	d.mu.forgotten[shard] = true
 	d.mu.nextID, d.mu.ranges = nextID, ranges

@@ -45,7 +45,8 @@ type LocalDirectory struct {
 		shards map[string]ShardInfo
 		// incarnations are the recorded ones, by shard.
 		incarnations map[string]uint64
-		plans        map[uint64]*plan // by id of the new range
+		lockBounds   map[string]tso.Timestamp // the highest that shards were given
+		plans        map[uint64]*plan         // by id of the new range
 		nextID       uint64
 
 		standing  standing
@@ -130,6 +131,16 @@ func (d *LocalDirectory) load() (err error) {
 			return errMalformedMeta
 		}
 		d.mu.incarnations[string(id)] = binary.BigEndian.Uint64(value)
+		return nil
+	}); err != nil {
+		return err
+	}
+	d.mu.lockBounds = map[string]tso.Timestamp{}
+	if err = e.scanMeta(metaDirLockBound, func(id, value []byte) error {
+		if len(value) != 8 {
+			return errMalformedMeta
+		}
+		d.mu.lockBounds[string(id)] = tso.Timestamp(binary.BigEndian.Uint64(value))
 		return nil
 	}); err != nil {
 		return err

@@ -36,6 +36,7 @@ const (
 	metaDirDoubt       = "dir/doubt"        // 1: the oracle waits for all shards
 	metaDirLost        = "dir/lost"         // 1: the directory was lost, and not all shards have registered
 	metaDirNamed       = "dir/named/"       // + shard id → 1: named by others, not registered
+	metaDirLockBound   = "dir/lock_bound/"  // + shard id → u64: the highest lock bound that the shard was given
 	metaDirForgotten   = "dir/forgotten/"   // + shard id → 1: excluded for good
 )
 

@@ -150,7 +150,7 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 	observeSince(s.metrics.prewriteSeconds, start)
 	if err != nil {
 		s.metrics.prewriteFailed.Inc()
-		return PrewriteResponse{}, mapError(err)
+		return PrewriteResponse{}, s.lockError(err)
 	}
 	if res.OnePCCommitTS != 0 {
 		s.metrics.onePC.Inc()
@@ -179,7 +179,7 @@ func (s *Store) CommitLarge(ctx context.Context, req *CommitLargeRequest) (Commi
 	observeSince(s.metrics.prewriteSeconds, start)
 	if err != nil {
 		s.metrics.prewriteFailed.Inc()
-		return CommitLargeResponse{}, mapError(err)
+		return CommitLargeResponse{}, s.lockError(err)
 	}
 	if res.CommitTS != 0 {
 		s.metrics.onePC.Inc()

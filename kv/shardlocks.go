@@ -31,7 +31,7 @@ func (s *Store) AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (Acq
 		Existence: req.Existence,
 	})
 	if err != nil {
-		return AcquireLocksResponse{}, mapError(err)
+		return AcquireLocksResponse{}, s.lockError(err)
 	}
 	return AcquireLocksResponse{LockedAt: res.LockedAt, Exists: res.Exists}, nil
 }

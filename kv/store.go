@@ -101,6 +101,9 @@ type Store struct {
 	// cluster and peers are what the directory last said about the cluster; of announceLoop once it runs.
 	cluster uint64
 	peers   []string
+	// granted is the lock bound in force, as the directory gave it; of announceLoop once it runs.
+	granted lockGrant
+	renew   chan struct{} // the lock bound is too low: announce
 	seen    tso.Timestamp // the one kept last; of seenLoop
 	metrics *metrics
 	gate    gate
@@ -174,7 +177,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	s.renew = make(chan struct{}, 1)
 	s.mvcc, err = mvcc.Open(ctx, mvcc.Options{
+		LockBound:    s.granted.bound,
 		Engine:       s.engine.Engine,
 		Oracle:       s.opts.Oracle,
 		Embedded:     s.opts.EmbeddedOracle,
@@ -189,6 +194,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 	}
 	if s.opts.Directory != nil {
 		if err := s.checkSeen(ctx, s.mvcc.MaxTS()); err != nil {
+			return err
+		}
+		if err := s.takeGrant(ctx, s.granted); err != nil { // nobody is served yet
 			return err
 		}
 	}

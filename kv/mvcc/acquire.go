@@ -116,6 +116,9 @@ func (a *acquisition) advance() (blocked *waiter, err error) {
 	if err := a.adm.Admit(); err != nil {
 		return nil, err
 	}
+	if err := a.s.checkLockBound(a.args.StartTS); err != nil {
+		return nil, err
+	}
 	if err := a.s.checkSafePoint(a.args.snapshot()); err != nil {
 		return nil, err
 	}

@@ -221,6 +221,14 @@ func (e *TooOldError) Error() string {
 	return fmt.Sprintf("timestamp %d is at or below the GC safe point %d", e.TS, e.SafePoint)
 }
 
+// LockBoundError: the transaction began above the bound up to which the shard may take locks. Nothing was done;
+// the request may be repeated once the bound has been raised.
+type LockBoundError struct{ StartTS, Bound tso.Timestamp }
+
+func (e *LockBoundError) Error() string {
+	return fmt.Sprintf("transaction %d began above the lock bound %d, which the directory has not raised", e.StartTS, e.Bound)
+}
+
 // TSInFutureError: a read asked for a timestamp the oracle has not issued yet.
 type TSInFutureError struct{ TS tso.Timestamp }
 

@@ -296,6 +296,9 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, 
 	if err := adm.Admit(); err != nil {
 		return false, nil, err
 	}
+	if err := w.s.checkLockBound(args.StartTS); err != nil {
+		return false, nil, err
+	}
 	if err := w.s.checkSafePoint(args.StartTS); err != nil {
 		return false, nil, err
 	}

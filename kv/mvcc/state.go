@@ -37,6 +37,8 @@ type Options struct {
 	WaitGraph waitgraph.Graph
 	// Clock is a monotonic clock, of which differences count; the process's by default.
 	Clock func() time.Duration
+	// LockBound is the first lock bound, 0 for none; see SetLockBound.
+	LockBound tso.Timestamp
 }
 
 func (o *Options) ensureDefaults() {
@@ -81,6 +83,7 @@ type State struct {
 	// it: see decideRecord.
 	lostTS    atomic.Uint64
 	safePoint atomic.Uint64
+	lockBound atomic.Uint64
 	gc        gcState
 
 	writers sync.Pool
@@ -99,6 +102,9 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 	}
 	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.askedTS, &s.maxRollbackTS, &s.maxLockCommitTS, &s.lostTS} {
 		ts.Store(uint64(now))
+	}
+	if s.SetLockBound(opts.LockBound); opts.LockBound == 0 {
+		s.SetLockBound(tso.MaxTimestamp)
 	}
 	s.marks = newCommitMarks(now)
 	s.recent.Store(newRecentReads())
@@ -258,6 +264,21 @@ func (s *State) refreshKnown(ctx context.Context) (tso.Timestamp, error) {
 func (s *State) checkSafePoint(ts tso.Timestamp) error {
 	if sp := tso.Timestamp(s.safePoint.Load()); ts <= sp && sp != 0 {
 		return &TooOldError{TS: ts, SafePoint: sp}
+	}
+	return nil
+}
+
+// SetLockBound bounds the start_ts of the transactions that get new locks. While the store cannot be reached,
+// garbage collection relies on it: every lock here is of a transaction that began at or below the bound.
+func (s *State) SetLockBound(ts tso.Timestamp) { s.lockBound.Store(uint64(ts)) }
+
+// LockBound returns the lock bound in force.
+func (s *State) LockBound() tso.Timestamp { return tso.Timestamp(s.lockBound.Load()) }
+
+// checkLockBound refuses new locks to transactions above the lock bound. It is called under the latches of the keys.
+func (s *State) checkLockBound(startTS tso.Timestamp) error {
+	if bound := s.LockBound(); startTS > bound {
+		return &LockBoundError{StartTS: startTS, Bound: bound}
 	}
 	return nil
 }

@@ -86,9 +86,10 @@ func (s *directoryServer) CreateRange(ctx context.Context, req *kvpb.CreateRange
 func (s *directoryServer) Announce(ctx context.Context, req *kvpb.AnnounceRequest) (*kvpb.AnnounceResponse, error) {
 	out := &kvpb.AnnounceResponse{}
 	m, err := s.directory.Announce(ctx, &kv.Announcement{ShardInfo: decodeInfo(req.Shard), Cluster: req.Cluster, Accepted: req.Accepted,
-		Newest: tso.Timestamp(req.Newest), Peers: req.Peers})
+		Newest: tso.Timestamp(req.Newest), Peers: req.Peers, LockBound: tso.Timestamp(req.LockBound), Bounded: req.Bounded})
 	if err == nil {
 		out.Cluster, out.Peers, out.Held, out.Registered, out.Forgotten = m.Cluster, m.Peers, m.Held, m.Registered, m.Forgotten
+		out.LockBound, out.SafePoint = uint64(m.LockBound), uint64(m.SafePoint)
 	}
 	return serve(ctx, err, out, func(e *kvpb.Error) *kvpb.AnnounceResponse { return &kvpb.AnnounceResponse{Error: e} })
 }
@@ -191,11 +192,12 @@ func (d *Directory) CreateRange(ctx context.Context, span kv.Span) error {
 // Announce implements kv.Directory.
 func (d *Directory) Announce(ctx context.Context, a *kv.Announcement) (*kv.Membership, error) {
 	res, err := call(ctx, directoryName, d.opts, d.client.Announce, &kvpb.AnnounceRequest{Shard: encodeInfo(a.ShardInfo), Cluster: a.Cluster,
-		Accepted: a.Accepted, Newest: uint64(a.Newest), Peers: a.Peers})
+		Accepted: a.Accepted, Newest: uint64(a.Newest), Peers: a.Peers, LockBound: uint64(a.LockBound), Bounded: a.Bounded})
 	if err != nil {
 		return nil, err
 	}
-	return &kv.Membership{Cluster: res.Cluster, Peers: res.Peers, Held: res.Held, Registered: res.Registered, Forgotten: res.Forgotten}, nil
+	return &kv.Membership{Cluster: res.Cluster, Peers: res.Peers, Held: res.Held, Registered: res.Registered, Forgotten: res.Forgotten,
+		LockBound: tso.Timestamp(res.LockBound), SafePoint: tso.Timestamp(res.SafePoint)}, nil
 }
 
 // ForgetShard implements kv.Directory.

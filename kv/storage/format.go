@@ -16,7 +16,9 @@ import (
 // records and meta keys. It grows when any of them changes.
 //
 //	2 → 3: PERCODB_SYNCED
-const FormatVersion = 3
+//	3 → 4: lock bounds, and records that garbage collection keeps for stores that are away. A server that knows
+//	nothing of them must not open the directory; what was there before stays as it is.
+const FormatVersion = 4
 
 // oldestFormat is what a start upgrades from.
 const oldestFormat = 2
@@ -195,6 +197,7 @@ func (e *Engine) prepareDir() error {
 	case !found && d.manifestMarker != "" && !e.opts.AcceptDataLoss:
 		return &DamageError{Dir: dir, Log: true, Detail: syncedFile + " is missing or cut short, without which damage of the log cannot be seen"}
 	}
+	e.upgrade = d.format < FormatVersion
 	return e.synced.check(d.manifestMarker)
 }
 

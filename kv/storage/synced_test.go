@@ -243,10 +243,14 @@ func unpack(t *testing.T, name string) map[string]string {
 	}
 }
 
-// Goal: a directory of format 2, whose server was killed, is upgraded at start with all it holds; if the
-// upgrade is cut off, the next start takes it up; reading it changes nothing. Method: a kept directory.
-func TestUpgradeFromFormat2(t *testing.T) {
-	files := unpack(t, "testdata/format2.tar.gz")
+// Goal: a directory of an older format, whose server was killed, is upgraded at start with all it holds; if the
+// upgrade is cut off, the next start takes it up; reading it changes nothing. Method: kept directories.
+func TestUpgradeFromFormat2(t *testing.T) { testUpgrade(t, "testdata/format2.tar.gz") }
+
+func TestUpgradeFromFormat3(t *testing.T) { testUpgrade(t, "testdata/format3.tar.gz") }
+
+func testUpgrade(t *testing.T, kept string) {
+	files := unpack(t, kept)
 	count := func(e *Engine) (n int) {
 		it, err := e.NewRangeIter([]byte{0, 0}, []byte{255, 0})
 		if err != nil {

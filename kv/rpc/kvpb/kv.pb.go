@@ -5391,6 +5391,8 @@ type AnnounceRequest struct {
 	Accepted      bool                   `protobuf:"varint,3,opt,name=accepted,proto3" json:"accepted,omitempty"`
 	Newest        uint64                 `protobuf:"fixed64,4,opt,name=newest,proto3" json:"newest,omitempty"`
 	Peers         []string               `protobuf:"bytes,5,rep,name=peers,proto3" json:"peers,omitempty"`
+	LockBound     uint64                 `protobuf:"fixed64,6,opt,name=lock_bound,json=lockBound,proto3" json:"lock_bound,omitempty"`
+	Bounded       bool                   `protobuf:"varint,7,opt,name=bounded,proto3" json:"bounded,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5460,6 +5462,20 @@ func (x *AnnounceRequest) GetPeers() []string {
 	return nil
 }
 
+func (x *AnnounceRequest) GetLockBound() uint64 {
+	if x != nil {
+		return x.LockBound
+	}
+	return 0
+}
+
+func (x *AnnounceRequest) GetBounded() bool {
+	if x != nil {
+		return x.Bounded
+	}
+	return false
+}
+
 type AnnounceResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       uint64                 `protobuf:"fixed64,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -5467,6 +5483,8 @@ type AnnounceResponse struct {
 	Held          string                 `protobuf:"bytes,3,opt,name=held,proto3" json:"held,omitempty"`
 	Registered    bool                   `protobuf:"varint,4,opt,name=registered,proto3" json:"registered,omitempty"`
 	Forgotten     bool                   `protobuf:"varint,5,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
+	LockBound     uint64                 `protobuf:"fixed64,6,opt,name=lock_bound,json=lockBound,proto3" json:"lock_bound,omitempty"`
+	SafePoint     uint64                 `protobuf:"fixed64,7,opt,name=safe_point,json=safePoint,proto3" json:"safe_point,omitempty"`
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -5535,6 +5553,20 @@ func (x *AnnounceResponse) GetForgotten() bool {
 		return x.Forgotten
 	}
 	return false
+}
+
+func (x *AnnounceResponse) GetLockBound() uint64 {
+	if x != nil {
+		return x.LockBound
+	}
+	return 0
+}
+
+func (x *AnnounceResponse) GetSafePoint() uint64 {
+	if x != nil {
+		return x.SafePoint
+	}
+	return 0
 }
 
 func (x *AnnounceResponse) GetError() *Error {
@@ -6057,13 +6089,16 @@ const file_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"=\n" +
 	"\x12CreateRangeRequest\x12'\n" +
-	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span\"\xa5\x01\n" +
+	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span\"\xde\x01\n" +
 	"\x0fAnnounceRequest\x12.\n" +
 	"\x05shard\x18\x01 \x01(\v2\x18.percodb.kv.v1.ShardInfoR\x05shard\x12\x18\n" +
 	"\acluster\x18\x02 \x01(\x06R\acluster\x12\x1a\n" +
 	"\baccepted\x18\x03 \x01(\bR\baccepted\x12\x16\n" +
 	"\x06newest\x18\x04 \x01(\x06R\x06newest\x12\x14\n" +
-	"\x05peers\x18\x05 \x03(\tR\x05peers\"\xc0\x01\n" +
+	"\x05peers\x18\x05 \x03(\tR\x05peers\x12\x1d\n" +
+	"\n" +
+	"lock_bound\x18\x06 \x01(\x06R\tlockBound\x12\x18\n" +
+	"\abounded\x18\a \x01(\bR\abounded\"\xfe\x01\n" +
 	"\x10AnnounceResponse\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\x06R\acluster\x12\x14\n" +
 	"\x05peers\x18\x02 \x03(\tR\x05peers\x12\x12\n" +
@@ -6071,7 +6106,11 @@ const file_kv_proto_rawDesc = "" +
 	"\n" +
 	"registered\x18\x04 \x01(\bR\n" +
 	"registered\x12\x1c\n" +
-	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x12*\n" +
+	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x12\x1d\n" +
+	"\n" +
+	"lock_bound\x18\x06 \x01(\x06R\tlockBound\x12\x1d\n" +
+	"\n" +
+	"safe_point\x18\a \x01(\x06R\tsafePoint\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"C\n" +
 	"\x12ForgetShardRequest\x12\x14\n" +
 	"\x05shard\x18\x01 \x01(\tR\x05shard\x12\x17\n" +
