@@ -214,7 +214,7 @@ func syncLogs(ctx context.Context, shards []kv.Collector) ([]uint64, error) {
 
 func (c *Controller) collect(ctx context.Context, shard kv.Collector, safePoint tso.Timestamp) error {
 	for {
-		res, err := shard.CollectGarbage(ctx, &kv.CollectGarbageRequest{SafePoint: safePoint, Budget: collectBudget})
+		res, err := shard.CollectGarbage(ctx, &kv.CollectGarbageRequest{SafePoint: safePoint, From: safePoint, Budget: collectBudget})
 		c.metrics.versions.Add(float64(res.Versions))
 		if err != nil || res.Done {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -19,8 +20,8 @@ type Collector interface {
 	// durable, and a number that names this run of it. What an earlier run had applied may be gone.
 	SyncLog(ctx context.Context) (run uint64, err error)
 	// CollectGarbage removes versions and records that only snapshots at or below the safe point
-	// could need. The caller vouches that every transaction begun at or below it is finished on
-	// every shard, durably.
+	// could need. The caller vouches that every transaction begun at or below it, but those protected, is
+	// finished on every shard, durably.
 	CollectGarbage(ctx context.Context, req *CollectGarbageRequest) (CollectGarbageResponse, error)
 	// DropSpan removes all keys of a span at once, whatever their versions. The caller vouches that no
 	// snapshot above SafePoint can see them and that nobody writes there. It is refused with dropped
@@ -30,23 +31,30 @@ type Collector interface {
 }
 
 // CollectGarbageRequest: Budget is how long to work, pauses included, before answering; 1 s by
-// default.
+// default. Protected are the transactions that may have a lock at or below the safe point somewhere: their
+// records stay. The last pass may have missed versions above From.
 type CollectGarbageRequest struct {
-	SafePoint tso.Timestamp
-	Budget    time.Duration
+	SafePoint, From tso.Timestamp
+	Protected       []TSSpan
+	Budget          time.Duration
 }
+
+// TSSpan holds the timestamps above After, up to Through.
+type TSSpan = mvcc.TSSpan
 
 // CollectGarbageResponse: Done means that all keys have been visited at SafePoint or above;
 // otherwise ask again. The counts are those of this request.
 type CollectGarbageResponse struct {
 	Done                     bool
 	Keys, Versions, Statuses int
+	Kept                     int // records that stay for shards that are away
 }
 
-// DropSpanRequest names a span that may lie in many ranges of many shards.
+// DropSpanRequest names a span that may lie in many ranges of many shards. Protected is CollectGarbageRequest's.
 type DropSpanRequest struct {
 	Span      Span
 	SafePoint tso.Timestamp
+	Protected []TSSpan
 }
 
 // SetSafePoint implements Collector.
@@ -81,12 +89,14 @@ func (s *Store) CollectGarbage(ctx context.Context, req *CollectGarbageRequest) 
 	bounded, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	defer context.AfterFunc(s.stopped, cancel)()
+	args := &mvcc.CollectArgs{SafePoint: req.SafePoint, From: req.From, Protected: req.Protected}
 	var res CollectGarbageResponse
 	p := pacer{s: s, ctx: bounded}
 	p.begin()
 	for {
-		st, done, err := s.mvcc.Collect(bounded, req.SafePoint, p.pause)
+		st, done, err := s.mvcc.Collect(bounded, args, p.pause)
 		res.Keys, res.Versions, res.Statuses = res.Keys+st.Keys, res.Versions+st.Versions, res.Statuses+st.Statuses
+		res.Kept += st.Kept
 		s.metrics.collected(&st)
 		s.removed.Add(int64(st.Versions))
 		switch {
@@ -130,7 +140,7 @@ func (s *Store) DropSpan(_ context.Context, req *DropSpanRequest) (bool, error) 
 			continue
 		}
 		part := intersect(r.desc.Span, req.Span)
-		dropped, err := s.mvcc.DropSpan(part.Start, part.End, req.SafePoint)
+		dropped, err := s.mvcc.DropSpan(part.Start, part.End, req.SafePoint, req.Protected)
 		if err != nil || !dropped {
 			return false, mapError(err)
 		}

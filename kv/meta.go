@@ -21,6 +21,7 @@ const (
 	metaCluster     = "cluster"       // u64, ids: the number of the cluster, and its shards as last heard
 	metaSafePoint   = "safe_point"    // u64
 	metaCollected   = "gc_pass"       // how far garbage collection has come
+	metaKept        = "gc_kept"       // what the last pass keeps for stores that are away
 	metaGC          = "gc"            // what the controller of garbage collection keeps
 	metaRange       = "range/"        // + u64 id → descriptor: ranges this store owns
 

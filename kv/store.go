@@ -188,6 +188,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		Clock:        s.opts.Clock,
 		CollectedKey: metaKey(metaCollected),
 		Group:        s.opts.Group,
+		KeptKey:      metaKey(metaKept),
 	})
 	if err != nil {
 		return fmt.Errorf("recover locks: %w", err)

@@ -116,8 +116,8 @@ func (c *checker) walkAgain(ctx context.Context, tag byte, f func(key []byte, ve
 // the same state.
 func (c *checker) checkLock(key []byte, l *Lock, look *storage.Iterator) error {
 	c.checkIssued(key, l.StartTS, l.MinCommitTS)
-	if gone := tso.Timestamp(c.s.gc.collected.Load()); l.StartTS <= gone {
-		c.report(key, "lock of transaction %d is left behind garbage collection, which is at %d", l.StartTS, gone)
+	if collected := c.s.gc.collected.Load(); collected.gone(l.StartTS) {
+		c.report(key, "lock of transaction %d is left behind garbage collection, which is at %d", l.StartTS, collected.through)
 	}
 	if len(l.Secondaries) > 0 && !bytes.Equal(l.Primary, key) {
 		c.report(key, "lock of transaction %d lists secondaries, and is not on its primary %x", l.StartTS, l.Primary)

@@ -81,7 +81,7 @@ func (w *world) open() {
 		w.t.Fatal(err)
 	}
 	w.State, err = Open(context.Background(), Options{Engine: w.eng, Oracle: w.oracle, Embedded: w.embedded, Clock: w.oracle.clock,
-		SafePointKey: []byte{0x01, 's', 0}, CollectedKey: []byte{0x01, 'c', 0}, ShortValueBytes: 8, OnePCShortValueBytes: 16})
+		SafePointKey: []byte{0x01, 's', 0}, CollectedKey: []byte{0x01, 'c', 0}, KeptKey: []byte{0x01, 'k', 0}, ShortValueBytes: 8, OnePCShortValueBytes: 16})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ type gcState struct {
 	// fenced is the safe point that SetSafePoint has made good; guarded by fence.
 	fenced tso.Timestamp
 	mu     sync.Mutex // held by Collect
-	// collected is at or above every timestamp whose records may be gone.
-	collected atomic.Uint64
+	// collected says whose records may be gone.
+	collected atomic.Pointer[collectedRecords]
 	pass      gcPass // guarded by mu
 }
 
@@ -44,6 +44,19 @@ type gcPass struct {
 	target tso.Timestamp // safe point of the pass under way, 0 if there is none
 	tag    byte          // keyspace the pass is in: tagWrite, then tagStatus
 	resume []byte        // first key of it not visited yet
+	// from is where the versions begin that the pass under way looks at, at or below done: those above may
+	// have come after the last pass, by locks that were older. kept are the transactions at or below target,
+	// or done, whose records are all there.
+	from tso.Timestamp
+	kept []TSSpan
+}
+
+// CollectArgs ask for collection at SafePoint. Protected are the transactions that may have a lock at or below it
+// somewhere: their records stay. From is where versions begin that the last pass may not have seen; SafePoint, or
+// above, if there are none.
+type CollectArgs struct {
+	SafePoint, From tso.Timestamp
+	Protected       []TSSpan
 }
 
 // GCStats counts what a piece of collection has done.
@@ -51,6 +64,7 @@ type GCStats struct {
 	Keys     int // visited
 	Versions int // removed
 	Statuses int // rollback and lock-commit records removed
+	Kept     int // records that stay for stores that are away
 	Bytes    int // of the removals' batches
 }
 
@@ -108,7 +122,7 @@ func (s *State) SyncLog() error {
 // recordsGone returns *TooOldError if the records of a transaction may have been collected: that none
 // is found then says nothing about its fate.
 func (s *State) recordsGone(startTS tso.Timestamp) error {
-	if collected := tso.Timestamp(s.gc.collected.Load()); startTS <= collected && collected != 0 {
+	if s.gc.collected.Load().gone(startTS) {
 		return &TooOldError{TS: startTS, SafePoint: s.SafePoint()}
 	}
 	return nil
@@ -139,6 +153,7 @@ func (s *State) collectedValue(it *storage.Iterator, key, stored []byte, readTS 
 
 // loadGC reads how far collection had come.
 func (s *State) loadGC() error {
+	s.gc.collected.Store(&collectedRecords{})
 	if len(s.opts.CollectedKey) == 0 {
 		return nil
 	}
@@ -149,7 +164,15 @@ func (s *State) loadGC() error {
 	if s.gc.pass, err = decodePass(value); err != nil {
 		return &CorruptionError{Key: s.opts.CollectedKey, Detail: "progress of garbage collection", Err: err}
 	}
-	s.gc.collected.Store(uint64(max(s.gc.pass.done, s.gc.pass.target)))
+	s.gc.pass.from = s.gc.pass.done
+	value, found, err = s.eng.Get(nil, s.opts.KeptKey)
+	if err == nil && found {
+		err = decodeKept(value, &s.gc.pass)
+	}
+	if err != nil {
+		return &CorruptionError{Key: s.opts.KeptKey, Detail: "records kept by garbage collection", Err: err}
+	}
+	s.gc.collected.Store(&collectedRecords{through: max(s.gc.pass.done, s.gc.pass.target), kept: s.gc.pass.kept})
 	return nil
 }
 
@@ -169,25 +192,27 @@ func decodePass(b []byte) (p gcPass, err error) {
 	return p, nil
 }
 
-// Collect does a piece of a pass at safePoint, or goes on with the one under way, which may be at a
-// lower one. done reports that all keys have been visited at safePoint or above. The caller vouches
-// that all transactions begun at or below safePoint are finished everywhere, durably. pause, if given,
+// Collect does a piece of a pass at args.SafePoint, or goes on with the one under way, which may be at a
+// lower one. done reports that all keys have been visited at the safe point or above. The caller vouches
+// that all transactions begun at or below it, but those protected, are finished everywhere, durably; a pass under
+// way needs no other protection than it has begun with, since nobody takes a lock below its safe point. pause, if given,
 // is called after each removal of a few hundred records, without latches held; its error ends the
 // piece.
-func (s *State) Collect(ctx context.Context, safePoint tso.Timestamp, pause func() error) (st GCStats, done bool, err error) {
+func (s *State) Collect(ctx context.Context, args *CollectArgs, pause func() error) (st GCStats, done bool, err error) {
+	safePoint := args.SafePoint
 	s.gc.mu.Lock()
 	defer s.gc.mu.Unlock()
 	if safePoint > s.SafePoint() {
 		return st, false, &InvalidRequestError{Detail: fmt.Sprintf("collection at %d above the safe point %d", safePoint, s.SafePoint())}
 	}
-	if len(s.opts.CollectedKey) == 0 {
+	if len(s.opts.CollectedKey) == 0 || len(s.opts.KeptKey) == 0 {
 		return st, false, &InvalidRequestError{Detail: "store has nowhere to keep the progress of garbage collection"}
 	}
 	if s.gc.pass.target == 0 {
 		if safePoint <= s.gc.pass.done {
 			return st, true, nil
 		}
-		if err := s.beginPass(safePoint); err != nil {
+		if err := s.beginPass(args); err != nil {
 			return st, false, err
 		}
 	}
@@ -202,13 +227,19 @@ func (s *State) Collect(ctx context.Context, safePoint tso.Timestamp, pause func
 	return st, s.gc.pass.target == 0 && s.gc.pass.done >= safePoint, nil
 }
 
-// beginPass notes, durably and before anything is removed, that records up to target may be missing.
-func (s *State) beginPass(target tso.Timestamp) error {
-	pass := gcPass{done: s.gc.pass.done, target: target, tag: tagWrite}
-	raise(&s.gc.collected, target)
+// beginPass notes, durably and before anything is removed, that records up to the safe point may be missing, but
+// for those that are kept.
+func (s *State) beginPass(args *CollectArgs) error {
+	done, target := s.gc.pass.done, args.SafePoint
+	pass := gcPass{
+		done: done, target: target, tag: tagWrite, from: min(done, args.From),
+		kept: keptFrom(s.gc.pass.kept, done, target, mergeSpans(args.Protected)),
+	}
+	s.gc.collected.Store(&collectedRecords{through: target, kept: pass.kept})
 	b := s.eng.NewBatch(0)
 	defer b.Close()
 	b.Put(s.opts.CollectedKey, appendPass(nil, &pass))
+	b.Put(s.opts.KeptKey, appendKept(nil, &pass))
 	if err := s.eng.Apply(b, storage.Sync); err != nil {
 		return err
 	}

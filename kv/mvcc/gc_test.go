@@ -41,7 +41,7 @@ func (w *world) fence(ts tso.Timestamp) {
 func (w *world) collectAll(safePoint tso.Timestamp, pause func() error) (total GCStats) {
 	w.t.Helper()
 	for {
-		st, done, err := w.Collect(context.Background(), safePoint, pause)
+		st, done, err := w.Collect(context.Background(), &CollectArgs{SafePoint: safePoint, From: safePoint}, pause)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -180,7 +180,7 @@ func TestProto_T_GC_2(t *testing.T) {
 		batches, crashed := 0, false
 		var lost *storage.MemFS
 		for !crashed {
-			_, done, err := w.Collect(context.Background(), sp, func() error {
+			_, done, err := w.Collect(context.Background(), &CollectArgs{SafePoint: sp, From: sp}, func() error {
 				if batches++; batches == cut {
 					// Half of what is not synced reaches the disk.
 					lost = storage.CrashClone(w.fs, 50, rand.New(rand.NewPCG(7, uint64(cut))))

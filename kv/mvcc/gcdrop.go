@@ -7,10 +7,18 @@ import (
 
 // DropSpan removes every version and value of [start, end) by range deletion. dropped is false, and
 // nothing is removed, if the span holds a lock or a version above safePoint: somebody may still
-// need it. Status records stay, for they refuse late prewrites until the safe point does.
-func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp) (dropped bool, err error) {
+// need it. Status records stay, for they refuse late prewrites until the safe point does; so does what tells the
+// fate of protected transactions.
+func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp, protected []TSSpan) (dropped bool, err error) {
 	if safePoint > s.SafePoint() {
 		return false, &InvalidRequestError{Detail: "span dropped above the safe point"}
+	}
+	if free, err := s.spanUnneeded(start, end, safePoint); err != nil || !free {
+		return false, err
+	}
+	// No version at or below the safe point is yet to come while there is no lock.
+	if err := s.stubSpan(start, end, mergeSpans(protected)); err != nil {
+		return false, err
 	}
 	release := s.LatchAll()
 	defer release()

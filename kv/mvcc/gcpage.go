@@ -50,7 +50,7 @@ func (c *collector) page() error {
 
 // writePage visits up to gcPageKeys keys that have a version in (done, target].
 func (c *collector) writePage() (err error) {
-	from, to := uint64(c.pass.done)+1, uint64(c.pass.target)
+	from, to := uint64(c.pass.from)+1, uint64(c.pass.target)
 	lower, upper := WriteBounds(c.pass.resume, nil)
 	if c.it, err = c.s.eng.NewVersionIter(lower, upper, from, to+1); err != nil {
 		return err
@@ -118,9 +118,20 @@ func (c *collector) visit(pivot uint64) error {
 	if !deletion {
 		return nil
 	}
+	c.keepStub(&w)
 	c.stored = storage.AppendVersion(append(c.stored[:0], c.key...), pivot)
 	c.stats.Versions++
 	return c.remove(c.stored)
+}
+
+// keepStub leaves what tells the fate of the transaction of a version of c.key that is removed in the same batch,
+// if that has to stay.
+func (c *collector) keepStub(w *writeRecord) {
+	if keepForAbsent(w.startTS, c.pass.kept) {
+		c.stored = c.s.putStub(c.batch(), c.stored[:0], userKey(c.key), w)
+		c.removals++
+		c.stats.Kept++
+	}
 }
 
 // removeVersion removes the version c.look stands on, with its value.
@@ -130,6 +141,7 @@ func (c *collector) removeVersion(version uint64) error {
 		return err
 	}
 	c.stats.Versions++
+	c.keepStub(&w)
 	if w.longValue {
 		c.stored = appendVersioned(c.stored[:0], tagData, userKey(c.key), w.startTS)
 		c.batch().Delete(c.stored) // in one batch with its version
@@ -145,7 +157,7 @@ func (c *collector) statusPage() (err error) {
 	if c.it, err = c.s.eng.NewVersionIter(lower, upper, 0, to+1); err != nil {
 		return err
 	}
-	removed := 0
+	seen := 0
 	for ok := c.it.First(); ok; ok = c.it.Next() {
 		prefix, version, isVersion := storage.SplitVersion(c.it.Key())
 		if !isVersion {
@@ -154,14 +166,22 @@ func (c *collector) statusPage() (err error) {
 		if version > to {
 			continue
 		}
-		if removed == gcPageKeys {
+		if seen >= gcPageKeys && !bytes.Equal(prefix, c.key) { // a page ends between keys
 			c.pass.resume = bytes.Clone(userKey(prefix))
 			return c.flush()
+		}
+		c.key = append(c.key[:0], prefix...)
+		seen++
+		if kept, err := c.keepsStatus(); kept || err != nil {
+			if err != nil {
+				return err
+			}
+			c.stats.Kept++
+			continue
 		}
 		if holder := c.s.locks.startTS(userKey(prefix)); holder != 0 && holder <= tso.Timestamp(to) {
 			continue // the transaction is not finished here; the caller's vow was broken, so keep it
 		}
-		removed++
 		c.stats.Statuses++
 		if err := c.remove(c.it.Key()); err != nil {
 			return err
@@ -170,8 +190,24 @@ func (c *collector) statusPage() (err error) {
 	if err := c.it.Error(); err != nil {
 		return err
 	}
-	c.pass = gcPass{done: c.pass.target}
+	c.pass = gcPass{done: c.pass.target, from: c.pass.target, kept: c.pass.kept}
 	return c.flush()
+}
+
+// keepsStatus reports whether the status record that c.it stands on has to stay.
+func (c *collector) keepsStatus() (bool, error) {
+	if len(c.pass.kept) == 0 {
+		return false, nil
+	}
+	value, err := c.it.Value()
+	if err != nil {
+		return false, err
+	}
+	_, startTS, err := decodeStatus(value)
+	if err != nil {
+		return false, &CorruptionError{Key: bytes.Clone(userKey(c.key)), Detail: "status record", Err: err}
+	}
+	return !isUse(startTS) && keepForAbsent(startTS, c.pass.kept), nil
 }
 
 // remove removes a stored key. When the batch is full it is applied, without a word about progress:

@@ -118,7 +118,7 @@ func TestRecentReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(w.now(), "four")
-	if dropped, err := w.DropSpan([]byte("a"), []byte("z"), safePoint); !dropped || err != nil {
+	if dropped, err := w.DropSpan([]byte("a"), []byte("z"), safePoint, nil); !dropped || err != nil {
 		t.Fatal(dropped, err)
 	}
 	want(w.now(), "")

@@ -31,7 +31,8 @@ type Options struct {
 	// LargePartBytes is how much of a large commit one goroutine checks and writes at least, 8 MiB by default.
 	LargePartBytes int64
 	// SafePointKey is where the store keeps the GC safe point, CollectedKey how far collection has come.
-	SafePointKey, CollectedKey []byte
+	// KeptKey is where what a pass of it keeps is kept.
+	SafePointKey, CollectedKey, KeptKey []byte
 	// WaitGraph, if given, is told of the waits for pessimistic locks that last, so that deadlocks
 	// between stores are found. Those within the store are found without it, and at once.
 	WaitGraph waitgraph.Graph

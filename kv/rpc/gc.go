@@ -39,15 +39,16 @@ func (s *collectorServer) SyncLog(ctx context.Context, _ *kvpb.SyncLogRequest) (
 // CollectGarbage implements the service.
 func (s *collectorServer) CollectGarbage(ctx context.Context, req *kvpb.CollectGarbageRequest) (*kvpb.CollectGarbageResponse, error) {
 	res, err := s.shard.CollectGarbage(ctx, &kv.CollectGarbageRequest{
-		SafePoint: tso.Timestamp(req.SafePoint), Budget: time.Duration(req.BudgetMillis) * time.Millisecond})
+		SafePoint: tso.Timestamp(req.SafePoint), From: tso.Timestamp(req.From), Protected: decodeTSSpans(req.Protected), Budget: time.Duration(req.BudgetMillis) * time.Millisecond})
 	return serve(ctx, err, &kvpb.CollectGarbageResponse{
-		Done: res.Done, Keys: uint64(res.Keys), Versions: uint64(res.Versions), Statuses: uint64(res.Statuses)},
+		Done: res.Done, Keys: uint64(res.Keys), Versions: uint64(res.Versions), Statuses: uint64(res.Statuses), Kept: uint64(res.Kept)},
 		func(e *kvpb.Error) *kvpb.CollectGarbageResponse { return &kvpb.CollectGarbageResponse{Error: e} })
 }
 
 // DropSpan implements the service.
 func (s *collectorServer) DropSpan(ctx context.Context, req *kvpb.DropSpanRequest) (*kvpb.DropSpanResponse, error) {
-	dropped, err := s.shard.DropSpan(ctx, &kv.DropSpanRequest{Span: decodeSpan(req.Span), SafePoint: tso.Timestamp(req.SafePoint)})
+	dropped, err := s.shard.DropSpan(ctx, &kv.DropSpanRequest{Span: decodeSpan(req.Span), SafePoint: tso.Timestamp(req.SafePoint),
+		Protected: decodeTSSpans(req.Protected)})
 	return serve(ctx, err, &kvpb.DropSpanResponse{Dropped: dropped},
 		func(e *kvpb.Error) *kvpb.DropSpanResponse { return &kvpb.DropSpanResponse{Error: e} })
 }
@@ -74,20 +75,36 @@ func (s *Shard) SyncLog(ctx context.Context) (run uint64, err error) {
 func (s *Shard) CollectGarbage(ctx context.Context, req *kv.CollectGarbageRequest) (kv.CollectGarbageResponse, error) {
 	budget := min(req.Budget, s.opts.Timeout/2)
 	res, err := call(ctx, s.name, s.opts, s.collector.CollectGarbage, &kvpb.CollectGarbageRequest{
-		SafePoint: uint64(req.SafePoint), BudgetMillis: uint64(budget.Milliseconds())})
+		SafePoint: uint64(req.SafePoint), From: uint64(req.From), Protected: encodeTSSpans(req.Protected), BudgetMillis: uint64(budget.Milliseconds())})
 	if err != nil {
 		return kv.CollectGarbageResponse{}, err
 	}
 	return kv.CollectGarbageResponse{
-		Done: res.Done, Keys: int(res.Keys), Versions: int(res.Versions), Statuses: int(res.Statuses)}, nil
+		Done: res.Done, Keys: int(res.Keys), Versions: int(res.Versions), Statuses: int(res.Statuses), Kept: int(res.Kept)}, nil
 }
 
 // DropSpan implements kv.Collector.
 func (s *Shard) DropSpan(ctx context.Context, req *kv.DropSpanRequest) (bool, error) {
 	res, err := call(ctx, s.name, s.opts, s.collector.DropSpan,
-		&kvpb.DropSpanRequest{Span: encodeSpan(req.Span), SafePoint: uint64(req.SafePoint)})
+		&kvpb.DropSpanRequest{Span: encodeSpan(req.Span), SafePoint: uint64(req.SafePoint), Protected: encodeTSSpans(req.Protected)})
 	if err != nil {
 		return false, err
 	}
 	return res.Dropped, nil
+}
+
+func encodeTSSpans(spans []kv.TSSpan) []*kvpb.TSSpan {
+	out := make([]*kvpb.TSSpan, len(spans))
+	for i, s := range spans {
+		out[i] = &kvpb.TSSpan{After: uint64(s.After), Through: uint64(s.Through)}
+	}
+	return out
+}
+
+func decodeTSSpans(spans []*kvpb.TSSpan) []kv.TSSpan {
+	out := make([]kv.TSSpan, len(spans))
+	for i, s := range spans {
+		out[i] = kv.TSSpan{After: tso.Timestamp(s.GetAfter()), Through: tso.Timestamp(s.GetThrough())}
+	}
+	return out
 }

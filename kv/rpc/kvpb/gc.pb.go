@@ -212,6 +212,8 @@ type CollectGarbageRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SafePoint     uint64                 `protobuf:"fixed64,1,opt,name=safe_point,json=safePoint,proto3" json:"safe_point,omitempty"`
 	BudgetMillis  uint64                 `protobuf:"varint,2,opt,name=budget_millis,json=budgetMillis,proto3" json:"budget_millis,omitempty"`
+	From          uint64                 `protobuf:"fixed64,3,opt,name=from,proto3" json:"from,omitempty"`
+	Protected     []*TSSpan              `protobuf:"bytes,4,rep,name=protected,proto3" json:"protected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -260,12 +262,79 @@ func (x *CollectGarbageRequest) GetBudgetMillis() uint64 {
 	return 0
 }
 
+func (x *CollectGarbageRequest) GetFrom() uint64 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *CollectGarbageRequest) GetProtected() []*TSSpan {
+	if x != nil {
+		return x.Protected
+	}
+	return nil
+}
+
+type TSSpan struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	After         uint64                 `protobuf:"fixed64,1,opt,name=after,proto3" json:"after,omitempty"`
+	Through       uint64                 `protobuf:"fixed64,2,opt,name=through,proto3" json:"through,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TSSpan) Reset() {
+	*x = TSSpan{}
+	mi := &file_gc_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TSSpan) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TSSpan) ProtoMessage() {}
+
+func (x *TSSpan) ProtoReflect() protoreflect.Message {
+	mi := &file_gc_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TSSpan.ProtoReflect.Descriptor instead.
+func (*TSSpan) Descriptor() ([]byte, []int) {
+	return file_gc_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *TSSpan) GetAfter() uint64 {
+	if x != nil {
+		return x.After
+	}
+	return 0
+}
+
+func (x *TSSpan) GetThrough() uint64 {
+	if x != nil {
+		return x.Through
+	}
+	return 0
+}
+
 type CollectGarbageResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Done          bool                   `protobuf:"varint,1,opt,name=done,proto3" json:"done,omitempty"`
 	Keys          uint64                 `protobuf:"varint,2,opt,name=keys,proto3" json:"keys,omitempty"`
 	Versions      uint64                 `protobuf:"varint,3,opt,name=versions,proto3" json:"versions,omitempty"`
 	Statuses      uint64                 `protobuf:"varint,4,opt,name=statuses,proto3" json:"statuses,omitempty"`
+	Kept          uint64                 `protobuf:"varint,5,opt,name=kept,proto3" json:"kept,omitempty"`
 	Error         *Error                 `protobuf:"bytes,15,opt,name=error,proto3" json:"error,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -273,7 +342,7 @@ type CollectGarbageResponse struct {
 
 func (x *CollectGarbageResponse) Reset() {
 	*x = CollectGarbageResponse{}
-	mi := &file_gc_proto_msgTypes[5]
+	mi := &file_gc_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -285,7 +354,7 @@ func (x *CollectGarbageResponse) String() string {
 func (*CollectGarbageResponse) ProtoMessage() {}
 
 func (x *CollectGarbageResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[5]
+	mi := &file_gc_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -298,7 +367,7 @@ func (x *CollectGarbageResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CollectGarbageResponse.ProtoReflect.Descriptor instead.
 func (*CollectGarbageResponse) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{5}
+	return file_gc_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *CollectGarbageResponse) GetDone() bool {
@@ -329,6 +398,13 @@ func (x *CollectGarbageResponse) GetStatuses() uint64 {
 	return 0
 }
 
+func (x *CollectGarbageResponse) GetKept() uint64 {
+	if x != nil {
+		return x.Kept
+	}
+	return 0
+}
+
 func (x *CollectGarbageResponse) GetError() *Error {
 	if x != nil {
 		return x.Error
@@ -340,13 +416,14 @@ type DropSpanRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Span          *Span                  `protobuf:"bytes,1,opt,name=span,proto3" json:"span,omitempty"`
 	SafePoint     uint64                 `protobuf:"fixed64,2,opt,name=safe_point,json=safePoint,proto3" json:"safe_point,omitempty"`
+	Protected     []*TSSpan              `protobuf:"bytes,3,rep,name=protected,proto3" json:"protected,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *DropSpanRequest) Reset() {
 	*x = DropSpanRequest{}
-	mi := &file_gc_proto_msgTypes[6]
+	mi := &file_gc_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -358,7 +435,7 @@ func (x *DropSpanRequest) String() string {
 func (*DropSpanRequest) ProtoMessage() {}
 
 func (x *DropSpanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[6]
+	mi := &file_gc_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -371,7 +448,7 @@ func (x *DropSpanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSpanRequest.ProtoReflect.Descriptor instead.
 func (*DropSpanRequest) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{6}
+	return file_gc_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *DropSpanRequest) GetSpan() *Span {
@@ -388,6 +465,13 @@ func (x *DropSpanRequest) GetSafePoint() uint64 {
 	return 0
 }
 
+func (x *DropSpanRequest) GetProtected() []*TSSpan {
+	if x != nil {
+		return x.Protected
+	}
+	return nil
+}
+
 type DropSpanResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Dropped       bool                   `protobuf:"varint,1,opt,name=dropped,proto3" json:"dropped,omitempty"`
@@ -398,7 +482,7 @@ type DropSpanResponse struct {
 
 func (x *DropSpanResponse) Reset() {
 	*x = DropSpanResponse{}
-	mi := &file_gc_proto_msgTypes[7]
+	mi := &file_gc_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -410,7 +494,7 @@ func (x *DropSpanResponse) String() string {
 func (*DropSpanResponse) ProtoMessage() {}
 
 func (x *DropSpanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_gc_proto_msgTypes[7]
+	mi := &file_gc_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -423,7 +507,7 @@ func (x *DropSpanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DropSpanResponse.ProtoReflect.Descriptor instead.
 func (*DropSpanResponse) Descriptor() ([]byte, []int) {
-	return file_gc_proto_rawDescGZIP(), []int{7}
+	return file_gc_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *DropSpanResponse) GetDropped() bool {
@@ -453,21 +537,28 @@ const file_gc_proto_rawDesc = "" +
 	"\x0eSyncLogRequest\"O\n" +
 	"\x0fSyncLogResponse\x12\x10\n" +
 	"\x03run\x18\x01 \x01(\x06R\x03run\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"[\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xa4\x01\n" +
 	"\x15CollectGarbageRequest\x12\x1d\n" +
 	"\n" +
 	"safe_point\x18\x01 \x01(\x06R\tsafePoint\x12#\n" +
-	"\rbudget_millis\x18\x02 \x01(\x04R\fbudgetMillis\"\xa4\x01\n" +
+	"\rbudget_millis\x18\x02 \x01(\x04R\fbudgetMillis\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\x06R\x04from\x123\n" +
+	"\tprotected\x18\x04 \x03(\v2\x15.percodb.kv.v1.TSSpanR\tprotected\"8\n" +
+	"\x06TSSpan\x12\x14\n" +
+	"\x05after\x18\x01 \x01(\x06R\x05after\x12\x18\n" +
+	"\athrough\x18\x02 \x01(\x06R\athrough\"\xb8\x01\n" +
 	"\x16CollectGarbageResponse\x12\x12\n" +
 	"\x04done\x18\x01 \x01(\bR\x04done\x12\x12\n" +
 	"\x04keys\x18\x02 \x01(\x04R\x04keys\x12\x1a\n" +
 	"\bversions\x18\x03 \x01(\x04R\bversions\x12\x1a\n" +
-	"\bstatuses\x18\x04 \x01(\x04R\bstatuses\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"Y\n" +
+	"\bstatuses\x18\x04 \x01(\x04R\bstatuses\x12\x12\n" +
+	"\x04kept\x18\x05 \x01(\x04R\x04kept\x12*\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x8e\x01\n" +
 	"\x0fDropSpanRequest\x12'\n" +
 	"\x04span\x18\x01 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span\x12\x1d\n" +
 	"\n" +
-	"safe_point\x18\x02 \x01(\x06R\tsafePoint\"X\n" +
+	"safe_point\x18\x02 \x01(\x06R\tsafePoint\x123\n" +
+	"\tprotected\x18\x03 \x03(\v2\x15.percodb.kv.v1.TSSpanR\tprotected\"X\n" +
 	"\x10DropSpanResponse\x12\x18\n" +
 	"\adropped\x18\x01 \x01(\bR\adropped\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error2\xda\x02\n" +
@@ -489,38 +580,41 @@ func file_gc_proto_rawDescGZIP() []byte {
 	return file_gc_proto_rawDescData
 }
 
-var file_gc_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_gc_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_gc_proto_goTypes = []any{
 	(*SetSafePointRequest)(nil),    // 0: percodb.kv.v1.SetSafePointRequest
 	(*SetSafePointResponse)(nil),   // 1: percodb.kv.v1.SetSafePointResponse
 	(*SyncLogRequest)(nil),         // 2: percodb.kv.v1.SyncLogRequest
 	(*SyncLogResponse)(nil),        // 3: percodb.kv.v1.SyncLogResponse
 	(*CollectGarbageRequest)(nil),  // 4: percodb.kv.v1.CollectGarbageRequest
-	(*CollectGarbageResponse)(nil), // 5: percodb.kv.v1.CollectGarbageResponse
-	(*DropSpanRequest)(nil),        // 6: percodb.kv.v1.DropSpanRequest
-	(*DropSpanResponse)(nil),       // 7: percodb.kv.v1.DropSpanResponse
-	(*Error)(nil),                  // 8: percodb.kv.v1.Error
-	(*Span)(nil),                   // 9: percodb.kv.v1.Span
+	(*TSSpan)(nil),                 // 5: percodb.kv.v1.TSSpan
+	(*CollectGarbageResponse)(nil), // 6: percodb.kv.v1.CollectGarbageResponse
+	(*DropSpanRequest)(nil),        // 7: percodb.kv.v1.DropSpanRequest
+	(*DropSpanResponse)(nil),       // 8: percodb.kv.v1.DropSpanResponse
+	(*Error)(nil),                  // 9: percodb.kv.v1.Error
+	(*Span)(nil),                   // 10: percodb.kv.v1.Span
 }
 var file_gc_proto_depIdxs = []int32{
-	8, // 0: percodb.kv.v1.SetSafePointResponse.error:type_name -> percodb.kv.v1.Error
-	8, // 1: percodb.kv.v1.SyncLogResponse.error:type_name -> percodb.kv.v1.Error
-	8, // 2: percodb.kv.v1.CollectGarbageResponse.error:type_name -> percodb.kv.v1.Error
-	9, // 3: percodb.kv.v1.DropSpanRequest.span:type_name -> percodb.kv.v1.Span
-	8, // 4: percodb.kv.v1.DropSpanResponse.error:type_name -> percodb.kv.v1.Error
-	0, // 5: percodb.kv.v1.Collector.SetSafePoint:input_type -> percodb.kv.v1.SetSafePointRequest
-	2, // 6: percodb.kv.v1.Collector.SyncLog:input_type -> percodb.kv.v1.SyncLogRequest
-	4, // 7: percodb.kv.v1.Collector.CollectGarbage:input_type -> percodb.kv.v1.CollectGarbageRequest
-	6, // 8: percodb.kv.v1.Collector.DropSpan:input_type -> percodb.kv.v1.DropSpanRequest
-	1, // 9: percodb.kv.v1.Collector.SetSafePoint:output_type -> percodb.kv.v1.SetSafePointResponse
-	3, // 10: percodb.kv.v1.Collector.SyncLog:output_type -> percodb.kv.v1.SyncLogResponse
-	5, // 11: percodb.kv.v1.Collector.CollectGarbage:output_type -> percodb.kv.v1.CollectGarbageResponse
-	7, // 12: percodb.kv.v1.Collector.DropSpan:output_type -> percodb.kv.v1.DropSpanResponse
-	9, // [9:13] is the sub-list for method output_type
-	5, // [5:9] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	9,  // 0: percodb.kv.v1.SetSafePointResponse.error:type_name -> percodb.kv.v1.Error
+	9,  // 1: percodb.kv.v1.SyncLogResponse.error:type_name -> percodb.kv.v1.Error
+	5,  // 2: percodb.kv.v1.CollectGarbageRequest.protected:type_name -> percodb.kv.v1.TSSpan
+	9,  // 3: percodb.kv.v1.CollectGarbageResponse.error:type_name -> percodb.kv.v1.Error
+	10, // 4: percodb.kv.v1.DropSpanRequest.span:type_name -> percodb.kv.v1.Span
+	5,  // 5: percodb.kv.v1.DropSpanRequest.protected:type_name -> percodb.kv.v1.TSSpan
+	9,  // 6: percodb.kv.v1.DropSpanResponse.error:type_name -> percodb.kv.v1.Error
+	0,  // 7: percodb.kv.v1.Collector.SetSafePoint:input_type -> percodb.kv.v1.SetSafePointRequest
+	2,  // 8: percodb.kv.v1.Collector.SyncLog:input_type -> percodb.kv.v1.SyncLogRequest
+	4,  // 9: percodb.kv.v1.Collector.CollectGarbage:input_type -> percodb.kv.v1.CollectGarbageRequest
+	7,  // 10: percodb.kv.v1.Collector.DropSpan:input_type -> percodb.kv.v1.DropSpanRequest
+	1,  // 11: percodb.kv.v1.Collector.SetSafePoint:output_type -> percodb.kv.v1.SetSafePointResponse
+	3,  // 12: percodb.kv.v1.Collector.SyncLog:output_type -> percodb.kv.v1.SyncLogResponse
+	6,  // 13: percodb.kv.v1.Collector.CollectGarbage:output_type -> percodb.kv.v1.CollectGarbageResponse
+	8,  // 14: percodb.kv.v1.Collector.DropSpan:output_type -> percodb.kv.v1.DropSpanResponse
+	11, // [11:15] is the sub-list for method output_type
+	7,  // [7:11] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_gc_proto_init() }
@@ -535,7 +629,7 @@ func file_gc_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_gc_proto_rawDesc), len(file_gc_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
