@@ -58,7 +58,7 @@ func (m *smModel) checkFate(s *smState, t uint8) {
 			continue
 		}
 		held := (rec.versions | rec.lockCommit).has(t) || rec.lock.owner == t+1 && rec.lock.op != OpPessimistic
-		if !held && fate > s.shards[s.at[k]].collected {
+		if sh := &s.shards[s.at[k]]; !held && (fate > sh.collected || sh.kept.has(t)) {
 			m.fail("a write of a committed transaction is lost")
 		}
 	}
@@ -256,7 +256,7 @@ func (m *smModel) afterCrash(s *smState) {
 			var k uint8
 			rest, k = rest.next()
 			rec := &s.keys[k]
-			there = there || (rec.versions | rec.lockCommit).has(uint8(t)) || txn.fate <= s.shards[s.at[k]].collected
+			there = there || (rec.versions | rec.lockCommit).has(uint8(t)) || txn.fate <= s.shards[s.at[k]].collected && !s.shards[s.at[k]].kept.has(uint8(t))
 			locked = locked && (rec.lock.owner == uint8(t)+1 && rec.lock.async || rec.versions.has(uint8(t)))
 		}
 		if there || locked {
@@ -293,6 +293,10 @@ func (m *smModel) checkEnd(from *smState) {
 	n := s.nmsgs
 	s.msgs, s.nmsgs = [smMsgs]smMsg{}, 0
 	s.now += 2 * smClock
+	if s.shards[m.cfg.shards()-1].away {
+		m.comeBack(&s)
+	}
+	s.gc.absent = 0
 	m.sweep(&s)
 	for i := range late[:n] {
 		msg := late[i]

@@ -52,6 +52,10 @@ type smConfig struct {
 	fine      bool   // the steps of reads, prewrites and commits are apart
 	collector smCollector
 
+	// rounds is how many rounds of collection there are, one if 0. aways is how often the last shard is away from
+	// the collector for a while.
+	rounds, aways uint8
+
 	// How often a message is delivered twice, an answer lost or a client tires of waiting for it, a shard
 	// and a client crash, the last key moves to another shard, and 10 s pass.
 	dups, losses, crashes, deaths, splits, jumps uint8
@@ -79,7 +83,8 @@ func (c *smConfig) serializable() bool {
 }
 
 func (c *smConfig) initialState() smState {
-	s := smState{now: smTick, at: c.at, dups: c.dups, losses: c.losses, crashes: c.crashes, deaths: c.deaths, splits: c.splits}
+	s := smState{now: smTick, at: c.at, dups: c.dups, losses: c.losses, crashes: c.crashes, deaths: c.deaths, splits: c.splits, aways: c.aways}
+	s.gc.rounds = max(1, c.rounds)
 	for k := range c.keys {
 		if c.initial.has(uint8(k)) {
 			s.keys[k].versions = bit(smInitial)

@@ -292,6 +292,21 @@ func smCollectorConfigs(wide uint8) []smConfig {
 			txns: []smTxnSpec{smWriter(smTwoPC, 0, 1).mortal(), smReader(1)},
 		},
 		{
+			name: "gc-away", what: "garbage collection that does not reach a shard for a while, under a writer that may die, late requests, and a deletion",
+			keys: 2, at: smApart, initial: 3, collector: smCollects, rounds: 2, aways: 1, dups: wide, deaths: 1, jumps: 1,
+			txns: []smTxnSpec{smWriter(smTwoPC, 0, 1).mortal(), remove},
+		},
+		{
+			name: "gc-away-twice", what: "two rounds without a shard whose locks are left, and one with it",
+			keys: 2, at: smApart, initial: 3, collector: smCollects, rounds: 3, aways: 1, deaths: wide, jumps: wide,
+			txns: []smTxnSpec{smWriter(smTwoPC, 0, 1).mortal(), remove},
+		},
+		{
+			name: "gc-away-async", what: "the same for an async commit, whose primary is on the shard that is away",
+			keys: 2, at: smApart, initial: 3, collector: smCollects, rounds: 2, aways: 1, deaths: wide, jumps: wide,
+			txns: []smTxnSpec{smWriter(smAsync, 1, 0).mortal(), remove},
+		},
+		{
 			name: "scan-locks", what: "a scan for locks up to a timestamp, under async and one-phase commits",
 			keys: 2, at: smApart, initial: 3, collector: smScanner, losses: wide, jumps: 1,
 			txns: []smTxnSpec{smWriter(smAsync, 0, 1), smWriter(smOnePC, 1)},

@@ -4,6 +4,12 @@ package mvcc
 // sure of all that was committed up to a timestamp.
 type smGC struct {
 	safePoint smTS
+	cleared   [2]smTS // no shard has a lock at or below it
+	bound     smTS    // of the shard that is away, as the directory has it
+	absent    smMask  // shards that take no part in the round
+	left      smMask  // transactions whose locks were left where they are
+	leftOn    smMask  // shards that have such locks
+	rounds    uint8   // left
 	pc        uint8
 	scanned   smMask // shards without locks of transactions begun at or below safePoint
 	collected smMask // shards
@@ -41,32 +47,104 @@ func (m *smModel) gcSteps(s *smState) {
 		m.gcResolveSteps(s)
 	case gcSync:
 		if m.mut != mutNoSyncLog {
-			for shard := uint8(0); shard < m.cfg.shards(); shard++ {
+			for rest := m.cfg.allShards() &^ g.absent; rest != 0; {
+				var shard uint8
+				rest, shard = rest.next()
 				m.sync(&n, shard)
 			}
 		}
 		if g.pc = gcCollect; g.restarted && m.mut != mutSyncAnyRun {
-			g.pc, g.scanned, g.restarted = gcResolve, 0, false
+			g.pc, g.scanned, g.restarted, g.left, g.leftOn = gcResolve, 0, false, 0, 0
 		}
 		m.emit(&n, "sync the logs", nil)
 	default:
-		for shard := uint8(0); shard < m.cfg.shards(); shard++ {
-			if !g.collected.has(shard) {
-				m.collect(&n, shard)
-				break
-			}
-		}
-		if g.collected == m.cfg.allShards() {
-			n.gc = smGC{pc: gcDone}
+		m.collect(&n, (m.cfg.allShards() &^ g.absent &^ g.collected).first())
+		if g.collected == m.cfg.allShards()&^g.absent {
+			m.endRound(&n)
 		}
 		m.emit(&n, "collect", nil)
 	}
 }
 
+// endRound notes on which shards there is no lock at or below the safe point.
+func (m *smModel) endRound(s *smState) {
+	g := &s.gc
+	for shard := range g.cleared {
+		if taken := !g.absent.has(uint8(shard)) && !g.leftOn.has(uint8(shard)); taken || m.mut == mutClearedUnseen {
+			g.cleared[shard] = g.safePoint
+		}
+	}
+	if g.rounds--; g.rounds == 0 {
+		done := smGC{pc: gcDone}
+		if m.cfg.aways > 0 { // who comes back asks for it
+			done.safePoint = g.safePoint
+		}
+		s.gc = done
+		return
+	}
+	s.gc = smGC{rounds: g.rounds, safePoint: g.safePoint, cleared: g.cleared}
+}
+
+// protected are the transactions that may have a lock at or below the safe point.
+func (m *smModel) protected(s *smState) (spans []TSSpan) {
+	if m.mut == mutNothingProtected {
+		return nil
+	}
+	for rest := s.gc.absent; rest != 0; {
+		var shard uint8
+		rest, shard = rest.next()
+		spans = append(spans, TSSpan{After: s.gc.cleared[shard].real(), Through: s.gc.bound.real()})
+	}
+	for rest := s.gc.left; rest != 0 && m.mut != mutLeftUnprotected; {
+		var t uint8
+		rest, t = rest.next()
+		spans = append(spans, TSSpan{After: s.txns[t].start.real() - 1, Through: s.txns[t].start.real()})
+	}
+	return mergeSpans(spans)
+}
+
+// goAway is the step with which the collector loses the last shard, and comeBack the one with which it is there again:
+// the answer to its first announcement.
+func (m *smModel) goAway(from *smState) {
+	s := *from
+	s.aways--
+	sh := &s.shards[m.cfg.shards()-1]
+	sh.away, sh.bound = true, s.now
+	m.emit(&s, "a shard is away", nil)
+}
+
+func (m *smModel) comeBack(s *smState) {
+	sh := &s.shards[m.cfg.shards()-1]
+	if m.mut != mutBackUnfenced {
+		sh.safePoint = max(sh.safePoint, s.gc.safePoint)
+	}
+	sh.away, sh.bound = false, 0
+}
+
+// refusesLocks says that the shard takes no lock of a transaction, since it began above the bound.
+func (m *smModel) refusesLocks(s *smState, msg *smMsg) bool {
+	if msg.kind != msgPrewrite && msg.kind != msgAcquire {
+		return false
+	}
+	for rest := msg.keys; rest != 0; {
+		var k uint8
+		rest, k = rest.next()
+		if sh := &s.shards[s.at[k]]; sh.away && s.txns[msg.txn].start > sh.bound && m.mut != mutNoLockBound {
+			return true
+		}
+	}
+	return false
+}
+
 func (m *smModel) gcFenceStep(n *smState) {
 	g := &n.gc
 	for shard := uint8(0); shard < m.cfg.shards(); shard++ {
-		if sh := &n.shards[shard]; sh.safePoint < g.safePoint {
+		sh := &n.shards[shard]
+		if sh.away && !g.absent.has(shard) {
+			g.absent |= bit(shard)
+			g.bound = sh.bound
+		}
+		if !g.absent.has(shard) && sh.safePoint < g.safePoint {
 			sh.safePoint = g.safePoint
 			m.emit(n, "raise the fence", nil)
 			return
@@ -82,7 +160,7 @@ func (m *smModel) gcFenceStep(n *smState) {
 // gcResolveSteps: each shard is scanned, and what is found resolved, until nothing is found.
 func (m *smModel) gcResolveSteps(s *smState) {
 	for shard := uint8(0); shard < m.cfg.shards(); shard++ {
-		if s.gc.scanned.has(shard) {
+		if (s.gc.scanned | s.gc.absent).has(shard) {
 			continue
 		}
 		n := *s
@@ -94,8 +172,15 @@ func (m *smModel) gcResolveSteps(s *smState) {
 		for k := range n.keys {
 			l := &n.keys[k].lock
 			if n.at[k] == shard && l.owner != 0 && l.op != OpPessimistic && n.txns[l.owner-1].start <= g.safePoint {
-				found = true
-				resolved = m.resolveFully(&n, uint8(k)) || resolved
+				switch m.resolveFully(&n, uint8(k)) {
+				case smLeft:
+					g.left |= bit(l.owner - 1)
+					g.leftOn |= bit(shard)
+				case smResolved:
+					found, resolved = true, true
+				default:
+					found = true
+				}
 			}
 		}
 		if !found {
@@ -103,7 +188,7 @@ func (m *smModel) gcResolveSteps(s *smState) {
 		} else if !resolved {
 			continue // alive
 		}
-		if g.scanned == m.cfg.allShards() {
+		if g.scanned == m.cfg.allShards()&^g.absent {
 			g.pc = gcSync
 			if m.cfg.collector == smScanner {
 				g.pc = gcDone
@@ -122,8 +207,17 @@ func (m *smModel) gcResolveSteps(s *smState) {
 // smResolver is the place among the transactions of who is nobody's client.
 const smResolver = smTxns - 1
 
+// smResolution is what became of a lock that was to be resolved.
+type smResolution uint8
+
+const (
+	smAlive smResolution = iota
+	smResolved
+	smLeft // a shard that takes no part knows the fate
+)
+
 // resolveFully finds out what became of the lock on k and ends it, in one go.
-func (m *smModel) resolveFully(s *smState, k uint8) bool {
+func (m *smModel) resolveFully(s *smState, k uint8) smResolution {
 	txn := &s.txns[smResolver]
 	defer func() { *txn = smTxn{} }()
 	l := s.holderBut(k, smResolver)
@@ -131,27 +225,43 @@ func (m *smModel) resolveFully(s *smState, k uint8) bool {
 	target := txn.metTxn - 1
 	for range 16 {
 		msg := m.question(s, txn, 0)
+		if shard, together := s.servedBy(msg.keys); together && s.gc.absent.has(shard) {
+			return smLeft
+		}
 		v, ts := m.askOnce(s, txn, msg, 0)
 		switch v {
 		case notYet:
 			continue
 		case isAlive, isPassed:
-			return false
+			return smAlive
 		case isCommitted:
 			m.committed(s, target, ts)
 		}
 		m.finishMet(s, smResolver, ts)
-		return true
+		return smResolved
 	}
 	m.fail("an inquiry does not end")
-	return false
+	return smAlive
 }
 
 // collect removes from a shard what only snapshots at or below the safe point could need.
 func (m *smModel) collect(s *smState, shard uint8) {
 	g := &s.gc
 	g.collected |= bit(shard)
-	s.shards[shard].collected = g.safePoint
+	sh := &s.shards[shard]
+	var before []TSSpan
+	for rest := sh.kept; rest != 0; {
+		var t uint8
+		rest, t = rest.next()
+		before = append(before, TSSpan{After: s.txns[t].start.real() - 1, Through: s.txns[t].start.real()})
+	}
+	spans := keptFrom(before, sh.collected.real(), g.safePoint.real(), m.protected(s))
+	sh.collected, sh.kept = g.safePoint, 0
+	for t := range m.cfg.txns {
+		if start := s.txns[t].start; start != 0 && keepForAbsent(start.real(), spans) {
+			sh.kept |= bit(uint8(t))
+		}
+	}
 	for k := range s.keys {
 		if s.at[k] != shard {
 			continue
@@ -172,13 +282,16 @@ func (m *smModel) collect(s *smState, shard uint8) {
 			case t == smInitial && pivot != smInitial, t != smInitial && t != pivot && s.txns[t].fate <= g.safePoint,
 				t == pivot && t != smInitial && m.cfg.txns[t].writes[k] == OpDelete:
 				rec.versions &^= bit(t)
+				if t != smInitial {
+					rec.lockCommit |= bit(t) & sh.kept
+				}
 			}
 		}
-		m.collectStatus(s, rec)
+		m.collectStatus(s, rec, sh.kept)
 	}
 }
 
-func (m *smModel) collectStatus(s *smState, rec *smRecords) {
+func (m *smModel) collectStatus(s *smState, rec *smRecords, kept smMask) {
 	if m.mut == mutGCAllRollbacks {
 		rec.rollbacks = 0
 	}
@@ -186,6 +299,9 @@ func (m *smModel) collectStatus(s *smState, rec *smRecords) {
 		return
 	}
 	for t := uint8(0); t < smResolver; t++ {
+		if kept.has(t) {
+			continue
+		}
 		if s.txns[t].start <= s.gc.safePoint {
 			rec.rollbacks &^= bit(t)
 		}

@@ -63,6 +63,11 @@ const (
 	mutLockOnlyUnrecorded
 	mutUseUnrecorded
 	mutReadsElsewhere
+	mutNoLockBound
+	mutBackUnfenced
+	mutNothingProtected
+	mutClearedUnseen
+	mutLeftUnprotected
 	mutEnd
 )
 

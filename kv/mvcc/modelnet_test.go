@@ -83,7 +83,7 @@ func (m *smModel) deliveries(s *smState) {
 			m.carryOn(s, i)
 			continue
 		}
-		if m.latched(s, &msg) {
+		if m.latched(s, &msg) || m.refusesLocks(s, &msg) {
 			continue
 		}
 		if msg.kind == msgAcquire && m.mustWait(s, &msg) {
@@ -297,7 +297,7 @@ func (m *smModel) delivered(s *smState, msg *smMsg, r smReply, lose bool) {
 	spec := &m.cfg.txns[msg.txn]
 	switch {
 	case msg.kind == msgCommit && msg.flags&flagPrimary == 0:
-		gone := s.txns[msg.txn].start <= s.shards[s.at[msg.keys.first()]].collected
+		gone := s.recordsCollected(msg.keys.first(), msg.txn)
 		if (r.answer == ansRolledBack || r.answer == ansNotFound) && !gone {
 			m.fail("a secondary refuses the commit of a transaction that is committed")
 		}
@@ -315,6 +315,14 @@ func (m *smModel) delivered(s *smState, msg *smMsg, r smReply, lose bool) {
 func (m *smModel) noise(s *smState) {
 	if m.cfg.splits > 0 && s.splits > 0 {
 		m.split(s)
+	}
+	switch sh := &s.shards[m.cfg.shards()-1]; {
+	case sh.away:
+		n := *s
+		m.comeBack(&n)
+		m.emit(&n, "the shard is back", nil)
+	case s.aways > 0:
+		m.goAway(s)
 	}
 	if s.now/smClock < smTS(m.cfg.jumps) {
 		n := *s

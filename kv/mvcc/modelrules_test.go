@@ -80,6 +80,12 @@ var smRules = []smRule{
 	{mutTrustsCollected, "garbage", "of a transaction whose records may be gone it is said that it was rolled back", "gc-answers", ""},
 	{mutNoSyncLog, "garbage", "versions go before what resolved their secondaries is synced", "gc-restart", ""},
 	{mutSyncAnyRun, "garbage", "that sync counts although the shard was restarted in between", "gc-restart", ""},
+
+	{mutNoLockBound, "absence", "a shard that is away takes locks of transactions above its bound", "gc-away", ""},
+	{mutBackUnfenced, "absence", "a shard comes back without learning the safe point", "gc-away", ""},
+	{mutNothingProtected, "absence", "nothing is kept for a shard that is away", "gc-away", ""},
+	{mutClearedUnseen, "absence", "a shard counts as cleared up to a safe point in whose round it took no part", "gc-away-twice", ""},
+	{mutLeftUnprotected, "absence", "a lock whose fate only the shard knows that is away protects nothing", "gc-away", "the fate is told by that shard, or it has refused the transaction"},
 }
 
 // Goal: every rule of the protocol is needed, and the model sees what goes wrong without it: it could find

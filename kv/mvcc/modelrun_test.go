@@ -81,7 +81,7 @@ func (c *smConfig) bounds() string {
 	for _, n := range []struct {
 		n    uint8
 		what string
-	}{{c.dups, "copy"}, {c.losses, "loss"}, {c.crashes, "restart"}, {c.deaths, "death"}, {c.splits, "move"}} {
+	}{{c.dups, "copy"}, {c.losses, "loss"}, {c.crashes, "restart"}, {c.deaths, "death"}, {c.splits, "move"}, {c.aways, "absence"}, {c.rounds, "round"}} {
 		if n.n > 0 {
 			parts = append(parts, smCount(int(n.n), n.what))
 		}

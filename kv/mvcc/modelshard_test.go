@@ -567,10 +567,16 @@ func (m *smModel) finishKeys(s *smState, keys smMask, t uint8, commitTS smTS, lo
 	return smReply{answer: ansOK}
 }
 
+// recordsCollected says that the records of t on k may have been collected.
+func (s *smState) recordsCollected(k, t uint8) bool {
+	sh := &s.shards[s.at[k]]
+	return s.txns[t].start <= sh.collected && !sh.kept.has(t)
+}
+
 // recordsGone is State.recordsGone where lookAll asks for it: there is nothing of t on k, and what there was
 // may have been collected.
 func (m *smModel) recordsGone(s *smState, k, t uint8, v *keyView) bool {
-	return s.txns[t].start <= s.shards[s.at[k]].collected && !v.ownLock(s.txns[t].start.real()) && v.ownCommitTS == 0 &&
+	return s.recordsCollected(k, t) && !v.ownLock(s.txns[t].start.real()) && v.ownCommitTS == 0 &&
 		!v.rolledBack && m.mut != mutTrustsCollected
 }
 

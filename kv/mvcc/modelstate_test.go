@@ -104,7 +104,10 @@ const smInitial = 7
 // smShard is one shard's memory and meta data.
 type smShard struct {
 	maxTS, safePoint, collected smTS
-	lost                        smTS // State.lostTS
+	lost                        smTS   // State.lostTS
+	bound                       smTS   // State.lockBound, while the shard is away; 0: far ahead
+	kept                        smMask // transactions whose records collection has kept
+	away                        bool   // the collector does not reach the shard; clients do, at times
 }
 
 // smOutcome is what a client has told its user.
@@ -179,9 +182,7 @@ type smState struct {
 	at     [smKeys]uint8 // shard of each key
 	nmsgs  uint8
 
-	dups, losses, crashes, deaths, splits uint8 // left
-
-	filler uint8
+	dups, losses, crashes, deaths, splits, aways uint8 // left
 }
 
 // tick issues a timestamp.
@@ -210,6 +211,7 @@ func (s *smState) timestamps(f func(*smTS)) {
 		f(&s.shards[i].safePoint)
 		f(&s.shards[i].collected)
 		f(&s.shards[i].lost)
+		f(&s.shards[i].bound)
 	}
 	for i := range s.txns {
 		t := &s.txns[i]
@@ -226,7 +228,9 @@ func (s *smState) timestamps(f func(*smTS)) {
 		f(&s.msgs[i].ts2)
 		f(&s.msgs[i].aside)
 	}
-	f(&s.gc.safePoint)
+	for _, ts := range [...]*smTS{&s.gc.safePoint, &s.gc.bound, &s.gc.cleared[0], &s.gc.cleared[1]} {
+		f(ts)
+	}
 }
 
 // canonical gives states that differ in nothing that matters one form: messages in order, and no
