@@ -73,20 +73,20 @@ func (s *Session) travelText(ctx context.Context, st *sql.Statement) error {
 	return s.travel(ctx, q.AsOf())
 }
 
-// beginFor is begin for a plan that is about to run, or to be checked.
-func (s *Session) beginFor(ctx context.Context, plan *planner.Plan, st *sql.Statement) error {
+// beginFor is begin for a plan that is about to run, or to be checked. latest: it may read without a snapshot.
+func (s *Session) beginFor(ctx context.Context, plan *planner.Plan, st *sql.Statement, latest bool) error {
 	if plan.AsOf {
 		return s.travelText(ctx, st)
 	}
-	if s.beginLatest(plan) {
+	if latest && s.beginLatest(plan) {
 		return nil
 	}
 	return s.begin(ctx)
 }
 
-// comeBack comes back from a time travelled to by a statement of its own, for another statement of the
-// same pipeline. Where something has been read there, the two cannot share a transaction.
-func (s *Session) comeBack() error {
+// resetAsOf clears the read timestamp of the statement before, which had AS OF SYSTEM TIME, for another statement of the
+// same pipeline. If something has been read at it, the two cannot share a transaction.
+func (s *Session) resetAsOf() error {
 	if s.tx.asOf == 0 || s.tx.phase.explicit() {
 		return nil
 	}

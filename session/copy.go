@@ -73,6 +73,9 @@ func (s *Session) copyTable(ctx context.Context, n *ast.Copy) (*catalog.TableDes
 // copyIn is one COPY FROM STDIN under way.
 type copyIn struct {
 	s        *Session
+	node     *ast.Copy
+	data     io.Reader
+	sent     *recorder // what data has yielded, if the COPY may run again
 	table    *catalog.TableDescriptor
 	ordinals []int
 	names    []string
@@ -91,48 +94,27 @@ func (s *Session) copyFrom(ctx context.Context, n *ast.Copy, w ResultWriter) (Ta
 	if n.Where != nil {
 		return Tag{}, pgerror.Unsupported("COPY FROM with WHERE", "Copy into a table of its own and INSERT … SELECT from it.")
 	}
-	alone := s.simple && !s.inBlock()
-	if !alone && !s.tx.queried {
+	own := s.simple && !s.inBlock() // transaction
+	if !own && !s.tx.queried {
 		s.forgetUnused()
 		s.tx.pessimistic = true
 	}
-	c, err := s.newCopyIn(ctx, n)
+	c := &copyIn{s: s, node: n}
+	err := c.plan(ctx)
 	if err != nil {
 		return Tag{}, err
 	}
-	data, err := w.CopyIn(len(c.ordinals), c.opts.Format == copyformat.Binary)
-	if err != nil {
+	if c.data, err = w.CopyIn(len(c.ordinals), c.opts.Format == copyformat.Binary); err != nil {
 		return Tag{}, err
 	}
-	if alone {
-		return s.copyAlone(ctx, n, c, data)
+	r := &run{planned: true, copy: c}
+	if own {
+		r.policy = alone
+		c.sent = &recorder{from: c.data}
+		c.data = c.sent
 	}
-	return c.run(ctx, data)
-}
-
-// copyAlone runs a COPY that is a transaction of its own, and commits it. What the client sends is
-// kept, up to a limit, so that the COPY can run again when it meets a conflict.
-func (s *Session) copyAlone(ctx context.Context, n *ast.Copy, c *copyIn, data io.Reader) (Tag, error) {
-	sent := &recorder{from: data}
-	data = sent
-	for attempt := 0; ; attempt++ {
-		tag, err := c.run(ctx, data)
-		if err == nil {
-			err = s.commitTxn(ctx)
-		}
-		if err == nil || !retryable(err) || sent.incomplete || !sent.ended || ctx.Err() != nil {
-			return tag, err
-		}
-		s.deps.Metrics.StatementRetries.Inc()
-		s.startOver()
-		if !s.backoff(attempt) {
-			return tag, err
-		}
-		if c, err = s.newCopyIn(ctx, n); err != nil {
-			return tag, err
-		}
-		data = bytes.NewReader(sent.data)
-	}
+	err = s.execute(ctx, r, w)
+	return r.tag, err
 }
 
 // recordedBytes is how much of a COPY's data is kept for another attempt.
@@ -159,27 +141,33 @@ func (r *recorder) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// newCopyIn prepares a COPY under the schema of the transaction.
-func (s *Session) newCopyIn(ctx context.Context, n *ast.Copy) (*copyIn, error) {
+// repeatable reports whether the whole of the data has been read and is there to be read again.
+func (c *copyIn) repeatable() bool { return c.sent != nil && c.sent.ended && !c.sent.incomplete }
+
+// plan prepares a COPY under the schema of the transaction, also for another attempt.
+func (c *copyIn) plan(ctx context.Context) (err error) {
+	s := c.s
+	if c.repeatable() {
+		c.data = bytes.NewReader(c.sent.data)
+	}
 	if err := s.use(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	table, ordinals, err := s.copyTable(ctx, n)
-	if err != nil {
-		return nil, err
+	if c.table, c.ordinals, err = s.copyTable(ctx, c.node); err != nil {
+		return err
 	}
-	c := &copyIn{s: s, table: table, ordinals: ordinals, names: columnNames(table, ordinals)}
-	if c.opts, err = copyOptions(n, c.names); err != nil {
-		return nil, err
+	c.names = columnNames(c.table, c.ordinals)
+	if c.opts, err = copyOptions(c.node, c.names); err != nil {
+		return err
 	}
 	if err := c.planRows(ctx, c.names); err != nil {
-		return nil, err
+		return err
 	}
 	if err := s.holdPortals(ctx, nil); err != nil {
-		return nil, err
+		return err
 	}
-	s.guard.Writes(table, 0)
-	return c, nil
+	s.guard.Writes(c.table, 0)
+	return nil
 }
 
 func columnNames(t *catalog.TableDescriptor, ordinals []int) []string {
@@ -207,19 +195,20 @@ func (c *copyIn) planRows(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
-	node, ok := plan.plan.Root.(*planner.Insert)
+	node, ok := plan.Root.(*planner.Insert)
 	if !ok {
-		return fmt.Errorf("plan of COPY is a %T", plan.plan.Root)
+		return fmt.Errorf("plan of COPY is a %T", plan.Root)
 	}
 	c.insert = node
 	if c.levels, err = rowLevels(node.Input); err != nil {
 		return err
 	}
+	c.rows = nil
 	for _, level := range c.levels {
 		c.rows = append(c.rows, make(types.Row, len(level)))
 	}
-	c.eval = expr.Context{Ctx: ctx, Env: &c.s.env, Inputs: make(types.Row, len(plan.plan.Inputs))}
-	c.inputs(plan.plan)
+	c.eval = expr.Context{Ctx: ctx, Env: &c.s.env, Inputs: make(types.Row, len(plan.Inputs))}
+	c.inputs(plan.Plan)
 	return nil
 }
 
@@ -252,8 +241,8 @@ func (c *copyIn) inputs(plan *planner.Plan) {
 }
 
 // run reads rows and inserts them.
-func (c *copyIn) run(ctx context.Context, data io.Reader) (Tag, error) {
-	reader := copyformat.NewReader(data, c.opts, len(c.ordinals))
+func (c *copyIn) run(ctx context.Context) (Tag, error) {
+	reader := copyformat.NewReader(c.data, c.opts, len(c.ordinals))
 	if err := copyformat.ReadHeader(reader, c.opts, c.names); err != nil {
 		return Tag{}, err
 	}
@@ -355,7 +344,7 @@ func (s *Session) copyTo(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag,
 	if err != nil {
 		return Tag{}, err
 	}
-	cols := plan.plan.Root.Columns()
+	cols := plan.Root.Columns()
 	names := make([]string, len(cols))
 	for i := range cols {
 		names[i] = cols[i].Name
@@ -372,7 +361,7 @@ func (s *Session) copyTo(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag,
 	if err := out.header(names); err != nil {
 		return Tag{}, err
 	}
-	tag, err := s.runPlan(ctx, &execution{plan: plan}, out)
+	tag, err := s.executePlan(ctx, &run{plan: plan}, out)
 	if err != nil {
 		return Tag{}, err
 	}

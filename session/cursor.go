@@ -25,12 +25,12 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 		return err
 	}
 	p := &prepared{statement: st.Clone()}
-	if err := s.prepare(ctx, p); err != nil {
+	if err := s.prepare(ctx, p, false); err != nil {
 		return err
 	}
 	po := &portal{name: n.Name, prepared: p, cursor: true}
 	po.depth, po.fresh = len(s.tx.savepoints), true
-	po.run = &execution{plan: p.plan, literals: p.statement.Literals, keeps: true}
+	po.run = run{planned: true, plan: p.plan, literals: p.statement.Literals, keeps: true}
 	if err := s.openCursor(ctx, po, n.Hold); err != nil {
 		po.close()
 		return err
@@ -42,11 +42,11 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 // openCursor starts a cursor's query: from here on it shows what there is now. One that locks rows takes
 // its locks now, and keeps its rows: when it must run again because a row has changed, none has been shown.
 func (s *Session) openCursor(ctx context.Context, po *portal, outlives bool) error {
-	if !outlives && po.prepared.plan.plan.Locks == "" {
-		return s.open(ctx, po.run)
+	if !outlives && po.prepared.plan.Locks == "" {
+		return s.open(ctx, &po.run)
 	}
 	po.run.maxRows = keepRows
-	if _, err := s.runPlan(ctx, po.run, &rowCollector{discard: true}); err != nil || !outlives {
+	if _, err := s.executePlan(ctx, &po.run, &rowCollector{discard: true}); err != nil || !outlives {
 		return err
 	}
 	po.outlives = true
@@ -99,7 +99,7 @@ func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w Resul
 		return 0, nil
 	}
 	po.run.maxRows, po.run.quiet = count, true
-	tag, err := s.runPlan(ctx, po.run, w)
+	tag, err := s.executePlan(ctx, &po.run, w)
 	if err != nil {
 		return 0, err
 	}
@@ -108,11 +108,11 @@ func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w Resul
 }
 
 // holdPortals keeps what open queries of the transaction still have to show as it is, before the
-// statement of e changes something. What it reads for them are no reads of that statement: they are not
+// statement of r changes something. What it reads for them are no reads of that statement: they are not
 // repeated when the statement runs again.
-func (s *Session) holdPortals(ctx context.Context, e *execution) error {
+func (s *Session) holdPortals(ctx context.Context, r *run) error {
 	for _, po := range s.portals {
-		if po.run == e || !po.reads() {
+		if &po.run == r || !po.reads() {
 			continue
 		}
 		err := po.run.runner.Hold(ctx)

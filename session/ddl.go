@@ -20,7 +20,7 @@ func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter
 			return Tag{}, readOnlyError(name)
 		}
 	}
-	shared := s.inBlock() || s.tx.executions > 1 // of a pipeline
+	shared := s.inBlock() || s.tx.pipeline.executed > 1 // of a pipeline
 	if err := mustBeAlone(tree, s.tx.phase.explicit()); err != nil {
 		return Tag{}, err
 	}
@@ -109,8 +109,8 @@ func (s *Session) fillTable(ctx context.Context, txn *percolator.Txn, r catalog.
 	s.tx.txn, s.tx.resolver = txn, r
 	defer func() { s.tx.txn, s.tx.resolver = before.txn, before.resolver }()
 	// The table is new: no schema change can come between, so the guard need not know.
-	e := &execution{plan: plan, unguarded: true, keeps: true}
-	tag, err := s.runPlan(ctx, e, &rowCollector{discard: true})
+	e := &run{plan: plan, unguarded: true, keeps: true}
+	tag, err := s.executePlan(ctx, e, &rowCollector{discard: true})
 	return tag.Rows, err
 }
 

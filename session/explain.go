@@ -31,7 +31,7 @@ func (s *Session) runExplain(ctx context.Context, n *ast.Explain, w ResultWriter
 	if n.Analyze {
 		lines, err = s.explainAnalyze(ctx, target, literals, params, planning)
 	} else {
-		lines = planner.Explain(target.plan, planner.ExplainOptions{Literals: literals, Format: &s.settings.format})
+		lines = planner.Explain(target.Plan, planner.ExplainOptions{Literals: literals, Format: &s.settings.format})
 	}
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *Session) explained(ctx context.Context, n *ast.Explain) (*cachedPlan, [
 		if err != nil || p.plan == nil {
 			return nil, nil, nil, err
 		}
-		if err := s.current(ctx, p); err != nil {
+		if err := s.current(ctx, p, false); err != nil {
 			return nil, nil, nil, err
 		}
 		params, err := s.evalArguments(ctx, e.Args, p.params)
@@ -67,17 +67,17 @@ func (s *Session) explained(ctx context.Context, n *ast.Explain) (*cachedPlan, [
 }
 
 func (s *Session) explainAnalyze(ctx context.Context, c *cachedPlan, literals []sql.Literal, params types.Row, planning time.Duration) ([]string, error) {
-	runner, analysis, err := executor.NewAnalyzedRunner(c.plan)
+	runner, analysis, err := executor.NewAnalyzedRunner(c.Plan)
 	if err != nil {
 		return nil, err
 	}
 	began := time.Now()
-	e := &execution{plan: &cachedPlan{plan: c.plan, version: c.version, idle: runner}, literals: literals, params: params}
-	if _, err := s.runPlan(ctx, e, &rowCollector{discard: true}); err != nil {
+	e := &run{plan: &cachedPlan{Plan: c.Plan, version: c.version, idle: runner}, literals: literals, params: params}
+	if _, err := s.executePlan(ctx, e, &rowCollector{discard: true}); err != nil {
 		return nil, err
 	}
 	took := time.Since(began)
-	lines := planner.Explain(c.plan, planner.ExplainOptions{
+	lines := planner.Explain(c.Plan, planner.ExplainOptions{
 		Literals: literals, Format: &s.settings.format,
 		Actual: func(node planner.Node) (planner.Actual, bool) {
 			stats, ok := analysis.Node(node)
@@ -116,7 +116,7 @@ func (s *Session) evalArguments(ctx context.Context, args []ast.Expr, want []typ
 		return nil, err
 	}
 	collected := &rowCollector{}
-	if _, err := s.runPlan(ctx, &execution{plan: plan, keeps: true}, collected); err != nil {
+	if _, err := s.executePlan(ctx, &run{plan: plan, keeps: true}, collected); err != nil {
 		return nil, err
 	}
 	if len(collected.rows) != 1 {

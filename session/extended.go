@@ -31,10 +31,10 @@ type portal struct {
 	prepared *prepared
 	params   types.Row
 	formats  []int16
-	run      *execution // once begun: &exec
-	exec     execution
+	run      run
+	started  bool // run has been planned
 	done     bool
-	tag      Tag
+	view     uint64   // under which the plan was found to hold (Session.views)
 	cursor   bool     // made by DECLARE
 	depth    int      // how many savepoints there were: ROLLBACK TO one of them leaves it open
 	columns  []Column // of taken, in a portal without plan
@@ -45,7 +45,7 @@ type portal struct {
 }
 
 // reads reports whether the portal may yet read in the open transaction.
-func (po *portal) reads() bool { return po.run != nil && po.run.runner != nil && !po.outlives }
+func (po *portal) reads() bool { return po.run.runner != nil && !po.outlives }
 
 // BindRequest is the Bind message.
 type BindRequest struct {
@@ -94,21 +94,19 @@ func (s *Session) parse(name, text string, declared []types.OID) (*prepared, err
 		return nil, err
 	}
 	p.statement = st.Clone()
-	s.alone = true
-	defer func() { s.alone = false }()
 	if _, err := in.Next(); err != io.EOF {
 		if err != nil {
 			return nil, err
 		}
 		return nil, pgerror.New(pgerror.SyntaxError, "cannot insert multiple commands into a prepared statement")
 	}
-	return p, s.prepare(s.ctx, p)
+	return p, s.prepare(s.ctx, p, true)
 }
 
 // prepare plans a statement anew, under the schema of now.
-func (s *Session) prepare(ctx context.Context, p *prepared) error {
+func (s *Session) prepare(ctx context.Context, p *prepared, latest bool) error {
 	s.startStatement()
-	plan, tree, err := s.planStatement(ctx, p.statement, p.declared)
+	plan, tree, err := s.planStatement(ctx, p.statement, p.declared, latest)
 	if err != nil {
 		return err
 	}
@@ -120,20 +118,20 @@ func (s *Session) prepare(ctx context.Context, p *prepared) error {
 		return failedBlockError()
 	}
 	if plan != nil {
-		p.params = plan.plan.ParamTypes
+		p.params = plan.ParamTypes
 	}
 	return nil
 }
 
 // current makes sure that the statement's plan holds under the transaction's schema.
-func (s *Session) current(ctx context.Context, p *prepared) error {
+func (s *Session) current(ctx context.Context, p *prepared, latest bool) error {
 	if p.plan == nil {
 		return nil
 	}
-	if err := s.comeBack(); err != nil {
+	if err := s.resetAsOf(); err != nil {
 		return err
 	}
-	if err := s.beginFor(ctx, p.plan.plan, p.statement); err != nil {
+	if err := s.beginFor(ctx, p.plan.Plan, p.statement, latest); err != nil {
 		return err
 	}
 	ok, err := p.plan.holds(ctx, s.tx.resolver)
@@ -143,10 +141,10 @@ func (s *Session) current(ctx context.Context, p *prepared) error {
 	// The client knows the types of parameters and columns, so those must stay.
 	anew := *p
 	anew.declared = p.params
-	if err := s.prepare(ctx, &anew); err != nil {
+	if err := s.prepare(ctx, &anew, latest); err != nil {
 		return err
 	}
-	if anew.plan != nil && !sameColumns(p.plan.plan.Root.Columns(), anew.plan.plan.Root.Columns()) {
+	if anew.plan != nil && !sameColumns(p.plan.Root.Columns(), anew.plan.Root.Columns()) {
 		return pgerror.New(pgerror.FeatureNotSupported, "cached plan must not change result type")
 	}
 	*p = anew
@@ -210,10 +208,7 @@ func (s *Session) bind(req BindRequest) error {
 	if n := len(req.ParamFormats); n > 1 && n != len(req.Params) {
 		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d parameter formats but %d parameters", n, len(req.Params))
 	}
-	s.alone = true
-	err = s.current(s.ctx, p)
-	s.alone = false
-	if err != nil {
+	if err := s.current(s.ctx, p, true); err != nil {
 		return err
 	}
 	if n := len(req.ResultFormats); n > 1 && n != len(s.columns(p)) {
@@ -239,7 +234,7 @@ func (s *Session) newPortal(req BindRequest, p *prepared) *portal {
 	}
 	*po = portal{
 		name: req.Portal, prepared: p, params: po.params[:0], formats: append(po.formats[:0], req.ResultFormats...),
-		depth: len(s.tx.savepoints), fresh: true,
+		depth: len(s.tx.savepoints), fresh: true, view: s.views,
 	}
 	return po
 }
@@ -248,7 +243,7 @@ func (s *Session) newPortal(req BindRequest, p *prepared) *portal {
 // have to run again.
 func (s *Session) release(po *portal) {
 	po.close()
-	if !po.cursor && po != s.tx.alone {
+	if !po.cursor && po != s.tx.pipeline.first {
 		s.spare = po
 	}
 }
@@ -354,89 +349,87 @@ func (s *Session) Execute(name string, maxRows int, w ResultWriter) error {
 		s.deferred = po
 		return nil
 	}
-	return s.executeNow(po, maxRows, w)
+	return s.executePortal(po, maxRows, false, w)
 }
 
-func (s *Session) executeNow(po *portal, maxRows int, w ResultWriter) error {
+// executePortal begins a portal, or goes on with it. last: Sync follows.
+func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWriter) error {
 	s.ctx.arm(s.settings.statementTimeout)
 	defer s.endStatement()
-	suspended, err := s.executePortal(po, maxRows, w)
+	p := po.prepared
+	var err error
+	switch {
+	case p.statement == nil:
+		err = w.Empty()
+	case s.tx.phase == failed && !endsBlock(p.tree):
+		err = failedBlockError()
+	case po.done:
+		err = w.Complete(Tag{Verb: po.run.tag.Verb, Rows: 0})
+	case po.taken != nil:
+		err = s.sendTaken(po, maxRows, w)
+	default:
+		s.startStatement()
+		if !po.started {
+			err = s.startPortal(po, maxRows, last, w)
+		}
+		po.started = p.plan != nil // A statement without plan runs each time.
+		if err == nil && p.plan == nil && maxRows > 0 && s.utilityColumns(p.tree) != nil {
+			err = s.takeUtility(po, maxRows, w)
+			break
+		}
+		if err == nil {
+			po.run.maxRows = maxRows
+			err = s.execute(s.ctx, &po.run, w)
+		}
+		if po.done = err == nil && p.plan != nil && !po.run.suspended; err == nil && po.run.suspended {
+			err = w.Suspended()
+		}
+	}
 	if err != nil {
 		w.Abandon()
 		return s.reportError(err)
 	}
-	if suspended {
-		err = w.Suspended()
-	}
 	w.Seal()
-	return err
-}
-
-func (s *Session) executePortal(po *portal, maxRows int, w ResultWriter) (bool, error) {
-	p := po.prepared
-	if p.statement == nil {
-		return false, w.Empty()
-	}
-	if s.tx.phase == failed && !endsBlock(p.tree) {
-		return false, failedBlockError()
-	}
-	s.startStatement()
-	if p.plan == nil {
-		return s.executeUtility(po, maxRows, w)
-	}
-	if po.done {
-		return false, w.Complete(Tag{Verb: po.tag.Verb, Rows: 0})
-	}
-	for attempt := 0; ; attempt++ {
-		suspended, err := s.runPortal(po, maxRows, w)
-		if err == nil || s.tx.alone != po || !s.retryAlone(po, err, attempt, w) {
-			return suspended, err
-		}
-	}
-}
-
-// runPortal begins a portal, or goes on with it.
-func (s *Session) runPortal(po *portal, maxRows int, w ResultWriter) (bool, error) {
-	if po.run == nil {
-		if err := s.beginPortal(po, maxRows, w); err != nil {
-			return false, err
-		}
-	}
-	return s.pullPortal(po, maxRows, w)
-}
-
-// beginPortal makes a portal ready for its first row.
-func (s *Session) beginPortal(po *portal, maxRows int, w ResultWriter) error {
-	p := po.prepared
-	if err := s.joinPipeline(po, pipelineUse{again: maxRows == 0, reads: p.plan.plan.ReadOnly}, w); err != nil {
-		return err
-	}
-	s.lockFirst(p.plan)
-	if err := s.nextStatement(s.ctx); err != nil {
-		return err
-	}
-	if err := s.current(s.ctx, p); err != nil {
-		return err
-	}
-	po.exec = execution{
-		plan: p.plan, literals: p.statement.Literals, params: po.params, formats: po.formats,
-		keeps: maxRows != 0, held: s.tx.alone == po,
-	}
-	po.run = &po.exec
 	return nil
 }
 
-func (s *Session) pullPortal(po *portal, maxRows int, w ResultWriter) (bool, error) {
-	po.run.maxRows = maxRows
-	tag, err := s.runPlan(s.ctx, po.run, w)
-	if err != nil {
-		return false, err
+// startPortal makes a portal ready for its first attempt, as the first of its pipeline or another one.
+func (s *Session) startPortal(po *portal, maxRows int, last bool, w ResultWriter) error {
+	p := po.prepared
+	po.run = run{
+		portal: po, tree: p.tree, params: po.params, formats: po.formats, completes: true, keeps: maxRows != 0 && p.plan != nil, latest: last,
 	}
-	if po.run.suspended {
-		return true, nil
+	po.started = true
+	if s.tx.phase.explicit() {
+		return nil
 	}
-	po.done, po.tag = true, tag
-	return false, w.Complete(tag)
+	return s.joinPipeline(&po.run, maxRows == 0 && (p.plan != nil || s.executesChange(p.tree)), w)
+}
+
+// planPortal finds the plan of a portal. Bind has checked it under the schema of now, unless another statement has moved
+// the snapshot or the schema since then.
+func (s *Session) planPortal(ctx context.Context, r *run) error {
+	po := r.portal
+	p := po.prepared
+	if p.plan == nil {
+		return nil
+	}
+	if r.retries == 0 {
+		s.lockFirst(p.plan)
+		if err := s.nextStatement(ctx); err != nil {
+			return err
+		}
+	} else {
+		s.startStatement()
+	}
+	if po.view != s.views || s.tx.resolver == nil || s.tx.latest && !r.latest {
+		if err := s.current(ctx, p, r.latest); err != nil {
+			return err
+		}
+		po.view = s.views
+	}
+	r.plan, r.tree, r.literals = p.plan, nil, p.statement.Literals
+	return nil
 }
 
 // ClosePortal forgets a portal; an unknown name is no error.
@@ -462,10 +455,8 @@ func (s *Session) dropUnnamed() {
 }
 
 func (po *portal) close() {
-	if po.run != nil {
-		// The transaction ends, or the client has closed the portal: nobody waits for its error.
-		_ = po.run.close()
-	}
+	// The transaction ends, or the client has closed the portal: nobody waits for its error.
+	_ = po.run.close()
 	if po.taken != nil {
 		_ = po.taken.Close()
 	}

@@ -11,9 +11,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -23,9 +27,36 @@ import (
 
 // testServer is what the sessions of a test share: a store in memory.
 type testServer struct {
-	t    *testing.T
-	deps Deps
-	pid  uint32
+	t      *testing.T
+	deps   Deps
+	faults *faultRouter
+	pid    uint32
+}
+
+// faultRouter answers the next prewrites with conflicts.
+type faultRouter struct {
+	kv.Router
+	conflicts atomic.Int32
+}
+
+func (r *faultRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescriptor, kv.Shard, error) {
+	d, shard, err := r.Router.Locate(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d, &faultShard{Shard: shard, r: r}, nil
+}
+
+type faultShard struct {
+	kv.Shard
+	r *faultRouter
+}
+
+func (h *faultShard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
+	if h.r.conflicts.Add(-1) >= 0 {
+		return kv.PrewriteResponse{}, &mvcc.WriteConflictError{Key: req.Mutations[0].Key, StartTS: req.StartTS, ConflictingStartTS: 1, ConflictingCommitTS: 2}
+	}
+	return h.Shard.Prewrite(ctx, req)
 }
 
 func newTestServer(t *testing.T) *testServer {
@@ -38,15 +69,16 @@ func newTestServer(t *testing.T) *testServer {
 	}
 	t.Cleanup(func() { store.Close() })
 	log := slog.New(slog.DiscardHandler)
-	db := percolator.New(store.Router(), oracle, percolator.Options{Logger: log})
+	faults := &faultRouter{Router: store.Router()}
+	db := percolator.New(faults, oracle, percolator.Options{Logger: log})
 	t.Cleanup(func() { db.Close() })
 	c, err := catalog.New(ctx, db, catalog.Options{Logger: log, System: pgcatalog.Tables()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close(ctx) })
-	return &testServer{t: t, deps: Deps{
-		DB: db, Catalog: c, Router: store.Router(), Oracle: oracle, Plans: NewPlanCache(), Metrics: NewMetrics(nil),
+	return &testServer{t: t, faults: faults, deps: Deps{
+		DB: db, Catalog: c, Router: faults, Oracle: oracle, Plans: NewPlanCache(), Metrics: NewMetrics(nil),
 		Logger: log, Version: "15.8",
 	}}
 }
@@ -211,4 +243,14 @@ func (c *client) runExtended(text string) error {
 		return err
 	}
 	return c.Execute("", maxRows, &c.recordingWriter)
+}
+
+// counted returns the value of a counter.
+func counted(t *testing.T, c prometheus.Counter) int {
+	t.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return int(m.Counter.GetValue())
 }

@@ -47,10 +47,10 @@ func orSchemaChanged(err error) error {
 	return &catalog.SchemaChangedError{}
 }
 
-// beginLatest has a statement that may be alone run without a transaction, if its plan is such and no
-// transaction is open, and reports whether it does.
+// beginLatest selects the read without a snapshot for a statement that may be alone, if its plan reads one key and no
+// transaction is open, and reports whether it did.
 func (s *Session) beginLatest(plan *planner.Plan) bool {
-	if !s.alone || !plan.SinglePoint || s.tx.txn != nil || s.modes().isolation == serializable || s.inBlock() || s.tx.pessimistic || s.tx.asOf != 0 {
+	if !plan.SinglePoint || s.tx.txn != nil || s.modes().isolation == serializable || s.inBlock() || s.tx.pessimistic || s.tx.asOf != 0 {
 		return false
 	}
 	if s.tx.latest && s.tx.resolver != nil {
@@ -64,7 +64,8 @@ func (s *Session) beginLatest(plan *planner.Plan) bool {
 		schema = catalog.SearchPath(schema, s.settings.searchPath)
 	}
 	s.fixModes()
-	s.tx.latest, s.tx.resolver = true, schema
+	s.tx.latest = true
+	s.setView(schema)
 	return true
 }
 
@@ -78,7 +79,7 @@ func (s *Session) useLatest() executor.Txn {
 // deferrable reports whether Execute of a portal is deferred until the next message, which tells whether the statement is
 // alone between two Syncs. The deferral is invisible to the client: the result would not have been sent before.
 func (s *Session) deferrable(po *portal) bool {
-	return s.tx.latest && po.run == nil && po.prepared.plan != nil && po.prepared.plan.plan.SinglePoint
+	return s.tx.latest && !po.started && po.prepared.plan != nil && po.prepared.plan.SinglePoint
 }
 
 // RunDeferred runs an Execute that was deferred. It precedes every message but Sync, which runs it as the only statement.
@@ -88,5 +89,5 @@ func (s *Session) RunDeferred(w ResultWriter) error {
 		return nil
 	}
 	s.deferred = nil
-	return s.executeNow(po, 0, w)
+	return s.executePortal(po, 0, false, w)
 }

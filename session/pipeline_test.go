@@ -52,3 +52,35 @@ func TestSchemaChangeInPipeline(t *testing.T) {
 		}
 	}
 }
+
+// Goal: portals of one transaction that are fetched from in turns go on where they were, each with its own columns.
+func TestPortalsInTurns(t *testing.T) {
+	c := newTestServer(t).connect()
+	c.must("create table t (id int primary key, s text)", "insert into t values (1, 'a'), (2, 'b'), (3, 'c')", "begin")
+	for name, text := range map[string]string{"ids": "select id from t order by id", "texts": "select s, id from t order by id desc"} {
+		if err := c.Parse(name, text, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Bind(BindRequest{Portal: name, Statement: name}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		portal string
+		rows   int
+		want   string
+	}{
+		{"ids", 1, "row 1; suspended; T"},
+		{"texts", 2, "row c 3; row b 2; suspended; T"},
+		{"ids", 1, "row 2; suspended; T"},
+		{"ids", 0, "row 3; SELECT 1; T"},
+		{"texts", 0, "row a 1; SELECT 1; T"},
+		{"texts", 0, "SELECT 0; T"},
+		{"none", 0, "error 34000; E"},
+		{"ids", 0, "error 25P02; E"},
+	} {
+		if got := c.report(c.Execute(step.portal, step.rows, &c.recordingWriter)); got != step.want {
+			t.Errorf("%s: got %s, want %s", step.portal, got, step.want)
+		}
+	}
+}

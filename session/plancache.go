@@ -38,7 +38,7 @@ func NewPlanCache() *PlanCache {
 
 // cachedPlan is a plan as one session knows it.
 type cachedPlan struct {
-	plan *planner.Plan
+	*planner.Plan
 	// version is the schema version under which the plan was last found to hold.
 	version uint64
 	// idle keeps the operators of the last execution for the next one; nil while they are in use.
@@ -67,7 +67,7 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 	if c.version == r.Version() {
 		return true, nil
 	}
-	for _, used := range c.plan.Relations {
+	for _, used := range c.Relations {
 		now, err := r.RelationByID(ctx, used.ID)
 		if err != nil {
 			return false, err
@@ -80,9 +80,9 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 }
 
 // planStatement returns the plan of a lexed statement, or its tree when it is not one that has a plan.
-// declared are the parameter types the client gave.
-func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
-	if err := s.comeBack(); err != nil {
+// declared are the parameter types the client gave; latest: the statement may read without a snapshot.
+func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared []types.Type, latest bool) (*cachedPlan, ast.Statement, error) {
+	if err := s.resetAsOf(); err != nil {
 		return nil, nil, err
 	}
 	if len(st.Key) == 0 || s.tx.changed {
@@ -90,7 +90,7 @@ func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared
 	}
 	key := s.planKey(st.Key, declared)
 	if hit, ok := s.plans[string(key)]; ok {
-		if err := s.beginFor(ctx, hit.plan, st); err != nil {
+		if err := s.beginFor(ctx, hit.Plan, st, latest); err != nil {
 			return nil, nil, err
 		}
 		ok, err := hit.holds(ctx, s.tx.resolver)
@@ -99,16 +99,16 @@ func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared
 			return hit, nil, err
 		}
 	}
-	return s.planShared(ctx, string(key), st, declared)
+	return s.planShared(ctx, string(key), st, declared, latest)
 }
 
 // planShared asks the server's cache, and else plans anew.
-func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
+func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement, declared []types.Type, latest bool) (*cachedPlan, ast.Statement, error) {
 	if plan, ok := s.deps.Plans.plans.Get(key); ok {
-		if err := s.beginFor(ctx, plan, st); err != nil {
+		if err := s.beginFor(ctx, plan, st, latest); err != nil {
 			return nil, nil, err
 		}
-		c := &cachedPlan{plan: plan, version: plan.SchemaVersion}
+		c := &cachedPlan{Plan: plan, version: plan.SchemaVersion}
 		ok, err := c.holds(ctx, s.tx.resolver)
 		if err != nil {
 			return nil, nil, err
@@ -122,7 +122,7 @@ func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement,
 	s.deps.Metrics.PlanCacheMisses.Inc()
 	c, tree, err := s.planText(ctx, st, declared)
 	if err == nil && c != nil {
-		s.deps.Plans.plans.Add(key, c.plan)
+		s.deps.Plans.plans.Add(key, c.Plan)
 		s.keepPlan(key, c)
 	}
 	return c, tree, err
@@ -197,5 +197,5 @@ func (s *Session) build(ctx context.Context, tree ast.Statement, r catalog.Resol
 	if err != nil {
 		return nil, err
 	}
-	return &cachedPlan{plan: plan, version: plan.SchemaVersion}, nil
+	return &cachedPlan{Plan: plan, version: plan.SchemaVersion}, nil
 }

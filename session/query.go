@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/percodb/percodb/sql"
-	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -41,7 +40,7 @@ func (s *Session) query(text string, w ResultWriter) error {
 	}
 	if in.onlyOne(st) {
 		in.sendNotices(w)
-		return s.runSingle(st, w)
+		return s.runText(st, w)
 	}
 	return s.queryMany(st, w)
 }
@@ -61,7 +60,7 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 		statements = append(statements, st.Clone())
 	}
 	if len(statements) == 1 {
-		return s.runSingle(statements[0], w)
+		return s.runText(statements[0], w)
 	}
 	for _, st := range statements {
 		if _, err := sql.Parse(st); err != nil {
@@ -72,7 +71,7 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 	for i, st := range statements {
 		// The last statement of an implicit transaction commits it.
 		s.tx.phase.on(share)
-		if err := s.runInBlock(st, w); err != nil {
+		if err := s.runText(st, w); err != nil {
 			return err
 		}
 		if i == len(statements)-1 {
@@ -85,31 +84,15 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 	return s.commitTxn(s.ctx)
 }
 
-// runInBlock runs one of several statements that share a transaction.
-func (s *Session) runInBlock(st *sql.Statement, w ResultWriter) error {
-	s.startStatement()
-	if err := noParams(st); err != nil {
-		return err
+// runText runs a statement of a simple query. Outside a block, a statement that is the whole text is a transaction of its
+// own.
+func (s *Session) runText(st *sql.Statement, w ResultWriter) error {
+	r := &s.texts
+	*r = run{policy: alone, text: st, announce: true, completes: true, latest: true}
+	if s.inBlock() {
+		r.policy, r.latest = shared, false
 	}
-	plan, tree, err := s.planStatement(s.ctx, st, nil)
-	if err != nil {
-		return err
-	}
-	if plan == nil {
-		tag, err := s.runUtility(s.ctx, tree, w)
-		if err != nil {
-			return err
-		}
-		return s.completeUtility(tag, w)
-	}
-	if plan, err = s.freshPlan(s.ctx, plan, st); err != nil {
-		return err
-	}
-	tag, err := s.runPlan(s.ctx, &execution{plan: plan, literals: st.Literals, announce: true}, w)
-	if err != nil {
-		return err
-	}
-	return w.Complete(tag)
+	return s.execute(s.ctx, r, w)
 }
 
 // freshPlan begins the snapshot of a statement that shares its transaction, and returns its plan as it
@@ -127,70 +110,19 @@ func (s *Session) freshPlan(ctx context.Context, plan *cachedPlan, st *sql.State
 	if ok, err := plan.holds(ctx, s.tx.resolver); ok || err != nil {
 		return plan, err
 	}
-	plan, _, err := s.planStatement(ctx, st, nil)
+	plan, _, err := s.planStatement(ctx, st, nil, false)
 	return plan, err
 }
 
 // lockFirst has a statement that asks for locks itself run in a transaction that takes them at once,
 // and reports whether that begins anew.
 func (s *Session) lockFirst(plan *cachedPlan) bool {
-	if plan == nil || plan.plan.Locks == "" || s.tx.pessimistic || s.inBlock() || s.tx.queried {
+	if plan == nil || plan.Locks == "" || s.tx.pessimistic || s.inBlock() || s.tx.queried {
 		return false
 	}
 	s.forgetUnused()
 	s.tx.pessimistic = true
 	return true
-}
-
-// runSingle runs the one statement of a text: outside a block it is a transaction of its own, run
-// again on a conflict (S1, S2).
-func (s *Session) runSingle(st *sql.Statement, w ResultWriter) error {
-	if s.tx.phase.explicit() {
-		return s.runInBlock(st, w)
-	}
-	if err := noParams(st); err != nil {
-		return err
-	}
-	for attempt := 0; ; attempt++ {
-		s.startStatement()
-		s.alone = true
-		plan, tree, err := s.planStatement(s.ctx, st, nil)
-		s.alone = false
-		if err != nil {
-			return err
-		}
-		if plan == nil {
-			return s.runSingleUtility(tree, w)
-		}
-		if s.lockFirst(plan) {
-			continue
-		}
-		again, err := s.runAlone(&execution{plan: plan, literals: st.Literals, announce: true}, attempt, w)
-		if !again {
-			return err
-		}
-	}
-}
-
-// runAlone runs a plan as a transaction of its own and completes it. It reports whether a conflict
-// asks for another attempt.
-func (s *Session) runAlone(e *execution, attempt int, w ResultWriter) (again bool, err error) {
-	if !e.plan.plan.ReadOnly {
-		e.held = true
-		w.Begin(changeBytes)
-		defer w.Commit()
-	} else if s.tx.latest {
-		w.Begin(0)
-		defer w.Commit()
-	}
-	tag, err := s.runPlan(s.ctx, e, w)
-	if err == nil {
-		err = s.commitTxn(s.ctx)
-	}
-	if err == nil {
-		return false, w.Complete(tag)
-	}
-	return s.retry(err, attempt, w), err
 }
 
 // noParams refuses parameters in a simple query, which has no values for them. Those of a statement to
@@ -200,50 +132,6 @@ func noParams(st *sql.Statement) error {
 		return nil
 	}
 	return pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", st.Params)
-}
-
-// retry decides whether a statement that failed with err runs again, and prepares for it: the next
-// attempt waits for its rows instead of finding at its end that they have changed.
-func (s *Session) retry(err error, attempt int, w ResultWriter) bool {
-	if !retryable(err) || s.tx.asOf != 0 || s.ctx.Err() != nil || !w.Revoke() {
-		w.Revoke() // An error is not to be preceded by half a result where that can be helped.
-		return false
-	}
-	s.deps.Metrics.StatementRetries.Inc()
-	s.startOver()
-	return s.backoff(attempt)
-}
-
-// startOver rolls back a transaction that is run again, this time with locks. Portals that wait for
-// their turn in the pipeline have read nothing yet.
-func (s *Session) startOver() {
-	portals := s.portals
-	s.portals = map[string]*portal{}
-	s.abortTxn()
-	s.portals = portals
-	s.tx.pessimistic = true
-}
-
-// runSingleUtility runs a statement without plan outside a block.
-func (s *Session) runSingleUtility(tree ast.Statement, w ResultWriter) error {
-	tag, err := s.runUtility(s.ctx, tree, w)
-	if err != nil {
-		return err
-	}
-	if !s.tx.phase.explicit() {
-		if err := s.commitTxn(s.ctx); err != nil {
-			return err
-		}
-	}
-	return s.completeUtility(tag, w)
-}
-
-// completeUtility sends the tag, save where the statement has sent its own (EXECUTE of a query).
-func (s *Session) completeUtility(tag Tag, w ResultWriter) error {
-	if tag.Verb == "" {
-		return nil
-	}
-	return w.Complete(tag)
 }
 
 // explainCancel puts the reason in the place of a bare context error.

@@ -13,6 +13,10 @@
 //	S3 After an error inside a block only ROLLBACK, ROLLBACK TO and COMMIT (which rolls back) run.
 //	   Where a session stands is its phase; state.go has the table of its transitions.
 //	S4 A plan is used under the schema it was made for, as of the transaction's snapshot.
+//	S5 A statement that has locked a row that changed meanwhile runs again within its transaction.
+//
+// run.go has the one loop that attempts a statement again, and the policies that decide when; buffer.go the result that is
+// revoked then.
 //
 // It does not know the wire; pgwire does not know SQL.
 package session
@@ -114,8 +118,8 @@ type Session struct {
 	started      time.Time
 	closed       bool
 	latest       latestReader
-	// alone: the statement being planned or run may turn out to be a transaction of its own (latest.go).
-	alone bool
+	texts        run    // of simple queries, one after the other
+	views        uint64 // how many schemas have been looked at (transaction.resolver)
 }
 
 // freeBytes is what a session's statements hold without drawing from the server's memory, so that small

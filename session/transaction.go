@@ -32,13 +32,9 @@ type transaction struct {
 	// pessimistic: it takes locks before it writes although it is no block.
 	pessimistic bool
 	savepoints  []savepoint
-	// alone is the portal that ran alone so far in an implicit transaction of the extended
-	// protocol, executions how many ran.
-	alone      *portal
-	aloneReads bool
-	executions int
-	settings   map[string]string // as they were before the transaction's first SET
-	locals     map[string]string // what SET LOCAL hides, to come back at the end
+	pipeline    pipeline
+	settings    map[string]string // as they were before the transaction's first SET
+	locals      map[string]string // what SET LOCAL hides, to come back at the end
 }
 
 // endedTxn is what the explanation of a failed commit needs of its transaction.
@@ -73,9 +69,16 @@ func (s *Session) begin(ctx context.Context) error {
 		if !s.defaultPath {
 			resolver = catalog.SearchPath(resolver, s.settings.searchPath)
 		}
-		s.tx.resolver, s.tx.resolvedAt = resolver, s.tx.txn.ReadTS()
+		s.setView(resolver)
+		s.tx.resolvedAt = s.tx.txn.ReadTS()
 	}
 	return nil
+}
+
+// setView sets the schema that statements are planned and checked under.
+func (s *Session) setView(r catalog.Resolver) {
+	s.tx.resolver = r
+	s.views++
 }
 
 // use is begin for a statement that runs: from here on the transaction's modes are final.
@@ -178,7 +181,7 @@ func (s *Session) rollbackTxn() {
 
 // endTxn forgets the transaction; after a rollback its SETs are undone.
 func (s *Session) endTxn(committed bool) {
-	s.tx.alone = nil // If it runs again, no other portal is bound before.
+	s.tx.pipeline.first = nil // If it runs again, no other portal is bound before.
 	s.closePortals(committed)
 	if s.tx.txn != nil {
 		s.latest.Saw(s.tx.txn.ReadTS())

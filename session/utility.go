@@ -31,7 +31,7 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 	if s.tx.phase == failed && !endsBlock(tree) {
 		return Tag{}, failedBlockError()
 	}
-	if err := s.comeBack(); err != nil && !endsBlock(tree) {
+	if err := s.resetAsOf(); err != nil && !endsBlock(tree) {
 		return Tag{}, err
 	}
 	if readsRows(tree) {
@@ -99,10 +99,10 @@ func readsRows(tree ast.Statement) bool {
 // columns returns a statement's output columns, nil when it yields no rows.
 func (s *Session) columns(p *prepared) []Column {
 	if p.plan != nil {
-		if !p.plan.plan.Returns {
+		if !p.plan.Returns {
 			return nil
 		}
-		return p.plan.plan.Root.Columns()
+		return p.plan.Root.Columns()
 	}
 	return s.utilityColumns(p.tree)
 }
@@ -306,7 +306,7 @@ func (s *Session) runPrepare(ctx context.Context, n *ast.Prepare) error {
 		return err
 	}
 	p.statement = st.Clone()
-	if err := s.prepare(ctx, p); err != nil {
+	if err := s.prepare(ctx, p, false); err != nil {
 		return err
 	}
 	s.statements[n.Name] = p
@@ -320,7 +320,7 @@ func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter
 		return err
 	}
 	s.lockFirst(p.plan)
-	if err := s.current(ctx, p); err != nil {
+	if err := s.current(ctx, p, false); err != nil {
 		return err
 	}
 	if len(n.Args) != len(p.params) {
@@ -328,34 +328,20 @@ func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter
 		return e.WithDetail("Expected %d parameters but got %d.", len(p.params), len(n.Args))
 	}
 	if p.plan == nil {
-		tag, err := s.runUtility(ctx, p.tree, w)
-		if err != nil {
-			return err
-		}
-		return s.completeUtility(tag, w)
+		return s.execute(ctx, &run{planned: true, tree: p.tree, formats: s.formats, completes: true}, w)
 	}
 	params, err := s.evalArguments(ctx, n.Args, p.params)
 	if err != nil {
 		return err
 	}
-	e := &execution{plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple, held: s.tx.alone != nil}
-	if s.inBlock() || !s.simple {
-		tag, err := s.runPlan(ctx, e, w)
-		if err != nil {
-			return err
-		}
-		return w.Complete(tag)
+	r := &run{
+		portal: &portal{prepared: p}, planned: true, plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple, completes: true,
+		begun: s.tx.pipeline.first != nil,
 	}
-	for attempt := 0; ; attempt++ {
-		again, err := s.runAlone(e, attempt, w)
-		if !again {
-			return err
-		}
-		if err := s.current(ctx, p); err != nil {
-			return err
-		}
-		e = &execution{plan: p.plan, literals: p.statement.Literals, params: params, formats: s.formats, announce: s.simple}
+	if !s.inBlock() && s.simple {
+		r.policy = alone
 	}
+	return s.execute(ctx, r, w)
 }
 
 func (s *Session) runDeallocate(n *ast.Deallocate) (Tag, error) {

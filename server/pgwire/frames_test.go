@@ -22,7 +22,7 @@ import (
 )
 
 // maxFrames bounds the calls between the connection's loop and the shard's interface for a prepared UPDATE of one row.
-const maxFrames = 19
+const maxFrames = 15
 
 // Goal: a statement passes few calls on its way from the socket to the store. Method: a shard that records the stack of
 // each Get; the stack of a prepared UPDATE of one row is counted from Conn.Serve to the shard.

@@ -85,10 +85,6 @@ func (c *Conn) describeColumns(cols []session.Column, formats []int16) {
 	c.w.rowDescription(cols, formats)
 }
 
-func (c *Conn) execute(m *pgproto3.Execute) error {
-	return c.session.Execute(m.Portal, int(m.MaxRows), c.w)
-}
-
 func (c *Conn) close(m *pgproto3.Close) error {
 	if m.ObjectType == 'P' {
 		c.session.ClosePortal(m.Name)

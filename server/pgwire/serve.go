@@ -228,7 +228,7 @@ func (c *Conn) handle(m pgproto3.FrontendMessage) error {
 	case *pgproto3.Describe:
 		return c.extended(c.describe(m))
 	case *pgproto3.Execute:
-		return c.extended(c.execute(m))
+		return c.extended(c.session.Execute(m.Portal, int(m.MaxRows), c.w))
 	case *pgproto3.Close:
 		return c.extended(c.close(m))
 	case *pgproto3.Flush:

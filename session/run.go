@@ -1,0 +1,394 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// policy says in which transaction a statement runs, and what follows a conflict.
+type policy uint8
+
+const (
+	// shared: in a transaction with other statements, of a block, a text or a pipeline, or within another statement.
+	shared policy = iota
+	// once: a transaction of its own. The statement is not repeated as a whole: its parts may be.
+	once
+	// alone: a transaction of its own, which is repeated after a conflict (S2).
+	alone
+	// first: the first statement of a pipeline. It is repeated as if it were alone, until another one follows; Sync commits
+	// it.
+	first
+)
+
+// policies are the rules of each policy.
+var policies = [...]struct{ retries, commits bool }{
+	shared: {retries: false, commits: false},
+	once:   {retries: false, commits: true},
+	alone:  {retries: true, commits: true},
+	first:  {retries: true, commits: false},
+}
+
+const (
+	// maxAttempts bounds how often a statement runs on conflicts before the client is sent the error.
+	maxAttempts = 64
+	// backoffStep is the unit of the growing, random wait between attempts.
+	backoffStep = 200 * time.Microsecond
+	// backoffMax is the longest wait.
+	backoffMax = 20 * time.Millisecond
+)
+
+// run is one statement under a policy, and what its attempts share. Where its plan comes from:
+//
+//	text    a statement of a simple query; a statement without plan has a tree
+//	portal  of the extended protocol, or EXECUTE's
+//	copy    COPY FROM
+//	none    the plan is given, and is the same in every attempt
+type run struct {
+	policy policy
+	text   *sql.Statement
+	portal *portal
+	copy   *copyIn
+
+	planned  bool // plan or tree is set for the next attempt
+	plan     *cachedPlan
+	tree     ast.Statement
+	literals []sql.Literal
+	params   types.Row
+	formats  []int16
+
+	announce  bool // the client is sent the columns
+	quiet     bool // the caller has called Columns
+	completes bool // the client is sent the tag
+	begun     bool // the result can be revoked: Begin has been called
+	keeps     bool // outlives its statement, so it shares nothing with the session's next
+	unguarded bool // the caller answers for schema changes
+	latest    bool // it may read the latest value without a snapshot: no other statement follows
+
+	maxRows   int  // rows of this pull, 0 for all, keepRows for none
+	suspended bool // the last pull ended at maxRows
+	executed  bool // but for the commit
+	completed bool // the client has been sent the tag
+	tag       Tag  // of the last pull
+
+	locks             bool // it takes locks before it writes
+	start             percolator.Savepoint
+	restarts, retries int
+
+	runtime executor.Runtime
+	runner  *executor.Runner // nil: not open
+	pulled  int64
+}
+
+// keepRows has a pull run the plan to its end and keep its rows for the pulls to come.
+const keepRows = -1
+
+// repeat makes the next attempt begin anew.
+func (r *run) repeat() { r.planned, r.executed, r.completed = false, false, false }
+
+// close ends the run's plan and gives its operators back for the next run of the same plan.
+func (r *run) close() error {
+	if r.runner == nil {
+		return nil
+	}
+	runner := r.runner
+	r.runner = nil
+	err := runner.Close()
+	if err == nil && r.plan.idle == nil {
+		r.plan.idle = runner
+	}
+	return err
+}
+
+// execute runs a statement under its policy, or goes on with one that was suspended. It is the only loop that attempts a
+// statement again.
+func (s *Session) execute(ctx context.Context, r *run, w ResultWriter) error {
+	outer := r.begun
+	for {
+		err := s.attempt(ctx, r, w)
+		if err != nil {
+			if err = s.prepareAttempt(ctx, r, err, w); err == nil {
+				continue
+			}
+		}
+		if r.begun && !outer {
+			w.Commit()
+			r.begun = false
+		}
+		return err
+	}
+}
+
+// executePlan runs a plan within another statement. The tag counts the rows of this pull.
+func (s *Session) executePlan(ctx context.Context, r *run, w ResultWriter) (Tag, error) {
+	r.planned = true
+	err := s.execute(ctx, r, w)
+	return r.tag, err
+}
+
+// attempt runs a statement once, from where its last attempt left it: plan, result, commit, tag.
+func (s *Session) attempt(ctx context.Context, r *run, w ResultWriter) error {
+	if !r.executed {
+		if r.runner == nil {
+			if !r.planned {
+				if err := s.planRun(ctx, r); err != nil {
+					return err
+				}
+			}
+			if err := s.startRun(ctx, r, w); err != nil {
+				return err
+			}
+		}
+		if r.runner != nil {
+			if err := s.pull(ctx, r, w); err != nil {
+				return errors.Join(err, r.close())
+			}
+			if r.suspended {
+				return nil
+			}
+			if err := s.finishPlan(r); err != nil {
+				return err
+			}
+		}
+		r.executed = true
+	}
+	if policies[r.policy].commits && !s.tx.phase.explicit() {
+		if err := s.commitTxn(ctx); err != nil {
+			return err
+		}
+	}
+	if !r.completes || r.completed || r.tag.Verb == "" { // EXECUTE has sent its own tag.
+		return nil
+	}
+	r.completed = true
+	return w.Complete(r.tag)
+}
+
+// planRun finds the plan of a run under the transaction's schema, or its tree if it is a statement without plan.
+func (s *Session) planRun(ctx context.Context, r *run) (err error) {
+	r.planned = true
+	switch {
+	case r.copy != nil:
+		return r.copy.plan(ctx)
+	case r.portal != nil:
+		return s.planPortal(ctx, r)
+	}
+	s.startStatement()
+	if err := noParams(r.text); err != nil {
+		return err
+	}
+	r.plan, r.tree, err = s.planStatement(ctx, r.text, nil, r.latest)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.plan == nil:
+		if r.policy == alone {
+			r.policy = once
+		}
+		return nil
+	case r.policy == shared:
+		r.plan, err = s.freshPlan(ctx, r.plan, r.text)
+	case s.lockFirst(r.plan):
+		r.plan, r.tree, err = s.planStatement(ctx, r.text, nil, r.latest)
+	}
+	r.tree, r.literals = nil, r.text.Literals
+	return err
+}
+
+// startRun opens a run's plan, or runs what has none.
+func (s *Session) startRun(ctx context.Context, r *run, w ResultWriter) (err error) {
+	switch {
+	case r.copy != nil:
+		s.beginResult(r, w)
+		r.tag, err = r.copy.run(ctx)
+		return err
+	case r.plan == nil:
+		s.formats = r.formats
+		r.tag, err = s.runUtility(ctx, r.tree, w)
+		s.formats = nil
+		return err
+	}
+	s.out = w
+	if err := s.open(ctx, r); err != nil {
+		return err
+	}
+	if r.locks = !r.plan.ReadOnly && s.tx.txn.Pessimistic(); r.locks && r.restarts == 0 {
+		r.start = s.tx.txn.Savepoint()
+	}
+	s.beginResult(r, w)
+	if r.locks && r.maxRows != 0 { // What is sent in parts is run to its end first: no part could be revoked.
+		if err := r.runner.Drain(ctx); err != nil {
+			return errors.Join(err, r.close())
+		}
+	}
+	return nil
+}
+
+// beginResult makes the result of a run revocable if another attempt may need that.
+func (s *Session) beginResult(r *run, w ResultWriter) {
+	switch {
+	case r.begun:
+		return
+	case r.copy != nil, r.locks, r.policy == alone && !r.plan.ReadOnly:
+		w.Begin(changeBytes)
+	case r.policy == alone && s.tx.latest:
+		w.Begin(0)
+	default:
+		return
+	}
+	r.begun = true
+}
+
+// pull sends rows until the plan or the pull ends.
+func (s *Session) pull(ctx context.Context, r *run, w ResultWriter) error {
+	r.pulled, r.suspended = 0, false
+	if r.plan.Returns && !r.quiet { // Also when it goes on: the writer may have had other columns meanwhile.
+		if err := w.Columns(r.plan.Root.Columns(), r.formats, r.announce); err != nil {
+			return err
+		}
+	}
+	if r.maxRows == keepRows {
+		r.suspended = true
+		return r.runner.Drain(ctx)
+	}
+	for r.maxRows == 0 || r.pulled < int64(r.maxRows) {
+		row, err := r.runner.Next(ctx)
+		if err != nil || row == nil {
+			r.tag = Tag{Verb: r.plan.Tag, Rows: r.pulled}
+			return err
+		}
+		if !r.plan.Returns {
+			continue
+		}
+		if err := w.Row(row); err != nil {
+			return err
+		}
+		r.pulled++
+	}
+	r.suspended = true
+	r.tag = Tag{Verb: r.plan.Tag, Rows: r.pulled}
+	return nil
+}
+
+// finishPlan closes a plan that has run to its end.
+func (s *Session) finishPlan(r *run) error {
+	if r.plan.Tag != "SELECT" {
+		r.tag.Rows = r.runner.Affected()
+		if table := writtenTable(r.plan.Root); table != nil {
+			s.guard.Writes(table, r.tag.Rows) // For statistics.
+		}
+	}
+	s.deps.Metrics.Statements.of(r.plan.Tag).Inc()
+	return r.close()
+}
+
+// prepareAttempt prepares for another attempt after err, or returns the error for the client.
+//
+//	a row changed before it was locked   within the transaction, which keeps its locks
+//	a conflict                           in a transaction of its own, which locks before it writes
+func (s *Session) prepareAttempt(ctx context.Context, r *run, err error, w ResultWriter) error {
+	if r.locks && errors.Is(err, percolator.ErrRestartStatement) {
+		if err = s.restart(ctx, r, err, w); err == nil {
+			return nil
+		}
+	}
+	if !policies[r.policy].retries {
+		return err
+	}
+	repeatable := retryable(err) && s.tx.asOf == 0 && s.ctx.Err() == nil && (r.copy == nil || r.copy.repeatable())
+	// An error is not preceded by half a result where that can be helped.
+	if revoked := w.Revoke(); !revoked || !repeatable {
+		return err
+	}
+	s.deps.Metrics.StatementRetries.Inc()
+	s.startOver()
+	if r.portal != nil && r == &r.portal.run { // Not EXECUTE's.
+		s.tx.pipeline = pipeline{first: r.portal, executed: 1, reads: r.plan != nil && r.plan.ReadOnly}
+	}
+	if !s.backoff(r.retries) {
+		return err
+	}
+	r.retries++
+	r.repeat()
+	return nil
+}
+
+// restart prepares for another attempt within the transaction. The locks that the statement has are kept, so it comes to
+// an end however many transactions want its rows.
+func (s *Session) restart(ctx context.Context, r *run, err error, w ResultWriter) error {
+	if ctx.Err() != nil || r.restarts+1 >= maxAttempts {
+		return err
+	}
+	if !w.Revoke() {
+		return sentConflict()
+	}
+	r.restarts++
+	s.deps.Metrics.StatementRestarts.Inc()
+	s.tx.txn.RestartStatement(r.start)
+	if err := s.newSnapshot(ctx); err != nil {
+		return err
+	}
+	if ok, err := r.plan.stands(ctx, s.tx.resolver); err != nil || !ok {
+		return errors.Join(err, r.plan.changedError())
+	}
+	return nil
+}
+
+// startOver rolls back a transaction that is run again, this time with locks. Portals that wait for
+// their turn in the pipeline have read nothing yet.
+func (s *Session) startOver() {
+	portals := s.portals
+	s.portals = map[string]*portal{}
+	s.abortTxn()
+	s.portals = portals
+	s.tx.pessimistic = true
+}
+
+// backoff waits before another attempt, longer each time, and reports whether there is one.
+func (s *Session) backoff(attempt int) bool {
+	if attempt+1 >= maxAttempts {
+		return false
+	}
+	wait := min(backoffStep<<min(attempt, 10), backoffMax)
+	timer := time.NewTimer(time.Duration(rand.Int64N(int64(wait))))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.ctx.Done():
+		return false
+	}
+}
+
+// sentConflict is the error of a statement that would have to run again, of whose result too much has
+// gone to the client.
+func sentConflict() error {
+	return pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update").
+		WithDetail("A row changed while the statement waited for it, and a part of the result has been sent already.").
+		WithHint("Retry the transaction.")
+}
+
+// startStatement sets the clock of a statement.
+func (s *Session) startStatement() {
+	s.env.StmtTime = builtin.UnixToTimestamp(time.Now())
+}
+
+// changedError is the error of a statement whose plan does not hold under a new snapshot.
+func (c *cachedPlan) changedError() error {
+	changed := &catalog.SchemaChangedError{}
+	if len(c.Relations) > 0 {
+		changed.Table, changed.Name = c.Relations[0].ID, c.Relations[0].Name
+	}
+	return changed
+}
