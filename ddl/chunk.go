@@ -22,7 +22,13 @@ type chunks struct {
 	committing chan error
 	// whole is the one transaction, nil until the first write.
 	whole *percolator.Txn
+	// written counts the writes of the one transaction, or of the block's.
+	written int
 }
+
+// mergeEvery is after how many writes a transaction's runs are merged if they have become many: so a cancel
+// ends the merge.
+const mergeEvery = 1024
 
 // write is one key of a chunk.
 type write struct {
@@ -50,7 +56,7 @@ func (c *chunks) insert(ctx context.Context, key, value []byte) error {
 
 func (c *chunks) add(ctx context.Context, w write) error {
 	if !c.r.alone {
-		return w.to(c.r.txn)
+		return c.write(ctx, c.r.txn, &w)
 	}
 	if c.r.OneTransaction {
 		if c.whole == nil {
@@ -60,7 +66,7 @@ func (c *chunks) add(ctx context.Context, w write) error {
 			}
 			c.whole = txn
 		}
-		return w.to(c.whole)
+		return c.write(ctx, c.whole, &w)
 	}
 	c.pending = append(c.pending, w)
 	c.sizeBytes += len(w.key) + len(w.value)
@@ -68,6 +74,20 @@ func (c *chunks) add(ctx context.Context, w write) error {
 		return nil
 	}
 	return c.send(ctx)
+}
+
+// write writes w as a part of a transaction that may grow large.
+func (c *chunks) write(ctx context.Context, txn *percolator.Txn, w *write) error {
+	if err := w.to(txn); err != nil {
+		return err
+	}
+	if c.written++; c.written%mergeEvery != 0 {
+		return nil
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return txn.MergeRuns(ctx)
 }
 
 // send commits the present chunk behind the caller's back, once the one before is through: a chunk
