@@ -47,6 +47,16 @@ func decideRead(key []byte, l *Lock, state entryState, onePC bool, o *ReadOption
 	return readLocked
 }
 
+// decideLargeRead reports whether a large commit keeps a reader of its keys waiting: commitTS is its commit_ts, or a
+// bound below it, and 0 while it still checks its keys.
+func decideLargeRead(commitTS, readTS tso.Timestamp) bool { return commitTS != 0 && commitTS <= readTS }
+
+// largeBound returns a bound below the commit_ts of a large commit: above its snapshot, above what its keys were
+// locked at, and above all that has been read by the time readers begin to wait for it.
+func largeBound(maxTS, startTS, floor tso.Timestamp) tso.Timestamp {
+	return max(maxTS, startTS, floor) + 1
+}
+
 // decideLatestRead judges a read of the latest committed value. The primary of a plain transaction that
 // waits for its commit is not committed; anything else may be. What its owner may yet commit at or below
 // floor must not be missed either.

@@ -119,7 +119,7 @@ func (t *lockTable) beginWriting(c *largeCommit, maxTS func() tso.Timestamp, flo
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.blocking.Add(1)
-	c.commitTS = max(maxTS(), c.startTS, floor) + 1
+	c.commitTS = largeBound(maxTS(), c.startTS, floor)
 	c.setEntriesLocked()
 	return c.commitTS
 }
@@ -227,7 +227,7 @@ func (t *lockTable) largeStatus(key []byte, startTS tso.Timestamp) *TxnStatus {
 func (t *lockTable) blocksRead(c *largeCommit, readTS tso.Timestamp) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	return c.commitTS != 0 && c.commitTS <= readTS
+	return decideLargeRead(c.commitTS, readTS)
 }
 
 // largeReaders returns the channel of a large commit to wait for, nil if there is none: for a reader of one key.

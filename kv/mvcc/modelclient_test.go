@@ -84,7 +84,7 @@ func (m *smModel) awaited(s *smState, msg *smMsg) bool {
 		return false
 	}
 	switch msg.kind {
-	case msgPrewrite:
+	case msgPrewrite, msgLarge:
 		return txn.pc == pcPrewrite
 	case msgCommit:
 		return txn.pc == pcCommit && msg.flags&flagPrimary != 0 && msg.ts == txn.commit
@@ -198,6 +198,7 @@ func (m *smModel) run(s *smState, t uint8) {
 		m.inquire(s, t, m.callerOf(s, t), func(s *smState, v smVerdict, ts smTS) { m.learn(s, t, v, ts) })
 	case m.cfg.fine:
 		m.readInSteps(s, t, op.key)
+	case m.largeBlocksRead(s, t, op.key):
 	default:
 		n := *s
 		m.fence(&n, t, op.key)
@@ -313,6 +314,9 @@ func (m *smModel) readInSteps(s *smState, t, k uint8) {
 		}
 		m.emit(&n, "fence a read", nil)
 	case 1:
+		if m.largeBlocksRead(s, t, k) {
+			return
+		}
 		switch m.probeLock(&n, t, k) {
 		case readWait:
 			return
@@ -343,7 +347,7 @@ func (m *smModel) readInSteps(s *smState, t, k uint8) {
 func (m *smModel) awaitDurable(s *smState, t, k uint8) {
 	n := *s
 	txn := &n.txns[t]
-	if m.probeLock(&n, t, k) == readWait {
+	if m.largeBlocksRead(s, t, k) || m.probeLock(&n, t, k) == readWait {
 		return
 	}
 	saw := txn.early

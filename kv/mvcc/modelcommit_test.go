@@ -18,9 +18,9 @@ func (m *smModel) startCommit(s *smState, t uint8) {
 	}
 	_, together := s.servedBy(involved)
 	switch {
-	case spec.mode == smOnePC && together:
+	case (spec.mode == smOnePC || spec.mode == smLarge) && together:
 		txn.onePC = true
-		m.send(s, smMsg{kind: msgPrewrite, txn: t, keys: spec.mutated(), flags: flagOnePC})
+		m.sendOnePhase(s, t, spec.mutated())
 		return
 	case spec.mode == smAsync:
 		txn.async = true
@@ -48,7 +48,7 @@ func (m *smModel) answered(s *smState, msg *smMsg, r smReply) {
 			txn.out = 0
 			m.abort(s, t, false)
 		}
-	case msgPrewrite:
+	case msgPrewrite, msgLarge:
 		m.prewritten(s, msg, r)
 	case msgCommit:
 		m.primaryAnswered(s, t, r)
@@ -151,7 +151,7 @@ func (m *smModel) prewriteStep(s *smState, t uint8) {
 			txn.forget()
 			txn.need, txn.out = 0, txn.out|again
 			if txn.onePC {
-				m.send(s, smMsg{kind: msgPrewrite, txn: t, keys: again, flags: flagOnePC})
+				m.sendOnePhase(s, t, again)
 			} else {
 				m.sendPrewrites(s, t, again)
 			}

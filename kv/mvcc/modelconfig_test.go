@@ -7,6 +7,7 @@ const (
 	smTwoPC smMode = iota
 	smAsync
 	smOnePC
+	smLarge // in one phase, from a file, by a client in the shard's process
 )
 
 type smCollector uint8

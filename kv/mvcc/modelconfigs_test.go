@@ -12,6 +12,7 @@ func smConfigs(full bool) []smConfig {
 	all = append(all, smLockConfigs(wide)...)
 	all = append(all, smSerialConfigs(wide)...)
 	all = append(all, smOrderConfigs(wide)...)
+	all = append(all, smLargeConfigs(wide)...)
 	return append(all, smCollectorConfigs(wide)...)
 }
 

@@ -149,6 +149,9 @@ func (m *smModel) gcFenceStep(n *smState) {
 			m.emit(n, "raise the fence", nil)
 			return
 		}
+		if m.largeBelow(n, shard) {
+			return
+		}
 	}
 	g.pc = gcResolve
 	if m.mut == mutGCBeforeResolve {

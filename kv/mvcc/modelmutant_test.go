@@ -68,6 +68,12 @@ const (
 	mutNothingProtected
 	mutClearedUnseen
 	mutLeftUnprotected
+	mutLargeReadersPass
+	mutLargeWritersPass
+	mutLargeBoundEarly
+	mutLargeFileByFile
+	mutLargeLeavesFirst
+	mutGCPassesLarge
 	mutEnd
 )
 

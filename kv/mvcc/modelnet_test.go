@@ -12,9 +12,10 @@ const (
 	msgSecondaries
 	msgAcquire
 	msgRelease
+	msgLarge
 )
 
-var smKindNames = [...]string{"", "prewrite", "commit", "rollback", "resolve", "status", "secondaries", "acquire", "release"}
+var smKindNames = [...]string{"", "prewrite", "commit", "rollback", "resolve", "status", "secondaries", "acquire", "release", "large commit"}
 
 // smFlags are the options of a message.
 type smFlags uint16
@@ -83,7 +84,7 @@ func (m *smModel) deliveries(s *smState) {
 			m.carryOn(s, i)
 			continue
 		}
-		if m.latched(s, &msg) || m.refusesLocks(s, &msg) {
+		if m.latched(s, &msg) || m.refusesLocks(s, &msg) || m.waitsForLarge(s, &msg) {
 			continue
 		}
 		if msg.kind == msgAcquire && m.mustWait(s, &msg) {
@@ -110,7 +111,7 @@ func (m *smModel) latched(s *smState, msg *smMsg) bool {
 	}
 	for i := range s.msgs[:s.nmsgs] {
 		o := &s.msgs[i]
-		held := o.stage == 1 || o.stage == 3
+		held := (o.stage == 1 || o.stage == 3) && o.kind != msgLarge
 		if held && o.keys&msg.keys != 0 {
 			return true
 		}
@@ -127,7 +128,7 @@ func (m *smModel) mustWait(s *smState, msg *smMsg) bool {
 
 // inSteps says that the request is carried out in several steps, between which others take theirs.
 func (m *smModel) inSteps(msg *smMsg) bool {
-	return m.cfg.fine && (msg.kind == msgPrewrite || msg.kind == msgCommit)
+	return m.cfg.fine && (msg.kind == msgPrewrite || msg.kind == msgCommit) || msg.kind == msgLarge
 }
 
 // deliver carries out message i. keep leaves a copy under way, lose takes the answer away.
@@ -188,6 +189,10 @@ func (m *smModel) handle(s *smState, msg *smMsg) smReply {
 // begin is the first step of a request: under latches, it looks and changes the lock table.
 func (m *smModel) begin(s *smState, msg *smMsg) {
 	staged := *msg
+	if msg.kind == msgLarge {
+		m.beginLarge(s, &staged)
+		return
+	}
 	if msg.kind == msgPrewrite {
 		if m.mut == mutMaxTSBeforeInsert {
 			if msg.aside == 0 {
@@ -237,6 +242,10 @@ func (m *smModel) carryOn(from *smState, i uint8) {
 	msg := s.msgs[i]
 	s.dropMessage(i)
 	switch {
+	case msg.kind == msgLarge:
+		if what, ok := m.carryLarge(&s, &msg); ok {
+			m.emit(&s, what, &msg)
+		}
 	case msg.stage == 3: // of a mutant
 		m.begin(&s, &msg)
 		m.emit(&s, "insert the locks of", &msg)

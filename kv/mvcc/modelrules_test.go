@@ -70,6 +70,14 @@ var smRules = []smRule{
 	{mutPessimisticCommitted, "pessimistic locks", "a commit makes a version of a pessimistic lock", "locks-async",
 		"a lock request that comes after the prewrite, the commit or the rollback is refused, so that no commit meets such a lock"},
 
+	{mutLargeReadersPass, "large commits", "readers pass the lock of a large commit that has its commit_ts", "large", ""},
+	{mutLargeWritersPass, "large commits", "writers pass the lock of a large commit that checks its keys", "large", ""},
+	{mutLargeBoundEarly, "large commits", "a large commit takes its commit_ts before readers wait for it", "large", ""},
+	{mutLargeFileByFile, "large commits", "the files of a large commit become the store's one by one", "large", ""},
+	{mutLargeLeavesFirst, "large commits", "the lock of a large commit goes before its files are the store's", "large", ""},
+	{mutGCPassesLarge, "large commits", "garbage collection does not wait for the large commits below its fence", "large-gc",
+		"each batch of keys is checked against the fence under its latches, so that no key is looked at once what it conflicts with is gone"},
+
 	{mutReadsElsewhere, "serializable", "a one-phase commit validates reads that have moved to another shard", "skew-move", ""},
 	{mutRefreshTooEarly, "serializable", "reads are looked at again at one timestamp, and the commit is at a later one", "skew", ""},
 	{mutRefreshIgnoresLocks, "serializable", "locks on what was read do not matter", "skew", ""},

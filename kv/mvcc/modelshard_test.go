@@ -768,6 +768,7 @@ func (m *smModel) crash(s *smState, shard uint8) {
 			txn.probe, txn.early = 0, 0 // the read is asked for again
 		}
 	}
+	m.crashLarge(s, shard)
 	s.gc.restarted = s.gc.restarted || s.gc.pc == gcResolve || s.gc.pc == gcSync
 	for i := uint8(0); i < s.nmsgs; {
 		if msg := &s.msgs[i]; msg.stage != 0 && s.at[msg.keys.first()] == shard {
