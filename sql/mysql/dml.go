@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"slices"
+
 	tidb "github.com/pingcap/tidb/pkg/parser/ast"
 
 	"github.com/percodb/percodb/sql/ast"
@@ -91,6 +93,9 @@ func (c *converter) assignments(list []*tidb.Assignment) []ast.Assignment {
 			}
 		}})
 		name := c.name(a.Column.Name.O)
+		if assigned[name] { // the last assignment holds
+			out = slices.DeleteFunc(out, func(earlier ast.Assignment) bool { return earlier.Columns[0] == name })
+		}
 		assigned[name] = true
 		out = append(out, ast.Assignment{Pos: c.pos(a), Columns: []string{name}, Value: value})
 	}

@@ -257,7 +257,7 @@ func (c *converter) binary(n *tidb.BinaryOperationExpr) (x ast.Expr, isCondition
 		dividend := &ast.Binary{Pos: pos, Op: "*", L: c.value(n.L), R: one}
 		return &ast.Binary{Pos: pos, Op: "/", L: dividend, R: c.nonzero(n.R)}, false
 	case opcode.IntDiv:
-		return cast(function("div", c.value(n.L), c.nonzero(n.R)), "int8"), false
+		return cast(function("div", cast(c.value(n.L), "numeric"), cast(c.nonzero(n.R), "numeric")), "int8"), false
 	case opcode.Mod:
 		return &ast.Binary{Pos: pos, Op: "%", L: c.value(n.L), R: c.nonzero(n.R)}, false
 	}
