@@ -19,8 +19,8 @@ const keepText = 1 << 18
 // *pgerror.Error with the position in the query text: 42601 for what PostgreSQL refuses, 0A000 for what
 // percodb refuses, 54001 for what is nested too deeply. Safe for concurrent use.
 func Parse(st *Statement) (ast.Statement, error) {
-	if st.tree != nil {
-		return st.tree, nil
+	if st.parse != nil {
+		return st.parse()
 	}
 	return withParser(st.Text, st.base, st.tail, st.semicolon, (*parser).parse)
 }

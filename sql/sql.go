@@ -36,16 +36,17 @@ type Statement struct {
 	Offset   int       // byte offset of Text in the query text
 	Params   int       // the highest $n
 
-	tree ast.Statement // of a statement that another front end parsed; nil: Parse parses Text
+	parse func() (ast.Statement, error) // of a statement that another front end has read; nil: Parse parses Text
 
 	base, tail int  // characters of the query text before Text and before what ended it
 	semicolon  bool // a semicolon ended it
 }
 
-// NewStatement makes the statement that another front end has parsed: tree is what Parse gives, and its literals have no
-// slots. key is the plan cache key, which must differ from all keys of this package's; nil for statements without plans.
-func NewStatement(tree ast.Statement, key []byte, text string, offset, params int) *Statement {
-	return &Statement{tree: tree, Key: key, Text: text, Offset: offset, Params: params}
+// NewStatement makes a statement that another front end has read: parse gives what Parse is to give. key is the plan cache
+// key, which must differ from all keys of this package's; nil for statements without plans. Statements with one key have equal
+// trees but for the values of their literals with slots.
+func NewStatement(parse func() (ast.Statement, error), key []byte, literals []Literal, text string, offset, params int) *Statement {
+	return &Statement{parse: parse, Key: key, Literals: literals, Text: text, Offset: offset, Params: params}
 }
 
 // Clone returns a copy that outlives the Lexer's next call. It shares the text.

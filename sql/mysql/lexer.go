@@ -4,7 +4,6 @@ import (
 	"io"
 
 	"github.com/percodb/percodb/sql"
-	"github.com/percodb/percodb/sql/ast"
 )
 
 // Lexer gives the statements of a MySQL text one by one, as sql.Lexer does for PostgreSQL's. It is reusable. Not safe for
@@ -15,10 +14,11 @@ type Lexer struct {
 	statements []Statement
 	err        error
 	next       int
+	slots      slotter
 }
 
 // Reset makes the Lexer start over with a text.
-func (l *Lexer) Reset(text string) { *l = Lexer{text: text} }
+func (l *Lexer) Reset(text string) { *l = Lexer{text: text, slots: l.slots} }
 
 // Next returns the next statement and its notices, io.EOF after the last one. The whole text is parsed by the first call.
 func (l *Lexer) Next() (*sql.Statement, []string, error) {
@@ -34,18 +34,8 @@ func (l *Lexer) Next() (*sql.Statement, []string, error) {
 	}
 	st := &l.statements[l.next]
 	l.next++
-	return sql.NewStatement(st.Tree, key(st), st.Text, st.Offset, st.Params), st.Notices, nil
+	return l.slots.statement(st), st.Notices, nil
 }
 
 // More reports whether statements are left, which one MySQL statement may have become.
 func (l *Lexer) More() bool { return l.next < len(l.statements) }
-
-// key is a statement's plan cache key: its text, behind a mark that no key of package sql has. Statements without plans
-// have none.
-func key(st *Statement) []byte {
-	switch st.Tree.(type) {
-	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete:
-		return append([]byte("\x00mysql\x00"), st.Text...)
-	}
-	return nil
-}

@@ -32,6 +32,7 @@ func TestTables(t *testing.T) {
 				}
 				return strings.TrimSpace(string(e.Code)+": "+e.Message+"\n"+e.Hint) + "\n"
 			}
+			sameTree(t, d.Input)
 			var b strings.Builder
 			for i := range statements {
 				roundTrip(t, &statements[i])
@@ -174,5 +175,6 @@ func FuzzParse(f *testing.F) {
 		for i := range statements {
 			roundTrip(t, &statements[i])
 		}
+		sameTree(t, text)
 	})
 }
