@@ -185,10 +185,11 @@ func (c *converter) table(n *tidb.TableName) ast.TableName {
 
 func (c *converter) columnName(n *tidb.ColumnName) *ast.ColumnRef {
 	ref := &ast.ColumnRef{Pos: c.pos(n)}
-	for _, part := range []tidb.CIStr{n.Schema, n.Table, n.Name} {
+	for _, part := range []tidb.CIStr{n.Schema, n.Table} {
 		if part.O != "" {
 			ref.Parts = append(ref.Parts, c.name(part.O))
 		}
 	}
+	ref.Parts = append(ref.Parts, c.name(n.Name.O))
 	return ref
 }
