@@ -243,7 +243,8 @@ func (s *Store) loadCluster() error {
 // announceInterval is the time between announcements of a store that runs.
 const announceInterval = 2 * time.Second
 
-// announceLoop announces the store while it runs, and registers it with a directory that does not know it.
+// announceLoop announces the store while it runs, registers it with a directory that does not know it, and asks one
+// that does whether the store has been replaced.
 func (s *Store) announceLoop() {
 	tick := time.NewTicker(announceInterval)
 	defer tick.Stop()
@@ -261,11 +262,14 @@ func (s *Store) announceLoop() {
 		}
 		if err == nil && m.Held == "" && !m.Registered {
 			err = s.register(s.stopped)
+		} else if err == nil && m.Held == "" {
+			err = s.opts.Directory.ReportRanges(s.stopped, s.shardID, s.incarnation, nil)
 		}
 		var forgotten *ForgottenError
+		var replaced *ShardReplacedError
 		switch {
 		case err == nil || s.stopped.Err() != nil:
-		case errors.As(err, &forgotten) && s.opts.OnFatal != nil:
+		case (errors.As(err, &forgotten) || errors.As(err, &replaced)) && s.opts.OnFatal != nil:
 			s.opts.OnFatal(err)
 			return
 		case !failing:

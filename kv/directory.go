@@ -29,8 +29,8 @@ type Directory interface {
 	// ranges that the shard has to adopt; having done that it registers again. *LostRangesError if
 	// the shard ought to own more than it does; *ShardReplacedError if its data directory is a copy.
 	RegisterShard(ctx context.Context, reg *Registration) (adopt []RangeDescriptor, err error)
-	// ReportRanges tells what a shard owns after it has split ranges. *ShardReplacedError if another
-	// incarnation of the shard has registered.
+	// ReportRanges tells what a shard owns after it has split ranges; without ranges it only asks. *ShardReplacedError
+	// if another incarnation of the shard has registered.
 	ReportRanges(ctx context.Context, shard string, incarnation uint64, owned []RangeDescriptor) error
 	// Announce is called by a shard before it takes a timestamp, and every few seconds while it runs.
 	Announce(ctx context.Context, a *Announcement) (*Membership, error)

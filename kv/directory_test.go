@@ -31,7 +31,7 @@ type testCluster struct {
 }
 
 func newTestCluster(t *testing.T, shards ...string) *testCluster {
-	c := &testCluster{t: t, fs: storage.NewMemFS(), stores: map[string]*Store{}}
+	c := &testCluster{t: t, fs: storage.NewCrashableMemFS(), stores: map[string]*Store{}}
 	engine, err := OpenEngine(EngineOptions{Dir: "oracle", FS: c.fs})
 	if err != nil {
 		t.Fatal(err)

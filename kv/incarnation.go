@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	mathrand "math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/percodb/percodb/kv/mvcc"
@@ -42,8 +43,13 @@ func (e *ShardReplacedError) Error() string {
 	return fmt.Sprintf("store %s has been served from another data directory by a process at %s: this one is a copy, or older", e.Shard, e.Addr)
 }
 
-// newIncarnation returns a number that no other opening has.
-func newIncarnation() uint64 { return mathrand.Uint64() | 1 }
+// An incarnation is how many there were before(32 bits), and random bits that copies do not share.
+const incarnationBits = 32
+
+// newIncarnation returns the number of an opening after the accepted one.
+func newIncarnation(accepted uint64) uint64 {
+	return (accepted>>incarnationBits+1)<<incarnationBits | uint64(mathrand.Uint32()) | 1
+}
 
 // loadIncarnation makes the number of this opening durable beside the accepted one. One that was made
 // durable and perhaps registered by an earlier opening, which did not hear of it, is taken up.
@@ -60,7 +66,7 @@ func (s *Store) loadIncarnation() error {
 		accepted, pending = binary.BigEndian.Uint64(value), binary.BigEndian.Uint64(value[8:])
 	}
 	if s.incarnation = pending; pending == accepted {
-		s.incarnation = newIncarnation()
+		s.incarnation = newIncarnation(accepted)
 	}
 	s.accepted = accepted
 	return s.saveIncarnation(accepted)
@@ -108,17 +114,16 @@ func (d *LocalDirectory) checkFormer(ctx context.Context, reg *Registration) err
 	return &ShardReplacedError{Shard: reg.ID, Addr: former.Addr}
 }
 
-// checkIncarnationLocked refuses a shard that does not go back to the recorded incarnation. A shard that was
-// registered before there were incarnations has none recorded.
-func (d *LocalDirectory) checkIncarnationLocked(shard string, shown ...uint64) error {
+// checkIncarnationLocked refuses a shard that does not go back to the recorded incarnation; accepted is the last that
+// it was told of. A shard that was registered before there were incarnations has none recorded. older says that the
+// directory has once recorded a later one: it is older than the shard.
+func (d *LocalDirectory) checkIncarnationLocked(shard string, accepted uint64, others ...uint64) (older bool, _ error) {
 	recorded := d.mu.incarnations[shard]
-	if recorded == 0 {
-		return nil
+	switch {
+	case recorded == 0 || accepted == recorded || slices.Contains(others, recorded):
+		return false, nil
+	case accepted>>incarnationBits > recorded>>incarnationBits:
+		return true, nil
 	}
-	for _, former := range shown {
-		if former == recorded {
-			return nil
-		}
-	}
-	return &ShardReplacedError{Shard: shard, Addr: d.mu.shards[shard].Addr}
+	return false, &ShardReplacedError{Shard: shard, Addr: d.mu.shards[shard].Addr}
 }

@@ -3,7 +3,9 @@ package kv
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
@@ -190,5 +192,63 @@ func TestCopiedDataDirectory(t *testing.T) {
 		t.Error("the copy that took the place:", err)
 	} else {
 		shut("five")
+	}
+}
+
+// Goal: a store that could not be reached while a copy of its data directory was started ends soon afterwards, although
+// nothing of its own has changed. A directory of ranges that is older than a store takes it for no copy, whether it runs
+// or starts again. Method: the former process is out of reach; the recorded incarnation is an earlier one.
+func TestReplacedWhileOutOfReach(t *testing.T) {
+	ctx := context.Background()
+	c := newTestCluster(t)
+	gate := c.judgedDirectory()
+	fatal := make(chan error, 1)
+	open := func(dir, addr string) (*Store, error) {
+		return Open(ctx, Options{Dir: dir, FS: c.fs, ShardID: "a", Addr: addr, Oracle: gate, Directory: c.dir, OnFatal: func(err error) { fatal <- err }})
+	}
+	first, err := open("a", "a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := func() uint64 {
+		c.dir.mu.Lock()
+		defer c.dir.mu.Unlock()
+		return c.dir.mu.incarnations["a"]
+	}
+	earlier := record()
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if first, err = open("a", "a"); err != nil {
+		t.Fatal(err)
+	}
+	later := record()
+	c.dir.mu.Lock()
+	c.dir.mu.incarnations["a"] = earlier
+	c.dir.mu.Unlock()
+	if err := c.dir.ReportRanges(ctx, "a", later, first.ownedRanges()); err != nil {
+		t.Errorf("a store that runs, under an older directory: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if first, err = open("a", "a"); err != nil {
+		t.Fatalf("a store that starts, under an older directory: %v", err)
+	}
+	defer first.Close()
+	copied := storage.CrashClone(c.fs, 100, rand.New(rand.NewPCG(1, 1)))
+	second, err := Open(ctx, Options{Dir: "a", FS: copied, ShardID: "a", Addr: "elsewhere", Oracle: gate, Directory: c.dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer second.Close()
+	select {
+	case err := <-fatal:
+		var replaced *ShardReplacedError
+		if !errors.As(err, &replaced) {
+			t.Error(err)
+		}
+	case <-time.After(3 * announceInterval):
+		t.Error("two stores serve the ranges of one")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
 	"slices"
 	"sort"
 	"strings"
@@ -192,7 +193,7 @@ func (d *LocalDirectory) loadStanding() (err error) {
 	if d.mu.cluster != 0 {
 		return nil
 	}
-	d.mu.cluster = newIncarnation()
+	d.mu.cluster = mathrand.Uint64() | 1
 	b := e.NewBatch(0)
 	defer b.Close()
 	putCluster(b, d.mu.cluster)
@@ -290,15 +291,20 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 	b.Delete(metaKey(metaDirNamed + info.ID))
 	b.Put(metaShardKey(info.ID), []byte(info.Addr))
 	b.Put(metaKey(metaDirIncarnation+info.ID), binary.BigEndian.AppendUint64(nil, reg.Incarnation))
-	ranges := mergeReport(d.mu.ranges, info.ID, owned)
-	if lost := d.lostLocked(ranges, info.ID, owned); len(lost) > 0 {
-		return nil, &LostRangesError{Shard: info.ID, Lost: lost}
+	accepted := uint64(0)
+	if len(reg.Former) > 0 {
+		accepted = reg.Former[0]
 	}
-	if err := d.checkIncarnationLocked(info.ID, reg.Former...); err != nil {
+	older, err := d.checkIncarnationLocked(info.ID, accepted, reg.Former...)
+	if err != nil {
 		return nil, err
 	}
+	ranges := mergeReport(d.mu.ranges, info.ID, owned)
+	if lost := d.lostLocked(ranges, info.ID, owned); len(lost) > 0 && !older {
+		return nil, &LostRangesError{Shard: info.ID, Lost: lost}
+	}
 	// The shard was accepted before, by a directory that this one knows nothing of.
-	rebuilding := d.mu.incarnations[info.ID] == 0 && len(reg.Former) > 0 && reg.Former[0] != 0
+	rebuilding := older || d.mu.incarnations[info.ID] == 0 && accepted != 0
 	nextID := max(d.mu.nextID, idAbove(owned))
 	if rebuilding {
 		if err := checkTaken(ranges, info.ID, owned); err != nil {
@@ -381,7 +387,7 @@ func (d *LocalDirectory) lostLocked(ranges []RangeDescriptor, shard string, owne
 func (d *LocalDirectory) ReportRanges(_ context.Context, shard string, incarnation uint64, owned []RangeDescriptor) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.checkIncarnationLocked(shard, incarnation); err != nil {
+	if _, err := d.checkIncarnationLocked(shard, incarnation); err != nil || len(owned) == 0 {
 		return err
 	}
 	ranges := mergeReport(d.mu.ranges, shard, owned)
