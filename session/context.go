@@ -7,136 +7,118 @@ import (
 	"time"
 )
 
-// Why a statement was cut off, mapped to SQLSTATEs by ToPGError.
+// Why a statement was interrupted, mapped to SQLSTATEs by ToPGError.
 var (
 	errCanceled         = errors.New("canceling statement due to user request")
 	errStatementTimeout = errors.New("canceling statement due to statement timeout")
 	errShutdown         = errors.New("terminating connection due to administrator command")
 )
 
-// statementContext is a context.Context that is reused from statement to statement, because making
-// one anew costs several allocations on the hottest path. arm and disarm are the session
-// goroutine's; cancel may be called from any goroutine.
-type statementContext struct {
-	parent context.Context // the connection's life
+// interrupts gives each statement of a session its context, and cancels it with a cause. A context that has not been
+// canceled serves the next statement, too: making one costs allocations on the hottest path. begin and end are the
+// session goroutine's; the others may be called from any goroutine.
+type interrupts struct {
+	parent context.Context // the connection's
 	mu     struct {
 		sync.Mutex
-		done  chan struct{}
-		cause error
-		final error // why no further statement runs
-		armed bool
-		// deadline guards against a timer that fired for the statement before; zero: none.
+		ctx     context.Context
+		cancel  context.CancelCauseFunc
+		running bool
+		final   error // why no further statement runs
+		// deadline guards against a timer that has fired for an earlier statement; zero: none.
 		deadline time.Time
 	}
 	timer *time.Timer
 }
 
-var _ context.Context = (*statementContext)(nil)
-
-func newStatementContext(parent context.Context) *statementContext {
-	c := &statementContext{parent: parent}
-	c.mu.done = make(chan struct{})
-	return c
+func newInterrupts(parent context.Context) *interrupts {
+	in := &interrupts{parent: parent}
+	in.mu.ctx, in.mu.cancel = context.WithCancelCause(parent)
+	return in
 }
 
-// arm prepares c for a statement that may run for timeout (0: for ever).
-func (c *statementContext) arm(timeout time.Duration) {
-	c.mu.Lock()
-	if c.mu.cause != nil {
-		c.mu.cause = nil
-		c.mu.done = make(chan struct{})
+// begin returns the context of a statement that may run for timeout (0: without bound).
+func (in *interrupts) begin(timeout time.Duration) context.Context {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.mu.ctx.Err() != nil {
+		in.mu.ctx, in.mu.cancel = context.WithCancelCause(in.parent)
 	}
-	c.mu.armed = true
-	if c.mu.final != nil {
-		c.cancelLocked(c.mu.final)
+	in.mu.running = true
+	if in.mu.final != nil {
+		in.mu.cancel(in.mu.final)
 	}
 	if timeout > 0 {
-		c.mu.deadline = time.Now().Add(timeout)
+		in.mu.deadline = time.Now().Add(timeout)
+		if in.timer == nil {
+			in.timer = time.AfterFunc(timeout, in.expire)
+		} else {
+			in.timer.Reset(timeout)
+		}
 	}
-	c.mu.Unlock()
-	if timeout <= 0 {
-		return
+	return in.mu.ctx
+}
+
+// end ends the statement: a cancel that arrives later interrupts nothing, as in PostgreSQL.
+func (in *interrupts) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.timer != nil {
+		in.timer.Stop()
 	}
-	if c.timer == nil {
-		c.timer = time.AfterFunc(timeout, c.expire)
-		return
-	}
-	c.timer.Reset(timeout)
+	in.mu.running = false
+	in.mu.deadline = time.Time{}
 }
 
-// disarm ends the statement: a cancel that arrives later hits nothing, as in PostgreSQL.
-func (c *statementContext) disarm() {
-	if c.timer != nil {
-		c.timer.Stop()
-	}
-	c.mu.Lock()
-	c.mu.armed = false
-	c.mu.deadline = time.Time{}
-	c.mu.Unlock()
+// close frees the context.
+func (in *interrupts) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.mu.cancel(errShutdown)
 }
 
-// running reports whether a statement runs. Safe from any goroutine.
-func (c *statementContext) running() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.armed
+// running reports whether a statement runs.
+func (in *interrupts) running() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.mu.running
 }
 
-func (c *statementContext) expire() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.mu.deadline.IsZero() && !time.Now().Before(c.mu.deadline) {
-		c.cancelLocked(errStatementTimeout)
+func (in *interrupts) expire() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.mu.running && !in.mu.deadline.IsZero() && !time.Now().Before(in.mu.deadline) {
+		in.mu.cancel(errStatementTimeout)
 	}
 }
 
-// cancel cuts the running statement off, if there is one.
-func (c *statementContext) cancel(cause error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.cancelLocked(cause)
-}
-
-// end is cancel of the running statement and of all that follow.
-func (c *statementContext) end(cause error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.final = cause
-	c.cancelLocked(cause)
-}
-
-func (c *statementContext) cancelLocked(cause error) {
-	if !c.mu.armed || c.mu.cause != nil {
-		return
+// cancel interrupts the running statement, if there is one.
+func (in *interrupts) cancel(cause error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.mu.running {
+		in.mu.cancel(cause)
 	}
-	c.mu.cause = cause
-	close(c.mu.done)
 }
 
-// cause returns why the statement was cut off, nil when it was not.
-func (c *statementContext) cause() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.cause
-}
-
-// Deadline implements context.Context. The timeout works through Done.
-func (c *statementContext) Deadline() (time.Time, bool) { return c.parent.Deadline() }
-
-// Done implements context.Context.
-func (c *statementContext) Done() <-chan struct{} {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.mu.done
-}
-
-// Err implements context.Context.
-func (c *statementContext) Err() error {
-	if c.cause() != nil {
-		return context.Canceled
+// terminate interrupts the running statement and every later one.
+func (in *interrupts) terminate(cause error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.mu.final = cause
+	if in.mu.running {
+		in.mu.cancel(cause)
 	}
-	return nil
 }
 
-// Value implements context.Context.
-func (c *statementContext) Value(key any) any { return c.parent.Value(key) }
+// interruption returns why the statement of ctx was interrupted, nil if it was not. A parent that ends gives no reason of
+// its own: the server stops.
+func interruption(ctx context.Context) error {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+		return nil
+	case errors.Is(cause, errCanceled), errors.Is(cause, errStatementTimeout):
+		return cause
+	}
+	return errShutdown
+}

@@ -2,7 +2,6 @@ package session
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
 	"sort"
@@ -12,23 +11,24 @@ import (
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/builtin"
-	"github.com/percodb/percodb/sql/pgerror"
-	"github.com/percodb/percodb/sql/types"
 )
 
 var (
 	_ builtin.SessionInfo = (*info)(nil)
-	_ builtin.Sequences   = (*Session)(nil)
-	_ catalog.SystemView  = (*Session)(nil)
+	_ catalog.SystemView  = systemView{}
 )
 
 // info is what SQL functions may ask the session.
 type info struct{ s *Session }
 
+// systemView is what the system's views show of a session's process.
+type systemView struct{ s *Session }
+
 func (s *Session) initEnv() {
+	s.sequences.s = s
 	s.objects = pgcatalog.Objects{Resolver: s.resolverForNames, User: s.user}
 	s.memory = memory.NewAccount(s.deps.Memory, freeBytes)
-	s.env = builtin.Env{Memory: &s.memory, Ctx: s.ctx, Session: info{s}, Sequences: s, Catalog: &s.objects, Rand: builtin.NewRand()}
+	s.env = builtin.Env{Memory: &s.memory, Ctx: s.ctx, Session: info{s}, Sequences: &s.sequences, Catalog: &s.objects, Rand: builtin.NewRand()}
 	s.refreshEnv()
 }
 
@@ -97,13 +97,14 @@ func (i info) TxnID() int64 {
 }
 
 // User implements catalog.SystemView.
-func (s *Session) User() string { return s.user }
+func (v systemView) User() string { return v.s.user }
 
 // Database implements catalog.SystemView.
-func (s *Session) Database() string { return s.database }
+func (v systemView) Database() string { return v.s.database }
 
 // Settings implements catalog.SystemView.
-func (s *Session) Settings() []catalog.Setting {
+func (v systemView) Settings() []catalog.Setting {
+	s := v.s
 	list := make([]catalog.Setting, 0, len(s.settings.defs))
 	for key, def := range s.settings.defs {
 		value, _ := s.showSetting(key)
@@ -122,7 +123,8 @@ func (s *Session) Settings() []catalog.Setting {
 
 // Activity implements catalog.SystemView: the sessions of this process. What only a session's goroutine
 // may read, its application's name and its times, it knows of itself alone.
-func (s *Session) Activity() (all []catalog.Activity) {
+func (v systemView) Activity() (all []catalog.Activity) {
+	s := v.s
 	s.deps.Sessions(func(other *Session) {
 		a := catalog.Activity{PID: other.key.PID, User: other.user, State: other.state(), BackendStart: builtin.UnixToTimestamp(other.started)}
 		if other == s {
@@ -133,88 +135,4 @@ func (s *Session) Activity() (all []catalog.Activity) {
 	})
 	slices.SortFunc(all, func(a, b catalog.Activity) int { return cmp.Compare(a.PID, b.PID) })
 	return all
-}
-
-// sequence finds a sequence by regclass.
-func (s *Session) sequence(ctx context.Context, oid types.OID) (*catalog.TableDescriptor, error) {
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	t, err := s.tx.resolver.RelationByID(ctx, uint64(oid))
-	if err != nil {
-		return nil, err
-	}
-	if t == nil {
-		return nil, pgerror.New(pgerror.UndefinedTable, "could not open relation with OID %d", oid)
-	}
-	if t.Kind != catalog.KindSequence {
-		return nil, pgerror.New(pgerror.WrongObjectType, "%q is not a sequence", t.Name)
-	}
-	return t, nil
-}
-
-// NextVal implements builtin.Sequences.
-func (s *Session) NextVal(ctx context.Context, oid types.OID) (int64, error) {
-	t, err := s.sequence(ctx, oid)
-	if err != nil {
-		return 0, err
-	}
-	if s.modes().readOnly {
-		return 0, readOnlyError("nextval()")
-	}
-	value, err := s.deps.Catalog.NextVal(ctx, t)
-	if err == nil {
-		s.noteSequence(oid, value)
-	}
-	return value, err
-}
-
-func (s *Session) noteSequence(oid types.OID, value int64) {
-	if s.lastValues == nil {
-		s.lastValues = map[types.OID]int64{}
-	}
-	s.lastValues[oid] = value
-	s.lastSequence = oid
-}
-
-func (s *Session) forgetSequences() { s.lastValues, s.lastSequence = nil, 0 }
-
-// CurrVal implements builtin.Sequences.
-func (s *Session) CurrVal(ctx context.Context, oid types.OID) (int64, error) {
-	t, err := s.sequence(ctx, oid)
-	if err != nil {
-		return 0, err
-	}
-	value, ok := s.lastValues[oid]
-	if !ok {
-		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "currval of sequence %q is not yet defined in this session", t.Name)
-	}
-	return value, nil
-}
-
-// LastVal implements builtin.Sequences.
-func (s *Session) LastVal(context.Context) (int64, error) {
-	value, ok := s.lastValues[s.lastSequence]
-	if !ok {
-		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "lastval is not yet defined in this session")
-	}
-	return value, nil
-}
-
-// SetVal implements builtin.Sequences.
-func (s *Session) SetVal(ctx context.Context, oid types.OID, value int64, called bool) error {
-	t, err := s.sequence(ctx, oid)
-	if err != nil {
-		return err
-	}
-	if s.modes().readOnly {
-		return readOnlyError("setval()")
-	}
-	if err := s.deps.Catalog.SetVal(ctx, t, value, called); err != nil {
-		return err
-	}
-	if called {
-		s.noteSequence(oid, value)
-	}
-	return nil
 }

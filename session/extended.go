@@ -58,8 +58,8 @@ type BindRequest struct {
 // Parse makes a prepared statement; name "" replaces the unnamed one. Declared types may be fewer
 // than the parameters, and 0 means to infer.
 func (s *Session) Parse(name, text string, declared []types.OID) error {
-	s.ctx.arm(s.settings.statementTimeout)
-	defer s.endStatement()
+	s.beginMessage()
+	defer s.endMessage()
 	p, err := s.parse(name, text, declared)
 	if err != nil {
 		return s.reportError(err)
@@ -179,8 +179,8 @@ func (s *Session) findStatement(name string) (*prepared, error) {
 
 // Bind makes a portal of a prepared statement and arguments.
 func (s *Session) Bind(req BindRequest) error {
-	s.ctx.arm(s.settings.statementTimeout)
-	defer s.endStatement()
+	s.beginMessage()
+	defer s.endMessage()
 	if err := s.bind(req); err != nil {
 		return s.reportError(err)
 	}
@@ -354,8 +354,8 @@ func (s *Session) Execute(name string, maxRows int, w ResultWriter) error {
 
 // executePortal begins a portal, or goes on with it. last: Sync follows.
 func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWriter) error {
-	s.ctx.arm(s.settings.statementTimeout)
-	defer s.endStatement()
+	s.beginMessage()
+	defer s.endMessage()
 	p := po.prepared
 	var err error
 	switch {

@@ -99,7 +99,7 @@ func (s *Session) openRunner(ctx context.Context, r *run, inputs types.Row) (err
 func (s *Session) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
 		Resolver: s.tx.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
-		System: s, EagerUnique: s.inBlock() || s.tx.pessimistic || s.tx.pipeline.shared(),
+		System: systemView{s}, EagerUnique: s.inBlock() || s.tx.pessimistic || s.tx.pipeline.shared(),
 		GroupSize: s.deps.GroupSize, PageHint: s.deps.PageHint, Scratch: &s.scratch, Logger: s.log,
 	}
 	if s.tx.latest {

@@ -163,8 +163,8 @@ func (s *Session) Sync(w ResultWriter) error {
 		s.endTxn(true)
 		return nil
 	}
-	s.ctx.arm(s.settings.statementTimeout)
-	defer s.endStatement()
+	s.beginMessage()
+	defer s.endMessage()
 	var err error
 	if po := s.tx.pipeline.first; po != nil {
 		// The run goes on with its commit, which is all that is missing, unless that meets a conflict.

@@ -14,8 +14,8 @@ import (
 // that ends with the text, as PostgreSQL has it (55.2.2.1). The error is for the client; the session
 // goes on.
 func (s *Session) Query(text string, w ResultWriter) error {
-	s.ctx.arm(s.settings.statementTimeout)
-	defer s.endStatement()
+	s.beginMessage()
+	defer s.endMessage()
 	s.dropUnnamed()
 	s.simple = true
 	err := s.query(text, w)
@@ -136,14 +136,15 @@ func noParams(st *sql.Statement) error {
 
 // explainCancel puts the reason in the place of a bare context error.
 func (s *Session) explainCancel(err error) error {
-	if s.ctx.cause() == nil {
+	cause := interruption(s.ctx)
+	if cause == nil {
 		return err
 	}
 	switch ToPGError(err).Code {
 	case pgerror.QueryCanceled,
 		pgerror.ConnectionFailure,                              // a store's silence may be the cancel's doing
 		pgerror.SerializationFailure, pgerror.DeadlockDetected: // had there been time, it would have been tried again
-		return s.ctx.cause()
+		return cause
 	}
 	return err
 }

@@ -79,19 +79,20 @@ type CancelKey struct{ PID, Secret uint32 }
 
 // Session is one client's conversation. One goroutine's, save Cancel.
 type Session struct {
-	deps     Deps
-	log      *slog.Logger
-	key      CancelKey
-	user     string
-	database string
-	ctx      *statementContext
-	settings *settings
-	lexer    sql.Lexer
-	text     clientText // that runs, or is prepared
-	env      builtin.Env
-	scratch  executor.Scratch
-	memory   memory.Account // of what its statements hold
-	guard    *catalog.Guard
+	deps       Deps
+	log        *slog.Logger
+	key        CancelKey
+	user       string
+	database   string
+	ctx        context.Context // of the running statement, or of the last one
+	interrupts *interrupts
+	settings   *settings
+	lexer      sql.Lexer
+	text       clientText // that runs, or is prepared
+	env        builtin.Env
+	scratch    executor.Scratch
+	memory     memory.Account // of what its statements hold
+	guard      *catalog.Guard
 
 	tx         transaction
 	shown      shown
@@ -111,15 +112,13 @@ type Session struct {
 	// simple: the running text came as a simple query, so row sets are announced.
 	simple bool
 	// formats are those that the client asked for, for the rows of statements without plan.
-	formats []int16
-	// lastSequence and lastValues serve currval and lastval, by sequence.
-	lastSequence types.OID
-	lastValues   map[types.OID]int64
-	started      time.Time
-	closed       bool
-	latest       latestReader
-	texts        run    // of simple queries, one after the other
-	views        uint64 // how many schemas have been looked at (transaction.resolver)
+	formats   []int16
+	sequences sequences
+	started   time.Time
+	closed    bool
+	latest    latestReader
+	texts     run    // of simple queries, one after the other
+	views     uint64 // how many schemas have been looked at (transaction.resolver)
 }
 
 // freeBytes is what a session's statements hold without drawing from the server's memory, so that small
@@ -146,7 +145,7 @@ func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) 
 	}
 	s := &Session{
 		deps: deps, log: deps.Logger.With("session", pid), user: user, database: Database,
-		ctx: newStatementContext(ctx), settings: newSettings(deps.Version),
+		ctx: ctx, interrupts: newInterrupts(ctx), settings: newSettings(deps.Version),
 		statements: map[string]*prepared{}, portals: map[string]*portal{},
 		plans: map[string]*cachedPlan{}, guard: deps.Catalog.NewGuard(), started: time.Now(),
 		latest: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
@@ -237,11 +236,11 @@ func (s *Session) ReportSettings(w ResultWriter) {
 func (s *Session) CancelKey() CancelKey { return s.key }
 
 // Cancel cuts off the running statement, if any. Safe from any goroutine.
-func (s *Session) Cancel() { s.ctx.cancel(errCanceled) }
+func (s *Session) Cancel() { s.interrupts.cancel(errCanceled) }
 
 // Terminate cuts off the running statement, and every later one, because the connection ends. Safe from
 // any goroutine.
-func (s *Session) Terminate() { s.ctx.end(errShutdown) }
+func (s *Session) Terminate() { s.interrupts.terminate(errShutdown) }
 
 // Status returns the transaction indicator.
 func (s *Session) Status() TxnStatus { return s.tx.phase.status() }
@@ -271,4 +270,5 @@ func (s *Session) Close() {
 	s.abortTxn()
 	s.closeAllCursors() // those WITH HOLD
 	s.memory.Close()
+	s.interrupts.close()
 }

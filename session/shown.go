@@ -45,9 +45,15 @@ func (v *shown) note(c percolator.Counts) {
 // end notes that no transaction is open.
 func (v *shown) end() { v.startTS.Store(0) }
 
-// endStatement notes where a block stands between its statements.
-func (s *Session) endStatement() {
-	s.ctx.disarm()
+// beginMessage makes the context of what a message asks for.
+func (s *Session) beginMessage() {
+	s.ctx = s.interrupts.begin(s.settings.statementTimeout)
+	s.env.Ctx = s.ctx
+}
+
+// endMessage ends that context, and notes where a block stands between its statements.
+func (s *Session) endMessage() {
+	s.interrupts.end()
 	if s.tx.txn == nil {
 		return
 	}
@@ -76,7 +82,7 @@ func (s *Session) transaction() (catalog.Transaction, bool) {
 // state is what the session does, as pg_stat_activity says it. Safe from any goroutine.
 func (s *Session) state() string {
 	switch {
-	case s.ctx.running():
+	case s.interrupts.running():
 		return "active"
 	case s.shown.startTS.Load() == 0:
 		return "idle"
@@ -87,8 +93,8 @@ func (s *Session) state() string {
 }
 
 // Transactions implements catalog.SystemView.
-func (s *Session) Transactions() (all []catalog.Transaction) {
-	s.deps.Sessions(func(other *Session) {
+func (v systemView) Transactions() (all []catalog.Transaction) {
+	v.s.deps.Sessions(func(other *Session) {
 		if t, ok := other.transaction(); ok {
 			all = append(all, t)
 		}
@@ -97,21 +103,21 @@ func (s *Session) Transactions() (all []catalog.Transaction) {
 }
 
 // Locks implements catalog.SystemView.
-func (s *Session) Locks(ctx context.Context, yield func(*kv.RangeDescriptor, *mvcc.LockInfo) error) error {
-	missing, err := kv.ListLocks(ctx, s.deps.Router, yield)
+func (v systemView) Locks(ctx context.Context, yield func(*kv.RangeDescriptor, *mvcc.LockInfo) error) error {
+	missing, err := kv.ListLocks(ctx, v.s.deps.Router, yield)
 	for _, shard := range missing {
-		s.warn(pgerror.New(pgerror.Warning, "the locks of store %s are missing: it does not answer", shard))
+		v.s.warn(pgerror.New(pgerror.Warning, "the locks of store %s are missing: it does not answer", shard))
 	}
 	return err
 }
 
 // Ranges implements catalog.SystemView.
-func (s *Session) Ranges(ctx context.Context) ([]catalog.Range, error) {
-	all, err := s.deps.Router.Ranges(ctx)
+func (v systemView) Ranges(ctx context.Context) ([]catalog.Range, error) {
+	all, err := v.s.deps.Router.Ranges(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sizes, err := s.deps.Router.RangeSizes(ctx)
+	sizes, err := v.s.deps.Router.RangeSizes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -126,16 +132,16 @@ func (s *Session) Ranges(ctx context.Context) ([]catalog.Range, error) {
 }
 
 // Oracle implements catalog.SystemView.
-func (s *Session) Oracle(ctx context.Context) (o catalog.Oracle, err error) {
-	if o.Now, err = s.deps.Oracle.Now(ctx); err != nil {
+func (v systemView) Oracle(ctx context.Context) (o catalog.Oracle, err error) {
+	if o.Now, err = v.s.deps.Oracle.Now(ctx); err != nil {
 		return o, err
 	}
-	if local, ok := s.deps.Oracle.(*tso.Local); ok {
+	if local, ok := v.s.deps.Oracle.(*tso.Local); ok {
 		o.WindowEnd = local.WindowEnd()
 	}
-	if o.SafePoint, err = kv.InForce(ctx, s.deps.Router); err != nil {
+	if o.SafePoint, err = kv.InForce(ctx, v.s.deps.Router); err != nil {
 		return o, err
 	}
-	o.OldestActive, err = s.deps.DB.OldestActive(ctx)
+	o.OldestActive, err = v.s.deps.DB.OldestActive(ctx)
 	return o, err
 }

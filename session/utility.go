@@ -277,10 +277,10 @@ func (s *Session) runDiscard(n *ast.Discard, w ResultWriter) (Tag, error) {
 		clear(s.plans)
 		s.unnamed = nil
 		_, err := s.runSet(&ast.Set{Name: "all", Default: true}, w)
-		s.forgetSequences()
+		s.sequences.discard()
 		return tag, err
 	case "SEQUENCES":
-		s.forgetSequences()
+		s.sequences.discard()
 	case "PLANS":
 		clear(s.plans)
 	}

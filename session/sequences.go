@@ -1,0 +1,103 @@
+package session
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// sequences are a session's values of sequences, for currval and lastval. It implements builtin.Sequences.
+type sequences struct {
+	s      *Session
+	last   types.OID // the sequence that lastval is of
+	values map[types.OID]int64
+}
+
+var _ builtin.Sequences = (*sequences)(nil)
+
+// sequence finds a sequence by regclass.
+func (q *sequences) find(ctx context.Context, oid types.OID) (*catalog.TableDescriptor, error) {
+	if err := q.s.begin(ctx); err != nil {
+		return nil, err
+	}
+	t, err := q.s.tx.resolver.RelationByID(ctx, uint64(oid))
+	if err != nil {
+		return nil, err
+	}
+	if t == nil {
+		return nil, pgerror.New(pgerror.UndefinedTable, "could not open relation with OID %d", oid)
+	}
+	if t.Kind != catalog.KindSequence {
+		return nil, pgerror.New(pgerror.WrongObjectType, "%q is not a sequence", t.Name)
+	}
+	return t, nil
+}
+
+// NextVal implements builtin.Sequences.
+func (q *sequences) NextVal(ctx context.Context, oid types.OID) (int64, error) {
+	t, err := q.find(ctx, oid)
+	if err != nil {
+		return 0, err
+	}
+	if q.s.modes().readOnly {
+		return 0, readOnlyError("nextval()")
+	}
+	value, err := q.s.deps.Catalog.NextVal(ctx, t)
+	if err == nil {
+		q.note(oid, value)
+	}
+	return value, err
+}
+
+func (q *sequences) note(oid types.OID, value int64) {
+	if q.values == nil {
+		q.values = map[types.OID]int64{}
+	}
+	q.values[oid] = value
+	q.last = oid
+}
+
+func (q *sequences) discard() { q.values, q.last = nil, 0 }
+
+// CurrVal implements builtin.Sequences.
+func (q *sequences) CurrVal(ctx context.Context, oid types.OID) (int64, error) {
+	t, err := q.find(ctx, oid)
+	if err != nil {
+		return 0, err
+	}
+	value, ok := q.values[oid]
+	if !ok {
+		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "currval of sequence %q is not yet defined in this session", t.Name)
+	}
+	return value, nil
+}
+
+// LastVal implements builtin.Sequences.
+func (q *sequences) LastVal(context.Context) (int64, error) {
+	value, ok := q.values[q.last]
+	if !ok {
+		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "lastval is not yet defined in this session")
+	}
+	return value, nil
+}
+
+// SetVal implements builtin.Sequences.
+func (q *sequences) SetVal(ctx context.Context, oid types.OID, value int64, called bool) error {
+	t, err := q.find(ctx, oid)
+	if err != nil {
+		return err
+	}
+	if q.s.modes().readOnly {
+		return readOnlyError("setval()")
+	}
+	if err := q.s.deps.Catalog.SetVal(ctx, t, value, called); err != nil {
+		return err
+	}
+	if called {
+		q.note(oid, value)
+	}
+	return nil
+}
