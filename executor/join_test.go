@@ -191,10 +191,10 @@ func (c *joinCase) store(n planner.Node) *memTxn {
 // fetch and without, keeps the left order and reads each different key of a group once.
 func TestUniqueLookupJoin(t *testing.T) {
 	right := testTable(9, 1, "id int", "code int", "v text")
-	byCode := addIndex(right, true, 1)
+	addIndex(right, true, 1)
 	covering := addIndex(right, true, 1)
 	covering.Include = []uint32{3}
-	byCode = &right.Indexes[0]
+	byCode := &right.Indexes[0] // the second addIndex moved it
 	left := rowsOf(2, []any{3, 1}, []any{1, 2}, []any{nil, 3}, []any{9, 4}, []any{1, 5}, []any{2, 6})
 	cases := []struct {
 		index *catalog.IndexDescriptor

@@ -100,7 +100,6 @@ func checkFold(t *testing.T, seq []change) {
 // bufferModel is a write buffer that remembers everything by copying it.
 type bufferModel struct {
 	keys map[string]modelValue
-	dead bool // a key was inserted twice
 }
 
 type modelValue struct {

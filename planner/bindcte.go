@@ -44,9 +44,8 @@ type cte struct {
 	uses   []*cteRel
 	index  int // in Plan.CTEs once it is materialised; -1 before
 
-	work      int // id of the working table
-	workCols  []outCol
-	workNames []string
+	work     int // id of the working table
+	workCols []outCol
 }
 
 func (s *cteScope) find(name string) *cte {

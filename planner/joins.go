@@ -11,7 +11,6 @@ import (
 type equiKey struct {
 	left, right expr.Scalar
 	cond        int // which condition it came from
-	sel         float64
 }
 
 // equiKeys picks from conditions those that equate the two sides.

@@ -31,11 +31,6 @@ func (a ask) with(cols colSet) ask {
 	return a
 }
 
-func (a ask) unordered() ask {
-	a.want, a.limit = nil, 0
-	return a
-}
-
 // columns describes the columns of a row.
 func (p *physical) columns(cols []int) []Column {
 	out := make([]Column, len(cols))

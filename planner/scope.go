@@ -27,7 +27,6 @@ type scope struct {
 	aggsOK bool // aggregates may stand here
 	inAgg  bool // inside an aggregate's arguments
 	setsOK bool // set-returning functions may stand here
-	inCond bool // inside CASE or COALESCE, where set-returning functions may not stand
 }
 
 // barredItems is a range of a scope's items that the FROM item being bound must not refer to, though it

@@ -55,7 +55,7 @@ func parseIsolation(value string) (isolation, error) {
 			return level, nil
 		}
 	}
-	return 0, fmt.Errorf("Available values: serializable, repeatable read, read committed, read uncommitted.")
+	return 0, fmt.Errorf("available values: serializable, repeatable read, read committed, read uncommitted")
 }
 
 func checkIsolation(value string) (string, error) {

@@ -140,12 +140,6 @@ func (s *settings) reset(name string) error {
 	return err
 }
 
-// is reports whether a boolean parameter is on.
-func (s *settings) is(name string) bool {
-	value, _ := s.get(name)
-	return value == "on"
-}
-
 // snapshot and restore serve transactions that roll back their SETs.
 func (s *settings) snapshot() map[string]string {
 	return maps.Clone(s.values)
@@ -208,7 +202,8 @@ func settingError(def *settingDef, value string, err error) error {
 		return pg
 	}
 	e := pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", def.name, value)
-	e.Hint = err.Error()
+	reason := err.Error()
+	e.Hint = strings.ToUpper(reason[:1]) + reason[1:] + "."
 	return e
 }
 

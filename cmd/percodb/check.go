@@ -94,7 +94,11 @@ func (p *checkPrinter) report(prefix string) server.CheckReport {
 			p.line(prefix + text)
 		},
 		Note:     func(text string) { p.line(prefix + text) },
-		Expect:   func(part string) { p.expected[part] = p.expected[part] },
+		Expect: func(part string) {
+			if _, known := p.expected[part]; !known {
+				p.expected[part] = false
+			}
+		},
 		Verified: func(part string) { p.expected[part] = true },
 		Progress: func(what string, records int64) {
 			if p.bar != nil {

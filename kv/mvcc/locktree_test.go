@@ -14,7 +14,11 @@ import (
 // stale, next to a sorted list; after every step the structure is checked, and spans are walked
 // in both directions.
 func TestLockTree(t *testing.T) {
-	for seed := range uint64(20) {
+	seeds := uint64(20)
+	if testing.Short() {
+		seeds = 3
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			w := &treeWorld{T: t, rng: rand.New(rand.NewPCG(seed, 1)), tree: newLockTree()}
 			for range 400 {

@@ -100,6 +100,9 @@ var smRules = []smRule{
 // a mistake in it. Method: switch the rules off one at a time, and search a world for what then breaks;
 // where nothing can break the whole world shows that.
 func TestModelMutants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("searches by one goroutine, of half a minute")
+	}
 	worlds := map[string]smConfig{}
 	for _, cfg := range smConfigs(false) {
 		worlds[cfg.name] = cfg

@@ -16,6 +16,9 @@ const smAtOnce = 2
 
 // Goal: under its bounds, the protocol has no state that breaks an invariant. Method: visit them all.
 func TestModel(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a search by one goroutine, of half a minute")
+	}
 	full := *smFlag == "full"
 	begun := time.Now()
 	if full {

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"hash/maphash"
 	"math/bits"
+	"unsafe"
 
 	"github.com/percodb/percodb/tso"
 )
@@ -59,9 +60,6 @@ func smFromReal(ts tso.Timestamp) smTS {
 	return smTS((physical-smEpochMillis)/smStepMillis)*smClock + smTS(ts-tso.FromPhysical(physical))
 }
 
-// computed reports whether a shard, not the oracle, made the timestamp.
-func (ts smTS) computed() bool { return ts%smTick != 0 }
-
 // smMask is a set of keys or transactions.
 type smMask uint8
 
@@ -86,7 +84,14 @@ type smLock struct {
 	forUpdate smTS
 }
 
-// The structs of the state have no gaps between their fields: so they are hashed as the bytes they are.
+// The structs of the state have no gaps between their fields: so they are hashed as the bytes they are. Each of these
+// indexes is 0 if a filler ends where the next field, or the struct, does; otherwise it does not compile.
+var (
+	_ = [1]int{}[unsafe.Offsetof(smLock{}.filler)+1-unsafe.Offsetof(smLock{}.min)]
+	_ = [1]int{}[unsafe.Offsetof(smRecords{}.filler)+1-unsafe.Offsetof(smRecords{}.used)]
+	_ = [1]int{}[unsafe.Offsetof(smTxn{}.filler)+1-unsafe.Offsetof(smTxn{}.ackedAtBegin)]
+	_ = [1]int{}[unsafe.Offsetof(smState{}.filler)+1-unsafe.Sizeof(smState{})]
+)
 
 // smRecords is what is stored about a key. Version t is the one that transaction t wrote; all its
 // versions have one commit_ts, or the model has found a violation.

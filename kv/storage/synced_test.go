@@ -81,7 +81,7 @@ func TestFlippedBitsAreNoticed(t *testing.T) {
 	for what, files := range map[string]map[string]string{"stopped": filled(t, 150), "killed": killed(t)} {
 		noticed, harmless := map[string]int{}, map[string]int{}
 		for name, text := range files {
-			step := len(text)/flips + 1
+			step := len(text)/shorter(flips) + 1
 			for at := rng.IntN(step); at < len(text); at += step {
 				flipped := []byte(text)
 				flipped[at] ^= 1 << rng.IntN(8)
@@ -102,12 +102,20 @@ func TestFlippedBitsAreNoticed(t *testing.T) {
 	}
 }
 
+// shorter is a tenth of n with -short: opening a store takes long under the race detector.
+func shorter(n int) int {
+	if testing.Short() {
+		return n / 10
+	}
+	return n
+}
+
 // Goal: a file of a data directory that was cut short, or emptied, loses nothing silently. Method: cut each
 // at many lengths.
 func TestCutFilesAreNoticed(t *testing.T) {
 	for what, files := range map[string]map[string]string{"stopped": filled(t, 150), "killed": killed(t)} {
 		for name, text := range files {
-			for length := 0; length < len(text); length += len(text)/60 + 1 {
+			for length := 0; length < len(text); length += len(text)/shorter(60) + 1 {
 				damaged := maps.Clone(files)
 				damaged[name] = text[:length]
 				tryDamaged(t, fmt.Sprintf("%s, %s cut to %d of %d bytes", what, name, length, len(text)), damaged)

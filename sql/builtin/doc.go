@@ -2,7 +2,7 @@
 // functions, operators, casts and aggregates over the types of package types, and the rules by
 // which a call finds its overload.
 //
-//	planner   ResolveFunc, ResolveOperator, ResolveAggregate, ResolveSetFunc, FindCast, CommonType
+//	planner   ResolveFunc, ResolveOperator, ResolveAggregate, ResolveSetFunc, FindCast, CommonTypeIn
 //	              │  (once per plan)
 //	              ▼
 //	          *Overload, *Cast, *Aggregate, *SetFunc          immutable, shared by all sessions

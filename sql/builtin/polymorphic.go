@@ -111,9 +111,6 @@ func errNotArray(declared, actual types.Type) error {
 	return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", declared, actual)
 }
 
-// CommonType is CommonTypeIn for UNION and its kind.
-func CommonType(ts []types.Type) (types.Type, error) { return CommonTypeIn("UNION", ts) }
-
 // CommonTypeIn finds the type to which values of the given types are brought in UNION, CASE, COALESCE,
 // GREATEST, VALUES, IN lists and ARRAY: the first type of the one category all have, unless a later
 // one is preferred or takes the others implicitly. Untyped literals follow the others, and are text

@@ -28,11 +28,6 @@ func buildOperators() overloads {
 	return m
 }
 
-// FuncExists reports whether any function, set function or aggregate has the name.
-func FuncExists(name string) bool {
-	return functions()[name] != nil || aggregates()[name] != nil || setFuncs()[name] != nil
-}
-
 // ResolveFunc finds the overload of a function for arguments of the given types; literals without a
 // type yet have TUnknown.
 //

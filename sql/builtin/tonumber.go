@@ -58,7 +58,6 @@ type numberInput struct {
 	digits    strings.Builder
 	pre, post int
 	point     bool
-	inNumber  bool
 }
 
 func (r *numberInput) node(n *templateNode) {

@@ -14,7 +14,6 @@ type csvReader struct {
 	fields  [][]byte
 	ends    []fieldEnd
 	scratch []byte
-	record  []byte
 }
 
 // fieldEnd says where a field ends in scratch. Fields are cut out only when the record is complete,

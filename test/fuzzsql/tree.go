@@ -129,14 +129,3 @@ func (t *tree) walk(f func(*tree)) {
 		k.walk(f)
 	}
 }
-
-// size is how many leaves a tree has.
-func (t *tree) size() int {
-	n := 0
-	t.walk(func(k *tree) {
-		if len(k.kids) == 0 {
-			n++
-		}
-	})
-	return n
-}

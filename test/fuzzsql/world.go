@@ -126,5 +126,3 @@ type relation struct {
 	name    string
 	columns []column
 }
-
-func (t *table) relation() *relation { return &relation{t.name, t.columns} }

@@ -41,7 +41,6 @@ func (o *outcome) equal(other *outcome) bool {
 type answer struct {
 	text   string // for the transcript
 	failed bool
-	tag    string
 }
 
 // session is a transaction's connection.

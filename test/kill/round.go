@@ -83,9 +83,7 @@ func (r *round) run(ctx context.Context, lasts time.Duration) error {
 		return err
 	}
 	d.killProcesses()
-	for _, f := range d.check(ctx) {
-		r.sum.wrong = append(r.sum.wrong, f)
-	}
+	r.sum.wrong = append(r.sum.wrong, d.check(ctx)...)
 	return nil
 }
 

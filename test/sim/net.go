@@ -15,10 +15,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-var (
-	errLost = errors.New("connection lost")
-	errDead = errors.New("the process is dead")
-)
+var errLost = errors.New("connection lost")
 
 // message is a request under way, or its answer under way back.
 type message struct {
@@ -35,7 +32,6 @@ type message struct {
 	answer  chan answered // nil: nobody waits, it is a copy
 
 	answering bool // executed; result is under way back
-	life      int  // of the node, when it was executed
 	result    answered
 	notBefore time.Time
 	settled   bool // the sender has its answer, or has given up

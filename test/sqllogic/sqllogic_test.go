@@ -23,10 +23,13 @@ type target struct {
 // PostgreSQL, the judge, when PERCODB_TEST_PG_DSN names one.
 func targets() []target {
 	all := []target{
-		{name: "one range", start: func(t *testing.T) string { return startAll(t, node.Options{}) }},
 		{name: "many tiny ranges", start: func(t *testing.T) string { return startAll(t, node.Options{RangeMaxBytes: 16 << 10}) }},
-		{name: "page size 1", start: func(t *testing.T) string { return startAll(t, node.Options{PageRows: 1, GroupSize: 1}) }},
 		{name: "kv over gRPC", start: startCluster, extended: true},
+	}
+	if !testing.Short() { // those above do what these do, and more of it at once
+		all = append(all,
+			target{name: "one range", start: func(t *testing.T) string { return startAll(t, node.Options{}) }},
+			target{name: "page size 1", start: func(t *testing.T) string { return startAll(t, node.Options{PageRows: 1, GroupSize: 1}) }})
 	}
 	if dsn := os.Getenv("PERCODB_TEST_PG_DSN"); dsn != "" {
 		start := func(*testing.T) string { return dsn }

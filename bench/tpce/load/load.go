@@ -270,10 +270,9 @@ func finish(ctx context.Context, conn *pgx.Conn, o Options) error {
 			steps = append(steps, index.Create())
 		}
 	}
-	keys := map[string]bool{}
 	if o.ForeignKeys {
-		var err error
-		if keys, err = constraints(ctx, conn); err != nil {
+		keys, err := constraints(ctx, conn)
+		if err != nil {
 			return err
 		}
 		for _, fk := range schema.ForeignKeys() {

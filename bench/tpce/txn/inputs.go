@@ -225,15 +225,13 @@ func (in *Inputs) since(back time.Duration) time.Time {
 }
 
 // maintained are the tables of Data-Maintenance, in their order.
-func maintained() [12]schema.Table {
-	return [12]schema.Table{schema.AccountPermission, schema.Address, schema.Company, schema.Customer,
-		schema.CustomerTaxrate, schema.DailyMarket, schema.Exchange, schema.Financial, schema.NewsItem,
-		schema.Security, schema.Taxrate, schema.WatchItem}
-}
+var maintained = [12]schema.Table{schema.AccountPermission, schema.Address, schema.Company, schema.Customer,
+	schema.CustomerTaxrate, schema.DailyMarket, schema.Exchange, schema.Financial, schema.NewsItem,
+	schema.Security, schema.Taxrate, schema.WatchItem}
 
 // Maintenance draws the n-th Data-Maintenance: tables take turns.
 func (in *Inputs) Maintenance(n int) MaintenanceInput {
-	m := MaintenanceInput{Table: maintained()[n%len(maintained())].String(), Account: in.account(), Customer: in.customer(),
+	m := MaintenanceInput{Table: maintained[n%len(maintained)].String(), Account: in.account(), Customer: in.customer(),
 		Company: in.r.Between(1, in.g.Companies()), Symbol: in.symbol(), Day: in.r.Between(1, 31),
 		Increment: in.r.Between(1, 3), TaxRate: in.g.DrawDivisionTax(in.r)}
 	if in.r.Percent(50) {

@@ -43,14 +43,13 @@ type result struct {
 	out *ResultOutput
 	now time.Time
 
-	kind, kindName, symbol, status, security string
-	charge, rate                             cents // the rate in hundredths of a percent
-	lifo, cash, sell                         bool
-	broker, customer, taxStatus, held        int64
-	holds                                    bool
-	taxRate                                  fraction
-	outcome                                  gen.Outcome
-	tax                                      int64
+	kind, kindName, status, security  string
+	charge, rate                      cents // the rate in hundredths of a percent
+	lifo, cash, sell                  bool
+	broker, customer, taxStatus, held int64
+	holds                             bool
+	taxRate                           fraction
+	outcome                           gen.Outcome
 }
 
 // TradeResult completes an order that was executed. Its outcome is AlreadyDone if the trade was complete.

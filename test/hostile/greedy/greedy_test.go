@@ -30,7 +30,7 @@ import (
 
 var (
 	clients  = flag.Int("clients", 60, "greedy sessions at once")
-	duration = flag.Duration("duration", 15*time.Second, "for how long they are greedy")
+	duration = flag.Duration("duration", 6*time.Second, "for how long they are greedy")
 )
 
 const (

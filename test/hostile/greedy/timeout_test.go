@@ -15,7 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-var timeouts = flag.Int("timeouts", 2000, "statements with random timeouts")
+var timeouts = flag.Int("timeouts", 400, "statements with random timeouts")
 
 // long are statements of which each would take seconds to minutes; the argument is a seed.
 var long = []string{
