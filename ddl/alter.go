@@ -155,10 +155,10 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 	case *ast.RenameConstraint:
 		return r.renameConstraint(ctx, t, n)
 	case *ast.SetStorage:
-		if n.Accepted {
+		if n.Action != "SET SCHEMA" { // the others have no effect here
 			return nil
 		}
-		return pgerror.Unsupported("ALTER TABLE "+n.What, "percodb has nothing that it would change.").At(n.Position())
+		return pgerror.Unsupported("ALTER TABLE "+n.String(), "percodb has nothing that it would change.").At(n.Position())
 	}
 	return pgerror.New(pgerror.InternalError, "command %T of ALTER TABLE", cmd)
 }

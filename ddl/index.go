@@ -97,12 +97,13 @@ func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.C
 		names = append(names, c.Name)
 		ix.Columns = append(ix.Columns, catalog.IndexColumn{ColumnID: t.Columns[ord].ID, Desc: c.Desc, NullsFirst: c.NullsFirst})
 	}
-	for _, name := range n.Include {
-		ord := t.ColumnNamed(name)
+	for i := range n.Include {
+		c := &n.Include[i]
+		ord := t.ColumnNamed(c.Name)
 		if ord < 0 {
-			return ix, pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", name).At(n.Position())
+			return ix, pgerror.New(pgerror.UndefinedColumn, "column %q does not exist", c.Name).At(n.Position())
 		}
-		names = append(names, name)
+		names = append(names, c.Name)
 		ix.Include = append(ix.Include, t.Columns[ord].ID)
 	}
 	if ix.Name == "" {

@@ -144,8 +144,8 @@ func (r *run) alterIndexCommands(ctx context.Context, n *ast.AlterTable, t *cata
 				return err
 			}
 		case *ast.SetStorage:
-			if !c.Accepted {
-				return pgerror.Unsupported("ALTER INDEX "+c.What, "percodb has nothing that it would change.").At(c.Position())
+			if c.Action == "SET SCHEMA" {
+				return pgerror.Unsupported("ALTER INDEX "+c.String(), "percodb has nothing that it would change.").At(c.Position())
 			}
 		default:
 			return pgerror.New(pgerror.WrongObjectType, "ALTER action cannot be performed on relation %q", n.Name.Name).

@@ -29,13 +29,14 @@ type binder struct {
 	depth     int
 	views     []uint64 // ids of the views being expanded
 	noSlots   bool
-	travels   *ast.Query // the statement, if it is a query: only at its top may there be AS OF SYSTEM TIME
-	subs      int        // subqueries numbered so far
-	works     int        // recursive WITH items numbered so far
-	trackers  []*int     // deepest scope that each aggregate being bound refers to
-	volatile  bool       // a volatile function was called
-	withs     bool       // there is a WITH clause
-	locks     string     // the strength of a FOR UPDATE or its kind that was seen
+	travels   *ast.Query   // the statement, if it is a query: only at its top may there be AS OF SYSTEM TIME
+	subs      int          // subqueries numbered so far
+	works     int          // recursive WITH items numbered so far
+	limits    []limitScope // the LIMIT and OFFSET being bound
+	trackers  []*int       // deepest scope that each aggregate being bound refers to
+	volatile  bool         // a volatile function was called
+	withs     bool         // there is a WITH clause
+	locks     string       // the strength of a FOR UPDATE or its kind that was seen
 	scans     []*scanRel
 }
 

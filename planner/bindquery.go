@@ -256,14 +256,15 @@ func (b *binder) limitExpr(e ast.Expr, clause string, sc *scope) (expr.Scalar, e
 		return nil, nil
 	}
 	sc.in(clause, false, false)
-	var deepest = -1
-	b.trackers = append(b.trackers, &deepest)
+	b.limits = append(b.limits, limitScope{depth: sc.depth})
 	x, err := sc.expr(e)
-	b.trackers = b.trackers[:len(b.trackers)-1]
+	last := len(b.limits) - 1
+	named := b.limits[last].named
+	b.limits = b.limits[:last]
 	if err != nil {
 		return nil, err
 	}
-	if deepest == sc.depth {
+	if named {
 		return nil, pgerror.New(pgerror.InvalidColumnReference, "argument of %s must not contain variables", clause).At(startOf(e))
 	}
 	from := x.Type()

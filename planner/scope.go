@@ -125,10 +125,20 @@ func (sc *scope) columnName(c *expr.Column) string {
 	return c.Name
 }
 
-// touch records for aggregates being bound that a column of the scope at depth was named.
+// limitScope is the scope whose columns a LIMIT must not name, not in its subqueries either.
+type limitScope struct {
+	depth int
+	named bool
+}
+
+// touch records for aggregates and limits being bound that a column of the scope at depth was named.
 func (b *binder) touch(depth int) {
 	for _, t := range b.trackers {
 		*t = max(*t, depth)
+	}
+	for i := range b.limits {
+		l := &b.limits[i]
+		l.named = l.named || l.depth == depth
 	}
 }
 

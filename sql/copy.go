@@ -83,7 +83,7 @@ func (p *parser) copyOptions(st *ast.Copy) {
 			o.Value = formatNames(p.columnList())
 		case !p.is(',') && !p.is(')'):
 			if strings.HasPrefix(o.Name, "force_") {
-				p.failAt(p.here(), pgerror.InvalidParameterValue, `argument to option "%s" must be a list of column names`, o.Name)
+				p.later(pgerror.New(pgerror.InvalidParameterValue, `argument to option "%s" must be a list of column names`, o.Name).At(int(p.here())))
 			}
 			o.Value = p.settingValue()
 		}

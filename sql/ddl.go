@@ -230,18 +230,18 @@ func (p *parser) createIndex(pos ast.Pos) ast.Statement {
 }
 
 // includedColumns reads INCLUDE's list, where PostgreSQL's grammar takes what it takes for a key.
-func (p *parser) includedColumns() []string {
+func (p *parser) includedColumns() []ast.IndexColumn {
 	p.expect('(')
-	var names []string
+	var columns []ast.IndexColumn
 	for first := true; first || p.accept(','); first = false {
 		c := p.indexColumn()
 		if c.Expr != nil || c.Collation != nil || c.OpClass != nil || c.Desc || c.NullsFirst {
-			p.unsupported(c.Pos, "Anything but a column's name in INCLUDE", "Make it a key of the index.")
+			p.notYet(c.Pos, "Anything but a column's name in INCLUDE", "Make it a key of the index.")
 		}
-		names = append(names, c.Name)
+		columns = append(columns, c)
 	}
 	p.expect(')')
-	return names
+	return columns
 }
 
 // nullsDistinct reads NULLS [NOT] DISTINCT, if it is there.
@@ -362,9 +362,19 @@ func (p *parser) createSequence(pos ast.Pos, persistence ast.Persistence) ast.St
 
 // sequenceOption reads one option of a sequence and reports whether there was one.
 func (p *parser) sequenceOption(o *ast.SequenceOptions) bool {
+	broken := false
 	number := func(noise kw.Word) *int64 {
 		if noise != kw.None {
 			p.acceptWord(noise)
+		}
+		pos, at := p.here(), p.cur()
+		if p.isOp('-') || p.isOp('+') {
+			at = p.peek(1)
+		}
+		if at.kind == tokLiteral && at.lit == ast.LiteralNumeric {
+			p.later(pgerror.New(pgerror.InvalidTextRepresentation, "invalid input syntax for type bigint: \"%s\"", p.signedNumber()).At(int(pos)))
+			broken = true
+			return nil
 		}
 		n := p.intLit()
 		return &n
@@ -372,6 +382,7 @@ func (p *parser) sequenceOption(o *ast.SequenceOptions) bool {
 	t := p.cur()
 	repeated, option := false, upper(t.kw)
 	p.advance()
+	before := *o
 	switch t.kw {
 	case kw.As:
 		typ := p.typeName()
@@ -409,7 +420,10 @@ func (p *parser) sequenceOption(o *ast.SequenceOptions) bool {
 		return false
 	}
 	if repeated {
-		p.failAt(p.posOf(t), pgerror.SyntaxError, "conflicting or redundant options")
+		p.later(pgerror.New(pgerror.SyntaxError, "conflicting or redundant options").At(int(p.posOf(t))))
+	}
+	if repeated || broken {
+		*o, option = before, p.textSince(t.start)
 	}
 	o.Order = append(o.Order, option)
 	return p.err == nil
@@ -512,6 +526,6 @@ func (p *parser) boolOption(pos ast.Pos, name, value string) bool {
 	if n, err := strconv.ParseFloat(value, 64); err == nil {
 		return n != 0
 	}
-	p.failAt(pos, pgerror.SyntaxError, "%s requires a Boolean value", name)
+	p.later(pgerror.New(pgerror.SyntaxError, "%s requires a Boolean value", name).At(int(pos)))
 	return false
 }

@@ -28,8 +28,8 @@ func (p *parser) alterRelation(pos ast.Pos, kind kw.Word) ast.Statement {
 	case kw.Materialized:
 		p.expectWord(kw.View)
 	}
-	if p.acceptWords(kw.All, kw.In) {
-		p.unsupported(pos, "ALTER … ALL IN TABLESPACE", "percodb has no tablespaces.")
+	if (kind == kw.Table || kind == kw.Index || kind == kw.Materialized) && p.isWord(kw.All) {
+		return p.moveAll(pos, relationKinds[kind])
 	}
 	a := &ast.AlterTable{Pos: pos, Kind: relationKinds[kind]}
 	a.IfExists = p.ifExists()
@@ -46,10 +46,22 @@ func (p *parser) alterRelation(pos ast.Pos, kind kw.Word) ast.Statement {
 		a.Commands = []ast.AlterCommand{p.rename(p.here(), kind)}
 		return a
 	case p.acceptWords(kw.Set, kw.Schema):
-		a.Commands = []ast.AlterCommand{&ast.SetStorage{Pos: pos, What: "SET SCHEMA " + ast.QuoteIdent(p.colID())}}
+		a.Commands = []ast.AlterCommand{&ast.SetStorage{Pos: pos, Action: "SET SCHEMA", Name: p.colID()}}
 		return a
 	}
-	if kind == kw.Sequence && !p.isWord(kw.Set) && !p.isWord(kw.Owner) {
+	if no := p.isWord(kw.No); (kind == kw.Index || kind == kw.Materialized) && !a.IfExists && (p.isWord(kw.Depends) || no && p.peek(1).kw == kw.Depends) {
+		p.notYet(pos, "DEPENDS ON EXTENSION", "percodb has no extensions.")
+		c := &ast.TableCommand{Pos: p.here(), Action: "DEPENDS ON EXTENSION"}
+		if no {
+			p.advance()
+			c.Action = "NO DEPENDS ON EXTENSION"
+		}
+		p.expectWords(kw.Depends, kw.On, kw.Extension)
+		c.Name = p.colID()
+		a.Commands = []ast.AlterCommand{c}
+		return a
+	}
+	if kind == kw.Sequence && !p.isWord(kw.Set) && !p.isWord(kw.Owner) && !p.isWord(kw.Add) && !p.isWord(kw.Alter) && !p.isWord(kw.Drop) {
 		a.Commands = []ast.AlterCommand{p.alterSequence()}
 		return a
 	}
@@ -57,6 +69,22 @@ func (p *parser) alterRelation(pos ast.Pos, kind kw.Word) ast.Statement {
 		a.Commands = append(a.Commands, p.alterCommand(kind))
 	}
 	return a
+}
+
+// moveAll reads ALTER of all relations of a kind in a tablespace, from ALL on.
+func (p *parser) moveAll(pos ast.Pos, kind string) ast.Statement {
+	p.expectWords(kw.All, kw.In, kw.Tablespace)
+	p.notYet(pos, "ALTER … ALL IN TABLESPACE", "percodb has no tablespaces.")
+	m := &ast.MoveAll{Pos: pos, Kind: kind, From: p.colID()}
+	if p.acceptWords(kw.Owned, kw.By) {
+		for first := true; first || p.accept(','); first = false {
+			m.Owners = append(m.Owners, p.role())
+		}
+	}
+	p.expectWords(kw.Set, kw.Tablespace)
+	m.To = p.colID()
+	m.NoWait = p.acceptWord(kw.Nowait)
+	return m
 }
 
 // alterOther reads ALTER of the objects that percodb does not have, and ALTER SCHEMA.
@@ -158,11 +186,11 @@ func (p *parser) alterSequence() ast.AlterCommand {
 func (p *parser) alterCommand(kind kw.Word) ast.AlterCommand {
 	pos := p.here()
 	switch {
-	case kind != kw.Sequence && p.acceptWord(kw.Alter):
+	case p.acceptWord(kw.Alter):
 		return p.alterColumn(pos)
-	case (kind == kw.Table || kind == kw.Foreign) && p.acceptWord(kw.Add):
+	case p.acceptWord(kw.Add):
 		return p.addCommand(pos)
-	case (kind == kw.Table || kind == kw.Foreign) && p.acceptWord(kw.Drop):
+	case p.acceptWord(kw.Drop):
 		return p.dropCommand(pos)
 	}
 	return p.storageCommand(pos)
@@ -227,7 +255,7 @@ func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 	if t := p.cur(); t.kind == tokLiteral && t.lit == ast.LiteralInt4 {
 		number := p.iconst()
 		p.expectWords(kw.Set, kw.Statistics)
-		return accepted(pos, "ALTER COLUMN "+number+" SET STATISTICS "+p.signedNumber())
+		return &ast.SetStorage{Pos: pos, Number: number, Action: "SET STATISTICS", Value: p.signedNumber()}
 	}
 	a.Name = p.colID()
 	switch {
@@ -242,12 +270,11 @@ func (p *parser) alterColumn(pos ast.Pos) ast.AlterCommand {
 	case p.acceptWords(kw.Set, kw.Data, kw.Type), p.acceptWord(kw.Type):
 		p.columnType(a)
 	case p.acceptWords(kw.Set, kw.Statistics):
-		return accepted(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" SET STATISTICS "+p.signedNumber())
+		return &ast.SetStorage{Pos: pos, Column: a.Name, Action: "SET STATISTICS", Value: p.signedNumber()}
 	case p.acceptWords(kw.Set, kw.Storage), p.acceptWords(kw.Set, kw.Compression):
-		what := upper(p.toks[p.pos-1].kw)
-		return accepted(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" SET "+what+" "+ast.QuoteIdent(p.colID()))
+		return &ast.SetStorage{Pos: pos, Column: a.Name, Action: "SET " + upper(p.toks[p.pos-1].kw), Name: p.colID()}
 	case p.isWord(kw.Set) && p.peek(1).kind == '(', p.isWord(kw.Reset) && p.peek(1).kind == '(':
-		return p.optionsCommand(pos, "ALTER COLUMN "+ast.QuoteIdent(a.Name)+" ")
+		return p.optionsCommand(&ast.SetStorage{Pos: pos, Column: a.Name})
 	case p.isWord(kw.Options):
 		p.notYet(pos, "OPTIONS", "percodb has no foreign tables.")
 		a.Options = p.foreignOptions(true)
@@ -319,38 +346,39 @@ func (p *parser) columnType(a *ast.AlterColumn) {
 	}
 }
 
-func accepted(pos ast.Pos, what string) ast.AlterCommand {
-	return &ast.SetStorage{Pos: pos, What: what, Accepted: true}
-}
-
 // optionsCommand reads SET (…) or RESET (…).
-func (p *parser) optionsCommand(pos ast.Pos, prefix string) ast.AlterCommand {
-	verb := upper(p.cur().kw)
+func (p *parser) optionsCommand(c *ast.SetStorage) ast.AlterCommand {
+	c.Action = upper(p.cur().kw)
 	p.advance()
-	return accepted(pos, prefix+verb+" "+ast.FormatOptions(p.storageOptions()))
+	c.Options = p.storageOptions()
+	return c
 }
 
 // storageCommand reads the commands about owners, storage and what percodb does not have.
 func (p *parser) storageCommand(pos ast.Pos) ast.AlterCommand {
+	c := &ast.SetStorage{Pos: pos}
 	switch {
 	case p.acceptWords(kw.Owner, kw.To):
-		return accepted(pos, "OWNER TO "+p.ownerName())
+		owner := p.role()
+		c.Action, c.Owner = "OWNER TO", &owner
 	case p.isWord(kw.Set) && p.peek(1).kind == '(', p.isWord(kw.Reset) && p.peek(1).kind == '(':
-		return p.optionsCommand(pos, "")
+		return p.optionsCommand(c)
 	case p.acceptWords(kw.Set, kw.Logged):
-		return accepted(pos, "SET LOGGED")
+		c.Action = "SET LOGGED"
 	case p.acceptWords(kw.Set, kw.Unlogged):
-		return accepted(pos, "SET UNLOGGED")
+		c.Action = "SET UNLOGGED"
 	case p.acceptWords(kw.Set, kw.Without, kw.Oids):
-		return accepted(pos, "SET WITHOUT OIDS")
+		c.Action = "SET WITHOUT OIDS"
 	case p.acceptWords(kw.Set, kw.Without, kw.Cluster):
-		return accepted(pos, "SET WITHOUT CLUSTER")
+		c.Action = "SET WITHOUT CLUSTER"
 	case p.acceptWords(kw.Cluster, kw.On):
-		return accepted(pos, "CLUSTER ON "+ast.QuoteIdent(p.colID()))
+		c.Action, c.Name = "CLUSTER ON", p.colID()
 	case p.acceptWords(kw.Replica, kw.Identity):
-		return p.replicaIdentity(pos)
+		p.replicaIdentity(c)
+	default:
+		return p.foreignCommand(pos)
 	}
-	return p.foreignCommand(pos)
+	return c
 }
 
 // foreignCommand reads the commands about what percodb does not have.
@@ -371,12 +399,6 @@ func (p *parser) foreignCommand(pos ast.Pos) ast.AlterCommand {
 	case p.acceptWords(kw.Validate, kw.Constraint):
 		lacks("VALIDATE CONSTRAINT", "Drop the constraint and add it again.")
 		return named("VALIDATE CONSTRAINT")
-	case p.acceptWords(kw.Depends, kw.On, kw.Extension):
-		lacks("DEPENDS ON EXTENSION", "percodb has no extensions.")
-		return named("DEPENDS ON EXTENSION")
-	case p.acceptWords(kw.No, kw.Depends, kw.On, kw.Extension):
-		lacks("DEPENDS ON EXTENSION", "percodb has no extensions.")
-		return named("NO DEPENDS ON EXTENSION")
 	case p.isWord(kw.Options):
 		lacks("OPTIONS", "percodb has no foreign tables.")
 		c.Action, c.Options = "OPTIONS", p.foreignOptions(true)
@@ -471,24 +493,16 @@ func (p *parser) triggerCommand(c *ast.TableCommand) ast.AlterCommand {
 	return c
 }
 
-// ownerName reads a role as it is printed.
-func (p *parser) ownerName() string {
-	role := p.role()
-	if role.Keyword {
-		return role.Name
-	}
-	return ast.QuoteIdent(role.Name)
-}
-
-func (p *parser) replicaIdentity(pos ast.Pos) ast.AlterCommand {
+func (p *parser) replicaIdentity(c *ast.SetStorage) {
 	switch {
 	case p.acceptWord(kw.Nothing):
-		return accepted(pos, "REPLICA IDENTITY NOTHING")
+		c.Action = "REPLICA IDENTITY NOTHING"
 	case p.acceptWord(kw.Full):
-		return accepted(pos, "REPLICA IDENTITY FULL")
+		c.Action = "REPLICA IDENTITY FULL"
 	case p.acceptWord(kw.Default):
-		return accepted(pos, "REPLICA IDENTITY DEFAULT")
+		c.Action = "REPLICA IDENTITY DEFAULT"
+	default:
+		p.expectWords(kw.Using, kw.Index)
+		c.Action, c.Name = "REPLICA IDENTITY USING INDEX", p.colID()
 	}
-	p.expectWords(kw.Using, kw.Index)
-	return accepted(pos, "REPLICA IDENTITY USING INDEX "+ast.QuoteIdent(p.colID()))
 }

@@ -533,8 +533,12 @@ func (p *parser) columnConstraint(c *ast.ColumnDef) bool {
 		k.References = p.references()
 		add()
 	case p.acceptWord(kw.Default):
-		p.onlyOnce(c.Default != nil, t, "multiple default values specified for", c)
-		c.Default = p.operators(precIs, true)
+		x := p.operators(precIs, true)
+		if p.repeated(c.Default != nil, t, "multiple default values specified for", c) {
+			written(p.textSince(t.start))
+			break
+		}
+		c.Default = x
 		written("DEFAULT")
 	case t.kw == kw.Generated:
 		written(p.generated(c))
@@ -570,17 +574,19 @@ func (p *parser) columnAttribute(c *ast.ColumnDef) bool {
 }
 
 func (p *parser) conflictingNull(c *ast.ColumnDef, t *token) {
-	p.onlyOnce(c.NotNull && c.Null, t, "conflicting NULL/NOT NULL declarations for", c)
+	p.repeated(c.NotNull && c.Null, t, "conflicting NULL/NOT NULL declarations for", c)
 }
 
-// onlyOnce refuses a clause of a column that was there before.
-func (p *parser) onlyOnce(again bool, t *token, problem string, c *ast.ColumnDef) {
+// repeated reports whether a column has a clause a second time, which is an error behind the grammar.
+func (p *parser) repeated(again bool, t *token, problem string, c *ast.ColumnDef) bool {
 	if again {
-		p.failAt(p.posOf(t), pgerror.SyntaxError, "%s column \"%s\" of table \"%s\"", problem, c.Name, p.relation)
+		p.later(pgerror.New(pgerror.SyntaxError, "%s column \"%s\" of table \"%s\"", problem, c.Name, p.relation).At(int(p.posOf(t))))
 	}
+	return again
 }
 
-// generated reads GENERATED … AS IDENTITY and GENERATED ALWAYS AS (…) STORED, and says which it is.
+// generated reads GENERATED … AS IDENTITY and GENERATED ALWAYS AS (…) STORED, and says which it is, or gives its text if it
+// was there before.
 func (p *parser) generated(c *ast.ColumnDef) string {
 	t := p.cur()
 	p.expectWord(kw.Generated)
@@ -590,23 +596,29 @@ func (p *parser) generated(c *ast.ColumnDef) string {
 	}
 	p.expectWord(kw.As)
 	if always && p.accept('(') {
-		p.onlyOnce(c.Generated != nil, t, "multiple generation clauses specified for", c)
-		c.Generated = p.expr()
+		x := p.expr()
 		p.expect(')')
 		p.expectWord(kw.Stored)
+		if p.repeated(c.Generated != nil, t, "multiple generation clauses specified for", c) {
+			return p.textSince(t.start)
+		}
+		c.Generated = x
 		return "GENERATED"
 	}
 	p.expectWord(kw.Identity)
-	p.onlyOnce(c.Identity != "", t, "multiple identity specifications for", c)
-	c.Identity = "BY DEFAULT"
-	if always {
-		c.Identity = "ALWAYS"
-	}
+	var options *ast.SequenceOptions
 	if p.accept('(') {
-		c.Sequence = &ast.SequenceOptions{}
-		for p.sequenceOption(c.Sequence) {
+		options = &ast.SequenceOptions{}
+		for p.sequenceOption(options) {
 		}
 		p.expect(')')
+	}
+	if p.repeated(c.Identity != "", t, "multiple identity specifications for", c) {
+		return p.textSince(t.start)
+	}
+	c.Sequence, c.Identity = options, "BY DEFAULT"
+	if always {
+		c.Identity = "ALWAYS"
 	}
 	return "IDENTITY"
 }

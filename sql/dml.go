@@ -152,7 +152,7 @@ func (p *parser) onConflict() *ast.OnConflict {
 		c.Where = p.expr()
 	}
 	if len(c.Columns) == 0 && c.Constraint == "" && p.err == nil {
-		p.fail(pgerror.New(pgerror.SyntaxError, "ON CONFLICT DO UPDATE requires inference specification or constraint name").
+		p.later(pgerror.New(pgerror.SyntaxError, "ON CONFLICT DO UPDATE requires inference specification or constraint name").
 			WithHint("For example, ON CONFLICT (column_name).").At(int(pos)))
 	}
 	return c

@@ -48,6 +48,9 @@ func (p *parser) exprList() []ast.Expr {
 func (p *parser) operators(floor int, simple bool) ast.Expr {
 	p.enter()
 	defer p.leave()
+	if simple && p.isWord(kw.Default) {
+		p.unexpected()
+	}
 	left := p.prefix(simple)
 	closedBy := 0 // the non-associative level of the operator just read, if its right side is open
 	for p.err == nil {
@@ -150,7 +153,8 @@ func (p *parser) wordPrec(word kw.Word, simple bool) int {
 			return precMatch
 		}
 	case kw.At:
-		if p.peek(1).kw == kw.Time {
+		// Behind the right side of an operator AT binds stronger than the label that it could begin.
+		if p.peek(1).kw == kw.Time || p.depth != p.itemDepth {
 			return precAt
 		}
 	case kw.Collate:
@@ -557,7 +561,7 @@ func (p *parser) qualifiedName(pos ast.Pos) ast.Expr {
 		return &ast.Cast{Pos: pos, X: p.constant(t), Type: typ}
 	}
 	if len(parts) > 4 {
-		p.failAt(pos, pgerror.SyntaxError, "improper qualified name (too many dotted names): %s", dotted(parts))
+		p.later(pgerror.New(pgerror.SyntaxError, "improper qualified name (too many dotted names): %s", dotted(parts)).At(int(pos)))
 	}
 	return p.indirection(&ast.ColumnRef{Pos: pos, Parts: parts})
 }

@@ -224,10 +224,15 @@ func (p *parser) tableFunc(pos ast.Pos, lateral bool) *ast.TableFunc {
 
 // functionItem reads the call of an item of FROM.
 func (p *parser) functionItem(f *ast.TableFunc) {
-	pos := p.here()
+	pos, word := p.here(), p.cur().kw
 	p.bareCall = true
 	x := p.primary()
 	p.bareCall = false
+	if _, ok := x.(*ast.Cast); ok && word != kw.Cast && word != kw.Treat { // a literal with a type
+		p.pos--
+		p.unexpected()
+		return
+	}
 	switch x := x.(type) {
 	case *ast.Call:
 		f.Call = x

@@ -38,7 +38,9 @@ func (p *parser) reservedPrimary(t *token) ast.Expr {
 		}
 		return call
 	case kw.Default:
-		p.failAt(pos, pgerror.SyntaxError, "DEFAULT is not allowed in this context")
+		p.advance()
+		p.later(pgerror.New(pgerror.SyntaxError, "DEFAULT is not allowed in this context").At(int(pos)))
+		return &ast.Default{Pos: pos}
 	case kw.Unique:
 		p.unsupported(pos, "The UNIQUE predicate", "Compare count(*) with count(DISTINCT …).")
 	default:
@@ -123,7 +125,7 @@ func (p *parser) specialForm(word kw.Word, pos ast.Pos) (x ast.Expr, special boo
 func (p *parser) simpleCall(pos ast.Pos, name string, count int) *ast.Call {
 	p.expect('(')
 	call := &ast.Call{Pos: pos, Name: []string{name}, Args: []ast.Expr{p.expr()}}
-	for len(call.Args) != count && (count == 0 && p.is(',') || count > 0 && !p.is(')')) && p.err == nil {
+	for (len(call.Args) < count || count == 0 && p.is(',')) && p.err == nil {
 		p.expect(',')
 		call.Args = append(call.Args, p.expr())
 	}
@@ -433,8 +435,8 @@ func (p *parser) arguments(c *ast.Call) {
 			if c.ArgNames == nil {
 				c.ArgNames = make([]string, len(c.Args), len(c.Args)+1)
 			}
-		} else if c.ArgNames != nil && c.ArgNames[len(c.ArgNames)-1] != "" {
-			p.failAt(p.posOf(t), pgerror.SyntaxError, "positional argument cannot follow named argument")
+		} else if c.ArgNames != nil {
+			p.later(pgerror.New(pgerror.SyntaxError, "positional argument cannot follow named argument").At(int(p.posOf(t))))
 		}
 		c.Args = append(c.Args, p.expr())
 		if c.ArgNames != nil {

@@ -200,21 +200,13 @@ func (p *parser) typePointer() *ast.TypeName {
 
 // routineObject reads a routine's name with its parameters, if they are written.
 func (p *parser) routineObject(o *ast.Object) {
-	o.Name = p.routinePath()
+	o.Name = p.functionName()
 	switch {
 	case o.Kind == "AGGREGATE":
 		o.Signature = p.aggregateSignature()
 	case p.is('('):
 		o.Signature = &ast.Signature{Params: p.parameterList(false)}
 	}
-}
-
-// routinePath reads the name of a routine.
-func (p *parser) routinePath() []string {
-	if t := p.cur(); t.kw.Category() == kw.TypeFunc && p.peek(1).kind != '.' {
-		return []string{p.colLabel()}
-	}
-	return p.path()
 }
 
 // operatorPath reads a possibly qualified operator; the symbol is last.

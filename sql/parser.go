@@ -283,10 +283,26 @@ func isTypeFuncName(t *token) bool {
 
 func isColLabel(t *token) bool { return t.kind == tokQuoted || t.kind == tokIdent }
 
+// joined reports whether PostgreSQL's scanner takes the current word and the next for one token, which is no name.
+func (p *parser) joined() bool {
+	switch p.cur().kw {
+	case kw.Not:
+		switch p.peek(1).kw {
+		case kw.Between, kw.In, kw.Like, kw.Ilike, kw.Similar:
+			return true
+		}
+	case kw.Nulls:
+		return p.peek(1).kw == kw.First || p.peek(1).kw == kw.Last
+	case kw.With:
+		return p.peek(1).kw == kw.Time || p.peek(1).kw == kw.Ordinality
+	}
+	return false
+}
+
 // colID reads the name of a column, table or the like.
 func (p *parser) colID() string {
 	t := p.cur()
-	if !isColID(t) || t.kw == kw.Nulls && (p.peek(1).kw == kw.First || p.peek(1).kw == kw.Last) {
+	if !isColID(t) || p.joined() {
 		p.unexpected()
 		return ""
 	}
@@ -297,7 +313,7 @@ func (p *parser) colID() string {
 // colLabel reads a name in a place where any word is one.
 func (p *parser) colLabel() string {
 	t := p.cur()
-	if !isColLabel(t) {
+	if !isColLabel(t) || p.joined() {
 		p.unexpected()
 		return ""
 	}
@@ -323,7 +339,7 @@ func (p *parser) path() []string {
 	return parts
 }
 
-// tableName reads [schema.]name.
+// tableName reads [[database.]schema.]name.
 func (p *parser) tableName() ast.TableName {
 	name := ast.TableName{Pos: p.here()}
 	first := p.colID()
@@ -332,11 +348,19 @@ func (p *parser) tableName() ast.TableName {
 		return name
 	}
 	name.Schema, name.Name = first, p.colLabel()
-	if p.is('.') {
-		p.advance()
-		p.failAt(name.Pos, pgerror.FeatureNotSupported, "cross-database references are not implemented: \"%s.%s.%s\"",
-			name.Schema, name.Name, p.colLabel())
+	if !p.accept('.') {
+		return name
 	}
+	name.Database, name.Schema, name.Name = name.Schema, name.Name, p.colLabel()
+	if p.is('.') {
+		parts := []string{name.Database, name.Schema, name.Name}
+		for p.accept('.') {
+			parts = append(parts, p.colLabel())
+		}
+		p.failAt(name.Pos, pgerror.SyntaxError, "improper qualified name (too many dotted names): %s", dotted(parts))
+	}
+	p.later(pgerror.New(pgerror.FeatureNotSupported, "cross-database references are not implemented: \"%s.%s.%s\"",
+		name.Database, name.Schema, name.Name).At(int(name.Pos)))
 	return name
 }
 
@@ -379,6 +403,19 @@ func (p *parser) literalValue(t *token) string {
 // isString reports whether t is a string constant; N'x' is one with a type of its own.
 func isString(t *token) bool {
 	return t.kind == tokLiteral && t.lit == ast.LiteralString && t.sub&styleMask != styleNational
+}
+
+// smallInt reads an integer of four bytes, perhaps with a sign.
+func (p *parser) smallInt() int64 {
+	t := p.cur()
+	if p.isOp('-') || p.isOp('+') {
+		t = p.peek(1)
+	}
+	if t.kind == tokLiteral && t.lit != ast.LiteralInt4 {
+		p.failAt(p.posOf(t), pgerror.SyntaxError, `syntax error at or near "%s"`, p.text[t.start:t.end])
+		return 0
+	}
+	return p.intLit()
 }
 
 // intLit reads an integer with an optional sign.

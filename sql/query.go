@@ -343,7 +343,7 @@ func (p *parser) selectList(s *ast.Select) {
 func endsSelectList(word kw.Word) bool {
 	switch word {
 	case kw.From, kw.Into, kw.Where, kw.Group, kw.Having, kw.Window, kw.Union, kw.Intersect, kw.Except, kw.On,
-		kw.Returning, kw.With:
+		kw.Returning, kw.With, kw.Create, kw.Grant: // the last two in CREATE SCHEMA
 		return true
 	}
 	return startsTail(word)

@@ -9,7 +9,7 @@ import (
 func (p *parser) createFunction(pos ast.Pos, orReplace bool) ast.Statement {
 	f := &ast.CreateFunction{Pos: pos, OrReplace: orReplace, Procedure: p.isWord(kw.Procedure)}
 	p.advance()
-	f.Name = p.routinePath()
+	f.Name = p.functionName()
 	f.Params = p.parameterList(true)
 	if !f.Procedure && p.acceptWord(kw.Returns) {
 		if p.isWord(kw.Table) {

@@ -106,14 +106,15 @@ func (p *parser) triggerFunction() []string {
 	if !p.acceptWord(kw.Procedure) {
 		p.expectWord(kw.Function)
 	}
-	return p.routinePath()
+	return p.functionName()
 }
 
 // triggerArguments reads the arguments of a trigger's function, which are strings however they are written.
 func (p *parser) triggerArguments() []string {
 	p.expect('(')
 	var args []string
-	for !p.is(')') && p.err == nil {
+	comma := p.accept(',') // the list may begin with one, and then has an argument
+	for (comma || !p.is(')')) && p.err == nil {
 		switch t := p.cur(); {
 		case isString(t):
 			args = append(args, p.stringLit())
@@ -123,11 +124,8 @@ func (p *parser) triggerArguments() []string {
 		default:
 			args = append(args, p.colLabel())
 		}
-		if !p.accept(',') {
+		if comma = p.accept(','); !comma {
 			break
-		}
-		if p.is(')') {
-			p.unexpected()
 		}
 	}
 	p.expect(')')

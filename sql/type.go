@@ -104,7 +104,7 @@ func (p *parser) genericMods(typ *ast.TypeName) {
 	plain := true
 	for i := p.pos + 1; plain && p.toks[i].kind != ')'; i++ {
 		t := &p.toks[i]
-		plain = t.kind == ',' || t.kind == tokOp && t.sub == '-' || t.kind == tokLiteral && t.lit == ast.LiteralInt4
+		plain = t.kind == ',' || t.kind == tokOp && t.sub == '-' && p.toks[i-1].kind != tokLiteral || t.kind == tokLiteral && t.lit == ast.LiteralInt4
 	}
 	if plain {
 		typ.Mods = p.typeMods()
@@ -120,26 +120,26 @@ func (p *parser) genericMods(typ *ast.TypeName) {
 // typeMods reads (n, …).
 func (p *parser) typeMods() []int {
 	p.expect('(')
-	var mods []int
-	for first := true; first || p.accept(','); first = false {
-		if t := p.cur(); !p.isOp('-') && (t.kind != tokLiteral || t.lit != ast.LiteralInt4) && p.err == nil {
-			if t.kind != tokIdent && t.kind != tokLiteral {
-				p.unexpected()
-			}
-			p.failAt(p.posOf(t), pgerror.InvalidParameterValue, "type modifiers must be simple constants or identifiers")
-		}
+	mods := []int{int(p.intLit())}
+	for p.accept(',') {
 		mods = append(mods, int(p.intLit()))
 	}
 	p.expect(')')
 	return mods
 }
 
-// optionalMods reads (n, …) if it is there, else gives the default.
-func (p *parser) optionalMods(none []int) []int {
-	if p.is('(') {
-		return p.typeMods()
+// length reads (n) if it is there, else gives the default.
+func (p *parser) length(none []int) []int {
+	if !p.accept('(') {
+		return none
 	}
-	return none
+	if t := p.cur(); t.kind != tokLiteral || t.lit != ast.LiteralInt4 {
+		p.unexpected()
+		return none
+	}
+	mods := []int{int(p.intLit())}
+	p.expect(')')
+	return mods
 }
 
 // builtinType finishes a type whose first keyword has been read; names are PostgreSQL's internal ones.
@@ -163,19 +163,24 @@ func (p *parser) builtinType(typ *ast.TypeName, word kw.Word) {
 		set("bool")
 	case kw.Dec, kw.Decimal, kw.Numeric:
 		set("numeric")
-		typ.Mods = p.optionalMods(nil)
+		if p.is('(') {
+			p.genericMods(typ)
+		}
 	case kw.Bit:
 		set("bit")
-		none := []int{1}
+		typ.Mods = []int{1}
 		if p.acceptWord(kw.Varying) {
 			set("varbit")
-			none = nil
+			typ.Mods = nil
 		}
-		typ.Mods = p.optionalMods(none)
+		if p.is('(') {
+			typ.Mods = nil
+			p.genericMods(typ)
+		}
 	case kw.National, kw.Char, kw.Character, kw.Nchar, kw.Varchar:
 		p.characterType(typ, word)
 	case kw.Time, kw.Timestamp:
-		mods := p.optionalMods(nil)
+		mods := p.length(nil)
 		name := word.String()
 		switch {
 		case p.acceptWords(kw.With, kw.Time, kw.Zone):
@@ -186,12 +191,8 @@ func (p *parser) builtinType(typ *ast.TypeName, word kw.Word) {
 		typ.Mods = mods
 	case kw.Interval:
 		set("interval")
-		if p.is('(') {
-			if mods := p.typeMods(); len(mods) == 1 {
-				typ.Mods = []int{ast.IntervalFull, mods[0]}
-			} else {
-				p.failAt(typ.Pos, pgerror.SyntaxError, "syntax error in the precision of interval")
-			}
+		if mods := p.length(nil); mods != nil {
+			typ.Mods = []int{ast.IntervalFull, mods[0]}
 		}
 	}
 }
@@ -202,11 +203,9 @@ func (p *parser) floatName() string {
 		return "float8"
 	}
 	pos := p.peek(1)
-	mods := p.typeMods()
+	mods := p.length([]int{0})
 	switch {
 	case p.err != nil:
-	case len(mods) != 1:
-		p.failAt(p.posOf(pos), pgerror.SyntaxError, `syntax error at or near ","`)
 	case mods[0] < 1:
 		p.failAt(p.posOf(pos), pgerror.InvalidParameterValue, "precision for type float must be at least 1 bit")
 	case mods[0] <= 24:
@@ -226,7 +225,7 @@ func (p *parser) characterType(typ *ast.TypeName, word kw.Word) {
 		name, none = "varchar", nil
 	}
 	typ.Name = []string{name}
-	typ.Mods = p.optionalMods(none)
+	typ.Mods = p.length(none)
 }
 
 // intervalMods reads an interval's fields, as in INTERVAL DAY TO SECOND(3), and returns PostgreSQL's
@@ -253,7 +252,7 @@ func (p *parser) intervalMods() []int {
 	}
 	mods := []int{mask}
 	if mask&ast.IntervalSecond != 0 && p.is('(') {
-		mods = append(mods, p.typeMods()...)
+		mods = append(mods, p.length(nil)...)
 	}
 	return mods
 }

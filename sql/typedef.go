@@ -156,9 +156,17 @@ func (p *parser) define(pos ast.Pos, orReplace bool) ast.Statement {
 	d := &ast.Define{Pos: pos, Kind: kind, OrReplace: orReplace}
 	switch kind {
 	case "AGGREGATE":
-		d.Name = p.routinePath()
+		d.Name = p.functionName()
 		if !p.is('(') || p.peek(1).kind != tokIdent && p.peek(1).kind != tokQuoted || p.peek(2).kind != tokOp || p.peek(2).sub != '=' {
 			d.Signature = p.aggregateSignature()
+			break
+		}
+		for i := p.pos + 1; i < int(p.cur().aux); i++ { // of the old form, whose names are no keywords
+			if t := &p.toks[i]; t.kw != kw.None && t.kind == tokIdent && p.toks[i+1].kind == tokOp && p.toks[i+1].sub == '=' {
+				p.pos = i
+				p.unexpected()
+				return d
+			}
 		}
 	case "OPERATOR":
 		d.Name = p.operatorPath()

@@ -167,7 +167,7 @@ func (p *parser) explainOptions(st *ast.Explain) {
 			st.Format = foldCase(value)
 		case "costs", "buffers", "timing", "summary", "settings", "wal":
 		default:
-			p.failAt(pos, pgerror.SyntaxError, `unrecognized EXPLAIN option "%s"`, name)
+			p.later(pgerror.New(pgerror.SyntaxError, `unrecognized EXPLAIN option "%s"`, name).At(int(pos)))
 		}
 	}
 	p.expect(')')
@@ -239,7 +239,7 @@ func (p *parser) direction(st *ast.Fetch) {
 	case kw.Absolute, kw.Relative:
 		st.Direction = upper(word)
 		p.advance()
-		st.Count = p.intLit()
+		st.Count = p.smallInt()
 	case kw.All:
 		st.Direction, st.All = "FORWARD", true
 		p.advance()
@@ -250,11 +250,11 @@ func (p *parser) direction(st *ast.Fetch) {
 		case p.acceptWord(kw.All):
 			st.All = true
 		case p.is(tokLiteral), p.isOp('-'), p.isOp('+'):
-			st.Count = p.intLit()
+			st.Count = p.smallInt()
 		}
 	default:
 		if p.is(tokLiteral) || p.isOp('-') || p.isOp('+') {
-			st.Direction, st.Count = "FORWARD", p.intLit()
+			st.Direction, st.Count = "FORWARD", p.smallInt()
 		}
 	}
 }
@@ -345,7 +345,7 @@ func (p *parser) maintenanceOptions(known func(name string, on bool) bool, state
 		list = append(list, o)
 		on := o.Name == "index_cleanup" || o.Name == "parallel" || p.boolOption(pos, o.Name, o.Value)
 		if !known(o.Name, on) {
-			p.failAt(pos, pgerror.SyntaxError, `unrecognized %s option "%s"`, statement, o.Name)
+			p.later(pgerror.New(pgerror.SyntaxError, `unrecognized %s option "%s"`, statement, o.Name).At(int(pos)))
 		}
 	}
 	p.expect(')')

@@ -112,13 +112,6 @@ func appendString(b []byte, s string) []byte {
 	return append(b, '\'')
 }
 
-// FormatOptions prints a list of storage options with its parentheses.
-func FormatOptions(options []StorageOption) string {
-	var p printer
-	p.options(options, "=")
-	return p.String()
-}
-
 // options writes (name=value, …).
 func (p *printer) options(options []StorageOption, separator string) {
 	p.str("(")
@@ -130,6 +123,7 @@ func (p *printer) options(options []StorageOption, separator string) {
 		switch {
 		case o.Written != "":
 			p.str(separator)
+			p.when(strings.ContainsRune("+-*/<>=~!@#%^&|`?", rune(o.Written[0])), " ")
 			p.str(o.Written)
 		case o.Value == "":
 		case strings.HasPrefix(o.Name, "force_"):

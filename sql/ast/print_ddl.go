@@ -24,6 +24,16 @@ func (p *printer) ddl(s Statement) {
 		p.when(s.IfExists, "IF EXISTS ")
 		p.tableNames(s.Names)
 		p.when(s.Cascade, " CASCADE")
+	case *MoveAll:
+		p.str("ALTER " + s.Kind + " ALL IN TABLESPACE ")
+		p.ident(s.From)
+		if s.Owners != nil {
+			p.str(" OWNED BY ")
+			p.roles(s.Owners)
+		}
+		p.str(" SET TABLESPACE ")
+		p.ident(s.To)
+		p.when(s.NoWait, " NOWAIT")
 	case *AlterTable:
 		p.str("ALTER " + s.Kind + " ")
 		p.when(s.IfExists, "IF EXISTS ")
@@ -296,14 +306,19 @@ func (p *printer) exclude(c *TableConstraint) {
 	p.str(")")
 }
 
-// indexParameters writes what is said about the index of a constraint.
-func (p *printer) indexParameters(c *TableConstraint) {
-	for i := range c.Include {
+// included writes INCLUDE's list, if there is one.
+func (p *printer) included(columns []IndexColumn) {
+	for i := range columns {
 		p.when(i == 0, " INCLUDE (")
 		p.when(i > 0, ", ")
-		p.indexColumn(&c.Include[i])
+		p.indexColumn(&columns[i])
 	}
-	p.when(len(c.Include) > 0, ")")
+	p.when(len(columns) > 0, ")")
+}
+
+// indexParameters writes what is said about the index of a constraint.
+func (p *printer) indexParameters(c *TableConstraint) {
+	p.included(c.Include)
 	if len(c.Options) > 0 {
 		p.str(" WITH ")
 		p.options(c.Options, "=")
@@ -384,6 +399,8 @@ func (p *printer) sequence(o *SequenceOptions, before string) {
 				p.str(" WITH ")
 				p.int(*o.RestartWith)
 			}
+		default:
+			next(option)
 		}
 	}
 }
@@ -452,10 +469,7 @@ func (p *printer) createIndex(s *CreateIndex) {
 		p.indexColumn(&s.Columns[i])
 	}
 	p.str(")")
-	if len(s.Include) > 0 {
-		p.str(" INCLUDE")
-		p.columns(s.Include)
-	}
+	p.included(s.Include)
 	p.nullsDistinct(s.Nulls, s.NotNulls)
 	if s.Options != nil {
 		p.str(" WITH ")
@@ -536,9 +550,34 @@ func (p *printer) command(c AlterCommand) {
 	case *SetSequence:
 		p.sequence(&c.SequenceOptions, "")
 	case *SetStorage:
-		p.str(c.What)
+		p.setStorage(c)
 	case *TableCommand:
 		p.tableCommand(c)
+	}
+}
+
+func (p *printer) setStorage(c *SetStorage) {
+	switch {
+	case c.Column != "":
+		p.str("ALTER COLUMN ")
+		p.ident(c.Column)
+		p.str(" ")
+	case c.Number != "":
+		p.str("ALTER COLUMN " + c.Number + " ")
+	}
+	p.str(c.Action)
+	if c.Name != "" {
+		p.str(" ")
+		p.ident(c.Name)
+	}
+	p.when(c.Value != "", " "+c.Value)
+	if c.Owner != nil {
+		p.str(" ")
+		p.role(c.Owner)
+	}
+	if c.Options != nil {
+		p.str(" ")
+		p.options(c.Options, "=")
 	}
 }
 

@@ -355,6 +355,10 @@ func (p *printer) join(j *Join) {
 }
 
 func (p *printer) tableName(t TableName) {
+	if t.Database != "" {
+		p.ident(t.Database)
+		p.str(".")
+	}
 	if t.Schema != "" {
 		p.ident(t.Schema)
 		p.str(".")

@@ -66,6 +66,10 @@ func (p *printer) baseType(t *TypeName) {
 		return
 	}
 	p.idents(t.Name, ".")
+	p.modifiers(t)
+}
+
+func (p *printer) modifiers(t *TypeName) {
 	if t.ModExprs != nil {
 		p.parens(t.ModExprs)
 		return
@@ -87,7 +91,7 @@ func (p *printer) keywordType(t *TypeName) {
 		p.str(" with time zone")
 	default:
 		p.str(keywordTypes[name])
-		p.typeMods(t.Mods)
+		p.modifiers(t)
 	}
 }
 

@@ -285,6 +285,7 @@ const (
 // TableName is a possibly qualified name of a table, view or index.
 type TableName struct {
 	Pos
-	Schema string // "" when not given
-	Name   string
+	Database string // in front of the schema; "" when not given
+	Schema   string // "" when not given
+	Name     string
 }

@@ -148,7 +148,7 @@ type (
 		IfNotExists  bool
 		Method       string
 		Columns      []IndexColumn
-		Include      []string
+		Include      []IndexColumn
 		Nulls        bool // NULLS [NOT] DISTINCT is written
 		NotNulls     bool // NULLS NOT DISTINCT
 		Options      []StorageOption
@@ -203,6 +203,14 @@ type (
 		IfExists bool
 		Commands []AlterCommand
 	}
+	// MoveAll is ALTER … ALL IN TABLESPACE.
+	MoveAll struct {
+		Pos
+		Kind     string // "TABLE", "INDEX", "MATERIALIZED VIEW"
+		From, To string
+		Owners   []Role // OWNED BY
+		NoWait   bool
+	}
 	// Truncate is TRUNCATE.
 	Truncate struct {
 		Pos
@@ -214,7 +222,8 @@ type (
 
 // SequenceOptions are the options of a sequence; nil means not said.
 type SequenceOptions struct {
-	Order        []string // the options in the order in which they are written, nil: in that of the fields
+	// Order has the options in the order in which they are written, and the text of one that is repeated; nil: that of the fields.
+	Order        []string
 	Type         *TypeName
 	Start        *int64
 	Increment    *int64
@@ -268,7 +277,7 @@ type ExcludeElement struct {
 // ColumnAttribute is a constraint or attribute of a column as written, in order.
 type ColumnAttribute struct {
 	Name       string // CONSTRAINT name
-	Kind       string // "NOT NULL", "NULL", "DEFAULT", "IDENTITY", "GENERATED", "COLLATE", "COMPRESSION", "CONSTRAINT", or the text of an attribute
+	Kind       string // "NOT NULL", "NULL", "DEFAULT", "IDENTITY", "GENERATED", "COLLATE", "COMPRESSION", "CONSTRAINT", or the text of an attribute or of a clause that is repeated
 	Constraint int    // the index in ColumnDef.Constraints of "CONSTRAINT"
 }
 
@@ -421,12 +430,16 @@ type (
 		Pos
 		SequenceOptions
 	}
-	// SetStorage is a storage option, OWNER TO, SET SCHEMA public and the like: Accepted means that
-	// it is taken without effect, else it is refused by the executor.
+	// SetStorage is a command about storage, ownership or schema: Action is its words, which one of the others completes.
 	SetStorage struct {
 		Pos
-		What     string
-		Accepted bool
+		Column  string // of ALTER COLUMN; "" for the relation
+		Number  string // ALTER COLUMN by its number
+		Action  string // "OWNER TO", "SET", "RESET", "SET SCHEMA", "REPLICA IDENTITY FULL", …
+		Name    string // of a schema, an index, a kind of storage or compression
+		Value   string // a number
+		Owner   *Role
+		Options []StorageOption
 	}
 )
 
@@ -639,6 +652,7 @@ func (*CreateSequence) statement()   {}
 func (*CreateSchema) statement()     {}
 func (*Drop) statement()             {}
 func (*AlterTable) statement()       {}
+func (*MoveAll) statement()          {}
 func (*Truncate) statement()         {}
 func (*Comment) statement()          {}
 func (*Begin) statement()            {}

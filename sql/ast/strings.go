@@ -58,6 +58,7 @@ func (x *CreateSequence) String() string   { return statementString(x) }
 func (x *CreateSchema) String() string     { return statementString(x) }
 func (x *Drop) String() string             { return statementString(x) }
 func (x *AlterTable) String() string       { return statementString(x) }
+func (x *MoveAll) String() string          { return statementString(x) }
 func (x *Truncate) String() string         { return statementString(x) }
 func (x *Comment) String() string          { return statementString(x) }
 func (x *Begin) String() string            { return statementString(x) }
