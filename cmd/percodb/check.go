@@ -93,7 +93,7 @@ func (p *checkPrinter) report(prefix string) server.CheckReport {
 			p.findings++
 			p.line(prefix + text)
 		},
-		Note:     func(text string) { p.line(prefix + text) },
+		Note: func(text string) { p.line(prefix + text) },
 		Expect: func(part string) {
 			if _, known := p.expected[part]; !known {
 				p.expected[part] = false
