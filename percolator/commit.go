@@ -356,6 +356,14 @@ func (c *committer) writes(key []byte) bool {
 	return found && c.mutations[at].Op != mvcc.OpCheckShared
 }
 
+// txnSize is the number of mutations, as locks tell it.
+func (c *committer) txnSize() uint32 {
+	if c.large != nil {
+		return uint32(min(c.large.Len(), math.MaxUint32))
+	}
+	return uint32(len(c.mutations))
+}
+
 // lastKey is the largest key.
 func (c *committer) lastKey() []byte {
 	if c.large != nil {

@@ -90,7 +90,6 @@ var (
 	_ = [1]int{}[unsafe.Offsetof(smLock{}.filler)+1-unsafe.Offsetof(smLock{}.min)]
 	_ = [1]int{}[unsafe.Offsetof(smRecords{}.filler)+1-unsafe.Offsetof(smRecords{}.used)]
 	_ = [1]int{}[unsafe.Offsetof(smTxn{}.filler)+1-unsafe.Offsetof(smTxn{}.ackedAtBegin)]
-	_ = [1]int{}[unsafe.Offsetof(smState{}.filler)+1-unsafe.Sizeof(smState{})]
 )
 
 // smRecords is what is stored about a key. Version t is the one that transaction t wrote; all its

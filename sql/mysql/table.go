@@ -22,6 +22,14 @@ func quoteTable(t ast.TableName) string {
 	return ast.QuoteIdent(t.Schema) + "." + ast.QuoteIdent(t.Name)
 }
 
+func quoteAll(names []string) string {
+	var quoted []string
+	for _, name := range names {
+		quoted = append(quoted, ast.QuoteIdent(name))
+	}
+	return strings.Join(quoted, ", ")
+}
+
 // createTable converts CREATE TABLE; keys that are not unique become statements of their own.
 func (c *converter) createTable(n *tidb.CreateTableStmt) []ast.Statement {
 	name := c.table(n.Table)

@@ -15,7 +15,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-var errLost = errors.New("connection lost")
+var (
+	errLost = errors.New("connection lost")
+	errDead = errors.New("the process is dead")
+)
 
 // message is a request under way, or its answer under way back.
 type message struct {
