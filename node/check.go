@@ -221,7 +221,7 @@ func (c *stoppedCheck) checkTables(ctx context.Context) error {
 			return err
 		}
 	}
-	d, err := c.openDatabase(ctx, router, c.oracle, true, nil)
+	d, err := c.openDatabase(ctx, c.openTransactions(router, c.oracle, true), true, nil)
 	if err != nil {
 		return err
 	}

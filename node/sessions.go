@@ -22,22 +22,25 @@ type database struct {
 	catalog *catalog.Catalog
 }
 
-// openDatabase opens transactions and the schema over a store or a cluster. local says that this
-// process is the only one with SQL; else leases is the authority for leases of the schema.
-func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool, leases readlease.Service) (*database, error) {
+// openTransactions opens transactions over a store or a cluster. local says that this process is the only one with SQL.
+func (n *Node) openTransactions(router kv.Router, oracle tso.Oracle, local bool) *percolator.DB {
 	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows,
 		Memory: n.opts.Memory.Sub("uncommitted writes", n.opts.Memory.Limit()/2)}
 	if !local {
 		opts.MaxOnePhaseBytes = tsorpc.MaxMessageBytes / 2
 	}
-	d := &database{db: percolator.New(router, oracle, opts)}
+	db := percolator.New(router, oracle, opts)
 	n.onClose(func(context.Context) {
-		if err := d.db.Close(); err != nil {
+		if err := db.Close(); err != nil {
 			n.log.Warn("close the transactions", "err", err)
 		}
 	})
-	var err error
-	d.catalog, err = catalog.New(ctx, d.db, catalog.Options{
+	return db
+}
+
+// openDatabase opens the schema over transactions. If local is false, leases is the authority for leases of the schema.
+func (n *Node) openDatabase(ctx context.Context, db *percolator.DB, local bool, leases readlease.Service) (*database, error) {
+	c, err := catalog.New(ctx, db, catalog.Options{
 		Logger: n.log, Shared: !local, System: pgcatalog.Tables(),
 		Lease: n.opts.SchemaLease, PollInterval: n.opts.SchemaLease / 4, Leases: leases,
 	})
@@ -45,30 +48,32 @@ func (n *Node) openDatabase(ctx context.Context, router kv.Router, oracle tso.Or
 		return nil, err
 	}
 	n.onClose(func(ctx context.Context) {
-		if err := d.catalog.Close(ctx); err != nil {
+		if err := c.Close(ctx); err != nil {
 			n.log.Warn("close the catalog", "err", err)
 		}
 	})
-	return d, nil
+	return &database{db: db, catalog: c}, nil
 }
 
 // startSessions opens the database and listens for clients. collect returns whoever controls garbage
-// collection.
+// collection. That is told of this process's transactions before the first of them, which reads the schema: history could
+// be collected from under it.
 func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool, leases readlease.Service, collect func(*percolator.DB) (gc.Service, error)) error {
-	d, err := n.openDatabase(ctx, router, oracle, local, leases)
+	db := n.openTransactions(router, oracle, local)
+	service, err := collect(db)
+	if err != nil {
+		return err
+	}
+	reporter, err := n.startReporting(ctx, db, service)
+	if err != nil {
+		return err
+	}
+	d, err := n.openDatabase(ctx, db, local, leases)
 	if err != nil {
 		return err
 	}
 	n.db = d
 	n.checks = append(n.checks, d.check)
-	service, err := collect(d.db)
-	if err != nil {
-		return err
-	}
-	reporter, err := n.startReporting(ctx, d.db, service)
-	if err != nil {
-		return err
-	}
 	analyzer := ddl.NewAnalyzer(d.db, d.catalog, 0, n.log)
 	n.onClose(func(context.Context) { analyzer.Close() })
 	n.server, err = server.New(server.Options{
