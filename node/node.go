@@ -55,7 +55,7 @@ type Options struct {
 	Version      string
 	Logger       *slog.Logger
 	CacheBytes   int64
-	// Memory bounds what statements, messages and uncommitted writes hold; nil: nothing does.
+	// Memory bounds what statements, messages, uncommitted writes and row locks hold; nil: nothing does.
 	Memory *memory.Pool
 	// AcceptDataLoss starts on a directory whose log is damaged, with what was written before the damage.
 	AcceptDataLoss bool

@@ -25,7 +25,8 @@ type database struct {
 // openTransactions opens transactions over a store or a cluster. local says that this process is the only one with SQL.
 func (n *Node) openTransactions(router kv.Router, oracle tso.Oracle, local bool) *percolator.DB {
 	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows,
-		Memory: n.opts.Memory.Sub("uncommitted writes", n.opts.Memory.Limit()/2)}
+		Memory:     n.opts.Memory.Sub("uncommitted writes", n.opts.Memory.Limit()/2),
+		LockMemory: n.opts.Memory.Sub("row locks", n.opts.Memory.Limit()/8*7)}
 	if !local {
 		opts.MaxOnePhaseBytes = tsorpc.MaxMessageBytes / 2
 	}

@@ -25,6 +25,9 @@ type Options struct {
 	// Memory is what write buffers draw from beyond their first 64 KiB each; nil: they are not bounded
 	// together.
 	Memory *memory.Pool
+	// LockMemory is what pessimistic locks draw from beyond the first 64 KiB of each transaction; nil: they are not
+	// bounded.
+	LockMemory *memory.Pool
 	// SpillBytes is how much of a write buffer is kept in memory, counted likewise: 16 MiB. What is beyond
 	// goes to a temporary file in TempDir; "" is the system's directory for them.
 	SpillBytes int64

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -31,9 +32,23 @@ type lockSet struct {
 	// whether another insertion is the second.
 	loose bool
 
+	// account is of what the locks take, here and in a store of this process: sizeBytes.
+	account   memory.Account
+	sizeBytes int64
+
 	acquiring acquisition
 	heldSpace [4]heldLock
 }
+
+// lockOverheadBytes is what a lock takes beside two copies of its key: the store's entry with its place in the table,
+// and the transaction's note with its place in the index. freeLockBytes is what a transaction's locks may take
+// without drawing from the pool.
+const (
+	lockOverheadBytes = 400
+	freeLockBytes     = 64 << 10
+)
+
+func lockBytes(key []byte) int64 { return lockOverheadBytes + 2*int64(len(key)) }
 
 // heldLock is one key. Nothing newer than at had been committed on it when it was locked.
 type heldLock struct {
@@ -118,6 +133,7 @@ func (l *lockSet) add(key []byte, g grant, opts *LockOptions) {
 		return
 	}
 	l.held = append(l.held, h)
+	l.sizeBytes += lockBytes(key)
 	if len(l.held) > manyLocks {
 		l.index.sync(l.held)
 	}
@@ -140,6 +156,8 @@ func (l *lockSet) truncate(n int, reads *readSet) [][]byte {
 	for i := n; i < len(l.held); i++ {
 		h := &l.held[i]
 		keys = append(keys, h.key)
+		l.sizeBytes -= lockBytes(h.key)
+		l.account.Shrink(lockBytes(h.key))
 		if reads != nil && h.known != unknown {
 			reads.addPoint(h.key)
 		}
@@ -236,7 +254,8 @@ func (t *Txn) RestartStatement(sp Savepoint) {
 // when all are granted or none. Errors: ErrRestartStatement, where the keys are locked but have changed
 // since the snapshot; *mvcc.WriteConflictError if then the snapshot could not be moved because
 // something that the transaction has read changed too, or because it was rolled back by others;
-// *mvcc.DeadlockError; *LockNotAvailableError; errors of routing, and of the context. After an error
+// *mvcc.DeadlockError; *LockNotAvailableError; *memory.ExceededError, where Options.LockMemory has no room for
+// them; errors of routing, and of the context. After an error
 // other than ErrRestartStatement and *LockNotAvailableError the transaction should be rolled back.
 func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte) (skipped []bool, err error) {
 	switch {
@@ -256,13 +275,23 @@ func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte
 		if a.got[0] = (grant{}); len(wanted) > 1 {
 			got = make([]grant, len(wanted))
 		}
-		if err := a.run(ctx, wanted, got); err != nil {
+		draw := int64(0)
+		for _, key := range wanted {
+			draw += lockBytes(key)
+		}
+		if err := t.locks.account.Grow(draw); err != nil {
 			return nil, err
 		}
+		had := t.locks.sizeBytes
+		err := a.run(ctx, wanted, got)
 		for i := range got {
-			if got[i].at != 0 {
+			if err == nil && got[i].at != 0 {
 				t.locks.add(wanted[i], got[i], &a.opts)
 			}
+		}
+		t.locks.account.Shrink(draw - (t.locks.sizeBytes - had)) // what was skipped, refused or locked before
+		if err != nil {
+			return nil, err
 		}
 		if opts.SkipLocked {
 			skipped = t.skippedOf(keys, opts.Shared)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -447,6 +449,79 @@ func TestManyLocks(t *testing.T) {
 	if locks := c.locks(); len(locks) != 0 {
 		t.Fatal(len(locks))
 	}
+}
+
+// Goal: a transaction's locks are bounded by a pool, which gets back what is released. Method: locks until there is
+// no more room; keys locked twice, a savepoint, the end.
+func TestLocksDrawFromTheirPool(t *testing.T) {
+	pool := memory.NewPool("row locks", 4<<20)
+	db := newCluster(t, nil).db(Options{LockMemory: pool}, nil)
+	txn := mustBeginTxn(t, db, pessimistic)
+	must(t, lock(txn, "first"))
+	sp := txn.Savepoint()
+	lockSome := func(from, n int) error {
+		keys := make([][]byte, n)
+		for i := range keys {
+			keys[i] = rowKey(from + i)
+		}
+		_, err := txn.AcquireLocks(t.Context(), LockOptions{}, keys...)
+		return err
+	}
+	locked := 0
+	var err error
+	for ; err == nil && locked < 1<<20; locked += 100 {
+		err = lockSome(locked, 100)
+	}
+	var exceeded *memory.ExceededError
+	if !errors.As(err, &exceeded) {
+		t.Fatalf("%v after %d locks", err, locked)
+	}
+	if n := len(txn.locks.held); n < 5000 || n > 4<<20/lockOverheadBytes+200 {
+		t.Errorf("%d locks before there was no more room", n)
+	}
+	if held := len(txn.locks.held); lockSome(0, 100) != nil || len(txn.locks.held) != held {
+		t.Error("keys that are locked already draw again")
+	}
+	txn.RollbackTo(sp)
+	if used := pool.Used(); used > 256<<10 {
+		t.Errorf("%d bytes drawn after the locks were released", used)
+	}
+	if err := lockSome(0, 1000); err != nil {
+		t.Error(err)
+	}
+	mustPut(t, txn, "first=1")
+	mustCommit(t, txn)
+	if used := pool.Used(); used != 0 {
+		t.Errorf("%d bytes drawn after the end", used)
+	}
+}
+
+// Goal: the estimate of what a lock takes is not far below the truth. Method: the heap before and after many.
+func TestWhatALockTakes(t *testing.T) {
+	db := newCluster(t, nil).db(Options{}, nil)
+	txn := mustBeginTxn(t, db, pessimistic)
+	const n = 100_000
+	heap := func() uint64 {
+		var stats runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&stats)
+		return stats.HeapAlloc
+	}
+	before := heap()
+	for from := 0; from < n; from += 1000 {
+		keys := make([][]byte, 1000)
+		for i := range keys {
+			keys[i] = rowKey(from + i)
+		}
+		if _, err := txn.AcquireLocks(t.Context(), LockOptions{}, keys...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	took := int64(heap()-before) / n
+	if t.Logf("%d bytes a lock, %d estimated", took, lockBytes(rowKey(0))); took > lockBytes(rowKey(0))*5/4 {
+		t.Error("the estimate is too low")
+	}
+	must(t, txn.Rollback(t.Context()))
 }
 
 // Goal: the transaction that a heartbeat finds rolled back does not go on; one that is heartbeated

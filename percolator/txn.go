@@ -47,6 +47,7 @@ func newTxn(db *DB, ts tso.Timestamp, opts TxnOptions) *Txn {
 	}
 	if t.locks != nil {
 		t.locks.begun, t.locks.held = time.Now(), t.locks.heldSpace[:0]
+		t.locks.account = memory.NewAccount(db.opts.LockMemory, freeLockBytes)
 	}
 	if t.reads != nil {
 		t.reads.init(db.opts.MaxReadSpans)
@@ -211,6 +212,9 @@ func (t *Txn) end() {
 	if t.buf != nil {
 		t.buf.account.Close()
 		t.buf.close()
+	}
+	if t.locks != nil {
+		t.locks.account.Close()
 	}
 	t.buf, t.reads = nil, nil
 	t.db.active.leave(&t.active)

@@ -75,7 +75,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.BoolVar(&f.acceptDataLoss, "accept-data-loss", false, "start although the log in --data is damaged, with what was committed before the damage; the damaged log is kept beside, as *.damaged")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
 	f.memory = defaultMemory(availableMemory())
-	flags.Var(&f.memory, "memory", "memory for the block cache, statements, messages of clients and uncommitted writes together, such as 2GB (default: half of the machine's or its container's)")
+	flags.Var(&f.memory, "memory", "memory for the block cache, statements, messages of clients, uncommitted writes and row locks together, such as 2GB (default: half of the machine's or its container's)")
 	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB, a part of --memory (default or 0: a quarter of it, 64 to 2048)")
 	flags.BoolVar(&f.acceptClockStep, "accept-clock-step", false, "start although the clock is more than a day above the data's last timestamps: the server was stopped for so long, and the clock is right (roles all and tso)")
 	flags.Uint64Var(&f.timestampsAbove, "timestamps-above", 0, "start the oracle above this timestamp, which a store has named that found the oracle behind its data (role tso)")
