@@ -48,7 +48,7 @@ func TestAllocationBudgets(t *testing.T) {
 			Rows: [][]expr.Scalar{{param(0), lit("note"), lit(nil)}}}}, 0, 0.1},
 		{"one-row delete", &planner.Delete{Table: table, Input: get}, 0, 0.1},
 	} {
-		r, err := NewRunner(&planner.Plan{Root: c.n})
+		r, err := NewRunner(planOf(c.n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func BenchmarkFilterProject(b *testing.B) {
 
 func benchPlan(b *testing.B, n planner.Node, rows int) {
 	rt := testRuntime(newMemTxn())
-	r, err := NewRunner(&planner.Plan{Root: n})
+	r, err := NewRunner(planOf(n))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -56,12 +56,6 @@ func (ex *execution) buildNode(n planner.Node) (Operator, error) {
 
 // buildUnary makes nodes with one input.
 func (ex *execution) buildUnary(n planner.Node) (Operator, error) {
-	switch n := n.(type) {
-	case *planner.Update:
-		ex.changes = wholeRowGet(n.Input)
-	case *planner.Delete:
-		ex.changes = wholeRowGet(n.Input)
-	}
 	input, err := ex.build(n.Children()[0])
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ func TestEveryNodeHasAnOperator(t *testing.T) {
 	}
 	var have []string
 	for _, n := range nodes {
-		if _, err := NewRunner(&planner.Plan{Root: n}); err != nil {
+		if _, err := NewRunner(planOf(n)); err != nil {
 			t.Errorf("%s: %v", nodeName(n), err)
 		}
 		have = append(have, nodeName(n))
@@ -81,7 +81,9 @@ func TestAnalysis(t *testing.T) {
 		Base: ints(1), Op: "UNION", All: true, Right: never,
 		Left: &planner.Project{Base: ints(1), Input: apply, Exprs: []expr.Scalar{first}},
 	}}
-	r, a, err := NewAnalyzedRunner(&planner.Plan{Root: root, Subqueries: 1})
+	plan := &planner.Plan{Root: root, Subqueries: 1}
+	plan.SetProperties()
+	r, a, err := NewAnalyzedRunner(plan)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,6 +118,7 @@ func TestRunnerIsReused(t *testing.T) {
 	grouped := &planner.Aggregate{Base: ints(2), Input: sorted, GroupBy: []expr.Scalar{intCol(1)}, Aggs: []planner.AggregateCall{call(t, "sum", intCol(3))}}
 	plan := &planner.Plan{Root: &planner.SetOp{Base: ints(2), Op: "EXCEPT", Left: grouped, Right: &planner.CTEScan{Base: ints(2)}},
 		CTEs: []planner.Node{rowsOf(2, []any{9, 9})}, Subqueries: 1}
+	plan.SetProperties()
 	r, err := NewRunner(plan)
 	if err != nil {
 		t.Fatal(err)

@@ -17,12 +17,12 @@ type deleteRows struct {
 
 func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
 	w := newTableWriter(ex, n.Table, nil, nil)
-	w.sink.direct = !anySubquery(n.Returning) && (atMostOne(n.Input) || readsAhead(ex.plan, n.Input))
+	w.sink.direct = n.Direct
 	o := &deleteRows{
 		modify: newModify(ex, input, w, n.Returning),
-		locker: newRowLocker(ex, input, n.Table, n.Input), width: len(n.Table.Columns),
+		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow), width: len(n.Table.Columns),
 	}
-	if !eachRowOnce(n.Input) {
+	if !n.Input.Properties().EachRowOnce {
 		o.seen = newRowSet(w)
 	}
 	return o

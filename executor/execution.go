@@ -31,10 +31,6 @@ type execution struct {
 	ev   expr.Context
 	mem  statementMemory
 
-	// changes is the PointGet whose row an UPDATE or DELETE changes whatever it holds; set while the
-	// operators are made.
-	changes *planner.PointGet
-
 	ticks     uint32
 	affected  int64
 	maxGroup  int

@@ -153,7 +153,9 @@ func TestFailuresPassThrough(t *testing.T) {
 	}
 	for name, n := range plans {
 		t.Run(name, func(t *testing.T) {
-			r, err := NewRunner(&planner.Plan{Root: n, CTEs: []planner.Node{scan}})
+			plan := &planner.Plan{Root: n, CTEs: []planner.Node{scan}}
+			plan.SetProperties()
+			r, err := NewRunner(plan)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -404,8 +404,16 @@ func show(row types.Row) string {
 	return strings.Join(parts, " ")
 }
 
+// planOf makes a plan of a tree.
+func planOf(n planner.Node) *planner.Plan {
+	p := &planner.Plan{Root: n}
+	p.SetProperties()
+	return p
+}
+
 // runPlan runs a plan and prints its rows.
 func runPlan(p *planner.Plan, rt *Runtime) (rows []string, affected int64, err error) {
+	p.SetProperties()
 	r, err := Build(p, rt)
 	if err != nil {
 		return nil, 0, err
@@ -437,7 +445,7 @@ func runPlan(p *planner.Plan, rt *Runtime) (rows []string, affected int64, err e
 // mustRun runs a node over nothing but itself.
 func mustRun(t testing.TB, n planner.Node) []string {
 	t.Helper()
-	rows, _, err := runPlan(&planner.Plan{Root: n}, testRuntime(newMemTxn()))
+	rows, _, err := runPlan(planOf(n), testRuntime(newMemTxn()))
 	if err != nil {
 		t.Fatalf("%T: %v", n, err)
 	}

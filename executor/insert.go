@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/planner"
-	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -24,14 +23,14 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 		changed = n.OnConflict.Changed
 	}
 	w := newTableWriter(ex, n.Table, n.Checks, changed)
-	w.sink.direct = !anySubquery(n.Returning)
-	if c := n.OnConflict; c != nil && (!w.sink.direct || anySubquery(c.Set) || expr.HasSubquery(c.Where)) {
-		w.sink.direct, w.sink.pending = false, map[string][]byte{}
+	w.sink.direct = n.Direct
+	if n.OnConflict != nil && !n.Direct {
+		w.sink.pending = map[string][]byte{}
 	}
 	o := &insert{
 		modify:   newModify(ex, input, w, n.Returning),
 		row:      make(types.Row, len(n.Table.Columns)),
-		gather:   !atMostOne(n.Input) && mayRead(ex.plan, n.Input, n.Table.ID),
+		gather:   n.Gather,
 		gathered: rowBuffer{mem: &ex.mem},
 	}
 	if n.OnConflict != nil {

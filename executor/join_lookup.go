@@ -19,8 +19,7 @@ type uniqueLookupJoin struct {
 // newLookupJoin makes the operator that fits: groups of point reads, or of scans.
 func newLookupJoin(ex *execution, left Operator, n *planner.LookupJoin) (Operator, error) {
 	out := newJoinOutput(ex, n.Kind, n.On, len(n.Left.Columns()), len(n.Ordinals))
-	whole := len(n.Keys) == len(n.Index.Columns) && (n.Index.Unique || n.Index.ID == n.Table.Primary.ID)
-	if !whole {
+	if !n.Unique {
 		return newScanLookupJoin(ex, out, left, n)
 	}
 	j := &uniqueLookupJoin{joinOutput: out, leftGroup: newLeftGroup(ex, left, n)}

@@ -326,7 +326,7 @@ func TestTempFileOnFullDisk(t *testing.T) {
 // that there was a file.
 func TestSpilledJoinUnderLimit(t *testing.T) {
 	joined := spillJoins(planner.LeftJoin, spillSides()["random"])["exact"]
-	r, a, err := NewAnalyzedRunner(&planner.Plan{Root: &planner.Limit{Base: joined.Base, Input: joined, Limit: lit(3)}})
+	r, a, err := NewAnalyzedRunner(planOf(&planner.Limit{Base: joined.Base, Input: joined, Limit: lit(3)}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,7 +362,7 @@ func TestSpilledJoinsShareMemory(t *testing.T) {
 	want := mustRun(t, n)
 	rt := testRuntime(newMemTxn())
 	rt.MemoryLimitBytes, rt.TempDir = spillLimit, t.TempDir()
-	got, _, err := runPlan(&planner.Plan{Root: n}, rt)
+	got, _, err := runPlan(planOf(n), rt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -427,7 +427,7 @@ func BenchmarkHashJoinSpilled(b *testing.B) {
 	n := &planner.HashJoin{Base: ints(4), Left: left, Right: right, LeftKeys: []expr.Scalar{intCol(1)}, RightKeys: []expr.Scalar{intCol(0)}}
 	rt := testRuntime(newMemTxn())
 	rt.MemoryLimitBytes = 512 << 10
-	r, err := NewRunner(&planner.Plan{Root: n})
+	r, err := NewRunner(planOf(n))
 	if err != nil {
 		b.Fatal(err)
 	}

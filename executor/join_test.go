@@ -29,7 +29,7 @@ func TestJoinMethodsAgree(t *testing.T) {
 					for _, group := range []int{0, 1, 3} {
 						rt := testRuntime(c.store(n))
 						rt.GroupSize = group
-						got, _, err := runPlan(&planner.Plan{Root: n}, rt)
+						got, _, err := runPlan(planOf(n), rt)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -218,7 +218,7 @@ func TestUniqueLookupJoin(t *testing.T) {
 			Access: planner.Access{Table: right, Index: c.index, Ordinals: []int{0, 2}, Fetch: c.fetch},
 			Keys:   []expr.Scalar{c.key},
 		}
-		got, _, err := runPlan(&planner.Plan{Root: n}, testRuntime(txn))
+		got, _, err := runPlan(planOf(n), testRuntime(txn))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -36,7 +36,7 @@ func runLocking(t *testing.T, table *catalog.TableDescriptor, txn *memTxn, n pla
 	t.Helper()
 	rt := testRuntime(txn, table)
 	rt.Lock, rt.EagerUnique = true, true
-	r, err := Build(&planner.Plan{Root: n}, rt)
+	r, err := Build(planOf(n), rt)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func insertRows(t *catalog.TableDescriptor, rows ...[]expr.Scalar) *planner.Inse
 func exec(t *testing.T, table *catalog.TableDescriptor, txn *memTxn, n planner.Node) ([]string, int64, error) {
 	t.Helper()
 	rt := testRuntime(txn, table)
-	rows, affected, err := runPlan(&planner.Plan{Root: n}, rt)
+	rows, affected, err := runPlan(planOf(n), rt)
 	if err == nil {
 		checkIndexes(t, table, txn)
 	}
@@ -272,7 +272,7 @@ func TestOnConflict(t *testing.T) {
 		run := func(n planner.Node) ([]string, error) {
 			rt := testRuntime(txn, table)
 			rt.EagerUnique = eager
-			rows, _, err := runPlan(&planner.Plan{Root: n}, rt)
+			rows, _, err := runPlan(planOf(n), rt)
 			return rows, err
 		}
 		must := func(n planner.Node, want ...string) {

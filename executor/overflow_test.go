@@ -59,7 +59,7 @@ func TestKeysOverflow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := inAnyOrder(mustRun(t, n))
 			for _, limit := range []int64{64 << 10, 128 << 10} {
-				r, a, err := NewAnalyzedRunner(&planner.Plan{Root: n})
+				r, a, err := NewAnalyzedRunner(planOf(n))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -104,7 +104,7 @@ func takeRows(t *testing.T, r *Runner, rt *Runtime, n int) (rows []string) {
 // A cancel comes through in whatever turn it is.
 func TestOverflowIsCancelled(t *testing.T) {
 	for name, n := range overflowPlans(t) {
-		r, err := NewRunner(&planner.Plan{Root: n})
+		r, err := NewRunner(planOf(n))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -143,7 +143,7 @@ func TestOverflowOfEqualHashes(t *testing.T) {
 	n := &planner.Distinct{Base: ints(1), Input: input}
 	rt := testRuntime(newMemTxn())
 	rt.MemoryLimitBytes, rt.TempDir = 64<<10, t.TempDir()
-	got, _, err := runPlan(&planner.Plan{Root: n}, rt)
+	got, _, err := runPlan(planOf(n), rt)
 	if err != nil || len(got) != 3000 {
 		t.Errorf("%d rows, %v", len(got), err)
 	}

@@ -26,7 +26,7 @@ type pointGet struct {
 }
 
 func newPointGet(ex *execution, n *planner.PointGet) (*pointGet, error) {
-	o := &pointGet{key: newKeyBuilder(&n.Access, n.Key), filter: n.Filter, lock: ex.changes == n}
+	o := &pointGet{key: newKeyBuilder(&n.Access, n.Key), filter: n.Filter, lock: n.LockFirst}
 	return o, o.init(ex, &n.Access)
 }
 

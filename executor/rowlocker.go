@@ -28,18 +28,8 @@ type rowLocker struct {
 	keys  [][]byte
 }
 
-func newRowLocker(ex *execution, input Operator, t *catalog.TableDescriptor, n planner.Node) rowLocker {
-	return rowLocker{
-		ex: ex, input: input, table: t, single: atMostOne(n), below: wholeRowGet(n) != nil, rows: rowBuffer{mem: &ex.mem},
-	}
-}
-
-// wholeRowGet returns n if it reads a row by its primary key and no filter can hold it back.
-func wholeRowGet(n planner.Node) *planner.PointGet {
-	if g, ok := n.(*planner.PointGet); ok && g.Filter == nil && !g.Fetch && g.Index.ID == g.Table.Primary.ID {
-		return g
-	}
-	return nil
+func newRowLocker(ex *execution, input Operator, t *catalog.TableDescriptor, props planner.Properties, below bool) rowLocker {
+	return rowLocker{ex: ex, input: input, table: t, single: props.AtMostOne, below: below, rows: rowBuffer{mem: &ex.mem}}
 }
 
 // reset prepares for a run.

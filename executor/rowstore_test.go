@@ -87,7 +87,7 @@ func TestHeldRowsGoToAFile(t *testing.T) {
 			txn, ctx := begin(t, db), t.Context()
 			rt := testRuntime(txn, table)
 			rt.MemoryLimitBytes, rt.TempDir = 64<<10, t.TempDir()
-			r, err := Build(&planner.Plan{Root: n}, rt)
+			r, err := Build(planOf(n), rt)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -97,7 +97,7 @@ func (r *Runner) pull(ctx context.Context) (types.Row, error) {
 // could change are read and kept (RowStore); a plan that reads along one iterator, which sees the
 // transaction's writes of when it began, only has it begin.
 func (r *Runner) Hold(ctx context.Context) error {
-	steady := readsAhead(r.ex.plan, r.ex.plan.Root)
+	steady := r.ex.plan.Root.Properties().ReadsAhead
 	if steady && r.started {
 		return nil
 	}

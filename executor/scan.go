@@ -18,7 +18,7 @@ type scan struct {
 }
 
 func newScan(ex *execution, n *planner.Scan) (Operator, error) {
-	if wholeKeys(n) {
+	if n.WholeKeys {
 		return newMultiGet(ex, n)
 	}
 	o := &scan{keySpans: n.Spans, filter: n.Filter}
@@ -66,19 +66,6 @@ func (o *scan) Next(ctx context.Context) (types.Row, error) {
 			return nil, err
 		}
 	}
-}
-
-// wholeKeys reports whether every span is a whole key of a unique index: id IN (…), id = ANY($1).
-func wholeKeys(n *planner.Scan) bool {
-	if !n.Index.Unique && n.Index.ID != n.Table.Primary.ID || len(n.Spans) == 0 {
-		return false
-	}
-	for i := range n.Spans {
-		if len(n.Spans[i].Eq) != len(n.Index.Columns) {
-			return false
-		}
-	}
-	return true
 }
 
 // multiGet reads rows by many whole keys, in groups, in key order.

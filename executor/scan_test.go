@@ -191,7 +191,7 @@ func TestManyPointsAreBatched(t *testing.T) {
 	}
 	n := wholeScan(table, &table.Primary, planner.KeySpan{Eq: []planner.KeyPart{{Each: true,
 		Value: &expr.Const{Value: types.NewArray(arr), Typ: types.TInt8.ArrayOf()}}}})
-	rows, _, err := runPlan(&planner.Plan{Root: n}, rt)
+	rows, _, err := runPlan(planOf(n), rt)
 	if err != nil || len(rows) != 50 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
@@ -212,7 +212,7 @@ func TestPointGet(t *testing.T) {
 	rt := testRuntime(txn, table)
 	run := func(n planner.Node) []string {
 		t.Helper()
-		rows, _, err := runPlan(&planner.Plan{Root: n}, rt)
+		rows, _, err := runPlan(planOf(n), rt)
 		if err != nil {
 			t.Fatal(err)
 		}

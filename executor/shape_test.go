@@ -172,7 +172,7 @@ func TestLimit(t *testing.T) {
 		{limit(nil, lit(-1)), pgerror.InvalidRowCountInOffset},
 		{&planner.TopN{Base: input.Base, Input: input, Keys: []planner.SortKey{key(0, types.TInt8, false, false)}, Limit: lit(-1)}, pgerror.InvalidRowCountInLimit},
 	} {
-		_, _, err := runPlan(&planner.Plan{Root: c.n}, testRuntime(newMemTxn()))
+		_, _, err := runPlan(planOf(c.n), testRuntime(newMemTxn()))
 		wantCode(t, err, c.code)
 	}
 }
@@ -266,7 +266,7 @@ func TestEndlessRecursionStops(t *testing.T) {
 	step := &planner.Filter{Base: ints(1), Input: &planner.WorkScan{Base: ints(1)}, Cond: lit(true)}
 	union := &planner.RecursiveUnion{Base: ints(1), Init: rowsOf(1, []any{1}), Step: step, All: true}
 	count := func(ctx context.Context, rt *Runtime) error {
-		r, err := Build(&planner.Plan{Root: union}, rt)
+		r, err := Build(planOf(union), rt)
 		if err != nil {
 			return err
 		}
@@ -296,7 +296,7 @@ func TestEndlessRecursionStops(t *testing.T) {
 		&planner.Distinct{Base: ints(1), Input: distinctRows, KeepsOrder: true},
 		&planner.NestedLoopJoin{Base: ints(2), Left: input, Right: input},
 	} {
-		_, _, err := runPlan(&planner.Plan{Root: n}, rt)
+		_, _, err := runPlan(planOf(n), rt)
 		if e := wantCode(t, err, pgerror.OutOfMemory); e.Hint == "" {
 			t.Errorf("%T: no hint", n)
 		}
@@ -417,7 +417,7 @@ func TestSortSpills(t *testing.T) {
 		for _, limit := range []int64{64 << 10, 1 << 20} {
 			rt := testRuntime(newMemTxn())
 			rt.MemoryLimitBytes, rt.TempDir = limit, t.TempDir()
-			got, _, err := runPlan(&planner.Plan{Root: n}, rt)
+			got, _, err := runPlan(planOf(n), rt)
 			if err != nil {
 				t.Fatal(err)
 			}

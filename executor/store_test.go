@@ -57,7 +57,7 @@ func begin(t testing.TB, db *percolator.DB) *percolator.Txn {
 func autocommit(t testing.TB, db *percolator.DB, table *catalog.TableDescriptor, n planner.Node) ([]string, error) {
 	t.Helper()
 	txn := begin(t, db)
-	rows, _, err := runPlan(&planner.Plan{Root: n}, testRuntime(txn, table))
+	rows, _, err := runPlan(planOf(n), testRuntime(txn, table))
 	if err == nil {
 		_, err = txn.Commit(context.Background())
 	}
@@ -133,7 +133,7 @@ func TestRacingUpserts(t *testing.T) {
 	n := upsert(insertRows(table, accountRow(1, "a", 10)), []*catalog.IndexDescriptor{&table.Primary}, add...)
 	one, two := begin(t, db), begin(t, db)
 	for _, txn := range []*percolator.Txn{one, two} {
-		if _, _, err := runPlan(&planner.Plan{Root: n}, testRuntime(txn, table)); err != nil {
+		if _, _, err := runPlan(planOf(n), testRuntime(txn, table)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -226,7 +226,7 @@ func TestHold(t *testing.T) {
 			txn, ctx := begin(t, db), context.Background()
 			rt := testRuntime(txn, table)
 			rt.GroupSize = 1
-			r, err := Build(&planner.Plan{Root: n}, rt)
+			r, err := Build(planOf(n), rt)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -286,7 +286,7 @@ func BenchmarkPointSelectOverStore(b *testing.B) {
 		Base: tableColumns(table, 2), Access: planner.Access{Table: table, Index: &table.Primary, Ordinals: []int{2}},
 		Key: []expr.Scalar{&expr.Input{Typ: types.TInt8}},
 	}
-	r, err := NewRunner(&planner.Plan{Root: n})
+	r, err := NewRunner(planOf(n))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -360,7 +360,7 @@ func BenchmarkScanOverStore(b *testing.B) {
 			if c.ordinals == nil {
 				n.Filter = nil
 			}
-			r, err := NewRunner(&planner.Plan{Root: n})
+			r, err := NewRunner(planOf(n))
 			if err != nil {
 				b.Fatal(err)
 			}

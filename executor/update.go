@@ -22,15 +22,15 @@ type update struct {
 
 func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
 	w := newTableWriter(ex, n.Table, n.Checks, n.Changed)
-	w.sink.direct = !anySubquery(n.Returning) && (atMostOne(n.Input) || !w.takesKeys() && readsAhead(ex.plan, n.Input))
+	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
 	o := &update{
 		modify: newModify(ex, input, w, n.Returning),
-		locker: newRowLocker(ex, input, n.Table, n.Input),
+		locker: newRowLocker(ex, input, n.Table, n.Input.Properties(), n.LockedBelow),
 		set:    n.Set,
 		full:   make(types.Row, len(n.Input.Columns())),
 	}
 	o.newRow = o.full[:len(n.Table.Columns):len(n.Table.Columns)]
-	if !eachRowOnce(n.Input) {
+	if !n.Input.Properties().EachRowOnce {
 		o.seen = newRowSet(w)
 	}
 	return o

@@ -63,6 +63,7 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	for _, c := range p.ctes {
 		plan.CTEs = append(plan.CTEs, c.node)
 	}
+	plan.SetProperties()
 	return plan, nil
 }
 

@@ -173,6 +173,7 @@ func (p *physical) subplan(sub *expr.Subquery, cols []int) *expr.Subquery {
 	pn := p.exact(sr.root, sr.cols, limit)
 	p.outer = p.outer[:len(p.outer)-1]
 	out := *sub
+	setProperties(pn.node, false)
 	out.Plan = pn.node
 	return &out
 }

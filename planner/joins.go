@@ -477,7 +477,7 @@ func (p *physical) lookupJoin(kind JoinKind, left pnode, s *scanRel, on []expr.S
 		cols = left.cols
 	}
 	est := Estimate{Rows: joinRows(kind, left.est.Rows, lk.rows, sel), Cost: left.est.Cost + lk.cost}
-	n := &LookupJoin{Base: p.base(cols, est), Kind: kind, Left: left.node, Unique: lk.unique,
+	n := &LookupJoin{Base: p.base(cols, est), Kind: kind, Left: left.node,
 		Access: Access{Table: s.table, Alias: s.alias, Index: lk.index, Ordinals: ords, Fetch: !covers(s, lk.index, need)},
 		Keys:   p.compileAll(lk.keys, left.cols), On: p.conjunction(rest, both)}
 	return pnode{node: n, cols: cols, order: keptOrder(kind, left.order, lk.unique), est: est}

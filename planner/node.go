@@ -23,6 +23,8 @@ type Node interface {
 	Children() []Node
 	// Estimate returns what the planner expects of the node.
 	Estimate() Estimate
+	// Properties returns what holds for the node's rows.
+	Properties() Properties
 	base() *Base
 }
 
@@ -32,8 +34,9 @@ type Estimate struct{ Rows, Cost float64 }
 
 // Base is what all nodes have in common.
 type Base struct {
-	Out []Column
-	Est Estimate
+	Out   []Column
+	Est   Estimate
+	Props Properties
 }
 
 // Columns returns the output columns.
@@ -84,6 +87,8 @@ type (
 		Access
 		Key    []expr.Scalar // one per index column, cast to the column's type
 		Filter expr.Scalar   // over the output row; nil: none
+		// LockFirst: the row is about to be changed whatever it holds, so its key is locked before it is read.
+		LockFirst bool
 	}
 	// Scan reads spans of an index, in index order (reversed with Reverse).
 	Scan struct {
@@ -94,6 +99,8 @@ type (
 		Filter  expr.Scalar // over the output row; nil: none
 		// Limit is the number of rows expected to be pulled, 0 for all: it sizes the first page.
 		Limit int
+		// WholeKeys: every span is a whole key of a unique index.
+		WholeKeys bool
 	}
 	// Values yields rows of expressions. One empty row is the source of a SELECT without FROM.
 	Values struct {
@@ -316,6 +323,10 @@ type (
 		Checks     []Check
 		OnConflict *OnConflict
 		Returning  []expr.Scalar // over the stored row; nil: none
+		// Gather: Input may read what the statement writes, so all its rows are read first.
+		Gather bool
+		// Direct: nothing that the statement reads later can show a row that it has written.
+		Direct bool
 	}
 	// Update rewrites rows. Input rows start with the table's full row, followed by whatever the
 	// other sources bring; a row that appears twice is updated once, as PostgreSQL does.
@@ -327,6 +338,8 @@ type (
 		Changed   []int         // ordinals that Set may change
 		Checks    []Check
 		Returning []expr.Scalar // over the new row followed by the rest of the input row
+		// Direct and LockedBelow are as for Delete.
+		Direct, LockedBelow bool
 	}
 	// Delete removes rows. Input as for Update.
 	Delete struct {
@@ -334,6 +347,10 @@ type (
 		Table     *catalog.TableDescriptor
 		Input     Node
 		Returning []expr.Scalar // over the input row
+		// Direct: nothing that the statement reads later can show a row that it has written.
+		Direct bool
+		// LockedBelow: Input locks its row itself, see PointGet.LockFirst.
+		LockedBelow bool
 	}
 )
 
