@@ -284,8 +284,8 @@ func (db *DB) finishLock(ctx context.Context, bo *backoff, keys [][]byte, lock *
 }
 
 func (db *DB) releaseKeys(ctx context.Context, bo *backoff, keys [][]byte, startTS, forUpdateTS tso.Timestamp) error {
-	return db.onShards(ctx, bo, keys, func(p *portion, keys [][]byte) error {
-		return p.shard.ReleaseLocks(ctx, &kv.ReleaseLocksRequest{Ranges: p.refs, Keys: keys, StartTS: startTS, ForUpdateTS: forUpdateTS})
+	return db.onShards(ctx, bo, keys, func(p *part[[]byte]) error {
+		return p.shard.ReleaseLocks(ctx, &kv.ReleaseLocksRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS, ForUpdateTS: forUpdateTS})
 	})
 }
 

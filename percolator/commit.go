@@ -568,12 +568,9 @@ func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (t
 
 // decide rolls key back unless the transaction has committed, and returns the commit_ts, or 0.
 func (c *committer) decide(ctx context.Context, key []byte) (tso.Timestamp, error) {
-	desc, shard, err := c.db.router.Locate(ctx, key)
-	if err != nil {
-		return 0, err
-	}
-	err = shard.Rollback(ctx, &kv.RollbackRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{key}, StartTS: c.startTS})
-	c.db.forgetRoute(err, desc.Ref())
+	err := c.db.onKey(ctx, key, func(ref kv.RangeRef, shard kv.Shard) error {
+		return shard.Rollback(ctx, &kv.RollbackRequest{Ranges: []kv.RangeRef{ref}, Keys: [][]byte{key}, StartTS: c.startTS})
+	})
 	var committed *mvcc.AlreadyCommittedError
 	if errors.As(err, &committed) {
 		return committed.CommitTS, nil

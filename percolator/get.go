@@ -42,16 +42,14 @@ func (s *snapshot) retryGet(ctx context.Context, key []byte, err error) ([]byte,
 		if err := s.retryRead(ctx, &bo, err); err != nil {
 			return nil, err
 		}
-		var desc *kv.RangeDescriptor
-		var shard kv.Shard
-		if desc, shard, err = s.db.router.Locate(ctx, key); err != nil {
-			continue
-		}
 		var value []byte
-		if value, err = shard.Get(ctx, desc.Ref(), key, s.readOptions()); err == nil {
+		err = s.db.onKey(ctx, key, func(ref kv.RangeRef, shard kv.Shard) (err error) {
+			value, err = shard.Get(ctx, ref, key, s.readOptions())
+			return err
+		})
+		if err == nil {
 			return value, nil
 		}
-		s.db.forgetRoute(err, desc.Ref())
 	}
 }
 
@@ -154,145 +152,65 @@ func (s *snapshot) fetch(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	return values, nil
 }
 
-// fetchSome asks every shard concerned, then again for the keys whose locks have been dealt with or
-// whose route was stale, until all are answered.
+// fetchSome asks every shard concerned, in parallel where there are several, and then again for the keys whose locks
+// have been dealt with, until all are answered.
 func (s *snapshot) fetchSome(ctx context.Context, keys [][]byte) ([][]byte, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
+	f := batchFetch{s: s, keys: keys}
 	bo := backoff{db: s.db}
-	var values [][]byte // of all keys, once not all of them came at once
-	left := keys
-	var at []int // positions of left in keys; nil: the same
-	for {
-		got, err := s.fetchOnce(ctx, left)
-		if err != nil {
+	for left := keys; len(left) > 0; {
+		f.locked = nil
+		if err := sendAll(ctx, s.db, &bo, left, keyList, maxFanOut, func(p *part[[]byte]) error { return f.send(ctx, p) }); err != nil {
 			return nil, err
 		}
-		if values == nil {
-			values = got.values
-		} else {
-			for i, v := range got.values {
-				values[at[i]] = v
-			}
+		if len(f.locked) == 0 {
+			break
 		}
-		if len(got.again) == 0 {
-			return values, nil
-		}
-		var nextAt []int
-		var next [][]byte
-		for _, i := range got.again {
-			next = append(next, left[i])
-			if at != nil {
-				i = at[i]
-			}
-			nextAt = append(nextAt, i)
-		}
-		left, at = next, nextAt
-		if err := s.clearWay(ctx, &bo, got); err != nil {
+		if err := s.passLocks(ctx, &bo, f.locked); err != nil {
 			return nil, err
 		}
+		left = make([][]byte, len(f.locked))
+		for i := range f.locked {
+			left[i] = f.locked[i].Key
+		}
+		slices.SortFunc(left, bytes.Compare)
 	}
+	return f.values, nil
 }
 
-// fetched is one round of answers: values by position, positions to ask again, and why.
-type fetched struct {
-	values [][]byte
-	again  []int
+// batchFetch collects the answers of several shards about ascending keys.
+type batchFetch struct {
+	s    *snapshot
+	keys [][]byte
+
+	mu     sync.Mutex
+	values [][]byte // of keys; nil before the first answer
 	locked []mvcc.KeyLockedError
-	errs   []error
 }
 
-// clearWay deals with what kept a round from answering everything.
-func (s *snapshot) clearWay(ctx context.Context, bo *backoff, got *fetched) error {
-	for _, err := range got.errs {
-		if err := s.db.retryRouting(ctx, bo, err); err != nil {
-			return err
-		}
-	}
-	if len(got.locked) > 0 {
-		return s.passLocks(ctx, bo, got.locked)
-	}
-	return nil
-}
-
-// fetchOnce asks each shard once, in parallel where there are several.
-func (s *snapshot) fetchOnce(ctx context.Context, keys [][]byte) (*fetched, error) {
-	var space [1]portion
-	parts, err := s.db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, space[:])
+// send asks one shard.
+func (f *batchFetch) send(ctx context.Context, p *part[[]byte]) error {
+	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: p.items, ReadOptions: f.s.readOptions()})
 	if err != nil {
-		again := make([]int, len(keys))
-		for i := range again {
-			again[i] = i
-		}
-		return &fetched{values: make([][]byte, len(keys)), again: again, errs: []error{err}}, nil
+		return err
 	}
-	if len(parts) == 1 {
-		got := &fetched{}
-		err := s.fetchPortion(ctx, &parts[0], keys, got)
-		return got, err
-	}
-	return s.fetchParallel(ctx, parts, keys)
-}
-
-func (s *snapshot) fetchParallel(ctx context.Context, parts []portion, keys [][]byte) (*fetched, error) {
-	answers := make([]fetched, len(parts))
-	errs := make([]error, len(parts))
-	slots := make(chan struct{}, maxFanOut)
-	var wg sync.WaitGroup
-	for i := range parts {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			picked := make([][]byte, len(parts[i].pick))
-			for j, k := range parts[i].pick {
-				picked[j] = keys[k]
-			}
-			errs[i] = s.fetchPortion(ctx, &parts[i], picked, &answers[i])
-		})
-	}
-	wg.Wait()
-	all := &fetched{values: make([][]byte, len(keys))}
-	for i := range parts {
-		if errs[i] != nil {
-			return nil, errs[i]
-		}
-		for j, v := range answers[i].values {
-			all.values[parts[i].pick[j]] = v
-		}
-		for _, j := range answers[i].again {
-			all.again = append(all.again, parts[i].pick[j])
-		}
-		all.locked = append(all.locked, answers[i].locked...)
-		all.errs = append(all.errs, answers[i].errs...)
-	}
-	slices.Sort(all.again)
-	return all, nil
-}
-
-// fetchPortion asks one shard. Errors that may pass go into the answer.
-func (s *snapshot) fetchPortion(ctx context.Context, p *portion, keys [][]byte, into *fetched) error {
-	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: keys, ReadOptions: s.readOptions()})
-	if err != nil {
-		s.db.forgetRoute(err, p.refs...)
-		if mvcc.KindOf(err) != mvcc.KindStaleRoute && !unreachable(err) {
-			return err
-		}
-		into.values = make([][]byte, len(keys))
-		into.errs = append(into.errs, err)
-		for i := range keys {
-			into.again = append(into.again, i)
-		}
-		return nil
-	}
-	into.values = resp.Values
-	into.locked = resp.Locked
 	for i := range resp.Locked {
-		at, found := slices.BinarySearchFunc(keys, resp.Locked[i].Key, bytes.Compare)
-		if !found {
+		if _, found := slices.BinarySearchFunc(p.items, resp.Locked[i].Key, bytes.Compare); !found {
 			return &kv.CorruptionError{Key: resp.Locked[i].Key, Detail: "shard reports a lock on a key it was not asked for"}
 		}
-		into.again = append(into.again, at)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.locked = append(f.locked, resp.Locked...)
+	if f.values == nil && len(p.items) == len(f.keys) {
+		f.values = resp.Values
+		return nil
+	}
+	if f.values == nil {
+		f.values = make([][]byte, len(f.keys))
+	}
+	for i, key := range p.items {
+		at, _ := slices.BinarySearchFunc(f.keys, key, bytes.Compare)
+		f.values[at] = resp.Values[i]
 	}
 	return nil
 }

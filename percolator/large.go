@@ -539,8 +539,8 @@ func (c *committer) abortLarge(ctx context.Context) {
 	c.db.rollbackKeys(ctx, [][]byte{c.primary}, c.startTS)
 	err := c.eachLocked(ctx, func(keys [][]byte) error {
 		bo := backoff{db: c.db}
-		return c.db.onShards(ctx, &bo, keys, func(p *portion, keys [][]byte) error {
-			return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: keys, StartTS: c.startTS})
+		return c.db.onShards(ctx, &bo, keys, func(p *part[[]byte]) error {
+			return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: p.items, StartTS: c.startTS})
 		})
 	})
 	c.logLeft("rolling back", err)

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -76,49 +74,17 @@ func (r *refresh) run(ctx context.Context, spans []kv.Span) error {
 // send asks all shards concerned, until each has answered.
 func (r *refresh) send(ctx context.Context, spans []kv.Span) error {
 	bo := backoff{db: r.db}
-	for len(spans) > 0 {
-		parts, err := r.db.spanPortions(ctx, spans)
-		if err != nil {
-			if err := r.db.retryRouting(ctx, &bo, err); err != nil {
-				return err
-			}
-			continue
-		}
-		failed := make([]error, len(parts))
-		if len(parts) == 1 {
-			failed[0] = r.sendPart(ctx, &parts[0])
-		} else {
-			var g errgroup.Group
-			g.SetLimit(maxFanOut)
-			for i := range parts {
-				g.Go(func() error { failed[i] = r.sendPart(ctx, &parts[i]); return nil })
-			}
-			g.Wait()
-		}
-		spans = nil
-		for i, err := range failed {
-			if err == nil {
-				continue
-			}
-			if err := r.db.retryRouting(ctx, &bo, err); err != nil {
-				return err
-			}
-			spans = append(spans, parts[i].spans...)
-		}
-		slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
-	}
-	return nil
+	return sendAll(ctx, r.db, &bo, spans, spanList, maxFanOut, func(p *part[kv.Span]) error { return r.sendPart(ctx, p) })
 }
 
 // sendPart asks one shard until it says yes or no.
-func (r *refresh) sendPart(ctx context.Context, p *spanPortion) error {
+func (r *refresh) sendPart(ctx context.Context, p *part[kv.Span]) error {
 	bo := backoff{db: r.db}
-	req := kv.RefreshRequest{Ranges: p.refs, Spans: p.spans, StartTS: r.startTS, FromTS: r.from, ToTS: r.to}
+	req := kv.RefreshRequest{Ranges: p.refs, Spans: p.items, StartTS: r.startTS, FromTS: r.from, ToTS: r.to}
 	for {
 		err := p.shard.Refresh(ctx, &req)
 		var locked *mvcc.KeyLockedError
 		if !errors.As(err, &locked) {
-			r.db.forgetRoute(err, p.refs...)
 			return err
 		}
 		pass, err := r.passLock(ctx, &bo, locked)

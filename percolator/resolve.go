@@ -98,37 +98,15 @@ func (db *DB) resolveInBackground(ctx context.Context, keys [][]byte, startTS, c
 
 // resolveKeys finishes ascending keys of a transaction whose fate is decided (commitTS 0: rolled back).
 func (db *DB) resolveKeys(ctx context.Context, bo *backoff, keys [][]byte, startTS, commitTS tso.Timestamp) error {
-	return db.onShards(ctx, bo, keys, func(p *portion, keys [][]byte) error {
-		return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: keys, StartTS: startTS, CommitTS: commitTS})
+	return db.onShards(ctx, bo, keys, func(p *part[[]byte]) error {
+		return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS, CommitTS: commitTS})
 	})
 }
 
 // onShards calls do for each shard's part of ascending keys, one after the other, and repeats what
 // may pass. do must be idempotent.
-func (db *DB) onShards(ctx context.Context, bo *backoff, keys [][]byte, do func(*portion, [][]byte) error) error {
-	for len(keys) > 0 {
-		parts, err := db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, nil)
-		if err != nil {
-			if err := db.retryRouting(ctx, bo, err); err != nil {
-				return err
-			}
-			continue
-		}
-		var left [][]byte
-		for i := range parts {
-			picked := pickKeys(keys, parts[i].pick)
-			if err := do(&parts[i], picked); err != nil {
-				db.forgetRoute(err, parts[i].refs...)
-				if err := db.retryRouting(ctx, bo, err); err != nil {
-					return err
-				}
-				left = append(left, picked...)
-			}
-		}
-		slices.SortFunc(left, bytes.Compare)
-		keys = left
-	}
-	return nil
+func (db *DB) onShards(ctx context.Context, bo *backoff, keys [][]byte, do func(*part[[]byte]) error) error {
+	return sendAll(ctx, db, bo, keys, keyList, 1, do)
 }
 
 // pickKeys returns the keys at the positions; nil positions mean all.

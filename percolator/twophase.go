@@ -130,44 +130,18 @@ type prewritePart struct {
 }
 
 // prewrite locks the keys of one batch, whatever shards they have come to lie on.
-func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation, part *prewritePart) error {
+func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation, became *prewritePart) error {
 	bo := backoff{db: c.db}
-	for len(muts) > 0 {
-		parts, err := c.db.portions(ctx, len(muts), func(i int) []byte { return muts[i].Key }, nil)
-		if err != nil {
-			if err := c.db.retryRouting(ctx, &bo, err); err != nil {
-				return err
-			}
-			continue
-		}
-		var left []mvcc.Mutation
-		for i := range parts {
-			picked := muts
-			if pick := parts[i].pick; pick != nil {
-				picked = make([]mvcc.Mutation, len(pick))
-				for j, at := range pick {
-					picked[j] = muts[at]
-				}
-			}
-			done, err := c.prewriteOnce(ctx, &bo, &parts[i], picked, part)
-			if err != nil {
-				return err
-			}
-			if !done {
-				left = append(left, picked...)
-			}
-		}
-		slices.SortFunc(left, func(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) })
-		muts = left
-	}
-	return nil
+	return sendAll(ctx, c.db, &bo, muts, mutationList, 1, func(p *part[mvcc.Mutation]) error {
+		return c.prewriteOnce(ctx, &bo, p, became)
+	})
 }
 
-// prewriteOnce sends one request. done is false when it has to be repeated.
-func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, muts []mvcc.Mutation, part *prewritePart) (done bool, _ error) {
+// prewriteOnce sends one request, and notes what is known of it after an error.
+func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *part[mvcc.Mutation], became *prewritePart) error {
 	req := kv.PrewriteRequest{
 		Ranges:    p.refs,
-		Mutations: muts,
+		Mutations: p.items,
 		Primary:   c.primary,
 		StartTS:   c.startTS,
 		ReadTS:    c.readTS,
@@ -182,24 +156,26 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *portion, m
 	}
 	resp, err := p.shard.Prewrite(sending, &req)
 	if err == nil {
-		part.minCommitTS = max(part.minCommitTS, resp.MinCommitTS)
-		part.plain = part.plain || !resp.Async && slices.ContainsFunc(muts, leavesLock)
-		return true, nil
+		became.minCommitTS = max(became.minCommitTS, resp.MinCommitTS)
+		became.plain = became.plain || !resp.Async && slices.ContainsFunc(p.items, leavesLock)
+		return nil
 	}
-	c.db.forgetRoute(err, p.refs...)
 	kind := mvcc.KindOf(err)
 	if kind == mvcc.KindLocked {
 		locked, _ := errors.AsType[*mvcc.KeyLockedError](err)
 		err := c.clearLock(ctx, bo, p.shard, locked)
+		if err == nil {
+			return errSendAgain
+		}
 		// The lock may go, and a duplicate be carried out then.
-		part.lost = part.lost || err != nil && !p.shard.Capabilities().ExactlyOnce
-		return false, err
+		became.lost = became.lost || !p.shard.Capabilities().ExactlyOnce
+		return stopError{err}
 	}
 	// The fence does not look whether an attempt before it came through.
-	part.refused = kind.Final() && !(part.lost && kind == mvcc.KindTooOld)
-	part.lost = part.lost || !kind.Final() && kind != mvcc.KindStaleRoute && !notSent(err)
-	bo.patient = part.lost && c.asyncing != nil
-	return false, c.db.retryRouting(ctx, bo, err)
+	became.refused = kind.Final() && !(became.lost && kind == mvcc.KindTooOld)
+	became.lost = became.lost || !kind.Final() && kind != mvcc.KindStaleRoute && !notSent(err)
+	bo.patient = became.lost && c.asyncing != nil
+	return err
 }
 
 func leavesLock(m mvcc.Mutation) bool { return m.Op.LeavesLock() }
@@ -304,19 +280,17 @@ func (c *committer) commitPrimaryAt(ctx context.Context, bo *backoff, ts tso.Tim
 
 // sendPrimary sends one commit request. sent is false when it did not get that far.
 func (c *committer) sendPrimary(ctx context.Context, ts tso.Timestamp) (sent bool, _ error) {
-	desc, shard, err := c.db.router.Locate(ctx, c.primary)
-	if err != nil {
-		return false, err
-	}
-	err = shard.Commit(ctx, &kv.CommitRequest{
-		Ranges:   []kv.RangeRef{desc.Ref()},
-		Keys:     [][]byte{c.primary},
-		StartTS:  c.startTS,
-		CommitTS: ts,
-		Primary:  true,
+	err := c.db.onKey(ctx, c.primary, func(ref kv.RangeRef, shard kv.Shard) error {
+		sent = true
+		return shard.Commit(ctx, &kv.CommitRequest{
+			Ranges:   []kv.RangeRef{ref},
+			Keys:     [][]byte{c.primary},
+			StartTS:  c.startTS,
+			CommitTS: ts,
+			Primary:  true,
+		})
 	})
-	c.db.forgetRoute(err, desc.Ref())
-	return true, err
+	return sent, err
 }
 
 // refusesCommit says that err is a shard's answer that the transaction is not committed.
@@ -381,8 +355,8 @@ func (c *committer) commitLater(ctx context.Context, keys [][]byte, ts tso.Times
 func (db *DB) commitKeys(ctx context.Context, keys [][]byte, startTS, commitTS tso.Timestamp) {
 	bo := backoff{db: db}
 	for some := range slices.Chunk(keys, maxRequestKeys) {
-		err := db.onShards(ctx, &bo, some, func(p *portion, keys [][]byte) error {
-			return p.shard.Commit(ctx, &kv.CommitRequest{Ranges: p.refs, Keys: keys, StartTS: startTS, CommitTS: commitTS})
+		err := db.onShards(ctx, &bo, some, func(p *part[[]byte]) error {
+			return p.shard.Commit(ctx, &kv.CommitRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS, CommitTS: commitTS})
 		})
 		switch kind := mvcc.KindOf(err); {
 		case kind == mvcc.KindRolledBack || kind == mvcc.KindLockNotFound:
@@ -417,8 +391,8 @@ func (c *committer) abort(ctx context.Context) {
 // rollbackKeys rolls back the first key, then the others, which ascend.
 func (db *DB) rollbackKeys(ctx context.Context, keys [][]byte, startTS tso.Timestamp) {
 	bo := backoff{db: db}
-	rollback := func(p *portion, keys [][]byte) error {
-		return p.shard.Rollback(ctx, &kv.RollbackRequest{Ranges: p.refs, Keys: keys, StartTS: startTS})
+	rollback := func(p *part[[]byte]) error {
+		return p.shard.Rollback(ctx, &kv.RollbackRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS})
 	}
 	err := db.onShards(ctx, &bo, keys[:1], rollback)
 	for some := range slices.Chunk(keys[1:], maxRequestKeys) {
