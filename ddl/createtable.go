@@ -52,7 +52,27 @@ func (r *run) createTable(ctx context.Context, n *ast.CreateTable) (string, erro
 	if err := b.addConstraints(ctx, n); err != nil {
 		return "", err
 	}
+	for _, ix := range n.Indexes {
+		if err := b.addIndex(ctx, ix); err != nil {
+			return "", err
+		}
+	}
 	return tag, b.create(ctx)
+}
+
+// addIndex adds an index that CREATE TABLE names, as MySQL's does. The table has no rows yet.
+func (b *builder) addIndex(ctx context.Context, n *ast.CreateIndex) error {
+	if b.taken(n.Name) {
+		return relationExists(n.Name).At(n.Position())
+	}
+	b.pending[n.Name] = true
+	ix, err := b.newIndex(ctx, b.t, n)
+	if err != nil {
+		return err
+	}
+	b.t.NextIndexID++
+	b.t.Indexes = append(b.t.Indexes, ix)
+	return nil
 }
 
 // createTableAs is CREATE TABLE … AS: a table of the query's columns, then INSERT … SELECT.

@@ -118,6 +118,8 @@ type (
 		Persistence Persistence
 		Columns     []ColumnDef
 		Constraints []TableConstraint
+		// Indexes are MySQL's KEY in a table's definition. PostgreSQL has no words for them.
+		Indexes []*CreateIndex
 		// Order says how Columns, Constraints and Likes are mixed: 'c', 'k' or 'l' for each in turn.
 		Order      []byte
 		Likes      []LikeTable

@@ -14,9 +14,10 @@ import (
 
 // converter converts one statement. The first refusal is kept in err; what is made after it is not used.
 type converter struct {
-	text    string // the whole text
-	start   int    // byte offset of the statement
-	params  []int  // offsets of the question marks, rising
+	text    string      // the whole text
+	start   int         // byte offset of the statement
+	params  []int       // offsets of the question marks, rising
+	numbers map[int]int // by offset, of those that were $n
 	notices []string
 	err     error
 	// chars characters precede byte at: the cursor of pos, as nodes come nearly in the text's order.
@@ -101,6 +102,33 @@ func (c *converter) numberParameters(node tidb.Node) {
 	if len(c.params) > maxParams && c.err == nil {
 		c.err = pgerror.New(pgerror.ProgramLimitExceeded, "a statement has at most %d parameters", maxParams)
 	}
+	numbered := 0
+	for _, offset := range c.params {
+		if c.numbers[offset] > 0 {
+			numbered++
+		}
+	}
+	if numbered > 0 && numbered < len(c.params) && c.err == nil {
+		c.err = pgerror.Unsupported("a statement with parameters of both forms", "Write all of them as question marks, or all as $1, $2, ….")
+	}
+}
+
+// number is the number of the parameter at an offset.
+func (c *converter) number(offset int) int {
+	if n := c.numbers[offset]; n > 0 {
+		return n
+	}
+	i, _ := slices.BinarySearch(c.params, offset)
+	return i + 1
+}
+
+// highest is the highest number of a parameter.
+func (c *converter) highest() int {
+	highest := 0
+	for _, offset := range c.params {
+		highest = max(highest, c.number(offset))
+	}
+	return highest
 }
 
 // refuse records that what has no equal meaning, with what to use instead.

@@ -3,7 +3,6 @@ package mysql
 import (
 	"encoding/hex"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -60,8 +59,7 @@ func (c *converter) expr(n tidb.ExprNode) (x ast.Expr, isCondition bool) {
 	case *constant:
 		return c.constant(n)
 	case *parameter:
-		i, _ := slices.BinarySearch(c.params, n.offset)
-		return &ast.Param{Pos: pos, Number: i + 1}, false
+		return &ast.Param{Pos: pos, Number: c.number(n.offset)}, false
 	case *tidb.ColumnNameExpr:
 		return c.columnRef(n), false
 	case *tidb.UnaryOperationExpr:

@@ -8,9 +8,9 @@
 //     differences of meaning that remain are those listed in docs/mysql.md.
 //  2. No input panics or exhausts the stack: the nesting of a text is bounded before it is parsed (54001), and a
 //     panic of TiDB's parser answers 42601.
-//  3. A tree printed by its String method parses back, in package sql, to an equal tree, except for the forms of
-//     ON CONFLICT that PostgreSQL has no words for (ast.OnConflict.AnyKey).
-//  4. Literals of these trees have no slots.
+//  3. A tree printed by its String method parses back, in package sql, to an equal tree, except for what PostgreSQL has no
+//     words for (ast.OnConflict.AnyKey, ast.CreateTable.Indexes).
+//  4. Literals of these trees have no slots; Lexer gives statements with slots.
 //
 // Types and names of the schema are not known here: the planner resolves them as it does for PostgreSQL's texts.
 package mysql
@@ -34,9 +34,9 @@ type Statement struct {
 	Tree   ast.Statement
 	Text   string // the MySQL statement's own text
 	Offset int    // byte offset of Text in the whole text
-	Params int    // the number of question marks
-	// Part is 0, and counts up over the further statements that one MySQL statement becomes, such as the
-	// CREATE INDEX for a KEY in CREATE TABLE.
+	Params int    // the number of question marks, or the highest $n
+	// Part is 0, and counts up over the further statements that one MySQL statement becomes, such as ALTER TABLE with
+	// several changes.
 	Part int
 	// Notices say what of the statement has no effect in percodb, or another one.
 	Notices []string
@@ -57,6 +57,11 @@ func Parse(text string) ([]Statement, error) {
 	if err := boundNesting(text); err != nil {
 		return nil, err
 	}
+	written := text
+	text, numbers, err := questionMarks(text)
+	if err != nil {
+		return nil, err
+	}
 	nodes, err := parseTiDB(text)
 	if err != nil {
 		return nil, err
@@ -70,13 +75,13 @@ func Parse(text string) ([]Statement, error) {
 			offset = rest + i
 			rest = offset + len(own)
 		}
-		c := &converter{text: text, start: offset}
+		c := &converter{text: text, start: offset, numbers: numbers}
 		statements, err := c.statement(node)
 		if err != nil {
 			return nil, err
 		}
 		for i, tree := range statements {
-			st := Statement{Tree: tree, Text: own, Offset: offset, Params: len(c.params), Part: i}
+			st := Statement{Tree: tree, Text: written[offset : offset+len(own)], Offset: offset, Params: c.highest(), Part: i}
 			if i == 0 {
 				st.Notices = c.notices
 			}

@@ -37,6 +37,11 @@ func TestTables(t *testing.T) {
 			for i := range statements {
 				roundTrip(t, &statements[i])
 				b.WriteString(statements[i].Tree.String() + "\n")
+				if table, ok := statements[i].Tree.(*ast.CreateTable); ok {
+					for _, ix := range table.Indexes {
+						b.WriteString("with " + ix.String() + "\n")
+					}
+				}
 				for _, n := range statements[i].Notices {
 					b.WriteString("notice: " + n + "\n")
 				}
@@ -68,6 +73,12 @@ func roundTrip(t *testing.T, st *mysql.Statement) {
 			}
 		}})
 	}
+	if table, ok := st.Tree.(*ast.CreateTable); ok && len(table.Indexes) > 0 {
+		for _, ix := range table.Indexes {
+			roundTrip(t, &mysql.Statement{Tree: ix, Text: st.Text})
+		}
+		return
+	}
 	text := st.Tree.String()
 	again, err := sql.ParseTree(text)
 	if err != nil {
@@ -89,7 +100,7 @@ var equalTrees = cmp.Options{
 
 // TestStatements checks what a statement knows about its text.
 func TestStatements(t *testing.T) {
-	text := " SELECT ? ;; INSERT INTO t VALUES (?, ?) ; CREATE TABLE t (a INT, KEY (a))"
+	text := " SELECT ? ;; INSERT INTO t VALUES (?, ?) ; ALTER TABLE t ADD COLUMN b INT, ADD KEY (b)"
 	statements, err := mysql.Parse(text)
 	if err != nil {
 		t.Fatal(err)
@@ -106,8 +117,8 @@ func TestStatements(t *testing.T) {
 	want := []known{
 		{"SELECT ?", 1, 0, 1},
 		{"INSERT INTO t VALUES (?, ?)", 13, 0, 2},
-		{"CREATE TABLE t (a INT, KEY (a))", 43, 0, 0},
-		{"CREATE TABLE t (a INT, KEY (a))", 43, 1, 0},
+		{"ALTER TABLE t ADD COLUMN b INT, ADD KEY (b)", 43, 0, 0},
+		{"ALTER TABLE t ADD COLUMN b INT, ADD KEY (b)", 43, 1, 0},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

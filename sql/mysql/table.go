@@ -30,7 +30,7 @@ func quoteAll(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// createTable converts CREATE TABLE; keys that are not unique become statements of their own.
+// createTable converts CREATE TABLE; keys that are not unique become its Indexes.
 func (c *converter) createTable(n *tidb.CreateTableStmt) []ast.Statement {
 	name := c.table(n.Table)
 	if n.ReferTable != nil {
@@ -60,11 +60,6 @@ func (c *converter) createTable(n *tidb.CreateTableStmt) []ast.Statement {
 	head += "TABLE "
 	if n.IfNotExists {
 		head += "IF NOT EXISTS "
-		if len(indexes) > 0 {
-			for i := range indexes {
-				indexes[i] = strings.Replace(indexes[i], "INDEX ", "INDEX IF NOT EXISTS ", 1)
-			}
-		}
 	}
 	head += quoteTable(name)
 	if n.Select != nil {
@@ -80,11 +75,16 @@ func (c *converter) createTable(n *tidb.CreateTableStmt) []ast.Statement {
 	if c.err != nil {
 		return nil
 	}
-	out := []ast.Statement{c.parsed(head + " (" + strings.Join(elements, ", ") + ")")}
+	tree, ok := c.parsed(head + " (" + strings.Join(elements, ", ") + ")").(*ast.CreateTable)
 	for _, text := range indexes {
-		out = append(out, c.parsed(text))
+		if index, isIndex := c.parsed(text).(*ast.CreateIndex); ok && isIndex {
+			tree.Indexes = append(tree.Indexes, index)
+		}
 	}
-	return out
+	if c.err != nil {
+		return nil
+	}
+	return []ast.Statement{tree}
 }
 
 // tableOptions reports the options of a table that have no effect, and gives AUTO_INCREMENT's start.

@@ -1,6 +1,10 @@
 package wire_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
 
 // Goal: under percodb.dialect a connection's texts are MySQL's, plans of the two dialects are kept apart, and a statement
 // that becomes several runs whole. Method: transcripts.
@@ -11,7 +15,10 @@ func TestMySQLDialect(t *testing.T) {
 		{"postgresql", "select 'a' || 'b' as x", "columns x:25/0\nrow ab\ncomplete SELECT 1\nready I\n"},
 		{"set", "set percodb.dialect = 'mysql'", "complete SET\nready I\n"},
 		{"the same text", "select 1 || 0 as x", "columns x:23/0\nrow 1\ncomplete SELECT 1\nready I\n"},
-		{"table with key", "create table dialect_t (id int primary key, v int, key k (v))", "complete CREATE TABLE\ncomplete CREATE INDEX\nready I\n"},
+		{"table with key", "create table dialect_t (id int primary key, v int, key k (v))", "complete CREATE TABLE\nready I\n"},
+		{"if not exists", "create table if not exists dialect_t (id int primary key, v int, key k (v), key l (v))", "notice 42P07 relation \"dialect_t\" already exists, skipping\ncomplete CREATE TABLE\nready I\n"},
+		{"the key is there", "create index k on dialect_t (v)", "error 42P07 relation \"dialect_t_k\" already exists\nready I\n"},
+		{"a key twice", "create table dialect_u (a int, key k (a), key k (a))", "error 42P07 relation \"dialect_u_k\" already exists\nready I\n"},
 		{"on duplicate key", "insert into dialect_t values (1, 1); insert into dialect_t values (1, 5) on duplicate key update v = v + values(v)",
 			"complete INSERT 0 1\ncomplete INSERT 0 1\nready I\n"},
 		{"replace", "replace into dialect_t (id) values (2)", "complete INSERT 0 1\nready I\n"},
@@ -32,5 +39,46 @@ func TestMySQLDialect(t *testing.T) {
 	}
 	for _, c := range cases {
 		expect(t, c.name, r.query(c.text), c.want)
+	}
+}
+
+// TestMySQLExtended: statements of MySQL's dialect with parameters, as ? and as $1, and CREATE TABLE with keys in the extended
+// protocol.
+func TestMySQLExtended(t *testing.T) {
+	ctx := testContext(t)
+	conn, err := pgx.Connect(ctx, "postgres://tester@"+address+"/percodb?sslmode=disable&percodb.dialect=mysql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	exec := func(text string, args ...any) {
+		t.Helper()
+		if _, err := conn.Exec(ctx, text, args...); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+	exec("DROP TABLE IF EXISTS dialect_x")
+	if _, err := conn.Prepare(ctx, "create", "CREATE TABLE dialect_x (id INT PRIMARY KEY, v VARCHAR(9), n BIGINT, KEY v (v), KEY n (n, v))"); err != nil {
+		t.Fatal(err)
+	}
+	exec("create")
+	exec("INSERT INTO dialect_x VALUES (?, ?, ?), (2, ?, 7)", 1, "a", 5, "b")
+	exec("INSERT INTO dialect_x VALUES ($2, $1, $2)", "c", 3)
+	exec("INSERT INTO dialect_x (id, n) VALUES (?, ?) ON DUPLICATE KEY UPDATE n = n + VALUES(n)", 1, 10)
+	for _, c := range []struct {
+		text string
+		args []any
+		want string
+	}{
+		{"SELECT v FROM dialect_x WHERE id = ? AND n = ?", []any{1, 15}, "a"},
+		{"SELECT v FROM dialect_x WHERE n = $2 AND id = $1", []any{3, 3}, "c"},
+		{"SELECT v FROM dialect_x ORDER BY id LIMIT ?, ?", []any{1, 1}, "b"},
+		{"SELECT v FROM dialect_x ORDER BY id LIMIT $2 OFFSET $1", []any{2, 1}, "c"},
+		{"SELECT CONCAT('$1?', v) FROM dialect_x WHERE v = $1 /* $2 ? */", []any{"b"}, "$1?b"},
+	} {
+		var got string
+		if err := conn.QueryRow(ctx, c.text, c.args...).Scan(&got); err != nil || got != c.want {
+			t.Errorf("%s %v: %q, %v, want %q", c.text, c.args, got, err, c.want)
+		}
 	}
 }
