@@ -16,7 +16,7 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 	if n.Binary {
 		return pgerror.Unsupported("BINARY cursor", "Ask for binary results in the extended protocol.")
 	}
-	if s.portals[n.Name] != nil {
+	if s.portals.byName[n.Name] != nil {
 		return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", n.Name)
 	}
 	s.lexer.Reset(n.Text)
@@ -35,7 +35,7 @@ func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error
 		po.close()
 		return err
 	}
-	s.portals[n.Name] = po
+	s.portals.add(po)
 	return nil
 }
 
@@ -55,8 +55,8 @@ func (s *Session) openCursor(ctx context.Context, po *portal, outlives bool) err
 
 // fetch moves a cursor forward and, unless it is MOVE, sends the rows.
 func (s *Session) fetch(ctx context.Context, n *ast.Fetch, w ResultWriter) (Tag, error) {
-	po := s.portals[n.Name]
-	if po == nil || !po.cursor {
+	po := s.portals.cursor(n.Name)
+	if po == nil {
 		return Tag{}, pgerror.New(pgerror.InvalidCursorName, "cursor %q does not exist", n.Name)
 	}
 	count, err := forwardCount(n)
@@ -111,7 +111,7 @@ func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w Resul
 // statement of r changes something. What it reads for them are no reads of that statement: they are not
 // repeated when the statement runs again.
 func (s *Session) holdPortals(ctx context.Context, r *run) error {
-	for _, po := range s.portals {
+	for _, po := range s.portals.byName {
 		if &po.run == r || !po.reads() {
 			continue
 		}
@@ -126,21 +126,13 @@ func (s *Session) holdPortals(ctx context.Context, r *run) error {
 
 func (s *Session) closeCursor(n *ast.CloseCursor) (Tag, error) {
 	if n.Name == "" {
-		s.closeAllCursors()
+		s.portals.removeCursors()
 		return verb("CLOSE CURSOR ALL"), nil
 	}
-	po := s.portals[n.Name]
+	po := s.portals.byName[n.Name]
 	if po == nil {
 		return Tag{}, pgerror.New(pgerror.InvalidCursorName, "cursor %q does not exist", n.Name)
 	}
-	s.ClosePortal(n.Name)
+	s.portals.remove(n.Name)
 	return verb("CLOSE CURSOR"), nil
-}
-
-func (s *Session) closeAllCursors() {
-	for name, po := range s.portals {
-		if po.cursor {
-			s.ClosePortal(name)
-		}
-	}
 }

@@ -50,7 +50,10 @@ func (s *Session) refreshEnv() {
 	s.env.Format.Now, s.env.Format.Names = now, &s.objects
 	s.settings.format.Names = &s.objects // For values on their way to the client.
 	s.tx.resolver = nil                  // The search path may be another one.
-	s.defaultPath = len(s.settings.searchPath) == 1 && s.settings.searchPath[0] == catalog.PublicSchema
+	s.plans.path = nil
+	if path := s.settings.searchPath; len(path) != 1 || path[0] != catalog.PublicSchema {
+		s.plans.path = append([]string{}, path...)
+	}
 }
 
 func (i info) User() string        { return i.s.user }

@@ -46,7 +46,7 @@ func (s *Session) runExplain(ctx context.Context, n *ast.Explain, w ResultWriter
 // explained returns the plan to be shown, and what running it takes.
 func (s *Session) explained(ctx context.Context, n *ast.Explain) (*cachedPlan, []sql.Literal, types.Row, error) {
 	if e, ok := n.Statement.(*ast.Execute); ok {
-		p, err := s.findStatement(e.Name)
+		p, err := s.statements.find(e.Name)
 		if err != nil || p.plan == nil {
 			return nil, nil, nil, err
 		}

@@ -7,45 +7,9 @@ import (
 	"io"
 	"slices"
 
-	"github.com/percodb/percodb/executor"
-	"github.com/percodb/percodb/sql"
-	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
-
-// prepared is a prepared statement, of the extended protocol or of PREPARE.
-type prepared struct {
-	name      string
-	statement *sql.Statement // nil: the empty query
-	tree      ast.Statement
-	plan      *cachedPlan // nil for statements without plan
-	declared  []types.Type
-	params    []types.Type
-	byName    bool // made by PREPARE; listed so in pg_prepared_statements
-}
-
-// portal is a statement bound to arguments, perhaps half run.
-type portal struct {
-	name     string
-	prepared *prepared
-	params   types.Row
-	formats  []int16
-	run      run
-	started  bool // run has been planned
-	done     bool
-	view     uint64   // under which the plan was found to hold (Session.views)
-	cursor   bool     // made by DECLARE
-	depth    int      // how many savepoints there were: ROLLBACK TO one of them leaves it open
-	columns  []Column // of taken, in a portal without plan
-	fresh    bool     // made in the running transaction, with which it goes if that fails
-	outlives bool     // its run is detached from its transaction (WITH HOLD)
-	// taken are the rows of a statement without plan that is sent in parts.
-	taken *executor.RowStore
-}
-
-// reads reports whether the portal may yet read in the open transaction.
-func (po *portal) reads() bool { return po.run.runner != nil && !po.outlives }
 
 // BindRequest is the Bind message.
 type BindRequest struct {
@@ -64,17 +28,13 @@ func (s *Session) Parse(name, text string, declared []types.OID) error {
 	if err != nil {
 		return s.reportError(err)
 	}
-	if name == "" {
-		s.unnamed = p
-	} else {
-		s.statements[name] = p
-	}
+	s.statements.add(p)
 	return nil
 }
 
 func (s *Session) parse(name, text string, declared []types.OID) (*prepared, error) {
-	if _, taken := s.statements[name]; taken && name != "" {
-		return nil, pgerror.New(pgerror.DuplicatePreparedStatement, "prepared statement %q already exists", name)
+	if err := s.statements.free(name); err != nil {
+		return nil, err
 	}
 	p := &prepared{name: name, declared: make([]types.Type, len(declared))}
 	for i, oid := range declared {
@@ -163,20 +123,6 @@ func sameColumns(a, b []Column) bool {
 	return true
 }
 
-func (s *Session) findStatement(name string) (*prepared, error) {
-	p := s.statements[name]
-	if name == "" {
-		p = s.unnamed
-	}
-	switch {
-	case p != nil:
-		return p, nil
-	case name == "":
-		return nil, pgerror.New(pgerror.InvalidSQLStatementName, "unnamed prepared statement does not exist")
-	}
-	return nil, pgerror.New(pgerror.InvalidSQLStatementName, "prepared statement %q does not exist", name)
-}
-
 // Bind makes a portal of a prepared statement and arguments.
 func (s *Session) Bind(req BindRequest) error {
 	s.beginMessage()
@@ -188,18 +134,15 @@ func (s *Session) Bind(req BindRequest) error {
 }
 
 func (s *Session) bind(req BindRequest) error {
-	p, err := s.findStatement(req.Statement)
+	p, err := s.statements.find(req.Statement)
 	if err != nil {
 		return err
 	}
 	if s.tx.phase == failed && !endsBlock(p.tree) {
 		return failedBlockError()
 	}
-	if old := s.portals[req.Portal]; old != nil {
-		if req.Portal != "" {
-			return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", req.Portal)
-		}
-		s.release(old)
+	if err := s.portals.free(req.Portal); err != nil {
+		return err
 	}
 	if len(req.Params) != len(p.params) {
 		return pgerror.New(pgerror.ProtocolViolation, "bind message supplies %d parameters, but prepared statement %q requires %d",
@@ -217,35 +160,16 @@ func (s *Session) bind(req BindRequest) error {
 	if err := errors.Join(checkFormats(req.ParamFormats), checkFormats(req.ResultFormats)); err != nil {
 		return err
 	}
-	po := s.newPortal(req, p)
-	if err := s.parseParams(po, req); err != nil {
-		return err
-	}
-	s.portals[req.Portal] = po
-	return nil
-}
-
-// newPortal takes the portal that was closed last, since most clients use one at a time, or makes one.
-func (s *Session) newPortal(req BindRequest, p *prepared) *portal {
-	po := s.spare
-	s.spare = nil
-	if po == nil {
-		po = &portal{}
-	}
+	po := s.portals.reuse()
 	*po = portal{
 		name: req.Portal, prepared: p, params: po.params[:0], formats: append(po.formats[:0], req.ResultFormats...),
 		depth: len(s.tx.savepoints), fresh: true, view: s.views,
 	}
-	return po
-}
-
-// release closes a portal that nobody can name any more and keeps it for the next Bind, unless it may
-// have to run again.
-func (s *Session) release(po *portal) {
-	po.close()
-	if !po.cursor && po != s.tx.pipeline.first {
-		s.spare = po
+	if err := s.parseParams(po, req); err != nil {
+		return err
 	}
+	s.portals.add(po)
+	return nil
 }
 
 // parseParams reads the arguments. Bytes that their values would share are copied, since the message's
@@ -315,7 +239,7 @@ func paramFormat(formats []int16, i int) int16 {
 
 // DescribeStatement returns the types of parameters and output columns; nil columns mean no rows.
 func (s *Session) DescribeStatement(name string) ([]types.Type, []Column, error) {
-	p, err := s.findStatement(name)
+	p, err := s.statements.find(name)
 	if err != nil {
 		return nil, nil, s.reportError(err)
 	}
@@ -328,7 +252,7 @@ func (s *Session) DescribeStatement(name string) ([]types.Type, []Column, error)
 
 // DescribePortal returns the output columns and the formats asked for.
 func (s *Session) DescribePortal(name string) ([]Column, []int16, error) {
-	po := s.portals[name]
+	po := s.portals.byName[name]
 	if po == nil {
 		return nil, nil, s.reportError(pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name))
 	}
@@ -341,7 +265,7 @@ func (s *Session) DescribePortal(name string) ([]Column, []int16, error) {
 
 // Execute runs a portal for up to maxRows rows (0: all). The error is for the client; the session goes on.
 func (s *Session) Execute(name string, maxRows int, w ResultWriter) error {
-	po := s.portals[name]
+	po := s.portals.byName[name]
 	if po == nil {
 		return s.reportError(pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name))
 	}
@@ -433,44 +357,7 @@ func (s *Session) planPortal(ctx context.Context, r *run) error {
 }
 
 // ClosePortal forgets a portal; an unknown name is no error.
-func (s *Session) ClosePortal(name string) {
-	if po := s.portals[name]; po != nil {
-		delete(s.portals, name)
-		s.release(po)
-	}
-}
+func (s *Session) ClosePortal(name string) { s.portals.remove(name) }
 
 // CloseStatement forgets a prepared statement; an unknown name is no error.
-func (s *Session) CloseStatement(name string) {
-	if name == "" {
-		s.unnamed = nil
-		return
-	}
-	delete(s.statements, name)
-}
-
-func (s *Session) dropUnnamed() {
-	s.unnamed = nil
-	s.ClosePortal("")
-}
-
-func (po *portal) close() {
-	// The transaction ends, or the client has closed the portal: nobody waits for its error.
-	_ = po.run.close()
-	if po.taken != nil {
-		_ = po.taken.Close()
-	}
-}
-
-// closePortals ends every portal at the end of its transaction, save the held ones of transactions
-// that committed, which have all their rows.
-func (s *Session) closePortals(committed bool) {
-	for name, po := range s.portals {
-		if po.outlives && (committed || !po.fresh) {
-			po.fresh = false
-			continue
-		}
-		delete(s.portals, name)
-		s.release(po)
-	}
-}
+func (s *Session) CloseStatement(name string) { s.statements.remove(name) }

@@ -60,7 +60,7 @@ func (s *Session) beginLatest(plan *planner.Plan) bool {
 	if schema == nil {
 		return false
 	}
-	if !s.defaultPath {
+	if s.plans.path != nil {
 		schema = catalog.SearchPath(schema, s.settings.searchPath)
 	}
 	s.fixModes()

@@ -38,6 +38,7 @@ func (s *Session) joinPipeline(r *run, repeatable bool, w ResultWriter) error {
 	}
 	if repeatable {
 		s.tx.pipeline.first, s.tx.pipeline.reads = r.portal, reads
+		s.portals.repeatable = r.portal
 		r.policy, r.begun = first, true
 		if reads {
 			w.Begin(0)
@@ -52,7 +53,7 @@ func (s *Session) joinPipeline(r *run, repeatable bool, w ResultWriter) error {
 // again: with locks, and with its unique keys checked, so that its error precedes the results of others.
 func (s *Session) shareWithFirst(nextReads bool, w ResultWriter) error {
 	po := s.tx.pipeline.first
-	s.tx.pipeline.first = nil
+	s.tx.pipeline.first, s.portals.repeatable = nil, nil
 	if po != nil {
 		po.run.policy = shared
 	}
@@ -85,12 +86,7 @@ func (s *Session) mayStartOver() bool {
 	if !s.tx.modes.isolation.perStatement() || s.tx.txn.Wrote() || s.tx.changed {
 		return false
 	}
-	for _, po := range s.portals {
-		if po.reads() {
-			return false
-		}
-	}
-	return true
+	return !s.portals.reading()
 }
 
 // startOverPipeline is startOver in the midst of a pipeline.
@@ -143,7 +139,7 @@ func (s *Session) executesChange(tree ast.Statement) bool {
 	if !ok {
 		return false
 	}
-	p := s.statements[n.Name]
+	p := s.statements.named[n.Name]
 	return p != nil && p.plan != nil && !p.plan.ReadOnly
 }
 

@@ -79,6 +79,46 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 	return true, nil
 }
 
+// plans is a session's share of the server's plans, which it reads without a lock.
+type plans struct {
+	byKey map[string]*cachedPlan
+	key   []byte // the buffer of keyOf
+	// path is the search path that keys name; nil for the default one, which they do not.
+	path []string
+}
+
+func newPlans() plans { return plans{byKey: map[string]*cachedPlan{}} }
+
+// add keeps a plan. When there are too many it starts anew: a session that cycles through more texts than that gains
+// little from them.
+func (m *plans) add(key string, c *cachedPlan) {
+	if len(m.byKey) >= sessionPlans {
+		clear(m.byKey)
+	}
+	m.byKey[key] = c
+}
+
+func (m *plans) clear() { clear(m.byKey) }
+
+// keyOf extends a statement's key by what else its plan depends on. The result is valid until the next call.
+func (m *plans) keyOf(key []byte, declared []types.Type) []byte {
+	if len(declared) == 0 && m.path == nil {
+		return key
+	}
+	m.key = append(m.key[:0], key...)
+	for _, t := range declared {
+		m.key = append(m.key, 0)
+		m.key = strconv.AppendInt(m.key, int64(t.OID), 10)
+	}
+	if m.path != nil {
+		m.key = append(m.key, 2) // An empty path is not the default one.
+	}
+	for _, schema := range m.path {
+		m.key = append(append(m.key, 1), schema...)
+	}
+	return m.key
+}
+
 // planStatement returns the plan of a lexed statement, or its tree when it is not one that has a plan.
 // declared are the parameter types the client gave; latest: the statement may read without a snapshot.
 func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared []types.Type, latest bool) (*cachedPlan, ast.Statement, error) {
@@ -88,8 +128,8 @@ func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared
 	if len(st.Key) == 0 || s.tx.changed {
 		return s.planText(ctx, st, declared)
 	}
-	key := s.planKey(st.Key, declared)
-	if hit, ok := s.plans[string(key)]; ok {
+	key := s.plans.keyOf(st.Key, declared)
+	if hit, ok := s.plans.byKey[string(key)]; ok {
 		if err := s.beginFor(ctx, hit.Plan, st, latest); err != nil {
 			return nil, nil, err
 		}
@@ -115,7 +155,7 @@ func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement,
 		}
 		if ok {
 			s.deps.Metrics.PlanCacheHits.Inc()
-			s.keepPlan(key, c)
+			s.plans.add(key, c)
 			return c, nil, nil
 		}
 	}
@@ -123,37 +163,9 @@ func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement,
 	c, tree, err := s.planText(ctx, st, declared)
 	if err == nil && c != nil {
 		s.deps.Plans.plans.Add(key, c.Plan)
-		s.keepPlan(key, c)
+		s.plans.add(key, c)
 	}
 	return c, tree, err
-}
-
-// keepPlan remembers a plan in the session. When there are too many it starts over: a session that
-// cycles through more texts than that gains little from them.
-func (s *Session) keepPlan(key string, c *cachedPlan) {
-	if len(s.plans) >= sessionPlans {
-		clear(s.plans)
-	}
-	s.plans[key] = c
-}
-
-// planKey extends a statement's key by what else its plan depends on. The result is valid until the
-// next call.
-func (s *Session) planKey(key []byte, declared []types.Type) []byte {
-	if len(declared) == 0 && s.defaultPath {
-		return key
-	}
-	s.keyBuf = append(s.keyBuf[:0], key...)
-	for _, t := range declared {
-		s.keyBuf = append(s.keyBuf, 0)
-		s.keyBuf = strconv.AppendInt(s.keyBuf, int64(t.OID), 10)
-	}
-	if !s.defaultPath {
-		for _, schema := range s.settings.searchPath {
-			s.keyBuf = append(append(s.keyBuf, 1), schema...)
-		}
-	}
-	return s.keyBuf
 }
 
 // planText parses a statement, and plans it if it is one of those that have plans.

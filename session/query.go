@@ -16,7 +16,8 @@ import (
 func (s *Session) Query(text string, w ResultWriter) error {
 	s.beginMessage()
 	defer s.endMessage()
-	s.dropUnnamed()
+	s.statements.remove("")
+	s.portals.remove("")
 	s.simple = true
 	err := s.query(text, w)
 	s.simple = false

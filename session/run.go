@@ -314,6 +314,7 @@ func (s *Session) prepareAttempt(ctx context.Context, r *run, err error, w Resul
 	s.deps.Metrics.StatementRetries.Inc()
 	s.startOver()
 	if r.portal != nil && r == &r.portal.run { // Not EXECUTE's.
+		s.portals.repeatable = r.portal
 		s.tx.pipeline = pipeline{first: r.portal, executed: 1, reads: r.plan != nil && r.plan.ReadOnly}
 	}
 	if !s.backoff(r.retries) {
@@ -348,10 +349,10 @@ func (s *Session) restart(ctx context.Context, r *run, err error, w ResultWriter
 // startOver rolls back a transaction that is run again, this time with locks. Portals that wait for
 // their turn in the pipeline have read nothing yet.
 func (s *Session) startOver() {
-	portals := s.portals
-	s.portals = map[string]*portal{}
+	bound := s.portals
+	s.portals = newPortals()
 	s.abortTxn()
-	s.portals = portals
+	s.portals = bound
 	s.tx.pessimistic = true
 }
 

@@ -97,18 +97,13 @@ type Session struct {
 	tx         transaction
 	shown      shown
 	ended      endedTxn // whose commit failed, until the client is told
-	statements map[string]*prepared
-	portals    map[string]*portal
-	spare      *portal      // closed, for the next Bind
+	statements statements
+	portals    portals
+	plans      plans
 	deferred   *portal      // whose Execute waits for the next message
 	out        ResultWriter // of the plan that runs, for warnings of functions
-	unnamed    *prepared    // kept apart from the map: replaced by every Parse of ""
 	inputs     types.Row
-	plans      map[string]*cachedPlan // this session's share of deps.Plans, read without a lock
-	keyBuf     []byte
-	// defaultPath: search_path is what plans are keyed under without saying so.
-	defaultPath bool
-	objects     pgcatalog.Objects
+	objects    pgcatalog.Objects
 	// simple: the running text came as a simple query, so row sets are announced.
 	simple bool
 	// formats are those that the client asked for, for the rows of statements without plan.
@@ -146,8 +141,7 @@ func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) 
 	s := &Session{
 		deps: deps, log: deps.Logger.With("session", pid), user: user, database: Database,
 		ctx: ctx, interrupts: newInterrupts(ctx), settings: newSettings(deps.Version),
-		statements: map[string]*prepared{}, portals: map[string]*portal{},
-		plans: map[string]*cachedPlan{}, guard: deps.Catalog.NewGuard(), started: time.Now(),
+		statements: newStatements(), portals: newPortals(), plans: newPlans(), guard: deps.Catalog.NewGuard(), started: time.Now(),
 		latest: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
 	var secret [4]byte
@@ -268,7 +262,7 @@ func (s *Session) Close() {
 	}
 	s.closed = true
 	s.abortTxn()
-	s.closeAllCursors() // those WITH HOLD
+	s.portals.removeCursors() // those WITH HOLD
 	s.memory.Close()
 	s.interrupts.close()
 }

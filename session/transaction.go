@@ -66,7 +66,7 @@ func (s *Session) begin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !s.defaultPath {
+		if s.plans.path != nil {
 			resolver = catalog.SearchPath(resolver, s.settings.searchPath)
 		}
 		s.setView(resolver)
@@ -181,8 +181,8 @@ func (s *Session) rollbackTxn() {
 
 // endTxn forgets the transaction; after a rollback its SETs are undone.
 func (s *Session) endTxn(committed bool) {
-	s.tx.pipeline.first = nil // If it runs again, no other portal is bound before.
-	s.closePortals(committed)
+	s.tx.pipeline.first, s.portals.repeatable = nil, nil // If it runs again, no other portal is bound before.
+	s.portals.endTransaction(committed)
 	if s.tx.txn != nil {
 		s.latest.Saw(s.tx.txn.ReadTS())
 	}
@@ -309,9 +309,7 @@ func (s *Session) releaseSavepoint(name string) error {
 		return err
 	}
 	s.tx.savepoints = s.tx.savepoints[:i]
-	for _, po := range s.portals {
-		po.depth = min(po.depth, i)
-	}
+	s.portals.releaseSavepoint(i)
 	return nil
 }
 
@@ -321,12 +319,7 @@ func (s *Session) rollbackTo(name string) error {
 	if err != nil {
 		return err
 	}
-	for name, po := range s.portals {
-		if po.depth > i {
-			delete(s.portals, name)
-			s.release(po)
-		}
-	}
+	s.portals.rollbackTo(i)
 	sp := s.tx.savepoints[i]
 	s.tx.txn.RollbackTo(sp.mark)
 	s.tx.savepoints = s.tx.savepoints[:i+1]

@@ -121,11 +121,11 @@ func (s *Session) utilityColumns(tree ast.Statement) []Column {
 	case *ast.Explain:
 		return textColumns("QUERY PLAN")
 	case *ast.Execute:
-		if target := s.statements[n.Name]; target != nil {
+		if target := s.statements.named[n.Name]; target != nil {
 			return s.columns(target)
 		}
 	case *ast.Fetch:
-		if po := s.portals[n.Name]; po != nil && !n.Move {
+		if po := s.portals.byName[n.Name]; po != nil && !n.Move {
 			return s.columns(po.prepared)
 		}
 	}
@@ -272,24 +272,23 @@ func (s *Session) runDiscard(n *ast.Discard, w ResultWriter) (Tag, error) {
 		if s.tx.phase.explicit() {
 			return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
 		}
-		s.closeAllCursors()
-		clear(s.statements)
-		clear(s.plans)
-		s.unnamed = nil
+		s.portals.removeCursors()
+		s.statements.removeAll()
+		s.plans.clear()
 		_, err := s.runSet(&ast.Set{Name: "all", Default: true}, w)
 		s.sequences.discard()
 		return tag, err
 	case "SEQUENCES":
 		s.sequences.discard()
 	case "PLANS":
-		clear(s.plans)
+		s.plans.clear()
 	}
 	return tag, nil
 }
 
 func (s *Session) runPrepare(ctx context.Context, n *ast.Prepare) error {
-	if _, taken := s.statements[n.Name]; taken {
-		return pgerror.New(pgerror.DuplicatePreparedStatement, "prepared statement %q already exists", n.Name)
+	if err := s.statements.free(n.Name); err != nil {
+		return err
 	}
 	declared := make([]types.Type, len(n.Types))
 	for i := range n.Types {
@@ -299,7 +298,7 @@ func (s *Session) runPrepare(ctx context.Context, n *ast.Prepare) error {
 		}
 		declared[i] = t
 	}
-	p := &prepared{name: n.Name, declared: declared, byName: true}
+	p := &prepared{name: n.Name, declared: declared}
 	s.lexer.Reset(n.Text)
 	st, err := s.lexer.Next()
 	if err != nil {
@@ -309,13 +308,13 @@ func (s *Session) runPrepare(ctx context.Context, n *ast.Prepare) error {
 	if err := s.prepare(ctx, p, false); err != nil {
 		return err
 	}
-	s.statements[n.Name] = p
+	s.statements.add(p)
 	return nil
 }
 
 // runExecute is EXECUTE: the arguments are expressions, cast to the parameters' types.
 func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter) error {
-	p, err := s.findStatement(n.Name)
+	p, err := s.statements.find(n.Name)
 	if err != nil {
 		return err
 	}
@@ -346,12 +345,12 @@ func (s *Session) runExecute(ctx context.Context, n *ast.Execute, w ResultWriter
 
 func (s *Session) runDeallocate(n *ast.Deallocate) (Tag, error) {
 	if n.Name == "" {
-		clear(s.statements)
+		s.statements.removeNamed()
 		return verb("DEALLOCATE ALL"), nil
 	}
-	if _, err := s.findStatement(n.Name); err != nil {
+	if _, err := s.statements.find(n.Name); err != nil {
 		return Tag{}, err
 	}
-	s.CloseStatement(n.Name)
+	s.statements.remove(n.Name)
 	return verb("DEALLOCATE"), nil
 }
