@@ -168,7 +168,11 @@ func (k *largeChecker) ingestChecked(ctx context.Context, tables *storage.Tables
 	defer w.release()
 	for {
 		w.latchMutations(pre.Mutations)
-		_, wait, err := w.checkMutations(adm, &pre)
+		var wait <-chan struct{}
+		err := k.lostToLarge(w)
+		if err == nil {
+			_, wait, err = w.checkMutations(adm, &pre)
+		}
 		if err == nil && wait == nil {
 			if err = w.applyUses(k.args.StartTS, commitTS); err == nil {
 				err = tables.Ingest(context.WithoutCancel(ctx))
@@ -182,6 +186,23 @@ func (k *largeChecker) ingestChecked(ctx context.Context, tables *storage.Tables
 			return err
 		}
 	}
+}
+
+// lostToLarge returns *LockLostError if a shared lock is gone, and another large commit has the key: waiting for that
+// would end in a conflict unless it fails, and it may be waiting for this one.
+func (k *largeChecker) lostToLarge(w *writer) error {
+	defer w.near.forget()
+	for i := range k.args.Shared {
+		m := &k.args.Shared[i]
+		if k.s.locks.largeWriter(m.Key, k.args.StartTS) == nil {
+			continue
+		}
+		var v keyView
+		if k.s.locks.holders(&w.near, &v, m.Key, k.args.StartTS); !v.ownPess(k.args.StartTS) {
+			return &LockLostError{Key: bytes.Clone(m.Key), StartTS: k.args.StartTS, LockedAt: m.LockedAt}
+		}
+	}
+	return nil
 }
 
 // applyUses makes the records of the use of shared keys durable. Should the commit fail after all, they make

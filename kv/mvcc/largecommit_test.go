@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -470,5 +471,53 @@ func TestFenceAwaitsLargeCommits(t *testing.T) {
 	w.crash()
 	if w.SafePoint() != safePoint {
 		t.Fatal("the fence was not durable")
+	}
+}
+
+// Goal: two large commits, each of which changes what the other has held shared and lost, do not wait for each other.
+// Method: the locks of both are lost, and both come to the end at the same time.
+func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	w := newWorld(t, true, nil)
+	var written sync.WaitGroup // both have written their versions
+	written.Add(2)
+	failed := make(chan error, 2)
+	for _, keys := range [][2]string{{"a", "z"}, {"z", "a"}} {
+		start := w.now()
+		shared := [][]byte{[]byte(keys[0])}
+		mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: shared, Primary: shared[0], StartTS: start, TTLMillis: 60_000, Shared: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.ReleaseLocks(admitAll{}, shared, start, tso.MaxTimestamp-1); err != nil {
+			t.Fatal(err)
+		}
+		set := &memSet{ms: []Mutation{{Op: OpPut, Key: []byte(keys[1]), Value: []byte("v")}}, pass: func(n int) {
+			if n == 2 {
+				written.Done()
+				written.Wait()
+			}
+		}}
+		go func() {
+			_, err := w.CommitLarge(ctx, &LargeArgs{Set: set, Shared: []Mutation{{Op: OpCheckShared, Key: shared[0], LockedAt: mine.LockedAt[0]}},
+				StartTS: start, Primary: []byte(keys[1]), TTLMillis: 3000, Admission: func([]Mutation) Admission { return admitAll{} }})
+			failed <- err
+		}()
+	}
+	n := 0
+	for range 2 {
+		err := <-failed
+		var lost *LockLostError
+		var conflict *WriteConflictError
+		switch {
+		case errors.As(err, &lost), errors.As(err, &conflict):
+			n++
+		case err != nil:
+			t.Fatal(err)
+		}
+	}
+	if n == 0 {
+		t.Error("each has committed over what the other had read")
 	}
 }
