@@ -266,7 +266,8 @@ func (p *parser) tablespace() string {
 	return p.colID()
 }
 
-func (p *parser) indexColumn() ast.IndexColumn {
+// indexKey reads a column or an expression, and its collation.
+func (p *parser) indexKey() ast.IndexColumn {
 	c := ast.IndexColumn{Pos: p.here()}
 	parens := p.is('(')
 	x, isName := p.indexExpr()
@@ -278,6 +279,11 @@ func (p *parser) indexColumn() ast.IndexColumn {
 	if p.acceptWord(kw.Collate) {
 		c.Collation = p.path()
 	}
+	return c
+}
+
+func (p *parser) indexColumn() ast.IndexColumn {
+	c := p.indexKey()
 	if isColID(p.cur()) && !p.isWord(kw.Asc) && !p.isWord(kw.Desc) && !p.isWord(kw.Nulls) {
 		c.OpClass = p.path()
 		if p.is('(') {

@@ -220,17 +220,7 @@ func (p *parser) partitionBy() *ast.PartitionBy {
 
 // partitionKey reads a column or expression with an optional collation and operator class.
 func (p *parser) partitionKey() ast.IndexColumn {
-	key := ast.IndexColumn{Pos: p.here()}
-	parens := p.is('(')
-	x, isName := p.indexExpr()
-	if ref, ok := x.(*ast.ColumnRef); isName && ok {
-		key.Name = ref.Parts[0]
-	} else {
-		key.Expr, key.Call = x, !parens
-	}
-	if p.acceptWord(kw.Collate) {
-		key.Collation = p.path()
-	}
+	key := p.indexKey()
 	if isColID(p.cur()) {
 		key.OpClass = p.path()
 	}

@@ -378,7 +378,7 @@ func (p *parser) normalize(pos ast.Pos) ast.Expr {
 	if p.accept(',') {
 		switch p.cur().kw {
 		case kw.Nfc, kw.Nfd, kw.Nfkc, kw.Nfkd:
-			form := &ast.Literal{Pos: p.here(), Kind: ast.LiteralString, Slot: pinned, Value: foldCase(p.cur().kw.String())}
+			form := &ast.Literal{Pos: p.here(), Kind: ast.LiteralString, Slot: pinned, Value: p.cur().kw.String()}
 			p.advance()
 			call.Args = append(call.Args, form)
 		default:

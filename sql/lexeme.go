@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/percodb/percodb/sql/ast"
+	kw "github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -16,7 +17,7 @@ func (s *scanner) ident(t *token) (string, *pgerror.Error) {
 	if t.kind == tokIdent {
 		for i := 0; i < len(raw); i++ {
 			if c := raw[i]; 'A' <= c && c <= 'Z' {
-				raw = foldCase(raw)
+				raw = kw.Fold(raw)
 				break
 			}
 		}
@@ -36,15 +37,6 @@ func (s *scanner) ident(t *token) (string, *pgerror.Error) {
 		raw = strings.ReplaceAll(raw, `""`, `"`)
 	}
 	return truncateIdent(raw), nil
-}
-
-// foldCase lowers ASCII letters only: in UTF-8 PostgreSQL folds no others.
-func foldCase(s string) string {
-	b := make([]byte, len(s))
-	for i := range len(s) {
-		b[i] = lowerByte(s[i])
-	}
-	return string(b)
 }
 
 func truncateIdent(name string) string {

@@ -164,7 +164,7 @@ func (p *parser) explainOptions(st *ast.Explain) {
 		case "verbose":
 			st.Verbose = p.boolOption(pos, name, value)
 		case "format":
-			st.Format = foldCase(value)
+			st.Format = kw.Fold(value)
 		case "costs", "buffers", "timing", "summary", "settings", "wal":
 		default:
 			p.later(pgerror.New(pgerror.SyntaxError, `unrecognized EXPLAIN option "%s"`, name).At(int(pos)))

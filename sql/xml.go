@@ -170,7 +170,7 @@ func (p *parser) xmlColumn() ast.XMLColumn {
 		case p.acceptWords(kw.Not, kw.Null):
 			c.NotNull = true
 		case p.acceptWord(kw.Null):
-		case p.is(tokIdent) && foldCase(p.text[p.cur().start:p.cur().end]) == "path":
+		case p.is(tokIdent) && kw.Fold(p.text[p.cur().start:p.cur().end]) == "path":
 			p.advance()
 			c.Path = p.operators(precIs, true)
 		default:

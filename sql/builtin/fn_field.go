@@ -2,10 +2,10 @@ package builtin
 
 import (
 	"math"
-	"strings"
 
 	"github.com/cockroachdb/apd/v3"
 
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -57,24 +57,14 @@ var unitNames = map[string]timeUnit{
 	"timezone": unitZone, "timezone_h": unitZoneHour, "timezone_m": unitZoneMinute,
 }
 
-// asciiLower lower-cases letters of ASCII only, as PostgreSQL does keywords.
-func asciiLower(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}, s)
-}
-
 func lookupUnit(name string) timeUnit {
-	name = asciiLower(name)
+	name = keyword.Fold(name)
 	return unitNames[name[:min(len(name), 10)]]
 }
 
 // errUnit says that a unit is unknown, or known but not for the type.
 func errUnit(name string, t types.Type) *pgerror.Error {
-	name = asciiLower(name)
+	name = keyword.Fold(name)
 	if lookupUnit(name) == 0 {
 		return pgerror.New(pgerror.InvalidParameterValue, "unit \"%s\" not recognized for type %s", name, t)
 	}

@@ -1,28 +1,14 @@
 package builtin
 
 import (
-	_ "embed"
 	"strconv"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
-
-// reservedWords are PostgreSQL's keywords that are no plain identifiers.
-//
-//go:embed keywords.txt
-var reservedWords string
-
-var reserved = sync.OnceValue(func() map[string]bool {
-	m := map[string]bool{}
-	for _, w := range strings.Fields(reservedWords) {
-		m[w] = true
-	}
-	return m
-})
 
 func formatFuncs() []decl {
 	out := []decl{
@@ -49,7 +35,7 @@ func QuoteIdent(name string) string {
 		c := name[i]
 		safe = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_'
 	}
-	if safe && !reserved()[name] {
+	if safe && keyword.Lookup([]byte(name)).Category() <= keyword.Unreserved {
 		return name
 	}
 	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`

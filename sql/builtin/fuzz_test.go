@@ -17,6 +17,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -227,7 +228,7 @@ func TestFuzzAgainstPostgreSQL(t *testing.T) {
 				continue
 			}
 			quoted := name
-			if reserved()[name] || name == "char" {
+			if keyword.Lookup([]byte(name)).Category() > keyword.Unreserved || name == "char" {
 				quoted = `"` + name + `"`
 			}
 			if _, err := types.Lookup(name, nil, 0); err == nil {

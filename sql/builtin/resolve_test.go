@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -153,7 +154,7 @@ func TestFunctionResolutionAgainstPostgreSQL(t *testing.T) {
 				nulls[i] = nullOf(a)
 			}
 			quoted := name
-			if reserved()[name] {
+			if keyword.Lookup([]byte(name)).Category() > keyword.Unreserved {
 				quoted = `"` + name + `"`
 			}
 			want := askPG(t, conn, quoted+"("+strings.Join(nulls, ", ")+")")

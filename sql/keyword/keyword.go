@@ -58,3 +58,19 @@ func Lookup(lower []byte) Word {
 	}
 	return None
 }
+
+// Fold lower-cases letters of ASCII only, as PostgreSQL does in names and keywords, without allocation when there is nothing to do.
+func Fold(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= 'A' && s[i] <= 'Z' {
+			b := []byte(s)
+			for ; i < len(b); i++ {
+				if b[i] >= 'A' && b[i] <= 'Z' {
+					b[i] += 'a' - 'A'
+				}
+			}
+			return string(b)
+		}
+	}
+	return s
+}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -45,7 +46,7 @@ func splitTime(s string, fields []textField) ([]textField, bool) {
 	if len(s) > maxTimeText {
 		return nil, false
 	}
-	s = asciiLower(s)
+	s = keyword.Fold(s)
 	for i := 0; i < len(s); {
 		c := s[i]
 		start := i
@@ -97,22 +98,6 @@ func splitTime(s string, fields []textField) ([]textField, bool) {
 		}
 	}
 	return fields, true
-}
-
-// asciiLower lower-cases letters of ASCII only, without allocation when there is nothing to do.
-func asciiLower(s string) string {
-	for i := 0; i < len(s); i++ {
-		if s[i] >= 'A' && s[i] <= 'Z' {
-			b := []byte(s)
-			for ; i < len(b); i++ {
-				if b[i] >= 'A' && b[i] <= 'Z' {
-					b[i] += 'a' - 'A'
-				}
-			}
-			return string(b)
-		}
-	}
-	return s
 }
 
 func skipDigits(s string, i int) int {
