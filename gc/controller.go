@@ -14,9 +14,22 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Resolver finishes what is left of transactions; *percolator.DB is one.
+// Resolver finishes what is left of transactions; *percolator.DB is one. It does without the shards that are away,
+// and tells which locks it has left on others because only these know their fate.
 type Resolver interface {
-	ResolveBefore(ctx context.Context, maxTS tso.Timestamp) (resolved int, err error)
+	ResolveBefore(ctx context.Context, maxTS tso.Timestamp, away map[string]bool) (resolved int, left []kv.LeftLocks, err error)
+}
+
+// Member is a shard, whether it can be reached or not.
+type Member struct {
+	ID    string
+	Shard kv.Collector
+	// LockBound: no transaction above it has, or will get, a lock on the shard unless the shard learns the safe
+	// point first that was announced when the members were listed. 0: there is no such bound, so that nothing can
+	// be collected without the shard.
+	LockBound tso.Timestamp
+	// Spans are the shard's keys.
+	Spans []kv.Span
 }
 
 // Drops knows the spans of keys that no schema names any more.
@@ -40,14 +53,18 @@ type Settings interface {
 	LoadGC() (kv.GCSettings, error)
 	// SaveGC returns once the settings are durable.
 	SaveGC(kv.GCSettings) error
+	// LoadCleared returns what SaveCleared has stored: by shard, the timestamp at or below which no transaction has
+	// a lock there.
+	LoadCleared() (map[string]tso.Timestamp, error)
+	SaveCleared(map[string]tso.Timestamp) error
 }
 
-// Options configure a controller. Oracle, Shards, Resolver and Settings are required; the zero value of the rest
+// Options configure a controller. Oracle, Members, Resolver and Settings are required; the zero value of the rest
 // is a default.
 type Options struct {
 	Oracle tso.Oracle
-	// Shards lists every shard there is, those that own no range too.
-	Shards   func(ctx context.Context) ([]kv.Collector, error)
+	// Members lists every shard there is, those that own no range too.
+	Members  func(ctx context.Context) ([]Member, error)
 	Resolver Resolver
 	// Drops tells of dropped tables. Optional.
 	Drops    Drops
@@ -57,6 +74,8 @@ type Options struct {
 	// Interval is DefaultInterval, or a tenth of Life if that is less.
 	Interval time.Duration
 	Lease    time.Duration // of reports; DefaultLease
+	// Patience is how long a shard may take to raise its fence before it counts as away; DefaultPatience.
+	Patience time.Duration
 	Clock    func() time.Time
 	Logger   *slog.Logger
 	// Registerer gets the controller's metrics, if given.
@@ -70,8 +89,9 @@ type Controller struct {
 	registry *Registry
 	metrics  *metrics
 
-	round sync.Mutex // held by the round under way
-	mu    struct {
+	round   sync.Mutex               // held by the round under way
+	cleared map[string]tso.Timestamp // guarded by round: as stored
+	mu      struct {
 		sync.Mutex
 		status Status
 		stored kv.GCSettings
@@ -85,11 +105,14 @@ var _ Service = (*Controller)(nil)
 
 // New returns a controller that does nothing yet: call Start, or Round.
 func New(opts Options) (*Controller, error) {
-	if opts.Oracle == nil || opts.Shards == nil || opts.Resolver == nil || opts.Settings == nil {
-		return nil, errors.New("gc: options without oracle, shards, resolver or settings")
+	if opts.Oracle == nil || opts.Members == nil || opts.Resolver == nil || opts.Settings == nil {
+		return nil, errors.New("gc: options without oracle, members, resolver or settings")
 	}
 	if opts.Life == 0 {
 		opts.Life = DefaultLife
+	}
+	if opts.Patience == 0 {
+		opts.Patience = DefaultPatience
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -107,6 +130,12 @@ func New(opts Options) (*Controller, error) {
 	c := &Controller{opts: opts, log: opts.Logger, registry: NewRegistry(opts.Lease, opts.Clock), wake: make(chan struct{}, 1)}
 	c.mu.status = Status{Life: opts.Life, SafePoint: stored.SafePoint, Stage: stageIdle}
 	c.mu.stored = stored
+	if c.cleared, err = opts.Settings.LoadCleared(); err != nil {
+		return nil, fmt.Errorf("read what garbage collection knows of locks: %w", err)
+	}
+	if c.cleared == nil {
+		c.cleared = map[string]tso.Timestamp{}
+	}
 	c.metrics, err = newMetrics(c, opts.Registerer)
 	return c, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -39,8 +40,30 @@ func (o *stepOracle) advance(d time.Duration) {
 	o.last = tso.FromPhysical(o.last.Physical() + d.Milliseconds())
 }
 
+// clock moves with the oracle's time.
+func (o *stepOracle) clock() time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return time.Duration(o.last.Physical()) * time.Millisecond
+}
+
 // memorySettings are settings that last as long as the test.
-type memorySettings struct{ stored kv.GCSettings }
+type memorySettings struct {
+	stored  kv.GCSettings
+	cleared map[string]tso.Timestamp
+}
+
+func (m *memorySettings) LoadCleared() (map[string]tso.Timestamp, error) {
+	return maps.Clone(m.cleared), nil
+}
+
+func (m *memorySettings) SaveCleared(cleared map[string]tso.Timestamp) error {
+	if m.cleared == nil {
+		m.cleared = map[string]tso.Timestamp{}
+	}
+	maps.Copy(m.cleared, cleared)
+	return nil
+}
 
 func (m *memorySettings) LoadGC() (kv.GCSettings, error)  { return m.stored, nil }
 func (m *memorySettings) SaveGC(next kv.GCSettings) error { m.stored = next; return nil }
@@ -57,6 +80,8 @@ type world struct {
 	hook     atomic.Pointer[hookFunc]
 	settings memorySettings
 	clock    time.Time // of leases
+	bounds   [2]tso.Timestamp
+	down     [2]bool // stores that nobody reaches
 	*Controller
 }
 
@@ -78,7 +103,7 @@ func newWorld(t testing.TB) *world {
 func (w *world) open() {
 	w.t.Helper()
 	for i := range w.stores {
-		s, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: w.fs[i], Oracle: w.oracle, ShardID: fmt.Sprint("s", i), CacheBytes: 8 << 20})
+		s, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: w.fs[i], Oracle: w.oracle, ShardID: fmt.Sprint("s", i), CacheBytes: 8 << 20, Clock: w.oracle.clock})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -88,8 +113,11 @@ func (w *world) open() {
 	var err error
 	w.Controller, err = New(Options{
 		Oracle: w.oracle, Resolver: w.db, Settings: &w.settings, Life: time.Minute, Clock: func() time.Time { return w.clock },
-		Shards: func(context.Context) ([]kv.Collector, error) {
-			return []kv.Collector{w.shard(0), w.shard(1)}, nil
+		Members: func(context.Context) ([]Member, error) {
+			return []Member{
+				{ID: "s0", Shard: w.shard(0), LockBound: w.bounds[0], Spans: []kv.Span{{End: []byte("m")}}},
+				{ID: "s1", Shard: w.shard(1), LockBound: w.bounds[1], Spans: []kv.Span{{Start: []byte("m")}}},
+			}, nil
 		},
 	})
 	if err != nil {
@@ -121,7 +149,9 @@ func (w *world) crash() {
 	w.open()
 }
 
-func (w *world) shard(i int) kv.Shard { return &hookShard{Shard: w.stores[i], w: w, i: i} }
+func (w *world) shard(i int) kv.Shard {
+	return &downShard{Shard: &hookShard{Shard: w.stores[i], w: w, i: i}, w: w, i: i}
+}
 
 func (w *world) must(err error) {
 	w.t.Helper()

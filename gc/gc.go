@@ -21,6 +21,8 @@ const (
 	DefaultInterval = time.Minute
 	// DefaultLease is how long a report holds.
 	DefaultLease = 15 * time.Second
+	// DefaultPatience is how long a shard may take to raise its fence before it counts as away.
+	DefaultPatience = 15 * time.Second
 )
 
 // Status is what can be said about garbage collection.
@@ -37,6 +39,12 @@ type Status struct {
 	Collected tso.Timestamp
 	// Stage is what the controller is at: idle, fence, resolve, sync, drop, collect.
 	Stage string
+	// Away are the shards that took no part in the last round: their own ranges keep their history, and the others
+	// keep what tells the fate of transactions that may have locks there.
+	Away []string
+	// LeftLocks is how many locks the last round has left on other shards because only those in Away know their
+	// fate.
+	LeftLocks int
 	// LastError is why the last round did not get to its end, "" if it did.
 	LastError string
 }

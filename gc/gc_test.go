@@ -339,7 +339,7 @@ func (s *runShard) SyncLog(context.Context) (uint64, error) {
 func TestRestartBeforeTheSync(t *testing.T) {
 	for _, tc := range []struct{ restart, want int }{{0, 1}, {1, 2}, {2, 1}} {
 		done := 0
-		shards := []kv.Collector{&runShard{restart: 9}, &runShard{restart: tc.restart}}
+		shards := []Member{{Shard: &runShard{restart: 9}}, {Shard: &runShard{restart: tc.restart}}}
 		if err := durably(t.Context(), shards, func() error { done++; return nil }); err != nil || done != tc.want {
 			t.Errorf("restarted after %d syncs: done %d times, want %d, %v", tc.restart, done, tc.want, err)
 		}

@@ -9,10 +9,10 @@ import (
 
 // metrics tells how garbage collection goes. Made by newMetrics; nothing is global.
 type metrics struct {
-	rounds, failed, resolved, versions, dropped prometheus.Counter
-	seconds                                     prometheus.Histogram
-	registerer                                  prometheus.Registerer
-	all                                         []prometheus.Collector
+	rounds, failed, resolved, versions, kept, dropped prometheus.Counter
+	seconds                                           prometheus.Histogram
+	registerer                                        prometheus.Registerer
+	all                                               []prometheus.Collector
 }
 
 func newMetrics(c *Controller, reg prometheus.Registerer) (*metrics, error) {
@@ -25,6 +25,7 @@ func newMetrics(c *Controller, reg prometheus.Registerer) (*metrics, error) {
 	m.rounds = counter("rounds_total", "Rounds of garbage collection.")
 	m.failed = counter("rounds_failed_total", "Rounds that did not get to their end.")
 	m.resolved = counter("locks_resolved_total", "Locks of old transactions that were in the way.")
+	m.kept = counter("records_kept_total", "Records kept, once more in each round, for stores that are away.")
 	m.versions = counter("versions_removed_total", "Versions removed.")
 	m.dropped = counter("spans_dropped_total", "Tables and indexes removed after they were dropped.")
 	m.seconds = prometheus.NewHistogram(prometheus.HistogramOpts{Name: "percodb_gc_round_seconds", Help: "Time of a round.",
@@ -37,6 +38,8 @@ func newMetrics(c *Controller, reg prometheus.Registerer) (*metrics, error) {
 	gauge("safe_point_seconds", "The safe point, in seconds since 1970.", func(s Status) float64 { return float64(s.SafePoint.Physical()) / 1000 })
 	gauge("collected_seconds", "The safe point of the last complete round.", func(s Status) float64 { return float64(s.Collected.Physical()) / 1000 })
 	gauge("oldest_transaction_seconds", "The oldest transaction's begin, in seconds since 1970; 0: none known.", func(s Status) float64 { return float64(s.Oldest.Physical()) / 1000 })
+	gauge("stores_away", "Stores that took no part in the last round.", func(s Status) float64 { return float64(len(s.Away)) })
+	gauge("locks_left", "Locks that the last round has left, because only stores that are away know their fate.", func(s Status) float64 { return float64(s.LeftLocks) })
 	gauge("life_seconds", "How long history is kept.", func(s Status) float64 { return s.Life.Seconds() })
 	if reg == nil {
 		return m, nil

@@ -2,8 +2,11 @@ package gc
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,7 +42,7 @@ func (c *Controller) Round(ctx context.Context) (err error) {
 		})
 		c.metrics.rounded(err, time.Since(begun))
 	}()
-	if shards, err := c.opts.Shards(ctx); err != nil || len(shards) == 0 {
+	if members, err := c.opts.Members(ctx); err != nil || len(members) == 0 {
 		return err // no shard has joined yet: nothing was ever written
 	}
 	safePoint, err := c.choose(ctx)
@@ -50,22 +53,35 @@ func (c *Controller) Round(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	// Announced before the shards are listed: a shard that joins from here on asks for it (I2).
-	if err := c.store(func(s *kv.GCSettings) { s.SafePoint = safePoint }); err != nil {
-		return err
-	}
-	c.update(func(s *Status) { s.SafePoint, s.Stage = max(s.SafePoint, safePoint), stageFence })
-	shards, err := c.opts.Shards(ctx)
+	r, err := c.fence(ctx, safePoint)
 	if err != nil {
-		return fmt.Errorf("list the shards: %w", err)
-	}
-	if safePoint, err = c.fence(ctx, shards, safePoint); err != nil {
 		return err
 	}
-	if safePoint == 0 || safePoint <= c.Status().Collected {
+	c.noteAway(r.away)
+	if r.safePoint == 0 || r.safePoint <= c.Status().Collected {
 		return nil
 	}
-	return c.clear(ctx, shards, safePoint, drops)
+	return c.clear(ctx, r, drops)
+}
+
+// round is what a round goes by once the fence is up.
+type round struct {
+	safePoint     tso.Timestamp
+	present, away []Member
+}
+
+// announce keeps the safe point before any shard is told, and lists the members: a shard that joins from here on,
+// or comes back, learns it first (I2), so that the bounds listed hold for all locks at or below it.
+func (c *Controller) announce(ctx context.Context, safePoint tso.Timestamp) ([]Member, error) {
+	if err := c.store(func(s *kv.GCSettings) { s.SafePoint = max(s.SafePoint, safePoint) }); err != nil {
+		return nil, err
+	}
+	c.update(func(s *Status) { s.SafePoint, s.Stage = max(s.SafePoint, safePoint), stageFence })
+	members, err := c.opts.Members(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list the shards: %w", err)
+	}
+	return members, nil
 }
 
 // listDrops lists what was dropped at or below the safe point to be, while it can still be read at.
@@ -74,6 +90,10 @@ func (c *Controller) listDrops(ctx context.Context, safePoint tso.Timestamp) ([]
 		return nil, nil // nothing new, or to be listed at the next safe point
 	}
 	drops, err := c.opts.Drops.Dropped(ctx, safePoint)
+	if unreachable(err) && ctx.Err() == nil {
+		c.log.Warn("dropped tables wait: the catalog cannot be read", "err", err)
+		return nil, nil // they are listed at a later safe point
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list dropped tables: %w", err)
 	}
@@ -94,65 +114,191 @@ func (c *Controller) choose(ctx context.Context) (tso.Timestamp, error) {
 	return max(safePoint, status.SafePoint), nil
 }
 
-// fence raises the safe point everywhere and returns the highest that was found in force, for which it
-// does the same: another controller, before this one, may have got that far.
-func (c *Controller) fence(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp) (tso.Timestamp, error) {
+// fence raises the safe point on all shards that can be reached. If a higher one is found in force it does the same
+// for that: another controller, before this one, may have got that far.
+func (c *Controller) fence(ctx context.Context, safePoint tso.Timestamp) (*round, error) {
 	for {
-		var highest atomic.Uint64
-		err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error {
-			inForce, err := shard.SetSafePoint(ctx, safePoint)
-			for old := highest.Load(); uint64(inForce) > old && !highest.CompareAndSwap(old, uint64(inForce)); {
-				old = highest.Load()
-			}
-			return err
-		})
+		members, err := c.announce(ctx, safePoint)
 		if err != nil {
-			return 0, fmt.Errorf("raise the fence: %w", err)
+			return nil, err
 		}
-		inForce := tso.Timestamp(highest.Load())
+		inForce, errs := c.fenceMembers(ctx, members, safePoint)
+		r := &round{safePoint: safePoint}
+		for i, m := range members {
+			switch {
+			case errs[i] == nil:
+				r.present = append(r.present, m)
+			case ctx.Err() != nil:
+				return nil, ctx.Err()
+			case !unreachable(errs[i]):
+				return nil, fmt.Errorf("raise the fence: %w", errs[i])
+			case m.LockBound == 0:
+				return nil, fmt.Errorf("raise the fence on store %s, of whose locks nothing is known: %w", m.ID, errs[i])
+			default:
+				r.away = append(r.away, m)
+			}
+		}
+		if len(r.present) == 0 {
+			return nil, fmt.Errorf("raise the fence: %w", errors.Join(errs...))
+		}
 		if inForce <= safePoint {
-			return safePoint, nil
+			return r, nil
 		}
 		safePoint = inForce
-		c.update(func(s *Status) { s.SafePoint = max(s.SafePoint, inForce) })
+	}
+}
+
+// fenceMembers raises the safe point on members, and returns the highest found in force.
+func (c *Controller) fenceMembers(ctx context.Context, members []Member, safePoint tso.Timestamp) (tso.Timestamp, []error) {
+	bounded, cancel := context.WithTimeout(ctx, c.opts.Patience)
+	defer cancel()
+	inForce, errs := make([]tso.Timestamp, len(members)), make([]error, len(members))
+	var wg sync.WaitGroup
+	for i, m := range members {
+		wg.Go(func() {
+			at := bounded
+			if m.LockBound == 0 {
+				at = ctx // it has to take part, however long that takes
+			}
+			inForce[i], errs[i] = m.Shard.SetSafePoint(at, safePoint)
+		})
+	}
+	wg.Wait()
+	return slices.Max(inForce), errs
+}
+
+// unreachable reports whether a shard did not answer, or not in time.
+func unreachable(err error) bool {
+	var unavailable *kv.UnavailableError
+	return errors.As(err, &unavailable) || errors.Is(err, kv.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// noteAway tells which shards take no part in the round.
+func (c *Controller) noteAway(away []Member) {
+	ids := make([]string, len(away))
+	for i := range away {
+		ids[i] = away[i].ID
+	}
+	before := c.Status().Away
+	c.update(func(s *Status) { s.Away = ids })
+	for i := range away {
+		if !slices.Contains(before, away[i].ID) {
+			c.log.Warn("a store could not be reached: garbage collection goes on without its ranges", "store", away[i].ID,
+				"cleared", c.cleared[away[i].ID], "lock_bound", away[i].LockBound)
+		}
+	}
+	for _, id := range before {
+		if !slices.Contains(ids, id) {
+			c.log.Info("a store takes part in garbage collection again, or is gone for good", "store", id)
+		}
 	}
 }
 
 // clear does what follows the fence.
-func (c *Controller) clear(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp, drops []DroppedSpan) error {
+func (c *Controller) clear(ctx context.Context, r *round, drops []DroppedSpan) error {
 	c.stage(stageResolve)
-	err := durably(ctx, shards, func() error {
-		resolved, err := c.opts.Resolver.ResolveBefore(ctx, safePoint)
+	var left []kv.LeftLocks
+	away := map[string]bool{}
+	for i := range r.away {
+		away[r.away[i].ID] = true
+	}
+	err := durably(ctx, r.present, func() (err error) {
+		var resolved int
+		resolved, left, err = c.opts.Resolver.ResolveBefore(ctx, r.safePoint, away)
 		c.metrics.resolved.Add(float64(resolved))
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("finish old transactions: %w", err)
 	}
+	locks := 0
+	for i := range left {
+		locks += left[i].Locks
+	}
+	c.update(func(s *Status) { s.LeftLocks = locks })
+	protected := protect(r.away, c.cleared, left)
 	c.stage(stageDrop)
-	if err := c.drop(ctx, shards, safePoint, drops); err != nil {
+	if err := c.drop(ctx, r, drops, protected); err != nil {
 		return fmt.Errorf("remove dropped tables: %w", err)
 	}
 	c.stage(stageCollect)
-	if err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error { return c.collect(ctx, shard, safePoint) }); err != nil {
+	if err := c.collectAll(ctx, r, left, protected); err != nil {
 		return fmt.Errorf("collect: %w", err)
 	}
-	c.update(func(s *Status) { s.Collected = max(s.Collected, safePoint) })
+	c.update(func(s *Status) { s.Collected = max(s.Collected, r.safePoint) })
 	return nil
 }
 
-// drop removes the keys of dropped tables and indexes. A span that is not free yet waits for a later
-// round.
-func (c *Controller) drop(ctx context.Context, shards []kv.Collector, safePoint tso.Timestamp, drops []DroppedSpan) error {
+// protect returns the transactions that may have locks somewhere: on shards that are away those that began after the
+// last safe point up to which the shard had none, up to the bound of its locks; and those whose locks were left.
+func protect(away []Member, cleared map[string]tso.Timestamp, left []kv.LeftLocks) (spans []kv.TSSpan) {
+	for i := range away {
+		spans = append(spans, kv.TSSpan{After: cleared[away[i].ID], Through: away[i].LockBound})
+	}
+	for i := range left {
+		spans = append(spans, kv.TSSpan{After: left[i].Oldest - 1, Through: left[i].Newest})
+	}
+	return spans
+}
+
+// clearedAfter returns the timestamp at or below which a shard has no lock after a round that it took part in.
+func clearedAfter(safePoint, before tso.Timestamp, id string, left []kv.LeftLocks) tso.Timestamp {
+	for i := range left {
+		if left[i].Shard == id {
+			safePoint = min(safePoint, left[i].Oldest-1)
+		}
+	}
+	return max(safePoint, before)
+}
+
+// collectAll collects on the shards that take part, whether others fail or not, and then keeps up to where each is
+// known to have no lock.
+func (c *Controller) collectAll(ctx context.Context, r *round, left []kv.LeftLocks, protected []kv.TSSpan) error {
+	errs := make([]error, len(r.present))
+	var wg sync.WaitGroup
+	for i, m := range r.present {
+		req := &kv.CollectGarbageRequest{SafePoint: r.safePoint, From: r.safePoint, Protected: protected, Budget: collectBudget}
+		if before, known := c.cleared[m.ID]; known && clearedAfter(r.safePoint, before, m.ID, left) == r.safePoint {
+			req.From = before // locks that were left by rounds before may have become versions
+		}
+		wg.Go(func() { errs[i] = c.collect(ctx, m.Shard, req) })
+	}
+	wg.Wait()
+	next := map[string]tso.Timestamp{}
+	for i, m := range r.present {
+		if errs[i] != nil {
+			continue
+		}
+		if ts := clearedAfter(r.safePoint, c.cleared[m.ID], m.ID, left); ts != c.cleared[m.ID] {
+			next[m.ID] = ts
+		}
+	}
+	if len(next) > 0 {
+		if err := c.opts.Settings.SaveCleared(next); err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		maps.Copy(c.cleared, next)
+	}
+	return errors.Join(errs...)
+}
+
+// drop removes the keys of dropped tables and indexes. A span that is not free yet, or of which a part lies on a
+// shard that is away, waits for a later round.
+func (c *Controller) drop(ctx context.Context, r *round, drops []DroppedSpan, protected []kv.TSSpan) error {
+	drops = slices.DeleteFunc(slices.Clone(drops), func(d DroppedSpan) bool {
+		return slices.ContainsFunc(r.away, func(m Member) bool {
+			return slices.ContainsFunc(m.Spans, func(s kv.Span) bool { return s.Overlaps(&d.Span) })
+		})
+	})
 	if len(drops) == 0 {
 		return nil
 	}
 	var gone []uint64
 	// A removal that a power cut undoes must not be forgotten.
-	err := durably(ctx, shards, func() error {
+	err := durably(ctx, r.present, func() error {
 		gone = gone[:0]
 		for _, d := range drops {
-			free, err := dropSpan(ctx, shards, &kv.DropSpanRequest{Span: d.Span, SafePoint: safePoint})
+			free, err := dropSpan(ctx, r.present, &kv.DropSpanRequest{Span: d.Span, SafePoint: r.safePoint, Protected: protected})
 			if err != nil {
 				return err
 			}
@@ -170,7 +316,7 @@ func (c *Controller) drop(ctx context.Context, shards []kv.Collector, safePoint 
 }
 
 // dropSpan removes a span wherever a part of it lies, and reports whether no shard keeps any.
-func dropSpan(ctx context.Context, shards []kv.Collector, req *kv.DropSpanRequest) (bool, error) {
+func dropSpan(ctx context.Context, shards []Member, req *kv.DropSpanRequest) (bool, error) {
 	var busy atomic.Bool
 	err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error {
 		dropped, err := shard.DropSpan(ctx, req)
@@ -184,7 +330,7 @@ func dropSpan(ctx context.Context, shards []kv.Collector, req *kv.DropSpanReques
 
 // durably has do change shards until what it has changed is durable on all of them. A shard that was
 // restarted meanwhile may have lost what it had answered for, so that it is done again.
-func durably(ctx context.Context, shards []kv.Collector, do func() error) error {
+func durably(ctx context.Context, shards []Member, do func() error) error {
 	before, err := syncLogs(ctx, shards)
 	for err == nil {
 		if err = do(); err != nil {
@@ -200,22 +346,23 @@ func durably(ctx context.Context, shards []kv.Collector, do func() error) error 
 }
 
 // syncLogs makes all that was applied durable and returns the runs of the shards that vouch for it.
-func syncLogs(ctx context.Context, shards []kv.Collector) ([]uint64, error) {
+func syncLogs(ctx context.Context, shards []Member) ([]uint64, error) {
 	runs := make([]uint64, len(shards))
 	g, ctx := errgroup.WithContext(ctx)
 	for i, shard := range shards {
 		g.Go(func() (err error) {
-			runs[i], err = shard.SyncLog(ctx)
+			runs[i], err = shard.Shard.SyncLog(ctx)
 			return err
 		})
 	}
 	return runs, g.Wait()
 }
 
-func (c *Controller) collect(ctx context.Context, shard kv.Collector, safePoint tso.Timestamp) error {
+func (c *Controller) collect(ctx context.Context, shard kv.Collector, req *kv.CollectGarbageRequest) error {
 	for {
-		res, err := shard.CollectGarbage(ctx, &kv.CollectGarbageRequest{SafePoint: safePoint, From: safePoint, Budget: collectBudget})
+		res, err := shard.CollectGarbage(ctx, req)
 		c.metrics.versions.Add(float64(res.Versions))
+		c.metrics.kept.Add(float64(res.Kept))
 		if err != nil || res.Done {
 			return err
 		}
@@ -228,10 +375,10 @@ func (c *Controller) collect(ctx context.Context, shard kv.Collector, safePoint 
 func (c *Controller) stage(stage string) { c.update(func(s *Status) { s.Stage = stage }) }
 
 // onAll calls f for all shards at once and returns when all have answered.
-func onAll(ctx context.Context, shards []kv.Collector, f func(context.Context, kv.Collector) error) error {
+func onAll(ctx context.Context, shards []Member, f func(context.Context, kv.Collector) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, shard := range shards {
-		g.Go(func() error { return f(ctx, shard) })
+		g.Go(func() error { return f(ctx, shard.Shard) })
 	}
 	return g.Wait()
 }

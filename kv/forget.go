@@ -11,8 +11,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// A shard that is gone for good keeps a lost directory from being trusted, garbage collection from collecting, and
-// its keys from being used. An operator excludes it: its ranges begin anew, empty, on other shards. What
+// A shard that is gone for good keeps a lost directory from being trusted and its keys from being used, and has
+// garbage collection keep records for it. An operator excludes it: its ranges begin anew, empty, on other shards. What
 // transactions have left on those, with a primary key that the shard had, is rolled back.
 
 // noSource is the source of a plan for a range that nobody releases, because its owner is gone.
@@ -129,6 +129,7 @@ func (d *LocalDirectory) forgetLocked(shard string) error {
 	b.Delete(metaKey(metaDirIncarnation + shard))
 	b.Delete(metaKey(metaDirNamed + shard))
 	b.Delete(metaKey(metaDirLockBound + shard))
+	b.Delete(metaKey(metaGCCleared + shard))
 	nextID, ranges := d.mu.nextID, d.mu.ranges
 	var changed []*plan
 	var dropped []uint64

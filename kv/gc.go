@@ -42,6 +42,14 @@ type CollectGarbageRequest struct {
 // TSSpan holds the timestamps above After, up to Through.
 type TSSpan = mvcc.TSSpan
 
+// LeftLocks are the locks on a shard whose fate only a shard knows that could not be reached: how many, and the
+// oldest and the newest start_ts of their transactions.
+type LeftLocks struct {
+	Shard          string
+	Locks          int
+	Oldest, Newest tso.Timestamp
+}
+
 // CollectGarbageResponse: Done means that all keys have been visited at SafePoint or above;
 // otherwise ask again. The counts are those of this request.
 type CollectGarbageResponse struct {

@@ -36,3 +36,26 @@ func (e *Engine) SaveGC(s GCSettings) error {
 	b.Put(metaKey(metaGC), binary.BigEndian.AppendUint64(value, uint64(s.SafePoint)))
 	return e.applySync(b)
 }
+
+// LoadCleared returns what SaveCleared has stored.
+func (e *Engine) LoadCleared() (map[string]tso.Timestamp, error) {
+	cleared := map[string]tso.Timestamp{}
+	return cleared, e.scanMeta(metaGCCleared, func(id, value []byte) error {
+		if len(value) != 8 {
+			return errMalformedMeta
+		}
+		cleared[string(id)] = tso.Timestamp(binary.BigEndian.Uint64(value))
+		return nil
+	})
+}
+
+// SaveCleared stores, for some shards, the timestamp at or below which no transaction has a lock on the shard, and
+// returns once that is durable.
+func (e *Engine) SaveCleared(cleared map[string]tso.Timestamp) error {
+	b := e.NewBatch(0)
+	defer b.Close()
+	for id, ts := range cleared {
+		b.Put(metaKey(metaGCCleared+id), binary.BigEndian.AppendUint64(nil, uint64(ts)))
+	}
+	return e.applySync(b)
+}

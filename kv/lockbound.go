@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -97,4 +99,39 @@ func (s *Store) lockError(err error) error {
 	default:
 	}
 	return &UnavailableError{Shard: s.shardID, Err: err, NotSent: true}
+}
+
+// Member is a shard as garbage collection has to know it.
+type Member struct {
+	ShardInfo
+	// LockBound: no transaction above it has a lock on the shard. 0: not known.
+	LockBound tso.Timestamp
+	// Ranges are the shard's, as the directory has them.
+	Ranges []RangeDescriptor
+}
+
+// Members lists the shards that own, or may own, ranges. It fails while the directory is in doubt.
+func (d *LocalDirectory) Members(context.Context) ([]Member, error) {
+	d.mu.RLock()
+	defer d.mu.RUnlock()
+	if d.mu.standing != standingSound && d.mu.standing != standingEmpty {
+		return nil, errors.New("kv: not all shards of the cluster are known yet")
+	}
+	ids := d.knownLocked()
+	members := make([]Member, 0, len(ids))
+	for id := range ids {
+		info, registered := d.mu.shards[id]
+		if !registered {
+			return nil, fmt.Errorf("kv: store %s has not registered yet", id)
+		}
+		m := Member{ShardInfo: info, LockBound: d.mu.lockBounds[id]}
+		for i := range d.mu.ranges {
+			if d.mu.ranges[i].Shard == id {
+				m.Ranges = append(m.Ranges, d.mu.ranges[i])
+			}
+		}
+		members = append(members, m)
+	}
+	slices.SortFunc(members, func(a, b Member) int { return strings.Compare(a.ID, b.ID) })
+	return members, nil
 }

@@ -23,6 +23,7 @@ const (
 	metaCollected   = "gc_pass"       // how far garbage collection has come
 	metaKept        = "gc_kept"       // what the last pass keeps for stores that are away
 	metaGC          = "gc"            // what the controller of garbage collection keeps
+	metaGCCleared   = "gc_cleared/"   // + shard id → u64: the shard has no lock of a transaction at or below it
 	metaRange       = "range/"        // + u64 id → descriptor: ranges this store owns
 
 	metaRelease = "plan/release/" // + u64 id of the plan → 1: released, 0: kept

@@ -205,7 +205,7 @@ func (n *Node) startSQL(ctx context.Context) error {
 }
 
 // collectCluster runs garbage collection of all stores, with a client's view of them.
-func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.Oracle, directory kv.Directory) (*gc.Controller, error) {
+func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.Oracle, directory *kv.LocalDirectory) (*gc.Controller, error) {
 	router, err := kv.NewRouter(kv.RouterOptions{Directory: directory, Dial: conns.shard})
 	if err != nil {
 		return nil, err
@@ -216,18 +216,23 @@ func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.
 			n.log.Warn("close the transactions", "err", err)
 		}
 	})
-	return n.startCollecting(engine, oracle, db, func(ctx context.Context) ([]kv.Collector, error) {
-		infos, err := directory.Shards(ctx)
+	return n.startCollecting(engine, oracle, db, func(ctx context.Context) ([]gc.Member, error) {
+		known, err := directory.Members(ctx)
 		if err != nil {
 			return nil, err
 		}
-		shards := make([]kv.Collector, len(infos))
-		for i, info := range infos {
-			if shards[i], err = conns.shard(ctx, info); err != nil {
+		members := make([]gc.Member, len(known))
+		for i, k := range known {
+			m := gc.Member{ID: k.ID, LockBound: k.LockBound}
+			if m.Shard, err = conns.shard(ctx, k.ShardInfo); err != nil {
 				return nil, err
 			}
+			for j := range k.Ranges {
+				m.Spans = append(m.Spans, k.Ranges[j].Span)
+			}
+			members[i] = m
 		}
-		return shards, nil
+		return members, nil
 	})
 }
 

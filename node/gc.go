@@ -25,9 +25,9 @@ type GCOptions struct {
 }
 
 // startCollecting runs the controller of garbage collection.
-func (n *Node) startCollecting(engine *kv.Engine, oracle tso.Oracle, db *percolator.DB, shards func(context.Context) ([]kv.Collector, error)) (*gc.Controller, error) {
+func (n *Node) startCollecting(engine *kv.Engine, oracle tso.Oracle, db *percolator.DB, members func(context.Context) ([]gc.Member, error)) (*gc.Controller, error) {
 	c, err := gc.New(gc.Options{
-		Oracle: oracle, Shards: shards, Resolver: db, Drops: drops{db}, Settings: engine,
+		Oracle: oracle, Members: members, Resolver: db, Drops: drops{db}, Settings: engine,
 		Life: n.opts.GC.Life, Interval: n.opts.GC.Interval, Lease: n.opts.GC.Lease,
 		Logger: n.log, Registerer: n.registry,
 	})

@@ -228,7 +228,9 @@ func (n *Node) startAll(ctx context.Context) error {
 	n.onClose(func(context.Context) { n.closeStore(store) })
 	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return checkStore(ctx, store, false, r) })
 	return n.startSessions(ctx, store.Router(), oracle, true, nil, func(db *percolator.DB) (gc.Service, error) {
-		return n.startCollecting(engine, oracle, db, func(context.Context) ([]kv.Collector, error) { return []kv.Collector{store}, nil })
+		return n.startCollecting(engine, oracle, db, func(context.Context) ([]gc.Member, error) {
+			return []gc.Member{{ID: store.ShardID(), Shard: store}}, nil
+		})
 	})
 }
 

@@ -242,7 +242,7 @@ func TestProto_T_ASY_9(t *testing.T) {
 			}
 		} else {
 			now, _ := c.oracle.Now(t.Context())
-			if n, err := db.ResolveBefore(t.Context(), now); err != nil || n == 0 {
+			if n, _, err := db.ResolveBefore(t.Context(), now, nil); err != nil || n == 0 {
 				t.Fatal(n, err)
 			}
 		}

@@ -24,6 +24,9 @@ func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Time
 // which the lock's TTL is judged.
 func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now tso.Timestamp, forceSync bool) (fate, error) {
 	desc, shard, err := db.router.Locate(ctx, lock.Primary)
+	if err == nil {
+		err = checkAway(ctx, desc.Shard)
+	}
 	if err != nil {
 		return fate{}, err
 	}
@@ -109,6 +112,9 @@ func (db *DB) countSecondaries(ctx context.Context, keys [][]byte, req kv.CheckS
 		return v, err
 	}
 	for i := range parts {
+		if err := checkAway(ctx, parts[i].name); err != nil {
+			return v, err
+		}
 		req.Ranges, req.Keys = parts[i].refs, pickKeys(keys, parts[i].pick)
 		st, err := parts[i].shard.CheckSecondaryLocks(ctx, &req)
 		if err != nil {

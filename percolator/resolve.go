@@ -144,6 +144,9 @@ func (db *DB) fateAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 			f, err = db.askPrimary(ctx, lock, callerTS)
 		}
 		now = 0
+		if isAway(err) {
+			return fate{kind: fateAway}, nil
+		}
 		if err == nil {
 			if (f.kind == fateCommitted || f.kind == fateRolledBack) && !f.undecided {
 				db.statuses.put(lock.StartTS, f)

@@ -3,6 +3,7 @@ package percolator
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -13,29 +14,39 @@ import (
 const resolvePage = 1024
 
 // ResolveBefore finishes every transaction whose start_ts is at or below maxTS and that has left locks,
-// on all shards, and returns how many locks it removed. A transaction that still lives is waited for:
-// until it ends, or its TTL does, or Options.RetryBudget. Afterwards no such lock is anywhere, provided
+// on all shards but those that are away, and returns how many locks it removed. A transaction that still lives is
+// waited for: until it ends, or its TTL does, or Options.RetryBudget. Afterwards no such lock is anywhere but on
+// the shards that are away, and those left, whose fate only these know; provided
 // that a fence at maxTS (kv.Collector.SetSafePoint) keeps new ones from being made. Pessimistic locks
 // stay: nothing depends on them.
-func (db *DB) ResolveBefore(ctx context.Context, maxTS tso.Timestamp) (resolved int, err error) {
-	var from []byte
-	for {
-		next, n, err := db.resolvePageBefore(ctx, from, maxTS)
-		resolved += n
+func (db *DB) ResolveBefore(ctx context.Context, maxTS tso.Timestamp, away map[string]bool) (resolved int, left []kv.LeftLocks, err error) {
+	r := beforeResolver{db: db, maxTS: maxTS, away: away}
+	ctx = withAway(ctx, away)
+	for from := []byte(nil); ; {
+		next, err := r.page(ctx, from)
 		if err != nil || next == nil {
-			return resolved, err
+			return r.resolved, r.left, err
 		}
 		from = next
 	}
 }
 
-// resolvePageBefore finishes a page of locks from a key on, and returns where to go on, nil at the end.
-func (db *DB) resolvePageBefore(ctx context.Context, from []byte, maxTS tso.Timestamp) (next []byte, resolved int, err error) {
-	bo := backoff{db: db}
+// beforeResolver is one ResolveBefore.
+type beforeResolver struct {
+	db       *DB
+	maxTS    tso.Timestamp
+	away     map[string]bool
+	resolved int
+	left     []kv.LeftLocks // by shard
+}
+
+// page finishes a page of locks from a key on, and returns where to go on, nil at the end.
+func (r *beforeResolver) page(ctx context.Context, from []byte) (next []byte, err error) {
+	bo := backoff{db: r.db}
 	for {
-		desc, locks, err := db.locksBefore(ctx, &bo, from, maxTS)
+		desc, locks, err := r.db.locksBefore(ctx, &bo, from, r.maxTS, r.away)
 		if err != nil {
-			return nil, resolved, err
+			return nil, err
 		}
 		more := len(locks) == resolvePage
 		if more {
@@ -43,25 +54,50 @@ func (db *DB) resolvePageBefore(ctx context.Context, from []byte, maxTS tso.Time
 		} else if next = nil; len(desc.Span.End) > 0 {
 			next = desc.Span.End
 		}
-		n, alive, err := db.resolveLocks(ctx, &bo, locks)
-		resolved += n
+		alive, left, err := r.resolve(ctx, &bo, locks)
 		if err != nil {
-			return nil, resolved, err
+			return nil, err
 		}
 		if alive == nil {
-			return next, resolved, nil
+			r.leave(desc.Shard, left)
+			return next, nil
 		}
 		if err := bo.wait(ctx, backoffLock, alive); err != nil {
-			return nil, resolved, err
+			return nil, err
 		}
 	}
 }
 
-// locksBefore lists prewritten locks of the range that holds from, in key order.
-func (db *DB) locksBefore(ctx context.Context, bo *backoff, from []byte, maxTS tso.Timestamp) (*kv.RangeDescriptor, []mvcc.LockInfo, error) {
+// leave counts locks that stay on a shard.
+func (r *beforeResolver) leave(shard string, locks []mvcc.KeyLockedError) {
+	for i := range locks {
+		ts := locks[i].Lock.StartTS
+		at := slices.IndexFunc(r.left, func(l kv.LeftLocks) bool { return l.Shard == shard })
+		if at < 0 {
+			at = len(r.left)
+			r.left = append(r.left, kv.LeftLocks{Shard: shard, Oldest: ts, Newest: ts})
+		}
+		l := &r.left[at]
+		l.Locks++
+		l.Oldest, l.Newest = min(l.Oldest, ts), max(l.Newest, ts)
+	}
+}
+
+// locksBefore lists prewritten locks of the range that holds from, in key order; none if its shard is away. That is
+// told by a route that the directory has given since the call: an older one may name a shard that has given the
+// keys to another.
+func (db *DB) locksBefore(ctx context.Context, bo *backoff, from []byte, maxTS tso.Timestamp, away map[string]bool) (*kv.RangeDescriptor, []mvcc.LockInfo, error) {
+	fresh := false
 	for {
 		desc, shard, err := db.router.Locate(ctx, from)
-		if err == nil {
+		switch {
+		case err == nil && away[desc.Shard] && fresh:
+			return desc, nil, nil
+		case err == nil && away[desc.Shard]:
+			db.router.Invalidate(&kv.StaleRangeError{Refs: []kv.RangeRef{desc.Ref()}})
+			fresh = true
+			continue
+		case err == nil:
 			var locks []mvcc.LockInfo
 			locks, err = shard.ScanLock(ctx, &kv.ScanLockRequest{
 				Range: desc.Ref(), Span: kv.Span{Start: from, End: desc.Span.End}, MaxTS: maxTS, Limit: resolvePage})
@@ -76,9 +112,9 @@ func (db *DB) locksBefore(ctx context.Context, bo *backoff, from []byte, maxTS t
 	}
 }
 
-// resolveLocks finishes the locks of transactions that are decided, and returns one of those whose
-// transaction lives, if there is any.
-func (db *DB) resolveLocks(ctx context.Context, bo *backoff, infos []mvcc.LockInfo) (resolved int, alive *mvcc.KeyLockedError, err error) {
+// resolve finishes the locks of transactions that are decided, and returns one of those whose transaction lives,
+// if there is any, and those whose fate only shards know that are away.
+func (r *beforeResolver) resolve(ctx context.Context, bo *backoff, infos []mvcc.LockInfo) (alive *mvcc.KeyLockedError, left []mvcc.KeyLockedError, err error) {
 	locks := make([]mvcc.KeyLockedError, 0, len(infos))
 	for i := range infos {
 		if infos[i].Lock.Op != mvcc.OpPessimistic {
@@ -86,15 +122,20 @@ func (db *DB) resolveLocks(ctx context.Context, bo *backoff, infos []mvcc.LockIn
 		}
 	}
 	if len(locks) == 0 {
-		return 0, nil, nil
+		return nil, nil, nil
 	}
 	firsts, groups := byTransaction(locks)
-	fates, err := db.fatesOf(ctx, bo, firsts, 0)
+	fates, err := r.db.fatesOf(ctx, bo, firsts, 0)
 	if err != nil {
-		return 0, nil, err
+		return nil, nil, err
 	}
 	for i, f := range fates {
-		if f.kind != fateCommitted && f.kind != fateRolledBack {
+		switch f.kind {
+		case fateCommitted, fateRolledBack:
+		case fateAway:
+			left = append(left, groups[i]...)
+			continue
+		default:
 			alive = firsts[i]
 			continue
 		}
@@ -102,10 +143,10 @@ func (db *DB) resolveLocks(ctx context.Context, bo *backoff, infos []mvcc.LockIn
 		for j := range keys {
 			keys[j] = groups[i][j].Key
 		}
-		if err := db.resolveKeys(ctx, bo, keys, firsts[i].Lock.StartTS, f.commitTS); err != nil {
-			return resolved, alive, err
+		if err := r.db.resolveKeys(ctx, bo, keys, firsts[i].Lock.StartTS, f.commitTS); err != nil {
+			return alive, left, err
 		}
-		resolved += len(keys)
+		r.resolved += len(keys)
 	}
-	return resolved, alive, nil
+	return alive, left, nil
 }

@@ -23,6 +23,8 @@ const (
 	fateCommitted           // at commitTS
 	fateRolledBack          // for good
 	fateKinds
+	// fateAway: a shard that is away knows; see withAway. It is not counted.
+	fateAway
 )
 
 // statusCache remembers fates that are final (I3). It has two generations: when the young one is

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/percodb/percodb/gc"
@@ -63,10 +64,19 @@ func (s *Session) gcSetting(name string) (value string, ok bool) {
 	case settingGCLife:
 		return durationText(status.Life), true
 	}
-	if status.LastError != "" {
-		return status.Stage + " (the last round stopped: " + status.LastError + ")", true
+	return gcStage(&status), true
+}
+
+// gcStage tells what garbage collection is at, and what holds it up.
+func gcStage(status *gc.Status) string {
+	text := status.Stage
+	if len(status.Away) > 0 {
+		text += fmt.Sprintf(" (not reached: %s; locks left for them: %d)", strings.Join(status.Away, ", "), status.LeftLocks)
 	}
-	return status.Stage, true
+	if status.LastError != "" {
+		text += " (the last round stopped: " + status.LastError + ")"
+	}
+	return text
 }
 
 // alterSystem is ALTER SYSTEM: the one setting of the whole system is how long history is kept.

@@ -37,7 +37,8 @@ func (s *server) Report(ctx context.Context, req *gcpb.ReportRequest) (*gcpb.Sta
 		return nil, err
 	}
 	return &gcpb.StatusResponse{SafePoint: uint64(st.SafePoint), Oldest: uint64(st.Oldest), Holder: st.Holder,
-		LifeMillis: uint64(st.Life.Milliseconds()), Collected: uint64(st.Collected), Stage: st.Stage, LastError: st.LastError}, nil
+		LifeMillis: uint64(st.Life.Milliseconds()), Collected: uint64(st.Collected), Stage: st.Stage, LastError: st.LastError,
+		Away: st.Away, LeftLocks: uint64(st.LeftLocks)}, nil
 }
 
 // SetLife implements the service.
@@ -75,7 +76,8 @@ func (c *Client) Report(ctx context.Context, id string, oldest tso.Timestamp) (g
 		return gc.Status{}, unavailable(ctx, err)
 	}
 	return gc.Status{SafePoint: tso.Timestamp(res.SafePoint), Oldest: tso.Timestamp(res.Oldest), Holder: res.Holder,
-		Life: time.Duration(res.LifeMillis) * time.Millisecond, Collected: tso.Timestamp(res.Collected), Stage: res.Stage, LastError: res.LastError}, nil
+		Life: time.Duration(res.LifeMillis) * time.Millisecond, Collected: tso.Timestamp(res.Collected), Stage: res.Stage, LastError: res.LastError,
+		Away: res.Away, LeftLocks: int(res.LeftLocks)}, nil
 }
 
 // SetLife implements gc.Service.

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -31,8 +32,25 @@ func (w *world) newCollector(id int) *collector { return &collector{w: w, c: w.n
 
 // collectorSettings outlive the collector's processes.
 type collectorSettings struct {
-	mu     sync.Mutex
-	stored kv.GCSettings
+	mu      sync.Mutex
+	stored  kv.GCSettings
+	cleared map[string]tso.Timestamp
+}
+
+func (s *collectorSettings) LoadCleared() (map[string]tso.Timestamp, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.cleared), nil
+}
+
+func (s *collectorSettings) SaveCleared(cleared map[string]tso.Timestamp) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cleared == nil {
+		s.cleared = map[string]tso.Timestamp{}
+	}
+	maps.Copy(s.cleared, cleared)
+	return nil
 }
 
 func (s *collectorSettings) LoadGC() (kv.GCSettings, error) {
@@ -79,10 +97,10 @@ func (g *collector) round(ctx context.Context) error {
 	p := g.c.process()
 	controller, err := gc.New(gc.Options{
 		Oracle: oracleConn{p}, Settings: &g.settings, Life: gc.MinLife, Resolver: g.resolver(),
-		Shards: func(context.Context) ([]kv.Collector, error) {
-			var all []kv.Collector
+		Members: func(context.Context) ([]gc.Member, error) {
+			var all []gc.Member
 			for _, n := range g.w.nodes {
-				all = append(all, &shardConn{p, n})
+				all = append(all, gc.Member{ID: n.name, Shard: &shardConn{p, n}})
 			}
 			return all, nil
 		},
@@ -103,4 +121,6 @@ func (g *collector) resolver() gc.Resolver {
 // hastyResolver leaves old transactions as they are: the bug hastyCollection.
 type hastyResolver struct{}
 
-func (hastyResolver) ResolveBefore(context.Context, tso.Timestamp) (int, error) { return 0, nil }
+func (hastyResolver) ResolveBefore(context.Context, tso.Timestamp, map[string]bool) (int, []kv.LeftLocks, error) {
+	return 0, nil, nil
+}

@@ -85,6 +85,8 @@ type StatusResponse struct {
 	Collected     uint64                 `protobuf:"fixed64,5,opt,name=collected,proto3" json:"collected,omitempty"`
 	Stage         string                 `protobuf:"bytes,6,opt,name=stage,proto3" json:"stage,omitempty"`
 	LastError     string                 `protobuf:"bytes,7,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
+	Away          []string               `protobuf:"bytes,8,rep,name=away,proto3" json:"away,omitempty"`
+	LeftLocks     uint64                 `protobuf:"varint,9,opt,name=left_locks,json=leftLocks,proto3" json:"left_locks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -166,6 +168,20 @@ func (x *StatusResponse) GetLastError() string {
 		return x.LastError
 	}
 	return ""
+}
+
+func (x *StatusResponse) GetAway() []string {
+	if x != nil {
+		return x.Away
+	}
+	return nil
+}
+
+func (x *StatusResponse) GetLeftLocks() uint64 {
+	if x != nil {
+		return x.LeftLocks
+	}
+	return 0
 }
 
 type SetLifeRequest struct {
@@ -272,7 +288,7 @@ const file_reports_proto_rawDesc = "" +
 	"\rreports.proto\x12\rpercodb.gc.v1\"7\n" +
 	"\rReportRequest\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
-	"\x06oldest\x18\x02 \x01(\x06R\x06oldest\"\xd3\x01\n" +
+	"\x06oldest\x18\x02 \x01(\x06R\x06oldest\"\x86\x02\n" +
 	"\x0eStatusResponse\x12\x1d\n" +
 	"\n" +
 	"safe_point\x18\x01 \x01(\x06R\tsafePoint\x12\x16\n" +
@@ -283,7 +299,10 @@ const file_reports_proto_rawDesc = "" +
 	"\tcollected\x18\x05 \x01(\x06R\tcollected\x12\x14\n" +
 	"\x05stage\x18\x06 \x01(\tR\x05stage\x12\x1d\n" +
 	"\n" +
-	"last_error\x18\a \x01(\tR\tlastError\"1\n" +
+	"last_error\x18\a \x01(\tR\tlastError\x12\x12\n" +
+	"\x04away\x18\b \x03(\tR\x04away\x12\x1d\n" +
+	"\n" +
+	"left_locks\x18\t \x01(\x04R\tleftLocks\"1\n" +
 	"\x0eSetLifeRequest\x12\x1f\n" +
 	"\vlife_millis\x18\x01 \x01(\x04R\n" +
 	"lifeMillis\"V\n" +

@@ -1,0 +1,37 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// A question about a fate leads from shard to shard. Garbage collection asks many of them while shards are away,
+// and cannot wait for each: the shards that it does without go with the context.
+
+type awayKey struct{}
+
+// withAway has questions about fates end with *awayError where they lead to one of the shards.
+func withAway(ctx context.Context, shards map[string]bool) context.Context {
+	if len(shards) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, awayKey{}, shards)
+}
+
+// checkAway returns *awayError if ctx does without the shard.
+func checkAway(ctx context.Context, shard string) error {
+	if away, _ := ctx.Value(awayKey{}).(map[string]bool); away[shard] {
+		return &awayError{shard}
+	}
+	return nil
+}
+
+type awayError struct{ shard string }
+
+func (e *awayError) Error() string { return fmt.Sprintf("shard %s is away", e.shard) }
+
+func isAway(err error) bool {
+	var away *awayError
+	return errors.As(err, &away)
+}

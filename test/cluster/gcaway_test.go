@@ -1,0 +1,245 @@
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// metric returns the value of a metric of the process at an address, 0 if there is none.
+func (d *deployment) metric(admin, name string) float64 {
+	d.t.Helper()
+	res, err := http.Get("http://" + admin + "/metrics")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	found := regexp.MustCompile(`(?m)^` + name + `(?:{[^}]*})? (\S+)$`).FindSubmatch(body)
+	if found == nil {
+		return 0
+	}
+	value, err := strconv.ParseFloat(string(found[1]), 64)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return value
+}
+
+// collectedPast waits until garbage collection has come to its end at or above a time.
+func (d *deployment) collectedPast(at time.Time) {
+	d.t.Helper()
+	for end := time.Now().Add(patience); d.metric(d.admin, "percodb_gc_collected_seconds") < float64(at.UnixMilli())/1000; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("garbage collection is at %f, and does not reach %v", d.metric(d.admin, "percodb_gc_collected_seconds"), at)
+		}
+	}
+}
+
+func (d *deployment) checkLive() {
+	d.t.Helper()
+	addrs := []string{d.admin, d.sql[0].admin}
+	for _, p := range d.kv {
+		if p.cmd != nil {
+			addrs = append(addrs, p.admin)
+		}
+	}
+	if out, err := exec.Command(binary, "check", "--live", strings.Join(addrs, ",")).CombinedOutput(); err != nil {
+		d.t.Errorf("check: %v\n%s", err, out)
+	}
+}
+
+// spread runs transactions that add 1 to one row of each table, until stopped, and returns how many were
+// acknowledged, and how many may have been committed besides.
+func (d *deployment) spread(rows int, stop <-chan struct{}) (acked, unknown int64) {
+	var ackedN, unknownN atomic.Int64
+	var clients sync.WaitGroup
+	for i := range 8 {
+		c := d.sql[0].connect()
+		clients.Go(func() {
+			for n := i; ; n++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				var err error
+				for _, sql := range []string{"begin", "update a set v = v + 1 where id = %d", "update b set v = v + 1 where id = %d", "update c set v = v + 1 where id = %d"} {
+					if strings.Contains(sql, "%") {
+						sql = fmt.Sprintf(sql, 1+n%rows)
+					}
+					if _, err = c.Exec(d.context(), sql); err != nil {
+						break
+					}
+				}
+				if err != nil {
+					_, _ = c.Exec(d.context(), "rollback") // What is left of it goes by itself.
+					continue
+				}
+				switch _, err = c.Exec(d.context(), "commit"); {
+				case err == nil:
+					ackedN.Add(1)
+				case code(err) != "40001":
+					unknownN.Add(1)
+				}
+			}
+		})
+	}
+	clients.Wait()
+	return ackedN.Load(), unknownN.Load()
+}
+
+// Goal: while a store is killed for many times the history's life, garbage collection goes on on the others, and
+// names the store; when it is back, what transactions had left there, and for it elsewhere, comes to the fate that
+// they have: nothing acknowledged is lost, nothing is half. Method: transactions over three stores that a kill cuts
+// off; then the rows on the other stores are changed many times over, so that what tells a fate is history.
+func TestCollectionWithoutAStore(t *testing.T) {
+	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "1s")
+	c := d.sql[0].connect()
+	byTable, schema := d.threeTables(c)
+	var victim *process
+	for _, p := range byTable {
+		if p != schema {
+			victim = p
+		}
+	}
+	if victim == nil {
+		t.Skip("all tables lie on one store")
+	}
+	id := victim.shard()
+	const rows = 20
+	for _, table := range []string{"a", "b", "c"} {
+		d.exec(c, "update "+table+" set v = 0")
+	}
+	d.collectedPast(time.Now())
+	var acked, unknown int64
+	for round := range 2 {
+		stop, done := make(chan struct{}), make(chan struct{})
+		go func() {
+			a, u := d.spread(rows, stop)
+			acked, unknown = acked+a, unknown+u
+			close(done)
+		}()
+		time.Sleep(1500 * time.Millisecond)
+		victim.end(syscall.SIGKILL)
+		killed := time.Now()
+		close(stop)
+		<-done
+		t.Logf("round %d: %d acknowledged, %d unknown, after %v", round, acked, unknown, time.Since(killed))
+		removed := d.metric(d.admin, "percodb_gc_versions_removed_total")
+		for n := 0; n < 10 || time.Since(killed) < 3*time.Second; n++ {
+			for table, p := range byTable {
+				if p == victim {
+					continue
+				}
+				// A row whose lock only the store that is away can decide is passed over by its client.
+				_, err := c.Exec(d.context(), "set statement_timeout = 300")
+				if err == nil {
+					_, err = c.Exec(d.context(), fmt.Sprintf("update %s set v = v + 1000000 where id = %d", table, 1+n%rows))
+				}
+				if err != nil && code(err) != "57014" && code(err) != "08006" && code(err) != "40001" {
+					t.Fatal(err)
+				}
+				d.exec(c, "set statement_timeout = 0", fmt.Sprintf("update %s set v = v + 1000000 where id = %d", table, rows+1+n%100))
+			}
+		}
+		d.collectedPast(time.Now())
+		d.collectedPast(time.Now())
+		if now := d.metric(d.admin, "percodb_gc_versions_removed_total"); now < removed+10 {
+			t.Errorf("round %d: %v versions were removed while the store was away", round, now-removed)
+		}
+		if n := d.metric(d.admin, "percodb_gc_stores_away"); n != 1 {
+			t.Errorf("round %d: %v stores are away", round, n)
+		}
+		if got, err := d.value(c, "show percodb.gc_stage"); !strings.Contains(got, "not reached: "+id) || strings.Contains(got, "stopped") {
+			t.Errorf("round %d: stage %q, %v", round, got, err)
+		}
+		t.Logf("round %d: %v locks left, %v records kept", round, d.metric(d.admin, "percodb_gc_locks_left"), d.metric(d.admin, "percodb_gc_records_kept_total"))
+		victim.start()
+		var sums [3]int64
+		for i, table := range []string{"a", "b", "c"} {
+			got, err := d.value(c, fmt.Sprintf("select sum(v %% 1000000) from %s where id <= %d", table, rows))
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums[i], _ = strconv.ParseInt(got, 10, 64)
+		}
+		if got, err := d.value(c, fmt.Sprintf("select count(*) from a join b using (id) join c using (id) where id <= %d and (a.v %% 1000000 <> b.v %% 1000000 or a.v %% 1000000 <> c.v %% 1000000)", rows)); got != "0" || err != nil {
+			t.Errorf("round %d: half a transaction in %s rows, %v; sums %v", round, got, err, sums)
+		}
+		if sums[0] < acked || sums[0] > acked+unknown {
+			t.Errorf("round %d: %d committed, %d acknowledged, %d unknown", round, sums[0], acked, unknown)
+		}
+		d.collectedPast(time.Now())
+		for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+			if got, err := d.value(c, "show percodb.gc_stage"); err == nil && !strings.Contains(got, "not reached") {
+				break
+			}
+			if time.Now().After(end) {
+				t.Fatal("the store does not take part again")
+			}
+		}
+		d.checkLive()
+	}
+}
+
+// Goal: a store that is forgotten while garbage collection goes without it holds nothing up any more: collection and
+// check are clean, and the locks that it alone could decide are gone. Method: transactions over three stores that a
+// kill cuts off, rounds without the store, and then percodb store forget.
+func TestCollectionAfterForgetting(t *testing.T) {
+	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "1s")
+	c := d.sql[0].connect()
+	byTable, schema := d.threeTables(c)
+	var victim *process
+	for _, p := range byTable {
+		if p != schema {
+			victim = p
+		}
+	}
+	if victim == nil {
+		t.Skip("all tables lie on one store")
+	}
+	id := victim.shard()
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		d.spread(20, stop)
+		close(done)
+	}()
+	time.Sleep(1500 * time.Millisecond)
+	victim.end(syscall.SIGKILL)
+	close(stop)
+	<-done
+	d.collectedPast(time.Now())
+	if out, err := exec.Command(binary, "store", "forget", id, "--join", d.oracle, "--yes").CombinedOutput(); err != nil {
+		t.Fatalf("forget: %v\n%s", err, out)
+	}
+	d.collectedPast(time.Now().Add(time.Second))
+	if n := d.metric(d.admin, "percodb_gc_stores_away") + d.metric(d.admin, "percodb_gc_locks_left"); n != 0 {
+		t.Errorf("%v stores and locks are left", n)
+	}
+	for table := range byTable {
+		got, err := "", error(nil)
+		for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+			if got, err = d.value(c, "select count(*) from "+table); err == nil || time.Now().After(end) {
+				break
+			}
+		}
+		if want := map[bool]string{true: "0", false: "1000"}[byTable[table] == victim]; got != want || err != nil {
+			t.Errorf("table %s: %s rows, %v", table, got, err)
+		}
+		d.exec(c, "insert into "+table+" values (5000, 1)", "update "+table+" set v = v + 1 where id < 100")
+	}
+	d.checkLive()
+}
