@@ -108,6 +108,9 @@ type LatestValue struct {
 // called, is seen: a reader who passes the largest CommitTS that it has seen never goes back to before it.
 // A lock whose transaction is not known to commit above floor is a *KeyLockedError.
 func (s *State) GetLatest(ctx context.Context, key []byte, floor tso.Timestamp) (LatestValue, error) {
+	if c := s.locks.largeWriting(key); c != nil {
+		return LatestValue{}, c.lockedError(key) // a read at a timestamp may be below it
+	}
 	o := &ReadOptions{ReadTS: tso.MaxTimestamp, FloorTS: floor}
 	p, err := s.probeWaiting(ctx, key, o)
 	if err != nil {

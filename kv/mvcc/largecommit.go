@@ -5,6 +5,7 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -76,14 +77,16 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs
 	if err != nil || !chk.writes {
 		return LargeResult{}, err
 	}
-	minCommitTS := s.locks.beginWriting(c, s.MaxTS, chk.floor)
-	commitTS, err := s.onePCTimestamp(ctx, minCommitTS, false)
-	if err != nil || !mayCommitAt(commitTS, args.MaxCommitTS) {
+	commitTS, err := s.beginWritingLarge(ctx, c, args, chk.floor)
+	if err != nil || commitTS == 0 {
 		return LargeResult{}, err
 	}
-	s.locks.setLargeTS(c, commitTS)
 	tables := s.eng.NewTables()
-	if err := s.writeLarge(ctx, tables, args, commitTS, parts); err != nil {
+	err = s.writeLarge(ctx, tables, args, commitTS, parts)
+	if err == nil {
+		err = s.awaitIssued(ctx, commitTS)
+	}
+	if err != nil {
 		tables.Abort()
 		return LargeResult{}, err
 	}
@@ -103,6 +106,75 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs
 		return LargeResult{}, err
 	}
 	return LargeResult{CommitTS: commitTS, WrittenBytes: written}, nil
+}
+
+// leastAhead is how long the writing of a large commit has to take for its commit_ts to be chosen ahead of time.
+const leastAhead = 50 * time.Millisecond
+
+// beginWritingLarge chooses the commit_ts, from which on readers wait; 0 if there is none within the bound. Where the
+// oracle is in this process the commit_ts lies ahead of it by the time that writing is expected to take: readers pass
+// meanwhile, whose timestamps are below. It has a subtick, as the oracle never issues, and the versions become part
+// of the store only when the oracle has passed it (awaitIssued): no transaction begins below a version that it can meet.
+func (s *State) beginWritingLarge(ctx context.Context, c *largeCommit, args *LargeArgs, floor tso.Timestamp) (tso.Timestamp, error) {
+	var ahead tso.Timestamp
+	if wait := s.expectWriting(args.Set.SizeBytes()); s.opts.Embedded && wait >= leastAhead {
+		now, err := s.opts.Oracle.Now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if ts := now + tso.FromPhysical(wait.Milliseconds()) + 1; mayCommitAt(ts, args.MaxCommitTS) {
+			ahead = ts
+			floor = max(floor, ts-1)
+		}
+	}
+	commitTS := s.locks.beginWriting(c, s.MaxTS, floor)
+	if commitTS == ahead {
+		return commitTS, nil
+	}
+	commitTS, err := s.onePCTimestamp(ctx, commitTS, false)
+	if err != nil || !mayCommitAt(commitTS, args.MaxCommitTS) {
+		return 0, err
+	}
+	s.locks.setLargeTS(c, commitTS)
+	return commitTS, nil
+}
+
+// expectWriting is about how long it takes to write the versions of a write set, going by the sets before it.
+func (s *State) expectWriting(sizeBytes int64) time.Duration {
+	if sizeBytes < s.opts.LargePartBytes {
+		return 0
+	}
+	return time.Duration(float64(sizeBytes) / float64(s.largeRate.Load()) * float64(time.Second))
+}
+
+// noteWriting is told how long it took.
+func (s *State) noteWriting(sizeBytes int64, took time.Duration) {
+	if sizeBytes < s.opts.LargePartBytes || took <= 0 {
+		return
+	}
+	const least = 1 << 20
+	rate := int64(float64(sizeBytes) / took.Seconds())
+	s.largeRate.Store(max((s.largeRate.Load()+rate)/2, least))
+}
+
+// awaitIssued returns once the oracle issues timestamps above ts.
+func (s *State) awaitIssued(ctx context.Context, ts tso.Timestamp) error {
+	if ts%tso.Tick == 0 || !s.opts.Embedded {
+		return nil // it has been issued, or lies below all that will be
+	}
+	for {
+		now, err := s.opts.Oracle.Now(ctx)
+		if err != nil || now > ts {
+			return err
+		}
+		timer := time.NewTimer(min(time.Duration(ts.Physical()-now.Physical()+1)*time.Millisecond, 50*time.Millisecond))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
 }
 
 // largeParts is into how many parts a large write set is divided, which are checked and written at the same time.
@@ -136,6 +208,8 @@ func (s *State) writeLarge(ctx context.Context, tables *storage.Tables, args *La
 	if marked {
 		s.marks.raiseAll(commitTS)
 	}
+	began := time.Now()
+	defer func() { s.noteWriting(args.Set.SizeBytes(), time.Since(began)) }()
 	return eachPart(ctx, parts, func(ctx context.Context, i int) error {
 		w := largeWriter{s: s, startTS: args.StartTS, commitTS: commitTS, tables: tables, marked: marked}
 		if err := parts[i].Read(ctx, w.add); err != nil {

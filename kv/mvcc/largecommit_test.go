@@ -174,7 +174,9 @@ func TestReadersOfLargeCommit(t *testing.T) {
 	}
 	above := w.now()
 	for _, ts := range []tso.Timestamp{above, tso.MaxTimestamp} {
-		if v, err := w.getAt("row10", ts); !errors.Is(err, context.DeadlineExceeded) {
+		v, err := w.getAt("row10", ts)
+		var locked *KeyLockedError // of the latest value: the reader takes a timestamp
+		if ts == above && !errors.Is(err, context.DeadlineExceeded) || ts != above && !errors.As(err, &locked) {
 			t.Fatalf("above the commit_ts: %s %v", v, err)
 		}
 		if v, err := w.getAt("row09", ts); err != nil || v != "old" {
@@ -519,5 +521,114 @@ func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("each has committed over what the other had read")
+	}
+}
+
+// bigSet says that it takes a second to write.
+type bigSet struct {
+	memSet
+	sizeBytes int64
+}
+
+func (s *bigSet) SizeBytes() int64 { return s.sizeBytes }
+
+func (s *bigSet) Parts(int) []WriteSetPart { return []WriteSetPart{&s.memSet} }
+
+// Goal: while a large commit writes, readers of its keys do not wait, as long as it takes no longer than was expected: its
+// commit_ts lies ahead of the oracle. Its versions are there, and it is reported, only when the oracle has passed the commit_ts;
+// readers above wait until then. Bounds and cancels hold meanwhile.
+func TestReadersPassLargeCommitThatWrites(t *testing.T) {
+	const size = 1 << 30
+	for _, c := range []string{"commits", "late", "bounded", "cancelled"} {
+		t.Run(c, func(t *testing.T) {
+			w := newWorld(t, true, nil)
+			w.putRow(t, "row00", "old")
+			w.largeRate.Store(size)
+			at, goOn := make(chan int), make(chan struct{})
+			set := &bigSet{memSet: memSet{ms: evenRows(10, "new"), pass: func(n int) { at <- n; <-goOn }}, sizeBytes: size}
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			start := w.now()
+			args := &LargeArgs{Set: set, StartTS: start, Primary: set.ms[0].Key, TTLMillis: 3000,
+				Admission: func([]Mutation) Admission { return admitAll{} }}
+			if c == "bounded" {
+				args.MaxCommitTS = start + tso.FromPhysical(500)
+			}
+			result := make(chan error, 1)
+			var res LargeResult
+			go func() {
+				var err error
+				res, err = w.CommitLarge(ctx, args)
+				result <- err
+			}()
+			<-at
+			goOn <- struct{}{}
+			<-at // it writes
+			below := w.now()
+			v, err := w.getAt("row00", below)
+			if c == "bounded" {
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("the commit_ts must lie within the bound, at the present: %s %v", v, err)
+				}
+				goOn <- struct{}{}
+				if err := <-result; err != nil || res.CommitTS > args.MaxCommitTS {
+					t.Fatalf("%v, at %s", err, show(res.CommitTS))
+				}
+				return
+			}
+			if err != nil || v != "old" {
+				t.Fatalf("a reader of the present: %s %v", v, err)
+			}
+			var locked *KeyLockedError
+			if v, err := w.getAt("row00", tso.MaxTimestamp); !errors.As(err, &locked) {
+				t.Fatalf("a reader of the latest value, who has to take a timestamp: %s %v", v, err)
+			}
+			late := c == "late"
+			if late {
+				w.oracle.advance(1100)
+				if v, err := w.getAt("row00", w.now()); !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("a reader of the present, the commit being late: %s %v", v, err)
+				}
+			}
+			goOn <- struct{}{}
+			if !late {
+				select {
+				case err := <-result:
+					t.Fatalf("it ended before the oracle had passed its commit_ts: %v", err)
+				case <-time.After(20 * time.Millisecond):
+				}
+				if v, err := w.getAt("row00", w.now()); err != nil || v != "old" {
+					t.Fatalf("a reader of the present, the versions being written: %s %v", v, err)
+				}
+			}
+			if c == "cancelled" {
+				cancel()
+				if err := <-result; !errors.Is(err, context.Canceled) {
+					t.Fatal(err)
+				}
+				if s, err := w.scanRows(w.now(), false); err != nil || s != "row00=old " {
+					t.Fatalf("after a cancel: %s %v", s, err)
+				}
+				return
+			}
+			if !late {
+				w.oracle.advance(1100)
+			}
+			if err := <-result; err != nil || res.CommitTS <= below || res.CommitTS >= w.now() || res.CommitTS%tso.Tick == 0 {
+				t.Fatalf("%v, at %s", err, show(res.CommitTS))
+			}
+			if w.largeRate.Load() == size {
+				t.Fatal("how long it took is not noted")
+			}
+			for range 2 {
+				if v, err := w.getAt("row18", w.now()); err != nil || v != "new" {
+					t.Fatalf("after the commit: %s %v", v, err)
+				}
+				if v, err := w.getAt("row00", below); err != nil || v != "old" {
+					t.Fatalf("history: %s %v", v, err)
+				}
+				w.crash()
+			}
+		})
 	}
 }

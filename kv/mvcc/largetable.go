@@ -240,6 +240,19 @@ func (t *lockTable) largeReaders(key []byte, readTS tso.Timestamp) <-chan struct
 	return nil
 }
 
+// largeWriting returns the large commit that holds key and whose commit_ts is known, nil if there is none.
+func (t *lockTable) largeWriting(key []byte) *largeCommit {
+	if t.blocking.Load() == 0 {
+		return nil
+	}
+	for _, c := range t.largeCommits() {
+		if t.blocksRead(c, tso.MaxTimestamp) && c.holds(key) {
+			return c
+		}
+	}
+	return nil
+}
+
 // largeInSpan reports whether a large commit may hold a key of a span.
 func (t *lockTable) largeInSpan(start, end []byte) bool {
 	for _, c := range t.largeCommits() {

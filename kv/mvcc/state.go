@@ -87,6 +87,9 @@ type State struct {
 	lockBound atomic.Uint64
 	gc        gcState
 
+	// largeRate is how many bytes of a large write set are written in a second.
+	largeRate atomic.Int64
+
 	writers sync.Pool
 }
 
@@ -96,6 +99,7 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 	opts.ensureDefaults()
 	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable(opts.Clock)}
 	s.latches.seed = maphash.MakeSeed()
+	s.largeRate.Store(1 << 30) // until one has been written
 	s.writers.New = func() any { return &writer{s: s} }
 	now, err := opts.Oracle.Now(ctx)
 	if err != nil {

@@ -20,6 +20,9 @@ const ingestSuffix = ".ingest"
 // ingestFileBytes is how much of keys and values a table file holds.
 const ingestFileBytes = 128 << 20
 
+// ingestFileKeys bounds the keys of a table file: the hashes of all are in memory until its filter is written.
+const ingestFileKeys = 1 << 19
+
 // A Break ends a file of breakBytes, and the first maxBreaks of a set however small they are.
 const (
 	breakBytes = 1 << 20
@@ -44,6 +47,7 @@ type TableSet struct {
 	w      *sstable.Writer
 	total  int // bytes of all keys and values
 	bytes  int // those in the file being written
+	keys   int // in the file being written
 	breaks int
 }
 
@@ -69,11 +73,12 @@ func (t *Tables) Bytes() (n int) {
 
 // Put adds a key above all that the set has. It copies key and value.
 func (s *TableSet) Put(key, value []byte) error {
-	if s.w == nil || s.bytes >= ingestFileBytes {
+	if s.w == nil || s.bytes >= ingestFileBytes || s.keys >= ingestFileKeys {
 		if err := s.roll(); err != nil {
 			return err
 		}
 	}
+	s.keys++
 	s.bytes += len(key) + len(value)
 	s.total += len(key) + len(value)
 	return s.w.Set(key, value)
@@ -121,7 +126,7 @@ func (s *TableSet) Finish() error {
 		return nil
 	}
 	w := s.w
-	s.w, s.bytes = nil, 0
+	s.w, s.bytes, s.keys = nil, 0, 0
 	return w.Close()
 }
 
