@@ -36,6 +36,8 @@ type Options struct {
 	Dir        string
 	FS         storage.FS
 	CacheBytes int64
+	// RecentBytes bounds the values that reads remember: 64 MiB by default.
+	RecentBytes int64
 
 	// ShardID names the store among others; by default the stored one, or a new random one.
 	ShardID string
@@ -185,6 +187,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		Embedded:     s.opts.EmbeddedOracle,
 		SafePointKey: metaKey(metaSafePoint),
 		WaitGraph:    s.opts.WaitGraph,
+		RecentBytes:  s.opts.RecentBytes,
 		Clock:        s.opts.Clock,
 		CollectedKey: metaKey(metaCollected),
 		Group:        s.opts.Group,

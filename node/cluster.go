@@ -162,7 +162,7 @@ func (n *Node) startKV(ctx context.Context) error {
 	}
 	store, err := kv.Open(ctx, kv.Options{
 		Engine: engine, Addr: cmp.Or(n.opts.RPCAdvertise, listener.Addr().String()), Oracle: oracle, Directory: directory,
-		RangeMaxBytes: n.opts.RangeMaxBytes, WaitGraph: kvrpc.NewWaitGraph(conn),
+		RangeMaxBytes: n.opts.RangeMaxBytes, WaitGraph: kvrpc.NewWaitGraph(conn), RecentBytes: n.opts.RecentBytes,
 		Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
 	})
 	if err != nil {

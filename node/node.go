@@ -55,6 +55,7 @@ type Options struct {
 	Version      string
 	Logger       *slog.Logger
 	CacheBytes   int64
+	RecentBytes  int64 // of the values that a store's reads remember; 0: kv's default
 	// Memory bounds what statements, messages, uncommitted writes and row locks hold; nil: nothing does.
 	Memory *memory.Pool
 	// AcceptDataLoss starts on a directory whose log is damaged, with what was written before the damage.
@@ -220,7 +221,8 @@ func (n *Node) startAll(ctx context.Context) error {
 	}
 	store, err := kv.Open(ctx, kv.Options{
 		Engine: engine, Oracle: oracle, EmbeddedOracle: true, RangeMaxBytes: n.opts.RangeMaxBytes, Group: rowenc.IndexPrefixLen,
-		Logger: n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
+		RecentBytes: n.opts.RecentBytes,
+		Logger:      n.log, Registerer: n.registry, OnFatal: n.opts.OnFatal,
 	})
 	if err != nil {
 		return err

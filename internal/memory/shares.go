@@ -6,11 +6,14 @@ type Shares struct {
 	Cache int64 // of the storage engine's blocks and memtables
 	Heap  int64 // of the Go heap, garbage included
 	Pool  int64 // of what is accounted for: the heap's live part
+	// Recent is of the values that a store's reads remember, on the heap beside the pool.
+	Recent int64
 }
 
 const (
 	leastCacheBytes = 64 << 20
 	mostCacheBytes  = 2 << 30
+	mostRecentBytes = 64 << 20
 	// LeastBytes is the smallest total that can be divided.
 	LeastBytes = 256 << 20
 )
@@ -27,6 +30,8 @@ func Divide(total, cache int64) Shares {
 	rest := max(total-cache, total/4)
 	s.Heap = rest - max(rest/8, 32<<20)
 	s.Pool = s.Heap / 5 * 3
+	s.Recent = min(s.Pool/32, mostRecentBytes)
+	s.Pool -= s.Recent
 	if cacheOnHeap {
 		s.Heap += cache
 	}

@@ -32,7 +32,7 @@ func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp, protected [
 	}
 	err = s.eng.Apply(b, storage.NoSync)
 	// Only now: what a read that is under way may yet remember of the span goes with the old ones.
-	s.recent.Store(newRecentReads())
+	s.recent.Store(newRecentReads(s.opts.RecentBytes))
 	return true, err
 }
 

@@ -22,7 +22,14 @@ const (
 // in between, which the key's mark tells as it tells a refresh: a reader first raises max_ts, then looks
 // at the lock table, then at the mark. Whoever commits at or below its timestamp is met in the table,
 // or has left it, and has raised the mark before.
-type recentReads struct{ places []recentPlace }
+type recentReads struct {
+	places []recentPlace
+	limit  int64        // of bytes
+	bytes  atomic.Int64 // of what is remembered, recentOverhead for each included
+}
+
+// recentOverhead is about what a remembered value takes beside its bytes.
+const recentOverhead = 96
 
 // recentPlace is within one line of the processor's cache: a key that is not remembered costs a look at that.
 type recentPlace struct {
@@ -41,7 +48,18 @@ type recentRead struct {
 	key, value    []byte
 }
 
-func newRecentReads() *recentReads { return &recentReads{places: make([]recentPlace, numRecent)} }
+// newRecentReads returns an empty table of which the values take up to limit bytes.
+func newRecentReads(limit int64) *recentReads {
+	return &recentReads{places: make([]recentPlace, numRecent), limit: limit}
+}
+
+// size is what e counts for; nil for nothing.
+func (e *recentRead) size() int64 {
+	if e == nil {
+		return 0
+	}
+	return int64(len(e.key)+len(e.value)) + recentOverhead
+}
 
 // recentTag is never that of an empty place.
 func recentTag(hash uint64) uint32 { return uint32(hash>>32) | 1 }
@@ -73,9 +91,16 @@ func (r *recentReads) remember(hash uint64, mark *atomic.Uint64, key []byte, rea
 	if mark.Load() > uint64(readTS) {
 		return
 	}
+	// Where the table is full a value takes the place of one that is no smaller.
+	size := int64(len(key)+len(value)) + recentOverhead
+	if r.bytes.Add(size)-place.read.Load().size() > r.limit {
+		r.bytes.Add(-size)
+		return
+	}
 	buf := make([]byte, 0, len(key)+len(value))
 	buf = append(append(buf, key...), value...)
 	n := len(key)
-	place.read.Store(&recentRead{asOf: readTS, version: version, key: buf[:n:n], value: buf[n:]})
+	old := place.read.Swap(&recentRead{asOf: readTS, version: version, key: buf[:n:n], value: buf[n:]})
+	r.bytes.Add(-old.size())
 	place.tag.Store(recentTag(hash)) // Last: a tag without a value is nowhere.
 }

@@ -215,3 +215,37 @@ func readAtLeast(t *testing.T, w *world, acked []atomic.Uint64, key func(int) []
 		}
 	}
 }
+
+// Goal: the values that reads remember stay within their bound, and reads stay right. Method: many more values than
+// fit, from several goroutines; then what is counted is compared with what is there.
+func TestRecentReadsStayWithinTheirBound(t *testing.T) {
+	const limit = 10_000
+	w := newWorld(t, true, nil)
+	w.recent.Store(newRecentReads(limit))
+	var keys []string
+	for i := range 200 {
+		keys = append(keys, fmt.Sprintf("key%03d", i))
+		w.putOnePhase(keys[i], keys[i])
+	}
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for range 3 {
+				for _, key := range keys {
+					if got, err := w.read(key, w.now()); err != nil || got != key {
+						t.Errorf("%s: %q %v", key, got, err)
+					}
+				}
+			}
+		})
+	}
+	readers.Wait()
+	var there int64
+	r := w.recent.Load()
+	for i := range r.places {
+		there += r.places[i].read.Load().size()
+	}
+	if counted := r.bytes.Load(); counted != there || there > limit || there < limit/2 {
+		t.Errorf("%d bytes are remembered, %d counted, of %d", there, counted, limit)
+	}
+}

@@ -30,6 +30,8 @@ type Options struct {
 	Group func(key []byte) int
 	// LargePartBytes is how much of a large commit one goroutine checks and writes at least, 8 MiB by default.
 	LargePartBytes int64
+	// RecentBytes bounds the values that reads remember: 64 MiB by default.
+	RecentBytes int64
 	// SafePointKey is where the store keeps the GC safe point, CollectedKey how far collection has come.
 	// KeptKey is where what a pass of it keeps is kept.
 	SafePointKey, CollectedKey, KeptKey []byte
@@ -43,6 +45,9 @@ type Options struct {
 }
 
 func (o *Options) ensureDefaults() {
+	if o.RecentBytes == 0 {
+		o.RecentBytes = 64 << 20
+	}
 	if o.ShortValueBytes == 0 {
 		o.ShortValueBytes = 1 << 10
 	}
@@ -112,7 +117,7 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 		s.SetLockBound(tso.MaxTimestamp)
 	}
 	s.marks = newCommitMarks(now)
-	s.recent.Store(newRecentReads())
+	s.recent.Store(newRecentReads(opts.RecentBytes))
 	s.askedAt.Store(time.Now().UnixNano())
 	if err := s.loadSafePoint(); err != nil {
 		return nil, err
