@@ -66,7 +66,7 @@ func TestLeasedSchemaIsInForce(t *testing.T) {
 			mustCreate(t, processes[i%2], fmt.Sprintf("t%d", i))
 			changes.Add(1)
 			flaky.broken.Store(i%3 == 0)
-			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
+			time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond) // changes come at random times
 		}
 	})
 	for _, c := range processes {
@@ -74,7 +74,7 @@ func TestLeasedSchemaIsInForce(t *testing.T) {
 			for time.Now().Before(end) {
 				txn := begin(t, db)
 				if rand.IntN(4) == 0 {
-					time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond)
+					time.Sleep(time.Duration(rand.IntN(30)) * time.Millisecond) // some transactions are slow
 				}
 				if c.version.at(txn.ReadTS()) != nil {
 					leased.Add(1)

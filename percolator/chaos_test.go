@@ -47,7 +47,7 @@ func (ch *chaos) wrap(s kv.Shard) kv.Shard {
 			case ch.chance(2):
 				return errLost
 			case ch.chance(3):
-				time.Sleep(ch.pause() / 10)
+				time.Sleep(ch.pause() / 10) // the fault is a slow request
 			}
 			return nil
 		},
@@ -55,7 +55,7 @@ func (ch *chaos) wrap(s kv.Shard) kv.Shard {
 			if ch.chance(3) {
 				again, pause := duplicate(s, req), ch.pause()
 				ch.late.Go(func() {
-					time.Sleep(pause)
+					time.Sleep(pause) // the fault is a late copy
 					again()
 				})
 			}

@@ -243,7 +243,7 @@ func TestSerializableHistories(t *testing.T) {
 						}
 						return txn.Put([]byte(names[i]), []byte(strconv.Itoa(e.vi+1)))
 					})
-					time.Sleep(time.Duration(r.IntN(500)) * time.Microsecond)
+					time.Sleep(time.Duration(r.IntN(500)) * time.Microsecond) // transactions overlap at random
 					ts, readTS := txn.ReadTS(), txn.ReadTS()
 					wrote := txn.Wrote()
 					if err == nil {

@@ -168,7 +168,7 @@ func TestCopiesAreRight(t *testing.T) {
 				}
 				mu.Unlock()
 				a.Release(t.Context(), owner)
-				time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond)
+				time.Sleep(time.Duration(rand.IntN(20)) * time.Millisecond) // holds last for random times
 			}
 		})
 	}
@@ -196,7 +196,7 @@ func TestCopiesAreRight(t *testing.T) {
 						time.Sleep(40 * time.Millisecond)
 					}
 					if ts := now(); ts <= g.Until {
-						time.Sleep(time.Duration(rand.IntN(2)) * time.Millisecond)
+						time.Sleep(time.Duration(rand.IntN(2)) * time.Millisecond) // the reader is slow
 						if want := valueAt(ts); want != value {
 							t.Errorf("%s reads %d as of %d, it is %d", id, value, ts, want)
 							return

@@ -72,7 +72,7 @@ func (s *turns) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
 		var unavailable *tso.UnavailableError
 		ts, err := o.NowN(ctx, n)
 		if errors.Is(err, tso.ErrClosed) || errors.As(err, &unavailable) {
-			time.Sleep(50 * time.Microsecond)
+			time.Sleep(50 * time.Microsecond) // a client that was refused tries again
 			continue
 		}
 		return ts, err

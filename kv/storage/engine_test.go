@@ -235,7 +235,7 @@ func writeUntilBroken(creating bool) {
 			}
 		}()
 	}
-	time.Sleep(time.Minute)
+	time.Sleep(time.Minute) // the process is killed meanwhile
 }
 
 // Goal: an iterator never misses what was applied before it was asked for, however many are kept

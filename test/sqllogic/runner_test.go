@@ -94,7 +94,7 @@ func (s *fakeServer) serve(conn net.Conn) {
 		s.log = append(s.log, query.String)
 		s.mu.Unlock()
 		answer := s.answer(query.String)
-		time.Sleep(answer.sleep)
+		time.Sleep(answer.sleep) // the server's answer is slow
 		if answer.hangUp {
 			return
 		}

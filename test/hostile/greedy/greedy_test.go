@@ -200,7 +200,7 @@ func TestGreedyStatements(t *testing.T) {
 		slowest = max(slowest, time.Since(begin))
 		served++
 		peak = max(peak, s.resident(t, "VmRSS"))
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // the modest client is not busy
 	}
 	wg.Wait()
 	peak = max(peak, s.resident(t, "VmHWM"))
