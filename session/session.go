@@ -1,9 +1,12 @@
-// Package session is one client's conversation: transaction state, prepared statements, portals, the
-// plan cache, the retry of implicit transactions, and the mapping of every error to a SQLSTATE.
+// Package session runs the statements of one client: it keeps the transaction's state, prepared statements, portals and
+// settings, finds plans, attempts statements again after conflicts, and maps every error to a SQLSTATE.
 //
-//	text ─▶ sql.Lexer ─▶ key ─▶ plan cache ──hit──▶ planner.Inputs ─▶ executor ─▶ ResultWriter
-//	                              │ miss                                 │
-//	                              └─▶ sql.Parse ─▶ planner.Build         └─▶ percolator.Txn
+//	text ─▶ sql.Lexer ─▶ key ─▶ plans ──hit──▶ planner.Inputs ─▶ executor ─▶ ResultWriter ─▶ Buffer
+//	                              │ miss                            │
+//	                              └─▶ sql.Parse ─▶ planner.Build    └─▶ percolator.Txn
+//
+// The parts, each in a file with its state: phase (state.go), run and policy (run.go), pipeline, statements, portals, plans,
+// settings, sequences, copyIn and copyOut (copy.go), Buffer, interrupts (context.go).
 //
 // Invariants:
 //
