@@ -295,12 +295,16 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 	if len(reg.Former) > 0 {
 		accepted = reg.Former[0]
 	}
+	ranges := mergeReport(d.mu.ranges, info.ID, owned)
+	lost := d.lostLocked(ranges, info.ID, owned)
+	if len(lost) > 0 && accepted == 0 { // a new data directory under an old id
+		return nil, &LostRangesError{Shard: info.ID, Lost: lost}
+	}
 	older, err := d.checkIncarnationLocked(info.ID, accepted, reg.Former...)
 	if err != nil {
 		return nil, err
 	}
-	ranges := mergeReport(d.mu.ranges, info.ID, owned)
-	if lost := d.lostLocked(ranges, info.ID, owned); len(lost) > 0 && !older {
+	if len(lost) > 0 && !older {
 		return nil, &LostRangesError{Shard: info.ID, Lost: lost}
 	}
 	// The shard was accepted before, by a directory that this one knows nothing of.
