@@ -204,10 +204,6 @@ func (i *importer) rows(ctx context.Context) error {
 
 // readAll reads files in their order, those with rows alone several at once.
 func (i *importer) readAll(ctx context.Context) error {
-	n := slices.IndexFunc(i.files, func(f *dumpFile) bool { return f.kind == fileRows })
-	if n < 0 {
-		n = len(i.files)
-	}
 	var later []*dumpFile
 	for _, f := range i.files {
 		if f.kind == fileRows {

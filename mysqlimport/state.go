@@ -14,8 +14,6 @@ import (
 
 // What an unfinished import keeps in the server: itself, its tables, and the batches that are loaded. A batch and its row are
 // committed together. An import that ends deletes its rows, and the schema if it was the last.
-const stateSchema = "percodb_import"
-
 var stateTables = []string{
 	"CREATE SCHEMA IF NOT EXISTS percodb_import",
 	"CREATE TABLE IF NOT EXISTS percodb_import.job (id text PRIMARY KEY, paths text NOT NULL, started timestamptz NOT NULL DEFAULT now())",

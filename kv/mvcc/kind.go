@@ -101,31 +101,31 @@ func (k Kind) TxnMayRetry() bool { return k.Retry() == RetryTxn || k.Retry() == 
 // KindOf returns the kind of the outermost error of err's chain that has one: what wraps an error knows more than
 // the error. It is KindOther for nil.
 func KindOf(err error) Kind {
-	_, kind := Typed(err)
+	kind, _ := Typed(err)
 	return kind
 }
 
-// Typed returns the outermost error of err's chain that has a kind, and the kind; nil and KindOther if none has.
-func Typed(err error) (error, Kind) {
+// Typed returns the kind of the outermost error of err's chain that has one, and that error; KindOther and nil if none has.
+func Typed(err error) (Kind, error) {
 	for err != nil {
 		if k := kindOf(err); k != KindOther {
-			return err, k
+			return k, err
 		}
 		switch wrapper := err.(type) {
 		case interface{ Unwrap() error }:
 			err = wrapper.Unwrap()
 		case interface{ Unwrap() []error }:
 			for _, err := range wrapper.Unwrap() {
-				if typed, k := Typed(err); k != KindOther {
-					return typed, k
+				if k, typed := Typed(err); k != KindOther {
+					return k, typed
 				}
 			}
-			return nil, KindOther
+			return KindOther, nil
 		default:
-			return nil, KindOther
+			return KindOther, nil
 		}
 	}
-	return nil, KindOther
+	return KindOther, nil
 }
 
 // kindOf is the kind of an error itself.

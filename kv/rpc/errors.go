@@ -16,7 +16,7 @@ import (
 
 // encodeError makes a message of an error that package kv promises.
 func encodeError(err error) *kvpb.Error {
-	typed, kind := mvcc.Typed(err)
+	kind, typed := mvcc.Typed(err)
 	switch kind {
 	case mvcc.KindClosed:
 		return &kvpb.Error{Kind: &kvpb.Error_Closed{Closed: &kvpb.Closed{}}}
