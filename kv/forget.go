@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/tso"
 )
@@ -27,7 +28,7 @@ func (d *LocalDirectory) ForgetShard(ctx context.Context, shard string, dryRun b
 	defer d.mu.Unlock()
 	info, registered := d.mu.shards[shard]
 	if !registered && !d.mu.named[shard] {
-		return ForgetResponse{}, fmt.Errorf("the cluster has no store %q: it has %q", shard, awaitedShards(d.knownLocked(), nil))
+		return ForgetResponse{}, fmt.Errorf("the cluster has no store %q: it has %s", shard, strings.Join(awaitedShards(d.knownLocked(), nil), ", "))
 	}
 	res := ForgetResponse{Addr: info.Addr, Registered: registered}
 	for i := range d.mu.ranges {

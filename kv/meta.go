@@ -108,12 +108,13 @@ const (
 type ModeError struct{ Stored, Wanted string }
 
 func (e *ModeError) Error() string {
-	uses := map[string]string{
-		modeSingle:    "a server on its own (--role=all)",
-		modeCluster:   "a store of a cluster (--role=kv)",
-		modeDirectory: "the oracle of a cluster (--role=tso)",
-	}
-	return fmt.Sprintf("kv: the data directory is that of %s, not of %s", uses[e.Stored], uses[e.Wanted])
+	return fmt.Sprintf("the data directory is that of %s, not of %s", modeUses[e.Stored], modeUses[e.Wanted])
+}
+
+var modeUses = map[string]string{
+	modeSingle:    "a server on its own (--role=all)",
+	modeCluster:   "a store of a cluster (--role=kv)",
+	modeDirectory: "the oracle of a cluster (--role=tso)",
 }
 
 // storedMode returns what the data directory is used for, "" if for nothing yet.

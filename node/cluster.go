@@ -25,6 +25,9 @@ import (
 // startPatience is how long a process that starts waits for the tso process.
 const startPatience = 30 * time.Second
 
+// joinSilence is how long it waits before it says so.
+const joinSilence = time.Second
+
 // connections keeps one connection for each address.
 type connections struct {
 	mu struct {
@@ -262,6 +265,7 @@ func (n *Node) join(ctx context.Context, conns *connections, answers func(contex
 	oracle, directory := tsorpc.NewClient(conn, tsorpc.ClientOptions{}), kvrpc.NewDirectory(conn, kvrpc.ClientOptions{})
 	ctx, cancel := context.WithTimeout(ctx, startPatience)
 	defer cancel()
+	silent := time.After(joinSilence)
 	for {
 		err := answers(ctx, oracle, directory)
 		if err == nil {
@@ -269,7 +273,9 @@ func (n *Node) join(ctx context.Context, conns *connections, answers func(contex
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("no answer from the tso process at %s: is it running? (%w)", n.opts.Join, err)
+			return nil, nil, fmt.Errorf("no answer from the tso process at %s: is it running, and is that its --rpc-listen? (%w)", n.opts.Join, err)
+		case <-silent:
+			n.log.Warn("waiting for the tso process", "join", n.opts.Join, "for", startPatience, "err", err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

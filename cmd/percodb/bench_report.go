@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +17,7 @@ func tpceMergeCommand() *cobra.Command {
 		Long: `Add up the results of drivers that ran at the same time against the same database, each with --json and its
 own --instance. Counts and histograms add up; a percentile of the sum is that of all transactions.`,
 		Example: `  percodb bench tpce merge run0.json run1.json --json both.json --html both.html`,
-		Args:    cobra.MinimumNArgs(1),
+		Args:    arguments(1, math.MaxInt, "the FILE of a result"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			results, err := readResults(args)
 			if err != nil {
@@ -58,7 +59,7 @@ func tpceCompareCommand() *cobra.Command {
 needs no network: rates, response times, conflicts and processors over time, and the distribution of response times
 of every transaction.`,
 		Example: `  percodb bench tpce compare postgres.json percodb.json --label PostgreSQL --label percodb --html compare.html`,
-		Args:    cobra.RangeArgs(1, 2),
+		Args:    arguments(1, 2, "the FILE of a result"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			results, err := readResults(args)
 			if err != nil {

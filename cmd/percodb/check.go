@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -165,9 +166,12 @@ func checkAllLive(ctx context.Context, addrs []string, p *checkPrinter) error {
 
 // checkLive has a running process verify what it holds.
 func checkLive(ctx context.Context, addr string, r server.CheckReport) error {
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return fmt.Errorf("--live %s: use HOST:PORT, the --admin-listen address of a running server", addr)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/check", nil)
 	if err != nil {
-		return fmt.Errorf("--live %s: use HOST:PORT", addr)
+		return fmt.Errorf("--live %s: use HOST:PORT, the --admin-listen address of a running server", addr)
 	}
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -178,8 +178,9 @@ func TestCheckCommandOnACluster(t *testing.T) {
 		stopNode(nodes[i])
 	}
 	want(false, whole, "--data", strings.Join(dirs, ","))
-	want(false, []string{"no findings", "tables were not checked"}, "--data", dirs[0], "--data", dirs[1])
-	want(false, []string{"no findings"}, "--data", dirs[1])
+	want(true, []string{"0 findings", "not verified: store kv-", "not verified: the tables (give the directories"}, "--data", dirs[0], "--data", dirs[1])
+	want(true, []string{"0 findings", "not verified: store kv-", "not verified: the tables"}, "--data", dirs[0])
+	want(true, []string{"0 findings", "not verified: the tables"}, "--data", dirs[1])
 	for _, dir := range dirs[1:] {
 		damage(t, dir)
 	}

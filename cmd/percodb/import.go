@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -32,7 +33,7 @@ import is taken up by the same command again. At the end comes a table of what w
 left out, with the statements to run later. docs/mysql.md has the mapping.`,
 		Example: `  mysqldump --databases shop --single-transaction | gzip > shop.sql.gz
   percodb import mysql shop.sql.gz --url postgres://127.0.0.1:5433/percodb`,
-		Args: cobra.MinimumNArgs(1),
+		Args: arguments(1, math.MaxInt, "the PATH of the dump"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			o.Paths = paths
 			var err error
@@ -56,7 +57,7 @@ left out, with the statements to run later. docs/mysql.md has the mapping.`,
 			report, err := mysqlimport.Run(cmd.Context(), o)
 			bar.end()
 			if err != nil {
-				return importError(cmd, report, err)
+				return importError(cmd.Context().Err() != nil, report, err)
 			}
 			printImport(cmd, report, verbose)
 			if report.Refused > 0 {
@@ -106,8 +107,17 @@ func printImport(cmd *cobra.Command, r *mysqlimport.Report, verbose bool) {
 	fmt.Fprintf(out, ", keys and statistics in %v, %v in all\n", (r.Total - r.Rows).Round(time.Millisecond), r.Total.Round(time.Millisecond))
 }
 
+// importFailure is the error of an import, and in a second line how far it came and how it goes on.
+type importFailure struct {
+	err   error
+	state string
+}
+
+func (e *importFailure) Error() string { return e.err.Error() + "\n" + e.state }
+func (e *importFailure) Unwrap() error { return e.err }
+
 // importError says how far an import came, and how it goes on.
-func importError(cmd *cobra.Command, r *mysqlimport.Report, err error) error {
+func importError(interrupted bool, r *mysqlimport.Report, err error) error {
 	if r == nil {
 		return err
 	}
@@ -116,13 +126,15 @@ func importError(cmd *cobra.Command, r *mysqlimport.Report, err error) error {
 		rows += t.Rows
 	}
 	state := fmt.Sprintf("The import is not complete: %d rows of %d tables are loaded.", rows, len(r.Tables))
-	if cmd.Context().Err() != nil {
-		return fmt.Errorf("interrupted. %s The same command goes on where this one ended", state)
-	}
 	var pg *pgconn.PgError
 	var place *mysqlimport.PlaceError
-	if !errors.As(err, &place) && !errors.As(err, &pg) {
-		return fmt.Errorf("%w\n%s The same command goes on where this one ended", err, state)
+	switch {
+	case interrupted:
+		return &importFailure{err: errors.New("interrupted"), state: state + " The same command goes on where this one ended."}
+	case !errors.As(err, &place) && !errors.As(err, &pg):
+		return &importFailure{err: err, state: state + " The same command goes on where this one ended."}
+	case len(r.Tables) == 0: // the dump, or what is in its place, stopped it before its first table
+		return &importFailure{err: err, state: "This command has imported nothing."}
 	}
-	return fmt.Errorf("%w\n%s The same command goes on; with a new dump or other flags, --restart drops these tables and begins anew", err, state)
+	return &importFailure{err: err, state: state + " The same command goes on; with a new dump or other flags, --restart drops these tables and begins anew."}
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -24,20 +25,56 @@ const version = "0.1.0"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	root := &cobra.Command{
-		Use:           "percodb",
-		Short:         "A transactional SQL database server that PostgreSQL clients connect to",
-		SilenceErrors: true,
-		SilenceUsage:  true,
-	}
-	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(startCommand(), checkCommand(), storeCommand(), importCommand(), sqllogicCommand(), benchCommand(), versionCommand())
-	if err := root.ExecuteContext(ctx); err != nil {
+	if err := execute(ctx, rootCommand()); err != nil {
 		var silent *silentError
 		if !errors.As(err, &silent) {
 			fmt.Fprintln(os.Stderr, "percodb:", explain(err))
 		}
 		os.Exit(1)
+	}
+}
+
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "percodb",
+		Short:         "A transactional SQL database server that PostgreSQL clients connect to",
+		Version:       versionText(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.SetVersionTemplate("{{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err: err} })
+	root.AddCommand(startCommand(), checkCommand(), storeCommand(), importCommand(), sqllogicCommand(), benchCommand(), versionCommand())
+	return root
+}
+
+// execute runs the command line. An error in it says where the usage is described.
+func execute(ctx context.Context, root *cobra.Command) error {
+	cmd, err := root.ExecuteContextC(ctx)
+	var usage *usageError
+	if errors.As(err, &usage) || err != nil && strings.HasPrefix(err.Error(), "unknown command ") {
+		return fmt.Errorf("%w; see %s --help", err, cmd.CommandPath())
+	}
+	return err
+}
+
+// usageError is an error in flags or arguments.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// arguments has a command take at least least arguments and at most most; what says which.
+func arguments(least, most int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return &usageError{err: errors.New(what + " is missing")}
+		case len(args) > most:
+			return &usageError{err: fmt.Errorf("too many arguments: %q", args[most])}
+		}
+		return nil
 	}
 }
 
@@ -52,15 +89,19 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version",
 		Args:  cobra.NoArgs,
 		Run: func(cmd *cobra.Command, _ []string) {
-			revision := ""
-			if info, ok := debug.ReadBuildInfo(); ok {
-				for _, s := range info.Settings {
-					if s.Key == "vcs.revision" {
-						revision = " (" + s.Value[:min(12, len(s.Value))] + ")"
-					}
-				}
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "percodb %s%s, compatible with PostgreSQL %s clients\n", version, revision, postgresVersion)
+			fmt.Fprintln(cmd.OutOrStdout(), versionText())
 		},
 	}
+}
+
+func versionText() string {
+	revision := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				revision = " (" + s.Value[:min(12, len(s.Value))] + ")"
+			}
+		}
+	}
+	return fmt.Sprintf("percodb %s%s, compatible with PostgreSQL %s clients", version, revision, postgresVersion)
 }

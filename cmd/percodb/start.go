@@ -10,13 +10,16 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/storage"
@@ -57,6 +60,9 @@ Split into processes, start one oracle, then stores, then SQL processes:
   percodb start --role=sql --listen 127.0.0.1:5433 --join 127.0.0.1:7000`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkRoleFlags(cmd.Flags(), node.Role(f.role)); err != nil {
+				return err
+			}
 			return start(cmd.Context(), f, cmd.OutOrStdout())
 		},
 	}
@@ -75,7 +81,8 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.BoolVar(&f.acceptDataLoss, "accept-data-loss", false, "start although the log in --data is damaged, with what was committed before the damage; the damaged log is kept beside, as *.damaged")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
 	f.memory = defaultMemory(availableMemory())
-	flags.Var(&f.memory, "memory", "memory for the block cache, statements, messages of clients, uncommitted writes and row locks together, such as 2GB (default: half of the machine's or its container's)")
+	flags.Var(&f.memory, "memory", "memory for the block cache, statements, messages of clients, uncommitted writes and row locks together, such as 2GB (default: half of the machine's or its container's, here "+f.memory.String()+")")
+	flags.Lookup("memory").DefValue = "" // the text has it
 	flags.Int64Var(&f.cacheMB, "cache-mb", 0, "size of the block cache in MiB, a part of --memory (default or 0: a quarter of it, 64 to 2048)")
 	flags.BoolVar(&f.acceptClockStep, "accept-clock-step", false, "start although the clock is more than a day above the data's last timestamps: the server was stopped for so long, and the clock is right (roles all and tso)")
 	flags.Uint64Var(&f.timestampsAbove, "timestamps-above", 0, "start the oracle above this timestamp, which a store has named that found the oracle behind its data (role tso)")
@@ -87,6 +94,41 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	}
 	flags.StringVar(&f.logLevel, "log-level", "warn", "debug, info, warn or error")
 	return cmd
+}
+
+// flagRoles are the roles of the flags of start that not every role has.
+var flagRoles = []struct {
+	name  string
+	roles []node.Role
+}{
+	{"listen", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"max-connections", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"superuser-reserved-connections", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"rpc-listen", []node.Role{node.RoleTSO, node.RoleKV}},
+	{"rpc-advertise", []node.Role{node.RoleKV}},
+	{"data", []node.Role{node.RoleAll, node.RoleTSO, node.RoleKV}},
+	{"join", []node.Role{node.RoleKV, node.RoleSQL}},
+	{"accept-clock-step", []node.Role{node.RoleAll, node.RoleTSO}},
+	{"timestamps-above", []node.Role{node.RoleTSO}},
+	{"gc-life", []node.Role{node.RoleAll, node.RoleTSO}},
+}
+
+// checkRoleFlags refuses a flag that would have no effect with the role: --join without --role would else start a
+// server on its own.
+func checkRoleFlags(flags *pflag.FlagSet, role node.Role) error {
+	if !slices.Contains([]node.Role{node.RoleAll, node.RoleTSO, node.RoleKV, node.RoleSQL}, role) {
+		return nil // node says which there are
+	}
+	for _, f := range flagRoles {
+		if flags.Changed(f.name) && !slices.Contains(f.roles, role) {
+			var others []string
+			for _, r := range f.roles {
+				others = append(others, "--role="+string(r))
+			}
+			return fmt.Errorf("--%s has no effect with --role=%s: leave it out, or give %s", f.name, role, strings.Join(others, " or "))
+		}
+	}
+	return nil
 }
 
 // defaultMemory is --memory where the process may use that many bytes, 0 if that is not known. The
@@ -241,6 +283,9 @@ func explain(err error) string {
 		damage *storage.DamageError
 		open   *storage.PermissionsError
 		empty  *node.NoDataError
+		mode   *kv.ModeError
+		life   *gc.LifeError
+		load   *importFailure
 		clock  *tso.ClockAheadError
 		behind *kv.OracleBehindError
 	)
@@ -257,6 +302,12 @@ func explain(err error) string {
 		return clock.Error() + ": set the clock right, or, if the server was stopped for so long, start it once with --accept-clock-step (timestamps cannot be taken back)"
 	case errors.As(err, &empty):
 		return empty.Error() + "; give --data the directory of a server, as at its start"
+	case errors.As(err, &load):
+		return load.Error() // in several lines
+	case start != nil && errors.As(err, &life):
+		return fmt.Sprintf("--gc-life %v: use %v to %.0fh", life.Life, gc.MinLife, gc.MaxLife.Hours())
+	case errors.As(err, &mode):
+		return data + strings.TrimPrefix(mode.Error(), "the data directory") + "; give --data another directory, or the --role that it belongs to"
 	case errors.As(err, &open):
 		return fmt.Sprintf("%s has permissions %04o, which let other users in, and they cannot be changed (%v); use chmod 700 on the data directory and 600 on its files as their owner", open.Path, open.Mode.Perm(), open.Err)
 	case errors.As(err, &damage) && damage.Log:

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/node"
 )
 
@@ -39,7 +41,7 @@ entries without rows and the like; restore the tables from a backup, or drop the
 The store's data directory cannot be used in the cluster again.
 
 A store that still answers is not forgotten.`,
-		Args: cobra.ExactArgs(1),
+		Args: arguments(1, 1, "the ID of the store, the column shard of percodb.ranges,"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			confirm := func(what string) error { return askToConfirm(cmd.InOrStdin(), cmd.OutOrStdout(), args[0], what) }
 			if yes {
@@ -56,6 +58,10 @@ A store that still answers is not forgotten.`,
 // forgetStore excludes a store once confirm has returned nil.
 func forgetStore(ctx context.Context, join, id string, confirm func(what string) error, out io.Writer) error {
 	would, err := node.ForgetStore(ctx, join, id, true)
+	var unavailable *kv.UnavailableError
+	if errors.As(err, &unavailable) {
+		return fmt.Errorf("no answer from %s: give --join the address of the tso process, its --rpc-listen (%w)", join, unavailable.Err)
+	}
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -60,7 +61,8 @@ func deploy(binary, dir string, cluster bool) (_ *deployment, err error) {
 	oracle := listen()
 	// join is the oracle's address as a process sees it, through a proxy of its own.
 	join := func(from string) string { return d.link(&err, from+" to oracle", oracle) }
-	d.add(dir, "oracle", collectOften("--role=tso", "--rpc-listen", oracle, "--data", filepath.Join(dir, "oracle"))...)
+	d.checks = []string{filepath.Join(dir, "oracle")}
+	d.add(dir, "oracle", collectOften("--role=tso", "--rpc-listen", oracle, "--data", d.checks[0])...)
 	for i := range stores {
 		name, addr := fmt.Sprintf("kv%d", i+1), listen()
 		data := filepath.Join(dir, name)
@@ -194,11 +196,10 @@ func urlOf(addr string) string {
 
 // check verifies the data directories of the processes, which must not run.
 func (d *deployment) check(ctx context.Context) (findings []finding) {
-	for _, dir := range d.checks {
-		out, err := exec.CommandContext(ctx, d.binary, "check", "--data", dir).CombinedOutput()
-		if err != nil && ctx.Err() == nil {
-			findings = append(findings, finding{"percodb check --data " + dir, string(out)})
-		}
+	dirs := strings.Join(d.checks, ",")
+	out, err := exec.CommandContext(ctx, d.binary, "check", "--data", dirs).CombinedOutput()
+	if err != nil && ctx.Err() == nil {
+		findings = append(findings, finding{"percodb check --data " + dirs, string(out)})
 	}
 	return findings
 }

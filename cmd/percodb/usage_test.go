@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/mysqlimport"
+	"github.com/percodb/percodb/node"
+)
+
+// Goal: an error in the command line, and of a process that is not there, says what to do next. Method: run the command
+// lines that a newcomer types.
+func TestErrorsSayWhatToDo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	stopNode(startNode(t, node.Options{Role: node.RoleAll, Data: dir, Listen: "127.0.0.1:0"}))
+	nobody := "127.0.0.1:1"
+	for _, c := range []struct {
+		line string
+		want []string
+	}{
+		{"bogus", []string{`unknown command "bogus"`, "see percodb --help"}},
+		{"start bogus", []string{`unknown command "bogus"`, "see percodb start --help"}},
+		{"start --bogus", []string{"unknown flag: --bogus", "see percodb start --help"}},
+		{"start --memory 1", []string{`"1" is no size`, "such as 2GB", "see percodb start --help"}},
+		{"start --join " + nobody, []string{"--join has no effect with --role=all", "give --role=kv or --role=sql"}},
+		{"start --role=tso --listen " + nobody, []string{"--listen has no effect with --role=tso"}},
+		{"start --role=sql --join " + nobody + " --data d", []string{"--data has no effect with --role=sql"}},
+		{"start --role=tso --rpc-listen 127.0.0.1:0 --data " + dir, []string{dir, "of a server on its own (--role=all)", "give --data another directory, or the --role that it belongs to"}},
+		{"start --gc-life 1ms --data " + dir, []string{"--gc-life 1ms", "1s"}},
+		{"check --live localhost", []string{"--live localhost: use HOST:PORT, the --admin-listen address"}},
+		{"store forget", []string{"the ID of the store, the column shard of percodb.ranges, is missing", "see percodb store forget --help"}},
+		{"store forget kv-1 kv-2", []string{`too many arguments: "kv-2"`}},
+		{"store forget kv-1 --join " + nobody, []string{"no answer from " + nobody, "give --join the address of the tso process"}},
+		{"import mysql", []string{"the PATH of the dump is missing"}},
+	} {
+		root := rootCommand()
+		root.SetArgs(strings.Fields(c.line))
+		err := execute(t.Context(), root)
+		if err == nil {
+			t.Errorf("percodb %s: no error", c.line)
+			continue
+		}
+		for _, want := range c.want {
+			if said := explain(err); !strings.Contains(said, want) {
+				t.Errorf("percodb %s: no %q in %q", c.line, want, said)
+			}
+		}
+	}
+}
+
+func TestVersionFlag(t *testing.T) {
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetOut(&out)
+	root.SetArgs([]string{"--version"})
+	if err := execute(t.Context(), root); err != nil || !strings.HasPrefix(out.String(), "percodb "+version) {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
+// Goal: a process that waits for the tso process says so while it waits. Method: start one without a tso process, until
+// its log names the address.
+func TestWaitingForTheOracleIsLogged(t *testing.T) {
+	said := make(chan string, 1)
+	logger := slog.New(slog.NewTextHandler(writerFunc(func(p []byte) (int, error) {
+		select {
+		case said <- string(p):
+		default:
+		}
+		return len(p), nil
+	}), nil))
+	failed := make(chan error, 1)
+	ctx := t.Context()
+	go func() {
+		n, err := node.Start(ctx, node.Options{Role: node.RoleSQL, Listen: "127.0.0.1:0", Join: "127.0.0.1:1", Logger: logger})
+		if err == nil {
+			stopNode(n)
+			err = errors.New("it started")
+		}
+		failed <- err
+	}()
+	select {
+	case text := <-said:
+		if !strings.Contains(text, "waiting for the tso process") || !strings.Contains(text, "127.0.0.1:1") {
+			t.Error(text)
+		}
+	case err := <-failed:
+		t.Errorf("ended before: %v", err)
+	case <-time.After(10 * time.Second):
+		t.Error("nothing was logged")
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// Goal: the error of an import keeps its lines, and does not advise to go on where nothing was begun.
+func TestImportErrorsAreReadable(t *testing.T) {
+	broken := fmt.Errorf("dump.sql:6: %w", &pgconn.PgError{Message: "it exists", Severity: "ERROR", Code: "42P07"})
+	if got, want := explain(importError(false, &mysqlimport.Report{}, broken)), "dump.sql:6: ERROR: it exists (SQLSTATE 42P07)\nThis command has imported nothing."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := explain(importError(false, &mysqlimport.Report{}, io.ErrUnexpectedEOF)); !strings.Contains(got, "\nThe import is not complete") || !strings.Contains(got, "same command goes on") {
+		t.Errorf("%q", got)
+	}
+	some := &mysqlimport.Report{Tables: make([]mysqlimport.TableReport, 1)}
+	if got := explain(importError(true, some, broken)); !strings.HasPrefix(got, "interrupted\nThe import is not complete: 0 rows of 1 tables") {
+		t.Errorf("%q", got)
+	}
+}
