@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -24,7 +23,13 @@ type BindRequest struct {
 func (s *Session) Parse(name, text string, declared []types.OID) error {
 	s.beginMessage()
 	defer s.endMessage()
+	if name == "" {
+		s.statements.remove(name) // Also if the new one is refused.
+	}
 	p, err := s.parse(name, text, declared)
+	if err == nil {
+		err = s.statements.free(name)
+	}
 	if err != nil {
 		return s.reportError(err)
 	}
@@ -33,9 +38,6 @@ func (s *Session) Parse(name, text string, declared []types.OID) error {
 }
 
 func (s *Session) parse(name, text string, declared []types.OID) (*prepared, error) {
-	if err := s.statements.free(name); err != nil {
-		return nil, err
-	}
 	p := &prepared{name: name, declared: make([]types.Type, len(declared))}
 	for i, oid := range declared {
 		if oid != 0 {
@@ -154,10 +156,7 @@ func (s *Session) bind(req BindRequest) error {
 	if err := s.current(s.ctx, p, true); err != nil {
 		return err
 	}
-	if n := len(req.ResultFormats); n > 1 && n != len(s.columns(p)) {
-		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d result formats but query has %d columns", n, len(s.columns(p)))
-	}
-	if err := errors.Join(checkFormats(req.ParamFormats), checkFormats(req.ResultFormats)); err != nil {
+	if err := checkFormats(req.ParamFormats); err != nil {
 		return err
 	}
 	po := s.portals.reuse()
@@ -166,6 +165,9 @@ func (s *Session) bind(req BindRequest) error {
 		depth: len(s.tx.savepoints), fresh: true, view: s.views,
 	}
 	if err := s.parseParams(po, req); err != nil {
+		return err
+	}
+	if err := checkResultFormats(req.ResultFormats, s.columns(p)); err != nil {
 		return err
 	}
 	s.portals.add(po)
@@ -225,6 +227,17 @@ func checkFormats(formats []int16) error {
 		}
 	}
 	return nil
+}
+
+// checkResultFormats checks the formats asked for; a statement without rows has no use for them.
+func checkResultFormats(formats []int16, columns []Column) error {
+	if columns == nil {
+		return nil
+	}
+	if n := len(formats); n > 1 && n != len(columns) {
+		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d result formats but query has %d columns", n, len(columns))
+	}
+	return checkFormats(formats)
 }
 
 func paramFormat(formats []int16, i int) int16 {
@@ -288,7 +301,7 @@ func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWrit
 	case s.tx.phase == failed && !endsBlock(p.tree):
 		err = failedBlockError()
 	case po.done:
-		err = w.Complete(Tag{Verb: po.run.tag.Verb, Rows: 0})
+		err = s.executeAgain(po, w)
 	case po.taken != nil:
 		err = s.sendTaken(po, maxRows, w)
 	default:
@@ -296,7 +309,6 @@ func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWrit
 		if !po.started {
 			err = s.startPortal(po, maxRows, last, w)
 		}
-		po.started = p.plan != nil // A statement without plan runs each time.
 		if err == nil && p.plan == nil && maxRows > 0 && s.utilityColumns(p.tree) != nil {
 			err = s.takeUtility(po, maxRows, w)
 			break
@@ -305,7 +317,7 @@ func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWrit
 			po.run.maxRows = maxRows
 			err = s.execute(s.ctx, &po.run, w)
 		}
-		if po.done = err == nil && p.plan != nil && !po.run.suspended; err == nil && po.run.suspended {
+		if po.done = err == nil && !po.run.suspended; err == nil && po.run.suspended {
 			err = w.Suspended()
 		}
 	}
@@ -315,6 +327,19 @@ func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWrit
 	}
 	w.Seal()
 	return nil
+}
+
+// executeAgain answers Execute of a portal that has run to its end: it has no more rows, and what yields none runs once.
+func (s *Session) executeAgain(po *portal, w ResultWriter) error {
+	if s.columns(po.prepared) == nil {
+		return pgerror.New(pgerror.ObjectNotInPrerequisite, "portal %q cannot be run", po.name)
+	}
+	tag := po.run.tag
+	if tag.Verb == "" { // EXECUTE has sent its own.
+		tag.Verb = "SELECT"
+	}
+	tag.Rows = min(tag.Rows, 0) // -1: the tag has no count.
+	return w.Complete(tag)
 }
 
 // startPortal makes a portal ready for its first attempt, as the first of its pipeline or another one.

@@ -41,7 +41,11 @@ func (s *Session) runUtility(ctx context.Context, tree ast.Statement, w ResultWr
 	}
 	switch n := tree.(type) {
 	case *ast.Begin:
-		return verb("BEGIN"), s.beginBlock(n, w)
+		tag := verb("BEGIN")
+		if n.Start {
+			tag.Verb = "START TRANSACTION"
+		}
+		return tag, s.beginBlock(n, w)
 	case *ast.Commit:
 		return s.commitBlock(ctx, n, w)
 	case *ast.Rollback:
@@ -269,7 +273,7 @@ func (s *Session) runDiscard(n *ast.Discard, w ResultWriter) (Tag, error) {
 	tag := verb("DISCARD " + n.What)
 	switch n.What {
 	case "ALL":
-		if s.tx.phase.explicit() {
+		if s.inBlock() || s.tx.pipeline.executed > 1 {
 			return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
 		}
 		s.portals.removeCursors()

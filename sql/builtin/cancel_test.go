@@ -87,6 +87,40 @@ func TestCancelReachesEveryFunction(t *testing.T) {
 	}
 }
 
+// Goal: a cancel reaches into the array operators, which compare every element with every other. Method: arrays that have no
+// element in common, or the common one last.
+func TestCancelReachesArrayOperators(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	array := func(from int64) types.Datum {
+		elems := make([]types.Datum, 100_000)
+		for i := range elems {
+			elems[i] = types.Int(from + int64(i))
+		}
+		return types.NewArray(&types.Array{Elem: types.TInt4, Elems: elems})
+	}
+	low, high := array(0), array(1_000_000)
+	for _, c := range []struct {
+		operator string
+		a, b     types.Datum
+	}{{"&&", low, high}, {"@>", low, low}, {"<@", low, low}} {
+		for _, o := range operators()[c.operator] {
+			if len(o.Args) != 2 || !o.Args[0].IsPolymorphic() {
+				continue
+			}
+			resolved, err := o.resolved([]types.Type{types.TInt4.ArrayOf(), types.TInt4.ArrayOf()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			_, err = resolved.Fn(&Env{Ctx: ctx}, []types.Datum{c.a, c.b})
+			if took := time.Since(begin); err == nil || took > time.Second {
+				t.Errorf("%s ended after %v with %v", c.operator, took, err)
+			}
+		}
+	}
+}
+
 // concrete gives polymorphic parameters types.
 func concrete(args []types.Type) []types.Type {
 	out := make([]types.Type, len(args))

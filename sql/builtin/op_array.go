@@ -10,14 +10,14 @@ func arrayOps() []decl {
 		{sig: "||(anycompatiblearray,anycompatiblearray) anycompatiblearray", fn: arrayCat, flags: nonStrict},
 		{sig: "||(anycompatiblearray,anycompatible) anycompatiblearray", bind: arrayAppend, flags: nonStrict},
 		{sig: "||(anycompatible,anycompatiblearray) anycompatiblearray", bind: arrayPrepend, flags: nonStrict},
-		{sig: "@>(anyarray,anyarray) bool", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.Bool(contains(a[0].Array(), a[1].Array())), nil
+		{sig: "@>(anyarray,anyarray) bool", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			return contains(env, a[0].Array(), a[1].Array())
 		}},
-		{sig: "<@(anyarray,anyarray) bool", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.Bool(contains(a[1].Array(), a[0].Array())), nil
+		{sig: "<@(anyarray,anyarray) bool", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			return contains(env, a[1].Array(), a[0].Array())
 		}},
-		{sig: "&&(anyarray,anyarray) bool", fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
-			return types.Bool(overlap(a[0].Array(), a[1].Array())), nil
+		{sig: "&&(anyarray,anyarray) bool", fn: func(env *Env, a []types.Datum) (types.Datum, error) {
+			return overlap(env, a[0].Array(), a[1].Array())
 		}},
 	}
 }
@@ -61,29 +61,39 @@ func elementsOf(d types.Datum) []types.Datum {
 }
 
 // contains reports whether every element of b equals one of a; NULL equals nothing.
-func contains(a, b *types.Array) bool {
+func contains(env *Env, a, b *types.Array) (types.Datum, error) {
 	for _, e := range b.Elems {
-		if e.IsNull() || !has(a, e) {
-			return false
+		if e.IsNull() {
+			return types.Bool(false), nil
+		}
+		if found, err := has(env, a, e); err != nil || !found {
+			return types.Bool(false), err
 		}
 	}
-	return true
+	return types.Bool(true), nil
 }
 
-func has(a *types.Array, e types.Datum) bool {
-	for _, x := range a.Elems {
+// comparisonSteps is what the comparison of two elements takes.
+const comparisonSteps = 8
+
+func has(env *Env, a *types.Array, e types.Datum) (bool, error) {
+	for i, x := range a.Elems {
 		if !x.IsNull() && types.Equal(x, e, a.Elem) {
-			return true
+			return true, env.Step(comparisonSteps * (i + 1))
 		}
 	}
-	return false
+	return false, env.Step(comparisonSteps * (len(a.Elems) + 1))
 }
 
-func overlap(a, b *types.Array) bool {
+// overlap reports whether an element of b equals one of a.
+func overlap(env *Env, a, b *types.Array) (types.Datum, error) {
 	for _, e := range b.Elems {
-		if !e.IsNull() && has(a, e) {
-			return true
+		if e.IsNull() {
+			continue
+		}
+		if found, err := has(env, a, e); err != nil || found {
+			return types.Bool(found), err
 		}
 	}
-	return false
+	return types.Bool(false), nil
 }

@@ -171,6 +171,82 @@ func TestStatementsAndPortals(t *testing.T) {
 	expect(t, "unnamed is gone", r.ready(), "error 26000 unnamed prepared statement does not exist\nready I\n")
 }
 
+// Goal: a portal that has run to its end runs no second time; a statement without rows has no use for result formats; Parse
+// judges a text before its name, and what it refuses replaces the unnamed statement all the same.
+func TestPortalsRunOnce(t *testing.T) {
+	r := open(t)
+	r.query("drop table if exists once_t")
+	r.query("create table once_t (id int primary key, n int)")
+	r.query("insert into once_t values (1, 0)")
+	formats := func(codes ...int16) *pgproto3.Bind { return &pgproto3.Bind{ResultFormatCodes: codes} }
+	update, show := "update once_t set n = n + 1", "show statement_timeout"
+	runSteps(t, r, []step{
+		{"a change", messages(parse("", update), bind("", ""), execute("", 0), execute("", 0), syncing), `
+			parsecomplete
+			bindcomplete
+			complete UPDATE 1
+			error 55000 portal "" cannot be run
+			ready I
+			`},
+		{"a setting", messages(parse("", "set application_name = 'a'"), bind("p", ""), execute("p", 1), execute("p", 0), syncing), `
+			parsecomplete
+			bindcomplete
+			complete SET
+			error 55000 portal "p" cannot be run
+			ready I
+			`},
+		{"begin", messages(parse("", "begin"), bind("", ""), execute("", 0), execute("", 0), syncing), `
+			parsecomplete
+			bindcomplete
+			complete BEGIN
+			error 55000 portal "" cannot be run
+			ready E
+			`},
+		{"rollback", messages(parse("", "rollback"), bind("", ""), execute("", 0), syncing), "parsecomplete\nbindcomplete\ncomplete ROLLBACK\nready I\n"},
+		{"rows of a setting", messages(parse("", show), bind("", ""), execute("", 0), execute("", 0), syncing), `
+			parsecomplete
+			bindcomplete
+			row 0
+			complete SHOW
+			complete SHOW
+			ready I
+			`},
+		{"the empty query", messages(parse("", ""), bind("", ""), execute("", 0), execute("", 0), syncing), `
+			parsecomplete
+			bindcomplete
+			emptyqueryresponse
+			emptyqueryresponse
+			ready I
+			`},
+		{"formats of no rows", messages(parse("", update), formats(0, 1, 3), execute("", 0), syncing), "parsecomplete\nbindcomplete\ncomplete UPDATE 1\nready I\n"},
+		{"tag", messages(parse("", "start transaction"), bind("", ""), execute("", 0), parse("", "end"), bind("", ""), execute("", 0), syncing), `
+			parsecomplete
+			bindcomplete
+			complete START TRANSACTION
+			parsecomplete
+			bindcomplete
+			complete COMMIT
+			ready I
+			`},
+		{"name", messages(parse("s", "select 1"), parse("s", "selec"), syncing), "parsecomplete\nerror 42601 syntax error at or near \"selec\"\nready I\n"},
+		{"unnamed", messages(parse("", "select 1"), parse("", "selec"), syncing), "parsecomplete\nerror 42601 syntax error at or near \"selec\"\nready I\n"},
+		{"and gone", messages(bind("", ""), syncing), "error 26000 unnamed prepared statement does not exist\nready I\n"},
+		{"counted once each", messages(parse("", "select n from once_t"), bind("", ""), execute("", 0), syncing), "parsecomplete\nbindcomplete\nrow 1\ncomplete SELECT 1\nready I\n"},
+	})
+}
+
+// Goal: DISCARD ALL is refused wherever it shares a transaction.
+func TestDiscardAllIsAlone(t *testing.T) {
+	r := open(t)
+	const refused = "error 25001 DISCARD ALL cannot run inside a transaction block\nready I\n"
+	r.send(&pgproto3.Query{String: "discard all; select 1"})
+	expect(t, "in a text", r.ready(), refused)
+	r.send(parse("", "select 1"), bind("", ""), execute("", 0), parse("", "discard all"), bind("", ""), execute("", 0), syncing)
+	expect(t, "in a pipeline", r.ready(), "parsecomplete\nbindcomplete\nrow 1\ncomplete SELECT 1\nparsecomplete\nbindcomplete\n"+refused)
+	r.send(parse("", "discard all"), bind("", ""), execute("", 0), syncing)
+	expect(t, "alone", r.ready(), "parsecomplete\nbindcomplete\ncomplete DISCARD ALL\nready I\n")
+}
+
 // Goal: a pipeline is a transaction; after an error everything up to Sync is skipped.
 func TestPipelines(t *testing.T) {
 	r := open(t)
