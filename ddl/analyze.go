@@ -125,7 +125,7 @@ func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.T
 
 func vacuumAlone(ctx context.Context, d *Deps, n *ast.Vacuum) error {
 	d.Report.Notice(pgerror.New(pgerror.SuccessfulCompletion, "VACUUM has nothing to do: tables hold no dead rows").
-		WithDetail("Row versions lie in the key-value store under their timestamps, not in table pages; freeing those that no snapshot reads is the store's business."))
+		WithDetail("Garbage collection removes row versions that were replaced longer ago than percodb.gc_life."))
 	if n.Analyze {
 		return analyzeAlone(ctx, d, n.Tables)
 	}

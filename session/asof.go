@@ -169,6 +169,10 @@ func (s *Session) evalTime(ctx context.Context, x ast.Expr, now tso.Timestamp) (
 		}
 		d, err := types.ParseText(types.TTimestamptz, lit.Value, &s.settings.format)
 		if err != nil {
+			var pg *pgerror.Error
+			if errors.As(err, &pg) {
+				err = pg.WithHint("Give a point in time, or a negative interval such as '-10s'.")
+			}
 			return 0, positioned(err, at)
 		}
 		return s.wallTime(d.Int(), now, at)
@@ -259,6 +263,19 @@ func (s *Session) timeText(ts tso.Timestamp) string {
 func (s *Session) belowSafePoint(ts, safePoint tso.Timestamp) *pgerror.Error {
 	return pgerror.New(pgerror.InvalidParameterValue, asOfClause+" %s lies before the safe point %s", s.timeText(ts), s.timeText(safePoint)).
 		WithDetail("What was before the safe point is no longer kept.")
+}
+
+// explainPast says of a name that is not known that it was looked up in the schema of an earlier time.
+func (s *Session) explainPast(err error) error {
+	var e *pgerror.Error
+	if s.tx.asOf == 0 || !errors.As(err, &e) || e.Detail != "" {
+		return err
+	}
+	switch e.Code {
+	case pgerror.UndefinedTable, pgerror.UndefinedColumn, pgerror.InvalidSchemaName:
+		return e.WithDetail("The schema is that of %s, as "+asOfClause+" asks.", s.timeText(s.tx.asOf))
+	}
+	return err
 }
 
 // explainTooOld names the safe point that has passed the transaction's snapshot.

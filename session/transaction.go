@@ -214,7 +214,7 @@ func (s *Session) Fail(err error) {
 
 // reportError is Fail for errors met here; it returns what to tell the client.
 func (s *Session) reportError(err error) error {
-	err = s.explainTooOld(s.explainConflict(s.ctx, s.explainCancel(err)))
+	err = s.explainPast(s.explainTooOld(s.explainConflict(s.ctx, s.explainCancel(err))))
 	s.ended = endedTxn{}
 	s.Fail(err)
 	return err

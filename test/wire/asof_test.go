@@ -94,11 +94,18 @@ func TestAsOfSystemTime(t *testing.T) {
 		wantRows(t, conn, "1 11 new|3 30 new", "select * from asof_t as of system time '-1ms' order by id", mode)
 		wantRows(t, conn, "2", "select count(*) from asof_t as of system time -interval '1 millisecond'", mode)
 		wantRows(t, conn, "2", "select count(*) from asof_t as of system time clock_timestamp()", mode)
-		wantCode(t, conn, "42P01", "select * from asof_t as of system time '"+never+"'", mode)
+		if e := wantCode(t, conn, "42P01", "select * from asof_t as of system time '"+never+"'", mode); !strings.Contains(e.Detail, "The schema is that of "+never[:19]) {
+			t.Errorf("%v: the detail %q does not name the time", mode, e.Detail)
+		}
 		wantCode(t, conn, "42703", "select s from asof_t as of system time '"+second+"'", mode)
 		wantCode(t, conn, "22023", "select * from asof_t as of system time '+1h'", mode)
 		wantCode(t, conn, "22023", "select * from asof_t as of system time now() + interval '1 hour'", mode)
-		wantCode(t, conn, "22007", "select * from asof_t as of system time 'yesterday-ish'", mode)
+		if e := wantCode(t, conn, "22007", "select * from asof_t as of system time 'yesterday-ish'", mode); !strings.Contains(e.Hint, "'-10s'") {
+			t.Errorf("%v: the hint %q shows no interval", mode, e.Hint)
+		}
+		if e := wantCode(t, conn, "42P01", "select * from asof_nosuch", mode); e.Detail != "" {
+			t.Errorf("%v: the present has the detail %q", mode, e.Detail)
+		}
 		wantCode(t, conn, "42703", "select * from asof_t as of system time n", mode)
 		wantCode(t, conn, "25006", "select * from asof_t as of system time '-1ms' for update", mode)
 		wantCode(t, conn, "0A000", "select * from (select * from asof_t as of system time '-1ms') x", mode)
