@@ -273,7 +273,10 @@ func (s *Session) runDiscard(n *ast.Discard, w ResultWriter) (Tag, error) {
 	tag := verb("DISCARD " + n.What)
 	switch n.What {
 	case "ALL":
-		if s.inBlock() || s.tx.pipeline.executed > 1 {
+		if !s.inBlock() && s.tx.pipeline.executed > 1 {
+			return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "DISCARD ALL cannot be executed within a pipeline")
+		}
+		if s.inBlock() {
 			return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
 		}
 		s.portals.removeCursors()

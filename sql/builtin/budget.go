@@ -1,6 +1,8 @@
 package builtin
 
 import (
+	"strings"
+
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -154,6 +156,26 @@ func (e *Env) reserveElements(n int) error {
 		return nil
 	}
 	return e.reserveLarge(elementsAhead * elementBytes)
+}
+
+// parseText reads a value from its text form. The elements of a long array, which take more memory than their text, are
+// reserved before, and a cancel ends their reading.
+func (e *Env) parseText(t types.Type, text string) (types.Datum, error) {
+	if len(text) < countedBytes || !t.Elem().Valid() {
+		return types.ParseText(t, text, &e.Format)
+	}
+	before := e.Counted()
+	most := strings.Count(text, ",") + 1
+	if err := e.count(int64(most) * elementBytes); err != nil {
+		return types.Null, err
+	}
+	format := e.Format
+	format.Poll = func() error { return e.Step(stepsPerCheck / 4) }
+	d, err := types.ParseText(t, text, &format)
+	if err != nil {
+		e.Release(e.Counted() - before)
+	}
+	return d, err
 }
 
 // valueBuilder makes a value whose size is not known before.

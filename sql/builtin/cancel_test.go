@@ -3,12 +3,14 @@ package builtin
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/apd/v3"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -118,6 +120,31 @@ func TestCancelReachesArrayOperators(t *testing.T) {
 				t.Errorf("%s ended after %v with %v", c.operator, took, err)
 			}
 		}
+	}
+}
+
+// Goal: the text of an array is read within the statement's memory and until a cancel. Method: a text of few bytes for each
+// element, for which the memory does not suffice, and with a cancelled statement.
+func TestLongArrayTextIsBounded(t *testing.T) {
+	text := types.Text("{" + strings.Repeat("1,", 4<<20) + "1}")
+	array := types.TInt4.ArrayOf()
+	cast, ok := FindCast(types.TText, array, Explicit)
+	if !ok {
+		t.Fatal("no cast")
+	}
+	account := memory.NewAccount(memory.NewPool("a test", 64<<20), 0)
+	var exceeded *memory.ExceededError
+	if _, err := cast.Apply(&Env{Memory: &account}, text); !errors.As(err, &exceeded) {
+		t.Errorf("beyond the memory: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	begin := time.Now()
+	if _, err := cast.Apply(&Env{Ctx: ctx}, text); !errors.Is(err, context.Canceled) || time.Since(begin) > time.Second {
+		t.Errorf("cancelled: %v after %v", err, time.Since(begin))
+	}
+	if d, err := cast.Apply(&Env{Ctx: context.Background()}, text); err != nil || len(d.Array().Elems) != 4<<20+1 {
+		t.Errorf("with all it needs: %v", err)
 	}
 }
 

@@ -102,6 +102,9 @@ func (r *arrayReader) elements() ([]Datum, error) {
 			return nil, err
 		}
 		elems = append(elems, d)
+		if err := r.f.poll(len(elems)); err != nil {
+			return nil, err
+		}
 		if r.skipSpace(); r.rest == "" {
 			return nil, r.malformed("Unexpected end of input.")
 		}

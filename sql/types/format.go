@@ -61,10 +61,23 @@ type Format struct {
 	FloatCut  int   // 1 - extra_float_digits when that is below 1; 0: shortest-exact
 	Now       int64 // 'now' on input: µs since 2000-01-01 UTC, the transaction's start
 	Names     Names // nil: regclass is read and printed as a number
+	// Poll is asked from time to time while the elements of an array are read, and may end that; nil: nobody asks.
+	Poll func() error
 }
 
 // SetExtraFloatDigits sets FloatCut from PostgreSQL's extra_float_digits (-15 … 3).
 func (f *Format) SetExtraFloatDigits(n int) { f.FloatCut = max(0, 1-n) }
+
+// elementsPerPoll is how many elements are read between two calls of Poll.
+const elementsPerPoll = 4 << 10
+
+// poll is called for the nth element.
+func (f *Format) poll(n int) error {
+	if f == nil || f.Poll == nil || n%elementsPerPoll != 0 {
+		return nil
+	}
+	return f.Poll()
+}
 
 // Loc returns the time zone, UTC by default.
 func (f *Format) Loc() *time.Location {
