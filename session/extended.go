@@ -162,12 +162,14 @@ func (s *Session) bind(req BindRequest) error {
 	po := s.portals.reuse()
 	*po = portal{
 		name: req.Portal, prepared: p, params: po.params[:0], formats: append(po.formats[:0], req.ResultFormats...),
-		depth: len(s.tx.savepoints), fresh: true, view: s.views,
+		depth: len(s.tx.savepoints), fresh: true, view: s.views, memory: &s.memory,
 	}
-	if err := s.parseParams(po, req); err != nil {
-		return err
+	err = s.parseParams(po, req)
+	if err == nil {
+		err = checkResultFormats(req.ResultFormats, s.columns(p))
 	}
-	if err := checkResultFormats(req.ResultFormats, s.columns(p)); err != nil {
+	if err != nil {
+		po.close()
 		return err
 	}
 	s.portals.add(po)
@@ -184,18 +186,12 @@ func (s *Session) parseParams(po *portal, req BindRequest) error {
 		if raw == nil {
 			continue
 		}
-		t := po.prepared.params[i]
-		if sharesBytes(t) {
-			raw = append(make([]byte, 0, len(raw)), raw...)
-		}
+		t, isBinary := po.prepared.params[i], paramFormat(req.ParamFormats, i) == 1
 		var err error
-		if paramFormat(req.ParamFormats, i) == 1 {
-			row[i], err = types.ParseBinary(t, raw, &s.settings.format)
+		if len(raw) < types.LargeBytes {
+			row[i], err = s.parseParam(t, raw, isBinary)
 		} else {
-			text := types.Bytes(raw).Text()
-			if err = validText(text); err == nil {
-				row[i], err = types.ParseText(t, text, &s.settings.format)
-			}
+			row[i], err = po.parse(t, raw, isBinary, func() (types.Datum, error) { return s.parseParam(t, raw, isBinary) })
 		}
 		if err != nil {
 			e := *ToPGError(err)
@@ -207,6 +203,20 @@ func (s *Session) parseParams(po *portal, req BindRequest) error {
 		}
 	}
 	return nil
+}
+
+func (s *Session) parseParam(t types.Type, raw []byte, isBinary bool) (types.Datum, error) {
+	if sharesBytes(t) {
+		raw = append(make([]byte, 0, len(raw)), raw...)
+	}
+	if isBinary {
+		return types.ParseBinary(t, raw, &s.settings.format)
+	}
+	text := types.Bytes(raw).Text()
+	if err := validText(text); err != nil {
+		return types.Null, err
+	}
+	return types.ParseText(t, text, &s.settings.format)
 }
 
 // sharesBytes reports whether a value of the type may point into the bytes it was parsed from.

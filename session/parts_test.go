@@ -1,10 +1,13 @@
 package session
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -230,5 +233,53 @@ func TestCopy(t *testing.T) {
 		if got := c.query(step.text); got != step.want {
 			t.Errorf("%s:\n got %s\nwant %s", step.text, got, step.want)
 		}
+	}
+}
+
+// Goal: the arguments that portals keep draw from the server's memory, as large as they are once they are read, and give it back
+// with the portal. Method: portals are bound until the memory is used up, or a bound of their number is reached.
+func TestPortalsDrawMemory(t *testing.T) {
+	server := newTestServer(t)
+	const limit = 16 << 20
+	server.deps.Memory = memory.NewPool("a test", limit)
+	c := server.connect()
+	for name, text := range map[string]string{"text": "select length($1::text)", "ints": "select array_length($1::int[], 1)"} {
+		if err := c.Parse(name, text, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	nulls := binary.BigEndian.AppendUint32(nil, 1)
+	for _, n := range []uint32{1, 23, 50_000, 1} {
+		nulls = binary.BigEndian.AppendUint32(nulls, n)
+	}
+	nulls = append(nulls, bytes.Repeat([]byte{0xff}, 4*50_000)...)
+	for _, a := range []struct {
+		statement string
+		value     []byte
+		format    int16
+		most      int // portals that limit has memory for
+	}{
+		{"text", bytes.Repeat([]byte{'x'}, 1<<20), 0, 17},
+		{"ints", []byte("{" + strings.Repeat("1,", 50_000) + "1}"), 0, 17},
+		{"ints", nulls, 1, 17},
+	} {
+		c.must("begin")
+		count := 0
+		var err error
+		for ; err == nil && count < 200; count++ {
+			err = c.Bind(BindRequest{
+				Portal: fmt.Sprint("p", count), Statement: a.statement, Params: [][]byte{a.value}, ParamFormats: []int16{a.format},
+			})
+		}
+		if err == nil || ToPGError(err).Code != "53200" || count < 5 || count > a.most {
+			t.Errorf("%s, format %d: %d portals, then %v", a.statement, a.format, count, err)
+		}
+		c.must("rollback")
+		if used := c.memory.Used(); used > 1<<20 {
+			t.Errorf("%s, format %d: %d bytes are in use after the transaction", a.statement, a.format, used)
+		}
+	}
+	if err := c.Bind(BindRequest{Statement: "text", Params: [][]byte{bytes.Repeat([]byte{'x'}, 1<<20)}}); err != nil {
+		t.Error(err)
 	}
 }

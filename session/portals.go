@@ -1,7 +1,11 @@
 package session
 
 import (
+	"bytes"
+	"encoding/binary"
+
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -21,6 +25,9 @@ type portal struct {
 	columns  []Column // of taken, in a portal without plan
 	fresh    bool     // made in the running transaction, with which it goes if that fails
 	outlives bool     // its run is detached from its transaction (WITH HOLD)
+	// counted are the bytes of large arguments, drawn from memory until the portal is closed.
+	counted int64
+	memory  *memory.Account
 	// taken are the rows of a statement without plan that is sent in parts.
 	taken *executor.RowStore
 }
@@ -31,9 +38,47 @@ func (po *portal) reads() bool { return po.run.runner != nil && !po.outlives }
 func (po *portal) close() {
 	// The transaction ends, or the client has closed the portal: nobody waits for its error.
 	_ = po.run.close()
+	if po.counted > 0 {
+		po.memory.Shrink(po.counted)
+		po.counted = 0
+	}
 	if po.taken != nil {
 		_ = po.taken.Close()
 	}
+}
+
+// parse reads an argument with read and counts it if it is large: before it is read, and as it is afterwards.
+func (po *portal) parse(t types.Type, raw []byte, isBinary bool, read func() (types.Datum, error)) (types.Datum, error) {
+	estimate := int64(len(raw))
+	if t.Elem().Valid() {
+		estimate += 2 * types.DatumBytes * elementsIn(raw, isBinary) // The list grows by doubling at most.
+	}
+	if err := po.memory.Grow(estimate); err != nil {
+		return types.Null, err
+	}
+	d, err := read()
+	size := int64(0)
+	if err == nil {
+		size = int64(d.Size())
+	}
+	if e := po.memory.Resize(estimate, size); e != nil {
+		po.memory.Shrink(estimate)
+		return types.Null, e
+	}
+	po.counted += size
+	return d, err
+}
+
+// elementsIn is how many elements the array may have at most that raw holds.
+func elementsIn(raw []byte, isBinary bool) int64 {
+	if !isBinary {
+		return int64(bytes.Count(raw, []byte{','})) + 1
+	}
+	const header = 20
+	if len(raw) < header {
+		return 0
+	}
+	return min(int64(binary.BigEndian.Uint32(raw[12:])), int64(len(raw)/4))
 }
 
 // portals are a session's portals by name; cursors are portals, too.
