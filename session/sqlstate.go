@@ -98,7 +98,7 @@ func mapError(err error) *pgerror.Error {
 	case errors.Is(err, syscall.ENOSPC):
 		return pgerror.New(pgerror.DiskFull, "no space left on device").WithHint("Free space on the disk of the data directory; committed data is safe.")
 	case errors.As(err, &unavailable):
-		return pgerror.New(pgerror.ConnectionFailure, "%v", unavailable).WithHint("Retry once the process is back.")
+		return unavailableError(unavailable)
 	case errors.As(err, &oracle):
 		return pgerror.New(pgerror.ConnectionFailure, "%v", oracle).WithHint("Retry once the oracle is back.")
 	case errors.As(err, &corrupt):
@@ -109,6 +109,15 @@ func mapError(err error) *pgerror.Error {
 		return pgerror.New(pgerror.AdminShutdown, "the server is shutting down")
 	}
 	return pgerror.New(pgerror.InternalError, "%v", err)
+}
+
+// unavailableError names the store that has not answered; what the network said is the detail.
+func unavailableError(err *kv.UnavailableError) *pgerror.Error {
+	what, hint := fmt.Sprintf("store %s does not answer", err.Shard), "Retry once its process is back; percodb store forget excludes a store that is gone for good."
+	if err.Shard == "directory" {
+		what, hint = "the directory of ranges is not available", "Retry once the tso process is back."
+	}
+	return pgerror.New(pgerror.ConnectionFailure, "%s", what).WithDetail("%v", err.Err).WithHint(hint)
 }
 
 // retryable reports whether a statement that nothing was sent of may be run again on a fresh

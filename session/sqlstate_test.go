@@ -36,7 +36,9 @@ func TestOutcomesOfACommit(t *testing.T) {
 			pgerror.TxnResolutionUnknown, ""},
 		{"outcome unknown after a conflict", &percolator.UndeterminedError{StartTS: 16, Err: &mvcc.WriteConflictError{StartTS: 16}}, false,
 			pgerror.TxnResolutionUnknown, ""},
-		{"a store is away", fmt.Errorf("gave up: %w", lost), false, pgerror.ConnectionFailure, ""},
+		{"a store is away", fmt.Errorf("gave up: %w", lost), false, pgerror.ConnectionFailure, "store s1 does not answer"},
+		{"the directory is away", &kv.UnavailableError{Shard: "directory", Err: errors.New("connection lost")}, false,
+			pgerror.ConnectionFailure, "the directory of ranges is not available"},
 	} {
 		if got := retryable(tc.err); got != tc.again {
 			t.Errorf("%s: runs again %v", tc.name, got)
