@@ -39,7 +39,7 @@ type waitOutcome uint8
 const (
 	waitGoesOn   waitOutcome = iota
 	waitGranted              // entry.lock tells as of when
-	waitRetry                // the key may have moved to another shard: ask again from the start
+	waitRetry                // look again: the key may have moved to another shard, or the transaction shares it meanwhile
 	waitStopped              // see lockTable.stopped
 	waitDeadlock             // the predecessor left, and waiting for the next one would close a circle
 )
@@ -211,13 +211,15 @@ func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
 		granted++
 	}
 	q.waiters = slices.DeleteFunc(q.waiters[granted:], func(w *waiter) bool {
-		l := next.holderOf(w.startTS())
-		if l == nil || l.Shared {
+		switch l := next.holderOf(w.startTS()); {
+		case l == nil:
 			return false
+		case l.Shared: // by another request of its transaction; it may be all that this one asks for, or it waits on as an upgrade
+			t.finishLocked(w, waitRetry)
+		default: // another request of the transaction that has the key now
+			w.entry.lock.ForUpdateTS = l.ForUpdateTS
+			t.finishLocked(w, waitGranted)
 		}
-		// Another request of the transaction that has the key now.
-		w.entry.lock.ForUpdateTS = l.ForUpdateTS
-		t.finishLocked(w, waitGranted)
 		return true
 	})
 	t.n.Add(1)
