@@ -28,6 +28,7 @@ func (s *Session) initEnv() {
 	s.sequences.s = s
 	s.objects = pgcatalog.Objects{Resolver: s.resolverForNames, User: s.user}
 	s.memory = memory.NewAccount(s.deps.Memory, freeBytes)
+	s.statements.memory = &s.memory
 	s.env = builtin.Env{Memory: &s.memory, Ctx: s.ctx, Session: info{s}, Sequences: &s.sequences, Catalog: &s.objects, Rand: builtin.NewRand()}
 	s.refreshEnv()
 }

@@ -30,10 +30,12 @@ func (s *Session) Parse(name, text string, declared []types.OID) error {
 	if err == nil {
 		err = s.statements.free(name)
 	}
+	if err == nil {
+		err = s.statements.add(p)
+	}
 	if err != nil {
 		return s.reportError(err)
 	}
-	s.statements.add(p)
 	return nil
 }
 

@@ -283,3 +283,45 @@ func TestPortalsDrawMemory(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Goal: prepared statements draw from the server's memory until they are forgotten. Method: large ones are prepared until the
+// memory is used up, and forgotten in each of the ways.
+func TestStatementsDrawMemory(t *testing.T) {
+	server := newTestServer(t)
+	server.deps.Memory = memory.NewPool("a test", 16<<20)
+	c := server.connect()
+	text := "select length('" + strings.Repeat("x", 256<<10) + "')"
+	deallocate := func(query string) func() {
+		return func() { c.must(query) }
+	}
+	for name, forget := range map[string]func(){
+		"DEALLOCATE ALL": deallocate("deallocate all"), "DISCARD ALL": deallocate("discard all"),
+		"Close": func() {
+			for i := range 100 {
+				c.CloseStatement(fmt.Sprint("s", i))
+			}
+		},
+	} {
+		count := 0
+		var err error
+		for ; err == nil && count < 100; count++ {
+			err = c.Parse(fmt.Sprint("s", count), text, nil)
+		}
+		if err == nil || ToPGError(err).Code != "53200" || count < 5 || count > 10 {
+			t.Errorf("%d statements, then %v", count, err)
+		}
+		forget()
+		if used := c.memory.Used(); used > 64<<10 {
+			t.Errorf("%d bytes are in use after %s", used, name)
+		}
+	}
+	for range 100 {
+		if err := c.Parse("", text, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.must("select 1")
+	if used := c.memory.Used(); used > 64<<10 {
+		t.Errorf("%d bytes are in use after the unnamed statement", used)
+	}
+}

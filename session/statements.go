@@ -1,6 +1,7 @@
 package session
 
 import (
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -15,15 +16,20 @@ type prepared struct {
 	plan      *cachedPlan // nil for statements without plan
 	declared  []types.Type
 	params    []types.Type
+	counted   int64 // bytes drawn from memory
 }
 
 // statements are a session's prepared statements by name. The unnamed one is kept apart: every Parse of "" replaces it.
 type statements struct {
 	named   map[string]*prepared
 	unnamed *prepared
+	memory  *memory.Account
 }
 
 func newStatements() statements { return statements{named: map[string]*prepared{}} }
+
+// statementBytes is what a named statement keeps for each byte of its text: the text, its tree and its plan.
+const statementBytes = 8
 
 // find returns a statement, or the error for a client that names one that does not exist.
 func (m *statements) find(name string) (*prepared, error) {
@@ -48,28 +54,55 @@ func (m *statements) free(name string) error {
 	return nil
 }
 
-func (m *statements) add(p *prepared) {
+// add keeps a statement. A large one draws from the memory until it is forgotten; of the unnamed one, only its text does.
+func (m *statements) add(p *prepared) error {
+	if p.statement != nil && len(p.statement.Text) >= types.LargeBytes {
+		p.counted = int64(len(p.statement.Text))
+		if p.name != "" {
+			p.counted *= statementBytes
+		}
+		if err := m.memory.Grow(p.counted); err != nil {
+			return err
+		}
+	}
 	if p.name == "" {
+		m.release(m.unnamed)
 		m.unnamed = p
-		return
+		return nil
 	}
 	m.named[p.name] = p
+	return nil
+}
+
+// release gives back what a statement has drawn; nil draws nothing.
+func (m *statements) release(p *prepared) {
+	if p != nil && p.counted > 0 {
+		m.memory.Shrink(p.counted)
+		p.counted = 0
+	}
 }
 
 // remove forgets a statement; an unknown name is no error.
 func (m *statements) remove(name string) {
 	if name == "" {
+		m.release(m.unnamed)
 		m.unnamed = nil
 		return
 	}
+	m.release(m.named[name])
 	delete(m.named, name)
 }
 
 // removeNamed forgets all but the unnamed statement (DEALLOCATE ALL).
-func (m *statements) removeNamed() { clear(m.named) }
+func (m *statements) removeNamed() {
+	for _, p := range m.named {
+		m.release(p)
+	}
+	clear(m.named)
+}
 
 // removeAll forgets all statements.
 func (m *statements) removeAll() {
-	clear(m.named)
-	m.unnamed = nil
+	m.removeNamed()
+	m.remove("")
 }

@@ -315,8 +315,7 @@ func (s *Session) runPrepare(ctx context.Context, n *ast.Prepare) error {
 	if err := s.prepare(ctx, p, false); err != nil {
 		return err
 	}
-	s.statements.add(p)
-	return nil
+	return s.statements.add(p)
 }
 
 // runExecute is EXECUTE: the arguments are expressions, cast to the parameters' types.
