@@ -382,16 +382,30 @@ func (t *lockTable) releaseLocked(e *entry, startTS tso.Timestamp) {
 	if e.queue == nil {
 		return
 	}
-	head := e.queue.waiters[0]
-	if !head.upgrade || len(e.sharers) > 0 || e.lock.StartTS != head.startTS() {
-		t.reconnectLocked(e, 0)
-		return
+	if head := e.queue.waiters[0]; head.upgrade && len(e.sharers) == 0 && e.lock.StartTS == head.startTS() {
+		// The only holder left is the one who wants the key alone.
+		e.lock.Shared = false
+		head.entry.lock.ForUpdateTS = e.lock.ForUpdateTS
+		t.leaveLocked(e, head)
+		t.finishLocked(head, waitGranted)
 	}
-	// The only holder left is the one who wants the key alone.
-	e.lock.Shared = false
-	head.entry.lock.ForUpdateTS = e.lock.ForUpdateTS
-	t.leaveLocked(e, head)
-	t.finishLocked(head, waitGranted)
+	t.dismissHolderLocked(e)
+	if e.queue != nil {
+		t.reconnectLocked(e, 0)
+	}
+}
+
+// dismissHolderLocked has the waiters of a transaction that is the only holder look again: nobody is in its way.
+func (t *lockTable) dismissHolderLocked(e *entry) {
+	for len(e.sharers) == 0 && e.queue != nil {
+		at := slices.IndexFunc(e.queue.waiters, func(w *waiter) bool { return w.startTS() == e.lock.StartTS })
+		if at < 0 {
+			return
+		}
+		w := e.queue.waiters[at]
+		t.leaveLocked(e, w)
+		t.finishLocked(w, waitRetry)
+	}
 }
 
 // retryWaiters makes those who wait for keys of [start, end) ask again from the start.

@@ -43,3 +43,26 @@ func TestTwoRequestsOfATransactionInAQueue(t *testing.T) {
 		})
 	}
 }
+
+// Goal: a request of a transaction that shares a key, and wants it alone, may arrive twice. Method: two transactions share a key,
+// one of them asks twice for it alone, and the other one goes. (Found by test/sim as well.)
+func TestUpgradeThatArrivesTwice(t *testing.T) {
+	w := newWorld(t, false, nil)
+	user, other := w.lockUser(), w.lockUser()
+	user.lock("k", true)
+	other.lock("k", true)
+	var waits sync.WaitGroup
+	for range 2 {
+		waits.Go(func() {
+			args := &AcquireArgs{Keys: [][]byte{[]byte("k")}, Primary: []byte("k"), StartTS: user.start, TTLMillis: 3000, Wait: 10 * time.Second}
+			if _, err := w.AcquireLocks(t.Context(), admitAll{}, args); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	for w.locks.stats.waiting.Load() != 2 && !t.Failed() {
+		time.Sleep(time.Millisecond)
+	}
+	other.expire("k")
+	waits.Wait()
+}
