@@ -1,5 +1,5 @@
-// Package arch holds the floors of ARCHITECTURE.md: who may import whom. The test parses files rather
-// than asking `go list`, because go test caches results and does not see what a child process read.
+// Package arch tests the structure that ARCHITECTURE.md describes: which package may import which. The tests parse files
+// and do not run `go list`, because go test caches results and does not track what a child process reads.
 package arch
 
 import (
@@ -18,8 +18,8 @@ import (
 
 const module = "github.com/percodb/percodb"
 
-// floors lists the rooms from the bottom up: a room imports rooms of lower floors only.
-var floors = [][]string{
+// layers lists the packages from the lowest layer up: a package imports packages of lower layers only.
+var layers = [][]string{
 	{"internal/invariants", "internal/memory", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun"},
 	{"sql/ast"},
 	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "sql/copyformat"},
@@ -39,9 +39,9 @@ var floors = [][]string{
 	{"node"},
 }
 
-// beside lists rooms that stand beside the floors, with the rooms that alone may import them (tests
+// outside lists the packages outside the layers, with the only packages that may import them (tests
 // apart).
-var beside = map[string][]string{
+var outside = map[string][]string{
 	"tso/rpc":       {"node", "kv/rpc", "bench/micro"},
 	"tso/rpc/tsopb": {"tso/rpc"},
 	"kv/rpc":        {"node", "bench/micro"},
@@ -71,7 +71,7 @@ var beside = map[string][]string{
 	"mysqlimport":        {"cmd/percodb"},
 }
 
-// forbidden: beyond the floors, room → prefixes it must not import.
+// forbidden lists imports that the layers would permit: package → prefixes it must not import.
 var forbidden = map[string][]string{
 	"planner":      {"percolator", "kv"},
 	"percolator":   {"sql"},
@@ -85,7 +85,7 @@ var forbidden = map[string][]string{
 	"readlease":    {"sql"},
 }
 
-// owners: packages of others that one or a few rooms alone may import, tests apart.
+// owners lists foreign packages with the only packages that may import them, tests apart.
 var owners = map[string][]string{
 	"github.com/cockroachdb/pebble":      {"kv/storage", "bench/micro"},
 	"github.com/pingcap/tidb/pkg/parser": {"sql/mysql"},
@@ -95,8 +95,8 @@ var owners = map[string][]string{
 
 // source is one file's imports.
 type source struct {
-	path, room string
-	imports    []string
+	path, pkg string
+	imports   []string
 }
 
 // sources parses the imports of every Go file of the module that is not a test.
@@ -122,7 +122,7 @@ func sources(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		s := source{path: rel, room: filepath.ToSlash(filepath.Dir(rel))}
+		s := source{path: rel, pkg: filepath.ToSlash(filepath.Dir(rel))}
 		for _, imp := range file.Imports {
 			name, err := strconv.Unquote(imp.Path.Value)
 			if err != nil {
@@ -142,9 +142,9 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-func floorOf(room string) int {
-	for i, rooms := range floors {
-		if slices.Contains(rooms, room) {
+func layerOf(pkg string) int {
+	for i, pkgs := range layers {
+		if slices.Contains(pkgs, pkg) {
 			return i
 		}
 	}
@@ -156,53 +156,53 @@ func within(path, prefix string) bool {
 	return path == prefix || strings.HasPrefix(path, prefix+"/")
 }
 
-// TestImportsPointDown holds the floors.
+// TestImportsPointDown checks that every import is of a lower layer.
 func TestImportsPointDown(t *testing.T) {
 	for _, s := range sources(t) {
-		here := floorOf(s.room)
+		here := layerOf(s.pkg)
 		for _, imp := range s.imports {
-			room, ours := strings.CutPrefix(imp, module+"/")
+			pkg, ours := strings.CutPrefix(imp, module+"/")
 			if !ours {
 				continue
 			}
-			if allowed, ok := beside[room]; ok && !slices.Contains(allowed, s.room) {
-				t.Errorf("%s imports %s, which only %v may", s.path, room, allowed)
+			if allowed, ok := outside[pkg]; ok && !slices.Contains(allowed, s.pkg) {
+				t.Errorf("%s imports %s, which only %v may", s.path, pkg, allowed)
 			}
-			if _, listed := beside[room]; !listed && within(room, "test") && !within(s.room, "test") {
-				t.Errorf("%s imports %s: what tests use is of no use to others", s.path, room)
+			if _, listed := outside[pkg]; !listed && within(pkg, "test") && !within(s.pkg, "test") {
+				t.Errorf("%s imports %s, which is for tests only", s.path, pkg)
 			}
-			if there := floorOf(room); here >= 0 && there >= here {
-				t.Errorf("%s imports %s: imports point down, and %s is on floor %d, %s on %d", s.path, room, s.room, here, room, there)
+			if there := layerOf(pkg); here >= 0 && there >= here {
+				t.Errorf("%s imports %s: imports point down, and %s is in layer %d, %s in %d", s.path, pkg, s.pkg, here, pkg, there)
 			}
-			for _, prefix := range forbidden[s.room] {
-				if within(room, prefix) {
-					t.Errorf("%s imports %s: %s must know nothing of %s", s.path, room, s.room, prefix)
+			for _, prefix := range forbidden[s.pkg] {
+				if within(pkg, prefix) {
+					t.Errorf("%s imports %s: %s must not depend on %s", s.path, pkg, s.pkg, prefix)
 				}
 			}
 		}
 	}
 }
 
-// TestEveryRoomHasAFloor: a new room must say where it stands.
-func TestEveryRoomHasAFloor(t *testing.T) {
+// TestEveryPackageHasALayer: a new package is added to layers or to outside.
+func TestEveryPackageHasALayer(t *testing.T) {
 	for _, s := range sources(t) {
-		if _, ok := beside[s.room]; ok || floorOf(s.room) >= 0 {
+		if _, ok := outside[s.pkg]; ok || layerOf(s.pkg) >= 0 {
 			continue
 		}
-		if within(s.room, "bench") || within(s.room, "examples") || within(s.room, "test") || within(s.room, "internal") {
+		if within(s.pkg, "bench") || within(s.pkg, "examples") || within(s.pkg, "test") || within(s.pkg, "internal") {
 			continue
 		}
-		t.Errorf("%s: room %s stands on no floor", s.path, s.room)
+		t.Errorf("%s: package %s is in no layer", s.path, s.pkg)
 	}
 }
 
-// TestOwners: each foreign package has its one room.
+// TestOwners: a foreign package is imported by its owners only.
 func TestOwners(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, imp := range s.imports {
-			for prefix, rooms := range owners {
-				if within(imp, prefix) && !slices.Contains(rooms, s.room) && !within(s.room, "examples") {
-					t.Errorf("%s imports %s, which only %v may", s.path, imp, rooms)
+			for prefix, pkgs := range owners {
+				if within(imp, prefix) && !slices.Contains(pkgs, s.pkg) && !within(s.pkg, "examples") {
+					t.Errorf("%s imports %s, which only %v may", s.path, imp, pkgs)
 				}
 			}
 		}
@@ -238,20 +238,20 @@ func TestFilesAreShort(t *testing.T) {
 
 // TestPackagesAreDocumented: every package has a comment.
 func TestPackagesAreDocumented(t *testing.T) {
-	documented, rooms := map[string]bool{}, map[string]bool{}
+	documented, pkgs := map[string]bool{}, map[string]bool{}
 	for _, s := range sources(t) {
-		rooms[s.room] = true
+		pkgs[s.pkg] = true
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join("..", "..", s.path), nil, parser.ParseComments|parser.PackageClauseOnly)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if file.Doc != nil && len(file.Doc.Text()) > 40 {
-			documented[s.room] = true
+			documented[s.pkg] = true
 		}
 	}
-	for room := range rooms {
-		if !documented[room] {
-			t.Errorf("package %s has no comment", room)
+	for pkg := range pkgs {
+		if !documented[pkg] {
+			t.Errorf("package %s has no comment", pkg)
 		}
 	}
 }
@@ -259,7 +259,7 @@ func TestPackagesAreDocumented(t *testing.T) {
 // mdLink finds relative links of ARCHITECTURE.md.
 var mdLink = regexp.MustCompile(`\]\(([a-z][^)#:]*)\)`)
 
-// TestArchitectureIsTrue: every path that ARCHITECTURE.md names exists.
+// TestArchitectureIsTrue: every path that ARCHITECTURE.md names exists, and it names every package.
 func TestArchitectureIsTrue(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "ARCHITECTURE.md"))
 	if err != nil {
@@ -272,6 +272,11 @@ func TestArchitectureIsTrue(t *testing.T) {
 	for _, link := range links {
 		if _, err := os.Stat(filepath.Join("..", "..", link[1])); err != nil {
 			t.Errorf("ARCHITECTURE.md names %s: %v", link[1], err)
+		}
+	}
+	for _, s := range sources(t) {
+		if !within(s.pkg, "examples") && !strings.Contains(string(text), "]("+s.pkg+")") {
+			t.Errorf("%s: ARCHITECTURE.md does not list package %s", s.path, s.pkg)
 		}
 	}
 }
