@@ -73,6 +73,33 @@ func TestPlansAreBounded(t *testing.T) {
 	}
 }
 
+// Goal: plans of large texts do not take a server's memory. Method: many of them are kept, some twice; the bytes of the keys stay
+// within the bounds, the last one is kept, and one that is too large is not.
+func TestLargePlansAreBounded(t *testing.T) {
+	shared, own := NewPlanCache(), newPlans()
+	var last string
+	for i := range 3000 {
+		last = fmt.Sprint(i/2, strings.Repeat("x", 64<<10))
+		shared.add(last, nil)
+		own.add(last, &cachedPlan{})
+	}
+	keys := int64(0)
+	for _, key := range shared.plans.Keys() {
+		keys += int64(len(key))
+	}
+	if got := shared.text.Load(); got != keys || got > planCacheText || got < planCacheText/2 || !shared.plans.Contains(last) {
+		t.Errorf("the server's plans: %d bytes of keys, %d counted", keys, got)
+	}
+	if own.text > sessionPlanText || own.byKey[last] == nil || len(own.byKey) > sessionPlanText/(64<<10) {
+		t.Errorf("the session's plans: %d, %d bytes of keys", len(own.byKey), own.text)
+	}
+	huge := strings.Repeat("x", planCacheText)
+	shared.add(huge, nil)
+	if own.add(huge, &cachedPlan{}); own.byKey[huge] != nil || shared.plans.Contains(huge) {
+		t.Error("a text larger than the bound is kept")
+	}
+}
+
 // Goal: prepared statements are found, taken and forgotten by name as in PostgreSQL.
 func TestPreparedStatements(t *testing.T) {
 	c := newTestServer(t).connect()

@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"strconv"
+	"sync"
+	"sync/atomic"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
@@ -15,25 +17,48 @@ import (
 )
 
 const (
-	// planCacheSize bounds the plans a server keeps.
+	// planCacheSize bounds the plans a server keeps, planCacheText the bytes of their keys. A plan takes about eight times
+	// the bytes of its text.
 	planCacheSize = 4096
-	// sessionPlans bounds the plans a session holds on to without asking the server's cache.
-	sessionPlans = 256
+	planCacheText = 8 << 20
+	// sessionPlans and sessionPlanText bound those that a session holds on to without asking the server's cache.
+	sessionPlans    = 256
+	sessionPlanText = 1 << 20
 )
 
 // PlanCache holds the plans of a server by normalised text, declared parameter types and search path.
 // Safe for concurrent use.
 type PlanCache struct {
 	plans *lru.Cache[string, *planner.Plan]
+	mu    sync.Mutex   // held by add
+	text  atomic.Int64 // bytes of the keys
 }
 
 // NewPlanCache makes an empty cache.
 func NewPlanCache() *PlanCache {
-	plans, err := lru.New[string, *planner.Plan](planCacheSize)
+	c := &PlanCache{}
+	var err error
+	c.plans, err = lru.NewWithEvict(planCacheSize, func(key string, _ *planner.Plan) { c.text.Add(-int64(len(key))) })
 	if err != nil {
 		panic(err) // Only for a size that is not positive.
 	}
-	return &PlanCache{plans: plans}
+	return c
+}
+
+// add keeps a plan, and forgets those that have not been used for longest beyond the bounds.
+func (c *PlanCache) add(key string, plan *planner.Plan) {
+	if len(key) > planCacheText/8 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.plans.Contains(key) {
+		c.text.Add(int64(len(key)))
+	}
+	c.plans.Add(key, plan)
+	for c.text.Load() > planCacheText {
+		c.plans.RemoveOldest()
+	}
 }
 
 // cachedPlan is a plan as one session knows it.
@@ -82,6 +107,7 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 // plans is a session's share of the server's plans, which it reads without a lock.
 type plans struct {
 	byKey map[string]*cachedPlan
+	text  int    // bytes of the keys
 	key   []byte // the buffer of keyOf
 	// path is the search path that keys name; nil for the default one, which they do not.
 	path []string
@@ -92,13 +118,22 @@ func newPlans() plans { return plans{byKey: map[string]*cachedPlan{}} }
 // add keeps a plan. When there are too many it starts anew: a session that cycles through more texts than that gains
 // little from them.
 func (m *plans) add(key string, c *cachedPlan) {
-	if len(m.byKey) >= sessionPlans {
-		clear(m.byKey)
+	if len(key) > sessionPlanText {
+		return
+	}
+	if len(m.byKey) >= sessionPlans || m.text+len(key) > sessionPlanText {
+		m.clear()
+	}
+	if m.byKey[key] == nil {
+		m.text += len(key)
 	}
 	m.byKey[key] = c
 }
 
-func (m *plans) clear() { clear(m.byKey) }
+func (m *plans) clear() {
+	clear(m.byKey)
+	m.text = 0
+}
 
 // keyOf extends a statement's key by what else its plan depends on. The result is valid until the next call.
 func (m *plans) keyOf(key []byte, declared []types.Type) []byte {
@@ -162,7 +197,7 @@ func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement,
 	s.deps.Metrics.PlanCacheMisses.Inc()
 	c, tree, err := s.planText(ctx, st, declared)
 	if err == nil && c != nil {
-		s.deps.Plans.plans.Add(key, c.Plan)
+		s.deps.Plans.add(key, c.Plan)
 		s.plans.add(key, c)
 	}
 	return c, tree, err
