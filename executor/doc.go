@@ -1,38 +1,36 @@
-// Package executor runs a plan as a tree of operators against one transaction.
+// Package executor executes a plan as a tree of operators within one transaction.
 //
 //	planner.Plan ──NewRunner──▶ Runner ──Bind(Runtime), Open──▶ Next … Next ──▶ rows
 //
-//	    project            each operator pulls rows from those below it, one at a time;
-//	       │               a row is valid until the operator's following Next
-//	    hashJoin ─ build side kept
+//	    project            each operator pulls rows from its inputs, one at a time;
+//	       │               a row is valid until the next call of the operator's Next
+//	    hashJoin ─ keeps the rows of its build side
 //	     │     │
-//	   scan  lookupJoin    reads and writes go to the transaction: pages and groups of keys
+//	   scan  lookupJoin    the transaction reads and writes pages and groups of keys
 //	     │     │
-//	   percolator.Reader, Writer        keys and values made and read by rowenc
+//	   percolator.Reader, Writer        rowenc encodes and decodes keys and values
 //
-// Rows are reused, not batched: what is gained by batches is gained where the network is, in pages
+// Operators pass single rows and reuse them. Batches are used where they save network round trips: in pages
 // of scans, in scans of many spans at once (= ANY over a key's prefix, lookup joins; see lookahead) and in
-// groups of point reads inside scans with fetch, lookup joins and INSERT … ON CONFLICT. Groups start
-// small and double.
+// groups of point reads (scans with fetch, lookup joins, INSERT … ON CONFLICT). Groups start small and double.
 //
 // Invariants:
 //
-//	E1 A row handed out stays valid until the operator's next Next or Close; whoever keeps it longer
-//	   copies it. Builds with invariants wrap every operator in checked, which enforces it.
-//	E2 After Close an operator may be opened again: subqueries and the right side of Apply run once
-//	   per outer row on one tree, prepared statements on one Runner.
-//	E3 A statement does not see its own writes. Changes of more than one row are held back to its
-//	   end (writeSink) unless one iterator is all it reads, an INSERT that may read its table reads
-//	   all of it first.
-//	E4 Uniqueness holds at the statement's end, deletions counted before insertions: eagerly where
-//	   Runtime.EagerUnique asks for it, else by the commit, whose *mvcc.KeyExistsError UniqueViolation
-//	   explains.
-//	E5 What an operator keeps is booked with the statement's memory account, which refuses with
-//	   53200. Sorts, hash joins, groups and distinct rows go on in a temporary file before that
-//	   (memory.crowded), so that each leaves room to the others; INTERSECT, EXCEPT, WITH items and the
-//	   inner rows of nested loops do not.
-//	E6 Every loop that may run long without yielding a row looks at its context.
+//	E1 A returned row is valid until the next call of the operator's Next or Close; a caller that keeps it
+//	   longer copies it. With the build tag invariants every operator is wrapped in checked, which verifies this.
+//	E2 An operator can be opened again after Close: subqueries and the right side of Apply run on one tree
+//	   for all outer rows, and a prepared statement reuses one Runner.
+//	E3 A statement does not see its own writes. They are deferred to its end (writeSink) except where that
+//	   makes no difference: for one row, for an INSERT that does not read its table, and for changes along a
+//	   single iterator that take no unique keys.
+//	E4 Uniqueness holds at the end of the statement, with deletions applied before insertions. The statement
+//	   checks it if Runtime.EagerUnique is set; otherwise the commit does, and UniqueViolation converts
+//	   its *mvcc.KeyExistsError into the client's error.
+//	E5 Memory that an operator keeps is charged to the statement's memory account, which fails with 53200
+//	   at its limit. Sorts, hash joins, grouping and distinct move their rows to a temporary file before
+//	   that (memory.crowded), so that memory remains for the other operators. INTERSECT, EXCEPT, WITH items
+//	   and the inner rows of nested loops do not.
+//	E6 Every loop that may run long without returning a row checks its context.
 //
-// It decides nothing about how to run a query (planner), begins and ends no transaction, and retries
-// nothing (session).
+// The executor does not choose plans (planner), begin or end transactions, or retry statements (session).
 package executor

@@ -1,42 +1,45 @@
-// Package gc decides how far back history is kept, and has what lies further back removed.
+// Package gc decides how long history is kept and has older versions removed.
 //
 //	SQL processes                          the process of the oracle
 //	Reporter ──oldest transaction, lease──▶ Registry ─▶ Controller ──▶ every shard
 //	    ◀──────── Status ──────────────────────────────────┘
 //
-// A round of the controller, each step done on every shard that can be reached before the next begins:
+// The controller works in rounds. Each step of a round completes on every available shard before the next begins:
 //
-//	choose    sp = the least of now - life and the oldest transaction that anybody has reported
-//	fence     nothing at or below sp is read, begun or prewritten any more
-//	resolve   what was begun at or below sp and has left locks is finished, forward or back
-//	sync      what was finished survives a power cut
-//	collect   versions, rollback records and dropped tables that only snapshots up to sp could need go
+//	choose    the safe point sp is the least of now - life and the oldest transaction that any process has reported
+//	fence     from now on, nothing at or below sp is read, begun or prewritten
+//	resolve   transactions that began at or below sp and have left locks are committed or rolled back
+//	sync      the results of resolve are made durable
+//	collect   versions, rollback records and dropped tables that only snapshots up to sp could need are removed
 //
-//	I1 The safe point never goes down, over restarts as well: every shard keeps it, and the controller
-//	   keeps it before it tells any.
-//	I2 A shard that joins learns the safe point before it serves: it is announced before the list of
-//	   shards to be fenced is made.
-//	I3 No record that could tell a transaction's fate goes before all of the transaction's locks have
-//	   gone, durably, on all shards.
-//	I4 A process pins history from its first report until its lease ends. After a start the controller
-//	   waits for one lease, so that it hears from everybody before it chooses. A transaction whose
-//	   process was not heard from meets the fence: it fails, and reads nothing wrong.
+// Invariants:
 //
-// A shard that cannot be reached takes no part, and keeps its own history. For I3 the others keep the records of all
-// transactions that may have a lock somewhere (protect), which are
+//	I1 The safe point never decreases, also across restarts: every shard stores it, and the controller stores
+//	   it before it sends it to any shard.
+//	I2 A shard that joins learns the safe point before it serves requests: the controller announces the safe
+//	   point before it lists the shards to be fenced.
+//	I3 No record that determines the outcome of a transaction is removed before all locks of the transaction have
+//	   been removed, durably, on all shards.
+//	I4 A process keeps history from being collected from its first report until its lease ends. After a start the
+//	   controller waits for the duration of one lease, so that all processes have reported before it chooses a
+//	   safe point. A transaction whose process did not report is rejected by the fence; it never reads wrong data.
 //
-//	on a shard that is away    those with start_ts in (cleared, bound]. cleared is the safe point of the last round
-//	                           that has left no lock at or below it there. bound is the lock bound that the
-//	                           directory has stored for the shard: it has taken no lock above it, and takes none
-//	                           before it has learnt the safe point that was announced (kv/lockbound.go).
-//	on the others              those whose locks were left, since only a shard that is away knows their fate.
+// A shard that is unavailable takes no part in a round and keeps its own history. For I3 the other shards keep the
+// records of all transactions that may still have a lock on some shard (protect):
 //
-// So a question about the fate of any lock that is yet to be found is answered by records that are all there; the shard
-// remembers for which transactions that is so (kv/mvcc/gckept.go). A shard counts as cleared only up to below the oldest
-// lock that was left on it. A shard that comes back learns the safe point with its first lock bound; the next round
-// resolves what it has, and then protects it no more: what was kept for it goes. A dropped span waits if a part of it is
-// away. A shard of which no lock bound is known holds up every one.
+//	on an unavailable shard    those with start_ts in (cleared, bound]. cleared is the safe point of the last round
+//	                           after which the shard had no lock at or below it. bound is the lock bound that the
+//	                           directory has stored for the shard: the shard has no lock of a later transaction, and
+//	                           accepts none before it has learnt the announced safe point (kv/lockbound.go).
+//	on the other shards        those whose locks were left unresolved, because only an unavailable shard knows their
+//	                           outcome.
 //
-// Not here: what a shard does with the requests, and how it keeps out of the way of other work (kv,
-// kv/mvcc); how locks are resolved (percolator). Between processes, gc/rpc carries reports.
+// So the records that determine the outcome of any remaining lock are complete; each shard stores for which transactions
+// it keeps them (kv/mvcc/gckept.go). A shard counts as cleared only below the oldest lock that was left on it. A shard that
+// is available again learns the safe point with its first lock bound. The next round resolves its locks and no longer
+// protects their transactions, and the records kept for them are removed. A dropped span is not removed while a part of
+// it is on an unavailable shard. An unavailable shard without a known lock bound prevents collection on all shards.
+//
+// Package kv/mvcc implements the requests on a shard, percolator the resolution of locks; gc/rpc sends reports between
+// processes.
 package gc

@@ -1,21 +1,21 @@
-// Package planner turns a statement's tree into a plan: it binds names and types under the catalog,
-// rewrites what was asked into what is cheaper, chooses access paths and join orders by statistics,
-// and prints plans for EXPLAIN.
+// Package planner converts a statement's syntax tree into a plan: it resolves names and types with the
+// catalog, rewrites the query into an equivalent cheaper one, chooses access paths and join orders by
+// statistics, and prints plans for EXPLAIN.
 //
 //	sql/ast ── bind*.go ──▶ rel tree over numbered columns   (names, types, PostgreSQL's errors)
-//	        ── rewrite.go ─▶ the same, by named rules         (fold, push filters, unnest, …)
+//	        ── rewrite.go ─▶ an equivalent rel tree, by named rules (fold, push filters, unnest, …)
 //	        ── access.go, joinorder.go, joins.go, physical*.go ─▶ Node tree with estimates
 //	        ── compile.go ─▶ expressions over row ordinals   (planner/expr)
 //
 // Invariants:
 //
-//	I1 A plan is plain data, never changed after Build, and shared between sessions.
+//	I1 A plan is plain data, is never changed after Build, and may be shared between sessions.
 //	I2 A plan that is to be cached depends on the kinds and slots of slotted literals, never on their
-//	   values, which serve estimates only.
-//	I3 Whatever the text, Build answers with a plan or an error of PostgreSQL's: it does not panic,
-//	   and deep nesting ends in 54001.
-//	I4 Join order is dynamic programming for few tables and greedy for many, so that planning time
-//	   stays polynomial; a cross product is chosen only where no condition connects.
+//	   values, which are used for estimates only.
+//	I3 For every statement Build returns a plan or one of PostgreSQL's errors: it does not panic, and
+//	   nesting that is too deep fails with 54001.
+//	I4 Join order is chosen by dynamic programming for few tables and greedily for many, so that planning
+//	   time stays polynomial; a cross product is chosen only if no condition connects the tables.
 //
-// Not here: reading data (executor), schema changes (ddl), what functions compute (sql/builtin).
+// The planner does not read tables (executor), change the schema (ddl) or implement functions (sql/builtin).
 package planner
