@@ -22,7 +22,8 @@
 //	   for all outer rows, and a prepared statement reuses one Runner.
 //	E3 A statement does not see its own writes. They are deferred to its end (writeSink) except where that
 //	   makes no difference: for one row, for an INSERT that does not read its table, and for changes along a
-//	   single iterator that take no unique keys.
+//	   single iterator that take no unique keys. An INSERT whose input may read the table reads all of its
+//	   input before it writes.
 //	E4 Uniqueness holds at the end of the statement, with deletions applied before insertions. The statement
 //	   checks it if Runtime.EagerUnique is set; otherwise the commit does, and UniqueViolation converts
 //	   its *mvcc.KeyExistsError into the client's error.

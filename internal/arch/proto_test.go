@@ -18,102 +18,102 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write docs/transactions-tests.md anew")
 
-// scenario is something that went wrong in a system like this one, or nearly did in this one, and must
-// end well here. Its tests are called TestProto_ and its id.
+// scenario is a failure that occurred in a similar system, or that was found by analysing this one, with the behaviour that
+// is required instead. The names of its tests are TestProto_ and its id.
 type scenario struct{ id, origin, holds string }
 
-// scenarios lists all of them, by what they are about.
+// scenarios lists all of them by subject.
 var scenarios = []struct {
 	about string
 	of    []scenario
 }{
-	{"A message comes twice, or late", []scenario{
-		{"T-DUP-1", "tikv#11187, tikv#10600", "An answer of an async prewrite is lost, a resolver commits everything, the duplicate arrives: it is told the commit_ts, and leaves no lock and no second version."},
-		{"T-DUP-2", "tikv#11187, tikv#10600", "The same for a key that a pessimistic transaction has not locked, without any retry flag; also when the first packet comes after the second."},
-		{"T-DUP-3", "", "The answer to a one-phase commit is lost, the range splits, the transaction comes again in two phases: every key tells the one commit_ts."},
-		{"T-DUP-4", "", "A one-phase request is late, its client has gone on in two phases and rolled back: every key refuses it."},
-		{"T-DUP-5", "", "A duplicate of a prewrite with another payload or another floor changes nothing of the stored lock."},
+	{"Duplicate and delayed messages", []scenario{
+		{"T-DUP-1", "tikv#11187, tikv#10600", "The response to an async prewrite is lost, a resolver commits all keys, the duplicate request arrives: it returns the commit_ts and leaves no lock and no second version."},
+		{"T-DUP-2", "tikv#11187, tikv#10600", "The same for a key that a pessimistic transaction has not locked, without any retry flag; also if the first packet arrives after the second."},
+		{"T-DUP-3", "", "The response to a one-phase commit is lost, the range splits, the transaction retries in two phases: every key returns the same commit_ts."},
+		{"T-DUP-4", "", "A one-phase request is delayed; its client has continued in two phases and rolled back: every key rejects the request."},
+		{"T-DUP-5", "", "A duplicate of a prewrite with a different payload or a different floor does not change the stored lock."},
 	}},
 	{"Rollbacks", []scenario{
-		{"T-RB-1", "tikv#7364", "One transaction's rollback is not forgotten for those of others on the key: its late requests are refused."},
-		{"T-RB-2", "tikv#16620", "The same for an optimistic primary that expired."},
-		{"T-RB-3", "sig-transaction#46", "A rollback and a commit never want the same timestamp on a key: what a shard computes is nobody's start_ts."},
-		{"T-RB-4", "", "When the rollback record has been collected, the safe point refuses what the record refused."},
-		{"T-RB-5", "", "The primary never arrived and its secondary expired: a record is left that the late primary meets."},
-		{"T-RB-6", "", "The secondary is alive and the primary under way: whoever asks waits, and decides nothing."},
+		{"T-RB-1", "tikv#7364", "A rollback record of one transaction survives rollbacks of others on the same key: the transaction's delayed requests are rejected."},
+		{"T-RB-2", "tikv#16620", "The same for an expired optimistic primary."},
+		{"T-RB-3", "sig-transaction#46", "A rollback and a commit never have the same timestamp on a key: a timestamp that a shard computes is never a start_ts."},
+		{"T-RB-4", "", "After the rollback record has been collected, the safe point rejects what the record rejected."},
+		{"T-RB-5", "", "The prewrite of the primary has not arrived and the secondary has expired: the resolver leaves a rollback record that rejects the delayed primary."},
+		{"T-RB-6", "", "The secondary's lock has not expired and the primary's prewrite is in flight: a resolver waits and decides nothing."},
 	}},
 	{"Async commit", []scenario{
-		{"T-ASY-1", "tikv#8589", "A commit that was asked for after another lies above it, whatever their shards have seen."},
-		{"T-ASY-2", "tikv#8589", "A session's next read of the latest value sees the commit it was just told of."},
+		{"T-ASY-1", "tikv#8589", "If a commit is requested after another one was reported, its commit_ts is higher, whatever timestamps their shards have seen."},
+		{"T-ASY-2", "tikv#8589", "A session's next read of the latest value sees the commit that was last reported to it."},
 		{"T-ASY-3", "tidb#33641", "A prewrite that arrives after the others expired and were rolled back does not complete the commit."},
-		{"T-ASY-4", "tidb#24384", "The primary fell back to a plain lock, a secondary did not, the owner dies: the time to live decides."},
-		{"T-ASY-5", "", "The other way round: the resolver treats the transaction as a plain one."},
-		{"T-ASY-6", "tidb#19860", "All locks are there: it can only be committed, by garbage collection too."},
+		{"T-ASY-4", "tidb#24384", "The primary fell back to a plain lock, a secondary did not, the coordinator fails: the outcome is decided by the time to live."},
+		{"T-ASY-5", "", "The reverse: a secondary fell back. The resolver treats the transaction as a plain two-phase commit."},
+		{"T-ASY-6", "tidb#19860", "All locks are present: every resolver, garbage collection included, commits the transaction."},
 		{"T-ASY-7", "tikv#9526", "After a scan for locks up to a timestamp nothing commits at or below it."},
-		{"T-ASY-8", "tidb#21339, tikv#9069", "A page meets a lock after three rows: rows are kept, the lock is told, nothing is skipped."},
-		{"T-ASY-9", "tidb#65757", "No lock stays for ever, whatever became of the work behind a commit."},
-		{"T-ASY-10", "", "After a move, a split or a restart nothing is computed at or below a read served before."},
-		{"T-ASY-11", "", "Owner and resolvers come to one fate at one commit_ts, wherever the owner dies."},
-		{"T-ASY-12", "", "Whoever gives up after everything was sent is told the outcome, or that it is unknown; nothing is rolled back blindly."},
-		{"T-ASY-13", "", "An owner that gives up is not overtaken by its own first request."},
+		{"T-ASY-8", "tidb#21339, tikv#9069", "A scan encounters a lock after three rows: the page returns the rows and the lock, and skips nothing."},
+		{"T-ASY-9", "tidb#65757", "Every lock is removed eventually, even if the background work after a commit fails."},
+		{"T-ASY-10", "", "After a move, a split or a restart no commit_ts is computed at or below the timestamp of a read served before."},
+		{"T-ASY-11", "", "Coordinator and resolvers agree on one outcome and one commit_ts, at whatever point the coordinator fails."},
+		{"T-ASY-12", "", "A commit that is cancelled after all requests were sent returns the outcome, or that it is unknown; it does not roll back without knowing."},
+		{"T-ASY-13", "", "A coordinator that gives up decides the outcome first; its own delayed first request cannot change it."},
 	}},
 	{"One-phase commit", []scenario{
-		{"T-1PC-1", "", "One key is in somebody's way: nothing is applied, nothing stays in memory."},
-		{"T-1PC-2", "", "A request that meets the transaction's own two-phase lock goes on in two phases."},
-		{"T-1PC-3", "", "A reader at or above the commit_ts waits for the sync, one below passes."},
+		{"T-1PC-1", "", "One key has a conflict: nothing is applied, and nothing remains in memory."},
+		{"T-1PC-2", "", "A request that encounters the transaction's own two-phase lock continues in two phases."},
+		{"T-1PC-3", "", "A reader at or above the commit_ts waits for the sync; a reader below does not."},
 	}},
-	{"What a power cut takes", []scenario{
-		{"T-DUR-1", "", "Pebble shows a batch before it is synced; no reader sees what a power cut could undo."},
-		{"T-DUR-2", "", "A rollback that was told to anybody survives, and the owner's commit fails."},
-		{"T-DUR-3", "", "A read of the latest value waits for the sync of the commit it meets."},
+	{"Power cuts", []scenario{
+		{"T-DUR-1", "", "Pebble makes a batch visible before it is synced; no reader sees data that a power cut could undo."},
+		{"T-DUR-2", "", "A rollback that was reported survives, and the coordinator's commit fails."},
+		{"T-DUR-3", "", "A read of the latest value waits for the sync of the commit that it encounters."},
 	}},
 	{"Pushing locks", []scenario{
-		{"T-PUSH-1", "", "A pushed transaction is told to commit above, and does."},
-		{"T-PUSH-2", "", "A push is lost in a crash; commits below it are refused all the same."},
-		{"T-PUSH-3", "", "A secondary whose store restarts in between commits at the commit_ts taken before, and readers see it."},
-		{"T-PUSH-4", "", "What was passed at one timestamp is not passed at a later one."},
+		{"T-PUSH-1", "", "A pushed transaction commits above the pushing reader's timestamp."},
+		{"T-PUSH-2", "", "A push is lost in a crash; commits at or below the read are rejected nevertheless."},
+		{"T-PUSH-3", "", "A secondary whose store restarts in between commits at the commit_ts obtained before, and readers see it."},
+		{"T-PUSH-4", "", "A lock that a reader may ignore at one timestamp is not ignored at a later one."},
 	}},
 	{"Pessimistic locks", []scenario{
-		{"T-PES-1", "tikv#14311", "A lock is lost, others commit, a stale request takes it again: the prewrite that relies on the first is refused."},
+		{"T-PES-1", "tikv#14311", "A lock is lost, others commit, a delayed request acquires it again: the prewrite that relies on the first lock is rejected."},
 		{"T-PES-2", "tidb#43540", "A stale lock on a committed primary does not make a resolver roll its secondaries back."},
-		{"T-PES-3", "tidb#42937", "A leftover lock that names another primary keeps nothing alive; the client never changes its primary."},
-		{"T-PES-4", "", "A lost lock is made good if nothing newer than its grant was committed, and only then."},
-		{"T-PES-5", "tikv#10570, client-go#233", "Whoever has waited reads the row again: no update is lost."},
-		{"T-PES-6", "", "A commit that meets the transaction's own pessimistic lock makes no version of it."},
-		{"T-PES-7", "", "A release that comes after the key was locked anew leaves the lock alone."},
-		{"T-PES-8", "", "Circles of two and three, also over a restart of whoever watches for them: exactly one victim; to lock again what one holds is no circle."},
-		{"T-PES-9", "", "NOWAIT, SKIP LOCKED and timeouts against locks of every kind; an expired lock is resolved, not passed over for ever."},
-		{"T-PES-10", "", "A key to be inserted is looked up by the request that locks it, whoever waited included; the lock is lost and others insert: the prewrite is refused though it does not look."},
+		{"T-PES-3", "tidb#42937", "A leftover lock with a different primary keeps no transaction alive; the client never changes its primary."},
+		{"T-PES-4", "", "A prewrite succeeds despite a lost lock if nothing newer than the lock's grant was committed, and fails otherwise."},
+		{"T-PES-5", "tikv#10570, client-go#233", "A statement that has waited for a lock reads the row again: no update is lost."},
+		{"T-PES-6", "", "A commit that encounters the transaction's own pessimistic lock does not convert it into a version."},
+		{"T-PES-7", "", "A release that arrives after the key was locked again does not remove the new lock."},
+		{"T-PES-8", "", "Deadlocks of two and three transactions, also across a restart of the detector, have exactly one victim; locking a key that the transaction holds already is not a deadlock."},
+		{"T-PES-9", "", "NOWAIT, SKIP LOCKED and timeouts against locks of every kind; an expired lock is resolved, not skipped for ever."},
+		{"T-PES-10", "", "The request that locks a key to be inserted also checks that it does not exist, also after waiting. If the lock is lost and others insert the key, the prewrite is rejected although it does not repeat the check."},
 	}},
-	{"Time to live, and unknown outcomes", []scenario{
-		{"T-TTL-1", "", "Heartbeats keep a slow commit alive; without them it is rolled back and says so."},
-		{"T-TTL-2", "", "A client's clock that is an hour off changes nothing."},
-		{"T-UND-1", "", "The answer to the commit point is lost: success or unknown if it is committed, never success if it is not."},
-		{"T-UND-2", "", "A refusal by one shard is not hidden by requests to others that were given up because of it."},
+	{"Time to live and unknown outcomes", []scenario{
+		{"T-TTL-1", "", "Heartbeats keep a slow commit alive; without them it is rolled back and reports that."},
+		{"T-TTL-2", "", "A client's clock that is wrong by an hour has no effect."},
+		{"T-UND-1", "", "The response to the primary's commit is lost: the client gets success or unknown if the transaction is committed, never success if it is not."},
+		{"T-UND-2", "", "A rejection by one shard is not hidden by the requests to other shards that were cancelled because of it."},
 	}},
 	{"Writes of one transaction", []scenario{
-		{"T-CMP-1", "", "Insert, delete and insert again, of keys that exist and that do not: uniqueness is checked where it must be."},
-		{"T-CMP-2", "", "Of two insertions of one key one succeeds; the other hears of a conflict, not of a row outside its snapshot."},
-		{"T-CMP-3", "", "What was committed after the snapshot is a conflict, not a duplicate."},
-		{"T-LCK-1", "", "A lock without a write blocks no reader, conflicts like a write, and can be a primary."},
-		{"T-LCK-2", "", "Locks on what was read prevent write skew."},
+		{"T-CMP-1", "", "Insert, delete and insert again, of existing and new keys: uniqueness is checked where necessary."},
+		{"T-CMP-2", "", "Of two insertions of one key one succeeds; the other gets a conflict, not an error about a row outside its snapshot."},
+		{"T-CMP-3", "", "A key that was committed after the snapshot is a conflict, not a duplicate."},
+		{"T-LCK-1", "", "A lock without a write does not block readers, conflicts like a write, and can be a primary."},
+		{"T-LCK-2", "", "Locks on the rows that were read prevent write skew."},
 	}},
-	{"Ranges that split, and old versions that go", []scenario{
-		{"T-SPL-1", "", "Splits under a workload: no write is lost or done twice, no row skipped or repeated; a one-phase commit whose range has split is never carried out twice."},
-		{"T-SPL-2", "", "Whoever waits for a lock while its range splits is told, and finds the lock by the new route."},
-		{"T-GC-1", "", "The safe point passes a reader between its check and its iterator: an error, never a hole."},
-		{"T-GC-2", "", "A power cut between batches of a collection brings no deleted row back."},
-		{"T-GC-3", "", "A long transaction pins the safe point while its process is heard of."},
-		{"T-GC-4", "", "A primary's record does not go before its secondaries' commits are durable everywhere."},
+	{"Range splits and garbage collection", []scenario{
+		{"T-SPL-1", "", "Splits under a workload: no write is lost or applied twice, no row is skipped or repeated; a one-phase commit whose range has split is never executed twice."},
+		{"T-SPL-2", "", "A request that waits for a lock while its range splits gets an error and finds the lock by the new route."},
+		{"T-GC-1", "", "The safe point passes a reader's timestamp between its check and its iterator: the read fails and never returns incomplete data."},
+		{"T-GC-2", "", "A power cut between batches of a collection does not restore deleted rows."},
+		{"T-GC-3", "", "A long transaction keeps the safe point below its snapshot while its process sends reports."},
+		{"T-GC-4", "", "A primary's record is not removed before the commits of its secondaries are durable on all shards."},
 	}},
-	{"Order, schema and layout", []scenario{
-		{"T-ORD-1", "", "Fence, look at the locks, open the iterator: every other order of the three loses a write, and the test shows that."},
-		{"T-ORD-2", "tidb#57769", "A timestamp from the future is refused, and moves nothing."},
-		{"T-SCH-1", "tidb#38165", "No async commit passes the bound that the schema sets."},
-		{"T-LAY-1", "", "Stored keys are in the order of user key, then newest version."},
-		{"T-LAY-2", "", "No key's versions are found under another key, whatever their bytes."},
+	{"Ordering, schema and storage layout", []scenario{
+		{"T-ORD-1", "", "A read fences its timestamp, checks the locks, opens the iterator: the test shows that every other order loses a write."},
+		{"T-ORD-2", "tidb#57769", "A timestamp from the future is rejected and raises no other timestamp."},
+		{"T-SCH-1", "tidb#38165", "No async commit exceeds the upper bound that the schema sets for its commit_ts."},
+		{"T-LAY-1", "", "Stored keys are ordered by user key, then from the newest version to the oldest."},
+		{"T-LAY-2", "", "The versions of a key are never found under another key, whatever bytes the keys contain."},
 		{"T-LAY-3", "", "The comparer passes Pebble's own check."},
-		{"T-LAY-4", "", "An iterator that passes over blocks by their timestamps finds what one that reads all does."},
+		{"T-LAY-4", "", "An iterator that skips blocks by their timestamps returns the same versions as one that reads all blocks."},
 	}},
 }
 
@@ -159,17 +159,17 @@ func protoTests(t *testing.T) (files map[string][]string, names map[string]bool)
 
 const protoPage = `# Scenarios of the protocol, and their tests
 
-What went wrong elsewhere, or was found by thinking about what could, one line each, with the test that holds
-it. A test is called ` + "`TestProto_`" + ` and the id, as in ` + "`TestProto_T_DUP_1`" + `; some are held twice, at the shard
-and at the client. Numbers like tikv#7364 are the public issues that the scenario is from. What the
-words mean is told in [transactions.md](transactions.md).
+Failures that occurred in other systems, or that were found by analysis, one line each, with the tests of the required
+behaviour. The name of a test is ` + "`TestProto_`" + ` and the id, as in ` + "`TestProto_T_DUP_1`" + `; some scenarios are tested both
+at the shard and at the client. Numbers like tikv#7364 are the public issues that describe the failure.
+[transactions.md](transactions.md) explains the terms.
 
 ` + "```" + `
 go test -race -run TestProto ./...
 ` + "```" + `
 
-This page is written by ` + "`go test ./internal/arch -run TestScenarios -rewrite`" + `; the same test fails when a
-scenario has no test, a test no scenario, or the page is not this one.
+` + "`go test ./internal/arch -run TestScenarios -rewrite`" + ` writes this page. Without the flag the test fails if a
+scenario has no test, a test has no scenario, or the page is out of date.
 `
 
 // Goal: every scenario of the protocol has a test, every such test a scenario, and the page that lists them
@@ -180,7 +180,7 @@ func TestScenarios(t *testing.T) {
 	page.WriteString(protoPage)
 	listed := map[string]bool{}
 	for _, group := range scenarios {
-		fmt.Fprintf(&page, "\n## %s\n\n| id | from | what it holds | tests |\n|---|---|---|---|\n", group.about)
+		fmt.Fprintf(&page, "\n## %s\n\n| id | from | required behaviour | tests |\n|---|---|---|---|\n", group.about)
 		for _, s := range group.of {
 			if listed[s.id] {
 				t.Errorf("%s is listed twice", s.id)
