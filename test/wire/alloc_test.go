@@ -3,9 +3,10 @@ package wire_test
 import (
 	"net"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/percodb/percodb/internal/invariants"
 )
 
 // Goal: the hot statements stay lean from socket to store and back. Method: round trips of ready-made
@@ -43,15 +44,11 @@ func TestAllocationBudget(t *testing.T) {
 		trip := func() { roundTrip(t, r.conn, c.message, answer) }
 		trip()
 		got := testing.AllocsPerRun(200, trip)
-		for range 20 { // The server in this process may have work of its own for a while: it analyzes, compacts.
-			if got <= c.budget {
-				break
-			}
-			time.Sleep(50 * time.Millisecond) // it comes to its end
+		for range 4 { // The server may have work of its own in one of them.
 			got = min(got, testing.AllocsPerRun(200, trip))
 		}
 		t.Logf("%s: %.1f allocations", c.name, got)
-		if got > c.budget && !raceEnabled {
+		if got > c.budget && !raceEnabled && !invariants.Enabled {
 			t.Errorf("%s: %.1f allocations, budget %.0f", c.name, got, c.budget)
 		}
 	}
