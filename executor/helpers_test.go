@@ -169,7 +169,7 @@ func (t *memTxn) ScanSpans(_ context.Context, spans []kv.Span, opts percolator.S
 	return it
 }
 
-// memIterator hands out copies that it wipes at the following Next, as the door allows.
+// memIterator hands out copies that it wipes at the following Next, as the interface permits.
 type memIterator struct {
 	t     *memTxn
 	pairs []kv.KeyValue

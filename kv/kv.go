@@ -30,7 +30,7 @@ func (d *RangeDescriptor) Ref() RangeRef { return RangeRef{ID: d.ID, Epoch: d.Ep
 
 // Shard serves the ranges of one storage node. The local and the gRPC shard implement it alike.
 // All write requests are idempotent: they may be delivered any number of times, late or reordered,
-// and the result depends only on the transaction's records (transactions.md, envelope).
+// and the result depends only on the transaction's records.
 // Errors common to all: *StaleRangeError (nothing was applied, refresh the route), ErrClosed, ctx
 // errors, *UnavailableError (the outcome is unknown), and the typed errors of kv/mvcc.
 // Keys and values in requests belong to the caller and are not kept; those in responses belong to

@@ -323,7 +323,7 @@ func (g *gate) close() bool {
 	}
 }
 
-// mapError turns errors of the rooms below into those that kv promises.
+// mapError turns errors of lower layers into those that Shard specifies.
 func mapError(err error) error {
 	switch {
 	case err == nil:

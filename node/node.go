@@ -1,4 +1,4 @@
-// Package node wires the rooms into a running process for a role, and stops them in order.
+// Package node assembles the packages into a running process for a role, and stops its parts in order.
 //
 //	all   engine ─ oracle ─ store ─ percolator ─ catalog ─ sessions ─ listener
 //	tso   engine ─ oracle ─ directory ─ gRPC

@@ -179,7 +179,7 @@ func (r *pointReader) get(key []byte, left int) ([]byte, error) {
 func (r *pointReader) copied(value []byte, left int) []byte {
 	const most = 4 << 10
 	n := len(r.room)
-	if r.room == nil || cap(r.room)-n < len(value) { // no room is no value
+	if r.room == nil || cap(r.room)-n < len(value) { // a copy is never nil: nil means absent
 		n, r.room = 0, make([]byte, 0, max(min(left*len(value), most), len(value)))
 	}
 	r.room = append(r.room, value...)
