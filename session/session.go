@@ -11,17 +11,16 @@
 // Invariants:
 //
 //	S1 A statement outside a block runs in its own transaction, which commits before the client is
-//	   told that the statement is complete.
-//	S2 Such a statement is run again on a conflict while nothing of its result has left.
+//	   sent CommandComplete.
+//	S2 Such a statement is retried after a conflict if no part of its result has been sent.
 //	S3 After an error inside a block only ROLLBACK, ROLLBACK TO and COMMIT (which rolls back) run.
-//	   Where a session stands is its phase; state.go has the table of its transitions.
-//	S4 A plan is used under the schema it was made for, as of the transaction's snapshot.
-//	S5 A statement that has locked a row that changed meanwhile runs again within its transaction.
+//	   The state of the transaction is the session's phase; state.go has the table of its transitions.
+//	S4 A plan is used only if it is valid under the schema of the transaction's snapshot.
+//	S5 A statement that has locked a row which changed after the snapshot is retried within its transaction.
 //
-// run.go has the one loop that attempts a statement again, and the policies that decide when; buffer.go the result that is
-// revoked then.
+// run.go has the only retry loop and the policies that control it; buffer.go has the result, which a retry revokes.
 //
-// It does not know the wire; pgwire does not know SQL.
+// The session does not encode messages (server/pgwire).
 package session
 
 import (
