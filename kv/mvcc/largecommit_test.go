@@ -485,6 +485,7 @@ func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
 	var written sync.WaitGroup // both have written their versions
 	written.Add(2)
 	failed := make(chan error, 2)
+	var commits []func()
 	for _, keys := range [][2]string{{"a", "z"}, {"z", "a"}} {
 		start := w.now()
 		shared := [][]byte{[]byte(keys[0])}
@@ -501,11 +502,14 @@ func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
 				written.Wait()
 			}
 		}}
-		go func() {
+		commits = append(commits, func() {
 			_, err := w.CommitLarge(ctx, &LargeArgs{Set: set, Shared: []Mutation{{Op: OpCheckShared, Key: shared[0], LockedAt: mine.LockedAt[0]}},
 				StartTS: start, Primary: []byte(keys[1]), TTLMillis: 3000, Admission: func([]Mutation) Admission { return admitAll{} }})
 			failed <- err
-		}()
+		})
+	}
+	for _, commit := range commits { // both have had their locks
+		go commit()
 	}
 	n := 0
 	for range 2 {
