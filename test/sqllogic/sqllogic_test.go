@@ -17,7 +17,6 @@ type target struct {
 	name     string
 	start    func(t *testing.T) (dsn string) // starts the server for the length of the test
 	extended bool                            // run the files over the extended protocol
-	cluster  bool                            // its stores are reached over gRPC
 }
 
 // targets returns the servers to test: percodb in the settings that could change an answer, and
@@ -25,7 +24,7 @@ type target struct {
 func targets() []target {
 	all := []target{
 		{name: "many tiny ranges", start: func(t *testing.T) string { return startAll(t, node.Options{RangeMaxBytes: 16 << 10}) }},
-		{name: "kv over gRPC", start: startCluster, extended: true, cluster: true},
+		{name: "kv over gRPC", start: startCluster, extended: true},
 	}
 	if !testing.Short() { // those above do what these do, and more of it at once
 		all = append(all,
@@ -89,9 +88,6 @@ func TestFiles(t *testing.T) {
 			dsn := target.start(t)
 			for _, file := range files {
 				t.Run(strings.TrimSuffix(filepath.Base(file), ".slt"), func(t *testing.T) {
-					if testing.Short() && target.cluster && filepath.Base(file) == "many_rows.slt" {
-						t.Skip("with the race detector, its commit takes longer than the lease of the schema in this setting, and is attempted again and again")
-					}
 					var out bytes.Buffer
 					summary, err := Run(context.Background(), Options{
 						DSN: dsn, Paths: []string{file}, Out: &out, Extended: target.extended,
