@@ -101,6 +101,18 @@ func (d *deployment) spread(rows int, stop <-chan struct{}) (acked, unknown int6
 	return ackedN.Load(), unknownN.Load()
 }
 
+// otherThan returns a store with a table that is not the store of the schema.
+func otherThan(t *testing.T, byTable map[string]*process, schema *process) *process {
+	t.Helper()
+	for _, p := range byTable {
+		if p != schema {
+			return p
+		}
+	}
+	t.Fatal("all tables lie on one store: new ranges go to the store with the fewest")
+	return nil
+}
+
 // Goal: while a store is killed for many times the history's life, garbage collection goes on on the others, and
 // names the store; when it is back, what transactions had left there, and for it elsewhere, comes to the fate that
 // they have: nothing acknowledged is lost, nothing is half. Method: transactions over three stores that a kill cuts
@@ -109,15 +121,7 @@ func TestCollectionWithoutAStore(t *testing.T) {
 	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "1s")
 	c := d.sql[0].connect()
 	byTable, schema := d.threeTables(c)
-	var victim *process
-	for _, p := range byTable {
-		if p != schema {
-			victim = p
-		}
-	}
-	if victim == nil {
-		t.Skip("all tables lie on one store")
-	}
+	victim := otherThan(t, byTable, schema)
 	id := victim.shard()
 	const rows = 20
 	for _, table := range []string{"a", "b", "c"} {
@@ -202,15 +206,7 @@ func TestCollectionAfterForgetting(t *testing.T) {
 	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "1s")
 	c := d.sql[0].connect()
 	byTable, schema := d.threeTables(c)
-	var victim *process
-	for _, p := range byTable {
-		if p != schema {
-			victim = p
-		}
-	}
-	if victim == nil {
-		t.Skip("all tables lie on one store")
-	}
+	victim := otherThan(t, byTable, schema)
 	id := victim.shard()
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
