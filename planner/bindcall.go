@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -366,6 +368,15 @@ func (sc *scope) setReturning(name string, e *ast.Call) (expr.Scalar, error) {
 	fn, args, err := sc.setCall(name, e)
 	if err != nil {
 		return nil, err
+	}
+	for i := range sc.sel.sets {
+		// Equal calls run in lockstep and give the same values. In GROUP BY and ORDER BY they are one if volatile, too.
+		if sc.clause == "SELECT" && slices.ContainsFunc(args, expr.Volatile) {
+			break
+		}
+		if s := &sc.sel.sets[i]; s.fn.Name == name && slices.Equal(s.fn.Args, fn.Args) && slices.EqualFunc(s.args, args, expr.Equal) {
+			return sc.b.column(s.id, pos), nil
+		}
 	}
 	id := sc.b.newColumn(name, fn.Ret)
 	sc.sel.sets = append(sc.sel.sets, setProjection{id: id, fn: fn, args: args})

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -23,6 +25,7 @@ func (sb *selectBinder) group() error {
 		g.ids = append(g.ids, groupedExpr{x, sb.b.newColumn("group", x.Type())})
 	}
 	sb.groupIDs = g.ids
+	sb.splitSets()
 	for i := range sb.sel.aggs {
 		g.keys.add(sb.sel.aggs[i].id)
 	}
@@ -50,6 +53,20 @@ func (sb *selectBinder) group() error {
 		sb.having = x
 	}
 	return nil
+}
+
+// splitSets takes the set-returning functions that are grouped by from those that run above the grouping.
+func (sb *selectBinder) splitSets() {
+	var grouped colSet
+	for _, x := range sb.groups {
+		addUsed(x, &grouped)
+	}
+	sb.sel.sets = slices.DeleteFunc(sb.sel.sets, func(s setProjection) bool {
+		if grouped.has(s.id) {
+			sb.sel.groupSets = append(sb.sel.groupSets, s)
+		}
+		return grouped.has(s.id)
+	})
 }
 
 // groupID returns the column made for a computed key, -1 for a column of FROM.

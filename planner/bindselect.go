@@ -456,6 +456,9 @@ func (sb *selectBinder) source() rel {
 	if len(sb.where) > 0 {
 		root = &filterRel{input: root, conds: sb.where}
 	}
+	if len(sb.sel.groupSets) > 0 {
+		root = &projectSetRel{input: root, sets: sb.sel.groupSets}
+	}
 	if sb.sel.grouped {
 		agg := &aggRel{input: root, aggs: sb.sel.aggs, scalar: len(sb.groups) == 0}
 		for _, g := range sb.groups {

@@ -83,10 +83,12 @@ type nsCol struct {
 
 // selectState is what one SELECT collects while its expressions are bound.
 type selectState struct {
-	own     colSet // columns of its FROM
-	aggs    []aggregation
-	sets    []setProjection
-	grouped bool
+	own  colSet // columns of its FROM
+	aggs []aggregation
+	sets []setProjection
+	// groupSets are those of sets that GROUP BY groups by: they run before the grouping.
+	groupSets []setProjection
+	grouped   bool
 }
 
 func newScope(b *binder, outer *scope) *scope {
