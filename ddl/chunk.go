@@ -15,9 +15,6 @@ type chunks struct {
 	r         *run
 	pending   []write
 	sizeBytes int
-	// fresh are the keys inserted in the chunk being made (in a block: all): kv would notice two of
-	// them at commit only, when it is too late to say which.
-	fresh map[string]struct{}
 	// committing delivers the outcome of the chunk sent last; nil when none is under way.
 	committing chan error
 	// whole is the one transaction, nil until the first write.
@@ -36,7 +33,7 @@ type write struct {
 	mustBeNew  bool
 }
 
-func (r *run) newChunks() *chunks { return &chunks{r: r, fresh: map[string]struct{}{}} }
+func (r *run) newChunks() *chunks { return &chunks{r: r} }
 
 // put writes a key that may exist.
 func (c *chunks) put(ctx context.Context, key, value []byte) error {
@@ -45,11 +42,14 @@ func (c *chunks) put(ctx context.Context, key, value []byte) error {
 
 // insert writes a key that must be new; *mvcc.KeyExistsError, now or from a later call, if it is not.
 func (c *chunks) insert(ctx context.Context, key, value []byte) error {
-	if !c.r.alone || !c.r.OneTransaction { // whose commit says which key it is
-		if _, twice := c.fresh[string(key)]; twice {
+	if !c.r.alone { // Alone, the commit says which key is not new.
+		taken, err := c.r.txn.LockNew(ctx, key)
+		if err != nil {
+			return err
+		}
+		if taken >= 0 {
 			return &mvcc.KeyExistsError{Key: key}
 		}
-		c.fresh[string(key)] = struct{}{}
 	}
 	return c.add(ctx, write{key, value, true})
 }
@@ -98,7 +98,6 @@ func (c *chunks) send(ctx context.Context) error {
 	}
 	writes := c.pending
 	c.pending, c.sizeBytes = make([]write, 0, len(writes)), 0
-	clear(c.fresh)
 	c.committing = make(chan error, 1)
 	go func(done chan<- error) { done <- c.commit(ctx, writes) }(c.committing)
 	return nil
@@ -144,6 +143,9 @@ func (c *chunks) finish(ctx context.Context, err error) error {
 		err = c.send(ctx)
 	}
 	if err = errors.Join(err, c.wait()); c.whole == nil {
+		if err == nil && !c.r.alone {
+			err = c.r.txn.VerifyNew(ctx)
+		}
 		return err
 	}
 	defer c.whole.Close()

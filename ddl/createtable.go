@@ -308,6 +308,10 @@ func (b *builder) create(ctx context.Context) error {
 	if b.t.Primary.Columns == nil {
 		addRowID(b.t)
 	}
+	if !b.alone {
+		start, end := rowenc.TableSpan(b.t.ID)
+		b.txn.AddPrivateSpan(kv.Span{Start: start, End: end})
+	}
 	for _, seq := range b.sequences {
 		if err := b.ch.Create(ctx, seq); err != nil {
 			return err

@@ -55,6 +55,9 @@ func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase st
 
 // backfill fills indexes of t with an entry for every row.
 func (r *run) backfill(ctx context.Context, t *catalog.TableDescriptor, indexes []*catalog.IndexDescriptor) error {
+	for _, ix := range indexes {
+		r.own(t, ix.ID)
+	}
 	out := r.newChunks()
 	err := r.scanRows(ctx, t, "building index", func(row types.Row) error {
 		for _, ix := range indexes {
@@ -70,6 +73,7 @@ func (r *run) backfill(ctx context.Context, t *catalog.TableDescriptor, indexes 
 // rewrite writes every row of old anew as a row of next, with all entries. transform makes the new
 // row, and may use the old one for it.
 func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, transform func(row types.Row) (types.Row, error)) error {
+	r.ownIndexes(next)
 	out := r.newChunks()
 	err := r.scanRows(ctx, old, "rewriting table", func(row types.Row) error {
 		row, err := transform(row)
@@ -130,6 +134,23 @@ func renumber(t *catalog.TableDescriptor) {
 	for i := range t.Indexes {
 		t.Indexes[i].ID = t.NextIndexID
 		t.NextIndexID++
+	}
+}
+
+// own tells the block's transaction that it alone can use the keys of an index whose id no committed descriptor
+// names. The table is closed, or new.
+func (r *run) own(t *catalog.TableDescriptor, index uint32) {
+	if !r.alone {
+		start, end := rowenc.IndexSpan(t.ID, index)
+		r.txn.AddPrivateSpan(kv.Span{Start: start, End: end})
+	}
+}
+
+// ownIndexes is own for all indexes of t.
+func (r *run) ownIndexes(t *catalog.TableDescriptor) {
+	r.own(t, t.Primary.ID)
+	for i := range t.Indexes {
+		r.own(t, t.Indexes[i].ID)
 	}
 }
 

@@ -76,6 +76,7 @@ func (r *run) truncateOne(ctx context.Context, t *catalog.TableDescriptor, resta
 	}
 	next := t.Clone()
 	renumber(next)
+	r.ownIndexes(next)
 	if restart {
 		for i := range t.Columns {
 			if err := r.restartSequence(ctx, t.Columns[i].Sequence); err != nil {

@@ -18,6 +18,8 @@ type Txn interface {
 	AcquireLocks(ctx context.Context, opts percolator.LockOptions, keys ...[]byte) (skipped []bool, err error)
 	// LockNew is percolator.Txn's.
 	LockNew(ctx context.Context, keys ...[]byte) (taken int, err error)
+	// VerifyNew is percolator.Txn's.
+	VerifyNew(ctx context.Context) error
 	// MergeRuns is percolator.Txn's.
 	MergeRuns(ctx context.Context) error
 }

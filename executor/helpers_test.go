@@ -109,6 +109,8 @@ func (t *memTxn) AcquireLocks(_ context.Context, opts percolator.LockOptions, ke
 	return skipped, err
 }
 
+func (t *memTxn) VerifyNew(context.Context) error { return nil }
+
 func (t *memTxn) MergeRuns(context.Context) error { return nil }
 
 // LockNew locks the keys and looks for the first that may not be inserted.

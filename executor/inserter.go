@@ -48,7 +48,7 @@ func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 }
 
 // Flush finishes the checks under way; call it after the last row.
-func (in *Inserter) Flush(ctx context.Context) error { return in.writer.sink.flush(ctx) }
+func (in *Inserter) Flush(ctx context.Context) error { return in.writer.sink.finish(ctx) }
 
 // Rows is the number of rows inserted.
 func (in *Inserter) Rows() int64 { return in.ex.affected }

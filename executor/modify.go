@@ -44,7 +44,7 @@ func (m *modify) next(ctx context.Context, run func(context.Context) error) (typ
 		if err := run(ctx); err != nil {
 			return nil, err
 		}
-		if err := m.writer.sink.flush(ctx); err != nil {
+		if err := m.writer.sink.finish(ctx); err != nil {
 			return nil, err
 		}
 		m.done = true

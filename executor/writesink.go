@@ -161,6 +161,18 @@ func (s *writeSink) flush(ctx context.Context) error {
 	return nil
 }
 
+// finish is flush after the statement's last write.
+func (s *writeSink) finish(ctx context.Context) error {
+	if err := s.flush(ctx); err != nil || !s.ex.rt.EagerUnique {
+		return err
+	}
+	err := s.ex.txn.VerifyNew(ctx)
+	if exists, ok := errors.AsType[*mvcc.KeyExistsError](err); ok {
+		return s.violation(ctx, exists.Key)
+	}
+	return err
+}
+
 func (s *writeSink) apply(ctx context.Context, group []store) (err error) {
 	for i := range group {
 		w := &group[i]

@@ -23,7 +23,8 @@
 // A pessimistic transaction locks keys when a statement needs them and waits in the queue of a locked key. If
 // a key has changed since the snapshot, the snapshot advances, provided that nothing the transaction has
 // read has changed (refresh.go). The request that locks keys to be inserted also checks that they do not
-// exist; the check is not repeated while the locks are held (locknew.go). A serializable transaction
+// exist; the check is not repeated while the locks are held (locknew.go). Keys of tables and indexes that the
+// transaction itself has made are not locked (private.go). A serializable transaction
 // validates its reads at its commit_ts (serializable.go).
 //
 // The status of another transaction's lock is found at its primary: committed (the locked key is committed as

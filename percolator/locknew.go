@@ -8,10 +8,30 @@ import (
 
 // LockNew locks keys that are about to be inserted, as AcquireLocks does, and returns the position of
 // the first that may not be: the transaction sees a value of it, or it is among keys before. -1: all are
-// new, and nobody else can take them. It is one request for each shard; the commit looks no more. In an
-// optimistic transaction nothing is locked. Errors: AcquireLocks's; after ErrRestartStatement the
-// keys are locked, and a second call tells of them at the snapshot that has moved.
+// new, and nobody else can take them; for keys of private spans that is certain after VerifyNew. It is one
+// request for each shard; the commit looks no more. In an optimistic transaction nothing is locked. Errors:
+// AcquireLocks's; after ErrRestartStatement the keys are locked, and a second call tells of them at the
+// snapshot that has moved.
 func (t *Txn) LockNew(ctx context.Context, keys ...[]byte) (taken int, err error) {
+	if len(t.private.list) == 0 {
+		return t.lockNew(ctx, keys)
+	}
+	public, at, taken, err := t.checkPrivate(keys)
+	if err != nil || len(public) == 0 {
+		return taken, err
+	}
+	first, err := t.lockNew(ctx, public)
+	if err != nil {
+		return -1, err
+	}
+	if first >= 0 {
+		return at[first], nil
+	}
+	return taken, nil
+}
+
+// lockNew is LockNew for keys in no private span.
+func (t *Txn) lockNew(ctx context.Context, keys [][]byte) (taken int, err error) {
 	if t.locks == nil {
 		return t.firstTaken(ctx, keys)
 	}

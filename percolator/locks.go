@@ -251,7 +251,7 @@ func (t *Txn) RestartStatement(sp Savepoint) {
 // nil means that none was. In an optimistic transaction it is LockKeys.
 //
 // In a pessimistic transaction it waits for those who hold a key, first come first served, and returns
-// when all are granted or none. Errors: ErrRestartStatement, where the keys are locked but have changed
+// when all are granted or none. Keys of private spans are granted without a lock. Errors: ErrRestartStatement, where the keys are locked but have changed
 // since the snapshot; *mvcc.WriteConflictError if then the snapshot could not be moved because
 // something that the transaction has read changed too, or because it was rolled back by others;
 // *mvcc.DeadlockError; *LockNotAvailableError; *memory.ExceededError, where Options.LockMemory has no room for
@@ -303,17 +303,22 @@ func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte
 	return skipped, nil
 }
 
+// excludes reports whether no other transaction can change key: it is locked, or private.
+func (t *Txn) excludes(key []byte, shared bool) bool {
+	return t.private.find(key) != nil || t.locks.holds(key, shared)
+}
+
 // unlocked returns those of keys that are yet to be locked, ascending and each once.
 func (t *Txn) unlocked(keys [][]byte, shared bool) [][]byte {
 	if len(keys) == 1 {
-		if t.locks.holds(keys[0], shared) {
+		if t.excludes(keys[0], shared) {
 			return nil
 		}
 		return keys
 	}
 	wanted := make([][]byte, 0, len(keys))
 	for _, key := range keys {
-		if !t.locks.holds(key, shared) {
+		if !t.excludes(key, shared) {
 			wanted = append(wanted, key)
 		}
 	}
@@ -327,7 +332,7 @@ func (t *Txn) unlocked(keys [][]byte, shared bool) [][]byte {
 func (t *Txn) skippedOf(keys [][]byte, shared bool) []bool {
 	var skipped []bool
 	for i, key := range keys {
-		if !t.locks.holds(key, shared) {
+		if !t.excludes(key, shared) {
 			if skipped == nil {
 				skipped = make([]bool, len(keys))
 			}

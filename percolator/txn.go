@@ -23,6 +23,7 @@ type Txn struct {
 	active  activeRef
 	locks   *lockSet // of a pessimistic transaction
 	reads   *readSet // where the snapshot may have to move, or to hold until the commit
+	private privateSpans
 
 	firstSnap snapshot
 }
@@ -86,7 +87,7 @@ func (t *Txn) Put(key, value []byte) error {
 
 // Insert implements Writer.
 func (t *Txn) Insert(key, value []byte) error {
-	if t.locks != nil && !t.locks.loose && t.locks.find(key) < 0 {
+	if t.locks != nil && !t.locks.loose && !t.excludes(key, true) {
 		t.locks.loose = true
 	}
 	return t.write(key, value, changeInsert)
@@ -136,6 +137,9 @@ func (t *Txn) write(key, value []byte, c change) error {
 	if grown != nil {
 		return grown
 	}
+	if len(t.private.list) > 0 {
+		t.private.wrote(key)
+	}
 	t.buf.add(key, value, c)
 	t.buf.shrinkAccount() // The write may have replaced one in place.
 	return nil
@@ -175,6 +179,7 @@ func (t *Txn) RollbackTo(sp Savepoint) {
 
 // truncate takes back the writes since sp.
 func (t *Txn) truncate(sp Savepoint) {
+	t.truncatePrivate(sp.writes)
 	if t.buf == nil {
 		return
 	}
@@ -216,6 +221,6 @@ func (t *Txn) end() {
 	if t.locks != nil {
 		t.locks.account.Close()
 	}
-	t.buf, t.reads = nil, nil
+	t.buf, t.reads, t.private = nil, nil, privateSpans{}
 	t.db.active.leave(&t.active)
 }
