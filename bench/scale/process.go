@@ -1,54 +1,31 @@
 package scale
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"syscall"
 	"time"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
-const (
-	startTimeout = 60 * time.Second
-	stopTimeout  = 20 * time.Second
-)
+const startTimeout = 60 * time.Second
 
-// process is a running percodb.
-type process struct {
+// server is a running percodb process.
+type server struct {
+	*process.Process
 	name, role string
-	addr       string // HOST:PORT that it said it is ready on
-	cmd        *exec.Cmd
+	addr       string // HOST:PORT on which it accepts connections
 	log        *os.File
-	ended      chan struct{} // closed when it has, with err set
-	err        error
 }
 
-// ready is what percodb says when clients or other processes may come.
-var ready = regexp.MustCompile(`is ready(?: on ([^ ]+?):?(?: |$)|: psql -h ([^ ]+) -p (\d+) )`)
-
-// address finds the HOST:PORT in what percodb said.
-func address(line string) (string, bool) {
-	m := ready.FindStringSubmatch(line)
-	switch {
-	case m == nil:
-		return "", false
-	case m[1] != "":
-		return m[1], true
-	default:
-		return m[2] + ":" + m[3], true
-	}
-}
-
-// startProcess starts binary as `percodb start --role=ROLE ARGS` and waits until it is ready. What it logs
-// goes to dir/NAME.log.
-func startProcess(ctx context.Context, binary, dir, name, role string, args ...string) (*process, error) {
+// startServer starts binary as `percodb start --role=ROLE ARGS` and waits until it is ready. Its output is appended to
+// dir/NAME.log.
+func startServer(ctx context.Context, binary, dir, name, role string, args ...string) (*server, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -56,69 +33,32 @@ func startProcess(ctx context.Context, binary, dir, name, role string, args ...s
 	if err != nil {
 		return nil, err
 	}
-	p := &process{name: name, role: role, log: log, ended: make(chan struct{})}
-	p.cmd = exec.Command(binary, append([]string{"start", "--role=" + role}, args...)...)
-	p.cmd.Stderr = log
-	out, err := p.cmd.StdoutPipe()
+	p, err := process.Start(binary, log, append([]string{"start", "--role=" + role}, args...)...)
 	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	if err := p.cmd.Start(); err != nil {
-		return nil, errors.Join(err, log.Close())
-	}
-	said := make(chan string, 1)
-	go p.listen(out, said)
+	s := &server{Process: p, name: name, role: role, log: log}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	select {
-	case p.addr = <-said:
-		return p, nil
-	case <-p.ended:
-		return nil, fmt.Errorf("%s ended while it started (%v): see %s", name, p.err, log.Name())
-	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("%s has not become ready: %w; see %s", name, ctx.Err(), log.Name()), p.stop())
+	if s.addr, err = p.AwaitReady(ctx); err != nil {
+		p.Kill()
+		return nil, errors.Join(fmt.Errorf("%s: %w; see %s", name, err, log.Name()), log.Close())
 	}
+	return s, nil
 }
 
-// listen reads what the process says until it ends, and says where it is ready.
-func (p *process) listen(out io.Reader, said chan<- string) {
-	defer close(p.ended)
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		if addr, ok := address(lines.Text()); ok {
-			select {
-			case said <- addr:
-			default: // it has been said
-			}
-		}
+// stop stops the process. It fails if the process had ended before.
+func (s *server) stop() error {
+	if s.HasExited() {
+		return errors.Join(fmt.Errorf("%s had ended (%v): see %s", s.name, s.Err(), s.log.Name()), s.log.Close())
 	}
-	p.err = errors.Join(lines.Err(), p.cmd.Wait(), p.log.Close())
-}
-
-// stop asks the process to end, and ends it if it does not.
-func (p *process) stop() error {
-	select {
-	case <-p.ended:
-		return fmt.Errorf("%s had ended (%v): see %s", p.name, p.err, p.log.Name())
-	default:
-	}
-	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return err
-	}
-	select {
-	case <-p.ended:
-		return nil
-	case <-time.After(stopTimeout):
-		err := p.cmd.Process.Kill()
-		<-p.ended
-		return errors.Join(fmt.Errorf("%s did not stop within %v", p.name, stopTimeout), err)
-	}
+	return errors.Join(s.End(syscall.SIGTERM), s.log.Close())
 }
 
 // deployment is a percodb of several processes, or of one.
 type deployment struct {
-	processes []*process // in the order of their start
-	urls      []string   // that clients connect to
+	processes []*server // in the order of their start
+	urls      []string  // that clients connect to
 }
 
 // deploy starts a percodb with its data in dir: of one process that does everything if stores is 0, else of
@@ -130,14 +70,14 @@ func deploy(ctx context.Context, binary, dir string, stores, sqls, cacheMB int) 
 			err = errors.Join(err, d.stop())
 		}
 	}()
-	add := func(name, role string, args ...string) (*process, error) {
-		p, err := startProcess(ctx, binary, dir, name, role, args...)
+	add := func(name, role string, args ...string) (*server, error) {
+		p, err := startServer(ctx, binary, dir, name, role, args...)
 		if err == nil {
 			d.processes = append(d.processes, p)
 		}
 		return p, err
 	}
-	client := func(p *process) {
+	client := func(p *server) {
 		d.urls = append(d.urls, "postgres://percodb@"+p.addr+"/percodb?sslmode=disable")
 	}
 	cache := "--cache-mb=" + strconv.Itoa(cacheMB)
@@ -170,12 +110,12 @@ func deploy(ctx context.Context, binary, dir string, stores, sqls, cacheMB int) 
 
 // deployOracle starts an oracle and the store without which an oracle with a new directory serves nobody.
 func deployOracle(ctx context.Context, binary, dir string) (*deployment, error) {
-	oracle, err := startProcess(ctx, binary, dir, "tso", "tso", "--rpc-listen", "127.0.0.1:0", "--data", filepath.Join(dir, "tso-data"))
+	oracle, err := startServer(ctx, binary, dir, "tso", "tso", "--rpc-listen", "127.0.0.1:0", "--data", filepath.Join(dir, "tso-data"))
 	if err != nil {
 		return nil, err
 	}
-	d := &deployment{processes: []*process{oracle}}
-	store, err := startProcess(ctx, binary, dir, "kv1", "kv", "--rpc-listen", "127.0.0.1:0", "--join", oracle.addr,
+	d := &deployment{processes: []*server{oracle}}
+	store, err := startServer(ctx, binary, dir, "kv1", "kv", "--rpc-listen", "127.0.0.1:0", "--join", oracle.addr,
 		"--data", filepath.Join(dir, "kv1-data"), "--cache-mb=64")
 	if err != nil {
 		return nil, errors.Join(err, d.stop())
@@ -188,7 +128,7 @@ func deployOracle(ctx context.Context, binary, dir string) (*deployment, error) 
 func (d *deployment) pids() []string {
 	var pids []string
 	for _, p := range d.processes {
-		pids = append(pids, strconv.Itoa(p.cmd.Process.Pid))
+		pids = append(pids, strconv.Itoa(p.PID()))
 	}
 	return pids
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,13 +18,14 @@ import (
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/report"
 	"github.com/percodb/percodb/bench/tpce/run"
+	"github.com/percodb/percodb/internal/process"
 )
 
 // built is the program, for tests that start processes.
 var built struct {
-	once sync.Once
-	dir  string
-	err  error
+	once        sync.Once
+	dir, binary string
+	err         error
 }
 
 func TestMain(m *testing.M) {
@@ -46,14 +46,12 @@ func buildPercodb(t *testing.T) string {
 		if built.dir, built.err = os.MkdirTemp("", "percodb-scale-test-"); built.err != nil {
 			return
 		}
-		if out, err := exec.Command("go", "build", "-o", filepath.Join(built.dir, "percodb"), "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
-			built.err = fmt.Errorf("%w: %s", err, out)
-		}
+		built.binary, built.err = process.Build(context.Background(), built.dir)
 	})
 	if built.err != nil {
 		t.Fatal(built.err)
 	}
-	return filepath.Join(built.dir, "percodb")
+	return built.binary
 }
 
 // empty fails the test if the measuring left something in its directory.
@@ -118,22 +116,6 @@ func TestFigure(t *testing.T) {
 	want := KVFigure{Way: "txn", PerSecond: 1000 / 0.3, RateRatio: 0.5, CPUMicros: 40, CPURatio: 3}
 	if got.Way != want.Way || math.Abs(got.PerSecond-want.PerSecond) > 1e-6 || got.RateRatio != want.RateRatio || got.CPUMicros != want.CPUMicros || got.CPURatio != want.CPURatio {
 		t.Errorf("%+v, not %+v", got, want)
-	}
-}
-
-// TestAddress: where a process is ready is read from what start says.
-func TestAddress(t *testing.T) {
-	for line, want := range map[string]string{
-		"percodb tso is ready on 127.0.0.1:7000: percodb start --role=kv --join 127.0.0.1:7000 --data DIR": "127.0.0.1:7000",
-		"percodb kv is ready on 127.0.0.1:7001":                              "127.0.0.1:7001",
-		"percodb is ready: psql -h 127.0.0.1 -p 5433 -U percodb -d percodb":  "127.0.0.1:5433",
-		"percodb kv is ready on [::1]:7001":                                  "[::1]:7001",
-		"percodb is getting ready":                                           "",
-		"percodb: address in use: another process listens on 127.0.0.1:5433": "",
-	} {
-		if got, ok := address(line); got != want || ok != (want != "") {
-			t.Errorf("%q: %q, %v", line, got, ok)
-		}
 	}
 }
 
@@ -220,7 +202,7 @@ func TestStepsEnd(t *testing.T) {
 	}
 	data := t.TempDir()
 	_, err := Steps(t.Context(), StepsOptions{Binary: script, Dir: data, Stores: []int{1}, Scale: scale})
-	if err == nil || !strings.Contains(err.Error(), "kv1 ended while it started") {
+	if err == nil || !strings.Contains(err.Error(), "kv1: the process ended while it started") {
 		t.Error(err)
 	}
 	b, err := os.ReadFile(pid)

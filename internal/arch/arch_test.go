@@ -68,6 +68,7 @@ var outside = map[string][]string{
 	"bench/scale":        {"cmd/percodb"},
 	"bench/tpce/check":   {"cmd/percodb"},
 	"test/sqllogic":      {"cmd/percodb"},
+	"internal/process":   {"bench/scale", "test/kill"},
 	"mysqlimport":        {"cmd/percodb"},
 }
 

@@ -1,21 +1,19 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
 // patience is how long anything here may take.
@@ -31,9 +29,8 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "percodb")
-		if out, err := exec.Command("go", "build", "-o", binary, "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+		if binary, err = process.Build(context.Background(), dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 		return m.Run()
@@ -46,8 +43,8 @@ type deployment struct {
 	dir string
 
 	oracle, admin string // addresses of the tso process
-	tso           *process
-	kv, sql       []*process
+	tso           *member
+	kv, sql       []*member
 }
 
 // deploy starts an oracle, stores and SQL processes, each when the one before is ready. flags are those of
@@ -55,14 +52,14 @@ type deployment struct {
 func deploy(t *testing.T, stores, sqls int, flags ...string) *deployment {
 	t.Helper()
 	d := &deployment{t: t, dir: t.TempDir(), oracle: freeAddr(t), admin: freeAddr(t)}
-	d.tso = d.process("tso", append([]string{"--role=tso", "--rpc-listen", d.oracle, "--data", filepath.Join(d.dir, "tso"), "--admin-listen", d.admin}, flags...)...)
+	d.tso = d.member("tso", append([]string{"--role=tso", "--rpc-listen", d.oracle, "--data", filepath.Join(d.dir, "tso"), "--admin-listen", d.admin}, flags...)...)
 	d.tso.start()
 	for i := range stores {
 		d.kv = append(d.kv, d.newStore(fmt.Sprintf("kv%d", i+1)))
 		d.kv[i].start()
 	}
 	for i := range sqls {
-		p := d.process(fmt.Sprintf("sql%d", i+1), "--role=sql", "--join", d.oracle)
+		p := d.member(fmt.Sprintf("sql%d", i+1), "--role=sql", "--join", d.oracle)
 		p.sql, p.admin = freeAddr(t), freeAddr(t)
 		p.args = append(p.args, "--listen", p.sql, "--admin-listen", p.admin)
 		d.sql = append(d.sql, p)
@@ -72,8 +69,8 @@ func deploy(t *testing.T, stores, sqls int, flags ...string) *deployment {
 }
 
 // newStore describes a store with its data in a directory of its name.
-func (d *deployment) newStore(name string) *process {
-	p := d.process(name, "--role=kv", "--rpc-listen", freeAddr(d.t), "--join", d.oracle, "--data", filepath.Join(d.dir, name))
+func (d *deployment) newStore(name string) *member {
+	p := d.member(name, "--role=kv", "--rpc-listen", freeAddr(d.t), "--join", d.oracle, "--data", filepath.Join(d.dir, name))
 	p.admin = freeAddr(d.t)
 	p.args = append(p.args, "--admin-listen", p.admin)
 	return p
@@ -81,140 +78,90 @@ func (d *deployment) newStore(name string) *process {
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := process.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addr
 }
 
-// process is one of the deployment's. One goroutine's.
-type process struct {
+// member is a process of the deployment, which can be restarted. Its methods are called by one goroutine.
+type member struct {
 	d          *deployment
 	name       string
 	args       []string
 	sql, admin string
-	cmd        *exec.Cmd
-	exited     chan struct{}
-	output     *output
+	run        *process.Process // the last one started
+	running    bool             // run has not been ended
 }
 
-func (d *deployment) process(name string, args ...string) *process {
-	p := &process{d: d, name: name, args: append([]string{"start"}, args...)}
+func (d *deployment) member(name string, args ...string) *member {
+	p := &member{d: d, name: name, args: append([]string{"start"}, args...)}
 	d.t.Cleanup(func() {
 		p.end(syscall.SIGKILL)
-		if d.t.Failed() && p.output != nil {
-			d.t.Logf("%s:\n%s", name, p.output.text())
+		if d.t.Failed() && p.run != nil {
+			d.t.Logf("%s:\n%s", name, p.run.Output())
 		}
 	})
 	return p
 }
 
-// output collects what a process prints.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) text() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
 // start starts the process and returns when it is ready.
-func (p *process) start() {
+func (p *member) start() {
 	p.d.t.Helper()
 	if err := p.tryStart(); err != nil {
-		p.d.t.Fatalf("%s: %v\n%s", p.name, err, p.output.text())
+		p.d.t.Fatalf("%s: %v\n%s", p.name, err, p.run.Output())
 	}
 }
 
-// tryStart starts the process and returns when it is ready, or why it ended.
-func (p *process) tryStart() error {
+// tryStart starts the process and returns when it is ready, or the reason why it is not.
+func (p *member) tryStart() error {
 	p.launch()
 	return p.awaitReady()
 }
 
-// awaitReady returns when a process that was launched is ready, or why it ended.
-func (p *process) awaitReady() error {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if bytes.Contains([]byte(p.output.text()), []byte(" is ready")) {
-			return nil
-		}
-		select {
-		case <-p.exited:
-			p.cmd = nil
-			return errors.New("ended")
-		default:
-		}
+// awaitReady waits until a process that was launched is ready.
+func (p *member) awaitReady() error {
+	_, err := p.run.AwaitReady(p.d.context())
+	if p.run.HasExited() {
+		p.running = false
 	}
-	return errors.New("not ready in time")
+	return err
 }
 
 // launch starts the process and does not wait for it.
-func (p *process) launch() {
+func (p *member) launch() {
 	p.d.t.Helper()
-	p.output = &output{}
-	p.cmd = exec.Command(binary, p.args...)
-	p.cmd.Stdout, p.cmd.Stderr = p.output, p.output
-	if err := p.cmd.Start(); err != nil {
+	run, err := process.Start(binary, nil, p.args...)
+	if err != nil {
 		p.d.t.Fatal(err)
 	}
-	exited := make(chan struct{})
-	p.exited = exited
-	cmd := p.cmd
-	go func() {
-		_ = cmd.Wait() // that it ended says enough
-		close(exited)
-	}()
+	p.run, p.running = run, true
 }
 
 // end sends a signal that ends the process, and waits for the end.
-func (p *process) end(signal syscall.Signal) {
-	if p.cmd == nil {
+func (p *member) end(signal syscall.Signal) {
+	if !p.running {
 		return
 	}
-	_ = p.cmd.Process.Signal(signal) // It may have ended.
-	_ = p.cmd.Process.Signal(syscall.SIGCONT)
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
-		_ = p.cmd.Process.Kill()
-		<-p.exited
+	if err := p.run.End(signal); err != nil {
+		p.d.t.Logf("%s: %v", p.name, err)
 	}
-	p.cmd = nil
+	p.running = false
 }
 
-// pause stops the process as it stands, until resume.
-func (p *process) pause() {
+// pause stops the process until resume.
+func (p *member) pause() {
 	p.d.t.Helper()
-	if err := p.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
-		p.d.t.Fatal(err)
+	if err := p.run.Pause(); err != nil {
+		p.d.t.Fatalf("%s: %v", p.name, err)
 	}
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
-		if err != nil {
-			p.d.t.Fatal(err)
-		}
-		if i := bytes.LastIndexByte(stat, ')'); bytes.HasPrefix(stat[i+1:], []byte(" T")) {
-			return
-		}
-	}
-	p.d.t.Fatalf("%s does not stop", p.name)
 }
 
-func (p *process) resume() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
+func (p *member) resume() { _ = p.run.Resume() } // It fails only if the process has ended.
 
 // connect opens a connection of a SQL process.
-func (p *process) connect() *pgx.Conn {
+func (p *member) connect() *pgx.Conn {
 	p.d.t.Helper()
 	c, err := pgx.Connect(p.d.context(), "postgres://tester@"+p.sql+"/percodb?sslmode=disable")
 	if err != nil {
@@ -261,12 +208,12 @@ func code(err error) string {
 
 // threeTables makes tables that lie on a store each, with rows, and returns the store of each: the first
 // table's store is not the one that holds the schema.
-func (d *deployment) threeTables(c *pgx.Conn) (byTable map[string]*process, schema *process) {
+func (d *deployment) threeTables(c *pgx.Conn) (byTable map[string]*member, schema *member) {
 	d.t.Helper()
 	for _, table := range []string{"a", "b", "c"} {
 		d.exec(c, "create table "+table+" (id int primary key, v int)", "insert into "+table+" select i, i from generate_series(1, 1000) i")
 	}
-	byTable = map[string]*process{}
+	byTable = map[string]*member{}
 	for _, table := range []string{"a", "b", "c"} {
 		shard, err := d.value(c, "select shard from percodb.ranges where table_name = '"+table+"'")
 		if err != nil {
@@ -282,7 +229,7 @@ func (d *deployment) threeTables(c *pgx.Conn) (byTable map[string]*process, sche
 }
 
 // store returns the process of a shard.
-func (d *deployment) store(shard string) *process {
+func (d *deployment) store(shard string) *member {
 	d.t.Helper()
 	for _, p := range d.kv {
 		if p.shard() == shard {

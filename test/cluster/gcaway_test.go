@@ -52,7 +52,7 @@ func (d *deployment) checkLive() {
 	d.t.Helper()
 	addrs := []string{d.admin, d.sql[0].admin}
 	for _, p := range d.kv {
-		if p.cmd != nil {
+		if p.running {
 			addrs = append(addrs, p.admin)
 		}
 	}
@@ -61,17 +61,29 @@ func (d *deployment) checkLive() {
 	}
 }
 
-// spread runs transactions that add 1 to one row of each table, until stopped, and returns how many were
-// acknowledged, and how many may have been committed besides.
-func (d *deployment) spread(rows int, stop <-chan struct{}) (acked, unknown int64) {
-	var ackedN, unknownN atomic.Int64
-	var clients sync.WaitGroup
+// load is clients that run transactions, and counts of their commits.
+type load struct {
+	acked, unknown atomic.Int64 // acknowledged, and with an unknown outcome
+	stopped        chan struct{}
+	clients        sync.WaitGroup
+}
+
+// stop stops the clients.
+func (l *load) stop() {
+	close(l.stopped)
+	l.clients.Wait()
+}
+
+// spread starts clients whose transactions add 1 to one row of each table, and returns after 100 commits.
+func (d *deployment) spread(rows int) *load {
+	d.t.Helper()
+	l := &load{stopped: make(chan struct{})}
 	for i := range 8 {
 		c := d.sql[0].connect()
-		clients.Go(func() {
+		l.clients.Go(func() {
 			for n := i; ; n++ {
 				select {
-				case <-stop:
+				case <-l.stopped:
 					return
 				default:
 				}
@@ -85,24 +97,28 @@ func (d *deployment) spread(rows int, stop <-chan struct{}) (acked, unknown int6
 					}
 				}
 				if err != nil {
-					_, _ = c.Exec(d.context(), "rollback") // What is left of it goes by itself.
+					_, _ = c.Exec(d.context(), "rollback") // If it fails, the server rolls back.
 					continue
 				}
 				switch _, err = c.Exec(d.context(), "commit"); {
 				case err == nil:
-					ackedN.Add(1)
+					l.acked.Add(1)
 				case code(err) != "40001":
-					unknownN.Add(1)
+					l.unknown.Add(1)
 				}
 			}
 		})
 	}
-	clients.Wait()
-	return ackedN.Load(), unknownN.Load()
+	for end := time.Now().Add(patience); l.acked.Load() < 100; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			d.t.Fatalf("only %d commits", l.acked.Load())
+		}
+	}
+	return l
 }
 
 // otherThan returns a store with a table that is not the store of the schema.
-func otherThan(t *testing.T, byTable map[string]*process, schema *process) *process {
+func otherThan(t *testing.T, byTable map[string]*member, schema *member) *member {
 	t.Helper()
 	for _, p := range byTable {
 		if p != schema {
@@ -130,17 +146,11 @@ func TestCollectionWithoutAStore(t *testing.T) {
 	d.collectedPast(time.Now())
 	var acked, unknown int64
 	for round := range 2 {
-		stop, done := make(chan struct{}), make(chan struct{})
-		go func() {
-			a, u := d.spread(rows, stop)
-			acked, unknown = acked+a, unknown+u
-			close(done)
-		}()
-		time.Sleep(1500 * time.Millisecond)
+		l := d.spread(rows)
 		victim.end(syscall.SIGKILL)
 		killed := time.Now()
-		close(stop)
-		<-done
+		l.stop()
+		acked, unknown = acked+l.acked.Load(), unknown+l.unknown.Load()
 		t.Logf("round %d: %d acknowledged, %d unknown, after %v", round, acked, unknown, time.Since(killed))
 		removed := d.metric(d.admin, "percodb_gc_versions_removed_total")
 		for n := 0; n < 10 || time.Since(killed) < 3*time.Second; n++ {
@@ -208,15 +218,9 @@ func TestCollectionAfterForgetting(t *testing.T) {
 	byTable, schema := d.threeTables(c)
 	victim := otherThan(t, byTable, schema)
 	id := victim.shard()
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		d.spread(20, stop)
-		close(done)
-	}()
-	time.Sleep(1500 * time.Millisecond)
+	l := d.spread(20)
 	victim.end(syscall.SIGKILL)
-	close(stop)
-	<-done
+	l.stop()
 	d.collectedPast(time.Now())
 	if out, err := exec.Command(binary, "store", "forget", id, "--join", d.oracle, "--yes").CombinedOutput(); err != nil {
 		t.Fatalf("forget: %v\n%s", err, out)

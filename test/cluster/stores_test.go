@@ -18,7 +18,7 @@ import (
 )
 
 // shard returns the shard's name, as the process's metrics tell it.
-func (p *process) shard() string {
+func (p *member) shard() string {
 	p.d.t.Helper()
 	res, err := http.Get("http://" + p.admin + "/metrics")
 	if err != nil {
@@ -257,7 +257,7 @@ func TestLostOracleDirectory(t *testing.T) {
 	d := deploy(t, 3, 1)
 	c := d.sql[0].connect()
 	d.threeTables(c)
-	for _, p := range append([]*process{d.sql[0], d.tso}, d.kv...) {
+	for _, p := range append([]*member{d.sql[0], d.tso}, d.kv...) {
 		p.end(syscall.SIGKILL)
 	}
 	if err := os.RemoveAll(filepath.Join(d.dir, "tso")); err != nil {
@@ -266,9 +266,9 @@ func TestLostOracleDirectory(t *testing.T) {
 	d.tso.start()
 	d.kv[2].launch()
 	d.kv[1].launch()
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // A store announces itself every 200 ms.
 	for _, p := range d.kv[1:] {
-		if strings.Contains(p.output.text(), "is ready") {
+		if p.run.IsReady() {
 			t.Errorf("%s is ready before all stores are there", p.name)
 		}
 	}
@@ -324,7 +324,7 @@ func TestForgetStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.tso.start()
-	for end := time.Now().Add(patience); !strings.Contains(d.tso.output.text(), "waiting for the newest timestamps of "+id+" (percodb store forget"); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(patience); !strings.Contains(d.tso.run.Output(), "waiting for the newest timestamps of "+id+" (percodb store forget"); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the oracle does not say what it waits for")
 		}
@@ -347,8 +347,8 @@ func TestForgetStore(t *testing.T) {
 		}
 	}
 	d.exec(c, "insert into "+lost+" values (1, 1)")
-	if err := gone.tryStart(); err == nil || !strings.Contains(gone.output.text(), "was excluded from the cluster") {
-		t.Errorf("a forgotten store has come back: %v\n%s", err, gone.output.text())
+	if err := gone.tryStart(); err == nil || !strings.Contains(gone.run.Output(), "was excluded from the cluster") {
+		t.Errorf("a forgotten store has come back: %v\n%s", err, gone.run.Output())
 	}
 }
 
@@ -360,7 +360,7 @@ func TestCopiedStore(t *testing.T) {
 	if out, err := exec.Command("cp", "-r", filepath.Join(d.dir, "kv1"), filepath.Join(d.dir, "copy")).CombinedOutput(); err != nil {
 		t.Fatal(string(out))
 	}
-	if err := copied.tryStart(); err == nil || !strings.Contains(copied.output.text(), "is a copy, or older") {
-		t.Errorf("a copy of a store was started: %v\n%s", err, copied.output.text())
+	if err := copied.tryStart(); err == nil || !strings.Contains(copied.run.Output(), "is a copy, or older") {
+		t.Errorf("a copy of a store was started: %v\n%s", err, copied.run.Output())
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,11 +13,13 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
 // deployment is percodb as this program runs it.
 type deployment struct {
-	processes []*process
+	processes []*member
 	links     []*link
 	sql       []string // addresses of SQL clients
 	checks    []string // data directories to verify
@@ -48,7 +49,7 @@ func deploy(binary, dir string, cluster bool) (_ *deployment, err error) {
 	listen := func() string {
 		var addr string
 		if err == nil {
-			addr, err = freeAddr()
+			addr, err = process.FreeAddr()
 		}
 		return addr
 	}
@@ -88,7 +89,7 @@ func collectOften(args ...string) []string {
 }
 
 func (d *deployment) add(dir, name string, args ...string) {
-	d.processes = append(d.processes, &process{name: name, binary: d.binary, args: append([]string{"start"}, args...), log: filepath.Join(dir, name+".log")})
+	d.processes = append(d.processes, &member{name: name, binary: d.binary, args: append([]string{"start"}, args...), log: filepath.Join(dir, name+".log")})
 }
 
 func (d *deployment) link(err *error, name, target string) string {
@@ -102,14 +103,6 @@ func (d *deployment) link(err *error, name, target string) string {
 	}
 	d.links = append(d.links, &link{name, p})
 	return p.addr()
-}
-
-func freeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // startAll starts what does not run; the processes wait for each other.
@@ -204,95 +197,83 @@ func (d *deployment) check(ctx context.Context) (findings []finding) {
 	return findings
 }
 
-// process is a percodb process of ours. Its faults are one goroutine's.
-type process struct {
-	name, binary, log string
-	args              []string
+// member is a process of the deployment, which can be restarted. Its faults are injected by one goroutine.
+type member struct {
+	name, binary string
+	log          string // file that receives the output
+	args         []string
 
-	mu     sync.Mutex
-	cmd    *exec.Cmd // nil: not running, as far as we know
-	exited chan struct{}
-	err    error // why it exited
-	paused bool
+	mu struct {
+		sync.Mutex
+		run    *process.Process // nil: not started, or ended by end
+		paused bool
+	}
 }
 
-func (p *process) start() error {
+// start starts the process unless it runs.
+func (p *member) start() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cmd != nil {
+	if p.mu.run != nil {
 		return nil
 	}
 	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	if err != nil {
 		return err
 	}
-	defer log.Close()
 	fmt.Fprintf(log, "--- start at %s\n", time.Now().Format(time.StampMilli))
-	cmd := exec.Command(p.binary, p.args...)
-	cmd.Stdout, cmd.Stderr = log, log
-	if err := cmd.Start(); err != nil {
-		return err
+	run, err := process.Start(p.binary, log, p.args...)
+	if err != nil {
+		return errors.Join(err, log.Close())
 	}
-	exited := make(chan struct{})
-	p.cmd, p.exited = cmd, exited
+	p.mu.run = run
 	go func() {
-		p.err = cmd.Wait()
-		close(exited)
+		<-run.Exited()
+		log.Close()
 	}()
 	return nil
 }
 
-// ended returns why the process has ended without having been killed, nil if it runs.
-func (p *process) ended() error {
+// ended returns the exit status of a process that has ended by itself, nil if it runs.
+func (p *member) ended() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cmd == nil {
+	if p.mu.run == nil || !p.mu.run.HasExited() {
 		return nil
 	}
-	select {
-	case <-p.exited:
-		return fmt.Errorf("exit status: %v", p.err)
-	default:
-		return nil
-	}
+	return fmt.Errorf("exit status: %v", p.mu.run.Err())
 }
 
 // kill is kill -9.
-func (p *process) kill() { p.end(syscall.SIGKILL) }
+func (p *member) kill() { p.end(syscall.SIGKILL) }
 
-// terminate asks the process to stop.
-func (p *process) terminate() { p.end(syscall.SIGTERM) }
+// terminate stops the process gracefully.
+func (p *member) terminate() { p.end(syscall.SIGTERM) }
 
-func (p *process) end(signal syscall.Signal) {
+func (p *member) end(signal syscall.Signal) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cmd == nil {
+	if p.mu.run == nil {
 		return
 	}
-	_ = p.cmd.Process.Signal(signal) // It may have ended, which is what we want.
-	if p.paused {
-		_ = p.cmd.Process.Signal(syscall.SIGCONT)
-	}
-	select {
-	case <-p.exited:
-	case <-time.After(20 * time.Second):
-		_ = p.cmd.Process.Kill()
-		<-p.exited
-	}
-	p.cmd, p.paused = nil, false
+	_ = p.mu.run.End(signal) // A process that ignores SIGTERM has been killed.
+	p.mu.run, p.mu.paused = nil, false
 }
 
-// pause stops the process as it stands, until resume.
-func (p *process) pause() { p.signal(syscall.SIGSTOP, true) }
-
-func (p *process) resume() { p.signal(syscall.SIGCONT, false) }
-
-func (p *process) signal(signal syscall.Signal, paused bool) {
+// pause stops the process until resume.
+func (p *member) pause() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cmd == nil || p.paused == paused {
-		return
+	if p.mu.run != nil && !p.mu.paused {
+		p.mu.paused = p.mu.run.Pause() == nil // It fails if the process has ended, which ended reports.
 	}
-	_ = p.cmd.Process.Signal(signal)
-	p.paused = paused
+}
+
+func (p *member) resume() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.run != nil && p.mu.paused {
+		_ = p.mu.run.Resume() // It fails only if the process has ended, which ended reports.
+		p.mu.paused = false
+	}
 }

@@ -45,8 +45,8 @@ func (f *faults) one(ctx context.Context) bool {
 }
 
 // restart ends a process, and sometimes a second one, and starts it again.
-func (f *faults) restart(ctx context.Context, p *process, how string, end func()) bool {
-	ended := []*process{p}
+func (f *faults) restart(ctx context.Context, p *member, how string, end func()) bool {
+	ended := []*member{p}
 	fmt.Fprintf(f.log, "%s %s %s\n", time.Now().Format(time.StampMilli), how, p.name)
 	end()
 	f.kills++

@@ -6,24 +6,14 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-)
 
-// build makes the percodb binary once for a test.
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "percodb")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	return binary
-}
+	"github.com/percodb/percodb/internal/process"
+)
 
 // Goal: nothing acknowledged is lost and nothing wrong is read while processes are killed. Method: a
 // short run of the command, in one process and as a cluster; what it finds it tells.
@@ -31,7 +21,10 @@ func TestShortRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	binary := build(t)
+	binary, err := process.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, o := range map[string]options{
 		"one process": {duration: 5 * time.Second},
 		"cluster":     {duration: 9 * time.Second, cluster: true},

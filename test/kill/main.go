@@ -7,13 +7,13 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"syscall"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
 // options are the flags.
@@ -100,9 +100,8 @@ func run(ctx context.Context, o options) (sum *summary, err error) {
 		_ = os.RemoveAll(dir)
 	}()
 	if o.binary == "" {
-		o.binary = filepath.Join(dir, "percodb")
-		if out, err := exec.CommandContext(ctx, "go", "build", "-o", o.binary, "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
-			return sum, fmt.Errorf("build percodb: %w\n%s", err, out)
+		if o.binary, err = process.Build(ctx, dir); err != nil {
+			return sum, err
 		}
 	}
 	d, err := deploy(o.binary, dir, o.cluster)

@@ -9,10 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
 // rowsOf reads everything that the tests have written; an error is one that the server reported.
-func rowsOf(t *testing.T, p *process, addr string) (sum string, err error) {
+func rowsOf(t *testing.T, p *process.Process, addr string) (sum string, err error) {
 	t.Helper()
 	conn := connect(t, p, addr)
 	if conn == nil {
@@ -31,7 +33,7 @@ func TestDamagedDirectories(t *testing.T) {
 	conn := connect(t, p, addr)
 	mustExec(t, conn, "create table stock (id int primary key, n int, v text)")
 	mustExec(t, conn, "insert into stock select i, i % 7, repeat(md5(i::text), 20) from generate_series(1, 5000) i")
-	p.end(15)
+	end(t, p)
 	p = launch(t, binary, "--listen", addr, "--data", dir)
 	conn = connect(t, p, addr)
 	mustExec(t, conn, "insert into stock select i, i % 7, md5(i::text) from generate_series(5001, 8000) i")
@@ -40,13 +42,13 @@ func TestDamagedDirectories(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.kill()
+	p.Kill()
 	states := []map[string]string{contents(t, dir)}
 	p = launch(t, binary, "--listen", addr, "--data", dir)
 	if got, err := rowsOf(t, p, addr); err != nil || got != want {
 		t.Fatalf("after kill -9: %s, %v", got, err)
 	}
-	p.end(15)
+	end(t, p)
 	states = append(states, contents(t, dir))
 
 	rng := rand.New(rand.NewPCG(*seed, 1))
@@ -63,12 +65,12 @@ func TestDamagedDirectories(t *testing.T) {
 		p := launch(t, binary, "--listen", addr, "--data", at)
 		got, err := rowsOf(t, p, addr)
 		switch {
-		case p.ended() && strings.Contains(p.said(), "panic"):
-			t.Errorf("%s: the server crashed\n%s", what, p.said())
-		case p.ended():
+		case p.HasExited() && strings.Contains(p.Output(), "panic"):
+			t.Errorf("%s: the server crashed\n%s", what, p.Output())
+		case p.HasExited():
 			refused++
-			if !strings.Contains(p.said(), "damaged") && !strings.Contains(p.said(), "PERCODB_FORMAT") && !strings.Contains(p.said(), "format") {
-				t.Errorf("%s: the message does not say what to do:\n%s", what, p.said())
+			if !strings.Contains(p.Output(), "damaged") && !strings.Contains(p.Output(), "PERCODB_FORMAT") && !strings.Contains(p.Output(), "format") {
+				t.Errorf("%s: the message does not say what to do:\n%s", what, p.Output())
 			}
 			if !maps.Equal(contents(t, at), files) {
 				t.Errorf("%s: the directory that was refused has changed", what)
@@ -80,7 +82,7 @@ func TestDamagedDirectories(t *testing.T) {
 		default:
 			whole++
 		}
-		p.kill()
+		p.Kill()
 	}
 	t.Logf("of %d damaged directories %d were refused, %d reported the damage in a statement, %d had everything", *rounds, refused, told, whole)
 }

@@ -80,11 +80,11 @@ func TestFullDisk(t *testing.T) {
 		t.Errorf("the disk was full with %d rows of 1 MB", rows)
 	}
 	wantRows(t, conn, rows)
-	p.kill()
+	p.Kill()
 
 	p = launch(t, binary, "--listen", addr, "--data", dir)
 	if conn = connect(t, p, addr); conn == nil {
-		t.Fatalf("the server does not start on a full disk:\n%s", p.said())
+		t.Fatalf("the server does not start on a full disk:\n%s", p.Output())
 	}
 	wantRows(t, conn, rows)
 	rows = fill(t, conn)
@@ -112,14 +112,14 @@ func TestFullDisk(t *testing.T) {
 			break
 		}
 		if !isDiskFull(err) || time.Now().After(deadline) {
-			t.Fatalf("insert after 80 MB were freed: %v\n%s", err, p.said())
+			t.Fatalf("insert after 80 MB were freed: %v\n%s", err, p.Output())
 		}
 	}
 	wantRows(t, conn, rows+1)
-	p.end(syscall.SIGTERM)
+	end(t, p)
 	p = launch(t, binary, "--listen", addr, "--data", dir)
 	if conn = connect(t, p, addr); conn == nil {
-		t.Fatalf("the server does not start again:\n%s", p.said())
+		t.Fatalf("the server does not start again:\n%s", p.Output())
 	}
 	wantRows(t, conn, rows+1)
 }
@@ -163,7 +163,7 @@ func TestFullDiskOfOneStore(t *testing.T) {
 			t.Errorf("%s: %d rows, %v", table, n, err)
 		}
 	}
-	if small.ended() {
-		t.Errorf("the store with the full disk has ended:\n%s", small.said())
+	if small.HasExited() {
+		t.Errorf("the store with the full disk has ended:\n%s", small.Output())
 	}
 }

@@ -1,21 +1,19 @@
 package damage
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
 var (
@@ -23,79 +21,46 @@ var (
 	seed   = flag.Uint64("seed", 1, "what damage is drawn from")
 )
 
-// build makes the percodb binary.
+// build compiles percodb.
 func build(t *testing.T) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "percodb")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	binary, err := process.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	return binary
 }
 
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	addr, err := process.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return addr
 }
 
-// process is a percodb process of a test.
-type process struct {
-	cmd    *exec.Cmd
-	exited chan struct{}
-	mu     sync.Mutex
-	out    bytes.Buffer
-}
-
-func (p *process) Write(b []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.Write(b)
-}
-
-func (p *process) said() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.out.String()
-}
-
-func launch(t *testing.T, binary string, args ...string) *process {
+// launch starts `percodb start args...`, which is killed at the end of the test.
+func launch(t *testing.T, binary string, args ...string) *process.Process {
 	t.Helper()
-	p := &process{cmd: exec.Command(binary, append([]string{"start"}, args...)...), exited: make(chan struct{})}
-	p.cmd.Stdout, p.cmd.Stderr = p, p
-	if err := p.cmd.Start(); err != nil {
+	p, err := process.Start(binary, nil, append([]string{"start"}, args...)...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	go func() {
-		_ = p.cmd.Wait() // said tells why
-		close(p.exited)
-	}()
-	t.Cleanup(p.kill)
+	t.Cleanup(p.Kill)
 	return p
 }
 
-func (p *process) ended() bool {
-	select {
-	case <-p.exited:
-		return true
-	default:
-		return false
+// end stops a process with SIGTERM.
+func end(t *testing.T, p *process.Process) {
+	t.Helper()
+	if err := p.End(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func (p *process) end(signal syscall.Signal) {
-	_ = p.cmd.Process.Signal(signal) // it may have ended
-	<-p.exited
-}
-
-func (p *process) kill() { p.end(syscall.SIGKILL) }
-
 // connect connects once the server answers; nil if it ends instead.
-func connect(t *testing.T, p *process, addr string) *pgx.Conn {
+func connect(t *testing.T, p *process.Process, addr string) *pgx.Conn {
 	t.Helper()
 	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://postgres@%s/percodb?sslmode=disable", addr))
@@ -103,11 +68,11 @@ func connect(t *testing.T, p *process, addr string) *pgx.Conn {
 			t.Cleanup(func() { _ = conn.Close(context.Background()) })
 			return conn
 		}
-		if p.ended() {
+		if p.HasExited() {
 			return nil
 		}
 	}
-	t.Fatalf("no answer within a minute:\n%s", p.said())
+	t.Fatalf("no answer within a minute:\n%s", p.Output())
 	return nil
 }
 

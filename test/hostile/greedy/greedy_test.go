@@ -6,15 +6,12 @@
 package greedy
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,6 +23,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
 var (
@@ -63,49 +62,35 @@ var greedy = []string{
 
 // server is a running process.
 type server struct {
-	cmd  *exec.Cmd
-	dsn  string
-	dead chan error
+	*process.Process
+	dsn string
 }
 
 func start(t *testing.T, args ...string) *server {
 	t.Helper()
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "percodb")
-	if out, err := exec.Command("go", "build", "-o", binary, "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	binary, err := process.Build(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	l.Close()
-	s := &server{
-		cmd:  exec.Command(binary, append([]string{"start", "--listen", address, "--data", filepath.Join(dir, "data")}, args...)...),
-		dsn:  "postgres://tester@" + address + "/percodb",
-		dead: make(chan error, 1),
-	}
-	s.cmd.Stderr = os.Stderr
-	out, err := s.cmd.StdoutPipe()
+	address, err := process.FreeAddr()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.cmd.Start(); err != nil {
+	p, err := process.Start(binary, nil, append([]string{"start", "--listen", address, "--data", filepath.Join(dir, "data")}, args...)...)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if !bufio.NewScanner(out).Scan() {
-		t.Fatal("the server did not start")
-	}
-	go func() { s.dead <- s.cmd.Wait() }()
 	t.Cleanup(func() {
-		_ = s.cmd.Process.Kill()
-		select {
-		case <-s.dead:
-		case <-time.After(10 * time.Second):
+		p.Kill()
+		if t.Failed() {
+			t.Log(p.Output())
 		}
 	})
-	return s
+	if _, err := p.AwaitReady(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return &server{Process: p, dsn: "postgres://tester@" + address + "/percodb"}
 }
 
 // confine puts the process into a control group with a limit where that is possible (version 2, as root).
@@ -116,7 +101,7 @@ func (s *server) confine(t *testing.T) {
 		return
 	}
 	t.Cleanup(func() { _ = syscall.Rmdir(group) })
-	for file, value := range map[string]string{"memory.max": strconv.Itoa(groupBytes), "memory.swap.max": "0", "cgroup.procs": strconv.Itoa(s.cmd.Process.Pid)} {
+	for file, value := range map[string]string{"memory.max": strconv.Itoa(groupBytes), "memory.swap.max": "0", "cgroup.procs": strconv.Itoa(s.PID())} {
 		if err := os.WriteFile(filepath.Join(group, file), []byte(value), 0o644); err != nil {
 			t.Logf("control group, %s: %v: resident memory is measured", file, err)
 		}
@@ -125,7 +110,7 @@ func (s *server) confine(t *testing.T) {
 
 // resident is a figure of /proc/PID/status in bytes.
 func (s *server) resident(t *testing.T, name string) int64 {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
 	if err != nil {
 		t.Skipf("the process's memory cannot be read: %v", err)
 	}
@@ -204,10 +189,8 @@ func TestGreedyStatements(t *testing.T) {
 	}
 	wg.Wait()
 	peak = max(peak, s.resident(t, "VmHWM"))
-	select {
-	case err := <-s.dead:
-		t.Fatalf("the process has ended: %v", err)
-	default:
+	if s.HasExited() {
+		t.Fatalf("the process has ended: %v", s.Err())
 	}
 	t.Logf("%d statements done, %d refused, %d cut off; %d modest ones, the slowest %v; at most %d MB resident",
 		done.Load(), refused.Load(), canceled.Load(), served, slowest, peak>>20)
