@@ -178,7 +178,7 @@ func TestLateRequestsForLeases(t *testing.T) {
 	if g, err := authority.Renew(ctx, "q", 0, time.Millisecond); err != nil || g.Until != 0 {
 		t.Fatalf("a lease is granted during a hold: %+v %v", g, err)
 	}
-	time.Sleep(350 * time.Millisecond)
+	time.Sleep(350 * time.Millisecond) // The second hold expires after MaxHold.
 	if err := l.renew(ctx); err == nil {
 		t.Fatal("the first request was answered")
 	}
@@ -206,7 +206,7 @@ func TestLeasedSchemaNeedsNoStore(t *testing.T) {
 	mustCreate(t, c, "t")
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	for end := time.Now().Add(10 * time.Second); ; {
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
 		txn := begin(t, db)
 		r, err := c.At(gone, txn)
 		txn.Close()
@@ -219,7 +219,6 @@ func TestLeasedSchemaNeedsNoStore(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("no lease:", err)
 		}
-		time.Sleep(time.Millisecond)
 	}
 	past := db.BeginAt(1)
 	defer past.Close()

@@ -302,7 +302,7 @@ func TestProto_T_ASY_11(t *testing.T) {
 				mustPut(t, txn, "a=1", "k=1", "z=1")
 				ts, err := txn.Commit(t.Context())
 				var undetermined *UndeterminedError
-				time.Sleep(120 * time.Millisecond)
+				time.Sleep(120 * time.Millisecond) // The owner's locks expire, and readers resolve them.
 				close(stop)
 				readers.Wait()
 				there := c.content()

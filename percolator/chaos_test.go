@@ -174,7 +174,7 @@ func chaosRun(t *testing.T, c *cluster, step func(x *chaosClient, receipt []byte
 			}
 		})
 	}
-	time.Sleep(1500 * time.Millisecond)
+	time.Sleep(1500 * time.Millisecond) // The duration of the run: faults are injected by time and by chance.
 	stop.Store(true)
 	wg.Wait()
 	ranges := 0

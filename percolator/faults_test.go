@@ -289,7 +289,7 @@ func TestProto_T_TTL_1(t *testing.T) {
 							case *kv.PrewriteRequest:
 								if !holdsPrimary(req) {
 									<-primary
-									time.Sleep(400 * time.Millisecond)
+									time.Sleep(400 * time.Millisecond) // Several TTLs of fake time.
 								}
 							case *kv.HeartbeatRequest:
 								if !beating {

@@ -204,7 +204,9 @@ func TestOptimisticWritersMeetLocks(t *testing.T) {
 	mustPut(t, younger, "k=2")
 	done := make(chan bool)
 	go func() { done <- commits(t, younger) }()
-	time.Sleep(5 * time.Millisecond)
+	for counted(t, db.metrics.backoffs[backoffLock]) == 0 {
+		time.Sleep(time.Millisecond)
+	}
 	desc, shard, _ := db.router.Locate(t.Context(), []byte("k"))
 	if err := shard.Rollback(t.Context(), &kv.RollbackRequest{Ranges: []kv.RangeRef{desc.Ref()}, Keys: [][]byte{[]byte("k")}, StartTS: committing.StartTS()}); err != nil {
 		t.Fatal(err)

@@ -193,7 +193,7 @@ func TestCopiesAreRight(t *testing.T) {
 				g = next
 				for range 20 {
 					if id == "silent" && rand.IntN(10) == 0 {
-						time.Sleep(40 * time.Millisecond)
+						time.Sleep(40 * time.Millisecond) // Its lease expires.
 					}
 					if ts := now(); ts <= g.Until {
 						time.Sleep(time.Duration(rand.IntN(2)) * time.Millisecond) // the reader is slow

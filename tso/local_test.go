@@ -380,7 +380,7 @@ func BenchmarkLocalNow(b *testing.B) {
 	b.ReportAllocs()
 	for n := 0; n < b.N; {
 		b.StopTimer()
-		time.Sleep(70 * time.Millisecond)
+		time.Sleep(70 * time.Millisecond) // The clock overtakes the timestamps of the last burst.
 		b.StartTimer()
 		for end := min(b.N, n+burst); n < end; n++ {
 			if _, err := o.Now(ctx); err != nil {

@@ -177,7 +177,7 @@ func BenchmarkCrashedClients(b *testing.B) {
 				since := lock(how == "waiting")
 				switch how {
 				case "expired":
-					time.Sleep(time.Until(since) + 2*time.Millisecond)
+					time.Sleep(time.Until(since) + 2*time.Millisecond) // The lock expires.
 				case "pushing":
 					since = time.Now()
 				}

@@ -212,7 +212,7 @@ func BenchmarkTimestamps(b *testing.B) {
 		ctx := context.Background()
 		for n := 0; n < b.N; {
 			b.StopTimer()
-			time.Sleep(70 * time.Millisecond)
+			time.Sleep(70 * time.Millisecond) // The clock overtakes the timestamps of the last burst.
 			b.StartTimer()
 			for end := min(b.N, n+1<<20); n < end; n++ {
 				if _, err := oracle.Now(ctx); err != nil {

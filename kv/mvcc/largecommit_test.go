@@ -314,7 +314,7 @@ func TestWritersOfLargeCommit(t *testing.T) {
 	}()
 	fence := make(chan error, 1)
 	go func() { _, err := w.SetSafePoint(ctx, start); fence <- err }()
-	time.Sleep(20 * time.Millisecond)
+	time.Sleep(20 * time.Millisecond) // Requests that do not wait answer within it.
 	for _, c := range []chan error{prewritten, fence} {
 		select {
 		case err := <-c:

@@ -108,13 +108,12 @@ func (r *remoteStore) open(t testing.TB) {
 func (r *remoteStore) await(t testing.TB) {
 	t.Helper()
 	shard := NewShard(r.connect(r.addr), "s", ClientOptions{})
-	for {
+	for ; ; time.Sleep(time.Millisecond) {
 		if _, err := shard.Status(t.Context()); err == nil {
 			return
 		} else if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 

@@ -232,12 +232,11 @@ func TestFullDiskRefusesWritesAndRecovers(t *testing.T) {
 		b.Put(AppendSentinel([]byte("late")), make([]byte, 30<<20))
 		written <- errors.Join(e.Apply(b, Sync), b.SyncWait())
 	}()
-	time.Sleep(300 * time.Millisecond)
 	checkKeys(t, e, n)
 	select {
 	case err := <-written:
 		t.Fatalf("30 MB were written to a full disk: %v", err)
-	default:
+	case <-time.After(300 * time.Millisecond): // A write that does not wait ends sooner.
 	}
 	disk.addSpace(256 << 20)
 	disk.setOthers(0)

@@ -44,11 +44,7 @@ func TestEngineFlushesAtRest(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.Close()
-	for {
-		m := e.db.Metrics()
-		if m.Flush.Count > 0 && m.Total().TablesCount > 0 {
-			return
-		}
+	for m := e.db.Metrics(); m.Flush.Count == 0 || m.Total().TablesCount == 0; m = e.db.Metrics() {
 		time.Sleep(time.Millisecond)
 	}
 }

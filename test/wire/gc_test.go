@@ -68,7 +68,7 @@ func TestOpenTransactionHoldsTheSafePoint(t *testing.T) {
 	for _, begin := range []string{"begin isolation level repeatable read", "begin isolation level serializable read only", "begin as of system time '-10ms'"} {
 		execAll(t, conn, "update held set n = 0")
 		instant(t, conn)
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // '-10ms' is later than the update.
 		holder := open()
 		execAll(t, holder, begin)
 		wantRows(t, holder, "20 0", "select count(*), sum(n) from held")
@@ -76,8 +76,8 @@ func TestOpenTransactionHoldsTheSafePoint(t *testing.T) {
 		for i := range 30 {
 			execAll(t, conn, fmt.Sprint("update held set n = n + ", i))
 		}
-		// What the server would collect without the holder lies behind it by now.
 		at, _ := time.Parse("2006-01-02 15:04:05.000-07", begun)
+		// Without the holder the safe point would pass it: gc_life is a second.
 		time.Sleep(time.Until(at.Add(1500 * time.Millisecond)))
 		if sp := safePoint(t, conn); sp.After(at) {
 			t.Errorf("%s: the safe point %v has passed it, it began at or before %v", begin, sp, at)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,6 +75,7 @@ func TestTimestampsGrowOverRestarts(t *testing.T) {
 	n := startNode(t)
 	c := connect(t, n, ClientOptions{})
 	stop := make(chan struct{})
+	var issued atomic.Int64
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -85,6 +87,7 @@ func TestTimestampsGrowOverRestarts(t *testing.T) {
 					return
 				}
 				last = ts
+				issued.Add(1)
 				select {
 				case <-stop:
 					return
@@ -93,12 +96,17 @@ func TestTimestampsGrowOverRestarts(t *testing.T) {
 			}
 		})
 	}
+	issueMore := func() {
+		for before := issued.Load(); issued.Load() < before+100 && !t.Failed(); {
+			time.Sleep(time.Millisecond)
+		}
+	}
 	for range 3 {
-		time.Sleep(20 * time.Millisecond)
+		issueMore()
 		n.kill()
 		n.start()
 	}
-	time.Sleep(20 * time.Millisecond)
+	issueMore()
 	close(stop)
 	wg.Wait()
 }

@@ -70,7 +70,7 @@ func TestArrivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newArrivals(time.Now(), 100, true, 1)
 		ctx := context.Background()
-		time.Sleep(time.Second)
+		time.Sleep(time.Second) // In fake time: 100 arrivals are due.
 		for i := range 50 {
 			if at, ok := a.take(ctx); !ok || time.Since(at) != time.Second-time.Duration(i+1)*10*time.Millisecond {
 				t.Fatalf("arrival %d is %v old", i, time.Since(at))
