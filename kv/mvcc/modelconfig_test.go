@@ -52,6 +52,9 @@ type smConfig struct {
 	embedded  bool   // the oracle lives with the shards
 	fine      bool   // the steps of reads, prewrites and commits are apart
 	collector smCollector
+	// ahead is by how many ticks the commit_ts of a large commit lies ahead of the oracle, besides its subtick; 0: the
+	// oracle has issued it.
+	ahead uint8
 
 	// rounds is how many rounds of collection there are, one if 0. aways is how often the last shard is away from
 	// the collector for a while.

@@ -4,7 +4,7 @@ package mvcc
 //
 //	stage 1  the lock is in the table; the keys are checked one by one
 //	stage 2  readers wait from here on; ts is the bound below the commit_ts
-//	stage 3  ts is the commit_ts; the files are written
+//	stage 3  ts is the commit_ts; the files are written. In worlds with ahead the oracle has yet to pass it
 //	stage 4  of a mutant: the first file is the store's
 //	stage 5  the files are the store's; the lock goes next
 
@@ -34,6 +34,9 @@ func (m *smModel) largeBlocksRead(s *smState, t, k uint8) bool {
 		commitTS := l.ts
 		if l.stage == 1 {
 			commitTS = 0
+		}
+		if m.mut == mutLargeAheadPassed && commitTS%smTick != 0 && l.stage == 3 {
+			return false
 		}
 		return decideLargeRead(commitTS.real(), s.txns[t].read.real())
 	})
@@ -96,10 +99,21 @@ func (m *smModel) carryLarge(s *smState, msg *smMsg) (what string, ok bool) {
 		msg.ts = smFromReal(largeBound(s.shards[shard].maxTS.real(), txn.start.real(), txn.read.real()))
 	case 2:
 		msg.stage, what = 3, "take a commit_ts for"
-		if m.mut != mutLargeBoundEarly {
+		switch {
+		case m.cfg.ahead > 0:
+			msg.ts = s.now + smTS(m.cfg.ahead)*smTick
+			if m.mut != mutLargeAheadIssued {
+				msg.ts++
+			}
+		case m.mut != mutLargeBoundEarly:
 			msg.ts = s.tick()
 		}
 	case 3, 4:
+		if s.now < msg.ts && m.mut != mutLargeAheadEarly {
+			what = "wait for the oracle with"
+			s.tick()
+			break
+		}
 		what = "ingest the files of"
 		m.ingest(s, msg)
 	default:
@@ -203,6 +217,21 @@ func smLargeConfigs(wide uint8) []smConfig {
 			name: "large-locks", what: "a large commit of what was locked before, beside a pessimistic and an optimistic increment",
 			keys: 2, initial: 3, fine: true, embedded: true, crashes: wide, jumps: wide,
 			txns: []smTxnSpec{smPessimistic(smLarge, 0, 1), smPessimistic(smOnePC, 1), smIncrement(smOnePC, 0)},
+		},
+		{
+			name: "large-ahead", what: "step by step: a large commit whose commit_ts lies ahead of the oracle, an increment of one of its keys, a reader; the process may end",
+			keys: 2, initial: 3, fine: true, embedded: true, ahead: 1 + wide, crashes: 1,
+			txns: []smTxnSpec{smIncrement(smLarge, 0, 1), smIncrement(smOnePC, 1), smReader(0, 1)},
+		},
+		{
+			name: "large-ahead-latest", what: "the same with a writer of both keys, and a reader of the latest values",
+			keys: 2, initial: 3, fine: true, embedded: true, ahead: 2, crashes: wide,
+			txns: []smTxnSpec{smWriter(smLarge, 0, 1), smWriter(smOnePC, 0, 1), {ops: smReads(1, 0), latest: true}},
+		},
+		{
+			name: "large-ahead-pair", what: "two large commits of one key whose commit_ts lie ahead of the oracle, and a reader",
+			keys: 2, initial: 3, fine: true, embedded: true, ahead: 2, crashes: wide,
+			txns: []smTxnSpec{smIncrement(smLarge, 0, 1), smIncrement(smLarge, 1), smReader(1, 0)},
 		},
 		{
 			name: "large-gc", what: "garbage collection under a large commit, a removal of one of its keys, and a reader",

@@ -74,6 +74,9 @@ const (
 	mutLargeFileByFile
 	mutLargeLeavesFirst
 	mutGCPassesLarge
+	mutLargeAheadPassed
+	mutLargeAheadEarly
+	mutLargeAheadIssued
 	mutEnd
 )
 

@@ -77,6 +77,9 @@ var smRules = []smRule{
 	{mutLargeLeavesFirst, "large commits", "the lock of a large commit goes before its files are the store's", "large", ""},
 	{mutGCPassesLarge, "large commits", "garbage collection does not wait for the large commits below its fence", "large-gc",
 		"each batch of keys is checked against the fence under its latches, so that no key is looked at once what it conflicts with is gone"},
+	{mutLargeAheadPassed, "large commits", "readers pass a large commit whose commit_ts was chosen ahead of the oracle, when the oracle has passed it", "large-ahead", ""},
+	{mutLargeAheadEarly, "large commits", "a large commit is acknowledged before the oracle has passed its commit_ts", "large-ahead", ""},
+	{mutLargeAheadIssued, "large commits", "a commit_ts that is chosen ahead of the oracle has no subtick", "large-ahead", ""},
 
 	{mutReadsElsewhere, "serializable", "a one-phase commit validates reads that have moved to another shard", "skew-move", ""},
 	{mutRefreshTooEarly, "serializable", "reads are looked at again at one timestamp, and the commit is at a later one", "skew", ""},

@@ -89,6 +89,9 @@ func (c *smConfig) bounds() string {
 			parts = append(parts, smCount(int(n.n), n.what))
 		}
 	}
+	if c.ahead > 0 {
+		parts = append(parts, fmt.Sprintf("%d ahead", c.ahead))
+	}
 	if c.jumps > 0 {
 		parts = append(parts, fmt.Sprintf("%d s", 10*c.jumps))
 	}

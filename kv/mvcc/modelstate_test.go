@@ -250,6 +250,9 @@ func (s *smState) canonical() {
 			highest = max(highest, tick)
 		}
 	})
+	for tick := s.now&smTickMask/smTick + 1; tick < highest; tick++ { // how far ahead a commit_ts lies matters
+		used[tick/64] |= 1 << (tick % 64)
+	}
 	var rank [128]smTS
 	n := smTS(0)
 	for tick := smTS(1); tick <= highest; tick++ {
