@@ -237,9 +237,12 @@ func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error
 // on until the end of finish, other transactions ask the store for theirs.
 func (ch *Change) prepare(ctx context.Context) (err error) {
 	if ch.bumped {
+		former := ch.held // of a commit that was too late for it
 		if ch.held, err = ch.catalog.version.hold(ctx); err != nil {
+			ch.held = former
 			return err
 		}
+		ch.catalog.version.release(ctx, former)
 	}
 	if !ch.committing {
 		ch.committing = true

@@ -23,6 +23,8 @@
 //
 //	P1 A commit is allowed by one look, and has a commit_ts of at most Q+L. The look shows no marker on the
 //	   tables it wrote, their WriterVersion as planned, and the process registered and not struck out (Out).
+//	   A commit that has taken longer is allowed by another look, of Q' > Q, and keeps the commit_ts that it
+//	   took in between: P1 sets no lower bound. By then nothing can commit that the look of Q allowed.
 //	P2 A process acknowledges s (Seen), a look's timestamp, when everything that its looks before s allowed
 //	   is decided: committed, or certain never to be. What was left undecided under a look at Q is decided
 //	   from Q+L on, by P1.

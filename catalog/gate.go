@@ -257,6 +257,10 @@ func (g *Guard) Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timest
 		}
 	}
 	if g.catalog.opts.Shared {
+		if g.look != nil { // The commit was too late for it.
+			g.catalog.lease.leave(g.look, false)
+			g.look = nil
+		}
 		// Done leaves, which knows the outcome.
 		g.look, maxCommitTS, err = g.catalog.lease.enter(ctx, g.writes, g.change)
 		return nopLeave, maxCommitTS, err

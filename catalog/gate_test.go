@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/tso"
 )
 
 // Goal: a transaction planned before an exclusive change cannot commit after it; one planned after it
@@ -294,6 +296,83 @@ func checkIndexes(t testing.TB, c *Catalog, rows int) {
 				t.Fatalf("index %d: entry %q, row %q", ix.ID, got[i], want[i])
 			}
 		}
+	}
+}
+
+// slowGuard is a guard whose commit takes a while after it was first allowed.
+type slowGuard struct {
+	*Guard
+	entered int
+	between func()
+}
+
+func (g *slowGuard) Enter(ctx context.Context) (func(), tso.Timestamp, error) {
+	leave, until, err := g.Guard.Enter(ctx)
+	if g.entered++; g.entered == 1 && err == nil {
+		g.between()
+	}
+	return leave, until, err
+}
+
+// Goal: a commit that takes longer than a lease of the schema succeeds, a schema change's as well, unless the table
+// was changed meanwhile. Method: let the lease pass, or another process change the table, between the look that allows
+// the commit and the commit.
+func TestCommitsThatOutlastALease(t *testing.T) {
+	ctx := context.Background()
+	db := newDB(t)
+	opts := Options{Shared: true, Lease: 60 * time.Millisecond, PollInterval: 5 * time.Millisecond}
+	c, other := newCatalog(t, db, opts), newCatalog(t, db, opts)
+	desc := mustCreate(t, c, "t")
+	outlast := func() { time.Sleep(3 * opts.Lease) }
+	write := func(between func()) error {
+		g := &slowGuard{Guard: c.NewGuard(), between: between}
+		txn := begin(t, db)
+		g.Reset(txn)
+		txn.SetCommitGuard(g)
+		g.Writes(desc, 1)
+		if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
+			t.Fatal(err)
+		}
+		ts, err := txn.Commit(ctx)
+		g.Done(ctx, ts, err)
+		if g.entered != 2 {
+			t.Errorf("looked %d times at the schema", g.entered)
+		}
+		<-c.lease.looking
+		defer func() { c.lease.looking <- struct{}{} }()
+		for _, l := range append(slices.Clone(c.lease.former), c.lease.seen.Load()) {
+			if n := l.inFlight.Load(); n != 0 {
+				t.Errorf("%d commits are in flight", n)
+			}
+		}
+		return err
+	}
+	if err := write(outlast); err != nil {
+		t.Fatal(err)
+	}
+	var changed *SchemaChangedError
+	err := write(func() {
+		change(t, other, desc, func(d *TableDescriptor) { d.Comment = "x" }, true)
+		outlast()
+	})
+	if !errors.As(err, &changed) {
+		t.Fatalf("a table was changed during the commit: %v", err)
+	}
+	g := &slowGuard{Guard: c.NewGuard(), between: outlast}
+	txn := begin(t, db)
+	g.Reset(txn)
+	txn.SetCommitGuard(g)
+	ch, err := g.Change(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ch.Create(ctx, tableNamed(t, c, "u")); err != nil {
+		t.Fatal(err)
+	}
+	ts, err := txn.Commit(ctx)
+	g.Done(ctx, ts, err)
+	if err != nil || g.entered != 2 {
+		t.Fatalf("schema change: %v, looked %d times", err, g.entered)
 	}
 }
 

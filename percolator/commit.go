@@ -372,7 +372,7 @@ func (c *committer) lastKey() []byte {
 	return c.mutations[len(c.mutations)-1].Key
 }
 
-// enterGuard asks the guard once. From here to leaveGuard the outcome is being decided.
+// enterGuard enters the guard unless that has been done. From here to leaveGuard the outcome is being decided.
 func (c *committer) enterGuard(ctx context.Context) error {
 	if c.guard == nil || c.leave != nil {
 		return nil
@@ -385,9 +385,26 @@ func (c *committer) enterGuard(ctx context.Context) error {
 	return nil
 }
 
+// allowAt returns nil if the guard allows a commit at ts. A commit that has taken longer than the guard allowed
+// enters once more; no request that could commit it may be under way.
+func (c *committer) allowAt(ctx context.Context, ts tso.Timestamp) error {
+	if c.maxCommitTS == 0 || ts <= c.maxCommitTS {
+		return nil
+	}
+	c.leaveGuard()
+	if err := c.enterGuard(ctx); err != nil {
+		return err
+	}
+	if c.maxCommitTS != 0 && ts > c.maxCommitTS {
+		return ErrCommitTooLate
+	}
+	return nil
+}
+
 func (c *committer) leaveGuard() {
 	if c.leave != nil {
 		c.leave()
+		c.leave = nil
 	}
 }
 

@@ -372,6 +372,9 @@ func TestCommitGuard(t *testing.T) {
 			if tc.write && tc.guard.err == nil {
 				asked = 1
 			}
+			if tc.guard.max == 1 {
+				asked = 2 // and would not have allowed it then either
+			}
 			if tc.guard.entered != asked || tc.guard.left != asked {
 				t.Errorf("entered %d times, left %d times, want %d", tc.guard.entered, tc.guard.left, asked)
 			}
@@ -379,6 +382,66 @@ func TestCommitGuard(t *testing.T) {
 		db.waitIdle()
 		if locks := c.locks(); len(locks) != 0 {
 			t.Errorf("locks: %v", locks)
+		}
+	})
+}
+
+// lateGuard is a CommitGuard whose first bound the commit cannot keep. The second is err, or allows any commit_ts
+// up to now.
+type lateGuard struct {
+	oracle        tso.Oracle
+	err           error
+	entered, left int
+}
+
+func (g *lateGuard) Enter(ctx context.Context) (func(), tso.Timestamp, error) {
+	leave := func() { g.left++ }
+	if g.entered++; g.entered == 1 {
+		return leave, 1, nil
+	}
+	if g.left != 1 {
+		return nil, 0, errors.New("entered again before it was left")
+	}
+	if g.err != nil {
+		g.entered--
+		return nil, 0, g.err
+	}
+	now, err := g.oracle.Now(ctx)
+	return leave, now, err
+}
+
+// Goal: a commit that takes longer than its guard has allowed enters it again and succeeds, in one phase, async, in two
+// phases, and from a file; if the guard refuses, nothing is left of it.
+func TestCommitTooLateForItsGuard(t *testing.T) {
+	refused := errors.New("not any more")
+	eachCluster(t, func(t *testing.T, c *cluster) {
+		for name, opts := range map[string]Options{"small": {}, "spilled": spilling} {
+			for _, want := range []error{refused, nil} {
+				db := c.db(opts, nil)
+				txn := mustBegin(t, db)
+				g := &lateGuard{oracle: c.oracle, err: want}
+				txn.SetCommitGuard(g)
+				mustPut(t, txn, "a="+name, "z="+name)
+				if name == "spilled" {
+					for i := range 3000 {
+						must(t, txn.Put(rowKey(i), []byte("1")))
+					}
+				}
+				ts, err := txn.Commit(t.Context())
+				if !errors.Is(err, want) || (ts != 0) != (want == nil) {
+					t.Fatalf("%s: %d %v, want %v", name, ts, err, want)
+				}
+				if g.entered != g.left || want == nil && g.entered != 2 {
+					t.Errorf("%s: entered %d times, left %d times", name, g.entered, g.left)
+				}
+				db.waitIdle()
+				if locks := c.locks(); len(locks) != 0 {
+					t.Errorf("%s: %d locks", name, len(locks))
+				}
+				if got := mustGet(t, mustBegin(t, db), "z"); (got == name) != (want == nil) {
+					t.Errorf("%s: z is %s after %v", name, got, err)
+				}
+			}
 		}
 	})
 }

@@ -420,7 +420,7 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 		var stale *kv.StaleRangeError
 		switch {
 		case err == nil && resp.CommitTS == 0 && c.locks > 0:
-			return 0, false, ErrCommitTooLate
+			return 0, false, nil // too late for the guard, which allows two phases when all is locked
 		case err == nil:
 			c.kind = commitOnePhase
 			return resp.CommitTS, true, nil

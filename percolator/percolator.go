@@ -167,6 +167,8 @@ func (e *TxnTooLargeError) Error() string {
 // The catalog uses it to keep commits and schema changes apart.
 type CommitGuard interface {
 	// Enter returns an error to refuse the commit, or a function to call when its outcome is known
-	// and the largest commit_ts allowed (0: any).
+	// and the largest commit_ts allowed (0: any). If the commit_ts would be larger, that function is called,
+	// since nothing that was allowed will happen, and Enter is called again: what it returns then is for a
+	// commit_ts that was taken before.
 	Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timestamp, err error)
 }

@@ -212,8 +212,8 @@ func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 		if err != nil {
 			return 0, err
 		}
-		if c.maxCommitTS != 0 && ts > c.maxCommitTS {
-			return 0, ErrCommitTooLate
+		if err := c.allowAt(ctx, ts); err != nil {
+			return 0, err
 		}
 		if c.doomed() {
 			return 0, &mvcc.RolledBackError{StartTS: c.startTS}
