@@ -323,7 +323,7 @@ func TestCommitsThatOutlastALease(t *testing.T) {
 	opts := Options{Shared: true, Lease: 60 * time.Millisecond, PollInterval: 5 * time.Millisecond}
 	c, other := newCatalog(t, db, opts), newCatalog(t, db, opts)
 	desc := mustCreate(t, c, "t")
-	outlast := func() { time.Sleep(3 * opts.Lease) }
+	outlast := func() { time.Sleep(3 * opts.Lease) } // Leases end by the clock.
 	write := func(between func()) error {
 		g := &slowGuard{Guard: c.NewGuard(), between: between}
 		txn := begin(t, db)
