@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
 	"github.com/percodb/percodb/tso"
@@ -163,7 +163,7 @@ func (c *Catalog) retryAt(ctx context.Context, f func(txn *percolator.Txn) error
 		} else {
 			_ = txn.Rollback(ctx) // Nothing has left this process yet.
 		}
-		if mvcc.KindOf(err) != mvcc.KindWriteConflict {
+		if errkind.Of(err) != errkind.WriteConflict {
 			return at, err
 		}
 	}

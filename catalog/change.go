@@ -2,9 +2,9 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"slices"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 )
@@ -172,8 +172,7 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 		}
 		return putNumber(txn, keyVersion, version)
 	})
-	var undetermined *percolator.UndeterminedError
-	if !errors.As(err, &undetermined) { // Else it may yet be committed while the hold lasts.
+	if errkind.Of(err) != errkind.Undetermined { // Else it may yet be committed while the hold lasts.
 		ch.catalog.version.release(context.WithoutCancel(ctx), held)
 	}
 	if err != nil {
@@ -256,12 +255,11 @@ func (ch *Change) prepare(ctx context.Context) (err error) {
 // store is asked before anything is opened. With several processes even that does not tell that the commit
 // will not happen yet; but it cannot when the markers have ended, so they are left to end.
 func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error) {
-	var undetermined *percolator.UndeterminedError
 	pending := false
 	switch {
 	case err == nil && commitTS != 0 && ch.final != nil:
 		ch.catalog.publish(ch.final, commitTS)
-	case errors.As(err, &undetermined):
+	case errkind.Of(err) == errkind.Undetermined:
 		ch.catalog.current.Store(nil) // Until then every transaction asks the store itself.
 		if err := ch.catalog.refresh(ctx); err != nil {
 			ch.catalog.opts.Logger.Warn("schema not known after a lost commit", "err", err)

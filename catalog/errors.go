@@ -3,7 +3,7 @@ package catalog
 import (
 	"fmt"
 
-	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/internal/errkind"
 )
 
 // SchemaChangedError: the transaction was planned under a schema that a change has replaced, or is
@@ -17,8 +17,8 @@ func (e *SchemaChangedError) Error() string {
 	return fmt.Sprintf("schema of relation %q has changed since the transaction was planned", e.Name)
 }
 
-// Kind says what the error means; see mvcc.Kind.
-func (e *SchemaChangedError) Kind() mvcc.Kind { return mvcc.KindSchemaChanged }
+// Kind implements errkind.Error.
+func (e *SchemaChangedError) Kind() errkind.Kind { return errkind.SchemaChanged }
 
 // CorruptionError: the catalog's keys hold what the catalog cannot have written.
 type CorruptionError struct {
@@ -27,6 +27,9 @@ type CorruptionError struct {
 }
 
 func (e *CorruptionError) Error() string { return fmt.Sprintf("catalog key %q: %s", e.Key, e.Detail) }
+
+// Kind implements errkind.Error.
+func (e *CorruptionError) Kind() errkind.Kind { return errkind.Corrupt }
 
 // FormatError: the store's catalog was written by a version with another layout.
 type FormatError struct{ Found, Want string }

@@ -2,9 +2,9 @@ package catalog
 
 import (
 	"context"
-	"errors"
 	"sync"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 )
@@ -282,8 +282,7 @@ func nopLeave() {}
 // rollback. Schema changes are published and what they closed is opened.
 func (g *Guard) Done(ctx context.Context, commitTS tso.Timestamp, err error) {
 	if g.look != nil {
-		var undetermined *percolator.UndeterminedError
-		g.catalog.lease.leave(g.look, errors.As(err, &undetermined))
+		g.catalog.lease.leave(g.look, errkind.Of(err) == errkind.Undetermined)
 		g.look = nil
 	}
 	if g.change != nil {

@@ -5,8 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
-	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -111,7 +111,7 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 func runAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
 	for attempt := 1; ; attempt++ {
 		tag, err = attemptAlone(ctx, d, f)
-		if kind := mvcc.KindOf(err); attempt == maxAttempts || kind != mvcc.KindWriteConflict && kind != mvcc.KindCommitTooLate {
+		if kind := errkind.Of(err); attempt == maxAttempts || kind != errkind.WriteConflict && kind != errkind.CommitTooLate {
 			return tag, err
 		}
 	}

@@ -2,10 +2,10 @@ package ddl
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
@@ -169,8 +169,8 @@ func (r *run) dropIndexes(ctx context.Context, t *catalog.TableDescriptor) error
 
 // explainDuplicate turns the error of a key that occurs twice into the client's.
 func (r *run) explainDuplicate(t *catalog.TableDescriptor, err error) error {
-	var exists *mvcc.KeyExistsError
-	if !errors.As(err, &exists) {
+	exists, ok := errkind.As[*mvcc.KeyExistsError](err)
+	if !ok {
 		return err
 	}
 	ix := &t.Primary

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 )
@@ -167,7 +168,7 @@ func (s *writeSink) finish(ctx context.Context) error {
 		return err
 	}
 	err := s.ex.txn.VerifyNew(ctx)
-	if exists, ok := errors.AsType[*mvcc.KeyExistsError](err); ok {
+	if exists, ok := errkind.As[*mvcc.KeyExistsError](err); ok {
 		return s.violation(ctx, exists.Key)
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/tso"
 )
@@ -169,8 +170,8 @@ func (c *Controller) fenceMembers(ctx context.Context, members []Member, safePoi
 
 // unreachable reports whether a shard did not answer, or not in time.
 func unreachable(err error) bool {
-	var unavailable *kv.UnavailableError
-	return errors.As(err, &unavailable) || errors.Is(err, kv.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
+	kind := errkind.Of(err)
+	return kind == errkind.Unavailable || kind == errkind.Closed || errors.Is(err, context.DeadlineExceeded)
 }
 
 // noteAway tells which shards take no part in the round.

@@ -2,13 +2,13 @@ package kv
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -64,6 +64,9 @@ type ForgottenError struct{ Shard string }
 func (e *ForgottenError) Error() string {
 	return fmt.Sprintf("store %s was excluded from the cluster by percodb store forget, and its ranges were given to others: start a new store with an empty data directory", e.Shard)
 }
+
+// Kind implements errkind.Error.
+func (e *ForgottenError) Kind() errkind.Kind { return errkind.Excluded }
 
 // OracleControl holds the oracle whose data directory is that of the directory of ranges; *tso.Gate is one.
 type OracleControl interface {
@@ -181,7 +184,6 @@ func (s *Store) awaitOracle(ctx context.Context) error {
 	var logged time.Time
 	for lastAnswer := time.Now(); ; {
 		m, err := s.announce(ctx, tso.Timestamp(seen))
-		var unavailable *UnavailableError
 		switch {
 		case err == nil && m.Held == "":
 			s.granted = lockGrant{bound: m.LockBound, safePoint: m.SafePoint}
@@ -192,7 +194,7 @@ func (s *Store) awaitOracle(ctx context.Context) error {
 				s.opts.Logger.Warn("the oracle does not serve yet", "reason", m.Held)
 				logged = time.Now()
 			}
-		case !errors.As(err, &unavailable) || time.Since(lastAnswer) > announcePatience:
+		case errkind.Of(err) != errkind.Unavailable || time.Since(lastAnswer) > announcePatience:
 			return err
 		}
 		select {
@@ -265,11 +267,9 @@ func (s *Store) announceLoop() {
 		} else if err == nil && m.Held == "" {
 			err = s.opts.Directory.ReportRanges(s.stopped, s.shardID, s.incarnation, nil)
 		}
-		var forgotten *ForgottenError
-		var replaced *ShardReplacedError
 		switch {
 		case err == nil || s.stopped.Err() != nil:
-		case (errors.As(err, &forgotten) || errors.As(err, &replaced)) && s.opts.OnFatal != nil:
+		case errkind.Of(err) == errkind.Excluded && s.opts.OnFatal != nil:
 			s.opts.OnFatal(err)
 			return
 		case !failing:

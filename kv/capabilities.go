@@ -1,6 +1,8 @@
 package kv
 
-import "github.com/percodb/percodb/kv/mvcc"
+import (
+	"github.com/percodb/percodb/internal/errkind"
+)
 
 // Capabilities state what a shard does beyond the requests that every shard answers. They do not change while
 // the shard is open. The zero value describes a shard that is reached over a network and takes every transaction
@@ -22,4 +24,4 @@ type Capabilities struct {
 }
 
 // ErrUnsupported answers a request that the shard's Capabilities exclude. Nothing was done.
-var ErrUnsupported = mvcc.NewError(mvcc.KindUnsupported, "kv: the shard does not state the capability for this request")
+var ErrUnsupported = errkind.New(errkind.Unsupported, "kv: the shard does not state the capability for this request")

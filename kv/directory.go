@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -88,8 +88,8 @@ type LostRangesError struct {
 	Lost  []RangeDescriptor
 }
 
-// Kind says what the error means; see mvcc.Kind.
-func (e *LostRangesError) Kind() mvcc.Kind { return mvcc.KindForeignData }
+// Kind implements errkind.Error.
+func (e *LostRangesError) Kind() errkind.Kind { return errkind.ForeignData }
 
 func (e *LostRangesError) Error() string {
 	return fmt.Sprintf("shard %s does not own %d of its ranges: is this its data directory?", e.Shard, len(e.Lost))

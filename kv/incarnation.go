@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/internal/errkind"
 )
 
 // A data directory can be copied, and both copies be started: they would serve one shard's ranges, each with
@@ -36,8 +36,8 @@ type ShardReplacedError struct {
 	Addr  string // of the other process
 }
 
-// Kind says what the error means; see mvcc.Kind.
-func (e *ShardReplacedError) Kind() mvcc.Kind { return mvcc.KindForeignData }
+// Kind implements errkind.Error.
+func (e *ShardReplacedError) Kind() errkind.Kind { return errkind.Excluded }
 
 func (e *ShardReplacedError) Error() string {
 	return fmt.Sprintf("store %s has been served from another data directory by a process at %s: this one is a copy, or older", e.Shard, e.Addr)

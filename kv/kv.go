@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -343,7 +344,7 @@ type Router interface {
 }
 
 // ErrClosed: the shard or store has been closed.
-var ErrClosed = mvcc.NewError(mvcc.KindClosed, "kv: closed")
+var ErrClosed = errkind.New(errkind.Closed, "kv: closed")
 
 // ErrNoRange: no shard owns the key yet. It passes when the first shard has registered.
 var ErrNoRange = errors.New("kv: no shard owns the key yet")
@@ -357,8 +358,8 @@ type StaleRangeError struct {
 	Current []RangeDescriptor // what the shard owns now around the keys; may be empty
 }
 
-// Kind says what the error means; see mvcc.Kind.
-func (e *StaleRangeError) Kind() mvcc.Kind { return mvcc.KindStaleRoute }
+// Kind implements errkind.Error.
+func (e *StaleRangeError) Kind() errkind.Kind { return errkind.StaleRoute }
 
 func (e *StaleRangeError) Error() string { return fmt.Sprintf("stale ranges %v", e.Refs) }
 
@@ -370,8 +371,8 @@ func (e *DiskFullError) Error() string {
 	return fmt.Sprintf("kv: the disk of shard %s is full", e.Shard)
 }
 
-// Kind says what the error means; see mvcc.Kind.
-func (e *DiskFullError) Kind() mvcc.Kind { return mvcc.KindDiskFull }
+// Kind implements errkind.Error.
+func (e *DiskFullError) Kind() errkind.Kind { return errkind.DiskFull }
 
 // Unwrap makes it the operating system's error.
 func (e *DiskFullError) Unwrap() error { return syscall.ENOSPC }
@@ -389,8 +390,8 @@ func (e *UnavailableError) Error() string {
 }
 func (e *UnavailableError) Unwrap() error { return e.Err }
 
-// Kind says what the error means; see mvcc.Kind.
-func (e *UnavailableError) Kind() mvcc.Kind { return mvcc.KindUnavailable }
+// Kind implements errkind.Error.
+func (e *UnavailableError) Kind() errkind.Kind { return errkind.Unavailable }
 
 // CorruptionError: the store holds what the protocol cannot have written, or fails its checksums.
 type CorruptionError = mvcc.CorruptionError

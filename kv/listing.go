@@ -3,11 +3,11 @@ package kv
 import (
 	"bytes"
 	"context"
-	"errors"
 	"maps"
 	"slices"
 	"sync"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
@@ -34,13 +34,11 @@ func ListLocks(ctx context.Context, router Router, yield func(*RangeDescriptor, 
 		}
 		locks, err := shard.ScanLock(ctx, &ScanLockRequest{
 			Range: desc.Ref(), Span: Span{Start: from, End: desc.Span.End}, MaxTS: tso.MaxTimestamp, Limit: listPage})
-		var stale *StaleRangeError
-		if errors.As(err, &stale) {
+		if stale, ok := errkind.As[*StaleRangeError](err); ok {
 			router.Invalidate(stale)
 			continue
 		}
-		var unavailable *UnavailableError
-		if errors.As(err, &unavailable) {
+		if errkind.Of(err) == errkind.Unavailable {
 			router.Invalidate(&StaleRangeError{Refs: []RangeRef{desc.Ref()}})
 			missing = append(missing, desc.Shard)
 			continue
@@ -83,8 +81,7 @@ func InForce(ctx context.Context, router Router) (tso.Timestamp, error) {
 			return 0, err
 		}
 		ts, err := shard.SetSafePoint(ctx, 0)
-		var unavailable *UnavailableError
-		if err != nil && !errors.As(err, &unavailable) {
+		if err != nil && errkind.Of(err) != errkind.Unavailable {
 			return 0, err
 		}
 		highest = max(highest, ts)

@@ -2,8 +2,9 @@ package kv
 
 import (
 	"context"
-	"errors"
 	"time"
+
+	"github.com/percodb/percodb/internal/errkind"
 )
 
 // register tells the directory what the store owns, and adopts what it is given.
@@ -51,8 +52,7 @@ func (s *Store) reportLoop() {
 		if err == nil || s.stopped.Err() != nil {
 			continue
 		}
-		var replaced *ShardReplacedError
-		if errors.As(err, &replaced) && s.opts.OnFatal != nil {
+		if errkind.Of(err) == errkind.Excluded && s.opts.OnFatal != nil {
 			s.opts.OnFatal(err) // two processes must not serve one shard's ranges
 			return
 		}

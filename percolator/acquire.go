@@ -2,12 +2,12 @@ package percolator
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -185,8 +185,8 @@ func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv
 			return nil
 		}
 		db.forgetRoute(err, p.refs...)
-		var locked *mvcc.KeyLockedError
-		if !errors.As(err, &locked) {
+		locked, ok := errkind.As[*mvcc.KeyLockedError](err)
+		if !ok {
 			return a.refused(err, req.Keys)
 		}
 		if !waited {
@@ -243,11 +243,11 @@ func (a *acquisition) wait() time.Duration {
 
 // refused deals with an answer, or the lack of one, that is not a lock. Routing errors go back as they are.
 func (a *acquisition) refused(err error, keys [][]byte) error {
-	switch mvcc.KindOf(err) {
-	case mvcc.KindStaleRoute, mvcc.KindTooOld:
-	case mvcc.KindRolledBack, mvcc.KindCommitted:
+	switch errkind.Of(err) {
+	case errkind.StaleRoute, errkind.TooOld:
+	case errkind.RolledBack, errkind.Committed:
 		return rolledBack(keys[0], a.t.startTS)
-	case mvcc.KindDeadlock:
+	case errkind.Deadlock:
 		a.t.db.metrics.deadlocks.Inc()
 	default:
 		// The locks may have been taken. They are released when the transaction ends.

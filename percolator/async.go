@@ -3,7 +3,6 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
@@ -133,11 +132,11 @@ func (c *committer) settleAsync(ctx context.Context, batches [][]mvcc.Mutation, 
 	open, certain := -1, false
 	for i := range parts {
 		p := &parts[i]
-		var committed *mvcc.AlreadyCommittedError
+		ts := committedAt(p.err)
 		switch {
 		case p.err == nil:
-		case errors.As(p.err, &committed):
-			return committed.CommitTS, nil
+		case ts != 0:
+			return ts, nil
 		case p.refused:
 			certain, cause = true, p.err
 		case !p.lost: // this transaction gave up by itself, and nothing is under way

@@ -32,6 +32,6 @@ type awayError struct{ shard string }
 func (e *awayError) Error() string { return fmt.Sprintf("shard %s is away", e.shard) }
 
 func isAway(err error) bool {
-	var away *awayError
-	return errors.As(err, &away)
+	_, ok := errors.AsType[*awayError](err)
+	return ok
 }

@@ -3,10 +3,10 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"math"
 	"slices"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -226,7 +226,7 @@ func (c *committer) count(err error) {
 		c.db.metrics.commits[c.kind].Inc()
 		return
 	}
-	if mvcc.KindOf(err) == mvcc.KindUndetermined {
+	if errkind.Of(err) == errkind.Undetermined {
 		c.db.metrics.undetermined.Inc()
 		return
 	}
@@ -419,16 +419,15 @@ func detached(ctx context.Context) context.Context {
 
 // lostRace turns the ways in which others end a transaction into the one error for it.
 func (c *committer) lostRace(err error) error {
-	switch mvcc.KindOf(err) {
-	case mvcc.KindRolledBack, mvcc.KindLockNotFound:
+	_, typed := errkind.Find(err)
+	switch answer := typed.(type) {
+	case *mvcc.RolledBackError, *mvcc.LockNotFoundError:
 		return rolledBack(c.primary, c.startTS)
-	case mvcc.KindLockLost:
-		lost, _ := errors.AsType[*mvcc.LockLostError](err)
-		return &mvcc.WriteConflictError{Key: lost.Key, StartTS: c.startTS, Cause: mvcc.CauseLockLost}
-	case mvcc.KindReadConflict:
-		changed, _ := errors.AsType[*mvcc.RefreshConflictError](err)
-		return &mvcc.WriteConflictError{Key: changed.Key, StartTS: c.startTS,
-			ConflictingStartTS: changed.StartTS, ConflictingCommitTS: changed.CommitTS}
+	case *mvcc.LockLostError:
+		return &mvcc.WriteConflictError{Key: answer.Key, StartTS: c.startTS, Cause: mvcc.CauseLockLost}
+	case *mvcc.RefreshConflictError:
+		return &mvcc.WriteConflictError{Key: answer.Key, StartTS: c.startTS,
+			ConflictingStartTS: answer.StartTS, ConflictingCommitTS: answer.CommitTS}
 	}
 	return err
 }
@@ -500,28 +499,28 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 // afterOnePhase deals with an attempt that failed: retry says to send it again; otherwise a nil error
 // means to go on as next says, and an error that this is the end.
 func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, err error) (next onePhaseNext, retry bool, _ error) {
-	switch kind := mvcc.KindOf(err); kind {
-	case mvcc.KindStaleRoute:
+	switch kind := errkind.Of(err); kind {
+	case errkind.StaleRoute:
 		if err := c.db.retryRouting(ctx, bo, err); err != nil {
 			return 0, false, err
 		}
 		return c.reroute(ctx, bo, *lost)
-	case mvcc.KindLocked:
-		locked, _ := errors.AsType[*mvcc.KeyLockedError](err)
+	case errkind.Locked:
+		locked, _ := errkind.As[*mvcc.KeyLockedError](err)
 		if err := c.clearLock(ctx, bo, c.parts[0].shard, locked); err != nil {
 			// The lock may go, and a duplicate of the request be carried out then.
 			*lost = *lost || !c.parts[0].shard.Capabilities().ExactlyOnce
 			return 0, false, err
 		}
 		return 0, true, nil
-	case mvcc.KindUnavailable, mvcc.KindOracleUnavailable:
-		*lost = *lost || kind == mvcc.KindUnavailable && !notSent(err)
+	case errkind.Unavailable, errkind.OracleUnavailable:
+		*lost = *lost || kind == errkind.Unavailable && !notSent(err)
 		bo.patient = *lost
 		if err := c.db.retryRouting(ctx, bo, err); err != nil {
 			return 0, false, err
 		}
 		return c.reroute(ctx, bo, *lost)
-	case mvcc.KindDiskFull:
+	case errkind.DiskFull:
 		// Nothing was done, and a record that says so would take room.
 		*lost = *lost || !c.parts[0].shard.Capabilities().ExactlyOnce
 	default:
@@ -550,14 +549,14 @@ func (c *committer) reroute(ctx context.Context, bo *backoff, lost bool) (next o
 // settleOnePhase ends a one-phase commit that failed with err. If an attempt was lost, a key
 // is asked, and made to refuse the attempt should it arrive late.
 func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (tso.Timestamp, error) {
-	kind := mvcc.KindOf(err)
-	if committed, ok := errors.AsType[*mvcc.AlreadyCommittedError](err); ok {
-		return committed.CommitTS, nil
+	kind := errkind.Of(err)
+	if ts := committedAt(err); ts != 0 {
+		return ts, nil
 	}
 	switch {
 	case c.locks == 0: // whatever arrives writes nothing
 		return 0, c.lostRace(err)
-	case !lost && kind == mvcc.KindDiskFull:
+	case !lost && kind == errkind.DiskFull:
 		return 0, err
 	case !lost && kind.Final():
 		// A duplicate of the request would be refused as well, for a conflict stays one.
@@ -588,9 +587,16 @@ func (c *committer) decide(ctx context.Context, key []byte) (tso.Timestamp, erro
 	err := c.db.onKey(ctx, key, func(ref kv.RangeRef, shard kv.Shard) error {
 		return shard.Rollback(ctx, &kv.RollbackRequest{Ranges: []kv.RangeRef{ref}, Keys: [][]byte{key}, StartTS: c.startTS})
 	})
-	var committed *mvcc.AlreadyCommittedError
-	if errors.As(err, &committed) {
-		return committed.CommitTS, nil
+	if ts := committedAt(err); ts != 0 {
+		return ts, nil
 	}
 	return 0, err
+}
+
+// committedAt returns the commit_ts if err is a shard's answer that the transaction has committed, else 0.
+func committedAt(err error) tso.Timestamp {
+	if committed, ok := errkind.As[*mvcc.AlreadyCommittedError](err); ok {
+		return committed.CommitTS
+	}
+	return 0
 }

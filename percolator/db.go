@@ -2,7 +2,6 @@ package percolator
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"math"
 	"math/rand/v2"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/tso"
@@ -165,8 +165,7 @@ func (db *DB) now(ctx context.Context) (tso.Timestamp, error) {
 func (db *DB) retryNow(ctx context.Context, err error) (tso.Timestamp, error) {
 	bo := backoff{db: db}
 	for {
-		var unavailable *tso.UnavailableError
-		if !errors.As(err, &unavailable) {
+		if errkind.Of(err) != errkind.OracleUnavailable {
 			return 0, err
 		}
 		if err := bo.wait(ctx, backoffOracle, err); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -42,7 +43,7 @@ func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now t
 		ForceSync:            forceSync,
 	})
 	switch {
-	case mvcc.KindOf(err) == mvcc.KindTxnNotFound:
+	case errkind.Of(err) == errkind.TxnNotFound:
 		return fate{kind: fateAlive}, nil
 	case err != nil:
 		db.forgetRoute(err, desc.Ref())

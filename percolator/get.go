@@ -3,10 +3,10 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 	"sync"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 )
@@ -56,8 +56,7 @@ func (s *snapshot) retryGet(ctx context.Context, key []byte, err error) ([]byte,
 // retryRead makes the way free for another attempt of a read that failed with err, or returns why
 // there is none.
 func (s *snapshot) retryRead(ctx context.Context, bo *backoff, err error) error {
-	var locked *mvcc.KeyLockedError
-	if errors.As(err, &locked) {
+	if locked, ok := errkind.As[*mvcc.KeyLockedError](err); ok {
 		return s.passLocks(ctx, bo, []mvcc.KeyLockedError{*locked})
 	}
 	return s.db.retryRouting(ctx, bo, err)

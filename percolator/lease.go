@@ -2,13 +2,12 @@ package percolator
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
-	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -80,11 +79,11 @@ func (l *lease) beat() {
 	prewritten := l.prewritten.Load()
 	ttlMillis := l.ttlNow(ctx)
 	err := l.send(ctx, ttlMillis)
-	if mvcc.KindOf(err) == mvcc.KindLockNotFound && !prewritten && l.alone {
+	if errkind.Of(err) == errkind.LockNotFound && !prewritten && l.alone {
 		err = l.lockAgain(ctx, ttlMillis)
 	}
 	cancel()
-	if kind := mvcc.KindOf(err); kind == mvcc.KindRolledBack || prewritten && kind == mvcc.KindLockNotFound {
+	if kind := errkind.Of(err); kind == errkind.RolledBack || prewritten && kind == errkind.LockNotFound {
 		l.doomed.Store(true)
 	}
 
@@ -113,7 +112,7 @@ func (l *lease) send(ctx context.Context, ttlMillis uint64) error {
 
 func (l *lease) routeFailed(err error, desc *kv.RangeDescriptor) {
 	l.db.forgetRoute(err, desc.Ref())
-	if stale, ok := errors.AsType[*kv.StaleRangeError](err); ok {
+	if stale, ok := errkind.As[*kv.StaleRangeError](err); ok {
 		l.db.router.Invalidate(stale)
 	}
 }

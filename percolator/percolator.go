@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -115,17 +116,17 @@ var (
 	// ErrReadOnly: a write to, or a lock by, a transaction made by BeginAt or with TxnOptions.ReadOnly.
 	ErrReadOnly = errors.New("percolator: transaction is read-only")
 	// ErrClosed: the DB has been closed.
-	ErrClosed = errors.New("percolator: closed")
+	ErrClosed = errkind.New(errkind.Closed, "percolator: closed")
 	// ErrCommitTooLate: the commit_ts would lie above what the CommitGuard allows. Nothing was
 	// committed; the transaction may be run again.
-	ErrCommitTooLate = mvcc.NewError(mvcc.KindCommitTooLate, "percolator: commit_ts is above what the commit guard allows")
+	ErrCommitTooLate = errkind.New(errkind.CommitTooLate, "percolator: commit_ts is above what the commit guard allows")
 	// ErrIteratorInvalid: the transaction has rolled back to a savepoint older than the iterator.
 	ErrIteratorInvalid = errors.New("percolator: iterator is older than a rollback to a savepoint")
 	// ErrRestartStatement: AcquireLocks holds the locks, but some key had changed since the
 	// snapshot, which has moved. Call Txn.RestartStatement with the savepoint where the statement
 	// began and run it again; it finds the locks held. A transaction that cannot run its statement
 	// again must roll back.
-	ErrRestartStatement = errors.New("percolator: the snapshot has moved, run the statement again")
+	ErrRestartStatement = errkind.New(errkind.RestartStatement, "percolator: the snapshot has moved, run the statement again")
 )
 
 // UndeterminedError: the commit was sent and its answer lost; the transaction may have committed.
@@ -140,7 +141,7 @@ func (e *UndeterminedError) Error() string {
 func (e *UndeterminedError) Unwrap() error { return e.Err }
 
 // Kind says that the cause, whatever it is, is no reason to run the transaction again.
-func (e *UndeterminedError) Kind() mvcc.Kind { return mvcc.KindUndetermined }
+func (e *UndeterminedError) Kind() errkind.Kind { return errkind.Undetermined }
 
 // LockNotAvailableError: a lock was not to be had at once (NoWait) or in time (LockTimeout).
 type LockNotAvailableError struct {
@@ -156,12 +157,18 @@ func (e *LockNotAvailableError) Error() string {
 	return fmt.Sprintf("key %x is locked by transaction %d", e.Key, e.Lock.StartTS)
 }
 
+// Kind implements errkind.Error.
+func (e *LockNotAvailableError) Kind() errkind.Kind { return errkind.LockNotAvailable }
+
 // TxnTooLargeError: the write buffer passed its limit.
 type TxnTooLargeError struct{ SizeBytes, LimitBytes int64 }
 
 func (e *TxnTooLargeError) Error() string {
 	return fmt.Sprintf("transaction writes %d bytes, the limit is %d", e.SizeBytes, e.LimitBytes)
 }
+
+// Kind implements errkind.Error.
+func (e *TxnTooLargeError) Kind() errkind.Kind { return errkind.TooLarge }
 
 // CommitGuard is asked between the moment a transaction is ready to commit and its commit point.
 // The catalog uses it to keep commits and schema changes apart.

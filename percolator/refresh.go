@@ -3,9 +3,9 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -58,14 +58,14 @@ const (
 // run fails with *mvcc.WriteConflictError if something has changed.
 func (r *refresh) run(ctx context.Context, spans []kv.Span) error {
 	err := r.send(ctx, spans)
-	if changed, ok := errors.AsType[*mvcc.RefreshConflictError](err); ok {
+	if changed, ok := errkind.As[*mvcc.RefreshConflictError](err); ok {
 		err = &mvcc.WriteConflictError{Key: changed.Key, StartTS: r.startTS,
 			ConflictingStartTS: changed.StartTS, ConflictingCommitTS: changed.CommitTS}
 	}
 	switch {
 	case err == nil:
 		r.db.metrics.refreshes[refreshOK].Inc()
-	case mvcc.KindOf(err) == mvcc.KindWriteConflict:
+	case errkind.Of(err) == errkind.WriteConflict:
 		r.db.metrics.refreshes[refreshRefused].Inc()
 	}
 	return err
@@ -83,8 +83,8 @@ func (r *refresh) sendPart(ctx context.Context, p *part[kv.Span]) error {
 	req := kv.RefreshRequest{Ranges: p.refs, Spans: p.items, StartTS: r.startTS, FromTS: r.from, ToTS: r.to}
 	for {
 		err := p.shard.Refresh(ctx, &req)
-		var locked *mvcc.KeyLockedError
-		if !errors.As(err, &locked) {
+		locked, ok := errkind.As[*mvcc.KeyLockedError](err)
+		if !ok {
 			return err
 		}
 		pass, err := r.passLock(ctx, &bo, locked)

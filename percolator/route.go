@@ -3,11 +3,10 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"sort"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
-	"github.com/percodb/percodb/kv/mvcc"
 )
 
 // portion is the part of a sorted list of keys that one shard serves. pick holds the positions of its
@@ -65,15 +64,15 @@ func rangeEnd(desc *kv.RangeDescriptor, i, n int, key func(int) []byte) int {
 // retryRouting deals with errors that say nothing was done, or that asking again is harmless: it
 // refreshes the route or waits. Others it returns.
 func (db *DB) retryRouting(ctx context.Context, bo *backoff, err error) error {
-	switch mvcc.KindOf(err).Retry() {
-	case mvcc.RetryRoute:
-		if stale, ok := errors.AsType[*kv.StaleRangeError](err); ok {
+	switch errkind.Of(err).Retry() {
+	case errkind.RetryRoute:
+		if stale, ok := errkind.As[*kv.StaleRangeError](err); ok {
 			db.router.Invalidate(stale)
 		}
 		return bo.wait(ctx, backoffRoute, err)
-	case mvcc.RetryShard:
+	case errkind.RetryShard:
 		return bo.wait(ctx, backoffRPC, err)
-	case mvcc.RetryOracle:
+	case errkind.RetryOracle:
 		return bo.wait(ctx, backoffOracle, err)
 	default:
 		return err
@@ -83,19 +82,19 @@ func (db *DB) retryRouting(ctx context.Context, bo *backoff, err error) error {
 // forgetRoute has the router ask anew for ranges whose shard did not answer: it may be gone, or be back
 // at another address.
 func (db *DB) forgetRoute(err error, refs ...kv.RangeRef) {
-	if mvcc.KindOf(err) == mvcc.KindUnavailable {
+	if errkind.Of(err) == errkind.Unavailable {
 		db.router.Invalidate(&kv.StaleRangeError{Refs: refs})
 	}
 }
 
 // notSent says that err kept a request from leaving this process.
 func notSent(err error) bool {
-	unavailable, ok := errors.AsType[*kv.UnavailableError](err)
+	unavailable, ok := errkind.As[*kv.UnavailableError](err)
 	return ok && unavailable.NotSent
 }
 
 // unreachable says whether err means that a node did not answer.
 func unreachable(err error) bool {
-	retry := mvcc.KindOf(err).Retry()
-	return retry == mvcc.RetryShard || retry == mvcc.RetryOracle
+	retry := errkind.Of(err).Retry()
+	return retry == errkind.RetryShard || retry == errkind.RetryOracle
 }

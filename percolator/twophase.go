@@ -3,11 +3,11 @@ package percolator
 import (
 	"bytes"
 	"context"
-	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -32,9 +32,8 @@ func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestam
 		err = c.prewriteAll(ctx)
 	}
 	if err != nil {
-		var committed *mvcc.AlreadyCommittedError
-		if errors.As(err, &committed) {
-			return committed.CommitTS, nil
+		if ts := committedAt(err); ts != 0 {
+			return ts, nil
 		}
 		c.abort(ctx)
 		return 0, c.lostRace(err)
@@ -58,7 +57,7 @@ func (c *committer) secondPhase(ctx context.Context) (tso.Timestamp, error) {
 		c.commitSecondaries(ctx, ts)
 		return ts, nil
 	}
-	if mvcc.KindOf(err) != mvcc.KindUndetermined {
+	if errkind.Of(err) != errkind.Undetermined {
 		c.abort(ctx)
 	}
 	return 0, c.lostRace(err)
@@ -160,9 +159,9 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *part[mvcc.
 		became.plain = became.plain || !resp.Async && slices.ContainsFunc(p.items, leavesLock)
 		return nil
 	}
-	kind := mvcc.KindOf(err)
-	if kind == mvcc.KindLocked {
-		locked, _ := errors.AsType[*mvcc.KeyLockedError](err)
+	kind := errkind.Of(err)
+	if kind == errkind.Locked {
+		locked, _ := errkind.As[*mvcc.KeyLockedError](err)
 		err := c.clearLock(ctx, bo, p.shard, locked)
 		if err == nil {
 			return errSendAgain
@@ -172,8 +171,8 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *part[mvcc.
 		return stopError{err}
 	}
 	// The fence does not look whether an attempt before it came through.
-	became.refused = kind.Final() && !(became.lost && kind == mvcc.KindTooOld)
-	became.lost = became.lost || !kind.Final() && kind != mvcc.KindStaleRoute && !notSent(err)
+	became.refused = kind.Final() && !(became.lost && kind == errkind.TooOld)
+	became.lost = became.lost || !kind.Final() && kind != errkind.StaleRoute && !notSent(err)
 	bo.patient = became.lost && c.asyncing != nil
 	return err
 }
@@ -231,7 +230,7 @@ func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 		ts, err = c.commitPrimaryAt(ctx, &bo, ts)
 		// Pushed: the lock is still there, so no attempt at this or an earlier timestamp has
 		// succeeded, and none that is still under way can.
-		if mvcc.KindOf(err) != mvcc.KindCommitTSExpired {
+		if errkind.Of(err) != errkind.CommitTSExpired {
 			return ts, err
 		}
 	}
@@ -258,16 +257,16 @@ func (c *committer) commitPrimaryAt(ctx context.Context, bo *backoff, ts tso.Tim
 	lost := false
 	for {
 		sent, err := c.sendPrimary(detached(ctx), ts)
-		var committed *mvcc.AlreadyCommittedError
+		at := committedAt(err)
 		switch {
 		case err == nil:
 			return ts, nil
-		case errors.As(err, &committed):
-			return committed.CommitTS, nil
+		case at != 0:
+			return at, nil
 		case refusesCommit(err):
 			return 0, err
 		}
-		lost = lost || sent && mvcc.KindOf(err) != mvcc.KindStaleRoute && !notSent(err)
+		lost = lost || sent && errkind.Of(err) != errkind.StaleRoute && !notSent(err)
 		bo.patient = lost
 		if waitErr := c.db.retryRouting(ctx, bo, err); waitErr != nil {
 			if !lost {
@@ -295,8 +294,8 @@ func (c *committer) sendPrimary(ctx context.Context, ts tso.Timestamp) (sent boo
 
 // refusesCommit says that err is a shard's answer that the transaction is not committed.
 func refusesCommit(err error) bool {
-	kind := mvcc.KindOf(err)
-	return kind == mvcc.KindCommitTSExpired || kind == mvcc.KindRolledBack
+	kind := errkind.Of(err)
+	return kind == errkind.CommitTSExpired || kind == errkind.RolledBack
 }
 
 // probePrimary asks for the fate of a commit whose answer was lost, without deciding it: as long as
@@ -316,12 +315,12 @@ func (c *committer) probePrimary(ctx context.Context, ts tso.Timestamp, cause er
 				return 0, &mvcc.RolledBackError{StartTS: c.startTS}
 			}
 			_, err = c.sendPrimary(ctx, ts)
-			var committed *mvcc.AlreadyCommittedError
+			at := committedAt(err)
 			switch {
 			case err == nil:
 				return ts, nil
-			case errors.As(err, &committed):
-				return committed.CommitTS, nil
+			case at != 0:
+				return at, nil
 			case refusesCommit(err):
 				return 0, err
 			}
@@ -358,8 +357,8 @@ func (db *DB) commitKeys(ctx context.Context, keys [][]byte, startTS, commitTS t
 		err := db.onShards(ctx, &bo, some, func(p *part[[]byte]) error {
 			return p.shard.Commit(ctx, &kv.CommitRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS, CommitTS: commitTS})
 		})
-		switch kind := mvcc.KindOf(err); {
-		case kind == mvcc.KindRolledBack || kind == mvcc.KindLockNotFound:
+		switch kind := errkind.Of(err); {
+		case kind == errkind.RolledBack || kind == errkind.LockNotFound:
 			db.metrics.broken.Inc()
 			db.opts.Logger.Error("secondary refused after its primary committed", "start_ts", startTS, "commit_ts", commitTS, "err", err)
 			return

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
@@ -280,8 +281,8 @@ func (s *Session) explainPast(err error) error {
 
 // explainTooOld names the safe point that has passed the transaction's snapshot.
 func (s *Session) explainTooOld(err error) error {
-	var old *mvcc.TooOldError
-	if !errors.As(err, &old) {
+	old, ok := errkind.As[*mvcc.TooOldError](err)
+	if !ok {
 		return err
 	}
 	if s.tx.asOf != 0 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
@@ -52,51 +53,49 @@ func (s *Session) explainConflict(ctx context.Context, err error) error {
 
 // conflict makes the client's error, without the key: the detail continues the key's name.
 func (s *Session) conflict(err error) (key []byte, e *pgerror.Error) {
-	if mvcc.KindOf(err) == mvcc.KindUndetermined {
-		return nil, nil // whatever kept the answer away, the transaction may have committed
-	}
-	var (
-		write    *mvcc.WriteConflictError
-		read     *mvcc.RefreshConflictError
-		taken    *percolator.LockNotAvailableError
-		locked   *mvcc.KeyLockedError
-		deadlock *mvcc.DeadlockError
-	)
-	switch {
-	case errors.As(err, &write) && write.Cause == mvcc.CauseRolledBack:
-		e := pgerror.New(pgerror.SerializationFailure, "the transaction was rolled back because its locks had expired")
-		return nil, e.WithDetail(expiredDetail).WithHint(hintRetry)
-	case errors.As(err, &deadlock):
+	_, typed := errkind.Find(err)
+	switch err := typed.(type) {
+	case *mvcc.WriteConflictError:
+		return s.writeConflict(err)
+	case *mvcc.DeadlockError:
 		e := pgerror.New(pgerror.DeadlockDetected, "deadlock detected")
-		detail := fmt.Sprintf(" is locked by a transaction that began at %s", s.timeOf(deadlock.Holder))
-		if n := len(deadlock.Cycle); n > 2 {
+		detail := fmt.Sprintf(" is locked by a transaction that began at %s", s.timeOf(err.Holder))
+		if n := len(err.Cycle); n > 2 {
 			detail += fmt.Sprintf(" and waits, by way of %d others, for this one", n-2)
 		} else {
 			detail += " and waits for this one"
 		}
-		return deadlock.Key, e.WithDetail("%s.", detail).WithHint(hintOrder)
-	case errors.As(err, &taken):
+		return err.Key, e.WithDetail("%s.", detail).WithHint(hintOrder)
+	case *percolator.LockNotAvailableError:
 		e := pgerror.New(pgerror.LockNotAvailable, "could not obtain lock on row")
-		if taken.Timeout {
+		if err.Timeout {
 			e.Message = "canceling statement due to lock timeout"
 		}
-		return taken.Key, e.WithDetail(" is locked by a transaction that began at %s.", s.timeOf(taken.Lock.StartTS)).WithHint(hintLater)
-	case errors.As(err, &write) && write.Cause == mvcc.CauseLockLost:
-		e := pgerror.New(pgerror.SerializationFailure, "a row lock was lost before the end of the transaction")
-		return write.Key, e.WithDetail(" was locked by this transaction; its store has restarted or the lock has expired, and another transaction has locked it.").WithHint(hintRetry)
-	case errors.As(err, &write) && s.ended.serializable:
-		return write.Key, dependencyError().WithDetail(", which this transaction has read or changed, %s.", s.changedBy(write)).WithHint(hintRetry)
-	case errors.As(err, &write):
+		return err.Key, e.WithDetail(" is locked by a transaction that began at %s.", s.timeOf(err.Lock.StartTS)).WithHint(hintLater)
+	case *mvcc.RefreshConflictError:
+		changed := mvcc.WriteConflictError{ConflictingStartTS: err.StartTS, ConflictingCommitTS: err.CommitTS}
+		return err.Key, dependencyError().WithDetail(", which this transaction has read, %s.", s.changedBy(&changed)).WithHint(hintRetry)
+	case *mvcc.KeyLockedError:
 		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
-		return write.Key, e.WithDetail(" %s.", s.changedBy(write)).WithHint(hintRetryOrLock)
-	case errors.As(err, &read):
-		changed := mvcc.WriteConflictError{ConflictingStartTS: read.StartTS, ConflictingCommitTS: read.CommitTS}
-		return read.Key, dependencyError().WithDetail(", which this transaction has read, %s.", s.changedBy(&changed)).WithHint(hintRetry)
-	case errors.As(err, &locked):
-		e := pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
-		return locked.Key, e.WithDetail(" is being changed by a transaction that began at %s.", s.timeOf(locked.Lock.StartTS)).WithHint(hintRetryOrLock)
+		return err.Key, e.WithDetail(" is being changed by a transaction that began at %s.", s.timeOf(err.Lock.StartTS)).WithHint(hintRetryOrLock)
 	}
 	return nil, nil
+}
+
+// writeConflict is conflict for a write conflict, whose cause may be another than a write.
+func (s *Session) writeConflict(err *mvcc.WriteConflictError) (key []byte, e *pgerror.Error) {
+	switch {
+	case err.Cause == mvcc.CauseRolledBack:
+		e := pgerror.New(pgerror.SerializationFailure, "the transaction was rolled back because its locks had expired")
+		return nil, e.WithDetail(expiredDetail).WithHint(hintRetry)
+	case err.Cause == mvcc.CauseLockLost:
+		e := pgerror.New(pgerror.SerializationFailure, "a row lock was lost before the end of the transaction")
+		return err.Key, e.WithDetail(" was locked by this transaction; its store has restarted or the lock has expired, and another transaction has locked it.").WithHint(hintRetry)
+	case s.ended.serializable:
+		return err.Key, dependencyError().WithDetail(", which this transaction has read or changed, %s.", s.changedBy(err)).WithHint(hintRetry)
+	}
+	e = pgerror.New(pgerror.SerializationFailure, "could not serialize access due to concurrent update")
+	return err.Key, e.WithDetail(" %s.", s.changedBy(err)).WithHint(hintRetryOrLock)
 }
 
 // changedBy tells what happened to the key of a conflict.

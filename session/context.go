@@ -2,16 +2,17 @@ package session
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
+
+	"github.com/percodb/percodb/internal/errkind"
 )
 
 // Why a statement was interrupted, mapped to SQLSTATEs by ToPGError.
 var (
-	errCanceled         = errors.New("canceling statement due to user request")
-	errStatementTimeout = errors.New("canceling statement due to statement timeout")
-	errShutdown         = errors.New("terminating connection due to administrator command")
+	errCanceled         = errkind.New(errkind.Canceled, "canceling statement due to user request")
+	errStatementTimeout = errkind.New(errkind.Canceled, "canceling statement due to statement timeout")
+	errShutdown         = errkind.New(errkind.Shutdown, "terminating connection due to administrator command")
 )
 
 // interrupts gives each statement of a session its context, and cancels it with a cause. A context that has not been
@@ -114,10 +115,8 @@ func (in *interrupts) terminate(cause error) {
 // interruption returns why the statement of ctx was interrupted, nil if it was not. A parent that ends gives no reason of
 // its own: the server stops.
 func interruption(ctx context.Context) error {
-	switch cause := context.Cause(ctx); {
-	case cause == nil:
-		return nil
-	case errors.Is(cause, errCanceled), errors.Is(cause, errStatementTimeout):
+	cause := context.Cause(ctx)
+	if cause == nil || errkind.Of(cause) == errkind.Canceled {
 		return cause
 	}
 	return errShutdown

@@ -2,11 +2,11 @@ package session
 
 import (
 	"context"
-	"errors"
 	"maps"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/ast"
@@ -154,8 +154,8 @@ func (s *Session) commitTxn(ctx context.Context) error {
 
 // describeCommitError gives a unique violation found at commit the names PostgreSQL gives it.
 func (s *Session) describeCommitError(ctx context.Context, err error) error {
-	var exists *mvcc.KeyExistsError
-	if !errors.As(err, &exists) {
+	exists, ok := errkind.As[*mvcc.KeyExistsError](err)
+	if !ok {
 		return err
 	}
 	return executor.UniqueViolation(ctx, s.tx.resolver, exists.Key)

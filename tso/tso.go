@@ -25,9 +25,10 @@ package tso
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/percodb/percodb/internal/errkind"
 )
 
 // Timestamp is physical_ms(46) | logical(15) | subtick(3). The oracle issues only subtick 0;
@@ -74,7 +75,7 @@ type WindowStore interface {
 }
 
 // ErrClosed: the oracle has been closed.
-var ErrClosed = errors.New("tso: closed")
+var ErrClosed = errkind.New(errkind.OracleClosed, "tso: closed")
 
 // UnavailableError: no timestamp could be had, because the oracle could not be reached or could not
 // save its window. Nothing was handed out to the caller; asking again is safe.
@@ -84,6 +85,9 @@ func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("timestamp oracle unavailable: %v", e.Err)
 }
 func (e *UnavailableError) Unwrap() error { return e.Err }
+
+// Kind implements errkind.Error.
+func (e *UnavailableError) Kind() errkind.Kind { return errkind.OracleUnavailable }
 
 // ClockAheadError: at start the clock is further above the saved window than Options allow. A
 // timestamp cannot be taken back, so a wrong clock must be noticed before the first one.

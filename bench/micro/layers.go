@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	kvrpc "github.com/percodb/percodb/kv/rpc"
@@ -213,8 +214,7 @@ func (l *Layer) WriteWays(ctx context.Context, rows uint64) []Way {
 				return err
 			}
 			_, err = txn.Commit(ctx)
-			var conflict *mvcc.WriteConflictError
-			if errors.As(err, &conflict) {
+			if errkind.Of(err) == errkind.WriteConflict {
 				return nil // two writers have met; as much work as a write
 			}
 			return err

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/node"
 )
@@ -58,8 +58,7 @@ A store that still answers is not forgotten.`,
 // forgetStore excludes a store once confirm has returned nil.
 func forgetStore(ctx context.Context, join, id string, confirm func(what string) error, out io.Writer) error {
 	would, err := node.ForgetStore(ctx, join, id, true)
-	var unavailable *kv.UnavailableError
-	if errors.As(err, &unavailable) {
+	if unavailable, ok := errkind.As[*kv.UnavailableError](err); ok {
 		return fmt.Errorf("no answer from %s: give --join the address of the tso process, its --rpc-listen (%w)", join, unavailable.Err)
 	}
 	if err != nil {

@@ -15,6 +15,8 @@ package memory
 import (
 	"fmt"
 	"sync/atomic"
+
+	"github.com/percodb/percodb/internal/errkind"
 )
 
 // ExceededError says that a reservation would exceed a pool's limit. Clients see it as 53200.
@@ -26,6 +28,9 @@ type ExceededError struct {
 func (e *ExceededError) Error() string {
 	return fmt.Sprintf("out of memory: %d bytes asked for, %d of %d bytes for %s are in use", e.Asked, e.Used, e.Limit, e.Pool)
 }
+
+// Kind implements errkind.Error.
+func (e *ExceededError) Kind() errkind.Kind { return errkind.OutOfMemory }
 
 // Pool bounds a sum of bytes. Safe for concurrent use. A nil Pool bounds nothing.
 type Pool struct {

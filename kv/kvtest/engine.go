@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -267,8 +268,9 @@ var lifeCases = []Case{
 		_, errs["CollectGarbage"] = shard.CollectGarbage(e.ctx, &kv.CollectGarbageRequest{})
 		_, errs["DropSpan"] = shard.DropSpan(e.ctx, &kv.DropSpanRequest{Span: span("a", "b")})
 		for name, err := range errs {
-			var unavailable *kv.UnavailableError
-			if !errors.Is(err, kv.ErrClosed) && !errors.As(err, &unavailable) && !errors.Is(err, kv.ErrUnsupported) {
+			switch errkind.Of(err) {
+			case errkind.Closed, errkind.Unavailable, errkind.Unsupported:
+			default:
 				e.Errorf("%s after Close: %v", name, err)
 			}
 		}
@@ -328,9 +330,8 @@ var routerCases = []Case{
 		e.store(put("a", "1"), put("z", "1"))
 		e.must(e.recorder.CreateRange(e.ctx, span("m", "n")))
 		for _, key := range []string{"a", "m1", "z"} {
-			var stale *kv.StaleRangeError
 			_, err := e.tryGet(key, kv.ReadOptions{ReadTS: e.now()})
-			if errors.As(err, &stale) {
+			if stale, ok := errkind.As[*kv.StaleRangeError](err); ok {
 				e.recorder.Invalidate(stale)
 				_, err = e.tryGet(key, kv.ReadOptions{ReadTS: e.now()})
 			}
@@ -509,8 +510,7 @@ func (c *transferClient) transfer() error {
 	}
 	ts := c.e.now()
 	err := c.insist(func(context.Context) error { return x.tryCommit(ts, true, x.primary) })
-	var committed *mvcc.AlreadyCommittedError
-	if err != nil && !errors.As(err, &committed) {
+	if err != nil && errkind.Of(err) != errkind.Committed {
 		return c.giveUp(x, keys, err)
 	}
 	for _, key := range keys {
@@ -523,13 +523,9 @@ func (c *transferClient) transfer() error {
 
 // giveUp rolls the transaction back, after an error that the contract has for it.
 func (c *transferClient) giveUp(x *txn, keys []string, err error) error {
-	var (
-		conflict   *mvcc.WriteConflictError
-		locked     *mvcc.KeyLockedError
-		rolledBack *mvcc.RolledBackError
-		pushed     *mvcc.CommitTSExpiredError
-	)
-	if !errors.As(err, &conflict) && !errors.As(err, &locked) && !errors.As(err, &rolledBack) && !errors.As(err, &pushed) {
+	switch errkind.Of(err) {
+	case errkind.WriteConflict, errkind.Locked, errkind.RolledBack, errkind.CommitTSExpired:
+	default:
 		return err
 	}
 	for _, key := range append([]string{x.primary}, keys...) {
@@ -544,12 +540,12 @@ func (c *transferClient) giveUp(x *txn, keys []string, err error) error {
 func (c *transferClient) read(key string, ts tso.Timestamp) (n int, ok bool, _ error) {
 	for {
 		value, err := c.e.tryGet(key, kv.ReadOptions{ReadTS: ts})
-		var locked *mvcc.KeyLockedError
-		switch {
-		case err == nil:
+		if err == nil {
 			n, err := strconv.Atoi(string(value))
 			return n, true, err
-		case !errors.As(err, &locked):
+		}
+		locked, ok := errkind.As[*mvcc.KeyLockedError](err)
+		if !ok {
 			return 0, false, err
 		}
 		other := &txn{e: c.e, start: locked.Lock.StartTS, primary: string(locked.Lock.Primary)}

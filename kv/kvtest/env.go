@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -367,8 +368,7 @@ func (e *env) eachRange(do func(d *kv.RangeDescriptor, shard kv.Shard) error) {
 		d, shard, err := e.recorder.Locate(e.ctx, key)
 		e.must(err)
 		err = do(d, shard)
-		var stale *kv.StaleRangeError
-		if errors.As(err, &stale) {
+		if stale, ok := errkind.As[*kv.StaleRangeError](err); ok {
 			e.recorder.Invalidate(stale)
 			continue
 		}
@@ -435,8 +435,8 @@ func (e *env) settle() {
 				continue
 			}
 			var commitTS tso.Timestamp
-			var committed *mvcc.AlreadyCommittedError
-			if err := x.tryRollback(x.primary); errors.As(err, &committed) {
+			err := x.tryRollback(x.primary)
+			if committed, ok := errkind.As[*mvcc.AlreadyCommittedError](err); ok {
 				commitTS = committed.CommitTS
 			} else {
 				e.must(err)
@@ -464,9 +464,8 @@ func (e *env) replay() {
 	r.rand.Shuffle(len(kept), func(i, j int) { kept[i], kept[j] = kept[j], kept[i] })
 	for _, request := range kept {
 		err := request(e.ctx)
-		var invalid *mvcc.InvalidRequestError
-		var corrupt *kv.CorruptionError
-		if errors.As(err, &invalid) || errors.As(err, &corrupt) || errors.Is(err, context.DeadlineExceeded) {
+		switch errkind.Of(err) {
+		case errkind.Invalid, errkind.Corrupt, errkind.Context:
 			e.Fatalf("an acknowledged request that comes late is answered with %v", err)
 		}
 	}

@@ -2,9 +2,9 @@ package mvcc
 
 import (
 	"context"
-	"errors"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -137,8 +137,7 @@ func (s *State) tellGraph(ctx context.Context, w *waiter, found chan<- error) {
 		next := told[:0:0]
 		for _, holder := range s.locks.waitsFor(w) {
 			done, err := s.opts.WaitGraph.Wait(ctx, w.startTS(), holder, w.entry.key)
-			var deadlock *DeadlockError
-			if errors.As(err, &deadlock) {
+			if errkind.Of(err) == errkind.Deadlock {
 				s.locks.stats.deadlocks.Add(1)
 				found <- err
 				cancelAll(append(next, told...))

@@ -2,8 +2,8 @@ package mvcc
 
 import (
 	"context"
-	"errors"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -69,8 +69,7 @@ func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusA
 // could ever lock the key again.
 func (w *writer) lookForStatus(v *keyView, q *statusQuery, primary []byte) error {
 	err := w.lookAll(v, primary, q.startTS)
-	var tooOld *TooOldError
-	if q.resolvingPessimistic && errors.As(err, &tooOld) {
+	if q.resolvingPessimistic && errkind.Of(err) == errkind.TooOld {
 		return nil
 	}
 	return err

@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/rpc/kvpb"
@@ -16,11 +17,11 @@ import (
 
 // encodeError makes a message of an error that package kv promises.
 func encodeError(err error) *kvpb.Error {
-	kind, typed := mvcc.Typed(err)
+	kind, typed := errkind.Find(err)
 	switch kind {
-	case mvcc.KindClosed:
+	case errkind.Closed:
 		return &kvpb.Error{Kind: &kvpb.Error_Closed{Closed: &kvpb.Closed{}}}
-	case mvcc.KindOracleClosed:
+	case errkind.OracleClosed:
 		return &kvpb.Error{Kind: &kvpb.Error_OracleClosed{OracleClosed: &kvpb.OracleClosed{}}}
 	}
 	if e := encodeRoutingError(typed); e != nil {

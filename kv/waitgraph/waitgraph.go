@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -42,6 +43,9 @@ type DeadlockError struct {
 func (e *DeadlockError) Error() string {
 	return fmt.Sprintf("deadlock: transaction %d would wait for %d on key %x, in a circle of %d", e.Waiter, e.Holder, e.Key, len(e.Cycle))
 }
+
+// Kind implements errkind.Error.
+func (e *DeadlockError) Kind() errkind.Kind { return errkind.Deadlock }
 
 // Edge is one wait in a Local graph. A transaction may wait in several places at once, and several
 // times for the same other one.

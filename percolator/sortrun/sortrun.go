@@ -19,6 +19,8 @@ import (
 	"os"
 	"sort"
 	"sync/atomic"
+
+	"github.com/percodb/percodb/internal/errkind"
 )
 
 // blockBytes is where a block ends; one record may make it longer.
@@ -29,6 +31,9 @@ type Error struct{ Err error }
 
 func (e *Error) Error() string { return fmt.Sprintf("could not use a temporary file: %v", e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
+
+// Kind implements errkind.Error.
+func (e *Error) Kind() errkind.Kind { return errkind.TempFile }
 
 // File is a temporary file. Runs are added by one goroutine; finished runs may be read by many.
 type File struct {

@@ -1,10 +1,9 @@
 package pgwire
 
 import (
-	"errors"
-
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -12,8 +11,7 @@ import (
 // query runs a simple query (55.2.2).
 func (c *Conn) query(m *pgproto3.Query) error {
 	if err := c.session.Query(m.String, c.w); err != nil {
-		var gone *connectionError
-		if errors.As(err, &gone) {
+		if errkind.Of(err) == errkind.ClientGone {
 			return err
 		}
 		if err := c.failed(err); err != nil {

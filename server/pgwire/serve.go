@@ -12,6 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -168,8 +169,7 @@ func shutdownError() error {
 
 // protocolError tells a client that went away from one that sent garbage.
 func protocolError(err error) error {
-	var exceeded *memory.ExceededError
-	if errors.As(err, &exceeded) {
+	if errkind.Of(err) == errkind.OutOfMemory {
 		return &connectionError{session.ToPGError(err)}
 	}
 	var netErr net.Error
@@ -182,12 +182,12 @@ func protocolError(err error) error {
 
 // fatal tells the client why the connection ends, if it is still there.
 func (c *Conn) fatal(err error) {
-	var gone *connectionError
+	gone, lost := errkind.As[*connectionError](err)
 	var why *pgerror.Error
-	if errors.As(err, &gone) && !errors.As(gone.err, &why) && c.draining.Load() && errors.Is(gone.err, os.ErrDeadlineExceeded) {
+	if lost && !errors.As(gone.err, &why) && c.draining.Load() && errors.Is(gone.err, os.ErrDeadlineExceeded) {
 		why, _ = shutdownError().(*pgerror.Error) // Interrupt ended the read.
 	}
-	if errors.As(err, &gone) && why == nil || c.w.Err() != nil {
+	if lost && why == nil || c.w.Err() != nil {
 		c.log.Debug("client connection lost", "err", err)
 		return
 	}
@@ -251,8 +251,7 @@ func (c *Conn) extended(err error) error {
 	if err == nil {
 		return c.w.Err()
 	}
-	var gone *connectionError
-	if errors.As(err, &gone) {
+	if errkind.Of(err) == errkind.ClientGone {
 		return err
 	}
 	c.skipping = true

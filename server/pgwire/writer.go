@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -303,9 +304,9 @@ type connectionError struct{ err error }
 
 func (e *connectionError) Error() string { return "connection: " + e.err.Error() }
 
-// Is has the session see no more than that the client is gone: the reason must not pass for an error of
-// the statement.
-func (e *connectionError) Is(target error) bool { return target == session.ErrClientGone }
+// Kind implements errkind.Error: the session sees no more than that the client is gone, because the reason must not pass
+// for an error of the statement.
+func (e *connectionError) Kind() errkind.Kind { return errkind.ClientGone }
 
 // typeLen is pg_type.typlen: -1 for variable length.
 func typeLen(t types.Type) int16 {

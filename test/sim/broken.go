@@ -2,11 +2,11 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -82,8 +82,7 @@ func (b *brokenShard) readOptions(o kv.ReadOptions) kv.ReadOptions {
 func (b *brokenShard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error) {
 	opts = b.readOptions(opts)
 	value, err := b.Shard.Get(ctx, r, key, opts)
-	var locked *mvcc.KeyLockedError
-	if errors.As(err, &locked) && b.bug == passLocks {
+	if locked, ok := errkind.As[*mvcc.KeyLockedError](err); ok && b.bug == passLocks {
 		opts.Bypass = append(opts.Bypass[:len(opts.Bypass):len(opts.Bypass)], locked.Lock.StartTS)
 		return b.Shard.Get(ctx, r, key, opts)
 	}
@@ -130,8 +129,7 @@ func (b *brokenShard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv
 		}
 	}
 	resp, err := b.Shard.Prewrite(ctx, &changed)
-	var locked *mvcc.KeyLockedError
-	if errors.As(err, &locked) && b.bug == stealLocks {
+	if locked, ok := errkind.As[*mvcc.KeyLockedError](err); ok && b.bug == stealLocks {
 		_ = b.Shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: req.Ranges, Keys: [][]byte{locked.Key}, StartTS: locked.Lock.StartTS})
 		return b.Shard.Prewrite(ctx, &changed)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
@@ -217,16 +218,14 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 	}
 	a.End, a.err = c.w.clock.Add(1), err
 	c.w.txns.Add(1)
-	var undetermined *percolator.UndeterminedError
-	var conflict *mvcc.WriteConflictError
-	if errors.As(err, &conflict) && conflict.Cause != mvcc.CauseWrite {
+	if conflict, ok := errkind.As[*mvcc.WriteConflictError](err); ok && conflict.Cause != mvcc.CauseWrite {
 		c.w.expired.Add(1)
 	}
 	switch {
 	case err == nil:
 		a.Outcome = history.Committed
 		c.w.committed.Add(1)
-	case errors.As(err, &undetermined):
+	case errkind.Of(err) == errkind.Undetermined:
 		a.Outcome = history.Unknown
 	case !expected(err) && !(c.w.plan.collects && tooOld(err)):
 		c.w.problem("c%d, transaction %d: unexpected error %v", c.id, a.startTS, err)
@@ -240,34 +239,22 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 
 // expected says whether a transaction may end with err in a world like this one.
 func expected(err error) bool {
-	var (
-		conflict    *mvcc.WriteConflictError
-		locked      *mvcc.KeyLockedError
-		exists      *mvcc.KeyExistsError
-		changed     *mvcc.RefreshConflictError
-		lost        *mvcc.LockLostError
-		deadlock    *mvcc.DeadlockError
-		notFree     *percolator.LockNotAvailableError
-		unavailable *kv.UnavailableError
-		noTimestamp *tso.UnavailableError
-		stale       *kv.StaleRangeError
-	)
-	return errors.As(err, &conflict) || errors.As(err, &locked) || errors.As(err, &exists) || errors.As(err, &changed) ||
-		errors.As(err, &lost) || errors.As(err, &deadlock) || errors.As(err, &notFree) || errors.As(err, &unavailable) ||
-		errors.As(err, &noTimestamp) || errors.As(err, &stale) || errors.Is(err, context.Canceled) || errors.Is(err, kv.ErrClosed) ||
-		errors.Is(err, errGiveUp) || errors.Is(err, errBusiness)
+	switch errkind.Of(err) {
+	case errkind.WriteConflict, errkind.ReadConflict, errkind.Locked, errkind.LockNotAvailable, errkind.LockLost, errkind.Deadlock,
+		errkind.Exists, errkind.Unavailable, errkind.OracleUnavailable, errkind.StaleRoute, errkind.Closed:
+		return true
+	}
+	return errors.Is(err, context.Canceled) || errors.Is(err, errGiveUp) || errors.Is(err, errBusiness)
 }
 
 // notAvailable says that a lock could not be had, which ends a statement and not its transaction.
 func notAvailable(err error) bool {
-	var e *percolator.LockNotAvailableError
-	return errors.As(err, &e)
+	return errkind.Of(err) == errkind.LockNotAvailable
 }
 
 // tooOld says that garbage collection has overtaken a transaction.
 func tooOld(err error) bool {
-	var old *mvcc.TooOldError
-	return errors.As(err, &old)
+	return errkind.Of(err) == errkind.TooOld
 }
 
 var (

@@ -2,14 +2,13 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"sync"
 	"time"
 
 	"github.com/percodb/percodb/gc"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
-	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -85,8 +84,7 @@ func (g *collector) run(ctx context.Context) {
 
 // expected says whether a round may end with err in a world like this one.
 func (g *collector) expected(err error) bool {
-	var notFound *mvcc.TxnNotFoundError
-	return expected(err) || tooOld(err) || errors.As(err, &notFound)
+	return expected(err) || tooOld(err) || errkind.Of(err) == errkind.TxnNotFound
 }
 
 // round is one round, by a new controller if the last one's process has died.

@@ -2,10 +2,9 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
@@ -165,8 +164,7 @@ func (w *world) split(n *node) {
 	life := n.life
 	w.mu.Unlock()
 	w.eventf("split %s at %q", n.name, key)
-	var stale *kv.StaleRangeError
-	if err := store.ForceSplit(context.Background(), key); err != nil && !errors.As(err, &stale) {
+	if err := store.ForceSplit(context.Background(), key); err != nil && errkind.Of(err) != errkind.StaleRoute {
 		w.problem("split %s: %v", n.name, err)
 	}
 	w.mu.Lock()

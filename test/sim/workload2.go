@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
@@ -16,8 +17,7 @@ import (
 
 // existing returns the key that an insert was refused for, "" if err is another error.
 func existing(err error) string {
-	var exists *mvcc.KeyExistsError
-	if errors.As(err, &exists) {
+	if exists, ok := errkind.As[*mvcc.KeyExistsError](err); ok {
 		return string(exists.Key)
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/tso"
 	"github.com/percodb/percodb/tso/rpc/tsopb"
 )
@@ -35,11 +36,10 @@ func (s *server) Take(ctx context.Context, req *tsopb.TakeRequest) (*tsopb.TakeR
 
 // encodeError and decodeError carry the errors of package tso.
 func encodeError(err error) *tsopb.Error {
-	var unavailable *tso.UnavailableError
-	switch {
-	case errors.Is(err, tso.ErrClosed):
+	if errkind.Of(err) == errkind.OracleClosed {
 		return &tsopb.Error{Kind: &tsopb.Error_Closed{Closed: &tsopb.Closed{}}}
-	case errors.As(err, &unavailable):
+	}
+	if unavailable, ok := errkind.As[*tso.UnavailableError](err); ok {
 		return &tsopb.Error{Kind: &tsopb.Error_Unavailable{Unavailable: &tsopb.Unavailable{Reason: unavailable.Err.Error()}}}
 	}
 	return &tsopb.Error{Kind: &tsopb.Error_Other{Other: err.Error()}}
