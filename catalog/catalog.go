@@ -16,19 +16,19 @@ import (
 // Options of a Catalog. The zero value means the defaults named here.
 type Options struct {
 	Logger *slog.Logger // discards
-	// Shared says that other processes serve SQL over the same store.
+	// Shared is set if other processes execute SQL over the same store.
 	Shared bool
 	// System are the system tables (pgcatalog.Tables); none.
 	System []*TableDescriptor
-	// Lease is how long after looking at the schema a process of a Shared catalog may commit, and
-	// so how long a schema change waits: 1 s. PollInterval is how often it looks: 250 ms. All
-	// processes must have the same Lease.
+	// Lease is how long after reading the schema a process of a Shared catalog may commit, and therefore how long a
+	// schema change waits: 1 s. PollInterval is the interval at which the process reads it: 250 ms. All processes must
+	// have the same Lease.
 	Lease, PollInterval time.Duration
-	// Leases is the authority for leases of the schema's version, the same for all processes of a Shared
-	// catalog: it grants each for Lease. Without one every transaction looks at the store.
+	// Leases is the authority for leases of the schema version, the same for all processes of a Shared catalog; it
+	// grants each for Lease. Without it every transaction reads the schema version from the store.
 	Leases readlease.Service
-	// SequenceAhead is how many values of a sequence are made durable at once: 32, or 1 with Shared,
-	// where other processes take from the same sequence.
+	// SequenceAhead is the number of sequence values made durable at once: 32, or 1 with Shared, where other processes
+	// draw from the same sequence.
 	SequenceAhead int
 }
 
@@ -56,9 +56,9 @@ type Catalog struct {
 	db   *percolator.DB
 	opts Options
 
-	current atomic.Pointer[published] // nil: not known, see refresh
-	// committing counts schema changes between the moment they are ready to commit and that of their
-	// publication: current may be old news meanwhile.
+	current atomic.Pointer[published] // nil: not known; see refresh
+	// committing counts schema changes that are ready to commit and not yet published; while it is not 0, current may be
+	// outdated.
 	committing atomic.Int32
 	gate       gate
 	lease      lease
@@ -83,11 +83,11 @@ type published struct {
 	since tso.Timestamp
 }
 
-// keepSnapshots is how many versions are kept for transactions older than the newest.
+// keepSnapshots is the number of versions kept for transactions older than the newest.
 const keepSnapshots = 8
 
-// New opens the catalog of a store, which it sets up if it is new. Close it before db. *FormatError
-// if another version wrote it.
+// New opens the catalog of a store and initializes it in a new store. Close it before db. It returns a *FormatError if
+// another version of percodb wrote it.
 func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error) {
 	c := &Catalog{db: db, opts: opts.ensureDefaults(), changing: make(chan struct{}, 1)}
 	c.changing <- struct{}{}
@@ -144,7 +144,7 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 	})
 }
 
-// retry runs f in a transaction of its own and commits it, again and again while it conflicts.
+// retry runs f in a new transaction and commits it, until it does not conflict.
 func (c *Catalog) retry(ctx context.Context, f func(txn *percolator.Txn) error) error {
 	_, err := c.retryAt(ctx, f)
 	return err
@@ -161,7 +161,7 @@ func (c *Catalog) retryAt(ctx context.Context, f func(txn *percolator.Txn) error
 		if err == nil {
 			at, err = txn.Commit(ctx)
 		} else {
-			_ = txn.Rollback(ctx) // Nothing has left this process yet.
+			_ = txn.Rollback(ctx) // Nothing has been sent to the store.
 		}
 		if errkind.Of(err) != errkind.WriteConflict {
 			return at, err
@@ -169,8 +169,8 @@ func (c *Catalog) retryAt(ctx context.Context, f func(txn *percolator.Txn) error
 	}
 }
 
-// At returns the schema as txn sees it: as of its snapshot, with its own changes. Ask again after a
-// statement that changes the schema, and after rolling back to a savepoint.
+// At returns the schema as txn sees it: as of its snapshot, with its own changes. Call it again after a statement that
+// changes the schema, and after rolling back to a savepoint.
 func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error) {
 	return c.at(ctx, txn)
 }
@@ -187,8 +187,8 @@ func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *snapshot, err
 			return p.snapshot, nil
 		}
 	}
-	// A schema that has changed is no conflict of rows: the guard keeps it apart from what is written, and
-	// a snapshot that moves is looked at anew.
+	// A schema change is not a conflict of rows: the guard checks it against what is written, and the schema is read
+	// again when the snapshot is refreshed.
 	err = txn.Aside(func(r percolator.Reader) error {
 		s, err = c.look(ctx, r)
 		return err
@@ -205,8 +205,8 @@ func (c *Catalog) settled() *published {
 	return c.current.Load()
 }
 
-// Latest returns a schema for a statement that reads without a timestamp, or nil when a transaction must
-// be asked. Whether it was in force for what was read, InForce says afterwards.
+// Latest returns a schema for a statement that reads without a timestamp, or nil if the statement needs a transaction.
+// InForce reports afterwards whether the schema was in force for what was read.
 func (c *Catalog) Latest() Resolver {
 	if c.opts.Shared {
 		if h := c.version.held.Load(); h != nil {
@@ -220,8 +220,8 @@ func (c *Catalog) Latest() Resolver {
 	return nil
 }
 
-// InForce reports whether a schema that Latest returned has been in force ever since: versions only
-// grow, so it is enough to find it so afterwards.
+// InForce reports whether a schema that Latest returned has been in force since. Versions only increase, so checking
+// afterwards suffices.
 func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
 	if !c.opts.Shared {
 		p := c.settled()
@@ -241,9 +241,9 @@ func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
 	return version == r.Version(), err
 }
 
-// look reads the schema version through r and, unless that version is known, the schema. Version
-// numbers are never used twice, not even by changes that are rolled back, so what is known under a
-// number is right for whoever reads that number.
+// look reads the schema version through r and, unless that version is cached, the schema. Version numbers are never
+// reused, not even those of changes that are rolled back, so the schema cached under a number is valid for every reader
+// of that number.
 func (c *Catalog) look(ctx context.Context, r percolator.Reader) (*snapshot, error) {
 	version, err := getNumber(ctx, r, keyVersion)
 	if err != nil {
@@ -262,7 +262,7 @@ func (c *Catalog) look(ctx context.Context, r percolator.Reader) (*snapshot, err
 	return s, nil
 }
 
-// remember keeps s among the recent snapshots, in place of any other when there are too many.
+// remember caches s among the recent snapshots and evicts another one if there are too many.
 func (c *Catalog) remember(s *snapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,7 +276,7 @@ func (c *Catalog) remember(s *snapshot) {
 	c.mu.last = s
 }
 
-// refresh learns the schema from the store and publishes it.
+// refresh reads the schema from the store and publishes it.
 func (c *Catalog) refresh(ctx context.Context) error {
 	txn, err := c.db.Begin(ctx)
 	if err != nil {

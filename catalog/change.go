@@ -29,8 +29,8 @@ type Change struct {
 	held   versionHold
 }
 
-// Change begins, or goes on with, the schema changes of the guarded transaction. Within one process
-// one transaction at a time changes the schema: the others wait here.
+// Change begins or continues the schema changes of the guarded transaction. Within a process one transaction at a time
+// changes the schema; Change waits for the others.
 func (g *Guard) Change(ctx context.Context) (*Change, error) {
 	if g.change == nil {
 		select {
@@ -52,9 +52,9 @@ func (ch *Change) Resolver(ctx context.Context) (Resolver, error) {
 // NewID returns a number never used before.
 func (ch *Change) NewID(ctx context.Context) (uint64, error) { return ch.catalog.NewID(ctx) }
 
-// Close shuts t to writers of other transactions and waits until none of their commits is in
-// flight: from then on, what a transaction that begins later reads of t is all there is. It stays
-// shut until the transaction ends. A table the transaction created itself needs no closing.
+// Close blocks writers of t in other transactions and waits for their commits in flight: a transaction that begins
+// afterwards reads all rows of t. t stays blocked until the transaction ends. A table that the transaction itself
+// created need not be closed.
 func (ch *Change) Close(ctx context.Context, t *TableDescriptor) error {
 	if slices.Contains(ch.closed, t.ID) {
 		return nil
@@ -99,8 +99,8 @@ func (ch *Change) Create(ctx context.Context, t *TableDescriptor) error {
 	return ch.txn.Insert(idKey(wordRelation, t.ID), encode(t))
 }
 
-// Update replaces the descriptor old by t, which has its ID. exclusive says that writers planned under
-// old must not commit any more; the relation must have been closed, or created by this transaction.
+// Update replaces the descriptor old by t, which has its ID. If exclusive is set, writers planned under old must not
+// commit any more; the relation must have been closed, or created by this transaction.
 func (ch *Change) Update(ctx context.Context, old, t *TableDescriptor, exclusive bool) error {
 	version, err := ch.bump(ctx)
 	if err != nil {
@@ -139,9 +139,9 @@ func (ch *Change) Drop(ctx context.Context, t *TableDescriptor) error {
 	return nil
 }
 
-// Reserve raises the table's NextIndexID by n, in a transaction of its own, and returns the first of the
-// n ids: they are not given to another index even if this change fails after having written keys
-// under them. The change's own transaction must begin afterwards.
+// Reserve raises the table's NextIndexID by n, in a separate transaction, and returns the first of the n ids. They are
+// not given to another index even if this change fails after having written keys under them. The change's own
+// transaction must begin afterwards.
 func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first uint32, err error) {
 	key := idKey(wordRelation, tableID)
 	version, err := ch.NewID(ctx)
@@ -181,8 +181,8 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	return first, ch.catalog.refresh(ctx)
 }
 
-// DroppedSpan is a part of the key space that no descriptor names any more: its versions may go once
-// no snapshot from before its commit is read.
+// DroppedSpan is a part of the key space to which no descriptor refers any more; its versions can be removed when no
+// snapshot from before its commit is read.
 type DroppedSpan struct {
 	Table uint64
 	Index uint32 // 0: the whole table
@@ -232,8 +232,8 @@ func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error
 	return ch.txn.Put(key, encode(rec))
 }
 
-// prepare is called when the transaction is ready to commit: it keeps the schema as it will be. From now
-// on until the end of finish, other transactions ask the store for theirs.
+// prepare is called when the transaction is ready to commit; it keeps the schema as it will be after the commit. Until
+// finish returns, other transactions read theirs from the store.
 func (ch *Change) prepare(ctx context.Context) (err error) {
 	if ch.bumped {
 		former := ch.held // of a commit that was too late for it
@@ -251,9 +251,9 @@ func (ch *Change) prepare(ctx context.Context) (err error) {
 	return err
 }
 
-// finish publishes a committed change and opens what was closed. When the outcome is not known, the
-// store is asked before anything is opened. With several processes even that does not tell that the commit
-// will not happen yet; but it cannot when the markers have ended, so they are left to end.
+// finish publishes a committed change and opens what was closed. If the outcome is unknown, it reads it from the store
+// before it opens anything. With several processes, the commit may still happen after that read, but not after the
+// markers have expired, so they are left to expire.
 func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error) {
 	pending := false
 	switch {

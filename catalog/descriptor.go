@@ -25,8 +25,8 @@ const (
 type TableDescriptor struct {
 	ID      uint64
 	Version uint64
-	// WriterVersion is the Version of the last change that writers planned before must not commit
-	// under (a new index, another row format); see Guard.
+	// WriterVersion is the Version of the last change after which writers planned before it must not commit (a new
+	// index, another row format); see Guard.
 	WriterVersion uint64
 	// StatsVersion is the Version at which statistics were last stored, 0 for never.
 	StatsVersion uint64
@@ -50,7 +50,7 @@ type TableDescriptor struct {
 	Rows VirtualRows `json:"-"`
 }
 
-// SameButStatistics reports whether nothing but statistics was changed between t and other.
+// SameButStatistics reports whether t and other differ in nothing but statistics.
 func (t *TableDescriptor) SameButStatistics(other *TableDescriptor) bool {
 	if t.Version == other.Version {
 		return true
@@ -76,7 +76,7 @@ type ColumnDescriptor struct {
 	Comment string
 }
 
-// IndexState says who uses an index.
+// IndexState states which statements use an index.
 type IndexState uint8
 
 // The states of an index.
@@ -88,7 +88,7 @@ const (
 // IndexDescriptor is a primary or secondary index. A non-unique entry's key ends with the primary
 // key's columns, a unique entry's value holds them (its key too, where a key column is NULL).
 type IndexDescriptor struct {
-	ID         uint32 // among the table's keys; another one when the index is built anew
+	ID         uint32 // among the table's keys; a rebuilt index has a new one
 	OID        uint32 // towards PostgreSQL clients; stays
 	Name       string
 	Unique     bool
@@ -113,21 +113,21 @@ type CheckDescriptor struct {
 	Expr string // SQL text
 }
 
-// SequenceDescriptor holds a sequence's options; its value lives under its own key.
+// SequenceDescriptor holds a sequence's options; its value is stored under a separate key.
 type SequenceDescriptor struct {
 	Start, Increment, Min, Max int64
 	Cycle                      bool
 	Type                       types.Type
 	OwnerTable                 uint64 // table that owns it, 0 for none
 	OwnerColumn                uint32
-	// ValueID names the sequence's value among the catalog's keys. RESTART takes a new one, so that it
-	// can be rolled back. First and FirstCalled are the value while nothing is stored under it.
+	// ValueID identifies the sequence's value among the catalog's keys. RESTART assigns a new one, so that it can be
+	// rolled back. First and FirstCalled are the value while none is stored under it.
 	ValueID     uint64
 	First       int64
 	FirstCalled bool
 }
 
-// TableStats are what ANALYZE (or a load) learned; the zero value means unknown.
+// TableStats are the results of ANALYZE (or of a load); the zero value means unknown.
 type TableStats struct {
 	Rows    float64
 	Deleted float64                // keys of deleted rows that garbage collection has not taken yet

@@ -12,8 +12,8 @@ type DroppedRecord struct {
 	DroppedSpan
 }
 
-// Dropped lists what waits for the garbage collector as of a snapshot. It needs no Catalog, so that a
-// process without SQL may ask.
+// Dropped lists the spans that wait for garbage collection as of a snapshot. It needs no Catalog, so a process without
+// SQL can call it.
 func Dropped(ctx context.Context, r percolator.Reader) (list []DroppedRecord, err error) {
 	err = scan(ctx, r, wordDropped, func(key, value []byte) error {
 		rec := DroppedRecord{}
@@ -29,7 +29,7 @@ func Dropped(ctx context.Context, r percolator.Reader) (list []DroppedRecord, er
 	return list, err
 }
 
-// ForgetDropped removes records whose keys are gone. Removing one again does no harm.
+// ForgetDropped removes the records of spans whose keys are removed. It may be repeated.
 func ForgetDropped(ctx context.Context, w percolator.Writer, ids []uint64) error {
 	for _, id := range ids {
 		if err := w.Delete(idKey(wordDropped, id)); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/percodb/percodb/internal/errkind"
 )
 
-// SchemaChangedError: the transaction was planned under a schema that a change has replaced, or is
-// replacing. Nothing was committed; planned again on a fresh snapshot it may succeed.
+// SchemaChangedError: the transaction was planned under a schema that a change has replaced or is replacing. Nothing was
+// committed; if it is planned again on a new snapshot it may succeed.
 type SchemaChangedError struct {
 	Table uint64 // relation id
 	Name  string // as of planning
@@ -20,7 +20,7 @@ func (e *SchemaChangedError) Error() string {
 // Kind implements errkind.Error.
 func (e *SchemaChangedError) Kind() errkind.Kind { return errkind.SchemaChanged }
 
-// CorruptionError: the catalog's keys hold what the catalog cannot have written.
+// CorruptionError: the catalog's keys contain data that the catalog cannot have written.
 type CorruptionError struct {
 	Key    []byte
 	Detail string

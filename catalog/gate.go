@@ -9,8 +9,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// gate keeps commits and schema changes of this process apart, table by table. mu is held for a few
-// map look-ups only.
+// gate excludes commits and schema changes of this process from each other, table by table. mu is held for a few map
+// lookups only.
 type gate struct {
 	mu struct {
 		sync.Mutex
@@ -22,11 +22,11 @@ type gate struct {
 type tableGate struct {
 	inFlight int
 	closedBy *Change
-	// changed is closed when inFlight drops to 0 or the gate opens; nil when nobody waits.
+	// changed is closed when inFlight drops to 0 or the gate opens; nil if nothing waits for it.
 	changed chan struct{}
 }
 
-// wake tells the waiters to look again.
+// wake makes the waiters check the gate again.
 func (t *tableGate) wake() {
 	if t.changed != nil {
 		close(t.changed)
@@ -63,12 +63,12 @@ func (g *gate) close(ctx context.Context, ch *Change, id uint64) error {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return ctx.Err() // The change opens what it closed when it ends.
+			return ctx.Err() // The change opens at its end what it has closed.
 		}
 	}
 }
 
-// open lets writers in again.
+// open admits writers again.
 func (g *gate) open(ch *Change, ids []uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,7 +110,7 @@ func (g *gate) closed(writes []tableWrite, own *Change) <-chan struct{} {
 	return nil
 }
 
-// enter lets a commit in, all tables or none.
+// enter admits a commit to all its tables, or to none.
 func (g *gate) enter(c *Catalog, writes []tableWrite, own *Change) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,7 +138,7 @@ func (g *gate) enter(c *Catalog, writes []tableWrite, own *Change) error {
 	return nil
 }
 
-// leave ends what enter began.
+// leave reverses enter.
 func (g *gate) leave(writes []tableWrite) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -160,15 +160,15 @@ func (s *snapshot) permits(planned *TableDescriptor) bool {
 	return t != nil && t.WriterVersion == planned.WriterVersion
 }
 
-// tableWrite is a table that a transaction wrote, as of the plan, and how many rows of it; or one that it
-// read, when it is serializable.
+// tableWrite is a table that a transaction wrote, as of the plan, and the number of rows; or a table that a serializable
+// transaction read.
 type tableWrite struct {
 	table *TableDescriptor
 	rows  int64
 }
 
-// Guard keeps one transaction after another apart from schema changes: a session has one and resets
-// it for every transaction. It implements percolator.CommitGuard. One goroutine's.
+// Guard excludes a session's transactions and schema changes from each other; the session resets
+// it for every transaction. It implements percolator.CommitGuard. Not safe for concurrent use.
 //
 //	Reset(txn)   begins
 //	Writes(t,n)  for every table written
@@ -195,7 +195,7 @@ func (c *Catalog) NewGuard() *Guard {
 	return g
 }
 
-// Reset begins to guard txn. What an earlier transaction left without Done is rolled back.
+// Reset begins to guard txn. It rolls back the schema change of an earlier transaction for which Done was not called.
 func (g *Guard) Reset(txn *percolator.Txn) {
 	if g.change != nil || g.look != nil {
 		g.Done(context.Background(), 0, nil)
@@ -204,8 +204,8 @@ func (g *Guard) Reset(txn *percolator.Txn) {
 	txn.SetCommitGuard(g)
 }
 
-// Continue goes on with another transaction, keeping the schema change that was begun: a change that
-// closed a table must read it in a transaction that begins afterwards.
+// Continue switches to another transaction and keeps the schema change that was begun: a change that closed a table must
+// read it in a transaction that begins afterwards.
 func (g *Guard) Continue(txn *percolator.Txn) {
 	g.txn = txn
 	if g.change != nil {
@@ -214,8 +214,8 @@ func (g *Guard) Continue(txn *percolator.Txn) {
 	txn.SetCommitGuard(g)
 }
 
-// Writes notes that the transaction changes rows of t, as planned under t. Call it before the first
-// row is written; rows may be 0 then and be told by a second call.
+// Writes records that the transaction changes rows of t, as planned under t. Call it before the first row is written;
+// rows may then be 0 and be added by a second call.
 func (g *Guard) Writes(t *TableDescriptor, rows int64) {
 	for i := range g.writes {
 		if w := &g.writes[i]; w.table.ID == t.ID {
@@ -226,18 +226,17 @@ func (g *Guard) Writes(t *TableDescriptor, rows int64) {
 	g.writes = append(g.writes, tableWrite{table: t, rows: rows})
 }
 
-// Reads notes that the transaction reads tables, as planned under the descriptors given, and that what it
-// reads must hold when it commits: a change of a table that closes it, such as TRUNCATE, need not touch any
-// key that was read. Transactions that are not serializable do not tell.
+// Reads records that the transaction reads tables, as planned under the given descriptors, and that the result must
+// still hold at commit: a change that closes a table, such as TRUNCATE, may change no key that was read. Only
+// serializable transactions call it.
 func (g *Guard) Reads(tables []*TableDescriptor) {
 	for _, t := range tables {
 		g.Writes(t, 0)
 	}
 }
 
-// Wait returns once no schema change has a table closed that keeps the transaction from committing, which
-// is none if it wrote nothing. A statement or transaction that goes on after an error of Wait must be
-// rolled back.
+// Wait returns when no schema change keeps a table closed on which the transaction depends; a transaction that wrote
+// nothing does not wait. After an error of Wait the statement or transaction must be rolled back.
 func (g *Guard) Wait(ctx context.Context) error {
 	if !g.txn.Wrote() {
 		return nil
@@ -261,7 +260,7 @@ func (g *Guard) Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timest
 			g.catalog.lease.leave(g.look, false)
 			g.look = nil
 		}
-		// Done leaves, which knows the outcome.
+		// Done calls leave with the outcome.
 		g.look, maxCommitTS, err = g.catalog.lease.enter(ctx, g.writes, g.change)
 		return nopLeave, maxCommitTS, err
 	}
@@ -278,8 +277,8 @@ func (g *Guard) Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timest
 
 func nopLeave() {}
 
-// Done ends the transaction: commitTS and err are what Commit returned, or 0 and nil after a
-// rollback. Schema changes are published and what they closed is opened.
+// Done ends the transaction: commitTS and err are the results of Commit, or 0 and nil after a rollback. It publishes
+// schema changes and opens what they closed.
 func (g *Guard) Done(ctx context.Context, commitTS tso.Timestamp, err error) {
 	if g.look != nil {
 		g.catalog.lease.leave(g.look, errkind.Of(err) == errkind.Undetermined)

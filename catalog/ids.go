@@ -7,9 +7,8 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// Numbers are taken from the store by the block, in transactions of their own: a number that was
-// handed out is never handed out again, whatever becomes of the transaction that asked for it or of
-// the process.
+// Numbers are allocated from the store in blocks, in separate transactions: a number that was issued is never issued
+// again, whatever the outcome of the transaction that requested it, and after a crash of the process.
 const (
 	idBlock    = 32
 	rowIDBlock = 1 << 16
@@ -50,7 +49,7 @@ func (b *block) tryTake() (uint64, bool) {
 	return b.mu.next - 1, true
 }
 
-// fetch takes the next block from the store, unless somebody else has just done so.
+// fetch allocates the next block from the store, unless another caller has just done so.
 func (b *block) fetch(ctx context.Context) error {
 	b.refill.Lock()
 	defer b.refill.Unlock()

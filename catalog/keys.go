@@ -26,8 +26,8 @@ const (
 	wordRelation = "relation" // id → descriptor
 	wordSequence = "sequence" // value id → value
 	wordStats    = "stats"    // relation id → statistics
-	wordMember   = "member"   // process → what it knows of markers
-	wordDropped  = "dropped"  // id of the record → span that no descriptor names any more
+	wordMember   = "member"   // process → which markers it has seen
+	wordDropped  = "dropped"  // id of the record → span to which no descriptor refers any more
 )
 
 func schemaKey(name string) []byte { return []byte(keySpace + wordSchema + "/" + name + "\x00") }

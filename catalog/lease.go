@@ -12,32 +12,32 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// lease is the right of one process of a Shared catalog to commit writes: until Options.Lease after
-// the timestamp at which it last looked at the schema, at the markers of schema changes, and at its own
-// place among the members. The protocol and its argument are in doc.go.
+// lease is the right of a process of a Shared catalog to commit writes: until Options.Lease after the
+// timestamp of its last look, which read the schema, the markers of schema changes, and its own record
+// among the members. The protocol and its argument are in doc.go.
 //
 //	process A   look P────────────── P+lease                    commits only up to P+lease,
-//	                                                            later ones look again and see M
+//	                                                            later ones need a new look, which sees M
 //	change      ·······M (marker) ───────────── M+lease, T ──── backfill as of T ──── C
 type lease struct {
 	seen    atomic.Pointer[look]
-	looking chan struct{} // one token: whoever holds it looks
+	looking chan struct{} // one token: its holder reads the store
 	cancel  context.CancelFunc
 	done    chan struct{}
 	catalog *Catalog
 	member  member
-	// doubt is the largest commit_ts that a commit without an answer may still come to have.
+	// doubt is the largest commit_ts that a commit with unknown outcome may get.
 	doubt atomic.Uint64
-	// former are the looks before seen under which commits may be in flight. stopped: there are to be no
-	// others. Both are of who holds the token.
+	// former are the looks before seen under which commits may be in flight. stopped: no further look will follow. Both
+	// are guarded by the token.
 	former  []*look
 	stopped bool
 }
 
-// look is what one look at the store showed.
+// look is the result of one read of the store.
 type look struct {
 	*snapshot
-	at      tso.Timestamp // as of when
+	at      tso.Timestamp // timestamp of the read
 	began   time.Time
 	closing map[uint64]marker // by relation id
 	// inFlight counts the commits that this look allowed and whose outcome is not known yet.
@@ -60,8 +60,8 @@ func (l *lease) start(ctx context.Context, c *Catalog) error {
 	return nil
 }
 
-// stop ends the right to commit for good. The process leaves the members unless something that it was
-// allowed may still be committed: then schema changes wait until that can no longer be.
+// stop ends the right to commit permanently. The process leaves the members unless a commit that it was allowed may
+// still happen; then schema changes wait until it no longer can.
 func (l *lease) stop(ctx context.Context) {
 	if l.cancel == nil {
 		return
@@ -71,7 +71,7 @@ func (l *lease) stop(ctx context.Context) {
 	<-l.looking
 	defer func() { l.looking <- struct{}{} }()
 	l.stopped = true
-	// Nobody commits under this look: it is from long ago, and no other will follow.
+	// No commit is allowed under this look: its timestamp is 0, and no other look will follow.
 	l.replace(&look{snapshot: l.seen.Load().snapshot})
 	left, err := false, error(nil)
 	if l.former = slices.DeleteFunc(l.former, (*look).empty); len(l.former) == 0 {
@@ -85,14 +85,14 @@ func (l *lease) stop(ctx context.Context) {
 	}
 }
 
-// replace makes next the look that commits are allowed by.
+// replace makes next the look that allows commits.
 func (l *lease) replace(next *look) {
 	if old := l.seen.Swap(next); old != nil {
 		l.former = append(l.former, old)
 	}
 }
 
-// run looks regularly, so that commits rarely have to.
+// run reads the store regularly, so that commits rarely have to.
 func (l *lease) run(ctx context.Context) {
 	defer close(l.done)
 	tick := time.NewTicker(l.catalog.opts.PollInterval)
@@ -109,7 +109,7 @@ func (l *lease) run(ctx context.Context) {
 	}
 }
 
-// look returns what a look that began after the given moment showed, and looks if there was none.
+// look returns a look that began after the given moment, and reads the store if there is none.
 func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
 	select {
 	case <-l.looking:
@@ -125,8 +125,8 @@ func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
 	}
 	next, registered, err := l.read(ctx)
 	for err == nil && !registered {
-		// What is seen while others need not know of this process is worth nothing. It may be struck out as
-		// soon as it has registered, so only the look itself can tell.
+		// A look allows nothing unless other processes wait for this one. The process may be struck out as soon as it
+		// has registered, so only the look itself shows whether it is a member.
 		if err = l.member.register(ctx); err == nil {
 			next, registered, err = l.read(ctx)
 		}
@@ -139,7 +139,7 @@ func (l *lease) look(ctx context.Context, after time.Time) (*look, error) {
 	return next, nil
 }
 
-// read looks at the store, and whether this process is among the members there, as of the same timestamp.
+// read reads the schema and the markers, and whether this process is a member, as of the same timestamp.
 func (l *lease) read(ctx context.Context) (next *look, registered bool, err error) {
 	next = &look{began: time.Now()}
 	txn, err := l.catalog.db.Begin(ctx)
@@ -159,8 +159,8 @@ func (l *lease) read(ctx context.Context) (next *look, registered bool, err erro
 	return next, record != nil && record.Out == 0, err
 }
 
-// acknowledge says that this process knows the markers that seen shows, once nothing that an older look
-// allowed can be committed any more. When that takes longer, a later look says it.
+// acknowledge records that this process has seen the markers of seen, once no commit that an older look allowed can
+// happen any more. If one still can, a later look acknowledges them.
 func (l *lease) acknowledge(ctx context.Context, seen *look) {
 	l.former = slices.DeleteFunc(l.former, (*look).empty)
 	if len(seen.closing) == 0 {
@@ -188,14 +188,14 @@ func (l *lease) drained(seen *look) bool {
 // empty reports whether no commit is in flight under a look that has been replaced.
 func (s *look) empty() bool { return s.inFlight.Load() == 0 }
 
-// enter checks a commit's tables and returns until when it may happen, and the look that allows it, with
+// enter checks a commit's tables and returns the latest commit_ts that it may have, and the look that allows it, with
 // which leave is to be called when its outcome is known.
 func (l *lease) enter(ctx context.Context, writes []tableWrite, own *Change) (*look, tso.Timestamp, error) {
 	seen := l.join()
 	fresh := time.Since(seen.began) < l.catalog.opts.Lease/2
 	err := seen.allows(writes, own)
 	if !fresh || err != nil {
-		// The commit may have been planned under something newer than the last look.
+		// The commit may have been planned under a schema newer than the last look.
 		seen.inFlight.Add(-1)
 		if _, err := l.look(ctx, time.Now()); err != nil {
 			return nil, 0, err
@@ -223,7 +223,7 @@ func (l *lease) join() *look {
 	for {
 		seen := l.seen.Load()
 		seen.inFlight.Add(1)
-		// If it was replaced before the addition, somebody may have found it empty already.
+		// If it was replaced before the addition, drained may have found it empty already.
 		if l.seen.Load() == seen {
 			return seen
 		}
@@ -231,7 +231,7 @@ func (l *lease) join() *look {
 	}
 }
 
-// leave ends what enter began. undetermined: the commit had no answer, and may still happen.
+// leave reverses enter. undetermined: the outcome of the commit is unknown, and it may still happen.
 func (l *lease) leave(seen *look, undetermined bool) {
 	if undetermined {
 		until := uint64(seen.at + span(l.catalog.opts.Lease))

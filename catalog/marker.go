@@ -11,18 +11,18 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// marker says until when Owner keeps writers of a relation out. After that it means nothing, so that a dead
-// owner blocks nobody for long; and the owner's own commits are bounded by it, so that an owner that was
-// merely asleep does no harm.
+// marker blocks the writers of a relation for Owner until a timestamp. It has no effect afterwards, so a crashed owner
+// blocks them only for a short time; the owner's own commits are bounded by that timestamp too, so an owner that was
+// suspended does no harm.
 type marker struct {
 	Owner string
 	Until tso.Timestamp
 }
 
-// markerLife is how long a marker holds without renewal.
+// markerLife is how long a marker is valid without renewal.
 const markerLife = 10 * time.Second
 
-// markers are those of one schema change. close and open are its goroutine's; renewal runs beside.
+// markers are those of one schema change. close and open are called by its goroutine; renewal runs concurrently.
 type markers struct {
 	catalog *Catalog
 	owner   string
@@ -82,18 +82,18 @@ func (m *markers) close(ctx context.Context, id uint64) error {
 	return m.awaitMembers(ctx)
 }
 
-// memberPause is between two looks at what the members have acknowledged: first and longest.
+// memberPause is the interval between two checks of the members' acknowledgements: first and longest.
 const (
 	memberPause    = time.Millisecond
 	memberPauseMax = 25 * time.Millisecond
 )
 
-// awaitMembers returns when no process can commit any more without knowing of the marker: all members say
-// so, or the leases are over that others may have. Those are struck out, lest the next change wait for
-// them too.
+// awaitMembers returns when no process can commit any more without having seen the marker: all members have acknowledged
+// it, or the leases of the others have expired. Those are struck out, so that the next change does not wait for them
+// too.
 func (m *markers) awaitMembers(ctx context.Context) error {
 	for wait := memberPause; ; wait = min(2*wait, memberPauseMax) {
-		// Others look at their own pace, this process now.
+		// Other processes read at their own intervals, this process now.
 		if _, err := m.catalog.lease.look(ctx, time.Now()); err != nil {
 			return err
 		}
@@ -126,9 +126,9 @@ func (m *markers) census(ctx context.Context) (census, error) {
 	return m.catalog.census(ctx, txn, m.committed)
 }
 
-// put writes a relation's marker for another markerLife. Without renew it takes over a marker that
-// has ended; with, it must find its own still holding, and commits while it holds.
-// It returns the commit_ts, 0 where nothing was written.
+// put writes a relation's marker for another markerLife. Without renew it replaces a marker that has expired; with
+// renew, it must find its own marker valid, and commits while it is valid. It returns the commit_ts, or 0 if nothing was
+// written.
 func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp, error) {
 	var next marker
 	var set bool
@@ -160,8 +160,8 @@ func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp
 	return at, nil
 }
 
-// closing reads the markers, by relation id. They are all in one key: keys of their own would leave a
-// deleted one behind for each change, for every look to pass until garbage collection.
+// closing reads the markers, by relation id. All are stored in one key: with a key for each, every look would have to
+// skip the deleted ones of earlier changes until garbage collection.
 func closing(ctx context.Context, r percolator.Reader) (map[uint64]marker, error) {
 	all := map[uint64]marker{}
 	value, err := r.Get(ctx, keyClosing)
@@ -204,7 +204,7 @@ func (m *markers) abandon() {
 	}
 }
 
-// open removes the markers. What cannot be removed ends by itself.
+// open removes the markers. A marker that cannot be removed expires.
 func (m *markers) open(ctx context.Context) {
 	m.abandon()
 	if len(m.ids) == 0 {
@@ -223,7 +223,7 @@ func (m *markers) open(ctx context.Context) {
 	}
 }
 
-// pause sleeps, unless ctx ends first.
+// pause waits for d, or until ctx ends.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

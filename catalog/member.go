@@ -10,19 +10,19 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// member is this process among those that commit under leases: its part of the protocol in doc.go.
+// member is this process's membership among those that commit under leases (protocol in doc.go).
 //
 //	process A   register ── look P ────── look Q: sees M; commits that P allowed end; acknowledge Q
 //	change                      M (marker) ─── all members have acknowledged M or later ── T
 //
-// A member that does not answer until M+lease is struck out, lest the next change wait for it as long:
+// A member that does not answer until M+lease is struck out, so that the next change does not wait for it too:
 //
 //	process A   look P ──── look Q ──────────────────────── Q+lease  a look sees Out: register
 //	change      M ───────────── M+lease  strike at D, Out ≥ D ───────── Out+lease  the key is deleted
 //
-// It may be alive, with a commit in flight for so long that it could not acknowledge. Then it has looks
-// from after M, of which this change need not know, and which the next one has to respect: they are from
-// before D, for from D on every look shows that the process is none of the members.
+// It may be alive, with a commit that has been in flight for too long to acknowledge. It may then have looks
+// after M, which do not affect this change, and which the next change must wait for: they are
+// before D, because from D on every look shows that the process is not a member.
 type member struct {
 	catalog *Catalog
 	key     []byte
@@ -30,15 +30,15 @@ type member struct {
 
 // memberRecord is the value of a member's key.
 type memberRecord struct {
-	// Seen says that the process knows all markers committed up to it, and that whatever looks before it
-	// allowed is decided.
+	// Seen: the process has seen all markers committed up to it, and every commit that its looks before it allowed is
+	// decided.
 	Seen tso.Timestamp
-	// Out, unless 0, says that the process has been struck out, by a commit not above Out: it has to
-	// register before it trusts a look that shows this.
+	// Out, unless 0: the process has been struck out, by a commit not above Out; it has to register before it relies on
+	// a look that shows this.
 	Out tso.Timestamp `json:",omitempty"`
 }
 
-// over is the timestamp above which the process commits nothing more that a look before marker allowed.
+// over is the timestamp above which the process commits nothing that a look before marker allowed.
 func (r memberRecord) over(marker tso.Timestamp, lease time.Duration) tso.Timestamp {
 	switch {
 	case r.Seen >= marker:
@@ -49,7 +49,7 @@ func (r memberRecord) over(marker tso.Timestamp, lease time.Duration) tso.Timest
 	return marker + span(lease)
 }
 
-// gone says that, as of at, the process has no look left from before it was struck out.
+// gone reports whether, as of at, the process has no valid look from before it was struck out.
 func (r memberRecord) gone(at tso.Timestamp, lease time.Duration) bool {
 	return r.Out != 0 && at > r.Out+span(lease)
 }
@@ -68,8 +68,8 @@ func (m *member) register(ctx context.Context) error {
 	return m.catalog.retry(ctx, func(txn *percolator.Txn) error { return txn.Put(m.key, encode(memberRecord{})) })
 }
 
-// acknowledge says that the process knows all markers committed up to at, and that whatever its looks before
-// at allowed is decided. One that was struck out does not come back by that.
+// acknowledge records that the process has seen all markers committed up to at, and that every commit that its looks
+// before at allowed is decided. A process that was struck out does not become a member again by it.
 func (m *member) acknowledge(ctx context.Context, at tso.Timestamp) error {
 	return m.catalog.retry(ctx, func(txn *percolator.Txn) error {
 		r, err := m.record(ctx, txn)
@@ -80,8 +80,8 @@ func (m *member) acknowledge(ctx context.Context, at tso.Timestamp) error {
 	})
 }
 
-// leave deletes the process's key, so that nobody waits for it. Only one that commits nothing more may,
-// and whose commits are decided, but for those that could have happened up to doubt.
+// leave deletes the process's key, so that no schema change waits for it. The process must not commit any more, and all
+// its commits must be decided, except those with a commit_ts of at most doubt.
 func (m *member) leave(ctx context.Context, doubt tso.Timestamp) (left bool, err error) {
 	err = m.catalog.retry(ctx, func(txn *percolator.Txn) error {
 		if left = txn.StartTS() > doubt; !left {
@@ -101,15 +101,15 @@ func readMember(ctx context.Context, r percolator.Reader, key []byte) (*memberRe
 	return m, decode(key, value, m)
 }
 
-// census is what a change sees of the members.
+// census is the state of the members as a change reads it.
 type census struct {
-	// waiting are those who may still commit what a look before the marker allowed.
+	// waiting is the number of members that may still commit what a look before the marker allowed.
 	waiting int
-	// overdue are the keys of those who no longer may, but have not said so, or are gone.
+	// overdue are the keys of members that no longer may, but have not acknowledged the marker, or have ended.
 	overdue [][]byte
 }
 
-// census takes the members as txn sees them, for a change whose last marker was committed at marker.
+// census reads the members through txn, for a change whose last marker was committed at marker.
 func (c *Catalog) census(ctx context.Context, txn *percolator.Txn, marker tso.Timestamp) (s census, err error) {
 	err = scan(ctx, txn, wordMember, func(key, value []byte) error {
 		var r memberRecord

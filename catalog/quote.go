@@ -6,8 +6,7 @@ import (
 	"github.com/percodb/percodb/sql/keyword"
 )
 
-// QuoteName writes a name as SQL needs it: in double quotes unless it is plain lower case and no
-// reserved word.
+// QuoteName returns a name as SQL needs it: in double quotes unless it is plain lower case and not a reserved word.
 func QuoteName(name string) string {
 	if plainName(name) && !reserved(name) {
 		return name

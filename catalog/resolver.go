@@ -15,7 +15,7 @@ type Resolver interface {
 	SchemaExists(ctx context.Context, schema string) (bool, error)
 	// Schemas lists the schemas' names.
 	Schemas(ctx context.Context) ([]string, error)
-	// Stats returns what is known of a table; never nil.
+	// Stats returns the statistics of a table; never nil.
 	Stats(ctx context.Context, tableID uint64) (*TableStats, error)
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64

@@ -13,8 +13,8 @@ import (
 // sequenceLimit is PostgreSQL's sequence_generator_limit_exceeded.
 const sequenceLimit pgerror.Code = "2200H"
 
-// sequenceValue is what is stored of a sequence: as PostgreSQL's last_value and is_called. A sequence
-// never used has none.
+// sequenceValue is the stored state of a sequence: PostgreSQL's last_value and is_called. A sequence that was never used
+// has none.
 type sequenceValue struct {
 	Last   int64
 	Called bool
@@ -32,7 +32,7 @@ type sequences struct {
 	}
 }
 
-// sequenceState is one sequence's memory. use is held by whoever takes or sets a value, across the
+// sequenceState is the cached state of a sequence. use is locked while a value is drawn or set, also during the
 // transaction that makes further values durable.
 type sequenceState struct {
 	use     sync.Mutex
@@ -101,7 +101,7 @@ func (s *sequences) fetch(ctx context.Context, t *TableDescriptor, st *sequenceS
 	return nil
 }
 
-// readSequence reads the stored value of t, or what a sequence never used has.
+// readSequence reads the stored value of t, or returns that of a sequence that was never used.
 func readSequence(ctx context.Context, r percolator.Reader, t *TableDescriptor) (sequenceValue, error) {
 	v := sequenceValue{Last: t.Sequence.First, Called: t.Sequence.FirstCalled}
 	key := idKey(wordSequence, t.Sequence.ValueID)
@@ -141,7 +141,7 @@ func successor(t *TableDescriptor, v sequenceValue) (int64, error) {
 	return 0, pgerror.New(sequenceLimit, "nextval: reached minimum value of sequence %q (%d)", t.Name, seq.Min)
 }
 
-// SetVal sets the sequence's last value; called says that it has been handed out.
+// SetVal sets the sequence's last value; called is set if it has been issued.
 func (c *Catalog) SetVal(ctx context.Context, t *TableDescriptor, v int64, called bool) error {
 	if v < t.Sequence.Min || v > t.Sequence.Max {
 		return pgerror.New(pgerror.NumericValueOutOfRange, "setval: value %d is out of bounds for sequence %q (%d..%d)",
@@ -203,14 +203,13 @@ func (s *sequences) giveBackOne(ctx context.Context, id uint64, st *sequenceStat
 			return err
 		}
 		if v.Last != st.durable {
-			return nil // Somebody went on from there.
+			return nil // Another process has drawn values since.
 		}
 		return txn.Put(key, encode(st.now))
 	})
 }
 
-// describeSequence lets SELECT read a sequence as PostgreSQL has it: one row of last_value, log_cnt and
-// is_called.
+// describeSequence makes a sequence readable by SELECT, as in PostgreSQL: one row of last_value, log_cnt and is_called.
 func (c *Catalog) describeSequence(t *TableDescriptor) {
 	t.Columns = []ColumnDescriptor{
 		{ID: 1, Name: "last_value", Type: types.TInt8, NotNull: true},
@@ -226,8 +225,7 @@ func (c *Catalog) describeSequence(t *TableDescriptor) {
 	}
 }
 
-// StoredSequenceValue reads what r sees of a sequence: the last value made durable, or called false if
-// there is none.
+// StoredSequenceValue reads a sequence through r: the last value made durable, or called=false if there is none.
 func StoredSequenceValue(ctx context.Context, r percolator.Reader, t *TableDescriptor) (last int64, called bool, err error) {
 	v, err := readSequence(ctx, r, t)
 	return v.Last, v.Called, err

@@ -28,7 +28,7 @@ const (
 	PublicSchema      = "public"
 	SystemSchema      = "pg_catalog"
 	InformationSchema = "information_schema"
-	// OwnSchema holds the views of percodb's own machinery. Unlike the others it is not stored.
+	// OwnSchema contains the views of percodb's internal state. Unlike the others it is not stored.
 	OwnSchema = "percodb"
 
 	publicOID      = 2200
@@ -37,7 +37,7 @@ const (
 	ownOID         = 13184
 )
 
-// defaultPath is where unqualified names are looked up unless SearchPath says otherwise.
+// defaultPath is searched for unqualified names unless SearchPath is set.
 var defaultPath = []string{SystemSchema, PublicSchema}
 
 // loadSnapshot reads the whole schema through r.
@@ -176,7 +176,7 @@ func (s *snapshot) Stats(ctx context.Context, tableID uint64) (*TableStats, erro
 // Version implements Resolver.
 func (s *snapshot) Version() uint64 { return s.version }
 
-// SchemaDetails is implemented by the catalog's resolvers: what system tables show beyond descriptors.
+// SchemaDetails is implemented by the catalog's resolvers: what system tables show in addition to descriptors.
 type SchemaDetails interface {
 	SchemaOID(name string) uint32
 	SchemaComment(name string) string
@@ -195,7 +195,7 @@ func (s *snapshot) SequenceValue(ctx context.Context, t *TableDescriptor) (int64
 	return s.catalog.LastVal(ctx, t)
 }
 
-// inPath is a resolver with a search path of its own.
+// inPath is a resolver with another search path.
 type inPath struct {
 	Resolver
 	path []string
@@ -247,7 +247,7 @@ func (p *inPath) SequenceValue(ctx context.Context, t *TableDescriptor) (int64, 
 	return t.Sequence.Start, false, nil
 }
 
-// Path returns the schemas that r looks unqualified names up in, in order.
+// Path returns the schemas that r searches for unqualified names, in order.
 func Path(r Resolver) []string {
 	if p, ok := r.(*inPath); ok {
 		return p.path

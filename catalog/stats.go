@@ -23,8 +23,8 @@ type cachedStats struct {
 	stats   *TableStats
 }
 
-// get returns the statistics of t. They are hints: where those of its StatsVersion are gone already,
-// newer ones answer.
+// get returns the statistics of t. They are estimates: if those of its StatsVersion have been replaced, it returns newer
+// ones.
 func (s *statsCache) get(ctx context.Context, t *TableDescriptor) (*TableStats, error) {
 	s.mu.Lock()
 	cached, ok := s.mu.tables[t.ID]
@@ -114,8 +114,8 @@ func (s *statsCache) note(id uint64, rows int64) {
 	s.mu.changes[id] += rows
 }
 
-// PutStats stores statistics of t, which belong to the catalog from then on. It gives t a new
-// Version, so that plans are made anew, and leaves writers alone.
+// PutStats stores statistics of t, which the catalog owns from then on. It gives t a new Version, so that statements are
+// planned again, and does not affect writers.
 func (ch *Change) PutStats(ctx context.Context, t *TableDescriptor, stats *TableStats) error {
 	if err := ch.txn.Put(idKey(wordStats, t.ID), encode(stats)); err != nil {
 		return err

@@ -9,12 +9,12 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// versionLease is this process's right to go by a schema without looking at the store (Shared only). A
-// transaction whose snapshot lies within it costs no request for the schema, and needs not the store that
-// has it. Every change of the schema's version holds the leases of all processes back while it commits.
+// versionLease is this process's right to use a cached schema without reading the store (Shared only). A transaction
+// whose snapshot lies within it sends no request for the schema and does not depend on the store that has it. Every
+// change of the schema version suspends the leases of all processes while it commits.
 type versionLease struct {
 	catalog *Catalog
-	id      string // by which the authority knows the process; of run
+	id      string // identifies this process to the authority; written by run
 	held    atomic.Pointer[leasedSchema]
 	cancel  context.CancelFunc
 	done    chan struct{}
@@ -27,13 +27,13 @@ type leasedSchema struct {
 	from, until tso.Timestamp
 }
 
-// renewals is how many times a lease is renewed in its time, leasePause the time after a failed attempt.
+// renewals is the number of renewals within the duration of a lease, leasePause the pause after a failed attempt.
 const (
 	renewals   = 3
 	leasePause = 50 * time.Millisecond
 )
 
-// start begins to hold leases. Without a service every transaction looks at the store.
+// start begins to acquire leases. Without a service every transaction reads the store.
 func (l *versionLease) start(ctx context.Context, c *Catalog) {
 	if c.opts.Leases == nil {
 		return
@@ -56,8 +56,8 @@ func (l *versionLease) stop(ctx context.Context) {
 	}
 }
 
-// at returns the schema that is in force as of ts, nil if the store must be asked. ts was known before the
-// call, so that a lease that is called back meanwhile covered it.
+// at returns the schema that is in force as of ts, or nil if it must be read from the store. ts was issued before the
+// call, so a lease that is revoked concurrently covered it.
 func (l *versionLease) at(ts tso.Timestamp) *snapshot {
 	if h := l.held.Load(); h != nil && h.from <= ts && ts <= h.until {
 		return h.snapshot
@@ -75,7 +75,7 @@ func (l *versionLease) run(ctx context.Context) {
 	}
 }
 
-// renew asks for the lease once more and keeps what it grants.
+// renew requests a renewal of the lease and keeps what is granted.
 func (l *versionLease) renew(ctx context.Context) error {
 	held := l.held.Load()
 	var epoch uint64
@@ -86,13 +86,13 @@ func (l *versionLease) renew(ctx context.Context) error {
 	g, err := l.catalog.opts.Leases.Renew(ctx, l.id, epoch, lease/renewals)
 	switch {
 	case err != nil && held == nil:
-		// The request may yet arrive, and give back what the process of that name holds.
+		// The request may still arrive and release the lease that the process has under that id.
 		l.id = rand.Text()
 		return err
 	case err != nil:
-		return err // What is held ends by itself.
+		return err // The current lease expires.
 	case g.Until == 0:
-		l.held.Store(nil) // The next request says so.
+		l.held.Store(nil) // The next request reports it.
 		return nil
 	case held != nil && held.epoch == g.Epoch:
 		next := *held
@@ -110,7 +110,7 @@ func (l *versionLease) renew(ctx context.Context) error {
 	defer txn.Close()
 	s, err := l.catalog.look(reading, txn)
 	if err == nil {
-		err = l.catalog.stats.load(reading, txn, s) // planning must not have to ask the store either
+		err = l.catalog.stats.load(reading, txn, s) // planning must not have to read the store either
 	}
 	if err != nil {
 		return err
@@ -119,8 +119,8 @@ func (l *versionLease) renew(ctx context.Context) error {
 	return nil
 }
 
-// versionHold holds the leases of all processes back. Each has a name of its own: a request to release one
-// that comes late must not end another. The zero value is none.
+// versionHold suspends the leases of all processes. Each has its own owner id: a delayed request to release one must not
+// end another. The zero value is none.
 type versionHold struct {
 	owner string
 	until tso.Timestamp // a new version commits at or below; 0: at any time

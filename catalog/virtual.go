@@ -13,8 +13,8 @@ import (
 // row, which yield must not keep; an error of yield ends it.
 type VirtualRows func(ctx context.Context, r Resolver, view SystemView, yield func(types.Row) error) error
 
-// SystemView is what system tables show of the session that reads them and of the server around
-// it. A nil SystemView shows nothing.
+// SystemView is what system tables show of the session that reads them and of its server. A nil SystemView shows
+// nothing.
 type SystemView interface {
 	User() string
 	Database() string
@@ -28,7 +28,7 @@ type SystemView interface {
 	Locks(ctx context.Context, yield func(*kv.RangeDescriptor, *mvcc.LockInfo) error) error
 	// Ranges lists the ranges of the store or cluster (percodb.ranges).
 	Ranges(ctx context.Context) ([]Range, error)
-	// Oracle tells of timestamps (percodb.oracle).
+	// Oracle returns the state of the timestamp oracle (percodb.oracle).
 	Oracle(ctx context.Context) (Oracle, error)
 }
 
@@ -53,25 +53,25 @@ type Transaction struct {
 	User, Application string
 	Isolation, State  string
 	Pessimistic       bool
-	// StartTS names the transaction; it reads what was committed at or before ReadTS.
+	// StartTS identifies the transaction; it reads what was committed at or before ReadTS.
 	StartTS, ReadTS tso.Timestamp
-	// Reads are the spans it has recorded to see later whether they changed, Locks the keys it holds,
-	// Writes those it is going to write, as of the end of its last statement.
+	// Reads is the number of spans it has recorded for verification, Locks the number of keys it has locked, Writes the
+	// number of keys it is going to write, as of the end of its last statement.
 	Reads, Locks, Writes int64
 }
 
-// Range is one range. SizeBytes is an estimate, -1 where it is not known.
+// Range is one range. SizeBytes is an estimate, -1 if unknown.
 type Range struct {
 	kv.RangeDescriptor
 	SizeBytes int64
 }
 
-// Oracle is where timestamps stand.
+// Oracle is the state of the timestamp oracle.
 type Oracle struct {
-	// Now has just been issued. WindowEnd bounds what may be issued before more is saved, 0 if
-	// another process knows.
+	// Now has just been issued. WindowEnd bounds what may be issued before another window is saved; 0 if the oracle is
+	// in another process.
 	Now, WindowEnd tso.Timestamp
-	// SafePoint is the largest in force on a shard, 0 if there is none; OldestActive lies below all
-	// that this process's transactions read at.
+	// SafePoint is the largest in force on a shard, 0 if there is none; OldestActive lies below the snapshots of all
+	// transactions of this process.
 	SafePoint, OldestActive tso.Timestamp
 }

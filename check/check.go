@@ -28,10 +28,10 @@ func (f Finding) String() string {
 	return where + ": " + f.Problem
 }
 
-// Summary counts what was looked at.
+// Summary counts what was checked.
 type Summary struct{ Tables, Rows, Entries, Findings int64 }
 
-// groupSize is how many keys are looked up together.
+// groupSize is the number of keys that are looked up together.
 const groupSize = 1024
 
 // Run checks everything that txn sees and calls report with each finding; an error of report ends it.
@@ -72,7 +72,7 @@ type checker struct {
 	sum      Summary
 }
 
-// seen tells the caller about another row or entry, now and then.
+// seen reports progress every few thousand rows or entries.
 func (k *checker) seen(t *catalog.TableDescriptor, n int64) {
 	if k.progress != nil && n%4096 == 1 {
 		k.progress(t.Schema+"."+t.Name, k.sum.Rows+k.sum.Entries)

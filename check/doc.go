@@ -1,13 +1,13 @@
-// Package check compares what the SQL layer has stored with itself, as of one snapshot: the SQL part of
-// `percodb check`. Locks and write records are kv's part.
+// Package check verifies that the stored data of the SQL layer is consistent, as of one snapshot. It is the SQL
+// part of `percodb check`; package kv checks locks and write records.
 //
 //	descriptors ── names, columns, indexes, owners agree with each other
 //	rows        ── decode; NOT NULL columns are not NULL; each has its entry in every index
 //	entries     ── decode; each points at a row, and is the entry of that row
 //	sequences   ── lie within their bounds
 //
-// It reports every difference as a Finding and goes on; only what keeps it from reading ends it. It
-// changes nothing, and needs no table closed, since a snapshot stands still.
+// It reports every difference as a Finding and continues; only a failed read ends it. It changes nothing and blocks no
+// writers, since it reads a snapshot.
 //
-// Not here: CHECK constraints, which are expressions and need a session; repair.
+// It does not verify CHECK constraints, which need a session, and repairs nothing.
 package check

@@ -55,7 +55,7 @@ func (c *tableChecker) scan(ctx context.Context, ix *catalog.IndexDescriptor) pe
 	return c.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{})
 }
 
-// rows decodes every row and asks for its entries.
+// rows decodes every row and looks up its entries.
 func (c *tableChecker) rows(ctx context.Context) error {
 	it := c.scan(ctx, &c.t.Primary)
 	defer it.Close()
@@ -118,7 +118,7 @@ func (c *tableChecker) entryOf(ix *catalog.IndexDescriptor, row types.Row) (want
 	return wantedEntry{ix: ix, key: key, value: value}, err
 }
 
-// lookUp compares the entries waiting with what is stored.
+// lookUp compares the pending entries with what is stored.
 func (c *tableChecker) lookUp(ctx context.Context) error {
 	keys := make([][]byte, len(c.wanted))
 	for i := range c.wanted {
@@ -173,8 +173,8 @@ func (c *tableChecker) entries(ctx context.Context, ix *catalog.IndexDescriptor)
 	return c.pointsAt(ctx, ix, keys, rowKeys)
 }
 
-// pointsAt checks that the rows under rowKeys exist and have the entries under keys. What else an
-// entry holds was compared with its row in the other direction.
+// pointsAt checks that the rows under rowKeys exist and have the entries under keys. The rest of an entry was compared
+// with its row in the other direction.
 func (c *tableChecker) pointsAt(ctx context.Context, ix *catalog.IndexDescriptor, keys, rowKeys [][]byte) error {
 	values, err := c.txn.BatchGet(ctx, rowKeys)
 	if err != nil {

@@ -14,8 +14,9 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Resolver finishes what is left of transactions; *percolator.DB is one. It does without the shards that are away,
-// and tells which locks it has left on others because only these know their fate.
+// Resolver completes the transactions of crashed or slow clients; *percolator.DB is one. It works without the shards
+// that are unavailable, and returns the locks that it has left on other shards because only the unavailable ones know
+// their outcome.
 type Resolver interface {
 	ResolveBefore(ctx context.Context, maxTS tso.Timestamp, away map[string]bool) (resolved int, left []kv.LeftLocks, err error)
 }
@@ -24,24 +25,23 @@ type Resolver interface {
 type Member struct {
 	ID    string
 	Shard kv.Collector
-	// LockBound: no transaction above it has, or will get, a lock on the shard unless the shard learns the safe
-	// point first that was announced when the members were listed. 0: there is no such bound, so that nothing can
-	// be collected without the shard.
+	// LockBound: no later transaction has a lock on the shard, or will get one before the shard has learnt the safe
+	// point that was announced when the members were listed. 0: there is no such bound, so nothing can be collected
+	// without the shard.
 	LockBound tso.Timestamp
 	// Spans are the shard's keys.
 	Spans []kv.Span
 }
 
-// Drops knows the spans of keys that no schema names any more.
+// Drops lists and removes records of the spans of keys to which no schema refers any more.
 type Drops interface {
-	// Dropped lists those whose removal was committed at or below ts. It is asked while ts may still be
-	// read at.
+	// Dropped lists those whose removal was committed at or below ts. It is called while ts may still be read at.
 	Dropped(ctx context.Context, ts tso.Timestamp) ([]DroppedSpan, error)
-	// Forget is told of those whose keys are gone.
+	// Forget is called with those whose keys are removed.
 	Forget(ctx context.Context, ids []uint64) error
 }
 
-// DroppedSpan is a span under the id of the record that says so.
+// DroppedSpan is a span and the id of its record.
 type DroppedSpan struct {
 	ID   uint64
 	Span kv.Span
@@ -49,12 +49,12 @@ type DroppedSpan struct {
 
 // Settings outlive the controller's process; *kv.Engine keeps them.
 type Settings interface {
-	// LoadGC returns what was stored last, zeros if nothing was.
+	// LoadGC returns the stored settings, zeros if there are none.
 	LoadGC() (kv.GCSettings, error)
 	// SaveGC returns once the settings are durable.
 	SaveGC(kv.GCSettings) error
-	// LoadCleared returns what SaveCleared has stored: by shard, the timestamp at or below which no transaction has
-	// a lock there.
+	// LoadCleared returns what SaveCleared has stored: for each shard, the timestamp at or below which no transaction
+	// has a lock there.
 	LoadCleared() (map[string]tso.Timestamp, error)
 	SaveCleared(map[string]tso.Timestamp) error
 }
@@ -66,7 +66,7 @@ type Options struct {
 	// Members lists every shard there is, those that own no range too.
 	Members  func(ctx context.Context) ([]Member, error)
 	Resolver Resolver
-	// Drops tells of dropped tables. Optional.
+	// Drops lists dropped tables. Optional.
 	Drops    Drops
 	Settings Settings
 	// Life applies until SetLife has been called; DefaultLife.
@@ -74,11 +74,11 @@ type Options struct {
 	// Interval is DefaultInterval, or a tenth of Life if that is less.
 	Interval time.Duration
 	Lease    time.Duration // of reports; DefaultLease
-	// Patience is how long a shard may take to raise its fence before it counts as away; DefaultPatience.
+	// Patience is how long a shard may take to raise its fence before it counts as unavailable; DefaultPatience.
 	Patience time.Duration
 	Clock    func() time.Time
 	Logger   *slog.Logger
-	// Registerer gets the controller's metrics, if given.
+	// Registerer registers the controller's metrics, if set.
 	Registerer prometheus.Registerer
 }
 
@@ -103,7 +103,7 @@ type Controller struct {
 
 var _ Service = (*Controller)(nil)
 
-// New returns a controller that does nothing yet: call Start, or Round.
+// New returns an idle controller: call Start, or Round.
 func New(opts Options) (*Controller, error) {
 	if opts.Oracle == nil || opts.Members == nil || opts.Resolver == nil || opts.Settings == nil {
 		return nil, errors.New("gc: options without oracle, members, resolver or settings")
@@ -203,13 +203,13 @@ func (c *Controller) SetLife(_ context.Context, life time.Duration) error {
 	c.update(func(s *Status) { s.Life = life })
 	c.log.Info("history is kept for another time", "life", life)
 	select {
-	case c.wake <- struct{}{}: // the next round may be due sooner
+	case c.wake <- struct{}{}: // the next round may be due earlier
 	default:
 	}
 	return nil
 }
 
-// store changes what is kept.
+// store changes the stored settings.
 func (c *Controller) store(change func(*kv.GCSettings)) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -225,7 +225,7 @@ func (c *Controller) store(change func(*kv.GCSettings)) error {
 	return nil
 }
 
-// Status returns what is known now.
+// Status returns the current status.
 func (c *Controller) Status() Status {
 	pins := c.registry.Pins()
 	c.mu.Lock()

@@ -11,7 +11,7 @@ import (
 
 // Defaults and bounds.
 const (
-	// DefaultLife is how long history is kept unless told otherwise.
+	// DefaultLife is how long history is kept by default.
 	DefaultLife = 10 * time.Minute
 	// MinLife keeps statements that have just begun from being fenced off.
 	MinLife = time.Second
@@ -19,15 +19,15 @@ const (
 	MaxLife = 365 * 24 * time.Hour
 	// DefaultInterval is the time from one round to the next.
 	DefaultInterval = time.Minute
-	// DefaultLease is how long a report holds.
+	// DefaultLease is how long a report is valid.
 	DefaultLease = 15 * time.Second
-	// DefaultPatience is how long a shard may take to raise its fence before it counts as away.
+	// DefaultPatience is how long a shard may take to raise its fence before it counts as unavailable.
 	DefaultPatience = 15 * time.Second
 )
 
-// Status is what can be said about garbage collection.
+// Status is the status of garbage collection.
 type Status struct {
-	// SafePoint: history at or below it is gone, or about to go. 0: all is there.
+	// SafePoint: history at or below it is removed, or about to be. 0: nothing has been removed.
 	SafePoint tso.Timestamp
 	// Oldest is at or below the oldest transaction of any process, and Holder names the process. 0: not
 	// known yet.
@@ -35,24 +35,24 @@ type Status struct {
 	Holder string
 	// Life is how long history is kept.
 	Life time.Duration
-	// Collected is the safe point up to which the last complete round has removed what could go.
+	// Collected is the safe point up to which the last complete round has removed history.
 	Collected tso.Timestamp
-	// Stage is what the controller is at: idle, fence, resolve, sync, drop, collect.
+	// Stage is the current step: idle, fence, resolve, sync, drop, collect.
 	Stage string
-	// Away are the shards that took no part in the last round: their own ranges keep their history, and the others
-	// keep what tells the fate of transactions that may have locks there.
+	// Away are the shards that took no part in the last round: their ranges keep their history, and the other shards
+	// keep the records that determine the outcome of transactions that may have locks there.
 	Away []string
-	// LeftLocks is how many locks the last round has left on other shards because only those in Away know their
-	// fate.
+	// LeftLocks is the number of locks that the last round has left on other shards because only those in Away know
+	// their outcome.
 	LeftLocks int
-	// LastError is why the last round did not get to its end, "" if it did.
+	// LastError is the error of the last round, "" if it succeeded.
 	LastError string
 }
 
-// Service is the controller as SQL processes see it, from near or far. Safe for concurrent use.
+// Service is the controller as SQL processes use it, local or remote. Safe for concurrent use.
 type Service interface {
-	// Report says that the process id runs no transaction at or below oldest, and holds that for a
-	// lease from now on. oldest 0 says that the process is leaving.
+	// Report states that the process id runs no transaction at or below oldest; it is valid for a lease from now on.
+	// oldest 0 means that the process is leaving.
 	Report(ctx context.Context, id string, oldest tso.Timestamp) (Status, error)
 	// SetLife changes how long history is kept, durably. *LifeError if that is out of bounds.
 	SetLife(ctx context.Context, life time.Duration) error

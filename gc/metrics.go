@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics tells how garbage collection goes. Made by newMetrics; nothing is global.
+// metrics are the metrics of garbage collection. Created by newMetrics; nothing is global.
 type metrics struct {
 	rounds, failed, resolved, versions, kept, dropped prometheus.Counter
 	seconds                                           prometheus.Histogram

@@ -20,7 +20,7 @@ type Pin struct {
 type Registry struct {
 	lease time.Duration
 	clock func() time.Time
-	ready time.Time // from then on everybody who lives has been heard
+	ready time.Time // from then on every live process has reported
 
 	mu   sync.Mutex
 	pins map[string]Pin
@@ -65,5 +65,5 @@ func (r *Registry) Pins() []Pin {
 	return list
 }
 
-// Ready reports whether every process that lives has had the time to report since the start.
+// Ready reports whether every live process has had the time to report since the start.
 func (r *Registry) Ready() bool { return !r.clock().Before(r.ready) }

@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Transactions knows the oldest one of a process; *percolator.DB is one.
+// Transactions returns the oldest transaction of a process; *percolator.DB is one.
 type Transactions interface {
 	OldestActive(ctx context.Context) (tso.Timestamp, error)
 }
@@ -23,8 +23,8 @@ type ReporterOptions struct {
 	Logger       *slog.Logger
 }
 
-// Reporter tells the controller about a process's transactions, several times within a lease, and
-// keeps what it hears in return. Safe for concurrent use.
+// Reporter reports a process's transactions to the controller, several times within a lease, and keeps the status that
+// it receives. Safe for concurrent use.
 type Reporter struct {
 	opts ReporterOptions
 	log  *slog.Logger

@@ -29,8 +29,8 @@ const (
 // collectBudget is how long one request to collect may take.
 const collectBudget = 5 * time.Second
 
-// Round runs one round to its end. An error leaves the fence where it was raised to; the next round
-// takes up what this one has left.
+// Round runs one complete round. After an error the fence stays where it was raised to; the next round completes what
+// this one has not done.
 func (c *Controller) Round(ctx context.Context) (err error) {
 	c.round.Lock()
 	defer c.round.Unlock()
@@ -65,14 +65,14 @@ func (c *Controller) Round(ctx context.Context) (err error) {
 	return c.clear(ctx, r, drops)
 }
 
-// round is what a round goes by once the fence is up.
+// round is the state of a round after the fence has been raised.
 type round struct {
 	safePoint     tso.Timestamp
 	present, away []Member
 }
 
-// announce keeps the safe point before any shard is told, and lists the members: a shard that joins from here on,
-// or comes back, learns it first (I2), so that the bounds listed hold for all locks at or below it.
+// announce stores the safe point before it is sent to any shard, and lists the members: a shard that joins or returns
+// from here on learns it first (I2), so the listed bounds apply to all locks at or below it.
 func (c *Controller) announce(ctx context.Context, safePoint tso.Timestamp) ([]Member, error) {
 	if err := c.store(func(s *kv.GCSettings) { s.SafePoint = max(s.SafePoint, safePoint) }); err != nil {
 		return nil, err
@@ -85,10 +85,10 @@ func (c *Controller) announce(ctx context.Context, safePoint tso.Timestamp) ([]M
 	return members, nil
 }
 
-// listDrops lists what was dropped at or below the safe point to be, while it can still be read at.
+// listDrops lists what was dropped at or below the chosen safe point, while it can still be read at.
 func (c *Controller) listDrops(ctx context.Context, safePoint tso.Timestamp) ([]DroppedSpan, error) {
 	if c.opts.Drops == nil || safePoint <= c.Status().SafePoint {
-		return nil, nil // nothing new, or to be listed at the next safe point
+		return nil, nil // nothing new, or listed at the next safe point
 	}
 	drops, err := c.opts.Drops.Dropped(ctx, safePoint)
 	if unreachable(err) && ctx.Err() == nil {
@@ -174,7 +174,7 @@ func unreachable(err error) bool {
 	return kind == errkind.Unavailable || kind == errkind.Closed || errors.Is(err, context.DeadlineExceeded)
 }
 
-// noteAway tells which shards take no part in the round.
+// noteAway records which shards take no part in the round.
 func (c *Controller) noteAway(away []Member) {
 	ids := make([]string, len(away))
 	for i := range away {
@@ -195,7 +195,7 @@ func (c *Controller) noteAway(away []Member) {
 	}
 }
 
-// clear does what follows the fence.
+// clear performs the steps after the fence.
 func (c *Controller) clear(ctx context.Context, r *round, drops []DroppedSpan) error {
 	c.stage(stageResolve)
 	var left []kv.LeftLocks
@@ -283,8 +283,8 @@ func (c *Controller) collectAll(ctx context.Context, r *round, left []kv.LeftLoc
 	return errors.Join(errs...)
 }
 
-// drop removes the keys of dropped tables and indexes. A span that is not free yet, or of which a part lies on a
-// shard that is away, waits for a later round.
+// drop removes the keys of dropped tables and indexes. A span that is still in use, or of which a part lies on an
+// unavailable shard, waits for a later round.
 func (c *Controller) drop(ctx context.Context, r *round, drops []DroppedSpan, protected []kv.TSSpan) error {
 	drops = slices.DeleteFunc(slices.Clone(drops), func(d DroppedSpan) bool {
 		return slices.ContainsFunc(r.away, func(m Member) bool {
@@ -316,7 +316,7 @@ func (c *Controller) drop(ctx context.Context, r *round, drops []DroppedSpan, pr
 	return c.opts.Drops.Forget(ctx, gone)
 }
 
-// dropSpan removes a span wherever a part of it lies, and reports whether no shard keeps any.
+// dropSpan removes all parts of a span, and reports whether no shard keeps any.
 func dropSpan(ctx context.Context, shards []Member, req *kv.DropSpanRequest) (bool, error) {
 	var busy atomic.Bool
 	err := onAll(ctx, shards, func(ctx context.Context, shard kv.Collector) error {
@@ -329,8 +329,8 @@ func dropSpan(ctx context.Context, shards []Member, req *kv.DropSpanRequest) (bo
 	return !busy.Load(), err
 }
 
-// durably has do change shards until what it has changed is durable on all of them. A shard that was
-// restarted meanwhile may have lost what it had answered for, so that it is done again.
+// durably runs do until its changes of the shards are durable on all of them. A shard that was restarted in between may
+// have lost changes that it had acknowledged, so do is run again.
 func durably(ctx context.Context, shards []Member, do func() error) error {
 	before, err := syncLogs(ctx, shards)
 	for err == nil {

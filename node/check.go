@@ -25,10 +25,10 @@ type NoDataError struct{ Dir string }
 
 func (e *NoDataError) Error() string { return fmt.Sprintf("%q holds no data of percodb", e.Dir) }
 
-// CheckStopped verifies data directories whose servers are stopped: that of a server on its own, or any
-// of a cluster's. Tables are checked where all their keys are at hand: in a server's own directory, and in
-// those of a cluster if the oracle's is among them and no store's is missing; otherwise the report expects what was
-// not checked. The directories are opened read-only: what a server's start would write stays in memory.
+// CheckStopped verifies data directories whose servers are stopped: that of a single server, or any of a cluster's.
+// Tables are checked if all their keys are available: in a single server's directory, and in those of a cluster if the
+// oracle's is among them and no store's is missing; otherwise the report lists what was not checked. The directories are
+// opened read-only: what a server's start would write stays in memory.
 func CheckStopped(ctx context.Context, opts Options, dirs []string, r server.CheckReport) error {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -98,7 +98,7 @@ func (c *stoppedCheck) openDirectory(ctx context.Context, engine *kv.Engine) (er
 	return checkDirectory(ctx, c.directory, c.report)
 }
 
-// checkDirectory reports what is wrong with a cluster's ranges.
+// checkDirectory reports inconsistencies of a cluster's ranges.
 func checkDirectory(ctx context.Context, d kv.Directory, r server.CheckReport) error {
 	findings, err := kv.CheckDirectory(ctx, d)
 	for _, f := range findings {
@@ -107,8 +107,8 @@ func checkDirectory(ctx context.Context, d kv.Directory, r server.CheckReport) e
 	return err
 }
 
-// checkStore opens and checks a store. A cluster's has no timestamps of its own: without the oracle's
-// directory it gets some from the clock.
+// checkStore opens and checks a store. A cluster's store has no timestamps of its own: without the oracle's directory,
+// they are taken from the clock.
 func (c *stoppedCheck) checkStore(ctx context.Context, engine *kv.Engine) (err error) {
 	oracle, foreign := c.oracle, false
 	if oracle == nil {
@@ -139,7 +139,7 @@ func (c *stoppedCheck) checkStore(ctx context.Context, engine *kv.Engine) (err e
 	return nil
 }
 
-// clockOracle is an oracle that remembers nothing.
+// clockOracle is an oracle without a saved window.
 func (c *stoppedCheck) clockOracle(ctx context.Context) (tso.Oracle, error) {
 	oracle, err := tso.NewLocal(ctx, &tso.MemoryWindow{}, tso.Options{Logger: c.log})
 	if err == nil {
@@ -173,7 +173,7 @@ func expectCluster(ctx context.Context, d kv.Directory, r server.CheckReport) er
 	return nil
 }
 
-// checkStore reports what is wrong in a store.
+// checkStore reports inconsistencies of a store.
 func checkStore(ctx context.Context, store *kv.Store, foreignOracle bool, r server.CheckReport) error {
 	seen := map[string]int64{}
 	findings, err := store.CheckWith(ctx, mvcc.CheckOptions{ForeignOracle: foreignOracle, Progress: func(what string, records int64) {
@@ -238,7 +238,7 @@ func (c *stoppedCheck) checkTables(ctx context.Context) error {
 	return d.check(ctx, c.report)
 }
 
-// check reports what is wrong among rows, index entries and descriptors, as of now.
+// check reports inconsistencies of rows, index entries and descriptors, as of now.
 func (d *database) check(ctx context.Context, r server.CheckReport) error {
 	txn, err := d.db.BeginTxn(ctx, percolator.TxnOptions{ReadOnly: true})
 	if err != nil {
@@ -257,7 +257,7 @@ func (d *database) check(ctx context.Context, r server.CheckReport) error {
 	return nil
 }
 
-// Check verifies what the running process holds: its store, its directory of ranges, the tables it can read.
+// Check verifies the data of the running process: its store, its directory of ranges, the tables it can read.
 func (n *Node) Check(ctx context.Context, r server.CheckReport) error {
 	for _, check := range n.checks {
 		if err := check(ctx, r); err != nil {

@@ -22,10 +22,10 @@ import (
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
-// startPatience is how long a process that starts waits for the tso process.
+// startPatience is how long a starting process waits for the tso process.
 const startPatience = 30 * time.Second
 
-// joinSilence is how long it waits before it says so.
+// joinSilence is how long it waits before it logs that it waits.
 const joinSilence = time.Second
 
 // connections keeps one connection for each address.
@@ -70,7 +70,7 @@ func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, conn := range c.mu.byAddr {
-		_ = conn.Close() // Nothing is under way any more.
+		_ = conn.Close() // No request is in flight.
 	}
 }
 
@@ -143,7 +143,7 @@ func (n *Node) raiseWindow(ctx context.Context, window tso.WindowStore) error {
 // startKV runs a store.
 func (n *Node) startKV(ctx context.Context) error {
 	conns := n.newConnections()
-	// The oracle may wait for this store: the store finds out when it serves.
+	// The oracle may wait for this store, so its errors are found only when the store serves.
 	oracle, directory, err := n.join(ctx, conns, func(ctx context.Context, _ tso.Oracle, directory kv.Directory) error {
 		_, err := directory.Shards(ctx)
 		return err
@@ -239,8 +239,8 @@ func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.
 	})
 }
 
-// fenceOff raises a store's safe point to the cluster's before the store serves anybody: it may have
-// been away, or be about to get ranges that others have collected.
+// fenceOff raises a store's safe point to the cluster's before the store serves requests: it may have been unavailable,
+// or be about to get ranges that others have collected.
 func (n *Node) fenceOff(ctx context.Context, conns *connections, store *kv.Store) error {
 	conn, err := conns.to(n.opts.Join)
 	if err != nil {
@@ -256,7 +256,7 @@ func (n *Node) fenceOff(ctx context.Context, conns *connections, store *kv.Store
 	return nil
 }
 
-// join connects to the tso process, waiting until it is there and answers.
+// join connects to the tso process, and waits until it answers.
 func (n *Node) join(ctx context.Context, conns *connections, answers func(context.Context, tso.Oracle, kv.Directory) error) (tso.Oracle, kv.Directory, error) {
 	conn, err := conns.to(n.opts.Join)
 	if err != nil {

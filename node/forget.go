@@ -8,8 +8,8 @@ import (
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
-// ForgetStore excludes a store that is gone for good from the cluster of the tso process at join; dryRun only
-// tells what would be lost.
+// ForgetStore excludes a store that is permanently lost from the cluster of the tso process at join; with dryRun it only
+// reports what would be lost.
 func ForgetStore(ctx context.Context, join, store string, dryRun bool) (kv.ForgetResponse, error) {
 	conn, err := tsorpc.Dial(join)
 	if err != nil {

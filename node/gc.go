@@ -16,9 +16,9 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// GCOptions say how garbage collection goes. The zero value means the defaults of package gc.
+// GCOptions are the settings of garbage collection. The zero value means the defaults of package gc.
 type GCOptions struct {
-	// Life is how long history is kept, unless ALTER SYSTEM SET percodb.gc_life has said so.
+	// Life is how long history is kept, unless ALTER SYSTEM SET percodb.gc_life has set it.
 	Life time.Duration
 	// Interval is the time between rounds, Lease how long the word of a process holds. For tests.
 	Interval, Lease time.Duration
@@ -39,8 +39,8 @@ func (n *Node) startCollecting(engine *kv.Engine, oracle tso.Oracle, db *percola
 	return c, nil
 }
 
-// startReporting tells the controller about this process's transactions. It comes before the first
-// transaction of any length.
+// startReporting begins to report this process's transactions to the controller. It precedes the first transaction that
+// takes long.
 func (n *Node) startReporting(ctx context.Context, db *percolator.DB, service gc.Service) (*gc.Reporter, error) {
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails
@@ -59,7 +59,7 @@ func (n *Node) startReporting(ctx context.Context, db *percolator.DB, service gc
 	return r, nil
 }
 
-// drops is what the catalog says about dropped tables and indexes, as spans of keys.
+// drops converts the catalog's dropped tables and indexes to spans of keys.
 type drops struct{ db *percolator.DB }
 
 // Dropped implements gc.Drops.

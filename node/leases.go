@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// lateLeases is an authority of leases that is made when it is first used: its oracle may be on hold before.
+// lateLeases is an authority of leases that is created when it is first used, because its oracle may be on hold before.
 type lateLeases struct {
 	opts readlease.Options
 

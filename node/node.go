@@ -29,7 +29,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Role is what a process does.
+// Role is the role of a process in a cluster.
 type Role string
 
 // The roles.
@@ -55,19 +55,18 @@ type Options struct {
 	Version      string
 	Logger       *slog.Logger
 	CacheBytes   int64
-	RecentBytes  int64 // of the values that a store's reads remember; 0: kv's default
-	// Memory bounds what statements, messages, uncommitted writes and row locks hold; nil: nothing does.
+	RecentBytes  int64 // memory for recently read values; 0: kv's default
+	// Memory bounds the memory of statements, messages, uncommitted writes and row locks; nil: unbounded.
 	Memory *memory.Pool
-	// AcceptDataLoss starts on a directory whose log is damaged, with what was written before the damage.
+	// AcceptDataLoss permits a start on a directory whose log is damaged, with what was written before the damage.
 	AcceptDataLoss bool
-	// OnFatal is called when the store cannot go on (a write to disk failed); the process should say
-	// so and exit.
+	// OnFatal is called when the store cannot continue (a write to disk failed); the process should log it and exit.
 	OnFatal func(error)
 
-	// MaxConnections is how many clients are served at once (0: the default), the last
-	// ReservedConnections of them the operator's only.
+	// MaxConnections is the number of clients served at once (0: the default), of which the last ReservedConnections are
+	// for the operator only.
 	MaxConnections, ReservedConnections int
-	// AcceptClockStep says that the clock is right, although it is far above the data's last timestamps.
+	// AcceptClockStep accepts the clock although it is far above the data's last timestamps.
 	AcceptClockStep bool
 	// TimestampsAbove, unless 0, makes the oracle start above it: its data directory is older than a store.
 	TimestampsAbove tso.Timestamp
@@ -78,8 +77,8 @@ type Options struct {
 	RangeMaxBytes int64 // ranges split beyond this size
 	PageRows      int   // largest page of a scan
 	GroupSize     int   // rows that operators take together
-	// SchemaLease is how long SQL processes may commit without looking at the schema, and so how
-	// long a schema change waits for them.
+	// SchemaLease is how long SQL processes may commit after reading the schema, and therefore how long a schema change
+	// waits for them.
 	SchemaLease time.Duration
 }
 
@@ -136,7 +135,7 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 	return n, nil
 }
 
-// onClose has f called by Close, before what was registered earlier.
+// onClose registers f, which Close calls before those registered earlier.
 func (n *Node) onClose(f func(context.Context)) { n.closers = append(n.closers, f) }
 
 // Close stops everything. Running statements may finish while ctx lasts.
@@ -166,7 +165,7 @@ func (n *Node) AdminAddr() net.Addr {
 	return n.admin.Addr()
 }
 
-// restInterval is how long writes must have come to rest for what they left in memory to be flushed.
+// restInterval is how long no writes must arrive before the memory table is flushed.
 const restInterval = 2 * time.Second
 
 // openEngine opens the data directory and has it closed last.

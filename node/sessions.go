@@ -22,7 +22,7 @@ type database struct {
 	catalog *catalog.Catalog
 }
 
-// openTransactions opens transactions over a store or a cluster. local says that this process is the only one with SQL.
+// openTransactions opens transactions over a store or a cluster. local is set if this process is the only one with SQL.
 func (n *Node) openTransactions(router kv.Router, oracle tso.Oracle, local bool) *percolator.DB {
 	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows,
 		Memory:     n.opts.Memory.Sub("uncommitted writes", n.opts.Memory.Limit()/2),
@@ -56,9 +56,9 @@ func (n *Node) openDatabase(ctx context.Context, db *percolator.DB, local bool, 
 	return &database{db: db, catalog: c}, nil
 }
 
-// startSessions opens the database and listens for clients. collect returns whoever controls garbage
-// collection. That is told of this process's transactions before the first of them, which reads the schema: history could
-// be collected from under it.
+// startSessions opens the database and listens for clients. collect returns the controller of garbage collection. The
+// process reports to it before its first transaction, which reads the schema; otherwise the history that it reads could
+// be collected.
 func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool, leases readlease.Service, collect func(*percolator.DB) (gc.Service, error)) error {
 	db := n.openTransactions(router, oracle, local)
 	service, err := collect(db)

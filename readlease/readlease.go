@@ -1,20 +1,20 @@
-// Package readlease lets processes answer from a copy of something that changes rarely, without asking where
-// it is kept: each holds a lease, and who changes it waits until nobody holds one. The authority of a cluster
-// lives beside its oracle, so that copies stay usable while the place where the original is kept is away.
+// Package readlease permits processes to answer reads from a cached copy of rarely changing data: each process
+// has a lease, and a change waits until there are no leases. The authority of a cluster is in the process of
+// its oracle, so that copies stay usable while the store of the original is unavailable.
 //
-//	holder     Renew ─ grant (epoch e, until U) ─ read the copy at Q ─ answer reads as of R, Q ≤ R ≤ U
-//	changer                  Hold ─ leases are called back, or run out ─ T ─ commit at C > T ─ Release
+//	reader     Renew ─ grant (epoch e, until U) ─ read the copy at Q ─ answer reads as of R, Q ≤ R ≤ U
+//	writer                   Hold ─ leases are revoked or expire ─ T ─ commit at C > T ─ Release
 //
-// All timestamps are the oracle's; clocks of processes decide only when to ask again.
+// All timestamps are the oracle's; clocks of processes decide only when to renew.
 //
 // Invariants:
 //
 //	I1 While a hold lasts no lease is granted, and Hold returns at a T above the end of every lease.
 //	I2 Two grants have the same epoch only if no hold began between them. So a copy that was read after
-//	   the first grant of an epoch is right for reads from then up to the end of each later one: a change
+//	   the first grant of an epoch is valid for reads from then up to the end of each later one: a change
 //	   commits above the T of its hold, and below the end of the hold.
-//	I3 What an authority granted before it was restarted holds: a new one grants nothing for as long as an
-//	   earlier hold may last, and no Hold returns for as long as an earlier lease may.
+//	I3 Grants survive a restart of the authority: a new one grants nothing for as long as an
+//	   earlier hold may last, and no Hold returns for as long as an earlier lease may last.
 package readlease
 
 import (
@@ -33,14 +33,14 @@ type Grant struct {
 	Until tso.Timestamp
 }
 
-// Service is the authority as processes see it, from near or far. Safe for concurrent use.
+// Service is the authority as processes use it, local or remote. Safe for concurrent use.
 type Service interface {
-	// Renew grants the process id a lease. epoch is that of the lease it holds; 0 says that it holds none
-	// and uses none. The answer comes at once when the lease is another one than the process knows, or
-	// none; else after wait.
+	// Renew grants the process id a lease. epoch is that of the lease it has; 0 means that it has none and uses none. It
+	// returns at once if the grant differs from the lease that the process has, or if none is granted; otherwise after
+	// wait.
 	Renew(ctx context.Context, id string, epoch uint64, wait time.Duration) (Grant, error)
-	// Hold calls the leases back for a change and returns when there are none, with the end of the
-	// hold: the change must have committed by then. The same owner may ask again.
+	// Hold revokes the leases for a change and returns when there are none, with the end of the hold: the change must
+	// have committed by then. The same owner may call it again.
 	Hold(ctx context.Context, owner string) (until tso.Timestamp, err error)
 	// Release ends a hold: the change has committed, or certainly will not.
 	Release(ctx context.Context, owner string) error
@@ -50,7 +50,7 @@ type Service interface {
 type Options struct {
 	Oracle tso.Oracle
 	Lease  time.Duration // 1 s
-	// MaxHold is how long a hold lasts that is not released: 10 s.
+	// MaxHold is the duration of a hold that is not released: 10 s.
 	MaxHold time.Duration
 }
 
@@ -69,10 +69,10 @@ type Authority struct {
 
 var _ Service = (*Authority)(nil)
 
-// The names under which a new authority respects what an earlier one did.
+// The names under which a new authority observes the leases and holds of an earlier one.
 const formerHolder, formerOwner = "\x00former holder", "\x00former owner"
 
-// New returns an authority that knows nothing of an earlier one but its limits.
+// New returns an authority that knows only the limits of an earlier one.
 func New(ctx context.Context, opts Options) (*Authority, error) {
 	if opts.Lease <= 0 {
 		opts.Lease = time.Second
@@ -95,7 +95,7 @@ func New(ctx context.Context, opts Options) (*Authority, error) {
 // span turns a duration into a distance between timestamps.
 func span(d time.Duration) tso.Timestamp { return tso.FromPhysical(d.Milliseconds()) }
 
-// wakeLocked has everybody who waits look again.
+// wakeLocked makes all waiters check again.
 func (a *Authority) wakeLocked() {
 	close(a.mu.changed)
 	a.mu.changed = make(chan struct{})
@@ -140,7 +140,7 @@ func (a *Authority) Renew(ctx context.Context, id string, epoch uint64, wait tim
 	}
 }
 
-// end removes what ended before now.
+// end removes the entries that ended before now.
 func end(ends map[string]tso.Timestamp, now tso.Timestamp) {
 	for name, until := range ends {
 		if until < now {

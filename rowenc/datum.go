@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// payload is how a datum's bytes in a value are to be read: four bits.
+// payload is the representation of a datum's bytes in a value: four bits.
 type payload uint8
 
 const (
@@ -61,7 +61,7 @@ func decodeDatum(b []byte, depth int) (types.Datum, []byte, error) {
 	return decodePayload(b[1:], payload(b[0]), depth)
 }
 
-// payloadOf chooses the payload for d; an error for what cannot be stored.
+// payloadOf chooses the payload for d. It fails for a datum that cannot be stored.
 func payloadOf(d types.Datum) (payload, error) {
 	switch d.Kind() {
 	case types.KindNull:

@@ -68,8 +68,8 @@ func appendOrderedDecimal(dst []byte, d *apd.Decimal) []byte {
 	return dst
 }
 
-// canonicalDecimal reports whether d is what decodeOrderedDecimal makes of its key: no digit after
-// the point more than needed, no exponent above 0.
+// canonicalDecimal reports whether d equals the result of decodeOrderedDecimal for its key: no trailing zeros after the
+// point, no exponent above 0.
 func canonicalDecimal(d *apd.Decimal) bool {
 	if d.Form != apd.Finite {
 		return true

@@ -35,10 +35,10 @@ type Decoder struct {
 type storedColumn struct {
 	id      uint32
 	dst     int
-	missing types.Datum // what its absence means
+	missing types.Datum // value of the column in rows that do not contain it
 }
 
-// keyColumn is a column of a key; dst is its place in the output row, -1 when it is not wanted.
+// keyColumn is a column of a key; dst is its position in the output row, -1 if it is not requested.
 type keyColumn struct {
 	typ   types.Type
 	class class
@@ -49,8 +49,8 @@ type keyColumn struct {
 // maxDecimalSlab bounds how many numerics one kept numeric can hold in memory.
 const maxDecimalSlab = 32
 
-// Init prepares d to decode what index ix of t holds into rows of the given table columns, each named
-// once. It fails when a secondary index does not hold one of them (see Covers).
+// Init prepares d to decode the keys and values of index ix of t into rows of the given table columns, each listed once.
+// It fails if a secondary index does not contain one of them (see Covers).
 func (d *Decoder) Init(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, ordinals []int) error {
 	isPrimary := ix.ID == t.Primary.ID
 	*d = Decoder{unique: ix.Unique && !isPrimary, slab: 1}
@@ -75,7 +75,7 @@ func (d *Decoder) Init(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, 
 	if !isPrimary {
 		d.primary = keyColumns(d.primaryBuf[:0], t, t.Primary.Columns, ordinals, ix.Columns)
 		if len(d.primary) > 0 && !d.unique {
-			// The key's own columns must be passed to come to the primary key's.
+			// The key's own columns precede the primary key's.
 			d.indexed = allKeyColumns(d.indexed, t, ix.Columns)
 		}
 	}
@@ -216,8 +216,8 @@ func (d *Decoder) decodePayload(b []byte, p payload) (types.Datum, []byte, error
 	return types.Decimal(dec), rest, err
 }
 
-// decodeKey decodes wanted columns of a key, save those that the value held already, and returns
-// what follows the columns.
+// decodeKey decodes the requested columns of a key, except those that the value contained already, and returns the bytes
+// after the columns.
 func decodeKey(b []byte, cols []keyColumn, dst types.Row) ([]byte, error) {
 	var err error
 	for i := range cols {

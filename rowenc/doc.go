@@ -1,4 +1,4 @@
-// Package rowenc is the only place that knows how rows lie among keys.
+// Package rowenc encodes rows and index entries as keys and values. No other package knows the encoding.
 //
 //	row             02 | table | index | primary key columns…               → row value
 //	entry           02 | table | index | key columns… | primary key columns → entry value
@@ -20,6 +20,6 @@
 //	   blanks, the sign of zero), the value holds the datum as well.
 //	I4 Decoding never panics; bytes that cannot have been written are an error with SQLSTATE XX001.
 //
-// Not here: which indexes a statement must write (executor), which it may read (planner), versions
-// and timestamps (kv).
+// Other packages: which indexes a statement must write (executor), which it may read (planner), versions and
+// timestamps (kv).
 package rowenc

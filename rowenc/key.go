@@ -91,9 +91,9 @@ func PrefixEnd(prefix []byte) []byte {
 	return nil
 }
 
-// AppendKey appends the key under which index ix of t holds the full table row: the row's own key for
-// &t.Primary, else the entry's key. hasNull says that a key column is NULL, so that a unique entry's
-// key ends with the primary key and can meet no other.
+// AppendKey appends the key under which index ix of t stores the full table row: the row's own key for &t.Primary,
+// otherwise the entry's key. hasNull reports that a key column is NULL, so that the key of a unique entry ends with the
+// primary key and conflicts with no other.
 func AppendKey(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, row types.Row) (key []byte, hasNull bool, err error) {
 	dst = AppendIndexPrefix(dst, t.ID, ix.ID)
 	if dst, hasNull, err = appendColumns(dst, t, ix.Columns, row); err != nil {
@@ -125,9 +125,8 @@ func ordinal(t *catalog.TableDescriptor, columnID uint32) int {
 	return t.Ordinal(columnID)
 }
 
-// AppendKeyPrefix appends the start of keys of ix whose leading columns have the given values, which
-// must be of the columns' types. With a value for every column of a unique index, and no NULL among
-// them, it is the whole key.
+// AppendKeyPrefix appends the start of keys of ix whose leading columns have the given values, which must have the
+// columns' types. With a value for every column of a unique index, and no NULL among them, it is the whole key.
 func AppendKeyPrefix(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, values ...types.Datum) ([]byte, error) {
 	dst = AppendIndexPrefix(dst, t.ID, ix.ID)
 	for i, d := range values {
@@ -148,10 +147,9 @@ type Bound struct {
 	Inclusive bool
 }
 
-// Span returns the span of keys of ix whose leading columns equal eq and whose next column lies
-// between low and high, as ordered by the type: with DESC the span turns around by itself. NULLs are
-// left out when either bound is set. A NULL in eq finds NULLs, a NULL bound nothing. empty says that
-// no key can lie in the span.
+// Span returns the span of keys of ix whose leading columns equal eq and whose next column lies between low and high, in
+// the order of the type: for DESC the bounds are swapped. NULLs are excluded if either bound is set. A NULL in eq
+// matches NULLs, a NULL bound nothing. empty reports that the span contains no possible key.
 func Span(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, eq []types.Datum, low, high Bound) (start, end []byte, empty bool, err error) {
 	prefix, err := AppendKeyPrefix(nil, t, ix, eq...)
 	if err != nil {
@@ -196,7 +194,7 @@ func boundKey(prefix []byte, typ types.Type, col *catalog.IndexColumn, b Bound, 
 	return append(key, tagNullLast), nil
 }
 
-// SplitKey takes a table key apart: whose it is, and what follows the prefix.
+// SplitKey splits a table key into the ids of its prefix and the bytes that follow.
 func SplitKey(key []byte) (tableID uint64, indexID uint32, columns []byte, err error) {
 	if len(key) == 0 || key[0] != TableSpace {
 		return 0, 0, nil, corrupt("not a table's key")

@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// KeyName is a key as its owner knows it: for messages, and for views of locks.
+// KeyName describes a key in the terms of its table, for messages and views of locks.
 type KeyName struct {
 	Table *catalog.TableDescriptor
 	Index *catalog.IndexDescriptor
@@ -17,8 +17,8 @@ type KeyName struct {
 	Values types.Row
 }
 
-// NameKey tells what a key stands for under a schema: nil for keys of the system, and of tables and
-// indexes that the schema does not have any more.
+// NameKey describes a key under a schema; it returns nil for keys of the system, and of tables and indexes that the
+// schema does not contain.
 func NameKey(ctx context.Context, r catalog.Resolver, key []byte) (*KeyName, error) {
 	tableID, indexID, _, err := SplitKey(key)
 	if err != nil {
@@ -47,8 +47,8 @@ func NameKey(ctx context.Context, r catalog.Resolver, key []byte) (*KeyName, err
 	return n, nil
 }
 
-// Columns lists the names of the index's columns: "region, id". It is empty where the key is the
-// hidden one of a table without primary key.
+// Columns lists the names of the index's columns: "region, id". It is empty if the key is the hidden one of a table
+// without primary key.
 func (n *KeyName) Columns() string {
 	var b strings.Builder
 	for i, c := range n.Index.Columns {

@@ -220,8 +220,8 @@ func floatOfOrderedBits(u uint64) float64 {
 	return math.Float64frombits(^u)
 }
 
-// intervalOrder returns what PostgreSQL compares intervals by: the length with months of 30 days and
-// days of 24 hours, here as whole days and the rest.
+// intervalOrder returns the value by which PostgreSQL compares intervals: the length, with months of 30 days and days of
+// 24 hours, as whole days and the rest.
 func intervalOrder(iv types.Interval) (days, micros int64) {
 	days, micros = int64(iv.Months)*30+int64(iv.Days), iv.Micros
 	whole := micros / microsPerDay
@@ -307,7 +307,7 @@ func skipN(b []byte, n int) ([]byte, error) {
 	return b[n:], nil
 }
 
-// orderedIntLen returns the length of an integer's encoding by its first byte, 0 if it is none.
+// orderedIntLen returns the length of an integer's encoding by its first byte, 0 if the byte does not start an integer.
 func orderedIntLen(tag byte) int {
 	switch {
 	case tag >= tagIntSmall && tag <= tagIntSmallEnd:

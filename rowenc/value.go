@@ -65,7 +65,7 @@ func inKey(ix *catalog.IndexDescriptor, id uint32) bool {
 // AppendEntry appends the value of the entry that the secondary index ix holds for a full table row.
 func AppendEntry(dst []byte, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, row types.Row) (_ []byte, err error) {
 	if ix.Unique {
-		// The length of the primary key comes first; one byte is room enough nearly always.
+		// The length of the primary key comes first; it nearly always fits into one byte.
 		dst = append(dst, formatUnique, 0)
 		start := len(dst)
 		if dst, _, err = appendColumns(dst, t, t.Primary.Columns, row); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Admin serves health, metrics and checks of the data over HTTP: /healthz, /metrics, /check, and profiles
-// under /debug/pprof/ where they are asked for.
+// Admin serves health, metrics and checks of the data over HTTP: /healthz, /metrics, /check, and profiles under
+// /debug/pprof/ if enabled.
 type Admin struct {
 	http     *http.Server
 	listener net.Listener
@@ -26,7 +26,7 @@ type AdminOptions struct {
 	Listen   string // HOST:PORT
 	Pprof    bool   // profiles too
 	Registry *prometheus.Registry
-	// Healthy says whether the process can do its job.
+	// Healthy reports whether the process can serve.
 	Healthy func(context.Context) error
 	// Check verifies the data that the process holds.
 	Check  func(context.Context, CheckReport) error
@@ -46,7 +46,7 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
 		}
-		_, _ = w.Write([]byte("ok\n")) // The client may be gone.
+		_, _ = w.Write([]byte("ok\n")) // The client may have disconnected.
 	})
 	mux.HandleFunc("/check", serveCheck(opts.Check))
 	if opts.Pprof {
@@ -78,9 +78,8 @@ func (a *Admin) Close() {
 	<-a.done
 }
 
-// checkHost refuses requests that name another host than an address, localhost or the one listened on. A
-// page in a browser can have its own name resolve to a loopback address, and would read what is served
-// there; its requests name it.
+// checkHost refuses requests whose Host is neither an address, localhost nor the name listened on. A web page can make
+// its own name resolve to a loopback address and read the responses; its requests contain that name.
 func checkHost(listen string, next http.Handler) http.Handler {
 	own, _, err := net.SplitHostPort(listen)
 	if err != nil {

@@ -6,13 +6,13 @@ import (
 	"net/http"
 )
 
-// CheckReport receives what a check has to say. Its functions are called by one goroutine at a time.
+// CheckReport receives the results of a check. Its functions are called by one goroutine at a time.
 type CheckReport struct {
 	Finding  func(text string)                // something is wrong
-	Note     func(text string)                // what was checked, or left out
+	Note     func(text string)                // what was checked or omitted
 	Progress func(what string, records int64) // now and then
-	// Expect names a part of the data that there is, Verified one that was verified: a check of several
-	// processes has seen all if the second lists what the first does.
+	// Expect reports a part of the data that exists, Verified one that was verified: a check of several processes is
+	// complete if the second lists everything that the first lists.
 	Expect, Verified func(part string)
 }
 
@@ -21,15 +21,15 @@ type CheckReport struct {
 type CheckEvent struct {
 	Finding  string `json:"finding,omitempty"`
 	Note     string `json:"note,omitempty"`
-	What     string `json:"what,omitempty"` // Records of this have been checked
+	What     string `json:"what,omitempty"` // Records of this kind have been checked
 	Records  int64  `json:"records,omitempty"`
 	Expect   string `json:"expect,omitempty"`
 	Verified string `json:"verified,omitempty"`
 	Done     bool   `json:"done,omitempty"`
-	Error    string `json:"error,omitempty"` // goes with Done: what ended the check early
+	Error    string `json:"error,omitempty"` // set with Done: the error that ended the check early
 }
 
-// serveCheck runs a check and streams what it says. One at a time: it reads everything there is.
+// serveCheck runs a check and streams its results. One check runs at a time, because it reads all data.
 func serveCheck(check func(context.Context, CheckReport) error) http.HandlerFunc {
 	running := make(chan struct{}, 1)
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +51,7 @@ func serveCheck(check func(context.Context, CheckReport) error) http.HandlerFunc
 		lines, flush := json.NewEncoder(w), http.NewResponseController(w)
 		say := func(e CheckEvent) {
 			if lines.Encode(e) != nil || flush.Flush() != nil {
-				cancel() // nobody listens any more
+				cancel() // the client has disconnected
 			}
 		}
 		err := check(ctx, CheckReport{

@@ -1,5 +1,5 @@
-// Package server owns the listeners: one goroutine per client, the admin HTTP endpoint, and the
-// graceful end of both. What is said on a connection is pgwire's business.
+// Package server owns the listeners: one goroutine per client, the admin HTTP endpoint, and the graceful
+// shutdown of both. Package pgwire implements the protocol of a connection.
 //
 // Invariants: every goroutine started here has ended when Close returns; a connection's failure ends
 // that connection alone.
@@ -23,29 +23,28 @@ import (
 )
 
 const (
-	// DefaultMaxConnections is how many clients are served at once, and DefaultReservedConnections how
-	// many of those slots are kept for Operator.
+	// DefaultMaxConnections is the number of clients served at once, and DefaultReservedConnections the number of these
+	// slots that are reserved for Operator.
 	DefaultMaxConnections      = 1000
 	DefaultReservedConnections = 3
 	// Operator is the user for whom the reserved slots are.
 	Operator = "percodb"
 
-	// leastStarting is how many clients may be introducing themselves at once, at least.
+	// leastStarting is the minimum of clients that may be in the startup phase at once.
 	leastStarting = 64
-	// keepAlive finds out about clients that vanished without a word.
+	// keepAlive detects clients that disappeared without closing the connection.
 	keepAlive = 30 * time.Second
 )
 
 // Options configure a Server.
 type Options struct {
 	Listen string // HOST:PORT
-	// MaxConnections is how many clients are served at once (0: the default), the last
-	// ReservedConnections of them Operator's only.
+	// MaxConnections is the number of clients served at once (0: the default), of which the last ReservedConnections are
+	// for Operator only.
 	MaxConnections, ReservedConnections int
 	Deps                                session.Deps
 	Logger                              *slog.Logger
-	// Messages is what large messages of clients, and large rows sent to them, draw from; nil: nothing
-	// bounds them together.
+	// Messages is the pool of large messages from clients and large rows to them; nil: they are not bounded together.
 	Messages *memory.Pool
 }
 
@@ -73,7 +72,7 @@ type client struct {
 	done    chan struct{} // closed when the session has ended
 }
 
-// ListenError says that the address could not be listened on.
+// ListenError: listening on the address failed.
 type ListenError struct {
 	Addr string
 	Err  error
@@ -234,8 +233,8 @@ func (s *Server) Cancel(key session.CancelKey) {
 	}
 }
 
-// terminate cuts a session's statement off and ends its connection, whose client is told 57P01. done is
-// closed when it has ended.
+// terminate cancels a session's statement and ends its connection, whose client receives 57P01. done is closed when it
+// has ended.
 func (s *Server) terminate(sess *session.Session) (done <-chan struct{}) {
 	s.mu.Lock()
 	c := s.mu.sessions[sess.CancelKey()]
@@ -250,12 +249,12 @@ func (s *Server) terminate(sess *session.Session) (done <-chan struct{}) {
 	return c.done
 }
 
-// terminateGrace is how long clients whose statements are cut off have to be told why, before their
+// terminateGrace is how long clients whose statements are canceled may take to receive the error, before their
 // connections are closed.
 const terminateGrace = time.Second
 
-// Close stops accepting, lets running statements finish while ctx lasts, then cuts them off and tells
-// their clients. It returns when every client's goroutine has ended.
+// Close stops accepting, lets running statements finish while ctx lasts, then cancels them and sends their clients an
+// error. It returns when every client's goroutine has ended.
 func (s *Server) Close(ctx context.Context) {
 	s.mu.Lock()
 	s.mu.closing = true

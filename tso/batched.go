@@ -5,14 +5,14 @@ import (
 	"sync"
 )
 
-// Batched is an Oracle over a Source that is expensive to ask, such as one behind a network. It has
-// one request in flight at a time; callers who arrive meanwhile share the next one.
+// Batched is an Oracle over a Source with expensive requests, such as a remote one. It has one
+// request in flight at a time; callers that arrive in the meantime share the next one.
 //
 //	callers   a b        c d e            f
 //	request   └─(a b)────┴─▶(c d e)───────┴──▶(f)
 //
 // A caller joins only a request that has not been sent: the answer to one in flight may be smaller
-// than a timestamp that somebody received before this call began.
+// than a timestamp that another caller received before this call began.
 //
 // Safe for concurrent use. Close it before its Source.
 type Batched struct {
@@ -36,15 +36,15 @@ type batch struct {
 	err   error
 }
 
-// NewBatched returns an oracle that asks source. It starts no goroutine until it is asked.
+// NewBatched returns an oracle over source. It starts no goroutine before the first request.
 func NewBatched(source Source) *Batched {
 	b := &Batched{source: source}
 	b.ctx, b.cancel = context.WithCancel(context.Background())
 	return b
 }
 
-// Now implements Oracle. It fails with ErrClosed, ctx errors and those of the source. A caller that
-// gives up leaves a gap and disturbs nobody.
+// Now implements Oracle. It fails with ErrClosed, errors of ctx and those of the source. A caller that gives up leaves a
+// gap and affects no other caller.
 func (b *Batched) Now(ctx context.Context) (Timestamp, error) {
 	b.mu.Lock()
 	if b.mu.closed {
@@ -53,8 +53,8 @@ func (b *Batched) Now(ctx context.Context) (Timestamp, error) {
 	}
 	next := b.mu.next
 	if next == nil || next.n == MaxBatch {
-		// A full batch that is still waiting cannot have successors before it is sent, so the caller
-		// who finds one asks for itself.
+		// A full batch that is still waiting cannot have a successor before it is sent, so the caller that finds one
+		// sends a request of its own.
 		if next != nil {
 			b.mu.Unlock()
 			return b.source.NowN(ctx, 1)
@@ -78,7 +78,7 @@ func (b *Batched) Now(ctx context.Context) (Timestamp, error) {
 	}
 }
 
-// run sends batches until nobody waits.
+// run sends batches until no caller waits.
 func (b *Batched) run() {
 	for {
 		b.mu.Lock()
@@ -98,7 +98,7 @@ func (b *Batched) run() {
 	}
 }
 
-// Close ends the oracle and fails those who wait. The source stays open.
+// Close closes the oracle; calls in flight fail. The source stays open.
 func (b *Batched) Close() error {
 	b.mu.Lock()
 	b.mu.closed = true

@@ -2,7 +2,7 @@ package tso
 
 import "time"
 
-// Clock tells wall time. It may step, forward and back.
+// Clock returns wall time. It may step, forward and back.
 type Clock interface {
 	// NowMillis returns milliseconds since the Unix epoch.
 	NowMillis() int64
@@ -14,7 +14,7 @@ type SystemClock struct{}
 // NowMillis implements Clock.
 func (SystemClock) NowMillis() int64 { return time.Now().UnixMilli() }
 
-// steadyTime turns a clock that steps into a time that only grows.
+// steadyTime derives a time that never decreases from a clock that may step.
 //
 //	clock goes forward                   time follows it
 //	clock is behind time (stepped back)  time grows by half of what the clock grows, until it is caught up
@@ -23,7 +23,7 @@ func (SystemClock) NowMillis() int64 { return time.Now().UnixMilli() }
 // Half speed keeps lock TTLs running while the distance shrinks.
 type steadyTime struct {
 	maxStepMillis int64
-	now           int64 // what the oracle takes for the time
+	now           int64 // the oracle's time
 	lastWall      int64
 	leapMillis    int64 // sum of leaps left out
 	halves        int64 // 0 or 1: a half millisecond carried over

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// holdPatience is how long Now and NowN wait for the end of a hold: a short one delays callers and fails none.
+// holdPatience is how long Now and NowN wait for the end of a hold, so that a short hold delays callers and fails none.
 const holdPatience = 2 * time.Second
 
-// Gate is a Local oracle that can be held: while it is, it hands out nothing. Safe for concurrent use.
+// Gate is a Local oracle that can be put on hold; on hold it issues no timestamps. Safe for concurrent use.
 type Gate struct {
 	local *Local
 	mu    sync.Mutex           // guards changes of held and above

@@ -19,21 +19,21 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// WindowMillis is how far ahead of the time a window is saved: 1500.
 	WindowMillis int64
-	// RenewMillis is what is left of a window when the next one is saved: half of WindowMillis.
+	// RenewMillis is the remainder of a window at which the next one is saved: half of WindowMillis.
 	RenewMillis int64
-	// AwaitClock has NewLocal wait until the clock has passed what an oracle that crashed left of its window,
-	// which takes no longer than WindowMillis: else the oracle would run ahead of the clock by that, and by
-	// more after each further crash. One that is further ahead does not wait.
+	// AwaitClock makes NewLocal wait until the clock has passed the rest of the window that a crashed oracle left, which
+	// takes at most WindowMillis; otherwise the oracle would run ahead of the clock by that much, and further after each
+	// crash. It does not wait for a window that is further ahead.
 	AwaitClock bool
-	// MaxBorrowMillis is how far timestamps may run ahead of the time when more than 32768 are
-	// wanted in a millisecond: 100.
+	// MaxBorrowMillis is how far timestamps may run ahead of the time when more than 32768 are requested in a
+	// millisecond: 100.
 	MaxBorrowMillis int64
-	// MaxClockStepMillis is how far the clock may be above the saved window at start, and how far it
-	// may leap at run time and still be followed: a day.
+	// MaxClockStepMillis is how far the clock may be above the saved window at start, and how large a forward step at
+	// run time may be to be followed: a day.
 	MaxClockStepMillis int64
-	// AcceptClockStep says that the clock is right at start, however far it is above the saved window.
+	// AcceptClockStep accepts the clock at start, however far it is above the saved window.
 	AcceptClockStep bool
-	// TickInterval is how often the oracle looks at the clock: 10 ms. Negative: only when it must.
+	// TickInterval is the interval at which the oracle reads the clock: 10 ms. Negative: only when it must.
 	TickInterval time.Duration
 }
 
@@ -64,9 +64,9 @@ func (o Options) ensureDefaults() Options {
 
 // Local is the oracle of this process. Safe for concurrent use. Close it before its WindowStore.
 type Local struct {
-	// cur is the last timestamp handed out, or above it; limit is what must not be reached. Both
-	// only grow, until Close sets limit to 0. They lie on cache lines of their own, because every
-	// transaction of the process writes the first and reads the second.
+	// cur is the last timestamp issued, or above it; limit must not be reached. Both only increase, until Close sets
+	// limit to 0. They are on separate cache lines, because every transaction of the process writes the first and reads
+	// the second.
 	_     [64]byte
 	cur   atomic.Uint64
 	_     [56]byte
@@ -87,7 +87,7 @@ type Local struct {
 		time      steadyTime
 		windowEnd Timestamp // durable
 		marked    uint64    // cur as the last tick left it
-		behind    bool      // the clock is far behind our time, and that has been logged
+		behind    bool      // the clock is far behind the oracle's time, and that has been logged
 		renewal   *renewal  // in flight, or nil
 	}
 }
@@ -143,7 +143,7 @@ func NewLocal(ctx context.Context, store WindowStore, opts Options) (*Local, err
 // awaitClock waits for the clock to pass the saved window, and returns its time.
 func (o *Local) awaitClock(ctx context.Context, saved Timestamp) (wall int64, err error) {
 	wall = o.opts.Clock.NowMillis()
-	// Borrowed time may be part of what was left.
+	// The rest of the window may include borrowed time.
 	end := time.Now().Add(time.Duration(o.opts.WindowMillis+o.opts.MaxBorrowMillis) * time.Millisecond)
 	for ahead := saved.Physical() - wall; ahead >= 0 && ahead <= o.opts.WindowMillis+o.opts.MaxBorrowMillis && time.Now().Before(end); ahead = saved.Physical() - wall {
 		timer := time.NewTimer(time.Duration(ahead+1) * time.Millisecond)
@@ -178,8 +178,7 @@ func (o *Local) NowN(ctx context.Context, n int) (Timestamp, error) {
 	return o.wait(ctx, n)
 }
 
-// wait is Now when the limit has been reached. The timestamps that the fast path drew in vain are
-// lost; gaps harm nobody.
+// wait is Now when the limit has been reached. The timestamps that the fast path drew are lost; gaps are harmless.
 func (o *Local) wait(ctx context.Context, n int) (Timestamp, error) {
 	o.metrics.waits.Inc()
 	need := uint64(n) * uint64(Tick)
@@ -213,8 +212,7 @@ func (o *Local) wait(ctx context.Context, n int) (Timestamp, error) {
 	}
 }
 
-// waitFor waits for the renewal or, when there is none, for the time to catch up with what was
-// borrowed from it.
+// waitFor waits for the renewal or, if there is none, for the time to catch up with what was borrowed.
 func (o *Local) waitFor(ctx context.Context, r *renewal) error {
 	if r == nil {
 		time.Sleep(time.Millisecond)
@@ -251,8 +249,8 @@ func (o *Local) WindowEnd() Timestamp {
 	return o.mu.windowEnd
 }
 
-// tick lets timestamps follow the clock and has the next window saved in time. An idle oracle saves
-// none: the first caller afterwards waits for one sync instead.
+// tick advances timestamps to the clock and saves the next window in time. An idle oracle saves none: the first caller
+// afterwards waits for one sync.
 func (o *Local) tick() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -274,7 +272,7 @@ func (o *Local) followClockLocked() {
 	if t.advance(wall) {
 		o.opts.Logger.Error("clock leapt forward and is not followed", "wall_ms", wall, "oracle_ms", t.now)
 	}
-	// A quick restart alone puts the time ahead by what was left of the window.
+	// A quick restart alone puts the time ahead by the rest of the window.
 	behind := t.now-wall > 3*o.opts.WindowMillis
 	if behind && !o.mu.behind {
 		o.opts.Logger.Warn("clock is behind the timestamps handed out", "wall_ms", wall, "oracle_ms", t.now)
@@ -316,14 +314,13 @@ func (o *Local) save(r *renewal, end Timestamp) {
 	close(r.done)
 }
 
-// Close ends the oracle; calls in flight and later ones fail with ErrClosed. It gives back what is
-// left of the window, so that the next oracle need not start ahead of the clock, and returns when
-// nothing uses the WindowStore any more.
+// Close closes the oracle; calls in flight and later ones fail with ErrClosed. It releases the rest of the window, so
+// that the next oracle need not start ahead of the clock, and returns when the WindowStore is no longer used.
 func (o *Local) Close() error {
 	if !o.stop() {
 		return nil
 	}
-	// Whoever got a timestamp drew it from cur before limit became 0: none is at or above this.
+	// Every issued timestamp was drawn from cur before limit became 0, so none is at or above this.
 	unused := Timestamp(o.cur.Load()) + Tick
 	if unused >= o.mu.windowEnd {
 		return nil
@@ -338,7 +335,7 @@ func (o *Local) Close() error {
 
 const closeTimeout = time.Second
 
-// stop ends the oracle and leaves the window as it is. It reports false if that was done before.
+// stop stops the oracle and leaves the window as it is. It reports false if the oracle was stopped before.
 func (o *Local) stop() bool {
 	o.mu.Lock()
 	closed := o.mu.closed

@@ -2,8 +2,8 @@ package tso
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts what is rare. Handing out a timestamp is not counted: a second atomic add would
-// double its cost, and the oracle's clients count what they ask for.
+// metrics counts rare events. Issued timestamps are not counted: a second atomic add would double their cost, and the
+// oracle's clients count their requests.
 type metrics struct {
 	windows, waits prometheus.Counter
 }

@@ -1,26 +1,25 @@
-// Package tso hands out timestamps. Its only promise is order: a timestamp is larger than every
-// one handed out before the call began, over restarts and clock steps as well. It keeps the promise
-// by saving an upper bound ahead of what it hands out, and starting above it.
+// Package tso issues timestamps. It guarantees order only: a timestamp is larger than every one
+// issued before the call began, also across restarts and clock steps. To this end it
+// saves an upper bound ahead of the timestamps that it issues, and starts above it.
 //
-//	        handed out          may be handed out now        not yet saved
+//	        issued              may be issued now            not yet saved
 //	─────────────────────┤├──────────────────────────────┤├────────────────▶ time
 //	                    cur                            limit ≤ window end (durable)
 //
-// Handing out is one atomic add on cur and one comparison with limit. Everything else, reading the
-// clock, moving cur up to it, saving the next window, happens a few times a second beside it.
+// Issuing a timestamp is one atomic add on cur and one comparison with limit. Reading the
+// clock, advancing cur to it and saving the next window happen concurrently, a few times a second.
 //
 // Invariants:
 //
-//	I1 Nothing at or above the durable window end is ever handed out.
+//	I1 No timestamp at or above the durable window end is ever issued.
 //	I2 An oracle starts above the window end it finds, so a crash at any point repeats nothing.
-//	I3 cur never goes down, whatever the clock does. When the clock falls behind, the oracle's own
-//	   time goes on at half speed until the clock has caught up; it never stops.
+//	I3 cur never decreases, whatever the clock does. When the clock falls behind, the oracle's own
+//	   time advances at half speed until the clock has caught up; it never stops.
 //	I4 The physical part is at most Options.MaxBorrowMillis ahead of the oracle's time.
-//	I5 Every timestamp handed out has subtick 0; those with another are computed by shards.
+//	I5 Every issued timestamp has subtick 0; those with another are computed by shards.
 //
-// Not here: several oracles at once. One process owns a window; whoever takes over starts above it.
-// Batched shares one request between concurrent callers, for oracles behind a network; the
-// network itself is in tso/rpc.
+// One process owns a window; its successor starts above it. Batched shares one request between
+// concurrent callers of a remote oracle; package tso/rpc implements the remote oracle.
 package tso
 
 import (
@@ -57,9 +56,9 @@ type Oracle interface {
 	Now(ctx context.Context) (Timestamp, error)
 }
 
-// Source hands out timestamps by the handful, for callers who serve many. Safe for concurrent use.
+// Source issues timestamps in groups, for callers that serve many. Safe for concurrent use.
 type Source interface {
-	// NowN returns the first of n timestamps, Tick apart, that are the caller's to hand out.
+	// NowN returns the first of n timestamps, Tick apart, which the caller may issue.
 	NowN(ctx context.Context, n int) (Timestamp, error)
 }
 
@@ -77,8 +76,8 @@ type WindowStore interface {
 // ErrClosed: the oracle has been closed.
 var ErrClosed = errkind.New(errkind.OracleClosed, "tso: closed")
 
-// UnavailableError: no timestamp could be had, because the oracle could not be reached or could not
-// save its window. Nothing was handed out to the caller; asking again is safe.
+// UnavailableError: no timestamp could be issued, because the oracle could not be reached or could not save its window.
+// The request may be repeated.
 type UnavailableError struct{ Err error }
 
 func (e *UnavailableError) Error() string {

@@ -1,10 +1,10 @@
-// Package rpc puts the controller of garbage collection on the network, for the reports of SQL processes
+// Package rpc serves the controller of garbage collection over gRPC, for the reports of SQL processes
 // and for stores that join.
 //
 //	gc.Reporter ─▶ gc.Service = Client ═gRPC═ Register ─▶ gc.Controller
 //
-// Invariants: a report that fails was perhaps heard, and may be sent again; *gc.LifeError comes back as
-// such, whatever keeps an answer from coming as gc.ErrUnavailable.
+// Invariants: a report that fails may have been received, and may be repeated; *gc.LifeError is returned as
+// such, and a missing answer as gc.ErrUnavailable.
 package rpc
 
 import (

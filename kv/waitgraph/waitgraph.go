@@ -1,16 +1,15 @@
-// Package waitgraph finds deadlocks. Who waits for a lock says for whom; who would close a circle of
-// waiting transactions is told so instead, and gives up.
+// Package waitgraph detects deadlocks. A transaction adds an edge to the holder of a lock before it waits for it; if the
+// edge would close a cycle, the request fails instead.
 //
 //	T3 waits for T1, T1 waits for T2:   T3 ──▶ T1 ──▶ T2
-//	T2 asks to wait for T3:             T2 ──▶ T3 ──▶ T1 ──▶ T2   refused: T2 is the victim
+//	T2 requests to wait for T3:           T2 ──▶ T3 ──▶ T1 ──▶ T2   refused: T2 is the victim
 //
-//	I1 The edges in the graph never form a circle: the one that would is not added, and its waiter
-//	   is the only one to be told.
-//	I2 An edge goes with the wait it stands for. Edges of a waiter that cannot be asked any more go
-//	   with their lease.
+//	I1 The edges of the graph never form a cycle: an edge that would close one is not added, and only its waiter
+//	   receives an error.
+//	I2 An edge is removed when its wait ends. The edges of a waiter that is unreachable expire with their lease.
 //
-// The graph holds no locks and knows no keys; who waits for whom is kv/mvcc's business. It travels
-// between processes in kv/rpc.
+// The graph contains neither locks nor keys. Package kv/mvcc determines the edges; kv/rpc sends them between
+// processes.
 package waitgraph
 
 import (
@@ -24,11 +23,11 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Graph is where waits are told. Safe for concurrent use.
+// Graph is where waits are registered. Safe for concurrent use.
 type Graph interface {
-	// Wait says that waiter is about to wait for holder, because of key. If that closes a circle it
-	// returns *DeadlockError; else done is to be called when the wait is over. Transactions are named
-	// by their start_ts. Any other error means that nothing is known.
+	// Wait registers that waiter is about to wait for holder, because of key. If that closes a cycle it returns
+	// *DeadlockError; otherwise done must be called when the wait is over. Transactions are identified by their
+	// start_ts. After any other error the edge may or may not exist.
 	Wait(ctx context.Context, waiter, holder tso.Timestamp, key []byte) (done func(), err error)
 }
 
@@ -51,7 +50,7 @@ func (e *DeadlockError) Kind() errkind.Kind { return errkind.Deadlock }
 // times for the same other one.
 type Edge struct {
 	waiter, holder tso.Timestamp
-	ends           time.Time // zero: it stays until it is removed
+	ends           time.Time // zero: it has no lease
 }
 
 // Holder returns whom the edge's waiter waits for.
@@ -85,8 +84,8 @@ func (g *Local) Add(waiter, holder tso.Timestamp, key []byte) (*Edge, error) {
 	return g.add(Edge{waiter: waiter, holder: holder}, key)
 }
 
-// Lease is Add for a waiter in another process: the edge goes when lease has passed, unless it was
-// removed before. To go on waiting, remove it and lease it anew.
+// Lease is Add for a waiter in another process: the edge expires after lease, unless it is removed before. To continue
+// waiting, remove it and add it again.
 func (g *Local) Lease(waiter, holder tso.Timestamp, key []byte, lease time.Duration) (*Edge, error) {
 	return g.add(Edge{waiter: waiter, holder: holder, ends: g.now().Add(lease)}, key)
 }
@@ -134,8 +133,8 @@ func (g *Local) unwaitLocked(holder tso.Timestamp) {
 	}
 }
 
-// pathLocked returns the transactions of a path from one that waits to another, with the target
-// first as a circle is told, or nil. It visits each transaction once.
+// pathLocked returns the transactions of a path from one that waits to another, with the target first, or nil. It visits
+// each transaction once.
 func (g *Local) pathLocked(from, to tso.Timestamp) []tso.Timestamp {
 	type step struct {
 		txn  tso.Timestamp

@@ -1,9 +1,9 @@
-// Package rpc puts the authority for read leases on the network.
+// Package rpc serves the authority for read leases over gRPC.
 //
-//	holder, changer ─▶ readlease.Service = Client ═gRPC═ Register ─▶ readlease.Authority
+//	reader, writer ─▶ readlease.Service = Client ═gRPC═ Register ─▶ readlease.Authority
 //
-// Invariant: a request without an answer was perhaps carried out, and may be sent again. What keeps an answer
-// from coming is a *tso.UnavailableError, for the authority lives in the oracle's process.
+// Invariant: a request without an answer may have been executed, and may be repeated. It fails with a
+// *tso.UnavailableError, because the authority is in the oracle's process.
 package rpc
 
 import (

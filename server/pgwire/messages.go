@@ -21,7 +21,7 @@ func (c *Conn) query(m *pgproto3.Query) error {
 	return c.ready()
 }
 
-// ready ends a cycle: settings that changed are told first, as PostgreSQL 15 does.
+// ready ends a cycle. It first reports settings that changed, as PostgreSQL 15 does.
 func (c *Conn) ready() error {
 	c.session.ReportSettings(c.w)
 	c.waiting = true
@@ -74,7 +74,7 @@ func (c *Conn) describe(m *pgproto3.Describe) error {
 	return nil
 }
 
-// describeColumns tells the columns of a row set; nil columns mean that there is none.
+// describeColumns sends the columns of a row set; nil columns mean that there is none.
 func (c *Conn) describeColumns(cols []session.Column, formats []int16) {
 	if cols == nil {
 		c.w.end(c.w.begin('n'))

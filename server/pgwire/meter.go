@@ -75,7 +75,7 @@ func (m *meter) pass(b []byte) error {
 	return nil
 }
 
-// begin takes in a whole header. What its length is checked for is pgproto3's business.
+// begin parses a complete header. pgproto3 validates the length.
 func (m *meter) begin() error {
 	if m.starts {
 		m.started, m.starts = true, false

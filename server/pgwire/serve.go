@@ -25,7 +25,7 @@ const maxMessageBytes = 1<<30 - 2
 type Host interface {
 	// Open makes the session of a client that has introduced itself. An error is sent as FATAL.
 	Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error)
-	// Closed tells that the session of Open has ended.
+	// Closed reports that the session of Open has ended.
 	Closed(*session.Session)
 	// Cancel cuts off the running statement of the session with this key, if there is one.
 	Cancel(key session.CancelKey)
@@ -42,7 +42,7 @@ type Conn struct {
 	session *session.Session
 	// skipping: an error occurred in the extended protocol; skip to Sync.
 	skipping bool
-	// waiting: the client has been told that it is its turn.
+	// waiting: the client has been sent ReadyForQuery.
 	waiting  bool
 	draining atomic.Bool
 	busy     atomic.Bool
@@ -117,7 +117,7 @@ func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
 	return m, nil
 }
 
-// patience is for how long the client may be silent, 0 for ever.
+// patience is how long the client may be silent, 0 for no limit.
 func (c *Conn) patience() time.Duration {
 	if !c.waiting {
 		return 0
@@ -125,8 +125,8 @@ func (c *Conn) patience() time.Duration {
 	return c.session.IdleTimeout()
 }
 
-// Shutdown lets the running statement finish, and ends an idle connection now. Between messages of
-// one pipeline the connection counts as idle.
+// Shutdown lets the running statement finish, and ends an idle connection immediately. Between messages of a pipeline
+// the connection counts as idle.
 func (c *Conn) Shutdown() {
 	c.draining.Store(true)
 	if !c.busy.Load() {
@@ -134,7 +134,7 @@ func (c *Conn) Shutdown() {
 	}
 }
 
-// Interrupt is Shutdown that does not wait for what a running statement has yet to receive (COPY).
+// Interrupt is Shutdown that does not wait for data that a running statement has yet to receive (COPY).
 func (c *Conn) Interrupt() {
 	c.draining.Store(true)
 	c.net.SetReadDeadline(past)
@@ -143,13 +143,13 @@ func (c *Conn) Interrupt() {
 // terminateGrace is for how long a client that does not read is waited for once its session is to end.
 const terminateGrace = 5 * time.Second
 
-// Terminate ends the connection as soon as its statement has been cut off, which is the caller's to do.
+// Terminate ends the connection as soon as its statement has been canceled, which is done by the caller.
 func (c *Conn) Terminate() {
 	c.Interrupt()
 	_ = c.net.SetWriteDeadline(time.Now().Add(terminateGrace)) // An error shows at the next write.
 }
 
-// Refuse tells a client that has not introduced itself yet why it is not served, and hangs up.
+// Refuse sends a client in the startup phase the reason why it is not served, and closes the connection.
 func (c *Conn) Refuse(why *pgerror.Error) {
 	_ = c.net.SetWriteDeadline(time.Now().Add(time.Second))
 	c.w.error(why, "FATAL")
@@ -167,7 +167,7 @@ func shutdownError() error {
 	return pgerror.New(pgerror.AdminShutdown, "terminating connection due to administrator command")
 }
 
-// protocolError tells a client that went away from one that sent garbage.
+// protocolError distinguishes a client that disconnected from one that sent an invalid message.
 func protocolError(err error) error {
 	if errkind.Of(err) == errkind.OutOfMemory {
 		return &connectionError{session.ToPGError(err)}
@@ -180,7 +180,7 @@ func protocolError(err error) error {
 	return &connectionError{pgerror.New(pgerror.ProtocolViolation, "invalid message: %v", err)}
 }
 
-// fatal tells the client why the connection ends, if it is still there.
+// fatal sends the client the reason why the connection ends, if it is still connected.
 func (c *Conn) fatal(err error) {
 	gone, lost := errkind.As[*connectionError](err)
 	var why *pgerror.Error
@@ -236,7 +236,7 @@ func (c *Conn) handle(m pgproto3.FrontendMessage) error {
 	case *pgproto3.Sync:
 		return c.sync()
 	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
-		return nil // What is left of a COPY that failed (55.2.6).
+		return nil // The rest of a COPY that failed (55.2.6).
 	case *pgproto3.FunctionCall:
 		err := pgerror.Unsupported("the function call protocol", "Use SELECT function(…).")
 		c.session.Fail(err)
@@ -258,8 +258,8 @@ func (c *Conn) extended(err error) error {
 	return c.failed(err)
 }
 
-// failed tells the client that a statement has failed. One that was cut off because the connection ends
-// is told so once, by fatal.
+// failed sends the client the error of a statement. A client whose statement was canceled because the connection ends
+// receives the error once, from fatal.
 func (c *Conn) failed(err error) error {
 	e := session.ToPGError(err)
 	if e.Code == pgerror.AdminShutdown && c.draining.Load() {

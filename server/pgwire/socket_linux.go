@@ -8,24 +8,24 @@ import (
 	"unsafe"
 )
 
-// socket reads and writes a connection without telling the scheduler of its system calls, none of which
-// blocks: the descriptor does not, and waiting is left to the runtime's poller.
+// socket reads and writes a connection without informing the scheduler of its system calls. They never block, because
+// the descriptor is non-blocking; waiting is left to the runtime's poller.
 //
-// Package net announces each call, so that the processor can be given away should it block. A send over
-// loopback wakes the client, which often runs at once in the sender's place; the processor is then given
-// away, and asked for again, for nothing. Point reads cost a tenth less without.
+// Package net announces each call, so that another goroutine can use the processor if the call blocks. A send over
+// loopback wakes the client, which often runs immediately in place of the sender; the processor is then handed over and
+// requested again in vain. Without the announcement point reads cost a tenth less.
 type socket struct {
 	net.Conn
 	raw syscall.RawConn
-	// The functions below work on these: they are made once, as functions made for each call would
-	// have to be allocated. The reader and the writer may be two goroutines.
+	// The functions below use these fields: they are created once, because functions created for each call would be
+	// allocated. The reader and the writer may be two goroutines.
 	in, out         []byte
 	got             int
 	inErr, outErr   syscall.Errno
 	readOnce, write func(fd uintptr) (done bool)
 }
 
-// newSocket returns c, with its system calls made as above if it is a socket.
+// newSocket returns c, with system calls as described above if it is a socket.
 func newSocket(c net.Conn) net.Conn {
 	sc, ok := c.(syscall.Conn)
 	if !ok {
@@ -40,7 +40,7 @@ func newSocket(c net.Conn) net.Conn {
 	return s
 }
 
-// tryRead reads once; false: there is nothing yet.
+// tryRead reads once; false: nothing is available.
 func (s *socket) tryRead(fd uintptr) bool {
 	for {
 		n, _, errno := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(s.in))), uintptr(len(s.in)))
@@ -57,7 +57,7 @@ func (s *socket) tryRead(fd uintptr) bool {
 	}
 }
 
-// tryWrite writes what is left of s.out; false: the socket takes no more now.
+// tryWrite writes the rest of s.out; false: the socket buffer is full.
 func (s *socket) tryWrite(fd uintptr) bool {
 	for len(s.out) > 0 {
 		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(s.out))), uintptr(len(s.out)))

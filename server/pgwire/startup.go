@@ -17,8 +17,8 @@ const startupTimeout = 60 * time.Second
 // past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
-// startup answers the opening messages (55.2.1). It reports whether a session has begun; a
-// connection that only asked for a cancel has none.
+// startup answers the startup messages (55.2.1). It reports whether a session has begun; a connection for a
+// CancelRequest has none.
 func (c *Conn) startup(ctx context.Context) (bool, error) {
 	c.net.SetReadDeadline(time.Now().Add(startupTimeout))
 	for range 4 { // SSLRequest, GSSENCRequest and the packet itself, with one to spare.

@@ -180,8 +180,8 @@ func (w *writer) Setting(name, value string) {
 	w.send(&pgproto3.ParameterStatus{Name: name, Value: value})
 }
 
-// noticeSeverity tells warnings from notices by their class: 01, and 25 for statements that make no
-// sense where the transaction stands.
+// noticeSeverity distinguishes warnings from notices by their class: 01, and 25 for statements that have no effect in
+// the current transaction state.
 func noticeSeverity(code pgerror.Code) string {
 	if strings.HasPrefix(string(code), "01") || strings.HasPrefix(string(code), "25") {
 		return "WARNING"
@@ -298,8 +298,8 @@ func (r *copyReader) receive() {
 	}
 }
 
-// connectionError says that the connection cannot go on. The client is told why where the reason is a
-// *pgerror.Error, and is gone otherwise.
+// connectionError: the connection cannot continue. If the reason is a *pgerror.Error the client is sent it; otherwise
+// the client has disconnected.
 type connectionError struct{ err error }
 
 func (e *connectionError) Error() string { return "connection: " + e.err.Error() }

@@ -17,8 +17,8 @@ import (
 
 // ClientOptions: the zero value means the defaults named here.
 type ClientOptions struct {
-	// Timeout is how long a request goes on while the oracle cannot be reached, or is being
-	// restarted, before *tso.UnavailableError: 5 s.
+	// Timeout is how long a request is repeated while the oracle is unreachable or restarting, before it fails with
+	// *tso.UnavailableError: 5 s.
 	Timeout time.Duration
 }
 
@@ -42,15 +42,14 @@ func (c *Client) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
 	return c.source.NowN(ctx, n)
 }
 
-// source asks the server.
+// source sends requests to the server.
 type source struct {
 	oracle  tsopb.OracleClient
 	timeout time.Duration
 	last    atomic.Uint64 // the largest that was ever received
 }
 
-// accept refuses timestamps that are not above one that was received before they were asked for: another
-// oracle answers, which does not know of them.
+// accept rejects timestamps that are not above one received before they were requested: they come from another oracle.
 func (s *source) accept(before, first uint64, n int) (tso.Timestamp, error) {
 	if first <= before {
 		return 0, &tso.UnavailableError{Err: fmt.Errorf("it has gone back from %d to %d: its data directory is older, or was lost", before, first)}
@@ -62,7 +61,7 @@ func (s *source) accept(before, first uint64, n int) (tso.Timestamp, error) {
 	return tso.Timestamp(first), nil
 }
 
-// NowN implements tso.Source. It repeats what failed for want of a connection, until the timeout.
+// NowN implements tso.Source. It repeats requests that fail for lack of a connection, until the timeout.
 func (s *source) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
 	bounded, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -78,7 +77,7 @@ func (s *source) NowN(ctx context.Context, n int) (tso.Timestamp, error) {
 			if !errors.Is(err, tso.ErrClosed) {
 				return 0, err
 			}
-			err = &tso.UnavailableError{Err: err} // the server's oracle is closed, not ours
+			err = &tso.UnavailableError{Err: err} // the server's oracle is closed, not this client
 		case ctx.Err() != nil:
 			return 0, ctx.Err()
 		case status.Code(err) == codes.Unavailable, status.Code(err) == codes.DeadlineExceeded:

@@ -19,15 +19,15 @@ const MaxMessageBytes = 256 << 20
 // times, so that a reply never waits for a window update.
 const window = 8 << 20
 
-// Conn and Server are gRPC's: whoever wires processes together need not import it.
+// Conn and Server are gRPC's types, so that package node need not import gRPC.
 type (
 	Conn   = grpc.ClientConn
 	Server = grpc.Server
 )
 
-// Dial returns a connection to addr. It does not wait for the other side to be there: a connection
-// is made when it is first used, and made again, soon, when it is lost. A request to a process that does not
-// answer pings ends with codes.Unavailable.
+// Dial returns a connection to addr. It does not wait for the server: the connection is established when it is first
+// used, and soon established again when it is lost. A request to a process that does not answer pings fails with
+// codes.Unavailable.
 func Dial(addr string) (*Conn, error) {
 	w := &watchdog{}
 	return grpc.NewClient("passthrough:///"+addr,

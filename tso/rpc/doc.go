@@ -1,4 +1,4 @@
-// Package rpc puts a timestamp oracle on the network: a server over a tso.Source, and a client that
+// Package rpc serves a timestamp oracle over gRPC: a server over a tso.Source, and a client that
 // is a tso.Oracle again. Many callers share one request (tso.Batched), so that the network costs
 // little per timestamp.
 //
@@ -8,8 +8,8 @@
 //
 //	I1 A request is repeated only by asking for other timestamps; an answer that was lost is a gap.
 //	I2 A client has one request in flight, and a caller joins none that has been sent.
-//	I3 Errors of package tso come back as the same Go types.
+//	I3 Errors of package tso are returned as the same Go types.
 //
-// It also holds what every gRPC connection of the product has in common (conn.go). Connections are
-// neither encrypted nor authenticated: they belong on a loopback or a private network.
+// It also contains the settings of all gRPC connections of percodb (conn.go). Connections are
+// neither encrypted nor authenticated: use them on a loopback or a private network.
 package rpc

@@ -13,10 +13,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A request may take long, for a lock or a slow disk, so its own timeout is generous. A process that has
-// stopped, or a network that swallows packets, is found by pings meanwhile.
+// A request may take long, for a lock or a slow disk, so its own timeout is generous. Pings detect a process that has
+// stopped, or a network that drops packets, earlier.
 const (
-	// pingAfter is how long a request may take before the other process is pinged, and the time between pings.
+	// pingAfter is the duration of a request after which the other process is pinged, and the interval between pings.
 	pingAfter = time.Second
 	// pingTimeout is how long the answer to a ping may take.
 	pingTimeout = 2 * time.Second
@@ -62,16 +62,16 @@ func (w *watchdog) intercept(ctx context.Context, method string, req, reply any,
 // notSentError is an error of a request for which there was no connection.
 type notSentError struct{ error }
 
-// GRPCStatus is how package status finds the code.
+// GRPCStatus implements the interface of package status.
 func (e *notSentError) GRPCStatus() *status.Status { return status.Convert(e.error) }
 
-// NotSent says that err kept a request from being sent at all.
+// NotSent reports whether err prevented a request from being sent.
 func NotSent(err error) bool {
 	var e *notSentError
 	return errors.As(err, &e)
 }
 
-// patience is how long to wait for an answer before the first ping.
+// patience is the time to wait for an answer before the first ping.
 func (w *watchdog) patience() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -120,7 +120,7 @@ func (w *watchdog) sharedPing(cc *grpc.ClientConn) *ping {
 		switch status.Code(err) {
 		case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
 		default:
-			p.ok = true // Whatever it says, it answers.
+			p.ok = true // Any answer shows that the process is alive.
 		}
 		w.mu.Lock()
 		w.ping, w.silent = nil, !p.ok
