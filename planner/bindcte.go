@@ -145,8 +145,8 @@ func (b *binder) cteBody(d *cte, body *ast.Query) (q *query, recursed bool, err 
 
 // recursiveUnion joins the two terms of a recursive item.
 func (b *binder) recursiveUnion(d *cte, u *ast.SetOp, init, step *query) (*query, error) {
-	if len(init.cols) != len(step.cols) {
-		return nil, pgerror.New(pgerror.SyntaxError, "each UNION query must have the same number of columns").At(step.cols[0].pos)
+	if err := sameWidth(init, step, "UNION"); err != nil {
+		return nil, err
 	}
 	r := &recursiveRel{id: d.work, all: u.All}
 	out := &query{root: r}

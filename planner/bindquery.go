@@ -417,13 +417,21 @@ func (b *binder) bindSetOp(s *ast.SetOp, outer *scope) (*query, error) {
 	return q, err
 }
 
+// sameWidth checks that both sides of a set operation have the same number of columns.
+func sameWidth(l, r *query, op string) error {
+	if len(l.cols) == len(r.cols) {
+		return nil
+	}
+	pos := 0 // of the right side's first column, if it has one
+	if len(r.cols) > 0 {
+		pos = r.cols[0].pos
+	}
+	return pgerror.New(pgerror.SyntaxError, "each %s query must have the same number of columns", op).At(pos)
+}
+
 func (b *binder) setOp(s *ast.SetOp, l, r *query) (*query, error) {
-	if len(l.cols) != len(r.cols) {
-		pos := 0
-		if len(r.cols) > 0 {
-			pos = r.cols[0].pos
-		}
-		return nil, pgerror.New(pgerror.SyntaxError, "each %s query must have the same number of columns", s.Op).At(pos)
+	if err := sameWidth(l, r, s.Op); err != nil {
+		return nil, err
 	}
 	rel := &setOpRel{op: s.Op, all: s.All}
 	out := &query{root: rel, combined: true}
