@@ -39,6 +39,29 @@ func BenchmarkParseInsert(b *testing.B) {
 	benchParse(b, "INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (1, 2, 3, 4, CURRENT_TIMESTAMP)")
 }
 
+// TestParseAllocations bounds what parsing allocates, in the statements of the benchmarks.
+func TestParseAllocations(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		budget float64
+	}{{pointSelect, 10}, {typicalSelect, 73}, {tenWayJoin, 71}} {
+		lexer := NewLexer()
+		lexer.Reset(c.text)
+		st, err := lexer.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := testing.AllocsPerRun(100, func() {
+			if _, err := Parse(st); err != nil {
+				t.Fatal(err)
+			}
+		})
+		if n > c.budget {
+			t.Errorf("%v allocations for %s, want at most %v", n, c.text, c.budget)
+		}
+	}
+}
+
 func benchParse(b *testing.B, text string) {
 	lexer := NewLexer()
 	lexer.Reset(text)

@@ -191,7 +191,7 @@ func (p *parser) indexExpr() (x ast.Expr, isName bool) {
 		return p.primary(), false
 	}
 	pos := p.here()
-	return &ast.ColumnRef{Pos: pos, Parts: []string{p.colID()}}, true
+	return &ast.ColumnRef{Pos: pos, Parts: p.single(p.colID())}, true
 }
 
 // assignments reads the list of SET.

@@ -527,7 +527,7 @@ func (p *parser) nameOrCall() ast.Expr {
 			return p.typedLiteral()
 		}
 		p.advance()
-		return p.call(&ast.Call{Pos: pos, Name: []string{p.name(first)}})
+		return p.call(&ast.Call{Pos: pos, Name: p.single(p.name(first))})
 	case '.':
 		return p.qualifiedName(pos)
 	case tokLiteral:
@@ -540,19 +540,21 @@ func (p *parser) nameOrCall() ast.Expr {
 		p.unexpected()
 		return nil
 	}
-	return p.indirection(&ast.ColumnRef{Pos: pos, Parts: []string{p.name(first)}})
+	return p.indirection(&ast.ColumnRef{Pos: pos, Parts: p.single(p.name(first))})
 }
 
 // qualifiedName reads a name with dots: a column, all columns of a table, or a function's.
 func (p *parser) qualifiedName(pos ast.Pos) ast.Expr {
-	parts := []string{p.colID()}
+	from := p.beginName()
+	p.parts = append(p.parts, p.colID())
 	for p.is('.') {
 		p.advance()
 		if p.acceptOp('*') {
-			return &ast.Star{Pos: pos, Table: parts}
+			return &ast.Star{Pos: pos, Table: p.parts[from:len(p.parts):len(p.parts)]}
 		}
-		parts = append(parts, p.colLabel())
+		p.parts = append(p.parts, p.colLabel())
 	}
+	parts := p.parts[from:len(p.parts):len(p.parts)]
 	if p.is('(') {
 		return p.call(&ast.Call{Pos: pos, Name: parts})
 	}

@@ -27,23 +27,27 @@ func (p *parser) joinedTable() (t ast.TableExpr, joined bool) {
 	defer p.leave()
 	t, joined = p.tablePrimary()
 	for p.err == nil {
-		join := &ast.Join{Pos: p.here(), L: t}
+		pos := p.here()
+		if p.acceptWords(kw.Cross, kw.Join) {
+			right, _ := p.tablePrimary()
+			t, joined = &ast.Join{Pos: pos, Kind: ast.CrossJoin, L: t, R: right}, true
+			continue
+		}
+		natural := p.acceptWord(kw.Natural)
+		kind, ok := p.joinKind()
 		switch {
-		case p.acceptWords(kw.Cross, kw.Join):
-			join.Kind = ast.CrossJoin
+		case natural && !ok:
+			p.unexpected()
+			return t, joined
+		case !ok:
+			return t, joined
+		}
+		join := &ast.Join{Pos: pos, Kind: kind, Natural: natural, L: t}
+		if natural {
 			join.R, _ = p.tablePrimary()
-		case p.acceptWord(kw.Natural):
-			join.Natural = true
-			if !p.joinKind(join) {
-				p.unexpected()
-				return t, joined
-			}
-			join.R, _ = p.tablePrimary()
-		case p.joinKind(join):
+		} else {
 			join.R = p.tableExpr()
 			p.joinCondition(join)
-		default:
-			return t, joined
 		}
 		t, joined = join, true
 	}
@@ -51,25 +55,25 @@ func (p *parser) joinedTable() (t ast.TableExpr, joined bool) {
 }
 
 // joinKind reads [INNER|LEFT|RIGHT|FULL [OUTER]] JOIN and reports whether it was there.
-func (p *parser) joinKind(join *ast.Join) bool {
+func (p *parser) joinKind() (kind ast.JoinKind, ok bool) {
 	switch {
 	case p.acceptWord(kw.Join):
-		return true
+		return ast.InnerJoin, true
 	case p.acceptWord(kw.Inner):
+		p.expectWord(kw.Join)
+		return ast.InnerJoin, true
 	case p.acceptWord(kw.Left):
-		join.Kind = ast.LeftJoin
-		p.acceptWord(kw.Outer)
+		kind = ast.LeftJoin
 	case p.acceptWord(kw.Right):
-		join.Kind = ast.RightJoin
-		p.acceptWord(kw.Outer)
+		kind = ast.RightJoin
 	case p.acceptWord(kw.Full):
-		join.Kind = ast.FullJoin
-		p.acceptWord(kw.Outer)
+		kind = ast.FullJoin
 	default:
-		return false
+		return 0, false
 	}
+	p.acceptWord(kw.Outer)
 	p.expectWord(kw.Join)
-	return true
+	return kind, true
 }
 
 // joinCondition reads ON condition or USING (columns).
@@ -165,7 +169,7 @@ func (p *parser) functionName() []string {
 		return nil
 	}
 	if p.peek(1).kind != '.' {
-		return []string{p.colLabel()}
+		return p.single(p.colLabel())
 	}
 	return p.path()
 }

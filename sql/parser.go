@@ -36,6 +36,8 @@ type parser struct {
 	// refused is the first thing the statement has that PostgreSQL's grammar knows and percodb does not support yet.
 	refused *pgerror.Error
 	slots   slotter
+	// names holds the parts of the statement's names, one behind the other: most have one or two.
+	parts []string
 }
 
 // Limits that keep the recursion over a tree, here and in the planner, far from the stack's end.
@@ -52,7 +54,7 @@ func (p *parser) reset(text string, base, tail int, semicolon bool) error {
 	p.ascii, p.at, p.chars = isASCII(text), 0, 0
 	p.partial.at = -1
 	p.depth, p.queries, p.ops, p.err, p.itemDepth, p.bareCall = 0, 0, 0, nil, 0, false
-	p.refused = nil
+	p.refused, p.parts = nil, nil // a tree keeps its names
 	for {
 		p.toks = append(p.toks, token{})
 		t := &p.toks[len(p.toks)-1]
@@ -332,11 +334,30 @@ func (p *parser) nonReserved() string {
 
 // path reads a possibly qualified name.
 func (p *parser) path() []string {
-	parts := []string{p.colID()}
+	from := p.beginName()
+	p.parts = append(p.parts, p.colID())
 	for p.accept('.') {
-		parts = append(parts, p.colLabel())
+		p.parts = append(p.parts, p.colLabel())
 	}
-	return parts
+	return p.parts[from:len(p.parts):len(p.parts)]
+}
+
+// Sizes of the array that names are taken from: small for a statement with one name, doubled by the next ones.
+const minParts, maxParts = 4, 64
+
+// beginName makes place for a name of usual length and returns where its parts begin in p.parts.
+func (p *parser) beginName() int {
+	if cap(p.parts)-len(p.parts) < 3 {
+		p.parts = make([]string, 0, min(max(minParts, 2*cap(p.parts)), maxParts))
+	}
+	return len(p.parts)
+}
+
+// single is a name of one part.
+func (p *parser) single(name string) []string {
+	from := p.beginName()
+	p.parts = append(p.parts, name)
+	return p.parts[from : from+1 : from+1]
 }
 
 // tableName reads [[database.]schema.]name.
