@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/percodb/percodb/internal/errkind"
-	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -18,8 +17,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// AS OF SYSTEM TIME has a query, or a transaction block, read what was committed up to a time, under the
-// schema of that time. The time is judged by the oracle's clock:
+// A query, or a transaction block, with AS OF SYSTEM TIME reads what was committed up to a time, under the schema of that
+// time. The oracle's clock decides what the present is:
 //
 //	'-10s'                          so long before now; an interval
 //	'2024-01-01 12:00', now() - …   a point in time, to its millisecond, all of which is included
@@ -29,120 +28,129 @@ import (
 
 const asOfClause = "AS OF SYSTEM TIME"
 
-// asOfPatience is how far ahead of the oracle a time may be, that comes from another clock, to be
-// waited for rather than refused.
+// asOfPatience is how far ahead of the oracle a time of another clock may be: it is waited for. A later time is refused.
 const asOfPatience = time.Second
 
-// travel is begin for a query AS OF SYSTEM TIME.
-func (s *Session) travel(ctx context.Context, x ast.Expr) error {
-	if s.inBlock() || s.tx.queried {
-		return s.travelAlong(ctx, x)
-	}
-	if err := s.setAsOf(ctx, x); err != nil {
-		return err
-	}
-	return s.begin(ctx)
+// timeTravel begins transactions of statements AS OF SYSTEM TIME.
+type timeTravel struct {
+	tx         *transaction
+	oracle     tso.Oracle
+	collection *collection
+	env        *builtin.Env
+	settings   *settings.Settings
 }
 
-// travelAlong is travel for a query that shares its transaction with others, which has one time.
-func (s *Session) travelAlong(ctx context.Context, x ast.Expr) error {
-	if s.tx.asOf == 0 {
+// begin is transaction.begin for a query AS OF SYSTEM TIME.
+func (v *timeTravel) begin(ctx context.Context, x ast.Expr) error {
+	if v.tx.phase.shared() || v.tx.queried {
+		return v.beginShared(ctx, x)
+	}
+	if err := v.set(ctx, x); err != nil {
+		return err
+	}
+	return v.tx.begin(ctx)
+}
+
+// beginShared is begin for a query that shares its transaction with others; all of them read at the same time.
+func (v *timeTravel) beginShared(ctx context.Context, x ast.Expr) error {
+	if v.tx.asOf == 0 {
 		return pgerror.New(pgerror.ActiveSQLTransaction, asOfClause+" of a statement that shares its transaction with others").
 			WithHint("Give it to the transaction: BEGIN " + asOfClause + " …").At(int(x.Position()))
 	}
-	ts, err := s.systemTime(ctx, x)
-	if err == nil && ts != s.tx.asOf {
+	ts, err := v.timestamp(ctx, x)
+	if err == nil && ts != v.tx.asOf {
 		err = pgerror.New(pgerror.InvalidParameterValue, asOfClause+" is not that of the transaction").
 			WithHint("In BEGIN " + asOfClause + " … the time holds for all statements; leave it out here.").At(int(x.Position()))
 	}
 	if err != nil {
 		return err
 	}
-	return s.begin(ctx)
+	return v.tx.begin(ctx)
 }
 
-// travelText is travel for the statement of a plan known already: the time is in the text.
-func (s *Session) travelText(ctx context.Context, st *sql.Statement) error {
+// beginText is begin for a statement whose plan is cached: its time is in the text.
+func (v *timeTravel) beginText(ctx context.Context, st *sql.Statement) error {
 	tree, err := sql.Parse(st)
 	if err != nil {
 		return err
 	}
 	q, ok := tree.(*ast.Query)
 	if !ok || q.AsOf() == nil {
-		return fmt.Errorf("%T has lost its time", tree)
+		return fmt.Errorf("the plan reads at a time, the text is a %T without", tree)
 	}
-	return s.travel(ctx, q.AsOf())
+	return v.begin(ctx, q.AsOf())
 }
 
-// beginFor is begin for a plan that is about to run, or to be checked. latest: it may read without a snapshot.
-func (s *Session) beginFor(ctx context.Context, plan *planner.Plan, st *sql.Statement, latest bool) error {
+// beginFor is transaction.begin for a plan that is about to run, or to be checked. latest: it may read without a snapshot.
+func (v *timeTravel) beginFor(ctx context.Context, plan *planner.Plan, st *sql.Statement, latest bool) error {
 	if plan.AsOf {
-		return s.travelText(ctx, st)
+		return v.beginText(ctx, st)
 	}
-	if latest && s.beginLatest(plan) {
+	if latest && v.tx.beginLatest(plan) {
 		return nil
 	}
-	return s.begin(ctx)
+	return v.tx.begin(ctx)
 }
 
-// resetAsOf clears the read timestamp of the statement before, which had AS OF SYSTEM TIME, for another statement of the
-// same pipeline. If something has been read at it, the two cannot share a transaction.
-func (s *Session) resetAsOf() error {
-	if s.tx.asOf == 0 || s.tx.phase.explicit() {
+// reset clears the read timestamp of the previous statement AS OF SYSTEM TIME for another statement of the same pipeline.
+// If rows have been read at it, the two cannot share a transaction.
+func (v *timeTravel) reset() error {
+	t := v.tx
+	if t.asOf == 0 || t.phase.explicit() {
 		return nil
 	}
-	if s.tx.queried {
+	if t.queried {
 		return pgerror.New(pgerror.ActiveSQLTransaction, "a statement cannot share its transaction with one that was "+asOfClause).
 			WithHint("Send a Sync between them, or give the time to BEGIN.")
 	}
-	s.forgetUnused()
-	s.tx.asOf, s.tx.fixed = 0, false
+	t.forgetUnused()
+	t.asOf, t.fixed = 0, false
 	return nil
 }
 
-// setAsOf has the transaction, in which nothing has run yet, read at a time.
-func (s *Session) setAsOf(ctx context.Context, x ast.Expr) error {
-	ts, err := s.systemTime(ctx, x)
+// set makes the transaction, in which nothing has run yet, read at a time.
+func (v *timeTravel) set(ctx context.Context, x ast.Expr) error {
+	ts, err := v.timestamp(ctx, x)
 	if err != nil {
 		return err
 	}
-	s.forgetUnused()
-	s.fixModes()
-	s.tx.asOf, s.tx.modes.readOnly = ts, true
+	v.tx.forgetUnused()
+	v.tx.fixModes()
+	v.tx.asOf, v.tx.modes.ReadOnly = ts, true
 	return nil
 }
 
-// setAsOfMode is AS OF SYSTEM TIME of BEGIN and SET TRANSACTION.
-func (s *Session) setAsOfMode(m *ast.TransactionModes) error {
+// setMode is AS OF SYSTEM TIME of BEGIN and SET TRANSACTION.
+func (v *timeTravel) setMode(ctx context.Context, m *ast.TransactionModes) error {
 	at := int(m.AsOf.Position())
 	switch {
 	case m.ReadOnly != nil && !*m.ReadOnly:
 		return pgerror.New(pgerror.SyntaxError, "a transaction "+asOfClause+" is read-only").At(at)
-	case s.tx.queried:
+	case v.tx.queried:
 		return pgerror.New(pgerror.ActiveSQLTransaction, asOfClause+" must be set before any query").At(at)
-	case len(s.tx.savepoints) > 0:
+	case len(v.tx.savepoints) > 0:
 		return pgerror.New(pgerror.ActiveSQLTransaction, asOfClause+" must not be set in a subtransaction").At(at)
 	}
-	return s.setAsOf(s.ctx, m.AsOf)
+	return v.set(ctx, m.AsOf)
 }
 
-// systemTime evaluates the expression of AS OF SYSTEM TIME.
-func (s *Session) systemTime(ctx context.Context, x ast.Expr) (tso.Timestamp, error) {
-	now, err := s.deps.Oracle.Now(ctx)
+// timestamp evaluates the expression of AS OF SYSTEM TIME.
+func (v *timeTravel) timestamp(ctx context.Context, x ast.Expr) (tso.Timestamp, error) {
+	now, err := v.oracle.Now(ctx)
 	if err != nil {
 		return 0, err
 	}
-	ts, err := s.evalTime(ctx, x, now)
+	ts, err := v.eval(ctx, x, now)
 	if err != nil {
 		return 0, err
 	}
-	at := int(x.Position())
-	if status := s.gcStatus(); ts <= status.SafePoint {
-		e := s.belowSafePoint(ts, status.SafePoint)
+	at, format := int(x.Position()), &v.settings.Format
+	if status := v.collection.status(); ts <= status.SafePoint {
+		e := belowSafePoint(ts, status.SafePoint, format)
 		return 0, e.WithHint(fmt.Sprintf("History is kept for %v: see ALTER SYSTEM SET percodb.gc_life.", status.Life)).At(at)
 	}
 	if time.Duration(ts.Physical()-now.Physical())*time.Millisecond > asOfPatience {
-		return 0, pgerror.New(pgerror.InvalidParameterValue, asOfClause+" %s lies in the future", s.timeText(ts)).At(at)
+		return 0, pgerror.New(pgerror.InvalidParameterValue, asOfClause+" %s lies in the future", timeText(ts, format)).At(at)
 	}
 	for ts > now { // Other clocks run a little ahead of the oracle's.
 		select {
@@ -150,38 +158,23 @@ func (s *Session) systemTime(ctx context.Context, x ast.Expr) (tso.Timestamp, er
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
-		if now, err = s.deps.Oracle.Now(ctx); err != nil {
+		if now, err = v.oracle.Now(ctx); err != nil {
 			return 0, err
 		}
 	}
 	return ts, nil
 }
 
-// evalTime turns the expression into a timestamp, without asking whether that is one to be read at.
-func (s *Session) evalTime(ctx context.Context, x ast.Expr, now tso.Timestamp) (tso.Timestamp, error) {
+// eval turns the expression into a timestamp, which need not be one that can be read at.
+func (v *timeTravel) eval(ctx context.Context, x ast.Expr, now tso.Timestamp) (tso.Timestamp, error) {
 	at := int(x.Position())
 	if lit, ok := x.(*ast.Literal); ok && lit.Kind == ast.LiteralString {
-		if len(lit.Value) > 0 && (lit.Value[0] == '-' || lit.Value[0] == '+') {
-			d, err := types.ParseText(types.TInterval, lit.Value, &s.settings.format)
-			if err != nil {
-				return 0, positioned(err, at)
-			}
-			return before(now, d.Interval(), at)
-		}
-		d, err := types.ParseText(types.TTimestamptz, lit.Value, &s.settings.format)
-		if err != nil {
-			var pg *pgerror.Error
-			if errors.As(err, &pg) {
-				err = pg.WithHint("Give a point in time, or a negative interval such as '-10s'.")
-			}
-			return 0, positioned(err, at)
-		}
-		return s.wallTime(d.Int(), now, at)
+		return parseTime(lit.Value, now, v.env.StmtTime, &v.settings.Format, at)
 	}
-	if err := s.begin(ctx); err != nil { // Names of functions are looked up in some schema.
+	if err := v.tx.begin(ctx); err != nil { // Names of functions are looked up in some schema.
 		return 0, err
 	}
-	bound, err := planner.BindExpr(ctx, x, nil, s.tx.resolver, &s.env, types.Type{}, asOfClause)
+	bound, err := planner.BindExpr(ctx, x, nil, v.tx.resolver, v.env, types.Type{}, asOfClause)
 	if err != nil {
 		return 0, err
 	}
@@ -189,11 +182,11 @@ func (s *Session) evalTime(ctx context.Context, x ast.Expr, now tso.Timestamp) (
 	switch kind {
 	case types.OIDInterval, types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDTimestamptz:
 	default:
-		if bound, err = planner.BindExpr(ctx, x, nil, s.tx.resolver, &s.env, types.TTimestamptz, asOfClause); err != nil {
+		if bound, err = planner.BindExpr(ctx, x, nil, v.tx.resolver, v.env, types.TTimestamptz, asOfClause); err != nil {
 			return 0, err
 		}
 	}
-	d, err := bound.Eval(&expr.Context{Ctx: ctx, Env: &s.env}, nil)
+	d, err := bound.Eval(&expr.Context{Ctx: ctx, Env: v.env}, nil)
 	switch {
 	case err != nil:
 		return 0, err
@@ -207,15 +200,35 @@ func (s *Session) evalTime(ctx context.Context, x ast.Expr, now tso.Timestamp) (
 		}
 		return tso.Timestamp(d.Int()), nil
 	}
-	return s.wallTime(d.Int(), now, at)
+	return wallTime(d.Int(), now, v.env.StmtTime, at)
 }
 
-// wallTime turns a time of the clock into a timestamp. The oracle may be ahead of the clock, after a crash or
-// when the clock was set back: the time of this statement, such as now(), includes whatever was acknowledged
-// before the statement, and now is above all of that.
-func (s *Session) wallTime(micros int64, now tso.Timestamp, at int) (tso.Timestamp, error) {
+// parseTime reads a string: an interval if it has a sign, else a point in time.
+func parseTime(text string, now tso.Timestamp, statement int64, format *types.Format, at int) (tso.Timestamp, error) {
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		d, err := types.ParseText(types.TInterval, text, format)
+		if err != nil {
+			return 0, positioned(err, at)
+		}
+		return before(now, d.Interval(), at)
+	}
+	d, err := types.ParseText(types.TTimestamptz, text, format)
+	if err != nil {
+		var pg *pgerror.Error
+		if errors.As(err, &pg) {
+			err = pg.WithHint("Give a point in time, or a negative interval such as '-10s'.")
+		}
+		return 0, positioned(err, at)
+	}
+	return wallTime(d.Int(), now, statement, at)
+}
+
+// wallTime turns a time of the clock into a timestamp. The oracle may be ahead of the clock, after a crash or when the clock
+// was set back: the time of this statement, such as now(), includes whatever was acknowledged before the statement, and now
+// is above all of that.
+func wallTime(micros int64, now tso.Timestamp, statement int64, at int) (tso.Timestamp, error) {
 	ts, err := wholeMillisecond(micros, at)
-	if err == nil && micros >= s.env.StmtTime && ts < now {
+	if err == nil && micros >= statement && ts < now {
 		ts = now
 	}
 	return ts, err
@@ -255,43 +268,13 @@ func wholeMillisecond(micros int64, at int) (tso.Timestamp, error) {
 	return tso.FromPhysical(ms+1) - tso.Tick, nil
 }
 
-// timeText prints a timestamp of the oracle as the session prints times.
-func (s *Session) timeText(ts tso.Timestamp) string {
+// timeText prints the time of a timestamp of the oracle.
+func timeText(ts tso.Timestamp, format *types.Format) string {
 	micros := builtin.UnixToTimestamp(time.UnixMilli(ts.Physical()))
-	return s.settings.format.Text(types.Int(micros), types.TTimestamptz)
+	return format.Text(types.Int(micros), types.TTimestamptz)
 }
 
-func (s *Session) belowSafePoint(ts, safePoint tso.Timestamp) *pgerror.Error {
-	return pgerror.New(pgerror.InvalidParameterValue, asOfClause+" %s lies before the safe point %s", s.timeText(ts), s.timeText(safePoint)).
+func belowSafePoint(ts, safePoint tso.Timestamp, format *types.Format) *pgerror.Error {
+	return pgerror.New(pgerror.InvalidParameterValue, asOfClause+" %s lies before the safe point %s", timeText(ts, format), timeText(safePoint, format)).
 		WithDetail("What was before the safe point is no longer kept.")
-}
-
-// explainPast says of a name that is not known that it was looked up in the schema of an earlier time.
-func (s *Session) explainPast(err error) error {
-	var e *pgerror.Error
-	if s.tx.asOf == 0 || !errors.As(err, &e) || e.Detail != "" {
-		return err
-	}
-	switch e.Code {
-	case pgerror.UndefinedTable, pgerror.UndefinedColumn, pgerror.InvalidSchemaName:
-		return e.WithDetail("The schema is that of %s, as "+asOfClause+" asks.", s.timeText(s.tx.asOf))
-	}
-	return err
-}
-
-// explainTooOld names the safe point that has passed the transaction's snapshot.
-func (s *Session) explainTooOld(err error) error {
-	old, ok := errkind.As[*mvcc.TooOldError](err)
-	if !ok {
-		return err
-	}
-	if s.tx.asOf != 0 {
-		e := s.belowSafePoint(old.TS, old.SafePoint)
-		e.Cause = err
-		return e
-	}
-	e := pgerror.New(pgerror.SnapshotTooOld, "snapshot too old").WithHint("Start the transaction again.").
-		WithDetail("The transaction's snapshot is of %s; the safe point of garbage collection, %s, has passed it.", s.timeText(old.TS), s.timeText(old.SafePoint))
-	e.Cause = err
-	return e
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/copyformat"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -68,7 +69,7 @@ func checkCopyEncoding(name, value string) error {
 	if name != "encoding" {
 		return nil
 	}
-	_, err := checkEncoding(value)
+	_, err := settings.CheckEncoding(value)
 	if err != nil {
 		return pgerror.Unsupported("COPY with encoding "+value, "Convert the data to UTF8.")
 	}
@@ -83,7 +84,7 @@ func setHeader(opts *copyformat.Options, value string) error {
 	if value == "" {
 		value = "on"
 	}
-	v, err := checkBool(value)
+	v, err := settings.CheckBool(value)
 	if err != nil {
 		return pgerror.New(pgerror.SyntaxError, "header requires a Boolean value or \"match\"")
 	}
@@ -137,7 +138,7 @@ func columnSet(value string, columns []string) ([]bool, error) {
 		}
 		return set, nil
 	}
-	for _, name := range splitNames(strings.TrimSuffix(strings.TrimPrefix(value, "("), ")")) {
+	for _, name := range settings.SplitNames(strings.TrimSuffix(strings.TrimPrefix(value, "("), ")")) {
 		i := slices.Index(columns, name)
 		if i < 0 {
 			return nil, pgerror.New(pgerror.InvalidColumnReference, "column %q not referenced by COPY", name)

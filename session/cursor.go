@@ -7,46 +7,54 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// declareCursor makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
+// cursors runs DECLARE, FETCH, MOVE and CLOSE.
+type cursors struct {
+	tx        *transaction
+	portals   *portals
+	plans     *plans
+	runner    *statementRunner
+	describer *describer
+}
+
+// declare makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
 // can outlive the transaction; any other reads as it is fetched from, and only forward.
-func (s *Session) declareCursor(ctx context.Context, n *ast.DeclareCursor) error {
-	if !s.inBlock() && !n.Hold {
+func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
+	if !c.tx.phase.shared() && !n.Hold {
 		return pgerror.New(pgerror.NoActiveSQLTransaction, "DECLARE CURSOR can only be used in transaction blocks")
 	}
 	if n.Binary {
 		return pgerror.Unsupported("BINARY cursor", "Ask for binary results in the extended protocol.")
 	}
-	if s.portals.byName[n.Name] != nil {
+	if c.portals.byName[n.Name] != nil {
 		return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", n.Name)
 	}
-	s.lexer.Reset(n.Text)
-	st, err := s.lexer.Next()
+	st, err := lexOne(n.Text)
 	if err != nil {
 		return err
 	}
-	p := &prepared{statement: st.Clone()}
-	if err := s.prepare(ctx, p, false); err != nil {
+	p := &prepared{statement: st}
+	if err := c.plans.prepare(ctx, p, false); err != nil {
 		return err
 	}
 	po := &portal{name: n.Name, prepared: p, cursor: true}
-	po.depth, po.fresh = len(s.tx.savepoints), true
+	po.depth, po.fresh = len(c.tx.savepoints), true
 	po.run = run{planned: true, plan: p.plan, literals: p.statement.Literals, keeps: true}
-	if err := s.openCursor(ctx, po, n.Hold); err != nil {
+	if err := c.open(ctx, po, n.Hold); err != nil {
 		po.close()
 		return err
 	}
-	s.portals.add(po)
+	c.portals.add(po)
 	return nil
 }
 
-// openCursor starts a cursor's query: from here on it shows what there is now. One that locks rows takes
+// open starts a cursor's query: from here on it shows what there is now. One that locks rows takes
 // its locks now, and keeps its rows: when it must run again because a row has changed, none has been shown.
-func (s *Session) openCursor(ctx context.Context, po *portal, outlives bool) error {
+func (c *cursors) open(ctx context.Context, po *portal, outlives bool) error {
 	if !outlives && po.prepared.plan.Locks == "" {
-		return s.open(ctx, &po.run)
+		return c.runner.open(ctx, &po.run)
 	}
 	po.run.maxRows = keepRows
-	if _, err := s.executePlan(ctx, &po.run, &rowCollector{discard: true}); err != nil || !outlives {
+	if _, err := c.runner.executePlan(ctx, &po.run, &rowCollector{discard: true}); err != nil || !outlives {
 		return err
 	}
 	po.outlives = true
@@ -54,8 +62,8 @@ func (s *Session) openCursor(ctx context.Context, po *portal, outlives bool) err
 }
 
 // fetch moves a cursor forward and, unless it is MOVE, sends the rows.
-func (s *Session) fetch(ctx context.Context, n *ast.Fetch, w ResultWriter) (Tag, error) {
-	po := s.portals.cursor(n.Name)
+func (c *cursors) fetch(ctx context.Context, n *ast.Fetch, q request) (Tag, error) {
+	po := c.portals.cursor(n.Name)
 	if po == nil {
 		return Tag{}, pgerror.New(pgerror.InvalidCursorName, "cursor %q does not exist", n.Name)
 	}
@@ -63,13 +71,13 @@ func (s *Session) fetch(ctx context.Context, n *ast.Fetch, w ResultWriter) (Tag,
 	if err != nil {
 		return Tag{}, err
 	}
-	out := w
+	out := q.w
 	if n.Move {
 		out = &rowCollector{discard: true}
-	} else if err := w.Columns(s.columns(po.prepared), s.formats, s.simple); err != nil {
+	} else if err := q.w.Columns(c.describer.columns(po.prepared), q.formats, q.simple); err != nil {
 		return Tag{}, err
 	}
-	rows, err := s.pullCursor(ctx, po, count, out)
+	rows, err := c.pull(ctx, po, count, out)
 	if err != nil {
 		return Tag{}, err
 	}
@@ -94,12 +102,13 @@ func forwardCount(n *ast.Fetch) (int, error) {
 		WithHint("percodb's cursors go forward: use FETCH NEXT, FORWARD n or FORWARD ALL.")
 }
 
-func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w ResultWriter) (int64, error) {
+// pull runs a cursor for count rows, 0 for all that remain.
+func (c *cursors) pull(ctx context.Context, po *portal, count int, w ResultWriter) (int64, error) {
 	if po.done {
 		return 0, nil
 	}
 	po.run.maxRows, po.run.quiet = count, true
-	tag, err := s.executePlan(ctx, &po.run, w)
+	tag, err := c.runner.executePlan(ctx, &po.run, w)
 	if err != nil {
 		return 0, err
 	}
@@ -107,32 +116,16 @@ func (s *Session) pullCursor(ctx context.Context, po *portal, count int, w Resul
 	return tag.Rows, nil
 }
 
-// holdPortals keeps what open queries of the transaction still have to show as it is, before the
-// statement of r changes something. What it reads for them are no reads of that statement: they are not
-// repeated when the statement runs again.
-func (s *Session) holdPortals(ctx context.Context, r *run) error {
-	for _, po := range s.portals.byName {
-		if &po.run == r || !po.reads() {
-			continue
-		}
-		err := po.run.runner.Hold(ctx)
-		s.tx.txn.KeepReads()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Session) closeCursor(n *ast.CloseCursor) (Tag, error) {
+// close is CLOSE.
+func (c *cursors) close(n *ast.CloseCursor) (Tag, error) {
 	if n.Name == "" {
-		s.portals.removeCursors()
+		c.portals.removeCursors()
 		return verb("CLOSE CURSOR ALL"), nil
 	}
-	po := s.portals.byName[n.Name]
+	po := c.portals.byName[n.Name]
 	if po == nil {
 		return Tag{}, pgerror.New(pgerror.InvalidCursorName, "cursor %q does not exist", n.Name)
 	}
-	s.portals.remove(n.Name)
+	c.portals.remove(n.Name)
 	return verb("CLOSE CURSOR"), nil
 }

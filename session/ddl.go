@@ -2,54 +2,69 @@ package session
 
 import (
 	"context"
+	"log/slog"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/ddl"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// runDDL runs a schema change: within the transaction that it shares with other statements, else in one of its own.
-func (s *Session) runDDL(ctx context.Context, tree ast.Statement, w ResultWriter) (Tag, error) {
+// schemaCommands runs schema changes, through package ddl.
+type schemaCommands struct {
+	deps     *Deps
+	log      *slog.Logger
+	tx       *transaction
+	portals  *portals
+	plans    *plans
+	runner   *statementRunner
+	settings *settings.Settings
+	env      *builtin.Env
+}
+
+// run runs a schema change: within the transaction that it shares with other statements, else in one of its own.
+func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWriter) (Tag, error) {
 	if !ddl.Handles(tree) {
 		return Tag{}, pgerror.New(pgerror.InternalError, "no way to run a %T", tree)
 	}
-	if s.modes().readOnly {
+	if c.tx.activeModes().ReadOnly {
 		if name := changeName(tree); name != "" {
 			return Tag{}, readOnlyError(name)
 		}
 	}
-	shared := s.inBlock() || s.tx.pipeline.executed > 1 // of a pipeline
-	if err := mustBeAlone(tree, s.tx.phase.explicit()); err != nil {
+	shared := c.tx.phase.shared() || c.tx.pipeline.executed > 1 // of a pipeline
+	if err := mustBeAlone(tree, c.tx.phase.explicit()); err != nil {
 		return Tag{}, err
 	}
 	deps := ddl.Deps{
-		DB: s.deps.DB, Catalog: s.deps.Catalog, Env: &s.env, SearchPath: s.settings.searchPath,
-		Report: reporter{w}, Exec: s.fillTable, Logger: s.log,
+		DB: c.deps.DB, Catalog: c.deps.Catalog, Env: c.env, SearchPath: c.settings.SearchPath,
+		Report: reporter{w}, Exec: c.fillTable, Logger: c.log,
 	}
-	if deps.OneTransaction = !s.deps.Shared; s.deps.Shared {
-		deps.CreateRange = s.deps.Router.CreateRange
+	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
+		deps.CreateRange = c.deps.Router.CreateRange
 	}
 	if shared {
-		if err := s.begin(ctx); err != nil {
+		if err := c.tx.begin(ctx); err != nil {
 			return Tag{}, err
 		}
-		if err := s.holdPortals(ctx, nil); err != nil {
+		if err := c.portals.hold(ctx, c.tx.txn, nil); err != nil {
 			return Tag{}, err
 		}
-		deps.Txn, deps.Guard = s.tx.txn, s.guard
+		deps.Txn, deps.Guard = c.tx.txn, c.tx.guard
 	} else {
-		s.abortTxn() // Nothing but the look at the schema; the statement takes its own snapshot.
+		c.tx.abort() // Nothing but the look at the schema; the statement takes its own snapshot.
 	}
 	tag, err := ddl.Run(ctx, tree, deps)
 	if err != nil {
 		return Tag{}, err
 	}
 	if shared {
-		s.tx.changed, s.tx.resolver = true, nil
+		c.tx.changed, c.tx.resolver = true, nil
 	}
-	s.deps.Metrics.Statements.ddl.Inc()
+	c.deps.Metrics.Statements.ddl.Inc()
 	return verb(tag), nil
 }
 
@@ -100,17 +115,17 @@ func mustBeAlone(tree ast.Statement, block bool) error {
 }
 
 // fillTable runs the INSERT … SELECT of CREATE TABLE AS in ddl's transaction.
-func (s *Session) fillTable(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
-	plan, err := s.build(ctx, stmt, r, nil, nil)
+func (c *schemaCommands) fillTable(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
+	plan, err := c.plans.build(ctx, stmt, r, nil, nil)
 	if err != nil {
 		return 0, err
 	}
-	before := s.tx
-	s.tx.txn, s.tx.resolver = txn, r
-	defer func() { s.tx.txn, s.tx.resolver = before.txn, before.resolver }()
+	own, schema := c.tx.txn, c.tx.resolver
+	c.tx.txn, c.tx.resolver = txn, r
+	defer func() { c.tx.txn, c.tx.resolver = own, schema }()
 	// The table is new: no schema change can come between, so the guard need not know.
 	e := &run{plan: plan, unguarded: true, keeps: true}
-	tag, err := s.executePlan(ctx, e, &rowCollector{discard: true})
+	tag, err := c.runner.executePlan(ctx, e, &rowCollector{discard: true})
 	return tag.Rows, err
 }
 

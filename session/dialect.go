@@ -8,33 +8,23 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// dialectMySQL is the value of percodb.dialect under which texts are MySQL's.
-const dialectMySQL = "mysql"
-
-func applyDialect(s *settings, value string) error {
-	s.mysql = value == dialectMySQL
-	return nil
-}
-
 // clientText splits a client's text into statements, in the dialect that the session had when the text came.
 type clientText struct {
-	postgres *sql.Lexer
+	postgres sql.Lexer
 	mysql    *mysql.Lexer // nil: the text is PostgreSQL's
 	text     string
 	notices  []string // of MySQL's statements, until they are sent
 }
 
-// read begins a client's text.
-func (s *Session) read(text string) *clientText {
-	c := &s.text
-	c.postgres, c.text, c.notices = &s.lexer, text, nil
-	if !s.settings.mysql {
-		c.mysql = nil
+// reset begins a client's text.
+func (c *clientText) reset(text string, isMySQL bool) *clientText {
+	c.mysql, c.text, c.notices = nil, text, nil
+	if isMySQL {
+		c.mysql = &mysql.Lexer{}
+		c.mysql.Reset(text)
+	} else {
 		c.postgres.Reset(text)
-		return c
 	}
-	c.mysql = &mysql.Lexer{}
-	c.mysql.Reset(text)
 	return c
 }
 

@@ -1,11 +1,12 @@
 package session
 
 import (
-	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -49,7 +50,7 @@ func (s *Session) parse(name, text string, declared []types.OID) (*prepared, err
 	if err := validText(text); err != nil {
 		return nil, err
 	}
-	in := s.read(text)
+	in := s.text.reset(text, s.settings.MySQL)
 	st, err := in.Next()
 	if err == io.EOF {
 		return p, nil
@@ -64,67 +65,7 @@ func (s *Session) parse(name, text string, declared []types.OID) (*prepared, err
 		}
 		return nil, pgerror.New(pgerror.SyntaxError, "cannot insert multiple commands into a prepared statement")
 	}
-	return p, s.prepare(s.ctx, p, true)
-}
-
-// prepare plans a statement anew, under the schema of now.
-func (s *Session) prepare(ctx context.Context, p *prepared, latest bool) error {
-	s.startStatement()
-	plan, tree, err := s.planStatement(ctx, p.statement, p.declared, latest)
-	if err != nil {
-		return err
-	}
-	p.plan = plan
-	if tree != nil {
-		p.tree = tree
-	}
-	if s.tx.phase == failed && !endsBlock(p.tree) {
-		return failedBlockError()
-	}
-	if plan != nil {
-		p.params = plan.ParamTypes
-	}
-	return nil
-}
-
-// current makes sure that the statement's plan holds under the transaction's schema.
-func (s *Session) current(ctx context.Context, p *prepared, latest bool) error {
-	if p.plan == nil {
-		return nil
-	}
-	if err := s.resetAsOf(); err != nil {
-		return err
-	}
-	if err := s.beginFor(ctx, p.plan.Plan, p.statement, latest); err != nil {
-		return err
-	}
-	ok, err := p.plan.holds(ctx, s.tx.resolver)
-	if ok || err != nil {
-		return err
-	}
-	// The client knows the types of parameters and columns, so those must stay.
-	anew := *p
-	anew.declared = p.params
-	if err := s.prepare(ctx, &anew, latest); err != nil {
-		return err
-	}
-	if anew.plan != nil && !sameColumns(p.plan.Root.Columns(), anew.plan.Root.Columns()) {
-		return pgerror.New(pgerror.FeatureNotSupported, "cached plan must not change result type")
-	}
-	*p = anew
-	return nil
-}
-
-func sameColumns(a, b []Column) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if a[i].Type != b[i].Type || a[i].Name != b[i].Name {
-			return false
-		}
-	}
-	return true
+	return p, s.plans.prepare(s.env.Ctx, p, true)
 }
 
 // Bind makes a portal of a prepared statement and arguments.
@@ -155,7 +96,7 @@ func (s *Session) bind(req BindRequest) error {
 	if n := len(req.ParamFormats); n > 1 && n != len(req.Params) {
 		return pgerror.New(pgerror.ProtocolViolation, "bind message has %d parameter formats but %d parameters", n, len(req.Params))
 	}
-	if err := s.current(s.ctx, p, true); err != nil {
+	if err := s.plans.validate(s.env.Ctx, p, true); err != nil {
 		return err
 	}
 	if err := checkFormats(req.ParamFormats); err != nil {
@@ -164,11 +105,11 @@ func (s *Session) bind(req BindRequest) error {
 	po := s.portals.reuse()
 	*po = portal{
 		name: req.Portal, prepared: p, params: po.params[:0], formats: append(po.formats[:0], req.ResultFormats...),
-		depth: len(s.tx.savepoints), fresh: true, view: s.views, memory: &s.memory,
+		depth: len(s.tx.savepoints), fresh: true, view: s.tx.views, memory: &s.memory,
 	}
-	err = s.parseParams(po, req)
+	err = parseParams(po, req, &s.settings.Format)
 	if err == nil {
-		err = checkResultFormats(req.ResultFormats, s.columns(p))
+		err = checkResultFormats(req.ResultFormats, s.describer.columns(p))
 	}
 	if err != nil {
 		po.close()
@@ -180,7 +121,7 @@ func (s *Session) bind(req BindRequest) error {
 
 // parseParams reads the arguments. Bytes that their values would share are copied, since the message's
 // buffer is used again.
-func (s *Session) parseParams(po *portal, req BindRequest) error {
+func parseParams(po *portal, req BindRequest, format *types.Format) error {
 	row := slices.Grow(po.params, len(req.Params))[:len(req.Params)]
 	clear(row)
 	po.params = row
@@ -191,9 +132,9 @@ func (s *Session) parseParams(po *portal, req BindRequest) error {
 		t, isBinary := po.prepared.params[i], paramFormat(req.ParamFormats, i) == 1
 		var err error
 		if len(raw) < types.LargeBytes {
-			row[i], err = s.parseParam(t, raw, isBinary)
+			row[i], err = parseParam(t, raw, isBinary, format)
 		} else {
-			row[i], err = po.parse(t, raw, isBinary, func() (types.Datum, error) { return s.parseParam(t, raw, isBinary) })
+			row[i], err = po.parse(t, raw, isBinary, func() (types.Datum, error) { return parseParam(t, raw, isBinary, format) })
 		}
 		if err != nil {
 			e := *ToPGError(err)
@@ -207,18 +148,18 @@ func (s *Session) parseParams(po *portal, req BindRequest) error {
 	return nil
 }
 
-func (s *Session) parseParam(t types.Type, raw []byte, isBinary bool) (types.Datum, error) {
+func parseParam(t types.Type, raw []byte, isBinary bool, format *types.Format) (types.Datum, error) {
 	if sharesBytes(t) {
 		raw = append(make([]byte, 0, len(raw)), raw...)
 	}
 	if isBinary {
-		return types.ParseBinary(t, raw, &s.settings.format)
+		return types.ParseBinary(t, raw, format)
 	}
 	text := types.Bytes(raw).Text()
 	if err := validText(text); err != nil {
 		return types.Null, err
 	}
-	return types.ParseText(t, text, &s.settings.format)
+	return types.ParseText(t, text, format)
 }
 
 // sharesBytes reports whether a value of the type may point into the bytes it was parsed from.
@@ -268,7 +209,7 @@ func (s *Session) DescribeStatement(name string) ([]types.Type, []Column, error)
 	if err != nil {
 		return nil, nil, s.reportError(err)
 	}
-	cols := s.columns(p)
+	cols := s.describer.columns(p)
 	if s.tx.phase == failed && cols != nil {
 		return nil, nil, s.reportError(failedBlockError())
 	}
@@ -281,7 +222,7 @@ func (s *Session) DescribePortal(name string) ([]Column, []int16, error) {
 	if po == nil {
 		return nil, nil, s.reportError(pgerror.New(pgerror.InvalidCursorName, "portal %q does not exist", name))
 	}
-	cols := s.columns(po.prepared)
+	cols := s.describer.columns(po.prepared)
 	if s.tx.phase == failed && cols != nil {
 		return nil, nil, s.reportError(failedBlockError())
 	}
@@ -315,19 +256,19 @@ func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWrit
 	case po.done:
 		err = s.executeAgain(po, w)
 	case po.taken != nil:
-		err = s.sendTaken(po, maxRows, w)
+		err = po.sendTaken(maxRows, w)
 	default:
-		s.startStatement()
+		startStatement(&s.env)
 		if !po.started {
 			err = s.startPortal(po, maxRows, last, w)
 		}
-		if err == nil && p.plan == nil && maxRows > 0 && s.utilityColumns(p.tree) != nil {
+		if err == nil && p.plan == nil && maxRows > 0 && s.describer.command(p.tree) != nil {
 			err = s.takeUtility(po, maxRows, w)
 			break
 		}
 		if err == nil {
 			po.run.maxRows = maxRows
-			err = s.execute(s.ctx, &po.run, w)
+			err = s.runner.execute(s.env.Ctx, &po.run, w)
 		}
 		if po.done = err == nil && !po.run.suspended; err == nil && po.run.suspended {
 			err = w.Suspended()
@@ -343,7 +284,7 @@ func (s *Session) executePortal(po *portal, maxRows int, last bool, w ResultWrit
 
 // executeAgain answers Execute of a portal that has run to its end: it has no more rows, and what yields none runs once.
 func (s *Session) executeAgain(po *portal, w ResultWriter) error {
-	if s.columns(po.prepared) == nil {
+	if s.describer.columns(po.prepared) == nil {
 		return pgerror.New(pgerror.ObjectNotInPrerequisite, "portal %q cannot be run", po.name)
 	}
 	tag := po.run.tag
@@ -364,32 +305,50 @@ func (s *Session) startPortal(po *portal, maxRows int, last bool, w ResultWriter
 	if s.tx.phase.explicit() {
 		return nil
 	}
-	return s.joinPipeline(&po.run, maxRows == 0 && (p.plan != nil || s.executesChange(p.tree)), w)
+	return s.pipelines.join(&po.run, maxRows == 0 && (p.plan != nil || s.statements.executesChange(p.tree)), w)
 }
 
-// planPortal finds the plan of a portal. Bind has checked it under the schema of now, unless another statement has moved
-// the snapshot or the schema since then.
-func (s *Session) planPortal(ctx context.Context, r *run) error {
-	po := r.portal
-	p := po.prepared
-	if p.plan == nil {
+// takeUtility runs a statement without plan whose rows are asked for in parts.
+func (s *Session) takeUtility(po *portal, maxRows int, w ResultWriter) error {
+	columns := s.describer.command(po.prepared.tree)
+	taker := &taker{ResultWriter: w, rows: executor.NewRowStore(columns, &executor.Runtime{Env: &s.env})}
+	if err := s.runner.execute(s.env.Ctx, &po.run, taker); err != nil {
+		return errors.Join(err, taker.rows.Close())
+	}
+	po.columns, po.run.tag, po.taken = columns, taker.tag, taker.rows
+	return po.sendTaken(maxRows, w)
+}
+
+// Sync ends the implicit transaction of a pipeline. The error is for the client; the session goes on.
+func (s *Session) Sync(w ResultWriter) error {
+	if po := s.deferred; po != nil {
+		s.deferred = nil
+		if err := s.executePortal(po, 0, true, w); err != nil {
+			return err
+		}
+	}
+	defer w.Commit()
+	if s.tx.phase.explicit() {
 		return nil
 	}
-	if r.retries == 0 {
-		s.lockFirst(p.plan)
-		if err := s.nextStatement(ctx); err != nil {
-			return err
-		}
+	if s.tx.txn == nil {
+		s.tx.end(true)
+		return nil
+	}
+	s.beginMessage()
+	defer s.endMessage()
+	var err error
+	if po := s.tx.pipeline.first; po != nil {
+		// The run goes on with its commit, which is all that is missing, unless that meets a conflict.
+		po.run.policy = alone
+		err = s.runner.execute(s.env.Ctx, &po.run, w)
 	} else {
-		s.startStatement()
+		err = s.tx.commit(s.env.Ctx)
 	}
-	if po.view != s.views || s.tx.resolver == nil || s.tx.latest && !r.latest {
-		if err := s.current(ctx, p, r.latest); err != nil {
-			return err
-		}
-		po.view = s.views
+	if err != nil {
+		w.Abandon()
+		return s.reportError(err)
 	}
-	r.plan, r.tree, r.literals = p.plan, nil, p.statement.Literals
 	return nil
 }
 

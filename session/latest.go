@@ -4,9 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/percolator"
-	"github.com/percodb/percodb/planner"
 )
 
 // A statement that reads one key, and is a transaction of its own, needs no snapshot: the latest value
@@ -45,35 +43,6 @@ func orSchemaChanged(err error) error {
 		return err
 	}
 	return &catalog.SchemaChangedError{}
-}
-
-// beginLatest selects the read without a snapshot for a statement that may be alone, if its plan reads one key and no
-// transaction is open, and reports whether it did.
-func (s *Session) beginLatest(plan *planner.Plan) bool {
-	if !plan.SinglePoint || s.tx.txn != nil || s.modes().isolation == serializable || s.inBlock() || s.tx.pessimistic || s.tx.asOf != 0 {
-		return false
-	}
-	if s.tx.latest && s.tx.resolver != nil {
-		return true
-	}
-	schema := s.deps.Catalog.Latest()
-	if schema == nil {
-		return false
-	}
-	if s.plans.path != nil {
-		schema = catalog.SearchPath(schema, s.settings.searchPath)
-	}
-	s.fixModes()
-	s.tx.latest = true
-	s.setView(schema)
-	return true
-}
-
-// useLatest is use for a statement that runs without a transaction.
-func (s *Session) useLatest() executor.Txn {
-	s.env.TxnTime = s.env.StmtTime
-	s.latest.schema = s.tx.resolver
-	return &s.latest
 }
 
 // deferrable reports whether Execute of a portal is deferred until the next message, which tells whether the statement is

@@ -1,251 +1,129 @@
 package session
 
 import (
-	"fmt"
-	"strings"
-
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// isolation is a transaction's level, as the client calls it.
-type isolation uint8
+// The modes of a transaction: isolation level, read only, deferrable. Those of a transaction to come are settings; they are
+// fixed when it begins, and BEGIN and SET TRANSACTION change them as long as no statement has run.
 
-// The levels of SQL. Read uncommitted is read committed under another name, as in PostgreSQL;
-// repeatable read is snapshot isolation, and the default.
-const (
-	repeatableRead isolation = iota
-	readUncommitted
-	readCommitted
-	serializable
-)
-
-func (i isolation) String() string {
-	switch i {
-	case readUncommitted:
-		return "read uncommitted"
-	case readCommitted:
-		return "read committed"
-	case serializable:
-		return "serializable"
-	}
-	return "repeatable read"
-}
-
-// percolator returns the level as transactions know it.
-func (i isolation) percolator() percolator.Isolation {
-	switch i {
-	case readUncommitted, readCommitted:
+// snapshots returns the isolation level as percolator knows it.
+func snapshots(level settings.Isolation) percolator.Isolation {
+	switch {
+	case level.PerStatement():
 		return percolator.ReadCommitted
-	case serializable:
+	case level == settings.Serializable:
 		return percolator.Serializable
 	}
 	return percolator.SnapshotIsolation
 }
 
-// perStatement reports whether each statement has a snapshot of its own.
-func (i isolation) perStatement() bool { return i == readCommitted || i == readUncommitted }
-
-// parseIsolation reads a level's name.
-func parseIsolation(value string) (isolation, error) {
-	v := strings.ToLower(strings.TrimSpace(value))
-	for _, level := range []isolation{serializable, repeatableRead, readCommitted, readUncommitted} {
-		if v == level.String() {
-			return level, nil
-		}
+// activeModes returns the modes of the running transaction, or those that the next one will have.
+func (t *transaction) activeModes() settings.Modes {
+	if t.fixed {
+		return t.modes
 	}
-	return 0, fmt.Errorf("available values: serializable, repeatable read, read committed, read uncommitted")
+	return t.settings.Modes
 }
 
-func checkIsolation(value string) (string, error) {
-	level, err := parseIsolation(value)
-	return level.String(), err
-}
-
-// modes are the characteristics of a transaction.
-type modes struct {
-	isolation  isolation
-	readOnly   bool
-	deferrable bool
-}
-
-// modes returns those of the running transaction, or those that the next one will have.
-func (s *Session) modes() modes {
-	if s.tx.fixed {
-		return s.tx.modes
-	}
-	return s.settings.modes
-}
-
-// fixModes has the transaction keep its modes, whatever becomes of the defaults.
-func (s *Session) fixModes() {
-	if !s.tx.fixed {
-		s.tx.modes, s.tx.fixed = s.settings.modes, true
+// fixModes gives the transaction modes of its own, which later changes of the defaults leave alone.
+func (t *transaction) fixModes() {
+	if !t.fixed {
+		t.modes, t.fixed = t.settings.Modes, true
 	}
 }
 
-// inBlock reports whether the statement that runs shares its transaction with others.
-func (s *Session) inBlock() bool { return s.tx.phase.shared() }
-
-// setModes applies the modes of BEGIN or SET TRANSACTION to the open transaction.
-func (s *Session) setModes(m ast.TransactionModes) error {
-	s.fixModes()
-	if m.AsOf != nil {
-		if err := s.setAsOfMode(&m); err != nil {
-			return err
-		}
-	}
+// setModes changes the modes of the open transaction, but for AS OF SYSTEM TIME.
+func (t *transaction) setModes(m ast.TransactionModes) error {
+	t.fixModes()
 	if m.Isolation != "" {
-		level, err := parseIsolation(m.Isolation)
+		level, err := settings.ParseIsolation(m.Isolation)
 		if err != nil {
-			return settingError(s.settings.defs["transaction_isolation"], m.Isolation, err)
+			return t.settings.Invalid("transaction_isolation", m.Isolation, err)
 		}
-		if err := s.setIsolation(level); err != nil {
+		if err := t.setIsolation(level); err != nil {
 			return err
 		}
 	}
 	if m.ReadOnly != nil {
-		if err := s.setReadOnly(*m.ReadOnly); err != nil {
+		if err := t.setReadOnly(*m.ReadOnly); err != nil {
 			return err
 		}
 	}
 	if m.Deferrable != nil {
-		return s.setDeferrable(*m.Deferrable)
+		return t.setDeferrable(*m.Deferrable)
 	}
 	return nil
 }
 
-func (s *Session) setIsolation(level isolation) error {
+func (t *transaction) setIsolation(level settings.Isolation) error {
 	switch {
-	case level == s.tx.modes.isolation:
+	case level == t.modes.Isolation:
 		return nil
-	case s.tx.queried:
+	case t.queried:
 		return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION ISOLATION LEVEL must be called before any query")
-	case len(s.tx.savepoints) > 0:
+	case len(t.savepoints) > 0:
 		return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION ISOLATION LEVEL must not be called in a subtransaction")
 	}
-	s.tx.modes.isolation = level
-	s.forgetUnused()
+	t.modes.Isolation = level
+	t.forgetUnused()
 	return nil
 }
 
-func (s *Session) setReadOnly(on bool) error {
-	if !on && s.tx.asOf != 0 {
+func (t *transaction) setReadOnly(on bool) error {
+	if !on && t.asOf != 0 {
 		return pgerror.New(pgerror.ActiveSQLTransaction, "a transaction "+asOfClause+" is read-only")
 	}
-	if !on && s.tx.modes.readOnly {
-		for i := range s.tx.savepoints {
-			if s.tx.savepoints[i].modes.readOnly {
+	if !on && t.modes.ReadOnly {
+		for i := range t.savepoints {
+			if t.savepoints[i].modes.ReadOnly {
 				return pgerror.New(pgerror.ActiveSQLTransaction, "cannot set transaction read-write mode inside a read-only transaction")
 			}
 		}
-		if s.tx.queried {
+		if t.queried {
 			return pgerror.New(pgerror.ActiveSQLTransaction, "transaction read-write mode must be set before any query")
 		}
 	}
-	s.tx.modes.readOnly = on
+	t.modes.ReadOnly = on
 	return nil
 }
 
-// setDeferrable takes note of a mode that changes nothing: a snapshot is safe for read-only
-// transactions at once, serializable ones included.
-func (s *Session) setDeferrable(on bool) error {
+// setDeferrable sets a mode that changes nothing: a snapshot is safe for read-only transactions at once, serializable ones
+// included.
+func (t *transaction) setDeferrable(on bool) error {
 	switch {
-	case len(s.tx.savepoints) > 0:
+	case len(t.savepoints) > 0:
 		return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION [NOT] DEFERRABLE cannot be called within a subtransaction")
-	case s.tx.queried:
+	case t.queried:
 		return pgerror.New(pgerror.ActiveSQLTransaction, "SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
 	}
-	s.tx.modes.deferrable = on
+	t.modes.Deferrable = on
 	return nil
 }
 
-// setTransaction is SET TRANSACTION and SET SESSION CHARACTERISTICS.
-func (s *Session) setTransaction(n *ast.SetTransaction, w ResultWriter) error {
-	if n.Session {
-		return s.setDefaults(n.Modes)
+// showModes connects the settings transaction_isolation, transaction_read_only and transaction_deferrable with the
+// transaction. Outside a block SET of one is checked and has no effect, as in PostgreSQL.
+func (t *transaction) showModes() {
+	live := func(name string, value func(settings.Modes) string, modes func(value string) ast.TransactionModes) {
+		t.settings.Live(name, func() string { return value(t.activeModes()) }, func(value string) error {
+			if !t.phase.shared() && !t.queried {
+				return nil
+			}
+			return t.setModes(modes(value))
+		})
 	}
-	if !s.inBlock() {
-		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET TRANSACTION can only be used in transaction blocks"))
-		return nil
-	}
-	return s.setModes(n.Modes)
-}
-
-// setDefaults changes the modes of transactions to come.
-func (s *Session) setDefaults(m ast.TransactionModes) error {
-	if m.AsOf != nil {
-		return pgerror.Unsupported(asOfClause+" for a whole session", "Give it to each transaction: BEGIN "+asOfClause+" …")
-	}
-	s.noteSettings()
-	set := func(name, value string) error {
-		delete(s.tx.locals, name)
-		return s.changeSetting(name, value)
-	}
-	if m.Isolation != "" {
-		if err := set("default_transaction_isolation", m.Isolation); err != nil {
-			return err
-		}
-	}
-	if m.ReadOnly != nil {
-		if err := set("default_transaction_read_only", onOff(*m.ReadOnly)); err != nil {
-			return err
-		}
-	}
-	if m.Deferrable != nil {
-		return set("default_transaction_deferrable", onOff(*m.Deferrable))
-	}
-	return nil
-}
-
-func onOff(b bool) string {
-	if b {
-		return "on"
-	}
-	return "off"
-}
-
-// modeSetting returns what SHOW prints of a setting that is a mode of the running transaction.
-func (s *Session) modeSetting(name string) (value string, ok bool) {
-	m := s.modes()
-	switch name {
-	case "transaction_isolation":
-		return m.isolation.String(), true
-	case "transaction_read_only":
-		return onOff(m.readOnly), true
-	case "transaction_deferrable":
-		return onOff(m.deferrable), true
-	}
-	return "", false
-}
-
-// setModeSetting is SET of such a setting; reset brings the session's default back. Outside a block it
-// is checked and has no effect, as in PostgreSQL.
-func (s *Session) setModeSetting(name, value string, reset bool) error {
-	if reset {
-		value, _ = s.settings.get("default_" + name)
-	}
-	var m ast.TransactionModes
-	if name == "transaction_isolation" {
-		if _, err := parseIsolation(value); err != nil {
-			return settingError(s.settings.defs[name], value, err)
-		}
-		m.Isolation = value
-	} else {
-		canonical, err := checkBool(value)
-		if err != nil {
-			return settingError(s.settings.defs[name], value, err)
-		}
-		on := canonical == "on"
-		if name == "transaction_read_only" {
-			m.ReadOnly = &on
-		} else {
-			m.Deferrable = &on
-		}
-	}
-	if !s.inBlock() && !s.tx.queried {
-		return nil
-	}
-	return s.setModes(m)
+	live("transaction_isolation", func(m settings.Modes) string { return m.Isolation.String() }, func(value string) ast.TransactionModes {
+		return ast.TransactionModes{Isolation: value}
+	})
+	live("transaction_read_only", func(m settings.Modes) string { return settings.OnOff(m.ReadOnly) }, func(value string) ast.TransactionModes {
+		on := value == "on"
+		return ast.TransactionModes{ReadOnly: &on}
+	})
+	live("transaction_deferrable", func(m settings.Modes) string { return settings.OnOff(m.Deferrable) }, func(value string) ast.TransactionModes {
+		on := value == "on"
+		return ast.TransactionModes{Deferrable: &on}
+	})
 }

@@ -12,73 +12,46 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// newSnapshot tells the transaction that another statement begins. Where each has a snapshot of its
-// own, open cursors take what they still have to show into memory, and the schema is looked at anew.
-func (s *Session) newSnapshot(ctx context.Context) error {
-	moves := s.tx.modes.isolation.perStatement()
-	if moves {
-		if err := s.holdPortals(ctx, nil); err != nil {
-			return err
-		}
-	}
-	if err := s.tx.txn.BeginStatement(ctx); err != nil {
-		return err
-	}
-	if s.tx.txn.ReadTS() != s.tx.resolvedAt {
-		s.tx.resolver = nil
-	}
-	return s.begin(ctx)
-}
-
-// nextStatement is newSnapshot for every statement of a transaction but its first, whose snapshot is
-// as new as can be.
-func (s *Session) nextStatement(ctx context.Context) error {
-	if s.tx.txn == nil || !s.tx.queried {
-		return nil
-	}
-	return s.newSnapshot(ctx)
-}
-
 // open checks what must hold before a plan runs, and starts it.
-func (s *Session) open(ctx context.Context, r *run) error {
+func (x *statementRunner) open(ctx context.Context, r *run) error {
 	plan := r.plan.Plan
-	if s.tx.phase == failed {
+	if x.tx.phase == failed {
 		return failedBlockError()
 	}
-	if !plan.ReadOnly && s.modes().readOnly {
+	if !plan.ReadOnly && x.tx.activeModes().ReadOnly {
 		return readOnlyError(plan.Command())
 	}
-	if !s.tx.latest {
-		if err := s.use(ctx); err != nil {
+	if !x.tx.latest {
+		if err := x.tx.use(ctx); err != nil {
 			return err
 		}
 	}
-	reuse := s.inputs[:0]
+	reuse := x.inputs[:0]
 	if r.keeps {
 		reuse = nil
 	}
-	inputs, err := planner.Inputs(plan, r.literals, r.params, &s.env, reuse)
+	inputs, err := planner.Inputs(plan, r.literals, r.params, x.env, reuse)
 	if err != nil {
 		return err
 	}
 	if !r.keeps {
-		s.inputs = inputs
+		x.inputs = inputs
 	}
-	if txn := s.tx.txn; txn != nil && txn.Isolation() == percolator.Serializable {
-		s.guard.Reads(plan.Relations)
+	if txn := x.tx.txn; txn != nil && txn.Isolation() == percolator.Serializable {
+		x.tx.guard.Reads(plan.Relations)
 	}
 	if table := writtenTable(plan.Root); table != nil {
-		if err := s.holdPortals(ctx, r); err != nil {
+		if err := x.portals.hold(ctx, x.tx.txn, r); err != nil {
 			return err
 		}
 		if !r.unguarded {
-			s.guard.Writes(table, 0)
+			x.tx.guard.Writes(table, 0)
 		}
 	}
-	return s.openRunner(ctx, r, inputs)
+	return x.openRunner(ctx, r, inputs)
 }
 
-func (s *Session) openRunner(ctx context.Context, r *run, inputs types.Row) (err error) {
+func (x *statementRunner) openRunner(ctx context.Context, r *run, inputs types.Row) (err error) {
 	runner := r.plan.idle
 	r.plan.idle = nil
 	if runner == nil {
@@ -86,7 +59,7 @@ func (s *Session) openRunner(ctx context.Context, r *run, inputs types.Row) (err
 			return err
 		}
 	}
-	s.fillRuntime(&r.runtime, inputs)
+	x.fillRuntime(&r.runtime, inputs)
 	runner.Bind(&r.runtime)
 	if err := runner.Open(ctx); err != nil {
 		return errors.Join(err, runner.Close())
@@ -96,17 +69,17 @@ func (s *Session) openRunner(ctx context.Context, r *run, inputs types.Row) (err
 }
 
 // fillRuntime sets what a run needs of the session.
-func (s *Session) fillRuntime(rt *executor.Runtime, inputs types.Row) {
+func (x *statementRunner) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
-		Resolver: s.tx.resolver, Env: &s.env, Inputs: inputs, RowIDs: s.deps.Catalog,
-		System: systemView{s}, EagerUnique: s.inBlock() || s.tx.pessimistic || s.tx.pipeline.shared(),
-		GroupSize: s.deps.GroupSize, PageHint: s.deps.PageHint, Scratch: &s.scratch, Logger: s.log,
+		Resolver: x.tx.resolver, Env: x.env, Inputs: inputs, RowIDs: x.deps.Catalog,
+		System: x.view, EagerUnique: x.tx.phase.shared() || x.tx.pessimistic || x.tx.pipeline.shared(),
+		GroupSize: x.deps.GroupSize, PageHint: x.deps.PageHint, Scratch: &x.scratch, Logger: x.log,
 	}
-	if s.tx.latest {
-		rt.Txn = s.useLatest()
+	if x.tx.latest {
+		rt.Txn = x.tx.useLatest()
 		return
 	}
-	rt.Txn, rt.Lock = s.tx.txn, s.tx.txn.Pessimistic()
+	rt.Txn, rt.Lock = x.tx.txn, x.tx.txn.Pessimistic()
 }
 
 func readOnlyError(command string) error {

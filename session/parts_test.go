@@ -209,37 +209,6 @@ func TestSettings(t *testing.T) {
 	`)
 }
 
-// Goal: a session reports the settings that clients track once each, and after that those that have changed.
-func TestReportedSettings(t *testing.T) {
-	s := newSettings("15.8")
-	report := func() string {
-		var all []string
-		s.report(func(name, value string) { all = append(all, name+"="+value) })
-		return strings.Join(all, " ")
-	}
-	if first := report(); strings.Count(first, "=") != 13 || !strings.Contains(first, "server_version=15.8") {
-		t.Errorf("at first: %s", first)
-	}
-	if again := report(); again != "" {
-		t.Errorf("reported twice: %s", again)
-	}
-	before := s.snapshot()
-	if _, err := s.set("timezone", "UTC+1"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.set("work_mem", "1MB"); err != nil {
-		t.Fatal(err)
-	}
-	changed := report()
-	if !strings.HasPrefix(changed, "TimeZone=") || strings.Contains(changed, "work_mem") {
-		t.Errorf("changed: %s", changed)
-	}
-	s.restore(before)
-	if back := report(); back != "TimeZone=UTC" {
-		t.Errorf("restored: %s", back)
-	}
-}
-
 // Goal: COPY in both directions, alone and in a block, with an error that leaves nothing.
 func TestCopy(t *testing.T) {
 	c := newTestServer(t).connect()

@@ -11,8 +11,8 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/planner"
-	"github.com/percodb/percodb/sql"
-	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -104,8 +104,16 @@ func (c *cachedPlan) unchanged(ctx context.Context, r catalog.Resolver, same fun
 	return true, nil
 }
 
-// plans is a session's share of the server's plans, which it reads without a lock.
+// plans finds the plans of a session's statements, and makes those that do not exist. It keeps its share of the server's
+// plans, which it reads without a lock.
 type plans struct {
+	shared   *PlanCache
+	metrics  *Metrics
+	tx       *transaction
+	travel   *timeTravel
+	settings *settings.Settings
+	env      *builtin.Env
+
 	byKey map[string]*cachedPlan
 	text  int    // bytes of the keys
 	key   []byte // the buffer of keyOf
@@ -152,97 +160,4 @@ func (m *plans) keyOf(key []byte, declared []types.Type) []byte {
 		m.key = append(append(m.key, 1), schema...)
 	}
 	return m.key
-}
-
-// planStatement returns the plan of a lexed statement, or its tree when it is not one that has a plan.
-// declared are the parameter types the client gave; latest: the statement may read without a snapshot.
-func (s *Session) planStatement(ctx context.Context, st *sql.Statement, declared []types.Type, latest bool) (*cachedPlan, ast.Statement, error) {
-	if err := s.resetAsOf(); err != nil {
-		return nil, nil, err
-	}
-	if len(st.Key) == 0 || s.tx.changed {
-		return s.planText(ctx, st, declared)
-	}
-	key := s.plans.keyOf(st.Key, declared)
-	if hit, ok := s.plans.byKey[string(key)]; ok {
-		if err := s.beginFor(ctx, hit.Plan, st, latest); err != nil {
-			return nil, nil, err
-		}
-		ok, err := hit.holds(ctx, s.tx.resolver)
-		if ok || err != nil {
-			s.deps.Metrics.PlanCacheHits.Inc()
-			return hit, nil, err
-		}
-	}
-	return s.planShared(ctx, string(key), st, declared, latest)
-}
-
-// planShared asks the server's cache, and else plans anew.
-func (s *Session) planShared(ctx context.Context, key string, st *sql.Statement, declared []types.Type, latest bool) (*cachedPlan, ast.Statement, error) {
-	if plan, ok := s.deps.Plans.plans.Get(key); ok {
-		if err := s.beginFor(ctx, plan, st, latest); err != nil {
-			return nil, nil, err
-		}
-		c := &cachedPlan{Plan: plan, version: plan.SchemaVersion}
-		ok, err := c.holds(ctx, s.tx.resolver)
-		if err != nil {
-			return nil, nil, err
-		}
-		if ok {
-			s.deps.Metrics.PlanCacheHits.Inc()
-			s.plans.add(key, c)
-			return c, nil, nil
-		}
-	}
-	s.deps.Metrics.PlanCacheMisses.Inc()
-	c, tree, err := s.planText(ctx, st, declared)
-	if err == nil && c != nil {
-		s.deps.Plans.add(key, c.Plan)
-		s.plans.add(key, c)
-	}
-	return c, tree, err
-}
-
-// planText parses a statement, and plans it if it is one of those that have plans.
-func (s *Session) planText(ctx context.Context, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
-	tree, err := sql.Parse(st)
-	if err != nil {
-		return nil, nil, err
-	}
-	if !hasPlan(tree) || s.tx.phase == failed {
-		return nil, tree, nil
-	}
-	c, err := s.planTree(ctx, tree, st.Literals, declared)
-	return c, tree, err
-}
-
-// hasPlan tells queries and changes of rows from everything else.
-func hasPlan(tree ast.Statement) bool {
-	switch tree.(type) {
-	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete:
-		return true
-	}
-	return false
-}
-
-func (s *Session) planTree(ctx context.Context, tree ast.Statement, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
-	begin := s.begin
-	if q, ok := tree.(*ast.Query); ok && q.AsOf() != nil {
-		begin = func(ctx context.Context) error { return s.travel(ctx, q.AsOf()) }
-	}
-	if err := begin(ctx); err != nil {
-		return nil, err
-	}
-	return s.build(ctx, tree, s.tx.resolver, literals, declared)
-}
-
-// build plans a tree under a resolver.
-func (s *Session) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
-	plan, err := planner.Build(ctx, tree, r, &s.env, planner.Options{
-		ParamTypes: declared, SearchPath: s.settings.searchPath, Literals: literals,
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &cachedPlan{Plan: plan, version: plan.SchemaVersion}, nil
 }

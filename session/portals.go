@@ -2,10 +2,12 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -19,7 +21,7 @@ type portal struct {
 	run      run
 	started  bool // run has been planned
 	done     bool
-	view     uint64   // under which the plan was found to hold (Session.views)
+	view     uint64   // under which the plan was found to hold (transaction.views)
 	cursor   bool     // made by DECLARE
 	depth    int      // how many savepoints there were: ROLLBACK TO one of them leaves it open
 	columns  []Column // of taken, in a portal without plan
@@ -45,6 +47,26 @@ func (po *portal) close() {
 	if po.taken != nil {
 		_ = po.taken.Close()
 	}
+}
+
+// sendTaken sends the next rows of those taken.
+func (po *portal) sendTaken(maxRows int, w ResultWriter) error {
+	if err := w.Columns(po.columns, po.formats, false); err != nil {
+		return err
+	}
+	for sent := 0; maxRows == 0 || sent < maxRows; sent++ {
+		row, err := po.taken.Next()
+		if err != nil {
+			return err
+		}
+		if row == nil {
+			return w.Complete(po.run.tag)
+		}
+		if err := w.Row(row); err != nil {
+			return err
+		}
+	}
+	return w.Suspended()
 }
 
 // parse reads an argument with read and counts it if it is large: before it is read, and as it is afterwards.
@@ -149,6 +171,7 @@ func (m *portals) removeCursors() {
 // endTransaction closes every portal at the end of its transaction, save those WITH HOLD of transactions that committed,
 // which have all their rows.
 func (m *portals) endTransaction(committed bool) {
+	m.repeatable = nil // If it runs again, no other portal is bound before.
 	for name, po := range m.byName {
 		if po.outlives && (committed || !po.fresh) {
 			po.fresh = false
@@ -182,4 +205,20 @@ func (m *portals) reading() bool {
 		}
 	}
 	return false
+}
+
+// hold makes the open queries of a transaction read what they have yet to show, before the statement of r changes rows. Their
+// reads are none of that statement, and are not repeated when it runs again.
+func (m *portals) hold(ctx context.Context, txn *percolator.Txn, r *run) error {
+	for _, po := range m.byName {
+		if &po.run == r || !po.reads() {
+			continue
+		}
+		err := po.run.runner.Hold(ctx)
+		txn.KeepReads()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"context"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -18,10 +17,7 @@ func (s *Session) Query(text string, w ResultWriter) error {
 	defer s.endMessage()
 	s.statements.remove("")
 	s.portals.remove("")
-	s.simple = true
-	err := s.query(text, w)
-	s.simple = false
-	if err != nil {
+	if err := s.query(text, w); err != nil {
 		return s.reportError(err)
 	}
 	return nil
@@ -31,7 +27,7 @@ func (s *Session) query(text string, w ResultWriter) error {
 	if err := validText(text); err != nil {
 		return err
 	}
-	in := s.read(text)
+	in := s.text.reset(text, s.settings.MySQL)
 	st, err := in.Next()
 	if err == io.EOF {
 		return w.Empty()
@@ -82,48 +78,18 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 	if s.tx.phase.explicit() {
 		return nil
 	}
-	return s.commitTxn(s.ctx)
+	return s.tx.commit(s.env.Ctx)
 }
 
 // runText runs a statement of a simple query. Outside a block, a statement that is the whole text is a transaction of its
 // own.
 func (s *Session) runText(st *sql.Statement, w ResultWriter) error {
-	r := &s.texts
+	r := &s.simple
 	*r = run{policy: alone, text: st, announce: true, completes: true, latest: true}
-	if s.inBlock() {
+	if s.tx.phase.shared() {
 		r.policy, r.latest = shared, false
 	}
-	return s.execute(s.ctx, r, w)
-}
-
-// freshPlan begins the snapshot of a statement that shares its transaction, and returns its plan as it
-// is under that.
-func (s *Session) freshPlan(ctx context.Context, plan *cachedPlan, st *sql.Statement) (*cachedPlan, error) {
-	if s.tx.phase == failed {
-		return nil, failedBlockError()
-	}
-	if err := s.nextStatement(ctx); err != nil {
-		return nil, err
-	}
-	if err := s.begin(ctx); err != nil {
-		return nil, err
-	}
-	if ok, err := plan.holds(ctx, s.tx.resolver); ok || err != nil {
-		return plan, err
-	}
-	plan, _, err := s.planStatement(ctx, st, nil, false)
-	return plan, err
-}
-
-// lockFirst has a statement that asks for locks itself run in a transaction that takes them at once,
-// and reports whether that begins anew.
-func (s *Session) lockFirst(plan *cachedPlan) bool {
-	if plan == nil || plan.Locks == "" || s.tx.pessimistic || s.inBlock() || s.tx.queried {
-		return false
-	}
-	s.forgetUnused()
-	s.tx.pessimistic = true
-	return true
+	return s.runner.execute(s.env.Ctx, r, w)
 }
 
 // noParams refuses parameters in a simple query, which has no values for them. Those of a statement to
@@ -133,21 +99,6 @@ func noParams(st *sql.Statement) error {
 		return nil
 	}
 	return pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", st.Params)
-}
-
-// explainCancel puts the reason in the place of a bare context error.
-func (s *Session) explainCancel(err error) error {
-	cause := interruption(s.ctx)
-	if cause == nil {
-		return err
-	}
-	switch ToPGError(err).Code {
-	case pgerror.QueryCanceled,
-		pgerror.ConnectionFailure,                              // a store's silence may be the cancel's doing
-		pgerror.SerializationFailure, pgerror.DeadlockDetected: // had there been time, it would have been tried again
-		return cause
-	}
-	return err
 }
 
 // validText refuses what is no UTF-8, and the character zero, as PostgreSQL does.

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -110,14 +111,29 @@ func (r *run) close() error {
 	return err
 }
 
+// statementRunner runs statements: it finds the plan, runs it under a policy, commits, and attempts it again.
+type statementRunner struct {
+	deps     *Deps
+	log      *slog.Logger
+	tx       *transaction
+	plans    *plans
+	portals  *portals
+	env      *builtin.Env
+	view     *systemView
+	warnings *warnings
+	commands *commands
+	scratch  executor.Scratch
+	inputs   types.Row // of the plan that runs, unless that keeps its own
+}
+
 // execute runs a statement under its policy, or goes on with one that was suspended. It is the only loop that attempts a
 // statement again.
-func (s *Session) execute(ctx context.Context, r *run, w ResultWriter) error {
+func (x *statementRunner) execute(ctx context.Context, r *run, w ResultWriter) error {
 	outer := r.begun
 	for {
-		err := s.attempt(ctx, r, w)
+		err := x.attempt(ctx, r, w)
 		if err != nil {
-			if err = s.prepareAttempt(ctx, r, err, w); err == nil {
+			if err = x.prepareAttempt(ctx, r, err, w); err == nil {
 				continue
 			}
 		}
@@ -130,40 +146,40 @@ func (s *Session) execute(ctx context.Context, r *run, w ResultWriter) error {
 }
 
 // executePlan runs a plan within another statement. The tag counts the rows of this pull.
-func (s *Session) executePlan(ctx context.Context, r *run, w ResultWriter) (Tag, error) {
+func (x *statementRunner) executePlan(ctx context.Context, r *run, w ResultWriter) (Tag, error) {
 	r.planned = true
-	err := s.execute(ctx, r, w)
+	err := x.execute(ctx, r, w)
 	return r.tag, err
 }
 
 // attempt runs a statement once, from where its last attempt left it: plan, result, commit, tag.
-func (s *Session) attempt(ctx context.Context, r *run, w ResultWriter) error {
+func (x *statementRunner) attempt(ctx context.Context, r *run, w ResultWriter) error {
 	if !r.executed {
 		if r.runner == nil {
 			if !r.planned {
-				if err := s.planRun(ctx, r); err != nil {
+				if err := x.planRun(ctx, r); err != nil {
 					return err
 				}
 			}
-			if err := s.startRun(ctx, r, w); err != nil {
+			if err := x.startRun(ctx, r, w); err != nil {
 				return err
 			}
 		}
 		if r.runner != nil {
-			if err := s.pull(ctx, r, w); err != nil {
+			if err := x.pull(ctx, r, w); err != nil {
 				return errors.Join(err, r.close())
 			}
 			if r.suspended {
 				return nil
 			}
-			if err := s.finishPlan(r); err != nil {
+			if err := x.finishPlan(r); err != nil {
 				return err
 			}
 		}
 		r.executed = true
 	}
-	if policies[r.policy].commits && !s.tx.phase.explicit() {
-		if err := s.commitTxn(ctx); err != nil {
+	if policies[r.policy].commits && !x.tx.phase.explicit() {
+		if err := x.tx.commit(ctx); err != nil {
 			return err
 		}
 	}
@@ -175,19 +191,19 @@ func (s *Session) attempt(ctx context.Context, r *run, w ResultWriter) error {
 }
 
 // planRun finds the plan of a run under the transaction's schema, or its tree if it is a statement without plan.
-func (s *Session) planRun(ctx context.Context, r *run) (err error) {
+func (x *statementRunner) planRun(ctx context.Context, r *run) (err error) {
 	r.planned = true
 	switch {
 	case r.copy != nil:
 		return r.copy.plan(ctx)
 	case r.portal != nil:
-		return s.planPortal(ctx, r)
+		return x.planPortal(ctx, r)
 	}
-	s.startStatement()
+	startStatement(x.env)
 	if err := noParams(r.text); err != nil {
 		return err
 	}
-	r.plan, r.tree, err = s.planStatement(ctx, r.text, nil, r.latest)
+	r.plan, r.tree, err = x.plans.lookup(ctx, r.text, nil, r.latest)
 	if err != nil {
 		return err
 	}
@@ -198,35 +214,59 @@ func (s *Session) planRun(ctx context.Context, r *run) (err error) {
 		}
 		return nil
 	case r.policy == shared:
-		r.plan, err = s.freshPlan(ctx, r.plan, r.text)
-	case s.lockFirst(r.plan):
-		r.plan, r.tree, err = s.planStatement(ctx, r.text, nil, r.latest)
+		r.plan, err = x.plans.refresh(ctx, r.plan, r.text)
+	case x.tx.lockFirst(r.plan):
+		r.plan, r.tree, err = x.plans.lookup(ctx, r.text, nil, r.latest)
 	}
 	r.tree, r.literals = nil, r.text.Literals
 	return err
 }
 
+// planPortal finds the plan of a portal. Bind has checked it under the schema of now, unless another statement has moved
+// the snapshot or the schema since then.
+func (x *statementRunner) planPortal(ctx context.Context, r *run) error {
+	po := r.portal
+	p := po.prepared
+	if p.plan == nil {
+		return nil
+	}
+	if r.retries == 0 {
+		x.tx.lockFirst(p.plan)
+		if err := x.tx.nextStatement(ctx); err != nil {
+			return err
+		}
+	} else {
+		startStatement(x.env)
+	}
+	if po.view != x.tx.views || x.tx.resolver == nil || x.tx.latest && !r.latest {
+		if err := x.plans.validate(ctx, p, r.latest); err != nil {
+			return err
+		}
+		po.view = x.tx.views
+	}
+	r.plan, r.tree, r.literals = p.plan, nil, p.statement.Literals
+	return nil
+}
+
 // startRun opens a run's plan, or runs what has none.
-func (s *Session) startRun(ctx context.Context, r *run, w ResultWriter) (err error) {
+func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) (err error) {
 	switch {
 	case r.copy != nil:
-		s.beginResult(r, w)
+		x.beginResult(r, w)
 		r.tag, err = r.copy.run(ctx)
 		return err
 	case r.plan == nil:
-		s.formats = r.formats
-		r.tag, err = s.runUtility(ctx, r.tree, w)
-		s.formats = nil
+		r.tag, err = x.commands.run(ctx, r.tree, request{w: w, formats: r.formats, simple: r.announce})
 		return err
 	}
-	s.out = w
-	if err := s.open(ctx, r); err != nil {
+	x.warnings.to = w
+	if err := x.open(ctx, r); err != nil {
 		return err
 	}
-	if r.locks = !r.plan.ReadOnly && s.tx.txn.Pessimistic(); r.locks && r.restarts == 0 {
-		r.start = s.tx.txn.Savepoint()
+	if r.locks = !r.plan.ReadOnly && x.tx.txn.Pessimistic(); r.locks && r.restarts == 0 {
+		r.start = x.tx.txn.Savepoint()
 	}
-	s.beginResult(r, w)
+	x.beginResult(r, w)
 	if r.locks && r.maxRows != 0 { // What is sent in parts is run to its end first: no part could be revoked.
 		if err := r.runner.Drain(ctx); err != nil {
 			return errors.Join(err, r.close())
@@ -236,13 +276,13 @@ func (s *Session) startRun(ctx context.Context, r *run, w ResultWriter) (err err
 }
 
 // beginResult makes the result of a run revocable if another attempt may need that.
-func (s *Session) beginResult(r *run, w ResultWriter) {
+func (x *statementRunner) beginResult(r *run, w ResultWriter) {
 	switch {
 	case r.begun:
 		return
 	case r.copy != nil, r.locks, r.policy == alone && !r.plan.ReadOnly:
 		w.Begin(changeBytes)
-	case r.policy == alone && s.tx.latest:
+	case r.policy == alone && x.tx.latest:
 		w.Begin(0)
 	default:
 		return
@@ -251,7 +291,7 @@ func (s *Session) beginResult(r *run, w ResultWriter) {
 }
 
 // pull sends rows until the plan or the pull ends.
-func (s *Session) pull(ctx context.Context, r *run, w ResultWriter) error {
+func (x *statementRunner) pull(ctx context.Context, r *run, w ResultWriter) error {
 	r.pulled, r.suspended = 0, false
 	if r.plan.Returns && !r.quiet { // Also when it goes on: the writer may have had other columns meanwhile.
 		if err := w.Columns(r.plan.Root.Columns(), r.formats, r.announce); err != nil {
@@ -282,14 +322,14 @@ func (s *Session) pull(ctx context.Context, r *run, w ResultWriter) error {
 }
 
 // finishPlan closes a plan that has run to its end.
-func (s *Session) finishPlan(r *run) error {
+func (x *statementRunner) finishPlan(r *run) error {
 	if r.plan.Tag != "SELECT" {
 		r.tag.Rows = r.runner.Affected()
 		if table := writtenTable(r.plan.Root); table != nil {
-			s.guard.Writes(table, r.tag.Rows) // For statistics.
+			x.tx.guard.Writes(table, r.tag.Rows) // For statistics.
 		}
 	}
-	s.deps.Metrics.Statements.of(r.plan.Tag).Inc()
+	x.deps.Metrics.Statements.of(r.plan.Tag).Inc()
 	return r.close()
 }
 
@@ -297,27 +337,27 @@ func (s *Session) finishPlan(r *run) error {
 //
 //	a row changed before it was locked   within the transaction, which keeps its locks
 //	a conflict                           in a transaction of its own, which locks before it writes
-func (s *Session) prepareAttempt(ctx context.Context, r *run, err error, w ResultWriter) error {
+func (x *statementRunner) prepareAttempt(ctx context.Context, r *run, err error, w ResultWriter) error {
 	if r.locks && errors.Is(err, percolator.ErrRestartStatement) {
-		if err = s.restart(ctx, r, err, w); err == nil {
+		if err = x.restart(ctx, r, err, w); err == nil {
 			return nil
 		}
 	}
 	if !policies[r.policy].retries {
 		return err
 	}
-	repeatable := retryable(err) && s.tx.asOf == 0 && s.ctx.Err() == nil && (r.copy == nil || r.copy.repeatable())
+	repeatable := retryable(err) && x.tx.asOf == 0 && ctx.Err() == nil && (r.copy == nil || r.copy.repeatable())
 	// An error is not preceded by half a result where that can be helped.
 	if revoked := w.Revoke(); !revoked || !repeatable {
 		return err
 	}
-	s.deps.Metrics.StatementRetries.Inc()
-	s.startOver()
+	x.deps.Metrics.StatementRetries.Inc()
+	x.tx.startOver()
 	if r.portal != nil && r == &r.portal.run { // Not EXECUTE's.
-		s.portals.repeatable = r.portal
-		s.tx.pipeline = pipeline{first: r.portal, executed: 1, reads: r.plan != nil && r.plan.ReadOnly}
+		x.portals.repeatable = r.portal
+		x.tx.pipeline = pipelineState{first: r.portal, executed: 1, reads: r.plan != nil && r.plan.ReadOnly}
 	}
-	if !s.backoff(r.retries) {
+	if !backoff(ctx, r.retries) {
 		return err
 	}
 	r.retries++
@@ -327,7 +367,7 @@ func (s *Session) prepareAttempt(ctx context.Context, r *run, err error, w Resul
 
 // restart prepares for another attempt within the transaction. The locks that the statement has are kept, so it comes to
 // an end however many transactions want its rows.
-func (s *Session) restart(ctx context.Context, r *run, err error, w ResultWriter) error {
+func (x *statementRunner) restart(ctx context.Context, r *run, err error, w ResultWriter) error {
 	if ctx.Err() != nil || r.restarts+1 >= maxAttempts {
 		return err
 	}
@@ -335,29 +375,19 @@ func (s *Session) restart(ctx context.Context, r *run, err error, w ResultWriter
 		return sentConflict()
 	}
 	r.restarts++
-	s.deps.Metrics.StatementRestarts.Inc()
-	s.tx.txn.RestartStatement(r.start)
-	if err := s.newSnapshot(ctx); err != nil {
+	x.deps.Metrics.StatementRestarts.Inc()
+	x.tx.txn.RestartStatement(r.start)
+	if err := x.tx.beginStatement(ctx); err != nil {
 		return err
 	}
-	if ok, err := r.plan.stands(ctx, s.tx.resolver); err != nil || !ok {
+	if ok, err := r.plan.stands(ctx, x.tx.resolver); err != nil || !ok {
 		return errors.Join(err, r.plan.changedError())
 	}
 	return nil
 }
 
-// startOver rolls back a transaction that is run again, this time with locks. Portals that wait for
-// their turn in the pipeline have read nothing yet.
-func (s *Session) startOver() {
-	bound := s.portals
-	s.portals = newPortals()
-	s.abortTxn()
-	s.portals = bound
-	s.tx.pessimistic = true
-}
-
 // backoff waits before another attempt, longer each time, and reports whether there is one.
-func (s *Session) backoff(attempt int) bool {
+func backoff(ctx context.Context, attempt int) bool {
 	if attempt+1 >= maxAttempts {
 		return false
 	}
@@ -367,7 +397,7 @@ func (s *Session) backoff(attempt int) bool {
 	select {
 	case <-timer.C:
 		return true
-	case <-s.ctx.Done():
+	case <-ctx.Done():
 		return false
 	}
 }
@@ -381,9 +411,7 @@ func sentConflict() error {
 }
 
 // startStatement sets the clock of a statement.
-func (s *Session) startStatement() {
-	s.env.StmtTime = builtin.UnixToTimestamp(time.Now())
-}
+func startStatement(env *builtin.Env) { env.StmtTime = builtin.UnixToTimestamp(time.Now()) }
 
 // changedError is the error of a statement whose plan does not hold under a new snapshot.
 func (c *cachedPlan) changedError() error {

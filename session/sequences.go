@@ -11,7 +11,7 @@ import (
 
 // sequences are a session's values of sequences, for currval and lastval. It implements builtin.Sequences.
 type sequences struct {
-	s      *Session
+	tx     *transaction
 	last   types.OID // the sequence that lastval is of
 	values map[types.OID]int64
 }
@@ -20,10 +20,10 @@ var _ builtin.Sequences = (*sequences)(nil)
 
 // sequence finds a sequence by regclass.
 func (q *sequences) find(ctx context.Context, oid types.OID) (*catalog.TableDescriptor, error) {
-	if err := q.s.begin(ctx); err != nil {
+	if err := q.tx.begin(ctx); err != nil {
 		return nil, err
 	}
-	t, err := q.s.tx.resolver.RelationByID(ctx, uint64(oid))
+	t, err := q.tx.resolver.RelationByID(ctx, uint64(oid))
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +42,10 @@ func (q *sequences) NextVal(ctx context.Context, oid types.OID) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if q.s.modes().readOnly {
+	if q.tx.activeModes().ReadOnly {
 		return 0, readOnlyError("nextval()")
 	}
-	value, err := q.s.deps.Catalog.NextVal(ctx, t)
+	value, err := q.tx.catalog.NextVal(ctx, t)
 	if err == nil {
 		q.note(oid, value)
 	}
@@ -90,10 +90,10 @@ func (q *sequences) SetVal(ctx context.Context, oid types.OID, value int64, call
 	if err != nil {
 		return err
 	}
-	if q.s.modes().readOnly {
+	if q.tx.activeModes().ReadOnly {
 		return readOnlyError("setval()")
 	}
-	if err := q.s.deps.Catalog.SetVal(ctx, t, value, called); err != nil {
+	if err := q.tx.catalog.SetVal(ctx, t, value, called); err != nil {
 		return err
 	}
 	if called {

@@ -1,12 +1,25 @@
-// Package session runs the statements of one client: it keeps the transaction's state, prepared statements, portals and
-// settings, finds plans, attempts statements again after conflicts, and maps every error to a SQLSTATE.
+// Package session runs the statements of one client: it keeps the transaction's state, prepared statements and portals, finds
+// plans, attempts statements again after conflicts, and maps every error to a SQLSTATE.
 //
 //	text ─▶ sql.Lexer ─▶ key ─▶ plans ──hit──▶ planner.Inputs ─▶ executor ─▶ ResultWriter ─▶ Buffer
 //	                              │ miss                            │
 //	                              └─▶ sql.Parse ─▶ planner.Build    └─▶ percolator.Txn
 //
-// The parts, each in a file with its state: phase (state.go), run and policy (run.go), pipeline, statements, portals, plans,
-// settings, sequences, copyIn and copyOut (copy.go), Buffer, interrupts (context.go).
+// Session has the messages of the protocol (query.go, extended.go). It consists of parts, each with its own state; session.go
+// connects them:
+//
+//	transaction      phases (state.go), snapshot and schema, modes (modes.go), AS OF SYSTEM TIME (timeTravel, asof.go)
+//	statementRunner  runs a statement under a policy; the only retry loop (run.go)
+//	pipelines        what runs again when statements between two Syncs turn out to be several (pipeline.go)
+//	plans            finds, makes and validates plans (plans.go, plancache.go)
+//	statements       prepared statements
+//	portals          portals and cursors, with what they have yet to send
+//	commands         statements without plan, by family: blocks, settingCommands, preparedCommands, cursors, copyCommands,
+//	                 explainCommands, schemaCommands, collection (commands.go has the dispatch)
+//	errorContext     explains errors to the client (errorcontext.go); sqlstate.go has the SQLSTATEs
+//	info, systemView what functions and system views learn of the session and its process
+//	Buffer           the result, which a retry revokes
+//	interrupts       the statement's context: cancel, timeout, termination (context.go)
 //
 // Invariants:
 //
@@ -18,7 +31,7 @@
 //	S4 A plan is used only if it is valid under the schema of the transaction's snapshot.
 //	S5 A statement that has locked a row which changed after the snapshot is retried within its transaction.
 //
-// run.go has the only retry loop and the policies that control it; buffer.go has the result, which a retry revokes.
+// Package settings has the run-time parameters.
 //
 // The session does not encode messages (server/pgwire).
 package session
@@ -29,17 +42,15 @@ import (
 	"encoding/binary"
 	"log/slog"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
-	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
-	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -79,43 +90,39 @@ type Deps struct {
 // CancelKey names a session in a CancelRequest.
 type CancelKey struct{ PID, Secret uint32 }
 
-// Session is one client's conversation. One goroutine's, save Cancel.
+// Session is one client's session: the messages of its protocol, and the parts that carry them out. One goroutine's, except
+// for Cancel, Terminate and activity.
 type Session struct {
-	deps       Deps
-	log        *slog.Logger
-	key        CancelKey
-	user       string
-	database   string
-	ctx        context.Context // of the running statement, or of the last one
+	deps     Deps
+	log      *slog.Logger
+	identity identity
+	activity activity
+
 	interrupts *interrupts
-	settings   *settings
-	lexer      sql.Lexer
-	text       clientText // that runs, or is prepared
+	settings   *settings.Settings
 	env        builtin.Env
-	scratch    executor.Scratch
 	memory     memory.Account // of what its statements hold
-	guard      *catalog.Guard
+	objects    pgcatalog.Objects
+	info       info
+	view       systemView
+	warnings   warnings
 
 	tx         transaction
-	shown      shown
-	ended      endedTxn // whose commit failed, until the client is told
-	statements statements
+	travel     timeTravel
 	portals    portals
+	statements statements
 	plans      plans
-	deferred   *portal      // whose Execute waits for the next message
-	out        ResultWriter // of the plan that runs, for warnings of functions
-	inputs     types.Row
-	objects    pgcatalog.Objects
-	// simple: the running text came as a simple query, so row sets are announced.
-	simple bool
-	// formats are those that the client asked for, for the rows of statements without plan.
-	formats   []int16
-	sequences sequences
-	started   time.Time
-	closed    bool
-	latest    latestReader
-	texts     run    // of simple queries, one after the other
-	views     uint64 // how many schemas have been looked at (transaction.resolver)
+	sequences  sequences
+	runner     statementRunner
+	pipelines  pipelines
+	commands   commands
+	collection collection
+	describer  describer
+
+	text     clientText // that runs, or is prepared
+	simple   run        // of simple queries, one after the other
+	deferred *portal    // whose Execute waits for the next message
+	closed   bool
 }
 
 // freeBytes is what a session's statements hold without drawing from the server's memory, so that small
@@ -140,96 +147,124 @@ func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) 
 		return nil, pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", database).
 			WithHint("percodb has one database, " + Database + ".")
 	}
-	s := &Session{
-		deps: deps, log: deps.Logger.With("session", pid), user: user, database: Database,
-		ctx: ctx, interrupts: newInterrupts(ctx), settings: newSettings(deps.Version),
-		statements: newStatements(), portals: newPortals(), plans: newPlans(), guard: deps.Catalog.NewGuard(), started: time.Now(),
-		latest: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
-	}
+	s := &Session{deps: deps, log: deps.Logger.With("session", pid), interrupts: newInterrupts(ctx)}
+	s.identity = identity{user: user, database: Database, version: deps.Version, started: time.Now()}
 	var secret [4]byte
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails.
-	s.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}
-	s.settings.defs["session_authorization"].initial = user
-	s.settings.defs["max_connections"].initial = strconv.Itoa(deps.MaxConnections)
-	s.settings.defs["superuser_reserved_connections"].initial = strconv.Itoa(deps.ReservedConnections)
-	if err := s.applyStartup(startup); err != nil {
+	s.identity.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}
+	s.settings = settings.New(map[string]string{
+		"server_version": deps.Version, "session_authorization": user,
+		"max_connections": strconv.Itoa(deps.MaxConnections), "superuser_reserved_connections": strconv.Itoa(deps.ReservedConnections),
+	})
+	if err := s.settings.Start(startup); err != nil {
 		return nil, err
 	}
-	s.initEnv()
+	s.connect(ctx)
 	return s, nil
 }
 
-// applyStartup takes the settings of the startup packet and of its "options" (-c name=value).
-func (s *Session) applyStartup(startup map[string]string) error {
-	apply := func(name, value string) error {
-		canonical, err := s.settings.set(name, value)
-		if err == nil {
-			s.settings.startup[strings.ToLower(name)] = canonical
-		}
-		return err
+// connect gives each part what it needs of others.
+func (s *Session) connect(ctx context.Context) {
+	deps, env, tx := &s.deps, &s.env, &s.tx
+	s.memory = memory.NewAccount(deps.Memory, freeBytes)
+	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Rand: builtin.NewRand()}
+	s.objects = pgcatalog.Objects{Resolver: tx.names, User: s.identity.user}
+	s.activity = activity{identity: &s.identity, interrupts: s.interrupts, shown: &s.tx.shown}
+	s.info = info{
+		identity: &s.identity, settings: s.settings, tx: tx,
+		backends: backends{deps: deps, own: s.identity.key, warnings: &s.warnings},
 	}
-	for name, value := range startup {
-		switch {
-		case name == "user", name == "database", name == "replication", strings.HasPrefix(name, "_pq_."):
-		case name == "options":
-			for _, option := range parseOptions(value) {
-				if err := apply(option[0], option[1]); err != nil {
-					return err
-				}
-			}
-		default:
-			if err := apply(name, value); err != nil {
-				return err
-			}
-		}
+	s.view = systemView{identity: &s.identity, deps: deps, settings: s.settings, env: env, warnings: &s.warnings}
+
+	s.tx = transaction{
+		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals,
+		guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
-	return nil
+	s.collection = collection{reporter: deps.GC, settings: s.settings, env: env}
+	s.travel = timeTravel{tx: tx, oracle: deps.Oracle, collection: &s.collection, env: env, settings: s.settings}
+	s.portals, s.statements, s.plans = newPortals(), newStatements(), newPlans()
+	s.statements.memory = &s.memory
+	s.plans.shared, s.plans.metrics, s.plans.tx, s.plans.travel, s.plans.settings, s.plans.env = deps.Plans, deps.Metrics, tx, &s.travel, s.settings, env
+	s.sequences.tx = tx
+	s.describer = describer{settings: s.settings, statements: &s.statements, portals: &s.portals}
+	s.runner = statementRunner{
+		deps: deps, log: s.log, tx: tx, plans: &s.plans, portals: &s.portals, env: env, view: &s.view, warnings: &s.warnings,
+		commands: &s.commands,
+	}
+	s.pipelines = pipelines{tx: tx, portals: &s.portals, runner: &s.runner, env: env}
+	s.commands = commands{
+		tx: tx, travel: &s.travel, portals: &s.portals, plans: &s.plans, sequences: &s.sequences, collection: &s.collection,
+		blocks:   blocks{tx: tx, travel: &s.travel},
+		settings: settingCommands{tx: tx, settings: s.settings, describer: &s.describer},
+		prepared: preparedCommands{tx: tx, statements: &s.statements, plans: &s.plans, runner: &s.runner},
+		cursors:  cursors{tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, describer: &s.describer},
+		copies:   copyCommands{tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, env: env},
+		explain:  explainCommands{plans: &s.plans, prepared: &s.commands.prepared, runner: &s.runner, settings: s.settings},
+		schema: schemaCommands{
+			deps: deps, log: s.log, tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, settings: s.settings, env: env,
+		},
+	}
+	tx.showModes()
+	s.collection.connect()
+	s.settings.OnChange(s.settingsChanged)
+	s.settingsChanged()
 }
 
-// parseOptions reads "-c a=b --c=d", with backslashes before blanks within values.
-func parseOptions(text string) [][2]string {
-	words := []string{}
-	var word strings.Builder
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\\' && i+1 < len(text):
-			i++
-			word.WriteByte(text[i])
-		case text[i] == ' ' || text[i] == '\t':
-			if word.Len() > 0 {
-				words = append(words, word.String())
-				word.Reset()
-			}
-		default:
-			word.WriteByte(text[i])
-		}
+// settingsChanged passes settings on to the parts that keep copies of them.
+func (s *Session) settingsChanged() {
+	now := s.env.Format.Now
+	s.settings.Format.Names = &s.objects // For values on their way to the client.
+	s.env.Format = s.settings.Format
+	s.env.Format.Now = now
+	s.tx.resolver = nil // The search path may be another one.
+	s.plans.path = nil
+	if !s.settings.DefaultPath() {
+		s.plans.path = append([]string{}, s.settings.SearchPath...)
 	}
-	if word.Len() > 0 {
-		words = append(words, word.String())
+}
+
+// beginMessage makes the context of a message's statements.
+func (s *Session) beginMessage() {
+	s.env.Ctx = s.interrupts.begin(s.settings.StatementTimeout)
+}
+
+// endMessage ends that context.
+func (s *Session) endMessage() {
+	s.interrupts.end()
+	s.tx.note()
+}
+
+// Fail notes an error that the client is sent: a block waits for its end, anything else is rolled back.
+func (s *Session) Fail(err error) {
+	s.deps.Metrics.Errors.WithLabelValues(string(ToPGError(err).Code)).Inc()
+	s.tx.fail()
+}
+
+// reportError is Fail for errors met here; it returns what to send to the client.
+func (s *Session) reportError(err error) error {
+	c := errorContext{resolver: s.tx.resolver, serializable: s.tx.failure.serializable, asOf: s.tx.asOf, format: &s.settings.Format}
+	if c.resolver == nil {
+		c.resolver = s.tx.failure.resolver
 	}
-	options := [][2]string{}
-	for _, w := range words {
-		w = strings.TrimPrefix(strings.TrimPrefix(w, "--"), "-c")
-		if name, value, ok := strings.Cut(w, "="); ok {
-			options = append(options, [2]string{strings.ReplaceAll(name, "-", "_"), value})
-		}
-	}
-	return options
+	s.tx.failure = failure{}
+	err = explainError(s.env.Ctx, err, c)
+	s.Fail(err)
+	return err
 }
 
 // Format is how the session prints values; it follows SET, and must not be changed by the caller.
-func (s *Session) Format() *types.Format { return &s.settings.format }
+func (s *Session) Format() *types.Format { return &s.settings.Format }
 
-// ReportSettings tells w the settings that clients track and have not heard of in their present
-// value: all of them the first time, later those that SET, RESET or a rollback have changed.
+// ReportSettings sends the settings that clients track: all of them the first time, later those that SET, RESET or a rollback
+// have changed.
 func (s *Session) ReportSettings(w ResultWriter) {
-	if s.settings.changed {
-		s.settings.report(w.Setting)
+	if s.settings.Changed() {
+		s.settings.Report(w.Setting)
 	}
 }
 
 // CancelKey returns the key for BackendKeyData.
-func (s *Session) CancelKey() CancelKey { return s.key }
+func (s *Session) CancelKey() CancelKey { return s.identity.key }
 
 // Cancel cuts off the running statement, if any. Safe from any goroutine.
 func (s *Session) Cancel() { s.interrupts.cancel(errCanceled) }
@@ -244,9 +279,9 @@ func (s *Session) Status() TxnStatus { return s.tx.phase.status() }
 // IdleTimeout is for how long the client may leave the session waiting, 0 for ever.
 func (s *Session) IdleTimeout() time.Duration {
 	if s.tx.phase.explicit() {
-		return s.settings.idleTimeout
+		return s.settings.IdleInTransactionTimeout
 	}
-	return s.settings.idleSessionTimeout
+	return s.settings.IdleSessionTimeout
 }
 
 // IdleError is what to end the connection with when the client has.
@@ -263,7 +298,7 @@ func (s *Session) Close() {
 		return
 	}
 	s.closed = true
-	s.abortTxn()
+	s.tx.abort()
 	s.portals.removeCursors() // those WITH HOLD
 	s.memory.Close()
 	s.interrupts.close()

@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // Goal: a statement on its own runs again inside the server if its commit has been settled as rolled back, and
@@ -47,9 +48,9 @@ func TestOutcomesOfACommit(t *testing.T) {
 			continue
 		}
 		e := mapError(tc.err)
-		var s Session
-		if _, told := s.conflict(tc.err); told != nil {
-			e = told
+		c := errorContext{format: &types.Format{}}
+		if _, explained := c.conflict(tc.err); explained != nil {
+			e = explained
 		}
 		if e.Code != tc.code || tc.text != "" && e.Message != tc.text {
 			t.Errorf("%s: %s %q", tc.name, e.Code, e.Message)

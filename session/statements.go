@@ -106,3 +106,13 @@ func (m *statements) removeAll() {
 	m.removeNamed()
 	m.remove("")
 }
+
+// executesChange reports whether a statement is EXECUTE of a plan that writes or locks.
+func (m *statements) executesChange(tree ast.Statement) bool {
+	n, ok := tree.(*ast.Execute)
+	if !ok {
+		return false
+	}
+	p := m.named[n.Name]
+	return p != nil && p.plan != nil && !p.plan.ReadOnly
+}

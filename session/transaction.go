@@ -2,334 +2,301 @@ package session
 
 import (
 	"context"
-	"maps"
+	"log/slog"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
-	"github.com/percodb/percodb/sql/ast"
-	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/tso"
 )
 
-// transaction is what a session knows of its transaction. txn is nil until the first statement that needs a
-// snapshot, so that BEGIN alone costs nothing and the snapshot is as fresh as can be.
+// transaction is a session's transaction: its phase, the percolator transaction behind it, and the schema of its snapshot.
+// A percolator transaction begins with the first statement that needs a snapshot, so that BEGIN alone costs nothing and the
+// snapshot is as fresh as can be. One goroutine's.
 type transaction struct {
-	txn *percolator.Txn
-	// resolver is the schema as of resolvedAt, the snapshot then.
+	db       *percolator.DB
+	catalog  *catalog.Catalog
+	log      *slog.Logger
+	settings *settings.Settings
+	env      *builtin.Env
+	portals  *portals
+	guard    *catalog.Guard
+
+	phase phase
+	txnState
+	failure failure
+	shown   shown
+	views   uint64       // how many schemas statements have been planned under
+	reader  latestReader // of statements without snapshot
+}
+
+// txnState is what ends with the transaction.
+type txnState struct {
+	txn *percolator.Txn // nil: none has begun
+	// resolver is the schema as of resolvedAt, the snapshot then; nil: to be looked up.
 	resolver   catalog.Resolver
 	resolvedAt tso.Timestamp
 	// latest: resolver is what Catalog.Latest returned, and there is no txn (latest.go).
 	latest  bool
-	phase   phase
 	changed bool // the schema, by this transaction
-	// modes are the transaction's own once fixed; queried: something has run in it.
-	modes          modes
+	// modes are the transaction's own once fixed; queried: a statement has run in it.
+	modes          settings.Modes
 	fixed, queried bool
 	asOf           tso.Timestamp // AS OF SYSTEM TIME, 0: the present
 	// pessimistic: it takes locks before it writes although it is no block.
 	pessimistic bool
 	savepoints  []savepoint
-	pipeline    pipeline
-	settings    map[string]string // as they were before the transaction's first SET
-	locals      map[string]string // what SET LOCAL hides, to come back at the end
+	pipeline    pipelineState
 }
 
-// endedTxn is what the explanation of a failed commit needs of its transaction.
-type endedTxn struct {
+// failure is what the explanation of a failed commit needs of its transaction.
+type failure struct {
 	resolver     catalog.Resolver
 	serializable bool
 }
 
-// savepoint is a SAVEPOINT: what ROLLBACK TO goes back to.
-type savepoint struct {
-	name     string
-	mark     percolator.Savepoint
-	settings map[string]string
-	locals   map[string]string
-	changed  bool
-	modes    modes
-}
-
-// begin makes sure that there is a transaction with a snapshot and a view of the schema as of it.
-func (s *Session) begin(ctx context.Context) error {
-	if s.tx.txn == nil {
-		if err := s.beginTxn(ctx); err != nil {
+// begin makes sure that there is a transaction with a snapshot, and the schema of that snapshot.
+func (t *transaction) begin(ctx context.Context) error {
+	if t.txn == nil {
+		if err := t.beginTxn(ctx); err != nil {
 			return err
 		}
 	}
-	if s.tx.resolver == nil || s.tx.latest {
-		s.tx.latest = false
-		resolver, err := s.deps.Catalog.At(ctx, s.tx.txn)
+	if t.resolver == nil || t.latest {
+		t.latest = false
+		resolver, err := t.catalog.At(ctx, t.txn)
 		if err != nil {
 			return err
 		}
-		if s.plans.path != nil {
-			resolver = catalog.SearchPath(resolver, s.settings.searchPath)
-		}
-		s.setView(resolver)
-		s.tx.resolvedAt = s.tx.txn.ReadTS()
+		t.setResolver(resolver)
+		t.resolvedAt = t.txn.ReadTS()
 	}
 	return nil
 }
 
-// setView sets the schema that statements are planned and checked under.
-func (s *Session) setView(r catalog.Resolver) {
-	s.tx.resolver = r
-	s.views++
+// setResolver sets the schema that statements are planned and checked under.
+func (t *transaction) setResolver(r catalog.Resolver) {
+	if !t.settings.DefaultPath() {
+		r = catalog.SearchPath(r, t.settings.SearchPath)
+	}
+	t.resolver = r
+	t.views++
 }
 
 // use is begin for a statement that runs: from here on the transaction's modes are final.
-func (s *Session) use(ctx context.Context) error {
-	if err := s.begin(ctx); err != nil {
+func (t *transaction) use(ctx context.Context) error {
+	if err := t.begin(ctx); err != nil {
 		return err
 	}
-	s.tx.queried = true
+	t.queried = true
 	return nil
 }
 
-// beginTxn begins a transaction as its modes, and what it is for, ask. Blocks are pessimistic: whoever
-// wants a row that another one has changed waits for it. A statement that is its own transaction is
-// optimistic at first, since nothing is lost when it must run again.
-func (s *Session) beginTxn(ctx context.Context) error {
-	s.fixModes()
+// beginTxn begins a percolator transaction. Blocks are pessimistic: a statement that wants a row that another transaction
+// has changed waits for it. A statement that is its own transaction is optimistic at first, since nothing is lost when it
+// runs again.
+func (t *transaction) beginTxn(ctx context.Context) error {
+	t.fixModes()
 	var txn *percolator.Txn
-	if s.tx.asOf != 0 {
-		txn = s.deps.DB.BeginAt(s.tx.asOf)
+	if t.asOf != 0 {
+		txn = t.db.BeginAt(t.asOf)
 	} else {
 		var err error
-		txn, err = s.deps.DB.BeginTxn(ctx, percolator.TxnOptions{
-			Isolation: s.tx.modes.isolation.percolator(), Pessimistic: s.tx.pessimistic || s.inBlock(),
-			LockTimeout: s.settings.lockTimeout,
+		txn, err = t.db.BeginTxn(ctx, percolator.TxnOptions{
+			Isolation: snapshots(t.modes.Isolation), Pessimistic: t.pessimistic || t.phase.shared(), LockTimeout: t.settings.LockTimeout,
 		})
 		if err != nil {
 			return err
 		}
 	}
-	s.tx.txn = txn
-	s.shown.begin(txn, s.tx.modes.isolation)
-	s.guard.Reset(txn)
-	s.env.TxnTime = s.env.StmtTime
+	t.txn = txn
+	t.shown.begin(txn, t.modes.Isolation)
+	t.guard.Reset(txn)
+	t.env.TxnTime = t.env.StmtTime
 	return nil
 }
 
-// forgetUnused drops a transaction that served planning only, or none but SAVEPOINT, so that the next
-// use begins one with the modes of now.
-func (s *Session) forgetUnused() {
-	if s.tx.txn == nil || s.tx.queried || s.tx.changed {
-		return
+// beginLatest selects the read without a snapshot for a statement that may be alone, if its plan reads one key and no
+// transaction is open, and reports whether it did.
+func (t *transaction) beginLatest(plan *planner.Plan) bool {
+	if !plan.SinglePoint || t.txn != nil || t.activeModes().Isolation == settings.Serializable || t.phase.shared() || t.pessimistic || t.asOf != 0 {
+		return false
 	}
-	s.rollbackTxn()
-	s.tx.txn, s.tx.resolver = nil, nil
-	s.shown.end()
+	if t.latest && t.resolver != nil {
+		return true
+	}
+	schema := t.catalog.Latest()
+	if schema == nil {
+		return false
+	}
+	t.fixModes()
+	t.latest = true
+	t.setResolver(schema)
+	return true
 }
 
-// commitTxn commits what is open. The session is idle afterwards, whatever the outcome.
-func (s *Session) commitTxn(ctx context.Context) error {
-	txn := s.tx.txn
+// useLatest is use for a statement that runs without a percolator transaction.
+func (t *transaction) useLatest() executor.Txn {
+	t.env.TxnTime = t.env.StmtTime
+	t.reader.schema = t.resolver
+	return &t.reader
+}
+
+// beginStatement begins another statement of the transaction. At isolation levels where each statement has a snapshot of its
+// own, open cursors first read what they have yet to show.
+func (t *transaction) beginStatement(ctx context.Context) error {
+	if t.modes.Isolation.PerStatement() {
+		if err := t.portals.hold(ctx, t.txn, nil); err != nil {
+			return err
+		}
+	}
+	if err := t.txn.BeginStatement(ctx); err != nil {
+		return err
+	}
+	if t.txn.ReadTS() != t.resolvedAt {
+		t.resolver = nil
+	}
+	return t.begin(ctx)
+}
+
+// nextStatement is beginStatement for every statement of a transaction but its first, whose snapshot is as new as can be.
+func (t *transaction) nextStatement(ctx context.Context) error {
+	if t.txn == nil || !t.queried {
+		return nil
+	}
+	return t.beginStatement(ctx)
+}
+
+// lockFirst prepares for a statement whose plan takes locks: its transaction takes them before it reads. It reports whether
+// the transaction begins anew for that.
+func (t *transaction) lockFirst(plan *cachedPlan) bool {
+	if plan == nil || plan.Locks == "" || t.pessimistic || t.phase.shared() || t.queried {
+		return false
+	}
+	t.forgetUnused()
+	t.pessimistic = true
+	return true
+}
+
+// forgetUnused drops a percolator transaction that served planning or SAVEPOINT only, so that the next use begins one with
+// the present modes.
+func (t *transaction) forgetUnused() {
+	if t.txn == nil || t.queried || t.changed {
+		return
+	}
+	t.rollback()
+	t.txn, t.resolver = nil, nil
+	t.shown.end()
+}
+
+// commit commits what is open. The phase is idle afterwards, whatever the outcome.
+func (t *transaction) commit(ctx context.Context) error {
+	txn := t.txn
 	if txn == nil {
-		s.endTxn(true)
+		t.end(true)
 		return nil
 	}
-	if s.tx.phase == failed {
-		s.abortTxn()
+	if t.phase == failed {
+		t.abort()
 		return nil
 	}
-	if err := s.guard.Wait(ctx); err != nil {
-		s.abortTxn()
+	if err := t.guard.Wait(ctx); err != nil {
+		t.abort()
 		return err
 	}
 	commitTS, err := txn.Commit(ctx)
-	s.guard.Done(ctx, commitTS, err)
-	s.latest.Saw(commitTS)
+	t.guard.Done(ctx, commitTS, err)
+	t.reader.Saw(commitTS)
 	if err != nil {
-		err = s.describeCommitError(ctx, err)
-		s.ended = endedTxn{resolver: s.tx.resolver, serializable: s.tx.modes.isolation == serializable}
+		err = t.nameViolation(ctx, err)
+		t.failure = failure{resolver: t.resolver, serializable: t.modes.Isolation == settings.Serializable}
 	}
-	s.endTxn(err == nil)
+	t.end(err == nil)
 	return err
 }
 
-// describeCommitError gives a unique violation found at commit the names PostgreSQL gives it.
-func (s *Session) describeCommitError(ctx context.Context, err error) error {
+// nameViolation gives a unique violation found at commit the names that PostgreSQL gives it.
+func (t *transaction) nameViolation(ctx context.Context, err error) error {
 	exists, ok := errkind.As[*mvcc.KeyExistsError](err)
 	if !ok {
 		return err
 	}
-	return executor.UniqueViolation(ctx, s.tx.resolver, exists.Key)
+	return executor.UniqueViolation(ctx, t.resolver, exists.Key)
 }
 
-// abortTxn rolls back what is open.
-func (s *Session) abortTxn() {
-	if s.tx.txn != nil {
-		s.rollbackTxn()
+// abort rolls back what is open.
+func (t *transaction) abort() {
+	if t.txn != nil {
+		t.rollback()
 	}
-	s.endTxn(false)
+	t.end(false)
 }
 
-// rollbackTxn undoes the writes of the open transaction and frees its locks.
-func (s *Session) rollbackTxn() {
-	txn := s.tx.txn
+// fail follows an error that the client is sent: a block waits for its end, anything else is rolled back.
+func (t *transaction) fail() {
+	t.phase.on(fail)
+	if t.phase != failed {
+		t.abort()
+	}
+}
+
+// startOver rolls back a transaction whose statements run again, with locks. Portals stay: those that have not run have read
+// nothing yet.
+func (t *transaction) startOver() {
+	if t.txn != nil {
+		t.rollback()
+	}
+	t.reset(false)
+	t.pessimistic = true
+}
+
+// rollback undoes the writes of the percolator transaction and frees its locks.
+func (t *transaction) rollback() {
 	// The rollback must reach the shards although the statement may have been canceled.
-	if err := txn.Rollback(context.WithoutCancel(s.ctx)); err != nil {
-		s.log.Warn("rollback left its locks to others", "start_ts", txn.StartTS(), "err", err)
+	if err := t.txn.Rollback(context.WithoutCancel(t.env.Ctx)); err != nil {
+		t.log.Warn("rollback left its locks to others", "start_ts", t.txn.StartTS(), "err", err)
 	}
-	s.guard.Done(s.ctx, 0, nil)
+	t.guard.Done(t.env.Ctx, 0, nil)
 }
 
-// endTxn forgets the transaction; after a rollback its SETs are undone.
-func (s *Session) endTxn(committed bool) {
-	s.tx.pipeline.first, s.portals.repeatable = nil, nil // If it runs again, no other portal is bound before.
-	s.portals.endTransaction(committed)
-	if s.tx.txn != nil {
-		s.latest.Saw(s.tx.txn.ReadTS())
-	}
-	if !committed && s.tx.settings != nil {
-		s.settings.restore(s.tx.settings)
-		s.refreshEnv()
-	} else if len(s.tx.locals) > 0 {
-		for name, value := range s.tx.locals {
-			// The value was in force before the transaction.
-			_, _ = s.settings.set(name, value)
-		}
-		s.refreshEnv()
-	}
-	phase := s.tx.phase
-	phase.on(end)
-	s.tx = transaction{phase: phase, savepoints: s.tx.savepoints[:0]}
-	s.shown.end()
+// end closes the portals of the transaction and forgets it.
+func (t *transaction) end(committed bool) {
+	t.portals.endTransaction(committed)
+	t.reset(committed)
 }
 
-// Fail notes an error that the client is told of: a block waits for its end, anything else is rolled
-// back now.
-func (s *Session) Fail(err error) {
-	s.deps.Metrics.Errors.WithLabelValues(string(ToPGError(err).Code)).Inc()
-	s.tx.phase.on(fail)
-	if s.tx.phase != failed {
-		s.abortTxn()
+// reset forgets the transaction; after a rollback its SETs are undone.
+func (t *transaction) reset(committed bool) {
+	if t.txn != nil {
+		t.reader.Saw(t.txn.ReadTS())
 	}
+	t.settings.EndTransaction(committed)
+	t.phase.on(end)
+	t.txnState = txnState{savepoints: t.savepoints[:0]}
+	t.shown.end()
 }
 
-// reportError is Fail for errors met here; it returns what to tell the client.
-func (s *Session) reportError(err error) error {
-	err = s.explainPast(s.explainTooOld(s.explainConflict(s.ctx, s.explainCancel(err))))
-	s.ended = endedTxn{}
-	s.Fail(err)
-	return err
+// note updates what other sessions see of the transaction at the end of a message.
+func (t *transaction) note() {
+	if t.txn == nil {
+		return
+	}
+	t.shown.failed.Store(t.phase == failed)
+	t.shown.note(t.txn.Counts())
+	t.shown.readTS.Store(uint64(t.txn.ReadTS()))
 }
 
-func (s *Session) beginBlock(n *ast.Begin, w ResultWriter) error {
-	if s.tx.phase.explicit() {
-		w.Notice(pgerror.New(pgerror.ActiveSQLTransaction, "there is already a transaction in progress"))
-		return s.setModes(n.Modes)
-	}
-	s.forgetUnused()
-	before := s.tx.phase
-	s.tx.phase.on(begin)
-	s.fixModes()
-	if err := s.setModes(n.Modes); err != nil {
-		s.tx.phase = before // The caller rolls back.
-		return err
-	}
-	return nil
-}
-
-func (s *Session) commitBlock(ctx context.Context, n *ast.Commit, w ResultWriter) (Tag, error) {
-	if !s.tx.phase.explicit() {
-		if n.Chain {
-			return Tag{}, pgerror.New(pgerror.NoActiveSQLTransaction, "COMMIT AND CHAIN can only be used in transaction blocks")
-		}
-		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
-		return verb("COMMIT"), s.commitTxn(ctx)
-	}
-	rolledBack, modes := s.tx.phase == failed, s.tx.modes
-	if err := s.commitTxn(ctx); err != nil {
-		return Tag{}, err
-	}
-	s.chain(n.Chain, modes)
-	if rolledBack {
-		return verb("ROLLBACK"), nil
-	}
-	return verb("COMMIT"), nil
-}
-
-func (s *Session) rollbackBlock(n *ast.Rollback, w ResultWriter) (Tag, error) {
-	if !s.tx.phase.explicit() {
-		if n.Chain {
-			return Tag{}, pgerror.New(pgerror.NoActiveSQLTransaction, "ROLLBACK AND CHAIN can only be used in transaction blocks")
-		}
-		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "there is no transaction in progress"))
-	}
-	modes := s.tx.modes
-	s.abortTxn()
-	s.chain(n.Chain, modes)
-	return verb("ROLLBACK"), nil
-}
-
-// chain begins a block with the modes of the one that ended (AND CHAIN).
-func (s *Session) chain(chain bool, m modes) {
-	if chain {
-		s.tx.phase.on(begin)
-		s.tx.modes, s.tx.fixed = m, true
-	}
-}
-
-func (s *Session) setSavepoint(ctx context.Context, name string) error {
-	if !s.tx.phase.explicit() {
-		return pgerror.New(pgerror.NoActiveSQLTransaction, "SAVEPOINT can only be used in transaction blocks")
-	}
-	if err := s.begin(ctx); err != nil {
-		return err
-	}
-	s.tx.savepoints = append(s.tx.savepoints, savepoint{
-		name: name, mark: s.tx.txn.Savepoint(), settings: s.settings.snapshot(), locals: maps.Clone(s.tx.locals),
-		changed: s.tx.changed, modes: s.tx.modes,
-	})
-	return nil
-}
-
-// findSavepoint returns the index of the innermost savepoint of that name.
-func (s *Session) findSavepoint(name, command string) (int, error) {
-	if !s.tx.phase.explicit() {
-		return 0, pgerror.New(pgerror.NoActiveSQLTransaction, "%s can only be used in transaction blocks", command)
-	}
-	for i := len(s.tx.savepoints) - 1; i >= 0; i-- {
-		if s.tx.savepoints[i].name == name {
-			return i, nil
+// names returns the schema in which functions and regclass look objects up; nil when there is none to be had.
+func (t *transaction) names() catalog.Resolver {
+	if t.resolver == nil {
+		if err := t.begin(t.env.Ctx); err != nil {
+			return nil
 		}
 	}
-	return 0, pgerror.New(pgerror.InvalidSavepoint, "savepoint %q does not exist", name)
-}
-
-func (s *Session) releaseSavepoint(name string) error {
-	i, err := s.findSavepoint(name, "RELEASE SAVEPOINT")
-	if err != nil {
-		return err
-	}
-	s.tx.savepoints = s.tx.savepoints[:i]
-	s.portals.releaseSavepoint(i)
-	return nil
-}
-
-// rollbackTo undoes what came after the savepoint, which stays.
-func (s *Session) rollbackTo(name string) error {
-	i, err := s.findSavepoint(name, "ROLLBACK TO SAVEPOINT")
-	if err != nil {
-		return err
-	}
-	s.portals.rollbackTo(i)
-	sp := s.tx.savepoints[i]
-	s.tx.txn.RollbackTo(sp.mark)
-	s.tx.savepoints = s.tx.savepoints[:i+1]
-	s.settings.restore(sp.settings)
-	s.tx.locals = maps.Clone(sp.locals)
-	s.refreshEnv()
-	if s.tx.changed {
-		s.tx.resolver = nil // Look at the schema anew.
-	}
-	s.tx.changed, s.tx.modes = sp.changed, sp.modes
-	s.tx.phase.on(rollbackTo)
-	return nil
+	return t.resolver
 }

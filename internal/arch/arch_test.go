@@ -33,7 +33,7 @@ var layers = [][]string{
 	{"planner/expr"},
 	{"planner"},
 	{"executor", "check"},
-	{"ddl"},
+	{"ddl", "session/settings"},
 	{"session"},
 	{"server/pgwire"},
 	{"server"},

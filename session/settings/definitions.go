@@ -1,4 +1,4 @@
-package session
+package settings
 
 import (
 	"fmt"
@@ -12,12 +12,12 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// settingDefs lists the parameters percodb knows. Those without apply are accepted because clients
-// set them at connect; each note says so where the value has no effect here.
-func settingDefs(version string) map[string]*settingDef {
-	defs := map[string]*settingDef{}
-	add := func(d *settingDef) { defs[strings.ToLower(d.name)] = d }
-	for _, d := range reportedSettings(version) {
+// definitions lists the parameters. Those without apply are accepted because clients set them at connect; each note says so
+// where the value has no effect.
+func definitions() map[string]*definition {
+	defs := map[string]*definition{}
+	add := func(d *definition) { defs[strings.ToLower(d.name)] = d }
+	for _, d := range reportedSettings() {
 		d.reported = true
 		add(d)
 	}
@@ -27,43 +27,43 @@ func settingDefs(version string) map[string]*settingDef {
 	for _, d := range acceptedSettings() {
 		add(d)
 	}
-	for _, d := range gcSettings() {
+	for _, d := range collectionSettings() {
 		add(d)
 	}
 	return defs
 }
 
-// reportedSettings are the 13 that every client is told at start (PostgreSQL 15, 55.2.7).
-func reportedSettings(version string) []*settingDef {
-	return []*settingDef{
+// reportedSettings are the 13 that every client is sent at start (PostgreSQL 15, 55.2.7).
+func reportedSettings() []*definition {
+	return []*definition{
 		{name: "application_name", note: "Sets the application name to be reported in statistics and logs."},
-		{name: "client_encoding", initial: "UTF8", check: checkEncoding, note: "Sets the client's character set encoding."},
+		{name: "client_encoding", initial: "UTF8", check: CheckEncoding, note: "Sets the client's character set encoding."},
 		{name: "DateStyle", initial: "ISO, MDY", checkIn: checkDateStyle, apply: applyDateStyle, note: "Sets the display format for date and time values."},
-		{name: "default_transaction_read_only", initial: "off", check: checkBool, apply: applyReadOnly, note: "Sets the default read-only status of new transactions."},
+		{name: "default_transaction_read_only", initial: "off", check: CheckBool, apply: applyReadOnly, note: "Sets the default read-only status of new transactions."},
 		{name: "in_hot_standby", initial: "off", fixed: true, note: "Shows whether hot standby is currently active."},
 		{name: "integer_datetimes", initial: "on", fixed: true, note: "Datetimes are integer based."},
 		{name: "IntervalStyle", initial: "postgres", check: checkEnum(intervalStyles...), apply: applyIntervalStyle, note: "Sets the display format for interval values."},
 		{name: "is_superuser", initial: "on", fixed: true, note: "Shows whether the current user is a superuser."},
 		{name: "server_encoding", initial: "UTF8", fixed: true, note: "Shows the server (database) character set encoding."},
-		{name: "server_version", initial: version, fixed: true, note: "Shows the server version."},
+		{name: "server_version", fixed: true, note: "Shows the server version."},
 		{name: "session_authorization", initial: "percodb", fixed: true, note: "Shows the session user name."},
 		{name: "standard_conforming_strings", initial: "on", check: onlyOn, note: "Causes '...' strings to treat backslashes literally."},
 		{name: "TimeZone", initial: "UTC", check: checkTimeZone, apply: applyTimeZone, note: "Sets the time zone for displaying and interpreting time stamps."},
 	}
 }
 
-func behaviourSettings() []*settingDef {
-	return []*settingDef{
+func behaviourSettings() []*definition {
+	return []*definition{
 		{name: "statement_timeout", initial: "0", check: checkMillis, apply: applyStatementTimeout, note: "Sets the maximum allowed duration of any statement."},
 		{name: "search_path", initial: `"$user", public`, apply: applySearchPath, note: "Sets the schema search order for names that are not schema-qualified."},
 		{name: "extra_float_digits", initial: "1", check: checkInt(-15, 3), apply: applyFloatDigits, note: "Sets the number of digits displayed for floating-point values."},
 		{name: "bytea_output", initial: "hex", check: checkEnum("escape", "hex"), apply: applyByteaOutput, note: "Sets the output format for bytea."},
-		{name: "default_transaction_isolation", initial: "repeatable read", check: checkIsolation, apply: applyIsolation, note: "Sets the transaction isolation level of each new transaction."},
-		{name: "transaction_isolation", initial: "repeatable read", check: checkIsolation, note: "Sets the current transaction's isolation level."},
-		{name: "transaction_read_only", initial: "off", check: checkBool, note: "Sets the current transaction's read-only status."},
-		{name: "transaction_deferrable", initial: "off", check: checkBool, note: "Snapshots never wait here: no effect."},
-		{name: "default_transaction_deferrable", initial: "off", check: checkBool, apply: applyDeferrable, note: "Snapshots never wait here: no effect."},
-		{name: "percodb.dialect", initial: "postgresql", check: checkEnum(dialectMySQL, "postgresql"), apply: applyDialect, note: "Sets the language of the client's texts."},
+		{name: "default_transaction_isolation", initial: "repeatable read", check: canonicalIsolation, apply: applyIsolation, note: "Sets the transaction isolation level of each new transaction."},
+		{name: "transaction_isolation", initial: "repeatable read", check: canonicalIsolation, note: "Sets the current transaction's isolation level."},
+		{name: "transaction_read_only", initial: "off", check: CheckBool, note: "Sets the current transaction's read-only status."},
+		{name: "transaction_deferrable", initial: "off", check: CheckBool, note: "Snapshots never wait here: no effect."},
+		{name: "default_transaction_deferrable", initial: "off", check: CheckBool, apply: applyDeferrable, note: "Snapshots never wait here: no effect."},
+		{name: "percodb.dialect", initial: "postgresql", check: checkEnum("mysql", "postgresql"), apply: applyDialect, note: "Sets the language of the client's texts."},
 		{name: "lock_timeout", initial: "0", check: checkMillis, apply: applyLockTimeout, note: "Sets the maximum allowed duration of any wait for a lock."},
 		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, apply: applyIdleTimeout, note: "Sets the maximum allowed idle time between queries, when in a transaction."},
 		{name: "idle_session_timeout", initial: "0", check: checkMillis, apply: applyIdleSessionTimeout, note: "Sets the maximum allowed idle time between queries, when not in a transaction."},
@@ -71,8 +71,8 @@ func behaviourSettings() []*settingDef {
 }
 
 // acceptedSettings are set by clients as a matter of course and change nothing in percodb.
-func acceptedSettings() []*settingDef {
-	return []*settingDef{
+func acceptedSettings() []*definition {
+	return []*definition{
 		{name: "deadlock_timeout", initial: "1s", check: checkPositiveMillis, note: "Deadlocks are found as soon as they arise: no effect."},
 		{name: "client_min_messages", initial: "notice", check: checkEnum("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"), note: "Sets the message levels that are sent to the client."},
 		{name: "log_min_messages", initial: "warning", note: "Accepted: no effect."},
@@ -85,11 +85,11 @@ func acceptedSettings() []*settingDef {
 		{name: "default_tablespace", note: "Accepted: there are no tablespaces."},
 		{name: "default_table_access_method", initial: "heap", note: "Accepted: no effect."},
 		{name: "jit", initial: "off", note: "Accepted: there is no JIT."},
-		{name: "enable_seqscan", initial: "on", check: checkBool, note: "Accepted: no effect."},
-		{name: "enable_indexscan", initial: "on", check: checkBool, note: "Accepted: no effect."},
-		{name: "enable_hashjoin", initial: "on", check: checkBool, note: "Accepted: no effect."},
-		{name: "enable_mergejoin", initial: "on", check: checkBool, note: "Accepted: no effect."},
-		{name: "enable_nestloop", initial: "on", check: checkBool, note: "Accepted: no effect."},
+		{name: "enable_seqscan", initial: "on", check: CheckBool, note: "Accepted: no effect."},
+		{name: "enable_indexscan", initial: "on", check: CheckBool, note: "Accepted: no effect."},
+		{name: "enable_hashjoin", initial: "on", check: CheckBool, note: "Accepted: no effect."},
+		{name: "enable_mergejoin", initial: "on", check: CheckBool, note: "Accepted: no effect."},
+		{name: "enable_nestloop", initial: "on", check: CheckBool, note: "Accepted: no effect."},
 		{name: "max_identifier_length", initial: "63", fixed: true, note: "Shows the maximum identifier length."},
 		{name: "server_version_num", initial: "150000", fixed: true, note: "Shows the server version as an integer."},
 		{name: "lc_collate", initial: "C", fixed: true, note: "Shows the collation order locale."},
@@ -105,7 +105,35 @@ func acceptedSettings() []*settingDef {
 	}
 }
 
-func checkEncoding(value string) (string, error) {
+// What SHOW tells of garbage collection. None is a session's own, so SET cannot change them.
+const (
+	SafePoint         = "percodb.safe_point"
+	OldestTransaction = "percodb.oldest_transaction"
+	GCLife            = "percodb.gc_life"
+	GCStage           = "percodb.gc_stage"
+)
+
+func collectionSettings() []*definition {
+	return []*definition{
+		{name: SafePoint, fixed: true, note: "Shows the time up to which history may be gone."},
+		{name: OldestTransaction, fixed: true, note: "Shows a time at or before the begin of the oldest transaction of all processes."},
+		{name: GCLife, fixed: true, note: "Shows how long history is kept; ALTER SYSTEM changes it."},
+		{name: GCStage, fixed: true, note: "Shows what garbage collection is at, and why its last round stopped early, if it did."},
+	}
+}
+
+func canonicalIsolation(value string) (string, error) {
+	level, err := ParseIsolation(value)
+	return level.String(), err
+}
+
+func applyDialect(s *Settings, value string) error {
+	s.MySQL = value == "mysql"
+	return nil
+}
+
+// CheckEncoding returns the canonical name of a character set that clients may use.
+func CheckEncoding(value string) (string, error) {
 	switch strings.ToUpper(strings.NewReplacer("-", "", "_", "", "'", "").Replace(value)) {
 	case "UTF8", "UNICODE":
 		return "UTF8", nil
@@ -122,15 +150,15 @@ var (
 )
 
 // checkDateStyle reads the words of a DateStyle, a format, an order or both, over those in force.
-func checkDateStyle(s *settings, value string) (string, error) {
-	style, order := int(s.format.DateStyle), int(s.format.DateOrder)
+func checkDateStyle(s *Settings, value string) (string, error) {
+	style, order := int(s.Format.DateStyle), int(s.Format.DateOrder)
 	haveStyle, haveOrder := false, false
 	conflict := func(have *bool, at *int, to int) bool {
 		clash := *have && *at != to
 		*have, *at = true, to
 		return clash
 	}
-	for _, word := range splitNames(value) {
+	for _, word := range SplitNames(value) {
 		clash := false
 		switch {
 		case word == "":
@@ -161,10 +189,10 @@ func checkDateStyle(s *settings, value string) (string, error) {
 }
 
 // applyDateStyle takes the canonical form.
-func applyDateStyle(s *settings, value string) error {
+func applyDateStyle(s *Settings, value string) error {
 	style, order, _ := strings.Cut(value, ", ")
-	s.format.DateStyle = types.DateStyle(slices.Index(dateStyles, style))
-	s.format.DateOrder = types.DateOrder(slices.Index(dateOrders, order))
+	s.Format.DateStyle = types.DateStyle(slices.Index(dateStyles, style))
+	s.Format.DateOrder = types.DateOrder(slices.Index(dateOrders, order))
 	return nil
 }
 
@@ -174,18 +202,18 @@ var intervalStyles = []string{
 	types.IntervalSQLStandard: "sql_standard", types.IntervalISO8601: "iso_8601",
 }
 
-func applyIntervalStyle(s *settings, value string) error {
-	s.format.Interval = types.IntervalStyle(slices.Index(intervalStyles, value))
+func applyIntervalStyle(s *Settings, value string) error {
+	s.Format.Interval = types.IntervalStyle(slices.Index(intervalStyles, value))
 	return nil
 }
 
-func applyByteaOutput(s *settings, value string) error {
-	s.format.ByteaText = value == "escape"
+func applyByteaOutput(s *Settings, value string) error {
+	s.Format.ByteaText = value == "escape"
 	return nil
 }
 
 func onlyOn(value string) (string, error) {
-	v, err := checkBool(value)
+	v, err := CheckBool(value)
 	if err == nil && v != "on" {
 		err = pgerror.Unsupported("standard_conforming_strings = off", "Write E'…' for strings with backslash escapes.")
 	}
@@ -239,70 +267,70 @@ func hoursZone(hours float64) (string, error) {
 	return "<+" + clock + ">-" + clock, nil
 }
 
-func applyTimeZone(s *settings, value string) error {
+func applyTimeZone(s *Settings, value string) error {
 	loc, _, err := loadZone(value)
 	if err == nil {
-		s.format.Location = loc
+		s.Format.Location = loc
 	}
 	return err
 }
 
-func applyReadOnly(s *settings, value string) error {
-	s.modes.readOnly = value == "on"
+func applyReadOnly(s *Settings, value string) error {
+	s.Modes.ReadOnly = value == "on"
 	return nil
 }
 
-func applyDeferrable(s *settings, value string) error {
-	s.modes.deferrable = value == "on"
+func applyDeferrable(s *Settings, value string) error {
+	s.Modes.Deferrable = value == "on"
 	return nil
 }
 
-func applyIsolation(s *settings, value string) (err error) {
-	s.modes.isolation, err = parseIsolation(value)
+func applyIsolation(s *Settings, value string) (err error) {
+	s.Modes.Isolation, err = ParseIsolation(value)
 	return err
 }
 
-func applyLockTimeout(s *settings, value string) (err error) {
-	s.lockTimeout, err = parseMillis(value)
+func applyLockTimeout(s *Settings, value string) (err error) {
+	s.LockTimeout, err = ParseMillis(value)
 	return err
 }
 
-func applyIdleTimeout(s *settings, value string) (err error) {
-	s.idleTimeout, err = parseMillis(value)
+func applyIdleTimeout(s *Settings, value string) (err error) {
+	s.IdleInTransactionTimeout, err = ParseMillis(value)
 	return err
 }
 
-func applyIdleSessionTimeout(s *settings, value string) (err error) {
-	s.idleSessionTimeout, err = parseMillis(value)
+func applyIdleSessionTimeout(s *Settings, value string) (err error) {
+	s.IdleSessionTimeout, err = ParseMillis(value)
 	return err
 }
 
-func applyStatementTimeout(s *settings, value string) error {
-	d, err := parseMillis(value)
-	s.statementTimeout = d
+func applyStatementTimeout(s *Settings, value string) error {
+	d, err := ParseMillis(value)
+	s.StatementTimeout = d
 	return err
 }
 
-func applyFloatDigits(s *settings, value string) error {
+func applyFloatDigits(s *Settings, value string) error {
 	digits, err := strconv.Atoi(value)
-	s.format.FloatCut = max(0, 1-digits)
+	s.Format.FloatCut = max(0, 1-digits)
 	return err
 }
 
 // applySearchPath reads a comma-separated list of possibly quoted names.
-func applySearchPath(s *settings, value string) error {
+func applySearchPath(s *Settings, value string) error {
 	path := []string{}
-	for _, name := range splitNames(value) {
+	for _, name := range SplitNames(value) {
 		if name != "" && name != "$user" {
 			path = append(path, name)
 		}
 	}
-	s.searchPath = path
+	s.SearchPath = path
 	return nil
 }
 
-// splitNames reads a comma-separated list of names: folded to lower case, or in double quotes.
-func splitNames(list string) []string {
+// SplitNames reads a comma-separated list of names: folded to lower case, or in double quotes.
+func SplitNames(list string) []string {
 	var names []string
 	var name strings.Builder
 	quoted := false

@@ -1,0 +1,237 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/copyformat"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// copyIn is one COPY FROM STDIN under way.
+type copyIn struct {
+	*copyCommands
+	node     *ast.Copy
+	data     io.Reader
+	sent     *recorder // what data has yielded, if the COPY may run again
+	target   *catalog.TableDescriptor
+	ordinals []int
+	names    []string
+	opts     copyformat.Options
+	insert   *planner.Insert // INSERT INTO t (columns) VALUES ($1, …): what else a row gets
+	levels   [][]expr.Scalar // the first over the parameters, each next over the one before
+	rows     []types.Row     // what the levels yield; the last is the full row
+	eval     expr.Context
+	place    []int // by column: its place among eval.Inputs, -1 if unused
+}
+
+// recordedBytes is how much of a COPY's data is kept for another attempt.
+const recordedBytes = 4 << 20
+
+// recorder keeps what is read through it.
+type recorder struct {
+	from       io.Reader
+	data       []byte
+	ended      bool // everything has been read
+	incomplete bool // it was too much
+}
+
+// Read implements io.Reader.
+func (r *recorder) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	r.ended = r.ended || err == io.EOF
+	if len(r.data)+n > recordedBytes {
+		r.data, r.incomplete = nil, true
+	}
+	if !r.incomplete {
+		r.data = append(r.data, p[:n]...)
+	}
+	return n, err
+}
+
+// repeatable reports whether the whole of the data has been read and is there to be read again.
+func (c *copyIn) repeatable() bool { return c.sent != nil && c.sent.ended && !c.sent.incomplete }
+
+// plan prepares a COPY under the schema of the transaction, also for another attempt.
+func (c *copyIn) plan(ctx context.Context) (err error) {
+	if c.repeatable() {
+		c.data = bytes.NewReader(c.sent.data)
+	}
+	if err := c.tx.use(ctx); err != nil {
+		return err
+	}
+	if c.target, c.ordinals, err = c.table(ctx, c.node); err != nil {
+		return err
+	}
+	c.names = columnNames(c.target, c.ordinals)
+	if c.opts, err = copyOptions(c.node, c.names); err != nil {
+		return err
+	}
+	if err := c.planRows(ctx, c.names); err != nil {
+		return err
+	}
+	if err := c.portals.hold(ctx, c.tx.txn, nil); err != nil {
+		return err
+	}
+	c.tx.guard.Writes(c.target, 0)
+	return nil
+}
+
+func columnNames(t *catalog.TableDescriptor, ordinals []int) []string {
+	names := make([]string, len(ordinals))
+	for i, o := range ordinals {
+		names[i] = t.Columns[o].Name
+	}
+	return names
+}
+
+// planRows plans an INSERT of one row of parameters and takes from it how a full row is made of the
+// columns given: defaults, serial values, constraints.
+func (c *copyIn) planRows(ctx context.Context, names []string) error {
+	insert := &ast.Insert{Table: ast.TableName{Schema: c.target.Schema, Name: c.target.Name}}
+	values := make([]ast.Expr, len(names))
+	declared := make([]types.Type, len(names))
+	for i, name := range names {
+		insert.Columns = append(insert.Columns, ast.InsertColumn{Name: name})
+		values[i] = &ast.Param{Number: i + 1}
+		declared[i] = c.target.Columns[c.ordinals[i]].Type
+	}
+	insert.Query = &ast.Query{Body: &ast.Values{Rows: [][]ast.Expr{values}}}
+	insert.Overriding = "SYSTEM" // COPY stores what it is given in identity columns.
+	plan, err := c.plans.planTree(ctx, insert, nil, declared)
+	if err != nil {
+		return err
+	}
+	node, ok := plan.Root.(*planner.Insert)
+	if !ok {
+		return fmt.Errorf("plan of COPY is a %T", plan.Root)
+	}
+	c.insert = node
+	if c.levels, err = rowLevels(node.Input); err != nil {
+		return err
+	}
+	c.rows = nil
+	for _, level := range c.levels {
+		c.rows = append(c.rows, make(types.Row, len(level)))
+	}
+	c.eval = expr.Context{Ctx: ctx, Env: c.env, Inputs: make(types.Row, len(plan.Inputs))}
+	c.inputs(plan.Plan)
+	return nil
+}
+
+// rowLevels takes the expressions out of the plan of a one-row VALUES with projections over it.
+func rowLevels(n planner.Node) ([][]expr.Scalar, error) {
+	switch n := n.(type) {
+	case *planner.Values:
+		if len(n.Rows) == 1 {
+			return [][]expr.Scalar{n.Rows[0]}, nil
+		}
+	case *planner.Project:
+		levels, err := rowLevels(n.Input)
+		return append(levels, n.Exprs), err
+	}
+	return nil, fmt.Errorf("plan of COPY's rows has a %T", n)
+}
+
+// inputs maps the plan's inputs to the columns: COPY's parameters are used once each.
+func (c *copyIn) inputs(plan *planner.Plan) {
+	byParam := make([]int, len(c.ordinals))
+	for i := range byParam {
+		byParam[i] = -1
+	}
+	for i, in := range plan.Inputs {
+		if in.Param > 0 {
+			byParam[in.Param-1] = i
+		}
+	}
+	c.place = byParam
+}
+
+// run reads rows and inserts them.
+func (c *copyIn) run(ctx context.Context) (Tag, error) {
+	reader := copyformat.NewReader(c.data, c.opts, len(c.ordinals))
+	if err := copyformat.ReadHeader(reader, c.opts, c.names); err != nil {
+		return Tag{}, err
+	}
+	var rt executor.Runtime
+	c.runner.fillRuntime(&rt, nil)
+	inserter := executor.NewInserter(c.target, c.insert.Checks, &rt)
+	for {
+		fields, err := reader.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = c.makeRow(fields)
+		}
+		if err == nil {
+			err = inserter.Insert(ctx, c.rows[len(c.rows)-1])
+		}
+		if err != nil {
+			return Tag{}, c.locate(err, reader.Line())
+		}
+	}
+	if err := inserter.Flush(ctx); err != nil {
+		return Tag{}, err
+	}
+	c.tx.guard.Writes(c.target, inserter.Rows())
+	return Tag{Verb: "COPY", Rows: inserter.Rows()}, nil
+}
+
+// locate says which row of the data an error is about.
+func (c *copyIn) locate(err error, line int) error {
+	var pg *pgerror.Error
+	if !errors.As(err, &pg) || pg.Where != "" {
+		return err
+	}
+	located := *pg
+	located.Where = fmt.Sprintf("COPY %s, line %d", c.target.Name, line)
+	return &located
+}
+
+// makeRow parses the fields and computes the full row.
+func (c *copyIn) makeRow(fields [][]byte) (err error) {
+	for i, field := range fields {
+		value := types.Null
+		if field != nil {
+			if value, err = c.parseField(i, field); err != nil {
+				return err
+			}
+		}
+		if at := c.place[i]; at >= 0 {
+			c.eval.Inputs[at] = value
+		}
+	}
+	var in types.Row
+	for l, level := range c.levels {
+		for i, e := range level {
+			if c.rows[l][i], err = e.Eval(&c.eval, in); err != nil {
+				return err
+			}
+		}
+		in = c.rows[l]
+	}
+	return nil
+}
+
+// parseField reads one field. The inserter encodes the row at once, so values may alias the field.
+func (c *copyIn) parseField(i int, field []byte) (types.Datum, error) {
+	t := c.target.Columns[c.ordinals[i]].Type
+	if c.opts.Format == copyformat.Binary {
+		return types.ParseBinary(t, field, &c.env.Format)
+	}
+	text := types.Bytes(field).Text()
+	if err := validText(text); err != nil {
+		return types.Null, err
+	}
+	return types.ParseText(t, text, &c.env.Format)
+}

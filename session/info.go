@@ -1,0 +1,71 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql/builtin"
+)
+
+var _ builtin.SessionInfo = (*info)(nil)
+
+// identity is who a session is and where.
+type identity struct {
+	key                     CancelKey
+	user, database, version string
+	started                 time.Time
+}
+
+// info answers SQL functions about the session.
+type info struct {
+	*identity
+	settings *settings.Settings
+	tx       *transaction
+	backends backends
+}
+
+func (i *info) User() string        { return i.user }
+func (i *info) SessionUser() string { return i.user }
+func (i *info) Database() string    { return i.database }
+func (i *info) PID() int32          { return int32(i.key.PID) }
+func (i *info) ServerStart() int64  { return builtin.UnixToTimestamp(i.started) }
+
+func (i *info) Version() string {
+	return fmt.Sprintf("PostgreSQL %s, percodb: a transactional SQL database over sharded keys", i.version)
+}
+
+func (i *info) Schemas(implicit bool) []string {
+	path := i.settings.SearchPath
+	if implicit {
+		return append([]string{catalog.SystemSchema}, path...)
+	}
+	return path
+}
+
+func (i *info) Setting(name string) (string, bool) {
+	value, err := i.settings.Get(name)
+	return value, err == nil
+}
+
+func (i *info) SetSetting(name, value string, local bool) error {
+	if local {
+		return i.settings.SetLocal(name, value)
+	}
+	return i.settings.Set(name, value)
+}
+
+func (i *info) TxnID() int64 {
+	if i.tx.txn == nil && i.tx.begin(i.tx.env.Ctx) != nil {
+		return 0
+	}
+	return int64(i.tx.txn.StartTS())
+}
+
+func (i *info) CancelBackend(pid int32) (bool, error) { return i.backends.cancel(pid) }
+
+func (i *info) TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error) {
+	return i.backends.terminate(ctx, pid, timeout)
+}

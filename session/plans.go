@@ -1,0 +1,184 @@
+package session
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/sql"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// lookup returns the plan of a lexed statement, or its tree when it is not one that has a plan.
+// declared are the parameter types the client gave; latest: the statement may read without a snapshot.
+func (m *plans) lookup(ctx context.Context, st *sql.Statement, declared []types.Type, latest bool) (*cachedPlan, ast.Statement, error) {
+	if err := m.travel.reset(); err != nil {
+		return nil, nil, err
+	}
+	if len(st.Key) == 0 || m.tx.changed {
+		return m.planText(ctx, st, declared)
+	}
+	key := m.keyOf(st.Key, declared)
+	if hit, ok := m.byKey[string(key)]; ok {
+		if err := m.travel.beginFor(ctx, hit.Plan, st, latest); err != nil {
+			return nil, nil, err
+		}
+		ok, err := hit.holds(ctx, m.tx.resolver)
+		if ok || err != nil {
+			m.metrics.PlanCacheHits.Inc()
+			return hit, nil, err
+		}
+	}
+	return m.lookupShared(ctx, string(key), st, declared, latest)
+}
+
+// lookupShared asks the server's cache, and else plans the statement.
+func (m *plans) lookupShared(ctx context.Context, key string, st *sql.Statement, declared []types.Type, latest bool) (*cachedPlan, ast.Statement, error) {
+	if plan, ok := m.shared.plans.Get(key); ok {
+		if err := m.travel.beginFor(ctx, plan, st, latest); err != nil {
+			return nil, nil, err
+		}
+		c := &cachedPlan{Plan: plan, version: plan.SchemaVersion}
+		ok, err := c.holds(ctx, m.tx.resolver)
+		if err != nil {
+			return nil, nil, err
+		}
+		if ok {
+			m.metrics.PlanCacheHits.Inc()
+			m.add(key, c)
+			return c, nil, nil
+		}
+	}
+	m.metrics.PlanCacheMisses.Inc()
+	c, tree, err := m.planText(ctx, st, declared)
+	if err == nil && c != nil {
+		m.shared.add(key, c.Plan)
+		m.add(key, c)
+	}
+	return c, tree, err
+}
+
+// planText parses a statement, and plans it if it is one of those that have plans.
+func (m *plans) planText(ctx context.Context, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
+	tree, err := sql.Parse(st)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !hasPlan(tree) || m.tx.phase == failed {
+		return nil, tree, nil
+	}
+	c, err := m.planTree(ctx, tree, st.Literals, declared)
+	return c, tree, err
+}
+
+// hasPlan tells queries and changes of rows from everything else.
+func hasPlan(tree ast.Statement) bool {
+	switch tree.(type) {
+	case *ast.Query, *ast.Insert, *ast.Update, *ast.Delete:
+		return true
+	}
+	return false
+}
+
+func (m *plans) planTree(ctx context.Context, tree ast.Statement, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
+	begin := m.tx.begin
+	if q, ok := tree.(*ast.Query); ok && q.AsOf() != nil {
+		begin = func(ctx context.Context) error { return m.travel.begin(ctx, q.AsOf()) }
+	}
+	if err := begin(ctx); err != nil {
+		return nil, err
+	}
+	return m.build(ctx, tree, m.tx.resolver, literals, declared)
+}
+
+// build plans a tree under a resolver.
+func (m *plans) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
+	plan, err := planner.Build(ctx, tree, r, m.env, planner.Options{
+		ParamTypes: declared, SearchPath: m.settings.SearchPath, Literals: literals,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &cachedPlan{Plan: plan, version: plan.SchemaVersion}, nil
+}
+
+// refresh begins the snapshot of a statement that shares its transaction, and returns its plan as it
+// is under that.
+func (m *plans) refresh(ctx context.Context, plan *cachedPlan, st *sql.Statement) (*cachedPlan, error) {
+	if m.tx.phase == failed {
+		return nil, failedBlockError()
+	}
+	if err := m.tx.nextStatement(ctx); err != nil {
+		return nil, err
+	}
+	if err := m.tx.begin(ctx); err != nil {
+		return nil, err
+	}
+	if ok, err := plan.holds(ctx, m.tx.resolver); ok || err != nil {
+		return plan, err
+	}
+	plan, _, err := m.lookup(ctx, st, nil, false)
+	return plan, err
+}
+
+// prepare plans a statement under the present schema.
+func (m *plans) prepare(ctx context.Context, p *prepared, latest bool) error {
+	startStatement(m.env)
+	plan, tree, err := m.lookup(ctx, p.statement, p.declared, latest)
+	if err != nil {
+		return err
+	}
+	p.plan = plan
+	if tree != nil {
+		p.tree = tree
+	}
+	if m.tx.phase == failed && !endsBlock(p.tree) {
+		return failedBlockError()
+	}
+	if plan != nil {
+		p.params = plan.ParamTypes
+	}
+	return nil
+}
+
+// validate makes sure that a prepared statement's plan holds under the transaction's schema.
+func (m *plans) validate(ctx context.Context, p *prepared, latest bool) error {
+	if p.plan == nil {
+		return nil
+	}
+	if err := m.travel.reset(); err != nil {
+		return err
+	}
+	if err := m.travel.beginFor(ctx, p.plan.Plan, p.statement, latest); err != nil {
+		return err
+	}
+	ok, err := p.plan.holds(ctx, m.tx.resolver)
+	if ok || err != nil {
+		return err
+	}
+	// The client knows the types of parameters and columns, so those must stay.
+	anew := *p
+	anew.declared = p.params
+	if err := m.prepare(ctx, &anew, latest); err != nil {
+		return err
+	}
+	if anew.plan != nil && !sameColumns(p.plan.Root.Columns(), anew.plan.Root.Columns()) {
+		return pgerror.New(pgerror.FeatureNotSupported, "cached plan must not change result type")
+	}
+	*p = anew
+	return nil
+}
+
+func sameColumns(a, b []Column) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].Type != b[i].Type || a[i].Name != b[i].Name {
+			return false
+		}
+	}
+	return true
+}

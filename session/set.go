@@ -1,0 +1,68 @@
+package session
+
+import (
+	"strings"
+
+	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// settingCommands runs SET, RESET and SHOW.
+type settingCommands struct {
+	tx        *transaction
+	settings  *settings.Settings
+	describer *describer
+}
+
+// set is SET, SET LOCAL and RESET.
+func (c *settingCommands) set(n *ast.Set, w ResultWriter) (Tag, error) {
+	block, value := c.tx.phase.shared(), strings.Join(n.Values, ", ")
+	if n.Default {
+		return verb("RESET"), c.reset(n, block, w)
+	}
+	switch {
+	case c.settings.IsLive(n.Name) || !n.Local: // A mode of the transaction is local anyway.
+		return verb("SET"), c.settings.Set(n.Name, value)
+	case !block:
+		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks"))
+		return verb("SET"), nil
+	}
+	return verb("SET"), c.settings.SetLocal(n.Name, value)
+}
+
+func (c *settingCommands) reset(n *ast.Set, block bool, w ResultWriter) error {
+	switch {
+	case n.Name == "all":
+		return c.settings.ResetAll()
+	case c.settings.IsLive(n.Name):
+		if !block {
+			w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "RESET TRANSACTION can only be used in transaction blocks"))
+		}
+		return c.settings.Reset(n.Name)
+	case !n.Local:
+		return c.settings.Reset(n.Name)
+	case !block:
+		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks"))
+		return nil
+	}
+	return c.settings.ResetLocal(n.Name)
+}
+
+// show is SHOW and SHOW ALL.
+func (c *settingCommands) show(n *ast.Show, q request) error {
+	cols := c.describer.command(n)
+	if n.Name == "all" {
+		var rows []types.Row
+		for _, s := range c.settings.All() {
+			rows = append(rows, types.Row{types.Text(s.Name), types.Text(s.Value), types.Text(s.Note)})
+		}
+		return q.rows(cols, rows)
+	}
+	value, err := c.settings.Get(n.Name)
+	if err != nil {
+		return err
+	}
+	return q.rows(cols, []types.Row{{types.Text(value)}})
+}

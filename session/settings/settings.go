@@ -1,0 +1,462 @@
+// Package settings holds the run-time parameters of one session (PostgreSQL's GUCs): their definitions, their values, and
+// what SET, SET LOCAL, RESET, savepoints and the end of a transaction do to them.
+//
+// Invariants:
+//
+//	P1 A value in force has passed its definition's check, and is printed in canonical form.
+//	P2 A transaction that rolls back restores the values that it began with; ROLLBACK TO those of the savepoint.
+//	P3 A value that SET LOCAL has hidden is in force again when the transaction ends.
+//
+// Values that other packages read for each statement are decoded once, into the exported fields of Settings. A parameter
+// whose value is kept elsewhere, such as transaction_isolation, is connected with Live.
+package settings
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Settings are one session's parameters. One goroutine's. The exported fields are decoded values, which callers only read.
+type Settings struct {
+	StatementTimeout, LockTimeout time.Duration // 0: unbounded
+	// IdleInTransactionTimeout is how long a client may leave a transaction waiting, IdleSessionTimeout how long it may be
+	// silent outside one. 0: unbounded.
+	IdleInTransactionTimeout, IdleSessionTimeout time.Duration
+	Format                                       types.Format
+	SearchPath                                   []string // without "$user"
+	Modes                                        Modes    // of transactions to come
+	MySQL                                        bool     // the client's texts are MySQL's
+
+	defs    map[string]*definition // by lower-case name, like all maps here
+	values  map[string]string      // those that were set
+	startup map[string]string      // what RESET returns to, where the client's startup packet set it
+	// changed: a value may differ from what the client was last sent, which is sent.
+	changed bool
+	sent    map[string]string
+	// before are the values before the transaction's first SET, nil if it has had none; locals are those that SET LOCAL hides.
+	before, locals map[string]string
+	onChange       func()
+}
+
+// definition describes one parameter.
+type definition struct {
+	name     string // as SHOW ALL prints it
+	initial  string
+	reported bool // sent to the client as ParameterStatus
+	fixed    bool // SET answers 55P02
+	atStart  bool // fixed by a flag of the server
+	note     string
+	// check returns the value in canonical form, or an error to answer 22023 with.
+	check func(value string) (string, error)
+	// checkIn is check for values that depend on the one in force.
+	checkIn func(s *Settings, value string) (string, error)
+	// apply decodes the value.
+	apply func(s *Settings, value string) error
+	// value and assign are those of Live.
+	value  func() string
+	assign func(value string) error
+}
+
+// New makes the settings of a session. server has the values that the server gives to fixed parameters.
+func New(server map[string]string) *Settings {
+	s := &Settings{defs: definitions(), values: map[string]string{}, startup: map[string]string{}, changed: true, sent: map[string]string{}}
+	for name, value := range server {
+		s.defs[name].initial = value
+	}
+	for _, def := range s.defs {
+		if def.apply != nil {
+			if err := def.apply(s, def.initial); err != nil {
+				panic(fmt.Sprintf("BUG: default of setting %s: %v", def.name, err))
+			}
+		}
+	}
+	return s
+}
+
+// OnChange has f called after changes of values.
+func (s *Settings) OnChange(f func()) { s.onChange = f }
+
+func (s *Settings) notify() {
+	if s.onChange != nil {
+		s.onChange()
+	}
+}
+
+// Live connects a parameter whose value is kept elsewhere: value returns it, assign, which gets it in canonical form, changes
+// it. RESET assigns the value of the parameter default_…; RESET ALL, rollbacks and SET LOCAL do not concern it. assign is not
+// called for a fixed parameter and may be nil then.
+func (s *Settings) Live(name string, value func() string, assign func(value string) error) {
+	s.defs[name].value, s.defs[name].assign = value, assign
+}
+
+// Start takes the settings of a startup packet and of its "options" (-c name=value).
+func (s *Settings) Start(startup map[string]string) error {
+	apply := func(name, value string) error {
+		canonical, err := s.set(name, value)
+		if err == nil {
+			s.startup[strings.ToLower(name)] = canonical
+		}
+		return err
+	}
+	for name, value := range startup {
+		switch {
+		case name == "user", name == "database", name == "replication", strings.HasPrefix(name, "_pq_."):
+		case name == "options":
+			for _, option := range parseOptions(value) {
+				if err := apply(option[0], option[1]); err != nil {
+					return err
+				}
+			}
+		default:
+			if err := apply(name, value); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// parseOptions reads "-c a=b --c=d", with backslashes before blanks within values.
+func parseOptions(text string) [][2]string {
+	words := []string{}
+	var word strings.Builder
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\\' && i+1 < len(text):
+			i++
+			word.WriteByte(text[i])
+		case text[i] == ' ' || text[i] == '\t':
+			if word.Len() > 0 {
+				words = append(words, word.String())
+				word.Reset()
+			}
+		default:
+			word.WriteByte(text[i])
+		}
+	}
+	if word.Len() > 0 {
+		words = append(words, word.String())
+	}
+	options := [][2]string{}
+	for _, w := range words {
+		w = strings.TrimPrefix(strings.TrimPrefix(w, "--"), "-c")
+		if name, value, ok := strings.Cut(w, "="); ok {
+			options = append(options, [2]string{strings.ReplaceAll(name, "-", "_"), value})
+		}
+	}
+	return options
+}
+
+// Known reports whether there is a parameter of that name, other than custom ones.
+func (s *Settings) Known(name string) bool { return s.defs[strings.ToLower(name)] != nil }
+
+// IsLive reports whether SET of the parameter changes what is kept elsewhere.
+func (s *Settings) IsLive(name string) bool {
+	def := s.defs[strings.ToLower(name)]
+	return def != nil && def.assign != nil
+}
+
+// Title returns a parameter's name as SHOW heads its value.
+func (s *Settings) Title(name string) string {
+	key := strings.ToLower(name)
+	if def := s.defs[key]; def != nil {
+		return def.name
+	}
+	return key
+}
+
+// Get returns a parameter's value as SHOW and current_setting print it.
+func (s *Settings) Get(name string) (string, error) {
+	key := strings.ToLower(name)
+	if def := s.defs[key]; def != nil && def.value != nil {
+		return def.value(), nil
+	}
+	value, ok := s.stored(key)
+	if !ok {
+		return "", Unknown(name)
+	}
+	return value, nil
+}
+
+// stored returns the value that is kept here.
+func (s *Settings) stored(key string) (string, bool) {
+	if v, ok := s.values[key]; ok {
+		return v, true
+	}
+	if def, ok := s.defs[key]; ok {
+		return def.initial, true
+	}
+	return "", false
+}
+
+// Set changes a parameter until the end of the session, or a rollback of the transaction.
+func (s *Settings) Set(name, value string) error {
+	s.keep()
+	key := strings.ToLower(name)
+	delete(s.locals, key) // A SET outlives the SET LOCAL before it.
+	if _, err := s.set(name, value); err != nil {
+		return err
+	}
+	s.notify()
+	return nil
+}
+
+// SetLocal changes a parameter until the transaction ends.
+func (s *Settings) SetLocal(name, value string) error {
+	s.keep()
+	s.hide(strings.ToLower(name))
+	if _, err := s.set(name, value); err != nil {
+		return err
+	}
+	s.notify()
+	return nil
+}
+
+// Reset returns a parameter to the value that the session began with.
+func (s *Settings) Reset(name string) error {
+	s.keep()
+	key := strings.ToLower(name)
+	delete(s.locals, key)
+	if err := s.reset(name); err != nil {
+		return err
+	}
+	s.notify()
+	return nil
+}
+
+// ResetLocal is Reset until the transaction ends.
+func (s *Settings) ResetLocal(name string) error {
+	s.keep()
+	key := strings.ToLower(name)
+	s.hide(key)
+	if err := s.reset(name); err != nil {
+		return err
+	}
+	s.notify()
+	return nil
+}
+
+// ResetAll is Reset of all parameters but those connected with Live.
+func (s *Settings) ResetAll() error {
+	s.keep()
+	for key, def := range s.defs {
+		if def.fixed || def.assign != nil {
+			continue
+		}
+		delete(s.locals, key)
+		if err := s.reset(key); err != nil {
+			return err
+		}
+	}
+	s.notify()
+	return nil
+}
+
+// keep keeps the values as they were before the transaction's first SET.
+func (s *Settings) keep() {
+	if s.before == nil {
+		s.before = maps.Clone(s.values)
+	}
+}
+
+// hide keeps the value that a change until the end of the transaction hides.
+func (s *Settings) hide(key string) {
+	if s.IsLive(key) {
+		return
+	}
+	before, known := s.stored(key)
+	if _, hidden := s.locals[key]; hidden || !known {
+		return
+	}
+	if s.locals == nil {
+		s.locals = map[string]string{}
+	}
+	s.locals[key] = before
+}
+
+// set changes a parameter and returns its canonical value. Unknown names with a dot are custom parameters, which take any
+// value, as in PostgreSQL.
+func (s *Settings) set(name, value string) (string, error) {
+	key := strings.ToLower(name)
+	def, ok := s.defs[key]
+	if !ok {
+		if strings.Contains(key, ".") {
+			s.values[key] = value
+			return value, nil
+		}
+		return "", Unknown(name)
+	}
+	if def.fixed {
+		return "", def.fixedError()
+	}
+	canonical, err := value, error(nil)
+	switch {
+	case def.check != nil:
+		canonical, err = def.check(value)
+	case def.checkIn != nil:
+		canonical, err = def.checkIn(s, value)
+	}
+	if err != nil {
+		return "", def.invalid(value, err)
+	}
+	if def.assign != nil {
+		return canonical, def.assign(canonical)
+	}
+	if def.apply != nil {
+		if err := def.apply(s, canonical); err != nil {
+			return "", def.invalid(value, err)
+		}
+	}
+	s.values[key] = canonical
+	s.changed = true
+	return canonical, nil
+}
+
+func (s *Settings) reset(name string) error {
+	key := strings.ToLower(name)
+	def, ok := s.defs[key]
+	if !ok {
+		if !strings.Contains(key, ".") {
+			return Unknown(name)
+		}
+		delete(s.values, key)
+		return nil
+	}
+	value, ok := s.startup[key]
+	if !ok {
+		value = def.initial
+	}
+	switch {
+	case def.fixed:
+		return nil
+	case def.assign != nil:
+		value, _ = s.stored("default_" + key)
+	}
+	_, err := s.set(key, value)
+	return err
+}
+
+// Mark is what ROLLBACK TO SAVEPOINT restores.
+type Mark struct{ values, locals map[string]string }
+
+// Mark returns the present values.
+func (s *Settings) Mark() Mark { return Mark{maps.Clone(s.values), maps.Clone(s.locals)} }
+
+// RollbackTo restores the values of a mark of the same transaction.
+func (s *Settings) RollbackTo(m Mark) {
+	s.restore(m.values)
+	s.locals = maps.Clone(m.locals)
+	s.notify()
+}
+
+// EndTransaction undoes the changes of a transaction that was rolled back, and those of SET LOCAL in any case.
+func (s *Settings) EndTransaction(committed bool) {
+	before, locals := s.before, s.locals
+	s.before, s.locals = nil, nil
+	switch {
+	case !committed && before != nil:
+		s.restore(before)
+	case len(locals) > 0:
+		for key, value := range locals {
+			_, _ = s.set(key, value) // The value was in force before the transaction.
+		}
+	default:
+		return
+	}
+	s.notify()
+}
+
+// restore puts earlier values in force.
+func (s *Settings) restore(to map[string]string) {
+	for key, def := range s.defs {
+		want, ok := to[key]
+		if !ok {
+			want = def.initial
+		}
+		if have, _ := s.stored(key); have != want && def.apply != nil {
+			_ = def.apply(s, want) // The value was in force before, so it applies again.
+		}
+	}
+	s.values = maps.Clone(to)
+	s.changed = true
+}
+
+// Changed reports whether Report may have something to send.
+func (s *Settings) Changed() bool { return s.changed }
+
+// Report sends the parameters that clients track and whose values differ from those sent before, in name order.
+func (s *Settings) Report(send func(name, value string)) {
+	for _, key := range slices.Sorted(maps.Keys(s.defs)) {
+		def := s.defs[key]
+		if !def.reported {
+			continue
+		}
+		value, _ := s.stored(key)
+		if sent, ok := s.sent[key]; ok && sent == value {
+			continue
+		}
+		s.sent[key] = value
+		send(def.name, value)
+	}
+	s.changed = false
+}
+
+// Setting is one parameter as SHOW ALL and pg_settings list it.
+type Setting struct {
+	Name, Value, Default, Note string
+	Fixed                      bool // SET cannot change it
+	Set                        bool // SET, or the startup packet, has given it its value
+}
+
+// All lists the parameters in name order.
+func (s *Settings) All() []Setting {
+	all := make([]Setting, 0, len(s.defs))
+	for _, key := range slices.Sorted(maps.Keys(s.defs)) {
+		def := s.defs[key]
+		value, _ := s.Get(key)
+		_, set := s.values[key]
+		all = append(all, Setting{Name: def.name, Value: value, Default: def.initial, Note: def.note, Fixed: def.fixed, Set: set})
+	}
+	return all
+}
+
+// Unknown is the error for a parameter that does not exist.
+func Unknown(name string) *pgerror.Error {
+	return pgerror.New(pgerror.UndefinedObject, "unrecognized configuration parameter %q", name)
+}
+
+// Invalid is the error for a value that a known parameter cannot have; err gives the reason.
+func (s *Settings) Invalid(name, value string, err error) error {
+	return s.defs[name].invalid(value, err)
+}
+
+func (def *definition) invalid(value string, err error) error {
+	if pg, ok := err.(*pgerror.Error); ok {
+		return pg
+	}
+	e := pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter %q: %q", def.name, value)
+	reason := err.Error()
+	e.Hint = strings.ToUpper(reason[:1]) + reason[1:] + "."
+	return e
+}
+
+func (def *definition) fixedError() error {
+	if def.atStart {
+		return pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed without restarting the server", def.name)
+	}
+	return pgerror.New(pgerror.CantChangeRuntimeParam, "parameter %q cannot be changed", def.name)
+}
+
+// DefaultPath reports whether names without a schema are looked up as in a session that has not set search_path.
+func (s *Settings) DefaultPath() bool {
+	return len(s.SearchPath) == 1 && s.SearchPath[0] == defaultSchema
+}
+
+// defaultSchema is the only schema of the default search path.
+const defaultSchema = "public"

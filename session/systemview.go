@@ -1,0 +1,117 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/tso"
+)
+
+var _ catalog.SystemView = (*systemView)(nil)
+
+// systemView is what the system's views show to a session: its settings, the sessions of its process, and the store.
+type systemView struct {
+	*identity
+	deps     *Deps
+	settings *settings.Settings
+	env      *builtin.Env
+	warnings *warnings
+}
+
+// User implements catalog.SystemView.
+func (v *systemView) User() string { return v.user }
+
+// Database implements catalog.SystemView.
+func (v *systemView) Database() string { return v.database }
+
+// Settings implements catalog.SystemView.
+func (v *systemView) Settings() []catalog.Setting {
+	all := v.settings.All()
+	list := make([]catalog.Setting, len(all))
+	for i, s := range all {
+		list[i] = catalog.Setting{
+			Name: s.Name, Value: s.Value, Description: s.Note, Type: "string", Source: "default", Default: s.Default, ReadOnly: s.Fixed,
+		}
+		if s.Set {
+			list[i].Source = "session"
+		}
+	}
+	slices.SortFunc(list, func(a, b catalog.Setting) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Activity implements catalog.SystemView: the sessions of this process. The application's name and the times of a session
+// are shown to itself only, for its goroutine alone may read them.
+func (v *systemView) Activity() (all []catalog.Activity) {
+	v.deps.Sessions(func(other *Session) {
+		a := other.activity.row()
+		if other.identity.key == v.key {
+			a.Application, _ = v.settings.Get("application_name")
+			a.XactStart, a.QueryStart, a.StateChange = v.env.TxnTime, v.env.StmtTime, v.env.StmtTime
+		}
+		all = append(all, a)
+	})
+	slices.SortFunc(all, func(a, b catalog.Activity) int { return cmp.Compare(a.PID, b.PID) })
+	return all
+}
+
+// Transactions implements catalog.SystemView.
+func (v *systemView) Transactions() (all []catalog.Transaction) {
+	v.deps.Sessions(func(other *Session) {
+		if t, ok := other.activity.transaction(); ok {
+			all = append(all, t)
+		}
+	})
+	return all
+}
+
+// Locks implements catalog.SystemView.
+func (v *systemView) Locks(ctx context.Context, yield func(*kv.RangeDescriptor, *mvcc.LockInfo) error) error {
+	missing, err := kv.ListLocks(ctx, v.deps.Router, yield)
+	for _, shard := range missing {
+		v.warnings.send(pgerror.New(pgerror.Warning, "the locks of store %s are missing: it does not answer", shard))
+	}
+	return err
+}
+
+// Ranges implements catalog.SystemView.
+func (v *systemView) Ranges(ctx context.Context) ([]catalog.Range, error) {
+	all, err := v.deps.Router.Ranges(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := v.deps.Router.RangeSizes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]catalog.Range, len(all))
+	for i := range all {
+		list[i] = catalog.Range{RangeDescriptor: all[i], SizeBytes: -1}
+		if size, ok := sizes[all[i].ID]; ok {
+			list[i].SizeBytes = size
+		}
+	}
+	return list, nil
+}
+
+// Oracle implements catalog.SystemView.
+func (v *systemView) Oracle(ctx context.Context) (o catalog.Oracle, err error) {
+	if o.Now, err = v.deps.Oracle.Now(ctx); err != nil {
+		return o, err
+	}
+	if local, ok := v.deps.Oracle.(*tso.Local); ok {
+		o.WindowEnd = local.WindowEnd()
+	}
+	if o.SafePoint, err = kv.InForce(ctx, v.deps.Router); err != nil {
+		return o, err
+	}
+	o.OldestActive, err = v.deps.DB.OldestActive(ctx)
+	return o, err
+}
