@@ -14,8 +14,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// access turns what one index holds into rows of the wanted columns, by way of the table's rows
-// where the index does not hold them all.
+// access produces rows of the requested columns from the entries of one index; if the index does not contain them all,
+// it reads the table's rows.
 type access struct {
 	ex      *execution
 	table   *catalog.TableDescriptor
@@ -47,8 +47,8 @@ func (a *access) dangling(rowKey []byte) error {
 		WithDetail("Row key %x.", rowKey).WithHint("Run percodb check.")
 }
 
-// getMany looks up whole keys of a unique index. rowKeys[i] and values[i] are what decode needs for
-// keys[i]; values[i] is nil where there is no row.
+// getMany looks up whole keys of a unique index. rowKeys[i] and values[i] are the arguments of decode for keys[i];
+// values[i] is nil if there is no row.
 func (a *access) getMany(ctx context.Context, keys [][]byte) (rowKeys, values [][]byte, err error) {
 	values, err = a.ex.txn.BatchGet(ctx, keys)
 	if err != nil || !a.fetch {
@@ -88,7 +88,7 @@ type spanReader struct {
 	access
 	reverse bool
 	expect  int // rows expected to be pulled, 0 for unknown
-	// keysOnly: no column is wanted, as by count(*), so that values need not travel.
+	// keysOnly: no column is requested, as by count(*), so values are not transferred.
 	keysOnly bool
 
 	spans []kv.Span // to be read, in key order
@@ -98,7 +98,7 @@ type spanReader struct {
 	keys   [][]byte // fetch: row keys of the group
 	values [][]byte
 	at     int
-	buf    []byte // what keys are cut from
+	buf    []byte // buffer of keys
 	ended  bool
 }
 
@@ -220,8 +220,8 @@ func (a *access) wholeIndex() []kv.Span {
 	return []kv.Span{{Start: start, End: end}}
 }
 
-// orderSpans sorts spans by key and joins those that overlap: parameters may make equal or nested
-// what the planner took for disjoint, and no row may be seen twice.
+// orderSpans sorts spans by key and merges those that overlap: parameters may make spans equal or nested that the
+// planner took for disjoint, and no row may be returned twice.
 func orderSpans(spans []kv.Span) []kv.Span {
 	slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
 	out := spans[:0]

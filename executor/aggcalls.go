@@ -25,7 +25,7 @@ type aggCall struct {
 	order ordering
 }
 
-// groupState is what one group has gathered, by call.
+// groupState is the state of one group, by call.
 type groupState struct{ calls []callState }
 
 // callState is one call's state. DISTINCT keeps the arguments seen; ORDER BY keeps all arguments
@@ -42,7 +42,7 @@ type orderedArgs struct {
 	key types.Row
 }
 
-// stateBytes is what a group costs per call, roughly: the state and its accumulator.
+// stateBytes is the approximate cost of a group per call: the state and its accumulator.
 const stateBytes = 96
 
 func newAggregation(ex *execution, n *planner.Aggregate) aggregation {
@@ -86,7 +86,7 @@ func (s *groupState) drop() {
 	}
 }
 
-// release gives back what states were booked with.
+// release returns the memory that states were charged for.
 func (a *aggregation) release() {
 	a.ex.mem.shrink(a.held)
 	a.held, a.kept = 0, 0
@@ -166,7 +166,7 @@ func (a *aggregation) addTo(st *callState, c *aggCall, row types.Row) error {
 		}
 	}
 	if c.Func.OrderMatters {
-		// What depends on the order of the rows keeps them: string_agg, array_agg.
+		// Aggregates that depend on the order of rows keep their arguments: string_agg, array_agg.
 		n := int64(c.args.Size())
 		if err := a.ex.mem.grow(n); err != nil {
 			return err
@@ -198,8 +198,8 @@ func (a *aggregation) result(key types.Row, s *groupState) (types.Row, error) {
 	return a.out, nil
 }
 
-// replay gives the kept arguments to the accumulator in the order asked for; with DISTINCT equal
-// ones, which lie together, once.
+// replay passes the kept arguments to the accumulator in the requested order; with DISTINCT, equal ones, which are
+// adjacent, once.
 func (a *aggregation) replay(st *callState, c *aggCall) error {
 	rows, n := st.rows.buf.rows, len(c.order.keys)
 	slices.SortStableFunc(rows, func(x, y types.Row) int { return c.order.compare(x, y) })

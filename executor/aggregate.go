@@ -26,13 +26,13 @@ type orderedAggregate struct {
 	aggregation
 	input Operator
 	cols  keyColumns
-	// cur is the group being read; done is the one handed out, whose key the caller may look at.
+	// cur is the group being read; done is the one returned, whose key the caller may read.
 	cur, done groupKey
 	state     *groupState
 	ended     bool
 }
 
-// groupKey is a group's key in a buffer of its own.
+// groupKey is a group's key with its buffer.
 type groupKey struct {
 	buf rowBuffer
 	set bool

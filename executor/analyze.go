@@ -8,22 +8,21 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// NodeStats is what EXPLAIN ANALYZE shows of a node: how often it was opened, how many rows it
-// yielded over all runs, and the time spent in it and below it.
+// NodeStats is what EXPLAIN ANALYZE shows of a node: how often it was opened, how many rows it returned over all runs,
+// and the time spent in it and below it.
 type NodeStats struct {
 	Loops, Rows int64
 	Time        time.Duration
 	// Startup is the time to the first row, over all runs.
 	Startup time.Duration
-	// TempBytes is how much of temporary files the node has filled, over all runs; 0: it had room in
-	// memory.
+	// TempBytes is the size of the node's temporary files, over all runs; 0: its rows fitted into memory.
 	TempBytes int64
 }
 
 // Analysis collects the stats of a run by node. Nodes that never ran are missing.
 type Analysis struct{ nodes map[planner.Node]*NodeStats }
 
-// Node returns what is known of a node.
+// Node returns the statistics of a node.
 func (a *Analysis) Node(n planner.Node) (NodeStats, bool) {
 	s, ok := a.nodes[n]
 	if !ok || s.Loops == 0 {
@@ -32,7 +31,7 @@ func (a *Analysis) Node(n planner.Node) (NodeStats, bool) {
 	return *s, true
 }
 
-// measured counts and times what passes through an operator.
+// measured counts the rows and measures the time of an operator.
 type measured struct {
 	op      Operator
 	stats   *NodeStats
@@ -42,7 +41,7 @@ type measured struct {
 
 // spiller is an operator that may go on in a temporary file.
 type spiller interface {
-	// spilledBytes is the size that its files have reached since Open. It is asked before Close.
+	// spilledBytes is the size that its files have reached since Open. It is called before Close.
 	spilledBytes() int64
 }
 

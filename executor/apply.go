@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// apply runs the right side anew for every left row. Whenever the right side is at work, the left
-// row stands on the stack of outer rows, and is taken off before anybody else is.
+// apply runs the right side again for every left row. While the right side runs, the left row is on the stack of outer
+// rows; it is removed before any other operator runs.
 type apply struct {
 	joinOutput
 	left, right Operator

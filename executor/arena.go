@@ -3,18 +3,18 @@ package executor
 const (
 	arenaFirstBytes = 512
 	arenaMaxBytes   = 64 << 10
-	// arenaMinBytes is the least room worth starting a key or a value in.
+	// arenaMinBytes is the least space in which a key or a value is started.
 	arenaMinBytes = 64
 )
 
-// arena hands out byte slices for good: keys and values that a transaction keeps. Chunks grow with
-// use, so that one row costs one small allocation and a million rows cost a few hundred.
+// arena allocates byte slices that are never freed one by one: keys and values that a transaction keeps. Chunks grow
+// with use, so one row costs one small allocation and a million rows cost a few hundred.
 //
 //	b := a.start()
 //	b = append(b, …)
 //	b = a.finish(b)
 type arena struct {
-	free []byte // length 0; its capacity is what is left of the chunk
+	free []byte // length 0; its capacity is the rest of the chunk
 	next int
 }
 
@@ -27,8 +27,8 @@ func (a *arena) start() []byte {
 	return a.free
 }
 
-// finish fixes what was appended to the slice of the last start. A slice that outgrew the chunk was
-// moved by append and stays where it is.
+// finish reserves what was appended to the slice of the last start. A slice that outgrew the chunk was moved by append
+// and stays where it is.
 func (a *arena) finish(b []byte) []byte {
 	b = b[:len(b):len(b)]
 	if n := len(b); n > 0 && n <= cap(a.free) && &b[0] == &a.free[:1][0] {

@@ -7,9 +7,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// checked enforces the contract of Operator around another one, in builds with invariants: calls
-// come in order, rows have their width, and a row is gone after the following Next or Close, which
-// it makes sure of by handing out copies and scribbling over them.
+// checked verifies the contract of Operator around another operator, in builds with invariants: calls come in order,
+// rows have their width, and a row is invalid after the following Next or Close, which it enforces by returning copies
+// and overwriting them.
 type checked struct {
 	op    Operator
 	name  string
@@ -19,7 +19,7 @@ type checked struct {
 	last  types.Row
 }
 
-// scribble is what a row that is not valid any more holds.
+// scribble is the contents of a row that is no longer valid.
 var scribble = types.Text("row used after the next call of its operator")
 
 func (c *checked) fail(format string, args ...any) {

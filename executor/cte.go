@@ -46,7 +46,7 @@ func (c *cteBuffer) row(ctx context.Context, i int) (types.Row, error) {
 	return nil, nil
 }
 
-// close ends the item's run; rows are gone.
+// close ends the item's run and discards its rows.
 func (c *cteBuffer) close() error {
 	c.rows.release()
 	c.started, c.done = false, false
@@ -58,7 +58,7 @@ type cteScan struct {
 	ex  *execution
 	cte int
 	at  int
-	out types.Row // a copy, so that nobody above can touch what other readers see
+	out types.Row // a copy, so that callers cannot change the rows of other readers
 }
 
 func (o *cteScan) Open(context.Context) error { o.at = 0; return nil }

@@ -8,9 +8,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// distinct drops rows whose key was seen before. Ordered inputs need the last key only; keys seen that
-// are too many for memory are gone through in several turns (overflow), unless the rows have to stay
-// in order.
+// distinct removes rows whose key was seen before. For ordered inputs it needs the last key only. Keys that do not fit
+// into memory are processed in several passes (overflow), unless the rows have to stay in order.
 type distinct struct {
 	ex      *execution
 	input   overflow

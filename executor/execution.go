@@ -16,14 +16,12 @@ const (
 	firstGroupSize   = 16
 )
 
-// ticksPerCheck is how many rows pass between two looks at the context. A look is an atomic load
-// and a call; a row costs some hundred nanoseconds, so a cancel is noticed well within a
-// millisecond.
+// ticksPerCheck is the number of rows between two checks of the context. A check is an atomic load and a call; a row
+// costs some hundred nanoseconds, so a cancel is noticed well within a millisecond.
 const ticksPerCheck = 256
 
-// execution is what all operators of one tree share: the runtime of the current run, the
-// expression context, the memory account, and the shared subtrees (WITH items, work tables,
-// subqueries). One goroutine's.
+// execution is the state that all operators of one tree share: the runtime of the current run, the expression context,
+// the memory account, and the shared subtrees (WITH items, work tables, subqueries). Not safe for concurrent use.
 type execution struct {
 	plan *planner.Plan
 	rt   *Runtime
@@ -53,7 +51,7 @@ func (ex *execution) bind(rt *Runtime) {
 	ex.affected = 0
 }
 
-// unbind lets go of what a run brought.
+// unbind drops references to the state of a run.
 func (ex *execution) unbind() {
 	if ex.rt != nil {
 		ex.mem.end()
@@ -63,8 +61,8 @@ func (ex *execution) unbind() {
 	ex.ev = expr.Context{Outer: ex.ev.Outer[:0]}
 }
 
-// tick is called once per row by every loop that may run long without returning a row; it reports
-// the context's end, and lets go of what expressions have computed for the row before.
+// tick is called once per row by every loop that may run long without returning a row. It returns the context's error,
+// and releases the memory of expressions evaluated for the previous row.
 func (ex *execution) tick(ctx context.Context) error {
 	ex.ev.Env.NextRow()
 	ex.ticks++

@@ -10,7 +10,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Txn is what a plan runs against.
+// Txn is the transaction in which a plan runs.
 type Txn interface {
 	percolator.Reader
 	percolator.Writer
@@ -28,13 +28,13 @@ type Txn interface {
 // time and more than once. One goroutine's.
 type Operator interface {
 	Open(ctx context.Context) error
-	// Next returns the next row, or nil at the end. The row is valid until the following Next or
-	// Close; Clone what you keep.
+	// Next returns the next row, or nil at the end. The row is valid until the following Next or Close; Clone it to keep
+	// it.
 	Next(ctx context.Context) (types.Row, error)
 	Close() error
 }
 
-// Runtime is what one execution of a plan needs beside the plan.
+// Runtime is the environment of one execution of a plan.
 type Runtime struct {
 	Txn      Txn
 	Resolver catalog.Resolver
@@ -43,24 +43,24 @@ type Runtime struct {
 	Inputs types.Row
 	// RowIDs hands out values of hidden rowid columns.
 	RowIDs RowIDSource
-	// System is what system tables (TableDescriptor.Rows) show of the session; nil: nothing.
+	// System provides the rows of system tables (TableDescriptor.Rows) about the session; nil: none.
 	System catalog.SystemView
-	// EagerUnique asks for unique violations at the statement rather than at commit: set inside
-	// transaction blocks, where a client expects the error at once.
+	// EagerUnique checks unique keys in the statement instead of at commit. It is set inside transaction blocks, where a
+	// client expects the error from the statement.
 	EagerUnique bool
-	// Lock has statements lock the keys they change, and unique keys they take, before they write:
-	// set where Txn is pessimistic. What was read of a key may then turn out to be old, and the
-	// statement fails with percolator.ErrRestartStatement.
+	// Lock makes statements lock the keys they change, and the unique keys they insert, before they write; it is set if
+	// Txn is pessimistic. A key may then turn out to have changed since it was read, and the statement fails with
+	// percolator.ErrRestartStatement.
 	Lock bool
-	// GroupSize is how many rows operators with inner batches take together; 0: default. Tests set 1.
+	// GroupSize is the number of rows that operators with inner batches process together; 0: default. Tests set 1.
 	GroupSize int
-	// PageHint is the size of the first page of every scan; 0: what the plan expects. Tests set 1.
+	// PageHint is the size of the first page of every scan; 0: the plan's estimate. Tests set 1.
 	PageHint int
 	// MemoryLimitBytes bounds what sorts, hash tables and materialised rows may hold; 0: default.
 	MemoryLimitBytes int64
-	// Scratch keeps memory for the session's next statements; nil: it is allocated anew.
+	// Scratch keeps memory for the session's next statements; nil: each statement allocates its own.
 	Scratch *Scratch
-	// TempDir is where operators put what does not fit into memory; "": the system's.
+	// TempDir is the directory of operators' temporary files; "": the system's.
 	TempDir string
 	Logger  *slog.Logger
 }

@@ -2,10 +2,9 @@ package executor
 
 import "math/bits"
 
-// hashTable maps 64-bit hashes to entries numbered from 1 in order of insertion; what an entry is
-// lies with the caller, in slices of its own. Collisions of whole hashes are the caller's to tell
-// apart. Chains live in two flat slices, so that a table of a million entries is six allocations
-// and nothing for the garbage collector to walk.
+// hashTable maps 64-bit hashes to entries numbered from 1 in order of insertion; the caller stores the entries' contents
+// in slices. The caller also distinguishes entries with equal hashes. Chains are stored in two flat slices, so a table
+// of a million entries is six allocations and contains no pointers.
 type hashTable struct {
 	heads  []uint32 // by the hash's high bits: entry number, 0 for none
 	next   []uint32 // by entry number: the next entry of the chain
@@ -71,11 +70,11 @@ func (t *hashTable) grow() {
 	}
 }
 
-// entryBytes is what an entry costs on average: head, next and hash, half empty by doubling.
+// entryBytes is the average cost of an entry: head, next and hash, half empty by doubling.
 const entryBytes = 32
 
-// mix spreads an integer over 64 bits. It is a bijection: two integers with equal mixes are equal,
-// so a table over one integer column needs no comparison of keys.
+// mix distributes an integer over 64 bits. It is a bijection: two integers with equal mixes are equal, so a table over
+// one integer column needs no comparison of keys.
 func mix(v uint64) uint64 {
 	v ^= v >> 33
 	v *= 0xff51afd7ed558ccd

@@ -11,7 +11,7 @@ import (
 type insert struct {
 	modify
 	row types.Row // the row to be stored
-	// gather: the input may read the table, so it is read to its end before anything is written.
+	// gather: the input may read the table, so it is read completely before any row is written.
 	gather   bool
 	gathered rowBuffer
 	conflict *onConflict // nil: a conflict is an error

@@ -25,9 +25,9 @@ func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, rt *Runtime
 	return in
 }
 
-// Insert stores a full row in the order of the table's columns, a hidden rowid being NULL: it is
-// filled, constraints are checked, index entries are written. row is not kept. Unique violations
-// show here, or at the next Flush, under EagerUnique, and otherwise at commit.
+// Insert stores a full row in the order of the table's columns. A hidden rowid is NULL and is assigned here; constraints
+// are checked and index entries are written. row is not kept. A unique violation is returned here, or by the next Flush,
+// under EagerUnique, and otherwise by the commit.
 func (in *Inserter) Insert(ctx context.Context, row types.Row) error {
 	in.ex.ev.Ctx = ctx
 	if err := in.ex.tick(ctx); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// joinOutput is what all joins share: the kind, the residual condition and the joined row, which is
-// reused. The left half is filled once per left row, the right half once per candidate.
+// joinOutput is the common part of all joins: the kind, the residual condition and the joined row, which is reused. The
+// left half is set once per left row, the right half once per candidate.
 type joinOutput struct {
 	ex        *execution
 	kind      planner.JoinKind
@@ -22,7 +22,7 @@ func newJoinOutput(ex *execution, kind planner.JoinKind, on expr.Scalar, leftWid
 	return joinOutput{ex: ex, kind: kind, on: on, joined: make(types.Row, leftWidth+rightWidth), leftWidth: leftWidth}
 }
 
-// setLeft makes row the left half; nil stands for NULLs.
+// setLeft makes row the left half; nil means NULLs.
 func (j *joinOutput) setLeft(row types.Row) {
 	if row == nil {
 		clear(j.joined[:j.leftWidth])
@@ -31,7 +31,7 @@ func (j *joinOutput) setLeft(row types.Row) {
 	copy(j.joined, row)
 }
 
-// setRight makes row the right half; nil stands for NULLs.
+// setRight makes row the right half; nil means NULLs.
 func (j *joinOutput) setRight(row types.Row) {
 	if row == nil {
 		clear(j.joined[j.leftWidth:])
@@ -49,10 +49,10 @@ func (j *joinOutput) matches(row types.Row) (bool, error) {
 	return j.ex.holds(j.on, j.joined)
 }
 
-// leftOnly is the joined row's left half: what semi and anti joins yield.
+// leftOnly is the joined row's left half, which semi and anti joins return.
 func (j *joinOutput) leftOnly() types.Row { return j.joined[:j.leftWidth:j.leftWidth] }
 
-// unmatched is what the join yields for a left row without partner, nil for nothing.
+// unmatched returns the join's row for a left row without partner, nil for none.
 func (j *joinOutput) unmatched() types.Row {
 	switch j.kind {
 	case planner.LeftJoin, planner.FullJoin:
@@ -64,7 +64,7 @@ func (j *joinOutput) unmatched() types.Row {
 	return nil
 }
 
-// bitmap remembers which right rows of a full join found a partner.
+// bitmap marks the right rows of a full join that have found a partner.
 type bitmap []uint64
 
 func newBitmap(n int) bitmap    { return make(bitmap, (n+63)/64) }

@@ -8,23 +8,23 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// hashJoin builds a table of the right rows by key and probes it with each left row. NULL keys match
-// nothing, so right rows with one are kept for a full join only.
+// hashJoin builds a table of the right rows by key and probes it with each left row. NULL keys match nothing, so right
+// rows with a NULL key are kept for a full join only.
 //
-// Right rows that do not fit into memory are met in parts (joinSpill). What is in memory is a block:
-// all right rows, or those of a part, or as many of a part as there is room for.
+// Right rows that do not fit into memory are joined in parts (joinSpill). The rows in memory are a block: all right
+// rows, or those of a part, or as many of a part as fit.
 type hashJoin struct {
 	joinOutput
 	left, right keyedInput
 
 	table   hashTable // entry e is row e-1 of build
 	build   rowBuffer
-	keys    rowBuffer // the key of row i, unless it is exact
+	keys    rowBuffer // the key of row i, unless the hash determines it
 	matched bitmap    // full join
 	ready   bool
 	mayNot  bool       // some column has a type that cannot be written to a file
 	spilled *joinSpill // nil: the block is all there is
-	// tempBytes is the size of the file that is gone.
+	// tempBytes is the size of the removed file.
 	tempBytes int64
 
 	have      bool // a left row is being probed
@@ -33,7 +33,7 @@ type hashJoin struct {
 	key       types.Row
 	candidate uint32
 	leftDone  bool
-	rest      int // full join: the next right row to look at, once left is done
+	rest      int // full join: the next right row to return after the left side has ended
 }
 
 func newHashJoin(ex *execution, left, right Operator, n *planner.HashJoin) *hashJoin {
@@ -59,7 +59,7 @@ func (j *hashJoin) Close() error {
 	return errors.Join(j.release(), closeBoth(j.left.op, j.right.op))
 }
 
-// release drops what the join holds, in memory and in a file.
+// release frees the join's memory and its file.
 func (j *hashJoin) release() error {
 	j.table, j.matched = hashTable{}, nil
 	j.build.release()
@@ -141,8 +141,8 @@ func (j *hashJoin) fill(ctx context.Context) (all bool, err error) {
 		if hasNull && !full {
 			continue
 		}
-		// In a full join a row with NULLs takes a place in the table too, so that entries and rows
-		// stay in step; see sameKey.
+		// In a full join a row with NULLs is added to the table too, so that entries and rows have the same numbers; see
+		// sameKey.
 		if err := j.addBuild(row, key, hasNull); err != nil {
 			return false, err
 		}
@@ -162,7 +162,7 @@ func (j *hashJoin) addBuild(row, key types.Row, hasNull bool) error {
 	}
 	hash := j.right.keys.hash(key)
 	if hasNull {
-		hash = mix(uint64(j.table.len())) // nobody looks for it: no long chain in anybody's way
+		hash = mix(uint64(j.table.len())) // no left row matches it: avoid a long chain of such rows
 	}
 	j.table.insert(hash)
 	// Computed keys are kept; the exact ones are in the hash.
@@ -195,8 +195,7 @@ func (j *hashJoin) nextLeft(ctx context.Context) error {
 	return nil
 }
 
-// probe looks for the left row's next partner and returns what is to be yielded for it; nil when the
-// left row is finished.
+// probe finds the left row's next partner and returns the joined row; nil if the left row is finished.
 func (j *hashJoin) probe(ctx context.Context) (types.Row, error) {
 	for j.candidate != 0 {
 		e := j.candidate
@@ -254,7 +253,7 @@ func (j *hashJoin) sameKey(e uint32) bool {
 	return j.left.keys.equal(key, j.key)
 }
 
-// nextUnmatchedRight yields what a full join has left over.
+// nextUnmatchedRight returns the right rows of a full join that have found no partner.
 func (j *hashJoin) nextUnmatchedRight() types.Row {
 	if j.kind != planner.FullJoin {
 		return nil

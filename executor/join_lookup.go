@@ -64,7 +64,7 @@ func (j *uniqueLookupJoin) fill(ctx context.Context) error {
 	return err
 }
 
-// join handles the next left row of the group; nil when it yields nothing.
+// join joins the next left row of the group; it returns nil if there is no result row.
 func (j *uniqueLookupJoin) join() (types.Row, error) {
 	i := j.at
 	j.at++

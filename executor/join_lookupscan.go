@@ -7,18 +7,17 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// scanLookupJoin reads the right rows of each left row by a scan of a key prefix. Left rows are taken in
-// growing groups, and the different prefixes of a group are scanned together; what is read is kept until
-// the left rows that it is for have come. What it would take too much room to keep is scanned again, by
-// itself, when its left row comes.
+// scanLookupJoin reads the right rows of each left row by a scan of a key prefix. Left rows are processed in growing
+// groups, and the distinct prefixes of a group are scanned together; the entries are kept until the last left row that
+// needs them. Entries that would take too much memory are scanned again, individually, for their left row.
 type scanLookupJoin struct {
 	joinOutput
 	lefts  leftGroup
 	ahead  lookahead
-	reader spanReader // of what was not kept
+	reader spanReader // reads what was not kept
 
 	have, found bool
-	place       int32 // of the left row's prefix, see lookahead; -1: NULL
+	place       int32 // place of the left row's prefix, see lookahead; -1: NULL
 	next        int   // entry; -1: the prefix's first
 	seen        int   // how many entries of the prefix the left row has seen
 	alone       bool  // reader has taken over
@@ -62,7 +61,7 @@ func (j *scanLookupJoin) Next(ctx context.Context) (types.Row, error) {
 	}
 }
 
-// nextLeft goes on to the next left row and reports whether there is one.
+// nextLeft advances to the next left row and reports whether there is one.
 func (j *scanLookupJoin) nextLeft(ctx context.Context) (bool, error) {
 	g := &j.lefts
 	for g.at == len(g.rows.rows) {
@@ -70,7 +69,7 @@ func (j *scanLookupJoin) nextLeft(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 		if j.ahead.crowded {
-			g.group = 1 // what the rows of a group look for is too much to keep
+			g.group = 1 // the entries for the rows of a group take too much memory
 		}
 		if err := g.take(ctx); err != nil {
 			return false, err
@@ -146,7 +145,7 @@ func (j *scanLookupJoin) candidate(ctx context.Context) (types.Row, error) {
 	return j.reader.next(ctx)
 }
 
-// goAlone scans the left row's prefix by itself, and passes over what has been seen of it.
+// goAlone scans the left row's prefix individually, and skips the entries that have been read before.
 func (j *scanLookupJoin) goAlone(ctx context.Context) error {
 	j.alone = true
 	j.reader.start(j.ahead.spans[j.place : j.place+1])

@@ -7,9 +7,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// mergeJoin walks both sides in key order. Right rows of one key are kept as a group, so that left
-// duplicates can go over them again. Rows with a NULL in the key match nothing; where NULLs lie in
-// the order does not matter, for such rows are passed over before keys are compared.
+// mergeJoin reads both sides in key order. Right rows of one key are kept as a group, so that they can be joined with
+// further left rows of the key. Rows with a NULL in the key match nothing; the position of NULLs in the order is
+// irrelevant, because such rows are skipped before keys are compared.
 type mergeJoin struct {
 	joinOutput
 	left, right         Operator
@@ -134,7 +134,7 @@ func (j *mergeJoin) placed() bool {
 	return j.rightEnd && j.ahead == nil
 }
 
-// nextRight fetches a right row to look at.
+// nextRight fetches the next right row.
 func (j *mergeJoin) nextRight(ctx context.Context) error {
 	row, err := j.right.Next(ctx)
 	if err != nil {
@@ -148,8 +148,8 @@ func (j *mergeJoin) nextRight(ctx context.Context) error {
 	return nil
 }
 
-// advanceRight decides on the right row ahead: pass over it, gather its group, or, where it lies
-// beyond the left row, finish the left row.
+// advanceRight processes the next right row: it skips it, collects its group, or, if it lies beyond the left row,
+// finishes the left row.
 func (j *mergeJoin) advanceRight(ctx context.Context) (row types.Row, done bool, err error) {
 	key, hasNull, err := j.rightKeys.eval(&j.ex.ev, j.ahead)
 	if err != nil {

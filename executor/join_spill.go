@@ -8,20 +8,19 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// joinSpill is the part of a hash join whose right rows did not fit into memory: a Grace join. Both
-// sides are divided by bits of their keys' hashes into parts, lists in one temporary file, and then
-// joined part by part.
+// joinSpill joins right rows that do not fit into memory, as a Grace hash join. Both sides are divided by bits of their
+// keys' hashes into parts, lists in one temporary file, and then joined part by part.
 //
 //	right rows ─┐                      ┌─ part 0: right rows, left rows
 //	            ├─ bits 0-4 of hash ───┼─ part 1 ── too large ── bits 5-9 ──┬─ part 1.0
 //	left rows  ─┘                      └─ part 31                           └─ part 1.31
 //
-// A part whose right rows are too many still is divided again, unless that has shown itself to be in
-// vain: nearly all of them have one key. Such a part is joined in blocks, as many right rows as there
-// is room for against all its left rows, again and again. Then earlier remembers which left rows
-// found a partner in a block before, and only the last block yields those that found none.
+// A part with too many right rows is divided again, unless a division has been useless because nearly all rows have one
+// key. Such a part is joined in blocks: as many right rows as fit into memory with all left rows, repeatedly. The bitmap
+// earlier then marks the left rows that found a partner in a previous block, and only the last block returns those that
+// found none.
 //
-// Rows come out by parts, in no order; the planner expects none of a hash join.
+// Rows are returned by parts, in no order; the planner assumes no order of a hash join.
 type joinSpill struct {
 	file *tempFile
 	todo []joinPart
@@ -39,10 +38,10 @@ type joinSpill struct {
 type joinPart struct {
 	right, left tempList
 	depth       int
-	whole       bool // dividing it further is in vain
+	whole       bool // a further division would be useless
 }
 
-// spill divides both sides: the block, what the right operator still has, and all left rows.
+// spill divides both sides: the block, the remaining right rows, and all left rows.
 func (j *hashJoin) spill(ctx context.Context) error {
 	file, err := j.ex.newTempFile()
 	if err != nil {
@@ -132,7 +131,7 @@ func (j *hashJoin) deal(ctx context.Context, side *keyedInput, parts []joinPart)
 func (j *hashJoin) dealRow(side *keyedInput, parts []joinPart, row, key types.Row, hasNull bool) error {
 	var at uint64
 	if hasNull {
-		// It matches nothing wherever it is; so that NULLs do not make one part large, they take turns.
+		// It matches nothing in any part; rows with NULL are distributed evenly, so that no part becomes large.
 		j.spilled.nulls++
 		at = j.spilled.nulls % partCount
 	} else {
@@ -151,7 +150,7 @@ func (j *hashJoin) dealRow(side *keyedInput, parts []joinPart, row, key types.Ro
 	return p.left.add(key[:side.width], row)
 }
 
-// matchesOnly says that left rows without partner yield nothing.
+// matchesOnly reports whether left rows without partner produce no row.
 func (j *hashJoin) matchesOnly() bool {
 	return j.kind == planner.InnerJoin || j.kind == planner.SemiJoin
 }
@@ -174,8 +173,7 @@ func (j *hashJoin) join(parts []joinPart) {
 	}
 }
 
-// nextBlock gets the next right rows into memory and has the left ones begin anew; false when all is
-// done.
+// nextBlock loads the next right rows into memory and restarts the left rows; false if all blocks are done.
 func (j *hashJoin) nextBlock(ctx context.Context) (bool, error) {
 	s := j.spilled
 	if s == nil {
@@ -209,7 +207,7 @@ func (j *hashJoin) nextBlock(ctx context.Context) (bool, error) {
 	}
 }
 
-// nextPart goes on to the next part; false when there is none.
+// nextPart advances to the next part; false if there is none.
 func (j *hashJoin) nextPart() bool {
 	s := j.spilled
 	s.forget(&j.ex.mem)
@@ -253,7 +251,7 @@ func (j *hashJoin) spilledBytes() int64 {
 	return j.tempBytes
 }
 
-// remember begins to remember which left rows of the part have found a partner.
+// remember begins to mark the left rows of the part that have found a partner.
 func (s *joinSpill) remember(mem *statementMemory) error {
 	n := s.part.left.rows
 	if err := mem.grow(n / 8); err != nil {
@@ -268,7 +266,7 @@ func (s *joinSpill) forget(mem *statementMemory) {
 	s.earlier, s.booked = nil, 0
 }
 
-// skipsLeft looks at what earlier blocks found for the next left row; true says that it is through.
+// skipsLeft applies the marks of earlier blocks to the next left row, and reports whether the row is finished.
 func (j *hashJoin) skipsLeft() bool {
 	s := j.spilled
 	if s.earlier == nil {
@@ -280,7 +278,7 @@ func (j *hashJoin) skipsLeft() bool {
 	return !j.have
 }
 
-// noteFound remembers that the left row at hand has found a partner.
+// noteFound marks the current left row.
 func (s *joinSpill) noteFound() {
 	if s.earlier != nil {
 		s.earlier.set(s.leftAt)

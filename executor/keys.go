@@ -12,8 +12,8 @@ const nullHash = 0x9e3779b97f4a7c15
 type keyColumns struct {
 	exprs []expr.Scalar // nil: the row itself is the key
 	types []types.Type
-	// exact: the key is one column of an integer-represented type, so that equal hashes mean equal
-	// keys (see mix), NULL aside.
+	// exact: the key is one column of a type represented by an integer, so equal hashes mean equal keys (see mix),
+	// except for NULL.
 	exact bool
 	out   types.Row // where eval puts the key
 }
@@ -102,7 +102,7 @@ type keySet struct {
 	keys  rowBuffer
 }
 
-// add puts a key into the set: its entry number, and whether it is new.
+// add adds a key to the set; it returns its entry number, and whether it is new.
 func (s *keySet) add(key types.Row) (entry uint32, added bool, err error) {
 	h := s.cols.hash(key)
 	if e := s.find(key, h); e != 0 {

@@ -9,8 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// leftGroup takes the left rows of a lookup join in growing groups, and numbers the different keys they
-// look for.
+// leftGroup reads the left rows of a lookup join in growing groups, and numbers the distinct keys that they look up.
 type leftGroup struct {
 	ex   *execution
 	left Operator
@@ -20,13 +19,13 @@ type leftGroup struct {
 	group   int // size of the next group
 	rows    rowBuffer
 	slots   []int32 // by row: its key's number, -1 when NULL
-	at      int     // the row whose turn it is
+	at      int     // the current row
 	leftEnd bool
 
 	seed     maphash.Seed
 	table    hashTable // key numbers by the hash of the key, from 1
 	distinct [][]byte  // keys by their number
-	buf      []byte    // what distinct is cut from
+	buf      []byte    // buffer of distinct
 }
 
 func newLeftGroup(ex *execution, left Operator, n *planner.LookupJoin) leftGroup {
@@ -77,7 +76,7 @@ func (g *leftGroup) take(ctx context.Context) error {
 	return nil
 }
 
-// slot returns the number of a left row's key among the group's keys, adding it if it is new.
+// slot returns the number of a left row's key among the group's keys, adding the key if it is new.
 func (g *leftGroup) slot(row types.Row) (int32, error) {
 	from := len(g.buf)
 	buf, ok, err := g.keys.append(g.buf, &g.ex.ev, row)

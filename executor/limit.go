@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// limit skips offset rows and passes as many as the limit says.
+// limit skips offset rows and returns at most as many as the limit.
 type limit struct {
 	ex            *execution
 	input         Operator
@@ -41,7 +41,7 @@ func (o *limit) Next(ctx context.Context) (types.Row, error) {
 	return o.input.Next(ctx)
 }
 
-// limitOffset evaluates the bounds of LIMIT and OFFSET; math.MaxInt64 stands for no limit.
+// limitOffset evaluates the bounds of LIMIT and OFFSET; math.MaxInt64 means no limit.
 func (ex *execution) limitOffset(limit, offset expr.Scalar) (n, skip int64, err error) {
 	n = math.MaxInt64
 	if limit != nil {

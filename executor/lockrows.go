@@ -27,7 +27,7 @@ type lockRows struct {
 	values types.Row
 	keys   [][]byte
 	owners []int  // by key: its row in the group
-	drop   []bool // by row: locked by somebody else, and to be skipped
+	drop   []bool // by row: locked by another transaction, and to be skipped
 }
 
 func newLockRows(ex *execution, input Operator, n *planner.LockRows) *lockRows {

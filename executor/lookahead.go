@@ -11,27 +11,27 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// lookahead scans the key prefixes that a group of left rows look for, all with one iterator, and keeps
-// what it finds for as long as a left row may ask for it.
+// lookahead scans the key prefixes of a group of left rows with one iterator, and keeps the entries as long as a left
+// row may need them.
 //
-//	left rows   b  a  b  d           ask in this order
+//	left rows   b  a  b  d           look up in this order
 //	places      a  b  d              prefixes in key order: the order of reading
-//	entries     0 1│2 3 4│5 …        read as far as was asked for, and a little more
+//	entries     0 1│2 3 4│5 …        read as far as needed, and a little further
 //	bounds     0    2     5
 //
-// An entry is a key and its value in the index or, with fetch, a row's key and the row: these are fetched
-// by the chunk. Entries keep their numbers when those before them are dropped.
+// An entry is a key and its value in the index or, with fetch, a row's key and the row, which are fetched in chunks.
+// Entries keep their numbers when those before them are dropped.
 type lookahead struct {
 	r *spanReader
-	// first says that a left row mostly wants no more than the first entry of its prefix.
+	// first: a left row usually needs only the first entry of its prefix.
 	first bool
-	// crowded says that something was cut for want of room.
+	// crowded: entries were cut because they did not fit.
 	crowded bool
 
 	spans  []kv.Span // by place
 	order  []int32   // key numbers by place
 	places []int32   // its inverse
-	lowest []int32   // by left row: the smallest place that it or a later one asks for
+	lowest []int32   // by left row: the smallest place that it or a later one needs
 	bounds []int     // by place up to reading: the number of its first entry; that of the next ends it
 	cut    []bool    // by place: it has more entries than these
 
@@ -42,16 +42,16 @@ type lookahead struct {
 
 	base         int // number of keys[0]
 	keys, values [][]byte
-	buf          []byte // what keys and values are cut from
+	buf          []byte // buffer of keys and values
 	held         int64  // booked for the entries
 }
 
 const (
-	// maxHeldBytes is how much of entries may be kept.
+	// maxHeldBytes bounds the entries that are kept.
 	maxHeldBytes = 1 << 20
-	// firstEntries is how much is read of a prefix whose left row, yet to come, wants but the first.
+	// firstEntries is how many entries of a prefix are read for a later left row that needs only the first.
 	firstEntries = 64
-	// entryHeaderBytes is what an entry takes beside its bytes.
+	// entryHeaderBytes is the cost of an entry in addition to its bytes.
 	entryHeaderBytes = 48
 )
 
@@ -128,8 +128,8 @@ func (a *lookahead) placeOf(slot int32) int32 {
 	return a.places[slot]
 }
 
-// find returns the number of the entry of place at or after from (-1: of its first one), for which it
-// may have to read on; -1 if there is none, or none that was kept. later is the next left row to come.
+// find returns the number of the entry of place at or after from (-1: of its first one), reading on if necessary; -1 if
+// there is none, or none that was kept. later is the next left row.
 func (a *lookahead) find(ctx context.Context, place int32, from, later int) (int, error) {
 	for {
 		if place <= a.reading {
@@ -163,8 +163,7 @@ func (a *lookahead) row(at int) (types.Row, error) {
 	return a.r.decode(key, value)
 }
 
-// read reads the next chunk, for a left row that asks for place, while those to come ask for the place
-// lowest at the least.
+// read reads the next chunk, for a left row that needs place, while later ones need no place below lowest.
 func (a *lookahead) read(ctx context.Context, place, lowest int32) error {
 	if lowest > a.reading {
 		a.drop() // place is not behind: its left row has seen them all
@@ -191,7 +190,7 @@ func (a *lookahead) read(ctx context.Context, place, lowest int32) error {
 			break
 		}
 		if a.first && a.within >= firstEntries && a.reading < place {
-			// Its left row has gone, or will read it alone; the iterator is to start behind it.
+			// Its left row is finished, or will read it individually; the iterator must start after it.
 			a.cut[a.reading] = true
 			a.endPlace()
 			a.close()
@@ -225,7 +224,7 @@ func (a *lookahead) advance(ctx context.Context) ([]byte, error) {
 	return key, nil
 }
 
-// endPlace goes on to the next place.
+// endPlace advances to the next place.
 func (a *lookahead) endPlace() {
 	a.reading++
 	a.bounds[a.reading] = a.end()

@@ -5,27 +5,26 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// statementMemory is the account of what a statement's operators hold: sorts, hash tables, materialised
-// rows. It counts estimates (row headers, datums, copied bytes), not the allocator's figures. What it
-// holds it draws from the session's account.
+// statementMemory accounts for the memory of a statement's operators: sorts, hash tables, materialised rows. It counts
+// estimates (row headers, datums, copied bytes), not the allocator's figures. It reserves the memory from the session's
+// account.
 type statementMemory struct {
 	used int64
-	// limit is what operators may hold before they go on in a temporary file; those that cannot may hold
-	// most, where that is set.
+	// limit is the memory of operators above which they continue in a temporary file; operators that cannot do so may
+	// use up to most, if it is set.
 	limit, most int64
-	account     *memory.Account // nil: nothing is drawn
+	account     *memory.Account // nil: nothing is reserved
 	scratch     *Scratch        // where chunks come from and go to; nil: the heap
 }
 
 const (
 	// leastLimitBytes is the smallest limit that a small server gives its statements.
 	leastLimitBytes = 4 << 20
-	// scarceBytes is what an operator may hold although the server's memory runs out.
+	// scarceBytes is what an operator may keep in memory although the server's memory is exhausted.
 	scarceBytes = 1 << 20
 )
 
-// begin prepares m for a run, with a limit of its own, or, where that is 0, an eighth of the server's
-// memory or the default.
+// begin prepares m for a run, with the given limit or, if it is 0, an eighth of the server's memory or the default.
 func (m *statementMemory) begin(limit int64, account *memory.Account, scratch *Scratch) {
 	*m = statementMemory{limit: limit, account: account, scratch: scratch}
 	if limit > 0 {
@@ -46,7 +45,7 @@ func (m *statementMemory) end() {
 	m.used, m.account, m.scratch = 0, nil, nil
 }
 
-// grow counts n bytes, and refuses what would exceed the limit, or what the server does not have.
+// grow charges n bytes, and fails if they exceed the limit, or if the server's memory is exhausted.
 func (m *statementMemory) grow(n int64) error {
 	if limit := max(m.limit, m.most); m.used+n > limit {
 		return pgerror.New(pgerror.OutOfMemory, "statement needs more than its memory limit of %d bytes", limit).
@@ -61,11 +60,10 @@ func (m *statementMemory) grow(n int64) error {
 	return nil
 }
 
-// crowded reports whether an operator that holds so many bytes should go on in a temporary file: it
-// holds half of what the statement may, or little is left and it holds a good part of it. So the
-// first operator leaves half to the others, each further one a part of that, and one that holds less
-// than a sixteenth is never sent away for what the others have. Where the server's memory runs out,
-// everyone but the smallest goes.
+// crowded reports whether an operator that keeps so many bytes should continue in a temporary file: it keeps half of the
+// statement's limit, or little is left and it keeps a considerable part of it. Thus the first operator leaves half to
+// the others, each further one a part of the rest, and an operator that keeps less than a sixteenth is never affected by
+// the others. If the server's memory is exhausted, all but the smallest must continue in a file.
 func (m *statementMemory) crowded(held int64) bool {
 	return held > m.limit/2 || held > m.limit/16 && m.used > m.limit/4*3 ||
 		held > scarceBytes && m.account.Scarce()

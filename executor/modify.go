@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// modify is what INSERT, UPDATE and DELETE share. The first Next runs the whole statement, whoever
-// asks for how many of its rows; RETURNING's rows are kept and handed out afterwards.
+// modify is the common part of INSERT, UPDATE and DELETE. The first Next runs the whole statement, however many rows the
+// caller will fetch; RETURNING's rows are kept and returned afterwards.
 type modify struct {
 	ex        *execution
 	input     Operator

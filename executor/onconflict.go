@@ -11,9 +11,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// onConflict inserts rows unless an arbiter index holds their key. Rows are taken in groups, whose
-// keys are looked up together; a key that this statement itself has written since is looked up
-// again. What another transaction inserts meanwhile shows as a write conflict at commit.
+// onConflict inserts rows unless an arbiter index contains their key. Rows are processed in groups, whose keys are
+// looked up together; a key that this statement has written since is looked up again. A concurrent insert by another
+// transaction causes a write conflict at commit.
 type onConflict struct {
 	m        *modify
 	plan     *planner.OnConflict
@@ -24,7 +24,7 @@ type onConflict struct {
 	rows   rowBuffer
 	locks  [][]byte // scratch
 	keys   [][]byte // by row and arbiter; nil where a NULL keeps the row out of conflict
-	values [][]byte // what the keys held when the group was looked up
+	values [][]byte // values of the keys when the group was looked up
 
 	written map[string]struct{} // arbiter keys this statement has written or removed
 	touched map[string]struct{} // primary keys of the rows it has inserted or updated
@@ -42,7 +42,7 @@ func newOnConflict(m *modify, n *planner.Insert) (*onConflict, error) {
 		rows: rowBuffer{mem: &m.ex.mem}, pair: make(types.Row, 2*width), newRow: make(types.Row, width),
 	}
 	if c.arbiters == nil {
-		if !m.writer.uniqueByBirth() {
+		if !m.writer.hasRowID() {
 			c.arbiters = append(c.arbiters, &t.Primary)
 		}
 		for i := range t.Indexes {
@@ -130,8 +130,8 @@ func (c *onConflict) lookUp(ctx context.Context) error {
 	return nil
 }
 
-// lock locks the keys that are free, so that nobody else takes them, and for DO UPDATE the others and
-// their rows, so that nobody else changes those.
+// lock locks the keys that are free, so that no other transaction inserts them, and for DO UPDATE the existing keys and
+// their rows, so that no other transaction changes them.
 func (c *onConflict) lock(ctx context.Context) error {
 	t := c.m.writer.table
 	c.locks = c.locks[:0]
@@ -241,7 +241,7 @@ func (c *onConflict) update(ctx context.Context, old types.Row) error {
 	return c.m.changed(c.newRow)
 }
 
-// note remembers a row that was written or removed, and makes its writes visible to later lookups.
+// note records a row that was written or removed, and makes its writes visible to later lookups.
 func (c *onConflict) note(ctx context.Context, row types.Row) error {
 	if c.m.writer.sink.pending == nil {
 		if err := c.m.writer.sink.flush(ctx); err != nil {

@@ -18,7 +18,7 @@ type ordering struct {
 	keys  []planner.SortKey
 	types []types.Type
 	kinds []types.Kind
-	at    []int // where in a stored row each key lies
+	at    []int // positions of the keys in a stored row
 	// width is the number of key columns in front of the stored row.
 	width int
 }
@@ -52,8 +52,8 @@ func newRowOrdering(keys []planner.SortKey) ordering {
 	return o
 }
 
-// eval returns what compare and prefix take for row: the row itself, or its keys in scratch, which
-// has room for them.
+// eval returns the argument of compare and prefix for row: the row itself, or its keys in scratch, which has sufficient
+// length.
 func (o *ordering) eval(ex *execution, row, scratch types.Row) (types.Row, error) {
 	if o.width == 0 {
 		return row, nil
@@ -108,8 +108,8 @@ func (o *ordering) compareValues(i int, a, b types.Datum) int {
 	return types.Compare(a, b, o.types[i])
 }
 
-// prefix maps the first key to a number whose order agrees with compare wherever two numbers
-// differ: most comparisons of a sort end there, on a word beside the row's address.
+// prefix maps the first key to a number whose order agrees with compare if two numbers differ: most comparisons of a
+// sort end there, on a word next to the row's address.
 func (o *ordering) prefix(stored types.Row) uint64 {
 	if len(o.at) == 0 {
 		return 0
@@ -123,7 +123,7 @@ func (o *ordering) prefix(stored types.Row) uint64 {
 	}
 	p, ok := o.valuePrefix(d)
 	if !ok {
-		// Every value lies between the NULLs of either end.
+		// Every value lies between the NULLs at both ends.
 		return math.MaxUint64 / 2
 	}
 	if o.keys[0].Desc {

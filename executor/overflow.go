@@ -15,8 +15,7 @@ const (
 	maxPartDepth = 8
 )
 
-// partAt says to which of partCount parts a hash belongs among rows that have been divided so many
-// times before.
+// partAt returns the number of the part, out of partCount, of a hash among rows that have been divided depth times.
 func partAt(hash uint64, depth int) uint64 { return hash >> (depth * partBits) % partCount }
 
 // keyedInput is rows with their keys, from an operator, or back from a file.
@@ -24,10 +23,10 @@ type keyedInput struct {
 	ex   *execution
 	op   Operator
 	keys keyColumns
-	// width is the number of key columns in front of a row in a file: 0 where all are plain columns.
-	// What is computed is computed once.
+	// width is the number of key columns in front of a row in a file: 0 if all are plain columns. Computed keys are
+	// stored, so that they are computed once.
 	width int
-	// list is where rows come from while it is not nil.
+	// list is the source of rows unless it is nil.
 	list *tempReader
 }
 
@@ -41,8 +40,8 @@ func newKeyedInput(ex *execution, op Operator, keys []expr.Scalar) keyedInput {
 	return s
 }
 
-// next returns the next row and its key, both valid until the following call; hasNull says that a
-// value of the key is NULL.
+// next returns the next row and its key, both valid until the following call; hasNull reports that a value of the key is
+// NULL.
 func (s *keyedInput) next(ctx context.Context) (row, key types.Row, hasNull bool, err error) {
 	if s.list != nil {
 		return s.nextListed()
@@ -71,24 +70,24 @@ func (s *keyedInput) nextListed() (row, key types.Row, hasNull bool, err error) 
 	return stored[s.width:], key, hasNull, nil
 }
 
-// overflow is for operators that keep one thing for each different key of their input: groups, keys
-// seen. When those in memory are as many as may be, rows of further keys are set aside, in parts by
-// their keys' hashes; then, with the memory empty again, each part is gone through as the input was.
+// overflow is for operators that keep one entry for each distinct key of their input: groups, keys seen. When memory is
+// full, rows of further keys are written to parts by their keys' hashes; then, with the memory empty again, each part is
+// processed like the input.
 //
-//	input ──▶ rows of the keys in memory ──▶ taken in
-//	      └─▶ rows of other keys ──▶ part 0 … part 31 ──▶ each is the input of a later turn
+//	input ──▶ rows of the keys in memory ──▶ processed
+//	      └─▶ rows of other keys ──▶ part 0 … part 31 ──▶ each is the input of a later pass
 //
-// Rows of one key stay in their order. Every turn settles a memory full of keys, so that there is an
-// end to it even where hashes do not tell keys apart.
+// Rows of one key stay in their order. Every pass finishes as many keys as fit into memory, so the process terminates
+// even if hashes do not distinguish keys.
 type overflow struct {
 	in     keyedInput
 	mayNot bool // some value has a type that cannot be written to a file
 	file   *tempFile
-	parts  []tempList // what this turn sets aside; nil: nothing so far
+	parts  []tempList // rows set aside in this pass; nil: none so far
 	todo   []overflowPart
-	part   overflowPart // the input of this turn; the zero one stands for the operator's
+	part   overflowPart // the input of this pass; zero: the operator's input
 	reader tempReader
-	gone   int64 // size of the file that is gone
+	gone   int64 // size of the removed file
 }
 
 // overflowPart is rows whose hashes agree in the bits of so many levels as depth.
@@ -101,8 +100,8 @@ func newOverflow(in keyedInput, rows []types.Type) overflow {
 	return overflow{in: in, mayNot: !storable(rows) || !storable(in.keys.types)}
 }
 
-// full says that no further key may be kept in this turn, when those kept hold so many bytes. Once it
-// is true it stays so, for the rows of one key must not be parted.
+// full reports that no further key may be kept in this pass, given the size of those kept. Once true it stays true,
+// because the rows of one key must not be separated.
 func (o *overflow) full(held int64) bool {
 	return o.parts != nil || !o.mayNot && o.in.ex.mem.crowded(held)
 }
@@ -126,7 +125,7 @@ func (o *overflow) add(row, key types.Row, hash uint64) error {
 	return o.parts[at].add(key[:o.in.width], row)
 }
 
-// turn makes the next part the input; false when there is none, and then the file is gone.
+// turn makes the next part the input; false if there is none, in which case the file is removed.
 func (o *overflow) turn() (bool, error) {
 	if o.file == nil {
 		return false, nil
@@ -167,7 +166,7 @@ func (o *overflow) release() error {
 	return f.close()
 }
 
-// spilledBytes is what spiller asks for.
+// spilledBytes implements spiller.
 func (o *overflow) spilledBytes() int64 {
 	if o.file != nil {
 		return o.file.bytes()

@@ -10,16 +10,16 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// pointGet reads at most one row by a whole unique key. It is the shortest road to a row: one key
-// encoded into a buffer that is kept, one read, the wanted columns decoded.
+// pointGet reads at most one row by a whole unique key. It is the fastest read of a row: one key encoded into a reused
+// buffer, one read, the requested columns decoded.
 type pointGet struct {
 	access
 	key    keyBuilder
 	filter expr.Scalar
 	buf    []byte
 	done   bool
-	// lock: the row is about to be changed, so where Runtime.Lock asks for it the key is locked before
-	// it is read: whoever has to wait for it has not read in vain.
+	// lock: the row is about to be changed, so with Runtime.Lock the key is locked before it is read; a transaction that
+	// has to wait for the lock then reads only once.
 	lock  bool
 	arena arena
 	keys  [1][]byte

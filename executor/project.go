@@ -37,10 +37,10 @@ func (o *project) Next(ctx context.Context) (types.Row, error) {
 	return o.out, nil
 }
 
-// largeValues is what the values that an operator keeps until its next row are counted with.
+// largeValues charges for the values that an operator keeps until its next row.
 type largeValues struct{ bytes int64 }
 
-// keep keeps what was counted since it was before.
+// keep charges what has been counted since before.
 func (l *largeValues) keep(ex *execution, before int64) {
 	if n := ex.ev.Env.Counted() - before; n > 0 {
 		ex.ev.Env.Pin(n)

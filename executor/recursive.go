@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// workTable is what the WorkScans of one RecursiveUnion read: the rows of the last iteration.
+// workTable contains the rows that the WorkScans of one RecursiveUnion read: those of the last iteration.
 type workTable struct{ rows rowBuffer }
 
 // recursiveUnion yields the rows of init, then runs step over the rows of the last round until a

@@ -81,7 +81,7 @@ func (b *rowBuffer) alloc(n int) (types.Row, error) {
 	return row, nil
 }
 
-// datum copies what d points to, unless it is immutable by nature.
+// datum copies the bytes that d points to, unless they are immutable.
 func (b *rowBuffer) datum(d types.Datum) (types.Datum, error) {
 	switch d.Kind() {
 	case types.KindBytes:
@@ -95,7 +95,7 @@ func (b *rowBuffer) datum(d types.Datum) (types.Datum, error) {
 	return d, nil
 }
 
-// copyBytes copies src into the current chunk, or into one of its own when it is large.
+// copyBytes copies src into the current chunk, or into a separate one if it is large.
 func (b *rowBuffer) copyBytes(src []byte) ([]byte, error) {
 	n := len(src)
 	if n > cap(b.bytes)-len(b.bytes) {
@@ -120,7 +120,7 @@ func (b *rowBuffer) copyBytes(src []byte) ([]byte, error) {
 	return b.bytes[at:len(b.bytes):len(b.bytes)], nil
 }
 
-// maxChunk keeps chunks small against the limit, so that little of it is booked in vain.
+// maxChunk keeps chunks small relative to the limit, so that little of it is reserved in vain.
 func (b *rowBuffer) maxChunk() int { return int(b.mem.limit / 32) }
 
 func (b *rowBuffer) book(n int64) error {
@@ -147,7 +147,7 @@ func (b *rowBuffer) reset() {
 	b.held = 0
 }
 
-// release is reset that keeps nothing.
+// release is reset that also frees the memory.
 func (b *rowBuffer) release() {
 	b.reset()
 	*b = rowBuffer{mem: b.mem, escapes: b.escapes}

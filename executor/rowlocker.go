@@ -10,9 +10,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// rowLocker is the input of UPDATE and DELETE. Where Runtime.Lock asks for it, the rows are locked
-// before they are passed on, in groups that grow, so that a statement over many rows and many stores
-// does not ask for each lock apart. Rows start with the table's full row.
+// rowLocker is the input of UPDATE and DELETE. With Runtime.Lock, the rows are locked before they are passed on, in
+// growing groups, so that a statement over many rows and stores sends few lock requests. Rows start with the table's
+// full row.
 type rowLocker struct {
 	ex     *execution
 	input  Operator
@@ -41,7 +41,7 @@ func (l *rowLocker) release() {
 	l.keys = l.keys[:0]
 }
 
-// next returns the next row, locked if that is asked for.
+// next returns the next row, locked if required.
 func (l *rowLocker) next(ctx context.Context) (types.Row, error) {
 	switch {
 	case !l.ex.rt.Lock, l.below:

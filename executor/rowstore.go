@@ -5,14 +5,13 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// RowStore keeps rows until they are taken, first in first out: in memory, and those beyond its share of
-// the memory in a temporary file. One goroutine's.
+// RowStore is a first-in first-out queue of rows: in memory up to its share, and beyond that in a temporary file. Not
+// safe for concurrent use.
 //
 //	Add ──▶ rows in memory, until it is crowded ──▶ Next
-//	   └──▶ list in the file, then further lists ──┘
+//	    └──▶ list in the file, then further lists ──┘
 //
-// Once there is a file, all rows go there. The list being read takes no more rows; those that come later go
-// to the next one.
+// When there is a file, all rows go there. The list being read accepts no more rows; later ones go to the next list.
 type RowStore struct {
 	ex      *execution
 	mayNot  bool // some column has a type that cannot be written to a file
@@ -24,8 +23,8 @@ type RowStore struct {
 	reader  tempReader
 }
 
-// NewRowStore makes a store that is not a Runner's, for rows of these columns. Of rt only what concerns
-// memory and temporary files is used.
+// NewRowStore creates a store that does not belong to a Runner, for rows of these columns. It uses only the memory and
+// temporary-file settings of rt.
 func NewRowStore(columns []planner.Column, rt *Runtime) *RowStore {
 	ex := &execution{}
 	ex.bind(rt)
@@ -92,7 +91,7 @@ func (s *RowStore) Reset() error {
 	return f.close()
 }
 
-// Close is Reset of a store that is not a Runner's, which cannot be used any more.
+// Close is Reset of a store that does not belong to a Runner; the store cannot be used afterwards.
 func (s *RowStore) Close() error {
 	err := s.Reset()
 	s.ex.unbind()

@@ -7,18 +7,18 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Runner is a plan made ready to run: the tree of operators with its buffers. A session may keep it
-// with a prepared statement and run it again and again, under another Runtime each time, one run at
-// a time; nothing is allocated anew but what the operators must hand out. One goroutine's.
+// Runner is a plan prepared for execution: the tree of operators with its buffers. A session may keep it with a prepared
+// statement and run it repeatedly, with another Runtime each time, one run at a time; a run allocates only what the
+// operators must return. Not safe for concurrent use.
 //
 //	r, err := NewRunner(plan)
 //	r.Bind(rt); r.Open(ctx); r.Next(ctx) …; r.Close()
 type Runner struct {
 	ex      execution
 	root    Operator
-	started bool // a row has been asked for
+	started bool // Next has been called
 	ended   bool // the root has no more rows
-	// held are rows taken from the tree that have not been asked for yet.
+	// held are rows read from the tree that have not been returned yet.
 	held RowStore
 }
 
@@ -58,7 +58,7 @@ func newRunner(p *planner.Plan, a *Analysis) (*Runner, error) {
 	return r, err
 }
 
-// Bind sets what the next run brings. The runner must not be open.
+// Bind sets the environment of the next run. The runner must not be open.
 func (r *Runner) Bind(rt *Runtime) { r.ex.bind(rt) }
 
 // Open implements Operator.
@@ -91,11 +91,10 @@ func (r *Runner) pull(ctx context.Context) (types.Row, error) {
 	return row, err
 }
 
-// Hold makes sure that the rows still to come are those that would have come now, before the
-// transaction writes anything else: cursors do not see changes made after they were opened. It is
-// called on every open Runner of a transaction before another statement of it writes. Rows that
-// could change are read and kept (RowStore); a plan that reads along one iterator, which sees the
-// transaction's writes of when it began, only has it begin.
+// Hold ensures that the remaining rows are those that would be returned now, before the transaction writes: cursors do
+// not see changes made after they were opened. It is called for every open Runner of a transaction before another
+// statement of it writes. Rows that could change are read and kept (RowStore); a plan that reads along one iterator,
+// which sees the transaction's writes up to its creation, only creates the iterator.
 func (r *Runner) Hold(ctx context.Context) error {
 	steady := r.ex.plan.Root.Properties().ReadsAhead
 	if steady && r.started {

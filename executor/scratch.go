@@ -8,10 +8,9 @@ import (
 // maxScratchBytes bounds what a Scratch keeps.
 const maxScratchBytes = 512 << 10
 
-// Scratch keeps memory between statements: the chunks that sorts, joins and groups copied their rows
-// into. A session has one and gives it to every Runtime; without it each statement allocates anew,
-// and what a thousand rows take is dear to allocate, to clear and to collect. The zero Scratch is
-// ready. One goroutine's.
+// Scratch keeps memory between statements: the chunks into which sorts, joins and groups copied their rows. A session
+// has one and passes it to every Runtime; without it each statement allocates chunks, which are expensive to allocate,
+// to clear and to collect. The zero Scratch is ready. Not safe for concurrent use.
 type Scratch struct {
 	datums [][]types.Datum
 	bytes  [][]byte
@@ -57,7 +56,7 @@ func (s *Scratch) giveDatums(chunk []types.Datum, used int) {
 	if s == nil || n == 0 || s.size+n > maxScratchBytes {
 		return
 	}
-	clear(chunk[:used]) // what the datums pointed to must not live on
+	clear(chunk[:used]) // release the memory that the datums pointed to
 	if invariants.Enabled {
 		for i := range chunk {
 			chunk[i] = scribble

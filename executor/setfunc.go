@@ -15,7 +15,7 @@ type setCall struct {
 	fn   *builtin.SetFunc
 	args []expr.Scalar
 	rows builtin.SetRows // nil: exhausted
-	// large is what the arguments and rows are counted with.
+	// large charges for the arguments and rows.
 	large largeValues
 }
 
@@ -67,7 +67,7 @@ func (c *setCall) next() (d types.Datum, ok bool, err error) {
 // setFunc yields the rows of a set-returning function in FROM.
 type setFunc struct {
 	setCall
-	out types.Row // the value, and the ordinality if asked for
+	out types.Row // the value, and the ordinality if requested
 	n   int64
 }
 

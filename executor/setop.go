@@ -36,7 +36,8 @@ func (o *union) Close() error {
 	return err
 }
 
-// Next takes the next row. An input is opened when the one before it is exhausted, and closed when it is itself.
+// Next returns the next row. An input is opened when the previous one is exhausted, and closed when it is exhausted
+// itself.
 func (o *union) Next(ctx context.Context) (types.Row, error) {
 	for {
 		row, err := o.inputs[o.at].Next(ctx)
@@ -53,8 +54,8 @@ func (o *union) Next(ctx context.Context) (types.Row, error) {
 	}
 }
 
-// intersectExcept counts the right rows by value and lets left rows pass by that count: INTERSECT
-// ALL yields min(l, r) copies of a row, EXCEPT ALL max(l-r, 0), the plain forms one copy if any.
+// intersectExcept counts the right rows by value and filters left rows by that count: INTERSECT ALL returns min(l, r)
+// copies of a row, EXCEPT ALL max(l-r, 0), the plain forms one copy if any.
 type intersectExcept struct {
 	ex          *execution
 	left, right Operator
@@ -140,10 +141,10 @@ func (o *intersectExcept) build(ctx context.Context) error {
 	}
 }
 
-// passes decides on one left row and uses up what it matched.
+// passes decides whether a left row is returned, and decrements the count that it matched.
 func (o *intersectExcept) passes(row types.Row) (bool, error) {
 	if o.except && !o.all {
-		// What has been yielded joins the set, and is not yielded again.
+		// A returned row joins the set, and is not returned again.
 		_, added, err := o.set.add(row)
 		return added, err
 	}

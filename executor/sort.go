@@ -15,7 +15,7 @@ import (
 type sorted struct {
 	prefix uint64
 	seq    int
-	key    types.Row // as the ordering stores it: what it needs of keys, then the row
+	key    types.Row // as stored by the ordering: its keys, then the row
 }
 
 const sortedBytes = int64(unsafe.Sizeof(sorted{}))
@@ -39,7 +39,7 @@ type sorter struct {
 	// spilled holds the run's part that has left memory; nil: there is none.
 	spilled *spill
 	mayNot  bool // some column has a type that cannot be written to a file
-	// tempBytes is the size of the files that are gone, one for every run that had to have one.
+	// tempBytes is the size of the removed files, one for every run that needed one.
 	tempBytes int64
 }
 
@@ -133,7 +133,7 @@ func (o *sorter) fill(ctx context.Context) error {
 		}
 	}
 	if o.spilled != nil {
-		// What is left in memory is the last part of the merge.
+		// The rows left in memory are the last part of the merge.
 		return o.spillItems(ctx)
 	}
 	return o.sort(ctx)
@@ -151,8 +151,7 @@ func (o *sorter) pull(ctx context.Context) (types.Row, error) {
 	return o.input.Next(ctx)
 }
 
-// sort orders the rows in memory. Once the statement has been cancelled all rows compare equal, which ends
-// the sort soon.
+// sort orders the rows in memory. After the statement is cancelled all rows compare equal, which ends the sort soon.
 func (o *sorter) sort(ctx context.Context) error {
 	var canceled error
 	compared := 0
@@ -193,7 +192,7 @@ func (o *sorter) spillItems(ctx context.Context) (err error) {
 	return nil
 }
 
-// nextSpilled returns the next row of the merge; at its end the file is gone.
+// nextSpilled returns the next row of the merge; at the end it removes the file.
 func (o *sorter) nextSpilled() (types.Row, error) {
 	key, err := o.spilled.next()
 	if err != nil {
@@ -205,8 +204,7 @@ func (o *sorter) nextSpilled() (types.Row, error) {
 	return key[o.order.width:], nil
 }
 
-// sameRun reports whether a key agrees with the run's first one in the presorted keys. The first key
-// asked about begins the run.
+// sameRun reports whether a key agrees with the run's first one in the presorted keys. The first key begins the run.
 func (o *sorter) sameRun(key types.Row) bool {
 	if o.presorted == 0 {
 		return true
@@ -225,7 +223,7 @@ func (o *sorter) sameRun(key types.Row) bool {
 	return true
 }
 
-// take keeps a row, with its key in front unless that lies in the row.
+// take keeps a row, with its key in front unless it is part of the row.
 func (o *sorter) take(key, row types.Row) error {
 	n := o.order.width
 	kept, err := o.buf.alloc(n + len(row))

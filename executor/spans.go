@@ -12,8 +12,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// spanBuilder evaluates KeySpans to spans of keys. Parts that stand for each element of an array
-// multiply the spans.
+// spanBuilder evaluates KeySpans to spans of keys. Parts that represent each element of an array multiply the spans.
 type spanBuilder struct {
 	ex    *execution
 	table *catalog.TableDescriptor
@@ -98,7 +97,7 @@ func (b *spanBuilder) expand(parts []planner.KeyPart, low, high rowenc.Bound) er
 	return nil
 }
 
-// keyBuilder evaluates the key of a point lookup into a buffer of its own.
+// keyBuilder evaluates the key of a point lookup into its buffer.
 type keyBuilder struct {
 	table  *catalog.TableDescriptor
 	index  *catalog.IndexDescriptor

@@ -18,7 +18,7 @@ type spill struct {
 	begun bool
 }
 
-// run is one sorted run; while it is merged, its first row not yet handed out.
+// run is one sorted run; while it is merged, its first row not yet returned.
 type run struct {
 	list tempList
 	in   tempReader

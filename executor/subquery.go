@@ -6,9 +6,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// subplan is one subquery of the plan's expressions. Its operators are built at its first use and
-// opened again for every outer row when it is correlated; when it is not, its answer is kept for
-// the rest of the statement.
+// subplan is one subquery of the plan's expressions. Its operators are built at its first use. A correlated one is
+// opened again for every outer row; the result of an uncorrelated one is kept for the rest of the statement.
 type subplan struct {
 	sub *expr.Subquery
 	op  Operator
@@ -50,10 +49,10 @@ func (s *subplan) forget() error {
 	return s.op.Close()
 }
 
-// run opens the subquery for an outer row and hands its rows to visit until that says stop.
+// run opens the subquery for an outer row and passes its rows to visit until visit returns true.
 func (ex *execution) run(s *subplan, in types.Row, visit func(types.Row) (stop bool, err error)) (err error) {
 	ctx := ex.ev.Ctx
-	// What the expression around the subquery has computed so far is needed after it.
+	// Values computed so far by the expression around the subquery are needed after it.
 	pinned := ex.ev.Env.PinAll()
 	defer ex.ev.Env.Pin(-pinned)
 	ex.pushOuter(in)

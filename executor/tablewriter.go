@@ -13,9 +13,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// tableWriter turns changes of rows into changes of keys: the row's own, and an entry in every
-// index, those being backfilled included. It checks NOT NULL and CHECK constraints; keys that must
-// be new are told to the sink.
+// tableWriter converts changes of rows to changes of keys: the row's own, and an entry in every index, including those
+// being backfilled. It checks NOT NULL and CHECK constraints; it passes keys that must be new to the sink.
 type tableWriter struct {
 	ex      *execution
 	table   *catalog.TableDescriptor
@@ -75,8 +74,8 @@ func (w *tableWriter) takesKeys() bool {
 	return w.moves || slices.ContainsFunc(w.indexes, func(ix indexWriter) bool { return ix.affected && ix.Unique })
 }
 
-// uniqueByBirth reports whether the primary key is a rowid, which nobody else can have.
-func (w *tableWriter) uniqueByBirth() bool { return w.rowid >= 0 }
+// hasRowID reports whether the primary key is a rowid, which is unique by construction.
+func (w *tableWriter) hasRowID() bool { return w.rowid >= 0 }
 
 // check tests the table's constraints on a full row.
 func (w *tableWriter) check(row types.Row) error {
@@ -118,7 +117,7 @@ func (w *tableWriter) insert(ctx context.Context, row types.Row) error {
 	if err != nil {
 		return err
 	}
-	if err := w.sink.store(ctx, key, w.arena.finish(value), !w.uniqueByBirth()); err != nil {
+	if err := w.sink.store(ctx, key, w.arena.finish(value), !w.hasRowID()); err != nil {
 		return err
 	}
 	for i := range w.indexes {
@@ -258,7 +257,7 @@ func (w *tableWriter) describe(row types.Row) string {
 	return string(append(out, ')'))
 }
 
-// describedBytes is how much of one value PostgreSQL shows of a failing row.
+// describedBytes is how many bytes of a value PostgreSQL shows of a failing row.
 const describedBytes = 64
 
 func clip(s []byte) []byte {

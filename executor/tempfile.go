@@ -13,15 +13,14 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// tempFile is a temporary file without a name, so that nothing is left of it however the process
-// ends. It holds lists of rows in pages: many lists are written side by side, and the pages of a list
-// that is dropped are used again.
+// tempFile is a temporary file that is unlinked when it is created, so nothing remains of it however the process ends.
+// It contains lists of rows in pages: many lists are written concurrently, and the pages of a dropped list are reused.
 //
 //	pages   A0 │ B0 │ A1 │ C0 │ …     list A: the bytes of A0, then those of A1
 //	row     uvarint length, then its datums as length and bytes
 //
-// Its buffers, a page for every list being written and up to maxReadBytes for each reader, are not in
-// the statement's account: they are bounded by the number of lists.
+// Its buffers, a page for every list being written and up to maxReadBytes for each reader, are not charged to the
+// statement: they are bounded by the number of lists.
 type tempFile struct {
 	file  *os.File
 	pages int64    // handed out so far: the file's size
@@ -60,7 +59,7 @@ func tempError(err error) error {
 // close gives the file up, which deletes it.
 func (f *tempFile) close() error { return f.file.Close() }
 
-// bytes is how large the file has become.
+// bytes is the size of the file.
 func (f *tempFile) bytes() int64 { return f.pages * tempPageBytes }
 
 // storable reports whether values of all types can be written.
@@ -75,7 +74,7 @@ func storable(ts []types.Type) bool {
 
 // encode returns the bytes of a row, valid until the next call: the datums of key, then those of row.
 func (f *tempFile) encode(key, row types.Row) ([]byte, error) {
-	// The datums are put behind room for the longest length.
+	// The datums follow space for the longest length.
 	const room = binary.MaxVarintLen64
 	buf := append(f.row[:0], make([]byte, room)...)
 	for _, part := range [2]types.Row{key, row} {
@@ -96,7 +95,7 @@ func (f *tempFile) encode(key, row types.Row) ([]byte, error) {
 	return buf[room-n:], nil
 }
 
-// prefixLength puts the length of what follows b[at] there, making room if one byte is too few.
+// prefixLength writes the length of the bytes after b[at] there, moving them if one byte is too few.
 func prefixLength(b []byte, at int) []byte {
 	n := len(b) - at - 1
 	if n < 0x80 {
@@ -116,7 +115,7 @@ func prefixLength(b []byte, at int) []byte {
 type tempList struct {
 	file  *tempFile
 	pages []int64
-	page  []byte // the page being filled, as far as it is; nil: none
+	page  []byte // the incomplete page; nil: none
 	size  int64  // in bytes
 	rows  int64
 }
@@ -145,7 +144,7 @@ func (l *tempList) add(key, row types.Row) error {
 	return nil
 }
 
-// finish writes what is still in memory; no row may be added after it.
+// finish writes the rows still in memory; no row may be added after it.
 func (l *tempList) finish() error {
 	if l.page == nil {
 		return nil
@@ -198,7 +197,7 @@ type tempReader struct {
 	list  *tempList
 	at    int64 // bytes read off the file so far
 	in    *bufio.Reader
-	bytes []byte // what row's datums alias
+	bytes []byte // memory of row's datums
 	row   types.Row
 }
 

@@ -10,9 +10,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// topN keeps the first rows of an ordering: a heap with the worst row kept on top. Each place of
-// the heap has a row and bytes of its own, written over when a better row comes, so that memory is
-// bounded by the limit, not by the input.
+// topN keeps the first rows of an ordering: a heap with the last of them on top. Each place of the heap has a row and
+// its bytes, which are overwritten by a row that precedes it, so memory is bounded by the limit, not by the input.
 type topN struct {
 	ex            *execution
 	input         Operator
@@ -123,7 +122,7 @@ func (o *topN) fill(ctx context.Context) error {
 	return nil
 }
 
-// offer keeps row if it is among the best so far.
+// offer keeps row if it is among the first so far.
 func (o *topN) offer(row types.Row) error {
 	key, err := o.order.eval(o.ex, row, o.key)
 	if err != nil {
@@ -155,7 +154,7 @@ func (o *topN) offer(row types.Row) error {
 	return nil
 }
 
-// store copies a row, with its key in front unless that lies in the row, into a place.
+// store copies a row, with its key in front unless it is part of the row, into a place.
 func (o *topN) store(p *place, key, row types.Row) error {
 	n := copy(p.key[:o.order.width], key)
 	copy(p.key[n:], row)

@@ -78,7 +78,7 @@ func (o *update) run(ctx context.Context) error {
 	}
 }
 
-// rowSet knows the rows of a table that a statement has handled, by primary key. A nil set knows none.
+// rowSet contains the primary keys of the rows that a statement has processed. A nil set is empty.
 type rowSet struct {
 	w    *tableWriter
 	keys keySet

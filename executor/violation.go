@@ -8,9 +8,9 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// UniqueViolation makes the client's error of a key that exists already: 23505 with the constraint
-// and the values. key is a row's or a unique entry's, as *mvcc.KeyExistsError reports it at commit.
-// Where the key's table cannot be found any more the error says so with the key in hexadecimal.
+// UniqueViolation returns the client's error for a key that exists: 23505 with the constraint and the values. key is a
+// row's or a unique entry's, as reported by *mvcc.KeyExistsError at commit. If the key's table cannot be found any more
+// the error contains the key in hexadecimal.
 func UniqueViolation(ctx context.Context, resolver catalog.Resolver, key []byte) *pgerror.Error {
 	e := pgerror.New(pgerror.UniqueViolation, "duplicate key value violates a unique constraint")
 	name, err := rowenc.NameKey(ctx, resolver, key)

@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// virtualScan yields the rows of a system table, computed in one go when the first is asked for.
+// virtualScan returns the rows of a system table, which are computed together when the first is fetched.
 type virtualScan struct {
 	ex       *execution
 	table    *catalog.TableDescriptor
@@ -54,7 +54,7 @@ func (o *virtualScan) Next(ctx context.Context) (types.Row, error) {
 	return row, nil
 }
 
-// take keeps what is wanted of a full row.
+// take keeps the requested columns of a full row.
 func (o *virtualScan) take(full types.Row) error {
 	for i, ord := range o.ordinals {
 		o.out[i] = full[ord]

@@ -9,21 +9,19 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// writeSink takes a statement's writes to the transaction.
+// writeSink passes a statement's writes to the transaction.
 //
-// A statement must not see its own writes, and an UPDATE that moves unique keys must free all old
-// ones before it takes new ones. So writes are normally held back to the statement's end, where
-// deletions go first. Where nothing of the kind can happen (one row, an insert that does not read its
-// table, a change along one iterator that takes no unique keys) the sink is direct. A subquery that is
-// evaluated for each row written (in RETURNING, in ON CONFLICT) reads tables between the writes: then the
-// sink is not direct.
+// A statement must not see its own writes, and an UPDATE that moves unique keys must delete all old ones before it
+// inserts new ones. Writes are therefore normally deferred to the end of the statement, where deletions come first. If
+// neither can happen (one row, an insert that does not read its table, a change along one iterator that inserts no
+// unique keys) the sink is direct. A subquery that is evaluated for each written row (in RETURNING, in ON CONFLICT)
+// reads tables between the writes: then the sink is not direct.
 //
-// Uniqueness is left to the commit, which checks every inserted key, unless the runtime is eager:
-// then keys are looked up before they are written, in groups.
+// Uniqueness is left to the commit, which checks every inserted key, unless the runtime is eager: then keys are looked
+// up before they are written, in groups.
 //
-// Where Runtime.Lock asks for it, unique keys are locked before they are freed, and in one request with
-// the look before they are taken: whoever wants one that another transaction is about to take or free
-// waits for that. Rows themselves have been locked by then.
+// With Runtime.Lock, unique keys are locked before they are deleted, and locked and looked up in one request before they
+// are inserted: other transactions wait for the lock. The rows themselves have been locked before.
 type writeSink struct {
 	ex     *execution
 	direct bool
@@ -34,12 +32,12 @@ type writeSink struct {
 	fresh   [][]byte // scratch: the keys of a group that must be new
 	held    int64
 	writes  int // so far
-	// pending has the last change of each key held back (nil for a deletion), where ON CONFLICT must know
-	// of them before they are handed over; nil for others.
+	// pending has the last deferred change of each key (nil for a deletion), if ON CONFLICT must see them before they
+	// are written; otherwise it is nil.
 	pending map[string][]byte
 
-	// resume: keys found changed are looked at again instead of having the statement run again: for
-	// COPY, which reads nothing but the keys it takes, and cannot read its data twice.
+	// resume: changed keys are looked up again instead of restarting the statement; for COPY, which reads only the keys
+	// it inserts, and cannot read its data twice.
 	resume bool
 }
 
@@ -50,10 +48,10 @@ type store struct {
 
 const storeBytes = 56
 
-// eagerGroup is how many keys are checked together.
+// eagerGroup is the number of keys that are checked together.
 const eagerGroup = 1024
 
-// delete removes a key; frees says that it is an entry of a unique index, which others may want.
+// delete removes a key; frees marks an entry of a unique index, whose key another transaction may insert.
 func (s *writeSink) delete(ctx context.Context, key []byte, frees bool) error {
 	if frees && s.ex.rt.Lock {
 		s.freed = append(s.freed, key)
@@ -76,7 +74,7 @@ func (s *writeSink) delete(ctx context.Context, key []byte, frees bool) error {
 	return s.book(int64(len(key)) + headerBytes)
 }
 
-// note keeps a change among those pending.
+// note adds a change to the pending ones.
 func (s *writeSink) note(key, value []byte) error {
 	if s.pending == nil {
 		return nil
@@ -116,7 +114,7 @@ func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool
 	return nil
 }
 
-// wrote follows each write, which may have failed: what has been written to files is merged in time.
+// wrote is called after each write, which may have failed; it merges files of writes in time.
 func (s *writeSink) wrote(ctx context.Context, err error) error {
 	if s.writes++; err != nil || s.writes%ticksPerCheck != 0 {
 		return err
@@ -242,7 +240,7 @@ func (s *writeSink) violation(ctx context.Context, key []byte) error {
 	return UniqueViolation(ctx, s.ex.rt.Resolver, key)
 }
 
-// discard forgets what is held back.
+// discard drops the deferred writes.
 func (s *writeSink) discard() {
 	clear(s.deletes)
 	clear(s.stores)
