@@ -88,8 +88,11 @@ func collectOften(args ...string) []string {
 	return append(args, "--gc-life", "1s", "--gc-interval", "500ms", "--gc-lease", gcLease)
 }
 
+// memory is little, so that large transactions go to files early.
+const memory = "256MB"
+
 func (d *deployment) add(dir, name string, args ...string) {
-	d.processes = append(d.processes, &member{name: name, binary: d.binary, args: append([]string{"start"}, args...), log: filepath.Join(dir, name+".log")})
+	d.processes = append(d.processes, &member{name: name, binary: d.binary, args: append([]string{"start", "--memory", memory}, args...), log: filepath.Join(dir, name+".log")})
 }
 
 func (d *deployment) link(err *error, name, target string) string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -13,6 +14,7 @@ type faults struct {
 	d            *deployment
 	rand         *rand.Rand
 	log          io.Writer
+	large        []*large // are told of kills
 	kills, other int
 }
 
@@ -33,7 +35,8 @@ func (f *faults) one(ctx context.Context) bool {
 	p := f.d.processes[f.rand.IntN(len(f.d.processes))]
 	switch n := f.rand.IntN(10); {
 	case n < 5 || n < 8 && len(f.d.links) == 0:
-		return f.restart(ctx, p, "kill", p.kill)
+		f.aim(ctx)
+		return f.restart(ctx, p, "kill", func() { f.kill(p) })
 	case n < 6:
 		return f.restart(ctx, p, "stop", p.terminate)
 	case n < 9 && len(f.d.links) > 0:
@@ -41,6 +44,45 @@ func (f *faults) one(ctx context.Context) bool {
 	default:
 		f.other++
 		return f.during(ctx, "pause "+p.name, p.pause, p.resume)
+	}
+}
+
+// aim waits, at most of the times, for a large transaction to come to a part of its commit that is over soon.
+func (f *faults) aim(ctx context.Context) {
+	var there func() bool
+	switch f.rand.IntN(4) {
+	case 0:
+		return
+	case 1:
+		there = func() bool { return hasTables(f.d.checks) }
+	default:
+		there = func() bool {
+			return slices.ContainsFunc(f.large, func(l *large) bool {
+				l.current.Lock()
+				defer l.current.Unlock()
+				return l.current.phase >= single
+			})
+		}
+	}
+	const patience = 1500 * time.Millisecond
+	for begun := time.Now(); !there() && time.Since(begun) < patience; {
+		if !sleep(ctx, time.Millisecond) {
+			return
+		}
+	}
+	sleep(ctx, f.between(0, 150*time.Millisecond)/time.Duration(1+f.rand.IntN(8)))
+}
+
+// kill kills a process, and notes what it has met.
+func (f *faults) kill(p *member) {
+	for _, l := range f.large {
+		l.current.Lock() // A transaction ends for its client when the kill is noted.
+		defer l.current.Unlock()
+	}
+	p.kill()
+	tables := hasTables(f.d.checks)
+	for _, l := range f.large {
+		l.killedLocked(tables)
 	}
 }
 
@@ -52,7 +94,7 @@ func (f *faults) restart(ctx context.Context, p *member, how string, end func())
 	f.kills++
 	if other := f.d.processes[f.rand.IntN(len(f.d.processes))]; other != p && f.rand.IntN(4) == 0 {
 		fmt.Fprintf(f.log, "%s kill %s as well\n", time.Now().Format(time.StampMilli), other.name)
-		other.kill()
+		f.kill(other)
 		f.kills++
 		ended = append(ended, other)
 	}

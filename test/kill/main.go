@@ -60,6 +60,7 @@ type summary struct {
 	seed         uint64
 	kills, other int // processes killed; paused and cut off
 	transactions int // acknowledged
+	large        phases
 	lost, wrong  []finding
 	kept         string // where data and logs are, if they were kept
 }
@@ -79,6 +80,7 @@ func (s *summary) print(w io.Writer) {
 	if s.other > 0 {
 		fmt.Fprintf(w, "%d pauses and partitions\n", s.other)
 	}
+	fmt.Fprintln(w, s.large.String())
 	fmt.Fprintf(w, "%d kills, %d transactions, %d lost, %d wrong\n", s.kills, s.transactions, len(s.lost), len(s.wrong))
 }
 

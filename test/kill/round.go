@@ -34,9 +34,10 @@ type workload interface {
 	check(ctx context.Context, c *client) ([]history.Anomaly, error)
 }
 
-func workloads(number int) []workload {
+func workloads(number int, bulk *large) []workload {
 	suffix := fmt.Sprintf("_%d", number)
 	return []workload{
+		bulk,
 		&bank{table: "bank" + suffix},
 		&lists{table: "lists_rc" + suffix, level: readCommitted},
 		&lists{table: "lists_rr" + suffix, level: repeatableRead},
@@ -51,7 +52,8 @@ func workloads(number int) []workload {
 func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	d := r.deployment
 	w := &world{addrs: d.sql, unexpected: map[string]string{}}
-	all := workloads(r.number)
+	bulk := newLarge("large", &r.sum.large)
+	all := workloads(r.number, bulk)
 	if err := d.heal(); err != nil {
 		return err
 	}
@@ -61,7 +63,7 @@ func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	if err := r.setup(ctx, w, all); err != nil {
 		return err
 	}
-	f := &faults{d: d, rand: rand.New(rand.NewPCG(r.rand.Uint64(), 1)), log: r.log}
+	f := &faults{d: d, rand: rand.New(rand.NewPCG(r.rand.Uint64(), 1)), log: r.log, large: []*large{bulk}}
 	r.load(ctx, w, all, f, lasts)
 	r.sum.kills, r.sum.other = r.sum.kills+f.kills, r.sum.other+f.other
 	r.sum.transactions += int(w.committed.Load())
