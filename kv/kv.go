@@ -140,7 +140,8 @@ type ScanRequest struct {
 
 // ScanResponse is a page. Locked lists keys of the page that are locked, in key order: rows on both
 // sides of them are still in the page. ResumeKey is the bound to go on from (inclusive start when
-// scanning forward, exclusive end when reverse), nil when the span is exhausted.
+// scanning forward, exclusive end when reverse), nil when the span is exhausted. A page of Limit rows may have one although
+// nothing follows.
 type ScanResponse = mvcc.Page
 
 // KeyValue is one row of a page.

@@ -186,6 +186,53 @@ func TestDeletedSpansAreJumpedOver(t *testing.T) {
 	}
 }
 
+// Goal: a scan that has as many rows as it may have does not walk over the deleted keys behind the last of them. Method: the
+// number of deleted keys walked over by the first scan that comes to them; the rest follows in a second page.
+func TestScanEndsAtItsLimit(t *testing.T) {
+	for _, reverse := range []bool{false, true} {
+		w := newWorld(t, true, nil)
+		for i := range 102 {
+			w.putOnePhase(fmt.Sprintf("k%04d", i), "v")
+		}
+		for i := 1; i < 101; i++ {
+			w.putOnePhase(fmt.Sprintf("k%04d", i), "")
+		}
+		first, second := "k0000", "k0101"
+		if reverse {
+			first, second = second, first
+		}
+		args := ScanArgs{Start: []byte("k"), End: []byte("l"), Reverse: reverse, Limit: 1, MaxBytes: 1 << 20}
+		args.ReadTS = w.now()
+		if err := w.BeginRead(context.Background(), args.ReadTS); err != nil {
+			t.Fatal(err)
+		}
+		page, err := w.Scan(context.Background(), &args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Rows) != 1 || string(page.Rows[0].Key) != first || page.Deleted != 0 || page.ResumeKey == nil {
+			t.Errorf("reverse %v: %d rows, %d deleted keys walked over, resume at %q", reverse, len(page.Rows), page.Deleted, page.ResumeKey)
+		}
+		if reverse {
+			args.End = page.ResumeKey
+		} else {
+			args.Start = page.ResumeKey
+		}
+		args.Limit = 2
+		if page, err = w.Scan(context.Background(), &args); err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Rows) != 1 || string(page.Rows[0].Key) != second || page.Deleted != 100 || page.ResumeKey != nil {
+			t.Errorf("reverse %v: then %d rows, %d deleted keys walked over, resume at %q", reverse, len(page.Rows), page.Deleted, page.ResumeKey)
+		}
+		// A page that is full at the end of its span is the last.
+		args.Start, args.End, args.Limit = []byte(second), append([]byte(second), 0), 1
+		if page, err = w.Scan(context.Background(), &args); err != nil || len(page.Rows) != 1 || page.ResumeKey != nil {
+			t.Errorf("reverse %v: %d rows of one key, resume at %q: %v", reverse, len(page.Rows), page.ResumeKey, err)
+		}
+	}
+}
+
 // Goal: a span is verified by no scan that a writer could have slipped by. Method: all interleavings of one writer with two
 // scans and a reader, by the order in which the second scan does its steps.
 func TestDeletedSpansOrder(t *testing.T) {

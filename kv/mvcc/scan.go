@@ -30,7 +30,8 @@ type Row struct{ Key, Value []byte }
 
 // Page is the answer to a scan. Locked lists the locked keys of the page in its order; the rows on
 // both sides of them are in the page. ResumeKey is where to go on, nil when the span is exhausted:
-// the first key to be read when scanning forward, the bound above it when scanning in reverse.
+// the first key to be read when scanning forward, the bound above it when scanning in reverse. A page of as many rows as were
+// asked for may have one although nothing follows.
 type Page struct {
 	Rows      []Row
 	Locked    []KeyLockedError
@@ -253,6 +254,27 @@ func (sc *scanner) full(key []byte) bool {
 	return true
 }
 
+// endAtLimit ends a page that has as many rows as it may have directly behind its last one, and reports whether it did.
+// The caller seldom needs more than it has asked for, and what follows may be a long run of deleted keys. Callers that give
+// several spans ask for as many rows as they expect in all of them, and need to know where that was all.
+func (sc *scanner) endAtLimit() bool {
+	n := len(sc.page.Rows)
+	if n+len(sc.page.Locked) < sc.args.Limit || len(sc.spans) > 0 {
+		return false
+	}
+	last := sc.page.Rows[n-1].Key
+	resume := append(append(make([]byte, 0, len(last)+1), last...), 0)
+	exhausted := len(sc.end) > 0 && bytes.Compare(resume, sc.end) >= 0
+	if sc.args.Reverse {
+		resume = resume[:len(last)]
+		exhausted = bytes.Compare(resume, sc.start) <= 0
+	}
+	if sc.page.ResumeKey = resume; exhausted {
+		sc.page.ResumeKey = sc.resume
+	}
+	return true
+}
+
 // emit copies a row into the page.
 func (sc *scanner) emit(key, value []byte) {
 	if sc.args.KeysOnly {
@@ -355,10 +377,14 @@ func (sc *scanner) emitCurrent(key []byte, version uint64) (full bool, err error
 	return false, nil
 }
 
+// expectOlder is how many keys behind one that has older versions are taken to have some as well.
+const expectOlder = 16
+
 // forward walks from key to key, newest version first. Most keys have one version, so that the next
-// version is tried before a jump over all that are left of a key.
+// version is tried before a jump over all that are left of a key, unless a key shortly before had several.
 func (sc *scanner) forward() error {
 	it := sc.it
+	older := 0               // keys from here on that are expected to have older versions
 	var last []byte          // key of the last row
 	met := len(sc.spans) > 0 // some key; of several spans, the first may be in any
 	for ok := sc.first(); ok; {
@@ -379,7 +405,7 @@ func (sc *scanner) forward() error {
 		first := !met
 		met = true
 		if last != nil && bytes.Equal(key, last) {
-			last, ok = nil, it.NextPrefix()
+			last, ok, older = nil, it.NextPrefix(), expectOlder
 			continue
 		}
 		if len(sc.conflicts) > 0 {
@@ -423,7 +449,14 @@ func (sc *scanner) forward() error {
 		}
 		last = sc.page.Rows[rows].Key
 		sc.endRun(last)
-		ok = it.Next()
+		if sc.endAtLimit() {
+			return nil
+		}
+		if older > 0 {
+			last, ok, older = nil, it.NextPrefix(), older-1
+		} else {
+			ok = it.Next()
+		}
 	}
 	sc.endRunAtSpan(sc.at)
 	return sc.finish()
@@ -505,6 +538,9 @@ func (sc *scanner) reverse() error {
 				}
 			}
 			sc.emit(key, kept.value)
+			if sc.endAtLimit() {
+				return nil
+			}
 		} else if kept.op == OpDelete {
 			if sc.page.Deleted++; !sc.newer {
 				ok = sc.passDeletedBelow(key, first, ok)
