@@ -96,7 +96,8 @@ func (c *copyCommands) from(ctx context.Context, n *ast.Copy, q request) (Tag, e
 	r := &run{planned: true, copy: in}
 	if own {
 		r.policy = alone
-		in.sent = &recorder{from: in.data}
+		in.sent = &recorder{from: in.data, memory: c.env.Memory}
+		defer in.sent.close()
 		in.data = in.sent
 	}
 	err = c.runner.execute(ctx, r, q.w)

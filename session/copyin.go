@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
@@ -32,6 +35,9 @@ type copyIn struct {
 	rows     []types.Row     // what the levels yield; the last is the full row
 	eval     expr.Context
 	place    []int // by column: its place among eval.Inputs, -1 if unused
+	// reading is the column whose field is being read, -1 between fields; value is the field.
+	reading int
+	value   []byte
 }
 
 // recordedBytes is how much of a COPY's data is kept for another attempt.
@@ -41,8 +47,9 @@ const recordedBytes = 4 << 20
 type recorder struct {
 	from       io.Reader
 	data       []byte
-	ended      bool // everything has been read
-	incomplete bool // it was too much
+	memory     *memory.Account // that data draws from
+	ended      bool            // everything has been read
+	incomplete bool            // it was too much
 }
 
 // Read implements io.Reader.
@@ -50,12 +57,27 @@ func (r *recorder) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	r.ended = r.ended || err == io.EOF
 	if len(r.data)+n > recordedBytes {
-		r.data, r.incomplete = nil, true
+		r.close()
 	}
 	if !r.incomplete {
-		r.data = append(r.data, p[:n]...)
+		r.record(p[:n])
 	}
 	return n, err
+}
+
+func (r *recorder) record(p []byte) {
+	before := int64(cap(r.data))
+	r.data = append(r.data, p...)
+	if r.memory.Grow(int64(cap(r.data))-before) != nil {
+		r.data = r.data[:0:before]
+		r.close()
+	}
+}
+
+// close lets go of the data.
+func (r *recorder) close() {
+	r.memory.Shrink(int64(cap(r.data)))
+	r.data, r.incomplete = nil, true
 }
 
 // repeatable reports whether the whole of the data has been read and is there to be read again.
@@ -158,9 +180,12 @@ func (c *copyIn) inputs(plan *planner.Plan) {
 
 // run reads rows and inserts them.
 func (c *copyIn) run(ctx context.Context) (Tag, error) {
-	reader := copyformat.NewReader(c.data, c.opts, len(c.ordinals))
+	c.reading = -1
+	reader := copyformat.NewReader(c.data, c.opts, len(c.ordinals), c.env.Memory)
+	defer reader.Close()
+	defer c.env.NextRow()
 	if err := copyformat.ReadHeader(reader, c.opts, c.names); err != nil {
-		return Tag{}, err
+		return Tag{}, c.locate(err, reader.Line())
 	}
 	var rt executor.Runtime
 	c.runner.fillRuntime(&rt, nil)
@@ -174,11 +199,16 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 			err = c.makeRow(fields)
 		}
 		if err == nil {
+			held := c.env.PinAll() // The inserter begins a row, which gives back what the one before has reserved.
 			err = inserter.Insert(ctx, c.rows[len(c.rows)-1])
+			c.env.Unpin(held)
 		}
 		if err != nil {
 			return Tag{}, c.locate(err, reader.Line())
 		}
+	}
+	if err := c.drain(); err != nil {
+		return Tag{}, err
 	}
 	if err := inserter.Flush(ctx); err != nil {
 		return Tag{}, err
@@ -187,7 +217,16 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	return Tag{Verb: "COPY", Rows: inserter.Rows()}, nil
 }
 
-// locate says which row of the data an error is about.
+// drain reads what the client sends behind an end marker, to the end of its data: it may still give up.
+func (c *copyIn) drain() error {
+	_, err := io.Copy(io.Discard, c.data)
+	return err
+}
+
+// shownBytes is how much of a field an error's context shows.
+const shownBytes = 100
+
+// locate says which row of the data, and which field, an error is about.
 func (c *copyIn) locate(err error, line int) error {
 	var pg *pgerror.Error
 	if !errors.As(err, &pg) || pg.Where != "" {
@@ -195,17 +234,33 @@ func (c *copyIn) locate(err error, line int) error {
 	}
 	located := *pg
 	located.Where = fmt.Sprintf("COPY %s, line %d", c.target.Name, line)
+	if c.reading >= 0 {
+		located.Where += ", column " + c.names[c.reading]
+		if c.opts.Format != copyformat.Binary && utf8.Valid(c.value) {
+			shown, more := c.value, ""
+			if len(shown) > shownBytes {
+				shown, more = shown[:shownBytes], "..."
+			}
+			located.Where += ": \"" + strings.ToValidUTF8(string(shown), "") + more + "\""
+		}
+	}
 	return &located
 }
 
 // makeRow parses the fields and computes the full row.
 func (c *copyIn) makeRow(fields [][]byte) (err error) {
-	for i, field := range fields {
+	c.env.NextRow()
+	for i := range c.ordinals {
+		if i >= len(fields) {
+			return pgerror.New(pgerror.BadCopyFileFormat, "missing data for column %q", c.names[i])
+		}
 		value := types.Null
-		if field != nil {
+		if field := fields[i]; field != nil {
+			c.reading, c.value = i, field
 			if value, err = c.parseField(i, field); err != nil {
 				return err
 			}
+			c.reading = -1
 		}
 		if at := c.place[i]; at >= 0 {
 			c.eval.Inputs[at] = value
@@ -225,13 +280,16 @@ func (c *copyIn) makeRow(fields [][]byte) (err error) {
 
 // parseField reads one field. The inserter encodes the row at once, so values may alias the field.
 func (c *copyIn) parseField(i int, field []byte) (types.Datum, error) {
-	t := c.target.Columns[c.ordinals[i]].Type
+	t, env := c.target.Columns[c.ordinals[i]].Type, c.env
+	if err := env.Reserve(len(field)); err != nil { // Of some types the value is a copy.
+		return types.Null, err
+	}
 	if c.opts.Format == copyformat.Binary {
-		return types.ParseBinary(t, field, &c.env.Format)
+		return env.ParseBinary(t, field)
 	}
 	text := types.Bytes(field).Text()
 	if err := validText(text); err != nil {
 		return types.Null, err
 	}
-	return types.ParseText(t, text, &c.env.Format)
+	return env.ParseText(t, text)
 }

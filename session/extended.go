@@ -352,6 +352,21 @@ func (s *Session) Sync(w ResultWriter) error {
 	return nil
 }
 
+// Flush makes what the client is about to be sent final. A statement that has run as if it were alone runs again, as it does
+// when another one follows: with locks, and with its unique keys checked. The error is for the client; the session goes on.
+func (s *Session) Flush(w ResultWriter) error {
+	if s.tx.pipeline.first == nil || s.tx.pipeline.reads {
+		return nil
+	}
+	s.beginMessage()
+	defer s.endMessage()
+	if err := s.pipelines.share(false, w); err != nil {
+		w.Abandon()
+		return s.reportError(err)
+	}
+	return nil
+}
+
 // ClosePortal forgets a portal; an unknown name is no error.
 func (s *Session) ClosePortal(name string) { s.portals.remove(name) }
 

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/internal/memory"
@@ -93,14 +92,10 @@ func (po *portal) parse(t types.Type, raw []byte, isBinary bool, read func() (ty
 
 // elementsIn is how many elements the array may have at most that raw holds.
 func elementsIn(raw []byte, isBinary bool) int64 {
-	if !isBinary {
-		return int64(bytes.Count(raw, []byte{','})) + 1
+	if isBinary {
+		return int64(types.BinaryElements(raw))
 	}
-	const header = 20
-	if len(raw) < header {
-		return 0
-	}
-	return min(int64(binary.BigEndian.Uint32(raw[12:])), int64(len(raw)/4))
+	return int64(bytes.Count(raw, []byte{','})) + 1
 }
 
 // portals are a session's portals by name; cursors are portals, too.

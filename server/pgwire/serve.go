@@ -232,6 +232,9 @@ func (c *Conn) handle(m pgproto3.FrontendMessage) error {
 	case *pgproto3.Close:
 		return c.extended(c.close(m))
 	case *pgproto3.Flush:
+		if err := c.extended(c.session.Flush(c.w)); err != nil {
+			return err
+		}
 		return c.w.Send()
 	case *pgproto3.Sync:
 		return c.sync()
@@ -246,7 +249,7 @@ func (c *Conn) handle(m pgproto3.FrontendMessage) error {
 	return pgerror.New(pgerror.ProtocolViolation, "unexpected message type %T", m)
 }
 
-// extended answers an error of the extended protocol and has the rest skipped up to Sync.
+// extended answers an error of the extended protocol and has the rest skipped up to Sync, Flush included: the error is sent now.
 func (c *Conn) extended(err error) error {
 	if err == nil {
 		return c.w.Err()
@@ -255,7 +258,10 @@ func (c *Conn) extended(err error) error {
 		return err
 	}
 	c.skipping = true
-	return c.failed(err)
+	if err := c.failed(err); err != nil {
+		return err
+	}
+	return c.w.Send()
 }
 
 // failed sends the client the error of a statement. A client whose statement was canceled because the connection ends

@@ -158,20 +158,32 @@ func (e *Env) reserveElements(n int) error {
 	return e.reserveLarge(elementsAhead * elementBytes)
 }
 
-// parseText reads a value from its text form. The elements of a long array, which take more memory than their text, are
+// ParseText reads a value from its text form. The elements of a long array, which take more memory than their text, are
 // reserved before, and a cancel ends their reading.
-func (e *Env) parseText(t types.Type, text string) (types.Datum, error) {
+func (e *Env) ParseText(t types.Type, text string) (types.Datum, error) {
 	if len(text) < countedBytes || !t.Elem().Valid() {
 		return types.ParseText(t, text, &e.Format)
 	}
+	return e.parseArray(strings.Count(text, ",")+1, func(f *types.Format) (types.Datum, error) { return types.ParseText(t, text, f) })
+}
+
+// ParseBinary is ParseText for the binary form.
+func (e *Env) ParseBinary(t types.Type, b []byte) (types.Datum, error) {
+	if len(b) < countedBytes || !t.Elem().Valid() {
+		return types.ParseBinary(t, b, &e.Format)
+	}
+	return e.parseArray(types.BinaryElements(b), func(f *types.Format) (types.Datum, error) { return types.ParseBinary(t, b, f) })
+}
+
+// parseArray calls parse, which makes an array of n elements at most.
+func (e *Env) parseArray(n int, parse func(*types.Format) (types.Datum, error)) (types.Datum, error) {
 	before := e.Counted()
-	most := strings.Count(text, ",") + 1
-	if err := e.count(int64(most) * elementBytes); err != nil {
+	if err := e.count(int64(n) * elementBytes); err != nil {
 		return types.Null, err
 	}
 	format := e.Format
 	format.Poll = func() error { return e.Step(stepsPerCheck / 4) }
-	d, err := types.ParseText(t, text, &format)
+	d, err := parse(&format)
 	if err != nil {
 		e.Release(e.Counted() - before)
 	}

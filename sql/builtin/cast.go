@@ -237,7 +237,7 @@ func (c *Cast) Apply(env *Env, d types.Datum) (types.Datum, error) {
 		if c.From.OID == types.OIDUnknown {
 			return c.fromLiteral(env, d)
 		}
-		if d, err = env.parseText(c.To.Base(), env.Format.Text(d, c.From)); err != nil {
+		if d, err = env.ParseText(c.To.Base(), env.Format.Text(d, c.From)); err != nil {
 			return types.Null, err
 		}
 	case castArray:
@@ -255,7 +255,7 @@ func (c *Cast) fromLiteral(env *Env, d types.Datum) (types.Datum, error) {
 	if t.Mod >= 0 && t.OID != types.OIDInterval {
 		t = t.Base()
 	}
-	d, err := env.parseText(t, d.Text())
+	d, err := env.ParseText(t, d.Text())
 	if err != nil || !c.mod {
 		return d, err
 	}

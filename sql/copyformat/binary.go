@@ -4,9 +4,6 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
-	"slices"
-
-	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // signature begins every binary COPY stream.
@@ -19,11 +16,13 @@ type binaryReader struct {
 	n       int
 	begun   bool
 	fields  [][]byte
-	buf     []byte
+	buf     rowBuffer
 	ends    []int
 }
 
 func (b *binaryReader) Line() int { return b.n }
+
+func (b *binaryReader) Close() { b.buf.release() }
 
 func (b *binaryReader) Next() ([][]byte, error) {
 	if !b.begun {
@@ -76,7 +75,7 @@ func (b *binaryReader) expectEnd() error {
 }
 
 func (b *binaryReader) readFields() ([][]byte, error) {
-	b.buf, b.ends = b.buf[:0], b.ends[:0]
+	b.buf.b, b.ends = b.buf.b[:0], b.ends[:0]
 	for range b.columns {
 		var head [4]byte
 		if _, err := io.ReadFull(b.r, head[:]); err != nil {
@@ -90,13 +89,13 @@ func (b *binaryReader) readFields() ([][]byte, error) {
 		if n < 0 {
 			return nil, malformed("invalid field size")
 		}
-		if len(b.buf)+n > maxRowBytes {
-			return nil, pgerror.New(pgerror.ProgramLimitExceeded, "COPY row is longer than %d bytes", maxRowBytes)
+		if len(b.buf.b)+n > maxRowBytes {
+			return nil, errRowTooLong()
 		}
 		if err := b.readField(n); err != nil {
 			return nil, unexpected(err)
 		}
-		b.ends = append(b.ends, len(b.buf))
+		b.ends = append(b.ends, len(b.buf.b))
 	}
 	b.fields = b.fields[:0]
 	start := 0
@@ -105,7 +104,7 @@ func (b *binaryReader) readFields() ([][]byte, error) {
 			b.fields = append(b.fields, nil)
 			continue
 		}
-		b.fields = append(b.fields, b.buf[start:end:end])
+		b.fields = append(b.fields, b.buf.b[start:end:end])
 		start = end
 	}
 	return b.fields, nil
@@ -115,9 +114,12 @@ func (b *binaryReader) readFields() ([][]byte, error) {
 func (b *binaryReader) readField(n int) error {
 	for n > 0 {
 		step := min(n, b.r.Size())
-		start := len(b.buf)
-		b.buf = slices.Grow(b.buf, step)[:start+step]
-		if _, err := io.ReadFull(b.r, b.buf[start:]); err != nil {
+		start := len(b.buf.b)
+		if err := b.buf.grow(step); err != nil {
+			return err
+		}
+		b.buf.b = b.buf.b[:start+step]
+		if _, err := io.ReadFull(b.r, b.buf.b[start:]); err != nil {
 			return err
 		}
 		n -= step

@@ -4,14 +4,14 @@
 //	bytes ─▶ Reader ─▶ fields (nil: NULL) ─▶ caller parses      caller prints ─▶ Append… ─▶ bytes
 //
 // Invariants: a field aliases the reader's buffer and is valid until the next row; a malformed row is
-// a *pgerror.Error of code 22P04, never a wrong row.
+// a *pgerror.Error of code 22P04, never a wrong row; buffers for long rows draw from the caller's account.
 package copyformat
 
 import (
 	"bufio"
-	"bytes"
 	"io"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -51,74 +51,38 @@ const maxRowBytes = 256 << 20
 
 // Reader splits a stream into rows of fields.
 type Reader interface {
-	// Next returns the fields of the next row, io.EOF at the end.
+	// Next returns the fields of the next row, io.EOF at the end. In the text formats a row may have fewer fields than
+	// columns, never more: PostgreSQL reports a value that cannot be read before a column that is missing.
 	Next() ([][]byte, error)
 	// Line is the number of the row last read, from 1, as error contexts show it.
 	Line() int
+	// Close gives back what the buffers have drawn. The fields of the last row are invalid then.
+	Close()
 }
 
-// NewReader reads rows of the given number of columns.
-func NewReader(r io.Reader, o Options, columns int) Reader {
-	lines := lineReader{r: bufio.NewReaderSize(r, 64<<10)}
-	// Fields are cut from these buffers, and only a NULL may be nil.
-	const some = 256
+// NewReader reads rows of the given number of columns. Buffers for long rows draw from account; nil: nothing bounds them.
+func NewReader(r io.Reader, o Options, columns int, account *memory.Account) Reader {
+	buffered := bufio.NewReaderSize(r, 64<<10)
 	switch o.Format {
 	case CSV:
-		return &csvReader{lines: lines, opts: o, columns: columns, scratch: make([]byte, 0, some)}
+		return &csvReader{lines: newLineReader(buffered, account), opts: o, columns: columns, scratch: newRowBuffer(account)}
 	case Binary:
-		return &binaryReader{r: lines.r, columns: columns, buf: make([]byte, 0, some)}
+		return &binaryReader{r: buffered, columns: columns, buf: newRowBuffer(account)}
 	}
-	return &textReader{lines: lines, opts: o, columns: columns}
+	return &textReader{lines: newLineReader(buffered, account), opts: o, columns: columns, scratch: newRowBuffer(account)}
 }
 
-func malformed(format string, args ...any) error {
+func malformed(format string, args ...any) *pgerror.Error {
 	return pgerror.New(pgerror.BadCopyFileFormat, format, args...)
 }
 
-// lineReader yields lines without their ends (\n or \r\n).
-type lineReader struct {
-	r    *bufio.Reader
-	long []byte // a line that did not fit the buffer
-	n    int
-}
-
-func (l *lineReader) next() ([]byte, error) {
-	line, err := l.r.ReadSlice('\n')
-	if err == bufio.ErrBufferFull {
-		line, err = l.nextLong(line)
-	}
-	if err == io.EOF && len(line) > 0 {
-		err = nil // The last line may lack its end.
-	}
-	if err != nil {
-		return nil, err
-	}
-	l.n++
-	line = bytes.TrimSuffix(line, []byte{'\n'})
-	return bytes.TrimSuffix(line, []byte{'\r'}), nil
-}
-
-func (l *lineReader) nextLong(start []byte) ([]byte, error) {
-	l.long = append(l.long[:0], start...)
-	for {
-		more, err := l.r.ReadSlice('\n')
-		l.long = append(l.long, more...)
-		if len(l.long) > maxRowBytes {
-			return nil, pgerror.New(pgerror.ProgramLimitExceeded, "COPY row is longer than %d bytes", maxRowBytes)
-		}
-		if err != bufio.ErrBufferFull {
-			return l.long, err
-		}
-	}
-}
-
-// checkHeader compares a header line with the columns' names.
-func checkHeader(fields [][]byte, names []string) error {
-	if len(fields) != len(names) {
-		return malformed("wrong number of fields in header line: got %d, expected %d", len(fields), len(names))
+// checkHeader compares a header line, which has count fields, with the columns' names.
+func checkHeader(fields [][]byte, count int, names []string) error {
+	if count != len(names) {
+		return malformed("wrong number of fields in header line: got %d, expected %d", count, len(names))
 	}
 	for i, name := range names {
-		if string(fields[i]) != name {
+		if i >= len(fields) || string(fields[i]) != name {
 			return malformed("column name mismatch in header line field %d: got %q, expected %q", i+1, fields[i], name)
 		}
 	}
@@ -130,13 +94,17 @@ func ReadHeader(r Reader, o Options, names []string) error {
 	if !o.Header || o.Format == Binary {
 		return nil
 	}
-	type header interface{ header() ([][]byte, error) }
-	fields, err := r.(header).header()
-	if err == io.EOF {
-		return nil
+	type header interface {
+		header() (fields [][]byte, count int, err error)
 	}
-	if err != nil || !o.HeaderMatch {
+	fields, count, err := r.(header).header()
+	switch {
+	case err == io.EOF && o.HeaderMatch:
+		return checkHeader(nil, 1, names) // An empty line has one field.
+	case err == io.EOF:
+		return nil
+	case err != nil || !o.HeaderMatch:
 		return err
 	}
-	return checkHeader(fields, names)
+	return checkHeader(fields, count, names)
 }

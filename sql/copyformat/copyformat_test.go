@@ -36,7 +36,7 @@ func FuzzRoundTrip(f *testing.F) {
 					line = AppendTextField(line, field, o.Delimiter)
 				}
 			}
-			r := NewReader(bytes.NewReader(append(line, '\n')), o, 2)
+			r := NewReader(bytes.NewReader(append(line, '\n')), o, 2, nil)
 			got, err := r.Next()
 			if err != nil {
 				t.Fatalf("format %d, line %q: %v", format, line, err)
@@ -60,7 +60,7 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("a,\"b\"\"\n\",c\n"), uint8(1))
 	f.Add(append(AppendBinaryHeader(nil), 0, 2, 0, 0, 0, 1, 'x', 0xff, 0xff, 0xff, 0xff, 0xff, 0xff), uint8(2))
 	f.Fuzz(func(t *testing.T, data []byte, format uint8) {
-		r := NewReader(bytes.NewReader(data), DefaultOptions(Format(format%3)), 2)
+		r := NewReader(bytes.NewReader(data), DefaultOptions(Format(format%3)), 2, nil)
 		for {
 			fields, err := r.Next()
 			var pg *pgerror.Error
@@ -70,7 +70,7 @@ func FuzzReader(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(fields) != 2 {
+			if len(fields) > 2 || len(fields) < 2 && format%3 == 2 {
 				t.Fatalf("%d fields", len(fields))
 			}
 		}
@@ -81,7 +81,7 @@ func FuzzReader(f *testing.F) {
 func TestEmptyFirstField(t *testing.T) {
 	binary := append(AppendBinaryHeader(nil), 0, 2, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff)
 	for format, data := range map[Format][]byte{Text: []byte("\t\\N\n"), CSV: []byte("\"\",\n"), Binary: binary} {
-		fields, err := NewReader(bytes.NewReader(data), DefaultOptions(format), 2).Next()
+		fields, err := NewReader(bytes.NewReader(data), DefaultOptions(format), 2, nil).Next()
 		if err != nil || fields[0] == nil || fields[1] != nil {
 			t.Errorf("format %d: %q, %v; want an empty field and NULL", format, fields, err)
 		}

@@ -11,9 +11,12 @@ type csvReader struct {
 	lines   lineReader
 	opts    Options
 	columns int
-	fields  [][]byte
-	ends    []fieldEnd
-	scratch []byte
+	fields  fieldList
+	ends    []fieldEnd // of as many fields as fields takes
+	count   int        // of all fields
+	scratch rowBuffer
+	// inQuotes and quoted are where scan stands in a row: within quotes; in a field that had some.
+	inQuotes, quoted bool
 }
 
 // fieldEnd says where a field ends in scratch. Fields are cut out only when the record is complete,
@@ -25,87 +28,109 @@ type fieldEnd struct {
 
 func (c *csvReader) Line() int { return c.lines.n }
 
-func (c *csvReader) header() ([][]byte, error) { return c.row(false) }
+func (c *csvReader) Close() {
+	c.lines.close()
+	c.scratch.release()
+}
+
+func (c *csvReader) header() ([][]byte, int, error) {
+	err := c.row(false)
+	return c.fields.fields, c.fields.count, err
+}
 
 func (c *csvReader) Next() ([][]byte, error) {
-	fields, err := c.row(true)
-	if err != nil {
+	if err := c.row(true); err != nil {
 		return nil, err
 	}
-	switch {
-	case len(fields) > c.columns:
-		return nil, malformed("extra data after last expected column")
-	case len(fields) < c.columns:
-		return nil, malformed("missing data for column %d", len(fields)+1)
-	}
-	return fields, nil
+	return c.fields.row(c.columns)
 }
 
-func (c *csvReader) row(data bool) ([][]byte, error) {
+// row reads a row into fields.
+func (c *csvReader) row(data bool) error {
 	line, err := c.lines.next()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if data && string(line) == `\.` {
-		return nil, io.EOF
+	if data && c.lines.ended && string(bytes.TrimSuffix(line, []byte{'\r'})) == `\.` {
+		return io.EOF
 	}
-	c.scratch, c.ends = c.scratch[:0], c.ends[:0]
-	quoted, inQuotes := false, false
+	c.scratch.b, c.ends, c.count = c.scratch.b[:0], c.ends[:0], 0
+	c.inQuotes, c.quoted = false, false
 	for {
-		inQuotes, quoted = c.scan(line, inQuotes, quoted)
-		if !inQuotes {
+		if err := c.scan(line); err != nil {
+			return err
+		}
+		if !c.inQuotes {
 			break
 		}
-		// The line's end belongs to the quoted field.
-		c.scratch = append(c.scratch, '\n')
-		if len(c.scratch) > maxRowBytes {
-			return nil, malformed("unterminated CSV quoted field")
+		if !c.lines.ended {
+			return malformed("unterminated CSV quoted field")
 		}
+		c.scratch.b = append(c.scratch.b, '\n') // The line's end belongs to the quoted field.
 		if line, err = c.lines.next(); err == io.EOF {
-			return nil, malformed("unterminated CSV quoted field")
+			return malformed("unterminated CSV quoted field")
 		} else if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	c.ends = append(c.ends, fieldEnd{len(c.scratch), quoted})
-	return c.cut(data), nil
+	c.endField()
+	c.cut(data)
+	return nil
 }
 
-// scan takes one line into scratch and reports whether it ends inside quotes, and whether the field
-// it ends in was quoted.
-func (c *csvReader) scan(line []byte, inQuotes, quoted bool) (bool, bool) {
+// scan takes one line into scratch.
+func (c *csvReader) scan(line []byte) error {
+	if err := c.scratch.grow(len(line) + 1); err != nil {
+		return err
+	}
+	carriage := -1
 	for i := 0; i < len(line); i++ {
 		b := line[i]
 		switch {
-		case inQuotes && b == c.opts.Escape && i+1 < len(line) && (line[i+1] == c.opts.Quote || line[i+1] == c.opts.Escape):
+		case c.inQuotes && b == c.opts.Escape && i+1 < len(line) && (line[i+1] == c.opts.Quote || line[i+1] == c.opts.Escape):
 			i++
-			c.scratch = append(c.scratch, line[i])
+			c.scratch.b = append(c.scratch.b, line[i])
 		case b == c.opts.Quote:
-			inQuotes = !inQuotes
-			quoted = true
-		case !inQuotes && b == c.opts.Delimiter:
-			c.ends = append(c.ends, fieldEnd{len(c.scratch), quoted})
-			quoted = false
+			c.inQuotes = !c.inQuotes
+			c.quoted = true
+		case c.inQuotes:
+			c.scratch.b = append(c.scratch.b, b)
+		case b == c.opts.Delimiter:
+			c.endField()
+		case b == '\r' && carriage < 0:
+			carriage = i
 		default:
-			c.scratch = append(c.scratch, b)
+			c.scratch.b = append(c.scratch.b, b)
 		}
 	}
-	return inQuotes, quoted
+	if c.inQuotes && carriage < 0 {
+		return nil
+	}
+	_, err := c.lines.finish(line, carriage)
+	return err
+}
+
+func (c *csvReader) endField() {
+	c.count++
+	if len(c.ends) <= c.columns {
+		c.ends = append(c.ends, fieldEnd{len(c.scratch.b), c.quoted})
+	}
+	c.quoted = false
 }
 
 // cut makes the fields of a complete record.
-func (c *csvReader) cut(data bool) [][]byte {
-	c.fields = c.fields[:0]
+func (c *csvReader) cut(data bool) {
+	c.fields.reset(c.columns)
 	start := 0
 	for i, e := range c.ends {
-		field := c.scratch[start:e.end:e.end]
+		field := c.scratch.b[start:e.end:e.end]
 		if data && c.isNull(i, e.quoted, field) {
 			field = nil
 		}
-		c.fields = append(c.fields, field)
+		c.fields.add(field)
 		start = e.end
 	}
-	return c.fields
+	c.fields.count = c.count
 }
 
 func (c *csvReader) isNull(column int, quoted bool, field []byte) bool {

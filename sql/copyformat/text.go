@@ -10,74 +10,130 @@ type textReader struct {
 	lines   lineReader
 	opts    Options
 	columns int
-	fields  [][]byte
-	scratch []byte
+	fields  fieldList
+	scratch rowBuffer
+	done    bool // the end marker has been read
 }
 
 func (t *textReader) Line() int { return t.lines.n }
 
-func (t *textReader) header() ([][]byte, error) {
-	line, err := t.lines.next()
-	if err != nil {
-		return nil, err
-	}
-	return t.split(line), nil
+func (t *textReader) Close() {
+	t.lines.close()
+	t.scratch.release()
+}
+
+func (t *textReader) header() ([][]byte, int, error) {
+	err := t.read()
+	return t.fields.fields, t.fields.count, err
 }
 
 func (t *textReader) Next() ([][]byte, error) {
-	line, err := t.lines.next()
-	if err != nil {
+	if err := t.read(); err != nil {
 		return nil, err
 	}
-	if len(line) == 2 && line[0] == '\\' && line[1] == '.' {
-		return nil, io.EOF
+	return t.fields.row(t.columns)
+}
+
+// read reads a row into fields.
+func (t *textReader) read() error {
+	if t.done {
+		return io.EOF
 	}
-	fields := t.split(line)
+	t.lines.escapes = true
+	line, err := t.lines.next()
+	if err != nil {
+		return err
+	}
+	escaped := bytes.IndexByte(line, '\\') >= 0
+	carriage := bytes.IndexByte(line, '\r')
+	if escaped {
+		if line, carriage, err = t.findEnd(line); err != nil {
+			return err
+		}
+		if t.done && len(line) == 0 {
+			return io.EOF
+		}
+	}
+	if !t.done {
+		cut, err := t.lines.finish(line, carriage)
+		if err != nil {
+			return err
+		}
+		line = line[:len(line)-cut]
+	}
+	t.fields.reset(t.columns)
 	switch {
-	case len(fields) > t.columns:
-		return nil, malformed("extra data after last expected column")
-	case len(fields) < t.columns:
-		return nil, malformed("missing data for column %d", len(fields)+1)
+	case t.columns == 0 && len(line) == 0:
+		return nil
+	case escaped:
+		return t.split(line)
 	}
-	return fields, nil
+	t.splitPlain(line)
+	return nil
+}
+
+// findEnd finds in a line with backslashes its first carriage return that is not escaped, and the end marker, whose line is
+// cut off before it.
+func (t *textReader) findEnd(line []byte) (_ []byte, carriage int, _ error) {
+	for i := 0; i < len(line); i++ {
+		switch {
+		case line[i] == '\r':
+			return line, i, nil
+		case line[i] != '\\':
+		case i+1 < len(line) && line[i+1] == '.':
+			t.done = true
+			return line[:i], -1, t.checkMarker(line[i+2:])
+		default:
+			i++
+		}
+	}
+	return line, -1, nil
+}
+
+// checkMarker checks what follows the end marker on its line.
+func (t *textReader) checkMarker(rest []byte) error {
+	carriage := string(rest) == "\r"
+	switch {
+	case !t.lines.ended || len(rest) > 0 && !carriage:
+		return malformed("end-of-copy marker corrupt")
+	case carriage && t.lines.end == newline, !carriage && t.lines.end == carriageEnd:
+		return malformed("end-of-copy marker does not match previous newline style")
+	}
+	return nil
 }
 
 // split cuts a line at its delimiters and undoes the escapes. A delimiter after a backslash is data.
-func (t *textReader) split(line []byte) [][]byte {
-	t.fields = t.fields[:0]
-	if t.columns == 0 && len(line) == 0 {
-		return t.fields
-	}
-	if bytes.IndexByte(line, '\\') < 0 {
-		return t.splitPlain(line)
-	}
+func (t *textReader) split(line []byte) error {
 	// Unescaped fields are never longer than the line, so that scratch does not move.
-	if cap(t.scratch) < len(line) {
-		t.scratch = make([]byte, 0, 2*len(line))
+	t.scratch.b = t.scratch.b[:0]
+	if err := t.scratch.grow(len(line)); err != nil {
+		return err
 	}
-	t.scratch = t.scratch[:0]
-	start, out := 0, 0
+	out := t.scratch.b
+	start, from := 0, 0
 	for i := 0; i <= len(line); i++ {
 		switch {
 		case i == len(line) || line[i] == t.opts.Delimiter:
 			if string(line[start:i]) == t.opts.Null {
-				t.fields = append(t.fields, nil)
+				t.fields.add(nil)
 			} else {
-				t.fields = append(t.fields, t.scratch[out:len(t.scratch):len(t.scratch)])
+				t.fields.add(out[from:len(out):len(out)])
 			}
-			start, out = i+1, len(t.scratch)
+			start, from = i+1, len(out)
 		case line[i] == '\\' && i+1 < len(line):
 			var b byte
 			b, i = unescape(line, i+1)
-			t.scratch = append(t.scratch, b)
+			out = append(out, b)
+		case line[i] == '\\': // the last character: nothing is escaped
 		default:
-			t.scratch = append(t.scratch, line[i])
+			out = append(out, line[i])
 		}
 	}
-	return t.fields
+	t.scratch.b = out
+	return nil
 }
 
-func (t *textReader) splitPlain(line []byte) [][]byte {
+func (t *textReader) splitPlain(line []byte) {
 	for {
 		i := bytes.IndexByte(line, t.opts.Delimiter)
 		field := line
@@ -87,9 +143,9 @@ func (t *textReader) splitPlain(line []byte) [][]byte {
 		if string(field) == t.opts.Null {
 			field = nil
 		}
-		t.fields = append(t.fields, field)
+		t.fields.add(field)
 		if i < 0 {
-			return t.fields
+			return
 		}
 		line = line[i+1:]
 	}

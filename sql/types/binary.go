@@ -410,6 +410,9 @@ func parseArrayBinary(elem Type, b []byte, f *Format) (Datum, error) {
 	}
 	a.Elems = make([]Datum, 0, count)
 	for range count {
+		if err := f.poll(len(a.Elems)); err != nil {
+			return Null, err
+		}
 		if len(b) < 4 {
 			return Null, short()
 		}
@@ -433,4 +436,13 @@ func parseArrayBinary(elem Type, b []byte, f *Format) (Datum, error) {
 		return Null, badBinary("incorrect binary data format")
 	}
 	return NewArray(a), nil
+}
+
+// BinaryElements is how many elements the array may have at most whose binary form is b.
+func BinaryElements(b []byte) int {
+	const header, elementHeader = 20, 4 // of one dimension
+	if len(b) < header {
+		return 0
+	}
+	return min(int(binary.BigEndian.Uint32(b[12:])), (len(b)-header)/elementHeader)
 }

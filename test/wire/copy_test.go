@@ -102,6 +102,11 @@ func TestCopyMessages(t *testing.T) {
 	expect(t, "fail", in(data("3\tx\n"), &pgproto3.CopyFail{Message: "changed my mind"}), "error 57014 COPY from stdin failed: changed my mind\nready I\n")
 	expect(t, "error", in(data("x\ty\n"), data("4\tz\n"), done), "error 22P02 invalid input syntax for type integer: \"x\"\nready I\n")
 	expect(t, "end marker", in(data("5\tx\n\\.\n"), done), "complete COPY 1\nready I\n")
+	expect(t, "fail behind the end marker", in(data("7\tx\n\\.\n"), data("8\ty\n"), &pgproto3.CopyFail{Message: "no"}), "error 57014 COPY from stdin failed: no\nready I\n")
+	expect(t, "query behind the end marker", func() string {
+		in(data("7\tx\n\\.\n"), data("8\ty\n"), done)
+		return r.query("delete from copymsg_t where id = 7")
+	}(), "complete DELETE 1\nready I\n")
 	expect(t, "out", r.query("copy copymsg_t to stdout"), `
 		copyout 0 [0 0]
 		data "1\tabc\n"
@@ -118,11 +123,17 @@ func TestCopyMessages(t *testing.T) {
 	r.send(parse("", "copy copymsg_t from stdin"), bind("", ""), execute("", 0), data("6\ty\n"), done, syncing)
 	expect(t, "extended duplicate", r.ready(), "parsecomplete\nbindcomplete\ncopyin 0 [0 0]\nerror 23505 duplicate key value violates unique constraint \"copymsg_t_pkey\"\nready I\n")
 	expect(t, "stray messages", func() string { r.send(data("7\tz\n"), done); return r.query("select 1 as a") }(), "columns a:23/0\nrow 1\ncomplete SELECT 1\nready I\n")
-	r.send(&pgproto3.Query{String: "copy copymsg_t from stdin"})
-	r.next()
-	r.send(&pgproto3.Query{String: "select 1"})
-	if got := r.end(); !strings.Contains(got, "08P01") {
-		t.Errorf("a query during COPY: %s", got)
+	for _, m := range []pgproto3.FrontendMessage{&pgproto3.Query{String: "select 1"}, closeP(""), parse("", "select 1"), bind("", ""), execute("", 0), describeP("")} {
+		for _, sent := range []string{"", "8\tx\n", "8\tx\n\\.\n"} {
+			r := open(t)
+			r.send(&pgproto3.Query{String: "copy copymsg_t from stdin"})
+			r.next()
+			r.send(data(sent), m)
+			if got := r.end(); !strings.Contains(got, "08P01") {
+				t.Errorf("%T during COPY, after %q: %s", m, sent, got)
+			}
+		}
 	}
+	expect(t, "what was sent before them", r.query("select count(*) from copymsg_t where id = 8"), "columns count:20/0\nrow 0\ncomplete SELECT 1\nready I\n")
 	isAlive(t)
 }

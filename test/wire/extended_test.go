@@ -389,3 +389,51 @@ func TestPreparedAndCursors(t *testing.T) {
 	expect(t, "discard all", r.query("discard all"), "complete DISCARD ALL\nready I\n")
 	expect(t, "held cursor gone", r.query("fetch h"), "error 34000 cursor \"h\" does not exist\nready I\n")
 }
+
+// Goal: what Flush asks for is final: a statement that is alone so far has waited for others' locks, and its unique keys have
+// been checked. What follows shares its transaction.
+func TestFlushIsFinal(t *testing.T) {
+	r := open(t)
+	r.query("drop table if exists flush_t")
+	r.query("create table flush_t (id int primary key, v int)")
+	r.query("insert into flush_t values (1, 0)")
+	flush := &pgproto3.Flush{}
+	const inserted = "parsecomplete\nbindcomplete\ncomplete INSERT 0 1\n"
+	through := func(n int) (got string) {
+		t.Helper()
+		for range n {
+			got += r.next() + "\n"
+		}
+		return got
+	}
+	r.send(parse("", "insert into flush_t values (1, 1)"), bind("", ""), execute("", 0), flush)
+	expect(t, "duplicate", through(3), "parsecomplete\nbindcomplete\nerror 23505 duplicate key value violates unique constraint \"flush_t_pkey\"\n")
+	r.send(syncing)
+	expect(t, "sync", r.ready(), "ready I\n")
+	r.send(parse("", "insert into nowhere values (1)"), describeS(""), flush)
+	expect(t, "error before it", through(1), "error 42P01 relation \"nowhere\" does not exist\n")
+	r.send(syncing)
+	expect(t, "sync", r.ready(), "ready I\n")
+	r.send(parse("", "insert into flush_t values (2, 1)"), bind("", ""), execute("", 0), flush)
+	expect(t, "insert", through(3), inserted)
+	r.send(parse("", "insert into flush_t values (3, 1)"), bind("", ""), execute("", 0), flush)
+	expect(t, "another", through(3), inserted)
+	r.send(parse("", "insert into flush_t values (2, 1)"), bind("", ""), execute("", 0), flush)
+	expect(t, "duplicate of its own", through(3), "parsecomplete\nbindcomplete\nerror 23505 duplicate key value violates unique constraint \"flush_t_pkey\"\n")
+	r.send(syncing)
+	expect(t, "sync", r.ready(), "ready I\n")
+	expect(t, "all or nothing", r.query("select count(*) from flush_t"), "columns count:20/0\nrow 1\ncomplete SELECT 1\nready I\n")
+
+	other := open(t)
+	other.query("begin")
+	other.query("update flush_t set v = v + 1 where id = 1")
+	r.send(parse("", "update flush_t set v = v + 10 where id = 1"), bind("", ""), execute("", 0), flush)
+	other.query("select pg_sleep(0.1)")
+	other.query("commit")
+	expect(t, "waits", through(3), "parsecomplete\nbindcomplete\ncomplete UPDATE 1\n")
+	other.send(&pgproto3.Query{String: "update flush_t set v = v + 100 where id = 1"}) // It waits for r.
+	r.send(syncing)
+	expect(t, "sync", r.ready(), "ready I\n")
+	expect(t, "the other waits", other.ready(), "complete UPDATE 1\nready I\n")
+	expect(t, "sum", r.query("select v from flush_t"), "columns v:23/0\nrow 111\ncomplete SELECT 1\nready I\n")
+}
