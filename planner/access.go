@@ -11,15 +11,15 @@ import (
 // list, or a bound. Its values do not depend on the table's row.
 type sarg struct {
 	ord   int // the table column
-	cond  int // which condition it is
+	cond  int // index of the condition
 	op    expr.CmpOp
 	value expr.Scalar // of an EQ or a bound
-	each  expr.Scalar // an array each of whose elements is asked for
+	each  expr.Scalar // an array; the condition holds for each of its elements
 	n     float64     // expected elements of each
 	// exact: the span selects precisely the rows for which the condition is true, so that it need
 	// not be tested again.
 	exact bool
-	// tuples are asked for, of several columns: ord is noColumn then.
+	// tuples are compared with several columns: ord is noColumn then.
 	tuples *expr.TupleList
 }
 
@@ -66,7 +66,7 @@ func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Sca
 			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, n: 10, each: c.Array, exact: true})
 		}
 	case *expr.Column:
-		// A boolean column by itself asks for true.
+		// A boolean column alone means that it is true.
 		if ord := s.ordinalOf(c); ord >= 0 {
 			out = append(out, sarg{ord: ord, cond: i, op: expr.EQ, value: expr.NewBool(true), exact: true})
 		}
@@ -78,7 +78,7 @@ func (p *physical) appendSargs(out []sarg, s *scanRel, own colSet, cond expr.Sca
 	return out
 }
 
-// ordinalOf returns the table column that e is, -1 when it is none.
+// ordinalOf returns the table column that e is, -1 if it is none.
 func (s *scanRel) ordinalOf(e expr.Scalar) int {
 	c, ok := expr.Unlabel(e).(*expr.Column)
 	if !ok {
@@ -122,7 +122,7 @@ type path struct {
 	fetch   bool
 	reverse bool
 	order   []orderKey
-	ordered bool // the order asked for is delivered
+	ordered bool // the requested order is delivered
 	rows    float64
 	cost    float64
 }
@@ -150,7 +150,7 @@ func (p *physical) choosePath(s *scanRel, conds []expr.Scalar, need colSet, want
 	return best
 }
 
-// useful: an index path must be asked for something: a key, an order, or narrower rows.
+// useful: an index path must provide a key, an order, or narrower rows.
 func (a *path) useful() bool {
 	return len(a.eq) > 0 || a.tuples != nil || a.low != nil || a.high != nil || a.ordered || !a.fetch
 }
@@ -163,7 +163,7 @@ func (a *path) better(b *path) bool {
 	return a.cost < b.cost*0.999
 }
 
-// indexPath works out what an index can do.
+// indexPath determines what an index can do.
 func (p *physical) indexPath(s *scanRel, ix *catalog.IndexDescriptor, sargs []sarg, need colSet, want []orderKey, total, rows, limit float64) path {
 	a := path{index: ix, rows: math.Max(rows, 1)}
 	sel, spans, eachSeen := 1.0, 1.0, false
@@ -261,8 +261,8 @@ func boundsOn(sargs []sarg, ord int) (low, high *sarg) {
 	return low, high
 }
 
-// covers reports whether an index holds all the columns asked for: its own, the primary key's and
-// the included ones. The primary index holds the row.
+// covers reports whether an index contains all the requested columns: its own, the primary key's and the included ones.
+// The primary index contains the row.
 func covers(s *scanRel, ix *catalog.IndexDescriptor, need colSet) bool {
 	if ix == &s.table.Primary {
 		return true
@@ -286,7 +286,7 @@ func covers(s *scanRel, ix *catalog.IndexDescriptor, need colSet) bool {
 	return true
 }
 
-// setOrder finds what order the index delivers, and whether it, or its reverse, is the one asked for.
+// setOrder determines the order that the index delivers, and whether it, or its reverse, is the requested one.
 func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 	for i := range a.index.Columns {
 		c := &a.index.Columns[i]
@@ -294,7 +294,7 @@ func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 		a.order = append(a.order, orderKey{id: s.cols[ord], desc: c.Desc, nullsFirst: c.NullsFirst,
 			// A column fixed to one value is in any order.
 			fixed: i < len(a.eq) && a.eq[i].each == nil,
-			// What cannot be NULL does not care where NULLs go.
+			// For a column that is never NULL the position of NULLs is irrelevant.
 			noNulls: s.table.Columns[ord].NotNull || inIndex(&s.table.Primary, c.ColumnID) ||
 				i < len(a.eq) || (i == len(a.eq) && (a.low != nil || a.high != nil))})
 	}
@@ -322,8 +322,8 @@ func (a *path) setOrder(s *scanRel, want []orderKey, each bool) {
 	}
 }
 
-// markUnique notes from which key on the order has no ties: the whole key of a unique index that
-// holds no NULL, and the primary key behind any other.
+// markUnique marks the key from which on the order has no ties: the whole key of a unique index that contains no NULL,
+// and the primary key at the end of any other.
 func (a *path) markUnique(s *scanRel) {
 	if a.index != &s.table.Primary && a.index.Unique {
 		for i := range a.order {

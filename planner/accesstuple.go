@@ -7,11 +7,11 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 )
 
-// tuplePath says how the leading columns of an index are fixed by a list of tuples, and by single values
-// of other conditions between them.
+// tuplePath describes how the leading columns of an index are fixed by a list of tuples, and by single values of other
+// conditions between them.
 type tuplePath struct {
 	cond  int  // which condition the list is
-	whole bool // the key holds all of the tuples' columns, so that nothing of the condition is left to test
+	whole bool // the key contains all of the tuples' columns, so no part of the condition remains to be tested
 	list  *expr.TupleList
 	parts []tuplePart
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// call binds a function call: a conditional that PostgreSQL's grammar knows, an aggregate, a
-// set-returning function, or a function.
+// call binds a function call: a conditional of PostgreSQL's grammar, an aggregate, a set-returning function, or a
+// function.
 func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 	name, err := functionName(e)
 	if err != nil {
@@ -53,8 +53,7 @@ func (sc *scope) call(e *ast.Call) (expr.Scalar, error) {
 	return sc.b.function(name, args, ts, pos)
 }
 
-// namedCall binds a call that names arguments: they are put in their places, and what is left out
-// takes its default.
+// namedCall binds a call that names arguments: they are put in their positions, and omitted ones get their defaults.
 func (b *binder) namedCall(name string, names []string, given []expr.Scalar, ts []types.Type, pos int) (expr.Scalar, error) {
 	list, places, err := builtin.ResolveNamed(name, names, ts)
 	if err != nil {
@@ -71,7 +70,7 @@ func (b *binder) namedCall(name string, names []string, given []expr.Scalar, ts 
 	return b.function(name, args, ts, pos)
 }
 
-// functionName returns the unqualified name; functions live in pg_catalog only.
+// functionName returns the unqualified name; all functions are in pg_catalog.
 func functionName(e *ast.Call) (string, error) {
 	switch {
 	case len(e.Name) == 1:
@@ -228,8 +227,8 @@ func nestedAggregate(pos int) error {
 	return pgerror.New(pgerror.Grouping, "aggregate function calls cannot be nested").At(pos)
 }
 
-// reads reports whether the call reads one of the aggregates, and where it stands. Both then belong to one
-// query, though the inner one may have been bound by a subquery whose own columns it does not name.
+// reads reports whether the call reads one of the aggregates, and where. Both then belong to one query, although the
+// inner one may have been bound by a subquery none of whose own columns it names.
 func (c *AggregateCall) reads(aggs []aggregation) (pos int, found bool) {
 	var look func(e expr.Scalar) expr.Scalar
 	look = func(e expr.Scalar) expr.Scalar {
@@ -325,7 +324,7 @@ func among(list []expr.Scalar, x expr.Scalar) bool {
 		if expr.Equal(x, y) {
 			return true
 		}
-		// The argument may have been brought to the aggregate's type.
+		// The argument may have been cast to the aggregate's type.
 		if c, ok := y.(*expr.Cast); ok && c.Implicit && expr.Equal(x, c.X) {
 			return true
 		}
@@ -425,8 +424,8 @@ func (sc *scope) cast(e *ast.Cast) (expr.Scalar, error) {
 	return sc.b.explicit(x, t, pos)
 }
 
-// explicit is a written cast. A literal that is already of the type keeps a label, so that it is not
-// taken for a bare literal of another type later.
+// explicit is a written cast. A literal that already has the type keeps a label, so that it is not taken for a bare
+// literal of another type later.
 func (b *binder) explicit(x expr.Scalar, t types.Type, pos int) (expr.Scalar, error) {
 	if in, ok := x.(*expr.Input); ok && in.Param == 0 && in.Typ.OID != types.OIDUnknown && in.Typ.OID != t.OID {
 		if c, ok := builtin.FindCast(in.Typ, t, castExplicit); ok {
@@ -455,7 +454,7 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Arguments see the items to the left: a function in FROM is lateral by itself.
+	// Arguments see the items to the left: a function in FROM is always lateral.
 	inner := newScope(b, sc)
 	saved := sc.clause
 	sc.in("functions in FROM", false, false)

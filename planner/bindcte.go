@@ -16,7 +16,7 @@ type cteScope struct {
 	outer *cteScope
 }
 
-// cteState says where a reference to a WITH item stands.
+// cteState is the state of a WITH item during binding.
 type cteState uint8
 
 const (
@@ -32,12 +32,12 @@ type cte struct {
 	def   *ast.CTE
 	sc    *scope // its body is bound below this
 	state cteState
-	// recursive says that the clause said RECURSIVE.
+	// recursive: the clause contains RECURSIVE.
 	recursive bool
 
 	q     *query
-	fresh bool // q has not been handed to a reference yet
-	// inline: every reference binds the body anew (it is correlated, or NOT MATERIALIZED).
+	fresh bool // no reference has used q yet
+	// inline: every reference binds the body again (it is correlated, or NOT MATERIALIZED).
 	inline bool
 	pinned bool // MATERIALIZED, or it calls a volatile function, or it recurses
 	refs   int
@@ -227,7 +227,7 @@ func (b *binder) cteRef(sc *scope, d *cte, t *ast.TableRef, alias string) (rel, 
 	return root, sc.addItem(item)
 }
 
-// cteQuery returns the item's query; an inlined one is bound anew for every reference but the first.
+// cteQuery returns the item's query; an inlined one is bound again for every reference but the first.
 func (b *binder) cteQuery(d *cte) (*query, error) {
 	if !d.inline || d.fresh {
 		d.fresh = false

@@ -29,7 +29,7 @@ type binder struct {
 	depth     int
 	views     []uint64 // ids of the views being expanded
 	noSlots   bool
-	travels   *ast.Query   // the statement, if it is a query: only at its top may there be AS OF SYSTEM TIME
+	travels   *ast.Query   // the statement, if it is a query: AS OF SYSTEM TIME is permitted only at its top
 	subs      int          // subqueries numbered so far
 	works     int          // recursive WITH items numbered so far
 	limits    []limitScope // the LIMIT and OFFSET being bound
@@ -40,7 +40,7 @@ type binder struct {
 	scans     []*scanRel
 }
 
-// columnInfo is what is known of a column ID.
+// columnInfo describes a column ID.
 type columnInfo struct {
 	Column
 	notNull bool
@@ -75,7 +75,7 @@ func (b *binder) enter(pos int) error {
 
 func (b *binder) leave() { b.depth-- }
 
-// use notes that the plan depends on t.
+// use records that the plan depends on t.
 func (b *binder) use(t *catalog.TableDescriptor) {
 	for _, have := range b.relations {
 		if have == t {
@@ -94,7 +94,7 @@ func (b *binder) newScan(t *catalog.TableDescriptor, alias string) *scanRel {
 		c := &t.Columns[i]
 		b.cols = append(b.cols, columnInfo{
 			Column: Column{Name: c.Name, Type: c.Type, TableID: t.ID, AttNum: int16(c.ID), Table: alias},
-			// What is NOT NULL or a key's part never is NULL; the rowid is filled by the executor.
+			// Columns that are NOT NULL or part of a key are never NULL; the executor assigns the rowid.
 			notNull: c.NotNull || c.Hidden || inIndex(&t.Primary, c.ID),
 			scan:    s,
 			ordinal: i,

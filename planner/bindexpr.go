@@ -12,8 +12,8 @@ import (
 
 func itoa(n int) string { return strconv.Itoa(n) }
 
-// expr binds an expression. Literals and parameters whose type nothing decided yet come back with
-// type unknown; coerce gives them one.
+// expr binds an expression. Literals and parameters whose type is not determined yet are returned with type unknown;
+// coerce gives them one.
 func (sc *scope) expr(e ast.Expr) (expr.Scalar, error) {
 	if err := sc.b.enter(e.Position()); err != nil {
 		return nil, err
@@ -322,8 +322,8 @@ func unequalRows(pos int) error {
 	return pgerror.New(pgerror.SyntaxError, "unequal number of entries in row expressions").At(pos)
 }
 
-// between binds X BETWEEN as PostgreSQL's grammar rewrites it: two comparisons, each with operators
-// of its own. Where one class compares all three, X is evaluated once.
+// between binds X BETWEEN as PostgreSQL's grammar rewrites it: as two comparisons, each with its own operators. If one
+// class compares all three, X is evaluated once.
 func (sc *scope) between(e *ast.Between) (expr.Scalar, error) {
 	x, err := sc.expr(e.X)
 	if err != nil {
@@ -380,7 +380,7 @@ func (b *binder) betweenOne(x, lo, hi expr.Scalar, not bool, pos int) (expr.Scal
 	return &expr.And{Args: args}, nil
 }
 
-// isLeaf reports whether evaluating x costs next to nothing.
+// isLeaf reports whether evaluating x is nearly free.
 func isLeaf(x expr.Scalar) bool {
 	switch x.(type) {
 	case *expr.Column, *expr.Const, *expr.Input, *expr.CaseValue:
@@ -389,7 +389,7 @@ func isLeaf(x expr.Scalar) bool {
 	return false
 }
 
-// inList binds X IN (a, b, …): over one common type it is a list, else a chain of comparisons.
+// inList binds X IN (a, b, …): a list if there is a common type, otherwise a chain of comparisons.
 func (sc *scope) inList(e *ast.InList) (expr.Scalar, error) {
 	if row, ok := e.X.(*ast.Row); ok {
 		return sc.rowInList(e, row)
@@ -467,7 +467,7 @@ func (b *binder) uniformInList(x expr.Scalar, list []expr.Scalar, e *ast.InList)
 	return expr.NewInList(c.L, list, c.Class, e.Not), nil
 }
 
-// listType is the type that the probe's comparison wants of the list's values.
+// listType is the type that the probe's comparison requires of the list's values.
 func listType(c *expr.Compare, common types.Type) types.Type {
 	if t := c.R.Type(); t.OID != types.OIDUnknown {
 		return t.Base()
@@ -623,7 +623,7 @@ func (sc *scope) caseCond(subject expr.Scalar, cond ast.Expr) (expr.Scalar, erro
 	return sc.b.operator("=", expr.Clone(subject), x, startOf(cond))
 }
 
-// array binds ARRAY[…]; elem is the element type a cast around it asks for, or zero.
+// array binds ARRAY[…]; elem is the element type that an enclosing cast requires, or zero.
 func (sc *scope) array(e *ast.Array, elem types.Type) (expr.Scalar, error) {
 	elems := make([]expr.Scalar, len(e.Elems))
 	pos := make([]int, len(e.Elems))

@@ -187,7 +187,7 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 	return q.root, sc.addItem(item)
 }
 
-// textError is an error in SQL text that the catalog holds: its position means nothing to the client.
+// textError is an error in SQL text stored in the catalog: its position is meaningless to the client.
 func textError(err error, kind, name string) error {
 	e, ok := err.(*pgerror.Error)
 	if !ok {
@@ -292,7 +292,7 @@ func (b *binder) joinCondition(sc *scope, j *joinRel, t *ast.Join, first, middle
 	if t.On == nil {
 		return nil
 	}
-	// ON sees the two sides only, and what encloses the query.
+	// ON sees only the two sides, and the enclosing queries.
 	inner := &scope{b: b, outer: sc.outer, depth: sc.depth, ctes: sc.ctes, sel: sc.sel, items: sc.items[first:]}
 	conds, err := b.condition(inner, t.On, "JOIN conditions")
 	j.on = conds
@@ -385,8 +385,8 @@ func usingColumn(cols []nsCol, name, side string) (*nsCol, error) {
 	return found, nil
 }
 
-// mergedColumn is what the merged name stands for: the side that is never null-extended, or the
-// first that is not NULL.
+// mergedColumn returns the meaning of the merged name: the side that is never null-extended, or the first that is not
+// NULL.
 func (b *binder) mergedColumn(kind ast.JoinKind, l, r *nsCol, pos int) (nsCol, error) {
 	pair := []expr.Scalar{l.value(b, pos), r.value(b, pos)}
 	t, err := b.unify(pair, []int{pos, pos}, "JOIN/USING")

@@ -16,8 +16,8 @@ func (sb *selectBinder) group() error {
 	sb.sel.grouped = true
 	g := &grouper{sb: sb}
 	for _, x := range sb.groups {
-		// An enclosing query's column is a computed key: as a key of its own it would hide the column
-		// that the rows below read.
+		// An enclosing query's column is a computed key: as a column key it would hide the column that the rows below
+		// read.
 		if c, ok := x.(*expr.Column); ok && sb.sel.own.has(c.ID) {
 			g.keys.add(c.ID)
 			continue
@@ -128,7 +128,7 @@ func (g *grouper) check(c *expr.Column) error {
 	}
 	info := &g.sb.b.cols[c.ID]
 	if info.scan != nil && g.determined(info.scan) {
-		// The key decides the column, so that grouping by it too changes nothing.
+		// The key determines the column, so grouping by it too changes nothing.
 		g.keys.add(c.ID)
 		g.sb.groups = append(g.sb.groups, g.sb.b.column(c.ID, 0))
 		return nil
@@ -156,7 +156,7 @@ func (g *grouper) determined(s *scanRel) bool {
 	return true
 }
 
-// subquery rewrites what a subquery takes from the grouped query.
+// subquery rewrites the references of a subquery to the grouped query.
 func (g *grouper) subquery(sub *expr.Subquery) error {
 	sr := sub.Plan.(*subRel)
 	if !sr.free.intersects(g.sb.sel.own) {

@@ -13,7 +13,7 @@ import (
 // generatedAlways is PostgreSQL's SQLSTATE for a value given to a GENERATED ALWAYS column.
 const generatedAlways pgerror.Code = "428C9"
 
-// change is a bound INSERT, UPDATE or DELETE: what its physical node is made from.
+// change is a bound INSERT, UPDATE or DELETE, from which its physical node is built.
 type change struct {
 	table  *catalog.TableDescriptor
 	scan   *scanRel // the target as its expressions see it
@@ -122,7 +122,7 @@ func insertTargets(t *catalog.TableDescriptor, cols []ast.InsertColumn) ([]int, 
 	return out, nil
 }
 
-// source binds what is inserted as full table rows.
+// source binds the inserted rows as full table rows.
 func (ib *insertBinder) source() error {
 	q := ib.s.Query
 	if q == nil {
@@ -194,7 +194,7 @@ func (ib *insertBinder) checkWidth(n int, row []ast.Expr) error {
 	return nil
 }
 
-// value binds one value for a column; nil asks for the default.
+// value binds one value for a column; nil means the default.
 func (ib *insertBinder) value(ord int, e ast.Expr) (expr.Scalar, error) {
 	if _, ok := e.(*ast.Default); ok {
 		return nil, nil
@@ -219,7 +219,7 @@ func alwaysGenerated(name string) error {
 		WithHint("Use OVERRIDING SYSTEM VALUE to override.")
 }
 
-// assign coerces a value to the column it is stored in.
+// assign coerces a value to the type of the column in which it is stored.
 func (b *binder) assign(x expr.Scalar, c *catalog.ColumnDescriptor, pos int) (expr.Scalar, error) {
 	y, err := b.coerce(x, c.Type, castAssignment, posOf(x, pos))
 	if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
@@ -423,7 +423,7 @@ func replacement(t *catalog.TableDescriptor) []ast.Assignment {
 	return list
 }
 
-// anyKey takes a table's only unique key as the one that decides what a conflict is.
+// anyKey uses a table's only unique key as the arbiter.
 func (ib *insertBinder) anyKey(c *conflict) error {
 	c.arbiters = uniqueIndexes(ib.t)
 	if len(c.arbiters) > 1 {
@@ -433,7 +433,7 @@ func (ib *insertBinder) anyKey(c *conflict) error {
 	return nil
 }
 
-// arbiters finds the unique indexes that decide what a conflict is.
+// arbiters finds the unique indexes that determine conflicts.
 func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 	if oc.AnyKey {
 		return ib.anyKey(c)

@@ -58,7 +58,7 @@ func (sb *selectBinder) lockTargets(dst []*scanRel, strength string, all bool) (
 	return dst, err
 }
 
-// lockTargets adds the tables that an item of FROM reads: itself, or those of the subquery or view that it is.
+// lockTargets adds the tables that an item of FROM reads: the item itself, or those of its subquery or view.
 func (it *nsItem) lockTargets(dst []*scanRel, strength string) ([]*scanRel, error) {
 	switch {
 	case it.scan != nil:
@@ -73,7 +73,7 @@ func (it *nsItem) lockTargets(dst []*scanRel, strength string) ([]*scanRel, erro
 	return it.query.sel.lockTargets(dst, strength, true)
 }
 
-// lockObstacle names the clause that keeps rows of FROM from being told apart in the result.
+// lockObstacle names the clause because of which rows of the result do not correspond to rows of FROM.
 func (sb *selectBinder) lockObstacle() string {
 	switch {
 	case sb.s.Distinct || len(sb.on) > 0:

@@ -14,14 +14,14 @@ import (
 type query struct {
 	root rel
 	cols []outCol
-	// items has the expressions of computed result columns whose type is still unknown, so that
-	// whoever uses the query can give them one.
+	// items has the expressions of computed result columns whose type is still unknown, so that the enclosing query can
+	// give them one.
 	items *projectRel
 	// values is the same for VALUES.
 	values *valuesRel
 	// casts computes the result columns that retype has cast.
 	casts *projectRel
-	// sel is the SELECT that the query is, nil for others; combined says that it is a set operation.
+	// sel is the query's SELECT, nil if it is not one; combined marks a set operation.
 	sel      *selectBinder
 	combined bool
 }
@@ -181,8 +181,8 @@ func (b *binder) outputColumn(cols []outCol, e ast.Expr, clause string) (int, er
 	return -1, nil
 }
 
-// placeConstant returns the constant that an item of ORDER BY, GROUP BY or DISTINCT ON is, nil where it is
-// another expression. A minus before a number is a part of the constant.
+// placeConstant returns the constant that an item of ORDER BY, GROUP BY or DISTINCT ON is, nil for any other expression.
+// A minus before a number is a part of the constant.
 func placeConstant(e ast.Expr) *ast.Literal {
 	switch e := e.(type) {
 	case *ast.Literal:
@@ -277,7 +277,7 @@ func (b *binder) limitExpr(e ast.Expr, clause string, sc *scope) (expr.Scalar, e
 	return x, nil
 }
 
-// resolveUnknowns makes text of the result columns whose type nothing decided.
+// resolveUnknowns gives type text to result columns whose type is not determined.
 func (b *binder) resolveUnknowns(q *query) {
 	for i := range q.cols {
 		if b.cols[q.cols[i].id].Type.OID == types.OIDUnknown {

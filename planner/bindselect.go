@@ -14,7 +14,7 @@ type target struct {
 	e    expr.Scalar
 	name string
 	pos  int
-	id   int // once it is a column
+	id   int // when it has become a column
 }
 
 // sortItem is an ORDER BY item: which target it orders by.

@@ -26,7 +26,7 @@ func (b *binder) newSubquery(q *query) *expr.Subquery {
 	return sub
 }
 
-// refresh takes over what changed in q since it was wrapped.
+// refresh copies the changes of q since it was wrapped.
 func (b *binder) refresh(sub *expr.Subquery, q *query) {
 	sr := &subRel{root: q.root, cols: q.ids(), free: freeColumns(q.root)}
 	sub.Plan, sub.Correlated = sr, !sr.free.empty()
@@ -126,8 +126,8 @@ func checkWidth(left, right, pos int) error {
 	return nil
 }
 
-// inClasses makes an InSubquery where every pair compares under a class; nil where one does not.
-// Columns whose type differs from what the comparison wants are cast inside the subquery.
+// inClasses makes an InSubquery if a class compares every pair; otherwise it returns nil. Columns whose type differs
+// from that of the comparison are cast inside the subquery.
 func (b *binder) inClasses(x []expr.Scalar, sub *expr.Subquery, q *query, pos int) (*expr.InSubquery, error) {
 	in := &expr.InSubquery{X: x, Sub: sub}
 	for i := range x {
@@ -172,8 +172,8 @@ func (sc *scope) rowSubqueryAny(row *ast.Row, query *ast.Query, pos int) (*expr.
 	return in, err
 }
 
-// rowSubquery binds (a, b) op (SELECT …): each field is compared with a scalar subquery of its
-// column. They all read one snapshot, so that they see one row.
+// rowSubquery binds (a, b) op (SELECT …): each field is compared with a scalar subquery of its column. They all read one
+// snapshot, and therefore one row.
 func (sc *scope) rowSubquery(op expr.CmpOp, row *ast.Row, query *ast.Query, pos int) (expr.Scalar, error) {
 	columns, err := sc.scalarColumns(query, len(row.Elems), pos)
 	if err != nil {
@@ -249,8 +249,7 @@ func (sc *scope) quantifiedRow(e *ast.Quantified, row *ast.Row) (expr.Scalar, er
 
 // quantify makes X op ANY|ALL (subquery).
 func (b *binder) quantify(x expr.Scalar, op string, all bool, sub *expr.Subquery, q *query, pos int) (expr.Scalar, error) {
-	// An unknown left side takes its type from the column, and the other way round, before either
-	// is replaced by its stand-in.
+	// An unknown left side takes its type from the column, and vice versa, before either is replaced by its placeholder.
 	if x.Type().OID == types.OIDUnknown {
 		y, err := b.coerce(x, b.cols[q.cols[0].id].Type.Base(), castImplicit, pos)
 		if err != nil {
@@ -287,7 +286,7 @@ func (sc *scope) quantifiedArray(e *ast.Quantified) (expr.Scalar, error) {
 		return nil, err
 	}
 	if arr.Type().OID == types.OIDUnknown {
-		// A parameter or literal is an array of what stands on the left.
+		// A parameter or literal is an array of the type of the left side.
 		elem := x.Type().Base()
 		if elem.OID == types.OIDUnknown {
 			elem = types.TText

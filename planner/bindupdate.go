@@ -64,8 +64,8 @@ func (b *binder) bindDelete(s *ast.Delete, outer *scope) (*change, error) {
 	return out, b.finishChange(sc, out, s.Where, s.Returning)
 }
 
-// finishChange binds WHERE and RETURNING, and lists what the source must deliver: the target's row,
-// then what the expressions take from the other sources.
+// finishChange binds WHERE and RETURNING, and lists the columns that the source must deliver: the target's row, then
+// those of the other sources that the expressions use.
 func (b *binder) finishChange(sc *scope, out *change, where ast.Expr, returning []ast.SelectItem) error {
 	conds, err := b.condition(sc, where, "WHERE")
 	if err != nil {

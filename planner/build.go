@@ -12,7 +12,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Options are what planning may depend on besides the text and the schema.
+// Options influence planning in addition to the text and the schema.
 type Options struct {
 	// ParamTypes are the types the client declared for $1…; the zero Type, or none, means that the
 	// text decides.
@@ -24,14 +24,13 @@ type Options struct {
 	Literals []sql.Literal
 	// NoSlots makes constants of all literals: for views, defaults and DDL.
 	NoSlots bool
-	// Trace, when set, is told what each rewriting rule made of the tree.
+	// Trace, if set, is called with the tree after each rewriting rule.
 	Trace func(rule, tree string)
 }
 
 // Build plans a Query, Insert, Update or Delete.
 //
-// Errors are *pgerror.Error with PostgreSQL's SQLSTATE and the position in the text, or what the
-// resolver returned.
+// Errors are *pgerror.Error with PostgreSQL's SQLSTATE and the position in the text, or errors of the resolver.
 func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *builtin.Env, opts Options) (*Plan, error) {
 	b := &binder{ctx: ctx, r: r, env: env, opts: opts, noSlots: opts.NoSlots}
 	p := &physical{b: b}
@@ -67,8 +66,7 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	return plan, nil
 }
 
-// readsOneKey reports whether the tree is a PointGet that needs no second read, under nodes that read
-// nothing themselves.
+// readsOneKey reports whether the tree is a PointGet that needs no second read, under nodes that read nothing.
 func readsOneKey(n Node) bool {
 	switch n := n.(type) {
 	case *PointGet:
@@ -82,10 +80,9 @@ func readsOneKey(n Node) bool {
 // ResolveType resolves a type as written.
 func ResolveType(t *ast.TypeName) (types.Type, error) { return typeOf(*t) }
 
-// BindExpr binds an expression over one row of a table, as CHECK constraints, defaults, and ALTER
-// COLUMN … USING have them: t nil means that no column may be named. The value is coerced to want as
-// for an assignment; the zero Type leaves it as it is. clause names the place for errors: "CHECK
-// constraints".
+// BindExpr binds an expression over one row of a table, as in CHECK constraints, defaults, and ALTER COLUMN … USING; if
+// t is nil, no column may be named. The value is coerced to want as for an assignment; the zero Type leaves it as it is.
+// clause is named in errors: "CHECK constraints".
 func BindExpr(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r catalog.Resolver, env *builtin.Env, want types.Type, clause string) (expr.Scalar, error) {
 	b := &binder{ctx: ctx, r: r, env: env, noSlots: true}
 	sc := newScope(b, nil)
@@ -119,11 +116,11 @@ func BindExpr(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r cat
 	return out, p.err
 }
 
-// checkParams refuses parameters whose type nothing decided.
+// checkParams refuses parameters whose type is not determined.
 func (b *binder) checkParams() error {
 	for i, t := range b.params {
 		if b.paramPos[i] == 0 && t.OID == types.OIDUnknown {
-			// A number that the text skips: PostgreSQL cannot know its type either.
+			// A number that the text skips: PostgreSQL cannot determine its type either.
 			return pgerror.New(pgerror.IndeterminateDatatype, "could not determine data type of parameter $%d", i+1)
 		}
 		if t.OID == types.OIDUnknown {

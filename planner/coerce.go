@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// castContext says which casts may be used.
+// castContext restricts which casts may be used.
 type castContext = builtin.CastContext
 
 const (
@@ -80,7 +80,7 @@ func (b *binder) applyMod(e expr.Scalar, t types.Type, how castContext, pos int)
 func (b *binder) coerceUnknown(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
 	base := t.Base()
 	if t.OID == types.OIDInterval {
-		base = t // The modifier says what a bare number counts: interval '1' day.
+		base = t // The modifier determines the unit of a bare number: interval '1' day.
 	}
 	switch x := e.(type) {
 	case *expr.Const:
@@ -173,7 +173,7 @@ func commonType(ts []types.Type, pos []int, context string) (types.Type, error) 
 	if err == nil || len(pos) == 0 {
 		return t, err
 	}
-	// PostgreSQL points at the value that does not fit what came before.
+	// PostgreSQL points at the first value whose type differs from the previous ones.
 	for n := 2; n <= len(ts); n++ {
 		if _, e := builtin.CommonTypeIn(context, ts[:n]); e != nil {
 			return t, at(err, pos[n-1])
@@ -192,7 +192,7 @@ func (b *binder) unify(es []expr.Scalar, pos []int, context string) (types.Type,
 		ts[i] = e.Type()
 	}
 	if context == "VALUES" && allUnknown(ts) {
-		return types.TUnknown, nil // whoever reads the list decides
+		return types.TUnknown, nil // the context of the list decides
 	}
 	t, err := commonType(ts, pos, context)
 	if err != nil {
@@ -280,8 +280,8 @@ func isInt(t types.Type) bool {
 	return t.OID == types.OIDInt4 || t.OID == types.OIDInt8 || t.OID == types.OIDInt2
 }
 
-// comparesByItself reports whether a type has comparison operators of its own, which PostgreSQL
-// chooses when the other side has the same type or none.
+// comparesByItself reports whether a type has its own comparison operators, which PostgreSQL chooses if the other side
+// has the same type or none.
 func comparesByItself(t types.Type) bool {
 	switch t.OID {
 	case types.OIDInt4, types.OIDInt8, types.OIDInt2, types.OIDBool, types.OIDFloat8,
@@ -291,7 +291,7 @@ func comparesByItself(t types.Type) bool {
 	return false
 }
 
-// posOf returns where a literal or parameter stands, or else pos.
+// posOf returns the position of a literal or parameter, otherwise pos.
 func posOf(e expr.Scalar, pos int) int {
 	if in, ok := e.(*expr.Input); ok && in.Pos > 0 {
 		return in.Pos

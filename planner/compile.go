@@ -6,8 +6,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// physical turns a rewritten rel into nodes: it decides how each step runs and where each column
-// lies. The first error stops it; every method may be called after that and returns what it can.
+// physical converts a rewritten rel to nodes: it decides how each step is executed and the position of each column. The
+// first error stops it; every method may be called after that and returns an arbitrary value.
 type physical struct {
 	b      *binder
 	inputs []Input
@@ -32,8 +32,8 @@ func (p *physical) fail(err error) {
 	}
 }
 
-// compile copies an expression for a row of the given columns: IDs become ordinals or outer
-// references, literals and parameters get their place among the inputs, subqueries their plans.
+// compile copies an expression for a row of the given columns: IDs become ordinals or outer references, literals and
+// parameters get their positions among the inputs, subqueries their plans.
 func (p *physical) compile(e expr.Scalar, cols []int) expr.Scalar {
 	if e == nil {
 		return nil
@@ -125,7 +125,7 @@ func (p *physical) input(in *expr.Input) expr.Scalar {
 	return &out
 }
 
-// inputKey says which literal or parameter an input is, and as which type.
+// inputKey identifies a literal or parameter, and its type.
 type inputKey struct {
 	param, slot int
 	typ         types.Type

@@ -13,28 +13,27 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Actual is what one node did in an execution, for EXPLAIN ANALYZE.
+// Actual contains the measurements of a node in an execution, for EXPLAIN ANALYZE.
 type Actual struct {
 	Rows  int64 // over all loops
 	Loops int64
-	Time  time.Duration // with what lies below it
+	Time  time.Duration // including the nodes below it
 	Note  string        // what else the operator has to say: "spilled", "keys read: 12"
 }
 
-// ExplainOptions say what Explain prints beside the tree.
+// ExplainOptions select what Explain prints in addition to the tree.
 type ExplainOptions struct {
 	// Literals are the statement's, shown in the place of their slots.
 	Literals []sql.Literal
 	// NoCosts leaves the estimates out.
 	NoCosts bool
-	// Actual returns what a node did; nil without ANALYZE, false for a node that never ran.
+	// Actual returns the measurements of a node; nil without ANALYZE, false for a node that never ran.
 	Actual func(Node) (Actual, bool)
-	// Format is how constants are written; nil: the default.
+	// Format is the format of constants; nil: the default.
 	Format *types.Format
 }
 
-// Explain prints a plan as a tree, one node a line, with what it works on in brackets and the
-// estimates behind.
+// Explain prints a plan as a tree, one node a line, with its arguments in brackets and the estimates at the end.
 func Explain(p *Plan, opts ExplainOptions) []string {
 	x := &explainer{opts: opts}
 	x.printer.Format = opts.Format
@@ -113,7 +112,7 @@ func round(v float64) string {
 	return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
 }
 
-// describe names the node and what it works on.
+// describe returns the node's name and arguments.
 func (x *explainer) describe(n Node) string {
 	switch n := n.(type) {
 	case *PointGet:
@@ -198,7 +197,7 @@ func (x *explainer) filter(e expr.Scalar) string {
 	return " filter " + x.print(e)
 }
 
-// print writes an expression and notes its subqueries.
+// print prints an expression and records its subqueries.
 func (x *explainer) print(e expr.Scalar) string {
 	x.printer.Reset()
 	x.printer.Print(e)

@@ -8,12 +8,11 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Inputs brings the values an execution of p needs, in the order of p.Inputs: literals are read as
-// the type the plan gave them, parameters are taken as they are. reuse, which may be nil, is used as
-// the result's storage where it is large enough.
+// Inputs returns the input values of an execution of p, in the order of p.Inputs: literals are parsed as the type that
+// the plan gave them, parameters are used unchanged. reuse, which may be nil, is used as the result's storage if it is
+// large enough.
 //
-// Errors: what reading a literal as its type fails with, at the literal's position; 08P01 when a
-// parameter is missing.
+// Errors: those of parsing a literal as its type, at the literal's position; 08P01 if a parameter is missing.
 func Inputs(p *Plan, literals []sql.Literal, params types.Row, env *builtin.Env, reuse types.Row) (types.Row, error) {
 	out := reuse[:0]
 	if cap(out) < len(p.Inputs) {

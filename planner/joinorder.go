@@ -10,18 +10,18 @@ import (
 // tables are added one by one, the cheapest connected one first.
 const exhaustiveUpTo = 6
 
-// joinGroup is inner joins taken apart: sources that may be joined in any order, and all conditions.
+// joinGroup is a tree of inner joins, flattened: sources that may be joined in any order, and all conditions.
 type joinGroup struct {
 	p      *physical
 	leaves []leaf
 	conds  []groupCond
-	need   colSet // what is needed above, and by any condition
+	need   colSet // columns needed above, and by any condition
 }
 
 // leaf is a source of a join group.
 type leaf struct {
 	r     rel
-	scan  *scanRel // when it is a plain table
+	scan  *scanRel // set if it is a plain table
 	makes colSet
 	need  colSet
 	plan  pnode // of a leaf that is no plain table
@@ -81,7 +81,7 @@ func (p *physical) joinGroup(j *joinRel, a ask) pnode {
 	return g.build(order, nil, 0)
 }
 
-// prepare works out what a leaf delivers and costs.
+// prepare computes the properties and cost of a leaf.
 func (g *joinGroup) prepare(l *leaf) {
 	p := g.p
 	outputs(l.r, &l.makes)
@@ -144,7 +144,7 @@ func (g *joinGroup) connect(conds []expr.Scalar) {
 		c.equi = ok && cmp.Op == expr.EQ
 		c.sel = g.p.pairSelectivity(e, 0, 0)
 		if c.equi && g.bound(cmp) {
-			c.sel = 1 // both sides equal one constant: the condition says nothing new
+			c.sel = 1 // both sides equal one constant: the condition filters nothing
 		}
 		g.conds = append(g.conds, c)
 	}
@@ -197,8 +197,8 @@ func (g *joinGroup) smallest() int {
 	return best
 }
 
-// exhaustive compares all left-deep orders by dynamic programming. A table that nothing connects to
-// those before it is only taken when no other is connected.
+// exhaustive compares all left-deep orders by dynamic programming. A table that is not connected to those before it is
+// considered only if no other is connected.
 func (g *joinGroup) exhaustive() ([]int, float64) {
 	n := len(g.leaves)
 	steps := make([]step, 1<<n)
@@ -339,8 +339,8 @@ func (g *joinGroup) lookup(done colSet, i int, rows float64) *lookupPath {
 	return g.p.lookup(l.scan, conds, left, l.need, rows)
 }
 
-// build makes the nodes for an order. The first leaf is asked for the order want when there is one,
-// and then only joins that keep it are used.
+// build makes the nodes for an order. If an order of rows is requested (want), the first leaf delivers it, and only
+// joins that preserve it are used.
 func (g *joinGroup) build(order []int, want []orderKey, limit float64) pnode {
 	var done colSet
 	done.add(order[0])
@@ -399,8 +399,8 @@ func (g *joinGroup) filtered(in pnode, conds []expr.Scalar) pnode {
 		Cond: g.p.conjunction(conds, in.cols)}}
 }
 
-// addKept joins leaf i to what is there so that the rows stay in their order: it is looked up, or, when it is
-// small, read once and tested row by row. About so many rows will be asked for.
+// addKept joins leaf i so that the rows stay in their order: by lookup, or, if it is small, by reading it once and
+// testing it for each row. rows is the expected number of rows requested.
 func (g *joinGroup) addKept(at pnode, done colSet, i int, rows float64) pnode {
 	p, l := g.p, &g.leaves[i]
 	if p.err != nil {
@@ -421,8 +421,8 @@ func (g *joinGroup) addKept(at pnode, done colSet, i int, rows float64) pnode {
 	return p.equiJoin(InnerJoin, at, right, conds, nil)
 }
 
-// keptCost is the price of joining leaf i to so many rows that stay in their order, and whether by lookup: each
-// row by itself, where other plans look many up at once.
+// keptCost is the cost of joining leaf i to the given number of rows that stay in their order, and whether by lookup:
+// each row individually, whereas other plans look up many together.
 func (g *joinGroup) keptCost(done colSet, i int, rows float64) (lookup bool, cost float64) {
 	l := &g.leaves[i]
 	cost = l.cost + rows*l.rows*pairCost
@@ -435,7 +435,7 @@ func (g *joinGroup) keptCost(done colSet, i int, rows float64) (lookup bool, cos
 	return false, cost
 }
 
-// add joins leaf i to what is there.
+// add joins leaf i to the joined leaves.
 func (g *joinGroup) add(at pnode, done colSet, i int) pnode {
 	p, l := g.p, &g.leaves[i]
 	if p.err != nil {
@@ -474,14 +474,14 @@ func (g *joinGroup) hasAlone(i int) bool {
 	return false
 }
 
-// hashCostOf is what joining leaf l by hash would cost.
+// hashCostOf is the cost of joining leaf l by hash.
 func (g *joinGroup) hashCostOf(at pnode, l *leaf) float64 {
 	small, large := math.Min(at.est.Rows, l.rows), math.Max(at.est.Rows, l.rows)
 	return l.cost + small*hashCost + large*probeCost
 }
 
-// orderedPlan tries, for a query that wants few rows in an order that one table's index delivers, to
-// start there and join the other tables row by row: most of the first is then never read.
+// orderedPlan tries, for a query that needs few rows in an order that one table's index delivers, to start with that
+// table and join the others row by row: most of the first is then never read.
 func (g *joinGroup) orderedPlan(a ask, cost float64) (pnode, bool) {
 	if len(a.want) == 0 || a.limit == 0 {
 		return pnode{}, false
@@ -520,7 +520,7 @@ func (g *joinGroup) orderedPlan(a ask, cost float64) (pnode, bool) {
 	return g.build(order, a.want, limit), true
 }
 
-// keptJoins is what joining the leaves of an order to the first of them costs, row by row.
+// keptJoins is the cost of joining the leaves of an order to the first of them row by row.
 func (g *joinGroup) keptJoins(order []int, read float64) float64 {
 	var done colSet
 	done.add(order[0])

@@ -41,7 +41,7 @@ func hashable(c *expr.Compare) bool {
 	return c.L.Type().KindOf() == c.R.Type().KindOf() && !expr.HasSubquery(c.L) && !expr.HasSubquery(c.R)
 }
 
-// join plans a join: a group of inner joins in the order that seems cheapest, any other as it stands.
+// join plans a join: a group of inner joins in the cheapest order found, any other unchanged.
 func (p *physical) join(j *joinRel, a ask) pnode {
 	if j.kind == InnerJoin && !j.lateral {
 		return p.joinGroup(j, a)
@@ -81,7 +81,7 @@ func (p *physical) drivenSemi(j *joinRel, need colSet) (pnode, bool) {
 	rightSet := outputSet(j.right)
 	keys := equiKeys(j.on, setOf(s.cols), rightSet)
 	if len(keys) != len(j.on) {
-		return pnode{}, false // a condition beside the equalities: a right row is no key by itself
+		return pnode{}, false // a further condition in addition to the equalities: the key does not determine the right row
 	}
 	ids := make([]int, len(keys))
 	var rightNeed colSet
@@ -112,7 +112,7 @@ func (p *physical) drivenSemi(j *joinRel, need colSet) (pnode, bool) {
 	return p.lookupJoin(InnerJoin, distinct, s, j.on, lk, leftNeed), true
 }
 
-// roughRows guesses a tree's rows without planning it, low where it cannot tell.
+// roughRows estimates a tree's rows without planning it, low if it is unknown.
 func (p *physical) roughRows(r rel) float64 {
 	switch r := r.(type) {
 	case *scanRel:
@@ -133,7 +133,7 @@ func setOf(ids []int) colSet {
 	return s
 }
 
-// sideNeed restricts what is needed to what one side makes.
+// sideNeed returns the needed columns that one side produces.
 func sideNeed(need colSet, side rel) colSet {
 	makes := outputSet(side)
 	var out colSet
@@ -340,7 +340,7 @@ type lookupPath struct {
 	cost   float64 // for all left rows
 }
 
-// scanCost is what reading a table on its own costs.
+// scanCost is the cost of reading a table alone.
 func (p *physical) scanCost(s *scanRel, need colSet) float64 {
 	if s.table.Kind == catalog.KindVirtual {
 		return unknownRows

@@ -21,9 +21,9 @@ type Column struct {
 type Node interface {
 	Columns() []Column
 	Children() []Node
-	// Estimate returns what the planner expects of the node.
+	// Estimate returns the planner's estimates for the node.
 	Estimate() Estimate
-	// Properties returns what holds for the node's rows.
+	// Properties returns guarantees for the node's rows.
 	Properties() Properties
 	base() *Base
 }
@@ -32,7 +32,7 @@ type Node interface {
 // sequence).
 type Estimate struct{ Rows, Cost float64 }
 
-// Base is what all nodes have in common.
+// Base is the common part of all nodes.
 type Base struct {
 	Out   []Column
 	Est   Estimate
@@ -47,8 +47,8 @@ func (b *Base) Estimate() Estimate { return b.Est }
 
 func (b *Base) base() *Base { return b }
 
-// KeyPart is one equality on an index column. With Each, Value is an array and stands for each of
-// its distinct non-NULL elements in key order (col = ANY(array), col IN (…) over one column).
+// KeyPart is one equality on an index column. With Each, Value is an array, and the part represents each of its distinct
+// non-NULL elements in key order (col = ANY(array), col IN (…) over one column).
 type KeyPart struct {
 	Value expr.Scalar // over no input row: parameters, constants, outer rows
 	Each  bool
@@ -60,18 +60,17 @@ type Bound struct {
 	Inclusive bool
 }
 
-// KeySpan selects the part of an index where the leading columns equal Eq and the next column lies
-// between Low and High (nil: unbounded; NULLs are left out when either is given). A NULL among the
-// values selects nothing.
+// KeySpan selects the part of an index where the leading columns equal Eq and the next column lies between Low and High
+// (nil: unbounded; NULLs are excluded if either is set). A NULL among the values selects nothing.
 type KeySpan struct {
 	Eq        []KeyPart
 	Low, High *Bound
 }
 
-// Access says how rows of one table are read.
+// Access describes how rows of one table are read.
 type Access struct {
 	Table *catalog.TableDescriptor
-	Alias string                   // what the statement calls it, for EXPLAIN
+	Alias string                   // the statement's name for it, for EXPLAIN
 	Index *catalog.IndexDescriptor // &Table.Primary for the table's own rows
 	// Ordinals are the table columns delivered, in output order.
 	Ordinals []int
@@ -87,7 +86,7 @@ type (
 		Access
 		Key    []expr.Scalar // one per index column, cast to the column's type
 		Filter expr.Scalar   // over the output row; nil: none
-		// LockFirst: the row is about to be changed whatever it holds, so its key is locked before it is read.
+		// LockFirst: the row is changed whatever it contains, so its key is locked before it is read.
 		LockFirst bool
 	}
 	// Scan reads spans of an index, in index order (reversed with Reverse).
@@ -191,8 +190,8 @@ type (
 		Left, Right Node
 		On          expr.Scalar
 	}
-	// Apply runs the right side anew for every left row, which it sees as its innermost outer row
-	// (LATERAL, correlated subqueries that could not be unnested).
+	// Apply runs the right side again for every left row, which is its innermost outer row (LATERAL, correlated
+	// subqueries that could not be unnested).
 	Apply struct {
 		Base
 		Kind        JoinKind
@@ -254,7 +253,7 @@ type (
 		Base
 		Input Node
 		Keys  []SortKey
-		// Presorted says that the input already has the order of the first keys.
+		// Presorted is the number of leading keys by which the input is already ordered.
 		Presorted int
 	}
 	// TopN keeps the first Limit+Offset rows of an ordering.
@@ -294,13 +293,13 @@ type (
 		Strength string
 		Wait     string
 		Targets  []LockTarget
-		// Cut: a LIMIT above may want fewer rows than there are.
+		// Cut: a LIMIT above may need fewer rows than there are.
 		Cut bool
 	}
 )
 
-// LockTarget is a table whose rows LockRows locks: KeyOrdinals say where in the input row its primary
-// key's columns are.
+// LockTarget is a table whose rows LockRows locks: KeyOrdinals are the positions of its primary key's columns in the
+// input row.
 type LockTarget struct {
 	Table       *catalog.TableDescriptor
 	KeyOrdinals []int
@@ -325,7 +324,7 @@ type (
 		Returning  []expr.Scalar // over the stored row; nil: none
 		// Gather: Input may read what the statement writes, so all its rows are read first.
 		Gather bool
-		// Direct: nothing that the statement reads later can show a row that it has written.
+		// Direct: no later read of the statement can return a row that it has written.
 		Direct bool
 	}
 	// Update rewrites rows. Input rows start with the table's full row, followed by whatever the
@@ -347,14 +346,14 @@ type (
 		Table     *catalog.TableDescriptor
 		Input     Node
 		Returning []expr.Scalar // over the input row
-		// Direct: nothing that the statement reads later can show a row that it has written.
+		// Direct: no later read of the statement can return a row that it has written.
 		Direct bool
-		// LockedBelow: Input locks its row itself, see PointGet.LockFirst.
+		// LockedBelow: Input locks its row, see PointGet.LockFirst.
 		LockedBelow bool
 	}
 )
 
-// OnConflict is what Insert does where Arbiters (all unique indexes when nil) hold the key already.
+// OnConflict is the action of Insert if Arbiters (all unique indexes if nil) contain the key.
 type OnConflict struct {
 	Arbiters []*catalog.IndexDescriptor
 	DoUpdate bool

@@ -10,7 +10,7 @@ type orderKey struct {
 	fixed bool
 	// noNulls: nullsFirst does not matter.
 	noNulls bool
-	// unique: no two rows agree in this and all earlier keys, so that later keys decide nothing.
+	// unique: no two rows agree in this and all earlier keys, so later keys are irrelevant.
 	unique bool
 }
 
@@ -55,7 +55,7 @@ func repeated(order []orderKey) []orderKey {
 	return order
 }
 
-// commonPrefix returns how many keys of want the order have delivers.
+// commonPrefix returns the number of keys of want that the order have delivers.
 func commonPrefix(have, want []orderKey) int {
 	n := len(want)
 	for n > 0 && !satisfies(have, want[:n]) {

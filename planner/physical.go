@@ -18,7 +18,7 @@ type pnode struct {
 	est   Estimate
 }
 
-// ask is what the step above wants of one below.
+// ask contains the requirements of a step for the one below it.
 type ask struct {
 	need  colSet     // columns it reads
 	want  []orderKey // the order it would like; it sorts otherwise
@@ -144,7 +144,7 @@ func (p *physical) exact(r rel, ids []int, limit float64) pnode {
 	return p.shape(p.plan(r, ask{need: need, limit: limit}), ids)
 }
 
-// shape projects a row to the given columns, unless it is already so.
+// shape projects a row to the given columns, unless it has them already.
 func (p *physical) shape(in pnode, ids []int) pnode {
 	if p.err != nil || equalInts(in.cols, ids) {
 		return in
@@ -158,8 +158,7 @@ func (p *physical) shape(in pnode, ids []int) pnode {
 	return pnode{node: p.projection(ids, est, in.node, exprs), cols: ids, order: in.order, est: est}
 }
 
-// projection makes a Project; over another one it takes that one's place where no expression would
-// be evaluated twice.
+// projection makes a Project; it replaces another one below it unless an expression would be evaluated twice.
 func (p *physical) projection(cols []int, est Estimate, in Node, exprs []expr.Scalar) Node {
 	if below, ok := in.(*Project); ok {
 		if composed, ok := compose(exprs, below); ok {
@@ -243,7 +242,7 @@ func (p *physical) readPath(s *scanRel, pa *path, a ask) pnode {
 		addUsed(c, &need)
 	}
 	cols, ords := s.delivered(need)
-	// What the key has decided is not read for the filter: the index may cover now.
+	// Columns that the key determines are not read for the filter: the index may now be covering.
 	access := Access{Table: s.table, Alias: s.alias, Index: pa.index, Ordinals: ords, Fetch: !covers(s, pa.index, need)}
 	est := Estimate{Rows: pa.rows, Cost: pa.cost}
 	filter := p.conjunction(rest, cols)
@@ -378,7 +377,7 @@ func (a ask) clone() ask {
 	return a
 }
 
-// condCost guesses what testing a row costs.
+// condCost estimates the cost of testing a row.
 func (p *physical) condCost(conds []expr.Scalar) float64 {
 	cost := 0.0
 	for _, c := range conds {
@@ -529,7 +528,7 @@ func (p *physical) sortKeys(keys []SortKey, cols []int) []SortKey {
 	return out
 }
 
-// expectedLimit is the number of rows a limit is expected to pull; 0 when nothing is known.
+// expectedLimit is the number of rows a limit is expected to pull; 0 if unknown.
 func expectedLimit(limit, offset expr.Scalar) float64 {
 	c, ok := limit.(*expr.Const)
 	if !ok {
@@ -599,7 +598,7 @@ func (p *physical) aggregate(r *aggRel, a ask) pnode {
 		return p.aggregateNode(r, aggs, in)
 	}
 	below.want = p.groupOrder(below.want, a.want)
-	// The order is a wish, not worth a dearer path: it is given up when the input has none.
+	// The order is optional, not worth a more expensive path: it is dropped if the input does not have it.
 	in := p.plan(r.input, ask{need: below.need, want: p.cheapOrder(r.input, below), limit: below.limit})
 	return p.aggregateNode(r, aggs, in)
 }
@@ -664,7 +663,7 @@ func (p *physical) extreme(r *aggRel, aggs []aggregation, need colSet) (pnode, b
 	return pnode{}, false
 }
 
-// cheapOrder asks for the groups' order only of a plain table whose index delivers it.
+// cheapOrder requests the groups' order only of a plain table whose index delivers it.
 func (p *physical) cheapOrder(in rel, a ask) []orderKey {
 	if _, ok := in.(*scanRel); ok {
 		return a.want
@@ -749,7 +748,7 @@ func groupOrderOf(order []orderKey, ids []int) []orderKey {
 
 func (p *physical) distinctRows(r *distinctRel, a ask) pnode {
 	below := a.clone()
-	below.limit *= 10 // so many rows may have to be read for one that is new
+	below.limit *= 10 // that many rows may have to be read for a new one
 	for _, id := range r.on {
 		below.need.add(id)
 	}
@@ -761,7 +760,7 @@ func (p *physical) distinctRows(r *distinctRel, a ask) pnode {
 	n := &Distinct{Base: p.base(in.cols, est), Input: in.node, Ordered: grouped(in.order, r.on)}
 	order := in.order
 	if !n.Ordered {
-		// Keys seen that are too many for memory can only go on in a file where nobody wants the order.
+		// Keys that do not fit into memory can be moved to a file only if no order is required.
 		if n.KeepsOrder = len(in.order) > 0 && len(a.want) > 0; !n.KeepsOrder {
 			order = nil
 		}

@@ -20,20 +20,20 @@ type Plan struct {
 	CTEs       []Node // materialised WITH items, in order of dependence
 	ParamTypes []types.Type
 	Inputs     []Input
-	// ReadOnly: nothing is written, no row is locked.
+	// ReadOnly: no row is written or locked.
 	ReadOnly bool
 	// SinglePoint: all that is read is one key, by the PointGet below Root.
 	SinglePoint bool
-	// AsOf: the query asks to be answered as of a time, which whoever runs it has to see to.
+	// AsOf: the query has AS OF SYSTEM TIME, which the caller has to implement.
 	AsOf bool
 	// Locks is the strength of a FOR UPDATE or its kind anywhere in the statement, "" for none.
 	Locks string
 	// Tag is the command tag's first word: SELECT, INSERT, UPDATE, DELETE.
 	Tag string
-	// Returns says that the statement yields rows (SELECT, RETURNING).
+	// Returns: the statement returns rows (SELECT, RETURNING).
 	Returns bool
-	// SchemaVersion is the resolver's version the plan was made under, Relations what it used:
-	// the plan holds while the version, or else every relation's Version, is the same.
+	// SchemaVersion is the version of the resolver with which the plan was made, Relations those it used: the plan is
+	// valid while the version, or the Version of every relation, is the same.
 	SchemaVersion uint64
 	Relations     []*catalog.TableDescriptor
 	// Subqueries counts the subplans in expressions; their IDs are below it.

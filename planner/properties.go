@@ -6,7 +6,7 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 )
 
-// Properties are what holds for the rows of a node whatever they are, so that the executor need not look for it in the tree.
+// Properties are guarantees for the rows of a node, so that the executor need not derive them from the tree.
 type Properties struct {
 	// AtMostOne: it yields one row at most.
 	AtMostOne bool
@@ -18,11 +18,11 @@ type Properties struct {
 	ReadsAhead bool
 }
 
-// Properties returns what holds for the node's rows.
+// Properties returns the guarantees for the node's rows.
 func (b *Base) Properties() Properties { return b.Props }
 
-// SetProperties sets the properties of all nodes of a plan, and what follows from them for its changes. Build calls it; whoever makes a
-// plan by hand does too, before the plan is run.
+// SetProperties sets the properties of all nodes of a plan, and the fields of its changes that follow from them. Build
+// calls it; code that constructs a plan calls it before the plan is executed.
 func (p *Plan) SetProperties() {
 	alone := p.Subqueries == 0 && len(p.CTEs) == 0
 	for _, n := range p.CTEs {
@@ -31,7 +31,7 @@ func (p *Plan) SetProperties() {
 	setProperties(p.Root, alone)
 }
 
-// setProperties sets the properties of a node and of those below it; alone says that the plan has no other trees.
+// setProperties sets the properties of a node and of those below it; alone reports that the plan has no other trees.
 func setProperties(n Node, alone bool) {
 	for _, child := range n.Children() {
 		setProperties(child, alone)
@@ -112,8 +112,8 @@ func readsTable(n Node, tableID uint64) bool {
 	return slices.ContainsFunc(n.Children(), func(child Node) bool { return readsTable(child, tableID) })
 }
 
-// writesDirectly reports whether a change may write each row as it comes, because nothing that the statement reads later can show it.
-// It spares holding a second list of all changes.
+// writesDirectly reports whether a change may write each row as it comes, because no later read of the statement can
+// return it. The executor then need not keep a second list of all changes.
 func writesDirectly(input Node, returning []expr.Scalar) bool {
 	props := &input.base().Props
 	return (props.AtMostOne || props.ReadsAhead) && !hasSubquery(returning)
@@ -122,8 +122,8 @@ func writesDirectly(input Node, returning []expr.Scalar) bool {
 // hasSubquery reports whether an expression has a subquery, which reads tables when it is evaluated.
 func hasSubquery(es []expr.Scalar) bool { return slices.ContainsFunc(es, expr.HasSubquery) }
 
-// locksItsRow reports whether a change's input reads a row by its primary key and no filter can hold it back: then the key is
-// locked before it is read, and whoever has to wait for the lock has not read in vain.
+// locksItsRow reports whether a change's input reads a row by its primary key and no filter can reject it: the key is
+// then locked before it is read, and a transaction that has to wait for the lock reads only once.
 func locksItsRow(input Node) bool {
 	get, ok := input.(*PointGet)
 	if !ok || get.Filter != nil || get.Fetch || get.Index.ID != get.Table.Primary.ID {

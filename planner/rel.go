@@ -6,13 +6,12 @@ import (
 	"github.com/percodb/percodb/sql/builtin"
 )
 
-// rel is a step of a query before it is decided how to run it: what the binder makes and the rules
-// rewrite. Columns have IDs, unique in the statement, so that an expression means the same wherever
-// it is moved; ordinals come with the physical plan. An expression belongs to one place: what is
-// put in two places is cloned.
+// rel is a step of a query in its logical form, which the binder makes and the rules rewrite. Columns have IDs, unique
+// in the statement, so that an expression keeps its meaning wherever it is moved; the physical plan has ordinals. An
+// expression belongs to one place: to use it in two places, clone it.
 //
-// There are two trees (this one and Node) against the house's first advice of one vocabulary,
-// because ordinals change with every join that moves, and dozens of joins move.
+// There are two kinds of trees (this one and Node), because ordinals change with every join that moves, and the rules
+// move joins often.
 type rel interface{ rel() }
 
 type (
@@ -22,7 +21,7 @@ type (
 		alias string
 		cols  []int
 		conds []expr.Scalar
-		stats *catalog.TableStats // nil until asked for
+		stats *catalog.TableStats // nil until requested
 	}
 	// valuesRel yields rows of expressions.
 	valuesRel struct {
@@ -54,7 +53,7 @@ type (
 		initCols, stepCols, cols []int
 		all                      bool
 	}
-	// joinRel joins; lateral says that right refers to left's columns.
+	// joinRel joins; lateral means that right refers to left's columns.
 	joinRel struct {
 		kind        JoinKind
 		left, right rel
@@ -93,12 +92,12 @@ type (
 		input         rel
 		limit, offset expr.Scalar
 	}
-	// distinctRel drops rows equal in on to an earlier one. cols are what may be asked of it.
+	// distinctRel removes rows equal in on to an earlier one. cols are the available columns.
 	distinctRel struct {
 		input rel
 		on    []int
 	}
-	// setOpRel is UNION, INTERSECT or EXCEPT; cols stand for leftCols and rightCols pairwise.
+	// setOpRel is UNION, INTERSECT or EXCEPT; cols correspond to leftCols and rightCols pairwise.
 	setOpRel struct {
 		op                        string
 		all                       bool
@@ -314,12 +313,12 @@ func mapAggregate(c *AggregateCall, f func(expr.Scalar) expr.Scalar) {
 	}
 }
 
-// subRel is the plan of an expression's subquery before it is physical.
+// subRel is the logical plan of an expression's subquery.
 type subRel struct {
 	root rel
 	cols []int // its output columns, in order
 	free colSet
-	// exists says that only the number of rows matters.
+	// exists: only the number of rows matters.
 	exists bool
 	// rewritten is set once the rules were applied to root.
 	rewritten bool
@@ -347,7 +346,7 @@ func used(e expr.Scalar) colSet {
 	return s
 }
 
-// freeColumns returns what the tree below r reads but does not make: its correlation.
+// freeColumns returns the columns that the tree below r reads but does not produce: its correlation.
 func freeColumns(r rel) colSet {
 	var reads, makes colSet
 	var walk func(r rel)

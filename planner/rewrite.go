@@ -84,7 +84,7 @@ func (p *physical) inline(r rel) rel {
 	return p.b.inlineCTEs(r)
 }
 
-// foldTree folds the constants of conditions, so that the later rules see what is always false.
+// foldTree folds the constants of conditions, so that the later rules detect conditions that are always false.
 func foldTree(r rel) rel {
 	switch r := r.(type) {
 	case *filterRel:
@@ -96,7 +96,7 @@ func foldTree(r rel) rel {
 	return r
 }
 
-// foldConds folds conditions, drops those always true, and cuts new conjunctions apart.
+// foldConds folds conditions, drops those always true, and splits new conjunctions.
 func foldConds(conds []expr.Scalar) []expr.Scalar {
 	out := conds[:0]
 	for _, c := range conds {
@@ -108,7 +108,7 @@ func foldConds(conds []expr.Scalar) []expr.Scalar {
 			continue
 		}
 		if expr.IsFalse(c) {
-			// Nothing passes: the other conditions are not evaluated.
+			// No row passes: the other conditions are not evaluated.
 			return append(out[:0], c)
 		}
 		if _, ok := c.(*expr.And); ok {
@@ -217,7 +217,7 @@ func (p *physical) keyWorthy(s *scanRel, c expr.Scalar) bool {
 	return ok && cmp.Op == expr.EQ && len(p.sargs(s, []expr.Scalar{cmp})) > 0
 }
 
-// pushProject rewrites conditions over computed columns to conditions over what they are made of.
+// pushProject rewrites conditions over computed columns to conditions over the columns' expressions.
 func (p *physical) pushProject(r *projectRel, conds []expr.Scalar) rel {
 	var made colSet
 	opaque := false
@@ -272,8 +272,8 @@ func (r *projectRel) substitute(c expr.Scalar) (expr.Scalar, bool) {
 	return out, ok
 }
 
-// pushAggregate moves conditions over group keys below the grouping. Without keys there is one row
-// whatever the input, so nothing may be dropped before.
+// pushAggregate moves conditions over group keys below the grouping. Without keys there is one row whatever the input,
+// so no condition may be moved.
 func (p *physical) pushAggregate(r *aggRel, conds []expr.Scalar) rel {
 	if r.scalar {
 		r.input = p.push(r.input, nil)
@@ -370,8 +370,8 @@ func (p *physical) pushJoin(j *joinRel, conds []expr.Scalar) rel {
 	return keep(j, stay)
 }
 
-// sideOf tells whether columns come from the left side alone ('l'), the right alone ('r'), both or
-// neither (0). A condition over neither belongs to no side.
+// sideOf reports whether columns come from the left side alone ('l'), the right alone ('r'), both or neither (0). A
+// condition over neither belongs to no side.
 func sideOf(u, left, right colSet) byte {
 	l, r := u.intersects(left), u.intersects(right)
 	switch {

@@ -4,8 +4,8 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 )
 
-// projectLate moves the computation of columns above a LIMIT, so that only the rows that pass are
-// computed; what the ORDER BY below needs stays there.
+// projectLate moves the computation of columns above a LIMIT, so that only the rows that pass are computed; columns that
+// the ORDER BY below needs stay there.
 func projectLate(r rel) rel {
 	mapInputs(r, projectLate)
 	l, ok := r.(*limitRel)
@@ -42,8 +42,8 @@ func projectLate(r rel) rel {
 	return late
 }
 
-// gate takes conditions that read no column of the rows below out of a filter and tests them once,
-// before anything is read: WHERE 1 = 0 then reads nothing.
+// gate moves conditions that read no column of the rows below out of a filter and tests them once, before any row is
+// read: WHERE 1 = 0 then reads nothing.
 func (p *physical) gate(r rel) rel {
 	mapInputs(r, p.gate)
 	f, ok := r.(*filterRel)
@@ -67,7 +67,7 @@ func (p *physical) gate(r rel) rel {
 	return &joinRel{kind: InnerJoin, lateral: true, left: &filterRel{input: one, conds: gates}, right: keep(f.input, rest)}
 }
 
-// isGate reports whether j is what gate makes.
+// isGate reports whether j was made by gate.
 func isGate(j *joinRel) bool {
 	if !j.lateral || j.kind != InnerJoin || len(j.on) > 0 {
 		return false

@@ -83,7 +83,7 @@ func orToTuples(or *expr.Or) expr.Scalar {
 	return list
 }
 
-// appendTuple adds a conjunction of equalities, the first of which decides what the columns are.
+// appendTuple adds a conjunction of equalities, the first of which determines the columns.
 func appendTuple(list *expr.TupleList, conds []expr.Scalar) bool {
 	first := len(list.X) == 0
 	var tuple [expr.MaxTupleWidth]expr.Scalar

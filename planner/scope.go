@@ -10,7 +10,7 @@ import (
 // nameIndexFrom is the number of columns in sight from which names are looked up in a map.
 const nameIndexFrom = 48
 
-// scope is the names in sight of one query level, and what its expressions may hold at the moment.
+// scope contains the visible names of one query level, and the kinds of expressions that are currently permitted.
 type scope struct {
 	b     *binder
 	outer *scope // the enclosing query's, nil at the top
@@ -24,14 +24,13 @@ type scope struct {
 
 	clause string // what is being bound, for errors: "WHERE"
 	sel    *selectState
-	aggsOK bool // aggregates may stand here
+	aggsOK bool // aggregates are permitted
 	inAgg  bool // inside an aggregate's arguments
-	setsOK bool // set-returning functions may stand here
+	setsOK bool // set-returning functions are permitted
 }
 
-// barredItems is a range of a scope's items that the FROM item being bound must not refer to, though it
-// may refer to others before it: the target of an UPDATE or DELETE, and what a RIGHT or FULL JOIN joins it
-// with.
+// barredItems is a range of a scope's items to which the FROM item being bound must not refer, though it may refer to
+// others before it: the target of an UPDATE or DELETE, and the left side of a RIGHT or FULL JOIN.
 type barredItems struct {
 	from, to int
 	joined   bool // by RIGHT or FULL JOIN
@@ -70,7 +69,7 @@ type nsItem struct {
 	open          bool // its columns may be named without one
 	scan          *scanRel
 	query         *query // of a subquery or view
-	// unlockable says what the item is if FOR UPDATE OF cannot name it.
+	// unlockable describes the item if FOR UPDATE OF cannot name it.
 	unlockable string
 }
 
@@ -81,7 +80,7 @@ type nsCol struct {
 	e    expr.Scalar // nil: the column id
 }
 
-// selectState is what one SELECT collects while its expressions are bound.
+// selectState is the state of one SELECT while its expressions are bound.
 type selectState struct {
 	own  colSet // columns of its FROM
 	aggs []aggregation
@@ -100,7 +99,7 @@ func newScope(b *binder, outer *scope) *scope {
 	return sc
 }
 
-// in sets what is being bound and what it may hold.
+// in sets the clause being bound and what it may contain.
 func (sc *scope) in(clause string, aggs, sets bool) {
 	sc.clause, sc.aggsOK, sc.setsOK = clause, aggs, sets
 }
@@ -113,8 +112,8 @@ func (c *nsCol) value(b *binder, pos int) expr.Scalar {
 	return b.column(c.id, pos)
 }
 
-// columnName is how messages name a column of this level's FROM: with the item's alias and its name
-// there, which for a subquery is not that of the column below.
+// columnName returns the name of a column of this level's FROM for messages: with the item's alias and its name there,
+// which for a subquery differs from that of the column below.
 func (sc *scope) columnName(c *expr.Column) string {
 	for i := range sc.items {
 		it := &sc.items[i]
@@ -171,7 +170,7 @@ func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {
 			return col.value(sc.b, pos), nil
 		}
 	}
-	// Not a column: a table's name stands for its whole row.
+	// Not a column: a table's name means its whole row.
 	for at := sc; at != nil; at = at.outer {
 		for i := range at.items {
 			if it := &at.items[i]; it.rel && it.alias == name {
@@ -212,8 +211,8 @@ func (sc *scope) find(name string) (*nsCol, int) {
 	return found, n
 }
 
-// index returns the map of open columns, nil while there are few. It is made anew when items came
-// or closed since: FROM clauses are bound before most names are looked up.
+// index returns the map of open columns, nil while there are few. It is built again after items were added or closed:
+// FROM clauses are bound before most names are looked up.
 func (sc *scope) index() map[string][]nsCol {
 	if sc.names != nil && sc.indexed == len(sc.items) {
 		return sc.names

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 )
 
-// Guesses where nothing is known. They are PostgreSQL's where it has one.
+// Defaults for unknown quantities. They are PostgreSQL's if it has one.
 const (
 	unknownRows        = 1000.0 // a table never analysed
 	unknownDistinct    = 200.0
@@ -24,7 +24,7 @@ const (
 // Costs, in rows read in sequence: such a row takes about 0.12 µs, and the others were measured
 // against it over tables of 100,000 rows with EXPLAIN ANALYZE.
 const (
-	pointCost    = 15.0 // a lookup by key of its own
+	pointCost    = 15.0 // an individual lookup by key
 	batchedCost  = 9.0  // a lookup by key among many: anywhere in the table
 	deletedCost  = 1.0  // passing a deleted row that garbage collection has not taken yet
 	spanCost     = 15.0 // starting a span
@@ -33,12 +33,12 @@ const (
 	probeCost    = 2.0
 	pairCost     = 0.3  // testing a pair of rows
 	sortCost     = 0.25 // per row and doubling
-	applyCost    = 20.0 // starting the right side anew
+	applyCost    = 20.0 // restarting the right side
 	emitCost     = 0.5  // computing a row
 	subqueryCost = 50.0
 )
 
-// tableStats is what is known of a scan's table.
+// tableStats returns the statistics of a scan's table.
 func (p *physical) tableStats(s *scanRel) *catalog.TableStats {
 	if s.stats == nil {
 		st, err := p.b.r.Stats(p.b.ctx, s.table.ID)
@@ -60,8 +60,8 @@ func (p *physical) tableRows(s *scanRel) float64 {
 	return unknownRows
 }
 
-// entryCost is what reading an entry of the table, or of an index, costs together with the deleted ones
-// that lie between the entries. Tables that serve as queues have many of them.
+// entryCost is the cost of reading an entry of the table, or of an index, including the deleted ones between the
+// entries. Tables that serve as queues have many of them.
 func (p *physical) entryCost(s *scanRel) float64 {
 	return 1 + filterCost + deletedCost*p.tableStats(s).Deleted/p.tableRows(s)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 )
 
-// describe prints a tree before it is physical, for Options.Trace.
+// describe prints a logical tree, for Options.Trace.
 func (b *binder) describe(r rel) string {
 	var s strings.Builder
 	b.describeTo(&s, r, 0)

@@ -30,7 +30,7 @@ func (p *physical) unnest(r rel) rel {
 	return f
 }
 
-// toJoin makes a join of one condition over left; nil where it is no such condition or cannot be one.
+// toJoin converts a condition over left to a join; it returns nil if that is not possible.
 func (p *physical) toJoin(left rel, c expr.Scalar) *joinRel {
 	switch c := c.(type) {
 	case *expr.Exists:
@@ -67,7 +67,7 @@ func (p *physical) existsJoin(kind JoinKind, left rel, sub *expr.Subquery) *join
 	return &joinRel{kind: kind, left: left, right: root, on: on}
 }
 
-// stripShape drops what does not change whether there is a row.
+// stripShape removes steps that do not change whether there is a row.
 func stripShape(r rel) rel {
 	for {
 		switch s := r.(type) {
@@ -120,8 +120,8 @@ func (p *physical) neverNull(e expr.Scalar, r rel) bool {
 	return ok && c.ID >= 0 && p.b.cols[c.ID].notNull && !extended(r, c.ID)
 }
 
-// extended reports whether a column comes from the NULL-extended side of an outer join in r, or from
-// a step that this does not look through.
+// extended reports whether a column comes from the NULL-extended side of an outer join in r, or from a step that this
+// function does not analyze.
 func extended(r rel, id int) bool {
 	switch r := r.(type) {
 	case *scanRel:

@@ -33,8 +33,8 @@ func ParseArithOp(name string) ArithOp {
 	return 0
 }
 
-// IntArith is arithmetic on smallint, integer or bigint with PostgreSQL's overflow errors: it stands
-// in for a Call of the builtin operator, without its argument slice.
+// IntArith is arithmetic on smallint, integer or bigint with PostgreSQL's overflow errors: it replaces a Call of the
+// builtin operator, without its argument slice.
 type IntArith struct {
 	Op   ArithOp
 	L, R Scalar

@@ -18,8 +18,8 @@ type (
 		Fn       *builtin.Cast
 		Implicit bool // not written in the statement
 	}
-	// Parse reads text as a value of Typ when it is evaluated: for constants whose meaning depends on
-	// the session (time zone, date order, names) or the moment ('now').
+	// Parse parses text as a value of Typ when it is evaluated: for constants whose meaning depends on the session (time
+	// zone, date order, names) or the time ('now').
 	Parse struct {
 		X   Scalar
 		Typ types.Type
@@ -70,9 +70,8 @@ func (c *Call) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return d, err
 }
 
-// callLarge makes a call with large arguments; counted is what was reserved before they were evaluated. A
-// result that may be large, too, is taken to have the arguments' size until it is there. Where it is not,
-// the arguments are garbage now.
+// callLarge makes a call with large arguments; counted is the reservation before they were evaluated. A result that may
+// be large is assumed to have the arguments' size until it is known. If it is not large, the arguments are garbage then.
 func callLarge(env *builtin.Env, ret types.Type, args types.Row, counted int64, call func() (types.Datum, error)) (types.Datum, error) {
 	size := 0
 	for i := range args {
@@ -94,7 +93,7 @@ func callLarge(env *builtin.Env, ret types.Type, args types.Row, counted int64, 
 	case err != nil:
 		return types.Null, err
 	case d.Large():
-		if env.Counted()-before > taken { // The function has reserved what it needed itself.
+		if env.Counted()-before > taken { // The function has reserved its memory itself.
 			env.Release(taken)
 		}
 		return d, env.Settle(before, d.Size())
@@ -136,7 +135,7 @@ func (p *Parse) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return types.ParseText(p.Typ, d.Text(), &ev.Env.Format)
 }
 
-// Unlabel returns what a cast without effect is over.
+// Unlabel returns the operand of a cast without effect.
 func Unlabel(s Scalar) Scalar {
 	for {
 		c, ok := s.(*Cast)
@@ -147,8 +146,8 @@ func Unlabel(s Scalar) Scalar {
 	}
 }
 
-// NewCall makes the node for a call of an overload: a comparison, arithmetic or LIKE of the common
-// types gets a node of its own, which calls no function and makes no argument slice.
+// NewCall makes the node for a call of an overload: a comparison, arithmetic or LIKE of the common types gets a special
+// node, which calls no function and makes no argument slice.
 func NewCall(fn *builtin.Overload, args []Scalar) Scalar {
 	if len(args) == 2 && isOperator(fn.Name) {
 		if op := ParseCmpOp(fn.Name); op != 0 {

@@ -244,7 +244,7 @@ func (c *RowCompare) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return types.Bool(c.Op == EQ || c.Op == LE || c.Op == GE), nil
 }
 
-// field compares pair i; decided says that the remaining pairs do not matter.
+// field compares pair i; decided reports that the remaining pairs are irrelevant.
 func (c *RowCompare) field(i int, l, r types.Datum, null *bool) (decided bool, out types.Datum) {
 	if l.IsNull() || r.IsNull() {
 		if c.Op == EQ || c.Op == NE {

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Context is what one execution of a plan brings to its expressions. One goroutine's.
+// Context is the state of one execution of a plan for its expressions. Not safe for concurrent use.
 type Context struct {
 	Ctx context.Context
 	Env *builtin.Env
@@ -20,9 +20,9 @@ type Context struct {
 
 	// args is a stack of argument slices, so that calls allocate none.
 	args []types.Datum
-	// caseValue is what CaseValue reads.
+	// caseValue is the value of CaseValue.
 	caseValue types.Datum
-	// memo holds what expressions computed once for this execution: hash sets, compiled patterns.
+	// memo contains what expressions compute once per execution: hash sets, compiled patterns.
 	memo map[Scalar]any
 }
 
@@ -34,8 +34,8 @@ func (ev *Context) remember(s Scalar, v any) {
 	ev.memo[s] = v
 }
 
-// push reserves n argument slots and returns them; pop gives them back. A slice stays valid when
-// the stack grows, because growing copies and the old array lives on.
+// push reserves n argument slots and returns them; pop releases them. A slice stays valid when the stack grows, because
+// growing copies and the old array remains.
 func (ev *Context) push(n int) []types.Datum {
 	top := len(ev.args)
 	if top+n > cap(ev.args) {

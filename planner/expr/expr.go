@@ -1,6 +1,6 @@
-// Package expr holds bound scalar expressions: names are ordinals, every node has a type, every
-// implicit cast is a node. A Scalar is plain data, shared by all executions of a plan; what an
-// execution brings (parameters, outer rows, the session) comes with the Context.
+// Package expr implements bound scalar expressions: names are ordinals, every node has a type, every implicit cast is a
+// node. A Scalar is plain data, shared by all executions of a plan; the state of an execution (parameters, outer rows,
+// the session) is in the Context.
 package expr
 
 import (

@@ -6,9 +6,9 @@ import (
 	"github.com/percodb/percodb/sql/builtin"
 )
 
-// Fold simplifies one node whose operands are folded already: it evaluates immutable nodes over
-// constants and drops what three-valued logic decides. A node whose evaluation fails is kept, so
-// that the error comes only if the node is reached: CASE WHEN false THEN 1/0 END has none.
+// Fold simplifies one node whose operands are folded already: it evaluates immutable nodes over constants and removes
+// what three-valued logic decides. A node whose evaluation fails is kept, so that the error occurs only if the node is
+// reached: CASE WHEN false THEN 1/0 END has none.
 func Fold(s Scalar) Scalar {
 	switch s := s.(type) {
 	case *And:
@@ -77,9 +77,8 @@ func anyNull(s Scalar) bool {
 	return found
 }
 
-// anyConstant reports whether an operand computes something from constants and parameters alone, which has
-// not been folded, perhaps because it fails: PostgreSQL evaluates it, and what it raises is the statement's
-// error if s is reached.
+// anyConstant reports whether an operand is computed from constants and parameters alone and has not been folded,
+// perhaps because it fails: PostgreSQL evaluates it, and its error is the statement's error if s is reached.
 func anyConstant(s Scalar) bool {
 	found := false
 	operands(s, func(x *Scalar) { found = found || !isLeaf(*x) && isConstant(*x) })
@@ -215,7 +214,7 @@ func foldCase(c *Case) Scalar {
 	return c
 }
 
-// foldCoalesce drops NULL constants and what comes after a value.
+// foldCoalesce removes NULL constants and the arguments after a value.
 func foldCoalesce(c *Coalesce) Scalar {
 	var args []Scalar
 	for _, x := range c.Args {

@@ -13,7 +13,7 @@ type InList struct {
 	List  []Scalar
 	Class types.Type
 	Not   bool
-	// Hashed says that List does not depend on the row and is long: one execution hashes it once.
+	// Hashed: List does not depend on the row and is long; each execution hashes it once.
 	Hashed bool
 }
 

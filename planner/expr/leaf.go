@@ -37,7 +37,7 @@ type (
 		Typ   types.Type
 		Pos   int
 	}
-	// CaseValue stands for the value that the enclosing Case or NullIf computed once.
+	// CaseValue is the value that the enclosing Case or NullIf computed once.
 	CaseValue struct{ Typ types.Type }
 )
 

@@ -13,7 +13,7 @@ type Printer struct {
 	strings.Builder
 	// Inputs are the texts shown for slotted literals, by slot; nil or too short shows their place.
 	Inputs []string
-	// Format is how constants are written.
+	// Format is the format of constants.
 	Format *types.Format
 }
 
@@ -214,7 +214,7 @@ func (p *Printer) construct(s Scalar) {
 	}
 }
 
-// nullIfOperand returns what NullIf compares with, for printing.
+// nullIfOperand returns the second operand of NullIf, for printing.
 func nullIfOperand(equal Scalar) Scalar {
 	switch e := equal.(type) {
 	case *Compare:

@@ -2,8 +2,8 @@ package expr
 
 import "github.com/percodb/percodb/sql/types"
 
-// Quantified is X op ANY|ALL (Array). Cond compares X, seen as CaseValue, with the element, which
-// is column 0 of a row of its own.
+// Quantified is X op ANY|ALL (Array). Cond compares X, seen as CaseValue, with the element, which is column 0 of a
+// separate row.
 type Quantified struct {
 	X, Array Scalar
 	Cond     Scalar

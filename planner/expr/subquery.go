@@ -105,7 +105,7 @@ func (s *InSubquery) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return types.Bool(s.Not), nil
 }
 
-// probe asks the runner's hash table.
+// probe looks up x in the runner's hash table.
 func (s *InSubquery) probe(ev *Context, x types.Row) (types.Datum, error) {
 	found, hasNull, empty, err := ev.Subqueries.Contains(ev, s.Sub, x)
 	switch {

@@ -9,9 +9,8 @@ import (
 // MaxTupleWidth bounds the columns of a TupleList.
 const MaxTupleWidth = 8
 
-// TupleList is (X…) = one of the tuples of List, one after the other in one slice: what a disjunction of
-// conjunctions of equalities over the same columns says. List does not depend on the row. One execution
-// hashes it once.
+// TupleList is (X…) = one of the tuples of List, which are concatenated in one slice: a disjunction of conjunctions of
+// equalities over the same columns. List does not depend on the row. Each execution hashes it once.
 type TupleList struct {
 	X       []Scalar
 	List    []Scalar
@@ -60,7 +59,7 @@ func (l *TupleList) Eval(ev *Context, in types.Row) (types.Datum, error) {
 	return types.Bool(false), nil
 }
 
-// same compares the columns that mask says.
+// same compares the columns of mask.
 func (l *TupleList) same(a, b []types.Datum, mask uint) bool {
 	for ; mask != 0; mask &= mask - 1 {
 		if i := bits.TrailingZeros(mask); types.Compare(a[i], b[i], l.Classes[i]) != 0 {
@@ -79,8 +78,8 @@ func knownOf(tuple []types.Datum) (mask uint) {
 	return mask
 }
 
-// tupleSets are the hashed tuples of one execution: those without a NULL by each set of columns that a
-// row has asked for, and those with one.
+// tupleSets are the hashed tuples of one execution: those without a NULL by each set of columns by which a row has
+// looked them up, and those with one.
 type tupleSets struct {
 	list    *TupleList
 	whole   []types.Datum

@@ -222,7 +222,7 @@ func shallowMore(s Scalar) Scalar {
 		c := *s
 		return &c
 	}
-	return s // leaves that nothing changes: Const, Input, Outer, CaseValue
+	return s // leaves that no transformation changes: Const, Input, Outer, CaseValue
 }
 
 // isLeaf reports whether s has no operands.
@@ -327,7 +327,7 @@ func HasSubquery(s Scalar) bool {
 // Equal reports whether a and b are the same expression. A subquery is equal to itself only.
 func Equal(a, b Scalar) bool { return EqualBy(a, b, nil) }
 
-// EqualBy is Equal where same tells which subqueries are equal.
+// EqualBy is Equal where same decides which subqueries are equal.
 func EqualBy(a, b Scalar, same func(a, b *Subquery) bool) bool {
 	if a == nil || b == nil || a == b {
 		return a == b
@@ -359,7 +359,7 @@ func EqualBy(a, b Scalar, same func(a, b *Subquery) bool) bool {
 	return slices.EqualFunc(children(a), children(b), func(a, b Scalar) bool { return EqualBy(a, b, same) })
 }
 
-// sameSubqueryNode compares what is neither an operand nor the subquery.
+// sameSubqueryNode compares the fields other than the operands and the subquery.
 func sameSubqueryNode(a, b Scalar) bool {
 	switch a := a.(type) {
 	case *ScalarSubquery:
@@ -391,7 +391,7 @@ func sameConst(a, b *Const) bool {
 	return types.Compare(a.Value, b.Value, a.Typ) == 0
 }
 
-// sameNode compares what is not an operand.
+// sameNode compares the fields other than the operands.
 func sameNode(a, b Scalar) bool {
 	switch a := a.(type) {
 	case *Call:
