@@ -13,8 +13,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// lockSlice is how long one request waits at a shard, at most. It is short enough that the TTL sent
-// with the request is worth something when the lock is granted at last.
+// lockSlice is the longest that one request waits at a shard. It is short enough that the TTL sent with the request has
+// not expired when the lock is granted.
 func (db *DB) lockSlice() time.Duration { return min(db.opts.LockTTL/3, time.Second) }
 
 // acquisition is one call of AcquireLocks.
@@ -32,8 +32,8 @@ type acquisition struct {
 
 // grant is the answer about one key.
 type grant struct {
-	at     tso.Timestamp // as of when it is locked; 0: it was skipped
-	exists bool          // it has a value as of then, if that was asked
+	at     tso.Timestamp // timestamp as of which it is locked; 0: it was skipped
+	exists bool          // it has a value as of then, if requested
 }
 
 // run locks ascending keys, all or none; got[i] answers keys[i].
@@ -103,7 +103,7 @@ func (a *acquisition) rest(ctx context.Context, keys [][]byte, got []grant) erro
 	return g.Wait()
 }
 
-// undo releases what a failed call has locked and the transaction had not before.
+// undo releases the locks of a failed call that the transaction did not have before.
 func (a *acquisition) undo(ctx context.Context, keys [][]byte, got []grant) {
 	var granted [][]byte
 	for i, key := range keys {
@@ -141,7 +141,7 @@ func (a *acquisition) request(p *portion, primary []byte, keys [][]byte) kv.Acqu
 	}
 }
 
-// some locks ascending keys, whatever shards they have come to lie on.
+// some locks ascending keys, on whatever shards they lie now.
 func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, got []grant) error {
 	db := a.t.db
 	bo := backoff{db: db}
@@ -170,7 +170,7 @@ func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, g
 	return nil
 }
 
-// send repeats a request until it is granted, its wait is over, or its route turns out stale.
+// send repeats a request until it is granted, its wait is over, or its route is stale.
 func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv.AcquireLocksRequest, got []grant) error {
 	db := a.t.db
 	waited, pausing := false, backoff{db: db}
@@ -193,7 +193,7 @@ func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv
 			waited = true
 			db.metrics.lockWaits.Inc()
 		}
-		*bo = backoff{db: db} // the shard has answered: waiting for a lock is not what the budget is for
+		*bo = backoff{db: db} // the shard has answered: the budget does not apply to waiting for a lock
 		alive, err := db.evict(ctx, bo, locked)
 		switch {
 		case err != nil:
@@ -216,7 +216,7 @@ func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv
 // pause waits before another request where the shard has no queue to wait in.
 func (a *acquisition) pause(ctx context.Context, bo *backoff, locked *mvcc.KeyLockedError) error {
 	pause, err := bo.next(ctx, backoffLock, locked)
-	if err != nil && ctx.Err() == nil { // waiting for a lock is not what the budget is for
+	if err != nil && ctx.Err() == nil { // the budget does not apply to waiting for a lock
 		*bo = backoff{db: a.t.db}
 		pause, err = bo.next(ctx, backoffLock, locked)
 	}
@@ -250,7 +250,7 @@ func (a *acquisition) refused(err error, keys [][]byte) error {
 	case errkind.Deadlock:
 		a.t.db.metrics.deadlocks.Inc()
 	default:
-		// The locks may have been taken. They are released when the transaction ends.
+		// The locks may have been acquired. They are released when the transaction ends.
 		a.t.locks.noteStray(keys)
 	}
 	return err
@@ -263,7 +263,7 @@ func (l *lockSet) noteStray(keys [][]byte) {
 	l.stray = append(l.stray, keys...)
 }
 
-// evict removes a lock whose transaction is over. alive says that it is not.
+// evict removes a lock whose transaction has ended. alive reports that it has not.
 func (db *DB) evict(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError) (alive bool, _ error) {
 	f, err := db.fateOf(ctx, bo, e, 0)
 	if err != nil {
@@ -289,12 +289,12 @@ func (db *DB) releaseKeys(ctx context.Context, bo *backoff, keys [][]byte, start
 	})
 }
 
-// goesOn is for a release by a transaction that does not end with it: see kv.ReleaseLocksRequest.
+// goesOn is for a release by a transaction that continues: see kv.ReleaseLocksRequest.
 const goesOn = tso.MaxTimestamp - 1
 
-// release drops pessimistic locks on ascending keys before it returns: who is told of the
-// transaction's end finds them free. What cannot be released expires. upTo is goesOn or, at the
-// transaction's end, tso.MaxTimestamp.
+// release releases pessimistic locks on ascending keys before it returns, so that a client that is told of the
+// transaction's end finds them free. Locks that cannot be released expire. upTo is goesOn or, at the transaction's end,
+// tso.MaxTimestamp.
 func (t *Txn) release(ctx context.Context, keys [][]byte, upTo tso.Timestamp) {
 	if len(keys) == 0 {
 		return
@@ -314,7 +314,7 @@ func (t *Txn) release(ctx context.Context, keys [][]byte, upTo tso.Timestamp) {
 	}
 }
 
-// releaseAll ends the lease and drops all locks but those on mutations, which have been dealt with.
+// releaseAll ends the lease and releases all locks except those on mutations, which have been replaced.
 func (t *Txn) releaseAll(ctx context.Context, mutations []mvcc.Mutation) {
 	if t.locks == nil {
 		return

@@ -9,10 +9,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// activeSet knows how old the oldest transaction is, for garbage collection, at the price of two
-// atomic additions for each transaction. Transactions are not listed: each counts in the cohort that
-// was current when it began, and a cohort knows a timestamp issued before it became current. When all
-// members of a cohort have ended it is forgotten. Safe for concurrent use.
+// activeSet tracks the age of the oldest transaction, for garbage collection, at the cost of two atomic additions for
+// each transaction. Transactions are not listed: each counts in the cohort that was current when it began, and a cohort
+// has a timestamp issued before it became current. A cohort is removed when all its members have ended. Safe for
+// concurrent use.
 //
 //	cohorts   since=10: 1 left   since=20: none left   since=30: current      oldest = 10
 //
@@ -27,7 +27,7 @@ type activeSet struct {
 	}
 }
 
-// activeStripes is a power of two. Each stripe has a cache line of its own.
+// activeStripes is a power of two. Each stripe has its own cache line.
 const activeStripes = 16
 
 type cohort struct {
@@ -50,13 +50,13 @@ func (a *activeSet) init() {
 	a.mu.past = map[tso.Timestamp]int{}
 }
 
-// enter counts a transaction; call it before its start_ts is asked for.
+// enter counts a transaction; call it before its start_ts is requested.
 func (a *activeSet) enter() activeRef {
 	stripe := rand.Uint32() % activeStripes
 	for {
 		c := a.current.Load()
 		c.n[stripe].Add(1)
-		// If c was replaced before the addition, somebody may have found it empty already.
+		// If c was replaced before the addition, oldest may have found it empty already.
 		if a.current.Load() == c {
 			return activeRef{cohort: c, stripe: stripe}
 		}
@@ -113,8 +113,8 @@ func (a *activeSet) oldest(now tso.Timestamp) tso.Timestamp {
 	return oldest
 }
 
-// empty reports whether all members of a former cohort have ended. Nobody enters it any more for
-// good, so that a stripe once empty stays so.
+// empty reports whether all members of a former cohort have ended. No transaction enters it permanently any more, so a
+// stripe that is empty stays empty.
 func (c *cohort) empty() bool {
 	for i := range c.n {
 		if c.n[i].Load() != 0 {
@@ -124,17 +124,17 @@ func (c *cohort) empty() bool {
 	return true
 }
 
-// Close ends a transaction that has only been read from, or whose writes are not wanted. It may be called
-// after the transaction has ended, and does nothing then.
+// Close ends a transaction that has only been read from, or whose writes are discarded. It does nothing if the
+// transaction has ended.
 func (t *Txn) Close() {
 	if !t.done {
-		_ = t.Rollback(context.Background()) // what it could not undo goes by itself
+		_ = t.Rollback(context.Background()) // locks that remain expire
 	}
 }
 
-// OldestActive returns a timestamp below all that this DB's running transactions, and those it will
-// begin, read and write at: garbage collection may go up to it. It is exact to the last call before
-// the transaction began, so ask often, and first before any transaction begins.
+// OldestActive returns a timestamp below the snapshots and writes of all transactions that this DB runs or will begin:
+// garbage collection may advance to it. A transaction counts as of the last call before it began, so call it often, and
+// first before any transaction begins.
 func (db *DB) OldestActive(ctx context.Context) (tso.Timestamp, error) {
 	now, err := db.now(ctx)
 	if err != nil {

@@ -17,10 +17,10 @@ const (
 	maxAsyncKeyBytes = 4 << 10
 )
 
-// asyncCommit is what an async commit adds to the prewrites. It does not change once they are sent.
+// asyncCommit contains what an async commit adds to the prewrites. It does not change once they are sent.
 type asyncCommit struct {
 	secondaries [][]byte
-	floorTS     tso.Timestamp // issued after the commit was asked for
+	floorTS     tso.Timestamp // issued after the commit was requested
 	// maxCommitTS keeps the commit below the time from which others may roll it back.
 	maxCommitTS tso.Timestamp
 }
@@ -33,8 +33,8 @@ func (a *asyncCommit) fill(c *committer, req *kv.PrewriteRequest) {
 	}
 }
 
-// asyncAllowed says whether the transaction may commit asynchronously: it is small, and once its keys
-// are locked nothing can be against it, neither reads nor keys that are only checked.
+// asyncAllowed reports whether the transaction may commit asynchronously: it is small, and once its keys are locked no
+// later check can fail it, neither of reads nor of keys that are only checked.
 func (c *committer) asyncAllowed() bool {
 	noAsync := func(p portion) bool { return !p.shard.Capabilities().Async }
 	if c.db.opts.DisableAsyncCommit || slices.ContainsFunc(c.parts, noAsync) || len(c.reads) > 0 || c.locks < len(c.mutations) || c.locks > maxAsyncKeys {
@@ -47,14 +47,14 @@ func (c *committer) asyncAllowed() bool {
 	return size <= maxAsyncKeyBytes && c.sizeBytes <= maxRequestBytes
 }
 
-// async locks all keys at once. When the last is locked the transaction is committed, at the largest
-// of the timestamps that the locks carry, and anybody can tell so:
+// async locks all keys at once. When the last is locked the transaction is committed, at the largest of the timestamps
+// in the locks, and every participant can determine this:
 //
 //	owner     ─┬─ prewrite a, the primary: secondaries k, z ──┬─▶ committed
 //	           ├─ prewrite k                                  │
-//	           └─ prewrite z                                  │   commit a, k, z (behind)
+//	           └─ prewrite z                                  │   commit a, k, z (in the background)
 //
-// Where a shard could not give its lock a final timestamp, the transaction goes on in two phases.
+// If a shard could not give its lock a final timestamp, the transaction continues in two phases.
 func (c *committer) async(ctx context.Context) (tso.Timestamp, error) {
 	if err := c.enterGuard(ctx); err != nil {
 		return 0, err
@@ -93,7 +93,7 @@ func (c *committer) async(ctx context.Context) (tso.Timestamp, error) {
 	return commitTS, nil
 }
 
-// asyncPart is what became of one batch of an async commit.
+// asyncPart is the result of one batch of an async commit.
 type asyncPart struct {
 	prewritePart
 	err error
@@ -122,12 +122,12 @@ func (c *committer) prewriteAsync(ctx context.Context, batches [][]mvcc.Mutation
 	return parts, first
 }
 
-// settleAsync ends an async commit of which some batch failed. It may be committed all the same, if
-// a request whose answer was lost has been carried out. Where a shard has refused a batch, and no
-// request that might still arrive can change that, it is not. Else it must be decided in order: first
-// one key is made never to be locked, then the others are rolled back.
+// settleAsync ends an async commit of which some batch failed. It may be committed nevertheless, if a request whose
+// answer was lost has been executed. If a shard has refused a batch, and no request that might still arrive can change
+// that, it is not committed. Otherwise it must be decided in order: first one key is prevented from ever being locked,
+// then the others are rolled back.
 //
-// cause is the first error; a refusal tells more.
+// cause is the first error; a refusal is more specific.
 func (c *committer) settleAsync(ctx context.Context, batches [][]mvcc.Mutation, parts []asyncPart, cause error) (tso.Timestamp, error) {
 	open, certain := -1, false
 	for i := range parts {
@@ -139,7 +139,7 @@ func (c *committer) settleAsync(ctx context.Context, batches [][]mvcc.Mutation, 
 			return ts, nil
 		case p.refused:
 			certain, cause = true, p.err
-		case !p.lost: // this transaction gave up by itself, and nothing is under way
+		case !p.lost: // this transaction gave up by itself, and no request is in flight
 			certain = true
 		default:
 			open = i
@@ -172,8 +172,8 @@ func (c *committer) settleAsync(ctx context.Context, batches [][]mvcc.Mutation, 
 	}
 }
 
-// decideAsync asks key first and then all others for the transaction's fate, and makes the first that
-// is not locked never to be.
+// decideAsync checks the transaction's status at key first and then at all others, and prevents the first that is not
+// locked from ever being locked.
 func (c *committer) decideAsync(ctx context.Context, key []byte) (fate, error) {
 	req := kv.CheckSecondaryLocksRequest{StartTS: c.startTS, Owner: true}
 	one, err := c.db.countSecondaries(ctx, [][]byte{key}, req)
@@ -188,7 +188,7 @@ func (c *committer) decideAsync(ctx context.Context, key []byte) (fate, error) {
 	case !one.plain && !rest.plain:
 		return fate{kind: fateCommitted, commitTS: max(one.minCommitTS, rest.minCommitTS)}, nil
 	}
-	// With a plain lock among them nobody can find the transaction committed, until its primary is.
+	// With a plain lock among them no participant can find the transaction committed before its primary is.
 	ts, err := c.decide(ctx, c.primary)
 	if ts != 0 {
 		return fate{kind: fateCommitted, commitTS: ts}, err
@@ -196,8 +196,8 @@ func (c *committer) decideAsync(ctx context.Context, key []byte) (fate, error) {
 	return fate{kind: fateRolledBack}, err
 }
 
-// commitAll commits all keys of a committed transaction behind the caller's back, or here when there
-// is too much to do there. Failing is harmless: whoever meets the locks finishes the work.
+// commitAll commits all keys of a committed transaction in the background, or here if the background queue is full. A
+// failure is harmless: a transaction that encounters the locks resolves them.
 func (c *committer) commitAll(ctx context.Context, ts tso.Timestamp) {
 	c.commitLater(ctx, c.lockedKeys(func([]byte) bool { return true }), ts)
 }

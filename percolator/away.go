@@ -11,7 +11,7 @@ import (
 
 type awayKey struct{}
 
-// withAway has questions about fates end with *awayError where they lead to one of the shards.
+// withAway makes status checks fail with *awayError if they depend on one of the shards.
 func withAway(ctx context.Context, shards map[string]bool) context.Context {
 	if len(shards) == 0 {
 		return ctx

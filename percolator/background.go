@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// background does what nobody waits for: committing secondaries, resolving locks that readers have
-// passed, cleaning up after aborts. Workers and queue are bounded. Safe for concurrent use.
+// background runs work for which no caller waits: committing secondaries, resolving locks that readers have ignored,
+// cleaning up after aborts. Workers and queue are bounded. Safe for concurrent use.
 type background struct {
 	queue  chan func(context.Context)
 	ctx    context.Context
@@ -50,7 +50,7 @@ func (b *background) submit(task func(context.Context)) bool {
 
 func (b *background) length() float64 { return float64(len(b.queue)) }
 
-// close finishes what is queued; after the grace period tasks find their context cancelled.
+// close runs the queued tasks; after the grace period their context is cancelled.
 func (b *background) close(grace time.Duration) {
 	b.mu.Lock()
 	if !b.mu.closed {

@@ -14,14 +14,14 @@ type backoffClass int
 
 const (
 	backoffRoute  backoffClass = iota // the route was stale
-	backoffLock                       // a live transaction's lock is in the way
+	backoffLock                       // a live transaction's lock blocks the request
 	backoffRPC                        // a shard could not be reached
 	backoffOracle                     // the oracle could not be reached
 	backoffClasses
 )
 
-// backoffBounds are the first and the longest wait of each class. The first stale route is
-// corrected by the error itself, so it is retried at once.
+// backoffBounds are the first and the longest wait of each class. The first stale route is corrected by the error
+// itself, so it is retried immediately.
 var backoffBounds = [backoffClasses]struct{ first, most time.Duration }{
 	backoffRoute:  {2 * time.Millisecond, 500 * time.Millisecond},
 	backoffLock:   {time.Millisecond, 200 * time.Millisecond},
@@ -35,14 +35,13 @@ type backoff struct {
 	db       *DB
 	deadline time.Time
 	attempts [backoffClasses]int
-	// patient: an outcome depends on the answer, so that nodes that do not answer have the whole budget.
+	// patient: an outcome depends on the answer, so unreachable nodes get the whole budget.
 	patient bool
 	// unreachable is when a node first did not answer, of failures that follow each other; lastFailure the last.
 	unreachable, lastFailure time.Time
 }
 
-// wait sleeps before another attempt. It fails with the context's error, or with cause when the
-// budget is spent.
+// wait sleeps before another attempt. It fails with the context's error, or with cause when the budget is spent.
 func (b *backoff) wait(ctx context.Context, class backoffClass, cause error) error {
 	pause, err := b.next(ctx, class, cause)
 	if err != nil || pause == 0 {
@@ -55,7 +54,7 @@ func (b *backoff) wait(ctx context.Context, class backoffClass, cause error) err
 // oracle's, which is a little behind.
 const expiryStep = 2 * time.Millisecond
 
-// waitForExpiry is wait for a live transaction's lock, and ends soon after the lock's TTL.
+// waitForExpiry is wait for a live transaction's lock that ends soon after the lock's TTL.
 func (b *backoff) waitForExpiry(ctx context.Context, e *mvcc.KeyLockedError) error {
 	pause, err := b.next(ctx, backoffLock, e)
 	if err != nil {
@@ -110,8 +109,8 @@ func (b *backoff) next(ctx context.Context, class backoffClass, cause error) (ti
 	return pause, nil
 }
 
-// waitForLock waits until a live transaction's lock has gone or changed, or for the time that wait
-// would sleep. Where the shard cannot tell, it sleeps.
+// waitForLock waits until a live transaction's lock has been removed or changed, or for the duration of wait. If the
+// shard cannot report that, it sleeps.
 func (b *backoff) waitForLock(ctx context.Context, shard kv.Shard, e *mvcc.KeyLockedError) error {
 	if !shard.Capabilities().WaitForRelease {
 		return b.wait(ctx, backoffLock, e)

@@ -13,22 +13,22 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// writeBuffer holds a transaction's writes in the order they came, as a log.
+// writeBuffer contains a transaction's writes in the order they came, as a log.
 //
 //	log    put a │ put b │ delete a │ put c │ insert a │ …
 //	         ▲ prev────────────┘ prev ──────────┘
-//	index  a → newest a, b → newest b, …        built when somebody reads, and only then
+//	index  a → newest a, b → newest b, …        built by the first read that needs it
 //
-// The log makes writing one append, a savepoint a length, rolling back to it a truncation, and a
-// reader's view of the buffer a length too (I7). Up to smallLog entries it is searched from its end;
-// beyond that a tree of positions is kept, brought up to date by the next read. A transaction that
-// only writes, as COPY does, never has one: its keys are sorted once, at commit.
+// With the log a write is one append, a savepoint a length, a rollback to it a truncation, and a reader's view of the
+// buffer a length too (I7). Up to smallLog entries it is searched from its end; beyond that a tree of positions is kept,
+// brought up to date by the next read. A transaction that only writes, as COPY does, never has one: its keys are sorted
+// once, at commit.
 //
-// Entries of one key are folded into one mutation at commit, or earlier, in place, where neither a
-// savepoint nor an iterator can tell the difference.
+// Entries of one key are folded into one mutation at commit, or earlier, in place, if neither a savepoint nor an
+// iterator can observe it.
 //
-// Beyond the transaction's share of memory the oldest entries lie in a file (spill.go). Positions count
-// from the beginning of what is in memory, lengths of the log from its true beginning.
+// Beyond the transaction's share of memory the oldest entries are in a file (spill.go). Positions count from the
+// beginning of the entries in memory, lengths of the log from its true beginning.
 type writeBuffer struct {
 	first     []entry   // the first chunkLen entries
 	rest      [][]entry // further chunks, each of capacity chunkLen
@@ -46,21 +46,21 @@ type writeBuffer struct {
 
 	index   *btree.BTreeG[int32] // positions ordered by key, the newest of each key; nil until needed
 	indexed int                  // entries below are in the index
-	probe   []byte               // the key that position probePos stands for
+	probe   []byte               // the key at position probePos
 
-	// moves says at which snapshots entries were written, where that was not the transaction's present
-	// one. Both writes and from ascend strictly.
+	// moves records the snapshots at which entries were written, if it was not the transaction's current one. Both
+	// writes and from ascend strictly.
 	moves []snapshotMove
 }
 
-// snapshotMove says that the first writes of the buffer were made at snapshots up to from.
+// snapshotMove: the first writes of the buffer were made at snapshots up to from.
 type snapshotMove struct {
 	writes int
 	from   tso.Timestamp
 }
 
-// noteMove notes that the snapshot moves away from from. Where nothing was written since the last move,
-// that one says it all.
+// noteMove records that the snapshot moves on from from. If nothing was written since the last move, the last one
+// suffices.
 func (b *writeBuffer) noteMove(from tso.Timestamp) {
 	if b.len() == 0 {
 		return
@@ -81,8 +81,8 @@ func (b *writeBuffer) truncateMoves(n int) {
 	}
 }
 
-// len is the number of entries. Like size, freeze, truncate and get it takes a nil buffer, which is what
-// a transaction has until its first write, for an empty one.
+// len is the number of entries. Like size, freeze, truncate and get it treats a nil buffer, which a transaction has
+// until its first write, as an empty one.
 func (b *writeBuffer) len() int {
 	if b == nil {
 		return 0
@@ -90,7 +90,7 @@ func (b *writeBuffer) len() int {
 	return b.base + b.n
 }
 
-// size is what the entries count for, in bytes.
+// size is the accounted size of the entries in bytes.
 func (b *writeBuffer) size() int64 {
 	if b == nil {
 		return 0
@@ -102,10 +102,10 @@ const (
 	chunkLen = 4096
 	smallLog = 16
 	probePos = -1
-	// freeBufferBytes is how much a write buffer holds without drawing from the server's memory: what
-	// small transactions hold is counted with their connections.
+	// freeBufferBytes is the size of a write buffer up to which nothing is reserved from the server's memory: small
+	// transactions are accounted for with their connections.
 	freeBufferBytes = 64 << 10
-	// entryOverhead is what an entry costs beside its bytes.
+	// entryOverhead is the cost of an entry in addition to its bytes.
 	entryOverhead = 64
 )
 
@@ -119,9 +119,9 @@ type entry struct {
 
 func (e *entry) sizeBytes() int64 { return int64(len(e.key) + len(e.value) + entryOverhead) }
 
-// change is what a write, or several in a row, do to a key.
+// change is the effect of a write, or of several in a row, on a key.
 type change struct {
-	op mvcc.Op // OpLock: nothing but a lock
+	op mvcc.Op // OpLock: only a lock
 	// mustBeNew: the key has no value at the snapshot, or the commit fails.
 	mustBeNew bool
 	// locked: a lock was among the writes, so that a lock must be left on the key.
@@ -138,19 +138,19 @@ var (
 	changeLock   = change{op: mvcc.OpLock, locked: true}
 )
 
-// assertsNew says that the change is legal only on a key without a value.
+// assertsNew reports whether the change is legal only on a key without a value.
 func (c change) assertsNew() bool { return c.mustBeNew || c.op == mvcc.OpCheckNotExists }
 
-// leavesValue says that the key has a value after the change.
+// leavesValue reports whether the key has a value after the change.
 func (c change) leavesValue() bool { return c.op == mvcc.OpPut }
 
-// decides says that the change determines what a reader finds.
+// decides reports whether the change determines what a reader finds.
 func (c change) decides() bool { return c.op != mvcc.OpLock }
 
 // then returns the change that is c followed by next. It is associative.
 //
 //	insert, delete   nothing is written, but the key must still have been new
-//	delete, insert   put: the old value was there, and goes
+//	delete, insert   put: the old value existed and is replaced
 //	insert, insert   fails
 //	lock, anything   the other, since every write conflicts at least as a lock does
 func (c change) then(next change) change {
@@ -173,7 +173,7 @@ func (c change) then(next change) change {
 	return r
 }
 
-// mutation is the change as the shards know it.
+// mutation is the change as sent to the shards.
 func (c change) mutation(key, value []byte) mvcc.Mutation {
 	switch {
 	case c.op == mvcc.OpCheckNotExists && c.locked:
@@ -226,15 +226,15 @@ func (b *writeBuffer) count(bytes int64) {
 	b.memBytes += bytes
 }
 
-// shrinkAccount gives back what the account has beyond the entries in memory.
+// shrinkAccount releases what the account has beyond the entries in memory.
 func (b *writeBuffer) shrinkAccount() {
 	if spare := b.account.Used() - b.memBytes; spare > 0 {
 		b.account.Shrink(spare)
 	}
 }
 
-// replaceable returns the position of key's newest entry if a further write may be folded into it
-// and it is found cheaply, else -1.
+// replaceable returns the position of key's newest entry if a further write may be folded into it and it is found
+// cheaply, otherwise -1.
 func (b *writeBuffer) replaceable(key []byte) int {
 	switch {
 	case b.n == b.frozen:
@@ -252,7 +252,7 @@ func (b *writeBuffer) replaceable(key []byte) int {
 	return -1
 }
 
-// get returns what the buffer says of key; found is false when it says nothing.
+// get returns the buffered value of key; found is false if the buffer does not determine it.
 func (b *writeBuffer) get(key []byte) (value []byte, found bool, _ error) {
 	if b == nil {
 		return nil, false, nil
@@ -275,8 +275,8 @@ func (b *writeBuffer) get(key []byte) (value []byte, found bool, _ error) {
 	return nil, false, nil
 }
 
-// deciding follows a key's entries from i to older ones, to the first below bound that decides what a
-// reader finds; -1 if there is none.
+// deciding follows a key's entries from i to older ones, to the first below bound that determines what a reader finds;
+// -1 if there is none.
 func (b *writeBuffer) deciding(i, bound int) int {
 	for i >= 0 {
 		e := b.at(i)
@@ -368,7 +368,7 @@ func (b *writeBuffer) truncateMemory(n int) {
 	}
 }
 
-// cut shortens s to at most n entries and lets go of the bytes of the others.
+// cut shortens s to at most n entries and drops references to the bytes of the others.
 func cut(s []entry, n int) []entry {
 	if n >= len(s) {
 		return s
@@ -409,7 +409,7 @@ func (b *writeBuffer) mutations(dst []mvcc.Mutation) ([]mvcc.Mutation, error) {
 	return dst, nil
 }
 
-// ascending says that the log is a write set as it stands: each key once, in order.
+// ascending reports whether the log is already a write set: each key once, in order.
 func (b *writeBuffer) ascending() bool {
 	for i := range b.n {
 		if b.at(i).twice || i > 0 && bytes.Compare(b.at(i-1).key, b.at(i).key) >= 0 {
@@ -425,8 +425,8 @@ type place struct {
 	at   int32
 }
 
-// sorted returns the places ordered by key, those of one key from old to new. Most keys are told apart
-// by their heads, without a look at the keys themselves.
+// sorted returns the places ordered by key, those of one key from old to new. Most keys differ in their heads, so the
+// keys themselves are rarely compared.
 func (b *writeBuffer) sorted() []place {
 	common := b.common()
 	order := make([]place, b.n)

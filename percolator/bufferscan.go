@@ -11,19 +11,19 @@ import (
 type bufferScan struct {
 	b       *writeBuffer
 	span    kv.Span
-	rest    []kv.Span // what follows span, in key order
+	rest    []kv.Span // the spans after span, in key order
 	reverse bool
 	bound   int // entries of the log from here on are not seen
 	cuts    int // truncations of the buffer seen so far
 
 	// Of what is in memory:
-	page [bufferPage]int32 // positions that decide what a reader finds, in order of the scan
+	page [bufferPage]int32 // positions that determine what a reader finds, in order of the scan
 	len  int
 	pos  int
 	last []byte // the key to go on after when the page is used up; nil: from the beginning
-	done bool   // there is nothing after this page
+	done bool   // no entries follow this page
 
-	runs *runScan // what is in the buffer's file; nil: nothing
+	runs *runScan // the entries in the buffer's file; nil: none
 	// passed is the key that the scan has passed last in the span, nil if none.
 	passed, passedSpace []byte
 }
@@ -57,7 +57,7 @@ func (s *bufferScan) begin() {
 // inMemory is the position in memory from which on entries are not seen.
 func (s *bufferScan) inMemory() int { return max(0, min(s.bound-s.b.base, s.b.n)) }
 
-// nextSpan goes on to the next span and reports whether there is one.
+// nextSpan advances to the next span and reports whether there is one.
 func (s *bufferScan) nextSpan() bool {
 	if len(s.rest) == 0 {
 		return false
@@ -68,7 +68,7 @@ func (s *bufferScan) nextSpan() bool {
 	return true
 }
 
-// peek returns the entry the scan stands at, or nil at the end. It is valid until the next peek.
+// peek returns the current entry, or nil at the end. It is valid until the next peek.
 func (s *bufferScan) peek() (*entry, error) {
 	for ; s.cuts < len(s.b.truncations); s.cuts++ {
 		if s.b.truncations[s.cuts] < s.bound {

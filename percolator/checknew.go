@@ -7,10 +7,9 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// CheckNew looks now for what Commit would find of the keys given to Insert: one that has a value at
-// the snapshot is a *mvcc.KeyExistsError. The session calls it when a statement that was alone in its
-// transaction is joined by another, since its error belongs before the other's result. Commit checks
-// all the same.
+// CheckNew performs the check of keys given to Insert that Commit would perform: a key that has a value at the snapshot
+// is a *mvcc.KeyExistsError. The session calls it when a statement that was alone in its transaction is followed by
+// another, since its error must precede the other's result. Commit checks again.
 func (t *Txn) CheckNew(ctx context.Context) error {
 	if t.done {
 		return ErrTxnDone

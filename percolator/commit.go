@@ -12,21 +12,20 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Commit makes the transaction's writes visible at the timestamp it returns, or not at all. It
-// returns 0 when there was nothing to write. The transaction is over in any case.
+// Commit makes the transaction's writes visible at the timestamp it returns, or not at all. It returns 0 if there was
+// nothing to write. The transaction has ended in any case.
 //
-// A transaction that was rolled back is not committed again here under another start_ts, although its write
-// set is at hand. The start_ts that is rolled back can never commit, so a second attempt needs one of its
-// own, and that lies above the snapshot. What a shard checks at a prewrite or validates of reads it looks for
-// above the start_ts: what was committed between snapshot and second start_ts on keys that were locked and not
-// written, or read, would not be found. The pessimistic locks are gone, too, or others are waiting for them. So
-// a statement on its own is run again by the session, and a block's client is told.
+// A transaction that was rolled back is not committed again here under another start_ts, although its write set is
+// available. The start_ts that is rolled back can never commit, so a second attempt needs another one, which lies above
+// the snapshot. The checks of a prewrite and the validation of reads look for changes above the start_ts: they would
+// miss those committed between the snapshot and the second start_ts on keys that were locked and not written, or read.
+// The pessimistic locks are lost, too, or other transactions wait for them. Therefore the session runs a single
+// statement again, and a block's client receives the error.
 //
-// For certain not committed: *mvcc.WriteConflictError (another transaction was first, or this one was
-// rolled back by others; running it again may succeed), *mvcc.KeyExistsError, ErrCommitTooLate, what
-// the CommitGuard returned, *mvcc.TooOldError, and after Options.RetryBudget *kv.UnavailableError,
-// *tso.UnavailableError and *mvcc.KeyLockedError, possibly wrapped; context errors. Not known:
-// *UndeterminedError.
+// Certainly not committed: *mvcc.WriteConflictError (another transaction was first, or this one was rolled back by
+// others; running it again may succeed), *mvcc.KeyExistsError, ErrCommitTooLate, errors of the CommitGuard,
+// *mvcc.TooOldError, and after Options.RetryBudget *kv.UnavailableError, *tso.UnavailableError and *mvcc.KeyLockedError,
+// possibly wrapped; context errors. Unknown: *UndeterminedError.
 func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 	if t.done {
 		return 0, ErrTxnDone
@@ -64,12 +63,12 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 	return ts, err
 }
 
-// committer carries one transaction through its commit. One goroutine's, but for prewriteAll and
-// the lease, which read what does not change.
+// committer commits one transaction. Not safe for concurrent use, except for prewriteAll and the lease, which read
+// fields that do not change.
 //
 //	write set on one shard               run ─▶ onePhase ─▶ done
-//	small, on several shards             run ─▶ async ─▶ done, all keys are committed behind
-//	large, or serializable, or fallback  run ─▶ prewriteAll ─▶ commitPrimary ─▶ secondaries, behind
+//	small, on several shards             run ─▶ async ─▶ done, all keys are committed in the background
+//	large, or serializable, or fallback  run ─▶ prewriteAll ─▶ commitPrimary ─▶ secondaries, in the background
 //	larger than the share of memory      commitLarge, from a file
 type committer struct {
 	db      *DB
@@ -77,7 +76,7 @@ type committer struct {
 	readTS  tso.Timestamp // commits above it conflict, where a key was not locked before
 	guard   CommitGuard
 	locked  *lockSet        // of a pessimistic transaction, else nil
-	reads   []kv.Span       // of a serializable one: what must not have changed until the commit
+	reads   []kv.Span       // of a serializable one: must not have changed until the commit
 	shared  []mvcc.Mutation // checks of the keys held shared, ascending; they are among the mutations
 
 	mutations []mvcc.Mutation // ascending
@@ -92,7 +91,7 @@ type committer struct {
 	maxCommitTS tso.Timestamp
 	kind        commitKind
 
-	// What an async commit adds to its prewrites; nil: none is tried.
+	// The additions of an async commit to its prewrites; nil: no async commit is tried.
 	asyncing *asyncCommit
 	// checkedAt is the commit_ts for which the shared locks are being checked, or 0.
 	checkedAt tso.Timestamp
@@ -104,7 +103,7 @@ type committer struct {
 	mutationSpace [4]mvcc.Mutation
 }
 
-// prepare makes the write set out of what the transaction has written, locked and read.
+// prepare builds the write set from the keys that the transaction has written, locked and read.
 func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
 	if c.mutations, err = t.buf.mutations(c.mutationSpace[:0]); err != nil {
 		return 0, err
@@ -121,8 +120,8 @@ func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
 	return 0, c.addLocked(t.locks)
 }
 
-// setLockedAt tells of each mutation as of when its key must not have changed: since it was locked,
-// or since it was written, if that was at a snapshot before the present one.
+// setLockedAt sets each mutation's LockedAt, since when its key must not have changed: since it was locked, or since it
+// was written, if that was at a snapshot before the current one.
 func (c *committer) setLockedAt(t *Txn) error {
 	// A key counts from its first entry, an entry from the first move after it.
 	entry := 0
@@ -151,8 +150,8 @@ func (c *committer) setLockedAt(t *Txn) error {
 	return nil
 }
 
-// addLocked adds the keys that are locked alone and were not written: locks live in memory and may be
-// lost, and what the transaction has decided by these keys must still hold when it commits.
+// addLocked adds the keys that are locked and not written: locks are kept in memory and may be lost, and what the
+// transaction has decided by these keys must still be valid when it commits.
 func (c *committer) addLocked(l *lockSet) error {
 	written := len(c.mutations)
 	for i := range l.held {
@@ -178,7 +177,8 @@ func (c *committer) addLocked(l *lockSet) error {
 
 func byKey(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) }
 
-// lockedLater is the conflict of a transaction that has locked what its snapshot has not moved up to.
+// lockedLater is the conflict of a transaction that has locked a key as of a timestamp to which its snapshot has not
+// advanced.
 func (c *committer) lockedLater(h *heldLock) error {
 	return &mvcc.WriteConflictError{Key: h.key, StartTS: c.startTS, ConflictingCommitTS: h.at}
 }
@@ -249,14 +249,14 @@ func (c *committer) route(ctx context.Context, bo *backoff) error {
 
 func (c *committer) keyAt(i int) []byte { return c.mutations[i].Key }
 
-// choosePrimary picks the first key that is written on the shard with most mutations. It is called
-// once (I5): the primary stays though the routes may change. A check cannot be it, for it leaves no
-// record; a lock is one only if nothing is written.
+// choosePrimary picks the first written key on the shard with most mutations. It is called once (I5): the primary stays
+// the same even if routes change. A check cannot be the primary, because it leaves no record; a lock is the primary only
+// if nothing is written.
 //
-// A pessimistic transaction has had its primary since it took its first lock, even if it did not write
-// that key in the end, and that primary's lease goes on. One that is held shared leaves no lock: its
-// pessimistic locks keep it for their primary, and what is prewritten gets one of its own. They do not
-// meet, for what is found out for the sake of a pessimistic lock decides no fate.
+// The primary of a pessimistic transaction is the first key it locked, even if it did not write that key in the end, and
+// that primary's lease continues. If that lock is shared, it leaves no lock on disk: the pessimistic locks keep it as
+// their primary, and the prewritten keys get another one. The two do not interfere, because a status check on behalf of
+// a pessimistic lock decides no outcome.
 func (c *committer) choosePrimary() {
 	for i := range c.mutations {
 		if c.mutations[i].Op.LeavesLock() {
@@ -294,8 +294,8 @@ func (c *committer) choosePrimary() {
 	}
 }
 
-// keepPrimary makes the primary that a pessimistic transaction has had since its first lock that of the
-// commit, if that key is to be prewritten.
+// keepPrimary makes the primary of a pessimistic transaction's locks that of the commit, if that key is to be
+// prewritten.
 func (c *committer) keepPrimary() bool {
 	if c.locked == nil || c.locked.primary == nil || !c.locked.held[0].settled {
 		return false
@@ -304,8 +304,8 @@ func (c *committer) keepPrimary() bool {
 	return true
 }
 
-// ttlFor returns how long a transaction's locks live without a heartbeat, in milliseconds: the
-// default, and for large ones 6 s times the square root of their size in MiB, up to 20 s.
+// ttlFor returns how long a transaction's locks are valid without a heartbeat, in milliseconds: the default, and for
+// large ones 6 s times the square root of their size in MiB, up to 20 s.
 func (c *committer) ttlFor() uint64 {
 	ttl := float64(c.db.opts.LockTTL.Milliseconds())
 	if mib := float64(c.sizeBytes) / (1 << 20); mib > 0.25 {
@@ -333,7 +333,7 @@ func (c *committer) ttlNow() uint64 {
 	return c.ttlFor()
 }
 
-// leaseMillis is what one heartbeat buys.
+// leaseMillis is the extension by one heartbeat.
 func (c *committer) leaseMillis() uint64 {
 	if c.lease.db != nil {
 		return c.lease.ttlMillis
@@ -341,12 +341,12 @@ func (c *committer) leaseMillis() uint64 {
 	return c.ttlFor()
 }
 
-// doomed says that a heartbeat has found the transaction rolled back.
+// doomed reports whether a heartbeat has found the transaction rolled back.
 func (c *committer) doomed() bool {
 	return c.lease.doomed.Load() || c.locked != nil && c.locked.lease.doomed.Load()
 }
 
-// writes says that key is among the mutations, and not only to be checked for being held shared.
+// writes reports whether key is among the mutations, other than as a check of a shared lock.
 func (c *committer) writes(key []byte) bool {
 	if c.large != nil {
 		found, err := c.large.Has(key)
@@ -356,7 +356,7 @@ func (c *committer) writes(key []byte) bool {
 	return found && c.mutations[at].Op != mvcc.OpCheckShared
 }
 
-// txnSize is the number of mutations, as locks tell it.
+// txnSize is the number of mutations, as recorded in locks.
 func (c *committer) txnSize() uint32 {
 	if c.large != nil {
 		return uint32(min(c.large.Len(), math.MaxUint32))
@@ -408,8 +408,7 @@ func (c *committer) leaveGuard() {
 	}
 }
 
-// detached is the context for requests whose outcome must be learnt: a caller who gives up does not
-// take the answer away.
+// detached is the context for requests whose outcome must be learnt: it does not end when the caller gives up.
 func detached(ctx context.Context) context.Context {
 	if ctx.Done() == nil {
 		return ctx
@@ -432,8 +431,8 @@ func (c *committer) lostRace(err error) error {
 	return err
 }
 
-// settled is the error of a transaction that has been settled as rolled back after an attempt to commit it failed
-// with err: that a shard was away is no longer the point, for it has told the outcome.
+// settled is the error of a transaction that has been settled as rolled back after an attempt to commit it failed with
+// err. An unavailable shard is no longer the cause, because the outcome is known.
 func (c *committer) settled(err error) error {
 	if unreachable(err) {
 		return rolledBack(c.primary, c.startTS)
@@ -450,7 +449,7 @@ type onePhaseNext int
 
 const (
 	onePhaseDone       onePhaseNext = iota // committed or failed
-	onePhaseSplit                          // nothing done; the write set is no longer one shard's
+	onePhaseSplit                          // nothing done; the write set is no longer on one shard
 	onePhasePrewritten                     // the shard has written locks instead
 )
 
@@ -460,7 +459,7 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 		return onePhaseDone, 0, err
 	}
 	bo := backoff{db: c.db}
-	lost := false // an attempt was not answered and may have been, or be yet, carried out
+	lost := false // an attempt was not answered and may have been, or may yet be, executed
 	c.onePC = kv.PrewriteRequest{
 		Mutations:   c.mutations,
 		Primary:     c.primary,
@@ -496,8 +495,8 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 	}
 }
 
-// afterOnePhase deals with an attempt that failed: retry says to send it again; otherwise a nil error
-// means to go on as next says, and an error that this is the end.
+// afterOnePhase handles an attempt that failed: retry means to send it again; otherwise a nil error means to continue as
+// next says, and an error ends the commit.
 func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, err error) (next onePhaseNext, retry bool, _ error) {
 	switch kind := errkind.Of(err); kind {
 	case errkind.StaleRoute:
@@ -521,7 +520,7 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 		}
 		return c.reroute(ctx, bo, *lost)
 	case errkind.DiskFull:
-		// Nothing was done, and a record that says so would take room.
+		// Nothing was done, and a record of that would take space.
 		*lost = *lost || !c.parts[0].shard.Capabilities().ExactlyOnce
 	default:
 		*lost = *lost || !kind.Final()
@@ -529,7 +528,7 @@ func (c *committer) afterOnePhase(ctx context.Context, bo *backoff, lost *bool, 
 	return 0, false, err
 }
 
-// reroute looks for the write set's shard again, with the results of afterOnePhase.
+// reroute looks up the write set's shard again, with the results of afterOnePhase.
 func (c *committer) reroute(ctx context.Context, bo *backoff, lost bool) (next onePhaseNext, retry bool, _ error) {
 	if err := c.route(ctx, bo); err != nil {
 		return 0, false, err
@@ -546,20 +545,20 @@ func (c *committer) reroute(ctx context.Context, bo *backoff, lost bool) (next o
 	return onePhaseSplit, false, nil
 }
 
-// settleOnePhase ends a one-phase commit that failed with err. If an attempt was lost, a key
-// is asked, and made to refuse the attempt should it arrive late.
+// settleOnePhase ends a one-phase commit that failed with err. If an attempt was lost, the status is checked at a key,
+// which then rejects the attempt if it arrives late.
 func (c *committer) settleOnePhase(ctx context.Context, lost bool, err error) (tso.Timestamp, error) {
 	kind := errkind.Of(err)
 	if ts := committedAt(err); ts != 0 {
 		return ts, nil
 	}
 	switch {
-	case c.locks == 0: // whatever arrives writes nothing
+	case c.locks == 0: // a late request writes nothing
 		return 0, c.lostRace(err)
 	case !lost && kind == errkind.DiskFull:
 		return 0, err
 	case !lost && kind.Final():
-		// A duplicate of the request would be refused as well, for a conflict stays one.
+		// A duplicate of the request would be refused as well, because a conflict is permanent.
 		return 0, c.lostRace(err)
 	case !lost:
 		c.abort(ctx)

@@ -1,13 +1,13 @@
 package percolator
 
-// Counts are the sizes of what an open transaction carries, for an operator to look at.
+// Counts are the sizes of an open transaction, for operators.
 type Counts struct {
-	Reads  int // spans recorded, to see later whether they have changed
+	Reads  int // spans recorded for verification
 	Locks  int // keys locked pessimistically
 	Writes int // changes in the write buffer
 }
 
-// Counts returns the transaction's. The transaction's goroutine alone may ask.
+// Counts returns the transaction's sizes. Only the transaction's goroutine may call it.
 func (t *Txn) Counts() Counts {
 	c := Counts{Writes: t.buf.len()}
 	if t.locks != nil {

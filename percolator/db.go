@@ -22,14 +22,14 @@ type Options struct {
 	Registerer prometheus.Registerer
 	// MaxTxnBytes is the size of a write buffer, 64 bytes for each write included: no limit but the disk's.
 	MaxTxnBytes int64
-	// Memory is what write buffers draw from beyond their first 64 KiB each; nil: they are not bounded
+	// Memory is the pool from which write buffers reserve beyond their first 64 KiB each; nil: they are not bounded
 	// together.
 	Memory *memory.Pool
-	// LockMemory is what pessimistic locks draw from beyond the first 64 KiB of each transaction; nil: they are not
-	// bounded.
+	// LockMemory is the pool from which pessimistic locks reserve beyond the first 64 KiB of each transaction; nil: they
+	// are not bounded.
 	LockMemory *memory.Pool
-	// SpillBytes is how much of a write buffer is kept in memory, counted likewise: 16 MiB. What is beyond
-	// goes to a temporary file in TempDir; "" is the system's directory for them.
+	// SpillBytes is the part of a write buffer that is kept in memory, counted likewise: 16 MiB. The rest goes to a
+	// temporary file in TempDir; "" is the system's directory for them.
 	SpillBytes int64
 	TempDir    string
 	// MaxOnePhaseBytes is the largest write set sent to a shard in one piece: 512 MiB. Where shards
@@ -37,28 +37,28 @@ type Options struct {
 	MaxOnePhaseBytes int64
 	// MaxPageRows is the largest page of a scan: 1024.
 	MaxPageRows int
-	// RetryBudget is how long one call goes on retrying what may pass, such as a lock, a stale route
-	// or a lost connection: 20 s. The context's deadline may end it earlier.
+	// RetryBudget is how long one call retries after transient errors, such as a lock, a stale route or a lost
+	// connection: 20 s. The context's deadline may end it earlier.
 	RetryBudget time.Duration
-	// UnreachableBudget is how long one call goes on asking nodes that do not answer, unless the outcome of a
+	// UnreachableBudget is how long one call retries requests to nodes that do not answer, unless the outcome of a
 	// commit depends on them: 5 s.
 	UnreachableBudget time.Duration
-	// ProbeTimeout is how long a commit without an answer asks for its fate after the budget is
-	// spent or the context has ended: 2 s.
+	// ProbeTimeout is how long a commit without an answer checks its status after the budget is spent or the context has
+	// ended: 2 s.
 	ProbeTimeout time.Duration
-	// MaxReadSpans is how many points and spans a transaction remembers having read, where it must:
-	// 4096. Of one that read more, neighbours are taken together with what lies between them.
+	// MaxReadSpans is the number of points and spans that a transaction records of its reads: 4096. Beyond that,
+	// neighbours are merged, including the gap between them.
 	MaxReadSpans int
 	// DisableAsyncCommit: a transaction on several shards always takes two phases.
 	DisableAsyncCommit bool
-	// LockTTL is how long locks of a small transaction live without a heartbeat: 3 s.
+	// LockTTL is how long locks of a small transaction are valid without a heartbeat: 3 s.
 	LockTTL time.Duration
 	// Workers and Queue bound the background work: 4 and 4096.
 	Workers, Queue int
 	// Jitter draws a duration in [0, n), for the length of a wait: that of math/rand. Tests that are to
 	// be repeated exactly bring their own.
 	Jitter func(n time.Duration) time.Duration
-	// DrainTimeout is how long Close lets background work go on: 5 s.
+	// DrainTimeout is how long Close lets background work continue: 5 s.
 	DrainTimeout time.Duration
 }
 
@@ -116,8 +116,8 @@ func New(router kv.Router, oracle tso.Oracle, opts Options) *DB {
 	return db
 }
 
-// Close finishes the background work of committed transactions. What it cannot finish in
-// Options.DrainTimeout is left to whoever meets the locks. Transactions must not be used afterwards.
+// Close finishes the background work of committed transactions. Locks that remain after Options.DrainTimeout are
+// resolved by the transactions that encounter them. Transactions must not be used afterwards.
 func (db *DB) Close() error {
 	db.background.close(db.opts.DrainTimeout)
 	return nil
@@ -142,8 +142,8 @@ func (db *DB) BeginTxn(ctx context.Context, opts TxnOptions) (*Txn, error) {
 	return t, nil
 }
 
-// BeginAt starts a read-only transaction at a timestamp in the past, as Begin or Commit returned it,
-// or made by tso.FromPhysical. Reads fail with *mvcc.TooOldError where the history is gone.
+// BeginAt starts a read-only transaction at a timestamp in the past, as returned by Begin or Commit, or made by
+// tso.FromPhysical. Reads fail with *mvcc.TooOldError if the history has been removed.
 func (db *DB) BeginAt(ts tso.Timestamp) *Txn {
 	t := newTxn(db, ts, TxnOptions{ReadOnly: true})
 	t.active = db.active.enterPast(ts)

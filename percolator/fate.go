@@ -11,7 +11,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// askPrimary asks the primary of a lock once.
+// askPrimary sends one status check to the primary of a lock.
 func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp) (fate, error) {
 	now, err := db.oracle.Now(ctx)
 	if err != nil {
@@ -20,9 +20,8 @@ func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Time
 	return db.askPrimaryAs(ctx, lock, callerTS, now, false)
 }
 
-// askPrimaryAs is askPrimary; forceSync says that the transaction, though its primary is that of an
-// async commit, has a plain lock somewhere, so that the primary decides after all. now is a timestamp by
-// which the lock's TTL is judged.
+// askPrimaryAs is askPrimary; forceSync means that the transaction, though its primary is that of an async commit, has a
+// plain lock somewhere, so the primary decides. now is the timestamp by which the lock's expiry is determined.
 func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now tso.Timestamp, forceSync bool) (fate, error) {
 	desc, shard, err := db.router.Locate(ctx, lock.Primary)
 	if err == nil {
@@ -37,7 +36,7 @@ func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now t
 		StartTS:  lock.StartTS,
 		CallerTS: callerTS,
 		NowTS:    now,
-		// A primary that holds nothing may still be on its way while the secondary's lock lives.
+		// A primary without lock or record may still be prewritten while the secondary's lock is valid.
 		RollbackIfMissing:    lockExpired(lock, now),
 		ResolvingPessimistic: lock.Op == mvcc.OpPessimistic,
 		ForceSync:            forceSync,
@@ -60,20 +59,20 @@ func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now t
 	return fate{kind: fateAlive}, nil
 }
 
-// lockExpired says that a lock's TTL has run out, as far as the lock itself tells.
+// lockExpired reports whether a lock's TTL has passed, according to the lock alone.
 func lockExpired(l *mvcc.Lock, now tso.Timestamp) bool {
 	return l.Expiry() < now.Physical()
 }
 
-// askSecondaries finds out what became of an async commit whose primary is locked.
+// askSecondaries determines the outcome of an async commit whose primary is locked.
 //
 //	all keys locked, all async    committed, at the largest min_commit_ts
 //	one is committed              committed, at that timestamp
 //	one can never be locked       rolled back
 //	one is locked, but not async  the owner fell back to two phases, and the primary decides
-//	one is missing                alive, unless the TTL has run out: then it is made never to be locked
+//	one is missing                alive, unless the TTL has passed: then it is prevented from being locked
 //
-// Whoever asks comes to the same result, for what is counted never changes.
+// Every caller gets the same result, because what is counted never changes.
 func (db *DB) askSecondaries(ctx context.Context, primary *mvcc.Lock, callerTS, now tso.Timestamp) (fate, error) {
 	req := kv.CheckSecondaryLocksRequest{StartTS: primary.StartTS}
 	if lockExpired(primary, now) {
@@ -91,13 +90,13 @@ func (db *DB) askSecondaries(ctx context.Context, primary *mvcc.Lock, callerTS, 
 	switch v.fate.kind {
 	case fateCommitted, fateRolledBack:
 		db.metrics.asyncResolved.Inc()
-		// The rest is for those who come later.
+		// Later requests need only the rest.
 		db.resolveLater(mergeKey(primary.Secondaries, primary.Primary), primary.StartTS, v.fate.commitTS)
 	}
 	return v.fate, nil
 }
 
-// secondaryVote is what secondaries say together.
+// secondaryVote combines the states of the secondaries.
 type secondaryVote struct {
 	fate        fate // fateAlive: not decided by any of them alone
 	locked      int
@@ -105,8 +104,8 @@ type secondaryVote struct {
 	plain       bool // a lock is not async
 }
 
-// countSecondaries sends a request about ascending keys to their shards, one after the other, until
-// one decides. It does not repeat what fails.
+// countSecondaries sends a request about ascending keys to their shards, one after the other, until one decides. It does
+// not retry.
 func (db *DB) countSecondaries(ctx context.Context, keys [][]byte, req kv.CheckSecondaryLocksRequest) (v secondaryVote, _ error) {
 	parts, err := db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, nil)
 	if err != nil {
@@ -139,7 +138,7 @@ func (db *DB) countSecondaries(ctx context.Context, keys [][]byte, req kv.CheckS
 	return v, nil
 }
 
-// mergeKey returns ascending keys with another in its place.
+// mergeKey inserts a key into ascending keys.
 func mergeKey(keys [][]byte, key []byte) [][]byte {
 	at, found := slices.BinarySearchFunc(keys, key, bytes.Compare)
 	if found {

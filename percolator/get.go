@@ -35,7 +35,7 @@ func (t *Txn) Get(ctx context.Context, key []byte) ([]byte, error) {
 	return t.snap.retryGet(ctx, key, err)
 }
 
-// retryGet goes on after a first attempt that failed with err.
+// retryGet continues after a first attempt that failed with err.
 func (s *snapshot) retryGet(ctx context.Context, key []byte, err error) ([]byte, error) {
 	bo := backoff{db: s.db}
 	for {
@@ -151,8 +151,8 @@ func (s *snapshot) fetch(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	return values, nil
 }
 
-// fetchSome asks every shard concerned, in parallel where there are several, and then again for the keys whose locks
-// have been dealt with, until all are answered.
+// fetchSome reads from every shard, in parallel if there are several, and then again the keys whose locks have been
+// resolved, until all are answered.
 func (s *snapshot) fetchSome(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	f := batchFetch{s: s, keys: keys}
 	bo := backoff{db: s.db}
@@ -186,7 +186,7 @@ type batchFetch struct {
 	locked []mvcc.KeyLockedError
 }
 
-// send asks one shard.
+// send reads from one shard.
 func (f *batchFetch) send(ctx context.Context, p *part[[]byte]) error {
 	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: p.items, ReadOptions: f.s.readOptions()})
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"math/bits"
 )
 
-// keyIndex finds keys in a list of locks that grows, and is cut, at its end. It keeps positions, not keys: an open
-// hash table whose slots say where to look, and enough of the hash to look at little else. The zero
-// value is empty.
+// keyIndex finds keys in a list of locks that grows, and is truncated, at its end. It stores positions, not keys: an
+// open hash table whose slots contain positions, and enough of the hash to avoid most comparisons. The zero value is
+// empty.
 type keyIndex struct {
 	seed  maphash.Seed
 	slots []keySlot // a power of two, at most half of them in use
@@ -21,7 +21,7 @@ type keySlot struct{ at, tag uint32 }
 // leastSlots is the size of a new table.
 const leastSlots = 64
 
-// sync takes in what has been added to the list.
+// sync adds the locks appended to the list.
 func (x *keyIndex) sync(list []heldLock) {
 	if 2*len(list) > len(x.slots) {
 		size := max(leastSlots, 4<<bits.Len(uint(len(list)-1)))

@@ -23,7 +23,7 @@ type largeSet struct {
 	// run has blocks of the buffer's runs among its own; moves are the buffer's.
 	run       *sortrun.Run
 	moves     []snapshotMove
-	primary   []byte // nil: nothing but checks
+	primary   []byte // nil: only checks
 	locks     int    // mutations that leave a lock
 	sizeBytes int64
 }
@@ -59,7 +59,7 @@ func decodeLarge(key, b []byte) (mvcc.Mutation, error) {
 	return m, nil
 }
 
-// mutation makes a mutation of the record that c stands on; its bytes are the record's.
+// mutation returns the cursor's record as a mutation; its bytes are the record's.
 func (l *largeSet) mutation(c *sortrun.Cursor) (mvcc.Mutation, error) {
 	if !c.Adopted() {
 		return decodeLarge(c.Key(), c.Value())
@@ -156,7 +156,7 @@ func (l *largeSet) get(key []byte) (*mvcc.Mutation, error) {
 
 func (l *largeSet) close() {
 	for _, f := range l.files {
-		_ = f.Close() // It has no name, and nobody reads it again.
+		_ = f.Close() // It is unlinked, and not read again.
 	}
 }
 
@@ -193,7 +193,7 @@ func (l *largeSet) batches(ctx context.Context, f func([]mvcc.Mutation) error) e
 	return err
 }
 
-// seal makes the large set of what the transaction has written and locked.
+// seal builds the large set from the keys that the transaction has written and locked.
 func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 	if err := t.buf.spill(t.db.opts.TempDir); err != nil {
 		return nil, err
@@ -261,8 +261,7 @@ func (s *sealer) add(f *folded) error {
 	return s.put(&m)
 }
 
-// adopt takes a block of the buffer as it stands, after the locked keys before it, unless some of its own are
-// locked.
+// adopt includes a block of the buffer unchanged, after the locked keys before it, unless some of its own are locked.
 func (s *sealer) adopt(b *sortrun.Block) (taken bool, _ error) {
 	if err := s.addHeld(b.First); err != nil {
 		return false, err
@@ -281,8 +280,7 @@ func (s *sealer) adopt(b *sortrun.Block) (taken bool, _ error) {
 	return true, s.w.AddBlock(b)
 }
 
-// addHeld adds the keys below key, nil being no bound, that are locked alone and were not written; see
-// committer.addLocked.
+// addHeld adds the keys below key (nil: no bound) that are locked and not written; see committer.addLocked.
 func (s *sealer) addHeld(key []byte) error {
 	for len(s.held) > 0 && (key == nil || bytes.Compare(s.held[0].key, key) < 0) {
 		h := s.held[0]
@@ -385,9 +383,9 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 	return ts, err
 }
 
-// onePhaseLarge commits a set all of whose keys are in one store of this process, in one step. done is false,
-// and nothing has happened, where that cannot be: in two phases each key costs the store a lock, and is
-// written twice. A serializable transaction always takes two, since its reads are validated in between.
+// onePhaseLarge commits a set all of whose keys are in one store of this process, in one step. If that is not possible,
+// done is false, and nothing has happened: in two phases each key costs the store a lock, and is written twice. A
+// serializable transaction always takes two phases, since its reads are validated in between.
 func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done bool, _ error) {
 	if len(c.reads) > 0 {
 		return 0, false, nil
@@ -438,8 +436,8 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 // largeFanOut bounds the requests that a large transaction has in flight: each holds a few megabytes.
 const largeFanOut = 4
 
-// twoPhaseLarge is twoPhase for a large set, which is read once for each phase and never in memory as a
-// whole. finish, if not nil, is what is left to be done for the locks.
+// twoPhaseLarge is twoPhase for a large set, which is read once for each phase and is never in memory as a whole.
+// finish, if not nil, resolves the remaining locks.
 func (c *committer) twoPhaseLarge(ctx context.Context) (ts tso.Timestamp, finish func(context.Context), _ error) {
 	now, err := c.db.now(ctx)
 	if err != nil {
@@ -456,7 +454,7 @@ func (c *committer) twoPhaseLarge(ctx context.Context) (ts tso.Timestamp, finish
 		}
 		return 0, abort, c.lostRace(err)
 	}
-	if c.locks == 0 { // nothing but checks, and they held
+	if c.locks == 0 { // only checks, and they succeeded
 		return 0, nil, nil
 	}
 	if err := c.enterGuard(ctx); err != nil {
@@ -474,8 +472,8 @@ func (c *committer) twoPhaseLarge(ctx context.Context) (ts tso.Timestamp, finish
 	return 0, abort, c.lostRace(err)
 }
 
-// prewriteLarge locks the primary, so that heartbeats keep the locks alive, and then all keys, the
-// primary once more, which changes nothing.
+// prewriteLarge locks the primary, so that heartbeats keep the locks alive, and then all keys, including the primary
+// again, which changes nothing.
 func (c *committer) prewriteLarge(ctx context.Context) error {
 	if c.locks > 0 {
 		m, err := c.large.get(c.primary)
@@ -521,7 +519,7 @@ func (c *committer) eachLocked(ctx context.Context, f func(keys [][]byte) error)
 	})
 }
 
-// commitLargeSecondaries commits all keys; the primary has been.
+// commitLargeSecondaries commits all keys; the primary is committed already.
 func (c *committer) commitLargeSecondaries(ctx context.Context, ts tso.Timestamp) {
 	err := c.eachLocked(ctx, func(keys [][]byte) error {
 		c.db.commitKeys(ctx, keys, c.startTS, ts)
@@ -530,8 +528,8 @@ func (c *committer) commitLargeSecondaries(ctx context.Context, ts tso.Timestamp
 	c.logLeft("committing secondaries", err)
 }
 
-// abortLarge rolls back the primary, and removes the locks of the others: a request that is late finds
-// the primary rolled back, or its lock is removed by whoever meets it.
+// abortLarge rolls back the primary, and removes the locks of the others: a delayed request finds the primary rolled
+// back, or its lock is removed by a transaction that encounters it.
 func (c *committer) abortLarge(ctx context.Context) {
 	if c.locks == 0 {
 		return
@@ -546,7 +544,7 @@ func (c *committer) abortLarge(ctx context.Context) {
 	c.logLeft("rolling back", err)
 }
 
-// logLeft notes that locks were left to whoever meets them.
+// logLeft logs that locks remain for other transactions to resolve.
 func (c *committer) logLeft(what string, err error) {
 	if err != nil {
 		c.db.metrics.dropped.Inc()

@@ -11,7 +11,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// maxTxnLife is how long heartbeats keep a transaction alive that does not come to an end.
+// maxTxnLife is how long heartbeats keep a transaction alive that does not end.
 const maxTxnLife = time.Hour
 
 // lease keeps a transaction's locks from expiring, by renewing the TTL of its primary. It costs a timer
@@ -21,17 +21,17 @@ type lease struct {
 	startTS tso.Timestamp
 	primary []byte
 	begun   time.Time
-	// openMillis is how long the transaction had been open when the lease began: a TTL counts from
-	// the start_ts, so that this comes on top. ttlMillis is what one heartbeat buys.
+	// openMillis is how long the transaction had been open when the lease began: a TTL counts from the start_ts, so this
+	// is added. ttlMillis is the extension by one heartbeat.
 	openMillis, ttlMillis uint64
 
 	// prewritten: from here on a missing primary means that others have rolled it back. Before, a lock that is
 	// missing was in memory only, and its store has restarted.
 	prewritten atomic.Bool
-	// lockedAt is as of when the primary was locked pessimistically, 0 if it was not; alone: not shared.
+	// lockedAt is the timestamp as of which the primary was locked pessimistically, 0 if it was not; alone: not shared.
 	lockedAt tso.Timestamp
 	alone    bool
-	// doomed: the transaction has been rolled back. Advice only, the shard has the last word.
+	// doomed: the transaction has been rolled back. It is advisory; the shard decides.
 	doomed atomic.Bool
 
 	mu struct {
@@ -58,7 +58,7 @@ func (l *lease) ttl() uint64 {
 	return l.openMillis + uint64(time.Since(l.begun).Milliseconds()) + l.ttlMillis
 }
 
-// running says whether the lease has begun and not been stopped.
+// running reports whether the lease has begun and not been stopped.
 func (l *lease) running() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,7 +117,8 @@ func (l *lease) routeFailed(err error, desc *kv.RangeDescriptor) {
 	}
 }
 
-// ttlNow is ttl by the oracle's clock, by which others judge it: a restart of the oracle moves it forward.
+// ttlNow is ttl by the oracle's clock, by which other transactions determine expiry: a restart of the oracle moves it
+// forward.
 func (l *lease) ttlNow(ctx context.Context) uint64 {
 	ttlMillis := l.ttl()
 	if now, err := l.db.oracle.Now(ctx); err == nil {
@@ -126,8 +127,8 @@ func (l *lease) ttlNow(ctx context.Context) uint64 {
 	return ttlMillis
 }
 
-// lockAgain takes the primary's pessimistic lock again, which its store has lost. The transaction relies
-// on it as before if nothing was committed on the key since; if something was, the commit finds out.
+// lockAgain acquires the primary's pessimistic lock again, which its store has lost. The transaction relies on it as
+// before if nothing was committed on the key since; if something was, the commit detects it.
 func (l *lease) lockAgain(ctx context.Context, ttlMillis uint64) error {
 	desc, shard, err := l.db.router.Locate(ctx, l.primary)
 	if err != nil {

@@ -6,12 +6,11 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// LockNew locks keys that are about to be inserted, as AcquireLocks does, and returns the position of
-// the first that may not be: the transaction sees a value of it, or it is among keys before. -1: all are
-// new, and nobody else can take them; for keys of private spans that is certain after VerifyNew. It is one
-// request for each shard; the commit looks no more. In an optimistic transaction nothing is locked. Errors:
-// AcquireLocks's; after ErrRestartStatement the keys are locked, and a second call tells of them at the
-// snapshot that has moved.
+// LockNew locks keys that are about to be inserted, as AcquireLocks does, and returns the position of the first that
+// exists: the transaction sees a value of it, or it is listed twice. -1: all are new, and no other transaction can
+// insert them; for keys of private spans that is certain after VerifyNew. It sends one request to each shard; the commit
+// does not check again. In an optimistic transaction nothing is locked. Errors: those of AcquireLocks; after
+// ErrRestartStatement the keys are locked, and a second call returns the result at the advanced snapshot.
 func (t *Txn) LockNew(ctx context.Context, keys ...[]byte) (taken int, err error) {
 	if len(t.private.list) == 0 {
 		return t.lockNew(ctx, keys)
@@ -50,7 +49,7 @@ func (t *Txn) lockNew(ctx context.Context, keys [][]byte) (taken int, err error)
 	return -1, nil
 }
 
-// firstTaken is LockNew for keys of which not all have just been found absent.
+// firstTaken is LockNew for keys not all of which have just been found absent.
 func (t *Txn) firstTaken(ctx context.Context, keys [][]byte) (int, error) {
 	first := len(keys)
 	var seen map[string]struct{}
@@ -109,6 +108,6 @@ func (t *Txn) firstTaken(ctx context.Context, keys [][]byte) (int, error) {
 	return first, nil
 }
 
-// checked says that a mutation need not be looked into again: its key was found to be new when it was
-// locked, and if the lock is lost, whatever has been committed since is a conflict.
+// checked reports that a mutation need not be checked again: its key was found to be new when it was locked, and if the
+// lock is lost, anything committed since is a conflict.
 func (h *heldLock) checked(m *mvcc.Mutation) bool { return h.known == absent && m.Op == mvcc.OpPut }

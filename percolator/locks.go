@@ -12,27 +12,26 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// lockSet is what a pessimistic transaction has locked. The first key it locks is its primary (I5) and
-// stays locked until the end, so that the others always have somebody to answer for them. One
-// goroutine's, but for the lease.
+// lockSet contains the locks of a pessimistic transaction. The first key it locks is its primary (I5) and stays locked
+// until the end, so that the status of the other locks can always be determined. Not safe for concurrent use, except by
+// the lease.
 type lockSet struct {
 	held    []heldLock // in the order in which they were taken; held[0] is the primary
 	index   keyIndex   // positions in held, once there are many
-	next    int        // where find looks first
+	next    int        // find starts here
 	primary []byte
 	lease   lease
 	begun   time.Time // when the transaction began, by the local clock
 	// stray are keys whose request was not answered; they may be locked, or be yet.
 	stray   [][]byte
 	strayMu sync.Mutex
-	// newest is the largest at of the locks held. Until the snapshot has moved up to it, what was
-	// read may not be what is locked.
+	// newest is the largest at of the locks. Until the snapshot has advanced to it, the values read may differ from
+	// those locked.
 	newest tso.Timestamp
-	// loose says that a key was inserted without having been locked: then only the write buffer knows
-	// whether another insertion is the second.
+	// loose: a key was inserted without having been locked; then only the write buffer can detect a second insertion.
 	loose bool
 
-	// account is of what the locks take, here and in a store of this process: sizeBytes.
+	// account reserves the memory of the locks, here and in a store of this process: sizeBytes.
 	account   memory.Account
 	sizeBytes int64
 
@@ -40,9 +39,9 @@ type lockSet struct {
 	heldSpace [4]heldLock
 }
 
-// lockOverheadBytes is what a lock takes beside two copies of its key: the store's entry with its place in the table,
-// and the transaction's note with its place in the index. freeLockBytes is what a transaction's locks may take
-// without drawing from the pool.
+// lockOverheadBytes is the cost of a lock in addition to two copies of its key: the store's entry in its table, and the
+// transaction's entry in its index. freeLockBytes is the size of a transaction's locks up to which nothing is reserved
+// from the pool.
 const (
 	lockOverheadBytes = 400
 	freeLockBytes     = 64 << 10
@@ -56,7 +55,7 @@ type heldLock struct {
 	at     tso.Timestamp
 	shared bool
 	known  existence
-	// settled says that the key is among the mutations of the commit that leave a lock.
+	// settled: the key is among the mutations of the commit that leave a lock.
 	settled bool
 }
 
@@ -71,8 +70,8 @@ func (h *heldLock) settle(m *mvcc.Mutation) {
 	m.LockedAt, h.settled = h.at, true
 }
 
-// unwritten returns the mutation that stands for the lock where the key is not written. A shared lock
-// is only checked, and stays to be released after the commit.
+// unwritten returns the lock's mutation if the key is not written. A shared lock is only checked, and is released after
+// the commit.
 func (h *heldLock) unwritten() mvcc.Mutation {
 	if h.shared {
 		return mvcc.Mutation{Op: mvcc.OpCheckShared, Key: h.key, LockedAt: h.at}
@@ -81,8 +80,8 @@ func (h *heldLock) unwritten() mvcc.Mutation {
 	return mvcc.Mutation{Op: mvcc.OpLock, Key: h.key, LockedAt: h.at}
 }
 
-// existence is what is known of whether a locked key has a value, this transaction's writes aside. It
-// was found out when the key was locked, and stays true as long as it is.
+// existence records whether a locked key has a value, this transaction's writes aside. It was determined when the key
+// was locked, and remains valid while it is locked.
 type existence uint8
 
 const (
@@ -97,7 +96,7 @@ const manyLocks = 16
 // find returns the position of key in held, or -1.
 func (l *lockSet) find(key []byte) int {
 	if len(l.held) > manyLocks {
-		// Keys that were locked together are often asked for one after the other.
+		// Keys that were locked together are often looked up in order.
 		if i := l.next; i < len(l.held) && bytes.Equal(l.held[i].key, key) {
 			l.next++
 			return i
@@ -116,7 +115,7 @@ func (l *lockSet) find(key []byte) int {
 	return -1
 }
 
-// add notes that key is locked, or locked more strongly than before.
+// add records that key is locked, or locked more strongly than before.
 func (l *lockSet) add(key []byte, g grant, opts *LockOptions) {
 	l.newest = max(l.newest, g.at)
 	h := heldLock{key: key, at: g.at, shared: opts.Shared}
@@ -139,7 +138,7 @@ func (l *lockSet) add(key []byte, g grant, opts *LockOptions) {
 	}
 }
 
-// holds says that key is locked at least as strongly as asked.
+// holds reports whether key is locked at least as strongly as requested.
 func (l *lockSet) holds(key []byte, shared bool) bool {
 	i := l.find(key)
 	return i >= 0 && (shared || !l.held[i].shared)
@@ -194,15 +193,15 @@ func (l *lockSet) keysBut(mutations []mvcc.Mutation) [][]byte {
 	return slices.CompactFunc(keys, bytes.Equal)
 }
 
-// openMillis is how long the transaction has been open: by the local clock, which must not be late,
-// and by the newest timestamp it has, in case that the local clock stood still.
+// openMillis is how long the transaction has been open: the maximum according to the local clock and to the newest
+// timestamp it has, in case the local clock has not advanced.
 func (t *Txn) openMillis() uint64 {
 	local := time.Since(t.locks.begun).Milliseconds()
 	return uint64(max(0, local, t.snap.readTS.Physical()-t.startTS.Physical()))
 }
 
-// BeginStatement tells the transaction that a statement begins. Read committed takes a new snapshot
-// for it; the others note which reads are the statement's.
+// BeginStatement is called when a statement begins. Read committed takes a new snapshot for it; the other levels record
+// which reads belong to the statement.
 func (t *Txn) BeginStatement(ctx context.Context) error {
 	switch {
 	case t.done:
@@ -246,17 +245,17 @@ func (t *Txn) RestartStatement(sp Savepoint) {
 	}
 }
 
-// AcquireLocks keeps others from changing keys until the transaction ends, or rolls back to an earlier
-// savepoint. It keeps the keys. skipped[i] says that keys[i] was passed over, as SkipLocked asks;
-// nil means that none was. In an optimistic transaction it is LockKeys.
+// AcquireLocks prevents other transactions from changing keys until the transaction ends, or rolls back to an earlier
+// savepoint. It retains the keys slice. skipped[i] reports that keys[i] was skipped, as SkipLocked requests; nil means
+// that none was. In an optimistic transaction it is LockKeys.
 //
-// In a pessimistic transaction it waits for those who hold a key, first come first served, and returns
-// when all are granted or none. Keys of private spans are granted without a lock. Errors: ErrRestartStatement, where the keys are locked but have changed
-// since the snapshot; *mvcc.WriteConflictError if then the snapshot could not be moved because
-// something that the transaction has read changed too, or because it was rolled back by others;
-// *mvcc.DeadlockError; *LockNotAvailableError; *memory.ExceededError, where Options.LockMemory has no room for
-// them; errors of routing, and of the context. After an error
-// other than ErrRestartStatement and *LockNotAvailableError the transaction should be rolled back.
+// In a pessimistic transaction it waits for the holders of a key, in order of arrival, and returns when all are granted
+// or none. Keys of private spans are granted without a lock. Errors: ErrRestartStatement, if the keys are locked but
+// have changed since the snapshot; *mvcc.WriteConflictError if the snapshot then could not be advanced because something
+// that the transaction has read changed too, or because it was rolled back by others; *mvcc.DeadlockError;
+// *LockNotAvailableError; *memory.ExceededError, if Options.LockMemory is exhausted; errors of routing, and of the
+// context. After an error other than ErrRestartStatement and *LockNotAvailableError the transaction should be rolled
+// back.
 func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte) (skipped []bool, err error) {
 	switch {
 	case t.done:
@@ -289,7 +288,7 @@ func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte
 				t.locks.add(wanted[i], got[i], &a.opts)
 			}
 		}
-		t.locks.account.Shrink(draw - (t.locks.sizeBytes - had)) // what was skipped, refused or locked before
+		t.locks.account.Shrink(draw - (t.locks.sizeBytes - had)) // for keys that were skipped, refused or locked before
 		if err != nil {
 			return nil, err
 		}

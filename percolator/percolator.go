@@ -14,8 +14,8 @@ import (
 
 // Reader reads one snapshot overlaid with the transaction's own writes.
 type Reader interface {
-	// StartTS is the transaction's identity. A pessimistic or read committed transaction's
-	// snapshot may be younger, see Txn.ReadTS.
+	// StartTS is the transaction's identity. The snapshot of a pessimistic or read committed transaction may be later,
+	// see Txn.ReadTS.
 	StartTS() tso.Timestamp
 	// Get returns the value of key, or nil. The value is valid until the transaction ends.
 	Get(ctx context.Context, key []byte) ([]byte, error)
@@ -23,9 +23,8 @@ type Reader interface {
 	BatchGet(ctx context.Context, keys [][]byte) (values [][]byte, err error)
 	// Scan iterates over span; the caller closes the iterator before the transaction ends.
 	Scan(ctx context.Context, span kv.Span, opts ScanOptions) Iterator
-	// ScanSpans is Scan of several spans, one after the other, in reverse from the last to the first. They
-	// ascend, are disjoint, none is empty, and they stay as they are until the iterator is closed. Shards
-	// are asked for many at once.
+	// ScanSpans is Scan of several spans, one after the other, in reverse from the last to the first. They ascend, are
+	// disjoint and not empty, and must not be changed until the iterator is closed. One request contains many of them.
 	ScanSpans(ctx context.Context, spans []kv.Span, opts ScanOptions) Iterator
 }
 
@@ -61,10 +60,10 @@ type Iterator interface {
 	Close()
 }
 
-// Savepoint marks a place in a transaction: what it had written, and locked, by then.
+// Savepoint marks a position in a transaction: its writes and locks at that point.
 type Savepoint struct{ writes, locks int }
 
-// Isolation says what a transaction may see of others. The zero value is the default.
+// Isolation determines what a transaction may see of others. The zero value is the default.
 type Isolation uint8
 
 // The isolation levels.
@@ -91,8 +90,8 @@ func (i Isolation) String() string {
 // TxnOptions of BeginTxn. The zero value is what Begin uses.
 type TxnOptions struct {
 	Isolation Isolation
-	// Pessimistic: AcquireLocks takes locks when it is called, waiting for others, instead of
-	// finding conflicts at commit.
+	// Pessimistic: AcquireLocks acquires locks when it is called, waiting for other transactions, instead of detecting
+	// conflicts at commit.
 	Pessimistic bool
 	// ReadOnly: writes and locks fail with ErrReadOnly.
 	ReadOnly bool
@@ -103,9 +102,9 @@ type TxnOptions struct {
 // LockOptions of AcquireLocks. The zero value waits for an exclusive lock.
 type LockOptions struct {
 	NoWait     bool // fail with *LockNotAvailableError instead of waiting
-	SkipLocked bool // leave out what others have locked
+	SkipLocked bool // skip keys that other transactions have locked
 	Shared     bool // others may hold shared locks too
-	// Existence has the shards tell, with the same request, which keys have values, for a LockNew to come.
+	// Existence requests that the shards also report which keys have values, for a later LockNew.
 	Existence bool
 }
 
@@ -115,10 +114,10 @@ var (
 	ErrTxnDone = errors.New("percolator: transaction is over")
 	// ErrReadOnly: a write to, or a lock by, a transaction made by BeginAt or with TxnOptions.ReadOnly.
 	ErrReadOnly = errors.New("percolator: transaction is read-only")
-	// ErrClosed: the DB has been closed.
+	// ErrClosed: the DB is closed.
 	ErrClosed = errkind.New(errkind.Closed, "percolator: closed")
-	// ErrCommitTooLate: the commit_ts would lie above what the CommitGuard allows. Nothing was
-	// committed; the transaction may be run again.
+	// ErrCommitTooLate: the commit_ts would lie above the CommitGuard's maximum. Nothing was committed; the transaction
+	// may be run again.
 	ErrCommitTooLate = errkind.New(errkind.CommitTooLate, "percolator: commit_ts is above what the commit guard allows")
 	// ErrIteratorInvalid: the transaction has rolled back to a savepoint older than the iterator.
 	ErrIteratorInvalid = errors.New("percolator: iterator is older than a rollback to a savepoint")
@@ -140,13 +139,13 @@ func (e *UndeterminedError) Error() string {
 }
 func (e *UndeterminedError) Unwrap() error { return e.Err }
 
-// Kind says that the cause, whatever it is, is no reason to run the transaction again.
+// Kind: whatever the cause, the transaction must not be run again.
 func (e *UndeterminedError) Kind() errkind.Kind { return errkind.Undetermined }
 
-// LockNotAvailableError: a lock was not to be had at once (NoWait) or in time (LockTimeout).
+// LockNotAvailableError: a lock could not be acquired immediately (NoWait) or in time (LockTimeout).
 type LockNotAvailableError struct {
 	Key     []byte
-	Lock    mvcc.Lock // whose it is
+	Lock    mvcc.Lock // the lock that blocks it
 	Timeout bool      // the wait timed out
 }
 
@@ -170,8 +169,8 @@ func (e *TxnTooLargeError) Error() string {
 // Kind implements errkind.Error.
 func (e *TxnTooLargeError) Kind() errkind.Kind { return errkind.TooLarge }
 
-// CommitGuard is asked between the moment a transaction is ready to commit and its commit point.
-// The catalog uses it to keep commits and schema changes apart.
+// CommitGuard is called between the moment a transaction is ready to commit and its commit point. The catalog uses it to
+// exclude commits and schema changes from each other.
 type CommitGuard interface {
 	// Enter returns an error to refuse the commit, or a function to call when its outcome is known
 	// and the largest commit_ts allowed (0: any). If the commit_ts would be larger, that function is called,

@@ -9,12 +9,11 @@ import (
 	"github.com/percodb/percodb/percolator/sortrun"
 )
 
-// privateSpans are the parts of the key space that only this transaction can use until it commits: those of the
-// tables and indexes that it has made. Their keys need no locks, and which of them exist the write buffer says
-// alone.
+// privateSpans are the parts of the key space that only this transaction can use until it commits: those of the tables
+// and indexes that it has created. Their keys need no locks, and only the write buffer determines which of them exist.
 //
-// A key above all that have been written to its span is new. Others are looked up in the buffer, until the lookups in its
-// file have cost as much as a merge of the file; from then on VerifyNew finds the keys that were inserted twice.
+// A key above all that have been written to its span is new. Others are looked up in the buffer, until the lookups in
+// its file have cost as much as a merge of the file; from then on VerifyNew finds the keys that were inserted twice.
 type privateSpans struct {
 	list       []privateSpan // ascending, disjoint
 	at         int           // of the span that find returned last
@@ -60,7 +59,7 @@ func (p *privateSpans) add(span kv.Span, since int) {
 	p.list[i] = privateSpan{Span: span, since: since}
 }
 
-// wrote notes a write.
+// wrote records a write.
 func (p *privateSpans) wrote(key []byte) {
 	if s := p.find(key); s != nil && bytes.Compare(key, s.last) > 0 {
 		s.last = key
@@ -83,10 +82,10 @@ func (p *privateSpans) truncate(n int) (used bool) {
 	return used
 }
 
-// AddPrivateSpan states that no other transaction reads or writes keys of span before this one has committed, and that the
-// span has no versions: it is that of a table or an index that this transaction makes. Its keys are not locked from
-// now on. The caller adds the span before it writes what makes the table or index; RollbackTo a savepoint taken before
-// removes the span. Spans do not overlap, but a span may be part of an earlier one.
+// AddPrivateSpan states that no other transaction reads or writes keys of span before this one has committed, and that
+// the span has no versions: it is that of a table or an index that this transaction creates. Its keys are not locked
+// from now on. The caller adds the span before it writes the table's or index's descriptor; RollbackTo a savepoint taken
+// before removes the span. Spans do not overlap, but a span may be part of an earlier one.
 func (t *Txn) AddPrivateSpan(span kv.Span) { t.private.add(span, t.buf.len()) }
 
 // truncatePrivate removes the private spans added since the write buffer had n entries.

@@ -9,16 +9,16 @@ import (
 	"github.com/percodb/percodb/kv"
 )
 
-// readSet remembers what a transaction has read, so that it can be checked whether reading it at
-// a later timestamp would have given the same. What counts is where it looked, not what it found:
-// a missing key, an empty span and the gaps between rows are reads too.
+// readSet records what a transaction has read, to verify later that reading at a later timestamp would have returned the
+// same. It records the keys and spans read, not the results: a missing key, an empty span and the gaps between rows are
+// reads too.
 //
 //	spans   [a] [c,g) [k] │ [m,p) [q]
-//	                      mark: the current statement's from here
+//	                    mark: the current statement's from here
 //
-// Keys are copied into chunks of memory. A span that touches the one before it is added to it. When
-// the list is full its overlaps are merged, and when that does not help, spans that lie close together
-// become one with the gap between them: more may conflict then, and nothing is missed. One goroutine's.
+// Keys are copied into chunks of memory. A span that touches the one before it is added to it. When the list is full its
+// overlaps are merged, and if that does not suffice, spans that lie close together are merged including the gap between
+// them: this may cause additional conflicts, but misses none. Not safe for concurrent use.
 type readSet struct {
 	limit int
 	spans []kv.Span
@@ -36,7 +36,7 @@ func (r *readSet) init(limit int) {
 	r.limit, r.spans, r.chunk = limit, r.spanSpace[:0], r.chunkSpace[:0]
 }
 
-// slot names a span that a scan extends as it goes on.
+// slot identifies a span that a scan extends as it continues.
 type slot struct{ at, generation int }
 
 const (
@@ -66,7 +66,7 @@ func (r *readSet) copyKey(key []byte) []byte {
 	return r.chunk[n : n+len(key) : n+need]
 }
 
-// addPoint notes that key was read.
+// addPoint records that key was read.
 func (r *readSet) addPoint(key []byte) {
 	// A wider span that holds the key will not do: it may belong to a scan that gives part of it back.
 	if n := len(r.spans); n > r.mark && len(r.spans[n-1].End) == len(key)+1 && bytes.Equal(r.spans[n-1].Start, key) {
@@ -76,8 +76,7 @@ func (r *readSet) addPoint(key []byte) {
 	r.push(kv.Span{Start: c, End: c[:len(c)+1]})
 }
 
-// addSpan notes that span was read. prev is the slot of the same scan's last page; the result is the
-// slot of this one.
+// addSpan records that span was read. prev is the slot of the same scan's last page; the result is the slot of this one.
 func (r *readSet) addSpan(span kv.Span, prev slot) slot {
 	if prev.generation == r.generation && prev.at >= 0 {
 		s := &r.spans[prev.at]
@@ -101,7 +100,7 @@ func (r *readSet) copyEnd(end []byte) []byte {
 	return r.copyKey(end)
 }
 
-// shrink takes off a scan's span what the scan has not shown: all beyond last, in its direction.
+// shrink removes from a scan's span what the scan has not returned: everything beyond last, in its direction.
 func (r *readSet) shrink(at slot, last []byte, reverse bool) {
 	if at.at < 0 || at.generation != r.generation {
 		return
@@ -117,8 +116,8 @@ func (r *readSet) shrink(at slot, last []byte, reverse bool) {
 	}
 }
 
-// shrinkMany is shrink for a page of several spans, whose slots are those from first to at: those beyond
-// the one that holds last go, unless something else has been read since.
+// shrinkMany is shrink for a page of several spans, whose slots are those from first to at: those beyond the one that
+// contains last are removed, unless something else has been read since.
 func (r *readSet) shrinkMany(first, at slot, last []byte, reverse bool) {
 	if first.generation != at.generation || at.generation != r.generation {
 		return
@@ -143,7 +142,7 @@ func (r *readSet) push(span kv.Span) {
 	r.spans = append(r.spans, span)
 }
 
-// compact makes room for many more spans, on either side of the mark by itself.
+// compact frees space for many more spans, separately on each side of the mark.
 func (r *readSet) compact() {
 	r.generation++
 	older := merged(r.spans[:r.mark])

@@ -11,13 +11,13 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// moveSnapshot moves the snapshot of a pessimistic transaction to a fresh timestamp, because a key it
-// has locked had changed since. The result is ErrRestartStatement, or why that cannot be.
+// moveSnapshot advances the snapshot of a pessimistic transaction to a new timestamp, because a key it has locked had
+// changed since the snapshot. It returns ErrRestartStatement, or the reason why that is not possible.
 //
-//	snapshot   r ──────────────────────▶ T     if all it has read is at T as it was at r
+//	snapshot   r ──────────────────────▶ T     if everything it has read is the same at T as at r
 //	a key            ▲ changed, then locked
 //
-// The statement under way starts anew, so what it has read so far does not count.
+// The current statement starts over, so its reads so far do not count.
 func (t *Txn) moveSnapshot(ctx context.Context) error {
 	ts, err := t.db.now(ctx)
 	if err != nil {
@@ -37,13 +37,13 @@ func (t *Txn) moveSnapshot(ctx context.Context) error {
 	return ErrRestartStatement
 }
 
-// refresh finds out whether what was read at from is the same at to, and has the shards keep it so.
+// refresh verifies that what was read at from is the same at to, and that it stays so.
 type refresh struct {
 	db       *DB
 	startTS  tso.Timestamp
 	from, to tso.Timestamp
-	// committing: the transaction has locks in others' way itself, so that it must give way to older ones,
-	// lest two push each other for ever.
+	// committing: the transaction itself has locks that block others, so it must give way to older ones; otherwise two
+	// could push each other forever.
 	committing bool
 }
 
@@ -71,13 +71,13 @@ func (r *refresh) run(ctx context.Context, spans []kv.Span) error {
 	return err
 }
 
-// send asks all shards concerned, until each has answered.
+// send sends the request to all shards, until each has answered.
 func (r *refresh) send(ctx context.Context, spans []kv.Span) error {
 	bo := backoff{db: r.db}
 	return sendAll(ctx, r.db, &bo, spans, spanList, maxFanOut, func(p *part[kv.Span]) error { return r.sendPart(ctx, p) })
 }
 
-// sendPart asks one shard until it says yes or no.
+// sendPart sends the request to one shard until it has decided.
 func (r *refresh) sendPart(ctx context.Context, p *part[kv.Span]) error {
 	bo := backoff{db: r.db}
 	req := kv.RefreshRequest{Ranges: p.refs, Spans: p.items, StartTS: r.startTS, FromTS: r.from, ToTS: r.to}
@@ -97,8 +97,8 @@ func (r *refresh) sendPart(ctx context.Context, p *part[kv.Span]) error {
 	}
 }
 
-// passLock finds out whether the transaction of a lock in a span commits between r.from and r.to, which
-// is a conflict. pass says that it does not; otherwise ask again.
+// passLock determines whether the transaction of a lock in a span commits between r.from and r.to, which is a conflict.
+// pass reports that it does not; otherwise repeat the request.
 func (r *refresh) passLock(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError) (pass bool, _ error) {
 	push := r.to
 	if r.committing && e.Lock.StartTS < r.startTS {
@@ -121,7 +121,7 @@ func (r *refresh) passLock(ctx context.Context, bo *backoff, e *mvcc.KeyLockedEr
 	return true, nil
 }
 
-// spanPortion is what one shard has of a list of spans.
+// spanPortion is one shard's part of a list of spans.
 type spanPortion struct {
 	name  string
 	shard kv.Shard

@@ -13,13 +13,13 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// passLocks makes the transaction's reads able to pass the locks, or waits a little for those that
-// cannot be passed. Each transaction is asked for once. Afterwards the caller reads the keys again.
+// passLocks makes the transaction's reads able to ignore the locks, or waits briefly for those that cannot be ignored.
+// The status of each transaction is checked once. Afterwards the caller reads the keys again.
 //
-//	committed at or before the snapshot   read the lock's value, roll the lock forward later
+//	committed at or before the snapshot   read the lock's value, commit the key later
 //	committed above it, or rolled back    ignore the lock, resolve it later
-//	alive                                 have its commit_ts pushed above the snapshot, ignore it
-//	alive, primary not there yet          wait
+//	alive                                 push its commit_ts above the snapshot, ignore it
+//	alive, primary not yet prewritten     wait
 func (s *snapshot) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLockedError) error {
 	firsts, groups := byTransaction(slices.Clone(locks))
 	fates, err := s.db.fatesOf(ctx, bo, firsts, s.readTS)
@@ -58,7 +58,7 @@ func byTransaction(locks []mvcc.KeyLockedError) (firsts []*mvcc.KeyLockedError, 
 	return firsts, groups
 }
 
-// learn remembers how to pass one transaction's locks and has them resolved behind the reader's back.
+// learn records how to treat one transaction's locks and resolves them in the background.
 func (s *snapshot) learn(f fate, locks []mvcc.KeyLockedError) {
 	startTS := locks[0].Lock.StartTS
 	if f.kind == fateCommitted && f.commitTS <= s.readTS {
@@ -71,7 +71,7 @@ func (s *snapshot) learn(f fate, locks []mvcc.KeyLockedError) {
 	}
 	keys := make([][]byte, 0, len(locks))
 	for i := range locks {
-		// A primary that was rolled back by the question has no lock any more.
+		// A primary that was rolled back by the status check has no lock any more.
 		if l := &locks[i].Lock; l.Async || f.kind != fateRolledBack || !bytes.Equal(locks[i].Key, l.Primary) {
 			keys = append(keys, locks[i].Key)
 		}
@@ -96,15 +96,15 @@ func (db *DB) resolveInBackground(ctx context.Context, keys [][]byte, startTS, c
 	}
 }
 
-// resolveKeys finishes ascending keys of a transaction whose fate is decided (commitTS 0: rolled back).
+// resolveKeys commits or rolls back ascending keys of a transaction whose outcome is decided (commitTS 0: rolled back).
 func (db *DB) resolveKeys(ctx context.Context, bo *backoff, keys [][]byte, startTS, commitTS tso.Timestamp) error {
 	return db.onShards(ctx, bo, keys, func(p *part[[]byte]) error {
 		return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS, CommitTS: commitTS})
 	})
 }
 
-// onShards calls do for each shard's part of ascending keys, one after the other, and repeats what
-// may pass. do must be idempotent.
+// onShards calls do for each shard's part of ascending keys, one after the other, and retries transient errors. do must
+// be idempotent.
 func (db *DB) onShards(ctx context.Context, bo *backoff, keys [][]byte, do func(*part[[]byte]) error) error {
 	return sendAll(ctx, db, bo, keys, keyList, 1, do)
 }
@@ -121,14 +121,14 @@ func pickKeys(keys [][]byte, pick []int) [][]byte {
 	return picked
 }
 
-// fateOf asks what became of the transaction that holds a lock. callerTS is the reader's snapshot,
-// above which a live transaction is pushed; a writer passes 0. An expired transaction is rolled back
-// by the question.
+// fateOf checks the status of a lock's transaction. callerTS is the reader's snapshot, above which a live transaction is
+// pushed; a writer passes 0. The check rolls back an expired transaction.
 func (db *DB) fateOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS tso.Timestamp) (fate, error) {
 	return db.fateAt(ctx, bo, e, callerTS, 0)
 }
 
-// fateAt is fateOf with a timestamp to judge the lock's TTL by at first; 0: the oracle is asked.
+// fateAt is fateOf with a timestamp by which the lock's expiry is determined first; 0: a new one is requested from the
+// oracle.
 func (db *DB) fateAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS, now tso.Timestamp) (f fate, err error) {
 	lock := &e.Lock
 	if f, ok := db.statuses.get(lock.StartTS); ok {
@@ -160,8 +160,7 @@ func (db *DB) fateAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 	}
 }
 
-// maxAsking bounds how many primaries are asked at once. Each answer may have to wait for a sync, which
-// they then share.
+// maxAsking bounds the number of concurrent status checks. Each may have to wait for a sync, which they then share.
 const maxAsking = 256
 
 // fatesOf is fateOf for several transactions, each by one of its locks.
@@ -198,10 +197,9 @@ func (db *DB) fatesOf(ctx context.Context, bo *backoff, locks []*mvcc.KeyLockedE
 // maxNeighbours bounds how many locks of one dead transaction a writer resolves at once.
 const maxNeighbours = 1024
 
-// clearLock removes a lock that keeps the transaction startTS from writing, or waits a little for
-// it. The older of two transactions gives way at once, since it could only wait for a conflict, and
-// so that no two wait for each other. So does who meets a pessimistic lock: running again, and taking
-// one itself, it gets into the queue.
+// clearLock removes a lock that blocks a write of the transaction startTS, or waits briefly for it. The older of two
+// transactions fails at once, since it could only wait for a conflict, and so that no two wait for each other. A writer
+// that encounters a pessimistic lock also fails at once: when it runs again, it acquires locks and enters the queue.
 func (db *DB) clearLock(ctx context.Context, bo *backoff, shard kv.Shard, startTS tso.Timestamp, e *mvcc.KeyLockedError, last []byte) error {
 	f, err := db.fateOf(ctx, bo, e, 0)
 	if err != nil {

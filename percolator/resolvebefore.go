@@ -10,15 +10,14 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// resolvePage is how many locks ResolveBefore asks a shard for at once.
+// resolvePage is the number of locks that ResolveBefore requests from a shard at once.
 const resolvePage = 1024
 
-// ResolveBefore finishes every transaction whose start_ts is at or below maxTS and that has left locks,
-// on all shards but those that are away, and returns how many locks it removed. A transaction that still lives is
-// waited for: until it ends, or its TTL does, or Options.RetryBudget. Afterwards no such lock is anywhere but on
-// the shards that are away, and those left, whose fate only these know; provided
-// that a fence at maxTS (kv.Collector.SetSafePoint) keeps new ones from being made. Pessimistic locks
-// stay: nothing depends on them.
+// ResolveBefore completes every transaction whose start_ts is at or below maxTS and that has left locks, on all shards
+// except the unavailable ones, and returns how many locks it removed. It waits for a live transaction until it ends, its
+// TTL passes, or Options.RetryBudget is spent. Afterwards such locks exist only on the unavailable shards, and those
+// left, whose outcome only these know; provided that a fence at maxTS (kv.Collector.SetSafePoint) prevents new ones.
+// Pessimistic locks remain: nothing depends on them.
 func (db *DB) ResolveBefore(ctx context.Context, maxTS tso.Timestamp, away map[string]bool) (resolved int, left []kv.LeftLocks, err error) {
 	r := beforeResolver{db: db, maxTS: maxTS, away: away}
 	ctx = withAway(ctx, away)
@@ -83,9 +82,9 @@ func (r *beforeResolver) leave(shard string, locks []mvcc.KeyLockedError) {
 	}
 }
 
-// locksBefore lists prewritten locks of the range that holds from, in key order; none if its shard is away. That is
-// told by a route that the directory has given since the call: an older one may name a shard that has given the
-// keys to another.
+// locksBefore lists prewritten locks of the range that contains from, in key order; none if its shard is unavailable. It
+// uses a route that was requested from the directory since the call, because an older one may name a shard that has
+// given the keys to another.
 func (db *DB) locksBefore(ctx context.Context, bo *backoff, from []byte, maxTS tso.Timestamp, away map[string]bool) (*kv.RangeDescriptor, []mvcc.LockInfo, error) {
 	fresh := false
 	for {
@@ -112,8 +111,8 @@ func (db *DB) locksBefore(ctx context.Context, bo *backoff, from []byte, maxTS t
 	}
 }
 
-// resolve finishes the locks of transactions that are decided, and returns one of those whose transaction lives,
-// if there is any, and those whose fate only shards know that are away.
+// resolve resolves the locks of transactions whose outcome is decided, and returns one lock of a live transaction, if
+// there is any, and those whose outcome only unavailable shards know.
 func (r *beforeResolver) resolve(ctx context.Context, bo *backoff, infos []mvcc.LockInfo) (alive *mvcc.KeyLockedError, left []mvcc.KeyLockedError, err error) {
 	locks := make([]mvcc.KeyLockedError, 0, len(infos))
 	for i := range infos {

@@ -52,7 +52,7 @@ func (db *DB) portions(ctx context.Context, n int, key func(int) []byte, dst []p
 	return dst, nil
 }
 
-// rangeEnd returns the position of the first key from i on that lies behind the range.
+// rangeEnd returns the position of the first key from i on that lies beyond the range.
 func rangeEnd(desc *kv.RangeDescriptor, i, n int, key func(int) []byte) int {
 	end := desc.Span.End
 	if len(end) == 0 || bytes.Compare(key(n-1), end) < 0 {
@@ -61,8 +61,8 @@ func rangeEnd(desc *kv.RangeDescriptor, i, n int, key func(int) []byte) int {
 	return i + 1 + sort.Search(n-i-1, func(j int) bool { return bytes.Compare(key(i+1+j), end) >= 0 })
 }
 
-// retryRouting deals with errors that say nothing was done, or that asking again is harmless: it
-// refreshes the route or waits. Others it returns.
+// retryRouting handles errors after which the request can be repeated because nothing was done or a repetition is
+// harmless: it refreshes the route or waits. It returns other errors.
 func (db *DB) retryRouting(ctx context.Context, bo *backoff, err error) error {
 	switch errkind.Of(err).Retry() {
 	case errkind.RetryRoute:
@@ -79,21 +79,20 @@ func (db *DB) retryRouting(ctx context.Context, bo *backoff, err error) error {
 	}
 }
 
-// forgetRoute has the router ask anew for ranges whose shard did not answer: it may be gone, or be back
-// at another address.
+// forgetRoute drops the cached routes of ranges whose shard did not answer: it may have ended, or have another address.
 func (db *DB) forgetRoute(err error, refs ...kv.RangeRef) {
 	if errkind.Of(err) == errkind.Unavailable {
 		db.router.Invalidate(&kv.StaleRangeError{Refs: refs})
 	}
 }
 
-// notSent says that err kept a request from leaving this process.
+// notSent reports whether err prevented a request from leaving this process.
 func notSent(err error) bool {
 	unavailable, ok := errkind.As[*kv.UnavailableError](err)
 	return ok && unavailable.NotSent
 }
 
-// unreachable says whether err means that a node did not answer.
+// unreachable reports whether err means that a node did not answer.
 func unreachable(err error) bool {
 	retry := errkind.Of(err).Retry()
 	return retry == errkind.RetryShard || retry == errkind.RetryOracle

@@ -30,10 +30,10 @@ type scan struct {
 	deleted *uint64 // ScanOptions.Deleted
 
 	read slot // in the transaction's read set
-	// left is the part of the span that has not been fetched; drained says there is none.
+	// left is the part of the span that has not been fetched; drained reports that there is none.
 	left    kv.Span
 	drained bool
-	many    *spanQueue // what follows left; nil when a single span is scanned
+	many    *spanQueue // the spans after left; nil for a scan of a single span
 
 	rows []kv.KeyValue // the page's rows, and those behind its locks
 	i    int           // of the next row
@@ -97,7 +97,7 @@ func (s *scan) Next(ctx context.Context) bool {
 	return true
 }
 
-// mergedNext is Next where there is a buffer to look at, or an end to report.
+// mergedNext is Next for a scan with a buffer, or at its end.
 func (s *scan) mergedNext(ctx context.Context) bool {
 	for {
 		switch {
@@ -135,7 +135,7 @@ func (s *scan) mergedNext(ctx context.Context) bool {
 	}
 }
 
-// before says whether a comes before b in the order of the scan.
+// before reports whether a comes before b in the order of the scan.
 func (s *scan) before(a, b []byte) bool {
 	if s.req.Reverse {
 		a, b = b, a
@@ -143,7 +143,7 @@ func (s *scan) before(a, b []byte) bool {
 	return bytes.Compare(a, b) < 0
 }
 
-// fetch gets the next page that holds rows. It reports whether there is one.
+// fetch fetches the next page that contains rows. It reports whether there is one.
 func (s *scan) fetch(ctx context.Context) bool {
 	if s.err != nil {
 		return false
@@ -167,7 +167,7 @@ func (s *scan) fetch(ctx context.Context) bool {
 	return false
 }
 
-// fetchPage asks for one page and moves left behind it.
+// fetchPage fetches one page and moves left beyond it.
 func (s *scan) fetchPage(ctx context.Context) error {
 	s.rows, s.i = nil, 0
 	desc, shard, err := s.locate(ctx, s.left)
@@ -181,7 +181,7 @@ func (s *scan) fetchPage(ctx context.Context) error {
 		s.req.Span = clip(s.left, desc.Span)
 	}
 	s.req.ReadOptions = s.snap.readOptions()
-	s.req.Reuse = s.page // all of its rows have been passed
+	s.req.Reuse = s.page // all of its rows have been returned
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
 		if s.many != nil {
@@ -211,7 +211,7 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	return nil
 }
 
-// note has the transaction remember that the span of the page was read, up to where the page ends.
+// note records that the span of the page was read, up to the page's end.
 func (s *scan) note(resume []byte) {
 	if s.t.reads == nil {
 		return
@@ -226,7 +226,7 @@ func (s *scan) note(resume []byte) {
 	s.read = s.t.reads.addSpan(span, s.read)
 }
 
-// locate returns the range that holds the end of span which the scan comes to first.
+// locate returns the range that contains the end of span at which the scan starts.
 func (s *scan) locate(ctx context.Context, span kv.Span) (*kv.RangeDescriptor, kv.Shard, error) {
 	if s.req.Reverse {
 		return s.t.db.router.LocateEnd(ctx, span.End)
@@ -245,7 +245,7 @@ func clip(span, bounds kv.Span) kv.Span {
 	return span
 }
 
-// moveOn takes a page of the range, and perhaps the range, off what is left.
+// moveOn removes a page of the range, and perhaps the rest of the range, from left.
 func (s *scan) moveOn(desc *kv.RangeDescriptor, resume []byte) {
 	switch {
 	case s.req.Reverse && resume != nil:
@@ -261,8 +261,8 @@ func (s *scan) moveOn(desc *kv.RangeDescriptor, resume []byte) {
 	}
 }
 
-// readLocked passes or resolves the locks of a page and reads the locked keys, and only those; the
-// result is the page as it would have been without locks.
+// readLocked handles the locks of a page and reads only the locked keys; the result is the page as it would have been
+// without locks.
 func (s *scan) readLocked(ctx context.Context, resp *kv.ScanResponse) ([]kv.KeyValue, error) {
 	bo := backoff{db: s.t.db}
 	if err := s.snap.passLocks(ctx, &bo, resp.Locked); err != nil {
@@ -307,7 +307,7 @@ func (s *scan) Err() error { return s.err }
 // Close implements Iterator.
 func (s *scan) Close() {
 	if s.t.reads != nil && s.key != nil && (!s.drained || s.i < len(s.rows)) {
-		// What was fetched and not shown was not read.
+		// Rows that were fetched and not returned were not read.
 		if s.many != nil {
 			s.t.reads.shrinkMany(s.many.noted, s.read, s.key, s.req.Reverse)
 		} else {

@@ -25,9 +25,9 @@ type spanQueue struct {
 
 	noted slot // of the first of them in the transaction's read set
 
-	next      kv.Span // what is left behind the request: a span, or a piece of one
+	next      kv.Span // the rest after the request: a span, or a part of one
 	afterNext []kv.Span
-	ended     bool // nothing is
+	ended     bool // there is none
 }
 
 // takeSpan takes the span that comes first in the order of reading off spans.
@@ -38,7 +38,7 @@ func takeSpan(spans []kv.Span, reverse bool) (kv.Span, []kv.Span) {
 	return spans[0], spans[1:]
 }
 
-// restOf is what takeSpan leaves, of no spans nothing.
+// restOf returns the spans that takeSpan leaves.
 func restOf(spans []kv.Span, reverse bool) []kv.Span {
 	if len(spans) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func (s *scan) gather(ctx context.Context, desc *kv.RangeDescriptor) {
 		}
 		var err error
 		if desc, _, err = s.locate(ctx, span); err != nil || desc.Shard != shard {
-			break // of an error the next request will tell
+			break // the next request will return the error
 		}
 		q.refs = append(q.refs, desc.Ref())
 	}
@@ -95,7 +95,7 @@ func (s *scan) gather(ctx context.Context, desc *kv.RangeDescriptor) {
 	s.req.Spans, s.req.Ranges = q.asked, q.refs
 }
 
-// begins reports whether the end of span that the scan comes to first lies in the range.
+// begins reports whether the end of span at which the scan starts lies in the range.
 func (s *scan) begins(desc *kv.RangeDescriptor, span kv.Span) bool {
 	if s.req.Reverse {
 		return bytes.Compare(desc.Span.Start, span.End) < 0 && len(span.End) > 0
@@ -133,7 +133,7 @@ func (s *scan) passed(span kv.Span, resume []byte) bool {
 	return len(span.End) > 0 && bytes.Compare(resume, span.End) >= 0
 }
 
-// noteMany has the transaction remember what the page has read of each span.
+// noteMany records what the page has read of each span.
 func (s *scan) noteMany(resume []byte) {
 	if s.t.reads == nil {
 		return

@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/kv"
 )
 
-// readsAreHere says whether all that a serializable transaction has read lies on the shard it writes
-// to, so that this shard alone can commit it. Then their ranges are added to the part's.
+// readsAreHere reports whether everything that a serializable transaction has read lies on the shard it writes to, so
+// that this shard alone can commit it. If so, the ranges are added to the part's.
 func (c *committer) readsAreHere(ctx context.Context) (bool, error) {
 	if len(c.reads) == 0 {
 		return true, nil

@@ -5,19 +5,19 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// snapshot is what reads at one timestamp share. One goroutine's, but for fetchParallel, whose
-// requests read it.
+// snapshot is the common state of reads at one timestamp. Not safe for concurrent use, except by the requests of
+// fetchParallel, which read it.
 type snapshot struct {
 	db     *DB
 	readTS tso.Timestamp
 
-	// What is known of transactions whose locks were met: those to be ignored by reads at readTS,
-	// and those to be read through. Valid for this timestamp only.
+	// The known outcomes of transactions whose locks were encountered: those to be ignored by reads at readTS, and those
+	// to be read through. Valid for this timestamp only.
 	bypass   []tso.Timestamp
 	resolved []kv.CommittedTxn
 }
 
-// move makes it the snapshot at ts, of which nothing is known yet.
+// move makes it the snapshot at ts, without known outcomes.
 func (s *snapshot) move(ts tso.Timestamp) {
 	s.readTS, s.bypass, s.resolved = ts, nil, nil
 }
@@ -27,8 +27,8 @@ func (s *snapshot) readOptions() kv.ReadOptions {
 	return kv.ReadOptions{ReadTS: s.readTS, Bypass: s.bypass, Resolved: s.resolved}
 }
 
-// maxKnownTxns bounds bypass and resolved, which shards search for every lock they meet. What is
-// forgotten is asked again.
+// maxKnownTxns bounds bypass and resolved, which shards search for every lock they encounter. A removed transaction's
+// status is checked again.
 const maxKnownTxns = 256
 
 func (s *snapshot) rememberBypass(startTS tso.Timestamp) {

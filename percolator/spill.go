@@ -20,11 +20,11 @@ import (
 // A run whose keys are all above those of the run before becomes a part of that: a transaction that writes in key
 // order has one run.
 type spilled struct {
-	// files has one file for each level of runs: when these have been merged into one of the next level, nothing
-	// of the file is needed, and it goes.
+	// files has one file for each level of runs: it is removed when its runs have been merged into one of the next
+	// level.
 	files []*sortrun.File
 	runs  []spilledRun
-	// generation changes with every run that is added, so that iterators know that entries have moved.
+	// generation changes with every run that is added, so that iterators detect that entries have moved.
 	generation int
 }
 
@@ -34,16 +34,16 @@ type spilledRun struct {
 	from int
 	// limit: entries from here on have been rolled back.
 	limit int
-	// sizeBytes is what the entries counted for in memory.
+	// sizeBytes is the accounted size of the entries when they were in memory.
 	sizeBytes int64
 	level     int             // how often its entries have been merged
-	look      *sortrun.Cursor // of get
+	look      *sortrun.Cursor // for get
 }
 
-// whole says that nothing of the run has been rolled back or left out.
+// whole reports that no entry of the run has been rolled back or left out.
 func (r *spilledRun) whole() bool { return r.run.Len == int64(r.limit-r.from) }
 
-// maxRuns is how many runs of one level there may be: a reader has a cursor on each, of 40 KiB.
+// maxRuns is the maximum number of runs of one level: a reader has a cursor of 40 KiB on each.
 const maxRuns = 128
 
 // A spilled record is op, flags, uvarint place in the log, value.
@@ -129,8 +129,8 @@ func (s *spilled) newWriter(dir string, level int) (*sortrun.Writer, error) {
 	return s.files[level].NewWriter(), nil
 }
 
-// runWriter writes the records of a run, by key. It marks a block that has a key which occurs twice, or which is
-// neither just put nor deleted: what is not marked is a part of a write set as it stands.
+// runWriter writes the records of a run, by key. It marks a block that has a key which occurs twice, or which is neither
+// just put nor deleted: an unmarked block is a part of a write set as it is.
 type runWriter struct {
 	*sortrun.Writer
 	any  bool
@@ -218,12 +218,12 @@ func (s *spilled) compact(ctx context.Context, dir string, most int) error {
 // closeFile gives up the file of a level.
 func (s *spilled) closeFile(level int) {
 	if f := s.files[level]; f != nil {
-		_ = f.Close() // It has no name, and nobody reads it again.
+		_ = f.Close() // It is unlinked, and not read again.
 		s.files[level] = nil
 	}
 }
 
-// merge writes consecutive runs as one, without what has been rolled back.
+// merge writes consecutive runs as one, without entries that have been rolled back.
 func (s *spilled) merge(ctx context.Context, dir string, group []spilledRun) (spilledRun, error) {
 	last := &group[len(group)-1]
 	merged := spilledRun{from: group[0].from, limit: last.limit, level: last.level + 1}
@@ -269,7 +269,7 @@ func (b *writeBuffer) close() {
 	}
 }
 
-// truncate rolls back the entries from n on and returns what they counted for, as far as that is known.
+// truncate rolls back the entries from n on and returns their accounted size, as far as it is known.
 func (s *spilled) truncate(n int) (sizeBytes int64) {
 	for len(s.runs) > 0 {
 		r := &s.runs[len(s.runs)-1]
@@ -290,7 +290,7 @@ func (s *spilled) truncate(n int) (sizeBytes int64) {
 	return sizeBytes
 }
 
-// get returns a copy of what the runs say of key; found is false when they say nothing.
+// get returns a copy of the runs' value of key; found is false if they do not determine it.
 func (s *spilled) get(key []byte) (value []byte, found bool, _ error) {
 	for i := len(s.runs) - 1; i >= 0 && !found; i-- {
 		r := &s.runs[i]
@@ -319,17 +319,17 @@ func (s *spilled) get(key []byte) (value []byte, found bool, _ error) {
 	return value, found, nil
 }
 
-// folded is one key of a write set, with what all entries of the key do together. Key and value are valid
-// until the next.
+// folded is one key of a write set, with the combined effect of all entries of the key. Key and value are valid until
+// the next.
 type folded struct {
 	key, value []byte
 	change
 	first int // place in the log of the key's oldest entry
 }
 
-// fold calls f with the keys of a buffer that has been spilled to its last entry, in order. It fails with
-// *mvcc.KeyExistsError when a key was inserted twice. adopt, if not nil, is asked about blocks that are a part of
-// the write set as they stand; what it takes is not told to f.
+// fold calls f with the keys of a buffer that has been spilled completely, in order. It fails with *mvcc.KeyExistsError
+// if a key was inserted twice. adopt, if not nil, is called with blocks that are a part of the write set as they are; f
+// is not called with the keys of a block that it accepts.
 func (s *spilled) fold(f func(*folded) error, adopt func(*sortrun.Block) (bool, error)) error {
 	runs := make([]*sortrun.Run, len(s.runs))
 	for i := range s.runs {

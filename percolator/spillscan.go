@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/percolator/sortrun"
 )
 
-// runScan walks over a buffer's runs in one span, in either direction, and finds for each key the newest
-// entry that decides what a reader finds.
+// runScan scans a buffer's runs in one span, in either direction, and finds for each key the newest entry that
+// determines what a reader finds.
 type runScan struct {
 	span       kv.Span
 	reverse    bool
@@ -16,16 +16,16 @@ type runScan struct {
 	cursors    []runCursor
 	generation int // of the runs
 
-	// current is what the scan stands at, if found; its bytes are the scan's.
+	// current is the current entry, if found; its bytes are the scan's.
 	found      bool
 	current    entry
 	key, value []byte
-	// fromMemory and fromRuns say in which of the buffer's two parts the last peek found the key.
+	// fromMemory and fromRuns report in which of the buffer's two parts the last peek found the key.
 	fromMemory, fromRuns bool
 	err                  error
 }
 
-// runCursor is one run's part of a scan; ok says that it stands on a record.
+// runCursor is one run's part of a scan; ok reports that it has a current record.
 type runCursor struct {
 	*sortrun.Cursor
 	limit int
@@ -57,7 +57,7 @@ func newRunScan(s *spilled, span kv.Span, reverse bool, bound int, passed []byte
 	return r
 }
 
-// mayHold says whether a run's keys and a span overlap.
+// mayHold reports whether a run's keys and a span overlap.
 func mayHold(run *sortrun.Run, span *kv.Span) bool {
 	return bytes.Compare(run.Last(), span.Start) >= 0 && (len(span.End) == 0 || bytes.Compare(run.First(), span.End) < 0)
 }
@@ -127,7 +127,7 @@ func (r *runScan) collect(key []byte) {
 	}
 }
 
-// peekMerged is peek for a buffer with a file: what is in memory is newer than what is in the file.
+// peekMerged is peek for a buffer with a file: entries in memory are newer than those in the file.
 func (s *bufferScan) peekMerged() (*entry, error) {
 	if s.runs == nil || s.runs.generation != s.b.spilled.generation {
 		s.reopen()
@@ -161,7 +161,7 @@ func (s *bufferScan) peekMerged() (*entry, error) {
 	}
 }
 
-// advanceMerged is advance after peekMerged. The entry stays as it is until the next peek.
+// advanceMerged is advance after peekMerged. The entry is unchanged until the next peek.
 func (s *bufferScan) advanceMerged() {
 	r := s.runs
 	key := r.key
@@ -177,7 +177,7 @@ func (s *bufferScan) advanceMerged() {
 	r.fromMemory, r.fromRuns = false, false
 }
 
-// reopen goes on after entries have moved to the file since the last peek: all that the scan sees are there.
+// reopen continues after entries have moved to the file since the last peek: all that the scan sees are there.
 func (s *bufferScan) reopen() {
 	s.pos, s.len, s.done = 0, 0, true
 	s.runs = newRunScan(s.b.spilled, s.span, s.reverse, s.bound, s.passed)

@@ -6,12 +6,12 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// fate is what became of a transaction whose lock was met.
+// fate is the outcome of a transaction whose lock was encountered.
 type fate struct {
 	kind     fateKind
 	commitTS tso.Timestamp // if committed
-	// undecided goes with fateRolledBack: the transaction has lost its primary's lock, but might
-	// take it again. Good for pessimistic locks only, and not to be remembered.
+	// undecided qualifies fateRolledBack: the transaction has lost its primary's lock, but might acquire it again. It
+	// applies to pessimistic locks only, and must not be cached.
 	undecided bool
 }
 
@@ -19,16 +19,16 @@ type fateKind int
 
 const (
 	fateAlive      fateKind = iota
-	fatePassed              // alive, and will commit above the snapshot of the reader who asked
+	fatePassed              // alive, and will commit above the snapshot of the calling reader
 	fateCommitted           // at commitTS
-	fateRolledBack          // for good
+	fateRolledBack          // permanently
 	fateKinds
-	// fateAway: a shard that is away knows; see withAway. It is not counted.
+	// fateAway: only an unavailable shard knows the outcome; see withAway. It is not counted.
 	fateAway
 )
 
-// statusCache remembers fates that are final (I3). It has two generations: when the young one is
-// full it becomes the old one, and what is not asked for again goes. Safe for concurrent use.
+// statusCache caches outcomes that are final (I3). It has two generations: when the young one is full it becomes the old
+// one, and entries that are not used again are dropped. Safe for concurrent use.
 type statusCache struct {
 	mu         sync.Mutex
 	young, old map[tso.Timestamp]fate

@@ -19,8 +19,8 @@ const (
 	maxRequestBytes = 4 << 20
 )
 
-// twoPhase locks every key, takes a commit_ts and commits the primary. prewritten says that the
-// locks are there already.
+// twoPhase locks every key, obtains a commit_ts and commits the primary. prewritten reports that the keys are locked
+// already.
 func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestamp, error) {
 	now, err := c.db.now(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestam
 		c.abort(ctx)
 		return 0, c.lostRace(err)
 	}
-	if c.locks == 0 { // nothing but checks, and they held
+	if c.locks == 0 { // only checks, and they succeeded
 		return 0, nil
 	}
 	return c.secondPhase(ctx)
@@ -118,17 +118,17 @@ func (c *committer) batches() [][]mvcc.Mutation {
 	return all
 }
 
-// prewritePart is what became of one batch.
+// prewritePart is the result of one batch.
 type prewritePart struct {
 	minCommitTS tso.Timestamp
 	plain       bool // some lock is not async
-	// lost: a request was not answered, and may have been, or be yet, carried out.
+	// lost: a request was not answered, and may have been, or may yet be, executed.
 	lost bool
-	// refused: the shard has said that the batch is not locked, whatever was sent before.
+	// refused: the shard has answered that the batch is not locked, whatever was sent before.
 	refused bool
 }
 
-// prewrite locks the keys of one batch, whatever shards they have come to lie on.
+// prewrite locks the keys of one batch, on whatever shards they lie now.
 func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation, became *prewritePart) error {
 	bo := backoff{db: c.db}
 	return sendAll(ctx, c.db, &bo, muts, mutationList, 1, func(p *part[mvcc.Mutation]) error {
@@ -136,7 +136,7 @@ func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation, became *
 	})
 }
 
-// prewriteOnce sends one request, and notes what is known of it after an error.
+// prewriteOnce sends one request, and records what is known of it after an error.
 func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *part[mvcc.Mutation], became *prewritePart) error {
 	req := kv.PrewriteRequest{
 		Ranges:    p.refs,
@@ -170,7 +170,7 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *part[mvcc.
 		became.lost = became.lost || !p.shard.Capabilities().ExactlyOnce
 		return stopError{err}
 	}
-	// The fence does not look whether an attempt before it came through.
+	// The fence does not check whether an earlier attempt succeeded.
 	became.refused = kind.Final() && !(became.lost && kind == errkind.TooOld)
 	became.lost = became.lost || !kind.Final() && kind != errkind.StaleRoute && !notSent(err)
 	bo.patient = became.lost && c.asyncing != nil
@@ -195,14 +195,14 @@ func (c *committer) clearLock(ctx context.Context, bo *backoff, shard kv.Shard, 
 	return bo.waitForLock(ctx, shard, e)
 }
 
-// maxReadWaits is how often a serializable commit waits for a lock on what it has read.
+// maxReadWaits is how often a serializable commit waits for a lock on something it has read.
 const maxReadWaits = 6
 
 // maxCommitAttempts bounds how often readers may push a commit before it gives up.
 const maxCommitAttempts = 10
 
-// commitPrimary is the commit point. On success the transaction is committed at the returned
-// timestamp; on an error other than *UndeterminedError it is not, and will not be.
+// commitPrimary performs the commit point. On success the transaction is committed at the returned timestamp; after an
+// error other than *UndeterminedError it is not, and will not be.
 func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 	bo := backoff{db: c.db}
 	readTS := c.readTS
@@ -237,10 +237,9 @@ func (c *committer) commitPrimary(ctx context.Context) (tso.Timestamp, error) {
 	return 0, &mvcc.WriteConflictError{Key: c.primary, StartTS: c.startTS}
 }
 
-// checkShared makes sure that the keys held shared have stayed so until now, when the transaction is
-// about to commit at ts. They need not stay so until it has: whoever takes one from now on alone, and
-// reads what the transaction has written, reads it above ts, which tells or pushes the commit; and a
-// pushed commit is checked again.
+// checkShared verifies that the shared locks have been held until now, when the transaction is about to commit at ts.
+// They need not be held until it has committed: a transaction that acquires an exclusive lock from now on, and reads
+// what this one has written, reads above ts, which resolves or pushes the commit; and a pushed commit is checked again.
 func (c *committer) checkShared(ctx context.Context, ts tso.Timestamp) error {
 	c.checkedAt = ts
 	defer func() { c.checkedAt = 0 }()
@@ -277,7 +276,7 @@ func (c *committer) commitPrimaryAt(ctx context.Context, bo *backoff, ts tso.Tim
 	}
 }
 
-// sendPrimary sends one commit request. sent is false when it did not get that far.
+// sendPrimary sends one commit request. sent is false if the request was not sent.
 func (c *committer) sendPrimary(ctx context.Context, ts tso.Timestamp) (sent bool, _ error) {
 	err := c.db.onKey(ctx, c.primary, func(ref kv.RangeRef, shard kv.Shard) error {
 		sent = true
@@ -292,14 +291,14 @@ func (c *committer) sendPrimary(ctx context.Context, ts tso.Timestamp) (sent boo
 	return sent, err
 }
 
-// refusesCommit says that err is a shard's answer that the transaction is not committed.
+// refusesCommit reports whether err is a shard's answer that the transaction is not committed.
 func refusesCommit(err error) bool {
 	kind := errkind.Of(err)
 	return kind == errkind.CommitTSExpired || kind == errkind.RolledBack
 }
 
-// probePrimary asks for the fate of a commit whose answer was lost, without deciding it: as long as
-// the lock is there, the commit may still succeed, and is sent again.
+// probePrimary checks the status of a commit whose answer was lost, without deciding it: while the lock exists, the
+// commit may still succeed, and is sent again.
 func (c *committer) probePrimary(ctx context.Context, ts tso.Timestamp, cause error) (tso.Timestamp, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), c.db.opts.ProbeTimeout)
 	defer cancel()
@@ -334,8 +333,8 @@ func (c *committer) probePrimary(ctx context.Context, ts tso.Timestamp, cause er
 // endlessTTL is a TTL that does not run out: a probe must not make the shard decide.
 const endlessTTL = 1 << 62
 
-// commitSecondaries commits the other keys behind the caller's back, or here when there is too much
-// to do there. Failing is harmless: whoever meets the locks finishes the work.
+// commitSecondaries commits the other keys in the background, or here if the background queue is full. A failure is
+// harmless: a transaction that encounters the locks resolves them.
 func (c *committer) commitSecondaries(ctx context.Context, ts tso.Timestamp) {
 	c.commitLater(ctx, c.lockedKeys(func(key []byte) bool { return !bytes.Equal(key, c.primary) }), ts)
 }

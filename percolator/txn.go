@@ -9,9 +9,9 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Txn is one transaction: a snapshot, overlaid with its own writes. It implements Reader and Writer.
-// One goroutine's. End it with Commit or Rollback, even if it wrote nothing: until then garbage
-// collection keeps what it might read.
+// Txn is one transaction: a snapshot, overlaid with its own writes. It implements Reader and Writer. Not safe for
+// concurrent use. End it with Commit or Rollback, even if it wrote nothing: until then garbage collection keeps what it
+// might read.
 type Txn struct {
 	db      *DB
 	startTS tso.Timestamp
@@ -22,7 +22,7 @@ type Txn struct {
 	snap    *snapshot
 	active  activeRef
 	locks   *lockSet // of a pessimistic transaction
-	reads   *readSet // where the snapshot may have to move, or to hold until the commit
+	reads   *readSet // set if the snapshot may have to advance, or to be valid until the commit
 	private privateSpans
 
 	firstSnap snapshot
@@ -68,13 +68,13 @@ func (t *Txn) StartTS() tso.Timestamp { return t.startTS }
 // and AcquireLocks.
 func (t *Txn) ReadTS() tso.Timestamp { return t.snap.readTS }
 
-// Pessimistic says whether AcquireLocks takes its locks at once.
+// Pessimistic reports whether AcquireLocks acquires its locks immediately.
 func (t *Txn) Pessimistic() bool { return t.opts.Pessimistic }
 
 // Isolation is the level the transaction was begun with.
 func (t *Txn) Isolation() Isolation { return t.opts.Isolation }
 
-// Wrote says whether there is anything to commit.
+// Wrote reports whether there is anything to commit.
 func (t *Txn) Wrote() bool { return t.buf.len() > 0 }
 
 // SizeBytes is the size of the write buffer, as Options.MaxTxnBytes counts it.
@@ -93,7 +93,7 @@ func (t *Txn) Insert(key, value []byte) error {
 	return t.write(key, value, changeInsert)
 }
 
-// Delete implements Writer. Deleting what does not exist is not an error.
+// Delete implements Writer. Deleting a key that does not exist is not an error.
 func (t *Txn) Delete(key []byte) error { return t.write(key, nil, changeDelete) }
 
 // LockKeys implements Writer. The conflict shows at commit.
@@ -145,9 +145,8 @@ func (t *Txn) write(key, value []byte, c change) error {
 	return nil
 }
 
-// MergeRuns merges what has been written to files if it is scattered over many runs, or ends with ctx. A
-// caller that writes a great deal calls it now and then; writes merge, without regard to a context, only when
-// nobody has for long.
+// MergeRuns merges the writes in files if they are scattered over many runs; ctx may interrupt it. A caller that writes
+// much calls it regularly; writes merge too, without regard to a context, but only if it has not been called for long.
 func (t *Txn) MergeRuns(ctx context.Context) error {
 	if t.buf == nil || t.buf.spilled == nil {
 		return nil
@@ -188,8 +187,8 @@ func (t *Txn) truncate(sp Savepoint) {
 	t.buf.freeze()
 }
 
-// Aside calls f, whose reads of the transaction need not hold when its snapshot moves or it commits: whoever
-// reads them looks again. Iterators are to be closed in f.
+// Aside calls f, whose reads of the transaction need not be valid when its snapshot advances or it commits: the caller
+// reads them again. Iterators must be closed in f.
 func (t *Txn) Aside(f func(r Reader) error) error {
 	reads := t.reads
 	t.reads = nil
@@ -197,12 +196,11 @@ func (t *Txn) Aside(f func(r Reader) error) error {
 	return f(t)
 }
 
-// SetCommitGuard has g asked before the transaction's commit point. A transaction that wrote nothing
-// does not ask.
+// SetCommitGuard sets the guard that is called before the transaction's commit point. A transaction that wrote nothing
+// does not call it.
 func (t *Txn) SetCommitGuard(g CommitGuard) { t.guard = g }
 
-// Rollback drops the transaction's writes and releases its locks. It may be called after the
-// transaction has ended, and does nothing then.
+// Rollback drops the transaction's writes and releases its locks. It does nothing if the transaction has ended.
 func (t *Txn) Rollback(ctx context.Context) error {
 	if !t.done {
 		t.releaseAll(ctx, nil)
