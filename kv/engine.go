@@ -25,7 +25,9 @@ type EngineOptions struct {
 	ReadOnly bool
 	// AcceptDataLoss opens a directory with a damaged log, with what was written before the damage.
 	AcceptDataLoss bool
-	Logger         *slog.Logger
+	// LockPatience is how long to wait while another process, which may be about to end, has the directory; 0: not at all.
+	LockPatience time.Duration
+	Logger       *slog.Logger
 	// OnFatal is called once when a write has failed; the process should report it and exit.
 	OnFatal func(error)
 }
@@ -40,7 +42,7 @@ type Engine struct{ *storage.Engine }
 func OpenEngine(opts EngineOptions) (*Engine, error) {
 	e, err := storage.Open(storage.Options{
 		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, RestInterval: opts.RestInterval,
-		ReadOnly: opts.ReadOnly, AcceptDataLoss: opts.AcceptDataLoss,
+		ReadOnly: opts.ReadOnly, AcceptDataLoss: opts.AcceptDataLoss, LockPatience: opts.LockPatience,
 		Logger: opts.Logger, OnFatal: opts.OnFatal,
 	})
 	if err != nil {

@@ -172,9 +172,12 @@ const restInterval = 2 * time.Second
 func (n *Node) openEngine() (*kv.Engine, error) {
 	return n.ownEngine(kv.EngineOptions{
 		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, RestInterval: restInterval,
-		AcceptDataLoss: n.opts.AcceptDataLoss, Logger: n.log, OnFatal: n.opts.OnFatal,
+		AcceptDataLoss: n.opts.AcceptDataLoss, LockPatience: lockPatience, Logger: n.log, OnFatal: n.opts.OnFatal,
 	})
 }
+
+// lockPatience is how long a start waits for a process that has the data directory, and has perhaps been killed, to end.
+const lockPatience = 5 * time.Second
 
 func (n *Node) ownEngine(opts kv.EngineOptions) (*kv.Engine, error) {
 	engine, err := kv.OpenEngine(opts)

@@ -85,13 +85,14 @@ func (b *backoff) next(ctx context.Context, class backoffClass, cause error) (ti
 	if b.deadline.IsZero() {
 		b.deadline = now.Add(b.db.opts.RetryBudget)
 	}
-	if class == backoffRPC || class == backoffOracle {
-		budget := b.db.opts.UnreachableBudget
+	unreachable := class == backoffRPC || class == backoffOracle
+	budget := b.db.opts.UnreachableBudget
+	if unreachable {
 		if b.unreachable.IsZero() || now.Sub(b.lastFailure) > budget {
 			b.unreachable = now
 		}
 		b.lastFailure = now
-		if !b.patient && now.Sub(b.unreachable) > budget {
+		if !b.patient && now.Sub(b.unreachable) >= budget {
 			return 0, fmt.Errorf("gave up after %v: %w", budget, cause)
 		}
 	}
@@ -103,6 +104,9 @@ func (b *backoff) next(ctx context.Context, class backoffClass, cause error) (ti
 	bounds := backoffBounds[class]
 	pause := min(bounds.first<<min(n, 20), bounds.most)
 	pause = pause/2 + b.db.opts.Jitter(pause/2+1)
+	if unreachable && !b.patient {
+		pause = min(pause, budget-now.Sub(b.unreachable)) // The last attempt is at the end of the budget.
+	}
 	if now.Add(pause).After(b.deadline) {
 		return 0, fmt.Errorf("gave up after %v: %w", b.db.opts.RetryBudget, cause)
 	}

@@ -39,7 +39,10 @@ type Options struct {
 	// AcceptDataLoss opens a directory with a damaged log: what was written before the damage is
 	// kept, what follows is set aside in files of their own.
 	AcceptDataLoss bool
-	Logger         *slog.Logger
+	// LockPatience is how long Open waits while another process has the directory: one that has been killed keeps it until
+	// the kernel has freed its memory. 0: not at all.
+	LockPatience time.Duration
+	Logger       *slog.Logger
 	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The
 	// process should report the error and exit: the goroutine that met the failure does not go on,
 	// and neither may other writers. Without OnFatal they get a *FailedError where that can be done.
@@ -100,7 +103,7 @@ type Engine struct {
 // Errors: ErrLocked, *FormatError, *DamageError, and those of the filesystem.
 func Open(opts Options) (*Engine, error) {
 	opts.ensureDefaults()
-	lock, err := lockDir(opts.FS, opts.Dir)
+	lock, err := awaitLock(&opts)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -264,6 +265,19 @@ func syncDir(fsys vfs.FS, dir string) error {
 		return err
 	}
 	return errors.Join(d.Sync(), d.Close())
+}
+
+// lockInterval is how often a lock that another process holds is tried.
+const lockInterval = 20 * time.Millisecond
+
+// awaitLock is lockDir that waits for another process to end.
+func awaitLock(opts *Options) (*pebble.Lock, error) {
+	for end := time.Now().Add(opts.LockPatience); ; time.Sleep(lockInterval) {
+		lock, err := lockDir(opts.FS, opts.Dir)
+		if !errors.Is(err, ErrLocked) || !time.Now().Before(end) {
+			return lock, err
+		}
+	}
 }
 
 // lockDir creates the directory if need be and locks it against other servers.
