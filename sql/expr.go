@@ -62,7 +62,7 @@ func (p *parser) operators(floor int, simple bool) ast.Expr {
 			p.unexpected()
 			break
 		}
-		if p.labelHere() {
+		if p.labelHere() || p.depth == p.similarDepth && p.isWord(kw.Similar) && p.peek(1).kw != kw.To {
 			break
 		}
 		if p.ops++; p.ops > maxOperators {

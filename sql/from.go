@@ -119,6 +119,9 @@ func (p *parser) callAhead() bool {
 		kw.CurrentRole, kw.CurrentSchema, kw.SessionUser, kw.User, kw.CurrentCatalog:
 		return true
 	}
+	if p.isWord(kw.Collation) && p.peek(1).kw == kw.For && p.peek(2).kind == '(' {
+		return true
+	}
 	i := 0
 	for isColLabel(p.peek(i)) && p.peek(i+1).kind == '.' {
 		i += 2

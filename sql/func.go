@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -267,9 +269,13 @@ func (p *parser) substring(pos ast.Pos) ast.Expr {
 	p.advance()
 	if p.is(')') || !p.wordsAhead(kw.From, kw.For, kw.Similar) {
 		p.pos = start + 1
-		return p.call(&ast.Call{Pos: pos, Name: []string{"substring"}})
+		return p.plainCall(&ast.Call{Pos: pos, Name: []string{"substring"}})
 	}
-	call := &ast.Call{Pos: pos, Name: []string{"substring"}, Syntax: ast.SubstringFrom, Args: []ast.Expr{p.expr()}}
+	outer := p.similarDepth
+	p.similarDepth = p.depth + 1
+	text := p.expr()
+	p.similarDepth = outer
+	call := &ast.Call{Pos: pos, Name: []string{"substring"}, Syntax: ast.SubstringFrom, Args: []ast.Expr{text}}
 	switch {
 	case p.acceptWord(kw.From):
 		call.Args = append(call.Args, p.expr())
@@ -312,10 +318,11 @@ func (p *parser) wordsAhead(words ...kw.Word) bool {
 		case ')', ',':
 			return false
 		case tokIdent:
-			for _, w := range words {
-				if t.kw == w && t.kw != kw.None {
-					return true
-				}
+			if t.kw == kw.Similar && p.toks[i+1].kw == kw.To { // an operator
+				continue
+			}
+			if t.kw != kw.None && slices.Contains(words, t.kw) {
+				return true
 			}
 		}
 	}
@@ -329,7 +336,7 @@ func (p *parser) overlay(pos ast.Pos) ast.Expr {
 	p.advance()
 	if p.is(')') || !p.wordsAhead(kw.Placing) {
 		p.pos = start + 1
-		return p.call(&ast.Call{Pos: pos, Name: []string{"overlay"}})
+		return p.plainCall(&ast.Call{Pos: pos, Name: []string{"overlay"}})
 	}
 	call := &ast.Call{Pos: pos, Name: []string{"overlay"}, Syntax: ast.OverlaySyntax, Args: []ast.Expr{p.expr()}}
 	p.expectWord(kw.Placing)
@@ -402,7 +409,7 @@ func (p *parser) call(c *ast.Call) ast.Expr {
 		if c.Distinct = p.acceptWord(kw.Distinct); !c.Distinct {
 			p.acceptWord(kw.All)
 		}
-		p.arguments(c)
+		p.arguments(c, true)
 		if p.isWord(kw.Order) {
 			c.OrderBy = p.orderBy()
 		}
@@ -414,14 +421,25 @@ func (p *parser) call(c *ast.Call) ast.Expr {
 	return c
 }
 
-// arguments reads a call's arguments: positional, then named, the last one perhaps VARIADIC.
-func (p *parser) arguments(c *ast.Call) {
+// plainCall reads the arguments of a call that is nothing but them: no aggregate's clauses, no VARIADIC.
+func (p *parser) plainCall(c *ast.Call) ast.Expr {
+	p.bareCall = false
+	p.expect('(')
+	if !p.is(')') {
+		p.arguments(c, false)
+	}
+	p.expect(')')
+	return c
+}
+
+// arguments reads a call's arguments: positional, then named, the last one VARIADIC where that is allowed.
+func (p *parser) arguments(c *ast.Call, variadic bool) {
 	for first := true; first || p.accept(','); first = false {
 		if c.Variadic {
 			p.unexpected()
 			return
 		}
-		if p.acceptWord(kw.Variadic) {
+		if variadic && p.acceptWord(kw.Variadic) {
 			if c.Distinct {
 				p.unexpected()
 				return

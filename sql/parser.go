@@ -26,8 +26,10 @@ type parser struct {
 	relation string               // the table that DDL is about, for messages
 	partial  struct{ at, to int } // where acceptWords began and had to stop, for the error's position
 
-	itemDepth int  // the depth of the operators of a select item, 0 outside of one
-	bareCall  bool // the next call is one of FROM: no FILTER or OVER belongs to it
+	itemDepth int // the depth of the operators of a select item, 0 outside of one
+	// similarDepth is the depth of the operators of SUBSTRING's first argument, which a SIMILAR without TO ends.
+	similarDepth int
+	bareCall     bool // the next call is one of FROM: no FILTER or OVER belongs to it
 
 	depth   int // nesting of expressions and queries
 	queries int // read so far
@@ -53,7 +55,7 @@ func (p *parser) reset(text string, base, tail int, semicolon bool) error {
 	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, tail, semicolon
 	p.ascii, p.at, p.chars = isASCII(text), 0, 0
 	p.partial.at = -1
-	p.depth, p.queries, p.ops, p.err, p.itemDepth, p.bareCall = 0, 0, 0, nil, 0, false
+	p.depth, p.queries, p.ops, p.err, p.itemDepth, p.similarDepth, p.bareCall = 0, 0, 0, nil, 0, 0, false
 	p.refused, p.parts = nil, nil // a tree keeps its names
 	for {
 		p.toks = append(p.toks, token{})
@@ -214,7 +216,10 @@ func (p *parser) unsupported(pos ast.Pos, what, hint string) {
 }
 
 // unexpected reports the current token as a syntax error, in PostgreSQL's words.
-func (p *parser) unexpected() {
+func (p *parser) unexpected() { p.unexpectedAs("syntax error") }
+
+// unexpectedAs is unexpected with words of its own for what is wrong.
+func (p *parser) unexpectedAs(what string) {
 	if p.err != nil {
 		return
 	}
@@ -224,11 +229,11 @@ func (p *parser) unexpected() {
 	t := p.cur()
 	switch {
 	case t.kind != tokEOF:
-		p.failAt(p.posOf(t), pgerror.SyntaxError, `syntax error at or near "%s"`, p.text[t.start:t.end])
+		p.failAt(p.posOf(t), pgerror.SyntaxError, `%s at or near "%s"`, what, p.text[t.start:t.end])
 	case p.semicolon:
-		p.failAt(ast.Pos(p.tail+1), pgerror.SyntaxError, `syntax error at or near ";"`)
+		p.failAt(ast.Pos(p.tail+1), pgerror.SyntaxError, `%s at or near ";"`, what)
 	default:
-		p.failAt(ast.Pos(p.tail+1), pgerror.SyntaxError, "syntax error at end of input")
+		p.failAt(ast.Pos(p.tail+1), pgerror.SyntaxError, "%s at end of input", what)
 	}
 }
 

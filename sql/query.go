@@ -499,9 +499,10 @@ func (p *parser) tailClause(q *ast.Query, has *queryClauses) bool {
 		if has.offset {
 			p.failAt(p.here(), pgerror.SyntaxError, "multiple OFFSET clauses not allowed")
 		}
+		from := p.pos
 		q.Offset = p.expr()
 		if isRow(p.cur()) {
-			if !simpleCount(q.Offset) {
+			if !p.simpleCount(q.Offset, from) {
 				p.unexpected()
 			}
 			p.advance()
@@ -549,12 +550,11 @@ func (p *parser) fetchCount(q *ast.Query) {
 	p.expectWord(kw.Only)
 }
 
-// simpleCount reports whether an expression may stand before ROWS: no operators but a sign.
-func simpleCount(x ast.Expr) bool {
+// simpleCount reports whether an expression, of the tokens since from, may stand before ROWS: no operators but a number's sign.
+func (p *parser) simpleCount(x ast.Expr, from int) bool {
 	switch x := x.(type) {
 	case *ast.Unary:
-		lit, ok := x.X.(*ast.Literal)
-		return ok && (x.Op == "-" || x.Op == "+") && lit.Kind <= ast.LiteralNumeric
+		return (x.Op == "-" || x.Op == "+") && isNumber(&p.toks[from+1]) && p.pos == from+2
 	case *ast.Binary, *ast.Like, *ast.IsTest, *ast.IsDistinct, *ast.Between, *ast.InList, *ast.InSubquery,
 		*ast.Quantified, *ast.AtTimeZone, *ast.Collate:
 		return false
@@ -568,9 +568,20 @@ func (p *parser) fetchValue() ast.Expr {
 	pos := p.here()
 	switch {
 	case p.acceptOp('+'):
-		return &ast.Unary{Pos: pos, Op: "+", X: p.primary()}
+		return &ast.Unary{Pos: pos, Op: "+", X: p.number()}
 	case p.acceptOp('-'):
-		return &ast.Unary{Pos: pos, Op: "-", X: p.primary()}
+		return &ast.Unary{Pos: pos, Op: "-", X: p.number()}
+	}
+	return p.primary()
+}
+
+func isNumber(t *token) bool { return t.kind == tokLiteral && t.lit <= ast.LiteralNumeric }
+
+// number reads a number without a sign.
+func (p *parser) number() ast.Expr {
+	if !isNumber(p.cur()) {
+		p.unexpected()
+		return nil
 	}
 	return p.primary()
 }

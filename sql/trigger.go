@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"slices"
+
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -25,7 +27,11 @@ func (p *parser) createTrigger(pos ast.Pos, orReplace bool) ast.Statement {
 		p.unexpected()
 	}
 	for first := true; first || p.acceptWord(kw.Or); first = false {
-		t.Events = append(t.Events, p.triggerEvent())
+		e := p.triggerEvent()
+		if slices.ContainsFunc(t.Events, func(o ast.TriggerEvent) bool { return o.Kind == e.Kind }) {
+			p.unexpectedAs("duplicate trigger events specified")
+		}
+		t.Events = append(t.Events, e)
 	}
 	p.expectWord(kw.On)
 	t.Table = p.tableName()

@@ -338,3 +338,5 @@ create schema authorization current_user create table t (a int) create view v as
 copy t from program 'x' with (format binary)
 copy (delete from t returning a) to '/x' csv
 declare c asensitive cursor without hold for select 1
+select substring('foo' similar 'f' escape '#'), substring(a || 'b' similar 'x' escape '#'), substring('foo' similar to 'x')
+select * from coalesce(1, 2) as c, collation for ('x'::text) col, lateral collation for (y)
