@@ -37,7 +37,7 @@ func TestAllocationBudget(t *testing.T) {
 		t.Errorf("a point read makes %.0f allocations, budget 2", n)
 	}
 	d, _, _ := router.Locate(ctx, nil)
-	req := &ScanRequest{Range: d.Ref(), Limit: 1000, ReadOptions: ReadOptions{ReadTS: readTS}}
+	req := &ScanRequest{Ranges: []RangeRef{d.Ref()}, Spans: []Span{{}}, Limit: 1000, ReadOptions: ReadOptions{ReadTS: readTS}}
 	scan := func() {
 		page, err := ts.Scan(ctx, req)
 		if err != nil || len(page.Rows) != 100 {

@@ -16,7 +16,7 @@ import (
 type Span = mvcc.Span
 
 // RangeRef names a range as of one epoch; every request carries the refs it was routed by.
-type RangeRef struct{ ID, Epoch uint64 }
+type RangeRef = mvcc.RangeRef
 
 // RangeDescriptor says which shard owns a span of keys. Epoch grows with every split or move.
 // Descriptors are immutable once handed out.
@@ -48,7 +48,7 @@ type Shard interface {
 	// BatchGet answers many keys, sorted and possibly of several ranges of this shard. A locked
 	// key does not fail the others.
 	BatchGet(ctx context.Context, req *BatchGetRequest) (*BatchGetResponse, error)
-	// Scan returns one page of a span that lies within one range, or of several spans.
+	// Scan returns one page of a list of spans.
 	Scan(ctx context.Context, req *ScanRequest) (*ScanResponse, error)
 
 	// Prewrite locks the keys, all or none; with TryOnePC it commits them at once.
@@ -119,24 +119,8 @@ type BatchGetResponse struct {
 	Locked []mvcc.KeyLockedError
 }
 
-// ScanRequest asks for a page. The page ends at Limit rows or MaxBytes, whichever comes first.
-type ScanRequest struct {
-	Range RangeRef
-	Span  Span
-	// Spans, if there are any, take the place of Span, and Ranges, in which they lie, that of Range. They
-	// ascend, are disjoint, and none is empty. The page goes from one to the next, in reverse from the last
-	// to the first; Limit and MaxBytes are for all of them together.
-	Ranges   []RangeRef
-	Spans    []Span
-	Reverse  bool
-	Limit    int // rows, > 0
-	MaxBytes int // 0 means the shard's default
-	KeysOnly bool
-	ReadOptions
-	// Reuse, if given, is an earlier page whose memory the answer may use; what it held is gone
-	// then. It spares a long scan most allocations where the shard is in this process.
-	Reuse *ScanResponse
-}
+// ScanRequest asks for a page of one or many spans, which lie in Ranges.
+type ScanRequest = mvcc.ScanRequest
 
 // ScanResponse is a page. Locked lists keys of the page that are locked, in key order: rows on both
 // sides of them are still in the page. ResumeKey is the bound to go on from (inclusive start when

@@ -90,23 +90,6 @@ func (t *rangeTable) checkKey(ref RangeRef, key []byte) (*localRange, error) {
 	return nil, t.stale([]RangeRef{ref}, key)
 }
 
-// checkSpan is checkKey for a span, which must lie in one range.
-func (t *rangeTable) checkSpan(ref RangeRef, span *Span) error {
-	r := t.find(span.Start)
-	if r != nil && r.desc.ID == ref.ID && r.desc.Epoch == ref.Epoch && r.desc.Span.ContainsSpan(span) {
-		return nil
-	}
-	// Tell about both ends: whoever scans in reverse asks for the last range of the span.
-	e := &StaleRangeError{Refs: []RangeRef{ref}}
-	if r != nil {
-		e.Current = append(e.Current, r.desc)
-	}
-	if last := t.findEnd(span.End); last != nil && last != r {
-		e.Current = append(e.Current, last.desc)
-	}
-	return e
-}
-
 // keyList is the ascending keys of a request, however it holds them.
 type keyList interface {
 	len() int
@@ -145,21 +128,13 @@ func (t *rangeTable) staleKeys(refs []RangeRef, keys keyList) error {
 	return t.stale(refs, sample...)
 }
 
-// checkScan is checkSpan for what a scan asks for.
-func (t *rangeTable) checkScan(req *ScanRequest) error {
-	if len(req.Spans) > 0 {
-		return checkSpans(t, req.Ranges, req.Spans)
-	}
-	return t.checkSpan(req.Range, &req.Span)
-}
-
 // checkSpans verifies that every span lies in ranges that refs name as they are now.
 func checkSpans(t *rangeTable, refs []RangeRef, spans []Span) error {
 	for i := range spans {
 		for at := spans[i].Start; ; {
 			r := t.find(at)
 			if r == nil || !slices.Contains(refs, r.desc.Ref()) {
-				return t.stale(refs, at)
+				return t.staleSpan(refs, at, spans[i].End)
 			}
 			if compareEnds(spans[i].End, r.desc.Span.End) <= 0 {
 				break
@@ -168,4 +143,17 @@ func checkSpans(t *rangeTable, refs []RangeRef, spans []Span) error {
 		}
 	}
 	return nil
+}
+
+// staleSpan is stale for a span, of whose both ends it tells: a scan in reverse is routed by its end.
+func (t *rangeTable) staleSpan(refs []RangeRef, start, end []byte) error {
+	e := &StaleRangeError{Refs: slices.Clone(refs)}
+	first, last := t.find(start), t.findEnd(end)
+	if first != nil {
+		e.Current = append(e.Current, first.desc)
+	}
+	if last != nil && last != first {
+		e.Current = append(e.Current, last.desc)
+	}
+	return e
 }

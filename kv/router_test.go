@@ -39,7 +39,7 @@ func TestCachingRouterFollowsRanges(t *testing.T) {
 			if end {
 				read = Span{Start: d.Span.Start, End: key}
 			}
-			_, err = shard.Scan(ctx, &ScanRequest{Range: d.Ref(), Span: read, Reverse: end, Limit: 1, ReadOptions: ReadOptions{ReadTS: readTS}})
+			_, err = shard.Scan(ctx, &ScanRequest{Ranges: []RangeRef{d.Ref()}, Spans: []Span{read}, Reverse: end, Limit: 1, ReadOptions: ReadOptions{ReadTS: readTS}})
 			var stale *StaleRangeError
 			if errors.As(err, &stale) {
 				router.Invalidate(stale)

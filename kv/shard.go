@@ -105,17 +105,15 @@ func (s *Store) Scan(ctx context.Context, req *ScanRequest) (*ScanResponse, erro
 	if err := s.mvcc.BeginRead(ctx, req.ReadTS); err != nil {
 		return nil, err
 	}
-	if err := s.ranges.Load().checkScan(req); err != nil {
+	if err := checkSpans(s.ranges.Load(), req.Ranges, req.Spans); err != nil {
 		return nil, err
 	}
-	args := mvcc.ScanArgs{
-		Start: req.Span.Start, End: req.Span.End, Spans: req.Spans, Reverse: req.Reverse, KeysOnly: req.KeysOnly,
-		Limit: min(req.Limit, s.opts.PageLimits.Rows), MaxBytes: req.MaxBytes, ReadOptions: req.ReadOptions, Reuse: req.Reuse,
+	bounded := *req
+	bounded.Limit = min(req.Limit, s.opts.PageLimits.Rows)
+	if bounded.MaxBytes <= 0 {
+		bounded.MaxBytes = s.opts.PageLimits.Bytes
 	}
-	if args.MaxBytes <= 0 {
-		args.MaxBytes = s.opts.PageLimits.Bytes
-	}
-	page, err := s.mvcc.Scan(ctx, &args)
+	page, err := s.mvcc.Scan(ctx, &bounded)
 	if err != nil {
 		return nil, mapError(err)
 	}
@@ -291,7 +289,7 @@ func (s *Store) ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.Lock
 		return nil, ErrClosed
 	}
 	defer s.gate.leave()
-	if err := s.ranges.Load().checkSpan(req.Range, &req.Span); err != nil {
+	if err := checkSpans(s.ranges.Load(), []RangeRef{req.Range}, []Span{req.Span}); err != nil {
 		return nil, err
 	}
 	return s.mvcc.ScanLock(ctx, req.Span.Start, req.Span.End, req.MaxTS, req.Limit)

@@ -139,7 +139,7 @@ func TestSplitBetweenPrewriteAndCommit(t *testing.T) {
 	if _, err := ts.Get(ctx, old[0], []byte("a"), ReadOptions{ReadTS: ts.now()}); !errors.As(err, &stale) {
 		t.Errorf("read by an old route: %v", err)
 	}
-	if _, err := ts.Scan(ctx, &ScanRequest{Range: ts.refs()[0], Limit: 1, ReadOptions: ReadOptions{ReadTS: ts.now()}}); !errors.As(err, &stale) {
+	if _, err := ts.Scan(ctx, &ScanRequest{Ranges: ts.refs()[:1], Spans: []Span{{}}, Limit: 1, ReadOptions: ReadOptions{ReadTS: ts.now()}}); !errors.As(err, &stale) {
 		t.Errorf("scan beyond its range: %v", err)
 	}
 }

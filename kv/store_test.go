@@ -136,7 +136,7 @@ func (ts *testStore) scanAll(reverse bool, limit int) []string {
 		} else {
 			span.End = d.Span.End
 		}
-		res, err := shard.Scan(ctx, &ScanRequest{Range: d.Ref(), Span: span, Reverse: reverse, Limit: limit,
+		res, err := shard.Scan(ctx, &ScanRequest{Ranges: []RangeRef{d.Ref()}, Spans: []Span{span}, Reverse: reverse, Limit: limit,
 			ReadOptions: ReadOptions{ReadTS: readTS}})
 		var stale *StaleRangeError
 		if errors.As(err, &stale) {

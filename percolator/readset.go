@@ -100,38 +100,29 @@ func (r *readSet) copyEnd(end []byte) []byte {
 	return r.copyKey(end)
 }
 
-// shrink removes from a scan's span what the scan has not returned: everything beyond last, in its direction.
-func (r *readSet) shrink(at slot, last []byte, reverse bool) {
-	if at.at < 0 || at.generation != r.generation {
-		return
-	}
-	s := &r.spans[at.at]
-	switch {
-	case !spanContains(*s, last):
-	case reverse:
-		s.Start = r.copyKey(last)
-	default:
-		c := r.copyKey(last)
-		s.End = c[:len(c)+1]
-	}
-}
-
-// shrinkMany is shrink for a page of several spans, whose slots are those from first to at: those beyond the one that
-// contains last are removed, unless something else has been read since.
-func (r *readSet) shrinkMany(first, at slot, last []byte, reverse bool) {
-	if first.generation != at.generation || at.generation != r.generation {
+// shrink removes what a scan has not returned: everything beyond last, in its direction. The slots of its last page are
+// those from first to at: those beyond the one that contains last are removed, unless something else has been read since.
+func (r *readSet) shrink(first, at slot, last []byte, reverse bool) {
+	if at.at < 0 || first.generation != at.generation || at.generation != r.generation {
 		return
 	}
 	for i := max(first.at, 0); i <= at.at; i++ {
-		if spanContains(r.spans[i], last) {
-			r.shrink(slot{at: i, generation: r.generation}, last, reverse)
-			if at.at == len(r.spans)-1 {
-				clear(r.spans[i+1:])
-				r.spans = r.spans[:i+1]
-				r.mark = min(r.mark, i+1)
-			}
-			return
+		s := &r.spans[i]
+		if !spanContains(*s, last) {
+			continue
 		}
+		if reverse {
+			s.Start = r.copyKey(last)
+		} else {
+			c := r.copyKey(last)
+			s.End = c[:len(c)+1]
+		}
+		if at.at == len(r.spans)-1 {
+			clear(r.spans[i+1:])
+			r.spans = r.spans[:i+1]
+			r.mark = min(r.mark, i+1)
+		}
+		return
 	}
 }
 

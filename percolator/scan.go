@@ -30,10 +30,11 @@ type scan struct {
 	deleted *uint64 // ScanOptions.Deleted
 
 	read slot // in the transaction's read set
-	// left is the part of the span that has not been fetched; drained reports that there is none.
+	// left is the part of the current span that has not been fetched; drained reports that there is none, and that the
+	// queue is empty.
 	left    kv.Span
 	drained bool
-	many    *spanQueue // the spans after left; nil for a scan of a single span
+	queue   spanQueue
 
 	rows []kv.KeyValue // the page's rows, and those behind its locks
 	i    int           // of the next row
@@ -48,13 +49,22 @@ type scan struct {
 
 // Scan implements Reader. Writes after it do not show in the iterator (I7).
 func (t *Txn) Scan(_ context.Context, span kv.Span, opts ScanOptions) Iterator {
-	return t.newScan(span, nil, opts)
+	s := &scan{}
+	if len(span.End) > 0 && bytes.Compare(span.Start, span.End) >= 0 {
+		return s.init(t, nil, opts)
+	}
+	s.queue.one[0] = span
+	return s.init(t, s.queue.one[:], opts)
 }
 
-// newScan makes the iterator over span and, if there are more spans, over all of them, of which span is the
-// first to be read.
-func (t *Txn) newScan(span kv.Span, all []kv.Span, opts ScanOptions) *scan {
-	s := &scan{t: t, snap: t.snap, left: span, deleted: opts.Deleted, read: slot{at: -1}}
+// ScanSpans implements Reader. Writes after it do not show in the iterator (I7).
+func (t *Txn) ScanSpans(_ context.Context, spans []kv.Span, opts ScanOptions) Iterator {
+	return new(scan).init(t, spans, opts)
+}
+
+// init makes the iterator over spans, which ascend.
+func (s *scan) init(t *Txn, spans []kv.Span, opts ScanOptions) *scan {
+	s.t, s.snap, s.deleted, s.read = t, t.snap, opts.Deleted, slot{at: -1}
 	if t.done {
 		s.err = ErrTxnDone
 		return s
@@ -69,16 +79,14 @@ func (t *Txn) newScan(span kv.Span, all []kv.Span, opts ScanOptions) *scan {
 		Limit:    min(first, t.db.opts.MaxPageRows),
 		MaxBytes: maxPageBytes,
 	}
-	if len(span.End) > 0 && bytes.Compare(span.Start, span.End) >= 0 {
+	if len(spans) == 0 {
 		s.drained = true
 		return s
 	}
+	s.left, s.queue.rest = takeSpan(spans, opts.Reverse)
 	if t.buf.len() > 0 {
 		s.buffered = &bufferScan{}
-		s.buffered.init(t.buf, span, restOf(all, opts.Reverse), opts.Reverse)
-	}
-	if len(all) > 1 {
-		s.many = &spanQueue{rest: restOf(all, opts.Reverse)}
+		s.buffered.init(t.buf, s.left, s.queue.rest, opts.Reverse)
 	}
 	return s
 }
@@ -174,21 +182,12 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if s.many != nil {
-		s.gather(ctx, desc)
-	} else {
-		s.req.Range = desc.Ref()
-		s.req.Span = clip(s.left, desc.Span)
-	}
+	s.gather(ctx, desc)
 	s.req.ReadOptions = s.snap.readOptions()
 	s.req.Reuse = s.page // all of its rows have been returned
 	resp, err := shard.Scan(ctx, &s.req)
 	if err != nil {
-		if s.many != nil {
-			s.t.db.forgetRoute(err, s.req.Ranges...)
-		} else {
-			s.t.db.forgetRoute(err, desc.Ref())
-		}
+		s.t.db.forgetRoute(err, s.req.Ranges...)
 		return err
 	}
 	s.page, s.rows = resp, resp.Rows
@@ -200,30 +199,10 @@ func (s *scan) fetchPage(ctx context.Context) error {
 			return err
 		}
 	}
-	if s.many != nil {
-		s.noteMany(resp.ResumeKey)
-		s.moveOnMany(resp.ResumeKey)
-	} else {
-		s.note(resp.ResumeKey)
-		s.moveOn(desc, resp.ResumeKey)
-	}
+	s.note(resp.ResumeKey)
+	s.moveOn(resp.ResumeKey)
 	s.req.Limit = min(pageGrowth*s.req.Limit, s.t.db.opts.MaxPageRows)
 	return nil
-}
-
-// note records that the span of the page was read, up to the page's end.
-func (s *scan) note(resume []byte) {
-	if s.t.reads == nil {
-		return
-	}
-	span := s.req.Span
-	switch {
-	case resume != nil && s.req.Reverse:
-		span.Start = resume
-	case resume != nil:
-		span.End = resume
-	}
-	s.read = s.t.reads.addSpan(span, s.read)
 }
 
 // locate returns the range that contains the end of span at which the scan starts.
@@ -243,22 +222,6 @@ func clip(span, bounds kv.Span) kv.Span {
 		span.End = bounds.End
 	}
 	return span
-}
-
-// moveOn removes a page of the range, and perhaps the rest of the range, from left.
-func (s *scan) moveOn(desc *kv.RangeDescriptor, resume []byte) {
-	switch {
-	case s.req.Reverse && resume != nil:
-		s.left.End = resume
-	case resume != nil:
-		s.left.Start = resume
-	case s.req.Reverse:
-		s.left.End = desc.Span.Start
-		s.drained = bytes.Compare(desc.Span.Start, s.left.Start) <= 0
-	default:
-		s.left.Start = desc.Span.End
-		s.drained = len(desc.Span.End) == 0 || len(s.left.End) > 0 && bytes.Compare(desc.Span.End, s.left.End) >= 0
-	}
 }
 
 // readLocked handles the locks of a page and reads only the locked keys; the result is the page as it would have been
@@ -308,11 +271,7 @@ func (s *scan) Err() error { return s.err }
 func (s *scan) Close() {
 	if s.t.reads != nil && s.key != nil && (!s.drained || s.i < len(s.rows)) {
 		// Rows that were fetched and not returned were not read.
-		if s.many != nil {
-			s.t.reads.shrinkMany(s.many.noted, s.read, s.key, s.req.Reverse)
-		} else {
-			s.t.reads.shrink(s.read, s.key, s.req.Reverse)
-		}
+		s.t.reads.shrink(s.queue.noted, s.read, s.key, s.req.Reverse)
 	}
 	s.closed = true
 	s.rows, s.page, s.buffered = nil, nil, nil

@@ -11,8 +11,8 @@ import (
 // maxScanSpans bounds the spans of one request, as maxBatchKeys does keys.
 const maxScanSpans = 1024
 
-// spanQueue is what a scan of several spans has yet to read behind the span it is in, and what its
-// request asks for.
+// spanQueue is what a scan has yet to read behind the span it is in, and what its request asks for. A scan of one
+// span is that of a list of one.
 //
 //	spans   ├──┤   ├─────┤  ├────────┤  ├──┤
 //	ranges  ──── shard 1 ───────┼─ shard 2 ──
@@ -23,11 +23,16 @@ type spanQueue struct {
 	asked []kv.Span     // pieces of spans, each within a range; in key order
 	refs  []kv.RangeRef // of these ranges
 
-	noted slot // of the first of them in the transaction's read set
+	noted slot // of the first of asked, in the transaction's read set
 
 	next      kv.Span // the rest after the request: a span, or a part of one
 	afterNext []kv.Span
 	ended     bool // there is none
+
+	// Space for a list of one.
+	one      [1]kv.Span
+	askedOne [1]kv.Span
+	refOne   [1]kv.RangeRef
 }
 
 // takeSpan takes the span that comes first in the order of reading off spans.
@@ -38,45 +43,31 @@ func takeSpan(spans []kv.Span, reverse bool) (kv.Span, []kv.Span) {
 	return spans[0], spans[1:]
 }
 
-// restOf returns the spans that takeSpan leaves.
-func restOf(spans []kv.Span, reverse bool) []kv.Span {
-	if len(spans) == 0 {
-		return nil
-	}
-	_, rest := takeSpan(spans, reverse)
-	return rest
-}
-
-// ScanSpans implements Reader. Writes after it do not show in the iterator (I7).
-func (t *Txn) ScanSpans(_ context.Context, spans []kv.Span, opts ScanOptions) Iterator {
-	if len(spans) == 0 {
-		return t.newScan(kv.Span{Start: []byte{0}, End: []byte{0}}, nil, opts)
-	}
-	first, _ := takeSpan(spans, opts.Reverse)
-	return t.newScan(first, spans, opts)
-}
-
-// gather makes the request: as many spans as lie, one after the other, on the shard of desc, the range the
-// scan is in.
+// gather makes the request: as many successive spans as lie on the shard of desc, the range of the first. The last span is
+// requested up to the end of its range: a scan that ends early locates no further ranges.
 func (s *scan) gather(ctx context.Context, desc *kv.RangeDescriptor) {
-	q := s.many
+	q := &s.queue
+	if q.asked == nil {
+		q.asked, q.refs = q.askedOne[:], q.refOne[:]
+	}
 	q.asked, q.refs, q.ended = q.asked[:0], append(q.refs[:0], desc.Ref()), false
 	shard := desc.Shard
 	span, rest := s.left, q.rest
 	for len(q.asked) < maxScanSpans {
 		piece := clip(span, desc.Span)
 		q.asked = append(q.asked, piece)
+		crosses := false
 		switch {
 		case s.req.Reverse && !bytes.Equal(piece.Start, span.Start):
-			span.End = piece.Start
+			span.End, crosses = piece.Start, true
 		case !s.req.Reverse && !bytes.Equal(piece.End, span.End):
-			span.Start = piece.End
+			span.Start, crosses = piece.End, true
 		case len(rest) == 0:
 			q.ended = true
 		default:
 			span, rest = takeSpan(rest, s.req.Reverse)
 		}
-		if q.ended {
+		if q.ended || crosses && len(rest) == 0 {
 			break
 		}
 		if s.begins(desc, span) {
@@ -103,9 +94,9 @@ func (s *scan) begins(desc *kv.RangeDescriptor, span kv.Span) bool {
 	return len(desc.Span.End) == 0 || bytes.Compare(span.Start, desc.Span.End) < 0
 }
 
-// moveOnMany is moveOn for several spans.
-func (s *scan) moveOnMany(resume []byte) {
-	q := s.many
+// moveOn removes a page from left and the queue.
+func (s *scan) moveOn(resume []byte) {
+	q := &s.queue
 	if resume == nil {
 		s.left, q.rest, s.drained = q.next, q.afterNext, q.ended
 		return
@@ -133,12 +124,12 @@ func (s *scan) passed(span kv.Span, resume []byte) bool {
 	return len(span.End) > 0 && bytes.Compare(resume, span.End) >= 0
 }
 
-// noteMany records what the page has read of each span.
-func (s *scan) noteMany(resume []byte) {
+// note records what the page has read of each span.
+func (s *scan) note(resume []byte) {
 	if s.t.reads == nil {
 		return
 	}
-	for left, first := s.many.asked, true; len(left) > 0; first = false {
+	for left, first := s.queue.asked, true; len(left) > 0; first = false {
 		var span kv.Span
 		span, left = takeSpan(left, s.req.Reverse)
 		if resume != nil && !s.passed(span, resume) {
@@ -153,7 +144,7 @@ func (s *scan) noteMany(resume []byte) {
 			}
 		}
 		if s.read = s.t.reads.addSpan(span, s.read); first {
-			s.many.noted = s.read
+			s.queue.noted = s.read
 		}
 	}
 }

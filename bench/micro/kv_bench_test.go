@@ -288,7 +288,7 @@ func scanAll(ctx context.Context, s *Shard) (rows int, err error) {
 		if err != nil {
 			return rows, err
 		}
-		res, err := shard.Scan(ctx, &kv.ScanRequest{Range: desc.Ref(), Span: kv.Span{Start: at, End: desc.Span.End},
+		res, err := shard.Scan(ctx, &kv.ScanRequest{Ranges: []kv.RangeRef{desc.Ref()}, Spans: []kv.Span{{Start: at, End: desc.Span.End}},
 			Limit: 1024, Reuse: page, ReadOptions: kv.ReadOptions{ReadTS: readTS}})
 		if err != nil {
 			return rows, err

@@ -338,7 +338,7 @@ func point(key string) kv.Span { return span(key, key+"\x00") }
 func (e *env) scan(start, end string, change func(*kv.ScanRequest)) (*kv.ScanResponse, error) {
 	e.Helper()
 	ref, shard := e.at(start)
-	req := &kv.ScanRequest{Range: ref, Span: span(start, end), Limit: 100, ReadOptions: kv.ReadOptions{ReadTS: e.now()}}
+	req := &kv.ScanRequest{Ranges: []kv.RangeRef{ref}, Spans: []kv.Span{span(start, end)}, Limit: 100, ReadOptions: kv.ReadOptions{ReadTS: e.now()}}
 	if change != nil {
 		change(req)
 	}
@@ -403,7 +403,7 @@ func (e *env) dump(ts tso.Timestamp) string {
 	e.Helper()
 	var rows []kv.KeyValue
 	e.eachRange(func(d *kv.RangeDescriptor, shard kv.Shard) error {
-		page, err := shard.Scan(e.ctx, &kv.ScanRequest{Range: d.Ref(), Span: d.Span, Limit: 1 << 20, ReadOptions: kv.ReadOptions{ReadTS: ts}})
+		page, err := shard.Scan(e.ctx, &kv.ScanRequest{Ranges: []kv.RangeRef{d.Ref()}, Spans: []kv.Span{d.Span}, Limit: 1 << 20, ReadOptions: kv.ReadOptions{ReadTS: ts}})
 		for err == nil {
 			if len(page.Locked) > 0 {
 				e.Fatalf("%s is locked by %d", page.Locked[0].Key, page.Locked[0].Lock.StartTS)
@@ -412,7 +412,7 @@ func (e *env) dump(ts tso.Timestamp) string {
 			if page.ResumeKey == nil {
 				return nil
 			}
-			page, err = shard.Scan(e.ctx, &kv.ScanRequest{Range: d.Ref(), Span: kv.Span{Start: page.ResumeKey, End: d.Span.End}, Limit: 1 << 20,
+			page, err = shard.Scan(e.ctx, &kv.ScanRequest{Ranges: []kv.RangeRef{d.Ref()}, Spans: []kv.Span{{Start: page.ResumeKey, End: d.Span.End}}, Limit: 1 << 20,
 				ReadOptions: kv.ReadOptions{ReadTS: ts}})
 		}
 		return err

@@ -284,9 +284,9 @@ var scanCases = []Case{
 			}
 		}
 	}},
-	{"Scan/spans that overlap or descend", "", func(e *env) {
+	{"Scan/no spans, empty ones, spans that overlap or descend", "", func(e *env) {
 		ref, shard := e.at("a")
-		for _, spans := range [][]kv.Span{{span("a", "c"), span("b", "d")}, {span("c", "d"), span("a", "b")}} {
+		for _, spans := range [][]kv.Span{{}, {span("b", "b")}, {span("b", "a")}, {span("a", "b"), span("c", "c")}, {span("a", "c"), span("b", "d")}, {span("c", "d"), span("a", "b")}} {
 			_, err := shard.Scan(e.ctx, &kv.ScanRequest{Ranges: []kv.RangeRef{ref}, Spans: spans, Limit: 1, ReadOptions: kv.ReadOptions{ReadTS: e.now()}})
 			want[*mvcc.InvalidRequestError](e, err)
 		}
@@ -296,7 +296,7 @@ var scanCases = []Case{
 		want[*mvcc.InvalidRequestError](e, second(e.scan("a", "z", func(r *kv.ScanRequest) { r.ReadTS = tso.MaxTimestamp })))
 	}},
 	{"Scan/stale route", "", func(e *env) {
-		stale := func(r *kv.ScanRequest) { r.Range.Epoch++ }
+		stale := func(r *kv.ScanRequest) { r.Ranges[0].Epoch++ }
 		want[*kv.StaleRangeError](e, second(e.scan("a", "z", stale)))
 	}},
 	{"Scan/the memory of an earlier page may be reused", "", func(e *env) {
@@ -330,7 +330,7 @@ func (e *env) pages(limit int, reverse bool) string {
 	var keys []string
 	for left := span("a", "z"); ; {
 		ref, shard := e.at(string(left.Start))
-		res, err := shard.Scan(e.ctx, &kv.ScanRequest{Range: ref, Span: left, Reverse: reverse, Limit: limit, ReadOptions: kv.ReadOptions{ReadTS: e.now()}})
+		res, err := shard.Scan(e.ctx, &kv.ScanRequest{Ranges: []kv.RangeRef{ref}, Spans: []kv.Span{left}, Reverse: reverse, Limit: limit, ReadOptions: kv.ReadOptions{ReadTS: e.now()}})
 		e.must(err)
 		if len(res.Rows) > limit {
 			e.Fatalf("%d rows in a page of %d", len(res.Rows), limit)

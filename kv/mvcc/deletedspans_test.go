@@ -14,7 +14,7 @@ import (
 )
 
 // scanAll returns the rows of a scan at ts, and how many deleted keys it walked over.
-func (w *world) scanAll(args ScanArgs, ts tso.Timestamp) (rows []string, deleted uint64) {
+func (w *world) scanAll(args ScanRequest, ts tso.Timestamp) (rows []string, deleted uint64) {
 	w.t.Helper()
 	ctx := context.Background()
 	if err := w.BeginRead(ctx, ts); err != nil {
@@ -30,13 +30,8 @@ func (w *world) scanAll(args ScanArgs, ts tso.Timestamp) (rows []string, deleted
 		for _, row := range page.Rows {
 			rows = append(rows, fmt.Sprintf("%s=%s", row.Key, row.Value))
 		}
-		if page.ResumeKey == nil {
+		if page.ResumeKey == nil || !resumeSpans(&args, page.ResumeKey) {
 			return rows, deleted
-		}
-		if args.Reverse {
-			args.End = page.ResumeKey
-		} else {
-			args.Start = page.ResumeKey
 		}
 	}
 }
@@ -79,13 +74,13 @@ func TestDeletedSpansAgainstVersions(t *testing.T) {
 				if r.IntN(2) == 0 {
 					from, to = 0, 1+r.IntN(keys)
 				}
-				args := ScanArgs{Start: []byte(key(from)), End: []byte(key(to)), Reverse: r.IntN(2) == 0,
+				args := ScanRequest{Spans: spanOf(key(from), key(to)), Reverse: r.IntN(2) == 0,
 					Limit: []int{1, 5, 1000}[r.IntN(3)], MaxBytes: 1 << 20}
 				skipFrom, skipTo := to, to // what lies between two spans is not read
 				if r.IntN(3) == 0 && to-from > 80 {
 					skipFrom, skipTo = from+40, from+40+r.IntN(40)
 					args.Limit = 1000 // paging of several spans has its own test
-					args.Spans = []Span{{Start: args.Start, End: []byte(key(skipFrom))}, {Start: []byte(key(skipTo)), End: args.End}}
+					args.Spans = append(spanOf(key(from), key(skipFrom)), spanOf(key(skipTo), key(to))...)
 				}
 				var want []string
 				for i := from; i < to; i++ {
@@ -107,7 +102,7 @@ func TestDeletedSpansAgainstVersions(t *testing.T) {
 				}
 				if got, _ := w.scanAll(args, ts); !slices.Equal(got, want) {
 					t.Fatalf("seed %d, round %d: [%s, %s) at %s, reverse %v:\n got %v\nwant %v\nspans %s",
-						seed, round, args.Start, args.End, show(ts), args.Reverse, got, want, showDeleted(w.State))
+						seed, round, key(from), key(to), show(ts), args.Reverse, got, want, showDeleted(w.State))
 				}
 				checkDeletedSpans(t, &w.deleted)
 			}
@@ -143,7 +138,7 @@ func TestDeletedSpansAreJumpedOver(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		w := newWorld(t, true, nil)
 		const keys = 2000
-		args := ScanArgs{Start: []byte("k"), End: []byte("l"), Reverse: reverse, Limit: 1, MaxBytes: 1 << 20}
+		args := ScanRequest{Spans: spanOf("k", "l"), Reverse: reverse, Limit: 1, MaxBytes: 1 << 20}
 		for i := range keys {
 			w.putOnePhase(fmt.Sprintf("k%04d", i), "v")
 		}
@@ -180,7 +175,7 @@ func TestDeletedSpansAreJumpedOver(t *testing.T) {
 		if w.deleted.n.Load() > 4 {
 			t.Errorf("the consumed part lies in %d spans", w.deleted.n.Load())
 		}
-		if rows, _ := w.scanAll(ScanArgs{Start: args.Start, End: args.End, Limit: 100, MaxBytes: 1 << 20}, before); len(rows) != keys {
+		if rows, _ := w.scanAll(ScanRequest{Spans: args.Spans, Limit: 100, MaxBytes: 1 << 20}, before); len(rows) != keys {
 			t.Errorf("%d rows of the past", len(rows))
 		}
 	}
@@ -201,7 +196,7 @@ func TestScanEndsAtItsLimit(t *testing.T) {
 		if reverse {
 			first, second = second, first
 		}
-		args := ScanArgs{Start: []byte("k"), End: []byte("l"), Reverse: reverse, Limit: 1, MaxBytes: 1 << 20}
+		args := ScanRequest{Spans: spanOf("k", "l"), Reverse: reverse, Limit: 1, MaxBytes: 1 << 20}
 		args.ReadTS = w.now()
 		if err := w.BeginRead(context.Background(), args.ReadTS); err != nil {
 			t.Fatal(err)
@@ -213,11 +208,7 @@ func TestScanEndsAtItsLimit(t *testing.T) {
 		if len(page.Rows) != 1 || string(page.Rows[0].Key) != first || page.Deleted != 0 || page.ResumeKey == nil {
 			t.Errorf("reverse %v: %d rows, %d deleted keys walked over, resume at %q", reverse, len(page.Rows), page.Deleted, page.ResumeKey)
 		}
-		if reverse {
-			args.End = page.ResumeKey
-		} else {
-			args.Start = page.ResumeKey
-		}
+		resumeSpans(&args, page.ResumeKey)
 		args.Limit = 2
 		if page, err = w.Scan(context.Background(), &args); err != nil {
 			t.Fatal(err)
@@ -226,7 +217,7 @@ func TestScanEndsAtItsLimit(t *testing.T) {
 			t.Errorf("reverse %v: then %d rows, %d deleted keys walked over, resume at %q", reverse, len(page.Rows), page.Deleted, page.ResumeKey)
 		}
 		// A page that is full at the end of its span is the last.
-		args.Start, args.End, args.Limit = []byte(second), append([]byte(second), 0), 1
+		args.Spans, args.Limit = spanOf(second, second+"\x00"), 1
 		if page, err = w.Scan(context.Background(), &args); err != nil || len(page.Rows) != 1 || page.ResumeKey != nil {
 			t.Errorf("reverse %v: %d rows of one key, resume at %q: %v", reverse, len(page.Rows), page.ResumeKey, err)
 		}
@@ -347,7 +338,7 @@ func TestDeletedSpansUnderWrites(t *testing.T) {
 				for h := range hot {
 					before[h] = acked[h].Load()
 				}
-				rows, _ := w.scanAll(ScanArgs{Start: []byte("k"), End: []byte("l"), Reverse: i == 1, Limit: 3, MaxBytes: 1 << 20}, w.now())
+				rows, _ := w.scanAll(ScanRequest{Spans: spanOf("k", "l"), Reverse: i == 1, Limit: 3, MaxBytes: 1 << 20}, w.now())
 				for h := range hot {
 					if begun[h].Load() != before[h] {
 						continue
@@ -405,7 +396,10 @@ func TestDeletedSpansBeginWhereScansDo(t *testing.T) {
 		}
 		scan := func(start, end string, spans ...Span) (rows []string, deleted uint64) {
 			ts := w.now()
-			args := ScanArgs{Start: []byte(start), End: []byte(end), Spans: spans, Reverse: reverse, Limit: 1000, MaxBytes: 1 << 20}
+			if len(spans) == 0 {
+				spans = spanOf(start, end)
+			}
+			args := ScanRequest{Spans: spans, Reverse: reverse, Limit: 1000, MaxBytes: 1 << 20}
 			args.ReadTS = ts
 			if err := w.BeginRead(context.Background(), ts); err != nil {
 				t.Fatal(err)

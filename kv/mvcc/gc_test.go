@@ -104,7 +104,7 @@ func TestProto_T_GC_1(t *testing.T) {
 			}
 			return string(vs[1]), nil
 		default:
-			page, err := w.Scan(ctx, &ScanArgs{Limit: 100, MaxBytes: 1 << 20, Reverse: kind == 3, ReadOptions: o})
+			page, err := w.Scan(ctx, &ScanRequest{Spans: []Span{{}}, Limit: 100, MaxBytes: 1 << 20, Reverse: kind == 3, ReadOptions: o})
 			if err != nil {
 				return "", err
 			}

@@ -90,7 +90,7 @@ func (w *world) runKeptTxn(rng *rand.Rand, prefix string) keptTxn {
 // dump reads all keys of a prefix at ts.
 func (w *world) dump(prefix string, ts tso.Timestamp) string {
 	w.t.Helper()
-	page, err := w.Scan(context.Background(), &ScanArgs{Start: []byte(prefix), End: []byte(prefix + "~"), Limit: 1000, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: ts}})
+	page, err := w.Scan(context.Background(), &ScanRequest{Spans: spanOf(prefix, prefix+"~"), Limit: 1000, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: ts}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

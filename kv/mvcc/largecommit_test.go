@@ -120,7 +120,10 @@ func (w *world) scanRows(ts tso.Timestamp, reverse bool, spans ...Span) (string,
 	if err := w.BeginRead(ctx, ts); err != nil {
 		return "", err
 	}
-	args := ScanArgs{Start: []byte("row"), End: []byte("rox"), Spans: spans, Reverse: reverse, Limit: 1000, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: ts}}
+	if len(spans) == 0 {
+		spans = spanOf("row", "rox")
+	}
+	args := ScanRequest{Spans: spans, Reverse: reverse, Limit: 1000, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: ts}}
 	page, err := w.Scan(ctx, &args)
 	if err != nil {
 		return "", err

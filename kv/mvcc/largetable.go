@@ -284,19 +284,14 @@ func (sc *scanner) probeLarge() (wait <-chan struct{}) {
 		if !t.blocksRead(c, sc.args.ReadTS) {
 			continue
 		}
-		if len(sc.spans) == 0 {
-			wait = sc.narrow(c, sc.start, sc.end)
-		} else {
-			wait = sc.narrowSpans(c)
-		}
-		if wait != nil {
+		if wait = sc.narrowSpans(c); wait != nil {
 			return wait
 		}
 	}
 	return nil
 }
 
-// narrowSpans is narrow for a scan of several spans: the first that has a key of c ends the page.
+// narrowSpans ends the page before the first key of c in any of the spans.
 func (sc *scanner) narrowSpans(c *largeCommit) (wait <-chan struct{}) {
 	for i := range sc.spans {
 		span := &sc.spans[i]

@@ -279,7 +279,10 @@ func (r *modelRun) checkReads() {
 }
 
 func (r *modelRun) scanPages(start, end string, o ReadOptions, reverse bool) (rows []string) {
-	args := ScanArgs{Start: []byte(start), End: []byte(end), Reverse: reverse, ReadOptions: o,
+	if end != "" && start >= end {
+		return nil
+	}
+	args := ScanRequest{Spans: spanOf(start, end), Reverse: reverse, ReadOptions: o,
 		Limit: 1 + r.rng.IntN(6), MaxBytes: 1 + r.rng.IntN(60)}
 	for range 1000 {
 		page, err := r.Scan(context.Background(), &args)
@@ -292,10 +295,8 @@ func (r *modelRun) scanPages(start, end string, o ReadOptions, reverse bool) (ro
 		if page.ResumeKey == nil {
 			return rows
 		}
-		if reverse {
-			args.End = page.ResumeKey
-		} else {
-			args.Start = page.ResumeKey
+		if !resumeSpans(&args, page.ResumeKey) {
+			return rows
 		}
 		args.Reuse = page
 	}

@@ -108,7 +108,7 @@ func TestScanMeetsChangingLock(t *testing.T) {
 			if err := w.BeginRead(ctx, readTS); err != nil {
 				t.Fatal(err)
 			}
-			page, err := w.Scan(ctx, &ScanArgs{Start: key, Limit: 1, MaxBytes: 1, ReadOptions: ReadOptions{ReadTS: readTS}})
+			page, err := w.Scan(ctx, &ScanRequest{Spans: []Span{{Start: key}}, Limit: 1, MaxBytes: 1, ReadOptions: ReadOptions{ReadTS: readTS}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,19 +9,19 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// ScanArgs asks for a page of [Start, End); an empty End means no bound. The page ends at Limit rows
-// or MaxBytes of keys and values, whichever comes first. Both are positive.
-type ScanArgs struct {
-	Start, End []byte
-	// Spans, if there are any, take the place of [Start, End): ascending, disjoint, none of them empty. The
-	// page goes from one to the next, in reverse from the last to the first.
+// ScanRequest asks for a page of the spans, of which there is at least one: ascending, disjoint, none of them empty.
+// The page goes from one to the next, in reverse from the last to the first, and ends at Limit rows or MaxBytes of keys
+// and values, whichever comes first.
+type ScanRequest struct {
+	Ranges   []RangeRef
 	Spans    []Span
 	Reverse  bool
-	Limit    int
-	MaxBytes int
+	Limit    int // rows, > 0
+	MaxBytes int // 0 means the shard's default
 	KeysOnly bool
 	ReadOptions
-	// Reuse, if given, is a page whose memory the answer may use: nobody looks at it any more.
+	// Reuse, if given, is an earlier page whose memory the answer may use; what it held is gone then. It spares a long
+	// scan most allocations where the shard is in this process.
 	Reuse *Page
 }
 
@@ -62,21 +62,15 @@ type conflict struct {
 }
 
 // Scan returns one page. BeginRead has been called.
-func (s *State) Scan(ctx context.Context, args *ScanArgs) (*Page, error) {
-	if args.Limit <= 0 || args.MaxBytes <= 0 || args.ReadTS == tso.MaxTimestamp {
-		return nil, &InvalidRequestError{Detail: "scan without limit, size or timestamp"}
+func (s *State) Scan(ctx context.Context, args *ScanRequest) (*Page, error) {
+	n := len(args.Spans)
+	if n == 0 || args.Limit <= 0 || args.MaxBytes <= 0 || args.ReadTS == tso.MaxTimestamp {
+		return nil, &InvalidRequestError{Detail: "scan without span, limit, size or timestamp"}
 	}
-	sc := scanner{s: s, args: args, page: args.Reuse.reset(), start: args.Start, end: args.End}
-	if len(args.Spans) > 0 {
-		if !ascendingSpans(args.Spans) {
-			return nil, &InvalidRequestError{Detail: "the spans of a scan overlap or do not ascend"}
-		}
-		sc.spans = args.Spans
-		sc.start, sc.end = sc.spans[0].Start, sc.spans[len(sc.spans)-1].End
+	if !ascendingSpans(args.Spans) {
+		return nil, &InvalidRequestError{Detail: "the spans of a scan are empty, overlap or do not ascend"}
 	}
-	if len(sc.end) > 0 && bytes.Compare(sc.start, sc.end) >= 0 {
-		return sc.page, nil
-	}
+	sc := scanner{s: s, args: args, page: args.Reuse.reset(), spans: args.Spans, start: args.Spans[0].Start, end: args.Spans[n-1].End}
 	if err := sc.probe(ctx); err != nil {
 		return nil, err
 	}
@@ -102,7 +96,7 @@ func (s *State) Scan(ctx context.Context, args *ScanArgs) (*Page, error) {
 // scanner builds one page.
 type scanner struct {
 	s     *State
-	args  *ScanArgs
+	args  *ScanRequest
 	page  *Page
 	it    *storage.Iterator
 	bytes int
@@ -111,8 +105,7 @@ type scanner struct {
 	// the following page begins.
 	start, end []byte
 	resume     []byte
-	// spans are the parts of it to be read, if there are several. The walk is in the one at at, or has
-	// passed it.
+	// spans are the parts of it to be read. The walk is in the one at at, or has passed it.
 	spans     []Span
 	at        int
 	conflicts []conflict // in scan order, not met yet
@@ -177,18 +170,13 @@ func (sc *scanner) probeOnce() (changing []byte) {
 		}
 	}
 	t.mu.RLock()
-	switch {
-	case len(sc.spans) == 0 && sc.args.Reverse:
-		t.descendLocked(sc.start, sc.end, visit)
-	case len(sc.spans) == 0:
-		t.ascendLocked(sc.start, sc.end, visit)
-	case sc.args.Reverse:
-		for i := len(sc.spans) - 1; i >= 0 && !stopped; i-- {
-			t.descendLocked(sc.spans[i].Start, sc.spans[i].End, visit)
-		}
-	default:
-		for i := 0; i < len(sc.spans) && !stopped; i++ {
-			t.ascendLocked(sc.spans[i].Start, sc.spans[i].End, visit)
+	for i := 0; i < len(sc.spans) && !stopped; i++ {
+		// A large commit may have narrowed the page: what lies beyond belongs to the next one.
+		if sc.args.Reverse {
+			span := &sc.spans[len(sc.spans)-1-i]
+			t.descendLocked(later(span.Start, sc.start), span.End, visit)
+		} else {
+			t.ascendLocked(sc.spans[i].Start, earlierEnd(sc.spans[i].End, sc.end), visit)
 		}
 	}
 	t.mu.RUnlock()
@@ -196,6 +184,20 @@ func (sc *scanner) probeOnce() (changing []byte) {
 		sc.conflicts = sc.conflicts[:0]
 	}
 	return changing
+}
+
+func later(a, b []byte) []byte {
+	if bytes.Compare(a, b) < 0 {
+		return b
+	}
+	return a
+}
+
+func earlierEnd(a, b []byte) []byte {
+	if CompareEnds(a, b) > 0 {
+		return b
+	}
+	return a
 }
 
 // atBeginning reports whether a page that ended before key would certainly be empty.
@@ -218,11 +220,11 @@ func (sc *scanner) stopAt(key []byte) {
 	sc.end, sc.resume = key, key
 }
 
-// open gets an iterator, after the probe: a lock that was gone by then has left what it wrote. Of several
+// open gets an iterator, after the probe: a lock that was gone by then has left what it wrote. Of the
 // spans those are left out that lie behind the page's end, and the gap before it: the walk looks at the
 // bounds of the last span no more.
 func (sc *scanner) open() (err error) {
-	if n := len(sc.spans); n > 0 && sc.resume != nil {
+	if n := len(sc.spans); sc.resume != nil {
 		if sc.args.Reverse {
 			sc.spans = sc.spans[sort.Search(n, func(i int) bool { return CompareEnds(sc.spans[i].End, sc.start) > 0 }):]
 			if first := sc.spans[0].Start; bytes.Compare(first, sc.start) > 0 {
@@ -259,7 +261,7 @@ func (sc *scanner) full(key []byte) bool {
 // several spans ask for as many rows as they expect in all of them, and need to know where that was all.
 func (sc *scanner) endAtLimit() bool {
 	n := len(sc.page.Rows)
-	if n+len(sc.page.Locked) < sc.args.Limit || len(sc.spans) > 0 {
+	if n+len(sc.page.Locked) < sc.args.Limit || len(sc.spans) > 1 {
 		return false
 	}
 	last := sc.page.Rows[n-1].Key
@@ -386,7 +388,7 @@ func (sc *scanner) forward() error {
 	it := sc.it
 	older := 0               // keys from here on that are expected to have older versions
 	var last []byte          // key of the last row
-	met := len(sc.spans) > 0 // some key; of several spans, the first may be in any
+	met := len(sc.spans) > 1 // some key; of several spans, the first may be in any
 	for ok := sc.first(); ok; {
 		if sc.at < len(sc.spans)-1 {
 			at := sc.at
@@ -495,7 +497,7 @@ func (sc *scanner) seekVisible(prefix []byte) (visible, ok bool, err error) {
 func (sc *scanner) reverse() error {
 	it := sc.it
 	var kept writeRecord
-	met := len(sc.spans) > 0 // some key; of several spans, the first may be in any
+	met := len(sc.spans) > 1 // some key; of several spans, the first may be in any
 	for ok := sc.last(); ok; {
 		if sc.at < len(sc.spans)-1 {
 			at := sc.at

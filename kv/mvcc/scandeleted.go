@@ -44,7 +44,7 @@ func (r *deletedRun) meet(e *entry) {
 func (sc *scanner) first() (ok bool) {
 	r := &sc.run
 	r.start = sc.start
-	if len(sc.spans) == 0 {
+	if len(sc.spans) == 1 {
 		if sc.it.Buf, r.jumped = sc.s.deleted.endOf(sc.start, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); r.jumped {
 			r.start = append(r.start[:0:0], sc.it.Buf[1:]...)
 			sc.it.Buf = storage.AppendSentinel(sc.it.Buf)
@@ -58,7 +58,7 @@ func (sc *scanner) first() (ok bool) {
 func (sc *scanner) last() (ok bool) {
 	r := &sc.run
 	r.end = sc.end
-	if len(sc.spans) == 0 && len(sc.end) > 0 {
+	if len(sc.spans) == 1 && len(sc.end) > 0 {
 		if sc.it.Buf, r.jumped = sc.s.deleted.startBelow(sc.end, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); r.jumped {
 			r.end = append(r.end[:0:0], sc.it.Buf[1:]...)
 			sc.it.Buf = storage.AppendSentinel(sc.it.Buf)

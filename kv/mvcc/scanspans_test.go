@@ -56,7 +56,7 @@ func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []by
 }
 
 // pages follows a scan to its end and returns what it has shown.
-func (w *world) pages(args ScanArgs, next func(*ScanArgs, []byte) bool) (shown []string, n int) {
+func (w *world) pages(args ScanRequest, next func(*ScanRequest, []byte) bool) (shown []string, n int) {
 	for {
 		page, err := w.Scan(context.Background(), &args)
 		if err != nil {
@@ -79,8 +79,11 @@ func (w *world) pages(args ScanArgs, next func(*ScanArgs, []byte) bool) (shown [
 	}
 }
 
+// spanOf is the list of one span; an empty end is no bound.
+func spanOf(start, end string) []Span { return []Span{{Start: []byte(start), End: []byte(end)}} }
+
 // resumeSpans cuts off what a page that ended at key has read, and reports whether something is left.
-func resumeSpans(args *ScanArgs, key []byte) bool {
+func resumeSpans(args *ScanRequest, key []byte) bool {
 	var left []Span
 	for _, s := range args.Spans {
 		if args.Reverse && (len(s.End) == 0 || bytes.Compare(key, s.End) < 0) {
@@ -126,14 +129,14 @@ func TestScanSpansAgainstSingleScans(t *testing.T) {
 			if r.IntN(5) == 0 {
 				spans[len(spans)-1].End = nil
 			}
-			args := ScanArgs{Reverse: r.IntN(2) == 0, KeysOnly: r.IntN(4) == 0, Limit: 1000, MaxBytes: 1 << 20, ReadOptions: o}
+			args := ScanRequest{Reverse: r.IntN(2) == 0, KeysOnly: r.IntN(4) == 0, Limit: 1000, MaxBytes: 1 << 20, ReadOptions: o}
 			var want []string
 			for _, s := range spans {
-				args.Start, args.End = s.Start, s.End
-				shown, _ := w.pages(args, func(*ScanArgs, []byte) bool { t.Fatal("a page ended early"); return false })
+				args.Spans = []Span{s}
+				shown, _ := w.pages(args, func(*ScanRequest, []byte) bool { t.Fatal("a page ended early"); return false })
 				want = append(want, shown...)
 			}
-			args.Start, args.End, args.Spans = nil, nil, spans
+			args.Spans = spans
 			args.Limit = []int{1, 2, 3, 7, 1000}[r.IntN(5)]
 			args.MaxBytes = []int{1, 30, 1 << 20}[r.IntN(3)]
 			got, n := w.pages(args, resumeSpans)
@@ -165,7 +168,7 @@ func TestScanSpansOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, reverse := range []bool{false, true} {
-		page, err := w.Scan(ctx, &ScanArgs{Spans: spans, Reverse: reverse, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
+		page, err := w.Scan(ctx, &ScanRequest{Spans: spans, Reverse: reverse, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +185,7 @@ func TestScanSpansOrder(t *testing.T) {
 		}
 	}
 	for _, bad := range [][]Span{{spans[1], spans[0]}, {spans[0], spans[0]}, {spans[0], {Start: []byte("5"), End: []byte("5")}}, {{Start: []byte("1")}, spans[2]}} {
-		_, err := w.Scan(ctx, &ScanArgs{Spans: bad, Limit: 1, MaxBytes: 1, ReadOptions: ReadOptions{ReadTS: readTS}})
+		_, err := w.Scan(ctx, &ScanRequest{Spans: bad, Limit: 1, MaxBytes: 1, ReadOptions: ReadOptions{ReadTS: readTS}})
 		var invalid *InvalidRequestError
 		if !errors.As(err, &invalid) {
 			t.Errorf("spans %q: %v", bad, err)
@@ -237,7 +240,7 @@ func TestScanSpansDuringCommits(t *testing.T) {
 		if err := w.BeginRead(ctx, readTS); err != nil {
 			t.Fatal(err)
 		}
-		page, err := w.Scan(ctx, &ScanArgs{Spans: pairs, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
+		page, err := w.Scan(ctx, &ScanRequest{Spans: pairs, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +276,7 @@ func TestScanCountsDeletedKeys(t *testing.T) {
 	w.putOnePhase("k1", "")
 	for _, reverse := range []bool{false, true} {
 		for _, limit := range []int{1, 3, 100} {
-			args := ScanArgs{Reverse: reverse, Limit: limit, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}}
+			args := ScanRequest{Spans: []Span{{}}, Reverse: reverse, Limit: limit, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}}
 			rows, deleted := 0, uint64(0)
 			for {
 				page, err := w.Scan(context.Background(), &args)
@@ -281,11 +284,8 @@ func TestScanCountsDeletedKeys(t *testing.T) {
 					t.Fatal(err)
 				}
 				rows, deleted = rows+len(page.Rows), deleted+page.Deleted
-				if page.ResumeKey == nil {
+				if page.ResumeKey == nil || !resumeSpans(&args, page.ResumeKey) {
 					break
-				}
-				if args.Start = page.ResumeKey; reverse {
-					args.Start, args.End = nil, page.ResumeKey
 				}
 			}
 			if rows != 6 || deleted != 4 {
@@ -333,7 +333,7 @@ func TestScanSpansStopAtALockInFlight(t *testing.T) {
 		readTS := w.now()
 		w.locks.insert(lock, startTS, startTS, &w.maxTS)
 		lock[0].lock.MinCommitTS = readTS - 1
-		page, err := w.Scan(context.Background(), &ScanArgs{Spans: spans, Reverse: reverse, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
+		page, err := w.Scan(context.Background(), &ScanRequest{Spans: spans, Reverse: reverse, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
 		w.locks.withdraw(lock)
 		if err != nil {
 			t.Fatal(err)
@@ -345,5 +345,48 @@ func TestScanSpansStopAtALockInFlight(t *testing.T) {
 		if resume := bytes.TrimSuffix(page.ResumeKey, []byte{0}); !slices.EqualFunc(shown, want[:at], bytes.Equal) || !bytes.Equal(resume, want[at]) {
 			t.Fatalf("spans %q, reverse %v, lock on %q: shown %q, to be resumed at %q", spans, reverse, want[at], shown, page.ResumeKey)
 		}
+	}
+}
+
+// Goal: a page that ends before the keys of a large commit reports no locks beyond that end, where the next page begins:
+// they would be read twice. Method: a lock in the last span, a large commit in the one before it, in both directions.
+func TestScanSpansNarrowedByALargeCommit(t *testing.T) {
+	w := newWorld(t, true, nil)
+	w.putRow(t, "a1", "old")
+	w.putRow(t, "z1", "old")
+	large := w.beginLarge(evenRows(10, "new"), w.now())
+	<-large.at
+	for _, key := range []string{"a2", "z2"} {
+		_, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte(key), Value: []byte("new")}},
+			Primary: []byte(key), StartTS: w.now(), TTLMillis: 3000})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	large.goOn <- struct{}{}
+	<-large.at // the commit_ts is known
+	readTS := w.now()
+	if err := w.BeginRead(context.Background(), readTS); err != nil {
+		t.Fatal(err)
+	}
+	spans := slices.Concat(spanOf("a", "b"), spanOf("row", "rox"), spanOf("z", ""))
+	for _, c := range []struct {
+		reverse             bool
+		row, locked, resume string
+	}{{false, "a1", "a2", "row00"}, {true, "z1", "z2", "row18\x00"}} {
+		page, err := w.Scan(context.Background(), &ScanRequest{Spans: spans, Reverse: c.reverse, Limit: 100, MaxBytes: 1 << 20, ReadOptions: ReadOptions{ReadTS: readTS}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page.Rows) != 1 || string(page.Rows[0].Key) != c.row || string(page.ResumeKey) != c.resume {
+			t.Errorf("reverse %v: rows %q, then %q", c.reverse, page.Rows, page.ResumeKey)
+		}
+		if len(page.Locked) != 1 || string(page.Locked[0].Key) != c.locked {
+			t.Errorf("reverse %v: locks %v", c.reverse, page.Locked)
+		}
+	}
+	large.goOn <- struct{}{}
+	if err := <-large.result; err != nil {
+		t.Fatal(err)
 	}
 }

@@ -270,7 +270,7 @@ func (s *transcript) get(ctx context.Context, d *datadriven.TestData) (string, e
 }
 
 func (s *transcript) scan(ctx context.Context, d *datadriven.TestData) (string, error) {
-	args := ScanArgs{Start: []byte(s.arg(d, "from")), End: []byte(s.arg(d, "to")), Reverse: d.HasArg("reverse"),
+	args := ScanRequest{Spans: spanOf(s.arg(d, "from"), s.arg(d, "to")), Reverse: d.HasArg("reverse"),
 		KeysOnly: d.HasArg("keysonly"), Limit: 100, MaxBytes: 1 << 20, ReadOptions: s.readOptions(d)}
 	if d.HasArg("limit") {
 		d.ScanArgs(s.t.(*testing.T), "limit", &args.Limit)

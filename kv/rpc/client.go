@@ -123,9 +123,8 @@ func (s *Shard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.Batc
 // Scan implements kv.Shard.
 func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.Scan, &kvpb.ScanRequest{
-		Range: encodeRef(req.Range), Span: encodeSpan(req.Span), Reverse: req.Reverse, Limit: uint64(req.Limit),
-		MaxBytes: uint64(req.MaxBytes), KeysOnly: req.KeysOnly, Options: encodeOptions(req.ReadOptions),
-		Ranges: encodeRefs(req.Ranges), Spans: encodeSpans(req.Spans)})
+		Ranges: encodeRefs(req.Ranges), Spans: encodeSpans(req.Spans), Reverse: req.Reverse, Limit: uint64(req.Limit),
+		MaxBytes: uint64(req.MaxBytes), KeysOnly: req.KeysOnly, Options: encodeOptions(req.ReadOptions)})
 	if err != nil {
 		return nil, err
 	}

@@ -222,11 +222,11 @@ func TestVerbsOverTheNetwork(t *testing.T) {
 		t.Errorf("status: %+v %v", st, err)
 	}
 	c.must(shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: refs, Keys: [][]byte{[]byte("b"), []byte("c")}, StartTS: t1, CommitTS: t2}))
-	page, err := shard.Scan(ctx, &kv.ScanRequest{Range: refs[0], Span: all, Limit: 1, ReadOptions: kv.ReadOptions{ReadTS: now()}})
+	page, err := shard.Scan(ctx, &kv.ScanRequest{Ranges: refs[:1], Spans: []kv.Span{all}, Limit: 1, ReadOptions: kv.ReadOptions{ReadTS: now()}})
 	if err != nil || len(page.Rows) != 1 || string(page.Rows[0].Key) != "a" || page.ResumeKey == nil {
 		t.Errorf("page: %+v %v", page, err)
 	}
-	page, err = shard.Scan(ctx, &kv.ScanRequest{Range: refs[0], Span: all, Limit: 9, Reverse: true, ReadOptions: kv.ReadOptions{ReadTS: now()}})
+	page, err = shard.Scan(ctx, &kv.ScanRequest{Ranges: refs[:1], Spans: []kv.Span{all}, Limit: 9, Reverse: true, ReadOptions: kv.ReadOptions{ReadTS: now()}})
 	if err != nil || len(page.Rows) != 2 || string(page.Rows[0].Key) != "b" || page.Rows[0].Value == nil || page.ResumeKey != nil {
 		t.Errorf("page: %+v %v", page, err)
 	}
@@ -252,7 +252,7 @@ func TestVerbsOverTheNetwork(t *testing.T) {
 	_, err = shard.Prewrite(ctx, &kv.PrewriteRequest{Ranges: refs, Primary: []byte("b"), StartTS: t3, TTLMillis: 5000, TryOnePC: true,
 		Mutations: []mvcc.Mutation{{Op: mvcc.OpDelete, Key: []byte("b")}}})
 	c.must(err)
-	page, err = shard.Scan(ctx, &kv.ScanRequest{Range: refs[0], Span: all, Limit: 9, ReadOptions: kv.ReadOptions{ReadTS: now()}})
+	page, err = shard.Scan(ctx, &kv.ScanRequest{Ranges: refs[:1], Spans: []kv.Span{all}, Limit: 9, ReadOptions: kv.ReadOptions{ReadTS: now()}})
 	if err != nil || len(page.Rows) != 1 || page.Deleted != 1 {
 		t.Errorf("page with a deleted key: %+v %v", page, err)
 	}

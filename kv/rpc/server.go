@@ -59,9 +59,8 @@ func (s *shardServer) BatchGet(ctx context.Context, req *kvpb.BatchGetRequest) (
 func (s *shardServer) Scan(ctx context.Context, req *kvpb.ScanRequest) (*kvpb.ScanResponse, error) {
 	out := &kvpb.ScanResponse{}
 	res, err := s.shard.Scan(ctx, &kv.ScanRequest{
-		Range: decodeRef(req.Range), Span: decodeSpan(req.Span), Reverse: req.Reverse, Limit: int(req.Limit),
-		MaxBytes: int(req.MaxBytes), KeysOnly: req.KeysOnly, ReadOptions: decodeOptions(req.Options),
-		Ranges: decodeRefs(req.Ranges), Spans: decodeSpans(req.Spans)})
+		Ranges: decodeRefs(req.Ranges), Spans: decodeSpans(req.Spans), Reverse: req.Reverse, Limit: int(req.Limit),
+		MaxBytes: int(req.MaxBytes), KeysOnly: req.KeysOnly, ReadOptions: decodeOptions(req.Options)})
 	if err == nil {
 		out.Data, out.Lengths = encodeRows(res.Rows)
 		out.Locked, out.ResumeKey, out.Deleted = encodeLocks(res.Locked), res.ResumeKey, res.Deleted

@@ -44,7 +44,7 @@ func cloneBatchGet(r *kv.BatchGetRequest) *kv.BatchGetRequest {
 
 func cloneScan(r *kv.ScanRequest) *kv.ScanRequest {
 	c := *r
-	c.Span, c.ReadOptions, c.Reuse = cloneSpan(r.Span), cloneRead(r.ReadOptions), nil
+	c.ReadOptions, c.Reuse = cloneRead(r.ReadOptions), nil
 	c.Ranges, c.Spans = slices.Clone(r.Ranges), cloneSpans(r.Spans)
 	return &c
 }

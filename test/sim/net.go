@@ -195,7 +195,7 @@ func (c *shardConn) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.
 
 func (c *shardConn) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse, error) {
 	req = cloneScan(req)
-	return request(c, ctx, &message{kind: "scan", key: req.Span.Start, startTS: req.ReadTS},
+	return request(c, ctx, &message{kind: "scan", key: req.Spans[0].Start, startTS: req.ReadTS, size: len(req.Spans)},
 		func(ctx context.Context, s kv.Shard) (*kv.ScanResponse, error) { return s.Scan(ctx, req) })
 }
 

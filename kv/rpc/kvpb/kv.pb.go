@@ -566,17 +566,14 @@ func (x *BatchGetResponse) GetError() *Error {
 }
 
 type ScanRequest struct {
-	state    protoimpl.MessageState `protogen:"open.v1"`
-	Range    *RangeRef              `protobuf:"bytes,1,opt,name=range,proto3" json:"range,omitempty"`
-	Span     *Span                  `protobuf:"bytes,2,opt,name=span,proto3" json:"span,omitempty"`
-	Reverse  bool                   `protobuf:"varint,3,opt,name=reverse,proto3" json:"reverse,omitempty"`
-	Limit    uint64                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
-	MaxBytes uint64                 `protobuf:"varint,5,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
-	KeysOnly bool                   `protobuf:"varint,6,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
-	Options  *ReadOptions           `protobuf:"bytes,7,opt,name=options,proto3" json:"options,omitempty"`
-	// Spans take the place of span, and ranges that of range.
-	Ranges        []*RangeRef `protobuf:"bytes,8,rep,name=ranges,proto3" json:"ranges,omitempty"`
-	Spans         []*Span     `protobuf:"bytes,9,rep,name=spans,proto3" json:"spans,omitempty"`
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Reverse       bool                   `protobuf:"varint,3,opt,name=reverse,proto3" json:"reverse,omitempty"`
+	Limit         uint64                 `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	MaxBytes      uint64                 `protobuf:"varint,5,opt,name=max_bytes,json=maxBytes,proto3" json:"max_bytes,omitempty"`
+	KeysOnly      bool                   `protobuf:"varint,6,opt,name=keys_only,json=keysOnly,proto3" json:"keys_only,omitempty"`
+	Options       *ReadOptions           `protobuf:"bytes,7,opt,name=options,proto3" json:"options,omitempty"`
+	Ranges        []*RangeRef            `protobuf:"bytes,8,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	Spans         []*Span                `protobuf:"bytes,9,rep,name=spans,proto3" json:"spans,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -609,20 +606,6 @@ func (x *ScanRequest) ProtoReflect() protoreflect.Message {
 // Deprecated: Use ScanRequest.ProtoReflect.Descriptor instead.
 func (*ScanRequest) Descriptor() ([]byte, []int) {
 	return file_kv_proto_rawDescGZIP(), []int{9}
-}
-
-func (x *ScanRequest) GetRange() *RangeRef {
-	if x != nil {
-		return x.Range
-	}
-	return nil
-}
-
-func (x *ScanRequest) GetSpan() *Span {
-	if x != nil {
-		return x.Span
-	}
-	return nil
 }
 
 func (x *ScanRequest) GetReverse() bool {
@@ -5738,17 +5721,15 @@ const file_kv_proto_rawDesc = "" +
 	"\x06values\x18\x01 \x03(\fR\x06values\x12\x16\n" +
 	"\x06absent\x18\x02 \x03(\rR\x06absent\x120\n" +
 	"\x06locked\x18\x03 \x03(\v2\x18.percodb.kv.v1.KeyLockedR\x06locked\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\xe1\x02\n" +
-	"\vScanRequest\x12-\n" +
-	"\x05range\x18\x01 \x01(\v2\x17.percodb.kv.v1.RangeRefR\x05range\x12'\n" +
-	"\x04span\x18\x02 \x01(\v2\x13.percodb.kv.v1.SpanR\x04span\x12\x18\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x95\x02\n" +
+	"\vScanRequest\x12\x18\n" +
 	"\areverse\x18\x03 \x01(\bR\areverse\x12\x14\n" +
 	"\x05limit\x18\x04 \x01(\x04R\x05limit\x12\x1b\n" +
 	"\tmax_bytes\x18\x05 \x01(\x04R\bmaxBytes\x12\x1b\n" +
 	"\tkeys_only\x18\x06 \x01(\bR\bkeysOnly\x124\n" +
 	"\aoptions\x18\a \x01(\v2\x1a.percodb.kv.v1.ReadOptionsR\aoptions\x12/\n" +
 	"\x06ranges\x18\b \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12)\n" +
-	"\x05spans\x18\t \x03(\v2\x13.percodb.kv.v1.SpanR\x05spans\"\xe7\x01\n" +
+	"\x05spans\x18\t \x03(\v2\x13.percodb.kv.v1.SpanR\x05spansJ\x04\b\x01\x10\x02J\x04\b\x02\x10\x03\"\xe7\x01\n" +
 	"\fScanResponse\x12\x12\n" +
 	"\x04data\x18\x01 \x01(\fR\x04data\x12\x18\n" +
 	"\alengths\x18\x02 \x03(\rR\alengths\x120\n" +
@@ -6272,163 +6253,161 @@ var file_kv_proto_depIdxs = []int32{
 	4,   // 6: percodb.kv.v1.BatchGetRequest.options:type_name -> percodb.kv.v1.ReadOptions
 	45,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
 	39,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 9: percodb.kv.v1.ScanRequest.range:type_name -> percodb.kv.v1.RangeRef
-	1,   // 10: percodb.kv.v1.ScanRequest.span:type_name -> percodb.kv.v1.Span
-	4,   // 11: percodb.kv.v1.ScanRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	0,   // 12: percodb.kv.v1.ScanRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	1,   // 13: percodb.kv.v1.ScanRequest.spans:type_name -> percodb.kv.v1.Span
-	45,  // 14: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	39,  // 15: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 16: percodb.kv.v1.PrewriteRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	11,  // 17: percodb.kv.v1.PrewriteRequest.mutations:type_name -> percodb.kv.v1.Mutation
-	1,   // 18: percodb.kv.v1.PrewriteRequest.reads:type_name -> percodb.kv.v1.Span
-	39,  // 19: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 20: percodb.kv.v1.CommitRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,   // 21: percodb.kv.v1.RollbackRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	39,  // 22: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 23: percodb.kv.v1.CheckTxnStatusRequest.range:type_name -> percodb.kv.v1.RangeRef
-	38,  // 24: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
-	39,  // 25: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
-	17,  // 26: percodb.kv.v1.CheckTxnStatusesRequest.requests:type_name -> percodb.kv.v1.CheckTxnStatusRequest
-	18,  // 27: percodb.kv.v1.CheckTxnStatusesResponse.responses:type_name -> percodb.kv.v1.CheckTxnStatusResponse
-	39,  // 28: percodb.kv.v1.CheckTxnStatusesResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 29: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,   // 30: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
-	39,  // 31: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 32: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
-	1,   // 33: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
-	26,  // 34: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.LockInfo
-	39,  // 35: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
-	38,  // 36: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
-	0,   // 37: percodb.kv.v1.AcquireLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	39,  // 38: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 39: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,   // 40: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	45,  // 41: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
-	39,  // 42: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
-	30,  // 43: percodb.kv.v1.CheckSecondaryLocksOfManyRequest.requests:type_name -> percodb.kv.v1.CheckSecondaryLocksRequest
-	31,  // 44: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.responses:type_name -> percodb.kv.v1.CheckSecondaryLocksResponse
-	39,  // 45: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 46: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	1,   // 47: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
-	39,  // 48: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
-	40,  // 49: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
-	41,  // 50: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
-	43,  // 51: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
-	44,  // 52: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
-	45,  // 53: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
-	46,  // 54: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
-	47,  // 55: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
-	48,  // 56: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
-	49,  // 57: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
-	50,  // 58: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
-	51,  // 59: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
-	52,  // 60: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
-	45,  // 61: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
-	53,  // 62: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
-	54,  // 63: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
-	55,  // 64: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
-	56,  // 65: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
-	57,  // 66: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
-	62,  // 67: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
-	58,  // 68: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
-	59,  // 69: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
-	60,  // 70: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
-	61,  // 71: percodb.kv.v1.Error.shard_replaced:type_name -> percodb.kv.v1.ShardReplaced
-	42,  // 72: percodb.kv.v1.Error.disk_full:type_name -> percodb.kv.v1.DiskFull
-	0,   // 73: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
-	2,   // 74: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
-	38,  // 75: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
-	2,   // 76: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
-	65,  // 77: percodb.kv.v1.StatusResponse.range_sizes:type_name -> percodb.kv.v1.RangeSize
-	39,  // 78: percodb.kv.v1.StatusResponse.error:type_name -> percodb.kv.v1.Error
-	39,  // 79: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 80: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
-	2,   // 81: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 82: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 83: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 84: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
-	71,  // 85: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 86: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 87: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 88: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
-	71,  // 89: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 90: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
-	71,  // 91: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	2,   // 92: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 93: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 94: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 95: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
-	71,  // 96: percodb.kv.v1.AnnounceRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 97: percodb.kv.v1.AnnounceResponse.error:type_name -> percodb.kv.v1.Error
-	39,  // 98: percodb.kv.v1.ForgetShardResponse.error:type_name -> percodb.kv.v1.Error
-	5,   // 99: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
-	7,   // 100: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
-	9,   // 101: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
-	12,  // 102: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
-	14,  // 103: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
-	15,  // 104: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
-	17,  // 105: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
-	19,  // 106: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
-	21,  // 107: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
-	22,  // 108: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
-	24,  // 109: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
-	27,  // 110: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
-	29,  // 111: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
-	30,  // 112: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
-	32,  // 113: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
-	34,  // 114: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
-	63,  // 115: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
-	35,  // 116: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
-	37,  // 117: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
-	66,  // 118: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
-	68,  // 119: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
-	70,  // 120: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
-	72,  // 121: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
-	74,  // 122: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
-	76,  // 123: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
-	78,  // 124: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
-	79,  // 125: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
-	80,  // 126: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
-	82,  // 127: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
-	83,  // 128: percodb.kv.v1.Directory.Announce:input_type -> percodb.kv.v1.AnnounceRequest
-	85,  // 129: percodb.kv.v1.Directory.ForgetShard:input_type -> percodb.kv.v1.ForgetShardRequest
-	6,   // 130: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
-	8,   // 131: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
-	10,  // 132: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
-	13,  // 133: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
-	16,  // 134: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
-	16,  // 135: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
-	18,  // 136: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
-	20,  // 137: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
-	16,  // 138: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
-	23,  // 139: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
-	25,  // 140: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
-	28,  // 141: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
-	16,  // 142: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
-	31,  // 143: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
-	33,  // 144: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
-	16,  // 145: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
-	64,  // 146: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
-	36,  // 147: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
-	16,  // 148: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
-	67,  // 149: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
-	69,  // 150: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
-	16,  // 151: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
-	73,  // 152: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
-	75,  // 153: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
-	77,  // 154: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
-	75,  // 155: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
-	16,  // 156: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
-	81,  // 157: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
-	16,  // 158: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
-	84,  // 159: percodb.kv.v1.Directory.Announce:output_type -> percodb.kv.v1.AnnounceResponse
-	86,  // 160: percodb.kv.v1.Directory.ForgetShard:output_type -> percodb.kv.v1.ForgetShardResponse
-	130, // [130:161] is the sub-list for method output_type
-	99,  // [99:130] is the sub-list for method input_type
-	99,  // [99:99] is the sub-list for extension type_name
-	99,  // [99:99] is the sub-list for extension extendee
-	0,   // [0:99] is the sub-list for field type_name
+	4,   // 9: percodb.kv.v1.ScanRequest.options:type_name -> percodb.kv.v1.ReadOptions
+	0,   // 10: percodb.kv.v1.ScanRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	1,   // 11: percodb.kv.v1.ScanRequest.spans:type_name -> percodb.kv.v1.Span
+	45,  // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	39,  // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 14: percodb.kv.v1.PrewriteRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	11,  // 15: percodb.kv.v1.PrewriteRequest.mutations:type_name -> percodb.kv.v1.Mutation
+	1,   // 16: percodb.kv.v1.PrewriteRequest.reads:type_name -> percodb.kv.v1.Span
+	39,  // 17: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 18: percodb.kv.v1.CommitRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 19: percodb.kv.v1.RollbackRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	39,  // 20: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 21: percodb.kv.v1.CheckTxnStatusRequest.range:type_name -> percodb.kv.v1.RangeRef
+	38,  // 22: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
+	39,  // 23: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
+	17,  // 24: percodb.kv.v1.CheckTxnStatusesRequest.requests:type_name -> percodb.kv.v1.CheckTxnStatusRequest
+	18,  // 25: percodb.kv.v1.CheckTxnStatusesResponse.responses:type_name -> percodb.kv.v1.CheckTxnStatusResponse
+	39,  // 26: percodb.kv.v1.CheckTxnStatusesResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 27: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 28: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
+	39,  // 29: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 30: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
+	1,   // 31: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
+	26,  // 32: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.LockInfo
+	39,  // 33: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
+	38,  // 34: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
+	0,   // 35: percodb.kv.v1.AcquireLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	39,  // 36: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 37: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 38: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	45,  // 39: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
+	39,  // 40: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
+	30,  // 41: percodb.kv.v1.CheckSecondaryLocksOfManyRequest.requests:type_name -> percodb.kv.v1.CheckSecondaryLocksRequest
+	31,  // 42: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.responses:type_name -> percodb.kv.v1.CheckSecondaryLocksResponse
+	39,  // 43: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 44: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	1,   // 45: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
+	39,  // 46: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
+	40,  // 47: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
+	41,  // 48: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
+	43,  // 49: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
+	44,  // 50: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
+	45,  // 51: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
+	46,  // 52: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
+	47,  // 53: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
+	48,  // 54: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
+	49,  // 55: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
+	50,  // 56: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
+	51,  // 57: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
+	52,  // 58: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
+	45,  // 59: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
+	53,  // 60: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
+	54,  // 61: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
+	55,  // 62: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
+	56,  // 63: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
+	57,  // 64: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
+	62,  // 65: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
+	58,  // 66: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
+	59,  // 67: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
+	60,  // 68: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
+	61,  // 69: percodb.kv.v1.Error.shard_replaced:type_name -> percodb.kv.v1.ShardReplaced
+	42,  // 70: percodb.kv.v1.Error.disk_full:type_name -> percodb.kv.v1.DiskFull
+	0,   // 71: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
+	2,   // 72: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
+	38,  // 73: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
+	2,   // 74: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
+	65,  // 75: percodb.kv.v1.StatusResponse.range_sizes:type_name -> percodb.kv.v1.RangeSize
+	39,  // 76: percodb.kv.v1.StatusResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 77: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 78: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
+	2,   // 79: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 80: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 81: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 82: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
+	71,  // 83: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 84: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 85: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 86: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
+	71,  // 87: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 88: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
+	71,  // 89: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	2,   // 90: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 91: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 92: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 93: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
+	71,  // 94: percodb.kv.v1.AnnounceRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	39,  // 95: percodb.kv.v1.AnnounceResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 96: percodb.kv.v1.ForgetShardResponse.error:type_name -> percodb.kv.v1.Error
+	5,   // 97: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
+	7,   // 98: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
+	9,   // 99: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
+	12,  // 100: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
+	14,  // 101: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
+	15,  // 102: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
+	17,  // 103: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
+	19,  // 104: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
+	21,  // 105: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
+	22,  // 106: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
+	24,  // 107: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
+	27,  // 108: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
+	29,  // 109: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
+	30,  // 110: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
+	32,  // 111: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
+	34,  // 112: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
+	63,  // 113: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
+	35,  // 114: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
+	37,  // 115: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
+	66,  // 116: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
+	68,  // 117: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
+	70,  // 118: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
+	72,  // 119: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
+	74,  // 120: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
+	76,  // 121: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
+	78,  // 122: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
+	79,  // 123: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
+	80,  // 124: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
+	82,  // 125: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
+	83,  // 126: percodb.kv.v1.Directory.Announce:input_type -> percodb.kv.v1.AnnounceRequest
+	85,  // 127: percodb.kv.v1.Directory.ForgetShard:input_type -> percodb.kv.v1.ForgetShardRequest
+	6,   // 128: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
+	8,   // 129: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
+	10,  // 130: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
+	13,  // 131: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
+	16,  // 132: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
+	16,  // 133: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
+	18,  // 134: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
+	20,  // 135: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
+	16,  // 136: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
+	23,  // 137: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
+	25,  // 138: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
+	28,  // 139: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
+	16,  // 140: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
+	31,  // 141: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
+	33,  // 142: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
+	16,  // 143: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
+	64,  // 144: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
+	36,  // 145: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
+	16,  // 146: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
+	67,  // 147: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
+	69,  // 148: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
+	16,  // 149: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
+	73,  // 150: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
+	75,  // 151: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
+	77,  // 152: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
+	75,  // 153: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
+	16,  // 154: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
+	81,  // 155: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
+	16,  // 156: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
+	84,  // 157: percodb.kv.v1.Directory.Announce:output_type -> percodb.kv.v1.AnnounceResponse
+	86,  // 158: percodb.kv.v1.Directory.ForgetShard:output_type -> percodb.kv.v1.ForgetShardResponse
+	128, // [128:159] is the sub-list for method output_type
+	97,  // [97:128] is the sub-list for method input_type
+	97,  // [97:97] is the sub-list for extension type_name
+	97,  // [97:97] is the sub-list for extension extendee
+	0,   // [0:97] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
