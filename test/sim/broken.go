@@ -36,6 +36,7 @@ const (
 	dropCursorReads bug = "what a cursor has read on behalf of a statement is forgotten when that runs again"
 	// hastyCollection is the collector's.
 	hastyCollection bug = "garbage is collected while old locks are left"
+	unprotected     bug = "nothing is kept for a node that is away"
 )
 
 // brokenShard returns s, or s with the plan's bug.

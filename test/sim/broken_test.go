@@ -37,6 +37,12 @@ func TestBugsAreFound(t *testing.T) {
 			p.kinds, p.faults, p.dropRequests = []faultKind{killClient}, 40, 60
 			p.divide()
 		}},
+		{unprotected, []string{"index", "bank"}, func(p *plan) { // locks of the dead, on nodes that are away
+			p.embedded, p.nodes, p.txns, p.noAsync, p.collects, p.latency = false, 3, 40, true, true, 10*time.Millisecond
+			p.kinds, p.faults, p.dropRequests = []faultKind{killClient}, 40, 60
+			p.letBeAway()
+			p.divide()
+		}},
 	} {
 		t.Run(string(tc.bug), func(t *testing.T) {
 			t.Parallel()

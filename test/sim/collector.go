@@ -16,9 +16,8 @@ import (
 // Nobody pins history for longer than gc.MinLife, so that transactions which take longer meet the fence,
 // at every step there is.
 type collector struct {
-	w        *world
-	c        *client
-	settings collectorSettings
+	w *world
+	c *client
 }
 
 // The sessions of the collectors, which no client has: the one that runs all the time, and the last.
@@ -29,11 +28,44 @@ const (
 
 func (w *world) newCollector(id int) *collector { return &collector{w: w, c: w.newClient(id)} }
 
-// collectorSettings outlive the collector's processes.
+// collectorSettings are on a disk that is not lost. In worlds with absences it is the directory's as well: it keeps the
+// lock bounds of the nodes.
 type collectorSettings struct {
 	mu      sync.Mutex
 	stored  kv.GCSettings
 	cleared map[string]tso.Timestamp
+	bounds  map[string]tso.Timestamp
+	// without counts the rounds that have collected without a node.
+	without int
+}
+
+// boundAhead is how far ahead of the oracle a node's lock bound is set. It is less than absences last.
+const boundAhead = 1500 * time.Millisecond
+
+// grant is what the directory answers about locks, with bounds that are reached soon: see B1 and B2 in package kv. It
+// holds the lock that bounds are read under from before it reads the safe point.
+func (s *collectorSettings) grant(ctx context.Context, oracle tso.Oracle, a *kv.Announcement) (bound, safePoint tso.Timestamp, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, err := oracle.Now(ctx)
+	if err != nil {
+		return 0, 0, &kv.UnavailableError{Shard: "directory", Err: err}
+	}
+	if bound = max(s.bounds[a.ID], a.LockBound); bound.Physical() < now.Physical()+boundAhead.Milliseconds()/2 {
+		bound = tso.FromPhysical(now.Physical() + boundAhead.Milliseconds())
+	}
+	if s.bounds == nil {
+		s.bounds = map[string]tso.Timestamp{}
+	}
+	s.bounds[a.ID] = bound
+	return bound, s.stored.SafePoint, nil
+}
+
+// bound is the lock bound of a node, 0 if it has none.
+func (s *collectorSettings) bound(id string) tso.Timestamp {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bounds[id]
 }
 
 func (s *collectorSettings) LoadCleared() (map[string]tso.Timestamp, error) {
@@ -94,11 +126,15 @@ func (g *collector) round(ctx context.Context) error {
 	}
 	p := g.c.process()
 	controller, err := gc.New(gc.Options{
-		Oracle: oracleConn{p}, Settings: &g.settings, Life: gc.MinLife, Resolver: g.resolver(),
+		Oracle: oracleConn{p}, Settings: &g.w.settings, Life: gc.MinLife, Resolver: g.resolver(),
 		Members: func(context.Context) ([]gc.Member, error) {
 			var all []gc.Member
 			for _, n := range g.w.nodes {
-				all = append(all, gc.Member{ID: n.name, Shard: &shardConn{p, n}})
+				m := gc.Member{ID: n.name, Shard: &shardConn{p, n}, LockBound: g.w.settings.bound(n.name)}
+				if g.w.plan.bug == unprotected && m.LockBound != 0 {
+					m.LockBound = 1
+				}
+				all = append(all, m)
 			}
 			return all, nil
 		},
@@ -106,7 +142,14 @@ func (g *collector) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return controller.Round(ctx)
+	before := controller.Status().Collected
+	err = controller.Round(ctx)
+	if status := controller.Status(); len(status.Away) > 0 && status.Collected > before {
+		g.w.settings.mu.Lock()
+		g.w.settings.without++
+		g.w.settings.mu.Unlock()
+	}
+	return err
 }
 
 func (g *collector) resolver() gc.Resolver {

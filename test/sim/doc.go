@@ -8,7 +8,7 @@
 //	client ─ percolator.DB ─▶ conn ─┘        ▲                  └─▶ tso.Local
 //	                                         │
 //	    the scheduler: when all goroutines wait, draws the next event from the seed: deliver, lose,
-//	    repeat, hold back; crash, restart, kill, cut, heal, split, let a sync finish; let time pass
+//	    repeat, hold back; crash, restart, kill, cut, heal, split, take away, let a sync finish; let time pass
 //
 // A run lives in a testing/synctest bubble. Its clock stands still while anybody works, so that a
 // hundred TTLs pass in a moment, and synctest.Wait tells the scheduler when nobody does. Then it

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
 )
@@ -23,10 +24,13 @@ const (
 	stepClock    // the oracle's clock leaps
 	cancelClient // a caller loses its patience
 	numFaults
+	// leaveNode takes a node away from the collector and the directory for longer than history's life. Worlds have it
+	// by their absences.
+	leaveNode
 )
 
 func (k faultKind) String() string {
-	return [...]string{"crash", "restart", "kill", "cut link", "cut node", "cut oracle", "crash oracle", "split", "clock", "cancel"}[k]
+	return [...]string{"crash", "restart", "kill", "cut link", "cut node", "cut oracle", "crash oracle", "split", "clock", "cancel", "", "away"}[k]
 }
 
 // possible says whether a fault makes sense in a plan's world.
@@ -82,9 +86,37 @@ func (w *world) fault() {
 		w.mu.Lock()
 		w.clockStep += d
 		w.mu.Unlock()
+	case leaveNode:
+		w.leave(n)
 	case cancelClient:
 		w.eventf("cancel %s", w.clients[w.rng.IntN(len(w.clients))].cancelCurrent())
 	}
+}
+
+// leave takes a node away from the collector and the directory: without power, or while clients still reach it.
+func (w *world) leave(n *node) {
+	w.mu.Lock()
+	out := n.away || n.store == nil
+	w.mu.Unlock()
+	if out {
+		return
+	}
+	d := gc.MinLife + w.upTo(3*gc.MinLife)
+	if w.rng.IntN(2) == 0 {
+		w.eventf("crash %s for %v", n.name, d)
+		n.stop(true, 0)
+		w.after(d, "start "+n.name, func() { w.restart(n) })
+		return
+	}
+	w.eventf("%s is away for %v", n.name, d)
+	w.setAway(n, true)
+	w.after(d, n.name+" is back", func() { w.setAway(n, false) })
+}
+
+func (w *world) setAway(n *node, away bool) {
+	w.mu.Lock()
+	n.away = away
+	w.mu.Unlock()
 }
 
 func (w *world) restartOracle() {
@@ -127,6 +159,7 @@ func (w *world) restart(n *node) {
 	w.restartOracle()
 	w.mu.Lock()
 	up := n.store != nil
+	n.away = n.away && up // it starts when it reaches the directory
 	w.mu.Unlock()
 	if up {
 		return
@@ -156,7 +189,7 @@ func (w *world) split(n *node) {
 	key := []byte{byte('a' + w.rng.IntN(keySpace)), byte('a' + w.rng.IntN(26))}
 	w.mu.Lock()
 	store := n.store
-	if store == nil || n.held != nil || n.latching > 0 {
+	if store == nil || n.held != nil || n.latching > 0 || n.away {
 		w.mu.Unlock()
 		return
 	}
@@ -179,6 +212,7 @@ func (w *world) calm() {
 	w.faulty = false
 	for _, n := range w.nodes {
 		n.releaseSyncLocked()
+		n.away = false
 	}
 	w.mu.Unlock()
 	for _, p := range w.processes {

@@ -52,6 +52,11 @@ func (m *message) order(o *message) int {
 		bytes.Compare(m.key, o.key), cmp.Compare(m.size, o.size), strings.Compare(m.target(), o.target()), cmp.Compare(m.nth, o.nth))
 }
 
+// isCut reports whether the message does not get through. It is for the scheduler.
+func (m *message) isCut() bool {
+	return m.from.cut[m.to] || m.to != nil && m.to.away && m.from.id>>16 >= collectorID
+}
+
 // target names who the message is for.
 func (m *message) target() string {
 	if m.to == nil {

@@ -34,6 +34,8 @@ type node struct {
 	// collecting says that garbage is being collected, which takes its time under a mutex, so that the
 	// next request to do so waits for the end of this one.
 	collecting bool
+	// away: collector and directory do not reach the node.
+	away bool
 }
 
 // admits says whether the node takes a request of the kind now. w.mu is held.
@@ -139,13 +141,6 @@ func (n *node) stop(crash bool, unsyncedPercent int) {
 
 var errDown = errors.New("the node is down")
 
-// alive reports whether a life of the node still lasts.
-func (n *node) alive(life int) bool {
-	n.w.mu.Lock()
-	defer n.w.mu.Unlock()
-	return n.life == life
-}
-
 // nodeOracle is the oracle as a store sees it: at once, since it is asked under latches, or not at all.
 type nodeOracle struct {
 	n    *node
@@ -175,10 +170,24 @@ type lifeDirectory struct {
 }
 
 func (d *lifeDirectory) check() error {
-	if !d.n.alive(d.life) {
+	d.n.w.mu.Lock()
+	reached := d.n.life == d.life && !d.n.away
+	d.n.w.mu.Unlock()
+	if !reached {
 		return &kv.UnavailableError{Shard: "directory", Err: errDown}
 	}
 	return nil
+}
+
+func (d *lifeDirectory) Announce(ctx context.Context, a *kv.Announcement) (*kv.Membership, error) {
+	if err := d.check(); err != nil {
+		return nil, err
+	}
+	m, err := d.Directory.Announce(ctx, a)
+	if err == nil && d.n.w.plan.absences && m.Held == "" {
+		m.LockBound, m.SafePoint, err = d.n.w.settings.grant(ctx, nodeOracle{d.n, d.life}, a)
+	}
+	return m, err
 }
 
 func (d *lifeDirectory) RegisterShard(ctx context.Context, reg *kv.Registration) ([]kv.RangeDescriptor, error) {

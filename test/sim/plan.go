@@ -48,6 +48,7 @@ type plan struct {
 	noAsync        bool          // no async commit
 	collects       bool          // garbage, all the time
 	spills         bool          // write sets of more than one key go to a file
+	absences       bool          // nodes are away from the collector for longer than history's life
 	latency        time.Duration // the most that passes between two events
 
 	// Chances in a thousand: of a request or an answer to be lost, of a request to be held back, to
@@ -109,8 +110,16 @@ func newPlan(seed uint64) plan {
 		often = 2
 	}
 	p.spills = rand.New(rand.NewPCG(seed, 5)).IntN(often) == 0
+	if rand.New(rand.NewPCG(seed, 6)).IntN(2) == 0 && p.collects && p.nodes > 1 {
+		p.letBeAway()
+	}
 	p.divide()
 	return p
+}
+
+// letBeAway adds absences, which are among the faults and may be the only ones.
+func (p *plan) letBeAway() {
+	p.absences, p.kinds, p.faults = true, append(p.kinds, leaveNode), max(p.faults, 2)
 }
 
 // divide gives each node a part of the key space.
@@ -136,6 +145,9 @@ func (p *plan) String() string {
 	}
 	if p.collects {
 		where += ", garbage collection"
+	}
+	if p.absences {
+		where += ", absences"
 	}
 	if p.spills {
 		where += ", write sets in files"

@@ -29,6 +29,8 @@ type result struct {
 	// txns were begun, committed of them acknowledged, expired had their locks taken away, large were committed
 	// from a file in one phase.
 	txns, committed, expired, large int64
+	// without is how many rounds of garbage collection did without a node.
+	without int
 }
 
 func (r *result) failed() bool { return len(r.problems) > 0 }
@@ -45,6 +47,7 @@ func simulate(t *testing.T, seed uint64, change func(*plan), trace io.Writer) *r
 		w.run()
 		r.problems, r.events, r.digest, r.took = w.problems, w.events, w.digest, time.Since(w.begun)
 		r.txns, r.committed, r.expired, r.large = w.txns.Load(), w.committed.Load(), w.expired.Load(), w.large.Load()
+		r.without = w.settings.without
 	})
 	return r
 }

@@ -194,6 +194,31 @@ func TestClockStepsRollNobodyBack(t *testing.T) {
 	}
 }
 
+// Goal: garbage is collected while nodes are away for longer than history's life, and nothing is lost by that, nor locked
+// for ever. Method: worlds of several nodes whose clients die, whose lock bounds are reached while they are away.
+func TestAbsentNodes(t *testing.T) {
+	seeds := uint64(24)
+	if testing.Short() {
+		seeds = 8
+	}
+	without, committed := 0, int64(0)
+	for seed := range seeds {
+		r := simulate(t, seed, func(p *plan) {
+			p.embedded, p.nodes, p.txns, p.collects, p.latency = false, 2+int(seed%2), 20, true, 10*time.Millisecond
+			p.kinds, p.faults = []faultKind{killClient}, 20
+			p.letBeAway()
+			p.divide()
+		}, nil)
+		if r.failed() {
+			t.Error(r.report(seed))
+		}
+		without, committed = without+r.without, committed+r.committed
+	}
+	if t.Logf("%d rounds of garbage collection without a node, %d transactions committed", without, committed); without < int(seeds) {
+		t.Error("too few rounds without a node to tell anything")
+	}
+}
+
 // Goal: large commits in one phase keep every promise, whatever goes wrong. Method: the workloads and levels in turn in
 // worlds of one process, whose write sets go to files; crashes, slow syncs, cancels, splits and garbage collection.
 func TestLargeCommits(t *testing.T) {

@@ -29,6 +29,7 @@ type world struct {
 	nodes     []*node
 	directory *kv.LocalDirectory // nil in an embedded world
 	dirEngine *kv.Engine
+	settings  collectorSettings
 	workload  workload
 	clients   []*client
 
@@ -324,7 +325,7 @@ func (w *world) advance(i int) {
 	m := w.pending[i]
 	w.pending = slices.Delete(w.pending, i, i+1)
 	if m.answering {
-		if m.from.dead || w.faulty && (w.chance(w.plan.dropAnswers) || m.from.cut[m.to]) {
+		if m.from.dead || w.faulty && (w.chance(w.plan.dropAnswers) || m.isCut()) {
 			w.eventf("lost: %v", m)
 			w.settle(m, answered{err: m.unavailable()})
 			return
@@ -334,7 +335,7 @@ func (w *world) advance(i int) {
 		return
 	}
 	if w.faulty {
-		if m.from.cut[m.to] || w.chance(w.plan.dropRequests) {
+		if m.isCut() || w.chance(w.plan.dropRequests) {
 			w.eventf("lost: %v", m)
 			if w.chance(300) {
 				w.later(m) // lost for its sender, but it arrives
