@@ -67,7 +67,8 @@ func encodeProtocolError(err error) *kvpb.Error {
 	case *mvcc.WriteConflictError:
 		return &kvpb.Error{Kind: &kvpb.Error_WriteConflict{WriteConflict: &kvpb.WriteConflict{
 			Key: e.Key, StartTs: uint64(e.StartTS),
-			ConflictingStartTs: uint64(e.ConflictingStartTS), ConflictingCommitTs: uint64(e.ConflictingCommitTS)}}}
+			ConflictingStartTs: uint64(e.ConflictingStartTS), ConflictingCommitTs: uint64(e.ConflictingCommitTS),
+			Cause: uint32(e.Cause)}}}
 	case *mvcc.KeyExistsError:
 		return &kvpb.Error{Kind: &kvpb.Error_KeyExists{KeyExists: &kvpb.KeyExists{Key: e.Key}}}
 	case *mvcc.AlreadyCommittedError:
@@ -142,7 +143,8 @@ func decodeProtocolError(e *kvpb.Error) error {
 	case *kvpb.Error_WriteConflict:
 		return &mvcc.WriteConflictError{Key: k.WriteConflict.Key, StartTS: tso.Timestamp(k.WriteConflict.StartTs),
 			ConflictingStartTS:  tso.Timestamp(k.WriteConflict.ConflictingStartTs),
-			ConflictingCommitTS: tso.Timestamp(k.WriteConflict.ConflictingCommitTs)}
+			ConflictingCommitTS: tso.Timestamp(k.WriteConflict.ConflictingCommitTs),
+			Cause:               mvcc.ConflictCause(k.WriteConflict.Cause)}
 	case *kvpb.Error_KeyExists:
 		return &mvcc.KeyExistsError{Key: k.KeyExists.Key}
 	case *kvpb.Error_AlreadyCommitted:

@@ -37,6 +37,7 @@ func TestErrorsComeBackAsTheyWere(t *testing.T) {
 		&mvcc.KeyLockedError{Key: []byte("k"), Lock: lock},
 		&mvcc.KeyLockedError{Key: []byte("k"), Lock: mvcc.Lock{Op: mvcc.OpDelete, StartTS: 16}},
 		&mvcc.WriteConflictError{Key: []byte("k"), StartTS: 16, ConflictingStartTS: 32, ConflictingCommitTS: 48},
+		&mvcc.WriteConflictError{Key: []byte("k"), StartTS: 16, Cause: mvcc.CauseLockLost},
 		&mvcc.KeyExistsError{Key: []byte("k")},
 		&mvcc.AlreadyCommittedError{CommitTS: 48},
 		&mvcc.RolledBackError{StartTS: 16},

@@ -158,6 +158,11 @@ func (t *Tables) Ingest(ctx context.Context) (err error) {
 	}
 	e.written.Add(uint64(t.Bytes()))
 	t.mu.paths = nil
+	// What the log has from before the tables must not be lost without them, should the log turn out to be damaged: it
+	// goes to table files as well, and the log is not needed any more.
+	if _, err := e.db.AsyncFlush(); err != nil {
+		e.opts.Logger.Warn("the memtable is not flushed behind ingested tables", "err", err.Error())
+	}
 	return e.Err()
 }
 

@@ -3488,6 +3488,7 @@ type WriteConflict struct {
 	StartTs             uint64                 `protobuf:"fixed64,2,opt,name=start_ts,json=startTs,proto3" json:"start_ts,omitempty"`
 	ConflictingStartTs  uint64                 `protobuf:"fixed64,3,opt,name=conflicting_start_ts,json=conflictingStartTs,proto3" json:"conflicting_start_ts,omitempty"`
 	ConflictingCommitTs uint64                 `protobuf:"fixed64,4,opt,name=conflicting_commit_ts,json=conflictingCommitTs,proto3" json:"conflicting_commit_ts,omitempty"`
+	Cause               uint32                 `protobuf:"varint,5,opt,name=cause,proto3" json:"cause,omitempty"` // mvcc.ConflictCause
 	unknownFields       protoimpl.UnknownFields
 	sizeCache           protoimpl.SizeCache
 }
@@ -3546,6 +3547,13 @@ func (x *WriteConflict) GetConflictingStartTs() uint64 {
 func (x *WriteConflict) GetConflictingCommitTs() uint64 {
 	if x != nil {
 		return x.ConflictingCommitTs
+	}
+	return 0
+}
+
+func (x *WriteConflict) GetCause() uint32 {
+	if x != nil {
+		return x.Cause
 	}
 	return 0
 }
@@ -5958,12 +5966,13 @@ const file_kv_proto_rawDesc = "" +
 	"\x05cause\x18\x03 \x01(\tR\x05cause\"F\n" +
 	"\tKeyLocked\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12'\n" +
-	"\x04lock\x18\x02 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\"\xa2\x01\n" +
+	"\x04lock\x18\x02 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\"\xb8\x01\n" +
 	"\rWriteConflict\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12\x19\n" +
 	"\bstart_ts\x18\x02 \x01(\x06R\astartTs\x120\n" +
 	"\x14conflicting_start_ts\x18\x03 \x01(\x06R\x12conflictingStartTs\x122\n" +
-	"\x15conflicting_commit_ts\x18\x04 \x01(\x06R\x13conflictingCommitTs\"\x1d\n" +
+	"\x15conflicting_commit_ts\x18\x04 \x01(\x06R\x13conflictingCommitTs\x12\x14\n" +
+	"\x05cause\x18\x05 \x01(\rR\x05cause\"\x1d\n" +
 	"\tKeyExists\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\"/\n" +
 	"\x10AlreadyCommitted\x12\x1b\n" +
