@@ -14,7 +14,7 @@ func (s *Store) Check(ctx context.Context) ([]mvcc.Finding, error) {
 	return s.CheckWith(ctx, mvcc.CheckOptions{})
 }
 
-// CheckWith verifies the store's records, locks and ranges while traffic goes on, and lists what is wrong.
+// CheckWith verifies the store's records, locks and ranges, concurrently with requests, and lists the inconsistencies.
 func (s *Store) CheckWith(ctx context.Context, opts mvcc.CheckOptions) ([]mvcc.Finding, error) {
 	if !s.gate.enter() {
 		return nil, ErrClosed
@@ -24,8 +24,8 @@ func (s *Store) CheckWith(ctx context.Context, opts mvcc.CheckOptions) ([]mvcc.F
 	return append(findings, s.checkRanges()...), mapError(err)
 }
 
-// CheckDirectory verifies that the ranges of a cluster cover all keys, once each, and that each lies on a
-// shard that is known. A cluster without a store has no ranges.
+// CheckDirectory verifies that the ranges of a cluster cover all keys, once each, and that each lies on a known shard. A
+// cluster without a store has no ranges.
 func CheckDirectory(ctx context.Context, d Directory) ([]mvcc.Finding, error) {
 	ranges, err := d.Ranges(ctx)
 	if err != nil {

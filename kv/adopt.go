@@ -41,7 +41,7 @@ func (s *Store) AdoptRange(ctx context.Context, req *AdoptRangeRequest) error {
 	return s.adopt(req.Desc)
 }
 
-// adopt takes over a span that holds no data and that nobody owns. It may be asked again.
+// adopt takes over a span that contains no data and has no owner. It may be repeated.
 func (s *Store) adopt(desc RangeDescriptor) error {
 	if !desc.Span.Valid() {
 		return fmt.Errorf("adopt range %d: span is empty", desc.ID)
@@ -91,9 +91,8 @@ func (s *Store) ReleaseSpan(_ context.Context, req *ReleaseSpanRequest) (*Releas
 	if !req.Span.Valid() {
 		return nil, fmt.Errorf("release a span: it is empty")
 	}
-	// Writers are kept out while it is found that nobody has written. A read needs not be: it
-	// raises max_ts before it looks whether the range is still here, so that either it is refused
-	// or MaxTS, read last, covers it.
+	// Writers are excluded while it is verified that the span is empty. Reads need not be: a read raises max_ts before
+	// it checks whether the range is still here, so either it is refused or MaxTS, read last, covers it.
 	unlatch := s.mvcc.LatchAll()
 	released, err := s.carve(req)
 	unlatch()
@@ -103,7 +102,7 @@ func (s *Store) ReleaseSpan(_ context.Context, req *ReleaseSpanRequest) (*Releas
 	return &ReleaseSpanResponse{Released: released, MaxTS: s.mvcc.MaxTS(), Owned: s.ownedRanges()}, nil
 }
 
-// carve takes the span out of the range around it, if it is empty. All latches are held.
+// carve removes the span from the range around it, if it is empty. All latches are held.
 func (s *Store) carve(req *ReleaseSpanRequest) (released bool, err error) {
 	s.changes.Lock()
 	defer s.changes.Unlock()
@@ -141,7 +140,7 @@ func (s *Store) carve(req *ReleaseSpanRequest) (released bool, err error) {
 	return true, nil
 }
 
-// remainders returns what is left of r on both sides of the span.
+// remainders returns the parts of r on both sides of the span.
 func (s *Store) remainders(r *localRange, req *ReleaseSpanRequest) []*localRange {
 	var left []*localRange
 	if string(r.desc.Span.Start) != string(req.Span.Start) {

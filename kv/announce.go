@@ -12,17 +12,17 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// The directory of ranges and the oracle share a data directory. When it was lost, or an older copy was restored,
-// the oracle could hand out timestamps below those of existing versions, and the directory does not know all
-// shards. So every shard keeps the list of the cluster's shards, and announces itself before it takes a
-// timestamp and every few seconds afterwards, with that list and the newest timestamp it has met. What
-// contradicts the directory puts the oracle on hold until every shard that anybody names has announced itself;
-// it then goes on above the newest of their timestamps.
+// The directory of ranges and the oracle share a data directory. If it was lost, or an older copy was restored, the
+// oracle could issue timestamps below those of existing versions, and the directory does not know all shards. Every
+// shard therefore stores the list of the cluster's shards, and announces itself before it obtains a timestamp and every
+// few seconds afterwards, with that list and the newest timestamp it has seen. An announcement that contradicts the
+// directory puts the oracle on hold until every shard that is named in any announcement has announced itself; it then
+// continues above the newest of their timestamps.
 
-// Announcement is what a shard tells about itself and the cluster.
+// Announcement is the state of a shard and of its cluster as the shard knows it.
 type Announcement struct {
 	ShardInfo
-	// Cluster is the number of the cluster that the shard belongs to; 0 if it does not know one.
+	// Cluster is the number of the cluster that the shard belongs to; 0 if it is unknown.
 	Cluster uint64
 	// Accepted says that a directory has registered the shard before.
 	Accepted bool
@@ -30,8 +30,7 @@ type Announcement struct {
 	Newest tso.Timestamp
 	// Peers are the cluster's shards as the directory last named them.
 	Peers []string
-	// LockBound is the bound in force on the shard, 0 if it has just started. Bounded says that the shard goes by
-	// lock bounds.
+	// LockBound is the bound in force on the shard, 0 if it has just started. Bounded: the shard observes lock bounds.
 	LockBound tso.Timestamp
 	Bounded   bool
 }
@@ -40,25 +39,25 @@ type Announcement struct {
 type Membership struct {
 	Cluster uint64
 	Peers   []string // all shards of the cluster that the directory knows
-	// Held says why the oracle serves nobody; "" if it serves.
+	// Held is the reason why the oracle does not serve; "" if it serves.
 	Held string
-	// Registered says that the directory has the shard's ranges.
+	// Registered: the directory has the shard's ranges.
 	Registered bool
-	// Forgotten says that the shard was excluded from the cluster for good.
+	// Forgotten: the shard was permanently excluded from the cluster.
 	Forgotten bool
-	// LockBound is the bound up to which the shard may take locks from now on, and SafePoint the fence that it
-	// has to raise before that (lockbound.go). 0 while the oracle is held.
+	// LockBound is the bound up to which the shard may accept locks from now on, and SafePoint the fence that it has to
+	// raise before that (lockbound.go). 0 while the oracle is on hold.
 	LockBound, SafePoint tso.Timestamp
 }
 
-// ForgetResponse tells about a shard that is, or would be, forgotten.
+// ForgetResponse describes a shard that is, or would be, excluded.
 type ForgetResponse struct {
 	Addr       string
 	Ranges     int  // that are lost
 	Registered bool // false: only other shards have named it
 }
 
-// ForgottenError: the shard was excluded from its cluster for good.
+// ForgottenError: the shard was permanently excluded from its cluster.
 type ForgottenError struct{ Shard string }
 
 func (e *ForgottenError) Error() string {
@@ -78,17 +77,17 @@ type OracleControl interface {
 	Serve(above tso.Timestamp)
 }
 
-// standing is how far a directory can be trusted.
+// standing is whether a directory is reliable.
 type standing int
 
 const (
 	standingSound   standing = iota
 	standingEmpty            // no shard has announced itself yet: new, or lost
-	standingAsking           // just started: registered shards that can be reached are being asked
+	standingAsking           // just started: it requests announcements from registered shards that are reachable
 	standingDoubted          // lost or older: every known shard has to announce itself
 )
 
-// clusterView is what a directory knows when it judges an announcement.
+// clusterView is the state of a directory that judges an announcement.
 type clusterView struct {
 	standing  standing
 	cluster   uint64
@@ -97,18 +96,18 @@ type clusterView struct {
 	forgotten map[string]bool
 }
 
-// verdict is what an announcement says about the directory.
+// verdict is the conclusion from an announcement about the directory.
 type verdict int
 
 const (
 	verdictAgrees     verdict = iota
 	verdictNewCluster         // the first shard of a cluster
 	verdictLost               // the directory was lost
-	verdictOlder              // the directory is older than what the cluster has had
+	verdictOlder              // the directory is older than the cluster's state
 	verdictForeign            // the shard is of another cluster
 )
 
-// judge compares an announcement with what a directory knows.
+// judge compares an announcement with the state of a directory.
 func (v *clusterView) judge(a *Announcement) verdict {
 	unknown := func(id string) bool { return id != a.ID && !v.known[id] && !v.forgotten[id] }
 	switch {
@@ -126,7 +125,7 @@ func (v *clusterView) judge(a *Announcement) verdict {
 	return verdictAgrees
 }
 
-// awaitedShards are those of the known shards that have not told.
+// awaitedShards are the known shards that have not announced themselves.
 func awaitedShards(known map[string]bool, told map[string]tso.Timestamp) (awaited []string) {
 	for id := range known {
 		if _, ok := told[id]; !ok {
@@ -137,11 +136,11 @@ func awaitedShards(known map[string]bool, told map[string]tso.Timestamp) (awaite
 	return awaited
 }
 
-// maxAhead is how far above the clock the oracle follows what shards have told.
+// maxAhead is how far above the clock the oracle follows announced timestamps.
 const maxAhead = 24 * time.Hour
 
-// resumeAbove returns where an oracle goes on when all shards have told; ok is false if that is too far above now to
-// be right.
+// resumeAbove returns the timestamp above which an oracle continues when all shards have announced themselves; ok is
+// false if that is implausibly far above now.
 func resumeAbove(told map[string]tso.Timestamp, now tso.Timestamp) (above tso.Timestamp, ok bool) {
 	for _, ts := range told {
 		above = max(above, ts)
@@ -152,7 +151,7 @@ func resumeAbove(told map[string]tso.Timestamp, now tso.Timestamp) (above tso.Ti
 	return above, above.Physical() <= now.Physical()+maxAhead.Milliseconds()
 }
 
-// holdReason says what an oracle on hold waits for.
+// holdReason describes what an oracle on hold waits for.
 func holdReason(s standing, awaited []string) string {
 	switch {
 	case s == standingEmpty:
@@ -205,7 +204,7 @@ func (s *Store) awaitOracle(ctx context.Context) error {
 	}
 }
 
-// announce tells the directory about the store, and keeps what it answers about the cluster.
+// announce sends the store's announcement to the directory, and stores the answer about the cluster.
 func (s *Store) announce(ctx context.Context, newest tso.Timestamp) (*Membership, error) {
 	ctx, cancel := context.WithTimeout(ctx, announceTimeout)
 	defer cancel()
@@ -232,7 +231,7 @@ func (s *Store) announce(ctx context.Context, newest tso.Timestamp) (*Membership
 	return m, nil
 }
 
-// loadCluster reads what the store knows about its cluster.
+// loadCluster reads the stored state of the cluster.
 func (s *Store) loadCluster() error {
 	value, found, err := s.engine.Get(nil, metaKey(metaCluster))
 	if err != nil || !found {
@@ -245,8 +244,8 @@ func (s *Store) loadCluster() error {
 // announceInterval is the time between announcements of a store that runs.
 const announceInterval = 2 * time.Second
 
-// announceLoop announces the store while it runs, registers it with a directory that does not know it, and asks one
-// that does whether the store has been replaced.
+// announceLoop announces the store while it runs, registers it with a directory that does not know it, and otherwise
+// checks whether the store has been replaced.
 func (s *Store) announceLoop() {
 	tick := time.NewTicker(announceInterval)
 	defer tick.Stop()
@@ -311,7 +310,7 @@ func (d *LocalDirectory) Announce(_ context.Context, a *Announcement) (*Membersh
 	return m, err
 }
 
-// takeLocked judges an announcement and does what follows.
+// takeLocked judges an announcement and acts on the verdict.
 func (d *LocalDirectory) takeLocked(a *Announcement) error {
 	known := d.knownLocked()
 	view := &clusterView{standing: d.mu.standing, cluster: d.mu.cluster, windowEnd: d.opts.Oracle.WindowEnd(), known: known, forgotten: d.mu.forgotten}
@@ -330,8 +329,8 @@ func (d *LocalDirectory) takeLocked(a *Announcement) error {
 	if stranger := a.Cluster == 0 && !known[a.ID]; !stranger || d.mu.standing == standingDoubted {
 		d.mu.told[a.ID] = a.Newest
 		if d.mu.standing == standingSound && !before {
-			// The directory may be older by less than what casts doubt on it. Only what a store tells first counts: what
-			// it tells later may be what clients claim, a little above what was issued.
+			// The directory may be older by too little to be detected. Only a store's first announcement counts: later
+			// ones may contain timestamps claimed by clients, a little above those issued.
 			d.opts.Oracle.Serve(a.Newest)
 		}
 	}
@@ -345,7 +344,7 @@ func (d *LocalDirectory) doubtLocked(a *Announcement, lost bool) error {
 	defer b.Close()
 	b.Put(metaKey(metaDirDoubt), []byte{1})
 	cluster := d.mu.cluster
-	if lost = lost && a.Cluster != 0; lost { // else the shard does not know the others
+	if lost = lost && a.Cluster != 0; lost { // otherwise the shard does not know the others
 		b.Put(metaKey(metaDirLost), []byte{1})
 		cluster = a.Cluster
 		putCluster(b, cluster)
@@ -371,7 +370,7 @@ func (d *LocalDirectory) doubtLocked(a *Announcement, lost bool) error {
 	return nil
 }
 
-// settleLocked ends a doubt when every known shard has told.
+// settleLocked ends the doubt when every known shard has announced itself.
 func (d *LocalDirectory) settleLocked() error {
 	if d.mu.standing != standingDoubted {
 		return nil
@@ -394,11 +393,10 @@ func (d *LocalDirectory) settleLocked() error {
 	return nil
 }
 
-// askTimeout bounds how long a directory that starts asks its shards.
+// askTimeout bounds how long a starting directory waits for its shards' announcements.
 const askTimeout = time.Second
 
-// askShards holds the oracle of a directory that starts until the shards that can be reached have told their newest
-// timestamps.
+// askShards holds the oracle of a starting directory until the reachable shards have announced their newest timestamps.
 func (d *LocalDirectory) askShards() {
 	d.mu.RLock()
 	infos := slices.Collect(maps.Values(d.mu.shards))
@@ -438,7 +436,7 @@ func (d *LocalDirectory) askShards() {
 	}
 }
 
-// warnHeld logs now and then what the oracle waits for.
+// warnHeld logs regularly what the oracle waits for.
 func (d *LocalDirectory) warnHeld(last time.Time) time.Time {
 	d.mu.RLock()
 	defer d.mu.RUnlock()

@@ -4,12 +4,12 @@ import (
 	"github.com/percodb/percodb/internal/errkind"
 )
 
-// Capabilities state what a shard does beyond the requests that every shard answers. They do not change while
-// the shard is open. The zero value describes a shard that is reached over a network and takes every transaction
-// through two phases; what a shard does not state, nobody asks of it.
+// Capabilities are the requests and guarantees of a shard beyond those of every shard. They do not change while the
+// shard is open. The zero value describes a shard that is reached over a network and takes every transaction through two
+// phases; callers do not use capabilities that a shard does not state.
 type Capabilities struct {
-	// ExactlyOnce: a request is carried out once, and it has ended when its call returns. Without it a request may
-	// arrive twice, and as late as it likes, whatever its caller was told.
+	// ExactlyOnce: a request is executed once, and it has ended when its call returns. Otherwise a request may arrive
+	// twice, and arbitrarily late, whatever was returned to the caller.
 	ExactlyOnce bool
 	// OnePhase: Prewrite honours TryOnePC. Async: Prewrite honours Async.
 	OnePhase, Async bool
@@ -23,5 +23,5 @@ type Capabilities struct {
 	LargeCommit bool
 }
 
-// ErrUnsupported answers a request that the shard's Capabilities exclude. Nothing was done.
+// ErrUnsupported is returned for a request that the shard's Capabilities exclude. Nothing was done.
 var ErrUnsupported = errkind.New(errkind.Unsupported, "kv: the shard does not state the capability for this request")

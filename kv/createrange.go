@@ -11,7 +11,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// errPlanReplaced: a shard of the plan was forgotten while somebody drove it.
+// errPlanReplaced: a shard of the plan was forgotten while the plan was executed.
 var errPlanReplaced = errors.New("kv: the plan was replaced, as a shard was forgotten")
 
 // CreateRange implements Directory.
@@ -41,7 +41,7 @@ func (d *LocalDirectory) makePlan(ctx context.Context, span Span) (*plan, error)
 	if source == "" {
 		return nil, nil
 	}
-	// A shard that cannot be reached gets nothing, and gives nothing.
+	// An unreachable shard neither receives nor releases a range.
 	if !d.reachable(ctx, source) {
 		return nil, nil
 	}
@@ -53,7 +53,7 @@ func (d *LocalDirectory) makePlan(ctx context.Context, span Span) (*plan, error)
 	defer d.mu.Unlock()
 	for _, p := range d.mu.plans {
 		if p.desc.Span.Overlaps(&span) {
-			return nil, nil // it is on the move
+			return nil, nil // it is being moved
 		}
 	}
 	p := &plan{
@@ -74,8 +74,8 @@ func (d *LocalDirectory) makePlan(ctx context.Context, span Span) (*plan, error)
 	return p, nil
 }
 
-// candidates returns the shard that owns span, "" if it is not one range's, and all shards by the
-// number of their ranges.
+// candidates returns the shard that owns span, "" if it does not lie in one range, and all shards in order of the number
+// of their ranges.
 func (d *LocalDirectory) candidates(span Span) (source string, targets []string) {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
@@ -155,8 +155,7 @@ func (d *LocalDirectory) drive(ctx context.Context, p *plan) (err error) {
 	return d.removePlan(p)
 }
 
-// release asks the source to give the span away; kept says that it does not, and that the plan is
-// off.
+// release requests that the source release the span; kept reports that it does not, and that the plan is canceled.
 func (d *LocalDirectory) release(ctx context.Context, p *plan) (kept bool, err error) {
 	source, err := d.owner(ctx, p.source)
 	if err != nil {
@@ -190,7 +189,7 @@ func (d *LocalDirectory) release(ctx context.Context, p *plan) (kept bool, err e
 	return false, nil
 }
 
-// cutSpan drops what lies wholly in span: ranges that were given away to their last key.
+// cutSpan removes ranges that lie completely in span: all of their keys have been given away.
 func cutSpan(ranges []RangeDescriptor, span *Span) []RangeDescriptor {
 	return slices.DeleteFunc(slices.Clone(ranges), func(r RangeDescriptor) bool { return span.ContainsSpan(&r.Span) })
 }

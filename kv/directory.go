@@ -8,14 +8,14 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// ShardInfo says where a shard is.
+// ShardInfo is the id and address of a shard.
 type ShardInfo struct {
 	ID   string
 	Addr string
 }
 
-// Directory knows which ranges exist and which shard serves each. It may lag behind splits: a shard
-// asked with an old descriptor tells the current one. Safe for concurrent use.
+// Directory records which ranges exist and which shard serves each. It may lag behind splits: a shard that receives a
+// request with an old descriptor returns the current one. Safe for concurrent use.
 type Directory interface {
 	// Lookup returns the range that holds key and its shard.
 	Lookup(ctx context.Context, key []byte) (RangeDescriptor, ShardInfo, error)
@@ -25,17 +25,17 @@ type Directory interface {
 	Ranges(ctx context.Context) ([]RangeDescriptor, error)
 	// Shards lists all shards by id.
 	Shards(ctx context.Context) ([]ShardInfo, error)
-	// RegisterShard is called by a shard when it starts, with the ranges it owns. It returns the
-	// ranges that the shard has to adopt; having done that it registers again. *LostRangesError if
-	// the shard ought to own more than it does; *ShardReplacedError if its data directory is a copy.
+	// RegisterShard is called by a shard when it starts, with the ranges it owns. It returns the ranges that the shard
+	// has to adopt; after that the shard registers again. *LostRangesError if the shard should own more than it does;
+	// *ShardReplacedError if its data directory is a copy.
 	RegisterShard(ctx context.Context, reg *Registration) (adopt []RangeDescriptor, err error)
-	// ReportRanges tells what a shard owns after it has split ranges; without ranges it only asks. *ShardReplacedError
-	// if another incarnation of the shard has registered.
+	// ReportRanges reports the shard's ranges after it has split some; without ranges it only checks the incarnation.
+	// *ShardReplacedError if another incarnation of the shard has registered.
 	ReportRanges(ctx context.Context, shard string, incarnation uint64, owned []RangeDescriptor) error
 	// Announce is called by a shard before it takes a timestamp, and every few seconds while it runs.
 	Announce(ctx context.Context, a *Announcement) (*Membership, error)
-	// ForgetShard excludes a shard that is gone for good: its ranges begin anew, empty, on others, and it can
-	// not come back. dryRun only tells what would happen.
+	// ForgetShard excludes a shard that is permanently lost: its ranges are created again, empty, on others, and it
+	// cannot return. dryRun only reports what would happen.
 	ForgetShard(ctx context.Context, shard string, dryRun bool) (ForgetResponse, error)
 	// AllocateRangeID returns an id that no range has or had.
 	AllocateRangeID(ctx context.Context) (uint64, error)
@@ -50,39 +50,39 @@ type RangeOwner interface {
 	NumRanges(ctx context.Context) (int, error)
 	// Status describes the shard.
 	Status(ctx context.Context) (ShardStatus, error)
-	// ReleaseSpan gives an empty span away. What was given away before counts as released.
+	// ReleaseSpan gives an empty span away. A span that was given away before counts as released.
 	ReleaseSpan(ctx context.Context, req *ReleaseSpanRequest) (*ReleaseSpanResponse, error)
 	// AdoptRange takes an empty range over from a shard that has released it.
 	AdoptRange(ctx context.Context, req *AdoptRangeRequest) error
 }
 
-// ReleaseSpanRequest: RemainderID is for the range above the span, if one is left over. Plan names the change
-// of hands: what the shard has answered once it answers again, and does not carry out again what has
-// happened meanwhile. The same number is that of the range for its new owner.
+// ReleaseSpanRequest: RemainderID is the id of the range above the span, if one remains. Plan identifies the move: the
+// shard repeats an earlier answer, and does not execute again what has happened since. The new owner's range has the
+// same number as id.
 type ReleaseSpanRequest struct {
 	Plan        uint64
 	Span        Span
 	RemainderID uint64
 }
 
-// ReleaseSpanResponse: Released false means that the shard keeps the span: it holds keys, or lies in
-// several ranges. Else no read at or below MaxTS was or will be served there that the new owner
-// could contradict, and Owned is what the shard owns now.
+// ReleaseSpanResponse: Released false means that the shard keeps the span: it contains keys, or lies in several ranges.
+// Otherwise no read at or below MaxTS was or will be served there that the new owner could contradict, and Owned are the
+// ranges that the shard owns now.
 type ReleaseSpanResponse struct {
 	Released bool
 	MaxTS    tso.Timestamp
 	Owned    []RangeDescriptor
 }
 
-// AdoptRangeRequest: writes to the range must commit above MaxTS. A range is adopted once: a request that
-// comes late, when the shard has given the range away again, changes nothing.
+// AdoptRangeRequest: writes to the range must commit above MaxTS. A range is adopted once: a delayed request that
+// arrives after the shard has given the range away again changes nothing.
 type AdoptRangeRequest struct {
 	Desc  RangeDescriptor
 	MaxTS tso.Timestamp
 }
 
-// LostRangesError: a shard does not own what it was given. Its data directory was replaced, or is
-// another shard's.
+// LostRangesError: a shard does not own ranges that it was given. Its data directory was replaced, or is another
+// shard's.
 type LostRangesError struct {
 	Shard string
 	Lost  []RangeDescriptor

@@ -18,12 +18,12 @@ type EngineOptions struct {
 	CacheBytes int64      // block cache, 256 MiB by default
 	// MemTableBytes is the size of one memtable, 64 MiB by default.
 	MemTableBytes uint64
-	// RestInterval is how often to look whether writes have come to rest, and to flush what they left in
-	// memory; 0 means never.
+	// RestInterval is the interval at which the engine checks whether writes have paused, to flush the memory table; 0
+	// means never.
 	RestInterval time.Duration
-	// ReadOnly leaves the directory as it is: what is written stays in memory until Close.
+	// ReadOnly leaves the directory unchanged: writes stay in memory until Close.
 	ReadOnly bool
-	// AcceptDataLoss opens a directory with a damaged log, with what was written before the damage.
+	// AcceptDataLoss opens a directory with a damaged log, with the data written before the damage.
 	AcceptDataLoss bool
 	// LockPatience is how long to wait while another process, which may be about to end, has the directory; 0: not at all.
 	LockPatience time.Duration
@@ -32,9 +32,8 @@ type EngineOptions struct {
 	OnFatal func(error)
 }
 
-// Engine is an open data directory. The oracle keeps its window in it, a Directory its ranges, a
-// Store its keys: open it first, then the oracle over WindowStore, then the store over both.
-// Whoever opened it closes it, last.
+// Engine is an open data directory. The oracle keeps its window in it, a Directory its ranges, a Store its keys: open it
+// first, then the oracle over WindowStore, then the store over both. The caller that opened it closes it, last.
 type Engine struct{ *storage.Engine }
 
 // OpenEngine opens a data directory, creating it if need be. Errors: storage.ErrLocked,

@@ -12,11 +12,11 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// A shard that is gone for good keeps a lost directory from being trusted and its keys from being used, and has
-// garbage collection keep records for it. An operator excludes it: its ranges begin anew, empty, on other shards. What
-// transactions have left on those, with a primary key that the shard had, is rolled back.
+// A permanently lost shard keeps a lost directory from being trusted and its keys from being used, and makes garbage
+// collection keep records for it. An operator excludes it: its ranges are created again, empty, on other shards. Locks
+// on other shards of transactions whose primary key the lost shard had are rolled back.
 
-// noSource is the source of a plan for a range that nobody releases, because its owner is gone.
+// noSource is the source of a plan for a range that no shard releases, because its owner is lost.
 const noSource = "\x00gone"
 
 // ForgetShard implements Directory.
@@ -70,8 +70,8 @@ func (d *LocalDirectory) checkGone(ctx context.Context, shard string) error {
 	return nil
 }
 
-// handOver returns ranges and plans without a shard: its ranges are planned anew for the others, those with the
-// fewest first. IDs of new ranges begin at nextID.
+// handOver returns ranges and plans without a shard: its ranges are planned for the others, those with the fewest first.
+// IDs of new ranges begin at nextID.
 func handOver(ranges []RangeDescriptor, plans map[uint64]*plan, shard string, others []string, nextID uint64) (next []RangeDescriptor, changed []*plan, dropped []uint64) {
 	load := map[string]int{}
 	for i := range ranges {
@@ -86,11 +86,11 @@ func handOver(ranges []RangeDescriptor, plans map[uint64]*plan, shard string, ot
 	for id, p := range plans {
 		switch {
 		case p.source == shard && !p.released:
-			dropped = append(dropped, id) // the range around it is planned anew below
+			dropped = append(dropped, id) // the range around it is planned below
 		case p.desc.Shard == shard:
 			moved := *p
 			moved.desc.Shard, moved.driving = target(), false
-			if p.source == "" { // the first range, which nobody has adopted yet
+			if p.source == "" { // the first range, which no shard has adopted yet
 				moved.source = noSource
 			}
 			changed = append(changed, &moved)
@@ -179,8 +179,8 @@ func gaps(ranges []RangeDescriptor) (spans []Span) {
 	return append(spans, Span{Start: end})
 }
 
-// fillGaps gives the keys that no shard of a lost directory has to shards: those of forgotten ones. It does so when
-// all that are known have registered, with their ranges.
+// fillGaps assigns the keys that no shard of a lost directory has to shards: those of forgotten ones. It does so when
+// all known shards have registered, with their ranges.
 func (d *LocalDirectory) fillGaps() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -8,31 +8,30 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Collector is the part of a Shard that garbage collection asks. Its requests concern the whole
-// shard, whatever ranges it owns, and may be repeated. The order in which a controller sends them,
-// each to every shard before the next to any, is in package gc.
+// Collector is the part of a Shard for garbage collection. Its requests concern the whole shard, whatever ranges it
+// owns, and may be repeated. Package gc describes the order in which a controller sends them, each to every shard before
+// the next to any.
 type Collector interface {
-	// SetSafePoint raises the fence to ts: from then on whatever reads, locks or prewrites at or
-	// below it is answered with *mvcc.TooOldError. The fence is durable and never goes down; the one
-	// in force is returned. ts must have been issued; 0 only asks.
+	// SetSafePoint raises the fence to ts: from then on reads, locks and prewrites at or below it fail with
+	// *mvcc.TooOldError. The fence is durable and never decreases; the one in force is returned. ts must have been
+	// issued; 0 only queries it.
 	SetSafePoint(ctx context.Context, ts tso.Timestamp) (inForce tso.Timestamp, err error)
-	// SyncLog returns once all that the shard had applied before the call, since it was started, is
-	// durable, and a number that names this run of it. What an earlier run had applied may be gone.
+	// SyncLog returns when everything that the shard had applied before the call, since it was started, is durable, with
+	// a number that identifies this run. Changes that an earlier run had applied may be lost.
 	SyncLog(ctx context.Context) (run uint64, err error)
 	// CollectGarbage removes versions and records that only snapshots at or below the safe point
 	// could need. The caller vouches that every transaction begun at or below it, but those protected, is
 	// finished on every shard, durably.
 	CollectGarbage(ctx context.Context, req *CollectGarbageRequest) (CollectGarbageResponse, error)
-	// DropSpan removes all keys of a span at once, whatever their versions. The caller vouches that no
-	// snapshot above SafePoint can see them and that nobody writes there. It is refused with dropped
-	// false while the span holds locks, or versions above the safe point. Nothing is removed where
-	// the shard owns no part of the span.
+	// DropSpan removes all keys of a span at once, whatever their versions. The caller guarantees that no snapshot above
+	// SafePoint can read them and that they are not written. It is refused with dropped false while the span contains
+	// locks, or versions above the safe point. Nothing is removed if the shard owns no part of the span.
 	DropSpan(ctx context.Context, req *DropSpanRequest) (dropped bool, err error)
 }
 
-// CollectGarbageRequest: Budget is how long to work, pauses included, before answering; 1 s by
-// default. Protected are the transactions that may have a lock at or below the safe point somewhere: their
-// records stay. The last pass may have missed versions above From.
+// CollectGarbageRequest: Budget is how long to work, pauses included, before answering; 1 s by default. Protected are
+// the transactions that may have a lock at or below the safe point somewhere: their records are kept. The last pass may
+// have missed versions above From.
 type CollectGarbageRequest struct {
 	SafePoint, From tso.Timestamp
 	Protected       []TSSpan
@@ -42,16 +41,16 @@ type CollectGarbageRequest struct {
 // TSSpan holds the timestamps above After, up to Through.
 type TSSpan = mvcc.TSSpan
 
-// LeftLocks are the locks on a shard whose fate only a shard knows that could not be reached: how many, and the
-// oldest and the newest start_ts of their transactions.
+// LeftLocks are the locks on a shard whose outcome only an unreachable shard knows: their number, and the oldest and the
+// newest start_ts of their transactions.
 type LeftLocks struct {
 	Shard          string
 	Locks          int
 	Oldest, Newest tso.Timestamp
 }
 
-// CollectGarbageResponse: Done means that all keys have been visited at SafePoint or above;
-// otherwise ask again. The counts are those of this request.
+// CollectGarbageResponse: Done means that all keys have been visited at SafePoint or above; otherwise repeat the
+// request. The counts are those of this request.
 type CollectGarbageResponse struct {
 	Done                     bool
 	Keys, Versions, Statuses int
@@ -124,12 +123,12 @@ func (s *Store) CollectGarbage(ctx context.Context, req *CollectGarbageRequest) 
 	}
 }
 
-// flushRemovals is how many removals are worth a file of their own.
+// flushRemovals is the number of removals that are worth a separate file.
 const flushRemovals = 10_000
 
-// settleRemovals has the removals of a pass written to a file if they are many. Those in memory are in
-// the way of every read of their keys, and hide from compactions what need not be kept: a table that was
-// changed 100 times over is read at half its speed until then.
+// settleRemovals flushes the removals of a pass to a file if they are many. Removals in memory slow down every read of
+// their keys, and keep compactions from dropping the removed versions: a table that was changed 100 times is read at
+// half the speed until then.
 func (s *Store) settleRemovals() error {
 	if n := s.removed.Load(); n < flushRemovals || !s.removed.CompareAndSwap(n, 0) {
 		return nil
@@ -173,13 +172,13 @@ type pacer struct {
 	ctx     context.Context
 	since   time.Time // the present stretch of work began
 	applied uint64    // batches, by whomever, at that time
-	own     uint64    // and our own
-	busy    int       // looks left for which others count as at work
+	own     uint64    // and by this collection
+	busy    int       // remaining checks in which others count as active
 }
 
 const (
 	gcShare = 16
-	// gcBusyLooks is how many quiet looks it takes to believe that nobody else is there.
+	// gcBusyLooks is the number of idle checks after which others count as inactive.
 	gcBusyLooks = 32
 	gcMinPause  = time.Millisecond
 )
@@ -209,7 +208,7 @@ func (p *pacer) pause() error {
 	case <-p.ctx.Done():
 		return p.ctx.Err()
 	}
-	// What happens during the pause tells as much as what happened before.
+	// Activity during the pause counts like activity before it.
 	if p.others() {
 		p.busy = gcBusyLooks
 	}
@@ -217,7 +216,7 @@ func (p *pacer) pause() error {
 	return nil
 }
 
-// others reports whether anybody else was, or is, at work on the store.
+// others reports whether other requests are, or were, active on the store.
 func (p *pacer) others() bool {
 	return p.s.gate.n.Load() > 1 || p.s.engine.Applied()-p.applied > p.own
 }

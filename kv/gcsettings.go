@@ -7,13 +7,13 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// GCSettings is what the controller of garbage collection keeps in its process's engine.
+// GCSettings is what the controller of garbage collection stores in its process's engine.
 type GCSettings struct {
 	Life      time.Duration // how long history is kept, in milliseconds when stored; 0: never set
 	SafePoint tso.Timestamp // the highest ever announced
 }
 
-// LoadGC returns what SaveGC stored last, zeros if it never did.
+// LoadGC returns the settings last stored by SaveGC, zeros if there are none.
 func (e *Engine) LoadGC() (GCSettings, error) {
 	value, found, err := e.Get(nil, metaKey(metaGC))
 	if err != nil || !found {
@@ -37,7 +37,7 @@ func (e *Engine) SaveGC(s GCSettings) error {
 	return e.applySync(b)
 }
 
-// LoadCleared returns what SaveCleared has stored.
+// LoadCleared returns the timestamps stored by SaveCleared.
 func (e *Engine) LoadCleared() (map[string]tso.Timestamp, error) {
 	cleared := map[string]tso.Timestamp{}
 	return cleared, e.scanMeta(metaGCCleared, func(id, value []byte) error {

@@ -11,26 +11,25 @@ import (
 	"github.com/percodb/percodb/internal/errkind"
 )
 
-// A data directory can be copied, and both copies be started: they would serve one shard's ranges, each with
-// half of the commits. So every opening of a shard's directory has a number of its own, its incarnation, and
-// the directory of ranges records the last one it has accepted. A shard that registers shows which one it
-// had before; it is refused if that is not the recorded one (another copy was started meanwhile, or this
-// directory is older than what the shard had), or if the former incarnation still answers elsewhere.
+// A data directory can be copied, and both copies be started: they would serve one shard's ranges, each with half of the
+// commits. Every opening of a shard's directory therefore has its own number, its incarnation, and the directory of
+// ranges records the last one it has accepted. A registering shard states its previous incarnation; it is refused if
+// that is not the recorded one (another copy was started, or this directory is older than the shard's state), or if the
+// former incarnation still answers elsewhere.
 
-// Registration is what a shard tells when it starts.
+// Registration is the message of a starting shard.
 type Registration struct {
 	ShardInfo
-	// Incarnation names this opening of the shard's data directory. Former are those of which one must be
-	// recorded: the last that was accepted, and Incarnation itself, whose acceptance may not have been
-	// heard of.
+	// Incarnation identifies this opening of the shard's data directory. Former are those of which one must be recorded:
+	// the last that was accepted, and Incarnation itself, whose acceptance may not have reached the shard.
 	Incarnation uint64
 	Former      []uint64
 	// Owned are the ranges that the shard owns.
 	Owned []RangeDescriptor
 }
 
-// ShardReplacedError: a shard's data directory is not the one that the cluster knows by its id: a copy of
-// it is, or was, served by another process.
+// ShardReplacedError: a shard's data directory is not the one that the cluster has recorded for its id: a copy of it is,
+// or was, served by another process.
 type ShardReplacedError struct {
 	Shard string
 	Addr  string // of the other process
@@ -43,7 +42,7 @@ func (e *ShardReplacedError) Error() string {
 	return fmt.Sprintf("store %s has been served from another data directory by a process at %s: this one is a copy, or older", e.Shard, e.Addr)
 }
 
-// An incarnation is how many there were before(32 bits), and random bits that copies do not share.
+// An incarnation is the number of previous ones (32 bits), and random bits that copies do not share.
 const incarnationBits = 32
 
 // newIncarnation returns the number of an opening after the accepted one.
@@ -51,8 +50,8 @@ func newIncarnation(accepted uint64) uint64 {
 	return (accepted>>incarnationBits+1)<<incarnationBits | uint64(mathrand.Uint32()) | 1
 }
 
-// loadIncarnation makes the number of this opening durable beside the accepted one. One that was made
-// durable and perhaps registered by an earlier opening, which did not hear of it, is taken up.
+// loadIncarnation makes the number of this opening durable next to the accepted one. It reuses a number that an earlier
+// opening made durable and perhaps registered without receiving the answer.
 func (s *Store) loadIncarnation() error {
 	value, found, err := s.engine.Get(nil, metaKey(metaIncarnation))
 	if err != nil {
@@ -89,11 +88,11 @@ func (s *Store) registration() *Registration {
 	}
 }
 
-// askFormer is how long the former process of a shard has to answer.
+// askFormer is how long the former process of a shard may take to answer.
 const askFormer = 3 * time.Second
 
-// checkFormer refuses a shard that another process still serves elsewhere. Where nobody answers, or another
-// shard does, the former process is gone. One at the same address is this one, or was.
+// checkFormer refuses a shard that another process still serves elsewhere. If there is no answer, or another shard
+// answers, the former process has ended. A process at the same address is this one, or was.
 func (d *LocalDirectory) checkFormer(ctx context.Context, reg *Registration) error {
 	d.mu.RLock()
 	former, known := d.mu.shards[reg.ID]
@@ -114,9 +113,9 @@ func (d *LocalDirectory) checkFormer(ctx context.Context, reg *Registration) err
 	return &ShardReplacedError{Shard: reg.ID, Addr: former.Addr}
 }
 
-// checkIncarnationLocked refuses a shard that does not go back to the recorded incarnation; accepted is the last that
-// it was told of. A shard that was registered before there were incarnations has none recorded. older says that the
-// directory has once recorded a later one: it is older than the shard.
+// checkIncarnationLocked refuses a shard that does not descend from the recorded incarnation; accepted is the last that
+// the shard has been told of. A shard that was registered before there were incarnations has none recorded. older
+// reports that a later one was once recorded: the directory is older than the shard.
 func (d *LocalDirectory) checkIncarnationLocked(shard string, accepted uint64, others ...uint64) (older bool, _ error) {
 	recorded := d.mu.incarnations[shard]
 	switch {

@@ -18,8 +18,8 @@ type Span = mvcc.Span
 // RangeRef names a range as of one epoch; every request carries the refs it was routed by.
 type RangeRef = mvcc.RangeRef
 
-// RangeDescriptor says which shard owns a span of keys. Epoch grows with every split or move.
-// Descriptors are immutable once handed out.
+// RangeDescriptor states which shard owns a span of keys. Epoch increases with every split or move. Descriptors are
+// immutable once published.
 type RangeDescriptor struct {
 	ID, Epoch uint64
 	Span      Span
@@ -29,20 +29,18 @@ type RangeDescriptor struct {
 // Ref returns the range's name as of this descriptor.
 func (d *RangeDescriptor) Ref() RangeRef { return RangeRef{ID: d.ID, Epoch: d.Epoch} }
 
-// Shard serves the ranges of one storage node. The local and the gRPC shard implement it alike.
-// All write requests are idempotent: they may be delivered any number of times, late or reordered,
-// and the result depends only on the transaction's records.
-// Errors common to all: *StaleRangeError (nothing was applied, refresh the route), ErrClosed, ctx
-// errors, *UnavailableError (the outcome is unknown), and the typed errors of kv/mvcc.
-// Keys and values in requests belong to the caller and are not kept; those in responses belong to
-// the caller once returned.
+// Shard serves the ranges of one storage node. The local and the gRPC shard implement it alike. All write requests are
+// idempotent: they may be delivered any number of times, delayed or reordered, and the result depends only on the
+// transaction's records. Errors common to all: *StaleRangeError (nothing was applied, refresh the route), ErrClosed, ctx
+// errors, *UnavailableError (the outcome is unknown), and the typed errors of kv/mvcc. Keys and values in requests
+// belong to the caller and are not retained; those in responses belong to the caller once returned.
 type Shard interface {
-	// Capabilities states what the shard can do. Requests that need a capability that is not stated are
-	// answered with ErrUnsupported.
+	// Capabilities states what the shard can do. Requests that need a capability that is not stated fail with
+	// ErrUnsupported.
 	Capabilities() Capabilities
-	// Get returns the newest value of key committed at or before readTS, or nil when there is none.
+	// Get returns the newest value of key committed at or before readTS, or nil if there is none.
 	Get(ctx context.Context, r RangeRef, key []byte, opts ReadOptions) ([]byte, error)
-	// GetLatest returns the newest version of key. It misses nothing that commits at or below floor. It needs
+	// GetLatest returns the newest version of key. It misses no commit at or below floor. It needs
 	// Capabilities.ReadLatest.
 	GetLatest(ctx context.Context, r RangeRef, key []byte, floor tso.Timestamp) (LatestValue, error)
 	// BatchGet answers many keys, sorted and possibly of several ranges of this shard. A locked
@@ -58,46 +56,46 @@ type Shard interface {
 	CommitLarge(ctx context.Context, req *CommitLargeRequest) (CommitLargeResponse, error)
 	// Commit turns the transaction's locks on Keys into write records at CommitTS.
 	Commit(ctx context.Context, req *CommitRequest) error
-	// Rollback removes the transaction's locks on Keys and leaves rollback records, so that a late
-	// prewrite is refused. *mvcc.AlreadyCommittedError if it is too late.
+	// Rollback removes the transaction's locks on Keys and leaves rollback records, so that a late prewrite is rejected.
+	// *mvcc.AlreadyCommittedError if it is too late.
 	Rollback(ctx context.Context, req *RollbackRequest) error
 
-	// CheckTxnStatus asks a primary for its transaction's fate, deciding it if the lock has expired.
+	// CheckTxnStatus returns a transaction's status according to its primary, deciding the outcome if the lock has
+	// expired.
 	CheckTxnStatus(ctx context.Context, req *CheckTxnStatusRequest) (mvcc.TxnStatus, error)
-	// ResolveLock finishes locks by a decided fate: forward when CommitTS > 0, else back.
+	// ResolveLock resolves locks by a decided outcome: commit if CommitTS > 0, otherwise rollback.
 	ResolveLock(ctx context.Context, req *ResolveLockRequest) error
 	// Heartbeat raises the TTL of a live primary lock and returns the TTL in force.
 	Heartbeat(ctx context.Context, req *HeartbeatRequest) (ttlMillis uint64, err error)
-	// Collector is what garbage collection asks; see gc.go.
+	// Collector contains the requests of garbage collection; see gc.go.
 	Collector
 
 	// ScanLock lists up to Limit locks with start_ts <= MaxTS in a span within one range.
 	ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.LockInfo, error)
 
-	// AcquireLocks takes pessimistic locks. A key is granted as soon as no other transaction holds it,
-	// first come first served, whatever has been committed on it: LockedAt tells. On an error the
-	// keys that this request has taken are free again. Errors: *mvcc.KeyLockedError (somebody holds
-	// a key after Wait, or may be dead: look at its primary and ask again; a shard may also answer
-	// so before Wait has passed), *mvcc.DeadlockError, *mvcc.RolledBackError,
-	// *mvcc.AlreadyCommittedError, *mvcc.TooOldError.
+	// AcquireLocks acquires pessimistic locks. A key is granted as soon as no other transaction has locked it, in order
+	// of arrival, whatever has been committed on it: LockedAt reports that. After an error the keys that this request
+	// has locked are released. Errors: *mvcc.KeyLockedError (another transaction has locked a key after Wait, or may be
+	// dead: check the status at its primary and repeat the request; a shard may also return it before Wait has passed),
+	// *mvcc.DeadlockError, *mvcc.RolledBackError, *mvcc.AlreadyCommittedError, *mvcc.TooOldError.
 	AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (AcquireLocksResponse, error)
-	// ReleaseLocks drops the transaction's pessimistic locks on Keys, and nothing else.
+	// ReleaseLocks releases the transaction's pessimistic locks on Keys, and no others.
 	ReleaseLocks(ctx context.Context, req *ReleaseLocksRequest) error
-	// CheckSecondaryLocks asks secondaries of an async commit for its fate, and decides it where a
-	// lock is missing and the caller may decide. What it tells is durable.
+	// CheckSecondaryLocks returns the status of an async commit according to secondaries, and decides it if a lock is
+	// missing and the caller may decide. A returned outcome is durable.
 	CheckSecondaryLocks(ctx context.Context, req *CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error)
-	// WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or gone. It needs
+	// WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or been removed. It needs
 	// Capabilities.WaitForRelease.
 	WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error
-	// Refresh makes sure that what was read at FromTS is the same at ToTS, and that it stays so.
-	// Errors: *mvcc.RefreshConflictError, *mvcc.KeyLockedError (not certain: the lock may commit at or
-	// below ToTS; resolve or push it and ask again).
+	// Refresh verifies that what was read at FromTS is the same at ToTS, and that it stays so. Errors:
+	// *mvcc.RefreshConflictError, *mvcc.KeyLockedError (undecided: the lock may commit at or below ToTS; resolve or push
+	// it and repeat the request).
 	Refresh(ctx context.Context, req *RefreshRequest) error
 	// Status describes the shard to an operator.
 	Status(ctx context.Context) (ShardStatus, error)
 }
 
-// ReadOptions say as of when, and through which locks, a read looks.
+// ReadOptions are the snapshot of a read, and the locks that it ignores or reads through.
 type ReadOptions = mvcc.ReadOptions
 
 // LatestValue is the newest committed version of a key.
@@ -122,10 +120,9 @@ type BatchGetResponse struct {
 // ScanRequest asks for a page of one or many spans, which lie in Ranges.
 type ScanRequest = mvcc.ScanRequest
 
-// ScanResponse is a page. Locked lists keys of the page that are locked, in key order: rows on both
-// sides of them are still in the page. ResumeKey is the bound to go on from (inclusive start when
-// scanning forward, exclusive end when reverse), nil when the span is exhausted. A page of Limit rows may have one although
-// nothing follows.
+// ScanResponse is a page. Locked lists keys of the page that are locked, in key order: rows on both sides of them are
+// still in the page. ResumeKey is the bound to continue from (inclusive start when scanning forward, exclusive end when
+// reverse), nil when the span is exhausted. A page of Limit rows may have one although no rows follow.
 type ScanResponse = mvcc.Page
 
 // KeyValue is one row of a page.
@@ -138,11 +135,11 @@ type PrewriteRequest struct {
 	Primary   []byte
 	StartTS   tso.Timestamp
 	TTLMillis uint64
-	// LeaseMillis is when the owner's next heartbeat is late: until then after each of its requests the lock
-	// lives, even if the oracle's clock jumps beyond the TTL.
+	// LeaseMillis is the time after which the owner's next heartbeat is late: until then after each of its requests the
+	// lock is valid, even if the oracle's clock jumps beyond the TTL.
 	LeaseMillis uint64
 	TxnSize     uint32
-	// TryOnePC says that Mutations is the whole transaction: commit it in one atomic batch.
+	// TryOnePC: Mutations is the whole transaction; commit it in one atomic batch.
 	TryOnePC bool
 	// MaxCommitTS bounds the commit_ts of a one-phase or async commit (0: any). Where it would lie
 	// above, the shard writes plain locks instead, as if TryOnePC and Async were false.
@@ -150,12 +147,12 @@ type PrewriteRequest struct {
 	// ReadTS is the snapshot of the transaction: commits above it conflict, where a mutation was
 	// not locked before. 0 means StartTS.
 	ReadTS tso.Timestamp
-	// Async asks for locks that commit the transaction once all its keys have one. Secondaries, in
-	// the request with the primary, are the transaction's other keys.
+	// Async requests locks that commit the transaction once all its keys have one. Secondaries, in the request with the
+	// primary, are the transaction's other keys.
 	Async       bool
 	Secondaries [][]byte
-	// FloorTS was issued after the commit was asked for; an async or one-phase commit lies above
-	// it. With 0 the shard asks the oracle where it needs one.
+	// FloorTS was issued after the commit was requested; an async or one-phase commit lies above it. With 0 the shard
+	// requests a timestamp from the oracle if necessary.
 	FloorTS tso.Timestamp
 	// Reads, of a serializable transaction with TryOnePC, must not have changed between ReadTS and the
 	// commit. All lie within Ranges. Further errors: *mvcc.RefreshConflictError.
@@ -178,13 +175,13 @@ type CommitLargeRequest struct {
 	Primary   []byte
 	StartTS   tso.Timestamp
 	TTLMillis uint64
-	// MaxCommitTS bounds the commit_ts (0: any). Where it would lie above, nothing is done.
+	// MaxCommitTS bounds the commit_ts (0: any). If it would lie above, nothing is done.
 	MaxCommitTS tso.Timestamp
 	ReadTS      tso.Timestamp
 }
 
-// CommitLargeResponse: CommitTS 0 means that nothing is committed: there was no commit_ts within the bound, or
-// nothing but checks, which held.
+// CommitLargeResponse: CommitTS 0 means that nothing is committed: there was no commit_ts within the bound, or only
+// checks, which succeeded.
 type CommitLargeResponse struct{ CommitTS tso.Timestamp }
 
 // AcquireLocksRequest: Keys ascending. ReadTS is the transaction's snapshot, Primary its primary,
@@ -202,25 +199,24 @@ type AcquireLocksRequest struct {
 	SkipLocked bool
 	// Shared locks keep writers out but not each other.
 	Shared bool
-	// Alive is a transaction that the caller has found alive although the TTL of its lock, as an
-	// earlier *mvcc.KeyLockedError told it, has run out: the shard waits for it a while longer.
+	// Alive is a transaction that the caller has found alive although the TTL of its lock, as reported in an earlier
+	// *mvcc.KeyLockedError, has passed: the shard waits for it a while longer.
 	Alive tso.Timestamp
-	// Existence asks which of the keys have values, too: who inserts them has one request for both.
+	// Existence requests that the response also report which of the keys have values, so that an insert needs only one
+	// request.
 	Existence bool
 }
 
-// AcquireLocksResponse: LockedAt[i] answers Keys[i]: the largest of ReadTS and the newest commit on
-// the key; 0 if it was skipped. If it is above ReadTS the snapshot has to move up to it, and what was
-// read of the key is to be read again. Exists, if it was asked for, says which keys have values as of
-// LockedAt; nil: none.
+// AcquireLocksResponse: LockedAt[i] is the result for Keys[i]: the largest of ReadTS and the newest commit on the key; 0
+// if it was skipped. If it is above ReadTS the snapshot has to advance to it, and the key has to be read again. Exists,
+// if requested, reports which keys have values as of LockedAt; nil: none.
 type AcquireLocksResponse struct {
 	LockedAt []tso.Timestamp
 	Exists   []bool
 }
 
-// ReleaseLocksRequest: Keys ascending. Locks whose ForUpdateTS is above the one given stay
-// (tso.MaxTimestamp: none, and the transaction has ended; with any other it may be alive, and not know
-// that the locks go).
+// ReleaseLocksRequest: Keys ascending. Locks whose ForUpdateTS is above the one given stay (tso.MaxTimestamp: none, and
+// the transaction has ended; with any other value it may be alive, without knowing that the locks are released).
 type ReleaseLocksRequest struct {
 	Ranges               []RangeRef
 	Keys                 [][]byte
@@ -237,14 +233,14 @@ type CheckSecondaryLocksRequest struct {
 	Owner          bool
 }
 
-// RefreshRequest: Spans lie within Ranges; [key, key+"\x00") is a single key, and cheaper. Changes by
-// StartTS itself do not count. ToTS has been issued.
+// RefreshRequest: Spans lie within Ranges; [key, key+"\x00") is a single key, and cheaper. Changes by StartTS itself do
+// not count. ToTS has been issued.
 type RefreshRequest struct {
 	Ranges                []RangeRef
 	Spans                 []Span
 	StartTS, FromTS, ToTS tso.Timestamp
-	// Bypass are transactions known not to commit at or below ToTS, whatever their locks say: a push
-	// raises the primary's minimum only.
+	// Bypass are transactions known not to commit at or below ToTS, whatever their locks contain: a push raises the
+	// primary's minimum only.
 	Bypass []tso.Timestamp
 }
 
@@ -270,8 +266,8 @@ type CheckTxnStatusRequest struct {
 	Primary                  []byte
 	StartTS, CallerTS, NowTS tso.Timestamp
 	RollbackIfMissing        bool
-	// ResolvingPessimistic says that the caller has met a pessimistic lock, whose transaction may still
-	// be growing: its end is not recorded. See mvcc.TxnStatus.Undecided.
+	// ResolvingPessimistic: the caller has encountered a pessimistic lock, whose transaction may still be growing: its
+	// end is not recorded. See mvcc.TxnStatus.Undecided.
 	ResolvingPessimistic bool
 	// ForceSync treats the primary of an async commit as a plain one: some key carries a plain lock.
 	ForceSync bool
@@ -300,7 +296,7 @@ type ScanLockRequest struct {
 	Limit int
 }
 
-// ShardStatus is what a shard tells of itself.
+// ShardStatus is the status of a shard.
 type ShardStatus struct {
 	Shard       string
 	Incarnation uint64
@@ -316,11 +312,10 @@ type Router interface {
 	Locate(ctx context.Context, key []byte) (*RangeDescriptor, Shard, error)
 	// LocateEnd returns the range that holds the largest key below end (empty end: the last range).
 	LocateEnd(ctx context.Context, end []byte) (*RangeDescriptor, Shard, error)
-	// Invalidate drops what the cache knows of the range; Current descriptors, if the error
-	// carried any, replace it.
+	// Invalidate drops the cached routes of the range; Current descriptors, if the error contains any, replace them.
 	Invalidate(stale *StaleRangeError)
-	// CreateRange carves span, which must hold no key, out of the range around it and places it on
-	// the shard with the fewest ranges. It is a hint: where that cannot be done the keys stay.
+	// CreateRange carves span, which must contain no key, out of the range around it and places it on the shard with the
+	// fewest ranges. It is a hint: if that is not possible the keys stay.
 	CreateRange(ctx context.Context, span Span) error
 	// Ranges lists all ranges in key order.
 	Ranges(ctx context.Context) ([]RangeDescriptor, error)
@@ -328,7 +323,7 @@ type Router interface {
 	RangeSizes(ctx context.Context) (map[uint64]int64, error)
 }
 
-// ErrClosed: the shard or store has been closed.
+// ErrClosed: the shard or store is closed.
 var ErrClosed = errkind.New(errkind.Closed, "kv: closed")
 
 // ErrNoRange: no shard owns the key yet. It passes when the first shard has registered.
@@ -337,10 +332,10 @@ var ErrNoRange = errors.New("kv: no shard owns the key yet")
 // ErrNoShard: the directory does not know the shard.
 var ErrNoShard = errors.New("kv: no such shard")
 
-// StaleRangeError: the shard knows better than the request's refs. Nothing was applied.
+// StaleRangeError: the request's refs are outdated. Nothing was applied.
 type StaleRangeError struct {
 	Refs    []RangeRef
-	Current []RangeDescriptor // what the shard owns now around the keys; may be empty
+	Current []RangeDescriptor // the shard's current ranges around the keys; may be empty
 }
 
 // Kind implements errkind.Error.
@@ -348,8 +343,8 @@ func (e *StaleRangeError) Kind() errkind.Kind { return errkind.StaleRoute }
 
 func (e *StaleRangeError) Error() string { return fmt.Sprintf("stale ranges %v", e.Refs) }
 
-// DiskFullError: the disk of a shard has no room for more data. Nothing of the prewrite was done; reads go
-// on, and so does what finishes transactions.
+// DiskFullError: the disk of a shard has no space for more data. Nothing of the prewrite was done; reads and requests
+// that finish transactions continue to work.
 type DiskFullError struct{ Shard string }
 
 func (e *DiskFullError) Error() string {
@@ -362,8 +357,8 @@ func (e *DiskFullError) Kind() errkind.Kind { return errkind.DiskFull }
 // Unwrap makes it the operating system's error.
 func (e *DiskFullError) Unwrap() error { return syscall.ENOSPC }
 
-// UnavailableError: the shard could not be reached or the answer was lost. A write request may or
-// may not have been applied, unless NotSent says that it never left.
+// UnavailableError: the shard could not be reached or the answer was lost. A write request may or may not have been
+// applied, unless NotSent reports that it was never sent.
 type UnavailableError struct {
 	Shard   string
 	Err     error
@@ -378,5 +373,5 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // Kind implements errkind.Error.
 func (e *UnavailableError) Kind() errkind.Kind { return errkind.Unavailable }
 
-// CorruptionError: the store holds what the protocol cannot have written, or fails its checksums.
+// CorruptionError: the store contains data that the protocol cannot have written, or that fails its checksums.
 type CorruptionError = mvcc.CorruptionError

@@ -12,12 +12,12 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// listPage is how many locks ListLocks asks a shard for at once.
+// listPage is the number of locks that ListLocks requests from a shard at once.
 const listPage = 512
 
-// ListLocks calls yield with every lock of every shard, in key order, for an operator to look at: a page
-// at a time, so that the list as a whole is of no one moment. An error of yield ends it.
-// It returns the shards that did not answer, whose locks are missing.
+// ListLocks calls yield with every lock of every shard, in key order, for operators: a page at a time, so the list as a
+// whole is of no single moment. An error of yield ends it. It returns the shards that did not answer, whose locks are
+// missing.
 func ListLocks(ctx context.Context, router Router, yield func(*RangeDescriptor, *mvcc.LockInfo) error) (missing []string, err error) {
 	var from []byte
 	for {
@@ -62,8 +62,8 @@ func ListLocks(ctx context.Context, router Router, yield func(*RangeDescriptor, 
 	}
 }
 
-// InForce returns the largest safe point that a shard of the router's ranges has in force, of those that answer:
-// reads at or below it may be refused. 0: there has been no garbage collection.
+// InForce returns the largest safe point that a shard of the router's ranges has in force, of those that answer: reads
+// at or below it may be refused. 0: there has been no garbage collection.
 func InForce(ctx context.Context, router Router) (tso.Timestamp, error) {
 	ranges, err := router.Ranges(ctx)
 	if err != nil {

@@ -23,8 +23,8 @@ type DirectoryOptions struct {
 	Engine *Engine // stays the caller's
 	// Dial returns the owner's side of a shard.
 	Dial func(ctx context.Context, info ShardInfo) (RangeOwner, error)
-	// Oracle is the one whose window is kept in Engine: it is held while what shards tell casts doubt on that.
-	// Without one, nothing is judged.
+	// Oracle is the one whose window is stored in Engine: it is on hold while announcements of shards cast doubt on the
+	// window. Without one, announcements are not judged.
 	Oracle OracleControl
 	Logger *slog.Logger
 }
@@ -54,8 +54,8 @@ type LocalDirectory struct {
 		cluster   uint64                   // number of the cluster
 		lost      bool                     // keys of forgotten shards may have no range yet
 		named     map[string]bool          // shards that others have named, and that have not registered
-		forgotten map[string]bool          // shards that were excluded for good
-		told      map[string]tso.Timestamp // the newest timestamps, as told since the start or the last doubt
+		forgotten map[string]bool          // permanently excluded shards
+		told      map[string]tso.Timestamp // the newest timestamps, as announced since the start or the last doubt
 	}
 
 	wake       chan struct{}
@@ -66,18 +66,18 @@ type LocalDirectory struct {
 
 var _ Directory = (*LocalDirectory)(nil)
 
-// plan is a range that is to change hands: desc says what and to whom. source is "" for the first
-// range, which nobody has owned.
+// plan is a range that is to be moved: desc is the range with its new owner. source is "" for the first range, which no
+// shard has owned.
 type plan struct {
 	desc        RangeDescriptor
 	source      string
 	remainderID uint64
 	released    bool
 	maxTS       uint64
-	driving     bool // somebody is carrying it on; not stored
+	driving     bool // it is being executed; not stored
 }
 
-// OpenDirectory loads the directory of an engine and carries on with what a crash interrupted.
+// OpenDirectory loads the directory of an engine and continues plans that a crash interrupted.
 func OpenDirectory(opts DirectoryOptions) (*LocalDirectory, error) {
 	if opts.Engine == nil || opts.Dial == nil {
 		return nil, errors.New("kv: directory options without engine or dialer")
@@ -163,7 +163,7 @@ func (d *LocalDirectory) load() (err error) {
 	return d.loadStanding()
 }
 
-// loadStanding reads how far the directory can be trusted.
+// loadStanding reads whether the directory is reliable.
 func (d *LocalDirectory) loadStanding() (err error) {
 	e := d.opts.Engine
 	d.mu.named, d.mu.forgotten, d.mu.told = map[string]bool{}, map[string]bool{}, map[string]tso.Timestamp{}
@@ -180,7 +180,7 @@ func (d *LocalDirectory) loadStanding() (err error) {
 		return err
 	}
 	if d.mu.cluster, err = e.getMetaU64(metaDirCluster); err != nil || d.opts.Oracle == nil {
-		return err // nobody judges
+		return err // without an oracle there is no doubt
 	}
 	switch {
 	case doubted:
@@ -307,7 +307,7 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 	if len(lost) > 0 && !older {
 		return nil, &LostRangesError{Shard: info.ID, Lost: lost}
 	}
-	// The shard was accepted before, by a directory that this one knows nothing of.
+	// The shard was accepted before, by a directory of which this one has no record.
 	rebuilding := older || d.mu.incarnations[info.ID] == 0 && accepted != 0
 	nextID := max(d.mu.nextID, idAbove(owned))
 	if rebuilding {
@@ -346,8 +346,8 @@ func (d *LocalDirectory) RegisterShard(ctx context.Context, reg *Registration) (
 	return adopt, nil
 }
 
-// rebuildIDs is how far above the ids of its ranges those lie that a shard may have met under a directory that
-// was lost.
+// rebuildIDs is how far above the ids of its ranges those lie that a shard may have seen under a directory that was
+// lost.
 const rebuildIDs = 1 << 20
 
 // idAbove returns an id above those of ranges.
@@ -358,8 +358,8 @@ func idAbove(ranges []RangeDescriptor) (id uint64) {
 	return id
 }
 
-// checkTaken refuses a shard whose ranges were given to others: it belongs to another cluster, or a new store was
-// the first to register with a directory that had been lost.
+// checkTaken refuses a shard whose ranges were given to others: it belongs to another cluster, or a new store was the
+// first to register with a directory that had been lost.
 func checkTaken(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) error {
 	for i := range owned {
 		for _, r := range overlapping(ranges, &owned[i].Span) {
@@ -372,8 +372,7 @@ func checkTaken(ranges []RangeDescriptor, shard string, owned []RangeDescriptor)
 	return nil
 }
 
-// lostLocked returns the ranges that a shard ought to own and does not. What it is yet to adopt does
-// not count.
+// lostLocked returns the ranges that a shard should own and does not. Ranges that it has yet to adopt do not count.
 func (d *LocalDirectory) lostLocked(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) []RangeDescriptor {
 	owned = slices.Clone(owned)
 	sortDescriptors(owned)
@@ -427,9 +426,9 @@ func equalDescriptors(a, b *RangeDescriptor) bool {
 		bytes.Equal(a.Span.Start, b.Span.Start) && bytes.Equal(a.Span.End, b.Span.End)
 }
 
-// mergeReport returns the ranges after a shard has told what it owns. Reports may be late: a range
-// only ever shrinks with growing epoch, so what is known at a higher epoch, or known to be
-// another shard's, stays. ranges are in key order and disjoint, as is the result.
+// mergeReport returns the ranges after a shard has reported its ranges. Reports may be late: a range only shrinks with
+// increasing epoch, so a range known at a higher epoch, or known to be another shard's, is kept. ranges are in key order
+// and disjoint, as is the result.
 func mergeReport(ranges []RangeDescriptor, shard string, owned []RangeDescriptor) []RangeDescriptor {
 	epochs := make(map[uint64]uint64, len(ranges))
 	for i := range ranges {
@@ -476,8 +475,7 @@ func overlapping(ranges []RangeDescriptor, span *Span) []RangeDescriptor {
 	return ranges[first:after]
 }
 
-// carryOn drives plans that nobody else does: those found at the start, and those whose shards
-// could not be reached.
+// carryOn executes plans that are not being executed: those found at the start, and those whose shards were unreachable.
 func (d *LocalDirectory) carryOn() {
 	const retry = 500 * time.Millisecond
 	var warned time.Time
@@ -503,8 +501,7 @@ func (d *LocalDirectory) carryOn() {
 	}
 }
 
-// idlePlans claims the plans that wait for somebody to carry them on. The first range's is its
-// shard's to fulfil.
+// idlePlans claims the plans that are not being executed. The first range's is fulfilled by its shard.
 func (d *LocalDirectory) idlePlans() []*plan {
 	d.mu.Lock()
 	defer d.mu.Unlock()

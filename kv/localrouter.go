@@ -2,8 +2,8 @@ package kv
 
 import "context"
 
-// localRouter routes to one store that owns all keys. It asks the store's own table, so that it is
-// never stale, and allocates nothing.
+// localRouter routes to one store that owns all keys. It reads the store's own table, so it is never stale, and
+// allocates nothing.
 type localRouter struct{ store *Store }
 
 // Router returns a router for a store without a directory.
@@ -27,8 +27,7 @@ func (l localRouter) LocateEnd(_ context.Context, end []byte) (*RangeDescriptor,
 
 func (l localRouter) Invalidate(*StaleRangeError) {}
 
-// CreateRange does nothing: there is one shard to place a range on, and more ranges than size
-// demands would only make routes longer.
+// CreateRange does nothing: there is only one shard, and additional ranges would only make routes longer.
 func (l localRouter) CreateRange(context.Context, Span) error { return nil }
 
 func (l localRouter) Ranges(context.Context) ([]RangeDescriptor, error) {

@@ -12,21 +12,21 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Garbage collection goes on while a shard is away, and has to know which transactions may have left locks there.
-// So a shard takes new locks only for transactions that began at or below its lock bound, which the directory
-// raises with each answer to an announcement, far ahead of the oracle's time.
+// Garbage collection continues while a shard is unavailable, and has to know which transactions may have left locks
+// there. A shard therefore accepts new locks only of transactions that began at or below its lock bound, which the
+// directory raises with each answer to an announcement, far ahead of the oracle's time.
 //
-//	B1 The directory stores a bound, durably, before it answers, and never forgets the highest that a shard of
-//	   the cluster has. So every lock on a shard is of a transaction that began at or below the stored bound.
-//	B2 An answer carries the safe point that was announced last, and the shard raises its fence to it before it
+//	B1 The directory stores a bound, durably, before it answers, and keeps the highest that a shard of the
+//	   cluster has. So every lock on a shard is of a transaction that began at or below the stored bound.
+//	B2 An answer contains the safe point that was announced last, and the shard raises its fence to it before it
 //	   raises its bound. The controller announces a safe point before it reads the bounds: a bound that it does
-//	   not see comes with that safe point or a later one, and gets no lock to a transaction below that.
+//	   not see comes with that safe point or a later one, and permits no lock of a transaction below that.
 
-// lockGrant is what an answer to an announcement says about locks.
+// lockGrant is the part of an answer to an announcement that concerns locks.
 type lockGrant struct{ bound, safePoint tso.Timestamp }
 
-// lockBoundAhead is how far above the oracle's window a new bound lies, in milliseconds. It is given when the one
-// before is less than half as far ahead, so that the directory writes one record in half that time.
+// lockBoundAhead is how far above the oracle's window a new bound lies, in milliseconds. A new one is granted when the
+// previous one is less than half as far ahead, so the directory writes one record in half that time.
 const lockBoundAhead = 60_000
 
 // nextLockBound returns the bound to store for a shard: the one it has, or a new one. windowEnd is above every
@@ -48,7 +48,7 @@ func (d *LocalDirectory) grantLocked(a *Announcement) (lockGrant, error) {
 	if d.opts.Oracle == nil {
 		return lockGrant{bound: tso.MaxTimestamp, safePoint: gc.SafePoint}, nil
 	}
-	if !a.Bounded { // of a version without bounds: nothing is known about its locks
+	if !a.Bounded { // of a version without bounds: its locks are unknown
 		return lockGrant{safePoint: gc.SafePoint}, nil
 	}
 	windowEnd := d.opts.Oracle.WindowEnd()
@@ -88,7 +88,7 @@ func (s *Store) takeGrant(ctx context.Context, g lockGrant) error {
 	return nil
 }
 
-// lockError is mapError for requests that lock: the directory is asked for a new bound where that is what they need.
+// lockError is mapError for requests that lock: if the lock bound is too low, it requests a new one from the directory.
 func (s *Store) lockError(err error) error {
 	var bound *mvcc.LockBoundError
 	if !errors.As(err, &bound) {
@@ -101,7 +101,7 @@ func (s *Store) lockError(err error) error {
 	return &UnavailableError{Shard: s.shardID, Err: err, NotSent: true}
 }
 
-// Member is a shard as garbage collection has to know it.
+// Member is the state of a shard that garbage collection needs.
 type Member struct {
 	ShardInfo
 	// LockBound: no transaction above it has a lock on the shard. 0: not known.

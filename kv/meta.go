@@ -8,7 +8,7 @@ import (
 	"github.com/percodb/percodb/kv/storage"
 )
 
-// The meta keyspace: what a store knows about itself. docs/format/keys.md.
+// The meta keyspace: a store's records about itself. docs/format/keys.md.
 const tagMeta = 0x01
 
 const (
@@ -18,11 +18,11 @@ const (
 	metaIncarnation = "incarnation"   // u64 u64: the accepted one of the shard's directory, and the last
 	metaNextRange   = "next_range_id" // u64, of a store without a directory
 	metaSeen        = "seen_ts"       // u64: a timestamp that has been issued, about the newest
-	metaCluster     = "cluster"       // u64, ids: the number of the cluster, and its shards as last heard
+	metaCluster     = "cluster"       // u64, ids: the number of the cluster, and its shards as last announced
 	metaSafePoint   = "safe_point"    // u64
 	metaCollected   = "gc_pass"       // how far garbage collection has come
-	metaKept        = "gc_kept"       // what the last pass keeps for stores that are away
-	metaGC          = "gc"            // what the controller of garbage collection keeps
+	metaKept        = "gc_kept"       // which records the last pass keeps for unavailable stores
+	metaGC          = "gc"            // the stored settings of the controller of garbage collection
 	metaGCCleared   = "gc_cleared/"   // + shard id → u64: the shard has no lock of a transaction at or below it
 	metaRange       = "range/"        // + u64 id → descriptor: ranges this store owns
 
@@ -39,7 +39,7 @@ const (
 	metaDirLost        = "dir/lost"         // 1: the directory was lost, and not all shards have registered
 	metaDirNamed       = "dir/named/"       // + shard id → 1: named by others, not registered
 	metaDirLockBound   = "dir/lock_bound/"  // + shard id → u64: the highest lock bound that the shard was given
-	metaDirForgotten   = "dir/forgotten/"   // + shard id → 1: excluded for good
+	metaDirForgotten   = "dir/forgotten/"   // + shard id → 1: permanently excluded
 )
 
 var errMalformedMeta = errors.New("kv: malformed meta record")
@@ -63,7 +63,7 @@ func metaBounds(prefix string) (lower, upper []byte) {
 	return lower, metaKey(string(end))
 }
 
-// scanMeta calls f with what follows prefix in each key, and the value.
+// scanMeta calls f with the rest of each key after prefix, and the value.
 func (e *Engine) scanMeta(prefix string, f func(rest, value []byte) error) error {
 	lower, upper := metaBounds(prefix)
 	it, err := e.NewRangeIter(lower, upper)

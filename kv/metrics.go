@@ -8,7 +8,7 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// metrics counts what a store does. Made by newMetrics; nothing is global.
+// metrics are the metrics of a store. Created by newMetrics; nothing is global.
 type metrics struct {
 	gets, batchGets, scans, scannedRows        prometheus.Counter
 	onePC, prewriteFailed                      prometheus.Counter

@@ -12,8 +12,7 @@ import (
 // localRange is a range as its store holds it.
 type localRange struct {
 	desc RangeDescriptor
-	// sizeBytes estimates the range's data: what the engine said at the last look, and what has
-	// been written since.
+	// sizeBytes estimates the size of the range's data: the engine's last estimate, plus the bytes written since.
 	sizeBytes atomic.Int64
 }
 
@@ -40,8 +39,7 @@ func (t *rangeTable) find(key []byte) *localRange {
 	return t.sorted[i-1]
 }
 
-// findEnd returns the range that holds the largest key below end, or nil. An empty end asks for the
-// last range.
+// findEnd returns the range that contains the largest key below end, or nil. An empty end means the last range.
 func (t *rangeTable) findEnd(end []byte) *localRange {
 	n := len(t.sorted)
 	if len(end) > 0 {
@@ -68,8 +66,7 @@ func (t *rangeTable) with(remove, add []*localRange) *rangeTable {
 	return next
 }
 
-// stale builds the error for a request that was routed by refs, with what the table knows about
-// keys now.
+// stale returns the error for a request that was routed by refs, with the table's current ranges of keys.
 func (t *rangeTable) stale(refs []RangeRef, keys ...[]byte) error {
 	e := &StaleRangeError{Refs: slices.Clone(refs)}
 	for _, key := range keys {
@@ -82,7 +79,7 @@ func (t *rangeTable) stale(refs []RangeRef, keys ...[]byte) error {
 	return e
 }
 
-// checkKey returns the range of key if ref names it as it is now.
+// checkKey returns the range of key if ref is its current reference.
 func (t *rangeTable) checkKey(ref RangeRef, key []byte) (*localRange, error) {
 	if r := t.find(key); r != nil && r.desc.ID == ref.ID && r.desc.Epoch == ref.Epoch {
 		return r, nil
@@ -96,7 +93,7 @@ type keyList interface {
 	at(i int) []byte
 }
 
-// checkKeys verifies that every key lies in a range that refs name as it is now.
+// checkKeys verifies that every key lies in a range that refs currently name.
 func checkKeys[K keyList](t *rangeTable, refs []RangeRef, keys K) error {
 	for i, n := 0, keys.len(); i < n; {
 		r := t.find(keys.at(i))
@@ -108,14 +105,14 @@ func checkKeys[K keyList](t *rangeTable, refs []RangeRef, keys K) error {
 			return nil
 		}
 		if bytes.Compare(keys.at(n-1), end) < 0 {
-			return nil // keys ascend: the rest lies in the same range
+			return nil // keys ascend: the others lie in the same range
 		}
 		i += sort.Search(n-i, func(j int) bool { return bytes.Compare(keys.at(i+j), end) >= 0 })
 	}
 	return nil
 }
 
-// staleKeys is stale for a request with many keys, of which it tells about one for each range.
+// staleKeys is stale for a request with many keys, of which it includes one for each range.
 func (t *rangeTable) staleKeys(refs []RangeRef, keys keyList) error {
 	var sample [][]byte
 	var last *localRange

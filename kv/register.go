@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/internal/errkind"
 )
 
-// register tells the directory what the store owns, and adopts what it is given.
+// register reports the store's ranges to the directory, and adopts the ranges it is given.
 func (s *Store) register(ctx context.Context) error {
 	for {
 		adopt, err := s.opts.Directory.RegisterShard(ctx, s.registration())
@@ -34,12 +34,12 @@ func (s *Store) register(ctx context.Context) error {
 func (s *Store) requestReport() {
 	select {
 	case s.report <- struct{}{}:
-	default: // one is pending, and will tell the newest state
+	default: // one is pending, and will report the newest state
 	}
 }
 
-// reportLoop tells the directory about splits. The directory may be away: routers learn of splits
-// from the shard itself, so nothing waits for this.
+// reportLoop reports splits to the directory. The directory may be unavailable: routers learn of splits from the shard
+// itself, so nothing waits for this.
 func (s *Store) reportLoop() {
 	const retry = time.Second
 	for {

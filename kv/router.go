@@ -78,8 +78,8 @@ func (r *CachingRouter) LocateEnd(ctx context.Context, end []byte) (*RangeDescri
 	return r.add(ctx, desc, info, err)
 }
 
-// add caches what the directory answered. The directory may lag behind a shard that has told of a
-// split: then what was asked for is routed by it once more, and the shard tells again.
+// add caches the directory's answer. The directory may lag behind a shard that has reported a split: then the request is
+// routed by the old range once more, and the shard reports the split again.
 func (r *CachingRouter) add(ctx context.Context, desc RangeDescriptor, info ShardInfo, err error) (*RangeDescriptor, Shard, error) {
 	if err != nil {
 		return nil, nil, err

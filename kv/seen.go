@@ -10,19 +10,19 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// A store whose oracle has lost its data directory, or has an older one, and whose clock is behind as well,
-// would be given timestamps below those of its versions: commits would disappear below them. So a store
-// keeps, about once a second, a timestamp that has been issued, and does not open under an oracle that is
-// behind it. While it runs max_ts does the same: nothing commits at or below it.
+// A store whose oracle has lost its data directory, or has an older one, and whose clock is behind as well, would
+// receive timestamps below those of its versions, and its commits would be invisible. A store therefore stores, about
+// once a second, a timestamp that has been issued, and does not open under an oracle that is behind it. While it runs
+// max_ts has the same effect: nothing commits at or below it.
 
-// seenInterval is how often a store that is in use keeps what it has seen; behindMillis how far the oracle may
-// be behind that: shards believe clients a fraction of it.
+// seenInterval is the interval at which a store in use stores what it has seen; behindMillis how far the oracle may be
+// behind that: shards accept a fraction of it from clients.
 const (
 	seenInterval = time.Second
 	behindMillis = 1000
 )
 
-// aboveMargin is what a store may have seen after it last kept what it had.
+// aboveMargin bounds what a store may have seen since it last stored it.
 const aboveMargin = 10 * time.Second
 
 // OracleBehindError: the oracle gives timestamps below those that the store has seen.
@@ -41,7 +41,7 @@ func (e *OracleBehindError) Above() tso.Timestamp {
 	return tso.FromPhysical(e.Seen.Physical() + aboveMargin.Milliseconds())
 }
 
-// checkSeen refuses an oracle that is behind what the store has seen, or waits for one that is so by little. now has
+// checkSeen refuses an oracle that is behind what the store has seen, or waits for one that is slightly behind. now has
 // just been issued.
 func (s *Store) checkSeen(ctx context.Context, now tso.Timestamp) error {
 	stored, err := s.engine.getMetaU64(metaSeen)
@@ -65,7 +65,7 @@ func (s *Store) checkSeen(ctx context.Context, now tso.Timestamp) error {
 	return nil
 }
 
-// seenLoop keeps what the store has seen. The record need not be durable by itself: it is with the next commit.
+// seenLoop stores what the store has seen. The record is made durable by the next commit.
 func (s *Store) seenLoop() {
 	tick := time.NewTicker(seenInterval)
 	defer tick.Stop()

@@ -44,7 +44,7 @@ func (s *Store) Get(ctx context.Context, ref RangeRef, key []byte, opts ReadOpti
 	}
 	defer s.gate.leave()
 	s.metrics.gets.Inc()
-	// First the timestamp is fenced, then the range is looked at: see I2.
+	// The timestamp is fenced before the range is checked: see I2.
 	if err := s.mvcc.BeginRead(ctx, opts.ReadTS); err != nil {
 		return nil, err
 	}

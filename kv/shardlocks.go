@@ -6,14 +6,14 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// spanAdmission checks that what a request reads still belongs here.
+// spanAdmission checks that the spans that a request reads are still owned by this shard.
 type spanAdmission struct {
 	s     *Store
 	refs  []RangeRef
 	spans []Span
 }
 
-// Admit checks that every span lies within ranges that refs name as they are now.
+// Admit checks that every span lies within ranges that refs currently name.
 func (a *spanAdmission) Admit() error { return checkSpans(a.s.ranges.Load(), a.refs, a.spans) }
 
 // AcquireLocks implements Shard.
@@ -67,7 +67,7 @@ func (s *Store) Refresh(ctx context.Context, req *RefreshRequest) error {
 	}
 	defer s.gate.leave()
 	s.metrics.refreshes.Inc()
-	// First the timestamp is fenced, then the ranges are looked at: see I2.
+	// The timestamp is fenced before the ranges are checked: see I2.
 	if err := s.mvcc.BeginRead(ctx, req.ToTS); err != nil {
 		return err
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/percodb/percodb/kv/storage"
 )
 
-// grown accounts for bytes written by a request, and asks for a look at the range if it has become
-// large. All of them count for the range of the first key: the estimate is corrected at the look.
+// grown accounts for bytes written by a request, and schedules a size check of the range if it has become large. All of
+// them count for the range of the first key: the check corrects the estimate.
 func (s *Store) grown(keys keyList, bytes int) {
 	if bytes == 0 {
 		return
@@ -22,7 +22,7 @@ func (s *Store) grown(keys keyList, bytes int) {
 	}
 	select {
 	case s.splits <- r:
-	default: // the queue is full; the next write asks again
+	default: // the queue is full; the next write schedules it again
 	}
 }
 
@@ -49,7 +49,7 @@ func (s *Store) maybeSplit(ctx context.Context, r *localRange) error {
 	if err != nil {
 		return err
 	}
-	// What was written lately may not be on disk yet, but is no more than some memtables.
+	// Recently written data may not be on disk yet, but is no more than some memtables.
 	const inMemory = 128 << 20
 	size := int64(onDisk) + min(r.sizeBytes.Load(), inMemory)
 	if size < s.opts.RangeMaxBytes {
@@ -72,7 +72,7 @@ func (s *Store) diskUsage(span *Span) (uint64, error) {
 	return s.engine.EstimateDiskUsage(lower, upper)
 }
 
-// ForceSplit makes key the first one of a range. It does nothing if it is already.
+// ForceSplit makes key the first one of a range. It does nothing if it is the first already.
 func (s *Store) ForceSplit(ctx context.Context, key []byte) error {
 	if !s.gate.enter() {
 		return ErrClosed
@@ -104,7 +104,7 @@ func (s *Store) split(ctx context.Context, r *localRange, key []byte) error {
 	right.sizeBytes.Store(half)
 	err = s.changeRanges([]*localRange{r}, []*localRange{left, right})
 	if errors.Is(err, errRangesChanged) {
-		return nil // somebody else has split it
+		return nil // it has been split already
 	}
 	if err != nil {
 		return fmt.Errorf("split range %d: %w", r.desc.ID, err)
@@ -117,7 +117,7 @@ func (s *Store) split(ctx context.Context, r *localRange, key []byte) error {
 // errRangesChanged: a range to be replaced is no longer there.
 var errRangesChanged = errors.New("kv: ranges have changed meanwhile")
 
-// changeRanges replaces ranges: durably first, then for all to see. Then the directory is told.
+// changeRanges replaces ranges: first durably, then in memory. Then it reports them to the directory.
 func (s *Store) changeRanges(remove, add []*localRange) error {
 	s.changes.Lock()
 	defer s.changes.Unlock()
@@ -175,8 +175,8 @@ func (s *Store) allocateRangeID(ctx context.Context) (uint64, error) {
 	return id, nil
 }
 
-// loadRanges reads the ranges the store owns. A new store without a directory owns all keys; one
-// with a directory is told what to adopt.
+// loadRanges reads the ranges the store owns. A new store without a directory owns all keys; one with a directory adopts
+// the ranges that it is given.
 func (s *Store) loadRanges(ctx context.Context) error {
 	table := &rangeTable{}
 	err := s.engine.scanMeta(metaRange, func(_, value []byte) error {

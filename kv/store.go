@@ -36,7 +36,7 @@ type Options struct {
 	Dir        string
 	FS         storage.FS
 	CacheBytes int64
-	// RecentBytes bounds the values that reads remember: 64 MiB by default.
+	// RecentBytes bounds the cache of recently read values: 64 MiB by default.
 	RecentBytes int64
 
 	// ShardID names the store among others; by default the stored one, or a new random one.
@@ -44,24 +44,24 @@ type Options struct {
 	// Addr is where other processes reach the store, if they do.
 	Addr   string
 	Oracle tso.Oracle
-	// EmbeddedOracle says that Oracle lives in this process: it is then asked for every commit_ts.
+	// EmbeddedOracle: Oracle is in this process; it then issues every commit_ts.
 	EmbeddedOracle bool
 	// Directory assigns ranges to shards; without one the store owns all keys.
 	Directory Directory
-	// Detached opens the ranges as they are stored, a cluster's store without its directory too: for
-	// a look at a data directory whose server is stopped.
+	// Detached opens the ranges as they are stored, also for a cluster's store without its directory, to check the data
+	// directory of a stopped server.
 	Detached bool
-	// Group returns how many of a key's first bytes name what it belongs to; see mvcc.Options.
+	// Group returns the length of a key's prefix that identifies what it belongs to; see mvcc.Options.
 	Group func(key []byte) int
 	// RangeMaxBytes is the size beyond which a range is split, 256 MiB by default.
 	RangeMaxBytes int64
 	PageLimits    PageLimits
-	// WaitGraph, if given, finds deadlocks between stores; see mvcc.Options.
+	// WaitGraph, if given, detects deadlocks between stores; see mvcc.Options.
 	WaitGraph waitgraph.Graph
 	// Clock is a monotonic clock, for tests; see mvcc.Options.
 	Clock  func() time.Duration
 	Logger *slog.Logger
-	// Registerer gets the store's metrics, if given.
+	// Registerer registers the store's metrics, if given.
 	Registerer prometheus.Registerer
 	// OnFatal is called once when a write has failed; the process should report it and exit.
 	OnFatal func(error)
@@ -96,11 +96,11 @@ type Store struct {
 	ownEngine bool
 	mvcc      *mvcc.State
 	shardID   string
-	clustered bool // the store owns what a directory gave it, not all keys
+	clustered bool // the store owns the ranges that a directory gave it, not all keys
 	// incarnation names this opening of the data directory, accepted the last one that the directory of ranges
 	// is known to have recorded.
 	incarnation, accepted uint64
-	// cluster and peers are what the directory last said about the cluster; of announceLoop once it runs.
+	// cluster and peers are from the directory's last answer; used by announceLoop once it runs.
 	cluster uint64
 	peers   []string
 	// granted is the lock bound in force, as the directory gave it; of announceLoop once it runs.
@@ -112,8 +112,7 @@ type Store struct {
 	run     uint64       // names this run of the shard
 	removed atomic.Int64 // versions that garbage collection has removed since it last had them flushed
 
-	// ranges is what the store owns. Changes are made under changes.mu, durable before they are
-	// published.
+	// ranges are the store's ranges. Changes are made under changes.mu, durable before they are published.
 	ranges  atomic.Pointer[rangeTable]
 	changes struct {
 		sync.Mutex
@@ -124,7 +123,7 @@ type Store struct {
 	stop       context.CancelFunc
 	stopped    context.Context
 	splits     chan *localRange // ranges that may have grown too large
-	report     chan struct{}    // ranges have changed: tell the directory
+	report     chan struct{}    // ranges have changed: report them to the directory
 }
 
 // Open opens a store, recovers its locks, and registers it with the directory. Errors:
@@ -200,7 +199,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		if err := s.checkSeen(ctx, s.mvcc.MaxTS()); err != nil {
 			return err
 		}
-		if err := s.takeGrant(ctx, s.granted); err != nil { // nobody is served yet
+		if err := s.takeGrant(ctx, s.granted); err != nil { // no requests are served yet
 			return err
 		}
 	}
@@ -216,7 +215,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	return nil
 }
 
-// loadMode makes sure that a data directory keeps serving what it was made for.
+// loadMode verifies that a data directory is used for the purpose it was created for.
 func (s *Store) loadMode() (err error) {
 	mode := modeSingle
 	if s.opts.Directory != nil {
@@ -269,8 +268,8 @@ func (s *Store) WindowStore() tso.WindowStore { return s.engine.WindowStore() }
 
 // Close refuses new requests, waits for those under way, and closes the engine if the store opened it.
 func (s *Store) Close() error {
-	// Whoever waits would hold the gate for as long: for a lock, for another look at a lock, for the end of a
-	// collection's budget.
+	// Waiting requests would keep the gate from closing: those that wait for a lock, for a change of a lock, for the end
+	// of a collection's budget.
 	s.mvcc.StopWaiting(ErrClosed)
 	s.stop()
 	if !s.gate.close() {
@@ -284,7 +283,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// gate counts the requests under way and lets none in once it is closed.
+// gate counts the requests in flight and admits none after it is closed.
 type gate struct {
 	n       atomic.Int64 // requests, plus gateClosed once closed
 	drained chan struct{}
@@ -337,5 +336,5 @@ func mapError(err error) error {
 	}
 }
 
-// observeSince is kept off the read path: it costs two looks at the clock.
+// observeSince is not used by point reads: it reads the clock twice.
 func observeSince(h prometheus.Histogram, start time.Time) { h.Observe(time.Since(start).Seconds()) }

@@ -8,8 +8,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// AcquireArgs asks for pessimistic locks on Keys, which ascend strictly. Nothing is kept after the
-// call. ReadTS is the transaction's snapshot, StartTS if 0.
+// AcquireArgs requests pessimistic locks on Keys, which ascend strictly. Nothing is retained after the call. ReadTS is
+// the transaction's snapshot, StartTS if 0.
 type AcquireArgs struct {
 	Keys               [][]byte
 	Primary            []byte
@@ -18,16 +18,16 @@ type AcquireArgs struct {
 	LeaseMillis        uint64        // see Lock
 	Wait               time.Duration // how long to wait, for all keys together
 	SkipLocked, Shared bool
-	// Alive is a transaction found alive although the TTL of its lock has run out: waiting for it
-	// goes on for a while before that is told again.
+	// Alive is a transaction found alive although the TTL of its lock has passed: the request waits for it for a while
+	// before the lock is reported again.
 	Alive tso.Timestamp
-	// Existence asks whether the keys have values: who inserts them needs to look no more.
+	// Existence requests that the result report which keys have values, so that an insert need not check again.
 	Existence bool
 }
 
-// AcquireResult answers Keys in their order. LockedAt is as of when a key is locked: the snapshot, or
-// the newest commit on the key if that is newer; 0 if the key was skipped. Exists, where it was asked
-// for, says that the key has a value as of then; nil if none has.
+// AcquireResult has the results for Keys in their order. LockedAt is the timestamp as of which a key is locked: the
+// snapshot, or the newest commit on the key if that is newer; 0 if the key was skipped. Exists, if requested, reports
+// whether the key has a value as of then; nil if none has.
 type AcquireResult struct {
 	LockedAt []tso.Timestamp
 	Exists   []bool
@@ -47,15 +47,14 @@ type acquisition struct {
 	bytes    []byte
 	primary  []byte
 	fresh    []int     // which of them this request has locked, unless there is only one
-	begun    uint64    // by lockTable.millis; 0: not asked yet
+	begun    uint64    // by lockTable.millis; 0: not read yet
 	deadline time.Time // set at the first wait
 	patience time.Time // until when args.Alive is taken to be alive; likewise
 }
 
-// AcquireLocks takes pessimistic locks, key by key in their order, waiting for those who hold them.
-// Asking again changes nothing. Errors: *KeyLockedError, *DeadlockError, *RolledBackError,
-// *AlreadyCommittedError, *TooOldError, and whatever adm returns; the keys that this request has
-// locked are free again then.
+// AcquireLocks acquires pessimistic locks, key by key in their order, waiting for their holders. It is idempotent.
+// Errors: *KeyLockedError, *DeadlockError, *RolledBackError, *AlreadyCommittedError, *TooOldError, and those of adm; the
+// keys that this request has locked are then released.
 func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireArgs) (AcquireResult, error) {
 	if err := validateKeys(args.Keys); err != nil {
 		return AcquireResult{}, err
@@ -107,7 +106,7 @@ func (a *acquisition) awaitLarge(ctx context.Context, e *largeInTheWay) error {
 	}
 }
 
-// advance takes the keys that are free, up to the first that is not: a waiter stands in its queue.
+// advance locks the keys that are free, up to the first that is not, for which it enqueues a waiter.
 func (a *acquisition) advance() (blocked *waiter, err error) {
 	w := a.s.newWriter()
 	defer w.release()
@@ -183,7 +182,7 @@ func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
 	}
 }
 
-// blocked deals with a key that somebody else holds; done is false if nobody does any more.
+// blocked handles a key that another transaction has locked; done is false if none has any more.
 func (a *acquisition) blocked(key []byte, v *keyView) (w *waiter, done bool, err error) {
 	t, args := a.s.locks, a.args
 	if args.Wait > 0 && !args.SkipLocked {
@@ -199,7 +198,7 @@ func (a *acquisition) blocked(key []byte, v *keyView) (w *waiter, done bool, err
 	if locked == nil {
 		return nil, false, nil
 	}
-	// A lock whose TTL has run out is not passed over: nobody else might remove it.
+	// A lock whose TTL has passed is not skipped: otherwise it might never be removed.
 	if args.SkipLocked && (locked.Lock.StartTS == args.Alive || !a.s.mayBeDead(&locked.Lock)) {
 		a.lockedAt = append(a.lockedAt, 0)
 		return nil, true, nil
@@ -207,8 +206,8 @@ func (a *acquisition) blocked(key []byte, v *keyView) (w *waiter, done bool, err
 	return nil, true, locked
 }
 
-// lockSlab is how many locks of a large request are allocated together. One that outlives the others,
-// as when somebody waits for it, keeps them from being freed.
+// lockSlab is how many locks of a large request are allocated together. One that outlives the others, for example
+// because a request waits for it, keeps them from being freed.
 const lockSlab = 32
 
 // newEntry returns a lock for the next key. It costs two allocations, less than one where there are many.
@@ -256,7 +255,7 @@ func (a *acquisition) copyKey(key []byte) []byte {
 	return a.bytes[n:len(a.bytes):len(a.bytes)]
 }
 
-// look notes whether the next key exists, if that is asked.
+// look records whether the next key exists, if requested.
 func (a *acquisition) look(v *keyView) {
 	if a.args.Existence && hasValue(v) {
 		if a.exists == nil {
@@ -266,7 +265,7 @@ func (a *acquisition) look(v *keyView) {
 	}
 }
 
-// lookLater is look for the next key when it has been handed over: whoever had it has told all.
+// lookLater is look for the next key after the lock was handed over: its previous holder has committed or rolled back.
 func (a *acquisition) lookLater() error {
 	if !a.args.Existence {
 		return nil
@@ -284,7 +283,7 @@ func (a *acquisition) lookLater() error {
 	return nil
 }
 
-// took notes that the next key has been locked.
+// took records that the next key has been locked.
 func (a *acquisition) took(at tso.Timestamp) {
 	if len(a.args.Keys) > 1 {
 		a.fresh = append(a.fresh, len(a.lockedAt))
@@ -292,8 +291,7 @@ func (a *acquisition) took(at tso.Timestamp) {
 	a.lockedAt = append(a.lockedAt, at)
 }
 
-// hold answers for a key that the transaction holds already: nothing has been committed on it since
-// it was granted.
+// hold answers for a key that the transaction has locked already: nothing has been committed on it since it was granted.
 func (a *acquisition) hold(v *keyView) {
 	at := v.lock.ForUpdateTS
 	if v.lock.Op == OpPessimistic {
@@ -302,7 +300,7 @@ func (a *acquisition) hold(v *keyView) {
 	a.lockedAt = append(a.lockedAt, max(at, a.args.StartTS))
 }
 
-// undo frees what the request has locked.
+// undo releases the locks that the request has acquired.
 func (a *acquisition) undo() {
 	if len(a.fresh) == 0 {
 		return
@@ -314,15 +312,14 @@ func (a *acquisition) undo() {
 	a.s.releaseKeys(keys, a.args.StartTS, tso.MaxTimestamp)
 }
 
-// ReleaseLocks drops the pessimistic locks of startTS on keys whose ForUpdateTS is at or below
-// forUpdateTS: those granted again since then stay. tso.MaxTimestamp says that the transaction has
-// ended; who does not say so may release the lock of somebody who still relies on it.
+// ReleaseLocks releases the pessimistic locks of startTS on keys whose ForUpdateTS is at or below forUpdateTS: those
+// granted again since then stay. tso.MaxTimestamp means that the transaction has ended; any other value is unsafe if the
+// transaction still relies on the lock.
 func (s *State) ReleaseLocks(adm Admission, keys [][]byte, startTS, forUpdateTS tso.Timestamp) error {
 	if err := validateKeys(keys); err != nil {
 		return err
 	}
-	// Whether the keys are still here need not be known under latches: where there is no lock,
-	// nothing is done.
+	// The ranges need not be checked under latches: if there is no lock, nothing is done.
 	if err := adm.Admit(); err != nil {
 		return err
 	}

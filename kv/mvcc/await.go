@@ -8,18 +8,18 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// How often those who wait look whether they still should.
+// Intervals at which waiters check whether they should still wait.
 const (
 	lookAgain   = time.Second
 	lookSoon    = 5 * time.Millisecond
-	aliveFor    = 2 * time.Second        // how long who was found alive is taken to be
+	aliveFor    = 2 * time.Second        // how long a transaction found alive is assumed to be alive
 	reportAgain = 500 * time.Millisecond // between two reports that a holder may be dead
-	graphDelay  = 20 * time.Millisecond  // before other processes are told of a wait
-	graphLease  = time.Second            // how often they are told again
+	graphDelay  = 20 * time.Millisecond  // before other processes are informed of a wait
+	graphLease  = time.Second            // interval at which the wait is renewed there
 )
 
-// await sits in the queue until the key is granted; then it counts as taken. If it is to be asked for
-// again from the start, nothing has happened.
+// await waits in the queue until the lock on the key is granted. If it returns that the request starts over, nothing has
+// happened.
 func (a *acquisition) await(ctx context.Context, w *waiter) error {
 	start := time.Now()
 	if a.deadline.IsZero() {
@@ -63,7 +63,7 @@ func (a *acquisition) await(ctx context.Context, w *waiter) error {
 	}
 }
 
-// granted accounts for a key that was handed over; to who does not want it any more it goes no further.
+// granted records a key that was handed over; if the request has failed, it releases it.
 func (a *acquisition) granted(w *waiter, unwanted error) error {
 	switch {
 	case unwanted != nil && !w.upgrade:
@@ -98,8 +98,8 @@ func (a *acquisition) lifetime(l *Lock) time.Duration {
 	return left
 }
 
-// check returns *KeyLockedError if it is no use, or too late, to wait on. Of several who wait for a
-// holder that may be dead, one goes to see.
+// check returns *KeyLockedError if further waiting is useless or too late. Of several waiters for a holder that may be
+// dead, one checks its status.
 func (a *acquisition) check(w *waiter) error {
 	t := a.s.locks
 	if l, head := t.blocker(w); head && a.lifetime(&l) < 0 && t.report(w) {
@@ -114,8 +114,8 @@ func (a *acquisition) check(w *waiter) error {
 	return nil // it has just been granted
 }
 
-// watchGraph tells a graph beyond this process of the wait, once it has lasted a while and then again
-// and again. What it learns of a deadlock comes through the channel. Nothing depends on an answer.
+// watchGraph registers the wait with a graph outside this process, once it has lasted a while, and renews it. A deadlock
+// is returned through the channel. Nothing depends on an answer.
 func (a *acquisition) watchGraph(ctx context.Context, w *waiter) (deadlock <-chan error, stop func()) {
 	if a.s.opts.WaitGraph == nil {
 		return nil, func() {}
@@ -163,8 +163,8 @@ func cancelAll(done []func()) {
 	}
 }
 
-// millisLeft returns for how long a lock must not be rolled back by others yet; it is below 0 once
-// it may be. It is a hint: what is decided is decided by timestamps.
+// millisLeft returns for how long a lock must not be rolled back by others yet; below 0 if it may be. It is a hint:
+// expiry is decided by timestamps.
 func (s *State) millisLeft(l *Lock) int64 {
 	const longest = 1 << 40
 	return l.StartTS.Physical() + int64(min(l.TTLMillis, longest)) - s.clockMillis()
@@ -183,13 +183,13 @@ func (s *State) clockMillis() int64 {
 	return tso.Timestamp(s.askedTS.Load()).Physical() + since
 }
 
-// RetryWaiters makes those who wait for keys of [start, end) ask again whether they may wait here.
+// RetryWaiters makes the requests that wait for keys of [start, end) check again whether they may wait here.
 func (s *State) RetryWaiters(start, end []byte) { s.locks.retryWaiters(start, end) }
 
-// StopWaiting makes all who wait for pessimistic locks, and all who would, fail with err.
+// StopWaiting makes all current and future waits for pessimistic locks fail with err.
 func (s *State) StopWaiting(err error) { s.locks.stop(err) }
 
-// WaitStats tell what happens in the queues for pessimistic locks.
+// WaitStats are statistics of the queues for pessimistic locks.
 type WaitStats struct {
 	Waits, Deadlocks int64         // since the store was opened
 	Waited           time.Duration // by all together

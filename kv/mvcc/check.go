@@ -17,16 +17,16 @@ type Finding struct {
 
 func (f Finding) String() string { return fmt.Sprintf("key %x: %s", f.Key, f.Detail) }
 
-// maxFindings ends a check: what is that broken needs no longer list.
+// maxFindings is the number of findings after which a check ends.
 const maxFindings = 1000
 
-// CheckOptions of CheckWith. The zero value is what Check uses.
+// CheckOptions are options of CheckWith. The zero value is what Check uses.
 type CheckOptions struct {
-	// ForeignOracle: the store's oracle is not the one that issued the store's timestamps, so that none
-	// of them can be told to lie in the future.
+	// ForeignOracle: the store's oracle is not the one that issued the store's timestamps, so whether they lie in the
+	// future cannot be determined.
 	ForeignOracle bool
-	// Progress, if given, is called every few thousand records and at the end of a keyspace with what is
-	// being looked at and how many records of it have been.
+	// Progress, if given, is called every few thousand records and at the end of a keyspace with the name of the
+	// keyspace and the number of records checked.
 	Progress func(what string, records int64)
 }
 
@@ -35,14 +35,15 @@ func (s *State) Check(ctx context.Context) ([]Finding, error) {
 	return s.CheckWith(ctx, CheckOptions{})
 }
 
-// CheckWith reads every record of the store and verifies what holds at all times. Traffic may go on.
+// CheckWith reads every record of the store and verifies the invariants that hold at all times. Requests may be served
+// concurrently.
 //
-//	records    can be read; no timestamp lies in the future, or could not have been issued; no start_ts
-//	           is at or above its commit_ts
-//	values     long ones are there, and have an owner
+//	records    can be decoded; no timestamp lies in the future, or could not have been issued;
+//	           no start_ts is at or above its commit_ts
+//	values     long ones exist, and are referred to
 //	fates      a transaction is committed or rolled back, and committed at one timestamp, on all keys
-//	locks      those on disk are those in memory; none is of a transaction that is finished on the key,
-//	           or so old that its fate may have been collected; the primary it names is its own primary
+//	locks      those on disk are those in memory; none is of a transaction that is finished on the key, or so
+//	           old that its outcome may have been collected; the primary's lock names itself as primary
 func (s *State) CheckWith(ctx context.Context, opts CheckOptions) ([]Finding, error) {
 	c := checker{s: s, opts: opts}
 	for _, step := range []func(context.Context) error{c.checkWrites, c.checkData, c.checkStatuses, c.checkFates, c.checkLockRecords, c.checkLockTable} {
@@ -81,8 +82,8 @@ func (c *checker) checkIssued(key []byte, startTS, ts tso.Timestamp) {
 	}
 }
 
-// walk calls f for every record of a keyspace, with a second iterator over the same state for what
-// f has to look up. version is 0 for locks.
+// walk calls f for every record of a keyspace, with a second iterator over the same state for lookups by f. version is 0
+// for locks.
 func (c *checker) walk(ctx context.Context, tag byte, f func(key []byte, version tso.Timestamp, value []byte, look *storage.Iterator) error) error {
 	it, err := c.s.eng.NewRangeIter(storage.AppendSentinel([]byte{tag}), storage.AppendSentinel([]byte{tag + 1}))
 	if err != nil {
@@ -160,7 +161,7 @@ func (c *checker) checkWrites(ctx context.Context) error {
 	})
 }
 
-// checkData looks for values that nobody refers to.
+// checkData looks for values to which no record refers.
 func (c *checker) checkData(ctx context.Context) error {
 	return c.walk(ctx, tagData, func(key []byte, version tso.Timestamp, _ []byte, look *storage.Iterator) error {
 		lock := appendLockKey(nil, key)
@@ -216,8 +217,8 @@ func (c *checker) checkStatuses(ctx context.Context) error {
 	})
 }
 
-// checkLockRecords looks up every lock on disk in memory; where they differ it looks again with
-// writers of the key kept out.
+// checkLockRecords looks up every lock on disk in memory; where they differ it compares them again under the key's
+// latch.
 func (c *checker) checkLockRecords(ctx context.Context) error {
 	return c.walk(ctx, tagLock, func(key []byte, _ tso.Timestamp, value []byte, look *storage.Iterator) error {
 		l, _, err := decodeLock(value)
@@ -272,7 +273,7 @@ func (c *checker) recheck(key []byte) error {
 		return nil
 	}
 	if e != nil && e.lock.Op == OpPessimistic {
-		e = nil // these live in memory only
+		e = nil // these exist in memory only
 	}
 	value, found, err := c.s.eng.Get(nil, appendLockKey(nil, key))
 	if err != nil {

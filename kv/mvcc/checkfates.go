@@ -10,14 +10,14 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// outcome is what one record tells of its transaction; commitTS 0: rolled back.
+// outcome is the outcome of a transaction according to one record; commitTS 0: rolled back.
 type outcome struct{ startTS, commitTS tso.Timestamp }
 
 // outcomesAtOnce bounds the outcomes held in memory, 16 bytes each. A store with more versions is walked
 // several times, for a share of the transactions each.
 const outcomesAtOnce = 16 << 20
 
-// checkFates compares what the records of a transaction tell, on all keys of the store.
+// checkFates compares the outcomes that the records of a transaction state, on all keys of the store.
 func (c *checker) checkFates(ctx context.Context) error {
 	shares := uint64(c.versions/outcomesAtOnce + 1)
 	for share := range shares {
@@ -50,8 +50,8 @@ func distinct(all []outcome) []outcome {
 	return slices.Compact(all)
 }
 
-// reportContradictions looks for transactions with more than one of the distinct outcomes, and reports
-// each of their records.
+// reportContradictions looks for transactions with more than one of the distinct outcomes, and reports each of their
+// records.
 func (c *checker) reportContradictions(ctx context.Context, all []outcome) error {
 	bad := map[tso.Timestamp][]tso.Timestamp{}
 	for i := 1; i < len(all) && len(bad) < maxFindings; i++ {
@@ -79,8 +79,7 @@ func (c *checker) reportContradictions(ctx context.Context, all []outcome) error
 	})
 }
 
-// outcomes calls f for every record that tells of its transaction's fate; what cannot be read has been
-// reported before.
+// outcomes calls f for every record that states its transaction's outcome; unreadable records have been reported before.
 func (c *checker) outcomes(ctx context.Context, f func(key []byte, o outcome)) error {
 	err := c.walkAgain(ctx, tagWrite, func(key []byte, version tso.Timestamp, value []byte) {
 		if w, err := decodeWrite(version, value); err == nil {
@@ -95,14 +94,14 @@ func (c *checker) outcomes(ctx context.Context, f func(key []byte, o outcome)) e
 		case err != nil:
 		case kind == statusRollback:
 			f(key, outcome{startTS, 0})
-		case isUse(startTS): // it tells of no fate
+		case isUse(startTS): // it states no outcome
 		default:
 			f(key, outcome{startTS, version})
 		}
 	})
 }
 
-// walkAgain is walk over what an earlier walk has reported on.
+// walkAgain is walk without reporting what an earlier walk has reported.
 func (c *checker) walkAgain(ctx context.Context, tag byte, f func(key []byte, version tso.Timestamp, value []byte)) error {
 	c.again = true
 	defer func() { c.again = false }()
@@ -112,8 +111,8 @@ func (c *checker) walkAgain(ctx context.Context, tag byte, f func(key []byte, ve
 	})
 }
 
-// checkLock verifies a lock record by itself and against the records of its transaction; look is over
-// the same state.
+// checkLock verifies a lock record by itself and against the records of its transaction; look iterates over the same
+// state.
 func (c *checker) checkLock(key []byte, l *Lock, look *storage.Iterator) error {
 	c.checkIssued(key, l.StartTS, l.MinCommitTS)
 	if collected := c.s.gc.collected.Load(); collected.gone(l.StartTS) {
@@ -149,7 +148,7 @@ func (c *checker) checkLock(key []byte, l *Lock, look *storage.Iterator) error {
 	return nil
 }
 
-// checkNotCommitted looks for a version of the lock's own transaction under the lock.
+// checkNotCommitted looks for a version of the lock's own transaction on the key.
 func (c *checker) checkNotCommitted(key []byte, l *Lock, look *storage.Iterator) error {
 	prefix := appendPrefix(nil, tagWrite, key)
 	for ok := look.SeekGE(prefix); ok; ok = look.Next() {

@@ -7,25 +7,25 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// StatusArgs is a question about a transaction's fate, asked of its primary. CallerTS is the read
-// that met a lock, 0 if none; NowTS a fresh timestamp, by which the TTL is judged.
+// StatusArgs is a status check of a transaction, sent to its primary. CallerTS is the snapshot of the read that
+// encountered a lock, 0 if none; NowTS a new timestamp, by which expiry is determined.
 type StatusArgs struct {
 	Primary                  []byte
 	StartTS, CallerTS, NowTS tso.Timestamp
 	RollbackIfMissing        bool
-	// ResolvingPessimistic: the caller has met a pessimistic lock. ForceSync: a plain lock of the
-	// transaction has been met, although its primary is of an async commit.
+	// ResolvingPessimistic: the caller has encountered a pessimistic lock. ForceSync: the caller has encountered a plain
+	// lock of the transaction, although its primary is of an async commit.
 	ResolvingPessimistic, ForceSync bool
 }
 
-// CheckTxnStatus tells a transaction's fate, and decides it if its lock has expired, or is missing
-// and the caller asked to decide. A lock that lives on is pushed above CallerTS. What it tells is
-// durable. Errors: *TxnNotFoundError, *PrimaryMismatchError.
+// CheckTxnStatus returns a transaction's outcome, and decides it if its lock has expired, or is missing and the caller
+// requested a decision. It pushes the lock of a live transaction above CallerTS. A returned outcome is durable. Errors:
+// *TxnNotFoundError, *PrimaryMismatchError.
 func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusArgs) (TxnStatus, error) {
 	q := statusQuery{startTS: args.StartTS, callerTS: args.CallerTS, nowTS: args.NowTS, rollbackIfMissing: args.RollbackIfMissing,
 		resolvingPessimistic: args.ResolvingPessimistic, forceSync: args.ForceSync}
 	if q.callerTS == tso.MaxTimestamp {
-		q.callerTS = 0 // a read of the latest value has no timestamp to be let pass at
+		q.callerTS = 0 // a read of the latest value has no timestamp above which to push
 	}
 	var status TxnStatus
 	keys := [1][]byte{args.Primary}
@@ -63,10 +63,9 @@ func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusA
 	return status, nil
 }
 
-// lookForStatus is lookAll for a question about a transaction's fate. Where the records may have been
-// collected, all that the transaction has prewritten is finished, and the fence keeps it from
-// prewriting any more: to let a pessimistic lock of it go decides nothing. If that were refused nobody
-// could ever lock the key again.
+// lookForStatus is lookAll for a status check. If the records may have been collected, everything that the transaction
+// has prewritten is finished, and the fence keeps it from prewriting again: releasing a pessimistic lock of it decides
+// nothing. If that were refused the key could never be locked again.
 func (w *writer) lookForStatus(v *keyView, q *statusQuery, primary []byte) error {
 	err := w.lookAll(v, primary, q.startTS)
 	if q.resolvingPessimistic && errkind.Of(err) == errkind.TooOld {

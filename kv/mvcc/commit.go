@@ -20,9 +20,9 @@ func validateKeys(keys [][]byte) error {
 	return nil
 }
 
-// Commit turns the locks of startTS on keys into write records at commitTS, all in one batch. With
-// primary, keys[0] is the transaction's primary and the commit is durable on return; it is the
-// commit point. Errors: *CommitTSExpiredError, *RolledBackError, *LockNotFoundError.
+// Commit replaces the locks of startTS on keys by write records at commitTS, all in one batch. With primary, keys[0] is
+// the transaction's primary and the commit is durable on return; it is the commit point. Errors: *CommitTSExpiredError,
+// *RolledBackError, *LockNotFoundError.
 func (s *State) Commit(ctx context.Context, adm Admission, keys [][]byte, startTS, commitTS tso.Timestamp, primary bool) (writtenBytes int, err error) {
 	if err := validateKeys(keys); err != nil {
 		return 0, err
@@ -43,11 +43,11 @@ func (s *State) Commit(ctx context.Context, adm Admission, keys [][]byte, startT
 	})
 }
 
-// judge gathers what is needed beyond the lock and decides about key i of a request.
+// judge gathers the records needed in addition to the lock and decides about key i of a request.
 type judge func(w *writer, i int, v *keyView) (finish, error)
 
-// finishKeys runs a request that ends locks: under the latches of keys it asks decide about each and
-// carries the answers out in one batch, or, at the first error, none of them.
+// finishKeys executes a request that ends locks: under the latches of keys it calls decide for each and carries out the
+// decisions in one batch, or, at the first error, none of them.
 func (s *State) finishKeys(ctx context.Context, adm Admission, keys [][]byte, startTS, commitTS tso.Timestamp, decide judge) (int, error) {
 	w := s.newWriter()
 	defer w.release()
@@ -62,7 +62,7 @@ func (s *State) finishKeys(ctx context.Context, adm Admission, keys [][]byte, st
 	}
 }
 
-// finishOnce is one attempt. A non-nil channel means: nothing was done, try again once it is closed.
+// finishOnce is one attempt. A non-nil channel means: nothing was done; try again when it is closed.
 func (w *writer) finishOnce(adm Admission, keys [][]byte, startTS, commitTS tso.Timestamp, decide judge) (int, <-chan struct{}, error) {
 	w.latchKeys(keys)
 	f := w.newFinisher(startTS, commitTS)

@@ -6,21 +6,21 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// This file holds the protocol's decisions. They are functions of what was gathered and of the
-// request alone, so that the server, a model of it and a simulation run the same ones.
+// This file contains the protocol's decisions. They depend only on the gathered records and the request, so that the
+// server, its model and the simulation execute the same code.
 
-// keyView is what the records of one key say to one transaction, start_ts known.
+// keyView contains the records of one key from the view of one transaction, whose start_ts is known.
 type keyView struct {
-	// lock is the lock on the key, the transaction's own if it holds it, else anybody's, or nil.
+	// lock is the lock on the key: the transaction's own if it has one, otherwise another transaction's, or nil.
 	lock *Lock
-	// other is the lock of somebody else, or nil: with lock the transaction's own, who shares it.
+	// other is another transaction's shared lock if lock is the transaction's own, or nil.
 	other *Lock
 	// newest is the newest version; commitTS 0 means none.
 	newest writeRecord
 	// lockCommitTS is the commit_ts of the newest committed OpLock, 0 for none; ...StartTS its
 	// transaction.
 	lockCommitTS, lockCommitStartTS tso.Timestamp
-	// sharedUseTS is as of when the newest recorded use of a shared lock was, 0 for none.
+	// sharedUseTS is the timestamp of the newest recorded use of a shared lock, 0 for none.
 	sharedUseTS tso.Timestamp
 	// ownCommitTS is the commit_ts of the transaction's own record on this key, 0 for none.
 	ownCommitTS tso.Timestamp
@@ -38,14 +38,14 @@ func (v *keyView) ownPess(startTS tso.Timestamp) bool {
 	return v.lock != nil && v.lock.StartTS == startTS && v.lock.Op == OpPessimistic
 }
 
-// prewriteVerdict says what to do with one mutation. Among the failures of one request the
-// greatest wins: what is definite comes before what may pass.
+// prewriteVerdict is the decision about one mutation. Among the failures of one request the greatest is reported:
+// permanent errors take precedence over transient ones.
 type prewriteVerdict uint8
 
 const (
 	prewriteLock      prewriteVerdict = iota // lock the key
-	prewriteCheck                            // the key is as it should be, write nothing
-	prewriteDuplicate                        // the transaction's lock is there; leave it as it is
+	prewriteCheck                            // the key is as required; write nothing
+	prewriteDuplicate                        // the transaction's lock exists; leave it unchanged
 
 	prewriteLocked     // *KeyLockedError
 	prewriteLost       // *LockLostError
@@ -57,10 +57,10 @@ const (
 
 func (p prewriteVerdict) failed() bool { return p >= prewriteLocked }
 
-// decidePrewrite judges one mutation of a transaction whose snapshot is readTS. A conflict is found
-// before an existing key is complained about: a value outside of the snapshot must not leak as a
-// duplicate. What was locked before is as it was if the very lock is still there, or if, the lock
-// lost, nobody has it and nothing newer was committed.
+// decidePrewrite decides about one mutation of a transaction whose snapshot is readTS. A conflict takes precedence over
+// an existing key: a value outside of the snapshot must not be revealed as a duplicate. A key that was locked before is
+// unchanged if that very lock still exists, or if, the lock lost, no other transaction has locked it and nothing newer
+// was committed.
 func decidePrewrite(startTS, readTS tso.Timestamp, m *Mutation, v *keyView) prewriteVerdict {
 	limit := readTS
 	if m.LockedAt != 0 {
@@ -97,21 +97,21 @@ func decidePrewrite(startTS, readTS tso.Timestamp, m *Mutation, v *keyView) prew
 	}
 }
 
-// commitRecord says what a commit leaves on a key, whether in one phase or two.
+// commitRecord is the record that a commit leaves on a key, in one phase or two.
 type commitRecord uint8
 
 const (
 	recordNothing commitRecord = iota
 	recordVersion              // a write record
-	recordLock                 // a status record: who locks the key next may have to move its snapshot
-	recordUse                  // a status record, for those who have lost an exclusive lock on the key
+	recordLock                 // a status record: the next transaction that locks the key may have to advance its snapshot
+	recordUse                  // a status record, for transactions that have lost an exclusive lock on the key
 )
 
-// decideRecord judges one mutation. A key that was locked and not written gets a record as well: its
-// lock may have been lost, and the next to lock it must not be undone by who lost it; and whoever asks
-// the transaction's primary after the lock is gone must find the commit there. lostTS is at or above
-// the start_ts of every transaction that may have lost a lock here without having ended; who began at
-// or below the safe point can prewrite no more.
+// decideRecord decides about one mutation. A key that was locked and not written gets a record as well: its lock may
+// have been lost, and the next holder must not be undone by a transaction that has lost the lock; and a status check at
+// the primary after the lock is removed must find the commit. lostTS is at or above the start_ts of every transaction
+// that may have lost a lock here without having ended; a transaction that began at or below the safe point can no longer
+// prewrite.
 func decideRecord(op Op, lostTS, safePoint tso.Timestamp) commitRecord {
 	switch {
 	case op == OpPut || op == OpDelete:
@@ -137,13 +137,13 @@ func nextTS(ts tso.Timestamp) (next tso.Timestamp, ok bool) {
 	return ts + 1, true
 }
 
-// mayCommitAt reports whether a one-phase or async commit may take commitTS; 0 means that there was none to
-// be had. limit 0 means any.
+// mayCommitAt reports whether a one-phase or async commit may take commitTS; 0 means that none could be obtained. limit
+// 0 means any.
 func mayCommitAt(commitTS, limit tso.Timestamp) bool {
 	return commitTS != 0 && (limit == 0 || commitTS <= limit)
 }
 
-// finish says what to do with a key when its transaction's fate meets it.
+// finish is the action for a key of a transaction whose outcome is decided.
 type finish uint8
 
 const (
@@ -154,8 +154,8 @@ const (
 	finishRelease                // drop the pessimistic lock
 )
 
-// decideCommit judges one key of a commit. primary says that the key is the primary, whose lock
-// may have been pushed; on a secondary that is impossible.
+// decideCommit decides about one key of a commit. primary means that the key is the primary, whose lock may have been
+// pushed; on a secondary that is impossible.
 func decideCommit(key []byte, startTS, commitTS tso.Timestamp, primary bool, v *keyView) (finish, error) {
 	switch {
 	case v.ownLock(startTS) && primary && !bytes.Equal(v.lock.Primary, key):
@@ -180,8 +180,8 @@ func decideCommit(key []byte, startTS, commitTS tso.Timestamp, primary bool, v *
 	}
 }
 
-// releaseStale drops the pessimistic lock that a late request took for a transaction that has ended.
-// A pessimistic lock never becomes a version.
+// releaseStale releases the pessimistic lock that a delayed request acquired for a transaction that has ended. A
+// pessimistic lock never becomes a version.
 func releaseStale(startTS tso.Timestamp, v *keyView) finish {
 	if v.ownPess(startTS) {
 		return finishRelease
@@ -189,7 +189,7 @@ func releaseStale(startTS tso.Timestamp, v *keyView) finish {
 	return finishNothing
 }
 
-// decideRollback judges one key of a rollback by the owner.
+// decideRollback decides about one key of a rollback by the owner.
 func decideRollback(startTS tso.Timestamp, v *keyView) (finish, error) {
 	switch {
 	case v.ownLock(startTS):
@@ -203,7 +203,7 @@ func decideRollback(startTS tso.Timestamp, v *keyView) (finish, error) {
 	}
 }
 
-// decideResolve judges one key of a transaction whose fate is decided: commitTS 0 means rolled back.
+// decideResolve decides about one key of a transaction whose outcome is decided: commitTS 0 means rolled back.
 func decideResolve(key []byte, startTS, commitTS tso.Timestamp, v *keyView) (finish, error) {
 	switch {
 	case !v.ownLock(startTS):
@@ -219,7 +219,7 @@ func decideResolve(key []byte, startTS, commitTS tso.Timestamp, v *keyView) (fin
 	}
 }
 
-// statusQuery is what is asked of a primary.
+// statusQuery is a status check of a primary.
 type statusQuery struct {
 	startTS, callerTS, nowTS tso.Timestamp
 	rollbackIfMissing        bool
@@ -229,9 +229,9 @@ type statusQuery struct {
 	silentMillis uint64
 }
 
-// decideStatus tells a transaction's fate by its primary, deciding it if the lock has expired or
-// the caller says so. pushTS != 0 means: raise the lock's MinCommitTS to it. If the fate is neither
-// told nor decided the lock is alive.
+// decideStatus returns a transaction's outcome according to its primary, deciding it if the lock has expired or the
+// caller requests it. pushTS != 0 means: raise the lock's MinCommitTS to it. If no outcome is returned or decided the
+// lock is alive.
 func decideStatus(primary []byte, q *statusQuery, v *keyView) (st TxnStatus, do finish, pushTS tso.Timestamp, err error) {
 	if v.ownPess(q.startTS) {
 		st, do, err = decidePessStatus(primary, q, v)
@@ -245,13 +245,13 @@ func decideStatus(primary []byte, q *statusQuery, v *keyView) (st TxnStatus, do 
 	case !bytes.Equal(v.lock.Primary, primary):
 		return TxnStatus{}, finishNothing, 0, &PrimaryMismatchError{Key: bytes.Clone(primary), Lock: v.lock.detached()}
 	case v.lock.Async && !q.forceSync:
-		// The secondaries know more: they may all be locked, and then it is committed. A push would
-		// change the commit_ts that others compute from this lock.
+		// The secondaries decide: if they are all locked, the transaction has committed. A push would change the
+		// commit_ts that others compute from this lock.
 		return TxnStatus{}, finishNothing, 0, nil
 	case expired(v.lock, q.nowTS, q.silentMillis):
 		return TxnStatus{RolledBack: true}, finishRecord, 0, nil
 	case v.lock.Async:
-		// After a crash nobody would know of a push: the minima of async commits are not raised then.
+		// A push would be lost in a crash: the minima of async commits are not raised then.
 		return TxnStatus{}, finishNothing, 0, nil
 	}
 	// A caller from the future must not push: the owner could not commit until then.
@@ -278,8 +278,8 @@ func decideMissing(q *statusQuery, v *keyView) (TxnStatus, finish, error) {
 	}
 }
 
-// decidePessStatus is decideStatus for a primary with a pessimistic lock. It is never pushed: it is in
-// no reader's way, and a pushed minimum would feed the timestamps computed from it.
+// decidePessStatus is decideStatus for a primary with a pessimistic lock. It is never pushed: it blocks no reader, and a
+// pushed minimum would affect the timestamps computed from it.
 func decidePessStatus(primary []byte, q *statusQuery, v *keyView) (TxnStatus, finish, error) {
 	switch {
 	case v.ownCommitTS != 0 || v.rolledBack:
@@ -287,7 +287,7 @@ func decidePessStatus(primary []byte, q *statusQuery, v *keyView) (TxnStatus, fi
 	case !bytes.Equal(v.lock.Primary, primary) && q.resolvingPessimistic:
 		return TxnStatus{}, finishNothing, &PrimaryMismatchError{Key: bytes.Clone(primary), Lock: v.lock.detached()}
 	case !bytes.Equal(v.lock.Primary, primary):
-		// Somebody has met a prewritten lock that names this key: this one is a leftover.
+		// The caller has encountered a prewritten lock that names this key as its primary: this lock is a leftover.
 		return decideMissing(q, v)
 	case !expired(v.lock, q.nowTS, q.silentMillis):
 		return TxnStatus{}, finishNothing, nil
@@ -298,18 +298,17 @@ func decidePessStatus(primary []byte, q *statusQuery, v *keyView) (TxnStatus, fi
 	}
 }
 
-// expired reports whether a lock may be rolled back by others: its TTL has run out at nowTS, a timestamp of the
-// oracle, and its owner has been silent for its lease, by the clock of the shard that has the lock.
+// expired reports whether a lock may be rolled back by others: its TTL has passed at nowTS, a timestamp of the oracle,
+// and its owner has been silent for its lease, by the clock of the shard that has the lock.
 func expired(l *Lock, nowTS tso.Timestamp, silentMillis uint64) bool {
 	ttl := ttlInForce(l, nowTS, silentMillis)
 	end := uint64(l.StartTS.Physical()) + ttl
 	return end < ttl || end < uint64(nowTS.Physical())
 }
 
-// ttlInForce returns the TTL of a lock as it counts for those who judge it at nowTS. The oracle's clock may jump
-// (a restart, or a step of its machine's clock), which is not silence of the owner: the next heartbeat
-// takes the jump into account, and until it is due the lock lives on. No lock lives longer for it than its
-// lease, as the shard's own clock measures it.
+// ttlInForce returns the effective TTL of a lock at nowTS. A jump of the oracle's clock (a restart, or a step of its
+// machine's clock) is not silence of the owner: the next heartbeat takes the jump into account, and until it is due the
+// lock is alive. This prolongs no lock beyond its lease, as measured by the shard's own clock.
 func ttlInForce(l *Lock, nowTS tso.Timestamp, silentMillis uint64) uint64 {
 	age := nowTS.Physical() - l.StartTS.Physical()
 	if silentMillis >= l.LeaseMillis || age < 0 {
@@ -318,15 +317,14 @@ func ttlInForce(l *Lock, nowTS tso.Timestamp, silentMillis uint64) uint64 {
 	return max(l.TTLMillis, uint64(age)+l.LeaseMillis-silentMillis)
 }
 
-// RecoveryGraceMillis is how long a primary lock lives after a restart of its shard at least, in milliseconds:
-// long enough for its owner's next heartbeat.
+// RecoveryGraceMillis is the minimal validity of a primary lock after a restart of its shard, in milliseconds: long
+// enough for its owner's next heartbeat.
 const RecoveryGraceMillis = 3000
 
-// recoverLock returns a lock as it is held after a restart, with now a fresh timestamp. Pushes and
-// heartbeats are in memory only: so a primary may have been promised to commit above any
-// timestamp issued before, and to live on. A secondary's minimum must stay: its owner may hold
-// a commit_ts already, and the primary may have committed. So must the minimum of an async commit,
-// wherever it is: the commit_ts is computed from it.
+// recoverLock returns a lock as it is after a restart, with now a new timestamp. Pushes and heartbeats are in memory
+// only, so a primary may have been promised to commit above any timestamp issued before, and to stay alive. A
+// secondary's minimum must be kept: its owner may have a commit_ts already, and the primary may have committed. So must
+// the minimum of an async commit on any key: the commit_ts is computed from it.
 func recoverLock(key []byte, l Lock, now tso.Timestamp) Lock {
 	if bytes.Equal(l.Primary, key) && !l.Async {
 		l.MinCommitTS = max(l.MinCommitTS, now+1)

@@ -6,21 +6,21 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// acquireVerdict says what a request for a pessimistic lock does about one key.
+// acquireVerdict is the decision about one key of a request for pessimistic locks.
 type acquireVerdict uint8
 
 const (
 	acquireTake acquireVerdict = iota // the key is free
-	acquireHeld                       // the transaction holds it as it wants it, or may from now on
+	acquireHeld                       // the transaction has a sufficient lock, or may have it from now on
 	acquireJoin                       // others hold it shared, and so may the transaction
-	acquireWait                       // somebody else holds it
+	acquireWait                       // another transaction has locked it
 
 	acquireRolledBack // *RolledBackError
 	acquireCommitted  // *AlreadyCommittedError
 )
 
-// decideAcquire judges one key. A transaction that has ended here takes no locks: the request is
-// late, and nobody would release them. waiters says that others wait for the key already.
+// decideAcquire decides about one key. A transaction that has ended here acquires no locks: the request is late, and the
+// locks would never be released. waiters means that others wait for the key already.
 func decideAcquire(startTS tso.Timestamp, shared, waiters bool, v *keyView) acquireVerdict {
 	switch {
 	case v.ownLock(startTS):
@@ -42,7 +42,7 @@ func decideAcquire(startTS tso.Timestamp, shared, waiters bool, v *keyView) acqu
 	}
 }
 
-// lockedAt returns as of when a key is locked: at the snapshot, or at what was committed on it later.
+// lockedAt returns the timestamp as of which a key is locked: the snapshot, or a later commit on the key.
 func lockedAt(readTS tso.Timestamp, shared bool, v *keyView) tso.Timestamp {
 	at := max(readTS, v.newest.commitTS, v.lockCommitTS)
 	if !shared {
@@ -57,7 +57,7 @@ func decideRelease(startTS, bound tso.Timestamp, v *keyView) bool {
 	return v.ownPess(startTS) && v.lock.ForUpdateTS <= bound
 }
 
-// secondaryVerdict says what a secondary of an async commit tells about the fate of it.
+// secondaryVerdict is the outcome of an async commit according to a secondary.
 type secondaryVerdict uint8
 
 const (
@@ -67,7 +67,7 @@ const (
 	secondaryMissing                            // it may yet be locked
 )
 
-// decideSecondary judges one secondary. A pessimistic lock is as good as none.
+// decideSecondary decides about one secondary. A pessimistic lock is treated as none.
 func decideSecondary(startTS tso.Timestamp, v *keyView) secondaryVerdict {
 	switch {
 	case v.ownLock(startTS):
@@ -81,21 +81,19 @@ func decideSecondary(startTS tso.Timestamp, v *keyView) secondaryVerdict {
 	}
 }
 
-// decideMissingSecondary reports whether missing secondaries are to be rolled back: nothing else has told
-// the transaction's fate, and whoever asks may decide it. A lock met that is alive says that the
-// transaction is.
+// decideMissingSecondary reports whether missing secondaries are to be rolled back: no other key has determined the
+// transaction's outcome, and the caller may decide it. A live lock shows that the transaction is alive.
 func decideMissingSecondary(st *SecondaryStatus, owner, primaryExpired, alive bool) bool {
 	return st.CommitTS == 0 && !st.RolledBack && (owner || primaryExpired && !alive)
 }
 
-// decideRefresh judges one version of a key that was read at FromTS and shall be the same at ToTS:
-// it reports whether somebody else has changed the key in between.
+// decideRefresh decides about one version of a key that was read at FromTS and shall be the same at ToTS: it reports
+// whether another transaction has changed the key in between.
 func decideRefresh(q *RefreshArgs, w *writeRecord) bool {
 	return w.startTS != q.StartTS && q.FromTS < w.commitTS && w.commitTS <= q.ToTS
 }
 
-// decideRefreshLock judges a lock on a key that was read: readPass if it cannot commit at or below
-// ToTS.
+// decideRefreshLock decides about a lock on a key that was read: readPass if it cannot commit at or below ToTS.
 func decideRefreshLock(q *RefreshArgs, l *Lock, state entryState) readVerdict {
 	switch {
 	case !l.blocksReads() || l.StartTS == q.StartTS || l.MinCommitTS > q.ToTS || slices.Contains(q.Bypass, l.StartTS):

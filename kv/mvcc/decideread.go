@@ -6,7 +6,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// readVerdict says what a read does about a lock.
+// readVerdict is the action of a read that encounters a lock.
 type readVerdict uint8
 
 const (
@@ -16,7 +16,7 @@ const (
 	readLocked                     // *KeyLockedError
 )
 
-// decideRead judges the lock on key for a read.
+// decideRead decides about the lock on key for a read.
 func decideRead(key []byte, l *Lock, state entryState, onePC bool, o *ReadOptions) readVerdict {
 	if !l.blocksReads() {
 		return readPass
@@ -51,15 +51,14 @@ func decideRead(key []byte, l *Lock, state entryState, onePC bool, o *ReadOption
 // bound below it, and 0 while it still checks its keys.
 func decideLargeRead(commitTS, readTS tso.Timestamp) bool { return commitTS != 0 && commitTS <= readTS }
 
-// largeBound returns a bound below the commit_ts of a large commit: above its snapshot, above what its keys were
-// locked at, and above all that has been read by the time readers begin to wait for it.
+// largeBound returns a bound below the commit_ts of a large commit: above its snapshot, above the timestamps as of which
+// its keys were locked, and above everything that has been read by the time readers begin to wait for it.
 func largeBound(maxTS, startTS, floor tso.Timestamp) tso.Timestamp {
 	return max(maxTS, startTS, floor) + 1
 }
 
-// decideLatestRead judges a read of the latest committed value. The primary of a plain transaction that
-// waits for its commit is not committed; anything else may be. What its owner may yet commit at or below
-// floor must not be missed either.
+// decideLatestRead decides about a read of the latest committed value. The primary of a plain transaction that waits for
+// its commit is not committed; any other lock may be. A commit at or below floor must not be missed either.
 func decideLatestRead(key []byte, l *Lock, state entryState, onePC bool, floor tso.Timestamp) readVerdict {
 	switch {
 	case onePC || state == stateFinishing:

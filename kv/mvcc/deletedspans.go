@@ -10,8 +10,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Bounds of what a store keeps about deleted spans, and the number of deleted keys that a scan has to walk
-// over, one after another, before it reports them.
+// Bounds of the deleted spans that a store keeps, and the number of consecutive deleted keys that a scan must pass
+// before it reports them.
 const (
 	maxDeletedSpans    = 1024
 	maxDeletedSpanKey  = 1 << 10
@@ -20,24 +20,23 @@ const (
 	minDeletedMore = 4
 )
 
-// deletedSpans are spans in which every key is deleted: the consumed end of a queue, the index entries that a
-// hot row has left behind. A scan of the present jumps over them. History keeps their versions until it is
-// collected, and without the jump every scan would walk over all of them.
+// deletedSpans are spans in which every key is deleted: the consumed end of a queue, or the index entries that a
+// frequently updated row has left. A scan of the present skips them. Their versions are history until they are
+// collected, and without the skip every scan would pass over all of them.
 //
-// A span that is verified at asOf holds no visible key at any timestamp from asOf on. That takes two scans:
+// A span that is verified at asOf contains no visible key at any timestamp from asOf on. That takes two scans:
 //
-//	scan 1   walks over deleted keys only              add: the span is a candidate
+//	scan 1   passes over deleted keys only             add: the span is a candidate
 //	writers  from here on report each key they write   removeKey: the key leaves its span
-//	scan 2   probes locks, walks over the same keys    add: what is left of the candidate is verified
+//	scan 2   probes locks, passes over the same keys   add: the rest of the candidate is verified
 //
-// A writer that has missed the candidate, because it looked before it was added, has its lock in the table
-// from before that look until its versions are applied. So either scan 2 meets the lock in its probe, and leaves that key
-// out of what it reports, or it finds the writer's version. That is why a candidate is verified only by a scan
-// whose probe began after the candidate was added. A reader of a verified span has probed the locks
-// as well (I1): whoever commits at or below its timestamp is met in the table, or has removed its
-// key from the span before.
+// A writer that has missed the candidate, because it checked before it was added, has its lock in the table from before
+// that check until its versions are applied. So either scan 2 encounters the lock in its probe, and excludes that key
+// from its report, or it finds the writer's version. Therefore a candidate is verified only by a scan whose probe began
+// after the candidate was added. A reader of a verified span has probed the locks as well (I1): a transaction that
+// commits at or below its timestamp has its lock in the table, or has removed its key from the span before.
 type deletedSpans struct {
-	n   atomic.Int64  // spans in the list: writers and scans pass by when it is 0
+	n   atomic.Int64  // spans in the list; writers and scans skip the list if it is 0
 	seq atomic.Uint64 // grows with each candidate
 	mu  sync.RWMutex
 	// spans are disjoint and ascending.
@@ -52,8 +51,8 @@ type deletedSpan struct {
 	keys       int           // about how many deleted keys it saves a scan
 }
 
-// endOf appends to buf the end of the verified span that key lies in, for a reader at readTS. ok is false if there
-// is none.
+// endOf appends to buf the end of the verified span that contains key, for a reader at readTS. ok is false if there is
+// none.
 func (d *deletedSpans) endOf(key []byte, readTS tso.Timestamp, buf []byte) (_ []byte, ok bool) {
 	if d.n.Load() == 0 {
 		return buf, false
@@ -82,14 +81,14 @@ func (d *deletedSpans) startBelow(bound []byte, readTS tso.Timestamp, buf []byte
 	return append(buf, d.spans[i].start...), true
 }
 
-// searchLocked returns the span that key lies in, or where one with key would be inserted.
+// searchLocked returns the span that contains key, or the position at which one with key would be inserted.
 func (d *deletedSpans) searchLocked(key []byte) (i int, found bool) {
 	i = sort.Search(len(d.spans), func(i int) bool { return bytes.Compare(d.spans[i].end, key) > 0 })
 	return i, i < len(d.spans) && bytes.Compare(d.spans[i].start, key) <= 0
 }
 
-// removeKey takes a key out of the span it lies in. A writer calls it with its lock in the lock table and
-// before its version is applied.
+// removeKey removes a key from the span that contains it. A writer calls it with its lock in the lock table and before
+// its version is applied.
 func (d *deletedSpans) removeKey(key []byte) {
 	if d.n.Load() == 0 {
 		return
@@ -123,8 +122,8 @@ func (d *deletedSpans) removeKey(key []byte) {
 	d.replaceLocked(i, i+1, parts[:n])
 }
 
-// removeSpan forgets what is known of [start, end): keys arrive there by another way than one by one. An empty end means
-// no bound.
+// removeSpan removes [start, end) from the spans: keys are added to it other than one by one. An empty end means no
+// bound.
 func (d *deletedSpans) removeSpan(start, end []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -137,9 +136,10 @@ func (d *deletedSpans) removeSpan(start, end []byte) {
 	}
 }
 
-// add reports that a scan has found [start, end) without a visible key at readTS, without a version above it, and without
-// a lock that blocks reads; since is the value of seq before its probe. The parts that were candidates by then, or verified,
-// are verified at readTS; the rest becomes a candidate. keys is how many keys the scan has walked over.
+// add reports that a scan has found [start, end) without a visible key at readTS, without a version above it, and
+// without a lock that blocks reads; since is the value of seq before its probe. The parts that were candidates by then,
+// or verified, are verified at readTS; the rest becomes a candidate. keys is the number of keys the scan has passed
+// over.
 func (d *deletedSpans) add(start, end []byte, readTS tso.Timestamp, since uint64, keys int) {
 	if len(start) > maxDeletedSpanKey || len(end) > maxDeletedSpanKey || bytes.Compare(start, end) >= 0 {
 		return
@@ -172,8 +172,7 @@ func (d *deletedSpans) add(start, end []byte, readTS tso.Timestamp, since uint64
 	}
 }
 
-// verifyWithin appends the span with what of it lies in [start, end) verified, if it was added before the scan that
-// asks.
+// verifyWithin appends the span with its part in [start, end) verified, if it was added before the calling scan.
 func (s deletedSpan) verifyWithin(dst []deletedSpan, start, end []byte, readTS tso.Timestamp, since uint64) []deletedSpan {
 	if s.asOf != 0 || s.seq > since {
 		return appendDeletedSpan(dst, s)
@@ -199,8 +198,8 @@ func (s deletedSpan) verifyWithin(dst []deletedSpan, start, end []byte, readTS t
 	return appendDeletedSpan(appendDeletedSpan(dst, inside), s)
 }
 
-// appendDeletedSpan joins a span to the last one where both are verified and touch: the later asOf holds for
-// both, because nothing was written into either since.
+// appendDeletedSpan joins a span to the last one if both are verified and adjacent: the later asOf applies to both,
+// because nothing was written into either since.
 func appendDeletedSpan(dst []deletedSpan, s deletedSpan) []deletedSpan {
 	if n := len(dst); n > 0 && dst[n-1].asOf != 0 && s.asOf != 0 && bytes.Equal(dst[n-1].end, s.start) {
 		last := &dst[n-1]

@@ -7,14 +7,14 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// finisher carries out what commit, rollback, resolve and status decide about keys that are
-// latched: it collects the changes in one batch and the locks that go with them.
+// finisher carries out the decisions of commit, rollback, resolve and status checks about latched keys: it collects the
+// changes in one batch and the locks that it removes.
 type finisher struct {
 	w        *writer
 	b        *storage.Batch
 	startTS  tso.Timestamp
 	commitTS tso.Timestamp // 0: rolling back
-	// decides: the batch decides a transaction, and must be durable before anybody is told.
+	// decides: the batch decides a transaction, and must be durable before it is reported.
 	decides bool
 }
 
@@ -73,7 +73,7 @@ func (f *finisher) commit(key []byte, e *entry) {
 	}
 }
 
-// abort drops what was collected, and the latches.
+// abort drops the collected changes and releases the latches.
 func (f *finisher) abort() {
 	if f.b != nil {
 		f.b.Close()
@@ -81,8 +81,8 @@ func (f *finisher) abort() {
 	f.w.unlatch()
 }
 
-// run applies what was collected and lets go of the latches. Rollback records have no entry in the
-// lock table that would make others wait for the sync, so the latches are held over it then.
+// run applies the collected changes and releases the latches. Rollback records have no entry in the lock table for which
+// others would wait until the sync, so with them the latches are held during it.
 func (f *finisher) run() (writtenBytes int, err error) {
 	s := f.w.s
 	for _, e := range f.w.dropped {

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// writer holds what one write request uses while it runs. It is pooled.
+// writer contains the state of one write request while it runs. It is pooled.
 type writer struct {
 	s       *State
 	held    latchSet
@@ -24,7 +24,7 @@ type writer struct {
 
 func (s *State) newWriter() *writer { return s.writers.Get().(*writer) }
 
-// release gives the writer back. Its latches must have been released.
+// release returns the writer to the pool. Its latches must have been released.
 func (w *writer) release() {
 	const keep = 1024
 	w.closeIters()
@@ -135,7 +135,7 @@ func (w *writer) lookWrites(v *keyView, key []byte, startTS tso.Timestamp) error
 	}
 	newest.value = nil
 	v.newest = newest
-	// Own records lie above start_ts, and most of the time nothing does.
+	// Own records lie above start_ts, and usually no record does.
 	for rec := newest; rec.commitTS > startTS; {
 		if rec.startTS == startTS {
 			v.ownCommitTS = rec.commitTS
@@ -151,8 +151,8 @@ func (w *writer) lookWrites(v *keyView, key []byte, startTS tso.Timestamp) error
 	return nil
 }
 
-// lookStatus puts what S says about key into the view: rollback records of startTS, and committed
-// OpLocks and uses of shared locks above it. The bounds in memory spare most transactions the look.
+// lookStatus adds S's records about key to the view: rollback records of startTS, and committed OpLocks and uses of
+// shared locks above it. The bounds in memory spare most transactions the lookup.
 func (w *writer) lookStatus(v *keyView, key []byte, startTS tso.Timestamp) error {
 	if uint64(startTS) > w.s.maxRollbackTS.Load() &&
 		(uint64(startTS) > w.s.maxLockCommitTS.Load() || uint64(startTS) >= w.s.marks.of(key).Load()) {
@@ -195,8 +195,8 @@ func (w *writer) lookStatus(v *keyView, key []byte, startTS tso.Timestamp) error
 	return it.Error()
 }
 
-// lookAll gathers everything about key but the lock. *TooOldError if there is nothing of the transaction
-// and what there was may have been collected.
+// lookAll gathers everything about key except the lock. It returns *TooOldError if there is no record of the transaction
+// and records may have been collected.
 func (w *writer) lookAll(v *keyView, key []byte, startTS tso.Timestamp) error {
 	if err := w.lookWrites(v, key, startTS); err != nil {
 		return err
@@ -210,10 +210,9 @@ func (w *writer) lookAll(v *keyView, key []byte, startTS tso.Timestamp) error {
 	return nil
 }
 
-// lookForPrewrite gathers what decidePrewrite asks about a key that the transaction has not prewritten.
-// Versions at or below the snapshot matter only to who wants the key to be new, and of a key whose
-// very lock is still there no version does: had the transaction committed, the lock would be
-// another one.
+// lookForPrewrite gathers the input of decidePrewrite about a key that the transaction has not prewritten. Versions at
+// or below the snapshot matter only to mutations that require the key to be new, and if the key's very lock still exists
+// no version matters: had the transaction committed, the lock would be another one.
 func (w *writer) lookForPrewrite(v *keyView, m *Mutation, startTS, readTS tso.Timestamp) error {
 	held := v.ownPess(startTS) && v.lock.ForUpdateTS == m.LockedAt
 	since := readTS
@@ -228,9 +227,8 @@ func (w *writer) lookForPrewrite(v *keyView, m *Mutation, startTS, readTS tso.Ti
 	return w.lookStatus(v, m.Key, startTS)
 }
 
-// lookForLock gathers what decideAcquire and lockedAt ask about a key that the transaction does not
-// hold: what was committed after its snapshot, its own end included; and whether the key exists, if that
-// is asked.
+// lookForLock gathers the input of decideAcquire and lockedAt about a key that the transaction has not locked: commits
+// after its snapshot, including its own end; and whether the key exists, if requested.
 func (w *writer) lookForLock(v *keyView, key []byte, args *AcquireArgs) error {
 	if args.Existence || w.s.marks.of(key).Load() > uint64(args.snapshot()) {
 		if err := w.lookWrites(v, key, args.StartTS); err != nil {
@@ -240,9 +238,9 @@ func (w *writer) lookForLock(v *keyView, key []byte, args *AcquireArgs) error {
 	return w.lookStatus(v, key, args.StartTS)
 }
 
-// existsCursor answers "has this key no version at all" for ascending keys without a seek for each:
-// a position p found by a seek to k says that all keys of [k, p) are absent. Bulk loads into
-// empty or sparse spans cost one seek this way. Where seeks pay for few keys, it rests.
+// existsCursor reports that ascending keys have no versions without a seek for each: a position p found by a seek to k
+// shows that all keys of [k, p) are absent. Bulk loads into empty or sparse spans then cost one seek. If seeks exclude
+// few keys, it pauses.
 type existsCursor struct {
 	active bool
 	it     *storage.Iterator
@@ -251,7 +249,7 @@ type existsCursor struct {
 	none   bool
 	seeked bool
 	gained int // keys answered since the last seek
-	rest   int // keys not to be asked about
+	rest   int // keys for which it pauses
 	err    error
 }
 
@@ -262,7 +260,7 @@ const (
 
 func (c *existsCursor) start(last []byte) { *c = existsCursor{active: true, upper: last} }
 
-// absent reports that key certainly has no version; false says nothing.
+// absent reports that key certainly has no version; false means unknown.
 func (c *existsCursor) absent(w *writer, key []byte) bool {
 	if !c.active || c.err != nil {
 		return false

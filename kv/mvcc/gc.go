@@ -12,54 +12,56 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Garbage collection, in the order in which a controller asks for it of every store:
+// Garbage collection, in the order in which a controller requests it from every store:
 //
 //	SetSafePoint(sp)   the fence: nothing at or below sp is read, begun or prewritten any more
-//	ScanLock(sp), …    whatever was begun at or below sp is decided and finished
+//	ScanLock(sp), …    everything begun at or below sp is decided and finished
 //	SyncLog            what was finished survives a power cut
 //	Collect(sp)        versions and records that only snapshots at or below sp could need are removed
 //
-// A key's versions at sp and below:      put@9  put@7  del@4  put@2      sp = 8
-// the newest at or below sp is kept                ^^^^^  ×      ×
+// A key's versions, with sp = 8: the newest at or below sp is kept, older ones are removed.
 //
-// A pass visits only keys that have a version in (done, sp], done being the safe point of the last
-// complete pass: all others are as that pass left them. Blocks and files without such versions are
-// passed over by their version interval. How far a pass has come is written with the removals, so
-// that a crash, which may undo the last of both, repeats a little and skips nothing.
+//	put@9  put@7  del@4  put@2
+//	       kept   ×      ×
+//
+// A pass visits only keys that have a version in (done, sp], done being the safe point of the last complete pass: all
+// others are as that pass left them. Blocks and files without such versions are skipped by their version interval. The
+// progress of a pass is written with the removals, so that a crash, which may undo the last of both, repeats a little
+// and skips nothing.
 
-// gcState is what a State knows about garbage collection.
+// gcState is the state of garbage collection in a State.
 type gcState struct {
-	fence sync.Mutex // held by whoever writes the safe point
+	fence sync.Mutex // locked while the safe point is written
 	// fenced is the safe point that SetSafePoint has made good; guarded by fence.
 	fenced tso.Timestamp
 	mu     sync.Mutex // held by Collect
-	// collected says whose records may be gone.
+	// collected: the transactions whose records may have been removed.
 	collected atomic.Pointer[collectedRecords]
 	pass      gcPass // guarded by mu
 }
 
-// gcPass says how far collection has come. It is stored.
+// gcPass is the progress of collection. It is stored.
 type gcPass struct {
 	done   tso.Timestamp // all keys have been visited at this safe point
 	target tso.Timestamp // safe point of the pass under way, 0 if there is none
 	tag    byte          // keyspace the pass is in: tagWrite, then tagStatus
 	resume []byte        // first key of it not visited yet
-	// from is where the versions begin that the pass under way looks at, at or below done: those above may
-	// have come after the last pass, by locks that were older. kept are the transactions at or below target,
-	// or done, whose records are all there.
+	// from is the lower end of the versions that the current pass visits, at or below done: versions above it may have
+	// been added after the last pass, by locks that were older. kept are the transactions at or below target, or done,
+	// whose records are all kept.
 	from tso.Timestamp
 	kept []TSSpan
 }
 
-// CollectArgs ask for collection at SafePoint. Protected are the transactions that may have a lock at or below it
-// somewhere: their records stay. From is where versions begin that the last pass may not have seen; SafePoint, or
-// above, if there are none.
+// CollectArgs requests collection at SafePoint. Protected are the transactions that may have a lock at or below it
+// somewhere: their records are kept. From is the lower end of the versions that the last pass may not have seen;
+// SafePoint, or above, if there are none.
 type CollectArgs struct {
 	SafePoint, From tso.Timestamp
 	Protected       []TSSpan
 }
 
-// GCStats counts what a piece of collection has done.
+// GCStats counts the work of a part of a collection.
 type GCStats struct {
 	Keys     int // visited
 	Versions int // removed
@@ -85,7 +87,7 @@ func (s *State) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timesta
 	}
 	raise(&s.safePoint, ts)
 	ts = s.SafePoint() // a request before, which was given up, may have raised it further
-	// Who checked the old fence holds latches until its locks are in the table.
+	// A writer that checked the old fence holds latches until its locks are in the table.
 	for i := range s.latches.stripes {
 		s.latches.stripes[i].Lock()
 		//lint:ignore SA2001 the lock is taken to wait for its holder; nothing is guarded
@@ -120,8 +122,8 @@ func (s *State) SyncLog() error {
 	return s.storeSafePoint(s.SafePoint())
 }
 
-// recordsGone returns *TooOldError if the records of a transaction may have been collected: that none
-// is found then says nothing about its fate.
+// recordsGone returns *TooOldError if the records of a transaction may have been collected, so that their absence does
+// not determine its outcome.
 func (s *State) recordsGone(startTS tso.Timestamp) error {
 	if s.gc.collected.Load().gone(startTS) {
 		return &TooOldError{TS: startTS, SafePoint: s.SafePoint()}
@@ -129,9 +131,9 @@ func (s *State) recordsGone(startTS tso.Timestamp) error {
 	return nil
 }
 
-// collectedValue answers a read that found a write record, or lock, but not its data record. Either
-// collection has overtaken it, or the store is corrupt. A read of the newest version has no timestamp for
-// the fence to refuse: what its iterator shows is then still the answer.
+// collectedValue answers a read that found a write record, or lock, but not its data record. Either collection has
+// overtaken it, or the store is corrupt. A read of the newest version has no timestamp for the fence to reject: the
+// result of its iterator is then still valid.
 func (s *State) collectedValue(it *storage.Iterator, key, stored []byte, readTS tso.Timestamp) ([]byte, error) {
 	if readTS == tso.MaxTimestamp && it != nil {
 		look, err := it.CloneUnbounded()
@@ -193,12 +195,11 @@ func decodePass(b []byte) (p gcPass, err error) {
 	return p, nil
 }
 
-// Collect does a piece of a pass at args.SafePoint, or goes on with the one under way, which may be at a
-// lower one. done reports that all keys have been visited at the safe point or above. The caller vouches
-// that all transactions begun at or below it, but those protected, are finished everywhere, durably; a pass under
-// way needs no other protection than it has begun with, since nobody takes a lock below its safe point. pause, if given,
-// is called after each removal of a few hundred records, without latches held; its error ends the
-// piece.
+// Collect does a part of a pass at args.SafePoint, or continues the current one, which may be at a lower one. done
+// reports that all keys have been visited at the safe point or above. The caller guarantees that all transactions begun
+// at or below it, except those protected, are finished everywhere, durably; a pass in progress needs no other protection
+// than it has begun with, since no transaction acquires a lock below its safe point. pause, if given, is called after
+// each removal of a few hundred records, without latches held; its error ends the part.
 func (s *State) Collect(ctx context.Context, args *CollectArgs, pause func() error) (st GCStats, done bool, err error) {
 	safePoint := args.SafePoint
 	s.gc.mu.Lock()
@@ -228,7 +229,7 @@ func (s *State) Collect(ctx context.Context, args *CollectArgs, pause func() err
 	return st, s.gc.pass.target == 0 && s.gc.pass.done >= safePoint, nil
 }
 
-// beginPass notes, durably and before anything is removed, that records up to the safe point may be missing, but
+// beginPass records, durably and before anything is removed, that records up to the safe point may be missing, except
 // for those that are kept.
 func (s *State) beginPass(args *CollectArgs) error {
 	done, target := s.gc.pass.done, args.SafePoint

@@ -5,10 +5,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// DropSpan removes every version and value of [start, end) by range deletion. dropped is false, and
-// nothing is removed, if the span holds a lock or a version above safePoint: somebody may still
-// need it. Status records stay, for they refuse late prewrites until the safe point does; so does what tells the
-// fate of protected transactions.
+// DropSpan removes every version and value of [start, end) by range deletion. dropped is false, and nothing is removed,
+// if the span contains a lock or a version above safePoint, which may still be needed. Status records stay, because they
+// reject late prewrites until the safe point does; so do the records that determine the outcome of protected
+// transactions.
 func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp, protected []TSSpan) (dropped bool, err error) {
 	if safePoint > s.SafePoint() {
 		return false, &InvalidRequestError{Detail: "span dropped above the safe point"}
@@ -31,7 +31,7 @@ func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp, protected [
 		b.DeleteRange(appendPrefix(nil, tag, start), appendUpper(nil, tag, end))
 	}
 	err = s.eng.Apply(b, storage.NoSync)
-	// Only now: what a read that is under way may yet remember of the span goes with the old ones.
+	// Only now: values of the span that a concurrent read caches until then are dropped with the old ones.
 	s.recent.Store(newRecentReads(s.opts.RecentBytes))
 	return true, err
 }

@@ -9,22 +9,22 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// A store that is away keeps its locks, and their fate may be told by records here. So the controller names the
-// transactions that may still have a lock somewhere, as spans of start_ts, and collection keeps what tells their
-// fate:
+// An unavailable store keeps its locks, and records here may determine their outcome. The controller therefore names the
+// transactions that may still have a lock somewhere, as spans of start_ts, and collection keeps the records that
+// determine their outcome:
 //
-//	rollback and lock records    as they are
-//	versions nobody can read     as records of a commit without a version: the same commit_ts, no value
+//	rollback and lock records       unchanged
+//	versions that cannot be read    as records of a commit without a version: the same commit_ts, no value
 //
-// A pass keeps for as long as the next one begins. That one visits every status record anew, so that what is not
-// protected any more goes.
+// The records are kept until the next pass, which visits every status record again and removes those that are no longer
+// protected.
 
 // TSSpan holds the timestamps above After, up to Through.
 type TSSpan struct{ After, Through tso.Timestamp }
 
 func (p TSSpan) contains(ts tso.Timestamp) bool { return p.After < ts && ts <= p.Through }
 
-// mergeSpans returns what spans hold as disjoint spans in ascending order.
+// mergeSpans returns the union of spans as disjoint spans in ascending order.
 func mergeSpans(spans []TSSpan) (merged []TSSpan) {
 	spans = slices.Clone(spans)
 	slices.SortFunc(spans, func(a, b TSSpan) int { return cmp.Compare(a.After, b.After) })
@@ -40,8 +40,8 @@ func mergeSpans(spans []TSSpan) (merged []TSSpan) {
 	return merged
 }
 
-// keepForAbsent reports whether the records that tell the fate of a transaction have to stay, since a store that
-// could not be reached may have its locks. protected are disjoint.
+// keepForAbsent reports whether the records that determine the outcome of a transaction have to be kept, since an
+// unreachable store may have its locks. protected are disjoint.
 func keepForAbsent(startTS tso.Timestamp, protected []TSSpan) bool {
 	return slices.ContainsFunc(protected, func(p TSSpan) bool { return p.contains(startTS) })
 }
@@ -58,8 +58,8 @@ func keptFrom(kept []TSSpan, done, target tso.Timestamp, protected []TSSpan) (ne
 	return mergeSpans(next)
 }
 
-// collectedRecords says whose records may be gone: of all transactions that began at or below through, but those
-// in kept.
+// collectedRecords: the records of all transactions that began at or below through, except those in kept, may have been
+// removed.
 type collectedRecords struct {
 	through tso.Timestamp
 	kept    []TSSpan
@@ -90,8 +90,8 @@ func decodeKept(b []byte, p *gcPass) error {
 	return nil
 }
 
-// putStub writes the record that stays of a version. Questions about the transaction look for it after the version,
-// so that they meet one of both.
+// putStub writes the record that replaces a version. Status checks look for it after the version, so that they find one
+// of the two.
 func (s *State) putStub(b *storage.Batch, stored, key []byte, w *writeRecord) []byte {
 	raise(&s.maxLockCommitTS, w.commitTS)
 	raise(s.marks.of(key), w.commitTS)

@@ -13,10 +13,9 @@ const (
 	gcBatchRecords = 256
 )
 
-// collector visits one page of a pass and removes what nobody can see any more. It takes no
-// latches: what lies at or below the safe point is written by nobody, and of a key's versions only
-// the newest matters to writers, which are above the safe point and tell a deletion from nothing
-// neither here nor there.
+// collector visits one page of a pass and removes versions and records that cannot be read any more. It acquires no
+// latches: records at or below the safe point are not written, and of a key's versions only the newest matters to
+// writers, which are above the safe point and treat a deletion like an absent key.
 type collector struct {
 	s     *State
 	pass  gcPass
@@ -92,8 +91,8 @@ func (c *collector) writePage() (err error) {
 	return c.flush()
 }
 
-// visit collects the key c.key, whose newest version at or below the safe point is pivot; c.it
-// stands on it. A deletion goes after all that it hides: a crash in between must not bring them back.
+// visit collects the key c.key, whose newest version at or below the safe point is pivot, the current position of c.it.
+// A deletion is removed after everything that it hides: a crash in between must not make that visible again.
 func (c *collector) visit(pivot uint64) error {
 	w, err := writeAt(c.it, userKey(c.key), pivot)
 	if err != nil {
@@ -124,8 +123,8 @@ func (c *collector) visit(pivot uint64) error {
 	return c.remove(c.stored)
 }
 
-// keepStub leaves what tells the fate of the transaction of a version of c.key that is removed in the same batch,
-// if that has to stay.
+// keepStub keeps the record that determines the outcome of the transaction of a version of c.key that is removed in the
+// same batch, if that is necessary.
 func (c *collector) keepStub(w *writeRecord) {
 	if keepForAbsent(w.startTS, c.pass.kept) {
 		c.stored = c.s.putStub(c.batch(), c.stored[:0], userKey(c.key), w)
@@ -134,7 +133,7 @@ func (c *collector) keepStub(w *writeRecord) {
 	}
 }
 
-// removeVersion removes the version c.look stands on, with its value.
+// removeVersion removes the current version of c.look, with its value.
 func (c *collector) removeVersion(version uint64) error {
 	w, err := writeAt(c.look, userKey(c.key), version)
 	if err != nil {
@@ -194,7 +193,7 @@ func (c *collector) statusPage() (err error) {
 	return c.flush()
 }
 
-// keepsStatus reports whether the status record that c.it stands on has to stay.
+// keepsStatus reports whether the current status record of c.it has to be kept.
 func (c *collector) keepsStatus() (bool, error) {
 	if len(c.pass.kept) == 0 {
 		return false, nil
@@ -210,8 +209,8 @@ func (c *collector) keepsStatus() (bool, error) {
 	return !isUse(startTS) && keepForAbsent(startTS, c.pass.kept), nil
 }
 
-// remove removes a stored key. When the batch is full it is applied, without a word about progress:
-// the key may not be finished.
+// remove removes a stored key. When the batch is full it is applied, without recording progress, because the key may not
+// be finished.
 func (c *collector) remove(stored []byte) error {
 	c.batch().Delete(stored)
 	if c.removals++; c.removals < gcBatchRecords {
@@ -227,7 +226,7 @@ func (c *collector) batch() *storage.Batch {
 	return c.b
 }
 
-// flush applies what is left, and notes how far the pass has come.
+// flush applies the rest, and records the progress of the pass.
 func (c *collector) flush() error {
 	c.batch().Put(c.s.opts.CollectedKey, appendPass(nil, &c.pass))
 	if err := c.apply(); err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// ReadOptions say as of when, and through which locks, a read looks.
+// ReadOptions are the snapshot of a read, and the locks that it ignores or reads through.
 type ReadOptions struct {
-	// ReadTS is the snapshot. tso.MaxTimestamp stands for the latest committed value (GetLatest).
+	// ReadTS is the snapshot. tso.MaxTimestamp means the latest committed value (GetLatest).
 	ReadTS tso.Timestamp
-	// FloorTS goes with a read of the latest value: it misses nothing that commits at or below.
+	// FloorTS, of a read of the latest value: the read misses no commit at or below it.
 	FloorTS tso.Timestamp
 	// Bypass holds start_ts of transactions known to commit above ReadTS or to be rolled back.
 	Bypass []tso.Timestamp
@@ -23,7 +23,7 @@ type ReadOptions struct {
 // CommittedTxn pairs a transaction with its commit_ts.
 type CommittedTxn struct{ StartTS, CommitTS tso.Timestamp }
 
-// probed is what the lock table said about a key before a read.
+// probed is the result of the lock table check of a key before a read.
 type probed struct {
 	verdict   readVerdict
 	lock      Lock // of readThrough and readLocked
@@ -31,7 +31,7 @@ type probed struct {
 	wait      <-chan struct{}
 }
 
-// probe looks up the lock on key. After BeginRead, before any iterator is opened.
+// probe looks up the lock on key. Call it after BeginRead and before any iterator is opened.
 func (s *State) probe(key []byte, o *ReadOptions) probed {
 	if s.locks.blocking.Load() == 0 {
 		return probed{}
@@ -73,8 +73,8 @@ func (s *State) probeWaiting(ctx context.Context, key []byte, o *ReadOptions) (p
 	}
 }
 
-// Get returns the newest value of key committed at or before o.ReadTS, or nil. BeginRead has been
-// called with it. Errors: *KeyLockedError, *TooOldError.
+// Get returns the newest value of key committed at or before o.ReadTS, or nil. BeginRead must have been called with it.
+// Errors: *KeyLockedError, *TooOldError.
 func (s *State) Get(ctx context.Context, key []byte, o *ReadOptions) ([]byte, error) {
 	if o.ReadTS == tso.MaxTimestamp {
 		return nil, &InvalidRequestError{Detail: "read without a timestamp"}
@@ -104,9 +104,9 @@ type LatestValue struct {
 	CommitTS tso.Timestamp
 }
 
-// GetLatest is Get without a timestamp. Whatever commits at or below floor, with which BeginRead has been
-// called, is seen: a reader who passes the largest CommitTS that it has seen never goes back to before it.
-// A lock whose transaction is not known to commit above floor is a *KeyLockedError.
+// GetLatest is Get without a timestamp. It sees every commit at or below floor, with which BeginRead must have been
+// called: a reader that passes the largest CommitTS that it has seen never reads an older state. A lock whose
+// transaction is not known to commit above floor is a *KeyLockedError.
 func (s *State) GetLatest(ctx context.Context, key []byte, floor tso.Timestamp) (LatestValue, error) {
 	if c := s.locks.largeWriting(key); c != nil {
 		return LatestValue{}, c.lockedError(key) // a read at a timestamp may be below it
@@ -131,13 +131,13 @@ func (s *State) GetLatest(ctx context.Context, key []byte, floor tso.Timestamp) 
 	return LatestValue{Value: value, CommitTS: w.commitTS}, err
 }
 
-// pointReader reads keys, ascending, at a timestamp, once it is known that no locks are in the way.
+// pointReader reads keys, ascending, at a timestamp, after the lock check.
 type pointReader struct {
 	s      *State
 	readTS tso.Timestamp
 	recent *recentReads // as it was before the iterator was opened
 	it     *storage.Iterator
-	room   []byte // what copies of remembered values are cut from
+	room   []byte // buffer of copies of cached values
 }
 
 func (s *State) newPointReader(readTS tso.Timestamp) pointReader {
@@ -150,7 +150,7 @@ func (r *pointReader) close() {
 	}
 }
 
-// get returns a copy of the value of key, or nil. left is how many keys there are from this one on.
+// get returns a copy of the value of key, or nil. left is the number of keys from this one on.
 func (r *pointReader) get(key []byte, left int) ([]byte, error) {
 	hash := r.s.marks.hash(key)
 	mark := r.s.marks.at(hash)
@@ -186,16 +186,16 @@ func (r *pointReader) copied(value []byte, left int) []byte {
 	return r.room[n:len(r.room):len(r.room)]
 }
 
-// awaitDurable returns once what an iterator opened before shows of key will outlive a power cut. A commit
-// that was applied after the probe has its lock still in the table until it is durable. A read at a
-// timestamp need not ask: commits that come after its probe are above it.
+// awaitDurable waits until the state of key that a previously opened iterator shows is durable. A commit that was
+// applied after the probe has its lock in the table until it is durable. A read at a timestamp need not check: commits
+// after its probe are above it.
 func (s *State) awaitDurable(ctx context.Context, key []byte, o *ReadOptions) error {
 	_, err := s.probeWaiting(ctx, key, o)
 	return err
 }
 
-// getVersion returns a copy of the value of key as of ts, or nil, and the write record that says so, whose
-// value is the iterator's; the zero record if there is none.
+// getVersion returns a copy of the value of key as of ts, or nil, and its write record, whose value is the iterator's;
+// the zero record if there is none.
 func (s *State) getVersion(it *storage.Iterator, key []byte, ts tso.Timestamp) ([]byte, writeRecord, error) {
 	buf := appendVersioned(it.Buf[:0], tagWrite, key, ts)
 	it.Buf = buf
@@ -215,7 +215,7 @@ func (s *State) getVersion(it *storage.Iterator, key []byte, ts tso.Timestamp) (
 	return value, w, nil
 }
 
-// currentWrite decodes the write record the iterator stands on; its value is the iterator's.
+// currentWrite decodes the iterator's current write record; its value is the iterator's.
 func currentWrite(it *storage.Iterator) (writeRecord, error) {
 	prefix, version, ok := storage.SplitVersion(it.Key())
 	if !ok {
@@ -224,7 +224,7 @@ func currentWrite(it *storage.Iterator) (writeRecord, error) {
 	return writeAt(it, userKey(prefix), version)
 }
 
-// writeAt is currentWrite for who knows the key and the version already.
+// writeAt is currentWrite for callers that know the key and the version already.
 func writeAt(it *storage.Iterator, key []byte, version uint64) (writeRecord, error) {
 	value, err := it.Value()
 	if err != nil {
@@ -237,8 +237,8 @@ func writeAt(it *storage.Iterator, key []byte, version uint64) (writeRecord, err
 	return w, nil
 }
 
-// dataValue returns the data record that the transaction startTS wrote at key, for a read at readTS that
-// found the write record by it, or the lock if it is nil.
+// dataValue returns the data record that the transaction startTS wrote at key, for a read at readTS that found the write
+// record by it, or the lock if it is nil.
 func (s *State) dataValue(it *storage.Iterator, key []byte, startTS, readTS tso.Timestamp) ([]byte, error) {
 	stored := appendVersioned(nil, tagData, key, startTS)
 	value, found, err := s.eng.Get(make([]byte, 0), stored)
@@ -265,8 +265,8 @@ func (s *State) lockValue(key []byte, p *probed, readTS tso.Timestamp) ([]byte, 
 	}
 }
 
-// BatchGet answers keys, ascending, like Get; values[i] is nil where keys[i] is absent or locked.
-// The locked ones are listed apart.
+// BatchGet answers keys, ascending, like Get; values[i] is nil if keys[i] is absent or locked. The locked ones are
+// listed separately.
 func (s *State) BatchGet(ctx context.Context, keys [][]byte, o *ReadOptions) (values [][]byte, locked []KeyLockedError, err error) {
 	values = make([][]byte, len(keys))
 	var skip []bool // allocated at the first lock met

@@ -7,9 +7,9 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Heartbeat raises the TTL of a primary lock to ttlMillis, unless it is larger, lets it live for leaseMillis from
-// now on by this process's clock as well, and returns the TTL in force. It is kept in memory only: after a restart the lock lives on for a while anyway.
-// Errors: *LockNotFoundError, *RolledBackError, *AlreadyCommittedError, *PrimaryMismatchError.
+// Heartbeat raises the TTL of a primary lock to ttlMillis, unless it is larger, extends its lease on this process's
+// clock to leaseMillis from now, and returns the TTL in force. Both are in memory only: after a restart the lock is
+// valid for a while anyway. Errors: *LockNotFoundError, *RolledBackError, *AlreadyCommittedError, *PrimaryMismatchError.
 func (s *State) Heartbeat(ctx context.Context, adm Admission, primary []byte, startTS tso.Timestamp, ttlMillis, leaseMillis uint64) (uint64, error) {
 	var inForce uint64
 	keys := [1][]byte{primary}
@@ -29,7 +29,7 @@ func (s *State) Heartbeat(ctx context.Context, adm Admission, primary []byte, st
 	return inForce, err
 }
 
-// heartbeatError says why a transaction has no lock on its primary.
+// heartbeatError returns the reason why a transaction has no lock on its primary.
 func heartbeatError(primary []byte, startTS tso.Timestamp, v *keyView) error {
 	switch {
 	case v.ownCommitTS != 0:

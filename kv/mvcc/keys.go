@@ -16,8 +16,7 @@ const (
 // appendLockKey appends the stored key of the lock on key.
 func appendLockKey(dst, key []byte) []byte { return appendPrefix(dst, tagLock, key) }
 
-// appendPrefix appends what all versions of key in a keyspace share; it is also the bound below
-// them all.
+// appendPrefix appends the common prefix of all versions of key in a keyspace, which is also their lower bound.
 func appendPrefix(dst []byte, tag byte, key []byte) []byte {
 	dst = append(dst, tag)
 	dst = append(dst, key...)

@@ -13,8 +13,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// LargeArgs asks for the one-phase commit of a write set that does not fit into memory. Admission returns
-// what is asked under the latches of some of its keys.
+// LargeArgs requests the one-phase commit of a write set that does not fit into memory. Admission returns the check to
+// perform under the latches of some of its keys.
 type LargeArgs struct {
 	Set WriteSet
 	// Shared are the keys held shared and not written, ascending, as OpCheckShared.
@@ -29,18 +29,18 @@ type LargeArgs struct {
 	MaxCommitTS tso.Timestamp
 }
 
-// LargeResult tells what was done. CommitTS 0: nothing, since no commit_ts was to be had within the bound, or
-// since there are nothing but checks, which held.
+// LargeResult is the result of a large commit. CommitTS 0: nothing was done, since no commit_ts could be obtained within
+// the bound, or since the set contains only checks, which succeeded.
 type LargeResult struct {
 	CommitTS     tso.Timestamp
 	WrittenBytes int
 }
 
 // CommitLarge commits a large write set in one phase: it checks all keys under the protection of one lock
-// (largetable.go), takes a commit_ts, writes the versions to table files, and makes the files part of the
-// store, which is atomic and durable. A crash before that leaves nothing, one after it everything. The
-// request is not idempotent: it is for callers in this process, who get each answer. Errors are Prewrite's;
-// nothing was written then, unless the engine has failed.
+// (largetable.go), obtains a commit_ts, writes the versions to table files, and makes the files part of the store, which
+// is atomic and durable. After a crash before that nothing is committed, after a later one everything. The request is
+// not idempotent: it is for callers in this process, which receive every answer. Errors are those of Prewrite; nothing
+// was written then, unless the engine has failed.
 func (s *State) CommitLarge(ctx context.Context, args *LargeArgs) (LargeResult, error) {
 	if err := s.BeginRead(ctx, max(args.StartTS, args.ReadTS)); err != nil { // a key's absence is a read
 		return LargeResult{}, err
@@ -51,7 +51,7 @@ func (s *State) CommitLarge(ctx context.Context, args *LargeArgs) (LargeResult, 
 	}
 	res, err := s.commitLarge(ctx, c, args)
 	if failed := s.eng.Err(); failed != nil {
-		// What the disk holds is unknown: the lock stays, and who waits is told by the engine.
+		// The state of the disk is unknown: the lock stays, and waiters receive the engine's error.
 		s.locks.abandonLarge(c, failed)
 		return LargeResult{}, failed
 	}
@@ -59,7 +59,7 @@ func (s *State) CommitLarge(ctx context.Context, args *LargeArgs) (LargeResult, 
 	return res, err
 }
 
-// abandonLarge wakes those who wait for a large commit that stays in the table: the engine has failed.
+// abandonLarge wakes the waiters for a large commit that stays in the table: the engine has failed.
 func (t *lockTable) abandonLarge(c *largeCommit, err error) {
 	for _, slab := range c.entries {
 		t.abandon(slab, err)
@@ -99,7 +99,7 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs
 	if len(args.Shared) > 0 {
 		err = chk.ingestChecked(ctx, tables, commitTS)
 	} else {
-		// From here on the outcome must be learnt, whoever gives up.
+		// From here on the outcome must be learnt, even if the caller gives up.
 		err = tables.Ingest(context.WithoutCancel(ctx))
 	}
 	if err != nil {
@@ -108,13 +108,13 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs
 	return LargeResult{CommitTS: commitTS, WrittenBytes: written}, nil
 }
 
-// leastAhead is how long the writing of a large commit has to take for its commit_ts to be chosen ahead of time.
+// leastAhead is the minimal duration of the writing of a large commit for which its commit_ts is chosen ahead of time.
 const leastAhead = 50 * time.Millisecond
 
-// beginWritingLarge chooses the commit_ts, from which on readers wait; 0 if there is none within the bound. Where the
-// oracle is in this process the commit_ts lies ahead of it by the time that writing is expected to take: readers pass
-// meanwhile, whose timestamps are below. It has a subtick, as the oracle never issues, and the versions become part
-// of the store only when the oracle has passed it (awaitIssued): no transaction begins below a version that it can meet.
+// beginWritingLarge chooses the commit_ts, from which on readers wait; 0 if there is none within the bound. If the
+// oracle is in this process the commit_ts lies ahead of it by the expected duration of the writing: readers with
+// timestamps below it do not wait. It has a subtick, which the oracle never issues, and the versions become part of the
+// store only when the oracle has passed it (awaitIssued): no transaction begins below a version that it can read.
 func (s *State) beginWritingLarge(ctx context.Context, c *largeCommit, args *LargeArgs, floor tso.Timestamp) (tso.Timestamp, error) {
 	var ahead tso.Timestamp
 	if wait := s.expectWriting(args.Set.SizeBytes()); s.opts.Embedded && wait >= leastAhead {
@@ -147,7 +147,7 @@ func (s *State) expectWriting(sizeBytes int64) time.Duration {
 	return time.Duration(float64(sizeBytes) / float64(s.largeRate.Load()) * float64(time.Second))
 }
 
-// noteWriting is told how long it took.
+// noteWriting records the rate of a finished writing.
 func (s *State) noteWriting(sizeBytes int64, took time.Duration) {
 	if sizeBytes < s.opts.LargePartBytes || took <= 0 {
 		return
@@ -160,7 +160,7 @@ func (s *State) noteWriting(sizeBytes int64, took time.Duration) {
 // awaitIssued returns once the oracle issues timestamps above ts.
 func (s *State) awaitIssued(ctx context.Context, ts tso.Timestamp) error {
 	if ts%tso.Tick == 0 || !s.opts.Embedded {
-		return nil // it has been issued, or lies below all that will be
+		return nil // it has been issued, or lies below all future ones
 	}
 	for {
 		now, err := s.opts.Oracle.Now(ctx)
@@ -183,7 +183,7 @@ func (s *State) largeParts(set WriteSet) int {
 	return int(min(most, int64(runtime.GOMAXPROCS(0)), set.SizeBytes()/s.opts.LargePartBytes+1))
 }
 
-// checkLarge checks all keys, and returns what is to be known of them together.
+// checkLarge checks all keys, and returns the combined results.
 func (s *State) checkLarge(ctx context.Context, c *largeCommit, args *LargeArgs, parts []WriteSetPart) (*largeChecker, error) {
 	checkers := make([]largeChecker, len(parts))
 	err := eachPart(ctx, parts, func(ctx context.Context, i int) error {
@@ -232,8 +232,8 @@ func eachPart(ctx context.Context, parts []WriteSetPart, f func(ctx context.Cont
 	return g.Wait()
 }
 
-// ingestChecked is Ingest under the latches of the keys held shared, which are checked: nothing else keeps
-// others from them if the locks have been lost.
+// ingestChecked is Ingest under the latches of the keys with shared locks, which are checked: nothing else excludes
+// other transactions if the locks have been lost.
 func (k *largeChecker) ingestChecked(ctx context.Context, tables *storage.Tables, commitTS tso.Timestamp) error {
 	defer tables.Abort()
 	pre := k.prewrite(k.args.Shared)
@@ -262,7 +262,7 @@ func (k *largeChecker) ingestChecked(ctx context.Context, tables *storage.Tables
 	}
 }
 
-// lostToLarge returns *LockLostError if a shared lock is gone, and another large commit has the key: waiting for that
+// lostToLarge returns *LockLostError if a shared lock is lost and another large commit has the key: waiting for that
 // would end in a conflict unless it fails, and it may be waiting for this one.
 func (k *largeChecker) lostToLarge(w *writer) error {
 	defer w.near.forget()
@@ -279,8 +279,8 @@ func (k *largeChecker) lostToLarge(w *writer) error {
 	return nil
 }
 
-// applyUses makes the records of the use of shared keys durable. Should the commit fail after all, they make
-// somebody run again in vain.
+// applyUses makes the records of the use of shared keys durable. If the commit fails after all, they cause an
+// unnecessary retry of another transaction.
 func (w *writer) applyUses(startTS, commitTS tso.Timestamp) error {
 	if len(w.uses) == 0 {
 		return nil
@@ -300,12 +300,12 @@ type largeChecker struct {
 	c      *largeCommit
 	args   *LargeArgs
 	writes bool          // some mutation is not a check
-	floor  tso.Timestamp // the commit_ts lies above it: the snapshot, and what keys were locked at
+	floor  tso.Timestamp // a lower bound of the commit_ts: the snapshot, and the timestamps as of which keys were locked
 	// touched counts the batches down that are looked at key by key.
 	touched int
 }
 
-// check judges one batch. What it finds stays so: other writers of these keys wait for the large commit.
+// check decides about one batch. Its result stays valid: other writers of these keys wait for the large commit.
 func (k *largeChecker) check(ctx context.Context, ms []Mutation) error {
 	pre := k.prewrite(ms)
 	if _, err := validateMutations(ms); err != nil {
@@ -329,7 +329,7 @@ func (k *largeChecker) check(ctx context.Context, ms []Mutation) error {
 	}
 }
 
-// prewrite is the request whose checks some of the keys have to pass.
+// prewrite returns the request whose checks some of the keys have to pass.
 func (k *largeChecker) prewrite(ms []Mutation) PrewriteArgs {
 	return PrewriteArgs{
 		Mutations: ms, Primary: k.args.Primary, StartTS: k.args.StartTS, ReadTS: k.args.ReadTS,
@@ -337,7 +337,7 @@ func (k *largeChecker) prewrite(ms []Mutation) PrewriteArgs {
 	}
 }
 
-// checkOnce is one attempt. A non-nil channel means: try again once it is closed.
+// checkOnce is one attempt. A non-nil channel means: try again when it is closed.
 func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteArgs) (<-chan struct{}, error) {
 	w.latchMutations(pre.Mutations)
 	defer w.unlatch()
@@ -357,9 +357,9 @@ func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteArgs) (<
 	return nil, nil
 }
 
-// untouched reports that the batch may be committed because the store knows nothing of any key between its first and
-// its last: no lock, no version, no status record that matters to the transaction. That is one seek for a batch of
-// rows of a new table or index, in place of a look at each.
+// untouched reports that the batch may be committed because the store has nothing between its first and its last key: no
+// lock, no version, no status record that matters to the transaction. For a batch of rows of a new table or index, one
+// seek replaces the check of each key.
 func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (bool, error) {
 	if k.touched > 0 {
 		k.touched--
@@ -397,11 +397,11 @@ func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (b
 	return it.Error() == nil, it.Error()
 }
 
-// touchedRest is how many batches are looked at key by key after one in whose span the store has versions.
+// touchedRest is the number of batches that are checked key by key after one in whose span the store has versions.
 const touchedRest = 32
 
-// replaceHeld puts entries in the place of the transaction's pessimistic locks on the batch: nobody can take
-// them away until the commit is over, and who waits for them learns of it then.
+// replaceHeld replaces the transaction's pessimistic locks on the batch by entries that cannot be removed by others
+// until the commit has ended; waiters for them are then answered.
 func (k *largeChecker) replaceHeld(w *writer) {
 	var held []entry
 	w.near.forget()
@@ -437,7 +437,7 @@ func (w *largeWriter) put(set **storage.TableSet) error {
 	return (*set).Put(w.key, w.value)
 }
 
-// finish makes what is written durable.
+// finish makes the written tables durable.
 func (w *largeWriter) finish() error {
 	for _, set := range []*storage.TableSet{w.writes, w.data, w.status} {
 		if set != nil {

@@ -9,16 +9,16 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// largeCommit is the one lock of a large write set that is being committed in one phase: it stands for a lock
-// on each of the keys, in the memory of the spans. It is never on disk.
+// largeCommit is the one lock of a large write set during its one-phase commit: it represents a lock on each of the keys
+// and contains only their spans. It is never on disk.
 //
-//	checking   other writers of its keys wait; readers pass, since the commit_ts will lie above them
+//	checking   other writers of its keys wait; readers ignore it, since the commit_ts will lie above them
 //	writing    the commit_ts is known; readers at or above it wait
 type largeCommit struct {
 	set     WriteSet
 	spans   []Span
 	startTS tso.Timestamp
-	done    chan struct{} // closed when it is over
+	done    chan struct{} // closed when it has ended
 
 	// Guarded by lockTable.mu:
 
@@ -27,8 +27,8 @@ type largeCommit struct {
 	entries [][]entry
 }
 
-// largeTTLMillis is the TTL by which others are told of a large commit's lock: it does not run out, for it goes
-// by itself, and questions about it wait.
+// largeTTLMillis is the TTL reported for a large commit's lock: it does not expire, because the lock is removed when the
+// commit ends, and status checks wait.
 const largeTTLMillis = 1 << 40
 
 // find returns the position of the first span that ends above key.
@@ -36,7 +36,7 @@ func (c *largeCommit) find(key []byte) int {
 	return sort.Search(len(c.spans), func(i int) bool { return bytes.Compare(c.spans[i].End, key) > 0 })
 }
 
-// holds says whether key is among the keys; true if that cannot be read.
+// holds reports whether key is among the keys; true if the set cannot be read.
 func (c *largeCommit) holds(key []byte) bool {
 	i := c.find(key)
 	if i == len(c.spans) || bytes.Compare(key, c.spans[i].Start) < 0 {
@@ -76,7 +76,7 @@ func (c *largeCommit) lastIn(start, end []byte) []byte {
 	return end
 }
 
-// overlaps says whether two large commits may have a key in common.
+// overlaps reports whether two large commits may have a key in common.
 func (c *largeCommit) overlaps(other *largeCommit) bool {
 	for i := range c.spans {
 		if from, _ := other.firstIn(c.spans[i].Start, c.spans[i].End); from != nil {
@@ -113,7 +113,7 @@ func (t *lockTable) insertLarge(c *largeCommit) (before *largeCommit) {
 	return nil
 }
 
-// beginWriting gives a large commit its smallest commit_ts, above all that has been read (I1): from here on
+// beginWriting gives a large commit its smallest commit_ts, above everything that has been read (I1): from here on
 // readers at or above it wait.
 func (t *lockTable) beginWriting(c *largeCommit, maxTS func() tso.Timestamp, floor tso.Timestamp) tso.Timestamp {
 	t.mu.Lock()
@@ -124,7 +124,7 @@ func (t *lockTable) beginWriting(c *largeCommit, maxTS func() tso.Timestamp, flo
 	return c.commitTS
 }
 
-// setLargeTS tells a large commit its commit_ts.
+// setLargeTS sets the commit_ts of a large commit.
 func (t *lockTable) setLargeTS(c *largeCommit, commitTS tso.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,8 +140,8 @@ func (c *largeCommit) setEntriesLocked() {
 	}
 }
 
-// replaceHeld puts entries into the table, which are in the way of nobody who reads, in the place of the
-// transaction's pessimistic locks. The caller holds the latches of their keys.
+// replaceHeld replaces the transaction's pessimistic locks by entries, which block no reader. The caller holds the
+// latches of their keys.
 func (t *lockTable) replaceHeld(c *largeCommit, entries []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +152,7 @@ func (t *lockTable) replaceHeld(c *largeCommit, entries []entry) {
 	t.insertLocked(entries)
 }
 
-// leaveLarge takes a large commit out of the table: committed at commitTS, or not if it is 0.
+// leaveLarge removes a large commit from the table: committed at commitTS, or not if it is 0.
 func (t *lockTable) leaveLarge(c *largeCommit, commitTS tso.Timestamp) {
 	for _, slab := range c.entries {
 		if commitTS != 0 {
@@ -205,15 +205,15 @@ func (t *lockTable) otherLargeCommits(startTS tso.Timestamp) []*largeCommit {
 	return slices.DeleteFunc(slices.Clone(t.large), func(c *largeCommit) bool { return c.startTS == startTS })
 }
 
-// lockedError tells of the lock on key as of one that somebody holds alive.
+// lockedError returns an error that describes the commit as a live lock on key.
 func (c *largeCommit) lockedError(key []byte) *KeyLockedError {
 	return &KeyLockedError{Key: bytes.Clone(key), Lock: Lock{
 		Op: OpPut, StartTS: c.startTS, Primary: bytes.Clone(key), TTLMillis: largeTTLMillis, TxnSize: 1,
 	}}
 }
 
-// largeStatus returns the status of a transaction whose large commit holds key, which lockedError has told to be
-// its primary; nil if there is none.
+// largeStatus returns the status of a transaction whose large commit holds key, which lockedError has reported as its
+// primary; nil if there is none.
 func (t *lockTable) largeStatus(key []byte, startTS tso.Timestamp) *TxnStatus {
 	for _, c := range t.largeCommits() {
 		if c.startTS == startTS && c.holds(key) {
@@ -223,7 +223,7 @@ func (t *lockTable) largeStatus(key []byte, startTS tso.Timestamp) *TxnStatus {
 	return nil
 }
 
-// blocksRead says whether a large commit keeps a reader at readTS waiting.
+// blocksRead reports whether a large commit makes a reader at readTS wait.
 func (t *lockTable) blocksRead(c *largeCommit, readTS tso.Timestamp) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()

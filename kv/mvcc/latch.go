@@ -22,7 +22,7 @@ type latches struct {
 	stripes [numStripes]sync.Mutex
 }
 
-// latchSet is the set of stripes one writer holds. The zero value is empty; it is reused.
+// latchSet is the set of stripes that one writer has latched. The zero value is empty; it is reused.
 type latchSet struct {
 	single int // the only stripe, when bits is not in use
 	many   bool
@@ -33,10 +33,9 @@ func (l *latches) stripe(key []byte) int {
 	return int(maphash.Bytes(l.seed, key) % numStripes)
 }
 
-// commitMarks tell quickly that a key has no version above some timestamp: by hash of the key, the
-// largest commit_ts written since the store was opened. A prewrite of a recent transaction then
-// knows without a seek that nobody has committed in between. A mark is raised under the latches of
-// its keys, before the batch is applied.
+// commitMarks show quickly that a key has no version above some timestamp: by hash of the key, the largest commit_ts
+// written since the store was opened. A prewrite of a recent transaction then needs no seek to exclude a commit in
+// between. A mark is raised under the latches of its keys, before the batch is applied.
 type commitMarks struct {
 	seed  maphash.Seed
 	marks []atomic.Uint64
@@ -51,7 +50,7 @@ func newCommitMarks(now tso.Timestamp) commitMarks {
 	return m
 }
 
-// raiseAll raises every mark: for as many keys that most of them would be.
+// raiseAll raises every mark, for a commit of so many keys that most marks would be raised.
 func (m *commitMarks) raiseAll(ts tso.Timestamp) {
 	for i := range m.marks {
 		raise(&m.marks[i], ts)
@@ -95,7 +94,7 @@ func (l *latches) lock(set *latchSet) {
 	}
 }
 
-// unlock frees what the set holds and empties it.
+// unlock releases the latches of the set and empties it.
 func (l *latches) unlock(set *latchSet) {
 	if !set.many {
 		l.stripes[set.single].Unlock()

@@ -10,24 +10,23 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// entryState says how far the disk is behind the table.
+// entryState is the state of the disk relative to the table.
 type entryState uint8
 
 const (
 	// stateInflight: the batch that creates the lock (or, for one-phase commit, the versions) has
 	// not been synced.
 	stateInflight entryState = iota
-	// stateDurable: the lock is on disk, and nobody is about to remove it.
+	// stateDurable: the lock is on disk, and is not being removed.
 	stateDurable
 	// stateFinishing: the batch that removes the lock has not been synced.
 	stateFinishing
 )
 
-// entry is a lock in memory. key, onePC, longValue and the lock's Op, StartTS, Primary and Value do
-// not change. The rest is guarded by lockTable.mu; whoever changes it holds the key's latch too,
-// but for the steps from inflight to durable, and from inflight or finishing to gone or to the next in
-// the queue, which follow a sync. The memory of one that was onePC serves other requests then. A
-// pessimistic lock is durable from the start: there is no disk to be behind.
+// entry is a lock in memory. key, onePC, longValue and the lock's Op, StartTS, Primary and Value do not change. The rest
+// is guarded by lockTable.mu; a writer of these fields holds the key's latch too, except for the transitions from
+// inflight to durable, and from inflight or finishing to removed or to the next waiter, which follow a sync. The memory
+// of a onePC entry is then reused. A pessimistic lock is durable from the start, since it is never on disk.
 type entry struct {
 	key       []byte
 	lock      Lock
@@ -37,11 +36,11 @@ type entry struct {
 	done      chan struct{} // made by the first waiter, closed when state changes or the entry goes
 
 	sharers []Lock // further holders of a shared lock
-	queue   *queue // those who wait for the key in AcquireLocks, nil if nobody does
+	queue   *queue // waiters for the key in AcquireLocks, nil if there are none
 	under   *entry // while inflight: the transaction's pessimistic lock, which this one has replaced
 }
 
-// blocksReads reports whether a read may have to mind the lock.
+// blocksReads reports whether a read may have to handle the lock.
 func (l *Lock) blocksReads() bool { return l.Op == OpPut || l.Op == OpDelete }
 
 // holderOf returns the lock by which a transaction holds the key, or nil.
@@ -57,7 +56,7 @@ func (e *entry) holderOf(startTS tso.Timestamp) *Lock {
 	return nil
 }
 
-// otherThan returns a lock by which somebody else holds the key, or nil.
+// otherThan returns a lock on the key by another transaction, or nil.
 func (e *entry) otherThan(startTS tso.Timestamp) *Lock {
 	if e.lock.StartTS != startTS {
 		return &e.lock
@@ -70,15 +69,15 @@ func (e *entry) otherThan(startTS tso.Timestamp) *Lock {
 
 // lockTable holds every lock of a store in key order. Safe for concurrent use.
 type lockTable struct {
-	n        atomic.Int64 // entries; writers pass by when it is 0
-	blocking atomic.Int64 // entries that block reads; readers pass by when it is 0
+	n        atomic.Int64 // entries; writers skip the table if it is 0
+	blocking atomic.Int64 // entries that block reads; readers skip the table if it is 0
 	mu       sync.RWMutex
 	tree     *lockTree
-	largeN   atomic.Int64 // large commits under way; writers pass by when it is 0
+	largeN   atomic.Int64 // large commits in progress; writers skip them if it is 0
 	large    []*largeCommit
 
 	graph   *waitgraph.Local // the waits in all queues; changed under mu
-	stopped error            // why nobody may wait any more
+	stopped error            // the error of all waits, once set
 	stats   lockStats
 	clock   func() time.Duration // monotonic
 }
@@ -112,8 +111,8 @@ func (t *lockTable) getLocked(key []byte) *entry {
 	return t.tree.get(&f, key)
 }
 
-// get returns the entry of key and its state, or nil. Of a durable one, the holder of the key's
-// latch may read all fields: only latch holders change them from there on.
+// get returns the entry of key and its state, or nil. The holder of the key's latch may read all fields of a durable
+// entry, because only latch holders change them.
 func (t *lockTable) get(key []byte) (e *entry, state entryState) {
 	t.mu.RLock()
 	if e = t.getLocked(key); e != nil {
@@ -123,7 +122,7 @@ func (t *lockTable) get(key []byte) (e *entry, state entryState) {
 	return e, state
 }
 
-// startTS returns that of the lock on key, or 0: for those who hold no latch.
+// startTS returns the start_ts of the lock on key, or 0, for callers without latches.
 func (t *lockTable) startTS(key []byte) tso.Timestamp {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -136,8 +135,8 @@ func (t *lockTable) startTS(key []byte) tso.Timestamp {
 // near is where one request has last looked, whose keys ascend and are latched.
 type near struct {
 	finger finger
-	// free says that there are no locks from the last key on, up to end; to the last if that is empty.
-	// Nobody else can put one on the request's keys.
+	// free: there are no locks from the last key on, up to end; up to the last if that is empty. No other request can
+	// add one to the request's keys.
 	free bool
 	end  []byte
 }
@@ -145,7 +144,7 @@ type near struct {
 // forget is called when latches are taken.
 func (n *near) forget() { n.finger, n.free, n.end = finger{}, false, n.end[:0] }
 
-// passes says that key is known to be free.
+// passes reports whether key is known to be free.
 func (n *near) passes(key []byte) bool {
 	return n.free && (len(n.end) == 0 || bytes.Compare(key, n.end) < 0)
 }
@@ -208,11 +207,10 @@ func (t *lockTable) occupied(start, end []byte, startTS tso.Timestamp) (found bo
 // load does not keep readers out for long.
 const chunk = 4096
 
-// insert adds entries and then, in the critical section of the last, reads maxTS and gives every
-// entry a MinCommitTS above it, above startTS, above floor, and above what the keys were locked
-// at (I1 of the package). It returns that MinCommitTS. Until then readers above startTS take the
-// transaction for undecided. The transaction's pessimistic locks are replaced, and their queues
-// passed on.
+// insert adds entries and then, in the critical section of the last, reads maxTS and gives every entry a MinCommitTS
+// above it, above startTS, above floor, and above the timestamps as of which the keys were locked (I1 of the package).
+// It returns that MinCommitTS. Until then readers above startTS treat the transaction as undecided. The transaction's
+// pessimistic locks are replaced, and their queues are moved to the new entries.
 func (t *lockTable) insert(entries []entry, startTS, floor tso.Timestamp, maxTS *atomic.Uint64) tso.Timestamp {
 	for rest := entries; len(rest) > chunk; rest = rest[chunk:] {
 		t.insertChunk(rest[:chunk], startTS)
@@ -294,7 +292,7 @@ func (t *lockTable) withdraw(entries []entry) {
 	}
 }
 
-// setCommitTS tells the entries of a one-phase commit its commit_ts.
+// setCommitTS sets the commit_ts of the entries of a one-phase commit.
 func (t *lockTable) setCommitTS(entries []entry, commitTS tso.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -320,7 +318,7 @@ func (t *lockTable) setAsync(entries []entry, minCommitTS tso.Timestamp, args *P
 	}
 }
 
-// settle says that the locks in a slice are on disk.
+// settle marks the locks in a slice as durable.
 func (t *lockTable) settle(entries []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -331,8 +329,8 @@ func (t *lockTable) settle(entries []entry) {
 	}
 }
 
-// abandon leaves entries in the table for good: the engine has failed. Their keys become the
-// table's, and those who wait learn of the failure from the engine.
+// abandon leaves entries in the table permanently: the engine has failed. The table takes ownership of their keys, and
+// waiters receive the engine's error.
 func (t *lockTable) abandon(entries []entry, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -356,7 +354,7 @@ func (t *lockTable) finishing(entries []*entry, commitTS tso.Timestamp) {
 	}
 }
 
-// wake rouses those who wait for entries, which stay: the engine has failed.
+// wake wakes the waiters for entries, which stay: the engine has failed.
 func (t *lockTable) wake(entries []*entry, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -373,7 +371,7 @@ func (t *lockTable) push(l *Lock, minCommitTS tso.Timestamp) {
 	l.MinCommitTS = max(l.MinCommitTS, minCommitTS)
 }
 
-// prolong raises the TTL of a lock in the table, whose owner lives, and returns the one in force.
+// prolong raises the TTL of a lock in the table, whose owner is alive, and returns the one in force.
 func (t *lockTable) prolong(l *Lock, ttlMillis, leaseMillis uint64) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -427,8 +425,8 @@ func (e *entry) wakeLocked() {
 	}
 }
 
-// waitChan returns a channel that is closed when the entry of key changes its state or goes, or
-// nil if it has none now or its state is durable: then what the caller has seen of it has changed already.
+// waitChan returns a channel that is closed when the entry of key changes its state or is removed, or nil if there is no
+// entry or its state is durable: then the caller's view of it is outdated already.
 func (t *lockTable) waitChan(key []byte) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -5,22 +5,21 @@ import (
 	"slices"
 )
 
-// lockTree holds entries in the order of their keys: a B+ tree whose leaves know the span they are
-// responsible for, and their neighbours.
+// lockTree contains entries in the order of their keys: a B+ tree whose leaves have bounds and links to their
+// neighbours.
 //
-//	inner        [   m   ]                separators are the lower bounds of what is right of them
-//	leaves   [a c g] ⇄ [m p z]            low ≤ keys < high; only leaves hold entries
+//	inner        [   m   ]                separators are the lower bounds of the children to their right
+//	leaves   [a c g] ⇄ [m p z]            low ≤ keys < high; only leaves contain entries
 //
-// Requests for many keys have them in order. A finger remembers the leaf and the place where the last
-// key was, so that the next one is found after a comparison or two. Leaves are removed when they are
-// empty, and not merged before.
+// Requests for many keys have them in order. A finger remembers the leaf and the position of the last key, so that the
+// next one is found after a comparison or two. Leaves are removed when they are empty, and not merged before.
 type lockTree struct {
 	root       *treeNode
 	n          int
 	generation uint64 // changes when leaves come, go, or change their bounds
 }
 
-// treeFanOut is how many entries a leaf, and how many children an inner node, may have.
+// treeFanOut is the maximum of entries of a leaf, and of children of an inner node.
 const treeFanOut = 64
 
 type treeNode struct {
@@ -34,7 +33,7 @@ type treeNode struct {
 	prev, next *treeNode
 }
 
-// finger is where somebody has last been. The zero value is nowhere.
+// finger is the position of the last access. The zero value is none.
 type finger struct {
 	leaf       *treeNode
 	generation uint64
@@ -66,7 +65,7 @@ func (n *treeNode) holds(key []byte) bool {
 	return bytes.Compare(n.low, key) <= 0 && (n.high == nil || bytes.Compare(key, n.high) < 0)
 }
 
-// search looks for key in a leaf, first at a guess.
+// search finds key in a leaf, first at a guessed position.
 func (n *treeNode) search(guess int, key []byte) (at int, found bool) {
 	low, high := 0, len(n.items)
 	if guess <= len(n.items) && (guess == 0 || bytes.Compare(n.items[guess-1].key, key) < 0) {
@@ -124,7 +123,7 @@ func (t *lockTree) get(f *finger, key []byte) *entry {
 	return nil
 }
 
-// following returns the entry behind where f is, or nil. It is for who has just looked in vain.
+// following returns the entry after f's position, or nil. Call it after a failed search.
 func (t *lockTree) following(f *finger) *entry {
 	switch {
 	case f.at < len(f.leaf.items):
@@ -153,8 +152,8 @@ func (t *lockTree) put(f *finger, e *entry) (old *entry) {
 	return nil
 }
 
-// splitLeaf makes room in a full leaf for a key whose place is at, and returns the leaf that has to
-// take it. Keys often come in order: then what lies before them stays full.
+// splitLeaf frees space in a full leaf for a key at position at, and returns the leaf into which to insert it. Keys
+// often come in order: then the entries before the key stay in a full leaf.
 func (t *lockTree) splitLeaf(n *treeNode, at int, key []byte) *treeNode {
 	t.generation++
 	half := treeFanOut / 2
@@ -243,7 +242,7 @@ func (t *lockTree) removeLeaf(leaf *treeNode) {
 		n := path[level]
 		at := slices.Index(n.children, gone)
 		if len(n.children) == 1 {
-			gone = n // nothing is left below it; the root never has a single child
+			gone = n // no entries are left below it; the root never has a single child
 			continue
 		}
 		n.children = slices.Delete(n.children, at, at+1)
@@ -274,8 +273,8 @@ func (t *lockTree) ascend(start []byte, f func(*entry) bool) {
 	}
 }
 
-// descend calls f for the entries below end, or for all if it is empty, from the last on, until it
-// returns false. f must not change the tree.
+// descend calls f for the entries below end, or for all if it is empty, from the last on, until f returns false. f must
+// not change the tree.
 func (t *lockTree) descend(end []byte, f func(*entry) bool) {
 	n := t.root
 	for n.children != nil {

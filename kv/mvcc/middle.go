@@ -22,7 +22,7 @@ func (s *State) MiddleKey(ctx context.Context, start, end []byte) ([]byte, error
 	return s.walkToMiddle(ctx, lower, upper)
 }
 
-// walkToMiddle walks over the span twice: once to learn its size, once to stop half way.
+// walkToMiddle scans the span twice: once to determine its size, once to stop half way.
 func (s *State) walkToMiddle(ctx context.Context, lower, upper []byte) ([]byte, error) {
 	var total int
 	err := s.walkSizes(ctx, lower, upper, func(_ []byte, size int) bool {

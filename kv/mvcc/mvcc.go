@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Op is what a mutation does to its key.
+// Op is the effect of a mutation on its key.
 type Op uint8
 
 // The kinds of mutation, lock and write record.
@@ -20,11 +20,11 @@ const (
 	OpLock
 	// OpCheckNotExists locks and writes nothing: prewrite fails if the key exists.
 	OpCheckNotExists
-	// OpPessimistic is the kind of a lock that AcquireLocks took: it keeps other writers out, is never
-	// in a reader's way, lives in memory only, and is never a mutation.
+	// OpPessimistic is the kind of a lock from AcquireLocks: it excludes other writers, never blocks a reader, exists in
+	// memory only, and is never a mutation.
 	OpPessimistic
-	// OpCheckShared writes nothing: prewrite fails unless the shared lock granted as of LockedAt is still
-	// there, or is lost and nobody who could not share it has the key or has committed on it since.
+	// OpCheckShared writes nothing: prewrite fails unless the shared lock granted as of LockedAt is still held, or is
+	// lost and no transaction has locked the key exclusively or committed on it since.
 	OpCheckShared
 )
 
@@ -37,20 +37,20 @@ type Mutation struct {
 	Op         Op
 	MustBeNew  bool // prewrite fails with *KeyExistsError if the key has a visible value
 	Key, Value []byte
-	// LockedAt is as of when AcquireLocks granted the key, as it answered; 0 means that the key was
-	// not locked. The key must not have changed since.
+	// LockedAt is the timestamp as of which AcquireLocks granted the key; 0 means that the key was not locked. The key
+	// must not have changed since.
 	LockedAt tso.Timestamp
 }
 
-// Lock is what prewrite leaves on a key until the transaction's fate is decided.
+// Lock is the lock that prewrite leaves on a key until the transaction's outcome is decided.
 type Lock struct {
 	Op        Op
 	StartTS   tso.Timestamp
 	Primary   []byte
 	TTLMillis uint64 // the lock may be rolled back once StartTS's physical part + TTL has passed
-	// LeaseMillis is for how long after each request of its owner the lock lives, whatever the oracle's clock
-	// says: see ttlInForce. 0: the TTL alone counts. HeardMillis is when the last such request arrived, by
-	// lockTable.millis. Neither leaves the shard's memory.
+	// LeaseMillis is how long after each request of its owner the lock is valid, whatever the oracle's clock shows: see
+	// ttlInForce. 0: the TTL alone counts. HeardMillis is the time of the last such request, by lockTable.millis.
+	// Neither leaves the shard's memory.
 	LeaseMillis, HeardMillis uint64
 	MinCommitTS              tso.Timestamp // the transaction commits at or above this
 	TxnSize                  uint32        // number of keys of the whole transaction, a hint for the resolver
@@ -69,29 +69,29 @@ type Lock struct {
 // Expiry is the last moment, in milliseconds of the oracle's clock, at which the lock may not be rolled back.
 func (l *Lock) Expiry() int64 { return l.StartTS.Physical() + int64(l.TTLMillis) }
 
-// LockInfo is a lock as ScanLock lists it. A key that is held by several has one for each. Waiters
-// are the transactions that wait for the key in AcquireLocks, in the order in which they will get it.
+// LockInfo is a lock as ScanLock lists it. A key with several holders has one for each. Waiters are the transactions
+// that wait for the key in AcquireLocks, in the order in which they will be granted it.
 type LockInfo struct {
 	Key     []byte
 	Lock    Lock
 	Waiters []tso.Timestamp
 }
 
-// TxnStatus is the fate of a transaction as its primary tells it. Exactly one of CommitTS != 0,
-// RolledBack and Lock != nil holds.
+// TxnStatus is the status of a transaction according to its primary. Exactly one of CommitTS != 0, RolledBack and Lock
+// != nil holds.
 type TxnStatus struct {
 	CommitTS   tso.Timestamp
 	RolledBack bool
-	// Undecided goes with RolledBack: the primary is not locked, but no record keeps it from being locked
-	// again. It is the answer to who asks for the sake of a pessimistic lock, and justifies the
-	// release of pessimistic locks, nothing else. It must not be remembered.
+	// Undecided qualifies RolledBack: the primary is not locked, but no record keeps it from being locked again. It is
+	// the answer to a status check on behalf of a pessimistic lock, and justifies only the release of pessimistic locks.
+	// It must not be cached.
 	Undecided bool
-	Lock      *Lock // still alive; Lock.MinCommitTS shows whether the caller's read was let pass
+	Lock      *Lock // still alive; Lock.MinCommitTS shows whether it was pushed above the caller's read
 }
 
-// SecondaryStatus is what secondaries tell about the fate of an async commit. If neither CommitTS != 0
-// nor RolledBack, Locks holds the transaction's locks on the keys asked about: if they are as many
-// as the keys, nothing is missing there; if fewer, the transaction is undecided and alive.
+// SecondaryStatus is the status of an async commit according to its secondaries. If neither CommitTS != 0 nor
+// RolledBack, Locks contains the transaction's locks on the requested keys: if there is one for each key, none is
+// missing there; if fewer, the transaction is undecided and alive.
 type SecondaryStatus struct {
 	CommitTS   tso.Timestamp
 	RolledBack bool
@@ -108,24 +108,24 @@ func (e *KeyLockedError) Error() string {
 	return fmt.Sprintf("key %x is locked by transaction %d (primary %x)", e.Key, e.Lock.StartTS, e.Lock.Primary)
 }
 
-// WriteConflictError: a write record newer than the transaction's start_ts exists, or, as Cause says,
-// something else has made it certain that the transaction does not commit.
+// WriteConflictError: a write record newer than the transaction's start_ts exists, or, according to Cause, the
+// transaction cannot commit for another reason.
 type WriteConflictError struct {
 	Key                                              []byte
 	StartTS, ConflictingStartTS, ConflictingCommitTS tso.Timestamp
 	Cause                                            ConflictCause
 }
 
-// ConflictCause tells why a transaction cannot commit.
+// ConflictCause is the reason why a transaction cannot commit.
 type ConflictCause uint8
 
 const (
 	// CauseWrite: another transaction has changed or locked Key, or is about to.
 	CauseWrite ConflictCause = iota
-	// CauseRolledBack: others have rolled the transaction back, since its locks had run out. Nobody need have
-	// touched what it has.
+	// CauseRolledBack: others have rolled the transaction back, since its locks had expired. Its keys need not have been
+	// changed.
 	CauseRolledBack
-	// CauseLockLost: the transaction has lost its lock on Key, and another one has had it since.
+	// CauseLockLost: the transaction has lost its lock on Key, and another one has locked it since.
 	CauseLockLost
 )
 
@@ -175,8 +175,8 @@ func (e *CommitTSExpiredError) Error() string {
 	return fmt.Sprintf("commit_ts is below the lock's minimum %d", e.MinCommitTS)
 }
 
-// LockLostError: the pessimistic lock that a mutation relies on is gone or is another one, and it is
-// not certain that the key is as it was. The transaction must be run again.
+// LockLostError: the pessimistic lock that a mutation relies on is lost or replaced, and the key may have changed. The
+// transaction must be run again.
 type LockLostError struct {
 	Key               []byte
 	StartTS, LockedAt tso.Timestamp
@@ -186,7 +186,8 @@ func (e *LockLostError) Error() string {
 	return fmt.Sprintf("transaction %d has lost its lock on key %x, granted as of %d", e.StartTS, e.Key, e.LockedAt)
 }
 
-// RefreshConflictError: a key that was read has changed; StartTS and CommitTS are those of who did it.
+// RefreshConflictError: a key that was read has changed; StartTS and CommitTS are those of the transaction that changed
+// it.
 type RefreshConflictError struct {
 	Key               []byte
 	StartTS, CommitTS tso.Timestamp
@@ -199,12 +200,12 @@ func (e *RefreshConflictError) Error() string {
 // DeadlockError: waiting for the lock would have closed a circle of waiting transactions.
 type DeadlockError = waitgraph.DeadlockError
 
-// TxnNotFoundError: the primary holds neither lock nor record, and the caller did not ask to decide.
+// TxnNotFoundError: the primary has neither lock nor record, and the caller did not request a decision.
 type TxnNotFoundError struct{ StartTS tso.Timestamp }
 
 func (e *TxnNotFoundError) Error() string { return fmt.Sprintf("transaction %d not found", e.StartTS) }
 
-// PrimaryMismatchError: the key asked about as a primary carries a lock with another primary.
+// PrimaryMismatchError: the key given as a primary has a lock with another primary.
 type PrimaryMismatchError struct {
 	Key  []byte
 	Lock Lock
@@ -221,15 +222,15 @@ func (e *TooOldError) Error() string {
 	return fmt.Sprintf("timestamp %d is at or below the GC safe point %d", e.TS, e.SafePoint)
 }
 
-// LockBoundError: the transaction began above the bound up to which the shard may take locks. Nothing was done;
-// the request may be repeated once the bound has been raised.
+// LockBoundError: the transaction began above the bound up to which the shard may accept locks. Nothing was done; the
+// request may be repeated when the bound has been raised.
 type LockBoundError struct{ StartTS, Bound tso.Timestamp }
 
 func (e *LockBoundError) Error() string {
 	return fmt.Sprintf("transaction %d began above the lock bound %d, which the directory has not raised", e.StartTS, e.Bound)
 }
 
-// TSInFutureError: a read asked for a timestamp the oracle has not issued yet.
+// TSInFutureError: a read has a timestamp that the oracle has not issued yet.
 type TSInFutureError struct{ TS tso.Timestamp }
 
 func (e *TSInFutureError) Error() string { return fmt.Sprintf("timestamp %d was never issued", e.TS) }

@@ -9,12 +9,11 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Admission is asked under latches whether the request may still run here; what it checked then
-// holds until the latches are released.
+// Admission checks under latches whether the request may still run here; its result stays valid until the latches are
+// released.
 type Admission interface{ Admit() error }
 
-// PrewriteArgs is a prewrite request. Mutations ascend strictly by key. Nothing is kept after the
-// call.
+// PrewriteArgs is a prewrite request. Mutations ascend strictly by key. Nothing is retained after the call.
 type PrewriteArgs struct {
 	Mutations []Mutation
 	Primary   []byte
@@ -28,10 +27,10 @@ type PrewriteArgs struct {
 	MaxCommitTS tso.Timestamp
 	// ReadTS is the snapshot, StartTS if 0.
 	ReadTS tso.Timestamp
-	// Async asks for locks of an async commit; Secondaries go with its primary.
+	// Async requests locks of an async commit; Secondaries are stored with its primary.
 	Async       bool
 	Secondaries [][]byte
-	// FloorTS was issued after the commit was asked for; 0: the oracle is asked where one is needed.
+	// FloorTS was issued after the commit was requested; 0: a timestamp is requested from the oracle if necessary.
 	FloorTS tso.Timestamp
 	// Reads must not have changed between ReadTS and the commit_ts of a one-phase commit. ReadAdmission
 	// checks that they still belong here; nil: all keys do.
@@ -39,7 +38,7 @@ type PrewriteArgs struct {
 	ReadAdmission Admission
 }
 
-// PrewriteResult tells what was done. OnePCCommitTS != 0 means that the transaction is committed.
+// PrewriteResult is the result of a prewrite. OnePCCommitTS != 0 means that the transaction is committed.
 type PrewriteResult struct {
 	OnePCCommitTS tso.Timestamp
 	MinCommitTS   tso.Timestamp
@@ -55,10 +54,9 @@ func (e *InvalidRequestError) Error() string { return "invalid request: " + e.De
 // snapshot returns the timestamp up to which the transaction has seen what others commit.
 func (a *PrewriteArgs) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS) }
 
-// Prewrite locks all keys or none; with TryOnePC it commits them at once if nothing is in the way
-// of that. Errors: *KeyLockedError, *WriteConflictError, *LockLostError, *KeyExistsError,
-// *RefreshConflictError, *RolledBackError, *AlreadyCommittedError, *TooOldError, and whatever adm
-// returns; nothing was written then.
+// Prewrite locks all keys or none; with TryOnePC it commits them at once if possible. Errors: *KeyLockedError,
+// *WriteConflictError, *LockLostError, *KeyExistsError, *RefreshConflictError, *RolledBackError, *AlreadyCommittedError,
+// *TooOldError, and those of adm; nothing was written then.
 func (s *State) Prewrite(ctx context.Context, adm Admission, args *PrewriteArgs) (PrewriteResult, error) {
 	checks, err := validateMutations(args.Mutations)
 	if err == nil {
@@ -114,14 +112,13 @@ func (m *Mutation) valid() bool {
 	return m.Op.LeavesLock() || m.Op == OpCheckNotExists || m.Op == OpCheckShared && m.LockedAt != 0
 }
 
-// commitFloor returns what the commit_ts has to lie above. Where the shard computes it, that is a
-// timestamp issued after the commit was asked for: whatever the client has seen committed
-// elsewhere lies below. For a one-phase commit an embedded oracle is asked for the commit_ts
-// itself, later.
+// commitFloor returns a lower bound of the commit_ts. If the shard computes the commit_ts, it is a timestamp issued
+// after the commit was requested: every commit that the client has seen elsewhere lies below. For a one-phase commit an
+// embedded oracle issues the commit_ts itself, later.
 func (s *State) commitFloor(ctx context.Context, args *PrewriteArgs) (tso.Timestamp, error) {
 	floor := max(args.FloorTS, args.ReadTS)
-	// The oracle has issued it, by Prewrite's check or in this process: no need to ask whether what is computed from it lies
-	// below what is yet to be issued.
+	// The oracle has issued it, by Prewrite's check or in this process, so timestamps computed from it need not be
+	// checked against those yet to be issued.
 	raise(&s.knownTS, args.FloorTS)
 	if args.FloorTS != 0 || !args.Async && (!args.TryOnePC || s.opts.Embedded) {
 		return floor, nil
@@ -130,7 +127,7 @@ func (s *State) commitFloor(ctx context.Context, args *PrewriteArgs) (tso.Timest
 	return max(floor, now), err
 }
 
-// prewrite is one attempt. A non-nil channel means: nothing was done, try again once it is closed.
+// prewrite is one attempt. A non-nil channel means: nothing was done; try again when it is closed.
 func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs, floor tso.Timestamp) (PrewriteResult, <-chan struct{}, error) {
 	s := w.s
 	w.latchMutations(args.Mutations)
@@ -154,7 +151,7 @@ func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs
 			res.MinCommitTS = res.OnePCCommitTS
 			return w.applyPrewrite(args, true, res)
 		}
-		// No timestamp to be had here: go on in two phases, with all keys.
+		// No timestamp could be obtained here: continue in two phases, with all keys.
 		w.replaceEntries(args)
 		res.MinCommitTS = s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)
 	}
@@ -172,8 +169,8 @@ func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs
 	return w.applyPrewrite(args, false, res)
 }
 
-// nothingToWrite answers a request that consists of duplicates and checks, and lets go of the latches.
-// Where it is not all of the transaction, FloorTS is the commit_ts that the checks are for.
+// nothingToWrite answers a request that consists of duplicates and checks, and releases the latches. If it is not all of
+// the transaction, FloorTS is the commit_ts for which the checks are made.
 func (w *writer) nothingToWrite(args *PrewriteArgs, onePC bool, floor tso.Timestamp) (PrewriteResult, <-chan struct{}, error) {
 	res := PrewriteResult{Async: len(w.met) > 0}
 	for _, e := range w.met {
@@ -199,9 +196,9 @@ func (w *writer) nothingToWrite(args *PrewriteArgs, onePC bool, floor tso.Timest
 	return res, nil, err
 }
 
-// tryOnePC fixes the commit_ts of a one-phase commit whose entries are in the table, or returns 0 if
-// it must go on in two phases. What a serializable transaction has read is validated at that
-// timestamp: of two that write what the other reads, at least one meets the other's entries.
+// tryOnePC fixes the commit_ts of a one-phase commit whose entries are in the table, or returns 0 if it must continue in
+// two phases. The reads of a serializable transaction are validated at that timestamp: of two that write what the other
+// reads, at least one encounters the other's entries.
 func (w *writer) tryOnePC(ctx context.Context, args *PrewriteArgs, minCommitTS tso.Timestamp) (tso.Timestamp, error) {
 	s := w.s
 	commitTS, err := s.onePCTimestamp(ctx, minCommitTS, len(args.Reads) > 0)
@@ -212,7 +209,7 @@ func (w *writer) tryOnePC(ctx context.Context, args *PrewriteArgs, minCommitTS t
 	if len(args.Reads) == 0 {
 		return commitTS, nil
 	}
-	// First the fence, then the ranges: whoever takes a range over takes over max_ts as well.
+	// First the fence, then the ranges: a shard that takes over a range takes over max_ts as well.
 	raise(&s.maxTS, commitTS)
 	if args.ReadAdmission != nil {
 		if err := args.ReadAdmission.Admit(); err != nil {
@@ -221,7 +218,7 @@ func (w *writer) tryOnePC(ctx context.Context, args *PrewriteArgs, minCommitTS t
 	}
 	conflict, err := s.validate(&RefreshArgs{Spans: args.Reads, StartTS: args.StartTS, FromTS: args.snapshot(), ToTS: commitTS})
 	if err == nil && conflict != nil {
-		// It cannot be waited for here: who holds it may be waiting for the latches held here.
+		// The request cannot wait for it here: the holder may be waiting for the latches held here.
 		err = conflict.KeyLockedError
 	}
 	if err != nil {
@@ -242,8 +239,8 @@ func (w *writer) replaceEntries(args *PrewriteArgs) {
 	w.fillEntries(args, false)
 }
 
-// tryAsync fixes the smallest commit_ts of the locks of an async commit, which are in the table, for
-// good, or makes them plain ones: nobody has acted on them yet.
+// tryAsync finally fixes the smallest commit_ts of the locks of an async commit, which are in the table, or makes them
+// plain ones; no other transaction has acted on them yet.
 func (w *writer) tryAsync(ctx context.Context, args *PrewriteArgs, res PrewriteResult) (PrewriteResult, error) {
 	minCommitTS, err := w.s.computeTimestamp(ctx, res.MinCommitTS)
 	if err != nil {
@@ -256,7 +253,7 @@ func (w *writer) tryAsync(ctx context.Context, args *PrewriteArgs, res PrewriteR
 	return res, nil
 }
 
-// applyPrewrite writes locks or, for one-phase commit, versions, and lets go of the latches.
+// applyPrewrite writes locks or, for one-phase commit, versions, and releases the latches.
 func (w *writer) applyPrewrite(args *PrewriteArgs, onePC bool, res PrewriteResult) (PrewriteResult, <-chan struct{}, error) {
 	s := w.s
 	b := s.eng.NewBatch(w.batchSize(args))
@@ -274,8 +271,8 @@ func (w *writer) applyPrewrite(args *PrewriteArgs, onePC bool, res PrewriteResul
 	b.Close()
 	switch {
 	case err != nil:
-		// What the disk holds is unknown, and the engine has failed: the entries stay, so that
-		// nobody reads past them, and those who wait are told by the engine.
+		// The state of the disk is unknown, and the engine has failed: the entries stay, so that no reader ignores them,
+		// and waiters receive the engine's error.
 		s.locks.abandon(w.entries, err)
 		w.entries = nil
 		return PrewriteResult{}, nil, err
@@ -288,9 +285,8 @@ func (w *writer) applyPrewrite(args *PrewriteArgs, onePC bool, res PrewriteResul
 	return res, nil, nil
 }
 
-// checkMutations judges all mutations and fills w.entries with the locks to make. onePC reports
-// whether the request may commit in one phase. It returns a channel to wait for, or the error
-// of the gravest verdict.
+// checkMutations decides about all mutations and fills w.entries with the new locks. onePC reports whether the request
+// may commit in one phase. It returns a channel to wait for, or the highest-severity error.
 func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, wait <-chan struct{}, err error) {
 	w.entries, w.met, w.uses = w.entries[:0], w.met[:0], w.uses[:0]
 	if err := adm.Admit(); err != nil {
@@ -344,14 +340,14 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, 
 	if worst.failed() {
 		return false, nil, prewriteError(worst, args, &args.Mutations[worstAt], &worstView)
 	}
-	// A duplicate tells that an earlier request has made locks: the transaction goes on in two phases.
+	// A duplicate shows that an earlier request has made locks: the transaction continues in two phases.
 	onePC = args.TryOnePC && !duplicates
 	w.fillEntries(args, onePC)
 	return onePC, nil, nil
 }
 
-// fillEntries completes the new locks. Those of a one-phase commit are gone before the request
-// ends, and need neither values nor memory of their own.
+// fillEntries completes the new locks. Those of a one-phase commit are removed before the request ends, and need neither
+// values nor copies of keys.
 func (w *writer) fillEntries(args *PrewriteArgs, onePC bool) {
 	primary := args.Primary
 	if !onePC {
@@ -408,9 +404,9 @@ func prewriteError(verdict prewriteVerdict, args *PrewriteArgs, m *Mutation, v *
 	}
 }
 
-// onePCTimestamp returns the commit_ts of a one-phase commit whose locks are in the table, or 0 if
-// it must go on in two phases. minCommitTS is above max_ts and the floor. issued asks for one that
-// the oracle has issued, so that reads may be fenced at it.
+// onePCTimestamp returns the commit_ts of a one-phase commit whose locks are in the table, or 0 if it must continue in
+// two phases. minCommitTS is above max_ts and the floor. issued requests one that the oracle has issued, so that reads
+// may be fenced at it.
 func (s *State) onePCTimestamp(ctx context.Context, minCommitTS tso.Timestamp, issued bool) (tso.Timestamp, error) {
 	if !s.opts.Embedded && !issued {
 		return s.computeTimestamp(ctx, minCommitTS)
@@ -426,7 +422,7 @@ func (s *State) onePCTimestamp(ctx context.Context, minCommitTS tso.Timestamp, i
 // computeTimestamp returns a timestamp at or above minCommitTS that the oracle never issues, and that
 // is below all it has yet to issue, or 0 if there is none.
 func (s *State) computeTimestamp(ctx context.Context, minCommitTS tso.Timestamp) (tso.Timestamp, error) {
-	// It stays below those yet to be issued only if what it is computed from has been issued.
+	// It is below those yet to be issued only if the timestamp it is computed from has been issued.
 	base := minCommitTS - 1
 	if uint64(base) > s.knownTS.Load() {
 		if _, err := s.refreshKnown(ctx); err != nil || uint64(base) > s.knownTS.Load() {

@@ -10,8 +10,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// queue is those who wait for a key in AcquireLocks, in the order in which they will get it. It goes
-// along with the key from holder to holder. Guarded by lockTable.mu, as are its waiters.
+// queue contains the waiters for a key in AcquireLocks, in the order in which they will be granted it. It moves with the
+// key from holder to holder. Guarded by lockTable.mu, as are its waiters.
 type queue struct {
 	waiters []*waiter
 	// newest is the newest commit_ts on the key since the first of them came.
@@ -21,30 +21,30 @@ type queue struct {
 	reported time.Time
 }
 
-// waiter is one request that waits for one key. Who wakes it says what became of it.
+// waiter is one request that waits for one key. It is woken with an outcome.
 type waiter struct {
 	entry   entry         // becomes the key's when it is granted
 	readTS  tso.Timestamp // the least to be granted at
 	seen    tso.Timestamp // newest commit_ts on the key when the waiter came
 	arrived time.Time
-	upgrade bool // it holds the key already, shared, and wants it alone
+	upgrade bool // it has a shared lock on the key already, and requests an exclusive one
 	outcome waitOutcome
 	err     error             // of waitDeadlock
 	edges   []*waitgraph.Edge // for whom it waits
-	wake    chan struct{}     // has one place; filled when outcome is set or there is somebody else to wait for
+	wake    chan struct{}     // capacity 1; filled when outcome is set or the waiter's blocker changes
 }
 
 type waitOutcome uint8
 
 const (
 	waitGoesOn   waitOutcome = iota
-	waitGranted              // entry.lock tells as of when
-	waitRetry                // look again: the key may have moved to another shard, or the transaction shares it meanwhile
+	waitGranted              // entry.lock contains the timestamp as of which it is granted
+	waitRetry                // check again: the key may have moved to another shard, or the transaction shares it now
 	waitStopped              // see lockTable.stopped
 	waitDeadlock             // the predecessor left, and waiting for the next one would close a circle
 )
 
-// lockStats counts what happens in queues.
+// lockStats counts events of queues.
 type lockStats struct {
 	waits, deadlocks atomic.Int64
 	waitNanos        atomic.Int64
@@ -60,8 +60,8 @@ func (w *waiter) notify() {
 	}
 }
 
-// enqueue puts a waiter at the end of the queue for its key. It reports false if there is nothing to
-// wait for any more: look again. The caller holds the key's latch.
+// enqueue adds a waiter to the end of the queue for its key. It reports false if the key may be free: check again. The
+// caller holds the key's latch.
 func (t *lockTable) enqueue(w *waiter) (queued bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ func (t *lockTable) enqueue(w *waiter) (queued bool, err error) {
 	case own == nil && w.entry.lock.Shared && e.lock.Shared && e.queue == nil:
 		return false, nil // it may join
 	case own != nil && (!own.Shared || w.entry.lock.Shared || len(e.sharers) == 0):
-		return false, nil // nobody is in the way
+		return false, nil // nothing blocks it
 	}
 	w.upgrade = own != nil
 	if e.queue == nil {
@@ -85,7 +85,7 @@ func (t *lockTable) enqueue(w *waiter) (queued bool, err error) {
 	}
 	at := len(e.queue.waiters)
 	if w.upgrade {
-		// Who waits in front of it would wait for it in vain.
+		// A waiter before it would wait for it in vain.
 		at = slices.IndexFunc(e.queue.waiters, func(o *waiter) bool { return !o.upgrade })
 		if at < 0 {
 			at = len(e.queue.waiters)
@@ -104,8 +104,8 @@ func (t *lockTable) enqueue(w *waiter) (queued bool, err error) {
 	return true, nil
 }
 
-// connectLocked tells the graph for whom the waiter at a place waits: for the one before it or, the
-// first, for the holders.
+// connectLocked registers in the graph for which transaction the waiter at a position waits: for the one before it or,
+// the first, for the holders.
 func (t *lockTable) connectLocked(e *entry, at int) error {
 	w := e.queue.waiters[at]
 	t.disconnectLocked(w)
@@ -143,7 +143,7 @@ func (t *lockTable) disconnectLocked(w *waiter) {
 	w.edges = w.edges[:0]
 }
 
-// reconnectLocked is connectLocked for a waiter who has somebody else to wait for now.
+// reconnectLocked is connectLocked for a waiter whose blocker has changed.
 func (t *lockTable) reconnectLocked(e *entry, at int) {
 	w := e.queue.waiters[at]
 	if err := t.connectLocked(e, at); err != nil {
@@ -155,7 +155,7 @@ func (t *lockTable) reconnectLocked(e *entry, at int) {
 	w.notify()
 }
 
-// finishLocked ends a wait; the waiter is in no queue any more.
+// finishLocked ends a wait; the waiter is no longer in a queue.
 func (t *lockTable) finishLocked(w *waiter, outcome waitOutcome) {
 	t.disconnectLocked(w)
 	w.outcome = outcome
@@ -163,7 +163,7 @@ func (t *lockTable) finishLocked(w *waiter, outcome waitOutcome) {
 	w.notify()
 }
 
-// leaveLocked takes a waiter out of the queue, and connects the one behind it anew.
+// leaveLocked removes a waiter from the queue, and connects the next one again.
 func (t *lockTable) leaveLocked(e *entry, w *waiter) {
 	q := e.queue
 	at := slices.Index(q.waiters, w)
@@ -187,8 +187,8 @@ func (t *lockTable) giveUp(w *waiter) waitOutcome {
 	return w.outcome
 }
 
-// handOverLocked gives the key of an entry that goes to the first in its queue and, if that one
-// shares it, to those behind who do too.
+// handOverLocked grants the key of a removed entry to the first waiter in its queue and, if that one shares it, to the
+// following ones that do too.
 func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
 	q := old.queue
 	old.queue = nil
@@ -201,7 +201,7 @@ func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
 			break
 		}
 		w.entry.lock.ForUpdateTS = max(w.readTS, w.seen, q.newest)
-		// The TTL was reckoned from when it was asked for.
+		// The TTL was computed when the lock was requested.
 		w.entry.lock.TTLMillis += uint64(max(0, now.Sub(w.arrived).Milliseconds()))
 		w.entry.lock.HeardMillis = t.millis()
 		if granted > 0 && next.holderOf(w.startTS()) == nil {
@@ -214,7 +214,7 @@ func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
 		switch l := next.holderOf(w.startTS()); {
 		case l == nil:
 			return false
-		case l.Shared: // by another request of its transaction; it may be all that this one asks for, or it waits on as an upgrade
+		case l.Shared: // by another request of its transaction; that lock may suffice for this one, or it waits on as an upgrade
 			t.finishLocked(w, waitRetry)
 		default: // another request of the transaction that has the key now
 			w.entry.lock.ForUpdateTS = l.ForUpdateTS
@@ -235,14 +235,14 @@ func (t *lockTable) handOverLocked(old *entry, commitTS tso.Timestamp) {
 	}
 }
 
-// outcome returns what has become of a waiter.
+// outcome returns the outcome of a waiter.
 func (t *lockTable) outcome(w *waiter) waitOutcome {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	return w.outcome
 }
 
-// blocker returns the lock that the first in a queue waits for; head is false for everybody else.
+// blocker returns the lock that the first in a queue waits for; head is false for all others.
 func (t *lockTable) blocker(w *waiter) (l Lock, head bool) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -256,7 +256,7 @@ func (t *lockTable) blocker(w *waiter) (l Lock, head bool) {
 	return t.detachedLocked(e, w.startTS()), true
 }
 
-// detachedLocked returns a copy of a lock of somebody else on a key, with the TTL in force.
+// detachedLocked returns a copy of another transaction's lock on a key, with the TTL in force.
 func (t *lockTable) detachedLocked(e *entry, startTS tso.Timestamp) Lock {
 	other := e.otherThan(startTS)
 	l := other.detached()
@@ -264,7 +264,7 @@ func (t *lockTable) detachedLocked(e *entry, startTS tso.Timestamp) Lock {
 	return l
 }
 
-// lockedError tells who keeps a transaction from a key, or nil.
+// lockedError returns an error with the lock that blocks a transaction's access to a key, or nil.
 func (t *lockTable) lockedError(key []byte, startTS tso.Timestamp) *KeyLockedError {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
@@ -275,7 +275,7 @@ func (t *lockTable) lockedError(key []byte, startTS tso.Timestamp) *KeyLockedErr
 	return &KeyLockedError{Key: bytes.Clone(key), Lock: t.detachedLocked(e, startTS)}
 }
 
-// report asks whether the waiter shall leave because the holder may be dead.
+// report reports whether the waiter shall leave because the holder may be dead.
 func (t *lockTable) report(w *waiter) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -307,8 +307,8 @@ func (t *lockTable) whyStopped() error {
 	return t.stopped
 }
 
-// holders puts the locks on key into the view of a transaction; queued says that somebody waits for
-// the key. The caller holds its latch.
+// holders adds the locks on key to the view of a transaction; queued reports that there are waiters for the key. The
+// caller holds its latch.
 func (t *lockTable) holders(n *near, v *keyView, key []byte, startTS tso.Timestamp) (e *entry, queued bool) {
 	if t.n.Load() == 0 || n.passes(key) {
 		return nil, false
@@ -320,7 +320,7 @@ func (t *lockTable) holders(n *near, v *keyView, key []byte, startTS tso.Timesta
 	}
 	seen := e
 	if e.onePC {
-		// It goes once its batch is synced, whoever holds the latch, and its memory is used again.
+		// It is removed when its batch is synced, without the latch, and its memory is reused.
 		seen = &entry{lock: e.lock}
 	}
 	v.setLock(seen, startTS)
@@ -349,8 +349,8 @@ func (t *lockTable) join(e *entry, l *Lock) bool {
 	return true
 }
 
-// relock notes that a transaction has asked again for a key that it holds: as of a later snapshot,
-// or, when it holds the key alone, no longer shared.
+// relock records that a transaction has locked a key again: as of a later snapshot, or, if it is the only holder, no
+// longer shared.
 func (t *lockTable) relock(l *Lock, args *AcquireArgs) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -383,7 +383,7 @@ func (t *lockTable) releaseLocked(e *entry, startTS tso.Timestamp) {
 		return
 	}
 	if head := e.queue.waiters[0]; head.upgrade && len(e.sharers) == 0 && e.lock.StartTS == head.startTS() {
-		// The only holder left is the one who wants the key alone.
+		// The only holder left is the one that requests the key exclusively.
 		e.lock.Shared = false
 		head.entry.lock.ForUpdateTS = e.lock.ForUpdateTS
 		t.leaveLocked(e, head)
@@ -395,7 +395,7 @@ func (t *lockTable) releaseLocked(e *entry, startTS tso.Timestamp) {
 	}
 }
 
-// dismissHolderLocked has the waiters of a transaction that is the only holder look again: nobody is in its way.
+// dismissHolderLocked makes the waiters of a transaction that is the only holder check again: nothing blocks it.
 func (t *lockTable) dismissHolderLocked(e *entry) {
 	for len(e.sharers) == 0 && e.queue != nil {
 		at := slices.IndexFunc(e.queue.waiters, func(w *waiter) bool { return w.startTS() == e.lock.StartTS })
@@ -408,7 +408,7 @@ func (t *lockTable) dismissHolderLocked(e *entry) {
 	}
 }
 
-// retryWaiters makes those who wait for keys of [start, end) ask again from the start.
+// retryWaiters makes the requests that wait for keys of [start, end) start over.
 func (t *lockTable) retryWaiters(start, end []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -418,7 +418,7 @@ func (t *lockTable) retryWaiters(start, end []byte) {
 	})
 }
 
-// stop makes all who wait, and all who are about to, fail with err.
+// stop makes all current and future waits fail with err.
 func (t *lockTable) stop(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -443,8 +443,7 @@ func (t *lockTable) dismissLocked(e *entry, outcome waitOutcome) {
 	e.queue = nil
 }
 
-// ttlLocked returns the TTL in force of a lock: that of its primary, if it is here, which alone is
-// prolonged.
+// ttlLocked returns the TTL in force of a lock: that of its primary, if it is here, because heartbeats extend only that.
 func (t *lockTable) ttlLocked(key []byte, l *Lock) uint64 {
 	if !bytes.Equal(l.Primary, key) {
 		if e := t.getLocked(l.Primary); e != nil {
@@ -456,7 +455,7 @@ func (t *lockTable) ttlLocked(key []byte, l *Lock) uint64 {
 	return l.TTLMillis
 }
 
-// waitersLocked lists who waits for an entry's key.
+// waitersLocked lists the waiters for an entry's key.
 func (e *entry) waitersLocked() []tso.Timestamp {
 	if e.queue == nil {
 		return nil

@@ -7,38 +7,36 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// numRecent is how many values are remembered, a power of two; maxRecentBytes the length of the longest.
+// numRecent is the number of cached values, a power of two; maxRecentBytes the length of the longest.
 const (
 	numRecent      = 1 << 16
 	maxRecentBytes = 1 << 10
 )
 
-// recentReads remembers what keys that are read again and again were at the last of those reads, so
-// that most reads of rows that are read often and changed seldom need no iterator. It is a table by
-// hash: a key has one place, and the last that was put there stays.
+// recentReads caches the values of frequently read keys as of their last read, so that most reads of rows that are read
+// often and changed seldom need no iterator. It is a table by hash: a key has one place, and the last value stored there
+// stays.
 //
-// A value that was read at asOf is what the key is at every timestamp from its version to asOf, for
-// history does not change. It also is what the key is at a later timestamp if nothing was committed
-// in between, which the key's mark tells as it tells a refresh: a reader first raises max_ts, then looks
-// at the lock table, then at the mark. Whoever commits at or below its timestamp is met in the table,
-// or has left it, and has raised the mark before.
+// A value that was read at asOf is the key's value at every timestamp from its version to asOf, because history does not
+// change. It is also the key's value at a later timestamp if nothing was committed in between, which the key's commit
+// mark shows: a reader first raises max_ts, then checks the lock table, then the mark. A transaction that commits at or
+// below its timestamp has its lock in the table, or has left it, and has raised the mark before.
 type recentReads struct {
 	places []recentPlace
 	limit  int64        // of bytes
-	bytes  atomic.Int64 // of what is remembered, recentOverhead for each included
+	bytes  atomic.Int64 // of the cached values, recentOverhead for each included
 }
 
-// recentOverhead is about what a remembered value takes beside its bytes.
+// recentOverhead is the approximate cost of a cached value in addition to its bytes.
 const recentOverhead = 96
 
-// recentPlace is within one line of the processor's cache: a key that is not remembered costs a look at that.
+// recentPlace fits into one cache line: a key that is not cached costs one access to it.
 type recentPlace struct {
 	read atomic.Pointer[recentRead]
 	// tag is a part of the hash of read's key: most other keys that have this place differ in it.
 	tag atomic.Uint32
-	// missed is a hash of the last version that was not found: one is remembered when it is read for
-	// the second time, so that a great many keys read once leave the rest alone, and so do keys that
-	// change from one read to the next.
+	// missed is a hash of the last version that was not found: a value is cached when it is read for the second time, so
+	// that keys read only once do not displace others, nor do keys that change from one read to the next.
 	missed atomic.Uint32
 }
 
@@ -53,7 +51,7 @@ func newRecentReads(limit int64) *recentReads {
 	return &recentReads{places: make([]recentPlace, numRecent), limit: limit}
 }
 
-// size is what e counts for; nil for nothing.
+// size is the accounted size of e; 0 for nil.
 func (e *recentRead) size() int64 {
 	if e == nil {
 		return 0
@@ -64,8 +62,8 @@ func (e *recentRead) size() int64 {
 // recentTag is never that of an empty place.
 func recentTag(hash uint64) uint32 { return uint32(hash>>32) | 1 }
 
-// find returns what the key of this hash and mark is at readTS, or nil if it is not remembered. The
-// reader has been through BeginRead and has found no lock in its way since.
+// find returns the cached value of the key of this hash and mark at readTS, or nil. The reader must have called
+// BeginRead and checked the locks since.
 func (r *recentReads) find(hash uint64, mark *atomic.Uint64, key []byte, readTS tso.Timestamp) *recentRead {
 	place := &r.places[hash%numRecent]
 	if place.tag.Load() != recentTag(hash) {
@@ -78,7 +76,7 @@ func (r *recentReads) find(hash uint64, mark *atomic.Uint64, key []byte, readTS 
 	return e
 }
 
-// remember is told of a value that was not found here and was read at readTS.
+// remember is called with a value that was not found here and was read at readTS.
 func (r *recentReads) remember(hash uint64, mark *atomic.Uint64, key []byte, readTS, version tso.Timestamp, value []byte) {
 	if len(value) > maxRecentBytes {
 		return

@@ -28,8 +28,8 @@ const (
 	statusLockCommit = 2
 )
 
-// useStartTS is the start_ts in the status record that a transaction leaves on a key that it has held
-// shared. The subtick tells the record from that of an exclusive lock: nobody begins at it.
+// useStartTS is the start_ts in the status record that a transaction leaves on a key that it has locked shared. The
+// subtick distinguishes the record from that of an exclusive lock: no transaction begins at it.
 func useStartTS(startTS tso.Timestamp) tso.Timestamp { return startTS + 1 }
 
 // isUse reports whether a committed lock's record is of a shared one.
@@ -191,8 +191,8 @@ func decodeWrite(commitTS tso.Timestamp, b []byte) (writeRecord, error) {
 	return w, nil
 }
 
-// writeValue is decodeWrite for readers, who need neither start_ts nor proof that every byte is right:
-// it returns the operation and the value.
+// writeValue is decodeWrite for readers, which need neither start_ts nor a check of every byte: it returns the operation
+// and the value.
 func writeValue(b []byte) (op Op, longValue bool, value []byte, err error) {
 	i := 1
 	for i < len(b) && b[i] >= 0x80 {
@@ -216,7 +216,7 @@ func decodeStatus(b []byte) (kind byte, startTS tso.Timestamp, err error) {
 	return b[0], tso.Timestamp(binary.BigEndian.Uint64(b[1:])), nil
 }
 
-// cutUvarint reads a uvarint in its shortest form and returns what follows it.
+// cutUvarint reads a uvarint in its shortest form and returns the bytes that follow it.
 func cutUvarint(b []byte) (uint64, []byte, error) {
 	v, n := binary.Uvarint(b)
 	if n <= 0 || n > 1 && b[n-1] == 0 {

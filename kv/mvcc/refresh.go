@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// RefreshArgs asks whether Spans are at ToTS what they were at FromTS, changes by StartTS aside.
+// RefreshArgs requests a check that Spans are the same at ToTS as at FromTS, changes by StartTS aside.
 type RefreshArgs struct {
 	Spans                 []Span
 	StartTS, FromTS, ToTS tso.Timestamp
@@ -17,9 +17,8 @@ type RefreshArgs struct {
 	Bypass []tso.Timestamp
 }
 
-// Refresh makes sure that nobody else has changed a key of the spans in (FromTS, ToTS], and, BeginRead
-// having been called with ToTS, that nobody will. Errors: *RefreshConflictError, *KeyLockedError,
-// *TooOldError.
+// Refresh verifies that no other transaction has changed a key of the spans in (FromTS, ToTS], and, after BeginRead with
+// ToTS, that none will. Errors: *RefreshConflictError, *KeyLockedError, *TooOldError.
 func (s *State) Refresh(ctx context.Context, args *RefreshArgs) error {
 	if args.ToTS == tso.MaxTimestamp || args.FromTS > args.ToTS {
 		return &InvalidRequestError{Detail: "refresh to a timestamp that is none, or below the snapshot"}
@@ -67,7 +66,7 @@ func (s *State) validate(args *RefreshArgs) (*readConflict, error) {
 			}
 			continue
 		}
-		// Most keys have not been written at all since then, and their marks say so.
+		// Most keys have not been written since then, as their marks show.
 		if s.marks.of(span.Start).Load() <= uint64(args.FromTS) {
 			continue
 		}
@@ -144,9 +143,8 @@ func changedAt(args *RefreshArgs, it *storage.Iterator, key []byte) error {
 	return it.Error()
 }
 
-// changedInSpan is changedAt for every key of a span, those that did not exist among them. A long span
-// is gone through by an iterator that passes over what was not written since, which costs more
-// to open.
+// changedInSpan is changedAt for every key of a span, including those that did not exist. A long span is read by an
+// iterator that skips what was not written since, which costs more to open.
 func (s *State) changedInSpan(args *RefreshArgs, span *Span) error {
 	const short = 256
 	lower, upper := appendPrefix(nil, tagWrite, span.Start), appendUpper(nil, tagWrite, span.End)
@@ -167,7 +165,7 @@ func (s *State) changedInSpan(args *RefreshArgs, span *Span) error {
 	return err
 }
 
-// changedAmong looks at up to limit records and returns where to go on, nil at the end.
+// changedAmong checks up to limit records and returns where to continue, nil at the end.
 func changedAmong(args *RefreshArgs, it *storage.Iterator, limit int) (rest []byte, err error) {
 	n := 0
 	for ok := it.First(); ok; n++ {

@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// ResolveLock finishes the locks of startTS on keys by the transaction's fate: committed at
-// commitTS, or rolled back if it is 0. Keys without such a lock are left alone.
+// ResolveLock resolves the locks of startTS on keys by the transaction's outcome: committed at commitTS, or rolled back
+// if it is 0. Keys without such a lock are left unchanged.
 func (s *State) ResolveLock(ctx context.Context, adm Admission, keys [][]byte, startTS, commitTS tso.Timestamp) (writtenBytes int, err error) {
 	if err := validateKeys(keys); err != nil {
 		return 0, err

@@ -36,11 +36,11 @@ type Page struct {
 	Rows      []Row
 	Locked    []KeyLockedError
 	ResumeKey []byte
-	// Deleted is how many keys were passed whose version as of the snapshot is a deletion: they cost
-	// about what rows cost until garbage collection takes them.
+	// Deleted is the number of keys whose version as of the snapshot is a deletion: each costs about as much as a row
+	// until it is collected.
 	Deleted uint64
 
-	arena []byte // the chunk that rows are copied into; earlier chunks live by their rows
+	arena []byte // the chunk that rows are copied into; rows keep earlier chunks alive
 }
 
 // reset returns an empty page, with p's memory if there is a p.
@@ -52,10 +52,10 @@ func (p *Page) reset() *Page {
 	return p
 }
 
-// maxProbed bounds how many locks one page looks at, and so how long it holds the table.
+// maxProbed bounds the number of locks that one page checks, and so how long it locks the table.
 const maxProbed = 4096
 
-// conflict is a lock that a page has to mind.
+// conflict is a lock that a page has to handle.
 type conflict struct {
 	key []byte
 	probed
@@ -113,8 +113,8 @@ type scanner struct {
 	newer     bool // in reverse: the key may have a version above the snapshot
 }
 
-// probe lists the locks that the page has to mind, in scan order. A lock whose state is about to
-// change ends the page before it, or is waited for if the page would be empty.
+// probe lists the locks that the page has to handle, in scan order. A lock whose state is about to change ends the page
+// before it, or is waited for if the page would be empty.
 func (sc *scanner) probe(ctx context.Context) error {
 	for {
 		if wait := sc.probeLarge(); wait != nil {
@@ -243,7 +243,7 @@ func (sc *scanner) open() (err error) {
 	return err
 }
 
-// full reports whether the page has no room left, in which case it ends before key.
+// full reports whether the page is full, in which case it ends before key.
 func (sc *scanner) full(key []byte) bool {
 	n := len(sc.page.Rows) + len(sc.page.Locked)
 	if n < sc.args.Limit && (sc.bytes < sc.args.MaxBytes || n == 0) {
@@ -301,8 +301,8 @@ func (sc *scanner) emit(key, value []byte) {
 	sc.page.Rows = append(sc.page.Rows, Row{Key: arena[at:mid:mid], Value: arena[mid:end:end]})
 }
 
-// conflictsBefore deals with the locks that come before key in scan order (nil: with all), and with
-// the one on key itself; met says that there was one. stop says that the page is full.
+// conflictsBefore handles the locks that come before key in scan order (nil: all), and the one on key itself; met
+// reports that there was one. stop reports that the page is full.
 func (sc *scanner) conflictsBefore(key []byte) (met, stop bool, err error) {
 	for len(sc.conflicts) > 0 && !met {
 		c := &sc.conflicts[0]
@@ -349,8 +349,8 @@ func (sc *scanner) finish() error {
 	return nil
 }
 
-// emitCurrent adds the version the iterator stands on to the page. A deletion adds nothing; full
-// says that there was no room, and that the page ends before key.
+// emitCurrent adds the iterator's current version to the page. A deletion adds nothing; full reports that there was no
+// space, and that the page ends before key.
 func (sc *scanner) emitCurrent(key []byte, version uint64) (full bool, err error) {
 	value, err := sc.it.Value()
 	if err != nil {
@@ -428,7 +428,7 @@ func (sc *scanner) forward() error {
 				return err
 			}
 			if ok = more; !visible {
-				continue // the iterator stands on the next key
+				continue // the iterator is at the next key
 			}
 			prefix, version, _ = storage.SplitVersion(it.Key())
 			key = userKey(prefix)
@@ -553,8 +553,8 @@ func (sc *scanner) reverse() error {
 	return sc.finish()
 }
 
-// reverseKey finds the newest visible version of the key whose oldest version the iterator stands
-// on, copies it into kept, and moves to the key below; ok reports whether there is one.
+// reverseKey finds the newest visible version of the key at whose oldest version the iterator is, copies it into kept,
+// and moves to the previous key; ok reports whether there is one.
 func (sc *scanner) reverseKey(prefix []byte, kept *writeRecord) (ok bool, err error) {
 	const near = 8 // versions to walk before a seek pays
 	it := sc.it
@@ -590,8 +590,8 @@ func (sc *scanner) reverseKey(prefix []byte, kept *writeRecord) (ok bool, err er
 	}
 }
 
-// keep copies the record the iterator stands on, its value included unless that is a data record: of
-// an older version it may be gone.
+// keep copies the iterator's current record, including its value unless that is a data record, which may have been
+// removed for an older version.
 func (sc *scanner) keep(kept *writeRecord) error {
 	value := kept.value[:0]
 	w, err := currentWrite(sc.it)

@@ -29,7 +29,7 @@ func (r *deletedRun) reset(s *State) {
 	r.large = s.locks.largeN.Load() > 0
 }
 
-// meet is told of an entry of the lock table in the page's span.
+// meet is called with an entry of the lock table in the page's span.
 func (r *deletedRun) meet(e *entry) {
 	if !e.lock.blocksReads() {
 		return
@@ -40,7 +40,7 @@ func (r *deletedRun) meet(e *entry) {
 	r.locked = append(r.locked, bytes.Clone(e.key))
 }
 
-// first moves to the first version of the page. A deleted span at its beginning costs no seek of its own.
+// first moves to the first version of the page. A deleted span at its beginning costs no separate seek.
 func (sc *scanner) first() (ok bool) {
 	r := &sc.run
 	r.start = sc.start
@@ -68,9 +68,9 @@ func (sc *scanner) last() (ok bool) {
 	return sc.it.Last()
 }
 
-// passDeleted moves forward from key, which is deleted as of the snapshot and has no newer version, to the next
-// key that may not be. first says that the scan has met no key before: nothing lies between its beginning, or the
-// end of the span it began with, and key.
+// passDeleted moves forward from key, which is deleted as of the snapshot and has no newer version, to the next key that
+// may not be. first reports that the scan has found no key before: there is none between its beginning, or the end of
+// the span it began with, and key.
 func (sc *scanner) passDeleted(key []byte, first bool) (ok bool) {
 	r := &sc.run
 	if r.walked == 0 && !first {
@@ -87,8 +87,8 @@ func (sc *scanner) passDeleted(key []byte, first bool) (ok bool) {
 	return sc.it.NextPrefix()
 }
 
-// passDeletedBelow is passDeleted for a scan in reverse: the iterator has left key for the one below it already, which ok
-// tells. key is in the iterator's buffer.
+// passDeletedBelow is passDeleted for a reverse scan: the iterator has moved to the previous key already, as ok reports.
+// key is in the iterator's buffer.
 func (sc *scanner) passDeletedBelow(key []byte, first, ok bool) bool {
 	r := &sc.run
 	if r.walked == 0 && !(first && len(r.end) > 0) {
@@ -105,8 +105,7 @@ func (sc *scanner) passDeletedBelow(key []byte, first, ok bool) bool {
 	return ok
 }
 
-// endRun reports the run, if there is one that is long enough: forward, all of it lies below bound; in reverse, at or
-// above it.
+// endRun reports the run, if it is long enough: forward, all of it lies below bound; in reverse, at or above it.
 func (sc *scanner) endRun(bound []byte) {
 	r := &sc.run
 	least := minDeletedSpanKeys
@@ -169,7 +168,7 @@ func (sc *scanner) endRunAbove(key []byte) {
 	}
 }
 
-// newerThanSnapshot ends the run before the key of the version that the iterator stands on.
+// newerThanSnapshot ends the run before the key of the iterator's current version.
 func (sc *scanner) newerThanSnapshot() {
 	if sc.run.walked == 0 {
 		return

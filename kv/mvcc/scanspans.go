@@ -26,9 +26,8 @@ func ascendingSpans(spans []Span) bool {
 	return true
 }
 
-// enterAbove is called while spans are left behind the present one, with the iterator on a key. If that
-// lies in no span it moves on to the first one that does, or into the last span's bounds; false if there is
-// none.
+// enterAbove is called while spans remain after the current one, with the iterator at a key. If that lies in no span it
+// moves on to the first one that does, or into the last span's bounds; false if there is none.
 func (sc *scanner) enterAbove() bool {
 	prefix, _, isVersion := storage.SplitVersion(sc.it.Key())
 	if !isVersion {

@@ -7,17 +7,16 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// SecondaryArgs asks the secondaries of an async commit for its fate. Keys ascend. A key without lock
-// and record may be decided if Owner, or if NowTS != 0: the caller has found the primary's TTL run
-// out as of NowTS.
+// SecondaryArgs is a status check of an async commit at its secondaries. Keys ascend. A key without lock and record may
+// be decided if Owner, or if NowTS != 0: the caller has found the primary's TTL to have passed as of NowTS.
 type SecondaryArgs struct {
 	Keys           [][]byte
 	StartTS, NowTS tso.Timestamp
 	Owner          bool
 }
 
-// CheckSecondaryLocks tells what keys say about the fate of an async commit. A missing lock, where it
-// may be decided, gets a rollback record: that decides the transaction. What is told is durable.
+// CheckSecondaryLocks returns the status of an async commit according to keys. A missing lock, if it may be decided,
+// gets a rollback record, which decides the transaction. A returned outcome is durable.
 func (s *State) CheckSecondaryLocks(ctx context.Context, adm Admission, args *SecondaryArgs) (SecondaryStatus, error) {
 	if err := validateKeys(args.Keys); err != nil {
 		return SecondaryStatus{}, err

@@ -19,24 +19,23 @@ import (
 type Options struct {
 	Engine *storage.Engine
 	Oracle tso.Oracle
-	// Embedded says that asking the oracle costs next to nothing: it lives in this process.
+	// Embedded means that a timestamp costs next to nothing: the oracle is in this process.
 	Embedded bool
 	// ShortValueBytes is the length up to which a value rides in lock and write record, 1 KiB by
 	// default; OnePCShortValueBytes the same for one-phase commit, 64 KiB by default.
 	ShortValueBytes, OnePCShortValueBytes int
-	// Group returns how many of a key's first bytes name what it belongs to, such as an index; nil: nothing. A
-	// large commit begins a table file with each group, so that the files overlap as little as may be of what
-	// the store has already.
+	// Group returns the length of the prefix of a key that identifies what it belongs to, such as an index; nil: 0. A
+	// large commit begins a table file with each group, so that the files overlap existing ones as little as possible.
 	Group func(key []byte) int
-	// LargePartBytes is how much of a large commit one goroutine checks and writes at least, 8 MiB by default.
+	// LargePartBytes is the minimal part of a large commit that one goroutine checks and writes, 8 MiB by default.
 	LargePartBytes int64
-	// RecentBytes bounds the values that reads remember: 64 MiB by default.
+	// RecentBytes bounds the cache of recently read values: 64 MiB by default.
 	RecentBytes int64
-	// SafePointKey is where the store keeps the GC safe point, CollectedKey how far collection has come.
-	// KeptKey is where what a pass of it keeps is kept.
+	// SafePointKey is the key of the GC safe point, CollectedKey that of the progress of collection, KeptKey that of the
+	// transactions whose records a pass keeps.
 	SafePointKey, CollectedKey, KeptKey []byte
-	// WaitGraph, if given, is told of the waits for pessimistic locks that last, so that deadlocks
-	// between stores are found. Those within the store are found without it, and at once.
+	// WaitGraph, if given, receives waits for pessimistic locks that last, so that deadlocks between stores are
+	// detected. Those within the store are detected without it, and immediately.
 	WaitGraph waitgraph.Graph
 	// Clock is a monotonic clock, of which differences count; the process's by default.
 	Clock func() time.Duration
@@ -71,35 +70,34 @@ type State struct {
 	locks   *lockTable
 	latches latches
 	marks   commitMarks
-	// recent is replaced when versions go that somebody might still ask for.
+	// recent is replaced when versions are removed that may still be read.
 	recent  atomic.Pointer[recentReads]
 	deleted deletedSpans
 
 	// maxTS is at or above every timestamp a read was served at.
 	maxTS atomic.Uint64
-	// knownTS is a timestamp known to have been issued. askedTS is what the oracle gave when it was last
-	// asked, at askedAt or a little before, by this process's clock.
+	// knownTS is a timestamp known to have been issued. askedTS is the last one that the oracle returned, at askedAt or
+	// a little before, by this process's clock.
 	knownTS atomic.Uint64
 	askedTS atomic.Uint64
 	askedAt atomic.Int64
-	// maxRollbackTS and maxLockCommitTS bound what is in S, so that most prewrites need not look.
+	// maxRollbackTS and maxLockCommitTS bound the records in S, so that most prewrites need not read it.
 	maxRollbackTS   atomic.Uint64
 	maxLockCommitTS atomic.Uint64
-	// lostTS is at or above the start_ts of every transaction that may have lost a lock here and not know
-	// it: see decideRecord.
+	// lostTS is at or above the start_ts of every transaction that may have lost a lock here without noticing: see
+	// decideRecord.
 	lostTS    atomic.Uint64
 	safePoint atomic.Uint64
 	lockBound atomic.Uint64
 	gc        gcState
 
-	// largeRate is how many bytes of a large write set are written in a second.
+	// largeRate is the rate at which large write sets are written, in bytes a second.
 	largeRate atomic.Int64
 
 	writers sync.Pool
 }
 
-// Open reads the locks into memory. Nothing is served below a fresh timestamp's guarantees: see
-// recoverLock.
+// Open reads the locks into memory. For the guarantees to requests from before a restart see recoverLock.
 func Open(ctx context.Context, opts Options) (*State, error) {
 	opts.ensureDefaults()
 	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable(opts.Clock)}
@@ -168,7 +166,7 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 // MaxTS returns a timestamp at or above all that were read at.
 func (s *State) MaxTS() tso.Timestamp { return tso.Timestamp(s.maxTS.Load()) }
 
-// NewestTS returns a timestamp that has been issued, the newest that the shard has met or a little below.
+// NewestTS returns a timestamp that has been issued, the newest that the shard has seen or a little below.
 func (s *State) NewestTS() tso.Timestamp {
 	return tso.Timestamp(max(s.maxTS.Load(), s.knownTS.Load()))
 }
@@ -183,8 +181,7 @@ func (s *State) FenceReads(ctx context.Context, ts tso.Timestamp) error {
 	return nil
 }
 
-// noteLost notes that a pessimistic lock of startTS has gone, or may, without the transaction having
-// ended.
+// noteLost records that a pessimistic lock of startTS is lost, or may be, without the transaction having ended.
 func (s *State) noteLost(startTS tso.Timestamp) { raise(&s.lostTS, startTS) }
 
 // NumLocks returns the number of locks held.
@@ -204,9 +201,9 @@ func raise(a *atomic.Uint64, ts tso.Timestamp) {
 // shard would propose the batch here.
 func (s *State) apply(b *storage.Batch, d storage.Durability) error { return s.eng.Apply(b, d) }
 
-// BeginRead is the barrier every read passes first: it fences the timestamp against later writes.
-// A replicated shard would also make sure here that it may serve. Check the request's ranges
-// after it: whoever takes a range away does so before it asks for MaxTS.
+// BeginRead is the barrier at the beginning of every read: it fences the timestamp against later writes. A replicated
+// shard would also verify here that it may serve. Check the request's ranges after it: a shard that takes over a range
+// does so before it requests MaxTS.
 func (s *State) BeginRead(ctx context.Context, readTS tso.Timestamp) error {
 	if uint64(readTS) <= s.maxTS.Load() || readTS == tso.MaxTimestamp {
 		return nil
@@ -218,13 +215,13 @@ func (s *State) BeginRead(ctx context.Context, readTS tso.Timestamp) error {
 	return nil
 }
 
-// slackMillis is how far above the oracle's time, as this process reckons it, a timestamp is believed without
-// asking: what the oracle borrows from the future, and what two clocks differ by between two questions.
+// slackMillis is how far above the oracle's time, as this process computes it, a timestamp is accepted without a request
+// to the oracle: what the oracle borrows from the future, and the difference of two clocks between two requests.
 const slackMillis = 250
 
-// checkIssued refuses timestamps that the oracle cannot have issued: writers would have to commit
-// above them. Where asking costs a round trip it asks only about what lies above the oracle's time,
-// and writers check what they compute from max_ts instead (onePCTimestamp).
+// checkIssued rejects timestamps that the oracle cannot have issued: writers would have to commit above them. If the
+// oracle is remote it sends a request only for timestamps above the oracle's time, and writers check what they compute
+// from max_ts instead (onePCTimestamp).
 func (s *State) checkIssued(ctx context.Context, ts tso.Timestamp) error {
 	if uint64(ts) <= s.knownTS.Load() {
 		return nil
@@ -255,7 +252,7 @@ func (s *State) checkClaimed(ctx context.Context, ts tso.Timestamp) error {
 	return s.checkIssued(ctx, ts)
 }
 
-// refreshKnown asks the oracle for a timestamp.
+// refreshKnown requests a timestamp from the oracle.
 func (s *State) refreshKnown(ctx context.Context) (tso.Timestamp, error) {
 	asked := time.Now().UnixNano()
 	now, err := s.opts.Oracle.Now(ctx)
@@ -270,7 +267,7 @@ func (s *State) refreshKnown(ctx context.Context) (tso.Timestamp, error) {
 	return now, nil
 }
 
-// checkSafePoint refuses what garbage collection may have passed.
+// checkSafePoint rejects timestamps that garbage collection may have passed.
 func (s *State) checkSafePoint(ts tso.Timestamp) error {
 	if sp := tso.Timestamp(s.safePoint.Load()); ts <= sp && sp != 0 {
 		return &TooOldError{TS: ts, SafePoint: sp}
@@ -278,14 +275,14 @@ func (s *State) checkSafePoint(ts tso.Timestamp) error {
 	return nil
 }
 
-// SetLockBound bounds the start_ts of the transactions that get new locks. While the store cannot be reached,
-// garbage collection relies on it: every lock here is of a transaction that began at or below the bound.
+// SetLockBound bounds the start_ts of the transactions that get new locks. While the store is unreachable, garbage
+// collection relies on it: every lock here is of a transaction that began at or below the bound.
 func (s *State) SetLockBound(ts tso.Timestamp) { s.lockBound.Store(uint64(ts)) }
 
 // LockBound returns the lock bound in force.
 func (s *State) LockBound() tso.Timestamp { return tso.Timestamp(s.lockBound.Load()) }
 
-// checkLockBound refuses new locks to transactions above the lock bound. It is called under the latches of the keys.
+// checkLockBound rejects new locks of transactions above the lock bound. It is called under the latches of the keys.
 func (s *State) checkLockBound(startTS tso.Timestamp) error {
 	if bound := s.LockBound(); startTS > bound {
 		return &LockBoundError{StartTS: startTS, Bound: bound}
@@ -293,8 +290,8 @@ func (s *State) checkLockBound(startTS tso.Timestamp) error {
 	return nil
 }
 
-// wait blocks until ch is closed, and tells when waiting is in vain: whoever finds the engine failed
-// after it got its channel might wait for somebody who has given up already.
+// wait blocks until ch is closed, and fails if waiting is futile: a caller that got its channel before the engine failed
+// might wait for a request that has given up already.
 func (s *State) wait(ctx context.Context, ch <-chan struct{}) error {
 	if err := s.eng.Err(); err != nil || ch == nil {
 		return err
@@ -307,8 +304,8 @@ func (s *State) wait(ctx context.Context, ch <-chan struct{}) error {
 	}
 }
 
-// WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or gone.
-// It is for callers in this process, who need not poll.
+// WaitForRelease blocks until the lock of startTS on key, if there is one, has changed or been removed. It is for
+// callers in this process, which need not poll.
 func (s *State) WaitForRelease(ctx context.Context, key []byte, startTS tso.Timestamp) error {
 	s.locks.mu.Lock()
 	e := s.locks.getLocked(key)

@@ -5,7 +5,7 @@ import "context"
 // WriteSet is a transaction's write set that does not fit into memory: each key once, in order. It does not
 // change. Safe for concurrent use.
 type WriteSet interface {
-	// Len is the number of mutations, SizeBytes about what they would take in memory.
+	// Len is the number of mutations, SizeBytes their approximate size in memory.
 	Len() int
 	SizeBytes() int64
 	WriteSetPart
