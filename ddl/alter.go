@@ -51,8 +51,8 @@ func (r *run) alter(ctx context.Context, n *ast.AlterTable) error {
 	return nil
 }
 
-// current returns the descriptor as this statement has left it. What exclusive returned, with its
-// reserved index ids, stays until the first update, which carries on from them.
+// current returns the descriptor as this statement has left it. The result of exclusive, with its reserved index ids, is
+// used until the first update, which is based on it.
 func (r *run) current(ctx context.Context, t *catalog.TableDescriptor) (*catalog.TableDescriptor, error) {
 	now, err := r.r.RelationByID(ctx, t.ID)
 	if err != nil || now.Version == t.Version {
@@ -120,8 +120,8 @@ func (r *run) dataCommands(ctx context.Context, t *catalog.TableDescriptor, comm
 	return needs
 }
 
-// columnNeedsRows reports whether adding a column reads or writes the rows there are. A default that
-// cannot be bound says so later.
+// columnNeedsRows reports whether adding a column reads or writes the existing rows. A default that cannot be bound
+// fails later.
 func (r *run) columnNeedsRows(ctx context.Context, def *ast.ColumnDef) bool {
 	_, serial, err := columnType(def)
 	if err != nil || serial || def.Identity != "" || len(def.Constraints) > 0 || def.NotNull && def.Default == nil {

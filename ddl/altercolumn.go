@@ -105,7 +105,7 @@ func (r *run) fillNewColumn(ctx context.Context, t, next *catalog.TableDescripto
 	return r.update(ctx, t, next, exclusive)
 }
 
-// fillByRewriting writes every row anew with a value of its own.
+// fillByRewriting rewrites every row with a computed value.
 func (r *run) fillByRewriting(ctx context.Context, t, next *catalog.TableDescriptor, value func() (types.Datum, error)) error {
 	col := &next.Columns[len(next.Columns)-1]
 	renumber(next)
@@ -231,7 +231,7 @@ func (r *run) verifier(ctx context.Context, t *catalog.TableDescriptor, checks [
 	}, nil
 }
 
-// alterType is ALTER COLUMN … TYPE: every row is written anew with the converted value.
+// alterType is ALTER COLUMN … TYPE: every row is rewritten with the converted value.
 func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, ord int, n *ast.AlterColumn) error {
 	typ, err := planner.ResolveType(n.SetType)
 	if err != nil {
@@ -278,7 +278,7 @@ func (r *run) alterType(ctx context.Context, t, next *catalog.TableDescriptor, o
 	return r.update(ctx, t, next, true)
 }
 
-// conversion binds what turns old values into new ones: USING, or an assignment cast.
+// conversion binds the expression that converts old values: USING, or an assignment cast.
 func (r *run) conversion(ctx context.Context, t *catalog.TableDescriptor, ord int, typ types.Type, n *ast.AlterColumn) (expr.Scalar, error) {
 	using := n.Using
 	if using == nil {
@@ -298,7 +298,8 @@ func (r *run) conversion(ctx context.Context, t *catalog.TableDescriptor, ord in
 	return bound, err
 }
 
-// fitDependents checks that what hangs on a column takes its new type: default, checks, indexes.
+// fitDependents checks that the objects that depend on a column are compatible with its new type: default, checks,
+// indexes.
 func (r *run) fitDependents(ctx context.Context, next *catalog.TableDescriptor, ord int) error {
 	col := &next.Columns[ord]
 	if col.Default != "" {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// sampleRows is how many rows ANALYZE looks at: PostgreSQL's 300 for each of 100 buckets.
+	// sampleRows is the number of rows that ANALYZE samples: PostgreSQL's 300 for each of 100 buckets.
 	sampleRows = 30_000
 	// histogramBuckets is the number of equal-height buckets.
 	histogramBuckets = 100
-	// maxStatBytes leaves long values out of extremes and histograms, where they cost more than
-	// they tell.
+	// maxStatBytes is the length above which values are left out of extremes and histograms, where they cost more than
+	// they are worth.
 	maxStatBytes = 1024
 	// sampleGroup is how many sampled rows are fetched at once.
 	sampleGroup = 1024
@@ -60,7 +60,7 @@ func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName) error {
 	return nil
 }
 
-// storeStats stores the statistics of a table that may have changed or gone meanwhile.
+// storeStats stores the statistics of a table that may have changed or been dropped in the meantime.
 func storeStats(ctx context.Context, d *Deps, id uint64, stats *catalog.TableStats) error {
 	_, err := runAlone(ctx, d, func(r *run) (string, error) {
 		now, err := r.r.RelationByID(ctx, id)
@@ -156,8 +156,8 @@ func (r *run) collect(ctx context.Context, t *catalog.TableDescriptor) (*catalog
 	return stats, nil
 }
 
-// sampleKeys scans the table's keys and keeps a random sample of them, in order. deleted is how many keys
-// of deleted rows it met.
+// sampleKeys scans the table's keys and keeps a random sample of them, in order. deleted is the number of keys of
+// deleted rows in it.
 func (r *run) sampleKeys(ctx context.Context, t *catalog.TableDescriptor) (keys [][]byte, rows int64, deleted uint64, err error) {
 	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
 	it := r.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{KeysOnly: true, Deleted: &deleted})
@@ -262,7 +262,7 @@ func estimateDistinct(sorted []types.Datum, t types.Type, rows float64) float64 
 		return distinct
 	}
 	if once == n {
-		return rows // Nothing repeats: taken to be unique.
+		return rows // No value repeats: the column is assumed to be unique.
 	}
 	estimate := n * distinct / (n - once + once*n/rows)
 	return math.Round(min(max(estimate, distinct), rows))

@@ -10,19 +10,18 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// analyzeWait is how long the analyzer waits for another schema change before it tries later.
+// analyzeWait is how long the analyzer waits for another schema change before it tries again later.
 const analyzeWait = 100 * time.Millisecond
 
-// A table that goes on changing is analyzed less and less often, from every look to once a minute, as
-// PostgreSQL's autovacuum does: new statistics make every plan that reads the table be made again.
+// A table that continues to change is analyzed at increasing intervals, from every check to once a minute, as
+// PostgreSQL's autovacuum does: new statistics invalidate every plan that reads the table.
 const maxPause = time.Minute
 
-// pauseForCost is how many times longer a table is left alone than it took to analyze it, at least: a large
-// one that is being loaded would otherwise be scanned again and again.
+// pauseForCost is the minimal pause after an analysis, as a multiple of its duration: a large table that is being loaded
+// would otherwise be scanned continuously.
 const pauseForCost = 100
 
-// Analyzer keeps statistics fresh: it looks now and then which tables have changed much and analyzes
-// them. Close ends it.
+// Analyzer keeps statistics fresh: it checks regularly which tables have changed much and analyzes them. Close stops it.
 type Analyzer struct {
 	deps   Deps
 	paces  map[uint64]pace // by table; the loop's own
@@ -30,13 +29,13 @@ type Analyzer struct {
 	done   chan struct{}
 }
 
-// pace says when a table was analyzed last, and how long it is left alone from then on.
+// pace is when a table was last analyzed, and the pause after that.
 type pace struct {
 	at    time.Time
 	pause time.Duration
 }
 
-// due says whether a table that has changed much may be analyzed now, and its pace if it is.
+// due reports whether a table that has changed much may be analyzed now, and its pace if it is.
 func (p pace) due(now time.Time, interval time.Duration) (pace, bool) {
 	since := now.Sub(p.at)
 	switch {
@@ -49,13 +48,13 @@ func (p pace) due(now time.Time, interval time.Duration) (pace, bool) {
 	}
 }
 
-// after returns the pace of a table that took so long to analyze.
+// after returns the pace of a table after an analysis of the given duration.
 func (p pace) after(took time.Duration) pace {
 	p.pause = max(p.pause, min(pauseForCost*took, maxPause))
 	return p
 }
 
-// NewAnalyzer starts an analyzer that looks every interval (0: 1 s).
+// NewAnalyzer starts an analyzer that checks every interval (0: 1 s).
 func NewAnalyzer(db *percolator.DB, c *catalog.Catalog, interval time.Duration, logger *slog.Logger) *Analyzer {
 	if interval == 0 {
 		interval = time.Second
@@ -71,7 +70,7 @@ func NewAnalyzer(db *percolator.DB, c *catalog.Catalog, interval time.Duration, 
 	return a
 }
 
-// Close ends the analyzer, cutting off what it is about. Legal more than once.
+// Close stops the analyzer and cancels its current statement. It may be called more than once.
 func (a *Analyzer) Close() {
 	a.cancel()
 	<-a.done
@@ -134,7 +133,7 @@ func (a *Analyzer) analyze(ctx context.Context, id uint64) error {
 	if err != nil {
 		return err
 	}
-	// A schema change under way may take long; the table stays on the list meanwhile.
+	// A schema change in progress may take long; the table stays on the list in the meantime.
 	waitCtx, cancel := context.WithTimeout(ctx, analyzeWait)
 	defer cancel()
 	if err := storeStats(waitCtx, &a.deps, id, stats); err != nil && waitCtx.Err() == nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// chunks writes rows and entries under index ids that no descriptor names yet: alone in transactions
-// of bounded size or, where it may have any size, in one of its own; in a block through the block's
-// transaction. One goroutine's; the commit of one chunk runs beside the making of the next.
+// chunks writes rows and entries under index ids to which no descriptor refers yet: outside a block in transactions of
+// bounded size or, if it may have any size, in one transaction; in a block through the block's transaction. Not safe for
+// concurrent use; the commit of one chunk runs concurrently with the preparation of the next.
 type chunks struct {
 	r         *run
 	pending   []write
@@ -40,9 +40,9 @@ func (c *chunks) put(ctx context.Context, key, value []byte) error {
 	return c.add(ctx, write{key: key, value: value})
 }
 
-// insert writes a key that must be new; *mvcc.KeyExistsError, now or from a later call, if it is not.
+// insert writes a key that must be new; otherwise it or a later call returns *mvcc.KeyExistsError.
 func (c *chunks) insert(ctx context.Context, key, value []byte) error {
-	if !c.r.alone { // Alone, the commit says which key is not new.
+	if !c.r.alone { // Outside a block, the commit reports which key is not new.
 		taken, err := c.r.txn.LockNew(ctx, key)
 		if err != nil {
 			return err
@@ -90,8 +90,8 @@ func (c *chunks) write(ctx context.Context, txn *percolator.Txn, w *write) error
 	return txn.MergeRuns(ctx)
 }
 
-// send commits the present chunk behind the caller's back, once the one before is through: a chunk
-// that began earlier would meet equal keys as a write conflict, which does not say what is wrong.
+// send commits the current chunk in the background, after the previous one has committed: a chunk that began earlier
+// would report equal keys as a write conflict, which does not name the cause.
 func (c *chunks) send(ctx context.Context) error {
 	if err := c.wait(); err != nil {
 		return err
@@ -136,8 +136,8 @@ func (c *chunks) wait() error {
 	return err
 }
 
-// finish makes everything written durable, or part of the block. err is why the caller stopped early;
-// nothing runs any more when finish returns.
+// finish makes everything written durable, or part of the block. err is the reason why the caller stopped early; no
+// commit is running when finish returns.
 func (c *chunks) finish(ctx context.Context, err error) error {
 	if err == nil && len(c.pending) > 0 {
 		err = c.send(ctx)

@@ -14,13 +14,13 @@ import (
 // maxColumns is PostgreSQL's limit.
 const maxColumns = 1600
 
-// serialTypes are the words that stand for an integer with a sequence.
+// serialTypes are the type names that define an integer with a sequence.
 var serialTypes = map[string]types.Type{
 	"serial": types.TInt4, "serial4": types.TInt4, "bigserial": types.TInt8, "serial8": types.TInt8,
 	"smallserial": types.TInt2, "serial2": types.TInt2,
 }
 
-// columnType resolves the type of a column definition; serial says that it stands for a sequence too.
+// columnType resolves the type of a column definition; serial: it also defines a sequence.
 func columnType(def *ast.ColumnDef) (t types.Type, serial bool, err error) {
 	if n := &def.Type; len(n.Name) == 1 {
 		if t, ok := serialTypes[n.Name[0]]; ok {
@@ -85,7 +85,7 @@ func (b *builder) addColumn(ctx context.Context, def *ast.ColumnDef) error {
 	return err
 }
 
-// refuseColumnOptions fails on what contradicts itself and on what is not supported.
+// refuseColumnOptions fails on contradictory and unsupported options.
 func refuseColumnOptions(def *ast.ColumnDef, table string, serial bool) error {
 	conflict := func(what string) error {
 		return pgerror.New(pgerror.SyntaxError, "%s for column %q of table %q", what, def.Name, table).At(def.Position())

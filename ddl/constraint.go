@@ -10,7 +10,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// newCheck makes a CHECK constraint of t: bound once, so that what cannot be bound is refused now.
+// newCheck makes a CHECK constraint of t. It binds the expression once, so that an invalid one is refused now.
 func (r *run) newCheck(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) (catalog.CheckDescriptor, error) {
 	none := catalog.CheckDescriptor{}
 	if c.NotValid {

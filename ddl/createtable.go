@@ -122,7 +122,7 @@ type builder struct {
 	*run
 	t         *catalog.TableDescriptor
 	sequences []*catalog.TableDescriptor
-	// pending are names of relations and indexes given so far; taken knows them and the schema's.
+	// pending are the names of relations and indexes chosen so far; taken checks them and the schema's.
 	pending map[string]bool
 	taken   func(string) bool
 }
@@ -328,8 +328,9 @@ func (b *builder) create(ctx context.Context) error {
 	return b.look(ctx)
 }
 
-// place gives the table a range of its own. The range goes up to the next table's: the ids in between number indexes
-// and the like, no keys, and a range for each such gap would count as load of the store that the table was taken from.
+// place places the table in a separate range. The range extends to the next table's: the ids in between are those of
+// indexes and the like, without keys, and a range for each such gap would count as load of the store from which the
+// table was taken.
 func (b *builder) place(ctx context.Context) error {
 	last, err := b.ch.NewID(ctx)
 	if err != nil {
@@ -338,7 +339,7 @@ func (b *builder) place(ctx context.Context) error {
 	start, _ := rowenc.TableSpan(b.t.ID)
 	_, end := rowenc.TableSpan(last)
 	if err := b.CreateRange(ctx, kv.Span{Start: start, End: end}); err != nil {
-		// The table works where it is; placement is a matter of load.
+		// The table works where it is; placement only distributes load.
 		b.Logger.Warn("no range of its own for a new table", "table", b.t.ID, "err", err)
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// Deps are what a statement needs of its server and session.
+// Deps are the dependencies of a statement on its server and session.
 type Deps struct {
 	DB      *percolator.DB
 	Catalog *catalog.Catalog
@@ -23,22 +23,22 @@ type Deps struct {
 	// statement has committed when Run returns.
 	Txn   *percolator.Txn
 	Guard *catalog.Guard
-	// SearchPath says where unqualified names are looked up, and where new relations go: into its
-	// first schema that exists. nil: pg_catalog, public.
+	// SearchPath are the schemas in which unqualified names are looked up; new relations are created in the first one
+	// that exists. nil: pg_catalog, public.
 	SearchPath []string
 	// Report takes notices and progress; nil drops them.
 	Report Reporter
 	// Exec runs INSERT … SELECT for CREATE TABLE AS within txn and returns the number of rows.
 	Exec func(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (rows int64, err error)
-	// CreateRange gives a new table a range of its own; nil: it stays where its keys fall.
+	// CreateRange places a new table in a separate range; nil: it stays in the range of its keys.
 	CreateRange func(ctx context.Context, span kv.Span) error
-	// OneTransaction says that a transaction commits in one step however large it is, since its store is in
-	// this process: indexes are built and tables rewritten in one, whose rows the store takes in as table
-	// files, and not in chunks.
+	// OneTransaction: a transaction commits in one step however large it is, since its store is in this process. Indexes
+	// are then built and tables rewritten in one transaction, whose rows the store ingests as table files, instead of in
+	// chunks.
 	OneTransaction bool
 	// ChunkBytes is the size of the transactions that build indexes and rewrite tables: 4 MiB.
 	ChunkBytes int
-	// ProgressRows is how many rows pass between two reports of progress: 100,000.
+	// ProgressRows is the number of rows between two reports of progress: 100,000.
 	ProgressRows int64
 	Logger       *slog.Logger // discards
 }
@@ -62,11 +62,11 @@ func (d Deps) ensureDefaults() Deps {
 	return d
 }
 
-// Reporter takes what a statement says while it runs.
+// Reporter receives notices and progress of a running statement.
 type Reporter interface {
 	// Notice takes a message of severity NOTICE.
 	Notice(n *pgerror.Error)
-	// Progress says how many rows a long phase has handled.
+	// Progress reports how many rows a long phase has processed.
 	Progress(phase string, rows int64)
 }
 
@@ -89,9 +89,8 @@ func Handles(stmt ast.Statement) bool {
 // schema change of another process.
 const maxAttempts = 20
 
-// Run runs one statement and returns its command tag. Errors are *pgerror.Error, those of
-// percolator.Txn.Commit when it runs alone, and ctx's. In a block the caller must take the schema anew
-// (catalog.At) for the next statement.
+// Run executes one statement and returns its command tag. Errors are *pgerror.Error, those of percolator.Txn.Commit
+// outside a block, and ctx's. In a block the caller must read the schema again (catalog.At) for the next statement.
 func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error) {
 	d = d.ensureDefaults()
 	if d.Txn != nil {
@@ -106,8 +105,8 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 	return runAlone(ctx, &d, func(r *run) (string, error) { return r.dispatch(ctx, stmt) })
 }
 
-// runAlone has f work in a transaction of its own, which it commits, again and again while another
-// process changes the schema in between.
+// runAlone runs f in a separate transaction, which it commits, repeatedly while another process changes the schema in
+// between.
 func runAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
 	for attempt := 1; ; attempt++ {
 		tag, err = attemptAlone(ctx, d, f)
@@ -141,7 +140,7 @@ func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error
 
 func attemptAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
 	r := &run{Deps: d, guard: d.Catalog.NewGuard(), alone: true}
-	// The change waits for others before the transaction begins, so that it sees what they did.
+	// The change waits for others before the transaction begins, so that it sees their results.
 	if r.ch, err = r.guard.Change(ctx); err != nil {
 		return "", err
 	}
@@ -174,7 +173,7 @@ func (r *run) begin(ctx context.Context) error {
 	return r.look(ctx)
 }
 
-// look takes the schema as the transaction sees it now.
+// look reads the schema as the transaction currently sees it.
 func (r *run) look(ctx context.Context) error {
 	resolver, err := r.ch.Resolver(ctx)
 	if err != nil {
@@ -212,7 +211,7 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 	return "", pgerror.New(pgerror.InternalError, "statement %T is not a schema change", stmt)
 }
 
-// update writes the next descriptor of a relation and looks again.
+// update writes the next descriptor of a relation and reads the schema again.
 func (r *run) update(ctx context.Context, old, next *catalog.TableDescriptor, exclusive bool) error {
 	if err := r.ch.Update(ctx, old, next, exclusive); err != nil {
 		return err

@@ -51,7 +51,7 @@ func (r *run) noticeDropAbsent(ctx context.Context, kind string, name ast.TableN
 	return nil
 }
 
-// dropTarget finds what DROP names; nil when there is none and IF EXISTS is said.
+// dropTarget finds the object of DROP; nil if there is none and IF EXISTS is specified.
 func (r *run) dropTarget(ctx context.Context, n *ast.Drop, name ast.TableName) (*catalog.TableDescriptor, error) {
 	kind := strings.ToLower(n.Kind)
 	t, err := r.find(ctx, name)
@@ -83,10 +83,10 @@ func (r *run) dropTarget(ctx context.Context, n *ast.Drop, name ast.TableName) (
 	return t, nil
 }
 
-// dropping is a set of relations to be dropped, with what hangs on them.
+// dropping is a set of relations to be dropped, with their dependents.
 type dropping struct {
 	r       *run
-	targets []*catalog.TableDescriptor // named, or owned by what is named
+	targets []*catalog.TableDescriptor // named, or owned by a named one
 	// dependents are others that use a target; why explains each.
 	dependents []*catalog.TableDescriptor
 	why        []string
@@ -299,7 +299,7 @@ func (r *run) dropSchema(ctx context.Context, n *ast.Drop) error {
 	return nil
 }
 
-// emptySchema drops what a schema holds, if cascade allows.
+// emptySchema drops the contents of a schema, if cascade permits it.
 func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) error {
 	all, err := r.r.Relations(ctx)
 	if err != nil {
@@ -331,7 +331,7 @@ func (r *run) emptySchema(ctx context.Context, schema string, cascade bool) erro
 	return d.run(ctx, true)
 }
 
-// noticeCascade says what else is dropped, as PostgreSQL does.
+// noticeCascade reports which other objects are dropped, as PostgreSQL does.
 func (r *run) noticeCascade(others []string) {
 	switch len(others) {
 	case 0:

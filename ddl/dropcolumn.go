@@ -10,8 +10,8 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// alterDropColumn drops a column with the indexes and constraints that name it. Rows keep their bytes,
-// which nobody reads any more, unless the column was part of the primary key, which goes with it.
+// alterDropColumn drops a column with the indexes and constraints that name it. Rows keep its bytes, which are not read
+// any more, unless the column was part of the primary key, which is dropped with it.
 func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n *ast.DropColumn) error {
 	ord := t.ColumnNamed(n.Name)
 	if ord < 0 {

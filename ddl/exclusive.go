@@ -16,7 +16,7 @@ import (
 // are the statement's to fill. It must come before the statement's first write.
 func (r *run) exclusive(ctx context.Context, t *catalog.TableDescriptor, indexes int) (*catalog.TableDescriptor, error) {
 	if r.ch.Created(t.ID) {
-		return t, nil // Nobody else can see it.
+		return t, nil // No other transaction can see it.
 	}
 	if err := r.ch.Close(ctx, t); err != nil {
 		return nil, err
@@ -43,9 +43,9 @@ func (r *run) exclusive(ctx context.Context, t *catalog.TableDescriptor, indexes
 	return fresh, nil
 }
 
-// requireUnchanged fails with 40001 if another transaction has changed the table's rows since the
-// block's snapshot: what the block would index or check is then not what the table holds. The table is
-// closed, so two scans, then and now, decide it.
+// requireUnchanged fails with 40001 if another transaction has changed the table's rows since the block's snapshot: the
+// rows that the block would index or check then differ from the table's. The table is closed, so comparing two scans, at
+// the snapshot and now, suffices.
 func (r *run) requireUnchanged(ctx context.Context, t *catalog.TableDescriptor) error {
 	now, err := r.DB.Begin(ctx)
 	if err != nil {

@@ -73,7 +73,7 @@ func (r *run) refuseIndexOptions(n *ast.CreateIndex) error {
 		if err := requireByteOrder(c.Collation, c.Position()); err != nil {
 			return err
 		}
-		// With text ordered by its bytes, the pattern classes are what the default ones are.
+		// Since text is ordered by its bytes, the pattern operator classes equal the default ones.
 		if len(c.OpClass) > 0 && !strings.HasSuffix(c.OpClass[len(c.OpClass)-1], "_ops") {
 			return pgerror.New(pgerror.UndefinedObject, "operator class %q does not exist for access method \"btree\"", c.OpClass[len(c.OpClass)-1]).At(c.Position())
 		}
@@ -81,7 +81,7 @@ func (r *run) refuseIndexOptions(n *ast.CreateIndex) error {
 	return nil
 }
 
-// newIndex makes the descriptor that CREATE INDEX asks for.
+// newIndex makes the descriptor for CREATE INDEX.
 func (r *run) newIndex(ctx context.Context, t *catalog.TableDescriptor, n *ast.CreateIndex) (catalog.IndexDescriptor, error) {
 	ix := catalog.IndexDescriptor{ID: t.NextIndexID, Name: n.Name, Unique: n.Unique}
 	names := make([]string, 0, len(n.Columns))

@@ -72,7 +72,7 @@ func joinColumns(names []string) string {
 	return b.String()
 }
 
-// chooseName derives a name that taken does not know: with label, label1, label2 ….
+// chooseName derives an unused name: with label, label1, label2 ….
 func chooseName(first, second, label string, taken func(string) bool) string {
 	for i := 0; ; i++ {
 		l := label
@@ -85,8 +85,8 @@ func chooseName(first, second, label string, taken func(string) bool) string {
 	}
 }
 
-// relationTaken returns a function that knows the names of relations and indexes of a schema, and
-// those of pending.
+// relationTaken returns a function that reports whether a name is used by a relation or index of a schema, or in
+// pending.
 func (r *run) relationTaken(ctx context.Context, schema string, pending map[string]bool) (func(string) bool, error) {
 	all, err := r.r.Relations(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func relationExists(name string) *pgerror.Error {
 	return pgerror.New(pgerror.DuplicateTable, "relation %q already exists", name)
 }
 
-// displayName is how messages show a name as written.
+// displayName is the name as written, for messages.
 func displayName(n ast.TableName) string {
 	if n.Schema != "" {
 		return n.Schema + "." + n.Name
@@ -174,12 +174,12 @@ func temporary() *pgerror.Error {
 	return pgerror.Unsupported("CREATE TEMPORARY TABLE", "Create an ordinary table and drop it when you are done.")
 }
 
-// find looks a relation up; nil when there is none.
+// find looks up a relation; nil if there is none.
 func (r *run) find(ctx context.Context, n ast.TableName) (*catalog.TableDescriptor, error) {
 	return r.r.Relation(ctx, n.Schema, n.Name)
 }
 
-// mustFind looks a relation up and fails when there is none.
+// mustFind looks up a relation and fails if there is none.
 func (r *run) mustFind(ctx context.Context, n ast.TableName) (*catalog.TableDescriptor, error) {
 	t, err := r.find(ctx, n)
 	if err == nil && t == nil {
@@ -188,7 +188,7 @@ func (r *run) mustFind(ctx context.Context, n ast.TableName) (*catalog.TableDesc
 	return t, err
 }
 
-// mustFindTable looks an ordinary table up.
+// mustFindTable looks up an ordinary table.
 func (r *run) mustFindTable(ctx context.Context, n ast.TableName) (*catalog.TableDescriptor, error) {
 	t, err := r.mustFind(ctx, n)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// pin ties a view's query to what its names mean now: every relation gets its schema and is noted in
-// view.DependsOn, every star becomes the columns it stands for.
+// pin fixes the meaning of the names in a view's query: every relation gets its schema and is recorded in
+// view.DependsOn, every star is replaced by its columns.
 func (r *run) pin(ctx context.Context, q *ast.Query, view *catalog.TableDescriptor) error {
 	var failed error
 	ast.InspectQuery(q, ast.Visitor{Table: func(t *ast.TableRef) {
@@ -206,7 +206,7 @@ func expand(star *ast.Star, sources []source) ([]ast.SelectItem, error) {
 	return items, nil
 }
 
-// table returns what an item of FROM brings in sight. nil columns: not known here.
+// table returns the sources that an item of FROM adds. nil columns: not known here.
 func (p *pinner) table(t ast.TableExpr, ctes columnsOf) ([]source, error) {
 	switch n := t.(type) {
 	case *ast.TableRef:
@@ -256,8 +256,8 @@ func (p *pinner) tableColumns(n *ast.TableRef, ctes columnsOf) ([]string, error)
 	return cols, nil
 }
 
-// join returns what a join brings in sight. With USING or NATURAL the common columns come first and
-// belong to no side, so the sides are taken together, under no alias.
+// join returns the sources that a join adds. With USING or NATURAL the common columns come first and belong to no side,
+// so the sides are combined, under no alias.
 func (p *pinner) join(n *ast.Join, ctes columnsOf) ([]source, error) {
 	left, err := p.table(n.L, ctes)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// addPrimaryKey re-keys the table: its rows move under the new key, so that a read by it is one seek,
-// and every entry, which ends in the primary key, is written anew.
+// addPrimaryKey changes the key of the table: its rows are moved to the new key, so that a read by it is one seek, and
+// every entry, which ends in the primary key, is rewritten.
 func (r *run) addPrimaryKey(ctx context.Context, t *catalog.TableDescriptor, c *ast.TableConstraint) error {
 	if t.HasPrimaryKey() {
 		return multiplePrimaryKeys(t.Name).At(c.Position())
@@ -86,7 +86,7 @@ func (r *run) dropPrimaryKey(ctx context.Context, t *catalog.TableDescriptor) er
 	return r.update(ctx, t, next, true)
 }
 
-// projector returns a function that takes the given ordinals out of a row, into a row of its own.
+// projector returns a function that copies the given ordinals of a row into a separate row.
 func projector(ordinals []int) func(types.Row) types.Row {
 	out := make(types.Row, len(ordinals))
 	return func(row types.Row) types.Row {

@@ -14,9 +14,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// scanRows calls f with every full row of t; the row is f's until it returns. In a block it reads what
-// the block's transaction sees. Alone it reads a fresh snapshot: the table is closed, so that is all
-// there is, and it holds what an earlier command of the same statement has rewritten in chunks.
+// scanRows calls f with every full row of t; the row is valid until f returns. In a block it reads through the block's
+// transaction. Outside a block it reads a new snapshot: the table is closed, so this snapshot is current, and includes
+// what an earlier command of the same statement has rewritten in chunks.
 func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase string, f func(row types.Row) error) error {
 	ordinals := make([]int, len(t.Columns))
 	for i := range ordinals {
@@ -70,8 +70,8 @@ func (r *run) backfill(ctx context.Context, t *catalog.TableDescriptor, indexes 
 	return r.explainDuplicate(t, out.finish(ctx, err))
 }
 
-// rewrite writes every row of old anew as a row of next, with all entries. transform makes the new
-// row, and may use the old one for it.
+// rewrite writes every row of old as a row of next, with all entries. transform makes the new row, and may reuse the old
+// one for it.
 func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, transform func(row types.Row) (types.Row, error)) error {
 	r.ownIndexes(next)
 	out := r.newChunks()
@@ -123,8 +123,7 @@ func writeEntry(ctx context.Context, out *chunks, t *catalog.TableDescriptor, ix
 	return out.put(ctx, key, value)
 }
 
-// renumber gives all indexes of t new ids, for its rows are to be written anew; no column will be
-// missing in them.
+// renumber gives all indexes of t new ids, because its rows are to be rewritten; no column will be missing in them.
 func renumber(t *catalog.TableDescriptor) {
 	for i := range t.Columns {
 		t.Columns[i].Missing = nil
@@ -137,8 +136,8 @@ func renumber(t *catalog.TableDescriptor) {
 	}
 }
 
-// own tells the block's transaction that it alone can use the keys of an index whose id no committed descriptor
-// names. The table is closed, or new.
+// own declares to the block's transaction that it alone can use the keys of an index to whose id no committed descriptor
+// refers. The table is closed, or new.
 func (r *run) own(t *catalog.TableDescriptor, index uint32) {
 	if !r.alone {
 		start, end := rowenc.IndexSpan(t.ID, index)

@@ -42,7 +42,7 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 		tables = append(tables, t)
 	}
 	for i, t := range tables {
-		// Nothing is read, so the rows may have changed since the snapshot: they go too.
+		// Nothing is read, so rows that have changed since the snapshot are removed too.
 		if !r.ch.Created(t.ID) {
 			if err := r.ch.Close(ctx, t); err != nil {
 				return err

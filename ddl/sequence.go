@@ -42,7 +42,7 @@ func (r *run) createSequence(ctx context.Context, n *ast.CreateSequence) error {
 	return r.look(ctx)
 }
 
-// newSequence makes a sequence of the given type, unless o says another, with o's options.
+// newSequence makes a sequence of the given type, unless o specifies another, with o's options.
 func newSequence(o *ast.SequenceOptions, typ types.Type, pos int) (*catalog.SequenceDescriptor, error) {
 	seq := &catalog.SequenceDescriptor{Type: typ, Increment: 1}
 	if o == nil {
@@ -55,8 +55,7 @@ func newSequence(o *ast.SequenceOptions, typ types.Type, pos int) (*catalog.Sequ
 	return seq, nil
 }
 
-// applyOptions changes a sequence by what o says; fresh says that what o leaves out gets PostgreSQL's
-// default.
+// applyOptions changes a sequence by the options in o; fresh: options missing in o get PostgreSQL's defaults.
 func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh bool, pos int) error {
 	invalid := func(format string, args ...any) error {
 		return pgerror.New(pgerror.InvalidParameterValue, format, args...).At(pos)
@@ -96,7 +95,7 @@ func applyOptions(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, fresh
 	return requireWithin(seq, "START", seq.Start, pos)
 }
 
-// applyBounds sets MINVALUE and MAXVALUE: as said, or by default, which depends on the direction.
+// applyBounds sets MINVALUE and MAXVALUE: as specified, or by default, which depends on the direction.
 func applyBounds(seq *catalog.SequenceDescriptor, o *ast.SequenceOptions, newType bool, pos int) error {
 	least, most := boundsOf(seq.Type)
 	if o.NoMin || newType {
@@ -149,7 +148,7 @@ func requireWithin(seq *catalog.SequenceDescriptor, what string, value int64, po
 	return nil
 }
 
-// setOwner applies OWNED BY table.column or OWNED BY NONE; nil says nothing.
+// setOwner applies OWNED BY table.column or OWNED BY NONE; nil leaves the owner unchanged.
 func (r *run) setOwner(ctx context.Context, t *catalog.TableDescriptor, ownedBy []string, pos int) error {
 	if len(ownedBy) < 2 {
 		if len(ownedBy) == 1 && ownedBy[0] != "none" {
@@ -180,8 +179,8 @@ func (r *run) setOwner(ctx context.Context, t *catalog.TableDescriptor, ownedBy 
 	return nil
 }
 
-// alterSequence is ALTER SEQUENCE with options. The value moves to a key of its own, so that values
-// made durable under the old options are not handed out any more, and a rollback finds the old one.
+// alterSequence is ALTER SEQUENCE with options. The value moves to a new key, so that values made durable under the old
+// options are not issued any more, and a rollback finds the old one.
 func (r *run) alterSequence(ctx context.Context, t *catalog.TableDescriptor, n *ast.SetSequence) error {
 	last, called, err := r.Catalog.LastVal(ctx, t)
 	if err != nil {

@@ -129,7 +129,7 @@ func (r *run) viewsOn(ctx context.Context, id uint64) ([]*catalog.TableDescripto
 	return users, nil
 }
 
-// replaced is a resolver in which one relation is another descriptor: what would be.
+// replaced is a resolver in which one relation is replaced by another descriptor.
 type replaced struct {
 	catalog.Resolver
 	t *catalog.TableDescriptor
@@ -172,8 +172,7 @@ func (r *run) brokenViews(ctx context.Context, t, next *catalog.TableDescriptor)
 	return broken, nil
 }
 
-// dropBrokenViews deals with the views that use what is dropped from t: an error, or with cascade
-// they are dropped too.
+// dropBrokenViews handles the views that use columns dropped from t: an error, or with cascade they are dropped too.
 func (r *run) dropBrokenViews(ctx context.Context, t, next *catalog.TableDescriptor, what string, cascade bool) error {
 	broken, err := r.brokenViews(ctx, t, next)
 	if err != nil || len(broken) == 0 {

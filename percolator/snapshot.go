@@ -5,8 +5,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// snapshot is the common state of reads at one timestamp. Not safe for concurrent use, except by the requests of
-// fetchParallel, which read it.
+// snapshot is the common state of reads at one timestamp. Not safe for concurrent use, except by the parallel requests of
+// batchFetch, which read it.
 type snapshot struct {
 	db     *DB
 	readTS tso.Timestamp

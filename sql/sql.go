@@ -27,7 +27,7 @@ type Literal struct {
 }
 
 // Statement is one statement of a query text after lexing alone. Its Key is the plan cache key: the
-// lexed text with literals replaced by their kinds (dialect.md, "What the side table buys"); two
+// lexed text with literals replaced by their kinds; two
 // statements with one Key have equal trees but for the values of their slotted literals.
 type Statement struct {
 	Key      []byte    // valid until the Lexer's next call

@@ -18,7 +18,7 @@ func (SystemClock) NowMillis() int64 { return time.Now().UnixMilli() }
 //
 //	clock goes forward                   time follows it
 //	clock is behind time (stepped back)  time grows by half of what the clock grows, until it is caught up
-//	clock leaps beyond maxStep           the leap is left out, time and clock drift apart by it
+//	clock leaps beyond maxStepMillis     the leap is left out, time and clock drift apart by it
 //
 // Half speed keeps lock TTLs running while the distance shrinks.
 type steadyTime struct {

@@ -6,7 +6,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// Durability says what a batch's Apply promises.
+// Durability is the guarantee of a batch's Apply.
 type Durability uint8
 
 const (
@@ -26,7 +26,7 @@ type Batch struct {
 	synced bool // Apply(Sync) was called, SyncWait not yet
 }
 
-// NewBatch returns an empty batch with room for sizeHint bytes (0: default). The caller closes it.
+// NewBatch returns an empty batch with capacity for sizeHint bytes (0: default). The caller closes it.
 func (e *Engine) NewBatch(sizeHint int) *Batch {
 	b, _ := e.batches.Get().(*Batch)
 	if b == nil {
@@ -50,8 +50,8 @@ func (b *Batch) Put(key, value []byte) { _ = b.b.Set(key, value, nil) }
 // Delete removes key.
 func (b *Batch) Delete(key []byte) { _ = b.b.Delete(key, nil) }
 
-// DeleteRange removes all keys of [lower, upper). It costs the same however many there are, but every
-// read near them pays a little until they have been compacted away.
+// DeleteRange removes all keys of [lower, upper). Its cost does not depend on their number, but reads near them are a
+// little slower until compactions have removed them.
 func (b *Batch) DeleteRange(lower, upper []byte) { _ = b.b.DeleteRange(lower, upper, nil) }
 
 // Len returns the size of the batch in bytes.
@@ -102,7 +102,7 @@ func (b *Batch) Close() {
 	if b.synced {
 		_ = b.SyncWait() // the engine has recorded the failure
 	}
-	// A batch whose write failed may still be referenced by the commit queue: let it go.
+	// A batch whose write failed may still be referenced by the commit queue: do not reuse it.
 	if b.e.Err() == nil {
 		_ = b.b.Close()
 	}

@@ -27,7 +27,7 @@ func maskedCRC(b []byte) uint32 {
 	return (c>>15 | c<<17) + 0xa282ead8
 }
 
-// chunkKind says what a chunk is by its encoding.
+// chunkKind is the kind of a chunk according to its encoding.
 type chunkKind struct {
 	header int  // its length; 0: no chunk
 	first  bool // begins a record
@@ -43,14 +43,14 @@ func kindOf(encoding byte) chunkKind {
 	return chunkKind{header: header, first: position <= 1, last: position == 0 || position == 3}
 }
 
-// readable is how far a file of records reads back.
+// readable is the readable part of a file of records.
 type readable struct {
 	chunks  int64 // the end of its last chunk
 	records int64 // the end of its last whole record
-	closed  bool  // its last chunk is the one that a log ends with when it is closed
+	closed  bool  // its last chunk is the one with which a closed log ends
 }
 
-// readChunks reads a file of records up to its end, or to what is no chunk of it. An error is one of r.
+// readChunks reads a file of records up to its end, or to the first invalid chunk. An error is one of r.
 func readChunks(r io.Reader, number uint64) (end readable, err error) {
 	buf := make([]byte, chunkBlock)
 	for block := int64(0); ; block++ {

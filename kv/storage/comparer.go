@@ -12,7 +12,7 @@ import (
 const (
 	// sentinel ends every prefix.
 	sentinel = 0x00
-	// suffixLen is the length of a version suffix: eight bytes and the byte that tells its length.
+	// suffixLen is the length of a version suffix: eight bytes and the byte with its length.
 	suffixLen = 9
 	// comparerName is written into every file by Pebble; opening with another name fails.
 	comparerName = "percodb.v1"
@@ -20,7 +20,7 @@ const (
 
 var errMalformedKey = errors.New("storage: malformed key")
 
-// AppendSentinel ends a prefix. What dst holds is then a plain key.
+// AppendSentinel ends a prefix. The result is then a plain key.
 func AppendSentinel(dst []byte) []byte { return append(dst, sentinel) }
 
 // AppendVersion appends to a prefix (sentinel included) the suffix of a version. Larger versions

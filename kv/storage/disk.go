@@ -12,25 +12,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// A full disk is met before the log runs into it, because after a log write that failed nothing is
-// certain. New work is refused (AdmitWrite) while less than the headroom is free; what is already under way,
-// commits and rollbacks of what was admitted, flushes, and the records of the oracle, goes on in it. A
-// reserve file is given back when even that is used up, for instance by other programs: a write that finds no
-// space removes the file and tries again, and then waits for space. Writing is admitted again once more
-// than the headroom is free and the reserve is back.
+// A full disk is detected before a log write fails, because after a failed log write the state is unknown. New work is
+// refused (AdmitWrite) while less than the headroom is free; work in progress may use it: commits and rollbacks of
+// admitted transactions, flushes, and the records of the oracle. A reserve file is released when even that is used up,
+// for instance by other programs: a write that finds no space removes the file and is retried, and then waits for space.
+// Writes are admitted again when more than the headroom is free and the reserve is restored.
 const (
 	reserveFile = "PERCODB_RESERVE"
 
-	// diskInterval is how often the free space is looked at; AdmitWrite looks more often under load.
+	// diskInterval is the interval at which the free space is read; AdmitWrite reads it more often under load.
 	diskInterval = 100 * time.Millisecond
-	// waitForSpace is how often a write that found none is tried again.
+	// waitForSpace is the interval at which a write without space is retried.
 	waitForSpace = 100 * time.Millisecond
 	// openPatience is how long opening waits for space.
 	openPatience = 2 * time.Second
 	// compactionPause is how long compactions wait after one ran out of space.
 	compactionPause = 5 * time.Second
 
-	// The memtable's size bounds that of logs and flushes; small disks get smaller ones.
+	// The memtable's size bounds the sizes of logs and flushes; small disks get smaller ones.
 	maxMemTable       = 64 << 20
 	minMemTable       = 4 << 20
 	memTablesPerDisk  = 64
@@ -38,7 +37,7 @@ const (
 	reserveMemTables  = 1
 )
 
-// DiskFullError: the disk of the data directory has no room for more data; reads go on.
+// DiskFullError: the disk of the data directory has no space for more data; reads continue to work.
 type DiskFullError struct {
 	Dir  string
 	Free uint64
@@ -48,13 +47,13 @@ func (e *DiskFullError) Error() string {
 	return fmt.Sprintf("storage: the disk of %s is full: %d bytes are free, and kept for what is under way", e.Dir, e.Free)
 }
 
-// Unwrap makes it ENOSPC for callers that ask for that.
+// Unwrap makes it match ENOSPC.
 func (e *DiskFullError) Unwrap() error { return syscall.ENOSPC }
 
 // disk watches the free space of a directory's filesystem.
 type disk struct {
 	opts     *Options
-	watched  bool // the filesystem tells its free space
+	watched  bool // the filesystem reports its free space
 	headroom uint64
 	reserve  uint64
 
@@ -71,7 +70,7 @@ type disk struct {
 	}
 }
 
-// newDisk looks at the filesystem. The directory exists.
+// newDisk examines the filesystem. The directory exists.
 func newDisk(opts *Options) *disk {
 	d := &disk{opts: opts}
 	usage, err := opts.FS.GetDiskUsage(opts.Dir)
@@ -94,8 +93,8 @@ func newDisk(opts *Options) *disk {
 	return d
 }
 
-// AdmitWrite asks to write about so many bytes of new data. *DiskFullError if there is no room for them.
-// Writes that finish what was admitted need not ask.
+// AdmitWrite reserves about so many bytes for new data. *DiskFullError if there is no space for them. Writes that
+// complete admitted work need no admission.
 func (e *Engine) AdmitWrite(bytes int) error {
 	d := e.disk
 	if !d.watched {
@@ -116,7 +115,7 @@ func (e *Engine) AdmitWrite(bytes int) error {
 	return nil
 }
 
-// run looks at the free space until ctx ends.
+// run reads the free space regularly until ctx ends.
 func (d *disk) run(ctx context.Context, e *Engine) {
 	if !d.watched {
 		return
@@ -136,7 +135,7 @@ func (d *disk) run(ctx context.Context, e *Engine) {
 // look reads the free space and decides whether writing is admitted.
 func (d *disk) look(e *Engine) {
 	if !d.mu.TryLock() {
-		return // somebody else does
+		return // another goroutine does
 	}
 	defer d.mu.Unlock()
 	d.admitted.Store(0)
@@ -167,7 +166,7 @@ func (d *disk) measure() (uint64, error) {
 	return usage.AvailBytes, err
 }
 
-// flushForSpace has the memtable written out while there is room, so that a restart has little to do.
+// flushForSpace flushes the memtable while there is space, so that a restart has little to replay.
 func (e *Engine) flushForSpace() {
 	if !e.serving.Load() {
 		return
@@ -223,7 +222,7 @@ func (d *disk) withSpace(f func() error) error {
 		}
 		if !d.release() {
 			if !d.watched {
-				// Nobody else finds out when there is room again.
+				// No other goroutine detects that there is space again.
 				defer d.full.Store(false)
 			}
 			time.Sleep(waitForSpace)
@@ -250,7 +249,7 @@ type spaceFS struct {
 // Unwrap implements vfs.FS.
 func (s *spaceFS) Unwrap() vfs.FS { return s.FS }
 
-// What tables are written by compactions, and by Tables.
+// Tables are written by compactions, and by Tables.
 const (
 	compactionCategory vfs.DiskWriteCategory = "pebble-compaction"
 	ingestCategory     vfs.DiskWriteCategory = "percodb-ingest"
@@ -319,7 +318,7 @@ func (f *spaceFile) Write(p []byte) (n int, err error) {
 	return f.writeRest(p, n)
 }
 
-// writeRest writes what has found no space of p after its first n bytes.
+// writeRest writes the rest of p after its first n bytes, for which there was no space.
 func (f *spaceFile) writeRest(p []byte, n int) (int, error) {
 	err := f.d.withSpace(func() error {
 		more, err := f.File.Write(p[n:])
@@ -347,7 +346,7 @@ func (f *spaceFile) writeRestAt(p []byte, at int64) (n int, err error) {
 	return n, err
 }
 
-// Preallocate implements vfs.File. What a small rest of free space would be taken for is written as it comes.
+// Preallocate implements vfs.File. If little space is free nothing is preallocated.
 func (f *spaceFile) Preallocate(offset, length int64) error {
 	if f.d.watched && f.d.free.Load() < 2*f.d.headroom+uint64(length) {
 		return nil

@@ -19,7 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// FS is the filesystem an engine lives on.
+// FS is the filesystem of an engine.
 type FS = vfs.FS
 
 // Options configure an engine; the zero value of every field but Dir is a default.
@@ -31,21 +31,21 @@ type Options struct {
 	CacheBytes int64
 	// MemTableBytes is the size of one memtable, by default 64 MiB, and less on a small disk.
 	MemTableBytes uint64
-	// RestInterval is how often the engine looks whether writes have come to rest, to flush what they
-	// left in the memtable; 0 means never.
+	// RestInterval is the interval at which the engine checks whether writes have paused, to flush the memtable; 0 means
+	// never.
 	RestInterval time.Duration
-	// ReadOnly leaves the directory as it is: what the engine writes stays in memory until Close.
+	// ReadOnly leaves the directory unchanged: writes stay in memory until Close.
 	ReadOnly bool
-	// AcceptDataLoss opens a directory with a damaged log: what was written before the damage is
-	// kept, what follows is set aside in files of their own.
+	// AcceptDataLoss opens a directory with a damaged log: the data written before the damage is kept, the rest is moved
+	// to separate files.
 	AcceptDataLoss bool
 	// LockPatience is how long Open waits while another process has the directory: one that has been killed keeps it until
 	// the kernel has freed its memory. 0: not at all.
 	LockPatience time.Duration
 	Logger       *slog.Logger
-	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The
-	// process should report the error and exit: the goroutine that met the failure does not go on,
-	// and neither may other writers. Without OnFatal they get a *FailedError where that can be done.
+	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The process should log the
+	// error and exit: the goroutine with the failed write does not continue, and other writers must not either. Without
+	// OnFatal they get a *FailedError if possible.
 	OnFatal func(error)
 }
 
@@ -65,7 +65,7 @@ func (o *Options) ensureDefaults() {
 	}
 }
 
-// ErrClosed: the engine has been closed.
+// ErrClosed: the engine is closed.
 var ErrClosed = errors.New("storage: engine is closed")
 
 // FailedError: a write has failed earlier and the engine refuses to go on (I3).
@@ -92,7 +92,7 @@ type Engine struct {
 	tables  atomic.Uint64   // table files named so far
 
 	serving atomic.Bool // Open has succeeded
-	stuck   chan error  // why opening cannot end, see openPebble
+	stuck   chan error  // the reason why opening cannot end, see openPebble
 	closed  atomic.Bool
 
 	background     sync.WaitGroup
@@ -132,7 +132,7 @@ func Open(opts Options) (*Engine, error) {
 	return e, nil
 }
 
-// openDir verifies the directory and opens the database. A damaged log is cut if that was asked for.
+// openDir verifies the directory and opens the database. It truncates a damaged log if Options permit that.
 func (e *Engine) openDir() error {
 	err := e.openVerified()
 	var damage *DamageError
@@ -155,9 +155,9 @@ func (e *Engine) openVerified() (err error) {
 	return err
 }
 
-// openPebble opens the database, or gives it up when a write fails: what the log holds has to be flushed
-// first, and Pebble tries that for ever. Should it succeed after all, it is closed, and the directory's
-// lock with it; the process is expected to have ended long before.
+// openPebble opens the database, or gives up when a write fails: the log's contents have to be flushed first, and Pebble
+// retries that forever. If it succeeds later, the database is closed and the directory's lock released; the process is
+// expected to have ended long before.
 func (e *Engine) openPebble() (*pebble.DB, error) {
 	type result struct {
 		db  *pebble.DB
@@ -174,7 +174,7 @@ func (e *Engine) openPebble() (*pebble.DB, error) {
 	case err := <-e.stuck:
 		go func() {
 			if r := <-opened; r.db != nil {
-				_ = r.db.Close() // Nobody is left to hear of it.
+				_ = r.db.Close() // No caller waits for the result any more.
 			}
 			_ = e.lock.Close()
 		}()
@@ -182,11 +182,11 @@ func (e *Engine) openPebble() (*pebble.DB, error) {
 	}
 }
 
-// errStuck: the database could not be opened, and Pebble has not come back from trying.
+// errStuck: the database could not be opened, and Pebble is still trying.
 var errStuck = errors.New("log cannot be replayed")
 
-// replayPebble opens the database. Pebble reports some failures by its logger's Fatalf, which must
-// not return; see logger.
+// replayPebble opens the database. Pebble reports some failures through its logger's Fatalf, which must not return; see
+// logger.
 func (e *Engine) replayPebble() (db *pebble.DB, err error) {
 	defer e.recoverFailure(&err)
 	cache := pebble.NewCache(e.opts.CacheBytes)
@@ -196,7 +196,7 @@ func (e *Engine) replayPebble() (db *pebble.DB, err error) {
 	return pebble.Open(e.opts.Dir, e.options)
 }
 
-// bytesPerSync is how much is written to a file before the operating system is asked to put it on disk.
+// bytesPerSync is the number of bytes after which the operating system is requested to write a file to disk.
 const bytesPerSync = 512 << 10
 
 func (e *Engine) pebbleOptions(cache *pebble.Cache) *pebble.Options {
@@ -261,7 +261,7 @@ func (e *Engine) Err() error {
 	return nil
 }
 
-// fail records the first failure and tells the owner.
+// fail records the first failure and reports it to the owner.
 func (e *Engine) fail(err error) *FailedError {
 	f := &FailedError{Err: err}
 	if !e.failed.CompareAndSwap(nil, f) {
@@ -299,7 +299,7 @@ func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// Get appends the value of key to dst; found is false when there is none.
+// Get appends the value of key to dst; found is false if there is none.
 func (e *Engine) Get(dst, key []byte) (value []byte, found bool, err error) {
 	v, closer, err := e.db.Get(key)
 	if errors.Is(err, pebble.ErrNotFound) {
@@ -312,7 +312,7 @@ func (e *Engine) Get(dst, key []byte) (value []byte, found bool, err error) {
 	return dst, true, closer.Close()
 }
 
-// Applied returns how many batches have been applied since the engine was opened.
+// Applied returns the number of batches applied since the engine was opened.
 func (e *Engine) Applied() uint64 { return e.applied.Load() }
 
 // EstimateDiskUsage estimates the bytes on disk of [lower, upper).
@@ -328,14 +328,14 @@ func (e *Engine) Compact(ctx context.Context, lower, upper []byte) error {
 	return e.db.Compact(ctx, lower, upper, false)
 }
 
-// IsCorruption reports whether err says that a file fails its checksum or is malformed.
+// IsCorruption reports whether err means that a file fails its checksum or is malformed.
 func IsCorruption(err error) bool { return pebble.IsCorruptionError(err) }
 
 // versionProperty names the property that newVersionCollector writes.
 const versionProperty = "percodb.version"
 
-// newVersionCollector notes in every block and table which versions it holds, for readers that
-// want only those of an interval.
+// newVersionCollector records in every block and table which versions it contains, for readers of an interval of
+// versions.
 func newVersionCollector() pebble.BlockPropertyCollector {
 	return sstable.NewBlockIntervalCollector(versionProperty, versionMapper{}, nil)
 }

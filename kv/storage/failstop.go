@@ -6,11 +6,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// guardedFS stands between Pebble and its files.
+// guardedFS wraps the filesystem that Pebble uses.
 //
-// It notes how much of logs and manifests has been synced (syncedTable). And when a write to the log
-// fails, Pebble panics, here and there with its own mutex in a state that no recover can save: the failure
-// is reported to the engine's owner first, who ends the process, and Pebble does not see it.
+// It records how much of logs and manifests has been synced (syncedTable). If a write to the log fails, Pebble panics,
+// in some places with its mutex in a state that no recover can repair; the failure is therefore reported to the engine's
+// owner first, which ends the process, and Pebble does not see it.
 type guardedFS struct {
 	vfs.FS
 	e *Engine
@@ -48,7 +48,7 @@ func (g *guardedFS) forget(name string) error {
 	return nil
 }
 
-// guard creates a file, and watches it if it is a log or a manifest.
+// guard creates a file, and wraps it if it is a log or a manifest.
 func (g *guardedFS) guard(name string, create func() (vfs.File, error)) (vfs.File, error) {
 	f := recordFileOf(g.PathBase(name))
 	if f.kind == noRecords {
@@ -102,7 +102,7 @@ func (f *guardedFile) SyncTo(length int64) (fullSync bool, err error) {
 // Close implements vfs.File.
 func (f *guardedFile) Close() error { return f.stopOn(f.File.Close()) }
 
-// synced notes what a sync that returned err has made durable.
+// synced records the bytes that a sync which returned err has made durable.
 func (f *guardedFile) synced(err error) error {
 	if err == nil {
 		err = f.e.synced.set(f.name, f.written, false)
@@ -118,8 +118,8 @@ func (f *guardedFile) stopOn(err error) error {
 	return f.e.stopOn(err)
 }
 
-// stopOn does nothing without an error. With one, of an engine that is open and has an owner to tell,
-// it does not return.
+// stopOn does nothing without an error. With an error, of an open engine with an owner to report it to, it does not
+// return.
 func (e *Engine) stopOn(err error) error {
 	if err == nil || !e.serving.Load() || e.closed.Load() {
 		return err

@@ -13,15 +13,15 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// FormatVersion is the version of everything percodb writes into a data directory: key layout,
-// records and meta keys. It grows when any of them changes.
+// FormatVersion is the version of everything percodb writes into a data directory: key layout, records and meta keys. It
+// increases when any of them changes.
 //
-//	2 → 3: PERCODB_SYNCED
-//	3 → 4: lock bounds, and records that garbage collection keeps for stores that are away. A server that knows
-//	nothing of them must not open the directory; what was there before stays as it is.
+// 2 → 3: PERCODB_SYNCED
+// 3 → 4: lock bounds, and records that garbage collection keeps for unavailable stores. An older server must not open
+// such a directory; existing records are unchanged.
 const FormatVersion = 4
 
-// oldestFormat is what a start upgrades from.
+// oldestFormat is the oldest version that a start upgrades.
 const oldestFormat = 2
 
 const (
@@ -36,7 +36,7 @@ var ErrLocked = errors.New("storage: data directory is in use by another server"
 // FormatError: the directory was not written by this format version of percodb.
 type FormatError struct {
 	Dir   string
-	Found string // what the marker file says; empty if there is none
+	Found string // contents of the marker file; empty if there is none
 }
 
 func (e *FormatError) Error() string {
@@ -50,7 +50,7 @@ func (e *FormatError) Error() string {
 type DamageError struct {
 	Dir    string
 	Detail string
-	// Log says that Options.AcceptDataLoss opens the directory, with what was written before the damage.
+	// Log: Options.AcceptDataLoss opens the directory, with the data written before the damage.
 	Log bool
 }
 
@@ -58,7 +58,7 @@ func (e *DamageError) Error() string {
 	return fmt.Sprintf("storage: %s is damaged: %s", e.Dir, e.Detail)
 }
 
-// replayFailure is what Pebble's errors say that come from a log.
+// replayFailure is part of Pebble's errors about a log.
 const replayFailure = "replaying WAL"
 
 // damageOf makes a *DamageError of an error with which Pebble refused the directory, unless the
@@ -77,7 +77,7 @@ func (e *Engine) damageOf(err error) error {
 	return &DamageError{Dir: e.opts.Dir, Detail: strings.ReplaceAll(err.Error(), "\n", "; "), Log: pebble.IsCorruptionError(err) && strings.Contains(err.Error(), replayFailure)}
 }
 
-// listing is what a data directory holds, by kind.
+// listing lists the files of a data directory, by kind.
 type listing struct {
 	tables, logs, manifests int
 	manifestMarker          string   // the manifest in force; empty if no marker names one
@@ -137,19 +137,19 @@ func listDir(fsys vfs.FS, dir string) (l listing, err error) {
 	return l, nil
 }
 
-// isNew reports whether nothing of a database is there.
+// isNew reports whether the directory contains no file of a database.
 func (l *listing) isNew() bool {
 	return l.tables+l.logs+l.manifests+len(l.others) == 0 && l.manifestMarker == "" && !l.versionMarker
 }
 
-// dirState is what verifyDir learned about a directory.
+// dirState is the result of verifyDir.
 type dirState struct {
 	listing
-	fresh  bool // it holds nothing
+	fresh  bool // it is empty
 	format int
 }
 
-// verifyDir verifies that the directory is one of ours, and whole as far as names tell, or fresh. It
+// verifyDir verifies that the directory is one of percodb's, and complete according to the file names, or fresh. It
 // changes nothing.
 func verifyDir(fsys vfs.FS, dir string) (d dirState, err error) {
 	if d.listing, err = listDir(fsys, dir); err != nil {
@@ -192,7 +192,7 @@ func (e *Engine) prepareDir() error {
 	case d.fresh:
 		return writeFormat(fsys, dir)
 	case d.format == 2:
-		// What is there of the file is from an upgrade that was cut off.
+		// An existing file is from an upgrade that was interrupted.
 		e.synced, e.upgrade = newSynced(fsys, dir), true
 		return nil
 	case !found && d.manifestMarker != "" && !e.opts.AcceptDataLoss:
@@ -226,7 +226,7 @@ func (l *listing) checkMarkers(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// readFormat returns what the directory's marker file says, empty if there is none.
+// readFormat returns the contents of the directory's marker file, empty if there is none.
 func readFormat(fsys vfs.FS, dir string) (string, error) {
 	f, err := fsys.Open(fsys.PathJoin(dir, formatFile))
 	if isNotExist(err) {
@@ -240,7 +240,7 @@ func readFormat(fsys vfs.FS, dir string) (string, error) {
 	return strings.TrimSpace(string(text)), err
 }
 
-// writeFormat makes the directory's marker file say FormatVersion.
+// writeFormat writes FormatVersion to the directory's marker file.
 func writeFormat(fsys vfs.FS, dir string) error {
 	temp := fsys.PathJoin(dir, formatTemp)
 	f, err := fsys.Create(temp, vfs.WriteCategoryUnspecified)
@@ -286,7 +286,7 @@ func lockDir(fsys vfs.FS, dir string) (*pebble.Lock, error) {
 		return nil, fmt.Errorf("create data directory %s: %w", dir, err)
 	}
 	if _, err := fsys.Stat(fsys.PathJoin(dir, lockFile)); isNotExist(err) {
-		// A directory that is refused does not get the lock's file.
+		// In a directory that is refused the lock's file is not created.
 		if _, err := verifyDir(fsys, dir); err != nil {
 			return nil, err
 		}

@@ -8,24 +8,24 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 )
 
-// IterKind says what an iterator is for.
+// IterKind is the purpose of an iterator.
 type IterKind uint8
 
 const (
 	// PointRead: SeekPrefixGE for keys that are likely to exist.
 	PointRead IterKind = iota
-	// PointCheck: SeekPrefixGE for keys that are likely not to exist; asks every level's filter.
+	// PointCheck: SeekPrefixGE for keys that are likely not to exist; uses every level's filter.
 	PointCheck
 	// RangeRead: walks within bounds.
 	RangeRead
 	numIterKinds
 )
 
-// Iterator walks keys in order, over the state at the time it was opened (or a later one that did
-// not differ then). Key and value are valid until the next move. One goroutine's; closed by its
-// user. After a move that returned false, Error tells an end from a failure.
+// Iterator iterates over keys in order, in the state at the time it was opened (or a later one that did not differ
+// then). Key and value are valid until the next move. Not safe for concurrent use; closed by its user. After a move that
+// returned false, Error distinguishes the end from a failure.
 type Iterator struct {
-	// Buf is room for its user to build seek keys in.
+	// Buf is a buffer in which its user may build seek keys.
 	Buf []byte
 
 	it   *pebble.Iterator
@@ -42,9 +42,9 @@ func (e *Engine) NewRangeIter(lower, upper []byte) (*Iterator, error) {
 	return e.newIter(RangeRead, lower, upper)
 }
 
-// NewVersionIter returns an iterator over [lower, upper) that passes over blocks and files without
-// versions in [from, to). What it shows of versions in that interval is exact. Of others it shows some,
-// and among them some that have been deleted: the block that says so may have been passed over.
+// NewVersionIter returns an iterator over [lower, upper) that skips blocks and files without versions in [from, to). It
+// returns all versions in that interval. It also returns some others, possibly including deleted ones: the block with
+// the deletion may have been skipped.
 func (e *Engine) NewVersionIter(lower, upper []byte, from, to uint64) (*Iterator, error) {
 	if e.closed.Load() {
 		return nil, ErrClosed
@@ -55,7 +55,7 @@ func (e *Engine) NewVersionIter(lower, upper []byte, from, to uint64) (*Iterator
 	if err != nil {
 		return nil, err
 	}
-	// It must not be taken for one without a filter: seen says that it is never given to another.
+	// It must not be reused as one without a filter: seen prevents that.
 	return &Iterator{it: it, e: e, seen: ^uint64(0), kind: RangeRead}, nil
 }
 
@@ -105,7 +105,7 @@ func (i *Iterator) Prev() bool { return i.it.Prev() }
 // Key returns the current key.
 func (i *Iterator) Key() []byte { return i.it.Key() }
 
-// Value returns the current value, which may have to be fetched.
+// Value returns the current value, which may have to be read.
 func (i *Iterator) Value() ([]byte, error) { return i.it.ValueAndErr() }
 
 // Error returns the failure that ended the walk, or nil.
@@ -116,14 +116,13 @@ func (i *Iterator) Close() {
 	if i.it.Error() == nil && i.seen == i.e.applied.Load() && i.e.iters.put(i) {
 		return
 	}
-	_ = i.it.Close() // Error told it before
+	_ = i.it.Close() // Error has reported it before
 	i.it = nil
 }
 
-// iterCache keeps idle iterators for as long as nothing is written: opening one costs more than a
-// seek. A Pebble iterator sees the state at its opening; while no batch has been applied since,
-// that is the present state. An idle iterator pins memtables and files, so it is let go at the
-// next sight of a write, and within iterIdle in any case.
+// iterCache keeps idle iterators while nothing is written: opening one costs more than a seek. A Pebble iterator sees
+// the state at its opening; while no batch has been applied since, that is the current state. An idle iterator pins
+// memtables and files, so it is closed when a write is detected, and within iterIdle in any case.
 type iterCache struct {
 	mu    sync.Mutex
 	idle  [numIterKinds][]*Iterator

@@ -17,12 +17,11 @@ import (
 // keySchemaName is written into every table by Pebble; opening with another schema fails.
 const keySchemaName = "percodb.v1"
 
-// A data block holds its keys as columns, and its readers look for a key in them without putting it
-// together first:
+// A data block contains its keys as columns, in which readers search for a key without assembling keys first:
 //
-//	prefixes   with what neighbours have in common left out
-//	versions   numbers, in as many bytes as they differ by in this block: none if they are all the same.
-//	           Plain keys, which come before all versions of their prefix, have the largest number
+//	prefixes   without the common parts of neighbours
+//	versions   numbers, in as many bytes as they differ by in this block: none if they are all the same. Plain
+//	           keys, which come before all versions of their prefix, have the largest number
 //	plain      which of those that have the largest number are plain keys
 const (
 	columnPrefix = iota
@@ -37,7 +36,7 @@ var keyColumnTypes = []colblk.DataType{
 	columnPlain:   colblk.DataTypeBool,
 }
 
-// prefixBundle is how many prefixes share a beginning, a power of two.
+// prefixBundle is the number of prefixes with a common beginning, a power of two.
 const prefixBundle = 16
 
 const plainVersion = math.MaxUint64
@@ -66,7 +65,7 @@ func newKeySchema() pebble.KeySchema {
 	}
 }
 
-// versionOf returns the number that stands for a suffix.
+// versionOf returns the number of a suffix.
 func versionOf(suffix []byte) (version uint64, plain bool) {
 	if len(suffix) == 0 {
 		return plainVersion, true
@@ -87,7 +86,7 @@ type keyWriter struct {
 	prefixes colblk.PrefixBytesBuilder
 	versions colblk.UintBuilder
 	plain    colblk.BitmapBuilder
-	isPlain  []bool // by row, for what is to be read before the block is finished
+	isPlain  []bool // by row, to be read before the block is finished
 }
 
 // ComparePrev implements colblk.KeyWriter. Keys ascend, and a prefix is never the beginning of another's

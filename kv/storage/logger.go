@@ -10,9 +10,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 )
 
-// logger hands Pebble's log to slog. Pebble's Fatalf must not return; where the standard logger
-// would end the process without a word of ours, this one marks the engine failed, tells its owner
-// (who ends the process) and unwinds the goroutine.
+// logger passes Pebble's log to slog. Pebble's Fatalf must not return; the standard logger would end the process without
+// a report, whereas this one marks the engine failed, reports to its owner (which ends the process) and unwinds the
+// goroutine.
 type logger struct {
 	engine *Engine
 	log    *slog.Logger
@@ -57,11 +57,11 @@ func (e *Engine) giveUpOpening(err error) {
 // newEventListener reports the rare events of an engine's life.
 func (e *Engine) newEventListener() pebble.EventListener {
 	log := e.opts.Logger
-	var last atomic.Int64 // when background work was last reported to fail: it is retried at once
+	var last atomic.Int64 // when a failure of background work was last logged: the work is retried at once
 	return pebble.EventListener{
 		BackgroundError: func(err error) {
 			if !e.serving.Load() && !pebble.IsCorruptionError(err) {
-				// What the log holds is flushed before the engine opens, and a flush is tried for ever.
+				// The log's contents are flushed before the engine opens, and a flush is retried forever.
 				e.giveUpOpening(err)
 				return
 			}

@@ -2,7 +2,7 @@ package storage
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// collector tells what the engine is about when Prometheus asks.
+// collector reports the engine's metrics to Prometheus.
 type collector struct {
 	e     *Engine
 	gauge map[string]*prometheus.Desc

@@ -175,8 +175,8 @@ func (o *overlayFS) ReuseForWrite(oldname, newname string, category vfs.DiskWrit
 // MkdirAll implements vfs.FS.
 func (o *overlayFS) MkdirAll(dir string, perm os.FileMode) error { return o.upper.MkdirAll(dir, perm) }
 
-// Lock implements vfs.FS. It keeps servers out that are running or come later; a directory without
-// the lock's file has no server, and gets none.
+// Lock implements vfs.FS. It excludes servers that are running or start later; a directory without the lock's file has
+// no server, and the file is not created.
 func (o *overlayFS) Lock(name string) (io.Closer, error) {
 	if _, err := o.lower.Stat(name); errors.Is(err, fs.ErrNotExist) {
 		if err := o.upper.MkdirAll(o.PathDir(name), 0o700); err != nil {
@@ -228,5 +228,5 @@ func (o *overlayFS) GetDiskUsage(string) (vfs.DiskUsage, error) {
 	return vfs.DiskUsage{}, vfs.ErrUnsupported
 }
 
-// Unwrap implements vfs.FS. What lies below is out of reach.
+// Unwrap implements vfs.FS. The underlying filesystem is not accessible.
 func (o *overlayFS) Unwrap() vfs.FS { return nil }

@@ -6,22 +6,22 @@ import (
 )
 
 const (
-	// restFlushBytes is how much must have been written for a flush at rest to be worth its file.
+	// restFlushBytes is the minimal size of a memtable flushed at rest.
 	restFlushBytes = 1 << 20
-	// restBytes is how much may be written in an interval that counts as rest.
+	// restBytes is the number of bytes written in an interval below which writes count as paused.
 	restBytes = 256 << 10
 )
 
-// restFlusher writes the memtable out once little more is written: a read has to search it, from cache
-// line to cache line, while a table's filter tells it at once that a key is not there. What was loaded is
-// then read as fast as what has always been there, and need not be replayed at the next start.
+// restFlusher flushes the memtable when writes have paused: a read has to search the memtable, at the cost of many cache
+// misses, whereas a table's filter excludes an absent key immediately. After a flush, newly loaded data is read as fast
+// as older data, and need not be replayed at the next start.
 type restFlusher struct {
 	e       *Engine
 	written uint64 // e.written at the last look
-	flushed uint64 // e.written at the last flush of ours
+	flushed uint64 // e.written at the last flush by restFlusher
 }
 
-// run looks every interval until ctx ends.
+// run checks every interval until ctx ends.
 func (f *restFlusher) run(ctx context.Context, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -46,7 +46,7 @@ func (f *restFlusher) flush() (err error) {
 	return err
 }
 
-// due says whether to flush, having seen that written bytes were applied in all.
+// due reports whether to flush, given the number of bytes applied in total.
 func (f *restFlusher) due(written uint64) bool {
 	resting := written-f.written <= restBytes
 	f.written = written

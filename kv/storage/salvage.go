@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// damagedSuffix marks what was set aside of a damaged log. It is kept until somebody removes it.
+	// damagedSuffix marks the files with the rest of a damaged log. They are kept until an operator removes them.
 	damagedSuffix = ".damaged"
 	salvageTemp   = "PERCODB_SALVAGE.new"
 )
 
-// salvageLogs cuts the directory's log where it first does not read back, and sets what follows aside:
-// what was written up to there is a state that the database once had. It reports whether it cut anything.
+// salvageLogs truncates the directory's log at the first unreadable record, and moves the rest to other files: the data
+// up to there is a state that the database once had. It reports whether it truncated anything.
 func (e *Engine) salvageLogs() (cut bool, err error) {
 	fsys, dir := e.opts.FS, e.opts.Dir
 	l, err := listDir(fsys, dir)
@@ -88,7 +88,7 @@ func (e *Engine) readLog(f recordFile) (end readable, missing bool, err error) {
 	return end, false, err
 }
 
-// cutLog replaces a log by its first length bytes; the whole of it stays beside.
+// cutLog replaces a log by its first length bytes; the original is kept under another name.
 func (e *Engine) cutLog(f recordFile, length int64) error {
 	fsys := e.opts.FS
 	name, temp := fsys.PathJoin(e.opts.Dir, f.String()), fsys.PathJoin(e.opts.Dir, salvageTemp)
@@ -119,7 +119,7 @@ func (e *Engine) dropLog(f recordFile) error {
 	return errors.Join(e.synced.forget(f), e.opts.FS.Rename(name, aside))
 }
 
-// asideName returns a name that is not in use for what is set aside of a log.
+// asideName returns an unused name for the original of a log.
 func (e *Engine) asideName(f recordFile) (string, error) {
 	for i := 1; ; i++ {
 		name := e.opts.FS.PathJoin(e.opts.Dir, f.String()+damagedSuffix)

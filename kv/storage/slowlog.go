@@ -2,9 +2,8 @@ package storage
 
 import "github.com/cockroachdb/pebble/v2/vfs"
 
-// DelayLogSyncs returns a view of fs whose syncs of the write-ahead log call before first, which may
-// block: for tests of what happens while a sync takes its time. Pebble syncs one log at a time and
-// holds no lock meanwhile.
+// DelayLogSyncs returns a view of fs whose syncs of the write-ahead log call before first, which may block: for tests of
+// slow syncs. Pebble syncs one log at a time and holds no lock during a sync.
 func DelayLogSyncs(fs FS, before func()) FS { return &delayedFS{FS: fs, before: before} }
 
 type delayedFS struct {

@@ -18,14 +18,13 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// syncedFile holds, for each log and manifest of a directory, how many of its bytes have been synced.
-// At start those bytes must read back: a record that does not is damaged, where a record behind them may
-// as well be one whose write was cut off, and was never acknowledged. Pebble by itself takes the one
-// for the other at the end of the newest log, and everywhere in a manifest.
+// syncedFile records, for each log and manifest of a directory, how many of its bytes have been synced. At start those
+// bytes must be readable: an unreadable record among them is damage, whereas an unreadable record after them may be one
+// whose write was interrupted, and was never acknowledged. Pebble alone takes the former for the latter at the end of
+// the newest log, and everywhere in a manifest.
 //
-// The file is written after each sync of a log, and synced when a log or manifest is created or about to
-// be removed, every second, and at Close: after the end of a process it is exact, after a power cut it
-// may be behind, never ahead.
+// The file is written after each sync of a log, and synced when a log or manifest is created or about to be removed,
+// every second, and at Close: after the end of a process it is exact, after a power cut it may be behind, never ahead.
 const (
 	syncedFile = "PERCODB_SYNCED"
 	syncedTemp = syncedFile + ".new"
@@ -99,8 +98,8 @@ func newSynced(fsys vfs.FS, dir string) *syncedTable {
 	return t
 }
 
-// loadSynced reads the directory's file. Slots that do not read back are taken for free: without
-// one, its log is judged by what Pebble finds in it.
+// loadSynced reads the directory's file. Unreadable slots count as free: a log without a slot is judged by what Pebble
+// can read of it.
 func loadSynced(fsys vfs.FS, dir string) (t *syncedTable, found bool, err error) {
 	t = newSynced(fsys, dir)
 	f, err := fsys.Open(fsys.PathJoin(dir, syncedFile))
@@ -167,7 +166,7 @@ func (t *syncedTable) openLocked() error {
 	return err
 }
 
-// set notes how much of the file has been synced; durable says that the note must survive a power cut.
+// set records how much of the file has been synced; durable: the record must survive a power cut.
 func (t *syncedTable) set(f recordFile, synced int64, durable bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -182,7 +181,7 @@ func (t *syncedTable) set(f recordFile, synced int64, durable bool) error {
 	return t.putLocked(i, syncedSlot{f, synced}, durable)
 }
 
-// forget frees the file's slot for good. Call it before the file is removed.
+// forget frees the file's slot permanently. Call it before the file is removed.
 func (t *syncedTable) forget(f recordFile) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -258,7 +257,7 @@ func (t *syncedTable) all() []syncedSlot {
 	return used
 }
 
-// syncedTo returns how much of the file has been synced, 0 if that is not known.
+// syncedTo returns how much of the file has been synced, 0 if unknown.
 func (t *syncedTable) syncedTo(f recordFile) int64 {
 	for _, s := range t.all() {
 		if s.recordFile == f {
@@ -268,8 +267,8 @@ func (t *syncedTable) syncedTo(f recordFile) int64 {
 	return 0
 }
 
-// check verifies that what has been synced of the manifest, and of the logs that it has not made obsolete, is
-// there and reads back. Of an obsolete log nothing is needed.
+// check verifies that the synced parts of the manifest, and of the logs that it has not made obsolete, exist and are
+// readable. Obsolete logs are not needed.
 func (t *syncedTable) check(manifest string) error {
 	if manifest == "" {
 		return nil // nothing has been written yet
@@ -326,7 +325,7 @@ func (t *syncedTable) firstLog(manifest string) (first uint64, err error) {
 	for records := record.NewReader(file, 0); ; {
 		r, err := records.Next()
 		if err != nil {
-			return first, nil // its end; whether that is the right one, checkFile tells
+			return first, nil // its end; checkFile verifies it
 		}
 		text, err := io.ReadAll(r)
 		if err != nil {

@@ -13,11 +13,11 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// ingestSuffix marks table files that are being written, or wait to be ingested. Those found when the
-// directory is opened belong to nobody.
+// ingestSuffix marks table files that are being written, or wait to be ingested. Those found when the directory is
+// opened are left over from a crash.
 const ingestSuffix = ".ingest"
 
-// ingestFileBytes is how much of keys and values a table file holds.
+// ingestFileBytes is the size of keys and values in a table file.
 const ingestFileBytes = 128 << 20
 
 // ingestFileKeys bounds the keys of a table file: the hashes of all are in memory until its filter is written.
@@ -29,8 +29,8 @@ const (
 	maxBreaks  = 64
 )
 
-// Tables are changes too large for a batch, written as table files beside the store's and made part of it
-// by Ingest, all at once. NewSet, and the methods of different sets, may be called at the same time.
+// Tables are changes too large for a batch, written to table files in the store's directory and made part of the store
+// by Ingest, all at once. NewSet, and the methods of different sets, may be called concurrently.
 type Tables struct {
 	e  *Engine
 	mu struct {
@@ -84,9 +84,8 @@ func (s *TableSet) Put(key, value []byte) error {
 	return s.w.Set(key, value)
 }
 
-// Break says that the next key begins another part of the key space. A file across both would overlap whatever
-// the store has between them: it would be ingested into the highest level, and all of it written again by a
-// compaction.
+// Break is called before a key that begins another part of the key space. A file across both would overlap the store's
+// keys between them: it would be ingested into the highest level, and a compaction would write all of it again.
 func (s *TableSet) Break() error {
 	if s.w == nil || s.bytes < breakBytes && s.breaks >= maxBreaks {
 		return nil
@@ -103,7 +102,7 @@ func (s *TableSet) roll() error {
 		return err
 	}
 	e := s.t.e
-	if err := e.AdmitWrite(ingestFileBytes / 2); err != nil { // it is written once, to no log
+	if err := e.AdmitWrite(ingestFileBytes / 2); err != nil { // it is written once, not to the log
 		return err
 	}
 	path := e.opts.FS.PathJoin(e.opts.Dir, fmt.Sprintf("%06d%s", e.tables.Add(1), ingestSuffix))
@@ -130,10 +129,10 @@ func (s *TableSet) Finish() error {
 	return w.Close()
 }
 
-// Ingest makes the tables part of the store, all or none, durably. They hide what the store had under
-// the same keys. What was applied before the call is durable as well, as after a batch with Sync: the tables
-// are not in the log, and Pebble would keep them where it loses the end of the log. An error says that
-// none of it happened, unless the engine has failed.
+// Ingest makes the tables part of the store, all or none, durably. They hide the store's values of the same keys.
+// Batches applied before the call are durable as well, as after a batch with Sync: the tables are not in the log, and
+// Pebble would keep them even if it loses the end of the log. After an error none of the tables is part of the store,
+// unless the engine has failed.
 func (t *Tables) Ingest(ctx context.Context) (err error) {
 	defer t.Abort()
 	for _, s := range t.mu.sets {
@@ -151,7 +150,7 @@ func (t *Tables) Ingest(ctx context.Context) (err error) {
 		return e.fail(err)
 	}
 	err = e.db.Ingest(ctx, t.mu.paths)
-	// Iterators opened before do not show the tables, and must not be given to anybody else.
+	// Iterators opened before do not include the tables, and must not be reused.
 	e.applied.Add(1)
 	if err != nil {
 		return errors.Join(err, e.Err())

@@ -114,7 +114,7 @@ func sinCos(v float64) (sin, cos double) {
 	return sin, cos
 }
 
-// notFinite and tiny arguments are left to package math, whose results are exact for them.
+// plainAngle reports whether v is not finite or tiny. Such arguments are left to package math, whose results are exact for them.
 func plainAngle(v float64) bool {
 	return math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) < 1e-9
 }

@@ -43,7 +43,7 @@ func (n *node) admits(kind string) bool {
 	return !(n.held != nil && latches(kind)) && !(n.collecting && kind == "collect")
 }
 
-// slowSync says whether a request of the kind may sync under latches.
+// latches reports whether a request of the kind may sync under latches.
 func latches(kind string) bool {
 	switch kind {
 	case "get", "batchget", "scan", "prewrite", "onepc", "async", "commit", "commit-primary", "heartbeat",

@@ -65,7 +65,7 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// workerLine is what a worker says of each seed, before it and after it.
+// The lines that a worker prints for each seed, before it and after it.
 const (
 	lineBegin = "sim: begin %d"
 	lineEnd   = "sim: end %d events %d txns %d committed %d"
