@@ -131,7 +131,7 @@ func (c *copyCommands) to(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag
 	if err != nil {
 		return Tag{}, err
 	}
-	out := &copyOut{ResultWriter: w, w: data, opts: opts, cols: cols, format: &c.env.Format}
+	out := &copyOut{ResultWriter: w, w: data, opts: opts, cols: cols, format: &c.env.Format, env: c.env}
 	if err := out.header(names); err != nil {
 		return Tag{}, err
 	}

@@ -3,6 +3,7 @@ package session
 import (
 	"io"
 
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/copyformat"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -14,6 +15,7 @@ type copyOut struct {
 	opts         copyformat.Options
 	cols         []Column
 	format       *types.Format
+	env          *builtin.Env
 	line         []byte
 	field        []byte
 }
@@ -58,6 +60,9 @@ func (c *copyOut) Row(row types.Row) error {
 		if value.IsNull() {
 			c.line = append(c.line, c.opts.Null...)
 			continue
+		}
+		if err := c.env.ReserveText(value); err != nil {
+			return err
 		}
 		c.field = types.AppendText(c.field[:0], value, c.cols[i].Type, c.format)
 		if c.opts.Format == copyformat.CSV {

@@ -120,23 +120,33 @@ func (w *writer) Row(row types.Row) error {
 	}
 	if size := len(w.Data) - at; size > maxMessageBytes {
 		w.Data = w.Data[:at-1]
-		return pgerror.New(pgerror.ProgramLimitExceeded, "a row of %d bytes is too large to be sent", size).
-			WithHint("Select fewer columns, or parts of their values.")
+		return rowTooLarge(size)
 	}
 	w.end(at)
 	return w.SendIfLarge()
 }
+
+func rowTooLarge(size int) error {
+	return pgerror.New(pgerror.ProgramLimitExceeded, "a row of %d bytes is too large to be sent", size).
+		WithHint("Select fewer columns, or parts of their values.")
+}
+
+// maxRowSpace bounds the space for a row before it is encoded: what is reserved may be twice what it takes.
+const maxRowSpace = 2 * maxMessageBytes
 
 // makeSpace makes space for a row of large values; an error is the statement's.
 func (w *writer) makeSpace(row types.Row) error {
 	large := 0
 	for i := range row {
 		if row[i].Large() {
-			large += 2 * row[i].Size() // The text of bytes has two digits for each.
+			large += max(2*row[i].Size(), row[i].TextBytes()) // The text of bytes has two digits for each.
 		}
 	}
-	if large == 0 {
+	switch {
+	case large == 0:
 		return nil
+	case large > maxRowSpace:
+		return rowTooLarge(large)
 	}
 	return w.Grow(large)
 }

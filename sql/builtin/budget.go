@@ -49,6 +49,9 @@ func (e *Env) Reserve(n int) error {
 	return e.reserveLarge(n)
 }
 
+// ReserveText reserves the text form of an array or a record.
+func (e *Env) ReserveText(d types.Datum) error { return e.Reserve(d.TextBytes()) }
+
 func (e *Env) reserveLarge(n int) error {
 	if n > MaxValueBytes {
 		return errTextTooLarge()

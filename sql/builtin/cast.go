@@ -237,6 +237,9 @@ func (c *Cast) Apply(env *Env, d types.Datum) (types.Datum, error) {
 		if c.From.OID == types.OIDUnknown {
 			return c.fromLiteral(env, d)
 		}
+		if err = env.ReserveText(d); err != nil {
+			return types.Null, err
+		}
 		if d, err = env.ParseText(c.To.Base(), env.Format.Text(d, c.From)); err != nil {
 			return types.Null, err
 		}

@@ -216,6 +216,9 @@ func arrayToString(o *Overload) Func {
 			if e.IsNull() {
 				out.b = append(out.b, a[2].Bytes()...)
 			} else {
+				if err := env.ReserveText(e); err != nil {
+					return types.Null, err
+				}
 				out.b = types.AppendText(out.b, e, elem, &env.Format)
 			}
 			if err := env.Step(n); err != nil {

@@ -249,6 +249,9 @@ func (f *formatter) convert(s string, position int) (string, error) {
 		}
 		return "", nil
 	}
+	if err := f.env.ReserveText(d); err != nil {
+		return "", err
+	}
 	text := f.env.Format.Text(d, t)
 	switch kind {
 	case 'I':

@@ -271,9 +271,13 @@ func concat(o *Overload) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		var b []byte
 		for i, d := range a {
-			if !d.IsNull() {
-				b = types.AppendText(b, d, o.Args[i], &env.Format)
+			if d.IsNull() {
+				continue
 			}
+			if err := env.ReserveText(d); err != nil {
+				return types.Null, err
+			}
+			b = types.AppendText(b, d, o.Args[i], &env.Format)
 		}
 		return types.Bytes(b), nil
 	}
@@ -294,6 +298,9 @@ func concatWS(o *Overload) Func {
 				b = append(b, a[0].Bytes()...)
 			}
 			first = false
+			if err := env.ReserveText(d); err != nil {
+				return types.Null, err
+			}
 			b = types.AppendText(b, d, o.Args[i+1], &env.Format)
 		}
 		return types.Bytes(b), nil

@@ -41,6 +41,11 @@ func concatBytes(_ *Env, a []types.Datum) (types.Datum, error) {
 func concatText(o *Overload) Func {
 	l, r := o.Args[0], o.Args[1]
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
+		for _, d := range a {
+			if err := env.ReserveText(d); err != nil {
+				return types.Null, err
+			}
+		}
 		b := appendAsText(nil, env, a[0], l)
 		return types.Bytes(appendAsText(b, env, a[1], r)), nil
 	}
