@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -293,7 +294,7 @@ func (r *run) conversion(ctx context.Context, t *catalog.TableDescriptor, ord in
 				WithHint("You might need to add an explicit cast.").At(n.Position())
 		}
 		return nil, pgerror.New(pgerror.DatatypeMismatch, "column %q cannot be cast automatically to type %s", name, typ.String()).
-			WithHint("You might need to specify \"USING " + catalog.QuoteName(name) + "::" + typ.String() + "\".").At(n.Position())
+			WithHint("You might need to specify \"USING " + keyword.QuoteIdent(name) + "::" + typ.String() + "\".").At(n.Position())
 	}
 	return bound, err
 }

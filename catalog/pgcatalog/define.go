@@ -8,6 +8,8 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/keyword"
 )
 
 func formatInt(v int64) string     { return strconv.FormatInt(v, 10) }
@@ -20,7 +22,7 @@ func indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) st
 	if ix.Unique {
 		b.WriteString("UNIQUE ")
 	}
-	b.WriteString("INDEX " + catalog.QuoteName(ix.Name) + " ON " + catalog.QuoteName(t.Schema) + "." + catalog.QuoteName(t.Name) + " USING btree (")
+	b.WriteString("INDEX " + keyword.QuoteIdent(ix.Name) + " ON " + keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(t.Name) + " USING btree (")
 	for i := range ix.Columns {
 		if i > 0 {
 			b.WriteString(", ")
@@ -52,7 +54,7 @@ func indexDefinition(t *catalog.TableDescriptor, ix *catalog.IndexDescriptor) st
 }
 
 func columnName(t *catalog.TableDescriptor, id uint32) string {
-	return catalog.QuoteName(t.Columns[t.Ordinal(id)].Name)
+	return keyword.QuoteIdent(t.Columns[t.Ordinal(id)].Name)
 }
 
 // constraintDefinition is a constraint as ADD CONSTRAINT takes it.
@@ -89,16 +91,16 @@ func defaultText(ctx context.Context, r catalog.Resolver, c *catalog.ColumnDescr
 	if err != nil || seq == nil {
 		return c.Default
 	}
-	number := catalog.QuoteLiteral(strconv.FormatUint(c.Sequence, 10))
-	return strings.Replace(c.Default, number, catalog.QuoteLiteral(relationName(ctx, r, seq)), 1)
+	number := builtin.QuoteLiteral(strconv.FormatUint(c.Sequence, 10))
+	return strings.Replace(c.Default, number, builtin.QuoteLiteral(relationName(ctx, r, seq)), 1)
 }
 
 // relationName is a relation's name as the search path finds it.
 func relationName(ctx context.Context, r catalog.Resolver, t *catalog.TableDescriptor) string {
 	if found, err := r.Relation(ctx, "", t.Name); err == nil && found != nil && found.ID == t.ID {
-		return catalog.QuoteName(t.Name)
+		return keyword.QuoteIdent(t.Name)
 	}
-	return catalog.QuoteName(t.Schema) + "." + catalog.QuoteName(t.Name)
+	return keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(t.Name)
 }
 
 // checkedColumns lists the columns that a CHECK names.

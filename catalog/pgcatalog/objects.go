@@ -6,6 +6,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -63,9 +64,9 @@ func (o *Objects) RelationName(id types.OID) (string, bool) {
 	}
 	if r, t, ix := o.index(id); ix != nil {
 		if visible(r, t.Schema) {
-			return catalog.QuoteName(ix.Name), true
+			return keyword.QuoteIdent(ix.Name), true
 		}
-		return catalog.QuoteName(t.Schema) + "." + catalog.QuoteName(ix.Name), true
+		return keyword.QuoteIdent(t.Schema) + "." + keyword.QuoteIdent(ix.Name), true
 	}
 	return "", false
 }
@@ -263,7 +264,7 @@ func (o *Objects) SchemaName(id types.OID) (string, bool) {
 	}
 	for _, name := range names {
 		if schemaOID(r, name) == uint32(id) {
-			return catalog.QuoteName(name), true
+			return keyword.QuoteIdent(name), true
 		}
 	}
 	return "", false
@@ -359,5 +360,5 @@ func (o *Objects) SerialSequence(table, column string) (string, bool, error) {
 	if err != nil || seq == nil {
 		return "", false, err
 	}
-	return catalog.QuoteName(seq.Schema) + "." + catalog.QuoteName(seq.Name), true, nil
+	return keyword.QuoteIdent(seq.Schema) + "." + keyword.QuoteIdent(seq.Name), true, nil
 }

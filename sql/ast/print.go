@@ -50,7 +50,8 @@ func (p *printer) when(yes bool, s string) {
 
 func (p *printer) String() string { return string(p.b) }
 
-// QuoteIdent quotes a name where PostgreSQL's grammar needs it.
+// QuoteIdent quotes a name so that it may stand wherever a name may: keyword.QuoteIdent leaves words bare that begin a clause in
+// some places.
 func QuoteIdent(name string) string {
 	if bareIdent(name) {
 		return name
@@ -63,28 +64,13 @@ func appendIdent(b []byte, name string) []byte {
 		return append(b, name...)
 	}
 	b = append(b, '"')
-	for i := range len(name) {
-		if name[i] == '"' {
-			b = append(b, '"')
-		}
-		b = append(b, name[i])
-	}
+	b = append(b, strings.ReplaceAll(name, `"`, `""`)...)
 	return append(b, '"')
 }
 
 // bareIdent reports whether a name may stand without quotes wherever a name may stand.
 func bareIdent(name string) bool {
-	if name == "" || '0' <= name[0] && name[0] <= '9' {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if c != '_' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-			return false
-		}
-	}
-	word := keyword.Lookup([]byte(name))
-	return word.Category() <= keyword.Unreserved && !contextual(word)
+	return keyword.Bare(name) && !contextual(keyword.Lookup([]byte(name)))
 }
 
 // contextual reports whether a word that is not reserved begins a clause or operator where a name may

@@ -12,7 +12,7 @@ import (
 
 func formatFuncs() []decl {
 	out := []decl{
-		{sig: "quote_ident(text) text", fn: text1(QuoteIdent)}, {sig: "quote_literal(text) text", fn: text1(QuoteLiteral)},
+		{sig: "quote_ident(text) text", fn: text1(keyword.QuoteIdent)}, {sig: "quote_literal(text) text", fn: text1(QuoteLiteral)},
 		{sig: "quote_literal(anyelement) text", bind: quoteLiteralAny, flags: stable},
 		{sig: "quote_nullable(text) text", flags: nonStrict, fn: func(_ *Env, a []types.Datum) (types.Datum, error) {
 			if a[0].IsNull() {
@@ -25,20 +25,6 @@ func formatFuncs() []decl {
 		{sig: "format(text,variadic any) text", bind: formatFunc, flags: nonStrict | stable},
 	}
 	return append(out, toCharFuncs()...)
-}
-
-// QuoteIdent writes a name so that it is one identifier: in double quotes unless it is lower-case
-// letters, digits and underscores and no keyword.
-func QuoteIdent(name string) string {
-	safe := name != "" && (name[0] >= 'a' && name[0] <= 'z' || name[0] == '_')
-	for i := 0; i < len(name) && safe; i++ {
-		c := name[i]
-		safe = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '_'
-	}
-	if safe && keyword.Lookup([]byte(name)).Category() <= keyword.Unreserved {
-		return name
-	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
 }
 
 // QuoteLiteral writes a string so that it is one literal.
@@ -255,7 +241,7 @@ func (f *formatter) convert(s string, position int) (string, error) {
 	text := f.env.Format.Text(d, t)
 	switch kind {
 	case 'I':
-		text = QuoteIdent(text)
+		text = keyword.QuoteIdent(text)
 	case 'L':
 		text = QuoteLiteral(text)
 	}
