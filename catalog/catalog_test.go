@@ -42,8 +42,7 @@ func TestChangesAreTransactional(t *testing.T) {
 	if find(t, c, begin(t, c.db), "t") != nil {
 		t.Fatal("uncommitted change seen by another transaction")
 	}
-	ts, err := txn.Commit(ctx)
-	g.Done(ctx, ts, err)
+	_, err = g.Commit(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,11 +100,11 @@ func TestNamesAreUniqueAcrossProcesses(t *testing.T) {
 			if err == nil {
 				err = ch.Create(ctx, desc)
 			}
-			ts := g.txn.StartTS()
 			if err == nil {
-				ts, err = g.txn.Commit(ctx)
+				_, err = g.Commit(ctx)
+			} else {
+				g.Done(ctx, 0, nil)
 			}
-			g.Done(ctx, ts, err)
 			errs[i] = err
 		})
 	}
@@ -226,6 +225,9 @@ func TestLostCommitOfAChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		if committed {
+			if err := g.enter(ctx); err != nil {
+				t.Fatal(err)
+			}
 			if _, err := txn.Commit(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -243,7 +245,7 @@ func TestLostCommitOfAChange(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = writer.Put([]byte("\x02k"), nil)
-		if _, err := writer.Commit(ctx); err != nil {
+		if _, err := g.Commit(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -279,6 +281,9 @@ func TestSchemaBetweenCommitAndPublication(t *testing.T) {
 			ch, err := g.Change(ctx)
 			if err == nil {
 				err = ch.Create(ctx, table)
+			}
+			if err == nil {
+				err = g.enter(ctx)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -154,7 +154,7 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	}
 	err = ch.catalog.retry(ctx, func(txn *percolator.Txn) error {
 		if held.until != 0 {
-			txn.SetCommitGuard(until(held.until))
+			txn.SetCommitPermit(until(held.until))
 		}
 		value, err := txn.Get(ctx, key)
 		if err != nil || value == nil {

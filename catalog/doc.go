@@ -3,7 +3,7 @@
 //
 //	At(txn) ──▶ snapshot (immutable, cached by schema version) ──▶ Resolver
 //	Guard.Change(txn) ──▶ Change: Create, Update, Drop …        ──▶ ordinary writes of txn
-//	Guard.Enter at commit ──▶ gate: excludes writers and schema changes from each other, table by table
+//	Guard.Commit ──▶ gate: excludes writers and schema changes from each other, table by table
 //
 // Everything is stored through ordinary transactions under the key prefix 01, as readable JSON
 // (docs/format/catalog.md), so a schema change is atomic with the other writes of its transaction,
@@ -21,7 +21,7 @@
 // L is Options.Lease. A look is one read, as of Q, of the schema, of the markers and of the process's own
 // record among the members. The rules for commits and waits:
 //
-//	P1 A commit is allowed by one look, and has a commit_ts of at most Q+L. The look shows no marker on the
+//	P1 A commit is allowed by one look, before it prewrites, and has a commit_ts of at most Q+L. The look shows no marker on the
 //	   tables it wrote, their WriterVersion as planned, and the process registered and not struck out (Out).
 //	   A commit that has taken longer is allowed by another look, of Q' > Q, and keeps the commit_ts that it
 //	   took in between: P1 sets no lower bound. By then nothing can commit that the look of Q allowed.

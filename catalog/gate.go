@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/percodb/percodb/internal/errkind"
@@ -168,40 +169,41 @@ type tableWrite struct {
 }
 
 // Guard excludes a session's transactions and schema changes from each other; the session resets
-// it for every transaction. It implements percolator.CommitGuard. Not safe for concurrent use.
+// it for every transaction. It implements percolator.CommitPermit. Not safe for concurrent use.
 //
 //	Reset(txn)   begins
 //	Writes(t,n)  for every table written
 //	Reads(t…)    for those read by a serializable transaction
 //	Change(ctx)  when the schema is to be changed
 //	Wait(ctx)    before Commit, so that commits do not fail on a gate that is about to open
-//	Done(ts,err) after Commit or Rollback
+//	Commit(ctx)  acquires the permit to commit, and commits
+//	Done(ts,err) after Rollback
 type Guard struct {
 	catalog *Catalog
 	txn     *percolator.Txn
 	writes  []tableWrite
 	change  *Change
-	leave   func() // made once, so that Enter allocates nothing
-	look    *look  // that allowed the commit (Shared only)
-	buf     [4]tableWrite
+	// permitted: the commit is allowed, up to maxCommitTS (0: any).
+	permitted   bool
+	maxCommitTS tso.Timestamp
+	look        *look // that allowed the commit (Shared only)
+	buf         [4]tableWrite
 }
 
-var _ percolator.CommitGuard = (*Guard)(nil)
+var _ percolator.CommitPermit = (*Guard)(nil)
 
 // NewGuard makes a guard without a transaction.
 func (c *Catalog) NewGuard() *Guard {
-	g := &Guard{catalog: c}
-	g.leave = func() { g.catalog.gate.leave(g.writes) }
-	return g
+	return &Guard{catalog: c}
 }
 
 // Reset begins to guard txn. It rolls back the schema change of an earlier transaction for which Done was not called.
 func (g *Guard) Reset(txn *percolator.Txn) {
-	if g.change != nil || g.look != nil {
+	if g.change != nil || g.permitted {
 		g.Done(context.Background(), 0, nil)
 	}
 	g.txn, g.writes, g.change = txn, g.buf[:0], nil
-	txn.SetCommitGuard(g)
+	txn.SetCommitPermit(g)
 }
 
 // Continue switches to another transaction and keeps the schema change that was begun: a change that closed a table must
@@ -211,7 +213,7 @@ func (g *Guard) Continue(txn *percolator.Txn) {
 	if g.change != nil {
 		g.change.txn = txn
 	}
-	txn.SetCommitGuard(g)
+	txn.SetCommitPermit(g)
 }
 
 // Writes records that the transaction changes rows of t, as planned under t. Call it before the first row is written;
@@ -247,43 +249,80 @@ func (g *Guard) Wait(ctx context.Context) error {
 	return g.catalog.gate.await(ctx, g.writes, g.change)
 }
 
-// Enter implements percolator.CommitGuard. It does not wait for a closed table, because the
-// transaction may hold locks that the change waits for.
-func (g *Guard) Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timestamp, err error) {
+// Commit acquires the permit for what the transaction has written, commits it, and ends the guard's part in it, as Done does. It
+// does not wait for a closed table, because the transaction may hold locks that the change waits for. The transaction is over in
+// any case; the results are those of percolator.Txn.Commit, and *SchemaChangedError.
+func (g *Guard) Commit(ctx context.Context) (tso.Timestamp, error) {
+	txn := g.txn
+	if txn.Wrote() {
+		if err := g.enter(ctx); err != nil {
+			// The rollback frees locks although the statement may have been canceled; those that it cannot reach expire.
+			_ = txn.Rollback(context.WithoutCancel(ctx))
+			g.Done(ctx, 0, nil)
+			return 0, err
+		}
+	}
+	ts, err := txn.Commit(ctx)
+	g.Done(ctx, ts, err)
+	return ts, err
+}
+
+// enter acquires the permit. It reads the schema that the commit will leave and, of several processes, looks at the store if the
+// last look is too old.
+func (g *Guard) enter(ctx context.Context) (err error) {
 	if g.change != nil {
 		if err := g.change.prepare(ctx); err != nil {
-			return nil, 0, err
+			return err
 		}
 	}
 	if g.catalog.opts.Shared {
-		if g.look != nil { // The commit was too late for it.
-			g.catalog.lease.leave(g.look, false)
-			g.look = nil
-		}
-		// Done calls leave with the outcome.
-		g.look, maxCommitTS, err = g.catalog.lease.enter(ctx, g.writes, g.change)
-		return nopLeave, maxCommitTS, err
+		g.look, g.maxCommitTS, err = g.catalog.lease.enter(ctx, g.writes, g.change)
+		g.permitted = err == nil
+		return err
 	}
 	if g.catalog.current.Load() == nil {
 		if err := g.catalog.refresh(ctx); err != nil {
-			return nil, 0, err
+			return err
 		}
 	}
-	if err := g.catalog.gate.enter(g.catalog, g.writes, g.change); err != nil {
-		return nil, 0, err
-	}
-	return g.leave, 0, nil
+	err = g.catalog.gate.enter(g.catalog, g.writes, g.change)
+	g.permitted = err == nil
+	return err
 }
 
-func nopLeave() {}
+// leave gives the permit back. undetermined: the commit had no answer, and may still happen.
+func (g *Guard) leave(undetermined bool) {
+	switch {
+	case !g.permitted:
+	case g.look != nil:
+		g.catalog.lease.leave(g.look, undetermined)
+	default:
+		g.catalog.gate.leave(g.writes)
+	}
+	g.permitted, g.look, g.maxCommitTS = false, nil, 0
+}
+
+// MaxCommitTS implements percolator.CommitPermit.
+func (g *Guard) MaxCommitTS() (tso.Timestamp, error) {
+	if !g.permitted {
+		return 0, errNoPermit
+	}
+	return g.maxCommitTS, nil
+}
+
+// Renew implements percolator.CommitPermit: the commit is allowed by another look.
+func (g *Guard) Renew(ctx context.Context) error {
+	g.leave(false)
+	return g.enter(ctx)
+}
+
+// errNoPermit refuses a commit that has bypassed Guard.Commit.
+var errNoPermit = errors.New("BUG: a guarded transaction commits without a permit")
 
 // Done ends the transaction: commitTS and err are the results of Commit, or 0 and nil after a rollback. It publishes
 // schema changes and opens what they closed.
 func (g *Guard) Done(ctx context.Context, commitTS tso.Timestamp, err error) {
-	if g.look != nil {
-		g.catalog.lease.leave(g.look, errkind.Of(err) == errkind.Undetermined)
-		g.look = nil
-	}
+	g.leave(errkind.Of(err) == errkind.Undetermined)
 	if g.change != nil {
 		g.change.finish(context.WithoutCancel(ctx), commitTS, err)
 		g.change = nil

@@ -31,8 +31,7 @@ func TestStaleWritersAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		return func() error {
-			ts, err := txn.Commit(ctx)
-			g.Done(ctx, ts, err)
+			_, err := g.Commit(ctx)
 			return err
 		}
 	}
@@ -113,8 +112,7 @@ func TestWaitBlocksWhileClosed(t *testing.T) {
 	if err := <-waited; err != nil {
 		t.Fatal(err)
 	}
-	ts, err := txn.Commit(ctx)
-	g.Done(ctx, ts, err)
+	_, err = g.Commit(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +186,7 @@ func slowCommits(ctx context.Context, t testing.TB, c *Catalog, after time.Durat
 		after = 0
 		g := c.NewGuard()
 		g.Reset(begin(t, c.db))
-		if _, _, err := g.Enter(context.WithoutCancel(ctx)); err != nil {
+		if err := g.enter(context.WithoutCancel(ctx)); err != nil {
 			t.Errorf("slow commit: %v", err)
 			return
 		}
@@ -215,8 +213,7 @@ func writeRow(t testing.TB, c *Catalog, name string) error {
 	if err := g.Wait(ctx); err != nil {
 		return err
 	}
-	ts, err := txn.Commit(ctx)
-	g.Done(ctx, ts, err)
+	_, err = g.Commit(ctx)
 	return err
 }
 
@@ -246,8 +243,7 @@ func addIndex(t testing.TB, c *Catalog, table string) {
 		if err := ch.Update(ctx, old, next, true); err != nil {
 			t.Fatal(err)
 		}
-		ts, err := txn.Commit(ctx)
-		g.Done(ctx, ts, err)
+		_, err = g.Commit(ctx)
 		var conflict *mvcc.WriteConflictError
 		if errors.As(err, &conflict) {
 			continue
@@ -299,19 +295,54 @@ func checkIndexes(t testing.TB, c *Catalog, rows int) {
 	}
 }
 
-// slowGuard is a guard whose commit takes a while after it was first allowed.
-type slowGuard struct {
+// Goal: a guarded transaction that bypasses Guard.Commit is refused and leaves nothing, and one that wrote nothing needs no
+// permit.
+func TestCommitWithoutPermit(t *testing.T) {
+	ctx := context.Background()
+	c := newCatalog(t, newDB(t), Options{})
+	desc := mustCreate(t, c, "t")
+	for _, wrote := range []bool{true, false} {
+		g := c.NewGuard()
+		txn := begin(t, c.db)
+		g.Reset(txn)
+		g.Writes(desc, 1)
+		if wrote {
+			if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ts, err := txn.Commit(ctx)
+		if errors.Is(err, errNoPermit) != wrote || ts != 0 {
+			t.Errorf("wrote %v: %d, %v", wrote, ts, err)
+		}
+		g.Done(ctx, 0, err)
+	}
+	if value, err := begin(t, c.db).Get(ctx, []byte("\x02k")); err != nil || value != nil {
+		t.Errorf("committed without a permit: %q, %v", value, err)
+	}
+	if n := len(c.gate.mu.tables); n != 0 {
+		t.Errorf("%d tables have commits in flight", n)
+	}
+}
+
+// slowPermit is the permit of a guard whose commit begins a while after it was allowed.
+type slowPermit struct {
 	*Guard
-	entered int
+	renewed int
 	between func()
 }
 
-func (g *slowGuard) Enter(ctx context.Context) (func(), tso.Timestamp, error) {
-	leave, until, err := g.Guard.Enter(ctx)
-	if g.entered++; g.entered == 1 && err == nil {
-		g.between()
+func (p *slowPermit) MaxCommitTS() (tso.Timestamp, error) {
+	until, err := p.Guard.MaxCommitTS()
+	if p.renewed == 0 {
+		p.between()
 	}
-	return leave, until, err
+	return until, err
+}
+
+func (p *slowPermit) Renew(ctx context.Context) error {
+	p.renewed++
+	return p.Guard.Renew(ctx)
 }
 
 // Goal: a commit that takes longer than a lease of the schema succeeds, a schema change's as well, unless the table
@@ -325,18 +356,17 @@ func TestCommitsThatOutlastALease(t *testing.T) {
 	desc := mustCreate(t, c, "t")
 	outlast := func() { time.Sleep(3 * opts.Lease) } // Leases end by the clock.
 	write := func(between func()) error {
-		g := &slowGuard{Guard: c.NewGuard(), between: between}
+		g := &slowPermit{Guard: c.NewGuard(), between: between}
 		txn := begin(t, db)
 		g.Reset(txn)
-		txn.SetCommitGuard(g)
+		txn.SetCommitPermit(g)
 		g.Writes(desc, 1)
 		if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
 			t.Fatal(err)
 		}
-		ts, err := txn.Commit(ctx)
-		g.Done(ctx, ts, err)
-		if g.entered != 2 {
-			t.Errorf("looked %d times at the schema", g.entered)
+		_, err := g.Commit(ctx)
+		if g.renewed != 1 {
+			t.Errorf("the permit was renewed %d times", g.renewed)
 		}
 		<-c.lease.looking
 		defer func() { c.lease.looking <- struct{}{} }()
@@ -358,10 +388,10 @@ func TestCommitsThatOutlastALease(t *testing.T) {
 	if !errors.As(err, &changed) {
 		t.Fatalf("a table was changed during the commit: %v", err)
 	}
-	g := &slowGuard{Guard: c.NewGuard(), between: outlast}
+	g := &slowPermit{Guard: c.NewGuard(), between: outlast}
 	txn := begin(t, db)
 	g.Reset(txn)
-	txn.SetCommitGuard(g)
+	txn.SetCommitPermit(g)
 	ch, err := g.Change(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -369,10 +399,9 @@ func TestCommitsThatOutlastALease(t *testing.T) {
 	if err := ch.Create(ctx, tableNamed(t, c, "u")); err != nil {
 		t.Fatal(err)
 	}
-	ts, err := txn.Commit(ctx)
-	g.Done(ctx, ts, err)
-	if err != nil || g.entered != 2 {
-		t.Fatalf("schema change: %v, looked %d times", err, g.entered)
+	_, err = g.Commit(ctx)
+	if err != nil || g.renewed != 1 {
+		t.Fatalf("schema change: %v, renewed %d times", err, g.renewed)
 	}
 }
 
@@ -415,8 +444,7 @@ func TestMembersThatDoNotAnswer(t *testing.T) {
 	if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
 		t.Fatal(err)
 	}
-	ts, err := txn.Commit(ctx)
-	g.Done(ctx, ts, err)
+	_, err := g.Commit(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,10 +465,10 @@ func TestCommitsInFlightAreNotAcknowledged(t *testing.T) {
 			writer := c.NewGuard()
 			writer.Reset(begin(t, db))
 			writer.Writes(desc, 1)
-			_, until, err := writer.Enter(ctx)
-			if err != nil {
+			if err := writer.enter(ctx); err != nil {
 				t.Fatal(err)
 			}
+			until := writer.maxCommitTS
 			ddl := c.NewGuard()
 			ddl.Reset(begin(t, db))
 			ch, err := ddl.Change(ctx)

@@ -286,12 +286,13 @@ func (s *look) allows(writes []tableWrite, own *Change) error {
 	return nil
 }
 
-// until is a CommitGuard that bounds the commit_ts.
+// until is a CommitPermit that bounds the commit_ts.
 type until tso.Timestamp
 
-// Enter implements percolator.CommitGuard.
-func (u until) Enter(context.Context) (func(), tso.Timestamp, error) {
-	return nopLeave, tso.Timestamp(u), nil
-}
+// MaxCommitTS implements percolator.CommitPermit.
+func (u until) MaxCommitTS() (tso.Timestamp, error) { return tso.Timestamp(u), nil }
 
-var _ percolator.CommitGuard = until(0)
+// Renew implements percolator.CommitPermit.
+func (u until) Renew(context.Context) error { return percolator.ErrCommitTooLate }
+
+var _ percolator.CommitPermit = until(0)

@@ -144,7 +144,7 @@ func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp
 			return nil
 		}
 		if renew {
-			txn.SetCommitGuard(until(old.Until))
+			txn.SetCommitPermit(until(old.Until))
 		}
 		set = true
 		next = marker{Owner: m.owner, Until: txn.StartTS() + span(markerLife)}

@@ -133,7 +133,7 @@ func (c *Catalog) strike(ctx context.Context, keys [][]byte, marker tso.Timestam
 	return c.retry(ctx, func(txn *percolator.Txn) error {
 		// The commit is bounded, so that Out is known before.
 		out := txn.StartTS() + span(c.opts.Lease/4)
-		txn.SetCommitGuard(until(out))
+		txn.SetCommitPermit(until(out))
 		for _, key := range keys {
 			r, err := readMember(ctx, txn, key)
 			switch {

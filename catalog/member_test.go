@@ -32,7 +32,7 @@ func inFlight(t testing.TB, c *Catalog, desc *TableDescriptor) (done func(err er
 	g := c.NewGuard()
 	g.Reset(begin(t, c.db))
 	g.Writes(desc, 1)
-	if _, _, err := g.Enter(context.Background()); err != nil {
+	if err := g.enter(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	return func(err error) { g.Done(context.Background(), 0, err) }
@@ -102,8 +102,7 @@ func TestStruckOutWhileAlive(t *testing.T) {
 			if err := txn.Put([]byte("\x02k"), []byte("v")); err != nil {
 				t.Fatal(err)
 			}
-			ts, err := txn.Commit(ctx)
-			g.Done(ctx, ts, err)
+			ts, err := g.Commit(ctx)
 			var changed *SchemaChangedError
 			if !errors.As(err, &changed) {
 				t.Errorf("commit at %d, the backfill reads at %d: %v", ts, backfill, err)
@@ -225,7 +224,7 @@ func TestStopLeavesWhatIsUndecided(t *testing.T) {
 			g := c.NewGuard()
 			g.Reset(begin(t, db))
 			g.Writes(desc, 1)
-			if _, _, err := g.Enter(ctx); !errors.Is(err, kv.ErrClosed) {
+			if err := g.enter(ctx); !errors.Is(err, kv.ErrClosed) {
 				t.Errorf("commit after the end: %v", err)
 			}
 		})
@@ -255,10 +254,8 @@ func TestChangeWithoutAnswerStaysClosed(t *testing.T) {
 		if err := ch.Update(ctx, desc, next, true); err != nil {
 			t.Fatal(err)
 		}
-		if committed {
+		if err = g.enter(ctx); err == nil && committed {
 			_, err = txn.Commit(ctx)
-		} else {
-			_, _, err = g.Enter(ctx)
 		}
 		if err != nil {
 			t.Fatal(err)

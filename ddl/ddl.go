@@ -154,8 +154,7 @@ func attemptAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) 
 		r.guard.Done(ctx, 0, nil)
 		return "", err
 	}
-	commitTS, err := r.txn.Commit(ctx)
-	r.guard.Done(ctx, commitTS, err)
+	_, err = r.guard.Commit(ctx)
 	return tag, err
 }
 

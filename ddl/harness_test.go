@@ -273,11 +273,11 @@ func (s *session) statement(ctx context.Context, st *sql.Statement) (string, err
 		if err == nil {
 			err = s.guard.Wait(ctx)
 		}
-		var ts tso.Timestamp
 		if err == nil {
-			ts, err = txn.Commit(ctx)
+			_, err = s.guard.Commit(ctx)
+		} else {
+			s.guard.Done(ctx, 0, err)
 		}
-		s.guard.Done(ctx, ts, err)
 		var changed *catalog.SchemaChangedError
 		var conflict *mvcc.WriteConflictError
 		if !errors.As(err, &changed) && !errors.As(err, &conflict) && !errors.Is(err, percolator.ErrCommitTooLate) {
@@ -291,11 +291,11 @@ func (s *session) commit(ctx context.Context) error {
 		return nil
 	}
 	err := s.guard.Wait(ctx)
-	var ts tso.Timestamp
 	if err == nil {
-		ts, err = s.txn.Commit(ctx)
+		_, err = s.guard.Commit(ctx)
+	} else {
+		s.guard.Done(ctx, 0, err)
 	}
-	s.guard.Done(ctx, ts, err)
 	s.txn = nil
 	return err
 }

@@ -56,9 +56,6 @@ func (c *committer) asyncAllowed() bool {
 //
 // If a shard could not give its lock a final timestamp, the transaction continues in two phases.
 func (c *committer) async(ctx context.Context) (tso.Timestamp, error) {
-	if err := c.enterGuard(ctx); err != nil {
-		return 0, err
-	}
 	now, err := c.db.now(ctx)
 	if err != nil {
 		return 0, err

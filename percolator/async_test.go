@@ -419,7 +419,7 @@ func TestProto_T_ASY_13(t *testing.T) {
 	}
 }
 
-// Goal: an async commit does not pass the bound that its guard has set, however late its prewrites are.
+// Goal: an async commit does not pass the bound of its permit, however late its prewrites are.
 func TestProto_T_SCH_1(t *testing.T) {
 	c := threeStores(t)
 	var once sync.Once
@@ -434,15 +434,15 @@ func TestProto_T_SCH_1(t *testing.T) {
 		return nil
 	}, nil)
 	txn := mustBegin(t, db.DB)
-	guard := &testGuard{max: txn.StartTS() + tso.FromPhysical(100)}
-	txn.SetCommitGuard(guard)
+	permit := &testPermit{max: txn.StartTS() + tso.FromPhysical(100)}
+	txn.SetCommitPermit(permit)
 	mustPut(t, txn, "a=1", "k=1", "z=1")
 	if _, err := txn.Commit(t.Context()); !errors.Is(err, ErrCommitTooLate) {
 		t.Fatal(err)
 	}
 	db.waitIdle()
-	if got := c.content(); got != "" || guard.entered != 2 || guard.left != 2 { // the second bound is no later
-		t.Fatal(got, guard)
+	if got := c.content(); got != "" || permit.renewed != 1 { // the second bound is no later
+		t.Fatal(got, permit)
 	}
 }
 

@@ -23,7 +23,7 @@ import (
 // statement again, and a block's client receives the error.
 //
 // Certainly not committed: *mvcc.WriteConflictError (another transaction was first, or this one was rolled back by
-// others; running it again may succeed), *mvcc.KeyExistsError, ErrCommitTooLate, errors of the CommitGuard,
+// others; running it again may succeed), *mvcc.KeyExistsError, ErrCommitTooLate, errors of the CommitPermit,
 // *mvcc.TooOldError, and after Options.RetryBudget *kv.UnavailableError, *tso.UnavailableError and *mvcc.KeyLockedError,
 // possibly wrapped; context errors. Unknown: *UndeterminedError.
 func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
@@ -37,16 +37,20 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 		return 0, nil
 	}
 	c := &committer{
-		db: t.db, startTS: t.startTS, readTS: t.snap.readTS, guard: t.guard, sizeBytes: t.buf.size(),
+		db: t.db, startTS: t.startTS, readTS: t.snap.readTS, permit: t.permit, sizeBytes: t.buf.size(),
 		locked: t.locks,
 	}
 	c.lease = &c.ownLease
 	var ts tso.Timestamp
-	var err error
-	if t.buf.spilled != nil {
+	err := c.readPermit()
+	switch {
+	case err != nil:
+	case t.buf.spilled != nil:
 		ts, err = c.commitLarge(ctx, t)
-	} else if ts, err = c.prepare(t); err == nil {
-		ts, err = c.run(ctx)
+	default:
+		if ts, err = c.prepare(t); err == nil {
+			ts, err = c.run(ctx)
+		}
 	}
 	c.lease.stop()
 	c.count(err)
@@ -74,7 +78,7 @@ type committer struct {
 	db      *DB
 	startTS tso.Timestamp
 	readTS  tso.Timestamp // commits above it conflict, where a key was not locked before
-	guard   CommitGuard
+	permit  CommitPermit
 	locked  *lockSet        // of a pessimistic transaction, else nil
 	reads   []kv.Span       // of a serializable one: must not have changed until the commit
 	shared  []mvcc.Mutation // checks of the keys held shared, ascending; they are among the mutations
@@ -87,8 +91,7 @@ type committer struct {
 	parts     []portion
 	lease     *lease
 
-	leave       func() // of the guard, once entered
-	maxCommitTS tso.Timestamp
+	maxCommitTS tso.Timestamp // of the permit
 	kind        commitKind
 
 	// The additions of an async commit to its prewrites; nil: no async commit is tried.
@@ -196,7 +199,6 @@ func (c *committer) run(ctx context.Context) (tso.Timestamp, error) {
 		return 0, err
 	}
 	c.choosePrimary()
-	defer c.leaveGuard()
 	if len(c.parts) == 1 && c.sizeBytes <= c.db.opts.MaxOnePhaseBytes && c.parts[0].shard.Capabilities().OnePhase {
 		here, err := c.readsAreHere(ctx)
 		if err != nil {
@@ -372,40 +374,30 @@ func (c *committer) lastKey() []byte {
 	return c.mutations[len(c.mutations)-1].Key
 }
 
-// enterGuard enters the guard unless that has been done. From here to leaveGuard the outcome is being decided.
-func (c *committer) enterGuard(ctx context.Context) error {
-	if c.guard == nil || c.leave != nil {
-		return nil
+// readPermit takes the bound of the commit_ts from the permit.
+func (c *committer) readPermit() (err error) {
+	if c.permit != nil {
+		c.maxCommitTS, err = c.permit.MaxCommitTS()
 	}
-	leave, maxCommitTS, err := c.guard.Enter(ctx)
-	if err != nil {
-		return err
-	}
-	c.leave, c.maxCommitTS = leave, maxCommitTS
-	return nil
+	return err
 }
 
-// allowAt returns nil if the guard allows a commit at ts. A commit that has taken longer than the guard allowed
-// enters once more; no request that could commit it may be under way.
+// allowAt returns nil if the permit allows a commit at ts. A commit that has taken longer than the permit allows renews it; no
+// request that could commit it may be under way.
 func (c *committer) allowAt(ctx context.Context, ts tso.Timestamp) error {
 	if c.maxCommitTS == 0 || ts <= c.maxCommitTS {
 		return nil
 	}
-	c.leaveGuard()
-	if err := c.enterGuard(ctx); err != nil {
+	if err := c.permit.Renew(ctx); err != nil {
+		return err
+	}
+	if err := c.readPermit(); err != nil {
 		return err
 	}
 	if c.maxCommitTS != 0 && ts > c.maxCommitTS {
 		return ErrCommitTooLate
 	}
 	return nil
-}
-
-func (c *committer) leaveGuard() {
-	if c.leave != nil {
-		c.leave()
-		c.leave = nil
-	}
 }
 
 // detached is the context for requests whose outcome must be learnt: it does not end when the caller gives up.
@@ -455,9 +447,6 @@ const (
 
 // onePhase sends the whole write set as one request, until it is answered.
 func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, error) {
-	if err := c.enterGuard(ctx); err != nil {
-		return onePhaseDone, 0, err
-	}
 	bo := backoff{db: c.db}
 	lost := false // an attempt was not answered and may have been, or may yet be, executed
 	c.onePC = kv.PrewriteRequest{

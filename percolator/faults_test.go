@@ -327,56 +327,51 @@ func TestProto_T_TTL_1(t *testing.T) {
 	}
 }
 
-// testGuard is a CommitGuard that notes how it is used.
-type testGuard struct {
-	err     error
-	max     tso.Timestamp
-	entered int
-	left    int
+// testPermit is a CommitPermit that notes how it is used.
+type testPermit struct {
+	err           error
+	max           tso.Timestamp
+	read, renewed int
 }
 
-func (g *testGuard) Enter(context.Context) (func(), tso.Timestamp, error) {
-	if g.err != nil {
-		return nil, 0, g.err
-	}
-	g.entered++
-	return func() { g.left++ }, g.max, nil
+func (p *testPermit) MaxCommitTS() (tso.Timestamp, error) {
+	p.read++
+	return p.max, p.err
 }
 
-// Goal: the guard is asked once before a commit that writes, can refuse it, bounds its commit_ts, and
-// is told when it is over.
-func TestCommitGuard(t *testing.T) {
+func (p *testPermit) Renew(context.Context) error {
+	p.renewed++
+	return nil
+}
+
+// Goal: the permit of a commit that writes is read once, can refuse it, and bounds its commit_ts.
+func TestCommitPermit(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{}, nil)
 		refused := errors.New("not now")
 		for _, tc := range []struct {
-			guard *testGuard
-			write bool
-			want  error
+			permit        *testPermit
+			write         bool
+			want          error
+			read, renewed int
 		}{
-			{&testGuard{}, true, nil},
-			{&testGuard{}, false, nil},
-			{&testGuard{err: refused}, true, refused},
-			{&testGuard{max: 1}, true, ErrCommitTooLate},
-			{&testGuard{max: tso.MaxTimestamp - 1}, true, nil},
+			{&testPermit{}, true, nil, 1, 0},
+			{&testPermit{}, false, nil, 0, 0},
+			{&testPermit{err: refused}, false, nil, 0, 0},
+			{&testPermit{err: refused}, true, refused, 1, 0},
+			{&testPermit{max: 1}, true, ErrCommitTooLate, 2, 1},
+			{&testPermit{max: tso.MaxTimestamp - 1}, true, nil, 1, 0},
 		} {
 			txn := mustBegin(t, db)
-			txn.SetCommitGuard(tc.guard)
+			txn.SetCommitPermit(tc.permit)
 			if tc.write {
 				mustPut(t, txn, "a=1", "z=1")
 			}
 			if _, err := txn.Commit(t.Context()); !errors.Is(err, tc.want) {
-				t.Errorf("%+v: %v", *tc.guard, err)
+				t.Errorf("%+v: %v", *tc.permit, err)
 			}
-			asked := 0
-			if tc.write && tc.guard.err == nil {
-				asked = 1
-			}
-			if tc.guard.max == 1 {
-				asked = 2 // and would not have allowed it then either
-			}
-			if tc.guard.entered != asked || tc.guard.left != asked {
-				t.Errorf("entered %d times, left %d times, want %d", tc.guard.entered, tc.guard.left, asked)
+			if tc.permit.read != tc.read || tc.permit.renewed != tc.renewed {
+				t.Errorf("read %d times, renewed %d times, want %d and %d", tc.permit.read, tc.permit.renewed, tc.read, tc.renewed)
 			}
 		}
 		db.waitIdle()
@@ -386,41 +381,37 @@ func TestCommitGuard(t *testing.T) {
 	})
 }
 
-// lateGuard is a CommitGuard whose first bound the commit cannot keep. The second is err, or allows any commit_ts
-// up to now.
-type lateGuard struct {
-	oracle        tso.Oracle
-	err           error
-	entered, left int
+// latePermit is a CommitPermit whose first bound the commit cannot keep. Renew returns err, or allows any commit_ts up to
+// now.
+type latePermit struct {
+	oracle  tso.Oracle
+	err     error
+	max     tso.Timestamp
+	renewed int
 }
 
-func (g *lateGuard) Enter(ctx context.Context) (func(), tso.Timestamp, error) {
-	leave := func() { g.left++ }
-	if g.entered++; g.entered == 1 {
-		return leave, 1, nil
+func (p *latePermit) MaxCommitTS() (tso.Timestamp, error) { return p.max, nil }
+
+func (p *latePermit) Renew(ctx context.Context) (err error) {
+	p.renewed++
+	if p.err == nil {
+		p.max, err = p.oracle.Now(ctx)
+		return err
 	}
-	if g.left != 1 {
-		return nil, 0, errors.New("entered again before it was left")
-	}
-	if g.err != nil {
-		g.entered--
-		return nil, 0, g.err
-	}
-	now, err := g.oracle.Now(ctx)
-	return leave, now, err
+	return p.err
 }
 
-// Goal: a commit that takes longer than its guard has allowed enters it again and succeeds, in one phase, async, in two
-// phases, and from a file; if the guard refuses, nothing is left of it.
-func TestCommitTooLateForItsGuard(t *testing.T) {
+// Goal: a commit that takes longer than its permit allows renews it and succeeds, in one phase, async, in two phases, and from
+// a file; if it is refused, nothing is left of it.
+func TestCommitTooLateForItsPermit(t *testing.T) {
 	refused := errors.New("not any more")
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		for name, opts := range map[string]Options{"small": {}, "spilled": spilling} {
 			for _, want := range []error{refused, nil} {
 				db := c.db(opts, nil)
 				txn := mustBegin(t, db)
-				g := &lateGuard{oracle: c.oracle, err: want}
-				txn.SetCommitGuard(g)
+				p := &latePermit{oracle: c.oracle, err: want, max: 1}
+				txn.SetCommitPermit(p)
 				mustPut(t, txn, "a="+name, "z="+name)
 				if name == "spilled" {
 					for i := range 3000 {
@@ -431,8 +422,8 @@ func TestCommitTooLateForItsGuard(t *testing.T) {
 				if !errors.Is(err, want) || (ts != 0) != (want == nil) {
 					t.Fatalf("%s: %d %v, want %v", name, ts, err, want)
 				}
-				if g.entered != g.left || want == nil && g.entered != 2 {
-					t.Errorf("%s: entered %d times, left %d times", name, g.entered, g.left)
+				if p.renewed != 1 {
+					t.Errorf("%s: renewed %d times", name, p.renewed)
 				}
 				db.waitIdle()
 				if locks := c.locks(); len(locks) != 0 {

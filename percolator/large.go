@@ -224,7 +224,7 @@ func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 		s.set.close()
 		return nil, err
 	}
-	t.buf.shrinkAccount() // The runs stay: the commit guard may read the transaction's writes.
+	t.buf.shrinkAccount() // The runs stay: the set has blocks of theirs.
 	s.choosePrimary()
 	return s.set, nil
 }
@@ -365,7 +365,6 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 		return 0, rolledBack(c.primary, c.startTS)
 	}
 	c.db.metrics.prewriteBytes.Add(float64(c.sizeBytes))
-	defer c.leaveGuard()
 	if ts, done, err := c.onePhaseLarge(ctx); done || err != nil {
 		return ts, err
 	}
@@ -407,9 +406,6 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 		if len(parts) > 1 || !parts[0].shard.Capabilities().LargeCommit {
 			return 0, false, nil
 		}
-		if err := c.enterGuard(ctx); err != nil {
-			return 0, false, err
-		}
 		resp, err := parts[0].shard.CommitLarge(ctx, &kv.CommitLargeRequest{
 			Ranges: parts[0].refs, Set: c.large, Shared: c.shared, Primary: c.primary, StartTS: c.startTS, ReadTS: c.readTS,
 			TTLMillis: c.ttlNow(), MaxCommitTS: c.maxCommitTS,
@@ -418,7 +414,7 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 		var stale *kv.StaleRangeError
 		switch {
 		case err == nil && resp.CommitTS == 0 && c.locks > 0:
-			return 0, false, nil // too late for the guard, which allows two phases when all is locked
+			return 0, false, nil // too late for the permit, which is renewed in two phases when all is locked
 		case err == nil:
 			c.kind = commitOnePhase
 			return resp.CommitTS, true, nil
@@ -456,9 +452,6 @@ func (c *committer) twoPhaseLarge(ctx context.Context) (ts tso.Timestamp, finish
 	}
 	if c.locks == 0 { // only checks, and they succeeded
 		return 0, nil, nil
-	}
-	if err := c.enterGuard(ctx); err != nil {
-		return 0, abort, err
 	}
 	ts, err = c.commitPrimary(ctx)
 	c.lease.stop()

@@ -10,7 +10,6 @@ import (
 
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
-	"github.com/percodb/percodb/tso"
 )
 
 // spilling are options under which a write set of a few hundred rows does not fit into memory.
@@ -246,37 +245,6 @@ func TestLargeCommitsAreSeen(t *testing.T) {
 			if v, err := db.Latest().Get(ctx, rowKey(1)); err != nil || string(v) != want {
 				t.Fatalf("commit %d: the latest value is %q %v", i, v, err)
 			}
-		}
-	}
-}
-
-// readingGuard reads the transaction that it guards, as schema changes do.
-type readingGuard struct {
-	txn  *Txn
-	seen string
-}
-
-func (g *readingGuard) Enter(ctx context.Context) (func(), tso.Timestamp, error) {
-	v, err := g.txn.Get(ctx, rowKey(7))
-	g.seen = string(v)
-	return func() {}, 0, err
-}
-
-// Goal: a commit guard sees the writes of a large transaction, in one phase and in two.
-func TestGuardReadsLargeTransaction(t *testing.T) {
-	for _, bounds := range [][]string{nil, {"row001500"}} {
-		db := newCluster(t, nil, bounds...).db(spilling, nil)
-		txn := mustBegin(t, db)
-		for i := range 3000 {
-			must(t, txn.Put(rowKey(i), []byte("1")))
-		}
-		g := &readingGuard{txn: txn}
-		txn.SetCommitGuard(g)
-		if _, err := txn.Commit(context.Background()); err != nil {
-			t.Fatal(err)
-		}
-		if g.seen != "1" {
-			t.Fatalf("%d stores: the guard sees %q", len(bounds)+1, g.seen)
 		}
 	}
 }

@@ -116,9 +116,9 @@ var (
 	ErrReadOnly = errors.New("percolator: transaction is read-only")
 	// ErrClosed: the DB is closed.
 	ErrClosed = errkind.New(errkind.Closed, "percolator: closed")
-	// ErrCommitTooLate: the commit_ts would lie above the CommitGuard's maximum. Nothing was committed; the transaction
+	// ErrCommitTooLate: the commit_ts would lie above the CommitPermit's maximum. Nothing was committed; the transaction
 	// may be run again.
-	ErrCommitTooLate = errkind.New(errkind.CommitTooLate, "percolator: commit_ts is above what the commit guard allows")
+	ErrCommitTooLate = errkind.New(errkind.CommitTooLate, "percolator: commit_ts is above what the commit permit allows")
 	// ErrIteratorInvalid: the transaction has rolled back to a savepoint older than the iterator.
 	ErrIteratorInvalid = errors.New("percolator: iterator is older than a rollback to a savepoint")
 	// ErrRestartStatement: AcquireLocks holds the locks, but some key had changed since the
@@ -169,12 +169,12 @@ func (e *TxnTooLargeError) Error() string {
 // Kind implements errkind.Error.
 func (e *TxnTooLargeError) Kind() errkind.Kind { return errkind.TooLarge }
 
-// CommitGuard is called between the moment a transaction is ready to commit and its commit point. The catalog uses it to
-// exclude commits and schema changes from each other.
-type CommitGuard interface {
-	// Enter returns an error to refuse the commit, or a function to call when its outcome is known
-	// and the largest commit_ts allowed (0: any). If the commit_ts would be larger, that function is called,
-	// since nothing that was allowed will happen, and Enter is called again: what it returns then is for a
-	// commit_ts that was taken before.
-	Enter(ctx context.Context) (leave func(), maxCommitTS tso.Timestamp, err error)
+// CommitPermit allows a transaction to commit. It is acquired before Commit, which only reads its bound; the catalog uses it
+// to exclude commits and schema changes from each other. The issuer learns the outcome from the caller of Commit.
+type CommitPermit interface {
+	// MaxCommitTS returns the largest commit_ts that the permit allows, 0 for any, or an error that refuses the commit.
+	MaxCommitTS() (tso.Timestamp, error)
+	// Renew replaces the permit of a commit that has taken longer than it allows, or refuses the commit. The commit_ts has
+	// been taken before, and nothing that the former permit allowed will happen.
+	Renew(ctx context.Context) error
 }

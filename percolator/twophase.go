@@ -47,10 +47,6 @@ func (c *committer) twoPhase(ctx context.Context, prewritten bool) (tso.Timestam
 // secondPhase decides the transaction, all of whose keys are locked.
 func (c *committer) secondPhase(ctx context.Context) (tso.Timestamp, error) {
 	c.lease.prewritten.Store(true)
-	if err := c.enterGuard(ctx); err != nil {
-		c.abort(ctx)
-		return 0, err
-	}
 	ts, err := c.commitPrimary(ctx)
 	c.lease.stop()
 	if err == nil {

@@ -17,7 +17,7 @@ type Txn struct {
 	startTS tso.Timestamp
 	opts    TxnOptions
 	done    bool
-	guard   CommitGuard
+	permit  CommitPermit // nil: none is needed
 	buf     *writeBuffer // nil until the first write
 	snap    *snapshot
 	active  activeRef
@@ -196,9 +196,8 @@ func (t *Txn) Aside(f func(r Reader) error) error {
 	return f(t)
 }
 
-// SetCommitGuard sets the guard that is called before the transaction's commit point. A transaction that wrote nothing
-// does not call it.
-func (t *Txn) SetCommitGuard(g CommitGuard) { t.guard = g }
+// SetCommitPermit makes the commit depend on a permit. A transaction that wrote nothing needs none.
+func (t *Txn) SetCommitPermit(p CommitPermit) { t.permit = p }
 
 // Rollback drops the transaction's writes and releases its locks. It does nothing if the transaction has ended.
 func (t *Txn) Rollback(ctx context.Context) error {

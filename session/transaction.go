@@ -196,8 +196,7 @@ func (t *transaction) forgetUnused() {
 
 // commit commits what is open. The phase is idle afterwards, whatever the outcome.
 func (t *transaction) commit(ctx context.Context) error {
-	txn := t.txn
-	if txn == nil {
+	if t.txn == nil {
 		t.end(true)
 		return nil
 	}
@@ -209,8 +208,7 @@ func (t *transaction) commit(ctx context.Context) error {
 		t.abort()
 		return err
 	}
-	commitTS, err := txn.Commit(ctx)
-	t.guard.Done(ctx, commitTS, err)
+	commitTS, err := t.guard.Commit(ctx)
 	t.reader.Saw(commitTS)
 	if err != nil {
 		err = t.nameViolation(ctx, err)
