@@ -14,80 +14,35 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/catalog/pgcatalog"
+	"github.com/percodb/percodb/internal/storetest"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
-	"github.com/percodb/percodb/kv/storage"
-	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
-	"github.com/percodb/percodb/tso"
 )
 
 // testServer is what the sessions of a test share: a store in memory.
 type testServer struct {
-	t      *testing.T
-	deps   Deps
-	faults *faultRouter
-	pid    uint32
-}
-
-// faultRouter answers the next prewrites with conflicts.
-type faultRouter struct {
-	kv.Router
-	conflicts atomic.Int32
-}
-
-func (r *faultRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescriptor, kv.Shard, error) {
-	d, shard, err := r.Router.Locate(ctx, key)
-	if err != nil {
-		return nil, nil, err
-	}
-	return d, &faultShard{Shard: shard, r: r}, nil
-}
-
-type faultShard struct {
-	kv.Shard
-	r *faultRouter
-}
-
-func (h *faultShard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
-	if h.r.conflicts.Add(-1) >= 0 {
-		return kv.PrewriteResponse{}, &mvcc.WriteConflictError{Key: req.Mutations[0].Key, StartTS: req.StartTS, ConflictingStartTS: 1, ConflictingCommitTS: 2}
-	}
-	return h.Shard.Prewrite(ctx, req)
+	t         *testing.T
+	deps      Deps
+	conflicts atomic.Int32 // how many of the next prewrites are answered with a conflict
+	pid       uint32
 }
 
 func newTestServer(t *testing.T) *testServer {
 	t.Helper()
-	ctx := context.Background()
-	oracle := &countingOracle{}
-	store, err := kv.Open(ctx, kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true, ShardID: "one"})
-	if err != nil {
-		t.Fatal(err)
+	s := &testServer{t: t}
+	store := storetest.Open(t, func(_ context.Context, req any) error {
+		if p, ok := req.(*kv.PrewriteRequest); ok && s.conflicts.Add(-1) >= 0 {
+			return &mvcc.WriteConflictError{Key: p.Mutations[0].Key, StartTS: p.StartTS, ConflictingStartTS: 1, ConflictingCommitTS: 2}
+		}
+		return nil
+	})
+	s.deps = Deps{
+		DB: store.DB, Catalog: store.Catalog, Router: store.Router, Oracle: store.Oracle, Plans: NewPlanCache(), Metrics: NewMetrics(nil),
+		Logger: slog.New(slog.DiscardHandler), Version: "15.8",
 	}
-	t.Cleanup(func() { store.Close() })
-	log := slog.New(slog.DiscardHandler)
-	faults := &faultRouter{Router: store.Router()}
-	db := percolator.New(faults, oracle, percolator.Options{Logger: log})
-	t.Cleanup(func() { db.Close() })
-	c, err := catalog.New(ctx, db, catalog.Options{Logger: log, System: pgcatalog.Tables()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(ctx) })
-	return &testServer{t: t, faults: faults, deps: Deps{
-		DB: db, Catalog: c, Router: faults, Oracle: oracle, Plans: NewPlanCache(), Metrics: NewMetrics(nil),
-		Logger: log, Version: "15.8",
-	}}
-}
-
-// countingOracle numbers its timestamps.
-type countingOracle struct{ last atomic.Uint64 }
-
-func (o *countingOracle) Now(context.Context) (tso.Timestamp, error) {
-	return tso.Timestamp(o.last.Add(uint64(tso.Tick))), nil
+	return s
 }
 
 // client is a session with a writer that records what its client is sent.

@@ -42,11 +42,11 @@ func TestRetryByPolicy(t *testing.T) {
 				client.must(c.before)
 			}
 			before := counted(t, s.deps.Metrics.StatementRetries)
-			s.faults.conflicts.Store(c.conflicts)
+			s.conflicts.Store(c.conflicts)
 			if got := c.run(client); got != c.want {
 				t.Errorf("got %s, want %s", got, c.want)
 			}
-			s.faults.conflicts.Store(0)
+			s.conflicts.Store(0)
 			if got := client.query("select n from t order by id"); rowsOf(got) != c.row {
 				t.Errorf("rows: %s, want %s", got, c.row)
 			}

@@ -69,6 +69,7 @@ var outside = map[string][]string{
 	"bench/scale":        {"cmd/percodb"},
 	"bench/tpce/check":   {"cmd/percodb"},
 	"test/sqllogic":      {"cmd/percodb"},
+	"internal/storetest": {},
 	"internal/process":   {"bench/scale", "test/kill"},
 	"mysqlimport":        {"cmd/percodb"},
 }

@@ -7,18 +7,12 @@ import (
 	"net"
 	"runtime"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/catalog/pgcatalog"
-	"github.com/percodb/percodb/kv"
-	"github.com/percodb/percodb/kv/storage"
-	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/internal/storetest"
 	"github.com/percodb/percodb/session"
-	"github.com/percodb/percodb/tso"
 )
 
 // maxFrames bounds the calls between the connection's loop and the shard's interface for a prepared UPDATE of one row.
@@ -53,25 +47,36 @@ type stackServer struct {
 
 func newStackServer(t *testing.T) *stackServer {
 	t.Helper()
-	ctx := context.Background()
-	oracle := &countingOracle{}
-	store, err := kv.Open(ctx, kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true, ShardID: "one"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { store.Close() })
 	s := &stackServer{}
-	router := &stackRouter{Router: store.Router(), s: s}
-	db := percolator.New(router, oracle, percolator.Options{})
-	t.Cleanup(func() { db.Close() })
-	c, err := catalog.New(ctx, db, catalog.Options{Logger: slog.New(slog.DiscardHandler), System: pgcatalog.Tables()})
-	if err != nil {
-		t.Fatal(err)
+	store := storetest.Open(t, func(_ context.Context, req any) error {
+		if _, isGet := req.([]byte); isGet {
+			s.record()
+		}
+		return nil
+	})
+	s.deps = session.Deps{
+		DB: store.DB, Catalog: store.Catalog, Router: store.Router, Oracle: store.Oracle, Plans: session.NewPlanCache(),
+		Metrics: session.NewMetrics(nil), Logger: slog.New(slog.DiscardHandler), Version: "15.8",
 	}
-	t.Cleanup(func() { c.Close(ctx) })
-	s.deps = session.Deps{DB: db, Catalog: c, Router: router, Oracle: oracle, Plans: session.NewPlanCache(),
-		Metrics: session.NewMetrics(nil), Logger: slog.New(slog.DiscardHandler), Version: "15.8"}
 	return s
+}
+
+// record keeps the stack of a Get that a connection has caused, from the caller of the shard on.
+func (s *stackServer) record() {
+	pcs := make([]uintptr, 100)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(4, pcs)])
+	var stack []string
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		if !strings.Contains(f.Function, "executor.(*checked)") { // of the race detector's build, and with the tag invariants
+			stack = append(stack, strings.TrimPrefix(f.Function, "github.com/percodb/percodb/"))
+		}
+		if strings.HasSuffix(f.Function, "(*Conn).Serve") {
+			s.stack = stack
+			return
+		}
+	}
 }
 
 func (s *stackServer) Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error) {
@@ -120,49 +125,4 @@ func exchange(t *testing.T, f *pgproto3.Frontend, messages ...pgproto3.FrontendM
 			t.Fatal(err)
 		}
 	}
-}
-
-// countingOracle numbers its timestamps.
-type countingOracle struct{ last atomic.Uint64 }
-
-func (o *countingOracle) Now(context.Context) (tso.Timestamp, error) {
-	return tso.Timestamp(o.last.Add(uint64(tso.Tick))), nil
-}
-
-type stackRouter struct {
-	kv.Router
-	s *stackServer
-}
-
-func (r *stackRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescriptor, kv.Shard, error) {
-	d, shard, err := r.Router.Locate(ctx, key)
-	if err != nil {
-		return nil, nil, err
-	}
-	return d, &stackShard{Shard: shard, s: r.s}, nil
-}
-
-type stackShard struct {
-	kv.Shard
-	s *stackServer
-}
-
-func (h *stackShard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error) {
-	pcs := make([]uintptr, 100)
-	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
-	var stack []string
-	for {
-		f, more := frames.Next()
-		if !strings.Contains(f.Function, "executor.(*checked)") { // of the race detector's build, and with the tag invariants
-			stack = append(stack, strings.TrimPrefix(f.Function, "github.com/percodb/percodb/"))
-		}
-		if strings.HasSuffix(f.Function, "(*Conn).Serve") {
-			h.s.stack = stack
-			break
-		}
-		if !more {
-			break
-		}
-	}
-	return h.Shard.Get(ctx, r, key, opts)
 }
