@@ -349,6 +349,9 @@ func (b *binder) bindValues(v *ast.Values, outer *scope) (*query, error) {
 	sc := newScope(b, outer)
 	sc.in("VALUES", false, false)
 	width := len(v.Rows[0])
+	if width > maxTargets {
+		return nil, errTooManyTargets()
+	}
 	rows := make([][]expr.Scalar, len(v.Rows))
 	for i, row := range v.Rows {
 		if len(row) != width {

@@ -89,10 +89,23 @@ func (sb *selectBinder) bindTargets() error {
 	return err
 }
 
+// maxTargets is how many columns a result may have, as in PostgreSQL: a message of the protocol counts 65,535.
+const maxTargets = 1664
+
+func errTooManyTargets() error {
+	return pgerror.New(pgerror.TooManyColumns, "target lists can have at most %d entries", maxTargets)
+}
+
 // targetList binds a select list or RETURNING, stars expanded.
 func (b *binder) targetList(sc *scope, items []ast.SelectItem) ([]target, error) {
+	if len(items) > maxTargets {
+		return nil, errTooManyTargets()
+	}
 	targets := make([]target, 0, len(items))
 	for i := range items {
+		if len(targets) > maxTargets {
+			break
+		}
 		it := &items[i]
 		switch e := it.Expr.(type) {
 		case *ast.Star:
@@ -117,6 +130,9 @@ func (b *binder) targetList(sc *scope, items []ast.SelectItem) ([]target, error)
 			return nil, err
 		}
 		targets = append(targets, target{e: x, name: it.Name, pos: startOf(it.Expr), id: -1})
+	}
+	if len(targets) > maxTargets {
+		return nil, errTooManyTargets()
 	}
 	return targets, nil
 }

@@ -55,3 +55,26 @@ func TestTextOfQuotes(t *testing.T) {
 		}
 	}
 }
+
+// Goal: a result has at most 1,664 columns, as in PostgreSQL: the protocol counts them with 16 bits.
+func TestTooManyColumns(t *testing.T) {
+	conn, ctx := connect(t, ""), testContext(t)
+	ones := func(n int) string { return strings.Repeat("1,", n-1) + "1" }
+	execAll(t, conn, "drop table if exists wide_t", "create table wide_t (id int primary key)")
+	for _, query := range []string{
+		"select " + ones(1665), "values (" + ones(1665) + ")", "select 1 from (select " + ones(1665) + ") x", "select " + ones(70000),
+		"select * from (select " + ones(1000) + ") a, (select " + ones(1000) + ") b", "insert into wide_t values (1) returning " + ones(1665),
+		"select a.*, a.* from (select " + ones(1000) + ") a",
+	} {
+		if _, err := conn.Exec(ctx, query); code(err) != "54011" {
+			t.Errorf("%.60s: %v", query, err)
+		}
+	}
+	if got := len(open(t).query("select " + ones(1664))); got < 1664*2 {
+		t.Errorf("1664 columns: %d bytes", got)
+	}
+	var b bytes.Buffer
+	if _, err := conn.PgConn().CopyTo(ctx, &b, "copy (select "+ones(1665)+") to stdout"); code(err) != "54011" {
+		t.Errorf("copy: %v", err)
+	}
+}
