@@ -18,9 +18,9 @@ type EngineOptions struct {
 	CacheBytes int64      // block cache, 256 MiB by default
 	// MemTableBytes is the size of one memtable, 64 MiB by default.
 	MemTableBytes uint64
-	// RestInterval is the interval at which the engine checks whether writes have paused, to flush the memory table; 0
+	// IdleFlushInterval is the interval at which the engine checks whether writes have paused, to flush the memory table; 0
 	// means never.
-	RestInterval time.Duration
+	IdleFlushInterval time.Duration
 	// ReadOnly leaves the directory unchanged: writes stay in memory until Close.
 	ReadOnly bool
 	// AcceptDataLoss opens a directory with a damaged log, with the data written before the damage.
@@ -40,7 +40,7 @@ type Engine struct{ *storage.Engine }
 // *storage.FormatError, *storage.DamageError, and those of the filesystem.
 func OpenEngine(opts EngineOptions) (*Engine, error) {
 	e, err := storage.Open(storage.Options{
-		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, RestInterval: opts.RestInterval,
+		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, IdleFlushInterval: opts.IdleFlushInterval,
 		ReadOnly: opts.ReadOnly, AcceptDataLoss: opts.AcceptDataLoss, LockPatience: opts.LockPatience,
 		Logger: opts.Logger, OnFatal: opts.OnFatal,
 	})

@@ -165,13 +165,13 @@ func (n *Node) AdminAddr() net.Addr {
 	return n.admin.Addr()
 }
 
-// restInterval is how long no writes must arrive before the memory table is flushed.
-const restInterval = 2 * time.Second
+// idleFlushInterval is how long no writes must arrive before the memory table is flushed.
+const idleFlushInterval = 2 * time.Second
 
 // openEngine opens the data directory and has it closed last.
 func (n *Node) openEngine() (*kv.Engine, error) {
 	return n.ownEngine(kv.EngineOptions{
-		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, RestInterval: restInterval,
+		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, IdleFlushInterval: idleFlushInterval,
 		AcceptDataLoss: n.opts.AcceptDataLoss, LockPatience: lockPatience, Logger: n.log, OnFatal: n.opts.OnFatal,
 	})
 }

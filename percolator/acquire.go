@@ -17,8 +17,8 @@ import (
 // not expired when the lock is granted.
 func (db *DB) lockSlice() time.Duration { return min(db.opts.LockTTL/3, time.Second) }
 
-// acquisition is one call of AcquireLocks.
-type acquisition struct {
+// lockRequests is one call of AcquireLocks.
+type lockRequests struct {
 	t        *Txn
 	opts     LockOptions
 	deadline time.Time // of the wait; zero: none
@@ -37,7 +37,7 @@ type grant struct {
 }
 
 // run locks ascending keys, all or none; got[i] answers keys[i].
-func (a *acquisition) run(ctx context.Context, keys [][]byte, got []grant) error {
+func (a *lockRequests) run(ctx context.Context, keys [][]byte, got []grant) error {
 	l := a.t.locks
 	if limit := a.t.opts.LockTimeout; limit > 0 {
 		a.deadline = time.Now().Add(limit)
@@ -60,7 +60,7 @@ func (a *acquisition) run(ctx context.Context, keys [][]byte, got []grant) error
 }
 
 // first locks the key that becomes the primary.
-func (a *acquisition) first(ctx context.Context, key [][]byte, got []grant) error {
+func (a *lockRequests) first(ctx context.Context, key [][]byte, got []grant) error {
 	t := a.t
 	l := t.locks
 	if err := a.one(ctx, key[0], key, got); err != nil {
@@ -76,7 +76,7 @@ func (a *acquisition) first(ctx context.Context, key [][]byte, got []grant) erro
 }
 
 // rest locks further keys, in parallel where several shards have them.
-func (a *acquisition) rest(ctx context.Context, keys [][]byte, got []grant) error {
+func (a *lockRequests) rest(ctx context.Context, keys [][]byte, got []grant) error {
 	l := a.t.locks
 	if len(keys) == 1 {
 		return a.one(ctx, l.primary, keys, got)
@@ -104,7 +104,7 @@ func (a *acquisition) rest(ctx context.Context, keys [][]byte, got []grant) erro
 }
 
 // undo releases the locks of a failed call that the transaction did not have before.
-func (a *acquisition) undo(ctx context.Context, keys [][]byte, got []grant) {
+func (a *lockRequests) undo(ctx context.Context, keys [][]byte, got []grant) {
 	var granted [][]byte
 	for i, key := range keys {
 		if got[i].at != 0 && a.t.locks.find(key) < 0 {
@@ -115,7 +115,7 @@ func (a *acquisition) undo(ctx context.Context, keys [][]byte, got []grant) {
 }
 
 // one is some for a single key, and not for several goroutines.
-func (a *acquisition) one(ctx context.Context, primary []byte, key [][]byte, got []grant) error {
+func (a *lockRequests) one(ctx context.Context, primary []byte, key [][]byte, got []grant) error {
 	db := a.t.db
 	bo := backoff{db: db}
 	for {
@@ -134,7 +134,7 @@ func (a *acquisition) one(ctx context.Context, primary []byte, key [][]byte, got
 	}
 }
 
-func (a *acquisition) request(p *portion, primary []byte, keys [][]byte) kv.AcquireLocksRequest {
+func (a *lockRequests) request(p *portion, primary []byte, keys [][]byte) kv.AcquireLocksRequest {
 	return kv.AcquireLocksRequest{
 		Ranges: p.refs, Keys: keys, Primary: primary, StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
 		SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared, Existence: a.opts.Existence,
@@ -142,7 +142,7 @@ func (a *acquisition) request(p *portion, primary []byte, keys [][]byte) kv.Acqu
 }
 
 // some locks ascending keys, on whatever shards they lie now.
-func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, got []grant) error {
+func (a *lockRequests) some(ctx context.Context, primary []byte, keys [][]byte, got []grant) error {
 	db := a.t.db
 	bo := backoff{db: db}
 	for start := 0; start < len(keys); {
@@ -171,7 +171,7 @@ func (a *acquisition) some(ctx context.Context, primary []byte, keys [][]byte, g
 }
 
 // send repeats a request until it is granted, its wait is over, or its route is stale.
-func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv.AcquireLocksRequest, got []grant) error {
+func (a *lockRequests) send(ctx context.Context, bo *backoff, p *portion, req *kv.AcquireLocksRequest, got []grant) error {
 	db := a.t.db
 	waited, pausing := false, backoff{db: db}
 	for {
@@ -214,7 +214,7 @@ func (a *acquisition) send(ctx context.Context, bo *backoff, p *portion, req *kv
 }
 
 // pause waits before another request where the shard has no queue to wait in.
-func (a *acquisition) pause(ctx context.Context, bo *backoff, locked *mvcc.KeyLockedError) error {
+func (a *lockRequests) pause(ctx context.Context, bo *backoff, locked *mvcc.KeyLockedError) error {
 	pause, err := bo.next(ctx, backoffLock, locked)
 	if err != nil && ctx.Err() == nil { // the budget does not apply to waiting for a lock
 		*bo = backoff{db: a.t.db}
@@ -230,7 +230,7 @@ func (a *acquisition) pause(ctx context.Context, bo *backoff, locked *mvcc.KeyLo
 }
 
 // wait is how long the next request may wait.
-func (a *acquisition) wait() time.Duration {
+func (a *lockRequests) wait() time.Duration {
 	switch {
 	case a.opts.NoWait || a.opts.SkipLocked:
 		return 0
@@ -242,7 +242,7 @@ func (a *acquisition) wait() time.Duration {
 }
 
 // refused deals with an answer, or the lack of one, that is not a lock. Routing errors go back as they are.
-func (a *acquisition) refused(err error, keys [][]byte) error {
+func (a *lockRequests) refused(err error, keys [][]byte) error {
 	switch errkind.Of(err) {
 	case errkind.StaleRoute, errkind.TooOld:
 	case errkind.RolledBack, errkind.Committed:

@@ -30,13 +30,13 @@ import (
 // Beyond the transaction's share of memory the oldest entries are in a file (spill.go). Positions count from the
 // beginning of the entries in memory, lengths of the log from its true beginning.
 type writeBuffer struct {
-	first     []entry   // the first chunkLen entries
-	rest      [][]entry // further chunks, each of capacity chunkLen
-	n         int       // entries in memory
-	base      int       // entries before them, which are in spilled
-	spilled   *spilled  // nil while everything is in memory
-	sizeBytes int64     // of all entries
-	memBytes  int64     // of those in memory
+	first     []bufferEntry   // the first chunkLen entries
+	rest      [][]bufferEntry // further chunks, each of capacity chunkLen
+	n         int             // entries in memory
+	base      int             // entries before them, which are in spilled
+	spilled   *spilled        // nil while everything is in memory
+	sizeBytes int64           // of all entries
+	memBytes  int64           // of those in memory
 	// account has memBytes counted.
 	account memory.Account
 	// frozen is the position below which entries must stay as they are.
@@ -109,15 +109,15 @@ const (
 	entryOverhead = 64
 )
 
-// entry is one write, or several of one key folded. prev is the key's next older entry, or -1; it is
+// bufferEntry is one write, or several of one key folded. prev is the key's next older entry, or -1; it is
 // valid for indexed entries.
-type entry struct {
+type bufferEntry struct {
 	key, value []byte
 	prev       int32
 	change
 }
 
-func (e *entry) sizeBytes() int64 { return int64(len(e.key) + len(e.value) + entryOverhead) }
+func (e *bufferEntry) sizeBytes() int64 { return int64(len(e.key) + len(e.value) + entryOverhead) }
 
 // change is the effect of a write, or of several in a row, on a key.
 type change struct {
@@ -184,7 +184,7 @@ func (c change) mutation(key, value []byte) mvcc.Mutation {
 	return mvcc.Mutation{Op: c.op, MustBeNew: c.mustBeNew, Key: key, Value: value}
 }
 
-func (b *writeBuffer) at(i int) *entry {
+func (b *writeBuffer) at(i int) *bufferEntry {
 	if i < chunkLen {
 		return &b.first[i]
 	}
@@ -206,13 +206,13 @@ func (b *writeBuffer) add(key, value []byte, c change) {
 		b.count(e.sizeBytes())
 		return
 	}
-	e := entry{key: key, value: value, prev: -1, change: c}
+	e := bufferEntry{key: key, value: value, prev: -1, change: c}
 	b.count(e.sizeBytes())
 	if b.n < chunkLen {
 		b.first = append(b.first, e)
 	} else {
 		if b.n%chunkLen == 0 {
-			b.rest = append(b.rest, make([]entry, 0, chunkLen))
+			b.rest = append(b.rest, make([]bufferEntry, 0, chunkLen))
 		}
 		last := len(b.rest) - 1
 		b.rest[last] = append(b.rest[last], e)
@@ -369,7 +369,7 @@ func (b *writeBuffer) truncateMemory(n int) {
 }
 
 // cut shortens s to at most n entries and drops references to the bytes of the others.
-func cut(s []entry, n int) []entry {
+func cut(s []bufferEntry, n int) []bufferEntry {
 	if n >= len(s) {
 		return s
 	}

@@ -69,7 +69,7 @@ func (s *bufferScan) nextSpan() bool {
 }
 
 // peek returns the current entry, or nil at the end. It is valid until the next peek.
-func (s *bufferScan) peek() (*entry, error) {
+func (s *bufferScan) peek() (*bufferEntry, error) {
 	for ; s.cuts < len(s.b.truncations); s.cuts++ {
 		if s.b.truncations[s.cuts] < s.bound {
 			return nil, ErrIteratorInvalid

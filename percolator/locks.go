@@ -35,7 +35,7 @@ type lockSet struct {
 	account   memory.Account
 	sizeBytes int64
 
-	acquiring acquisition
+	acquiring lockRequests
 	heldSpace [4]heldLock
 }
 

@@ -55,7 +55,7 @@ const (
 
 var errSpillTorn = &sortrun.Error{Err: errors.New("a record is malformed")}
 
-func appendSpilled(dst []byte, at int, e *entry) []byte {
+func appendSpilled(dst []byte, at int, e *bufferEntry) []byte {
 	var flags byte
 	if e.mustBeNew {
 		flags |= spillNew

@@ -18,7 +18,7 @@ type runScan struct {
 
 	// current is the current entry, if found; its bytes are the scan's.
 	found      bool
-	current    entry
+	current    bufferEntry
 	key, value []byte
 	// fromMemory and fromRuns report in which of the buffer's two parts the last peek found the key.
 	fromMemory, fromRuns bool
@@ -71,7 +71,7 @@ func (r *runScan) check(c *runCursor) {
 }
 
 // peek returns the newest entry of the next key that has one, nil at the end.
-func (r *runScan) peek() (*entry, error) {
+func (r *runScan) peek() (*bufferEntry, error) {
 	for !r.found && r.err == nil {
 		next := -1
 		for i := range r.cursors {
@@ -112,7 +112,7 @@ func (r *runScan) collect(key []byte) {
 			if at < c.limit && at > newest && ch.decides() {
 				newest = at
 				r.value = append(r.value[:0], value...)
-				r.current = entry{key: r.key, change: ch}
+				r.current = bufferEntry{key: r.key, change: ch}
 			}
 			if r.reverse {
 				c.ok = c.Prev()
@@ -128,12 +128,12 @@ func (r *runScan) collect(key []byte) {
 }
 
 // peekMerged is peek for a buffer with a file: entries in memory are newer than those in the file.
-func (s *bufferScan) peekMerged() (*entry, error) {
+func (s *bufferScan) peekMerged() (*bufferEntry, error) {
 	if s.runs == nil || s.runs.generation != s.b.spilled.generation {
 		s.reopen()
 	}
 	for {
-		var own *entry
+		var own *bufferEntry
 		for s.pos == s.len && !s.done {
 			s.fill()
 		}

@@ -38,12 +38,12 @@ percodb's own making. It is not TPC-E, and its results are not comparable with p
 	return cmd
 }
 
-// urlFlag adds the flag that says which servers to talk to.
+// urlFlag adds the flag with the servers' URLs.
 func urlFlag(flags *pflag.FlagSet, urls *[]string) {
 	flags.StringArrayVar(urls, "url", []string{"postgres://127.0.0.1:5433/percodb"}, "a server; given several times, connections go to one after the other")
 }
 
-// scaleFlags are how much data is made: a profile, and what differs from it.
+// scaleFlags determine the amount of data: a profile, and changes to it.
 type scaleFlags struct {
 	profile string
 	gen.Scale
@@ -60,7 +60,7 @@ func (f *scaleFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.ShortHistory, "allow-short-history", false, "allow for less than 5 trade days")
 }
 
-// scale returns the profile with the changes that were asked for.
+// scale returns the profile with the requested changes.
 func (f *scaleFlags) scale(flags *pflag.FlagSet) (gen.Scale, error) {
 	s, err := gen.Profile(f.profile)
 	if err != nil {
@@ -120,7 +120,7 @@ same command again.`,
 	return cmd
 }
 
-// printLoad prints the rows of every table beside what is known of them beforehand.
+// printLoad prints the rows of every table and the expected numbers.
 func printLoad(out io.Writer, o load.Options, sum load.Summary) {
 	var total int64
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -178,7 +178,7 @@ func (b *loadBar) Add(n int64) {
 	if rest := b.bar.GetMax64() - b.bar.State().CurrentNum; n > rest {
 		n = rest
 	}
-	_ = b.bar.Add64(n) // a terminal that is gone is no reason to end the load
+	_ = b.bar.Add64(n) // an error of the terminal does not end the load
 }
 
 // end takes the bar off the screen.

@@ -146,7 +146,7 @@ func settingsOf(flags *pflag.FlagSet) map[string]string {
 	return settings
 }
 
-// parseMix reads the weights of what customers ask for; none if they are those of the specification.
+// parseMix parses the weights of customers' transactions; none means those of the specification.
 func parseMix(text string) ([mix.Kinds]int, error) {
 	var weights [mix.Kinds]int
 	switch text {
@@ -176,7 +176,7 @@ func parseMix(text string) ([mix.Kinds]int, error) {
 	return weights, nil
 }
 
-// run runs, shows the result, and checks the database if that was asked for.
+// run runs the benchmark, prints the result, and checks the database if requested.
 func (f *runFlags) run(ctx context.Context, out, messages io.Writer) error {
 	f.Notice = func(text string) { fmt.Fprintln(messages, text) }
 	f.Live = func(p report.Point, elapsed time.Duration, nominal float64) {
@@ -225,7 +225,7 @@ func (f *runFlags) measured(ctx context.Context, messages io.Writer) (*report.Re
 	return run.Run(ctx, f.Options)
 }
 
-// write writes the files that were asked for.
+// write writes the requested files.
 func (f *runFlags) write(r *report.Result) error {
 	var err error
 	if f.json != "" {
@@ -240,7 +240,7 @@ func (f *runFlags) write(r *report.Result) error {
 	return err
 }
 
-// checked checks the database, and prints what it finds.
+// checked checks the database, and prints the findings.
 func checked(ctx context.Context, url, journal string, out io.Writer) (check.Report, error) {
 	found, err := check.Run(ctx, check.Options{URL: url, Journal: journal, Done: func(r check.Result) { printResult(out, r) }})
 	if len(found.Results) > 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/report"
 )
 
-// outputFlags say where figures go beside standard output.
+// outputFlags are the files for the figures, in addition to standard output.
 type outputFlags struct{ json, html string }
 
 func (f *outputFlags) add(flags *pflag.FlagSet, page bool) {
@@ -27,7 +27,7 @@ func (f *outputFlags) add(flags *pflag.FlagSet, page bool) {
 	}
 }
 
-// write prints the table, and writes the files that were asked for.
+// write prints the table, and writes the requested files.
 func (f *outputFlags) write(out io.Writer, result any, table report.Table, page func() report.Document) error {
 	if err := table.WriteText(out); err != nil {
 		return err
@@ -65,7 +65,7 @@ func parsePace(text string) (unpaced bool, factor float64, err error) {
 	return false, factor, nil
 }
 
-// noticeTo tells the user on standard error what is going on.
+// noticeTo prints progress messages to standard error.
 func noticeTo(err io.Writer) func(string) {
 	return func(text string) { fmt.Fprintln(err, text) }
 }

@@ -87,7 +87,7 @@ func (p *checkPrinter) line(text string) {
 	fmt.Fprintln(p.out, text)
 }
 
-// report has what a check says printed, each line behind prefix.
+// report returns a CheckReport that prints each line after prefix.
 func (p *checkPrinter) report(prefix string) server.CheckReport {
 	return server.CheckReport{
 		Finding: func(text string) {
@@ -110,7 +110,7 @@ func (p *checkPrinter) report(prefix string) server.CheckReport {
 	}
 }
 
-// unseen lists the parts of the data that nobody has verified.
+// unseen lists the parts of the data that were not verified.
 func (p *checkPrinter) unseen() (parts []string) {
 	for part, verified := range p.expected {
 		if !verified {
@@ -146,7 +146,7 @@ func (p *checkPrinter) finish(err error) error {
 	return nil
 }
 
-// checkAllLive has running processes verify what they hold. Where one fails the others go on; an error says
+// checkAllLive requests a check of their data from running processes. If one fails the others continue; an error means
 // that all have failed.
 func checkAllLive(ctx context.Context, addrs []string, p *checkPrinter) error {
 	var failed []error
@@ -164,7 +164,7 @@ func checkAllLive(ctx context.Context, addrs []string, p *checkPrinter) error {
 	return nil
 }
 
-// checkLive has a running process verify what it holds.
+// checkLive requests a check of its data from a running process.
 func checkLive(ctx context.Context, addr string, r server.CheckReport) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return fmt.Errorf("--live %s: use HOST:PORT, the --admin-listen address of a running server", addr)
@@ -179,7 +179,7 @@ func checkLive(ctx context.Context, addr string, r server.CheckReport) error {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(res.Body, 200)) // the status says enough
+		said, _ := io.ReadAll(io.LimitReader(res.Body, 200)) // the status suffices
 		return fmt.Errorf("%s refuses: %s (%s)", addr, strings.TrimSpace(string(said)), res.Status)
 	}
 	lines := bufio.NewScanner(res.Body)

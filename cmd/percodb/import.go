@@ -107,7 +107,7 @@ func printImport(cmd *cobra.Command, r *mysqlimport.Report, verbose bool) {
 	fmt.Fprintf(out, ", keys and statistics in %v, %v in all\n", (r.Total - r.Rows).Round(time.Millisecond), r.Total.Round(time.Millisecond))
 }
 
-// importFailure is the error of an import, and in a second line how far it came and how it goes on.
+// importFailure is the error of an import, with its progress and how to resume it in a second line.
 type importFailure struct {
 	err   error
 	state string
@@ -116,7 +116,7 @@ type importFailure struct {
 func (e *importFailure) Error() string { return e.err.Error() + "\n" + e.state }
 func (e *importFailure) Unwrap() error { return e.err }
 
-// importError says how far an import came, and how it goes on.
+// importError describes the progress of an import, and how to resume it.
 func importError(interrupted bool, r *mysqlimport.Report, err error) error {
 	if r == nil {
 		return err
@@ -133,7 +133,7 @@ func importError(interrupted bool, r *mysqlimport.Report, err error) error {
 		return &importFailure{err: errors.New("interrupted"), state: state + " The same command goes on where this one ended."}
 	case !errors.As(err, &place) && !errors.As(err, &pg):
 		return &importFailure{err: err, state: state + " The same command goes on where this one ended."}
-	case len(r.Tables) == 0: // the dump, or what is in its place, stopped it before its first table
+	case len(r.Tables) == 0: // the dump, or a wrong file, stopped it before its first table
 		return &importFailure{err: err, state: "This command has imported nothing."}
 	}
 	return &importFailure{err: err, state: state + " The same command goes on; with a new dump or other flags, --restart drops these tables and begins anew."}

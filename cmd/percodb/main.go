@@ -49,7 +49,7 @@ func rootCommand() *cobra.Command {
 	return root
 }
 
-// execute runs the command line. An error in it says where the usage is described.
+// execute executes the command line. An error in the command line refers to the usage.
 func execute(ctx context.Context, root *cobra.Command) error {
 	cmd, err := root.ExecuteContextC(ctx)
 	var usage *usageError
@@ -65,7 +65,7 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// arguments has a command take at least least arguments and at most most; what says which.
+// arguments requires at least least arguments and at most most; what describes them.
 func arguments(least, most int, what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch {
@@ -78,7 +78,7 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// silentError ends the process with exit code 1 after everything has been said.
+// silentError ends the process with exit code 1 when everything has been printed.
 type silentError struct{}
 
 func (*silentError) Error() string { return "failed" }

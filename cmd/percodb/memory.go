@@ -13,8 +13,8 @@ import (
 	"github.com/pbnjay/memory"
 )
 
-// availableMemory is how much memory the process may use, in bytes: the machine's, or less where it runs in
-// a container or a service that is limited; 0 if that is not known.
+// availableMemory is the memory that the process may use, in bytes: the machine's, or less in a container or service
+// with a limit; 0 if unknown.
 func availableMemory() uint64 {
 	total := memory.TotalMemory()
 	if limit := cgroupLimit(os.DirFS("/")); limit != 0 && (total == 0 || limit < total) {
@@ -23,9 +23,9 @@ func availableMemory() uint64 {
 	return total
 }
 
-// cgroupLimit is the lowest memory limit of the process's control group and those above it, 0 where there
-// is none. root is the file system. Within a container the path in /proc/self/cgroup may be that outside,
-// of which only the end, or nothing, is mounted: so all that is there is looked at.
+// cgroupLimit is the lowest memory limit of the process's control group and those above it, 0 if there is none. root is
+// the file system. Within a container the path in /proc/self/cgroup may be that outside, of which only the end, or
+// nothing, is mounted; therefore all existing suffixes are checked.
 //
 //	version 2   0::/a/b          /sys/fs/cgroup/a/b/memory.max
 //	version 1   7:memory:/a/b    /sys/fs/cgroup/memory/a/b/memory.limit_in_bytes
@@ -60,7 +60,7 @@ func cgroupLimit(root fs.FS) uint64 {
 	return lowest
 }
 
-// readLimit reads a number of bytes; 0 if there is none, as where the file says max.
+// readLimit reads a number of bytes; 0 if there is none, for example if the file contains max.
 func readLimit(root fs.FS, name string) uint64 {
 	text, err := fs.ReadFile(root, name)
 	if err != nil {

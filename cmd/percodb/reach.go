@@ -29,8 +29,8 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 	return nil
 }
 
-// isLoopback reports whether only this machine reaches HOST:PORT. A name counts if all of its addresses do;
-// what is no address at all is left to Listen, which says what is wrong with it.
+// isLoopback reports whether HOST:PORT is reachable only from this machine. A name counts if all of its addresses do; an
+// invalid address is left to Listen, which reports the error.
 func isLoopback(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// stopAtSecondSignal ends the process at once on another signal while it drains. Nothing committed
-// is lost by that: it is what kill -9 does.
+// stopAtSecondSignal ends the process immediately on a second signal during shutdown. No committed data is lost: the
+// effect is that of kill -9.
 func stopAtSecondSignal() {
 	again := make(chan os.Signal, 1)
 	signal.Notify(again, os.Interrupt, syscall.SIGTERM)

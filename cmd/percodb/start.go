@@ -28,7 +28,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// drainTimeout is how long running statements may go on after the signal to stop.
+// drainTimeout is how long running statements may continue after the signal to stop.
 const drainTimeout = 10 * time.Second
 
 // startFlags are the flags of start.
@@ -117,7 +117,7 @@ var flagRoles = []struct {
 // server on its own.
 func checkRoleFlags(flags *pflag.FlagSet, role node.Role) error {
 	if !slices.Contains([]node.Role{node.RoleAll, node.RoleTSO, node.RoleKV, node.RoleSQL}, role) {
-		return nil // node says which there are
+		return nil // package node lists the valid ones
 	}
 	for _, f := range flagRoles {
 		if flags.Changed(f.name) && !slices.Contains(f.roles, role) {
@@ -131,8 +131,8 @@ func checkRoleFlags(flags *pflag.FlagSet, role node.Role) error {
 	return nil
 }
 
-// defaultMemory is --memory where the process may use that many bytes, 0 if that is not known. The
-// operating system's cache of files, which has them compressed, gets most of the rest.
+// defaultMemory is the default of --memory for a process that may use that many bytes, 0 if unknown. Most of the rest is
+// for the operating system's cache of files, which are compressed.
 func defaultMemory(available uint64) byteSize {
 	const unknown, most = 4 << 30, 1 << 50
 	if available == 0 {
@@ -141,9 +141,8 @@ func defaultMemory(available uint64) byteSize {
 	return byteSize(max(min(available, most)/2, memory.LeastBytes)) &^ (1<<20 - 1)
 }
 
-// gcPercent: a server's live heap is small against its block cache, which lies outside of it, so the
-// collector may let more garbage pile up than Go's default before it runs. Close to the heap's share of
-// --memory it works harder.
+// gcPercent: a server's live heap is small compared with its block cache, which is outside of it, so the collector may
+// let more garbage accumulate than by Go's default. Close to the heap's share of --memory it runs more often.
 const gcPercent = 400
 
 // tuneRuntime sets the collector and the scheduler up, unless the environment does. Half as many threads
@@ -169,7 +168,7 @@ func start(ctx context.Context, f startFlags, out io.Writer) error {
 		return err
 	}
 	tuneRuntime(opts.Memory.HeapLimit())
-	syscall.Umask(0o077) // files are their owner's alone: data, and what statements spill
+	syscall.Umask(0o077) // files are accessible to their owner only: data, and temporary files of statements
 	fatal := make(chan error, 1)
 	opts.OnFatal = func(err error) {
 		select {
@@ -186,7 +185,7 @@ func start(ctx context.Context, f startFlags, out io.Writer) error {
 	case <-ctx.Done():
 		fmt.Fprintln(os.Stderr, "percodb: stopping; a second signal stops at once")
 	case err = <-fatal:
-		// The store has refused further writes: nothing can be drained.
+		// The store has refused further writes, so a graceful shutdown is impossible.
 		return &startError{flags: f, err: err}
 	}
 	stopAtSecondSignal()
@@ -241,7 +240,7 @@ func (f *startFlags) options() (node.Options, error) {
 	return opts, f.checkReach(&opts)
 }
 
-// announce prints the one line that says how to connect.
+// announce prints the line with the command to connect.
 func announce(out io.Writer, f startFlags, n *node.Node) {
 	if addr := n.Addr(); addr != nil {
 		host, port, _ := net.SplitHostPort(addr.String()) // net.Addr of a TCP listener always splits.
@@ -274,7 +273,7 @@ type startError struct {
 func (e *startError) Error() string { return e.err.Error() }
 func (e *startError) Unwrap() error { return e.err }
 
-// explain turns an error into one line that says what to do.
+// explain converts an error to one line that states what to do.
 func explain(err error) string {
 	var (
 		start  *startError

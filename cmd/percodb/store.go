@@ -78,7 +78,7 @@ func forgetStore(ctx context.Context, join, id string, confirm func(what string)
 	return nil
 }
 
-// askToConfirm says what will happen and has the operator type the store's name.
+// askToConfirm prints the consequences and requires the operator to type the store's name.
 func askToConfirm(in io.Reader, out io.Writer, id, what string) error {
 	fmt.Fprintln(out, what)
 	if file, ok := in.(*os.File); ok && !term.IsTerminal(int(file.Fd())) {

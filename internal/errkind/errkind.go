@@ -1,8 +1,8 @@
-// Package errkind classifies errors: an error has a kind, and the kind says whether, and after what, to try again.
+// Package errkind classifies errors: an error has a kind, and the kind determines whether, and when, to retry.
 //
-// An error type states its kind with a method Kind. Of a chain of errors the outermost that has a kind decides, because
-// what wraps an error knows more than the error: a commit whose answer was lost is Undetermined, whatever kept the
-// answer away. Callers ask for the kind, or for an error's fields with As; they do not try one type after the other.
+// An error type states its kind with a method Kind. In a chain of errors the outermost one with a kind decides, because
+// the wrapping error is more specific: a commit whose answer was lost is Undetermined, whatever the cause. Callers use the
+// kind, or an error's fields with As; they do not try one type after the other.
 package errkind
 
 import (
@@ -31,8 +31,8 @@ const (
 	Closed
 	Unsupported
 
-	// Resources. DiskFull: a store refuses writes. NoSpace is the operating system's ENOSPC: what was being written is
-	// not known.
+	// Resources. DiskFull: a store refuses writes. NoSpace is the operating system's ENOSPC: the state of the written
+	// data is unknown.
 	DiskFull
 	NoSpace
 	TempFile
@@ -77,19 +77,19 @@ type Error interface {
 	Kind() Kind
 }
 
-// Retry says what has to happen before another attempt can succeed.
+// Retry is the condition under which another attempt can succeed.
 type Retry uint8
 
 const (
-	// RetryNever: another attempt gets the same answer, or must not be made.
+	// RetryNever: another attempt has the same result, or must not be made.
 	RetryNever Retry = iota
-	// RetryRoute: nothing was done; send the request again by a fresh route.
+	// RetryRoute: nothing was done; repeat the request with a new route.
 	RetryRoute
-	// RetryShard: the shard did not answer, and may have done what was asked; send the request again.
+	// RetryShard: the shard did not answer, and may have executed the request; repeat it.
 	RetryShard
-	// RetryOracle: nothing was done for want of a timestamp; send the request again.
+	// RetryOracle: nothing was done for lack of a timestamp; repeat the request.
 	RetryOracle
-	// RetryLock: nothing was done; send the request again when the lock has gone, or run the transaction again.
+	// RetryLock: nothing was done; repeat the request when the lock is removed, or run the transaction again.
 	RetryLock
 	// RetryTxn: the transaction has not committed and will not; run it again.
 	RetryTxn
@@ -98,9 +98,9 @@ const (
 // table describes the kinds that are not like Other.
 var table = [kinds]struct {
 	retry Retry
-	// final: as the answer to a prewrite it says that nothing was done, or that the transaction had committed
-	// before, and that every duplicate of the request gets an answer that is final too. Somebody else's lock in
-	// the way is not, for it goes; nor is a lost lock, for it may be amended once the key is free.
+	// final: as the answer to a prewrite it means that nothing was done, or that the transaction had committed before,
+	// and that the answer to every duplicate of the request is final too. Another transaction's lock is not final,
+	// because it will be removed; nor is a lost lock, because it may be amended when the key is free.
 	final bool
 }{
 	StaleRoute:        {retry: RetryRoute},
@@ -122,7 +122,7 @@ var table = [kinds]struct {
 	SchemaChanged:     {retry: RetryTxn},
 }
 
-// Retry says what has to happen before another attempt.
+// Retry returns the condition for another attempt.
 func (k Kind) Retry() Retry { return table[k].retry }
 
 // Final reports whether a prewrite that was answered so has not taken effect, and never will.
@@ -137,7 +137,8 @@ func Of(err error) Kind {
 	return kind
 }
 
-// As returns the error that decides err's kind if it is a T. Unlike errors.As it does not look behind that error.
+// As returns the error that determines err's kind if it is a T. Unlike errors.As it does not search the errors that this
+// one wraps.
 func As[T error](err error) (T, bool) {
 	_, typed := Find(err)
 	t, ok := typed.(T)
@@ -181,7 +182,7 @@ func own(err error) Kind {
 	return Other
 }
 
-// New returns an error of a kind that carries nothing but its text. Each call's is another.
+// New returns an error of a kind that contains only its text. Each call returns a distinct error.
 func New(kind Kind, text string) error { return &plainError{kind, text} }
 
 type plainError struct {

@@ -1,7 +1,7 @@
 //go:build !(invariants || race)
 
-// Package invariants says at compile time whether checks that are too dear for production are built
-// in. They are under the build tags invariants and race; elsewhere the compiler drops them whole.
+// Package invariants determines at compile time whether checks that are too expensive for production are included. They
+// are included by the build tags invariants and race; otherwise the compiler removes them.
 package invariants
 
 // Enabled reports whether expensive checks are built in.

@@ -4,12 +4,12 @@ package memory
 // the smallest; an account that holds much draws an eighth of that at once.
 const chunkBytes = 64 << 10
 
-// Account counts what one statement, transaction or connection holds. The zero Account counts and has
-// no limit. One goroutine's.
+// Account counts the memory of one statement, transaction or connection. The zero Account counts and has no limit. Not
+// safe for concurrent use.
 type Account struct {
 	pool *Pool
-	// allowance is what the account may hold without drawing from the pool: its owner is accounted for
-	// elsewhere with as much.
+	// allowance is the size up to which the account reserves nothing from the pool, because it is accounted for
+	// elsewhere.
 	allowance int64
 	used      int64
 	drawn     int64 // from the pool
@@ -27,8 +27,7 @@ func (a *Account) Grow(n int64) error {
 	return a.draw(n)
 }
 
-// draw is Grow where a chunk more is needed. Where the pool has no whole chunk left, it asks for what is
-// needed exactly.
+// draw is Grow if another chunk is needed. If the pool has no whole chunk left, it reserves exactly what is needed.
 func (a *Account) draw(n int64) error {
 	if a.pool != nil {
 		need := a.used + n - a.drawn - a.allowance
@@ -47,7 +46,7 @@ func (a *Account) draw(n int64) error {
 	return nil
 }
 
-// Shrink subtracts n bytes. Chunks that are not needed any more go back to the pool, but one.
+// Shrink subtracts n bytes. It returns unneeded chunks to the pool, except one.
 func (a *Account) Shrink(n int64) {
 	a.used -= n
 	if spare := a.drawn + a.allowance - a.used; spare > 2*chunkBytes+a.used/4 && a.drawn > 0 {
@@ -74,8 +73,8 @@ func (a *Account) PoolLimit() int64 {
 	return a.pool.Limit()
 }
 
-// Scarce reports whether the account's pool, or one above, is nearly exhausted: who can do with less
-// memory should.
+// Scarce reports whether the account's pool, or one above, is nearly exhausted: owners that can work with less memory
+// should.
 func (a *Account) Scarce() bool {
 	if a == nil {
 		return false

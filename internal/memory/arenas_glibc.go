@@ -18,7 +18,7 @@ __attribute__((constructor)) static void limit_arenas(void) {
 */
 import "C"
 
-// The storage engine's cache lies in memory of the C allocator. What is free in one of its arenas cannot be used
-// by the others, and by default it makes up to eight for each processor: with MALLOC_ARENA_MAX=1 an
-// UPDATE of ten million rows peaked at 463 MB where it had at 582 (one run each). One arena for four processors is what the process begins with, unless
-// the environment says otherwise.
+// The storage engine's cache is allocated by the C allocator. Free memory of one of its arenas cannot be used by the
+// others, and by default it creates up to eight for each processor: with MALLOC_ARENA_MAX=1 an UPDATE of ten million
+// rows peaked at 463 MB instead of 582 (one run each). The process begins with one arena for four processors, unless the
+// environment sets another number.

@@ -15,7 +15,7 @@ const (
 	largeBytes = 4 << 20
 	// peakBytes is how far a pool's sum must fall for free memory to be returned to the operating system.
 	peakBytes = 128 << 20
-	// returnDelay lets the statements that end a peak drop what they hold.
+	// returnDelay lets the statements that end a peak release their memory.
 	returnDelay = 300 * time.Millisecond
 )
 
@@ -41,8 +41,8 @@ func newHeapWatch(limit int64) *heapWatch {
 	return h
 }
 
-// makeSpace is called with each reservation of n bytes after which the sum is used. One at a time looks
-// and collects: the next finds what the one before it has freed.
+// makeSpace is called with each reservation of n bytes after which the sum is used. One caller at a time checks and
+// collects: the next finds what the previous one has freed.
 func (h *heapWatch) makeSpace(n, used int64) error {
 	for peak := h.peak.Load(); used > peak && !h.peak.CompareAndSwap(peak, used); {
 		peak = h.peak.Load()
@@ -62,7 +62,7 @@ func (h *heapWatch) makeSpace(n, used int64) error {
 	return nil
 }
 
-// inUse is what objects, dead ones included, and stacks take.
+// inUse is the size of objects, including dead ones, and stacks.
 func (h *heapWatch) inUse() int64 {
 	metrics.Read(h.mu.sample)
 	sum := int64(0)

@@ -19,7 +19,7 @@ import (
 	"github.com/percodb/percodb/internal/errkind"
 )
 
-// ExceededError says that a reservation would exceed a pool's limit. Clients see it as 53200.
+// ExceededError: a reservation would exceed a pool's limit. Clients receive it as 53200.
 type ExceededError struct {
 	Pool               string
 	Asked, Used, Limit int64
@@ -44,16 +44,16 @@ type Pool struct {
 // NewPool makes a root. Limit is in bytes.
 func NewPool(name string, limit int64) *Pool { return &Pool{name: name, limit: limit} }
 
-// NewServerPool makes the root of a process. The heap may take heapLimit bytes, garbage included:
-// reservations of largeBytes or more collect garbage where that would be exceeded, and free memory is
-// returned to the operating system after a peak.
+// NewServerPool makes the root pool of a process. The heap may have heapLimit bytes, garbage included: reservations of
+// largeBytes or more trigger a collection if that would be exceeded, and free memory is returned to the operating system
+// after a peak.
 func NewServerPool(limit, heapLimit int64) *Pool {
 	p := NewPool("the server", limit)
 	p.heap = newHeapWatch(heapLimit)
 	return p
 }
 
-// Sub makes a pool below p. What it reserves counts in p too.
+// Sub makes a pool below p. Its reservations count in p too.
 func (p *Pool) Sub(name string, limit int64) *Pool {
 	if p == nil {
 		return nil
@@ -109,7 +109,7 @@ func (p *Pool) HeapLimit() int64 {
 	return p.heap.limit
 }
 
-// Used is the sum of what is reserved.
+// Used is the sum of the reservations.
 func (p *Pool) Used() int64 {
 	if p == nil {
 		return 0

@@ -5,8 +5,8 @@ type Shares struct {
 	Total int64
 	Cache int64 // of the storage engine's blocks and memtables
 	Heap  int64 // of the Go heap, garbage included
-	Pool  int64 // of what is accounted for: the heap's live part
-	// Recent is of the values that a store's reads remember, on the heap beside the pool.
+	Pool  int64 // the accounted memory: the live part of the heap
+	// Recent is the cache of recently read values, on the heap in addition to the pool.
 	Recent int64
 }
 
@@ -18,10 +18,10 @@ const (
 	LeastBytes = 256 << 20
 )
 
-// Divide divides total bytes, of which the cache takes the given number, a quarter where it is 0. What
-// neither the cache nor the heap gets is for what no account counts: the program, stacks, the storage
-// engine's metadata. The pool gets less than the heap, because the collector runs more often the less
-// garbage fits beside what lives; with two fifths it costs a few percent.
+// Divide divides total bytes, of which the cache gets the given number, a quarter if it is 0. The part that neither the
+// cache nor the heap gets is for memory that is not accounted for: the program, stacks, the storage engine's metadata.
+// The pool gets less than the heap, because the collector runs more often the less garbage fits in addition to live
+// objects; with two fifths it costs a few percent.
 func Divide(total, cache int64) Shares {
 	if cache == 0 {
 		cache = min(max(total/4, leastCacheBytes), mostCacheBytes)

@@ -44,7 +44,7 @@ type Caller struct {
 	calls   []porcupine.Operation
 }
 
-// taken is a call's answer: n timestamps, Tick apart.
+// taken is the result of a call: n timestamps, Tick apart.
 type taken struct {
 	first tso.Timestamp
 	n     int
@@ -114,8 +114,8 @@ func (h *History) Check() error {
 	return nil
 }
 
-// model is the oracle as one that does a call at a time: its state is the last timestamp handed out,
-// and a call's input what that must be for the call to be next.
+// model is an oracle that executes one call at a time: its state is the last issued timestamp, and a call's input the
+// required state for the call to be next.
 var model = porcupine.Model{
 	Init: func() any { return tso.Timestamp(0) },
 	Step: func(state, before, output any) (bool, any) {

@@ -18,10 +18,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// ttl is the TTL of locks in milliseconds of the oracle's time, which passes only when a case says so.
+// ttl is the TTL of locks in milliseconds of the oracle's time, which advances only when a case advances it.
 const ttl = 3000
 
-// patience bounds what a case waits for.
+// patience bounds the waits of a case.
 const patience = 30 * time.Second
 
 // steppedOracle counts, and takes its time from the case.
@@ -46,11 +46,11 @@ type env struct {
 	engine   *Engine
 	recorder *recorder
 	caps     kv.Capabilities
-	closed   bool // the shard answers no more
+	closed   bool // the shard is closed
 }
 
 func newEnv(t testing.TB, open Factory, seen *coverage) *env {
-	// The engine's own clock may bound what it believes of timestamps.
+	// The engine's own clock may bound the timestamps that it accepts.
 	oracle := &steppedOracle{last: tso.FromPhysical(time.Now().UnixMilli())}
 	engine := open(t, oracle)
 	e := &env{TB: t, oracle: oracle, engine: engine}
@@ -226,7 +226,7 @@ func (x *txn) resolve(ts tso.Timestamp, keys ...string) error {
 	return shard.ResolveLock(x.e.ctx, &kv.ResolveLockRequest{Ranges: refs, Keys: bytesOf(keys), StartTS: x.start, CommitTS: ts})
 }
 
-// status asks the primary as of now, changed as the case likes.
+// status checks the status at the primary as of now, with a request changed by the case.
 func (x *txn) status(change func(*kv.CheckTxnStatusRequest)) (mvcc.TxnStatus, error) {
 	x.e.Helper()
 	ref, shard := x.e.at(x.primary)
@@ -334,7 +334,7 @@ func span(start, end string) kv.Span { return kv.Span{Start: []byte(start), End:
 // point is the span of one key.
 func point(key string) kv.Span { return span(key, key+"\x00") }
 
-// scan asks for one page of [start, end) as of now, changed as the case likes.
+// scan requests one page of [start, end) as of now, with a request changed by the case.
 func (e *env) scan(start, end string, change func(*kv.ScanRequest)) (*kv.ScanResponse, error) {
 	e.Helper()
 	ref, shard := e.at(start)

@@ -25,8 +25,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Engine is an implementation under test, empty when a case begins. All keys lie on one shard. The engine takes
-// time from the oracle that the Factory was given, and from nothing else.
+// Engine is an implementation under test, empty when a case begins. All keys lie on one shard. The engine uses only the
+// oracle of the Factory as a source of time.
 type Engine struct {
 	Router kv.Router
 	// Split makes key the first of a range, on the same shard. nil: the engine does not split on request.
@@ -96,7 +96,7 @@ func (e *env) has(need string) bool {
 		return e.engine.Split != nil
 	case "Restart":
 		return e.engine.Restart != nil
-	case "Network": // what a caller in another process might claim is not believed
+	case "Network": // unverifiable timestamps from another process are rejected
 		return !e.caps.ExactlyOnce
 	}
 	f := reflect.ValueOf(e.caps).FieldByName(need)

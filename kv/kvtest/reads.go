@@ -349,7 +349,7 @@ func (e *env) pages(limit int, reverse bool) string {
 	}
 }
 
-// restOf returns what a page that ended at resume has left of spans.
+// restOf returns the rest of spans after a page that ended at resume.
 func restOf(spans []kv.Span, resume []byte, reverse bool) (rest []kv.Span) {
 	if resume == nil {
 		return nil

@@ -20,7 +20,7 @@ var provoked = []error{
 	&mvcc.InvalidRequestError{}, &mvcc.LockLostError{}, &mvcc.RefreshConflictError{},
 }
 
-// coverage is what all cases together have called and seen.
+// coverage records the calls and errors of all cases.
 type coverage struct {
 	mu       sync.Mutex
 	requests map[string]bool
@@ -41,7 +41,7 @@ func (c *coverage) err(err error) {
 	}
 }
 
-// recorder is the Router of a case. It notes what is called, repeats what is acknowledged, and keeps it for later.
+// recorder is the Router of a case. It records calls, repeats acknowledged requests, and keeps them for later.
 type recorder struct {
 	kv.Router
 	seen  *coverage

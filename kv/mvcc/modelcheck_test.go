@@ -294,7 +294,7 @@ func (m *smModel) checkEnd(from *smState) {
 	s.msgs, s.nmsgs = [smMsgs]smMsg{}, 0
 	s.now += 2 * smClock
 	if s.shards[m.cfg.shards()-1].away {
-		m.comeBack(&s)
+		m.storeReturns(&s)
 	}
 	s.gc.absent = 0
 	m.sweep(&s)

@@ -103,9 +103,9 @@ func (m *smModel) protected(s *smState) (spans []TSSpan) {
 	return mergeSpans(spans)
 }
 
-// goAway is the step with which the collector loses the last shard, and comeBack the one with which it is there again:
+// storeLeaves is the step with which the collector loses the last shard, and storeReturns the one with which it is there again:
 // the answer to its first announcement.
-func (m *smModel) goAway(from *smState) {
+func (m *smModel) storeLeaves(from *smState) {
 	s := *from
 	s.aways--
 	sh := &s.shards[m.cfg.shards()-1]
@@ -113,7 +113,7 @@ func (m *smModel) goAway(from *smState) {
 	m.emit(&s, "a shard is away", nil)
 }
 
-func (m *smModel) comeBack(s *smState) {
+func (m *smModel) storeReturns(s *smState) {
 	sh := &s.shards[m.cfg.shards()-1]
 	if m.mut != mutBackUnfenced {
 		sh.safePoint = max(sh.safePoint, s.gc.safePoint)

@@ -328,10 +328,10 @@ func (m *smModel) noise(s *smState) {
 	switch sh := &s.shards[m.cfg.shards()-1]; {
 	case sh.away:
 		n := *s
-		m.comeBack(&n)
+		m.storeReturns(&n)
 		m.emit(&n, "the shard is back", nil)
 	case s.aways > 0:
-		m.goAway(s)
+		m.storeLeaves(s)
 	}
 	if s.now/smClock < smTS(m.cfg.jumps) {
 		n := *s

@@ -16,8 +16,8 @@ import (
 
 // ClientOptions: the zero value means the defaults named here.
 type ClientOptions struct {
-	// Timeout is how long a request may take before *kv.UnavailableError: 20 s. The caller's deadline
-	// may be earlier.
+	// Timeout is how long a request may take before it fails with *kv.UnavailableError: 20 s. The caller's deadline may
+	// be earlier.
 	Timeout time.Duration
 }
 
@@ -35,8 +35,8 @@ type Shard struct {
 	name      string
 	opts      ClientOptions
 
-	statuses    together[*kvpb.CheckTxnStatusRequest, *kvpb.CheckTxnStatusResponse]
-	secondaries together[*kvpb.CheckSecondaryLocksRequest, *kvpb.CheckSecondaryLocksResponse]
+	statuses    batcher[*kvpb.CheckTxnStatusRequest, *kvpb.CheckTxnStatusResponse]
+	secondaries batcher[*kvpb.CheckSecondaryLocksRequest, *kvpb.CheckSecondaryLocksResponse]
 }
 
 var _ kv.Shard = (*Shard)(nil)
@@ -44,16 +44,16 @@ var _ kv.Shard = (*Shard)(nil)
 // NewShard returns a client over conn, which stays the caller's. name is the shard's, for errors.
 func NewShard(conn grpc.ClientConnInterface, name string, opts ClientOptions) *Shard {
 	s := &Shard{client: kvpb.NewShardClient(conn), collector: kvpb.NewCollectorClient(conn), name: name, opts: opts.ensureDefaults()}
-	s.askTogether()
+	s.initBatchers()
 	return s
 }
 
-// Capabilities implements kv.Shard. What is behind the connection is a store of this version.
+// Capabilities implements kv.Shard. The server is a store of this version.
 func (s *Shard) Capabilities() kv.Capabilities {
 	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true}
 }
 
-// answer is what every response has.
+// answer is implemented by every response.
 type answer interface{ GetError() *kvpb.Error }
 
 // call sends a request under the timeout, and returns its answer or whatever error there was.
@@ -67,7 +67,7 @@ func call[Req any, Res answer](ctx context.Context, name string, opts ClientOpti
 	}
 	err = decodeError(res.GetError())
 	if errors.Is(err, kv.ErrClosed) {
-		// It is the other process that stops: it may come back, and others go on.
+		// The other process stops: it may be restarted, and other shards are unaffected.
 		err = &kv.UnavailableError{Shard: name, Err: err}
 	}
 	return res, err
@@ -104,7 +104,7 @@ func (s *Shard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.Batc
 		return nil, err
 	}
 	if len(res.Values) != len(req.Keys) {
-		return nil, s.garbled("%d values for %d keys", len(res.Values), len(req.Keys))
+		return nil, s.malformedResponse("%d values for %d keys", len(res.Values), len(req.Keys))
 	}
 	for i, v := range res.Values {
 		if v == nil {
@@ -113,7 +113,7 @@ func (s *Shard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.Batc
 	}
 	for _, i := range res.Absent {
 		if int(i) >= len(res.Values) {
-			return nil, s.garbled("no key %d", i)
+			return nil, s.malformedResponse("no key %d", i)
 		}
 		res.Values[i] = nil
 	}
@@ -130,7 +130,7 @@ func (s *Shard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse
 	}
 	rows, ok := decodeRows(res.Data, res.Lengths)
 	if !ok {
-		return nil, s.garbled("rows do not fit their page")
+		return nil, s.malformedResponse("rows do not fit their page")
 	}
 	return &kv.ScanResponse{Rows: rows, Locked: decodeLocks(res.Locked), ResumeKey: res.ResumeKey, Deleted: res.Deleted}, nil
 }
@@ -216,8 +216,8 @@ func (s *Shard) ScanLock(ctx context.Context, req *kv.ScanLockRequest) ([]mvcc.L
 	return decodeLockInfos(res.Locks), nil
 }
 
-// AcquireLocks implements kv.Shard. One request waits for a part of its timeout at most; the caller
-// asks again then, as it does when a holder may be dead.
+// AcquireLocks implements kv.Shard. One request waits for a part of its timeout at most; the caller then repeats it, as
+// it does if a holder may be dead.
 func (s *Shard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.AcquireLocks, &kvpb.AcquireLocksRequest{Ranges: encodeRefs(req.Ranges),
 		Keys: req.Keys, Primary: req.Primary, StartTs: uint64(req.StartTS), ReadTs: uint64(req.ReadTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis,
@@ -227,10 +227,10 @@ func (s *Shard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (
 		return kv.AcquireLocksResponse{}, err
 	}
 	if len(res.LockedAt) != len(req.Keys) {
-		return kv.AcquireLocksResponse{}, s.garbled("%d locks for %d keys", len(res.LockedAt), len(req.Keys))
+		return kv.AcquireLocksResponse{}, s.malformedResponse("%d locks for %d keys", len(res.LockedAt), len(req.Keys))
 	}
 	if n := len(res.Exists); n != 0 && n != len(req.Keys) {
-		return kv.AcquireLocksResponse{}, s.garbled("existence of %d of %d keys", n, len(req.Keys))
+		return kv.AcquireLocksResponse{}, s.malformedResponse("existence of %d of %d keys", n, len(req.Keys))
 	}
 	return kv.AcquireLocksResponse{LockedAt: decodeTimestamps(res.LockedAt), Exists: res.Exists}, nil
 }
@@ -260,8 +260,8 @@ func (s *Shard) Refresh(ctx context.Context, req *kv.RefreshRequest) error {
 	return err
 }
 
-// garbled reports an answer that no shard of this version gives.
-func (s *Shard) garbled(format string, args ...any) error {
+// malformedResponse returns the error for a response that no shard of this version sends.
+func (s *Shard) malformedResponse(format string, args ...any) error {
 	return fmt.Errorf("answer of shard %s: "+format, append([]any{s.name}, args...)...)
 }
 

@@ -109,7 +109,7 @@ type Directory struct {
 
 var _ kv.Directory = (*Directory)(nil)
 
-// directoryName stands for the directory in *kv.UnavailableError.
+// directoryName is the name of the directory in *kv.UnavailableError.
 const directoryName = "directory"
 
 // NewDirectory returns a client over conn, which stays the caller's.

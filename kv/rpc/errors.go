@@ -193,8 +193,7 @@ func textError(text string) error {
 	return errors.New(text)
 }
 
-// serve runs a request and puts its error where the client looks for it. If the caller has gone, so
-// may the answer.
+// serve executes a request and stores its error in the response. If the caller has gone, the answer may be lost.
 func serve[T any](ctx context.Context, err error, res T, fail func(*kvpb.Error) T) (T, error) {
 	if err == nil {
 		return res, nil
@@ -206,8 +205,7 @@ func serve[T any](ctx context.Context, err error, res T, fail func(*kvpb.Error) 
 	return fail(encodeError(err)), nil
 }
 
-// transportError names what kept an answer from coming. ctx is the caller's, bounded the request's,
-// which may end earlier.
+// transportError describes why there is no answer. ctx is the caller's, bounded the request's, which may end earlier.
 func transportError(ctx, bounded context.Context, shard string, err error) error {
 	if ctxErr := ctx.Err(); ctxErr != nil {
 		return ctxErr

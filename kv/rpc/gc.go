@@ -11,7 +11,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// collectorServer answers for the part of a shard that garbage collection asks.
+// collectorServer serves the part of a shard for garbage collection.
 type collectorServer struct {
 	kvpb.UnimplementedCollectorServer
 	shard kv.Collector

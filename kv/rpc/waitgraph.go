@@ -12,7 +12,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// waitGraphServer answers for a graph. Edges whose clients do not come back go with their leases.
+// waitGraphServer serves a graph. The edges of clients that disappear expire with their leases.
 type waitGraphServer struct {
 	kvpb.UnimplementedWaitGraphServer
 	graph *waitgraph.Local
@@ -81,8 +81,8 @@ func (s *waitGraphServer) Done(_ context.Context, req *kvpb.DoneRequest) (*kvpb.
 	return &kvpb.EmptyResponse{}, nil
 }
 
-// WaitGraph is a waitgraph.Graph on the other end of a connection. Where it does not answer nothing is
-// known, and those who wait are left to their timeouts.
+// WaitGraph is a remote waitgraph.Graph. If it does not answer, deadlocks are not detected, and waiters are left to
+// their timeouts.
 type WaitGraph struct{ client kvpb.WaitGraphClient }
 
 var _ waitgraph.Graph = (*WaitGraph)(nil)
@@ -92,8 +92,8 @@ func NewWaitGraph(conn grpc.ClientConnInterface) *WaitGraph {
 	return &WaitGraph{client: kvpb.NewWaitGraphClient(conn)}
 }
 
-// graphTimeout bounds a request to the graph, graphLease is how long an edge outlives its client. A
-// waiter tells the graph again every second.
+// graphTimeout bounds a request to the graph, graphLease is how long an edge outlives its client. A waiter renews its
+// edge every second.
 const (
 	graphTimeout = 2 * time.Second
 	graphLease   = 5 * time.Second
@@ -114,7 +114,7 @@ func (g *WaitGraph) Wait(ctx context.Context, waiter, holder tso.Timestamp, key 
 	return func() { g.done(context.WithoutCancel(ctx), res.Id) }, nil
 }
 
-// done tells the graph that a wait is over; if that gets lost the edge goes with its lease.
+// done reports the end of a wait; if the report is lost the edge expires with its lease.
 func (g *WaitGraph) done(ctx context.Context, id uint64) {
 	bounded, cancel := context.WithTimeout(ctx, graphTimeout)
 	defer cancel()

@@ -172,7 +172,7 @@ func (e *Engine) flushForSpace() {
 		return
 	}
 	e.background.Go(func() {
-		if err := (&restFlusher{e: e}).flush(); err != nil {
+		if err := (&idleFlusher{e: e}).flush(); err != nil {
 			e.opts.Logger.Warn("flush on a full disk", "err", err)
 		}
 	})

@@ -31,9 +31,9 @@ type Options struct {
 	CacheBytes int64
 	// MemTableBytes is the size of one memtable, by default 64 MiB, and less on a small disk.
 	MemTableBytes uint64
-	// RestInterval is the interval at which the engine checks whether writes have paused, to flush the memtable; 0 means
+	// IdleFlushInterval is the interval at which the engine checks whether writes have paused, to flush the memtable; 0 means
 	// never.
-	RestInterval time.Duration
+	IdleFlushInterval time.Duration
 	// ReadOnly leaves the directory unchanged: writes stay in memory until Close.
 	ReadOnly bool
 	// AcceptDataLoss opens a directory with a damaged log: the data written before the damage is kept, the rest is moved
@@ -123,8 +123,8 @@ func Open(opts Options) (*Engine, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stopBackground = stop
 	e.background.Go(func() { e.synced.run(ctx, syncedInterval, func(err error) { _ = e.stopOn(err) }) })
-	if opts.RestInterval > 0 {
-		e.background.Go(func() { (&restFlusher{e: e}).run(ctx, opts.RestInterval) })
+	if opts.IdleFlushInterval > 0 {
+		e.background.Go(func() { (&idleFlusher{e: e}).run(ctx, opts.IdleFlushInterval) })
 	}
 	e.serving.Store(true)
 	e.disk.serving.Store(true)

@@ -8,50 +8,48 @@ import (
 )
 
 const (
-	// maxCallsTogether bounds the requests of one kind about transactions' fates under way to one shard.
-	// One more is put together with others that come meanwhile: a reader who has met the locks of a
-	// thousand dead clients asks a few times, not a thousand.
-	maxCallsTogether = 4
-	// maxTogether bounds the questions in one request.
-	maxTogether = 1024
+	// maxStatusCalls bounds the concurrent status checks of one kind to one shard. Further ones are batched: a
+	// reader that encounters the locks of a thousand crashed clients sends a few requests, not a thousand.
+	maxStatusCalls = 4
+	// maxBatchedRequests bounds the status checks in one request.
+	maxBatchedRequests = 1024
 )
 
-// together sends questions of one kind, several in a request where there are many. Safe for concurrent
-// use.
-type together[Req any, Res answer] struct {
+// batcher sends requests of one kind, and batches them while maxStatusCalls are in flight. Safe for concurrent use.
+type batcher[Req any, Res answer] struct {
 	one  func(ctx context.Context, q Req) (Res, error)
 	many func(ctx context.Context, qs []Req) ([]Res, error)
 
 	mu    sync.Mutex
-	calls int // under way
-	queue []*question[Req, Res]
+	calls int // in flight
+	queue []*batchedRequest[Req, Res]
 }
 
-// question is one that waits for others' answers to come, and then for its own.
-type question[Req any, Res answer] struct {
+// batchedRequest is a request that waits in the queue, and then for its response.
+type batchedRequest[Req any, Res answer] struct {
 	req  Req
 	done chan struct{}
 	res  Res
 	err  error
 }
 
-// ask returns the answer to req.
-func (b *together[Req, Res]) ask(ctx context.Context, req Req) (Res, error) {
+// ask returns the response to req.
+func (b *batcher[Req, Res]) ask(ctx context.Context, req Req) (Res, error) {
 	b.mu.Lock()
-	if b.calls < maxCallsTogether {
+	if b.calls < maxStatusCalls {
 		b.calls++
 		b.mu.Unlock()
 		defer b.next()
 		return b.one(ctx, req)
 	}
-	q := &question[Req, Res]{req: req, done: make(chan struct{})}
+	q := &batchedRequest[Req, Res]{req: req, done: make(chan struct{})}
 	b.queue = append(b.queue, q)
 	b.mu.Unlock()
 	var none Res
 	select {
 	case <-q.done:
 	case <-ctx.Done():
-		return none, ctx.Err() // The question is asked all the same: it may be, like any that was sent.
+		return none, ctx.Err() // The request is sent nevertheless, which is harmless.
 	}
 	if q.err != nil {
 		return none, q.err
@@ -59,11 +57,11 @@ func (b *together[Req, Res]) ask(ctx context.Context, req Req) (Res, error) {
 	return q.res, decodeError(q.res.GetError())
 }
 
-// next ends a call: another begins if questions have come meanwhile.
-func (b *together[Req, Res]) next() {
+// next ends a call and starts another one if requests are queued.
+func (b *batcher[Req, Res]) next() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	n := min(len(b.queue), maxTogether)
+	n := min(len(b.queue), maxBatchedRequests)
 	if n == 0 {
 		b.calls--
 		return
@@ -73,8 +71,8 @@ func (b *together[Req, Res]) next() {
 	go b.send(batch)
 }
 
-// send asks for several, whose askers may be gone: the timeout is the request's own.
-func (b *together[Req, Res]) send(batch []*question[Req, Res]) {
+// send sends a batch. Its callers may have given up, so it uses a context without their deadlines.
+func (b *batcher[Req, Res]) send(batch []*batchedRequest[Req, Res]) {
 	defer b.next()
 	reqs := make([]Req, len(batch))
 	for i, q := range batch {
@@ -89,28 +87,28 @@ func (b *together[Req, Res]) send(batch []*question[Req, Res]) {
 	}
 }
 
-// askTogether makes the two kinds of questions of a shard.
-func (s *Shard) askTogether() {
+// initBatchers sets the functions of the batchers of a shard.
+func (s *Shard) initBatchers() {
 	s.statuses.one = func(ctx context.Context, q *kvpb.CheckTxnStatusRequest) (*kvpb.CheckTxnStatusResponse, error) {
 		return call(ctx, s.name, s.opts, s.client.CheckTxnStatus, q)
 	}
 	s.statuses.many = func(ctx context.Context, qs []*kvpb.CheckTxnStatusRequest) ([]*kvpb.CheckTxnStatusResponse, error) {
 		res, err := call(ctx, s.name, s.opts, s.client.CheckTxnStatuses, &kvpb.CheckTxnStatusesRequest{Requests: qs})
-		return asMany(s, len(qs), res.GetResponses(), err)
+		return checkCount(s, len(qs), res.GetResponses(), err)
 	}
 	s.secondaries.one = func(ctx context.Context, q *kvpb.CheckSecondaryLocksRequest) (*kvpb.CheckSecondaryLocksResponse, error) {
 		return call(ctx, s.name, s.opts, s.client.CheckSecondaryLocks, q)
 	}
 	s.secondaries.many = func(ctx context.Context, qs []*kvpb.CheckSecondaryLocksRequest) ([]*kvpb.CheckSecondaryLocksResponse, error) {
 		res, err := call(ctx, s.name, s.opts, s.client.CheckSecondaryLocksOfMany, &kvpb.CheckSecondaryLocksOfManyRequest{Requests: qs})
-		return asMany(s, len(qs), res.GetResponses(), err)
+		return checkCount(s, len(qs), res.GetResponses(), err)
 	}
 }
 
-// asMany refuses an answer to another number of questions.
-func asMany[Res any](s *Shard, asked int, res []Res, err error) ([]Res, error) {
+// checkCount refuses a response with another number of results.
+func checkCount[Res any](s *Shard, asked int, res []Res, err error) ([]Res, error) {
 	if err == nil && len(res) != asked {
-		err = s.garbled("%d answers for %d transactions", len(res), asked)
+		err = s.malformedResponse("%d answers for %d transactions", len(res), asked)
 	}
 	return res, err
 }
@@ -133,7 +131,7 @@ func (s *shardServer) CheckSecondaryLocksOfMany(ctx context.Context, req *kvpb.C
 	return &kvpb.CheckSecondaryLocksOfManyResponse{Responses: res}, nil
 }
 
-// answerAll answers each question as if it had been asked alone; those that have to wait for the log share
+// answerAll executes each request of a batch as if it had been sent separately; those that have to wait for the log share
 // its sync.
 func answerAll[Req, Res any](ctx context.Context, reqs []Req, answer func(context.Context, Req) (Res, error)) ([]Res, error) {
 	res := make([]Res, len(reqs))

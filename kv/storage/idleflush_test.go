@@ -12,15 +12,15 @@ import (
 // Goal: what was written is flushed once, when little more is written, and not before. Method: the bytes
 // that were applied, look by look.
 func TestRestFlusherWaitsForRest(t *testing.T) {
-	var f restFlusher
+	var f idleFlusher
 	for i, look := range []struct {
 		written uint64
 		want    bool
 	}{
-		{restBytes / 2, false},              // too little to be worth it
+		{idleBytes / 2, false},              // too little to be worth it
 		{8 << 20, false}, {16 << 20, false}, // busy
-		{16<<20 + restBytes, true},    // at rest
-		{16<<20 + 2*restBytes, false}, // nothing new
+		{16<<20 + idleBytes, true},    // at rest
+		{16<<20 + 2*idleBytes, false}, // nothing new
 		{18 << 20, false}, {18 << 20, true},
 	} {
 		if got := f.due(look.written); got != look.want {
@@ -31,7 +31,7 @@ func TestRestFlusherWaitsForRest(t *testing.T) {
 
 // Goal: an engine at rest has its data in tables. Method: write and wait for a table to appear.
 func TestEngineFlushesAtRest(t *testing.T) {
-	e, err := Open(Options{Dir: "db", FS: vfs.NewMem(), RestInterval: time.Millisecond})
+	e, err := Open(Options{Dir: "db", FS: vfs.NewMem(), IdleFlushInterval: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

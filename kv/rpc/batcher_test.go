@@ -43,7 +43,7 @@ func (s *fateShard) CheckSecondaryLocks(_ context.Context, req *kv.CheckSecondar
 // takes nobody's answer away. Method: many at once, held up by the shard until all have been asked.
 func TestQuestionsAreAskedTogether(t *testing.T) {
 	t.Run("status", func(t *testing.T) {
-		askTogether(t, func(ctx context.Context, s *Shard, startTS tso.Timestamp) (tso.Timestamp, error) {
+		testBatching(t, func(ctx context.Context, s *Shard, startTS tso.Timestamp) (tso.Timestamp, error) {
 			st, err := s.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{StartTS: startTS, Primary: []byte("p")})
 			return st.CommitTS, err
 		}, func(s *Shard) int {
@@ -53,7 +53,7 @@ func TestQuestionsAreAskedTogether(t *testing.T) {
 		})
 	})
 	t.Run("secondaries", func(t *testing.T) {
-		askTogether(t, func(ctx context.Context, s *Shard, startTS tso.Timestamp) (tso.Timestamp, error) {
+		testBatching(t, func(ctx context.Context, s *Shard, startTS tso.Timestamp) (tso.Timestamp, error) {
 			st, err := s.CheckSecondaryLocks(ctx, &kv.CheckSecondaryLocksRequest{StartTS: startTS, Keys: [][]byte{[]byte("s")}})
 			return st.CommitTS, err
 		}, func(s *Shard) int {
@@ -64,7 +64,7 @@ func TestQuestionsAreAskedTogether(t *testing.T) {
 	})
 }
 
-func askTogether(t *testing.T, ask func(context.Context, *Shard, tso.Timestamp) (tso.Timestamp, error), waiting func(*Shard) int) {
+func testBatching(t *testing.T, ask func(context.Context, *Shard, tso.Timestamp) (tso.Timestamp, error), waiting func(*Shard) int) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +105,7 @@ func askTogether(t *testing.T, ask func(context.Context, *Shard, tso.Timestamp) 
 			}
 		})
 	}
-	for waiting(shard) < askers-maxCallsTogether {
+	for waiting(shard) < askers-maxStatusCalls {
 		runtime.Gosched()
 	}
 	leave()
