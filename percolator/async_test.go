@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -175,6 +176,52 @@ func TestProto_T_ASY_3(t *testing.T) {
 		}
 		if ttl := bound.Physical() - start.Physical(); bound == 0 || ttl > impatient.ensureDefaults().LockTTL.Milliseconds()+1000 {
 			t.Errorf("may commit up to %d ms after its start", ttl)
+		}
+	}
+}
+
+// Goal: if the oracle's clock jumps while the primary is on its way to its store and a secondary is locked, who meets the
+// secondary takes the transaction for dead: it is rolled back as a whole, its owner is told that and nothing else, and run
+// again it commits. Method: hold back the primary's prewrite, jump, read, and let the prewrite go on.
+func TestJumpBeforeThePrimary(t *testing.T) {
+	for _, twoPhases := range []bool{false, true} {
+		c := threeStores(t)
+		c.twoPhases = twoPhases
+		ready, gate := make(chan struct{}), make(chan struct{})
+		var others atomic.Int32
+		var open atomic.Bool
+		db := newOwner(c, func(req any) error {
+			if prewriteOf(req, "a") != nil && !open.Load() {
+				<-gate
+			}
+			return nil
+		}, func(req any, _ error) error {
+			if _, ok := req.(*kv.PrewriteRequest); ok && others.Add(1) == 2 {
+				close(ready)
+			}
+			return nil
+		})
+		txn := mustBegin(t, db.DB)
+		mustPut(t, txn, "a=1", "k=1", "z=1")
+		done := make(chan error)
+		go func() { _, err := txn.Commit(context.Background()); done <- err }()
+		<-ready
+		c.step.jump(time.Hour)
+		if got := c.content(); got != "" {
+			t.Fatalf("two phases %v: %s", twoPhases, got)
+		}
+		open.Store(true)
+		close(gate)
+		conflict, ok := errkind.As[*mvcc.WriteConflictError](<-done)
+		if !ok || conflict.Cause != mvcc.CauseRolledBack {
+			t.Fatalf("two phases %v: %v", twoPhases, conflict)
+		}
+		again := mustBegin(t, db.DB)
+		mustPut(t, again, "a=2", "k=2", "z=2")
+		mustCommit(t, again)
+		db.waitIdle()
+		if got := c.content(); got != "a=2 k=2 z=2" || len(c.locks()) != 0 {
+			t.Errorf("two phases %v: %s, locks %v", twoPhases, got, c.locks())
 		}
 	}
 }

@@ -1,10 +1,12 @@
 package cluster
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -181,6 +183,12 @@ func TestCollectionWithoutAStore(t *testing.T) {
 			t.Errorf("round %d: stage %q, %v", round, got, err)
 		}
 		t.Logf("round %d: %v locks left, %v records kept", round, d.metric(d.admin, "percodb_gc_locks_left"), d.metric(d.admin, "percodb_gc_records_kept_total"))
+		// Of its directory alone the records are in order, and that its tables cannot be verified is said.
+		out, err := exec.Command(binary, "check", "--data", filepath.Join(d.dir, victim.name)).CombinedOutput()
+		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "not verified: the tables (give") ||
+			!regexp.MustCompile(`(?m)^0 findings in \S+, 1 parts of the data not verified$`).Match(out) {
+			t.Errorf("round %d: check of the directory: %v\n%s", round, err, out)
+		}
 		victim.start()
 		var sums [3]int64
 		for i, table := range []string{"a", "b", "c"} {
@@ -206,6 +214,21 @@ func TestCollectionWithoutAStore(t *testing.T) {
 			}
 		}
 		d.checkLive()
+	}
+	// Everything stops while the store is away: what was kept on the others tells the fates of what it has locked.
+	l := d.spread(rows)
+	victim.end(syscall.SIGKILL)
+	l.stop()
+	d.collectedPast(time.Now())
+	args := []string{"check"}
+	for _, p := range append(append([]*member{d.tso}, d.kv...), d.sql...) {
+		p.end(syscall.SIGKILL)
+		if p != d.sql[0] {
+			args = append(args, "--data", filepath.Join(d.dir, p.name))
+		}
+	}
+	if out, err := exec.Command(binary, args...).CombinedOutput(); err != nil {
+		t.Errorf("check of all directories: %v\n%s", err, out)
 	}
 }
 
