@@ -181,7 +181,7 @@ func (c *copyIn) inputs(plan *planner.Plan) {
 // run reads rows and inserts them.
 func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	c.reading = -1
-	reader := copyformat.NewReader(c.data, c.opts, len(c.ordinals), c.env.Memory)
+	reader := copyformat.NewReader(interruptible{ctx, c.data}, c.opts, len(c.ordinals), c.env.Memory)
 	defer reader.Close()
 	defer c.env.NextRow()
 	if err := copyformat.ReadHeader(reader, c.opts, c.names); err != nil {
@@ -207,7 +207,7 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 			return Tag{}, c.locate(err, reader.Line())
 		}
 	}
-	if err := c.drain(); err != nil {
+	if err := c.drain(ctx); err != nil {
 		return Tag{}, err
 	}
 	if err := inserter.Flush(ctx); err != nil {
@@ -217,9 +217,25 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	return Tag{Verb: "COPY", Rows: inserter.Rows()}, nil
 }
 
+// interruptible is a reader that fails once ctx has ended. A read that waits for the client goes on until data comes, as in
+// PostgreSQL.
+type interruptible struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (i interruptible) Read(p []byte) (int, error) {
+	n, err := i.r.Read(p)
+	if ctxErr := i.ctx.Err(); ctxErr != nil && err != io.EOF {
+		return 0, errors.Join(ctxErr, err)
+	}
+	return n, err
+}
+
 // drain reads what the client sends behind an end marker, to the end of its data: it may still give up.
-func (c *copyIn) drain() error {
-	_, err := io.Copy(io.Discard, c.data)
+func (c *copyIn) drain(ctx context.Context) error {
+	_, err := io.Copy(io.Discard, interruptible{ctx, c.data})
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
@@ -123,6 +124,18 @@ func TestCopyMessages(t *testing.T) {
 	r.send(parse("", "copy copymsg_t from stdin"), bind("", ""), execute("", 0), data("6\ty\n"), done, syncing)
 	expect(t, "extended duplicate", r.ready(), "parsecomplete\nbindcomplete\ncopyin 0 [0 0]\nerror 23505 duplicate key value violates unique constraint \"copymsg_t_pkey\"\nready I\n")
 	expect(t, "stray messages", func() string { r.send(data("7\tz\n"), done); return r.query("select 1 as a") }(), "columns a:23/0\nrow 1\ncomplete SELECT 1\nready I\n")
+	expect(t, "canceled", func() string {
+		r.query("set statement_timeout = 50")
+		r.send(&pgproto3.Query{String: "copy copymsg_t from stdin"})
+		r.next()
+		r.send(data("8\tx\n"))
+		time.Sleep(200 * time.Millisecond) // Longer than the statement's timeout.
+		r.send(data("9\tx\n"))
+		got := r.ready()
+		r.send(data("10\tx\n"), done)
+		r.query("reset statement_timeout")
+		return got
+	}(), "error 57014 canceling statement due to statement timeout\nready I\n")
 	for _, m := range []pgproto3.FrontendMessage{&pgproto3.Query{String: "select 1"}, closeP(""), parse("", "select 1"), bind("", ""), execute("", 0), describeP("")} {
 		for _, sent := range []string{"", "8\tx\n", "8\tx\n\\.\n"} {
 			r := open(t)
