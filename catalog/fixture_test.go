@@ -2,29 +2,15 @@ package catalog
 
 import (
 	"context"
-	"sync"
 	"testing"
-	"time"
 
+	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/types"
 	"github.com/percodb/percodb/tso"
 )
-
-// clockOracle is an oracle of this process that follows the wall clock.
-type clockOracle struct {
-	mu   sync.Mutex
-	last tso.Timestamp
-}
-
-func (o *clockOracle) Now(context.Context) (tso.Timestamp, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last = max(o.last+tso.Tick, tso.FromPhysical(time.Now().UnixMilli()))
-	return o.last, nil
-}
 
 // newDB opens a store in memory.
 func newDB(t testing.TB) *percolator.DB {
@@ -34,7 +20,7 @@ func newDB(t testing.TB) *percolator.DB {
 // newDBUnder is newDB whose transactions ask what wrap makes of the store's oracle.
 func newDBUnder(t testing.TB, wrap func(tso.Oracle) tso.Oracle) *percolator.DB {
 	t.Helper()
-	oracle := &clockOracle{}
+	oracle := &tsotest.ClockOracle{}
 	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true})
 	if err != nil {
 		t.Fatal(err)

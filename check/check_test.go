@@ -4,30 +4,17 @@ import (
 	"context"
 	"sort"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/types"
-	"github.com/percodb/percodb/tso"
 )
-
-type clockOracle struct {
-	mu   sync.Mutex
-	last tso.Timestamp
-}
-
-func (o *clockOracle) Now(context.Context) (tso.Timestamp, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last = max(o.last+tso.Tick, tso.FromPhysical(time.Now().UnixMilli()))
-	return o.last, nil
-}
 
 // fixture is a store with one table: a key, a NOT NULL column, a unique and a plain index.
 type fixture struct {
@@ -40,7 +27,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	ctx := context.Background()
-	oracle := &clockOracle{}
+	oracle := &tsotest.ClockOracle{}
 	store, err := kv.Open(ctx, kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true})
 	if err != nil {
 		t.Fatal(err)

@@ -7,14 +7,13 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/check"
 	"github.com/percodb/percodb/executor"
+	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/storage"
@@ -29,19 +28,6 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// clockOracle is an oracle of this process that follows the wall clock.
-type clockOracle struct {
-	mu   sync.Mutex
-	last tso.Timestamp
-}
-
-func (o *clockOracle) Now(context.Context) (tso.Timestamp, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.last = max(o.last+tso.Tick, tso.FromPhysical(time.Now().UnixMilli()))
-	return o.last, nil
-}
-
 // server is a store in memory with a catalog.
 type server struct {
 	t       testing.TB
@@ -53,7 +39,7 @@ type server struct {
 
 func newServer(t testing.TB, opts catalog.Options) *server {
 	t.Helper()
-	oracle := &clockOracle{}
+	oracle := &tsotest.ClockOracle{}
 	store := openStore(t, oracle, "one", true)
 	return newServerOver(t, store.Router(), oracle, opts)
 }
@@ -63,7 +49,7 @@ func newServer(t testing.TB, opts catalog.Options) *server {
 // the first tables in the other.
 func newSplitServer(t testing.TB, opts catalog.Options) *server {
 	t.Helper()
-	oracle := &clockOracle{}
+	oracle := &tsotest.ClockOracle{}
 	r := &splitRouter{bound: rowenc.AppendIndexPrefix(nil, 16384, 2)}
 	for i, name := range []string{"low", "high"} {
 		r.stores[i] = openStore(t, oracle, name, false)

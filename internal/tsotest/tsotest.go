@@ -1,18 +1,16 @@
-// Package tsotest records what callers of a timestamp oracle asked and got, and decides whether the
-// history is linearizable: whether some order of the calls, which keeps every call that had returned
-// before another one began in front of it, makes the timestamps grow. That is the oracle's promise
-// (tso.Oracle), word for word.
+// Package tsotest has tests' tools for timestamp oracles: an oracle that follows the wall clock, and a recorder that decides
+// whether a history of requests is linearizable: whether the timestamps increase in some order of the calls in which every
+// call precedes those that began after it had returned. That is the guarantee of tso.Oracle.
 //
 //	caller 1   ├── 17 ──┤        ├─ 40..42 ─┤
 //	caller 2        ├──── 12 ────┤     ├ 43 ┤        12, 17, 40..42, 43: linearizable
 //
-// Calls that failed handed out nothing and are left out. The checker is porcupine. The only order in
-// which timestamps can grow is their own, so each call carries what came before it in that order and
-// the search has nothing to guess: it is linear in the length of the history, but for the memory of
-// porcupine, which wants histories below some ten thousand calls.
+// Failed calls issued nothing and are ignored. The checker is porcupine. The timestamps determine the only possible order,
+// so each call contains its predecessor in that order and the search is linear in the length of the history; but porcupine
+// needs memory, so histories should have fewer than some ten thousand calls.
 //
-// Not here: whether the timestamps follow a clock, and whether they survive a crash: a test that
-// crashes an oracle goes on recording against the next one.
+// It does not check whether the timestamps follow a clock. For timestamps across a crash, a test that
+// crashes an oracle continues recording with the next one.
 package tsotest
 
 import (

@@ -85,32 +85,23 @@ func parseOid(s string) (Datum, error) {
 }
 
 func parseRegclass(s string, f *Format) (Datum, error) {
-	if allDigits(s) {
-		return parseOid(s)
-	}
-	if s == "-" {
-		return Int(0), nil
-	}
-	if f.Names == nil {
-		return Null, pgerror.New(pgerror.UndefinedTable, "relation \"%s\" does not exist", s)
-	}
-	oid, err := f.Names.RelationOID(s)
-	return Int(int64(oid)), err
+	return parseReg(s, f, Names.RelationOID, pgerror.UndefinedTable, "relation")
 }
 
 func appendRegclass(dst []byte, n int64, f *Format) []byte {
-	if n == 0 {
-		return append(dst, '-')
-	}
-	if f.Names != nil {
-		if name, ok := f.Names.RelationName(OID(n)); ok {
-			return append(dst, name...)
-		}
-	}
-	return appendInt(dst, n)
+	return appendReg(dst, n, f, Names.RelationName)
 }
 
 func parseRegnamespace(s string, f *Format) (Datum, error) {
+	return parseReg(s, f, Names.SchemaOID, pgerror.InvalidSchemaName, "schema")
+}
+
+func appendRegnamespace(dst []byte, n int64, f *Format) []byte {
+	return appendReg(dst, n, f, Names.SchemaName)
+}
+
+// parseReg parses the name or number of an object of the given kind. Without names, code is the error of a name.
+func parseReg(s string, f *Format, oidOf func(Names, string) (OID, error), code pgerror.Code, kind string) (Datum, error) {
 	if allDigits(s) {
 		return parseOid(s)
 	}
@@ -118,18 +109,19 @@ func parseRegnamespace(s string, f *Format) (Datum, error) {
 		return Int(0), nil
 	}
 	if f.Names == nil {
-		return Null, pgerror.New(pgerror.InvalidSchemaName, "schema \"%s\" does not exist", s)
+		return Null, pgerror.New(code, "%s \"%s\" does not exist", kind, s)
 	}
-	oid, err := f.Names.SchemaOID(s)
+	oid, err := oidOf(f.Names, s)
 	return Int(int64(oid)), err
 }
 
-func appendRegnamespace(dst []byte, n int64, f *Format) []byte {
+// appendReg appends the name of an object, or its number if the name is unknown.
+func appendReg(dst []byte, n int64, f *Format, nameOf func(Names, OID) (string, bool)) []byte {
 	if n == 0 {
 		return append(dst, '-')
 	}
 	if f.Names != nil {
-		if name, ok := f.Names.SchemaName(OID(n)); ok {
+		if name, ok := nameOf(f.Names, OID(n)); ok {
 			return append(dst, name...)
 		}
 	}
