@@ -205,6 +205,9 @@ type AcquireLocksRequest struct {
 	// Existence requests that the response also report which of the keys have values, so that an insert needs only one
 	// request.
 	Existence bool
+	// TxnLocks is how many locks the transaction has got before, a hint: the shard keeps those of one with many in
+	// little memory.
+	TxnLocks uint32
 }
 
 // AcquireLocksResponse: LockedAt[i] is the result for Keys[i]: the largest of ReadTS and the newest commit on the key; 0

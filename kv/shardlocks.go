@@ -28,7 +28,7 @@ func (s *Store) AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (Acq
 		Keys: req.Keys, Primary: req.Primary, StartTS: req.StartTS, ReadTS: req.ReadTS, TTLMillis: req.TTLMillis,
 		LeaseMillis: req.LeaseMillis,
 		Wait:        req.Wait, SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: req.Alive,
-		Existence: req.Existence,
+		Existence: req.Existence, TxnLocks: req.TxnLocks,
 	})
 	if err != nil {
 		return AcquireLocksResponse{}, s.lockError(err)

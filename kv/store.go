@@ -56,6 +56,8 @@ type Options struct {
 	// RangeMaxBytes is the size beyond which a range is split, 256 MiB by default.
 	RangeMaxBytes int64
 	PageLimits    PageLimits
+	// PackLocks is how many locks a transaction has before more of them are packed; see mvcc.Options.
+	PackLocks int
 	// WaitGraph, if given, detects deadlocks between stores; see mvcc.Options.
 	WaitGraph waitgraph.Graph
 	// Clock is a monotonic clock, for tests; see mvcc.Options.
@@ -190,6 +192,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		Clock:        s.opts.Clock,
 		CollectedKey: metaKey(metaCollected),
 		Group:        s.opts.Group,
+		PackLocks:    s.opts.PackLocks,
 		KeptKey:      metaKey(metaKept),
 	})
 	if err != nil {

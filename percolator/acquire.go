@@ -2,6 +2,7 @@ package percolator
 
 import (
 	"context"
+	"math"
 	"slices"
 	"time"
 
@@ -107,7 +108,7 @@ func (a *lockRequests) rest(ctx context.Context, keys [][]byte, got []grant) err
 func (a *lockRequests) undo(ctx context.Context, keys [][]byte, got []grant) {
 	var granted [][]byte
 	for i, key := range keys {
-		if got[i].at != 0 && a.t.locks.find(key) < 0 {
+		if _, held := a.t.locks.get(key); got[i].at != 0 && !held {
 			granted = append(granted, key)
 		}
 	}
@@ -138,6 +139,7 @@ func (a *lockRequests) request(p *portion, primary []byte, keys [][]byte) kv.Acq
 	return kv.AcquireLocksRequest{
 		Ranges: p.refs, Keys: keys, Primary: primary, StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
 		SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared, Existence: a.opts.Existence,
+		TxnLocks: uint32(min(a.t.locks.len(), math.MaxUint32)),
 	}
 }
 
@@ -294,10 +296,10 @@ const goesOn = tso.MaxTimestamp - 1
 
 // release releases pessimistic locks on ascending keys before it returns, so that a client that is told of the
 // transaction's end finds them free. Locks that cannot be released expire. upTo is goesOn or, at the transaction's end,
-// tso.MaxTimestamp.
-func (t *Txn) release(ctx context.Context, keys [][]byte, upTo tso.Timestamp) {
+// tso.MaxTimestamp. It reports whether all have been released.
+func (t *Txn) release(ctx context.Context, keys [][]byte, upTo tso.Timestamp) bool {
 	if len(keys) == 0 {
-		return
+		return true
 	}
 	if ctx.Done() != nil {
 		var cancel context.CancelFunc
@@ -309,9 +311,10 @@ func (t *Txn) release(ctx context.Context, keys [][]byte, upTo tso.Timestamp) {
 		if err := t.db.releaseKeys(ctx, &bo, some, t.startTS, upTo); err != nil {
 			t.db.metrics.dropped.Inc()
 			t.db.opts.Logger.Warn("releasing locks", "start_ts", t.startTS, "keys", len(keys), "err", err)
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // releaseAll ends the lease and releases all locks except those on mutations, which have been replaced.
@@ -323,5 +326,7 @@ func (t *Txn) releaseAll(ctx context.Context, mutations []mvcc.Mutation) {
 	if len(t.locks.held) == 0 && len(t.locks.stray) == 0 {
 		return
 	}
-	t.release(ctx, t.locks.keysBut(mutations), tso.MaxTimestamp)
+	if t.release(ctx, t.locks.keysBut(mutations), tso.MaxTimestamp) {
+		t.locks.eachPacked(mutations == nil, func(keys [][]byte) bool { return t.release(ctx, keys, tso.MaxTimestamp) })
+	}
 }

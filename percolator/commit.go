@@ -45,7 +45,7 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 	err := c.readPermit()
 	switch {
 	case err != nil:
-	case t.buf.spilled != nil:
+	case t.buf.spilled != nil || t.locks != nil && t.locks.packed.Len() > 0:
 		ts, err = c.commitLarge(ctx, t)
 	default:
 		if ts, err = c.prepare(t); err == nil {
@@ -73,7 +73,8 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 //	write set on one shard               run ─▶ onePhase ─▶ done
 //	small, on several shards             run ─▶ async ─▶ done, all keys are committed in the background
 //	large, or serializable, or fallback  run ─▶ prewriteAll ─▶ commitPrimary ─▶ secondaries, in the background
-//	larger than the share of memory      commitLarge, from a file
+//	larger than the share of memory,
+//	or with many locks                   commitLarge, from a file
 type committer struct {
 	db      *DB
 	startTS tso.Timestamp
@@ -183,7 +184,7 @@ func byKey(a, b mvcc.Mutation) int { return bytes.Compare(a.Key, b.Key) }
 // lockedLater is the conflict of a transaction that has locked a key as of a timestamp to which its snapshot has not
 // advanced.
 func (c *committer) lockedLater(h *heldLock) error {
-	return &mvcc.WriteConflictError{Key: h.key, StartTS: c.startTS, ConflictingCommitTS: h.at}
+	return &mvcc.WriteConflictError{Key: bytes.Clone(h.key), StartTS: c.startTS, ConflictingCommitTS: h.at}
 }
 
 func (c *committer) run(ctx context.Context) (tso.Timestamp, error) {

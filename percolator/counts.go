@@ -11,7 +11,7 @@ type Counts struct {
 func (t *Txn) Counts() Counts {
 	c := Counts{Writes: t.buf.len()}
 	if t.locks != nil {
-		c.Locks = len(t.locks.held)
+		c.Locks = t.locks.len()
 	}
 	if t.reads != nil {
 		c.Reads = len(t.reads.spans)

@@ -28,6 +28,9 @@ type Options struct {
 	// LockMemory is the pool from which pessimistic locks reserve beyond the first 64 KiB of each transaction; nil: they
 	// are not bounded.
 	LockMemory *memory.Pool
+	// PackLocks is how many pessimistic locks a transaction has before it keeps further ones in few bytes each: 32,768. It
+	// commits from a temporary file then.
+	PackLocks int
 	// SpillBytes is the part of a write buffer that is kept in memory, counted likewise: 16 MiB. The rest goes to a
 	// temporary file in TempDir; "" is the system's directory for them.
 	SpillBytes int64
@@ -67,6 +70,7 @@ func (o Options) ensureDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	orDefault(&o.MaxTxnBytes, math.MaxInt64)
+	orDefault(&o.PackLocks, 32<<10)
 	orDefault(&o.SpillBytes, 16<<20)
 	orDefault(&o.MaxOnePhaseBytes, 512<<20)
 	orDefault(&o.MaxPageRows, 1024)

@@ -209,11 +209,7 @@ func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 		}
 	}
 	if t.locks != nil {
-		s.held = make([]*heldLock, len(t.locks.held))
-		for i := range t.locks.held {
-			s.held[i] = &t.locks.held[i]
-		}
-		slices.SortFunc(s.held, func(a, b *heldLock) int { return bytes.Compare(a.key, b.key) })
+		s.held = t.locks.inOrder()
 	}
 	if err = t.buf.spilled.fold(s.add, s.adopt); err == nil {
 		if err = s.addHeld(nil); err == nil {
@@ -236,7 +232,7 @@ type sealer struct {
 	t       *Txn
 	set     *largeSet
 	w       *sortrun.Writer
-	held    []*heldLock // not passed yet, by key
+	held    *heldCursor // on the first that has not been passed
 	scratch []byte
 	n       int // mutations so far
 	// written is the first key with a version to come, locked the first without.
@@ -249,15 +245,15 @@ func (s *sealer) add(f *folded) error {
 		return err
 	}
 	m := f.mutation(f.key, f.value)
-	if len(s.held) == 0 || !bytes.Equal(s.held[0].key, f.key) {
+	h := s.held.head()
+	if h == nil || !bytes.Equal(h.key, f.key) {
 		m.LockedAt = writtenAt(s.t.buf.moves, f.first)
 		return s.put(&m)
 	}
-	h := s.held[0]
-	s.held = s.held[1:]
 	if h.settle(&m); h.at > s.c.readTS {
 		return s.c.lockedLater(h)
 	}
+	s.held.pass()
 	return s.put(&m)
 }
 
@@ -266,7 +262,7 @@ func (s *sealer) adopt(b *sortrun.Block) (taken bool, _ error) {
 	if err := s.addHeld(b.First); err != nil {
 		return false, err
 	}
-	if len(s.held) > 0 && bytes.Compare(s.held[0].key, b.Last) <= 0 {
+	if h := s.held.head(); h != nil && bytes.Compare(h.key, b.Last) <= 0 {
 		return false, nil
 	}
 	if s.written == nil {
@@ -282,18 +278,18 @@ func (s *sealer) adopt(b *sortrun.Block) (taken bool, _ error) {
 
 // addHeld adds the keys below key (nil: no bound) that are locked and not written; see committer.addLocked.
 func (s *sealer) addHeld(key []byte) error {
-	for len(s.held) > 0 && (key == nil || bytes.Compare(s.held[0].key, key) < 0) {
-		h := s.held[0]
-		s.held = s.held[1:]
+	for h := s.held.head(); h != nil && (key == nil || bytes.Compare(h.key, key) < 0); h = s.held.head() {
 		if h.at > s.c.readTS {
 			return s.c.lockedLater(h)
 		}
 		m := h.unwritten()
 		if h.shared {
+			m.Key = bytes.Clone(m.Key)
 			s.c.shared = append(s.c.shared, m)
 		} else if err := s.put(&m); err != nil {
 			return err
 		}
+		s.held.pass()
 	}
 	return nil
 }

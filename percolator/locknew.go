@@ -34,15 +34,15 @@ func (t *Txn) lockNew(ctx context.Context, keys [][]byte) (taken int, err error)
 	if t.locks == nil {
 		return t.firstTaken(ctx, keys)
 	}
-	before := len(t.locks.held)
+	before := t.locks.len()
 	if _, err := t.AcquireLocks(ctx, LockOptions{Existence: true}, keys...); err != nil {
 		return -1, err
 	}
-	if len(t.locks.held)-before != len(keys) || t.locks.loose {
+	if t.locks.len()-before != len(keys) || t.locks.loose {
 		return t.firstTaken(ctx, keys)
 	}
-	for i := before; i < len(t.locks.held); i++ {
-		if t.locks.held[i].known != absent {
+	for _, key := range keys {
+		if h, _ := t.locks.get(key); h.known != absent {
 			return t.firstTaken(ctx, keys)
 		}
 	}
@@ -68,8 +68,8 @@ func (t *Txn) firstTaken(ctx context.Context, keys [][]byte) (int, error) {
 		}
 		known := unknown
 		if t.locks != nil {
-			if at := t.locks.find(key); at >= 0 {
-				known = t.locks.held[at].known
+			if h, found := t.locks.get(key); found {
+				known = h.known
 			}
 		}
 		value, found, err := t.buf.get(key)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"testing"
 
@@ -218,7 +219,7 @@ func TestProto_T_PES_10(t *testing.T) {
 // Goal: positions of locked keys are found, also after some of them have been given up. Method: random
 // additions and cuts next to a map.
 func TestKeyIndex(t *testing.T) {
-	var l lockSet
+	l := lockSet{packFrom: math.MaxInt}
 	want := map[string]int{}
 	for i := range 3000 {
 		if i%700 == 699 {
@@ -226,7 +227,7 @@ func TestKeyIndex(t *testing.T) {
 			for _, h := range l.held[keep:] {
 				delete(want, string(h.key))
 			}
-			l.truncate(keep, nil)
+			l.truncate(keep, nil, func([][]byte) {})
 		}
 		key := fmt.Sprint("key", i*i%4099)
 		if _, held := want[key]; !held {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/percodb/percodb/internal/keypack"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -16,12 +17,16 @@ import (
 // until the end, so that the status of the other locks can always be determined. Not safe for concurrent use, except by
 // the lease.
 type lockSet struct {
-	held    []heldLock // in the order in which they were taken; held[0] is the primary
-	index   keyIndex   // positions in held, once there are many
-	next    int        // find starts here
-	primary []byte
-	lease   lease
-	begun   time.Time // when the transaction began, by the local clock
+	held  []heldLock // in the order in which they were taken; held[0] is the primary
+	index keyIndex   // positions in held, once there are many
+	// packed are the locks taken after packFrom others; see packedHeld.
+	packed       keypack.Map
+	packFrom     int
+	packedShared int // how many of them are shared
+	next         int // find starts here
+	primary      []byte
+	lease        lease
+	begun        time.Time // when the transaction began, by the local clock
 	// stray are keys whose request was not answered; they may be locked, or be yet.
 	stray   [][]byte
 	strayMu sync.Mutex
@@ -31,9 +36,10 @@ type lockSet struct {
 	// loose: a key was inserted without having been locked; then only the write buffer can detect a second insertion.
 	loose bool
 
-	// account reserves the memory of the locks, here and in a store of this process: sizeBytes.
+	// account reserves the memory of the locks, here and in a store of this process: sizeBytes. heldBytes is the part of the locks
+	// in held, and of shared ones, which a commit lists.
 	account   memory.Account
-	sizeBytes int64
+	heldBytes int64
 
 	acquiring lockRequests
 	heldSpace [4]heldLock
@@ -48,6 +54,33 @@ const (
 )
 
 func lockBytes(key []byte) int64 { return lockOverheadBytes + 2*int64(len(key)) }
+
+// sizeBytes is what the locks count for. The store packs them as the transaction does.
+func (l *lockSet) sizeBytes() int64 { return l.heldBytes + 2*l.packed.SizeBytes() }
+
+// len is the number of locks.
+func (l *lockSet) len() int { return len(l.held) + l.packed.Len() }
+
+// The number A of a packed lock is heldLock.at, B its position among all locks, in the order in which they were taken, above
+// these bits.
+const (
+	packedKnownMask = 0x3
+	packedShared    = 0x4
+	packedBits      = 3
+)
+
+func packHeld(h *heldLock, position int) keypack.Value {
+	v := keypack.Value{A: uint64(h.at), B: uint64(position)<<packedBits | uint64(h.known)}
+	if h.shared {
+		v.B |= packedShared
+	}
+	return v
+}
+
+// packedHeld returns a packed lock.
+func packedHeld(key []byte, v keypack.Value) heldLock {
+	return heldLock{key: key, at: tso.Timestamp(v.A), shared: v.B&packedShared != 0, known: existence(v.B & packedKnownMask)}
+}
 
 // heldLock is one key. Nothing newer than at had been committed on it when it was locked.
 type heldLock struct {
@@ -93,7 +126,16 @@ const (
 // manyLocks is from where on an index pays.
 const manyLocks = 16
 
-// find returns the position of key in held, or -1.
+// get returns the lock on key.
+func (l *lockSet) get(key []byte) (h heldLock, found bool) {
+	if i := l.find(key); i >= 0 {
+		return l.held[i], true
+	}
+	v, found := l.packed.Get(key)
+	return packedHeld(key, v), found
+}
+
+// find returns the position of key in held, or -1: it may be packed.
 func (l *lockSet) find(key []byte) int {
 	if len(l.held) > manyLocks {
 		// Keys that were locked together are often looked up in order.
@@ -131,32 +173,86 @@ func (l *lockSet) add(key []byte, g grant, opts *LockOptions) {
 		l.held[i] = h
 		return
 	}
+	if len(l.held) >= l.packFrom {
+		l.addPacked(&h)
+		return
+	}
 	l.held = append(l.held, h)
-	l.sizeBytes += lockBytes(key)
+	l.heldBytes += lockBytes(key)
 	if len(l.held) > manyLocks {
 		l.index.sync(l.held)
 	}
 }
 
-// holds reports whether key is locked at least as strongly as requested.
-func (l *lockSet) holds(key []byte, shared bool) bool {
-	i := l.find(key)
-	return i >= 0 && (shared || !l.held[i].shared)
+func (l *lockSet) addPacked(h *heldLock) {
+	position := l.len()
+	if old, found := l.packed.Get(h.key); found {
+		position = int(old.B >> packedBits)
+		l.uncountPacked(h.key, old)
+	}
+	if h.shared {
+		l.packedShared++
+		l.heldBytes += lockBytes(h.key)
+	}
+	l.packed.Set(h.key, packHeld(h, position))
 }
 
-// truncate forgets the locks from position n on, the primary excepted, and returns their keys in
-// order. Whether a key exists was kept true by its lock; from now on that is a read like others.
-func (l *lockSet) truncate(n int, reads *readSet) [][]byte {
-	n = max(n, 1)
-	if n >= len(l.held) {
-		return nil
+// uncountPacked takes a packed lock that goes off the counts.
+func (l *lockSet) uncountPacked(key []byte, v keypack.Value) {
+	if v.B&packedShared != 0 {
+		l.packedShared--
+		l.heldBytes -= lockBytes(key)
 	}
+}
+
+// holds says that key is locked at least as strongly as asked.
+func (l *lockSet) holds(key []byte, shared bool) bool {
+	h, found := l.get(key)
+	return found && (shared || !h.shared)
+}
+
+// truncate forgets the locks from position n on, the primary excepted, and calls release with their keys, in groups each of
+// which ascends. Whether a key exists was kept true by its lock; from now on that is a read like others.
+func (l *lockSet) truncate(n int, reads *readSet, release func(keys [][]byte)) {
+	n = max(n, 1)
+	for l.packed.Len() > 0 {
+		keys := l.packed.KeysFrom(nil, uint64(n)<<packedBits, maxRequestKeys)
+		if len(keys) == 0 {
+			break
+		}
+		for _, key := range keys {
+			v, _ := l.packed.Delete(key)
+			l.uncountPacked(key, v)
+			if h := packedHeld(key, v); reads != nil && h.known != unknown {
+				reads.addPoint(key)
+			}
+		}
+		release(keys)
+	}
+	if n < len(l.held) {
+		release(l.truncateHeld(n, reads))
+	}
+	l.account.Shrink(max(0, l.account.Used()-l.sizeBytes()))
+}
+
+// findNewest sets newest when locks have gone.
+func (l *lockSet) findNewest() {
+	l.newest = 0
+	for i := range l.held {
+		l.newest = max(l.newest, l.held[i].at)
+	}
+	c := l.packed.NewCursor()
+	for ok := c.SeekGE(nil); ok; ok = c.Next() {
+		l.newest = max(l.newest, tso.Timestamp(c.Value().A))
+	}
+}
+
+func (l *lockSet) truncateHeld(n int, reads *readSet) [][]byte {
 	keys := make([][]byte, 0, len(l.held)-n)
 	for i := n; i < len(l.held); i++ {
 		h := &l.held[i]
 		keys = append(keys, h.key)
-		l.sizeBytes -= lockBytes(h.key)
-		l.account.Shrink(lockBytes(h.key))
+		l.heldBytes -= lockBytes(h.key)
 		if reads != nil && h.known != unknown {
 			reads.addPoint(h.key)
 		}
@@ -164,12 +260,80 @@ func (l *lockSet) truncate(n int, reads *readSet) [][]byte {
 	l.index.cut(l.held, n)
 	clear(l.held[n:])
 	l.held = l.held[:n]
-	l.newest = 0
-	for i := range l.held {
-		l.newest = max(l.newest, l.held[i].at)
-	}
 	slices.SortFunc(keys, bytes.Compare)
 	return keys
+}
+
+// eachPacked calls f with the keys of the packed locks that it has to release after the commit, or, if all is true, of all of
+// them, in groups, until it returns false.
+func (l *lockSet) eachPacked(all bool, f func(keys [][]byte) bool) {
+	if l.packed.Len() == 0 || !all && l.packedShared == 0 {
+		return
+	}
+	var keys [][]byte
+	c := l.packed.NewCursor()
+	for ok := c.SeekGE(nil); ok; ok = c.Next() {
+		if !all && c.Value().B&packedShared == 0 {
+			continue
+		}
+		if keys = append(keys, bytes.Clone(c.Key())); len(keys) == maxRequestKeys {
+			if !f(keys) {
+				return
+			}
+			keys = keys[:0]
+		}
+	}
+	if len(keys) > 0 {
+		f(keys)
+	}
+}
+
+// inOrder returns a cursor over all locks by key.
+func (l *lockSet) inOrder() *heldCursor {
+	c := &heldCursor{held: make([]*heldLock, len(l.held))}
+	for i := range l.held {
+		c.held[i] = &l.held[i]
+	}
+	slices.SortFunc(c.held, func(a, b *heldLock) int { return bytes.Compare(a.key, b.key) })
+	if l.packed.Len() > 0 {
+		c.packed = l.packed.NewCursor()
+		c.packed.SeekGE(nil)
+	}
+	return c
+}
+
+// heldCursor walks over a transaction's locks by key. A nil one is at its end.
+type heldCursor struct {
+	held   []*heldLock // not passed yet
+	packed *keypack.Cursor
+	first  heldLock // of packed
+}
+
+// head returns the present lock, nil at the end. Its key is valid until the next move.
+func (c *heldCursor) head() *heldLock {
+	if c == nil {
+		return nil
+	}
+	if c.packed == nil || !c.packed.Valid() {
+		if len(c.held) == 0 {
+			return nil
+		}
+		return c.held[0]
+	}
+	if len(c.held) > 0 && bytes.Compare(c.held[0].key, c.packed.Key()) < 0 {
+		return c.held[0]
+	}
+	c.first = packedHeld(c.packed.Key(), c.packed.Value())
+	return &c.first
+}
+
+// pass moves to the next lock.
+func (c *heldCursor) pass() {
+	if h := c.head(); h == &c.first {
+		c.packed.Next()
+	} else {
+		c.held = c.held[1:]
+	}
 }
 
 // keysBut returns the keys that are or may be locked and are not among the mutations, in order.
@@ -281,14 +445,14 @@ func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte
 		if err := t.locks.account.Grow(draw); err != nil {
 			return nil, err
 		}
-		had := t.locks.sizeBytes
+		had := t.locks.sizeBytes()
 		err := a.run(ctx, wanted, got)
 		for i := range got {
 			if err == nil && got[i].at != 0 {
 				t.locks.add(wanted[i], got[i], &a.opts)
 			}
 		}
-		t.locks.account.Shrink(draw - (t.locks.sizeBytes - had)) // for keys that were skipped, refused or locked before
+		t.locks.account.Shrink(draw - (t.locks.sizeBytes() - had)) // for keys that were skipped, refused or locked before
 		if err != nil {
 			return nil, err
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/percodb/percodb/internal/keypack"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -47,7 +48,7 @@ func newTxn(db *DB, ts tso.Timestamp, opts TxnOptions) *Txn {
 		t.reads = &readSet{}
 	}
 	if t.locks != nil {
-		t.locks.begun, t.locks.held = time.Now(), t.locks.heldSpace[:0]
+		t.locks.begun, t.locks.held, t.locks.packFrom = time.Now(), t.locks.heldSpace[:0], db.opts.PackLocks
 		t.locks.account = memory.NewAccount(db.opts.LockMemory, freeLockBytes)
 	}
 	if t.reads != nil {
@@ -158,7 +159,7 @@ func (t *Txn) MergeRuns(ctx context.Context) error {
 func (t *Txn) Savepoint() Savepoint {
 	sp := Savepoint{writes: t.buf.freeze()}
 	if t.locks != nil {
-		sp.locks = len(t.locks.held)
+		sp.locks = t.locks.len()
 	}
 	return sp
 }
@@ -172,7 +173,13 @@ func (t *Txn) RollbackTo(sp Savepoint) {
 	}
 	t.truncate(sp)
 	if t.locks != nil {
-		t.release(context.Background(), t.locks.truncate(sp.locks, t.reads), goesOn)
+		ok := true
+		t.locks.truncate(sp.locks, t.reads, func(keys [][]byte) {
+			ok = ok && t.release(context.Background(), keys, goesOn)
+		})
+		if t.locks.newest > t.snap.readTS {
+			t.locks.findNewest()
+		}
 	}
 }
 
@@ -217,6 +224,7 @@ func (t *Txn) end() {
 	}
 	if t.locks != nil {
 		t.locks.account.Close()
+		t.locks.packed = keypack.Map{}
 	}
 	t.buf, t.reads, t.private = nil, nil, privateSpans{}
 	t.db.active.leave(&t.active)

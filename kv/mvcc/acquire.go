@@ -23,6 +23,8 @@ type AcquireArgs struct {
 	Alive tso.Timestamp
 	// Existence requests that the result report which keys have values, so that an insert need not check again.
 	Existence bool
+	// TxnLocks is how many locks the transaction has got before: those of one with many take little memory.
+	TxnLocks uint32
 }
 
 // AcquireResult has the results for Keys in their order. LockedAt is the timestamp as of which a key is locked: the
@@ -128,7 +130,7 @@ func (a *acquisition) advance() (blocked *waiter, err error) {
 		blocked, err = a.one(w, a.args.Keys[len(a.lockedAt)])
 	}
 	if len(w.met) > 0 {
-		a.s.locks.grant(w.met)
+		a.s.locks.grant(w.met, a.args.TxnLocks)
 	}
 	return blocked, err
 }
@@ -160,7 +162,7 @@ func (a *acquisition) one(w *writer, key []byte) (blocked *waiter, err error) {
 			return nil, nil
 		case acquireHeld:
 			a.look(&v)
-			a.hold(&v)
+			a.hold(e, &v)
 			return nil, nil
 		case acquireJoin:
 			l := a.newEntry(key, lockedAt(args.snapshot(), args.Shared, &v)).lock
@@ -292,10 +294,10 @@ func (a *acquisition) took(at tso.Timestamp) {
 }
 
 // hold answers for a key that the transaction has locked already: nothing has been committed on it since it was granted.
-func (a *acquisition) hold(v *keyView) {
+func (a *acquisition) hold(e *entry, v *keyView) {
 	at := v.lock.ForUpdateTS
 	if v.lock.Op == OpPessimistic {
-		a.s.locks.relock(v.lock, a.args)
+		a.s.locks.relock(e, a.args)
 	}
 	a.lockedAt = append(a.lockedAt, max(at, a.args.StartTS))
 }

@@ -238,29 +238,39 @@ func (c *checker) checkLockRecords(ctx context.Context) error {
 
 // checkLockTable is checkLockRecords the other way round.
 func (c *checker) checkLockTable(ctx context.Context) error {
-	var keys [][]byte
-	t := c.s.locks
-	t.mu.RLock()
-	t.ascendLocked(nil, nil, func(e *entry) bool {
-		if e.state == stateDurable && e.lock.Op != OpPessimistic {
-			keys = append(keys, e.key)
-		}
-		return true
-	})
-	t.mu.RUnlock()
-	for _, key := range keys {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if _, found, err := c.s.eng.Get(nil, appendLockKey(nil, key)); err != nil {
-			return err
-		} else if !found {
-			if err := c.recheck(key); err != nil {
+	for start := []byte(nil); ; {
+		keys := c.durableLocks(start, chunk)
+		for _, key := range keys {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if _, found, err := c.s.eng.Get(nil, appendLockKey(nil, key)); err != nil {
 				return err
+			} else if !found {
+				if err := c.recheck(key); err != nil {
+					return err
+				}
 			}
 		}
+		if len(keys) < chunk {
+			return nil
+		}
+		start = append(keys[chunk-1], 0)
 	}
-	return nil
+}
+
+// durableLocks returns the keys of up to limit locks at or above start that should be on disk.
+func (c *checker) durableLocks(start []byte, limit int) (keys [][]byte) {
+	t := c.s.locks
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	t.ascendLocked(start, nil, func(e *entry) bool {
+		if e.state == stateDurable && e.lock.Op != OpPessimistic {
+			keys = append(keys, bytes.Clone(e.key))
+		}
+		return len(keys) < limit
+	})
+	return keys
 }
 
 // recheck compares the lock of key on disk and in memory under its latch.

@@ -16,6 +16,7 @@ type finisher struct {
 	commitTS tso.Timestamp // 0: rolling back
 	// decides: the batch decides a transaction, and must be durable before it is reported.
 	decides bool
+	err     error // what was found when the changes were collected; none are carried out then
 }
 
 func (w *writer) newFinisher(startTS, commitTS tso.Timestamp) finisher {
@@ -66,7 +67,16 @@ func (f *finisher) commit(key []byte, e *entry) {
 	if decideRecord(e.lock.Op, 0, 0) == recordLock {
 		f.w.putLockCommit(f.b, key, f.startTS, f.commitTS)
 	} else {
-		f.w.putWrite(f.b, key, e.lock.Op, e.longValue, f.startTS, f.commitTS, e.lock.Value)
+		value := e.lock.Value
+		if e.valueOnDisk {
+			record, err := f.w.lockRecord(key, f.startTS)
+			if err != nil {
+				f.err = err
+				return
+			}
+			value = record.Value
+		}
+		f.w.putWrite(f.b, key, e.lock.Op, e.longValue, f.startTS, f.commitTS, value)
 	}
 	if bytes.Equal(key, e.lock.Primary) {
 		f.decides = true
@@ -84,6 +94,10 @@ func (f *finisher) abort() {
 // run applies the collected changes and releases the latches. Rollback records have no entry in the lock table for which
 // others would wait until the sync, so with them the latches are held during it.
 func (f *finisher) run() (writtenBytes int, err error) {
+	if f.err != nil {
+		f.abort()
+		return 0, f.err
+	}
 	s := f.w.s
 	for _, e := range f.w.dropped {
 		s.noteLost(f.startTS)

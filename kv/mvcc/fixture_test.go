@@ -60,11 +60,19 @@ type world struct {
 	embedded bool
 	eng      *storage.Engine
 	*State
-	onFatal func(error)
+	onFatal   func(error)
+	packLocks int
 }
 
 func newWorld(t testing.TB, embedded bool, wrap func(storage.FS) storage.FS) *world {
-	w := &world{t: t, fs: storage.NewCrashableMemFS(), oracle: &stepOracle{}, embedded: embedded, wrap: wrap}
+	return newPackingWorld(t, embedded, wrap, 0)
+}
+
+// packAll is for newPackingWorld: every lock is packed that may be.
+const packAll = -1
+
+func newPackingWorld(t testing.TB, embedded bool, wrap func(storage.FS) storage.FS, packLocks int) *world {
+	w := &world{t: t, fs: storage.NewCrashableMemFS(), oracle: &stepOracle{}, embedded: embedded, wrap: wrap, packLocks: packLocks}
 	w.open()
 	t.Cleanup(w.close)
 	return w
@@ -80,7 +88,7 @@ func (w *world) open() {
 	if w.eng, err = storage.Open(storage.Options{Dir: "d", FS: fs, MemTableBytes: 1 << 20, CacheBytes: 1 << 20, OnFatal: w.onFatal}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.State, err = Open(context.Background(), Options{Engine: w.eng, Oracle: w.oracle, Embedded: w.embedded, Clock: w.oracle.clock,
+	w.State, err = Open(context.Background(), Options{Engine: w.eng, Oracle: w.oracle, Embedded: w.embedded, Clock: w.oracle.clock, PackLocks: w.packLocks,
 		SafePointKey: []byte{0x01, 's', 0}, CollectedKey: []byte{0x01, 'c', 0}, KeptKey: []byte{0x01, 'k', 0}, ShortValueBytes: 8, OnePCShortValueBytes: 16})
 	if err != nil {
 		w.t.Fatal(err)

@@ -19,6 +19,7 @@ type writer struct {
 	met     []*entry          // locks to be finished
 	uses    [][]byte          // keys held shared whose use is to be recorded
 	dropped []*entry          // pessimistic locks to be dropped
+	records *storage.Iterator // over L, opened when the value of a lock is needed that is not in memory
 	near    near              // where in the lock table it has last looked
 }
 
@@ -51,7 +52,37 @@ func (w *writer) closeIters() {
 		w.iter.Close()
 		w.iter = nil
 	}
+	if w.records != nil {
+		w.records.Close()
+		w.records = nil
+	}
 	w.cursor.close()
+}
+
+// lockRecord returns the record of the lock of startTS on key, which is latched. Keys ascend. What it returns is valid until the
+// next call.
+func (w *writer) lockRecord(key []byte, startTS tso.Timestamp) (l Lock, err error) {
+	w.key = appendLockKey(w.key[:0], key)
+	if w.records == nil {
+		if w.records, err = w.s.eng.NewRangeIter(w.key, storage.AppendSentinel([]byte{tagLock + 1})); err != nil {
+			return Lock{}, err
+		}
+	}
+	if !w.records.SeekGE(w.key) || !bytes.Equal(w.records.Key(), w.key) {
+		if err := w.records.Error(); err != nil {
+			return Lock{}, err
+		}
+		return Lock{}, corrupt(key, "lock is not on disk")
+	}
+	value, err := w.records.Value()
+	if err != nil {
+		return Lock{}, err
+	}
+	l, _, err = decodeLock(value)
+	if err != nil || l.StartTS != startTS {
+		return Lock{}, &CorruptionError{Key: bytes.Clone(key), Detail: "lock record", Err: err}
+	}
+	return l, nil
 }
 
 // latchKeys takes the latches of keys.

@@ -28,6 +28,7 @@ type probed struct {
 	verdict   readVerdict
 	lock      Lock // of readThrough and readLocked
 	longValue bool
+	onDisk    bool // the value of readThrough is in the lock's record
 	wait      <-chan struct{}
 }
 
@@ -40,15 +41,15 @@ func (s *State) probe(key []byte, o *ReadOptions) probed {
 		return probed{verdict: readWait, wait: wait}
 	}
 	s.locks.mu.RLock()
-	e := s.locks.getLocked(key)
+	e := s.locks.getBlockingLocked(key)
 	if e == nil {
 		s.locks.mu.RUnlock()
 		return probed{}
 	}
-	p := probed{verdict: decideRead(key, &e.lock, e.state, e.onePC, o)}
+	p := probed{verdict: e.decideRead(o)}
 	switch p.verdict {
 	case readThrough:
-		p.lock, p.longValue = e.lock.detached(), e.longValue
+		p.lock, p.longValue, p.onDisk = e.lock.detached(), e.longValue, e.valueOnDisk
 		p.lock.Value = bytes.Clone(e.lock.Value)
 	case readLocked:
 		p.lock = e.lock.detached()
@@ -65,12 +66,42 @@ func (s *State) probeWaiting(ctx context.Context, key []byte, o *ReadOptions) (p
 	for {
 		p := s.probe(key, o)
 		if p.verdict != readWait {
-			return p, nil
+			if current, err := s.loadLockValue(key, &p); current || err != nil {
+				return p, err
+			}
+			continue
 		}
 		if err := s.wait(ctx, p.wait); err != nil {
 			return probed{}, err
 		}
 	}
+}
+
+// decideRead judges the lock for a read.
+func (e *entry) decideRead(o *ReadOptions) readVerdict {
+	verdict := decideRead(e.key, &e.lock, e.state, e.onePC, o)
+	if verdict == readThrough && e.valueOnDisk && e.state != stateDurable {
+		return readWait // its record is about to go
+	}
+	return verdict
+}
+
+// loadLockValue reads the value of a lock that is read through and whose value is not in memory. current is false if the lock
+// has ended since the probe: probe again.
+func (s *State) loadLockValue(key []byte, p *probed) (current bool, _ error) {
+	if p.verdict != readThrough || !p.onDisk {
+		return true, nil
+	}
+	record, found, err := s.eng.Get(nil, appendLockKey(nil, key))
+	if err != nil || !found {
+		return false, err
+	}
+	l, _, err := decodeLock(record)
+	if err != nil {
+		return false, &CorruptionError{Key: bytes.Clone(key), Detail: "lock record", Err: err}
+	}
+	p.lock.Value = l.Value
+	return l.StartTS == p.lock.StartTS, nil
 }
 
 // Get returns the newest value of key committed at or before o.ReadTS, or nil. BeginRead must have been called with it.

@@ -404,14 +404,23 @@ const touchedRest = 32
 // until the commit has ended; waiters for them are then answered.
 func (k *largeChecker) replaceHeld(w *writer) {
 	var held []entry
+	var packed []*entry
 	w.near.forget()
 	for i := range w.entries {
 		e := &w.entries[i]
-		if old, _ := k.s.locks.getNear(&w.near, e.key); old == nil || old.holderOf(k.args.StartTS) == nil {
+		old, _ := k.s.locks.getNear(&w.near, e.key)
+		if old == nil || old.holderOf(k.args.StartTS) == nil {
+			continue
+		}
+		if old.pack != nil {
+			packed = append(packed, old)
 			continue
 		}
 		e.key = bytes.Clone(e.key) // the batch's memory is used again
 		held = append(held, *e)
+	}
+	if len(packed) > 0 {
+		k.s.locks.holdPacked(k.c, packed)
 	}
 	if len(held) > 0 {
 		k.s.locks.replaceHeld(k.c, slices.Clip(held))

@@ -258,8 +258,14 @@ func TestLargeCommitVanishesInCrash(t *testing.T) {
 // Goal: writers of a large commit's keys wait for it and then meet its versions; who waits for a lock that the
 // transaction itself holds gets it as of the commit, not of before.
 func TestWritersOfLargeCommit(t *testing.T) {
+	for _, packLocks := range []int{0, packAll} {
+		t.Run(fmt.Sprintf("packLocks=%d", packLocks), func(t *testing.T) { testWritersOfLargeCommit(t, packLocks) })
+	}
+}
+
+func testWritersOfLargeCommit(t *testing.T, packLocks int) {
 	ctx := context.Background()
-	w := newWorld(t, true, nil)
+	w := newPackingWorld(t, true, nil, packLocks)
 	w.putRow(t, "row02", "old")
 	start := w.now()
 	acquire := func(startTS tso.Timestamp, wait time.Duration, skip bool, keys ...string) (AcquireResult, error) {

@@ -166,6 +166,7 @@ func (t *lockTable) leaveLarge(c *largeCommit, commitTS tso.Timestamp) {
 	if c.commitTS != 0 {
 		t.blocking.Add(-1)
 	}
+	t.leavePacksLocked(c, commitTS != 0)
 	t.large = slices.DeleteFunc(t.large, func(other *largeCommit) bool { return other == c })
 	t.largeN.Add(-1)
 	close(c.done)

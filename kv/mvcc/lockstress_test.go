@@ -21,9 +21,10 @@ import (
 // neither lock, waiter nor edge is left. Method: goroutines that lock keys in any order, wait, give
 // up, release, commit in one and two phases; counters are compared with the commits.
 func TestLocksUnderStress(t *testing.T) {
-	for _, embedded := range []bool{true, false} {
-		t.Run(fmt.Sprintf("embedded=%v", embedded), func(t *testing.T) {
-			st := &lockStress{world: newWorld(t, embedded, nil), commits: make([]atomic.Int64, 4)}
+	for i, packLocks := range []int{0, packAll, 0, packAll} {
+		embedded := i < 2
+		t.Run(fmt.Sprintf("embedded=%v, packLocks=%d", embedded, packLocks), func(t *testing.T) {
+			st := &lockStress{world: newPackingWorld(t, embedded, nil, packLocks), commits: make([]atomic.Int64, 4)}
 			var all sync.WaitGroup
 			for g := range 8 {
 				rng := rand.New(rand.NewPCG(uint64(g), 3))

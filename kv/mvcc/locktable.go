@@ -38,6 +38,9 @@ type entry struct {
 	sharers []Lock // further holders of a shared lock
 	queue   *queue // waiters for the key in AcquireLocks, nil if there are none
 	under   *entry // while inflight: the transaction's pessimistic lock, which this one has replaced
+
+	pack        *lockPack // of a view of a packed lock: the lock is there, and this entry not in the table
+	valueOnDisk bool      // the value is in the lock's record, lock.Value is nil
 }
 
 // blocksReads reports whether a read may have to handle the lock.
@@ -75,6 +78,8 @@ type lockTable struct {
 	tree     *lockTree
 	largeN   atomic.Int64 // large commits in progress; writers skip them if it is 0
 	large    []*largeCommit
+	packs    []*lockPack
+	packFrom int // see packable
 
 	graph   *waitgraph.Local // the waits in all queues; changed under mu
 	stopped error            // the error of all waits, once set
@@ -82,13 +87,13 @@ type lockTable struct {
 	clock   func() time.Duration // monotonic
 }
 
-func newLockTable(clock func() time.Duration) *lockTable {
-	t := &lockTable{
-		tree:  newLockTree(),
-		graph: waitgraph.NewLocal(),
-		clock: clock,
+func newLockTable(opts *Options) *lockTable {
+	return &lockTable{
+		tree:     newLockTree(),
+		packFrom: opts.packLocksFrom(),
+		graph:    waitgraph.NewLocal(),
+		clock:    opts.Clock,
 	}
-	return t
 }
 
 // millis is the shard's monotonic clock.
@@ -102,13 +107,33 @@ func (t *lockTable) silent(l *Lock) uint64 {
 	return t.millis() - l.HeardMillis
 }
 
-// getLocked returns the entry of key or nil. The caller holds mu, for reading at least.
+// getLocked returns the entry of key, which may be a view of a packed lock, or nil. The caller holds mu, for
+// reading at least.
 func (t *lockTable) getLocked(key []byte) *entry {
 	if t.n.Load() == 0 {
 		return nil
 	}
 	var f finger
-	return t.tree.get(&f, key)
+	e := t.tree.get(&f, key)
+	if e == nil && len(t.packs) > 0 {
+		e = t.packedLocked(key)
+	}
+	return e
+}
+
+// getBlockingLocked is getLocked for whom locks that block no reads do not matter.
+func (t *lockTable) getBlockingLocked(key []byte) *entry {
+	var f finger
+	e := t.tree.get(&f, key)
+	for i := 0; e == nil && i < len(t.packs); i++ {
+		if p := t.packs[i]; p.blocking > 0 {
+			if v, found := p.get(key); found {
+				view := p.view(key, v)
+				e = &view
+			}
+		}
+	}
+	return e
 }
 
 // get returns the entry of key and its state, or nil. The holder of the key's latch may read all fields of a durable
@@ -164,6 +189,10 @@ func (t *lockTable) getNear(n *near, key []byte) (e *entry, state entryState) {
 
 func (t *lockTable) getNearLocked(n *near, key []byte) *entry {
 	e := t.tree.get(&n.finger, key)
+	if e == nil && len(t.packs) > 0 {
+		n.free = false
+		return t.packedLocked(key)
+	}
 	if n.free = e == nil; n.free {
 		n.end = n.end[:0]
 		if next := t.tree.following(&n.finger); next != nil {
@@ -174,15 +203,37 @@ func (t *lockTable) getNearLocked(n *near, key []byte) *entry {
 }
 
 // ascendLocked calls f for the entries of [start, end) in order until f returns false. An empty
-// end means no bound. The caller holds mu, for reading at least.
+// end means no bound. The caller holds mu, for reading at least. An entry that is a view is valid until f returns.
 func (t *lockTable) ascendLocked(start, end []byte, f func(*entry) bool) {
+	if len(t.packs) > 0 {
+		t.ascendPackedLocked(t.packs, start, end, f)
+		return
+	}
+	t.ascendTreeLocked(start, end, f)
+}
+
+// ascendTreeLocked is ascendLocked without the packed locks.
+func (t *lockTable) ascendTreeLocked(start, end []byte, f func(*entry) bool) {
 	t.tree.ascend(start, func(e *entry) bool {
 		return (len(end) == 0 || bytes.Compare(e.key, end) < 0) && f(e)
 	})
 }
 
-// descendLocked is ascendLocked from the end.
-func (t *lockTable) descendLocked(start, end []byte, f func(*entry) bool) {
+// ascendBlockingLocked is ascendLocked for whom locks that block no reads do not matter.
+func (t *lockTable) ascendBlockingLocked(start, end []byte, f func(*entry) bool) {
+	if packs := t.blockingPacksLocked(); len(packs) > 0 {
+		t.ascendPackedLocked(packs, start, end, f)
+		return
+	}
+	t.ascendTreeLocked(start, end, f)
+}
+
+// descendBlockingLocked is ascendBlockingLocked from the end.
+func (t *lockTable) descendBlockingLocked(start, end []byte, f func(*entry) bool) {
+	if packs := t.blockingPacksLocked(); len(packs) > 0 {
+		t.descendPackedLocked(packs, start, end, f)
+		return
+	}
 	t.tree.descend(end, func(e *entry) bool { return bytes.Compare(e.key, start) >= 0 && f(e) })
 }
 
@@ -251,6 +302,9 @@ func (t *lockTable) putLocked(f *finger, e *entry) {
 	}
 	t.n.Add(1)
 	old := t.tree.put(f, e)
+	if old == nil && len(t.packs) > 0 {
+		old = t.takePackedLocked(e.key)
+	}
 	if old == nil {
 		return
 	}
@@ -322,10 +376,16 @@ func (t *lockTable) setAsync(entries []entry, minCommitTS tso.Timestamp, args *P
 func (t *lockTable) settle(entries []entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	var f finger
 	for i := range entries {
-		entries[i].state = stateDurable
-		entries[i].under = nil
-		entries[i].wakeLocked()
+		e := &entries[i]
+		e.state = stateDurable
+		e.under = nil
+		e.wakeLocked()
+		if t.packable(e, e.lock.TxnSize) {
+			t.tree.remove(&f, e.key)
+			t.packLocked(e)
+		}
 	}
 }
 
@@ -348,7 +408,9 @@ func (t *lockTable) abandon(entries []entry, err error) {
 func (t *lockTable) finishing(entries []*entry, commitTS tso.Timestamp) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, e := range entries {
+	for i, e := range entries {
+		e = t.ownLocked(e)
+		entries[i] = e
 		e.state = stateFinishing
 		e.lock.MinCommitTS = max(e.lock.MinCommitTS, commitTS)
 	}
@@ -410,6 +472,14 @@ func (t *lockTable) removeChunk(entries []entry, commitTS tso.Timestamp) {
 }
 
 func (t *lockTable) removeLocked(f *finger, e *entry, commitTS tso.Timestamp) {
+	if e.pack != nil {
+		own := t.tree.get(f, e.key)
+		if own == nil {
+			t.dropPackedLocked(e)
+			return
+		}
+		e = own
+	}
 	if e.queue != nil {
 		t.handOverLocked(e, commitTS)
 	} else if t.tree.remove(f, e.key) != nil {
@@ -431,8 +501,11 @@ func (t *lockTable) waitChan(key []byte) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	e := t.getLocked(key)
-	if e == nil || e.state == stateDurable {
+	switch {
+	case e == nil || e.state == stateDurable:
 		return nil
+	case e.pack != nil:
+		return e.pack.large.done
 	}
 	return e.waitChanLocked()
 }

@@ -68,7 +68,7 @@ func (t *lockTable) enqueue(w *waiter) (queued bool, err error) {
 	if t.stopped != nil {
 		return false, t.stopped
 	}
-	e := t.getLocked(w.entry.key)
+	e := t.ownLocked(t.getLocked(w.entry.key))
 	if e == nil {
 		return false, nil
 	}
@@ -327,14 +327,17 @@ func (t *lockTable) holders(n *near, v *keyView, key []byte, startTS tso.Timesta
 	return e, e.queue != nil
 }
 
-// grant adds locks that were free, all in one critical section.
-func (t *lockTable) grant(entries []*entry) {
+// grant adds locks that were free, all in one critical section, for a transaction that has held size locks.
+func (t *lockTable) grant(entries []*entry, size uint32) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var f finger
 	for _, e := range entries {
-		t.n.Add(1)
-		t.tree.put(&f, e)
+		if t.n.Add(1); t.packable(e, size) {
+			t.packLocked(e)
+		} else {
+			t.tree.put(&f, e)
+		}
 	}
 }
 
@@ -342,7 +345,7 @@ func (t *lockTable) grant(entries []*entry) {
 func (t *lockTable) join(e *entry, l *Lock) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if e.queue != nil {
+	if e = t.ownLocked(e); e == nil || e.queue != nil {
 		return false
 	}
 	e.sharers = append(e.sharers, *l)
@@ -351,9 +354,16 @@ func (t *lockTable) join(e *entry, l *Lock) bool {
 
 // relock records that a transaction has locked a key again: as of a later snapshot, or, if it is the only holder, no
 // longer shared.
-func (t *lockTable) relock(l *Lock, args *AcquireArgs) {
+func (t *lockTable) relock(e *entry, args *AcquireArgs) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if e.pack != nil && (args.Shared || !e.lock.Shared) {
+		return // its primary alone is prolonged
+	}
+	if e = t.ownLocked(e); e == nil {
+		return
+	}
+	l := e.holderOf(args.StartTS)
 	l.TTLMillis = max(l.TTLMillis, args.TTLMillis)
 	l.LeaseMillis, l.HeardMillis = args.LeaseMillis, t.millis()
 	l.Shared = l.Shared && args.Shared
@@ -367,6 +377,15 @@ func (t *lockTable) release(e *entry, startTS tso.Timestamp) {
 }
 
 func (t *lockTable) releaseLocked(e *entry, startTS tso.Timestamp) {
+	if e.pack != nil {
+		var f finger
+		own := t.tree.get(&f, e.key)
+		if own == nil {
+			t.dropPackedLocked(e)
+			return
+		}
+		e = own
+	}
 	if len(e.sharers) == 0 {
 		var f finger
 		t.removeLocked(&f, e, 0)
@@ -412,7 +431,7 @@ func (t *lockTable) dismissHolderLocked(e *entry) {
 func (t *lockTable) retryWaiters(start, end []byte) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ascendLocked(start, end, func(e *entry) bool {
+	t.ascendTreeLocked(start, end, func(e *entry) bool {
 		t.dismissLocked(e, waitRetry)
 		return true
 	})

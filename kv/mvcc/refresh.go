@@ -116,11 +116,11 @@ func (s *State) lockInSpan(args *RefreshArgs, span *Span) (conflict *readConflic
 	t.mu.Lock() // a channel may have to be made
 	defer t.mu.Unlock()
 	if span.isPoint() {
-		if e := t.getLocked(span.Start); e != nil {
+		if e := t.getBlockingLocked(span.Start); e != nil {
 			visit(e)
 		}
 	} else {
-		t.ascendLocked(span.Start, span.End, visit)
+		t.ascendBlockingLocked(span.Start, span.End, visit)
 	}
 	return conflict
 }

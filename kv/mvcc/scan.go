@@ -125,12 +125,27 @@ func (sc *scanner) probe(ctx context.Context) error {
 		}
 		changing := sc.probeOnce()
 		if changing == nil {
-			return nil
+			if current, err := sc.loadLockValues(); current || err != nil {
+				return err
+			}
+			continue
 		}
 		if err := sc.s.wait(ctx, sc.s.locks.waitChan(changing)); err != nil {
 			return err
 		}
 	}
+}
+
+// loadLockValues reads the values of locks that are not in memory. current is false if one has ended: probe again.
+func (sc *scanner) loadLockValues() (current bool, _ error) {
+	for i := range sc.conflicts {
+		c := &sc.conflicts[i]
+		if current, err := sc.s.loadLockValue(c.key, &c.probed); !current || err != nil {
+			sc.conflicts = sc.conflicts[:0]
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // probeOnce returns the key of a lock to wait for before it is called again, nil if there is none.
@@ -148,7 +163,7 @@ func (sc *scanner) probeOnce() (changing []byte) {
 			return false
 		}
 		sc.run.meet(e)
-		switch verdict := decideRead(e.key, &e.lock, e.state, e.onePC, &sc.args.ReadOptions); verdict {
+		switch verdict := e.decideRead(&sc.args.ReadOptions); verdict {
 		case readPass:
 			return true
 		case readWait:
@@ -161,7 +176,7 @@ func (sc *scanner) probeOnce() (changing []byte) {
 			return false
 		default:
 			c := conflict{key: bytes.Clone(e.key)}
-			c.verdict, c.lock, c.longValue = verdict, e.lock.detached(), e.longValue
+			c.verdict, c.lock, c.longValue, c.onDisk = verdict, e.lock.detached(), e.longValue, e.valueOnDisk
 			if verdict == readThrough {
 				c.lock.Value = bytes.Clone(e.lock.Value)
 			}
@@ -174,9 +189,9 @@ func (sc *scanner) probeOnce() (changing []byte) {
 		// A large commit may have narrowed the page: what lies beyond belongs to the next one.
 		if sc.args.Reverse {
 			span := &sc.spans[len(sc.spans)-1-i]
-			t.descendLocked(later(span.Start, sc.start), span.End, visit)
+			t.descendBlockingLocked(later(span.Start, sc.start), span.End, visit)
 		} else {
-			t.ascendLocked(sc.spans[i].Start, earlierEnd(sc.spans[i].End, sc.end), visit)
+			t.ascendBlockingLocked(sc.spans[i].Start, earlierEnd(sc.spans[i].End, sc.end), visit)
 		}
 	}
 	t.mu.RUnlock()

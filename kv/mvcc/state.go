@@ -39,6 +39,8 @@ type Options struct {
 	WaitGraph waitgraph.Graph
 	// Clock is a monotonic clock, of which differences count; the process's by default.
 	Clock func() time.Duration
+	// PackLocks is how many locks a transaction has before more of them are packed (lockpack.go): 32,768 by default; below 0, none.
+	PackLocks int
 	// LockBound is the first lock bound, 0 for none; see SetLockBound.
 	LockBound tso.Timestamp
 }
@@ -100,7 +102,7 @@ type State struct {
 // Open reads the locks into memory. For the guarantees to requests from before a restart see recoverLock.
 func Open(ctx context.Context, opts Options) (*State, error) {
 	opts.ensureDefaults()
-	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable(opts.Clock)}
+	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable(&opts)}
 	s.latches.seed = maphash.MakeSeed()
 	s.largeRate.Store(1 << 30) // until one has been written
 	s.writers.New = func() any { return &writer{s: s} }
@@ -159,6 +161,10 @@ func (s *State) loadLocks(now tso.Timestamp) error {
 		e := &entry{key: key, lock: recoverLock(key, lock, now), longValue: longValue, state: stateDurable}
 		e.lock.HeardMillis = s.locks.millis()
 		s.locks.putLocked(&f, e)
+		if s.locks.packable(e, e.lock.TxnSize) {
+			s.locks.tree.remove(&f, key)
+			s.locks.packLocked(e)
+		}
 	}
 	return it.Error()
 }
@@ -313,7 +319,12 @@ func (s *State) WaitForRelease(ctx context.Context, key []byte, startTS tso.Time
 		s.locks.mu.Unlock()
 		return nil
 	}
-	ch := e.waitChanLocked()
+	var ch <-chan struct{}
+	if e.pack != nil && e.pack.large != nil {
+		ch = e.pack.large.done
+	} else {
+		ch = s.locks.ownLocked(e).waitChanLocked()
+	}
 	s.locks.mu.Unlock()
 	return s.wait(ctx, ch)
 }

@@ -24,11 +24,13 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// runTranscript runs one file. In a world whose file says so the oracle is elsewhere.
+// runTranscript runs one file, with and without packed locks. In a world whose file says so the oracle is elsewhere.
 func runTranscript(t *testing.T, path string) {
-	s := &transcript{world: newWorld(t, !strings.Contains(path, "remote"), nil), ts: map[string]tso.Timestamp{}}
-	datadriven.RunTest(t, path, s.run)
-	s.joinAll()
+	for _, packLocks := range []int{0, packAll} {
+		s := &transcript{world: newPackingWorld(t, !strings.Contains(path, "remote"), nil, packLocks), ts: map[string]tso.Timestamp{}}
+		datadriven.RunTest(t, path, s.run)
+		s.joinAll()
+	}
 }
 
 // transcript runs commands against one world. ts holds the timestamps that have a name: start_ts of
@@ -105,7 +107,7 @@ func (s *transcript) command(d *datadriven.TestData) (string, error) {
 	case "plant": // a lock that no request would be granted
 		for _, key := range s.keys(d) {
 			s.locks.grant([]*entry{{key: key, state: stateDurable, lock: Lock{Op: OpPessimistic, StartTS: s.txn(d), Primary: key,
-				TTLMillis: 3000, ForUpdateTS: s.at(d, "at")}}})
+				TTLMillis: 3000, ForUpdateTS: s.at(d, "at")}}}, 0)
 		}
 		return "", nil
 	case "join":

@@ -222,7 +222,7 @@ func (s *Shard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksRequest) (
 	res, err := call(ctx, s.name, s.opts, s.client.AcquireLocks, &kvpb.AcquireLocksRequest{Ranges: encodeRefs(req.Ranges),
 		Keys: req.Keys, Primary: req.Primary, StartTs: uint64(req.StartTS), ReadTs: uint64(req.ReadTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis,
 		WaitNanos: uint64(max(0, min(req.Wait, s.opts.Timeout/2))), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: uint64(req.Alive),
-		Existence: req.Existence})
+		Existence: req.Existence, TxnLocks: req.TxnLocks})
 	if err != nil {
 		return kv.AcquireLocksResponse{}, err
 	}

@@ -135,7 +135,8 @@ func (s *shardServer) ScanLock(ctx context.Context, req *kvpb.ScanLockRequest) (
 func (s *shardServer) AcquireLocks(ctx context.Context, req *kvpb.AcquireLocksRequest) (*kvpb.AcquireLocksResponse, error) {
 	res, err := s.shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: decodeRefs(req.Ranges), Keys: req.Keys, Primary: req.Primary,
 		StartTS: tso.Timestamp(req.StartTs), ReadTS: tso.Timestamp(req.ReadTs), TTLMillis: req.TtlMillis, LeaseMillis: req.LeaseMillis,
-		Wait: time.Duration(min(req.WaitNanos, math.MaxInt64)), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: tso.Timestamp(req.Alive), Existence: req.Existence})
+		Wait: time.Duration(min(req.WaitNanos, math.MaxInt64)), SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: tso.Timestamp(req.Alive), Existence: req.Existence,
+		TxnLocks: req.TxnLocks})
 	return serve(ctx, err, &kvpb.AcquireLocksResponse{LockedAt: encodeTimestamps(res.LockedAt), Exists: res.Exists},
 		func(e *kvpb.Error) *kvpb.AcquireLocksResponse { return &kvpb.AcquireLocksResponse{Error: e} })
 }

@@ -75,9 +75,13 @@ func (c *client) connect() error {
 	if w.plan.spills {
 		spillBytes = 1
 	}
+	packLocks := 0 // likewise
+	if w.plan.packsHeld {
+		packLocks = 1
+	}
 	db := percolator.New(router, w.brokenOracle(oracleConn{p}), percolator.Options{
 		RetryBudget: 4 * w.plan.lockTTL, ProbeTimeout: w.plan.lockTTL, LockTTL: w.plan.lockTTL, Workers: 1, MaxPageRows: 3,
-		DisableAsyncCommit: w.plan.noAsync, SpillBytes: spillBytes,
+		DisableAsyncCommit: w.plan.noAsync, SpillBytes: spillBytes, PackLocks: packLocks,
 		Jitter: func(n time.Duration) time.Duration {
 			mu.Lock()
 			defer mu.Unlock()

@@ -93,6 +93,9 @@ func (n *node) start() error {
 		EmbeddedOracle: w.plan.embedded,
 		OnFatal:        func(err error) { w.problem("%s: fatal: %v", n.name, err) },
 	}
+	if w.plan.packs {
+		opts.PackLocks = -1
+	}
 	if w.directory != nil {
 		opts.Directory = &lifeDirectory{Directory: w.directory, n: n, life: life}
 	}

@@ -49,6 +49,8 @@ type plan struct {
 	collects       bool          // garbage, all the time
 	spills         bool          // write sets of more than one key go to a file
 	absences       bool          // nodes are away from the collector for longer than history's life
+	packs          bool          // stores pack every lock that they may
+	packsHeld      bool          // transactions pack all their pessimistic locks but the first
 	latency        time.Duration // the most that passes between two events
 
 	// Chances in a thousand: of a request or an answer to be lost, of a request to be held back, to
@@ -113,6 +115,8 @@ func newPlan(seed uint64) plan {
 	if rand.New(rand.NewPCG(seed, 6)).IntN(2) == 0 && p.collects && p.nodes > 1 {
 		p.letBeAway()
 	}
+	packs := rand.New(rand.NewPCG(seed, 7))
+	p.packs, p.packsHeld = packs.IntN(2) == 0, packs.IntN(8) == 0
 	p.divide()
 	return p
 }
@@ -151,6 +155,12 @@ func (p *plan) String() string {
 	}
 	if p.spills {
 		where += ", write sets in files"
+	}
+	if p.packs {
+		where += ", packed locks"
+	}
+	if p.packsHeld {
+		where += ", packed by their transactions"
 	}
 	return fmt.Sprintf("%s, %v; %s, %d clients × %d; TTL %v, latency %v; lost %d+%d, held %d, twice %d, slow syncs %d, faults %d %v",
 		p.workload, p.mode, where, p.clients, p.txns, p.lockTTL, p.latency,

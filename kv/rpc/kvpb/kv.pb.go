@@ -1876,6 +1876,7 @@ type AcquireLocksRequest struct {
 	Alive         uint64                 `protobuf:"fixed64,10,opt,name=alive,proto3" json:"alive,omitempty"`
 	Existence     bool                   `protobuf:"varint,11,opt,name=existence,proto3" json:"existence,omitempty"`
 	LeaseMillis   uint64                 `protobuf:"varint,12,opt,name=lease_millis,json=leaseMillis,proto3" json:"lease_millis,omitempty"`
+	TxnLocks      uint32                 `protobuf:"varint,13,opt,name=txn_locks,json=txnLocks,proto3" json:"txn_locks,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1990,6 +1991,13 @@ func (x *AcquireLocksRequest) GetExistence() bool {
 func (x *AcquireLocksRequest) GetLeaseMillis() uint64 {
 	if x != nil {
 		return x.LeaseMillis
+	}
+	return 0
+}
+
+func (x *AcquireLocksRequest) GetTxnLocks() uint32 {
+	if x != nil {
+		return x.TxnLocks
 	}
 	return 0
 }
@@ -5837,7 +5845,7 @@ const file_kv_proto_rawDesc = "" +
 	"\bLockInfo\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\fR\x03key\x12'\n" +
 	"\x04lock\x18\x02 \x01(\v2\x13.percodb.kv.v1.LockR\x04lock\x12\x18\n" +
-	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\xf6\x02\n" +
+	"\awaiters\x18\x03 \x03(\x06R\awaiters\"\x93\x03\n" +
 	"\x13AcquireLocksRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x12\x12\n" +
 	"\x04keys\x18\x02 \x03(\fR\x04keys\x12\x18\n" +
@@ -5854,7 +5862,8 @@ const file_kv_proto_rawDesc = "" +
 	"\x05alive\x18\n" +
 	" \x01(\x06R\x05alive\x12\x1c\n" +
 	"\texistence\x18\v \x01(\bR\texistence\x12!\n" +
-	"\flease_millis\x18\f \x01(\x04R\vleaseMillis\"w\n" +
+	"\flease_millis\x18\f \x01(\x04R\vleaseMillis\x12\x1b\n" +
+	"\ttxn_locks\x18\r \x01(\rR\btxnLocks\"w\n" +
 	"\x14AcquireLocksResponse\x12\x1b\n" +
 	"\tlocked_at\x18\x01 \x03(\x06R\blockedAt\x12\x16\n" +
 	"\x06exists\x18\x02 \x03(\bR\x06exists\x12*\n" +

@@ -1,0 +1,215 @@
+package percolator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/tso"
+)
+
+// lockRows locks the rows [from, to) in requests of a thousand.
+func lockRows(t *testing.T, txn *Txn, opts LockOptions, from, to int) {
+	t.Helper()
+	for ; from < to; from += 1000 {
+		keys := make([][]byte, 0, 1000)
+		for i := from; i < min(from+1000, to); i++ {
+			keys = append(keys, rowKey(i))
+		}
+		if _, err := txn.AcquireLocks(t.Context(), opts, keys...); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func heapBytes() int64 {
+	var stats runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&stats)
+	return int64(stats.HeapAlloc)
+}
+
+// Goal: beyond the first tens of thousands, a pessimistic lock takes a few bytes in the store and in its transaction
+// together, and draws about that much from the pool; it does what a lock does. Method: the heap before and after
+// 50,000 locks; a rival; a savepoint; the commit.
+func TestManyLocksTakeLittle(t *testing.T) {
+	pool := memory.NewPool("row locks", 1<<30)
+	c := newCluster(t, nil)
+	db := c.db(Options{LockMemory: pool}, nil)
+	txn := mustBeginTxn(t, db, pessimistic)
+	const first, n = 40_000, 50_000
+	lockRows(t, txn, LockOptions{}, 0, first)
+	before, drawn := heapBytes(), txn.locks.account.Used()
+	lockRows(t, txn, LockOptions{}, first, first+n)
+	took, drew := (heapBytes()-before)/n, (txn.locks.account.Used()-drawn)/n
+	t.Logf("%d bytes a lock, %d drawn", took, drew)
+	if took > 32 || drew > 40 || drew < took/2 {
+		t.Error("a lock takes more, or draws more or less")
+	}
+
+	rival := mustBeginTxn(t, db, pessimistic)
+	var notAvailable *LockNotAvailableError
+	if _, err := rival.AcquireLocks(t.Context(), LockOptions{NoWait: true}, rowKey(first+n/2)); !errors.As(err, &notAvailable) || notAvailable.Lock.StartTS != txn.StartTS() {
+		t.Fatalf("a rival that does not wait: %v", err)
+	}
+	skipped, err := rival.AcquireLocks(t.Context(), LockOptions{SkipLocked: true}, rowKey(first+n-1), rowKey(first+n))
+	if err != nil || !skipped[0] || skipped[1] {
+		t.Fatalf("a rival that skips: %v, %v", skipped, err)
+	}
+	must(t, rival.Rollback(t.Context()))
+
+	sp := txn.Savepoint()
+	if count := txn.Counts().Locks; count != first+n {
+		t.Fatalf("%d locks", count)
+	}
+	drawn = txn.locks.account.Used()
+	lockRows(t, txn, LockOptions{}, first+n, first+2*n)
+	txn.RollbackTo(sp)
+	if locks := len(c.locks()); locks != first+n || txn.locks.account.Used() > drawn+64<<10 {
+		t.Fatalf("after a rollback to a savepoint: %d locks, %d bytes more drawn", locks, txn.locks.account.Used()-drawn)
+	}
+
+	waits := make(chan error, 1)
+	waiting := mustBeginTxn(t, db, pessimistic)
+	go func() {
+		_, err := waiting.AcquireLocks(context.Background(), LockOptions{}, rowKey(first+7))
+		waits <- err
+	}()
+	for waiters := 0; waiters == 0; {
+		for _, l := range c.locks() {
+			waiters += len(l.Waiters)
+		}
+	}
+	must(t, txn.Put(rowKey(first+7), []byte("1")))
+	mustCommit(t, txn)
+	if err := <-waits; !errors.Is(err, ErrRestartStatement) && err != nil {
+		t.Fatal(err)
+	}
+	if waiting.ReadTS() <= txn.StartTS() {
+		t.Error("who has waited reads as of before the commit")
+	}
+	must(t, waiting.Rollback(t.Context()))
+	if locks, used := len(c.locks()), pool.Used(); locks != 0 || used != 0 {
+		t.Errorf("at the end: %d locks, %d bytes drawn", locks, used)
+	}
+}
+
+// Goal: packed locks that are only held end with their transaction, exclusive and shared, with and without a write, on one
+// store and on two. Method: few locks in memory; the locks that are left.
+func TestPackedLocksEnd(t *testing.T) {
+	const n = 3000
+	for _, bounds := range [][]string{nil, {"row001000"}} {
+		for name, end := range map[string]func(t *testing.T, txn *Txn){
+			"rollback": func(t *testing.T, txn *Txn) { must(t, txn.Rollback(t.Context())) },
+			"read":     func(t *testing.T, txn *Txn) { mustCommit(t, txn) },
+			"write": func(t *testing.T, txn *Txn) {
+				must(t, txn.Put(rowKey(1500), []byte("1")))
+				must(t, txn.Put(rowKey(n+1), []byte("1")))
+				mustCommit(t, txn)
+			},
+			"conflict": func(t *testing.T, txn *Txn) {
+				must(t, txn.Insert(rowKey(n+2), []byte("1"))) // it exists
+				if _, err := txn.Commit(t.Context()); err == nil {
+					t.Fatal("no conflict")
+				}
+			},
+		} {
+			for _, shared := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%d stores, %s, shared=%v", len(bounds)+1, name, shared), func(t *testing.T) {
+					pool := memory.NewPool("row locks", 1<<30)
+					c := newClusterWith(t, nil, kv.Options{PackLocks: -1}, bounds...)
+					db := c.db(Options{PackLocks: 10, LockMemory: pool}, nil)
+					setup := mustBegin(t, db)
+					must(t, setup.Put(rowKey(n+2), []byte("1")))
+					mustCommit(t, setup)
+					txn := mustBeginTxn(t, db, pessimistic)
+					lockRows(t, txn, LockOptions{}, 0, 1)
+					lockRows(t, txn, LockOptions{Shared: shared}, 1, n)
+					if used := pool.Used(); used == 0 {
+						t.Error("nothing is drawn")
+					}
+					end(t, txn)
+					db.waitIdle()
+					if locks := len(c.locks()); locks != 0 || pool.Used() != 0 {
+						t.Errorf("%d locks are left, %d bytes drawn", locks, pool.Used())
+					}
+				})
+			}
+		}
+	}
+}
+
+// Goal: the rows of a large write set over two stores stay locked by packed locks, also after the stores have restarted, and what
+// is decided then by readers and rivals holds for all of them. Method: a client that dies before or after its commit point.
+func TestPackedLocksOfDeadClient(t *testing.T) {
+	const n = 20_000
+	for _, commits := range []bool{true, false} {
+		for _, restarts := range []bool{true, false} {
+			t.Run(fmt.Sprintf("commits=%v, restarts=%v", commits, restarts), func(t *testing.T) {
+				c := newClusterWith(t, nil, kv.Options{PackLocks: 100}, string(rowKey(n/2)))
+				dead := &dyingPermit{dies: !commits}
+				db := c.db(Options{SpillBytes: 1 << 16, DrainTimeout: 10 * time.Millisecond}, func(s kv.Shard) kv.Shard {
+					return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
+						switch r := req.(type) {
+						case *kv.CommitRequest:
+							if !r.Primary {
+								return errLost
+							}
+						case *kv.RollbackRequest, *kv.ResolveLockRequest:
+							return errLost
+						}
+						return nil
+					}}
+				})
+				txn := mustBegin(t, db)
+				for i := range n {
+					must(t, txn.Put(rowKey(i), []byte("1")))
+				}
+				txn.SetCommitPermit(dead)
+				if _, err := txn.Commit(t.Context()); commits != (err == nil) {
+					t.Fatal(err)
+				}
+				if locks := len(c.locks()); locks < n-1 {
+					t.Fatalf("%d locks are left to others", locks)
+				}
+				must(t, db.Close()) // its client is dead
+				for i := 0; restarts && i < len(c.stores); i++ {
+					c.stores[i].Close()
+					c.open(i)
+				}
+				c.step.advance(20 * db.opts.LockTTL)
+				other := c.db(Options{}, nil)
+				want := 0
+				if commits {
+					want = n
+				}
+				if rows, sum := contents(t, mustBegin(t, other)); rows != want || sum != int64(want) {
+					t.Fatalf("%d rows, want %d", rows, want)
+				}
+				rival := mustBegin(t, other)
+				must(t, rival.Put(rowKey(n-1), []byte("2")))
+				mustCommit(t, rival)
+				if got := mustGet(t, mustBegin(t, other), string(rowKey(n-1))); got != "2" {
+					t.Errorf("a row is %q after it was written", got)
+				}
+			})
+		}
+	}
+}
+
+// dyingPermit refuses the commit, when all keys are locked, if its client dies before the commit point.
+type dyingPermit struct{ dies bool }
+
+func (p *dyingPermit) MaxCommitTS() (tso.Timestamp, error) {
+	if p.dies {
+		return 1, nil
+	}
+	return 0, nil
+}
+
+func (p *dyingPermit) Renew(context.Context) error { return errLost }
