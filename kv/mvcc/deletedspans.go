@@ -2,6 +2,7 @@ package mvcc
 
 import (
 	"bytes"
+	"hash/maphash"
 	"slices"
 	"sort"
 	"sync"
@@ -16,13 +17,22 @@ const (
 	maxDeletedSpans    = 1024
 	maxDeletedSpanKey  = 1 << 10
 	minDeletedSpanKeys = 32
+	// minDeletedShort is the same for the first maxShortRuns runs of a page: the consumer of a queue, who reads a few rows,
+	// jumps over short runs between them too, and a scan of many rows reports no more of them than pays.
+	minDeletedShort = 8
+	maxShortRuns    = 16
+	// trackedScans is how many scans count behind each row once one has met hiddenSteps entries more than its rows explain.
+	trackedScans = 16
+	hiddenSteps  = 64
 	// minDeletedMore is the same for keys next to a verified span, to which they are added.
 	minDeletedMore = 4
 )
 
 // deletedSpans are spans in which every key is deleted: the consumed end of a queue, or the index entries that a
 // frequently updated row has left. A scan of the present skips them. Their versions are history until they are
-// collected, and without the skip every scan would pass over all of them.
+// collected, and without the skip every scan would pass over all of them. The same applies to keys that have been
+// collected: a scan does not see them, but Pebble passes over their versions and tombstones until a compaction has removed
+// both. Scans detect them by the number of entries that Pebble has passed over.
 //
 // A span that is verified at asOf contains no visible key at any timestamp from asOf on. That takes two scans:
 //
@@ -38,7 +48,12 @@ const (
 type deletedSpans struct {
 	n   atomic.Int64  // spans in the list; writers and scans skip the list if it is 0
 	seq atomic.Uint64 // grows with each candidate
-	mu  sync.RWMutex
+	// tracked is how many more scans count the entries that Pebble walks over behind each row.
+	tracked atomic.Int32
+	// starts has a bit set for the key that a span begins directly behind, so that scans rarely look in vain behind a row.
+	starts [1 << 8]atomic.Uint64
+	set    int // bits set since starts was made anew; guarded by mu
+	mu     sync.RWMutex
 	// spans are disjoint and ascending.
 	spans []deletedSpan
 }
@@ -64,6 +79,39 @@ func (d *deletedSpans) endOf(key []byte, readTS tso.Timestamp, buf []byte) (_ []
 		return buf, false
 	}
 	return append(buf, d.spans[i].end...), true
+}
+
+// mayBeginBehind reports whether a span may begin directly behind key.
+func (d *deletedSpans) mayBeginBehind(key []byte) bool {
+	if d.n.Load() == 0 {
+		return false
+	}
+	word, bit := d.startBit(key)
+	return word.Load()&bit != 0
+}
+
+var deletedSpanSeed = maphash.MakeSeed()
+
+func (d *deletedSpans) startBit(key []byte) (word *atomic.Uint64, bit uint64) {
+	hash := maphash.Bytes(deletedSpanSeed, key)
+	return &d.starts[hash>>6%uint64(len(d.starts))], 1 << (hash % 64)
+}
+
+// noteStartsLocked sets the bits of spans. After a while starts is made anew, without those that have gone.
+func (d *deletedSpans) noteStartsLocked(spans []deletedSpan) {
+	if d.set += len(spans); d.set > 2*maxDeletedSpans {
+		for i := range d.starts {
+			d.starts[i].Store(0)
+		}
+		spans = d.spans
+		d.set = len(spans)
+	}
+	for i := range spans {
+		if start := spans[i].start; len(start) > 0 && start[len(start)-1] == 0 {
+			word, bit := d.startBit(start[:len(start)-1])
+			word.Or(bit)
+		}
+	}
 }
 
 // startBelow appends to buf the start of the verified span in which the keys directly below bound lie, for a reader at
@@ -222,5 +270,6 @@ func (d *deletedSpans) evictLocked() {
 
 func (d *deletedSpans) replaceLocked(from, to int, with []deletedSpan) {
 	d.spans = slices.Replace(d.spans, from, to, with...)
+	d.noteStartsLocked(with)
 	d.n.Store(int64(len(d.spans)))
 }

@@ -3,6 +3,7 @@ package mvcc
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -178,6 +179,119 @@ func TestDeletedSpansAreJumpedOver(t *testing.T) {
 		if rows, _ := w.scanAll(ScanRequest{Spans: args.Spans, Limit: 100, MaxBytes: 1 << 20}, before); len(rows) != keys {
 			t.Errorf("%d rows of the past", len(rows))
 		}
+	}
+}
+
+// Goal: a scan of a few rows jumps over the short runs of deleted keys between them, also where single keys are deleted
+// between such runs later; a scan of many rows reports no more short runs than pays. Method: the number of deleted keys walked
+// over, and of spans.
+func TestShortDeletedRunsAreJumpedOver(t *testing.T) {
+	for _, reverse := range []bool{false, true} {
+		w := newWorld(t, true, nil)
+		const keys, every = 1200, 12
+		for i := range keys {
+			w.putOnePhase(fmt.Sprintf("k%04d", i), "v")
+		}
+		for i := range keys {
+			if i%every != 0 {
+				w.putOnePhase(fmt.Sprintf("k%04d", i), "")
+			}
+		}
+		walked := func(limit int) uint64 {
+			args := ScanRequest{Spans: []Span{{Start: []byte("k"), End: []byte("l")}}, Reverse: reverse, Limit: limit, MaxBytes: 1 << 20}
+			args.ReadTS = w.now()
+			if err := w.BeginRead(context.Background(), args.ReadTS); err != nil {
+				t.Fatal(err)
+			}
+			page, err := w.Scan(context.Background(), &args)
+			if err != nil || len(page.Rows) > limit || limit < keys && len(page.Rows) != limit {
+				t.Fatalf("%d rows: %v", len(page.Rows), err)
+			}
+			return page.Deleted
+		}
+		walked(keys)
+		if n := w.deleted.n.Load(); n == 0 || n > maxShortRuns {
+			t.Errorf("reverse %v: a scan of all rows has reported %d short runs", reverse, n)
+		}
+		if got := walked(10); got < 9*(every-1) {
+			t.Fatalf("reverse %v: the first scans walk over %d deleted keys", reverse, got)
+		}
+		if got := walked(10); got > 10 {
+			t.Errorf("reverse %v: a scan of ten rows walks over %d deleted keys", reverse, got)
+		}
+		// What is consumed between the runs joins them.
+		for i := every; i < 5*every; i += every {
+			at := i
+			if reverse {
+				at = keys - every - i
+			}
+			w.putOnePhase(fmt.Sprintf("k%04d", at), "")
+		}
+		for range 4 {
+			walked(6)
+		}
+		if got := walked(6); got > 8 {
+			t.Errorf("reverse %v: after rows between the runs were deleted, a scan of six walks over %d deleted keys", reverse, got)
+		}
+	}
+}
+
+// Goal: a scan of a few rows jumps over keys that have been collected but not compacted, at its beginning in both directions and
+// between rows forward. Method: the number of stored entries that Pebble walks over, after collection, for a store that knows no
+// deleted spans; the rows are the same throughout.
+func TestCollectedKeysAreJumpedOver(t *testing.T) {
+	for _, reverse := range []bool{false, true} {
+		w := newWorld(t, true, nil)
+		const keys = 1000
+		rows := map[int]bool{300: true, 330: true, 331: true, 700: true}
+		for i := range keys {
+			w.putOnePhase(fmt.Sprintf("k%04d", i), "v")
+		}
+		for i := range keys {
+			if !rows[i] {
+				w.putOnePhase(fmt.Sprintf("k%04d", i), "")
+			}
+		}
+		sp := w.now()
+		w.fence(sp)
+		w.collectAll(sp, nil)
+		steps := func() int {
+			args := ScanRequest{Spans: []Span{{Start: []byte("k"), End: []byte("l")}}, Reverse: reverse, Limit: 10, MaxBytes: 1 << 20}
+			args.ReadTS = w.now()
+			if err := w.BeginRead(context.Background(), args.ReadTS); err != nil {
+				t.Fatal(err)
+			}
+			sc := scanner{s: w.State, args: &args, page: &Page{}, spans: args.Spans, start: []byte("k"), end: []byte("l")}
+			if err := errors.Join(sc.probe(context.Background()), sc.open()); err != nil {
+				t.Fatal(err)
+			}
+			defer sc.it.Close()
+			before, walk := sc.it.Steps(), sc.forward
+			if reverse {
+				walk = sc.reverse
+			}
+			defer sc.noteHidden()
+			if err := walk(); err != nil || len(sc.page.Rows) != len(rows) || sc.page.Deleted != 0 {
+				t.Fatalf("%d rows, %d deleted: %v", len(sc.page.Rows), sc.page.Deleted, err)
+			}
+			return sc.it.Steps() - before
+		}
+		first := steps()
+		if first < 2*keys {
+			t.Fatalf("reverse %v: the first scan walks over %d entries: there is nothing to jump over", reverse, first)
+		}
+		steps() // of which the next ones count the steps behind rows
+		steps()
+		most := 4 * len(rows)
+		if reverse {
+			most += 4 * 700 // what lies between rows and below them is walked over
+		}
+		if got := steps(); got > most {
+			t.Errorf("reverse %v: the fourth scan walks over %d entries, the first over %d", reverse, got, first)
+		}
+		w.putOnePhase("k0100", "v")
+		rows[100] = true
+		steps()
 	}
 }
 

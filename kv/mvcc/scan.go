@@ -90,6 +90,7 @@ func (s *State) Scan(ctx context.Context, args *ScanRequest) (*Page, error) {
 	if err != nil {
 		return nil, err
 	}
+	sc.noteHidden()
 	return sc.page, nil
 }
 
@@ -401,9 +402,8 @@ const expectOlder = 16
 // version is tried before a jump over all that are left of a key, unless a key shortly before had several.
 func (sc *scanner) forward() error {
 	it := sc.it
-	older := 0               // keys from here on that are expected to have older versions
-	var last []byte          // key of the last row
-	met := len(sc.spans) > 1 // some key; of several spans, the first may be in any
+	older := 0      // keys from here on that are expected to have older versions
+	var last []byte // key of the last row
 	for ok := sc.first(); ok; {
 		if sc.at < len(sc.spans)-1 {
 			at := sc.at
@@ -419,8 +419,6 @@ func (sc *scanner) forward() error {
 			return corrupt(it.Key(), "unversioned key among the write records")
 		}
 		key := userKey(prefix)
-		first := !met
-		met = true
 		if last != nil && bytes.Equal(key, last) {
 			last, ok, older = nil, it.NextPrefix(), expectOlder
 			continue
@@ -460,7 +458,7 @@ func (sc *scanner) forward() error {
 			if sc.page.Deleted++; newer {
 				ok = it.NextPrefix()
 			} else {
-				ok = sc.passDeleted(key, first)
+				ok = sc.passDeleted(key)
 			}
 			continue
 		}
@@ -469,7 +467,9 @@ func (sc *scanner) forward() error {
 		if sc.endAtLimit() {
 			return nil
 		}
-		if older > 0 {
+		if moved, more := sc.behindRow(last); moved {
+			last, ok = nil, more
+		} else if older > 0 {
 			last, ok, older = nil, it.NextPrefix(), older-1
 		} else {
 			ok = it.Next()
@@ -512,7 +512,6 @@ func (sc *scanner) seekVisible(prefix []byte) (visible, ok bool, err error) {
 func (sc *scanner) reverse() error {
 	it := sc.it
 	var kept writeRecord
-	met := len(sc.spans) > 1 // some key; of several spans, the first may be in any
 	for ok := sc.last(); ok; {
 		if sc.at < len(sc.spans)-1 {
 			at := sc.at
@@ -530,8 +529,6 @@ func (sc *scanner) reverse() error {
 		it.Buf = append(it.Buf[:0], prefix...)
 		prefix = it.Buf[:len(prefix):len(prefix)]
 		key := userKey(prefix)
-		first := !met
-		met = true
 		locked, stop, err := false, false, error(nil)
 		if len(sc.conflicts) > 0 {
 			if locked, stop, err = sc.conflictsBefore(key); stop || err != nil {
@@ -560,7 +557,7 @@ func (sc *scanner) reverse() error {
 			}
 		} else if kept.op == OpDelete {
 			if sc.page.Deleted++; !sc.newer {
-				ok = sc.passDeletedBelow(key, first, ok)
+				ok = sc.passDeletedBelow(key, ok)
 			}
 		}
 	}
@@ -605,18 +602,25 @@ func (sc *scanner) reverseKey(prefix []byte, kept *writeRecord) (ok bool, err er
 	}
 }
 
-// keep copies the iterator's current record, including its value unless that is a data record, which may have been
-// removed for an older version.
+// keep copies the record the iterator stands on, its value included unless that is a data record: of
+// an older version it may be gone. Only a record with a long value is decoded whole.
 func (sc *scanner) keep(kept *writeRecord) error {
 	value := kept.value[:0]
-	w, err := currentWrite(sc.it)
+	record, err := sc.it.Value()
 	if err != nil {
 		return err
 	}
-	*kept = w
-	kept.value = value
-	if w.op == OpPut && !w.longValue && !sc.args.KeysOnly {
-		kept.value = append(value, w.value...)
+	op, long, inline, err := writeValue(record)
+	if err != nil || long || op != OpPut && op != OpDelete {
+		if *kept, err = currentWrite(sc.it); err != nil {
+			return err
+		}
+		kept.value = value
+		return nil
+	}
+	*kept = writeRecord{op: op, value: value}
+	if op == OpPut && !sc.args.KeysOnly {
+		kept.value = append(value, inline...)
 	}
 	return nil
 }

@@ -10,17 +10,40 @@ import (
 // maxProbedKeys bounds how many locked keys a scan keeps in mind for the sake of deleted spans.
 const maxProbedKeys = 16
 
+// closeRows is behind how many rows of a page a scan looks for deleted spans, and for collected keys.
+const closeRows = 32
+
+// stepsPerKey is about how many stored entries Pebble walks over for a deleted key that has been collected: two versions and
+// their tombstones.
+const stepsPerKey = 4
+
 // deletedRun is the row of deleted keys that a scan is walking over: it jumps over the part of them that is known to be a
-// deleted span, and reports the run when it ends.
+// deleted span, and reports the run when it ends. Keys that have been collected belong to it: until compactions take their
+// tombstones, Pebble walks over them.
 type deletedRun struct {
 	since  uint64   // deletedSpans.seq before the probe
 	locked [][]byte // keys whose locks the probe has met and that may become versions, in scan order
 	more   bool     // there are locked keys behind those
 	large  bool     // the probe has met a large commit, whose keys are not known
-	walked int      // keys of the run, those jumped over aside; 0 if there is no run
+	open   bool     // there is a run: the scan has met no key but deleted ones since its beginning
+	walked int      // keys of the run, those jumped over aside
 	start  []byte   // forward: where the run begins
+	behind []byte   // forward: if not nil, the run begins directly behind this key instead
 	end    []byte   // in reverse: the bound above the run
 	jumped bool     // the run is next to a verified span, or has one in it
+	// unseen counts the keys walked over since the run began, or has last jumped; reported the runs of the page that were
+	// reported.
+	unseen, reported int
+	// steps is the iterator's count at the beginning of the run, forward, -1 if it is not known. hidden is how many collected
+	// keys a run in reverse has begun with.
+	steps, hidden int
+	track         bool // forward: count the steps behind each row
+	from          int  // the iterator's count at the beginning of the page
+}
+
+// begin opens a run where the iterator has come to in so many steps.
+func (r *deletedRun) begin(steps int) {
+	r.open, r.jumped, r.unseen, r.behind, r.steps = true, false, 0, nil, steps
 }
 
 // reset begins a probe.
@@ -43,43 +66,106 @@ func (r *deletedRun) meet(e *entry) {
 // first moves to the first version of the page. A deleted span at its beginning costs no separate seek.
 func (sc *scanner) first() (ok bool) {
 	r := &sc.run
-	r.start = sc.start
-	if len(sc.spans) == 1 {
-		if sc.it.Buf, r.jumped = sc.s.deleted.endOf(sc.start, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); r.jumped {
-			r.start = append(r.start[:0:0], sc.it.Buf[1:]...)
-			sc.it.Buf = storage.AppendSentinel(sc.it.Buf)
-			return sc.it.SeekGE(sc.it.Buf)
-		}
+	if len(sc.spans) > 1 { // the first key may be in any
+		return sc.it.First()
+	}
+	r.from = sc.it.Steps()
+	r.begin(r.from)
+	if r.track = sc.s.deleted.tracked.Load() > 0; r.track {
+		sc.s.deleted.tracked.Add(-1)
+	}
+	if r.start = sc.start; sc.jumpForward(sc.start) {
+		return sc.it.SeekGE(sc.it.Buf)
 	}
 	return sc.it.First()
+}
+
+// jumpForward reports whether key lies in a verified span. If so, the run that has just begun begins at the end of that, where
+// a seek to sc.it.Buf goes.
+func (sc *scanner) jumpForward(key []byte) bool {
+	r := &sc.run
+	buf, found := sc.s.deleted.endOf(key, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite))
+	if sc.it.Buf = buf; found {
+		r.start, r.behind, r.jumped = append(r.start[:0:0], buf[1:]...), nil, true
+		sc.it.Buf = storage.AppendSentinel(buf)
+	}
+	return found
 }
 
 // last is first for a scan in reverse.
 func (sc *scanner) last() (ok bool) {
 	r := &sc.run
-	r.end = sc.end
-	if len(sc.spans) == 1 && len(sc.end) > 0 {
-		if sc.it.Buf, r.jumped = sc.s.deleted.startBelow(sc.end, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); r.jumped {
-			r.end = append(r.end[:0:0], sc.it.Buf[1:]...)
-			sc.it.Buf = storage.AppendSentinel(sc.it.Buf)
-			return sc.it.SeekLT(sc.it.Buf)
-		}
+	if len(sc.spans) > 1 || len(sc.end) == 0 {
+		return sc.it.Last()
 	}
-	return sc.it.Last()
+	r.begin(sc.it.Steps())
+	r.end = sc.end
+	if sc.it.Buf, r.jumped = sc.s.deleted.startBelow(sc.end, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); r.jumped {
+		r.end = append(r.end[:0:0], sc.it.Buf[1:]...)
+		sc.it.Buf = storage.AppendSentinel(sc.it.Buf)
+		ok = sc.it.SeekLT(sc.it.Buf)
+	} else {
+		ok = sc.it.Last()
+	}
+	r.hidden = (sc.it.Steps() - r.steps) / stepsPerKey
+	return ok
 }
 
-// passDeleted moves forward from key, which is deleted as of the snapshot and has no newer version, to the next key that
-// may not be. first reports that the scan has found no key before: there is none between its beginning, or the end of
-// the span it began with, and key.
-func (sc *scanner) passDeleted(key []byte, first bool) (ok bool) {
-	r := &sc.run
-	if r.walked == 0 && !first {
-		r.start, r.jumped = append(r.start[:0:0], key...), false
+// behindRow opens a run directly behind a row, one of the first of the page. moved reports that a verified span begins there,
+// and that the iterator has been moved behind it; ok, that it is on a key then.
+func (sc *scanner) behindRow(key []byte) (moved, ok bool) {
+	if len(sc.page.Rows) > closeRows || len(sc.spans) > 1 {
+		return false, false
 	}
-	if r.walked++; r.walked%16 == 1 {
+	steps := -1
+	if sc.run.track {
+		steps = sc.it.Steps()
+	}
+	sc.run.begin(steps)
+	if sc.run.behind = key; !sc.s.deleted.mayBeginBehind(key) {
+		return false, false
+	}
+	var room [128]byte
+	if sc.jumpForward(append(append(room[:0], key...), 0)) {
+		return true, sc.it.SeekGE(sc.it.Buf)
+	}
+	return false, false
+}
+
+// look counts a key of the run, and reports whether the scan should look whether the key lies in a verified span: at each
+// of the first keys, since spans are often separated by the few keys that were deleted last, and then now and again.
+func (r *deletedRun) look() bool {
+	r.walked++
+	r.unseen++
+	return r.unseen <= 4 || r.unseen%16 == 1
+}
+
+// jump notes that the run goes on behind a verified span.
+func (r *deletedRun) jump() { r.jumped, r.unseen = true, 0 }
+
+// noteHidden has the next scans count the steps behind each row if this one has made far more than its keys explain.
+func (sc *scanner) noteHidden() {
+	if sc.args.Reverse || len(sc.spans) > 1 || len(sc.page.Rows) > closeRows {
+		return
+	}
+	known := 3 * (len(sc.page.Rows) + int(sc.page.Deleted))
+	if sc.it.Steps()-sc.run.from-known > hiddenSteps {
+		sc.s.deleted.tracked.Store(trackedScans)
+	}
+}
+
+// passDeleted moves forward from key, which is deleted as of the snapshot and has no newer version, to the next
+// key that may not be.
+func (sc *scanner) passDeleted(key []byte) (ok bool) {
+	r := &sc.run
+	if !r.open {
+		r.begin(-1)
+		r.start = append(r.start[:0:0], key...)
+	}
+	if r.look() {
 		buf := append(sc.it.Buf[:0], tagWrite)
 		if buf, found := sc.s.deleted.endOf(key, sc.args.ReadTS, buf); found {
-			r.jumped = true
+			r.jump()
 			sc.it.Buf = storage.AppendSentinel(buf)
 			return sc.it.SeekGE(sc.it.Buf)
 		}
@@ -87,17 +173,18 @@ func (sc *scanner) passDeleted(key []byte, first bool) (ok bool) {
 	return sc.it.NextPrefix()
 }
 
-// passDeletedBelow is passDeleted for a reverse scan: the iterator has moved to the previous key already, as ok reports.
-// key is in the iterator's buffer.
-func (sc *scanner) passDeletedBelow(key []byte, first, ok bool) bool {
+// passDeletedBelow is passDeleted for a scan in reverse: the iterator has left key for the one below it already, which ok
+// tells. key is in the iterator's buffer.
+func (sc *scanner) passDeletedBelow(key []byte, ok bool) bool {
 	r := &sc.run
-	if r.walked == 0 && !(first && len(r.end) > 0) {
-		r.end, r.jumped = append(append(r.end[:0:0], key...), 0), false
+	if !r.open {
+		r.begin(-1)
+		r.end = append(append(r.end[:0:0], key...), 0)
 	}
-	if r.walked++; ok && r.walked%16 == 1 {
+	if r.look() && ok {
 		above := append(slices.Clip(key), 0)
 		if buf, found := sc.s.deleted.startBelow(above, sc.args.ReadTS, append(sc.it.Buf[:0], tagWrite)); found {
-			r.jumped = true
+			r.jump()
 			sc.it.Buf = storage.AppendSentinel(buf)
 			return sc.it.SeekLT(sc.it.Buf)
 		}
@@ -105,23 +192,37 @@ func (sc *scanner) passDeletedBelow(key []byte, first, ok bool) bool {
 	return ok
 }
 
-// endRun reports the run, if it is long enough: forward, all of it lies below bound; in reverse, at or above it.
+// endRun ends the run, if there is one, and reports it if it is long enough: forward, all of it lies below bound; in reverse, at
+// or above it.
 func (sc *scanner) endRun(bound []byte) {
 	r := &sc.run
-	least := minDeletedSpanKeys
-	if r.jumped {
-		least = minDeletedMore
+	if !r.open {
+		return
 	}
-	walked := r.walked
-	if r.walked = 0; walked < least || len(bound) == 0 || r.large {
+	least := minDeletedSpanKeys
+	switch {
+	case r.jumped:
+		least = minDeletedMore
+	case r.reported < maxShortRuns:
+		least = minDeletedShort
+	}
+	keys := r.walked + r.hidden
+	if !sc.args.Reverse && r.steps >= 0 {
+		keys = max(keys, (sc.it.Steps()-r.steps)/stepsPerKey)
+	}
+	r.open, r.walked, r.hidden = false, 0, 0
+	if keys < least || len(bound) == 0 || r.large {
 		return
 	}
 	start, end := r.start, bound
 	if sc.args.Reverse {
 		start, end = bound, r.end
+	} else if r.behind != nil {
+		start = append(slices.Clip(r.behind), 0)
 	}
 	if start, end = r.unlocked(start, end, sc.args.Reverse); start != nil {
-		sc.s.deleted.add(start, end, sc.args.ReadTS, r.since, walked)
+		r.reported++
+		sc.s.deleted.add(start, end, sc.args.ReadTS, r.since, keys)
 	}
 }
 
@@ -149,7 +250,7 @@ func (r *deletedRun) unlocked(start, end []byte, reverse bool) (from, to []byte)
 // endRunAtSpan ends the run at the bound of the span that the walk was in.
 func (sc *scanner) endRunAtSpan(at int) {
 	switch last := at >= len(sc.spans)-1; {
-	case sc.run.walked == 0 || sc.it.Error() != nil:
+	case !sc.run.open || sc.it.Error() != nil:
 	case last && sc.args.Reverse:
 		sc.endRun(sc.start)
 	case last:
@@ -163,14 +264,16 @@ func (sc *scanner) endRunAtSpan(at int) {
 
 // endRunAbove is endRun in reverse, before a key that is not part of the run.
 func (sc *scanner) endRunAbove(key []byte) {
-	if sc.run.walked > 0 {
+	if r := &sc.run; r.walked+r.hidden == 0 {
+		r.open = false
+	} else if r.open {
 		sc.endRun(append(slices.Clip(key), 0))
 	}
 }
 
 // newerThanSnapshot ends the run before the key of the iterator's current version.
 func (sc *scanner) newerThanSnapshot() {
-	if sc.run.walked == 0 {
+	if !sc.run.open {
 		return
 	}
 	prefix, _, _ := storage.SplitVersion(sc.it.Key())

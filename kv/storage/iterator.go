@@ -108,6 +108,13 @@ func (i *Iterator) Key() []byte { return i.it.Key() }
 // Value returns the current value, which may have to be read.
 func (i *Iterator) Value() ([]byte, error) { return i.it.ValueAndErr() }
 
+// Steps counts the stored entries that the iterator, which may have been used before, has walked over, those of deleted keys
+// included.
+func (i *Iterator) Steps() int {
+	s := i.it.Stats()
+	return s.ForwardStepCount[pebble.InternalIterCall] + s.ReverseStepCount[pebble.InternalIterCall]
+}
+
 // Error returns the failure that ended the walk, or nil.
 func (i *Iterator) Error() error { return i.it.Error() }
 
