@@ -70,8 +70,8 @@ func TestStoreThatIsGone(t *testing.T) {
 		limit       time.Duration
 		insert      string // SQLSTATE
 	}{
-		{"killed", func() { victim.end(syscall.SIGKILL) }, victim.start, 8 * time.Second, "08006"},
-		{"stopped", victim.pause, victim.resume, 12 * time.Second, ""},
+		{"killed", func() { victim.end(syscall.SIGKILL) }, victim.start, 6500 * time.Millisecond, "08006"},
+		{"stopped", victim.pause, victim.resume, 11 * time.Second, ""},
 	} {
 		way.away()
 		began := time.Now()
