@@ -71,15 +71,15 @@ type Catalog struct {
 
 	mu struct {
 		sync.Mutex
-		recent map[uint64]*snapshot // the last few, by version
-		last   *snapshot            // the one read last
+		recent map[uint64]*schemaSnapshot // the last few, by version
+		last   *schemaSnapshot            // the one read last
 	}
 }
 
 // published is the newest known schema: the one in force for every transaction that starts at or
 // after since, until it is replaced.
 type published struct {
-	*snapshot
+	*schemaSnapshot
 	since tso.Timestamp
 }
 
@@ -95,7 +95,7 @@ func New(ctx context.Context, db *percolator.DB, opts Options) (*Catalog, error)
 	c.rowIDs = block{catalog: c, key: keyRowIDs, first: 1, size: rowIDBlock}
 	c.sequences = sequences{catalog: c}
 	c.stats = statsCache{catalog: c}
-	c.mu.recent = map[uint64]*snapshot{}
+	c.mu.recent = map[uint64]*schemaSnapshot{}
 	c.gate.mu.tables = map[uint64]*tableGate{}
 	if err := c.bootstrap(ctx); err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func (c *Catalog) At(ctx context.Context, txn *percolator.Txn) (Resolver, error)
 	return c.at(ctx, txn)
 }
 
-func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *snapshot, err error) {
+func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *schemaSnapshot, err error) {
 	switch {
 	case txn.Wrote():
 	case c.opts.Shared:
@@ -184,7 +184,7 @@ func (c *Catalog) at(ctx context.Context, txn *percolator.Txn) (s *snapshot, err
 		}
 	default:
 		if p := c.settled(); p != nil && txn.ReadTS() >= p.since {
-			return p.snapshot, nil
+			return p.schemaSnapshot, nil
 		}
 	}
 	// A schema change is not a conflict of rows: the guard checks it against what is written, and the schema is read
@@ -210,12 +210,12 @@ func (c *Catalog) settled() *published {
 func (c *Catalog) Latest() Resolver {
 	if c.opts.Shared {
 		if h := c.version.held.Load(); h != nil {
-			return h.snapshot
+			return h.schemaSnapshot
 		}
-		return c.lease.seen.Load().snapshot
+		return c.lease.seen.Load().schemaSnapshot
 	}
 	if p := c.settled(); p != nil {
-		return p.snapshot
+		return p.schemaSnapshot
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (c *Catalog) InForce(ctx context.Context, r Resolver) (bool, error) {
 // look reads the schema version through r and, unless that version is cached, the schema. Version numbers are never
 // reused, not even those of changes that are rolled back, so the schema cached under a number is valid for every reader
 // of that number.
-func (c *Catalog) look(ctx context.Context, r percolator.Reader) (*snapshot, error) {
+func (c *Catalog) look(ctx context.Context, r percolator.Reader) (*schemaSnapshot, error) {
 	version, err := getNumber(ctx, r, keyVersion)
 	if err != nil {
 		return nil, err
@@ -263,7 +263,7 @@ func (c *Catalog) look(ctx context.Context, r percolator.Reader) (*snapshot, err
 }
 
 // remember caches s among the recent snapshots and evicts another one if there are too many.
-func (c *Catalog) remember(s *snapshot) {
+func (c *Catalog) remember(s *schemaSnapshot) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for version := range c.mu.recent {
@@ -292,8 +292,8 @@ func (c *Catalog) refresh(ctx context.Context) error {
 }
 
 // publish makes s the schema in force for transactions from since on.
-func (c *Catalog) publish(s *snapshot, since tso.Timestamp) {
-	next := &published{snapshot: s, since: since}
+func (c *Catalog) publish(s *schemaSnapshot, since tso.Timestamp) {
+	next := &published{schemaSnapshot: s, since: since}
 	for {
 		old := c.current.Load()
 		if old != nil && old.since >= since || c.current.CompareAndSwap(old, next) {

@@ -20,9 +20,9 @@ type Change struct {
 	// closed are the tables shut to writers, touched those whose descriptors the transaction wrote.
 	// A rollback to a savepoint leaves both as they are, which does no harm.
 	closed, touched []uint64
-	created         []uint64  // those among touched that are new
-	markers         *markers  // of closed tables (Shared only)
-	final           *snapshot // the schema as the commit will leave it
+	created         []uint64        // those among touched that are new
+	markers         *markers        // of closed tables (Shared only)
+	final           *schemaSnapshot // the schema as the commit will leave it
 	// bumped: the commit gives the schema a new version. While held lasts no process has a lease of the old
 	// one (Shared only).
 	bumped bool

@@ -156,7 +156,7 @@ func (g *gate) leave(writes []tableWrite) {
 }
 
 // permits reports whether a transaction planned under planned may commit under s.
-func (s *snapshot) permits(planned *TableDescriptor) bool {
+func (s *schemaSnapshot) permits(planned *TableDescriptor) bool {
 	t := s.byID[planned.ID]
 	return t != nil && t.WriterVersion == planned.WriterVersion
 }

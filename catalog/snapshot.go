@@ -9,8 +9,8 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// snapshot is the whole schema as of one version. Immutable; safe for concurrent use.
-type snapshot struct {
+// schemaSnapshot is the whole schema as of one version. Immutable; safe for concurrent use.
+type schemaSnapshot struct {
 	catalog *Catalog
 	version uint64
 	schemas map[string]schemaRecord
@@ -41,7 +41,7 @@ const (
 var defaultPath = []string{SystemSchema, PublicSchema}
 
 // loadSnapshot reads the whole schema through r.
-func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*snapshot, error) {
+func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schemaSnapshot, error) {
 	version, err := getNumber(ctx, r, keyVersion)
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*snaps
 	c.mu.Lock()
 	last := c.mu.last
 	c.mu.Unlock()
-	s := &snapshot{
+	s := &schemaSnapshot{
 		catalog: c, version: version, schemas: map[string]schemaRecord{}, stored: map[uint64][]byte{},
 		byID: make(map[uint64]*TableDescriptor, len(c.opts.System)), byName: make(map[qualifiedName]*TableDescriptor, len(c.opts.System)),
 	}
@@ -92,7 +92,7 @@ func scan(ctx context.Context, r percolator.Reader, word string, f func(key, val
 
 // addStored adds the descriptor in a value. One that last was made of as well is shared with it, for
 // most descriptors stay as they are and reading them is the costly part.
-func (s *snapshot) addStored(key, value []byte, last *snapshot) error {
+func (s *schemaSnapshot) addStored(key, value []byte, last *schemaSnapshot) error {
 	id, err := idOfKey(wordRelation, key)
 	if err != nil {
 		return err
@@ -114,13 +114,13 @@ func (s *snapshot) addStored(key, value []byte, last *snapshot) error {
 	return nil
 }
 
-func (s *snapshot) add(t *TableDescriptor) {
+func (s *schemaSnapshot) add(t *TableDescriptor) {
 	s.byID[t.ID] = t
 	s.byName[qualifiedName{t.Schema, t.Name}] = t
 }
 
 // finish makes the lists once everything is added.
-func (s *snapshot) finish() {
+func (s *schemaSnapshot) finish() {
 	s.list = make([]*TableDescriptor, 0, len(s.byID))
 	for _, t := range s.byID {
 		s.list = append(s.list, t)
@@ -135,7 +135,7 @@ func (s *snapshot) finish() {
 }
 
 // Relation implements Resolver.
-func (s *snapshot) Relation(_ context.Context, schema, name string) (*TableDescriptor, error) {
+func (s *schemaSnapshot) Relation(_ context.Context, schema, name string) (*TableDescriptor, error) {
 	if schema != "" {
 		return s.byName[qualifiedName{schema, name}], nil
 	}
@@ -148,24 +148,24 @@ func (s *snapshot) Relation(_ context.Context, schema, name string) (*TableDescr
 }
 
 // RelationByID implements Resolver.
-func (s *snapshot) RelationByID(_ context.Context, id uint64) (*TableDescriptor, error) {
+func (s *schemaSnapshot) RelationByID(_ context.Context, id uint64) (*TableDescriptor, error) {
 	return s.byID[id], nil
 }
 
 // Relations implements Resolver.
-func (s *snapshot) Relations(context.Context) ([]*TableDescriptor, error) { return s.list, nil }
+func (s *schemaSnapshot) Relations(context.Context) ([]*TableDescriptor, error) { return s.list, nil }
 
 // SchemaExists implements Resolver.
-func (s *snapshot) SchemaExists(_ context.Context, schema string) (bool, error) {
+func (s *schemaSnapshot) SchemaExists(_ context.Context, schema string) (bool, error) {
 	_, ok := s.schemas[schema]
 	return ok, nil
 }
 
 // Schemas implements Resolver.
-func (s *snapshot) Schemas(context.Context) ([]string, error) { return s.names, nil }
+func (s *schemaSnapshot) Schemas(context.Context) ([]string, error) { return s.names, nil }
 
 // Stats implements Resolver.
-func (s *snapshot) Stats(ctx context.Context, tableID uint64) (*TableStats, error) {
+func (s *schemaSnapshot) Stats(ctx context.Context, tableID uint64) (*TableStats, error) {
 	t := s.byID[tableID]
 	if t == nil || t.StatsVersion == 0 {
 		return &TableStats{}, nil
@@ -174,7 +174,7 @@ func (s *snapshot) Stats(ctx context.Context, tableID uint64) (*TableStats, erro
 }
 
 // Version implements Resolver.
-func (s *snapshot) Version() uint64 { return s.version }
+func (s *schemaSnapshot) Version() uint64 { return s.version }
 
 // SchemaDetails is implemented by the catalog's resolvers: what system tables show in addition to descriptors.
 type SchemaDetails interface {
@@ -185,13 +185,13 @@ type SchemaDetails interface {
 }
 
 // SchemaOID implements SchemaDetails.
-func (s *snapshot) SchemaOID(name string) uint32 { return uint32(s.schemas[name].ID) }
+func (s *schemaSnapshot) SchemaOID(name string) uint32 { return uint32(s.schemas[name].ID) }
 
 // SchemaComment implements SchemaDetails.
-func (s *snapshot) SchemaComment(name string) string { return s.schemas[name].Comment }
+func (s *schemaSnapshot) SchemaComment(name string) string { return s.schemas[name].Comment }
 
 // SequenceValue implements SchemaDetails.
-func (s *snapshot) SequenceValue(ctx context.Context, t *TableDescriptor) (int64, bool, error) {
+func (s *schemaSnapshot) SequenceValue(ctx context.Context, t *TableDescriptor) (int64, bool, error) {
 	return s.catalog.LastVal(ctx, t)
 }
 

@@ -66,7 +66,7 @@ func (s *statsCache) keep(t *TableDescriptor, key, value []byte) (*TableStats, e
 const fewStats = 16
 
 // load reads the statistics of a schema that are not known yet.
-func (s *statsCache) load(ctx context.Context, r percolator.Reader, schema *snapshot) error {
+func (s *statsCache) load(ctx context.Context, r percolator.Reader, schema *schemaSnapshot) error {
 	missing := map[uint64]*TableDescriptor{}
 	s.mu.Lock()
 	for _, t := range schema.list {
@@ -148,7 +148,7 @@ const (
 func (c *Catalog) Stale(ctx context.Context) ([]uint64, error) {
 	current := c.current.Load()
 	if c.opts.Shared {
-		current = &published{snapshot: c.lease.seen.Load().snapshot}
+		current = &published{schemaSnapshot: c.lease.seen.Load().schemaSnapshot}
 	}
 	if current == nil {
 		return nil, nil

@@ -22,7 +22,7 @@ type versionLease struct {
 
 // leasedSchema is the schema in force for reads from from to until.
 type leasedSchema struct {
-	*snapshot
+	*schemaSnapshot
 	epoch       uint64
 	from, until tso.Timestamp
 }
@@ -58,9 +58,9 @@ func (l *versionLease) stop(ctx context.Context) {
 
 // at returns the schema that is in force as of ts, or nil if it must be read from the store. ts was issued before the
 // call, so a lease that is revoked concurrently covered it.
-func (l *versionLease) at(ts tso.Timestamp) *snapshot {
+func (l *versionLease) at(ts tso.Timestamp) *schemaSnapshot {
 	if h := l.held.Load(); h != nil && h.from <= ts && ts <= h.until {
-		return h.snapshot
+		return h.schemaSnapshot
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (l *versionLease) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.held.Store(&leasedSchema{snapshot: s, epoch: g.Epoch, from: txn.StartTS(), until: g.Until})
+	l.held.Store(&leasedSchema{schemaSnapshot: s, epoch: g.Epoch, from: txn.StartTS(), until: g.Until})
 	return nil
 }
 

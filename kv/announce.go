@@ -157,7 +157,7 @@ func holdReason(s standing, awaited []string) string {
 	case s == standingEmpty:
 		return "no store has registered yet"
 	case s == standingAsking:
-		return "the stores are being asked for their newest timestamps"
+		return "waiting for the newest timestamps of the stores"
 	case len(awaited) == 0:
 		return "a store has met timestamps of more than a day from now: set the clock right, or start the tso process with --timestamps-above"
 	}
