@@ -2,8 +2,10 @@ package kvtest
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -281,6 +283,59 @@ var scanCases = []Case{
 					spans = restOf(spans, res.ResumeKey, reverse)
 				}
 				equal(e, fmt.Sprintf("reverse %v, %d rows a page", reverse, limit), rowsOf(rows), want)
+			}
+		}
+	}},
+	{"Scan/pages show each row and each lock once", "", func(e *env) {
+		e.store(put("a", "1"), put("c", "3"), put("e", "5"))
+		e.begin("b").prewrite(put("b", "2"))
+		e.begin("f").prewrite(put("d", "4"), put("f", "6"))
+		ref, shard := e.at("a")
+		for _, all := range [][]kv.Span{{span("a", "z")}, {span("a", "c"), span("c", "e"), span("e", "z")}} {
+			for _, reverse := range []bool{false, true} {
+				for limit := 1; limit <= 7; limit++ {
+					var keys []string
+					for spans := all; len(spans) > 0; {
+						res, err := shard.Scan(e.ctx, &kv.ScanRequest{Ranges: []kv.RangeRef{ref}, Spans: spans, Reverse: reverse, Limit: limit,
+							ReadOptions: kv.ReadOptions{ReadTS: e.now()}})
+						e.must(err)
+						for i := range res.Rows {
+							keys = append(keys, string(res.Rows[i].Key))
+						}
+						for i := range res.Locked {
+							keys = append(keys, string(res.Locked[i].Key)+"!")
+						}
+						spans = restOf(spans, res.ResumeKey, reverse)
+					}
+					slices.Sort(keys)
+					equal(e, fmt.Sprintf("%d spans, reverse %v, %d a page", len(all), reverse, limit), strings.Join(keys, " "), "a b! c d! e f!")
+				}
+			}
+		}
+	}},
+	{"Scan/one span across ranges", "Split", func(e *env) {
+		e.store(put("a", "1"), put("z", "2"))
+		e.must(e.engine.Split(e.ctx, []byte("m")))
+		for _, key := range []string{"a", "z"} { // the routes may be those from before
+			ref, shard := e.at(key)
+			_, err := shard.Get(e.ctx, ref, []byte(key), kv.ReadOptions{ReadTS: e.now()})
+			if stale, ok := errkind.As[*kv.StaleRangeError](err); ok {
+				e.recorder.Invalidate(stale)
+			}
+		}
+		refs, shard := e.on("a", "z")
+		for _, reverse := range []bool{false, true} {
+			want := "a=1 z=2"
+			if reverse {
+				want = "z=2 a=1"
+			}
+			res, err := shard.Scan(e.ctx, &kv.ScanRequest{Ranges: refs, Spans: []kv.Span{span("a", "zz")}, Reverse: reverse, Limit: 10, ReadOptions: kv.ReadOptions{ReadTS: e.now()}})
+			e.must(err)
+			equal(e, "rows of both", rowsOf(res.Rows), want)
+			_, err = shard.Scan(e.ctx, &kv.ScanRequest{Ranges: refs[:1], Spans: []kv.Span{span("a", "zz")}, Reverse: reverse, Limit: 10, ReadOptions: kv.ReadOptions{ReadTS: e.now()}})
+			equal(e, "ranges", len(refs), 2)
+			if errkind.Of(err) != errkind.StaleRoute {
+				e.Errorf("a span beyond the ranges of its request: %v", err)
 			}
 		}
 	}},
