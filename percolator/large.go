@@ -5,11 +5,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator/sortrun"
@@ -406,17 +406,17 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 			Ranges: parts[0].refs, Set: c.large, Shared: c.shared, Primary: c.primary, StartTS: c.startTS, ReadTS: c.readTS,
 			TTLMillis: c.ttlNow(), MaxCommitTS: c.maxCommitTS,
 		})
-		var locked *mvcc.KeyLockedError
-		var stale *kv.StaleRangeError
+		kind := errkind.Of(err)
 		switch {
 		case err == nil && resp.CommitTS == 0 && c.locks > 0:
 			return 0, false, nil // too late for the permit, which is renewed in two phases when all is locked
 		case err == nil:
 			c.kind = commitOnePhase
 			return resp.CommitTS, true, nil
-		case errors.As(err, &locked):
+		case kind == errkind.Locked:
+			locked, _ := errkind.As[*mvcc.KeyLockedError](err)
 			err = c.clearLock(ctx, &bo, parts[0].shard, locked)
-		case errors.As(err, &stale):
+		case kind == errkind.StaleRoute:
 			err = c.db.retryRouting(ctx, &bo, err)
 		}
 		if err != nil {
@@ -440,9 +440,8 @@ func (c *committer) twoPhaseLarge(ctx context.Context) (ts tso.Timestamp, finish
 		c.beginLease(now)
 	}
 	if err := c.prewriteLarge(ctx); err != nil {
-		var committed *mvcc.AlreadyCommittedError
-		if errors.As(err, &committed) {
-			return committed.CommitTS, nil, nil
+		if ts := committedAt(err); ts != 0 {
+			return ts, nil, nil
 		}
 		return 0, abort, c.lostRace(err)
 	}
@@ -454,8 +453,7 @@ func (c *committer) twoPhaseLarge(ctx context.Context) (ts tso.Timestamp, finish
 	if err == nil {
 		return ts, func(ctx context.Context) { c.commitLargeSecondaries(ctx, ts) }, nil
 	}
-	var undetermined *UndeterminedError
-	if errors.As(err, &undetermined) {
+	if errkind.Of(err) == errkind.Undetermined {
 		abort = nil
 	}
 	return 0, abort, c.lostRace(err)
