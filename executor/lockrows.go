@@ -23,7 +23,7 @@ type lockRows struct {
 	at     int
 	group  int
 	ended  bool
-	arena  arena
+	arena  rowenc.Arena
 	values types.Row
 	keys   [][]byte
 	owners []int  // by key: its row in the group
@@ -117,11 +117,11 @@ func (o *lockRows) addKey(t *planner.LockTarget, row types.Row) error {
 		}
 		o.values = append(o.values, row[ord])
 	}
-	key, err := rowenc.AppendKeyPrefix(o.arena.start(), t.Table, &t.Table.Primary, o.values...)
+	key, err := rowenc.AppendKeyPrefix(o.arena.Start(), t.Table, &t.Table.Primary, o.values...)
 	if err != nil {
 		return err
 	}
-	o.keys = append(o.keys, o.arena.finish(key))
+	o.keys = append(o.keys, o.arena.Finish(key))
 	o.owners = append(o.owners, len(o.rows.rows))
 	return nil
 }

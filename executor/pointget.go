@@ -21,7 +21,7 @@ type pointGet struct {
 	// lock: the row is about to be changed, so with Runtime.Lock the key is locked before it is read; a transaction that
 	// has to wait for the lock then reads only once.
 	lock  bool
-	arena arena
+	arena rowenc.Arena
 	keys  [1][]byte
 }
 
@@ -44,7 +44,7 @@ func (o *pointGet) Next(ctx context.Context) (types.Row, error) {
 		return nil, err
 	}
 	if o.lock && o.ex.rt.Lock {
-		o.keys[0] = o.arena.keep(key)
+		o.keys[0] = o.arena.Keep(key)
 		if _, err := o.ex.txn.AcquireLocks(ctx, percolator.LockOptions{}, o.keys[:]...); err != nil {
 			return nil, err
 		}

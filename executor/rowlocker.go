@@ -24,7 +24,7 @@ type rowLocker struct {
 	at    int
 	group int
 	ended bool
-	arena arena
+	arena rowenc.Arena
 	keys  [][]byte
 }
 
@@ -97,11 +97,11 @@ func (l *rowLocker) fill(ctx context.Context) error {
 }
 
 func (l *rowLocker) addKey(row types.Row) error {
-	key, _, err := rowenc.AppendKey(l.arena.start(), l.table, &l.table.Primary, row)
+	key, _, err := rowenc.AppendKey(l.arena.Start(), l.table, &l.table.Primary, row)
 	if err != nil {
 		return err
 	}
-	l.keys = append(l.keys, l.arena.finish(key))
+	l.keys = append(l.keys, l.arena.Finish(key))
 	return nil
 }
 

@@ -25,7 +25,7 @@ type tableWriter struct {
 	indexes []indexWriter
 	moves   bool // an update may change the primary key
 
-	arena          arena
+	arena          rowenc.Arena
 	oldKey, newKey []byte // scratch
 	oldVal, newVal []byte
 }
@@ -108,16 +108,16 @@ func (w *tableWriter) fillRowID(ctx context.Context, row types.Row) error {
 
 // insert writes a new row and its entries.
 func (w *tableWriter) insert(ctx context.Context, row types.Row) error {
-	key, _, err := rowenc.AppendKey(w.arena.start(), w.table, &w.table.Primary, row)
+	key, _, err := rowenc.AppendKey(w.arena.Start(), w.table, &w.table.Primary, row)
 	if err != nil {
 		return err
 	}
-	key = w.arena.finish(key)
-	value, err := rowenc.AppendRow(w.arena.start(), w.table, row)
+	key = w.arena.Finish(key)
+	value, err := rowenc.AppendRow(w.arena.Start(), w.table, row)
 	if err != nil {
 		return err
 	}
-	if err := w.sink.store(ctx, key, w.arena.finish(value), !w.hasRowID()); err != nil {
+	if err := w.sink.store(ctx, key, w.arena.Finish(value), !w.hasRowID()); err != nil {
 		return err
 	}
 	for i := range w.indexes {
@@ -129,16 +129,16 @@ func (w *tableWriter) insert(ctx context.Context, row types.Row) error {
 }
 
 func (w *tableWriter) insertEntry(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
-	key, hasNull, err := rowenc.AppendKey(w.arena.start(), w.table, ix, row)
+	key, hasNull, err := rowenc.AppendKey(w.arena.Start(), w.table, ix, row)
 	if err != nil {
 		return err
 	}
-	key = w.arena.finish(key)
-	value, err := rowenc.AppendEntry(w.arena.start(), w.table, ix, row)
+	key = w.arena.Finish(key)
+	value, err := rowenc.AppendEntry(w.arena.Start(), w.table, ix, row)
 	if err != nil {
 		return err
 	}
-	return w.sink.store(ctx, key, w.arena.finish(value), ix.Unique && !hasNull)
+	return w.sink.store(ctx, key, w.arena.Finish(value), ix.Unique && !hasNull)
 }
 
 // delete removes a row and its entries.
@@ -155,36 +155,36 @@ func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
 }
 
 func (w *tableWriter) remove(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
-	key, hasNull, err := rowenc.AppendKey(w.arena.start(), w.table, ix, row)
+	key, hasNull, err := rowenc.AppendKey(w.arena.Start(), w.table, ix, row)
 	if err != nil {
 		return err
 	}
-	return w.sink.delete(ctx, w.arena.finish(key), ix.Unique && !hasNull && ix != &w.table.Primary)
+	return w.sink.delete(ctx, w.arena.Finish(key), ix.Unique && !hasNull && ix != &w.table.Primary)
 }
 
 // update replaces a row: in place where its primary key stays, and only those entries that change.
 func (w *tableWriter) update(ctx context.Context, old, row types.Row) error {
-	key, _, err := rowenc.AppendKey(w.arena.start(), w.table, &w.table.Primary, row)
+	key, _, err := rowenc.AppendKey(w.arena.Start(), w.table, &w.table.Primary, row)
 	if err != nil {
 		return err
 	}
-	key = w.arena.finish(key)
+	key = w.arena.Finish(key)
 	mustBeNew := false
 	if w.moves {
 		if w.oldKey, _, err = rowenc.AppendKey(w.oldKey[:0], w.table, &w.table.Primary, old); err != nil {
 			return err
 		}
 		if mustBeNew = !bytes.Equal(w.oldKey, key); mustBeNew {
-			if err := w.sink.delete(ctx, w.arena.keep(w.oldKey), false); err != nil {
+			if err := w.sink.delete(ctx, w.arena.Keep(w.oldKey), false); err != nil {
 				return err
 			}
 		}
 	}
-	value, err := rowenc.AppendRow(w.arena.start(), w.table, row)
+	value, err := rowenc.AppendRow(w.arena.Start(), w.table, row)
 	if err != nil {
 		return err
 	}
-	if err := w.sink.store(ctx, key, w.arena.finish(value), mustBeNew); err != nil {
+	if err := w.sink.store(ctx, key, w.arena.Finish(value), mustBeNew); err != nil {
 		return err
 	}
 	for i := range w.indexes {
@@ -211,7 +211,7 @@ func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescript
 		return err
 	}
 	if moved {
-		if err := w.sink.delete(ctx, w.arena.keep(w.oldKey), ix.Unique && !hadNull); err != nil {
+		if err := w.sink.delete(ctx, w.arena.Keep(w.oldKey), ix.Unique && !hadNull); err != nil {
 			return err
 		}
 	} else {
@@ -222,7 +222,7 @@ func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescript
 			return nil
 		}
 	}
-	return w.sink.store(ctx, w.arena.keep(w.newKey), w.arena.keep(w.newVal), moved && ix.Unique && !hasNull)
+	return w.sink.store(ctx, w.arena.Keep(w.newKey), w.arena.Keep(w.newVal), moved && ix.Unique && !hasNull)
 }
 
 func (w *tableWriter) notNullViolation(ord int, row types.Row) error {

@@ -2,8 +2,6 @@ package percolator
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/binary"
 	"slices"
 
 	"github.com/google/btree"
@@ -32,13 +30,16 @@ import (
 type writeBuffer struct {
 	first     []bufferEntry   // the first chunkLen entries
 	rest      [][]bufferEntry // further chunks, each of capacity chunkLen
+	spare     [][]bufferEntry // empty chunks, left by a spill for the entries to come
 	n         int             // entries in memory
 	base      int             // entries before them, which are in spilled
 	spilled   *spilled        // nil while everything is in memory
 	sizeBytes int64           // of all entries
 	memBytes  int64           // of those in memory
-	// account has memBytes counted.
+	// account has memBytes and the overhead of spare chunks counted.
 	account memory.Account
+	// tight: the buffer has grown large, and the collector runs more often until it is closed.
+	tight bool
 	// frozen is the position below which entries must stay as they are.
 	frozen int
 	// truncations are the lengths the log was cut to; iterators compare them with their view.
@@ -212,7 +213,7 @@ func (b *writeBuffer) add(key, value []byte, c change) {
 		b.first = append(b.first, e)
 	} else {
 		if b.n%chunkLen == 0 {
-			b.rest = append(b.rest, make([]bufferEntry, 0, chunkLen))
+			b.rest = append(b.rest, b.newChunk())
 		}
 		last := len(b.rest) - 1
 		b.rest[last] = append(b.rest[last], e)
@@ -226,10 +227,35 @@ func (b *writeBuffer) count(bytes int64) {
 	b.memBytes += bytes
 }
 
-// shrinkAccount releases what the account has beyond the entries in memory.
+// newChunk returns an empty chunk.
+func (b *writeBuffer) newChunk() []bufferEntry {
+	last := len(b.spare) - 1
+	if last < 0 {
+		return make([]bufferEntry, 0, chunkLen)
+	}
+	chunk := b.spare[last]
+	b.spare[last] = nil
+	b.spare = b.spare[:last]
+	return chunk
+}
+
+// empty removes all entries from memory and keeps their chunks.
+func (b *writeBuffer) empty() {
+	clear(b.first)
+	b.first = b.first[:0]
+	for i, chunk := range b.rest {
+		clear(chunk)
+		b.spare = append(b.spare, chunk[:0])
+		b.rest[i] = nil
+	}
+	b.rest, b.n, b.frozen, b.memBytes = b.rest[:0], 0, 0, 0
+	b.index, b.indexed = nil, 0
+}
+
+// shrinkAccount releases what the account has beyond the entries in memory and the spare chunks.
 func (b *writeBuffer) shrinkAccount() {
-	if spare := b.account.Used() - b.memBytes; spare > 0 {
-		b.account.Shrink(spare)
+	if excess := b.account.Used() - b.memBytes - int64(len(b.spare))*chunkLen*entryOverhead; excess > 0 {
+		b.account.Shrink(excess)
 	}
 }
 
@@ -388,7 +414,9 @@ func (b *writeBuffer) mutations(dst []mvcc.Mutation) ([]mvcc.Mutation, error) {
 		}
 		return dst, nil
 	}
-	order := b.sorted()
+	places := b.sorted()
+	defer places.release()
+	order := places.order
 	for i := 0; i < len(order); {
 		e := *b.at(int(order[i].at))
 		for i++; i < len(order); i++ {
@@ -417,54 +445,4 @@ func (b *writeBuffer) ascending() bool {
 		}
 	}
 	return true
-}
-
-// place is the position of an entry, and of its key the first bytes that are not common to all.
-type place struct {
-	head uint64
-	at   int32
-}
-
-// sorted returns the places ordered by key, those of one key from old to new. Most keys differ in their heads, so the
-// keys themselves are rarely compared.
-func (b *writeBuffer) sorted() []place {
-	common := b.common()
-	order := make([]place, b.n)
-	for i := range order {
-		order[i] = place{headOf(b.at(i).key[common:]), int32(i)}
-	}
-	slices.SortFunc(order, func(i, j place) int {
-		if i.head != j.head {
-			return cmp.Compare(i.head, j.head)
-		}
-		if c := bytes.Compare(b.at(int(i.at)).key[common:], b.at(int(j.at)).key[common:]); c != 0 {
-			return c
-		}
-		return int(i.at - j.at)
-	})
-	return order
-}
-
-// common returns how many bytes all keys begin with alike.
-func (b *writeBuffer) common() int {
-	first := b.at(0).key
-	n := len(first)
-	for i := 1; i < b.n && n > 0; i++ {
-		key := b.at(i).key
-		n = min(n, len(key))
-		for n > 0 && !bytes.Equal(first[:n], key[:n]) {
-			n--
-		}
-	}
-	return n
-}
-
-// headOf orders keys as far as their first eight bytes do.
-func headOf(key []byte) uint64 {
-	if len(key) >= 8 {
-		return binary.BigEndian.Uint64(key)
-	}
-	var head [8]byte
-	copy(head[:], key)
-	return binary.BigEndian.Uint64(head[:])
 }

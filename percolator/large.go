@@ -220,6 +220,7 @@ func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 		s.set.close()
 		return nil, err
 	}
+	t.buf.spare = nil
 	t.buf.shrinkAccount() // The runs stay: the set has blocks of theirs.
 	s.choosePrimary()
 	return s.set, nil

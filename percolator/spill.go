@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator/sortrun"
 )
@@ -42,6 +43,10 @@ type spilledRun struct {
 
 // whole reports that no entry of the run has been rolled back or left out.
 func (r *spilledRun) whole() bool { return r.run.Len == int64(r.limit-r.from) }
+
+// largeBuffer is the size of a write set from which on the collector runs more often: what such a transaction holds is alive
+// for long, and would allow several times as much garbage.
+const largeBuffer = 64 << 20
 
 // maxRuns is the maximum number of runs of one level: a reader has a cursor of 40 KiB on each.
 const maxRuns = 128
@@ -95,6 +100,10 @@ func (b *writeBuffer) spill(dir string) error {
 	if b.spilled == nil {
 		b.spilled = &spilled{}
 	}
+	if b.sizeBytes >= largeBuffer && !b.tight {
+		b.tight = true
+		memory.TightenCollector()
+	}
 	s := b.spilled
 	w, err := s.newWriter(dir, 0)
 	if err != nil {
@@ -109,8 +118,7 @@ func (b *writeBuffer) spill(dir string) error {
 	}
 	s.add(spilledRun{run: run, from: b.base, limit: b.base + b.n, sizeBytes: b.memBytes})
 	b.base += b.n
-	b.first, b.rest, b.n, b.frozen, b.memBytes = nil, nil, 0, 0, 0
-	b.index, b.indexed = nil, 0
+	b.empty()
 	return nil
 }
 
@@ -169,7 +177,9 @@ func (b *writeBuffer) writeRun(to *sortrun.Writer) error {
 		}
 		return nil
 	}
-	for _, p := range b.sorted() {
+	places := b.sorted()
+	defer places.release()
+	for _, p := range places.order {
 		if err := put(int(p.at)); err != nil {
 			return err
 		}
@@ -261,6 +271,10 @@ func (s *spilled) merge(ctx context.Context, dir string, group []spilledRun) (sp
 
 // close gives the files up.
 func (b *writeBuffer) close() {
+	if b != nil && b.tight {
+		b.tight = false
+		memory.LoosenCollector()
+	}
 	if b != nil && b.spilled != nil {
 		for level := range b.spilled.files {
 			b.spilled.closeFile(level)

@@ -132,7 +132,10 @@ func (t *Txn) write(key, value []byte, c change) error {
 		if err := t.buf.spilled.compact(context.Background(), t.db.opts.TempDir, 2*maxRuns); err != nil {
 			return err
 		}
-		t.buf.account.Shrink(t.buf.account.Used())
+		if grown != nil {
+			t.buf.spare = nil // The memory is needed elsewhere.
+		}
+		t.buf.shrinkAccount()
 		grown = t.buf.account.Grow(int64(len(key) + len(value) + entryOverhead))
 	}
 	if grown != nil {

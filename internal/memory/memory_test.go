@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"testing"
 )
@@ -132,5 +133,28 @@ func TestGrowAllocatesNothing(t *testing.T) {
 		a.Shrink(100)
 	}); n != 0 {
 		t.Fatalf("%v allocations", n)
+	}
+}
+
+// Goal: the collector's setting is lowered while anybody asks for it, never raised, and restored when the last has ended.
+func TestTightenCollector(t *testing.T) {
+	setting := func() int {
+		p := debug.SetGCPercent(100)
+		debug.SetGCPercent(p)
+		return p
+	}
+	defer debug.SetGCPercent(setting())
+	for before, want := range map[int]int{400: tightPercent, 100: 100, -1: -1} {
+		debug.SetGCPercent(before)
+		TightenCollector()
+		TightenCollector()
+		LoosenCollector()
+		if got := setting(); got != want {
+			t.Errorf("from %d: %d, want %d", before, got, want)
+		}
+		LoosenCollector()
+		if got := setting(); got != before {
+			t.Errorf("afterwards %d, want %d", got, before)
+		}
 	}
 }

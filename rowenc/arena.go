@@ -1,4 +1,4 @@
-package executor
+package rowenc
 
 const (
 	arenaFirstBytes = 512
@@ -7,19 +7,19 @@ const (
 	arenaMinBytes = 64
 )
 
-// arena allocates byte slices that are never freed one by one: keys and values that a transaction keeps. Chunks grow
+// Arena allocates byte slices that are never freed one by one: keys and values that a transaction keeps. Chunks grow
 // with use, so one row costs one small allocation and a million rows cost a few hundred.
 //
-//	b := a.start()
+//	b := a.Start()
 //	b = append(b, …)
-//	b = a.finish(b)
-type arena struct {
+//	b = a.Finish(b)
+type Arena struct {
 	free []byte // length 0; its capacity is the rest of the chunk
 	next int
 }
 
-// start returns an empty slice to append to.
-func (a *arena) start() []byte {
+// Start returns an empty slice to append to.
+func (a *Arena) Start() []byte {
 	if cap(a.free) < arenaMinBytes {
 		a.next = min(max(2*a.next, arenaFirstBytes), arenaMaxBytes)
 		a.free = make([]byte, 0, a.next)
@@ -27,9 +27,9 @@ func (a *arena) start() []byte {
 	return a.free
 }
 
-// finish reserves what was appended to the slice of the last start. A slice that outgrew the chunk was moved by append
+// Finish reserves what was appended to the slice of the last Start. A slice that outgrew the chunk was moved by append
 // and stays where it is.
-func (a *arena) finish(b []byte) []byte {
+func (a *Arena) Finish(b []byte) []byte {
 	b = b[:len(b):len(b)]
 	if n := len(b); n > 0 && n <= cap(a.free) && &b[0] == &a.free[:1][0] {
 		a.free = a.free[n:n:cap(a.free)]
@@ -37,5 +37,5 @@ func (a *arena) finish(b []byte) []byte {
 	return b
 }
 
-// keep copies b.
-func (a *arena) keep(b []byte) []byte { return a.finish(append(a.start(), b...)) }
+// Keep copies b.
+func (a *Arena) Keep(b []byte) []byte { return a.Finish(append(a.Start(), b...)) }
