@@ -199,6 +199,14 @@ func (e *Engine) replayPebble() (db *pebble.DB, err error) {
 // bytesPerSync is the number of bytes after which the operating system is requested to write a file to disk.
 const bytesPerSync = 512 << 10
 
+// A compaction writes tables of minTableBytes in the highest level, and twice as much in each level below, up to
+// maxTableBytes. It keeps the values of old versions in memory until their table is written, 32 KiB for each
+// 16 KiB of them, however well they compress: at five to one a table of 8 MiB of which half is history takes 40 MiB.
+const (
+	minTableBytes = 2 << 20
+	maxTableBytes = 8 << 20
+)
+
 func (e *Engine) pebbleOptions(cache *pebble.Cache) *pebble.Options {
 	schema := newKeySchema()
 	o := &pebble.Options{
@@ -222,6 +230,9 @@ func (e *Engine) pebbleOptions(cache *pebble.Cache) *pebble.Options {
 		},
 		BlockPropertyCollectors:     []func() pebble.BlockPropertyCollector{newVersionCollector},
 		DisableAutomaticCompactions: e.opts.ReadOnly,
+	}
+	for i := range o.TargetFileSizes {
+		o.TargetFileSizes[i] = min(int64(minTableBytes)<<i, maxTableBytes)
 	}
 	for i := range o.Levels {
 		o.Levels[i] = pebble.LevelOptions{
