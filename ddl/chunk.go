@@ -6,6 +6,7 @@ import (
 
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/rowenc"
 )
 
 // chunks writes rows and entries under index ids to which no descriptor refers yet: outside a block in transactions of
@@ -15,6 +16,7 @@ type chunks struct {
 	r         *run
 	pending   []write
 	sizeBytes int
+	arena     rowenc.Arena // of keys and values
 	// committing delivers the outcome of the chunk sent last; nil when none is under way.
 	committing chan error
 	// whole is the one transaction, nil until the first write.

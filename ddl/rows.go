@@ -39,8 +39,8 @@ func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase st
 	defer it.Close()
 	row := make(types.Row, len(ordinals))
 	var n int64
-	for it.Next(ctx) {
-		if err := d.Decode(it.Key(), it.Value(), row); err != nil {
+	take := func(key, value []byte) error {
+		if err := d.Decode(key, value, row); err != nil {
 			return err
 		}
 		if err := f(row); err != nil {
@@ -48,6 +48,15 @@ func (r *run) scanRows(ctx context.Context, t *catalog.TableDescriptor, phase st
 		}
 		if n++; n%r.ProgressRows == 0 {
 			r.Report.Progress(phase, n)
+		}
+		return nil
+	}
+	if r.alone { // and what f writes is not in reader
+		return readAhead(ctx, it, take)
+	}
+	for it.Next(ctx) {
+		if err := take(it.Key(), it.Value()); err != nil {
+			return err
 		}
 	}
 	return it.Err()
@@ -94,14 +103,16 @@ func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, t
 }
 
 func writeRow(ctx context.Context, out *chunks, t *catalog.TableDescriptor, row types.Row) error {
-	key, _, err := rowenc.AppendKey(nil, t, &t.Primary, row)
+	key, _, err := rowenc.AppendKey(out.arena.Start(), t, &t.Primary, row)
 	if err != nil {
 		return err
 	}
-	value, err := rowenc.AppendRow(nil, t, row)
+	key = out.arena.Finish(key)
+	value, err := rowenc.AppendRow(out.arena.Start(), t, row)
 	if err != nil {
 		return err
 	}
+	value = out.arena.Finish(value)
 	if t.HasPrimaryKey() {
 		return out.insert(ctx, key, value)
 	}
@@ -109,14 +120,16 @@ func writeRow(ctx context.Context, out *chunks, t *catalog.TableDescriptor, row 
 }
 
 func writeEntry(ctx context.Context, out *chunks, t *catalog.TableDescriptor, ix *catalog.IndexDescriptor, row types.Row) error {
-	key, hasNull, err := rowenc.AppendKey(nil, t, ix, row)
+	key, hasNull, err := rowenc.AppendKey(out.arena.Start(), t, ix, row)
 	if err != nil {
 		return err
 	}
-	value, err := rowenc.AppendEntry(nil, t, ix, row)
+	key = out.arena.Finish(key)
+	value, err := rowenc.AppendEntry(out.arena.Start(), t, ix, row)
 	if err != nil {
 		return err
 	}
+	value = out.arena.Finish(value)
 	if ix.Unique && !hasNull {
 		return out.insert(ctx, key, value)
 	}
