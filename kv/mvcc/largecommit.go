@@ -357,9 +357,10 @@ func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteArgs) (<
 	return nil, nil
 }
 
-// untouched reports that the batch may be committed because the store has nothing between its first and its last key: no
-// lock, no version, no status record that matters to the transaction. For a batch of rows of a new table or index, one
-// seek replaces the check of each key.
+// untouched reports that the batch may be committed because the store has nothing between its first and its last key that
+// concerns the transaction: no lock, no status record that matters, no version above the snapshot, and where a key must
+// be new no version at all. For a batch of rows of a new table or index, or of rows that have not changed since the
+// snapshot, one seek replaces the check of each key.
 func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (bool, error) {
 	if k.touched > 0 {
 		k.touched--
@@ -367,6 +368,9 @@ func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (b
 	}
 	s := k.s
 	if err := adm.Admit(); err != nil {
+		return false, err
+	}
+	if err := s.checkLockBound(pre.StartTS); err != nil {
 		return false, err
 	}
 	if err := s.checkSafePoint(pre.StartTS); err != nil {
@@ -378,14 +382,11 @@ func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (b
 		uint64(pre.StartTS) <= max(s.maxRollbackTS.Load(), s.maxLockCommitTS.Load()) {
 		return false, nil
 	}
-	it, err := s.eng.NewRangeIter(appendPrefix(nil, tagWrite, first), append(appendPrefix(nil, tagWrite, last), 0))
-	if err != nil {
+	if unchanged, err := k.unchanged(pre, first, last); !unchanged {
+		if err == nil {
+			k.touched = touchedRest
+		}
 		return false, err
-	}
-	defer it.Close()
-	if it.First() {
-		k.touched = touchedRest
-		return false, nil
 	}
 	for i := range pre.Mutations {
 		m := &pre.Mutations[i]
@@ -394,8 +395,46 @@ func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (b
 			return false, nil
 		}
 	}
+	return true, nil
+}
+
+// unchanged reports that no key in [first, last] has a version that a prewrite of the batch minds: one above what
+// each mutation was written or locked as of, or any if a key must be new. false may mean that this was not found out.
+func (k *largeChecker) unchanged(pre *PrewriteArgs, first, last []byte) (bool, error) {
+	since := pre.snapshot()
+	for i := range pre.Mutations {
+		switch m := &pre.Mutations[i]; {
+		case m.MustBeNew || m.Op == OpCheckNotExists:
+			since = 0
+		case m.LockedAt != 0:
+			since = min(since, m.LockedAt)
+		}
+	}
+	lower, upper := appendPrefix(nil, tagWrite, first), append(appendPrefix(nil, tagWrite, last), 0)
+	var it *storage.Iterator
+	var err error
+	if since == 0 {
+		it, err = k.s.eng.NewRangeIter(lower, upper)
+	} else {
+		it, err = k.s.eng.NewVersionIter(lower, upper, uint64(since)+1, ^uint64(0))
+	}
+	if err != nil {
+		return false, err
+	}
+	defer it.Close()
+	passed := 0
+	for ok := it.First(); ok; ok = it.Next() {
+		_, version, versioned := storage.SplitVersion(it.Key())
+		if passed++; !versioned || version > uint64(since) || passed > passedVersions {
+			return false, nil
+		}
+	}
 	return it.Error() == nil, it.Error()
 }
+
+// passedVersions is the number of older versions, in blocks that have newer ones or in memory, that are skipped before
+// a batch is checked key by key.
+const passedVersions = 128
 
 // touchedRest is the number of batches that are checked key by key after one in whose span the store has versions.
 const touchedRest = 32
