@@ -11,18 +11,18 @@
 //	   percolator.Reader, Writer        rowenc encodes and decodes keys and values
 //
 // Operators pass single rows and reuse them. Batches are used where they save network round trips: in pages
-// of scans, in scans of many spans at once (= ANY over a key's prefix, lookup joins; see lookahead) and in
+// of scans, in scans of many spans at once (= ANY over a key's prefix, lookup joins; see lookahead.go) and in
 // groups of point reads (scans with fetch, lookup joins, INSERT … ON CONFLICT). Groups start small and double.
 //
 // Invariants:
 //
 //	E1 A returned row is valid until the next call of the operator's Next or Close; a caller that keeps it
-//	   longer copies it. With the build tag invariants every operator is wrapped in checked, which verifies this.
+//	   longer copies it. With the build tag invariants every operator is wrapped in the type checked, which verifies this.
 //	E2 An operator can be opened again after Close: subqueries and the right side of Apply run on one tree
 //	   for all outer rows, and a prepared statement reuses one Runner.
 //	E3 A statement does not see its own writes. They are deferred to its end (writeSink) except where that
 //	   makes no difference: for one row, for an INSERT that does not read its table, and for changes along a
-//	   single iterator that take no unique keys. An INSERT whose input may read the table reads all of its
+//	   single iterator that insert no key into a unique index. An INSERT whose input may read the table reads all of its
 //	   input before it writes.
 //	E4 Uniqueness holds at the end of the statement, with deletions applied before insertions. The statement
 //	   checks it if Runtime.EagerUnique is set; otherwise the commit does, and UniqueViolation converts

@@ -49,7 +49,7 @@ func (t *Txn) Commit(ctx context.Context) (tso.Timestamp, error) {
 		ts, err = c.commitLarge(ctx, t)
 	default:
 		if ts, err = c.prepare(t); err == nil {
-			ts, err = c.run(ctx)
+			ts, err = c.commitInMemory(ctx)
 		}
 	}
 	c.lease.stop()
@@ -187,7 +187,8 @@ func (c *committer) lockedLater(h *heldLock) error {
 	return &mvcc.WriteConflictError{Key: bytes.Clone(h.key), StartTS: c.startTS, ConflictingCommitTS: h.at}
 }
 
-func (c *committer) run(ctx context.Context) (tso.Timestamp, error) {
+// commitInMemory commits a write set that memory holds: in one phase, as an async commit, or in two phases.
+func (c *committer) commitInMemory(ctx context.Context) (tso.Timestamp, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

@@ -4,8 +4,8 @@
 // a write record. That single change is the commit point: after it, any transaction that encounters a remaining
 // lock checks the primary and commits the locked key. The protocol needs no state of the coordinator after a
 // crash. It is the protocol of "Large-scale Incremental Processing Using Distributed Transactions and
-// Notifications", OSDI 2010, with short values in the write records and with commit timestamps that readers
-// can push up. This package is the part that runs where a transaction is coordinated; package kv/mvcc is the
+// Notifications", OSDI 2010, with short values in the write records and with locks whose
+// minimum commit_ts readers can raise. This package is the part that runs where a transaction is coordinated; package kv/mvcc is the
 // part that runs where the data is stored.
 //
 //	                        key a (primary)               key b (secondary)
@@ -29,9 +29,9 @@
 //
 // The status of another transaction's lock is found at its primary: committed (the locked key is committed as
 // well), rolled back or expired (it is rolled back), or alive. A reader pushes the commit_ts of a live
-// transaction above its own snapshot and continues. A writer without a lock on the key waits for an older live
-// transaction. If the other one is younger, or its lock is pessimistic, the writer fails with a write
-// conflict at once, so that no two such writers wait for each other.
+// transaction above its own snapshot and continues. A writer without a lock on the key waits for a live transaction
+// that is older (has the smaller start_ts). If the other one is younger, or its lock is pessimistic, the writer fails with
+// a write conflict at once, so that no two such writers wait for each other (wait-die).
 //
 // Invariants:
 //
@@ -50,6 +50,6 @@
 // skew; see TestWriteSkewIsAllowed).
 //
 // Files: txn.go is the life cycle of a transaction, buffer.go its writes, get.go, scan.go and scanspans.go its
-// reads, locks.go and acquire.go its locks, resolve.go the resolution of other transactions' locks, commit.go,
+// reads, locks.go and acquire.go its locks, resolve.go and fate.go the resolution of other transactions' locks, latest.go reads without a timestamp, commit.go,
 // async.go and twophase.go the kinds of commit, spill.go and large.go write sets larger than memory.
 package percolator

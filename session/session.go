@@ -8,9 +8,9 @@
 // Session has the messages of the protocol (query.go, extended.go). It consists of parts, each with its own state; session.go
 // connects them:
 //
-//	transaction      phases (state.go), snapshot and schema, modes (modes.go), AS OF SYSTEM TIME (timeTravel, asof.go)
-//	statementRunner  runs a statement under a policy; the only retry loop (run.go)
-//	pipelines        what runs again when statements between two Syncs turn out to be several (pipeline.go)
+//	transaction      the state machine (phase.go), snapshot and schema, modes (modes.go), AS OF SYSTEM TIME (timeTravel, asof.go)
+//	statementRunner  runs a statement under a policy; the only loop that runs a statement again (run.go)
+//	pipelines        runs the first statement of a pipeline again when a second one follows (pipeline.go)
 //	plans            finds, makes and validates plans (plans.go, plancache.go)
 //	statements       prepared statements
 //	portals          portals and cursors, with what they have yet to send
@@ -18,7 +18,7 @@
 //	                 explainCommands, schemaCommands, collection (commands.go has the dispatch)
 //	errorContext     explains errors to the client (errorcontext.go); sqlstate.go has the SQLSTATEs
 //	info, systemView what functions and system views learn of the session and its process
-//	Buffer           the result, which a retry revokes
+//	Buffer           the buffered result, which a retry discards
 //	interrupts       the statement's context: cancel, timeout, termination (context.go)
 //
 // Invariants:
@@ -27,7 +27,7 @@
 //	   sent CommandComplete.
 //	S2 Such a statement is retried after a conflict if no part of its result has been sent.
 //	S3 After an error inside a block only ROLLBACK, ROLLBACK TO and COMMIT (which rolls back) run.
-//	   The state of the transaction is the session's phase; state.go has the table of its transitions.
+//	   The state of the transaction is the session's phase; phase.go has the table of its transitions.
 //	S4 A plan is used only if it is valid under the schema of the transaction's snapshot.
 //	S5 A statement that has locked a row which changed after the snapshot is retried within its transaction.
 //

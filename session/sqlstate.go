@@ -18,7 +18,8 @@ import (
 // ErrClientGone says that the connection cannot go on. Where that is so, errors of ResultWriters are of its kind.
 var ErrClientGone = errkind.New(errkind.ClientGone, "the client is gone")
 
-// ToPGError maps any error to what the client sees. It is the one place that does.
+// ToPGError maps any error to what the client sees, by its kind. Conflicts whose row is known have been explained before
+// (errorcontext.go).
 func ToPGError(err error) *pgerror.Error {
 	var pg *pgerror.Error
 	if errors.As(err, &pg) {

@@ -2,7 +2,7 @@ package session
 
 import "fmt"
 
-// phase is where a session stands between and within transactions.
+// phase is the state machine of a session: where it stands between and within transactions.
 //
 //	       share            begin
 //	idle ─────────▶ implicit ─────▶ block ◀─────────────┐
