@@ -49,26 +49,43 @@ func (in *interrupts) begin(timeout time.Duration) context.Context {
 	if in.mu.final != nil {
 		in.mu.cancel(in.mu.final)
 	}
-	if timeout > 0 {
-		in.mu.deadline = time.Now().Add(timeout)
-		if in.timer == nil {
-			in.timer = time.AfterFunc(timeout, in.expire)
-		} else {
-			in.timer.Reset(timeout)
-		}
-	}
+	in.arm(timeout)
 	return in.mu.ctx
+}
+
+// next gives the next statement of the same text a timeout of its own.
+func (in *interrupts) next(timeout time.Duration) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.disarm()
+	in.arm(timeout)
+}
+
+func (in *interrupts) arm(timeout time.Duration) {
+	if timeout <= 0 {
+		return
+	}
+	in.mu.deadline = time.Now().Add(timeout)
+	if in.timer == nil {
+		in.timer = time.AfterFunc(timeout, in.expire)
+	} else {
+		in.timer.Reset(timeout)
+	}
+}
+
+func (in *interrupts) disarm() {
+	if in.timer != nil {
+		in.timer.Stop()
+	}
+	in.mu.deadline = time.Time{}
 }
 
 // end ends the statement: a cancel that arrives later interrupts nothing, as in PostgreSQL.
 func (in *interrupts) end() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if in.timer != nil {
-		in.timer.Stop()
-	}
+	in.disarm()
 	in.mu.running = false
-	in.mu.deadline = time.Time{}
 }
 
 // close frees the context.

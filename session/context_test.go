@@ -58,6 +58,24 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
+// Goal: each statement of a text has the timeout that is set when it begins, as in PostgreSQL.
+func TestTimeoutsOfTexts(t *testing.T) {
+	in := newInterrupts(context.Background())
+	defer in.close()
+	ctx := in.begin(time.Hour)
+	in.next(0)
+	in.mu.Lock()
+	if !in.mu.deadline.IsZero() {
+		t.Error("a statement without timeout has the one of the statement before it")
+	}
+	in.mu.Unlock()
+	in.next(time.Nanosecond)
+	<-ctx.Done()
+	if got := interruption(ctx); !errors.Is(got, errStatementTimeout) {
+		t.Errorf("interrupted by %v", got)
+	}
+}
+
 // Goal: a statement costs no context of its own unless the one before it was interrupted.
 func TestInterruptsAllocateNothing(t *testing.T) {
 	in := newInterrupts(context.Background())
@@ -79,6 +97,8 @@ func TestInterruptedStatements(t *testing.T) {
 		select count(*) from generate_series(1, 1000000000) → columns count; error 57014; I
 		set statement_timeout = 0 → SET; I
 		select 1 → columns ?column?; row 1; SELECT 1; I
+		set statement_timeout = '100ms' → SET; I
+		set statement_timeout = 0; select count(*) from generate_series(1, 5000000) → SET; columns count; row 5000000; SELECT 1; I
 	`)
 	done := make(chan string)
 	go func() { done <- c.query("select count(*) from generate_series(1, 1000000000)") }()

@@ -68,6 +68,9 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 	for i, st := range statements {
 		// The last statement of an implicit transaction commits it.
 		s.tx.phase.on(share)
+		if i > 0 {
+			s.interrupts.next(s.settings.StatementTimeout)
+		}
 		if err := s.runText(st, w); err != nil {
 			return err
 		}
