@@ -6,9 +6,11 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// aheadRows is how many rows of a scan are handed over together, and aheadBatches how many such batches there are.
+// aheadRows is how many rows of a scan are handed over together, fewer if they have aheadBytes, and aheadBatches how many
+// such batches there are.
 const (
 	aheadRows    = 512
+	aheadBytes   = 256 << 10
 	aheadBatches = 4
 )
 
@@ -53,8 +55,11 @@ func readAhead(caller context.Context, it percolator.Iterator, f func(key, value
 
 // fill reads the next rows, and reports whether there may be more.
 func (p *pairs) fill(ctx context.Context, it percolator.Iterator) (more bool) {
+	if cap(p.data) > 2*aheadBytes {
+		p.data = nil // of a long row
+	}
 	p.data, p.ends = p.data[:0], p.ends[:0]
-	for len(p.ends) < 2*aheadRows {
+	for len(p.ends) < 2*aheadRows && len(p.data) < aheadBytes {
 		if !it.Next(ctx) {
 			return false
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/percodb/percodb/catalog"
@@ -66,5 +67,40 @@ func TestReadAhead(t *testing.T) {
 				_ = reader.Rollback(ctx)
 			}
 		}
+	}
+}
+
+// longRows is an iterator over rows with long values.
+type longRows struct {
+	value []byte
+	left  int
+	read  atomic.Int64 // bytes of values so far
+}
+
+func (l *longRows) Next(context.Context) bool {
+	l.left--
+	l.read.Add(int64(len(l.value)))
+	return l.left >= 0
+}
+
+func (l *longRows) Key() []byte   { return []byte("row") }
+func (l *longRows) Value() []byte { return l.value }
+func (l *longRows) Err() error    { return nil }
+func (l *longRows) Close()        {}
+
+// Goal: what is read ahead is bounded by bytes too. Method: rows of 64 KiB; at each that is taken, how many were read.
+func TestReadAheadOfLongRows(t *testing.T) {
+	const n, length = 2000, 64 << 10
+	it := &longRows{value: make([]byte, length), left: n}
+	taken := int64(0)
+	err := readAhead(t.Context(), it, func(_, value []byte) error {
+		if ahead := it.read.Load() - taken; ahead > (aheadBatches+1)*(aheadBytes+length) {
+			return fmt.Errorf("%d bytes are read ahead", ahead)
+		}
+		taken += int64(len(value))
+		return nil
+	})
+	if err != nil || taken != n*length {
+		t.Errorf("%d bytes taken: %v", taken, err)
 	}
 }
