@@ -215,11 +215,12 @@ func (l *lockSet) holds(key []byte, shared bool) bool {
 // which ascends. Whether a key exists was kept true by its lock; from now on that is a read like others.
 func (l *lockSet) truncate(n int, reads *readSet, release func(keys [][]byte)) {
 	n = max(n, 1)
-	for l.packed.Len() > 0 {
-		keys := l.packed.KeysFrom(nil, uint64(n)<<packedBits, maxRequestKeys)
+	for from := []byte(nil); l.packed.Len() > 0; {
+		keys := l.packed.KeysFrom(from, uint64(n)<<packedBits, maxRequestKeys)
 		if len(keys) == 0 {
 			break
 		}
+		from = keys[len(keys)-1]
 		for _, key := range keys {
 			v, _ := l.packed.Delete(key)
 			l.uncountPacked(key, v)

@@ -144,6 +144,41 @@ func TestPackedLocksEnd(t *testing.T) {
 	}
 }
 
+// Goal: a rollback to a savepoint releases the locks taken since, and no other, however their keys lie among each other. Method:
+// packed locks on all even rows, then on all odd ones, in more requests than one.
+func TestPackedLocksSinceSavepoint(t *testing.T) {
+	const n = 2*maxRequestKeys + 2000
+	c := newClusterWith(t, nil, kv.Options{PackLocks: -1})
+	db := c.db(Options{PackLocks: 10}, nil)
+	txn := mustBeginTxn(t, db, pessimistic)
+	lockEach := func(rest int) {
+		var keys [][]byte
+		for i := range n {
+			keys = append(keys, rowKey(2*i+rest))
+		}
+		if _, err := txn.AcquireLocks(t.Context(), LockOptions{}, keys...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lockEach(0)
+	sp := txn.Savepoint()
+	lockEach(1)
+	txn.RollbackTo(sp)
+	locks := c.locks()
+	if len(locks) != n || txn.Counts().Locks != n {
+		t.Fatalf("%d locks in the store, %d in the transaction, want %d", len(locks), txn.Counts().Locks, n)
+	}
+	for i, l := range locks {
+		if string(l.Key) != string(rowKey(2*i)) {
+			t.Fatalf("%s is locked, want %s", l.Key, rowKey(2*i))
+		}
+	}
+	must(t, txn.Rollback(t.Context()))
+	if locks := c.locks(); len(locks) != 0 {
+		t.Errorf("%d locks are left", len(locks))
+	}
+}
+
 // Goal: the rows of a large write set over two stores stay locked by packed locks, also after the stores have restarted, and what
 // is decided then by readers and rivals holds for all of them. Method: a client that dies before or after its commit point.
 func TestPackedLocksOfDeadClient(t *testing.T) {

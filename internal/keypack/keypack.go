@@ -50,13 +50,30 @@ type Map struct {
 	n         int
 	sizeBytes int64
 
-	open struct {
-		*block        // nil: none
-		high   []byte // low of the next block; nil: there is none
-		recs   []record
-		arena  []byte
-	}
+	open    openBlock
 	scratch []byte
+}
+
+// openBlock is the block that is open.
+type openBlock struct {
+	*block        // nil: none
+	high   []byte // low of the next block; nil: there is none
+	recs   []record
+	arena  []byte // has the keys of recs, and keys deleted since it was made
+}
+
+// compact moves the keys to an arena that has space for as much again and n bytes, and drops the deleted ones.
+func (o *openBlock) compact(n int) {
+	for i := range o.recs {
+		n += len(o.recs[i].key)
+	}
+	arena := make([]byte, 0, 2*n)
+	for i := range o.recs {
+		at := len(arena)
+		arena = append(arena, o.recs[i].key...)
+		o.recs[i].key = arena[at:len(arena):len(arena)]
+	}
+	o.arena = arena
 }
 
 // Len is the number of keys.
@@ -133,6 +150,9 @@ func (m *Map) Set(key []byte, v Value) {
 	m.n++
 	if len(o.recs) == blockLen {
 		i = m.split(i, key)
+	}
+	if len(o.arena)+len(key) > cap(o.arena) {
+		o.compact(len(key))
 	}
 	at := len(o.arena)
 	o.arena = append(o.arena, key...)

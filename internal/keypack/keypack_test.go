@@ -150,6 +150,25 @@ func TestSize(t *testing.T) {
 	}
 }
 
+// Goal: keys that come and go beside each other leave nothing in memory. Method: two keys by turns, next to some that stay.
+func TestKeysThatComeAndGo(t *testing.T) {
+	var m Map
+	for i := range 10 {
+		m.Set(fmt.Appendf(nil, "row%08d", i), Value{A: 7})
+	}
+	for i := range 100_000 {
+		k := fmt.Appendf(nil, "row%08d", 4+100*(i%2))
+		m.Delete(k)
+		m.Set(k, Value{A: uint64(i)})
+		if size := cap(m.open.arena); size > 4<<10 {
+			t.Fatalf("%d bytes for %d keys after %d changes", size, m.Len(), i)
+		}
+	}
+	if v, found := m.Get([]byte("row00000003")); m.Len() != 11 || !found || v.A != 7 {
+		t.Errorf("%d keys, one that stays: %v %v", m.Len(), v, found)
+	}
+}
+
 // Goal: a lookup allocates next to nothing. Method: lookups in the open block and in others.
 func TestGetAllocates(t *testing.T) {
 	var m Map

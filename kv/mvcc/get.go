@@ -66,7 +66,11 @@ func (s *State) probeWaiting(ctx context.Context, key []byte, o *ReadOptions) (p
 	for {
 		p := s.probe(key, o)
 		if p.verdict != readWait {
-			if current, err := s.loadLockValue(key, &p); current || err != nil {
+			current, err := s.loadLockValue(key, &p)
+			if err == nil && !current {
+				err = ctx.Err()
+			}
+			if current || err != nil {
 				return p, err
 			}
 			continue

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -442,27 +441,16 @@ const touchedRest = 32
 // replaceHeld replaces the transaction's pessimistic locks on the batch by entries that cannot be removed by others
 // until the commit has ended; waiters for them are then answered.
 func (k *largeChecker) replaceHeld(w *writer) {
-	var held []entry
-	var packed []*entry
+	var held []*entry
 	w.near.forget()
 	for i := range w.entries {
 		e := &w.entries[i]
-		old, _ := k.s.locks.getNear(&w.near, e.key)
-		if old == nil || old.holderOf(k.args.StartTS) == nil {
-			continue
+		if old, _ := k.s.locks.getNear(&w.near, e.key); old != nil && old.holderOf(k.args.StartTS) != nil {
+			held = append(held, e)
 		}
-		if old.pack != nil {
-			packed = append(packed, old)
-			continue
-		}
-		e.key = bytes.Clone(e.key) // the batch's memory is used again
-		held = append(held, *e)
-	}
-	if len(packed) > 0 {
-		k.s.locks.holdPacked(k.c, packed)
 	}
 	if len(held) > 0 {
-		k.s.locks.replaceHeld(k.c, slices.Clip(held))
+		k.s.locks.replaceHeld(k.c, held)
 	}
 }
 

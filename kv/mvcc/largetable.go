@@ -140,16 +140,27 @@ func (c *largeCommit) setEntriesLocked() {
 	}
 }
 
-// replaceHeld replaces the transaction's pessimistic locks by entries, which block no reader. The caller holds the
-// latches of their keys.
-func (t *lockTable) replaceHeld(c *largeCommit, entries []entry) {
+// replaceHeld replaces the transaction's pessimistic locks on the keys of new entries by copies of these, which block no reader;
+// packed ones go to a pack that c relies on. The caller holds the latches of the keys. Who waits for a lock may unpack it
+// without them, so where it is is looked up here.
+func (t *lockTable) replaceHeld(c *largeCommit, entries []*entry) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c.entries = append(c.entries, entries)
-	for i := range entries {
-		entries[i].lock.MinCommitTS = tso.MaxTimestamp
+	held := make([]entry, 0, len(entries))
+	for _, e := range entries {
+		if old := t.getLocked(e.key); old != nil && old.pack != nil {
+			t.holdPackedLocked(c, old)
+			continue
+		}
+		own := *e
+		own.key = bytes.Clone(e.key) // the batch's memory is used again
+		own.lock.MinCommitTS = tso.MaxTimestamp
+		held = append(held, own)
 	}
-	t.insertLocked(entries)
+	if held = slices.Clip(held); len(held) > 0 {
+		c.entries = append(c.entries, held)
+		t.insertLocked(held)
+	}
 }
 
 // leaveLarge removes a large commit from the table: committed at commitTS, or not if it is 0.

@@ -192,28 +192,20 @@ func (t *lockTable) dropPackedLocked(e *entry) {
 // takePackedLocked is unpackLocked for whoever puts another lock in the place of the one on key.
 func (t *lockTable) takePackedLocked(key []byte) *entry {
 	for _, p := range t.packs {
-		if old := t.unpackLocked(p, key); old != nil {
-			return old
+		if _, found := p.get(key); found { // which costs less than an attempt to delete it
+			return t.unpackLocked(p, key)
 		}
 	}
 	return nil
 }
 
-// holdPacked makes a large commit rely on packed pessimistic locks of its transaction, which the views stand for. The caller
-// holds the latches of the keys.
-func (t *lockTable) holdPacked(c *largeCommit, views []*entry) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, e := range views {
-		v, found := e.pack.locks.Delete(e.key)
-		if !found {
-			continue
-		}
-		t.dropIfEmptyLocked(e.pack)
-		held := t.packForLocked(&e.lock, c)
-		held.ttlMillis, held.heardMillis, held.leaseMillis = e.lock.TTLMillis, e.lock.HeardMillis, e.lock.LeaseMillis
-		held.set(e.key, v)
-	}
+// holdPackedLocked makes a large commit rely on a packed pessimistic lock of its transaction, of which e is a view.
+func (t *lockTable) holdPackedLocked(c *largeCommit, e *entry) {
+	v, _ := e.pack.locks.Delete(e.key)
+	t.dropIfEmptyLocked(e.pack)
+	held := t.packForLocked(&e.lock, c)
+	held.ttlMillis, held.heardMillis, held.leaseMillis = e.lock.TTLMillis, e.lock.HeardMillis, e.lock.LeaseMillis
+	held.set(e.key, v)
 }
 
 // leavePacksLocked ends the reliance of a large commit on packed locks: they go if the transaction has committed.
@@ -252,6 +244,16 @@ func (t *lockTable) descendPackedLocked(packs []*lockPack, start, end []byte, f 
 func (t *lockTable) blockingPacksLocked() (packs []*lockPack) {
 	for _, p := range t.packs {
 		if p.blocking > 0 {
+			packs = append(packs, p)
+		}
+	}
+	return packs
+}
+
+// begunPacksLocked returns the packs of transactions that began at or below ts.
+func (t *lockTable) begunPacksLocked(ts tso.Timestamp) (packs []*lockPack) {
+	for _, p := range t.packs {
+		if p.startTS <= ts {
 			packs = append(packs, p)
 		}
 	}

@@ -3,7 +3,11 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
+
+	"github.com/percodb/percodb/tso"
 )
 
 // Goal: the locks of a prewrite of many rows take a few bytes each from when they are durable on, after a restart too, and
@@ -85,6 +89,91 @@ func TestPrewrittenLocksArePacked(t *testing.T) {
 	for _, i := range []int{0, 4_999, 5_000, n - 1} {
 		if value, err := w.Get(ctx, fmt.Appendf(nil, "row%08d", i), &ReadOptions{ReadTS: readTS}); err != nil || string(value) != fmt.Sprint("value ", i) {
 			t.Fatalf("row %d is %q, %v", i, value, err)
+		}
+	}
+}
+
+// oneBatch is a write set that is read in one batch.
+type oneBatch struct{ memSet }
+
+func (s *oneBatch) Read(_ context.Context, f func([]Mutation) error) error { return f(s.ms) }
+
+func (s *oneBatch) Parts(int) []WriteSetPart { return []WriteSetPart{s} }
+
+// Goal: a large commit replaces all locks of its transaction, and none is left behind it, also if one is unpacked by who waits
+// for it just then. Method: commits of many rows whose locks are packed, with someone who begins to wait for rows at random and
+// gives up, from the check of the rows on.
+func TestLargeCommitReplacesLocksUnpackedMeanwhile(t *testing.T) {
+	const n, rounds = 20_000, 8
+	ctx := context.Background()
+	canceled, cancel := context.WithCancel(ctx)
+	cancel()
+	w := newPackingWorld(t, true, nil, packAll)
+	keys := make([][]byte, n)
+	for i := range keys {
+		keys[i] = fmt.Appendf(nil, "row%08d", i)
+	}
+	for round := range rounds {
+		start := w.now()
+		locked, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: keys, Primary: keys[0], StartTS: start, TTLMillis: 60_000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ms := make([]Mutation, n)
+		for i := range ms {
+			ms[i] = Mutation{Op: OpPut, Key: keys[i], Value: []byte("v"), LockedAt: locked.LockedAt[i]}
+		}
+		var waiting sync.WaitGroup
+		stop := make(chan struct{})
+		wait := func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+					_ = w.WaitForRelease(canceled, keys[rand.IntN(n)], start)
+				}
+			}
+		}
+		begin := sync.OnceFunc(func() { waiting.Go(wait) })
+		_, err = w.CommitLarge(ctx, &LargeArgs{Set: &oneBatch{memSet{ms: ms}}, StartTS: start, Primary: keys[0], TTLMillis: 3000,
+			Admission: func([]Mutation) Admission { begin(); return admitAll{} }})
+		close(stop)
+		waiting.Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if left := w.NumLocks(); left != 0 || w.locks.tree.n != 0 || len(w.locks.packs) != 0 {
+			t.Fatalf("round %d: %d locks are left, %d of them in the tree", round, left, w.locks.tree.n)
+		}
+	}
+}
+
+// Goal: a list of the locks of old transactions has those that are packed, of each pack that may have some. Method: locks of
+// two transactions next to each other; lists as of the older one, and of both.
+func TestListOfOldPackedLocks(t *testing.T) {
+	ctx := context.Background()
+	w := newPackingWorld(t, true, nil, packAll)
+	var starts [2]tso.Timestamp
+	for txn := range starts {
+		starts[txn] = w.now()
+		var keys [][]byte
+		for i := range 100 {
+			keys = append(keys, fmt.Appendf(nil, "row%03d", 2*i+txn))
+		}
+		if _, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: keys, Primary: keys[0], StartTS: starts[txn], TTLMillis: 60_000}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for txn, want := range []int{100, 200} {
+		locks, err := w.ScanLock(ctx, nil, nil, starts[txn], 1000)
+		if err != nil || len(locks) != want {
+			t.Fatalf("%d locks as of transaction %d, want %d; %v", len(locks), txn, want, err)
+		}
+		for i := 1; i < len(locks); i++ {
+			if string(locks[i-1].Key) >= string(locks[i].Key) {
+				t.Fatalf("%s before %s", locks[i-1].Key, locks[i].Key)
+			}
 		}
 	}
 }

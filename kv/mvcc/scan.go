@@ -126,7 +126,11 @@ func (sc *scanner) probe(ctx context.Context) error {
 		}
 		changing := sc.probeOnce()
 		if changing == nil {
-			if current, err := sc.loadLockValues(); current || err != nil {
+			current, err := sc.loadLockValues()
+			if err == nil && !current {
+				err = ctx.Err()
+			}
+			if current || err != nil {
 				return err
 			}
 			continue
