@@ -213,8 +213,8 @@ func (d *deletedSpans) add(start, end []byte, readTS tso.Timestamp, since uint64
 		gap.start, gap.end = at, end
 		parts = appendDeletedSpan(parts, gap)
 	}
-	d.seq.Add(1)
 	d.replaceLocked(from, to, parts)
+	d.seq.Add(1) // After n: who knows the candidate's number began after the last writer that skipped an empty list.
 	for len(d.spans) > maxDeletedSpans {
 		d.evictLocked()
 	}

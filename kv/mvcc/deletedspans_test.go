@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -471,6 +472,41 @@ func TestDeletedSpansUnderWrites(t *testing.T) {
 	readers.Wait()
 	checkDeletedSpans(t, &w.deleted)
 	t.Logf("%d states judged, %d spans at the end", judged.Load(), w.deleted.n.Load())
+}
+
+// Goal: a scan whose probe begins with a candidate's number sees the locks of all writers that have skipped the list because it was
+// empty. Method: whoever reads the number of the first candidate must find the list not to be empty.
+func TestDeletedSpansAreListedBeforeTheirNumber(t *testing.T) {
+	var d deletedSpans
+	var seen, empty atomic.Uint64
+	var done atomic.Bool
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for last := uint64(0); !done.Load(); {
+			seq := d.seq.Load()
+			if seq == last {
+				continue
+			}
+			if d.n.Load() == 0 {
+				empty.Add(1)
+			}
+			last = seq
+			seen.Store(seq)
+		}
+	})
+	const rounds = 20_000
+	for i := range uint64(rounds) {
+		d.add([]byte("a"), []byte("b"), 10, 0, minDeletedSpanKeys)
+		for seen.Load() <= i {
+			runtime.Gosched()
+		}
+		d.removeSpan(nil, nil)
+	}
+	done.Store(true)
+	reader.Wait()
+	if n := empty.Load(); n > 0 {
+		t.Errorf("%d of %d candidates were numbered before they were listed", n, rounds)
+	}
 }
 
 // Goal: the list is bounded, and forgets what it is told to forget. Method: more spans than it holds; spans removed whole.
