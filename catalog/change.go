@@ -17,17 +17,21 @@ type Change struct {
 	token   bool // holds catalog.changing
 	// committing: counted in catalog.committing.
 	committing bool
-	// closed are the tables shut to writers, touched those whose descriptors the transaction wrote.
-	// A rollback to a savepoint leaves both as they are, which does no harm.
-	closed, touched []uint64
-	created         []uint64        // those among touched that are new
-	markers         *markers        // of closed tables (Shared only)
-	final           *schemaSnapshot // the schema as the commit will leave it
+	closed     []uint64 // the tables shut to writers; after a rollback to a savepoint they stay so
+	touched    []touch  // the tables of which the transaction wrote the descriptor
+	created    []uint64 // those among touched that are new
+	// versions are those that the transaction has given the schema, undone ones included.
+	versions []uint64
+	markers  *markers        // of closed tables (Shared only)
+	final    *schemaSnapshot // the schema as the commit will leave it
 	// bumped: the commit gives the schema a new version. While held lasts no process has a lease of the old
 	// one (Shared only).
 	bumped bool
 	held   versionHold
 }
+
+// touch is a write of a relation's descriptor, which had the WriterVersion base before the transaction.
+type touch struct{ id, base uint64 }
 
 // Change begins or continues the schema changes of the guarded transaction. Within a process one transaction at a time
 // changes the schema; Change waits for the others.
@@ -72,8 +76,31 @@ func (ch *Change) Closed(id uint64) bool { return slices.Contains(ch.closed, id)
 // Created reports whether the transaction made the relation.
 func (ch *Change) Created(id uint64) bool { return slices.Contains(ch.created, id) }
 
-// changed reports whether the transaction wrote the relation's descriptor.
-func (ch *Change) changed(id uint64) bool { return slices.Contains(ch.touched, id) }
+// permits reports whether the transaction wrote the descriptor of a table that it has written rows of under planned, and if so,
+// whether these may be committed: planned must be the descriptor that the change replaces, or one of its own. A change of others that
+// comes after the replaced one conflicts with the transaction's write of the descriptor.
+func (ch *Change) permits(planned *TableDescriptor) (touched, ok bool) {
+	if ch == nil {
+		return false, false
+	}
+	i := slices.IndexFunc(ch.touched, func(t touch) bool { return t.id == planned.ID })
+	if i < 0 {
+		return false, false
+	}
+	return true, planned.WriterVersion == ch.touched[i].base || slices.Contains(ch.versions, planned.WriterVersion)
+}
+
+// touch notes that the transaction writes the descriptor of t, as it has been so far.
+func (ch *Change) touch(t *TableDescriptor) {
+	ch.touched = append(ch.touched, touch{t.ID, t.WriterVersion})
+}
+
+// rollbackTo forgets what the transaction wrote since m, and returns those relations.
+func (ch *Change) rollbackTo(m Mark) (undone []touch) {
+	undone = ch.touched[m.touched:]
+	ch.touched, ch.created = ch.touched[:m.touched:m.touched], ch.created[:m.created]
+	return undone
+}
 
 // bump gives the schema a new version, which it returns.
 func (ch *Change) bump(ctx context.Context) (uint64, error) {
@@ -82,6 +109,7 @@ func (ch *Change) bump(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	ch.bumped = true
+	ch.versions = append(ch.versions, version)
 	return version, putNumber(ch.txn, keyVersion, version)
 }
 
@@ -92,7 +120,8 @@ func (ch *Change) Create(ctx context.Context, t *TableDescriptor) error {
 		return err
 	}
 	t.Version, t.WriterVersion = version, version
-	ch.touched, ch.created = append(ch.touched, t.ID), append(ch.created, t.ID)
+	ch.touch(t)
+	ch.created = append(ch.created, t.ID)
 	if err := ch.txn.Insert(nameKey(t.Schema, t.Name), encode(t.ID)); err != nil {
 		return err
 	}
@@ -108,8 +137,8 @@ func (ch *Change) Update(ctx context.Context, old, t *TableDescriptor, exclusive
 	}
 	t.Version = version
 	if exclusive {
+		ch.touch(old)
 		t.WriterVersion = version
-		ch.touched = append(ch.touched, t.ID)
 	}
 	if old.Schema != t.Schema || old.Name != t.Name {
 		if err := ch.txn.Delete(nameKey(old.Schema, old.Name)); err != nil {
@@ -127,7 +156,7 @@ func (ch *Change) Drop(ctx context.Context, t *TableDescriptor) error {
 	if _, err := ch.bump(ctx); err != nil {
 		return err
 	}
-	ch.touched = append(ch.touched, t.ID)
+	ch.touch(t)
 	for _, key := range [][]byte{nameKey(t.Schema, t.Name), idKey(wordRelation, t.ID), idKey(wordStats, t.ID)} {
 		if err := ch.txn.Delete(key); err != nil {
 			return err

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 
 	"github.com/percodb/percodb/internal/errkind"
@@ -119,11 +120,12 @@ func (g *gate) enter(c *Catalog, writes []tableWrite, own *Change) error {
 	current := c.current.Load()
 	for i := range writes {
 		w := &writes[i]
-		if own != nil && own.changed(w.table.ID) {
-			continue // The change's own key conflicts would show another one.
-		}
 		t := g.mu.tables[w.table.ID]
-		if t != nil && t.closedBy != nil && t.closedBy != own || current == nil || !current.permits(w.table) {
+		touched, ok := own.permits(w.table)
+		if !touched {
+			ok = (t == nil || t.closedBy == nil || t.closedBy == own) && current != nil && current.permits(w.table)
+		}
+		if !ok {
 			return &SchemaChangedError{Table: w.table.ID, Name: w.table.Name}
 		}
 	}
@@ -171,13 +173,14 @@ type tableWrite struct {
 // Guard excludes a session's transactions and schema changes from each other; the session resets
 // it for every transaction. It implements percolator.CommitPermit. Not safe for concurrent use.
 //
-//	Reset(txn)   begins
-//	Writes(t,n)  for every table written
-//	Reads(t…)    for those read by a serializable transaction
-//	Change(ctx)  when the schema is to be changed
-//	Wait(ctx)    before Commit, so that commits do not fail on a gate that is about to open
-//	Commit(ctx)  acquires the permit to commit, and commits
-//	Done(ts,err) after Rollback
+//	Reset(txn)     begins
+//	Writes(t,n)    for every table written
+//	Reads(t…)      for those read by a serializable transaction
+//	Change(ctx)    when the schema is to be changed
+//	RollbackTo(m)  after a rollback to the savepoint at which Mark returned m
+//	Wait(ctx)      before Commit, so that commits do not fail on a gate that is about to open
+//	Commit(ctx)    acquires the permit to commit, and commits
+//	Done(ts,err)   after Rollback
 type Guard struct {
 	catalog *Catalog
 	txn     *percolator.Txn
@@ -235,6 +238,32 @@ func (g *Guard) Reads(tables []*TableDescriptor) {
 	for _, t := range tables {
 		g.Writes(t, 0)
 	}
+}
+
+// Mark is a position in a guarded transaction that RollbackTo returns to, together with a savepoint of the transaction.
+type Mark struct{ writes, touched, created int }
+
+// Mark returns the present position.
+func (g *Guard) Mark() Mark {
+	m := Mark{writes: len(g.writes)}
+	if g.change != nil {
+		m.touched, m.created = len(g.change.touched), len(g.change.created)
+	}
+	return m
+}
+
+// RollbackTo follows a rollback to a savepoint. A table whose descriptor the transaction no longer writes is checked at commit like
+// any other: no conflict on the descriptor would show a change that came between. What was written under descriptors that are
+// undone is undone, too.
+func (g *Guard) RollbackTo(m Mark) {
+	if g.change == nil {
+		return
+	}
+	undone := g.change.rollbackTo(m)
+	later := slices.DeleteFunc(g.writes[m.writes:], func(w tableWrite) bool {
+		return slices.ContainsFunc(undone, func(t touch) bool { return t.id == w.table.ID })
+	})
+	g.writes = g.writes[:m.writes+len(later)]
 }
 
 // Wait returns when no schema change keeps a table closed on which the transaction depends; a transaction that wrote

@@ -77,6 +77,53 @@ func change(t testing.TB, c *Catalog, old *TableDescriptor, f func(*TableDescrip
 	return next
 }
 
+// Goal: I2 after a rollback to a savepoint: a transaction that has undone its change of a table's descriptor commits only if the
+// table's is still the one under which it wrote. Tables that it created and wrote in between do not matter. Method: another change
+// comes, or does not, between the write and the change that is undone.
+func TestUndoneChangesPermitNothing(t *testing.T) {
+	ctx := context.Background()
+	for _, opts := range []Options{{}, {Shared: true, Lease: time.Minute, PollInterval: 5 * time.Millisecond}} {
+		for _, between := range []bool{false, true} {
+			c := newCatalog(t, newDB(t), opts)
+			desc := mustCreate(t, c, "t")
+			g := c.NewGuard()
+			txn := begin(t, c.db)
+			g.Reset(txn)
+			put := func(d *TableDescriptor, key string) {
+				g.Writes(d, 1)
+				if err := txn.Put([]byte(key), []byte("v")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			put(desc, "\x02a")
+			if between {
+				change(t, c, desc, func(d *TableDescriptor) { d.Comment = "x" }, true)
+			}
+			mark, savepoint := g.Mark(), txn.Savepoint()
+			ch, err := g.Change(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := ch.Drop(ctx, desc); err != nil {
+				t.Fatal(err)
+			}
+			created := tableNamed(t, c, "u")
+			if err := ch.Create(ctx, created); err != nil {
+				t.Fatal(err)
+			}
+			put(created, "\x02b")
+			txn.RollbackTo(savepoint)
+			g.RollbackTo(mark)
+			put(desc, "\x02c")
+			_, err = g.Commit(ctx)
+			var changed *SchemaChangedError
+			if refused := errors.As(err, &changed); refused != between || err != nil && !refused {
+				t.Errorf("shared %v, another change %v: %v", opts.Shared, between, err)
+			}
+		}
+	}
+}
+
 // Goal: a closed table keeps commits out until the change is over, even when it comes to nothing.
 func TestWaitBlocksWhileClosed(t *testing.T) {
 	ctx := context.Background()

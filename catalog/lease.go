@@ -276,10 +276,11 @@ func (s *look) closed(writes []tableWrite, own *Change) bool {
 func (s *look) allows(writes []tableWrite, own *Change) error {
 	for i := range writes {
 		t := writes[i].table
-		if own != nil && own.changed(t.ID) {
-			continue
+		touched, ok := own.permits(t)
+		if !touched {
+			ok = !s.closed(writes[i:i+1], own) && s.permits(t)
 		}
-		if s.closed(writes[i:i+1], own) || !s.permits(t) {
+		if !ok {
 			return &SchemaChangedError{Table: t.ID, Name: t.Name}
 		}
 	}

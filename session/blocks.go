@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/ast"
@@ -20,6 +21,7 @@ type savepoint struct {
 	name     string
 	mark     percolator.Savepoint
 	settings settings.Mark
+	guard    catalog.Mark
 	changed  bool
 	modes    settings.Modes
 }
@@ -107,7 +109,7 @@ func (b *blocks) savepoint(ctx context.Context, name string) error {
 		return err
 	}
 	t.savepoints = append(t.savepoints, savepoint{
-		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), changed: t.changed, modes: t.modes,
+		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), guard: t.guard.Mark(), changed: t.changed, modes: t.modes,
 	})
 	return nil
 }
@@ -147,6 +149,7 @@ func (b *blocks) rollbackTo(name string) error {
 	t.portals.rollbackTo(i)
 	sp := t.savepoints[i]
 	t.txn.RollbackTo(sp.mark)
+	t.guard.RollbackTo(sp.guard)
 	t.savepoints = t.savepoints[:i+1]
 	t.settings.RollbackTo(sp.settings)
 	t.resolver = nil // The schema and the search path may have changed.

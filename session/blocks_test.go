@@ -45,3 +45,48 @@ func TestSavepoints(t *testing.T) {
 		select id from t → columns id; row 1; SELECT 1; I
 	`)
 }
+
+// Goal: a block that has undone its schema change to a savepoint is refused if another change came before it, and only then.
+func TestUndoneSchemaChanges(t *testing.T) {
+	s := newTestServer(t)
+	a, b := s.connect(), s.connect()
+	a.must("create table t (id int primary key, s int)")
+	a.transcript(`begin; insert into t values (1, 2) → BEGIN; INSERT 0 1; T`)
+	b.must("create index on t (s)")
+	a.transcript(`
+		savepoint x; truncate t; rollback to x → SAVEPOINT; TRUNCATE TABLE; ROLLBACK; T
+		commit → error 40001; I
+		begin; insert into t values (1, 2) → BEGIN; INSERT 0 1; T
+		savepoint x; alter table t add u int; insert into t values (2, 3, 4); create table v (id int); insert into v values (1); rollback to x → SAVEPOINT; ALTER TABLE; INSERT 0 1; CREATE TABLE; INSERT 0 1; ROLLBACK; T
+		insert into t values (3, 4); commit → INSERT 0 1; COMMIT; I
+		select * from t order by id → columns id s; row 1 2; row 3 4; SELECT 2; I
+	`)
+}
+
+// Goal: a block that has written rows before another session's schema change is refused although it changes the table itself, on top
+// of that change, which it sees at READ COMMITTED.
+func TestSchemaChangeOnTopOfAnother(t *testing.T) {
+	s := newTestServer(t)
+	a, b := s.connect(), s.connect()
+	a.must("create table t (id int primary key, s int)")
+	a.transcript(`begin isolation level read committed; insert into t values (1, 2) → BEGIN; INSERT 0 1; T`)
+	b.must("create index on t (s)")
+	a.transcript(`
+		create index on t (id, s); commit → CREATE INDEX; error 40001; I
+		begin isolation level read committed; insert into t values (1, 2); create index on t (id, s); insert into t values (2, 2); commit → BEGIN; INSERT 0 1; CREATE INDEX; INSERT 0 1; COMMIT; I
+		select id from t where s = 2 order by id → columns id; row 1; row 2; SELECT 2; I
+	`)
+}
+
+// Goal: what a block undoes when it ends after an error, and what a savepoint closes, as in PostgreSQL.
+func TestEndOfFailedBlocks(t *testing.T) {
+	c := newTestServer(t).connect()
+	c.transcript(`
+		begin; set datestyle = 'German' → BEGIN; SET; T
+		set nonsense = 1 → error 42704; E
+		commit → ROLLBACK; I
+		show datestyle → columns DateStyle; row ISO, MDY; SHOW; I
+		begin; savepoint a; declare h cursor with hold for select 1; commit → BEGIN; SAVEPOINT; DECLARE CURSOR; COMMIT; I
+		begin; savepoint b; rollback to b; fetch h; commit → BEGIN; SAVEPOINT; ROLLBACK; columns ?column?; row 1; FETCH 1; COMMIT; I
+	`)
+}

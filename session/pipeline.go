@@ -66,8 +66,8 @@ func (p *pipelines) share(nextReads bool, w ResultWriter) error {
 		return nil
 	case po == nil || p.tx.pipeline.reads && nextReads:
 		w.Commit()
-		if !nextReads && p.mayStartOver() {
-			p.startOver()
+		if !nextReads && p.mayBeReplaced() {
+			p.anew(p.tx.replace)
 		}
 		return nil
 	case !w.Revoke(): // Its result has been sent.
@@ -76,7 +76,7 @@ func (p *pipelines) share(nextReads bool, w ResultWriter) error {
 		}
 		return nil
 	}
-	p.startOver()
+	p.anew(p.tx.startOver)
 	if err := p.repeat(po, w); err != nil {
 		return err
 	}
@@ -84,18 +84,18 @@ func (p *pipelines) share(nextReads bool, w ResultWriter) error {
 	return nil
 }
 
-// mayStartOver reports whether the client cannot notice that another transaction replaces this one.
-func (p *pipelines) mayStartOver() bool {
+// mayBeReplaced reports whether the client cannot notice that another transaction replaces this one.
+func (p *pipelines) mayBeReplaced() bool {
 	if !p.tx.modes.Isolation.PerStatement() || p.tx.txn.Wrote() || p.tx.changed {
 		return false
 	}
 	return !p.portals.reading()
 }
 
-// startOver is transaction.startOver in the midst of a pipeline.
-func (p *pipelines) startOver() {
+// anew has end make way for another transaction in the midst of a pipeline.
+func (p *pipelines) anew(end func()) {
 	executed := p.tx.pipeline.executed
-	p.tx.startOver()
+	end()
 	p.tx.pipeline.executed = executed
 }
 

@@ -33,6 +33,24 @@ func TestPipelines(t *testing.T) {
 	}
 }
 
+// Goal: what a pipeline has SET stays when a transaction that takes locks replaces its own, and is undone when the pipeline fails.
+func TestSettingsInPipeline(t *testing.T) {
+	c := newTestServer(t).connect()
+	c.must("create table t (id int primary key, n int)", "insert into t values (1, 0)", "set default_transaction_isolation = 'read committed'")
+	for _, step := range []struct{ got, want string }{
+		{c.pipeline("set datestyle = 'German'", "select id from t", "update t set n = 1 where id = 1"),
+			"parsed; SET; parsed; row 1; SELECT 1; parsed; UPDATE 1; I"},
+		{c.query("show datestyle"), "columns DateStyle; row German, DMY; SHOW; I"},
+		{c.pipeline("set datestyle = 'SQL, MDY'", "update t set n = 2 where id = 1", "insert into t values (1, 0)"),
+			"parsed; SET; parsed; UPDATE 1; parsed; error 23505; I"},
+		{c.query("show datestyle"), "columns DateStyle; row German, DMY; SHOW; I"},
+	} {
+		if step.got != step.want {
+			t.Errorf("got %s, want %s", step.got, step.want)
+		}
+	}
+}
+
 // Goal: a schema change joins the transaction of its pipeline: what the pipeline has written before it is committed with
 // it, and rolled back with it.
 func TestSchemaChangeInPipeline(t *testing.T) {

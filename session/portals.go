@@ -169,7 +169,7 @@ func (m *portals) endTransaction(committed bool) {
 	m.repeatable = nil // If it runs again, no other portal is bound before.
 	for name, po := range m.byName {
 		if po.outlives && (committed || !po.fresh) {
-			po.fresh = false
+			po.fresh, po.depth = false, 0
 			continue
 		}
 		m.remove(name)

@@ -196,12 +196,12 @@ func (t *transaction) forgetUnused() {
 
 // commit commits what is open. The phase is idle afterwards, whatever the outcome.
 func (t *transaction) commit(ctx context.Context) error {
-	if t.txn == nil {
-		t.end(true)
-		return nil
-	}
 	if t.phase == failed {
 		t.abort()
+		return nil
+	}
+	if t.txn == nil {
+		t.end(true)
 		return nil
 	}
 	if err := t.guard.Wait(ctx); err != nil {
@@ -246,10 +246,17 @@ func (t *transaction) fail() {
 // startOver rolls back a transaction whose statements run again, with locks. Portals stay: those that have not run have read
 // nothing yet.
 func (t *transaction) startOver() {
+	t.settings.EndTransaction(false)
+	t.replace()
+}
+
+// replace rolls back a transaction whose statements do not run again, for one that takes locks: they have only read, and what they
+// have SET stays.
+func (t *transaction) replace() {
 	if t.txn != nil {
 		t.rollback()
 	}
-	t.reset(false)
+	t.forget()
 	t.pessimistic = true
 }
 
@@ -270,10 +277,15 @@ func (t *transaction) end(committed bool) {
 
 // reset forgets the transaction; after a rollback its SETs are undone.
 func (t *transaction) reset(committed bool) {
+	t.settings.EndTransaction(committed)
+	t.forget()
+}
+
+// forget is reset that leaves the settings as they are.
+func (t *transaction) forget() {
 	if t.txn != nil {
 		t.reader.Saw(t.txn.ReadTS())
 	}
-	t.settings.EndTransaction(committed)
 	t.phase.on(end)
 	t.txnState = txnState{savepoints: t.savepoints[:0]}
 	t.shown.end()
