@@ -75,12 +75,12 @@ func (s *Store) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timesta
 }
 
 // SyncLog implements Collector.
-func (s *Store) SyncLog(context.Context) (run uint64, err error) {
+func (s *Store) SyncLog(ctx context.Context) (run uint64, err error) {
 	if !s.gate.enter() {
 		return 0, ErrClosed
 	}
 	defer s.gate.leave()
-	return s.run, mapError(s.mvcc.SyncLog())
+	return s.run, mapError(s.mvcc.SyncLog(ctx))
 }
 
 // CollectGarbage implements Collector.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/percodb/percodb/kv/storage"
@@ -31,14 +30,30 @@ import (
 
 // gcState is the state of garbage collection in a State.
 type gcState struct {
-	fence sync.Mutex // locked while the safe point is written
+	fence mutex // locked while the safe point is written
 	// fenced is the safe point that SetSafePoint has made good; guarded by fence.
 	fenced tso.Timestamp
-	mu     sync.Mutex // held by Collect
+	mu     mutex // held by Collect
 	// collected: the transactions whose records may have been removed.
 	collected atomic.Pointer[collectedRecords]
 	pass      gcPass // guarded by mu
 }
+
+// mutex is held over writes to the disk, and those who wait for it watch their context.
+type mutex chan struct{}
+
+func newMutex() mutex { return make(mutex, 1) }
+
+func (m mutex) lock(ctx context.Context) error {
+	select {
+	case m <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (m mutex) unlock() { <-m }
 
 // gcPass is the progress of collection. It is stored.
 type gcPass struct {
@@ -77,8 +92,10 @@ func (s *State) SafePoint() tso.Timestamp { return tso.Timestamp(s.safePoint.Loa
 // returned, the fence is durable, and every write that it would have refused is in the lock table,
 // or applied.
 func (s *State) SetSafePoint(ctx context.Context, ts tso.Timestamp) (tso.Timestamp, error) {
-	s.gc.fence.Lock()
-	defer s.gc.fence.Unlock()
+	if err := s.gc.fence.lock(ctx); err != nil {
+		return s.SafePoint(), err
+	}
+	defer s.gc.fence.unlock()
 	if ts <= s.gc.fenced {
 		return s.SafePoint(), nil
 	}
@@ -116,9 +133,11 @@ func (s *State) storeSafePoint(ts tso.Timestamp) error {
 }
 
 // SyncLog returns once everything applied before the call is durable.
-func (s *State) SyncLog() error {
-	s.gc.fence.Lock()
-	defer s.gc.fence.Unlock()
+func (s *State) SyncLog(ctx context.Context) error {
+	if err := s.gc.fence.lock(ctx); err != nil {
+		return err
+	}
+	defer s.gc.fence.unlock()
 	return s.storeSafePoint(s.SafePoint())
 }
 
@@ -202,8 +221,10 @@ func decodePass(b []byte) (p gcPass, err error) {
 // each removal of a few hundred records, without latches held; its error ends the part.
 func (s *State) Collect(ctx context.Context, args *CollectArgs, pause func() error) (st GCStats, done bool, err error) {
 	safePoint := args.SafePoint
-	s.gc.mu.Lock()
-	defer s.gc.mu.Unlock()
+	if err := s.gc.mu.lock(ctx); err != nil {
+		return st, false, err
+	}
+	defer s.gc.mu.unlock()
 	if safePoint > s.SafePoint() {
 		return st, false, &InvalidRequestError{Detail: fmt.Sprintf("collection at %d above the safe point %d", safePoint, s.SafePoint())}
 	}

@@ -266,7 +266,7 @@ func TestProto_T_RB_4(t *testing.T) {
 		if err := w.Rollback(ctx, admitAll{}, x, startTS); !isTooOld(err) {
 			t.Errorf("rollback after the collection: %v", err)
 		}
-		if err := w.SyncLog(); err != nil {
+		if err := w.SyncLog(context.Background()); err != nil {
 			t.Fatal(err)
 		}
 		w.crash() // the fence is durable
@@ -362,7 +362,7 @@ func TestCollectMatchesModel(t *testing.T) {
 				t.Fatal(err)
 			}
 		} else {
-			w.SyncLog()
+			w.SyncLog(context.Background())
 			w.crash()
 		}
 	}

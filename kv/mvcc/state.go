@@ -103,6 +103,7 @@ type State struct {
 func Open(ctx context.Context, opts Options) (*State, error) {
 	opts.ensureDefaults()
 	s := &State{eng: opts.Engine, opts: opts, locks: newLockTable(&opts)}
+	s.gc.fence, s.gc.mu = newMutex(), newMutex()
 	s.latches.seed = maphash.MakeSeed()
 	s.largeRate.Store(1 << 30) // until one has been written
 	s.writers.New = func() any { return &writer{s: s} }

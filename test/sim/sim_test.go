@@ -264,6 +264,7 @@ func TestSeedsOfFixedBugs(t *testing.T) {
 		8414:  "the run ended while locks that a restart had found were still alive: the harness waited too little",
 		16356: "the same, because the oracle's time stood still",
 		21379: "a lock on a key that was not written stays until somebody writes there or collects garbage, as it should",
+		2539:  "a second request to raise the safe point of a store waited for the first one's sync without watching its context",
 	} {
 		if r := simulate(t, seed, nil, nil); r.failed() {
 			t.Errorf("%s:\n%s", what, r.report(seed))
