@@ -5,8 +5,8 @@
 #
 #   bench/large.sh            ROWS=10000000 RUNS=3 CACHE_MB=256
 #
-# The peak is VmHWM, reset before each step, less what the block cache holds at the step's end (it only grows within a step).
-# Both servers have a cache of CACHE_MB. TMPDIR must have room for about 3 kB per row.
+# The peak is the largest difference, within the step, of resident memory and block cache, which are sampled together ten times
+# a second. Both servers have a cache of CACHE_MB. TMPDIR must have room for about 3 kB per row.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/lib.sh
@@ -23,25 +23,35 @@ steps=()
 declare -A pg_wall pg_cpu our_wall our_cpu our_peak
 now() { date +%s.%N; }
 cache_kb() { curl -s "http://127.0.0.1:$admin_port/metrics" | awk '/^percodb_storage_block_cache_bytes/ {t += $2} END {printf "%d\n", t / 1024}'; }
+sample_beside_cache() { # samples until ended; the last line is the largest difference, in MB
+  local rss beside peak=0
+  while rss=$(awk '/VmRSS/ {print $2}' "/proc/$percodb_pid/status"); do
+    beside=$((rss - $(cache_kb)))
+    [ "$beside" -le "$peak" ] || { peak=$beside; echo $((peak / 1024)); }
+    sleep 0.1
+  done >"$work/beside"
+}
 
 on() { # on PORT COMMAND…: prints "wall_s cpu_s peak_mb"
-  local port=$1 pids before after started ended peak=0
+  local port=$1 before after started ended sampler= peak=0
   shift
   if [ "$port" = "$pg_port" ]; then
     before=$(cpu_ticks $(postgres_pids))
   else
     before=$(cpu_ticks "$percodb_pid")
-    echo 5 >"/proc/$percodb_pid/clear_refs"
+    sample_beside_cache & sampler=$!
   fi
   started=$(now)
-  "$@" >"$work/out" 2>&1 || { cat "$work/out" >&2; exit 1; }
+  "$@" >"$work/out" 2>&1 || { [ -z "$sampler" ] || kill "$sampler"; cat "$work/out" >&2; exit 1; }
   ended=$(now)
   if [ "$port" = "$pg_port" ]; then
     sleep 0.3 # its backend has ended and is accounted to its parent
     after=$(cpu_ticks $(postgres_pids))
   else
     after=$(cpu_ticks "$percodb_pid")
-    peak=$((($(awk '/VmHWM/ {print $2}' "/proc/$percodb_pid/status") - $(cache_kb)) / 1024))
+    kill "$sampler"
+    wait "$sampler" || true
+    peak=$(tail -n 1 "$work/beside")
   fi
   awk -v a="$started" -v b="$ended" -v t=$((after - before)) -v hz="$(getconf CLK_TCK)" -v p="$peak" \
     'BEGIN {printf "%.2f %.2f %d\n", b - a, t / hz, p}'

@@ -14,7 +14,7 @@ for side in postgresql percodb; do
   port=$pg_port
   [ "$side" = postgresql ] || port=$percodb_port
   begin=$(date +%s.%N)
-  "$work/percodb" sqllogic --dsn "postgres://postgres@127.0.0.1:$port/percodb" --list "$list" --root "$root" ${exclude:+--exclude "$exclude"} | tail -n 1
+  "$work/percodb" sqllogic --url "postgres://postgres@127.0.0.1:$port/percodb" --list "$list" --root "$root" ${exclude:+--exclude "$exclude"} | tail -n 1
   took[$side]=$(awk -v a="$begin" -v b="$(date +%s.%N)" 'BEGIN {print b - a}')
 done
 awk -v a="${took[postgresql]}" -v b="${took[percodb]}" 'BEGIN {printf "PostgreSQL %.1f s, percodb %.1f s: %.2fx\n", a, b, b / a}'

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
 	"github.com/percodb/percodb/tso"
@@ -27,6 +28,9 @@ type Options struct {
 	// Leases is the authority for leases of the schema version, the same for all processes of a Shared catalog; it
 	// grants each for Lease. Without it every transaction reads the schema version from the store.
 	Leases readlease.Service
+	// WaitGraph is the graph in which the waits for row locks are registered: that of the store, or of the cluster if
+	// Shared. Without it a deadlock between row locks and schema changes lasts until a statement is canceled.
+	WaitGraph waitgraph.Graph
 	// SequenceAhead is the number of sequence values made durable at once: 32, or 1 with Shared, where other processes
 	// draw from the same sequence.
 	SequenceAhead int
@@ -64,10 +68,12 @@ type Catalog struct {
 	lease      lease
 	version    versionLease
 	changing   chan struct{} // holds one token, taken by the schema change under way
-	ids        block
-	rowIDs     block
-	sequences  sequences
-	stats      statsCache
+	// changer is the transaction that has the token, 0 if not known; see Change.id.
+	changer   atomic.Uint64
+	ids       block
+	rowIDs    block
+	sequences sequences
+	stats     statsCache
 
 	mu struct {
 		sync.Mutex
@@ -144,13 +150,14 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 	})
 }
 
-// retry runs f in a new transaction and commits it, until it does not conflict.
+// retry runs f in a new transaction and commits it, until it does not conflict. The error is never that of an unknown outcome: the
+// transaction on whose behalf f runs was not attempted, and whether f has happened does not matter to it.
 func (c *Catalog) retry(ctx context.Context, f func(txn *percolator.Txn) error) error {
 	_, err := c.retryAt(ctx, f)
-	return err
+	return percolator.CauseOf(err)
 }
 
-// retryAt is retry that returns what Commit returned.
+// retryAt is retry that returns what Commit returned, also if the outcome is unknown.
 func (c *Catalog) retryAt(ctx context.Context, f func(txn *percolator.Txn) error) (at tso.Timestamp, err error) {
 	for {
 		txn, err := c.db.Begin(ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// Goal: I1: schema changes are part of their transaction: seen by itself, by nobody else before the
-// commit, by nobody older after it, undone by rolling back. Method: transactions side by side.
+// Goal: I1: schema changes are part of their transaction: visible to itself, invisible to others before the commit and
+// to older snapshots after it, undone by a rollback. Method: concurrent transactions.
 func TestChangesAreTransactional(t *testing.T) {
 	ctx := context.Background()
 	c := newCatalog(t, newDB(t), Options{})
@@ -58,7 +58,7 @@ func TestChangesAreTransactional(t *testing.T) {
 	}
 }
 
-// Goal: dropping and renaming free names, and only them; old snapshots still see what was.
+// Goal: dropping and renaming free exactly the old names; old snapshots still see the old schema.
 func TestDropAndRename(t *testing.T) {
 	ctx := context.Background()
 	c := newCatalog(t, newDB(t), Options{})
@@ -84,7 +84,7 @@ func TestDropAndRename(t *testing.T) {
 	}
 }
 
-// Goal: of two creations of one name in different processes one fails, with the schema intact.
+// Goal: of two concurrent creations of one name in different processes one fails, and the schema is consistent.
 func TestNamesAreUniqueAcrossProcesses(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
@@ -133,7 +133,7 @@ func TestFormatIsChecked(t *testing.T) {
 	}
 }
 
-// Goal: I3: numbers are never handed out twice, whoever asks and however the process ended.
+// Goal: I3: numbers are never assigned twice, with any number of callers, also after crashes.
 func TestNumbersAreUnique(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
@@ -164,7 +164,7 @@ func TestNumbersAreUnique(t *testing.T) {
 	}
 }
 
-// Goal: statistics come back, with a new plan version and without disturbing writers.
+// Goal: stored statistics can be read, with a new plan version and without failing writers.
 func TestStatistics(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
@@ -202,8 +202,8 @@ func TestStatistics(t *testing.T) {
 	}
 }
 
-// Goal: after a commit whose answer was lost the schema is what the store says, and nothing stays
-// closed. Method: commit, and tell the guard that the outcome is unknown.
+// Goal: after a commit whose answer was lost the schema is the stored one, and no table stays
+// closed. Method: commit, and report an unknown outcome to the guard.
 func TestLostCommitOfAChange(t *testing.T) {
 	ctx := context.Background()
 	c := newCatalog(t, newDB(t), Options{})
@@ -251,7 +251,7 @@ func TestLostCommitOfAChange(t *testing.T) {
 	}
 }
 
-// Goal: descriptors that a change leaves alone are shared between snapshots. Method: compare pointers.
+// Goal: unchanged descriptors are shared between snapshots. Method: compare pointers.
 func TestUnchangedDescriptorsAreShared(t *testing.T) {
 	c := newCatalog(t, newDB(t), Options{})
 	mustCreate(t, c, "a")
@@ -262,8 +262,8 @@ func TestUnchangedDescriptorsAreShared(t *testing.T) {
 	}
 }
 
-// Goal: between the commit of a schema change and its publication nobody takes the old schema for that of
-// a snapshot which has the new one, and a statement without snapshot learns that it read too late.
+// Goal: between the commit of a schema change and its publication the old schema is not used for a snapshot that has the
+// new one, and a statement without a snapshot detects that it read too late.
 func TestSchemaBetweenCommitAndPublication(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
@@ -312,8 +312,8 @@ func TestSchemaBetweenCommitAndPublication(t *testing.T) {
 	}
 }
 
-// Goal: a transaction that waits for a row goes on with what it finds, although the schema of something else
-// has changed meanwhile: what it has read of the schema is no row that must not have changed.
+// Goal: a transaction that has waited for a row continues with an advanced snapshot, although the schema of another
+// table has changed in the meantime: its reads of the schema are not among the reads that must be unchanged.
 func TestSchemaChangesDoNotHoldSnapshotsBack(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)

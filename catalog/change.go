@@ -14,10 +14,14 @@ import (
 type Change struct {
 	catalog *Catalog
 	txn     *percolator.Txn
-	token   bool // holds catalog.changing
+	// id is the start_ts under which others wait for the change. Transactions may follow each other (Guard.Continue); it is
+	// that of the first, 0 until a change that runs alone closes a table.
+	id    tso.Timestamp
+	token bool // holds catalog.changing
 	// committing: counted in catalog.committing.
 	committing bool
 	closed     []uint64 // the tables shut to writers; after a rollback to a savepoint they stay so
+	tried      []uint64 // those to be shut, also if that has failed: there may be something to open
 	touched    []touch  // the tables of which the transaction wrote the descriptor
 	created    []uint64 // those among touched that are new
 	// versions are those that the transaction has given the schema, undone ones included.
@@ -37,15 +41,35 @@ type touch struct{ id, base uint64 }
 // changes the schema; Change waits for the others.
 func (g *Guard) Change(ctx context.Context) (*Change, error) {
 	if g.change == nil {
-		select {
-		case <-g.catalog.changing:
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		c := g.catalog
+		if err := c.takeToken(ctx, g.waiter()); err != nil {
+			return nil, err
 		}
-		g.change = &Change{catalog: g.catalog, token: true, markers: newMarkers(g.catalog)}
+		g.change = &Change{catalog: c, token: true, markers: newMarkers(c)}
+		if g.txn != nil {
+			g.change.identify(g.txn.StartTS())
+		}
 	}
-	g.change.txn = g.txn
+	g.change.txn, g.change.markers.limit = g.txn, g.LockTimeout
 	return g.change, nil
+}
+
+// takeToken waits until no other transaction of the process changes the schema.
+func (c *Catalog) takeToken(ctx context.Context, who waiter) error {
+	select {
+	case <-c.changing:
+		return nil
+	default:
+	}
+	w := c.watch(ctx, who, "", func() []tso.Timestamp { return known(tso.Timestamp(c.changer.Load())) })
+	defer w.stop()
+	return w.until(ctx, c.changing, 0)
+}
+
+// identify sets the id.
+func (ch *Change) identify(id tso.Timestamp) {
+	ch.id, ch.markers.txn = id, id
+	ch.catalog.changer.Store(uint64(id))
 }
 
 // Resolver returns the schema as the transaction has made it so far.
@@ -58,16 +82,26 @@ func (ch *Change) NewID(ctx context.Context) (uint64, error) { return ch.catalog
 
 // Close blocks writers of t in other transactions and waits for their commits in flight: a transaction that begins
 // afterwards reads all rows of t. t stays blocked until the transaction ends. A table that the transaction itself
-// created need not be closed.
-func (ch *Change) Close(ctx context.Context, t *TableDescriptor) error {
-	if slices.Contains(ch.closed, t.ID) {
+// created need not be closed. After an error t is not closed, although others may be kept out, and Close may be called again.
+func (ch *Change) Close(ctx context.Context, t *TableDescriptor) (err error) {
+	if ch.Closed(t.ID) {
 		return nil
 	}
-	ch.closed = append(ch.closed, t.ID) // Even after an error there may be something to open.
-	if ch.catalog.opts.Shared {
-		return ch.markers.close(ctx, t.ID)
+	if !slices.Contains(ch.tried, t.ID) {
+		ch.tried = append(ch.tried, t.ID)
 	}
-	return ch.catalog.gate.close(ctx, ch, t.ID)
+	if ch.id == 0 {
+		ch.identify(ch.txn.StartTS())
+	}
+	if ch.catalog.opts.Shared {
+		err = ch.markers.close(ctx, t)
+	} else {
+		err = ch.catalog.gate.close(ctx, ch, t.ID)
+	}
+	if err == nil {
+		ch.closed = append(ch.closed, t.ID)
+	}
+	return err
 }
 
 // Closed reports whether Close has shut the relation.
@@ -181,7 +215,7 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 	if err != nil {
 		return 0, err
 	}
-	err = ch.catalog.retry(ctx, func(txn *percolator.Txn) error {
+	_, err = ch.catalog.retryAt(ctx, func(txn *percolator.Txn) error {
 		if held.until != 0 {
 			txn.SetCommitPermit(until(held.until))
 		}
@@ -205,7 +239,7 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 		ch.catalog.version.release(context.WithoutCancel(ctx), held)
 	}
 	if err != nil {
-		return 0, err
+		return 0, percolator.CauseOf(err)
 	}
 	return first, ch.catalog.refresh(ctx)
 }
@@ -305,7 +339,7 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 	}
 	switch {
 	case !ch.catalog.opts.Shared:
-		ch.catalog.gate.open(ch, ch.closed)
+		ch.catalog.gate.open(ch, ch.tried)
 	case pending:
 		ch.markers.abandon()
 	default:
@@ -313,6 +347,7 @@ func (ch *Change) finish(ctx context.Context, commitTS tso.Timestamp, err error)
 	}
 	if ch.token {
 		ch.token = false
+		ch.catalog.changer.Store(0)
 		ch.catalog.changing <- struct{}{}
 	}
 }

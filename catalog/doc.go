@@ -17,6 +17,12 @@
 // Options.Shared it is in the store: the change commits a marker, and continues when no process can
 // commit any more without having seen it.
 //
+// Waits. A change waits for commits in flight, which wait for no row lock of a transaction that has yet to commit. A transaction
+// that has row locks may wait for a change: for a closed table before it commits (Guard.Wait), or to change the schema itself
+// (Guard.Change, Change.Close). Since the change's transaction may wait for these row locks, such a wait is registered with the
+// graph of waits for row locks (Options.WaitGraph), and one that closes a cycle is refused with *DeadlockError. No wait has a
+// limit but the client's (Guard.LockTimeout): a change may take long.
+//
 // Between processes. All timestamps are the oracle's: clocks of processes only decide when to read again.
 // L is Options.Lease. A look is one read, as of Q, of the schema, of the markers and of the process's own
 // record among the members. The rules for commits and waits:

@@ -20,6 +20,34 @@ func (e *SchemaChangedError) Error() string {
 // Kind implements errkind.Error.
 func (e *SchemaChangedError) Kind() errkind.Kind { return errkind.SchemaChanged }
 
+// DeadlockError: the transaction would wait for a schema change, whose transaction waits for a row lock of this one, or for
+// another schema change that does. The transaction has not committed and must be rolled back.
+type DeadlockError struct {
+	Relation string // that the transaction depends on and that is changed; "" if it is to change the schema itself
+	Err      error  // *waitgraph.DeadlockError
+}
+
+func (e *DeadlockError) Error() string {
+	return fmt.Sprintf("deadlock with a schema change of %q: %v", e.Relation, e.Err)
+}
+func (e *DeadlockError) Unwrap() error { return e.Err }
+
+// Kind implements errkind.Error.
+func (e *DeadlockError) Kind() errkind.Kind { return errkind.Deadlock }
+
+// LockTimeoutError: the wait for a schema change has reached Guard.LockTimeout. The transaction has not committed and must be rolled
+// back.
+type LockTimeoutError struct {
+	Relation string // as in DeadlockError
+}
+
+func (e *LockTimeoutError) Error() string {
+	return fmt.Sprintf("waited too long for a schema change of %q", e.Relation)
+}
+
+// Kind implements errkind.Error.
+func (e *LockTimeoutError) Kind() errkind.Kind { return errkind.LockNotAvailable }
+
 // CorruptionError: the catalog's keys contain data that the catalog cannot have written.
 type CorruptionError struct {
 	Key    []byte

@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/internal/tsotest"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/types"
 	"github.com/percodb/percodb/tso"
@@ -20,6 +21,13 @@ func newDB(t testing.TB) *percolator.DB {
 // newDBUnder is newDB whose transactions ask what wrap makes of the store's oracle.
 func newDBUnder(t testing.TB, wrap func(tso.Oracle) tso.Oracle) *percolator.DB {
 	t.Helper()
+	db, _ := openDB(t, wrap)
+	return db
+}
+
+// openDB is newDBUnder that also returns the graph of waits for row locks.
+func openDB(t testing.TB, wrap func(tso.Oracle) tso.Oracle) (*percolator.DB, *waitgraph.Local) {
+	t.Helper()
 	oracle := &tsotest.ClockOracle{}
 	store, err := kv.Open(context.Background(), kv.Options{Dir: "data", FS: storage.NewMemFS(), Oracle: oracle, EmbeddedOracle: true})
 	if err != nil {
@@ -30,7 +38,7 @@ func newDBUnder(t testing.TB, wrap func(tso.Oracle) tso.Oracle) *percolator.DB {
 		db.Close()
 		store.Close()
 	})
-	return db
+	return db, store.WaitGraph()
 }
 
 func newCatalog(t testing.TB, db *percolator.DB, opts Options) *Catalog {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/percolator"
@@ -86,30 +87,45 @@ func (g *gate) open(ch *Change, ids []uint64) {
 }
 
 // await returns once no other change than own has one of the tables closed.
-func (g *gate) await(ctx context.Context, writes []tableWrite, own *Change) error {
-	for {
-		changed := g.closed(writes, own)
-		if changed == nil {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+func (g *gate) await(ctx context.Context, c *Catalog, who waiter, writes []tableWrite, own *Change) error {
+	changed, relation := g.closed(writes, own)
+	if changed == nil {
+		return nil
 	}
+	ids := tableIDs(writes)
+	w := c.watch(ctx, who, relation, func() []tso.Timestamp { return g.closers(ids, own) })
+	defer w.stop()
+	for changed != nil {
+		if err := w.until(ctx, changed, 0); err != nil {
+			return err
+		}
+		changed, w.relation = g.closed(writes, own)
+	}
+	return nil
 }
 
-// closed returns the channel to wait on while one of the tables is closed, else nil.
-func (g *gate) closed(writes []tableWrite, own *Change) <-chan struct{} {
+// closed returns the channel to wait on while one of the tables is closed, and the name of that table; else nil.
+func (g *gate) closed(writes []tableWrite, own *Change) (changed <-chan struct{}, relation string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for i := range writes {
 		if t := g.mu.tables[writes[i].table.ID]; t != nil && t.closedBy != nil && t.closedBy != own {
-			return t.wait()
+			return t.wait(), writes[i].table.Name
 		}
 	}
-	return nil
+	return nil, ""
+}
+
+// closers lists the transactions of others that have one of the tables closed.
+func (g *gate) closers(ids []uint64, own *Change) (txns []tso.Timestamp) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, id := range ids {
+		if t := g.mu.tables[id]; t != nil && t.closedBy != nil && t.closedBy != own {
+			txns = append(txns, t.closedBy.id)
+		}
+	}
+	return txns
 }
 
 // enter admits a commit to all its tables, or to none.
@@ -170,6 +186,15 @@ type tableWrite struct {
 	rows  int64
 }
 
+// tableIDs lists the tables of writes.
+func tableIDs(writes []tableWrite) []uint64 {
+	ids := make([]uint64, len(writes))
+	for i := range writes {
+		ids[i] = writes[i].table.ID
+	}
+	return ids
+}
+
 // Guard excludes a session's transactions and schema changes from each other; the session resets
 // it for every transaction. It implements percolator.CommitPermit. Not safe for concurrent use.
 //
@@ -182,6 +207,9 @@ type tableWrite struct {
 //	Commit(ctx)    acquires the permit to commit, and commits
 //	Done(ts,err)   after Rollback
 type Guard struct {
+	// LockTimeout bounds each wait for schema changes of others; 0: only the context does.
+	LockTimeout time.Duration
+
 	catalog *Catalog
 	txn     *percolator.Txn
 	writes  []tableWrite
@@ -267,15 +295,25 @@ func (g *Guard) RollbackTo(m Mark) {
 }
 
 // Wait returns when no schema change keeps a table closed on which the transaction depends; a transaction that wrote
-// nothing does not wait. After an error of Wait the statement or transaction must be rolled back.
+// nothing does not wait. After an error of Wait the statement or transaction must be rolled back; it is *DeadlockError if the
+// schema change waits for this transaction, and *LockTimeoutError after LockTimeout.
 func (g *Guard) Wait(ctx context.Context) error {
 	if !g.txn.Wrote() {
 		return nil
 	}
 	if g.catalog.opts.Shared {
-		return g.catalog.lease.await(ctx, g.writes, g.change)
+		return g.catalog.lease.await(ctx, g.waiter(), g.writes, g.change)
 	}
-	return g.catalog.gate.await(ctx, g.writes, g.change)
+	return g.catalog.gate.await(ctx, g.catalog, g.waiter(), g.writes, g.change)
+}
+
+// waiter is the transaction as one that waits: others wait for it only if it may have row locks.
+func (g *Guard) waiter() waiter {
+	w := waiter{limit: g.LockTimeout}
+	if g.txn != nil && g.txn.Pessimistic() {
+		w.id = g.txn.StartTS()
+	}
+	return w
 }
 
 // Commit acquires the permit for what the transaction has written, commits it, and ends the guard's part in it, as Done does. It

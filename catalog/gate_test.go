@@ -17,7 +17,7 @@ import (
 )
 
 // Goal: a transaction planned before an exclusive change cannot commit after it; one planned after it
-// can; a change that is not exclusive disturbs nobody. Method: interleave by hand.
+// can; a change that is not exclusive fails no transaction. Method: interleave by hand.
 func TestStaleWritersAreRefused(t *testing.T) {
 	ctx := context.Background()
 	c := newCatalog(t, newDB(t), Options{})
@@ -78,8 +78,8 @@ func change(t testing.TB, c *Catalog, old *TableDescriptor, f func(*TableDescrip
 }
 
 // Goal: I2 after a rollback to a savepoint: a transaction that has undone its change of a table's descriptor commits only if the
-// table's is still the one under which it wrote. Tables that it created and wrote in between do not matter. Method: another change
-// comes, or does not, between the write and the change that is undone.
+// table's descriptor is still the one under which it wrote. Tables that it created and wrote in between do not matter. Method:
+// another change is made, or not, between the write and the change that is undone.
 func TestUndoneChangesPermitNothing(t *testing.T) {
 	ctx := context.Background()
 	for _, opts := range []Options{{}, {Shared: true, Lease: time.Minute, PollInterval: 5 * time.Millisecond}} {
@@ -124,7 +124,7 @@ func TestUndoneChangesPermitNothing(t *testing.T) {
 	}
 }
 
-// Goal: a closed table keeps commits out until the change is over, even when it comes to nothing.
+// Goal: a closed table blocks commits until the change ends, also if the change fails.
 func TestWaitBlocksWhileClosed(t *testing.T) {
 	ctx := context.Background()
 	c := newCatalog(t, newDB(t), Options{})
@@ -177,7 +177,7 @@ func TestIndexesFilledUnderWritersAreComplete(t *testing.T) {
 		"short leases": short,
 		// One has always a commit in flight that takes longer than a lease, so it never acknowledges.
 		"slow commits": short,
-		// Nobody could wait for these.
+		// Waiting for these would take too long.
 		"acknowledged": {Shared: true, Lease: time.Hour, PollInterval: 5 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -452,8 +452,8 @@ func TestCommitsThatOutlastALease(t *testing.T) {
 	}
 }
 
-// Goal: a process that is gone without a word is struck out, and deleted when no look of its can be left;
-// alive after all, it finds so, and registers before it commits.
+// Goal: a process that does not answer is struck out, and its record is deleted when none of its looks can be left;
+// if the process is alive, it detects this, and registers before it commits.
 func TestMembersThatDoNotAnswer(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
@@ -500,8 +500,8 @@ func TestMembersThatDoNotAnswer(t *testing.T) {
 	}
 }
 
-// Goal: a process does not say that it knows a marker while a commit that an older look allowed may still
-// happen: one under way, or one that was left without an answer, until its lease is over.
+// Goal: a process does not acknowledge a marker while a commit permitted by an older look may still
+// happen: a running commit, or an unanswered one until its lease ends.
 func TestCommitsInFlightAreNotAcknowledged(t *testing.T) {
 	ctx := context.Background()
 	for _, undetermined := range []bool{false, true} {

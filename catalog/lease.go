@@ -246,31 +246,46 @@ func (l *lease) leave(seen *look, undetermined bool) {
 }
 
 // await returns when, as of the last look, no table is closed by another change.
-func (l *lease) await(ctx context.Context, writes []tableWrite, own *Change) error {
-	for wait := memberPause; l.seen.Load().closed(writes, own); wait = min(2*wait, memberPauseMax) {
+func (l *lease) await(ctx context.Context, who waiter, writes []tableWrite, own *Change) error {
+	txns, relation := l.seen.Load().closers(writes, own)
+	if relation == "" {
+		return nil
+	}
+	var changes atomic.Pointer[[]tso.Timestamp]
+	changes.Store(&txns)
+	w := l.catalog.watch(ctx, who, relation, func() []tso.Timestamp { return *changes.Load() })
+	defer w.stop()
+	for wait := memberPause; ; wait = min(2*wait, memberPauseMax) {
 		seen, err := l.look(ctx, time.Now())
 		if err != nil {
 			return err
 		}
-		if !seen.closed(writes, own) {
+		txns, relation := seen.closers(writes, own)
+		if relation == "" {
 			return nil
 		}
-		if err := pause(ctx, wait); err != nil {
+		w.relation = relation
+		changes.Store(&txns)
+		if err := w.until(ctx, nil, wait); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
-// closed reports whether another change has one of the tables closed.
-func (s *look) closed(writes []tableWrite, own *Change) bool {
+// closers lists the transactions of others that have one of the tables closed, and names one of the tables; "" if none is closed.
+func (s *look) closers(writes []tableWrite, own *Change) (txns []tso.Timestamp, relation string) {
 	for i := range writes {
-		m, closing := s.closing[writes[i].table.ID]
-		if closing && (own == nil || m.Owner != own.markers.owner) {
-			return true
+		if t := writes[i].table; s.closed(t, own) {
+			txns, relation = append(txns, known(s.closing[t.ID].Txn)...), t.Name
 		}
 	}
-	return false
+	return txns, relation
+}
+
+// closed reports whether another change has the table closed.
+func (s *look) closed(t *TableDescriptor, own *Change) bool {
+	m, closing := s.closing[t.ID]
+	return closing && (own == nil || m.Owner != own.markers.owner)
 }
 
 func (s *look) allows(writes []tableWrite, own *Change) error {
@@ -278,7 +293,7 @@ func (s *look) allows(writes []tableWrite, own *Change) error {
 		t := writes[i].table
 		touched, ok := own.permits(t)
 		if !touched {
-			ok = !s.closed(writes[i:i+1], own) && s.permits(t)
+			ok = !s.closed(t, own) && s.permits(t)
 		}
 		if !ok {
 			return &SchemaChangedError{Table: t.ID, Name: t.Name}

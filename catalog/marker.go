@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/percodb/percodb/percolator"
@@ -17,6 +18,7 @@ import (
 type marker struct {
 	Owner string
 	Until tso.Timestamp
+	Txn   tso.Timestamp `json:",omitempty"` // Change.id, by which deadlocks are found
 }
 
 // markerLife is how long a marker is valid without renewal.
@@ -26,6 +28,8 @@ const markerLife = 10 * time.Second
 type markers struct {
 	catalog *Catalog
 	owner   string
+	txn     tso.Timestamp // the change's id
+	limit   time.Duration // of waits for other changes, 0 for none
 	ids     []uint64
 	// committed is the commit_ts of the marker set last.
 	committed tso.Timestamp
@@ -58,20 +62,10 @@ func (m *markers) end() tso.Timestamp {
 
 // close sets the marker of a relation, waiting for that of another change to go, and then until every
 // process must have seen it.
-func (m *markers) close(ctx context.Context, id uint64) error {
-	m.ids = append(m.ids, id)
-	for {
-		at, err := m.put(ctx, id, false)
-		if err != nil {
-			return err
-		}
-		if at != 0 {
-			m.committed = at
-			break
-		}
-		if err := pause(ctx, m.catalog.opts.PollInterval); err != nil {
-			return err
-		}
+func (m *markers) close(ctx context.Context, t *TableDescriptor) error {
+	m.ids = append(m.ids, t.ID)
+	if err := m.set(ctx, t); err != nil {
+		return err
 	}
 	if m.cancel == nil {
 		var renewCtx context.Context
@@ -80,6 +74,27 @@ func (m *markers) close(ctx context.Context, id uint64) error {
 		go m.renew(renewCtx)
 	}
 	return m.awaitMembers(ctx)
+}
+
+// set sets the marker of a relation when no other change has one there.
+func (m *markers) set(ctx context.Context, t *TableDescriptor) error {
+	var holder atomic.Uint64
+	w := m.catalog.watch(ctx, waiter{m.txn, m.limit}, t.Name, func() []tso.Timestamp { return known(tso.Timestamp(holder.Load())) })
+	defer w.stop()
+	for {
+		at, other, err := m.put(ctx, t.ID, false)
+		if err != nil {
+			return err
+		}
+		if at != 0 {
+			m.committed = at
+			return nil
+		}
+		holder.Store(uint64(other.Txn))
+		if err := w.until(ctx, nil, m.catalog.opts.PollInterval); err != nil {
+			return err
+		}
+	}
 }
 
 // memberPause is the interval between two checks of the members' acknowledgements: first and longest.
@@ -128,17 +143,17 @@ func (m *markers) census(ctx context.Context) (census, error) {
 
 // put writes a relation's marker for another markerLife. Without renew it replaces a marker that has expired; with
 // renew, it must find its own marker valid, and commits while it is valid. It returns the commit_ts, or 0 if nothing was
-// written.
-func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp, error) {
+// written, and the marker that was there.
+func (m *markers) put(ctx context.Context, id uint64, renew bool) (at tso.Timestamp, old marker, err error) {
 	var next marker
 	var set bool
-	at, err := m.catalog.retryAt(ctx, func(txn *percolator.Txn) error {
+	at, err = m.catalog.retryAt(ctx, func(txn *percolator.Txn) error {
 		set = false
 		all, err := closing(ctx, txn)
 		if err != nil {
 			return err
 		}
-		old := all[id]
+		old = all[id]
 		holds := old.Until >= txn.StartTS()
 		if renew && (!holds || old.Owner != m.owner) || !renew && holds && old.Owner != m.owner {
 			return nil
@@ -147,17 +162,17 @@ func (m *markers) put(ctx context.Context, id uint64, renew bool) (tso.Timestamp
 			txn.SetCommitPermit(until(old.Until))
 		}
 		set = true
-		next = marker{Owner: m.owner, Until: txn.StartTS() + span(markerLife)}
+		next = marker{Owner: m.owner, Until: txn.StartTS() + span(markerLife), Txn: m.txn}
 		all[id] = next
 		return putClosing(txn, all)
 	})
 	if err != nil || !set {
-		return 0, err
+		return 0, old, percolator.CauseOf(err) // The marker, if it is there, is removed at the end.
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.until[id] = next.Until
-	return at, nil
+	return at, old, nil
 }
 
 // closing reads the markers, by relation id. All are stored in one key: with a key for each, every look would have to
@@ -189,7 +204,7 @@ func (m *markers) renew(ctx context.Context) {
 		}
 		m.mu.Unlock()
 		for _, id := range ids {
-			if _, err := m.put(ctx, id, true); err != nil && ctx.Err() == nil {
+			if _, _, err := m.put(ctx, id, true); err != nil && ctx.Err() == nil {
 				m.catalog.opts.Logger.Warn("marker of a schema change not renewed", "relation", id, "err", err)
 			}
 		}

@@ -48,11 +48,11 @@ func mustLook(t testing.TB, c *Catalog) *look {
 	return seen
 }
 
-// mark sets a marker of c on a table, and waits for nobody.
+// mark sets a marker of c on a table, without waiting.
 func mark(t testing.TB, c *Catalog, desc *TableDescriptor) *markers {
 	t.Helper()
 	m := newMarkers(c)
-	at, err := m.put(context.Background(), desc.ID, false)
+	at, _, err := m.put(context.Background(), desc.ID, false)
 	if err != nil || at == 0 {
 		t.Fatal(at, err)
 	}
@@ -60,12 +60,12 @@ func mark(t testing.TB, c *Catalog, desc *TableDescriptor) *markers {
 	return m
 }
 
-// Goal: a process that is struck out although it is alive commits nothing that the next change, or one
-// that runs beside, could miss: these wait for the looks it has from after the change that struck it out.
+// Goal: a live process that was struck out commits nothing that the next change, or a concurrent one, could miss: these
+// wait for its looks from after the change that struck it out.
 // Method: process a has a commit in flight for longer than a lease, so that it cannot acknowledge; it looks
-// after the marker of a change, which then strikes it out as when the lease after its marker is over.
-// Another change of another table closes it, with its marker from before or after that; a tries to commit
-// to it.
+// after the marker of a change, which then strikes it out as of the end of the lease after its marker.
+// Another change closes another table, with a marker from before or after that; a tries to commit
+// to that table.
 func TestStruckOutWhileAlive(t *testing.T) {
 	ctx := context.Background()
 	for _, beside := range []bool{false, true} {
@@ -128,9 +128,9 @@ func (o *hookedOracle) Now(ctx context.Context) (tso.Timestamp, error) {
 	return o.Oracle.Now(ctx)
 }
 
-// Goal: P1: as of a look's timestamp the process is registered, even if it is struck out as soon as it has
-// registered. Method: whenever a timestamp is wanted, among them that of the look, a process that is found
-// registered is struck out, three times.
+// Goal: P1: as of a look's timestamp the process is registered, even if it is struck out right after its
+// registration. Method: at each request for a timestamp, including that of the look, strike out the process if it is
+// registered, three times.
 func TestLooksAreThoseOfMembers(t *testing.T) {
 	ctx := context.Background()
 	oracle := &hookedOracle{}
@@ -166,8 +166,8 @@ func TestLooksAreThoseOfMembers(t *testing.T) {
 	}
 }
 
-// Goal: a record is waited for until nothing can be committed under a look from before the marker, and
-// deleted only when no look is left from before it was struck out.
+// Goal: a change waits for a member's record until nothing can be committed under a look from before the marker, and the
+// record is deleted only when no look from before it was struck out is left.
 func TestMemberRecords(t *testing.T) {
 	const lease = 10 * time.Millisecond
 	l := span(lease)
@@ -179,7 +179,7 @@ func TestMemberRecords(t *testing.T) {
 		{memberRecord{Seen: 5*l - 1}, 5 * l, 6 * l},
 		{memberRecord{Seen: 5 * l}, 5 * l, 0},
 		{memberRecord{Out: 3 * l}, 5 * l, 4 * l},
-		{memberRecord{Out: 7 * l}, 5 * l, 6 * l}, // struck out by a later change, or beside
+		{memberRecord{Out: 7 * l}, 5 * l, 6 * l}, // struck out by a later or concurrent change
 		{memberRecord{Seen: 5 * l, Out: 7 * l}, 5 * l, 0},
 	} {
 		if got := test.record.over(test.marker, lease); got != test.over {
@@ -196,8 +196,8 @@ func TestMemberRecords(t *testing.T) {
 	}
 }
 
-// Goal: a process that ends leaves the members only if everything it was allowed is decided, and allows
-// nothing afterwards.
+// Goal: a process that stops leaves the members only if all its permitted commits are decided, and permits
+// none afterwards.
 func TestStopLeavesWhatIsUndecided(t *testing.T) {
 	ctx := context.Background()
 	for name, left := range map[string]int{"decided": 0, "in flight": 1, "undetermined": 1} {
@@ -231,8 +231,8 @@ func TestStopLeavesWhatIsUndecided(t *testing.T) {
 	}
 }
 
-// Goal: P6: a change whose commit had no answer, and does not show in the store, may happen yet, so its table
-// stays closed until its marker ends; one that shows opens it.
+// Goal: P6: a change whose commit was not answered, and is not visible in the store, may still commit, so its table
+// stays closed until its marker ends; once the change is visible the table is opened.
 func TestChangeWithoutAnswerStaysClosed(t *testing.T) {
 	ctx := context.Background()
 	for _, committed := range []bool{false, true} {

@@ -42,8 +42,8 @@ func take(t testing.TB, c *Catalog, seq *TableDescriptor, n int) []int64 {
 	return out
 }
 
-// Goal: values go on after a clean stop without a gap, and after a crash with one of at most
-// SequenceAhead; setval moves them.
+// Goal: values continue without a gap after a clean stop, and with a gap of at most SequenceAhead after a crash; setval
+// changes the next value.
 func TestSequenceSurvivesStops(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
@@ -89,7 +89,7 @@ func TestSequenceSurvivesStops(t *testing.T) {
 	}
 }
 
-// Goal: sequences stop at their bounds, or go round, in both directions, and do not overflow.
+// Goal: sequences stop at their bounds, or cycle, in both directions, and do not overflow.
 func TestSequenceBounds(t *testing.T) {
 	c := newCatalog(t, newDB(t), Options{})
 	for _, tc := range []struct {
@@ -117,7 +117,7 @@ func TestSequenceBounds(t *testing.T) {
 	}
 }
 
-// Goal: no value is given twice, by one process or by two.
+// Goal: no value is returned twice, by one process or by two.
 func TestSequenceValuesAreUnique(t *testing.T) {
 	for _, shared := range []bool{false, true} {
 		db := newDB(t)

@@ -46,9 +46,9 @@ type timestamps struct{ db *percolator.DB }
 
 func (o timestamps) Now(ctx context.Context) (tso.Timestamp, error) { return o.db.Timestamp(ctx) }
 
-// Goal: the schema that a leased process goes by is the one in force as of every snapshot it serves.
-// Method: processes that create tables, and processes that read, one of which loses the answers of the
-// authority now and then; each schema is compared with the version in the store as of the same timestamp.
+// Goal: the schema that a process uses under a lease is the one in force as of every snapshot that it serves.
+// Method: processes that create tables, and processes that read, one of which sometimes loses the answers of the
+// authority; each schema is compared with the version in the store as of the same timestamp.
 func TestLeasedSchemaIsInForce(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
@@ -153,8 +153,8 @@ func (l *lateLeases) Renew(ctx context.Context, id string, epoch uint64, wait ti
 	return l.Service.Renew(ctx, id, epoch, wait)
 }
 
-// Goal: a request that arrives late neither ends the hold that followed the one it was meant for, nor gives
-// back the lease that its process has got since.
+// Goal: a late request neither ends a hold that began after the one to which it refers, nor returns a lease that
+// its process has acquired since.
 func TestLateRequestsForLeases(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
@@ -199,7 +199,7 @@ func TestLateRequestsForLeases(t *testing.T) {
 }
 
 // Goal: with a lease, transactions find their schema while the store that has it does not answer; without
-// one they fail. Method: an authority, and a context that is over for whoever asks the store.
+// a lease they fail. Method: an authority, and a context that has ended for requests to the store.
 func TestLeasedSchemaNeedsNoStore(t *testing.T) {
 	db := newDB(t)
 	c := newCatalog(t, db, Options{Shared: true, Lease: 100 * time.Millisecond, PollInterval: 25 * time.Millisecond, Leases: newAuthority(t, db)})

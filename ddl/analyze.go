@@ -123,9 +123,8 @@ func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.T
 	return tables, nil
 }
 
+// vacuumAlone only analyzes: garbage collection removes old versions of rows.
 func vacuumAlone(ctx context.Context, d *Deps, n *ast.Vacuum) error {
-	d.Report.Notice(pgerror.New(pgerror.SuccessfulCompletion, "VACUUM has nothing to do: tables hold no dead rows").
-		WithDetail("Garbage collection removes row versions that were replaced longer ago than percodb.gc_life."))
 	if n.Analyze {
 		return analyzeAlone(ctx, d, n.Tables)
 	}
@@ -160,7 +159,7 @@ func (r *run) collect(ctx context.Context, t *catalog.TableDescriptor) (*catalog
 // deleted rows in it.
 func (r *run) sampleKeys(ctx context.Context, t *catalog.TableDescriptor) (keys [][]byte, rows int64, deleted uint64, err error) {
 	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
-	it := r.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{KeysOnly: true, Deleted: &deleted})
+	it := r.txn.Scan(ctx, kv.Span{Start: start, End: end}, percolator.ScanOptions{KeysOnly: true, ReadAhead: true, Deleted: &deleted})
 	defer it.Close()
 	rng := rand.New(rand.NewPCG(t.ID, uint64(r.txn.StartTS())))
 	for it.Next(ctx) {

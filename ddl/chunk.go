@@ -127,15 +127,15 @@ func (w *write) to(txn *percolator.Txn) error {
 	return txn.Put(w.key, w.value)
 }
 
-// wait returns the outcome of the chunk under way. A lost answer is an error: the statement may be run
-// again, and will use other index ids.
+// wait returns the outcome of the chunk under way. An unknown outcome is that of the chunk, not of the statement, which has not
+// committed: it may be run again, and will use other index ids.
 func (c *chunks) wait() error {
 	if c.committing == nil {
 		return nil
 	}
 	err := <-c.committing
 	c.committing = nil
-	return err
+	return percolator.CauseOf(err)
 }
 
 // finish makes everything written durable, or part of the block. err is the reason why the caller stopped early; no
@@ -154,5 +154,5 @@ func (c *chunks) finish(ctx context.Context, err error) error {
 	if err == nil {
 		_, err = c.whole.Commit(ctx)
 	}
-	return err
+	return percolator.CauseOf(err)
 }

@@ -108,7 +108,7 @@ func writeUntil(t *testing.T, s *session, worker int, stop *atomic.Bool, inserte
 	}
 }
 
-// Goal: I3: a change that fails half way leaves keys nobody reaches, and later changes do not fall over
+// Goal: I3: an interrupted change leaves only unreachable keys, and later changes do not fail because of
 // them. Method: cancel index builds and rewrites at every chunk, then run them to the end.
 func TestInterruptedChangesLeaveNothingReachable(t *testing.T) {
 	for _, whole := range []bool{false, true} {

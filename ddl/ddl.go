@@ -3,6 +3,7 @@ package ddl
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/errkind"
@@ -26,6 +27,9 @@ type Deps struct {
 	// SearchPath are the schemas in which unqualified names are looked up; new relations are created in the first one
 	// that exists. nil: pg_catalog, public.
 	SearchPath []string
+	// LockTimeout bounds each wait for other schema changes of a statement that runs alone; 0: only the context does. In a
+	// block Guard has it.
+	LockTimeout time.Duration
 	// Report takes notices and progress; nil drops them.
 	Report Reporter
 	// Exec runs INSERT … SELECT for CREATE TABLE AS within txn and returns the number of rows.
@@ -140,6 +144,7 @@ func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error
 
 func attemptAlone(ctx context.Context, d *Deps, f func(r *run) (string, error)) (tag string, err error) {
 	r := &run{Deps: d, guard: d.Catalog.NewGuard(), alone: true}
+	r.guard.LockTimeout = d.LockTimeout
 	// The change waits for others before the transaction begins, so that it sees their results.
 	if r.ch, err = r.guard.Change(ctx); err != nil {
 		return "", err

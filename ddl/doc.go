@@ -10,8 +10,8 @@
 // other writers. Alone, it then writes new rows and entries in chunks, each its own transaction, or, where the
 // store is in the same process, in one transaction of any size (Deps.OneTransaction), under index ids never
 // used before, and last of all the descriptor that names them: a crash on the way
-// leaves keys that nobody can reach. In a block everything goes into the block's transaction, so that
-// ROLLBACK undoes it; that is meant for new and small tables, and fails with 40001 if somebody else
+// leaves only unreachable keys. In a block everything goes into the block's transaction, so that
+// ROLLBACK undoes it; that is meant for new and small tables, and fails with 40001 if another transaction
 // has changed the table since the block's snapshot.
 //
 // Invariants:
@@ -24,6 +24,6 @@
 //	I4 Keys no longer named are queued with the catalog (DropSpan), for older snapshots still read
 //	   them; a garbage collector of a later release removes them.
 //
-// Not here: binding of expressions and queries (planner), running them (executor), who waits for whom
+// Not here: binding of expressions and queries (planner), running them (executor), waits between transactions
 // (catalog.Guard).
 package ddl

@@ -228,7 +228,7 @@ func (s *session) explain(err error) string {
 }
 
 func (s *session) statement(ctx context.Context, st *sql.Statement) (string, error) {
-	tree, err := sql.Parse(st)
+	tree, err := sql.Parse(st, nil)
 	if err != nil {
 		return "", err
 	}

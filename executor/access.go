@@ -3,7 +3,6 @@ package executor
 import (
 	"bytes"
 	"context"
-	"slices"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
@@ -163,7 +162,7 @@ func (r *spanReader) scan(ctx context.Context, spans []kv.Span, hint int) percol
 	if r.ex.rt.PageHint > 0 {
 		hint = r.ex.rt.PageHint
 	}
-	opts := percolator.ScanOptions{Reverse: r.reverse, PageHint: hint, KeysOnly: r.keysOnly}
+	opts := percolator.ScanOptions{Reverse: r.reverse, PageHint: hint, KeysOnly: r.keysOnly, ReadAhead: r.expect == 0}
 	if len(spans) == 1 {
 		return r.ex.txn.Scan(ctx, spans[0], opts)
 	}
@@ -222,8 +221,11 @@ func (a *access) wholeIndex() []kv.Span {
 
 // orderSpans sorts spans by key and merges those that overlap: parameters may make spans equal or nested that the
 // planner took for disjoint, and no row may be returned twice.
-func orderSpans(spans []kv.Span) []kv.Span {
-	slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
+func orderSpans(ctx context.Context, spans []kv.Span) ([]kv.Span, error) {
+	err := sortPolled(ctx, spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
+	if err != nil {
+		return nil, err
+	}
 	out := spans[:0]
 	for _, s := range spans {
 		if n := len(out); n > 0 {
@@ -240,5 +242,5 @@ func orderSpans(spans []kv.Span) []kv.Span {
 		}
 		out = append(out, s)
 	}
-	return out
+	return out, nil
 }

@@ -122,8 +122,8 @@ func TestInsertConstraints(t *testing.T) {
 	}
 }
 
-// Without EagerUnique the transaction hears of keys that must be new; with it the statement fails,
-// for rows of before, of the same statement, and of an earlier statement of the transaction.
+// Without EagerUnique keys that must be new are passed to the transaction; with it the statement fails,
+// for duplicates of stored rows, of rows of the same statement, and of an earlier statement of the transaction.
 func TestUniqueViolations(t *testing.T) {
 	for _, c := range []struct {
 		name       string

@@ -151,17 +151,26 @@ func (o *sorter) pull(ctx context.Context) (types.Row, error) {
 	return o.input.Next(ctx)
 }
 
-// sort orders the rows in memory. After the statement is cancelled all rows compare equal, which ends the sort soon.
-func (o *sorter) sort(ctx context.Context) error {
+// sortPolled is slices.SortFunc that asks whether the statement was cancelled. After that all elements compare equal, which
+// ends the sort soon.
+func sortPolled[E any](ctx context.Context, list []E, compare func(a, b E) int) error {
 	var canceled error
 	compared := 0
-	slices.SortFunc(o.items, func(a, b sorted) int {
+	slices.SortFunc(list, func(a, b E) int {
 		if compared++; compared%4096 == 0 && canceled == nil {
 			canceled = ctx.Err()
 		}
 		if canceled != nil {
 			return 0
 		}
+		return compare(a, b)
+	})
+	return canceled
+}
+
+// sort orders the rows in memory.
+func (o *sorter) sort(ctx context.Context) error {
+	return sortPolled(ctx, o.items, func(a, b sorted) int {
 		if c := cmp.Compare(a.prefix, b.prefix); c != 0 {
 			return c
 		}
@@ -170,7 +179,6 @@ func (o *sorter) sort(ctx context.Context) error {
 		}
 		return cmp.Compare(a.seq, b.seq)
 	})
-	return canceled
 }
 
 // spillItems sorts the rows in memory and writes them to the file.

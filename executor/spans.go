@@ -46,7 +46,7 @@ func (b *spanBuilder) build(keySpans []planner.KeySpan) ([]kv.Span, error) {
 		}
 	}
 	if len(b.spans) > 1 {
-		return orderSpans(b.spans), nil
+		return orderSpans(b.ex.ev.Ctx, b.spans)
 	}
 	return b.spans, nil
 }
@@ -132,6 +132,8 @@ func (b *spanBuilder) pointKeys(keySpans []planner.KeySpan) ([][]byte, error) {
 	for i := range spans {
 		keys[i] = spans[i].Start
 	}
-	slices.SortFunc(keys, bytes.Compare)
+	if err := sortPolled(b.ex.ev.Ctx, keys, bytes.Compare); err != nil {
+		return nil, err
+	}
 	return slices.CompactFunc(keys, bytes.Equal), nil
 }

@@ -16,7 +16,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: records are protected for what a store that is away may have locked, and for locks that were left. Method: tables.
+// Goal: the records of transactions that may have locks on an unavailable store, and of those whose locks were left,
+// are protected. Method: tables.
 func TestProtect(t *testing.T) {
 	cleared := map[string]tso.Timestamp{"a": 5}
 	got := protect([]Member{{ID: "a", LockBound: 20}, {ID: "new", LockBound: 30}}, cleared, []kv.LeftLocks{{Shard: "c", Oldest: 8, Newest: 40}})
@@ -35,7 +36,7 @@ func TestProtect(t *testing.T) {
 	}
 }
 
-// downShard is a shard that may be out of reach.
+// downShard is a shard that may be unavailable.
 type downShard struct {
 	kv.Shard
 	w *world
@@ -165,9 +166,9 @@ func count(t *testing.T, c prometheus.Counter) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// Goal: rounds collect on the stores that can be reached while one is away, keep what tells the fate of transactions
-// that have locks there, and leave the locks whose fate only that store knows; once it is back all of them come to the
-// fate that their transactions have, and what was kept goes. Without a lock bound of the store nothing is collected.
+// Goal: rounds collect on the stores that can be reached while one is away, keep the records of transactions
+// that have locks there, and leave the locks whose outcome only that store knows; once it is back all of them get the
+// outcomes of their transactions, and the records are removed. Without a lock bound of the store nothing is collected.
 // Method: transactions of all kinds over two stores that end halfway, of which one store or the other is away for two
 // rounds, with and without power cuts.
 func TestRoundsWithoutStore(t *testing.T) {
@@ -194,31 +195,31 @@ func TestRoundsWithoutStore(t *testing.T) {
 				w.lock(ts, async, primary, other)
 				return ts
 			}
-			// 0: committed on the store that stays, its secondary is locked on the one that goes.
+			// 0: committed on the store that stays available; its secondary is locked on the other.
 			ts := locked(false, key(there, 0), key(gone, 0))
 			w.commit(ts, key(there, 0))
 			want[key(gone, 0)] = fmt.Sprint(ts)
 			// 1: undecided; the round rolls its primary back.
 			locked(false, key(there, 1), key(gone, 1))
 			want[key(gone, 1)] = ""
-			// 2: committed on the store that goes; the lock on the other is left.
+			// 2: committed on the store that becomes unavailable; the lock on the other is left.
 			ts = locked(false, key(gone, 2), key(there, 2))
 			w.commit(ts, key(gone, 2))
 			want[key(there, 2)], want[key(gone, 2)] = fmt.Sprint(ts), fmt.Sprint(ts)
-			// 3: undecided, with its primary on the store that goes.
+			// 3: undecided, with its primary on the store that becomes unavailable.
 			locked(false, key(gone, 3), key(there, 3))
 			want[key(there, 3)], want[key(gone, 3)] = "", ""
-			// 4: an async commit with all its locks, the primary on the store that goes.
+			// 4: an async commit with all its locks, the primary on the store that becomes unavailable.
 			ts = locked(true, key(gone, 4), key(there, 4))
 			want[key(there, 4)], want[key(gone, 4)] = fmt.Sprint(ts), fmt.Sprint(ts)
-			// 5: one whose primary is on the store that stays.
+			// 5: its primary is on the store that stays available.
 			ts = locked(true, key(there, 5), key(gone, 5))
 			want[key(there, 5)], want[key(gone, 5)] = fmt.Sprint(ts), fmt.Sprint(ts)
 			if tc.crashes {
 				w.crash()
 			}
 			w.down[tc.away] = true
-			for i := range 50 { // the versions that tell the fate of 0 are covered
+			for i := range 50 { // the versions that show the outcome of 0 are covered
 				w.put(key(there, 0), fmt.Sprint(i))
 				w.put(there, fmt.Sprint(i))
 			}
@@ -245,10 +246,10 @@ func TestRoundsWithoutStore(t *testing.T) {
 				t.Errorf("%v versions were removed", n)
 			}
 			w.down[tc.away] = false
-			// As a store that comes back does before it serves.
+			// A store that is available again does this before it serves.
 			_, err := w.stores[tc.away].SetSafePoint(ctx, w.Status().SafePoint)
 			w.must(err)
-			if tc.crashes { // readers settle it, or the round
+			if tc.crashes { // readers resolve it, or the round
 				w.oracle.advance(time.Hour)
 				w.must(w.Round(ctx))
 			}

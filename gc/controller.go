@@ -74,10 +74,10 @@ type Options struct {
 	// Interval is DefaultInterval, or a tenth of Life if that is less.
 	Interval time.Duration
 	Lease    time.Duration // of reports; DefaultLease
-	// Patience is how long a shard may take to raise its fence before it counts as unavailable; DefaultPatience.
-	Patience time.Duration
-	Clock    func() time.Time
-	Logger   *slog.Logger
+	// FenceTimeout is how long a shard may take to raise its fence before it counts as unavailable; DefaultFenceTimeout.
+	FenceTimeout time.Duration
+	Clock        func() time.Time
+	Logger       *slog.Logger
 	// Registerer registers the controller's metrics, if set.
 	Registerer prometheus.Registerer
 }
@@ -111,8 +111,8 @@ func New(opts Options) (*Controller, error) {
 	if opts.Life == 0 {
 		opts.Life = DefaultLife
 	}
-	if opts.Patience == 0 {
-		opts.Patience = DefaultPatience
+	if opts.FenceTimeout == 0 {
+		opts.FenceTimeout = DefaultFenceTimeout
 	}
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -147,7 +147,7 @@ func (c *Controller) Start() {
 	c.background.Go(func() { c.loop(ctx) })
 }
 
-// Close ends the round under way; a later one takes it up where it stopped.
+// Close ends the round under way; the next controller repeats it.
 func (c *Controller) Close() {
 	if c.stop != nil {
 		c.stop()
@@ -183,7 +183,7 @@ func (c *Controller) interval() time.Duration {
 	return max(100*time.Millisecond, min(DefaultInterval, c.Status().Life/10))
 }
 
-// Registry returns the pins the controller goes by.
+// Registry returns the pins that the controller uses.
 func (c *Controller) Registry() *Registry { return c.registry }
 
 // Report implements Service.

@@ -69,8 +69,8 @@ func (m *memorySettings) LoadGC() (kv.GCSettings, error)  { return m.stored, nil
 func (m *memorySettings) SaveGC(next kv.GCSettings) error { m.stored = next; return nil }
 func (m *memorySettings) String() string                  { return fmt.Sprint(m.stored) }
 
-// world is two stores on filesystems that can crash, keys below "m" on the first, a client, and a
-// controller whose rounds the test runs.
+// world is two stores on filesystems that can crash, with keys below "m" on the first, a client, and a controller whose
+// rounds the test runs.
 type world struct {
 	t        testing.TB
 	oracle   *stepOracle
@@ -81,7 +81,7 @@ type world struct {
 	settings memorySettings
 	clock    time.Time // of leases
 	bounds   [2]tso.Timestamp
-	down     [2]bool // stores that nobody reaches
+	down     [2]bool // unavailable stores
 	*Controller
 }
 

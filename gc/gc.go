@@ -21,8 +21,8 @@ const (
 	DefaultInterval = time.Minute
 	// DefaultLease is how long a report is valid.
 	DefaultLease = 15 * time.Second
-	// DefaultPatience is how long a shard may take to raise its fence before it counts as unavailable.
-	DefaultPatience = 15 * time.Second
+	// DefaultFenceTimeout is how long a shard may take to raise its fence before it counts as unavailable.
+	DefaultFenceTimeout = 15 * time.Second
 )
 
 // Status is the status of garbage collection.

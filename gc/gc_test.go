@@ -14,9 +14,9 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: a long transaction pins the safe point for as long as its process is heard from; when the lease
-// has ended it pins it no more, and the transaction fails instead of reading wrong. Method: a
-// transaction older than the life, reports and a clock that the test moves, rounds in between.
+// Goal: a long transaction pins the safe point while its process reports. When the lease has ended it no longer does,
+// and the transaction fails instead of reading wrong data. Method: a transaction older than the life, reports and a
+// clock that the test advances, rounds in between.
 func TestProto_T_GC_3(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -64,23 +64,23 @@ func TestProto_T_GC_3(t *testing.T) {
 	if v := w.get("a"); v != "2" {
 		t.Errorf("a = %q", v)
 	}
-	// A process that goes gives its pin up at once.
+	// A process that closes removes its pin at once.
 	report()
 	if _, err := w.Report(ctx, "p", 0); err != nil || w.Status().Oldest != 0 {
 		t.Errorf("status %+v, %v", w.Status(), err)
 	}
 }
 
-// Goal: the record of a primary never goes before its secondaries' commits are durable: a power cut would
-// else bring back a lock whose transaction's fate nobody knows any more. Method: a transaction over two
-// stores whose secondary the round itself has to finish, which takes no sync; its primary has been deleted
-// since. Collect, cut the power, read. The same steps without the barrier do bring the lock back.
+// Goal: the record of a primary is not removed before its secondaries' commits are durable: after a power cut a lock
+// would reappear whose transaction's outcome is no longer known. Method: a transaction over two stores whose secondary
+// the round commits, without a sync; its primary has been deleted since. Collect, cut the power, read. Without the
+// barrier the same steps do leave the lock.
 func TestProto_T_GC_4(t *testing.T) {
 	for _, barrier := range []bool{true, false} {
 		w := newWorld(t)
 		ctx := context.Background()
 		skip := errors.New("skipped")
-		var syncs atomic.Int32 // the first of each store names its run, before anything is resolved
+		var syncs atomic.Int32 // the first of each store returns its run ID, before anything is resolved
 		w.setHook(func(_ int, req any) error {
 			if c, ok := req.(*kv.CommitRequest); ok && !c.Primary {
 				return errDropped
@@ -127,10 +127,9 @@ func TestProto_T_GC_4(t *testing.T) {
 	}
 }
 
-// Goal: no lock stays for ever: where the work behind a commit was lost, a round of garbage
-// collection does it; a transaction that never was decided is rolled back; one that lives is waited
-// for, and the round that cannot wait collects nothing. Method: drop the commits of secondaries, and
-// of primaries.
+// Goal: no lock stays forever: a round of garbage collection resolves the locks that a lost commit of secondaries left
+// and rolls undecided transactions back; for a running one it waits, and a round that cannot wait collects nothing.
+// Method: drop the commits of secondaries, and of primaries.
 func TestProto_T_ASY_9(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -175,9 +174,8 @@ func TestProto_T_ASY_9(t *testing.T) {
 	}
 }
 
-// Goal: rounds keep what snapshots above the safe point see and remove the rest, whichever step of a round
-// is the last before a power cut. Method: random writes over both stores, against a model at several
-// timestamps; a crash before each kind of step.
+// Goal: rounds keep what snapshots above the safe point see and remove the rest, whichever step precedes a power cut.
+// Method: random writes over both stores, against a model at several timestamps; a crash before each kind of step.
 func TestRoundsSurviveCrashes(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -234,8 +232,8 @@ func TestRoundsSurviveCrashes(t *testing.T) {
 	}
 }
 
-// Goal: the oldest transaction is never overestimated, and what has ended does not pin. Method: many
-// transactions begin and end while the oldest one is asked for; each checks the answers given in its life.
+// Goal: the oldest transaction is never overestimated, and transactions that have ended do not pin. Method: many
+// transactions begin and end while the oldest is queried; each checks the answers given while it runs.
 func TestOldestActiveIsALowerBound(t *testing.T) {
 	w := newWorld(t)
 	ctx := context.Background()
@@ -333,9 +331,9 @@ func (s *runShard) SyncLog(context.Context) (uint64, error) {
 	return 1, nil
 }
 
-// Goal: what a shard had applied, and lost by a restart before the sync, is done again (found by the model:
-// a lock that was resolved comes back, and the record of its primary has been collected). Method: a shard
-// that restarts between the syncs around the work, before them, or not.
+// Goal: what a shard had applied, and lost by a restart before the sync, is repeated; otherwise a resolved lock
+// reappears after the record of its primary has been collected. Method: a shard that restarts between the syncs around
+// the work, before them, or not.
 func TestRestartBeforeTheSync(t *testing.T) {
 	for _, tc := range []struct{ restart, want int }{{0, 1}, {1, 2}, {2, 1}} {
 		done := 0

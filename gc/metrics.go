@@ -39,7 +39,7 @@ func newMetrics(c *Controller, reg prometheus.Registerer) (*metrics, error) {
 	gauge("collected_seconds", "The safe point of the last complete round.", func(s Status) float64 { return float64(s.Collected.Physical()) / 1000 })
 	gauge("oldest_transaction_seconds", "The oldest transaction's begin, in seconds since 1970; 0: none known.", func(s Status) float64 { return float64(s.Oldest.Physical()) / 1000 })
 	gauge("stores_away", "Stores that took no part in the last round.", func(s Status) float64 { return float64(len(s.Away)) })
-	gauge("locks_left", "Locks that the last round has left, because only stores that are away know their fate.", func(s Status) float64 { return float64(s.LeftLocks) })
+	gauge("locks_left", "Locks that the last round has left, because only unavailable stores know their outcomes.", func(s Status) float64 { return float64(s.LeftLocks) })
 	gauge("life_seconds", "How long history is kept.", func(s Status) float64 { return s.Life.Seconds() })
 	if reg == nil {
 		return m, nil

@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Pin is one process's word that it runs no transaction at or below Oldest.
+// Pin is a process's statement that it runs no transaction at or below Oldest.
 type Pin struct {
 	ID     string
 	Oldest tso.Timestamp

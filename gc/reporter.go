@@ -16,10 +16,10 @@ type Transactions interface {
 
 // ReporterOptions configure a reporter. ID, Service and Transactions are required.
 type ReporterOptions struct {
-	ID           string // names the process among all, and no other at any time
+	ID           string // unique among all processes, past and present
 	Service      Service
 	Transactions Transactions
-	Lease        time.Duration // as the controller has it; DefaultLease
+	Lease        time.Duration // the controller's; DefaultLease
 	Logger       *slog.Logger
 }
 
@@ -53,7 +53,7 @@ func StartReporter(ctx context.Context, opts ReporterOptions) (*Reporter, error)
 	return r, nil
 }
 
-// Close stops reporting and gives the pin up.
+// Close stops reporting and removes the pin.
 func (r *Reporter) Close(ctx context.Context) {
 	r.stop()
 	r.background.Wait()
@@ -103,7 +103,7 @@ func (r *Reporter) Status() Status {
 	return r.last
 }
 
-// SetLife has the controller keep history for another time.
+// SetLife changes how long the controller keeps history.
 func (r *Reporter) SetLife(ctx context.Context, life time.Duration) error {
 	if err := r.opts.Service.SetLife(ctx, life); err != nil {
 		return err

@@ -115,8 +115,8 @@ func (c *Controller) choose(ctx context.Context) (tso.Timestamp, error) {
 	return max(safePoint, status.SafePoint), nil
 }
 
-// fence raises the safe point on all shards that can be reached. If a higher one is found in force it does the same
-// for that: another controller, before this one, may have got that far.
+// fence raises the safe point on all shards that can be reached. If an earlier controller has raised it further on one
+// of them, fence raises it that far on all.
 func (c *Controller) fence(ctx context.Context, safePoint tso.Timestamp) (*round, error) {
 	for {
 		members, err := c.announce(ctx, safePoint)
@@ -151,7 +151,7 @@ func (c *Controller) fence(ctx context.Context, safePoint tso.Timestamp) (*round
 
 // fenceMembers raises the safe point on members, and returns the highest found in force.
 func (c *Controller) fenceMembers(ctx context.Context, members []Member, safePoint tso.Timestamp) (tso.Timestamp, []error) {
-	bounded, cancel := context.WithTimeout(ctx, c.opts.Patience)
+	bounded, cancel := context.WithTimeout(ctx, c.opts.FenceTimeout)
 	defer cancel()
 	inForce, errs := make([]tso.Timestamp, len(members)), make([]error, len(members))
 	var wg sync.WaitGroup
@@ -230,7 +230,7 @@ func (c *Controller) clear(ctx context.Context, r *round, drops []DroppedSpan) e
 	return nil
 }
 
-// protect returns the transactions that may have locks somewhere: on shards that are away those that began after the
+// protect returns the transactions that may have locks on some shard: on unavailable shards those that began after the
 // last safe point up to which the shard had none, up to the bound of its locks; and those whose locks were left.
 func protect(away []Member, cleared map[string]tso.Timestamp, left []kv.LeftLocks) (spans []kv.TSSpan) {
 	for i := range away {
@@ -252,8 +252,8 @@ func clearedAfter(safePoint, before tso.Timestamp, id string, left []kv.LeftLock
 	return max(safePoint, before)
 }
 
-// collectAll collects on the shards that take part, whether others fail or not, and then keeps up to where each is
-// known to have no lock.
+// collectAll collects on the shards that take part, even if others fail, and stores up to which timestamp each is known
+// to have no lock.
 func (c *Controller) collectAll(ctx context.Context, r *round, left []kv.LeftLocks, protected []kv.TSSpan) error {
 	errs := make([]error, len(r.present))
 	var wg sync.WaitGroup
@@ -346,7 +346,7 @@ func durably(ctx context.Context, shards []Member, do func() error) error {
 	return fmt.Errorf("sync: %w", err)
 }
 
-// syncLogs makes all that was applied durable and returns the runs of the shards that vouch for it.
+// syncLogs makes all applied writes durable and returns the run IDs of the shards that confirmed it.
 func syncLogs(ctx context.Context, shards []Member) ([]uint64, error) {
 	runs := make([]uint64, len(shards))
 	g, ctx := errgroup.WithContext(ctx)

@@ -49,7 +49,7 @@ func CheckDirectory(ctx context.Context, d Directory) ([]mvcc.Finding, error) {
 			found(end, "no range holds the keys below range %d of shard %s", r.ID, r.Shard)
 		}
 		if end = r.Span.End; !slices.ContainsFunc(shards, func(s ShardInfo) bool { return s.ID == r.Shard }) {
-			found(r.Span.Start, "range %d is on shard %s, which nobody knows", r.ID, r.Shard)
+			found(r.Span.Start, "range %d is on shard %s, which is not registered", r.ID, r.Shard)
 		}
 	}
 	if len(ranges) > 0 && len(end) > 0 {

@@ -165,13 +165,13 @@ func holdReason(s standing, awaited []string) string {
 		strings.Join(awaited, ", ") + " (percodb store forget ID excludes a store that is gone for good)"
 }
 
-// announceTimeout bounds an announcement, and announcePatience the time for which the directory may be out of reach
+// announceTimeout bounds an announcement, and announceOutage the time for which the directory may be out of reach
 // while a store opens.
 const (
-	announceTimeout  = 5 * time.Second
-	announcePatience = 30 * time.Second
-	heldPause        = 200 * time.Millisecond
-	heldLogInterval  = 10 * time.Second
+	announceTimeout = 5 * time.Second
+	announceOutage  = 30 * time.Second
+	heldPause       = 200 * time.Millisecond
+	heldLogInterval = 10 * time.Second
 )
 
 // awaitOracle announces the store until the oracle serves.
@@ -193,7 +193,7 @@ func (s *Store) awaitOracle(ctx context.Context) error {
 				s.opts.Logger.Warn("the oracle does not serve yet", "reason", m.Held)
 				logged = time.Now()
 			}
-		case errkind.Of(err) != errkind.Unavailable || time.Since(lastAnswer) > announcePatience:
+		case errkind.Of(err) != errkind.Unavailable || time.Since(lastAnswer) > announceOutage:
 			return err
 		}
 		select {

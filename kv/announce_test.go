@@ -125,7 +125,7 @@ func TestOracleWaitsForAllStores(t *testing.T) {
 	}
 	owners := c.checkOwners("", "m")
 	for _, s := range c.stores {
-		if _, err := s.announce(ctx, 0); err != nil { // Each hears of all others, as it does within seconds.
+		if _, err := s.announce(ctx, 0); err != nil { // Each store learns of all others, as it does within seconds in operation.
 			t.Fatal(err)
 		}
 	}

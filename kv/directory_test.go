@@ -26,7 +26,7 @@ type testCluster struct {
 	stores map[string]*Store
 
 	mu sync.Mutex
-	// fail, if set, is asked before and after every call of the directory to a store.
+	// fail, if set, is called before and after every call of the directory to a store.
 	fail func(shard, call string, after bool) error
 }
 
@@ -96,9 +96,14 @@ type flakyOwner struct {
 	shard string
 }
 
+// check returns the injected failure of a call, if there is one. A store that is being opened is registered before it
+// listens: it does not answer yet.
 func (f *flakyOwner) check(call string, after bool) error {
 	f.c.mu.Lock()
 	defer f.c.mu.Unlock()
+	if f.c.stores[f.shard] == nil {
+		return fmt.Errorf("shard %s does not listen", f.shard)
+	}
 	if f.c.fail == nil {
 		return nil
 	}
@@ -118,7 +123,12 @@ func (f *flakyOwner) NumRanges(ctx context.Context) (int, error) {
 	return f.store().NumRanges(ctx)
 }
 
-func (f *flakyOwner) Status(ctx context.Context) (ShardStatus, error) { return f.store().Status(ctx) }
+func (f *flakyOwner) Status(ctx context.Context) (ShardStatus, error) {
+	if err := f.check("status", false); err != nil {
+		return ShardStatus{}, err
+	}
+	return f.store().Status(ctx)
+}
 
 func (f *flakyOwner) ReleaseSpan(ctx context.Context, req *ReleaseSpanRequest) (*ReleaseSpanResponse, error) {
 	if err := f.check("release", false); err != nil {

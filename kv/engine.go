@@ -25,9 +25,9 @@ type EngineOptions struct {
 	ReadOnly bool
 	// AcceptDataLoss opens a directory with a damaged log, with the data written before the damage.
 	AcceptDataLoss bool
-	// LockPatience is how long to wait while another process, which may be about to end, has the directory; 0: not at all.
-	LockPatience time.Duration
-	Logger       *slog.Logger
+	// LockTimeout is how long to wait while another process, which may be about to end, has the directory; 0: not at all.
+	LockTimeout time.Duration
+	Logger      *slog.Logger
 	// OnFatal is called once when a write has failed; the process should report it and exit.
 	OnFatal func(error)
 }
@@ -41,7 +41,7 @@ type Engine struct{ *storage.Engine }
 func OpenEngine(opts EngineOptions) (*Engine, error) {
 	e, err := storage.Open(storage.Options{
 		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, IdleFlushInterval: opts.IdleFlushInterval,
-		ReadOnly: opts.ReadOnly, AcceptDataLoss: opts.AcceptDataLoss, LockPatience: opts.LockPatience,
+		ReadOnly: opts.ReadOnly, AcceptDataLoss: opts.AcceptDataLoss, LockTimeout: opts.LockTimeout,
 		Logger: opts.Logger, OnFatal: opts.OnFatal,
 	})
 	if err != nil {

@@ -190,15 +190,15 @@ func (d *LocalDirectory) fillGaps() error {
 	b := d.opts.Engine.NewBatch(0)
 	defer b.Close()
 	b.Delete(metaKey(metaDirLost))
-	const nobody = ""
+	const noShard = ""
 	vacant := slices.Clone(d.mu.ranges)
 	nextID := d.mu.nextID
 	for _, span := range gaps(d.mu.ranges) {
-		vacant = append(vacant, RangeDescriptor{ID: nextID, Epoch: 1, Span: span, Shard: nobody})
+		vacant = append(vacant, RangeDescriptor{ID: nextID, Epoch: 1, Span: span, Shard: noShard})
 		nextID++
 	}
 	sortDescriptors(vacant)
-	ranges, filled, _ := handOver(vacant, nil, nobody, slices.Collect(maps.Keys(d.mu.shards)), nextID)
+	ranges, filled, _ := handOver(vacant, nil, noShard, slices.Collect(maps.Keys(d.mu.shards)), nextID)
 	for _, p := range filled {
 		nextID = max(nextID, p.desc.ID+1)
 		b.Put(metaIDKey(metaDirPlan, p.desc.ID), appendPlan(nil, p))

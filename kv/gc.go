@@ -29,14 +29,8 @@ type Collector interface {
 	DropSpan(ctx context.Context, req *DropSpanRequest) (dropped bool, err error)
 }
 
-// CollectGarbageRequest: Budget is how long to work, pauses included, before answering; 1 s by default. Protected are
-// the transactions that may have a lock at or below the safe point somewhere: their records are kept. The last pass may
-// have missed versions above From.
-type CollectGarbageRequest struct {
-	SafePoint, From tso.Timestamp
-	Protected       []TSSpan
-	Budget          time.Duration
-}
+// CollectGarbageRequest requests a part of a collection, or more of one under way.
+type CollectGarbageRequest = mvcc.CollectGarbageRequest
 
 // TSSpan holds the timestamps above After, up to Through.
 type TSSpan = mvcc.TSSpan
@@ -96,12 +90,11 @@ func (s *Store) CollectGarbage(ctx context.Context, req *CollectGarbageRequest) 
 	bounded, cancel := context.WithTimeout(ctx, budget)
 	defer cancel()
 	defer context.AfterFunc(s.stopped, cancel)()
-	args := &mvcc.CollectArgs{SafePoint: req.SafePoint, From: req.From, Protected: req.Protected}
 	var res CollectGarbageResponse
 	p := pacer{s: s, ctx: bounded}
 	p.begin()
 	for {
-		st, done, err := s.mvcc.Collect(bounded, args, p.pause)
+		st, done, err := s.mvcc.Collect(bounded, req, p.pause)
 		res.Keys, res.Versions, res.Statuses = res.Keys+st.Keys, res.Versions+st.Versions, res.Statuses+st.Statuses
 		res.Kept += st.Kept
 		s.metrics.collected(&st)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"syscall"
-	"time"
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv/mvcc"
@@ -128,95 +127,23 @@ type ScanResponse = mvcc.Page
 // KeyValue is one row of a page.
 type KeyValue = mvcc.Row
 
-// PrewriteRequest: Mutations ascending by key. Primary is the key that decides the transaction.
-type PrewriteRequest struct {
-	Ranges    []RangeRef
-	Mutations []mvcc.Mutation
-	Primary   []byte
-	StartTS   tso.Timestamp
-	TTLMillis uint64
-	// LeaseMillis is the time after which the owner's next heartbeat is late: until then after each of its requests the
-	// lock is valid, even if the oracle's clock jumps beyond the TTL.
-	LeaseMillis uint64
-	TxnSize     uint32
-	// TryOnePC: Mutations is the whole transaction; commit it in one atomic batch.
-	TryOnePC bool
-	// MaxCommitTS bounds the commit_ts of a one-phase or async commit (0: any). Where it would lie
-	// above, the shard writes plain locks instead, as if TryOnePC and Async were false.
-	MaxCommitTS tso.Timestamp
-	// ReadTS is the snapshot of the transaction: commits above it conflict, where a mutation was
-	// not locked before. 0 means StartTS.
-	ReadTS tso.Timestamp
-	// Async requests locks that commit the transaction once all its keys have one. Secondaries, in the request with the
-	// primary, are the transaction's other keys.
-	Async       bool
-	Secondaries [][]byte
-	// FloorTS was issued after the commit was requested; an async or one-phase commit lies above it. With 0 the shard
-	// requests a timestamp from the oracle if necessary.
-	FloorTS tso.Timestamp
-	// Reads, of a serializable transaction with TryOnePC, must not have changed between ReadTS and the
-	// commit. All lie within Ranges. Further errors: *mvcc.RefreshConflictError.
-	Reads []Span
-}
+// PrewriteRequest requests the locks, or the one-phase commit, of mutations.
+type PrewriteRequest = mvcc.PrewriteRequest
 
-// PrewriteResponse: OnePCCommitTS != 0 means the transaction is committed. Async means that all keys of
-// the request carry locks of an async commit, and that MinCommitTS is final.
-type PrewriteResponse struct {
-	OnePCCommitTS tso.Timestamp
-	MinCommitTS   tso.Timestamp
-	Async         bool
-}
+// PrewriteResponse states what a prewrite has done.
+type PrewriteResponse = mvcc.PrewriteResponse
 
-// CommitLargeRequest: all keys of Set and Shared lie within Ranges. The other fields are a PrewriteRequest's.
-type CommitLargeRequest struct {
-	Ranges    []RangeRef
-	Set       mvcc.WriteSet
-	Shared    []mvcc.Mutation // mvcc.OpCheckShared, ascending
-	Primary   []byte
-	StartTS   tso.Timestamp
-	TTLMillis uint64
-	// MaxCommitTS bounds the commit_ts (0: any). If it would lie above, nothing is done.
-	MaxCommitTS tso.Timestamp
-	ReadTS      tso.Timestamp
-}
+// CommitLargeRequest requests the commit of a write set that does not fit into memory.
+type CommitLargeRequest = mvcc.CommitLargeRequest
 
-// CommitLargeResponse: CommitTS 0 means that nothing is committed: there was no commit_ts within the bound, or only
-// checks, which succeeded.
-type CommitLargeResponse struct{ CommitTS tso.Timestamp }
+// CommitLargeResponse is the commit_ts, if there is one.
+type CommitLargeResponse = mvcc.CommitLargeResponse
 
-// AcquireLocksRequest: Keys ascending. ReadTS is the transaction's snapshot, Primary its primary,
-// which is to be locked first.
-type AcquireLocksRequest struct {
-	Ranges          []RangeRef
-	Keys            [][]byte
-	Primary         []byte
-	StartTS, ReadTS tso.Timestamp
-	TTLMillis       uint64
-	LeaseMillis     uint64 // as in PrewriteRequest
-	// Wait bounds how long to wait for others, for all keys together; 0 means not at all.
-	Wait time.Duration
-	// SkipLocked passes over keys that others hold, instead of waiting for them.
-	SkipLocked bool
-	// Shared locks keep writers out but not each other.
-	Shared bool
-	// Alive is a transaction that the caller has found alive although the TTL of its lock, as reported in an earlier
-	// *mvcc.KeyLockedError, has passed: the shard waits for it a while longer.
-	Alive tso.Timestamp
-	// Existence requests that the response also report which of the keys have values, so that an insert needs only one
-	// request.
-	Existence bool
-	// TxnLocks is how many locks the transaction has got before, a hint: the shard keeps those of one with many in
-	// little memory.
-	TxnLocks uint32
-}
+// AcquireLocksRequest requests pessimistic locks on keys.
+type AcquireLocksRequest = mvcc.AcquireLocksRequest
 
-// AcquireLocksResponse: LockedAt[i] is the result for Keys[i]: the largest of ReadTS and the newest commit on the key; 0
-// if it was skipped. If it is above ReadTS the snapshot has to advance to it, and the key has to be read again. Exists,
-// if requested, reports which keys have values as of LockedAt; nil: none.
-type AcquireLocksResponse struct {
-	LockedAt []tso.Timestamp
-	Exists   []bool
-}
+// AcquireLocksResponse has the results for the keys in their order.
+type AcquireLocksResponse = mvcc.AcquireLocksResponse
 
 // ReleaseLocksRequest: Keys ascending. Locks whose ForUpdateTS is above the one given stay (tso.MaxTimestamp: none, and
 // the transaction has ended; with any other value it may be alive, without knowing that the locks are released).
@@ -226,26 +153,11 @@ type ReleaseLocksRequest struct {
 	StartTS, ForUpdateTS tso.Timestamp
 }
 
-// CheckSecondaryLocksRequest: Keys ascending. Keys without lock or record are decided, by a rollback
-// record, if Owner (the transaction's own client aborts it) or if NowTS != 0: the caller has found
-// the primary's TTL run out as of NowTS, and so have those of the locks met.
-type CheckSecondaryLocksRequest struct {
-	Ranges         []RangeRef
-	Keys           [][]byte
-	StartTS, NowTS tso.Timestamp
-	Owner          bool
-}
+// CheckSecondaryLocksRequest requests the status of an async commit according to secondaries.
+type CheckSecondaryLocksRequest = mvcc.CheckSecondaryLocksRequest
 
-// RefreshRequest: Spans lie within Ranges; [key, key+"\x00") is a single key, and cheaper. Changes by StartTS itself do
-// not count. ToTS has been issued.
-type RefreshRequest struct {
-	Ranges                []RangeRef
-	Spans                 []Span
-	StartTS, FromTS, ToTS tso.Timestamp
-	// Bypass are transactions known not to commit at or below ToTS, whatever their locks contain: a push raises the
-	// primary's minimum only.
-	Bypass []tso.Timestamp
-}
+// RefreshRequest requests a check that spans are the same at a later timestamp.
+type RefreshRequest = mvcc.RefreshRequest
 
 // CommitRequest: Keys ascending. Primary says that Keys[0] alone is the primary: durable on return.
 type CommitRequest struct {
@@ -262,19 +174,8 @@ type RollbackRequest struct {
 	StartTS tso.Timestamp
 }
 
-// CheckTxnStatusRequest: CallerTS is the read that met the lock (0: none; pushes min_commit_ts
-// above it), NowTS a fresh timestamp of the oracle, against which the TTL is judged.
-type CheckTxnStatusRequest struct {
-	Range                    RangeRef
-	Primary                  []byte
-	StartTS, CallerTS, NowTS tso.Timestamp
-	RollbackIfMissing        bool
-	// ResolvingPessimistic: the caller has encountered a pessimistic lock, whose transaction may still be growing: its
-	// end is not recorded. See mvcc.TxnStatus.Undecided.
-	ResolvingPessimistic bool
-	// ForceSync treats the primary of an async commit as a plain one: some key carries a plain lock.
-	ForceSync bool
-}
+// CheckTxnStatusRequest requests the status of a transaction according to its primary.
+type CheckTxnStatusRequest = mvcc.CheckTxnStatusRequest
 
 // ResolveLockRequest: Keys ascending, CommitTS 0 means roll back.
 type ResolveLockRequest struct {

@@ -36,7 +36,7 @@ func newMetrics(s *Store, reg prometheus.Registerer) (*metrics, error) {
 	counter(&m.onePC, "one_phase_commits_total", "Transactions committed in one phase.")
 	counter(&m.prewriteFailed, "prewrite_failures_total", "Prewrites refused.")
 	counter(&m.rollbacks, "rollbacks_total", "Rollback requests.")
-	counter(&m.statusChecks, "txn_status_checks_total", "Questions about a transaction's fate.")
+	counter(&m.statusChecks, "txn_status_checks_total", "Checks of a transaction's status.")
 	counter(&m.lockRequests, "lock_requests_total", "Requests for pessimistic locks.")
 	counter(&m.refreshes, "refreshes_total", "Requests to move a snapshot up.")
 	counter(&m.heartbeats, "heartbeats_total", "Heartbeats of primary locks.")

@@ -121,9 +121,9 @@ func TestCloseEndsWaits(t *testing.T) {
 	}
 }
 
-// Goal: whoever serves a key next, after a move, a split or a restart, computes no commit_ts at or
+// Goal: after a move, a split or a restart the new server of a key computes no commit_ts at or
 // below a read that was served before. Method: read late, change the server, prewrite for an async
-// commit by an old start_ts and without a floor of its own; the minimum tells.
+// commit with an old start_ts and without a floor of its own; check the minimum.
 func TestProto_T_ASY_10(t *testing.T) {
 	ctx := context.Background()
 	async := func(t *testing.T, s *Store, desc *RangeDescriptor, start, floor, read tso.Timestamp) {

@@ -21,6 +21,16 @@ type admission[K keyList] struct {
 
 func (a *admission[K]) Admit() error { return checkKeys(a.s.ranges.Load(), a.refs, a.keys) }
 
+// prewriteAdmission also checks the spans that a serializable transaction has read.
+type prewriteAdmission struct {
+	admission[mutationKeys]
+	reads []Span
+}
+
+func (a *prewriteAdmission) AdmitReads() error {
+	return checkSpans(a.s.ranges.Load(), a.refs, a.reads)
+}
+
 type plainKeys [][]byte
 
 func (k plainKeys) len() int        { return len(k) }
@@ -136,15 +146,8 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 		s.metrics.prewriteFailed.Inc()
 		return PrewriteResponse{}, &DiskFullError{Shard: s.shardID}
 	}
-	args := mvcc.PrewriteArgs{
-		Mutations: req.Mutations, Primary: req.Primary, StartTS: req.StartTS, TTLMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis,
-		TxnSize: req.TxnSize, TryOnePC: req.TryOnePC, MaxCommitTS: req.MaxCommitTS, ReadTS: req.ReadTS,
-		Async: req.Async, Secondaries: req.Secondaries, FloorTS: req.FloorTS, Reads: req.Reads,
-	}
-	if len(req.Reads) > 0 {
-		args.ReadAdmission = &spanAdmission{s, req.Ranges, req.Reads}
-	}
-	res, err := s.mvcc.Prewrite(ctx, &admission[mutationKeys]{s, req.Ranges, keys}, &args)
+	adm := prewriteAdmission{admission[mutationKeys]{s, req.Ranges, keys}, req.Reads}
+	res, err := s.mvcc.Prewrite(ctx, &adm, req)
 	observeSince(s.metrics.prewriteSeconds, start)
 	if err != nil {
 		s.metrics.prewriteFailed.Inc()
@@ -154,7 +157,7 @@ func (s *Store) Prewrite(ctx context.Context, req *PrewriteRequest) (PrewriteRes
 		s.metrics.onePC.Inc()
 	}
 	s.grown(keys, res.WrittenBytes)
-	return PrewriteResponse{OnePCCommitTS: res.OnePCCommitTS, MinCommitTS: res.MinCommitTS, Async: res.Async}, nil
+	return res.PrewriteResponse, nil
 }
 
 // CommitLarge implements Shard.
@@ -167,13 +170,9 @@ func (s *Store) CommitLarge(ctx context.Context, req *CommitLargeRequest) (Commi
 	defer cancel()
 	defer context.AfterFunc(s.stopped, cancel)() // The gate waits for it.
 	start := time.Now()
-	res, err := s.mvcc.CommitLarge(ctx, &mvcc.LargeArgs{
-		Set: req.Set, Shared: req.Shared, Primary: req.Primary, StartTS: req.StartTS, ReadTS: req.ReadTS,
-		TTLMillis: req.TTLMillis, MaxCommitTS: req.MaxCommitTS,
-		Admission: func(ms []mvcc.Mutation) mvcc.Admission {
-			return &admission[mutationKeys]{s, req.Ranges, mutationKeys(ms)}
-		},
-	})
+	res, err := s.mvcc.CommitLarge(ctx, func(ms []mvcc.Mutation) mvcc.Admission {
+		return &admission[mutationKeys]{s, req.Ranges, mutationKeys(ms)}
+	}, req)
 	observeSince(s.metrics.prewriteSeconds, start)
 	if err != nil {
 		s.metrics.prewriteFailed.Inc()
@@ -186,7 +185,7 @@ func (s *Store) CommitLarge(ctx context.Context, req *CommitLargeRequest) (Commi
 			s.grown(plainKeys{spans[i].Start}, res.WrittenBytes/len(spans))
 		}
 	}
-	return CommitLargeResponse{CommitTS: res.CommitTS}, nil
+	return res.CommitLargeResponse, nil
 }
 
 // mutationBytes is about how much a prewrite writes.
@@ -242,10 +241,7 @@ func (s *Store) CheckTxnStatus(ctx context.Context, req *CheckTxnStatusRequest) 
 	if err := adm.Admit(); err != nil {
 		return mvcc.TxnStatus{}, err
 	}
-	status, err := s.mvcc.CheckTxnStatus(ctx, &adm, &mvcc.StatusArgs{
-		Primary: req.Primary, StartTS: req.StartTS, CallerTS: req.CallerTS, NowTS: req.NowTS,
-		RollbackIfMissing: req.RollbackIfMissing, ResolvingPessimistic: req.ResolvingPessimistic, ForceSync: req.ForceSync,
-	})
+	status, err := s.mvcc.CheckTxnStatus(ctx, &adm, req)
 	return status, mapError(err)
 }
 

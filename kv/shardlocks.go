@@ -6,16 +6,6 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// spanAdmission checks that the spans that a request reads are still owned by this shard.
-type spanAdmission struct {
-	s     *Store
-	refs  []RangeRef
-	spans []Span
-}
-
-// Admit checks that every span lies within ranges that refs currently name.
-func (a *spanAdmission) Admit() error { return checkSpans(a.s.ranges.Load(), a.refs, a.spans) }
-
 // AcquireLocks implements Shard.
 func (s *Store) AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (AcquireLocksResponse, error) {
 	if !s.gate.enter() {
@@ -24,16 +14,11 @@ func (s *Store) AcquireLocks(ctx context.Context, req *AcquireLocksRequest) (Acq
 	defer s.gate.leave()
 	s.metrics.lockRequests.Inc()
 	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
-	res, err := s.mvcc.AcquireLocks(ctx, &adm, &mvcc.AcquireArgs{
-		Keys: req.Keys, Primary: req.Primary, StartTS: req.StartTS, ReadTS: req.ReadTS, TTLMillis: req.TTLMillis,
-		LeaseMillis: req.LeaseMillis,
-		Wait:        req.Wait, SkipLocked: req.SkipLocked, Shared: req.Shared, Alive: req.Alive,
-		Existence: req.Existence, TxnLocks: req.TxnLocks,
-	})
+	res, err := s.mvcc.AcquireLocks(ctx, &adm, req)
 	if err != nil {
 		return AcquireLocksResponse{}, s.lockError(err)
 	}
-	return AcquireLocksResponse{LockedAt: res.LockedAt, Exists: res.Exists}, nil
+	return res, nil
 }
 
 // ReleaseLocks implements Shard.
@@ -54,9 +39,7 @@ func (s *Store) CheckSecondaryLocks(ctx context.Context, req *CheckSecondaryLock
 	defer s.gate.leave()
 	s.metrics.statusChecks.Inc()
 	adm := admission[plainKeys]{s, req.Ranges, req.Keys}
-	status, err := s.mvcc.CheckSecondaryLocks(ctx, &adm, &mvcc.SecondaryArgs{
-		Keys: req.Keys, StartTS: req.StartTS, NowTS: req.NowTS, Owner: req.Owner,
-	})
+	status, err := s.mvcc.CheckSecondaryLocks(ctx, &adm, req)
 	return status, mapError(err)
 }
 
@@ -71,11 +54,8 @@ func (s *Store) Refresh(ctx context.Context, req *RefreshRequest) error {
 	if err := s.mvcc.BeginRead(ctx, req.ToTS); err != nil {
 		return err
 	}
-	adm := spanAdmission{s, req.Ranges, req.Spans}
-	if err := adm.Admit(); err != nil {
+	if err := checkSpans(s.ranges.Load(), req.Ranges, req.Spans); err != nil {
 		return err
 	}
-	return mapError(s.mvcc.Refresh(ctx, &mvcc.RefreshArgs{
-		Spans: req.Spans, StartTS: req.StartTS, FromTS: req.FromTS, ToTS: req.ToTS, Bypass: req.Bypass,
-	}))
+	return mapError(s.mvcc.Refresh(ctx, req))
 }

@@ -257,6 +257,9 @@ func (s *Store) loadShardID() error {
 	return s.engine.applySync(b)
 }
 
+// WaitGraph is the graph of the waits for pessimistic locks in this store; see mvcc.State.
+func (s *Store) WaitGraph() *waitgraph.Local { return s.mvcc.WaitGraph() }
+
 // Clustered reports whether the store is one of a cluster, and so holds only part of the keys.
 func (s *Store) Clustered() bool { return s.clustered }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/percodb/percodb/sql/mysql"
 )
 
-// copyAttempts is how often a batch is tried that met a conflict.
+// copyAttempts is how often a batch is tried if it conflicts with another.
 const copyAttempts = 10
 
 // copyAll loads batches until there are no more.
@@ -37,8 +37,8 @@ func (i *importer) copyAll(ctx context.Context, batches <-chan *batch) error {
 	return nil
 }
 
-// copyBatch loads a batch in one transaction, again if it meets a conflict. It returns false if the batch turns out to be
-// loaded: the commit of an interrupted run may have been under way when this run asked what was done.
+// copyBatch loads a batch in one transaction, again after a conflict. It returns false if the batch is already loaded:
+// the commit of an interrupted run may have been in flight when this run read the list of loaded batches.
 func (i *importer) copyBatch(ctx context.Context, conn *pgx.Conn, b *batch) (bool, error) {
 	var err error
 	for range copyAttempts {
@@ -60,7 +60,7 @@ func (i *importer) copyBatch(ctx context.Context, conn *pgx.Conn, b *batch) (boo
 	return true, nil
 }
 
-// copyRows writes the batch's name, which waits for whoever else loads it, and its rows.
+// copyRows inserts the batch's key, which blocks while another run loads the batch, and copies its rows.
 func (i *importer) copyRows(ctx context.Context, tx pgx.Tx, b *batch) error {
 	if _, err := tx.Exec(ctx, "INSERT INTO percodb_import.batch (job, file, start) VALUES ($1, $2, $3)", i.state.job, b.file.index, b.start); err != nil {
 		return err
@@ -94,7 +94,7 @@ func (b *batch) explain(err error) error {
 	if !errors.As(err, &pg) {
 		return err
 	}
-	if class := pg.Code[:2]; class != "22" && class != "23" && class != "54" { // it is not about the row
+	if class := pg.Code[:2]; class != "22" && class != "23" && class != "54" { // the error does not concern the row
 		return fmt.Errorf("%s: %w", b.table.label, err)
 	}
 	line := b.lines[0]
@@ -114,19 +114,19 @@ func (b *batch) explain(err error) error {
 	return &PlaceError{File: b.file.path, Line: int(line), Text: text, Hint: hintOf(pg)}
 }
 
-// hintOf says what to do about a row that the server refuses.
+// hintOf returns advice about a row that the server refuses.
 func hintOf(pg *pgconn.PgError) string {
 	switch pg.Code {
 	case "23514":
 		return "The value is outside of what the column's type allows in MySQL: correct it there and dump again, or leave the table out with --exclude."
 	case "23505":
-		return "The dump has two rows with one key, or the table was written to meanwhile: begin anew with --restart."
+		return "The dump has two rows with one key, or the table was written to meanwhile: start again with --restart."
 	case "22003":
 		if strings.Contains(pg.Message, "bigint") {
 			return "BIGINT UNSIGNED beyond 9223372036854775807 needs --bigint-unsigned=numeric."
 		}
 	case "22007", "22008", "22009":
-		if strings.Contains(pg.Message, "time") { // a time, or its zone
+		if strings.Contains(pg.Message, "time") { // a time or its zone
 			return "A TIME beyond a day needs --time=interval. Other values: correct them in MySQL and dump again."
 		}
 	case "22021":

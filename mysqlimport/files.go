@@ -17,7 +17,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// fileKind is what a file holds.
+// fileKind is what a file contains.
 type fileKind int
 
 const (
@@ -32,10 +32,10 @@ const (
 // dumpFile is a file of a dump.
 type dumpFile struct {
 	path  string
-	name  string // path, or its part below the directory that was given: names batches
+	name  string // path, or its part below the directory that was given; part of the batches' keys
 	size  int64
 	kind  fileKind
-	db    string // by the file's name, "" for filePlain
+	db    string // from the file's name, "" for filePlain
 	index int    // among all files
 }
 
@@ -70,7 +70,7 @@ func findFiles(paths []string) ([]*dumpFile, error) {
 	return files, nil
 }
 
-// order is when files are read: definitions before rows.
+// order is the order in which files are read: definitions before rows.
 func order(k fileKind) int {
 	switch k {
 	case fileDatabase:
@@ -125,7 +125,7 @@ func readDirectory(dir string) ([]*dumpFile, error) {
 	return files, nil
 }
 
-// checkMetadata looks whether mydumper or Dumpling has written its last line.
+// checkMetadata checks that mydumper or Dumpling has written its last line.
 func checkMetadata(dir string) error {
 	path := filepath.Join(dir, "metadata")
 	f, err := os.Open(path)
@@ -190,7 +190,7 @@ func unescape(name string) string {
 	return name
 }
 
-// markStubs marks the files of tables that stand in for views.
+// markStubs marks the files of tables that are placeholders of views.
 func markStubs(files []*dumpFile) {
 	views := map[string]bool{}
 	for _, f := range files {
@@ -227,7 +227,7 @@ func (f *dumpFile) fingerprint(into *xxhash.Digest) error {
 // maxWindow bounds the memory that a zstd file may ask for.
 const maxWindow = 128 << 20
 
-// open opens a file and decompresses it. counted is told of each read's bytes of the file.
+// open opens a file and decompresses it. counted is called with the number of bytes of each read of the file.
 func (f *dumpFile) open(counted func(int)) (io.Reader, func(), error) {
 	in, err := os.Open(f.path)
 	if err != nil {

@@ -1,11 +1,11 @@
 // Package mysqlimport loads a dump of mysqldump, mydumper or Dumpling into a server.
 //
-//	files ─► readers: statements, rows, values ─► batches ─► connections: a transaction each, COPY and the batch's name
+//	files ─► readers: statements, rows, values ─► batches ─► connections: a transaction each, COPY and the batch's key
 //	             │ CREATE TABLE
 //	             └──► sql/mysql: percodb's tables
 //
-// After the rows come the keys, the next values of AUTO_INCREMENT, comments and statistics, and a report of what was
-// mapped, how, and what was left out.
+// Keys, the next values of AUTO_INCREMENT, comments and statistics follow the rows, then a report of what was mapped,
+// how, and what was left out.
 //
 // Invariants:
 //
@@ -38,20 +38,20 @@ import (
 // format is part of an import's name: batches of another version are cut differently.
 const format = 1
 
-// ZeroDates is what becomes of dates like 0000-00-00: the text of a date, or "" for NULL.
+// ZeroDates replaces dates such as 0000-00-00: the text of a date, or "" for NULL.
 type ZeroDates string
 
-// Options say what to import, and where to.
+// Options are the input and the target of an import.
 type Options struct {
 	Paths    []string
 	URL      string
-	Workers  int    // connections; 4 if 0
-	Schema   string // where all tables go; "" is their database's name, or public for those without one
+	Workers  int    // connections; 0: 4
+	Schema   string // for all tables; "": the name of their database, or public for tables without one
 	Exclude  []string
 	Zero     ZeroDates
 	Numeric  bool   // BIGINT UNSIGNED becomes numeric(20,0) rather than bigint
 	Interval bool   // TIME becomes interval rather than time
-	TimeZone string // of TIMESTAMP, where the dump does not say it; "" is UTC
+	TimeZone string // of TIMESTAMP if the dump does not set one; "": UTC
 	Restart  bool   // drops the tables of unfinished imports first
 	Progress Progress
 }
@@ -63,18 +63,18 @@ func (o *Options) zone() string {
 	return zoneSuffix(o.TimeZone)
 }
 
-// Progress is told how an import goes on. Calls do not overlap.
+// Progress receives the progress of an import. Calls do not overlap.
 type Progress interface {
 	// Phase begins a phase of total steps: bytes of files, or statements.
 	Phase(name string, total int64)
-	// Add notes that n steps are done.
+	// Add reports that n more steps are done.
 	Add(n int64)
 }
 
-type nobody struct{}
+type discardProgress struct{}
 
-func (nobody) Phase(string, int64) {}
-func (nobody) Add(int64)           {}
+func (discardProgress) Phase(string, int64) {}
+func (discardProgress) Add(int64)           {}
 
 // table is a table of the dump.
 type table struct {
@@ -84,7 +84,7 @@ type table struct {
 	rows  int64
 }
 
-// ordinal finds a column by its name, -1 without it.
+// ordinal returns the position of the column with a name, -1 if there is none.
 func (t *table) ordinal(name string) int {
 	return slices.IndexFunc(t.Columns, func(c mysql.DumpColumn) bool { return strings.EqualFold(c.Name, name) })
 }
@@ -95,13 +95,13 @@ type importer struct {
 	files []*dumpFile
 	state *state
 	conn  *pgx.Conn                           // for definitions
-	give  func(context.Context, *batch) error // hands a batch over to the connections
+	give  func(context.Context, *batch) error // passes a batch to the connections
 	make  func(context.Context, *table) error // makes a table
 
 	buffers sync.Pool
 
 	mu struct {
-		sync.Mutex                   // of what follows, of conn and of Progress
+		sync.Mutex                   // guards what follows, conn and Progress
 		tables     map[string]*table // by database and name as written, in lower case
 		order      []*table
 		charsets   map[string]string // of databases
@@ -110,14 +110,14 @@ type importer struct {
 	}
 }
 
-// Run imports a dump, or what is missing of it. The report is valid with an error too, as far as the run came.
+// Run imports a dump, or what is missing of it. If Run fails, the report covers what was done until then.
 func Run(ctx context.Context, o Options) (*Report, error) {
 	began := time.Now()
 	if o.Workers <= 0 {
 		o.Workers = 4
 	}
 	if o.Progress == nil {
-		o.Progress = nobody{}
+		o.Progress = discardProgress{}
 	}
 	i := &importer{o: o}
 	i.make = i.makeTable
@@ -158,7 +158,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	return report, err
 }
 
-// name is the import's name: a hash of the files and of the options that change what is loaded.
+// name returns the import's name: a hash of the files and of the options that change what is loaded.
 func (i *importer) name() (string, error) {
 	h := xxhash.New()
 	fmt.Fprintf(h, "%d\x00%s\x00%s\x00%s\x00%v\x00%v\x00%s\x00", format, i.o.Schema, strings.Join(i.o.Exclude, "\x00"), i.o.Zero, i.o.Numeric, i.o.Interval, i.o.TimeZone)
@@ -202,7 +202,7 @@ func (i *importer) rows(ctx context.Context) error {
 	return group.Wait()
 }
 
-// readAll reads files in their order, those with rows alone several at once.
+// readAll reads the files in order, those that contain only rows concurrently.
 func (i *importer) readAll(ctx context.Context) error {
 	var later []*dumpFile
 	for _, f := range i.files {
@@ -238,10 +238,10 @@ func (i *importer) readFile(ctx context.Context, f *dumpFile) error {
 	return i.read(ctx, f, in)
 }
 
-// buffer is an empty buffer for a batch.
+// buffer returns an empty buffer for a batch.
 func (i *importer) buffer() []byte { return (*i.buffers.Get().(*[]byte))[:0] }
 
-// maxKeptBuffer bounds the buffers that are used again.
+// maxKeptBuffer bounds the buffers that are reused.
 const maxKeptBuffer = 16 << 20
 
 func (i *importer) release(b *batch) {
@@ -282,7 +282,7 @@ func (i *importer) setCharset(db, set string) {
 
 func tableKey(db, name string) string { return strings.ToLower(db) + "\x00" + strings.ToLower(name) }
 
-// find is the table of INSERT, nil if the dump has not defined it.
+// find returns the table of an INSERT, nil if the dump has not defined it.
 func (i *importer) find(db, name string) (t *table, excluded bool) {
 	if i.excluded(db, name) {
 		return nil, true
@@ -299,7 +299,7 @@ func (i *importer) excluded(db, name string) bool {
 	})
 }
 
-// schemaOf is where a database's tables go.
+// schemaOf returns the schema for the tables of a database.
 func (i *importer) schemaOf(db string) string {
 	switch {
 	case i.o.Schema != "":
@@ -310,10 +310,10 @@ func (i *importer) schemaOf(db string) string {
 	return "public"
 }
 
-// errExists is the error of a table that the import has not made.
+// errExists is the error for a table that the import has not created.
 var errExists = errors.New("exists already")
 
-// createTable maps CREATE TABLE and makes the table, if an earlier run has not.
+// createTable maps CREATE TABLE and creates the table, unless an earlier run has.
 func (i *importer) createTable(ctx context.Context, db, text string) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -346,7 +346,7 @@ func (i *importer) createTable(ctx context.Context, db, text string) error {
 	return nil
 }
 
-// makeTable runs CREATE TABLE and notes the table as the import's, in one transaction.
+// makeTable runs CREATE TABLE and records the table as the import's, in one transaction.
 func (i *importer) makeTable(ctx context.Context, t *table) error {
 	if i.state.made[t.label] {
 		return nil
@@ -368,7 +368,7 @@ func (i *importer) makeTable(ctx context.Context, t *table) error {
 		var other bool
 		query := "SELECT EXISTS (SELECT 1 FROM percodb_import.made WHERE schema_name = $1 AND table_name = $2)"
 		if err := i.conn.QueryRow(ctx, query, t.Schema, t.Name).Scan(&other); err == nil && other {
-			return fmt.Errorf("the table %s %w: an unfinished import of other files, or with other flags, has made it. Complete that one, or begin anew with --restart, which drops its tables", t.label, errExists)
+			return fmt.Errorf("the table %s %w: an unfinished import of other files, or with other flags, has made it. Complete that one, or start again with --restart, which drops its tables", t.label, errExists)
 		}
 		return fmt.Errorf("the table %s %w: drop it, or import into another schema with --schema", t.label, errExists)
 	}
@@ -378,7 +378,7 @@ func (i *importer) makeTable(ctx context.Context, t *table) error {
 	return nil
 }
 
-// finish makes keys, sets the next values of AUTO_INCREMENT, and has the server look at what it holds.
+// finish creates the keys, sets the next values of AUTO_INCREMENT, and analyzes the tables.
 func (i *importer) finish(ctx context.Context) error {
 	type step struct {
 		what      string

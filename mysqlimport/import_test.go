@@ -19,7 +19,7 @@ import (
 	"github.com/percodb/percodb/node"
 )
 
-// server is a server in this process.
+// server is a server in the test's process.
 type server struct {
 	url  string
 	conn *pgx.Conn
@@ -135,7 +135,7 @@ func TestMysqldump(t *testing.T) {
 	}
 }
 
-// dumpling is a directory as Dumpling names its files.
+// dumpling contains files with the names that Dumpling gives them.
 var dumpling = map[string]string{
 	"metadata":               "Started dump at: 2026-01-01 00:00:00\nFinished dump at: 2026-01-01 00:00:01\n",
 	"shop-schema-create.sql": "/*!40101 SET NAMES binary*/;\nCREATE DATABASE `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;\n",
@@ -164,8 +164,8 @@ func TestDumpling(t *testing.T) {
 	}
 }
 
-// TestDirectoriesThatAreRefused: nothing is read of a directory that cannot be imported as a whole.
-func TestDirectoriesThatAreRefused(t *testing.T) {
+// Goal: a directory that cannot be imported as a whole is refused before anything of it is loaded.
+func TestRefusedDirectories(t *testing.T) {
 	for name, c := range map[string]struct {
 		files map[string]string
 		want  string
@@ -183,7 +183,7 @@ func TestDirectoriesThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedRows: an error names the row's line in the dump, and what to do; --restart begins anew.
+// Goal: an error names the row's line in the dump and what to do; --restart starts again.
 func TestRefusedRows(t *testing.T) {
 	s := startServer(t)
 	for i, c := range []struct{ column, rows, want string }{
@@ -203,7 +203,7 @@ func TestRefusedRows(t *testing.T) {
 		}
 	}
 	dir := write(t, map[string]string{"x.sql": "USE d; CREATE TABLE t (a date NOT NULL);\nINSERT INTO t VALUES ('0000-00-00');\n"})
-	if _, err := Run(context.Background(), Options{Paths: []string{dir}, URL: s.url}); err == nil || !strings.Contains(err.Error(), "begin anew with --restart") {
+	if _, err := Run(context.Background(), Options{Paths: []string{dir}, URL: s.url}); err == nil || !strings.Contains(err.Error(), "start again with --restart") {
 		t.Errorf("another dump of an unfinished import's table answers %v", err)
 	}
 	mustImport(t, Options{Paths: []string{dir}, URL: s.url, Restart: true, Zero: "-infinity"})
@@ -225,7 +225,7 @@ func (p *stopAt) Add(n int64) {
 	}
 }
 
-// TestInterrupts: an import that is interrupted again and again, by Ctrl-C and by the server's end, loads each row once.
+// Goal: an import that is interrupted repeatedly, by Ctrl-C and by the end of the server, loads each row once.
 func TestInterrupts(t *testing.T) {
 	defer func(n int64) { batchBytes = n }(batchBytes)
 	batchBytes = 10_000
@@ -233,7 +233,7 @@ func TestInterrupts(t *testing.T) {
 	var text strings.Builder
 	text.WriteString("USE d;\n")
 	const rows = 60_000
-	for _, name := range []string{"t", "u"} { // t has a key, in u a row could come twice
+	for _, name := range []string{"t", "u"} { // t has a key; u would accept a row twice
 		key := ""
 		if name == "t" {
 			key = " PRIMARY KEY"
@@ -288,7 +288,7 @@ func TestInterrupts(t *testing.T) {
 	}
 }
 
-// canceled is a context that has ended: a server is closed at once.
+// canceled is a context that has ended, so that a server closes at once.
 func canceled() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

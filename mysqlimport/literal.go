@@ -17,11 +17,11 @@ const (
 // literal is a value of a row.
 type literal struct {
 	form    form
-	text    []byte // with its escapes applied; digits as they stand; the bytes of formBytes
+	text    []byte // with its escapes applied; digits as written; the bytes of formBytes
 	charset string // of _charset'…', "" without one
 }
 
-// readLiteral reads a value. Without keep it is passed over, and text is not valid.
+// readLiteral reads a value. If keep is false it is skipped, and text is not valid.
 func (s *scanner) readLiteral(l *literal, keep bool) error {
 	l.text, l.charset = l.text[:0], ""
 	for {
@@ -69,7 +69,7 @@ func (s *scanner) readWord(l *literal) error {
 	}
 }
 
-// readString reads a string behind its first quote.
+// readString reads a string after its first quote.
 func (s *scanner) readString(l *literal, quote byte, keep bool) error {
 	s.pos++
 	size := 0
@@ -112,7 +112,7 @@ func (s *scanner) readString(l *literal, quote byte, keep bool) error {
 	}
 }
 
-// appendEscape appends what a backslash and ch stand for.
+// appendEscape appends the character that a backslash and ch denote.
 func appendEscape(b []byte, ch byte) []byte {
 	switch ch {
 	case '0':
@@ -161,7 +161,8 @@ func (s *scanner) readDigits(l *literal) error {
 	return nil
 }
 
-// readBytes reads the digits of formBytes, up to a quote or the first byte that is none. Passing over them is not faster.
+// readBytes reads the digits of formBytes, up to a quote or the first byte that is not a digit. Skipping them is not
+// faster.
 func (s *scanner) readBytes(l *literal, base byte, quoted bool) error {
 	l.form = formBytes
 	var acc, n uint

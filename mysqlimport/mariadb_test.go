@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// mariaDB is a server of MariaDB for a test.
+// mariaDB is a MariaDB server for a test.
 type mariaDB struct{ socket string }
 
-// startMariaDB starts MariaDB's server, or skips the test where it is not installed.
+// startMariaDB starts MariaDB's server, or skips the test if it is not installed.
 func startMariaDB(t *testing.T) *mariaDB {
 	t.Helper()
 	t.Setenv("PATH", os.Getenv("PATH")+":/usr/sbin:/usr/local/sbin")
@@ -31,7 +31,7 @@ func startMariaDB(t *testing.T) *mariaDB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "maria") // a socket's path is short
+	dir, err := os.MkdirTemp("", "maria") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func (m *mariaDB) command(t *testing.T, tool string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs statements.
+// run executes statements.
 func (m *mariaDB) run(t *testing.T, text string) {
 	t.Helper()
 	cmd := m.command(t, "mariadb", "--default-character-set=utf8mb4")
@@ -79,7 +79,7 @@ func (m *mariaDB) run(t *testing.T, text string) {
 	}
 }
 
-// output runs a tool and returns what it writes.
+// output runs a tool and returns its output.
 func (m *mariaDB) output(t *testing.T, tool string, args ...string) string {
 	t.Helper()
 	out, err := m.command(t, tool, args...).Output()
@@ -119,8 +119,8 @@ CREATE VIEW see AS SELECT id FROM numbers;
 CREATE TRIGGER tr BEFORE INSERT ON pairs FOR EACH ROW SET NEW.n = 1;
 `
 
-// columns are the tables' columns: MariaDB's expression, and percodb's. Expressions are compared as text; times and numbers
-// lose zeros at their ends.
+// columns are the tables' columns: MariaDB's expression, and percodb's. Expressions are compared as text, without
+// trailing zeros of times and numbers.
 var columns = map[string][][2]string{
 	"numbers": same("id", "ti", "tu", "s", "su", "m", "mu", "i", "iu", "b", "bu", "z+0|z", "d", "f", "db", "b1+0|b1", "b9+0|b9", "b64+0|b64", "y+0|y", "bool"),
 	"strings": same("id", "c", "v", "u", "cy", "k", "t", "HEX(bi)|upper(encode(bi, 'hex'))", "HEX(vb)|upper(encode(vb, 'hex'))", "HEX(bl)|upper(encode(bl, 'hex'))", "e", "s", "j", "uid"),
@@ -187,7 +187,7 @@ func (m *mariaDB) compare(t *testing.T, s *server, schema string) {
 
 var exponent = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?e[-+]?[0-9]+$`)
 
-// normal cuts the zeros at the end of a fraction, and writes floats alike.
+// normal removes the trailing zeros of a fraction, and formats floats alike.
 func normal(text string) string {
 	if exponent.MatchString(text) {
 		f, _ := strconv.ParseFloat(text, 64)
@@ -223,7 +223,7 @@ func difference(want, got []string) string {
 	return b.String()
 }
 
-// TestMariaDB imports dumps of tables with all types, and compares the rows with their source.
+// Goal: the rows of imported tables with all types equal those of their source. Method: dumps of MariaDB's tools.
 func TestMariaDB(t *testing.T) {
 	m := startMariaDB(t)
 	m.run(t, source)

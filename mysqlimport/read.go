@@ -88,7 +88,7 @@ func (r *reader) statement(ctx context.Context) (done bool, err error) {
 	return false, r.other(ctx, text, line, version)
 }
 
-// other runs a statement that is not INSERT.
+// other handles a statement that is not INSERT.
 func (r *reader) other(ctx context.Context, text string, line int, version string) error {
 	words := strings.Fields(strings.ToUpper(text[:min(len(text), 4096)]))
 	switch words[0] {
@@ -105,7 +105,8 @@ func (r *reader) other(ctx context.Context, text string, line int, version strin
 		}
 		r.leave("ALTER", line, text)
 	case "DROP", "LOCK", "UNLOCK", "COMMIT", "BEGIN", "START", "FLUSH", "ANALYZE", "CHANGE", "ROLLBACK", "SELECT", "DO":
-		// They prepare MySQL's tables, or replication. Tables of percodb are never dropped for a dump.
+		// They concern MySQL's system tables or replication. The import drops no table of percodb because a dump says
+		// so.
 	case "GRANT", "REVOKE", "CALL":
 		r.leave(words[0], line, text)
 	default:
@@ -115,12 +116,12 @@ func (r *reader) other(ctx context.Context, text string, line int, version strin
 	return nil
 }
 
-// leave keeps a statement for the report.
+// leave adds a statement to the report.
 func (r *reader) leave(kind string, line int, text string) {
 	r.imp.leave(mysql.LeftOut{What: fmt.Sprintf("%s (%s:%d)", kind, r.s.file, line), Why: "it is MySQL's statement", Statement: commented(text)})
 }
 
-// commented writes MySQL's statement as a comment of SQL.
+// commented formats MySQL's statement as an SQL comment.
 func commented(text string) string {
 	return "-- MySQL: " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n-- ")
 }
@@ -134,7 +135,7 @@ func (r *reader) create(ctx context.Context, words []string, text string, line i
 			if i > 2 {
 				continue
 			}
-			if version == "50001" || r.file.kind == fileViewStub { // mysqldump's stand-in for a view
+			if version == "50001" || r.file.kind == fileViewStub { // mysqldump's placeholder of a view
 				return nil
 			}
 			if err := r.flush(ctx); err != nil {
@@ -142,7 +143,7 @@ func (r *reader) create(ctx context.Context, words []string, text string, line i
 			}
 			return r.createTable(ctx, text, line)
 		case "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT", "SEQUENCE", "SERVER", "USER", "ROLE", "PACKAGE":
-			if w == "VIEW" && i == 0 && version == "50001" { // mysqldump's stand-in, the view comes later
+			if w == "VIEW" && i == 0 && version == "50001" { // mysqldump's placeholder; the view follows later
 				return nil
 			}
 			r.leave(w, line, text)
@@ -153,7 +154,7 @@ func (r *reader) create(ctx context.Context, words []string, text string, line i
 	return nil
 }
 
-// createDatabase notes a database and its character set.
+// createDatabase records a database and its character set.
 func (r *reader) createDatabase(text string) error {
 	fields := strings.Fields(text)
 	for i, f := range fields {
@@ -205,7 +206,7 @@ func (r *reader) createTable(ctx context.Context, text string, line int) error {
 	return nil
 }
 
-// set reads SET: the settings that say what strings and times mean, and the variables that keep them meanwhile.
+// set handles SET: the settings that determine the meaning of strings and times, and the variables that save them.
 func (r *reader) set(text string) error {
 	for _, part := range splitCommas(text[3:]) {
 		part = strings.TrimSpace(part)
@@ -253,7 +254,7 @@ func splitCommas(text string) []string {
 	return append(parts, text[from:])
 }
 
-// known checks that the strings' character set can be read.
+// known checks that the character set is supported.
 func (r *reader) known() error {
 	set := r.in.charset
 	if isUTF8(set) || set == "binary" || charsets[set] != nil {
@@ -262,7 +263,7 @@ func (r *reader) known() error {
 	return r.s.fail("Dump with --default-character-set=utf8mb4.", "the character set %s is not known", set)
 }
 
-// settingName is the name of a setting or variable in lower case, without its scope.
+// settingName returns the name of a setting or variable in lower case, without its scope.
 func settingName(text string) string {
 	name := strings.ToLower(strings.TrimSpace(text))
 	for _, scope := range []string{"@@session.", "@@", "session ", "local "} {
@@ -271,7 +272,7 @@ func settingName(text string) string {
 	return strings.TrimSpace(name)
 }
 
-// get is the value of a setting that assign knows.
+// get returns the value of a setting that assign handles.
 func (r *reader) get(name string) string {
 	switch name {
 	case "character_set_client":
@@ -294,7 +295,7 @@ func (r *reader) assign(name, value string) {
 		}
 	case "time_zone":
 		switch {
-		case value == r.imp.o.zone(): // a variable has kept it
+		case value == r.imp.o.zone(): // a variable has saved it
 			r.in.zone = value
 		case value != "" && !strings.EqualFold(value, "SYSTEM"):
 			r.in.zone = zoneSuffix(value)
@@ -304,7 +305,7 @@ func (r *reader) assign(name, value string) {
 	}
 }
 
-// zoneSuffix is how a time zone is written behind a time.
+// zoneSuffix returns the suffix that gives a time its zone.
 func zoneSuffix(zone string) string {
 	if zone == "" {
 		return ""
@@ -315,10 +316,10 @@ func zoneSuffix(zone string) string {
 	return " " + strings.TrimSpace(zone)
 }
 
-// maxKept bounds a file that is kept as a whole for the report.
+// maxKept bounds a file that is copied as a whole into the report.
 const maxKept = 1 << 20
 
-// keepWhole keeps a file of views, triggers or routines for the report.
+// keepWhole copies a file of views, triggers or routines into the report.
 func (r *reader) keepWhole() error {
 	text, err := io.ReadAll(io.LimitReader(r.s.in, maxKept+1))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing/iotest"
 )
 
-// harness reads texts without a server: tables are not made, and batches are kept.
+// harness reads texts without a server: it creates no tables and keeps the batches.
 type harness struct {
 	*importer
 	rows strings.Builder
@@ -20,7 +20,7 @@ type harness struct {
 
 func newHarness() *harness {
 	h := &harness{importer: &importer{}}
-	h.o.Progress = nobody{}
+	h.o.Progress = discardProgress{}
 	h.state = &state{done: map[batchKey]bool{}, made: map[string]bool{}}
 	h.make = func(context.Context, *table) error { return nil }
 	h.mu.tables, h.mu.charsets, h.mu.schemas = map[string]*table{}, map[string]string{}, map[string]bool{}
@@ -103,7 +103,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// mysqldumpText is what mysqldump writes.
+// mysqldumpText has the form of mysqldump's output.
 const mysqldumpText = `-- MySQL dump 10.13  Distrib 8.0.35, for Linux (x86_64)
 /*!40101 SET NAMES utf8mb4 */;
 /*!40103 SET TIME_ZONE='+00:00' */;
@@ -125,7 +125,7 @@ DELIMITER ;
 -- Dump completed on 2026-01-01  0:00:00
 `
 
-// TestTruncated cuts a dump after each of its bytes: only the whole is no error.
+// Goal: a dump that ends early is an error. Method: cut a dump after each of its bytes.
 func TestTruncated(t *testing.T) {
 	if err := newHarness().readText(mysqldumpText); err != nil {
 		t.Fatal(err)
@@ -148,7 +148,7 @@ func TestErrorHasItsLine(t *testing.T) {
 	}
 }
 
-// TestLeftOut: statements that percodb does not run are in the report once, and end where they end.
+// Goal: the report has each statement that percodb does not run once, and to its end.
 func TestLeftOut(t *testing.T) {
 	h := newHarness()
 	if err := h.readText(mysqldumpText); err != nil {
@@ -159,7 +159,7 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// oneLine gives an INSERT of one line with as many rows as asked for.
+// oneLine returns an INSERT of one line with n rows.
 type oneLine struct {
 	rest int
 	buf  bytes.Buffer
@@ -177,7 +177,7 @@ func (l *oneLine) Read(p []byte) (int, error) {
 	return l.buf.Read(p)
 }
 
-// TestMemory: a line of 200 MB takes no more memory than a batch.
+// Goal: a line of 200 MB takes no more memory than a batch.
 func TestMemory(t *testing.T) {
 	h := newHarness()
 	rows, heap := int64(0), uint64(0)
@@ -201,7 +201,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestBatchesAreCutAlike: a run that passes over a batch cuts the others as the run did that has loaded it.
+// Goal: a run that skips a loaded batch cuts the others as the run that has loaded it.
 func TestBatchesAreCutAlike(t *testing.T) {
 	defer func(n int64) { batchBytes = n }(batchBytes)
 	batchBytes = 40

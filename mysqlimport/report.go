@@ -21,7 +21,7 @@ type TableReport struct {
 	Columns []mysql.DumpColumn
 }
 
-// Report is what an import has done.
+// Report is the result of an import.
 type Report struct {
 	Tables  []TableReport
 	LeftOut []mysql.LeftOut
@@ -29,7 +29,7 @@ type Report struct {
 	Zeros   map[string]int64 // zero dates that were replaced in this run, by column
 	Refused int              // statements after the rows that the server refused
 	Resumed bool
-	Loaded  int64 // rows of this run; the others were there already
+	Loaded  int64 // rows of this run; earlier runs have loaded the others
 	Bytes   int64 // of the files
 	Rows    time.Duration
 	Total   time.Duration

@@ -8,15 +8,15 @@ import (
 	"github.com/percodb/percodb/sql/mysql"
 )
 
-// batchBytes is how much of a dump is loaded in one transaction. Batches are cut by the dump's own bytes, so that a later
-// run cuts them alike. A test has smaller ones.
+// batchBytes is how much of a dump is loaded in one transaction. Only the dump's bytes determine where batches end, so
+// that a later run cuts them alike. Tests set a smaller value.
 var batchBytes int64 = 2 << 20
 
 // batch is a part of one table's rows, converted to COPY's text format.
 type batch struct {
 	table   *table
 	file    *dumpFile
-	start   int64 // offset of the first row in the dump, which names the batch
+	start   int64 // offset of the first row in the dump, part of the batch's key
 	columns []int // ordinals in table.Columns of the dump's values
 	in      rules
 	skip    bool // an earlier run has loaded it
@@ -27,13 +27,13 @@ type batch struct {
 	zeros map[string]int64
 }
 
-// insert reads INSERT or REPLACE behind its first word.
+// insert handles INSERT or REPLACE after its first word.
 func (r *reader) insert(ctx context.Context) error {
 	t, columns, err := r.insertHead()
 	if err != nil {
 		return err
 	}
-	if t == nil { // excluded, or a view's stub
+	if t == nil { // excluded, or the placeholder of a view
 		return r.passOver()
 	}
 	for {
@@ -114,7 +114,7 @@ func (r *reader) insertHead() (*table, []int, error) {
 	return t, columns, nil
 }
 
-// columnList reads the columns that INSERT names, or takes all.
+// columnList reads the columns that INSERT names, or returns all.
 func (r *reader) columnList(t *table) ([]int, error) {
 	s := r.s
 	if err := s.skipBlanks(); err != nil {
@@ -150,7 +150,7 @@ func (r *reader) columnList(t *table) ([]int, error) {
 	}
 }
 
-// afterRow reads what stands between rows, and reports whether one more follows.
+// afterRow reads the separator of rows, and reports whether another row follows.
 func (r *reader) afterRow() (bool, error) {
 	s := r.s
 	if err := s.skipBlanks(); err != nil {
@@ -167,7 +167,7 @@ func (r *reader) afterRow() (bool, error) {
 	return false, s.unexpected("another row or the end of INSERT")
 }
 
-// passOver reads INSERT's rows without use for them.
+// passOver skips INSERT's rows.
 func (r *reader) passOver() error {
 	s := r.s
 	for {
@@ -191,7 +191,7 @@ func (r *reader) passOver() error {
 	}
 }
 
-// begin begins a batch at the next row.
+// begin starts a batch at the next row.
 func (r *reader) begin(t *table, columns []int) {
 	start := r.s.offset()
 	r.cur = &batch{table: t, file: r.file, start: start, columns: columns, in: r.in, skip: r.imp.loaded(r.file, start)}
@@ -254,7 +254,7 @@ func (r *reader) row() error {
 	return nil
 }
 
-// flush hands the batch over to those who load.
+// flush passes the batch to the connections.
 func (r *reader) flush(ctx context.Context) error {
 	b := r.cur
 	if b == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// maxStatement bounds a statement that is not INSERT: it is held as a whole.
+// maxStatement bounds a statement that is not INSERT, since it is kept in memory.
 const maxStatement = 16 << 20
 
 // maxRow bounds a row of INSERT.
@@ -29,7 +29,8 @@ func (e *PlaceError) Error() string {
 	return s
 }
 
-// scanner reads a dump byte by byte, in a buffer of fixed size. Comments that hold code (/*!40101 … */) are read as code.
+// scanner reads a dump byte by byte, in a buffer of fixed size. Comments that contain code (/*!40101 … */) are read as
+// code.
 type scanner struct {
 	in   io.Reader
 	file string
@@ -41,10 +42,10 @@ type scanner struct {
 	counted  int
 	err      error // of in; io.EOF at the end
 
-	inCode      bool // inside of a comment that holds code
+	inCode      bool // inside a comment that contains code
 	delimiter   string
 	noBackslash bool   // sql_mode has NO_BACKSLASH_ESCAPES
-	codeVersion string // of the last comment that held code
+	codeVersion string // of the last comment that contained code
 	headed      bool   // a comment names mysqldump
 	completed   bool   // a comment says that the dump is complete
 }
@@ -55,7 +56,7 @@ func newScanner(in io.Reader, file string) *scanner {
 	return &scanner{in: in, file: file, buf: make([]byte, bufferSize), delimiter: ";"}
 }
 
-// fill makes sure that n bytes from pos on are in the buffer, if the dump has as many. n is small.
+// fill ensures that n bytes from pos on are in the buffer, if the dump has as many. n is small.
 func (s *scanner) fill(n int) bool {
 	for s.end-s.pos < n {
 		if s.err != nil {
@@ -79,7 +80,7 @@ func (s *scanner) fill(n int) bool {
 
 var newline = []byte{'\n'}
 
-// peek is the next byte, 0 at the end. Dumps have no byte 0 outside of strings.
+// peek returns the next byte, 0 at the end. Dumps have no byte 0 outside of strings.
 func (s *scanner) peek() byte {
 	if s.pos == s.end && !s.fill(1) {
 		return 0
@@ -87,7 +88,7 @@ func (s *scanner) peek() byte {
 	return s.buf[s.pos]
 }
 
-// peekAt is the byte n bytes further, 0 beyond the end.
+// peekAt returns the byte n bytes further, 0 beyond the end.
 func (s *scanner) peekAt(n int) byte {
 	if !s.fill(n + 1) {
 		return 0
@@ -97,14 +98,14 @@ func (s *scanner) peekAt(n int) byte {
 
 func (s *scanner) atEnd() bool { return s.pos == s.end && !s.fill(1) }
 
-// line is the number of the line of the next byte, from 1.
+// line returns the line of the next byte, from 1.
 func (s *scanner) line() int {
 	s.lines += bytes.Count(s.buf[s.counted:s.pos], newline)
 	s.counted = s.pos
 	return s.lines + 1
 }
 
-// offset is how many bytes have been read.
+// offset returns how many bytes have been read.
 func (s *scanner) offset() int64 { return s.base + int64(s.pos) }
 
 func (s *scanner) fail(hint, format string, args ...any) error {
@@ -115,7 +116,7 @@ func (s *scanner) fail(hint, format string, args ...any) error {
 	return &PlaceError{File: s.file, Line: s.line(), Text: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// truncated is the error of a dump that ends within something.
+// truncated is the error for a dump that ends within a statement or a value.
 func (s *scanner) truncated(within string) error {
 	return s.fail("The dump is incomplete: dump again, or copy the file again. Then run the import with --restart.", "the file ends within %s", within)
 }
@@ -124,7 +125,7 @@ func blank(ch byte) bool {
 	return ch == ' ' || ch == '\n' || ch == '\t' || ch == '\r' || ch == '\f' || ch == '\v'
 }
 
-// skipBlanks passes over blanks and comments, and the marks of comments that hold code.
+// skipBlanks skips white space and comments, and the delimiters of comments that contain code.
 func (s *scanner) skipBlanks() error {
 	for {
 		switch ch := s.peek(); {
@@ -155,7 +156,7 @@ func (s *scanner) skipBlanks() error {
 	}
 }
 
-// lineComment passes over the rest of a line, and reads what mysqldump says there about the dump.
+// lineComment skips the rest of a line, and reads what mysqldump states there about the dump.
 func (s *scanner) lineComment() {
 	var text []byte
 	for {
@@ -177,7 +178,7 @@ func (s *scanner) lineComment() {
 	}
 }
 
-// comment passes over a comment, or over the mark with which one that holds code begins.
+// comment skips a comment, or the delimiter that begins one that contains code.
 func (s *scanner) comment() error {
 	n := 2
 	if s.peekAt(n) == 'M' && s.peekAt(n+1) == '!' {
@@ -190,7 +191,7 @@ func (s *scanner) comment() error {
 			version = append(version, ch)
 			n++
 		}
-		if string(version) != "999999" { // no server has this version
+		if string(version) != "999999" { // mysqldump uses this version for code that no server runs
 			s.inCode, s.codeVersion = true, string(version)
 			s.pos += n
 			return nil
@@ -212,7 +213,7 @@ func (s *scanner) comment() error {
 	}
 }
 
-// word reads a word of letters, digits and underscores, "" if none begins here.
+// word reads a word of letters, digits and underscores, "" if there is none.
 func (s *scanner) word() string {
 	var b []byte
 	for len(b) < 128 {
@@ -260,7 +261,7 @@ func (s *scanner) name() (string, error) {
 	return "", s.fail("", "a name is longer than 256 bytes")
 }
 
-// unexpected says what stands where something else was expected.
+// unexpected is the error that names what was found and what was expected.
 func (s *scanner) unexpected(expected string) error {
 	if s.atEnd() {
 		if s.err != io.EOF {
@@ -285,7 +286,7 @@ func (s *scanner) atDelimiter() bool {
 	return len(d) == 1 || s.fill(len(d)) && string(s.buf[s.pos:s.pos+len(d)]) == d
 }
 
-// statement reads on to the end of a statement, and returns it: without comments, and with the code that comments hold.
+// statement reads to the end of a statement, and returns it without comments, but with the code that they contain.
 func (s *scanner) statement(begin string) (string, error) {
 	b := []byte(begin)
 	for {
@@ -342,7 +343,7 @@ func (s *scanner) quoted(b []byte, quote byte) ([]byte, error) {
 	}
 }
 
-// setDelimiter reads the client's command DELIMITER: the rest of the line.
+// setDelimiter handles the client command DELIMITER: the rest of the line.
 func (s *scanner) setDelimiter() error {
 	var b []byte
 	for len(b) < 32 {

@@ -12,8 +12,8 @@ import (
 	"github.com/percodb/percodb/sql/ast"
 )
 
-// What an unfinished import keeps in the server: itself, its tables, and the batches that are loaded. A batch and its row are
-// committed together. An import that ends deletes its rows, and the schema if it was the last.
+// The server stores the state of an unfinished import: the import, its tables, and the loaded batches. A batch and its
+// row are committed together. An import that ends deletes its rows, and the schema if no other import is unfinished.
 var stateTables = []string{
 	"CREATE SCHEMA IF NOT EXISTS percodb_import",
 	"CREATE TABLE IF NOT EXISTS percodb_import.job (id text PRIMARY KEY, paths text NOT NULL, started timestamptz NOT NULL DEFAULT now())",
@@ -21,13 +21,13 @@ var stateTables = []string{
 	"CREATE TABLE IF NOT EXISTS percodb_import.batch (job text, file int, start bigint, PRIMARY KEY (job, file, start))",
 }
 
-// batchKey names a batch.
+// batchKey is the primary key of a batch.
 type batchKey struct {
 	file  int
 	start int64
 }
 
-// state is what is known of earlier runs of this import.
+// state is what earlier runs of this import have done.
 type state struct {
 	job     string
 	resumed bool
@@ -35,11 +35,11 @@ type state struct {
 	made    map[string]bool // tables, by their labels
 }
 
-// openState finds what an earlier run has done, or begins.
+// openState reads the state of earlier runs, or creates it.
 func openState(ctx context.Context, conn *pgx.Conn, job, paths string) (*state, error) {
 	st := &state{job: job, done: map[batchKey]bool{}, made: map[string]bool{}}
 	for _, q := range stateTables {
-		if _, err := conn.Exec(ctx, q); err != nil && !hasCode(err, "42P06", "42P07", "23505") { // made by another run at the same time
+		if _, err := conn.Exec(ctx, q); err != nil && !hasCode(err, "42P06", "42P07", "23505") { // created by another run at the same time
 			return nil, err
 		}
 	}
@@ -65,7 +65,7 @@ func openState(ctx context.Context, conn *pgx.Conn, job, paths string) (*state, 
 	return st, err
 }
 
-// close deletes what was kept of the import, in one transaction: a batch whose row is gone would be loaded again.
+// close deletes the state of the import in one transaction, since a batch without a row would be loaded again.
 func (st *state) close(ctx context.Context, conn *pgx.Conn) error {
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		for _, q := range []string{
@@ -83,7 +83,7 @@ func (st *state) close(ctx context.Context, conn *pgx.Conn) error {
 	return dropState(ctx, conn)
 }
 
-// dropState drops the schema when no import is unfinished.
+// dropState drops the schema if no import is unfinished.
 func dropState(ctx context.Context, conn *pgx.Conn) error {
 	var left bool
 	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM percodb_import.job)").Scan(&left); err != nil || left {
@@ -93,7 +93,7 @@ func dropState(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// restart drops the tables of the imports that are unfinished, and forgets them.
+// restart drops the tables of unfinished imports, and their state.
 func restart(ctx context.Context, conn *pgx.Conn) error {
 	rows, err := conn.Query(ctx, "SELECT DISTINCT schema_name, table_name FROM percodb_import.made")
 	if hasCode(err, "42P01", "3F000") {
@@ -122,7 +122,7 @@ func restart(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// hasCode reports that the server answered with one of the SQLSTATEs.
+// hasCode reports whether the server answered with one of the SQLSTATEs.
 func hasCode(err error, codes ...string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && slices.Contains(codes, pg.Code)

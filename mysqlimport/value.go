@@ -10,13 +10,13 @@ import (
 	"github.com/percodb/percodb/sql/mysql"
 )
 
-// rules say what strings and times of a dump mean, by the SET statements before them.
+// rules determine the meaning of strings and times of a dump; earlier SET statements set them.
 type rules struct {
-	charset string // of strings; "binary" is each column's own
-	zone    string // of Timestamp columns, as COPY reads it behind a time
+	charset string // of strings; "binary": that of each column
+	zone    string // of Timestamp columns, in the form in which COPY reads it after a time
 }
 
-// converter writes values as COPY's text format has them.
+// converter writes values in COPY's text format.
 type converter struct {
 	zero    ZeroDates
 	decoder decoder
@@ -74,7 +74,7 @@ func (c *converter) appendText(dst []byte, col *mysql.DumpColumn, l *literal, in
 	return appendEscaped(dst, text), nil
 }
 
-// appendDate appends a date or time, or what zero dates become.
+// appendDate appends a date or time, or the replacement of a zero date.
 func (c *converter) appendDate(dst []byte, t *table, col *mysql.DumpColumn, l *literal, in rules) ([]byte, error) {
 	text := string(l.text)
 	if !mysql.ZeroDate(text) {

@@ -9,10 +9,12 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/percodb/percodb/check"
+	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
@@ -186,9 +188,9 @@ func checkStore(ctx context.Context, store *kv.Store, foreignOracle bool, r serv
 	if err != nil {
 		return fmt.Errorf("check store %s: %w", store.ShardID(), err)
 	}
-	note := fmt.Sprintf("store %s: %d ranges", store.ShardID(), len(store.Info().Ranges))
+	note := fmt.Sprintf("store %s: %s", store.ShardID(), plural.Count(len(store.Info().Ranges), "range"))
 	for _, what := range slices.Sorted(maps.Keys(seen)) {
-		note += fmt.Sprintf(", %d %s", seen[what], what)
+		note += ", " + plural.Count(seen[what], strings.TrimSuffix(what, "s"))
 	}
 	r.Note(note)
 	r.Verified(storePart(store.ShardID()))
@@ -231,7 +233,8 @@ func (c *stoppedCheck) checkTables(ctx context.Context) error {
 			return err
 		}
 	}
-	d, err := c.openDatabase(ctx, c.openTransactions(router, c.oracle, true), true, nil)
+	data := &storage{router: router, oracle: c.oracle}
+	d, err := c.openDatabase(ctx, c.openTransactions(data), data)
 	if err != nil {
 		return err
 	}
@@ -252,7 +255,7 @@ func (d *database) check(ctx context.Context, r server.CheckReport) error {
 	if err != nil {
 		return fmt.Errorf("check the tables: %w", err)
 	}
-	r.Note(fmt.Sprintf("%d tables: %d rows, %d index entries", sum.Tables, sum.Rows, sum.Entries))
+	r.Note(fmt.Sprintf("%s: %s, %s", plural.Count(sum.Tables, "table"), plural.Count(sum.Rows, "row"), plural.Count(sum.Entries, "index entry")))
 	r.Verified(tablesPart)
 	return nil
 }

@@ -22,8 +22,8 @@ import (
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
-// startPatience is how long a starting process waits for the tso process.
-const startPatience = 30 * time.Second
+// joinTimeout is how long a starting process waits for the tso process.
+const joinTimeout = 30 * time.Second
 
 // joinSilence is how long it waits before it logs that it waits.
 const joinSilence = time.Second
@@ -204,7 +204,8 @@ func (n *Node) startSQL(ctx context.Context) error {
 		return err
 	}
 	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return expectCluster(ctx, directory, r) })
-	return n.startSessions(ctx, router, oracle, false, leaserpc.NewClient(conn), func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
+	cluster := &storage{router: router, oracle: oracle, waits: kvrpc.NewWaitGraph(conn), leases: leaserpc.NewClient(conn)}
+	return n.startSessions(ctx, cluster, func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
 }
 
 // collectCluster runs garbage collection of all stores, with a client's view of them.
@@ -263,7 +264,7 @@ func (n *Node) join(ctx context.Context, conns *connections, answers func(contex
 		return nil, nil, err
 	}
 	oracle, directory := tsorpc.NewClient(conn, tsorpc.ClientOptions{}), kvrpc.NewDirectory(conn, kvrpc.ClientOptions{})
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+	ctx, cancel := context.WithTimeout(ctx, joinTimeout)
 	defer cancel()
 	silent := time.After(joinSilence)
 	for {
@@ -275,7 +276,7 @@ func (n *Node) join(ctx context.Context, conns *connections, answers func(contex
 		case <-ctx.Done():
 			return nil, nil, fmt.Errorf("no answer from the tso process at %s: is it running, and is that its --rpc-listen? (%w)", n.opts.Join, err)
 		case <-silent:
-			n.log.Warn("waiting for the tso process", "join", n.opts.Join, "for", startPatience, "err", err)
+			n.log.Warn("waiting for the tso process", "join", n.opts.Join, "for", joinTimeout, "err", err)
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

@@ -172,12 +172,12 @@ const idleFlushInterval = 2 * time.Second
 func (n *Node) openEngine() (*kv.Engine, error) {
 	return n.ownEngine(kv.EngineOptions{
 		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, IdleFlushInterval: idleFlushInterval,
-		AcceptDataLoss: n.opts.AcceptDataLoss, LockPatience: lockPatience, Logger: n.log, OnFatal: n.opts.OnFatal,
+		AcceptDataLoss: n.opts.AcceptDataLoss, LockTimeout: dirLockTimeout, Logger: n.log, OnFatal: n.opts.OnFatal,
 	})
 }
 
-// lockPatience is how long a start waits for a process that has the data directory, and has perhaps been killed, to end.
-const lockPatience = 5 * time.Second
+// dirLockTimeout is how long a start waits for a process that has the data directory, and has perhaps been killed, to end.
+const dirLockTimeout = 5 * time.Second
 
 func (n *Node) ownEngine(opts kv.EngineOptions) (*kv.Engine, error) {
 	engine, err := kv.OpenEngine(opts)
@@ -231,7 +231,8 @@ func (n *Node) startAll(ctx context.Context) error {
 	}
 	n.onClose(func(context.Context) { n.closeStore(store) })
 	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return checkStore(ctx, store, false, r) })
-	return n.startSessions(ctx, store.Router(), oracle, true, nil, func(db *percolator.DB) (gc.Service, error) {
+	local := &storage{router: store.Router(), oracle: oracle, waits: store.WaitGraph()}
+	return n.startSessions(ctx, local, func(db *percolator.DB) (gc.Service, error) {
 		return n.startCollecting(engine, oracle, db, func(context.Context) ([]gc.Member, error) {
 			return []gc.Member{{ID: store.ShardID(), Shard: store}}, nil
 		})

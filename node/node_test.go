@@ -110,10 +110,10 @@ func TestFailedStart(t *testing.T) {
 	}
 }
 
-// Goal: an oracle, a store and a SQL process of a cluster serve what a server on its own does, and stop cleanly.
+// Goal: an oracle, a store and a SQL process of a cluster serve what a server on its own does, collect garbage, and stop cleanly.
 func TestCluster(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	oracle := start(t, Options{Role: RoleTSO, Data: t.TempDir(), RPCListen: "127.0.0.1:0"})
+	oracle := start(t, Options{Role: RoleTSO, Data: t.TempDir(), RPCListen: "127.0.0.1:0", GC: GCOptions{Life: time.Second, Interval: 10 * time.Millisecond}})
 	join := oracle.RPCAddr().String()
 	store := start(t, Options{Role: RoleKV, Data: t.TempDir(), RPCListen: "127.0.0.1:0", Join: join})
 	front := start(t, Options{Role: RoleSQL, Listen: "127.0.0.1:0", Join: join, SchemaLease: time.Second})
@@ -124,6 +124,13 @@ func TestCluster(t *testing.T) {
 	query(t, front, "insert into t values (7)")
 	if got := query(t, front, "select id from t"); got != "7" {
 		t.Errorf("read %q", got)
+	}
+	const safePoint = "show percodb.safe_point"
+	first, limit := query(t, front, safePoint), time.Now().Add(30*time.Second)
+	for query(t, front, safePoint) == first {
+		if time.Now().After(limit) {
+			t.Fatalf("the oracle's process does not collect the stores' garbage: safe point %s", first)
+		}
 	}
 	front.Close(context.Background())
 	store.Close(context.Background())

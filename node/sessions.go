@@ -8,6 +8,7 @@ import (
 	"github.com/percodb/percodb/ddl"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
 	"github.com/percodb/percodb/server"
@@ -22,15 +23,25 @@ type database struct {
 	catalog *catalog.Catalog
 }
 
-// openTransactions opens transactions over a store or a cluster. local is set if this process is the only one with SQL.
-func (n *Node) openTransactions(router kv.Router, oracle tso.Oracle, local bool) *percolator.DB {
+// storage is what transactions and the schema are opened over: the store of this process, or a cluster's stores.
+type storage struct {
+	router kv.Router
+	oracle tso.Oracle
+	waits  waitgraph.Graph   // of row locks
+	leases readlease.Service // the authority for leases of the schema; nil if this process is the only one with SQL
+}
+
+func (s *storage) local() bool { return s.leases == nil }
+
+// openTransactions opens transactions over s.
+func (n *Node) openTransactions(s *storage) *percolator.DB {
 	opts := percolator.Options{Logger: n.log, Registerer: n.registry, MaxPageRows: n.opts.PageRows,
 		Memory:     n.opts.Memory.Sub("uncommitted writes", n.opts.Memory.Limit()/2),
 		LockMemory: n.opts.Memory.Sub("row locks", n.opts.Memory.Limit()/8*7)}
-	if !local {
+	if !s.local() {
 		opts.MaxOnePhaseBytes = tsorpc.MaxMessageBytes / 2
 	}
-	db := percolator.New(router, oracle, opts)
+	db := percolator.New(s.router, s.oracle, opts)
 	n.onClose(func(context.Context) {
 		if err := db.Close(); err != nil {
 			n.log.Warn("close the transactions", "err", err)
@@ -39,11 +50,11 @@ func (n *Node) openTransactions(router kv.Router, oracle tso.Oracle, local bool)
 	return db
 }
 
-// openDatabase opens the schema over transactions. If local is false, leases is the authority for leases of the schema.
-func (n *Node) openDatabase(ctx context.Context, db *percolator.DB, local bool, leases readlease.Service) (*database, error) {
+// openDatabase opens the schema over transactions.
+func (n *Node) openDatabase(ctx context.Context, db *percolator.DB, s *storage) (*database, error) {
 	c, err := catalog.New(ctx, db, catalog.Options{
-		Logger: n.log, Shared: !local, System: pgcatalog.Tables(),
-		Lease: n.opts.SchemaLease, PollInterval: n.opts.SchemaLease / 4, Leases: leases,
+		Logger: n.log, Shared: !s.local(), System: pgcatalog.Tables(),
+		Lease: n.opts.SchemaLease, PollInterval: n.opts.SchemaLease / 4, Leases: s.leases, WaitGraph: s.waits,
 	})
 	if err != nil {
 		return nil, err
@@ -59,8 +70,8 @@ func (n *Node) openDatabase(ctx context.Context, db *percolator.DB, local bool, 
 // startSessions opens the database and listens for clients. collect returns the controller of garbage collection. The
 // process reports to it before its first transaction, which reads the schema; otherwise the history that it reads could
 // be collected.
-func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.Oracle, local bool, leases readlease.Service, collect func(*percolator.DB) (gc.Service, error)) error {
-	db := n.openTransactions(router, oracle, local)
+func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*percolator.DB) (gc.Service, error)) error {
+	db := n.openTransactions(s)
 	service, err := collect(db)
 	if err != nil {
 		return err
@@ -69,7 +80,7 @@ func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.O
 	if err != nil {
 		return err
 	}
-	d, err := n.openDatabase(ctx, db, local, leases)
+	d, err := n.openDatabase(ctx, db, s)
 	if err != nil {
 		return err
 	}
@@ -81,9 +92,9 @@ func (n *Node) startSessions(ctx context.Context, router kv.Router, oracle tso.O
 		Listen: n.opts.Listen, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
 		Logger: n.log, Messages: n.opts.Memory.Sub("messages of clients", n.opts.Memory.Limit()/4),
 		Deps: session.Deps{
-			DB: d.db, Catalog: d.catalog, Router: router, Oracle: oracle, Plans: session.NewPlanCache(),
+			DB: d.db, Catalog: d.catalog, Router: s.router, Oracle: s.oracle, Plans: session.NewPlanCache(),
 			Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version,
-			GroupSize: n.opts.GroupSize, Shared: !local, GC: reporter,
+			GroupSize: n.opts.GroupSize, Shared: !s.local(), GC: reporter,
 			Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7),
 		},
 	})

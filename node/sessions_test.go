@@ -48,7 +48,7 @@ func TestPinBeforeReads(t *testing.T) {
 	router := &countingRouter{Router: store.Router()}
 	before := -1
 	unreachable := errors.New("the controller cannot be reached")
-	err = n.startSessions(ctx, router, oracle, true, nil, func(*percolator.DB) (gc.Service, error) {
+	err = n.startSessions(ctx, &storage{router: router, oracle: oracle}, func(*percolator.DB) (gc.Service, error) {
 		before = router.located
 		return nil, unreachable
 	})

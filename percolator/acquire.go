@@ -1,12 +1,11 @@
 package percolator
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"slices"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
@@ -24,11 +23,16 @@ type lockRequests struct {
 	opts     LockOptions
 	deadline time.Time // of the wait; zero: none
 
+	// The keys being requested, ascending, and their answers.
+	keys    [][]byte
+	got     []grant
+	primary []byte
+
+	all shardRequest[[]byte]
+
 	// Space for a request for one key.
-	got  [1]grant
-	req  kv.AcquireLocksRequest
-	part portion
-	refs [1]kv.RangeRef
+	gotOne [1]grant
+	reqOne kv.AcquireLocksRequest
 }
 
 // grant is the answer about one key.
@@ -53,7 +57,7 @@ func (a *lockRequests) run(ctx context.Context, keys [][]byte, got []grant) erro
 	if done == len(keys) {
 		return nil
 	}
-	err := a.rest(ctx, keys[done:], got[done:])
+	err := a.request(ctx, l.primary, keys[done:], got[done:])
 	if err != nil {
 		a.undo(ctx, keys, got)
 	}
@@ -64,7 +68,7 @@ func (a *lockRequests) run(ctx context.Context, keys [][]byte, got []grant) erro
 func (a *lockRequests) first(ctx context.Context, key [][]byte, got []grant) error {
 	t := a.t
 	l := t.locks
-	if err := a.one(ctx, key[0], key, got); err != nil {
+	if err := a.request(ctx, key[0], key, got); err != nil {
 		return err
 	}
 	if got[0].at != 0 {
@@ -76,32 +80,14 @@ func (a *lockRequests) first(ctx context.Context, key [][]byte, got []grant) err
 	return nil
 }
 
-// rest locks further keys, in parallel where several shards have them.
-func (a *lockRequests) rest(ctx context.Context, keys [][]byte, got []grant) error {
-	l := a.t.locks
-	if len(keys) == 1 {
-		return a.one(ctx, l.primary, keys, got)
+// request locks ascending keys, in parallel where several shards have them.
+func (a *lockRequests) request(ctx context.Context, primary []byte, keys [][]byte, got []grant) error {
+	a.primary, a.keys, a.got = primary, keys, got
+	defer func() { a.keys, a.got = nil, nil }()
+	if a.all.bo = (backoff{db: a.t.db}); a.all.send == nil {
+		a.all.list, a.all.fanOut, a.all.send = &keyList, maxFanOut, a.send
 	}
-	var space [1]portion
-	parts, err := a.t.db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, space[:])
-	if err != nil || len(parts) == 1 {
-		return a.some(ctx, l.primary, keys, got)
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxFanOut)
-	for i := range parts {
-		pick := parts[i].pick
-		g.Go(func() error {
-			picked := pickKeys(keys, pick)
-			answers := make([]grant, len(picked))
-			err := a.some(ctx, l.primary, picked, answers)
-			for j, k := range pick {
-				got[k] = answers[j]
-			}
-			return err
-		})
-	}
-	return g.Wait()
+	return a.all.run(ctx, keys)
 }
 
 // undo releases the locks of a failed call that the transaction did not have before.
@@ -115,78 +101,39 @@ func (a *lockRequests) undo(ctx context.Context, keys [][]byte, got []grant) {
 	a.t.release(ctx, granted, goesOn)
 }
 
-// one is some for a single key, and not for several goroutines.
-func (a *lockRequests) one(ctx context.Context, primary []byte, key [][]byte, got []grant) error {
-	db := a.t.db
-	bo := backoff{db: db}
-	for {
-		desc, shard, err := db.router.Locate(ctx, key[0])
-		if err == nil {
-			a.refs[0] = desc.Ref()
-			a.part = portion{name: desc.Shard, shard: shard, refs: a.refs[:]}
-			a.req = a.request(&a.part, primary, key)
-			if err = a.send(ctx, &bo, &a.part, &a.req, got); err == nil {
-				return nil
-			}
-		}
-		if err := db.retryRouting(ctx, &bo, err); err != nil {
-			return err
-		}
+// send locks the keys that one shard has, in requests of bounded size: in order, which makes deadlocks rare.
+func (a *lockRequests) send(ctx context.Context, bo *backoff, p *part[[]byte]) error {
+	req := &a.reqOne
+	if len(a.keys) > 1 {
+		req = &kv.AcquireLocksRequest{}
 	}
-}
-
-func (a *lockRequests) request(p *portion, primary []byte, keys [][]byte) kv.AcquireLocksRequest {
-	return kv.AcquireLocksRequest{
-		Ranges: p.refs, Keys: keys, Primary: primary, StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
+	*req = kv.AcquireLocksRequest{
+		Ranges: p.refs, Primary: a.primary, StartTS: a.t.startTS, ReadTS: a.t.snap.readTS,
 		SkipLocked: a.opts.SkipLocked, Shared: a.opts.Shared, Existence: a.opts.Existence,
 		TxnLocks: uint32(min(a.t.locks.len(), math.MaxUint32)),
 	}
-}
-
-// some locks ascending keys, on whatever shards they lie now.
-func (a *lockRequests) some(ctx context.Context, primary []byte, keys [][]byte, got []grant) error {
-	db := a.t.db
-	bo := backoff{db: db}
-	for start := 0; start < len(keys); {
-		var space [1]portion
-		n := min(len(keys)-start, maxRequestKeys)
-		parts, err := db.portions(ctx, n, func(i int) []byte { return keys[start+i] }, space[:])
-		if err == nil {
-			// The first portion only: keys are locked in order, which makes deadlocks rare.
-			p := &parts[0]
-			some := n
-			if p.pick != nil {
-				for some = 1; some < len(p.pick) && p.pick[some] == some; some++ {
-				}
-			}
-			req := a.request(p, primary, keys[start:start+some])
-			if err = a.send(ctx, &bo, p, &req, got[start:start+some]); err == nil {
-				start += some
-				continue
-			}
-		}
-		if err := db.retryRouting(ctx, &bo, err); err != nil {
+	for len(p.items) > 0 {
+		req.Keys, req.Alive = p.items[:min(len(p.items), maxRequestKeys)], 0
+		if err := a.sendSome(ctx, bo, p.shard, req); err != nil {
 			return err
 		}
+		p.items = p.items[len(req.Keys):]
 	}
 	return nil
 }
 
-// send repeats a request until it is granted, its wait is over, or its route is stale.
-func (a *lockRequests) send(ctx context.Context, bo *backoff, p *portion, req *kv.AcquireLocksRequest, got []grant) error {
+// sendSome repeats a request until it is granted, its wait is over, or its route is stale.
+func (a *lockRequests) sendSome(ctx context.Context, bo *backoff, shard kv.Shard, req *kv.AcquireLocksRequest) error {
 	db := a.t.db
 	waited, pausing := false, backoff{db: db}
 	for {
 		req.LeaseMillis = uint64(db.opts.LockTTL.Milliseconds())
 		req.Wait, req.TTLMillis = a.wait(), a.t.openMillis()+req.LeaseMillis
-		resp, err := p.shard.AcquireLocks(ctx, req)
+		resp, err := shard.AcquireLocks(ctx, req)
 		if err == nil {
-			for i := range got {
-				got[i] = grant{at: resp.LockedAt[i], exists: resp.Exists != nil && resp.Exists[i]}
-			}
+			a.note(req.Keys, &resp)
 			return nil
 		}
-		db.forgetRoute(err, p.refs...)
 		locked, ok := errkind.As[*mvcc.KeyLockedError](err)
 		if !ok {
 			return a.refused(err, req.Keys)
@@ -199,19 +146,30 @@ func (a *lockRequests) send(ctx context.Context, bo *backoff, p *portion, req *k
 		alive, err := db.evict(ctx, bo, locked)
 		switch {
 		case err != nil:
-			return err
+			return stopError{err}
 		case !alive:
 		case a.opts.NoWait:
 			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock}
 		case !a.deadline.IsZero() && !time.Now().Before(a.deadline):
 			return &LockNotAvailableError{Key: locked.Key, Lock: locked.Lock, Timeout: true}
-		case p.shard.Capabilities().LockQueue:
+		case shard.Capabilities().LockQueue:
 			req.Alive = locked.Lock.StartTS
 		default:
 			if err := a.pause(ctx, &pausing, locked); err != nil {
 				return err
 			}
 		}
+	}
+}
+
+// note records the answer about keys. It may be called from several goroutines, each with its own keys.
+func (a *lockRequests) note(keys [][]byte, resp *kv.AcquireLocksResponse) {
+	at, _ := slices.BinarySearchFunc(a.keys, keys[0], bytes.Compare)
+	for i, key := range keys {
+		for !bytes.Equal(a.keys[at], key) {
+			at++
+		}
+		a.got[at] = grant{at: resp.LockedAt[i], exists: resp.Exists != nil && resp.Exists[i]}
 	}
 }
 
@@ -267,11 +225,11 @@ func (l *lockSet) noteStray(keys [][]byte) {
 
 // evict removes a lock whose transaction has ended. alive reports that it has not.
 func (db *DB) evict(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError) (alive bool, _ error) {
-	f, err := db.fateOf(ctx, bo, e, 0)
+	f, err := db.outcomeOf(ctx, bo, e, 0)
 	if err != nil {
 		return false, err
 	}
-	if f.kind == fateAlive || f.kind == fatePassed {
+	if f.kind == outcomeAlive || f.kind == outcomePassed {
 		return true, nil
 	}
 	return false, db.finishLock(ctx, bo, [][]byte{e.Key}, &e.Lock, f.commitTS)
@@ -286,7 +244,7 @@ func (db *DB) finishLock(ctx context.Context, bo *backoff, keys [][]byte, lock *
 }
 
 func (db *DB) releaseKeys(ctx context.Context, bo *backoff, keys [][]byte, startTS, forUpdateTS tso.Timestamp) error {
-	return db.onShards(ctx, bo, keys, func(p *part[[]byte]) error {
+	return onShards(ctx, bo, keys, func(p *part[[]byte]) error {
 		return p.shard.ReleaseLocks(ctx, &kv.ReleaseLocksRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS, ForUpdateTS: forUpdateTS})
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Goal: the allocation budgets of the two paths that everything else is made of. Method: count
-// them, on a store in memory; the store's share is included.
+// Goal: the allocation budgets of the two basic paths. Method: count them, on a store in memory; the store's share is
+// included.
 func TestAllocationBudgets(t *testing.T) {
 	c := newCluster(t, nil)
 	db := c.db(Options{}, nil)

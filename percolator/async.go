@@ -36,7 +36,7 @@ func (a *asyncCommit) fill(c *committer, req *kv.PrewriteRequest) {
 // asyncAllowed reports whether the transaction may commit asynchronously: it is small, and once its keys are locked no
 // later check can fail it, neither of reads nor of keys that are only checked.
 func (c *committer) asyncAllowed() bool {
-	noAsync := func(p portion) bool { return !p.shard.Capabilities().Async }
+	noAsync := func(p part[mvcc.Mutation]) bool { return !p.shard.Capabilities().Async }
 	if c.db.opts.DisableAsyncCommit || slices.ContainsFunc(c.parts, noAsync) || len(c.reads) > 0 || c.locks < len(c.mutations) || c.locks > maxAsyncKeys {
 		return false
 	}
@@ -158,7 +158,7 @@ func (c *committer) settleAsync(ctx context.Context, batches [][]mvcc.Mutation, 
 			if c.db.retryRouting(probe, &bo, err) != nil {
 				return 0, &UndeterminedError{StartTS: c.startTS, Err: cause}
 			}
-		case f.kind == fateCommitted:
+		case f.kind == outcomeCommitted:
 			c.lease.stop()
 			c.commitAll(ctx, f.commitTS)
 			return f.commitTS, nil
@@ -171,26 +171,26 @@ func (c *committer) settleAsync(ctx context.Context, batches [][]mvcc.Mutation, 
 
 // decideAsync checks the transaction's status at key first and then at all others, and prevents the first that is not
 // locked from ever being locked.
-func (c *committer) decideAsync(ctx context.Context, key []byte) (fate, error) {
+func (c *committer) decideAsync(ctx context.Context, key []byte) (outcome, error) {
 	req := kv.CheckSecondaryLocksRequest{StartTS: c.startTS, Owner: true}
 	one, err := c.db.countSecondaries(ctx, [][]byte{key}, req)
-	if err != nil || one.fate.kind != fateAlive {
-		return one.fate, err
+	if err != nil || one.outcome.kind != outcomeAlive {
+		return one.outcome, err
 	}
 	others := c.lockedKeys(func(k []byte) bool { return !bytes.Equal(k, key) })
 	rest, err := c.db.countSecondaries(ctx, others, req)
 	switch {
-	case err != nil || rest.fate.kind != fateAlive:
-		return rest.fate, err
+	case err != nil || rest.outcome.kind != outcomeAlive:
+		return rest.outcome, err
 	case !one.plain && !rest.plain:
-		return fate{kind: fateCommitted, commitTS: max(one.minCommitTS, rest.minCommitTS)}, nil
+		return outcome{kind: outcomeCommitted, commitTS: max(one.minCommitTS, rest.minCommitTS)}, nil
 	}
 	// With a plain lock among them no participant can find the transaction committed before its primary is.
 	ts, err := c.decide(ctx, c.primary)
 	if ts != 0 {
-		return fate{kind: fateCommitted, commitTS: ts}, err
+		return outcome{kind: outcomeCommitted, commitTS: ts}, err
 	}
-	return fate{kind: fateRolledBack}, err
+	return outcome{kind: outcomeRolledBack}, err
 }
 
 // commitAll commits all keys of a committed transaction in the background, or here if the background queue is full. A

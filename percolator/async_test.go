@@ -16,16 +16,16 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// threeStores is a cluster where a, k and z lie apart.
+// threeStores is a cluster with a, k and z on different stores.
 func threeStores(t testing.TB) *cluster { return newCluster(t, nil, "h", "p") }
 
-// owner is a DB whose requests the test looks at, and that can be made deaf, as if it had died.
+// owner is a DB whose requests the test observes, and that can stop receiving answers, as if it had crashed.
 type owner struct {
 	*DB
 	deaf atomic.Bool
 }
 
-// newOwner has before and after, if given, called like those of a hookShard.
+// newOwner calls before and after, if given, as a hookShard does.
 func newOwner(c *cluster, before func(req any) error, after func(req any, err error) error) *owner {
 	o := &owner{}
 	o.DB = c.db(impatient, func(s kv.Shard) kv.Shard {
@@ -68,8 +68,7 @@ func (c *cluster) content() string {
 	return scanAll(c.t, mustBegin(c.t, c.db(Options{}, nil)), kv.Span{}, ScanOptions{})
 }
 
-// prewriteAndDie has a transaction write a, k and z; its owner dies as soon as it would commit or roll
-// back a key.
+// prewriteAndDie has a transaction write a, k and z; its owner crashes as soon as it would commit or roll back a key.
 func prewriteAndDie(t *testing.T, c *cluster, before func(req any) error) *owner {
 	t.Helper()
 	var o *owner
@@ -95,8 +94,8 @@ func prewriteAndDie(t *testing.T, c *cluster, before func(req any) error) *owner
 	return o
 }
 
-// Goal: what was acknowledged is seen by whoever begins afterwards, though no key has been committed
-// yet; and its timestamp is above everything issued before the commit.
+// Goal: a reader that begins after the acknowledgement sees the commit, although no key has been committed yet; the
+// commit_ts is above every timestamp issued before the commit.
 func TestProto_T_ASY_2(t *testing.T) {
 	c := threeStores(t)
 	gate := make(chan struct{})
@@ -131,8 +130,8 @@ func TestProto_T_ASY_2(t *testing.T) {
 	}
 }
 
-// Goal: a prewrite that arrives after the TTL, when others have decided, does not make a commit. Method:
-// hold back the prewrite of one key while the time passes and a reader comes by.
+// Goal: a prewrite that arrives after the TTL, when resolvers have decided, does not commit. Method: delay the prewrite
+// of one key until the TTL has expired and a reader has resolved the transaction.
 func TestProto_T_ASY_3(t *testing.T) {
 	for _, late := range []string{"a", "k", "z"} {
 		c := threeStores(t)
@@ -180,9 +179,9 @@ func TestProto_T_ASY_3(t *testing.T) {
 	}
 }
 
-// Goal: if the oracle's clock jumps while the primary is on its way to its store and a secondary is locked, who meets the
-// secondary takes the transaction for dead: it is rolled back as a whole, its owner is told that and nothing else, and run
-// again it commits. Method: hold back the primary's prewrite, jump, read, and let the prewrite go on.
+// Goal: if the oracle's clock jumps while the primary's prewrite is in flight and a secondary is locked, a reader of
+// the secondary finds the lock expired: the transaction is rolled back as a whole, its owner receives that error, and
+// commits when run again. Method: delay the primary's prewrite, jump, read, and deliver the prewrite.
 func TestJumpBeforeThePrimary(t *testing.T) {
 	for _, twoPhases := range []bool{false, true} {
 		c := threeStores(t)
@@ -226,9 +225,9 @@ func TestJumpBeforeThePrimary(t *testing.T) {
 	}
 }
 
-// Goal: a transaction of which one key fell back to a plain lock is decided by its primary alone:
-// whoever meets it waits, or passes, and rolls it back when its TTL has run out (T-ASY-4: it was the
-// primary; T-ASY-5: a secondary). Method: a bound for the commit that the shard of one key cannot keep.
+// Goal: the primary alone decides a transaction of which one key fell back to a plain lock: readers wait, or ignore the
+// lock, and roll it back when its TTL has expired (T-ASY-4: the primary fell back; T-ASY-5: a secondary). Method: a
+// bound for the commit that the shard of one key cannot keep.
 func testFallback(t *testing.T, plain string) {
 	fallBack := func(req any) error {
 		if p := prewriteOf(req, plain); p != nil {
@@ -254,7 +253,7 @@ func testFallback(t *testing.T, plain string) {
 			t.Fatal(n)
 		}
 		reader := mustBegin(t, c.db(impatient, nil))
-		for _, key := range []string{"z", "a", "k"} { // alive; made to commit later, where that is possible
+		for _, key := range []string{"z", "a", "k"} { // alive; pushed to commit later, where that is possible
 			value, err := reader.Get(t.Context(), []byte(key))
 			var locked *mvcc.KeyLockedError
 			if value != nil || err != nil && !errors.As(err, &locked) {
@@ -275,9 +274,9 @@ func testFallback(t *testing.T, plain string) {
 func TestProto_T_ASY_4(t *testing.T) { testFallback(t, "a") }
 func TestProto_T_ASY_5(t *testing.T) { testFallback(t, "z") }
 
-// Goal: an async commit whose owner dies after the last prewrite is committed by whoever comes by,
-// before its TTL runs out; also by the sweep that precedes garbage collection (T-ASY-6), which leaves
-// no lock behind whatever became of the background work.
+// Goal: the first transaction that meets an async commit whose owner crashed after the last prewrite commits it, before
+// its TTL expires; so does the resolution that precedes garbage collection (T-ASY-6), which leaves no lock whatever the
+// background work did.
 func TestProto_T_ASY_9(t *testing.T) {
 	for _, sweep := range []bool{false, true} {
 		c := threeStores(t)
@@ -303,9 +302,9 @@ func TestProto_T_ASY_9(t *testing.T) {
 	}
 }
 
-// Goal: owner and resolvers come to one fate at one timestamp, wherever the owner dies. Method: the owner's
-// requests are lost from the nth on, or only the answers are, while two readers look all the time; then
-// the time passes. What was reported is so; all keys have the same story at every timestamp.
+// Goal: owner and resolvers decide one outcome at one timestamp, wherever the owner crashes. Method: the owner's
+// requests, or only the answers, are lost from the nth on, while two readers read continuously; then the TTL expires.
+// The reported outcome is true, and all keys show it at every timestamp.
 func TestProto_T_ASY_11(t *testing.T) {
 	for n := range int32(10) {
 		for _, carried := range []bool{false, true} {
@@ -369,9 +368,9 @@ func TestProto_T_ASY_11(t *testing.T) {
 	}
 }
 
-// Goal: a caller who gives up after everything was sent gets the outcome or learns that it is unknown; the
-// transaction is not rolled back blindly. Method: cancel during the prewrites, whose answers arrive, or
-// do not, with and without silence afterwards.
+// Goal: a caller that cancels after everything was sent receives the outcome or learns that it is unknown; the
+// transaction is not rolled back blindly. Method: cancel during the prewrites, whose answers arrive, or do not, with
+// and without later answers.
 func TestProto_T_ASY_12(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -425,9 +424,8 @@ func TestProto_T_ASY_12(t *testing.T) {
 	}
 }
 
-// Goal: an owner that gives up is not overtaken by its own first request. Method: the first prewrite of z
-// is late; the second meets the lock of a younger transaction, so that the owner gives way; then the
-// first arrives.
+// Goal: an owner that gives up is not overtaken by its own first request. Method: the first prewrite of z is delayed;
+// the second meets the lock of a younger transaction, so that the owner gives way; then the first arrives.
 func TestProto_T_ASY_13(t *testing.T) {
 	c := threeStores(t)
 	var late func() error
@@ -466,7 +464,7 @@ func TestProto_T_ASY_13(t *testing.T) {
 	}
 }
 
-// Goal: an async commit does not pass the bound of its permit, however late its prewrites are.
+// Goal: an async commit does not exceed the bound of its permit, however late its prewrites are.
 func TestProto_T_SCH_1(t *testing.T) {
 	c := threeStores(t)
 	var once sync.Once
@@ -493,8 +491,8 @@ func TestProto_T_SCH_1(t *testing.T) {
 	}
 }
 
-// Goal: a refusal by one shard is not hidden by what giving up does to the requests to others. Method:
-// z conflicts; the answer of k gets lost, because of that, as it were.
+// Goal: a refusal by one shard is not masked by the cancellation of the requests to others. Method: z conflicts; the
+// answer of k is lost because of that.
 func TestProto_T_UND_2(t *testing.T) {
 	for _, twoPhases := range []bool{false, true} {
 		c := threeStores(t)
@@ -527,8 +525,8 @@ func TestProto_T_UND_2(t *testing.T) {
 	}
 }
 
-// Goal: a commit goes asynchronously only where that is sound: not with keys that are only checked, not
-// with reads to be validated, not when it is large. Method: count the ways.
+// Goal: a commit is asynchronous only if that is sound: not with keys that are only checked, with reads to be
+// validated, or when it is large. Method: count the kinds of commits.
 func TestWhichCommitsAreAsync(t *testing.T) {
 	c := threeStores(t)
 	for _, tc := range []struct {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// A question about a fate leads from shard to shard. Garbage collection asks many of them while shards are away,
-// and cannot wait for each: the shards that it does without go with the context.
+// Determining an outcome may need several shards in turn. Garbage collection determines many while shards are unavailable,
+// and cannot wait for each: the context carries the shards to omit.
 
 type awayKey struct{}
 

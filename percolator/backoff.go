@@ -29,7 +29,7 @@ var backoffBounds = [backoffClasses]struct{ first, most time.Duration }{
 	backoffOracle: {5 * time.Millisecond, 500 * time.Millisecond},
 }
 
-// backoff spreads the retries of one call. The zero value is ready; its budget starts with the first
+// backoff spreads the retries of one call. Only db is required; its budget starts with the first
 // wait. One goroutine's.
 type backoff struct {
 	db       *DB

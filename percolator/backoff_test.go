@@ -10,8 +10,8 @@ import (
 	"github.com/percodb/percodb/kv"
 )
 
-// Goal: a call asks nodes that do not answer for as long as its budget, no longer; one whose outcome depends on them for the
-// budget of the whole call.
+// Goal: a call retries unreachable nodes for its budget and no longer; one whose outcome depends on them for the budget
+// of the whole call.
 func TestBudgetForUnreachableNodes(t *testing.T) {
 	for _, class := range []backoffClass{backoffRPC, backoffOracle} {
 		for _, patient := range []bool{false, true} {

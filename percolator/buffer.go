@@ -34,6 +34,7 @@ type writeBuffer struct {
 	n         int             // entries in memory
 	base      int             // entries before them, which are in spilled
 	spilled   *spilled        // nil while everything is in memory
+	spilling  *pendingRun     // nil while no run is being written beside the transaction
 	sizeBytes int64           // of all entries
 	memBytes  int64           // of those in memory
 	// account has memBytes and the overhead of spare chunks counted.
@@ -241,10 +242,9 @@ func (b *writeBuffer) newChunk() []bufferEntry {
 
 // empty removes all entries from memory and keeps their chunks.
 func (b *writeBuffer) empty() {
-	clear(b.first)
+	b.clear()
 	b.first = b.first[:0]
 	for i, chunk := range b.rest {
-		clear(chunk)
 		b.spare = append(b.spare, chunk[:0])
 		b.rest[i] = nil
 	}
@@ -252,9 +252,21 @@ func (b *writeBuffer) empty() {
 	b.index, b.indexed = nil, 0
 }
 
-// shrinkAccount releases what the account has beyond the entries in memory and the spare chunks.
+// clear drops the references of all entries in memory to their keys and values.
+func (b *writeBuffer) clear() {
+	clear(b.first)
+	for _, chunk := range b.rest {
+		clear(chunk)
+	}
+}
+
+// shrinkAccount releases what the account has beyond the entries in memory, those being written and the spare chunks.
 func (b *writeBuffer) shrinkAccount() {
-	if excess := b.account.Used() - b.memBytes - int64(len(b.spare))*chunkLen*entryOverhead; excess > 0 {
+	held := b.memBytes + int64(len(b.spare))*chunkLen*entryOverhead
+	if b.spilling != nil {
+		held += b.spilling.entries.memBytes
+	}
+	if excess := b.account.Used() - held; excess > 0 {
 		b.account.Shrink(excess)
 	}
 }
@@ -295,10 +307,10 @@ func (b *writeBuffer) get(key []byte) (value []byte, found bool, _ error) {
 			return b.at(i).value, true, nil
 		}
 	}
-	if b.spilled != nil {
-		return b.spilled.get(key)
+	if err := b.settle(); err != nil || b.spilled == nil {
+		return nil, false, err
 	}
-	return nil, false, nil
+	return b.spilled.get(key)
 }
 
 // deciding follows a key's entries from i to older ones, to the first below bound that determines what a reader finds;
@@ -361,6 +373,7 @@ func (b *writeBuffer) truncate(n int) {
 	b.truncations = append(b.truncations, n)
 	b.truncateMoves(n)
 	if n < b.base {
+		_ = b.settle() // A failure concerns entries that are dropped here, or is returned to the next reader of the others.
 		b.sizeBytes -= b.spilled.truncate(n)
 		b.truncateMemory(0)
 		b.base = n

@@ -16,12 +16,11 @@ import (
 // changes are the writes a transaction can make.
 var changes = []change{changePut, changeInsert, changeDelete, changeLock}
 
-// modelKey is a key as a naive reader of the log sees it, when the key had a value at the snapshot or
-// not.
+// modelKey is the state of a key for a simple reader of the log, if the key had a value at the snapshot or not.
 type modelKey struct {
-	present bool // a reader would find a value
-	own     bool // and that is the transaction's business, not the snapshot's
-	failed  bool // an insert met a value
+	present bool // a reader finds a value
+	own     bool // that the transaction determines, not the snapshot
+	failed  bool // an insert found a value
 }
 
 func (m modelKey) apply(c change) modelKey {
@@ -35,10 +34,9 @@ func (m modelKey) apply(c change) modelKey {
 	return m
 }
 
-// Goal: folding a key's writes into one mutation loses nothing: it fails where the writes one by one
-// would have failed, and leaves what they would have left, whether or not the key had a value.
-// Method: all sequences of up to five writes, folded from the left, from the right and from the
-// middle, against a model.
+// Goal: merging a key's writes into one mutation loses nothing: it fails if the single writes would have failed, and
+// leaves the same result, whether or not the key had a value. Method: all sequences of up to five writes, merged from
+// the left, from the right and from the middle, against a model.
 func TestFoldedWritesEqualTheWritesOneByOne(t *testing.T) {
 	var try func(seq []change)
 	try = func(seq []change) {
@@ -97,14 +95,14 @@ func checkFold(t *testing.T, seq []change) {
 	}
 }
 
-// bufferModel is a write buffer that remembers everything by copying it.
+// bufferModel is a write buffer that copies its contents for every snapshot.
 type bufferModel struct {
 	keys map[string]modelValue
 }
 
 type modelValue struct {
 	value []byte // nil: deleted
-	set   bool   // the buffer decides what a reader finds
+	set   bool   // the buffer determines what a reader finds
 	seq   []change
 }
 
@@ -121,7 +119,7 @@ func (m *bufferModel) add(key string, value []byte, c change) {
 	m.keys[key] = v
 }
 
-// scan returns what a scan of the buffer alone has to yield: own puts and deletions in order.
+// scan returns what a scan of the buffer alone has to return: own puts and deletions in order.
 func (m *bufferModel) scan(span kv.Span, reverse bool) []string {
 	var out []string
 	for _, k := range slices.Sorted(maps.Keys(m.keys)) {
@@ -141,10 +139,10 @@ type openScan struct {
 	want []string
 }
 
-// Goal: the write buffer answers reads and scans, rolls back to savepoints, shows an open iterator
-// what there was when it began, and yields the right write set, whatever its size and whether or not
-// it has an index. Method: random operations against a model that copies everything; few keys for
-// many versions, many for large logs. Two of three buffers move what they hold to a file now and then.
+// Goal: the write buffer answers reads and scans, rolls back to savepoints, shows an open iterator the contents at its
+// beginning, and returns the correct write set, at any size and with or without an index. Method: random operations
+// against a model that copies everything; few keys for many versions, many for large logs. Two of three buffers
+// occasionally move their contents to a file.
 func TestBufferAgainstModel(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 7))
@@ -174,7 +172,11 @@ func runBuffer(t *testing.T, r *rand.Rand, keys, ops, spillOneIn int) {
 	}
 	for i := range ops {
 		if spillOneIn > 0 && r.IntN(spillOneIn) == 0 {
-			if err := b.spill(dir); err != nil {
+			spill := b.spill
+			if r.IntN(2) == 0 {
+				spill = b.spillBeside
+			}
+			if err := spill(dir); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -240,7 +242,7 @@ func randomSpan(r *rand.Rand, key func() string) kv.Span {
 	return span
 }
 
-// drainSome steps a scan and reports whether it is at its end, legally.
+// drainSome advances a scan and reports whether it has ended correctly.
 func drainSome(t *testing.T, o *openScan, steps int) bool {
 	t.Helper()
 	for range steps {
@@ -304,7 +306,7 @@ func allMutations(b *writeBuffer) (ms []mvcc.Mutation, err error) {
 	return ms, err
 }
 
-// Goal: the size is what the entries weigh, also after replacing in place and rolling back.
+// Goal: the accounted size is that of the entries, also after replacing in place and rolling back.
 func TestBufferSize(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	b := &writeBuffer{}

@@ -37,6 +37,7 @@ func spanContains(span kv.Span, key []byte) bool {
 // init begins a scan of span and then of rest; the buffer must not be empty.
 func (s *bufferScan) init(b *writeBuffer, span kv.Span, rest []kv.Span, reverse bool) {
 	s.b, s.span, s.rest, s.reverse = b, span, rest, reverse
+	_ = b.settle() // peek returns the error
 	s.cuts = len(b.truncations)
 	s.bound = b.freeze()
 	s.begin()
@@ -76,6 +77,9 @@ func (s *bufferScan) peek() (*bufferEntry, error) {
 		}
 	}
 	if s.b.spilled != nil {
+		if err := s.b.spilled.failure(s.bound); err != nil {
+			return nil, err
+		}
 		return s.peekMerged()
 	}
 	for s.pos == s.len {

@@ -19,7 +19,7 @@ type places struct{ order, spare []place }
 
 var placesPool = sync.Pool{New: func() any { return new(places) }}
 
-// release gives the arrays back; nobody uses the order that sorted returned.
+// release returns the arrays to the pool. The order that sorted returned must not be used afterwards.
 func (p *places) release() { placesPool.Put(p) }
 
 // sorted sets p.order to the places ordered by key, those of one key from old to new. Most keys are told apart by

@@ -10,9 +10,9 @@ import (
 	"github.com/percodb/percodb/internal/memory"
 )
 
-// Goal: entries are put in the order of their keys, those of one key from old to new, however many there are and wherever the
-// keys differ. Method: random keys of random lengths over few and over all bytes, with and without a common prefix, against
-// a comparison of whole keys.
+// Goal: entries are sorted by their keys, those of one key from old to new, for any number of entries and any
+// difference of the keys. Method: random keys of random lengths over few and over all bytes, with and without a common
+// prefix, against a comparison of whole keys.
 func TestSortedPlaces(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1, 2, radixLen - 1, radixLen, 3 * chunkLen} {
@@ -44,8 +44,8 @@ func TestSortedPlaces(t *testing.T) {
 	}
 }
 
-// Goal: what a spilled buffer keeps for later entries is in its account until it is used, or given up, and no entry of before is
-// seen again.
+// Goal: chunks that a spilled buffer keeps for later entries stay in its account until they are used, or released, and
+// no earlier entry reappears.
 func TestSpareChunksAreAccounted(t *testing.T) {
 	pool := memory.NewPool("writes", 64<<20)
 	db := newCluster(t, nil).db(Options{SpillBytes: 4 << 20, Memory: pool}, nil)
@@ -56,6 +56,7 @@ func TestSpareChunksAreAccounted(t *testing.T) {
 			t.Fatalf("after %d writes %d bytes are in the account, %d of entries and %d spare are held", i, txn.buf.account.Used(), txn.buf.memBytes, spare)
 		}
 	}
+	must(t, txn.buf.settle())
 	if txn.buf.spilled == nil || len(txn.buf.spare) == 0 {
 		t.Fatal("nothing is spare")
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// plainShard states no capability, and reports whoever asks it for one.
+// plainShard states no capability, and reports every request that needs one.
 type plainShard struct {
 	kv.Shard
 	t *testing.T
@@ -46,8 +46,8 @@ func (p plainShard) AcquireLocks(ctx context.Context, req *kv.AcquireLocksReques
 	return p.Shard.AcquireLocks(ctx, &at)
 }
 
-// Goal: a shard is asked for nothing that it does not state, and transactions work without: commits on one shard
-// and on two, large ones, reads of the latest value, waits for locks, with and without a limit. Method: a shard
+// Goal: a shard receives no request that needs an unstated capability, and transactions work without: commits on one
+// shard and on two, large ones, reads of the latest value, waits for locks, with and without a limit. Method: a shard
 // that states nothing and reports a request that needs more.
 func TestShardWithoutCapabilities(t *testing.T) {
 	ctx := t.Context()

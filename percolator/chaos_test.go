@@ -17,8 +17,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// chaos disturbs the requests of one DB: some are lost before they arrive, some answers are lost,
-// some requests arrive again later, some take their time, and one day the coordinator is dead.
+// chaos disturbs the requests of one DB: some are lost, some answers are lost, some requests are repeated later, some
+// are delayed, and eventually the coordinator crashes.
 type chaos struct {
 	mu   sync.Mutex
 	r    *rand.Rand
@@ -69,7 +69,7 @@ func (ch *chaos) wrap(s kv.Shard) kv.Shard {
 		}}
 }
 
-// chaosClient runs transactions on a DB of its own, whose coordinator dies now and then.
+// chaosClient runs transactions on its own DB, whose coordinator crashes occasionally.
 type chaosClient struct {
 	t     *testing.T
 	c     *cluster
@@ -100,7 +100,7 @@ func (x *chaosClient) revive() {
 	})
 }
 
-// run executes one transaction and says what is known of its outcome.
+// run executes one transaction and returns what is known of its outcome.
 func (x *chaosClient) run(body func(ctx context.Context, txn *Txn) error) (outcome chaosOutcome) {
 	ctx := context.Background()
 	if x.ch == nil || x.ch.dead.Load() {
@@ -149,8 +149,8 @@ func newChaosCluster(t *testing.T, bounds ...string) *cluster {
 	return newClusterWith(t, oracle, kv.Options{RangeMaxBytes: 4 << 10}, bounds...)
 }
 
-// chaosRun lets clients run for a while, then checks receipts and locks. step is one transaction of a
-// client; it must insert the receipt it is given.
+// chaosRun lets clients run for a while, then checks receipts and locks. step is one transaction of a client; it must
+// insert its receipt.
 func chaosRun(t *testing.T, c *cluster, step func(x *chaosClient, receipt []byte) chaosOutcome) *DB {
 	t.Helper()
 	var stop atomic.Bool
@@ -192,11 +192,10 @@ func chaosRun(t *testing.T, c *cluster, step func(x *chaosClient, receipt []byte
 	return db
 }
 
-// checkReceipts compares what was reported with what is there, twice: what was unknown must not
-// change any more.
+// checkReceipts compares what was reported with the contents, twice: unknown outcomes must not change any more.
 func checkReceipts(t *testing.T, db *DB, reported map[string]chaosOutcome) {
 	t.Helper()
-	time.Sleep(2 * chaosOptions.LockTTL) // those who are alive have ended, those who died expire
+	time.Sleep(2 * chaosOptions.LockTTL) // running transactions have ended, those of crashed clients expire
 	var found [2]map[string]bool
 	for i := range found {
 		found[i] = map[string]bool{}
@@ -221,9 +220,9 @@ func checkReceipts(t *testing.T, db *DB, reported map[string]chaosOutcome) {
 	}
 }
 
-// Goal: money is neither made nor lost, in any snapshot, whatever happens to requests and
-// coordinators; and I4. Method: transfers between accounts on one store and on three, every client
-// over a network that loses, repeats and delays; audits in between; receipts at the end.
+// Goal: the total is constant in every snapshot, whatever happens to requests and coordinators; and I4. Method:
+// transfers between accounts on one store and on three, every client over a network that loses, repeats and delays;
+// audits in between; receipts at the end.
 func TestBankUnderChaos(t *testing.T) {
 	for _, bounds := range [][]string{nil, {"i", "r"}} {
 		t.Run(fmt.Sprintf("stores=%d", len(bounds)+1), func(t *testing.T) {
@@ -288,9 +287,8 @@ func move(ctx context.Context, txn *Txn, from, to []byte) error {
 	return errors.Join(txn.Put(from, strconv.AppendInt(nil, int64(a-1), 10)), txn.Put(to, strconv.AppendInt(nil, int64(b+1), 10)))
 }
 
-// Goal: updates that depend on each other are never lost or half done. Method: keys that form one
-// ring, each holding the number of the next; a transaction takes three neighbours and swaps the two
-// inner ones. Whatever commits, it is still one ring of all keys.
+// Goal: dependent updates are never lost or partial. Method: keys that form one ring, each with the number of the next;
+// a transaction swaps the two inner ones of four neighbours. After any commit all keys still form one ring.
 func TestRingUnderChaos(t *testing.T) {
 	const length = 12
 	node := func(i int) []byte { return fmt.Appendf(nil, "%c-node-%02d", 'a'+i*26/length, i) }

@@ -89,7 +89,7 @@ type committer struct {
 	sizeBytes int64
 	primary   []byte
 	locks     int // mutations that leave a lock; the others are checks
-	parts     []portion
+	parts     []part[mvcc.Mutation]
 	lease     *lease
 
 	maxCommitTS tso.Timestamp // of the permit
@@ -103,7 +103,7 @@ type committer struct {
 	// Space for the common case, so that a small commit allocates little.
 	ownLease      lease
 	onePC         kv.PrewriteRequest
-	partSpace     [1]portion
+	partSpace     partSpace[mvcc.Mutation]
 	mutationSpace [4]mvcc.Mutation
 }
 
@@ -238,20 +238,10 @@ func (c *committer) count(err error) {
 }
 
 // route splits the write set by shard.
-func (c *committer) route(ctx context.Context, bo *backoff) error {
-	for {
-		parts, err := c.db.portions(ctx, len(c.mutations), c.keyAt, c.partSpace[:])
-		if err == nil {
-			c.parts = parts
-			return nil
-		}
-		if err := c.db.retryRouting(ctx, bo, err); err != nil {
-			return err
-		}
-	}
+func (c *committer) route(ctx context.Context, bo *backoff) (err error) {
+	c.parts, err = mutationList.split(ctx, bo, c.mutations, &c.partSpace)
+	return err
 }
-
-func (c *committer) keyAt(i int) []byte { return c.mutations[i].Key }
 
 // choosePrimary picks the first written key on the shard with most mutations. It is called once (I5): the primary stays
 // the same even if routes change. A check cannot be the primary, because it leaves no record; a lock is the primary only
@@ -272,29 +262,28 @@ func (c *committer) choosePrimary() {
 	}
 	largest := &c.parts[0]
 	for i := range c.parts {
-		if len(c.parts[i].pick) > len(largest.pick) {
+		if len(c.parts[i].items) > len(largest.items) {
 			largest = &c.parts[i]
 		}
 	}
 	c.primary = c.mutations[0].Key
 	best := 0
-	consider := func(i, bonus int) {
-		rank := 0
-		switch c.mutations[i].Op {
-		case mvcc.OpPut, mvcc.OpDelete:
-			rank = 4 + bonus
-		case mvcc.OpLock:
-			rank = 1 + bonus
-		}
-		if rank > best {
-			best, c.primary = rank, c.mutations[i].Key
+	consider := func(ms []mvcc.Mutation, bonus int) {
+		for i := range ms {
+			rank := 0
+			switch ms[i].Op {
+			case mvcc.OpPut, mvcc.OpDelete:
+				rank = 4 + bonus
+			case mvcc.OpLock:
+				rank = 1 + bonus
+			}
+			if rank > best {
+				best, c.primary = rank, ms[i].Key
+			}
 		}
 	}
-	for _, i := range largest.pick {
-		consider(i, 1)
-	}
-	for i := range c.mutations {
-		consider(i, 0)
+	if consider(largest.items, 1); !largest.sole {
+		consider(c.mutations, 0)
 	}
 }
 

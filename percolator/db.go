@@ -32,7 +32,8 @@ type Options struct {
 	// commits from a temporary file then.
 	PackLocks int
 	// SpillBytes is the part of a write buffer that is kept in memory, counted likewise: 16 MiB. The rest goes to a
-	// temporary file in TempDir; "" is the system's directory for them.
+	// temporary file in TempDir; "" is the system's directory for them. While a part is being written, up to twice as
+	// much is in memory.
 	SpillBytes int64
 	TempDir    string
 	// MaxOnePhaseBytes is the largest write set sent to a shard in one piece: 512 MiB. Where shards

@@ -49,7 +49,7 @@
 // Under snapshot isolation two transactions that each read what the other writes may both commit (write
 // skew; see TestWriteSkewIsAllowed).
 //
-// Files: txn.go is the life cycle of a transaction, buffer.go its writes, get.go, scan.go and scanspans.go its
-// reads, locks.go and acquire.go its locks, resolve.go and fate.go the resolution of other transactions' locks, latest.go reads without a timestamp, commit.go,
+// Files: send.go divides requests among shards and repeats them, txn.go is the life cycle of a transaction, buffer.go its writes, get.go, scan.go and scanspans.go its
+// reads, locks.go and acquire.go its locks, resolve.go and outcome.go the resolution of other transactions' locks, latest.go reads without a timestamp, commit.go,
 // async.go and twophase.go the kinds of commit, spill.go and large.go write sets larger than memory.
 package percolator

@@ -17,10 +17,10 @@ import (
 
 var errLost = &kv.UnavailableError{Shard: "test", Err: errors.New("connection lost")}
 
-// impatient are options under which retries end soon.
+// impatient are options with short retry budgets.
 var impatient = Options{RetryBudget: 60 * time.Millisecond, ProbeTimeout: 60 * time.Millisecond}
 
-// isCommitPoint says whether a request decides a transaction when it is carried out.
+// isCommitPoint reports whether the execution of a request decides a transaction.
 func isCommitPoint(req any) bool {
 	switch req := req.(type) {
 	case *kv.PrewriteRequest:
@@ -31,14 +31,14 @@ func isCommitPoint(req any) bool {
 	return false
 }
 
-// Goal: I4 around the commit point. Method: lose the first requests or the first answers, and
-// perhaps all further ones, of the request that decides; compare what Commit reports with what is there.
+// Goal: I4 around the commit point. Method: lose the first requests or the first answers, and perhaps all later ones,
+// of the deciding request; compare the result of Commit with the contents.
 func TestProto_T_UND_1(t *testing.T) {
 	for _, tc := range []struct {
 		name      string
-		carried   int  // this many requests are carried out before the answer is lost
-		lost      int  // this many are lost before they arrive
-		deafAfter bool // afterwards nothing gets through, questions neither
+		carried   int  // so many requests are executed before the answer is lost
+		lost      int  // so many are lost
+		deafAfter bool // later requests are all lost, status checks included
 		want      string
 	}{
 		{"request lost once", 0, 1, false, "committed"},
@@ -109,8 +109,8 @@ func TestProto_T_UND_1(t *testing.T) {
 	}
 }
 
-// Goal: a caller who goes away while the outcome is open gets the outcome or *UndeterminedError, and
-// one who goes away while waiting for a lock gets its own error and no commit.
+// Goal: a caller that cancels while the outcome is open receives the outcome or *UndeterminedError, and one that
+// cancels while waiting for a lock receives its own error and no commit.
 func TestCancellationAroundTheCommitPoint(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -144,7 +144,7 @@ func TestCancellationAroundTheCommitPoint(t *testing.T) {
 	})
 }
 
-// holdLock prewrites one key of txn and leaves it at that.
+// holdLock prewrites one key of txn and stops.
 func holdLock(t testing.TB, c *cluster, txn *Txn, key string) {
 	t.Helper()
 	desc, shard, err := txn.db.router.Locate(t.Context(), []byte(key))
@@ -160,9 +160,8 @@ func holdLock(t testing.TB, c *cluster, txn *Txn, key string) {
 	}
 }
 
-// Goal: a request that arrives once more, after its transaction has ended, changes nothing. Method:
-// record every write request of transactions that commit, conflict and fail on an existing key; send
-// all of them again, in both orders.
+// Goal: a request that arrives again after its transaction has ended changes nothing. Method: record every write
+// request of transactions that commit, conflict and fail on an existing key; send all of them again, in both orders.
 func TestLateDuplicatesAreHarmless(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		var mu sync.Mutex
@@ -238,8 +237,8 @@ func duplicate(s kv.Shard, req any) func() error {
 	return func() error { return nil }
 }
 
-// Goal: a commit that a reader pushes while it is on its way takes a later timestamp, and the reader
-// does not see it. Method: read from within the commit request.
+// Goal: a commit that a reader pushes while it is in flight takes a later timestamp, and the reader does not see it.
+// Method: read from within the commit request.
 func TestPushedCommitIsRepeatedAbove(t *testing.T) {
 	c := newCluster(t, nil, "h", "p")
 	reading := c.db(Options{}, nil)
@@ -268,8 +267,8 @@ func TestPushedCommitIsRepeatedAbove(t *testing.T) {
 	}
 }
 
-// Goal: heartbeats keep a slow commit alive, and without them it is rolled back and says so. Method:
-// hold back one prewrite for several TTLs while a writer tries to get the primary's lock away, in fake time.
+// Goal: heartbeats keep a slow commit alive; without them it is rolled back and returns that error. Method: delay one
+// prewrite for several TTLs while a writer tries to resolve the primary's lock, in fake time.
 func TestProto_T_TTL_1(t *testing.T) {
 	for _, beating := range []bool{true, false} {
 		t.Run(fmt.Sprintf("beating=%v", beating), func(t *testing.T) {
@@ -327,7 +326,7 @@ func TestProto_T_TTL_1(t *testing.T) {
 	}
 }
 
-// testPermit is a CommitPermit that notes how it is used.
+// testPermit is a CommitPermit that records its use.
 type testPermit struct {
 	err           error
 	max           tso.Timestamp
@@ -437,10 +436,10 @@ func TestCommitTooLateForItsPermit(t *testing.T) {
 	})
 }
 
-// Goal: a workload that only writes gets through any number of dead locks, a whole transaction's in
-// a few steps. Method: leave 3000 locks, half of a committed transaction, half of an expired one, and
-// write all the keys at once; count the requests.
-func TestWritersGetThroughDeadLocks(t *testing.T) {
+// Goal: a workload that only writes resolves any number of abandoned locks, those of one transaction in a few steps.
+// Method: leave 3000 locks, half of a committed transaction, half of an expired one, and write all the keys at once;
+// count the requests.
+func TestWritersResolveAbandonedLocks(t *testing.T) {
 	c := newCluster(t, nil, "m")
 	ctx := t.Context()
 	for _, tc := range []struct {
@@ -489,7 +488,7 @@ func TestWritersGetThroughDeadLocks(t *testing.T) {
 	}
 }
 
-// Goal: an oracle that is away for a moment is waited for; one that stays away is reported.
+// Goal: a short outage of the oracle is waited for; a long one is reported.
 func TestOracleAway(t *testing.T) {
 	c := newCluster(t, nil, "m")
 	db := c.db(impatient, nil)
@@ -514,14 +513,13 @@ func TestOracleAway(t *testing.T) {
 	set(nil)
 }
 
-// Goal: a write set that no longer lies on one shard when it arrives is committed in two phases; but
-// not if an earlier attempt at one phase may have been, or be yet, carried out. Method: a router
-// that learns of a second shard only from the refusal; an attempt before that is lost, or its answer
-// is, or it arrives late.
+// Goal: a write set that is no longer on one shard when it arrives is committed in two phases, unless an earlier
+// attempt at one phase may have been, or may still be, executed. Method: a router that learns of a second shard only
+// from the refusal; an earlier attempt, or its answer, is lost, or it arrives late.
 func TestProto_T_SPL_1(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
-		before  string // what happens to an attempt before the refusal
+		before  string // an attempt before the refusal
 		commits bool
 	}{{"refused", "", true}, {"lost, refused", "lost", false}, {"answer lost, refused", "carried", true}, {"late, refused", "late", false}} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -583,7 +581,7 @@ func TestProto_T_SPL_1(t *testing.T) {
 	}
 }
 
-// Goal: Close finishes what was committed. Method: close right after commits of two phases; look for
+// Goal: Close completes the background work of commits. Method: close immediately after commits of two phases; look for
 // locks.
 func TestCloseFinishesSecondaries(t *testing.T) {
 	c := newCluster(t, nil, "m")

@@ -27,7 +27,7 @@ type stepOracle struct {
 	mu    sync.Mutex
 	last  tso.Timestamp
 	err   error
-	moved time.Duration // by the test: real time comes on top
+	moved time.Duration // by the test, in addition to real time
 }
 
 func newStepOracle() *stepOracle { return &stepOracle{last: tso.FromPhysical(1_700_000_000_000)} }
@@ -50,7 +50,7 @@ func (o *stepOracle) advance(d time.Duration) {
 	o.last = tso.FromPhysical(o.last.Physical() + d.Milliseconds())
 }
 
-// jump moves the oracle's clock alone.
+// jump moves only the oracle's clock.
 func (o *stepOracle) jump(d time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,12 +67,12 @@ func (o *stepOracle) clock() func() time.Duration {
 	}
 }
 
-// cluster is a number of stores that split the keys among them at fixed bounds.
+// cluster is a number of stores that divide the keys at fixed bounds.
 type cluster struct {
 	t      testing.TB
 	oracle tso.Oracle
 	step   *stepOracle // the oracle, unless the test brought its own
-	// undivided: routers believe for now that the first store has all keys.
+	// undivided: routers still believe that the first store has all keys.
 	undivided atomic.Bool
 	twoPhases bool     // DBs do not commit asynchronously
 	bounds    []string // the first keys of all stores but the first
@@ -127,7 +127,7 @@ func (c *cluster) open(i int) {
 	c.stores[i] = s
 }
 
-// networked is a shard whose requests a test loses, delays and repeats: it states what a network allows.
+// networked is a shard whose requests a test loses, delays and repeats: it states the capabilities of a network.
 type networked struct{ *kv.Store }
 
 func (n networked) Capabilities() kv.Capabilities {
@@ -231,8 +231,8 @@ func (c *cluster) locks() []mvcc.LockInfo {
 	return all
 }
 
-// hookShard is a Shard that the test can interfere with. before may refuse a request; after may
-// replace its answer's error. The request is one of the kv.*Request types, or the key of a Get.
+// hookShard is a Shard with hooks for tests. before may refuse a request; after may replace its answer's error. The
+// request is one of the kv.*Request types, or the key of a Get.
 type hookShard struct {
 	kv.Shard
 	before func(ctx context.Context, req any) error
@@ -374,7 +374,7 @@ func mustCommit(t testing.TB, txn *Txn) tso.Timestamp {
 	return ts
 }
 
-// scanAll returns what a scan yields as "k=v k=v".
+// scanAll returns a scan's rows as "k=v k=v".
 func scanAll(t testing.TB, r Reader, span kv.Span, opts ScanOptions) string {
 	t.Helper()
 	it := r.Scan(context.Background(), span, opts)

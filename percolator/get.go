@@ -155,16 +155,16 @@ func (s *snapshot) fetch(ctx context.Context, keys [][]byte) ([][]byte, error) {
 // resolved, until all are answered.
 func (s *snapshot) fetchSome(ctx context.Context, keys [][]byte) ([][]byte, error) {
 	f := batchFetch{s: s, keys: keys}
-	bo := backoff{db: s.db}
+	all := shardRequest[[]byte]{bo: backoff{db: s.db}, list: &keyList, fanOut: maxFanOut, send: f.send}
 	for left := keys; len(left) > 0; {
 		f.locked = nil
-		if err := sendAll(ctx, s.db, &bo, left, keyList, maxFanOut, func(p *part[[]byte]) error { return f.send(ctx, p) }); err != nil {
+		if err := all.run(ctx, left); err != nil {
 			return nil, err
 		}
 		if len(f.locked) == 0 {
 			break
 		}
-		if err := s.passLocks(ctx, &bo, f.locked); err != nil {
+		if err := s.passLocks(ctx, &all.bo, f.locked); err != nil {
 			return nil, err
 		}
 		left = make([][]byte, len(f.locked))
@@ -187,7 +187,7 @@ type batchFetch struct {
 }
 
 // send reads from one shard.
-func (f *batchFetch) send(ctx context.Context, p *part[[]byte]) error {
+func (f *batchFetch) send(ctx context.Context, _ *backoff, p *part[[]byte]) error {
 	resp, err := p.shard.BatchGet(ctx, &kv.BatchGetRequest{Ranges: p.refs, Keys: p.items, ReadOptions: f.s.readOptions()})
 	if err != nil {
 		return err

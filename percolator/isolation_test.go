@@ -17,7 +17,7 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// commitErr commits and says whether that was a conflict; other errors fail the test.
+// commitErr commits and reports whether that was a conflict; other errors fail the test.
 func commits(t testing.TB, txn *Txn) bool {
 	t.Helper()
 	_, err := txn.Commit(context.Background())
@@ -39,8 +39,8 @@ func eachKind(t *testing.T, level Isolation, run func(t *testing.T, c *cluster, 
 	}
 }
 
-// Goal: write skew is possible under snapshot isolation and not under serializable, whether what is
-// read is a key, an absent key or a span, and whether the writes meet in it as changes or as new rows.
+// Goal: write skew is possible under snapshot isolation and not under serializable, for reads of a key, an absent key
+// or a span, and for writes that change or insert rows in it.
 func TestWriteSkew(t *testing.T) {
 	ctx := context.Background()
 	get := func(key string) func(*Txn) error {
@@ -97,8 +97,8 @@ func TestWriteSkew(t *testing.T) {
 	}
 }
 
-// Goal: a serializable transaction that only reads is never refused, one that writes if what it has read
-// has changed, and not for the number of its reads. Method: more reads than are remembered one by one.
+// Goal: a serializable transaction that only reads is never refused; one that writes is refused if what it has read has
+// changed, and not because of the number of its reads. Method: more reads than are recorded individually.
 func TestSerializableReaders(t *testing.T) {
 	eachKind(t, Serializable, func(t *testing.T, c *cluster, opts TxnOptions) {
 		db := c.db(Options{MaxReadSpans: 8}, nil)
@@ -128,8 +128,8 @@ func TestSerializableReaders(t *testing.T) {
 	})
 }
 
-// Goal: read committed sees what was committed before each statement, goes on where a lock was waited
-// for, keeps an open iterator at its statement's snapshot, and never refuses.
+// Goal: read committed sees what was committed before each statement, continues after it has waited for a lock, keeps
+// an open iterator at its statement's snapshot, and never refuses.
 func TestReadCommitted(t *testing.T) {
 	eachKind(t, ReadCommitted, func(t *testing.T, c *cluster, opts TxnOptions) {
 		ctx := t.Context()
@@ -172,8 +172,8 @@ func TestReadCommitted(t *testing.T) {
 	})
 }
 
-// Goal: a key written without a lock before the snapshot moved is not overwritten blindly. Method: write it,
-// move the snapshot by a lock on another key, have a third transaction change it in between.
+// Goal: a key written without a lock before the snapshot advanced is not overwritten blindly. Method: write it, advance
+// the snapshot by a lock on another key, have a third transaction change it in between.
 func TestWritesBeforeTheSnapshotMoved(t *testing.T) {
 	for _, level := range []Isolation{SnapshotIsolation, ReadCommitted} {
 		eachCluster(t, func(t *testing.T, c *cluster) {
@@ -198,10 +198,9 @@ func TestWritesBeforeTheSnapshotMoved(t *testing.T) {
 	}
 }
 
-// Goal: serializable histories are serializable, and not all refused. Method: clients read two random
-// counters of a ring and, if their sum is even, add one to the first, on one and on three shards, with
-// and without locks; in the order of their commit timestamps every transaction must have seen what
-// those before it left.
+// Goal: serializable histories are serializable, and not all refused. Method: clients read two random counters of a
+// ring and, if their sum is even, increment the first, on one and on three shards, with and without locks; in the order
+// of their commit timestamps every transaction must have seen the results of those before it.
 func TestSerializableHistories(t *testing.T) {
 	eachKind(t, Serializable, func(t *testing.T, c *cluster, opts TxnOptions) {
 		c = newCluster(t, realOracle(t), c.bounds...)

@@ -391,39 +391,38 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 		spans = append(spans, kv.Span{Start: c.shared[i].Key, End: append(bytes.Clone(c.shared[i].Key), 0)})
 	}
 	slices.SortFunc(spans, func(a, b kv.Span) int { return bytes.Compare(a.Start, b.Start) })
-	bo := backoff{db: c.db}
-	for {
-		parts, err := c.db.spanPortions(ctx, spans)
-		if err != nil {
-			if err := c.db.retryRouting(ctx, &bo, err); err != nil {
-				return 0, false, err
-			}
-			continue
+	r := shardRequest[kv.Span]{bo: backoff{db: c.db}, list: &spanList, fanOut: 1}
+	r.send = func(ctx context.Context, bo *backoff, p *part[kv.Span]) error {
+		if !p.sole || !p.shard.Capabilities().LargeCommit {
+			return stopError{}
 		}
-		if len(parts) > 1 || !parts[0].shard.Capabilities().LargeCommit {
-			return 0, false, nil
-		}
-		resp, err := parts[0].shard.CommitLarge(ctx, &kv.CommitLargeRequest{
-			Ranges: parts[0].refs, Set: c.large, Shared: c.shared, Primary: c.primary, StartTS: c.startTS, ReadTS: c.readTS,
+		resp, err := p.shard.CommitLarge(ctx, &kv.CommitLargeRequest{
+			Ranges: p.refs, Set: c.large, Shared: c.shared, Primary: c.primary, StartTS: c.startTS, ReadTS: c.readTS,
 			TTLMillis: c.ttlNow(), MaxCommitTS: c.maxCommitTS,
 		})
 		kind := errkind.Of(err)
 		switch {
-		case err == nil && resp.CommitTS == 0 && c.locks > 0:
-			return 0, false, nil // too late for the permit, which is renewed in two phases when all is locked
 		case err == nil:
-			c.kind = commitOnePhase
-			return resp.CommitTS, true, nil
+			// With locks and no commit_ts it is too late for the permit, which is renewed in two phases when all is locked.
+			ts, done = resp.CommitTS, resp.CommitTS != 0 || c.locks == 0
+			return nil
+		case kind == errkind.StaleRoute:
+			return err
 		case kind == errkind.Locked:
 			locked, _ := errkind.As[*mvcc.KeyLockedError](err)
-			err = c.clearLock(ctx, &bo, parts[0].shard, locked)
-		case kind == errkind.StaleRoute:
-			err = c.db.retryRouting(ctx, &bo, err)
+			if err = c.clearLock(ctx, bo, p.shard, locked); err == nil {
+				return errSendAgain
+			}
 		}
-		if err != nil {
-			return 0, false, c.lostRace(err)
-		}
+		return stopError{err} // The request is not idempotent.
 	}
+	if err := r.run(ctx, spans); err != nil {
+		return 0, false, c.lostRace(err)
+	}
+	if done {
+		c.kind = commitOnePhase
+	}
+	return ts, done, nil
 }
 
 // largeFanOut bounds the requests that a large transaction has in flight: each holds a few megabytes.
@@ -525,7 +524,7 @@ func (c *committer) abortLarge(ctx context.Context) {
 	c.db.rollbackKeys(ctx, [][]byte{c.primary}, c.startTS)
 	err := c.eachLocked(ctx, func(keys [][]byte) error {
 		bo := backoff{db: c.db}
-		return c.db.onShards(ctx, &bo, keys, func(p *part[[]byte]) error {
+		return onShards(ctx, &bo, keys, func(p *part[[]byte]) error {
 			return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: p.items, StartTS: c.startTS})
 		})
 	})

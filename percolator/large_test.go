@@ -8,23 +8,22 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// spilling are options under which a write set of a few hundred rows does not fit into memory.
+// spilling are options under which a write set of a few hundred rows exceeds its memory.
 var spilling = Options{SpillBytes: 8 << 10}
 
 func rowKey(i int) []byte { return fmt.Appendf(nil, "row%06d", i) }
 
-// contents reads all rows in both directions and returns how many there are and the sum of what is in them.
+// contents reads all rows in both directions and returns their number and the sum of their values.
 func contents(t *testing.T, r Reader) (rows int, sum int64) {
 	t.Helper()
 	ctx := context.Background()
 	var counted [2]int
 	var summed [2]int64
 	for i, reverse := range []bool{false, true} {
-		it := r.Scan(ctx, kv.Span{Start: []byte("row"), End: []byte("rox")}, ScanOptions{Reverse: reverse})
+		it := r.Scan(ctx, rowSpan, ScanOptions{Reverse: reverse})
 		last := ""
 		for it.Next(ctx) {
 			key := string(it.Key())
@@ -57,8 +56,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// Goal: a transaction whose writes are many times its share of memory reads them, scans them while it
-// writes, rolls back to savepoints and commits, on one store and on several.
+// Goal: a transaction whose writes are many times its share of memory reads them, scans them while it writes, rolls
+// back to savepoints and commits, on one store and on several.
 func TestTransactionLargerThanItsMemory(t *testing.T) {
 	for _, bounds := range [][]string{nil, {"row001000", "row002500"}} {
 		t.Run(fmt.Sprint(len(bounds)+1, " stores"), func(t *testing.T) {
@@ -76,9 +75,9 @@ func TestTransactionLargerThanItsMemory(t *testing.T) {
 				t.Fatalf("its own writes: %d rows of %d", rows, sum)
 			}
 			before := txn.Savepoint()
-			it := txn.Scan(ctx, kv.Span{Start: []byte("row"), End: []byte("rox")}, ScanOptions{})
+			it := txn.Scan(ctx, rowSpan, ScanOptions{})
 			seen := 0
-			for it.Next(ctx) { // each row once, though it is written anew meanwhile
+			for it.Next(ctx) { // each row once, though it is rewritten meanwhile
 				seen++
 				must(t, txn.Put(append([]byte(nil), it.Key()...), []byte("3")))
 			}
@@ -115,8 +114,8 @@ func TestTransactionLargerThanItsMemory(t *testing.T) {
 	}
 }
 
-// Goal: a large transaction fails as a small one does, and leaves nothing: on a conflict, on a key that
-// exists and on one inserted twice.
+// Goal: a large transaction fails as a small one does, and leaves nothing: after a conflict, on a key that exists and
+// on one inserted twice.
 func TestLargeTransactionFailsWhole(t *testing.T) {
 	ctx := context.Background()
 	for _, bounds := range [][]string{nil, {"row001500"}} {
@@ -167,8 +166,8 @@ func TestLargeTransactionFailsWhole(t *testing.T) {
 	}
 }
 
-// Goal: a pessimistic transaction's locks count for what it has written to a file, and for what it has
-// locked and not written.
+// Goal: a pessimistic transaction's locks protect what it has written to a file, and what it has locked and not
+// written.
 func TestLargePessimisticTransaction(t *testing.T) {
 	ctx := context.Background()
 	c := newCluster(t, nil)
@@ -210,8 +209,8 @@ func TestLargePessimisticTransaction(t *testing.T) {
 	}
 }
 
-// Goal: every commit of a large transaction shows in every kind of read that begins after it, also where the
-// keys were read before and small commits lie in between.
+// Goal: every kind of read that begins after a commit of a large transaction sees it, also if the keys were read before
+// and small commits lie in between.
 func TestLargeCommitsAreSeen(t *testing.T) {
 	ctx := context.Background()
 	c := newCluster(t, nil)
@@ -271,8 +270,7 @@ func TestCancelReachesLargeCommit(t *testing.T) {
 	}
 }
 
-// adoptedKeys counts the keys of a transaction whose buffer has been spilled that go into its write set as they
-// lie in the file.
+// adoptedKeys counts the keys of a transaction with a spilled buffer that the write set takes from the file unmerged.
 func adoptedKeys(t *testing.T, txn *Txn) (n int) {
 	t.Helper()
 	c := &committer{db: txn.db, startTS: txn.startTS, readTS: txn.snap.readTS}
@@ -289,8 +287,8 @@ func adoptedKeys(t *testing.T, txn *Txn) (n int) {
 	return n
 }
 
-// Goal: a transaction that writes in key order has one run and commits it as it is, on one store and on
-// several, and after a rollback to a savepoint in the middle of the run only what is left is committed.
+// Goal: a transaction that writes in key order has one run and commits it unmerged, on one store and on several, and
+// after a rollback to a savepoint within the run only the rest is committed.
 func TestKeyOrderIsNotMerged(t *testing.T) {
 	ctx := context.Background()
 	const n = 3000
@@ -343,9 +341,8 @@ func TestKeyOrderIsNotMerged(t *testing.T) {
 	}
 }
 
-// Goal: what is not a write set as it stands is merged, though its run is the only one: a key written twice,
-// a lock.
-func TestOneRunThatIsNoWriteSet(t *testing.T) {
+// Goal: a single run is merged if it is not a write set: with a key written twice, or a lock.
+func TestSingleRunIsMergedIfNecessary(t *testing.T) {
 	for name, write := range map[string]func(*Txn) error{
 		"twice": func(txn *Txn) error { txn.buf.freeze(); return txn.Put(rowKey(1), []byte("2")) },
 		"lock":  func(txn *Txn) error { return txn.LockKeys(context.Background(), rowKey(9)) },
@@ -365,35 +362,35 @@ func TestOneRunThatIsNoWriteSet(t *testing.T) {
 	}
 }
 
-// Goal: runs that have been merged give their space back, and a cancel ends merging and leaves the runs as
-// they were.
-func TestMergedRunsGiveTheirSpaceBack(t *testing.T) {
+// Goal: merged runs release their space, and a cancel ends merging and leaves the runs unchanged.
+func TestMergedRunsReleaseTheirSpace(t *testing.T) {
 	db := newCluster(t, nil).db(Options{SpillBytes: 1}, nil)
 	txn := mustBegin(t, db)
 	defer txn.Close()
-	for i := range maxRuns + 1 {
+	const rows = maxRuns + 2 // The newest is in memory, the one before it may be being written.
+	for i := range rows {
 		must(t, txn.MergeRuns(context.Background())) // too few yet
-		must(t, txn.Put(rowKey(maxRuns-i), []byte("1")))
+		must(t, txn.Put(rowKey(rows-i), []byte("1")))
 	}
 	s := txn.buf.spilled
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := txn.MergeRuns(ctx); !errors.Is(err, context.Canceled) || len(s.runs) != maxRuns {
+	if err := txn.MergeRuns(ctx); !errors.Is(err, context.Canceled) || len(s.runs) != maxRuns+1 {
 		t.Fatalf("%v, %d runs", err, len(s.runs))
 	}
-	if rows, _ := contents(t, txn); rows != maxRuns+1 {
-		t.Fatalf("after a cancel: %d rows", rows)
+	if n, _ := contents(t, txn); n != rows {
+		t.Fatalf("after a cancel: %d rows", n)
 	}
 	must(t, txn.MergeRuns(context.Background()))
 	if len(s.runs) != 1 || s.files[0] != nil || s.files[1] == nil {
 		t.Fatalf("%d runs, files %v", len(s.runs), s.files)
 	}
-	if rows, _ := contents(t, txn); rows != maxRuns+1 {
-		t.Fatalf("merged: %d rows", rows)
+	if n, _ := contents(t, txn); n != rows {
+		t.Fatalf("merged: %d rows", n)
 	}
 }
 
-// Goal: writes merge by themselves where nobody asks for it, so that runs stay few.
+// Goal: writes merge runs without a call of MergeRuns, so that runs stay few.
 func TestRunsStayFew(t *testing.T) {
 	db := newCluster(t, nil).db(Options{SpillBytes: 1}, nil)
 	txn := mustBegin(t, db)
@@ -410,9 +407,9 @@ func TestRunsStayFew(t *testing.T) {
 	}
 }
 
-// Goal: a write set made of blocks as they lie in the runs and of merged records is what the transaction wrote and
-// locked, each key once and in order. Method: stretches of keys in order, among others at random, some written
-// twice or rolled back, some only locked; runs merged and not.
+// Goal: a write set of unmerged blocks of the runs and of merged records is what the transaction wrote and locked, each
+// key once and in order. Method: stretches of keys in order, among others at random, some written twice or rolled back,
+// some only locked; runs merged and not.
 func TestWriteSetAgainstModel(t *testing.T) {
 	ctx := context.Background()
 	adopted := 0

@@ -11,9 +11,9 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// Goal: DB.Get shows every commit that was reported, whatever state its locks are in, and nothing of who
-// has not committed. Method: keys on two stores, read in turn: absent, committed asynchronously with
-// its locks still there, deleted, locked by a client that is gone.
+// Goal: DB.Get returns every acknowledged commit, whatever the state of its locks, and no uncommitted write. Method:
+// keys on two stores, read in turn: absent, committed asynchronously with its locks still there, deleted, locked by a
+// crashed client.
 func TestGetReadsTheLatestValue(t *testing.T) {
 	ctx := context.Background()
 	c := newCluster(t, nil, "m")
@@ -61,10 +61,10 @@ func TestGetReadsTheLatestValue(t *testing.T) {
 	want("a", "")
 }
 
-// Goal: a session's reads of the latest values never go back: who has seen a commit does not miss one below it
-// that comes in later. Method: a transaction in two phases has its commit_ts when a later one commits; a
-// reader sees the later one, then looks for the earlier one, which must not commit where it was missed. On
-// one store and on two, with the later one seen by the reader itself or by a transaction of its session.
+// Goal: a session's reads of the latest values never go back: a session that has seen a commit does not miss an earlier
+// one that arrives later. Method: a transaction in two phases has its commit_ts when a later one commits; a reader sees
+// the later one, then reads the key of the earlier one, which must not commit below a read that missed it. On one store
+// and on two, with the later one seen by the reader itself or by a transaction of its session.
 func TestLatestReadsNeverGoBack(t *testing.T) {
 	ctx := context.Background()
 	for _, bounds := range [][]string{nil, {"m"}} {
@@ -117,9 +117,9 @@ func TestLatestReadsNeverGoBack(t *testing.T) {
 	}
 }
 
-// Goal: a scan gets past the locks of many dead clients in steps that are taken together, and leaves none
-// behind. Method: as many transactions as there are rows, expired, on two stores; a row in between.
-func TestScanPassesManyDeadClients(t *testing.T) {
+// Goal: a scan resolves the locks of many crashed clients in batches, and leaves none. Method: as many transactions as
+// there are rows, expired, on two stores; a row in between.
+func TestScanResolvesLocksOfCrashedClients(t *testing.T) {
 	ctx := context.Background()
 	c := newCluster(t, nil, "m")
 	db := c.db(Options{}, nil)
@@ -154,7 +154,7 @@ func TestScanPassesManyDeadClients(t *testing.T) {
 	}
 }
 
-// lockByDeadClient leaves a lock of a transaction of one key, once nobody else has one there.
+// lockByDeadClient leaves a lock of a transaction of one key, once no other has one there.
 func lockByDeadClient(t *testing.T, db *DB, ttl time.Duration, key string) {
 	t.Helper()
 	ctx := context.Background()
@@ -170,7 +170,7 @@ func lockByDeadClient(t *testing.T, db *DB, ttl time.Duration, key string) {
 		_, err := shard.Prewrite(ctx, &kv.PrewriteRequest{
 			Ranges: []kv.RangeRef{desc.Ref()}, Primary: []byte(key), StartTS: startTS, TTLMillis: uint64(ttl.Milliseconds()), TxnSize: 1,
 			Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte(key), Value: []byte("lost")}}})
-		var locked *mvcc.KeyLockedError // of a commit that is being finished in the background
+		var locked *mvcc.KeyLockedError // of a commit that is being completed in the background
 		if err == nil {
 			return
 		}

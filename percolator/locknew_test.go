@@ -12,7 +12,7 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// asked counts the requests of a kind that go to the shards, and lets a test look at them.
+// asked counts the requests of a kind that shards receive, and lets a test inspect them.
 type asked struct {
 	mu                      sync.Mutex
 	locks, reads, mustBeNew int
@@ -65,10 +65,10 @@ func mustLockNew(t *testing.T, txn *Txn, want int, keys ...string) {
 	}
 }
 
-// Goal: keys that are to be inserted cost one request for each shard, and the commit looks no more; what
-// is in the way is found in all the places where it can be. Method: requests are counted; then keys
-// that are there, that occur twice, that the transaction itself has inserted or removed, with and
-// without their locks, at a statement's second attempt, and after a rollback to a savepoint.
+// Goal: keys that are to be inserted cost one request for each shard, and the commit does not check again; existing
+// keys are found wherever they are. Method: requests are counted; then keys that exist, that occur twice, that the
+// transaction itself has inserted or removed, with and without their locks, at a statement's second attempt, and after
+// a rollback to a savepoint.
 func TestLockNew(t *testing.T) {
 	eachRealCluster(t, func(t *testing.T, c *cluster) {
 		var n asked
@@ -107,7 +107,7 @@ func TestLockNew(t *testing.T) {
 			t.Fatal(err)
 		}
 		mustLockNew(t, txn, -1, "q/none", "q/old")
-		// An index made in the same block has entries that nobody has locked.
+		// An index created in the same block has entries that are not locked.
 		if err := txn.Insert([]byte("q/loose"), []byte("1")); err != nil {
 			t.Fatal(err)
 		}
@@ -123,9 +123,9 @@ func TestLockNew(t *testing.T) {
 	})
 }
 
-// Goal: of two transactions that insert one key the second waits, and then fails or inserts as the first
-// ends, at once and without another snapshot's error; at each level. Method: the first commits or
-// rolls back while the second waits.
+// Goal: of two transactions that insert one key the second waits, and then fails or inserts, depending on the outcome
+// of the first, at once and without a snapshot error; at each level. Method: the first commits or rolls back while the
+// second waits.
 func TestLockNewWaits(t *testing.T) {
 	for _, level := range []Isolation{SnapshotIsolation, ReadCommitted, Serializable} {
 		for _, commits := range []bool{true, false} {
@@ -170,10 +170,9 @@ func TestLockNewWaits(t *testing.T) {
 	}
 }
 
-// Goal: what was found out under a lock is not relied on when the lock is gone. Method: a lock is lost
-// behind its owner's back, or given up by a rollback to a savepoint, and another transaction inserts the
-// key; the first, if it still wants it, must not commit, nor may a serializable one that has seen
-// that it was free.
+// Goal: what was checked under a lock is not relied on when the lock is lost. Method: a lock is lost without its
+// owner's knowledge, or released by a rollback to a savepoint, and another transaction inserts the key; the first, if
+// it still inserts it, must not commit, nor may a serializable one that has read that it was absent.
 func TestProto_T_PES_10(t *testing.T) {
 	insertElsewhere := func(t *testing.T, db *DB) {
 		t.Helper()
@@ -216,8 +215,8 @@ func TestProto_T_PES_10(t *testing.T) {
 	})
 }
 
-// Goal: positions of locked keys are found, also after some of them have been given up. Method: random
-// additions and cuts next to a map.
+// Goal: positions of locked keys are found, also after some of them have been removed. Method: random additions and
+// truncations next to a map.
 func TestKeyIndex(t *testing.T) {
 	l := lockSet{packFrom: math.MaxInt}
 	want := map[string]int{}

@@ -435,8 +435,8 @@ func (t *Txn) AcquireLocks(ctx context.Context, opts LockOptions, keys ...[]byte
 	if wanted := t.unlocked(keys, opts.Shared); len(wanted) > 0 {
 		a := &t.locks.acquiring
 		a.t, a.opts, a.deadline = t, opts, time.Time{}
-		got := a.got[:]
-		if a.got[0] = (grant{}); len(wanted) > 1 {
+		got := a.gotOne[:]
+		if a.gotOne[0] = (grant{}); len(wanted) > 1 {
 			got = make([]grant, len(wanted))
 		}
 		draw := int64(0)

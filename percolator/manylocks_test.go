@@ -34,10 +34,10 @@ func heapBytes() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// Goal: beyond the first tens of thousands, a pessimistic lock takes a few bytes in the store and in its transaction
-// together, and draws about that much from the pool; it does what a lock does. Method: the heap before and after
-// 50,000 locks; a rival; a savepoint; the commit.
-func TestManyLocksTakeLittle(t *testing.T) {
+// Goal: beyond the first tens of thousands, a pessimistic lock takes a few bytes in the store and its transaction
+// together, and draws about that much from the pool; it works as other locks. Method: the heap before and after 50,000
+// locks; a rival; a savepoint; the commit.
+func TestPackedLocksAreSmall(t *testing.T) {
 	pool := memory.NewPool("row locks", 1<<30)
 	c := newCluster(t, nil)
 	db := c.db(Options{LockMemory: pool}, nil)
@@ -99,8 +99,8 @@ func TestManyLocksTakeLittle(t *testing.T) {
 	}
 }
 
-// Goal: packed locks that are only held end with their transaction, exclusive and shared, with and without a write, on one
-// store and on two. Method: few locks in memory; the locks that are left.
+// Goal: packed locks without writes end with their transaction, exclusive and shared, with and without another write,
+// on one store and on two. Method: few unpacked locks; the locks that are left.
 func TestPackedLocksEnd(t *testing.T) {
 	const n = 3000
 	for _, bounds := range [][]string{nil, {"row001000"}} {
@@ -144,8 +144,8 @@ func TestPackedLocksEnd(t *testing.T) {
 	}
 }
 
-// Goal: a rollback to a savepoint releases the locks taken since, and no other, however their keys lie among each other. Method:
-// packed locks on all even rows, then on all odd ones, in more requests than one.
+// Goal: a rollback to a savepoint releases the locks acquired since, and no others, for any interleaving of the keys.
+// Method: packed locks on all even rows, then on all odd ones, in several requests.
 func TestPackedLocksSinceSavepoint(t *testing.T) {
 	const n = 2*maxRequestKeys + 2000
 	c := newClusterWith(t, nil, kv.Options{PackLocks: -1})
@@ -179,9 +179,10 @@ func TestPackedLocksSinceSavepoint(t *testing.T) {
 	}
 }
 
-// Goal: the rows of a large write set over two stores stay locked by packed locks, also after the stores have restarted, and what
-// is decided then by readers and rivals holds for all of them. Method: a client that dies before or after its commit point.
-func TestPackedLocksOfDeadClient(t *testing.T) {
+// Goal: the rows of a large write set over two stores stay locked by packed locks, also after restarts of the stores,
+// and the outcome that readers and rivals then decide applies to all of them. Method: a client that crashes before or
+// after its commit point.
+func TestPackedLocksOfCrashedClient(t *testing.T) {
 	const n = 20_000
 	for _, commits := range []bool{true, false} {
 		for _, restarts := range []bool{true, false} {
@@ -237,7 +238,7 @@ func TestPackedLocksOfDeadClient(t *testing.T) {
 	}
 }
 
-// dyingPermit refuses the commit, when all keys are locked, if its client dies before the commit point.
+// dyingPermit refuses the commit, when all keys are locked, if its client crashes before the commit point.
 type dyingPermit struct{ dies bool }
 
 func (p *dyingPermit) MaxCommitTS() (tso.Timestamp, error) {

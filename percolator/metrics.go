@@ -8,7 +8,7 @@ type metrics struct {
 	aborts        prometheus.Counter
 	undetermined  prometheus.Counter
 	backoffs      [backoffClasses]prometheus.Counter
-	resolved      [fateKinds]prometheus.Counter
+	resolved      [outcomeKinds]prometheus.Counter
 	statusHits    prometheus.Counter
 	statusMisses  prometheus.Counter
 	heartbeats    prometheus.Counter
@@ -50,11 +50,11 @@ func newMetrics(r prometheus.Registerer, queueLength func() float64) (*metrics, 
 	}
 	labelled("commits_total", "kind", "Transactions committed, by way of commit.", m.commits[:], "read_only", "one_phase", "async", "two_phase")
 	labelled("backoffs_total", "class", "Attempts that had to be repeated, by reason.", m.backoffs[:], "route", "lock", "rpc", "oracle")
-	labelled("lock_checks_total", "result", "Locks met, by the fate of their transaction.", m.resolved[:], "alive", "passed", "committed", "rolled_back")
+	labelled("lock_checks_total", "result", "Locks met, by the outcome of their transaction.", m.resolved[:], "alive", "passed", "committed", "rolled_back")
 	m.aborts = counter("aborts_total", "Commits that failed for certain.")
 	m.undetermined = counter("undetermined_total", "Commits whose outcome could not be learnt.")
-	m.statusHits = counter("status_cache_hits_total", "Fates of transactions known from before.")
-	m.statusMisses = counter("status_cache_misses_total", "Fates of transactions asked of a primary.")
+	m.statusHits = counter("status_cache_hits_total", "Outcomes of transactions found in the cache.")
+	m.statusMisses = counter("status_cache_misses_total", "Outcomes of transactions requested from a primary.")
 	m.heartbeats = counter("heartbeats_total", "Heartbeats sent to primaries.")
 	m.broken = counter("invariant_breaches_total", "Secondaries refused after their primary had committed.")
 	m.dropped = counter("background_dropped_total", "Background tasks given up; resolvers do their work.")

@@ -9,9 +9,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: each key of a read committed transaction is checked as of the snapshot of its first write,
-// whatever was rolled back in between. Method: random writes, statements and savepoints, against a list
-// of what was written when.
+// Goal: each key of a read committed transaction is checked as of the snapshot of its first write, whatever was rolled
+// back in between. Method: random writes, statements and savepoints, against a list of the writes and their snapshots.
 func TestKeysAreCheckedSinceTheirFirstWrite(t *testing.T) {
 	type written struct {
 		key string
@@ -77,8 +76,8 @@ func TestKeysAreCheckedSinceTheirFirstWrite(t *testing.T) {
 	}
 }
 
-// Goal: what a read committed transaction keeps about its snapshots is bounded by its writes, and its
-// commit is not quadratic in its statements. Method: many statements; a quadratic one takes minutes.
+// Goal: what a read committed transaction records about its snapshots is bounded by its writes, and its commit is not
+// quadratic in its statements. Method: many statements; a quadratic commit takes minutes.
 func TestManyStatementsOfReadCommitted(t *testing.T) {
 	const statements = 30_000
 	db := newCluster(t, nil).db(Options{}, nil)

@@ -44,6 +44,9 @@ type ScanOptions struct {
 	Reverse  bool
 	PageHint int // rows expected to be read; the first page has this size. 0: default
 	KeysOnly bool
+	// ReadAhead: a long scan requests a page while the rows of the page before are being returned. The iterator must be
+	// closed before the transaction ends.
+	ReadAhead bool
 	// Deleted, if not nil, is raised by the number of keys passed that are deleted as of the snapshot, and
 	// not collected yet.
 	Deleted *uint64
@@ -141,6 +144,18 @@ func (e *UndeterminedError) Unwrap() error { return e.Err }
 
 // Kind: whatever the cause, the transaction must not be run again.
 func (e *UndeterminedError) Kind() errkind.Kind { return errkind.Undetermined }
+
+// CauseOf returns why the outcome of a transaction is unknown, and other errors unchanged. It is for transactions that another one
+// depends on: that of the other one is known, since it was not attempted.
+func CauseOf(err error) error {
+	for {
+		e, ok := errkind.As[*UndeterminedError](err)
+		if !ok || e.Err == nil {
+			return err
+		}
+		err = e.Err
+	}
+}
 
 // LockNotAvailableError: a lock could not be acquired immediately (NoWait) or in time (LockTimeout).
 type LockNotAvailableError struct {

@@ -40,7 +40,7 @@ func lockAs(txn *Txn, opts LockOptions, keys ...string) error {
 	return err
 }
 
-// statement runs body as the SQL layer runs a statement: again, while it is told to.
+// statement runs body as the SQL layer runs a statement: again, as long as it must.
 func statement(ctx context.Context, txn *Txn, body func() error) error {
 	sp := txn.Savepoint()
 	for {
@@ -55,8 +55,7 @@ func statement(ctx context.Context, txn *Txn, body func() error) error {
 	}
 }
 
-// increment adds one to a counter, as UPDATE does: it reads the row to find it, locks it, and changes
-// what it has read.
+// increment increments a counter, as UPDATE does: it reads the row to find it, locks it, and changes what it has read.
 func increment(ctx context.Context, txn *Txn, key string) error {
 	return statement(ctx, txn, func() error {
 		value, err := txn.Get(ctx, []byte(key))
@@ -71,7 +70,7 @@ func increment(ctx context.Context, txn *Txn, key string) error {
 	})
 }
 
-// realOracle is one whose time passes.
+// realOracle is an oracle whose time passes.
 func realOracle(t testing.TB) tso.Oracle {
 	t.Helper()
 	oracle, err := tso.NewLocal(context.Background(), &tso.MemoryWindow{}, tso.Options{})
@@ -88,9 +87,8 @@ func eachRealCluster(t *testing.T, run func(t *testing.T, c *cluster)) {
 	t.Run("stores=3", func(t *testing.T) { run(t, newCluster(t, realOracle(t), "h", "p")) })
 }
 
-// Goal: a hot row in transaction blocks queues: nothing is lost, nobody fails. Method: 64 goroutines
-// increment one counter, after having read something else and written a row of their own; at every
-// isolation level that promises it.
+// Goal: transaction blocks queue for a hot row: no update is lost and none fails. Method: 64 goroutines increment one
+// counter, after having read another row and written a row of their own; at every isolation level that guarantees it.
 func TestProto_T_PES_5(t *testing.T) {
 	for _, level := range []Isolation{SnapshotIsolation, ReadCommitted} {
 		t.Run(level.String(), func(t *testing.T) {
@@ -146,8 +144,8 @@ func TestProto_T_PES_5(t *testing.T) {
 	}
 }
 
-// Goal: a snapshot moves only if what was read is the same. Method: a transaction reads in one of several
-// ways, another changes something and the row to be locked; then the first locks it.
+// Goal: a snapshot is advanced only if all reads are unchanged. Method: a transaction reads in one of several ways,
+// another changes something and the row to be locked; then the first locks it.
 func TestSnapshotMovesIfItsReadsHold(t *testing.T) {
 	ctx := context.Background()
 	show := func(it Iterator, rows int) error {
@@ -159,7 +157,7 @@ func TestSnapshotMovesIfItsReadsHold(t *testing.T) {
 	read := func(txn *Txn, span kv.Span, opts ScanOptions, rows int) error {
 		return show(txn.Scan(ctx, span, opts), rows)
 	}
-	// Several spans with gaps between them: of b and c, of d alone, of f and behind.
+	// Several spans with gaps between them: of b and c, of d alone, of f and after.
 	readSpans := func(txn *Txn, opts ScanOptions, rows int) error {
 		spans := []kv.Span{{Start: []byte("b"), End: []byte("cd")}, {Start: []byte("d"), End: []byte("dd")}, {Start: []byte("f"), End: []byte("g")}}
 		return show(txn.ScanSpans(ctx, spans, opts), rows)
@@ -252,8 +250,8 @@ func TestSnapshotMovesIfItsReadsHold(t *testing.T) {
 	}
 }
 
-// Goal: the record of reads keeps its bound whatever is read, and the snapshot moves as long as nothing
-// near it has changed. Method: a small limit, and many keys in several statements; then a change among them.
+// Goal: the record of reads is bounded for any reads, and the snapshot advances as long as nothing near them has
+// changed. Method: a small limit, and many keys in several statements; then a change among them.
 func TestReadRecordIsBounded(t *testing.T) {
 	ctx := context.Background()
 	c := newCluster(t, nil)
@@ -295,8 +293,8 @@ func TestReadRecordIsBounded(t *testing.T) {
 	}
 }
 
-// Goal: NOWAIT, SKIP LOCKED and the lock timeout, against the locks of somebody alive, of somebody dead,
-// and of somebody who has committed but not said so everywhere (T-PES-9). Method: each against each.
+// Goal: NOWAIT, SKIP LOCKED and the lock timeout, against the locks of a running, of a crashed, and of a committed
+// transaction whose locks are not all resolved (T-PES-9). Method: each against each.
 func TestProto_T_PES_9(t *testing.T) {
 	ctx := context.Background()
 	eachCluster(t, func(t *testing.T, c *cluster) {
@@ -322,9 +320,9 @@ func TestProto_T_PES_9(t *testing.T) {
 		if err != nil || fmt.Sprint(skipped) != "[true false true true false]" {
 			t.Fatal(skipped, err)
 		}
-		c.step.advance(time.Minute) // nobody keeps the locks of the holder alive in this time
+		c.step.advance(time.Minute) // no heartbeat keeps the holder's locks alive in this time
 		third := mustBeginTxn(t, db, pessimistic)
-		scanAll(t, third, kv.Span{}, ScanOptions{}) // tells the shards how late it is
+		scanAll(t, third, kv.Span{}, ScanOptions{}) // informs the shards of the time
 		skipped, err = third.AcquireLocks(ctx, LockOptions{SkipLocked: true}, []byte("a"), []byte("k"), []byte("m"))
 		if err != nil || skipped != nil {
 			t.Fatal(skipped, err)
@@ -332,7 +330,7 @@ func TestProto_T_PES_9(t *testing.T) {
 	})
 }
 
-// Goal: shared locks are shared, keep writers out, and can be made exclusive.
+// Goal: shared locks are compatible, block writers, and can be upgraded.
 func TestSharedLocks(t *testing.T) {
 	c := newCluster(t, nil)
 	db := c.db(Options{}, nil)
@@ -356,8 +354,8 @@ func TestSharedLocks(t *testing.T) {
 	}
 }
 
-// Goal: locks go when they should: at a rollback to a savepoint those taken since (the first of the
-// transaction excepted), at the end all of them, written or not; and a statement run again keeps them.
+// Goal: locks are released when they should be: at a rollback to a savepoint those acquired since (except the first of
+// the transaction), at the end all of them, written or not; a retried statement keeps them.
 func TestLocksAreReleased(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{}, nil)
@@ -451,8 +449,8 @@ func TestManyLocks(t *testing.T) {
 	}
 }
 
-// Goal: a transaction's locks are bounded by a pool, which gets back what is released. Method: locks until there is
-// no more room; keys locked twice, a savepoint, the end.
+// Goal: a transaction's locks are bounded by a pool, to which released ones return. Method: locks until the pool is
+// exhausted; keys locked twice, a savepoint, the end.
 func TestLocksDrawFromTheirPool(t *testing.T) {
 	pool := memory.NewPool("row locks", 4<<20)
 	db := newCluster(t, nil).db(Options{LockMemory: pool}, nil)
@@ -496,8 +494,8 @@ func TestLocksDrawFromTheirPool(t *testing.T) {
 	}
 }
 
-// Goal: the estimate of what a lock takes is not far below the truth. Method: the heap before and after many.
-func TestWhatALockTakes(t *testing.T) {
+// Goal: the estimate of a lock's size is not far below its real size. Method: the heap before and after many.
+func TestLockSizeEstimate(t *testing.T) {
 	db := newCluster(t, nil).db(Options{}, nil)
 	txn := mustBeginTxn(t, db, pessimistic)
 	const n = 30_000 // none of them is packed
@@ -524,9 +522,9 @@ func TestWhatALockTakes(t *testing.T) {
 	must(t, txn.Rollback(t.Context()))
 }
 
-// Goal: the transaction that a heartbeat finds rolled back does not go on; one that is heartbeated
-// outlives its TTL by far (T-TTL-1, for a transaction that is not committing). Method: time that passes,
-// a short TTL, and a rival who would take the lock as soon as it may.
+// Goal: a transaction that a heartbeat finds rolled back does not continue; one with heartbeats outlives its TTL by far
+// (T-TTL-1, for a transaction that is not committing). Method: time that passes, a short TTL, and a rival that would
+// resolve the lock as soon as possible.
 func TestHeartbeatsKeepLocks(t *testing.T) {
 	for _, beating := range []bool{true, false} {
 		t.Run(fmt.Sprintf("beating=%v", beating), func(t *testing.T) {

@@ -150,9 +150,15 @@ func (t *Txn) writtenBefore(key []byte) (bool, error) {
 }
 
 // VerifyNew returns *mvcc.KeyExistsError if a key that LockNew has called new was inserted twice: for private spans LockNew may leave
-// that to this call. A statement calls it after its last write.
+// that to this call. A statement calls it after its last write. It returns the error of writes that could not be moved to a
+// file: they are those of the statement.
 func (t *Txn) VerifyNew(ctx context.Context) error {
 	t.private.lookups = 0
+	if t.buf != nil {
+		if err := t.buf.settle(); err != nil {
+			return err
+		}
+	}
 	if !t.private.unverified {
 		return nil
 	}

@@ -22,9 +22,9 @@ func mustInsert(t *testing.T, txn *Txn, keys ...string) {
 	}
 }
 
-// Goal: keys of tables that the transaction has made are not locked, whatever a statement does with them, and keys of other
-// tables are; a key that is inserted twice is found all the same, among the keys of one call and among those written before.
-// Method: requests are counted, on one store and on several; keys in and out of order, inserted, locked, removed and inserted
+// Goal: keys of tables that the transaction has created are not locked by any statement, and keys of other tables are;
+// a key that is inserted twice is still found, among the keys of one call and among those written before. Method:
+// requests are counted, on one store and on several; keys in and out of order, inserted, locked, removed and inserted
 // again, mixed with others.
 func TestPrivateKeysAreNotLocked(t *testing.T) {
 	eachRealCluster(t, func(t *testing.T, c *cluster) {
@@ -82,8 +82,8 @@ func TestPrivateKeysAreNotLocked(t *testing.T) {
 	})
 }
 
-// Goal: after a rollback to a savepoint from before a table was made its keys are locked like others, for another transaction
-// may make it; one from later changes nothing. A key that was inserted without a lock is still found.
+// Goal: after a rollback to a savepoint from before a table was created its keys are locked as usual, because another
+// transaction may create it; a later savepoint changes nothing. A key that was inserted without a lock is still found.
 func TestPrivateSpanEndsWithItsSavepoint(t *testing.T) {
 	ctx := context.Background()
 	c := newCluster(t, nil)
@@ -116,8 +116,8 @@ func TestPrivateSpanEndsWithItsSavepoint(t *testing.T) {
 	mustCommit(t, txn)
 }
 
-// Goal: uniqueness of private keys beyond the transaction's share of memory costs a merge, not a search of each run for each
-// key, and a key that occurs twice is named. Method: keys in random order; lookups are counted; one key
+// Goal: checking the uniqueness of private keys beyond the transaction's share of memory costs a merge, not a search of
+// each run for each key, and the error names the duplicate. Method: keys in random order; lookups are counted; one key
 // twice, far apart.
 func TestPrivateKeysLargerThanMemory(t *testing.T) {
 	ctx := context.Background()

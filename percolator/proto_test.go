@@ -27,8 +27,8 @@ func counted(t testing.TB, c prometheus.Counter) float64 {
 	return m.GetCounter().GetValue()
 }
 
-// Goal: having passed a lock at one snapshot does not mean passing it at a later one. Method: a read
-// committed transaction reads under a live transaction's lock, which then commits.
+// Goal: having ignored a lock at one snapshot does not mean ignoring it at a later one. Method: a read committed
+// transaction reads under a running transaction's lock, which then commits.
 func TestProto_T_PUSH_4(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		ctx := t.Context()
@@ -60,8 +60,8 @@ func TestProto_T_PUSH_4(t *testing.T) {
 	})
 }
 
-// Goal: the first key a transaction locks is its primary for good, whatever it rolls back, locks or
-// writes later; every request says so. Method: look at all requests.
+// Goal: the first key that a transaction locks is its permanent primary, whatever it rolls back, locks or writes later;
+// every request names it. Method: inspect all requests.
 func TestProto_T_PES_3(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		var mu sync.Mutex
@@ -100,8 +100,8 @@ func TestProto_T_PES_3(t *testing.T) {
 	})
 }
 
-// Goal: of transactions that wait for each other one is told so, and the others go on; nobody waits for
-// itself. Method: circles of two and three over one store and over three that share a graph of waits.
+// Goal: of transactions in a deadlock one receives the error, and the others continue; no transaction waits for itself.
+// Method: cycles of two and three over one store and over three that share a wait graph.
 func TestProto_T_PES_8(t *testing.T) {
 	keys := []string{"a", "k", "z"}
 	for _, bounds := range [][]string{nil, {"h", "p"}} {
@@ -151,9 +151,9 @@ func TestProto_T_PES_8(t *testing.T) {
 	}
 }
 
-// Goal: whether a lock has expired is the oracle's to say. Method: a client whose clock is an hour off in
-// either direction, measured by how long it believes to have been open; locks are kept until the
-// oracle's time has passed, and not for ever.
+// Goal: the oracle's time alone determines whether a lock has expired. Method: a client whose clock is an hour off in
+// either direction, relative to its own start; locks are kept until the TTL has passed by the oracle's time, and
+// no longer.
 func TestProto_T_TTL_2(t *testing.T) {
 	for _, skew := range []time.Duration{time.Hour, -time.Hour} {
 		eachCluster(t, func(t *testing.T, c *cluster) {
@@ -179,9 +179,9 @@ func TestProto_T_TTL_2(t *testing.T) {
 	}
 }
 
-// Goal: an autocommit writer that meets the lock of a transaction block does not spin: it gives way at once,
-// and queues as a pessimistic transaction. One that meets the lock of a commit under way waits for just
-// that. Method: both, with a clock that stands still.
+// Goal: an autocommit writer that encounters the lock of a transaction block does not retry in a loop: it fails at once,
+// and queues as a pessimistic transaction. A writer that encounters the lock of a running commit waits for that
+// commit. Method: both, with a stopped clock.
 func TestOptimisticWritersMeetLocks(t *testing.T) {
 	c := newCluster(t, nil)
 	db := c.db(Options{}, nil)
@@ -216,8 +216,8 @@ func TestOptimisticWritersMeetLocks(t *testing.T) {
 	}
 }
 
-// Goal: a request for locks that is lost, answered late, or sent again changes nothing; what it may have
-// taken is given back. Method: lose the request or its answer, once and for good.
+// Goal: a lock request that is lost, answered late, or sent again changes nothing; locks that it may have
+// acquired are released. Method: lose the request or its answer, once and permanently.
 func TestLostLockRequests(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -258,8 +258,8 @@ func TestLostLockRequests(t *testing.T) {
 	}
 }
 
-// Goal: a locked key whose lock was lost with the store's memory is still safe to write if nobody else came
-// first, and not if somebody did. Method: drop the lock behind the transaction's back.
+// Goal: a locked key whose lock was lost with the store's memory can still be written if no other transaction has
+// changed it, and not otherwise. Method: drop the lock in the store.
 func TestLostLocksAreAmended(t *testing.T) {
 	for _, stolen := range []bool{false, true} {
 		eachCluster(t, func(t *testing.T, c *cluster) {

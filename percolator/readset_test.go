@@ -9,9 +9,9 @@ import (
 	"github.com/percodb/percodb/kv"
 )
 
-// Goal: whatever is merged or coalesced, the record covers all that was read by statements that are over
-// and by the one under way, and after forgetStatement all that was read by those that are over. Method:
-// random reads against a list of them, with limits from one to many.
+// Goal: after any merging and coalescing the record covers all reads of the completed statements and of the current
+// one, and after forgetStatement all reads of the completed ones. Method: random reads against a list of them, with
+// limits from one to many.
 func TestReadRecordCoversWhatWasRead(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 1))
 	key := func() []byte {
@@ -63,8 +63,8 @@ func TestReadRecordCoversWhatWasRead(t *testing.T) {
 	}
 }
 
-// Goal: neighbours are taken together before what is far apart, so that a transaction that reads much of
-// one table and little of another does not conflict about what lies between them.
+// Goal: the narrowest gaps are closed first, so that a transaction that reads much of one table and little of another
+// has no conflicts about keys between the tables.
 func TestCoalescingClosesTheNarrowestGaps(t *testing.T) {
 	var r readSet
 	r.init(64)
@@ -84,7 +84,7 @@ func TestCoalescingClosesTheNarrowestGaps(t *testing.T) {
 	}
 }
 
-// Goal: closing a scan whose spans were read by an earlier statement leaves a record that still works.
+// Goal: closing a scan whose spans were read by an earlier statement keeps the record valid.
 func TestScanClosedAfterItsStatement(t *testing.T) {
 	db := newCluster(t, nil).db(Options{}, nil)
 	base := mustBegin(t, db)

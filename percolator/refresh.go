@@ -1,9 +1,7 @@
 package percolator
 
 import (
-	"bytes"
 	"context"
-	"slices"
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/kv"
@@ -71,15 +69,14 @@ func (r *refresh) run(ctx context.Context, spans []kv.Span) error {
 	return err
 }
 
-// send sends the request to all shards, until each has answered.
+// send sends the request to all shards, until each has decided.
 func (r *refresh) send(ctx context.Context, spans []kv.Span) error {
-	bo := backoff{db: r.db}
-	return sendAll(ctx, r.db, &bo, spans, spanList, maxFanOut, func(p *part[kv.Span]) error { return r.sendPart(ctx, p) })
+	all := shardRequest[kv.Span]{bo: backoff{db: r.db}, list: &spanList, fanOut: maxFanOut, send: r.sendPart}
+	return all.run(ctx, spans)
 }
 
 // sendPart sends the request to one shard until it has decided.
-func (r *refresh) sendPart(ctx context.Context, p *part[kv.Span]) error {
-	bo := backoff{db: r.db}
+func (r *refresh) sendPart(ctx context.Context, bo *backoff, p *part[kv.Span]) error {
 	req := kv.RefreshRequest{Ranges: p.refs, Spans: p.items, StartTS: r.startTS, FromTS: r.from, ToTS: r.to}
 	for {
 		err := p.shard.Refresh(ctx, &req)
@@ -87,9 +84,9 @@ func (r *refresh) sendPart(ctx context.Context, p *part[kv.Span]) error {
 		if !ok {
 			return err
 		}
-		pass, err := r.passLock(ctx, &bo, locked)
+		pass, err := r.passLock(ctx, bo, locked)
 		if err != nil {
-			return err
+			return stopError{err}
 		}
 		if pass {
 			req.Bypass = append(req.Bypass, locked.Lock.StartTS)
@@ -104,59 +101,19 @@ func (r *refresh) passLock(ctx context.Context, bo *backoff, e *mvcc.KeyLockedEr
 	if r.committing && e.Lock.StartTS < r.startTS {
 		push = 0
 	}
-	f, err := r.db.fateOf(ctx, bo, e, push)
+	f, err := r.db.outcomeOf(ctx, bo, e, push)
 	if err != nil {
 		return false, err
 	}
 	switch {
-	case f.kind == fateCommitted && r.from < f.commitTS && f.commitTS <= r.to:
+	case f.kind == outcomeCommitted && r.from < f.commitTS && f.commitTS <= r.to:
 		return false, &mvcc.RefreshConflictError{Key: e.Key, StartTS: e.Lock.StartTS, CommitTS: f.commitTS}
-	case f.kind == fateAlive && push == 0 && !e.Lock.Async:
+	case f.kind == outcomeAlive && push == 0 && !e.Lock.Async:
 		return false, &mvcc.RefreshConflictError{Key: e.Key, StartTS: e.Lock.StartTS}
-	case f.kind == fateAlive:
+	case f.kind == outcomeAlive:
 		return false, bo.wait(ctx, backoffLock, e)
-	case f.kind != fatePassed:
+	case f.kind != outcomePassed:
 		r.db.resolveLater([][]byte{e.Key}, e.Lock.StartTS, f.commitTS)
 	}
 	return true, nil
-}
-
-// spanPortion is one shard's part of a list of spans.
-type spanPortion struct {
-	name  string
-	shard kv.Shard
-	refs  []kv.RangeRef
-	spans []kv.Span
-}
-
-// spanPortions splits spans, which ascend without overlaps, by shard.
-func (db *DB) spanPortions(ctx context.Context, spans []kv.Span) ([]spanPortion, error) {
-	var parts []spanPortion
-	var desc *kv.RangeDescriptor
-	at := -1
-	for _, span := range spans {
-		for {
-			if desc == nil || !spanContains(desc.Span, span.Start) {
-				d, shard, err := db.router.Locate(ctx, span.Start)
-				if err != nil {
-					return nil, err
-				}
-				desc = d
-				at = slices.IndexFunc(parts, func(p spanPortion) bool { return p.name == d.Shard })
-				if at < 0 {
-					parts = append(parts, spanPortion{name: d.Shard, shard: shard})
-					at = len(parts) - 1
-				}
-				parts[at].refs = append(parts[at].refs, d.Ref())
-			}
-			p := &parts[at]
-			p.spans = append(p.spans, clip(span, desc.Span))
-			end := desc.Span.End
-			if len(end) == 0 || len(span.End) > 0 && bytes.Compare(span.End, end) <= 0 {
-				break
-			}
-			span.Start = end
-		}
-	}
-	return parts, nil
 }

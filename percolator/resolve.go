@@ -22,13 +22,13 @@ import (
 //	alive, primary not yet prewritten     wait
 func (s *snapshot) passLocks(ctx context.Context, bo *backoff, locks []mvcc.KeyLockedError) error {
 	firsts, groups := byTransaction(slices.Clone(locks))
-	fates, err := s.db.fatesOf(ctx, bo, firsts, s.readTS)
+	outcomes, err := s.db.outcomesOf(ctx, bo, firsts, s.readTS)
 	if err != nil {
 		return err
 	}
 	var alive *mvcc.KeyLockedError
-	for i, f := range fates {
-		if f.kind == fateAlive {
+	for i, f := range outcomes {
+		if f.kind == outcomeAlive {
 			if alive == nil || alive.Lock.Expiry() < firsts[i].Lock.Expiry() {
 				alive = firsts[i]
 			}
@@ -59,20 +59,20 @@ func byTransaction(locks []mvcc.KeyLockedError) (firsts []*mvcc.KeyLockedError, 
 }
 
 // learn records how to treat one transaction's locks and resolves them in the background.
-func (s *snapshot) learn(f fate, locks []mvcc.KeyLockedError) {
+func (s *snapshot) learn(f outcome, locks []mvcc.KeyLockedError) {
 	startTS := locks[0].Lock.StartTS
-	if f.kind == fateCommitted && f.commitTS <= s.readTS {
+	if f.kind == outcomeCommitted && f.commitTS <= s.readTS {
 		s.rememberCommitted(startTS, f.commitTS)
 	} else {
 		s.rememberBypass(startTS)
 	}
-	if f.kind == fatePassed {
+	if f.kind == outcomePassed {
 		return
 	}
 	keys := make([][]byte, 0, len(locks))
 	for i := range locks {
 		// A primary that was rolled back by the status check has no lock any more.
-		if l := &locks[i].Lock; l.Async || f.kind != fateRolledBack || !bytes.Equal(locks[i].Key, l.Primary) {
+		if l := &locks[i].Lock; l.Async || f.kind != outcomeRolledBack || !bytes.Equal(locks[i].Key, l.Primary) {
 			keys = append(keys, locks[i].Key)
 		}
 	}
@@ -98,38 +98,20 @@ func (db *DB) resolveInBackground(ctx context.Context, keys [][]byte, startTS, c
 
 // resolveKeys commits or rolls back ascending keys of a transaction whose outcome is decided (commitTS 0: rolled back).
 func (db *DB) resolveKeys(ctx context.Context, bo *backoff, keys [][]byte, startTS, commitTS tso.Timestamp) error {
-	return db.onShards(ctx, bo, keys, func(p *part[[]byte]) error {
+	return onShards(ctx, bo, keys, func(p *part[[]byte]) error {
 		return p.shard.ResolveLock(ctx, &kv.ResolveLockRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS, CommitTS: commitTS})
 	})
 }
 
-// onShards calls do for each shard's part of ascending keys, one after the other, and retries transient errors. do must
-// be idempotent.
-func (db *DB) onShards(ctx context.Context, bo *backoff, keys [][]byte, do func(*part[[]byte]) error) error {
-	return sendAll(ctx, db, bo, keys, keyList, 1, do)
-}
-
-// pickKeys returns the keys at the positions; nil positions mean all.
-func pickKeys(keys [][]byte, pick []int) [][]byte {
-	if pick == nil {
-		return keys
-	}
-	picked := make([][]byte, len(pick))
-	for i, at := range pick {
-		picked[i] = keys[at]
-	}
-	return picked
-}
-
-// fateOf checks the status of a lock's transaction. callerTS is the reader's snapshot, above which a live transaction is
+// outcomeOf checks the status of a lock's transaction. callerTS is the reader's snapshot, above which a live transaction is
 // pushed; a writer passes 0. The check rolls back an expired transaction.
-func (db *DB) fateOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS tso.Timestamp) (fate, error) {
-	return db.fateAt(ctx, bo, e, callerTS, 0)
+func (db *DB) outcomeOf(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS tso.Timestamp) (outcome, error) {
+	return db.outcomeAt(ctx, bo, e, callerTS, 0)
 }
 
-// fateAt is fateOf with a timestamp by which the lock's expiry is determined first; 0: a new one is requested from the
+// outcomeAt is outcomeOf with a timestamp by which the lock's expiry is determined first; 0: a new one is requested from the
 // oracle.
-func (db *DB) fateAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS, now tso.Timestamp) (f fate, err error) {
+func (db *DB) outcomeAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, callerTS, now tso.Timestamp) (f outcome, err error) {
 	lock := &e.Lock
 	if f, ok := db.statuses.get(lock.StartTS); ok {
 		db.metrics.statusHits.Inc()
@@ -145,17 +127,17 @@ func (db *DB) fateAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 		}
 		now = 0
 		if isAway(err) {
-			return fate{kind: fateAway}, nil
+			return outcome{kind: outcomeAway}, nil
 		}
 		if err == nil {
-			if (f.kind == fateCommitted || f.kind == fateRolledBack) && !f.undecided {
+			if (f.kind == outcomeCommitted || f.kind == outcomeRolledBack) && !f.undecided {
 				db.statuses.put(lock.StartTS, f)
 			}
 			db.metrics.resolved[f.kind].Inc()
 			return f, nil
 		}
 		if err := db.retryRouting(ctx, bo, err); err != nil {
-			return fate{}, err
+			return outcome{}, err
 		}
 	}
 }
@@ -163,13 +145,13 @@ func (db *DB) fateAt(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, c
 // maxAsking bounds the number of concurrent status checks. Each may have to wait for a sync, which they then share.
 const maxAsking = 256
 
-// fatesOf is fateOf for several transactions, each by one of its locks.
-func (db *DB) fatesOf(ctx context.Context, bo *backoff, locks []*mvcc.KeyLockedError, callerTS tso.Timestamp) ([]fate, error) {
-	fates := make([]fate, len(locks))
+// outcomesOf is outcomeOf for several transactions, each by one of its locks.
+func (db *DB) outcomesOf(ctx context.Context, bo *backoff, locks []*mvcc.KeyLockedError, callerTS tso.Timestamp) ([]outcome, error) {
+	outcomes := make([]outcome, len(locks))
 	if len(locks) == 1 {
 		var err error
-		fates[0], err = db.fateOf(ctx, bo, locks[0], callerTS)
-		return fates, err
+		outcomes[0], err = db.outcomeOf(ctx, bo, locks[0], callerTS)
+		return outcomes, err
 	}
 	now, err := db.now(ctx)
 	if err != nil {
@@ -184,14 +166,14 @@ func (db *DB) fatesOf(ctx context.Context, bo *backoff, locks []*mvcc.KeyLockedE
 			bo := backoff{db: db}
 			for i := int(next.Add(1)) - 1; i < len(locks) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
 				var err error
-				if fates[i], err = db.fateAt(ctx, &bo, locks[i], callerTS, now); err != nil {
+				if outcomes[i], err = db.outcomeAt(ctx, &bo, locks[i], callerTS, now); err != nil {
 					cancel(err)
 				}
 			}
 		})
 	}
 	wg.Wait()
-	return fates, context.Cause(ctx)
+	return outcomes, context.Cause(ctx)
 }
 
 // maxNeighbours bounds how many locks of one dead transaction a writer resolves at once.
@@ -201,11 +183,11 @@ const maxNeighbours = 1024
 // transactions fails at once, since it could only wait for a conflict, and so that no two wait for each other. A writer
 // that encounters a pessimistic lock also fails at once: when it runs again, it acquires locks and enters the queue.
 func (db *DB) clearLock(ctx context.Context, bo *backoff, shard kv.Shard, startTS tso.Timestamp, e *mvcc.KeyLockedError, last []byte) error {
-	f, err := db.fateOf(ctx, bo, e, 0)
+	f, err := db.outcomeOf(ctx, bo, e, 0)
 	if err != nil {
 		return err
 	}
-	if f.kind == fateAlive || f.kind == fatePassed {
+	if f.kind == outcomeAlive || f.kind == outcomePassed {
 		if e.Lock.StartTS > startTS || e.Lock.Op == mvcc.OpPessimistic {
 			return &mvcc.WriteConflictError{Key: e.Key, StartTS: startTS, ConflictingStartTS: e.Lock.StartTS}
 		}

@@ -124,14 +124,14 @@ func (r *beforeResolver) resolve(ctx context.Context, bo *backoff, infos []mvcc.
 		return nil, nil, nil
 	}
 	firsts, groups := byTransaction(locks)
-	fates, err := r.db.fatesOf(ctx, bo, firsts, 0)
+	outcomes, err := r.db.outcomesOf(ctx, bo, firsts, 0)
 	if err != nil {
 		return nil, nil, err
 	}
-	for i, f := range fates {
+	for i, f := range outcomes {
 		switch f.kind {
-		case fateCommitted, fateRolledBack:
-		case fateAway:
+		case outcomeCommitted, outcomeRolledBack:
+		case outcomeAway:
 			left = append(left, groups[i]...)
 			continue
 		default:

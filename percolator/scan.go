@@ -39,6 +39,12 @@ type scan struct {
 	rows []kv.KeyValue // the page's rows, and those behind its locks
 	i    int           // of the next row
 	page *kv.ScanResponse
+	// ahead: the scan requests the next page while the rows of one are being returned.
+	ahead struct {
+		wanted bool
+		next   *pageAhead       // nil: none is requested
+		spare  *kv.ScanResponse // of rows that have been returned
+	}
 
 	buffered *bufferScan // nil when the buffer was empty
 
@@ -73,6 +79,7 @@ func (s *scan) init(t *Txn, spans []kv.Span, opts ScanOptions) *scan {
 	if first <= 0 {
 		first = defaultPageRows
 	}
+	s.ahead.wanted = opts.ReadAhead
 	s.req = kv.ScanRequest{
 		Reverse:  opts.Reverse,
 		KeysOnly: opts.KeysOnly,
@@ -178,17 +185,15 @@ func (s *scan) fetch(ctx context.Context) bool {
 // fetchPage fetches one page and moves left beyond it.
 func (s *scan) fetchPage(ctx context.Context) error {
 	s.rows, s.i = nil, 0
-	desc, shard, err := s.locate(ctx, s.left)
+	resp, err := s.takeAhead(ctx)
+	if err == nil && resp == nil {
+		resp, err = s.ask(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	s.gather(ctx, desc)
-	s.req.ReadOptions = s.snap.readOptions()
-	s.req.Reuse = s.page // all of its rows have been returned
-	resp, err := shard.Scan(ctx, &s.req)
-	if err != nil {
-		s.t.db.forgetRoute(err, s.req.Ranges...)
-		return err
+	if s.page != resp {
+		s.ahead.spare = s.page // all of its rows have been returned
 	}
 	s.page, s.rows = resp, resp.Rows
 	if s.deleted != nil {
@@ -201,8 +206,37 @@ func (s *scan) fetchPage(ctx context.Context) error {
 	}
 	s.note(resp.ResumeKey)
 	s.moveOn(resp.ResumeKey)
-	s.req.Limit = min(pageGrowth*s.req.Limit, s.t.db.opts.MaxPageRows)
+	if s.req.Limit < s.t.db.opts.MaxPageRows {
+		s.req.Limit = min(pageGrowth*s.req.Limit, s.t.db.opts.MaxPageRows)
+	} else if s.ahead.wanted { // Short scans do not get here.
+		s.readAhead(ctx)
+	}
 	return nil
+}
+
+// prepare makes the request for the next page.
+func (s *scan) prepare(ctx context.Context) (kv.Shard, error) {
+	desc, shard, err := s.locate(ctx, s.left)
+	if err != nil {
+		return nil, err
+	}
+	s.gather(ctx, desc)
+	s.req.ReadOptions = s.snap.readOptions()
+	return shard, nil
+}
+
+// ask requests the next page.
+func (s *scan) ask(ctx context.Context) (*kv.ScanResponse, error) {
+	shard, err := s.prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.req.Reuse = s.page // all of its rows have been returned
+	resp, err := shard.Scan(ctx, &s.req)
+	if err != nil {
+		s.t.db.forgetRoute(err, s.req.Ranges...)
+	}
+	return resp, err
 }
 
 // locate returns the range that contains the end of span at which the scan starts.
@@ -269,10 +303,12 @@ func (s *scan) Err() error { return s.err }
 
 // Close implements Iterator.
 func (s *scan) Close() {
-	if s.t.reads != nil && s.key != nil && (!s.drained || s.i < len(s.rows)) {
-		// Rows that were fetched and not returned were not read.
+	if s.t.reads != nil && s.key != nil && s.err == nil && (!s.drained || s.i < len(s.rows)) {
+		// Rows that were fetched and not returned were not read. After an error they count as read: the page that s.key is in
+		// may have been reused.
 		s.t.reads.shrink(s.queue.noted, s.read, s.key, s.req.Reverse)
 	}
+	s.stopAhead()
 	s.closed = true
 	s.rows, s.page, s.buffered = nil, nil, nil
 	s.i = 0

@@ -16,25 +16,16 @@ func (c *committer) readsAreHere(ctx context.Context) (bool, error) {
 	if len(c.reads) > maxOnePhaseReads {
 		return false, nil
 	}
-	bo := backoff{db: c.db}
-	for {
-		parts, err := c.db.spanPortions(ctx, c.reads)
-		switch {
-		case err != nil:
-			if err := c.db.retryRouting(ctx, &bo, err); err != nil {
-				return false, err
-			}
-			continue
-		case len(parts) > 1 || parts[0].name != c.parts[0].name:
-			return false, nil
-		}
-		for _, ref := range parts[0].refs {
-			if !slices.ContainsFunc(c.parts[0].refs, func(r kv.RangeRef) bool { return r.ID == ref.ID }) {
-				c.parts[0].refs = append(c.parts[0].refs, ref)
-			}
-		}
-		return true, nil
+	parts, err := spanList.split(ctx, &backoff{db: c.db}, c.reads, nil)
+	if err != nil || len(parts) > 1 || parts[0].name != c.parts[0].name {
+		return false, err
 	}
+	for _, ref := range parts[0].refs {
+		if !slices.ContainsFunc(c.parts[0].refs, func(r kv.RangeRef) bool { return r.ID == ref.ID }) {
+			c.parts[0].refs = append(c.parts[0].refs, ref)
+		}
+	}
+	return true, nil
 }
 
 // maxOnePhaseReads bounds the spans that go with a one-phase commit, under whose latches they are

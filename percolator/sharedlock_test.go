@@ -46,9 +46,9 @@ func wantConflict(t *testing.T, err error) {
 	}
 }
 
-// Goal: FOR SHARE of a parent keeps it until the child is committed, or the commit fails: also when the
-// store has lost the lock, wherever the child is. Method: the store restarts, and the parent goes, or
-// nothing happens to it; at every level.
+// Goal: a parent locked FOR SHARE exists until the child is committed, or the commit fails: also if the
+// store has lost the lock, with the child on any store. Method: restart the store, and delete the parent or
+// not; at every isolation level.
 func TestLostSharedLock(t *testing.T) {
 	ctx := context.Background()
 	for _, level := range []Isolation{ReadCommitted, SnapshotIsolation, Serializable} {
@@ -88,9 +88,9 @@ func TestLostSharedLock(t *testing.T) {
 	}
 }
 
-// Goal: a shared lock that is lost between its check and the commit point lets nobody in who would
-// miss the commit. Method: before the primary's commit arrives the store of the parent restarts; another
-// locks the parent alone, looks for children, finds none, and deletes the parent.
+// Goal: after the loss of a shared lock between its check and the commit point, no transaction acquires the key without
+// seeing the commit. Method: restart the parent's store before the primary's commit arrives; another transaction
+// locks the parent exclusively, finds no children, and deletes the parent.
 func TestSharedLockLostBeforeTheCommitPoint(t *testing.T) {
 	ctx := context.Background()
 	c, db := newRestarts(t, "m")
@@ -131,8 +131,8 @@ func TestSharedLockLostBeforeTheCommitPoint(t *testing.T) {
 	}
 }
 
-// Goal: who has locked a key for share first and then writes on several stores commits while others share
-// the key, and waits for none of them. Method: two transactions and an idle third share one key, in one
+// Goal: a transaction whose first lock is a shared one, and which writes on several stores, commits while others share
+// the key, without waiting for them. Method: two transactions and an idle third share one key, in one
 // phase, asynchronously and in two phases.
 func TestSharedPrimary(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
@@ -164,8 +164,8 @@ func TestSharedPrimary(t *testing.T) {
 	})
 }
 
-// Goal: a transaction whose first lock is on a row that it inserts and deletes again commits what else it
-// has written, and leaves no lock. Method: its other rows lie on the same store, and on others.
+// Goal: a transaction whose first lock is on a row that it inserts and deletes again commits its other
+// writes, and leaves no lock. Method: other rows on the same store, and on others.
 func TestPrimaryInsertedAndDeleted(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{}, nil)
@@ -188,10 +188,10 @@ func TestPrimaryInsertedAndDeleted(t *testing.T) {
 	})
 }
 
-// Goal: a restart of a store fails nobody whose rows nobody else has touched: heartbeats take the primary's
-// lock again. Where somebody was let in meanwhile, the commit tells what happened, and so it does where the
-// transaction was rolled back because its locks had run out. Method: a store restarts under an open
-// transaction; its heartbeat comes; then nothing, a change by another, or a resolver after the TTL.
+// Goal: a restart of a store does not fail a transaction whose rows no other transaction has changed: heartbeats acquire
+// the primary's lock again. If another transaction has locked a row in the meantime, or the transaction was rolled
+// back because its locks had expired, the commit's error says so. Method: restart a store under an open
+// transaction; send its heartbeat; then nothing, a change by another, or a resolver after the TTL.
 func TestPessimisticTransactionOverARestart(t *testing.T) {
 	ctx := context.Background()
 	for _, tc := range []struct {
@@ -255,8 +255,8 @@ func TestPessimisticTransactionOverARestart(t *testing.T) {
 	}
 }
 
-// Goal: a restart of the oracle that moves its clock forward does not let locks run out whose owner lives.
-// Method: the clock jumps, a heartbeat comes, and a waiter asks the primary.
+// Goal: a restart of the oracle that advances its clock does not expire the locks of a live owner.
+// Method: the clock jumps, the owner sends a heartbeat, and a waiter checks the primary.
 func TestHeartbeatsGoByTheOraclesClock(t *testing.T) {
 	ctx := context.Background()
 	c, db := newRestarts(t, "m")
@@ -277,10 +277,10 @@ func TestHeartbeatsGoByTheOraclesClock(t *testing.T) {
 	}
 }
 
-// Goal: a jump of the oracle's clock is not the silence of those whose locks it leaves behind: nobody takes or
-// rolls back a lock whose next heartbeat is not due, and a dead owner's goes after its lease all the same.
-// Method: the oracle jumps by an hour under a pessimistic lock, under the prewritten lock of a commit in
-// flight, and under a heartbeat; a rival asks for the key; then the stores' clock moves past the lease.
+// Goal: a jump of the oracle's clock does not expire the locks of live owners: a lock whose next heartbeat is not due is
+// neither taken nor rolled back, and a dead owner's lock still expires after its lease.
+// Method: the oracle jumps by an hour under a pessimistic lock, under the prewritten lock of a running commit,
+// and under a heartbeat; a rival requests the key; then the stores' clock advances past the lease.
 func TestAClockJumpIsNoSilence(t *testing.T) {
 	for _, tc := range []struct {
 		name    string
@@ -326,8 +326,8 @@ func TestAClockJumpIsNoSilence(t *testing.T) {
 			c := newCluster(t, nil, "m")
 			db := c.db(Options{}, nil)
 			txn := tc.prepare(t, c, db)
-			db = c.db(Options{}, nil) // of the stores as they are now
-			fate := func() fate {
+			db = c.db(Options{}, nil) // of the current stores
+			outcome := func() outcome {
 				locked := &mvcc.Lock{Op: mvcc.OpPut, StartTS: txn.StartTS(), Primary: []byte("a")}
 				if txn.locks != nil {
 					locked.Op = mvcc.OpPessimistic
@@ -336,15 +336,15 @@ func TestAClockJumpIsNoSilence(t *testing.T) {
 				must(t, err)
 				return f
 			}
-			if f := fate(); f.kind != fateAlive {
-				t.Fatalf("fate %v under a live owner", f)
+			if f := outcome(); f.kind != outcomeAlive {
+				t.Fatalf("outcome %v under a live owner", f)
 			}
 			if txn.locks != nil {
-				txn.locks.lease.stop() // dead from here on
+				txn.locks.lease.stop() // the owner is dead from now on
 			}
 			c.step.advance(4 * time.Second)
-			if f := fate(); f.kind != fateRolledBack {
-				t.Fatalf("fate %v of a dead owner's lock", f)
+			if f := outcome(); f.kind != outcomeRolledBack {
+				t.Fatalf("outcome %v of a dead owner's lock", f)
 			}
 		})
 	}
@@ -360,9 +360,9 @@ func prewriteOnly(t *testing.T, c *cluster, startTS tso.Timestamp, key string) {
 	must(t, err)
 }
 
-// Goal: a write set that goes to a file is committed with its shared locks checked, and the first of them
-// as little its primary as elsewhere. Method: FOR SHARE first, thousands of rows; the store keeps the
-// lock, loses it, or loses it to another.
+// Goal: the commit of a write set in a file checks its shared locks, and the first of them is not its
+// primary. Method: FOR SHARE first, then thousands of rows; the store keeps the
+// lock, loses it, or loses it to another transaction.
 func TestSharedLockOfALargeTransaction(t *testing.T) {
 	for _, tc := range []struct{ restart, taken bool }{{false, false}, {true, false}, {true, true}} {
 		c := &restarts{cluster: newCluster(t, nil, "m"), shards: map[*kv.Store]*hookShard{}}

@@ -27,6 +27,7 @@ type spilled struct {
 	runs  []spilledRun
 	// generation changes with every run that is added, so that iterators detect that entries have moved.
 	generation int
+	failed     *failedRun // nil: none
 }
 
 // spilledRun is one run, the log's entries from from on.
@@ -94,9 +95,25 @@ func decodeSpilled(b []byte) (at int, c change, value []byte, err error) {
 
 // spill moves all entries in memory to a file, which is made in dir if there is none yet.
 func (b *writeBuffer) spill(dir string) error {
-	if b.n == 0 {
-		return nil
+	if err := b.settle(); err != nil || b.n == 0 {
+		return err
 	}
+	w, err := b.beginRun(dir)
+	if err != nil {
+		return err
+	}
+	run, err := b.writeRun(w)
+	if err != nil {
+		return err
+	}
+	b.spilled.add(spilledRun{run: run, from: b.base, limit: b.base + b.n, sizeBytes: b.memBytes})
+	b.base += b.n
+	b.empty()
+	return nil
+}
+
+// beginRun begins the run of the entries in memory.
+func (b *writeBuffer) beginRun(dir string) (*sortrun.Writer, error) {
 	if b.spilled == nil {
 		b.spilled = &spilled{}
 	}
@@ -104,22 +121,7 @@ func (b *writeBuffer) spill(dir string) error {
 		b.tight = true
 		memory.TightenCollector()
 	}
-	s := b.spilled
-	w, err := s.newWriter(dir, 0)
-	if err != nil {
-		return err
-	}
-	if err := b.writeRun(w); err != nil {
-		return err
-	}
-	run, err := w.Finish()
-	if err != nil {
-		return err
-	}
-	s.add(spilledRun{run: run, from: b.base, limit: b.base + b.n, sizeBytes: b.memBytes})
-	b.base += b.n
-	b.empty()
-	return nil
+	return b.spilled.newWriter(dir, 0)
 }
 
 // newWriter begins a run of a level.
@@ -160,8 +162,8 @@ func (w *runWriter) add(key, record []byte, c change) error {
 	return nil
 }
 
-// writeRun writes the entries in memory.
-func (b *writeBuffer) writeRun(to *sortrun.Writer) error {
+// writeRun writes the entries in memory as a run.
+func (b *writeBuffer) writeRun(to *sortrun.Writer) (*sortrun.Run, error) {
 	w := runWriter{Writer: to}
 	var scratch []byte
 	put := func(i int) error {
@@ -172,19 +174,19 @@ func (b *writeBuffer) writeRun(to *sortrun.Writer) error {
 	if b.ascending() {
 		for i := range b.n {
 			if err := put(i); err != nil {
-				return err
+				return nil, err
 			}
 		}
-		return nil
+		return to.Finish()
 	}
 	places := b.sorted()
 	defer places.release()
 	for _, p := range places.order {
 		if err := put(int(p.at)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return to.Finish()
 }
 
 // add takes in a new run.
@@ -204,22 +206,38 @@ func (s *spilled) add(r spilledRun) {
 
 // compact merges the newest runs while there are most of their level. An error leaves them as they
 // were.
+func (b *writeBuffer) compact(ctx context.Context, dir string, most int) error {
+	if b == nil || b.spilled == nil || len(b.spilled.newest()) < most {
+		return nil
+	}
+	if err := b.settle(); err != nil {
+		return err
+	}
+	return b.spilled.compact(ctx, dir, most)
+}
+
+// newest returns the newest runs, those of one level.
+func (s *spilled) newest() []spilledRun {
+	from := len(s.runs)
+	for from > 0 && s.runs[from-1].level == s.runs[len(s.runs)-1].level {
+		from--
+	}
+	return s.runs[from:]
+}
+
 func (s *spilled) compact(ctx context.Context, dir string, most int) error {
 	for {
-		from := len(s.runs)
-		for from > 0 && s.runs[from-1].level == s.runs[len(s.runs)-1].level {
-			from--
-		}
-		if len(s.runs)-from < most {
+		group := s.newest()
+		if len(group) < most {
 			return nil
 		}
-		merged, err := s.merge(ctx, dir, s.runs[from:])
+		merged, err := s.merge(ctx, dir, group)
 		if err != nil {
 			return err
 		}
 		s.generation++
-		clear(s.runs[from:])
-		s.runs = s.runs[:from]
+		clear(group)
+		s.runs = s.runs[:len(s.runs)-len(group)]
 		s.closeFile(merged.level - 1) // These were all its runs: levels only descend.
 		s.runs = append(s.runs, merged)
 	}
@@ -275,6 +293,10 @@ func (b *writeBuffer) close() {
 		b.tight = false
 		memory.LoosenCollector()
 	}
+	if b != nil && b.spilling != nil {
+		<-b.spilling.ready
+		b.spilling = nil
+	}
 	if b != nil && b.spilled != nil {
 		for level := range b.spilled.files {
 			b.spilled.closeFile(level)
@@ -285,6 +307,9 @@ func (b *writeBuffer) close() {
 
 // truncate rolls back the entries from n on and returns their accounted size, as far as it is known.
 func (s *spilled) truncate(n int) (sizeBytes int64) {
+	if f := s.failed; f != nil && n <= f.from {
+		sizeBytes, s.failed = f.sizeBytes, nil
+	}
 	for len(s.runs) > 0 {
 		r := &s.runs[len(s.runs)-1]
 		if r.from < n {

@@ -6,37 +6,37 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// fate is the outcome of a transaction whose lock was encountered.
-type fate struct {
-	kind     fateKind
+// outcome is the state of a transaction whose lock was encountered, final or not.
+type outcome struct {
+	kind     outcomeKind
 	commitTS tso.Timestamp // if committed
-	// undecided qualifies fateRolledBack: the transaction has lost its primary's lock, but might acquire it again. It
+	// undecided qualifies outcomeRolledBack: the transaction has lost its primary's lock, but might acquire it again. It
 	// applies to pessimistic locks only, and must not be cached.
 	undecided bool
 }
 
-type fateKind int
+type outcomeKind int
 
 const (
-	fateAlive      fateKind = iota
-	fatePassed              // alive, and will commit above the snapshot of the calling reader
-	fateCommitted           // at commitTS
-	fateRolledBack          // permanently
-	fateKinds
-	// fateAway: only an unavailable shard knows the outcome; see withAway. It is not counted.
-	fateAway
+	outcomeAlive      outcomeKind = iota
+	outcomePassed                 // alive, and will commit above the snapshot of the calling reader
+	outcomeCommitted              // at commitTS
+	outcomeRolledBack             // permanently
+	outcomeKinds
+	// outcomeAway: only an unavailable shard knows the outcome; see withAway. It is not counted.
+	outcomeAway
 )
 
 // statusCache caches outcomes that are final (I3). It has two generations: when the young one is full it becomes the old
 // one, and entries that are not used again are dropped. Safe for concurrent use.
 type statusCache struct {
 	mu         sync.Mutex
-	young, old map[tso.Timestamp]fate
+	young, old map[tso.Timestamp]outcome
 }
 
 const statusCacheGeneration = 4096
 
-func (c *statusCache) get(startTS tso.Timestamp) (fate, bool) {
+func (c *statusCache) get(startTS tso.Timestamp) (outcome, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if f, ok := c.young[startTS]; ok {
@@ -49,15 +49,15 @@ func (c *statusCache) get(startTS tso.Timestamp) (fate, bool) {
 	return f, ok
 }
 
-func (c *statusCache) put(startTS tso.Timestamp, f fate) {
+func (c *statusCache) put(startTS tso.Timestamp, f outcome) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.putLocked(startTS, f)
 }
 
-func (c *statusCache) putLocked(startTS tso.Timestamp, f fate) {
+func (c *statusCache) putLocked(startTS tso.Timestamp, f outcome) {
 	if c.young == nil || len(c.young) >= statusCacheGeneration {
-		c.old, c.young = c.young, make(map[tso.Timestamp]fate)
+		c.old, c.young = c.young, make(map[tso.Timestamp]outcome)
 	}
 	c.young[startTS] = f
 }

@@ -18,20 +18,19 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: the protocol as a newcomer can read it: who meets which lock, asks whom, and does what.
-// Method: testdata/*.txt; -rewrite writes the outputs. Every transaction has a coordinator of its
-// own, which can be made to die in the middle of a commit; nothing it wants to send from then on
-// arrives.
+// Goal: readable transcripts of the protocol: which transaction encounters which lock, and its requests and actions.
+// Method: testdata/*.txt; -rewrite writes the outputs. Every transaction has its own coordinator,
+// which can be made to crash in the middle of a commit; its later requests are not sent.
 //
-//	stores [bounds=(m,t)]            start anew; one store more than bounds
+//	stores [bounds=(m,t)]            start with new stores, one more than bounds
 //	begin T                          a transaction; at=T2 reads at T2's start_ts
 //	put|insert|delete|lock T k[=v]…  write
 //	get T k…    scan T [reverse]     read
 //	commit T [dies=WHEN]             WHEN: before-primary (only secondaries are locked),
 //	                                 after-prewrite, after-primary
-//	advance 5s                       let the oracle's time pass
-//	restart I                        restart store I, losing what is in memory
-//	locks                            who holds which keys
+//	advance 5s                       advance the oracle's time
+//	restart I                        restart store I, which loses its memory
+//	locks                            list the locks by transaction
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		tr := &transcript{t: t}
@@ -46,7 +45,7 @@ type transcript struct {
 	names map[tso.Timestamp]string
 }
 
-// coordinator is one transaction and the DB it runs on.
+// coordinator is one transaction and its DB.
 type coordinator struct {
 	txn *Txn
 	db  *DB
@@ -75,7 +74,7 @@ func (tr *transcript) run(t *testing.T, d *datadriven.TestData) string {
 			bounds = append(bounds, a.Vals...)
 		}
 		tr.c = newCluster(t, nil, bounds...)
-		tr.c.twoPhases = true // the transcripts show the two
+		tr.c.twoPhases = true // the transcripts show both phases
 		tr.txns, tr.names = map[string]*coordinator{}, map[tso.Timestamp]string{}
 		return ""
 	case "begin":
@@ -132,7 +131,7 @@ func (tr *transcript) begin(d *datadriven.TestData, name string) {
 	tr.names[co.txn.StartTS()] = name
 }
 
-// before kills the coordinator at the appointed place.
+// before crashes the coordinator at the chosen point.
 func (co *coordinator) before(req any) error {
 	if prewrite, ok := req.(*kv.PrewriteRequest); ok && co.dies == "before-primary" && holdsPrimary(prewrite) {
 		<-co.secondaries
@@ -167,7 +166,7 @@ func holdsPrimary(req *kv.PrewriteRequest) bool {
 	return false
 }
 
-// note writes down what the coordinator did about others' locks.
+// note records the coordinator's requests about other transactions' locks.
 func (tr *transcript) note(co *coordinator, req, res any, err error) {
 	co.mu.Lock()
 	defer co.mu.Unlock()
@@ -175,7 +174,7 @@ func (tr *transcript) note(co *coordinator, req, res any, err error) {
 		line := fmt.Sprintf(format, args...)
 		again := line + ", again and again"
 		if n := len(co.trace); n > 0 && (co.trace[n-1] == line || co.trace[n-1] == again) {
-			co.trace[n-1] = again // how often depends on the time waited
+			co.trace[n-1] = again // the number of repetitions depends on the waiting time
 			return
 		}
 		co.trace = append(co.trace, line)
@@ -291,7 +290,7 @@ func show(value []byte, err error) string {
 	return string(value)
 }
 
-// describe names an error without its timestamps.
+// describe returns an error's text without timestamps.
 func describe(err error) string {
 	var (
 		conflict     *mvcc.WriteConflictError

@@ -91,13 +91,7 @@ func compareMutation(m mvcc.Mutation, key []byte) int { return bytes.Compare(m.K
 func (c *committer) batches() [][]mvcc.Mutation {
 	var all [][]mvcc.Mutation
 	for i := range c.parts {
-		of := c.mutations
-		if pick := c.parts[i].pick; pick != nil {
-			of = make([]mvcc.Mutation, len(pick))
-			for j, at := range pick {
-				of[j] = c.mutations[at]
-			}
-		}
+		of := c.parts[i].items
 		if len(c.shared) > 0 {
 			of = slices.DeleteFunc(slices.Clone(of), func(m mvcc.Mutation) bool { return m.Op == mvcc.OpCheckShared })
 		}
@@ -126,10 +120,11 @@ type prewritePart struct {
 
 // prewrite locks the keys of one batch, on whatever shards they lie now.
 func (c *committer) prewrite(ctx context.Context, muts []mvcc.Mutation, became *prewritePart) error {
-	bo := backoff{db: c.db}
-	return sendAll(ctx, c.db, &bo, muts, mutationList, 1, func(p *part[mvcc.Mutation]) error {
-		return c.prewriteOnce(ctx, &bo, p, became)
-	})
+	r := shardRequest[mvcc.Mutation]{bo: backoff{db: c.db}, list: &mutationList, fanOut: 1}
+	r.send = func(ctx context.Context, bo *backoff, p *part[mvcc.Mutation]) error {
+		return c.prewriteOnce(ctx, bo, p, became)
+	}
+	return r.run(ctx, muts)
 }
 
 // prewriteOnce sends one request, and records what is known of it after an error.
@@ -304,9 +299,9 @@ func (c *committer) probePrimary(ctx context.Context, ts tso.Timestamp, cause er
 		f, err := c.db.askPrimary(ctx, &lock.Lock, 0)
 		if err == nil {
 			switch f.kind {
-			case fateCommitted:
+			case outcomeCommitted:
 				return f.commitTS, nil
-			case fateRolledBack:
+			case outcomeRolledBack:
 				return 0, &mvcc.RolledBackError{StartTS: c.startTS}
 			}
 			_, err = c.sendPrimary(ctx, ts)
@@ -349,7 +344,7 @@ func (c *committer) commitLater(ctx context.Context, keys [][]byte, ts tso.Times
 func (db *DB) commitKeys(ctx context.Context, keys [][]byte, startTS, commitTS tso.Timestamp) {
 	bo := backoff{db: db}
 	for some := range slices.Chunk(keys, maxRequestKeys) {
-		err := db.onShards(ctx, &bo, some, func(p *part[[]byte]) error {
+		err := onShards(ctx, &bo, some, func(p *part[[]byte]) error {
 			return p.shard.Commit(ctx, &kv.CommitRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS, CommitTS: commitTS})
 		})
 		switch kind := errkind.Of(err); {
@@ -388,10 +383,10 @@ func (db *DB) rollbackKeys(ctx context.Context, keys [][]byte, startTS tso.Times
 	rollback := func(p *part[[]byte]) error {
 		return p.shard.Rollback(ctx, &kv.RollbackRequest{Ranges: p.refs, Keys: p.items, StartTS: startTS})
 	}
-	err := db.onShards(ctx, &bo, keys[:1], rollback)
+	err := onShards(ctx, &bo, keys[:1], rollback)
 	for some := range slices.Chunk(keys[1:], maxRequestKeys) {
 		if err == nil {
-			err = db.onShards(ctx, &bo, some, rollback)
+			err = onShards(ctx, &bo, some, rollback)
 		}
 	}
 	if err != nil {

@@ -125,17 +125,10 @@ func (t *Txn) write(key, value []byte, c change) error {
 		t.buf = &writeBuffer{account: memory.NewAccount(t.db.opts.Memory, freeBufferBytes)}
 	}
 	grown := t.buf.account.Grow(size - t.buf.size())
-	if t.buf.memBytes >= t.db.opts.SpillBytes || grown != nil && t.buf.n > 0 {
-		if err := t.buf.spill(t.db.opts.TempDir); err != nil {
+	if t.buf.memBytes >= t.db.opts.SpillBytes || grown != nil && (t.buf.n > 0 || t.buf.spilling != nil) {
+		if err := t.spill(grown != nil); err != nil {
 			return err
 		}
-		if err := t.buf.spilled.compact(context.Background(), t.db.opts.TempDir, 2*maxRuns); err != nil {
-			return err
-		}
-		if grown != nil {
-			t.buf.spare = nil // The memory is needed elsewhere.
-		}
-		t.buf.shrinkAccount()
 		grown = t.buf.account.Grow(int64(len(key) + len(value) + entryOverhead))
 	}
 	if grown != nil {
@@ -149,14 +142,36 @@ func (t *Txn) write(key, value []byte, c change) error {
 	return nil
 }
 
+// spill moves the entries in memory to a file. scarce: the server's memory is used up.
+func (t *Txn) spill(scarce bool) error {
+	dir := t.db.opts.TempDir
+	var err error
+	if scarce {
+		err = t.buf.spill(dir)
+	} else {
+		err = t.buf.spillBeside(dir)
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.buf.compact(context.Background(), dir, 2*maxRuns); err != nil {
+		return err
+	}
+	if scarce {
+		t.buf.spare = nil // The memory is needed elsewhere.
+	}
+	t.buf.shrinkAccount()
+	return nil
+}
+
 // MergeRuns merges the writes in files if they are scattered over many runs; ctx may interrupt it. A caller that writes
 // much calls it regularly; writes merge too, without regard to a context, but only if it has not been called for long.
 func (t *Txn) MergeRuns(ctx context.Context) error {
-	if t.buf == nil || t.buf.spilled == nil {
-		return nil
-	}
-	return t.buf.spilled.compact(ctx, t.db.opts.TempDir, maxRuns)
+	return t.buf.compact(ctx, t.db.opts.TempDir, maxRuns)
 }
+
+// SetLockTimeout changes TxnOptions.LockTimeout for the waits to come.
+func (t *Txn) SetLockTimeout(limit time.Duration) { t.opts.LockTimeout = limit }
 
 // Savepoint marks the present state of the transaction.
 func (t *Txn) Savepoint() Savepoint {
@@ -222,8 +237,8 @@ func (t *Txn) Rollback(ctx context.Context) error {
 func (t *Txn) end() {
 	t.done = true
 	if t.buf != nil {
-		t.buf.account.Close()
 		t.buf.close()
+		t.buf.account.Close()
 	}
 	if t.locks != nil {
 		t.locks.account.Close()

@@ -24,7 +24,7 @@ func eachCluster(t *testing.T, run func(t *testing.T, c *cluster)) {
 	})
 }
 
-// Goal: I1. Method: a reader from before a commit and one from after, over all ways to read.
+// Goal: I1. Method: a reader that began before a commit and one that began after it, with all kinds of reads.
 func TestReadersSeeTheirSnapshot(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{}, nil)
@@ -69,8 +69,8 @@ func TestReadersSeeTheirSnapshot(t *testing.T) {
 	})
 }
 
-// Goal: a transaction sees its own writes over the snapshot, in every way of reading, back to a
-// savepoint too. Method: puts, deletions and inserts between and upon stored rows.
+// Goal: a transaction sees its own writes over the snapshot, with every kind of read, also after a rollback to a
+// savepoint. Method: puts, deletions and inserts of stored rows and between them.
 func TestOwnWritesLieOverTheSnapshot(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{MaxPageRows: 2}, nil)
@@ -115,7 +115,7 @@ func TestOwnWritesLieOverTheSnapshot(t *testing.T) {
 	})
 }
 
-// Goal: I2, and that failed transactions leave nothing. Method: two transactions that write one key,
+// Goal: I2, and failed transactions leave nothing behind. Method: two transactions that write one key,
 // in each combination of put, delete and lock; the second to commit fails.
 func TestFirstCommitterWins(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
@@ -151,7 +151,7 @@ func TestFirstCommitterWins(t *testing.T) {
 	})
 }
 
-// Goal: snapshot isolation allows write skew, and this package promises no more. Method: two
+// Goal: snapshot isolation, and so this package, allows write skew. Method: two
 // transactions read both keys and each clears one; both commit.
 func TestWriteSkewIsAllowed(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
@@ -175,7 +175,7 @@ func TestWriteSkewIsAllowed(t *testing.T) {
 	})
 }
 
-// Goal: LockKeys on what was read prevents write skew.
+// Goal: LockKeys of the keys that were read prevents write skew.
 func TestProto_T_LCK_2(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{}, nil)
@@ -195,8 +195,8 @@ func TestProto_T_LCK_2(t *testing.T) {
 	})
 }
 
-// Goal: Insert fails exactly when the key has a value at the snapshot, or had one inserted since.
-// Method: sequences of writes on keys that exist and that do not, spread over the stores.
+// Goal: Insert fails if and only if the key has a value at the snapshot, or one was inserted since.
+// Method: sequences of writes on existing and non-existing keys, distributed over the stores.
 func TestProto_T_CMP_1(t *testing.T) {
 	put := func(k string) func(*Txn) error { return func(x *Txn) error { return x.Put([]byte(k), []byte("p")) } }
 	insert := func(k string) func(*Txn) error {
@@ -265,8 +265,8 @@ func TestProto_T_CMP_1(t *testing.T) {
 	}
 }
 
-// Goal: two transactions that insert one key: one succeeds, the other learns of a conflict, not of
-// a row that its snapshot does not have.
+// Goal: of two transactions that insert one key, one succeeds, and the other receives a conflict, not the error of a
+// duplicate of a row outside of its snapshot.
 func TestProto_T_CMP_2(t *testing.T) {
 	eachCluster(t, func(t *testing.T, c *cluster) {
 		db := c.db(Options{}, nil)
@@ -284,8 +284,8 @@ func TestProto_T_CMP_2(t *testing.T) {
 	})
 }
 
-// Goal: a transaction that is over, read-only or too large says so, and a value that is empty is not
-// one that is absent.
+// Goal: operations on a completed, a read-only or a too large transaction return the documented errors, and an empty
+// value differs from an absent one.
 func TestEdgesOfATransaction(t *testing.T) {
 	db := newCluster(t, nil).db(Options{MaxTxnBytes: 1000}, nil)
 	txn := mustBegin(t, db)
@@ -342,7 +342,7 @@ func TestEdgesOfATransaction(t *testing.T) {
 	}
 }
 
-// Goal: metrics are registered under their names, and tell what happened.
+// Goal: metrics are registered under their names, and count events.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	db := newCluster(t, nil, "m").db(Options{Registerer: registry}, nil)

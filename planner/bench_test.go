@@ -41,7 +41,7 @@ func BenchmarkBuild(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			tree, err := sql.Parse(st)
+			tree, err := sql.Parse(st, nil)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -38,6 +38,9 @@ type binder struct {
 	withs     bool         // there is a WITH clause
 	locks     string       // the strength of a FOR UPDATE or its kind that was seen
 	scans     []*scanRel
+	visited   int64 // bytes not drawn yet
+	passed    int   // expressions since the last poll
+	long      bool  // memory was drawn
 }
 
 // columnInfo describes a column ID.
@@ -70,10 +73,53 @@ func (b *binder) enter(pos int) error {
 		return pgerror.New(pgerror.StatementTooComplex, "stack depth limit exceeded").
 			WithHint("The statement nests deeper than the server allows.").At(pos)
 	}
-	return b.ctx.Err()
+	return b.visit(nodeBytes)
 }
 
 func (b *binder) leave() { b.depth-- }
+
+// Expressions and rows that a plan is made of are counted; each time their memory has reached visitedBytes, it is drawn from
+// the meter, which is polled.
+const (
+	visitedBytes = 256 << 10
+	// nodeBytes is about what an expression takes: bound and compiled, with its place among the inputs, its value in each
+	// execution, and its entry of a hash table or its key.
+	nodeBytes = 416
+	// passedNodes is the number of expressions of a pass that adds nothing between two polls.
+	passedNodes = 4096
+)
+
+// visit counts n bytes of memory. Errors: the context's, *memory.ExceededError.
+func (b *binder) visit(n int64) error {
+	if b.visited += n; b.visited < visitedBytes {
+		return nil
+	}
+	n, b.visited, b.long = b.visited, 0, true
+	if b.opts.Meter == nil {
+		return b.ctx.Err()
+	}
+	return b.opts.Meter.Grow(n)
+}
+
+// pass counts an expression that a pass over the plan visits.
+func (b *binder) pass() error {
+	if b.passed++; b.passed < passedNodes {
+		return nil
+	}
+	b.passed = 0
+	return b.poll()
+}
+
+// poll is called between passes, which take long for long statements only.
+func (b *binder) poll() error {
+	switch {
+	case !b.long:
+		return nil
+	case b.opts.Meter == nil:
+		return b.ctx.Err()
+	}
+	return b.opts.Meter.Poll()
+}
 
 // use records that the plan depends on t.
 func (b *binder) use(t *catalog.TableDescriptor) {

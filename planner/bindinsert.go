@@ -135,6 +135,10 @@ func (ib *insertBinder) source() error {
 	return ib.queryRows(q)
 }
 
+// rowBytes and fieldBytes are what a row of VALUES and each of its columns takes beside the expressions that the text has:
+// bound and compiled.
+const rowBytes, fieldBytes = 96, 48
+
 // valueRows binds VALUES: each value is assigned to its column on its own.
 func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 	ib.sc.in("VALUES", false, false)
@@ -148,6 +152,9 @@ func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 			return pgerror.New(pgerror.SyntaxError, "VALUES lists must all be the same length").At(startOf(row[0]))
 		}
 		if err := ib.checkWidth(len(row), row); err != nil {
+			return err
+		}
+		if err := ib.b.visit(rowBytes + int64(len(ib.t.Columns))*fieldBytes); err != nil {
 			return err
 		}
 		full := make([]expr.Scalar, len(ib.t.Columns))

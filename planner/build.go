@@ -24,6 +24,8 @@ type Options struct {
 	Literals []sql.Literal
 	// NoSlots makes constants of all literals: for views, defaults and DDL.
 	NoSlots bool
+	// Meter is polled and draws memory as a long statement is planned; nil: the context alone is polled.
+	Meter *sql.Meter
 	// Trace, if set, is called with the tree after each rewriting rule.
 	Trace func(rule, tree string)
 }

@@ -21,6 +21,9 @@ const ambiguousParameter pgerror.Code = "42P08"
 
 // coerce makes e a value of type t, with t's modifier where it has one.
 func (b *binder) coerce(e expr.Scalar, t types.Type, how castContext, pos int) (expr.Scalar, error) {
+	if err := b.pass(); err != nil {
+		return nil, err
+	}
 	from := e.Type()
 	if from == t || (from.OID == t.OID && t.Mod < 0) {
 		return e, nil

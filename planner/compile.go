@@ -38,6 +38,7 @@ func (p *physical) compile(e expr.Scalar, cols []int) expr.Scalar {
 	if e == nil {
 		return nil
 	}
+	p.pass()
 	switch x := e.(type) {
 	case *expr.Column:
 		return p.place(x, cols)
@@ -47,6 +48,7 @@ func (p *physical) compile(e expr.Scalar, cols []int) expr.Scalar {
 		return x
 	}
 	return expr.Rewrite(e, func(x expr.Scalar) expr.Scalar {
+		p.pass()
 		switch x := x.(type) {
 		case *expr.Column:
 			return p.place(x, cols)
@@ -103,8 +105,25 @@ func (p *physical) place(c *expr.Column, cols []int) expr.Scalar {
 	return c
 }
 
+// pass counts an expression, and fails if the statement has been cancelled.
+func (p *physical) pass() {
+	if err := p.b.pass(); err != nil {
+		p.fail(err)
+	}
+}
+
+// poll is pass between two passes.
+func (p *physical) poll() {
+	if err := p.b.poll(); err != nil {
+		p.fail(err)
+	}
+}
+
 // input gives a literal or parameter its place; the same one as the same type has one place.
 func (p *physical) input(in *expr.Input) expr.Scalar {
+	if p.err != nil {
+		return in
+	}
 	t := in.Typ
 	if in.Param > 0 {
 		t = p.b.params[in.Param-1]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/types"
@@ -123,7 +124,7 @@ func (x *explainer) describe(n Node) string {
 		if len(n.Rows) == 1 && len(n.Rows[0]) == 0 {
 			return "Values (one empty row)"
 		}
-		return fmt.Sprintf("Values (%s)", count(len(n.Rows), "row"))
+		return fmt.Sprintf("Values (%s)", plural.Count(len(n.Rows), "row"))
 	case *SetFunc:
 		return "SetFunc " + n.Func.Name + "(" + x.list(n.Args) + ")"
 	case *VirtualScan:
@@ -136,13 +137,6 @@ func (x *explainer) describe(n Node) string {
 		return "WorkScan"
 	}
 	return x.describeJoin(n)
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return strconv.Itoa(n) + " " + noun + "s"
 }
 
 func all(yes bool) string {

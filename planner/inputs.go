@@ -8,6 +8,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
+// inputSteps is what reading a literal counts as (builtin.Env.Step).
+const inputSteps = 64
+
 // Inputs returns the input values of an execution of p, in the order of p.Inputs: literals are parsed as the type that
 // the plan gave them, parameters are used unchanged. reuse, which may be nil, is used as the result's storage if it is
 // large enough.
@@ -27,6 +30,9 @@ func Inputs(p *Plan, literals []sql.Literal, params types.Row, env *builtin.Env,
 			}
 			out = append(out, params[in.Param-1])
 			continue
+		}
+		if err := env.Step(inputSteps); err != nil {
+			return nil, err
 		}
 		d, err := literalValue(&literals[in.Slot], in.Type, env)
 		if err != nil {

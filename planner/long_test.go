@@ -70,7 +70,7 @@ func parseAndPlan(t *testing.T, text string) (parse, plan time.Duration) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tree, err := sql.Parse(st)
+		tree, err := sql.Parse(st, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -47,7 +47,7 @@ func setColumns(n Node, out []Column) { n.base().Out = out }
 
 // plan plans the tree below r.
 func (p *physical) plan(r rel, a ask) pnode {
-	if p.err != nil {
+	if p.poll(); p.err != nil {
 		return pnode{node: &Values{}}
 	}
 	switch r := r.(type) {

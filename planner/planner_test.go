@@ -26,7 +26,7 @@ func planText(m *memCatalog, text string, opts Options) (*Plan, []sql.Literal, e
 	if st == nil {
 		return nil, nil, errors.New("no statement")
 	}
-	tree, err := sql.Parse(st)
+	tree, err := sql.Parse(st, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -30,7 +30,7 @@ func (p *physical) rewrite(r rel) rel {
 		if p.b.opts.Trace != nil {
 			p.b.opts.Trace(rule.name, p.b.describe(r))
 		}
-		if p.err != nil {
+		if p.poll(); p.err != nil {
 			return r
 		}
 	}

@@ -27,7 +27,7 @@ const (
 	// slots that are reserved for Operator.
 	DefaultMaxConnections      = 1000
 	DefaultReservedConnections = 3
-	// Operator is the user for whom the reserved slots are.
+	// Operator is the user of the reserved slots.
 	Operator = "percodb"
 
 	// leastStarting is the minimum of clients that may be in the startup phase at once.

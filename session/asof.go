@@ -28,8 +28,8 @@ import (
 
 const asOfClause = "AS OF SYSTEM TIME"
 
-// asOfPatience is how far ahead of the oracle a time of another clock may be: it is waited for. A later time is refused.
-const asOfPatience = time.Second
+// asOfMaxWait is how far ahead of the oracle a time of another clock may be: the statement waits for it. A later time is refused.
+const asOfMaxWait = time.Second
 
 // timeTravel begins transactions of statements AS OF SYSTEM TIME.
 type timeTravel struct {
@@ -38,6 +38,7 @@ type timeTravel struct {
 	collection *collection
 	env        *builtin.Env
 	settings   *settings.Settings
+	meter      *sql.Meter
 }
 
 // begin is transaction.begin for a query AS OF SYSTEM TIME.
@@ -70,7 +71,7 @@ func (v *timeTravel) beginShared(ctx context.Context, x ast.Expr) error {
 
 // beginText is begin for a statement whose plan is cached: its time is in the text.
 func (v *timeTravel) beginText(ctx context.Context, st *sql.Statement) error {
-	tree, err := sql.Parse(st)
+	tree, err := sql.Parse(st, v.meter)
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ func (v *timeTravel) timestamp(ctx context.Context, x ast.Expr) (tso.Timestamp, 
 		e := belowSafePoint(ts, status.SafePoint, format)
 		return 0, e.WithHint(fmt.Sprintf("History is kept for %v: see ALTER SYSTEM SET percodb.gc_life.", status.Life)).At(at)
 	}
-	if time.Duration(ts.Physical()-now.Physical())*time.Millisecond > asOfPatience {
+	if time.Duration(ts.Physical()-now.Physical())*time.Millisecond > asOfMaxWait {
 		return 0, pgerror.New(pgerror.InvalidParameterValue, asOfClause+" %s lies in the future", timeText(ts, format)).At(at)
 	}
 	for ts > now { // Other clocks run a little ahead of the oracle's.

@@ -9,11 +9,12 @@ import (
 
 // cursors runs DECLARE, FETCH, MOVE and CLOSE.
 type cursors struct {
-	tx        *transaction
-	portals   *portals
-	plans     *plans
-	runner    *statementRunner
-	describer *describer
+	tx         *transaction
+	portals    *portals
+	plans      *plans
+	statements *statements
+	runner     *statementRunner
+	describer  *describer
 }
 
 // declare makes a portal of a query. A cursor WITH HOLD takes all its rows at once, so that it
@@ -28,7 +29,8 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 	if c.portals.byName[n.Name] != nil {
 		return pgerror.New(pgerror.DuplicateCursor, "cursor %q already exists", n.Name)
 	}
-	st, err := lexOne(n.Text)
+	mark := c.plans.meter.Drawn()
+	st, err := lexOne(n.Text, c.plans.meter)
 	if err != nil {
 		return err
 	}
@@ -36,7 +38,8 @@ func (c *cursors) declare(ctx context.Context, n *ast.DeclareCursor) error {
 	if err := c.plans.prepare(ctx, p, false); err != nil {
 		return err
 	}
-	po := &portal{name: n.Name, prepared: p, cursor: true}
+	po := &portal{name: n.Name, prepared: p, cursor: true, memory: c.statements.memory}
+	po.counted = c.plans.meter.Take(mark)
 	po.depth, po.fresh = len(c.tx.savepoints), true
 	po.run = run{planned: true, plan: p.plan, literals: p.statement.Literals, keeps: true}
 	if err := c.open(ctx, po, n.Hold); err != nil {

@@ -23,6 +23,8 @@ type schemaCommands struct {
 	runner   *statementRunner
 	settings *settings.Settings
 	env      *builtin.Env
+
+	vacuumNoticed bool // The client has been sent VACUUM's notice, which is the same for each table.
 }
 
 // run runs a schema change: within the transaction that it shares with other statements, else in one of its own.
@@ -42,6 +44,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	deps := ddl.Deps{
 		DB: c.deps.DB, Catalog: c.deps.Catalog, Env: c.env, SearchPath: c.settings.SearchPath,
 		Report: reporter{w}, Exec: c.fillTable, Logger: c.log,
+		LockTimeout: c.settings.LockTimeout,
 	}
 	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
 		deps.CreateRange = c.deps.Router.CreateRange
@@ -60,6 +63,11 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	tag, err := ddl.Run(ctx, tree, deps)
 	if err != nil {
 		return Tag{}, err
+	}
+	if _, vacuum := tree.(*ast.Vacuum); vacuum && !c.vacuumNoticed {
+		c.vacuumNoticed = true
+		w.Notice(pgerror.New(pgerror.SuccessfulCompletion, "VACUUM has nothing to do: tables hold no dead rows").
+			WithDetail("Garbage collection removes row versions that were replaced longer ago than percodb.gc_life."))
 	}
 	if shared {
 		c.tx.changed, c.tx.resolver = true, nil

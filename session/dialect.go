@@ -14,19 +14,29 @@ type clientText struct {
 	mysql    *mysql.Lexer // nil: the text is PostgreSQL's
 	text     string
 	notices  []string // of MySQL's statements, until they are sent
+	meter    *sql.Meter
+}
+
+// useMeter has the texts draw from m.
+func (c *clientText) useMeter(m *sql.Meter) {
+	c.meter = m
+	c.postgres.UseMeter(m)
 }
 
 // reset begins a client's text.
 func (c *clientText) reset(text string, isMySQL bool) *clientText {
 	c.mysql, c.text, c.notices = nil, text, nil
 	if isMySQL {
-		c.mysql = &mysql.Lexer{}
+		c.mysql = mysql.NewLexer(c.meter)
 		c.mysql.Reset(text)
 	} else {
 		c.postgres.Reset(text)
 	}
 	return c
 }
+
+// drop drops the text and what it has been split into.
+func (c *clientText) drop() { c.reset("", false) }
 
 // Next returns the next statement, io.EOF after the last one.
 func (c *clientText) Next() (*sql.Statement, error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
@@ -70,10 +71,9 @@ func (c *errorContext) explainConflict(ctx context.Context, err error) error {
 		return err
 	}
 	e.Cause = err
-	if e.Detail == expiredDetail {
-		return e
+	if key != nil {
+		c.nameKey(ctx, key, e)
 	}
-	c.nameKey(ctx, key, e)
 	return e
 }
 
@@ -107,6 +107,8 @@ func (c *errorContext) explainPast(err error) error {
 	return err
 }
 
+// conflict returns the client's error for a conflict, nil for other errors. The detail continues the name of key, or is complete if
+// key is nil.
 func (c *errorContext) conflict(err error) (key []byte, e *pgerror.Error) {
 	_, typed := errkind.Find(err)
 	switch err := typed.(type) {
@@ -116,11 +118,23 @@ func (c *errorContext) conflict(err error) (key []byte, e *pgerror.Error) {
 		e := pgerror.New(pgerror.DeadlockDetected, "deadlock detected")
 		detail := fmt.Sprintf(" is locked by a transaction that began at %s", c.timeOf(err.Holder))
 		if n := len(err.Cycle); n > 2 {
-			detail += fmt.Sprintf(" and waits, by way of %d others, for this one", n-2)
+			detail += fmt.Sprintf(" and waits, through %s, for this one", plural.Count(n-2, "other transaction"))
 		} else {
 			detail += " and waits for this one"
 		}
 		return err.Key, e.WithDetail("%s.", detail).WithHint(hintOrder)
+	case *catalog.DeadlockError:
+		e := pgerror.New(pgerror.DeadlockDetected, "deadlock detected").WithHint(hintOrder)
+		if err.Relation == "" {
+			return nil, e.WithDetail("Another transaction is changing the schema, and waits for this one.")
+		}
+		return nil, e.WithDetail("Relation %q is being changed by a transaction that waits for this one.", err.Relation)
+	case *catalog.LockTimeoutError:
+		e := pgerror.New(pgerror.LockNotAvailable, "canceling statement due to lock timeout").WithHint(hintLater)
+		if err.Relation == "" {
+			return nil, e.WithDetail("Another transaction is changing the schema.")
+		}
+		return nil, e.WithDetail("Relation %q is being changed by another transaction.", err.Relation)
 	case *percolator.LockNotAvailableError:
 		e := pgerror.New(pgerror.LockNotAvailable, "could not obtain lock on row")
 		if err.Timeout {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
@@ -46,6 +47,10 @@ func TestExplainError(t *testing.T) {
 			message: "canceling statement due to lock timeout", detail: "A key of the system is locked by a transaction that began at 2023-11-14 22:13:23+00."},
 		{name: "deadlock", err: &mvcc.DeadlockError{Key: []byte("k"), Holder: second(4)}, code: "40P01", message: "deadlock detected",
 			detail: "A key of the system is locked by a transaction that began at 2023-11-14 22:13:24+00 and waits for this one."},
+		{name: "deadlock with a schema change", err: &catalog.DeadlockError{Relation: "t"}, code: "40P01", message: "deadlock detected",
+			detail: `Relation "t" is being changed by a transaction that waits for this one.`},
+		{name: "deadlock of schema changes", err: &catalog.DeadlockError{}, code: "40P01", message: "deadlock detected",
+			detail: "Another transaction is changing the schema, and waits for this one."},
 		{name: "old snapshot", err: &mvcc.TooOldError{TS: second(5), SafePoint: second(6)}, code: "72000", message: "snapshot too old",
 			detail: "The transaction's snapshot is of 2023-11-14 22:13:25+00; the safe point of garbage collection, 2023-11-14 22:13:26+00, has passed it."},
 		{name: "old time", err: &mvcc.TooOldError{TS: second(5), SafePoint: second(6)}, asOf: past, code: "22023",

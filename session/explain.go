@@ -65,7 +65,7 @@ func (c *explainCommands) target(ctx context.Context, n *ast.Explain) (*cachedPl
 		params, err := c.prepared.evalArguments(ctx, e.Args, p.params)
 		return p.plan, p.statement.Literals, params, err
 	}
-	st, err := lexOne(n.Text)
+	st, err := lexOne(n.Text, c.plans.meter)
 	if err != nil {
 		return nil, nil, nil, err
 	}

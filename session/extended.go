@@ -32,7 +32,7 @@ func (s *Session) Parse(name, text string, declared []types.OID) error {
 		err = s.statements.free(name)
 	}
 	if err == nil {
-		err = s.statements.add(p)
+		err = s.statements.add(p, s.meter, 0)
 	}
 	if err != nil {
 		return s.reportError(err)

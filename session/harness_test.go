@@ -17,6 +17,7 @@ import (
 	"github.com/percodb/percodb/internal/storetest"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -25,6 +26,7 @@ import (
 type testServer struct {
 	t         *testing.T
 	deps      Deps
+	waits     *waitgraph.Local
 	conflicts atomic.Int32 // how many of the next prewrites are answered with a conflict
 	pid       uint32
 }
@@ -38,6 +40,7 @@ func newTestServer(t *testing.T) *testServer {
 		}
 		return nil
 	})
+	s.waits = store.Waits
 	s.deps = Deps{
 		DB: store.DB, Catalog: store.Catalog, Router: store.Router, Oracle: store.Oracle, Plans: NewPlanCache(), Metrics: NewMetrics(nil),
 		Logger: slog.New(slog.DiscardHandler), Version: "15.8",

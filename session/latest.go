@@ -8,16 +8,16 @@ import (
 )
 
 // A statement that reads one key, and is a transaction of its own, needs no snapshot: the latest value
-// is that of some moment while it ran. It takes no timestamp, and asks the schema afterwards whether it
-// was in force all the time. Where it was not, the statement runs again as others do. What the session has
-// seen so far it sees again (percolator.Latest). Two sessions may see commits that overlap their statements in
-// different orders, so that a transaction at serializable takes its snapshot all the same.
+// was current at some time during the statement. It takes no timestamp, and checks afterwards that its schema was in
+// force all the time. If it was not, the statement is repeated with a snapshot. A session sees no older state than it
+// has seen before (percolator.Latest). Two sessions may see commits that overlap their statements in
+// different orders, so a serializable transaction always takes a snapshot.
 //
-//	simple query   one statement: it is known to be alone
-//	extended       Execute is deferred until the next message; if that is Sync, it was alone
+//	simple query   the text has one statement
+//	extended       Execute is deferred until the next message, which must be Sync
 //
-// Between Bind and then, transaction.latest says that the plan was found to hold under such a schema. Whoever
-// begins a transaction meanwhile ends that.
+// Between Bind and Sync, transaction.latest is set if the plan was validated under such a schema. Beginning a
+// transaction clears it.
 
 // latestReader is the executor's transaction of such a statement.
 type latestReader struct {
@@ -26,7 +26,7 @@ type latestReader struct {
 	schema  catalog.Resolver // that of the plan
 }
 
-// Get implements percolator.Reader. *catalog.SchemaChangedError: the plan may not be for what was read.
+// Get implements percolator.Reader. *catalog.SchemaChangedError: the plan may not fit the data that was read.
 func (r *latestReader) Get(ctx context.Context, key []byte) ([]byte, error) {
 	value, err := r.Latest.Get(ctx, key)
 	if err != nil {

@@ -12,6 +12,9 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
+// keptInputs is the length of the longest row of inputs that is kept for the next statement.
+const keptInputs = 1 << 14
+
 // open checks what must hold before a plan runs, and starts it.
 func (x *statementRunner) open(ctx context.Context, r *run) error {
 	plan := r.plan.Plan
@@ -34,7 +37,7 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if !r.keeps {
+	if !r.keeps && cap(inputs) <= keptInputs {
 		x.inputs = inputs
 	}
 	if txn := x.tx.txn; txn != nil && txn.Isolation() == percolator.Serializable {

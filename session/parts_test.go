@@ -29,6 +29,21 @@ func TestPlanKeys(t *testing.T) {
 	}
 }
 
+// Goal: a session is sent VACUUM's notice once, however many tables a client such as pgbench vacuums.
+func TestVacuumNotice(t *testing.T) {
+	server := newTestServer(t)
+	c := server.connect()
+	c.must("create table t (id int primary key)")
+	c.transcript(`
+		begin; vacuum t → BEGIN; error 25001; E
+		rollback → ROLLBACK; I
+		vacuum t → notice 00000; VACUUM; I
+		vacuum analyze t → VACUUM; I
+		vacuum → VACUUM; I
+	`)
+	server.connect().transcript(`vacuum → notice 00000; VACUUM; I`)
+}
+
 // Goal: a plan is not used under a search path that finds other tables.
 func TestPlansFollowSearchPath(t *testing.T) {
 	c := newTestServer(t).connect()

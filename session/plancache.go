@@ -12,6 +12,7 @@ import (
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -111,6 +112,7 @@ type plans struct {
 	metrics  *Metrics
 	tx       *transaction
 	travel   *timeTravel
+	meter    *sql.Meter
 	settings *settings.Settings
 	env      *builtin.Env
 

@@ -17,7 +17,7 @@ func (m *plans) lookup(ctx context.Context, st *sql.Statement, declared []types.
 	if err := m.travel.reset(); err != nil {
 		return nil, nil, err
 	}
-	if len(st.Key) == 0 || m.tx.changed {
+	if len(st.Key) == 0 || m.tx.changed || m.tx.phase == failed { // A failed block needs no plan, for which a transaction would begin.
 		return m.planText(ctx, st, declared)
 	}
 	key := m.keyOf(st.Key, declared)
@@ -62,7 +62,7 @@ func (m *plans) lookupShared(ctx context.Context, key string, st *sql.Statement,
 
 // planText parses a statement, and plans it if it is one of those that have plans.
 func (m *plans) planText(ctx context.Context, st *sql.Statement, declared []types.Type) (*cachedPlan, ast.Statement, error) {
-	tree, err := sql.Parse(st)
+	tree, err := sql.Parse(st, m.meter)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +96,7 @@ func (m *plans) planTree(ctx context.Context, tree ast.Statement, literals []sql
 // build plans a tree under a resolver.
 func (m *plans) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
 	plan, err := planner.Build(ctx, tree, r, m.env, planner.Options{
-		ParamTypes: declared, SearchPath: m.settings.SearchPath, Literals: literals,
+		ParamTypes: declared, SearchPath: m.settings.SearchPath, Literals: literals, Meter: m.meter,
 	})
 	if err != nil {
 		return nil, err

@@ -26,7 +26,7 @@ type portal struct {
 	columns  []Column // of taken, in a portal without plan
 	fresh    bool     // made in the running transaction, with which it goes if that fails
 	outlives bool     // its run is detached from its transaction (WITH HOLD)
-	// counted are the bytes of large arguments, drawn from memory until the portal is closed.
+	// counted are the bytes of large arguments and of a cursor's long text, drawn from memory until the portal is closed.
 	counted int64
 	memory  *memory.Account
 	// taken are the rows of a statement without plan that is sent in parts.
@@ -37,7 +37,7 @@ type portal struct {
 func (po *portal) reads() bool { return po.run.runner != nil && !po.outlives }
 
 func (po *portal) close() {
-	// The transaction ends, or the client has closed the portal: nobody waits for its error.
+	// The transaction ends, or the client has closed the portal: the error has no recipient.
 	_ = po.run.close()
 	if po.counted > 0 {
 		po.memory.Shrink(po.counted)

@@ -32,14 +32,15 @@ func (c *preparedCommands) prepare(ctx context.Context, n *ast.Prepare) error {
 		declared[i] = t
 	}
 	p := &prepared{name: n.Name, declared: declared}
+	mark := c.plans.meter.Drawn()
 	var err error
-	if p.statement, err = lexOne(n.Text); err != nil {
+	if p.statement, err = lexOne(n.Text, c.plans.meter); err != nil {
 		return err
 	}
 	if err := c.plans.prepare(ctx, p, false); err != nil {
 		return err
 	}
-	return c.statements.add(p)
+	return c.statements.add(p, c.plans.meter, mark)
 }
 
 // execute is EXECUTE: the arguments are expressions, cast to the parameters' types.
@@ -119,8 +120,9 @@ func (c *preparedCommands) evalArguments(ctx context.Context, args []ast.Expr, w
 }
 
 // lexOne lexes the text of a statement within another one.
-func lexOne(text string) (*sql.Statement, error) {
+func lexOne(text string, m *sql.Meter) (*sql.Statement, error) {
 	var l sql.Lexer
+	l.UseMeter(m)
 	l.Reset(text)
 	st, err := l.Next()
 	if err != nil {

@@ -59,10 +59,12 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 	if len(statements) == 1 {
 		return s.runText(statements[0], w)
 	}
+	mark := s.meter.Drawn()
 	for _, st := range statements {
-		if _, err := sql.Parse(st); err != nil {
+		if _, err := sql.Parse(st, s.meter); err != nil {
 			return err
 		}
+		s.meter.Release(mark)
 	}
 	s.text.sendNotices(w)
 	for i, st := range statements {
@@ -74,6 +76,7 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 		if err := s.runText(st, w); err != nil {
 			return err
 		}
+		s.meter.Release(mark)
 		if i == len(statements)-1 {
 			break
 		}
@@ -98,7 +101,7 @@ func (s *Session) runText(st *sql.Statement, w ResultWriter) error {
 // noParams refuses parameters in a simple query, which has no values for them. Those of a statement to
 // be prepared are its own.
 func noParams(st *sql.Statement) error {
-	if st.Params == 0 || len(st.Key) == 0 {
+	if st.Params == 0 || !st.Planned {
 		return nil
 	}
 	return pgerror.New(pgerror.UndefinedParameter, "there is no parameter $%d", st.Params)

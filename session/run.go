@@ -82,7 +82,8 @@ type run struct {
 	completed bool // the client has been sent the tag
 	tag       Tag  // of the last pull
 
-	locks             bool // it takes locks before it writes
+	locks             bool  // it takes locks before it writes
+	drawn             int64 // by the meter before the first attempt
 	start             percolator.Savepoint
 	restarts, retries int
 
@@ -94,7 +95,7 @@ type run struct {
 // keepRows has a pull run the plan to its end and keep its rows for the pulls to come.
 const keepRows = -1
 
-// repeat makes the next attempt begin anew.
+// repeat resets what an attempt has changed, for the next one.
 func (r *run) repeat() { r.planned, r.executed, r.completed = false, false, false }
 
 // close ends the run's plan and gives its operators back for the next run of the same plan.
@@ -203,6 +204,10 @@ func (x *statementRunner) planRun(ctx context.Context, r *run) (err error) {
 	if err := noParams(r.text); err != nil {
 		return err
 	}
+	if r.retries == 0 {
+		r.drawn = x.plans.meter.Drawn()
+	}
+	x.plans.meter.Release(r.drawn) // an earlier attempt's plan
 	r.plan, r.tree, err = x.plans.lookup(ctx, r.text, nil, r.latest)
 	if err != nil {
 		return err
@@ -216,6 +221,7 @@ func (x *statementRunner) planRun(ctx context.Context, r *run) (err error) {
 	case r.policy == shared:
 		r.plan, err = x.plans.refresh(ctx, r.plan, r.text)
 	case x.tx.lockFirst(r.plan):
+		x.plans.meter.Release(r.drawn)
 		r.plan, r.tree, err = x.plans.lookup(ctx, r.text, nil, r.latest)
 	}
 	r.tree, r.literals = nil, r.text.Literals

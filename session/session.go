@@ -51,6 +51,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -102,6 +103,7 @@ type Session struct {
 	settings   *settings.Settings
 	env        builtin.Env
 	memory     memory.Account // of what its statements hold
+	meter      *sql.Meter     // of their texts and plans, draws from memory
 	objects    pgcatalog.Objects
 	info       info
 	view       systemView
@@ -184,6 +186,9 @@ func (s *Session) connect(ctx context.Context) {
 	s.travel = timeTravel{tx: tx, oracle: deps.Oracle, collection: &s.collection, env: env, settings: s.settings}
 	s.portals, s.statements, s.plans = newPortals(), newStatements(), newPlans()
 	s.statements.memory = &s.memory
+	s.meter = sql.NewMeter(&s.memory)
+	s.text.useMeter(s.meter)
+	s.plans.meter, s.travel.meter = s.meter, s.meter
 	s.plans.shared, s.plans.metrics, s.plans.tx, s.plans.travel, s.plans.settings, s.plans.env = deps.Plans, deps.Metrics, tx, &s.travel, s.settings, env
 	s.sequences.tx = tx
 	s.describer = describer{settings: s.settings, statements: &s.statements, portals: &s.portals}
@@ -197,7 +202,7 @@ func (s *Session) connect(ctx context.Context) {
 		blocks:   blocks{tx: tx, travel: &s.travel},
 		settings: settingCommands{tx: tx, settings: s.settings, describer: &s.describer},
 		prepared: preparedCommands{tx: tx, statements: &s.statements, plans: &s.plans, runner: &s.runner},
-		cursors:  cursors{tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, describer: &s.describer},
+		cursors:  cursors{tx: tx, portals: &s.portals, plans: &s.plans, statements: &s.statements, runner: &s.runner, describer: &s.describer},
 		copies:   copyCommands{tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, env: env},
 		explain:  explainCommands{plans: &s.plans, prepared: &s.commands.prepared, runner: &s.runner, settings: s.settings},
 		schema: schemaCommands{
@@ -217,6 +222,7 @@ func (s *Session) settingsChanged() {
 	s.env.Format = s.settings.Format
 	s.env.Format.Now = now
 	s.tx.resolver = nil // The search path may be another one.
+	s.tx.setLockTimeout()
 	s.plans.path = nil
 	if !s.settings.DefaultPath() {
 		s.plans.path = append([]string{}, s.settings.SearchPath...)
@@ -226,11 +232,17 @@ func (s *Session) settingsChanged() {
 // beginMessage makes the context of a message's statements.
 func (s *Session) beginMessage() {
 	s.env.Ctx = s.interrupts.begin(s.settings.StatementTimeout)
+	s.meter.Begin(s.env.Ctx)
 }
 
-// endMessage ends that context.
+// endMessage ends that context. What a long text has left in buffers is dropped.
 func (s *Session) endMessage() {
 	s.interrupts.end()
+	if s.meter.Drawn() > 0 {
+		s.text.drop()
+		s.simple = run{}
+		s.meter.Release(0)
+	}
 	s.tx.note()
 }
 

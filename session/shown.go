@@ -15,7 +15,7 @@ import (
 type shown struct {
 	startTS, readTS atomic.Uint64 // 0: none is open
 	modes           atomic.Uint32 // isolation, and pessimisticBit
-	failed          atomic.Bool   // the block waits for its end
+	phase           atomic.Uint32 // as of the end of the last message
 	// As of the end of the block's last statement.
 	reads, locks, writes atomic.Int64
 }
@@ -77,10 +77,10 @@ func (a *activity) state() string {
 	switch {
 	case a.interrupts.running():
 		return "active"
-	case a.shown.startTS.Load() == 0:
-		return "idle"
-	case a.shown.failed.Load():
+	case phase(a.shown.phase.Load()) == failed:
 		return "idle in transaction (aborted)"
+	case phase(a.shown.phase.Load()) == block, a.shown.startTS.Load() != 0:
+		return "idle in transaction"
 	}
-	return "idle in transaction"
+	return "idle"
 }

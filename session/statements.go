@@ -55,7 +55,8 @@ func (m *statements) free(name string) error {
 }
 
 // add keeps a statement. A large one draws from the memory until it is forgotten; of the unnamed one, only its text does.
-func (m *statements) add(p *prepared) error {
+// What meter has drawn since mark is the statement's from now on.
+func (m *statements) add(p *prepared, meter *sql.Meter, mark int64) error {
 	if p.statement != nil && len(p.statement.Text) >= types.LargeBytes {
 		p.counted = int64(len(p.statement.Text))
 		if p.name != "" {
@@ -65,6 +66,7 @@ func (m *statements) add(p *prepared) error {
 			return err
 		}
 	}
+	p.counted += meter.Take(mark)
 	if p.name == "" {
 		m.release(m.unnamed)
 		m.unnamed = p

@@ -108,17 +108,26 @@ func (t *transaction) beginTxn(ctx context.Context) error {
 	} else {
 		var err error
 		txn, err = t.db.BeginTxn(ctx, percolator.TxnOptions{
-			Isolation: snapshots(t.modes.Isolation), Pessimistic: t.pessimistic || t.phase.shared(), LockTimeout: t.settings.LockTimeout,
+			Isolation: snapshots(t.modes.Isolation), Pessimistic: t.pessimistic || t.phase.shared(),
 		})
 		if err != nil {
 			return err
 		}
 	}
 	t.txn = txn
+	t.setLockTimeout()
 	t.shown.begin(txn, t.modes.Isolation)
 	t.guard.Reset(txn)
 	t.env.TxnTime = t.env.StmtTime
 	return nil
+}
+
+// setLockTimeout bounds the waits to come of the open transaction.
+func (t *transaction) setLockTimeout() {
+	t.guard.LockTimeout = t.settings.LockTimeout
+	if t.txn != nil {
+		t.txn.SetLockTimeout(t.settings.LockTimeout)
+	}
 }
 
 // beginLatest selects the read without a snapshot for a statement that may be alone, if its plan reads one key and no
@@ -235,11 +244,21 @@ func (t *transaction) abort() {
 	t.end(false)
 }
 
-// fail follows an error that the client is sent: a block waits for its end, anything else is rolled back.
+// fail follows an error that the client is sent: a block waits for its end, anything else is rolled back. What the block cannot return
+// to is undone at once, as in PostgreSQL: others do not wait for its locks and schema changes until the client ends it.
 func (t *transaction) fail() {
 	t.phase.on(fail)
-	if t.phase != failed {
+	switch n := len(t.savepoints); {
+	case t.phase != failed:
 		t.abort()
+	case t.txn == nil:
+	case n > 0:
+		t.txn.RollbackTo(t.savepoints[n-1].mark)
+	default:
+		t.rollback()
+		t.reader.Saw(t.txn.ReadTS())
+		t.txn = nil
+		t.shown.end()
 	}
 }
 
@@ -293,10 +312,10 @@ func (t *transaction) forget() {
 
 // note updates what other sessions see of the transaction at the end of a message.
 func (t *transaction) note() {
+	t.shown.phase.Store(uint32(t.phase))
 	if t.txn == nil {
 		return
 	}
-	t.shown.failed.Store(t.phase == failed)
 	t.shown.note(t.txn.Counts())
 	t.shown.readTS.Store(uint64(t.txn.ReadTS()))
 }

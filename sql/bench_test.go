@@ -52,7 +52,7 @@ func TestParseAllocations(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := testing.AllocsPerRun(100, func() {
-			if _, err := Parse(st); err != nil {
+			if _, err := Parse(st, nil); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -71,7 +71,7 @@ func benchParse(b *testing.B, text string) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Parse(st); err != nil {
+		if _, err := Parse(st, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

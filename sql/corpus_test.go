@@ -76,7 +76,7 @@ func (r *rate) addText(t *testing.T, text string) {
 			r.add(t, text, nil, err)
 			return
 		}
-		node, err := Parse(st)
+		node, err := Parse(st, nil)
 		r.add(t, st.Text, node, err)
 	}
 }

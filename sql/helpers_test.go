@@ -63,7 +63,7 @@ func parseAll(text string) ([]ast.Statement, error) {
 		if err != nil {
 			return list, err
 		}
-		node, err := Parse(st)
+		node, err := Parse(st, nil)
 		if err != nil {
 			return list, err
 		}

@@ -3,6 +3,7 @@ package sql
 import (
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/keyword"
@@ -108,9 +109,57 @@ const maxKeyword = 17
 
 // scanner cuts a text into tokens by the rules of PostgreSQL's scan.l (standard_conforming_strings on).
 type scanner struct {
-	text string
-	pos  int
-	base int // characters of the query text before text
+	text  string
+	pos   int
+	base  int // characters of the query text before text
+	meter *Meter
+	due   int // the offset from which the meter is to be polled
+	steps int // of decoding literals
+	// tokenBytes are drawn for the tokens (growTokens).
+	tokenBytes int64
+}
+
+// newScanner makes a scanner that polls m.
+func newScanner(text string, base int, m *Meter) scanner {
+	return scanner{text: text, base: base, meter: m, due: pollBytes}
+}
+
+// pollAt polls the meter if the scan of a long token, which is at offset p, has passed pollBytes.
+func (s *scanner) pollAt(p int) *pgerror.Error {
+	if p < s.due {
+		return nil
+	}
+	s.due = p + pollBytes
+	return s.meter.poll()
+}
+
+// tokenSize is the size of a token in memory.
+const tokenSize = int64(unsafe.Sizeof(token{}))
+
+// growTokens makes place for more tokens, as many as the text behind them may hold if it goes on as it began. A slice
+// that grew as append has it would be copied often, and hold twice of what is needed.
+func (s *scanner) growTokens(toks []token) ([]token, *pgerror.Error) {
+	n := len(toks)
+	if n < pollTokens {
+		return append(toks, token{})[:n], nil
+	}
+	begin := int(toks[0].start)
+	expected := n + int(float64(n)/float64(s.pos-begin+1)*float64(len(s.text)-s.pos)*1.05) + pollTokens
+	size := min(expected, 4*n) // the beginning may be untypical
+	bytes := int64(size) * tokenSize
+	if err := s.meter.grow(bytes); err != nil {
+		return toks, err
+	}
+	grown := append(make([]token, 0, size), toks...)
+	s.meter.Shrink(s.tokenBytes)
+	s.tokenBytes = bytes
+	return grown, nil
+}
+
+// releaseTokens gives back what was drawn for the tokens.
+func (s *scanner) releaseTokens() {
+	s.meter.Shrink(s.tokenBytes)
+	s.tokenBytes = 0
 }
 
 // errorAt makes an error that points at a byte offset of the text.
@@ -124,7 +173,16 @@ func (s *scanner) syntaxErrorNear(offset, end int, what string) *pgerror.Error {
 
 // skipBlank moves past blanks and comments.
 func (s *scanner) skipBlank() *pgerror.Error {
-	for s.pos < len(s.text) {
+	for end := min(len(s.text), s.due); ; {
+		if s.pos >= end {
+			if s.pos >= len(s.text) {
+				return nil
+			}
+			if err := s.pollAt(s.pos); err != nil {
+				return err
+			}
+			end = min(len(s.text), s.due)
+		}
 		c := s.text[s.pos]
 		switch {
 		case charClass[c] == classSpace:
@@ -139,7 +197,6 @@ func (s *scanner) skipBlank() *pgerror.Error {
 			return nil
 		}
 	}
-	return nil
 }
 
 func (s *scanner) skipLine() {
@@ -154,6 +211,9 @@ func (s *scanner) skipLine() {
 func (s *scanner) skipComment() *pgerror.Error {
 	start, depth := s.pos, 0
 	for s.pos < len(s.text) {
+		if err := s.pollAt(s.pos); err != nil {
+			return err
+		}
 		switch rest := s.text[s.pos:]; {
 		case strings.HasPrefix(rest, "/*"):
 			depth++
@@ -452,7 +512,11 @@ func (s *scanner) quoted(t *token, quote int, style byte) *pgerror.Error {
 	p := quote + 1
 	for {
 		var ok bool
-		if p, ok = endOfQuote(text, p, style == styleExtended, &t.sub); !ok {
+		var err *pgerror.Error
+		if p, ok, err = s.endOfQuote(p, style == styleExtended, &t.sub); err != nil {
+			return err
+		}
+		if !ok {
 			return s.syntaxErrorNear(start, len(text), unterminated(style))
 		}
 		next := continuation(text, p)
@@ -471,36 +535,43 @@ func (s *scanner) quoted(t *token, quote int, style byte) *pgerror.Error {
 
 // endOfQuote finds the quote that ends a string whose content starts at p and returns the offset
 // behind it. It marks in sub that the content needs decoding.
-func endOfQuote(text string, p int, backslash bool, sub *byte) (int, bool) {
+func (s *scanner) endOfQuote(p int, backslash bool, sub *byte) (int, bool, *pgerror.Error) {
+	text := s.text
 	if !backslash {
 		for {
 			n := strings.IndexByte(text[p:], '\'')
 			if n < 0 {
-				return p, false
+				return p, false, nil
 			}
 			p += n + 1
 			if p >= len(text) || text[p] != '\'' {
-				return p, true
+				return p, true, nil
 			}
 			*sub |= styleEscaped
 			p++
+			if err := s.pollAt(p); err != nil {
+				return p, false, err
+			}
 		}
 	}
 	for p < len(text) {
+		if err := s.pollAt(p); err != nil {
+			return p, false, err
+		}
 		switch text[p] {
 		case '\\':
 			*sub |= styleEscaped
 			p++
 		case '\'':
 			if p+1 >= len(text) || text[p+1] != '\'' {
-				return p + 1, true
+				return p + 1, true, nil
 			}
 			*sub |= styleEscaped
 			p++
 		}
 		p++
 	}
-	return p, false
+	return p, false, nil
 }
 
 // continuation returns the offset of the quote that continues a string ended before p (strings
@@ -555,6 +626,9 @@ func (s *scanner) quotedIdent(t *token, quote int, style byte) *pgerror.Error {
 		}
 		t.sub |= styleEscaped
 		p++
+		if err := s.pollAt(p); err != nil {
+			return err
+		}
 	}
 	if p == quote+2 {
 		return s.syntaxErrorNear(start, p, "zero-length delimited identifier")

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
@@ -15,6 +16,7 @@ import (
 func (s *scanner) ident(t *token) (string, *pgerror.Error) {
 	raw := s.text[t.start:t.end]
 	if t.kind == tokIdent {
+		raw = raw[:min(len(raw), maxIdentifier+utf8.UTFMax)]
 		for i := 0; i < len(raw); i++ {
 			if c := raw[i]; 'A' <= c && c <= 'Z' {
 				raw = kw.Fold(raw)
@@ -50,9 +52,34 @@ func truncateIdent(name string) string {
 	return name[:n]
 }
 
-// literal returns a literal token's value: no quotes, escapes applied, bit strings as binary digits.
+// drawnLiteral is the size of the smallest literal whose decoded value draws memory.
+const drawnLiteral = 32 << 10
+
+// step counts a byte of a literal that is decoded, or a part of it.
+func (s *scanner) step() *pgerror.Error {
+	if s.steps++; s.steps&(pollBytes-1) == 0 {
+		return s.meter.poll()
+	}
+	return nil
+}
+
+// literal returns a literal token's value: no quotes, escapes applied, bit strings as binary digits. A long one that is no
+// part of the text draws memory.
 func (s *scanner) literal(t *token) (string, *pgerror.Error) {
 	raw := s.text[t.start:t.end]
+	if len(raw) >= drawnLiteral {
+		bytes := int64(0)
+		if t.lit == ast.LiteralBit {
+			bytes = 4 * int64(len(raw))
+		} else if t.sub&styleEscaped != 0 {
+			bytes = int64(len(raw))
+		}
+		if bytes > 0 {
+			if err := s.meter.grow(bytes); err != nil {
+				return "", err
+			}
+		}
+	}
 	switch style := t.sub & styleMask; style {
 	case styleNumber:
 		if raw[0] == '-' { // foldMinimum joined it with the sign; blanks and comments may lie between
@@ -66,29 +93,40 @@ func (s *scanner) literal(t *token) (string, *pgerror.Error) {
 		if t.sub&styleEscaped == 0 {
 			return raw[1 : len(raw)-1], nil
 		}
-		return s.joinParts(raw, t), nil
+		return s.joinParts(raw, t)
 	case styleExtended:
 		if t.sub&styleEscaped == 0 {
 			return raw[2 : len(raw)-1], nil
 		}
 		return s.unescape(t)
 	case styleUnicode:
-		return s.unescapeUnicode(s.joinParts(raw[2:], t), rune(t.aux), int(t.start))
+		body, err := s.joinParts(raw[2:], t)
+		if err != nil {
+			return "", err
+		}
+		return s.unescapeUnicode(body, rune(t.aux), int(t.start))
 	case styleNational:
-		return s.joinParts(raw[1:], t), nil
+		return s.joinParts(raw[1:], t)
 	default:
-		return s.bits(s.joinParts(raw[1:], t), style, int(t.start))
+		body, err := s.joinParts(raw[1:], t)
+		if err != nil {
+			return "", err
+		}
+		return s.bits(body, style, int(t.start))
 	}
 }
 
 // joinParts strips the quotes of a string without backslash escapes: adjacent strings become one,
 // doubled quotes single.
-func (s *scanner) joinParts(raw string, t *token) string {
+func (s *scanner) joinParts(raw string, t *token) (string, *pgerror.Error) {
 	if t.sub&styleEscaped == 0 {
-		return raw[1 : len(raw)-1]
+		return raw[1 : len(raw)-1], nil
 	}
 	b := make([]byte, 0, len(raw))
 	for p := 1; ; {
+		if err := s.step(); err != nil {
+			return "", err
+		}
 		n := strings.IndexByte(raw[p:], '\'')
 		b = append(b, raw[p:p+n]...)
 		p += n + 1
@@ -99,16 +137,22 @@ func (s *scanner) joinParts(raw string, t *token) string {
 		}
 		next := continuation(raw, p)
 		if next == 0 {
-			return string(b)
+			return ownString(b), nil
 		}
 		p = next + 1
 	}
 }
 
+// ownString returns a string that shares b's memory. The caller must not use b afterwards.
+func ownString(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
 // bits turns the digits of a bit string into binary digits.
 func (s *scanner) bits(body string, style byte, offset int) (string, *pgerror.Error) {
 	if style == styleBinary {
 		for i, c := range body {
+			if err := s.step(); err != nil {
+				return "", err
+			}
 			if c != '0' && c != '1' {
 				return "", s.errorAt(offset, pgerror.InvalidTextRepresentation,
 					`"%s" is not a valid binary digit`, firstChar(body[i:]))
@@ -118,14 +162,17 @@ func (s *scanner) bits(body string, style byte, offset int) (string, *pgerror.Er
 	}
 	b := make([]byte, 0, 4*len(body))
 	for i := range len(body) {
+		if err := s.step(); err != nil {
+			return "", err
+		}
 		if !isHex(body[i]) {
 			return "", s.errorAt(offset, pgerror.InvalidTextRepresentation,
 				`"%s" is not a valid hexadecimal digit`, firstChar(body[i:]))
 		}
 		v, _ := strconv.ParseUint(body[i:i+1], 16, 8) // isHex made it valid
-		b = fmt.Appendf(b, "%04b", v)
+		b = append(b, '0'+byte(v>>3), '0'+byte(v>>2&1), '0'+byte(v>>1&1), '0'+byte(v&1))
 	}
-	return string(b), nil
+	return ownString(b), nil
 }
 
 func firstChar(s string) string {
@@ -138,6 +185,9 @@ func (s *scanner) unescape(t *token) (string, *pgerror.Error) {
 	raw := s.text[t.start:t.end]
 	b := make([]byte, 0, len(raw))
 	for p := 2; ; {
+		if err := s.step(); err != nil {
+			return "", err
+		}
 		switch c := raw[p]; c {
 		case '\\':
 			n, err := s.escape(&b, raw[p:], int(t.start)+p)
@@ -165,13 +215,14 @@ func (s *scanner) unescape(t *token) (string, *pgerror.Error) {
 
 // validText refuses bytes that escapes made and UTF-8 does not have.
 func validText(b []byte) (string, *pgerror.Error) {
-	if i := strings.IndexByte(string(b), 0); i >= 0 {
+	text := ownString(b)
+	if strings.IndexByte(text, 0) >= 0 {
 		return "", invalidBytes("0x00")
 	}
-	if !utf8.Valid(b) {
-		return "", invalidUTF8(string(b))
+	if !utf8.ValidString(text) {
+		return "", invalidUTF8(text)
 	}
-	return string(b), nil
+	return text, nil
 }
 
 // invalidUTF8 names the first bytes of text that are not UTF-8, as PostgreSQL does.
@@ -329,6 +380,9 @@ func (s *scanner) unescapeUnicode(body string, escape rune, offset int) (string,
 	b := make([]byte, 0, len(body))
 	var high rune
 	for p := 0; p < len(body); {
+		if err := s.step(); err != nil {
+			return "", err
+		}
 		if rune(body[p]) != escape || strings.HasPrefix(body[p+1:], string(escape)) {
 			if high != 0 {
 				return "", s.surrogate(offset)
@@ -366,7 +420,7 @@ func (s *scanner) unescapeUnicode(body string, escape rune, offset int) (string,
 	if high != 0 {
 		return "", s.surrogate(offset)
 	}
-	return string(b), nil
+	return ownString(b), nil
 }
 
 // literalKindMark is how a literal of a kind shows in a plan cache key.

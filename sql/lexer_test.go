@@ -96,7 +96,7 @@ func slottedTree(t *testing.T, text string) (ast.Statement, string) {
 	if err != nil {
 		return nil, ""
 	}
-	node, err := Parse(st)
+	node, err := Parse(st, nil)
 	if err != nil {
 		return nil, ""
 	}

@@ -40,7 +40,7 @@ func TestMutants(t *testing.T) {
 				text = mutate(rng, seed, pool)
 			}
 			want, theirs := judge(ctx, t, conn, text)
-			got, ours := verdict(text)
+			got, ours := outcomeOf(text)
 			total++
 			switch {
 			case want == refusedSyntax && got == refusedSyntax:
@@ -67,7 +67,7 @@ func TestMutants(t *testing.T) {
 	}
 	// What remains are words that PostgreSQL's scanner joins with the next one, and the like.
 	if lenient*1000 > total || strict*1000 > total {
-		t.Errorf("the verdicts differ for more than 0.1 %% of the statements")
+		t.Errorf("the parsers differ for more than 0.1 %% of the statements")
 	}
 }
 
@@ -112,7 +112,7 @@ func inWords(message string) bool {
 	return strings.Contains(message, "at or near") || strings.Contains(message, "at end of input")
 }
 
-func verdict(text string) (outcome, error) {
+func outcomeOf(text string) (outcome, error) {
 	_, err := parseAll(text)
 	var e *pgerror.Error
 	switch {

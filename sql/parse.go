@@ -17,12 +17,13 @@ const keepText = 1 << 18
 
 // Parse gives the tree of a lexed statement; strings in it alias the statement's text. Errors are
 // *pgerror.Error with the position in the query text: 42601 for what PostgreSQL refuses, 0A000 for what
-// percodb refuses, 54001 for what is nested too deeply. Safe for concurrent use.
-func Parse(st *Statement) (ast.Statement, error) {
+// percodb refuses, 54001 for what is nested too deeply; or those of m, which may be nil. What m has drawn for the tree, the
+// caller gives back. Safe for concurrent use.
+func Parse(st *Statement, m *Meter) (ast.Statement, error) {
 	if st.parse != nil {
 		return st.parse()
 	}
-	return withParser(st.Text, st.base, st.tail, st.semicolon, (*parser).parse)
+	return withParser(st, m, (*parser).parse)
 }
 
 // ParseStatement parses a text that holds exactly one statement, such as a view's query in the catalog.
@@ -40,7 +41,7 @@ func parseOne(text string, parse func(*parser) (ast.Statement, error)) (ast.Stat
 	if err != nil {
 		return nil, err
 	}
-	node, err := withParser(st.Text, st.base, st.tail, st.semicolon, parse)
+	node, err := withParser(st, nil, parse)
 	if err != nil {
 		return nil, err
 	}
@@ -61,25 +62,26 @@ func ParseExpr(text string) (ast.Expr, error) {
 	if lexer.err != nil {
 		return nil, lexer.err
 	}
-	end := lexer.position(len(text)) - 1
-	return withParser(text, 0, end, false, (*parser).parseExpr)
+	return withParser(&Statement{Text: text, tail: lexer.position(len(text)) - 1}, nil, (*parser).parseExpr)
 }
 
 // withParser runs parse on a pooled parser.
-func withParser[T any](text string, base, tail int, semicolon bool, parse func(*parser) (T, error)) (T, error) {
+func withParser[T any](st *Statement, m *Meter, parse func(*parser) (T, error)) (T, error) {
 	p := parsers.Get().(*parser)
-	var none T
-	if err := p.reset(text, base, tail, semicolon); err != nil {
-		parsers.Put(p)
-		return none, err
+	var node, none T
+	var err error
+	if e := p.reset(st.Text, st.base, st.tail, st.semicolon, m); e != nil {
+		err = e
+	} else {
+		node, err = parse(p)
 	}
-	node, err := parse(p)
-	if len(text) <= keepText && cap(p.toks) <= keepTokens {
-		p.text = ""
+	p.releaseTokens()
+	if len(st.Text) <= keepText && cap(p.toks) <= keepTokens {
+		p.text, p.meter = "", nil
 		parsers.Put(p)
 	}
 	if err != nil {
-		return none, err
+		return none, m.explain(err)
 	}
 	return node, nil
 }

@@ -50,16 +50,23 @@ const (
 
 // reset gives the parser a statement's text; base and tail are characters of the query text before its
 // start and its end mark.
-func (p *parser) reset(text string, base, tail int, semicolon bool) error {
-	p.scanner = scanner{text: text, base: base}
+func (p *parser) reset(text string, base, tail int, semicolon bool, m *Meter) *pgerror.Error {
+	p.scanner = newScanner(text, base, m)
 	p.toks, p.pos, p.tail, p.semicolon = p.toks[:0], 0, tail, semicolon
 	p.ascii, p.at, p.chars = isASCII(text), 0, 0
 	p.partial.at = -1
 	p.depth, p.queries, p.ops, p.err, p.itemDepth, p.similarDepth, p.bareCall = 0, 0, 0, nil, 0, 0, false
 	p.refused, p.parts = nil, nil // a tree keeps its names
+	var err *pgerror.Error
 	for {
-		p.toks = append(p.toks, token{})
-		t := &p.toks[len(p.toks)-1]
+		n := len(p.toks)
+		if n == cap(p.toks) {
+			if p.toks, err = p.growTokens(p.toks); err != nil {
+				return err
+			}
+		}
+		p.toks = p.toks[:n+1]
+		t := &p.toks[n]
 		if err := p.next(t); err != nil {
 			return err
 		}
@@ -67,36 +74,46 @@ func (p *parser) reset(text string, base, tail int, semicolon bool) error {
 			break
 		}
 	}
-	p.toks = foldMinimum(text, p.toks)
-	p.matchBrackets()
-	if cacheable(p.toks) {
-		p.slots.assign(&p.scanner, p.toks)
+	if p.toks, err = foldMinimum(&p.scanner, p.toks); err != nil {
+		return err
 	}
-	return nil
+	if err := p.matchBrackets(); err != nil {
+		return err
+	}
+	if cacheable(p.toks) {
+		_, err = p.slots.assign(&p.scanner, p.toks)
+	}
+	return err
 }
 
 // matchBrackets links each bracket to its partner. One without a partner stays unlinked and is a
 // syntax error when the parser gets there.
-func (p *parser) matchBrackets() {
+func (p *parser) matchBrackets() *pgerror.Error {
 	var few [64]int32
 	stack := few[:0]
 	for i := range p.toks {
+		if i&pollMask == pollMask {
+			if err := p.meter.poll(); err != nil {
+				return err
+			}
+		}
 		t := &p.toks[i]
 		switch t.kind {
 		case '(', '[':
 			stack = append(stack, int32(i))
 		case ')', ']':
 			if len(stack) == 0 {
-				return
+				return nil
 			}
 			open := stack[len(stack)-1]
 			if p.toks[open].kind != t.kind-(')'-'(') && !(t.kind == ']' && p.toks[open].kind == '[') {
-				return
+				return nil
 			}
 			stack = stack[:len(stack)-1]
 			p.toks[open].aux, t.aux = int32(i), open
 		}
 	}
+	return nil
 }
 
 // cur is the current token, the end mark when all are read.
@@ -119,7 +136,19 @@ func (p *parser) isOp(c byte) bool { t := p.cur(); return t.kind == tokOp && t.s
 
 func (p *parser) advance() {
 	if p.pos < len(p.toks)-1 {
-		p.pos++
+		if p.pos++; p.pos&pollMask == pollMask {
+			p.drawTree()
+		}
+	}
+}
+
+// nodeBytes is about what the tree takes for each token.
+const nodeBytes = 64
+
+// drawTree draws the memory of the tree that the next tokens become.
+func (p *parser) drawTree() {
+	if err := p.meter.grow(pollTokens * nodeBytes); err != nil {
+		p.fail(err)
 	}
 }
 
@@ -247,9 +276,10 @@ func (p *parser) posOf(t *token) ast.Pos {
 		return ast.Pos(p.base + offset + 1)
 	}
 	if offset < p.at {
-		p.at, p.chars = 0, 0
+		p.chars -= utf8.RuneCountInString(p.text[offset:p.at])
+	} else {
+		p.chars += utf8.RuneCountInString(p.text[p.at:offset])
 	}
-	p.chars += utf8.RuneCountInString(p.text[p.at:offset])
 	p.at = offset
 	return ast.Pos(p.base + p.chars + 1)
 }

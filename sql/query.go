@@ -183,7 +183,7 @@ func (p *parser) subquery() *ast.Query {
 func (p *parser) startsQuery(n int) bool {
 	at := p.pos + n
 	in := at
-	for in < len(p.toks) && p.toks[in].kind == '(' {
+	for in < len(p.toks) && p.toks[in].kind == '(' && in-at <= maxDepth {
 		in++
 	}
 	if in == at || in >= len(p.toks) || !queryWord(p.toks, in) {
@@ -249,7 +249,7 @@ func (p *parser) commas() int {
 	if open.kind != '(' || open.aux < 0 {
 		return 1
 	}
-	return (int(open.aux)-p.pos)/2 + 1
+	return min((int(open.aux)-p.pos)/2+1, pollTokens) // in a long list most may be those of nested ones
 }
 
 // element reads an expression, or DEFAULT where that is allowed.

@@ -3,6 +3,7 @@ package sql
 import (
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // slotter decides which literals of a statement become slots. A plan is kept under the statement's
@@ -22,24 +23,32 @@ type slotValue struct {
 	value string
 }
 
-// assign sets the slot of every literal token.
-func (a *slotter) assign(s *scanner, toks []token) {
+// assign sets the slot of every literal token and returns the number of slots.
+func (a *slotter) assign(s *scanner, toks []token) (int, *pgerror.Error) {
 	a.shared = false
-	literals := pinLiterals(toks, &a.shared)
-	if literals == 0 {
-		return
+	literals, err := pinLiterals(toks, &a.shared, s.meter)
+	if literals == 0 || err != nil {
+		return 0, err
 	}
 	if a.shared {
-		a.share(s, toks)
-		return
+		return a.share(s, toks, literals)
 	}
 	next := int32(0)
-	for i := range toks {
-		if t := &toks[i]; t.kind == tokLiteral && t.slot != pinned {
-			t.slot = next
-			next++
+	for from := 0; from < len(toks); from += pollTokens {
+		if from > 0 {
+			if err := s.meter.poll(); err != nil {
+				return 0, err
+			}
+		}
+		some := toks[from:min(from+pollTokens, len(toks))]
+		for i := range some {
+			if t := &some[i]; t.kind == tokLiteral && t.slot != pinned {
+				t.slot = next
+				next++
+			}
 		}
 	}
+	return int(next), nil
 }
 
 // The slots of a literal before its number is known.
@@ -50,9 +59,14 @@ const (
 
 // pinLiterals marks every literal as pinned or slotted, reports whether expressions will be compared,
 // and returns the number of literals.
-func pinLiterals(toks []token, shared *bool) int {
+func pinLiterals(toks []token, shared *bool, m *Meter) (int, *pgerror.Error) {
 	depth, pinDepth, count := 0, -1, 0
 	for i := range toks {
+		if i&pollMask == pollMask {
+			if err := m.poll(); err != nil {
+				return 0, err
+			}
+		}
 		t := &toks[i]
 		switch t.kind {
 		case '(', '[':
@@ -90,24 +104,32 @@ func pinLiterals(toks []token, shared *bool) int {
 			}
 		}
 	}
-	return count
+	return count, nil
 }
 
-// pinModifiers pins the literals inside the parentheses that close at i: they are the modifiers of a type
-// before a string, as in f(3) 'x'.
-func pinModifiers(toks []token, i int) {
-	for depth := 0; i >= 0; i-- {
+// pinModifiers pins the literals inside the parentheses that close at last: they are the modifiers of a type
+// before a string, as in f(3) 'x'. The closing one keeps in its slot where they open, or the beginning of the text if
+// they do not, so that no token is visited twice however they nest.
+func pinModifiers(toks []token, last int) {
+	i := last
+	for depth := 0; i > 0; i-- {
 		switch t := &toks[i]; t.kind {
 		case ')':
-			depth++
-		case '(':
-			if depth--; depth == 0 {
-				return
+			if t.slot >= 0 {
+				i = int(t.slot)
+			} else {
+				depth++
 			}
+		case '(':
+			depth--
 		case tokLiteral:
 			t.slot = pinned
 		}
+		if depth <= 0 {
+			break
+		}
 	}
+	toks[last].slot = int32(i)
 }
 
 func follows(toks []token, i int, word kw.Word) bool {
@@ -158,14 +180,29 @@ func typeModifiers(toks []token, i int) bool {
 }
 
 // share numbers the slots so that equal literals have one, and pins those equal to a pinned one.
-func (a *slotter) share(s *scanner, toks []token) {
+func (a *slotter) share(s *scanner, toks []token, literals int) (int, *pgerror.Error) {
 	if a.index == nil {
 		a.index = make(map[slotValue]int32)
 	}
 	clear(a.index)
+	if literals > pollTokens {
+		bytes := int64(literals) * slotBytes
+		if err := s.meter.grow(bytes); err != nil {
+			return 0, err
+		}
+		defer func() {
+			s.meter.Shrink(bytes)
+			a.index = nil
+		}()
+	}
+	next := int32(0)
 	for pass, want := range [2]int32{pinned, slotted} {
-		next := int32(0)
 		for i := range toks {
+			if i&pollMask == pollMask {
+				if err := s.meter.poll(); err != nil {
+					return 0, err
+				}
+			}
 			t := &toks[i]
 			if t.kind != tokLiteral || t.slot != want {
 				continue
@@ -187,25 +224,43 @@ func (a *slotter) share(s *scanner, toks []token) {
 			}
 		}
 	}
+	return int(next), nil
 }
 
+// slotBytes is about what an entry of slotter.index takes.
+const slotBytes = 96
+
 // foldMinimum joins a minus sign with the magnitude of the smallest int4 or int8: PostgreSQL's
-// grammar negates constants before it gives them a type, so -2147483648 is an int4.
-func foldMinimum(text string, toks []token) []token {
-	for i := 1; i < len(toks)-1; i++ {
+// grammar negates constants before it gives them a type, so -2147483648 is an int4. The result is in toks' place.
+func foldMinimum(s *scanner, toks []token) ([]token, *pgerror.Error) {
+	out := 1
+	for i := 1; i < len(toks); i++ {
+		if i&pollMask == pollMask {
+			if err := s.meter.poll(); err != nil {
+				return toks, err
+			}
+		}
 		t := &toks[i]
-		if t.kind != tokLiteral || t.sub != styleNumber || toks[i-1].sub != '-' || toks[i-1].kind != tokOp {
+		if t.kind != tokLiteral {
+			if out != i {
+				toks[out] = *t
+			}
+			out++
 			continue
 		}
-		kind := minimumKind(text[t.start:t.end])
-		if kind == 0 || i >= 2 && endsOperand(&toks[i-2]) || toks[i+1].kind == tokCast || toks[i+1].kind == '[' {
-			continue
+		if sign := &toks[out-1]; t.sub == styleNumber && sign.sub == '-' && sign.kind == tokOp {
+			kind, next := minimumKind(s.text[t.start:t.end]), toks[i+1].kind
+			if kind != 0 && (out < 2 || !endsOperand(toks, out-2)) && next != tokCast && next != '[' {
+				t.start, t.lit = sign.start, kind
+				out--
+			}
 		}
-		t.start, t.lit = toks[i-1].start, kind
-		toks = append(toks[:i-1], toks[i:]...)
-		i--
+		if out != i {
+			toks[out] = *t
+		}
+		out++
 	}
-	return toks
+	return toks[:out], nil
 }
 
 func minimumKind(digits string) ast.LiteralKind {
@@ -226,8 +281,11 @@ func minimumDigits(kind ast.LiteralKind) int {
 	return len(minInt8)
 }
 
-// endsOperand reports whether a minus after t subtracts.
-func endsOperand(t *token) bool {
+// endsOperand reports whether a minus after token i subtracts.
+func endsOperand(toks []token, i int) bool { return operandToken(&toks[i]) && !operatorWord(toks, i) }
+
+// operandToken reports whether t can be the last token of an operand.
+func operandToken(t *token) bool {
 	switch t.kind {
 	case tokQuoted, tokLiteral, tokParam, ')', ']':
 		return true
@@ -237,16 +295,21 @@ func endsOperand(t *token) bool {
 			kw.Localtime, kw.Localtimestamp, kw.CurrentUser, kw.CurrentRole, kw.SessionUser, kw.User, kw.CurrentCatalog:
 			return true
 		}
-		return t.kw.Category() != kw.Reserved && !operatorWord(t.kw)
+		return t.kw.Category() != kw.Reserved
 	}
 	return false
 }
 
-// operatorWord reports whether a word that is not reserved is an operator that wants an operand after it.
-func operatorWord(word kw.Word) bool {
-	switch word {
-	case kw.Between, kw.Like, kw.Ilike, kw.Is, kw.By, kw.Escape:
+// operatorWord reports whether token i, a word that is not reserved, precedes an operand. BETWEEN, ESCAPE and BY are
+// also column names.
+func operatorWord(toks []token, i int) bool {
+	switch toks[i].kw {
+	case kw.Like, kw.Ilike, kw.Is:
 		return true
+	case kw.Between, kw.Escape:
+		return i > 0 && (toks[i-1].kw == kw.Not || operandToken(&toks[i-1]))
+	case kw.By:
+		return i > 0 && (toks[i-1].kw == kw.Order || toks[i-1].kw == kw.Group || toks[i-1].kw == kw.Partition || toks[i-1].kw == kw.Increment)
 	}
 	return false
 }

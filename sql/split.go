@@ -1,12 +1,15 @@
 package sql
 
 import (
+	"encoding/binary"
 	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/percodb/percodb/sql/keyword"
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // Lexer splits a query text into statements by lexing alone and gives each its plan cache key. It is
@@ -21,6 +24,7 @@ type Lexer struct {
 	lits  []Literal
 	err   error // why the whole text is refused
 	ascii bool
+	meter *Meter
 	// chars characters precede byte at: the cursor of position.
 	at, chars int
 }
@@ -28,17 +32,23 @@ type Lexer struct {
 // NewLexer returns an empty Lexer; Reset gives it a text.
 func NewLexer() *Lexer { return &Lexer{} }
 
+// UseMeter has the Lexer draw from m, which may be nil. What a statement draws, its caller gives back when the statement
+// is no longer used.
+func (l *Lexer) UseMeter(m *Meter) { l.meter = m }
+
+// MaxKey is the length of the longest plan cache key.
+const MaxKey = 1 << 20
+
 // keepTokens bounds the buffers a Lexer or a parser keeps between statements.
 const keepTokens = 1 << 16
 
 // Reset makes the Lexer start over with a text, which it reads without copying.
 func (l *Lexer) Reset(text string) {
-	l.scan = scanner{text: text}
+	l.scan = newScanner(text, 0, l.meter)
 	l.at, l.chars = 0, 0
 	l.err = nil
-	if cap(l.toks) > keepTokens {
-		l.toks, l.lits, l.key = nil, nil, nil
-	}
+	l.dropLarge()
+	l.stmt = Statement{}
 	l.ascii = isASCII(text)
 	switch {
 	case strings.IndexByte(text, 0) >= 0:
@@ -48,9 +58,29 @@ func (l *Lexer) Reset(text string) {
 	}
 }
 
+// dropLarge drops the buffers that a long statement has left.
+func (l *Lexer) dropLarge() {
+	if cap(l.toks) > keepTokens {
+		l.toks, l.slots = nil, slotter{}
+	}
+	if cap(l.lits) > keepTokens {
+		l.lits = nil
+	}
+	if cap(l.key) > keepTokens {
+		l.key = nil
+	}
+}
+
 func isASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] >= utf8.RuneSelf {
+	const high = 0x8080808080808080
+	b := unsafe.Slice(unsafe.StringData(s), len(s))
+	for ; len(b) >= 8; b = b[8:] {
+		if binary.NativeEndian.Uint64(b)&high != 0 {
+			return false
+		}
+	}
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
 			return false
 		}
 	}
@@ -59,15 +89,26 @@ func isASCII(s string) bool {
 
 // Next returns the next statement, io.EOF after the last one. Empty statements are skipped. The
 // Statement belongs to the Lexer; its Key and Literals are valid until the next call. Errors are
-// *pgerror.Error: 22021 for bytes that are not UTF-8, 42601 and 22025 for malformed tokens. After an
+// *pgerror.Error: 22021 for bytes that are not UTF-8, 42601 and 22025 for malformed tokens; or the Meter's. After an
 // error only Reset helps.
 func (l *Lexer) Next() (*Statement, error) {
 	if l.err != nil {
 		return nil, l.err
 	}
+	st, err := l.nextStatement()
+	if l.scan.releaseTokens(); cap(l.toks) > keepTokens {
+		l.toks, l.slots = nil, slotter{}
+	}
+	if err != nil && err != io.EOF {
+		l.err = l.meter.explain(err)
+		return nil, l.err
+	}
+	return st, err
+}
+
+func (l *Lexer) nextStatement() (*Statement, error) {
 	semicolon, err := l.lexStatement()
 	if err != nil {
-		l.err = err
 		return nil, err
 	}
 	n := len(l.toks) - 1 // the last one is the end mark
@@ -83,18 +124,36 @@ func (l *Lexer) Next() (*Statement, error) {
 		tail:      l.position(int(end)) - 1,
 		semicolon: semicolon,
 	}
-	l.stmt.Params = paramCount(l.scan.text, l.toks)
+	if l.stmt.Params, err = l.paramCount(); err != nil {
+		return nil, err
+	}
 	if !cacheable(l.toks) {
 		return &l.stmt, nil
 	}
-	l.toks = foldMinimum(l.scan.text, l.toks)
-	l.slots.assign(&l.scan, l.toks)
-	if err := l.literals(); err != nil {
-		l.err = err
+	l.stmt.Planned = true
+	if err := l.assignSlots(); err != nil {
 		return nil, err
 	}
-	l.makeKey()
 	return &l.stmt, nil
+}
+
+// assignSlots fills the Literals and the Key of a statement that has plans.
+func (l *Lexer) assignSlots() error {
+	var err *pgerror.Error
+	if l.toks, err = foldMinimum(&l.scan, l.toks); err != nil {
+		return err
+	}
+	count, err := l.slots.assign(&l.scan, l.toks)
+	if err != nil {
+		return err
+	}
+	if err := l.literals(count); err != nil {
+		return err
+	}
+	if err := l.makeKey(); err != nil {
+		return err
+	}
+	return nil
 }
 
 // lexStatement scans tokens up to a semicolon or the end of the text, skipping empty statements. The
@@ -103,8 +162,15 @@ func (l *Lexer) lexStatement() (semicolon bool, err error) {
 	l.toks = l.toks[:0]
 	var body bodyTracker
 	for {
-		l.toks = append(l.toks, token{})
-		t := &l.toks[len(l.toks)-1]
+		n := len(l.toks)
+		if n == cap(l.toks) {
+			var e *pgerror.Error
+			if l.toks, e = l.scan.growTokens(l.toks); e != nil {
+				return false, e
+			}
+		}
+		l.toks = l.toks[:n+1]
+		t := &l.toks[n]
 		if e := l.scan.next(t); e != nil {
 			return false, e
 		}
@@ -177,16 +243,22 @@ func cacheable(toks []token) bool {
 
 // paramCount is the highest $n of the tokens; numbers that are no parameter's count as none and are
 // refused by the parser.
-func paramCount(text string, toks []token) int {
-	most := 0
-	for i := range toks {
-		if toks[i].kind == tokParam {
-			if n := paramNumber(text[toks[i].start:toks[i].end]); n > most {
-				most = n
+func (l *Lexer) paramCount() (int, error) {
+	text, toks, most := l.scan.text, l.toks, 0
+	for from := 0; from < len(toks); from += pollTokens {
+		if from > 0 {
+			if err := l.meter.poll(); err != nil {
+				return 0, err
+			}
+		}
+		some := toks[from:min(from+pollTokens, len(toks))]
+		for i := range some {
+			if some[i].kind == tokParam {
+				most = max(most, paramNumber(text[some[i].start:some[i].end]))
 			}
 		}
 	}
-	return most
+	return most, nil
 }
 
 // maxParam is the highest parameter number the wire protocol can carry.
@@ -201,32 +273,67 @@ func paramNumber(raw string) int {
 	return n
 }
 
-// literals fills the statement's Literals from its slotted tokens.
-func (l *Lexer) literals() error {
+// literals fills the statement's Literals for its slots, of which there are count. Those of a long
+// statement are its own.
+func (l *Lexer) literals(count int) error {
 	l.lits = l.lits[:0]
-	for i := range l.toks {
-		t := &l.toks[i]
-		if t.kind != tokLiteral || int(t.slot) != len(l.lits) {
-			continue // pinned, or an equal literal has the slot already
-		}
-		value, err := l.scan.literal(t)
-		if err != nil {
+	if count > pollTokens {
+		if err := l.meter.grow(int64(count) * int64(unsafe.Sizeof(Literal{}))); err != nil {
 			return err
 		}
-		l.lits = append(l.lits, Literal{Kind: t.lit, Value: value, Pos: l.position(int(t.start))})
+		l.lits = make([]Literal, 0, count)
 	}
-	l.stmt.Literals = l.lits
+	for from := 0; from < len(l.toks); from += pollTokens {
+		if from > 0 {
+			if err := l.meter.poll(); err != nil {
+				return err
+			}
+		}
+		some := l.toks[from:min(from+pollTokens, len(l.toks))]
+		for i := range some {
+			t := &some[i]
+			if t.kind != tokLiteral || int(t.slot) != len(l.lits) {
+				continue // pinned, or an equal literal has the slot already
+			}
+			value, err := l.scan.literal(t)
+			if err != nil {
+				return err
+			}
+			l.lits = append(l.lits, Literal{Kind: t.lit, Value: value, Pos: l.position(int(t.start))})
+		}
+	}
+	if l.stmt.Literals = l.lits; count > pollTokens {
+		l.stmt.owned, l.lits = true, nil
+	}
 	return nil
 }
 
-// makeKey writes the plan cache key: the tokens in canonical form, one blank between two.
-func (l *Lexer) makeKey() {
-	key := l.key[:0]
+// makeKey writes the plan cache key: the tokens in canonical form, one blank between two. It stops where the key gets too
+// long.
+func (l *Lexer) makeKey() *pgerror.Error {
+	key, toks := l.key[:0], l.toks[:len(l.toks)-1]
+	for from := 0; from < len(toks); from += pollTokens {
+		if from > 0 {
+			if err := l.meter.poll(); err != nil {
+				return err
+			}
+		}
+		if key = l.appendKey(key, toks[from:min(from+pollTokens, len(toks))]); len(key) > MaxKey {
+			return nil
+		}
+	}
+	l.key = key
+	l.stmt.Key = key[:len(key)-1]
+	return nil
+}
+
+// appendKey appends the key of some tokens, each with a blank behind it. It stops behind MaxKey.
+func (l *Lexer) appendKey(key []byte, toks []token) []byte {
 	text := l.scan.text
-	for i := range l.toks[:len(l.toks)-1] {
-		t := &l.toks[i]
-		if i > 0 {
-			key = append(key, ' ')
+	for i := range toks {
+		t := &toks[i]
+		if t.end-t.start > MaxKey && (t.kind != tokLiteral || t.slot < 0) {
+			return append(key, text[t.start:t.start+MaxKey+1]...)
 		}
 		switch t.kind {
 		case tokIdent:
@@ -246,9 +353,11 @@ func (l *Lexer) makeKey() {
 		default:
 			key = append(key, text[t.start:t.end]...)
 		}
+		if key = append(key, ' '); len(key) > MaxKey {
+			return key
+		}
 	}
-	l.key = key
-	l.stmt.Key = key
+	return key
 }
 
 // literalKey appends a slotted literal as ? with its kind (and its slot, where equal literals share

@@ -4,6 +4,8 @@
 //	     ── parse.go ──▶ sql/ast: query.go, from.go, expr.go, func.go, type.go, dml.go, ddl*.go, utility*.go,
 //	                            object.go, routine.go, trigger.go, typedef.go, role.go, foreign.go, catalog.go, maintenance.go
 //
+// A Meter (meter.go) bounds the time and the memory of all that.
+//
 // Invariants:
 //  1. Two statements with equal keys have equal trees but for the values of slotted literals.
 //  2. What PostgreSQL 15 refuses as syntax is refused, in its words, with the position in the query text.
@@ -27,11 +29,12 @@ type Literal struct {
 }
 
 // Statement is one statement of a query text after lexing alone. Its Key is the plan cache key: the
-// lexed text with literals replaced by their kinds; two
-// statements with one Key have equal trees but for the values of their slotted literals.
+// lexed text with literals replaced by their kinds; two statements with one Key have equal trees but for the values of
+// their slotted literals. A statement whose key would exceed MaxKey has none.
 type Statement struct {
-	Key      []byte    // valid until the Lexer's next call
+	Key      []byte    // valid until the Lexer's next call; nil: no plan is kept
 	Literals []Literal // valid until the Lexer's next call
+	Planned  bool      // it is one of the statements that have plans
 	Text     string    // this statement's own text, trimmed of blanks and comments
 	Offset   int       // byte offset of Text in the query text
 	Params   int       // the highest $n
@@ -40,19 +43,22 @@ type Statement struct {
 
 	base, tail int  // characters of the query text before Text and before what ended it
 	semicolon  bool // a semicolon ended it
+	owned      bool // Literals are the statement's own
 }
 
 // NewStatement makes a statement that another front end has read: parse gives what Parse is to give. key is the plan cache
 // key, which must differ from all keys of this package's; nil for statements without plans. Statements with one key have equal
 // trees but for the values of their literals with slots.
 func NewStatement(parse func() (ast.Statement, error), key []byte, literals []Literal, text string, offset, params int) *Statement {
-	return &Statement{parse: parse, Key: key, Literals: literals, Text: text, Offset: offset, Params: params}
+	return &Statement{parse: parse, Key: key, Literals: literals, Text: text, Offset: offset, Params: params, Planned: key != nil}
 }
 
 // Clone returns a copy that outlives the Lexer's next call. It shares the text.
 func (s *Statement) Clone() *Statement {
 	c := *s
 	c.Key = slices.Clone(s.Key)
-	c.Literals = slices.Clone(s.Literals)
+	if !s.owned {
+		c.Literals = slices.Clone(s.Literals)
+	}
 	return &c
 }

@@ -61,7 +61,7 @@ func eachStatement(text, cmd string) string {
 			}
 			continue
 		}
-		node, err := Parse(st)
+		node, err := Parse(st, nil)
 		switch {
 		case err != nil:
 			b.WriteString(describeError(err) + "\n")

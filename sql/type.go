@@ -60,12 +60,13 @@ func constTypeWord(word kw.Word) bool {
 // a string or more of the type follows. Otherwise the word is a column's name.
 func (p *parser) typedLiteralAhead() bool {
 	next := p.peek(1)
+	if p.cur().kw == kw.Double { // alone, it is a name like any other
+		return next.kw == kw.Precision
+	}
 	if next.kind == '(' || isString(next) {
 		return true
 	}
 	switch p.cur().kw {
-	case kw.Double:
-		return next.kw == kw.Precision
 	case kw.National:
 		return next.kw == kw.Char || next.kw == kw.Character
 	case kw.Time, kw.Timestamp:

@@ -161,13 +161,8 @@ func (p *parser) define(pos ast.Pos, orReplace bool) ast.Statement {
 			d.Signature = p.aggregateSignature()
 			break
 		}
-		for i := p.pos + 1; i < int(p.cur().aux); i++ { // of the old form, whose names are no keywords
-			if t := &p.toks[i]; t.kw != kw.None && t.kind == tokIdent && p.toks[i+1].kind == tokOp && p.toks[i+1].sub == '=' {
-				p.pos = i
-				p.unexpected()
-				return d
-			}
-		}
+		d.Items = p.oldAggregate()
+		return d
 	case "OPERATOR":
 		d.Name = p.operatorPath()
 	case "COLLATION":
@@ -182,4 +177,26 @@ func (p *parser) define(pos ast.Pos, orReplace bool) ast.Statement {
 	}
 	d.Items = p.definitions()
 	return d
+}
+
+// oldAggregate reads the definitions of an aggregate in the form without a signature: all have values, and no name is a
+// keyword.
+func (p *parser) oldAggregate() []ast.DefItem {
+	p.expect('(')
+	var items []ast.DefItem
+	for first := true; first || p.accept(','); first = false {
+		item := ast.DefItem{Pos: p.here()}
+		if t := p.cur(); t.kind == tokIdent && t.kw != kw.None {
+			p.unexpected()
+		}
+		item.Name = p.colLabel()
+		if !p.acceptOp('=') {
+			p.unexpected()
+			break
+		}
+		item.Value = p.defValue()
+		items = append(items, item)
+	}
+	p.expect(')')
+	return items
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// holdPatience is how long Now and NowN wait for the end of a hold, so that a short hold delays callers and fails none.
-const holdPatience = 2 * time.Second
+// holdTimeout is how long Now and NowN wait for the end of a hold, so that a short hold delays callers and fails none.
+const holdTimeout = 2 * time.Second
 
 // Gate is a Local oracle that can be put on hold; on hold it issues no timestamps. Safe for concurrent use.
 type Gate struct {
@@ -73,7 +73,7 @@ func (g *Gate) NowN(ctx context.Context, n int) (Timestamp, error) {
 
 // await waits for the end of a hold.
 func (g *Gate) await(ctx context.Context, h *hold) error {
-	timer := time.NewTimer(holdPatience)
+	timer := time.NewTimer(holdTimeout)
 	defer timer.Stop()
 	select {
 	case <-h.ended:

@@ -108,9 +108,9 @@ func (c *churned) update(r *rand.Rand) error {
 	return err
 }
 
-// BenchmarkReadsAfterGC: point reads of a table whose rows have all been written 100 times and collected
-// since, against those of one that was written once and is on disk as well. The store has had two
-// seconds to settle, and nobody compacted it.
+// BenchmarkReadsAfterGC: point reads of a table whose rows have all been written 100 times and then
+// collected, compared with a table that was written once and is on disk, too. The store has had two
+// seconds of idle time, and no manual compaction.
 func BenchmarkReadsAfterGC(b *testing.B) {
 	fresh, old := openChurned(b), openChurned(b)
 	fresh.write(1)

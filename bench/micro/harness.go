@@ -42,7 +42,7 @@ func Value(dst []byte, row uint64) []byte {
 // properties, which are percodb's own cost.
 type Raw struct{ DB *pebble.DB }
 
-// quiet is a log that nobody reads.
+// quiet discards log messages.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any)  {}

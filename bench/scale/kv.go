@@ -27,7 +27,7 @@ type KVOptions struct {
 	TurnFor time.Duration
 	// Writers at once; 64 if 0.
 	Writers int
-	// Notice is told what is going on; nil for nobody.
+	// Notice, if not nil, receives messages about the progress.
 	Notice func(string)
 }
 

@@ -108,7 +108,7 @@ func deploy(ctx context.Context, binary, dir string, stores, sqls, cacheMB int) 
 	return d, nil
 }
 
-// deployOracle starts an oracle and the store without which an oracle with a new directory serves nobody.
+// deployOracle starts an oracle and a store: an oracle with a new directory serves no requests without a store.
 func deployOracle(ctx context.Context, binary, dir string) (*deployment, error) {
 	oracle, err := startServer(ctx, binary, dir, "tso", "tso", "--rpc-listen", "127.0.0.1:0", "--data", filepath.Join(dir, "tso-data"))
 	if err != nil {

@@ -41,7 +41,7 @@ type StepsOptions struct {
 	Rounds int
 	// Run says how. Its URLs and Usage are not used.
 	Run run.Options
-	// Notice is told what is going on, Progress how far loading is; nil for nobody.
+	// Notice receives messages about the progress, Progress the progress of loading; either may be nil.
 	Notice   func(string)
 	Progress load.Progress
 }

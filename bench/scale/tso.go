@@ -32,7 +32,7 @@ type TSOOptions struct {
 	Callers []int
 	// Duration of each measurement; 2 s if 0.
 	Duration time.Duration
-	// Notice is told what is going on; nil for nobody.
+	// Notice, if not nil, receives messages about the progress.
 	Notice func(string)
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Objects answers the functions and types that know objects by OID. It looks through the resolver in
-// force when it is asked. One session's.
+// Objects implements the functions and types that refer to objects by OID, with the resolver in
+// force at the time of the call. It belongs to one session.
 type Objects struct {
 	// Resolver returns the session's resolver, nil before there is one.
 	Resolver func() catalog.Resolver

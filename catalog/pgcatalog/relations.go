@@ -219,7 +219,7 @@ func identityLetter(c *catalog.ColumnDescriptor) types.Datum {
 	return text("")
 }
 
-// attrdefOID numbers defaults: they have no number of their own, and nobody else this one.
+// attrdefOID returns the OID of a column's default, computed from the table and the column. It is unique.
 func attrdefOID(t *catalog.TableDescriptor, c *catalog.ColumnDescriptor) uint32 {
 	return t.OID()<<11 | c.ID&0x7FF | 1<<31
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/gen"
 	"github.com/percodb/percodb/bench/tpce/load"
 	"github.com/percodb/percodb/bench/tpce/schema"
+	"github.com/percodb/percodb/internal/plural"
 )
 
 func benchCommand() *cobra.Command {
@@ -104,7 +105,7 @@ same command again.`,
 			}
 			if err != nil {
 				if cmd.Context().Err() != nil {
-					return fmt.Errorf("interrupted: the same command goes on where this one ended")
+					return fmt.Errorf("interrupted: the same command continues where this one ended")
 				}
 				return err
 			}
@@ -141,7 +142,7 @@ func printLoad(out io.Writer, o load.Options, sum load.Summary) {
 	if sum.Resumed {
 		fmt.Fprintf(out, "An interrupted load was completed: %d of its rows were there already.\n", total-sum.Copied)
 	}
-	fmt.Fprintf(out, "%d rows in %v (%.0f rows/s), indexes in %v, %v in all\n", sum.Copied, sum.Copy.Round(time.Millisecond),
+	fmt.Fprintf(out, "%s in %v (%.0f rows/s), indexes in %v, %v in all\n", plural.Count(sum.Copied, "row"), sum.Copy.Round(time.Millisecond),
 		float64(sum.Copied)/sum.Copy.Seconds(), sum.Index.Round(time.Millisecond), sum.Total.Round(time.Millisecond))
 }
 
@@ -215,7 +216,7 @@ Changes nothing.`,
 				encoder.SetIndent("", "  ")
 				err = errors.Join(err, encoder.Encode(report))
 			} else {
-				fmt.Fprintf(out, "%d violations in %.1f s\n", n, report.Seconds)
+				fmt.Fprintf(out, "%s in %.1f s\n", plural.Count(n, "violation"), report.Seconds)
 			}
 			if err == nil && n > 0 {
 				return &silentError{}

@@ -19,6 +19,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/report"
 	"github.com/percodb/percodb/bench/tpce/run"
 	"github.com/percodb/percodb/bench/tpce/txn"
+	"github.com/percodb/percodb/internal/plural"
 )
 
 // runFlags are the flags of run that are not a field of its options.
@@ -244,7 +245,7 @@ func (f *runFlags) write(r *report.Result) error {
 func checked(ctx context.Context, url, journal string, out io.Writer) (check.Report, error) {
 	found, err := check.Run(ctx, check.Options{URL: url, Journal: journal, Done: func(r check.Result) { printResult(out, r) }})
 	if len(found.Results) > 0 {
-		fmt.Fprintf(out, "%d violations in %.1f s\n\n", found.Violations(), found.Seconds)
+		fmt.Fprintf(out, "%s in %.1f s\n\n", plural.Count(found.Violations(), "violation"), found.Seconds)
 	}
 	return found, err
 }
@@ -258,7 +259,7 @@ func probeDialect(ctx context.Context, out io.Writer, url string) error {
 	for _, r := range rejected {
 		fmt.Fprintf(out, "%s: %v\n  %s\n", r.Name, r.Err, strings.Join(strings.Fields(r.SQL), " "))
 	}
-	fmt.Fprintf(out, "%d statements rejected\n", len(rejected))
+	fmt.Fprintf(out, "%s rejected\n", plural.Count(len(rejected), "statement"))
 	if len(rejected) > 0 {
 		return &silentError{}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/node"
 	"github.com/percodb/percodb/server"
 )
@@ -29,7 +30,7 @@ func checkCommand() *cobra.Command {
 		Short: "Verify the data of a stopped or a running server",
 		Long: `Verify the data of a stopped or a running server: that records can be read and
 timestamps could have been issued; that no transaction is both committed and
-rolled back, or committed at two timestamps; locks against the fate of their
+rolled back, or committed at two timestamps; locks against the outcome of their
 transactions; long values against their versions; ranges; rows against their
 tables, and index entries against rows in both directions. It repairs nothing.
 
@@ -130,7 +131,7 @@ func (p *checkPrinter) finish(err error) error {
 	switch {
 	case err != nil:
 		if p.findings > 0 {
-			p.line(fmt.Sprintf("%d findings until the check was cut short after %v", p.findings, took))
+			p.line(fmt.Sprintf("%s until the check was cut short after %v", plural.Count(p.findings, "finding"), took))
 		}
 		return err
 	}
@@ -139,7 +140,7 @@ func (p *checkPrinter) finish(err error) error {
 		p.line("not verified: " + part)
 	}
 	if p.findings > 0 || len(unseen) > 0 {
-		p.line(fmt.Sprintf("%d findings in %v, %d parts of the data not verified", p.findings, took, len(unseen)))
+		p.line(fmt.Sprintf("%s in %v, %s of the data not verified", plural.Count(p.findings, "finding"), took, plural.Count(len(unseen), "part")))
 		return &silentError{}
 	}
 	p.line(fmt.Sprintf("no findings in %v", took))

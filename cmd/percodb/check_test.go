@@ -129,9 +129,9 @@ func TestCheckCommand(t *testing.T) {
 	stopNode(n)
 	want(false, []string{"no findings", "2 tables: 5001 rows, 5000 index entries"}, "--data", dir)
 	damage(t, dir)
-	want(true, []string{"public.stock", "1 findings"}, "--data", dir)
+	want(true, []string{"public.stock", "1 finding in"}, "--data", dir)
 	n = start()
-	want(true, []string{"public.stock", "1 findings"}, "--live", n.AdminAddr().String())
+	want(true, []string{"public.stock", "1 finding in"}, "--live", n.AdminAddr().String())
 	stopNode(n)
 	if _, _, err := runCheck(t, "--live", "127.0.0.1:1"); err == nil {
 		t.Error("check of nobody")

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/spf13/cobra"
 
+	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/mysqlimport"
 )
 
@@ -61,7 +62,7 @@ left out, with the statements to run later. docs/mysql.md has the mapping.`,
 			}
 			printImport(cmd, report, verbose)
 			if report.Refused > 0 {
-				return fmt.Errorf("all rows are imported, but the server refused %d statements after them: they are in the list above", report.Refused)
+				return fmt.Errorf("all rows are imported, but the server refused %s after them, which the list above shows", plural.Count(report.Refused, "statement"))
 			}
 			return nil
 		},
@@ -100,7 +101,7 @@ func printImport(cmd *cobra.Command, r *mysqlimport.Report, verbose bool) {
 	if r.Resumed {
 		fmt.Fprintln(out, "\nAn interrupted import was completed.")
 	}
-	fmt.Fprintf(out, "\n%d rows loaded in %v", r.Loaded, r.Rows.Round(time.Millisecond))
+	fmt.Fprintf(out, "\n%s loaded in %v", plural.Count(r.Loaded, "row"), r.Rows.Round(time.Millisecond))
 	if !r.Resumed {
 		fmt.Fprintf(out, " from %.1f MB (%.1f MB/s)", float64(r.Bytes)/1e6, float64(r.Bytes)/1e6/r.Rows.Seconds())
 	}
@@ -125,16 +126,16 @@ func importError(interrupted bool, r *mysqlimport.Report, err error) error {
 	for _, t := range r.Tables {
 		rows += t.Rows
 	}
-	state := fmt.Sprintf("The import is not complete: %d rows of %d tables are loaded.", rows, len(r.Tables))
+	state := fmt.Sprintf("The import is not complete: %s of %s imported.", plural.Count(rows, "row"), plural.Count(len(r.Tables), "table"))
 	var pg *pgconn.PgError
 	var place *mysqlimport.PlaceError
 	switch {
 	case interrupted:
-		return &importFailure{err: errors.New("interrupted"), state: state + " The same command goes on where this one ended."}
+		return &importFailure{err: errors.New("interrupted"), state: state + " The same command continues where this one ended."}
 	case !errors.As(err, &place) && !errors.As(err, &pg):
-		return &importFailure{err: err, state: state + " The same command goes on where this one ended."}
+		return &importFailure{err: err, state: state + " The same command continues where this one ended."}
 	case len(r.Tables) == 0: // the dump, or a wrong file, stopped it before its first table
 		return &importFailure{err: err, state: "This command has imported nothing."}
 	}
-	return &importFailure{err: err, state: state + " The same command goes on; with a new dump or other flags, --restart drops these tables and begins anew."}
+	return &importFailure{err: err, state: state + " The same command continues; with a new dump or other flags, --restart drops these tables and starts again."}
 }

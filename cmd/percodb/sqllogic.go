@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/test/sqllogic"
 )
 
@@ -15,7 +16,7 @@ import (
 func sqllogicCommand() *cobra.Command {
 	var o sqllogic.Options
 	cmd := &cobra.Command{
-		Use:   "sqllogic --dsn URL [flags] [PATH…]",
+		Use:   "sqllogic --url URL [flags] [PATH…]",
 		Short: "Run sqllogictest files against a PostgreSQL-wire server",
 		Long: `Run sqllogictest files against any server that speaks the PostgreSQL protocol.
 
@@ -23,7 +24,7 @@ A PATH is a test file, plain or gzip, or a directory of .slt and .test files.
 The last line of the output is "N passed, N failed"; the exit code is 1 when a
 record failed. Everything the files create is dropped again, before and after:
 use a database of their own.`,
-		Example: `  percodb sqllogic --dsn postgres://127.0.0.1:5433/percodb test/sqllogic/testdata`,
+		Example: `  percodb sqllogic --url postgres://127.0.0.1:5433/percodb test/sqllogic/testdata`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			o.Paths = paths
 			o.Out = cmd.OutOrStdout()
@@ -34,7 +35,7 @@ use a database of their own.`,
 			if err != nil && summary == (sqllogic.Summary{}) {
 				return err
 			}
-			fmt.Fprintf(o.Out, "%d files, %d skipped, %v\n", summary.Files, summary.Skipped, summary.Elapsed.Round(time.Millisecond))
+			fmt.Fprintf(o.Out, "%s, %d skipped, %v\n", plural.Count(summary.Files, "file"), summary.Skipped, summary.Elapsed.Round(time.Millisecond))
 			if err != nil {
 				fmt.Fprintf(o.Out, "the run ended early: %v\n", err)
 			}
@@ -46,7 +47,9 @@ use a database of their own.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.DSN, "dsn", "postgres://127.0.0.1:5433/percodb", "the server to test")
+	flags.StringVar(&o.URL, "url", "postgres://127.0.0.1:5433/percodb", "the server to test")
+	flags.StringVar(&o.URL, "dsn", "postgres://127.0.0.1:5433/percodb", "the earlier name of --url")
+	_ = flags.MarkHidden("dsn") // The flag exists.
 	flags.StringVar(&o.Dialect, "dialect", "postgresql", "the name that skipif and onlyif lines are compared with; connections of mysql are set to MySQL's dialect")
 	flags.StringVar(&o.List, "list", "", "a file that names test files, one a line")
 	flags.StringVar(&o.Root, "root", "", "the directory the names of --list are relative to (default the list's own)")

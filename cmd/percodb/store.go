@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/internal/plural"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/node"
 )
@@ -64,9 +65,9 @@ func forgetStore(ctx context.Context, join, id string, confirm func(what string)
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("Store %s has not registered with this oracle: the ranges that it had, if any, are lost and begin anew, empty, on other stores.", id)
+	what := fmt.Sprintf("Store %s has not registered with this oracle: the ranges that it had, if any, will be lost and created again, empty, on other stores.", id)
 	if would.Registered {
-		what = fmt.Sprintf("Store %s was last at %s. Its %d ranges are lost and begin anew, empty, on other stores.", id, would.Addr, would.Ranges)
+		what = fmt.Sprintf("Store %s was last at %s. %s will be lost and created again, empty, on other stores.", id, would.Addr, plural.Count(would.Ranges, "range"))
 	}
 	if err := confirm(what); err != nil {
 		return err

@@ -57,6 +57,19 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 }
 
+// Goal: percodb sqllogic names its server with --url, as the other commands do, and with that flag's earlier name, --dsn.
+func TestServerOfSQLLogic(t *testing.T) {
+	for _, flag := range []string{"--url", "--dsn"} {
+		var out bytes.Buffer
+		root := rootCommand()
+		root.SetOut(&out)
+		root.SetArgs([]string{"sqllogic", flag, "postgres://127.0.0.1:1/percodb", "../../test/sqllogic/testdata/pgbench.slt"})
+		if err := execute(t.Context(), root); err == nil || !strings.Contains(out.String(), "127.0.0.1:1") {
+			t.Errorf("%s: %v, %s", flag, err, out.String())
+		}
+	}
+}
+
 func TestVersionFlag(t *testing.T) {
 	var out bytes.Buffer
 	root := rootCommand()
@@ -110,11 +123,11 @@ func TestImportErrorsAreReadable(t *testing.T) {
 	if got, want := explain(importError(false, &mysqlimport.Report{}, broken)), "dump.sql:6: ERROR: it exists (SQLSTATE 42P07)\nThis command has imported nothing."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	if got := explain(importError(false, &mysqlimport.Report{}, io.ErrUnexpectedEOF)); !strings.Contains(got, "\nThe import is not complete") || !strings.Contains(got, "same command goes on") {
+	if got := explain(importError(false, &mysqlimport.Report{}, io.ErrUnexpectedEOF)); !strings.Contains(got, "\nThe import is not complete") || !strings.Contains(got, "same command continues") {
 		t.Errorf("%q", got)
 	}
 	some := &mysqlimport.Report{Tables: make([]mysqlimport.TableReport, 1)}
-	if got := explain(importError(true, some, broken)); !strings.HasPrefix(got, "interrupted\nThe import is not complete: 0 rows of 1 tables") {
+	if got := explain(importError(true, some, broken)); !strings.HasPrefix(got, "interrupted\nThe import is not complete: 0 rows of 1 table imported") {
 		t.Errorf("%q", got)
 	}
 }

@@ -56,7 +56,7 @@ func deploy(binary string, cluster bool) (_ *deployment, err error) {
 	return d, d.add(binary, "sql", "--role=sql", "--join", oracle, "--listen", d.addr)
 }
 
-// freeAddr returns a loopback address that nobody listens on.
+// freeAddr returns a loopback address with an unused port.
 func freeAddr() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 // balance is what each account begins with.
 const balance = 1000
 
-// patience is how long a server may be away.
-const patience = 60 * time.Second
+// outageLimit is how long a server may be unavailable.
+const outageLimit = 60 * time.Second
 
 // bank is the table accounts on a server.
 type bank struct {
@@ -146,9 +146,9 @@ func (c *client) close() {
 	}
 }
 
-// inTransaction runs body in a transaction until it commits, or fails for a reason that stays. When a
-// connection is lost during COMMIT nobody can say whether it happened; this client runs the
-// transaction again, since a second transfer does no harm. One who pays a bill must look first.
+// inTransaction runs body in a transaction until it commits, or fails permanently. If the connection is lost during
+// COMMIT the outcome is unknown. This client then runs the transaction again, because a second transfer does no
+// harm; a client that pays a bill must first determine the outcome.
 func (c *client) inTransaction(ctx context.Context, body func(pgx.Tx) error) error {
 	for {
 		err := c.do(ctx, func(ctx context.Context, conn *pgx.Conn) error {
@@ -164,7 +164,7 @@ func (c *client) inTransaction(ctx context.Context, body func(pgx.Tx) error) err
 
 // do runs f on a connection, and again on another as often as it is lost.
 func (c *client) do(ctx context.Context, f func(context.Context, *pgx.Conn) error) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(outageLimit)
 	for {
 		err := c.connect(ctx)
 		if err == nil {
@@ -174,7 +174,7 @@ func (c *client) do(ctx context.Context, f func(context.Context, *pgx.Conn) erro
 			if ctx.Err() == nil {
 				c.bank.reconnects.Add(1)
 			}
-			deadline = time.Now().Add(patience)
+			deadline = time.Now().Add(outageLimit)
 		}
 		c.close()
 		if ctx.Err() != nil || time.Now().After(deadline) {

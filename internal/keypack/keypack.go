@@ -5,15 +5,15 @@
 //	block    shared, rest, Δa, Δb │ shared, rest, Δa, Δb …  up to 64 records, each relative to the one before
 //
 // One block at a time, the one changed last, is open: decoded, so that changes of neighbouring keys cost
-// little. A map may be read by several goroutines at the same time, as long as nobody changes it.
+// little. Concurrent reads are safe as long as the map is not changed.
 package keypack
 
 import (
 	"bytes"
 	"encoding/binary"
-	"math/bits"
 	"slices"
 
+	"github.com/cockroachdb/crlib/crbytes"
 	"github.com/google/btree"
 )
 
@@ -247,7 +247,7 @@ func (m *Map) encodeTo(b *block, recs []record) {
 	b.n, b.maxB = len(recs), 0
 	for i := range recs {
 		r := &recs[i]
-		shared := commonPrefix(last.key, r.key)
+		shared := crbytes.CommonPrefix(last.key, r.key)
 		buf = binary.AppendUvarint(buf, uint64(shared))
 		buf = binary.AppendUvarint(buf, uint64(len(r.key)-shared))
 		buf = append(buf, r.key[shared:]...)
@@ -280,7 +280,7 @@ func (b *block) decode(recs []record, arena []byte) ([]record, []byte) {
 func (b *block) get(key []byte) (v Value, found bool) {
 	d := decoder{data: b.data}
 	// same is how much the record before, which is below key, has in common with it.
-	same := commonPrefix(b.low, key)
+	same := crbytes.CommonPrefix(b.low, key)
 	for range b.n {
 		shared, rest := d.next()
 		switch {
@@ -289,7 +289,7 @@ func (b *block) get(key []byte) (v Value, found bool) {
 		case shared < same:
 			return v, false // it is above the record before where that has key's byte
 		}
-		n := commonPrefix(rest, key[same:])
+		n := crbytes.CommonPrefix(rest, key[same:])
 		switch same += n; {
 		case n == len(rest) && same == len(key):
 			return d.Value, true
@@ -337,17 +337,4 @@ func search(recs []record, key []byte) (at int, found bool) {
 		return n, false
 	}
 	return slices.BinarySearchFunc(recs, key, func(r record, key []byte) int { return bytes.Compare(r.key, key) })
-}
-
-func commonPrefix(a, b []byte) int {
-	n, i := min(len(a), len(b)), 0
-	for ; i+8 <= n; i += 8 {
-		if x := binary.LittleEndian.Uint64(a[i:]) ^ binary.LittleEndian.Uint64(b[i:]); x != 0 {
-			return i + bits.TrailingZeros64(x)/8
-		}
-	}
-	for i < n && a[i] == b[i] {
-		i++
-	}
-	return i
 }

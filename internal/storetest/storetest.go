@@ -11,6 +11,7 @@ import (
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/tso"
 )
@@ -21,6 +22,7 @@ type Store struct {
 	Catalog *catalog.Catalog
 	Router  kv.Router
 	Oracle  tso.Oracle
+	Waits   *waitgraph.Local // for row locks and schema changes
 }
 
 // Open opens a store until the end of the test. before, unless nil, is called before the shard's reads of single keys, with the
@@ -34,11 +36,11 @@ func Open(t testing.TB, before func(ctx context.Context, req any) error) *Store 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	s := &Store{Router: &router{store.Router(), before}, Oracle: oracle}
+	s := &Store{Router: &router{store.Router(), before}, Oracle: oracle, Waits: store.WaitGraph()}
 	log := slog.New(slog.DiscardHandler)
 	s.DB = percolator.New(s.Router, oracle, percolator.Options{Logger: log})
 	t.Cleanup(func() { s.DB.Close() })
-	if s.Catalog, err = catalog.New(ctx, s.DB, catalog.Options{Logger: log, System: pgcatalog.Tables()}); err != nil {
+	if s.Catalog, err = catalog.New(ctx, s.DB, catalog.Options{Logger: log, System: pgcatalog.Tables(), WaitGraph: s.Waits}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Catalog.Close(ctx) })

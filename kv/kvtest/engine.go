@@ -65,7 +65,7 @@ var collectCases = []Case{
 		_, err := shard.SetSafePoint(e.ctx, e.future())
 		want[*mvcc.TSInFutureError](e, err)
 	}},
-	{"CollectGarbage/removes what nobody can read", "", func(e *env) {
+	{"CollectGarbage/removes unreadable versions", "", func(e *env) {
 		for i := range 5 {
 			e.store(put("a", fmt.Sprint(i)), put("b", fmt.Sprint(i)))
 		}
@@ -438,7 +438,7 @@ func (l *lateRequests) deliverOne(r *rand.Rand) {
 	f := l.all[i]
 	l.all = slices.Delete(l.all, i, i+1)
 	l.mu.Unlock()
-	_ = f(l.ctx) // Nobody waits for the answer.
+	_ = f(l.ctx) // The answer is ignored.
 }
 
 func (l *lateRequests) deliverAll(r *rand.Rand) {

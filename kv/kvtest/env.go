@@ -21,8 +21,8 @@ import (
 // ttl is the TTL of locks in milliseconds of the oracle's time, which advances only when a case advances it.
 const ttl = 3000
 
-// patience bounds the waits of a case.
-const patience = 30 * time.Second
+// caseTimeout bounds the waits of a case.
+const caseTimeout = 30 * time.Second
 
 // steppedOracle counts, and takes its time from the case.
 type steppedOracle struct {
@@ -55,7 +55,7 @@ func newEnv(t testing.TB, open Factory, seen *coverage) *env {
 	engine := open(t, oracle)
 	e := &env{TB: t, oracle: oracle, engine: engine}
 	e.recorder = &recorder{Router: engine.Router, seen: seen, rand: rand.New(rand.NewPCG(1, uint64(len(t.Name()))))}
-	e.ctx, e.cancel = context.WithTimeout(t.Context(), patience)
+	e.ctx, e.cancel = context.WithTimeout(t.Context(), caseTimeout)
 	_, shard := e.at("a")
 	e.caps = shard.Capabilities()
 	return e
@@ -480,7 +480,7 @@ func (x *txn) queued(change func(*kv.AcquireLocksRequest), key string) <-chan ac
 	done := make(chan acquired, 1)
 	go func() {
 		res, err := x.tryAcquire(func(req *kv.AcquireLocksRequest) {
-			req.Wait = patience
+			req.Wait = caseTimeout
 			if change != nil {
 				change(req)
 			}

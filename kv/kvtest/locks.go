@@ -194,7 +194,7 @@ var lockCases = []Case{
 		x.acquire("a")
 		e.pass(2 * ttl)
 		y := e.begin("a")
-		err := want[*mvcc.KeyLockedError](e, second(y.tryAcquire(func(r *kv.AcquireLocksRequest) { r.Wait = patience }, "a")))
+		err := want[*mvcc.KeyLockedError](e, second(y.tryAcquire(func(r *kv.AcquireLocksRequest) { r.Wait = caseTimeout }, "a")))
 		equal(e, "holder", err.Lock.StartTS, x.start)
 		x.release(err.Lock.ForUpdateTS, "a")
 		y.acquire("a")
@@ -241,7 +241,7 @@ var queueCases = []Case{
 		ctx, cancel := context.WithTimeout(e.ctx, 20*time.Millisecond)
 		defer cancel()
 		_, err := shard.AcquireLocks(ctx, &kv.AcquireLocksRequest{Ranges: refs, Keys: bytesOf([]string{"a"}), Primary: []byte("a"),
-			StartTS: waiter.start, TTLMillis: ttl, Wait: patience})
+			StartTS: waiter.start, TTLMillis: ttl, Wait: caseTimeout})
 		equal(e, "the context's error", errors.Is(err, context.DeadlineExceeded), true)
 	}},
 	{"Queue/deadlock", "LockQueue", func(e *env) {
@@ -249,7 +249,7 @@ var queueCases = []Case{
 		x.acquire("a")
 		y.acquire("b")
 		got := x.queued(nil, "b")
-		err := want[*mvcc.DeadlockError](e, second(y.tryAcquire(func(r *kv.AcquireLocksRequest) { r.Wait = patience }, "a")))
+		err := want[*mvcc.DeadlockError](e, second(y.tryAcquire(func(r *kv.AcquireLocksRequest) { r.Wait = caseTimeout }, "a")))
 		equal(e, "waiter", err.Waiter, y.start)
 		equal(e, "holder", err.Holder, x.start)
 		y.release(tso.MaxTimestamp, "b")

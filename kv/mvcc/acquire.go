@@ -8,40 +8,47 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// AcquireArgs requests pessimistic locks on Keys, which ascend strictly. Nothing is retained after the call. ReadTS is
-// the transaction's snapshot, StartTS if 0.
-type AcquireArgs struct {
-	Keys               [][]byte
-	Primary            []byte
-	StartTS, ReadTS    tso.Timestamp
-	TTLMillis          uint64
-	LeaseMillis        uint64        // see Lock
-	Wait               time.Duration // how long to wait, for all keys together
-	SkipLocked, Shared bool
-	// Alive is a transaction found alive although the TTL of its lock has passed: the request waits for it for a while
-	// before the lock is reported again.
+// AcquireLocksRequest requests pessimistic locks on Keys, which ascend. ReadTS is the transaction's snapshot, StartTS if
+// 0; Primary its primary, which is to be locked first.
+type AcquireLocksRequest struct {
+	Ranges          []RangeRef
+	Keys            [][]byte
+	Primary         []byte
+	StartTS, ReadTS tso.Timestamp
+	TTLMillis       uint64
+	LeaseMillis     uint64 // as in PrewriteRequest
+	// Wait bounds how long to wait for others, for all keys together; 0 means not at all.
+	Wait time.Duration
+	// SkipLocked passes over keys that others hold, instead of waiting for them.
+	SkipLocked bool
+	// Shared locks keep writers out but not each other.
+	Shared bool
+	// Alive is a transaction that the caller has found alive although the TTL of its lock, as reported in an earlier
+	// *KeyLockedError, has passed: the shard waits for it a while longer.
 	Alive tso.Timestamp
-	// Existence requests that the result report which keys have values, so that an insert need not check again.
+	// Existence requests that the response also report which of the keys have values, so that an insert needs only one
+	// request.
 	Existence bool
-	// TxnLocks is how many locks the transaction has got before: those of one with many take little memory.
+	// TxnLocks is how many locks the transaction has got before, a hint: the shard keeps those of one with many in
+	// little memory.
 	TxnLocks uint32
 }
 
-// AcquireResult has the results for Keys in their order. LockedAt is the timestamp as of which a key is locked: the
-// snapshot, or the newest commit on the key if that is newer; 0 if the key was skipped. Exists, if requested, reports
-// whether the key has a value as of then; nil if none has.
-type AcquireResult struct {
+// AcquireLocksResponse: LockedAt[i] is the result for Keys[i]: the largest of ReadTS and the newest commit on the key; 0
+// if it was skipped. If it is above ReadTS the snapshot has to advance to it, and the key has to be read again. Exists,
+// if requested, reports which keys have values as of LockedAt; nil: none.
+type AcquireLocksResponse struct {
 	LockedAt []tso.Timestamp
 	Exists   []bool
 }
 
-func (a *AcquireArgs) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS) }
+func (a *AcquireLocksRequest) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS) }
 
 // acquisition is a request for pessimistic locks under way.
 type acquisition struct {
 	s        *State
 	adm      Admission
-	args     *AcquireArgs
+	args     *AcquireLocksRequest
 	lockedAt []tso.Timestamp // of the keys dealt with
 	exists   []bool          // of all keys, once one of them does
 	// Space for locks, and the primary that they share.
@@ -57,16 +64,16 @@ type acquisition struct {
 // AcquireLocks acquires pessimistic locks, key by key in their order, waiting for their holders. It is idempotent.
 // Errors: *KeyLockedError, *DeadlockError, *RolledBackError, *AlreadyCommittedError, *TooOldError, and those of adm; the
 // keys that this request has locked are then released.
-func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireArgs) (AcquireResult, error) {
+func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireLocksRequest) (AcquireLocksResponse, error) {
 	if err := validateKeys(args.Keys); err != nil {
-		return AcquireResult{}, err
+		return AcquireLocksResponse{}, err
 	}
 	if err := s.checkClaimed(ctx, max(args.StartTS, args.ReadTS)); err != nil {
-		return AcquireResult{}, err
+		return AcquireLocksResponse{}, err
 	}
 	if args.Existence { // a key's absence is a read
 		if err := s.BeginRead(ctx, args.snapshot()); err != nil {
-			return AcquireResult{}, err
+			return AcquireLocksResponse{}, err
 		}
 	}
 	a := acquisition{s: s, adm: adm, args: args, lockedAt: make([]tso.Timestamp, 0, len(args.Keys))}
@@ -80,10 +87,10 @@ func (s *State) AcquireLocks(ctx context.Context, adm Admission, args *AcquireAr
 		}
 		if err != nil {
 			a.undo()
-			return AcquireResult{}, err
+			return AcquireLocksResponse{}, err
 		}
 	}
-	return AcquireResult{LockedAt: a.lockedAt, Exists: a.exists}, nil
+	return AcquireLocksResponse{LockedAt: a.lockedAt, Exists: a.exists}, nil
 }
 
 // largeInTheWay: a large commit holds a key.

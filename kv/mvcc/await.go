@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -14,8 +14,6 @@ const (
 	lookSoon    = 5 * time.Millisecond
 	aliveFor    = 2 * time.Second        // how long a transaction found alive is assumed to be alive
 	reportAgain = 500 * time.Millisecond // between two reports that a holder may be dead
-	graphDelay  = 20 * time.Millisecond  // before other processes are informed of a wait
-	graphLease  = time.Second            // interval at which the wait is renewed there
 )
 
 // await waits in the queue until the lock on the key is granted. If it returns that the request starts over, nothing has
@@ -38,6 +36,7 @@ func (a *acquisition) await(ctx context.Context, w *waiter) error {
 		case <-timer.C:
 			err = a.check(w)
 		case err = <-deadlock:
+			a.s.locks.stats.deadlocks.Add(1)
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
@@ -114,53 +113,12 @@ func (a *acquisition) check(w *waiter) error {
 	return nil // it has just been granted
 }
 
-// watchGraph registers the wait with a graph outside this process, once it has lasted a while, and renews it. A deadlock
-// is returned through the channel. Nothing depends on an answer.
+// watchGraph registers the wait with a graph outside this process.
 func (a *acquisition) watchGraph(ctx context.Context, w *waiter) (deadlock <-chan error, stop func()) {
 	if a.s.opts.WaitGraph == nil {
 		return nil, func() {}
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	found := make(chan error, 1)
-	timer := time.AfterFunc(graphDelay, func() { a.s.tellGraph(ctx, w, found) })
-	return found, func() {
-		timer.Stop()
-		cancel()
-	}
-}
-
-func (s *State) tellGraph(ctx context.Context, w *waiter, found chan<- error) {
-	var told []func()
-	again := time.NewTicker(graphLease)
-	defer again.Stop()
-	for ctx.Err() == nil {
-		next := told[:0:0]
-		for _, holder := range s.locks.waitsFor(w) {
-			done, err := s.opts.WaitGraph.Wait(ctx, w.startTS(), holder, w.entry.key)
-			if errkind.Of(err) == errkind.Deadlock {
-				s.locks.stats.deadlocks.Add(1)
-				found <- err
-				cancelAll(append(next, told...))
-				return
-			}
-			if err == nil {
-				next = append(next, done)
-			}
-		}
-		cancelAll(told)
-		told = next
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-		}
-	}
-	cancelAll(told)
-}
-
-func cancelAll(done []func()) {
-	for _, f := range done {
-		f()
-	}
+	return waitgraph.Watch(ctx, a.s.opts.WaitGraph, w.startTS(), w.entry.key, func() []tso.Timestamp { return a.s.locks.waitsFor(w) })
 }
 
 // millisLeft returns for how long a lock must not be rolled back by others yet; below 0 if it may be. It is a hint:
@@ -185,6 +143,9 @@ func (s *State) clockMillis() int64 {
 
 // RetryWaiters makes the requests that wait for keys of [start, end) check again whether they may wait here.
 func (s *State) RetryWaiters(start, end []byte) { s.locks.retryWaiters(start, end) }
+
+// WaitGraph is the graph of the waits for pessimistic locks in this store. Waits for other things may be registered with it, too.
+func (s *State) WaitGraph() *waitgraph.Local { return s.locks.graph }
 
 // StopWaiting makes all current and future waits for pessimistic locks fail with err.
 func (s *State) StopWaiting(err error) { s.locks.stop(err) }

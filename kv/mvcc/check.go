@@ -41,12 +41,12 @@ func (s *State) Check(ctx context.Context) ([]Finding, error) {
 //	records    can be decoded; no timestamp lies in the future, or could not have been issued;
 //	           no start_ts is at or above its commit_ts
 //	values     long ones exist, and are referred to
-//	fates      a transaction is committed or rolled back, and committed at one timestamp, on all keys
+//	outcomes   a transaction is committed or rolled back, and committed at one timestamp, on all keys
 //	locks      those on disk are those in memory; none is of a transaction that is finished on the key, or so
 //	           old that its outcome may have been collected; the primary's lock names itself as primary
 func (s *State) CheckWith(ctx context.Context, opts CheckOptions) ([]Finding, error) {
 	c := checker{s: s, opts: opts}
-	for _, step := range []func(context.Context) error{c.checkWrites, c.checkData, c.checkStatuses, c.checkFates, c.checkLockRecords, c.checkLockTable} {
+	for _, step := range []func(context.Context) error{c.checkWrites, c.checkData, c.checkStatuses, c.checkOutcomes, c.checkLockRecords, c.checkLockTable} {
 		if err := step(ctx); err != nil {
 			return c.findings, err
 		}

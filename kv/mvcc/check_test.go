@@ -19,30 +19,30 @@ func checkWorld(t *testing.T) (w *world, old tso.Timestamp) {
 	ctx := context.Background()
 	w = newWorld(t, true, nil)
 	put := func(key, value string) Mutation { return Mutation{Op: OpPut, Key: []byte(key), Value: []byte(value)} }
-	prewrite := func(args *PrewriteArgs) {
+	prewrite := func(args *PrewriteRequest) {
 		args.TTLMillis, args.TxnSize, args.Primary = 3000, uint32(len(args.Mutations)), args.Mutations[0].Key
 		if _, err := w.Prewrite(ctx, admitAll{}, args); err != nil {
 			t.Fatal(err)
 		}
 	}
 	old = w.now()
-	prewrite(&PrewriteArgs{StartTS: w.now(), TryOnePC: true, Mutations: []Mutation{put("a", "1"), put("b", "1"), put("c", strings.Repeat("c", 100))}})
-	prewrite(&PrewriteArgs{StartTS: w.now(), TryOnePC: true, Mutations: []Mutation{put("a", "2"), {Op: OpDelete, Key: []byte("b")}}})
+	prewrite(&PrewriteRequest{StartTS: w.now(), TryOnePC: true, Mutations: []Mutation{put("a", "1"), put("b", "1"), put("c", strings.Repeat("c", 100))}})
+	prewrite(&PrewriteRequest{StartTS: w.now(), TryOnePC: true, Mutations: []Mutation{put("a", "2"), {Op: OpDelete, Key: []byte("b")}}})
 	two := w.now()
-	prewrite(&PrewriteArgs{StartTS: two, Mutations: []Mutation{put("d", "long enough for D"), {Op: OpLock, Key: []byte("e")}}})
+	prewrite(&PrewriteRequest{StartTS: two, Mutations: []Mutation{put("d", "long enough for D"), {Op: OpLock, Key: []byte("e")}}})
 	if _, err := w.Commit(ctx, admitAll{}, [][]byte{[]byte("d"), []byte("e")}, two, w.now(), false); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Rollback(ctx, admitAll{}, [][]byte{[]byte("f")}, w.now()); err != nil {
 		t.Fatal(err)
 	}
-	prewrite(&PrewriteArgs{StartTS: w.now(), Mutations: []Mutation{put("k", "long enough for D"), put("l", "v")}})
-	prewrite(&PrewriteArgs{StartTS: w.now(), Async: true, Secondaries: [][]byte{[]byte("n")}, FloorTS: w.now(), Mutations: []Mutation{put("m", "1")}})
+	prewrite(&PrewriteRequest{StartTS: w.now(), Mutations: []Mutation{put("k", "long enough for D"), put("l", "v")}})
+	prewrite(&PrewriteRequest{StartTS: w.now(), Async: true, Secondaries: [][]byte{[]byte("n")}, FloorTS: w.now(), Mutations: []Mutation{put("m", "1")}})
 	return w, old
 }
 
-// Goal: Check finds nothing in a healthy store, live, after a crash and after garbage collection, and
-// finds what is wrong in one that was damaged. Method: write records behind the store's back.
+// Goal: Check reports nothing for a healthy store, live, after a crash and after garbage collection, and finds what is
+// wrong in a damaged one. Method: write records directly into the store.
 func TestCheckFindsDamage(t *testing.T) {
 	// first returns the first stored record of a keyspace at or behind a key.
 	first := func(w *world, tag byte, key string) (stored, value []byte) {
@@ -104,11 +104,11 @@ func TestCheckFindsDamage(t *testing.T) {
 			stored, _ := first(w, tagStatus, "f")
 			b.Put(stored, []byte{1})
 		}, false, []string{"status record at"}},
-		{"two fates on one key", func(w *world, b *storage.Batch) {
+		{"two outcomes on one key", func(w *world, b *storage.Batch) {
 			ts := startOf(w, "d")
 			b.Put(appendVersioned(nil, tagStatus, []byte("d"), ts), appendStatus(nil, statusRollback, ts))
 		}, false, []string{"is rolled back here", "is committed at", "is committed at"}},
-		{"two fates on two keys", func(w *world, b *storage.Batch) {
+		{"two outcomes on two keys", func(w *world, b *storage.Batch) {
 			ts := startOf(w, "a")
 			b.Put(appendVersioned(nil, tagStatus, []byte("z"), ts), appendStatus(nil, statusRollback, ts))
 		}, false, []string{"is rolled back here", "rolled back on another key", "rolled back on another key"}},
@@ -178,8 +178,8 @@ func TestCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// Goal: a lock that garbage collection has gone past is found. Method: collect at a safe point above it,
-// which a controller that resolves locks first never does.
+// Goal: a lock below the safe point is found. Method: collect at a safe point above it, which a controller that
+// resolves locks first never does.
 func TestCheckFindsLocksBelowTheSafePoint(t *testing.T) {
 	w, _ := checkWorld(t)
 	sp := w.now()

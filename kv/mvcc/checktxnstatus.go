@@ -7,21 +7,24 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// StatusArgs is a status check of a transaction, sent to its primary. CallerTS is the snapshot of the read that
-// encountered a lock, 0 if none; NowTS a new timestamp, by which expiry is determined.
-type StatusArgs struct {
+// CheckTxnStatusRequest: CallerTS is the read that met the lock (0: none; pushes min_commit_ts
+// above it), NowTS a fresh timestamp of the oracle, against which the TTL is judged.
+type CheckTxnStatusRequest struct {
+	Range                    RangeRef
 	Primary                  []byte
 	StartTS, CallerTS, NowTS tso.Timestamp
 	RollbackIfMissing        bool
-	// ResolvingPessimistic: the caller has encountered a pessimistic lock. ForceSync: the caller has encountered a plain
-	// lock of the transaction, although its primary is of an async commit.
-	ResolvingPessimistic, ForceSync bool
+	// ResolvingPessimistic: the caller has encountered a pessimistic lock, whose transaction may still be growing: its
+	// end is not recorded. See TxnStatus.Undecided.
+	ResolvingPessimistic bool
+	// ForceSync treats the primary of an async commit as a plain one: some key carries a plain lock.
+	ForceSync bool
 }
 
 // CheckTxnStatus returns a transaction's outcome, and decides it if its lock has expired, or is missing and the caller
 // requested a decision. It pushes the lock of a live transaction above CallerTS. A returned outcome is durable. Errors:
 // *TxnNotFoundError, *PrimaryMismatchError.
-func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *StatusArgs) (TxnStatus, error) {
+func (s *State) CheckTxnStatus(ctx context.Context, adm Admission, args *CheckTxnStatusRequest) (TxnStatus, error) {
 	q := statusQuery{startTS: args.StartTS, callerTS: args.CallerTS, nowTS: args.NowTS, rollbackIfMissing: args.RollbackIfMissing,
 		resolvingPessimistic: args.ResolvingPessimistic, forceSync: args.ForceSync}
 	if q.callerTS == tso.MaxTimestamp {

@@ -89,12 +89,12 @@ func decideMissingSecondary(st *SecondaryStatus, owner, primaryExpired, alive bo
 
 // decideRefresh decides about one version of a key that was read at FromTS and shall be the same at ToTS: it reports
 // whether another transaction has changed the key in between.
-func decideRefresh(q *RefreshArgs, w *writeRecord) bool {
+func decideRefresh(q *RefreshRequest, w *writeRecord) bool {
 	return w.startTS != q.StartTS && q.FromTS < w.commitTS && w.commitTS <= q.ToTS
 }
 
 // decideRefreshLock decides about a lock on a key that was read: readPass if it cannot commit at or below ToTS.
-func decideRefreshLock(q *RefreshArgs, l *Lock, state entryState) readVerdict {
+func decideRefreshLock(q *RefreshRequest, l *Lock, state entryState) readVerdict {
 	switch {
 	case !l.blocksReads() || l.StartTS == q.StartTS || l.MinCommitTS > q.ToTS || slices.Contains(q.Bypass, l.StartTS):
 		return readPass

@@ -45,6 +45,9 @@ const (
 // from its report, or it finds the writer's version. Therefore a candidate is verified only by a scan whose probe began
 // after the candidate was added. A reader of a verified span has probed the locks as well (I1): a transaction that
 // commits at or below its timestamp has its lock in the table, or has removed its key from the span before.
+//
+// Where many keys of a queue are deleted but some are left, each of these would cost a seek to the end of a span. The scan
+// looks for its value in the cache of recent reads first: neither a span nor a cached row needs the iterator.
 type deletedSpans struct {
 	n   atomic.Int64  // spans in the list; writers and scans skip the list if it is 0
 	seq atomic.Uint64 // grows with each candidate

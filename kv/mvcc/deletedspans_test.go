@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,7 +16,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// scanAll returns the rows of a scan at ts, and how many deleted keys it walked over.
+// scanAll returns the rows of a scan at ts, and the number of deleted keys that it stepped over.
 func (w *world) scanAll(args ScanRequest, ts tso.Timestamp) (rows []string, deleted uint64) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -38,8 +39,9 @@ func (w *world) scanAll(args ScanRequest, ts tso.Timestamp) (rows []string, dele
 	}
 }
 
-// Goal: scans show the same rows whether they jump over deleted spans or not, at any timestamp, in both directions, and
-// wherever pages end. Method: random writes, of which most delete, and random scans, against a list of all versions.
+// Goal: scans return the same rows whether they jump over deleted spans or not, at any timestamp, in both directions,
+// and wherever pages end. Method: random writes, most of which delete, and random scans, against a list of all
+// versions.
 func TestDeletedSpansAgainstVersions(t *testing.T) {
 	type version struct {
 		ts    tso.Timestamp
@@ -78,7 +80,7 @@ func TestDeletedSpansAgainstVersions(t *testing.T) {
 				}
 				args := ScanRequest{Spans: spanOf(key(from), key(to)), Reverse: r.IntN(2) == 0,
 					Limit: []int{1, 5, 1000}[r.IntN(3)], MaxBytes: 1 << 20}
-				skipFrom, skipTo := to, to // what lies between two spans is not read
+				skipFrom, skipTo := to, to // keys between two spans are not read
 				if r.IntN(3) == 0 && to-from > 80 {
 					skipFrom, skipTo = from+40, from+40+r.IntN(40)
 					args.Limit = 1000 // paging of several spans has its own test
@@ -134,8 +136,8 @@ func checkDeletedSpans(t *testing.T, d *deletedSpans) {
 	}
 }
 
-// Goal: a scan over the consumed part of a queue costs about what a scan of what is left costs, from the third one on, in
-// both directions; a read of the past walks over what it has to. Method: the number of deleted keys walked over.
+// Goal: from the third one on, a scan over the consumed part of a queue costs about as much as a scan of the rest, in
+// both directions; a read of the past steps over the deleted keys. Method: the number of deleted keys stepped over.
 func TestDeletedSpansAreJumpedOver(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		w := newWorld(t, true, nil)
@@ -145,7 +147,7 @@ func TestDeletedSpansAreJumpedOver(t *testing.T) {
 			w.putOnePhase(fmt.Sprintf("k%04d", i), "v")
 		}
 		before := w.now()
-		head := func(n int) int { // the key that the queue's consumers take as the n-th
+		head := func(n int) int { // the n-th key that the queue's consumers take
 			if reverse {
 				return keys - 1 - n
 			}
@@ -183,9 +185,9 @@ func TestDeletedSpansAreJumpedOver(t *testing.T) {
 	}
 }
 
-// Goal: a scan of a few rows jumps over the short runs of deleted keys between them, also where single keys are deleted
-// between such runs later; a scan of many rows reports no more short runs than pays. Method: the number of deleted keys walked
-// over, and of spans.
+// Goal: a scan of a few rows jumps over the short runs of deleted keys between them, also if single keys are deleted
+// between such runs later; a scan of many rows reports no more short runs than is worthwhile. Method: the number of
+// deleted keys stepped over, and of spans.
 func TestShortDeletedRunsAreJumpedOver(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		w := newWorld(t, true, nil)
@@ -220,7 +222,7 @@ func TestShortDeletedRunsAreJumpedOver(t *testing.T) {
 		if got := walked(10); got > 10 {
 			t.Errorf("reverse %v: a scan of ten rows walks over %d deleted keys", reverse, got)
 		}
-		// What is consumed between the runs joins them.
+		// Keys consumed between the runs join them.
 		for i := every; i < 5*every; i += every {
 			at := i
 			if reverse {
@@ -237,9 +239,9 @@ func TestShortDeletedRunsAreJumpedOver(t *testing.T) {
 	}
 }
 
-// Goal: a scan of a few rows jumps over keys that have been collected but not compacted, at its beginning in both directions and
-// between rows forward. Method: the number of stored entries that Pebble walks over, after collection, for a store that knows no
-// deleted spans; the rows are the same throughout.
+// Goal: a scan of a few rows jumps over keys that are collected but not compacted, at its beginning in both directions
+// and between rows forward. Method: the number of stored entries that Pebble steps over, after collection, in a store
+// without deleted spans; the rows do not change.
 func TestCollectedKeysAreJumpedOver(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		w := newWorld(t, true, nil)
@@ -262,7 +264,7 @@ func TestCollectedKeysAreJumpedOver(t *testing.T) {
 			if err := w.BeginRead(context.Background(), args.ReadTS); err != nil {
 				t.Fatal(err)
 			}
-			sc := scanner{s: w.State, args: &args, page: &Page{}, spans: args.Spans, start: []byte("k"), end: []byte("l")}
+			sc := scanner{s: w.State, args: &args, page: &Page{}, spans: args.Spans, start: []byte("k"), end: []byte("l"), recent: w.recent.Load()}
 			if err := errors.Join(sc.probe(context.Background()), sc.open()); err != nil {
 				t.Fatal(err)
 			}
@@ -281,11 +283,11 @@ func TestCollectedKeysAreJumpedOver(t *testing.T) {
 		if first < 2*keys {
 			t.Fatalf("reverse %v: the first scan walks over %d entries: there is nothing to jump over", reverse, first)
 		}
-		steps() // of which the next ones count the steps behind rows
+		steps() // the following scans count the steps beyond rows
 		steps()
 		most := 4 * len(rows)
 		if reverse {
-			most += 4 * 700 // what lies between rows and below them is walked over
+			most += 4 * 700 // entries between and below rows are stepped over
 		}
 		if got := steps(); got > most {
 			t.Errorf("reverse %v: the fourth scan walks over %d entries, the first over %d", reverse, got, first)
@@ -296,8 +298,94 @@ func TestCollectedKeysAreJumpedOver(t *testing.T) {
 	}
 }
 
-// Goal: a scan that has as many rows as it may have does not walk over the deleted keys behind the last of them. Method: the
-// number of deleted keys walked over by the first scan that comes to them; the rest follows in a second page.
+// Goal: a scan of a few rows with deleted keys between them reads the rows from the cache without moving its iterator. It
+// returns updated values and locks, no deleted rows, and for an older timestamp the old values. Method: scans whose iterator
+// is over an empty range; scans after an update, a deletion and a prewrite.
+func TestRowsBehindDeletedSpansAreCached(t *testing.T) {
+	for _, collected := range []bool{false, true} {
+		w := newWorld(t, true, nil)
+		ctx := context.Background()
+		const keys = 400
+		live := []int{40, 90, 91, 93, 150, 155, 300} // runs of 40, 49, 0, 1, 56, 4, 144 and 99 deleted keys
+		key := func(i int) string { return fmt.Sprintf("k%04d", i) }
+		for i := range keys {
+			w.putOnePhase(key(i), fmt.Sprint("v", i))
+		}
+		for i := range keys {
+			if !slices.Contains(live, i) {
+				w.putOnePhase(key(i), "")
+			}
+		}
+		if collected {
+			sp := w.now()
+			w.fence(sp)
+			w.collectAll(sp, nil)
+		}
+		args := ScanRequest{Spans: spanOf("k", "l"), Limit: 7, MaxBytes: 1 << 20}
+		// scan returns the rows at ts, and in parentheses the locked keys; without the store's keys if blind.
+		scan := func(ts tso.Timestamp, blind bool) (rows []string) {
+			t.Helper()
+			a := args
+			a.ReadTS = ts
+			if err := w.BeginRead(ctx, ts); err != nil {
+				t.Fatal(err)
+			}
+			sc := scanner{s: w.State, args: &a, page: &Page{}, spans: a.Spans, start: []byte("k"), end: []byte("l"), recent: w.recent.Load()}
+			if err := errors.Join(sc.probe(ctx), sc.open()); err != nil {
+				t.Fatal(err)
+			}
+			if blind {
+				sc.it.Close()
+				var err error
+				if sc.it, err = w.eng.NewRangeIter([]byte{0xfe}, []byte{0xff}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			defer sc.it.Close()
+			if err := sc.forward(); err != nil {
+				t.Fatal(err)
+			}
+			sc.noteHidden()
+			for _, row := range sc.page.Rows {
+				rows = append(rows, fmt.Sprintf("%s=%s", row.Key, row.Value))
+			}
+			for _, locked := range sc.page.Locked {
+				rows = append(rows, fmt.Sprintf("(%s)", locked.Key))
+			}
+			return rows
+		}
+		check := func(what string, got []string, want ...string) {
+			t.Helper()
+			if !slices.Equal(got, want) {
+				t.Errorf("collected %v, %s:\n got %q\nwant %q", collected, what, got, want)
+			}
+		}
+		all := []string{"k0040=v40", "k0090=v90", "k0091=v91", "k0093=v93", "k0150=v150", "k0155=v155", "k0300=v300"}
+		for range 8 {
+			check("with an iterator", scan(w.now(), false), all...)
+		}
+		args.Limit = 2 // the third row lies directly behind the second
+		check("without keys", scan(w.now(), true), all[:2]...)
+		before := w.now()
+		w.putOnePhase("k0090", "new")
+		args.Limit = 7
+		now := append([]string{all[0], "k0090=new"}, all[2:]...)
+		check("after an update", scan(w.now(), false), now...)
+		check("before the update", scan(before, false), all...)
+		w.putOnePhase("k0150", "")
+		now = append(now[:4:4], now[5:]...)
+		args.Limit = 6
+		check("after a deletion", scan(w.now(), false), now...)
+		if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpDelete, Key: []byte("k0040")}},
+			Primary: []byte("k0040"), StartTS: w.now(), TTLMillis: 1000}); err != nil {
+			t.Fatal(err)
+		}
+		check("with a lock", scan(w.now(), false), append(now[1:6:6], "(k0040)")...)
+	}
+}
+
+// Goal: a scan that has reached its row limit does not step over the deleted keys beyond the last row. Method: the
+// number of deleted keys stepped over by the first scan that reaches them; the rest follows in a second page.
 func TestScanEndsAtItsLimit(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		w := newWorld(t, true, nil)
@@ -339,12 +427,12 @@ func TestScanEndsAtItsLimit(t *testing.T) {
 	}
 }
 
-// Goal: a span is verified by no scan that a writer could have slipped by. Method: all interleavings of one writer with two
-// scans and a reader, by the order in which the second scan does its steps.
+// Goal: no scan verifies a span that a concurrent writer could have entered unnoticed. Method: all interleavings of one
+// writer with two scans and a reader, by the order of the second scan's steps.
 func TestDeletedSpansOrder(t *testing.T) {
 	type spanState struct {
 		orderState
-		candidate, verified bool // what the list says of the key
+		candidate, verified bool // the list's entry for the key
 		since, clean        bool // of the second scan
 		jumped              bool
 	}
@@ -409,9 +497,9 @@ func TestDeletedSpansOrder(t *testing.T) {
 	}
 }
 
-// Goal: no scan misses a write that was acknowledged before its timestamp was taken, nor shows one that was deleted, while
-// spans come and go. Method: writers put and delete a few keys among many deleted ones; a scan between two operations must
-// show what the first has left.
+// Goal: no scan misses a write that was acknowledged before its timestamp was issued, or returns a deleted row, while
+// spans are added and removed. Method: writers put and delete a few keys among many deleted ones; a scan between two
+// operations must return the state after the first.
 func TestDeletedSpansUnderWrites(t *testing.T) {
 	w := newWorld(t, true, nil)
 	const keys, hot, rounds = 600, 4, 300
@@ -426,11 +514,11 @@ func TestDeletedSpansUnderWrites(t *testing.T) {
 		writers.Go(func() {
 			for n := int64(1); n <= rounds; n++ {
 				begun[h].Store(n)
-				m := Mutation{Op: OpPut, Key: []byte(key(h*150 + 70)), Value: []byte("w")}
+				m := Mutation{Op: OpPut, Key: []byte(key(h*150 + 70)), Value: fmt.Append(nil, "w", n)}
 				if n%2 == 0 {
 					m.Op, m.Value = OpDelete, nil
 				}
-				if _, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{Mutations: []Mutation{m}, Primary: m.Key,
+				if _, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{Mutations: []Mutation{m}, Primary: m.Key,
 					StartTS: w.now(), TTLMillis: 1000, TryOnePC: true}); err != nil {
 					t.Error(err)
 					return
@@ -459,8 +547,18 @@ func TestDeletedSpansUnderWrites(t *testing.T) {
 						continue
 					}
 					judged.Add(1)
-					if shown := slices.Contains(rows, key(h*150+70)+"=w"); shown != (before[h]%2 == 1) {
-						t.Errorf("key %d after operation %d: shown %v", h, before[h], shown)
+					hot := key(h*150+70) + "="
+					var shown, want []string
+					for _, row := range rows {
+						if strings.HasPrefix(row, hot) {
+							shown = append(shown, row)
+						}
+					}
+					if before[h]%2 == 1 {
+						want = []string{fmt.Sprint(hot, "w", before[h])}
+					}
+					if !slices.Equal(shown, want) {
+						t.Errorf("key %d after operation %d: shown %q", h, before[h], shown)
 						return
 					}
 				}
@@ -474,8 +572,8 @@ func TestDeletedSpansUnderWrites(t *testing.T) {
 	t.Logf("%d states judged, %d spans at the end", judged.Load(), w.deleted.n.Load())
 }
 
-// Goal: a scan whose probe begins with a candidate's number sees the locks of all writers that have skipped the list because it was
-// empty. Method: whoever reads the number of the first candidate must find the list not to be empty.
+// Goal: a scan whose probe begins with a candidate's number sees the locks of all writers that skipped the list because
+// it was empty. Method: a reader of the first candidate's number must find the list not empty.
 func TestDeletedSpansAreListedBeforeTheirNumber(t *testing.T) {
 	var d deletedSpans
 	var seen, empty atomic.Uint64
@@ -509,7 +607,7 @@ func TestDeletedSpansAreListedBeforeTheirNumber(t *testing.T) {
 	}
 }
 
-// Goal: the list is bounded, and forgets what it is told to forget. Method: more spans than it holds; spans removed whole.
+// Goal: the list is bounded, and removed spans are gone. Method: more spans than its limit; spans removed entirely.
 func TestDeletedSpansBounds(t *testing.T) {
 	var d deletedSpans
 	for i := range 2 * maxDeletedSpans {
@@ -532,9 +630,9 @@ func TestDeletedSpansBounds(t *testing.T) {
 	}
 }
 
-// Goal: a deleted span reaches to where a scan began if the scan met nothing before it, and no further: of several
-// spans, what lies between them was not looked at. A scan that begins in such a span walks over no deleted key, nor does it
-// after a few keys more were deleted next to the span.
+// Goal: a deleted span begins where a scan began if the scan found nothing before it, and not earlier: of several
+// spans, keys between them were not examined. A scan that begins in such a span steps over no deleted key, also after a
+// few more keys next to the span were deleted.
 func TestDeletedSpansBeginWhereScansDo(t *testing.T) {
 	for _, reverse := range []bool{false, true} {
 		w := newWorld(t, true, nil)

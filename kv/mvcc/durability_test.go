@@ -15,7 +15,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// syncGate holds up syncs of the write-ahead log while it is closed, or fails them.
+// syncGate delays syncs of the write-ahead log while it is closed, or fails them.
 type syncGate struct {
 	mu   sync.Mutex
 	open *sync.Cond
@@ -62,7 +62,7 @@ func await(t *testing.T, what string, cond func() bool) {
 	t.Fatalf("%s: never", what)
 }
 
-// waitedFor reports whether somebody waits for the lock on key.
+// waitedFor reports whether a request waits for the lock on key.
 func (w *world) waitedFor(key string) bool {
 	w.locks.mu.RLock()
 	defer w.locks.mu.RUnlock()
@@ -98,9 +98,9 @@ func (w *world) getOrLatest(ctx context.Context, key []byte, o *ReadOptions) ([]
 	return latest.Value, err
 }
 
-// Goal: Pebble shows a batch before it is synced, and readers still never see what a power cut could
-// undo. Method: hold up the sync of a one-phase commit and of a primary's commit; look at the
-// store, at a reader, and at what a power cut would leave.
+// Goal: Pebble shows a batch before it is synced, and readers still never see what a power cut could undo. Method:
+// delay the sync of a one-phase commit and of a primary's commit; examine the store, a reader, and what a power cut
+// would leave.
 func TestProto_T_DUR_1(t *testing.T) {
 	readerWaitsForSync(t, true, false)
 	readerWaitsForSync(t, false, false)
@@ -113,8 +113,8 @@ func TestProto_T_DUR_3(t *testing.T) {
 	readerWaitsForSync(t, true, true)
 }
 
-// Goal: while the batch of a one-phase commit is in flight a reader at or above its commit_ts waits
-// and then sees it; one below passes. Method: as for T-DUR-1; the reader below comes first.
+// Goal: while the batch of a one-phase commit is in flight a reader at or above its commit_ts waits and then sees it;
+// one below ignores it. Method: as for T-DUR-1; the reader below comes first.
 func TestProto_T_1PC_3(t *testing.T) { readerWaitsForSync(t, true, false) }
 
 func readerWaitsForSync(t *testing.T, onePC, latest bool) {
@@ -122,7 +122,7 @@ func readerWaitsForSync(t *testing.T, onePC, latest bool) {
 	gate := newSyncGate()
 	w := newWorld(t, true, gate.wrap)
 	startTS := w.now()
-	args := &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte("x"), Value: []byte("1")}},
+	args := &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: []byte("x"), Value: []byte("1")}},
 		Primary: []byte("x"), StartTS: startTS, TTLMillis: 3000, TryOnePC: onePC}
 	finish := func() error {
 		_, err := w.Prewrite(ctx, admitAll{}, args)
@@ -142,7 +142,7 @@ func readerWaitsForSync(t *testing.T, onePC, latest bool) {
 	done := make(chan error, 1)
 	go func() { done <- finish() }()
 	await(t, "the version shows in the store", func() bool { return w.visible("x") })
-	if onePC { // a two-phase lock was there before, its reader below waits or asks
+	if onePC { // a two-phase lock existed before; its reader below waits or checks its status
 		if v, err := w.get("x", below); v != "" || err != nil {
 			t.Errorf("read below the commit_ts: %q, %v", v, err)
 		}
@@ -176,7 +176,7 @@ func readerWaitsForSync(t *testing.T, onePC, latest bool) {
 	w.checkLost(lost)
 }
 
-// checkLost verifies that a filesystem does not hold the version of x.
+// checkLost verifies that a filesystem does not contain the version of x.
 func (w *world) checkLost(fs *storage.MemFS) {
 	w.t.Helper()
 	eng, err := storage.Open(storage.Options{Dir: "d", FS: fs})
@@ -194,8 +194,8 @@ func (w *world) checkLost(fs *storage.MemFS) {
 	}
 }
 
-// Goal: a failed sync is an error for the writer and for everybody who waits for it; nobody reads
-// the version. Method: hold up a sync, let readers wait, fail it.
+// Goal: a failed sync is an error for the writer and for every request that waits for it; no reader sees the version.
+// Method: delay a sync, let readers wait, fail it.
 func TestFailedSyncReachesAllWaiters(t *testing.T) {
 	gate := newSyncGate()
 	w := &world{t: t, fs: storage.NewCrashableMemFS(), oracle: &stepOracle{}, embedded: true, wrap: gate.wrap}
@@ -203,7 +203,7 @@ func TestFailedSyncReachesAllWaiters(t *testing.T) {
 	gate.set(true, nil)
 	done := make(chan error, 2)
 	go func() {
-		_, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte("x"), Value: []byte("1")}},
+		_, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: []byte("x"), Value: []byte("1")}},
 			Primary: []byte("x"), StartTS: w.now(), TryOnePC: true})
 		done <- err
 	}()

@@ -49,7 +49,10 @@ func (o *stepOracle) clock() time.Duration {
 // admitAll lets every request in.
 type admitAll struct{}
 
-func (admitAll) Admit() error { return nil }
+func (admitAll) Admit() error      { return nil }
+func (admitAll) AdmitReads() error { return nil }
+
+func admitEach([]Mutation) Admission { return admitAll{} }
 
 // world is a state on a filesystem that can crash, with its own oracle.
 type world struct {
@@ -119,7 +122,7 @@ func (w *world) now() tso.Timestamp {
 	return ts
 }
 
-// show writes a timestamp as milliseconds:counter, and +subtick if there is one.
+// show formats a timestamp as milliseconds:counter, and +subtick if there is one.
 func show(ts tso.Timestamp) string {
 	if ts == tso.MaxTimestamp {
 		return "max"
@@ -147,7 +150,7 @@ func parseTS(s string) (tso.Timestamp, error) {
 	return tso.FromPhysical(m) + tso.Timestamp(c)<<tso.SubtickBits + tso.Timestamp(n), errors.Join(err1, err2, err3)
 }
 
-// showError writes an error of the protocol in few words.
+// showError formats an error of the protocol briefly.
 func showError(err error) string {
 	var locked *KeyLockedError
 	var conflict *WriteConflictError

@@ -260,7 +260,7 @@ func (w *writer) lookForPrewrite(v *keyView, m *Mutation, startTS, readTS tso.Ti
 
 // lookForLock gathers the input of decideAcquire and lockedAt about a key that the transaction has not locked: commits
 // after its snapshot, including its own end; and whether the key exists, if requested.
-func (w *writer) lookForLock(v *keyView, key []byte, args *AcquireArgs) error {
+func (w *writer) lookForLock(v *keyView, key []byte, args *AcquireLocksRequest) error {
 	if args.Existence || w.s.marks.of(key).Load() > uint64(args.snapshot()) {
 		if err := w.lookWrites(v, key, args.StartTS); err != nil {
 			return err

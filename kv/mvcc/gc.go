@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
@@ -68,12 +69,13 @@ type gcPass struct {
 	kept []TSSpan
 }
 
-// CollectArgs requests collection at SafePoint. Protected are the transactions that may have a lock at or below it
-// somewhere: their records are kept. From is the lower end of the versions that the last pass may not have seen;
-// SafePoint, or above, if there are none.
-type CollectArgs struct {
+// CollectGarbageRequest requests collection at SafePoint. Protected are the transactions that may have a lock at or below
+// it somewhere: their records are kept. The last pass may have missed versions above From. Budget is how long a shard
+// works, pauses included, before it answers, 1 s by default; Collect does not look at it.
+type CollectGarbageRequest struct {
 	SafePoint, From tso.Timestamp
 	Protected       []TSSpan
+	Budget          time.Duration
 }
 
 // GCStats counts the work of a part of a collection.
@@ -219,7 +221,7 @@ func decodePass(b []byte) (p gcPass, err error) {
 // at or below it, except those protected, are finished everywhere, durably; a pass in progress needs no other protection
 // than it has begun with, since no transaction acquires a lock below its safe point. pause, if given, is called after
 // each removal of a few hundred records, without latches held; its error ends the part.
-func (s *State) Collect(ctx context.Context, args *CollectArgs, pause func() error) (st GCStats, done bool, err error) {
+func (s *State) Collect(ctx context.Context, args *CollectGarbageRequest, pause func() error) (st GCStats, done bool, err error) {
 	safePoint := args.SafePoint
 	if err := s.gc.mu.lock(ctx); err != nil {
 		return st, false, err
@@ -252,7 +254,7 @@ func (s *State) Collect(ctx context.Context, args *CollectArgs, pause func() err
 
 // beginPass records, durably and before anything is removed, that records up to the safe point may be missing, except
 // for those that are kept.
-func (s *State) beginPass(args *CollectArgs) error {
+func (s *State) beginPass(args *CollectGarbageRequest) error {
 	done, target := s.gc.pass.done, args.SafePoint
 	pass := gcPass{
 		done: done, target: target, tag: tagWrite, from: min(done, args.From),

@@ -21,7 +21,7 @@ func (w *world) put(key, value string) tso.Timestamp {
 	if value == "" {
 		m = Mutation{Op: OpDelete, Key: []byte(key)}
 	}
-	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{
+	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{
 		Mutations: []Mutation{m}, Primary: m.Key, StartTS: w.now(), TTLMillis: 3000, TryOnePC: true})
 	if err != nil {
 		w.t.Fatal(err)
@@ -37,11 +37,11 @@ func (w *world) fence(ts tso.Timestamp) {
 	}
 }
 
-// collectAll runs collection to its end and returns what it did.
+// collectAll runs collection to its end and returns its result.
 func (w *world) collectAll(safePoint tso.Timestamp, pause func() error) (total GCStats) {
 	w.t.Helper()
 	for {
-		st, done, err := w.Collect(context.Background(), &CollectArgs{SafePoint: safePoint, From: safePoint}, pause)
+		st, done, err := w.Collect(context.Background(), &CollectGarbageRequest{SafePoint: safePoint, From: safePoint}, pause)
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -72,10 +72,10 @@ func isTooOld(err error) bool {
 	return errors.As(err, &old)
 }
 
-// Goal: a reader whose safe point check passed and whose timestamp the fence passes before it has opened
-// its iterator gets an error, never data with holes; one that had its iterator first may go on. Method:
-// readers of all kinds at every version of churned keys run against fences and collection that move
-// up at random; whatever they answer without an error must be what was written.
+// Goal: a reader that passes the safe point check, but below whose timestamp the fence moves before it has opened its
+// iterator, receives an error, never incomplete data; one with an open iterator may continue. Method: readers of all
+// kinds at every version of changing keys run while fences and collection advance at random; every answer without an
+// error must be what was written.
 func TestProto_T_GC_1(t *testing.T) {
 	w := newWorld(t, true, nil)
 	ctx := context.Background()
@@ -161,9 +161,9 @@ func TestProto_T_GC_1(t *testing.T) {
 	}
 }
 
-// Goal: whatever the crash, a deleted key stays deleted: no older version comes back when the deletion has
-// been removed and they have not. Method: keys with long histories that end in a deletion; power cuts
-// after every batch of a collection, each followed by reads and by the rest of the collection.
+// Goal: a deleted key stays deleted after any crash: no older version reappears because the deletion was removed and
+// they were not. Method: keys with long histories that end in a deletion; power cuts after every batch of a collection,
+// each followed by reads and by the rest of the collection.
 func TestProto_T_GC_2(t *testing.T) {
 	for cut := 1; ; cut++ {
 		w := newWorld(t, true, nil)
@@ -180,7 +180,7 @@ func TestProto_T_GC_2(t *testing.T) {
 		batches, crashed := 0, false
 		var lost *storage.MemFS
 		for !crashed {
-			_, done, err := w.Collect(context.Background(), &CollectArgs{SafePoint: sp, From: sp}, func() error {
+			_, done, err := w.Collect(context.Background(), &CollectGarbageRequest{SafePoint: sp, From: sp}, func() error {
 				if batches++; batches == cut {
 					// Half of what is not synced reaches the disk.
 					lost = storage.CrashClone(w.fs, 50, rand.New(rand.NewPCG(7, uint64(cut))))
@@ -228,8 +228,8 @@ func TestProto_T_GC_2(t *testing.T) {
 	}
 }
 
-// Goal: once a rollback record has been collected, the fence refuses what the record refused. Method: roll
-// back, collect, deliver the delayed prewrite; ask for the fate of a transaction whose records are gone.
+// Goal: once a rollback record has been collected, the fence refuses what the record refused. Method: roll back,
+// collect, deliver the delayed prewrite; check the status of a transaction whose records are gone.
 func TestProto_T_RB_4(t *testing.T) {
 	w := newWorld(t, true, nil)
 	ctx := context.Background()
@@ -238,7 +238,7 @@ func TestProto_T_RB_4(t *testing.T) {
 	if err := w.Rollback(ctx, admitAll{}, x, startTS); err != nil {
 		t.Fatal(err)
 	}
-	prewrite := &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: x[0], Value: []byte("late")}}, Primary: x[0], StartTS: startTS, TTLMillis: 3000}
+	prewrite := &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: x[0], Value: []byte("late")}}, Primary: x[0], StartTS: startTS, TTLMillis: 3000}
 	var rolledBack *RolledBackError
 	if _, err := w.Prewrite(ctx, admitAll{}, prewrite); !errors.As(err, &rolledBack) {
 		t.Fatalf("late prewrite before the collection: %v", err)
@@ -255,8 +255,8 @@ func TestProto_T_RB_4(t *testing.T) {
 		if _, err := w.Prewrite(ctx, admitAll{}, prewrite); !isTooOld(err) {
 			t.Errorf("late prewrite after the collection: %v", err)
 		}
-		// Its fate can no longer be told, so nobody may be told one.
-		status := &StatusArgs{Primary: x[0], StartTS: startTS, NowTS: w.now(), RollbackIfMissing: true}
+		// Its outcome is no longer known, so no status check may report one.
+		status := &CheckTxnStatusRequest{Primary: x[0], StartTS: startTS, NowTS: w.now(), RollbackIfMissing: true}
 		if st, err := w.CheckTxnStatus(ctx, admitAll{}, status); !isTooOld(err) {
 			t.Errorf("status after the collection: %+v, %v", st, err)
 		}
@@ -276,8 +276,8 @@ func TestProto_T_RB_4(t *testing.T) {
 	}
 }
 
-// Goal: after ScanLock(sp) nothing commits at or below sp that was not listed. Method: scan with a maximum
-// above all that was read; a one-phase commit whose timestamp the shard computes must lie above it.
+// Goal: after ScanLock(sp) no unlisted transaction commits at or below sp. Method: scan with a maximum above all reads;
+// a one-phase commit whose timestamp the shard computes must lie above it.
 func TestProto_T_ASY_7(t *testing.T) {
 	for _, embedded := range []bool{true, false} {
 		w := newWorld(t, embedded, nil)
@@ -290,7 +290,7 @@ func TestProto_T_ASY_7(t *testing.T) {
 		}
 		for _, onePC := range []bool{true, false} {
 			key := []byte(fmt.Sprint("k", onePC))
-			res, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: key, Value: []byte("v")}},
+			res, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: key, Value: []byte("v")}},
 				Primary: key, StartTS: startTS, TTLMillis: 3000, TryOnePC: onePC})
 			if err != nil {
 				t.Fatal(err)
@@ -302,9 +302,9 @@ func TestProto_T_ASY_7(t *testing.T) {
 	}
 }
 
-// Goal: a pass removes exactly what no snapshot above the safe point can see, keeps the newest put at or
-// below it, visits only what has changed since the last pass, and goes on after a restart. Method:
-// random histories over short and long values against a model, several passes with restarts between pages.
+// Goal: a pass removes exactly what no snapshot above the safe point can see, keeps the newest put at or below it,
+// visits only what has changed since the last pass, and continues after a restart. Method: random histories over short
+// and long values against a model, several passes with restarts between pages.
 func TestCollectMatchesModel(t *testing.T) {
 	w := newWorld(t, true, nil)
 	rng := rand.New(rand.NewPCG(3, 4))

@@ -11,7 +11,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: what is kept is what is protected and was never collected without protection. Method: a table.
+// Goal: the kept records are those that are protected and were never collected without protection. Method: a table.
 func TestKeptFrom(t *testing.T) {
 	type spans = []TSSpan
 	for _, tc := range []struct {
@@ -51,7 +51,7 @@ type keptTxn struct {
 	keys          [2][]byte
 }
 
-// runKeptTxn runs one that puts, deletes or locks two keys of few, and commits or is rolled back.
+// runKeptTxn runs one that puts, deletes or locks two of a few keys, and commits or is rolled back.
 func (w *world) runKeptTxn(rng *rand.Rand, prefix string) keptTxn {
 	w.t.Helper()
 	ctx := context.Background()
@@ -75,7 +75,7 @@ func (w *world) runKeptTxn(rng *rand.Rand, prefix string) keptTxn {
 		}
 		return k
 	}
-	if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: ms, Primary: k.keys[0], StartTS: k.start, TTLMillis: 3000}); err != nil {
+	if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: ms, Primary: k.keys[0], StartTS: k.start, TTLMillis: 3000}); err != nil {
 		w.t.Fatal(err)
 	}
 	k.commit = w.now()
@@ -101,11 +101,11 @@ func (w *world) dump(prefix string, ts tso.Timestamp) string {
 	return out
 }
 
-// checkFate asks both keys of a transaction for its fate.
-func (w *world) checkFate(k *keptTxn, intact bool) {
+// checkOutcome checks the status of a transaction on both of its keys.
+func (w *world) checkOutcome(k *keptTxn, intact bool) {
 	w.t.Helper()
 	for _, key := range k.keys {
-		st, err := w.CheckTxnStatus(context.Background(), admitAll{}, &StatusArgs{Primary: key, StartTS: k.start, NowTS: w.now()})
+		st, err := w.CheckTxnStatus(context.Background(), admitAll{}, &CheckTxnStatusRequest{Primary: key, StartTS: k.start, NowTS: w.now()})
 		var notFound *TxnNotFoundError
 		switch {
 		case errors.As(err, &notFound) || isTooOld(err) && intact:
@@ -130,10 +130,10 @@ func (w *world) checkClean() {
 	}
 }
 
-// Goal: collection with protected transactions keeps their fates, whatever the passes, restarts and power cuts in
-// between, takes no value that a snapshot above the safe point sees, and everything else goes; when they are
-// protected no more they go as well. A transaction without a record is then told apart: within what is kept it is
-// rolled back, below it nobody can say. Method: random transactions and passes; all fates are asked after each.
+// Goal: collection with protected transactions keeps their outcomes across passes, restarts and power cuts, removes no
+// value that a snapshot above the safe point sees, and removes everything else, including these once they are no longer
+// protected. A transaction without a record is rolled back within the kept span, and unknown below it. Method: random
+// transactions and passes; all outcomes are checked after each.
 func TestCollectKeepsForAbsent(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -148,12 +148,12 @@ func TestCollectKeepsForAbsent(t *testing.T) {
 				for range 20 + rng.IntN(40) {
 					txns = append(txns, w.runKeptTxn(rng, []string{"a", "b"}[rng.IntN(2)]))
 				}
-				if round == 3 && seed%4 < 3 { // what was in the dropped table is read no more
+				if round == 3 && seed%4 < 3 { // the dropped table is no longer read
 					dropped["b"] = true
 				}
 				at := txns[rng.IntN(len(txns))]
 				if round < 2 {
-					// The first passes protect a span that only shrinks: a store that is away, and another.
+					// The first passes protect a span that only shrinks: one unavailable store, then another.
 					protectedAll = TSSpan{After: txns[5].start, Through: txns[15].start}
 				} else if round == 5 {
 					protectedAll = TSSpan{}
@@ -163,7 +163,7 @@ func TestCollectKeepsForAbsent(t *testing.T) {
 					protected[0] = TSSpan{After: at.start, Through: at.start + 100*tso.Tick}
 				}
 				before := intact
-				done := last // a power cut may have undone the end of the last pass, which is then ended first
+				done := last // a power cut may have undone the end of the last pass, which is then repeated first
 				sp := w.now()
 				last = sp
 				intact = func(k *keptTxn) bool {
@@ -177,7 +177,7 @@ func TestCollectKeepsForAbsent(t *testing.T) {
 						t.Fatal(ok, err)
 					}
 				}
-				args := CollectArgs{SafePoint: sp, From: sp, Protected: protected}
+				args := CollectGarbageRequest{SafePoint: sp, From: sp, Protected: protected}
 				for pieces := 0; ; pieces++ {
 					if pieces == 1 && rng.IntN(2) == 0 {
 						w.crash()
@@ -197,18 +197,18 @@ func TestCollectKeepsForAbsent(t *testing.T) {
 					t.Errorf("status records are left: %v", s)
 				}
 				for i := range txns {
-					w.checkFate(&txns[i], intact(&txns[i]))
+					w.checkOutcome(&txns[i], intact(&txns[i]))
 				}
 				w.checkClean()
 				if rng.IntN(2) == 0 {
 					w.crash()
 					for i := range txns {
-						w.checkFate(&txns[i], intact(&txns[i]))
+						w.checkOutcome(&txns[i], intact(&txns[i]))
 					}
 				}
-				// A transaction that never came here: what is intact decides it, the rest cannot be told.
+				// A transaction that was never here: rolled back within the kept span, otherwise unknown.
 				ghost := keptTxn{start: at.start + 1}
-				_, err := w.CheckTxnStatus(context.Background(), admitAll{}, &StatusArgs{Primary: []byte("ghost"), StartTS: ghost.start, NowTS: w.now()})
+				_, err := w.CheckTxnStatus(context.Background(), admitAll{}, &CheckTxnStatusRequest{Primary: []byte("ghost"), StartTS: ghost.start, NowTS: w.now()})
 				var notFound *TxnNotFoundError
 				if kept := intact(&ghost); kept != errors.As(err, &notFound) || kept == isTooOld(err) {
 					t.Errorf("round %d: a transaction that is not here, kept %v: %v", round, kept, err)
@@ -219,7 +219,7 @@ func TestCollectKeepsForAbsent(t *testing.T) {
 }
 
 // collectWith collects to the end of a pass.
-func (w *world) collectWith(args *CollectArgs) {
+func (w *world) collectWith(args *CollectGarbageRequest) {
 	w.t.Helper()
 	for range 10 {
 		if _, done, err := w.Collect(context.Background(), args, nil); err != nil {
@@ -231,7 +231,7 @@ func (w *world) collectWith(args *CollectArgs) {
 	w.t.Fatal("the pass does not end")
 }
 
-// Goal: a key with more kept records than a page holds does not hold a pass up. Method: one hot key.
+// Goal: a key with more kept records than a page does not stop a pass. Method: one hot key.
 func TestCollectPassesHotKey(t *testing.T) {
 	w := newWorld(t, true, nil)
 	first := w.now()
@@ -242,7 +242,7 @@ func TestCollectPassesHotKey(t *testing.T) {
 	sp := w.now()
 	w.fence(sp)
 	for _, protected := range [][]TSSpan{{{After: first, Through: sp}}, nil} {
-		w.collectWith(&CollectArgs{SafePoint: sp, From: sp, Protected: protected})
+		w.collectWith(&CollectGarbageRequest{SafePoint: sp, From: sp, Protected: protected})
 		if n := len(w.records(tagStatus)); (n == 0) != (protected == nil) {
 			t.Errorf("protected %v: %d records", protected, n)
 		}
@@ -251,28 +251,28 @@ func TestCollectPassesHotKey(t *testing.T) {
 	}
 }
 
-// Goal: a version that came below the last safe point, by a lock that was left there, is collected when the pass is
-// told where it may lie. Method: a lock that outlives a pass.
+// Goal: a version that was written below the last safe point, by a lock that was left there, is collected if the pass
+// is given its position. Method: a lock that outlives a pass.
 func TestCollectFrom(t *testing.T) {
 	w := newWorld(t, true, nil)
 	ctx := context.Background()
 	key := []byte("k")
 	w.put("k", "1")
 	start := w.now()
-	if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpDelete, Key: key}}, Primary: key, StartTS: start, TTLMillis: 3000}); err != nil {
+	if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpDelete, Key: key}}, Primary: key, StartTS: start, TTLMillis: 3000}); err != nil {
 		t.Fatal(err)
 	}
 	commit := w.now()
 	first := w.now()
 	w.fence(first)
-	w.collectWith(&CollectArgs{SafePoint: first, From: first, Protected: []TSSpan{{After: start - 1, Through: start}}})
+	w.collectWith(&CollectGarbageRequest{SafePoint: first, From: first, Protected: []TSSpan{{After: start - 1, Through: start}}})
 	w.checkClean()
 	if _, err := w.Commit(ctx, admitAll{}, [][]byte{key}, start, commit, true); err != nil {
 		t.Fatal(err)
 	}
 	second := w.now()
 	w.fence(second)
-	w.collectWith(&CollectArgs{SafePoint: second, From: start - 1})
+	w.collectWith(&CollectGarbageRequest{SafePoint: second, From: start - 1})
 	if left := w.records(tagWrite); len(left) != 0 {
 		t.Errorf("left: %v", left)
 	}

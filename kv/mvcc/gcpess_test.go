@@ -7,11 +7,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: the pessimistic locks of a transaction that died long ago, so that garbage collection has
-// overtaken it, can be cleared away like those of one that died just now; its fate is still not told.
-// Method: a transaction locks two keys and is never heard of again; collection goes beyond its start;
-// then its primary is asked, before and after its TTL, for the sake of a pessimistic lock and of
-// another.
+// Goal: the pessimistic locks of a transaction that crashed long ago, so that its start is below the safe point, are
+// resolved like those of one that has just crashed; its outcome is still not reported. Method: a transaction locks two
+// keys and stops; collection advances beyond its start; then the status of its primary is checked, before and after its
+// TTL, on behalf of a pessimistic lock and of another.
 func TestPessimisticLockOlderThanTheSafePoint(t *testing.T) {
 	w := newWorld(t, true, nil)
 	ctx := t.Context()
@@ -19,7 +18,7 @@ func TestPessimisticLockOlderThanTheSafePoint(t *testing.T) {
 	p, q := []byte("p"), []byte("q")
 	dead := w.now()
 	acquire := func(start tso.Timestamp, primary []byte, keys ...[]byte) error {
-		_, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: keys, Primary: primary, StartTS: start, TTLMillis: ttl})
+		_, err := w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: keys, Primary: primary, StartTS: start, TTLMillis: ttl})
 		return err
 	}
 	if err := acquire(dead, p, p, q); err != nil {
@@ -34,11 +33,11 @@ func TestPessimisticLockOlderThanTheSafePoint(t *testing.T) {
 	}
 
 	ask := func(after int64, pessimistic, rollback bool) (TxnStatus, error) {
-		return w.CheckTxnStatus(ctx, admitAll{}, &StatusArgs{Primary: p, StartTS: dead, RollbackIfMissing: rollback,
+		return w.CheckTxnStatus(ctx, admitAll{}, &CheckTxnStatusRequest{Primary: p, StartTS: dead, RollbackIfMissing: rollback,
 			NowTS: tso.FromPhysical(dead.Physical() + after), ResolvingPessimistic: pessimistic})
 	}
 	if st, err := ask(ttl+1, false, true); !isTooOld(err) {
-		t.Errorf("asked about its fate: %+v, %v", st, err)
+		t.Errorf("its status: %+v, %v", st, err)
 	}
 	if st, err := ask(ttl, true, false); err != nil || st.RolledBack || st.Lock == nil {
 		t.Errorf("before its TTL has run out: %+v, %v", st, err)
@@ -51,7 +50,7 @@ func TestPessimisticLockOlderThanTheSafePoint(t *testing.T) {
 		t.Errorf("without a lock on its primary: %+v, %v", st, err)
 	}
 	if st, err := ask(ttl+1, true, true); err != nil || !st.RolledBack || !st.Undecided {
-		t.Errorf("without a lock on its primary, by who has met an expired one: %+v, %v", st, err)
+		t.Errorf("without a lock on its primary, for a reader of an expired lock: %+v, %v", st, err)
 	}
 	if err := w.ReleaseLocks(admitAll{}, [][]byte{q}, dead, tso.MaxTimestamp); err != nil {
 		t.Error(err)
@@ -60,6 +59,6 @@ func TestPessimisticLockOlderThanTheSafePoint(t *testing.T) {
 		t.Errorf("lock the keys: %v", err)
 	}
 	if n := len(w.records(tagStatus)); n != 0 {
-		t.Errorf("%d records of a fate that nobody knows", n)
+		t.Errorf("%d records of an unknown outcome", n)
 	}
 }

@@ -12,26 +12,27 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// LargeArgs requests the one-phase commit of a write set that does not fit into memory. Admission returns the check to
-// perform under the latches of some of its keys.
-type LargeArgs struct {
-	Set WriteSet
-	// Shared are the keys held shared and not written, ascending, as OpCheckShared.
-	Shared    []Mutation
-	Admission func(ms []Mutation) Admission
+// CommitLargeRequest requests the one-phase commit of a write set that does not fit into memory. All keys of Set and
+// Shared lie within Ranges. The other fields are a PrewriteRequest's.
+type CommitLargeRequest struct {
+	Ranges    []RangeRef
+	Set       WriteSet
+	Shared    []Mutation // the keys held shared and not written, as OpCheckShared, ascending
 	Primary   []byte
 	StartTS   tso.Timestamp
-	// ReadTS is the snapshot, StartTS if 0.
-	ReadTS    tso.Timestamp
 	TTLMillis uint64
-	// MaxCommitTS bounds the commit_ts (0: any).
+	// MaxCommitTS bounds the commit_ts (0: any). If it would lie above, nothing is done.
 	MaxCommitTS tso.Timestamp
+	ReadTS      tso.Timestamp
 }
 
-// LargeResult is the result of a large commit. CommitTS 0: nothing was done, since no commit_ts could be obtained within
-// the bound, or since the set contains only checks, which succeeded.
+// CommitLargeResponse: CommitTS 0 means that nothing is committed: there was no commit_ts within the bound, or only
+// checks, which succeeded.
+type CommitLargeResponse struct{ CommitTS tso.Timestamp }
+
+// LargeResult is a response with the size of what was written for it.
 type LargeResult struct {
-	CommitTS     tso.Timestamp
+	CommitLargeResponse
 	WrittenBytes int
 }
 
@@ -39,12 +40,13 @@ type LargeResult struct {
 // (largetable.go), obtains a commit_ts, writes the versions to table files, and makes the files part of the store, which
 // is atomic and durable. After a crash before that nothing is committed, after a later one everything. The request is
 // not idempotent: it is for callers in this process, which receive every answer. Errors are those of Prewrite; nothing
-// was written then, unless the engine has failed.
-func (s *State) CommitLarge(ctx context.Context, args *LargeArgs) (LargeResult, error) {
+// was written then, unless the engine has failed. admission returns the check to perform under the latches of some of
+// the keys.
+func (s *State) CommitLarge(ctx context.Context, admission func([]Mutation) Admission, args *CommitLargeRequest) (LargeResult, error) {
 	if err := s.BeginRead(ctx, max(args.StartTS, args.ReadTS)); err != nil { // a key's absence is a read
 		return LargeResult{}, err
 	}
-	c := &largeCommit{set: args.Set, spans: args.Set.Spans(), startTS: args.StartTS, done: make(chan struct{})}
+	c := &largeCommit{set: args.Set, spans: args.Set.Spans(), startTS: args.StartTS, admission: admission, done: make(chan struct{})}
 	if err := s.enterLarge(ctx, c); err != nil {
 		return LargeResult{}, err
 	}
@@ -70,7 +72,7 @@ func (t *lockTable) abandonLarge(c *largeCommit, err error) {
 }
 
 // commitLarge is CommitLarge with the lock in the table.
-func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs) (LargeResult, error) {
+func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *CommitLargeRequest) (LargeResult, error) {
 	parts := args.Set.Parts(s.largeParts(args.Set))
 	chk, err := s.checkLarge(ctx, c, args, parts)
 	if err != nil || !chk.writes {
@@ -104,7 +106,7 @@ func (s *State) commitLarge(ctx context.Context, c *largeCommit, args *LargeArgs
 	if err != nil {
 		return LargeResult{}, err
 	}
-	return LargeResult{CommitTS: commitTS, WrittenBytes: written}, nil
+	return LargeResult{CommitLargeResponse{CommitTS: commitTS}, written}, nil
 }
 
 // leastAhead is the minimal duration of the writing of a large commit for which its commit_ts is chosen ahead of time.
@@ -114,7 +116,7 @@ const leastAhead = 50 * time.Millisecond
 // oracle is in this process the commit_ts lies ahead of it by the expected duration of the writing: readers with
 // timestamps below it do not wait. It has a subtick, which the oracle never issues, and the versions become part of the
 // store only when the oracle has passed it (awaitIssued): no transaction begins below a version that it can read.
-func (s *State) beginWritingLarge(ctx context.Context, c *largeCommit, args *LargeArgs, floor tso.Timestamp) (tso.Timestamp, error) {
+func (s *State) beginWritingLarge(ctx context.Context, c *largeCommit, args *CommitLargeRequest, floor tso.Timestamp) (tso.Timestamp, error) {
 	var ahead tso.Timestamp
 	if wait := s.expectWriting(args.Set.SizeBytes()); s.opts.Embedded && wait >= leastAhead {
 		now, err := s.opts.Oracle.Now(ctx)
@@ -183,7 +185,7 @@ func (s *State) largeParts(set WriteSet) int {
 }
 
 // checkLarge checks all keys, and returns the combined results.
-func (s *State) checkLarge(ctx context.Context, c *largeCommit, args *LargeArgs, parts []WriteSetPart) (*largeChecker, error) {
+func (s *State) checkLarge(ctx context.Context, c *largeCommit, args *CommitLargeRequest, parts []WriteSetPart) (*largeChecker, error) {
 	checkers := make([]largeChecker, len(parts))
 	err := eachPart(ctx, parts, func(ctx context.Context, i int) error {
 		k := &checkers[i]
@@ -202,7 +204,7 @@ func (s *State) checkLarge(ctx context.Context, c *largeCommit, args *LargeArgs,
 }
 
 // writeLarge writes the records of all keys.
-func (s *State) writeLarge(ctx context.Context, tables *storage.Tables, args *LargeArgs, commitTS tso.Timestamp, parts []WriteSetPart) error {
+func (s *State) writeLarge(ctx context.Context, tables *storage.Tables, args *CommitLargeRequest, commitTS tso.Timestamp, parts []WriteSetPart) error {
 	marked := args.Set.Len() >= 4*numMarks
 	if marked {
 		s.marks.raiseAll(commitTS)
@@ -236,7 +238,7 @@ func eachPart(ctx context.Context, parts []WriteSetPart, f func(ctx context.Cont
 func (k *largeChecker) ingestChecked(ctx context.Context, tables *storage.Tables, commitTS tso.Timestamp) error {
 	defer tables.Abort()
 	pre := k.prewrite(k.args.Shared)
-	adm := k.args.Admission(k.args.Shared)
+	adm := k.c.admission(k.args.Shared)
 	w := k.s.newWriter()
 	defer w.release()
 	for {
@@ -297,7 +299,7 @@ func (w *writer) applyUses(startTS, commitTS tso.Timestamp) error {
 type largeChecker struct {
 	s      *State
 	c      *largeCommit
-	args   *LargeArgs
+	args   *CommitLargeRequest
 	writes bool          // some mutation is not a check
 	floor  tso.Timestamp // a lower bound of the commit_ts: the snapshot, and the timestamps as of which keys were locked
 	// touched counts the batches down that are looked at key by key.
@@ -314,7 +316,7 @@ func (k *largeChecker) check(ctx context.Context, ms []Mutation) error {
 		k.floor = max(k.floor, ms[i].LockedAt)
 		k.writes = k.writes || decideRecord(ms[i].Op, 0, 0) != recordNothing
 	}
-	adm := k.args.Admission(ms)
+	adm := k.c.admission(ms)
 	w := k.s.newWriter()
 	defer w.release()
 	for {
@@ -329,15 +331,15 @@ func (k *largeChecker) check(ctx context.Context, ms []Mutation) error {
 }
 
 // prewrite returns the request whose checks some of the keys have to pass.
-func (k *largeChecker) prewrite(ms []Mutation) PrewriteArgs {
-	return PrewriteArgs{
+func (k *largeChecker) prewrite(ms []Mutation) PrewriteRequest {
+	return PrewriteRequest{
 		Mutations: ms, Primary: k.args.Primary, StartTS: k.args.StartTS, ReadTS: k.args.ReadTS,
 		TTLMillis: k.args.TTLMillis, TxnSize: uint32(min(k.args.Set.Len(), 1<<32-1)), TryOnePC: true,
 	}
 }
 
 // checkOnce is one attempt. A non-nil channel means: try again when it is closed.
-func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteArgs) (<-chan struct{}, error) {
+func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteRequest) (<-chan struct{}, error) {
 	w.latchMutations(pre.Mutations)
 	defer w.unlatch()
 	if untouched, err := k.untouched(w, adm, pre); untouched || err != nil {
@@ -360,7 +362,7 @@ func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteArgs) (<
 // concerns the transaction: no lock, no status record that matters, no version above the snapshot, and where a key must
 // be new no version at all. For a batch of rows of a new table or index, or of rows that have not changed since the
 // snapshot, one seek replaces the check of each key.
-func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (bool, error) {
+func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteRequest) (bool, error) {
 	if k.touched > 0 {
 		k.touched--
 		return false, nil
@@ -399,7 +401,7 @@ func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteArgs) (b
 
 // unchanged reports that no key in [first, last] has a version that a prewrite of the batch minds: one above what
 // each mutation was written or locked as of, or any if a key must be new. false may mean that this was not found out.
-func (k *largeChecker) unchanged(pre *PrewriteArgs, first, last []byte) (bool, error) {
+func (k *largeChecker) unchanged(pre *PrewriteRequest, first, last []byte) (bool, error) {
 	since := pre.snapshot()
 	for i := range pre.Mutations {
 		switch m := &pre.Mutations[i]; {

@@ -75,10 +75,10 @@ func evenRows(n int, value string) []Mutation {
 	return ms
 }
 
-// largeRun is a large commit that stops where the test wants it to.
+// largeRun is a large commit that stops at the steps that the test selects.
 type largeRun struct {
-	at     chan int      // passes reached
-	goOn   chan struct{} // lets it go on
+	at     chan int      // steps reached
+	goOn   chan struct{} // lets it continue
 	result chan error
 	res    LargeResult
 	start  tso.Timestamp
@@ -89,8 +89,7 @@ func (w *world) beginLarge(ms []Mutation, start tso.Timestamp) *largeRun {
 	set := &memSet{ms: ms, pass: func(n int) { r.at <- n; <-r.goOn }}
 	go func() {
 		var err error
-		r.res, err = w.CommitLarge(context.Background(), &LargeArgs{Set: set, StartTS: start, Primary: ms[0].Key, TTLMillis: 3000,
-			Admission: func([]Mutation) Admission { return admitAll{} }})
+		r.res, err = w.CommitLarge(context.Background(), admitEach, &CommitLargeRequest{Set: set, StartTS: start, Primary: ms[0].Key, TTLMillis: 3000})
 		r.result <- err
 	}()
 	return r
@@ -140,16 +139,16 @@ func (w *world) scanRows(ts tso.Timestamp, reverse bool, spans ...Span) (string,
 
 func (w *world) putRow(t *testing.T, key, value string) {
 	t.Helper()
-	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{
+	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{
 		Mutations: []Mutation{{Op: OpPut, Key: []byte(key), Value: []byte(value)}}, Primary: []byte(key), StartTS: w.now(), TTLMillis: 3000, TryOnePC: true})
 	if err != nil || res.OnePCCommitTS == 0 {
 		t.Fatalf("put %s: %v", key, err)
 	}
 }
 
-// Goal: while a large commit checks its keys, readers see what was there before, at any timestamp; once its
-// commit_ts is known, readers below it still do and readers above wait; then all see all of it. Keys between
-// its keys are free all the time.
+// Goal: while a large commit checks its keys, readers see the previous versions, at any timestamp; once its commit_ts
+// is known, readers below it still do and readers above wait; then all see all of it. Keys between its keys are never
+// locked.
 func TestReadersOfLargeCommit(t *testing.T) {
 	w := newWorld(t, true, nil)
 	for _, key := range []string{"row00", "row01", "row09", "row10", "row18", "row30"} {
@@ -191,7 +190,7 @@ func TestReadersOfLargeCommit(t *testing.T) {
 			t.Fatalf("a scan above the commit_ts: %s %v", s, err)
 		}
 	}
-	// What lies outside of its spans is a page of its own.
+	// Keys outside of its spans are a separate page.
 	if s, err := w.scanRows(above, true); err != nil || s != `row30=old then "row18\x00"` {
 		t.Fatalf("a scan from behind: %s %v", s, err)
 	}
@@ -199,7 +198,7 @@ func TestReadersOfLargeCommit(t *testing.T) {
 		t.Fatalf("a scan of several spans: %s %v", s, err)
 	}
 	var changed *KeyLockedError
-	conflict := w.lockInSpan(&RefreshArgs{StartTS: 1, FromTS: seen, ToTS: above}, &Span{Start: []byte("row03"), End: []byte("row07")})
+	conflict := w.lockInSpan(&RefreshRequest{StartTS: 1, FromTS: seen, ToTS: above}, &Span{Start: []byte("row03"), End: []byte("row07")})
 	if conflict == nil || !errors.As(conflict.KeyLockedError, &changed) || conflict.wait == nil {
 		t.Fatal("a refresh passes the large commit")
 	}
@@ -255,8 +254,8 @@ func TestLargeCommitVanishesInCrash(t *testing.T) {
 	}
 }
 
-// Goal: writers of a large commit's keys wait for it and then meet its versions; who waits for a lock that the
-// transaction itself holds gets it as of the commit, not of before.
+// Goal: writers of a large commit's keys wait for it and then meet its versions; a request that waits for a lock of the
+// transaction itself is granted as of the commit.
 func TestWritersOfLargeCommit(t *testing.T) {
 	for _, packLocks := range []int{0, packAll} {
 		t.Run(fmt.Sprintf("packLocks=%d", packLocks), func(t *testing.T) { testWritersOfLargeCommit(t, packLocks) })
@@ -268,12 +267,12 @@ func testWritersOfLargeCommit(t *testing.T, packLocks int) {
 	w := newPackingWorld(t, true, nil, packLocks)
 	w.putRow(t, "row02", "old")
 	start := w.now()
-	acquire := func(startTS tso.Timestamp, wait time.Duration, skip bool, keys ...string) (AcquireResult, error) {
+	acquire := func(startTS tso.Timestamp, wait time.Duration, skip bool, keys ...string) (AcquireLocksResponse, error) {
 		var ks [][]byte
 		for _, k := range keys {
 			ks = append(ks, []byte(k))
 		}
-		return w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: ks, Primary: ks[0], StartTS: startTS, TTLMillis: 60_000, Wait: wait, SkipLocked: skip})
+		return w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: ks, Primary: ks[0], StartTS: startTS, TTLMillis: 60_000, Wait: wait, SkipLocked: skip})
 	}
 	mine, err := acquire(start, 0, false, "row02", "row05")
 	if err != nil {
@@ -282,7 +281,7 @@ func testWritersOfLargeCommit(t *testing.T, packLocks int) {
 	ms := evenRows(4, "new")
 	ms[1].LockedAt = mine.LockedAt[0]
 	type answer struct {
-		res AcquireResult
+		res AcquireLocksResponse
 		err error
 	}
 	ask := func(keys ...string) chan answer {
@@ -307,7 +306,7 @@ func testWritersOfLargeCommit(t *testing.T, packLocks int) {
 	if _, err := acquire(w.now(), 0, false, "row04"); !errors.As(err, &locked) || locked.Lock.StartTS != start {
 		t.Fatalf("a request that does not wait: %v", err)
 	}
-	st, err := w.CheckTxnStatus(ctx, admitAll{}, &StatusArgs{Primary: locked.Lock.Primary, StartTS: start, NowTS: w.now(), RollbackIfMissing: true})
+	st, err := w.CheckTxnStatus(ctx, admitAll{}, &CheckTxnStatusRequest{Primary: locked.Lock.Primary, StartTS: start, NowTS: w.now(), RollbackIfMissing: true})
 	if err != nil || st.Lock == nil {
 		t.Fatalf("the status of a large commit: %+v %v", st, err)
 	}
@@ -317,13 +316,13 @@ func testWritersOfLargeCommit(t *testing.T, packLocks int) {
 	prewritten := make(chan error, 1)
 	other := w.now()
 	go func() {
-		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte("row06"), Value: []byte("x")}},
+		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: []byte("row06"), Value: []byte("x")}},
 			Primary: []byte("row06"), StartTS: other, TTLMillis: 3000, TryOnePC: true})
 		prewritten <- err
 	}()
 	fence := make(chan error, 1)
 	go func() { _, err := w.SetSafePoint(ctx, start); fence <- err }()
-	time.Sleep(20 * time.Millisecond) // Requests that do not wait answer within it.
+	time.Sleep(20 * time.Millisecond) // Requests that do not wait answer within this time.
 	for _, c := range []chan error{prewritten, fence} {
 		select {
 		case err := <-c:
@@ -352,12 +351,12 @@ func testWritersOfLargeCommit(t *testing.T, packLocks int) {
 	}
 }
 
-// Goal: a large commit that fails leaves everything as it was, its pessimistic locks too.
+// Goal: a large commit that fails leaves everything unchanged, including its pessimistic locks.
 func TestLargeCommitFails(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, true, nil)
 	start := w.now()
-	mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: [][]byte{[]byte("row00")}, Primary: []byte("row00"), StartTS: start, TTLMillis: 60_000})
+	mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: [][]byte{[]byte("row00")}, Primary: []byte("row00"), StartTS: start, TTLMillis: 60_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,8 +382,8 @@ func TestLargeCommitFails(t *testing.T) {
 	}
 }
 
-// Goal: keys held shared are checked at the very end: a lock that was lost, and the key changed, fails the
-// commit; one that is there stays.
+// Goal: keys locked shared are checked at the end: if a lock was lost and the key changed, the commit fails; an
+// existing lock stays.
 func TestLargeCommitChecksSharedLocks(t *testing.T) {
 	ctx := context.Background()
 	for _, lost := range []bool{false, true} {
@@ -392,7 +391,7 @@ func TestLargeCommitChecksSharedLocks(t *testing.T) {
 		w.putRow(t, "parent", "old")
 		start := w.now()
 		keys := [][]byte{[]byte("parent")}
-		mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: keys, Primary: keys[0], StartTS: start, TTLMillis: 60_000, Shared: true})
+		mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: keys, Primary: keys[0], StartTS: start, TTLMillis: 60_000, Shared: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,8 +404,7 @@ func TestLargeCommitChecksSharedLocks(t *testing.T) {
 				w.putRow(t, "parent", "newer")
 			}
 		}}
-		_, err = w.CommitLarge(ctx, &LargeArgs{Set: set, Shared: shared, StartTS: start, Primary: keys[0], TTLMillis: 3000,
-			Admission: func([]Mutation) Admission { return admitAll{} }})
+		_, err = w.CommitLarge(ctx, admitEach, &CommitLargeRequest{Set: set, Shared: shared, StartTS: start, Primary: keys[0], TTLMillis: 3000})
 		var conflict *WriteConflictError
 		rows, scanErr := w.scanRows(w.now(), false)
 		switch {
@@ -420,15 +418,15 @@ func TestLargeCommitChecksSharedLocks(t *testing.T) {
 	}
 }
 
-// Goal: what a large commit has found finished stays finished after a crash that follows it. Method: the secondary of
-// another transaction is committed without a sync, a large commit changes the same key as its last, so that
-// its table does not overlap what is in memory, and the power is cut.
+// Goal: results on which a large commit relies survive a crash that follows it. Method: the secondary of another
+// transaction is committed without a sync, a large commit changes the same key as its last, so that its table does not
+// overlap the memtable, and the power is cut.
 func TestLargeCommitKeepsWhatItFound(t *testing.T) {
 	ctx := context.Background()
 	w := newWorld(t, true, nil)
 	before := w.now()
 	ms := []Mutation{{Op: OpPut, Key: []byte("primary"), Value: []byte("old")}, {Op: OpPut, Key: []byte("row18"), Value: []byte("old")}}
-	if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: ms, Primary: ms[0].Key, StartTS: before, TTLMillis: 3000}); err != nil {
+	if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: ms, Primary: ms[0].Key, StartTS: before, TTLMillis: 3000}); err != nil {
 		t.Fatal(err)
 	}
 	commitTS := w.now()
@@ -438,8 +436,7 @@ func TestLargeCommitKeepsWhatItFound(t *testing.T) {
 		}
 	}
 	set := &memSet{ms: evenRows(10, "new")}
-	_, err := w.CommitLarge(ctx, &LargeArgs{Set: set, StartTS: w.now(), Primary: set.ms[0].Key, TTLMillis: 3000,
-		Admission: func([]Mutation) Admission { return admitAll{} }})
+	_, err := w.CommitLarge(ctx, admitEach, &CommitLargeRequest{Set: set, StartTS: w.now(), Primary: set.ms[0].Key, TTLMillis: 3000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -456,8 +453,8 @@ func TestLargeCommitKeepsWhatItFound(t *testing.T) {
 	}
 }
 
-// Goal: a fence is up only when the large commits begun below it are over, also if a request for it was given up
-// before that was so.
+// Goal: a fence is complete only when the large commits that began below it have ended, also if an earlier request for
+// it was cancelled.
 func TestFenceAwaitsLargeCommits(t *testing.T) {
 	w := newWorld(t, true, nil)
 	r := w.beginLarge(evenRows(10, "new"), w.now())
@@ -485,8 +482,8 @@ func TestFenceAwaitsLargeCommits(t *testing.T) {
 	}
 }
 
-// Goal: two large commits, each of which changes what the other has held shared and lost, do not wait for each other.
-// Method: the locks of both are lost, and both come to the end at the same time.
+// Goal: two large commits, each of which changes what the other has locked shared and lost, do not wait for each other.
+// Method: the locks of both are lost, and both reach the end at the same time.
 func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
@@ -498,7 +495,7 @@ func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
 	for _, keys := range [][2]string{{"a", "z"}, {"z", "a"}} {
 		start := w.now()
 		shared := [][]byte{[]byte(keys[0])}
-		mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: shared, Primary: shared[0], StartTS: start, TTLMillis: 60_000, Shared: true})
+		mine, err := w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: shared, Primary: shared[0], StartTS: start, TTLMillis: 60_000, Shared: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -512,8 +509,8 @@ func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
 			}
 		}}
 		commits = append(commits, func() {
-			_, err := w.CommitLarge(ctx, &LargeArgs{Set: set, Shared: []Mutation{{Op: OpCheckShared, Key: shared[0], LockedAt: mine.LockedAt[0]}},
-				StartTS: start, Primary: []byte(keys[1]), TTLMillis: 3000, Admission: func([]Mutation) Admission { return admitAll{} }})
+			_, err := w.CommitLarge(ctx, admitEach, &CommitLargeRequest{Set: set, Shared: []Mutation{{Op: OpCheckShared, Key: shared[0], LockedAt: mine.LockedAt[0]}},
+				StartTS: start, Primary: []byte(keys[1]), TTLMillis: 3000})
 			failed <- err
 		})
 	}
@@ -537,7 +534,7 @@ func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// bigSet says that it takes a second to write.
+// bigSet reports that it takes a second to write.
 type bigSet struct {
 	memSet
 	sizeBytes int64
@@ -547,9 +544,9 @@ func (s *bigSet) SizeBytes() int64 { return s.sizeBytes }
 
 func (s *bigSet) Parts(int) []WriteSetPart { return []WriteSetPart{&s.memSet} }
 
-// Goal: while a large commit writes, readers of its keys do not wait, as long as it takes no longer than was expected: its
-// commit_ts lies ahead of the oracle. Its versions are there, and it is reported, only when the oracle has passed the commit_ts;
-// readers above wait until then. Bounds and cancels hold meanwhile.
+// Goal: while a large commit writes, readers of its keys do not wait, unless it takes longer than estimated: its
+// commit_ts lies ahead of the oracle. Its versions appear, and it is acknowledged, only when the oracle has passed the
+// commit_ts; readers above wait until then. Bounds and cancellations apply meanwhile.
 func TestReadersPassLargeCommitThatWrites(t *testing.T) {
 	const size = 1 << 30
 	for _, c := range []string{"commits", "late", "bounded", "cancelled"} {
@@ -562,8 +559,7 @@ func TestReadersPassLargeCommitThatWrites(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			start := w.now()
-			args := &LargeArgs{Set: set, StartTS: start, Primary: set.ms[0].Key, TTLMillis: 3000,
-				Admission: func([]Mutation) Admission { return admitAll{} }}
+			args := &CommitLargeRequest{Set: set, StartTS: start, Primary: set.ms[0].Key, TTLMillis: 3000}
 			if c == "bounded" {
 				args.MaxCommitTS = start + tso.FromPhysical(500)
 			}
@@ -571,7 +567,7 @@ func TestReadersPassLargeCommitThatWrites(t *testing.T) {
 			var res LargeResult
 			go func() {
 				var err error
-				res, err = w.CommitLarge(ctx, args)
+				res, err = w.CommitLarge(ctx, admitEach, args)
 				result <- err
 			}()
 			<-at

@@ -14,7 +14,7 @@ import (
 	"github.com/percodb/percodb/kv/storage"
 )
 
-// powerCuts takes what a power cut would leave before each change of a file.
+// powerCuts records what a power cut would leave before each change of a file.
 type powerCuts struct {
 	mu   sync.Mutex
 	fs   *storage.MemFS
@@ -41,10 +41,9 @@ func (p *powerCuts) cut(op string) {
 	}
 }
 
-// Goal: a power cut at any moment leaves all of a large commit or nothing of it, and all of it once it has been
-// answered; what was committed before is there, and no file is left over. Method: a cut before each change of
-// a file, with none, half and all of what was not synced; the files of the commit overlap what is in memory, or
-// not.
+// Goal: a power cut at any moment leaves all of a large commit or nothing of it, and all of it once it is acknowledged;
+// earlier commits are complete, and no file is left over. Method: a cut before each change of a file, with none, half
+// and all of the unsynced data; the files of the commit overlap the memtable, or not.
 func TestPowerCutsDuringLargeCommit(t *testing.T) {
 	ctx := context.Background()
 	for _, overlaps := range []bool{false, true} {
@@ -62,7 +61,7 @@ func TestPowerCutsDuringLargeCommit(t *testing.T) {
 		secondary := Mutation{Op: OpPut, Key: []byte("row38"), Value: []byte("second")}
 		ms := []Mutation{{Op: OpPut, Key: []byte("primary"), Value: []byte("p")}, secondary}
 		start := w.now()
-		if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: ms, Primary: ms[0].Key, StartTS: start, TTLMillis: 3000}); err != nil {
+		if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: ms, Primary: ms[0].Key, StartTS: start, TTLMillis: 3000}); err != nil {
 			t.Fatal(err)
 		}
 		commitTS := w.now()
@@ -79,8 +78,7 @@ func TestPowerCutsDuringLargeCommit(t *testing.T) {
 		cuts.mu.Lock()
 		cuts.fs = w.fs
 		cuts.mu.Unlock()
-		if _, err := w.CommitLarge(ctx, &LargeArgs{Set: &memSet{ms: large}, StartTS: w.now(), Primary: large[0].Key, TTLMillis: 3000,
-			Admission: func([]Mutation) Admission { return admitAll{} }}); err != nil {
+		if _, err := w.CommitLarge(ctx, admitEach, &CommitLargeRequest{Set: &memSet{ms: large}, StartTS: w.now(), Primary: large[0].Key, TTLMillis: 3000}); err != nil {
 			t.Fatal(err)
 		}
 		cuts.mu.Lock()

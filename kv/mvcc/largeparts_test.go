@@ -11,15 +11,14 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// commitLargeSet commits ms as a large write set, in as many parts as there can be.
+// commitLargeSet commits ms as a large write set, in the maximum number of parts.
 func (w *world) commitLargeSet(ms []Mutation, start tso.Timestamp) (LargeResult, error) {
 	w.opts.LargePartBytes = 1
-	return w.CommitLarge(context.Background(), &LargeArgs{Set: &memSet{ms: ms}, StartTS: start, Primary: ms[0].Key, TTLMillis: 3000,
-		Admission: func([]Mutation) Admission { return admitAll{} }})
+	return w.CommitLarge(context.Background(), admitEach, &CommitLargeRequest{Set: &memSet{ms: ms}, StartTS: start, Primary: ms[0].Key, TTLMillis: 3000})
 }
 
-// Goal: a large commit in several parts is one commit. Its commit_ts lies above what the keys of any part were locked
-// at, all its records are there, of every kind, and a failure in any part leaves nothing.
+// Goal: a large commit in several parts is one commit. Its commit_ts lies above the timestamps of the locks of all
+// parts, all its records of every kind exist, and a failure in any part leaves nothing.
 func TestLargeCommitInParts(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	w := newWorld(t, true, nil)
@@ -59,7 +58,7 @@ func TestLargeCommitInParts(t *testing.T) {
 		t.Fatalf("after failures: %s %v", s, err)
 	}
 	start := w.now()
-	locked, err := w.AcquireLocks(context.Background(), admitAll{}, &AcquireArgs{Keys: [][]byte{ms[n-1].Key}, Primary: ms[n-1].Key, StartTS: start, TTLMillis: 60_000})
+	locked, err := w.AcquireLocks(context.Background(), admitAll{}, &AcquireLocksRequest{Keys: [][]byte{ms[n-1].Key}, Primary: ms[n-1].Key, StartTS: start, TTLMillis: 60_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +83,7 @@ func TestLargeCommitInParts(t *testing.T) {
 	}
 }
 
-// Goal: a batch passes without a look at each key only if the store has nothing that concerns it between its first key
+// Goal: a batch passes without a check of each key only if the store has nothing that concerns it between its first key
 // and its last, both included.
 func TestUntouchedSpans(t *testing.T) {
 	ctx := context.Background()
@@ -107,7 +106,7 @@ func TestUntouchedSpans(t *testing.T) {
 			}
 		}, new(*RolledBackError)},
 		"locked": {func(w *world, _ tso.Timestamp) {
-			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte("row11"), Value: []byte("x")}},
+			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: []byte("row11"), Value: []byte("x")}},
 				Primary: []byte("row11"), StartTS: w.now(), TTLMillis: 60_000})
 			if err != nil {
 				t.Fatal(err)
@@ -135,8 +134,9 @@ func TestUntouchedSpans(t *testing.T) {
 	}
 }
 
-// Goal: rows that exist and have not changed since the snapshot pass without a look at each, on disk and in memory; one that has
-// changed, or that was locked before it changed, is a conflict, wherever in the batch it lies and wherever its version is.
+// Goal: existing rows that have not changed since the snapshot pass without a check of each, on disk and in memory; one
+// that has changed, or that was locked before it changed, is a conflict, at any position in the batch and of the
+// version.
 func TestUnchangedSpans(t *testing.T) {
 	for _, flush := range []bool{false, true} {
 		for at := range 3 {
@@ -160,7 +160,7 @@ func TestUnchangedSpans(t *testing.T) {
 						t.Helper()
 						batch := slices.Clone(ms)
 						batch[1].LockedAt = lockedAt
-						k := &largeChecker{s: w.State, args: &LargeArgs{Set: &memSet{ms: ms}, StartTS: start}}
+						k := &largeChecker{s: w.State, args: &CommitLargeRequest{Set: &memSet{ms: ms}, StartTS: start}}
 						pre := k.prewrite(batch)
 						ok, err := k.unchanged(&pre, ms[0].Key, ms[2].Key)
 						if err != nil {

@@ -18,7 +18,9 @@ type largeCommit struct {
 	set     WriteSet
 	spans   []Span
 	startTS tso.Timestamp
-	done    chan struct{} // closed when it has ended
+	// admission returns the check to perform under the latches of some of the keys.
+	admission func([]Mutation) Admission
+	done      chan struct{} // closed when it has ended
 
 	// Guarded by lockTable.mu:
 

@@ -8,8 +8,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: no request that locks leaves anything of a transaction above the lock bound, one at the bound is served.
-// Method: each of them on both sides of the bound.
+// Goal: no locking request leaves anything of a transaction above the lock bound; one at the bound succeeds. Method:
+// each kind of request on both sides of the bound.
 func TestLockBoundRefuses(t *testing.T) {
 	w := newWorld(t, false, nil)
 	ctx := context.Background()
@@ -17,19 +17,19 @@ func TestLockBoundRefuses(t *testing.T) {
 	at := w.now()
 	requests := map[string]func(start tso.Timestamp) error{
 		"prewrite": func(start tso.Timestamp) error {
-			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: key}}, Primary: key, StartTS: start, TTLMillis: 1})
+			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: key}}, Primary: key, StartTS: start, TTLMillis: 1})
 			return err
 		},
 		"one phase": func(start tso.Timestamp) error {
-			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: key}}, Primary: key, StartTS: start, TTLMillis: 1, TryOnePC: true})
+			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: key}}, Primary: key, StartTS: start, TTLMillis: 1, TryOnePC: true})
 			return err
 		},
 		"async": func(start tso.Timestamp) error {
-			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: key}}, Primary: key, StartTS: start, TTLMillis: 1, Async: true})
+			_, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: key}}, Primary: key, StartTS: start, TTLMillis: 1, Async: true})
 			return err
 		},
 		"pessimistic": func(start tso.Timestamp) error {
-			_, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: [][]byte{key}, Primary: key, StartTS: start, TTLMillis: 1})
+			_, err := w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: [][]byte{key}, Primary: key, StartTS: start, TTLMillis: 1})
 			return err
 		},
 	}

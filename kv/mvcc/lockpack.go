@@ -9,15 +9,15 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// lockPack holds many locks of one transaction in few bytes each. What they have in common is in the pack once; of
-// each lock there is the key, its timestamp, its kind. A packed lock is durable, has one holder, and nobody
-// waits for it. Its value is in its record on disk.
+// lockPack stores many locks of one transaction in few bytes each. Their common fields are stored once in the pack; for
+// each lock it stores the key, the timestamp and the kind. A packed lock is durable, has one holder, and no
+// waiters. Its value is in its record on disk.
 //
 //	lookups    return a view: an entry that is not in the tree, made of what the pack has
 //	changes    of what a pack cannot hold (a queue, a second holder, a batch under way) first unpack the lock: own
 //
-// A lock is packed when it is granted or becomes durable, and not later. Whoever holds the key's latch may rely on a
-// view as on an entry: only latch holders end the lock, and unpacking changes nothing that a view tells.
+// A lock is packed when it is granted or becomes durable, and not later. For a holder of the key's latch a view is as
+// valid as an entry: only latch holders remove the lock, and unpacking does not change the contents of a view.
 //
 // The primary is never packed, since heartbeats and readers change it; nor are locks of async commits.
 type lockPack struct {
@@ -29,8 +29,8 @@ type lockPack struct {
 	locks                               keypack.Map // see packedValue
 	blocking                            int         // how many of them block reads
 	first, last                         []byte      // bounds of the keys
-	// large is the transaction's large commit under way, if it has checked the keys and relies on the locks: nobody may
-	// take one away until it is over.
+	// large is the transaction's running large commit, if it has checked the keys and relies on the locks: none of them
+	// may be removed until it ends.
 	large *largeCommit
 }
 
@@ -189,7 +189,7 @@ func (t *lockTable) dropPackedLocked(e *entry) {
 	}
 }
 
-// takePackedLocked is unpackLocked for whoever puts another lock in the place of the one on key.
+// takePackedLocked is unpackLocked for callers that replace the lock on key.
 func (t *lockTable) takePackedLocked(key []byte) *entry {
 	for _, p := range t.packs {
 		if _, found := p.get(key); found { // which costs less than an attempt to delete it

@@ -10,8 +10,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: the locks of a prewrite of many rows take a few bytes each from when they are durable on, after a restart too, and
-// none when they are gone. Method: 50,000 rows in batches; what is in the tree, and what the packs take.
+// Goal: the locks of a prewrite of many rows take a few bytes each once they are durable, also after a restart, and
+// none once they are removed. Method: 50,000 rows in batches; the contents of the tree, and the size of the packs.
 func TestPrewrittenLocksArePacked(t *testing.T) {
 	const n, batch = 50_000, 5_000
 	ctx := context.Background()
@@ -26,7 +26,7 @@ func TestPrewrittenLocksArePacked(t *testing.T) {
 		batches = append(batches, ms)
 	}
 	for _, ms := range batches {
-		if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: ms, Primary: primary, StartTS: start, TTLMillis: 60_000, TxnSize: n}); err != nil {
+		if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: ms, Primary: primary, StartTS: start, TTLMillis: 60_000, TxnSize: n}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,9 +100,9 @@ func (s *oneBatch) Read(_ context.Context, f func([]Mutation) error) error { ret
 
 func (s *oneBatch) Parts(int) []WriteSetPart { return []WriteSetPart{s} }
 
-// Goal: a large commit replaces all locks of its transaction, and none is left behind it, also if one is unpacked by who waits
-// for it just then. Method: commits of many rows whose locks are packed, with someone who begins to wait for rows at random and
-// gives up, from the check of the rows on.
+// Goal: a large commit replaces all locks of its transaction and leaves none, also if a waiter unpacks one meanwhile.
+// Method: commits of many rows whose locks are packed, while another goroutine begins to wait for rows at random and
+// cancels, from the check of the rows on.
 func TestLargeCommitReplacesLocksUnpackedMeanwhile(t *testing.T) {
 	const n, rounds = 20_000, 8
 	ctx := context.Background()
@@ -115,7 +115,7 @@ func TestLargeCommitReplacesLocksUnpackedMeanwhile(t *testing.T) {
 	}
 	for round := range rounds {
 		start := w.now()
-		locked, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: keys, Primary: keys[0], StartTS: start, TTLMillis: 60_000})
+		locked, err := w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: keys, Primary: keys[0], StartTS: start, TTLMillis: 60_000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,8 +136,7 @@ func TestLargeCommitReplacesLocksUnpackedMeanwhile(t *testing.T) {
 			}
 		}
 		begin := sync.OnceFunc(func() { waiting.Go(wait) })
-		_, err = w.CommitLarge(ctx, &LargeArgs{Set: &oneBatch{memSet{ms: ms}}, StartTS: start, Primary: keys[0], TTLMillis: 3000,
-			Admission: func([]Mutation) Admission { begin(); return admitAll{} }})
+		_, err = w.CommitLarge(ctx, func([]Mutation) Admission { begin(); return admitAll{} }, &CommitLargeRequest{Set: &oneBatch{memSet{ms: ms}}, StartTS: start, Primary: keys[0], TTLMillis: 3000})
 		close(stop)
 		waiting.Wait()
 		if err != nil {
@@ -149,8 +148,8 @@ func TestLargeCommitReplacesLocksUnpackedMeanwhile(t *testing.T) {
 	}
 }
 
-// Goal: a list of the locks of old transactions has those that are packed, of each pack that may have some. Method: locks of
-// two transactions next to each other; lists as of the older one, and of both.
+// Goal: a list of the locks of old transactions includes the packed ones, of each pack that may have some. Method:
+// locks of two transactions next to each other; lists up to the older one, and up to both.
 func TestListOfOldPackedLocks(t *testing.T) {
 	ctx := context.Background()
 	w := newPackingWorld(t, true, nil, packAll)
@@ -161,7 +160,7 @@ func TestListOfOldPackedLocks(t *testing.T) {
 		for i := range 100 {
 			keys = append(keys, fmt.Appendf(nil, "row%03d", 2*i+txn))
 		}
-		if _, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: keys, Primary: keys[0], StartTS: starts[txn], TTLMillis: 60_000}); err != nil {
+		if _, err := w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: keys, Primary: keys[0], StartTS: starts[txn], TTLMillis: 60_000}); err != nil {
 			t.Fatal(err)
 		}
 	}

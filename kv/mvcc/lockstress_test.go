@@ -16,10 +16,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: pessimistic locks exclude each other whatever happens at once: no increment under a lock is
-// lost, circles are broken by refusing one of them, shared holders see no change, and in the end
-// neither lock, waiter nor edge is left. Method: goroutines that lock keys in any order, wait, give
-// up, release, commit in one and two phases; counters are compared with the commits.
+// Goal: pessimistic locks exclude each other under concurrency: no increment under a lock is lost, deadlocks are broken
+// by refusing one request, shared holders see no change, and in the end no lock, waiter or edge is left. Method:
+// goroutines that lock keys in any order, wait, cancel, release, commit in one and two phases; counters are compared
+// with the commits.
 func TestLocksUnderStress(t *testing.T) {
 	for i, packLocks := range []int{0, packAll, 0, packAll} {
 		embedded := i < 2
@@ -48,7 +48,7 @@ type lockStress struct {
 
 func (st *lockStress) key(i int) []byte { return []byte{'k', byte('0' + i)} }
 
-// txn locks some keys one after the other, and mostly increments those it has locked alone.
+// txn locks some keys one after the other, and usually increments those that it has locked exclusively.
 func (st *lockStress) txn(rng *rand.Rand) {
 	start := st.now()
 	picked := rng.Perm(len(st.commits))[:1+rng.IntN(3)]
@@ -65,7 +65,7 @@ func (st *lockStress) txn(rng *rand.Rand) {
 		}
 	}()
 	for n, i := range picked {
-		args := AcquireArgs{Keys: [][]byte{st.key(i)}, Primary: primary, StartTS: start, ReadTS: start, TTLMillis: 1 << 40, Wait: time.Minute}
+		args := AcquireLocksRequest{Keys: [][]byte{st.key(i)}, Primary: primary, StartTS: start, ReadTS: start, TTLMillis: 1 << 40, Wait: time.Minute}
 		args.Shared = n > 0 && rng.IntN(4) == 0
 		ctx, cancel := context.WithCancel(context.Background())
 		if rng.IntN(20) == 0 {
@@ -93,14 +93,14 @@ func (st *lockStress) txn(rng *rand.Rand) {
 }
 
 func (st *lockStress) increment(rng *rand.Rand, start tso.Timestamp, primary []byte, picked []int, locked map[int]tso.Timestamp, shared map[int]bool) {
-	args := PrewriteArgs{Primary: primary, StartTS: start, ReadTS: start, TTLMillis: 1 << 40, TryOnePC: rng.IntN(3) > 0}
+	args := PrewriteRequest{Primary: primary, StartTS: start, ReadTS: start, TTLMillis: 1 << 40, TryOnePC: rng.IntN(3) > 0}
 	var keys [][]byte
 	slices.Sort(picked)
 	for _, i := range picked {
 		if shared[i] {
 			continue
 		}
-		// Nothing newer than this was committed when the key was granted, and nothing since.
+		// Nothing newer was committed when the key was granted, and nothing since.
 		n := st.value(st.key(i), max(locked[i], st.now()), start)
 		args.ReadTS = max(args.ReadTS, locked[i])
 		args.Mutations = append(args.Mutations, Mutation{Op: OpPut, Key: st.key(i), Value: []byte(strconv.Itoa(n + 1)), LockedAt: locked[i]})
@@ -123,7 +123,7 @@ func (st *lockStress) increment(rng *rand.Rand, start tso.Timestamp, primary []b
 	}
 }
 
-// twoPhase ends what is prewritten; it reports whether by a commit.
+// twoPhase commits or rolls back what is prewritten; it reports whether it committed.
 func (st *lockStress) twoPhase(rng *rand.Rand, start tso.Timestamp, primary []byte, keys [][]byte) bool {
 	ctx := context.Background()
 	if rng.IntN(4) == 0 {
@@ -144,7 +144,7 @@ func (st *lockStress) twoPhase(rng *rand.Rand, start tso.Timestamp, primary []by
 	return true
 }
 
-// value reads a counter that nobody else may be changing.
+// value reads a counter that no other transaction may be changing.
 func (st *lockStress) value(key []byte, at, own tso.Timestamp) int {
 	o := ReadOptions{ReadTS: at}
 	err := st.BeginRead(context.Background(), at)

@@ -121,7 +121,7 @@ func (t *lockTable) getLocked(key []byte) *entry {
 	return e
 }
 
-// getBlockingLocked is getLocked for whom locks that block no reads do not matter.
+// getBlockingLocked is getLocked without the packs whose locks block no reads.
 func (t *lockTable) getBlockingLocked(key []byte) *entry {
 	var f finger
 	e := t.tree.get(&f, key)
@@ -219,7 +219,7 @@ func (t *lockTable) ascendTreeLocked(start, end []byte, f func(*entry) bool) {
 	})
 }
 
-// ascendBlockingLocked is ascendLocked for whom locks that block no reads do not matter.
+// ascendBlockingLocked is ascendLocked without the packs whose locks block no reads.
 func (t *lockTable) ascendBlockingLocked(start, end []byte, f func(*entry) bool) {
 	if packs := t.blockingPacksLocked(); len(packs) > 0 {
 		t.ascendPackedLocked(packs, start, end, f)
@@ -356,7 +356,7 @@ func (t *lockTable) setCommitTS(entries []entry, commitTS tso.Timestamp) {
 }
 
 // setAsync makes the entries of a prewrite, whose batch is yet to be written, locks of an async commit.
-func (t *lockTable) setAsync(entries []entry, minCommitTS tso.Timestamp, args *PrewriteArgs) {
+func (t *lockTable) setAsync(entries []entry, minCommitTS tso.Timestamp, args *PrewriteRequest) {
 	var secondaries [][]byte
 	if len(args.Secondaries) > 0 {
 		secondaries = cloneKeys(args.Secondaries)

@@ -14,7 +14,7 @@ import (
 type orderedEntries interface {
 	begin()
 	get(key []byte) *entry
-	next() *entry // the entry behind a key that get has not found
+	next() *entry // the entry after a key that get has not found
 	put(e *entry)
 	remove(key []byte)
 }

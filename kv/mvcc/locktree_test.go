@@ -9,10 +9,9 @@ import (
 	"testing"
 )
 
-// Goal: the lock tree is an ordered map, whoever's finger is used. Method: random runs of ascending
-// keys and single ones are put, replaced, looked up and removed with fingers that others' changes have made
-// stale, next to a sorted list; after every step the structure is checked, and spans are walked
-// in both directions.
+// Goal: the lock tree is an ordered map, whichever finger is used. Method: random runs of ascending keys and single
+// ones are put, replaced, looked up and removed with fingers that other changes have made stale, next to a sorted list;
+// after every step the structure is checked, and spans are iterated in both directions.
 func TestLockTree(t *testing.T) {
 	seeds := uint64(20)
 	if testing.Short() {
@@ -48,7 +47,7 @@ func (w *treeWorld) place(key []byte) (int, bool) {
 	return slices.BinarySearchFunc(w.model, key, func(e *entry, key []byte) int { return bytes.Compare(e.key, key) })
 }
 
-// step does one thing to a run of ascending keys, which may be a single one.
+// step changes a run of ascending keys, which may be a single one.
 func (w *treeWorld) step() {
 	f := &w.fingers[w.rng.IntN(len(w.fingers))]
 	run, stride := 1+w.rng.IntN(3)*w.rng.IntN(200), uint64(1+w.rng.IntN(3))
@@ -93,7 +92,7 @@ func (w *treeWorld) remove(f *finger, key []byte) {
 	}
 }
 
-// check compares all, and a span, and looks at the bounds and the neighbours of the leaves.
+// check compares all entries, and a span, and checks the bounds and the neighbours of the leaves.
 func (w *treeWorld) check() {
 	if w.tree.n != len(w.model) {
 		w.Fatalf("%d entries, want %d", w.tree.n, len(w.model))

@@ -8,16 +8,15 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: a lock that was lost is amended only if nothing was committed since it was granted, however far
-// the transaction's snapshot has moved up meanwhile. Method: a read committed transaction locks a key,
-// loses the lock, somebody else commits, and the transaction prewrites at a snapshot above that.
-// (Found by test/sim: an increment was lost.)
+// Goal: a lost lock is amended only if nothing was committed since it was granted, however far the transaction's
+// snapshot has advanced. Method: a read committed transaction locks a key, loses the lock, another commits, and the
+// transaction prewrites at a snapshot above that. (test/sim found this: an increment was lost.)
 func TestLostLockUnderAYoungerSnapshot(t *testing.T) {
 	w := newWorld(t, false, nil)
 	ctx := context.Background()
 	key := []byte("k")
 	start := w.now()
-	res, err := w.AcquireLocks(ctx, admitAll{}, &AcquireArgs{Keys: [][]byte{key}, Primary: key, StartTS: start, TTLMillis: 3000})
+	res, err := w.AcquireLocks(ctx, admitAll{}, &AcquireLocksRequest{Keys: [][]byte{key}, Primary: key, StartTS: start, TTLMillis: 3000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +24,7 @@ func TestLostLockUnderAYoungerSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	put := func(start, read, lockedAt tso.Timestamp) error {
-		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{
+		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{
 			Mutations: []Mutation{{Op: OpPut, Key: key, Value: []byte("v"), LockedAt: lockedAt}},
 			Primary:   key, StartTS: start, ReadTS: read, TTLMillis: 3000, TxnSize: 1, TryOnePC: true,
 		})
@@ -57,7 +56,7 @@ func (u *lockUser) lock(key string, shared bool) {
 	if u.primary == nil {
 		u.primary = []byte(key)
 	}
-	res, err := u.w.AcquireLocks(context.Background(), admitAll{}, &AcquireArgs{
+	res, err := u.w.AcquireLocks(context.Background(), admitAll{}, &AcquireLocksRequest{
 		Keys: [][]byte{[]byte(key)}, Primary: u.primary, StartTS: u.start, TTLMillis: 3000, Shared: shared})
 	if err != nil {
 		u.w.t.Fatal(err)
@@ -65,7 +64,7 @@ func (u *lockUser) lock(key string, shared bool) {
 	u.lockedAt[key] = res.LockedAt[0]
 }
 
-// expire has somebody else remove a lock, as if its owner were dead.
+// expire has another transaction remove a lock, as if its owner had crashed.
 func (u *lockUser) expire(key string) {
 	u.w.t.Helper()
 	if err := u.w.ReleaseLocks(admitAll{}, [][]byte{[]byte(key)}, u.start, u.lockedAt[key]); err != nil {
@@ -73,12 +72,12 @@ func (u *lockUser) expire(key string) {
 	}
 }
 
-// commit sends mutations "key op", which ascend, to be committed in one phase.
+// commit sends mutations "key op", in ascending order, to be committed in one phase.
 func (u *lockUser) commit(ms ...Mutation) (PrewriteResult, error) {
 	for i := range ms {
 		ms[i].LockedAt = u.lockedAt[string(ms[i].Key)]
 	}
-	return u.w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{
+	return u.w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{
 		Mutations: ms, Primary: u.primary, StartTS: u.start, TTLMillis: 3000, TxnSize: uint32(len(ms)), TryOnePC: true,
 	})
 }
@@ -91,15 +90,15 @@ func mutate(op Op, key string) Mutation {
 	return m
 }
 
-// Goal: of two transactions that have held one key at the same time, because the lock of the first was
-// lost, and in ways that exclude each other, only one commits, whether they write the key or not, and
-// however the lock was lost. Method: the first locks k and loses it, once or, so that memory does not
-// help, before another restart; the second locks k, writes j and commits in one phase; the first writes m.
+// Goal: of two transactions that have held one key at the same time in conflicting modes, because the lock of the first
+// was lost, only one commits, whether they write the key or not, and however the lock was lost. Method: the first locks
+// k and loses it, once, or before another restart, so that memory does not help; the second locks k, writes j and
+// commits in one phase; the first writes m.
 func TestLostLocksExclude(t *testing.T) {
 	for _, tc := range []struct {
 		name          string
 		first, second bool // shared
-		written       Op   // what the first does to k
+		written       Op   // the first one's operation on k
 		both          bool // both may commit
 	}{
 		{"for update, both", false, false, OpLock, false},
@@ -143,8 +142,8 @@ func TestLostLocksExclude(t *testing.T) {
 	}
 }
 
-// Goal: a shared lock is checked when its transaction commits: it may be there, or lost without harm;
-// it must not be somebody else's, taken again by a late request, or lost to a commit. Method: each.
+// Goal: a shared lock is checked when its transaction commits: it may exist, or be lost without effect; it must not be
+// held by another, acquired again by a late request, or lost to a commit. Method: each case.
 func TestSharedLocksAreChecked(t *testing.T) {
 	var conflict *WriteConflictError
 	var lost *LockLostError
@@ -187,8 +186,8 @@ func (w *world) mustPut(key string) {
 	}
 }
 
-// Goal: where no lock can have been lost, the use of a shared one leaves no record. Method: count the
-// status records before and after the safe point has passed the restart.
+// Goal: if no lock can have been lost, the use of a shared one leaves no record. Method: count the status records
+// before and after the safe point has passed the restart.
 func TestUseOfSharedLocksIsRecordedWhereLocksMayBeLost(t *testing.T) {
 	w := newWorld(t, false, nil)
 	use := func() {
@@ -233,9 +232,9 @@ func TestUseOfSharedLocksIsRecordedWhereLocksMayBeLost(t *testing.T) {
 	}
 }
 
-// Goal: nobody finds a transaction rolled back whose one-phase commit has only locked its primary.
-// Method: a waiter that was told of the lock while the log was being synced asks the primary after
-// the commit is done, as of a time when the lock's TTL has run out.
+// Goal: a transaction whose one-phase commit has only locked its primary is never found rolled back. Method: a waiter
+// that met the lock while the log was being synced checks the primary after the commit, as of a time when the lock's
+// TTL has expired.
 func TestOnePhaseCommitIsFoundAtALockedPrimary(t *testing.T) {
 	w := newWorld(t, false, nil)
 	u := w.lockUser()
@@ -246,7 +245,7 @@ func TestOnePhaseCommitIsFoundAtALockedPrimary(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.oracle.advance(10_000)
-	st, err := w.CheckTxnStatus(context.Background(), admitAll{}, &StatusArgs{
+	st, err := w.CheckTxnStatus(context.Background(), admitAll{}, &CheckTxnStatusRequest{
 		Primary: []byte("p"), StartTS: u.start, NowTS: w.now(), RollbackIfMissing: true})
 	if err != nil || st.CommitTS != res.OnePCCommitTS {
 		t.Fatalf("%+v, %v; committed at %d", st, err, res.OnePCCommitTS)

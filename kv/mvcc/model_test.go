@@ -26,7 +26,7 @@ type modelTxn struct {
 	keys    [][]byte // ascending; the first is the primary
 }
 
-// model is snapshot isolation in a few maps.
+// model is snapshot isolation with a few maps.
 type model struct {
 	versions map[string][]modelVersion // oldest first
 	locks    map[string]*modelTxn
@@ -82,7 +82,7 @@ type modelRun struct {
 	open []*modelTxn
 	past []tso.Timestamp // timestamps to read at
 	idle []tso.Timestamp // start_ts of transactions that have not written yet
-	// done holds commits whose secondaries a power cut may turn back into locks.
+	// done contains commits whose secondaries a power cut may turn back into locks.
 	done []doneTxn
 }
 
@@ -91,9 +91,9 @@ type doneTxn struct {
 	commitTS tso.Timestamp
 }
 
-// Goal: whatever the order of requests, one- and two-phase commits, rollbacks, crashes and pages of
-// any size, every read at any timestamp sees exactly what a few maps say. Method: seeded random
-// requests; keys that are prefixes of each other; long and short values.
+// Goal: for any order of requests, one- and two-phase commits, rollbacks, crashes and pages of any size, every read at
+// any timestamp sees exactly what the model contains. Method: seeded random requests; keys that are prefixes of each
+// other; long and short values.
 func TestAgainstModel(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
@@ -157,7 +157,7 @@ func (r *modelRun) write(onePC bool) {
 		}
 		txn.writes[r.key()] = value
 	}
-	args := &PrewriteArgs{StartTS: txn.startTS, TTLMillis: 3000, TryOnePC: onePC}
+	args := &PrewriteRequest{StartTS: txn.startTS, TTLMillis: 3000, TryOnePC: onePC}
 	for key, value := range txn.writes {
 		m := Mutation{Op: OpPut, Key: []byte(key), Value: []byte(value)}
 		if value == "" {
@@ -245,7 +245,7 @@ func (r *modelRun) checkReads() {
 	}
 	o := ReadOptions{ReadTS: ts}
 	for _, txn := range r.open {
-		o.Bypass = append(o.Bypass, txn.startTS) // they will commit above: timestamps are drawn later
+		o.Bypass = append(o.Bypass, txn.startTS) // they will commit above: timestamps are issued later
 	}
 	ctx := context.Background()
 	if err := r.BeginRead(ctx, ts); err != nil {

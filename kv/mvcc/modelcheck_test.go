@@ -3,7 +3,7 @@ package mvcc
 // check verifies what must hold in every state.
 func (m *smModel) check(s *smState) {
 	for t := range m.cfg.txns {
-		m.checkFate(s, uint8(t))
+		m.checkOutcome(s, uint8(t))
 		m.checkReads(s, uint8(t))
 	}
 	for t := range m.cfg.txns {
@@ -17,33 +17,33 @@ func (m *smModel) check(s *smState) {
 	m.checkTogether(s)
 	if m.cfg.collector == smScanner && s.gc.pc == gcDone {
 		for t := range m.cfg.txns {
-			if f := s.txns[t].fate; f != 0 && f <= s.gc.safePoint && !s.gc.closed.has(uint8(t)) {
+			if f := s.txns[t].committedAt; f != 0 && f <= s.gc.safePoint && !s.gc.closed.has(uint8(t)) {
 				m.fail("a commit at or below a timestamp whose locks had all been found")
 			}
 		}
 	}
 }
 
-// checkFate: one fate, which is what the user was told and what the tables hold.
-func (m *smModel) checkFate(s *smState, t uint8) {
+// checkOutcome: a transaction has one outcome, which its client was told and the tables hold.
+func (m *smModel) checkOutcome(s *smState, t uint8) {
 	txn := &s.txns[t]
-	fate := txn.fate
+	committedAt := txn.committedAt
 	switch {
-	case fate == 0 && txn.outcome == smAcked && m.cfg.txns[t].keysWritten() != 0:
+	case committedAt == 0 && txn.outcome == smAcked && m.cfg.txns[t].keysWritten() != 0:
 		m.fail("acknowledged, but not committed")
-	case fate == 0:
+	case committedAt == 0:
 		return
 	case txn.outcome == smAborted:
 		m.fail("reported as aborted, but committed")
-	case txn.outcome == smAcked && txn.commit != fate:
+	case txn.outcome == smAcked && txn.commit != committedAt:
 		m.fail("acknowledged at another commit_ts than that of the records")
-	case fate <= txn.start || fate <= txn.read && txn.read != smLatest:
+	case committedAt <= txn.start || committedAt <= txn.read && txn.read != smLatest:
 		m.fail("commit_ts is not above the snapshot")
-	case fate-fate%smTick > s.now:
+	case committedAt-committedAt%smTick > s.now:
 		m.fail("I6: a commit_ts at or above what the oracle has yet to issue")
 	}
 	for i := range m.cfg.txns {
-		if s.txns[i].start == fate {
+		if s.txns[i].start == committedAt {
 			m.fail("a computed commit_ts equals an issued timestamp")
 		}
 	}
@@ -58,7 +58,7 @@ func (m *smModel) checkFate(s *smState, t uint8) {
 			continue
 		}
 		held := (rec.versions | rec.lockCommit).has(t) || rec.lock.owner == t+1 && rec.lock.op != OpPessimistic
-		if sh := &s.shards[s.at[k]]; !held && (fate > sh.collected || sh.kept.has(t)) {
+		if sh := &s.shards[s.at[k]]; !held && (committedAt > sh.collected || sh.kept.has(t)) {
 			m.fail("a write of a committed transaction is lost")
 		}
 	}
@@ -72,14 +72,14 @@ func (m *smModel) expectedAt(s *smState, t, k uint8, ts smTS) uint8 {
 	}
 	for u := range m.cfg.txns {
 		op := m.cfg.txns[u].writes[k]
-		if f := s.txns[u].fate; uint8(u) != t && f != 0 && f <= ts && f > at && (op == OpPut || op == OpDelete) {
+		if f := s.txns[u].committedAt; uint8(u) != t && f != 0 && f <= ts && f > at && (op == OpPut || op == OpDelete) {
 			best, at = uint8(u)+1, f
 		}
 	}
 	return best
 }
 
-// sameValue says that two writers left the same: of what is absent there is only one kind.
+// sameValue reports whether two writers left the same value: absence is one value.
 func (m *smModel) sameValue(k, a, b uint8) bool {
 	absent := func(w uint8) bool { return w == smNothing || w <= smTxns && m.cfg.txns[w-1].writes[k] == OpDelete }
 	return a == b || absent(a) && absent(b)
@@ -93,7 +93,7 @@ func (m *smModel) checkReads(s *smState, t uint8) {
 		if saw == 0 {
 			continue
 		}
-		if saw <= smTxns && s.txns[saw-1].fate == 0 {
+		if saw <= smTxns && s.txns[saw-1].committedAt == 0 {
 			m.fail("a read has seen what is not committed")
 		}
 		if txn.read == smLatest {
@@ -110,23 +110,23 @@ func (m *smModel) checkLatest(s *smState, t, k uint8) {
 	saw := txn.saw[k]
 	at := smTS(0)
 	if saw <= smTxns {
-		at = s.txns[saw-1].fate
+		at = s.txns[saw-1].committedAt
 	}
 	for rest := txn.ackedAtBegin; rest != 0; {
 		var u uint8
 		rest, u = rest.next()
-		if op := m.cfg.txns[u].writes[k]; (op == OpPut || op == OpDelete) && s.txns[u].fate > at {
+		if op := m.cfg.txns[u].writes[k]; (op == OpPut || op == OpDelete) && s.txns[u].committedAt > at {
 			m.fail("a read of the latest value misses an acknowledged commit")
 		}
 	}
 }
 
-// commitOf is the commit_ts of what a read saw, 0 for nothing and for what was there at first.
+// commitOf returns the commit_ts of what a read saw, 0 for nothing and for initial values.
 func (s *smState) commitOf(saw uint8) smTS {
 	if saw == 0 || saw > smTxns {
 		return 0
 	}
-	return s.txns[saw-1].fate
+	return s.txns[saw-1].committedAt
 }
 
 // sawBefore is the largest commit_ts that the first n reads of a transaction saw.
@@ -137,7 +137,7 @@ func (m *smModel) sawBefore(s *smState, t uint8, n int) (ts smTS) {
 	return ts
 }
 
-// checkOrder: of reads of the latest value none misses what had committed by what one before it saw.
+// checkOrder: no read of the latest value misses what had committed when an earlier read saw its version.
 func (m *smModel) checkOrder(s *smState, t uint8) {
 	for i, op := range m.cfg.txns[t].ops {
 		saw := s.txns[t].saw[op.key]
@@ -147,14 +147,14 @@ func (m *smModel) checkOrder(s *smState, t uint8) {
 		floor, at := m.sawBefore(s, t, i), s.commitOf(saw)
 		for u := range m.cfg.txns {
 			wrote := m.cfg.txns[u].writes[op.key]
-			if f := s.txns[u].fate; (wrote == OpPut || wrote == OpDelete) && at < f && f <= floor {
+			if f := s.txns[u].committedAt; (wrote == OpPut || wrote == OpDelete) && at < f && f <= floor {
 				m.fail("a read of the latest value goes back behind the one before")
 			}
 		}
 	}
 }
 
-// checkExists: a key is only said to exist if it does in the transaction's snapshot.
+// checkExists: a key is only reported as existing if it exists in the transaction's snapshot.
 func (m *smModel) checkExists(s *smState, t, k uint8) {
 	w := m.expectedAt(s, t, k, s.txns[t].read)
 	if m.sameValue(k, w, smNothing) {
@@ -165,44 +165,44 @@ func (m *smModel) checkExists(s *smState, t, k uint8) {
 // checkPair: first committer wins, and no two versions of a key have one timestamp.
 func (m *smModel) checkPair(s *smState, t, u uint8) {
 	a, b := &s.txns[t], &s.txns[u]
-	if a.fate == 0 || b.fate == 0 || m.cfg.txns[t].keysWritten()&m.cfg.txns[u].keysWritten() == 0 {
+	if a.committedAt == 0 || b.committedAt == 0 || m.cfg.txns[t].keysWritten()&m.cfg.txns[u].keysWritten() == 0 {
 		return
 	}
-	if a.fate == b.fate {
+	if a.committedAt == b.committedAt {
 		m.fail("I5: two versions of one key have one commit_ts")
 	}
-	if a.fate > b.fate {
+	if a.committedAt > b.committedAt {
 		a, b = b, a
 	}
-	if b.read < a.fate {
+	if b.read < a.committedAt {
 		m.fail("I8: two transactions that overlap have written one key: a lost update")
 	}
 }
 
-// checkTogether: a lock keeps others out until its transaction ends, or the transaction fails, unless the
-// other comes after it in every way: it has seen all that this one has written.
+// checkTogether: a lock excludes others until its transaction ends, or the transaction fails, unless the other follows
+// it in every respect: it has seen all writes of this one.
 func (m *smModel) checkTogether(s *smState) {
 	for t := range m.cfg.txns {
 		for rest := s.txns[t].together; rest != 0; {
 			var u uint8
 			rest, u = rest.next()
 			a, b := &s.txns[t], &s.txns[u]
-			if a.fate > b.fate {
+			if a.committedAt > b.committedAt {
 				a, b = b, a
 			}
-			if a.fate != 0 && b.read < a.fate {
+			if a.committedAt != 0 && b.read < a.committedAt {
 				m.fail("two transactions that have held one key at the same time, not both shared, are committed")
 			}
 		}
 	}
 }
 
-// checkSerializable: the transactions that are committed have an order that explains what they read.
+// checkSerializable: the committed transactions have an order that explains their reads.
 func (m *smModel) checkSerializable(s *smState) {
 	var before [smTxns]smMask // before[t]: who must come before t
 	for t := range m.cfg.txns {
 		txn := &s.txns[t]
-		if txn.fate == 0 && txn.outcome != smAcked {
+		if txn.committedAt == 0 && txn.outcome != smAcked {
 			continue
 		}
 		for k := uint8(0); k < smKeys; k++ {
@@ -212,17 +212,17 @@ func (m *smModel) checkSerializable(s *smState) {
 			}
 			seen := smTS(0)
 			if saw <= smTxns {
-				seen = s.txns[saw-1].fate
+				seen = s.txns[saw-1].committedAt
 				before[t] |= bit(saw - 1)
 			}
 			for u := range m.cfg.txns {
-				if u != t && s.txns[u].fate > seen && m.cfg.txns[u].keysWritten().has(k) {
+				if u != t && s.txns[u].committedAt > seen && m.cfg.txns[u].keysWritten().has(k) {
 					before[u] |= bit(uint8(t))
 				}
 			}
 		}
 		for u := range m.cfg.txns {
-			if u != t && s.txns[u].fate != 0 && s.txns[u].fate < txn.fate && m.cfg.txns[u].keysWritten()&m.cfg.txns[t].keysWritten() != 0 {
+			if u != t && s.txns[u].committedAt != 0 && s.txns[u].committedAt < txn.committedAt && m.cfg.txns[u].keysWritten()&m.cfg.txns[t].keysWritten() != 0 {
 				before[t] |= bit(uint8(u))
 			}
 		}
@@ -243,11 +243,11 @@ func (m *smModel) checkSerializable(s *smState) {
 	}
 }
 
-// afterCrash: a commit that a crash has undone must not have been told to anybody.
+// afterCrash: a commit that a crash has undone must not have been reported.
 func (m *smModel) afterCrash(s *smState) {
 	for t := range m.cfg.txns {
 		txn := &s.txns[t]
-		if txn.fate == 0 {
+		if txn.committedAt == 0 {
 			continue
 		}
 		written := m.cfg.txns[t].keysWritten()
@@ -256,7 +256,7 @@ func (m *smModel) afterCrash(s *smState) {
 			var k uint8
 			rest, k = rest.next()
 			rec := &s.keys[k]
-			there = there || (rec.versions | rec.lockCommit).has(uint8(t)) || txn.fate <= s.shards[s.at[k]].collected && !s.shards[s.at[k]].kept.has(uint8(t))
+			there = there || (rec.versions | rec.lockCommit).has(uint8(t)) || txn.committedAt <= s.shards[s.at[k]].collected && !s.shards[s.at[k]].kept.has(uint8(t))
 			locked = locked && (rec.lock.owner == uint8(t)+1 && rec.lock.async || rec.versions.has(uint8(t)))
 		}
 		if there || locked {
@@ -271,12 +271,12 @@ func (m *smModel) afterCrash(s *smState) {
 		if known {
 			m.fail("a crash has undone a commit that somebody knows of")
 		}
-		txn.fate = 0
+		txn.committedAt = 0
 	}
 }
 
-// checkEnd: once all clients have ended, whatever is still under way may be lost, or arrive late; either
-// way every lock can be resolved, and nothing is undone.
+// checkEnd: once all clients have ended, messages in flight may be lost, or arrive late; in both cases every lock can
+// be resolved, and nothing is undone.
 func (m *smModel) checkEnd(from *smState) {
 	for t := range m.cfg.txns {
 		if from.txns[t].pc != pcDone {
@@ -323,7 +323,7 @@ func (m *smModel) sweep(s *smState) {
 			}
 		}
 		if s.holderBut(uint8(k), smResolver).owner != 0 {
-			m.fail("a lock that nobody can resolve")
+			m.fail("a lock that cannot be resolved")
 		}
 	}
 	m.check(s)

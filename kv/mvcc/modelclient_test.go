@@ -1,17 +1,17 @@
 package mvcc
 
-// smPC is where a client is in its program.
+// smPC is a client's position in its program.
 type smPC uint8
 
 const (
 	pcIdle     smPC = iota
 	pcRun           // its reads and locks
-	pcRefresh       // its snapshot is to move to floor
+	pcRefresh       // its snapshot is to advance to floor
 	pcPrewrite      // its keys are being locked
-	pcValidate      // serializable: its reads are being looked at again, at commit
-	pcCommit        // the primary's commit is on its way
-	pcSettle        // a one-phase commit is unanswered: the primary is being asked
-	pcDecide        // an async commit is unanswered: its keys are being asked
+	pcValidate      // serializable: its reads are being checked again, at commit
+	pcCommit        // the primary's commit is in flight
+	pcSettle        // a one-phase commit is unanswered: the primary's status is being checked
+	pcDecide        // an async commit is unanswered: the status of its keys is being checked
 	pcDone
 )
 
@@ -49,7 +49,7 @@ func (t *smTxn) retire(o smOutcome) {
 	if o != smAcked {
 		t.commit = 0
 	}
-	*t = smTxn{pc: pcDone, outcome: o, start: t.start, read: t.read, commit: t.commit, fate: t.fate, together: t.together,
+	*t = smTxn{pc: pcDone, outcome: o, start: t.start, read: t.read, commit: t.commit, committedAt: t.committedAt, together: t.together,
 		behind:   t.behind & bit(smChecked),
 		lockedAt: t.lockedAt, saw: t.saw, ackedAtBegin: t.ackedAtBegin, ackedAtCommit: t.ackedAtCommit}
 }
@@ -62,7 +62,7 @@ func (m *smModel) beginTxn(s *smState, t uint8) {
 		txn.read = smLatest
 	}
 	for i := range s.txns {
-		if s.txns[i].outcome == smAcked && s.txns[i].fate >= txn.start {
+		if s.txns[i].outcome == smAcked && s.txns[i].committedAt >= txn.start {
 			m.fail("I9: a transaction begins below a commit that was acknowledged before")
 		}
 	}
@@ -77,7 +77,7 @@ func (s *smState) acked() (who smMask) {
 	return who
 }
 
-// awaited says that the sender of a message still waits for its answer.
+// awaited reports whether the sender of a message still waits for its answer.
 func (m *smModel) awaited(s *smState, msg *smMsg) bool {
 	txn := &s.txns[msg.txn]
 	if txn.outcome != smOpen || !txn.out.all(msg.keys) {
@@ -96,7 +96,7 @@ func (m *smModel) awaited(s *smState, msg *smMsg) bool {
 	return false
 }
 
-// impatience: a client does not wait for an answer for ever. It sends the request again, or gives up.
+// impatience: a client does not wait for an answer forever. It sends the request again, or gives up.
 func (m *smModel) impatience(s *smState, t uint8) {
 	txn := &s.txns[t]
 	for i := range s.msgs[:s.nmsgs] {
@@ -154,7 +154,7 @@ func (m *smModel) prewriteMsg(txn *smTxn, t uint8, keys smMask) smMsg {
 	return msg
 }
 
-// giveUp is what a client does whose answers do not come.
+// giveUp is the step of a client that receives no answers.
 func (m *smModel) giveUp(s *smState, t uint8) {
 	txn := &s.txns[t]
 	switch {
@@ -209,7 +209,7 @@ func (m *smModel) run(s *smState, t uint8) {
 	}
 }
 
-// lockStep asks for a lock, or looks into who holds it.
+// lockStep requests a lock, or checks its holder's status.
 func (m *smModel) lockStep(s *smState, t, k uint8) {
 	txn := &s.txns[t]
 	msg := smMsg{kind: msgAcquire, txn: t, keys: bit(k), ts: txn.read}
@@ -227,7 +227,7 @@ func (m *smModel) lockStep(s *smState, t, k uint8) {
 		l := s.holderBut(k, t)
 		n.txns[t].meet(k, &l)
 		m.emit(&n, "look into the lock in the way of", &msg)
-		n = *s // a deadlock, or the wait was too long: the shard says so
+		n = *s // a deadlock, or the wait was too long: the shard reports it
 		n.dropMessage(uint8(i))
 		n.txns[t].out &^= bit(k)
 		m.abort(&n, t, false)
@@ -235,7 +235,7 @@ func (m *smModel) lockStep(s *smState, t, k uint8) {
 	}
 }
 
-// callerOf is the timestamp above which whoever is in a read's way may commit.
+// callerOf is the timestamp above which the owner of a lock in a read's way may commit.
 func (m *smModel) callerOf(s *smState, t uint8) smTS {
 	if txn := &s.txns[t]; txn.read != smLatest {
 		return txn.read
@@ -246,7 +246,7 @@ func (m *smModel) callerOf(s *smState, t uint8) smTS {
 	return smLatest
 }
 
-// floorOf is what a reader of the latest values has seen so far.
+// floorOf is the largest commit_ts that a reader of the latest values has seen.
 func (m *smModel) floorOf(s *smState, t uint8) smTS {
 	if m.mut == mutLatestWithoutFloor {
 		return 0
@@ -270,7 +270,7 @@ func (m *smModel) fence(s *smState, t, k uint8) {
 	}
 }
 
-// probeLock looks at the lock table; what is not passed is seen to.
+// probeLock probes the lock table; locks that are not ignored are handled.
 func (m *smModel) probeLock(s *smState, t, k uint8) readVerdict {
 	txn := &s.txns[t]
 	l := &s.keys[k].lock
@@ -289,7 +289,7 @@ func (m *smModel) probeLock(s *smState, t, k uint8) readVerdict {
 	for rest := txn.resolved; rest != 0; {
 		var i uint8
 		rest, i = rest.next()
-		o.Resolved = append(o.Resolved, CommittedTxn{StartTS: s.txns[i].start.real(), CommitTS: s.txns[i].fate.real()})
+		o.Resolved = append(o.Resolved, CommittedTxn{StartTS: s.txns[i].start.real(), CommitTS: s.txns[i].committedAt.real()})
 	}
 	verdict := m.mut.read(smKeyNames[k], m.lockOf(s, l), l.state, l.onePC, &o)
 	switch verdict {
@@ -301,7 +301,7 @@ func (m *smModel) probeLock(s *smState, t, k uint8) readVerdict {
 	return verdict
 }
 
-// readInSteps lets others take steps between the fence, the look at the locks and the iterator.
+// readInSteps lets others make steps between the fence, the probe and the iterator.
 func (m *smModel) readInSteps(s *smState, t, k uint8) {
 	n := *s
 	txn := &n.txns[t]
@@ -370,7 +370,7 @@ func (m *smModel) versionAt(s *smState, k uint8, ts smTS) uint8 {
 	for rest := rec.versions &^ bit(smInitial); rest != 0; {
 		var i uint8
 		rest, i = rest.next()
-		if c := s.txns[i].fate; c <= ts && c > at {
+		if c := s.txns[i].committedAt; c <= ts && c > at {
 			best, at = i+1, c
 		}
 	}
@@ -392,7 +392,7 @@ func (m *smModel) sawVersion(s *smState, t, k, writer uint8) {
 	}
 }
 
-// learn is what a reader does with what it was told about a lock.
+// learn is a reader's reaction to the status of a lock's transaction.
 func (m *smModel) learn(s *smState, t uint8, v smVerdict, ts smTS) {
 	txn := &s.txns[t]
 	target := txn.metTxn - 1
@@ -418,7 +418,7 @@ func (m *smModel) learn(s *smState, t uint8, v smVerdict, ts smTS) {
 	txn.forget()
 }
 
-// moveTo moves the snapshot.
+// moveTo advances the snapshot.
 func (m *smModel) moveTo(s *smState, t uint8, ts smTS) {
 	txn := &s.txns[t]
 	txn.read, txn.floor = ts, 0
@@ -427,7 +427,7 @@ func (m *smModel) moveTo(s *smState, t uint8, ts smTS) {
 	}
 }
 
-// granted goes on with a key that has been locked. Who wanted to insert one that exists gives up.
+// granted continues with a key that has been locked. An insert of an existing key gives up.
 func (m *smModel) granted(s *smState, t, k uint8, r *smReply) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	at := r.ts
@@ -442,7 +442,7 @@ func (m *smModel) granted(s *smState, t, k uint8, r *smReply) {
 		return
 	default:
 		txn.saw[k] = r.saw
-		txn.forget() // No read follows that would bring an inquiry to its end.
+		txn.forget() // No read follows that would end the inquiry.
 	}
 	if at <= txn.read {
 		return
@@ -470,14 +470,14 @@ func (m *smModel) granted(s *smState, t, k uint8, r *smReply) {
 	}
 }
 
-// refreshStep makes sure of one more key that what was read of it is the same at the new timestamp.
+// refreshStep checks for one more key that its read is unchanged at the new timestamp.
 func (m *smModel) refreshStep(s *smState, t uint8) {
 	txn := &s.txns[t]
 	to := txn.floor
 	if txn.metTxn != 0 {
 		push := to
 		if txn.pc == pcValidate && s.txns[txn.metTxn-1].start < txn.start {
-			push = 0 // two must not push each other for ever
+			push = 0 // two must not push each other forever
 		}
 		m.inquire(s, t, push, func(s *smState, v smVerdict, ts smTS) { m.refreshLearnt(s, t, v, ts, to, push == 0) })
 		return
@@ -525,7 +525,7 @@ func (m *smModel) refreshLearnt(s *smState, t uint8, v smVerdict, ts, to smTS, g
 	txn.forget()
 }
 
-// refreshed goes on when all reads are the same.
+// refreshed continues when all reads are unchanged.
 func (m *smModel) refreshed(s *smState, t uint8) {
 	txn := &s.txns[t]
 	to := txn.floor
@@ -544,7 +544,7 @@ func (m *smModel) refreshed(s *smState, t uint8) {
 	txn.pc = pcRun
 }
 
-// abort ends a transaction that is not committed, and tells the user. sent: prewrites may be about.
+// abort ends a transaction that is not committed, and reports it to the user. sent: prewrites may be in flight.
 func (m *smModel) abort(s *smState, t uint8, sent bool) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	if spec.readsOnly() && !spec.pessimistic {
@@ -575,14 +575,14 @@ func (m *smModel) abort(s *smState, t uint8, sent bool) {
 	}
 }
 
-// ack tells the user that the transaction is committed.
+// ack reports to the user that the transaction is committed.
 func (m *smModel) ack(s *smState, t uint8, ts smTS, commitKeys smMask) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	m.committed(s, t, ts)
 	txn.commit = ts
 	for rest := txn.ackedAtCommit; rest != 0; {
 		var i uint8
-		if rest, i = rest.next(); s.txns[i].fate >= ts {
+		if rest, i = rest.next(); s.txns[i].committedAt >= ts {
 			m.fail("a commit that was asked for after another had been acknowledged lies below it")
 		}
 	}

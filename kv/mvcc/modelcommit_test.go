@@ -36,7 +36,7 @@ func (m *smModel) sendPrewrites(s *smState, t uint8, keys smMask) {
 	s.eachShard(keys, func(keys smMask) { m.send(s, m.prewriteMsg(&s.txns[t], t, keys)) })
 }
 
-// answered goes on with an answer.
+// answered continues with an answer.
 func (m *smModel) answered(s *smState, msg *smMsg, r smReply) {
 	t := msg.txn
 	txn := &s.txns[t]
@@ -64,7 +64,7 @@ func (m *smModel) answered(s *smState, msg *smMsg, r smReply) {
 	}
 }
 
-// prewritten goes on with the answer to a prewrite.
+// prewritten continues with the answer to a prewrite.
 func (m *smModel) prewritten(s *smState, msg *smMsg, r smReply) {
 	t := msg.txn
 	txn := &s.txns[t]
@@ -115,8 +115,8 @@ func (m *smModel) rerouted(s *smState, t uint8, keys smMask) {
 	m.sendPrewrites(s, t, keys)
 }
 
-// refusedPrewrite goes on when a shard has said that it will not lock the keys. final: nor will it ever; a
-// lost pessimistic lock, for one, may be made good once the key is free.
+// refusedPrewrite continues when a shard has refused to lock the keys. final: it will refuse later attempts, too; a
+// lost pessimistic lock, for one, may be amended once the key is free.
 func (m *smModel) refusedPrewrite(s *smState, t uint8, keys smMask, final bool) {
 	txn := &s.txns[t]
 	switch {
@@ -135,7 +135,7 @@ func (m *smModel) refusedPrewrite(s *smState, t uint8, keys smMask, final bool) 
 	}
 }
 
-// prewriteStep clears locks out of the way, or goes on when all keys are locked.
+// prewriteStep resolves locks in the way, or continues when all keys are locked.
 func (m *smModel) prewriteStep(s *smState, t uint8) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	if txn.metTxn != 0 {
@@ -220,7 +220,7 @@ func (m *smModel) primaryAnswered(s *smState, t uint8, r smReply) {
 	case r.answer == ansOK:
 		m.ack(s, t, txn.commit, spec.keysWritten()&^bit(spec.primary))
 	case r.answer == ansPushed:
-		txn.together |= txn.behind &^ bit(smChecked) // the check has been in vain
+		txn.together |= txn.behind &^ bit(smChecked) // the check was useless
 		txn.behind = 0
 		txn.pc, txn.commit, txn.out, txn.lost = pcPrewrite, 0, 0, 0
 		txn.ok = spec.mutated()
@@ -232,8 +232,8 @@ func (m *smModel) primaryAnswered(s *smState, t uint8, r smReply) {
 	}
 }
 
-// settleOnePC ends a one-phase commit of which an attempt is unanswered: the primary is made to refuse
-// it, or tells that it has been carried out.
+// settleOnePC ends a one-phase commit of which an attempt is unanswered: the primary is made to refuse it, or reports
+// that it was executed.
 func (m *smModel) settleOnePC(s *smState, t uint8) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	if m.mut == mutSettleUnasked {
@@ -246,14 +246,14 @@ func (m *smModel) settleOnePC(s *smState, t uint8) {
 	m.send(s, smMsg{kind: msgRollback, txn: t, keys: bit(spec.primary), flags: flagDecide})
 }
 
-// settleAsync ends an async commit when all batches have ended and some have failed. Where it is not
-// certain that a batch is not locked and will never be, the fate has to be decided in order.
+// settleAsync ends an async commit when all batches have ended and some have failed. Unless it is certain that a batch
+// is not locked and never will be, the outcome has to be decided in order.
 func (m *smModel) settleAsync(s *smState, t uint8) {
 	txn := &s.txns[t]
 	if txn.failed == 0 {
 		return
 	}
-	if txn.need != 0 { // the batch that failed first ends the others' waits
+	if txn.need != 0 { // the first failed batch ends the waits of the others
 		txn.failed |= txn.need
 		txn.need = 0
 		txn.forget()
@@ -266,12 +266,12 @@ func (m *smModel) settleAsync(s *smState, t uint8) {
 		return
 	}
 	first := txn.failed.first()
-	*txn = smTxn{pc: pcDecide, start: txn.start, read: txn.read, floor: txn.floor, fate: txn.fate, need: bit(first), together: txn.together,
+	*txn = smTxn{pc: pcDecide, start: txn.start, read: txn.read, floor: txn.floor, committedAt: txn.committedAt, need: bit(first), together: txn.together,
 		lockedAt: txn.lockedAt, saw: txn.saw, ackedAtBegin: txn.ackedAtBegin, ackedAtCommit: txn.ackedAtCommit}
 }
 
-// decideStep asks the keys of the client's own async commit, first the one that is in doubt, and makes
-// the first that is not locked never to be.
+// decideStep checks the keys of the client's own async commit, first the one in doubt, and makes the first unlocked one
+// permanently refuse the lock.
 func (m *smModel) decideStep(from *smState, t uint8) {
 	spec := &m.cfg.txns[t]
 	for _, keep := range [2]bool{false, true} {

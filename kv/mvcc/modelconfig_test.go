@@ -15,11 +15,11 @@ type smCollector uint8
 const (
 	smNoCollector smCollector = iota
 	smCollects                // garbage collection
-	smScanner                 // finds all locks up to a timestamp, and no more
+	smScanner                 // finds all locks up to a timestamp, and does nothing else
 )
 
-// smOp is a read of a key, or a pessimistic lock on it; look: with a look at whether it exists, for
-// who inserts it; shared: others may hold it in the same way.
+// smOp is a read of a key, or a pessimistic lock on it; look: with a check of its existence, for an insert; shared:
+// others may hold it in the same mode.
 type smOp struct {
 	key                uint8
 	lock, look, shared bool
@@ -34,14 +34,14 @@ type smTxnSpec struct {
 	mode         smMode
 	serializable bool
 	pessimistic  bool
-	apart        bool // its pessimistic locks have a primary of their own, firstLock
+	apart        bool // its pessimistic locks have another primary, firstLock
 	firstLock    uint8
 	latest       bool   // its reads are of the latest value
 	mayDie       bool   // its client may crash
 	fallback     smMask // keys whose shard answers an async prewrite, or a first one-phase one, with plain locks
 }
 
-// smConfig is a world with bounds.
+// smConfig is a bounded world.
 type smConfig struct {
 	name      string
 	what      string
@@ -56,12 +56,12 @@ type smConfig struct {
 	// oracle has issued it.
 	ahead uint8
 
-	// rounds is how many rounds of collection there are, one if 0. aways is how often the last shard is away from
-	// the collector for a while.
+	// rounds is the number of rounds of collection, one if 0. aways is how often the last shard is unavailable to the
+	// collector for a while.
 	rounds, aways uint8
 
-	// How often a message is delivered twice, an answer lost or a client tires of waiting for it, a shard
-	// and a client crash, the last key moves to another shard, and 10 s pass.
+	// How often a message is delivered twice, an answer is lost or its client times out, a shard and a client crash,
+	// the last key moves to another shard, and 10 s pass.
 	dups, losses, crashes, deaths, splits, jumps uint8
 }
 
@@ -138,7 +138,7 @@ func (sp *smTxnSpec) lockPrimary(op Op) uint8 {
 	return sp.primary
 }
 
-// locks returns the way in which the program locks a key.
+// locks returns the mode in which the program locks a key.
 func (sp *smTxnSpec) locks(k uint8) (op smOp, ok bool) {
 	for _, op := range sp.ops {
 		if op.lock && op.key == k {
@@ -204,7 +204,7 @@ func smPessimistic(mode smMode, keys ...uint8) smTxnSpec {
 	return t
 }
 
-// smInserting inserts keys that its locks have told to be new. The prewrite does not look.
+// smInserting inserts keys that its locks have found to be new. The prewrite does not check.
 func smInserting(mode smMode, keys ...uint8) smTxnSpec {
 	t := smWriter(mode, keys...)
 	t.pessimistic = true
@@ -223,8 +223,7 @@ func smSharing(mode smMode, key uint8, writes ...uint8) smTxnSpec {
 	return t
 }
 
-// smGuarded locks one key, reads another, and writes a third: what it reads and writes is kept consistent by
-// the lock alone.
+// smGuarded locks one key, reads another, and writes a third: only the lock keeps what it reads and writes consistent.
 func smGuarded(mode smMode, lock, read, write uint8) smTxnSpec {
 	t := smWriter(mode, write)
 	t.ops, t.pessimistic = []smOp{{key: lock, lock: true}, {key: read}}, true

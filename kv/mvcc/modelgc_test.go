@@ -1,13 +1,13 @@
 package mvcc
 
-// smGC is the garbage collector, or, where nothing is fenced and nothing removed, somebody who makes
-// sure of all that was committed up to a timestamp.
+// smGC is the garbage collector, or, if it fences and removes nothing, a scanner that verifies all that was committed
+// up to a timestamp.
 type smGC struct {
 	safePoint smTS
 	cleared   [2]smTS // no shard has a lock at or below it
-	bound     smTS    // of the shard that is away, as the directory has it
+	bound     smTS    // of the unavailable shard, as the directory has stored it
 	absent    smMask  // shards that take no part in the round
-	left      smMask  // transactions whose locks were left where they are
+	left      smMask  // transactions whose locks were left
 	leftOn    smMask  // shards that have such locks
 	rounds    uint8   // left
 	pc        uint8
@@ -66,7 +66,7 @@ func (m *smModel) gcSteps(s *smState) {
 	}
 }
 
-// endRound notes on which shards there is no lock at or below the safe point.
+// endRound records on which shards there is no lock at or below the safe point.
 func (m *smModel) endRound(s *smState) {
 	g := &s.gc
 	for shard := range g.cleared {
@@ -76,7 +76,7 @@ func (m *smModel) endRound(s *smState) {
 	}
 	if g.rounds--; g.rounds == 0 {
 		done := smGC{pc: gcDone}
-		if m.cfg.aways > 0 { // who comes back asks for it
+		if m.cfg.aways > 0 { // a shard that returns requests it
 			done.safePoint = g.safePoint
 		}
 		s.gc = done
@@ -103,8 +103,8 @@ func (m *smModel) protected(s *smState) (spans []TSSpan) {
 	return mergeSpans(spans)
 }
 
-// storeLeaves is the step with which the collector loses the last shard, and storeReturns the one with which it is there again:
-// the answer to its first announcement.
+// storeLeaves is the step in which the last shard becomes unavailable to the collector, and storeReturns the one in
+// which it is available again: the answer to its first announcement.
 func (m *smModel) storeLeaves(from *smState) {
 	s := *from
 	s.aways--
@@ -121,7 +121,7 @@ func (m *smModel) storeReturns(s *smState) {
 	sh.away, sh.bound = false, 0
 }
 
-// refusesLocks says that the shard takes no lock of a transaction, since it began above the bound.
+// refusesLocks reports whether the shard refuses locks of a transaction, because it began above the bound.
 func (m *smModel) refusesLocks(s *smState, msg *smMsg) bool {
 	if msg.kind != msgPrewrite && msg.kind != msgAcquire {
 		return false
@@ -160,7 +160,7 @@ func (m *smModel) gcFenceStep(n *smState) {
 	m.gcSteps(n)
 }
 
-// gcResolveSteps: each shard is scanned, and what is found resolved, until nothing is found.
+// gcResolveSteps: each shard is scanned, and the locks found are resolved, until none is found.
 func (m *smModel) gcResolveSteps(s *smState) {
 	for shard := uint8(0); shard < m.cfg.shards(); shard++ {
 		if (s.gc.scanned | s.gc.absent).has(shard) {
@@ -196,7 +196,7 @@ func (m *smModel) gcResolveSteps(s *smState) {
 			if m.cfg.collector == smScanner {
 				g.pc = gcDone
 				for t := range n.txns {
-					if f := n.txns[t].fate; f != 0 && f <= g.safePoint {
+					if f := n.txns[t].committedAt; f != 0 && f <= g.safePoint {
 						g.closed |= bit(uint8(t))
 					}
 				}
@@ -207,19 +207,19 @@ func (m *smModel) gcResolveSteps(s *smState) {
 	}
 }
 
-// smResolver is the place among the transactions of who is nobody's client.
+// smResolver is the index of a resolver that is not a client.
 const smResolver = smTxns - 1
 
-// smResolution is what became of a lock that was to be resolved.
+// smResolution is the result for a lock that was to be resolved.
 type smResolution uint8
 
 const (
 	smAlive smResolution = iota
 	smResolved
-	smLeft // a shard that takes no part knows the fate
+	smLeft // a shard that takes no part knows the outcome
 )
 
-// resolveFully finds out what became of the lock on k and ends it, in one go.
+// resolveFully determines the outcome for the lock on k and resolves it, in one step.
 func (m *smModel) resolveFully(s *smState, k uint8) smResolution {
 	txn := &s.txns[smResolver]
 	defer func() { *txn = smTxn{} }()
@@ -247,7 +247,7 @@ func (m *smModel) resolveFully(s *smState, k uint8) smResolution {
 	return smAlive
 }
 
-// collect removes from a shard what only snapshots at or below the safe point could need.
+// collect removes what only snapshots at or below the safe point could need from a shard.
 func (m *smModel) collect(s *smState, shard uint8) {
 	g := &s.gc
 	g.collected |= bit(shard)
@@ -274,7 +274,7 @@ func (m *smModel) collect(s *smState, shard uint8) {
 		for rest := rec.versions &^ bit(smInitial); rest != 0; {
 			var t uint8
 			rest, t = rest.next()
-			if c := s.txns[t].fate; c <= g.safePoint && c > at {
+			if c := s.txns[t].committedAt; c <= g.safePoint && c > at {
 				pivot, at = t, c
 			}
 		}
@@ -282,7 +282,7 @@ func (m *smModel) collect(s *smState, shard uint8) {
 			var t uint8
 			rest, t = rest.next()
 			switch {
-			case t == smInitial && pivot != smInitial, t != smInitial && t != pivot && s.txns[t].fate <= g.safePoint,
+			case t == smInitial && pivot != smInitial, t != smInitial && t != pivot && s.txns[t].committedAt <= g.safePoint,
 				t == pivot && t != smInitial && m.cfg.txns[t].writes[k] == OpDelete:
 				rec.versions &^= bit(t)
 				if t != smInitial {
@@ -308,7 +308,7 @@ func (m *smModel) collectStatus(s *smState, rec *smRecords, kept smMask) {
 		if s.txns[t].start <= s.gc.safePoint {
 			rec.rollbacks &^= bit(t)
 		}
-		if s.txns[t].fate <= s.gc.safePoint {
+		if s.txns[t].committedAt <= s.gc.safePoint {
 			rec.lockCommit &^= bit(t)
 		}
 	}

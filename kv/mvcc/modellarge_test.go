@@ -1,6 +1,6 @@
 package mvcc
 
-// The large commit of the model: CommitLarge, step by step. The message that asks for it stands for its lock as well.
+// The large commit of the model: CommitLarge, step by step. The message that requests it represents its lock as well.
 //
 //	stage 1  the lock is in the table; the keys are checked one by one
 //	stage 2  readers wait from here on; ts is the bound below the commit_ts
@@ -11,7 +11,7 @@ package mvcc
 // checked is the flag of a key that the large commit has checked.
 func checked(k uint8) smFlags { return 1 << (12 + k) }
 
-// largeIn returns the large commits under way, of others than t, that have some of the keys.
+// largeIn returns the running large commits, of others than t, that have some of the keys.
 func (m *smModel) largeIn(s *smState, keys smMask, t uint8, f func(*smMsg) bool) bool {
 	for i := range s.msgs[:s.nmsgs] {
 		l := &s.msgs[i]
@@ -23,12 +23,12 @@ func (m *smModel) largeIn(s *smState, keys smMask, t uint8, f func(*smMsg) bool)
 	return false
 }
 
-// waitsForLarge says that a request waits for a large commit.
+// waitsForLarge reports whether a request waits for a large commit.
 func (m *smModel) waitsForLarge(s *smState, msg *smMsg) bool {
 	return m.mut != mutLargeWritersPass && m.largeIn(s, msg.keys, msg.txn, func(*smMsg) bool { return true })
 }
 
-// largeBlocksRead says that a read of k waits for a large commit.
+// largeBlocksRead reports whether a read of k waits for a large commit.
 func (m *smModel) largeBlocksRead(s *smState, t, k uint8) bool {
 	return m.mut != mutLargeReadersPass && m.largeIn(s, bit(k), t, func(l *smMsg) bool {
 		commitTS := l.ts
@@ -42,8 +42,8 @@ func (m *smModel) largeBlocksRead(s *smState, t, k uint8) bool {
 	})
 }
 
-// largeBelow says that a large commit of a transaction begun at or below the safe point is under way on a shard: the
-// fence is not good before it has ended.
+// largeBelow reports whether a large commit of a transaction that began at or below the safe point runs on a shard: the
+// fence is incomplete until it has ended.
 func (m *smModel) largeBelow(s *smState, shard uint8) bool {
 	for i := range s.msgs[:s.nmsgs] {
 		l := &s.msgs[i]
@@ -54,7 +54,7 @@ func (m *smModel) largeBelow(s *smState, shard uint8) bool {
 	return false
 }
 
-// sendOnePhase asks for the one-phase commit of a transaction's keys.
+// sendOnePhase requests the one-phase commit of a transaction's keys.
 func (m *smModel) sendOnePhase(s *smState, t uint8, keys smMask) {
 	if m.cfg.txns[t].mode == smLarge {
 		m.send(s, smMsg{kind: msgLarge, txn: t, keys: keys})
@@ -120,7 +120,7 @@ func (m *smModel) carryLarge(s *smState, msg *smMsg) (what string, ok bool) {
 		for rest := msg.keys; rest != 0; {
 			var k uint8
 			if rest, k = rest.next(); s.keys[k].lock.owner == t+1 {
-				s.keys[k].lock = smLock{} // pessimistic, or what stood in its place
+				s.keys[k].lock = smLock{} // pessimistic, or what replaced it
 			}
 		}
 		m.delivered(s, msg, smReply{answer: ansOK, ts: msg.ts}, false)
@@ -162,14 +162,14 @@ func (m *smModel) ingest(s *smState, msg *smMsg) {
 		var k uint8
 		rest, k = rest.next()
 		m.putRecord(s, k, msg.txn, m.cfg.txns[msg.txn].writes[k], msg.ts)
-		if m.cfg.crashes > 0 && keys.has(k) { // what else is not synced stays so
+		if m.cfg.crashes > 0 && keys.has(k) { // other unsynced data stays unsynced
 			s.disk[k].versions |= s.keys[k].versions & bit(msg.txn)
 			s.disk[k].lockCommit |= s.keys[k].lockCommit & bit(msg.txn)
 		}
 	}
 }
 
-// crashLarge ends the clients of large commits, who share the process of their shard.
+// crashLarge ends the clients of large commits, which share the process of their shard.
 func (m *smModel) crashLarge(s *smState, shard uint8) {
 	for t := range m.cfg.txns {
 		spec, txn := &m.cfg.txns[t], &s.txns[t]

@@ -1,12 +1,13 @@
 package mvcc
 
-// What the model knows of locks beyond the tables: who has relied on which, and the check of shared ones.
+// What the model knows of locks beyond the tables: which transactions have relied on which locks, and the check of
+// shared ones.
 
-// smChecked is set in smTxn.behind while a commit is on its way whose shared locks have been checked, whether
-// its client is there or not.
+// smChecked is set in smTxn.behind while a commit is in flight whose shared locks have been checked, whether its client
+// runs or not.
 const smChecked = 7
 
-// toValidate returns the keys that are looked at again when the transaction has its commit_ts.
+// toValidate returns the keys that are checked again when the transaction has its commit_ts.
 func (sp *smTxnSpec) toValidate(mut smMutant) smMask {
 	keys := sp.keysShared()
 	if mut == mutSharedUnchecked {
@@ -32,19 +33,19 @@ func (m *smModel) checkShared(s *smState, t, k uint8) {
 	txn.need &^= bit(k)
 }
 
-// noteTogether notes, when client t learns that it has locked k, whose lock it is up against: others who
-// believe that they hold the key, and have not come to their ends.
+// noteTogether records, when client t learns that it has locked k, its conflicts: others that believe that they hold
+// the key, and have not ended.
 func (m *smModel) noteTogether(s *smState, t, k uint8) {
 	mine, _ := m.cfg.txns[t].locks(k)
 	for i := range m.cfg.txns {
 		u, other := uint8(i), &s.txns[i]
 		theirs, locks := m.cfg.txns[u].locks(k)
 		if u == t || !locks || theirs.shared && mine.shared || other.lockedAt[k] == 0 ||
-			other.fate != 0 || other.outcome == smAcked || other.outcome == smAborted {
+			other.committedAt != 0 || other.outcome == smAcked || other.outcome == smAborted {
 			continue
 		}
-		// Who has its commit_ts, and has had its shared lock checked since, is done with it: see
-		// percolator's checkShared.
+		// A transaction that has its commit_ts, and whose shared lock was checked afterwards, no longer needs the
+		// lock: see percolator's checkShared.
 		checked := other.behind.has(smChecked) || other.pc == pcValidate && !other.need.has(k) && m.mut != mutSharedCheckedEarly
 		if theirs.shared && checked {
 			other.behind |= bit(t)

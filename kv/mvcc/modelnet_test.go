@@ -32,7 +32,7 @@ const (
 	flagOwner             // secondaries
 )
 
-// send puts a message on its way, unless the very same is under way.
+// send puts a message in flight, unless an identical one is.
 func (m *smModel) send(s *smState, msg smMsg) {
 	for i := range s.msgs[:s.nmsgs] {
 		if s.msgs[i] == msg {
@@ -42,7 +42,7 @@ func (m *smModel) send(s *smState, msg smMsg) {
 	m.sendAgain(s, msg)
 }
 
-// sendAgain puts a message on its way.
+// sendAgain puts a message in flight.
 func (m *smModel) sendAgain(s *smState, msg smMsg) {
 	if int(s.nmsgs) == smMsgs {
 		m.fail("too many messages: the model's bounds are too wide")
@@ -73,7 +73,7 @@ func (s *smState) eachShard(keys smMask, f func(keys smMask)) {
 	}
 }
 
-// deliveries are the steps of the network and of what shards carry out.
+// deliveries are the steps of the network and of requests that shards execute.
 func (m *smModel) deliveries(s *smState) {
 	for i := uint8(0); i < s.nmsgs; i++ {
 		if i > 0 && s.msgs[i] == s.msgs[i-1] {
@@ -104,7 +104,7 @@ func (m *smModel) deliveries(s *smState) {
 	}
 }
 
-// latched says that somebody holds the latch of one of the keys, or is about to change its lock.
+// latched reports whether a request holds the latch of one of the keys, or is about to change its lock.
 func (m *smModel) latched(s *smState, msg *smMsg) bool {
 	if !m.cfg.fine {
 		return false
@@ -119,19 +119,19 @@ func (m *smModel) latched(s *smState, msg *smMsg) bool {
 	return m.waits(s, msg.keys)
 }
 
-// mustWait says that the lock asked for is somebody else's: the request stands in the queue.
+// mustWait reports whether another transaction holds the requested lock: the request is in the queue.
 func (m *smModel) mustWait(s *smState, msg *smMsg) bool {
 	l := s.holderBut(msg.keys.first(), msg.txn)
 	op, _ := m.cfg.txns[msg.txn].locks(msg.keys.first())
 	return l.owner != 0 && !(op.shared && l.shared)
 }
 
-// inSteps says that the request is carried out in several steps, between which others take theirs.
+// inSteps reports whether the request is executed in several steps, between which others make theirs.
 func (m *smModel) inSteps(msg *smMsg) bool {
 	return m.cfg.fine && (msg.kind == msgPrewrite || msg.kind == msgCommit) || msg.kind == msgLarge
 }
 
-// deliver carries out message i. keep leaves a copy under way, lose takes the answer away.
+// deliver executes message i. keep leaves a copy in flight, lose drops the answer.
 func (m *smModel) deliver(from *smState, i uint8, keep, lose bool) {
 	s := *from
 	msg := s.msgs[i]
@@ -159,7 +159,7 @@ func (m *smModel) deliver(from *smState, i uint8, keep, lose bool) {
 	m.emit(&s, what, &msg)
 }
 
-// handle carries a request out at once.
+// handle executes a request in one step.
 func (m *smModel) handle(s *smState, msg *smMsg) smReply {
 	switch msg.kind {
 	case msgPrewrite:
@@ -301,7 +301,7 @@ func (m *smModel) clearLocks(s *smState, msg *smMsg) {
 	}
 }
 
-// delivered sees to what follows an answer.
+// delivered handles the consequences of an answer.
 func (m *smModel) delivered(s *smState, msg *smMsg, r smReply, lose bool) {
 	spec := &m.cfg.txns[msg.txn]
 	switch {
@@ -320,7 +320,7 @@ func (m *smModel) delivered(s *smState, msg *smMsg, r smReply, lose bool) {
 	}
 }
 
-// noise are the steps that nobody takes: time, crashes, splits.
+// noise are the steps of no participant: time, crashes, splits.
 func (m *smModel) noise(s *smState) {
 	if m.cfg.splits > 0 && s.splits > 0 {
 		m.split(s)

@@ -29,7 +29,7 @@ func smReadPage(t *testing.T, table string) (p smPageTable) {
 	return smPageTable{before, lines[0] + lines[1], lines[2], after}
 }
 
-// smCheckPage verifies that a table of the page has these rows, or puts them there.
+// smCheckPage verifies that a table of the page has these rows, or writes them.
 func smCheckPage(t *testing.T, table, rows string) {
 	t.Helper()
 	p := smReadPage(t, table)
@@ -45,7 +45,7 @@ func smCheckPage(t *testing.T, table, rows string) {
 	}
 }
 
-// smCheckWorlds verifies all of the table of worlds but the numbers, which only a full search knows.
+// smCheckWorlds verifies the table of worlds except the numbers, which only a full search computes.
 func smCheckWorlds(t *testing.T) {
 	t.Helper()
 	rows := strings.SplitAfter(smReadPage(t, "worlds").rows, "\n")

@@ -1,6 +1,6 @@
 package mvcc
 
-// smAsk is what a client asks next about a lock that is in its way.
+// smAsk is a client's next request about a lock in its way.
 type smAsk uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 // plainMet is set among the asked keys when one has a plain lock.
 const plainMet = smMask(1 << 7)
 
-// smVerdict is what was found out.
+// smVerdict is the result of an inquiry.
 type smVerdict uint8
 
 const (
@@ -26,7 +26,7 @@ const (
 	isUndecided
 )
 
-// meet notes a lock that is in the way.
+// meet records a lock that is in the way.
 func (t *smTxn) meet(k uint8, l *smLock) {
 	t.metKey, t.metTxn, t.met = k, l.owner, *l
 	t.asking, t.asked, t.gathered = askStatus, 0, 0
@@ -38,8 +38,8 @@ func (t *smTxn) forget() {
 	t.asking, t.asked, t.gathered = askNothing, 0, 0
 }
 
-// inquire is the next step of client t's inquiry: a request and its answer. A copy of the request may
-// stay under way. caller is the read in whose way the lock is, or 0.
+// inquire is the next step of client t's inquiry: a request and its answer. A copy of the request may stay in flight.
+// caller is the read in whose way the lock is, or 0.
 func (m *smModel) inquire(from *smState, t uint8, caller smTS, learnt func(s *smState, v smVerdict, ts smTS)) {
 	for _, keep := range [2]bool{false, true} {
 		s := *from
@@ -109,7 +109,7 @@ func (m *smModel) question(s *smState, txn *smTxn, caller smTS) smMsg {
 	}
 }
 
-// askOnce carries out one request of an inquiry.
+// askOnce executes one request of an inquiry.
 func (m *smModel) askOnce(s *smState, txn *smTxn, msg smMsg, caller smTS) (smVerdict, smTS) {
 	if msg.kind == msgStatus {
 		return m.askedPrimary(s, txn, msg, caller)
@@ -178,7 +178,7 @@ func (m *smModel) askedPrimary(s *smState, txn *smTxn, msg smMsg, caller smTS) (
 	return isAlive, 0
 }
 
-// finishMet ends the lock that was looked into, now that the fate is known.
+// finishMet ends the lock that was looked into, now that the outcome is known.
 func (m *smModel) finishMet(s *smState, t uint8, ts smTS) {
 	txn := &s.txns[t]
 	target := txn.metTxn - 1

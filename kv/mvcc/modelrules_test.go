@@ -7,18 +7,18 @@ import (
 	"testing"
 )
 
-// smRule is what goes wrong without a rule of the protocol, and where the model finds that out.
+// smRule is the failure without a rule of the protocol, and the world in which the model finds it.
 type smRule struct {
 	mut   smMutant
 	about string
 	off   string // what happens instead
 	world string // the cheapest that shows it
-	// spare says why the world shows nothing: another rule has the same effect.
+	// spare is the reason why the world shows no failure: another rule has the same effect.
 	spare string
 }
 
-// smRules lists every rule that the model can switch off. A protocol with observers would have one more:
-// that a notification is cleared only up to the observer's snapshot. There are none here.
+// smRules lists every rule that the model can switch off. A protocol with observers would have one more: that a
+// notification is cleared only up to the observer's snapshot.
 var smRules = []smRule{
 	{mutIteratorFirst, "order", "a read opens its iterator before it looks at the locks", "order-pair", ""},
 	{mutMaxTSBeforeInsert, "order", "a prewrite reads max_ts before its locks are in the table", "order-async", ""},
@@ -28,7 +28,7 @@ var smRules = []smRule{
 
 	{mutLockLeavesBeforeSync, "durability", "a lock leaves the table when the batch is applied, before it is synced", "order", ""},
 	{mutLatestUnsynced, "durability", "a read of the latest value does not wait for what it saw to be synced", "order", ""},
-	{mutStatusNotDurable, "durability", "what a question about a fate has decided is not synced", "restart", ""},
+	{mutStatusNotDurable, "durability", "what a status check has decided is not synced", "restart", ""},
 
 	{mutLatestIgnoresLocks, "reads", "a read of the latest value passes the locks of secondaries", "latest", ""},
 	{mutLatestWithoutFloor, "reads", "a read of the latest value passes a primary that may commit below what the one before has seen", "latest-order", ""},
@@ -44,17 +44,17 @@ var smRules = []smRule{
 	{mutDuplicateRaises, "timestamps", "a duplicate of a prewrite raises min_commit_ts", "one-phase", ""},
 	{mutAsyncPushed, "timestamps", "a reader pushes the primary of an async commit", "async-move", ""},
 
-	{mutCollapseRollbacks, "fate", "of the rollback records on a key only the newest is kept", "late", ""},
-	{mutStatusWithoutRecord, "fate", "who rolls a primary back leaves no record", "async-pair", ""},
-	{mutSkipOwnCommit, "fate", "a prewrite does not look whether its transaction is committed", "async-abort", ""},
-	{mutOnePCOverOwnLock, "fate", "a one-phase request commits over locks of its own two phases", "no-timestamp", ""},
-	{mutSettleUnasked, "fate", "a one-phase commit whose answer was lost is reported as failed", "late", ""},
-	{mutParallelAbort, "fate", "the owner of an async commit rolls all keys back at once, undecided", "async-abort", ""},
-	{mutGiveWayIsRefusal, "fate", "an owner that gives way takes its own decision for the shard's refusal", "async-late", ""},
-	{mutResolverRollsBack, "fate", "a resolver rolls back an async commit whose locks are all there", "async-pair", ""},
-	{mutAsyncIsPlain, "fate", "a resolver judges an async commit by its primary alone", "async-pair", ""},
-	{mutLocalClock, "fate", "whether a lock has expired is judged by a clock that is ahead", "skew", ""},
-	{mutRollsBackEarly, "fate", "a missing primary is rolled back before its time", "latest", ""},
+	{mutCollapseRollbacks, "outcome", "of the rollback records on a key only the newest is kept", "late", ""},
+	{mutStatusWithoutRecord, "outcome", "who rolls a primary back leaves no record", "async-pair", ""},
+	{mutSkipOwnCommit, "outcome", "a prewrite does not look whether its transaction is committed", "async-abort", ""},
+	{mutOnePCOverOwnLock, "outcome", "a one-phase request commits over locks of its own two phases", "no-timestamp", ""},
+	{mutSettleUnasked, "outcome", "a one-phase commit whose answer was lost is reported as failed", "late", ""},
+	{mutParallelAbort, "outcome", "the owner of an async commit rolls all keys back at once, undecided", "async-abort", ""},
+	{mutGiveWayIsRefusal, "outcome", "an owner that gives way takes its own decision for the shard's refusal", "async-late", ""},
+	{mutResolverRollsBack, "outcome", "a resolver rolls back an async commit whose locks are all there", "async-pair", ""},
+	{mutAsyncIsPlain, "outcome", "a resolver judges an async commit by its primary alone", "async-pair", ""},
+	{mutLocalClock, "outcome", "whether a lock has expired is judged by a clock that is ahead", "skew", ""},
+	{mutRollsBackEarly, "outcome", "a missing primary is rolled back before its time", "latest", ""},
 
 	{mutLockAtSnapshot, "pessimistic locks", "a lock is granted as of the snapshot, whatever was committed since", "hot", ""},
 	{mutNoSnapshotMove, "pessimistic locks", "a snapshot does not move up to what a lock was granted as of", "hot", ""},
@@ -96,12 +96,12 @@ var smRules = []smRule{
 	{mutBackUnfenced, "absence", "a shard comes back without learning the safe point", "gc-away", ""},
 	{mutNothingProtected, "absence", "nothing is kept for a shard that is away", "gc-away", ""},
 	{mutClearedUnseen, "absence", "a shard counts as cleared up to a safe point in whose round it took no part", "gc-away-twice", ""},
-	{mutLeftUnprotected, "absence", "a lock whose fate only the shard knows that is away protects nothing", "gc-away", "the fate is told by that shard, or it has refused the transaction"},
+	{mutLeftUnprotected, "absence", "a lock whose outcome only an unavailable shard knows protects nothing", "gc-away", "the outcome is told by that shard, or it has refused the transaction"},
 }
 
-// Goal: every rule of the protocol is needed, and the model sees what goes wrong without it: it could find
-// a mistake in it. Method: switch the rules off one at a time, and search a world for what then breaks;
-// where nothing can break the whole world shows that.
+// Goal: every rule of the protocol is needed, and the model finds what fails without it: it could find a mistake in it.
+// Method: switch the rules off one at a time, and search a world for the failure; where there can be none the whole
+// world shows that.
 func TestModelMutants(t *testing.T) {
 	if testing.Short() {
 		t.Skip("searches by one goroutine, of half a minute")

@@ -14,7 +14,7 @@ var smFlag = flag.String("model", "", "full: search the model's wide bounds, whi
 // smAtOnce bounds how many of the wide worlds are searched at once: each may need 2 GB.
 const smAtOnce = 2
 
-// Goal: under its bounds, the protocol has no state that breaks an invariant. Method: visit them all.
+// Goal: within its bounds, the protocol has no state that violates an invariant. Method: visit them all.
 func TestModel(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a search by one goroutine, of half a minute")
@@ -78,7 +78,7 @@ func smWorldRows(configs []smConfig, results []smResult) (rows string, all smRes
 // row is the part of a world's row that does not depend on the bounds.
 func (c *smConfig) row() string { return fmt.Sprintf("| %s | %s |", c.name, c.what) }
 
-// bounds tells how much may happen.
+// bounds describes how many events may occur.
 func (c *smConfig) bounds() string {
 	parts := []string{smCount(len(c.txns), "transaction"), smCount(c.keys, "key"), smCount(int(c.shards()), "shard")}
 	for _, n := range []struct {

@@ -96,7 +96,7 @@ func (t *smTable) add(h smHash) bool {
 	}
 }
 
-// smParent says from which state, by which of its steps, a state was met first.
+// smParent is the state, and its step, from which a state was reached first.
 type smParent struct {
 	state uint32
 	edge  uint16
@@ -185,7 +185,7 @@ func (m *smModel) judge(s *smState) string {
 	return why
 }
 
-// retrace tells the steps to the last state met.
+// retrace returns the steps to the last state reached.
 func (m *smModel) retrace(parents []smParent) []string {
 	var path []uint16
 	for at := len(parents) - 1; at != 0; at = int(parents[at].state) {
@@ -204,7 +204,7 @@ func (m *smModel) retrace(parents []smParent) []string {
 	return trace
 }
 
-// describe tells a state in a line.
+// describe formats a state as one line.
 func (m *smModel) describe(s *smState) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "now=%d.%d ", s.now/smClock, s.now%smClock)
@@ -221,7 +221,7 @@ func (m *smModel) describe(s *smState) string {
 	}
 	for t := range m.cfg.txns {
 		x := &s.txns[t]
-		fmt.Fprintf(&b, "| t%d pc%d out%d start%d read%d c%d fate%d o%b ok%b lost%b need%b saw%v met%d ask%d ", t, x.pc, x.outcome, x.start, x.read, x.commit, x.fate, x.out, x.ok, x.lost, x.need, x.saw, x.metTxn, x.asking)
+		fmt.Fprintf(&b, "| t%d pc%d out%d start%d read%d c%d committed%d o%b ok%b lost%b need%b saw%v met%d ask%d ", t, x.pc, x.outcome, x.start, x.read, x.commit, x.committedAt, x.out, x.ok, x.lost, x.need, x.saw, x.metTxn, x.asking)
 	}
 	fmt.Fprintf(&b, "| %d messages", s.nmsgs)
 	return b.String()

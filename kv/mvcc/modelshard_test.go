@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// smAnswer is what a shard says.
+// smAnswer is a shard's answer.
 type smAnswer uint8
 
 const (
@@ -25,23 +25,23 @@ const (
 	ansAlive
 )
 
-// smReply is an answer with what goes with it.
+// smReply is an answer with its details.
 type smReply struct {
 	answer smAnswer
 	key    uint8
 	lock   smLock // of ansLocked
-	ts     smTS   // commit_ts, or as of when a key is locked
+	ts     smTS   // commit_ts, or the timestamp as of which a key is locked
 	min    smTS
 	async  bool
 	locks  smMask // keys found locked
 	// undecided: see TxnStatus.
 	undecided bool
-	saw       uint8 // whose version a lock has found, if it was to look
+	saw       uint8 // the version that a lock has found, if it had to check
 }
 
 var smKeyNames = [smKeys][]byte{[]byte("a"), []byte("k"), []byte("z")}
 
-// lockOf returns the lock as the decisions want it.
+// lockOf returns the lock in the form of the decisions.
 func (m *smModel) lockOf(s *smState, l *smLock) *Lock {
 	owner := l.owner - 1
 	return &Lock{
@@ -56,7 +56,7 @@ func (s *smState) sharedLock(k, t uint8) smLock {
 	return smLock{owner: t + 1, op: OpPessimistic, state: stateDurable, shared: true, forUpdate: s.shared[k][t]}
 }
 
-// holderBut returns a lock by which somebody else than t holds k, or none.
+// holderBut returns a lock of another transaction than t on k, or none.
 func (s *smState) holderBut(k, t uint8) smLock {
 	if l := s.keys[k].lock; l.owner != 0 && l.owner != t+1 {
 		return l
@@ -69,7 +69,7 @@ func (s *smState) holderBut(k, t uint8) smLock {
 	return smLock{}
 }
 
-// view gathers what key k tells transaction t.
+// view gathers the state of key k for transaction t.
 func (m *smModel) view(s *smState, k, t uint8) (v keyView) {
 	rec := &s.keys[k]
 	if rec.lock.owner != 0 {
@@ -98,19 +98,19 @@ func (m *smModel) viewRecords(s *smState, k, t uint8, v *keyView) {
 	for rest := rec.versions &^ bit(smInitial); rest != 0; {
 		var i uint8
 		rest, i = rest.next()
-		if c := s.txns[i].fate.real(); c > v.newest.commitTS {
+		if c := s.txns[i].committedAt.real(); c > v.newest.commitTS {
 			v.newest = writeRecord{op: m.cfg.txns[i].writes[k], startTS: s.txns[i].start.real(), commitTS: c}
 		}
 	}
 	for rest := rec.lockCommit; rest != 0; {
 		var i uint8
 		rest, i = rest.next()
-		if c := s.txns[i].fate.real(); c > v.lockCommitTS {
+		if c := s.txns[i].committedAt.real(); c > v.lockCommitTS {
 			v.lockCommitTS, v.lockCommitStartTS = c, s.txns[i].start.real()
 		}
 	}
 	if (rec.versions | rec.lockCommit).has(t) {
-		v.ownCommitTS = s.txns[t].fate.real()
+		v.ownCommitTS = s.txns[t].committedAt.real()
 	}
 	v.rolledBack = rec.rollbacks.has(t)
 	v.sharedUseTS = rec.used.real()
@@ -128,13 +128,13 @@ func (s *smState) servedBy(keys smMask) (uint8, bool) {
 	return first, true
 }
 
-// tooOld says that the fence refuses ts.
+// tooOld reports whether the fence refuses ts.
 func (m *smModel) tooOld(sh *smShard, ts smTS) bool {
 	return sh.safePoint != 0 && ts <= sh.safePoint && m.mut != mutNoFence
 }
 
-// prewrite judges a request and, if all is well, puts its locks into the table. Nothing is stored yet;
-// go on with prewriteApply and prewriteSync unless done.
+// prewrite checks a request and, if it succeeds, puts its locks into the table. Nothing is stored yet; continue with
+// prewriteApply and prewriteSync unless done.
 func (m *smModel) prewrite(s *smState, msg *smMsg) (r smReply, done bool) {
 	t := msg.txn
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
@@ -178,14 +178,14 @@ func (sp *smTxnSpec) checks(keys smMask) bool {
 	return false
 }
 
-// prewriteVerdict gathers and judges as checkMutations does.
+// prewriteVerdict gathers and decides as checkMutations does.
 func (m *smModel) prewriteVerdict(s *smState, k, t uint8) prewriteVerdict {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	mut := Mutation{Op: spec.writes[k], MustBeNew: spec.mustBeNew.has(k), Key: smKeyNames[k], LockedAt: txn.lockedAt[k].real()}
 	start, read := txn.start.real(), txn.read.real()
 	v := m.view(s, k, t)
 	if v.ownPess(start) && v.lock.ForUpdateTS == mut.LockedAt && !mut.MustBeNew {
-		v.newest, v.ownCommitTS = writeRecord{}, 0 // lookForPrewrite spares itself the look
+		v.newest, v.ownCommitTS = writeRecord{}, 0 // lookForPrewrite omits the lookup
 	}
 	return m.mut.prewrite(start, read, &mut, &v)
 }
@@ -193,7 +193,7 @@ func (m *smModel) prewriteVerdict(s *smState, k, t uint8) prewriteVerdict {
 func (m *smModel) prewriteRefusal(s *smState, t, k uint8, verdict prewriteVerdict) smReply {
 	switch verdict {
 	case prewriteCommitted:
-		return smReply{answer: ansCommitted, ts: s.txns[t].fate}
+		return smReply{answer: ansCommitted, ts: s.txns[t].committedAt}
 	case prewriteRolledBack:
 		return smReply{answer: ansRolledBack}
 	case prewriteConflict:
@@ -276,7 +276,7 @@ func (m *smModel) insertLocks(s *smState, msg *smMsg, sh *smShard, toLock, met s
 	return r, false
 }
 
-// withdraw takes locks out again that were inserted.
+// withdraw removes inserted locks again.
 func (m *smModel) withdraw(s *smState, keys smMask) {
 	for rest := keys; rest != 0; {
 		var k uint8
@@ -313,8 +313,8 @@ func (m *smModel) onePCTimestamp(s *smState, minTS smTS, issued bool) smTS {
 	return smFromReal(next)
 }
 
-// validateReads is State.validate for one transaction's reads on a shard. Nothing changes on a shard in what
-// is elsewhere.
+// validateReads is State.validate for one transaction's reads on a shard. Nothing changes on a shard for keys of
+// others.
 func (m *smModel) validateReads(s *smState, t uint8, from, to smTS, shard uint8) (smReply, bool) {
 	for rest := m.cfg.txns[t].reads(); rest != 0; {
 		var k uint8
@@ -330,7 +330,7 @@ func (m *smModel) validateReads(s *smState, t uint8, from, to smTS, shard uint8)
 
 func (m *smModel) validateKey(s *smState, t, k uint8, from, to smTS, bypass smMask) (smReply, bool) {
 	rec := &s.keys[k]
-	args := RefreshArgs{StartTS: s.txns[t].start.real(), FromTS: from.real(), ToTS: to.real()}
+	args := RefreshRequest{StartTS: s.txns[t].start.real(), FromTS: from.real(), ToTS: to.real()}
 	for rest := bypass; rest != 0; {
 		var i uint8
 		rest, i = rest.next()
@@ -343,7 +343,7 @@ func (m *smModel) validateKey(s *smState, t, k uint8, from, to smTS, bypass smMa
 	for rest := rec.versions &^ bit(smInitial); rest != 0; {
 		var i uint8
 		rest, i = rest.next()
-		w := writeRecord{startTS: s.txns[i].start.real(), commitTS: s.txns[i].fate.real()}
+		w := writeRecord{startTS: s.txns[i].start.real(), commitTS: s.txns[i].committedAt.real()}
 		if decideRefresh(&args, &w) {
 			return smReply{answer: ansConflict, key: k}, true
 		}
@@ -402,7 +402,7 @@ func (m *smModel) lockedBy(s *smState, t uint8) (keys smMask) {
 	return keys
 }
 
-// putRecord stores what a commit leaves on a key.
+// putRecord stores a commit's record on a key.
 func (m *smModel) putRecord(s *smState, k, t uint8, op Op, ts smTS) {
 	sh := &s.shards[s.at[k]]
 	switch decideRecord(op, sh.lost.real(), sh.safePoint.real()) {
@@ -432,16 +432,16 @@ func (m *smModel) putRollback(s *smState, k, t uint8) {
 	s.keys[k].rollbacks |= bit(t)
 }
 
-// committed notes that a transaction's commit_ts has become known to somebody.
+// committed records that a transaction's commit_ts has become known.
 func (m *smModel) committed(s *smState, t uint8, ts smTS) {
-	fate := &s.txns[t].fate
-	if *fate != 0 && *fate != ts {
+	committedAt := &s.txns[t].committedAt
+	if *committedAt != 0 && *committedAt != ts {
 		m.fail("I4: one transaction has two commit_ts")
 	}
-	*fate = ts
+	*committedAt = ts
 }
 
-// sync makes all that was applied on a shard durable.
+// sync makes all applied batches of a shard durable.
 func (m *smModel) sync(s *smState, shard uint8) {
 	if m.cfg.crashes == 0 {
 		return
@@ -465,8 +465,7 @@ func (m *smModel) sync(s *smState, shard uint8) {
 	}
 }
 
-// carryOut does to key k what was decided about transaction t's lock on it. decides says that it must
-// be durable before anybody is told.
+// carryOut applies the decision about transaction t's lock on key k. decides: it must be durable before it is reported.
 func (m *smModel) carryOut(s *smState, do finish, k, t uint8, commitTS smTS) (decides bool) {
 	l := &s.keys[k].lock
 	own := l.owner == t+1
@@ -490,7 +489,7 @@ func (m *smModel) carryOut(s *smState, do finish, k, t uint8, commitTS smTS) (de
 	return decides
 }
 
-// waits says that a lock's state is about to change: whoever wants the latch waits for that first.
+// waits reports that a lock's state is about to change: requests for the latch wait for that first.
 func (m *smModel) waits(s *smState, keys smMask) bool {
 	for rest := keys; rest != 0; {
 		var k uint8
@@ -502,7 +501,7 @@ func (m *smModel) waits(s *smState, keys smMask) bool {
 	return false
 }
 
-// answerOf translates the error of a decision.
+// answerOf converts the error of a decision.
 func (m *smModel) answerOf(err error) smAnswer {
 	var (
 		pushed     *CommitTSExpiredError
@@ -534,8 +533,8 @@ func (m *smModel) answerOf(err error) smAnswer {
 	return ansOK
 }
 
-// finishKeys decides about all keys and carries it out in one batch, or does nothing. looks: the
-// decision relies on what is stored.
+// finishKeys decides about all keys and applies the decisions in one batch, or does nothing. looks: the decision
+// depends on stored records.
 func (m *smModel) finishKeys(s *smState, keys smMask, t uint8, commitTS smTS, looks bool, decide func(k uint8, v *keyView) (finish, error)) smReply {
 	shard, together := s.servedBy(keys)
 	if !together {
@@ -567,20 +566,19 @@ func (m *smModel) finishKeys(s *smState, keys smMask, t uint8, commitTS smTS, lo
 	return smReply{answer: ansOK}
 }
 
-// recordsCollected says that the records of t on k may have been collected.
+// recordsCollected reports whether the records of t on k may have been collected.
 func (s *smState) recordsCollected(k, t uint8) bool {
 	sh := &s.shards[s.at[k]]
 	return s.txns[t].start <= sh.collected && !sh.kept.has(t)
 }
 
-// recordsGone is State.recordsGone where lookAll asks for it: there is nothing of t on k, and what there was
-// may have been collected.
+// recordsGone is State.recordsGone as lookAll calls it: there is no record of t on k, and it may have been collected.
 func (m *smModel) recordsGone(s *smState, k, t uint8, v *keyView) bool {
 	return s.recordsCollected(k, t) && !v.ownLock(s.txns[t].start.real()) && v.ownCommitTS == 0 &&
 		!v.rolledBack && m.mut != mutTrustsCollected
 }
 
-// commitRequest judges a commit; in fine steps its locks are then finishing.
+// commitRequest checks a commit; in fine steps its locks are then finishing.
 func (m *smModel) commitRequest(s *smState, msg *smMsg) smReply {
 	start, commit := s.txns[msg.txn].start.real(), msg.ts.real()
 	return m.finishKeys(s, msg.keys, msg.txn, msg.ts, true, func(k uint8, v *keyView) (finish, error) {
@@ -699,7 +697,7 @@ func (m *smModel) secondaryRequest(s *smState, msg *smMsg) smReply {
 	return r
 }
 
-// acquireRequest is AcquireLocks of one key; ts is the snapshot. ansLocked: somebody else holds it.
+// acquireRequest is AcquireLocks of one key; ts is the snapshot. ansLocked: another transaction holds it.
 func (m *smModel) acquireRequest(s *smState, msg *smMsg) smReply {
 	t, k := msg.txn, msg.keys.first()
 	sh := &s.shards[s.at[k]]
@@ -759,13 +757,13 @@ func (m *smModel) releaseRequest(s *smState, msg *smMsg) smReply {
 	return smReply{answer: ansOK}
 }
 
-// crash loses a shard's memory and what was not synced, and starts it again.
+// crash drops a shard's memory and its unsynced data, and restarts it.
 func (m *smModel) crash(s *smState, shard uint8) {
 	now := s.tick()
 	s.shards[shard].maxTS, s.shards[shard].lost = now, now
 	for t := range s.txns {
 		if txn := &s.txns[t]; txn.probe != 0 && s.at[m.cfg.txns[t].ops[txn.next].key] == shard {
-			txn.probe, txn.early = 0, 0 // the read is asked for again
+			txn.probe, txn.early = 0, 0 // the read is repeated
 		}
 	}
 	m.crashLarge(s, shard)

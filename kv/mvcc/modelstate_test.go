@@ -8,10 +8,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// The exhaustive small-scope model of the protocol. It has everything that decides what may happen
-// (tables, max_ts, oracle, messages under way, clients as little programs) in a few hundred bytes,
-// and visits every state that can be reached under a configuration's bounds. The rules are the
-// server's own: what a key tells is put into a keyView and judged by the functions of decide*.go.
+// The exhaustive small-scope model of the protocol. It represents everything that affects the protocol (tables, max_ts,
+// oracle, messages in flight, clients as small programs) in a few hundred bytes, and visits every state that can be
+// reached within a configuration's bounds. The rules are those of the server: the state of a key becomes a keyView for
+// the functions of decide*.go.
 //
 //	modelstate    the state, its timestamps, its canonical form
 //	modelshard    verbs of a shard        modelnet      messages: delayed, lost, duplicated
@@ -25,8 +25,8 @@ const (
 	smMsgs = 14
 )
 
-// smTS is a timestamp: clock(2) tick(11) subtick(3). A clock step is 10 s of the oracle's time, much
-// more than a lock lives. 0 is none.
+// smTS is a timestamp: clock(2) tick(11) subtick(3). A clock step is 10 s of the oracle's time, much longer than a TTL.
+// 0 is none.
 type smTS uint16
 
 const (
@@ -84,16 +84,16 @@ type smLock struct {
 	forUpdate smTS
 }
 
-// The structs of the state have no gaps between their fields: so they are hashed as the bytes they are. Each of these
-// indexes is 0 if a filler ends where the next field, or the struct, does; otherwise it does not compile.
+// The structs of the state have no gaps between their fields, because they are hashed as bytes. Each of these indexes
+// is 0 if a filler ends where the next field, or the struct, does; otherwise it does not compile.
 var (
 	_ = [1]int{}[unsafe.Offsetof(smLock{}.filler)+1-unsafe.Offsetof(smLock{}.min)]
 	_ = [1]int{}[unsafe.Offsetof(smRecords{}.filler)+1-unsafe.Offsetof(smRecords{}.used)]
 	_ = [1]int{}[unsafe.Offsetof(smTxn{}.filler)+1-unsafe.Offsetof(smTxn{}.ackedAtBegin)]
 )
 
-// smRecords is what is stored about a key. Version t is the one that transaction t wrote; all its
-// versions have one commit_ts, or the model has found a violation.
+// smRecords is the stored state of a key. Version t is the one that transaction t wrote; all its versions have one
+// commit_ts, or the model has found a violation.
 type smRecords struct {
 	lock       smLock
 	versions   smMask // bit smInitial: the version that was there at first
@@ -111,10 +111,10 @@ type smShard struct {
 	lost                        smTS   // State.lostTS
 	bound                       smTS   // State.lockBound, while the shard is away; 0: far ahead
 	kept                        smMask // transactions whose records collection has kept
-	away                        bool   // the collector does not reach the shard; clients do, at times
+	away                        bool   // the collector cannot reach the shard; clients sometimes can
 }
 
-// smOutcome is what a client has told its user.
+// smOutcome is what a client has reported to its user.
 type smOutcome uint8
 
 const (
@@ -129,17 +129,17 @@ const (
 type smTxn struct {
 	start, read, commit, floor, minCommit smTS
 
-	fate smTS // commit_ts, as soon as anybody could know it; not known to the client
+	committedAt smTS // commit_ts once the transaction is committed; its client may not know it yet
 
 	lockedAt [smKeys]smTS
 
-	// The lock that is being looked into.
+	// The lock whose status is being checked.
 	gathered         smTS
 	met              smLock
 	metKey, metTxn   uint8 // metTxn: transaction + 1
 	asked            smMask
 	asking           smAsk
-	bypass, resolved smMask // transactions whose locks are passed over or read through
+	bypass, resolved smMask // transactions whose locks are ignored or read through
 
 	pc      smPC
 	next    uint8 // position in the program
@@ -150,18 +150,18 @@ type smTxn struct {
 	onePC, async, plain bool   // how it commits; plain: a shard answered with plain locks
 
 	probe  uint8         // progress of a read that takes several steps
-	early  uint8         // what was read and is not known durable, or what a mutant read too early
+	early  uint8         // what was read and may not be durable, or what a mutant read too early
 	saw    [smKeys]uint8 // 0: not read; smInitial+1, or transaction + 1
 	filler uint8
 
 	ackedAtBegin, ackedAtCommit smMask // who had been acknowledged when this one began, or was to be committed
 
-	// together: who has come to hold a key that this one believed to be its own, or the reverse. behind: who
-	// has after this one's shared locks had been checked at the commit_ts that it may have.
+	// together: the transactions that have held a key that this one believed to be its own, or the reverse. behind: the
+	// transactions that follow this one's shared locks, checked at its potential commit_ts.
 	together, behind smMask
 }
 
-// smMsg is a request under way, or being carried out.
+// smMsg is a request that is in flight, or being executed.
 type smMsg struct {
 	kind  smKind
 	txn   uint8
@@ -219,7 +219,7 @@ func (s *smState) timestamps(f func(*smTS)) {
 	}
 	for i := range s.txns {
 		t := &s.txns[i]
-		for _, ts := range [...]*smTS{&t.start, &t.read, &t.commit, &t.floor, &t.minCommit, &t.fate, &t.gathered,
+		for _, ts := range [...]*smTS{&t.start, &t.read, &t.commit, &t.floor, &t.minCommit, &t.committedAt, &t.gathered,
 			&t.met.min, &t.met.stored, &t.met.forUpdate} {
 			f(ts)
 		}
@@ -237,8 +237,8 @@ func (s *smState) timestamps(f func(*smTS)) {
 	}
 }
 
-// canonical gives states that differ in nothing that matters one form: messages in order, and no
-// gaps between timestamps, of which only the order counts.
+// canonical gives equivalent states one form: messages in order, and no gaps between timestamps, of which only the
+// order matters.
 func (s *smState) canonical() {
 	s.sortMessages()
 	var used [smClock / smTick / 64]uint64
@@ -295,7 +295,7 @@ func (m *smMsg) less(o *smMsg) bool {
 	return m.aside < o.aside
 }
 
-// smHash is a fingerprint of a canonical state, wide enough that no two meet.
+// smHash is a fingerprint of a canonical state, wide enough to avoid collisions.
 type smHash struct{ a, b uint64 }
 
 var smSeedA, smSeedB = maphash.MakeSeed(), maphash.MakeSeed()

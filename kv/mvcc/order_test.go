@@ -14,9 +14,9 @@ type orderState struct {
 	locked   bool
 	commitTS tso.Timestamp
 	applied  bool
-	marked   bool // the commit mark of the key is as high as commitTS
-	sawLock  bool // the reader met the lock, at a commit_ts it must mind
-	sawWrite bool // the reader's iterator holds the version
+	marked   bool // the commit mark of the key is at least commitTS
+	sawLock  bool // the reader met the lock, at a commit_ts that concerns it
+	sawWrite bool // the reader's iterator includes the version
 }
 
 const orderReadTS, orderStartTS = 160, 80
@@ -65,10 +65,9 @@ func interleave(s orderState, reader, writer []func(*orderState)) (runs, missed 
 	return runs, missed
 }
 
-// Goal (T-ORD-1): the order raise max_ts, probe, iterate misses no write, and no other order would do.
-// Method: all interleavings of a reader and a writer, for every order of the reader's steps. A
-// write that commits above the reader after it has read is missed by right, as is one that has
-// a commit_ts at or below it but was never in the reader's past.
+// Goal (T-ORD-1): the order raise max_ts, probe, iterate misses no write, and no other order would do. Method: all
+// interleavings of a reader and a writer, for every order of the reader's steps. A write that commits above the reader
+// after its read may be missed, as may one with a commit_ts at or below it that was never in the reader's past.
 func TestProto_T_ORD_1(t *testing.T) {
 	steps := map[string]func(*orderState){"raise": raiseMax, "probe": probe, "iterate": iterate}
 	for _, order := range [][3]string{
@@ -83,9 +82,8 @@ func TestProto_T_ORD_1(t *testing.T) {
 	}
 }
 
-// Goal: a scan that meets a lock whose state changes just then looks at it again. Method: locks are put on
-// disk while scans go on; who reads at or above a lock's smallest commit_ts, issued later than it, must
-// meet it.
+// Goal: a scan that meets a lock whose state is changing checks it again. Method: locks are written to disk during
+// scans; a reader at or above a lock's smallest commit_ts, issued later than it, must meet it.
 func TestScanMeetsChangingLock(t *testing.T) {
 	w := newWorld(t, false, nil)
 	ctx := context.Background()
@@ -94,7 +92,7 @@ func TestScanMeetsChangingLock(t *testing.T) {
 		startTS, floor := w.now(), w.now()
 		locked := make(chan tso.Timestamp, 1)
 		go func() {
-			res, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{
+			res, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{
 				Mutations: []Mutation{{Op: OpPut, Key: key, Value: []byte("v")}}, Primary: key,
 				StartTS: startTS, FloorTS: floor, TTLMillis: 1000, Async: true})
 			if err != nil {

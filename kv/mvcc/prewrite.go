@@ -13,37 +13,55 @@ import (
 // released.
 type Admission interface{ Admit() error }
 
-// PrewriteArgs is a prewrite request. Mutations ascend strictly by key. Nothing is retained after the call.
-type PrewriteArgs struct {
+// PrewriteAdmission is the admission of a prewrite: of its mutations, and of its Reads, checked at the commit_ts.
+type PrewriteAdmission interface {
+	Admission
+	AdmitReads() error
+}
+
+// PrewriteRequest: Mutations ascending by key. Primary is the key that decides the transaction.
+type PrewriteRequest struct {
+	Ranges    []RangeRef
 	Mutations []Mutation
 	Primary   []byte
 	StartTS   tso.Timestamp
 	TTLMillis uint64
-	// LeaseMillis: see Lock.
+	// LeaseMillis is the time after which the owner's next heartbeat is late: until then after each of its requests the
+	// lock is valid, even if the oracle's clock jumps beyond the TTL.
 	LeaseMillis uint64
 	TxnSize     uint32
-	TryOnePC    bool
-	// MaxCommitTS bounds the commit_ts of a one-phase or async commit (0: any).
+	// TryOnePC: Mutations is the whole transaction; commit it in one atomic batch.
+	TryOnePC bool
+	// MaxCommitTS bounds the commit_ts of a one-phase or async commit (0: any). Where it would lie
+	// above, the shard writes plain locks instead, as if TryOnePC and Async were false.
 	MaxCommitTS tso.Timestamp
-	// ReadTS is the snapshot, StartTS if 0.
+	// ReadTS is the snapshot of the transaction: commits above it conflict, where a mutation was
+	// not locked before. 0 means StartTS.
 	ReadTS tso.Timestamp
-	// Async requests locks of an async commit; Secondaries are stored with its primary.
+	// Async requests locks that commit the transaction once all its keys have one. Secondaries, in the request with the
+	// primary, are the transaction's other keys.
 	Async       bool
 	Secondaries [][]byte
-	// FloorTS was issued after the commit was requested; 0: a timestamp is requested from the oracle if necessary.
+	// FloorTS was issued after the commit was requested; an async or one-phase commit lies above it. With 0 the shard
+	// requests a timestamp from the oracle if necessary.
 	FloorTS tso.Timestamp
-	// Reads must not have changed between ReadTS and the commit_ts of a one-phase commit. ReadAdmission
-	// checks that they still belong here; nil: all keys do.
-	Reads         []Span
-	ReadAdmission Admission
+	// Reads, of a serializable transaction with TryOnePC, must not have changed between ReadTS and the
+	// commit. All lie within Ranges. Further errors: *RefreshConflictError.
+	Reads []Span
 }
 
-// PrewriteResult is the result of a prewrite. OnePCCommitTS != 0 means that the transaction is committed.
-type PrewriteResult struct {
+// PrewriteResponse: OnePCCommitTS != 0 means the transaction is committed. Async means that all keys of
+// the request carry locks of an async commit, and that MinCommitTS is final.
+type PrewriteResponse struct {
 	OnePCCommitTS tso.Timestamp
 	MinCommitTS   tso.Timestamp
-	Async         bool // all keys carry locks of an async commit, and MinCommitTS is final
-	WrittenBytes  int
+	Async         bool
+}
+
+// PrewriteResult is a response with the size of what was written for it.
+type PrewriteResult struct {
+	PrewriteResponse
+	WrittenBytes int
 }
 
 // InvalidRequestError: the request itself is malformed. It is a bug of the caller.
@@ -52,12 +70,12 @@ type InvalidRequestError struct{ Detail string }
 func (e *InvalidRequestError) Error() string { return "invalid request: " + e.Detail }
 
 // snapshot returns the timestamp up to which the transaction has seen what others commit.
-func (a *PrewriteArgs) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS) }
+func (a *PrewriteRequest) snapshot() tso.Timestamp { return max(a.StartTS, a.ReadTS) }
 
 // Prewrite locks all keys or none; with TryOnePC it commits them at once if possible. Errors: *KeyLockedError,
 // *WriteConflictError, *LockLostError, *KeyExistsError, *RefreshConflictError, *RolledBackError, *AlreadyCommittedError,
 // *TooOldError, and those of adm; nothing was written then.
-func (s *State) Prewrite(ctx context.Context, adm Admission, args *PrewriteArgs) (PrewriteResult, error) {
+func (s *State) Prewrite(ctx context.Context, adm PrewriteAdmission, args *PrewriteRequest) (PrewriteResult, error) {
 	checks, err := validateMutations(args.Mutations)
 	if err == nil {
 		err = s.checkClaimed(ctx, max(args.StartTS, args.ReadTS, args.FloorTS))
@@ -115,7 +133,7 @@ func (m *Mutation) valid() bool {
 // commitFloor returns a lower bound of the commit_ts. If the shard computes the commit_ts, it is a timestamp issued
 // after the commit was requested: every commit that the client has seen elsewhere lies below. For a one-phase commit an
 // embedded oracle issues the commit_ts itself, later.
-func (s *State) commitFloor(ctx context.Context, args *PrewriteArgs) (tso.Timestamp, error) {
+func (s *State) commitFloor(ctx context.Context, args *PrewriteRequest) (tso.Timestamp, error) {
 	floor := max(args.FloorTS, args.ReadTS)
 	// The oracle has issued it, by Prewrite's check or in this process, so timestamps computed from it need not be
 	// checked against those yet to be issued.
@@ -128,7 +146,7 @@ func (s *State) commitFloor(ctx context.Context, args *PrewriteArgs) (tso.Timest
 }
 
 // prewrite is one attempt. A non-nil channel means: nothing was done; try again when it is closed.
-func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs, floor tso.Timestamp) (PrewriteResult, <-chan struct{}, error) {
+func (w *writer) prewrite(ctx context.Context, adm PrewriteAdmission, args *PrewriteRequest, floor tso.Timestamp) (PrewriteResult, <-chan struct{}, error) {
 	s := w.s
 	w.latchMutations(args.Mutations)
 	onePC, wait, err := w.checkMutations(adm, args)
@@ -139,9 +157,9 @@ func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs
 	if len(w.entries) == 0 {
 		return w.nothingToWrite(args, onePC, floor)
 	}
-	res := PrewriteResult{MinCommitTS: s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)}
+	res := PrewriteResult{PrewriteResponse: PrewriteResponse{MinCommitTS: s.locks.insert(w.entries, args.StartTS, floor, &s.maxTS)}}
 	if onePC {
-		res.OnePCCommitTS, err = w.tryOnePC(ctx, args, res.MinCommitTS)
+		res.OnePCCommitTS, err = w.tryOnePC(ctx, adm, args, res.MinCommitTS)
 		if err != nil {
 			s.locks.withdraw(w.entries)
 			w.unlatch()
@@ -171,8 +189,8 @@ func (w *writer) prewrite(ctx context.Context, adm Admission, args *PrewriteArgs
 
 // nothingToWrite answers a request that consists of duplicates and checks, and releases the latches. If it is not all of
 // the transaction, FloorTS is the commit_ts for which the checks are made.
-func (w *writer) nothingToWrite(args *PrewriteArgs, onePC bool, floor tso.Timestamp) (PrewriteResult, <-chan struct{}, error) {
-	res := PrewriteResult{Async: len(w.met) > 0}
+func (w *writer) nothingToWrite(args *PrewriteRequest, onePC bool, floor tso.Timestamp) (PrewriteResult, <-chan struct{}, error) {
+	res := PrewriteResult{PrewriteResponse: PrewriteResponse{Async: len(w.met) > 0}}
 	for _, e := range w.met {
 		res.MinCommitTS = max(res.MinCommitTS, e.lock.MinCommitTS)
 		res.Async = res.Async && e.lock.Async
@@ -199,7 +217,7 @@ func (w *writer) nothingToWrite(args *PrewriteArgs, onePC bool, floor tso.Timest
 // tryOnePC fixes the commit_ts of a one-phase commit whose entries are in the table, or returns 0 if it must continue in
 // two phases. The reads of a serializable transaction are validated at that timestamp: of two that write what the other
 // reads, at least one encounters the other's entries.
-func (w *writer) tryOnePC(ctx context.Context, args *PrewriteArgs, minCommitTS tso.Timestamp) (tso.Timestamp, error) {
+func (w *writer) tryOnePC(ctx context.Context, adm PrewriteAdmission, args *PrewriteRequest, minCommitTS tso.Timestamp) (tso.Timestamp, error) {
 	s := w.s
 	commitTS, err := s.onePCTimestamp(ctx, minCommitTS, len(args.Reads) > 0)
 	if err != nil || !mayCommitAt(commitTS, args.MaxCommitTS) {
@@ -211,12 +229,10 @@ func (w *writer) tryOnePC(ctx context.Context, args *PrewriteArgs, minCommitTS t
 	}
 	// First the fence, then the ranges: a shard that takes over a range takes over max_ts as well.
 	raise(&s.maxTS, commitTS)
-	if args.ReadAdmission != nil {
-		if err := args.ReadAdmission.Admit(); err != nil {
-			return 0, err
-		}
+	if err := adm.AdmitReads(); err != nil {
+		return 0, err
 	}
-	conflict, err := s.validate(&RefreshArgs{Spans: args.Reads, StartTS: args.StartTS, FromTS: args.snapshot(), ToTS: commitTS})
+	conflict, err := s.validate(&RefreshRequest{Spans: args.Reads, StartTS: args.StartTS, FromTS: args.snapshot(), ToTS: commitTS})
 	if err == nil && conflict != nil {
 		// The request cannot wait for it here: the holder may be waiting for the latches held here.
 		err = conflict.KeyLockedError
@@ -229,7 +245,7 @@ func (w *writer) tryOnePC(ctx context.Context, args *PrewriteArgs, minCommitTS t
 
 // replaceEntries makes the entries of a two-phase commit in place of those of a one-phase commit, which
 // are in the table until the new ones are inserted.
-func (w *writer) replaceEntries(args *PrewriteArgs) {
+func (w *writer) replaceEntries(args *PrewriteRequest) {
 	entries := make([]entry, len(w.entries))
 	for i := range w.entries {
 		old := &w.entries[i]
@@ -241,7 +257,7 @@ func (w *writer) replaceEntries(args *PrewriteArgs) {
 
 // tryAsync finally fixes the smallest commit_ts of the locks of an async commit, which are in the table, or makes them
 // plain ones; no other transaction has acted on them yet.
-func (w *writer) tryAsync(ctx context.Context, args *PrewriteArgs, res PrewriteResult) (PrewriteResult, error) {
+func (w *writer) tryAsync(ctx context.Context, args *PrewriteRequest, res PrewriteResult) (PrewriteResult, error) {
 	minCommitTS, err := w.s.computeTimestamp(ctx, res.MinCommitTS)
 	if err != nil {
 		return PrewriteResult{}, err
@@ -254,7 +270,7 @@ func (w *writer) tryAsync(ctx context.Context, args *PrewriteArgs, res PrewriteR
 }
 
 // applyPrewrite writes locks or, for one-phase commit, versions, and releases the latches.
-func (w *writer) applyPrewrite(args *PrewriteArgs, onePC bool, res PrewriteResult) (PrewriteResult, <-chan struct{}, error) {
+func (w *writer) applyPrewrite(args *PrewriteRequest, onePC bool, res PrewriteResult) (PrewriteResult, <-chan struct{}, error) {
 	s := w.s
 	b := s.eng.NewBatch(w.batchSize(args))
 	if onePC {
@@ -287,7 +303,7 @@ func (w *writer) applyPrewrite(args *PrewriteArgs, onePC bool, res PrewriteResul
 
 // checkMutations decides about all mutations and fills w.entries with the new locks. onePC reports whether the request
 // may commit in one phase. It returns a channel to wait for, or the highest-severity error.
-func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, wait <-chan struct{}, err error) {
+func (w *writer) checkMutations(adm Admission, args *PrewriteRequest) (onePC bool, wait <-chan struct{}, err error) {
 	w.entries, w.met, w.uses = w.entries[:0], w.met[:0], w.uses[:0]
 	if err := adm.Admit(); err != nil {
 		return false, nil, err
@@ -348,7 +364,7 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteArgs) (onePC bool, 
 
 // fillEntries completes the new locks. Those of a one-phase commit are removed before the request ends, and need neither
 // values nor copies of keys.
-func (w *writer) fillEntries(args *PrewriteArgs, onePC bool) {
+func (w *writer) fillEntries(args *PrewriteRequest, onePC bool) {
 	primary := args.Primary
 	if !onePC {
 		primary = bytes.Clone(primary)
@@ -381,7 +397,7 @@ func (w *writer) fillEntries(args *PrewriteArgs, onePC bool) {
 	}
 }
 
-func prewriteError(verdict prewriteVerdict, args *PrewriteArgs, m *Mutation, v *keyView) error {
+func prewriteError(verdict prewriteVerdict, args *PrewriteRequest, m *Mutation, v *keyView) error {
 	key := bytes.Clone(m.Key)
 	switch verdict {
 	case prewriteCommitted:
@@ -437,7 +453,7 @@ func (s *State) computeTimestamp(ctx context.Context, minCommitTS tso.Timestamp)
 }
 
 // batchSize estimates the batch of a large request, so that it grows in one step.
-func (w *writer) batchSize(args *PrewriteArgs) int {
+func (w *writer) batchSize(args *PrewriteRequest) int {
 	if len(args.Mutations) < 64 {
 		return 0
 	}
@@ -449,7 +465,7 @@ func (w *writer) batchSize(args *PrewriteArgs) int {
 }
 
 // putVersions writes the records of a one-phase commit.
-func (w *writer) putVersions(b *storage.Batch, args *PrewriteArgs, commitTS tso.Timestamp) {
+func (w *writer) putVersions(b *storage.Batch, args *PrewriteRequest, commitTS tso.Timestamp) {
 	w.putUses(b, args.StartTS, commitTS)
 	for i := range args.Mutations {
 		m := &args.Mutations[i]
@@ -467,7 +483,7 @@ func (w *writer) putVersions(b *storage.Batch, args *PrewriteArgs, commitTS tso.
 }
 
 // putLocks writes the new locks, and the values too long for them.
-func (w *writer) putLocks(b *storage.Batch, args *PrewriteArgs) {
+func (w *writer) putLocks(b *storage.Batch, args *PrewriteRequest) {
 	next := 0
 	for i := range w.entries {
 		e := &w.entries[i]

@@ -2,9 +2,8 @@ package mvcc
 
 import "testing"
 
-// The tests below are rows of the table of failures met in practice that docs/transactions-tests.md lists.
-// Goal: each scenario ends as it must. Method: a transcript of requests and answers, whose comments
-// tell the scenario.
+// The tests below are rows of the table of known failures that docs/transactions-tests.md lists. Goal: each scenario
+// ends correctly. Method: a transcript of requests and answers, whose comments describe the scenario.
 
 func TestProto_T_DUP_1(t *testing.T)  { runTranscript(t, "testdata/proto/T_DUP_1_remote") }
 func TestProto_T_DUP_2(t *testing.T)  { runTranscript(t, "testdata/proto/T_DUP_2_remote") }

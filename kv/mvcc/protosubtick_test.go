@@ -11,10 +11,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal (sig-transaction#46): a commit_ts that a shard has computed is never another transaction's start_ts,
-// so that the record of a commit and that of a rollback never want the same place. Method: the shard
-// is made to compute as closely as it can above the start_ts of transactions that are rolled back on the
-// very key, before or after; then every record must still be there, and tell what happened.
+// Goal (sig-transaction#46): a commit_ts that a shard has computed is never another transaction's start_ts, so that the
+// record of a commit and that of a rollback never have the same key. Method: the shard must compute timestamps as close
+// as possible above the start_ts of transactions that are rolled back on the same key, before or after; then every
+// record must still exist and be correct.
 func TestProto_T_RB_3(t *testing.T) {
 	w := newWorld(t, false, nil)
 	ctx := context.Background()
@@ -27,7 +27,7 @@ func TestProto_T_RB_3(t *testing.T) {
 	for range 500 {
 		key := []byte{'a' + byte(rng.IntN(4))}
 		writer, victim := w.now(), w.now()
-		if err := w.BeginRead(ctx, victim); err != nil { // whoever computes from now on must go above it
+		if err := w.BeginRead(ctx, victim); err != nil { // later computed timestamps must lie above it
 			t.Fatal(err)
 		}
 		rollBack := func() {
@@ -48,13 +48,13 @@ func TestProto_T_RB_3(t *testing.T) {
 		rollBack() // the second time there is a record already
 	}
 	for at, startTS := range commits {
-		st, err := w.CheckTxnStatus(ctx, admitAll{}, &StatusArgs{Primary: []byte(at.key), StartTS: startTS, NowTS: w.now()})
+		st, err := w.CheckTxnStatus(ctx, admitAll{}, &CheckTxnStatusRequest{Primary: []byte(at.key), StartTS: startTS, NowTS: w.now()})
 		if err != nil || st.CommitTS != at.ts {
 			t.Errorf("%s, committed on %s at %s: %+v, %v", show(startTS), at.key, show(at.ts), st, err)
 		}
 	}
 	for at := range rollbacks {
-		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{StartTS: at.ts, Primary: []byte(at.key), TTLMillis: 3000, TryOnePC: true,
+		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{StartTS: at.ts, Primary: []byte(at.key), TTLMillis: 3000, TryOnePC: true,
 			Mutations: []Mutation{{Op: OpLock, Key: []byte(at.key)}}})
 		if refused := (*RolledBackError)(nil); !errors.As(err, &refused) {
 			t.Errorf("%s, rolled back on %s: %v", show(at.ts), at.key, err)
@@ -68,7 +68,7 @@ func TestProto_T_RB_3(t *testing.T) {
 // commitClosely commits a change of one key at the smallest timestamp that the shard can compute.
 func (w *world) commitClosely(key []byte, op Op, startTS tso.Timestamp, onePC bool) tso.Timestamp {
 	ctx := context.Background()
-	args := &PrewriteArgs{StartTS: startTS, Primary: key, TTLMillis: 3000, FloorTS: startTS, TryOnePC: onePC, Async: !onePC,
+	args := &PrewriteRequest{StartTS: startTS, Primary: key, TTLMillis: 3000, FloorTS: startTS, TryOnePC: onePC, Async: !onePC,
 		Mutations: []Mutation{{Op: op, Key: key}}}
 	if op == OpPut {
 		args.Mutations[0].Value = fmt.Append(nil, startTS)

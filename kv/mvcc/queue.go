@@ -30,7 +30,7 @@ type waiter struct {
 	upgrade bool // it has a shared lock on the key already, and requests an exclusive one
 	outcome waitOutcome
 	err     error             // of waitDeadlock
-	edges   []*waitgraph.Edge // for whom it waits
+	edges   []*waitgraph.Edge // to the transactions for which it waits
 	wake    chan struct{}     // capacity 1; filled when outcome is set or the waiter's blocker changes
 }
 
@@ -354,7 +354,7 @@ func (t *lockTable) join(e *entry, l *Lock) bool {
 
 // relock records that a transaction has locked a key again: as of a later snapshot, or, if it is the only holder, no
 // longer shared.
-func (t *lockTable) relock(e *entry, args *AcquireArgs) {
+func (t *lockTable) relock(e *entry, args *AcquireLocksRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if e.pack != nil && (args.Shared || !e.lock.Shared) {

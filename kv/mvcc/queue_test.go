@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// Goal: a transaction whose earlier request, late or abandoned, is granted a share of a key does not wait for itself with its
-// next one. Method: behind a holder, two requests of one transaction queue; the holder goes. (Found by test/sim: the process ended.)
+// Goal: a transaction whose earlier request, late or abandoned, is granted a shared lock does not wait for itself with
+// its next request. Method: behind a holder, two requests of one transaction queue; the holder releases. (test/sim
+// found this: the process ended.)
 func TestTwoRequestsOfATransactionInAQueue(t *testing.T) {
 	for _, test := range []struct {
 		name          string
@@ -25,7 +26,7 @@ func TestTwoRequestsOfATransactionInAQueue(t *testing.T) {
 			queue := func(u *lockUser, shared bool) {
 				queued++
 				waits.Go(func() {
-					args := &AcquireArgs{Keys: [][]byte{key}, Primary: key, StartTS: u.start, TTLMillis: 3000, Shared: shared, Wait: 10 * time.Second}
+					args := &AcquireLocksRequest{Keys: [][]byte{key}, Primary: key, StartTS: u.start, TTLMillis: 3000, Shared: shared, Wait: 10 * time.Second}
 					if _, err := w.AcquireLocks(t.Context(), admitAll{}, args); err != nil {
 						t.Errorf("%d, shared %v: %v", u.start, shared, err)
 					}
@@ -44,8 +45,8 @@ func TestTwoRequestsOfATransactionInAQueue(t *testing.T) {
 	}
 }
 
-// Goal: a request of a transaction that shares a key, and wants it alone, may arrive twice. Method: two transactions share a key,
-// one of them asks twice for it alone, and the other one goes. (Found by test/sim as well.)
+// Goal: the request of a transaction to upgrade a shared lock may arrive twice. Method: two transactions share a key,
+// one of them requests it exclusively twice, and the other one releases. (test/sim found this as well.)
 func TestUpgradeThatArrivesTwice(t *testing.T) {
 	w := newWorld(t, false, nil)
 	user, other := w.lockUser(), w.lockUser()
@@ -54,7 +55,7 @@ func TestUpgradeThatArrivesTwice(t *testing.T) {
 	var waits sync.WaitGroup
 	for range 2 {
 		waits.Go(func() {
-			args := &AcquireArgs{Keys: [][]byte{[]byte("k")}, Primary: []byte("k"), StartTS: user.start, TTLMillis: 3000, Wait: 10 * time.Second}
+			args := &AcquireLocksRequest{Keys: [][]byte{[]byte("k")}, Primary: []byte("k"), StartTS: user.start, TTLMillis: 3000, Wait: 10 * time.Second}
 			if _, err := w.AcquireLocks(t.Context(), admitAll{}, args); err != nil {
 				t.Error(err)
 			}

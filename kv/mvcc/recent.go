@@ -14,8 +14,8 @@ const (
 )
 
 // recentReads caches the values of frequently read keys as of their last read, so that most reads of rows that are read
-// often and changed seldom need no iterator. It is a table by hash: a key has one place, and the last value stored there
-// stays.
+// often and changed seldom need no iterator. Scans read and store rows directly behind deleted spans. It is a table by
+// hash: a key has one place, and the last value stored there stays.
 //
 // A value that was read at asOf is the key's value at every timestamp from its version to asOf, because history does not
 // change. It is also the key's value at a later timestamp if nothing was committed in between, which the key's commit

@@ -18,7 +18,7 @@ func (w *world) putOnePhase(key, value string) tso.Timestamp {
 	if value == "" {
 		m.Op, m.Value = OpDelete, nil
 	}
-	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{
+	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{
 		Mutations: []Mutation{m}, Primary: m.Key, StartTS: w.now(), TTLMillis: 1000, TryOnePC: true})
 	if err != nil || res.OnePCCommitTS == 0 {
 		w.t.Fatal(res, err)
@@ -40,11 +40,11 @@ func (w *world) remembered(key string, ts tso.Timestamp) bool {
 	return w.recent.Load().find(hash, w.marks.at(hash), []byte(key), ts) != nil
 }
 
-// Goal: an empty value is not taken for an absent one when it is remembered. Method: reads until it is.
+// Goal: an empty value is not treated as absent when it is remembered. Method: reads until it is.
 func TestRecentReadOfAnEmptyValue(t *testing.T) {
 	w := newWorld(t, true, nil)
 	m := Mutation{Op: OpPut, Key: []byte("k"), Value: []byte{}}
-	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{
+	res, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{
 		Mutations: []Mutation{m}, Primary: m.Key, StartTS: w.now(), TTLMillis: 1000, TryOnePC: true})
 	if err != nil || res.OnePCCommitTS == 0 {
 		t.Fatal(res, err)
@@ -61,8 +61,8 @@ func TestRecentReadOfAnEmptyValue(t *testing.T) {
 	}
 }
 
-// Goal: what is remembered is answered only where it is true. Method: a key is read until it is
-// remembered, then written, deleted, dropped; all its history is read after each step.
+// Goal: a remembered value is used only where it is valid. Method: a key is read until it is remembered, then written,
+// deleted, dropped; all its history is read after each step.
 func TestRecentReads(t *testing.T) {
 	w := newWorld(t, true, nil)
 	want := func(ts tso.Timestamp, value string) {
@@ -124,9 +124,9 @@ func TestRecentReads(t *testing.T) {
 	want(w.now(), "")
 }
 
-// Goal (I7): the order raise max_ts, probe, mark takes no remembered value for one that was written
-// since, and no other order would do. Method: all interleavings of a reader that remembers a value from below
-// the writer's commit_ts, as in T-ORD-1.
+// Goal (I7): the order raise max_ts, probe, mark uses no remembered value that was overwritten since, and no other
+// order would do. Method: all interleavings of a reader that remembers a value from below the writer's commit_ts, as in
+// T-ORD-1.
 func TestRecentReadsOrder(t *testing.T) {
 	steps := map[string]func(*orderState){"raise": raiseMax, "probe": probe, "mark": func(s *orderState) { s.sawWrite = s.marked }}
 	mark := func(s *orderState) { s.marked = true }
@@ -142,10 +142,9 @@ func TestRecentReadsOrder(t *testing.T) {
 	}
 }
 
-// Goal: no read misses a write that was acknowledged before its timestamp was taken, while values are
-// remembered and forgotten all the time. Method: writers count keys up, readers, singly and in
-// batches, look whether a count is what it was at the timestamp at least; a snapshot that is read
-// twice says the same.
+// Goal: no read misses a write that was acknowledged before its timestamp was issued, while values are continuously
+// remembered and evicted. Method: writers increment counters, readers, singly and in batches, check that a counter is
+// at least what it was at the timestamp; a repeated read of a snapshot returns the same.
 func TestRecentReadsUnderWrites(t *testing.T) {
 	w := newWorld(t, true, nil)
 	const keys, rounds = 8, 400
@@ -157,7 +156,7 @@ func TestRecentReadsUnderWrites(t *testing.T) {
 		writers.Go(func() {
 			for n := uint64(1); n <= rounds; n++ {
 				value := binary.BigEndian.AppendUint64(nil, n)
-				if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: key(i), Value: value}},
+				if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: key(i), Value: value}},
 					Primary: key(i), StartTS: w.now(), TTLMillis: 1000, TryOnePC: true}); err != nil {
 					t.Error(err)
 					return
@@ -216,8 +215,8 @@ func readAtLeast(t *testing.T, w *world, acked []atomic.Uint64, key func(int) []
 	}
 }
 
-// Goal: the values that reads remember stay within their bound, and reads stay right. Method: many more values than
-// fit, from several goroutines; then what is counted is compared with what is there.
+// Goal: the remembered values stay within their bound, and reads stay correct. Method: many more values than fit, from
+// several goroutines; then the accounted size is compared with the contents.
 func TestRecentReadsStayWithinTheirBound(t *testing.T) {
 	const limit = 10_000
 	w := newWorld(t, true, nil)

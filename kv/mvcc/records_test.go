@@ -12,8 +12,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: the bytes on disk are those of docs/format; whoever changes them changes the format version.
-// Method: golden bytes of every record and key.
+// Goal: the bytes on disk are those of docs/format; changing them requires a new format version. Method: golden bytes
+// of every record and key.
 func TestGoldenFormats(t *testing.T) {
 	lock := Lock{Op: OpPut, StartTS: 0x10, Primary: []byte("pk"), TTLMillis: 3000, MinCommitTS: 0x21, TxnSize: 2, Value: []byte("v")}
 	async := lock
@@ -42,7 +42,7 @@ func TestGoldenFormats(t *testing.T) {
 	}
 }
 
-// Goal: records come back as they were written. Method: edges of every field.
+// Goal: records round-trip. Method: extreme values of every field.
 func TestRecordsRoundTrip(t *testing.T) {
 	for _, l := range []Lock{
 		{Op: OpPut, StartTS: 1, Primary: []byte{}, Value: []byte{}},
@@ -65,8 +65,8 @@ func TestRecordsRoundTrip(t *testing.T) {
 	}
 }
 
-// Goal: no bytes on disk make a decoder panic, and what is accepted is in its one form. Method:
-// fuzzing; decode, encode, compare; the reader's short decoder must agree.
+// Goal: no bytes on disk make a decoder panic, and accepted bytes are in canonical form. Method: fuzzing; decode,
+// encode, compare; the reader's short decoder must agree.
 func FuzzRecords(f *testing.F) {
 	f.Add(appendLock(nil, &Lock{Op: OpPut, Primary: []byte("p"), Value: []byte("v")}, false))
 	f.Add(appendLock(nil, &Lock{Op: OpPut, Primary: []byte("p"), Value: []byte("v"), Async: true, Secondaries: [][]byte{[]byte("s")}}, false))
@@ -95,8 +95,8 @@ func FuzzRecords(f *testing.F) {
 	})
 }
 
-// Goal: stored keys of one keyspace lie in the order of the user keys, whatever
-// their bytes, and give them back. Method: fuzzing.
+// Goal: stored keys of one keyspace are in the order of the user keys, for any bytes, and can be decoded. Method:
+// fuzzing.
 func FuzzStoredKeys(f *testing.F) {
 	f.Add([]byte("a"), []byte("a\x00"), uint64(1), uint64(2))
 	f.Add([]byte{}, []byte{9}, uint64(0), uint64(math.MaxUint64))

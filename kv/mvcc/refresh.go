@@ -9,17 +9,20 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// RefreshArgs requests a check that Spans are the same at ToTS as at FromTS, changes by StartTS aside.
-type RefreshArgs struct {
+// RefreshRequest requests a check that Spans, which lie within Ranges, are the same at ToTS as at FromTS, changes by
+// StartTS aside. [key, key+"\x00") is a single key, and cheaper. ToTS has been issued.
+type RefreshRequest struct {
+	Ranges                []RangeRef
 	Spans                 []Span
 	StartTS, FromTS, ToTS tso.Timestamp
-	// Bypass are transactions known not to commit at or below ToTS.
+	// Bypass are transactions known not to commit at or below ToTS, whatever their locks contain: a push raises the
+	// primary's minimum only.
 	Bypass []tso.Timestamp
 }
 
 // Refresh verifies that no other transaction has changed a key of the spans in (FromTS, ToTS], and, after BeginRead with
 // ToTS, that none will. Errors: *RefreshConflictError, *KeyLockedError, *TooOldError.
-func (s *State) Refresh(ctx context.Context, args *RefreshArgs) error {
+func (s *State) Refresh(ctx context.Context, args *RefreshRequest) error {
 	if args.ToTS == tso.MaxTimestamp || args.FromTS > args.ToTS {
 		return &InvalidRequestError{Detail: "refresh to a timestamp that is none, or below the snapshot"}
 	}
@@ -45,7 +48,7 @@ type readConflict struct {
 }
 
 // validate is one attempt at Refresh. The caller has fenced ToTS.
-func (s *State) validate(args *RefreshArgs) (*readConflict, error) {
+func (s *State) validate(args *RefreshRequest) (*readConflict, error) {
 	// The lock table first, the marks and the iterators then: I1.
 	for i := range args.Spans {
 		if conflict := s.lockInSpan(args, &args.Spans[i]); conflict != nil {
@@ -85,7 +88,7 @@ func (s *State) validate(args *RefreshArgs) (*readConflict, error) {
 }
 
 // lockInSpan returns a lock in the span that may commit at or below ToTS, or nil.
-func (s *State) lockInSpan(args *RefreshArgs, span *Span) (conflict *readConflict) {
+func (s *State) lockInSpan(args *RefreshRequest, span *Span) (conflict *readConflict) {
 	t := s.locks
 	if t.blocking.Load() == 0 {
 		return nil
@@ -126,7 +129,7 @@ func (s *State) lockInSpan(args *RefreshArgs, span *Span) (conflict *readConflic
 }
 
 // changedAt returns *RefreshConflictError if the key has changed.
-func changedAt(args *RefreshArgs, it *storage.Iterator, key []byte) error {
+func changedAt(args *RefreshRequest, it *storage.Iterator, key []byte) error {
 	it.Buf = appendPrefix(it.Buf[:0], tagWrite, key)
 	for ok := it.SeekPrefixGE(it.Buf); ok; ok = it.Next() {
 		w, err := currentWrite(it)
@@ -145,7 +148,7 @@ func changedAt(args *RefreshArgs, it *storage.Iterator, key []byte) error {
 
 // changedInSpan is changedAt for every key of a span, including those that did not exist. A long span is read by an
 // iterator that skips what was not written since, which costs more to open.
-func (s *State) changedInSpan(args *RefreshArgs, span *Span) error {
+func (s *State) changedInSpan(args *RefreshRequest, span *Span) error {
 	const short = 256
 	lower, upper := appendPrefix(nil, tagWrite, span.Start), appendUpper(nil, tagWrite, span.End)
 	it, err := s.eng.NewRangeIter(lower, upper)
@@ -166,7 +169,7 @@ func (s *State) changedInSpan(args *RefreshArgs, span *Span) error {
 }
 
 // changedAmong checks up to limit records and returns where to continue, nil at the end.
-func changedAmong(args *RefreshArgs, it *storage.Iterator, limit int) (rest []byte, err error) {
+func changedAmong(args *RefreshRequest, it *storage.Iterator, limit int) (rest []byte, err error) {
 	n := 0
 	for ok := it.First(); ok; n++ {
 		if n == limit {

@@ -70,7 +70,8 @@ func (s *State) Scan(ctx context.Context, args *ScanRequest) (*Page, error) {
 	if !ascendingSpans(args.Spans) {
 		return nil, &InvalidRequestError{Detail: "the spans of a scan are empty, overlap or do not ascend"}
 	}
-	sc := scanner{s: s, args: args, page: args.Reuse.reset(), spans: args.Spans, start: args.Spans[0].Start, end: args.Spans[n-1].End}
+	sc := scanner{s: s, args: args, page: args.Reuse.reset(), spans: args.Spans, start: args.Spans[0].Start, end: args.Spans[n-1].End,
+		recent: s.recent.Load()}
 	if err := sc.probe(ctx); err != nil {
 		return nil, err
 	}
@@ -112,6 +113,10 @@ type scanner struct {
 	conflicts []conflict // in scan order, not met yet
 	run       deletedRun
 	newer     bool // in reverse: the key may have a version above the snapshot
+
+	recent *recentReads // as it was before the iterator was opened
+	// known, if not nil, is the row that the scan has come to instead of the iterator's position.
+	known *recentRead
 }
 
 // probe lists the locks that the page has to handle, in scan order. A lock whose state is about to change ends the page
@@ -395,7 +400,9 @@ func (sc *scanner) emitCurrent(key []byte, version uint64) (full bool, err error
 			return false, err
 		}
 	}
-	sc.emit(key, value)
+	if sc.emit(key, value); !long {
+		sc.rememberRow(key, value, version)
+	}
 	return false, nil
 }
 
@@ -409,6 +416,14 @@ func (sc *scanner) forward() error {
 	older := 0      // keys from here on that are expected to have older versions
 	var last []byte // key of the last row
 	for ok := sc.first(); ok; {
+		if sc.known != nil {
+			last = nil
+			var done bool
+			if done, ok = sc.emitKnown(); done {
+				return nil
+			}
+			continue
+		}
 		if sc.at < len(sc.spans)-1 {
 			at := sc.at
 			if ok = sc.enterAbove(); !ok || sc.at != at {

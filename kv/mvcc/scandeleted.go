@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/percodb/percodb/kv/storage"
+	"github.com/percodb/percodb/tso"
 )
 
 // maxProbedKeys bounds how many locked keys a scan keeps in mind for the sake of deleted spans.
@@ -31,6 +32,7 @@ type deletedRun struct {
 	behind []byte   // forward: if not nil, the run begins directly behind this key instead
 	end    []byte   // in reverse: the bound above the run
 	jumped bool     // the run is next to a verified span, or has one in it
+	sought bool     // forward: the run begins behind a cached row, and only a seek led there
 	// unseen counts the keys walked over since the run began, or has last jumped; reported the runs of the page that were
 	// reported.
 	unseen, reported int
@@ -43,7 +45,7 @@ type deletedRun struct {
 
 // begin opens a run where the iterator has come to in so many steps.
 func (r *deletedRun) begin(steps int) {
-	r.open, r.jumped, r.unseen, r.behind, r.steps = true, false, 0, nil, steps
+	r.open, r.jumped, r.sought, r.unseen, r.behind, r.steps = true, false, false, 0, nil, steps
 }
 
 // reset begins a probe.
@@ -75,7 +77,7 @@ func (sc *scanner) first() (ok bool) {
 		sc.s.deleted.tracked.Add(-1)
 	}
 	if r.start = sc.start; sc.jumpForward(sc.start) {
-		return sc.it.SeekGE(sc.it.Buf)
+		return sc.seekBehindSpan()
 	}
 	return sc.it.First()
 }
@@ -90,6 +92,58 @@ func (sc *scanner) jumpForward(key []byte) bool {
 		sc.it.Buf = storage.AppendSentinel(buf)
 	}
 	return found
+}
+
+// seekBehindSpan moves to sc.it.Buf, the end of a verified span. Spans usually end at a row; if its value is cached, the
+// scan continues at sc.known, without the seek.
+func (sc *scanner) seekBehindSpan() (ok bool) {
+	if sc.known = sc.cachedRow(sc.it.Buf[1 : len(sc.it.Buf)-1]); sc.known != nil {
+		return true
+	}
+	return sc.it.SeekGE(sc.it.Buf)
+}
+
+// cachedRow returns the cached value of key, which is the first one that is not known to be deleted, or nil. The page's
+// locks have been checked: a key without a lock may be read from the cache.
+func (sc *scanner) cachedRow(key []byte) *recentRead {
+	switch {
+	case len(sc.spans) > 1, len(sc.end) > 0 && bytes.Compare(key, sc.end) >= 0:
+		return nil
+	case len(sc.conflicts) > 0 && bytes.Compare(sc.conflicts[0].key, key) <= 0:
+		return nil
+	}
+	hash := sc.s.marks.hash(key)
+	return sc.recent.find(hash, sc.s.marks.at(hash), key, sc.args.ReadTS)
+}
+
+// rememberRow caches the value of a row that lies directly behind a verified span.
+func (sc *scanner) rememberRow(key, value []byte, version uint64) {
+	if r := &sc.run; !r.open || !r.jumped || r.unseen > 0 || len(sc.spans) > 1 {
+		return
+	}
+	hash := sc.s.marks.hash(key)
+	sc.recent.remember(hash, sc.s.marks.at(hash), key, sc.args.ReadTS, tso.Timestamp(version), value)
+}
+
+// emitKnown adds sc.known to the page, and moves to the next key that may not be deleted. done reports that the page ends
+// here.
+func (sc *scanner) emitKnown() (done, ok bool) {
+	row := sc.known
+	sc.known = nil
+	if sc.endRun(row.key); sc.full(row.key) {
+		return true, false
+	}
+	sc.emit(row.key, row.value)
+	if sc.endAtLimit() {
+		return true, false
+	}
+	if moved, more := sc.behindRow(row.key); moved {
+		return false, more
+	}
+	sc.run.sought = true
+	sc.it.Buf = append(append(append(sc.it.Buf[:0], tagWrite), row.key...), 0)
+	sc.it.Buf = storage.AppendSentinel(sc.it.Buf)
+	return false, sc.it.SeekGE(sc.it.Buf)
 }
 
 // last is first for a scan in reverse.
@@ -127,7 +181,7 @@ func (sc *scanner) behindRow(key []byte) (moved, ok bool) {
 	}
 	var room [128]byte
 	if sc.jumpForward(append(append(room[:0], key...), 0)) {
-		return true, sc.it.SeekGE(sc.it.Buf)
+		return true, sc.seekBehindSpan()
 	}
 	return false, false
 }
@@ -167,7 +221,7 @@ func (sc *scanner) passDeleted(key []byte) (ok bool) {
 		if buf, found := sc.s.deleted.endOf(key, sc.args.ReadTS, buf); found {
 			r.jump()
 			sc.it.Buf = storage.AppendSentinel(buf)
-			return sc.it.SeekGE(sc.it.Buf)
+			return sc.seekBehindSpan()
 		}
 	}
 	return sc.it.NextPrefix()
@@ -201,6 +255,8 @@ func (sc *scanner) endRun(bound []byte) {
 	}
 	least := minDeletedSpanKeys
 	switch {
+	case r.sought:
+		least = 1 // the span saves the seek as well
 	case r.jumped:
 		least = minDeletedMore
 	case r.reported < maxShortRuns:

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// spansWorld is a state of a few keys with many versions, deletions, long values, and locks of transactions
-// that will never end, some of which readers know about.
+// spansWorld is a state of a few keys with many versions, deletions, long values, and locks of transactions that never
+// end, some of which readers know.
 func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []byte) {
 	w := newWorld(t, false, nil)
 	ctx := context.Background()
@@ -26,7 +26,7 @@ func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []by
 			m = Mutation{Op: OpDelete, Key: key(i)}
 		}
 		startTS := w.now()
-		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{m}, Primary: m.Key, StartTS: startTS, TTLMillis: 1000})
+		_, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{m}, Primary: m.Key, StartTS: startTS, TTLMillis: 1000})
 		if err != nil { // the key is locked
 			var locked *KeyLockedError
 			if !errors.As(err, &locked) {
@@ -46,7 +46,7 @@ func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []by
 			}
 		}
 		if n == 80 {
-			o.ReadTS = w.now() // what follows is not seen
+			o.ReadTS = w.now() // later writes are not seen
 		}
 	}
 	if err := w.BeginRead(ctx, o.ReadTS); err != nil {
@@ -55,7 +55,7 @@ func spansWorld(t *testing.T, r *rand.Rand) (*world, ReadOptions, func(int) []by
 	return w, o, key
 }
 
-// pages follows a scan to its end and returns what it has shown.
+// pages follows a scan to its end and returns its rows.
 func (w *world) pages(args ScanRequest, next func(*ScanRequest, []byte) bool) (shown []string, n int) {
 	for {
 		page, err := w.Scan(context.Background(), &args)
@@ -82,7 +82,7 @@ func (w *world) pages(args ScanRequest, next func(*ScanRequest, []byte) bool) (s
 // spanOf is the list of one span; an empty end is no bound.
 func spanOf(start, end string) []Span { return []Span{{Start: []byte(start), End: []byte(end)}} }
 
-// resumeSpans cuts off what a page that ended at key has read, and reports whether something is left.
+// resumeSpans removes what a page that ended at key has read, and reports whether something is left.
 func resumeSpans(args *ScanRequest, key []byte) bool {
 	var left []Span
 	for _, s := range args.Spans {
@@ -100,9 +100,9 @@ func resumeSpans(args *ScanRequest, key []byte) bool {
 	return len(left) > 0
 }
 
-// Goal: a scan of several spans shows what scans of each of them show, whatever lies in them, in either
-// direction, and wherever its pages end. Method: random spans of a world with versions, deletions and
-// locks, pages of all sizes, against single scans without paging.
+// Goal: a scan of several spans returns what scans of each of them return, for any contents, in either direction, and
+// wherever its pages end. Method: random spans of a world with versions, deletions and locks, pages of all sizes,
+// against single scans without paging.
 func TestScanSpansAgainstSingleScans(t *testing.T) {
 	for seed := range uint64(40) {
 		r := rand.New(rand.NewPCG(seed, 3))
@@ -140,7 +140,7 @@ func TestScanSpansAgainstSingleScans(t *testing.T) {
 			args.Limit = []int{1, 2, 3, 7, 1000}[r.IntN(5)]
 			args.MaxBytes = []int{1, 30, 1 << 20}[r.IntN(3)]
 			got, n := w.pages(args, resumeSpans)
-			slices.Sort(got) // locks are listed apart from rows, and pages in reverse go down
+			slices.Sort(got) // locks are listed apart from rows, and pages in reverse descend
 			slices.Sort(want)
 			if !slices.Equal(got, want) {
 				t.Fatalf("seed %d, %d spans in %d pages, reverse %v, limit %d, bytes %d:\n got %q\nwant %q",
@@ -151,13 +151,13 @@ func TestScanSpansAgainstSingleScans(t *testing.T) {
 	}
 }
 
-// Goal: rows of several spans come in key order, or in reverse. Method: the order is looked at.
+// Goal: rows of several spans come in key order, or in reverse. Method: check the order.
 func TestScanSpansOrder(t *testing.T) {
 	w := newWorld(t, false, nil)
 	ctx := context.Background()
 	for i := range 20 {
 		key, startTS := fmt.Appendf(nil, "%02d", i), w.now()
-		if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: key, Value: key}}, Primary: key,
+		if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: key, Value: key}}, Primary: key,
 			StartTS: startTS, TTLMillis: 1000, TryOnePC: true}); err != nil {
 			t.Fatal(err)
 		}
@@ -193,9 +193,9 @@ func TestScanSpansOrder(t *testing.T) {
 	}
 }
 
-// Goal: a scan of several spans misses no commit that was reported before it began, in whichever span, while
-// locks come and go (I1). Method: writers add to numbers in all spans in one-phase commits, each number of a
-// pair by the same transaction; every snapshot must show pairs alike.
+// Goal: a scan of several spans misses no commit that was acknowledged before it began, in any span, while locks are
+// acquired and released (I1). Method: writers increment numbers in all spans in one-phase commits, both numbers of a
+// pair in one transaction; every snapshot must show equal pairs.
 func TestScanSpansDuringCommits(t *testing.T) {
 	w := newWorld(t, true, nil)
 	ctx := context.Background()
@@ -214,7 +214,7 @@ func TestScanSpansDuringCommits(t *testing.T) {
 				ms = append(ms, Mutation{Op: OpPut, Key: append(slices.Clone(s.Start), 'x'), Value: value})
 			}
 			startTS := w.now()
-			if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteArgs{Mutations: ms, Primary: ms[0].Key, StartTS: startTS, TTLMillis: 1000,
+			if _, err := w.Prewrite(ctx, admitAll{}, &PrewriteRequest{Mutations: ms, Primary: ms[0].Key, StartTS: startTS, TTLMillis: 1000,
 				TryOnePC: n%2 == 0}); err != nil {
 				t.Error(err)
 				return
@@ -258,8 +258,8 @@ func TestScanSpansDuringCommits(t *testing.T) {
 	<-done
 }
 
-// Goal: a page tells how many deleted keys it has passed. Method: keys put, deleted, put again, and deleted
-// after the snapshot; both directions, pages of several sizes.
+// Goal: a page reports how many deleted keys it has passed. Method: keys put, deleted, put again, and deleted after the
+// snapshot; both directions, pages of several sizes.
 func TestScanCountsDeletedKeys(t *testing.T) {
 	w := newWorld(t, true, nil)
 	for i := range 10 {
@@ -295,8 +295,8 @@ func TestScanCountsDeletedKeys(t *testing.T) {
 	}
 }
 
-// Goal: a page of several spans that ends before a lock which is about to change shows the rows before
-// it, and nothing of the gap before its span. Method: random spans; such a lock on any of their keys.
+// Goal: a page of several spans that ends before a lock whose state is changing contains the rows before it, and
+// nothing of the gap before its span. Method: random spans; such a lock on any of their keys.
 func TestScanSpansStopAtALockInFlight(t *testing.T) {
 	w := newWorld(t, true, nil)
 	key := func(i int) []byte { return fmt.Appendf(nil, "k%03d", i) }
@@ -307,7 +307,7 @@ func TestScanSpansStopAtALockInFlight(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for range 400 {
 		var spans []Span
-		var want [][]byte // what lies in them
+		var want [][]byte // the keys in them
 		for i := r.IntN(4); i < keys; i += r.IntN(5) {
 			n := 1 + r.IntN(4)
 			span := Span{Start: key(i), End: key(i + n)}
@@ -327,7 +327,7 @@ func TestScanSpansStopAtALockInFlight(t *testing.T) {
 		if len(want) < 2 {
 			continue
 		}
-		at := 1 + r.IntN(len(want)-1) // the page before the first key would be empty, and is waited for
+		at := 1 + r.IntN(len(want)-1) // the page before the first key would be empty, and waits
 		startTS := w.now()
 		lock := []entry{{key: want[at], lock: Lock{Op: OpPut, StartTS: startTS, Primary: want[at]}}}
 		readTS := w.now()
@@ -348,8 +348,8 @@ func TestScanSpansStopAtALockInFlight(t *testing.T) {
 	}
 }
 
-// Goal: a page that ends before the keys of a large commit reports no locks beyond that end, where the next page begins:
-// they would be read twice. Method: a lock in the last span, a large commit in the one before it, in both directions.
+// Goal: a page that ends before the keys of a large commit reports no locks beyond that end, where the next page begins
+// and would read them again. Method: a lock in the last span, a large commit in the one before it, in both directions.
 func TestScanSpansNarrowedByALargeCommit(t *testing.T) {
 	w := newWorld(t, true, nil)
 	w.putRow(t, "a1", "old")
@@ -357,7 +357,7 @@ func TestScanSpansNarrowedByALargeCommit(t *testing.T) {
 	large := w.beginLarge(evenRows(10, "new"), w.now())
 	<-large.at
 	for _, key := range []string{"a2", "z2"} {
-		_, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteArgs{Mutations: []Mutation{{Op: OpPut, Key: []byte(key), Value: []byte("new")}},
+		_, err := w.Prewrite(context.Background(), admitAll{}, &PrewriteRequest{Mutations: []Mutation{{Op: OpPut, Key: []byte(key), Value: []byte("new")}},
 			Primary: []byte(key), StartTS: w.now(), TTLMillis: 3000})
 		if err != nil {
 			t.Fatal(err)

@@ -7,9 +7,11 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// SecondaryArgs is a status check of an async commit at its secondaries. Keys ascend. A key without lock and record may
-// be decided if Owner, or if NowTS != 0: the caller has found the primary's TTL to have passed as of NowTS.
-type SecondaryArgs struct {
+// CheckSecondaryLocksRequest: Keys ascending. Keys without lock or record are decided, by a rollback
+// record, if Owner (the transaction's own client aborts it) or if NowTS != 0: the caller has found
+// the primary's TTL run out as of NowTS, and so have those of the locks met.
+type CheckSecondaryLocksRequest struct {
+	Ranges         []RangeRef
 	Keys           [][]byte
 	StartTS, NowTS tso.Timestamp
 	Owner          bool
@@ -17,7 +19,7 @@ type SecondaryArgs struct {
 
 // CheckSecondaryLocks returns the status of an async commit according to keys. A missing lock, if it may be decided,
 // gets a rollback record, which decides the transaction. A returned outcome is durable.
-func (s *State) CheckSecondaryLocks(ctx context.Context, adm Admission, args *SecondaryArgs) (SecondaryStatus, error) {
+func (s *State) CheckSecondaryLocks(ctx context.Context, adm Admission, args *CheckSecondaryLocksRequest) (SecondaryStatus, error) {
 	if err := validateKeys(args.Keys); err != nil {
 		return SecondaryStatus{}, err
 	}
@@ -38,7 +40,7 @@ func (s *State) CheckSecondaryLocks(ctx context.Context, adm Admission, args *Se
 }
 
 // checkSecondaries is one attempt.
-func (w *writer) checkSecondaries(adm Admission, args *SecondaryArgs) (st SecondaryStatus, wait <-chan struct{}, err error) {
+func (w *writer) checkSecondaries(adm Admission, args *CheckSecondaryLocksRequest) (st SecondaryStatus, wait <-chan struct{}, err error) {
 	w.latchKeys(args.Keys)
 	f := w.newFinisher(args.StartTS, 0)
 	if err := adm.Admit(); err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: the protocol's verbs do what transactions.md says, case by case. Method: transcripts of
-// requests and answers; the file names and comments tell the cases.
+// Goal: the protocol's requests behave as transactions.md says, case by case. Method: transcripts of requests and
+// answers; the file names and comments describe the cases.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		if strings.Contains(path, "fuzz") || strings.Contains(path, "proto") {
@@ -24,7 +24,7 @@ func TestTranscripts(t *testing.T) {
 	})
 }
 
-// runTranscript runs one file, with and without packed locks. In a world whose file says so the oracle is elsewhere.
+// runTranscript runs one file, with and without packed locks. In a world whose file says so the oracle is remote.
 func runTranscript(t *testing.T, path string) {
 	for _, packLocks := range []int{0, packAll} {
 		s := &transcript{world: newPackingWorld(t, !strings.Contains(path, "remote"), nil, packLocks), ts: map[string]tso.Timestamp{}}
@@ -33,8 +33,7 @@ func runTranscript(t *testing.T, path string) {
 	}
 }
 
-// transcript runs commands against one world. ts holds the timestamps that have a name: start_ts of
-// transactions among them.
+// transcript runs commands in one world. ts contains the named timestamps, such as start_ts of transactions.
 type transcript struct {
 	*world
 	ts      map[string]tso.Timestamp
@@ -181,7 +180,7 @@ func (s *transcript) list(d *datadriven.TestData, name string) (keys [][]byte) {
 }
 
 func (s *transcript) prewrite(ctx context.Context, d *datadriven.TestData) (string, error) {
-	args := PrewriteArgs{StartTS: s.txn(d), Primary: []byte(s.arg(d, "primary")), TTLMillis: 3000,
+	args := PrewriteRequest{StartTS: s.txn(d), Primary: []byte(s.arg(d, "primary")), TTLMillis: 3000,
 		TryOnePC: d.HasArg("onepc"), MaxCommitTS: s.at(d, "max"), ReadTS: s.at(d, "read"), FloorTS: s.at(d, "floor"),
 		Async: d.HasArg("async"), Secondaries: s.list(d, "secondaries"), Reads: s.spans(d, "reads")}
 	for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
@@ -218,7 +217,7 @@ func (s *transcript) prewrite(ctx context.Context, d *datadriven.TestData) (stri
 }
 
 func (s *transcript) status(ctx context.Context, d *datadriven.TestData) (string, error) {
-	st, err := s.CheckTxnStatus(ctx, admitAll{}, &StatusArgs{Primary: s.keys(d)[0], StartTS: s.txn(d),
+	st, err := s.CheckTxnStatus(ctx, admitAll{}, &CheckTxnStatusRequest{Primary: s.keys(d)[0], StartTS: s.txn(d),
 		CallerTS: s.at(d, "caller"), NowTS: s.now(), RollbackIfMissing: d.HasArg("decide"),
 		ResolvingPessimistic: d.HasArg("pessimistic"), ForceSync: d.HasArg("force")})
 	switch {

@@ -9,19 +9,19 @@ import (
 	"github.com/cockroachdb/datadriven"
 )
 
-// background is a request for locks that waits while the transcript goes on.
+// background is a request for locks that waits while the transcript continues.
 type background struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	txn     string
 	keys    [][]byte
-	granted AcquireResult
+	granted AcquireLocksResponse
 	err     error
 }
 
-// nameOf returns under what name the client knows a transaction's answers: as=name, if it does not
-// hear them as itself.
+// nameOf returns the name under which the client knows a transaction's answers: as=name, if it differs from the
+// transaction's.
 func (s *transcript) nameOf(d *datadriven.TestData) string {
 	if as := s.arg(d, "as"); as != "" {
 		return as
@@ -29,10 +29,10 @@ func (s *transcript) nameOf(d *datadriven.TestData) string {
 	return s.arg(d, "txn")
 }
 
-// acquire takes locks; as of when is known as txn.key from then on. With bg=name it may wait: join
-// tells what became of it.
+// acquire acquires locks; the timestamp as of which it did is named txn.key from then on. With bg=name it may wait:
+// join returns its result.
 func (s *transcript) acquire(ctx context.Context, d *datadriven.TestData) (string, error) {
-	args := AcquireArgs{Keys: s.keys(d), Primary: []byte(s.arg(d, "primary")), StartTS: s.txn(d), ReadTS: s.at(d, "read"),
+	args := AcquireLocksRequest{Keys: s.keys(d), Primary: []byte(s.arg(d, "primary")), StartTS: s.txn(d), ReadTS: s.at(d, "read"),
 		TTLMillis: 3000, SkipLocked: d.HasArg("skip"), Shared: d.HasArg("shared"), Alive: s.at(d, "alive"), Existence: d.HasArg("existence")}
 	if len(args.Primary) == 0 {
 		args.Primary = args.Keys[0]
@@ -64,8 +64,8 @@ func (s *transcript) acquire(ctx context.Context, d *datadriven.TestData) (strin
 	return "waits", nil
 }
 
-// granted tells what was locked, and gives it names.
-func (s *transcript) granted(txn string, keys [][]byte, res *AcquireResult) string {
+// granted formats what was locked, and names it.
+func (s *transcript) granted(txn string, keys [][]byte, res *AcquireLocksResponse) string {
 	var out []string
 	for i, at := range res.LockedAt {
 		if at == 0 {
@@ -101,7 +101,7 @@ func (s *transcript) joinAll() {
 }
 
 func (s *transcript) secondaries(ctx context.Context, d *datadriven.TestData) (string, error) {
-	args := SecondaryArgs{Keys: s.keys(d), StartTS: s.txn(d), Owner: d.HasArg("owner")}
+	args := CheckSecondaryLocksRequest{Keys: s.keys(d), StartTS: s.txn(d), Owner: d.HasArg("owner")}
 	if d.HasArg("expired") {
 		args.NowTS = s.now()
 	}
@@ -134,7 +134,7 @@ func (s *transcript) spans(d *datadriven.TestData, name string) (spans []Span) {
 }
 
 func (s *transcript) refresh(ctx context.Context, d *datadriven.TestData) error {
-	args := RefreshArgs{Spans: s.spans(d, "reads"), StartTS: s.txn(d), FromTS: s.at(d, "from"), ToTS: s.at(d, "to")}
+	args := RefreshRequest{Spans: s.spans(d, "reads"), StartTS: s.txn(d), FromTS: s.at(d, "from"), ToTS: s.at(d, "to")}
 	if bypass := s.at(d, "bypass"); bypass != 0 {
 		args.Bypass = append(args.Bypass, bypass)
 	}

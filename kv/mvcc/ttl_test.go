@@ -6,8 +6,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// Goal: a lock may be rolled back by others once both clocks say so: its TTL by the oracle's, its owner's lease by
-// the shard's. Method: the decision over both values.
+// Goal: others may roll back a lock once both clocks have expired: its TTL by the oracle's, its owner's lease by the
+// shard's. Method: the decision over both values.
 func TestBothClocksJudgeALock(t *testing.T) {
 	const start, ttl, lease = 1_000_000, 3000, 3000
 	for _, tc := range []struct {
@@ -33,7 +33,7 @@ func TestBothClocksJudgeALock(t *testing.T) {
 		if got := ttlInForce(&l, now, tc.silent); got != tc.ttlInForceMillis {
 			t.Errorf("%s: TTL in force %d, want %d", tc.name, got, tc.ttlInForceMillis)
 		}
-		// Every other decision goes by the same two values.
+		// Every other decision depends on the same two values.
 		v := keyView{lock: &Lock{Op: OpPut, StartTS: l.StartTS, Primary: []byte("k"), TTLMillis: ttl, LeaseMillis: tc.lease}}
 		q := statusQuery{startTS: l.StartTS, nowTS: now, silentMillis: tc.silent}
 		for _, op := range []Op{OpPut, OpPessimistic} {

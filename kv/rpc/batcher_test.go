@@ -3,27 +3,22 @@ package rpc
 import (
 	"context"
 	"errors"
-	"net"
 	"runtime"
 	"sync"
 	"testing"
 
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials/insecure"
-
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
-	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
-// fateShard knows fates: even transactions have committed just after they began, odd ones are missing.
-type fateShard struct {
+// statusShard answers status checks: even transactions have committed just after they began, odd ones are missing.
+type statusShard struct {
 	kv.Shard
 	gate chan struct{}
 }
 
-func (s *fateShard) CheckTxnStatus(_ context.Context, req *kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
+func (s *statusShard) CheckTxnStatus(_ context.Context, req *kv.CheckTxnStatusRequest) (mvcc.TxnStatus, error) {
 	<-s.gate
 	if req.StartTS%2 == 1 {
 		return mvcc.TxnStatus{}, &mvcc.TxnNotFoundError{StartTS: req.StartTS}
@@ -31,7 +26,7 @@ func (s *fateShard) CheckTxnStatus(_ context.Context, req *kv.CheckTxnStatusRequ
 	return mvcc.TxnStatus{CommitTS: req.StartTS + 1}, nil
 }
 
-func (s *fateShard) CheckSecondaryLocks(_ context.Context, req *kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
+func (s *statusShard) CheckSecondaryLocks(_ context.Context, req *kv.CheckSecondaryLocksRequest) (mvcc.SecondaryStatus, error) {
 	<-s.gate
 	if req.StartTS%2 == 1 {
 		return mvcc.SecondaryStatus{}, &mvcc.TxnNotFoundError{StartTS: req.StartTS}
@@ -39,9 +34,9 @@ func (s *fateShard) CheckSecondaryLocks(_ context.Context, req *kv.CheckSecondar
 	return mvcc.SecondaryStatus{CommitTS: req.StartTS + 1}, nil
 }
 
-// Goal: questions that are put together get their own answers and errors each, and an asker who leaves
-// takes nobody's answer away. Method: many at once, held up by the shard until all have been asked.
-func TestQuestionsAreAskedTogether(t *testing.T) {
+// Goal: status checks that are sent in one request get an answer or an error each, and a caller that gives up takes no other's
+// answer away. Method: many at once, which the shard blocks until all have been sent.
+func TestBatchedStatusChecks(t *testing.T) {
 	t.Run("status", func(t *testing.T) {
 		testBatching(t, func(ctx context.Context, s *Shard, startTS tso.Timestamp) (tso.Timestamp, error) {
 			st, err := s.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{StartTS: startTS, Primary: []byte("p")})
@@ -65,20 +60,8 @@ func TestQuestionsAreAskedTogether(t *testing.T) {
 }
 
 func testBatching(t *testing.T, ask func(context.Context, *Shard, tso.Timestamp) (tso.Timestamp, error), waiting func(*Shard) int) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	gate := make(chan struct{})
-	server := tsorpc.NewGRPCServer()
-	RegisterShard(server, &fateShard{gate: gate})
-	go server.Serve(l)
-	defer server.Stop()
-	conn, err := grpc.NewClient(l.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn, _ := serveShard(t, &statusShard{gate: gate})
 	shard := NewShard(conn, "test", ClientOptions{})
 	const askers = 300
 	impatient, leave := context.WithCancel(t.Context())

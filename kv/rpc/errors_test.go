@@ -19,7 +19,7 @@ var equateText = cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String()
 	cmp.Comparer(func(a, b error) bool { return errorText(a) == errorText(b) }))
 
 // Goal: I1, for every error that kv promises, bare and wrapped. Method: through the bytes on the wire.
-func TestErrorsComeBackAsTheyWere(t *testing.T) {
+func TestErrorsRoundTrip(t *testing.T) {
 	lock := mvcc.Lock{Op: mvcc.OpPut, StartTS: 16, Primary: []byte("p"), TTLMillis: 3000, MinCommitTS: 17, TxnSize: 2, Value: []byte{}}
 	desc := kv.RangeDescriptor{ID: 3, Epoch: 4, Span: kv.Span{Start: []byte("a")}, Shard: "s1"}
 	for _, want := range []error{

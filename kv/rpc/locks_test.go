@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
+	"github.com/percodb/percodb/kv/rpc/kvpb"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/tso"
@@ -200,6 +203,44 @@ func TestDeadlockAcrossStores(t *testing.T) {
 	server.Stop()
 	if _, err := c.graph.Wait(t.Context(), 1, 2, nil); err == nil || errors.As(err, &deadlock) {
 		t.Errorf("a graph that is gone answers %v", err)
+	}
+}
+
+// Goal: a wait that ends while the graph has yet to answer leaves no edge behind. Method: the answer is held back until the wait
+// has been stopped; the edge goes long before its lease is over.
+func TestWaitEndsBeforeItsAnswer(t *testing.T) {
+	graph := waitgraph.NewLocal()
+	registered, answer := make(chan struct{}), make(chan struct{})
+	server := grpc.NewServer(grpc.UnaryInterceptor(func(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (any, error) {
+		res, err := next(ctx, req)
+		if _, ok := req.(*kvpb.WaitRequest); ok {
+			close(registered)
+			<-answer
+		}
+		return res, err
+	}))
+	RegisterWaitGraph(server, graph)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go server.Serve(l)
+	defer server.Stop()
+	conn, err := tsorpc.Dial(l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	began := time.Now()
+	_, stop := waitgraph.Watch(t.Context(), NewWaitGraph(conn), 1, nil, func() []tso.Timestamp { return []tso.Timestamp{2} })
+	<-registered
+	stop()
+	close(answer)
+	for graph.Len() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if took := time.Since(began); took > graphLease-time.Second {
+		t.Errorf("the edge stayed for %v", took)
 	}
 }
 

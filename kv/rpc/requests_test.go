@@ -2,7 +2,6 @@ package rpc
 
 import (
 	"context"
-	"net"
 	"reflect"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
-	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
 // requestShard keeps the request that it is sent.
@@ -92,20 +90,8 @@ func (s *requestShard) DropSpan(_ context.Context, r *kv.DropSpanRequest) (bool,
 // Goal: a field that is added to a request is not lost on its way to a shard in another process. Method: every request
 // of kv.Shard with every field set, compared with what arrives; the memory for the answer stays behind.
 func TestRequestsArriveAsTheyWere(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
 	behind := &requestShard{}
-	server := tsorpc.NewGRPCServer()
-	RegisterShard(server, behind)
-	go server.Serve(l)
-	defer server.Stop()
-	conn, err := tsorpc.Dial(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn, _ := serveShard(t, behind)
 	shard := reflect.ValueOf(NewShard(conn, "s", ClientOptions{}))
 	requests := 0
 	for i := range reflect.TypeFor[kv.Shard]().NumMethod() {

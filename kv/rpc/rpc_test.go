@@ -287,24 +287,30 @@ func (s slowShard) Prewrite(ctx context.Context, _ *kv.PrewriteRequest) (kv.Prew
 	return kv.PrewriteResponse{}, ctx.Err()
 }
 
-// Goal: I2 and I3. Method: a shard that does not answer; the caller cancels, has a deadline, or waits
-// for the client's timeout; then the process goes away.
-func TestSilenceAndCancellation(t *testing.T) {
-	slow := slowShard{ended: make(chan error, 1)}
+// serveShard serves a shard by itself until the test ends, and returns a connection to it.
+func serveShard(t *testing.T, shard kv.Shard) (*grpc.ClientConn, *grpc.Server) {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := tsorpc.NewGRPCServer()
-	RegisterShard(server, slow)
+	RegisterShard(server, shard)
 	go server.Serve(l)
-	defer server.Stop()
+	t.Cleanup(server.Stop)
 	conn, err := tsorpc.Dial(l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	t.Cleanup(func() { conn.Close() })
+	return conn, server
+}
 
+// Goal: I2 and I3. Method: a shard that does not answer; the caller cancels, has a deadline, or waits
+// for the client's timeout; then the process goes away.
+func TestSilenceAndCancellation(t *testing.T) {
+	slow := slowShard{ended: make(chan error, 1)}
+	conn, server := serveShard(t, slow)
 	patient := NewShard(conn, "slow", ClientOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)

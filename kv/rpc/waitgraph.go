@@ -99,9 +99,10 @@ const (
 	graphLease   = 5 * time.Second
 )
 
-// Wait implements waitgraph.Graph.
+// Wait implements waitgraph.Graph. It outlasts ctx: the answer is needed to remove the edge, which would otherwise stay for its
+// lease and be taken for a wait.
 func (g *WaitGraph) Wait(ctx context.Context, waiter, holder tso.Timestamp, key []byte) (done func(), err error) {
-	bounded, cancel := context.WithTimeout(ctx, graphTimeout)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), graphTimeout)
 	defer cancel()
 	res, err := g.client.Wait(bounded, &kvpb.WaitRequest{Waiter: uint64(waiter), Holder: uint64(holder), Key: key,
 		LeaseMillis: uint64(graphLease / time.Millisecond)})

@@ -24,8 +24,8 @@ const (
 	diskInterval = 100 * time.Millisecond
 	// waitForSpace is the interval at which a write without space is retried.
 	waitForSpace = 100 * time.Millisecond
-	// openPatience is how long opening waits for space.
-	openPatience = 2 * time.Second
+	// openTimeout is how long opening waits for space.
+	openTimeout = 2 * time.Second
 	// compactionPause is how long compactions wait after one ran out of space.
 	compactionPause = 5 * time.Second
 
@@ -217,7 +217,7 @@ func (d *disk) withSpace(f func() error) error {
 	begun := time.Now()
 	for {
 		err := f()
-		if !isDiskFull(err) || d.closing.Load() || !d.serving.Load() && time.Since(begun) > openPatience {
+		if !isDiskFull(err) || d.closing.Load() || !d.serving.Load() && time.Since(begun) > openTimeout {
 			return err
 		}
 		if !d.release() {

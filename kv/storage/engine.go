@@ -39,10 +39,10 @@ type Options struct {
 	// AcceptDataLoss opens a directory with a damaged log: the data written before the damage is kept, the rest is moved
 	// to separate files.
 	AcceptDataLoss bool
-	// LockPatience is how long Open waits while another process has the directory: one that has been killed keeps it until
+	// LockTimeout is how long Open waits while another process has the directory: one that has been killed keeps it until
 	// the kernel has freed its memory. 0: not at all.
-	LockPatience time.Duration
-	Logger       *slog.Logger
+	LockTimeout time.Duration
+	Logger      *slog.Logger
 	// OnFatal is called once, from any goroutine, after the first write that failed (I3). The process should log the
 	// error and exit: the goroutine with the failed write does not continue, and other writers must not either. Without
 	// OnFatal they get a *FailedError if possible.

@@ -272,7 +272,7 @@ const lockInterval = 20 * time.Millisecond
 
 // awaitLock is lockDir that waits for another process to end.
 func awaitLock(opts *Options) (*pebble.Lock, error) {
-	for end := time.Now().Add(opts.LockPatience); ; time.Sleep(lockInterval) {
+	for end := time.Now().Add(opts.LockTimeout); ; time.Sleep(lockInterval) {
 		lock, err := lockDir(opts.FS, opts.Dir)
 		if !errors.Is(err, ErrLocked) || !time.Now().Before(end) {
 			return lock, err

@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -282,10 +283,13 @@ func testUpgrade(t *testing.T, kept string) {
 	}
 	for n := 1; ; n++ {
 		fs := restore(t, files)
+		var mu sync.Mutex // Pebble deletes files, and the table of what was synced changes, in a goroutine of its own
 		changes := 0
 		var crashed map[string]string
 		e := mustOpen(t, errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 			if strings.Contains(op.Path, "PERCODB_") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
+				mu.Lock()
+				defer mu.Unlock()
 				if changes++; changes == n {
 					crashed = snapshot(t, fs)
 				}

@@ -182,13 +182,13 @@ func (g *Local) liveLocked(waiter tso.Timestamp) []*Edge {
 	return live
 }
 
-// Len returns the number of waits.
+// Len returns the number of waits whose lease has not run out.
 func (g *Local) Len() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	n := 0
-	for _, edges := range g.edges {
-		n += len(edges)
+	for waiter := range g.edges {
+		n += len(g.liveLocked(waiter))
 	}
 	return n
 }

@@ -56,6 +56,9 @@ func TestLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := g.Lease(3, 4, nil, time.Second); err != nil {
+		t.Fatal(err)
+	}
 	now = now.Add(time.Second - 1)
 	if _, err := g.Add(2, 1, nil); err == nil {
 		t.Error("a circle with a leased edge was closed")
@@ -63,6 +66,9 @@ func TestLease(t *testing.T) {
 	now = now.Add(1)
 	if _, err := g.Add(2, 1, nil); err != nil {
 		t.Errorf("the lease is over: %v", err)
+	}
+	if n := g.Len(); n != 1 {
+		t.Errorf("%d edges besides the one whose lease is over", n-1)
 	}
 	g.Remove(e)
 	if n := g.Len(); n != 1 {

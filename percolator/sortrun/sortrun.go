@@ -35,7 +35,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // Kind implements errkind.Error.
 func (e *Error) Kind() errkind.Kind { return errkind.TempFile }
 
-// File is a temporary file. Runs are added by one goroutine; finished runs may be read by many.
+// File is a temporary file. Runs are added one after the other; finished runs may be read by many.
 type File struct {
 	f     *os.File
 	size  int64

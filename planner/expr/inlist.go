@@ -7,6 +7,9 @@ import (
 // hashListFrom is the length from which a list of row-independent values is probed by hash.
 const hashListFrom = 9
 
+// hashSteps is what hashing an element counts as (builtin.Env.Step).
+const hashSteps = 64
+
 // InList is X [NOT] IN (List) under the equality of Class.
 type InList struct {
 	X     Scalar
@@ -79,6 +82,9 @@ func (l *InList) set(ev *Context) (*datumSet, error) {
 	}
 	set := newDatumSet(l.Class, len(l.List))
 	for _, s := range l.List {
+		if err := ev.Env.Step(hashSteps); err != nil {
+			return nil, err
+		}
 		d, err := s.Eval(ev, nil)
 		if err != nil {
 			return nil, err

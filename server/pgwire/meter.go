@@ -1,15 +1,22 @@
 package pgwire
 
 import (
+	"bytes"
 	"encoding/binary"
+	"io"
+	"math"
 	"net"
+	"slices"
+	"strings"
 
 	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // meter counts the large messages of a client in the server's memory: from when their length is known,
 // before space is made for them, until the next message begins. It follows the framing of what passes
-// (55.2.1, 55.7); a message that does not fit ends the read with a *memory.ExceededError.
+// (55.2.1, 55.7). A message that does not fit, or is longer than any may be, is taken from the connection and
+// not passed on: Read returns a *refusedMessage in its place, and goes on with the next one.
 //
 //	length, code, …        until the StartupMessage has come, then
 //	type, length, …
@@ -19,80 +26,137 @@ type meter struct {
 	counted int64 // for the message at hand
 	started bool  // typed messages come
 	starts  bool  // with the body at hand the StartupMessage ends
-	header  []byte
 	body    int64 // bytes of the message at hand still to come
+	// held is what was read and not passed on: the beginning of a header, or of a refused message and what follows.
+	held    []byte
+	refused *refusedMessage // comes next; nil: another message
 }
+
+// refusedMessage is the error in the place of a message that was not read.
+type refusedMessage struct {
+	kind byte // its type
+	why  error
+}
+
+func (e *refusedMessage) Error() string { return e.why.Error() }
+func (e *refusedMessage) Unwrap() error { return e.why }
 
 const (
 	// largeMessageBytes is the size of the smallest message that is counted.
 	largeMessageBytes = 32 << 10
 	startHeaderBytes  = 8
 	headerBytes       = 5
+	// discardBytes is the size of the buffer that a refused message is read into.
+	discardBytes = 64 << 10
 	// Codes of packets before the StartupMessage: cancel, TLS, GSS.
 	firstRequestCode = 80877102
 	lastRequestCode  = 80877104
 )
 
 func newMeter(c net.Conn, pool *memory.Pool) *meter {
-	return &meter{Conn: c, account: memory.NewAccount(pool, 0), header: make([]byte, 0, startHeaderBytes)}
+	return &meter{Conn: c, account: memory.NewAccount(pool, 0)}
 }
 
-// Read implements net.Conn.
+// Read implements net.Conn. The reader gets no part of a header: where one is incomplete, or its message refused, it has
+// read whole messages, and can go on behind an error.
 func (m *meter) Read(p []byte) (int, error) {
-	n, err := m.Conn.Read(p)
-	if n > 0 {
-		if err := m.pass(p[:n]); err != nil {
+	if m.refused != nil {
+		return 0, m.discard()
+	}
+	n := copy(p, m.held)
+	m.held = m.held[:copy(m.held, m.held[n:])]
+	ready := m.pass(p[:n])
+	for ready == 0 && m.refused == nil {
+		if n == len(p) {
+			return 0, io.ErrShortBuffer
+		}
+		read, err := m.Conn.Read(p[n:])
+		if read == 0 && err != nil {
+			m.held = append(bytes.Clone(p[:n]), m.held...)
 			return 0, err
 		}
+		n += read
+		ready = m.pass(p[:n])
 	}
-	return n, err
+	if ready < n {
+		m.held = append(bytes.Clone(p[ready:n]), m.held...)
+	}
+	if ready == 0 {
+		return 0, m.discard()
+	}
+	return ready, nil
 }
 
-// pass follows b.
-func (m *meter) pass(b []byte) error {
-	for len(b) > 0 {
+// discard reads a refused message to its end and returns the error in its place.
+func (m *meter) discard() error {
+	m.body += headerBytes
+	for m.body > 0 {
+		if len(m.held) == 0 {
+			m.held = slices.Grow(m.held, discardBytes)
+			n, err := m.Conn.Read(m.held[:discardBytes])
+			if n == 0 && err != nil {
+				return err
+			}
+			m.held = m.held[:n]
+		}
+		n := min(m.body, int64(len(m.held)))
+		m.body -= n
+		m.held = m.held[n:]
+	}
+	err := m.refused
+	m.refused, m.held = nil, bytes.Clone(m.held)
+	return err
+}
+
+// pass follows b up to a header that is incomplete, or whose message is refused, and returns the length of what comes
+// before it.
+func (m *meter) pass(b []byte) int {
+	at := 0
+	for at < len(b) {
 		if m.body > 0 {
-			n := min(m.body, int64(len(b)))
+			n := min(m.body, int64(len(b)-at))
 			m.body -= n
-			b = b[n:]
+			at += int(n)
 			continue
 		}
 		size := headerBytes
 		if !m.started && !m.starts {
 			size = startHeaderBytes
 		}
-		n := min(size-len(m.header), len(b))
-		m.header = append(m.header, b[:n]...)
-		b = b[n:]
-		if len(m.header) < size {
-			return nil
+		if len(b)-at < size {
+			return at
 		}
-		if err := m.begin(); err != nil {
-			return err
+		if err := m.begin(b[at : at+size]); err != nil {
+			m.refused = &refusedMessage{kind: b[at], why: err}
+			return at
 		}
-		m.header = m.header[:0]
+		at += size
 	}
-	return nil
+	return at
 }
 
-// begin parses a complete header. pgproto3 validates the length.
-func (m *meter) begin() error {
+// begin parses a complete header. An error refuses its message. pgproto3 validates the length otherwise.
+func (m *meter) begin(header []byte) error {
 	if m.starts {
 		m.started, m.starts = true, false
 	}
 	if !m.started {
-		code := binary.BigEndian.Uint32(m.header[4:])
+		code := binary.BigEndian.Uint32(header[4:])
 		m.starts = code < firstRequestCode || code > lastRequestCode
-		m.body = max(int64(binary.BigEndian.Uint32(m.header))-startHeaderBytes, 0)
+		m.body = max(int64(binary.BigEndian.Uint32(header))-startHeaderBytes, 0)
 		return nil
 	}
-	m.body = max(int64(binary.BigEndian.Uint32(m.header[1:]))-4, 0)
+	m.body = max(int64(binary.BigEndian.Uint32(header[1:]))-4, 0)
 	size := int64(0)
-	if m.body >= largeMessageBytes && m.body <= maxMessageBytes {
+	switch kind := header[0]; {
+	case m.body > maxMessageBytes && m.body <= math.MaxInt32 && strings.IndexByte("QPBd", kind) >= 0:
+		return pgerror.New(pgerror.ProgramLimitExceeded, "message too long").
+			WithDetail("A message of %d bytes was sent; %d are possible.", m.body, maxMessageBytes)
+	case m.body < largeMessageBytes || m.body > maxMessageBytes:
+	case kind == 'Q' || kind == 'P':
+		size = 2 * m.body // The text of a statement is copied out of the message.
+	default:
 		size = m.body
-		if kind := m.header[0]; kind == 'Q' || kind == 'P' {
-			size *= 2 // The text of a statement is copied out of the message.
-		}
 	}
 	err := m.account.Resize(m.counted, size)
 	if err == nil {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/session"
 )
 
 // trickle is a connection from which the client's bytes come in pieces of random size.
@@ -63,7 +64,35 @@ func TestMeterFraming(t *testing.T) {
 	}
 }
 
-// Goal: a message that does not fit ends the read before its body comes; others' memory is not touched.
+// Goal: a message that does not fit, or is too long, is replaced by an error, however it is cut, and those before and behind
+// it pass.
+func TestMeterGoesOnBehindRefusal(t *testing.T) {
+	small, large := message('B', 100), message('P', 1<<20)
+	for seed := range uint64(50) {
+		pool := memory.NewPool("messages", 1<<20)
+		in := conversation(small, large, small, large, large, small)
+		m := newMeter(&trickle{in: bytes.NewReader(in), r: rand.New(rand.NewPCG(seed, 1))}, pool)
+		var got []byte
+		refused, p := 0, make([]byte, 8192)
+		for {
+			n, err := m.Read(p)
+			got = append(got, p[:n]...)
+			if err == io.EOF {
+				break
+			}
+			if e, ok := errors.AsType[*refusedMessage](err); ok && e.kind == 'P' && n == 0 {
+				refused++
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := conversation(small, small, small); refused != 3 || !bytes.Equal(got, want) || pool.Used() != 0 {
+			t.Fatalf("seed %d: %d refused, %d bytes passed of %d, %d counted", seed, refused, len(got), len(want), pool.Used())
+		}
+	}
+}
+
+// Goal: a message that does not fit is replaced by an error; others' memory is not touched.
 func TestMeterRefusal(t *testing.T) {
 	pool := memory.NewPool("messages", 3<<20)
 	first := newMeter(&trickle{in: bytes.NewReader(conversation(message('d', 2<<20))), r: rand.New(rand.NewPCG(1, 1))}, pool)
@@ -78,5 +107,50 @@ func TestMeterRefusal(t *testing.T) {
 	}
 	if _, err := io.Copy(io.Discard, first); err != nil {
 		t.Fatalf("the first connection: %v", err)
+	}
+}
+
+// zeros is a connection whose client sends some bytes, then n zeros, then others.
+type zeros struct {
+	net.Conn
+	before, after []byte
+	n             int
+}
+
+func (z *zeros) Read(p []byte) (int, error) {
+	switch {
+	case len(z.before) > 0:
+		n := copy(p, z.before)
+		z.before = z.before[n:]
+		return n, nil
+	case z.n > 0:
+		n := min(len(p), z.n)
+		clear(p[:n])
+		z.n -= n
+		return n, nil
+	case len(z.after) > 0:
+		n := copy(p, z.after)
+		z.after = z.after[n:]
+		return n, nil
+	}
+	return 0, io.EOF
+}
+
+// Goal: a message longer than any may be is refused as such, and the next one passes.
+func TestMeterRefusesTooLong(t *testing.T) {
+	const size = maxMessageBytes + 1
+	header := binary.BigEndian.AppendUint32([]byte{'Q'}, size+4)
+	next := message('Q', 10)
+	m := newMeter(&zeros{before: conversation(header), n: size, after: next}, nil)
+	p := make([]byte, 8192)
+	if n, err := m.Read(p); err != nil || n != len(conversation()) {
+		t.Fatalf("%d bytes, %v", n, err)
+	}
+	_, err := m.Read(p)
+	if e := session.ToPGError(err); e.Code != "54000" || e.Message != "message too long" {
+		t.Fatalf("error %v", err)
+	}
+	if n, err := m.Read(p); err != nil || !bytes.Equal(p[:n], next) {
+		t.Fatalf("%d bytes, %v", n, err)
 	}
 }

@@ -73,6 +73,12 @@ func (c *Conn) Serve(ctx context.Context) {
 	defer c.session.Close()
 	for {
 		m, err := c.receive()
+		if refused, ok := errors.AsType[*refusedMessage](err); ok {
+			err = c.refuse(refused)
+			if c.busy.Store(false); err == nil {
+				continue
+			}
+		}
 		if err != nil {
 			c.fatal(err)
 			return
@@ -89,36 +95,37 @@ func (c *Conn) Serve(ctx context.Context) {
 	}
 }
 
-// receive waits for the next message; a server that shuts down ends the wait.
+// receive waits for the next message; a server that shuts down ends the wait. In the place of a message that was not read it
+// returns *refusedMessage.
 func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
-	patience := c.patience()
-	if patience > 0 {
+	timeout := c.idleTimeout()
+	if timeout > 0 {
 		// An error shows at once, as one of the read.
-		_ = c.net.SetReadDeadline(time.Now().Add(patience))
+		_ = c.net.SetReadDeadline(time.Now().Add(timeout))
 	}
 	if c.draining.Load() { // After the deadline, which may have replaced Shutdown's.
 		return nil, shutdownError()
 	}
 	m, err := c.backend.Receive()
 	c.busy.Store(true)
-	if err != nil {
+	if _, refused := errors.AsType[*refusedMessage](err); err != nil && !refused {
 		if c.draining.Load() {
 			return nil, shutdownError()
 		}
-		if patience > 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+		if timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, c.session.IdleError()
 		}
 		return nil, protocolError(err)
 	}
-	if patience > 0 {
+	if timeout > 0 {
 		_ = c.net.SetReadDeadline(time.Time{})
 	}
 	c.waiting = false
-	return m, nil
+	return m, err
 }
 
-// patience is how long the client may be silent, 0 for no limit.
-func (c *Conn) patience() time.Duration {
+// idleTimeout is how long the client may be silent, 0 for no limit.
+func (c *Conn) idleTimeout() time.Duration {
 	if !c.waiting {
 		return 0
 	}
@@ -167,8 +174,31 @@ func shutdownError() error {
 	return pgerror.New(pgerror.AdminShutdown, "terminating connection due to administrator command")
 }
 
+// refuse answers a message that was not read. An error ends the connection.
+func (c *Conn) refuse(m *refusedMessage) error {
+	if err := c.extended(c.session.RunDeferred(c.w)); err != nil || c.skipping {
+		return err
+	}
+	why := session.ToPGError(m.why)
+	switch m.kind {
+	case 'Q', 'F':
+		c.session.Fail(why)
+		if err := c.failed(why); err != nil {
+			return err
+		}
+		return c.ready()
+	case 'P', 'B', 'E', 'D', 'C':
+		c.session.Fail(why)
+		return c.extended(why)
+	}
+	return nil // The rest of a COPY that failed.
+}
+
 // protocolError distinguishes a client that disconnected from one that sent an invalid message.
 func protocolError(err error) error {
+	if _, ok := errors.AsType[*refusedMessage](err); ok {
+		return err
+	}
 	if errkind.Of(err) == errkind.OutOfMemory {
 		return &connectionError{session.ToPGError(err)}
 	}

@@ -79,6 +79,10 @@ func acceptedSettings() []*definition {
 		{name: "synchronous_commit", initial: "on", note: "Every commit is synced: no effect."},
 		{name: "work_mem", initial: "4MB", note: "Accepted: no effect."},
 		{name: "maintenance_work_mem", initial: "64MB", note: "Accepted: no effect."},
+		{name: "synchronize_seqscans", initial: "on", check: CheckBool, note: "Scans are in key order: no effect."},
+		{name: "quote_all_identifiers", initial: "off", check: CheckBool, note: "Accepted: no effect."},
+		{name: "escape_string_warning", initial: "on", check: CheckBool, note: "Accepted: no effect."},
+		{name: "default_with_oids", initial: "off", check: onlyOff, note: "Tables have no OIDs."},
 		{name: "row_security", initial: "on", note: "Accepted: there are no row policies."},
 		{name: "check_function_bodies", initial: "on", note: "Accepted: there are no user functions."},
 		{name: "xmloption", initial: "content", note: "Accepted: there is no xml type."},
@@ -105,7 +109,7 @@ func acceptedSettings() []*definition {
 	}
 }
 
-// What SHOW tells of garbage collection. None is a session's own, so SET cannot change them.
+// Settings that show the state of garbage collection. They do not belong to a session, so SET cannot change them.
 const (
 	SafePoint         = "percodb.safe_point"
 	OldestTransaction = "percodb.oldest_transaction"
@@ -216,6 +220,15 @@ func onlyOn(value string) (string, error) {
 	v, err := CheckBool(value)
 	if err == nil && v != "on" {
 		err = pgerror.Unsupported("standard_conforming_strings = off", "Write E'…' for strings with backslash escapes.")
+	}
+	return v, err
+}
+
+// onlyOff refuses what PostgreSQL no longer has either.
+func onlyOff(value string) (string, error) {
+	v, err := CheckBool(value)
+	if err == nil && v != "off" {
+		err = pgerror.New(pgerror.FeatureNotSupported, "tables declared WITH OIDS are not supported")
 	}
 	return v, err
 }

@@ -16,6 +16,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/percodb/percodb/sql/pgerror"
@@ -33,9 +34,10 @@ type Settings struct {
 	Modes                                        Modes    // of transactions to come
 	MySQL                                        bool     // the client's texts are MySQL's
 
-	defs    map[string]*definition // by lower-case name, like all maps here
-	values  map[string]string      // those that were set
-	startup map[string]string      // what RESET returns to, where the client's startup packet set it
+	server  map[string]string // the values of fixed parameters that the server gives; by lower-case name, like all maps here
+	live    map[string]live
+	values  map[string]string // those that were set
+	startup map[string]string // what RESET returns to, where the client's startup packet set it
 	// changed: a value may differ from what the client was last sent, which is sent.
 	changed bool
 	sent    map[string]string
@@ -44,7 +46,13 @@ type Settings struct {
 	onChange       func()
 }
 
-// definition describes one parameter.
+// live are the functions of Live.
+type live struct {
+	value  func() string
+	assign func(value string) error
+}
+
+// definition describes one parameter. All sessions share it.
 type definition struct {
 	name     string // as SHOW ALL prints it
 	initial  string
@@ -58,25 +66,41 @@ type definition struct {
 	checkIn func(s *Settings, value string) (string, error)
 	// apply decodes the value.
 	apply func(s *Settings, value string) error
-	// value and assign are those of Live.
-	value  func() string
-	assign func(value string) error
 }
 
-// New makes the settings of a session. server has the values that the server gives to fixed parameters.
-func New(server map[string]string) *Settings {
-	s := &Settings{defs: definitions(), values: map[string]string{}, startup: map[string]string{}, changed: true, sent: map[string]string{}}
-	for name, value := range server {
-		s.defs[name].initial = value
-	}
-	for _, def := range s.defs {
+// shared is what sessions share: the definitions, their names in order, and the decoded initial values.
+var shared = sync.OnceValue(func() (c struct {
+	defs    map[string]*definition
+	names   []string
+	initial Settings
+}) {
+	c.defs = definitions()
+	c.names = slices.Sorted(maps.Keys(c.defs))
+	for _, def := range c.defs {
 		if def.apply != nil {
-			if err := def.apply(s, def.initial); err != nil {
+			if err := def.apply(&c.initial, def.initial); err != nil {
 				panic(fmt.Sprintf("BUG: default of setting %s: %v", def.name, err))
 			}
 		}
 	}
+	return c
+})
+
+// New makes the settings of a session. server has the values that the server gives to fixed parameters, by lower-case name; it is
+// retained.
+func New(server map[string]string) *Settings {
+	s := new(Settings)
+	*s = shared().initial
+	s.server, s.values, s.startup, s.sent, s.changed = server, map[string]string{}, map[string]string{}, map[string]string{}, true
 	return s
+}
+
+// initial returns the value of a parameter that was never set.
+func (s *Settings) initial(key string, def *definition) string {
+	if value, ok := s.server[key]; ok {
+		return value
+	}
+	return def.initial
 }
 
 // OnChange has f called after changes of values.
@@ -92,7 +116,10 @@ func (s *Settings) notify() {
 // it. RESET assigns the value of the parameter default_…; RESET ALL, rollbacks and SET LOCAL do not concern it. assign is not
 // called for a fixed parameter and may be nil then.
 func (s *Settings) Live(name string, value func() string, assign func(value string) error) {
-	s.defs[name].value, s.defs[name].assign = value, assign
+	if s.live == nil {
+		s.live = make(map[string]live)
+	}
+	s.live[name] = live{value, assign}
 }
 
 // Start takes the settings of a startup packet and of its "options" (-c name=value).
@@ -154,18 +181,17 @@ func parseOptions(text string) [][2]string {
 }
 
 // Known reports whether there is a parameter of that name, other than custom ones.
-func (s *Settings) Known(name string) bool { return s.defs[strings.ToLower(name)] != nil }
+func (s *Settings) Known(name string) bool { return shared().defs[strings.ToLower(name)] != nil }
 
 // IsLive reports whether SET of the parameter changes what is kept elsewhere.
 func (s *Settings) IsLive(name string) bool {
-	def := s.defs[strings.ToLower(name)]
-	return def != nil && def.assign != nil
+	return s.live[strings.ToLower(name)].assign != nil
 }
 
 // Title returns a parameter's name as SHOW heads its value.
 func (s *Settings) Title(name string) string {
 	key := strings.ToLower(name)
-	if def := s.defs[key]; def != nil {
+	if def := shared().defs[key]; def != nil {
 		return def.name
 	}
 	return key
@@ -174,8 +200,8 @@ func (s *Settings) Title(name string) string {
 // Get returns a parameter's value as SHOW and current_setting print it.
 func (s *Settings) Get(name string) (string, error) {
 	key := strings.ToLower(name)
-	if def := s.defs[key]; def != nil && def.value != nil {
-		return def.value(), nil
+	if kept, ok := s.live[key]; ok {
+		return kept.value(), nil
 	}
 	value, ok := s.stored(key)
 	if !ok {
@@ -189,8 +215,8 @@ func (s *Settings) stored(key string) (string, bool) {
 	if v, ok := s.values[key]; ok {
 		return v, true
 	}
-	if def, ok := s.defs[key]; ok {
-		return def.initial, true
+	if def, ok := shared().defs[key]; ok {
+		return s.initial(key, def), true
 	}
 	return "", false
 }
@@ -245,8 +271,8 @@ func (s *Settings) ResetLocal(name string) error {
 // ResetAll is Reset of all parameters but those connected with Live.
 func (s *Settings) ResetAll() error {
 	s.keep()
-	for key, def := range s.defs {
-		if def.fixed || def.assign != nil {
+	for key, def := range shared().defs {
+		if def.fixed || s.IsLive(key) {
 			continue
 		}
 		delete(s.locals, key)
@@ -284,7 +310,7 @@ func (s *Settings) hide(key string) {
 // value, as in PostgreSQL.
 func (s *Settings) set(name, value string) (string, error) {
 	key := strings.ToLower(name)
-	def, ok := s.defs[key]
+	def, ok := shared().defs[key]
 	if !ok {
 		if strings.Contains(key, ".") {
 			s.values[key] = value
@@ -305,8 +331,8 @@ func (s *Settings) set(name, value string) (string, error) {
 	if err != nil {
 		return "", def.invalid(value, err)
 	}
-	if def.assign != nil {
-		return canonical, def.assign(canonical)
+	if assign := s.live[key].assign; assign != nil {
+		return canonical, assign(canonical)
 	}
 	if def.apply != nil {
 		if err := def.apply(s, canonical); err != nil {
@@ -320,7 +346,7 @@ func (s *Settings) set(name, value string) (string, error) {
 
 func (s *Settings) reset(name string) error {
 	key := strings.ToLower(name)
-	def, ok := s.defs[key]
+	def, ok := shared().defs[key]
 	if !ok {
 		if !strings.Contains(key, ".") {
 			return Unknown(name)
@@ -330,12 +356,12 @@ func (s *Settings) reset(name string) error {
 	}
 	value, ok := s.startup[key]
 	if !ok {
-		value = def.initial
+		value = s.initial(key, def)
 	}
 	switch {
 	case def.fixed:
 		return nil
-	case def.assign != nil:
+	case s.IsLive(key):
 		value, _ = s.stored("default_" + key)
 	}
 	_, err := s.set(key, value)
@@ -374,10 +400,10 @@ func (s *Settings) EndTransaction(committed bool) {
 
 // restore puts earlier values in force.
 func (s *Settings) restore(to map[string]string) {
-	for key, def := range s.defs {
+	for key, def := range shared().defs {
 		want, ok := to[key]
 		if !ok {
-			want = def.initial
+			want = s.initial(key, def)
 		}
 		if have, _ := s.stored(key); have != want && def.apply != nil {
 			_ = def.apply(s, want) // The value was in force before, so it applies again.
@@ -392,8 +418,9 @@ func (s *Settings) Changed() bool { return s.changed }
 
 // Report sends the parameters that clients track and whose values differ from those sent before, in name order.
 func (s *Settings) Report(send func(name, value string)) {
-	for _, key := range slices.Sorted(maps.Keys(s.defs)) {
-		def := s.defs[key]
+	defs := shared().defs
+	for _, key := range shared().names {
+		def := defs[key]
 		if !def.reported {
 			continue
 		}
@@ -416,12 +443,13 @@ type Setting struct {
 
 // All lists the parameters in name order.
 func (s *Settings) All() []Setting {
-	all := make([]Setting, 0, len(s.defs))
-	for _, key := range slices.Sorted(maps.Keys(s.defs)) {
-		def := s.defs[key]
+	all := make([]Setting, 0, len(shared().defs))
+	defs := shared().defs
+	for _, key := range shared().names {
+		def := defs[key]
 		value, _ := s.Get(key)
 		_, set := s.values[key]
-		all = append(all, Setting{Name: def.name, Value: value, Default: def.initial, Note: def.note, Fixed: def.fixed, Set: set})
+		all = append(all, Setting{Name: def.name, Value: value, Default: s.initial(key, def), Note: def.note, Fixed: def.fixed, Set: set})
 	}
 	return all
 }
@@ -433,7 +461,7 @@ func Unknown(name string) *pgerror.Error {
 
 // Invalid is the error for a value that a known parameter cannot have; err gives the reason.
 func (s *Settings) Invalid(name, value string, err error) error {
-	return s.defs[name].invalid(value, err)
+	return shared().defs[name].invalid(value, err)
 }
 
 func (def *definition) invalid(value string, err error) error {

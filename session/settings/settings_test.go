@@ -130,6 +130,8 @@ func TestRefused(t *testing.T) {
 		{"timezone", "Atlantis", "22023"},
 		{"client_encoding", "LATIN1", "22023"},
 		{"standard_conforming_strings", "off", "0A000"},
+		{"default_with_oids", "on", "0A000"},
+		{"synchronize_seqscans", "sometimes", "22023"},
 	} {
 		before := fmt.Sprint(s.All())
 		err := s.Set(c.name, c.value)
@@ -183,5 +185,59 @@ func TestLive(t *testing.T) {
 	}
 	if err := s.Reset("transaction_isolation"); err != nil || value != "serializable" {
 		t.Errorf("RESET: %v, %s", err, value)
+	}
+}
+
+// Goal: the settings at the beginning of a pg_dump of PostgreSQL 15, and of the scripts that it and older ones write, are accepted.
+func TestSettingsOfPgDump(t *testing.T) {
+	s := newSettings()
+	for _, assignment := range strings.Fields(`DateStyle=ISO IntervalStyle=POSTGRES extra_float_digits=3 synchronize_seqscans=off
+		statement_timeout=0 lock_timeout=0 idle_in_transaction_session_timeout=0 quote_all_identifiers=true row_security=off
+		client_encoding=UTF8 standard_conforming_strings=on search_path= check_function_bodies=false xmloption=content
+		client_min_messages=warning escape_string_warning=off default_tablespace= default_table_access_method=heap
+		default_with_oids=false`) {
+		name, value, _ := strings.Cut(assignment, "=")
+		if err := s.Set(name, value); err != nil {
+			t.Error(err)
+		}
+	}
+	if value, err := s.Get("synchronize_seqscans"); err != nil || value != "off" {
+		t.Errorf("synchronize_seqscans is %q, %v", value, err)
+	}
+}
+
+// Goal: a connection does not allocate the definitions of the settings.
+func TestNewAllocates(t *testing.T) {
+	server := map[string]string{"server_version": "15.8"}
+	startup := map[string]string{"user": "u", "database": "d", "application_name": "psql", "client_encoding": "UTF8"}
+	allocs := testing.AllocsPerRun(100, func() {
+		s := New(server)
+		if err := s.Start(startup); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs > 16 {
+		t.Errorf("%v allocations", allocs)
+	}
+}
+
+// Goal: sessions share no values. Method: one session sets, connects and reports; another begins afterwards.
+func TestSessionsShareNoValues(t *testing.T) {
+	s := New(map[string]string{"server_version": "1"})
+	s.Live("transaction_isolation", func() string { return "serializable" }, func(string) error { return nil })
+	for name, value := range map[string]string{"search_path": "a", "timezone": "UTC+1", "lock_timeout": "7", "default_transaction_read_only": "on"} {
+		if err := s.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, want := range map[string]string{
+		"server_version": "15.8", "transaction_isolation": "repeatable read", "search_path": `"$user", public`, "timezone": "UTC", "lock_timeout": "0",
+	} {
+		if got, err := newSettings().Get(name); got != want || err != nil {
+			t.Errorf("%s = %s, %v", name, got, err)
+		}
+	}
+	if other := newSettings(); !other.DefaultPath() || other.LockTimeout != 0 || other.Modes.ReadOnly || other.IsLive("transaction_isolation") {
+		t.Errorf("another session has %+v", other)
 	}
 }

@@ -14,16 +14,16 @@ type Aggregate struct {
 	Ret  types.Type
 	// NewAccumulator makes the state of one group.
 	NewAccumulator func() Accumulator
-	// NullsIgnored says that Add does nothing when the first argument is NULL.
+	// NullsIgnored: Add does nothing if the first argument is NULL.
 	NullsIgnored bool
-	// OrderMatters says that the result depends on the order of the rows.
+	// OrderMatters: the result depends on the order of the rows.
 	OrderMatters bool
-	// FirstByOrder says that the result is the first value that is not NULL in ascending (min, -1) or
-	// descending (max, 1) order, so that an index can answer it; 0 otherwise.
+	// FirstByOrder: the result is the first value that is not NULL in ascending (min, -1) or descending (max, 1) order,
+	// so that an index can provide it; 0 otherwise.
 	FirstByOrder int
 }
 
-// Accumulator is the state of one group of an aggregate. Add keeps no args; it clones what it must.
+// Accumulator is the state of one group of an aggregate. Add must clone the args that it keeps.
 type Accumulator interface {
 	Add(env *Env, args []types.Datum) error
 	// Result may be called again after further Adds.
@@ -106,7 +106,7 @@ func ResolveAggregate(name string, args []types.Type) (*Aggregate, error) {
 	return agg, nil
 }
 
-// fixed makes a constructor that does not depend on the resolved types.
+// fixed returns a constructor that does not depend on the resolved types.
 func fixed(f func() Accumulator) func(*Overload) func() Accumulator {
 	return func(*Overload) func() Accumulator { return f }
 }
@@ -133,7 +133,7 @@ func countAggs() []aggDecl {
 	}
 }
 
-// extreme is min and max.
+// extreme implements min and max.
 type extreme struct {
 	t    types.Type
 	sign int // 1: max, -1: min
@@ -148,7 +148,7 @@ func (x *extreme) Add(_ *Env, a []types.Datum) error {
 		return nil
 	}
 	if x.some {
-		// Of equal values that look different (1.0 and 1.00) PostgreSQL keeps the last, of strings the first.
+		// Of equal values with different text (1.0 and 1.00) PostgreSQL keeps the last, of strings the first.
 		if c := types.Compare(d, x.best, x.t) * x.sign; c < 0 || c == 0 && d.Kind() == types.KindBytes {
 			return nil
 		}
@@ -217,7 +217,7 @@ func minMaxAggs() []aggDecl {
 	return out
 }
 
-// logical is bool_and and bool_or.
+// logical implements bool_and and bool_or.
 type logical struct{ or, some, value bool }
 
 func (l *logical) Add(_ *Env, a []types.Datum) error {
@@ -243,7 +243,7 @@ func (l *logical) Result(*Env) (types.Datum, error) {
 	return types.Bool(l.value), nil
 }
 
-// bitwise is bit_and, bit_or and bit_xor.
+// bitwise implements bit_and, bit_or and bit_xor.
 type bitwise struct {
 	op    byte
 	some  bool
@@ -293,7 +293,7 @@ func logicAggs() []aggDecl {
 	return out
 }
 
-// joined is string_agg.
+// joined implements string_agg.
 type joined struct {
 	some bool
 	buf  []byte
@@ -318,7 +318,7 @@ func (j *joined) Result(*Env) (types.Datum, error) {
 	return types.Bytes(j.buf[:len(j.buf):len(j.buf)]), nil
 }
 
-// collected is array_agg.
+// collected implements array_agg.
 type collected struct {
 	elem  types.Type
 	elems []types.Datum
@@ -336,7 +336,7 @@ func (c *collected) Result(*Env) (types.Datum, error) {
 	return types.NewArray(&types.Array{Elem: c.elem, Elems: c.elems[:len(c.elems):len(c.elems)]}), nil
 }
 
-// noArrays is array_agg of arrays, which would have two dimensions.
+// noArrays is the error of array_agg of arrays, whose result would have two dimensions.
 type noArrays struct{}
 
 func (noArrays) Add(_ *Env, a []types.Datum) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// sumInt is sum(smallint) and sum(integer), whose result is bigint.
+// sumInt implements sum(smallint) and sum(integer), whose result is bigint.
 type sumInt struct {
 	some bool
 	sum  int64
@@ -32,7 +32,7 @@ func (s *sumInt) Result(*Env) (types.Datum, error) {
 	return types.Int(s.sum), nil
 }
 
-// wideSum adds integers in 128 bits, where no count of rows overflows.
+// wideSum adds integers in 128 bits, which no number of rows overflows.
 type wideSum struct {
 	n      int64
 	hi, lo uint64 // two's complement
@@ -61,7 +61,7 @@ func (w *wideSum) decimal() *apd.Decimal {
 	return d
 }
 
-// sumWide is sum(bigint), avgInt the avg of all integers; both are numeric.
+// sumWide implements sum(bigint), avgInt the avg of all integers; both are numeric.
 type sumWide struct{ wideSum }
 type avgInt struct{ wideSum }
 
@@ -93,7 +93,7 @@ func (s *avgInt) Result(*Env) (types.Datum, error) {
 	return numericDatum(DivNumeric(s.decimal(), types.NewNumeric(s.n)))
 }
 
-// sumFloat is sum and avg of double precision and real; a real's sum is a real.
+// sumFloat implements sum and avg of double precision and real; a real's sum is a real.
 type sumFloat struct {
 	n    int64
 	sum  float64
@@ -125,8 +125,7 @@ func (s *sumFloat) Result(*Env) (types.Datum, error) {
 	return types.Float(s.sum), nil
 }
 
-// sumNumeric is sum and avg of numeric. Finite values are added in place; NaN and infinities are
-// counted.
+// sumNumeric implements sum and avg of numeric. Finite values are added in place; NaN and infinities are counted.
 type sumNumeric struct {
 	n                 int64
 	sum               apd.Decimal
@@ -182,7 +181,7 @@ func (s *sumNumeric) Result(*Env) (types.Datum, error) {
 	return numericDatum(types.CheckNumeric(new(apd.Decimal).Set(&s.sum)))
 }
 
-// sumInterval is sum and avg of interval.
+// sumInterval implements sum and avg of interval.
 type sumInterval struct {
 	n   int64
 	sum types.Interval
@@ -232,7 +231,7 @@ func sumAggs() []aggDecl {
 	return out
 }
 
-// momentsFloat keeps count, sum and sum of squared differences of floats (Youngs and Cramer 1971).
+// momentsFloat maintains count, sum and sum of squared differences of floats (Youngs and Cramer 1971).
 type momentsFloat struct {
 	n, sum, sqDiff float64
 	finish         func(m *momentsFloat) (float64, bool)
@@ -268,7 +267,7 @@ func (m *momentsFloat) Result(*Env) (types.Datum, error) {
 	return types.Float(v), nil
 }
 
-// momentsNumeric keeps count, sum and sum of squares of exact numbers.
+// momentsNumeric maintains count, sum and sum of squares of exact numbers.
 type momentsNumeric struct {
 	n         int64
 	sum, sum2 *apd.Decimal
@@ -389,7 +388,7 @@ func statAggs() []aggDecl {
 	return append(out, pairAggs()...)
 }
 
-// moments2 keeps the moments of pairs (y, x) (Youngs and Cramer 1971).
+// moments2 maintains the moments of pairs (y, x) (Youngs and Cramer 1971).
 type moments2 struct {
 	n, sumX, sumXX, sumY, sumYY, sumXY float64
 	finish                             func(m *moments2) (float64, bool)
@@ -421,7 +420,7 @@ func (m *moments2) Add(_ *Env, a []types.Datum) error {
 	return m.checkRange(!math.IsInf(beforeX, 0) && !math.IsInf(x, 0), !math.IsInf(beforeY, 0) && !math.IsInf(y, 0))
 }
 
-// checkRange is an error when finite inputs lead to infinity; infinite ones lead to NaN.
+// checkRange returns an error if finite inputs give infinity; infinite ones give NaN.
 func (m *moments2) checkRange(finiteX, finiteY bool) error {
 	infX := math.IsInf(m.sumX, 0) || math.IsInf(m.sumXX, 0)
 	infY := math.IsInf(m.sumY, 0) || math.IsInf(m.sumYY, 0)

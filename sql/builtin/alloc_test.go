@@ -7,7 +7,7 @@ import (
 )
 
 func TestRowsDoNotAllocate(t *testing.T) {
-	// Goal: aggregates of integers and floats, and comparisons and patterns, allocate nothing per row.
+	// Goal: aggregates of integers and floats, comparisons and patterns do not allocate per row.
 	// Method: count allocations.
 	env := &Env{}
 	row := []types.Datum{types.Int(7)}
@@ -76,7 +76,7 @@ func BenchmarkOperators(b *testing.B) {
 }
 
 func TestCastsDoNotAllocate(t *testing.T) {
-	// Goal: casts between numbers allocate nothing, and widening ones are none at all. Method: count.
+	// Goal: casts between numbers do not allocate, and widening casts are no-ops. Method: count allocations.
 	env := &Env{}
 	for _, c := range []struct{ from, to types.Type }{{types.TInt4, types.TInt8}, {types.TInt8, types.TInt4}, {types.TInt4, types.TFloat8}, {types.TTimestamp, types.TDate}} {
 		cast, ok := FindCast(c.from, c.to, Assignment)

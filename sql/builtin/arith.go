@@ -8,8 +8,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// The primitives of integer and float arithmetic. They are what the operators' overloads call and
-// what the planner evaluates inline.
+// The primitives of integer and float arithmetic, which the operators' overloads call and the planner evaluates inline.
 
 func errInt2Range() error {
 	return pgerror.New(pgerror.NumericValueOutOfRange, "smallint out of range")

@@ -10,16 +10,16 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// The transcendental functions on numeric compute in binary, with math/big, and round once to decimals at
-// the end. Precisions are in bits. A result is wrong by less than 2^-prec of itself, unless said otherwise.
+// The transcendental functions on numeric compute in binary, with math/big, and round once to decimals at the end.
+// Precisions are in bits. The relative error of a result is less than 2^-prec, unless stated otherwise.
 
 const (
 	bitsPerDigit = 3.3219280948873626
-	// guardBits cover what a few roundings lose.
+	// guardBits compensate for a few roundings.
 	guardBits = 32
 )
 
-// digitBits is the number of bits that so many decimal digits need.
+// digitBits returns the number of bits for a number of decimal digits.
 func digitBits(digits int) uint {
 	return uint(float64(max(digits, 1))*bitsPerDigit) + 2
 }
@@ -56,14 +56,14 @@ func numericOf(f *big.Float, scale int) *apd.Decimal {
 	return out
 }
 
-// ln2 is the natural logarithm of 2 in fixed point, as precise as somebody has needed it.
+// ln2 is the natural logarithm of 2 in fixed point, with the largest precision requested so far.
 var ln2 struct {
 	sync.Mutex
 	value *big.Int
 	prec  uint // bits after the point
 }
 
-// fixedLn2 is ln(2)·2^prec, wrong by less than 2.
+// fixedLn2 returns ln(2)·2^prec with an error less than 2.
 func fixedLn2(prec uint) *big.Int {
 	ln2.Lock()
 	defer ln2.Unlock()
@@ -177,12 +177,12 @@ func lnNearOne(d *big.Float, prec uint) *big.Float {
 	}
 }
 
-// lnByNewton is ln(f) of f = 1+d, |d| above 2^-49, by y + 2·(f-e^y)/(f+e^y), which triples the number of
-// right bits.
+// lnByNewton computes ln(f) of f = 1+d, |d| above 2^-49, by y + 2·(f-e^y)/(f+e^y), which triples the number of correct
+// bits.
 func lnByNewton(f, d *big.Float, prec uint) *big.Float {
 	lost := uint(max(0, -d.MantExp(nil))) + guardBits // by the subtraction f-e^y
 	var precs []uint
-	for p := prec; p > 48; p = p/3 + 4 { // y begins with 50 right bits.
+	for p := prec; p > 48; p = p/3 + 4 { // y begins with 50 correct bits.
 		precs = append(precs, p)
 	}
 	start, _ := d.Float64()

@@ -18,8 +18,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// randomNumeric is a positive decimal number with up to so many digits before and after the point, and at
-// times one close to 1 or a simple one.
+// randomNumeric returns a positive decimal number with up to whole and frac digits before and after the point, and
+// sometimes one close to 1 or a simple one.
 func randomNumeric(r *rand.Rand, whole, frac int) string {
 	digits := func(n int) string {
 		var b strings.Builder
@@ -41,8 +41,8 @@ func randomNumeric(r *rand.Rand, whole, frac int) string {
 	return digits(1+r.IntN(whole)) + "." + digits(r.IntN(frac)+1)
 }
 
-// Goal: exp, ln, log, power and sqrt of numeric give PostgreSQL's digits. Method: random arguments, at
-// random sizes, beside a PostgreSQL 15.
+// Goal: exp, ln, log, power and sqrt of numeric return PostgreSQL's digits. Method: compare with a PostgreSQL 15, for
+// random arguments of random sizes.
 func TestTranscendentalsAgainstPostgreSQL(t *testing.T) {
 	dsn := os.Getenv("PERCODB_TEST_PG_DSN")
 	if dsn == "" {
@@ -127,8 +127,8 @@ func TestTranscendentalsAgainstPostgreSQL(t *testing.T) {
 	}
 }
 
-// Goal: the binary functions have the precision they promise. Method: against themselves with more bits,
-// and exp against ln.
+// Goal: the binary functions have the documented precision. Method: compare with results of more bits,
+// and exp with ln.
 func TestBigFloatPrecision(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	near := func(a, b *big.Float, prec uint) bool {

@@ -8,39 +8,37 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// A function that makes a large value reserves its bytes before it makes them; one that takes long for a
-// large value, or for a few large numbers, calls Step as it goes on. What a function does not reserve its
-// caller counts when the value is there (planner/expr): then only what is made beside the value is not
-// counted.
+// A function that creates a large value reserves its bytes first; one that takes long for a large value, or for a few
+// large numbers, calls Step regularly. The caller (planner/expr) counts a result that the function has not reserved;
+// only memory beside the result is then not counted.
 //
-// Reserved bytes belong to the row at hand. They are given back when the statement goes on to its next
-// row, except for those that an operator keeps a row's values for (Pin).
+// Reserved bytes belong to the current row. They are released when the statement continues with its next row, except
+// for those of rows that an operator keeps (Pin).
 
 const (
-	// MaxValueBytes is the size beyond which PostgreSQL has no value.
+	// MaxValueBytes is the maximum size of a value in PostgreSQL.
 	MaxValueBytes = 1<<30 - 1
-	// countedBytes is the size of the smallest value that is counted: smaller ones are covered by what
-	// every session is accounted for.
+	// countedBytes is the minimum size of a counted value: the base account of each session covers smaller ones.
 	countedBytes = types.LargeBytes
-	// stepsPerCheck is the number of steps between two looks at the statement's context. A step is about
-	// a byte read or written, or a nanosecond.
+	// stepsPerCheck is the number of steps between two checks of the statement's context. A step is about a byte read
+	// or written, or a nanosecond.
 	stepsPerCheck = 1 << 20
-	// constantBytes and constantSteps bound what is evaluated when a statement is planned.
+	// constantBytes and constantSteps bound what is evaluated while a statement is planned.
 	constantBytes = 64 << 10
 	constantSteps = 4 << 20
 )
 
-// errNotConstant says that a constant expression is left to be evaluated when the statement runs.
+// errNotConstant leaves a constant expression to be evaluated when the statement runs.
 var errNotConstant = pgerror.New(pgerror.ProgramLimitExceeded, "expression too expensive to evaluate at planning")
 
-// NewConstantEnv makes an Env to evaluate constant expressions in when a statement is planned. Those that
-// take long, or whose values are large, fail there.
+// NewConstantEnv returns an Env that evaluates constant expressions while a statement is planned. Those that take long,
+// or whose values are large, fail.
 func NewConstantEnv() *Env {
 	account := memory.NewAccount(memory.NewPool("a constant", constantBytes), 0)
 	return &Env{Memory: &account, stepLimit: constantSteps}
 }
 
-// Reserve counts a value of n bytes that is about to be made. Errors: 54000 where no value is that large,
+// Reserve counts a value of n bytes before it is created. Errors: 54000 for a size that no value can have,
 // *memory.ExceededError.
 func (e *Env) Reserve(n int) error {
 	if n < countedBytes {
@@ -73,10 +71,10 @@ func (e *Env) count(n int64) error {
 	return nil
 }
 
-// Counted is the sum of what is reserved.
+// Counted returns the number of reserved bytes.
 func (e *Env) Counted() int64 { return e.counted }
 
-// Release gives n of the bytes reserved back.
+// Release releases n reserved bytes.
 func (e *Env) Release(n int64) {
 	if n > 0 && e.Memory != nil {
 		e.counted -= n
@@ -84,7 +82,7 @@ func (e *Env) Release(n int64) {
 	}
 }
 
-// Settle has a value of n bytes counted in the place of what was reserved since Counted was before.
+// Settle replaces what was reserved since Counted was before by a value of n bytes.
 func (e *Env) Settle(before int64, n int) error {
 	switch since := e.counted - before; {
 	case n > MaxValueBytes:
@@ -99,10 +97,10 @@ func (e *Env) Settle(before int64, n int) error {
 	return nil
 }
 
-// Pin keeps n reserved bytes from being given back at the statement's next row; Unpin gives them back.
+// Pin keeps n reserved bytes beyond the statement's current row; Unpin releases them.
 func (e *Env) Pin(n int64) { e.pinned += n }
 
-// Unpin gives back n bytes that Pin has kept.
+// Unpin releases n pinned bytes.
 func (e *Env) Unpin(n int64) {
 	if n > 0 {
 		e.pinned -= n
@@ -110,22 +108,21 @@ func (e *Env) Unpin(n int64) {
 	}
 }
 
-// PinAll pins what is reserved and not pinned, and returns how much that is: Pin with its negative value
-// ends it.
+// PinAll pins what is reserved and not pinned, and returns the number of bytes: Pin with its negative value undoes it.
 func (e *Env) PinAll() int64 {
 	n := max(e.counted-e.pinned, 0)
 	e.pinned += n
 	return n
 }
 
-// NextRow gives back what rows before this one have reserved.
+// NextRow releases what earlier rows have reserved.
 func (e *Env) NextRow() {
 	if e.counted > e.pinned {
 		e.Release(e.counted - e.pinned)
 	}
 }
 
-// Step counts n steps of work, and reports from time to time whether the statement has been cancelled.
+// Step counts n steps of work, and returns from time to time an error if the statement has been cancelled.
 func (e *Env) Step(n int) error {
 	if e.steps += n; e.steps < stepsPerCheck {
 		return nil
@@ -146,14 +143,14 @@ func (e *Env) checkContext() error {
 	return e.Ctx.Err()
 }
 
-// elementBytes is what an element of a growing list is reserved with: the datum, what an array of one
-// group takes, and that append leaves room.
+// elementBytes is the reservation for an element of a growing list: the datum, the array of a group, and the spare
+// capacity of append.
 const (
 	elementBytes  = 96
 	elementsAhead = 1024
 )
 
-// reserveElements reserves what the next elements of a list of n take that grows one by one.
+// reserveElements reserves the next elements of a list of n that grows one by one.
 func (e *Env) reserveElements(n int) error {
 	if n%elementsAhead != 0 || n == 0 {
 		return nil
@@ -162,7 +159,7 @@ func (e *Env) reserveElements(n int) error {
 }
 
 // ParseText reads a value from its text form. The elements of a long array, which take more memory than their text, are
-// reserved before, and a cancel ends their reading.
+// reserved first, and a cancel ends the reading.
 func (e *Env) ParseText(t types.Type, text string) (types.Datum, error) {
 	if len(text) < countedBytes || !t.Elem().Valid() {
 		return types.ParseText(t, text, &e.Format)
@@ -178,7 +175,7 @@ func (e *Env) ParseBinary(t types.Type, b []byte) (types.Datum, error) {
 	return e.parseArray(types.BinaryElements(b), func(f *types.Format) (types.Datum, error) { return types.ParseBinary(t, b, f) })
 }
 
-// parseArray calls parse, which makes an array of n elements at most.
+// parseArray calls parse, which creates an array of at most n elements.
 func (e *Env) parseArray(n int, parse func(*types.Format) (types.Datum, error)) (types.Datum, error) {
 	before := e.Counted()
 	if err := e.count(int64(n) * elementBytes); err != nil {
@@ -193,14 +190,14 @@ func (e *Env) parseArray(n int, parse func(*types.Format) (types.Datum, error)) 
 	return d, err
 }
 
-// valueBuilder makes a value whose size is not known before.
+// valueBuilder builds a value of unknown size.
 type valueBuilder struct {
 	env      *Env
 	b        []byte
 	reserved int64
 }
 
-// grow makes space for n bytes more.
+// grow makes space for n more bytes.
 func (v *valueBuilder) grow(n int) error {
 	if n <= cap(v.b)-len(v.b) {
 		return nil

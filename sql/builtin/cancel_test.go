@@ -36,14 +36,14 @@ func longValues() map[types.OID][2]types.Datum {
 	}
 }
 
-// Goal: a cancel reaches into every function and operator. Method: each overload is called with small and
-// large arguments in all combinations, in a statement that is cancelled already; it must end soon, whatever
-// it returns. Callers poll before a call with large arguments; the functions are called without that here.
+// Goal: a cancel ends every function and operator. Method: call each overload with small and large arguments in all
+// combinations, in a cancelled statement; it must end soon, with any result. Callers poll before a call with large
+// arguments; this test omits that.
 func TestCancelReachesEveryFunction(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
-	// Generous: of what goes on for longer than that the whole takes far longer for a value of 1 GB.
+	// Generous: a function that does not poll takes much longer for a value of 1 GB.
 	const limit = 1500 * time.Millisecond
 	values := longValues()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -89,8 +89,8 @@ func TestCancelReachesEveryFunction(t *testing.T) {
 	}
 }
 
-// Goal: a cancel reaches into the array operators, which compare every element with every other. Method: arrays that have no
-// element in common, or the common one last.
+// Goal: a cancel ends the array operators, which compare every element with every other. Method: arrays without a
+// common element, or with the common element last.
 func TestCancelReachesArrayOperators(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -123,8 +123,8 @@ func TestCancelReachesArrayOperators(t *testing.T) {
 	}
 }
 
-// Goal: the text of an array is read within the statement's memory and until a cancel. Method: a text of few bytes for each
-// element, for which the memory does not suffice, and with a cancelled statement.
+// Goal: parsing the text of an array is limited by the statement's memory, and ends on a cancel. Method: a text of few
+// bytes for each element, with too little memory, and with a cancelled statement.
 func TestLongArrayTextIsBounded(t *testing.T) {
 	text := types.Text("{" + strings.Repeat("1,", 4<<20) + "1}")
 	array := types.TInt4.ArrayOf()
@@ -148,7 +148,7 @@ func TestLongArrayTextIsBounded(t *testing.T) {
 	}
 }
 
-// concrete gives polymorphic parameters types.
+// concrete replaces polymorphic types with concrete ones.
 func concrete(args []types.Type) []types.Type {
 	out := make([]types.Type, len(args))
 	for i, t := range args {
@@ -163,8 +163,8 @@ func concrete(args []types.Type) []types.Type {
 	return out
 }
 
-// Goal: the work that is counted within an expression is bounded between two polls also where every call
-// is short: a statement that computes for one row after another ends soon after a cancel.
+// Goal: the work between two polls of an expression is bounded also if every call is short: a statement that computes
+// for many rows ends soon after a cancel.
 func TestStepPolls(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()

@@ -8,31 +8,31 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// CastContext is how much a place allows: an implicit cast anywhere, an assignment cast where a value
-// is stored, an explicit one where it is written.
+// CastContext is where a cast is applied: an implicit cast anywhere, an assignment cast where a value is stored, an
+// explicit one where it is written.
 type CastContext int
 
-// The contexts, each allowing what those before it do.
+// The contexts, each of which includes the previous ones.
 const (
 	Implicit CastContext = iota
 	Assignment
 	Explicit
 )
 
-// castKind is how a cast is done.
+// castKind is the implementation of a cast.
 type castKind uint8
 
 const (
-	castNone  castKind = iota // the datum stays as it is
+	castNone  castKind = iota // the datum is unchanged
 	castFunc                  // by a function
 	castIO                    // through the text form
 	castArray                 // element by element
 )
 
-// Cast turns datums of From into datums of To, To's modifier included.
+// Cast converts datums of From to datums of To, including To's modifier.
 type Cast struct {
 	From, To types.Type
-	Context  CastContext // in which it was asked for
+	Context  CastContext // the requested one
 
 	kind castKind
 	fn   Func  // castFunc
@@ -64,7 +64,7 @@ type castKey struct{ from, to types.OID }
 type castEntry struct {
 	context CastContext
 	fn      Func // nil: the datum stays as it is
-	binary  bool // no function of PostgreSQL's
+	binary  bool // PostgreSQL has no function for it
 }
 
 var castTable = sync.OnceValue(func() map[castKey]castEntry {
@@ -102,7 +102,7 @@ func castFuncs() []decl {
 	return out
 }
 
-// namedLikeType leaves out the functions to which PostgreSQL gives another name than the type's.
+// namedLikeType excludes the functions that PostgreSQL names differently from the type.
 func namedLikeType(key castKey) bool {
 	switch key.to {
 	case types.OIDOid:
@@ -157,7 +157,7 @@ func FindCast(from, to types.Type, context CastContext) (*Cast, bool) {
 	return nil, false
 }
 
-// sameDatum reports whether a cast that PostgreSQL does by a function leaves percodb's datum as it is.
+// sameDatum reports whether a cast that PostgreSQL implements by a function leaves percodb's datum unchanged.
 func sameDatum(from, to types.OID) bool {
 	switch to {
 	case types.OIDInt8:
@@ -180,10 +180,10 @@ func CannotCast(from, to types.Type) *pgerror.Error {
 // NoOp reports whether Apply returns its argument unchanged, so that the caller may leave it out.
 func (c *Cast) NoOp() bool { return c.kind == castNone && !c.mod }
 
-// Volatility says when the cast's result may change: a text form may depend on the session.
+// Volatility returns when the cast's result may change: a text form may depend on the session.
 func (c *Cast) Volatility() Volatility { return c.volatility() }
 
-// functional reports whether f(x) may stand for the cast where no function f exists.
+// functional reports whether f(x) can mean the cast if no function f exists.
 func (c *Cast) functional() bool { return c.kind == castNone || c.kind == castIO || c.binary }
 
 func (c *Cast) volatility() Volatility {
@@ -276,8 +276,8 @@ func (c *Cast) applyArray(env *Env, a *types.Array) (types.Datum, error) {
 	return types.NewArray(out), nil
 }
 
-// ApplyMod brings a datum of t's type to t's modifier: it cuts and pads strings, rounds numbers and
-// times. Unless explicit, a string that loses more than blanks is 22001.
+// ApplyMod applies t's modifier to a datum of t's type: it truncates and pads strings, rounds numbers and times. Unless
+// explicit, a string that loses more than blanks is 22001.
 func ApplyMod(d types.Datum, t types.Type, explicit bool) (types.Datum, error) {
 	if d.IsNull() || t.Mod < 0 {
 		return d, nil

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// castFunction returns the function of a cast that pg_cast gives one, nil if there is none.
+// castFunction returns the function of a cast that has one in pg_cast, nil if there is none.
 func castFunction(from, to types.OID) Func {
 	switch to {
 	case types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace:
@@ -42,7 +42,7 @@ func toIntCast(from, to types.OID) Func {
 		}
 	case types.OIDFloat4, types.OIDFloat8:
 		return func(_ *Env, a []types.Datum) (types.Datum, error) { return intDatum(FloatToInt(a[0].Float(), to)) }
-	case types.OIDInt2: // to oid, by way of integer
+	case types.OIDInt2: // to oid, through integer
 		return func(_ *Env, a []types.Datum) (types.Datum, error) {
 			if to == types.OIDInt4 || to == types.OIDInt8 {
 				return a[0], nil
@@ -59,8 +59,7 @@ func toIntCast(from, to types.OID) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) { return intDatum(NarrowInt(a[0].Int(), to)) }
 }
 
-// reinterpret is what PostgreSQL gets by reading the same 32 bits as oid or integer, nil for the types
-// whose datums are the same.
+// reinterpret returns the function that reads the same 32 bits as oid or integer, nil for types with the same datums.
 func reinterpret(from, to types.OID) Func {
 	switch {
 	case to == types.OIDInt4:
@@ -144,7 +143,7 @@ func floatDatum(v float64, err error) (types.Datum, error) {
 	return types.Float(v), nil
 }
 
-// NarrowFloat rounds a double precision to a real (22003 when it overflows or vanishes).
+// NarrowFloat rounds a double precision to a real (22003 for overflow or underflow).
 func NarrowFloat(v float64) (float64, error) {
 	f := float64(float32(v))
 	if math.IsInf(f, 0) && !math.IsInf(v, 0) {
@@ -172,8 +171,8 @@ func toNumericCast(from types.OID) Func {
 	}
 }
 
-// toStringCast casts to the string types what is no string only by way of its text, and strings by
-// their blanks and lengths.
+// toStringCast casts to the string types: other types through their text form, and strings with their rules for blanks
+// and lengths.
 func toStringCast(from, to types.OID) Func {
 	switch {
 	case to == types.OIDChar && from == types.OIDInt4:
@@ -214,7 +213,7 @@ func toStringCast(from, to types.OID) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) { return a[0], nil }
 }
 
-// timeCast casts among the types of time.
+// timeCast casts between the types of dates and times.
 func timeCast(from, to types.OID) Func {
 	type pair struct{ from, to types.OID }
 	switch (pair{from, to}) {
@@ -268,7 +267,7 @@ func floorMod(a, b int64) int64 {
 	return m
 }
 
-// clockOf is a timestamp's time of day; NULL for an infinity.
+// clockOf returns a timestamp's time of day; NULL for an infinity.
 func clockOf(ts int64) types.Datum {
 	if !types.TimestampFinite(ts) {
 		return types.Null
@@ -276,7 +275,7 @@ func clockOf(ts int64) types.Datum {
 	return types.Int(floorMod(ts, types.MicrosPerDay))
 }
 
-// timestamptzToLocal is the session's clock at a moment; infinities stay.
+// timestamptzToLocal returns the session's local time of a timestamptz; infinities are unchanged.
 func timestamptzToLocal(env *Env, ts int64) int64 {
 	if !types.TimestampFinite(ts) {
 		return ts
@@ -284,7 +283,7 @@ func timestamptzToLocal(env *Env, ts int64) int64 {
 	return types.LocalTimestamp(ts, env.Format.Loc())
 }
 
-// localToTimestamptz is the moment at which the session's clock shows ts; infinities stay.
+// localToTimestamptz returns the timestamptz at which the session's local time is ts; infinities are unchanged.
 func localToTimestamptz(env *Env, ts int64) (int64, error) {
 	if !types.TimestampFinite(ts) {
 		return ts, nil

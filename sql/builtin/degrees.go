@@ -2,8 +2,8 @@ package builtin
 
 import "math"
 
-// The functions of degrees are exact where the result is a simple fraction. To be so they fold the
-// angle to the first quadrant and scale by the value at 30 or 60 degrees, as PostgreSQL does.
+// The functions of degrees are exact if the result is a simple fraction. They fold the angle to the first quadrant and
+// scale by the value at 30 or 60 degrees, as PostgreSQL does.
 
 // radiansPerDegree is a variable, so that products with it are rounded as they are for any other angle: a
 // constant expression is exact.

@@ -1,6 +1,5 @@
-// Package builtin is what PostgreSQL keeps in pg_proc, pg_operator, pg_cast and pg_aggregate: the
-// functions, operators, casts and aggregates over the types of package types, and the rules by
-// which a call finds its overload.
+// Package builtin implements what PostgreSQL keeps in pg_proc, pg_operator, pg_cast and pg_aggregate: the functions,
+// operators, casts and aggregates on the types of package types, and overload resolution.
 //
 //	planner   ResolveFunc, ResolveOperator, ResolveAggregate, ResolveSetFunc, FindCast, CommonTypeIn
 //	              │  (once per plan)

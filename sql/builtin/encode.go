@@ -94,7 +94,7 @@ func encodeEscape(b []byte) string {
 	return out.String()
 }
 
-// checkEncodingName refuses what is too long to be looked at.
+// checkEncodingName refuses long names before they are looked up.
 func checkEncodingName(name string) error {
 	if len(name) > 64 {
 		return errEncodingName(piece(name[:64]))
@@ -115,7 +115,7 @@ func decodeBytes(env *Env, a []types.Datum) (types.Datum, error) {
 		return types.Bytes(b), err
 	case "escape":
 		s := a[0].Text()
-		if strings.HasPrefix(s, `\x`) { // not the hex form here
+		if strings.HasPrefix(s, `\x`) { // the hex form has no prefix here
 			return types.Null, pgerror.New(pgerror.InvalidTextRepresentation, "invalid input syntax for type bytea")
 		}
 		return types.ParseText(types.TBytea, s, nil)

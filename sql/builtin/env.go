@@ -9,8 +9,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Env is what a function may know of its statement. Times are microseconds since 2000-01-01 UTC. A
-// nil interface means that the functions behind it fail with 0A000.
+// Env is the state of a statement that functions can use. Times are microseconds since 2000-01-01 UTC. The functions of
+// a nil interface fail with 0A000.
 type Env struct {
 	Ctx       context.Context // nil: never cancelled
 	TxnTime   int64           // now(), current_timestamp
@@ -22,7 +22,7 @@ type Env struct {
 	Catalog   Catalog
 	Rand      *Rand // the session's random(); nil: one seeded for this Env at first use
 
-	// Memory is where large values are counted (budget.go); nil: nowhere.
+	// Memory counts large values (budget.go); nil: they are not counted.
 	Memory *memory.Account
 
 	counted, pinned  int64
@@ -37,23 +37,23 @@ type SessionInfo interface {
 	User() string
 	SessionUser() string
 	Database() string
-	// Schemas is the search path, with implicit schemas when asked for.
+	// Schemas returns the search path, optionally with implicit schemas.
 	Schemas(implicit bool) []string
 	Version() string // what version() returns
 	PID() int32
-	// Setting returns the value SHOW would print; false for an unknown name.
+	// Setting returns the value that SHOW prints; false for an unknown name.
 	Setting(name string) (string, bool)
 	SetSetting(name, value string, local bool) error
-	// TxnID is a number for the current transaction, for txid_current.
+	// TxnID returns a number for the current transaction, for txid_current.
 	TxnID() int64
 	ServerStart() int64 // for pg_postmaster_start_time
-	// CancelBackend and TerminateBackend end a session's statement or the session, by its process id;
-	// false with a warning if there is none.
+	// CancelBackend and TerminateBackend end a session's statement or the session, by its process id; false with a
+	// warning if there is none.
 	CancelBackend(pid int32) (bool, error)
 	TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error)
 }
 
-// Sequences answers the sequence functions. Relations come as regclass, by OID.
+// Sequences implements the sequence functions. Relations are regclass values, by OID.
 type Sequences interface {
 	NextVal(ctx context.Context, sequence types.OID) (int64, error)
 	CurrVal(ctx context.Context, sequence types.OID) (int64, error)
@@ -61,23 +61,23 @@ type Sequences interface {
 	SetVal(ctx context.Context, sequence types.OID, value int64, called bool) error
 }
 
-// Catalog answers functions about objects. ok is false where PostgreSQL returns NULL.
+// Catalog implements functions about objects. ok is false where PostgreSQL returns NULL.
 type Catalog interface {
 	types.Names
-	// RelationVisible is pg_table_is_visible.
+	// RelationVisible implements pg_table_is_visible.
 	RelationVisible(relation types.OID) (visible, ok bool)
 	RoleName(role types.OID) (string, bool)
 	ViewDefinition(view types.OID) (string, bool)
-	// IndexDefinition is pg_get_indexdef; column 0 asks for the whole definition.
+	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition.
 	IndexDefinition(index types.OID, column int) (string, bool)
 	ConstraintDefinition(constraint types.OID) (string, bool)
-	// Comment is obj_description (column 0) and col_description; catalog is the object's table's
-	// name ("pg_class") or "".
+	// Comment implements obj_description (column 0) and col_description; catalog is the name of the object's table
+	// ("pg_class") or "".
 	Comment(object types.OID, catalog string, column int) (string, bool)
-	// RelationSize is the estimate of bytes a relation holds; with indexes when asked for.
+	// RelationSize estimates the bytes of a relation, optionally with indexes.
 	RelationSize(ctx context.Context, relation types.OID, withIndexes bool) (int64, error)
 	DatabaseSize(ctx context.Context) (int64, error)
-	// SerialSequence is pg_get_serial_sequence.
+	// SerialSequence implements pg_get_serial_sequence.
 	SerialSequence(table, column string) (string, bool, error)
 }
 
@@ -89,7 +89,7 @@ func (e *Env) ctx() context.Context {
 	return e.Ctx
 }
 
-// UnixToTimestamp turns a Go time into microseconds since 2000-01-01 UTC.
+// UnixToTimestamp converts a Go time to microseconds since 2000-01-01 UTC.
 func UnixToTimestamp(t time.Time) int64 {
 	return t.UnixMicro() - timestampEpochUnix
 }

@@ -1,7 +1,7 @@
 package builtin
 
-// A reader and evaluator of SQL expressions for the tests: enough of the grammar to write calls,
-// casts and single operators as PostgreSQL reads them too.
+// A parser and evaluator of SQL expressions for the tests: the part of PostgreSQL's grammar for calls,
+// casts and single operators.
 
 import (
 	"context"
@@ -147,7 +147,7 @@ func (r *exprReader) cast(v value, t types.Type) (value, error) {
 	return value{t, d}, err
 }
 
-// typeName reads a type: a word or quoted name, modifiers, brackets, and the rest of the long names.
+// typeName parses a type: a word or quoted name, modifiers, brackets, and the rest of the long names.
 func (r *exprReader) typeName() string {
 	start := r.at
 	if r.take(`"char"`) {
@@ -385,7 +385,7 @@ func (r *exprReader) number() (value, error) {
 	return value{types.TNumeric, d}, err
 }
 
-// show writes a result as the transcripts have it.
+// show formats a result for the transcripts.
 func show(env *Env, v value, err error) string {
 	var e *pgerror.Error
 	if errors.As(err, &e) {

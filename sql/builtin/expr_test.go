@@ -1,9 +1,9 @@
 package builtin
 
 // Goal: expressions have PostgreSQL's types, values and errors. Method: transcripts under
-// testdata/expr hold expressions and what PostgreSQL 15 answered. The package is run against them;
-// with PERCODB_TEST_PG_DSN set, so is a live PostgreSQL, and "go test -run Expressions -rewrite" then
-// records its answers.
+// testdata/expr contain expressions and PostgreSQL 15's results. The package is compared with them, and,
+// with PERCODB_TEST_PG_DSN set, so is a live PostgreSQL, whose results "go test -run Expressions -rewrite" then
+// records.
 
 import (
 	"flag"

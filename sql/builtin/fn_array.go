@@ -32,7 +32,7 @@ func arrayFuncs() []decl {
 	}
 }
 
-// arrayUpper is the upper bound and the length, which are one in arrays that begin at 1.
+// arrayUpper returns the upper bound, which is the length because arrays begin at 1.
 func arrayUpper(_ *Env, a []types.Datum) (types.Datum, error) {
 	if n := len(a[0].Array().Elems); n > 0 && a[1].Int() == 1 {
 		return types.Int(int64(n)), nil
@@ -63,7 +63,7 @@ func arrayDims(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.Bytes(append(b, ']')), nil
 }
 
-// sameOrNull is IS NOT DISTINCT FROM.
+// sameOrNull implements IS NOT DISTINCT FROM.
 func sameOrNull(a, b types.Datum, t types.Type) bool {
 	if a.IsNull() || b.IsNull() {
 		return a.IsNull() && b.IsNull()
@@ -133,7 +133,7 @@ func arrayPositions(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.NewArray(out), nil
 }
 
-// maxArrayElems bounds the arrays that array_fill makes.
+// maxArrayElems bounds the arrays of array_fill.
 const maxArrayElems = 134217727
 
 func arrayFill(o *Overload) Func {
@@ -162,7 +162,7 @@ func arrayFill(o *Overload) Func {
 	}
 }
 
-// elementCount is how many elements an array of these dimensions has.
+// elementCount returns the number of elements of an array with these dimensions.
 func elementCount(dims []types.Datum) (int, error) {
 	const maxDims = 6
 	if len(dims) > maxDims {
@@ -229,8 +229,7 @@ func arrayToString(o *Overload) Func {
 	}
 }
 
-// stringToArray cuts at a delimiter, NULL meaning at every character; pieces equal to the third argument
-// are NULL.
+// stringToArray splits at a delimiter, NULL meaning at every character; pieces equal to the third argument are NULL.
 func stringToArray(env *Env, a []types.Datum) (types.Datum, error) {
 	if a[0].IsNull() {
 		return types.Null, nil

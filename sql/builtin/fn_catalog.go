@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// catalogFunc lifts a function of the catalog.
+// catalogFunc adapts a function of the catalog.
 func catalogFunc(f func(env *Env, c Catalog, a []types.Datum) (types.Datum, error)) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		if env.Catalog == nil {
@@ -19,7 +19,7 @@ func catalogFunc(f func(env *Env, c Catalog, a []types.Datum) (types.Datum, erro
 	}
 }
 
-// textOrNull makes a datum of a lookup's result.
+// textOrNull returns the datum of a lookup's result.
 func textOrNull(s string, ok bool) (types.Datum, error) {
 	if !ok {
 		return types.Null, nil
@@ -94,7 +94,7 @@ func definitionFuncs() []decl {
 		}
 		return textOrNull(c.IndexDefinition(oidArg(a[0]), column))
 	})
-	// percodb's catalog stores expressions as text, so that printing one is returning it.
+	// percodb's catalog stores expressions as text, so that printing one returns it.
 	expression := same
 	return []decl{
 		{sig: "pg_get_viewdef(oid) text", flags: stable, fn: view}, {sig: "pg_get_viewdef(oid,bool) text", flags: stable, fn: view},
@@ -105,8 +105,7 @@ func definitionFuncs() []decl {
 		{sig: "pg_get_constraintdef(oid,bool) text", flags: stable, fn: constraint},
 		{sig: "pg_get_indexdef(oid) text", flags: stable, fn: index},
 		{sig: "pg_get_indexdef(oid,int4,bool) text", flags: stable, fn: index},
-		// There are no rules, triggers, partitions, statistics objects and functions of users to be
-		// found by oid.
+		// There are no rules, triggers, partitions, statistics objects and user-defined functions to be found by OID.
 		{sig: "pg_get_ruledef(oid) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_ruledef(oid,bool) text", flags: stable, fn: constant(types.Null)},
 		{sig: "pg_get_functiondef(oid) text", flags: stable, fn: constant(types.Null)},
@@ -153,7 +152,7 @@ func formatType(_ *Env, a []types.Datum) (types.Datum, error) {
 	}
 	t := types.Type{OID: oidArg(a[0]), Mod: -1}
 	if a[1].IsNull() {
-		// Without a modifier to show, PostgreSQL writes bpchar by its SQL name.
+		// Without a modifier PostgreSQL writes bpchar by its SQL name.
 		return types.Text(TypeName(t)), nil
 	}
 	t.Mod = int32(a[1].Int())
@@ -167,7 +166,7 @@ func toRegtype(_ *Env, a []types.Datum) (types.Datum, error) {
 	}
 	t, err := types.ParseTypeName(a[0].Text())
 	if err != nil {
-		return types.Null, nil // to_regtype says so with NULL
+		return types.Null, nil // to_regtype returns NULL in this case
 	}
 	return types.Int(int64(t.OID)), nil
 }

@@ -38,7 +38,7 @@ const (
 	unitZoneMinute
 )
 
-// unitNames are the words for units; longer ones are cut to ten letters, as PostgreSQL does.
+// unitNames are the words for units; longer ones are truncated to ten letters, as in PostgreSQL.
 var unitNames = map[string]timeUnit{
 	"us": unitMicrosecond, "usec": unitMicrosecond, "usecs": unitMicrosecond, "usecond": unitMicrosecond, "useconds": unitMicrosecond,
 	"microsecon": unitMicrosecond, "ms": unitMillisecond, "msec": unitMillisecond, "msecs": unitMillisecond,
@@ -62,7 +62,7 @@ func lookupUnit(name string) timeUnit {
 	return unitNames[name[:min(len(name), 10)]]
 }
 
-// errUnit says that a unit is unknown, or known but not for the type.
+// errUnit is the error for a unit that is unknown, or not supported for the type.
 func errUnit(name string, t types.Type) *pgerror.Error {
 	name = keyword.Fold(name)
 	if lookupUnit(name) == 0 {
@@ -152,8 +152,7 @@ func fieldFuncs() []decl {
 		}})
 }
 
-// extractInfinite is a field of an infinite time: infinite when the field grows with time, NULL when
-// it goes round.
+// extractInfinite returns a field of an infinite time: infinite if the field grows with time, NULL if it is periodic.
 func extractInfinite(unit timeUnit, name string, negative bool, t types.Type) (field, error) {
 	switch unit {
 	case unitYear, unitDecade, unitCentury, unitMillennium, unitJulian, unitISOYear, unitEpoch:
@@ -192,7 +191,7 @@ func extractDate(_ *Env, name string, d types.Datum) (field, error) {
 	return field{}, errUnit(name, types.TDate)
 }
 
-// datePartOfDate is date_part(text, date), which takes the date for its midnight.
+// datePartOfDate implements date_part(text, date), which uses the date's midnight.
 func datePartOfDate(env *Env, name string, d types.Datum) (field, error) {
 	ts, err := types.TimestampFromDate(d.Int())
 	if err != nil {
@@ -244,7 +243,7 @@ func calendarField(unit timeUnit, year, month, day int, days int64) (int64, bool
 	return 0, false
 }
 
-// beforeChrist turns the astronomical year into the one with no year 0.
+// beforeChrist converts the astronomical year to the one with no year 0.
 func beforeChrist(y int64) int64 {
 	if y <= 0 {
 		return y - 1
@@ -384,7 +383,7 @@ func extractInterval(_ *Env, name string, d types.Datum) (field, error) {
 	return field{}, errUnit(name, types.TInterval)
 }
 
-// truncCivil cuts c to a unit; false when the unit is none of date_trunc's.
+// truncCivil truncates c to a unit; false if date_trunc does not have the unit.
 func truncCivil(c *types.Civil, unit timeUnit) bool {
 	if unit < unitMicrosecond || unit > unitMillennium {
 		return false

@@ -27,7 +27,7 @@ func formatFuncs() []decl {
 	return append(out, toCharFuncs()...)
 }
 
-// QuoteLiteral writes a string so that it is one literal.
+// QuoteLiteral quotes a string as a literal.
 func QuoteLiteral(s string) string {
 	quoted := `'` + strings.ReplaceAll(s, `'`, `''`) + `'`
 	if strings.Contains(s, `\`) {
@@ -53,7 +53,7 @@ func quoteNullableAny(o *Overload) Func {
 	}
 }
 
-// formatter runs format(): %[n$][-][width]type with types s, I, L.
+// formatter implements format(): %[n$][-][width]type with types s, I, L.
 type formatter struct {
 	env  *Env
 	args []types.Datum
@@ -104,7 +104,7 @@ func errUnterminated() error {
 		WithHint("For a single \"%\" use \"%%\".")
 }
 
-// leadingNumber cuts a decimal number off s.
+// leadingNumber removes a decimal number from the beginning of s.
 func leadingNumber(s string) (n int, rest string, ok bool, err error) {
 	end := 0
 	for end < len(s) && isDigit(s[end]) {

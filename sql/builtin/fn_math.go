@@ -9,7 +9,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// float1 lifts a function of one float that cannot fail.
+// float1 adapts a function of one float that cannot fail.
 func float1(f func(float64) float64) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) { return types.Float(f(a[0].Float())), nil }
 }
@@ -19,7 +19,7 @@ func float1e(f func(float64) (float64, error)) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) { return floatDatum(f(a[0].Float())) }
 }
 
-// trig lifts a function without a value at infinity.
+// trig adapts a function that is undefined at infinity.
 func trig(f func(float64) float64) Func {
 	return float1e(func(v float64) (float64, error) {
 		if math.IsInf(v, 0) {
@@ -43,7 +43,7 @@ func unboundedTrig(f func(float64) float64) Func {
 	})
 }
 
-// arc lifts a function of [-1, 1].
+// arc adapts a function on [-1, 1].
 func arc(f func(float64) float64) Func {
 	return float1e(func(v float64) (float64, error) {
 		if v < -1 || v > 1 {
@@ -219,7 +219,7 @@ func signNumeric(d *apd.Decimal) (*apd.Decimal, error) {
 	return types.NewNumeric(int64(signum(d))), nil
 }
 
-// roundTo rounds or cuts to a number of digits, within what a numeric can hold.
+// roundTo rounds or truncates to a number of digits, within the limits of a numeric.
 func roundTo(f func(*apd.Decimal, int) *apd.Decimal) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
 		scale := int64(0)

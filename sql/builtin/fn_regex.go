@@ -47,7 +47,7 @@ func errNoGlobal(fn string) *pgerror.Error {
 	return pgerror.New(pgerror.InvalidParameterValue, "%s does not support the \"global\" option", fn)
 }
 
-// matchArray makes regexp_match's array: the groups, or the whole match when there are none.
+// matchArray returns regexp_match's array: the groups, or the whole match if there are none.
 func matchArray(s string, m []int) types.Datum {
 	elems := make([]types.Datum, 0, len(m)/2)
 	for i := 2; i < len(m); i += 2 {
@@ -59,7 +59,7 @@ func matchArray(s string, m []int) types.Datum {
 	return types.NewArray(&types.Array{Elem: types.TText, Elems: elems})
 }
 
-// group is a group's text, NULL when it took no part in the match.
+// group returns a group's text, NULL if it is not part of the match.
 func group(s string, m []int, i int) types.Datum {
 	if m[2*i] < 0 {
 		return types.Null
@@ -109,7 +109,7 @@ func errParameter(name string, v int64) error {
 	return pgerror.New(pgerror.InvalidParameterValue, "invalid value for parameter \"%s\": %d", name, v)
 }
 
-// regexpReplaceN is regexp_replace(string, pattern, replacement, start, N, flags).
+// regexpReplaceN implements regexp_replace(string, pattern, replacement, start, N, flags).
 func regexpReplaceN(env *Env, a []types.Datum) (types.Datum, error) {
 	n := int64(1)
 	if a[3].Int() <= 0 {
@@ -134,8 +134,7 @@ func regexpReplaceN(env *Env, a []types.Datum) (types.Datum, error) {
 	return replaceRegex(env, a, o, offset, int(n))
 }
 
-// startOffset is the byte at which character start (from 1) begins, beyond s when s has not as many
-// before it.
+// startOffset returns the byte at which character start (from 1) begins, beyond s if s has fewer characters.
 func startOffset(env *Env, s string, start int64) (int, error) {
 	count, err := runeCount(env, s)
 	if err != nil || start-1 > int64(count) {
@@ -144,7 +143,7 @@ func startOffset(env *Env, s string, start int64) (int, error) {
 	return charOffset(env, s, start-1)
 }
 
-// replaceRegex replaces the n-th match from an offset, or all when n is 0.
+// replaceRegex replaces the n-th match from an offset, or all if n is 0.
 func replaceRegex(env *Env, a []types.Datum, o regexOptions, offset, n int) (types.Datum, error) {
 	re, err := env.patterns.regex(a[1].Text(), o)
 	if err != nil {
@@ -177,7 +176,7 @@ func replaceRegex(env *Env, a []types.Datum, o regexOptions, offset, n int) (typ
 	return types.Bytes(append(out.b, s[done:]...)), nil
 }
 
-// replacementSize is at most what appendReplacement appends.
+// replacementSize bounds what appendReplacement appends.
 func replacementSize(with string, m []int) int {
 	if strings.IndexByte(with, '\\') < 0 {
 		return len(with)
@@ -210,7 +209,7 @@ func appendReplacement(b []byte, with, s string, m []int) []byte {
 	return b
 }
 
-// regexSplit cuts a string at matches; empty ones at its ends or after a match do not cut.
+// regexSplit splits a string at matches, except at empty ones at its ends or after a match.
 func regexSplit(env *Env, fn string, a []types.Datum) ([]types.Datum, error) {
 	o, err := regexArgs(a, 2)
 	if err != nil {
@@ -320,8 +319,8 @@ func readMatchArgs(a []types.Datum, endAt, subAt int) (m matchArgs, err error) {
 	return m, nil
 }
 
-// nthMatch finds the match that the arguments ask for, with flags in argument flagsAt; nil if there is
-// none or it has no such group.
+// nthMatch finds the match that the arguments select, with flags in argument flagsAt; nil if there is none or it has no
+// such group.
 func nthMatch(env *Env, fn string, a []types.Datum, m matchArgs, flagsAt int) ([]int, error) {
 	o, err := regexArgs(a, flagsAt)
 	if err != nil {
@@ -381,7 +380,7 @@ func regexpInstr(env *Env, a []types.Datum) (types.Datum, error) {
 	return types.Int(int64(n + 1)), err
 }
 
-// substringRegex returns the first group, or the whole match when the pattern has none.
+// substringRegex returns the first group, or the whole match if the pattern has none.
 func substringRegex(env *Env, a []types.Datum) (types.Datum, error) {
 	re, err := env.patterns.regex(a[1].Text(), regexOptions{})
 	if err != nil {
@@ -398,7 +397,7 @@ func substringRegex(env *Env, a []types.Datum) (types.Datum, error) {
 	return group(s, m, 0), nil
 }
 
-// substringSimilar is substring(s from pattern for escape).
+// substringSimilar implements substring(s from pattern for escape).
 func substringSimilar(env *Env, a []types.Datum) (types.Datum, error) {
 	if len(a[1].Text()) > maxPatternBytes {
 		return types.Null, badRegex("regular expression is too complex")

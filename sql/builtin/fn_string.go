@@ -17,19 +17,19 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// maxTextSize is the size PostgreSQL refuses to build a string of.
+// maxTextSize is the maximum size of a string in PostgreSQL.
 const maxTextSize = 1<<30 - 1
 
 func errTextTooLarge() error {
 	return pgerror.New(pgerror.ProgramLimitExceeded, "requested length too large")
 }
 
-// text1 lifts a function of one string.
+// text1 adapts a function of one string.
 func text1(f func(string) string) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) { return types.Text(f(a[0].Text())), nil }
 }
 
-// textInt lifts a measure of one string.
+// textInt adapts a measure of one string.
 func textInt(f func(string) int) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) { return types.Int(int64(f(a[0].Text()))), nil }
 }
@@ -93,7 +93,7 @@ func lengthFuncs() []decl {
 	return out
 }
 
-// trimSides says where to trim.
+// trimSides selects the sides to trim.
 type trimSides struct{ left, right bool }
 
 func trimFuncs() []decl {
@@ -118,8 +118,7 @@ func substringFuncs() []decl {
 	return out
 }
 
-// substring cuts the characters from start (1 is the first) for a length, both of which may reach
-// beyond the string.
+// substring returns the characters from start (1 is the first) for a length; both may reach beyond the string.
 func substring(inBytes bool) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		start, end := a[1].Int(), int64(1)<<62
@@ -185,7 +184,7 @@ func reverse(env *Env, a []types.Datum) (types.Datum, error) {
 
 var md5Hex = hashSum(md5.New, func(sum []byte) types.Datum { return types.Text(hex.EncodeToString(sum)) })
 
-// leftText takes n characters, or all but the last -n.
+// leftText returns the first n characters, or all but the last -n.
 func leftText(env *Env, a []types.Datum) (types.Datum, error) {
 	s, n := a[0].Text(), a[1].Int()
 	if n < 0 {
@@ -199,7 +198,7 @@ func leftText(env *Env, a []types.Datum) (types.Datum, error) {
 	return types.Text(s), err
 }
 
-// rightText takes the last n characters, or all but the first -n.
+// rightText returns the last n characters, or all but the first -n.
 func rightText(env *Env, a []types.Datum) (types.Datum, error) {
 	s, n := a[0].Text(), a[1].Int()
 	start := 1 - n
@@ -266,7 +265,7 @@ func chr(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.Text(string(rune(n))), nil
 }
 
-// concat joins the text forms of what is not NULL.
+// concat joins the text forms of the arguments that are not NULL.
 func concat(o *Overload) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		var b []byte

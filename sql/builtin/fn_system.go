@@ -10,10 +10,10 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// encodingUTF8 is PostgreSQL's number of the one encoding there is.
+// encodingUTF8 is PostgreSQL's number of the only encoding.
 const encodingUTF8 = 6
 
-// session lifts a function of the session.
+// session adapts a function of the session.
 func session(f func(s SessionInfo, a []types.Datum) (types.Datum, error)) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		if env.Session == nil {
@@ -197,7 +197,7 @@ func countNulls(nulls bool) Func {
 	}
 }
 
-// hashText hashes as this server does; PostgreSQL's values are not promised either.
+// hashText is a hash of this server; PostgreSQL does not guarantee its values either.
 func hashText(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.Int(int64(int32(types.Hash(a[0], types.TText)))), nil
 }

@@ -57,7 +57,7 @@ func timeFuncs() []decl {
 	return append(out, fieldFuncs()...)
 }
 
-// precisionFuncs declares the words that may carry a precision: current_timestamp(3).
+// precisionFuncs declares the keywords that may have a precision: current_timestamp(3).
 func precisionFuncs() []decl {
 	precision := func(a []types.Datum) int32 {
 		if len(a) == 0 {
@@ -85,7 +85,7 @@ func isFiniteTimestamp(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.Bool(types.TimestampFinite(a[0].Int())), nil
 }
 
-// today is the session's last midnight.
+// today returns the session's last midnight.
 func today(env *Env) int64 {
 	local := timestamptzToLocal(env, env.TxnTime)
 	return local - floorMod(local, types.MicrosPerDay)
@@ -95,8 +95,8 @@ func timeOfDay(env *Env, _ []types.Datum) (types.Datum, error) {
 	return types.Text(types.TimeOfDay(env.clock(), env.Format.Loc())), nil
 }
 
-// age subtracts by the calendar: years, months and days of the months that lie between. Like
-// PostgreSQL 15 it takes infinity for the last moment of the representation.
+// age subtracts by the calendar: years, months and days of the months in between. Like PostgreSQL 15 it treats infinity
+// as the last representable timestamp.
 func age(a, b int64) (types.Datum, error) {
 	if a == types.TimestampNegInfinity || b == types.TimestampNegInfinity {
 		return types.Null, errTimestampRange()
@@ -243,8 +243,8 @@ func justifyInterval(iv types.Interval) (types.Interval, error) {
 type zoneDirection bool
 
 const (
-	toZone   zoneDirection = true  // timestamptz to the clock in a zone
-	fromZone zoneDirection = false // the clock in a zone to timestamptz
+	toZone   zoneDirection = true  // timestamptz to the local time of a zone
+	fromZone zoneDirection = false // the local time of a zone to timestamptz
 )
 
 func zoneFunc(dir zoneDirection) Func {
@@ -269,7 +269,7 @@ func zoneFunc(dir zoneDirection) Func {
 	}
 }
 
-// offsetFunc is AT TIME ZONE with an interval east of UTC.
+// offsetFunc implements AT TIME ZONE with an interval east of UTC.
 func offsetFunc(sign int64) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		ts, iv := a[1].Int(), a[0].Interval()
@@ -288,7 +288,7 @@ func offsetFunc(sign int64) Func {
 	}
 }
 
-// makeFuncs declares make_date and its kind.
+// makeFuncs declares make_date and similar functions.
 func makeFuncs() []decl {
 	out := []decl{
 		{sig: "make_date(int4,int4,int4) date", fn: makeDate},
@@ -315,7 +315,7 @@ func makeFuncs() []decl {
 	return out
 }
 
-// checkDay makes a date; shown is the year for the error.
+// checkDay returns a date; shown is the year for the error.
 func checkDay(year, month, day, shown int64) (days int64, err error) {
 	bad := pgerror.New(pgerror.DatetimeFieldOverflow, "date field value out of range: %d-%02d-%02d", shown, month, day)
 	if year == 0 || month < 1 || month > 12 || day < 1 {
@@ -337,7 +337,7 @@ func makeDate(_ *Env, a []types.Datum) (types.Datum, error) {
 	year := a[0].Int()
 	shown := year
 	if year < 0 {
-		shown++ // make_date, other than make_timestamp, shows the year with a year 0
+		shown++ // make_date, unlike make_timestamp, shows the year with a year 0
 	}
 	return intDatum(checkDay(year, a[1].Int(), a[2].Int(), shown))
 }
@@ -443,8 +443,7 @@ func timeAdder(t string) Func {
 	panic("builtin: no operator " + t + " + interval")
 }
 
-// overlaps decides on two periods by SQL's rules: each period's ends in order, half open, with NULL
-// for an unknown end.
+// overlaps compares two periods by SQL's rules: each period's ends in order, half open, with NULL for an unknown end.
 func overlaps(p [4]types.Datum) types.Datum {
 	for i := 0; i < 4; i += 2 {
 		if p[i].IsNull() {

@@ -8,8 +8,8 @@ import (
 
 func zoneOf(env *Env) *time.Location { return env.Format.Loc() }
 
-// truncTimestamptz cuts by the clock of a zone. Cut to days or more, the offset is the new day's; cut
-// to less, it stays.
+// truncTimestamptz truncates by the local time of a zone. Truncated to days or more, the offset is the new day's; to
+// less, it is unchanged.
 func truncTimestamptz(name string, ts int64, loc *time.Location) (int64, error) {
 	if !types.TimestampFinite(ts) {
 		return ts, nil

@@ -1,8 +1,8 @@
 package builtin
 
-// Goal: operators, functions, aggregates and casts give PostgreSQL's values and errors. Method: with
-// PERCODB_TEST_PG_DSN set, call every overload with random arguments from pools of telling values and
-// compare; PERCODB_TEST_PG_ROUNDS multiplies the effort.
+// Goal: operators, functions, aggregates and casts return PostgreSQL's values and errors. Method: with
+// PERCODB_TEST_PG_DSN set, call every overload with random arguments from pools of edge cases and
+// compare; PERCODB_TEST_PG_ROUNDS multiplies the number of calls.
 
 import (
 	"context"
@@ -55,7 +55,7 @@ type exprFuzzer struct {
 	rng *rand.Rand
 }
 
-// literal writes a random value of a type, NULL now and then.
+// literal returns a random literal of a type, sometimes NULL.
 func (f *exprFuzzer) literal(t types.Type) string {
 	name := sqlName(t)
 	if f.rng.IntN(25) == 0 {
@@ -88,7 +88,7 @@ func sqlName(t types.Type) string {
 	return t.Info().Name
 }
 
-// args makes literals for an overload's declared types; false when a type has no pool.
+// args returns literals for an overload's declared types; false if a type has no pool.
 func (f *exprFuzzer) args(o *Overload) ([]string, bool) {
 	elem := elementPool[f.rng.IntN(len(elementPool))]
 	declared := o.Args
@@ -114,7 +114,7 @@ func (f *exprFuzzer) args(o *Overload) ([]string, bool) {
 	return out, true
 }
 
-// rounds is how many calls of each overload to compare.
+// rounds returns the number of calls of each overload to compare.
 func rounds(t *testing.T, base int) int {
 	if s := os.Getenv("PERCODB_TEST_PG_ROUNDS"); s != "" {
 		n, err := strconv.Atoi(s)
@@ -128,8 +128,8 @@ func rounds(t *testing.T, base int) int {
 
 var floatResult = regexp.MustCompile(`^(double precision|real): (.*)$`)
 
-// alike compares results, floats within a few units in the last place: the transcendental functions
-// of C and Go differ there.
+// alike reports whether results are equal, floats within a few units in the last place, because the transcendental
+// functions of C and Go differ there.
 func alike(got, want string) bool {
 	if got == want {
 		return true
@@ -143,7 +143,7 @@ func alike(got, want string) bool {
 	return errA == nil && errB == nil && (math.Abs(a-b) <= 4e-15*math.Max(math.Abs(a), math.Abs(b)) || math.Abs(a-b) < 1e-15)
 }
 
-// notComparable are calls whose results are not promised, or are about the server.
+// notComparable are functions whose results are not specified, or depend on the server.
 var notComparable = map[string]bool{
 	"hashtext": true, "pg_column_size": true, "version": true, "pg_get_expr": true, "pg_has_role": true, "to_regclass": true, "regclass": true,
 	"pg_size_pretty": false, "age": false, "pg_sleep": true, "pg_sleep_for": true, "now": true, "pi": false, "transaction_timestamp": true,
@@ -153,7 +153,7 @@ var notComparable = map[string]bool{
 	"pg_postmaster_start_time": true, "pg_backend_pid": true,
 }
 
-// shorten keeps reports readable: numerics may have thousands of digits.
+// shorten truncates a result for a report: numerics may have thousands of digits.
 func shorten(s string) string {
 	if len(s) > 300 {
 		return s[:150] + "…" + s[len(s)-100:] + " (" + strconv.Itoa(len(s)) + " bytes)"
@@ -161,7 +161,7 @@ func shorten(s string) string {
 	return s
 }
 
-// excused are differences that are meant, or that are PostgreSQL's own mistakes.
+// excused reports whether a difference is intended, or an error of PostgreSQL.
 func excused(expr, got, want string) bool {
 	wantsError := strings.HasPrefix(want, "ERROR")
 	switch {
@@ -189,9 +189,9 @@ func excused(expr, got, want string) bool {
 	case strings.Contains(want, "invalid value \"\xef\xbf\xbd\""), strings.Contains(want, "invalid value \"") && !utf8.ValidString(want):
 		return true // PostgreSQL cuts within a character
 	case strings.HasPrefix(expr, "to_regtype") && wantsError:
-		return true // percodb's answer is NULL, as PostgreSQL's for other names that are none
+		return true // percodb returns NULL, as PostgreSQL does for other names that are not types
 	case strings.HasPrefix(expr, "regtype"):
-		return true // types percodb does not have
+		return true // types that percodb does not have
 	case strings.Contains(expr, "~*") && strings.Contains(expr, "İ"):
 		return true // the engine folds case by Unicode's simple rules
 	}
@@ -265,7 +265,7 @@ func TestFuzzAgainstPostgreSQL(t *testing.T) {
 }
 
 func TestZoneFuzzAgainstPostgreSQL(t *testing.T) {
-	// Goal: what depends on the session's zone agrees in zones with daylight-saving time. Method: as
+	// Goal: functions that depend on the session's time zone agree in zones with daylight-saving time. Method: as
 	// above, with every overload of timestamptz, in each zone.
 	conn := connectPG(t)
 	if conn == nil {
@@ -324,7 +324,7 @@ func TestZoneFuzzAgainstPostgreSQL(t *testing.T) {
 	d.report(total)
 }
 
-// rows are random rows of literals of the types.
+// rows returns random rows of literals of the types.
 func (f *exprFuzzer) rows(ts []types.Type, n int) [][]string {
 	out := make([][]string, n)
 	for i := range out {
@@ -369,7 +369,7 @@ func TestAggregateFuzzAgainstPostgreSQL(t *testing.T) {
 	d.report(total)
 }
 
-// compareAggregate runs an aggregate over rows in both.
+// compareAggregate compares an aggregate over rows with PostgreSQL's.
 func compareAggregate(d *differences, env *Env, pg func(string) string, name string, ts []types.Type, rows [][]string) {
 	var values []string
 	for _, row := range rows {
@@ -380,7 +380,7 @@ func compareAggregate(d *differences, env *Env, pg func(string) string, name str
 	v, err := aggregateRows(env, name, ts, rows)
 	got, want := show(env, v, err), pg(query)
 	if name == "avg" && strings.HasPrefix(want, "ERROR 22003: value out of range: overflow") {
-		return // PostgreSQL computes the sum of squares as well, which may overflow first
+		return // PostgreSQL also computes the sum of squares, which may overflow first
 	}
 	if !alike(got, want) {
 		d.check(query, shorten(got), shorten(want))
@@ -440,7 +440,7 @@ func TestCastFuzzAgainstPostgreSQL(t *testing.T) {
 	}
 	for range rounds(t, 300) {
 		elem := elementPool[f.rng.IntN(len(elementPool))]
-		// ARRAY[…]::t[] would cast the elements while the array is made.
+		// ARRAY[…]::t[] would cast each element.
 		expr := "array_cat(" + f.literal(elem.ArrayOf()) + ", '{}')::" + targets[f.rng.IntN(len(targets))]
 		if strings.HasSuffix(expr, "regclass") || strings.HasSuffix(expr, "interval(0)") {
 			continue

@@ -14,11 +14,11 @@ type LikePattern struct {
 	shape   likeShape
 	literal string // of the simple shapes
 	tokens  []likeToken
-	fold    bool // ILIKE: literals are lower case, and so must the text be
+	fold    bool // ILIKE: literals are lower case; the text must be, too
 	bytes   bool // bytea: _ is a byte
 }
 
-// likeShape tells patterns that need no search token by token.
+// likeShape classifies patterns that need no token-by-token search.
 type likeShape uint8
 
 const (
@@ -49,8 +49,8 @@ const likeTokenBytes = 32
 // likeEscape is the default escape character.
 const likeEscape = '\\'
 
-// CompileLike compiles a pattern whose escape character is the backslash; see escapeLike for others. The
-// pattern's memory is the result's, too. Errors: that the statement was cancelled, or has no memory left.
+// CompileLike compiles a pattern whose escape character is the backslash; see escapeLike for others. The result aliases
+// the pattern. Errors: that the statement was cancelled, or has no memory left.
 func CompileLike(env *Env, pattern string, fold, bytes bool) (*LikePattern, error) {
 	if fold {
 		folded, err := mapPieces(env, pattern, 8, foldLower)
@@ -98,7 +98,7 @@ func CompileLike(env *Env, pattern string, fold, bytes bool) (*LikePattern, erro
 	return p, nil
 }
 
-// reserveToken makes space for two tokens more.
+// reserveToken makes space for two more tokens.
 func (p *LikePattern) reserveToken(env *Env) error {
 	n := len(p.tokens)
 	if n+2 <= cap(p.tokens) {
@@ -112,8 +112,8 @@ func (p *LikePattern) reserveToken(env *Env) error {
 	return nil
 }
 
-// likeText returns the literal text with which a pattern begins, and how much of the pattern it takes. An
-// escape at the pattern's end stands for nothing.
+// likeText returns the literal prefix of a pattern, and how much of the pattern it takes. An escape at the pattern's
+// end is ignored.
 func likeText(env *Env, pattern string) (text string, n int, err error) {
 	end := strings.IndexAny(pattern, `%_\`)
 	if end < 0 {
@@ -141,7 +141,7 @@ func likeText(env *Env, pattern string) (text string, n int, err error) {
 	return string(out.b), n, nil
 }
 
-// endsInEscape reports whether a pattern ends with an escape that has nothing to escape.
+// endsInEscape reports whether a pattern ends with an incomplete escape.
 func endsInEscape(pattern string) bool {
 	return (len(pattern)-len(strings.TrimRight(pattern, `\`)))%2 == 1
 }
@@ -176,8 +176,8 @@ func (p *LikePattern) classify() {
 	}
 }
 
-// Prefix returns the literal with which every match begins, and whether the pattern is nothing but
-// it; a planner makes an index range of it. ILIKE patterns have none.
+// Prefix returns the literal prefix of every match, and whether it is the whole pattern; a planner derives an index
+// range from it. ILIKE patterns have none.
 func (p *LikePattern) Prefix() (prefix string, exact bool) {
 	switch {
 	case p.fold:
@@ -190,7 +190,7 @@ func (p *LikePattern) Prefix() (prefix string, exact bool) {
 	return "", false
 }
 
-// Match reports whether s matches; 22025 when the pattern ends within an escape and s reaches it.
+// Match reports whether s matches; 22025 if the pattern ends within an escape that s reaches.
 func (p *LikePattern) Match(env *Env, s string) (bool, error) {
 	if p.fold {
 		folded, err := mapPieces(env, s, 8, foldLower)
@@ -213,8 +213,8 @@ func (p *LikePattern) Match(env *Env, s string) (bool, error) {
 	return p.matchTokens(env, s)
 }
 
-// matchTokens walks text and tokens together. On a mismatch it returns to the last % and lets that
-// take one character more; an earlier % need never be retried.
+// matchTokens walks text and tokens in parallel. On a mismatch it returns to the last % and extends it by one
+// character; an earlier % need never be retried.
 func (p *LikePattern) matchTokens(env *Env, s string) (bool, error) {
 	at, tok := 0, 0
 	retryTok, retryAt := -1, 0
@@ -271,7 +271,7 @@ func (p *LikePattern) matchTokens(env *Env, s string) (bool, error) {
 	}
 }
 
-// skip returns where the n characters at a position of s end.
+// skip returns the end of the n characters at a position of s.
 func (p *LikePattern) skip(s string, at, n int) (end int, ok bool) {
 	if len(s)-at < n {
 		return at, false

@@ -14,8 +14,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Goal: a cancel ends what works on long LIKE patterns and roots of long numbers, and not only after them.
-// Method: each is called under a context that is cancelled already.
+// Goal: a cancel ends functions of long LIKE patterns and roots of long numbers during their work.
+// Method: call each with a cancelled context.
 func TestLongPatternsPoll(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -51,7 +51,7 @@ func TestLongPatternsPoll(t *testing.T) {
 	}
 }
 
-// Goal: what a pattern compiles to counts in the statement's memory.
+// Goal: compiled patterns count in the statement's memory.
 func TestLikePatternsCount(t *testing.T) {
 	account := memory.NewAccount(memory.NewPool("a test", 8<<20), 0)
 	if _, err := CompileLike(&Env{Memory: &account}, strings.Repeat("a_%", 1<<20), false, false); err == nil {
@@ -59,8 +59,8 @@ func TestLikePatternsCount(t *testing.T) {
 	}
 }
 
-// Goal: a LIKE pattern matches what the definition says. Method: random short patterns beside a recursive
-// matcher.
+// Goal: LIKE patterns match according to the definition. Method: compare with a recursive matcher, for random short
+// patterns.
 func TestLikeAgainstDefinition(t *testing.T) {
 	var matches func(p, s string) (ok, bad bool)
 	matches = func(p, s string) (bool, bool) {
@@ -100,7 +100,7 @@ func TestLikeAgainstDefinition(t *testing.T) {
 		pattern, text := word(`ab%_\`, 8), word("ab%", 9)
 		want, bad := matches(pattern, text)
 		if bad {
-			continue // Which search finds the error first is not defined.
+			continue // The order in which the searches find the error is not defined.
 		}
 		p, err := CompileLike(&Env{}, pattern, false, false)
 		if err != nil {
@@ -112,7 +112,7 @@ func TestLikeAgainstDefinition(t *testing.T) {
 	}
 }
 
-// Goal: roots of long whole numbers are right. Method: against math/big, beside squares too.
+// Goal: roots of long integers are correct. Method: compare with math/big, also next to squares.
 func TestWholeSqrt(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 5))
 	for i := range 300 {

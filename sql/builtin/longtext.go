@@ -9,10 +9,10 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// pieceBytes is how much of a long text is worked on between two calls of Env.Step.
+// pieceBytes is how much of a long text is processed between two calls of Env.Step.
 const pieceBytes = 64 << 10
 
-// piece returns the beginning of s that is worked on next: whole characters.
+// piece returns the beginning of s to process next: whole characters.
 func piece(s string) string {
 	if len(s) <= pieceBytes {
 		return s
@@ -24,7 +24,7 @@ func piece(s string) string {
 	return s[:n]
 }
 
-// mapPieces applies f, which may be stateful, to s piece by piece; stepsPerByte is what it takes.
+// mapPieces applies f, which may be stateful, to s piece by piece; stepsPerByte is its cost.
 func mapPieces(env *Env, s string, stepsPerByte int, f func(string) string) (types.Datum, error) {
 	if len(s) <= pieceBytes {
 		return types.Text(f(s)), env.Step(len(s) * stepsPerByte)
@@ -48,7 +48,7 @@ func mapPieces(env *Env, s string, stepsPerByte int, f func(string) string) (typ
 	return types.Bytes(out.b), nil
 }
 
-// textMap lifts a function of one string that may be applied to parts of it.
+// textMap adapts a function of one string that can be applied to its parts.
 func textMap(f func(string) string) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) { return mapPieces(env, a[0].Text(), 8, f) }
 }
@@ -86,7 +86,7 @@ func index(env *Env, s, sub string) (int, error) {
 	return -1, nil
 }
 
-// cut calls visit with the parts of s between separators, and with the rest at last.
+// cut calls visit with the parts of s between separators, and finally with the rest.
 func cut(env *Env, s, separator string, visit func(part string) (more bool, err error)) error {
 	for {
 		i, err := index(env, s, separator)
@@ -168,7 +168,7 @@ func repeat(env *Env, a []types.Datum) (types.Datum, error) {
 	return types.Bytes(b), err
 }
 
-// fillBytes makes n bytes of repetitions of s.
+// fillBytes returns n bytes of repetitions of s.
 func fillBytes(env *Env, s string, n int) ([]byte, error) {
 	if n == 0 {
 		return nil, nil
@@ -191,7 +191,7 @@ func fillBytes(env *Env, s string, n int) ([]byte, error) {
 	return b, nil
 }
 
-// pad lengthens a string to a number of characters, or cuts it.
+// pad lengthens a string to a number of characters, or truncates it.
 func pad(left bool) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		s, fill := a[0].Text(), " "
@@ -272,7 +272,7 @@ func splitPart(env *Env, a []types.Datum) (types.Datum, error) {
 	return types.Text(found), err
 }
 
-// hashSum lifts a hash function.
+// hashSum adapts a hash function.
 func hashSum(make func() hash.Hash, result func(sum []byte) types.Datum) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		h := make()
@@ -288,7 +288,7 @@ func hashSum(make func() hash.Hash, result func(sum []byte) types.Datum) Func {
 	}
 }
 
-// positionBytes is position over bytea.
+// positionBytes implements position on bytea.
 func positionBytes(env *Env, a []types.Datum) (types.Datum, error) {
 	i, err := index(env, a[0].Text(), a[1].Text())
 	return types.Int(int64(i + 1)), err
@@ -304,7 +304,7 @@ func position(env *Env, a []types.Datum) (types.Datum, error) {
 	return types.Int(int64(n + 1)), err
 }
 
-// trimFunc lifts trimming of the characters, or bytes, of a set.
+// trimFunc adapts trimming of the characters, or bytes, of a set.
 func trimFunc(sides trimSides, inBytes bool) Func {
 	return func(env *Env, a []types.Datum) (types.Datum, error) {
 		set := " "
@@ -377,7 +377,7 @@ func slice(env *Env, s string, start, end int64, inBytes bool) (string, error) {
 	return s[from : from+n], err
 }
 
-// charOffset is the length of the first n characters of s in bytes; len(s) where it has not as many.
+// charOffset returns the length of the first n characters of s in bytes; len(s) if it has fewer.
 func charOffset(env *Env, s string, n int64) (int, error) {
 	if n >= int64(len(s)) {
 		return len(s), nil
@@ -403,7 +403,7 @@ func charOffset(env *Env, s string, n int64) (int, error) {
 	return len(s), nil
 }
 
-// eachPiece calls f with parts of b of n bytes, the last shorter, and polls for a cancel.
+// eachPiece calls f with parts of b of n bytes, the last one shorter, and checks for a cancel.
 func eachPiece(env *Env, b []byte, n int, f func(part []byte) error) error {
 	for len(b) > 0 {
 		part := b[:min(n, len(b))]

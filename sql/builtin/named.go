@@ -50,9 +50,9 @@ func timestampParameters() []Parameter {
 	return append(intParameters("year", "month", "mday", "hour", "min"), Parameter{Name: "sec", Type: types.TFloat8})
 }
 
-// ResolveNamed finds the parameters of the function that a call with named arguments means, and for
-// every argument its place among them. names has an entry for each argument, "" for those given by
-// position, which come first; args has their types, for the error.
+// ResolveNamed finds the parameters of the function for a call with named arguments, and the position of each argument
+// among them. names has an entry for each argument, "" for positional ones, which come first; args has their types, for
+// the error.
 //
 // Errors: 42601 a name is given twice, 42883 no function has such parameters.
 func ResolveNamed(name string, names []string, args []types.Type) (list []Parameter, places []int, err error) {
@@ -71,8 +71,8 @@ func ResolveNamed(name string, names []string, args []types.Type) (list []Parame
 	return nil, nil, e
 }
 
-// placeNamed gives every argument its place in list; nil where one has none, two have the same, or a
-// parameter without default is left out.
+// placeNamed returns the position of every argument in list; nil if one has none, two have the same, or a parameter
+// without default is missing.
 func placeNamed(list []Parameter, names []string) []int {
 	if len(names) > len(list) {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// Limits of PostgreSQL's numeric results: significant digits at least, digits after the point at most.
+// Limits of PostgreSQL's numeric results: minimum significant digits, maximum digits after the point.
 const (
 	minSignificantDigits = 16
 	maxDisplayScale      = 1000
@@ -136,7 +136,7 @@ func DivNumeric(a, b *apd.Decimal) (*apd.Decimal, error) {
 	return types.CheckNumeric(quotient(a, b, divisionScale(a, b), true))
 }
 
-// quotient divides finite numbers to a scale, rounding halves away from zero or cutting.
+// quotient divides finite numbers to a scale, rounding halves away from zero or truncating.
 func quotient(a, b *apd.Decimal, scale int, round bool) *apd.Decimal {
 	out := &apd.Decimal{Exponent: -int32(scale), Negative: a.Negative != b.Negative}
 	// a·10^ae / b·10^be = q·10^-scale, so q = a·10^(ae-be+scale) / b.
@@ -279,8 +279,7 @@ func NumericToFloat(d *apd.Decimal, to types.Type) (float64, error) {
 	return v.Float(), err
 }
 
-// FloatToNumeric converts by way of the given number of significant digits: 15 for double precision, 6
-// for real.
+// FloatToNumeric converts through the given number of significant digits: 15 for double precision, 6 for real.
 func FloatToNumeric(v float64, digits int) (*apd.Decimal, error) {
 	switch {
 	case math.IsNaN(v):

@@ -68,8 +68,8 @@ func sqrtToScale(env *Env, a *apd.Decimal, scale int) (*apd.Decimal, error) {
 	return types.RoundNumeric(root, scale), nil
 }
 
-// wholeSqrt is the whole part of the root of n >= 0, by Newton's method with a precision that doubles in
-// each step, so that all of them together take little more than one division.
+// wholeSqrt returns the integer part of the root of n >= 0, by Newton's method with a precision that doubles in each
+// step, so that all steps together take little more than one division.
 func wholeSqrt(env *Env, n *big.Int) (*big.Int, error) {
 	if n.BitLen() <= 1024 {
 		return new(big.Int).Sqrt(n), nil
@@ -94,7 +94,7 @@ func wholeSqrt(env *Env, n *big.Int) (*big.Int, error) {
 	return root, nil
 }
 
-// approx is a's value as a float, ±Inf when it is out of range.
+// approx returns a's value as a float, ±Inf if it is out of range.
 func approx(a *apd.Decimal) float64 {
 	v, err := a.Float64()
 	if err != nil && v == 0 && a.Exponent >= 0 {
@@ -119,7 +119,7 @@ func ExpNumeric(a *apd.Decimal) (*apd.Decimal, error) {
 	return expToScale(func(prec uint) *big.Float { return floatOf(a, prec) }, v, scale)
 }
 
-// expToScale is e^x to a scale, of an x that is about v and that exponent computes to a precision.
+// expToScale computes e^x to a scale; v approximates x, and exponent computes x to a precision.
 func expToScale(exponent func(prec uint) *big.Float, v float64, scale int) (*apd.Decimal, error) {
 	if math.Abs(v) >= maxLnResult {
 		if v > 0 {
@@ -186,7 +186,7 @@ func LnNumeric(a *apd.Decimal) (*apd.Decimal, error) {
 
 // lnFloat is ln(a) of a finite a > 0.
 func lnFloat(a *apd.Decimal, prec uint) *big.Float {
-	// Where a is close to 1, the digits in which they agree are lost.
+	// If a is close to 1, the digits in which they agree are lost.
 	lost := 0
 	if v := approx(a); v > 0.9 && v < 1.1 {
 		if d, _ := SubNumeric(a, types.NewNumeric(1)); signum(d) != 0 {
@@ -333,7 +333,7 @@ func powInt(a *apd.Decimal, n int64, scale int) (*apd.Decimal, error) {
 // exactDigits is the number of digits up to which powers are computed exactly, and rounded once.
 const exactDigits = 1000
 
-// exactPower is a to the power n by way of all digits of a to the power |n|.
+// exactPower computes a to the power n with all digits of a to the power |n|.
 func exactPower(a *apd.Decimal, n int64, scale int) (*apd.Decimal, error) {
 	m := absInt(n)
 	power := &apd.Decimal{Negative: a.Negative && m%2 == 1, Exponent: a.Exponent * int32(m)}

@@ -31,7 +31,7 @@ func numericFunc(op numericOp) Func {
 	}
 }
 
-// multiplySteps is what an operation of a multiplication's cost takes that has given d.
+// multiplySteps is the cost in steps of an operation like a multiplication whose result is d.
 func multiplySteps(d *apd.Decimal) int {
 	words := d.Coeff.BitLen() / 64
 	return 64 + words*words/4
@@ -45,7 +45,7 @@ func seriesNumericFunc(op numericOp) Func {
 	}
 }
 
-// stepNumeric counts what a function has taken that computes a series.
+// stepNumeric counts the steps of a function that computes a series.
 func stepNumeric(env *Env, d *apd.Decimal, err error) (types.Datum, error) {
 	if err != nil {
 		return types.Null, err
@@ -170,7 +170,7 @@ func intArithOps() []decl {
 	return out
 }
 
-// shiftCount is what the processor makes of a count: PostgreSQL shifts smallint as a 32-bit word.
+// shiftCount masks a count as the processor does: PostgreSQL shifts smallint as a 32-bit word.
 func shiftCount(n, bits int64) uint64 {
 	if bits < 64 {
 		return uint64(n) & 31
@@ -178,7 +178,7 @@ func shiftCount(n, bits int64) uint64 {
 	return uint64(n) & 63
 }
 
-// wrapInt cuts n to the bits of an integer type.
+// wrapInt truncates n to the bits of an integer type.
 func wrapInt(n int64, t types.OID) int64 {
 	switch t {
 	case types.OIDInt2:

@@ -34,7 +34,7 @@ func arrayCat(_ *Env, a []types.Datum) (types.Datum, error) {
 	return types.NewArray(&types.Array{Elem: l.Elem, Elems: elems}), nil
 }
 
-// arrayAppend puts an element after an array, of which NULL is the empty one.
+// arrayAppend appends an element to an array; NULL is the empty array.
 func arrayAppend(o *Overload) Func {
 	elem := o.Args[1]
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
@@ -73,7 +73,7 @@ func contains(env *Env, a, b *types.Array) (types.Datum, error) {
 	return types.Bool(true), nil
 }
 
-// comparisonSteps is what the comparison of two elements takes.
+// comparisonSteps is the cost of the comparison of two elements in steps.
 const comparisonSteps = 8
 
 func has(env *Env, a *types.Array, e types.Datum) (bool, error) {

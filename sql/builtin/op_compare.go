@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// comparison decides an operator by what Compare says.
+// comparison evaluates an operator from the result of Compare.
 type comparison struct {
 	op   string
 	test func(c int) bool
@@ -70,7 +70,7 @@ func compareOps() []decl {
 	return append(out, patternCompareOps()...)
 }
 
-// patternCompareOps declares ~<~ and its kind, which compare bytes in any collation.
+// patternCompareOps declares ~<~ and similar operators, which compare bytes in any collation.
 func patternCompareOps() []decl {
 	var out []decl
 	for _, c := range comparisons[2:] {

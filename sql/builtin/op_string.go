@@ -51,8 +51,7 @@ func concatText(o *Overload) Func {
 	}
 }
 
-// appendAsText appends what a cast to text gives, which differs from the text form for boolean and
-// char(n).
+// appendAsText appends the result of a cast to text, which differs from the text form for boolean and char(n).
 func appendAsText(b []byte, env *Env, d types.Datum, t types.Type) []byte {
 	switch t.OID {
 	case types.OIDBool:

@@ -139,8 +139,8 @@ func addDateTime(days, clock int64) (int64, error) {
 	return ts, nil
 }
 
-// AddTimestamp is timestamp + interval: months first, the day cut to the month's end, then days, then
-// the rest (22008).
+// AddTimestamp is timestamp + interval: months first, with the day limited to the month's end, then days, then the rest
+// (22008).
 func AddTimestamp(ts int64, iv types.Interval) (int64, error) {
 	if !types.TimestampFinite(ts) {
 		return ts, nil
@@ -186,7 +186,7 @@ func AddTimestamptz(env *Env, ts int64, iv types.Interval) (int64, error) {
 	if !types.TimestampFinite(ts) {
 		return ts, nil
 	}
-	// Each step goes back to a moment, so that a skipped clock time is resolved as it arises.
+	// Each step converts back to UTC, so that a skipped local time is resolved when it occurs.
 	for _, step := range [2]types.Interval{{Months: iv.Months}, {Days: iv.Days}} {
 		if step.Months == 0 && step.Days == 0 {
 			continue
@@ -255,8 +255,7 @@ func DivInterval(iv types.Interval, divisor float64) (types.Interval, error) {
 	return scaleInterval(iv, func(n float64) float64 { return n / divisor })
 }
 
-// scaleInterval scales each field and lets the fraction of months fall down to days, and that of days
-// to the clock.
+// scaleInterval scales each field and carries the fraction of months to days, and that of days to microseconds.
 func scaleInterval(iv types.Interval, scale func(float64) float64) (types.Interval, error) {
 	roundMicro := func(v float64) float64 { return math.RoundToEven(v*1e6) / 1e6 }
 	months, days := scale(float64(iv.Months)), scale(float64(iv.Days))

@@ -10,18 +10,18 @@ import (
 // Func evaluates one call.
 type Func func(env *Env, args []types.Datum) (types.Datum, error)
 
-// Volatility says when two calls with equal arguments give equal results.
+// Volatility is when two calls with equal arguments give equal results.
 type Volatility uint8
 
 // The volatilities, as PostgreSQL's provolatile.
 const (
 	Immutable Volatility = iota // always
 	Stable                      // within a statement
-	Volatile                    // never to be assumed
+	Volatile                    // never
 )
 
-// Overload is one function or operator for given argument types. Those that resolution returns have
-// no polymorphic types left, and as many Args as the call has arguments.
+// Overload is one function or operator for given argument types. Those that resolution returns have no polymorphic
+// types, and as many Args as the call has arguments.
 type Overload struct {
 	Name       string
 	Args       []types.Type // coerce the arguments to these
@@ -30,8 +30,8 @@ type Overload struct {
 	Volatility Volatility
 	Fn         Func
 
-	variadic bool                 // the last of the declared Args repeats, at least once
-	bind     func(*Overload) Func // makes Fn for the resolved types; nil: Fn is given
+	variadic bool                 // the last of the declared Args repeats at least once
+	bind     func(*Overload) Func // returns Fn for the resolved types; nil: Fn is set
 }
 
 // flags of a declaration.
@@ -52,7 +52,7 @@ type decl struct {
 	bind  func(*Overload) Func
 }
 
-// parseSignature reads a declaration's signature, which is part of the program: a mistake panics.
+// parseSignature parses a declaration's signature, which is part of the program: a mistake panics.
 func parseSignature(sig string) *Overload {
 	open := strings.LastIndexByte(sig, '(')
 	end := strings.LastIndexByte(sig, ')')

@@ -7,12 +7,11 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// errUndetermined says that all arguments of a polymorphic type are untyped literals.
+// errUndetermined is the error if all arguments of a polymorphic type are untyped literals.
 var errUndetermined = errors.New("polymorphic type is not determined")
 
-// binding is what the polymorphic types of one call stand for: elem for the anyelement family, in
-// which all types must be the same, and compat for the anycompatible family, in which they have a
-// common type.
+// binding is the actual types of one call's polymorphic types: elem for the anyelement family, in which all types must
+// be the same, and compat for the anycompatible family, in which they have a common type.
 type binding struct {
 	elem, compat types.Type
 }
@@ -111,11 +110,10 @@ func errNotArray(declared, actual types.Type) error {
 	return pgerror.New(pgerror.DatatypeMismatch, "argument declared %s is not an array but type %s", declared, actual)
 }
 
-// CommonTypeIn finds the type to which values of the given types are brought in UNION, CASE, COALESCE,
-// GREATEST, VALUES, IN lists and ARRAY: the first type of the one category all have, unless a later
-// one is preferred or takes the others implicitly. Untyped literals follow the others, and are text
-// when there are none. The modifier is kept when all types are the same. context is what the error
-// (42804) names: "CASE", "UNION".
+// CommonTypeIn returns the common type of values in UNION, CASE, COALESCE, GREATEST, VALUES, IN lists and ARRAY: the
+// first type of the one category that all have, unless a later one is preferred or the others can be cast to it
+// implicitly. Untyped literals take the type of the others, or text if there are none. The modifier is kept if all
+// types are the same. context is the construct that the error (42804) names: "CASE", "UNION".
 func CommonTypeIn(context string, ts []types.Type) (types.Type, error) {
 	t, _, err := commonOf(context, ts)
 	return t, err

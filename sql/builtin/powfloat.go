@@ -2,9 +2,9 @@ package builtin
 
 import "math"
 
-// Go's math.Pow loses up to a dozen bits for large exponents, and its Exp and Log differ from the C
-// library's in the last bit now and then. PostgreSQL prints every bit, so these functions compute in
-// double-double arithmetic (Dekker 1971), about 100 bits, and round once.
+// Go's math.Pow loses up to a dozen bits for large exponents, and its Exp and Log occasionally differ from the C
+// library's in the last bit. PostgreSQL prints every bit, so these functions compute in double-double arithmetic
+// (Dekker 1971), about 100 bits, and round once.
 
 // double is the unevaluated sum hi + lo with |lo| at most half a unit in the last place of hi.
 type double struct{ hi, lo float64 }
@@ -109,7 +109,7 @@ func log10Exact(v float64) float64 {
 	return d.hi + d.lo
 }
 
-// powExact is a^b where math.Pow's special cases do not apply: finite, a not zero.
+// powExact computes a^b outside math.Pow's special cases: finite, a not zero.
 func powExact(a, b float64) float64 {
 	if b == 2 {
 		return a * a

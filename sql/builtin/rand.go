@@ -6,8 +6,8 @@ import (
 	"math/bits"
 )
 
-// Rand is the state behind random(): PostgreSQL 15's generator (xoroshiro128**, Blackman and Vigna
-// 2018), so that a seed gives the same sequence. One goroutine's.
+// Rand is the state of random(): PostgreSQL 15's generator (xoroshiro128**, Blackman and Vigna 2018), so that a seed
+// gives the same sequence. Not safe for concurrent use.
 type Rand struct{ s0, s1 uint64 }
 
 // NewRand returns a generator seeded from the system.
@@ -17,7 +17,7 @@ func NewRand() *Rand {
 	return &Rand{binary.LittleEndian.Uint64(b[:]), binary.LittleEndian.Uint64(b[8:]) | 1}
 }
 
-// Seed is setseed: seed is between -1 and 1.
+// Seed implements setseed: seed is between -1 and 1.
 func (r *Rand) Seed(seed float64) {
 	state := uint64(int64(float64(1<<52-1) * seed))
 	r.s0 = splitMix(&state)
@@ -43,5 +43,5 @@ func (r *Rand) next() uint64 {
 	return v
 }
 
-// Float64 is random(): at least 0, less than 1.
+// Float64 implements random(): at least 0, less than 1.
 func (r *Rand) Float64() float64 { return float64(r.next()>>12) / (1 << 52) }

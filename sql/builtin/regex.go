@@ -144,7 +144,7 @@ func badRegex(what string) error {
 	return pgerror.New(invalidRegularExpression, "invalid regular expression: %s", what)
 }
 
-// regexError gives the engine's complaint PostgreSQL's words.
+// regexError converts the engine's error to PostgreSQL's message.
 func regexError(err error) error {
 	var e *syntax.Error
 	if !errors.As(err, &e) {
@@ -169,7 +169,7 @@ func regexError(err error) error {
 	return badRegex(e.Code.String())
 }
 
-// regexTranslator rewrites PostgreSQL's advanced regular expressions in the engine's syntax.
+// regexTranslator translates PostgreSQL's advanced regular expressions to the engine's syntax.
 type regexTranslator struct {
 	src       string
 	at        int
@@ -177,8 +177,8 @@ type regexTranslator struct {
 	out       *strings.Builder
 	nonGreedy bool
 	depth     int
-	words     bool       // there is one of \y \Y \m \M
-	marks     []wordMark // where there is \m or \M
+	words     bool       // there is \y, \Y, \m or \M
+	marks     []wordMark // the positions of \m and \M
 }
 
 func (t *regexTranslator) unsupported(what string) error {
@@ -356,7 +356,7 @@ func (t *regexTranslator) escape() error {
 	return nil
 }
 
-// charEscape returns the character that \c stands for; t.at is after c.
+// charEscape returns the character that \c denotes; t.at is after c.
 func (t *regexTranslator) charEscape(c byte) (rune, error) {
 	switch c {
 	case 'a':
@@ -606,7 +606,7 @@ func similarChar(b *strings.Builder, r rune) {
 	}
 }
 
-// patternCache keeps a statement's compiled patterns: mostly one, given as a constant.
+// patternCache keeps a statement's compiled patterns: usually one, which is a constant.
 type patternCache struct {
 	likes   map[likeKey]*LikePattern
 	regexes map[regexKey]*Regex
@@ -622,7 +622,7 @@ type regexKey struct {
 	o       regexOptions
 }
 
-// maxCachedPatterns bounds the cache when patterns come from rows.
+// maxCachedPatterns bounds the cache if patterns come from rows.
 const maxCachedPatterns = 128
 
 // Longer patterns, and expressions of more instructions, are not cached.

@@ -13,25 +13,24 @@ type Regex struct {
 	words   bool // there is \y, \Y, \m or \M, whose words have characters beyond ASCII
 	edges   bool // there is \m or \M, for which Regexp has \b
 	size    int  // number of instructions, about
-	// program is the compiled form for regexVM, made when a long text comes.
+	// program is the compiled form for regexVM, created for the first long text.
 	program func() *syntax.Prog
 }
 
 const (
-	// maxPatternBytes bounds patterns: what a longer one compiles to takes too much memory.
+	// maxPatternBytes bounds patterns: a longer one takes too much memory when compiled.
 	maxPatternBytes = 256 << 10
 	// shortBytes is the length up to which package regexp matches a text, and shortSteps its product with
 	// the number of instructions: it is faster than regexVM, and done within milliseconds.
 	shortBytes = 1 << 10
 	shortSteps = 256 << 10
-	// maxRegexSize bounds an expression's instructions, maxRegexCaptures their product with its groups:
-	// that many positions the matcher may keep.
+	// maxRegexSize bounds an expression's instructions, maxRegexCaptures their product with its groups: the number of
+	// positions that the matcher may store.
 	maxRegexSize     = 200_000
 	maxRegexCaptures = 8 << 20
 )
 
-// regexSize is about the number of instructions that an expression compiles to, more than maxRegexSize
-// where it is far more.
+// regexSize estimates the number of instructions of a compiled expression; it stops far above maxRegexSize.
 func regexSize(re *syntax.Regexp) int {
 	n := 1
 	for _, sub := range re.Sub {
@@ -46,7 +45,7 @@ func regexSize(re *syntax.Regexp) int {
 	return min(n, 2*maxRegexSize)
 }
 
-// newRegex makes a Regex of its compiled form; pattern is the same with marks for \m and \M.
+// newRegex returns a Regex of its compiled form; pattern is the same with marks for \m and \M.
 func newRegex(re *regexp.Regexp, pattern string, size int, longest bool) *Regex {
 	if longest {
 		re.Longest()
@@ -60,7 +59,7 @@ func newRegex(re *regexp.Regexp, pattern string, size int, longest bool) *Regex 
 	})}
 }
 
-// short reports whether package regexp may match a text.
+// short reports whether package regexp can match a text.
 func (re *Regex) short(s string) bool {
 	n := len(s)
 	if re.edges || re.words && !isASCII(s[:min(n, shortSteps)]) {
@@ -86,9 +85,9 @@ func (re *Regex) find(env *Env, s string) (m []int, err error) {
 	return m, err
 }
 
-// each calls visit with the matches that begin at or after a byte offset, from left to right, as long as
-// it returns true. An empty match directly after another one does not count. What visit gets is valid
-// until it returns, but for the last.
+// each calls visit with the matches that begin at or after a byte offset, from left to right, as long as it returns
+// true. An empty match directly after another one is skipped. The argument of visit is valid until it returns, except
+// for the last.
 func (re *Regex) each(env *Env, s string, offset int, visit func(m []int) (more bool, err error)) error {
 	if offset == 0 && re.short(s) {
 		if err := env.Step(len(s)); err != nil {

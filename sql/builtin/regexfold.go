@@ -10,12 +10,12 @@ import (
 	"unicode"
 )
 
-// PostgreSQL folds case a character at a time: a character of a pattern stands for its lower and its upper
-// case, a range for itself and those of its characters. Package regexp folds otherwise: s matches ſ there.
+// PostgreSQL folds case by character: a character of a pattern matches its lower and its upper case, a range itself and
+// those of its characters. Package regexp folds differently: s matches ſ there.
 
 func hasCase(r rune) bool { return unicode.ToLower(r) != r || unicode.ToUpper(r) != r }
 
-// literal writes a character that stands for itself.
+// literal writes a character that matches itself.
 func (t *regexTranslator) literal(r rune) {
 	if t.o.foldCase {
 		if lower, upper := unicode.ToLower(r), unicode.ToUpper(r); lower != upper {
@@ -118,7 +118,7 @@ const (
 	wordEndGroup   = "end"
 )
 
-// marked returns the translated pattern with an empty group, by name, for each \m and \M.
+// marked returns the translated pattern with an empty named group for each \m and \M.
 func (t *regexTranslator) marked() string {
 	body := t.out.String()
 	if len(t.marks) == 0 {
@@ -139,8 +139,8 @@ func (t *regexTranslator) marked() string {
 	return b.String()
 }
 
-// compileMarked compiles a pattern that marked has made. Groups for \m and \M become conditions; the
-// others are numbered without them.
+// compileMarked compiles a pattern of marked. Groups for \m and \M become conditions; the others are numbered without
+// them.
 func compileMarked(pattern string) (*syntax.Prog, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {

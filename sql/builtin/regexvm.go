@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// regexVM runs a compiled expression over a long text. Package regexp's matcher cannot be stopped, nor
-// begin anywhere but at the text's start; this one simulates the same program's threads in the same order
-// (Pike's algorithm), and looks for a cancel as it goes on. It finds what package regexp finds.
+// regexVM runs a compiled expression on a long text. Package regexp's matcher can neither be stopped nor begin after
+// the text's start; this one simulates the same program's threads in the same order (Pike's algorithm), and checks for
+// a cancel. It finds the same matches as package regexp.
 type regexVM struct {
 	re      *Regex
 	prog    *syntax.Prog
@@ -32,8 +32,7 @@ type vmThread struct {
 	caps []int // nil: the instruction only leads to others
 }
 
-// stepsPerPoll is the number of instructions between two calls of Env.Step, each of which is taken to
-// need stepCost.
+// stepsPerPoll is the number of instructions between two calls of Env.Step; each costs stepCost.
 const (
 	stepsPerPoll = 1 << 14
 	stepCost     = 16
@@ -48,7 +47,7 @@ func newRegexVM(re *Regex, prog *syntax.Prog, ncap int) *regexVM {
 	return vm
 }
 
-// find looks for the first match that begins at or after pos; vm.match is valid until the next call.
+// find searches the first match that begins at or after pos; vm.match is valid until the next call.
 func (vm *regexVM) find(env *Env, s string, pos int) (bool, error) {
 	vm.matched = false
 	prefix, _ := vm.re.LiteralPrefix()
@@ -118,8 +117,8 @@ func lastRune(s string, pos int) (rune, int) {
 	return utf8.DecodeLastRuneInString(s[:pos])
 }
 
-// step runs the threads at pos over the character r, into next. Of a match, threads of lower priority are
-// dropped; where the longest match is asked for, those that begin later.
+// step runs the threads at pos on the character r, into next. After a match it drops threads of lower priority, or, for
+// the longest match, those that begin later.
 func (vm *regexVM) step(pos, after int, r rune, cond syntax.EmptyOp) {
 	longest := vm.re.longest
 	vm.steps += len(vm.now.dense) + 1
@@ -169,7 +168,7 @@ func (vm *regexVM) step(pos, after int, r rune, cond syntax.EmptyOp) {
 	vm.now.dense = vm.now.dense[:0]
 }
 
-// add puts the instructions that pc leads to without a character into q. Threads get copies of caps.
+// add adds the instructions that pc reaches without a character to q. Threads get copies of caps.
 func (vm *regexVM) add(q *vmQueue, pc uint32, pos int, caps []int, cond syntax.EmptyOp) {
 	for pc != 0 {
 		if j := q.sparse[pc]; j < uint32(len(q.dense)) && q.dense[j].pc == pc {

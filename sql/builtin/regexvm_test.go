@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// randomPattern makes a pattern over a few characters that package regexp takes.
+// randomPattern returns a pattern over a few characters that package regexp accepts.
 func randomPattern(r *rand.Rand, depth int) string {
 	if depth == 0 {
 		return []string{"a", "b", "c", "é", ".", "[ab]", "[^a]", "^", "$", `\b`, `\B`, "ab", ""}[r.IntN(13)]
@@ -34,8 +34,8 @@ func randomPattern(r *rand.Rand, depth int) string {
 	return x + y
 }
 
-// Goal: the matcher for long texts finds what package regexp finds, groups included, the leftmost-longest
-// and the leftmost-first match. Method: random patterns and texts.
+// Goal: the matcher for long texts finds the same leftmost-longest and leftmost-first matches as package regexp,
+// including groups. Method: random patterns and texts.
 func TestRegexVMAgainstPackageRegexp(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	for i := range 20000 {
@@ -81,7 +81,7 @@ func TestRegexVMAgainstPackageRegexp(t *testing.T) {
 	}
 }
 
-// Goal: functions find the same in a long text as in a short one.
+// Goal: functions return the same results for long texts as for short ones.
 func TestRegexLongText(t *testing.T) {
 	env := &Env{}
 	re, err := CompileRegex(`(x+)(y?)`, false)
@@ -101,7 +101,7 @@ func TestRegexLongText(t *testing.T) {
 	}
 }
 
-// Goal: a match that takes long ends when the statement is cancelled.
+// Goal: a long match ends when the statement is cancelled.
 func TestRegexCancel(t *testing.T) {
 	re, err := CompileRegex(`(a|b|ab)*(a?){200}c`, false)
 	if err != nil {
@@ -110,7 +110,7 @@ func TestRegexCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	time.AfterFunc(20*time.Millisecond, cancel)
 	begin := time.Now()
-	_, err = re.matches(&Env{Ctx: ctx}, strings.Repeat("ab", 10<<20)) // half an hour
+	_, err = re.matches(&Env{Ctx: ctx}, strings.Repeat("ab", 10<<20)) // takes half an hour
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
@@ -119,8 +119,8 @@ func TestRegexCancel(t *testing.T) {
 	}
 }
 
-// Goal: word boundaries are where the definition says, at any place of a pattern. Method: random texts with
-// letters beyond ASCII, short and long, each boundary counted beside a scan of the text.
+// Goal: word boundaries match according to the definition, at any position of a pattern. Method: random texts with
+// non-ASCII letters, short and long; compare the numbers of boundaries with a scan of the text.
 func TestWordBoundaries(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for _, c := range []struct {

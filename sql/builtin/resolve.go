@@ -28,8 +28,7 @@ func buildOperators() overloads {
 	return m
 }
 
-// ResolveFunc finds the overload of a function for arguments of the given types; literals without a
-// type yet have TUnknown.
+// ResolveFunc finds the overload of a function for arguments of the given types; untyped literals have TUnknown.
 //
 // Errors: 42883 no function matches, 42725 several do, 42804 a polymorphic type is not determined.
 func ResolveFunc(name string, args []types.Type) (*Overload, error) {
@@ -57,13 +56,13 @@ func ResolveFunc(name string, args []types.Type) (*Overload, error) {
 	return o.resolved(args)
 }
 
-// ErrNoFunction is 42883 for a call that matches no function.
+// ErrNoFunction returns 42883 for a call that matches no function.
 func ErrNoFunction(name string, args []types.Type) *pgerror.Error {
 	return pgerror.New(pgerror.UndefinedFunction, "function %s does not exist", CallSignature(name, args)).
 		WithHint("No function matches the given name and argument types. You might need to add explicit type casts.")
 }
 
-// CallSignature writes a call's types as PostgreSQL's messages do: "lower(integer)".
+// CallSignature formats a call's types as in PostgreSQL's messages: "lower(integer)".
 func CallSignature(name string, args []types.Type) string {
 	var b strings.Builder
 	b.WriteString(name)
@@ -86,8 +85,8 @@ func TypeName(t types.Type) string {
 	return t.Base().String()
 }
 
-// castCall makes of f(x), f being a type's name, the cast of x to that type when it needs no function
-// of its own: PostgreSQL's functional cast notation.
+// castCall converts f(x), where f is a type's name, to the cast of x to that type if no function is needed:
+// PostgreSQL's functional cast notation.
 func castCall(name string, args []types.Type) *Overload {
 	if len(args) != 1 {
 		return nil
@@ -150,7 +149,7 @@ func operatorSignature(op string, l, r types.Type) string {
 	return TypeName(l) + " " + op + " " + TypeName(r)
 }
 
-// exactOperator is the match that needs no search; a literal takes the other side's type.
+// exactOperator returns the exact match, which needs no search; a literal takes the other side's type.
 func exactOperator(candidates []*Overload, args []types.Type) *Overload {
 	if len(args) == 1 {
 		return findExact(candidates, args)
@@ -196,8 +195,8 @@ func expandVariadics(all []*Overload, n int) []*Overload {
 	return out
 }
 
-// choose applies PostgreSQL's rules to candidates that all take len(args) arguments. It returns nil
-// with ambiguous when more than one is left.
+// choose applies PostgreSQL's rules to candidates that all take len(args) arguments. It returns nil and ambiguous if
+// more than one remains.
 func choose(candidates []*Overload, args []types.Type) (o *Overload, ambiguous bool) {
 	var matching []*Overload
 	for _, c := range candidates {
@@ -217,7 +216,7 @@ func choose(candidates []*Overload, args []types.Type) (o *Overload, ambiguous b
 	return nil, true
 }
 
-// bestCandidates narrows the candidates step by step, stopping when one is left.
+// bestCandidates narrows the candidates step by step until one remains.
 func bestCandidates(cs []*Overload, args []types.Type) []*Overload {
 	cs = keepMost(cs, func(o *Overload) (n int) {
 		for i, t := range args {
@@ -271,8 +270,8 @@ func keepMost(cs []*Overload, score func(*Overload) int) []*Overload {
 	return out
 }
 
-// narrowUnknowns decides the category of each literal from what the candidates accept there: strings
-// if any does, otherwise the one they agree on.
+// narrowUnknowns determines the category of each literal from the candidates' parameters: strings if any accepts them,
+// otherwise the one on which they agree.
 func narrowUnknowns(cs []*Overload, args []types.Type) []*Overload {
 	category := make([]types.Category, len(args))
 	preferred := make([]bool, len(args))
@@ -317,7 +316,7 @@ next:
 	return out
 }
 
-// assumeKnownType gives literals the one type that all other arguments have, if that decides.
+// assumeKnownType gives literals the type that all other arguments have, if that resolves the call.
 func assumeKnownType(cs []*Overload, args []types.Type) []*Overload {
 	known := types.Type{}
 	for _, t := range args {
@@ -345,8 +344,7 @@ func assumeKnownType(cs []*Overload, args []types.Type) []*Overload {
 	return cs
 }
 
-// canCoerceAll reports whether arguments of the types from can be given, implicitly cast, to a
-// declaration of the types to.
+// canCoerceAll reports whether arguments of the types from can be implicitly cast to a declaration's types to.
 func canCoerceAll(from, to []types.Type) bool {
 	generic := false
 	for i, t := range to {
@@ -373,13 +371,13 @@ func canCoerce(from, to types.Type) bool {
 	return ok
 }
 
-// Same reports whether o and p are one function with the same types: those that resolution has made
-// for polymorphic types are made anew for each call.
+// Same reports whether o and p are the same function with the same types: resolution creates overloads of polymorphic
+// functions for each call.
 func (o *Overload) Same(p *Overload) bool {
 	return o == p || o != nil && p != nil && o.Name == p.Name && o.Ret == p.Ret && slices.Equal(o.Args, p.Args)
 }
 
-// resolved returns o with actual types for the polymorphic ones and Fn made for them.
+// resolved returns o with actual types for the polymorphic ones and the Fn for them.
 func (o *Overload) resolved(args []types.Type) (*Overload, error) {
 	generic := o.bind != nil || o.Ret.IsPolymorphic()
 	for _, t := range o.Args {

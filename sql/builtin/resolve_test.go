@@ -11,8 +11,8 @@ import (
 )
 
 func TestTablesBuild(t *testing.T) {
-	// Goal: every declared signature is readable and unique. Method: build the tables, which panic on
-	// what they cannot read, and compare signatures.
+	// Goal: every declared signature is valid and unique. Method: build the tables, which panics on
+	// invalid signatures, and compare signatures.
 	for what, table := range map[string]overloads{"function": functions(), "operator": operators()} {
 		for name, list := range table {
 			seen := map[string]bool{}
@@ -69,7 +69,7 @@ func (d *differences) report(total int) {
 
 func TestOperatorResolutionAgainstPostgreSQL(t *testing.T) {
 	// Goal: every operator applied to every pair of types resolves to PostgreSQL's result type or
-	// error. Method: ask both for all of them, with NULLs.
+	// error. Method: compare all of them with PostgreSQL, with NULLs.
 	conn := connectPG(t)
 	if conn == nil {
 		t.Skip("PERCODB_TEST_PG_DSN is not set")
@@ -90,7 +90,7 @@ func TestOperatorResolutionAgainstPostgreSQL(t *testing.T) {
 				}
 				want := askPG(t, conn, expr)
 				if strings.Contains(want, "syntax error") || strings.Contains(want, "???") {
-					continue // a type percodb does not have
+					continue // a type that percodb does not have
 				}
 				env := &Env{}
 				v, err := evalSQL(env, expr)
@@ -106,7 +106,7 @@ func TestOperatorResolutionAgainstPostgreSQL(t *testing.T) {
 	d.report(total)
 }
 
-// beyond are operators that PostgreSQL has on types percodb lacks too.
+// beyond are operators that PostgreSQL also has on types that percodb does not have.
 var beyond = []string{"#", "&&", "<@", "@>"}
 
 func TestFunctionResolutionAgainstPostgreSQL(t *testing.T) {
@@ -175,11 +175,11 @@ func TestFunctionResolutionAgainstPostgreSQL(t *testing.T) {
 	d.report(total)
 }
 
-// overloadedBeyond are functions that PostgreSQL has on types percodb lacks too, so that calls with
-// untyped literals are ambiguous there only.
+// overloadedBeyond are functions that PostgreSQL also has on types that percodb does not have, so that calls with
+// untyped literals are ambiguous in PostgreSQL only.
 var overloadedBeyond = map[string]bool{"age": true, "bit_count": true, "get_bit": true, "trunc": true, "pg_get_expr": true}
 
-// neighbours are an overload's argument types and, for each place, every other type there.
+// neighbours returns an overload's argument types and, for each argument, the variants with every other type.
 func neighbours(o *Overload) [][]string {
 	base := make([]string, len(o.Args))
 	for i, a := range o.Args {

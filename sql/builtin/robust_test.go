@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// FuzzText gives every function of texts arbitrary text. Goal: no panic, no hang, results of the
-// declared kind. Method: native fuzzing; the seeds run with the tests.
+// FuzzText calls every function of texts with arbitrary text. Goal: no panic, no hang, results of the
+// declared type. Method: native fuzzing; the seeds run with the tests.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "a", "äö\xff", "2024-02-29", "%_\\", "(a)(b)\\1", "FMYYYY-MM-DD", "999D99MI", "%1$s%-10I", "\\m", "[[:alpha:]", "a{1,300}", "İ"} {
 		f.Add(s, "abc", int64(1))

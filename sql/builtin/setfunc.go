@@ -17,11 +17,11 @@ type SetFunc struct {
 	Strict     bool // no rows for a NULL argument
 	Volatility Volatility
 	Open       func(env *Env, args []types.Datum) (SetRows, error)
-	// Estimate is a guess of the number of rows, for the planner.
+	// Estimate estimates the number of rows, for the planner.
 	Estimate float64
 }
 
-// SetRows yields a set function's rows one by one.
+// SetRows returns a set function's rows one by one.
 type SetRows interface {
 	// Next returns the next value; false after the last.
 	Next(env *Env) (types.Datum, bool, error)
@@ -92,7 +92,7 @@ type openFunc = func(env *Env, args []types.Datum) (SetRows, error)
 
 func opens(f openFunc) func(*Overload) openFunc { return func(*Overload) openFunc { return f } }
 
-// sliceRows yields datums that are there already.
+// sliceRows returns existing datums.
 type sliceRows struct{ rest []types.Datum }
 
 func (s *sliceRows) Next(*Env) (types.Datum, bool, error) {
@@ -104,7 +104,7 @@ func (s *sliceRows) Next(*Env) (types.Datum, bool, error) {
 	return d, true, nil
 }
 
-// intSeries is generate_series of integers.
+// intSeries implements generate_series of integers.
 type intSeries struct {
 	next, stop, step int64
 	done             bool
@@ -177,7 +177,7 @@ func openNumericSeries(_ *Env, a []types.Datum) (SetRows, error) {
 	return s, nil
 }
 
-// timeSeries is generate_series of timestamps.
+// timeSeries implements generate_series of timestamps.
 type timeSeries struct {
 	next, stop int64
 	step       types.Interval

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// SignatureKind says what a declared signature is called as.
+// SignatureKind is the syntax of a declared signature's calls.
 type SignatureKind uint8
 
 // The kinds of signatures.
@@ -18,7 +18,7 @@ const (
 	SetFunctionSignature
 )
 
-// Signature is one declared overload, for tools that list all of them. Its types may be polymorphic.
+// Signature is one declared overload, for tools that list them all. Its types may be polymorphic.
 type Signature struct {
 	Kind       SignatureKind
 	Name       string

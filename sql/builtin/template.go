@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// A template of to_char, to_date, to_timestamp and to_number is cut into nodes: fields with their
-// modifiers, and text between them.
+// A template of to_char, to_date, to_timestamp and to_number is divided into nodes: fields with their modifiers, and
+// text between them.
 
 type nodeKind uint8
 
@@ -58,7 +58,7 @@ func (s *templateSyntax) key(t string) string {
 // maxTemplateBytes bounds templates: nodes take many times their size.
 const maxTemplateBytes = 64 << 10
 
-// parse cuts a template into nodes; 54000 where it is too long.
+// parse divides a template into nodes; 54000 if it is too long.
 func (s *templateSyntax) parse(t string) ([]templateNode, error) {
 	if len(t) > maxTemplateBytes {
 		return nil, pgerror.New(pgerror.ProgramLimitExceeded, "format template of %d bytes is too long: at most %d are allowed", len(t), maxTemplateBytes)

@@ -1,6 +1,6 @@
 package builtin
 
-// Goal: to_char, to_date, to_timestamp and to_number read templates as PostgreSQL does. Method: with
+// Goal: to_char, to_date, to_timestamp and to_number interpret templates as PostgreSQL does. Method: with
 // PERCODB_TEST_PG_DSN set, compare random templates over random values.
 
 import (
@@ -69,7 +69,7 @@ func TestToCharAgainstPostgreSQL(t *testing.T) {
 	d.report(total)
 }
 
-// inputs pair texts with templates that fit them more or less.
+// timeInputs are texts with templates that match them more or less.
 var timeInputs = [][2]string{
 	{"2024-02-29", "YYYY-MM-DD"}, {"2024-02-30", "YYYY-MM-DD"}, {"20240229", "YYYYMMDD"}, {"29 Feb 2024", "DD Mon YYYY"}, {"29 February 2024", "DD Month YYYY"},
 	{"2024 02 29 12:34:56", "YYYY MM DD HH24:MI:SS"}, {"2024/02/29 12:34:56.789", "YYYY/MM/DD HH24:MI:SS.MS"}, {"12:34 PM", "HH:MI AM"}, {"13:34 PM", "HH:MI AM"},

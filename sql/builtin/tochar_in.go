@@ -8,7 +8,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// timeInput reads a text by a template, for to_date and to_timestamp.
+// timeInput reads a text with a template, for to_date and to_timestamp.
 type timeInput struct {
 	text  string // the whole input, for errors
 	s     string // what is left
@@ -76,14 +76,14 @@ func (in *timeInput) skipChar() {
 	}
 }
 
-// between passes over a character of the template that is no field.
+// between skips a character of the template that is not a field.
 func (in *timeInput) between(n *templateNode) {
 	switch {
 	case in.s == "":
 	case in.fixed:
 		in.skipChar()
 	case n.kind == nodeText:
-		// Blanks skipped before stand for the character.
+		// Blanks skipped earlier count as the character.
 		if in.extra > 0 {
 			in.extra--
 		} else {
@@ -122,7 +122,7 @@ func (in *timeInput) field(i int) error {
 	return in.numberField(i, key)
 }
 
-// calendar refuses to mix ISO weeks with Gregorian dates.
+// calendar refuses the mixture of ISO weeks and Gregorian dates.
 func (in *timeInput) calendar(key string) error {
 	switch key {
 	case "IYYY", "IYY", "IY", "I", "IW", "ID", "IDDD":
@@ -137,7 +137,7 @@ func (in *timeInput) calendar(key string) error {
 	return nil
 }
 
-// fieldLengths are the digits of each numeric field.
+// fieldLengths is the number of digits of each numeric field.
 var fieldLengths = map[string]int{
 	"HH": 2, "HH12": 2, "HH24": 2, "MI": 2, "SS": 2, "MS": 3, "US": 6, "FF1": 1, "FF2": 2, "FF3": 3, "FF4": 4, "FF5": 5, "FF6": 6,
 	"SSSS": 4, "SSSSS": 5, "MM": 2, "DD": 2, "DDD": 3, "IDDD": 3, "D": 1, "ID": 1, "WW": 2, "IW": 2, "W": 1, "Q": 1, "CC": 2, "J": 1,
@@ -150,8 +150,8 @@ func isDigitField(key string) bool {
 	return fieldLengths[key] > 0 || key == "Y,YYY"
 }
 
-// nextSeparates reports whether what follows node i in the template is no digit, so that a number may
-// have any length.
+// nextSeparates reports whether the template continues after node i without a digit, so that a number may have any
+// length.
 func (in *timeInput) nextSeparates(i int) bool {
 	if in.nodes[i].th != "" || i+1 == len(in.nodes) {
 		return true
@@ -212,7 +212,7 @@ func (in *timeInput) integer(i, length int) (n, used int, err error) {
 	return int(v), used, nil
 }
 
-// firstWord is what an error shows of a value that is no number.
+// firstWord returns what an error shows of a value that is not a number.
 func firstWord(s string, length int) string {
 	n := 0
 	for i := range s {
@@ -224,7 +224,7 @@ func firstWord(s string, length int) string {
 	return s
 }
 
-// untilBlank cuts a text at its first blank.
+// untilBlank returns a text up to its first blank.
 func untilBlank(s string) string {
 	for i := 0; i < len(s); i++ {
 		if isBlank(s[i]) {
@@ -296,7 +296,7 @@ func (in *timeInput) numberField(i int, key string) error {
 		}
 		return in.store(&in.zoneMinute, n, node)
 	case "Q":
-		return nil // no date says which one of the quarter
+		return nil // the date does not determine which day of the quarter
 	}
 	return in.yearField(node, key, n, used)
 }

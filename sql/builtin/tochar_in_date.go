@@ -9,7 +9,7 @@ func (in *timeInput) errRange() error {
 	return pgerror.New(pgerror.DatetimeFieldOverflow, "date/time field value out of range: \"%s\"", in.text)
 }
 
-// civil puts the fields together: a day, 0001-01-01 BC when none was given, and a time.
+// civil combines the fields: a day, 0001-01-01 BC if none was given, and a time.
 func (in *timeInput) civil() (types.Civil, error) {
 	c := types.Civil{Month: 1, Day: 1}
 	if err := in.clock(&c); err != nil {

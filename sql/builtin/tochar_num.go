@@ -17,7 +17,7 @@ var numTemplate = sync.OnceValue(func() *templateSyntax {
 	return newTemplateSyntax(`, . 0 9 B C D EEEE FM G L MI PL PR RN SG SP S TH V b c d eeee fm g l mi pl pr rn sg sp s th v`, false)
 })
 
-// signPlace says where S puts the sign.
+// signPlace is where S puts the sign.
 type signPlace uint8
 
 const (
@@ -26,10 +26,10 @@ const (
 	signAfter
 )
 
-// numLayout is what a number's template asks for as a whole.
+// numLayout is the properties of a number's template as a whole.
 type numLayout struct {
 	pre, post, multi int // digits before and after the point; V's
-	zeroStart        int // the place of the first 0, from 1
+	zeroStart        int // the position of the first 0, from 1
 	zeroEnd          int
 	preSign          int // digits before S
 	sign             signPlace
@@ -148,7 +148,7 @@ func (l *numLayout) digit(zero bool) error {
 	return nil
 }
 
-// numShown is a number on its way through a template.
+// numShown is the state of printing a number with a template.
 type numShown struct {
 	l         *numLayout
 	digits    string // absolute value, with a point
@@ -157,14 +157,14 @@ type numShown struct {
 	spaces    int // digits of the template before the number begins
 	place     int // digits of the template so far
 	count     int
-	lastDigit int // FM: the last digit that counts, -1: all do
+	lastDigit int // FM: the last significant digit, -1: all are
 	signDone  bool
 	inNumber  bool
-	ended     bool // nothing more is written
+	ended     bool // the output is complete
 	out       strings.Builder
 }
 
-// fitDigits makes digits fit the layout: too many before the point become a row of #.
+// fitDigits fits digits to the layout: too many before the point become a row of #.
 func fitDigits(l *numLayout, digits string) (shown string, spaces int) {
 	whole := strings.IndexByte(digits, '.')
 	if whole < 0 {
@@ -220,7 +220,7 @@ func (p *numShown) prepareSign() {
 	}
 }
 
-// findLastDigit finds where FM stops: trailing zeros after the point go, but not those a 0 asks for.
+// findLastDigit finds where FM stops: it drops trailing zeros after the point, but not those that a 0 requires.
 func (p *numShown) findLastDigit() {
 	point := strings.IndexByte(p.digits, '.')
 	if point < 0 {
@@ -418,7 +418,7 @@ func romanNumeral(n int64) string {
 	return b.String()
 }
 
-// toCharNum makes a to_char of numbers: digits writes the value for a layout.
+// toCharNum returns a to_char of numbers: digits writes the value for a layout.
 func toCharNum(digits func(l *numLayout, d types.Datum) (string, error)) Func {
 	return func(_ *Env, a []types.Datum) (types.Datum, error) {
 		if a[1].Text() == "" {
@@ -473,11 +473,11 @@ func intDigits(multiply func(n, power int64) (int64, error), scientific func(l *
 	}
 }
 
-// scientificInt4 goes by way of a float, as in PostgreSQL, and scientificInt8 by way of numeric.
+// scientificInt4 converts through a float, as PostgreSQL does, and scientificInt8 through numeric.
 func scientificInt4(l *numLayout, n int64) string { return scientificFloat(float64(n), l.post) }
 func scientificInt8(l *numLayout, n int64) string { return scientific(types.NewNumeric(n), l.post) }
 
-// wrappingMul is what PostgreSQL does to integer.
+// wrappingMul multiplies integers as PostgreSQL does here.
 func wrappingMul(n, power int64) (int64, error) { return int64(int32(n) * int32(power)), nil }
 
 func numericDigits(l *numLayout, d types.Datum) (string, error) {
@@ -508,7 +508,7 @@ func pow10Numeric(n int) *apd.Decimal {
 	return d
 }
 
-// noExponent stands in for NaN and infinities in EEEE, where no digits can show them.
+// noExponent replaces NaN and infinities in EEEE, which have no digits.
 func noExponent(l *numLayout) string {
 	return " " + strings.Repeat("#", l.pre) + "." + strings.Repeat("#", l.post+4)
 }
@@ -534,7 +534,7 @@ func scientific(v *apd.Decimal, scale int) string {
 	return s + "e" + sign + padded(int64(exponent), 2, false)
 }
 
-// shiftNumeric is v·10^n, rounded to a scale.
+// shiftNumeric returns v·10^n, rounded to a scale.
 func shiftNumeric(v *apd.Decimal, n, scale int) *apd.Decimal {
 	shifted := &apd.Decimal{Negative: v.Negative, Exponent: v.Exponent + int32(n)}
 	shifted.Coeff.Set(&v.Coeff)

@@ -23,7 +23,7 @@ var monthNames = [13]string{"", "January", "February", "March", "April", "May", 
 var dayNames = [7]string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
 var romanMonths = [13]string{"", "I", "II", "III", "IV", "V", "VI", "VII", "VIII", "IX", "X", "XI", "XII"}
 
-// timeShown is a moment, or an interval, as to_char sees it.
+// timeShown is a timestamp, or an interval, for to_char.
 type timeShown struct {
 	c        types.Civil
 	days     int64 // of the day, from 2000-01-01
@@ -33,7 +33,7 @@ type timeShown struct {
 	offset   int
 }
 
-// timeToChar writes a moment by a template.
+// timeToChar formats a timestamp with a template.
 func timeToChar(t *timeShown, template string) (string, error) {
 	nodes, err := timeTemplate().parse(template)
 	if err != nil {
@@ -59,7 +59,7 @@ func errIntervalField() error {
 		WithHint("Intervals are not tied to specific calendar dates.")
 }
 
-// padded writes a number with so many digits at least, a minus sign not counted; FM takes the padding.
+// padded writes a number with a minimum number of digits, a minus sign not counted; FM removes the padding.
 func padded(n int64, width int, fill bool) string {
 	if fill {
 		width = 0
@@ -100,7 +100,7 @@ func (t *timeShown) field(n *templateNode) (string, error) {
 	return s + ordinal(s, n.th), nil
 }
 
-// cased gives a name the case of its keyword: MONTH, Month or month.
+// cased applies the case of a keyword to a name: MONTH, Month or month.
 func cased(name, key string) string {
 	switch {
 	case key == strings.ToUpper(key):
@@ -200,7 +200,7 @@ func (t *timeShown) zoneField(n *templateNode, key string) string {
 	return s
 }
 
-// year is the year that is shown: that of an interval as it is, otherwise without a year 0.
+// year returns the printed year: that of an interval unchanged, otherwise without a year 0.
 func (t *timeShown) year(y int) int64 {
 	if !t.interval && y <= 0 {
 		return int64(1 - y)

@@ -8,8 +8,8 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
-// toNumber reads a number by a template, character by character: a digit of the template takes what
-// stands at its place, and what is neither digit, point nor sign is passed over.
+// toNumber reads a number with a template, character by character: a digit of the template consumes the character at
+// its position; characters other than digits, point and sign are skipped.
 func toNumber(_ *Env, a []types.Datum) (types.Datum, error) {
 	if a[1].Text() == "" {
 		return types.Null, nil
@@ -91,8 +91,8 @@ func (r *numberInput) passOver(n int) {
 
 func (r *numberInput) end() bool { return r.at >= len(r.s) }
 
-// part reads one character of the number, with a sign before or behind it. The caller steps over the
-// character itself.
+// part reads one character of the number, with a sign before or after it. The caller advances past the character
+// itself.
 func (r *numberInput) part(digit bool) {
 	if r.s[r.at] == ' ' {
 		r.at++

@@ -6,15 +6,15 @@ import (
 	"sync"
 )
 
-// Go's sin, cos, tan and their inverses differ from the C library's in the last bits now and then. These
-// functions compute in double-double arithmetic and round once, as those of powfloat.go do.
+// Go's sin, cos, tan and their inverses occasionally differ from the C library's in the last bits. These functions
+// compute in double-double arithmetic and round once, as those of powfloat.go do.
 
 // halfPi is π/2 in three parts; the first two are halfPiDouble.
 var halfPi = [3]float64{1.5707963267948966, 6.123233995736766e-17, -1.497384904859169777e-33}
 
 var halfPiDouble = double{halfPi[0], halfPi[1]}
 
-// smallAngle bounds the angles that halfPi's bits suffice to reduce.
+// smallAngle bounds the angles that can be reduced with halfPi's bits.
 const smallAngle = 1 << 20
 
 // inverseFactorials are 1/n!.
@@ -114,7 +114,7 @@ func sinCos(v float64) (sin, cos double) {
 	return sin, cos
 }
 
-// plainAngle reports whether v is not finite or tiny. Such arguments are left to package math, whose results are exact for them.
+// plainAngle reports whether v is not finite or tiny. Package math's results for such arguments are exact.
 func plainAngle(v float64) bool {
 	return math.IsNaN(v) || math.IsInf(v, 0) || math.Abs(v) < 1e-9
 }

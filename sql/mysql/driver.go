@@ -10,7 +10,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser/format"
 )
 
-// TiDB's parser leaves the representation of constants to whoever uses it, through these variables of its package.
+// TiDB's parser leaves the representation of constants to its user, through these variables of its package.
 func init() {
 	tidb.NewValueExpr = func(value any, _, _ string) tidb.ValueExpr {
 		if v, ok := value.(tidb.ValueExpr); ok {

@@ -87,7 +87,7 @@ type mapping struct {
 // ConvertDumpTable maps CREATE TABLE as mysqldump, mydumper and Dumpling write it. Where ParseSQL's conversion refuses, it
 // leaves out what can be left out and says so. Comments that hold code for MySQL have been replaced by the code.
 func ConvertDumpTable(text string, o DumpOptions) (*DumpTable, error) {
-	if err := boundNesting(text); err != nil {
+	if err := boundSize(text, nil); err != nil {
 		return nil, err
 	}
 	d, ok := split(text)

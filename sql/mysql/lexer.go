@@ -17,6 +17,9 @@ type Lexer struct {
 	slots      slotter
 }
 
+// NewLexer makes a Lexer that draws from m, which may be nil.
+func NewLexer(m *sql.Meter) *Lexer { return &Lexer{slots: slotter{meter: m}} }
+
 // Reset makes the Lexer start over with a text.
 func (l *Lexer) Reset(text string) { *l = Lexer{text: text, slots: l.slots} }
 
@@ -24,7 +27,7 @@ func (l *Lexer) Reset(text string) { *l = Lexer{text: text, slots: l.slots} }
 func (l *Lexer) Next() (*sql.Statement, []string, error) {
 	if !l.parsed {
 		l.parsed = true
-		l.statements, l.err = Parse(l.text)
+		l.statements, l.err = parse(l.text, l.slots.meter)
 	}
 	if l.err != nil {
 		return nil, nil, l.err

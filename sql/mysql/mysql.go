@@ -25,6 +25,7 @@ import (
 	"github.com/pingcap/tidb/pkg/parser"
 	tidb "github.com/pingcap/tidb/pkg/parser/ast"
 
+	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -47,14 +48,17 @@ var parsers = sync.Pool{New: func() any { return parser.New() }}
 
 // Parse gives the statements of a text. Errors are *pgerror.Error: 42601 for what MySQL's grammar refuses, 0A000
 // for what has no equal meaning in percodb, 54001 for what is nested too deeply. Safe for concurrent use.
-func Parse(text string) ([]Statement, error) {
+func Parse(text string) ([]Statement, error) { return parse(text, nil) }
+
+// parse is Parse that draws the memory of the trees from m, before TiDB's parser makes them: that is not interrupted.
+func parse(text string, m *sql.Meter) ([]Statement, error) {
 	if i := strings.IndexByte(text, 0); i >= 0 {
 		return nil, pgerror.New(pgerror.CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\": 0x00")
 	}
 	if !utf8.ValidString(text) {
 		return nil, pgerror.New(pgerror.CharacterNotInRepertoire, "invalid byte sequence for encoding \"UTF8\"")
 	}
-	if err := boundNesting(text); err != nil {
+	if err := boundSize(text, m); err != nil {
 		return nil, err
 	}
 	written := text
@@ -156,11 +160,21 @@ func positionOf(text string, line, column int) int {
 // its tree recurse.
 const maxNesting = 50_000
 
-// boundNesting refuses a text whose tree may be deeper than maxNesting: it counts the tokens since the last comma, at
-// each level of parentheses, which is never less than the tree's depth.
-func boundNesting(text string) error {
-	levels, sum := []int{0}, 0
+// Each time drawnTokens tokens have been counted, tokenBytes are drawn for each: about what TiDB's tree and the converted
+// one take.
+const drawnTokens, tokenBytes = 1 << 12, 256
+
+// boundSize draws the memory of a text's trees, and refuses a text whose tree may be deeper than maxNesting: it counts the
+// tokens since the last comma, at each level of parentheses, which is never less than the tree's depth.
+func boundSize(text string, m *sql.Meter) error {
+	levels, sum, tokens := []int{0}, 0, 0
 	for i := 0; i < len(text); {
+		if tokens++; tokens == drawnTokens {
+			if err := m.Grow(drawnTokens * tokenBytes); err != nil {
+				return err
+			}
+			tokens = 0
+		}
 		top := len(levels) - 1
 		switch ch := text[i]; {
 		case ch == ' ' || ch == '\t' || ch == '\n' || ch == '\r':

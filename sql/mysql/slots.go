@@ -19,7 +19,10 @@ const keyMark = "\x00mysql\x00"
 const maxTextKey = 4 << 10
 
 // slotter makes statements of converted ones. It keeps a lexer's buffers. Not safe for concurrent use.
-type slotter struct{ lexer *sql.Lexer }
+type slotter struct {
+	lexer *sql.Lexer
+	meter *sql.Meter
+}
 
 func (s *slotter) statement(st *Statement) *sql.Statement {
 	parse := func() (ast.Statement, error) { return st.Tree, nil }
@@ -35,7 +38,7 @@ func (s *slotter) statement(st *Statement) *sql.Statement {
 		return sql.NewStatement(parse, key, nil, st.Text, st.Offset, st.Params)
 	}
 	parse = func() (ast.Statement, error) {
-		tree, err := sql.Parse(printed)
+		tree, err := sql.Parse(printed, s.meter)
 		if err != nil { // it has no support; the position is the printed text's
 			if e, ok := err.(*pgerror.Error); ok {
 				e.Position = 0
@@ -66,6 +69,7 @@ func (s *slotter) printed(tree ast.Statement) *sql.Statement {
 	}
 	if s.lexer == nil {
 		s.lexer = sql.NewLexer()
+		s.lexer.UseMeter(s.meter)
 	}
 	s.lexer.Reset(tree.String())
 	st, err := s.lexer.Next()

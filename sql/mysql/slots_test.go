@@ -73,7 +73,7 @@ func sameTree(t *testing.T, text string) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		tree, err := sql.Parse(st)
+		tree, err := sql.Parse(st, nil)
 		if err != nil && asError(t, err).Code == pgerror.FeatureNotSupported {
 			return
 		}

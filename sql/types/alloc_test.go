@@ -2,7 +2,7 @@ package types
 
 import "testing"
 
-// hotForms are values whose forms are written and read for every row that crosses the wire.
+// hotForms are values of the types that are formatted and parsed most often on the wire.
 var hotForms = []struct {
 	name string
 	t    Type
@@ -14,7 +14,7 @@ var hotForms = []struct {
 }
 
 func TestFormsDoNotAllocate(t *testing.T) {
-	// Goal: the wire's hot path allocates nothing. Method: count allocations.
+	// Goal: the wire protocol's hot path does not allocate. Method: count allocations.
 	f := &Format{}
 	dst := make([]byte, 0, 256)
 	for _, h := range hotForms {
@@ -32,7 +32,7 @@ func TestFormsDoNotAllocate(t *testing.T) {
 			t.Errorf("Compare and Hash of %s allocate %v times", h.name, n)
 		}
 		if h.t == TNumeric || h.t == TUUID || h.t == TBytea {
-			continue // these make a value on the heap
+			continue // these allocate a value
 		}
 		if n := testing.AllocsPerRun(100, func() { _, _ = ParseText(h.t, h.text, f) }); n > 0 {
 			t.Errorf("ParseText of %s allocates %v times", h.name, n)

@@ -26,7 +26,7 @@ func (r *arrayReader) skipSpace() {
 	}
 }
 
-// errArrayDims is for what the one-dimensional array of percodb cannot hold.
+// errArrayDims is the error for an array that is not one-dimensional.
 func errArrayDims() error {
 	return pgerror.Unsupported("an array with more than one dimension or another lower bound than 1",
 		"Use a one-dimensional array.")
@@ -35,7 +35,7 @@ func errArrayDims() error {
 func parseArray(elem Type, s string, f *Format) (Datum, error) {
 	r := &arrayReader{whole: s, rest: s, elem: elem, f: f}
 	r.skipSpace()
-	count := -1 // as many as there are
+	count := -1 // the number of elements
 	if strings.HasPrefix(r.rest, "[") {
 		var err error
 		if count, err = r.bounds(); err != nil {
@@ -59,7 +59,7 @@ func parseArray(elem Type, s string, f *Format) (Datum, error) {
 	return NewArray(&Array{Elem: elem, Elems: elems}), nil
 }
 
-// bounds reads "[1:n]=" or "[n]=", the dimensions an array here may have, and returns n.
+// bounds reads "[1:n]=" or "[n]=", the supported dimensions of an array, and returns n.
 func (r *arrayReader) bounds() (int, error) {
 	dims, rest, ok := strings.Cut(r.rest, "]")
 	dims = dims[1:]
@@ -165,11 +165,11 @@ func (r *arrayReader) quoted() (string, error) {
 	return "", r.malformed("Unexpected end of input.")
 }
 
-// unquoted reads up to a delimiter; plain reports that no backslash was in it.
+// unquoted reads up to a delimiter; plain reports that it contained no backslash.
 func (r *arrayReader) unquoted() (text string, plain bool, err error) {
 	plain = true
 	b := r.buf[:0]
-	kept := 0 // bytes of b that are no trailing blanks
+	kept := 0 // bytes of b without trailing blanks
 	for i := 0; i < len(r.rest); i++ {
 		switch c := r.rest[i]; c {
 		case ',', '}':

@@ -12,7 +12,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// ValidateText returns 22021 unless b is UTF-8 without NUL, which is what a text may hold.
+// ValidateText returns 22021 unless b is UTF-8 without NUL, as texts must be.
 func ValidateText(b []byte) error {
 	for i := 0; i < len(b); {
 		c := b[i]
@@ -29,7 +29,7 @@ func ValidateText(b []byte) error {
 	return nil
 }
 
-// invalidBytes names as many bytes as the first one announces.
+// invalidBytes prints as many bytes as the first one announces.
 func invalidBytes(b []byte) error {
 	n := 1
 	switch c := b[0]; {
@@ -65,7 +65,7 @@ func AppendBinary(dst []byte, d Datum, t Type) []byte {
 		return binary.BigEndian.AppendUint16(dst, uint16(d.n))
 	case OIDFloat8:
 		if d.Float() != d.Float() {
-			return append(dst, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0) // Go's NaN has another bit
+			return append(dst, 0x7f, 0xf8, 0, 0, 0, 0, 0, 0) // Go's NaN has a different bit pattern
 		}
 		return binary.BigEndian.AppendUint64(dst, uint64(d.n))
 	case OIDFloat4:
@@ -96,7 +96,7 @@ func AppendBinary(dst []byte, d Datum, t Type) []byte {
 // ParseBinary reads a value of type t from its binary form, applying t's modifier. The datum may
 // alias b. A nil format is the default one.
 //
-// Errors: 22P03 for a form that is not t's, and what the type's input gives for a value out of range.
+// Errors: 22P03 for an invalid form, and the errors of the type's input function for a value out of range.
 func ParseBinary(t Type, b []byte, f *Format) (Datum, error) {
 	if want := fixedSize(t.OID); want > 0 && len(b) != want {
 		if len(b) < want {
@@ -149,7 +149,7 @@ func parseVariableBinary(t Type, b []byte, f *Format) (Datum, error) {
 	return Null, pgerror.New(pgerror.FeatureNotSupported, "binary input of type %s is not supported", t)
 }
 
-// fixedSize returns the size of a type's binary form, 0 when it varies.
+// fixedSize returns the size of a type's binary form, 0 if it varies.
 func fixedSize(oid OID) int {
 	switch oid {
 	case OIDInt4, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDFloat4, OIDDate:
@@ -438,7 +438,7 @@ func parseArrayBinary(elem Type, b []byte, f *Format) (Datum, error) {
 	return NewArray(a), nil
 }
 
-// BinaryElements is how many elements the array may have at most whose binary form is b.
+// BinaryElements returns the maximum number of elements of the array whose binary form is b.
 func BinaryElements(b []byte) int {
 	const header, elementHeader = 20, 4 // of one dimension
 	if len(b) < header {

@@ -14,7 +14,7 @@ const (
 	MicrosPerDay          = 24 * MicrosPerHour
 )
 
-// The extreme values that stand for infinity, and the ranges of what is finite.
+// The extreme values that represent infinity, and the ranges of finite values.
 const (
 	TimestampInfinity    = math.MaxInt64
 	TimestampNegInfinity = math.MinInt64
@@ -35,10 +35,10 @@ const (
 	unixToMicros = unixEpochDays * MicrosPerDay
 )
 
-// TimestampFinite reports whether a timestamp is no infinity.
+// TimestampFinite reports whether a timestamp is finite.
 func TimestampFinite(ts int64) bool { return ts != TimestampInfinity && ts != TimestampNegInfinity }
 
-// DateFinite reports whether a date is no infinity.
+// DateFinite reports whether a date is finite.
 func DateFinite(days int64) bool { return days != DateInfinity && days != DateNegInfinity }
 
 // ValidTimestamp reports whether a finite timestamp is in PostgreSQL's range.
@@ -47,8 +47,8 @@ func ValidTimestamp(ts int64) bool { return ts >= minTimestamp && ts < endTimest
 // ValidDate reports whether a finite date is in PostgreSQL's range.
 func ValidDate(days int64) bool { return days >= minDate && days < endDate }
 
-// DaysFromCivil returns the days from 2000-01-01 of a day of the proleptic Gregorian calendar. Year 0
-// is 1 BC. Month and day may lie outside of their ranges; they carry.
+// DaysFromCivil returns the days from 2000-01-01 of a day of the proleptic Gregorian calendar. Year 0 is 1 BC. Month
+// and day may exceed their ranges; they carry.
 func DaysFromCivil(year, month, day int) int64 {
 	y, m := int64(year), int64(month)-1
 	y += floorDiv(m, 12)
@@ -115,12 +115,12 @@ func DaysInMonth(year, month int) int {
 	return 31
 }
 
-// validJulian reports whether a day lies within the calendar that PostgreSQL computes with.
+// validJulian reports whether a day lies within PostgreSQL's calendar.
 func validJulian(year, month int) bool {
 	return (year > -4713 || year == -4713 && month >= 11) && (year < 5874898 || year == 5874898 && month < 6)
 }
 
-// Civil is a moment on the calendar and the clock, without a zone.
+// Civil is a date and a time of day, without a zone.
 type Civil struct {
 	Year, Month, Day     int // year 0 is 1 BC
 	Hour, Minute, Second int
@@ -150,13 +150,14 @@ func (c Civil) Clock() int64 {
 	return int64(c.Hour)*MicrosPerHour + int64(c.Minute)*MicrosPerMinute + int64(c.Second)*MicrosPerSecond + int64(c.Micros)
 }
 
-// Timestamp returns c as microseconds from 2000-01-01; false when it is out of range.
+// Timestamp returns c as microseconds from 2000-01-01; false if it is out of range.
 func (c Civil) Timestamp() (int64, bool) {
 	ts, ok := c.local()
 	return ts, ok && ValidTimestamp(ts)
 }
 
-// local is Timestamp with a day more at both ends, for clock times whose zone brings them into range.
+// local is Timestamp with a range that is larger by a day at both ends, for local times whose zone brings them into
+// range.
 func (c Civil) local() (int64, bool) {
 	if !validJulian(c.Year, c.Month) {
 		return 0, false

@@ -39,7 +39,7 @@ type timeToken struct {
 	value int
 }
 
-// maxTokenLen is the length to which PostgreSQL cuts words before it looks them up.
+// maxTokenLen is the length to which PostgreSQL truncates words before it looks them up.
 const maxTokenLen = 10
 
 // lookupToken finds a lower-case word.
@@ -78,7 +78,7 @@ var timeTokens = map[string]timeToken{
 	"-infinity": {tokenReserved, int(wordEarly)},
 }
 
-// word gives a word its meaning: a zone's abbreviation first, then a token, then a zone's full name.
+// word interprets a word: as a zone's abbreviation, a token, or a zone's full name, in this order.
 func (d *timeDecoder) word(fields []textField, i int) (timeField, timeProblem) {
 	text := fields[i].text
 	if a, ok := abbrevs()[text]; ok && len(text) <= maxTokenLen {
@@ -333,7 +333,7 @@ func (d *timeDecoder) date(text string) (timeField, timeProblem) {
 	return filled, timeOK
 }
 
-// finish checks that what was read makes a whole date or time, and a valid one.
+// finish checks that the fields form a complete and valid date or time.
 func (d *timeDecoder) finish() timeProblem {
 	if d.special != ordinaryTime {
 		return timeOK
@@ -401,7 +401,7 @@ func (d *timeDecoder) validDate() timeProblem {
 	return timeOK
 }
 
-// fail makes the client's error of a decoder's problem.
+// fail converts a decoder's problem to the client's error.
 func (d *timeDecoder) fail(p timeProblem, typeName, s string) error {
 	if p == zoneUnknown {
 		return timeError(p, typeName, d.badZone)
@@ -504,7 +504,7 @@ func parseTimestamptz(s string, mod int32, f *Format) (Datum, error) {
 	return Int(RoundMicros(ts, mod)), nil
 }
 
-// fastDate reads yyyy-mm-dd with a valid day, the form nearly every client sends.
+// fastDate reads yyyy-mm-dd with a valid day, the form that most clients send.
 func fastDate(s string) (int64, bool) {
 	if len(s) != 10 || s[4] != '-' || s[7] != '-' ||
 		!allDigits(s[:4]) || !allDigits(s[5:7]) || !allDigits(s[8:10]) {

@@ -10,12 +10,11 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// Reading dates and times goes in two steps, as in PostgreSQL, whose rules these are: splitTime cuts
-// the text into fields by their looks alone, and a timeDecoder gives each field a meaning, in order,
-// by what it has seen before. What a field fills in is a set of timeField bits, and filling one twice
-// is an error.
+// Dates and times are read in two steps, by PostgreSQL's rules: splitTime divides the text into fields by their
+// characters alone, and a timeDecoder interprets the fields in order, depending on the earlier ones. A field sets a set
+// of timeField bits; setting one twice is an error.
 
-// fieldLook is what a piece of date or time text looks like.
+// fieldLook is the lexical kind of a piece of date or time text.
 type fieldLook uint8
 
 const (
@@ -32,7 +31,7 @@ type textField struct {
 	text string // lower case
 }
 
-// maxTimeFields and maxTimeText bound what a date or time may consist of.
+// maxTimeFields and maxTimeText bound the parts of a date or time.
 const (
 	maxTimeFields = 25
 	maxTimeText   = 128 + maxTimeFields
@@ -41,7 +40,7 @@ const (
 func isDigit(c byte) bool { return c-'0' <= 9 }
 func isAlpha(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// splitTime cuts s into fields; false when it cannot be a date, time or interval.
+// splitTime divides s into fields; false if it cannot be a date, time or interval.
 func splitTime(s string, fields []textField) ([]textField, bool) {
 	if len(s) > maxTimeText {
 		return nil, false
@@ -173,7 +172,7 @@ func scanAlphaField(s string, i int) (end int, look fieldLook) {
 	return i, lookDate
 }
 
-// timeField is a set of what fields of a date or time fill in.
+// timeField is the set of the parts of a date or time that fields have set.
 type timeField uint32
 
 const (
@@ -203,7 +202,7 @@ const (
 	fieldsAllSeconds = fieldSecond | fieldMillis | fieldMicros
 )
 
-// timeProblem says why text is no date or time.
+// timeProblem is the reason why a text is not a date or time.
 type timeProblem uint8
 
 const (
@@ -216,7 +215,7 @@ const (
 	zoneUnknown
 )
 
-// timeError is the client's error for a problem with text of a type.
+// timeError returns the client's error for a problem with text of a type.
 func timeError(p timeProblem, typeName, s string) error {
 	switch p {
 	case fieldOverflow:
@@ -237,7 +236,7 @@ func timeError(p timeProblem, typeName, s string) error {
 // invalidTimeZoneDisplacement is SQLSTATE 22009.
 const invalidTimeZoneDisplacement pgerror.Code = "22009"
 
-// specialTime is what a whole text may stand for instead of a calendar time.
+// specialTime is a text that replaces a calendar time.
 type specialTime uint8
 
 const (
@@ -247,16 +246,16 @@ const (
 	earlyTime
 )
 
-// timeDecoder gives fields their meaning.
+// timeDecoder interprets fields.
 type timeDecoder struct {
 	f         *Format
 	timeOnly  bool
 	c         Civil
 	seen      timeField
-	pending   timeField // the meaning that a label gives the next number
+	pending   timeField // the part that a label assigns to the next number
 	special   specialTime
 	dayOfYear int
-	textMonth bool // the month came as a word
+	textMonth bool // the month was a word
 	twoDigits bool // the year has one or two digits
 	julian    bool
 	bc        bool
@@ -374,7 +373,7 @@ func (d *timeDecoder) compactTimeZone(text string) (timeField, timeProblem) {
 	return filled | fieldZone, p
 }
 
-// dateSeen is the date when only a time is read, where a number cannot be a date.
+// dateSeen is the set for the date if only a time is read, where a number cannot be a date.
 func (d *timeDecoder) dateSeen() timeField {
 	if d.timeOnly {
 		return fieldsDate
@@ -413,7 +412,7 @@ func number(s string) (n, end int, p timeProblem) {
 	return int(v), end, timeOK
 }
 
-// numberOrZero is number for what follows a colon, where no digits mean zero.
+// numberOrZero reads the number after a colon, 0 if there are no digits.
 func numberOrZero(s string) (n, end int, p timeProblem) {
 	if skipDigits(s, 0) == 0 {
 		return 0, 0, timeOK
@@ -518,7 +517,7 @@ func (d *timeDecoder) plainNumber(fields []textField, i int) (timeField, timePro
 	return d.number(text, d.seen)
 }
 
-// number gives a single number the next meaning by what was seen, the DateStyle's order and its
+// number assigns a single number to the next part, depending on the earlier parts, the DateStyle's order and its
 // length.
 func (d *timeDecoder) number(text string, seen timeField) (filled timeField, p timeProblem) {
 	n, end, p := number(text)
@@ -544,7 +543,7 @@ func (d *timeDecoder) number(text string, seen timeField) (filled timeField, p t
 		return d.compact(text, seen)
 	}
 	if seen&fieldsDate == fieldYear|fieldMonth && d.textMonth && len(text) >= 3 && d.twoDigits {
-		// dd-mon-yyyy in YMD order: what was taken for the year is the day.
+		// dd-mon-yyyy in YMD order: the number read as the year is the day.
 		d.c.Day, d.c.Year, d.twoDigits = d.c.Year, n, false
 		return fieldDay, timeOK
 	}
@@ -562,7 +561,7 @@ func (d *timeDecoder) number(text string, seen timeField) (filled timeField, p t
 	return filled, timeOK
 }
 
-// numberMeaning decides which part of a date the next number is, 0 for none.
+// numberMeaning returns the part of a date that the next number is, 0 for none.
 func (d *timeDecoder) numberMeaning(length int, seen timeField) timeField {
 	order := d.f.DateOrder
 	switch seen {

@@ -24,7 +24,7 @@ func appendPadded(dst []byte, n, width int) []byte {
 	return strconv.AppendInt(dst, int64(n), 10)
 }
 
-// shownYear turns the astronomical year into the one that is printed with or without BC.
+// shownYear converts the astronomical year to the printed one, which may be BC.
 func shownYear(year int) (shown int, bc bool) {
 	if year > 0 {
 		return year, false
@@ -48,8 +48,8 @@ func appendDate(dst []byte, days int64, f *Format) []byte {
 	return dst
 }
 
-// appendCalendar writes a day in the DateStyle; sep separates it in the Postgres style, which uses
-// another one in timestamps.
+// appendCalendar writes a day in the DateStyle; sep separates its parts in the Postgres style, which has another
+// separator in timestamps.
 func appendCalendar(dst []byte, year, month, day int, f *Format, sep byte) []byte {
 	first, second := month, day
 	if f.DateOrder == OrderDMY {

@@ -7,7 +7,7 @@ import (
 	"github.com/cockroachdb/apd/v3"
 )
 
-// Kind says how a Datum's bits are to be read. It is about representation; the SQL type is Type.
+// Kind is the representation of a Datum's bits; the SQL type is Type.
 type Kind uint8
 
 // The representations of a datum.
@@ -23,8 +23,8 @@ const (
 	KindRow           // anonymous records
 )
 
-// Datum is one SQL value: 24 bytes, no interface, so that a row is one flat slice. Bytes may alias
-// the page they were read from; Clone what outlives it. The zero Datum is NULL.
+// Datum is one SQL value: 24 bytes and not an interface, so that a row is one slice without pointers per value. Bytes
+// may alias the page that they were read from; Clone what must remain valid longer. The zero Datum is NULL.
 type Datum struct {
 	kind Kind
 	n    int64 // bool, int, float bits; length of bytes
@@ -34,7 +34,7 @@ type Datum struct {
 // Row is a tuple of datums.
 type Row []Datum
 
-// Interval keeps months, days and microseconds apart, as PostgreSQL does.
+// Interval stores months, days and microseconds separately, as PostgreSQL does.
 type Interval struct {
 	Months, Days int32
 	Micros       int64
@@ -49,7 +49,7 @@ type Array struct {
 // Null is SQL's NULL.
 var Null = Datum{}
 
-// Bool makes a boolean.
+// Bool returns a boolean datum.
 func Bool(b bool) Datum {
 	if b {
 		return Datum{kind: KindBool, n: 1}
@@ -57,40 +57,38 @@ func Bool(b bool) Datum {
 	return Datum{kind: KindBool}
 }
 
-// Int makes a datum of any integer-represented type.
+// Int returns a datum of any type that is represented by an integer.
 func Int(v int64) Datum { return Datum{kind: KindInt, n: v} }
 
-// Float makes a real or double precision.
+// Float returns a real or double precision datum.
 func Float(v float64) Datum { return Datum{kind: KindFloat, n: int64(math.Float64bits(v))} }
 
-// Bytes makes a datum that aliases b.
+// Bytes returns a datum that aliases b.
 func Bytes(b []byte) Datum {
 	return Datum{kind: KindBytes, n: int64(len(b)), p: unsafe.Pointer(unsafe.SliceData(b))}
 }
 
-// Text makes a datum that aliases s. (Bytes and Text make the same datum; they differ in Go only.)
+// Text returns a datum that aliases s, the same as Bytes.
 func Text(s string) Datum {
 	return Datum{kind: KindBytes, n: int64(len(s)), p: unsafe.Pointer(unsafe.StringData(s))}
 }
 
-// Decimal makes a numeric; d must not change afterwards.
+// Decimal returns a numeric datum; d must not change afterwards.
 func Decimal(d *apd.Decimal) Datum { return Datum{kind: KindDecimal, p: unsafe.Pointer(d)} }
 
-// NewInterval makes an interval.
+// NewInterval returns an interval datum.
 func NewInterval(iv Interval) Datum { return Datum{kind: KindInterval, p: unsafe.Pointer(&iv)} }
 
-// NewArray makes an array; a must not change afterwards.
+// NewArray returns an array datum; a must not change afterwards.
 func NewArray(a *Array) Datum { return Datum{kind: KindArray, p: unsafe.Pointer(a)} }
 
-// Record is an anonymous record: its fields and, so that they can be printed and compared, their
-// types.
+// Record is an anonymous record: its fields, and their types for printing and comparison.
 type Record struct {
 	Types  []Type
 	Fields Row
 }
 
-// NewRecord makes an anonymous record; types and fields are of one length and must not change
-// afterwards.
+// NewRecord returns an anonymous record; types and fields have the same length and must not change afterwards.
 func NewRecord(types []Type, fields Row) Datum {
 	return Datum{kind: KindRow, p: unsafe.Pointer(&Record{Types: types, Fields: fields})}
 }
@@ -128,9 +126,8 @@ func (d Datum) Array() *Array { return (*Array)(d.p) }
 // Record returns a KindRow's value, which must not be changed.
 func (d Datum) Record() *Record { return (*Record)(d.p) }
 
-// Clone returns a datum that shares no bytes with what d may alias. Numerics, intervals, arrays and
-// records are immutable and on the heap of their own, so they are shared; an array's elements and a
-// record's fields are cloned when they are bytes.
+// Clone returns a datum that shares no bytes with what d may alias. Numerics, intervals, arrays and records are
+// immutable and on the heap, so they are shared; byte elements of an array and byte fields of a record are cloned.
 func (d Datum) Clone() Datum {
 	switch d.kind {
 	case KindBytes:
@@ -179,19 +176,18 @@ func (r Row) CloneInto(dst Row) {
 	}
 }
 
-// DatumBytes is the size of a datum without what it points to.
+// DatumBytes is the size of a datum without the memory that it points to.
 const DatumBytes = int64(unsafe.Sizeof(Datum{}))
 
-// LargeBytes is the size from which a value counts as large.
+// LargeBytes is the minimum size of a large value.
 const LargeBytes = 8 << 10
 
-// Large reports whether d may hold LargeBytes or more: it is text or bytes of that size, or an array or a
-// record, which may hold such.
+// Large reports whether d may have LargeBytes or more: it is text or bytes of that size, or an array or a record.
 func (d Datum) Large() bool {
 	return d.n >= LargeBytes && d.kind == KindBytes || d.kind == KindArray || d.kind == KindRow
 }
 
-// ShallowSize is Size without what an array's elements or a record's fields point to.
+// ShallowSize is Size without the memory that an array's elements or a record's fields point to.
 func (d Datum) ShallowSize() int {
 	const base = int(unsafe.Sizeof(Datum{}))
 	switch d.kind {
@@ -205,7 +201,7 @@ func (d Datum) ShallowSize() int {
 	return base
 }
 
-// Size estimates the bytes d holds in memory, those it points to included.
+// Size estimates the bytes of memory of d, including those that it points to.
 func (d Datum) Size() int {
 	const base = int(unsafe.Sizeof(Datum{}))
 	switch d.kind {
@@ -223,7 +219,7 @@ func (d Datum) Size() int {
 	return base
 }
 
-// Size estimates the bytes r holds in memory.
+// Size estimates the bytes of memory of r.
 func (r Row) Size() int {
 	n := 0
 	for i := range r {

@@ -1,14 +1,14 @@
-// Package types is percodb's SQL types and their values: what PostgreSQL keeps in pg_type and in the
-// input, output, send and receive functions of each type.
+// Package types implements percodb's SQL types and their values: what PostgreSQL keeps in pg_type and in the input,
+// output, send and receive functions of each type.
 //
 //	          ParseText, ParseBinary                 Compare, Equal, Hash
 //	client  ───────────────────────▶  Datum (+ Type) ─────────────────────▶ planner, executor
 //	        ◀───────────────────────
 //	          AppendText, AppendBinary
 //
-// A Type is an OID and a modifier; Lookup makes one of a written name and Type.String writes it as
-// PostgreSQL's format_type does. A Datum is one value and does not know its type: every function
-// here takes both, and the Kind of a type's datums is fixed (KindOf).
+// A Type is an OID and a modifier; Lookup returns one for a written name and Type.String writes it as PostgreSQL's
+// format_type does. A Datum is one value and does not contain its type: every function here takes both. The type
+// determines the Kind of its datums (KindOf).
 //
 // Invariants:
 //  1. A Datum is 24 bytes and immutable; what it points to (bytes, numeric, interval, array, record)
@@ -24,5 +24,5 @@
 //     2000-01-01 00:00 UTC. The extremes of int64 (timestamps) and int32 (dates) are ±infinity.
 //  6. Whatever a client may send, the parsers return a *pgerror.Error and never panic.
 //
-// The package evaluates nothing: operators, casts and functions are package builtin's.
+// The package evaluates no operators, casts and functions: package builtin does.
 package types

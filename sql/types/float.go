@@ -21,7 +21,7 @@ func parseFloat4(s string) (Datum, error) {
 	return Float(v), err
 }
 
-// parseFloat reads what C's strtod does. A value that rounds to zero or infinity is out of range.
+// parseFloat accepts what C's strtod accepts. A value that rounds to zero or infinity is out of range.
 func parseFloat(s string, bits int, typeName string) (float64, error) {
 	num := trimSpace(s)
 	if v, ok := specialFloat(num); ok {
@@ -55,7 +55,7 @@ func specialFloat(s string) (float64, bool) {
 	return 0, false
 }
 
-// floatSyntax keeps out what Go reads but C does not: underscores, and its names of special values.
+// floatSyntax rejects what Go accepts but C does not: underscores, and Go's names of special values.
 func floatSyntax(s string) bool {
 	digits := strings.TrimLeft(s, "+-")
 	return digits != "" && (isDigit(digits[0]) || digits[0] == '.') && !strings.Contains(s, "_")
@@ -66,7 +66,7 @@ func isHexFloat(s string) bool {
 	return len(s) > 1 && s[0] == '0' && s[1]|0x20 == 'x'
 }
 
-// hasNonZeroDigit looks at the mantissa alone.
+// hasNonZeroDigit considers only the mantissa.
 func hasNonZeroDigit(s string) bool {
 	hex := isHexFloat(s)
 	for i := 0; i < len(s); i++ {
@@ -105,7 +105,7 @@ func appendFloat(dst []byte, v float64, size, cut int) []byte {
 	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, v, 'e', -1, size)
-	// PostgreSQL takes no digits that lie exactly between two floats, though they would read back to v.
+	// PostgreSQL does not use digits exactly between two floats, although they would be read back as v.
 	for digits := significantDigits(dst[start:]); isHalfway(dst[start:], v, size); digits++ {
 		dst = strconv.AppendFloat(dst[:start], v, 'e', digits, size)
 	}
@@ -124,9 +124,9 @@ func significantDigits(text []byte) int {
 	return n
 }
 
-// isHalfway reports whether a decimal in exponent form, which reads back to v, is the middle between v and a
-// neighbour of it. That takes an even mantissa, which wins the tie, and a number so large that the middle is
-// an integer of few digits.
+// isHalfway reports whether a decimal in exponent form, which is read back as v, is the middle between v and a
+// neighbour of it. That requires an even mantissa, to which ties round, and a number so large that the middle is an
+// integer of few digits.
 func isHalfway(text []byte, v float64, size int) bool {
 	mantissa, exponent := uint64(0), 0
 	least := uint64(1) << 52
@@ -161,7 +161,7 @@ func isHalfway(text []byte, v float64, size int) bool {
 		digits, power = digits/10, power+1
 	}
 	if power < 0 || power > 27 {
-		return false // no integer; 5^28 has more digits than a mantissa
+		return false // not an integer; 5^28 has more digits than a mantissa
 	}
 	// Both are an odd number times a power of two.
 	twos := bits.TrailingZeros64(digits)

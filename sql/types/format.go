@@ -38,7 +38,7 @@ const (
 	IntervalISO8601
 )
 
-// Names resolves the names that regclass values stand for.
+// Names resolves the names of regclass values.
 type Names interface {
 	// RelationName returns the name by which the search path finds the relation; false if there is none.
 	RelationName(oid OID) (string, bool)
@@ -50,8 +50,8 @@ type Names interface {
 	SchemaOID(name string) (OID, error)
 }
 
-// Format is what the text forms of values depend on: a session's settings. The zero Format is
-// PostgreSQL's default with time zone UTC. It is read only while in use.
+// Format is the session settings on which the text forms of values depend. The zero Format is PostgreSQL's default with
+// time zone UTC. It must not change while in use.
 type Format struct {
 	Location  *time.Location // nil: UTC
 	DateStyle DateStyle
@@ -61,14 +61,15 @@ type Format struct {
 	FloatCut  int   // 1 - extra_float_digits when that is below 1; 0: shortest-exact
 	Now       int64 // 'now' on input: µs since 2000-01-01 UTC, the transaction's start
 	Names     Names // nil: regclass is read and printed as a number
-	// Poll is asked from time to time while the elements of an array are read, and may end that; nil: nobody asks.
+	// Poll is called from time to time while the elements of an array are read; an error ends the reading. nil: it is
+	// not called.
 	Poll func() error
 }
 
 // SetExtraFloatDigits sets FloatCut from PostgreSQL's extra_float_digits (-15 … 3).
 func (f *Format) SetExtraFloatDigits(n int) { f.FloatCut = max(0, 1-n) }
 
-// elementsPerPoll is how many elements are read between two calls of Poll.
+// elementsPerPoll is the number of elements between two calls of Poll.
 const elementsPerPoll = 4 << 10
 
 // poll is called for the nth element.
@@ -87,13 +88,13 @@ func (f *Format) Loc() *time.Location {
 	return f.Location
 }
 
-// defaultFormat stands in for a nil *Format.
+// defaultFormat replaces a nil *Format.
 var defaultFormat = Format{}
 
 // ParseText reads a value of type t from its text form, applying t's modifier as PostgreSQL's input
 // functions do. The datum may alias s. A nil format is the default one.
 //
-// Errors: 22P02, 22003, 22007, 22008, 22001 and what else the type's input function gives.
+// Errors: 22P02, 22003, 22007, 22008, 22001 and others of the type's input function.
 func ParseText(t Type, s string, f *Format) (Datum, error) {
 	if f == nil {
 		f = &defaultFormat
@@ -141,7 +142,7 @@ func ParseText(t Type, s string, f *Format) (Datum, error) {
 	return parseTimeText(t, s, f)
 }
 
-// parseTimeText is ParseText for the times and for what remains after them.
+// parseTimeText is ParseText for dates, times and the remaining types.
 func parseTimeText(t Type, s string, f *Format) (Datum, error) {
 	switch t.OID {
 	case OIDDate:

@@ -1,9 +1,9 @@
 package types
 
 // Goal: the text and binary forms and the input errors of every type are PostgreSQL's.
-// Method: transcripts under testdata/forms hold inputs and what PostgreSQL 15 answered. The package
-// is run against them; with PERCODB_TEST_PG_DSN set, so is a live PostgreSQL, and
-// "go test -run Forms -rewrite" then records its answers.
+// Method: transcripts under testdata/forms contain inputs and PostgreSQL 15's outputs. The package
+// is compared with them, and, with PERCODB_TEST_PG_DSN set, so is a live PostgreSQL, whose outputs
+// "go test -run Forms -rewrite" then records.
 
 import (
 	"context"
@@ -24,7 +24,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// testNow is the transaction time of the transcripts' session-dependent inputs; it is not asked of
+// testNow is the transaction time for the transcripts' session-dependent inputs, which are not compared with
 // PostgreSQL.
 const testNow = 773_416_800_123_456 // 2024-07-04
 
@@ -56,7 +56,7 @@ func TestForms(t *testing.T) {
 	runForms(t, ourForm)
 }
 
-// runForms answers each input line of each command after the first, which is the type.
+// runForms runs answer for each input line of each command; the first line is the type.
 func runForms(t *testing.T, answer func(typ, in string, set []datadriven.CmdArg) string) {
 	datadriven.Walk(t, "testdata/forms", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -78,7 +78,7 @@ func runForms(t *testing.T, answer func(typ, in string, set []datadriven.CmdArg)
 	})
 }
 
-// unquote lets a transcript's line hold blanks and control characters.
+// unquote decodes a transcript's line, which may be quoted to contain blanks and control characters.
 func unquote(t *testing.T, line string) string {
 	if len(line) < 2 || line[0] != '"' || line[len(line)-1] != '"' {
 		return line
@@ -101,7 +101,7 @@ func describe(code, message, detail, hint string) string {
 	return s
 }
 
-// dump shows a text form and its binary form; text is quoted when blanks or control characters would
+// dump formats a text form and its binary form; text is quoted if blanks or control characters would
 // be lost.
 func dump(text string, binary []byte) string {
 	if text != strings.TrimSpace(text) || strings.ContainsAny(text, "\n\t") || text == "" {
@@ -168,7 +168,7 @@ func ourForm(typ, in string, set []datadriven.CmdArg) string {
 	var d Datum
 	if err == nil {
 		d, err = ParseText(t, in, f)
-		if t.IsString() && t.Mod >= 0 { // PostgreSQL's parser makes it a cast, which cuts
+		if t.IsString() && t.Mod >= 0 { // PostgreSQL's parser converts it to a cast, which truncates
 			d, err = ParseText(t.Base(), in, f)
 		}
 	}
@@ -198,8 +198,8 @@ func ourForm(typ, in string, set []datadriven.CmdArg) string {
 }
 
 func TestCalendarRoundTrip(t *testing.T) {
-	// Goal: every day of the range survives the calendar. Method: compare with package time where it
-	// reaches, and step through the whole range.
+	// Goal: every day of the range is converted to the calendar and back. Method: compare with package time in its
+	// range, and step through the whole range.
 	for days := minDate; days < 40_000_000; days += 997 {
 		y, m, d := CivilFromDays(days)
 		if DaysFromCivil(y, m, d) != days || d < 1 || d > DaysInMonth(y, m) {

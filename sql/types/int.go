@@ -70,7 +70,7 @@ func badSyntax(typeName, s string) error {
 
 func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
 
-// parseOid reads an unsigned 32-bit number; like strtoul it lets a sign wrap.
+// parseOid reads an unsigned 32-bit number; like strtoul it accepts a sign and wraps.
 func parseOid(s string) (Datum, error) {
 	digits := trimSpace(s)
 	unsigned := strings.TrimLeft(digits, "+-")
@@ -100,7 +100,7 @@ func appendRegnamespace(dst []byte, n int64, f *Format) []byte {
 	return appendReg(dst, n, f, Names.SchemaName)
 }
 
-// parseReg parses the name or number of an object of the given kind. Without names, code is the error of a name.
+// parseReg reads the name or number of an object of the given kind. Without names, code is the error for a name.
 func parseReg(s string, f *Format, oidOf func(Names, string) (OID, error), code pgerror.Code, kind string) (Datum, error) {
 	if allDigits(s) {
 		return parseOid(s)
@@ -149,7 +149,7 @@ func appendRegtype(dst []byte, n int64) []byte {
 	return appendInt(dst, n)
 }
 
-// parseBool takes any prefix of true, false, yes and no, and on, off, 1 and 0.
+// parseBool accepts any prefix of true, false, yes and no, and on, off, 1 and 0.
 func parseBool(s string) (Datum, error) {
 	v, ok := BoolValue(trimSpace(s))
 	if !ok {

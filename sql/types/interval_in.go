@@ -8,7 +8,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// intervalUnit is what a number in an interval counts.
+// intervalUnit is the unit of a number in an interval.
 type intervalUnit uint8
 
 const (
@@ -29,7 +29,7 @@ const (
 	unitAgo
 )
 
-// intervalUnits are the words of intervals, cut to maxTokenLen; read only.
+// intervalUnits are the words of intervals, truncated to maxTokenLen; read only.
 var intervalUnits = map[string]intervalUnit{
 	"us": unitMicrosecond, "usec": unitMicrosecond, "usecond": unitMicrosecond, "useconds": unitMicrosecond,
 	"usecs": unitMicrosecond, "microsecon": unitMicrosecond,
@@ -125,7 +125,7 @@ func (s *intervalSum) addYears(value int64, frac float64, per int64) bool {
 	return addInt32(&s.years, value*per) && addInt32(&s.months, int64(math.RoundToEven(frac*float64(per)*12)))
 }
 
-// add adds value.frac of a unit and returns what it filled in.
+// add adds value.frac of a unit and returns the parts that it set.
 func (s *intervalSum) add(unit intervalUnit, value int64, frac float64) (filled timeField, ok bool) {
 	switch unit {
 	case unitMicrosecond:
@@ -206,7 +206,7 @@ func intervalMask(mod int32) int {
 	return int(mod>>16) & 0x7FFF
 }
 
-// LimitInterval cuts an interval to the fields and the precision of a modifier.
+// LimitInterval truncates an interval to the fields and the precision of a modifier.
 func LimitInterval(iv Interval, mod int32) Interval {
 	if mod < 0 {
 		return iv
@@ -230,7 +230,7 @@ func LimitInterval(iv Interval, mod int32) Interval {
 	return iv
 }
 
-// decodeInterval reads fields from right to left, as a number's unit follows it.
+// decodeInterval reads fields from right to left, because a number's unit follows it.
 func decodeInterval(fields []textField, mask int, style IntervalStyle) (sum intervalSum, p timeProblem) {
 	d := intervalDecoder{mask: mask}
 	d.forceNegative = style == IntervalSQLStandard && len(fields) > 0 && fields[0].text[0] == '-' && oneSign(fields)
@@ -253,7 +253,7 @@ func decodeInterval(fields []textField, mask int, style IntervalStyle) (sum inte
 	return d.sum, timeOK
 }
 
-// oneSign reports whether no field but the first has a sign.
+// oneSign reports whether only the first field has a sign.
 func oneSign(fields []textField) bool {
 	for _, f := range fields[1:] {
 		if f.text[0] == '-' || f.text[0] == '+' {
@@ -269,7 +269,7 @@ type intervalDecoder struct {
 	unit          intervalUnit // of the number to the left
 	mask          int
 	ago           bool
-	forceNegative bool // SQL standard style: the leading sign counts for all fields
+	forceNegative bool // SQL standard style: the leading sign applies to all fields
 }
 
 func (d *intervalDecoder) field(f textField) (timeField, timeProblem) {
@@ -414,7 +414,7 @@ func lastUnit(mask int) intervalUnit {
 	return unitYear
 }
 
-// clock reads hh:mm[:ss[.fff]], where the type may say that two numbers are mm:ss.
+// clock reads hh:mm[:ss[.fff]]; the type may determine that two numbers are mm:ss.
 func (d *intervalDecoder) clock(text string) (micros int64, p timeProblem) {
 	end := skipDigits(text, 0)
 	hour, err := strconv.ParseInt(text[:end], 10, 64)

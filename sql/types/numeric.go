@@ -68,7 +68,7 @@ func parseNumeric(s string, mod int32) (Datum, error) {
 	return Decimal(d), nil
 }
 
-// scanNumeric returns nil without error for what is no number.
+// scanNumeric returns nil without error for a text that is not a number.
 func scanNumeric(s string) (*apd.Decimal, error) {
 	if v, ok := specialNumeric(s); ok {
 		return v, nil
@@ -105,7 +105,7 @@ func specialNumeric(s string) (*apd.Decimal, bool) {
 	return nil, false
 }
 
-// splitExponent cuts "12e3" into "12" and 3.
+// splitExponent splits "12e3" into "12" and 3.
 func splitExponent(s string) (mantissa string, exponent int, ok bool, err error) {
 	i := strings.IndexAny(s, "eE")
 	if i < 0 {
@@ -182,7 +182,7 @@ func CheckNumeric(d *apd.Decimal) (*apd.Decimal, error) {
 // rounds before the point; the result's scale is then 0.
 func RoundNumeric(d *apd.Decimal, scale int) *apd.Decimal { return rescale(d, scale, true) }
 
-// TruncNumeric is RoundNumeric that cuts instead of rounding.
+// TruncNumeric is RoundNumeric without rounding.
 func TruncNumeric(d *apd.Decimal, scale int) *apd.Decimal { return rescale(d, scale, false) }
 
 func rescale(d *apd.Decimal, scale int, round bool) *apd.Decimal {

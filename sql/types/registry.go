@@ -6,7 +6,7 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// Category is PostgreSQL's typcategory: the family in which implicit casts are preferred.
+// Category is PostgreSQL's typcategory: the group of types within which implicit casts are preferred.
 type Category byte
 
 // The categories of the types percodb has.
@@ -23,7 +23,7 @@ const (
 	CategoryInternal Category = 'Z' // "char"
 )
 
-// The pseudo-types in which functions are declared; no datum has one.
+// The pseudo-types of function declarations; no datum has one.
 const (
 	OIDCstring               OID = 2275
 	OIDAny                   OID = 2276
@@ -46,7 +46,7 @@ var (
 	TAnyCompatibleNonArray = Type{OIDAnyCompatibleNonArray, -1}
 )
 
-// Info is what PostgreSQL's pg_type says of a type.
+// Info is a row of PostgreSQL's pg_type.
 type Info struct {
 	OID       OID
 	Name      string // pg_type.typname
@@ -59,7 +59,7 @@ type Info struct {
 	Kind      Kind
 }
 
-// scalarInfos lists every type that is no array; infos adds their array types.
+// scalarInfos lists every type that is not an array; infos adds their array types.
 var scalarInfos = []Info{
 	{OIDBool, "bool", "boolean", 1000, 0, 1, CategoryBoolean, true, KindBool},
 	{OIDBytea, "bytea", "bytea", 1001, 0, -1, CategoryUser, false, KindBytes},
@@ -134,11 +134,11 @@ func indexByName() map[string]OID {
 	return m
 }
 
-// Info returns what is known of t's type, or nil when percodb does not have it.
+// Info returns the properties of t's type, or nil if percodb does not have it.
 func (t Type) Info() *Info { return infos[t.OID] }
 
-// Infos returns the types that are no arrays, pseudo-types included, ordered as in pg_type. The
-// slice must not be changed.
+// Infos returns the types that are not arrays, including pseudo-types, in the order of pg_type. The slice must not be
+// changed.
 func Infos() []Info { return scalarInfos }
 
 // Valid reports whether t is a type and not the zero Type.
@@ -264,9 +264,9 @@ func (t Type) stringWithMod(info *Info) string {
 	return info.SQLName + "(" + strconv.Itoa(mod) + ")"
 }
 
-// Lookup makes a type of a name (internal like "int4", or SQL's like "double precision"), the
-// modifiers written after it, and the number of its array brackets. Modifiers of interval are
-// (precision) or (field mask, precision), with PostgreSQL's masks and 65535 for no precision.
+// Lookup returns the type with a name (internal like "int4", or SQL's like "double precision"), the modifiers written
+// after it, and the number of its array brackets. Modifiers of interval are (precision) or (field mask, precision),
+// with PostgreSQL's masks and 65535 for no precision.
 //
 // Errors: 42704 no such type, 22023 a modifier out of range, 42601 a modifier that is not allowed.
 func Lookup(name string, mods []int, arrayDims int) (Type, error) {
@@ -295,7 +295,7 @@ func Lookup(name string, mods []int, arrayDims int) (Type, error) {
 	return withDims(t, name, arrayDims)
 }
 
-// withDims makes t an array; PostgreSQL has one array type for any number of dimensions.
+// withDims returns the array type of t; PostgreSQL has one array type for any number of dimensions.
 func withDims(t Type, name string, dims int) (Type, error) {
 	if dims == 0 || t.IsArray() {
 		return t, nil
@@ -331,7 +331,7 @@ func trimBrackets(name string) (dims int) {
 	return dims
 }
 
-// unsupportedTypes are PostgreSQL's types that percodb does not have, so that the error says so.
+// unsupportedTypes are PostgreSQL's types that percodb does not have, which an error reports.
 var unsupportedTypes = map[string]string{
 	"json": "json", "jsonb": "jsonb", "xml": "xml", "money": "money", "bit": "bit", "varbit": "bit varying",
 	"inet": "inet", "cidr": "cidr", "macaddr": "macaddr", "macaddr8": "macaddr8", "point": "point",

@@ -2,8 +2,8 @@ package types
 
 import "testing"
 
-// FuzzForms gives every type's text and binary input arbitrary bytes. Goal: no panic, and whatever is
-// accepted prints and reads back as an equal value with an equal hash. Method: native fuzzing; the
+// FuzzForms passes arbitrary bytes to every type's text and binary input. Goal: no panic, and every accepted value is
+// equal, with an equal hash, after formatting and parsing. Method: native fuzzing; the
 // seeds run with the tests.
 func FuzzForms(f *testing.F) {
 	for _, s := range []string{"", "1", "-1.5e10", "NaN", "2024-02-29 12:34:56.789+05:30", "J2451187.5", "1 year 2 mons -3 days", "P1Y2M3DT4H5M6.7S",
@@ -37,7 +37,7 @@ func checkRoundTrip(t *testing.T, d Datum, typ Type, format *Format) {
 	text := string(AppendText(nil, d, typ, format))
 	again, err := ParseText(typ, text, format)
 	if err != nil {
-		// What only the binary form can say, like a "char" of one byte of several, or a bytea in text.
+		// Values that only the binary form can represent, like a "char" of one byte of several, or a bytea in text.
 		t.Fatalf("%s: %q does not read back: %v", typ, text, err)
 	}
 	if !Equal(d, again, typ) || Hash(d, typ) != Hash(again, typ) {

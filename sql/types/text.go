@@ -9,7 +9,7 @@ import (
 // nameLen is PostgreSQL's NAMEDATALEN less the terminator.
 const nameLen = 63
 
-// TruncateName cuts s to a name's 63 bytes at a character's end.
+// TruncateName truncates s to a name's 63 bytes at a character boundary.
 func TruncateName(s string) string {
 	if len(s) <= nameLen {
 		return s
@@ -41,13 +41,13 @@ func charPrefix(s string, n int) int {
 	return len(s)
 }
 
-// varcharInput applies varchar(n): what is too long must be blanks.
+// varcharInput applies varchar(n): the excess must be blanks.
 func varcharInput(s string, mod int32) (Datum, error) {
 	return LimitVarchar(s, mod, false)
 }
 
-// LimitVarchar cuts s to a varchar's modifier. Unless explicit (a cast's truncation), cutting
-// anything but blanks is 22001.
+// LimitVarchar truncates s to a varchar's modifier. Unless explicit (a cast's truncation), truncating anything but
+// blanks is 22001.
 func LimitVarchar(s string, mod int32, explicit bool) (Datum, error) {
 	n := int(mod) - 4
 	if mod < 4 || len(s) <= n {
@@ -74,8 +74,8 @@ func bpcharInput(s string, mod int32) (Datum, error) { return LimitBPChar(s, mod
 // blanks pad most values of char(n).
 const blanks = "                                                                                                    "
 
-// LimitBPChar cuts or pads s to a char(n)'s n characters. Unless explicit, cutting anything but
-// blanks is 22001.
+// LimitBPChar truncates or pads s to a char(n)'s n characters. Unless explicit, truncating anything but blanks is
+// 22001.
 func LimitBPChar(s string, mod int32, explicit bool) (Datum, error) {
 	n := int(mod) - 4
 	if mod < 4 {
@@ -102,7 +102,7 @@ func LimitBPChar(s string, mod int32, explicit bool) (Datum, error) {
 	return Text(s), nil
 }
 
-// TrimBPChar removes the trailing blanks that do not count in a char(n).
+// TrimBPChar removes the trailing blanks of a char(n), which are not significant.
 func TrimBPChar(s []byte) []byte {
 	n := len(s)
 	for n > 0 && s[n-1] == ' ' {

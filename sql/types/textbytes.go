@@ -2,7 +2,7 @@ package types
 
 import "bytes"
 
-// textCap is where the estimate of TextBytes ends.
+// textCap is the maximum of TextBytes' estimate.
 const textCap = 1 << 40
 
 // TextBytes estimates the length of the text form of an array or a record before it is made; 0 for other values. Each level of
@@ -16,7 +16,7 @@ func (d Datum) TextBytes() int {
 	return 0
 }
 
-// textBytes also returns how many of the bytes are quotes and backslashes.
+// textBytes also returns the number of quotes and backslashes among the bytes.
 func (d Datum) textBytes() (length, quotes int) {
 	const scalar, digits = 32, 3 // bytes of a value of fixed size, and of each byte of a numeric
 	var elems Row

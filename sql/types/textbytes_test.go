@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Goal: the estimate of a text form is not below its length, and of a deep record is beyond any value. Method: random nested
-// records and arrays of texts with quotes.
+// Goal: the estimate of a text form's length is not too low, and that of a deeply nested record exceeds every limit.
+// Method: random nested records and arrays of texts with quotes.
 func TestTextBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	var value func(depth int) (Datum, Type)

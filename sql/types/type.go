@@ -1,6 +1,6 @@
 package types
 
-// Type is an SQL type as PostgreSQL numbers it: its OID and type modifier (-1: none). Comparable.
+// Type is an SQL type in PostgreSQL's numbering: its OID and type modifier (-1: none). Comparable.
 type Type struct {
 	OID OID
 	Mod int32

@@ -152,8 +152,8 @@ func intervalModString(mod int32) string {
 	return s
 }
 
-// ParseTypeName reads a type as SQL writes it, as regtype's input does: "numeric(10,2)[]",
-// "timestamp(3) with time zone", "pg_catalog.int4".
+// ParseTypeName reads a type in SQL's notation, as regtype's input does: "numeric(10,2)[]", "timestamp(3) with time
+// zone", "pg_catalog.int4".
 func ParseTypeName(s string) (Type, error) {
 	bad := func() error {
 		return pgerror.New(pgerror.UndefinedObject, "type \"%s\" does not exist", strings.TrimSpace(s))
@@ -185,8 +185,8 @@ func ParseTypeName(s string) (Type, error) {
 	return t, err
 }
 
-// splitTypeName cuts a type into its lower-cased words, the numbers in its parentheses (which may
-// stand between words) and the number of its brackets.
+// splitTypeName splits a type into its lower-cased words, the numbers in its parentheses (which may be between words)
+// and the number of its brackets.
 func splitTypeName(s string) (words []string, mods []int, dims int, ok bool) {
 	for i := 0; i < len(s); {
 		switch c := s[i]; {

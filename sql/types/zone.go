@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-	_ "time/tzdata" // zones must not depend on the machine's files
+	_ "time/tzdata" // zones must not depend on files of the machine
 
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -49,8 +49,8 @@ var canonicalZones = sync.OnceValue(func() map[string]string {
 	return m
 })
 
-// zoneCache holds every zone that was loaded, by canonical name: at most as many as zones.txt names.
-// Loading one parses a file, which is too slow for AT TIME ZONE on every row.
+// zoneCache contains every loaded zone, by canonical name: at most those of zones.txt. Loading parses a file, which is
+// too slow for AT TIME ZONE on every row.
 var zoneCache sync.Map
 
 // findZone returns the zone of a full name in any case, or of a POSIX specification without
@@ -125,14 +125,14 @@ func zoneOffset(ts int64, loc *time.Location) int {
 	return offset
 }
 
-// LocalTimestamp returns the clock time in loc at the finite timestamptz ts.
+// LocalTimestamp returns the local time in loc at the finite timestamptz ts.
 func LocalTimestamp(ts int64, loc *time.Location) int64 {
 	return ts + int64(zoneOffset(ts, loc))*MicrosPerSecond
 }
 
-// UTCTimestamp returns the moment at which the clock in loc shows the finite timestamp local. A time
-// that a change of offset skips is read by the offset before the change, one that occurs twice by
-// the offset after it, as PostgreSQL does.
+// UTCTimestamp returns the timestamptz at which the local time in loc is the finite timestamp local. A time that a
+// change of offset skips is interpreted with the offset before the change, one that occurs twice with the offset after
+// it, as in PostgreSQL.
 func UTCTimestamp(local int64, loc *time.Location) int64 {
 	return local - int64(localOffset(local, loc))*MicrosPerSecond
 }
@@ -162,7 +162,7 @@ func localOffset(local int64, loc *time.Location) int {
 	return after
 }
 
-// ZoneAt returns a zone's abbreviation and its offset in seconds east of UTC at a moment.
+// ZoneAt returns a zone's abbreviation and its offset in seconds east of UTC at a timestamp.
 func ZoneAt(ts int64, loc *time.Location) (abbreviation string, offset int) {
 	return time.Unix(unixSeconds(ts), 0).In(loc).Zone()
 }

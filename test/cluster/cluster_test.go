@@ -16,8 +16,8 @@ import (
 	"github.com/percodb/percodb/internal/process"
 )
 
-// patience is how long anything here may take.
-const patience = 60 * time.Second
+// waitTimeout bounds every wait of these tests.
+const waitTimeout = 60 * time.Second
 
 var binary string
 
@@ -172,7 +172,7 @@ func (p *member) connect() *pgx.Conn {
 }
 
 func (d *deployment) context() context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	d.t.Cleanup(cancel)
 	return ctx
 }

@@ -43,7 +43,7 @@ func (d *deployment) metric(admin, name string) float64 {
 // collectedPast waits until garbage collection has come to its end at or above a time.
 func (d *deployment) collectedPast(at time.Time) {
 	d.t.Helper()
-	for end := time.Now().Add(patience); d.metric(d.admin, "percodb_gc_collected_seconds") < float64(at.UnixMilli())/1000; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); d.metric(d.admin, "percodb_gc_collected_seconds") < float64(at.UnixMilli())/1000; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			d.t.Fatalf("garbage collection is at %f, and does not reach %v", d.metric(d.admin, "percodb_gc_collected_seconds"), at)
 		}
@@ -111,7 +111,7 @@ func (d *deployment) spread(rows int) *load {
 			}
 		})
 	}
-	for end := time.Now().Add(patience); l.acked.Load() < 100; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); l.acked.Load() < 100; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			d.t.Fatalf("only %d commits", l.acked.Load())
 		}
@@ -132,9 +132,9 @@ func otherThan(t *testing.T, byTable map[string]*member, schema *member) *member
 }
 
 // Goal: while a store is killed for many times the history's life, garbage collection goes on on the others, and
-// names the store; when it is back, what transactions had left there, and for it elsewhere, comes to the fate that
+// names the store; when it is back, the locks that transactions had left there, and for it elsewhere, get the outcome that
 // they have: nothing acknowledged is lost, nothing is half. Method: transactions over three stores that a kill cuts
-// off; then the rows on the other stores are changed many times over, so that what tells a fate is history.
+// off; then the rows on the other stores are changed many times over, so that the record of the outcome is old.
 func TestCollectionWithoutAStore(t *testing.T) {
 	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "1s")
 	c := d.sql[0].connect()
@@ -186,7 +186,7 @@ func TestCollectionWithoutAStore(t *testing.T) {
 		// Of its directory alone the records are in order, and that its tables cannot be verified is said.
 		out, err := exec.Command(binary, "check", "--data", filepath.Join(d.dir, victim.name)).CombinedOutput()
 		if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.ExitCode() != 1 || !strings.Contains(string(out), "not verified: the tables (give") ||
-			!regexp.MustCompile(`(?m)^0 findings in \S+, 1 parts of the data not verified$`).Match(out) {
+			!regexp.MustCompile(`(?m)^0 findings in \S+, 1 part of the data not verified$`).Match(out) {
 			t.Errorf("round %d: check of the directory: %v\n%s", round, err, out)
 		}
 		victim.start()
@@ -205,7 +205,7 @@ func TestCollectionWithoutAStore(t *testing.T) {
 			t.Errorf("round %d: %d committed, %d acknowledged, %d unknown", round, sums[0], acked, unknown)
 		}
 		d.collectedPast(time.Now())
-		for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		for end := time.Now().Add(waitTimeout); ; time.Sleep(100 * time.Millisecond) {
 			if got, err := d.value(c, "show percodb.gc_stage"); err == nil && !strings.Contains(got, "not reached") {
 				break
 			}
@@ -215,7 +215,7 @@ func TestCollectionWithoutAStore(t *testing.T) {
 		}
 		d.checkLive()
 	}
-	// Everything stops while the store is away: what was kept on the others tells the fates of what it has locked.
+	// Everything stops while the store is away: the records kept on the others show the outcomes of its locks.
 	l := d.spread(rows)
 	victim.end(syscall.SIGKILL)
 	l.stop()
@@ -254,7 +254,7 @@ func TestCollectionAfterForgetting(t *testing.T) {
 	}
 	for table := range byTable {
 		got, err := "", error(nil)
-		for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		for end := time.Now().Add(waitTimeout); ; time.Sleep(200 * time.Millisecond) {
 			if got, err = d.value(c, "select count(*) from "+table); err == nil || time.Now().After(end) {
 				break
 			}

@@ -145,6 +145,7 @@ func TestSchemaStoreIsAway(t *testing.T) {
 		{"stopped", schema.pause, schema.resume},
 		{"killed", func() { schema.end(syscall.SIGKILL) }, schema.start},
 	} {
+		d.awaitLeasedSchema(other, byTable, schema)
 		way.away()
 		for end := time.Now().Add(4 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 			for table, p := range byTable {
@@ -170,6 +171,25 @@ func TestSchemaStoreIsAway(t *testing.T) {
 		d.exec(other, "drop table again")
 		if _, err := c.Exec(d.context(), "select * from again"); code(err) != "42P01" {
 			t.Errorf("%s: a dropped table: %v", way.name, err)
+		}
+	}
+}
+
+// awaitLeasedSchema returns when the process of c has a lease on the schema as it is now: when it reads a table of
+// another store while the schema's store is stopped.
+func (d *deployment) awaitLeasedSchema(c *pgx.Conn, byTable map[string]*member, schema *member) {
+	d.t.Helper()
+	for table, p := range byTable {
+		for p != schema {
+			schema.pause()
+			_, err := d.value(c, "select count(*) from "+table)
+			schema.resume()
+			if err == nil {
+				return
+			}
+			if code(err) != "08006" {
+				d.t.Fatalf("a read while the schema's store is stopped: %v", err)
+			}
 		}
 	}
 }
@@ -324,7 +344,7 @@ func TestForgetStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.tso.start()
-	for end := time.Now().Add(patience); !strings.Contains(d.tso.run.Output(), "waiting for the newest timestamps of "+id+" (percodb store forget"); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(waitTimeout); !strings.Contains(d.tso.run.Output(), "waiting for the newest timestamps of "+id+" (percodb store forget"); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the oracle does not say what it waits for")
 		}
@@ -337,7 +357,7 @@ func TestForgetStore(t *testing.T) {
 		}
 		var got string
 		var err error
-		for end := time.Now().Add(patience); ; time.Sleep(200 * time.Millisecond) {
+		for end := time.Now().Add(waitTimeout); ; time.Sleep(200 * time.Millisecond) {
 			if got, err = d.value(c, "select count(*) from "+table); err == nil && got == want || time.Now().After(end) {
 				break
 			}

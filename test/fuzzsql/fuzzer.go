@@ -113,7 +113,7 @@ func (f *fuzzer) open(ctx context.Context) error {
 var ErrLocale = errors.New("PostgreSQL's database must have percodb's locale, C and C.UTF-8")
 
 func (f *fuzzer) close() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), answerTimeout)
 	defer cancel()
 	if c := f.conns[judge]; c != nil {
 		_ = c.must(ctx, "DROP SCHEMA IF EXISTS "+c.schema+" CASCADE") // What is left over does no harm.

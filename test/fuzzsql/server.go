@@ -16,8 +16,8 @@ import (
 const (
 	// statementTimeout is for statements, in both servers.
 	statementTimeout = 5 * time.Second
-	// patience is for answers: who takes longer hangs.
-	patience = 25 * time.Second
+	// answerTimeout bounds an exchange: a server that takes longer hangs.
+	answerTimeout = 25 * time.Second
 )
 
 // outcome is what a statement has answered.
@@ -89,18 +89,18 @@ func (c *conn) must(ctx context.Context, text string) error {
 	return nil
 }
 
-// with runs an exchange within the patience and makes sure that the connection lives afterwards.
+// with runs an exchange within answerTimeout and makes sure that the connection lives afterwards.
 func (c *conn) with(ctx context.Context, run func(ctx context.Context) *outcome) *outcome {
 	if c.pg == nil || c.pg.IsClosed() {
 		if err := c.connect(ctx); err != nil {
 			return &outcome{lost: "no connection: " + err.Error()}
 		}
 	}
-	limited, cancel := context.WithTimeout(ctx, patience)
+	limited, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	o := run(limited)
 	if limited.Err() != nil && ctx.Err() == nil {
-		o = &outcome{lost: fmt.Sprintf("no answer within %v", patience)}
+		o = &outcome{lost: fmt.Sprintf("no answer within %v", answerTimeout)}
 	}
 	return o
 }

@@ -19,7 +19,7 @@
 // Invariants:
 //
 //	I1 Whether a statement waits is what the server says of its locks, not a matter of time.
-//	I2 percodb is at least as strict as PostgreSQL at a level if whoever commits there commits here,
+//	I2 percodb is at least as strict as PostgreSQL at a level if the transactions that commit there commit here,
 //	   and the transactions' reads and the final table are either the same as there, or those of some
 //	   serial order of the transactions that committed. Then no anomaly at all has happened.
 //	I3 A difference from PostgreSQL is recorded in the scenario's file, with its reason.

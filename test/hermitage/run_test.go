@@ -13,8 +13,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// patience bounds a schedule, so that a server that does not answer fails a test instead of the run.
-const patience = 30 * time.Second
+// scheduleTimeout bounds a schedule, so that a server that does not answer fails a test instead of the run.
+const scheduleTimeout = 30 * time.Second
 
 // server is where schedules run.
 type server struct {
@@ -80,7 +80,7 @@ func connect(ctx context.Context, t testing.TB, s *server) *pgconn.PgConn {
 // answered.
 func run(t testing.TB, s *server, level string, schedule []step) *outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), scheduleTimeout)
 	defer cancel()
 	r := &runner{t: t, ctx: ctx, server: s, level: level, sessions: map[string]*session{}}
 	r.observer = connect(ctx, t, s)
@@ -108,7 +108,8 @@ func (r *runner) must(statement string) string {
 	return a.text
 }
 
-// step runs a statement until it is answered or waits, and then sees whom it let go on.
+// step runs a statement until it is answered or waits, then each statement that waited until it is answered or
+// waits again.
 func (r *runner) step(st step) {
 	r.t.Helper()
 	s := r.sessions[st.txn]
@@ -134,10 +135,8 @@ func (r *runner) step(st step) {
 	s.pending = make(chan answer, 1)
 	go func(pending chan answer) { pending <- execute(r.ctx, s.conn, st.statement) }(s.pending)
 	r.settle(st.txn, st.String())
-	if !ends {
-		return
-	}
-	s.ended = true
+	s.ended = s.ended || ends
+	// A commit or a rollback to a savepoint lets others go on: the next step comes after their answers.
 	for _, name := range r.order {
 		r.settle(name, name)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// findCycles looks for cycles, the worst classes first, and with real time only where a cycle needs it.
+// findCycles searches for cycles, the worst classes first, and with real-time edges only if the cycle needs them.
 func (c *checker) findCycles() {
 	times := []edgeKind{0}
 	if c.opts.Strict && c.opts.Level > ReadCommitted {
@@ -25,7 +25,7 @@ func (c *checker) findCycles() {
 	}
 }
 
-// startsPerComponent bounds from how many nodes of a component its shortest cycle is looked for.
+// startsPerComponent bounds the nodes of a component from which its shortest cycle is searched.
 const startsPerComponent = 32
 
 // cyclesOf reports the best cycle of each component of the graph.
@@ -54,7 +54,7 @@ func (c *checker) cyclesOf(g *graph) {
 	}
 }
 
-// A path's cost counts rw edges first and edges of any kind second, so that the plainest cycle wins.
+// A path's cost counts rw edges first and all edges second, so that the simplest cycle is reported.
 const (
 	costOfRW = int64(1) << 40
 	maxCost  = int64(1) << 62
@@ -70,7 +70,7 @@ func (a *arc) cost() int64 {
 	return 1
 }
 
-// step is a node on the way, with what it has cost to get there.
+// step is a node of a path, with the cost up to it.
 type step struct {
 	cost int64
 	node int32
@@ -131,12 +131,11 @@ func (g *graph) shortestCycle(start int32, component []int32, limit int64) ([]ar
 	return nil, 0
 }
 
-// edgesOf turns a path of nodes into edges between transactions; a walk along the line of time
-// becomes one rt edge.
+// edgesOf converts a path of nodes to edges between transactions; a path along the timeline becomes one rt edge.
 func (c *checker) edgesOf(g *graph, start int32, path []arc) []edge {
 	var out []edge
 	at := start
-	since := int32(-1) // the transaction from which the line of time was entered
+	since := int32(-1) // the transaction from which the path entered the timeline
 	for _, a := range path {
 		switch {
 		case a.edge >= 0:
@@ -152,7 +151,7 @@ func (c *checker) edgesOf(g *graph, start int32, path []arc) []edge {
 	return out
 }
 
-// classify names a cycle by its edges.
+// classify returns the class of a cycle by its edges.
 func classify(cycle []edge) Class {
 	var kinds edgeKind
 	reads, adjacent, predicate := 0, false, false
@@ -187,7 +186,7 @@ func classify(cycle []edge) Class {
 	return class
 }
 
-// reportCycle tells a cycle edge by edge.
+// reportCycle describes a cycle edge by edge.
 func (c *checker) reportCycle(cycle []edge) {
 	txns := make([]int32, len(cycle))
 	for i, e := range cycle {
@@ -217,7 +216,7 @@ func (c *checker) explain(b *strings.Builder, e edge) {
 		if int(version) <= len(k.order) {
 			return fmt.Sprint(k.order[version-1])
 		}
-		return "what nobody has read yet"
+		return "what has not been read yet"
 	}
 	switch e.kind {
 	case ww:

@@ -20,8 +20,8 @@ func (k edgeKind) String() string {
 	return map[edgeKind]string{ww: "ww", wr: "wr", rw: "rw", rt: "rt"}[k]
 }
 
-// edge is a dependency between two transactions. version is the length of the key's list that the
-// second one made (ww, rw) or read (wr).
+// edge is a dependency between two transactions. version is the length of the key's list that the second one wrote (ww,
+// rw) or read (wr).
 type edge struct {
 	from, to  int32
 	kind      edgeKind
@@ -51,7 +51,7 @@ func (c *checker) addEdges() {
 		r := &c.reads[i]
 		k := &c.keys[r.key]
 		if !slices.Equal(r.list, k.order[:len(r.list)]) {
-			continue // reported already
+			continue // already reported
 		}
 		predicate := c.h.Txns[r.txn].Ops[r.op].Kind == OpScan
 		n := len(r.list)
@@ -78,7 +78,7 @@ func (c *checker) edge(e edge) {
 	}
 }
 
-// arc is an edge of a graph: to a node, for the reason of an edge of the history (-1: none).
+// arc is an edge of the graph: its target node, and the index of the history's edge (-1: none).
 type arc struct {
 	to   int32
 	kind edgeKind
@@ -176,8 +176,8 @@ func (c *checker) view(kinds edgeKind, split bool) *graph {
 	return g
 }
 
-// timeline returns the transactions that count by the time of their acknowledgement, and those that
-// must see what was acknowledged before by the time they began.
+// timeline returns the participating transactions by the time of their acknowledgement, and those that must see what
+// was acknowledged before by the time at which they began.
 func (c *checker) timeline() (acked, began []int32) {
 	for t := range c.h.Txns {
 		if c.counts[t] && c.h.Txns[t].Outcome == Committed {

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Outcome is what a client knows of its transaction's end.
+// Outcome is what the client knows of its transaction's outcome.
 type Outcome uint8
 
 // The outcomes.
 const (
-	// Unknown: nobody has told; it may have committed, or may still.
+	// Unknown: the client received no answer; it may have committed, or may still commit.
 	Unknown Outcome = iota
 	// Committed: acknowledged.
 	Committed
@@ -22,15 +22,15 @@ func (o Outcome) String() string {
 	return [...]string{"unknown", "committed", "aborted"}[o]
 }
 
-// Level is the isolation that a history is held against.
+// Level is the isolation level that a history is checked against.
 type Level uint8
 
-// The levels, in the order of their strength.
+// The levels, weakest first.
 const (
 	// ReadCommitted forbids G0, G1a, G1b, G1c, and losing an acknowledged append.
 	ReadCommitted Level = iota
-	// SnapshotIsolation forbids further every cycle without two rw edges in a row, lost updates among
-	// them, and reads within a transaction that do not agree.
+	// SnapshotIsolation also forbids every cycle without two adjacent rw edges, which includes lost updates, and
+	// inconsistent reads within a transaction.
 	SnapshotIsolation
 	// Serializable forbids every cycle.
 	Serializable
@@ -40,7 +40,7 @@ func (l Level) String() string {
 	return [...]string{"read committed", "snapshot isolation", "serializable"}[l]
 }
 
-// OpKind is what a statement did.
+// OpKind is the kind of a statement.
 type OpKind uint8
 
 // The kinds of statement.
@@ -49,8 +49,8 @@ const (
 	OpAppend OpKind = iota + 1
 	// OpRead read List at Key.
 	OpRead
-	// OpScan is OpRead of a key met by a predicate rather than by name; a key that the predicate
-	// covers and did not meet is recorded with an empty list.
+	// OpScan is OpRead of a key that a predicate selected; a key that the predicate covers and did not find is recorded
+	// with an empty list.
 	OpScan
 )
 
@@ -60,7 +60,7 @@ type Op struct {
 	Key   string
 	Value int64   // appended; never used twice for one key
 	List  []int64 // read
-	// At is when the statement began, where each statement takes a snapshot of its own; otherwise 0.
+	// At is when the statement began, if each statement takes its own snapshot; otherwise 0.
 	At int64
 }
 
@@ -75,15 +75,14 @@ func (o *Op) String() string {
 	return fmt.Sprintf("%s %s: %v", verb, o.Key, o.List)
 }
 
-// Txn is one attempt at a transaction: a retry is another one. Begin and End lie on one clock that all
-// sessions share, in any unit (a counter does): Begin is read before the transaction asks for
-// its snapshot, End after its outcome is known. End means nothing if the outcome is unknown.
+// Txn is one attempt at a transaction: a retry is another one. All sessions share one clock for Begin and End, in any
+// unit (a counter will do): Begin is read before the transaction requests its snapshot, End after its outcome is known.
+// End is meaningless if the outcome is unknown.
 type Txn struct {
 	Session    int
 	Begin, End int64
 	Outcome    Outcome
-	// Stale: the snapshot was asked for as of an earlier time; it need not show what was
-	// acknowledged before Begin.
+	// Stale: the snapshot is of an earlier time; it need not show what was acknowledged before Begin.
 	Stale bool
 	Ops   []Op
 	// Note is printed with the transaction, for instance its timestamps.
@@ -111,7 +110,7 @@ func (h *History) describe(b *strings.Builder, i int32) {
 	}
 }
 
-// Class names an anomaly. Those of cycles end in "-realtime" where the cycle needs an rt edge.
+// Class names an anomaly. Those of cycles end in "-realtime" if the cycle needs an rt edge.
 type Class string
 
 // The classes of list histories.
@@ -128,19 +127,19 @@ const (
 	Internal     Class = "internal (a transaction contradicts itself)"
 	Incompatible Class = "incompatible orders (reads of one key are no prefixes of each other)"
 	Duplicate    Class = "duplicate (one append took effect twice)"
-	Garbage      Class = "garbage (a value that nobody wrote)"
+	Garbage      Class = "garbage (a value that was never written)"
 	LostAppend   Class = "lost append (an acknowledged append was not there later)"
 	Malformed    Class = "malformed history"
 )
 
 const realtime = "-realtime"
 
-// Anomaly is one thing that must not have happened.
+// Anomaly is a violation.
 type Anomaly struct {
 	Class Class
 	// Txns are the transactions it consists of, in the cycle's order.
 	Txns []int
-	// Story tells it: a line for each edge, then the transactions with what they did.
+	// Story describes it: a line for each edge, then the transactions with their statements.
 	Story string
 }
 

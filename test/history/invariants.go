@@ -17,7 +17,7 @@ const (
 	DoubleInsert   Class = "two inserts of one key succeeded"
 	LostInsert     Class = "an acknowledged insert is not there"
 	AbortedInsert  Class = "an insert reported as failed is there"
-	FalseExists    Class = "an insert was refused for a row that nobody can have written"
+	FalseExists    Class = "an insert was refused for a row that cannot have been written"
 	IndexMismatch  Class = "index and rows differ"
 	LongFork       Class = "long fork (two readers saw two writes in opposite orders)"
 	SkewedWrites   Class = "write skew (a condition over several keys is broken)"
@@ -30,8 +30,7 @@ func anomaly(class Class, format string, args ...any) Anomaly {
 	return Anomaly{Class: class, Story: "  " + fmt.Sprintf(format, args...) + "\n"}
 }
 
-// Snapshot is what one transaction read of a set of keys, for the checkers that hold every snapshot
-// against a condition.
+// Snapshot is what one transaction read of a set of keys.
 type Snapshot struct {
 	Session    int
 	Begin, End int64
@@ -51,8 +50,8 @@ func (s *Snapshot) String() string {
 	return b.String()
 }
 
-// CheckBank holds every snapshot of the accounts against the total, which transfers do not change,
-// and the number of accounts.
+// CheckBank checks the total of every snapshot of the accounts, which transfers do not change, and the number of
+// accounts.
 func CheckBank(snapshots []Snapshot, accounts int, total int64) []Anomaly {
 	var found []Anomaly
 	for i := range snapshots {
@@ -68,8 +67,8 @@ func CheckBank(snapshots []Snapshot, accounts int, total int64) []Anomaly {
 	return found
 }
 
-// CheckCondition holds every snapshot against a condition over several keys that each transaction, run
-// alone, preserves. Serializable histories keep it; snapshot isolation may not (write skew).
+// CheckCondition checks a condition over several keys in every snapshot. Each transaction preserves it if it runs
+// alone. Serializable histories keep it; snapshot isolation may not (write skew).
 func CheckCondition(snapshots []Snapshot, holds func(values map[string]int64) bool) []Anomaly {
 	var found []Anomaly
 	for i := range snapshots {
@@ -88,17 +87,16 @@ type Increment struct {
 	Delta      int64
 }
 
-// CounterRead is the value of a counter as a transaction saw it, its own increments not counted.
+// CounterRead is the value of a counter that a transaction read, without its own increments.
 type CounterRead struct {
 	Session    int
 	Begin, End int64
 	Value      int64
 }
 
-// CheckCounter holds reads of one counter, 0 at first, against what was added: a read sees all
-// increments that were acknowledged before it began, and none that began after it ended or was
-// reported as failed. Sums of increments are compared, so that a lost one can hide behind one that is
-// under way; a read when all have ended is exact.
+// CheckCounter checks reads of one counter, initially 0: a read sees all increments that were acknowledged before it
+// began, and none that began after it ended or were reported as failed. Sums of increments are compared, so a
+// concurrent increment can mask a lost one; a read after all have ended is exact.
 func CheckCounter(increments []Increment, reads []CounterRead) []Anomaly {
 	acked := sums(increments, func(i *Increment) (int64, bool) { return i.End, i.Outcome == Committed })
 	begun := sums(increments, func(i *Increment) (int64, bool) { return i.Begin, i.Outcome != Aborted })
@@ -116,7 +114,7 @@ func CheckCounter(increments []Increment, reads []CounterRead) []Anomaly {
 	return found
 }
 
-// runningSum is a sum that grows in time.
+// runningSum is a sum that grows over time.
 type runningSum struct {
 	at  []int64
 	sum []int64 // sum[i] counts at[:i+1]
@@ -140,7 +138,7 @@ func sums(increments []Increment, when func(*Increment) (int64, bool)) runningSu
 	return s
 }
 
-// before returns the sum of what happened before t.
+// before returns the sum of the increments before t.
 func (s *runningSum) before(t int64) int64 {
 	n, _ := slices.BinarySearch(s.at, t)
 	if n == 0 {
@@ -149,7 +147,7 @@ func (s *runningSum) before(t int64) int64 {
 	return s.sum[n-1]
 }
 
-// Insert is one attempt to insert a key that must be new. Value is different for every attempt.
+// Insert is one attempt to insert a key that must be new. Value is unique.
 type Insert struct {
 	Session    int
 	Begin, End int64
@@ -164,7 +162,7 @@ func (i *Insert) String() string {
 	return fmt.Sprintf("session %d inserted %s=%d in [%d, %d] (%s)", i.Session, i.Key, i.Value, i.Begin, i.End, i.Outcome)
 }
 
-// CheckInserts holds attempts to insert unique keys, never deleted, against the rows found at the end.
+// CheckInserts checks attempts to insert unique keys, which are never deleted, against the final rows.
 func CheckInserts(inserts []Insert, rows map[string]int64) []Anomaly {
 	var found []Anomaly
 	byKey := map[string][]*Insert{}
@@ -229,7 +227,7 @@ type IndexView struct {
 	Entries map[string][]string // indexed value → primary keys
 }
 
-// CheckIndex holds every view's index against its rows: an entry for each row and none besides.
+// CheckIndex checks that the index of every view has one entry for each row and no others.
 func CheckIndex(views []IndexView) []Anomaly {
 	var found []Anomaly
 	for i := range views {
@@ -255,16 +253,16 @@ func CheckIndex(views []IndexView) []Anomaly {
 	return found
 }
 
-// ForkRead is what one transaction saw of a group of keys that are written once each, by one
-// transaction each: Seen[i] says whether key i was there.
+// ForkRead is what one transaction saw of a group of keys, each of which one transaction writes once: Seen[i] reports
+// whether key i existed.
 type ForkRead struct {
 	Session int
 	Seen    []bool
 	Note    string
 }
 
-// CheckLongFork holds the reads of one group against each other: of any two, one saw all that the
-// other saw. Snapshot isolation promises that, parallel snapshot isolation does not.
+// CheckLongFork checks that of any two reads of a group one saw all that the other saw. Snapshot isolation guarantees
+// that, parallel snapshot isolation does not.
 func CheckLongFork(reads []ForkRead) []Anomaly {
 	count := func(r *ForkRead) (n int) {
 		for _, seen := range r.Seen {
@@ -300,8 +298,8 @@ type VersionRead struct {
 	Version    int64
 }
 
-// CheckMonotonic holds reads of growing values against each other: in a session they do not go back,
-// and nobody reads less than what a read or an acknowledged write that ended before had seen.
+// CheckMonotonic checks reads of growing values: within a session they never decrease, and no read returns less than a
+// read or an acknowledged write that ended before.
 func CheckMonotonic(reads []VersionRead) []Anomaly {
 	byKey := map[string][]*VersionRead{}
 	for i := range reads {
@@ -336,8 +334,7 @@ func CheckMonotonic(reads []VersionRead) []Anomaly {
 	return found
 }
 
-// CheckRing holds a snapshot of keys that name each other against their being one ring of all of
-// them: next[i] is what key i named.
+// CheckRing checks that the keys of a snapshot form one ring of all of them: next[i] is the key that key i names.
 func CheckRing(next []int, note string) []Anomaly {
 	seen := make([]bool, len(next))
 	at, n := 0, 0

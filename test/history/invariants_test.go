@@ -2,7 +2,7 @@ package history
 
 import "testing"
 
-// expect holds what a checker found against one class; "" means nothing.
+// expect checks that a checker reported exactly one class; "" means nothing.
 func expect(t *testing.T, name string, found []Anomaly, want Class) {
 	t.Helper()
 	if want == "" && len(found) > 0 {
@@ -13,7 +13,7 @@ func expect(t *testing.T, name string, found []Anomaly, want Class) {
 	}
 }
 
-// Goal: totals and conditions are held against every snapshot.
+// Goal: totals and conditions are checked in every snapshot.
 func TestBankAndConditions(t *testing.T) {
 	good := []Snapshot{{Values: map[string]int64{"a": 70, "b": 30}}, {Values: map[string]int64{"a": 100, "b": 0}}}
 	expect(t, "good", CheckBank(good, 2, 100), "")
@@ -24,7 +24,8 @@ func TestBankAndConditions(t *testing.T) {
 	expect(t, "write skew", CheckCondition([]Snapshot{{Values: map[string]int64{"a": 0, "b": 0}}}, onDuty), SkewedWrites)
 }
 
-// Goal: a counter's reads are bounded by what was acknowledged and what was begun, at their edges too.
+// Goal: acknowledged increments are the lower bound of a counter's reads, those that began the upper bound, also at the
+// edges.
 func TestCounter(t *testing.T) {
 	increments := []Increment{
 		{Begin: 1, End: 2, Outcome: Committed, Delta: 1},
@@ -53,7 +54,7 @@ func TestCounter(t *testing.T) {
 	}
 }
 
-// Goal: unique inserts succeed once, stay, and are refused only for a reason.
+// Goal: unique inserts succeed once, stay, and are refused only if the key may exist.
 func TestInserts(t *testing.T) {
 	ok := Insert{Begin: 1, End: 2, Outcome: Committed, Key: "a", Value: 1}
 	failed := Insert{Begin: 1, End: 4, Outcome: Aborted, Key: "a", Value: 2}
@@ -101,7 +102,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// Goal: readers that saw two writes in opposite orders are found among others that did not.
+// Goal: readers that saw two writes in opposite orders are found among others.
 func TestLongFork(t *testing.T) {
 	see := func(groups ...string) (reads []ForkRead) {
 		for _, g := range groups {
@@ -118,7 +119,7 @@ func TestLongFork(t *testing.T) {
 	expect(t, "a fork of different sizes", CheckLongFork(see("100", "011", "111")), LongFork)
 }
 
-// Goal: versions never go back in a session, nor from what had ended to what begins.
+// Goal: versions do not decrease in a session, nor from what had ended to what begins.
 func TestMonotonic(t *testing.T) {
 	read := func(session int, begin, end, version int64) VersionRead {
 		return VersionRead{Session: session, Begin: begin, End: end, Key: "k", Version: version}

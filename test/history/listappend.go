@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Options say what a history is held against.
+// Options configure a check.
 type Options struct {
 	Level Level
-	// Strict: what was acknowledged before a transaction began must be visible to it.
+	// Strict: a transaction must see what was acknowledged before it began.
 	Strict bool
 	// Opaque: what aborted and undetermined transactions have read must be a snapshot as well.
 	Opaque bool
@@ -18,8 +18,8 @@ type Options struct {
 	MaxAnomalies int
 }
 
-// CheckListAppend returns the anomalies that a history of appends and list reads proves; none if it is
-// as Options.Level allows. Every append's value must be new for its key.
+// CheckListAppend returns the anomalies that a history of appends and list reads proves; none if Options.Level allows
+// the history. The values that are appended to a key must be unique.
 func CheckListAppend(h *History, opts Options) []Anomaly {
 	if opts.MaxAnomalies == 0 {
 		opts.MaxAnomalies = 8
@@ -48,7 +48,7 @@ func CheckListAppend(h *History, opts Options) []Anomaly {
 // place is where a value was appended.
 type place struct {
 	txn, op int32
-	last    bool // it is the transaction's last to the key
+	last    bool // the transaction's last append to the key
 }
 
 // keyInfo is what is known of one key.
@@ -56,11 +56,11 @@ type keyInfo struct {
 	name     string
 	appended map[int64]place
 	order    []int64 // the longest list seen without a reader's own appends: the versions, in order
-	seenBy   int32   // who saw order
-	unseen   []int32 // committed transactions whose last append to the key nobody saw
+	seenBy   int32   // its reader
+	unseen   []int32 // committed transactions whose last append to the key no read has shown
 }
 
-// read is one read of a key as seen from outside: without the reader's own appends.
+// read is one read of a key without the reader's own appends.
 type read struct {
 	txn, op int32
 	key     int32
@@ -72,17 +72,17 @@ type checker struct {
 	opts   Options
 	keyIDs map[string]int32
 	keys   []keyInfo
-	// counts[t]: t takes part with its writes. Committed, or unknown and seen.
+	// counts[t]: t's writes count, because it is committed, or unknown and seen.
 	counts []bool
-	reads  []read // of all transactions that take part, at least as readers
+	reads  []read // of all participating transactions, at least as readers
 	edges  []edge
 	found  []Anomaly
-	seen   map[string]bool // what was found, by the transactions it consists of
+	seen   map[string]bool // what was found, by its transactions
 }
 
 func (c *checker) full() bool { return len(c.found) >= c.opts.MaxAnomalies }
 
-// isNew reports whether nothing was found yet that consists of just these transactions.
+// isNew reports whether no anomaly of exactly these transactions was found yet.
 func (c *checker) isNew(txns []int32) bool {
 	name := fmt.Sprint(slices.Sorted(slices.Values(txns)))
 	known := c.seen[name]
@@ -90,7 +90,7 @@ func (c *checker) isNew(txns []int32) bool {
 	return !known
 }
 
-// report adds an anomaly with the transactions' own description.
+// report adds an anomaly with the description of its transactions.
 func (c *checker) report(class Class, txns []int32, format string, args ...any) {
 	if c.full() {
 		return
@@ -108,7 +108,7 @@ func (c *checker) report(class Class, txns []int32, format string, args ...any) 
 	c.found = append(c.found, a)
 }
 
-// index numbers the keys and notes who appended what.
+// index numbers the keys and records who appended what.
 func (c *checker) index() {
 	for t := range c.h.Txns {
 		if txn := &c.h.Txns[t]; txn.Outcome == Committed && txn.End < txn.Begin {
@@ -143,8 +143,8 @@ func (c *checker) index() {
 	}
 }
 
-// external cuts a reader's own appends off the end of a list it read. What a reader sees of itself
-// elsewhere is left in place and found by the checks.
+// external removes a reader's own appends from the end of a list that it read. Own appends elsewhere stay, for the
+// checks to find.
 func (c *checker) external(t int32, k *keyInfo, list []int64) []int64 {
 	for len(list) > 0 {
 		p, ok := k.appended[list[len(list)-1]]
@@ -156,8 +156,8 @@ func (c *checker) external(t int32, k *keyInfo, list []int64) []int64 {
 	return list
 }
 
-// promote finds out which transactions take part: the committed, and those of unknown outcome that
-// one of these (with Options.Opaque, anybody) has seen.
+// promote determines which transactions participate: the committed, and those of unknown outcome whose writes one of
+// them (with Options.Opaque, any transaction) has seen.
 func (c *checker) promote() {
 	c.counts = make([]bool, len(c.h.Txns))
 	var queue []int32
@@ -223,7 +223,7 @@ func (c *checker) orderVersions() {
 	}
 }
 
-// directAnomalies finds what one read proves.
+// directAnomalies finds the anomalies that a single read proves.
 func (c *checker) directAnomalies() {
 	for i := range c.reads {
 		r := &c.reads[i]
@@ -250,8 +250,7 @@ func (c *checker) directAnomalies() {
 	}
 }
 
-// internalReads holds a transaction's reads against its own statements before them: one snapshot, and
-// what it appended since.
+// internalReads checks a transaction's reads against its own earlier statements: one snapshot, and its own appends.
 func (c *checker) internalReads() {
 	type known struct {
 		read bool
@@ -285,8 +284,8 @@ func (c *checker) internalReads() {
 	}
 }
 
-// ownAppendsVisible is internalReads where snapshots are taken by statement: what a transaction has
-// appended is the end of every list it reads afterwards, since nobody else may write the key.
+// ownAppendsVisible is internalReads for snapshots by statement: every list that a transaction reads ends with its own
+// appends to the key, since the key is locked.
 func (c *checker) ownAppendsVisible() {
 	for t := range c.h.Txns {
 		if !c.counts[t] && !c.opts.Opaque {
@@ -339,8 +338,8 @@ func (c *checker) appends(t int32, key string) bool {
 	return false
 }
 
-// lostAppends finds acknowledged appends that a statement which began afterwards did not see. At
-// levels with snapshots it is a cycle as well; here it is told plainly, and for every level.
+// lostAppends finds acknowledged appends that a later statement did not see. At levels with snapshots such an append is
+// a cycle as well; the description here is shorter, and it applies to every level.
 func (c *checker) lostAppends() {
 	if !c.opts.Strict {
 		return

@@ -65,10 +65,10 @@ func classes(found []Anomaly) string {
 	return strings.Join(slices.Compact(names), ", ")
 }
 
-// Goal: every class is found, at the levels that forbid it and at no other. Method: the smallest
-// history of each, with what each level (read committed, snapshot isolation, serializable) must say.
-// Transactions overlap (1-9) unless real time matters.
-func TestKnownBadHistories(t *testing.T) {
+// Goal: every class is found, at the levels that forbid it and at no other. Method: the smallest history of each, with
+// the expected class for each level (read committed, snapshot isolation, serializable). Transactions overlap (1-9)
+// unless real time matters.
+func TestInvalidHistories(t *testing.T) {
 	for _, tc := range []struct {
 		name, history string
 		want          [3]string // by level
@@ -204,8 +204,8 @@ func TestKnownBadHistories(t *testing.T) {
 	}
 }
 
-// Goal: what a level allows, and what nobody can know, is not reported.
-func TestKnownGoodHistories(t *testing.T) {
+// Goal: what a level allows, and what cannot be decided, is not reported.
+func TestValidHistories(t *testing.T) {
 	for _, tc := range []struct {
 		name, history string
 		level         Level
@@ -268,7 +268,7 @@ func TestKnownGoodHistories(t *testing.T) {
 	}
 }
 
-// Goal: with Opaque, readers that failed are held to a snapshot too.
+// Goal: with Opaque, failed readers must have read a snapshot too.
 func TestOpaque(t *testing.T) {
 	h := parse(t, `
 		0 1-9 ok x+1 y+1
@@ -281,8 +281,8 @@ func TestOpaque(t *testing.T) {
 	}
 }
 
-// Goal: a cycle is told so that a person understands it, and is no longer than it must be. Method: a
-// short cycle among transactions that take part in longer ones.
+// Goal: the description of a cycle is readable and the cycle is minimal. Method: a short cycle among transactions that
+// are part of longer ones.
 func TestStory(t *testing.T) {
 	h := parse(t, `
 		0 1-9 ok x+1 y+1

@@ -7,23 +7,23 @@ import (
 	"time"
 )
 
-// bug is what a modelStore does wrong.
+// bug is a defect of a modelStore.
 type bug int
 
 const (
 	noBug bug = iota
 	noConflictCheck
-	readsLatest     // reads see what has been committed since the snapshot
-	readsDirty      // reads see what others have not committed yet
-	keepsAborted    // an aborted transaction leaves one of its writes
-	losesCommit     // an acknowledged transaction leaves nothing
+	readsLatest     // reads see what was committed after the snapshot
+	readsDirty      // reads see uncommitted writes
+	keepsAborted    // one write of an aborted transaction stays
+	losesCommit     // an acknowledged transaction leaves no write
 	halfCommit      // an acknowledged transaction leaves its first write only
-	staleSnapshot   // a snapshot is older than what has been acknowledged
+	staleSnapshot   // a snapshot is older than acknowledged transactions
 	appendsTwice    // a write is applied twice
-	readsWrongOrder // a snapshot leaves out one of the earlier commits
+	readsWrongOrder // a snapshot lacks one of the earlier commits
 )
 
-// modelStore keeps lists under snapshot isolation, or nearly. Its transactions are run in steps.
+// modelStore stores lists under snapshot isolation, with an optional defect. The test runs its transactions in steps.
 type modelStore struct {
 	rng          *rand.Rand
 	bug          bug
@@ -42,7 +42,7 @@ type modelCommit struct {
 type modelTxn struct {
 	record   Txn
 	snapshot int // number of commits it sees
-	missing  int // but for this one
+	missing  int // except this one
 	writes   []Op
 	reads    map[string]bool
 	steps    int
@@ -58,7 +58,7 @@ func (s *modelStore) key() string { return fmt.Sprintf("k%d", s.rng.IntN(modelKe
 func (s *modelStore) begin(session int) *modelTxn {
 	x := &modelTxn{snapshot: len(s.commits), missing: -1, reads: map[string]bool{}, steps: 1 + s.rng.IntN(6)}
 	x.record = Txn{Session: session, Begin: s.tick()}
-	if x.late = s.rng.IntN(8) == 0; x.late { // whether the bug shows
+	if x.late = s.rng.IntN(8) == 0; x.late { // whether the defect applies
 		if s.bug == staleSnapshot {
 			x.snapshot = max(0, x.snapshot-3)
 		}
@@ -98,7 +98,7 @@ func (s *modelStore) list(x *modelTxn, key string) []int64 {
 	return out
 }
 
-// step runs one statement, or the end, and reports whether the transaction is over.
+// step runs one statement, or the commit, and reports whether the transaction has ended.
 func (s *modelStore) step(x *modelTxn) bool {
 	if x.steps--; x.steps < 0 {
 		s.end(x)
@@ -166,7 +166,7 @@ func (s *modelStore) end(x *modelTxn) {
 	}
 }
 
-// run makes a history of n transactions by six sessions.
+// run generates a history of n transactions by six sessions.
 func (s *modelStore) run(n int) *History {
 	h := &History{}
 	s.open = make([]*modelTxn, 6)
@@ -183,8 +183,8 @@ func (s *modelStore) run(n int) *History {
 	return h
 }
 
-// Goal: nothing is reported of histories that are right, whatever was unknown or aborted in them.
-// Method: a model of snapshot isolation and of serializability, random schedules.
+// Goal: nothing is reported for valid histories, whatever was unknown or aborted. Method: a model of snapshot isolation
+// and of serializability, random schedules.
 func TestModelHistoriesAreClean(t *testing.T) {
 	for seed := range uint64(60) {
 		s := &modelStore{rng: rand.New(rand.NewPCG(seed, 1)), serializable: seed%2 == 1}
@@ -198,8 +198,8 @@ func TestModelHistoriesAreClean(t *testing.T) {
 	}
 }
 
-// Goal: a store that is wrong now and then is found out. Method: the model with one mistake in
-// eight transactions; half of the histories of 400 transactions must show it.
+// Goal: a store with an occasional defect is detected. Method: the model with one defect in eight transactions; at
+// least half of the histories of 400 transactions must show it.
 func TestModelBugsAreFound(t *testing.T) {
 	for name, bug := range map[string]bug{
 		"no conflict check": noConflictCheck, "reads latest": readsLatest, "reads dirty": readsDirty,
@@ -234,7 +234,7 @@ func TestModelBugsAreFound(t *testing.T) {
 	})
 }
 
-// bigHistory is a right history of n transactions whose lists stay short.
+// bigHistory is a valid history of n transactions whose lists stay short.
 func bigHistory(n int) *History {
 	h := &History{}
 	for part := uint64(0); len(h.Txns) < n; part++ {

@@ -7,7 +7,7 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// bank moves money between accounts; every snapshot holds the same total.
+// bank moves money between accounts; every snapshot must show the same total.
 type bank struct {
 	table string
 
@@ -51,7 +51,7 @@ func (b *bank) client(ctx context.Context, c *client) {
 	}
 }
 
-// transfer moves money between two or three accounts, in any order: deadlocks are welcome.
+// transfer moves money between two or three accounts in random order, so that deadlocks occur.
 func (b *bank) transfer(ctx context.Context, c *client, q querier) error {
 	order := c.rand.Perm(accounts)
 	amount := 1 + c.rand.IntN(10)

@@ -16,9 +16,9 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// patience is how long a statement may take. It is longer than the faults last, and what takes longer is
-// given up with an unknown outcome.
-const patience = 30 * time.Second
+// statementTimeout bounds a statement. It is longer than any fault; the outcome of a statement that exceeds it is
+// unknown.
+const statementTimeout = 30 * time.Second
 
 // The isolation levels as SQL calls them.
 const (
@@ -36,12 +36,12 @@ type world struct {
 
 	mu         sync.Mutex
 	unexpected map[string]string // statement and SQLSTATE → the error
-	slow       string            // what was going on when a transaction had taken long
+	slow       string            // what ran while a transaction took long
 }
 
 func (w *world) now() int64 { return w.clock.Add(1) }
 
-// client is a session: one connection at a time, to any SQL process. One goroutine's.
+// client is a session: one connection at a time, to any SQL process. Not safe for concurrent use.
 type client struct {
 	id   int
 	w    *world
@@ -56,7 +56,7 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// connect connects if need be, as often as it takes.
+// connect connects, if necessary repeatedly.
 func (c *client) connect(ctx context.Context) error {
 	for c.conn == nil {
 		config, err := pgx.ParseConfig(urlOf(c.w.addrs[c.rand.IntN(len(c.w.addrs))]))
@@ -81,18 +81,18 @@ func (c *client) close() {
 	if c.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = c.conn.Close(ctx) // There may be nobody on the other side.
+		_ = c.conn.Close(ctx) // The server may be gone.
 		c.conn = nil
 	}
 }
 
-// transaction runs body in a block and tells its outcome (I2), and the error that it aborted for. An
-// unknown outcome comes with an error, too.
+// transaction runs body in a block and returns its outcome (I2), and the error that aborted it. An unknown outcome has
+// an error, too.
 func (c *client) transaction(ctx context.Context, level string, body func(ctx context.Context, q querier) error) (history.Outcome, error) {
 	if err := c.connect(ctx); err != nil {
 		return history.Aborted, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
 	defer cancel()
 	defer c.watch(level).Stop()
 	if _, err := c.conn.Exec(ctx, "begin isolation level "+level); err != nil {
@@ -125,7 +125,7 @@ func (c *client) single(ctx context.Context, statement func(ctx context.Context,
 	if err := c.connect(ctx); err != nil {
 		return history.Aborted, err
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
 	defer cancel()
 	defer c.watch("autocommit").Stop()
 	err := statement(ctx, c.conn)
@@ -137,7 +137,7 @@ func (c *client) single(ctx context.Context, statement func(ctx context.Context,
 	return c.outcomeOf(err), err
 }
 
-// outcomeOf is the outcome of a transaction whose COMMIT failed.
+// outcomeOf returns the outcome of a transaction whose COMMIT failed.
 func (c *client) outcomeOf(err error) history.Outcome {
 	lost := c.lostBy(err)
 	if lost || state(err) == "" || isVague(state(err)) {
@@ -146,23 +146,23 @@ func (c *client) outcomeOf(err error) history.Outcome {
 	return history.Aborted
 }
 
-// isVague says that an error does not tell whether a commit happened: connection exceptions, the
-// server's end, a completion that is unknown, a statement that was canceled, an internal error.
+// isVague reports whether an error leaves open whether the commit happened: connection exceptions, a shutdown, an
+// unknown completion, a canceled statement, an internal error.
 func isVague(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57") || state == "40003" || strings.HasPrefix(state, "XX")
 }
 
-// watch notes what goes on if the transaction that begins now takes more than half of our patience.
+// watch records what runs if the transaction that begins now takes more than half of statementTimeout.
 func (c *client) watch(kind string) *time.Timer {
 	pid, port, begun := c.conn.PgConn().PID(), c.conn.Config().Port, time.Now()
-	return time.AfterFunc(patience/2, func() {
+	return time.AfterFunc(statementTimeout/2, func() {
 		c.w.lookAround(fmt.Sprintf("session %d at port %d (%s, client %d) since %s", pid, port, kind, c.id, begun.Format(time.StampMilli)))
 	})
 }
 
-// lookAround adds to what is told of a hang.
+// lookAround adds the state of the servers to the report of a hang.
 func (w *world) lookAround(who string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience/2)
+	ctx, cancel := context.WithTimeout(context.Background(), statementTimeout/2)
 	defer cancel()
 	story := fmt.Sprintf("%s: slow: %s\n", time.Now().Format(time.StampMilli), who)
 	for _, addr := range w.addrs {
@@ -178,7 +178,7 @@ func (w *world) lookAround(who string) {
 	w.slow += story
 }
 
-// rowsOf is the answer to a query as text, or why there is none.
+// rowsOf returns the result of a query as text, or the error.
 func rowsOf(ctx context.Context, addr, query string) string {
 	conn, err := pgx.Connect(ctx, urlOf(addr))
 	if err != nil {
@@ -203,7 +203,7 @@ func rowsOf(ctx context.Context, addr, query string) string {
 	return text
 }
 
-// lostBy drops the connection if it is of no more use after err.
+// lostBy drops the connection if err has made it unusable.
 func (c *client) lostBy(err error) bool {
 	if errors.Is(err, context.DeadlineExceeded) {
 		c.w.timeouts.Add(1)
@@ -215,7 +215,7 @@ func (c *client) lostBy(err error) bool {
 	return true
 }
 
-// state is the SQLSTATE of a server's error, "" for others.
+// state returns the SQLSTATE of a server's error, "" for others.
 func state(err error) string {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
@@ -224,7 +224,7 @@ func state(err error) string {
 	return ""
 }
 
-// isExpected says that a client of a database that is being killed may meet the error (I3).
+// isExpected reports whether a client may receive the error while processes are killed (I3).
 func isExpected(state string) bool {
 	switch state {
 	case "", "40001", "40P01", "40003", "55P03", "25P02", "23505", "53300", "72000":
@@ -233,7 +233,7 @@ func isExpected(state string) bool {
 	return strings.HasPrefix(state, "08") || strings.HasPrefix(state, "57P")
 }
 
-// note keeps errors that nobody should meet.
+// note records errors that no client should receive.
 func (c *client) note(where string, err error) {
 	code := state(err)
 	if isExpected(code) {
@@ -246,7 +246,7 @@ func (c *client) note(where string, err error) {
 	c.w.unexpected[where+" "+code] = fmt.Sprintf("%s: %s (%s) detail %q hint %q", where, pgErr.Message, code, pgErr.Detail, pgErr.Hint)
 }
 
-// final reads what is there in the end, as often as it takes.
+// final reads the final contents, if necessary repeatedly.
 func (c *client) final(ctx context.Context, read func(ctx context.Context, q querier) error) error {
 	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 	"github.com/percodb/percodb/internal/process"
 )
 
-// deployment is percodb as this program runs it.
+// deployment is the percodb processes of a run.
 type deployment struct {
 	processes []*member
 	links     []*link
@@ -32,7 +32,7 @@ type link struct {
 	*proxy
 }
 
-// How a cluster is made up.
+// The size of a cluster.
 const (
 	stores       = 3
 	sqlProcesses = 2
@@ -60,7 +60,7 @@ func deploy(binary, dir string, cluster bool) (_ *deployment, err error) {
 		return d, errors.Join(err, d.startAll())
 	}
 	oracle := listen()
-	// join is the oracle's address as a process sees it, through a proxy of its own.
+	// join returns the oracle's address for a process, through a separate proxy.
 	join := func(from string) string { return d.link(&err, from+" to oracle", oracle) }
 	d.checks = []string{filepath.Join(dir, "oracle")}
 	d.add(dir, "oracle", collectOften("--role=tso", "--rpc-listen", oracle, "--data", d.checks[0])...)
@@ -79,16 +79,16 @@ func deploy(binary, dir string, cluster bool) (_ *deployment, err error) {
 	return d, errors.Join(err, d.startAll())
 }
 
-// gcLease is how long a SQL process's pin on history holds. It is shorter than some faults last, and than
-// the lives of most processes here, so that there is garbage collection between them.
+// gcLease is the lease of a SQL process's pin on history. It is shorter than some faults, and than most processes run,
+// so that history is collected between them.
 const gcLease = "800ms"
 
-// collectOften adds to a process's arguments that history is collected as soon as can be.
+// collectOften adds arguments for the most frequent garbage collection.
 func collectOften(args ...string) []string {
 	return append(args, "--gc-life", "1s", "--gc-interval", "500ms", "--gc-lease", gcLease)
 }
 
-// memory is little, so that large transactions go to files early.
+// memory is small, so that large transactions use files early.
 const memory = "256MB"
 
 func (d *deployment) add(dir, name string, args ...string) {
@@ -108,7 +108,7 @@ func (d *deployment) link(err *error, name, target string) string {
 	return p.addr()
 }
 
-// startAll starts what does not run; the processes wait for each other.
+// startAll starts the processes that do not run; they wait for each other.
 func (d *deployment) startAll() error {
 	for _, p := range d.processes {
 		if err := p.start(); err != nil {
@@ -118,7 +118,7 @@ func (d *deployment) startAll() error {
 	return nil
 }
 
-// killAll ends everything.
+// killAll kills all processes.
 func (d *deployment) killAll() {
 	d.killProcesses()
 	for _, l := range d.links {
@@ -143,11 +143,11 @@ func (d *deployment) heal() error {
 	return d.startAll()
 }
 
-// recoverWithin is how long percodb may take to answer again after the last fault. It covers the time
-// after which connections that swallow everything are given up.
+// recoverWithin is how long percodb may take to answer again after the last fault. It includes the time after which
+// connections that drop everything time out.
 const recoverWithin = 60 * time.Second
 
-// wait returns when every SQL process writes.
+// wait returns when every SQL process accepts writes.
 func (d *deployment) wait(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, recoverWithin)
 	defer cancel()
@@ -200,7 +200,7 @@ func (d *deployment) check(ctx context.Context) (findings []finding) {
 	return findings
 }
 
-// member is a process of the deployment, which can be restarted. Its faults are injected by one goroutine.
+// member is a process of the deployment, which can be restarted. One goroutine injects its faults.
 type member struct {
 	name, binary string
 	log          string // file that receives the output

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// faults does harm to a deployment. One goroutine's.
+// faults injects faults into a deployment. Not safe for concurrent use.
 type faults struct {
 	d            *deployment
 	rand         *rand.Rand
 	log          io.Writer
-	large        []*large // are told of kills
+	large        []*large // are informed of kills
 	kills, other int
 }
 
-// run does harm until ctx ends, and leaves what it has broken broken.
+// run injects faults until ctx ends, and does not undo the last ones.
 func (f *faults) run(ctx context.Context) {
 	for {
 		if !sleep(ctx, f.between(200*time.Millisecond, 2500*time.Millisecond)) {
@@ -30,7 +30,7 @@ func (f *faults) run(ctx context.Context) {
 	}
 }
 
-// one does one thing and undoes it. It reports whether there is time for more.
+// one injects one fault and undoes it. It reports whether there is time for more.
 func (f *faults) one(ctx context.Context) bool {
 	p := f.d.processes[f.rand.IntN(len(f.d.processes))]
 	switch n := f.rand.IntN(10); {
@@ -47,7 +47,7 @@ func (f *faults) one(ctx context.Context) bool {
 	}
 }
 
-// aim waits, at most of the times, for a large transaction to come to a part of its commit that is over soon.
+// aim usually waits until a large transaction has reached a chosen short phase of its commit.
 func (f *faults) aim(ctx context.Context) {
 	var there func() bool
 	switch f.rand.IntN(4) {
@@ -64,8 +64,8 @@ func (f *faults) aim(ctx context.Context) {
 			})
 		}
 	}
-	const patience = 1500 * time.Millisecond
-	for begun := time.Now(); !there() && time.Since(begun) < patience; {
+	const limit = 1500 * time.Millisecond
+	for begun := time.Now(); !there() && time.Since(begun) < limit; {
 		if !sleep(ctx, time.Millisecond) {
 			return
 		}
@@ -73,10 +73,10 @@ func (f *faults) aim(ctx context.Context) {
 	sleep(ctx, f.between(0, 150*time.Millisecond)/time.Duration(1+f.rand.IntN(8)))
 }
 
-// kill kills a process, and notes what it has met.
+// kill kills a process, and records in which phase.
 func (f *faults) kill(p *member) {
 	for _, l := range f.large {
-		l.current.Lock() // A transaction ends for its client when the kill is noted.
+		l.current.Lock() // For its client a transaction ends when the kill is recorded.
 		defer l.current.Unlock()
 	}
 	p.kill()
@@ -109,7 +109,7 @@ func (f *faults) restart(ctx context.Context, p *member, how string, end func())
 	return true
 }
 
-// partition breaks one or two links.
+// partition interrupts one or two links.
 func (f *faults) partition(ctx context.Context) bool {
 	links := []*link{f.d.links[f.rand.IntN(len(f.d.links))]}
 	if f.rand.IntN(3) == 0 {
@@ -140,7 +140,7 @@ func (f *faults) partition(ctx context.Context) bool {
 func (f *faults) during(ctx context.Context, what string, begin, end func()) bool {
 	lasts := f.between(50*time.Millisecond, time.Second)
 	if f.rand.IntN(4) == 0 {
-		lasts = f.between(time.Second, 6*time.Second) // longer than locks live
+		lasts = f.between(time.Second, 6*time.Second) // longer than the TTL of locks
 	}
 	fmt.Fprintf(f.log, "%s %s for %v\n", time.Now().Format(time.StampMilli), what, lasts.Round(time.Millisecond))
 	begin()

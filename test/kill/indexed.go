@@ -67,7 +67,7 @@ func (x *indexed) change(ctx context.Context, c *client, q querier) (err error) 
 	return nil
 }
 
-// view reads the rows by primary key and the index kind by kind.
+// view reads the rows by primary key, and the index kind by kind.
 func (x *indexed) view(ctx context.Context, c *client, q querier) (history.IndexView, error) {
 	v := history.IndexView{Session: c.id, Note: "at " + strconv.FormatInt(c.w.now(), 10), Rows: map[string]string{}, Entries: map[string][]string{}}
 	each := func(f func(id, kind string), statement string, args ...any) error {

@@ -9,8 +9,7 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// inserts inserts rows whose key, of a secondary unique index, must be new; some keys are tried by
-// several clients.
+// inserts inserts rows whose key in a secondary unique index must be new; several clients try some of the keys.
 type inserts struct {
 	table string
 

@@ -15,8 +15,8 @@ import (
 	"github.com/percodb/percodb/internal/process"
 )
 
-// Goal: nothing acknowledged is lost and nothing wrong is read while processes are killed. Method: a
-// short run of the command, in one process and as a cluster; what it finds it tells.
+// Goal: no acknowledged transaction is lost and no read is wrong while processes are killed. Method: a short run of the
+// command, in one process and as a cluster.
 func TestShortRuns(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
@@ -49,8 +49,7 @@ func TestShortRuns(t *testing.T) {
 	}
 }
 
-// Goal: a proxy forwards, holds back without losing anything, cuts, and forwards again.
-// Method: an echo server behind it.
+// Goal: a proxy forwards, delays without losing anything, cuts, and forwards again. Method: an echo server.
 func TestProxy(t *testing.T) {
 	echo, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,11 +83,11 @@ func TestProxy(t *testing.T) {
 		return c
 	}
 	// exchange sends a byte and reads it again.
-	exchange := func(c net.Conn, patience time.Duration) error {
+	exchange := func(c net.Conn, timeout time.Duration) error {
 		if _, err := c.Write([]byte{7}); err != nil {
 			return err
 		}
-		if err := c.SetReadDeadline(time.Now().Add(patience)); err != nil {
+		if err := c.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 			return err
 		}
 		_, err := io.ReadFull(c, make([]byte, 1))
@@ -108,7 +107,7 @@ func TestProxy(t *testing.T) {
 	}
 	p.cut()
 	if err := exchange(c, 10*time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		// The byte that was held back has arrived before; a cut ends the connection at once.
+		// The delayed byte has arrived before; a cut ends the connection at once.
 		if err = exchange(c, 10*time.Second); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Fatalf("cut: %v", err)
 		}
@@ -122,8 +121,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// Goal: which errors say that a transaction has not committed, and which a client may meet, is as I2 and
-// I3 want it. Method: SQLSTATEs of each kind.
+// Goal: errors are classified as I2 and I3 say: which prove that a transaction has not committed, and which a client
+// may receive. Method: SQLSTATEs of each kind.
 func TestErrors(t *testing.T) {
 	for code, want := range map[string]struct{ vague, expected bool }{
 		"40001": {false, true}, "40P01": {false, true}, "55P03": {false, true}, "23505": {false, true},

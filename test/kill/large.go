@@ -14,19 +14,19 @@ import (
 )
 
 // large replaces all rows of a table in one transaction that is too large for memory: its writes go to a file, and from
-// there to the store. Each row carries the number of the transaction that wrote it, its generation, so that every
-// snapshot must show one generation, of largeRows rows. One client writes, another one reads meanwhile.
+// there to the store. Each row has the number of the transaction that wrote it, its generation, so that every snapshot
+// must show one generation, of largeRows rows. One client writes while another reads.
 type large struct {
 	table  string
 	writer sync.Mutex
 	phases *phases
 
-	// current is the transaction that the writer has begun last.
+	// current is the writer's last transaction.
 	current struct {
 		sync.Mutex
 		phase  phase
-		met    phase // what it was doing when a process was killed; idle: none was
-		tables bool  // one of the kills has left table files to ingest
+		met    phase // its phase when a process was killed; idle: none was killed
+		tables bool  // a killed process has left table files to ingest
 	}
 
 	mu         sync.Mutex
@@ -38,13 +38,13 @@ type large struct {
 	found      []history.Anomaly
 }
 
-// A generation has more bytes than a transaction keeps in memory, 16 MiB.
+// A generation has more bytes than the 16 MiB that a transaction keeps in memory.
 const (
 	largeRows = 18_000
 	largePad  = 1000
 )
 
-// phase is what a large transaction is doing.
+// phase is the phase of a large transaction.
 type phase int
 
 const (
@@ -54,7 +54,7 @@ const (
 	committing       // COMMIT
 )
 
-// phases counts the large transactions that were under way when a process was killed, by how far they had come.
+// phases counts the large transactions that ran when a process was killed, by phase.
 type phases struct {
 	mu                                sync.Mutex
 	writing, prewrite, ingest, commit int
@@ -67,7 +67,7 @@ func (p *phases) String() string {
 		p.writing, p.prewrite, p.ingest, p.commit)
 }
 
-// add counts a transaction whose outcome is known: met is what it was doing at a kill.
+// add counts a transaction whose outcome is known: met is its phase at a kill.
 func (p *phases) add(met phase, tables, committed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,13 +164,13 @@ func (l *large) write(ctx context.Context, c *client) {
 		l.phases.add(met, tables, outcome == history.Committed)
 		return
 	}
-	// What the table shows next tells whether it has committed.
+	// The table's next contents show whether it has committed.
 	if shown, ok := l.show(ctx, c); ok {
 		l.phases.add(met, tables, shown == g)
 	}
 }
 
-// block runs body in a transaction block, and notes when COMMIT is sent.
+// block runs body in a transaction block, and records when COMMIT is sent.
 func (l *large) block(ctx context.Context, c *client, body func(ctx context.Context, q querier) error) history.Outcome {
 	outcome, _ := c.transaction(ctx, repeatableRead, func(ctx context.Context, q querier) error {
 		err := body(ctx, q)
@@ -207,7 +207,7 @@ func (l *large) enter(p phase) {
 	l.current.Unlock()
 }
 
-// killedLocked notes that a process was killed, which left table files or did not.
+// killedLocked records that a process was killed, and whether it left table files.
 func (l *large) killedLocked(tables bool) {
 	if l.current.phase != idle {
 		l.current.met = l.current.phase
@@ -215,11 +215,11 @@ func (l *large) killedLocked(tables bool) {
 	}
 }
 
-// hasTables says that a directory has table files that are not part of the store.
+// hasTables reports whether a directory has table files that are not part of the store.
 func hasTables(dirs []string) bool {
 	found := false
 	for _, dir := range dirs {
-		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { // What cannot be read has none.
+		_ = filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error { // Unreadable directories have none.
 			found = found || err == nil && strings.HasSuffix(path, ".ingest")
 			return nil
 		})
@@ -250,8 +250,8 @@ func (l *large) show(ctx context.Context, c *client) (g int64, ok bool) {
 	return low, true
 }
 
-// read reads the table. The writer's reads, during which nothing else is begun, must show what was acknowledged last,
-// or something later whose outcome it does not know.
+// read reads the table. The writer's reads, during which no transaction begins, must show what was acknowledged last,
+// or a later generation of unknown outcome.
 func (l *large) read(ctx context.Context, c *client, writer bool) {
 	g, ok := l.show(ctx, c)
 	if ok && writer {
@@ -261,7 +261,7 @@ func (l *large) read(ctx context.Context, c *client, writer bool) {
 	}
 }
 
-// judge holds the generation that a snapshot of the writer shows against what it knows. l.mu is held.
+// judge checks the generation in a snapshot of the writer against what it knows. l.mu is held.
 func (l *large) judge(g int64) {
 	switch {
 	case g == l.known:

@@ -11,8 +11,7 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// lists appends to lists and reads them, by key and by range, at one isolation level. A list is a text of
-// numbers.
+// lists appends to lists and reads them, by key and by range, at one isolation level. A list is a text of numbers.
 type lists struct {
 	table, level string
 
@@ -21,8 +20,8 @@ type lists struct {
 	value int64
 }
 
-// listKeys is how many lists there are; listLength about how long one may get before others are used:
-// reading whole lists is what a run costs.
+// listKeys is the number of lists; listLength is the approximate length at which others are used, since reading whole
+// lists dominates the cost of a run.
 const (
 	listKeys   = 6
 	listLength = 150
@@ -35,7 +34,7 @@ func (l *lists) setup(ctx context.Context, q querier) error {
 
 func (l *lists) clients() int { return 3 }
 
-// next returns a value that was never appended, and where keys begin by now.
+// next returns a value that was never appended, and the current first key.
 func (l *lists) next() (value int64, first int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -86,7 +85,7 @@ func (l *lists) op(ctx context.Context, c *client, q querier, txn *history.Txn) 
 	return l.read(ctx, c, q, txn, history.OpScan, low, low+c.rand.IntN(3))
 }
 
-// append records the attempt before it is made: it may take effect without being answered.
+// append records the attempt before it is made, because it may take effect without an answer.
 func (l *lists) append(ctx context.Context, c *client, q querier, txn *history.Txn) error {
 	value, first := l.next()
 	k := first + c.rand.IntN(listKeys)
@@ -96,7 +95,7 @@ func (l *lists) append(ctx context.Context, c *client, q querier, txn *history.T
 	return err
 }
 
-// at is the time of a statement with a snapshot of its own.
+// at returns the time of a statement that takes its own snapshot.
 func (l *lists) at(c *client) int64 {
 	if l.level != readCommitted {
 		return 0
@@ -150,7 +149,7 @@ func numbers(text string) ([]int64, error) {
 	return all, nil
 }
 
-// historyLevels says what a history at a level is held against.
+// historyLevels are the levels that histories of the isolation levels are checked against.
 var historyLevels = map[string]history.Level{
 	readCommitted: history.ReadCommitted, repeatableRead: history.SnapshotIsolation, serializable: history.Serializable,
 }

@@ -24,7 +24,7 @@ type options struct {
 	seed     uint64
 	binary   string // "": built from the sources
 	keep     bool
-	log      io.Writer // what happens, in lines
+	log      io.Writer // events, in lines
 }
 
 func main() {
@@ -55,17 +55,17 @@ func main() {
 	}
 }
 
-// summary is what a run comes to.
+// summary is the result of a run.
 type summary struct {
 	seed         uint64
 	kills, other int // processes killed; paused and cut off
 	transactions int // acknowledged
 	large        phases
 	lost, wrong  []finding
-	kept         string // where data and logs are, if they were kept
+	kept         string // the path of data and logs, if they were kept
 }
 
-// finding is one thing that must not have happened.
+// finding is a violation.
 type finding struct{ what, story string }
 
 func (s *summary) clean() bool { return len(s.lost)+len(s.wrong) == 0 }
@@ -84,7 +84,7 @@ func (s *summary) print(w io.Writer) {
 	fmt.Fprintf(w, "%d kills, %d transactions, %d lost, %d wrong\n", s.kills, s.transactions, len(s.lost), len(s.wrong))
 }
 
-// run is a whole run: rounds until the time is over or something was found.
+// run runs rounds until the time is over or there is a finding.
 func run(ctx context.Context, o options) (sum *summary, err error) {
 	dir, err := os.MkdirTemp("", "percodb-kill-")
 	if err != nil {
@@ -128,7 +128,7 @@ func run(ctx context.Context, o options) (sum *summary, err error) {
 	return sum, nil
 }
 
-// bar shows how much of the time has passed, where there is a terminal.
+// bar shows the elapsed part of the time on a terminal.
 type bar struct {
 	bar  *progressbar.ProgressBar
 	done chan struct{}

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// proxy forwards connections to a process of ours until it is told otherwise: a partition between
-// those who connect through it and the process.
+// proxy forwards connections to a process. Faults partition the clients of the proxy from the process.
 type proxy struct {
 	listener net.Listener
 	target   string
@@ -16,7 +15,7 @@ type proxy struct {
 	mu struct {
 		sync.Mutex
 		cut    bool          // new connections are closed at once
-		frozen chan struct{} // closed when what is sent is forwarded again; nil: it is
+		frozen chan struct{} // closed when forwarding continues; nil: it is not interrupted
 		conns  map[net.Conn]struct{}
 	}
 }
@@ -105,7 +104,7 @@ func (p *proxy) copy(to, from net.Conn) {
 	}
 }
 
-// cut closes all connections and lets none be made until heal.
+// cut closes all connections and refuses new ones until heal.
 func (p *proxy) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +114,7 @@ func (p *proxy) cut() {
 	}
 }
 
-// freeze holds back what is sent in either direction until heal; connections stay.
+// freeze delays what is sent in either direction until heal; connections stay open.
 func (p *proxy) freeze() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +123,7 @@ func (p *proxy) freeze() {
 	}
 }
 
-// heal forwards again, what was held back first.
+// heal forwards again, delayed bytes first.
 func (p *proxy) heal() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

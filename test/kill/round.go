@@ -14,7 +14,7 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// round is a stretch of a run with tables of its own.
+// round is a part of a run with its own tables.
 type round struct {
 	number     int
 	deployment *deployment
@@ -23,14 +23,14 @@ type round struct {
 	rand       *rand.Rand
 }
 
-// workload is what some clients do to tables of its own.
+// workload is the work of some clients on their own tables.
 type workload interface {
-	// setup makes the tables.
+	// setup creates the tables.
 	setup(ctx context.Context, q querier) error
-	// clients is how many run at once; client does one transaction at a time until ctx ends.
+	// clients is the number of concurrent clients; client runs one transaction at a time until ctx ends.
 	clients() int
 	client(ctx context.Context, c *client)
-	// check reads what the tables hold in the end and judges what was recorded.
+	// check reads the final contents of the tables and checks what was recorded.
 	check(ctx context.Context, c *client) ([]history.Anomaly, error)
 }
 
@@ -48,7 +48,7 @@ func workloads(number int, bulk *large) []workload {
 	}
 }
 
-// run is one round; what it finds goes to the summary.
+// run runs one round and adds its findings to the summary.
 func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	d := r.deployment
 	w := &world{addrs: d.sql, unexpected: map[string]string{}}
@@ -107,7 +107,7 @@ func (r *round) client(w *world, id int) *client {
 	return &client{id: id, w: w, rand: rand.New(rand.NewPCG(r.rand.Uint64(), 2))}
 }
 
-// load runs the clients and does harm meanwhile.
+// load runs the clients while it injects faults.
 func (r *round) load(ctx context.Context, w *world, all []workload, f *faults, lasts time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, lasts)
 	defer cancel()
@@ -126,14 +126,14 @@ func (r *round) load(ctx context.Context, w *world, all []workload, f *faults, l
 		}
 	}
 	f.run(ctx)
-	// Statements under way are waited for, so the processes must be able to answer them.
+	// Running statements are awaited, so the processes must be able to answer them.
 	if err := r.deployment.heal(); err != nil {
 		fmt.Fprintf(r.log, "heal: %v\n", err)
 	}
 	clients.Wait()
 }
 
-// lostClasses are the anomalies in which something acknowledged is not there.
+// lostClasses are the anomalies in which something acknowledged is missing.
 var lostClasses = []history.Class{history.LostAppend, history.LostInsert, history.LostIncrement, history.LostUpdate}
 
 func (r *round) check(ctx context.Context, w *world, all []workload) error {
@@ -157,7 +157,7 @@ func (r *round) check(ctx context.Context, w *world, all []workload) error {
 	defer w.mu.Unlock()
 	if n := w.timeouts.Load(); n > 0 {
 		r.sum.wrong = append(r.sum.wrong, finding{fmt.Sprintf("round %d: %d transactions hung", r.number, n),
-			fmt.Sprintf("Their transactions were given up after %v; no fault lasts that long.\n%s", patience, w.slow)})
+			fmt.Sprintf("Their transactions were given up after %v; no fault lasts that long.\n%s", statementTimeout, w.slow)})
 	}
 	for where, story := range w.unexpected {
 		r.sum.wrong = append(r.sum.wrong, finding{fmt.Sprintf("round %d: unexpected error (%s)", r.number, where), story})
@@ -165,9 +165,8 @@ func (r *round) check(ctx context.Context, w *world, all []workload) error {
 	return nil
 }
 
-// awaitCollection waits until garbage collection has come to the end of a round that reaches beyond a
-// time. Nothing may keep it from that once all faults are over: no lock left by a process that is
-// dead, no pin of one, no store that does not answer.
+// awaitCollection waits until garbage collection has completed a round whose safe point is beyond a time. Once all
+// faults are over nothing may prevent that: no lock or pin of a dead process, no unavailable store.
 func (r *round) awaitCollection(ctx context.Context, w *world, beyond time.Time) error {
 	c := r.client(w, -1)
 	defer c.close()

@@ -12,10 +12,10 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// bug is a way in which a run's world is broken on purpose, to see that it is noticed.
+// bug is a defect that a run injects, to verify that the checkers detect it.
 type bug string
 
-// The bugs. Those of clients, shards and the network are put between them; they show now and then.
+// The bugs. Clients, shards and the network have those that a wrapper can inject; they act occasionally.
 const (
 	ackPrewrite   bug = "a prewrite is acknowledged and not carried out"
 	ackCommit     bug = "the commit of a primary is acknowledged and not carried out"
@@ -32,14 +32,14 @@ const (
 	blindRefresh  bug = "a refresh is acknowledged and not carried out"
 	leakySnapshot bug = "a scan leaves out a row now and then"
 	noSharedLocks bug = "shared locks are neither taken nor checked"
-	// dropCursorReads is the clients'.
+	// dropCursorReads is a defect of clients.
 	dropCursorReads bug = "what a cursor has read on behalf of a statement is forgotten when that runs again"
-	// hastyCollection is the collector's.
+	// hastyCollection is a defect of the collector.
 	hastyCollection bug = "garbage is collected while old locks are left"
 	unprotected     bug = "nothing is kept for a node that is away"
 )
 
-// brokenShard returns s, or s with the plan's bug.
+// brokenShard returns s, with the plan's bug if it has one.
 func (w *world) brokenShard(s *shardConn) kv.Shard {
 	if w.plan.bug == "" || !w.faulty {
 		return s
@@ -54,7 +54,7 @@ type brokenShard struct {
 	n   atomic.Uint64
 }
 
-// now and then is when a bug shows.
+// nowAndThen decides whether a bug acts.
 func (b *brokenShard) nowAndThen(x bug) bool {
 	return b.bug == x && b.w.hash("bug", "", b.n.Add(1))%4 == 0
 }
@@ -67,7 +67,7 @@ func (b *brokenShard) fresh() tso.Timestamp {
 	return ts
 }
 
-// readOptions are those of a read as the bug changes them.
+// readOptions returns the options of a read as the bug changes them.
 func (b *brokenShard) readOptions(o kv.ReadOptions) kv.ReadOptions {
 	if b.nowAndThen(readLatest) {
 		if ts := b.fresh(); ts != 0 {
@@ -169,7 +169,7 @@ func (b *brokenShard) Refresh(ctx context.Context, req *kv.RefreshRequest) error
 	return b.Shard.Refresh(ctx, req)
 }
 
-// brokenOracle returns o, or o with the plan's bug.
+// brokenOracle returns o, with the plan's bug if it has one.
 func (w *world) brokenOracle(o tso.Oracle) tso.Oracle {
 	if w.plan.bug != oldTimestamps || !w.faulty {
 		return o
@@ -177,7 +177,7 @@ func (w *world) brokenOracle(o tso.Oracle) tso.Oracle {
 	return &repeatingOracle{Oracle: o, w: w}
 }
 
-// repeatingOracle hands out a timestamp again, now and then.
+// repeatingOracle occasionally returns a timestamp twice.
 type repeatingOracle struct {
 	tso.Oracle
 	w    *world

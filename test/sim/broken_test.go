@@ -7,9 +7,9 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// Goal: the simulation notices what it is there for (I5). Method: each bug is switched on in worlds of
-// the seeds from 0 on, with workloads it can show in; within a hundred seeds a checker must have told,
-// while the same worlds without the bug pass in TestSeeds.
+// Goal: the simulation detects the defects it is made for (I5). Method: each bug is injected into worlds of the seeds
+// from 0 on, with workloads that can show it; a checker must report it within a hundred seeds, while the same worlds
+// without the bug pass in TestSeeds.
 func TestBugsAreFound(t *testing.T) {
 	const most = 100
 	for _, tc := range []struct {
@@ -32,12 +32,12 @@ func TestBugsAreFound(t *testing.T) {
 		{leakySnapshot, []string{"bank", "list", "index"}, nil},
 		{noSharedLocks, []string{"parents"}, func(p *plan) { p.mode = mode{percolator.ReadCommitted, true} }},
 		{dropCursorReads, []string{"list"}, func(p *plan) { p.mode, p.txns = mode{percolator.SnapshotIsolation, true}, 40 }},
-		{hastyCollection, []string{"index"}, func(p *plan) { // locks of the dead, on other nodes than their primaries
+		{hastyCollection, []string{"index"}, func(p *plan) { // locks of dead processes, on other nodes than their primaries
 			p.embedded, p.nodes, p.txns, p.noAsync, p.collects, p.latency = false, 3, 40, true, true, 10*time.Millisecond
 			p.kinds, p.faults, p.dropRequests = []faultKind{killClient}, 40, 60
 			p.divide()
 		}},
-		{unprotected, []string{"index", "bank"}, func(p *plan) { // locks of the dead, on nodes that are away
+		{unprotected, []string{"index", "bank"}, func(p *plan) { // locks of dead processes, on unavailable nodes
 			p.embedded, p.nodes, p.txns, p.noAsync, p.collects, p.latency = false, 3, 40, true, true, 10*time.Millisecond
 			p.kinds, p.faults, p.dropRequests = []faultKind{killClient}, 40, 60
 			p.letBeAway()

@@ -18,7 +18,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// client is a session that runs transactions one after the other, over processes that die.
+// client is a session that runs transactions one after the other, in processes that die.
 type client struct {
 	w    *world
 	id   int
@@ -28,7 +28,7 @@ type client struct {
 	mu     sync.Mutex
 	p      *process
 	db     *percolator.DB
-	dbs    []*percolator.DB // of all lives
+	dbs    []*percolator.DB // of all processes
 	cancel context.CancelFunc
 }
 
@@ -42,7 +42,7 @@ func (c *client) process() *process {
 	return c.p
 }
 
-// cancelCurrent cancels the context of the transaction that runs, if one does.
+// cancelCurrent cancels the context of the running transaction, if there is one.
 func (c *client) cancelCurrent() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,7 +52,7 @@ func (c *client) cancelCurrent() string {
 	return fmt.Sprintf("c%d", c.id)
 }
 
-// connect gives the client a new process if it has none that lives.
+// connect gives the client a new process if it has none that runs.
 func (c *client) connect() error {
 	w := c.w
 	c.mu.Lock()
@@ -75,7 +75,7 @@ func (c *client) connect() error {
 	if w.plan.spills {
 		spillBytes = 1
 	}
-	packLocks := 0 // likewise
+	packLocks := 0 // the default
 	if w.plan.packsHeld {
 		packLocks = 1
 	}
@@ -96,7 +96,7 @@ func (c *client) connect() error {
 	return nil
 }
 
-// router finds shards for a process: in a cluster by the directory, with a cache of its own.
+// router returns a process's router: in a cluster with the directory and a separate cache.
 func (w *world) router(p *process) (kv.Router, error) {
 	if w.plan.embedded {
 		return &embeddedRouter{p: p, n: w.nodes[0]}, nil
@@ -114,7 +114,7 @@ func (w *world) router(p *process) (kv.Router, error) {
 	})
 }
 
-// embeddedRouter is the router of the process that holds the store itself.
+// embeddedRouter is the router of a process that contains the store.
 type embeddedRouter struct {
 	p *process
 	n *node
@@ -161,7 +161,7 @@ func (r *embeddedRouter) RangeSizes(context.Context) (map[uint64]int64, error) {
 	return nil, errors.New("not asked for in these tests")
 }
 
-// run is a client's life: it thinks, runs a transaction, and so on.
+// run is the client's loop: it pauses, runs a transaction, and repeats.
 func (c *client) run() {
 	for n := 0; n < c.w.plan.txns && !c.w.stopping.Load(); n++ {
 		time.Sleep(time.Duration(c.rng.Int64N(int64(5*c.w.plan.latency)) + 1))
@@ -173,7 +173,7 @@ func (c *client) run() {
 	}
 }
 
-// close ends the processes of all lives.
+// close ends all processes of the client.
 func (c *client) close() {
 	c.mu.Lock()
 	dbs := c.dbs
@@ -185,7 +185,7 @@ func (c *client) close() {
 	}
 }
 
-// attempt is one transaction as its client saw it.
+// attempt is one transaction as its client observed it.
 type attempt struct {
 	history.Txn
 	err      error
@@ -193,7 +193,7 @@ type attempt struct {
 	commitTS tso.Timestamp
 }
 
-// transact runs body as one transaction and says what is known of its outcome.
+// transact runs body as one transaction and returns the outcome that the client knows.
 func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Context, x *txn) error) (a attempt) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -210,7 +210,7 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 			err = x.closeCursor(ctx, c.rng.IntN(4) > 0)
 		}
 		if err != nil {
-			_ = inner.Rollback(context.WithoutCancel(ctx)) // what it could not release expires
+			_ = inner.Rollback(context.WithoutCancel(ctx)) // locks that it could not release expire
 		} else {
 			a.commitTS, err = inner.Commit(ctx)
 		}
@@ -241,7 +241,7 @@ func (c *client) transact(opts percolator.TxnOptions, body func(ctx context.Cont
 	return a
 }
 
-// expected says whether a transaction may end with err in a world like this one.
+// expected reports whether a transaction may end with err in a world like this one.
 func expected(err error) bool {
 	switch errkind.Of(err) {
 	case errkind.WriteConflict, errkind.ReadConflict, errkind.Locked, errkind.LockNotAvailable, errkind.LockLost, errkind.Deadlock,
@@ -251,12 +251,12 @@ func expected(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, errGiveUp) || errors.Is(err, errBusiness)
 }
 
-// notAvailable says that a lock could not be had, which ends a statement and not its transaction.
+// notAvailable reports that a lock could not be acquired, which ends a statement and not its transaction.
 func notAvailable(err error) bool {
 	return errkind.Of(err) == errkind.LockNotAvailable
 }
 
-// tooOld says that garbage collection has overtaken a transaction.
+// tooOld reports that the transaction's snapshot is below the safe point.
 func tooOld(err error) bool {
 	return errkind.Of(err) == errkind.TooOld
 }
@@ -266,7 +266,7 @@ var (
 	errBusiness = errors.New("the transaction has changed its mind")
 )
 
-// txn is a transaction under way, with the record of what it does.
+// txn is a running transaction, with the record of its statements.
 type txn struct {
 	*percolator.Txn
 	c      *client
@@ -274,8 +274,8 @@ type txn struct {
 	cursor *cursor // nil: none is open
 }
 
-// statement runs body as one statement: again if a wait for a lock has moved the snapshot. What it
-// recorded is then forgotten.
+// statement runs body as one statement, and again if a wait for a lock has advanced the snapshot: the record of the
+// first attempt is then dropped.
 func (x *txn) statement(ctx context.Context, body func() error) error {
 	sp, ops := x.Savepoint(), len(x.a.Ops)
 	if err := x.BeginStatement(ctx); err != nil {
@@ -299,8 +299,8 @@ func (x *txn) statement(ctx context.Context, body func() error) error {
 	return errGiveUp
 }
 
-// lock takes a pessimistic transaction's locks on keys it is about to write; optimistic ones find
-// conflicts when they commit.
+// lock acquires a pessimistic transaction's locks on keys that it is about to write; optimistic transactions find
+// conflicts at commit.
 func (x *txn) lock(ctx context.Context, keys ...string) error {
 	if !x.Pessimistic() {
 		return nil
@@ -313,8 +313,8 @@ func (x *txn) lock(ctx context.Context, keys ...string) error {
 	return err
 }
 
-// lockNew is lock for keys that are about to be inserted, in pessimistic transactions as INSERT does it:
-// what exists is an error at once.
+// lockNew is lock for keys that are about to be inserted, which pessimistic transactions do as INSERT does: an existing
+// key is an error at once.
 func (x *txn) lockNew(ctx context.Context, keys ...string) error {
 	if !x.Pessimistic() {
 		return nil
@@ -343,10 +343,10 @@ func (x *txn) putInt(key string, n int64) error {
 	return x.Put([]byte(key), strconv.AppendInt(nil, n, 10))
 }
 
-// ahead is how many rows an open cursor is read on by when a statement begins.
+// ahead is the number of rows by which an open cursor is advanced when a statement begins.
 func (c *client) ahead() int { return c.rng.IntN(3) }
 
-// cutUp returns all keys as one span, or as several that touch.
+// cutUp returns all keys as one span, or as several adjacent ones.
 func (c *client) cutUp() []kv.Span {
 	spans := []kv.Span{{}}
 	for i := range numLists {

@@ -12,15 +12,14 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// collector collects garbage while the clients work: gc.Controller in a process that dies like theirs.
-// Nobody pins history for longer than gc.MinLife, so that transactions which take longer meet the fence,
-// at every step there is.
+// collector collects garbage while the clients run: gc.Controller in a process that dies as theirs do. No client pins
+// history for longer than gc.MinLife, so that longer transactions meet the fence in every step.
 type collector struct {
 	w *world
 	c *client
 }
 
-// The sessions of the collectors, which no client has: the one that runs all the time, and the last.
+// The sessions of the collectors, which no client uses: that of the continuous one, and that of the last round.
 const (
 	collectorID     = 1000
 	lastCollectorID = 1001
@@ -28,7 +27,7 @@ const (
 
 func (w *world) newCollector(id int) *collector { return &collector{w: w, c: w.newClient(id)} }
 
-// collectorSettings are on a disk that is not lost. In worlds with absences it is the directory's as well: it keeps the
+// collectorSettings are on a disk that loses nothing. In worlds with absences it is also the directory's and stores the
 // lock bounds of the nodes.
 type collectorSettings struct {
 	mu      sync.Mutex
@@ -39,11 +38,11 @@ type collectorSettings struct {
 	without int
 }
 
-// boundAhead is how far ahead of the oracle a node's lock bound is set. It is less than absences last.
+// boundAhead is how far ahead of the oracle a node's lock bound is set. It is less than the length of absences.
 const boundAhead = 1500 * time.Millisecond
 
-// grant is what the directory answers about locks, with bounds that are reached soon: see B1 and B2 in package kv. It
-// holds the lock that bounds are read under from before it reads the safe point.
+// grant is the directory's answer about locks, with bounds that are reached soon: see B1 and B2 in package kv. It
+// acquires the lock that guards bounds before it reads the safe point.
 func (s *collectorSettings) grant(ctx context.Context, oracle tso.Oracle, a *kv.Announcement) (bound, safePoint tso.Timestamp, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +60,7 @@ func (s *collectorSettings) grant(ctx context.Context, oracle tso.Oracle, a *kv.
 	return bound, s.stored.SafePoint, nil
 }
 
-// bound is the lock bound of a node, 0 if it has none.
+// bound returns the lock bound of a node, 0 if it has none.
 func (s *collectorSettings) bound(id string) tso.Timestamp {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +96,7 @@ func (s *collectorSettings) SaveGC(settings kv.GCSettings) error {
 	return nil
 }
 
-// run collects until ctx ends; the round under way comes to its end or fails.
+// run collects until ctx ends; the current round completes or fails.
 func (g *collector) run(ctx context.Context) {
 	defer g.c.close()
 	for ctx.Err() == nil {
@@ -114,7 +113,7 @@ func (g *collector) run(ctx context.Context) {
 	}
 }
 
-// expected says whether a round may end with err in a world like this one.
+// expected reports whether a round may end with err in a world like this one.
 func (g *collector) expected(err error) bool {
 	return expected(err) || tooOld(err) || errkind.Of(err) == errkind.TxnNotFound
 }
@@ -159,7 +158,7 @@ func (g *collector) resolver() gc.Resolver {
 	return g.c.db
 }
 
-// hastyResolver leaves old transactions as they are: the bug hastyCollection.
+// hastyResolver does not resolve old transactions: the bug hastyCollection.
 type hastyResolver struct{}
 
 func (hastyResolver) ResolveBefore(context.Context, tso.Timestamp, map[string]bool) (int, []kv.LeftLocks, error) {

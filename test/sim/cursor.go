@@ -8,9 +8,9 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// cursor is an open query over all lists, read on whenever a further statement of its transaction begins, as
-// a session does for what that statement may change. Its reads belong where it was opened, so that it has a
-// place in the transaction's record from then on.
+// cursor is an open query over all lists. It is advanced whenever another statement of its transaction begins, as a
+// session advances it past what that statement may change. Its reads belong to the time at which it was opened, so that
+// it has a place in the transaction's record from then on.
 type cursor struct {
 	it    percolator.Iterator
 	at    int // of its first op in the record
@@ -18,10 +18,10 @@ type cursor struct {
 	ended bool
 }
 
-// unread marks a cursor's place that nothing has been read for.
+// unread marks the place of a cursor without reads.
 const unread history.OpKind = 0
 
-// openCursor opens the transaction's cursor; the one before is closed.
+// openCursor opens the transaction's cursor; it closes the previous one.
 func (x *txn) openCursor(ctx context.Context, reverse bool) error {
 	if err := x.closeCursor(ctx, false); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (x *txn) openCursor(ctx context.Context, reverse bool) error {
 	return nil
 }
 
-// readOn takes up to n rows of the cursor.
+// readOn reads up to n rows of the cursor.
 func (x *txn) readOn(ctx context.Context, n int) error {
 	if x.cursor == nil {
 		return nil
@@ -54,8 +54,8 @@ func (x *txn) readOn(ctx context.Context, n int) error {
 	return x.cursor.it.Err()
 }
 
-// closeCursor closes the cursor, if there is one, with all its rows or those that were read so far. Only what it
-// read to its end is recorded: of a part nobody can say which keys it covers.
+// closeCursor closes the cursor, if there is one, after all its rows or those read so far. Only a cursor read to its
+// end is recorded: the keys that a part covers are not known.
 func (x *txn) closeCursor(ctx context.Context, all bool) error {
 	if x.cursor == nil {
 		return nil
@@ -77,13 +77,13 @@ func (x *txn) closeCursor(ctx context.Context, all bool) error {
 	return nil
 }
 
-// dropUnread takes the places of cursors that were not read to their end off a record.
+// dropUnread removes the places of cursors that were not read to their end from a record.
 func dropUnread(ops []history.Op) []history.Op {
 	return slices.DeleteFunc(ops, func(op history.Op) bool { return op.Kind == unread })
 }
 
-// undo runs body, and takes back what it did: ROLLBACK TO a savepoint. A lock that could not be had is no
-// reason to give the transaction up.
+// undo runs body, and undoes its writes with ROLLBACK TO a savepoint. If a lock cannot be acquired, the transaction
+// continues.
 func (x *txn) undo(ctx context.Context, body func() error) error {
 	sp, ops, open := x.Savepoint(), len(x.a.Ops), x.cursor
 	err := body()

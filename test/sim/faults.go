@@ -9,23 +9,23 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// faultKind is something that goes wrong, or at least changes.
+// faultKind is a fault or a change of the world.
 type faultKind int
 
 const (
-	crashNode   faultKind = iota // power off; back after a while
+	crashNode   faultKind = iota // power off; restarts later
 	restartNode                  // an orderly restart
 	killClient
-	cutLink      // one process and one node do not reach each other
-	cutNode      // a node is reached by nobody
+	cutLink      // one process and one node cannot reach each other
+	cutNode      // no process reaches a node
 	cutOracle    // a process does not reach the oracle
-	crashOracle  // with what was left of its window
+	crashOracle  // with the rest of its window
 	splitRange   // at a key
-	stepClock    // the oracle's clock leaps
-	cancelClient // a caller loses its patience
+	stepClock    // the oracle's clock steps
+	cancelClient // a caller's context is cancelled
 	numFaults
-	// leaveNode takes a node away from the collector and the directory for longer than history's life. Worlds have it
-	// by their absences.
+	// leaveNode makes a node unavailable to the collector and the directory for longer than history is kept. Plans
+	// enable it with absences.
 	leaveNode
 )
 
@@ -33,7 +33,7 @@ func (k faultKind) String() string {
 	return [...]string{"crash", "restart", "kill", "cut link", "cut node", "cut oracle", "crash oracle", "split", "clock", "cancel", "", "away"}[k]
 }
 
-// possible says whether a fault makes sense in a plan's world.
+// possible reports whether a plan's world can have a fault.
 func (k faultKind) possible(p *plan) bool {
 	if !p.embedded {
 		return true
@@ -45,7 +45,7 @@ func (k faultKind) possible(p *plan) bool {
 	return false
 }
 
-// fault makes one of the plan's faults happen.
+// fault injects one of the plan's faults.
 func (w *world) fault() {
 	kind := w.plan.kinds[w.rng.IntN(len(w.plan.kinds))]
 	n := w.nodes[w.rng.IntN(len(w.nodes))]
@@ -93,7 +93,7 @@ func (w *world) fault() {
 	}
 }
 
-// leave takes a node away from the collector and the directory: without power, or while clients still reach it.
+// leave makes a node unavailable to the collector and the directory: without power, or while clients still reach it.
 func (w *world) leave(n *node) {
 	w.mu.Lock()
 	out := n.away || n.store == nil
@@ -131,7 +131,7 @@ func (w *world) restartOracle() {
 	}
 }
 
-// bounce takes a node down, and brings it back later. In an embedded world everything goes with it.
+// bounce stops a node and restarts it later. In an embedded world that is the whole process.
 func (w *world) bounce(n *node, crash bool) {
 	w.mu.Lock()
 	down := n.store == nil
@@ -184,7 +184,7 @@ func (w *world) cut(p *process, n *node) {
 	w.after(d, "heal "+p.name+" and "+name, func() { delete(p.cut, n) })
 }
 
-// split makes some key the first one of a range.
+// split splits a range at some key.
 func (w *world) split(n *node) {
 	key := []byte{byte('a' + w.rng.IntN(keySpace)), byte('a' + w.rng.IntN(26))}
 	w.mu.Lock()
@@ -193,7 +193,7 @@ func (w *world) split(n *node) {
 		w.mu.Unlock()
 		return
 	}
-	n.serving = false // no sync is held up while ranges change
+	n.serving = false // no sync is delayed while ranges change
 	life := n.life
 	w.mu.Unlock()
 	w.eventf("split %s at %q", n.name, key)
@@ -205,7 +205,7 @@ func (w *world) split(n *node) {
 	w.mu.Unlock()
 }
 
-// calm ends all trouble: from here on every message arrives.
+// calm ends all faults: from here on every message arrives.
 func (w *world) calm() {
 	w.eventf("calm")
 	w.mu.Lock()
@@ -225,8 +225,8 @@ func (w *world) calm() {
 	w.restartOracle()
 }
 
-// wait is how long the end of a run waits, so that all locks of the dead have expired and all copies
-// of requests have arrived. A restart late in the run has given the locks it found more time.
+// wait is how long the end of a run waits, so that all locks of dead processes have expired and all copies of requests
+// have arrived. A late restart has prolonged the locks that it found.
 func (w *world) wait() time.Duration {
 	return max(8*w.plan.lockTTL, mvcc.RecoveryGraceMillis*time.Millisecond) + time.Second
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/percodb/percodb/kv/mvcc"
 )
 
-// slowSet is a write set that takes its time, as one of millions of rows does: others take their steps while the
-// keys are checked, and while the versions are written.
+// slowSet is a write set as slow as one of millions of rows: other transactions make progress while the keys are
+// checked, and while the versions are written.
 type slowSet struct {
 	mvcc.WriteSet
 	w *world
@@ -17,7 +17,7 @@ type slowSet struct {
 func (s *slowSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error {
 	s.rest()
 	err := s.WriteSet.Read(ctx, func(ms []mvcc.Mutation) error {
-		for i := range ms { // the keys one by one
+		for i := range ms { // one key after the other
 			if err := f(ms[i : i+1]); err != nil {
 				return err
 			}
@@ -28,7 +28,7 @@ func (s *slowSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error
 	return err
 }
 
-// rest is mostly short, and now and then longer than a lock lives.
+// rest pauses, mostly shortly, and occasionally for longer than a lock's TTL.
 func (s *slowSet) rest() {
 	w := s.w
 	most := 20 * w.plan.latency

@@ -20,21 +20,21 @@ var (
 	errDead = errors.New("the process is dead")
 )
 
-// message is a request under way, or its answer under way back.
+// message is a request in flight, or its answer.
 type message struct {
 	from *process
 	to   *node // nil: the oracle
 	kind string
-	// key, startTS and size say what the request is about, for the order and for the trace.
+	// key, startTS and size identify the request in the order and the trace.
 	key     []byte
 	startTS tso.Timestamp
 	size    int
 	nth     int // among equal ones of its sender
 
 	execute func(ctx context.Context, s kv.Shard) (any, error)
-	answer  chan answered // nil: nobody waits, it is a copy
+	answer  chan answered // nil: a copy, without a receiver of the answer
 
-	answering bool // executed; result is under way back
+	answering bool // executed; result is in flight
 	result    answered
 	notBefore time.Time
 	settled   bool // the sender has its answer, or has given up
@@ -45,19 +45,19 @@ type answered struct {
 	err   error
 }
 
-// order compares messages by content, so that the seed's choice among them does not depend on who
-// came first.
+// order compares messages by content, so that the seed's choice among them does not depend on the order of their
+// arrival.
 func (m *message) order(o *message) int {
 	return cmp.Or(cmp.Compare(m.from.id, o.from.id), cmp.Compare(m.startTS, o.startTS), strings.Compare(m.kind, o.kind),
 		bytes.Compare(m.key, o.key), cmp.Compare(m.size, o.size), strings.Compare(m.target(), o.target()), cmp.Compare(m.nth, o.nth))
 }
 
-// isCut reports whether the message does not get through. It is for the scheduler.
+// isCut reports whether the message cannot be delivered. For the scheduler.
 func (m *message) isCut() bool {
 	return m.from.cut[m.to] || m.to != nil && m.to.away && m.from.id>>16 >= collectorID
 }
 
-// target names who the message is for.
+// target names the receiver of the message.
 func (m *message) target() string {
 	if m.to == nil {
 		return "oracle"
@@ -106,8 +106,7 @@ func (a answered) String() string {
 	return "ok"
 }
 
-// process is one life of a client's process: it dies, and its successor is another one. What it has
-// sent stays under way.
+// process is one process of a client. When it dies the client gets another one. What it has sent stays in flight.
 type process struct {
 	id   int
 	name string
@@ -132,7 +131,7 @@ func (m *message) unavailable() error {
 	return &kv.UnavailableError{Shard: m.to.name, Err: errLost}
 }
 
-// send hands a message to the scheduler and waits for the answer.
+// send passes a message to the scheduler and waits for the answer.
 func (p *process) send(ctx context.Context, m *message) (any, error) {
 	w := p.w
 	m.from, m.answer = p, make(chan answered, 1)
@@ -209,8 +208,8 @@ func (c *shardConn) Capabilities() kv.Capabilities {
 	return kv.Capabilities{OnePhase: true, Async: true, ReadLatest: true, LockQueue: true, LargeCommit: c.p.w.plan.embedded}
 }
 
-// CommitLarge is a call within the process, where client and store share one: it is answered, however patient the
-// caller is, and the write set stays the caller's. Who dies over it tells nobody what came of it.
+// CommitLarge is a call within the process that client and store share: it is answered whatever the caller's context,
+// and the caller keeps the write set. If the process dies, the client does not learn the outcome.
 func (c *shardConn) CommitLarge(ctx context.Context, req *kv.CommitLargeRequest) (kv.CommitLargeResponse, error) {
 	w := c.p.w
 	if !w.plan.embedded {

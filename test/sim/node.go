@@ -11,7 +11,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// node is a storage node through its lives: a disk, and while it is up a store on it.
+// node is a storage node across restarts: a disk, and while it runs a store on it.
 type node struct {
 	w    *world
 	name string
@@ -23,22 +23,22 @@ type node struct {
 	life   int
 	ctx    context.Context // of the requests running on it
 	cancel context.CancelFunc
-	// serving says that syncs may be held up: the store is open and nobody changes its ranges.
+	// serving reports that syncs may be delayed: the store is open and its ranges do not change.
 	serving bool
-	syncs   uint64        // of the log, in all lives
-	held    chan struct{} // the sync that waits for the scheduler, closed to let it go on
-	// latching counts requests running that may sync while they hold latches. Those are mutexes: who
-	// waits for one keeps the bubble's clock from moving, so no sync is held up meanwhile, and
-	// none is delivered while one is held up.
+	syncs   uint64        // of the log, over all restarts
+	held    chan struct{} // the sync that waits for the scheduler, which closes it
+	// latching counts running requests that may sync while they hold latches. Those are mutexes: a goroutine that waits
+	// for one stops the bubble's clock. So no sync is delayed while such a request runs, and none is delivered while a
+	// sync is delayed.
 	latching int
-	// collecting says that garbage is being collected, which takes its time under a mutex, so that the
-	// next request to do so waits for the end of this one.
+	// collecting reports that garbage is being collected, which holds a mutex for long, so that the next such request
+	// waits until it ends.
 	collecting bool
-	// away: collector and directory do not reach the node.
+	// away: collector and directory cannot reach the node.
 	away bool
 }
 
-// admits says whether the node takes a request of the kind now. w.mu is held.
+// admits reports whether the node accepts a request of the kind now. w.mu is held.
 func (n *node) admits(kind string) bool {
 	return !(n.held != nil && latches(kind)) && !(n.collecting && kind == "collect")
 }
@@ -53,7 +53,7 @@ func latches(kind string) bool {
 	return true
 }
 
-// beforeSync is called by the engine of one life before it syncs its log.
+// beforeSync is called by the engine before it syncs its log.
 func (n *node) beforeSync(life int) {
 	w := n.w
 	w.mu.Lock()
@@ -69,7 +69,7 @@ func (n *node) beforeSync(life int) {
 	<-held
 }
 
-// releaseSyncLocked lets the sync that is held up go on.
+// releaseSyncLocked lets the delayed sync continue.
 func (n *node) releaseSyncLocked() {
 	if n.held != nil {
 		close(n.held)
@@ -83,7 +83,7 @@ func (n *node) start() error {
 	w.mu.Lock()
 	n.life++
 	life := n.life
-	n.latching, n.collecting = 0, false // requests that an orderly stop has waited for are over
+	n.latching, n.collecting = 0, false // the requests for which an orderly stop has waited have ended
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	w.mu.Unlock()
 	opts := kv.Options{
@@ -109,8 +109,8 @@ func (n *node) start() error {
 	return nil
 }
 
-// stop takes the node down. In a crash what was not synced is lost, except for unsyncedPercent of
-// the blocks; otherwise the store closes in order.
+// stop stops the node. In a crash what was not synced is lost, except for unsyncedPercent of the blocks; otherwise the
+// store closes in order.
 func (n *node) stop(crash bool, unsyncedPercent int) {
 	w := n.w
 	w.mu.Lock()
@@ -131,7 +131,7 @@ func (n *node) stop(crash bool, unsyncedPercent int) {
 	n.cancel()
 	w.mu.Unlock()
 	if crash {
-		w.background.Go(func() { _ = store.Close() }) // what a dead store thinks of it is of no interest
+		w.background.Go(func() { _ = store.Close() }) // a crashed store's error has no meaning
 		return
 	}
 	if err := store.Close(); err != nil {
@@ -144,7 +144,7 @@ func (n *node) stop(crash bool, unsyncedPercent int) {
 
 var errDown = errors.New("the node is down")
 
-// nodeOracle is the oracle as a store sees it: at once, since it is asked under latches, or not at all.
+// nodeOracle is the oracle for a store: it answers at once, since it is called under latches, or fails.
 type nodeOracle struct {
 	n    *node
 	life int
@@ -165,7 +165,7 @@ func (o nodeOracle) Now(ctx context.Context) (tso.Timestamp, error) {
 	return ts, err
 }
 
-// lifeDirectory keeps a store that has crashed from telling the directory anything more.
+// lifeDirectory prevents a crashed store from reporting to the directory.
 type lifeDirectory struct {
 	kv.Directory
 	n    *node
@@ -214,15 +214,15 @@ func (d *lifeDirectory) AllocateRangeID(ctx context.Context) (uint64, error) {
 	return d.Directory.AllocateRangeID(ctx)
 }
 
-// oracleNode is the oracle through its lives.
+// oracleNode is the oracle across restarts.
 type oracleNode struct {
 	w      *world
-	window tso.MemoryWindow // outlives them
+	window tso.MemoryWindow // survives restarts
 	local  *tso.Local       // guarded by w.mu; nil while down
 	saving *lifeWindow
 }
 
-// lifeWindow is the window as one life of the oracle sees it.
+// lifeWindow is the window as one run of the oracle sees it.
 type lifeWindow struct {
 	*tso.MemoryWindow
 	w    *world
@@ -239,7 +239,7 @@ func (l *lifeWindow) Save(ctx context.Context, upper tso.Timestamp) error {
 	return l.MemoryWindow.Save(ctx, upper)
 }
 
-// simClock is the bubble's clock, which steps when the scheduler says so.
+// simClock is the bubble's clock with the steps that the scheduler makes.
 type simClock struct{ w *world }
 
 func (c simClock) NowMillis() int64 {
@@ -260,7 +260,7 @@ func (o *oracleNode) start() error {
 	return nil
 }
 
-// stop ends the oracle; in a crash it does not get to give its window back.
+// stop stops the oracle; in a crash it does not return the rest of its window.
 func (o *oracleNode) stop(crash bool) {
 	o.w.mu.Lock()
 	local := o.local

@@ -10,7 +10,7 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// mode is how a run's transactions run.
+// mode is the kind of a run's transactions.
 type mode struct {
 	isolation   percolator.Isolation
 	pessimistic bool
@@ -23,7 +23,7 @@ func (m mode) String() string {
 	return m.isolation.String() + ", optimistic"
 }
 
-// level is what the histories are held against.
+// level is the isolation level that the histories are checked against.
 func (m mode) level() history.Level {
 	switch m.isolation {
 	case percolator.ReadCommitted:
@@ -34,38 +34,38 @@ func (m mode) level() history.Level {
 	return history.SnapshotIsolation
 }
 
-// plan says what a run is like. All of it follows from the seed.
+// plan describes a run. The seed determines all of it.
 type plan struct {
 	workload string
 	mode     mode
 	bug      bug // "": none
-	// embedded: one process with everything in it. Otherwise nodes in a cluster.
+	// embedded: one process that contains everything. Otherwise nodes in a cluster.
 	embedded       bool
 	nodes, clients int
 	txns           int // of each client
 	spans          []kv.Span
 	lockTTL        time.Duration
 	noAsync        bool          // no async commit
-	collects       bool          // garbage, all the time
+	collects       bool          // garbage, throughout
 	spills         bool          // write sets of more than one key go to a file
-	absences       bool          // nodes are away from the collector for longer than history's life
-	packs          bool          // stores pack every lock that they may
-	packsHeld      bool          // transactions pack all their pessimistic locks but the first
-	latency        time.Duration // the most that passes between two events
+	absences       bool          // nodes are unavailable to the collector for longer than history is kept
+	packs          bool          // stores pack every lock that they can
+	packsHeld      bool          // transactions pack all their pessimistic locks except the first
+	latency        time.Duration // the maximum between two events
 
-	// Chances in a thousand: of a request or an answer to be lost, of a request to be held back, to
-	// come twice, of a log's sync to be held up, and of a fault before each event.
+	// Probabilities in thousandths: that a request or an answer is lost, that a request is delayed, that it is
+	// repeated, that a log's sync is delayed, and of a fault before each event.
 	dropRequests, dropAnswers, holds, duplicates, slowSyncs, faults uint64
 	kinds                                                           []faultKind
 }
 
-// modes are those a seed chooses from.
+// modes are those from which a seed chooses.
 var modes = []mode{
 	{percolator.SnapshotIsolation, false}, {percolator.SnapshotIsolation, true}, {percolator.ReadCommitted, true},
 	{percolator.Serializable, false}, {percolator.Serializable, true},
 }
 
-// keySpace is where workloads put their keys: "a…" to "z…".
+// keySpace is the span of the workloads' keys: "a…" to "z…".
 const keySpace = 26
 
 func newPlan(seed uint64) plan {
@@ -81,7 +81,7 @@ func newPlan(seed uint64) plan {
 		lockTTL:  []time.Duration{100 * time.Millisecond, 500 * time.Millisecond, 3 * time.Second}[r.IntN(3)],
 		latency:  []time.Duration{100 * time.Microsecond, time.Millisecond, 10 * time.Millisecond}[r.IntN(3)],
 	}
-	// Some runs are calm in this or that respect, so that one kind of trouble is not hidden by others.
+	// Some runs lack some kinds of faults, so that one kind does not mask others.
 	rate := func(most int) uint64 {
 		if r.IntN(3) == 0 {
 			return 0
@@ -102,7 +102,7 @@ func newPlan(seed uint64) plan {
 	if len(p.kinds) == 0 {
 		p.faults = 0
 	}
-	// Drawn apart, so that seeds go on standing for the plans they stood for.
+	// Drawn separately, so that existing seeds keep their plans.
 	p.collects = rand.New(rand.NewPCG(seed, 3)).IntN(2) == 0
 	if rand.New(rand.NewPCG(seed, 4)).IntN(8) == 0 {
 		p.workload = laterWorkload
@@ -121,7 +121,7 @@ func newPlan(seed uint64) plan {
 	return p
 }
 
-// letBeAway adds absences, which are among the faults and may be the only ones.
+// letBeAway adds absences, which are faults and may be the only ones.
 func (p *plan) letBeAway() {
 	p.absences, p.kinds, p.faults = true, append(p.kinds, leaveNode), max(p.faults, 2)
 }

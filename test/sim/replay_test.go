@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Goal: a seed replays what happened (I1). Method: seeds run twice in this process, on one processor; the
-// digests of all events are compared. Go's own randomness may make a few differ, which is why it is a
-// share that is demanded and not all; the race detector has the scheduler choose at random.
+// Goal: a seed replays the same events (I1). Method: run seeds twice in this process, on one processor, and compare the
+// digests of all events. Go's own randomness may change a few, so that a share must be equal and not all; under the
+// race detector the scheduler chooses at random.
 func TestSameSeedSameEvents(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	const seeds = 20

@@ -19,17 +19,17 @@ import (
 	"github.com/percodb/percodb/percolator"
 )
 
-// result is what came of a run.
+// result is the result of a run.
 type result struct {
 	plan     plan
 	problems []string
 	events   int
 	digest   uint64
 	took     time.Duration // of simulated time
-	// txns were begun, committed of them acknowledged, expired had their locks taken away, large were committed
-	// from a file in one phase.
+	// txns is the number of transactions, committed of the acknowledged ones, expired of those whose locks expired,
+	// large of those committed from a file in one phase.
 	txns, committed, expired, large int64
-	// without is how many rounds of garbage collection did without a node.
+	// without is the number of rounds of garbage collection without a node.
 	without int
 }
 
@@ -68,7 +68,7 @@ func (w *world) run() {
 	w.close()
 }
 
-// direct leads a run from its first write to its last read, while the scheduler moves the world.
+// direct runs the workload from its first write to its last read, while the scheduler makes the events.
 func (w *world) direct() {
 	defer func() {
 		w.mu.Lock()
@@ -108,8 +108,8 @@ func (w *world) direct() {
 	}
 }
 
-// outlive waits until all locks have expired, once by our time and once by the oracle's, which stands
-// still for a while if it was ahead.
+// outlive waits until all locks have expired, by the bubble's clock and by the oracle's, which does not advance for a
+// while if it was ahead.
 func (w *world) outlive() {
 	time.Sleep(w.wait())
 	for begun := w.oracleMillis(); w.oracleMillis() < begun+w.wait().Milliseconds(); {
@@ -142,15 +142,14 @@ func (w *world) setup(judge *client) error {
 	return err
 }
 
-// judge reads everything, twice, and once more when garbage has been collected, and holds it against what
-// the clients have seen.
+// judge reads everything, twice, and once more after garbage collection, and checks it against what the clients have
+// observed.
 func (w *world) judge(judge *client) {
 	first, _, _ := w.readTimed(judge)
 	w.outlive()
 	rows, begin, end := w.readTimed(judge)
-	w.outlive() // what was met is cleared away behind the reader's back
-	// A reader that knows a transaction's fate passes its further locks and leaves them: each reading
-	// clears some away.
+	w.outlive() // the locks that it met are resolved in the background
+	// A reader that knows a transaction's outcome ignores its further locks and leaves them: each read resolves some.
 	for left, before := w.countLocks(inReadersWay), 0; left > 0 && left != before; {
 		w.readTimed(judge)
 		w.outlive()
@@ -189,8 +188,7 @@ func (w *world) countLocks(which func(*mvcc.Lock) bool) (n int) {
 	return n
 }
 
-// lockAll takes a lock on every key that has a row, or that is locked: nobody must be kept from writing by
-// those who are dead.
+// lockAll locks every key that has a row, or that is locked: no dead process may prevent a write.
 func (w *world) lockAll(judge *client, rows map[string]string) error {
 	keys := map[string]bool{}
 	for key := range rows {
@@ -217,7 +215,7 @@ func (w *world) lockAll(judge *client, rows map[string]string) error {
 	return x.Rollback(ctx)
 }
 
-// readTimed reads everything and tells between which times of the histories. nil rows: it failed.
+// readTimed reads everything and returns between which times of the histories. nil rows: it failed.
 func (w *world) readTimed(judge *client) (rows map[string]string, begin, end int64) {
 	begin = w.clock.Add(1)
 	rows, err := w.readAll(judge)
@@ -228,7 +226,7 @@ func (w *world) readTimed(judge *client) (rows map[string]string, begin, end int
 	return rows, begin, w.clock.Add(1)
 }
 
-// collectAll collects what can be collected, which nothing keeps from it any more.
+// collectAll collects garbage, which nothing prevents any more.
 func (w *world) collectAll() {
 	g := w.newCollector(lastCollectorID)
 	defer g.c.close()
@@ -238,7 +236,7 @@ func (w *world) collectAll() {
 }
 
 func (w *world) readAll(judge *client) (map[string]string, error) {
-	if err := judge.connect(); err != nil { // an embedded world's restart has taken the judge with it
+	if err := judge.connect(); err != nil { // the restart of an embedded world has ended the judge's process
 		return nil, err
 	}
 	ctx := context.Background()
@@ -268,7 +266,7 @@ func (w *world) checkStores() {
 	}
 }
 
-// checkLocks looks for locks that nobody has cleared away although everything was done to.
+// checkLocks reports locks that remain although they should have been resolved.
 func (w *world) checkLocks(done string, cleared func(*mvcc.Lock) bool) {
 	for _, n := range w.nodes {
 		for _, l := range w.locksOf(context.Background(), n) {
@@ -297,7 +295,7 @@ func (w *world) locksOf(ctx context.Context, n *node) []mvcc.LockInfo {
 	return all
 }
 
-// report tells a failed run, and how to see it again.
+// report prints a failed run, and how to replay it.
 func (r *result) report(seed uint64) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "seed %d (%v), after %d events:\n", seed, &r.plan, r.events)

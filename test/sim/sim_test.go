@@ -36,9 +36,9 @@ func TestSeed(t *testing.T) {
 	}
 }
 
-// Goal: whatever goes wrong, no client sees what its isolation level forbids, and what it was told is
-// so. Method: runs by seed, in as many processes as there are processors, each on one of them: then
-// goroutines take turns in one order. A process that dies is reported with the seed it was at.
+// Goal: under all faults no client observes what its isolation level forbids, and what it was told is true. Method:
+// runs by seed, in one process for each processor: goroutines then run in a fixed order. If a process dies its seed is
+// reported.
 func TestSeeds(t *testing.T) {
 	if *workerFlag != "" {
 		work(t)
@@ -87,7 +87,7 @@ func work(t *testing.T) {
 	}
 }
 
-// progress collects what the workers tell.
+// progress collects the workers' output.
 type progress struct {
 	t     *testing.T
 	begun time.Time
@@ -101,7 +101,7 @@ type progress struct {
 // stuckAfter is how long a worker may take for one seed, of real time.
 const stuckAfter = time.Minute
 
-// watch runs one worker and listens to it.
+// watch runs one worker and reads its output.
 func (p *progress) watch(n, workers uint64) {
 	cmd := exec.Command(os.Args[0], "-test.run", "^TestSeeds$", "-test.timeout", "0", "-worker", fmt.Sprintf("%d/%d", n, workers),
 		"-from", fmt.Sprint(*fromFlag), "-seeds", fmt.Sprint(*seedsFlag))
@@ -153,7 +153,7 @@ func (p *progress) fail(report string) {
 	defer p.mu.Unlock()
 	p.failures++
 	p.t.Error(report)
-	if *seedsFlag > 1000 { // a long run tells at once
+	if *seedsFlag > 1000 { // a long run prints at once
 		fmt.Println(report)
 	}
 }
@@ -171,9 +171,9 @@ func (p *progress) done(events, txns, committed uint64) {
 	}
 }
 
-// Goal: steps of the oracle's clock take the locks of nobody who lives. Method: worlds in which nothing else goes
-// wrong, whose transactions hold their locks over many steps.
-func TestClockStepsRollNobodyBack(t *testing.T) {
+// Goal: steps of the oracle's clock roll back no running transaction. Method: worlds without other faults, whose
+// transactions hold their locks over many steps.
+func TestClockStepsRollNothingBack(t *testing.T) {
 	var txns, committed int64
 	for seed := range uint64(12) {
 		r := simulate(t, seed, func(p *plan) {
@@ -194,8 +194,8 @@ func TestClockStepsRollNobodyBack(t *testing.T) {
 	}
 }
 
-// Goal: garbage is collected while nodes are away for longer than history's life, and nothing is lost by that, nor locked
-// for ever. Method: worlds of several nodes whose clients die, whose lock bounds are reached while they are away.
+// Goal: garbage is collected while nodes are unavailable for longer than history is kept, and nothing is lost or locked
+// forever. Method: worlds of several nodes whose clients die, and whose lock bounds are reached during the absence.
 func TestAbsentNodes(t *testing.T) {
 	seeds := uint64(24)
 	if testing.Short() {
@@ -219,8 +219,9 @@ func TestAbsentNodes(t *testing.T) {
 	}
 }
 
-// Goal: large commits in one phase keep every promise, whatever goes wrong. Method: the workloads and levels in turn in
-// worlds of one process, whose write sets go to files; crashes, slow syncs, cancels, splits and garbage collection.
+// Goal: large commits in one phase keep every guarantee under all faults. Method: the workloads and levels in turn in
+// worlds of one process, whose write sets go to files; crashes, slow syncs, cancellations, splits and garbage
+// collection.
 func TestLargeCommits(t *testing.T) {
 	seeds := uint64(60)
 	if testing.Short() {
@@ -245,9 +246,8 @@ func TestLargeCommits(t *testing.T) {
 	}
 }
 
-// Goal: what was found once stays found. Method: the seeds of bugs that were fixed since; a seed shows
-// a bug only as long as the plan it stands for is the same, so that each bug has a test of its own
-// where it was, too.
+// Goal: fixed bugs stay fixed. Method: their seeds. A seed shows a bug only while its plan is the same, so each bug
+// also has a test in its own package.
 func TestSeedsOfFixedBugs(t *testing.T) {
 	for seed, what := range map[uint64]string{
 		1431:  "a lost lock was amended over a newer commit (kv/mvcc, TestLostLockUnderAYoungerSnapshot)",

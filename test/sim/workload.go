@@ -15,15 +15,15 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// workload is what the clients of a run do, and how it is judged.
+// workload is the transactions of a run's clients, and their checks.
 type workload interface {
-	// setup writes what is there at first.
+	// setup writes the initial data.
 	setup(x *percolator.Txn) error
 	// step runs one transaction of a client and records it.
 	step(c *client)
-	// finish is told what was there in the end, read at some time after all clients had stopped.
+	// finish receives the final data, read at some time after all clients had stopped.
 	finish(rows map[string]string, begin, end int64)
-	// check judges the record.
+	// check checks the record.
 	check() []history.Anomaly
 }
 
@@ -41,21 +41,21 @@ var workloads = map[string]func(*world) workload{
 	"fork":    func(w *world) workload { return &fork{w: w, groups: map[int][]history.ForkRead{}} },
 }
 
-// workloadNames are those that a seed chooses from at first; later ones take their place in some runs, so that
-// seeds go on standing for the plans they stood for.
+// workloadNames are those from which a seed chooses first; later ones replace them in some runs, so that existing seeds
+// keep their plans.
 var workloadNames = slices.DeleteFunc(slices.Sorted(maps.Keys(workloads)), func(name string) bool { return name == laterWorkload })
 
 const laterWorkload = "parents"
 
-// spread names key i of n so that the keys are spread over the key space.
+// spread returns the name of key i of n, such that the keys are spread over the key space.
 func spread(i, n int, name string) string { return fmt.Sprintf("%c%02d-%s", 'a'+i*keySpace/n, i, name) }
 
-// options are those of a transaction of the run's mode.
+// options returns the options of a transaction of the run's mode.
 func (c *client) options() percolator.TxnOptions {
 	return percolator.TxnOptions{Isolation: c.w.plan.mode.isolation, Pessimistic: c.w.plan.mode.pessimistic, LockTimeout: 4 * c.w.plan.lockTTL}
 }
 
-// snapshotRead are the options of a transaction that only reads, several statements of one snapshot.
+// snapshotRead returns the options of a transaction that only reads, several statements of one snapshot.
 func (c *client) snapshotRead() percolator.TxnOptions {
 	if c.w.plan.mode.isolation == percolator.Serializable {
 		return percolator.TxnOptions{Isolation: percolator.Serializable, ReadOnly: true}
@@ -74,7 +74,7 @@ func numbers(rows map[string]string, suffix string) map[string]int64 {
 	return out
 }
 
-// bank moves money between accounts and counts it.
+// bank moves money between accounts and sums it.
 type bank struct {
 	w         *world
 	mu        sync.Mutex
@@ -178,7 +178,7 @@ func parseList(value []byte) []int64 {
 	for _, field := range strings.Fields(string(value)) {
 		n, err := strconv.ParseInt(field, 10, 64)
 		if err != nil {
-			return []int64{-1} // a value that nobody appends
+			return []int64{-1} // a value that is never appended
 		}
 		out = append(out, n)
 	}
@@ -281,7 +281,7 @@ func (l *lists) check() []history.Anomaly {
 	return history.CheckListAppend(&l.h, history.Options{Level: level, Strict: true, Opaque: level == history.SnapshotIsolation})
 }
 
-// counters adds to few counters, much contended.
+// counters increments few counters with much contention.
 type counters struct {
 	w          *world
 	mu         sync.Mutex
@@ -361,7 +361,7 @@ func (h *counters) check() []history.Anomaly {
 	return found
 }
 
-// inserts inserts rows that must be new, often the same.
+// inserts inserts rows that must be new, often the same ones.
 type inserts struct {
 	w    *world
 	mu   sync.Mutex
@@ -410,5 +410,5 @@ func (s *inserts) finish(rows map[string]string, _, _ int64) { s.rows = numbers(
 
 func (s *inserts) check() []history.Anomaly { return history.CheckInserts(s.all, s.rows) }
 
-// newRand is a generator for decisions that must not depend on what a transaction reads.
+// newRand returns a generator for decisions that must not depend on what a transaction reads.
 func newRand(r *rand.Rand) *rand.Rand { return rand.New(rand.NewPCG(r.Uint64(), r.Uint64())) }

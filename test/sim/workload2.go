@@ -15,7 +15,7 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// existing returns the key that an insert was refused for, "" if err is another error.
+// existing returns the key for which an insert was refused, "" if err is another error.
 func existing(err error) string {
 	if exists, ok := errkind.As[*mvcc.KeyExistsError](err); ok {
 		return string(exists.Key)
@@ -23,7 +23,7 @@ func existing(err error) string {
 	return ""
 }
 
-// index keeps rows and an index over them, on different nodes where there are several.
+// index keeps rows and an index over them, on different nodes if there are several.
 type index struct {
 	w     *world
 	mu    sync.Mutex
@@ -120,7 +120,7 @@ func (t *index) finish(rows map[string]string, _, _ int64) {
 
 func (t *index) check() []history.Anomaly { return history.CheckIndex(t.views) }
 
-// ring keeps keys that name each other in one ring, and swaps neighbours.
+// ring keeps keys that form a ring by naming each other, and swaps neighbours.
 type ring struct {
 	w     *world
 	mu    sync.Mutex
@@ -140,7 +140,7 @@ func (r *ring) setup(x *percolator.Txn) error {
 	return nil
 }
 
-// step takes four neighbours and swaps the inner two: 0→1→2→3 becomes 0→2→1→3.
+// step swaps the inner two of four neighbours: 0→1→2→3 becomes 0→2→1→3.
 func (r *ring) step(c *client) {
 	if c.rng.IntN(4) == 0 {
 		r.look(c)
@@ -198,7 +198,7 @@ func (r *ring) finish(rows map[string]string, _, _ int64) {
 
 func (r *ring) check() []history.Anomaly { return r.found }
 
-// skew keeps pairs of which at least one is on. Whoever turns one off looks at the other first; below
+// skew keeps pairs of which at least one is on. A transaction that turns one off reads the other first; below
 // serializable it locks it as well.
 type skew struct {
 	w         *world

@@ -14,8 +14,8 @@ import (
 	"github.com/percodb/percodb/test/history"
 )
 
-// parents keeps children whose parents exist. Whoever adds a child holds its parent shared until it commits;
-// whoever removes a parent holds it alone, and then takes its children along.
+// parents keeps children whose parents exist. A transaction that adds a child locks its parent shared until it commits;
+// one that removes a parent locks it exclusively, and then removes its children.
 type parents struct {
 	w         *world
 	mu        sync.Mutex
@@ -29,7 +29,7 @@ const (
 
 func parent(i int) string { return spread(i, numParents, "parent") }
 
-// child names a key that lies on another node than its parent where there are several.
+// child returns a key that lies on another node than its parent if there are several.
 func child(i, n int) string {
 	return fmt.Sprintf("%c%02d-%d-child", 'a'+(i+1)%numParents*keySpace/numParents, i, n)
 }
@@ -59,7 +59,7 @@ func (s *parents) step(c *client) {
 	}
 }
 
-// share holds a key against who would change it.
+// share locks a key shared.
 func (x *txn) share(ctx context.Context, key string) error {
 	if !x.Pessimistic() {
 		return x.LockKeys(ctx, []byte(key))
@@ -68,7 +68,7 @@ func (x *txn) share(ctx context.Context, key string) error {
 	return err
 }
 
-// add adds a child, or removes it if it is there.
+// add adds a child, or removes it if it exists.
 func (s *parents) add(c *client, i int) {
 	children, undone, pause := []int{c.rng.IntN(numChildren), c.rng.IntN(numChildren)}, c.rng.IntN(3) == 0, s.pause(c)
 	c.transact(c.options(), func(ctx context.Context, x *txn) error {
@@ -109,7 +109,7 @@ func (s *parents) add(c *client, i int) {
 	})
 }
 
-// pause is mostly none, and now and then longer than locks live without heartbeats.
+// pause is mostly 0, and occasionally longer than a lock's TTL without heartbeats.
 func (s *parents) pause(c *client) time.Duration {
 	if c.rng.IntN(5) > 0 {
 		return 0
@@ -117,9 +117,9 @@ func (s *parents) pause(c *client) time.Duration {
 	return time.Duration(c.rng.Int64N(int64(2 * s.w.plan.lockTTL)))
 }
 
-// remove removes a parent with its children, or makes it if it is not there. At snapshot isolation the
-// children that were added between the snapshot and the lock do not show, which is write skew: there it takes
-// a snapshot for every statement.
+// remove removes a parent with its children, or creates it if it does not exist. At snapshot isolation the children
+// that were added between the snapshot and the lock are invisible, which is write skew: there it takes a snapshot for
+// every statement.
 func (s *parents) remove(c *client, i int) {
 	opts := c.options()
 	if opts.Pessimistic && opts.Isolation == percolator.SnapshotIsolation {

@@ -16,8 +16,8 @@ import (
 	"github.com/percodb/percodb/kv/storage"
 )
 
-// world is one run: its processes, nodes and network, and the scheduler that moves them. Fields
-// without a comment are the scheduler's.
+// world is one run: its processes, nodes and network, and the scheduler of their events. Fields without a comment
+// belong to the scheduler.
 type world struct {
 	seed  uint64
 	plan  plan
@@ -38,33 +38,33 @@ type world struct {
 	events  int
 	digest  uint64 // of all events, to compare runs
 
-	clock                           atomic.Int64 // counts what clients do: the histories' time
+	clock                           atomic.Int64 // counts the clients' steps: the histories' time
 	txns, committed, expired, large atomic.Int64
 	rests                           atomic.Uint64
 
 	mu        sync.Mutex
 	inbox     []*message
-	faulty    bool // the plan's faults happen
+	faulty    bool // the plan's faults occur
 	clockStep time.Duration
 	processes []*process
 	problems  []string
 	finished  bool
-	calmDown  bool // asks for calm
+	calmDown  bool // requests calm
 
 	woken      chan struct{}
-	stopping   atomic.Bool // clients begin no further transaction
+	stopping   atomic.Bool // clients begin no more transactions
 	running    sync.WaitGroup
 	background sync.WaitGroup
 }
 
-// timedEvent is something that will happen at a time: a node restarts, a cut is healed.
+// timedEvent is an event at a time: a node restarts, a cut ends.
 type timedEvent struct {
 	at   time.Time
 	name string
 	do   func()
 }
 
-// maxEvents and maxTime end a run that does not end by itself.
+// maxEvents and maxTime end a run that does not terminate.
 const (
 	maxEvents = 2_000_000
 	maxTime   = 30 * time.Minute
@@ -80,7 +80,7 @@ func newWorld(seed uint64, p plan, trace io.Writer) *world {
 	return w
 }
 
-// hash draws a number by the seed for decisions that goroutines other than the scheduler make.
+// hash derives a number from the seed for decisions of goroutines other than the scheduler.
 func (w *world) hash(what, who string, n uint64) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s %s %d", w.seed, what, who, n)
@@ -96,7 +96,7 @@ func (w *world) wake() {
 	}
 }
 
-// problem notes something that must not have happened, besides what checkers find.
+// problem records a violation that is found outside of the checkers.
 func (w *world) problem(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *world) eventf(format string, args ...any) {
 	}
 }
 
-// notef adds to the trace what a client does.
+// notef adds a client's step to the trace.
 func (w *world) notef(format string, args ...any) {
 	if w.trace == nil {
 		return
@@ -127,12 +127,12 @@ func (w *world) notef(format string, args ...any) {
 	fmt.Fprintf(w.trace, "       %12v %s\n", time.Since(w.begun), fmt.Sprintf(format, args...))
 }
 
-// chance is true n times in a thousand.
+// chance returns true with a probability of n in a thousand.
 func (w *world) chance(perMille uint64) bool { return w.rng.Uint64N(1000) < perMille }
 
 func (w *world) upTo(d time.Duration) time.Duration { return time.Duration(w.rng.Int64N(int64(d) + 1)) }
 
-// open starts oracle, directory and nodes.
+// open starts the oracle, the directory and the nodes.
 func (w *world) open(ctx context.Context) error {
 	if err := w.oracle.start(); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (w *world) close() {
 	w.background.Wait()
 }
 
-// schedule is the scheduler. It returns when the clients and the judge are done.
+// schedule is the scheduler. It returns when the clients and the judge have ended.
 func (w *world) schedule() {
 	for {
 		synctest.Wait()
@@ -226,7 +226,7 @@ func (w *world) collect() {
 	slices.SortStableFunc(w.pending, (*message).order)
 }
 
-// step makes the next event happen.
+// step makes the next event.
 func (w *world) step() {
 	now := time.Now()
 	for i := 0; i < len(w.timed); i++ {
@@ -264,7 +264,7 @@ func (w *world) step() {
 	}
 }
 
-// ready returns the positions of messages that may be moved on.
+// ready returns the positions of messages that can be advanced.
 func (w *world) ready(now time.Time) []int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -290,7 +290,7 @@ func (w *world) heldSyncs() []*node {
 	return out
 }
 
-// forget notes what the disks hold now, to which they will fall back in a crash: the bug lyingDisk.
+// forget saves the present contents of the disks, to which they revert in a crash: the bug lyingDisk.
 func (w *world) forget() {
 	for _, n := range w.nodes {
 		if n.store != nil {
@@ -299,7 +299,7 @@ func (w *world) forget() {
 	}
 }
 
-// idle lets time pass until somebody sends something, or something is due.
+// idle lets time pass until a message is sent, or an event is due.
 func (w *world) idle(now time.Time) {
 	next := now.Add(time.Second)
 	for _, m := range w.pending {
@@ -356,8 +356,8 @@ func (w *world) advance(i int) {
 	w.deliver(m)
 }
 
-// lateness is how late a request arrives that is held back or repeated: mostly a little, now and then
-// when its transaction's locks have expired.
+// lateness is the delay of a delayed or repeated request: mostly short, and occasionally longer than its transaction's
+// TTL.
 func (w *world) lateness() time.Duration {
 	if w.chance(250) {
 		return w.upTo(3 * w.plan.lockTTL)
@@ -365,7 +365,7 @@ func (w *world) lateness() time.Duration {
 	return w.upTo(20 * w.plan.latency)
 }
 
-// later makes a copy of a request that arrives by itself, some time.
+// later makes a copy of a request that arrives later.
 func (w *world) later(m *message) {
 	again := *m
 	again.answer, again.settled, again.nth = nil, false, m.nth+1_000_000
@@ -374,7 +374,7 @@ func (w *world) later(m *message) {
 	w.pending = append(w.pending, &again)
 }
 
-// settle gives a sender its answer, unless it has given up.
+// settle passes the answer to its sender, unless it has given up.
 func (w *world) settle(m *message, a answered) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -384,7 +384,7 @@ func (w *world) settle(m *message, a answered) {
 	}
 }
 
-// deliver has a request carried out.
+// deliver has a request executed.
 func (w *world) deliver(m *message) {
 	w.mu.Lock()
 	if m.to == nil {
@@ -425,7 +425,7 @@ func (w *world) deliver(m *message) {
 		value, err := m.execute(ctx, store)
 		w.mu.Lock()
 		if n.life != life {
-			value, err = nil, m.unavailable() // it died over it
+			value, err = nil, m.unavailable() // its process died during the request
 		} else {
 			if latching {
 				n.latching--
@@ -440,7 +440,7 @@ func (w *world) deliver(m *message) {
 	})
 }
 
-// executed sends the answer on its way.
+// executed puts the answer in flight.
 func (w *world) executed(m *message, a answered) {
 	w.mu.Lock()
 	m.answering, m.result = true, a
@@ -454,7 +454,7 @@ func (w *world) after(d time.Duration, name string, do func()) {
 	w.timed = append(w.timed, timedEvent{at: time.Now().Add(d), name: name, do: do})
 }
 
-// kill ends a process: it gets no more answers, and nothing it sends arrives. What is under way does.
+// kill ends a process: it receives no more answers and sends no more requests. Those in flight arrive.
 func (w *world) kill(p *process) {
 	w.mu.Lock()
 	p.dead = true

@@ -45,9 +45,8 @@ func (r *result) value(i int) []byte {
 	return r.text[start:r.ends[i]]
 }
 
-// add appends one value as its column's letter wants it. A nil value is NULL.
-// exact keeps what the classic format would lose: letters outside ASCII, and
-// what follows the integer in a column that should hold integers.
+// add appends one value in the format of its column's letter. A nil value is NULL. exact keeps what the classic format
+// drops: letters outside ASCII, and what follows the integer in an integer column.
 func (r *result) add(value []byte, letter byte, oid uint32, exact bool) {
 	switch {
 	case value == nil:
@@ -72,9 +71,8 @@ func (r *result) add(value []byte, letter byte, oid uint32, exact bool) {
 	r.ends = append(r.ends, len(r.text))
 }
 
-// appendInteger prints the integer that value begins with, and 0 when it
-// begins with none, as SQLite reads any value as an integer. Parts of its
-// corpus ask for text columns as I.
+// appendInteger prints the integer that value begins with, or 0, as SQLite converts values. Parts of its corpus declare
+// text columns as I.
 func appendInteger(dst, value []byte) []byte {
 	n := 0
 	if n < len(value) && (value[n] == '-' || value[n] == '+') {
@@ -91,8 +89,7 @@ func appendInteger(dst, value []byte) []byte {
 	return append(dst, value[:n]...)
 }
 
-// appendReal prints a number with three decimals. What has none, NaN and the
-// infinities, stays as the server wrote it, and so does what is no number.
+// appendReal prints a number with three decimals. NaN, infinities and other texts stay as the server sent them.
 func appendReal(dst, value []byte) []byte {
 	f, err := strconv.ParseFloat(string(value), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
@@ -152,8 +149,7 @@ func (r *result) compareRows(a, b int) int {
 	return 0
 }
 
-// expandRows turns an order of rows into the order of their values, from the
-// last row backwards so that it can be done in place.
+// expandRows converts an order of rows to the order of their values, in place, from the last row backwards.
 func (r *result) expandRows() {
 	rows := len(r.order)
 	r.order = slices.Grow(r.order, rows*(r.columns-1))[:rows*r.columns]
@@ -175,8 +171,7 @@ func (r *result) sum() (digest [md5.Size]byte) {
 	return md5.Sum(r.scratch)
 }
 
-// matches reports whether the values, in compared order, are what the record
-// expects.
+// matches reports whether the values, in compared order, are those that the record expects.
 func (r *result) matches(rec *record, digest [md5.Size]byte) bool {
 	if rec.hash != "" {
 		var sum [2 * md5.Size]byte
@@ -197,7 +192,7 @@ func (r *result) matches(rec *record, digest [md5.Size]byte) bool {
 	return true
 }
 
-// lines returns the result as a test file holds it.
+// lines returns the result in the format of a test file.
 func (r *result) lines(rowwise bool) []string {
 	perLine := 1
 	if rowwise && r.columns > 0 {

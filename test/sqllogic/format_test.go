@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Goal: values look as the classic format wants them, for every column letter,
-// and keep what it would lose in exact mode. Method: a table of values.
+// Goal: values have the classic format for every column letter, and exact mode keeps what it would drop. Method: a
+// table of values.
 func TestValueForms(t *testing.T) {
 	const text, integer = 25, 23
 	for _, c := range []struct {
@@ -59,9 +59,8 @@ func TestValueForms(t *testing.T) {
 	}
 }
 
-// Goal: the three sort modes order values as the C program does, and the hash
-// is over them in that order. Method: one result, its lines in each mode; the
-// hash was computed by md5sum over the same lines.
+// Goal: the three sort modes order values as SQLite's program does, and the hash is over the sorted values. Method: one
+// result, its lines in each mode; md5sum has computed the hash.
 func TestArrange(t *testing.T) {
 	var r result
 	r.reset(2)
@@ -120,8 +119,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// Goal: what the files create is found, so that it can be dropped, and nothing
-// else. Method: statements in their spellings.
+// Goal: the objects that files create are found, so that they can be dropped, and no others. Method: statements in
+// various spellings.
 func TestCreatedObject(t *testing.T) {
 	for sql, want := range map[string]object{
 		"CREATE TABLE t(a int)":                        {"TABLE", "t"},

@@ -20,18 +20,17 @@ var (
 	mutateSeed = flag.Uint64("mutate-seed", 1, "seed of TestMutants; 0 takes one of the clock")
 )
 
-// mutantPatience is how long a mutant may take. The session's statement_timeout is mutantTimeout: a mutant that
-// needs longer than the difference to end after it counts as hanging.
+// answerTimeout bounds a mutant. The session's statement_timeout is mutantTimeout: a mutant that takes the difference
+// longer is reported as hanging.
 const (
-	mutantTimeout  = time.Second
-	mutantPatience = 30 * time.Second
+	mutantTimeout = time.Second
+	answerTimeout = 30 * time.Second
 )
 
-// TestMutants runs statements that differ from those of our files in a few tokens. Goal: whatever the text, the
-// server answers with a result or an error that says what is wrong: never with an internal error (class XX), a
-// lost connection or not at all. Method: each file is run as it is, with mutants of its statements after each of
-// them, in simple and extended protocol, until the time is over; `-mutate-for 1h` by hand. A failure names the
-// seed and the text.
+// TestMutants runs statements that differ from those of our files in a few tokens. Goal: for any text the server
+// returns a result or a precise error: never an internal error (class XX), a lost connection or no answer. Method: run
+// each file, with mutants of its statements after each of them, in the simple and the extended protocol, until the time
+// is over; `-mutate-for 1h` by hand. A failure names the seed and the text.
 func TestMutants(t *testing.T) {
 	seed := *mutateSeed
 	if seed == 0 {
@@ -73,7 +72,7 @@ type mutants struct {
 	dsn       string
 	rng       *rand.Rand
 	end       time.Time
-	pools     [2]*tokenPool // what tokens are replaced by: of all files, of the one that is run
+	pools     [2]*tokenPool // replacements for tokens: of all files, of the current one
 	conn      *wire
 	seen      map[string]bool // failures already reported
 	ran       int
@@ -107,7 +106,7 @@ func (m *mutants) file(records []record) {
 }
 
 func (m *mutants) connect() {
-	w, err := dial(context.Background(), m.dsn, mutantPatience)
+	w, err := dial(context.Background(), m.dsn, answerTimeout)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -115,7 +114,7 @@ func (m *mutants) connect() {
 	m.run(request{sql: fmt.Sprintf("SET statement_timeout = %d", mutantTimeout.Milliseconds())}, "")
 }
 
-// mutant runs one mutant, most often so that what it changes is taken back.
+// mutant runs one mutant, usually so that its changes are rolled back.
 func (m *mutants) mutant(r *record) {
 	text := m.wrap(m.mutate(r.sql))
 	if changesTimeout.MatchString(text) {
@@ -131,14 +130,14 @@ func (m *mutants) mutant(r *record) {
 	m.run(q, r.sql)
 }
 
-// changesTimeout tells mutants that could take away their own time limit, endsTransaction those that a savepoint
-// does not hold.
+// changesTimeout matches mutants that could remove their own time limit, endsTransaction those that end the transaction
+// of a savepoint.
 var (
 	changesTimeout  = regexp.MustCompile(`(?i)statement_timeout|\b(reset|discard|set)\b.*\ball\b|set_config|\bshutdown\b|lock_timeout`)
 	endsTransaction = regexp.MustCompile(`(?i)\b(commit|rollback|abort|end|begin|start|vacuum)\b`)
 )
 
-// run sends a statement and reports what must not happen; of is the statement a mutant was made of.
+// run sends a statement and reports violations; of is the statement from which the mutant was derived.
 func (m *mutants) run(q request, of string) {
 	reply, err := m.conn.query(q, nil)
 	switch {
@@ -203,16 +202,16 @@ func join(tokens []token) string {
 	return b.String()
 }
 
-// tokenPool holds what mutants are made with: tokens by kind, groups in parentheses, whole statements.
+// tokenPool holds the replacements: tokens by kind, groups in parentheses, whole statements.
 type tokenPool struct {
 	byKind  map[byte][]token
 	groups  [][]token
 	calls   []token // names that an argument list follows
-	names   []token // words that are no keywords of queries: mostly columns and tables
+	names   []token // words that are not keywords of queries: mostly columns and tables
 	queries []string
 }
 
-// keywords are the words that stand in most queries.
+// keywords are the most frequent words of queries.
 var keywords = map[string]bool{}
 
 func init() {
@@ -246,7 +245,7 @@ func (p *tokenPool) add(text string) {
 	}
 }
 
-// closing returns the place of the parenthesis that closes the one at i, 0 for none.
+// closing returns the index of the parenthesis that closes the one at i, 0 for none.
 func closing(tokens []token, i int) int {
 	depth := 0
 	for ; i < len(tokens); i++ {
@@ -273,7 +272,7 @@ func pick[T any](rng *rand.Rand, list []T) (out T) {
 func (m *mutants) mutate(text string) string {
 	tokens := tokenise(text)
 	for n := 1 + m.rng.IntN(2); n > 0 && len(tokens) > 0; n-- {
-		pool := m.pools[min(m.rng.IntN(4), 1)] // most often of the same file, whose names exist
+		pool := m.pools[min(m.rng.IntN(4), 1)] // usually of the same file, whose names exist
 		i := m.rng.IntN(len(tokens))
 		switch m.rng.IntN(12) {
 		case 0: // another token of the kind
@@ -282,7 +281,7 @@ func (m *mutants) mutate(text string) string {
 			tokens = splice(tokens, i, i+1)
 		case 2:
 			tokens = splice(tokens, i, i, tokens[i])
-		case 3: // two tokens in the other order
+		case 3: // two tokens swapped
 			j := m.rng.IntN(len(tokens))
 			tokens[i], tokens[j] = tokens[j], tokens[i]
 		case 4, 5: // a group for a group
@@ -323,7 +322,7 @@ func (m *mutants) mutate(text string) string {
 	return join(tokens)
 }
 
-// name returns the place of a word at i or behind it that is no keyword; -1 for none.
+// name returns the index of the first word at or after i that is not a keyword; -1 for none.
 func (m *mutants) name(tokens []token, i int) int {
 	for k := range tokens {
 		j := (i + k) % len(tokens)
@@ -334,7 +333,7 @@ func (m *mutants) name(tokens []token, i int) int {
 	return -1
 }
 
-// correlate makes some of a query's names ones of an enclosing query's item.
+// correlate replaces some of a query's names by those of an enclosing query's item.
 func (m *mutants) correlate(text, item string) string {
 	tokens := tokenise(text)
 	for range 1 + m.rng.IntN(2) {
@@ -353,7 +352,7 @@ var (
 	clauses    = []string{"GROUP BY %s", "ORDER BY %s", "HAVING count(%s) > 0", "HAVING max(%s) IS NULL", "LIMIT 1 + %s", "FOR UPDATE OF %s", "UNION ALL SELECT %s"}
 )
 
-// extremes are values at which types end.
+// extremes are values at the limits of types.
 var extremes = []string{
 	"NULL", "0", "-1", "2147483647", "(-2147483648)", "9223372036854775807", "9223372036854775808", "1e308", "1e-400", "'NaN'", "''",
 	"'infinity'", "'-infinity'::timestamp", "'{}'", "'294276-12-31'::timestamp", "1e131071", "true", "ARRAY[NULL]", "'\\x00'", "row(1,2)",
@@ -365,7 +364,7 @@ func splice(tokens []token, from, to int, with ...token) []token {
 	return append(out, tokens[to:]...)
 }
 
-// wrap sometimes puts a statement into another, or beside one.
+// wrap sometimes embeds a statement in another.
 func (m *mutants) wrap(text string) string {
 	other := pick(m.rng, m.pools[1].queries)
 	if m.rng.IntN(2) == 0 {

@@ -6,9 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Goal: a test file is read as its author means it, line numbers included,
-// because exclude files and the rewriter live by them. Method: one text with
-// every construct, compared with the records written out by hand.
+// Goal: a test file is parsed as specified, with line numbers, on which exclude files and the rewriter depend. Method:
+// one text with every construct, compared with the expected records.
 func TestParse(t *testing.T) {
 	text := "# a comment\r\n" +
 		"\n" +
@@ -98,8 +97,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// Goal: a mistake in a test file is an error with its line, never a record
-// that passes for nothing. Method: one mistake each.
+// Goal: a mistake in a test file is an error with its line, never a record that always passes. Method: one mistake
+// each.
 func TestParseRefuses(t *testing.T) {
 	for _, text := range []string{
 		"frobnicate\n",

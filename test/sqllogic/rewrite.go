@@ -12,9 +12,8 @@ type edit struct {
 	lines    []string
 }
 
-// rewrite notes what the server's answer changes in the file. A statement or
-// query that fails where it should not is left alone: it is reported as a
-// failure, for its author to judge.
+// rewrite records what the server's answer changes in the file. A statement or query that fails unexpectedly is left
+// unchanged and reported as a failure.
 func (run *fileRun) rewrite(rec *record, w *wire, reply reply) {
 	switch rec.kind {
 	case kindStatementError:

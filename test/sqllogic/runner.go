@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// Options say what to run, and where. The zero value of a field is its default.
+// Options specify what to run, and where. The zero value of a field is its default.
 type Options struct {
-	DSN     string // the server, as a URL or keyword string of libpq
+	URL     string // the server, as a URL or keyword string of libpq
 	Dialect string // what skipif and onlyif compare with; "" is "postgresql"
 
 	Paths   []string // files, and directories whose .slt and .test files are run
 	List    string   // a file that names test files, one a line
-	Root    string   // where the names of List begin; "" is the directory List lies in
+	Root    string   // the directory of the names of List; "" is List's own directory
 	Exclude string   // a file of lines FILE:LINE: records to skip
 
 	MaxFailures   int           // end the run after this many failures; 0 is no limit
 	RecordTimeout time.Duration // how long one record may take; 0 is one minute
 	Extended      bool          // use the extended protocol, in place of simple queries
 
-	// Rewrite fills the results the server gives into the files, which must
-	// not be packed, in place of comparing them.
+	// Rewrite replaces the results in the files, which must not be compressed, by the server's, instead of comparing
+	// them.
 	Rewrite bool
 
 	Verbose bool // report each file with its counts and its time
@@ -33,10 +33,9 @@ type Options struct {
 	Progress io.Writer // a progress bar is drawn here; nil is none
 }
 
-// Run runs all records of the files that the options name, in order. It
-// returns an error when it could not finish: a file that cannot be read or
-// parsed, a server that is not there or goes away, the end of ctx. Records
-// that fail are no error; the summary counts them, also beside an error.
+// Run runs all records of the files that the options name, in order. It returns an error if it could not finish: a file
+// that cannot be read or parsed, a server that cannot be reached or disconnects, the end of ctx. Failed records are not
+// an error; the summary counts them, and is valid with an error too.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	if o.Dialect == "" {
 		o.Dialect = "postgresql"
@@ -78,8 +77,7 @@ type runner struct {
 	res      result // memory reused by all queries
 }
 
-// files runs the files one after the other, and reads each while the one
-// before it runs.
+// files runs the files one after the other, and reads each while the previous one runs.
 func (r *runner) files(ctx context.Context, files []testFile) error {
 	type loaded struct {
 		records []record
@@ -133,10 +131,10 @@ type fileRun struct {
 	connections map[string]*wire // by the name their records give
 	labels      map[string]labelled
 	threshold   int64
-	edits       []edit // what the rewriter will change
+	edits       []edit // the rewriter's changes
 }
 
-// labelled is the result of the first query that carried a label.
+// labelled is the first result of a label's queries.
 type labelled struct {
 	digest [md5.Size]byte
 	line   int
@@ -173,8 +171,8 @@ func (r *runner) file(ctx context.Context, f testFile, records []record) error {
 	return run.clean(ctx, objects)
 }
 
-// clean drops the objects the file creates, over a connection of its own.
-// What cannot be dropped is a failure of the file.
+// clean drops the objects that the file creates, over a separate connection. An object that cannot be dropped is a
+// failure of the file.
 func (run *fileRun) clean(ctx context.Context, objects []object) error {
 	if len(objects) == 0 {
 		return nil
@@ -189,8 +187,8 @@ func (run *fileRun) clean(ctx context.Context, objects []object) error {
 		if err != nil {
 			return fmt.Errorf("%s: cleaning up with %s: %w", run.name, o.drop(), err)
 		}
-		// A name may be that of a view here and of a table there; DROP VIEW on
-		// a table is then an error (wrong_object_type) to pass over.
+		// A name may be that of a view in one file and of a table in another; DROP VIEW of a table is then an error
+		// (wrong_object_type) to ignore.
 		if reply.err == nil || reply.err.code == "42809" {
 			continue
 		}
@@ -202,7 +200,7 @@ func (run *fileRun) clean(ctx context.Context, objects []object) error {
 }
 
 func (run *fileRun) dial(ctx context.Context) (*wire, error) {
-	w, err := dial(ctx, run.DSN, run.RecordTimeout)
+	w, err := dial(ctx, run.URL, run.RecordTimeout)
 	if err != nil {
 		return nil, fmt.Errorf("%s: no connection to the server: %w", run.name, err)
 	}
@@ -226,7 +224,7 @@ func (run *fileRun) connection(ctx context.Context, name string) (*wire, error) 
 	return w, nil
 }
 
-// speak sets a connection to the dialect whose records are run, where the server has it.
+// speak sets a connection to the dialect of the run, if the server supports it.
 func (run *fileRun) speak(w *wire) error {
 	if run.Dialect != "mysql" {
 		return nil
@@ -281,8 +279,8 @@ func (run *fileRun) record(ctx context.Context, rec *record) error {
 	return nil
 }
 
-// lost counts a record in whose course the connection was lost. The run goes
-// on over a new connection if the server still gives one.
+// lost counts a record during which the connection was lost. The run continues on a new connection if the server
+// accepts one.
 func (run *fileRun) lost(ctx context.Context, rec *record, cause error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -301,8 +299,7 @@ func (run *fileRun) lost(ctx context.Context, rec *record, cause error) error {
 	return nil
 }
 
-// judge compares an answer with what the record expects. It returns an empty
-// actual when the record passes.
+// judge compares an answer with what the record expects. It returns an empty actual if the record passes.
 func (run *fileRun) judge(rec *record, w *wire, reply reply) (expected, actual string) {
 	switch {
 	case rec.kind == kindStatementError:

@@ -15,8 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// fakeServer answers simple queries as answer says, over the real protocol. It
-// lets the runner meet what no healthy server does: silence and sudden death.
+// fakeServer answers simple queries as answer specifies, over the real protocol. It simulates faults: no answer, a lost
+// connection.
 type fakeServer struct {
 	t        *testing.T
 	listener net.Listener
@@ -227,15 +227,14 @@ func mixedAnswer(sql string) fakeAnswer {
 	return fakeAnswer{tag: "OK"}
 }
 
-// Goal: each record is judged as its file says, counted once, and reported
-// with its line; what is skipped is not sent. Method: one file with a passing
-// and a failing record of each kind, against a server that answers by script.
-func TestRunJudges(t *testing.T) {
+// Goal: each record is checked as its file says, counted once, and reported with its line; skipped records are not
+// sent. Method: one file with a passing and a failing record of each kind, against a scripted server.
+func TestRunChecksRecords(t *testing.T) {
 	server := newFakeServer(t, mixedAnswer)
 	path := write(t, mixedFile)
 	exclude := write(t, "# records to skip\n"+path+":60\n")
 	var out bytes.Buffer
-	summary, err := Run(context.Background(), Options{DSN: server.dsn(), Paths: []string{path}, Exclude: exclude, Out: &out})
+	summary, err := Run(context.Background(), Options{URL: server.dsn(), Paths: []string{path}, Exclude: exclude, Out: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,15 +265,14 @@ func TestRunJudges(t *testing.T) {
 func TestRunMaxFailures(t *testing.T) {
 	server := newFakeServer(t, func(string) fakeAnswer { return fakeAnswer{code: "XX000"} })
 	path := write(t, strings.Repeat("statement ok\nSELECT 1\n\n", 10))
-	summary, err := Run(context.Background(), Options{DSN: server.dsn(), Paths: []string{path}, MaxFailures: 3})
+	summary, err := Run(context.Background(), Options{URL: server.dsn(), Paths: []string{path}, MaxFailures: 3})
 	if err != nil || summary.Failed != 3 || len(server.queries()) != 3 {
 		t.Errorf("%+v, %v after %d queries", summary, err, len(server.queries()))
 	}
 }
 
-// Goal: a server that goes away ends the run with one failure and one clear
-// error. Method: the server closes its listener and the connection in the
-// middle of the first of many records.
+// Goal: a server that stops ends the run with one failure and one clear error. Method: the server closes its listener
+// and the connection during the first of many records.
 func TestRunServerDies(t *testing.T) {
 	var server *fakeServer
 	server = newFakeServer(t, func(string) fakeAnswer {
@@ -283,7 +281,7 @@ func TestRunServerDies(t *testing.T) {
 	})
 	path := write(t, strings.Repeat("statement ok\nSELECT 1\n\n", 100))
 	var out bytes.Buffer
-	summary, err := Run(context.Background(), Options{DSN: server.dsn(), Paths: []string{path}, Out: &out})
+	summary, err := Run(context.Background(), Options{URL: server.dsn(), Paths: []string{path}, Out: &out})
 	if err == nil || !strings.Contains(err.Error(), path+":1: the server went away") {
 		t.Errorf("error: %v", err)
 	}
@@ -292,8 +290,8 @@ func TestRunServerDies(t *testing.T) {
 	}
 }
 
-// Goal: a connection lost while the server lives, and a record without an
-// answer, are one failure each; the file goes on over a new connection.
+// Goal: a connection lost while the server runs, and a record without an answer, are one failure each; the file
+// continues on a new connection.
 func TestRunConnectionLost(t *testing.T) {
 	server := newFakeServer(t, func(sql string) fakeAnswer {
 		switch sql {
@@ -307,7 +305,7 @@ func TestRunConnectionLost(t *testing.T) {
 	path := write(t, "statement ok\nHANG UP\n\nstatement ok\nA\n\nstatement ok\nSLEEP\n\nstatement ok\nB\n")
 	var out bytes.Buffer
 	summary, err := Run(context.Background(), Options{
-		DSN: server.dsn(), Paths: []string{path}, Out: &out, RecordTimeout: 200 * time.Millisecond,
+		URL: server.dsn(), Paths: []string{path}, Out: &out, RecordTimeout: 200 * time.Millisecond,
 	})
 	if err != nil || summary.Passed != 2 || summary.Failed != 2 {
 		t.Errorf("%+v, %v\n%s", summary, err, out.String())
@@ -325,15 +323,14 @@ func TestRunCanceled(t *testing.T) {
 		return fakeAnswer{sleep: 100 * time.Millisecond}
 	})
 	path := write(t, strings.Repeat("statement ok\nSELECT 1\n\n", 3))
-	_, err := Run(ctx, Options{DSN: server.dsn(), Paths: []string{path}})
+	_, err := Run(ctx, Options{URL: server.dsn(), Paths: []string{path}})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error: %v", err)
 	}
 }
 
-// Goal: the rewriter fills in results, SQLSTATEs, counts and letters, and
-// leaves all else, and records that fail, as they are. Method: a file before
-// and after; a second run changes nothing and passes.
+// Goal: the rewriter replaces results, SQLSTATEs, counts and letters, and leaves everything else, and failed records,
+// unchanged. Method: a file before and after; a second run changes nothing and passes.
 func TestRewrite(t *testing.T) {
 	server := newFakeServer(t, func(sql string) fakeAnswer {
 		switch sql {
@@ -421,7 +418,7 @@ y
 z
 `
 	for range 2 {
-		summary, err := Run(context.Background(), Options{DSN: server.dsn(), Paths: []string{path}, Rewrite: true})
+		summary, err := Run(context.Background(), Options{URL: server.dsn(), Paths: []string{path}, Rewrite: true})
 		if err != nil || summary.Failed != 1 || summary.Passed != 6 {
 			t.Fatalf("%+v, %v", summary, err)
 		}
@@ -433,14 +430,14 @@ z
 			t.Errorf("rewritten to:\n%s", got)
 		}
 	}
-	summary, err := Run(context.Background(), Options{DSN: server.dsn(), Paths: []string{path}})
+	summary, err := Run(context.Background(), Options{URL: server.dsn(), Paths: []string{path}})
 	if err != nil || summary.Failed != 1 || summary.Passed != 6 {
 		t.Errorf("%+v, %v", summary, err)
 	}
 }
 
-// Goal: files are found by list and root, in directories, and packed; what is
-// missing is an error. Method: the corpus layout in small.
+// Goal: files are found by list and root, in directories, and compressed; a missing file is an error. Method: a small
+// copy of the corpus' layout.
 func TestFindFiles(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"list", "root/a.test", "root/deep/b.test.gz", "root/deep/c.slt", "root/readme.md"} {

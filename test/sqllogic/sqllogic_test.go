@@ -12,21 +12,21 @@ import (
 	"github.com/percodb/percodb/node"
 )
 
-// target is a server that our own files are run against.
+// target is a server on which our files are run.
 type target struct {
 	name     string
 	start    func(t *testing.T) (dsn string) // starts the server for the length of the test
 	extended bool                            // run the files over the extended protocol
 }
 
-// targets returns the servers to test: percodb in the settings that could change an answer, and
-// PostgreSQL, the judge, when PERCODB_TEST_PG_DSN names one.
+// targets returns the servers to test: percodb in the settings that could change a result, and PostgreSQL, the
+// reference, if PERCODB_TEST_PG_DSN names one.
 func targets() []target {
 	all := []target{
 		{name: "many tiny ranges", start: func(t *testing.T) string { return startAll(t, node.Options{RangeMaxBytes: 16 << 10}) }},
 		{name: "kv over gRPC", start: startCluster, extended: true},
 	}
-	if !testing.Short() { // those above do what these do, and more of it at once
+	if !testing.Short() { // those above cover the same, and more of it at once
 		all = append(all,
 			target{name: "one range", start: func(t *testing.T) string { return startAll(t, node.Options{}) }},
 			target{name: "page size 1", start: func(t *testing.T) string { return startAll(t, node.Options{PageRows: 1, GroupSize: 1}) }})
@@ -61,7 +61,7 @@ func startAll(t *testing.T, opts node.Options) string {
 	return dsn(start(t, opts))
 }
 
-// startCluster starts an oracle, three stores and a SQL node, which speak gRPC with each other.
+// startCluster starts an oracle, three stores and a SQL node, connected by gRPC.
 func startCluster(t *testing.T) string {
 	oracle := start(t, node.Options{Role: node.RoleTSO, Data: t.TempDir(), RPCListen: "127.0.0.1:0"})
 	join := oracle.RPCAddr().String()
@@ -75,9 +75,8 @@ func startCluster(t *testing.T) string {
 
 func dsn(n *node.Node) string { return "postgres://tester@" + n.Addr().String() + "/percodb" }
 
-// Goal: percodb's SQL behaves as our files say, in every setting that could
-// change it, and PostgreSQL agrees with the files. Method: each file of
-// testdata on each target, as a test of its own.
+// Goal: percodb's SQL behaves as our files say, in every setting that could change it, and PostgreSQL agrees with the
+// files. Method: each file of testdata on each target, as a subtest.
 func TestFiles(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.slt")
 	if err != nil || len(files) == 0 {
@@ -90,7 +89,7 @@ func TestFiles(t *testing.T) {
 				t.Run(strings.TrimSuffix(filepath.Base(file), ".slt"), func(t *testing.T) {
 					var out bytes.Buffer
 					summary, err := Run(context.Background(), Options{
-						DSN: dsn, Paths: []string{file}, Out: &out, Extended: target.extended,
+						URL: dsn, Paths: []string{file}, Out: &out, Extended: target.extended,
 					})
 					if err != nil {
 						t.Fatalf("%s%v", out.String(), err)

@@ -15,8 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// serverError is an error the server answered a record with. The connection
-// goes on.
+// serverError is an error with which the server answered a record. The connection stays open.
 type serverError struct {
 	code    string // the SQLSTATE
 	message string
@@ -25,23 +24,21 @@ type serverError struct {
 
 func (e *serverError) Error() string { return "ERROR " + e.code + ": " + e.message }
 
-// errTimeout is returned when a record took longer than it may. The
-// connection is closed then.
+// errTimeout is returned if a record exceeds its time limit. The connection is closed then.
 var errTimeout = errors.New("timed out")
 
-// wire is one connection. pgconn opens it, with all that a DSN can say; then
-// the runner drives the protocol itself: for hundreds of thousands of short
-// queries, one write and one pass over the answer, with no goroutine or
-// context between, is what keeps the runner out of the measurement.
+// wire is one connection. pgconn opens it, with everything that a URL can specify; the runner then speaks the protocol
+// itself: for hundreds of thousands of short queries, one write and one pass over the answer, without goroutines and
+// contexts, keep the runner's cost out of the measurement.
 type wire struct {
 	conn      net.Conn
 	frontend  *pgproto3.Frontend
-	processID uint32 // these two name the session in a cancel request
+	processID uint32 // these two identify the session in a cancel request
 	secretKey []byte
 	timeout   time.Duration
 	unwatch   func() bool // ends the watch over the run's context
 
-	letters []byte   // the column letters of the query under way
+	letters []byte   // the column letters of the current query
 	oids    []uint32 // its column types, as the server describes them
 }
 
@@ -71,7 +68,7 @@ func dial(ctx context.Context, dsn string, timeout time.Duration) (*wire, error)
 	return w, nil
 }
 
-// close ends the connection. The server needs no farewell, but logs less with one.
+// close ends the connection. Terminate is optional, but the server logs less with it.
 func (w *wire) close() {
 	w.unwatch()
 	w.frontend.Send(&pgproto3.Terminate{})
@@ -79,38 +76,38 @@ func (w *wire) close() {
 	_ = w.conn.Close()
 }
 
-// cancel asks the server to end the query under way, so that the locks it
-// holds do not stop what follows. Whether it does is up to the server.
+// cancel requests that the server cancel the current query, so that its locks do not block later ones. The server may
+// ignore it.
 func (w *wire) cancel() {
-	const patience = 5 * time.Second
+	const cancelTimeout = 5 * time.Second
 	addr := w.conn.RemoteAddr()
-	conn, err := net.DialTimeout(addr.Network(), addr.String(), patience)
+	conn, err := net.DialTimeout(addr.Network(), addr.String(), cancelTimeout)
 	if err != nil {
 		return
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(cancelTimeout))
 	request := pgproto3.CancelRequest{ProcessID: w.processID, SecretKey: w.secretKey}
 	message, err := request.Encode(nil)
 	if err != nil {
 		return
 	}
 	if _, err := conn.Write(message); err == nil {
-		_, _ = conn.Read(make([]byte, 1)) // the server closes when it has passed the request on
+		_, _ = conn.Read(make([]byte, 1)) // the server closes after it has forwarded the request
 	}
 }
 
-// reply is the outcome of one simple query that the server answered.
+// reply is the result of one simple query that the server answered.
 type reply struct {
 	err     *serverError // nil when it succeeded
 	rows    int64        // the row count of the last command tag, -1 when it has none
 	columns bool         // whether it returned rows at all
 }
 
-// request is one record as it goes to the server.
+// request is one record in the form in which it is sent.
 type request struct {
 	sql      string
-	data     string // what COPY … FROM STDIN is given; "" makes it fail
+	data     string // the input of COPY … FROM STDIN; "" makes it fail
 	letters  string // the column letters; "?" takes them from the server's types
 	exact    bool   // see result.add
 	extended bool   // use the extended protocol in place of a simple query
@@ -123,8 +120,7 @@ func (w *wire) query(q request, res *result) (reply, error) {
 	if err := w.conn.SetDeadline(time.Now().Add(w.timeout)); err != nil {
 		return out, err
 	}
-	// The extended protocol cannot carry several statements; a text that may
-	// hold them goes as a simple query.
+	// The extended protocol cannot carry several statements; a text that may contain several is sent as a simple query.
 	q.extended = q.extended && !strings.Contains(strings.TrimRight(q.sql, "; \t\n"), ";")
 	w.send(q)
 	if err := w.frontend.Flush(); err != nil {
@@ -194,13 +190,13 @@ func (w *wire) copyIn(q request) error {
 		w.frontend.Send(&pgproto3.CopyDone{})
 	}
 	if q.extended {
-		// The server has dropped the Sync that was sent before it asked for data.
+		// The server has discarded the Sync that preceded its request for data.
 		w.frontend.SendSync(&pgproto3.Sync{})
 	}
 	return w.frontend.Flush()
 }
 
-// lost names the reason why the connection is of no use any more.
+// lost returns the reason why the connection is unusable.
 func (w *wire) lost(err error) error {
 	w.unwatch()
 	timedOut := errors.Is(err, os.ErrDeadlineExceeded)
@@ -212,7 +208,7 @@ func (w *wire) lost(err error) error {
 	return err
 }
 
-// describe notes the types of a result's columns.
+// describe stores the types of a result's columns.
 func (w *wire) describe(m *pgproto3.RowDescription, letters string, res *result) {
 	w.oids = w.oids[:0]
 	for i := range m.Fields {
@@ -230,8 +226,8 @@ func (w *wire) describe(m *pgproto3.RowDescription, letters string, res *result)
 	}
 }
 
-// letterOf returns the letter the rewriter gives a column: I for the integer
-// types and T for all others, whose exact text is what a test should hold.
+// letterOf returns the letter that the rewriter gives a column: I for the integer types and T for all others, whose
+// exact text a test should contain.
 func letterOf(oid uint32) byte {
 	switch oid {
 	case 20, 21, 23, 26: // int8, int2, int4, oid

@@ -9,8 +9,8 @@ import (
 	"github.com/percodb/percodb/internal/invariants"
 )
 
-// Goal: the hot statements stay lean from socket to store and back. Method: round trips of ready-made
-// bytes, so that every allocation counted is the server's.
+// Goal: frequent statements stay within their allocation budgets, from the socket to the store and back. Method:
+// prepared byte sequences, so that only the server allocates.
 func TestAllocationBudget(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists alloc_t")
@@ -44,7 +44,7 @@ func TestAllocationBudget(t *testing.T) {
 		trip := func() { roundTrip(t, r.conn, c.message, answer) }
 		trip()
 		got := testing.AllocsPerRun(200, trip)
-		for range 4 { // The server may have work of its own in one of them.
+		for range 4 { // Background work of the server may allocate in one of them.
 			got = min(got, testing.AllocsPerRun(200, trip))
 		}
 		t.Logf("%s: %.1f allocations", c.name, got)
@@ -54,7 +54,7 @@ func TestAllocationBudget(t *testing.T) {
 	}
 }
 
-// roundTrip sends bytes and reads up to ReadyForQuery in a transaction that is over.
+// roundTrip sends bytes and reads up to ReadyForQuery outside a transaction.
 func roundTrip(t *testing.T, conn net.Conn, message, answer []byte) {
 	if _, err := conn.Write(message); err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// instant returns a time by the oracle's clock at or after all that has been committed, and before all that
-// will be: nothing else is committed within its millisecond.
+// instant returns a timestamp of the oracle at or after every commit so far and before every later one: nothing else is
+// committed within its millisecond.
 func instant(t testing.TB, conn *pgx.Conn) string {
 	t.Helper()
 	millis := func() (ms int64) {
@@ -68,9 +68,9 @@ func wantCode(t testing.TB, conn *pgx.Conn, code, query string, args ...any) *pg
 	return pg
 }
 
-// Goal: a query AS OF SYSTEM TIME answers as it would have then, under the schema of then, in every protocol
-// and as often as its text is sent; what follows it on the connection is of the present. Method: change rows
-// and columns between instants, and ask.
+// Goal: a query AS OF SYSTEM TIME returns the rows of that time under the schema of that time, in every protocol and
+// whenever its text is sent again; later statements of the connection read the present. Method: change rows and columns
+// between instants, and query.
 func TestAsOfSystemTime(t *testing.T) {
 	conn := connect(t, "")
 	execAll(t, conn, "drop table if exists asof_t, asof_u")
@@ -81,7 +81,7 @@ func TestAsOfSystemTime(t *testing.T) {
 	execAll(t, conn, "update asof_t set n = n + 1", "delete from asof_t where id = 2", "insert into asof_t values (3, 30)")
 	second := instant(t, conn)
 	execAll(t, conn, "alter table asof_t add column s text default 'new'", "create index on asof_t (n)")
-	instant(t, conn) // what follows asks as of a millisecond ago
+	instant(t, conn) // the following queries are as of a millisecond ago
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec, pgx.QueryExecModeDescribeExec} {
 		for range 2 {
 			wantRows(t, conn, "1 10|2 20", "select * from asof_t as of system time '"+first+"' order by id", mode)
@@ -123,8 +123,8 @@ func TestAsOfSystemTime(t *testing.T) {
 	}
 }
 
-// Goal: a block AS OF SYSTEM TIME reads at one time and writes nothing; a pipeline that mixes times is
-// refused, not answered from one of them. Method: BEGIN and SET TRANSACTION, batches.
+// Goal: a block AS OF SYSTEM TIME reads at one time and writes nothing; a pipeline that mixes times is refused. Method:
+// BEGIN and SET TRANSACTION, batches.
 func TestBeginAsOfSystemTime(t *testing.T) {
 	conn := connect(t, "")
 	ctx := testContext(t)
@@ -177,8 +177,8 @@ func TestBeginAsOfSystemTime(t *testing.T) {
 	wantRows(t, conn, "1|2", "select n from asof_b order by n")
 }
 
-// Goal: history is kept for as long as ALTER SYSTEM says, also after a restart, and no longer; below the safe
-// point there is an error that names it. SHOW tells. Method: a server of its own with a short life.
+// Goal: history is kept for as long as ALTER SYSTEM says, also after a restart, and no longer; a read below the safe
+// point is an error that names it. SHOW shows it. Method: a separate server with a short life of history.
 func TestSafePointOverSQL(t *testing.T) {
 	opts := options(t.TempDir())
 	opts.GC = node.GCOptions{Interval: 20 * time.Millisecond, Lease: 200 * time.Millisecond}
@@ -215,9 +215,9 @@ func TestSafePointOverSQL(t *testing.T) {
 	}
 	execAll(t, conn, "drop table if exists gone", "create table gone (id int)", "insert into gone values (1)", "drop table gone")
 	passed := false
-	for deadline := time.Now().Add(patience); !passed && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(exchangeTimeout); !passed && time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if err := conn.QueryRow(testContext(t), "select current_setting('percodb.safe_point') <> 'none' and current_setting('percodb.safe_point')::timestamptz > $1::timestamptz", begun).Scan(&passed); err != nil {
-			passed = false // "none" is no time
+			passed = false // "none" is not a time
 		}
 	}
 	if !passed {
@@ -234,8 +234,8 @@ func TestSafePointOverSQL(t *testing.T) {
 	wantRows(t, conn, "10min", "show percodb.gc_life")
 }
 
-// Goal: AS OF SYSTEM TIME now() shows what was acknowledged before, also while the oracle runs ahead of the
-// clock. Method: a data directory whose window lies ten minutes in the future, as after a clock was set back.
+// Goal: AS OF SYSTEM TIME now() shows what was acknowledged before, also while the oracle is ahead of the clock.
+// Method: a data directory whose window lies ten minutes in the future, as after a clock step backwards.
 func TestAsOfNowWhileTheOracleIsAhead(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()

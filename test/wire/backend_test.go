@@ -16,7 +16,7 @@ import (
 	"github.com/percodb/percodb/node"
 )
 
-// failure is the SQLSTATE and message of an error, "" for none.
+// failure returns the SQLSTATE and message of an error, "" for none.
 func failure(err error) string {
 	var pgErr *pgconn.PgError
 	if errors.As(err, &pgErr) {
@@ -29,7 +29,7 @@ func failure(err error) string {
 }
 
 func TestCancelBackend(t *testing.T) {
-	// Goal: pg_cancel_backend cuts off the running statement of another session and no later one.
+	// Goal: pg_cancel_backend cancels the running statement of another session and no later one.
 	victim, other := connect(t, ""), connect(t, "")
 	ctx := testContext(t)
 	slept := make(chan error, 1)
@@ -54,8 +54,8 @@ func TestCancelBackend(t *testing.T) {
 }
 
 func TestTerminateBackend(t *testing.T) {
-	// Goal: pg_terminate_backend ends a session wherever it stands: its client gets FATAL 57P01, its
-	// transaction is rolled back, and with a timeout the caller learns that it is gone.
+	// Goal: pg_terminate_backend ends a session in any state: its client receives FATAL 57P01, its transaction is
+	// rolled back, and with a timeout the caller learns that it has ended.
 	other := connect(t, "")
 	ctx := testContext(t)
 	execAll(t, other, "drop table if exists terminated", "create table terminated (id int primary key)")
@@ -131,7 +131,7 @@ func TestBackendsThatAreNone(t *testing.T) {
 // waitActive waits until a session runs a statement.
 func waitActive(t *testing.T, c *pgx.Conn, pid uint32) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(exchangeTimeout); ; time.Sleep(2 * time.Millisecond) {
 		var state string
 		if err := c.QueryRow(testContext(t), "select state from pg_stat_activity where pid = $1", pid).Scan(&state); err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func waitActive(t *testing.T, c *pgx.Conn, pid uint32) {
 	}
 }
 
-// pid asks for the session's process id.
+// pid returns the session's process id.
 func (r *raw) pid() uint32 {
 	r.t.Helper()
 	var pid uint32
@@ -156,8 +156,8 @@ func (r *raw) pid() uint32 {
 }
 
 func TestConnectionLimits(t *testing.T) {
-	// Goal: max_connections clients are served, the last of them only the operator; clients that do not
-	// introduce themselves are bounded, and hold up nobody once they are gone.
+	// Goal: max_connections clients are served, the last of them only superusers; clients that send no startup packet
+	// are bounded, and block no other client once they have disconnected.
 	opts := options(t.TempDir())
 	opts.MaxConnections, opts.ReservedConnections = 4, 1
 	n, err := node.Start(context.Background(), opts)
@@ -201,7 +201,7 @@ func TestConnectionLimits(t *testing.T) {
 	untilSucceeds(t, func() error { _, err := dial("someone"); return err })
 
 	var silent []net.Conn
-	for range 64 { // The least that may be starting at once.
+	for range 64 { // The minimum number that may be starting at once.
 		c, err := net.Dial("tcp", n.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -223,7 +223,7 @@ func TestConnectionLimits(t *testing.T) {
 // untilSucceeds repeats f until it succeeds.
 func untilSucceeds(t *testing.T, f func() error) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(exchangeTimeout); ; time.Sleep(5 * time.Millisecond) {
 		err := f()
 		if err == nil {
 			return

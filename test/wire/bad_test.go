@@ -17,15 +17,15 @@ import (
 	"github.com/percodb/percodb/node"
 )
 
-// message frames a body with any length.
+// message frames a body, with an arbitrary length field.
 func message(kind byte, length uint32, body string) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{kind}, length), body...)
 }
 
 func framed(kind byte, body string) []byte { return message(kind, uint32(len(body)+4), body) }
 
-// Goal: whatever arrives on the socket, the connection ends with an error and the server goes on.
-// Method: hostile bytes at the start, and after a proper greeting; then a proper client.
+// Goal: whatever bytes arrive on the socket, the connection ends with an error and the server continues. Method:
+// hostile bytes at the start, and after a valid startup; then a valid client.
 func TestBadBytes(t *testing.T) {
 	starts := map[string][]byte{
 		"HTTP":           []byte("GET / HTTP/1.1\r\n\r\n"),
@@ -90,7 +90,7 @@ func TestBadBytes(t *testing.T) {
 		for i := range junk {
 			junk[i] = byte(rng.Uint32())
 		}
-		if len(junk) > 5 && rng.IntN(2) == 0 { // Half of it framed well.
+		if len(junk) > 5 && rng.IntN(2) == 0 { // Half of it with valid framing.
 			copy(junk, framed("QPBDECSHdcf"[rng.IntN(11)], string(junk[5:]))[:5])
 		}
 		if _, err := r.conn.Write(junk); err != nil {
@@ -105,7 +105,7 @@ func TestBadBytes(t *testing.T) {
 	}
 }
 
-// drain reads to the end of the connection, which must come.
+// drain reads to the end of the connection, which must follow.
 func drain(t *testing.T, r *raw) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -117,8 +117,8 @@ func drain(t *testing.T, r *raw) []byte {
 	return b.Bytes()
 }
 
-// Goal: a client that vanishes in the middle of anything leaves nothing behind: its transaction is
-// rolled back, its goroutine ends. Method: an own server, checked for goroutines after its end.
+// Goal: a client that disconnects at any point leaves nothing behind: its transaction is rolled back, its goroutine
+// ends. Method: a separate server, checked for goroutines after its end.
 func TestVanishingClients(t *testing.T) {
 	ignore := goleak.IgnoreCurrent()
 	n, err := node.Start(context.Background(), options(t.TempDir()))
@@ -151,7 +151,7 @@ func TestVanishingClients(t *testing.T) {
 		}
 	}
 	var wg sync.WaitGroup
-	for range 8 { // Thousands come and go.
+	for range 8 { // Thousands connect and disconnect.
 		wg.Go(func() {
 			for range 250 {
 				c, err := net.Dial("tcp", address)
@@ -171,14 +171,14 @@ func TestVanishingClients(t *testing.T) {
 	}
 	execAll(t, conn, "insert into vanish_t values (1), (2), (3)")
 	conn.Close(context.Background())
-	closing, cancel := context.WithTimeout(context.Background(), patience)
+	closing, cancel := context.WithTimeout(context.Background(), exchangeTimeout)
 	defer cancel()
 	n.Close(closing)
 	goleak.VerifyNone(t, ignore, goleak.IgnoreTopFunction("testing.(*T).Run"))
 }
 
-// Goal: a server that stops tells idle clients why, lets a running statement finish, and cuts off what
-// does not end in time, telling those clients too.
+// Goal: a server that stops tells idle clients the reason, lets running statements finish, and terminates those that
+// exceed the timeout, whose clients are told too.
 func TestDrain(t *testing.T) {
 	n, err := node.Start(context.Background(), options(t.TempDir()))
 	if err != nil {
@@ -192,9 +192,9 @@ func TestDrain(t *testing.T) {
 	inBlock.query("begin; insert into drained values (1)")
 	copying.send(&pgproto3.Query{String: "copy drained from stdin"})
 	waiting.send(&pgproto3.Query{String: "insert into drained values (1); select 1"})
-	busy.send(&pgproto3.Query{String: "select count(*) as n from generate_series(1, 3000000) a"})
+	busy.send(&pgproto3.Query{String: "select count(*) as n from generate_series(1, 1000000) a"})
 	stuck.send(&pgproto3.Query{String: endless})
-	time.Sleep(50 * time.Millisecond) // Until the statements run; were they not, they would be refused with 57P01 too.
+	time.Sleep(50 * time.Millisecond) // Until the statements run; otherwise they would be refused with 57P01 too.
 	closing, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	closed := make(chan struct{})
@@ -205,7 +205,7 @@ func TestDrain(t *testing.T) {
 	const bye = "fatal 57P01 terminating connection due to administrator command\n"
 	expect(t, "idle", idle.end(), bye)
 	expect(t, "in a block", inBlock.end(), bye)
-	if got := busy.end(); got != "columns n:20/0\nrow 3000000\ncomplete SELECT 1\nready I\n"+bye {
+	if got := busy.end(); got != "columns n:20/0\nrow 1000000\ncomplete SELECT 1\nready I\n"+bye {
 		t.Errorf("busy: %s", got)
 	}
 	for what, r := range map[string]*raw{"stuck": stuck, "in a COPY": copying} {
@@ -218,7 +218,7 @@ func TestDrain(t *testing.T) {
 	}
 	select {
 	case <-closed:
-	case <-time.After(patience):
+	case <-time.After(exchangeTimeout):
 		t.Fatal("Close does not return")
 	}
 	if _, err := net.Dial("tcp", address); err == nil {

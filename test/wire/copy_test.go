@@ -83,8 +83,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// Goal: the messages of COPY, in both protocols: giving up, failing while the client still sends, rows
-// over message borders, and what may not come in between.
+// Goal: the messages of COPY, in both protocols: CopyFail, an error while the client still sends, rows that span
+// messages, and messages that are invalid during COPY.
 func TestCopyMessages(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists copymsg_t")

@@ -13,13 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// copyPieces are what the data of random COPYs is made of: what the formats give a meaning, and values.
+// copyPieces are the parts of random COPY data: characters that are special in the formats, and values.
 var copyPieces = map[string][]string{
 	"text": {"1", "23", "x", "\t", "\t", "\n", "\n", "\n", `\`, `\`, `\N`, `\.`, "\r", "\r\n", `\n`, `\x41`, `\101`, "é", `\t`, ".", "{1,2}", "\t\\N"},
 	"csv":  {"1", "23", "x", ",", ",", "\n", "\n", "\n", `"`, `"`, `""`, `\.`, "\r", "\r\n", `\`, "é", `"a,b"`, ".", `"{1,2}"`, ",,"},
 }
 
-// copyOutcome copies data into an empty table and describes what the server answers, and what the table has then.
+// copyOutcome copies data into an empty table and describes the server's answer and the table's contents.
 func copyOutcome(t *testing.T, conn *pgx.Conn, options, data string) string {
 	t.Helper()
 	ctx := testContext(t)
@@ -38,8 +38,8 @@ func copyOutcome(t *testing.T, conn *pgx.Conn, options, data string) string {
 	return b.String()
 }
 
-// Goal: whatever bytes are copied, the rows, or the error, are PostgreSQL's. Method: random data in text and csv, copied into
-// both servers.
+// Goal: for any data the rows, or the error, are PostgreSQL's. Method: random data in text and csv, copied into both
+// servers.
 func TestCopyLikePostgreSQL(t *testing.T) {
 	dsn := os.Getenv("PERCODB_TEST_PG_DSN")
 	if dsn == "" {
@@ -85,8 +85,8 @@ func TestCopyLikePostgreSQL(t *testing.T) {
 	}
 }
 
-// loneCarriageReturn reports whether lines of data may end in a carriage return alone, which only PostgreSQL reads: data has
-// one, and its first line does not certainly end otherwise.
+// loneCarriageReturn reports whether lines of data may end in a carriage return alone, which only PostgreSQL accepts:
+// data contains one, and its first line may not end otherwise.
 func loneCarriageReturn(data string) bool {
 	first, _, ended := strings.Cut(data, "\n")
 	return strings.Contains(strings.ReplaceAll(data, "\r\n", "\n"), "\r") &&

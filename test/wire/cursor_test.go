@@ -17,8 +17,7 @@ import (
 	"github.com/percodb/percodb/node"
 )
 
-// openPortal binds a query to a portal of a connection that is in a block, and takes some of its rows: none,
-// where rows is 0.
+// openPortal binds a query to a portal in a block, and fetches some of its rows: none if rows is 0.
 func (s *script) openPortal(session, portal, query string, rows uint32) {
 	s.t.Helper()
 	f := s.connection(session).PgConn().Frontend()
@@ -30,7 +29,7 @@ func (s *script) openPortal(session, portal, query string, rows uint32) {
 	s.sync(session, nil)
 }
 
-// fetchPortal takes the remaining rows of a portal and returns them.
+// fetchPortal fetches and returns the remaining rows of a portal.
 func (s *script) fetchPortal(session, portal string) string {
 	s.t.Helper()
 	var got []string
@@ -51,7 +50,7 @@ func texts(values [][]byte) []string {
 	return all
 }
 
-// sync sends Sync and passes what comes up to ReadyForQuery to see.
+// sync sends Sync and calls see with what arrives up to ReadyForQuery.
 func (s *script) sync(session string, see func(pgproto3.BackendMessage)) {
 	s.t.Helper()
 	c := s.connection(session).PgConn()
@@ -76,7 +75,7 @@ func (s *script) sync(session string, see func(pgproto3.BackendMessage)) {
 	}
 }
 
-// openQueries are plans of one result: read along one iterator, fetched through an index, joined, grouped.
+// openQueries are plans of one result: read with one iterator, fetched through an index, joined, grouped.
 var openQueries = []string{
 	"select id, v from cursor_t",
 	"select id, v from cursor_t where v >= 10",
@@ -86,10 +85,9 @@ var openQueries = []string{
 	"select id, (select max(v) from cursor_t b where b.id = a.id) from cursor_t a",
 }
 
-// Goal: what an open portal or cursor has read, or has been made to read because the transaction changes
-// something, are reads of its transaction: where they have changed, the snapshot does not move. Method: in
-// one level after the other and for several plans, a statement of the transaction waits for a row, and who
-// holds the row changes, or does not, what the portal reads.
+// Goal: what an open portal or cursor has read, or has read ahead because the transaction changes rows, belongs to its
+// transaction's reads: if it has changed, the snapshot is not advanced. Method: at each level and for several plans, a
+// statement of the transaction waits for a row, whose owner changes, or does not change, what the portal reads.
 func TestSnapshotsOfOpenPortals(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -157,8 +155,8 @@ func (s *script) openPortalThenWait(level, query, kind string, changes bool) {
 	s.run("a: commit → COMMIT")
 }
 
-// Goal: a transaction at serializable does not commit when what its cursor has read, on behalf of a statement
-// that then waited, has changed.
+// Goal: a serializable transaction does not commit if what its cursor has read, ahead of a statement that then waited,
+// has changed.
 func TestSerializableCursor(t *testing.T) {
 	s := newScript(t)
 	s.mode = pgx.QueryExecModeSimpleProtocol
@@ -181,8 +179,8 @@ func TestSerializableCursor(t *testing.T) {
 	`)
 }
 
-// Goal: a cursor declared before a savepoint shows its rows whatever came after the savepoint and was
-// rolled back, schema changes included.
+// Goal: a cursor declared before a savepoint shows its rows whatever was done and rolled back after the savepoint,
+// including schema changes.
 func TestCursorsAndSavepoints(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -208,9 +206,8 @@ func TestCursorsAndSavepoints(t *testing.T) {
 	}
 }
 
-// Goal: cursors that keep their rows show them all, in order: WITH HOLD when the transaction is over, FOR
-// UPDATE with the rows locked, whatever others and the transaction itself do meanwhile; a client's partly
-// executed EXECUTE likewise.
+// Goal: cursors that keep their rows show them all, in order: WITH HOLD after the transaction, FOR UPDATE with the rows
+// locked, whatever other transactions and the transaction itself do; likewise a partly executed EXECUTE.
 func TestKeptRows(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -252,8 +249,8 @@ func TestKeptRows(t *testing.T) {
 	s.run("a: commit → COMMIT")
 }
 
-// Goal: rows that cursors keep beyond their statement's memory go to a file, which is gone with the cursor, or
-// the session. Method: a server of little memory; files without a name are looked for among its own.
+// Goal: rows that cursors keep beyond their statement's memory go to a file, which is removed with the cursor or the
+// session. Method: a server with little memory; count its unlinked open files.
 func TestKeptRowsBeyondMemory(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
@@ -279,7 +276,7 @@ func TestKeptRowsBeyondMemory(t *testing.T) {
 	}
 	files := func(want int) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(exchangeTimeout); ; time.Sleep(time.Millisecond) {
 			got := 0
 			links, _ := filepath.Glob("/proc/self/fd/*")
 			for _, link := range links {
@@ -320,7 +317,7 @@ func TestKeptRowsBeyondMemory(t *testing.T) {
 	if err := conn.QueryRow(t.Context(), "fetch h").Scan(&id, &v); err != nil || id != 12000 || len(v) != 1000 {
 		t.Fatal(id, len(v), err)
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // which would close files that nobody has closed
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // finalizers would close leaked files
 	if err := conn.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

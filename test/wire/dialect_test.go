@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Goal: under percodb.dialect a connection's texts are MySQL's, plans of the two dialects are kept apart, and a statement
-// that becomes several runs whole. Method: transcripts.
+// Goal: under percodb.dialect a connection's statements are MySQL's, the plans of the two dialects are separate, and a
+// statement that becomes several is atomic. Method: transcripts.
 func TestMySQLDialect(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists dialect_t")
@@ -42,7 +42,7 @@ func TestMySQLDialect(t *testing.T) {
 	}
 }
 
-// TestMySQLExtended: statements of MySQL's dialect with parameters, as ? and as $1, and CREATE TABLE with keys in the extended
+// Goal: statements of MySQL's dialect with parameters, as ? and as $1, and CREATE TABLE with keys work in the extended
 // protocol.
 func TestMySQLExtended(t *testing.T) {
 	ctx := testContext(t)

@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// step is some messages of the extended protocol and the answers up to ReadyForQuery.
+// step is messages of the extended protocol and the answers up to ReadyForQuery.
 type step struct {
 	name string
 	send []pgproto3.FrontendMessage
@@ -21,7 +21,7 @@ func runSteps(t *testing.T, r *raw, steps []step) {
 	}
 }
 
-// The messages, short.
+// The messages, abbreviated.
 
 func messages(m ...pgproto3.FrontendMessage) []pgproto3.FrontendMessage { return m }
 
@@ -52,7 +52,7 @@ func closeP(name string) *pgproto3.Close { return &pgproto3.Close{ObjectType: 'P
 
 var syncing = &pgproto3.Sync{}
 
-// Goal: types of parameters and columns are inferred as PostgreSQL infers them, and told by Describe.
+// Goal: types of parameters and columns are inferred as PostgreSQL infers them, and described by Describe.
 func TestDescribe(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists describe_t")
@@ -91,7 +91,7 @@ func TestDescribe(t *testing.T) {
 	expect(t, "a gap", r.ready(), "error 42P18 could not determine data type of parameter $1\nready I\n")
 }
 
-// Goal: statements and portals live and die as 55.2.3 says.
+// Goal: statements and portals are created and destroyed as 55.2.3 specifies.
 func TestStatementsAndPortals(t *testing.T) {
 	r := open(t)
 	series := "select g from generate_series(1, 5) g"
@@ -171,8 +171,8 @@ func TestStatementsAndPortals(t *testing.T) {
 	expect(t, "unnamed is gone", r.ready(), "error 26000 unnamed prepared statement does not exist\nready I\n")
 }
 
-// Goal: a portal that has run to its end runs no second time; a statement without rows has no use for result formats; Parse
-// judges a text before its name, and what it refuses replaces the unnamed statement all the same.
+// Goal: a completed portal does not run again; a statement without rows ignores result formats; Parse checks a text
+// before its name, and a refused text replaces the unnamed statement all the same.
 func TestPortalsRunOnce(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists once_t")
@@ -235,7 +235,7 @@ func TestPortalsRunOnce(t *testing.T) {
 	})
 }
 
-// Goal: DISCARD ALL is refused wherever it shares a transaction.
+// Goal: DISCARD ALL is refused in a shared transaction.
 func TestDiscardAllIsAlone(t *testing.T) {
 	r := open(t)
 	r.send(&pgproto3.Query{String: "discard all; select 1"})
@@ -298,22 +298,22 @@ func TestPipelines(t *testing.T) {
 			ready I
 			`},
 	})
-	// Flush brings answers before Sync.
+	// Flush returns answers before Sync.
 	r.send(bind("", "ins", "9"), execute("", 0), &pgproto3.Flush{})
 	if a, b := r.next(), r.next(); a != "bindcomplete" || b != "complete INSERT 0 1" {
 		t.Errorf("Flush brought %s, %s", a, b)
 	}
 	r.send(bind("", "cnt"), execute("", 0), syncing)
 	expect(t, "after Flush", r.ready(), "bindcomplete\nrow 5\ncomplete SELECT 1\nready I\n")
-	// RETURNING with a row limit does all its work at once.
+	// RETURNING with a row limit makes all its changes at once.
 	r.send(parse("", "insert into pipe_t select g from generate_series(20, 29) g returning id"), bind("", ""), execute("", 2), syncing)
 	expect(t, "limited RETURNING", r.ready(), "parsecomplete\nbindcomplete\nrow 20\nrow 21\nportalsuspended\nready I\n")
 	r.send(bind("", "cnt"), execute("", 0), syncing)
 	expect(t, "all inserted", r.ready(), "bindcomplete\nrow 15\ncomplete SELECT 1\nready I\n")
 }
 
-// Goal: statements prepared by name or by PREPARE outlive schema changes, and are refused when the
-// columns the client knows are no more.
+// Goal: statements prepared by name or by PREPARE survive schema changes, and are refused if the columns that were
+// described have changed.
 func TestReplan(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists replan_t")
@@ -390,8 +390,8 @@ func TestPreparedAndCursors(t *testing.T) {
 	expect(t, "held cursor gone", r.query("fetch h"), "error 34000 cursor \"h\" does not exist\nready I\n")
 }
 
-// Goal: what Flush asks for is final: a statement that is alone so far has waited for others' locks, and its unique keys have
-// been checked. What follows shares its transaction.
+// Goal: results sent after Flush are final: a statement that is alone so far has acquired its locks and checked its
+// unique keys. Later statements share its transaction.
 func TestFlushIsFinal(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists flush_t")

@@ -12,9 +12,8 @@ import (
 	"github.com/percodb/percodb/node"
 )
 
-// FuzzServe: whatever bytes follow a proper greeting, no session panics, the connection ends, and the
-// server answers the next client. Method: the bytes go to a whole server, the client then stops
-// sending; the log tells of panics.
+// FuzzServe: for any bytes after a valid startup, no session panics, the connection ends, and the server answers the
+// next client. Method: send the bytes to a complete server and stop sending; look for panics in the log.
 func FuzzServe(f *testing.F) {
 	encode := func(ms ...pgproto3.FrontendMessage) []byte {
 		var b []byte
@@ -45,10 +44,10 @@ func FuzzServe(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(exchangeTimeout)); err != nil {
 			t.Fatal(err)
 		}
-		go func() { // The server may hang up before it has read everything.
+		go func() { // The server may close the connection before it has read everything.
 			_, _ = conn.Write(append(append([]byte(nil), greeting...), input...))
 			_ = conn.(*net.TCPConn).CloseWrite()
 		}()

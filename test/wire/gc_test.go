@@ -15,7 +15,7 @@ import (
 	"github.com/percodb/percodb/node"
 )
 
-// gcServer is a server of its own, with a short life of history and rounds of collection all the time.
+// gcServer is a separate server with a short life of history and continuous rounds of collection.
 func gcServer(t *testing.T) (n *node.Node, open func() *pgx.Conn) {
 	t.Helper()
 	opts := options(t.TempDir())
@@ -51,16 +51,16 @@ func safePoint(t *testing.T, conn *pgx.Conn) (at time.Time) {
 // eventually waits for a condition.
 func eventually(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !cond(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(exchangeTimeout); !cond(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("waited in vain until ", what)
 		}
 	}
 }
 
-// Goal: a transaction that is open keeps what it can see from being collected, at every level and AS OF
-// SYSTEM TIME, and lets go of it when it ends. Method: rounds of collection all the time with a life of a
-// second; transactions that are older than that read again after many updates.
+// Goal: an open transaction keeps what it can see from being collected, at every level and AS OF SYSTEM TIME, until it
+// ends. Method: continuous rounds of collection with a life of a second; older transactions read again after many
+// updates.
 func TestOpenTransactionHoldsTheSafePoint(t *testing.T) {
 	_, open := gcServer(t)
 	conn := open()
@@ -77,7 +77,7 @@ func TestOpenTransactionHoldsTheSafePoint(t *testing.T) {
 			execAll(t, conn, fmt.Sprint("update held set n = n + ", i))
 		}
 		at, _ := time.Parse("2006-01-02 15:04:05.000-07", begun)
-		// Without the holder the safe point would pass it: gc_life is a second.
+		// Without the open transaction the safe point would pass it: gc_life is a second.
 		time.Sleep(time.Until(at.Add(1500 * time.Millisecond)))
 		if sp := safePoint(t, conn); sp.After(at) {
 			t.Errorf("%s: the safe point %v has passed it, it began at or before %v", begin, sp, at)
@@ -91,8 +91,8 @@ func TestOpenTransactionHoldsTheSafePoint(t *testing.T) {
 	wantRows(t, conn, "20 8700", "select count(*), sum(n) from held")
 }
 
-// Goal: a table that is changed over and over is collected while it is in use, and nothing of what it holds
-// now is lost. Method: count what has been collected by the server's metrics; compare the rows.
+// Goal: a table that is changed continuously is collected while it is in use, without loss of its current rows. Method:
+// count collected versions by the server's metrics; compare the rows.
 func TestChurnedTableIsCollected(t *testing.T) {
 	n, open := gcServer(t)
 	conn := open()

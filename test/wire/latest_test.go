@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Goal: statements that read one row and stand alone, and so take no snapshot, never read under another
-// schema than the row's, while those that share a transaction read one snapshot.
-// Method: a table is replaced, with another row layout and a larger value, in a transaction, again and again;
-// readers in three protocols must find its row each time, none older than what was committed before. Then a pipeline reads two rows that a writer keeps in balance.
+// Goal: autocommit statements that read one row, and so take no snapshot, never read under another schema than the
+// row's, while those that share a transaction read one snapshot. Method: a transaction repeatedly replaces a table,
+// with another row layout and a larger value; readers in three protocols must find its row each time, never older than
+// the last commit. Then a pipeline reads two rows whose sum a writer keeps constant.
 func TestPointReadsAndSchemaChanges(t *testing.T) {
 	admin := connect(t, "")
 	execAll(t, admin, "drop table if exists moving_t", "create table moving_t (id int primary key, v int)", "insert into moving_t values (1, 0)")
@@ -47,8 +47,8 @@ func TestPointReadsAndSchemaChanges(t *testing.T) {
 	wg.Wait()
 }
 
-// Goal: two point reads of one pipeline share a snapshot; one alone sees what was committed last.
-// Method: a writer moves money between two rows; the sum never changes within a pipeline.
+// Goal: two point reads of one pipeline share a snapshot; a single one sees the last commit. Method: a writer moves
+// money between two rows; the sum never changes within a pipeline.
 func TestPointReadsOfOnePipeline(t *testing.T) {
 	execAll(t, connect(t, ""), "drop table if exists pair_t", "create table pair_t (id int primary key, v int)", "insert into pair_t values (1, 0), (2, 0)")
 	r := open(t)

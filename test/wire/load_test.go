@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// Goal: a block that loads a table which it has truncated or made, keys in order or not, locks none of its rows, whatever it does
-// with them; a key that occurs twice is an error of its statement; rows of other tables are locked as ever. Method:
-// the observer counts locks; commit and another session then see what PostgreSQL shows.
+// Goal: a block that loads a table which it has truncated or created, keys in order or not, locks none of its rows; a
+// duplicate key is an error of its statement; rows of other tables are locked as usual. Method: an observer counts
+// locks; commit and another session then show what PostgreSQL shows.
 func TestLoadIntoOwnTable(t *testing.T) {
 	conn, observer, ctx := connect(t, ""), connect(t, ""), testContext(t)
 	var version string
@@ -89,14 +89,14 @@ func TestLoadIntoOwnTable(t *testing.T) {
 	}
 	execAll(t, conn, "rollback to s", "commit")
 	for _, table := range []string{"load_t", "load_new"} {
-		// By PostgreSQL.
+		// As in PostgreSQL.
 		expect(t, table, query(t, observer, "select count(*), count(distinct u), max(id), min(id), sum(n) from "+table), "9991 9991 110000 -2999 10053\n")
 	}
 	if n := locks("load_t") + locks("load_new") + locks("load_other"); n > 0 {
 		t.Errorf("%d locks are left", n)
 	}
 
-	// After a rollback to a savepoint from before TRUNCATE the rows are everybody's.
+	// After a rollback to a savepoint from before TRUNCATE other sessions see the rows.
 	execAll(t, conn, "begin", "savepoint s", "truncate load_t", "insert into load_t values (1, 'x', 1)", "rollback to s",
 		"update load_t set n = 0 where id in (1, 2)")
 	if n := locks("load_t"); n < 2 && strings.Contains(version, "percodb") {

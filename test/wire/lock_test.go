@@ -12,11 +12,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// The scripts here were run against PostgreSQL 15 as well: what they expect is what it does, but for
-// lines marked percodb, and for what their comments say.
+// The scripts pass on PostgreSQL 15 as well, except for lines marked percodb, and for differences that their comments
+// state.
 
-// Goal: at read committed a writer waits for the other and then sees its row; nobody hears 40001, in a
-// block or outside one, and a row that does not match any more is left alone.
+// Goal: at read committed a writer waits for the other and then sees its row; there is no 40001, in a block or outside
+// one, and a row that no longer matches is skipped.
 func TestReadCommittedWritersWait(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -46,8 +46,8 @@ func TestReadCommittedWritersWait(t *testing.T) {
 	`)
 }
 
-// Goal: at repeatable read a writer that waited goes on where nothing that its transaction has read
-// has changed, and hears 40001 where something has. PostgreSQL answers 40001 to both.
+// Goal: at repeatable read a writer that waited continues if nothing that its transaction has read has changed, and
+// receives 40001 otherwise. PostgreSQL answers 40001 in both cases.
 func TestRepeatableReadRefreshes(t *testing.T) {
 	s := newScript(t)
 	if s.postgres {
@@ -78,8 +78,8 @@ func TestRepeatableReadRefreshes(t *testing.T) {
 	`)
 }
 
-// Goal: a 40001, a 55P03 and a 40P01 tell which row, what the other did, and what to do.
-func TestConflictsTellTheirStory(t *testing.T) {
+// Goal: a 40001, a 55P03 and a 40P01 name the row, what the other transaction did, and what to do.
+func TestErrorsOfConflicts(t *testing.T) {
 	s := newScript(t)
 	if s.postgres {
 		t.Skip("PostgreSQL tells less")
@@ -150,7 +150,7 @@ func TestNoWaitAndLockTimeout(t *testing.T) {
 	`)
 }
 
-// Goal: shared locks are shared, and keep writers away.
+// Goal: shared locks are compatible, and block writers.
 func TestSharedLocks(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -170,8 +170,8 @@ func TestSharedLocks(t *testing.T) {
 	`)
 }
 
-// Goal: a queue of jobs: each worker takes a row that nobody has, in one statement or in a block, and
-// no job is done twice. Method: workers take until nothing is left.
+// Goal: a queue of jobs: each worker takes a row that is not locked, in one statement or in a block, and no job is done
+// twice. Method: workers take rows until none is left.
 func TestSkipLockedQueue(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -216,7 +216,7 @@ func TestSkipLockedQueue(t *testing.T) {
 	s.run(`a: select count(*) from job_t where done and worker between 1 and 6 → rows (100)`)
 }
 
-// Goal: a circle of waits ends with one victim; the others go on.
+// Goal: a deadlock ends with one victim; the other transactions continue.
 func TestDeadlockHasOneVictim(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -246,7 +246,7 @@ func TestDeadlockHasOneVictim(t *testing.T) {
 	`)
 }
 
-// Goal: ROLLBACK TO frees the locks taken since.
+// Goal: ROLLBACK TO releases the locks acquired since.
 func TestSavepointFreesLocks(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -266,8 +266,8 @@ func TestSavepointFreesLocks(t *testing.T) {
 	`)
 }
 
-// Goal: who inserts a key that another transaction has inserted waits for it: 23505 if that commits, its
-// own row if not; also for unique columns, and for keys that are freed.
+// Goal: a transaction that inserts a key which another has inserted waits for it: 23505 if that commits, otherwise the
+// insert succeeds; also for unique columns, and for keys that are freed.
 func TestInsertersWait(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -304,9 +304,9 @@ func TestInsertersWait(t *testing.T) {
 	`)
 }
 
-// Goal: inside a block a duplicate shows at the statement, whatever has put the key there: other rows of the
-// statement, the block itself, an index made in it, or another transaction, at once or after a wait; and what
-// the block has removed may come again. At each level, as in PostgreSQL.
+// Goal: inside a block a duplicate is an error of the statement, whatever inserted the key: other rows of the
+// statement, the block itself, an index created in it, or another transaction, at once or after a wait; keys that the
+// block has deleted can be inserted again. At each level, as in PostgreSQL.
 func TestUniqueKeysInABlock(t *testing.T) {
 	for _, level := range []string{"read committed", "repeatable read", "serializable"} {
 		t.Run(level, func(t *testing.T) {
@@ -352,8 +352,8 @@ func TestUniqueKeysInABlock(t *testing.T) {
 	}
 }
 
-// Goal: write skew is possible at repeatable read and refused at serializable; what a serializable
-// transaction only reads may not change under its feet either, predicates included.
+// Goal: write skew is possible at repeatable read and refused at serializable, where rows that a transaction only reads
+// must not change either, predicates included.
 func TestSerializableRefusesWriteSkew(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -392,9 +392,9 @@ func TestSerializableRefusesWriteSkew(t *testing.T) {
 	`)
 }
 
-// Goal: a statement that has to run again answers once, with what the run that counted found, in every
-// protocol and with rows both before and after the wait.
-func TestRestartedStatementAnswersOnce(t *testing.T) {
+// Goal: a retried statement sends one result, that of the last attempt, in every protocol and with rows both before and
+// after the wait.
+func TestRetriedStatementAnswersOnce(t *testing.T) {
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
 		s := newScript(t)
 		s.mode = mode
@@ -421,8 +421,8 @@ func TestRestartedStatementAnswersOnce(t *testing.T) {
 	}
 }
 
-// Goal: sessions that increment one row in transaction blocks lose nothing and hear no error, at the
-// default level too.
+// Goal: sessions that increment one row in transaction blocks lose no update and receive no error, at the default level
+// too.
 func TestHotCounter(t *testing.T) {
 	const sessions, each = 64, 10
 	s := newScript(t)
@@ -453,8 +453,8 @@ func TestHotCounter(t *testing.T) {
 	s.run(fmt.Sprintf("a: select n from hot_t → rows (%d)", sessions*each))
 }
 
-// Goal: pipelines wait as blocks do. Method: batches that begin with a write or a read, on two rows, at
-// both levels; PostgreSQL at its default only.
+// Goal: pipelines wait as blocks do. Method: batches that begin with a write or a read, on two rows, at both levels;
+// PostgreSQL at its default only.
 func TestPipelinesWait(t *testing.T) {
 	for _, level := range []string{"read committed", "repeatable read"} {
 		s := newScript(t)
@@ -545,7 +545,7 @@ func TestTransactionModes(t *testing.T) {
 	`)
 }
 
-// Goal: a transaction that its client forgets is ended.
+// Goal: an idle transaction is ended after the timeout.
 func TestIdleInTransaction(t *testing.T) {
 	s := newScript(t)
 	s.run(`

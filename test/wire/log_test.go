@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// logBuffer keeps what a server logs.
+// logBuffer collects the server's log.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

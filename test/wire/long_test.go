@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Goal: chains of set operations run whatever their length up to the bound, and beyond it end with an error.
-// Method: every operation with 5,000 branches that overlap; one of more branches than are allowed.
+// Goal: chains of set operations run up to the maximum length, and beyond it end with an error. Method: every operation
+// with 5,000 overlapping branches; one with more branches than are allowed.
 func TestLongChainsOfSetOperations(t *testing.T) {
 	conn, ctx := connect(t, ""), testContext(t)
 	branches := 5000

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Goal: the text of nested records, whose length is exponential in their depth, is refused before it is made, wherever a
-// statement makes it. Method: a depth at which PostgreSQL, too, has no space for it; and a small one.
+// Goal: the text of nested records, whose length is exponential in their depth, is refused before it is built, wherever
+// a statement needs it. Method: a depth at which PostgreSQL runs out of memory, too; and a small one.
 func TestTextOfNestedRecords(t *testing.T) {
 	conn, ctx := connect(t, ""), testContext(t)
 	nested := func(depth int) string { return strings.Repeat("row(", depth) + "1" + strings.Repeat(")", depth) }
@@ -42,7 +42,8 @@ func TestTextOfNestedRecords(t *testing.T) {
 	isAlive(t)
 }
 
-// Goal: what is reserved for the text of arrays and records is enough for it. Method: values with many quotes, at several depths.
+// Goal: the memory reserved for the text of arrays and records is sufficient. Method: values with many quotes, at
+// several depths.
 func TestTextOfQuotes(t *testing.T) {
 	conn, ctx := connect(t, ""), testContext(t)
 	for depth := range 8 {

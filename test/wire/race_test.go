@@ -2,5 +2,5 @@
 
 package wire_test
 
-// raceEnabled: the race detector allocates, too.
+// raceEnabled: the race detector allocates memory.
 const raceEnabled = true

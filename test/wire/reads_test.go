@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Goal: a serializable transaction that has read thousands of rows one by one commits, as a block and as a
-// statement of its own, and is refused where one of them has changed.
+// Goal: a serializable transaction that has read thousands of single rows commits, as a block and as one statement, and
+// is refused if one of them has changed.
 func TestSerializableOfManyReads(t *testing.T) {
 	s := newScript(t)
 	var ids []string

@@ -19,9 +19,9 @@ import (
 //	a: commit → COMMIT
 //	b → UPDATE 1
 //
-// A statement that waits for a lock of another session is seen to wait by the server's own account, so
-// that nothing here depends on time. Rows are (1,x) (2,y), errors their SQLSTATE and message. Lines
-// that begin with "percodb" are not run against PostgreSQL.
+// Whether a statement waits for a lock of another session is read from the server's views, so that nothing depends on
+// time. Rows are (1,x) (2,y), errors their SQLSTATE and message. Lines that begin with "percodb" are not run on
+// PostgreSQL.
 type script struct {
 	t        testing.TB
 	ctx      context.Context
@@ -90,7 +90,7 @@ func (s *script) line(line string) {
 	}
 }
 
-// answer is how the statement under way ends, or "waits".
+// answer returns how the running statement ends, or "waits".
 func (s *script) answer(session *scripted, mayWait bool) string {
 	s.t.Helper()
 	for {
@@ -155,5 +155,5 @@ func describeError(err error) string {
 	return "error " + err.Error()
 }
 
-// connection returns a session's connection, made by now.
+// connection returns a session's connection, which it opens on first use.
 func (s *script) connection(name string) *pgx.Conn { return s.sessions[name].conn }

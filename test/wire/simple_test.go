@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// Goal: simple queries answer message for message as PostgreSQL does: empty texts, several statements
-// in one transaction, blocks, errors and their transaction status. Method: transcripts.
+// Goal: simple queries produce PostgreSQL's messages: empty texts, several statements in one transaction, blocks,
+// errors and their transaction status. Method: transcripts.
 func TestSimpleTranscripts(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists simple_t")
@@ -86,7 +86,7 @@ func TestSimpleTranscripts(t *testing.T) {
 	}
 }
 
-// Goal: what an error tells besides its text. Method: the fields of ErrorResponse.
+// Goal: the fields of an error besides its text. Method: ErrorResponse.
 func TestErrorFields(t *testing.T) {
 	r := open(t)
 	r.query("drop table if exists fields_t")
@@ -135,8 +135,8 @@ func TestErrorFields(t *testing.T) {
 	}
 }
 
-// Goal: the settings that clients track are told at start, and whenever SET, RESET, a rollback or
-// DISCARD changes them. Method: transcripts.
+// Goal: the settings that clients track are reported at the start, and whenever SET, RESET, a rollback or DISCARD
+// changes them. Method: transcripts.
 func TestSettings(t *testing.T) {
 	r := dialRaw(t, map[string]string{"application_name": "me", "options": "-c TimeZone=Europe/Berlin -c search_path=\"a\\ b\",public --statement-timeout=5min"})
 	expect(t, "greeting", r.ready(), `

@@ -17,9 +17,8 @@ import (
 // endless runs far longer than any test.
 const endless = "select count(*) from generate_series(1, 1000000000) a"
 
-// Goal: statements outside blocks never show a conflict, and none is lost, in either protocol; with
-// RETURNING the answer is that of the run that committed.
-// Method: several connections increment one row; every RETURNING value must appear once.
+// Goal: statements outside blocks never report a conflict, and none is lost, in either protocol; RETURNING shows the
+// attempt that committed. Method: several connections increment one row; every RETURNING value must occur once.
 func TestAutocommitConflictsAreRetried(t *testing.T) {
 	const clients, each = 4, 50
 	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeSimpleProtocol, pgx.QueryExecModeCacheStatement, pgx.QueryExecModeExec} {
@@ -52,9 +51,8 @@ func TestAutocommitConflictsAreRetried(t *testing.T) {
 	}
 }
 
-// Goal: when a waiting writer's snapshot has moved up, the schema that the block reads by moves with it.
-// Method: a TRUNCATE and an UPDATE commit inside a block's time; the block updates the same row, and
-// then reads what was truncated.
+// Goal: when the snapshot of a writer that waited is advanced, the block's schema advances with it. Method: a TRUNCATE
+// and an UPDATE commit during a block; the block updates the same row, and then reads the truncated table.
 func TestSchemaMovesWithTheSnapshot(t *testing.T) {
 	for _, level := range []string{"repeatable read", "serializable"} {
 		ctx, a, b := testContext(t), connect(t, ""), connect(t, "")
@@ -113,7 +111,7 @@ func TestRetryKeepsPipelineAnswers(t *testing.T) {
 	}
 }
 
-// Goal: in a block the loser of a conflict hears 40001, and may go on after ROLLBACK.
+// Goal: in a block the loser of a conflict receives 40001, and can continue after ROLLBACK.
 func TestConflictInBlock(t *testing.T) {
 	a, b, ctx := connect(t, ""), connect(t, ""), testContext(t)
 	execAll(t, a, "drop table if exists block_t", "create table block_t (id int primary key, n int)", "insert into block_t values (1, 0)")
@@ -133,7 +131,7 @@ func TestConflictInBlock(t *testing.T) {
 	}
 }
 
-// Goal: statement_timeout and CancelRequest cut off a statement, and only that one.
+// Goal: statement_timeout and CancelRequest cancel a statement, and only that one.
 func TestTimeoutAndCancel(t *testing.T) {
 	for _, query := range []string{endless, "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
 		"select a from generate_series(1, 1000000000) a order by a desc"} {
@@ -157,7 +155,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 		done <- err
 	}()
 	var err error
-	for finished := false; !finished; { // The request may come before the statement has begun.
+	for finished := false; !finished; { // The request may arrive before the statement has begun.
 		if cancelErr := conn.PgConn().CancelRequest(ctx); cancelErr != nil && !errors.Is(cancelErr, net.ErrClosed) {
 			t.Fatal(cancelErr)
 		}
@@ -174,7 +172,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 		t.Errorf("status %c, want E", status)
 	}
 	execAll(t, conn, "rollback", "select 1")
-	// A wrong key, and one of nobody, do nothing.
+	// A wrong key, and an unknown process id, have no effect.
 	for _, pid := range []uint32{conn.PgConn().PID(), 1 << 30} {
 		s := dialSilent(t)
 		s.send(&pgproto3.CancelRequest{ProcessID: pid, SecretKey: []byte{1, 2, 3, 4}})
@@ -185,7 +183,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	execAll(t, conn, "select 1")
 }
 
-// Goal: savepoints undo part of a block, and bring a failed one back.
+// Goal: savepoints undo part of a block, and make a failed one usable again.
 func TestSavepoints(t *testing.T) {
 	conn, ctx := connect(t, ""), testContext(t)
 	execAll(t, conn, "drop table if exists save_t", "create table save_t (id int primary key)")
@@ -208,7 +206,7 @@ func TestSavepoints(t *testing.T) {
 	}
 }
 
-// Goal: pgx's own tools over pipelines and transactions work.
+// Goal: pgx's batches, pipelines and transactions work.
 func TestPgxBatchAndPipeline(t *testing.T) {
 	conn, ctx := connect(t, ""), testContext(t)
 	execAll(t, conn, "drop table if exists batch_t", "create table batch_t (id int primary key, v text)")
@@ -260,9 +258,9 @@ func TestPgxBatchAndPipeline(t *testing.T) {
 	}
 }
 
-// Goal: serializable holds across TRUNCATE, which changes no key of the rows it takes away: what a transaction
-// has read of the table must still be there when it commits. ANALYZE takes nothing away, and who wrote nothing
-// is not held up.
+// Goal: serializable holds across TRUNCATE, which changes no key of the rows that it removes: what a transaction has
+// read of the table must still exist when it commits. ANALYZE removes nothing, and read-only transactions are not
+// delayed.
 func TestSerializableAndTruncate(t *testing.T) {
 	s := newScript(t)
 	s.run(`
@@ -299,8 +297,8 @@ func TestSerializableAndTruncate(t *testing.T) {
 	`)
 }
 
-// Goal: new statistics do not fail a statement that has waited for a row; another column does, for the plan is
-// not for such rows.
+// Goal: new statistics do not fail a statement that has waited for a row; an added column does, because the plan is not
+// valid for such rows.
 func TestSchemaMovesWhileAStatementWaits(t *testing.T) {
 	for change, outcome := range map[string]string{
 		"analyze waited_t → ANALYZE":                          "UPDATE 1",

@@ -22,7 +22,7 @@ type typeCase struct {
 	binary string // hex
 }
 
-// typeCases has been checked against PostgreSQL 15, by running these tests on it.
+// typeCases pass on PostgreSQL 15.
 func typeCases() []typeCase {
 	return []typeCase{
 		{"boolean", 16, 1000, "t", "01"},
@@ -52,8 +52,8 @@ func typeCases() []typeCase {
 	}
 }
 
-// Goal: every type goes in and comes out in text and in binary, and through a stored row.
-// Method: each case bound in both formats, asked for in both formats.
+// Goal: every type is read and written in text and in binary, and stored. Method: each case bound and returned in both
+// formats.
 func TestTypesRoundTrip(t *testing.T) {
 	r := open(t)
 	r.query("set timezone to 'UTC'")
@@ -113,7 +113,7 @@ func escapeArray(s string) string {
 	return string(out)
 }
 
-// Goal: pgx's own idea of the types, and its loading of types, agree with the server's.
+// Goal: pgx's built-in types, and the types that it loads, agree with the server's.
 func TestPgxTypes(t *testing.T) {
 	conn, ctx := connect(t, ""), testContext(t)
 	at := time.Date(2024, 5, 6, 7, 8, 9, 123456000, time.UTC)
@@ -157,8 +157,8 @@ func TestPgxTypes(t *testing.T) {
 	}
 }
 
-// Goal: no bytes bound as a parameter of any type do more than give an error or a value.
-// Method: short, long and hostile byte strings for every type and array, in both formats.
+// Goal: arbitrary bytes bound as a parameter of any type give a value or an error. Method: short, long and hostile byte
+// strings for every type and array, in both formats.
 func TestBinaryGarbage(t *testing.T) {
 	r := open(t)
 	garbage := [][]byte{{}, {0}, {0xff}, {0xff, 0xff, 0xff, 0xff}, make([]byte, 12), []byte("\x00\x00\x00\x01\x7f\xff\xff\xff"),

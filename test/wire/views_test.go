@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Goal: the views of schema percodb tell who holds and who awaits a lock, decoded, and what its
-// transactions are. Method: one session locks rows in each way, another waits for one of them; a third
-// looks until it sees that, and the views are compared with what the sessions know of themselves.
+// Goal: the views of schema percodb show decoded locks, their holders and waiters, and the transactions. Method: one
+// session locks rows in each way, another waits for one of them; a third compares the views with what the sessions know
+// of themselves.
 func TestSystemViews(t *testing.T) {
 	holder, waiter, observer, ctx := connect(t, ""), connect(t, ""), connect(t, ""), testContext(t)
 	execAll(t, observer, "drop table if exists views_t", "create table views_t (a int, b text, c int, primary key (a, b))",
@@ -54,7 +54,7 @@ func TestSystemViews(t *testing.T) {
 	expect(t, "transactions after", query(t, observer, "select count(*) from percodb.transactions where pid = $1", pid), "0\n")
 }
 
-// Goal: the oracle's and the ranges' views are true to themselves. Method: relations between their columns.
+// Goal: the oracle's and the ranges' views are consistent. Method: relations between their columns.
 func TestOracleAndRangesViews(t *testing.T) {
 	c := connect(t, "")
 	expect(t, "oracle", query(t, c, "select now_ts > 0, window_end_at > now_at, oldest_active_ts <= now_ts, "+
@@ -63,7 +63,7 @@ func TestOracleAndRangesViews(t *testing.T) {
 		"count(*) filter (where start_bytes = ''), count(*) filter (where end_bytes = '') from percodb.ranges"), "true true 1 1\n")
 }
 
-// Goal: the views can be read and nothing else. Method: what must be refused, and by which SQLSTATE.
+// Goal: the views are read-only. Method: what must be refused, and with which SQLSTATE.
 func TestSystemViewsAreReadOnly(t *testing.T) {
 	c := connect(t, "")
 	for statement, want := range map[string]string{
@@ -87,7 +87,7 @@ func TestSystemViewsAreReadOnly(t *testing.T) {
 	execAll(t, c, "set search_path = percodb, public", "select * from locks", "select * from oracle")
 }
 
-// query returns rows, a line each.
+// query returns the rows, one per line.
 func query(t *testing.T, c *pgx.Conn, sql string, args ...any) string {
 	t.Helper()
 	rows, err := c.Query(testContext(t), sql, append([]any{pgx.QueryExecModeExec}, args...)...)

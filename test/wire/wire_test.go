@@ -1,5 +1,5 @@
-// Package wire_test talks to a whole server in this process as clients do: through pgx, and message by
-// message through pgproto3. What it expects is what PostgreSQL 15 answers.
+// Package wire_test tests a complete server in the test's process as clients use it: through pgx, and message by
+// message through pgproto3. PostgreSQL 15 is the reference.
 package wire_test
 
 import (
@@ -21,10 +21,10 @@ import (
 	"github.com/percodb/percodb/node"
 )
 
-// patience bounds every exchange, so that a server that does not answer fails a test at once.
-const patience = 30 * time.Second
+// exchangeTimeout bounds every exchange, so that a server that does not answer fails a test at once.
+const exchangeTimeout = 30 * time.Second
 
-// address is where the shared server listens; tests keep apart by the names of their tables.
+// address is that of the shared server; each test has its own table names.
 var address string
 
 // logged is the shared server's log.
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 
 func run(m *testing.M) int {
 	if at := os.Getenv("PERCODB_WIRE_TEST_ADDRESS"); at != "" {
-		address = at // Another server, PostgreSQL say, to see whether the expectations are right.
+		address = at // Another server, such as PostgreSQL, to verify the expectations.
 		return m.Run()
 	}
 	dir, err := os.MkdirTemp("", "percodb-wire")
@@ -64,10 +64,10 @@ func url(params string) string {
 	return "postgres://tester@" + address + "/percodb?sslmode=disable" + params
 }
 
-// connect opens a pgx connection to the shared server. params continue the URL: "&x=y".
+// connect opens a pgx connection to the shared server. params extend the URL: "&x=y".
 func connect(t testing.TB, params string) *pgx.Conn {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), exchangeTimeout)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, url(params))
 	if err != nil {
@@ -77,9 +77,9 @@ func connect(t testing.TB, params string) *pgx.Conn {
 	return conn
 }
 
-// testContext ends when a test has taken too long.
+// testContext bounds a test.
 func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), exchangeTimeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -101,7 +101,7 @@ type raw struct {
 	f    *pgproto3.Frontend
 }
 
-// dialRaw connects and reads the greeting.
+// dialRaw connects and reads the server's answer to the startup packet.
 func dialRaw(t testing.TB, params map[string]string) *raw {
 	t.Helper()
 	r := dialSilent(t)
@@ -120,13 +120,13 @@ func dialSilent(t testing.TB) *raw {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(exchangeTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	return &raw{t: t, conn: conn, f: pgproto3.NewFrontend(conn, conn)}
 }
 
-// open is dialRaw past the greeting.
+// open is dialRaw up to ReadyForQuery.
 func open(t testing.TB) *raw {
 	t.Helper()
 	r := dialRaw(t, nil)
@@ -188,7 +188,7 @@ func (r *raw) end() string {
 	}
 }
 
-// query is one simple query.
+// query runs one simple query.
 func (r *raw) query(text string) string {
 	r.t.Helper()
 	r.send(&pgproto3.Query{String: text})
@@ -207,7 +207,7 @@ func expect(t testing.TB, what, got, want string) {
 // indent is that of transcripts in the source.
 var indent = regexp.MustCompile(`(?m)^\t+`)
 
-// describe is one message as one line.
+// describe formats a message as one line.
 func describe(m pgproto3.BackendMessage) string {
 	switch m := m.(type) {
 	case *pgproto3.ReadyForQuery:
@@ -241,7 +241,7 @@ func describe(m pgproto3.BackendMessage) string {
 	return strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", m), "*pgproto3."))
 }
 
-// isAlive checks that the server goes on serving.
+// isAlive checks that the server still answers.
 func isAlive(t testing.TB) {
 	t.Helper()
 	var one int

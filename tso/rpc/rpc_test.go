@@ -69,8 +69,8 @@ func connect(t testing.TB, n *node, opts ClientOptions) *Client {
 	return c
 }
 
-// Goal: timestamps grow for concurrent callers while the oracle is killed and restarted under them,
-// and nobody sees an error. Method: each caller checks that its own grow; the restarts start above.
+// Goal: timestamps increase for concurrent callers while the oracle is killed and restarted,
+// without errors. Method: each caller checks its own timestamps; a restarted oracle begins above the old ones.
 func TestTimestampsGrowOverRestarts(t *testing.T) {
 	n := startNode(t)
 	c := connect(t, n, ClientOptions{})

@@ -46,7 +46,7 @@ func (w *watchdog) intercept(ctx context.Context, method string, req, reply any,
 	}
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	timer := time.AfterFunc(w.patience(), func() { w.watch(watched, cc, cancel) })
+	timer := time.AfterFunc(w.pingDelay(), func() { w.watch(watched, cc, cancel) })
 	defer timer.Stop()
 	var other peer.Peer // set once a connection was chosen to send the request by
 	err := invoke(watched, method, req, reply, cc, append(opts, grpc.Peer(&other))...)
@@ -71,8 +71,8 @@ func NotSent(err error) bool {
 	return errors.As(err, &e)
 }
 
-// patience is the time to wait for an answer before the first ping.
-func (w *watchdog) patience() time.Duration {
+// pingDelay is the time to wait for an answer before the first ping.
+func (w *watchdog) pingDelay() time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.silent {

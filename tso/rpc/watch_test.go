@@ -55,9 +55,9 @@ func TestSlowRequestIsNotCutOff(t *testing.T) {
 	}
 }
 
-// Goal: a request to a process that answers nothing, though its machine accepts connections, ends in a few
-// seconds, the next one sooner, and both count as perhaps sent; one to an address where nobody listens
-// counts as not sent. Method: a listener that speaks HTTP/2 up to the settings and then no more.
+// Goal: a request to a process that does not answer, though its machine accepts connections, ends in a few
+// seconds, the next one sooner, and both count as possibly sent; a request to an address without a listener
+// counts as not sent. Method: a listener that speaks HTTP/2 up to the settings and then stops.
 func TestSilentProcessIsGivenUp(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// judgeBalances compares every account's balance with the generator's and the cash booked by trades of
-// the run, and the accounts themselves with the generator's.
+// judgeBalances compares every account's balance with the generator's balance plus the cash booked by trades of
+// the run. It also compares the set of accounts with the generator's.
 func judgeBalances(ctx context.Context, s *subject, r *Result) error {
 	want := map[int64]int64{}
 	for lu := range s.loaded.Settings.Scale.LoadUnits() {
@@ -67,7 +67,7 @@ func firstError(errs ...error) error {
 	return nil
 }
 
-// parseCents reads a number with two decimals.
+// parseCents parses a number with two decimals.
 func parseCents(text string) (int64, error) {
 	whole, rest, _ := strings.Cut(text, ".")
 	if len(rest) != 2 {
@@ -76,7 +76,7 @@ func parseCents(text string) (int64, error) {
 	return strconv.ParseInt(whole+rest, 10, 64)
 }
 
-// formatCents writes a number with two decimals.
+// formatCents formats a number with two decimals.
 func formatCents(cents int64) string {
 	sign := ""
 	if cents < 0 {

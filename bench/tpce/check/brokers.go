@@ -4,13 +4,13 @@ import (
 	"context"
 )
 
-// How runs have counted what brokers sold, as tpce_meta has it where it matters.
+// Values of broker_writes in tpce_meta that change what is checked: how runs counted brokers' trades.
 const (
-	brokersAside = "side-table" // some of it in broker_delta
-	brokersOmit  = "omit"       // not at all: brokers are as they were loaded
+	brokersAside = "side-table" // some counts are in broker_delta
+	brokersOmit  = "omit"       // not counted: brokers are as they were loaded
 )
 
-// judgeBrokers compares what brokers have counted with the completed trades of their accounts.
+// judgeBrokers compares brokers' counters with the completed trades of their accounts.
 func judgeBrokers(ctx context.Context, s *subject, r *Result) error {
 	const trades = `
      (SELECT ca.ca_b_id AS bid, COUNT(*) AS n, SUM(t.t_comm) AS c

@@ -1,27 +1,26 @@
-// Package check judges whether a TPC-E-like database is consistent, after its load or after runs.
+// Package check checks whether a TPC-E-like database is consistent, after its load or after runs.
 //
-// Every condition ties tables together that one transaction writes, so a transaction of which only a
-// part is there breaks one:
+// Every condition relates tables that one transaction writes, so a partially applied transaction violates one:
 //
 //	broker ── trade ── settlement ── cash_transaction ── customer_account
 //	             │  └─ trade_history, trade_request
 //	             └─ holding_history ── holding ── holding_summary
 //
-// C0 holds for the tables that no transaction adds rows to: they have the rows of the load. C1 to C10
-// are queries that return what breaks them (queries.go). C11 compares balances with those of the
-// generator and what the run has booked. C12 compares what indexes hold with their tables. C13 and C14
-// compare the database with what it acknowledged to the runs that kept a journal (journal.go).
+// C0 holds for the tables to which no transaction adds rows: they have the rows of the load. C1 to C10
+// are queries that return the violating rows (queries.go). C11 compares balances with those of the
+// generator plus the run's bookings. C12 compares indexes with their tables. C13 and C14 compare the
+// database with what the server acknowledged to the runs that kept a journal (journal.go).
 //
 // Invariants:
 //
-//  1. All conditions are judged on one snapshot. Writers are not disturbed, but C0 to C12 hold between
-//     transactions only, so any snapshot will do.
-//  2. A condition that cannot be judged, because the server fails, does not keep the others from being judged.
-//  3. C12 asks the server for its plan, and a query that would not use the index is a finding, or, of a table
-//     of a few rows, a note: nothing is called whole that was not looked at.
+//  1. All conditions are evaluated on one snapshot. C0 to C12 hold in every snapshot, so writers may
+//     continue during the check.
+//  2. A condition that cannot be evaluated, because the server fails, does not prevent the evaluation of the others.
+//  3. C12 inspects the server's plan. A query that would not use the index is a finding or, for a table
+//     of a few rows, a note: an index that was not read is not reported as correct.
 //
-// Brokers' counters are judged as the transactions are meant to keep them, in the broker's row itself.
-// Whether acknowledged transactions are there at all cannot be seen in the database alone.
+// Brokers' counters are expected in the broker's row, where the specification keeps them, unless tpce_meta says
+// otherwise. The database alone does not show whether acknowledged transactions are missing: that needs a journal.
 package check
 
 import (
@@ -39,33 +38,33 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// sampleRows is how many of the rows that break a condition are kept.
+// sampleRows is the number of violating rows kept for each condition.
 const sampleRows = 5
 
-// Options say what to check.
+// Options select what to check.
 type Options struct {
 	URL string
 	// Only are the conditions to check, by id; all if empty.
 	Only []string
-	// Journal is a directory with the journals of runs; C13 and C14 are not judged if "".
+	// Journal is a directory with the journals of runs; C13 and C14 are omitted if "".
 	Journal string
-	// Done, if not nil, is told of each result as soon as it is there.
+	// Done, if not nil, is called with each result when it is complete.
 	Done func(Result)
 }
 
-// Result is what was found of one condition.
+// Result is the result of one condition.
 type Result struct {
 	ID         string     `json:"id"`
 	Title      string     `json:"title"`
 	Violations int64      `json:"violations"`
 	Columns    []string   `json:"columns,omitempty"` // of Sample
-	Sample     [][]string `json:"sample,omitempty"`  // the first of the rows that break it
+	Sample     [][]string `json:"sample,omitempty"`  // the first violating rows
 	Note       string     `json:"note,omitempty"`    // what was compared
-	Error      string     `json:"error,omitempty"`   // why the condition could not be judged
+	Error      string     `json:"error,omitempty"`   // why the condition could not be evaluated
 	Seconds    float64    `json:"seconds"`
 }
 
-// violate notes a row that breaks the condition.
+// violate records a row that violates the condition.
 func (r *Result) violate(columns []string, row []string) {
 	r.Violations++
 	if len(r.Sample) < sampleRows {
@@ -74,14 +73,14 @@ func (r *Result) violate(columns []string, row []string) {
 	}
 }
 
-// Report is what was found of a database.
+// Report is the result of checking a database.
 type Report struct {
 	Loaded  load.Settings `json:"loaded"`
 	Results []Result      `json:"results"`
 	Seconds float64       `json:"seconds"`
 }
 
-// Violations returns the number of rows that break a condition.
+// Violations returns the number of violating rows of all conditions.
 func (r Report) Violations() int64 {
 	var n int64
 	for _, result := range r.Results {
@@ -90,11 +89,11 @@ func (r Report) Violations() int64 {
 	return n
 }
 
-// condition is one that can be judged.
+// condition is a condition and the function that evaluates it.
 type condition struct {
 	id, title string
 	judge     func(ctx context.Context, s *subject, r *Result) error
-	journal   bool // judged by a journal
+	journal   bool // needs a journal
 }
 
 // subject is the database under check.
@@ -129,8 +128,8 @@ func IDs() []string {
 	return ids
 }
 
-// Run checks a database. The error says which conditions could not be judged, and why; the others are in the
-// report all the same. That a condition is broken is no error.
+// Run checks a database. The error says which conditions could not be evaluated, and why; the report contains
+// the others. A violated condition is not an error.
 func Run(ctx context.Context, o Options) (Report, error) {
 	for _, id := range o.Only {
 		if !slices.Contains(IDs(), id) {
@@ -155,7 +154,7 @@ func Run(ctx context.Context, o Options) (Report, error) {
 	return report, cmp.Or(judged, err)
 }
 
-// judge checks the database as the transaction sees it.
+// judge checks the database in the transaction's snapshot.
 func judge(ctx context.Context, tx pgx.Tx, o Options) (Report, error) {
 	began := time.Now()
 	var report Report
@@ -190,14 +189,14 @@ func judge(ctx context.Context, tx pgx.Tx, o Options) (Report, error) {
 			o.Done(result)
 		}
 		if ctx.Err() != nil || tx.Conn().IsClosed() {
-			break // nothing more can be judged
+			break // no more conditions can be evaluated
 		}
 	}
 	report.Seconds = time.Since(began).Seconds()
 	return report, errors.Join(failed...)
 }
 
-// apart runs f so that the transaction, and its snapshot, outlive a statement that fails.
+// apart runs f in a savepoint, so that the transaction and its snapshot survive a failing statement.
 func (s *subject) apart(ctx context.Context, f func() error) error {
 	return pgx.BeginFunc(ctx, s.tx, func(pgx.Tx) error { return f() })
 }

@@ -18,7 +18,7 @@ func small() gen.Scale {
 	return gen.Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 2, MarketDays: 31, NewsBytes: 300, Seed: 3, ShortHistory: true}
 }
 
-// plants are violations: the statements that make one, and the conditions that must find it.
+// plants are violations: the statements that create one, and the conditions that must detect it.
 func plants() []struct {
 	name, sql string
 	found     []string
@@ -55,9 +55,9 @@ func plants() []struct {
 	}
 }
 
-// TestPlanted: a loaded database is clean, and every planted violation is found by the conditions it
-// breaks, and by no others (C12 aside, which is judged where it should find something). Method: on a server; each violation is planted in a transaction of its own
-// that is rolled back after the check has run inside it.
+// TestPlanted: a loaded database is clean, and every planted violation is detected by the conditions it
+// violates, and by no others (C12 runs only where it should detect something). Method: on a server; each violation
+// is planted in its own transaction, which is rolled back after the check has run inside it.
 func TestPlanted(t *testing.T) {
 	ctx := context.Background()
 	dsn := testdb.Schema(ctx, t, "percodb_test_tpce_check")
@@ -99,7 +99,7 @@ func TestPlanted(t *testing.T) {
 				t.Fatal("nothing was planted")
 			}
 			only := IDs()
-			if !slices.Contains(plant.found, "C12") { // which asks hundreds of queries
+			if !slices.Contains(plant.found, "C12") { // which runs hundreds of queries
 				only = slices.DeleteFunc(only, func(id string) bool { return id == "C12" })
 			}
 			results, err := judge(ctx, tx, Options{Only: only})
@@ -128,7 +128,7 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// TestRangesCoverOnce: every value lies in exactly one of the ranges an index is read by.
+// TestRangesCoverOnce: every value lies in exactly one of the ranges by which an index is read.
 func TestRangesCoverOnce(t *testing.T) {
 	got := ranges("c", []string{"3", "7", "9"})
 	want := []string{"c < 3", "c >= 3 AND c < 7", "c >= 7 AND c < 9", "c >= 9"}
@@ -151,7 +151,7 @@ func TestRangesCoverOnce(t *testing.T) {
 	}
 }
 
-// TestCents: amounts are read and written exactly, and what is none is refused.
+// TestCents: amounts are parsed and formatted exactly, and other texts are rejected.
 func TestCents(t *testing.T) {
 	for text, want := range map[string]int64{"0.00": 0, "-0.05": -5, "9999999.99": 999999999, "-12.30": -1230} {
 		got, err := parseCents(text)
@@ -169,15 +169,15 @@ func TestCents(t *testing.T) {
 	}
 }
 
-// TestUnknownCondition: a wrong id is refused before a server is asked.
+// TestUnknownCondition: an unknown id is rejected before connecting to a server.
 func TestUnknownCondition(t *testing.T) {
 	if _, err := Run(context.Background(), Options{URL: "postgres://127.0.0.1:1/x", Only: []string{"C99"}}); err == nil || !strings.Contains(err.Error(), "C99") {
 		t.Errorf("%v", err)
 	}
 }
 
-// TestNotJudged: a condition whose query fails is an error, and the others are judged all the same. Method: a
-// table is taken away that only C4, C5 and C6 ask for, and C0 finds its own fault.
+// TestNotJudged: a condition whose query fails is an error, and the others are still evaluated. Method: drop a
+// table that only C4, C5 and C6 read, and plant a violation of C0.
 func TestNotJudged(t *testing.T) {
 	report, err := judgeAfter(t, []string{"ALTER TABLE settlement RENAME TO elsewhere", "DELETE FROM company_competitor WHERE cp_co_id = 1"},
 		Options{Only: []string{"C0", "C3", "C4", "C5", "C6", "C11"}})

@@ -6,7 +6,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/journal"
 )
 
-// word is what a server has acknowledged of one trade, or left open.
+// word is a set of facts about one trade that a server has acknowledged or left undetermined.
 type word uint16
 
 const (
@@ -24,37 +24,37 @@ const (
 	open  = maybeOrdered | maybeRefused | maybeCompleted | maybeTriggered
 )
 
-// said is all that the journals have of one trade.
+// said is what the journals contain about one trade.
 type said struct {
 	word  word
-	held  word  // the facts that the database has
-	price int64 // cents, of a completed trade, or one that may be
-	by    int64 // the run that has it completed: where it was submitted last
+	held  word  // the facts found in the database
+	price int64 // cents, of a trade that is or may be completed
+	by    int64 // the run that completes it: the last one that submitted it
 }
 
-// traded is what the journals have of the volume of one security.
+// traded is what the journals contain about the volume of one security.
 type traded struct {
-	acked int64   // added for sure
-	open  []int64 // of each of these, all may have been added, or nothing
+	acked int64   // acknowledged
+	open  []int64 // of unknown outcome: each was added whole or not at all
 }
 
-// lease is the ids [from, to) of trades, which a run alone makes.
+// lease is the ids [from, to) of trades, which one run alone creates.
 type lease struct{ from, to, run int64 }
 
-// evidence is what the journals of a database say.
+// evidence is the contents of the journals of a database.
 type evidence struct {
 	trades  map[int64]*said
 	volumes map[string]*traded
 	leases  []lease // of journaled runs
 	before  int64   // the sum of lt_vol before the first of them
 	first   int64   // its number
-	// unheard is how many acknowledgements each run's driver, if it was killed, may not have written down: 0 for
-	// those that were not.
-	unheard map[int64]int64
-	killed  int // drivers
+	// unrecorded is how many acknowledgements each run's driver may have failed to record because it was killed: 0 for
+	// drivers that were not killed.
+	unrecorded map[int64]int64
+	killed     int // drivers
 }
 
-// gather reads the journals of a directory, which must be of the database that is checked.
+// gather reads the journals of a directory, which must belong to the checked database.
 func gather(dir, identity string) (*evidence, error) {
 	files, err := journal.Read(dir)
 	if err != nil {
@@ -63,23 +63,23 @@ func gather(dir, identity string) (*evidence, error) {
 	if len(files) == 0 {
 		return nil, fmt.Errorf("the journals in %s are empty", dir)
 	}
-	e := &evidence{trades: map[int64]*said{}, volumes: map[string]*traded{}, unheard: map[int64]int64{}}
+	e := &evidence{trades: map[int64]*said{}, volumes: map[string]*traded{}, unrecorded: map[int64]int64{}}
 	for _, f := range files {
 		run := f.Records[0]
 		if run.Symbol != identity {
 			return nil, fmt.Errorf("%s is the journal of another database, or of an earlier load of this one", f.Path)
 		}
-		if _, twice := e.unheard[run.TradeID]; twice {
+		if _, twice := e.unrecorded[run.TradeID]; twice {
 			return nil, fmt.Errorf("%s: there are two journals of run %d", f.Path, run.TradeID)
 		}
-		if len(e.unheard) == 0 {
+		if len(e.unrecorded) == 0 {
 			e.first, e.before = run.TradeID, run.Qty
 		}
-		e.unheard[run.TradeID] = 0
+		e.unrecorded[run.TradeID] = 0
 		if !f.Clean {
 			e.killed++
-			e.unheard[run.TradeID] = run.Price
-			e.onTheirWay(f.Records)
+			e.unrecorded[run.TradeID] = run.Price
+			e.markInFlight(f.Records)
 		}
 		for _, r := range f.Records[1:] {
 			e.add(run.TradeID, r)
@@ -88,8 +88,8 @@ func gather(dir, identity string) (*evidence, error) {
 	return e, nil
 }
 
-// onTheirWay leaves open what a killed driver had sent and not heard of.
-func (e *evidence) onTheirWay(records []journal.Record) {
+// markInFlight treats as undetermined what a killed driver had sent without receiving an answer.
+func (e *evidence) markInFlight(records []journal.Record) {
 	type entry struct {
 		symbol string
 		qty    int64
@@ -120,7 +120,7 @@ func (e *evidence) security(symbol string) *traded {
 	return t
 }
 
-// add takes a record of a run.
+// add adds a record of a run.
 func (e *evidence) add(run int64, r journal.Record) {
 	switch r.Kind {
 	case journal.Lease:
@@ -144,7 +144,7 @@ func (e *evidence) trade(run int64, r journal.Record) {
 	}
 	w := map[journal.Kind]word{journal.Order: ordered, journal.Refused: refused, journal.Result: completed, journal.Trigger: triggered}[r.Kind]
 	if r.Unknown {
-		w *= maybeOrdered // as far from the fact as maybeOrdered is from ordered
+		w *= maybeOrdered // each "maybe" bit is the same distance from its fact as maybeOrdered from ordered
 	}
 	t.word |= w
 	switch {
@@ -155,12 +155,12 @@ func (e *evidence) trade(run int64, r journal.Record) {
 	}
 }
 
-// lessee returns the journaled run that gave out an id, 0 if none did. The server's sequence gives ids to
-// several at a time: one whose driver was killed, then, if there is one.
+// lessee returns the journaled run that assigned an id, 0 if none did. The server's sequence assigns ids to
+// several runs at a time: then a run whose driver was killed, if there is one.
 func (e *evidence) lessee(id int64) int64 {
 	var run int64
 	for _, l := range e.leases {
-		if id >= l.from && id < l.to && (run == 0 || e.unheard[l.run] > 0) {
+		if id >= l.from && id < l.to && (run == 0 || e.unrecorded[l.run] > 0) {
 			run = l.run
 		}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/percodb/percodb/bench/tpce/journal"
 )
 
-// written writes the journal of a run of two connections into a directory; that of a killed driver lacks its
-// end.
+// written writes the journal of a run of two connections into a directory; the journal of a killed driver has no
+// End record.
 func written(t *testing.T, dir string, run int64, killed bool, records ...journal.Record) {
 	t.Helper()
 	at := time.Unix(1_700_000_000, 0)
@@ -28,8 +28,8 @@ func written(t *testing.T, dir string, run int64, killed bool, records ...journa
 	}
 }
 
-// TestKilledDrivers: what a killed driver may not have written down excuses what it would have had the
-// acknowledgement of, and nothing of the runs after it. Method: journals of two runs, the first killed.
+// TestKilledDrivers: acknowledgements that a killed driver may have failed to record explain unacknowledged trades
+// of its run, and none of later runs. Method: journals of two runs, the first killed.
 func TestKilledDrivers(t *testing.T) {
 	dir := t.TempDir()
 	written(t, dir, 1, true,
@@ -84,7 +84,7 @@ func TestKilledDrivers(t *testing.T) {
 	}
 }
 
-// TestExplains: open entries count whole or not at all.
+// TestExplains: entries of unknown outcome count whole or not at all.
 func TestExplains(t *testing.T) {
 	v := traded{acked: 1000, open: []int64{100, 325, 800}}
 	for volume, want := range map[int64]bool{999: false, 1000: true, 1001: false, 1100: true, 1200: false, 1325: true, 1425: true, 1800: true, 1900: true, 2125: true, 2225: true, 2224: false, 2226: false} {

@@ -9,19 +9,19 @@ import (
 	"github.com/percodb/percodb/bench/tpce/gen"
 )
 
-// indexed is an index to be compared with its table. key is a column of the index's own rows on any
-// server that is to be added up; other is a column that the index does not have, so that adding it up
+// indexed is an index to be compared with its table. key is a column that the index contains on any server, so that
+// its sum can be computed from the index; other is a column that the index does not contain, so that its sum
 // reads the table.
 type indexed struct {
 	index, table, column, key, other string
 	cuts                             []string // literals between which the column's values lie
 }
 
-// fewRows is how many rows a table must have to be better read by an index: a server may read all of a smaller
-// one whatever it is told.
+// fewRows is the number of rows from which a server is expected to use an index: it may scan a smaller table
+// despite enable_seqscan.
 const fewRows = 1000
 
-// rangesPerUnit is into how many ranges the accounts and securities of a load unit are cut.
+// rangesPerUnit is the number of ranges into which the accounts and securities of a load unit are divided.
 const rangesPerUnit = 20
 
 func indexesOf(g *gen.Generator) []indexed {
@@ -47,7 +47,7 @@ func indexesOf(g *gen.Generator) []indexed {
 	}
 }
 
-// ranges returns predicates that together hold for every value once.
+// ranges returns predicates of which exactly one holds for each value.
 func ranges(column string, cuts []string) []string {
 	predicates := []string{column + " < " + cuts[0]}
 	for i, cut := range cuts[1:] {
@@ -56,9 +56,9 @@ func ranges(column string, cuts []string) []string {
 	return append(predicates, column+" >= "+cuts[len(cuts)-1])
 }
 
-// judgeIndexes compares count and sum of what each index holds, range by range, with those of its table.
+// judgeIndexes compares count and sum of each index's entries, range by range, with those of its table.
 func judgeIndexes(ctx context.Context, s *subject, r *Result) error {
-	// PostgreSQL would read a small table without its index. Other servers take the setting, or say so.
+	// PostgreSQL would scan a small table without its index. Other servers accept the setting or reject it.
 	if _, err := s.tx.Exec(ctx, "SET LOCAL enable_seqscan = off"); err != nil {
 		return err
 	}

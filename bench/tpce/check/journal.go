@@ -11,8 +11,7 @@ import (
 	"strconv"
 )
 
-// surplus is what is there without having been acknowledged, by the run that would have had the
-// acknowledgement.
+// surplus is what the database contains without an acknowledgement, by the run that would have received it.
 type surplus map[int64][]extra
 
 type extra struct {
@@ -21,12 +20,12 @@ type extra struct {
 }
 
 func (s surplus) add(run, id int64, finding string) {
-	if run != 0 { // a run without a journal says nothing
+	if run != 0 { // nothing is known of a run without a journal
 		s[run] = append(s[run], extra{id, finding})
 	}
 }
 
-// judgeJournal compares the trades of the database with what was acknowledged of them.
+// judgeJournal compares the trades of the database with the acknowledgements.
 func judgeJournal(ctx context.Context, s *subject, r *Result) error {
 	e, more := s.evidence, surplus{}
 	columns := []string{"t_id", "finding"}
@@ -80,18 +79,18 @@ func judgeJournal(ctx context.Context, s *subject, r *Result) error {
 	return errors.Join(err, failed)
 }
 
-// sumUp counts facts, and judges what is there besides. A driver that was killed may have had an
-// acknowledgement for each of its connections that it could not write down; one that was not, none.
+// sumUp counts facts, and evaluates the surplus. A killed driver may have failed to record one acknowledgement for
+// each of its connections; a driver that was not killed has recorded all.
 func (e *evidence) sumUp(r *Result, more surplus, violate func(id int64, finding string)) {
 	var acknowledged, found, unknown, besides int
-	var unheard int64
+	var unrecorded int64
 	for _, t := range e.trades {
 		acknowledged += bits.OnesCount16(uint16(t.word & facts))
 		found += bits.OnesCount16(uint16(t.held))
 		unknown += bits.OnesCount16(uint16(t.word & open))
 	}
-	for run, allowed := range e.unheard {
-		unheard += allowed
+	for run, allowed := range e.unrecorded {
+		unrecorded += allowed
 		if int64(len(more[run])) <= allowed {
 			besides += len(more[run])
 			continue
@@ -102,11 +101,11 @@ func (e *evidence) sumUp(r *Result, more surplus, violate func(id int64, finding
 	}
 	r.Note = fmt.Sprintf("acknowledged %d, found %d, lost %d; unknown outcome %d", acknowledged, found, acknowledged-found, unknown)
 	if e.killed > 0 {
-		r.Note += fmt.Sprintf("; %d drivers were killed, which may have had %d more acknowledgements: %d were found", e.killed, unheard, besides)
+		r.Note += fmt.Sprintf("; %d drivers were killed, which may have had %d more acknowledgements: %d were found", e.killed, unrecorded, besides)
 	}
 }
 
-// contradicts says what of a trade's state is not as acknowledged, and which fact that is; 0 if nothing is.
+// contradicts returns the acknowledged fact that a trade's state contradicts, 0 if there is none, and a description.
 func (t *said) contradicts(status, price string) (word, string) {
 	switch {
 	case t.word&refused != 0:
@@ -123,14 +122,14 @@ func (t *said) contradicts(status, price string) (word, string) {
 	return 0, ""
 }
 
-// judgeVolume compares the volumes of last_trade with what was acknowledged to have been added to them:
-// each security's, if all runs have a journal, for a load has no volumes; otherwise the sum of them. What is
-// there beyond must be what entries of unknown outcome add up to, each whole or not at all.
+// judgeVolume compares the volumes of last_trade with the acknowledged additions: for each security if all
+// runs have a journal, because a load has no volumes; otherwise their sum. Any excess must be a sum of entries of
+// unknown outcome, each whole or not at all.
 func judgeVolume(ctx context.Context, s *subject, r *Result) error {
 	e := s.evidence
 	columns := []string{"s_symb", "lt_vol", "acknowledged", "unknown outcome"}
 	for run := e.first; run <= s.loaded.Runs; run++ {
-		if _, ok := e.unheard[run]; !ok {
+		if _, ok := e.unrecorded[run]; !ok {
 			r.violate(columns, []string{"not compared", fmt.Sprintf("run %d has no journal here", run), "", ""})
 			return nil
 		}
@@ -170,7 +169,7 @@ func judgeVolume(ctx context.Context, s *subject, r *Result) error {
 	return nil
 }
 
-// explains reports that a volume is what was acknowledged and some of what is open.
+// explains reports whether a volume is the acknowledged sum plus some of the entries of unknown outcome.
 func (t *traded) explains(volume int64) bool {
 	besides := volume - t.acked
 	var most int64
@@ -180,12 +179,12 @@ func (t *traded) explains(volume int64) bool {
 	if besides < 0 || besides > most {
 		return false
 	}
-	sums := big.NewInt(1) // bit n: some of the open ones add up to n
+	sums := big.NewInt(1) // bit n: some of the entries of unknown outcome sum to n
 	for _, n := range t.open {
 		sums.Or(sums, new(big.Int).Lsh(sums, uint(n)))
 	}
 	return sums.Bit(int(besides)) == 1
 }
 
-// errNoJournal: C13 or C14 was asked for, which are judged by a journal.
+// errNoJournal: C13 or C14 was requested without a journal.
 var errNoJournal = errors.New("C13 and C14 are judged by the journals of runs: say where they are with --journal")

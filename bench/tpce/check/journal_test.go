@@ -16,11 +16,11 @@ import (
 	"github.com/percodb/percodb/internal/testdb"
 )
 
-// testIdentity is that of the database of these tests.
+// testIdentity is the identity of the tests' database.
 const testIdentity = "THIS"
 
-// ran is what a run leaves in the database, beside what the load has: trades with ids from 90001001 on,
-// of which the journal of journaled says what was acknowledged.
+// ran returns the statements that create a run's trades in a loaded database: their ids begin at 90001001, and the
+// journal that journaled writes contains their acknowledgements.
 func ran() []string {
 	trade := func(id int, status, price string) string {
 		return fmt.Sprintf(`INSERT INTO trade SELECT 9000%d, t_dts, '%s', 'TLB', t_is_cash, t_s_symb, t_qty, t_bid_price, t_ca_id,
@@ -32,14 +32,14 @@ t_exec_name, %s, 0, 0, 0, false FROM trade WHERE t_id = 1`, id, status, price)
 		trade(1002, "SBMT", "NULL"),  // ordered, submitted
 		trade(1003, "PNDG", "NULL"),  // ordered
 		"INSERT INTO trade_request VALUES (90001003, 'TLB', 'AAAA', 100, 25, 1)",
-		trade(1006, "SBMT", "NULL"),  // perhaps ordered
-		trade(1007, "CMPT", "21.00"), // ordered, perhaps completed
+		trade(1006, "SBMT", "NULL"),  // order of unknown outcome
+		trade(1007, "CMPT", "21.00"), // ordered, completion of unknown outcome
 		trade(1008, "SBMT", "NULL"),  // the same
 		"UPDATE last_trade SET lt_vol = lt_vol + 700 WHERE lt_s_symb = 'AAAA'",
 	}
 }
 
-// journaled writes the journal of that run, and returns its directory. Whole ones end with End.
+// journaled writes the journal of that run, and returns its directory. A whole journal ends with End.
 func journaled(t *testing.T, identity string, whole bool) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +79,7 @@ func journaled(t *testing.T, identity string, whole bool) string {
 	return dir
 }
 
-// cutEnd takes the last line from the journal of a run, as if its driver had been killed.
+// cutEnd removes the last line of the journal of a run, as if its driver had been killed.
 func cutEnd(t *testing.T, dir string, run int64) {
 	t.Helper()
 	paths, _ := filepath.Glob(filepath.Join(dir, fmt.Sprintf("%06d-*", run)))
@@ -93,13 +93,13 @@ func cutEnd(t *testing.T, dir string, run int64) {
 	}
 }
 
-// TestJournal: what a run was told agrees with the database, and every planted disagreement is found, by
-// its condition and by it alone. Method: as TestPlanted, on trades that a run could have left.
+// TestJournal: a run's journal agrees with the database, and every planted contradiction is detected, by
+// its condition alone. Method: as TestPlanted, on trades of a simulated run.
 func TestJournal(t *testing.T) {
 	const extra = "INSERT INTO trade SELECT %d, t_dts, 'SBMT', t_tt_id, t_is_cash, t_s_symb, t_qty, t_bid_price, t_ca_id, t_exec_name, NULL, 0, 0, 0, false FROM trade WHERE t_id = 1"
 	for _, plant := range []struct {
 		name, sql string
-		killed    bool // the driver was
+		killed    bool // the driver was killed
 		c13, c14  int64
 		lost      int // facts
 		finding   string
@@ -151,8 +151,8 @@ func TestJournal(t *testing.T) {
 	}
 }
 
-// TestBrokerModes: brokers are judged by what runs have kept of them. Method: a broker's row and
-// broker_delta, changed, in each mode.
+// TestBrokerModes: brokers are checked according to the mode in which runs counted them. Method: change a broker's
+// row and broker_delta, in each mode.
 func TestBrokerModes(t *testing.T) {
 	mode := func(m string) string { return "INSERT INTO tpce_meta (k, v) VALUES ('broker_writes', '" + m + "')" }
 	const aside = "CREATE TABLE broker_delta (bd_b_id bigint NOT NULL, bd_t_id bigint NOT NULL, bd_comm numeric(10,2) NOT NULL, PRIMARY KEY (bd_b_id, bd_t_id))"
@@ -179,7 +179,7 @@ func TestBrokerModes(t *testing.T) {
 	}
 }
 
-// judgeAfter judges a loaded database after statements, in a transaction that is rolled back.
+// judgeAfter checks a loaded database after statements, in a transaction that is rolled back.
 func judgeAfter(t *testing.T, statements []string, o Options) (Report, error) {
 	t.Helper()
 	ctx := context.Background()

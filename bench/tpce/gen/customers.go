@@ -10,10 +10,10 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// accountIDs is how many account ids a customer has; not all are used.
+// accountIDs is the number of account ids reserved for a customer; not all are used.
 const accountIDs = 10
 
-// Customers of a load unit are ranked: the tier follows from the rank. Ranks are scattered over the ids
+// Customers of a load unit are ranked, and the rank determines the tier. Ranks are distributed over the ids
 // by the permutation rank·389 + 71·(load unit + 1) mod 1000, whose inverse factor is 509.
 const (
 	rankFactor  = 389
@@ -31,7 +31,7 @@ func rankOf(customer int64) int64 {
 	return (i - shift + customersPerLU) % customersPerLU * rankInverse % customersPerLU
 }
 
-// tierOf returns the tier, 1 to 3, of a rank, and the rank inside the tier.
+// tierOf returns the tier of a rank, 1 to 3, and the position within the tier.
 func tierOf(rank int64) (tier int, position int64) {
 	for i, t := range tierShares() {
 		if rank < t.size {
@@ -39,10 +39,10 @@ func tierOf(rank int64) (tier int, position int64) {
 		}
 		rank -= t.size
 	}
-	return 0, 0 // ranks are below 1000, the sum of the sizes
+	return 0, 0 // not reached: ranks are below 1000, the sum of the sizes
 }
 
-// pickCustomer returns the customer of the load unit who trades next: one of a higher rank more often.
+// pickCustomer draws the customer of the load unit who trades next, with a probability that increases with the rank.
 func pickCustomer(r *source, lu int64) int64 {
 	p, tier, first := r.below(100), 0, int64(0)
 	for ; p >= tierShares()[tier].percent; tier++ {
@@ -52,8 +52,8 @@ func pickCustomer(r *source, lu int64) int64 {
 	return customerOfRank(lu, first+pickPosition(r, tierShares()[tier]))
 }
 
-// pickPosition draws a position of the tier whose weight is firstWeight + 2·position. The weights of the
-// first k positions add up to k² + (firstWeight−1)·k.
+// pickPosition draws a position of the tier; its weight is firstWeight + 2·position. The sum of the weights of
+// the first k positions is k² + (firstWeight−1)·k.
 func pickPosition(r *source, t tierShare) int64 {
 	c := t.firstWeight - 1
 	u := r.below(t.size*t.size + c*t.size)
@@ -67,7 +67,7 @@ func pickPosition(r *source, t tierShare) int64 {
 	return k
 }
 
-// accountsOf returns the tier of a customer, and how many accounts it has.
+// accountsOf returns the tier of a customer and the number of its accounts.
 func accountsOf(customer int64) (tier int, n int64) {
 	tier, position := tierOf(rankOf(customer))
 	t := tierShares()[tier-1]
@@ -76,7 +76,7 @@ func accountsOf(customer int64) (tier int, n int64) {
 
 func firstAccount(customer int64) int64 { return (customer-1)*accountIDs + 1 }
 
-// Accounts returns the ids of the accounts, ascending, of the customers of one load unit.
+// Accounts returns the ids of the accounts of one load unit's customers, ascending.
 func (g *Generator) Accounts(lu int64) []int64 {
 	var ids []int64
 	for c := lu*customersPerLU + 1; c <= (lu+1)*customersPerLU; c++ {
@@ -88,12 +88,12 @@ func (g *Generator) Accounts(lu int64) []int64 {
 	return ids
 }
 
-// account is what follows from an account's id.
+// account is the data of an account that its id determines.
 type account struct {
 	id, broker int64
 	taxStatus  int64
 	balance    int64 // before the run, cents
-	others     int64 // how many more persons may trade on it
+	others     int64 // the number of other persons who may trade on it
 }
 
 func (g *Generator) account(id int64) account {
@@ -122,7 +122,7 @@ func (g *Generator) account(id int64) account {
 // InitialBalance returns an account's balance after the load, in cents.
 func (g *Generator) InitialBalance(accountID int64) int64 { return g.account(accountID).balance }
 
-// trader returns who may trade on an account: 0 is the owner, 1 and 2 are the others.
+// trader returns a person who may trade on an account: 0 is the owner, 1 and 2 are the others.
 func (g *Generator) trader(accountID, which int64) Person {
 	if which == 0 {
 		return g.person((accountID-1)/accountIDs + 1)
@@ -131,7 +131,7 @@ func (g *Generator) trader(accountID, which int64) Person {
 	return g.person(otherPersons + r.below(otherPersons) + which)
 }
 
-// basket returns the securities that an account trades, as they were drawn.
+// basket returns the securities that an account trades, in the order of the draws.
 func (g *Generator) basket(accountID int64) []int64 {
 	tier, n := accountsOf((accountID-1)/accountIDs + 1)
 	lo, hi := basketRange(tier, n)
@@ -149,19 +149,19 @@ func (g *Generator) distinctSecurities(r *source, n int64) []int64 {
 	return drawn
 }
 
-// taxesOf returns the two rates a customer pays.
+// taxesOf returns a customer's two tax rates.
 func (g *Generator) taxesOf(customer int64) (country, division tax) {
 	_, d := g.placeOf(g.addressOf(customer))
 	r := g.at(streamCustomerTax, customer)
 	return g.countryTax(d, r.below(countryBrackets(d))), g.divisionTax(d, r.below(divisionBrackets(d)))
 }
 
-// addressOf returns the id of a customer's address: those of exchanges and companies come first.
+// addressOf returns the id of a customer's address. Addresses of exchanges and companies have lower ids.
 func (g *Generator) addressOf(customer int64) int64 {
 	return exchangeCount + g.scale.LoadUnits()*companiesPerLU + customer
 }
 
-// customerTables writes the customers of one load unit and what belongs to them, accounts included.
+// customerTables writes the rows of one load unit's customers, including their accounts.
 func (g *Generator) customerTables(lu int64, b *batcher) {
 	for i := range int64(customersPerLU) {
 		c := lu*customersPerLU + i + 1
@@ -211,7 +211,7 @@ func birthday(r *source) time.Time {
 		}
 		p -= band.percent
 	}
-	return baseTime() // the bands add up to 100
+	return baseTime() // not reached: the bands sum to 100
 }
 
 func (g *Generator) writeAccounts(b *batcher, c int64) {

@@ -1,7 +1,7 @@
 package gen
 
-// Facts of TPC-E as public ports show them: the schema check of github.com/osdldbt/dbt5 has the
-// cardinalities, github.com/Percona-Lab/tpce-mysql the distribution of customers.
+// Facts of TPC-E taken from public ports: the cardinalities from the schema check of github.com/osdldbt/dbt5,
+// the distribution of customers from github.com/Percona-Lab/tpce-mysql.
 const (
 	customersPerLU   = 1000
 	companiesPerLU   = 500
@@ -18,13 +18,13 @@ const (
 	exchangeCount    = 4
 	tradeTypeCount   = 5
 	statusTypeCount  = 5
-	countryRates     = 9 // the rest of the tax rates belong to divisions
+	countryRates     = 9 // the other tax rates are those of divisions
 	tiers            = 3
 	watchItemsMin    = 50
 	watchItemsMax    = 150
-	secondsPerTrade  = 500 // a customer trades once in so many seconds of trading time
+	secondsPerTrade  = 500 // of trading time between two trades of a customer
 	tradingDaySecs   = 8 * 3600
-	skipPeriod       = 101 // one order in so many is rolled back, and uses up its id
+	skipPeriod       = 101 // one order in skipPeriod is rolled back, and consumes its id
 	skipPhase        = 51
 	specTradeDays    = 300
 	specMarketDays   = 1305
@@ -32,13 +32,13 @@ const (
 	minimumTradeDays = 5 // Trade-Lookup goes back up to 32 hours of trading and expects to find trades
 )
 
-// tierShare is a tier of customers: how many of a thousand belong to it, how often one of it trades,
-// and how the weight of its members rises, from firstWeight by 2 each.
+// tierShare is a tier of customers: its size per thousand customers, its share of the trades, and the weight of its
+// first member; each further member weighs 2 more.
 type tierShare struct {
 	size        int64
 	percent     int64 // of the trades
 	firstWeight int64
-	// minAccounts to maxAccounts are cycled through.
+	// The numbers of accounts cycle through minAccounts to maxAccounts.
 	minAccounts, maxAccounts int64
 }
 

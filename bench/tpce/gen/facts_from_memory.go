@@ -1,16 +1,16 @@
 package gen
 
-// Facts that were NOT read again: they are from general knowledge of TPC-E, or from notes without a
-// source. To be compared with the specification before a result is published.
+// Facts that were NOT verified: they are from general knowledge of TPC-E, or from notes without a
+// source. Compare them with the specification before publishing a result.
 const (
 	// Accounts and customers, in percent.
 	percentTaxFree         = 20 // ca_tax_st 0
 	percentTaxWithheld     = 50 // ca_tax_st 1, the rest has 2
 	percentPositiveBalance = 80
 	maxBalance             = 9_999_999_99 // cents
-	percentOneExtra        = 38           // accounts on which one more person may trade
+	percentOneExtra        = 38           // accounts on which one other person may trade
 	percentTwoExtra        = 2
-	percentOwnerTrades     = 75 // of the orders on accounts with more persons
+	percentOwnerTrades     = 75 // of the orders on accounts on which others may trade
 	percentNoLine2         = 60
 	percentApartment       = 75 // of the addresses with a second line
 
@@ -36,10 +36,10 @@ const (
 	newsAgeDays          = 50
 )
 
-// quantity returns one of the share counts that orders have.
+// quantity draws the number of shares of an order.
 func quantity(r *source) int64 { return 100 << r.below(4) }
 
-// ageBand says that percent of the customers are from to below `to` years old.
+// ageBand is the share, in percent, of the customers whose age in years is in [from, to).
 type ageBand struct {
 	percent, from, to int64
 }
@@ -48,8 +48,8 @@ func ageBands() []ageBand {
 	return []ageBand{{5, 10, 19}, {16, 19, 25}, {17, 25, 35}, {19, 35, 45}, {16, 45, 55}, {11, 55, 65}, {8, 65, 75}, {7, 75, 85}, {1, 85, 101}}
 }
 
-// basketRange returns how many securities an account of a tier trades, at least and at most, when its
-// customer has n accounts.
+// basketRange returns the minimum and maximum number of securities that an account trades, for a customer of a tier
+// with n accounts.
 func basketRange(tier int, n int64) (lo, hi int64) {
 	switch tier {
 	case 1:

@@ -6,7 +6,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// tradeType is a row of trade_type; its number is its place in tradeTypes.
+// tradeType is a row of trade_type; its number is its index in tradeTypes.
 type tradeType struct {
 	id, name     string
 	sell, market bool
@@ -37,7 +37,7 @@ func exchangeIDs() [exchangeCount]string {
 	return [exchangeCount]string{"NYSE", "NASDAQ", "AMEX", "PCX"}
 }
 
-// quantityBands returns the upper ends of the bands that commissions depend on.
+// quantityBands returns the upper bounds of the bands of quantities that determine commissions.
 func quantityBands() [4]int64 { return [4]int64{200, 500, 2000, 999_999} }
 
 // commissionRate returns a rate in hundredths of a percent.
@@ -49,7 +49,7 @@ func commissionRate(tier, exchange, band int) int64 {
 	return rate
 }
 
-// commission returns what a trade costs, in cents, rounded half up.
+// commission returns the commission of a trade, in cents, rounded half up.
 func commission(tier, exchange int, qty, price int64) int64 {
 	band := 0
 	for qty > quantityBands()[band] {
@@ -58,7 +58,7 @@ func commission(tier, exchange int, qty, price int64) int64 {
 	return (qty*price*commissionRate(tier, exchange, band) + 5000) / 10_000
 }
 
-// Divisions: 50 of one country, 12 of the other. One has a tax bracket more.
+// Divisions: 50 of one country, 12 of the other. One has an additional tax bracket.
 const (
 	divisions   = 62
 	divisionsUS = 50
@@ -79,7 +79,7 @@ type tax struct {
 	rate     int64
 }
 
-// countryTax returns country rate k of the country in which division d lies.
+// countryTax returns rate k of the country of division d.
 func (g *Generator) countryTax(d, k int64) tax {
 	code := "US"
 	if d >= divisionsUS {
@@ -112,7 +112,7 @@ func divisionBrackets(d int64) int64 {
 	return brackets
 }
 
-// zip returns a place by its number: its code, and the division it lies in.
+// zip returns the zip code and the division of place i.
 func (g *Generator) zip(i int64) (code string, division int64) {
 	division = i % divisions
 	n := uint64(i / divisions) // below 238
@@ -122,7 +122,7 @@ func (g *Generator) zip(i int64) (code string, division int64) {
 	return fmt.Sprintf("%c%d%c %d%c%d", letters[division-divisionsUS], n%10, letters[n/10%26], n%7, letters[n%26], n%9), division
 }
 
-// fixedTables writes the nine tables that do not scale.
+// fixedTables writes the nine tables whose size does not depend on the scale.
 func (g *Generator) fixedTables(b *batcher) {
 	for _, s := range [statusTypeCount][2]string{
 		{"CMPT", "Completed"}, {"ACTV", "Active"}, {"SBMT", "Submitted"}, {"PNDG", "Pending"}, {"CNCL", "Canceled"},
@@ -140,7 +140,7 @@ func (g *Generator) fixedTables(b *batcher) {
 	b.cut()
 }
 
-// fixedTrading writes trade types, exchanges with their addresses, and what trades cost.
+// fixedTrading writes trade types, exchanges with their addresses, charges and commission rates.
 func (g *Generator) fixedTrading(b *batcher) {
 	for i, t := range tradeTypes() {
 		b.to(schema.TradeType).str(t.id).str(t.name).bool(t.sell).bool(t.market).end()
@@ -212,7 +212,7 @@ func (g *Generator) fixedIndustries(b *batcher) {
 	}
 }
 
-// placeOf returns where an address is: zip code, and division.
+// placeOf returns the zip code and the division of an address.
 func (g *Generator) placeOf(address int64) (code string, division int64) {
 	r := g.at(streamAddress, address)
 	return g.zip(r.below(zipCodes))

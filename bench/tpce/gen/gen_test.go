@@ -12,7 +12,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// small is a scale that takes well under a second to make.
+// small is a scale that is generated in well under a second.
 func small() Scale {
 	return Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 6, MarketDays: 31, NewsBytes: 300, Seed: 7, ShortHistory: true}
 }
@@ -41,7 +41,7 @@ func tablesOf(g *Generator) [schema.Count][][]string {
 	return all
 }
 
-// TestSameRowsFromAnyNumberOfWorkers: rows are a function of the scale, whoever makes them beside whom.
+// TestSameRowsFromAnyNumberOfWorkers: rows are a function of the scale alone, not of concurrency.
 // Method: a digest of every batch of two load units, from 1 worker and from 8, and from another seed.
 func TestSameRowsFromAnyNumberOfWorkers(t *testing.T) {
 	scale := small()
@@ -92,7 +92,7 @@ func TestSameRowsFromAnyNumberOfWorkers(t *testing.T) {
 	}
 }
 
-// TestPartStops: a receiver that wants no more batches is not called again.
+// TestPartStops: a receiver that has stopped the part is not called again.
 func TestPartStops(t *testing.T) {
 	for _, part := range newGenerator(t, small()).Parts() {
 		n := 0
@@ -106,9 +106,9 @@ func TestPartStops(t *testing.T) {
 	}
 }
 
-// TestCardinalities: every table has as many rows as its rule says, and those that have no rule have
-// those of a simulation made independently of this package: after one day 40,300 lots, 29,200 summaries,
-// and 1.10 changes a trade.
+// TestCardinalities: every table has the number of rows that its rule states. Tables without a rule have the
+// numbers of a simulation independent of this package: after one day 40,300 lots, 29,200 summaries,
+// and 1.10 changes per trade.
 func TestCardinalities(t *testing.T) {
 	scale := small()
 	scale.TradesPerCustomer = 0
@@ -135,7 +135,7 @@ func TestCardinalities(t *testing.T) {
 	near(schema.HoldingHistory, counts[schema.Trade]*110/100, 2)
 }
 
-// TestForeignKeys: all 49 hold, primary keys and unique indexes are unique, rows have as many fields as
+// TestForeignKeys: all 49 foreign keys hold, primary keys and unique indexes are unique, rows have as many fields as
 // their table has columns. Method: the rows of two load units in memory.
 func TestForeignKeys(t *testing.T) {
 	scale := small()
@@ -194,7 +194,7 @@ func TestForeignKeys(t *testing.T) {
 	}
 }
 
-// TestTradeIDs: the ids that exist are those that IsSkipped does not name, over two load units.
+// TestTradeIDs: the existing ids are those for which IsSkipped is false, over two load units.
 func TestTradeIDs(t *testing.T) {
 	scale := small()
 	scale.Customers = 2000
@@ -217,7 +217,7 @@ func TestTradeIDs(t *testing.T) {
 	}
 }
 
-// TestProfiles: every profile is valid, and what is out of bounds is refused with words.
+// TestProfiles: every profile is valid, and values out of bounds are rejected with a message.
 func TestProfiles(t *testing.T) {
 	for _, name := range Profiles() {
 		s, err := Profile(name)

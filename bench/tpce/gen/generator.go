@@ -2,15 +2,15 @@ package gen
 
 import "fmt"
 
-// Generator makes the rows of a Scale. It is safe for concurrent use: it never changes.
+// Generator generates the rows of a Scale. It is immutable, and so safe for concurrent use.
 type Generator struct {
 	scale      Scale
 	securities int64
-	issues     []issue // of one load unit; all are alike
+	issues     []issue // of one load unit; all load units have the same
 	idsPerLU   int64   // trade ids, skipped ones included
 }
 
-// New returns the generator of a scale, or what is wrong with the scale.
+// New returns the generator of a scale, or an error if the scale is invalid.
 func New(scale Scale) (*Generator, error) {
 	if err := scale.Validate(); err != nil {
 		return nil, err
@@ -20,10 +20,10 @@ func New(scale Scale) (*Generator, error) {
 	return g, nil
 }
 
-// Scale returns what the generator was made of.
+// Scale returns the generator's scale.
 func (g *Generator) Scale() Scale { return g.scale }
 
-// idsFor returns how many ids so many trades take, with those of orders that were rolled back.
+// idsFor returns the number of ids that trades consume, including ids of orders that were rolled back.
 func idsFor(trades int64) int64 {
 	ids := trades
 	for ids-skippedUpTo(ids) < trades {
@@ -43,7 +43,7 @@ func (g *Generator) MaxTradeID() int64 { return g.idsPerLU * g.scale.LoadUnits()
 // IsSkipped reports that an id of the load, 1 to MaxTradeID, has no trade.
 func (g *Generator) IsSkipped(tradeID int64) bool { return skipped((tradeID-1)%g.idsPerLU + 1) }
 
-// Parts returns all of the data, in shares that can be made side by side.
+// Parts returns all of the data, in parts that can be generated concurrently.
 func (g *Generator) Parts() []Part {
 	parts := []Part{newPart("fixed", g.fixedTables)}
 	for lu := range g.scale.LoadUnits() {

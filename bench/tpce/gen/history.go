@@ -9,21 +9,21 @@ import (
 // order is a trade of the history, from the order to its completion. Times are of trading time.
 type order struct {
 	id            int64
-	account, slot int // in the simulation's accounts, in the account's basket
+	account, slot int // indexes into the simulation's accounts and the account's basket
 	terms
 	bid, price                    int64
 	ordered, submitted, completed int64
 }
 
-// terms are what an order asks for.
+// terms are the terms of an order.
 type terms struct {
 	kind       int // of tradeTypes
 	qty        int64
 	lifo, cash bool
-	trader     int64 // 0 is the owner of the account, others may trade too
+	trader     int64 // 0 is the owner of the account
 }
 
-// drawTerms draws an order on an account on which `others` more persons may trade.
+// drawTerms draws the terms of an order on an account on which `others` other persons may trade.
 func drawTerms(r *source, others int64) terms {
 	var t terms
 	switch p := r.below(100); {
@@ -47,7 +47,7 @@ func drawTerms(r *source, others int64) terms {
 	return t
 }
 
-// orders is a heap of open orders: the first to complete comes first.
+// orders is a heap of open orders, by the time of completion.
 type orders []*order
 
 func (h orders) Len() int      { return len(h) }
@@ -64,7 +64,7 @@ func (h *orders) Pop() any {
 	return o
 }
 
-// position is what an account holds of one security.
+// position is an account's holding of one security.
 type position struct {
 	security int64
 	lots     []Lot
@@ -84,7 +84,7 @@ type simulation struct {
 	g        *Generator
 	lu       int64
 	accounts []simAccount
-	first    [customersPerLU]int // of a customer's accounts; by place in the load unit
+	first    [customersPerLU]int // index of a customer's first account, by the customer's position in the load unit
 	open     orders
 	wave     Wave
 	types    [tradeTypeCount]tradeType
@@ -110,8 +110,8 @@ func (g *Generator) newSimulation(lu int64) *simulation {
 	return s
 }
 
-// historyTables writes the trades of one load unit and what is left of them. Orders stop when the number
-// of trades is reached, and those still open complete.
+// historyTables writes the trades of one load unit and the resulting holdings. When the number of trades is
+// reached, no more orders arrive, and open orders complete.
 func (g *Generator) historyTables(lu int64, b *batcher) {
 	s := g.newSimulation(lu)
 	for n := int64(1); n <= g.idsPerLU; n++ {
@@ -133,7 +133,7 @@ func (g *Generator) historyTables(lu int64, b *batcher) {
 	s.leftOver(b)
 }
 
-// order draws the n-th order of the load unit. Orders arrive evenly, one percent more than trades.
+// order draws the n-th order of the load unit. Orders are evenly spaced; there are one percent more of them than trades.
 func (s *simulation) order(n int64) *order {
 	id := s.lu*s.g.idsPerLU + n
 	r := s.g.at(streamOrder, id)
@@ -149,7 +149,7 @@ func (s *simulation) order(n int64) *order {
 	return o
 }
 
-// execute decides when the order is submitted and completed, and at which price.
+// execute determines when the order is submitted and completed, and at which price.
 func (s *simulation) execute(o *order, r *source, phase int64) {
 	o.submitted = o.ordered
 	o.bid = s.wave.Price(o.ordered, phase)
@@ -174,7 +174,7 @@ func (s *simulation) execute(o *order, r *source, phase int64) {
 	}
 }
 
-// complete writes a trade and changes what its account holds.
+// complete writes a trade and updates its account's holdings.
 func (s *simulation) complete(b *batcher, o *order) {
 	a, kind := &s.accounts[o.account], s.types[o.kind]
 	held := &a.basket[o.slot]
@@ -226,7 +226,7 @@ func (s *simulation) writeTrade(b *batcher, o *order, tax, fee int64) {
 	b.to(schema.Settlement).int(o.id).str(cashType).date(done.AddDate(0, 0, settlementDays)).cents(amount).end()
 }
 
-// leftOver writes what is known after the last trade only: lots, their sums, and the brokers' totals.
+// leftOver writes the rows that depend on all trades: lots, their sums, and the brokers' totals.
 func (s *simulation) leftOver(b *batcher) {
 	for i := range s.accounts {
 		a := &s.accounts[i]

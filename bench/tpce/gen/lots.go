@@ -2,7 +2,7 @@ package gen
 
 import "slices"
 
-// Lot is what is left of one trade in an account: Qty is negative for shares sold that were not there.
+// Lot is the remainder of one trade in an account. Qty is negative for shares sold short.
 type Lot struct {
 	TradeID int64
 	Qty     int64
@@ -10,22 +10,22 @@ type Lot struct {
 	At      int64 // microseconds of trading time
 }
 
-// LotChange is a row of holding_history: a trade changed what is left of the lot of trade LotID.
+// LotChange is a row of holding_history: a trade changed the lot of trade LotID.
 type LotChange struct {
 	LotID         int64
 	Before, After int64
 }
 
-// Outcome is what a completed trade has changed. Values are cents.
+// Outcome contains the changes that a completed trade has made. Values are cents.
 type Outcome struct {
 	Changes             []LotChange
-	BuyValue, SellValue int64 // of the shares that were bought and sold, or sold and bought back
+	BuyValue, SellValue int64 // of the shares of closed positions
 }
 
 // Apply completes a trade on the lots of its account and security, which are in the order of time, and
-// returns what is left of them. The trade's Qty is positive for a buy. Lots of the other sign are used
-// up, the oldest first or (lifo) the newest; what remains of the trade becomes a lot of its own. Changes
-// are appended to out.Changes.
+// returns the remaining lots. The trade's Qty is positive for a buy. Lots of the opposite sign are consumed,
+// the oldest first or (lifo) the newest; the rest of the trade becomes a new lot. Changes are appended to
+// out.Changes.
 func Apply(lots []Lot, trade Lot, lifo bool, out *Outcome) []Lot {
 	need := trade.Qty
 	for len(lots) > 0 && need != 0 && (lots[0].Qty < 0) != (need < 0) {

@@ -8,7 +8,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// extraIssues returns how many preferred issues company j of a load unit has besides its common one.
+// extraIssues returns the number of preferred issues of company j of a load unit, besides its common issue.
 func extraIssues(j int) int {
 	switch j % 10 {
 	case 1:
@@ -19,7 +19,7 @@ func extraIssues(j int) int {
 	return 0
 }
 
-// issue is one security of a load unit: whose, and which.
+// issue is one security of a load unit: its company, and its number among the company's issues.
 type issue struct{ company, number int }
 
 // issuesOfUnit returns the securities of a load unit, by company.
@@ -69,7 +69,7 @@ func (g *Generator) exchangeOf(security int64) int {
 	return int(r.below(exchangeCount))
 }
 
-// phase returns where in the wave a security is at time 0.
+// phase returns the position of a security in the wave at time 0.
 func (g *Generator) phase(security int64) int64 {
 	r := g.at(streamPhase, security)
 	return r.below(wavePeriod)
@@ -84,7 +84,7 @@ func (g *Generator) securityName(security int64) string {
 	return g.issues[security%securitiesPerLU].name() + " of " + companyName(g.company(security))
 }
 
-// marketTables writes companies, securities and what belongs to them, of one load unit.
+// marketTables writes the rows of one load unit's companies and securities.
 func (g *Generator) marketTables(lu int64, b *batcher) {
 	for j := range int64(companiesPerLU) {
 		g.writeCompany(b, lu, j)
@@ -100,7 +100,7 @@ func (g *Generator) marketTables(lu int64, b *batcher) {
 	}
 }
 
-// rating returns one of 39 marks of credit, from best to worst.
+// rating returns one of 39 credit ratings, from best to worst.
 func rating(n int64) string {
 	return strings.Repeat(letters[n/13:n/13+1], int(n%13)/5+1) + [5]string{"", "+", "-", "1", "2"}[n%13%5]
 }
@@ -179,13 +179,13 @@ func (g *Generator) writeSecurity(b *batcher, security int64) {
 	}
 }
 
-// end returns the end of the initial period, in trading time. The last limit orders complete a little
+// end returns the end of the initial period, in trading time. The last limit orders complete slightly
 // later.
 func (g *Generator) end() int64 {
 	return g.scale.tradesPerLU() * secondsPerTrade * second / customersPerLU
 }
 
-// describe returns what cash_transaction says of a trade.
+// describe returns the description of a trade in cash_transaction.
 func (g *Generator) describe(t tradeType, qty, security int64) string {
 	return fmt.Sprintf("%s %d shares of %s", t.name, qty, g.securityName(security))
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestPickPosition: positions of a tier are drawn by their weights. Method: the cumulated weights are
-// compared with the inverse at every boundary, for the whole tier.
+// TestPickPosition: positions of a tier are drawn according to their weights. Method: compare the cumulative weights
+// with the inverse at every boundary of the tier.
 func TestPickPosition(t *testing.T) {
 	g := newGenerator(t, small())
 	for i, tier := range tierShares() {
@@ -36,7 +36,7 @@ func TestPickPosition(t *testing.T) {
 	}
 }
 
-// TestRanks: ranks and customers are one to one, and tiers have their sizes and accounts.
+// TestRanks: ranks and customers correspond one to one, and tiers have their sizes and accounts.
 func TestRanks(t *testing.T) {
 	for _, lu := range []int64{0, 1, 17} {
 		var tierCount [tiers + 1]int
@@ -57,15 +57,15 @@ func TestRanks(t *testing.T) {
 	}
 }
 
-// TestUnitHas685Securities: the pattern of issues fills a load unit exactly.
+// TestUnitHas685Securities: the pattern of issues yields exactly the securities of a load unit.
 func TestUnitHas685Securities(t *testing.T) {
 	if n := len(issuesOfUnit()); n != securitiesPerLU {
 		t.Errorf("%d securities", n)
 	}
 }
 
-// TestWave: the first time at which a limit is met is the first. Method: against a walk through every
-// time of two periods, for all phases and limits of a short wave; and bounds of the price.
+// TestWave: FirstAtMost and FirstAtLeast return the earliest time; prices stay within their bounds. Method: a linear
+// search over two periods, for all phases and limits of a short wave.
 func TestWave(t *testing.T) {
 	w := Wave{Period: 2600}
 	for phase := int64(0); phase < w.Period; phase += 97 {
@@ -102,7 +102,7 @@ type share struct {
 	short        bool
 }
 
-// TestLots: Apply does what a model does that moves single shares. Method: random walks of small trades,
+// TestLots: Apply agrees with a model that moves single shares. Method: random walks of small trades,
 // oldest and newest first, with changes of sign.
 func TestLots(t *testing.T) {
 	g := newGenerator(t, small())
@@ -159,7 +159,7 @@ func checkLots(t *testing.T, lots []Lot, model []share, out Outcome, buy, sell, 
 	}
 }
 
-// TestExponential: mean and shares of an exponential distribution.
+// TestExponential: the numbers have the mean and the quantiles of an exponential distribution.
 func TestExponential(t *testing.T) {
 	const mean, draws = 1_000_000, 300_000
 	r := newGenerator(t, small()).at(0, 0)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Syllables: a consonant and a vowel, 100 of them. Words made of them mean nothing.
+// Syllables: a consonant and a vowel, 100 of them. Words composed of them have no meaning.
 const (
 	consonants = "bcdfghjklmnprstvwxyz"
 	vowels     = "aeiou"
@@ -28,8 +28,7 @@ func word(number uint64, n int) string {
 	return b.String()
 }
 
-// scatter maps [0, n) to itself, one to one and without visible order; factor has no divisor in common
-// with n.
+// scatter is a permutation of [0, n) without visible order. factor and n must be coprime.
 func scatter(number, factor, n uint64) uint64 {
 	hi, lo := bits.Mul64(number%n, factor)
 	return bits.Rem64(hi, lo, n)
@@ -40,17 +39,16 @@ func uniqueWord(number int64) string {
 	return word(scatter(uint64(number), 61_803_399, 100_000_000), 4)
 }
 
-// Person is somebody with a name: a customer, or one of the others who may trade on an account.
+// Person is a customer, or another person who may trade on an account.
 type Person struct {
 	First, Last string
 	TaxID       string
 }
 
-// otherPersons is where the ids of persons begin who are no customers.
+// otherPersons is the first id of persons who are not customers.
 const otherPersons = 1 << 33
 
-// person returns the person with an id, which is a customer's c_id or above otherPersons. Tax ids are
-// different for different persons.
+// person returns the person with an id: a customer's c_id, or an id above otherPersons. Tax ids are unique.
 func (g *Generator) person(id int64) Person {
 	r := g.at(streamPerson, id)
 	n := scatter(uint64(id), 382_291_583_767, 26*26*1_000_000_000)

@@ -5,8 +5,8 @@ import "math/bits"
 // golden is 2^64 divided by the golden ratio, made odd: multiples of it are far apart.
 const golden = 0x9e3779b97f4a7c15
 
-// stream names what a random number is for, so that two uses of one key are independent. The numbers
-// are part of the data: changing one changes the rows, and GeneratorVersion with them.
+// stream identifies the purpose of a random number, so that two uses of one key are independent. A change of these
+// numbers changes the rows, and requires a new GeneratorVersion.
 type stream uint64
 
 const (
@@ -41,7 +41,7 @@ func mix64(z uint64) uint64 {
 // source is a sequence of random numbers: splitmix64.
 type source uint64
 
-// at returns the sequence that belongs to a key of a stream.
+// at returns the random sequence of a key of a stream.
 func (g *Generator) at(s stream, key int64) source {
 	return source(mix64(mix64(uint64(g.scale.Seed)+uint64(s)*golden) ^ uint64(key)*golden))
 }
@@ -51,20 +51,20 @@ func (r *source) next() uint64 {
 	return mix64(uint64(*r))
 }
 
-// below returns a number of [0, n).
+// below returns a number in [0, n).
 func (r *source) below(n int64) int64 {
 	hi, _ := bits.Mul64(r.next(), uint64(n))
 	return int64(hi)
 }
 
-// between returns a number of [lo, hi].
+// between returns a number in [lo, hi].
 func (r *source) between(lo, hi int64) int64 { return lo + r.below(hi-lo+1) }
 
-// percent reports true in p of 100 cases.
+// percent returns true with a probability of p percent.
 func (r *source) percent(p int64) bool { return r.below(100) < p }
 
 // exponential returns a number with an exponential distribution, by von Neumann's method: it compares
-// uniform numbers and needs no logarithm, so it is the same on every processor.
+// uniform numbers and needs no logarithm, so the result is the same on every processor.
 func (r *source) exponential(mean int64) int64 {
 	for whole := int64(0); ; whole += mean {
 		first := r.next()

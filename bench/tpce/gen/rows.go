@@ -8,12 +8,12 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// batchBytes is the size at which a batch is full. It is part of GeneratorVersion: a load that is
-// resumed knows its batches by name.
+// batchBytes is the size at which a batch is full. A change requires a new GeneratorVersion: a resumed load
+// identifies its batches by name.
 const batchBytes = 2 << 20
 
-// Rows are rows of one table in COPY's text format. Fields are written in the order of the columns;
-// strings hold no tab, line end or backslash, because the generator makes none.
+// Rows are rows of one table in COPY's text format. Fields are written in the order of the columns. Strings are not
+// escaped, because the generator creates none with a tab, line end or backslash.
 type Rows struct {
 	Data  []byte
 	Count int64
@@ -38,10 +38,10 @@ func (r *Rows) bool(b bool) *Rows {
 	return r.str("f")
 }
 
-// cents writes a number with two decimals.
+// cents writes an amount with two decimals.
 func (r *Rows) cents(v int64) *Rows { return r.decimal(v, 2) }
 
-// decimal writes a number whose last digits are decimals.
+// decimal writes v / 10^digits.
 func (r *Rows) decimal(v int64, digits int) *Rows {
 	if v < 0 {
 		r.Data = append(r.Data, '-')
@@ -76,7 +76,7 @@ func (r *Rows) end() {
 	r.Count++
 }
 
-// Batch is a number of rows that are loaded together. Whoever receives it owns it.
+// Batch is a set of rows that are loaded together. Its receiver owns it.
 type Batch struct {
 	Name string // of the part and the batch's number in it
 	Rows [schema.Count]Rows
@@ -91,22 +91,22 @@ func (b *Batch) Count() int64 {
 	return n
 }
 
-// Part is a share of the data that is made independently of all others.
+// Part is a part of the data that is generated independently of all others.
 type Part struct {
 	Name    string
 	Batches iter.Seq[*Batch]
 }
 
-// batcher cuts the rows of a part into batches.
+// batcher divides the rows of a part into batches.
 type batcher struct {
 	part    string
 	next    int
 	batch   *Batch
 	yield   func(*Batch) bool
-	stopped bool // the receiver wants no more
+	stopped bool // the receiver has stopped the part
 }
 
-// newPart makes a part of a function that writes its rows, and calls cut wherever a batch may end.
+// newPart returns a part whose rows write writes; write calls cut wherever a batch may end.
 func newPart(name string, write func(*batcher)) Part {
 	return Part{Name: name, Batches: func(yield func(*Batch) bool) {
 		b := &batcher{part: name, yield: yield, batch: &Batch{}}
@@ -119,7 +119,7 @@ func newPart(name string, write func(*batcher)) Part {
 
 func (b *batcher) to(t schema.Table) *Rows { return &b.batch.Rows[t] }
 
-// cut hands the batch out if it is full, and reports false if the writer is to stop.
+// cut delivers the batch if it is full, and returns false if the writer must stop.
 func (b *batcher) cut() bool {
 	size := 0
 	for i := range b.batch.Rows {
@@ -136,7 +136,7 @@ func (b *batcher) flush() {
 	b.next++
 	full := b.batch
 	b.batch = &Batch{}
-	for i := range full.Rows { // the next batch is much like this one
+	for i := range full.Rows { // the next batch has about the same sizes
 		b.batch.Rows[i].Data = make([]byte, 0, len(full.Rows[i].Data)*9/8)
 	}
 	b.stopped = !b.yield(full)

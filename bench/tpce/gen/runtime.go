@@ -6,55 +6,54 @@ import (
 	"time"
 )
 
-// Rand is a sequence of random numbers for what is drawn while the transactions run. It is not for
-// concurrent use.
+// Rand is a sequence of random numbers for running transactions. It is not safe for concurrent use.
 type Rand struct{ r source }
 
 // NewRand returns the sequence of a seed. Sequences of different seeds are independent.
 func NewRand(seed uint64) *Rand { return &Rand{r: source(mix64(seed + golden))} }
 
-// Below returns a number of [0, n).
+// Below returns a number in [0, n).
 func (r *Rand) Below(n int64) int64 { return r.r.below(n) }
 
-// Between returns a number of [lo, hi].
+// Between returns a number in [lo, hi].
 func (r *Rand) Between(lo, hi int64) int64 { return r.r.between(lo, hi) }
 
-// Percent reports true in p of 100 cases.
+// Percent returns true with a probability of p percent.
 func (r *Rand) Percent(p int64) bool { return r.r.percent(p) }
 
-// NonUniform returns a number of [lo, hi]: those whose distance from lo has many of the bits of a, shifted
-// by s, are drawn more often. It is TPC's NURand.
+// NonUniform returns a number in [lo, hi]; numbers whose distance from lo has many of the bits of a, shifted
+// by s, are more frequent. It is TPC's NURand.
 func (r *Rand) NonUniform(lo, hi, a int64, s uint) int64 {
 	return (r.Between(lo, hi)|r.Between(0, a)<<s)%(hi-lo+1) + lo
 }
 
-// Completion returns the time an exchange takes for an order: exponential, cut off.
+// Completion returns the time that an exchange needs for an order: exponential, with a maximum.
 func (r *Rand) Completion() time.Duration {
 	return time.Duration(min(r.r.exponential(completionDelayMean), completionDelayMax)) * time.Microsecond
 }
 
-// PickCustomer returns the customer of a load unit, numbered from 0, who acts next.
+// PickCustomer draws the customer of a load unit who acts next; load units are numbered from 0.
 func (g *Generator) PickCustomer(r *Rand, lu int64) int64 { return pickCustomer(&r.r, lu) }
 
-// AccountsOf returns the ids of a customer's accounts: the first, and how many follow each other.
+// AccountsOf returns the first id of a customer's accounts and their number; the ids are consecutive.
 func (g *Generator) AccountsOf(customer int64) (first, n int64) {
 	_, n = accountsOf(customer)
 	return firstAccount(customer), n
 }
 
-// Owner returns the customer to whom an account belongs.
+// Owner returns the customer who owns an account.
 func (g *Generator) Owner(accountID int64) int64 { return (accountID-1)/accountIDs + 1 }
 
 // Customer returns a customer's name and tax id.
 func (g *Generator) Customer(id int64) Person { return g.person(id) }
 
-// Trader returns who may trade on an account: 0 is the owner, the others have the numbers of Terms.
+// Trader returns a person who may trade on an account: 0 is the owner, the others have the numbers of Terms.
 func (g *Generator) Trader(accountID, which int64) Person { return g.trader(accountID, which) }
 
 // Basket returns the securities that an account trades, by number.
 func (g *Generator) Basket(accountID int64) []int64 { return g.basket(accountID) }
 
-// Terms are what an order asks for. Prices are cents.
+// Terms are the terms of an order. Prices are cents.
 type Terms struct {
 	Type         string // of trade_type
 	Sell, Market bool
@@ -64,7 +63,7 @@ type Terms struct {
 	Trader       int64 // 0 is the account's owner
 }
 
-// DrawTerms draws an order on an account.
+// DrawTerms draws the terms of an order on an account.
 func (g *Generator) DrawTerms(r *Rand, accountID int64) Terms {
 	drawn := drawTerms(&r.r, g.account(accountID).others)
 	kind := tradeTypes()[drawn.kind]
@@ -75,16 +74,16 @@ func (g *Generator) DrawTerms(r *Rand, accountID int64) Terms {
 	return t
 }
 
-// DrawTradeID returns the id of a trade of the load; some are drawn more often.
+// DrawTradeID draws the id of a trade of the load, not uniformly.
 func (g *Generator) DrawTradeID(r *Rand) int64 {
 	id := r.NonUniform(1, g.MaxTradeID(), 65535, 7)
 	if g.IsSkipped(id) {
-		id++ // the last id of a load unit is none that is skipped
+		id++ // the last id of a load unit is not skipped
 	}
 	return id
 }
 
-// Rolled reports, for one order in 101, that it is to be rolled back.
+// Rolled draws whether an order is rolled back: one in 101 is.
 func (r *Rand) Rolled() bool { return r.Below(skipPeriod) == 0 }
 
 // BrokerName returns the name of a broker, 1 to Brokers.
@@ -105,7 +104,7 @@ func (g *Generator) CompanyName(id int64) string { return companyName(id) }
 // Company returns the id of the company that issued a security.
 func (g *Generator) Company(security int64) int64 { return g.company(security) }
 
-// Issue returns which of its company's issues a security is.
+// Issue returns the name of a security among its company's issues.
 func (g *Generator) Issue(security int64) string { return g.issues[security%securitiesPerLU].name() }
 
 // SecurityOf returns the number of the security with a symbol, or -1 if none has it.
@@ -155,17 +154,17 @@ func (g *Generator) DrawDivisionTax(r *Rand) string {
 // History returns the length of the initial period, in trading time: eight hours a day.
 func (g *Generator) History() time.Duration { return time.Duration(g.end()) * time.Microsecond }
 
-// TradingTime returns the date and time at which so much trading time has passed since the first day began.
+// TradingTime returns the date and time that is d of trading time after the beginning of the first day.
 func (g *Generator) TradingTime(d time.Duration) time.Time { return wallTime(d.Microseconds()) }
 
 // MarketDate returns the i-th day of daily_market, from 0 to Scale.MarketDays - 1.
 func (g *Generator) MarketDate(i int64) time.Time { return marketDate(i) }
 
-// SettlementDays is how many days after a trade it is paid.
+// SettlementDays is the number of days between a trade and its payment.
 const SettlementDays = settlementDays
 
 // Board is the price of every security while transactions run: the wave of the load at the wall clock, so
-// that several drivers agree.
+// that several drivers use the same prices.
 type Board struct {
 	wave   Wave
 	phases []int64 // by security
@@ -191,8 +190,8 @@ func (b *Board) Price(at time.Time, security int64) int64 {
 	return b.wave.Price(at.UnixMicro(), b.phases[security])
 }
 
-// Meets returns the first time, from at on, when the price lets a limit order of a type ("TLB", "TSL": at
-// most the limit; "TLS": at least) go. The limit lies within the bounds of prices.
+// Meets returns the first time, from at on, at which the price meets the limit of an order ("TLB", "TSL": at
+// most the limit; "TLS": at least). The limit must be within the bounds of prices.
 func (b *Board) Meets(at time.Time, security int64, tradeType string, limit int64) time.Time {
 	t := at.UnixMicro()
 	limit = min(max(limit, minPrice), maxPrice)
@@ -204,7 +203,7 @@ func (b *Board) Meets(at time.Time, security int64, tradeType string, limit int6
 }
 
 // Execution returns the price at which an order is executed when the board shows a price: limit buys pay
-// no more than their limit, limit sales get no less.
+// at most their limit, limit sales receive at least theirs.
 func Execution(tradeType string, limit, board int64) int64 {
 	switch tradeType {
 	case tradeTypes()[limitBuy].id:

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// TestSecurityOf: a symbol leads back to its security, and what is no symbol to none.
+// TestSecurityOf: SecurityOf inverts Symbol, and returns -1 for other texts.
 func TestSecurityOf(t *testing.T) {
 	scale := small()
 	scale.Customers = 3000
@@ -22,8 +22,8 @@ func TestSecurityOf(t *testing.T) {
 	}
 }
 
-// TestBoard: the board shows the wave of the load, whatever its period, and tells when a limit is met.
-// Method: the answer is compared with prices just before and at the time it names.
+// TestBoard: the board shows the wave of the load, with any period, and Meets returns the first time of a limit.
+// Method: compare prices at that time and just before it.
 func TestBoard(t *testing.T) {
 	g := newGenerator(t, small())
 	at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -54,7 +54,7 @@ func TestBoard(t *testing.T) {
 	}
 }
 
-// TestNonUniform: numbers stay within their bounds, and the low bits of those drawn more often are set.
+// TestNonUniform: numbers stay within their bounds, and numbers with the low bits set are more frequent.
 func TestNonUniform(t *testing.T) {
 	r := NewRand(1)
 	var odd int
@@ -67,7 +67,7 @@ func TestNonUniform(t *testing.T) {
 			odd++
 		}
 	}
-	if odd < 7500 { // of uniform numbers, 2500 would be
+	if odd < 7500 { // 2500 would be expected of uniform numbers
 		t.Errorf("%d of 20000", odd)
 	}
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// GeneratorVersion changes whenever the rows of a Scale do.
+// GeneratorVersion changes whenever the rows of a Scale change.
 const GeneratorVersion = 1
 
-// Scale says how much data there is. The JSON form is kept in the database.
+// Scale determines the amount of data. Its JSON form is stored in the database.
 type Scale struct {
 	Customers  int64 `json:"customers"`   // a multiple of 1000
 	TradeDays  int64 `json:"trade_days"`  // days of trades before the run
 	MarketDays int64 `json:"market_days"` // days in daily_market
 	NewsBytes  int64 `json:"news_bytes"`  // length of a news item
 	Seed       int64 `json:"seed"`
-	// TradesPerCustomer replaces TradeDays, of which one has 57.6, when it is not 0.
+	// TradesPerCustomer, if not 0, replaces TradeDays; a day has 57.6 trades per customer.
 	TradesPerCustomer int64 `json:"trades_per_customer,omitempty"`
 	// ShortHistory allows for fewer trades than lookups expect.
 	ShortHistory bool `json:"short_history,omitempty"`
@@ -71,13 +71,13 @@ func (s Scale) tradesPerLU() int64 {
 	return s.TradeDays * tradingDaySecs * customersPerLU / secondsPerTrade
 }
 
-// Rule is what is known beforehand of a table's size.
+// Rule is the expected size of a table.
 type Rule struct {
 	Rows int64
-	// Tolerance is how far the table may differ, in percent; negative when there is no rule, because the
+	// Tolerance is the permitted deviation in percent. It is negative if there is no rule, because the
 	// size depends on how long accounts have been trading.
 	Tolerance float64
-	Grows     bool // the run adds rows or takes them away
+	Grows     bool // the run adds or deletes rows
 }
 
 // Rule returns the rule for a table.
@@ -139,13 +139,13 @@ func (s Scale) Rule(t schema.Table) Rule {
 	return Rule{Tolerance: -1, Grows: true} // holding, holding_summary, holding_history
 }
 
-// Total returns about how many rows there are, for a progress bar before the first load of a scale.
+// Total returns the approximate number of rows, for a progress bar.
 func (s Scale) Total() int64 {
 	var total int64
 	for t := range schema.Count {
 		total += s.Rule(t).Rows
 	}
-	// What the rules leave out: 1.26 rows of holding_history and 0.28 lots a trade after ten days, nearly
-	// ten summaries an account.
+	// Tables without a rule: 1.26 rows of holding_history and 0.28 lots per trade after ten days, nearly
+	// ten summaries per account.
 	return total + s.tradesPerLU()*s.LoadUnits()*154/100 + 48*s.Customers
 }

@@ -1,13 +1,13 @@
 package gen
 
-// Wave is the price of every security over time: a triangle between 20.00 and 30.00, each security at
-// its own phase. Prices are cents, times microseconds.
+// Wave is the price of every security over time: a triangle between 20.00 and 30.00, with a different phase for
+// each security. Prices are cents, times microseconds.
 type Wave struct {
 	// Period is the time from one lowest price to the next, even, and more than 2000.
 	Period int64
 }
 
-// Price returns the price at time t of a security whose phase is given.
+// Price returns the price at time t of a security with the given phase.
 func (w Wave) Price(t, phase int64) int64 {
 	x := w.height(w.position(t, phase))
 	return minPrice + ((maxPrice-minPrice)*x+w.Period/2)/w.Period
@@ -15,17 +15,17 @@ func (w Wave) Price(t, phase int64) int64 {
 
 func (w Wave) position(t, phase int64) int64 { return (t + phase) % w.Period }
 
-// height turns a position in the period into the height of the triangle, 0 to Period.
+// height returns the height of the triangle, 0 to Period, at a position in the period.
 func (w Wave) height(pos int64) int64 {
 	return min(2*pos, 2*(w.Period-pos))
 }
 
-// FirstAtMost returns the first time from t on at which the price is at most limit, a price between the
-// lowest and the highest.
+// FirstAtMost returns the first time from t on at which the price is at most limit. limit must be between the
+// lowest and the highest price.
 func (w Wave) FirstAtMost(t, phase, limit int64) int64 {
-	// Price ≤ limit says (maxPrice−minPrice)·x + Period/2 < (limit−minPrice+1)·Period.
+	// Price ≤ limit is equivalent to (maxPrice−minPrice)·x + Period/2 < (limit−minPrice+1)·Period.
 	top := (limit-minPrice+1)*w.Period - w.Period/2 - 1
-	half := top / (maxPrice - minPrice) / 2 // how far from the lowest point the price is low enough
+	half := top / (maxPrice - minPrice) / 2 // the maximum distance from the lowest point
 	pos := w.position(t, phase)
 	if pos <= half || pos >= w.Period-half {
 		return t

@@ -1,5 +1,5 @@
-// Package journal keeps what a server has acknowledged, outside of the server: the evidence against which
-// the check judges whether anything acknowledged was lost, or anything refused is there.
+// Package journal records what a server has acknowledged, outside of the server. The check uses it to find lost
+// acknowledged transactions, and refused ones that are present.
 //
 //	run ─► Writer.Append ─► one line each ─► DIR/<run>-<start>.journal ─► fsync every 10 ms
 //	check ◄─ Read(DIR) ◄────────────────────────────┘
@@ -15,5 +15,5 @@
 //     acknowledgement for each of its connections which it could not write down. Which tape entries it had
 //     on their way is written down before they are sent.
 //
-// To be evidence in a crash of the server's machine, DIR must be on another one.
+// To be useful after a crash of the server's machine, DIR must be on another one.
 package journal

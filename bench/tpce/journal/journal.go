@@ -14,29 +14,29 @@ import (
 	"time"
 )
 
-// syncInterval is how often what was appended is forced to the disk.
+// syncInterval is the interval at which appended records are synced to disk.
 const syncInterval = 10 * time.Millisecond
 
-// suffix ends the names of journals.
+// suffix is the suffix of journal file names.
 const suffix = ".journal"
 
-// Kind says what a record is about.
+// Kind is the kind of a record.
 type Kind string
 
 const (
 	// Run is the first record: TradeID is the run's number in its database, Qty the sum of lt_vol before
-	// it, Price how many connections it has, and Symbol the database's identity.
+	// the run, Price its number of connections, and Symbol the database's identity.
 	Run Kind = "RUN"
-	// Lease: the run alone makes trades with the ids of [TradeID, TradeID + Qty).
+	// Lease: the run alone creates trades with ids in [TradeID, TradeID + Qty).
 	Lease Kind = "LEASE"
 	// Order: trade TradeID was ordered.
 	Order Kind = "ORDER"
-	// Refused: trade TradeID was rolled back as it was meant to be.
+	// Refused: trade TradeID was rolled back, as intended.
 	Refused Kind = "REFUSED"
 	// Result: trade TradeID was completed at Price cents.
 	Result Kind = "RESULT"
 	// Sent: a tape entry is about to add Qty to the volume of Symbol. If the driver is killed before it writes
-	// Volume, the entry may be there or not.
+	// Volume, the outcome of the entry is unknown.
 	Sent Kind = "SENT"
 	// Volume: a tape entry added Qty to the volume of Symbol.
 	Volume Kind = "VOLUME"
@@ -48,22 +48,22 @@ const (
 
 func kinds() []Kind { return []Kind{Run, Lease, Order, Refused, Result, Sent, Volume, Trigger, End} }
 
-// acknowledges says that records of the kind are what a server has acknowledged.
+// acknowledges reports whether records of the kind are acknowledgements by a server.
 func (k Kind) acknowledges() bool { return k != Run && k != Lease && k != Sent && k != End }
 
-// Record is one line. Fields that its kind does not use are zero.
+// Record is one line. Fields that are not used by its kind are zero.
 type Record struct {
 	Kind    Kind
 	TradeID int64
 	Price   int64
 	Qty     int64
 	Symbol  string    // without blanks
-	At      time.Time // when the server's answer was there
-	// Unknown: no answer came, and asking did not settle it: it may be there or not.
+	At      time.Time // when the server's answer arrived
+	// Unknown: no answer arrived, and a query did not determine the outcome.
 	Unknown bool
 }
 
-// appendTo writes the record as a line: fields, then their checksum.
+// appendTo appends the record as a line: fields, then their checksum.
 func (r *Record) appendTo(b []byte) []byte {
 	start := len(b)
 	b = append(b, r.Kind...)
@@ -81,7 +81,7 @@ func (r *Record) appendTo(b []byte) []byte {
 	return append(strconv.AppendUint(append(b, ' '), uint64(sum), 16), '\n')
 }
 
-// parse reads a line without its end.
+// parse parses a line without its line end.
 func parse(line string) (Record, error) {
 	var r Record
 	cut := strings.LastIndexByte(line, ' ')
@@ -105,27 +105,27 @@ func parse(line string) (Record, error) {
 	return r, nil
 }
 
-// Writer appends to the journal of one run. It is safe for concurrent use. The nil Writer drops what it
-// is given: a run without a journal.
+// Writer appends to the journal of one run. It is safe for concurrent use. A nil Writer discards all records:
+// the run has no journal.
 type Writer struct {
 	mu     sync.Mutex
 	file   *os.File
 	buf    []byte
 	dirty  bool
-	err    error // the first, which every later call returns
+	err    error // the first error, which every later call returns
 	counts Counts
 
 	stop chan struct{}
 	done chan struct{}
 }
 
-// Counts are how many acknowledgements were written down, and how many records of unknown outcome.
+// Counts are the numbers of written acknowledgements and of records of unknown outcome.
 type Counts struct {
 	Acknowledged int64 `json:"acknowledged"`
 	Unknown      int64 `json:"unknown"`
 }
 
-// Create begins the journal of a run in a directory, which it makes if it is not there. The first record
+// Create creates the journal of a run in a directory, and the directory if it does not exist. The first record
 // must be of kind Run.
 func Create(dir string, first Record) (*Writer, error) {
 	if first.Kind != Run {
@@ -158,8 +158,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Append writes records down, all of them or, on an error, a beginning of them. After an error nothing
-// more is written: a journal with a hole is no evidence.
+// Append writes records; on an error, it has written a prefix of them. After an error nothing more is written: a
+// journal with a gap is not evidence.
 func (w *Writer) Append(records ...Record) error {
 	if w == nil || len(records) == 0 {
 		return nil
@@ -184,7 +184,7 @@ func (w *Writer) Append(records ...Record) error {
 	return w.err
 }
 
-// Counts returns what has been appended.
+// Counts returns the counts of appended records.
 func (w *Writer) Counts() Counts {
 	if w == nil {
 		return Counts{}
@@ -194,7 +194,7 @@ func (w *Writer) Counts() Counts {
 	return w.counts
 }
 
-// syncer forces to the disk what was appended.
+// syncer syncs appended records to disk.
 func (w *Writer) syncer() {
 	defer close(w.done)
 	ticker := time.NewTicker(syncInterval)
@@ -212,7 +212,7 @@ func (w *Writer) syncer() {
 		if !dirty {
 			continue
 		}
-		if err := w.file.Sync(); err != nil { // outside of the lock: appending goes on meanwhile
+		if err := w.file.Sync(); err != nil { // without the lock, so that Append can proceed
 			w.mu.Lock()
 			w.err = errors.Join(w.err, err)
 			w.mu.Unlock()
@@ -220,7 +220,7 @@ func (w *Writer) syncer() {
 	}
 }
 
-// Close writes End and closes the file. Nothing may be appended any more.
+// Close writes End and closes the file. Append must not be called after it.
 func (w *Writer) Close(at time.Time) error {
 	if w == nil {
 		return nil
@@ -239,8 +239,8 @@ type File struct {
 	Clean bool
 }
 
-// Read returns the journals of a directory, in the order of their runs. A file in which not even the
-// first record is whole is left out: its run had done nothing.
+// Read returns the journals of a directory, in the order of their runs. A file whose first record is incomplete
+// is omitted: its run had done nothing.
 func Read(dir string) ([]File, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*"+suffix))
 	if err != nil {
@@ -273,7 +273,7 @@ func readFile(path string) (File, error) {
 	for n := 1; len(data) > 0; n++ {
 		end := bytes.IndexByte(data, '\n')
 		if end < 0 {
-			break // cut off when the driver or its machine went down
+			break // truncated by a crash of the driver or its machine
 		}
 		r, err := parse(string(data[:end]))
 		if err == nil && (n == 1) != (r.Kind == Run) {

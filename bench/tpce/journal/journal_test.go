@@ -29,7 +29,7 @@ func samples() []Record {
 	}
 }
 
-// TestRoundTrip: what is appended is read back, file by file in the order of runs, and counted.
+// TestRoundTrip: appended records are read back, by file in the order of runs, and counted.
 func TestRoundTrip(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
 	var want [][]Record
@@ -63,7 +63,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestConcurrent: records of many goroutines are all there, none mixed with another.
+// TestConcurrent: records of many goroutines are all written, and not interleaved.
 func TestConcurrent(t *testing.T) {
 	dir := t.TempDir()
 	w, err := Create(dir, first(1))
@@ -99,7 +99,7 @@ func TestConcurrent(t *testing.T) {
 	}
 }
 
-// TestCutOff: wherever the file ends, the records that are whole are read, and it is not called clean.
+// TestCutOff: of a file truncated at any length, the complete records are read, and it is not Clean.
 // Method: every length of a file.
 func TestCutOff(t *testing.T) {
 	dir := t.TempDir()
@@ -129,7 +129,7 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestDamage: a line that was changed, or that does not belong where it is, is an error that names it.
+// TestDamage: a line that was changed, or that is misplaced, is an error that names the line.
 func TestDamage(t *testing.T) {
 	line := func(r Record) string { return string(r.appendTo(nil)) }
 	good := line(first(1)) + line(samples()[0])
@@ -154,7 +154,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestErrors: after a failed write nothing more is written; the nil Writer takes everything.
+// TestErrors: after a failed write nothing more is written; a nil Writer accepts everything.
 func TestErrors(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Create(dir, samples()[0]); err == nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// copyAttempts is how often a batch is tried that met a conflict.
+// copyAttempts is the maximum number of attempts at a batch that meets conflicts.
 const copyAttempts = 10
 
-// copyAll makes all batches and copies those that are not done.
+// copyAll generates all batches and copies those that are not loaded.
 func copyAll(ctx context.Context, o Options, g *gen.Generator, done map[string]bool, sum *Summary) error {
 	group, ctx := errgroup.WithContext(ctx)
 	parts, batches := make(chan gen.Part), make(chan *gen.Batch, o.Workers)
@@ -72,7 +72,7 @@ func copyAll(ctx context.Context, o Options, g *gen.Generator, done map[string]b
 	return group.Wait()
 }
 
-// makeBatches makes the batches of parts until there are no more parts.
+// makeBatches generates the batches of parts until there are no more parts.
 func makeBatches(ctx context.Context, parts <-chan gen.Part, batches chan<- *gen.Batch, done map[string]bool, note func(*gen.Batch, bool)) error {
 	for part := range parts {
 		for b := range part.Batches {
@@ -98,9 +98,9 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 	}
 }
 
-// copyBatch copies a batch in one transaction, again if it meets a conflict. It returns false if the
-// batch turns out to be there: the commit of an interrupted load may have been under way when this one
-// asked what was done.
+// copyBatch copies a batch in one transaction, with retries after conflicts. It returns false if the
+// batch is already loaded: a commit of an interrupted load may have been in progress when this load read the
+// list of loaded batches.
 func copyBatch(ctx context.Context, conn *pgx.Conn, b *gen.Batch) (bool, error) {
 	var err error
 	for range copyAttempts {
@@ -122,7 +122,7 @@ func copyBatch(ctx context.Context, conn *pgx.Conn, b *gen.Batch) (bool, error) 
 	return true, nil
 }
 
-// copyRows writes the batch's name, which waits for whoever else is writing it, and its rows.
+// copyRows writes the batch's name, which waits for other transactions that write the same name, and its rows.
 func copyRows(ctx context.Context, tx pgx.Tx, b *gen.Batch) error {
 	if _, err := tx.Exec(ctx, "INSERT INTO "+schema.LoadTable+" (batch) VALUES ($1)", b.Name); err != nil {
 		return err
@@ -142,7 +142,7 @@ func copyRows(ctx context.Context, tx pgx.Tx, b *gen.Batch) error {
 	return nil
 }
 
-// hasCode reports that the server answered with one of the SQLSTATEs.
+// hasCode reports whether the server answered with one of the SQLSTATEs.
 func hasCode(err error, codes ...string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && slices.Contains(codes, pg.Code)

@@ -1,19 +1,19 @@
-// Package load fills a server with the TPC-E-like database, or empties it of it.
+// Package load loads the TPC-E-like database into a server, or removes it.
 //
 //	gen.Parts ─► makers ─► batches ─► copiers: a transaction each, COPY by COPY, and the batch's name
 //	             (workers)            (workers connections)
 //
-// Then come the indexes, foreign keys if asked for, statistics, and at last what was loaded, in tpce_meta.
+// The indexes follow, foreign keys if requested, statistics, and at last a summary in tpce_meta.
 //
 // Invariants:
 //
-//  1. A batch and its name in tpce_load are committed together, so a load that was interrupted is taken
-//     up where it was: batches are made anew, and those whose names are there are left out.
+//  1. A batch and its name in tpce_load are committed together, so an interrupted load can be resumed: batches are
+//     generated again, and those whose names are in tpce_load are omitted.
 //  2. tpce_meta has the state "loaded" only after everything else. Before, it has "loading" and the
 //     settings; a load with other settings is refused until the rest of the old one is dropped.
 //
-// The package speaks SQL that PostgreSQL and percodb have in common, and looks at no server's name. It
-// prints nothing: Progress and Summary are for the caller to show.
+// The package uses SQL that PostgreSQL and percodb have in common, whatever the server. It prints nothing: callers show
+// Progress and Summary.
 package load
 
 import (
@@ -29,24 +29,24 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// Settings are what a load is made of. They are kept in the database.
+// Settings determine the contents of a load. They are stored in the database.
 type Settings struct {
 	Scale       gen.Scale `json:"scale"`
 	ForeignKeys bool      `json:"foreign_keys"`
 	Generator   int       `json:"generator_version"`
-	// CheckerIndexes are made besides: they are for those who look at a database, and cost runs writes.
+	// CheckerIndexes are additional: they serve checks of a database, and slow runs down.
 	CheckerIndexes bool `json:"checker_indexes,omitempty"`
 }
 
-// Progress is told how a load goes on. Calls do not overlap.
+// Progress receives the progress of a load. Calls do not overlap.
 type Progress interface {
 	// Phase begins a phase of about total steps, 0 when it has only one.
 	Phase(name string, total int64)
-	// Add notes that n steps are done. Steps of an interrupted load that are found done count as well.
+	// Add reports that n more steps are done, including those that an interrupted load has done.
 	Add(n int64)
 }
 
-// Options say where to load, and how.
+// Options configure a load.
 type Options struct {
 	URLs        []string // connections go to one after the other
 	Scale       gen.Scale
@@ -54,19 +54,19 @@ type Options struct {
 	// CheckerIndexes are those of schema.CheckerIndexes.
 	CheckerIndexes bool
 	Workers        int      // connections; 4 if 0
-	Progress       Progress // nil: nobody is told
+	Progress       Progress // nil: no progress
 }
 
-// nobody is told how a load goes on.
-type nobody struct{}
+// discardProgress is the Progress of a load without one.
+type discardProgress struct{}
 
-func (nobody) Phase(string, int64) {}
-func (nobody) Add(int64)           {}
+func (discardProgress) Phase(string, int64) {}
+func (discardProgress) Add(int64)           {}
 
-// Summary is what a load has done.
+// Summary is the result of a load.
 type Summary struct {
 	Rows    [schema.Count]int64 // of the whole database
-	Copied  int64               // rows of this load; the others were there already
+	Copied  int64               // rows of this load; an earlier one has loaded the others
 	Resumed bool
 	Copy    time.Duration // the rows
 	Index   time.Duration // indexes and foreign keys
@@ -80,16 +80,16 @@ const (
 	stateDropping = "dropping"
 )
 
-// undefinedTable is the SQLSTATE of a query of a table that is not there.
+// undefinedTable is the SQLSTATE of a query of a table that does not exist.
 const undefinedTable = "42P01"
 
-// ErrLoaded: the database is complete already, with the same settings.
+// ErrLoaded: the database is already complete, with the same settings.
 var ErrLoaded = errors.New("the database is loaded already")
 
-// ErrDropping: dropping the database was interrupted, and is to be completed first.
+// ErrDropping: dropping the database was interrupted, and must be completed first.
 var ErrDropping = errors.New("the database was dropped in part; `percodb bench tpce drop` completes it")
 
-// OtherError: the database holds a load, whole or not, of other settings.
+// OtherError: the database contains a load, complete or not, with other settings.
 type OtherError struct{ Found, Wanted Settings }
 
 func (e *OtherError) Error() string {
@@ -98,9 +98,8 @@ func (e *OtherError) Error() string {
 	return fmt.Sprintf("the database has been loaded with other settings: %s, not %s; drop it first", found, wanted)
 }
 
-// Run loads the database, or what is missing of it. It returns ErrLoaded if nothing is, an *OtherError if
-// the database has other settings, and what the server or ctx say. An interrupted Run is taken up by
-// the next one.
+// Run loads the database, or what is missing of it. It returns ErrLoaded if nothing is, an *OtherError if the database
+// has other settings, and errors of the server or ctx. The next Run continues an interrupted one.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	began := time.Now()
 	var sum Summary
@@ -112,7 +111,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		o.Workers = 4
 	}
 	if o.Progress == nil {
-		o.Progress = nobody{}
+		o.Progress = discardProgress{}
 	}
 	conn, err := pgx.Connect(ctx, o.URLs[0])
 	if err != nil {
@@ -138,7 +137,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return sum, err
 }
 
-// prepare makes the tables, or finds out which batches of an interrupted load are there.
+// prepare creates the tables, or reads which batches an interrupted load has loaded.
 func prepare(ctx context.Context, conn *pgx.Conn, s Settings) (map[string]bool, error) {
 	meta, err := readMeta(ctx, conn)
 	if err != nil {
@@ -166,8 +165,8 @@ func prepare(ctx context.Context, conn *pgx.Conn, s Settings) (map[string]bool, 
 	return nil, nil
 }
 
-// createTables makes all tables. What an interrupted run of it has left is dropped first: without the
-// settings in tpce_meta, which come last, there are no rows yet.
+// createTables creates all tables. It first drops what an interrupted run has left: without the settings in tpce_meta,
+// which come last, there are no rows yet.
 func createTables(ctx context.Context, conn *pgx.Conn, s Settings) error {
 	for _, own := range []string{schema.LoadTable, schema.MetaTable} {
 		if _, err := conn.Exec(ctx, "DROP TABLE IF EXISTS "+own); err != nil {
@@ -201,7 +200,7 @@ func createTables(ctx context.Context, conn *pgx.Conn, s Settings) error {
 	return err
 }
 
-// tryForeignKey finds out whether the server has foreign keys, before a long load rather than after it.
+// tryForeignKey tests whether the server has foreign keys, before a long load rather than after it.
 func tryForeignKey(ctx context.Context, conn *pgx.Conn) error {
 	fk := schema.ForeignKeys()[0]
 	if _, err := conn.Exec(ctx, fk.Create()); err != nil {
@@ -211,7 +210,7 @@ func tryForeignKey(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// dropIfEmpty drops a table that has no rows. One with rows is not ours: names like customer are common.
+// dropIfEmpty drops a table that has no rows. One with rows is foreign: names like customer are common.
 func dropIfEmpty(ctx context.Context, conn *pgx.Conn, t schema.Table) error {
 	rows, err := conn.Query(ctx, "SELECT 1 FROM "+t.String()+" LIMIT 1")
 	if err == nil {
@@ -231,7 +230,7 @@ func dropIfEmpty(ctx context.Context, conn *pgx.Conn, t schema.Table) error {
 	return err
 }
 
-// readMeta returns what tpce_meta holds, or nil if it is not there or empty.
+// readMeta returns the contents of tpce_meta, or nil if it does not exist or is empty.
 func readMeta(ctx context.Context, conn *pgx.Conn) (map[string]string, error) {
 	rows, err := conn.Query(ctx, "SELECT k, v FROM "+schema.MetaTable)
 	if err == nil {
@@ -259,7 +258,7 @@ func batchesDone(ctx context.Context, conn *pgx.Conn) (map[string]bool, error) {
 	return done, err
 }
 
-// finish makes indexes and foreign keys, and has the server look at what it holds.
+// finish creates indexes and foreign keys, and analyzes the tables.
 func finish(ctx context.Context, conn *pgx.Conn, o Options) error {
 	var steps []string
 	for _, index := range schema.Indexes() {
@@ -292,7 +291,7 @@ func finish(ctx context.Context, conn *pgx.Conn, o Options) error {
 	return nil
 }
 
-// constraints returns the names of the foreign keys that there are.
+// constraints returns the names of the existing foreign keys.
 func constraints(ctx context.Context, conn *pgx.Conn) (map[string]bool, error) {
 	rows, err := conn.Query(ctx, `SELECT conname FROM pg_constraint
 WHERE contype = 'f' AND connamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())`)
@@ -305,7 +304,7 @@ WHERE contype = 'f' AND connamespace = (SELECT oid FROM pg_namespace WHERE nspna
 	return names, err
 }
 
-// record writes what was loaded, and with it that the load is complete.
+// record writes what was loaded, which marks the load as complete.
 func record(ctx context.Context, conn *pgx.Conn, g *gen.Generator, sum *Summary) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		put := func(k, v string) error {
@@ -328,7 +327,7 @@ func record(ctx context.Context, conn *pgx.Conn, g *gen.Generator, sum *Summary)
 	})
 }
 
-// Drop removes the database, whatever there is of it. It returns false if there was nothing of it.
+// Drop removes the database, complete or not. It returns false if there was nothing to remove.
 func Drop(ctx context.Context, url string) (bool, error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/percodb/percodb/internal/testdb"
 )
 
-// progress interrupts a load after so many calls of Add in the phase of rows.
+// progress interrupts a load after a number of calls of Add in the phase of rows.
 type progress struct {
 	phase     string
 	left      int
@@ -27,9 +27,9 @@ func (p *progress) Add(int64) {
 	}
 }
 
-// TestInterruptedLoad: a load that is interrupted again and again is complete in the end, with every row
+// TestInterruptedLoad: a load that is interrupted repeatedly completes, with every row
 // once; other settings are refused, and so is another load of a complete database. Method: on a server,
-// the context is cancelled after a few batches; rows are counted at the end.
+// cancel the context after a few batches; count the rows at the end.
 func TestInterruptedLoad(t *testing.T) {
 	ctx := context.Background()
 	dsn := testdb.Schema(ctx, t, "percodb_test_tpce_load")
@@ -86,8 +86,8 @@ func TestInterruptedLoad(t *testing.T) {
 	}
 }
 
-// TestForeignKeys: the server itself accepts all 49 on a load, and dropping goes through; a table that is
-// somebody else's is left alone.
+// TestForeignKeys: the server accepts all 49 foreign keys on a load, and dropping succeeds; a table that does not
+// belong to the load is not dropped.
 func TestForeignKeys(t *testing.T) {
 	ctx := context.Background()
 	dsn := testdb.Schema(ctx, t, "percodb_test_tpce_load")

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Emulator is an Exchange at work: it takes orders from any goroutine, and puts jobs into its queues when
+// Emulator runs an Exchange in real time: it accepts orders from any goroutine, and puts jobs into its queues when
 // they are due.
 type Emulator struct {
 	Results Queue[Result]
@@ -14,19 +14,19 @@ type Emulator struct {
 
 	mu       sync.Mutex
 	exchange *Exchange
-	wake     chan struct{} // has room for one: the next event may be due earlier
+	wake     chan struct{} // of capacity one: the next event may be due earlier
 }
 
 // NewEmulator returns an emulator, which does nothing until Run.
 func NewEmulator(x *Exchange) *Emulator { return &Emulator{exchange: x, wake: make(chan struct{}, 1)} }
 
-// Submit takes an order that the database has acknowledged.
+// Submit submits an order that the database has acknowledged.
 func (e *Emulator) Submit(o Order) { e.with(func() { e.exchange.Submit(time.Now(), o) }) }
 
-// Execute takes an order that a committed Market-Feed has found.
+// Execute executes an order that a committed Market-Feed has found.
 func (e *Emulator) Execute(o Order) { e.with(func() { e.exchange.Execute(time.Now(), o) }) }
 
-// Waiting returns how many limit orders wait for their price.
+// Waiting returns the number of limit orders that wait for their price.
 func (e *Emulator) Waiting() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -43,7 +43,7 @@ func (e *Emulator) with(f func()) {
 	}
 }
 
-// Run makes time pass until ctx ends.
+// Run processes events as they become due, until ctx ends.
 func (e *Emulator) Run(ctx context.Context) {
 	const idle = time.Hour
 	timer := time.NewTimer(idle)
@@ -76,12 +76,12 @@ func (e *Emulator) Run(ctx context.Context) {
 	}
 }
 
-// Queue hands jobs to workers, the oldest first. It has no bound. The zero value is empty.
+// Queue is an unbounded FIFO queue of jobs for workers. The zero value is empty.
 type Queue[T any] struct {
 	mu      sync.Mutex
 	items   []T
 	longest int
-	waiters []chan T // workers with nothing to do, the longest waiting first
+	waiters []chan T // idle workers, the longest waiting first
 }
 
 // Push adds a job.
@@ -94,17 +94,17 @@ func (q *Queue[T]) Push(item T) {
 	}
 }
 
-// give hands a job to a worker that waits; false if none does.
+// give passes a job to a waiting worker; false if there is none.
 func (q *Queue[T]) give(item T) bool {
 	if len(q.waiters) == 0 {
 		return false
 	}
-	q.waiters[0] <- item // has room for the one item it is given
+	q.waiters[0] <- item // does not block: the channel has capacity for its one item
 	q.waiters = q.waiters[1:]
 	return true
 }
 
-// Pop returns the oldest job, and waits for one; false if ctx ends before.
+// Pop waits for a job and returns the oldest; false if ctx ends first.
 func (q *Queue[T]) Pop(ctx context.Context) (T, bool) {
 	var none T
 	if ctx.Err() != nil {
@@ -130,7 +130,7 @@ func (q *Queue[T]) Pop(ctx context.Context) (T, bool) {
 	}
 }
 
-// leave takes a waiter off the list. A job that it was given meanwhile is handed on.
+// leave removes a waiter from the list. A job that the waiter received in the meantime is passed on.
 func (q *Queue[T]) leave(mine chan T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -145,14 +145,14 @@ func (q *Queue[T]) leave(mine chan T) {
 	}
 }
 
-// Len returns how many jobs wait.
+// Len returns the number of waiting jobs.
 func (q *Queue[T]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return len(q.items)
 }
 
-// Longest returns the most jobs that ever waited since the last call of it.
+// Longest returns the maximum length since its last call.
 func (q *Queue[T]) Longest() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

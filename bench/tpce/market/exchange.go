@@ -7,11 +7,11 @@ import (
 	"github.com/percodb/percodb/bench/tpce/gen"
 )
 
-// Facts of the exchange, as public ports show them.
+// Facts of the exchange, taken from public ports.
 const (
 	feedEntries     = 20  // entries of a Market-Feed
-	triggerQuantity = 375 // shares of an entry that says a limit was reached
-	quantityLow     = 325 // shares of an entry drawn at random: the one or the other
+	triggerQuantity = 375 // shares of an entry for a limit that was reached
+	quantityLow     = 325 // shares of a random entry: quantityLow or quantityHigh
 	quantityHigh    = 425
 )
 
@@ -25,29 +25,29 @@ type Order struct {
 	Limit   int64 // cents; of limited orders
 }
 
-// Entry is a line of the tape: so many shares were traded at that price, in cents.
+// Entry is an entry of the tape: Qty shares were traded at Price cents.
 type Entry struct {
 	Symbol     string
 	Price, Qty int64
 }
 
-// Result is a trade that was made: a Trade-Result is to be run for it, from Due on.
+// Result is an executed trade: a Trade-Result is due for it at Due.
 type Result struct {
 	Order Order
-	Price int64 // cents a share
+	Price int64 // cents per share
 	Due   time.Time
 }
 
-// Feed is a full tape: a Market-Feed is to be run for it, from Due on.
+// Feed is a full tape: a Market-Feed is due for it at Due.
 type Feed struct {
 	Entries []Entry
 	Due     time.Time
 }
 
-// event is what will happen to an order: its trade, or that the price reaches its limit.
+// event is a future event of an order: its execution, or that the price reaches its limit.
 type event struct {
 	at    time.Time
-	seq   uint64 // events of one moment happen in the order in which they were made
+	seq   uint64 // orders events of the same time by their creation
 	order Order
 	trade bool
 }
@@ -80,13 +80,13 @@ type Exchange struct {
 	rnd      *gen.Rand
 	seq      uint64
 	events   events
-	triggers []Entry // limits that were reached, the oldest first
-	tape     []Entry // less than feedEntries
+	triggers []Entry // entries for limits that were reached, the oldest first
+	tape     []Entry // fewer than feedEntries
 	waiting  int     // limit orders that no Market-Feed has found yet
 }
 
-// NewExchange returns an exchange without orders, on which the generator's securities are listed. Prices
-// go up and down once in a period, 900 s if 0.
+// NewExchange returns an exchange of the generator's securities, without orders. period is the period of the
+// prices' wave, 900 s if 0.
 func NewExchange(g *gen.Generator, period time.Duration, seed uint64) *Exchange {
 	x := &Exchange{gen: g, board: g.Board(period), numbers: make(map[string]int64, g.Securities()), rnd: gen.NewRand(seed)}
 	for s := range g.Securities() {
@@ -100,8 +100,8 @@ func (x *Exchange) price(symbol string, at time.Time) int64 {
 	return x.board.Price(at, x.numbers[symbol])
 }
 
-// Submit takes an order that was committed to the database: a limit order is there to be found, any other
-// is executed.
+// Submit submits an order that was committed to the database: a limit order waits for its price, any other order is
+// executed.
 func (x *Exchange) Submit(now time.Time, o Order) {
 	if !o.Limited {
 		x.Execute(now, o)
@@ -111,8 +111,7 @@ func (x *Exchange) Submit(now time.Time, o Order) {
 	x.at(x.board.Meets(now, x.numbers[o.Symbol], o.Type, o.Limit), o, false)
 }
 
-// Execute takes an order that is to be traded now: a market order, or a limit order that a committed
-// Market-Feed found.
+// Execute executes an order: a market order, or a limit order that a committed Market-Feed found.
 func (x *Exchange) Execute(now time.Time, o Order) {
 	if o.Limited {
 		x.waiting--
@@ -133,17 +132,17 @@ func (x *Exchange) Next() (time.Time, bool) {
 	return x.events[0].at, true
 }
 
-// Waiting returns how many limit orders that were submitted have not been executed. In a run of several
-// processes one of them may execute what another has submitted, and the number be negative.
+// Waiting returns the number of submitted limit orders that have not been executed. In a run of several
+// processes one of them may execute an order that another has submitted, so the number may be negative.
 func (x *Exchange) Waiting() int { return x.waiting }
 
-// Advance lets everything happen that is due by now, and appends the jobs that follow to those given.
+// Advance processes all events that are due by now, and appends the resulting jobs to results and feeds.
 func (x *Exchange) Advance(now time.Time, results []Result, feeds []Feed) ([]Result, []Feed) {
 	for len(x.events) > 0 && !x.events[0].at.After(now) {
 		e := heap.Pop(&x.events).(event)
 		board := x.price(e.order.Symbol, e.at)
 		if !e.trade {
-			// At this moment the board's price is one that lets the order go.
+			// At this time the board's price meets the order's limit.
 			x.triggers = append(x.triggers, Entry{Symbol: e.order.Symbol, Price: board, Qty: triggerQuantity})
 			continue
 		}
@@ -158,7 +157,7 @@ func (x *Exchange) Advance(now time.Time, results []Result, feeds []Feed) ([]Res
 	return results, feeds
 }
 
-// another returns the entry that goes with a trade: the oldest limit that was reached, or any security.
+// another returns the second entry of a trade: the oldest limit that was reached, or a random security.
 func (x *Exchange) another(at time.Time) Entry {
 	if len(x.triggers) > 0 {
 		first := x.triggers[0]

@@ -13,7 +13,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/gen"
 )
 
-// start is any moment.
+// start is an arbitrary time.
 func start() time.Time { return time.UnixMicro(1_700_000_000_123_456) }
 
 func testGenerator(t *testing.T) *gen.Generator {
@@ -29,15 +29,15 @@ func testGenerator(t *testing.T) *gen.Generator {
 	return g
 }
 
-// brokerage is a model of what the database does with orders and tape entries.
+// brokerage is a model of the database's processing of orders and tape entries.
 type brokerage struct {
 	pending map[string][]Order // limit orders, by symbol
 	placed  map[int64]time.Time
-	waited  []time.Duration // of limit orders that were found
+	waited  []time.Duration // for limit orders that were found
 	volume  int64
 }
 
-// feed runs a Market-Feed, and returns the orders that it submits.
+// feed runs a Market-Feed, and returns the orders that it submits to the exchange.
 func (b *brokerage) feed(now time.Time, entries []Entry) []Order {
 	var found []Order
 	for _, e := range entries {
@@ -54,14 +54,14 @@ func (b *brokerage) feed(now time.Time, entries []Entry) []Order {
 	return found
 }
 
-// trading is what came out of a simulated session.
+// trading is the result of a simulated session.
 type trading struct {
 	results []Result
 	feeds   int
 	b       brokerage
 }
 
-// trade lets customers order for so long, 20 a second, and then trades go on
+// trade simulates customers who place 20 orders a second for a duration, and continues
 // until no limit order waits.
 func trade(t *testing.T, g *gen.Generator, seed uint64, long time.Duration) trading {
 	t.Helper()
@@ -105,8 +105,8 @@ func trade(t *testing.T, g *gen.Generator, seed uint64, long time.Duration) trad
 	}
 }
 
-// TestTrading: every order is traded exactly once, at the board's price or its limit where that is
-// better; a feed follows every ten results; limit orders wait as long as the wave says. Method: a session
+// TestTrading: every order is executed exactly once, at the board's price or at its limit if that is
+// better; a feed follows every ten results; the waiting times of limit orders agree with the wave. Method: a session
 // of half an hour against a model of the database.
 func TestTrading(t *testing.T) {
 	g := testGenerator(t)
@@ -145,7 +145,7 @@ func TestTrading(t *testing.T) {
 	atOnce := 0
 	for _, w := range out.b.waited {
 		sum += w
-		if w < 10*time.Second { // the tape moves on every half second, behind a few others
+		if w < 10*time.Second { // a feed every half second, behind a few others
 			atOnce++
 		}
 	}
@@ -156,9 +156,9 @@ func TestTrading(t *testing.T) {
 	}
 }
 
-// TestOwnEntryFindsOrder: the entry that an order puts on the tape when its limit is reached is one by
-// which a Market-Feed finds the order, at any time, type and limit. Method: an order alone, and a market
-// order that carries its entry to the tape.
+// TestOwnEntryFindsOrder: the entry that is put on the tape when an order's limit is reached lets a
+// Market-Feed find the order, for any time, type and limit. Method: one limit order, and a market
+// order whose execution puts the entry on the tape.
 func TestOwnEntryFindsOrder(t *testing.T) {
 	g := testGenerator(t)
 	rnd := rand.New(rand.NewPCG(3, 3))
@@ -182,7 +182,7 @@ func TestOwnEntryFindsOrder(t *testing.T) {
 	}
 }
 
-// TestEmulator: jobs come out when they are due, whoever submits them. Method: a clock of its own.
+// TestEmulator: jobs are delivered when they are due, also with concurrent submitters. Method: a fake clock.
 func TestEmulator(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := NewEmulator(NewExchange(testGenerator(t), 0, 1))
@@ -201,7 +201,7 @@ func TestEmulator(t *testing.T) {
 			}
 			seen[r.Order.TradeID] = true
 		}
-		synctest.Wait() // the last result is out a moment before its feed
+		synctest.Wait() // the last result is delivered just before its feed
 		if e.Feeds.Len() != 10 || e.Feeds.Longest() != 10 {
 			t.Errorf("%d feeds for 100 results", e.Feeds.Len())
 		}
@@ -213,7 +213,7 @@ func TestEmulator(t *testing.T) {
 	})
 }
 
-// TestQueueLosesNothing: every job reaches one worker, also when workers give up. Method: workers whose
+// TestQueueLosesNothing: every job is delivered to one worker, also when workers stop waiting. Method: workers whose
 // contexts end at random, under the race detector.
 func TestQueueLosesNothing(t *testing.T) {
 	var q Queue[int]

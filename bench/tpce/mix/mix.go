@@ -1,6 +1,6 @@
-// Package mix names the twelve transactions of the TPC-E-like workload, and says what is asked of each:
-// its share of the mix and its limit of response time. It holds facts and types that the rooms which run,
-// record and report transactions share; it does nothing.
+// Package mix defines the twelve transactions of the TPC-E-like workload, with the requirements on each: its share
+// of the mix and its limit of the response time. It contains only facts and types, shared by the packages that run,
+// record and report transactions.
 package mix
 
 import "time"
@@ -8,7 +8,7 @@ import "time"
 // Kind is one of the transactions, in the order in which reports list them.
 type Kind uint8
 
-// The ten transactions of the mix, then those beside it.
+// The ten transactions of the mix, then the others.
 const (
 	TradeOrder Kind = iota
 	TradeResult
@@ -24,24 +24,24 @@ const (
 	DataMaintenance
 	// TradeCleanup runs before the others.
 	TradeCleanup
-	// BrokerAggregation adds up broker_delta, where commissions are written beside the broker's row.
+	// BrokerAggregation aggregates broker_delta, in the mode in which commissions are written there.
 	BrokerAggregation
 
 	Kinds = int(BrokerAggregation) + 1
-	// InMix is the number of kinds, the first ones, that count in the mix.
+	// InMix is the number of kinds that belong to the mix; they are the first kinds.
 	InMix = int(MarketWatch) + 1
 )
 
-// Fact is what is asked of a kind.
+// Fact contains the names of a kind and the requirements on it.
 type Fact struct {
 	Name string // as in the specification: "Trade-Order"
 	Flag string // lower case, for flags and JSON: "trade-order"
 	Code string // two letters, for the live line: "TO"
 	// Share is in hundredths of a percent of all transactions of the mix, 0 outside of it.
 	Share int
-	// Weight among the 890 of those that customers draw, 0 for what follows from orders.
+	// Weight among the 890 of customers' transactions, 0 for transactions that result from orders.
 	Weight int
-	// Limit of the ninetieth percentile of response times, 0 for none.
+	// Limit is the limit of the ninetieth percentile of response times, 0 for none.
 	Limit    time.Duration
 	ReadOnly bool
 }
@@ -75,26 +75,26 @@ type Outcome uint8
 const (
 	// Committed: the server acknowledged it.
 	Committed Outcome = iota
-	// RolledBack: a Trade-Order that was drawn to be rolled back, and was.
+	// RolledBack: a Trade-Order that was intended to be rolled back, and was.
 	RolledBack
-	// AlreadyDone: a retry found that an earlier attempt, whose answer was lost, had committed.
+	// AlreadyDone: a retry detected that an earlier attempt, whose answer was lost, had committed.
 	AlreadyDone
-	// Unknown: the connection was lost after COMMIT was sent, and looking did not settle it.
+	// Unknown: the connection was lost after COMMIT was sent, and a query did not determine the outcome.
 	Unknown
-	// Failed: an error that is not for retrying, or retries used up.
+	// Failed: an error that is not retried, or too many retries.
 	Failed
 )
 
-// Sample is one transaction as it went: what recorders take.
+// Sample is the measurement of one transaction, for recorders.
 type Sample struct {
 	Kind Kind
-	// Scheduled is when it was to start (Started, in a closed loop), Started when a worker took it.
+	// Scheduled is the scheduled start (Started, in a closed loop), Started when a worker began it.
 	Scheduled, Started, Finished time.Time
 	Outcome                      Outcome
 	// Aborts has the SQLSTATE of every attempt that was retried ("" for a lost connection).
 	Aborts []string
-	// RoundTrips is how often the last attempt waited for the server.
+	// RoundTrips is the number of times the last attempt waited for the server.
 	RoundTrips int
-	// Err says why it failed.
+	// Err is the reason why it failed.
 	Err error
 }

@@ -1,5 +1,5 @@
-// Package report keeps what a run of the TPC-E-like workload measured, and shows it: the line while it
-// runs, the table at its end, a JSON object, and a page.
+// Package report stores the measurements of a run of the TPC-E-like workload, and formats them: a line during the run,
+// a table at its end, a JSON object, and a page.
 //
 //	workers ──Record──▶ Recorder ──Tick──▶ Point (a line, a piece of the series)
 //	                       │
@@ -7,16 +7,16 @@
 //	                                   ▲  │
 //	                            ReadFile  └──Merge──▶ Result
 //
-// Times are kept in HdrHistograms of microseconds with three significant digits, which add up: the merged
-// result of several drivers is what one recorder that saw all of their samples would have.
+// Times are stored in HdrHistograms of microseconds with three significant digits, which can be added: the merged
+// result of several drivers equals that of one recorder with all of their samples.
 //
 // Invariants:
-//  1. A transaction counts where it finished: in the interval of the series, and in the measured time if
-//     it finished inside of it. Its time counts only if it was also scheduled inside of it.
-//  2. Response time runs from the scheduled start, so that a driver that cannot keep up shows; service
-//     time from the actual one.
-//  3. Rates are counts by the seconds in which they were counted, never averages of rates.
-//  4. The page needs nothing but itself: what it draws with is in it.
+//  1. A transaction counts at its end: in that interval of the series, and in the measured time if the end is
+//     inside. Its response time counts only if its scheduled start is inside, too.
+//  2. Response time begins at the scheduled start, so that it shows a driver that does not keep up; service
+//     time begins at the actual start.
+//  3. Rates are counts divided by the seconds in which they were counted, never averages of rates.
+//  4. The page is self-contained: it includes its scripts and styles.
 //
-// It judges no run: it has the rules by which one is judged (MixWithin, WithinLimit) and keeps the verdict.
+// It does not decide whether a run is valid: it contains the rules (MixWithin, WithinLimit) and stores the verdict.
 package report

@@ -12,23 +12,22 @@ import (
 	"unicode/utf8"
 )
 
-// Document is a page of tables and charts. Its charts are drawn by uPlot, which the page carries along.
+// Document is a page of tables and charts. The charts are drawn by uPlot, which the page includes.
 type Document struct {
 	Title, Subtitle string
-	// Runs are the names of what is drawn against each other, in the order of their colours; empty if
-	// there is one only.
+	// Runs are the names of the compared runs, in the order of their colours; empty if there is only one.
 	Runs     []string
 	Sections []Section
 }
 
-// Section is a heading with what belongs to it.
+// Section is a heading with tables and charts.
 type Section struct {
 	Title, Text string
 	Tables      []Table
 	Charts      []Chart
 }
 
-// Table has cells of text. Its first column is on the left, the others on the right.
+// Table has cells of text. Its first column is left-aligned, the others right-aligned.
 type Table struct {
 	Title  string
 	Header []string
@@ -37,7 +36,7 @@ type Table struct {
 	Wrap bool
 }
 
-// Axis is what a chart's x axis shows.
+// Axis is the kind of a chart's x axis.
 type Axis string
 
 const (
@@ -45,7 +44,7 @@ const (
 	Linear Axis = "linear"
 	// Log is a logarithmic axis of numbers above 0.
 	Log Axis = "log"
-	// Seconds is an axis of seconds since the measuring began; what is before it is shaded.
+	// Seconds is an axis of seconds since the measuring began; the time before it is shaded.
 	Seconds Axis = "seconds"
 	// Nines is an axis of percentiles: 0 is 0 %, 1 is 90 %, 2 is 99 %.
 	Nines Axis = "nines"
@@ -59,15 +58,15 @@ type Chart struct {
 	YLabel string `json:"yLabel"`
 	// LogY makes the y axis logarithmic: values must be above 0.
 	LogY bool `json:"logY"`
-	// Steps are the only values of a Linear or Log axis, such as numbers of processes; none for any.
+	// Steps are the labelled values of a Linear or Log axis, such as numbers of processes; if empty, uPlot selects them.
 	Steps []float64 `json:"steps,omitempty"`
 	Lines []Line    `json:"lines"`
 }
 
-// Line is a line of a chart. X ascends; neither has NaN or infinities.
+// Line is a line of a chart. X ascends; X and Y contain no NaN or infinities.
 type Line struct {
 	Name string `json:"name"`
-	// Color chooses one of the page's colours, Dash one of its strokes: 0 is drawn through.
+	// Color selects one of the page's colours, Dash one of its strokes: 0 is solid.
 	Color int       `json:"color"`
 	Dash  int       `json:"dash"`
 	X     []float64 `json:"x"`
@@ -120,7 +119,7 @@ func WriteDocumentFile(path string, d Document) error {
 	return errors.Join(WriteDocument(f, d), f.Close())
 }
 
-// check says what the page could not draw.
+// check returns an error if the page cannot draw the chart.
 func (c *Chart) check() error {
 	for _, l := range c.Lines {
 		if len(l.X) != len(l.Y) {

@@ -8,14 +8,14 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 )
 
-// WithinLimit says whether the ninetieth percentile keeps the kind's limit.
+// WithinLimit reports whether the ninetieth percentile is within the kind's limit.
 func WithinLimit(k mix.Kind, p90 time.Duration) bool {
 	limit := mix.Of(k).Limit
 	return limit == 0 || p90 <= limit
 }
 
-// MixWithin returns what speaks against the mix: a line for each kind whose share is off its target by
-// more than 2 percent of the target and more than three standard deviations of a draw of that size.
+// MixWithin returns a line for each kind whose share deviates from its target by more than 2 percent of the
+// target and by more than three standard deviations of a sample of that size.
 func MixWithin(counts [mix.InMix]int64) []string {
 	var all int64
 	for _, n := range counts {
@@ -37,7 +37,7 @@ func MixWithin(counts [mix.InMix]int64) []string {
 	return off
 }
 
-// LimitsBroken returns a line for each kind whose ninetieth percentile is beyond its limit.
+// LimitsBroken returns a line for each kind whose ninetieth percentile exceeds its limit.
 func (r *Result) LimitsBroken() []string {
 	var off []string
 	for k := range mix.Kind(mix.InMix) {

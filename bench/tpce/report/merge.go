@@ -15,11 +15,11 @@ import (
 )
 
 // Merge returns the result of drivers that ran at the same time against the same database. Counts, rates
-// and histograms add up. A server's processor time is that of the driver that saw most of it: drivers
-// that measure one server measure the same time. Of the series, the percentiles are the worst driver's.
+// and histograms are added. A server's processor time is the maximum over the drivers, because drivers
+// that measure one server measure the same time. The percentiles of the series are those of the worst driver.
 //
-// Results of different databases or paces do not merge; those whose measured times overlap by less
-// than nine tenths do, and are not valid.
+// Results of different databases or paces are an error. A merged result whose measured times overlap by less
+// than nine tenths is not valid.
 func Merge(results ...*Result) (*Result, error) {
 	if len(results) == 0 {
 		return nil, errors.New("there is nothing to merge")
@@ -73,7 +73,7 @@ func (r *Result) compatible(other *Result) error {
 	return nil
 }
 
-// union returns what is in either, in the order of first appearance.
+// union returns the union of two lists, in the order of first appearance.
 func union(a, b []string) []string {
 	all := slices.Clone(a)
 	for _, s := range b {
@@ -130,7 +130,7 @@ func addHistograms(a, b string) (string, error) {
 	return encode(sum), nil
 }
 
-// addParts adds what the exchange, the processors and the journal came to.
+// addParts adds the measurements of the exchange, the processors and the journal.
 func (r *Result) addParts(other *Result) {
 	if m := other.MEE; m != nil {
 		if r.MEE == nil {
@@ -167,7 +167,7 @@ func (r *Result) measuredFrom() time.Time {
 	return r.Started.Add(time.Duration(r.Interval.RampS * float64(time.Second)))
 }
 
-// overlap returns which share of the longest measured time all of them have in common.
+// overlap returns the intersection of the measured times, as a share of the longest.
 func overlap(results []*Result) float64 {
 	from, longest := results[0].measuredFrom(), 0.0
 	var to time.Time
@@ -188,7 +188,7 @@ func overlap(results []*Result) float64 {
 	return max(to.Sub(from).Seconds(), 0) / longest
 }
 
-// mergeSeries adds to each point of the first result the points of the others that are nearest in time.
+// mergeSeries adds to each point of the first result the nearest points in time of the others.
 func mergeSeries(results []*Result) []Point {
 	series := slices.Clone(results[0].Series)
 	for i := range series {
@@ -212,7 +212,7 @@ func mergeSeries(results []*Result) []Point {
 	return series
 }
 
-// nearest returns the point that ends nearest to t, if that is within half of width.
+// nearest returns the point whose end is nearest to t, if the distance is at most half of width.
 func nearest(series []Point, t, width float64) (p Point, ok bool) {
 	best := math.Inf(1)
 	for i := range series {

@@ -17,7 +17,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 )
 
-// WritePage writes one HTML page that shows a result, or two against each other.
+// WritePage writes an HTML page of one result, or of two compared.
 func WritePage(w io.Writer, results ...*Result) error {
 	d, err := document(results)
 	if err != nil {
@@ -26,7 +26,7 @@ func WritePage(w io.Writer, results ...*Result) error {
 	return WriteDocument(w, d)
 }
 
-// WritePageFile writes that page to a file.
+// WritePageFile writes the page to a file.
 func WritePageFile(path string, results ...*Result) error {
 	f, err := os.Create(path)
 	if err != nil {
@@ -35,7 +35,7 @@ func WritePageFile(path string, results ...*Result) error {
 	return errors.Join(WritePage(f, results...), f.Close())
 }
 
-// document lays out the page.
+// document returns the contents of the page.
 func document(results []*Result) (Document, error) {
 	if len(results) < 1 || len(results) > 2 {
 		return Document{}, fmt.Errorf("a page shows one result or two, not %d", len(results))
@@ -74,7 +74,7 @@ func document(results []*Result) (Document, error) {
 	return d, nil
 }
 
-// name names a run for people.
+// name returns the displayed name of a run.
 func (r *Result) name() string {
 	if r.Label != "" {
 		return r.Label
@@ -82,10 +82,10 @@ func (r *Result) name() string {
 	return r.Server.Name()
 }
 
-// percodbVersion is how percodb's version() says that it is no PostgreSQL.
+// percodbVersion matches percodb's own version in its version(), which begins with PostgreSQL's.
 var percodbVersion = regexp.MustCompile(`\((percodb [^)]+)\)`)
 
-// Name returns the server's name and version, without how and for what it was compiled.
+// Name returns the server's name and version, without compiler and platform.
 func (s Server) Name() string {
 	if m := percodbVersion.FindStringSubmatch(s.Version); m != nil {
 		return m[1]
@@ -94,7 +94,7 @@ func (s Server) Name() string {
 	return strings.Join(words[:min(len(words), 2)], " ")
 }
 
-// summaryTable has the figures that answer the question, and the ratio of the second run to the first.
+// summaryTable returns the main figures, and the ratio of the second run to the first.
 func summaryTable(names []string, results []*Result) Table {
 	t := Table{Header: append([]string{""}, names...)}
 	if len(results) == 2 {
@@ -171,7 +171,7 @@ func (r *Result) aborts() (n int64) {
 	return n
 }
 
-// lineOf makes a line of the points for which of has a value.
+// lineOf returns the line of the points for which of has a value.
 func lineOf(name string, color, dash int, series []Point, of func(*Point) (float64, bool)) Line {
 	l := Line{Name: name, Color: color, Dash: dash, X: []float64{}, Y: []float64{}}
 	for i := range series {
@@ -184,10 +184,10 @@ func lineOf(name string, color, dash int, series []Point, of func(*Point) (float
 	return l
 }
 
-// round keeps four digits after the point, which is more than a chart shows.
+// round rounds to four decimals, more than a chart shows.
 func round(v float64) float64 { return math.Round(v*1e4) / 1e4 }
 
-// timeCharts show the series.
+// timeCharts returns the charts of the series.
 func timeCharts(names []string, results []*Result) []Chart {
 	chart := func(title, label string, parts ...part) Chart {
 		c := Chart{Title: title, Axis: Seconds, XLabel: "seconds since measuring began", YLabel: label}
@@ -223,13 +223,13 @@ func timeCharts(names []string, results []*Result) []Chart {
 	}
 }
 
-// part is one of the lines that each run has in a chart.
+// part is one of the lines of each run in a chart.
 type part struct {
 	name string
 	of   func(*Point) (float64, bool)
 }
 
-// lineName names a line by its run, if there are two, and what it shows.
+// lineName returns the name of a line: its run, if there are two, and its subject.
 func lineName(names []string, run int, what string) string {
 	if len(names) == 1 {
 		return what
@@ -237,7 +237,7 @@ func lineName(names []string, run int, what string) string {
 	return names[run] + " " + what
 }
 
-// kindCharts show each kind's ninetieth percentile over time.
+// kindCharts returns the charts of each kind's ninetieth percentile over time.
 func kindCharts(names []string, results []*Result) []Chart {
 	var charts []Chart
 	for k := range mix.Kind(mix.InMix) {
@@ -254,7 +254,7 @@ func kindCharts(names []string, results []*Result) []Chart {
 	return charts
 }
 
-// distributions show each kind's response times.
+// distributions returns the charts of each kind's distribution of response times.
 func distributions(names []string, results []*Result) ([]Chart, error) {
 	var charts []Chart
 	for k := range mix.Kind(mix.InMix) {
@@ -271,7 +271,7 @@ func distributions(names []string, results []*Result) ([]Chart, error) {
 	return charts, nil
 }
 
-// distribution draws a histogram from its smallest value to its largest, in twentieths of a nine.
+// distribution returns the line of a histogram, from its smallest value to its largest, in steps of a twentieth of a nine.
 func distribution(name string, color int, h *hdrhistogram.Histogram) Line {
 	l := Line{Name: name, Color: color, X: []float64{}, Y: []float64{}}
 	if h.TotalCount() == 0 {
@@ -282,9 +282,9 @@ func distribution(name string, color int, h *hdrhistogram.Histogram) Line {
 		nines := min(float64(i)/20, end)
 		quantile := 100 * (1 - math.Pow(10, -nines))
 		if nines == end {
-			quantile = 100 // the longest
+			quantile = 100 // the maximum
 		}
-		us := max(h.ValueAtQuantile(quantile), 1) // the axis has no 0
+		us := max(h.ValueAtQuantile(quantile), 1) // a logarithmic axis has no 0
 		if n := len(l.X); n > 0 && round(nines) <= l.X[n-1] {
 			l.X, l.Y = l.X[:n-1], l.Y[:n-1]
 		}
@@ -295,7 +295,7 @@ func distribution(name string, color int, h *hdrhistogram.Histogram) Line {
 	}
 }
 
-// typeTables have the final table of each run.
+// typeTables returns the final table of each run.
 func typeTables(names []string, results []*Result) []Table {
 	var tables []Table
 	for run, r := range results {
@@ -336,7 +336,7 @@ func (t *Type) cells(k mix.Kind) []string {
 	}
 }
 
-// settingsTable has what the runs were told, scale and flags included.
+// settingsTable returns the settings of the runs, including scale and flags.
 func settingsTable(names []string, results []*Result) Table {
 	t := Table{Header: append([]string{"setting"}, names...), Wrap: true}
 	all := map[string][]string{}
@@ -363,7 +363,7 @@ func settingsTable(names []string, results []*Result) Table {
 	return t
 }
 
-// WriteSummary writes the page's first table as text: a result's main figures, or those of two and their
+// WriteSummary writes the page's first table as text: the main figures of one result, or of two with their
 // ratio.
 func WriteSummary(w io.Writer, results ...*Result) error {
 	d, err := document(results)

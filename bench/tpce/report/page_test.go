@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// chartsOf reads back the charts that a page carries.
+// chartsOf parses the charts of a page.
 func chartsOf(t *testing.T, page string) []Chart {
 	t.Helper()
 	m := regexp.MustCompile(`(?s)<script type="application/json" id="data">(.*?)</script>`).FindStringSubmatch(page)
@@ -27,8 +27,8 @@ func chartsOf(t *testing.T, page string) []Chart {
 	return charts
 }
 
-// TestPage: the page of two runs has a figure for each chart, each run's series, names that are markup shown
-// as text, and refers to nothing outside of itself.
+// TestPage: the page of two runs has a figure for each chart and each run's series, escapes markup in names, and has
+// no external references.
 func TestPage(t *testing.T) {
 	a, b := sampleResult("first <b>&</script>", 1, 1), sampleResult("second", 2, 3)
 	var out bytes.Buffer
@@ -78,8 +78,8 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-// TestPageOfOddResults: one run, runs without series or processor times, and runs in which nothing finished
-// have pages too; no runs or three have none.
+// TestPageOfOddResults: there is a page of one run, of runs without series or processor times, and of runs without
+// completed transactions; no runs, or three, are an error.
 func TestPageOfOddResults(t *testing.T) {
 	bare := sampleResult("", 1, 1)
 	bare.CPU, bare.Series, bare.MEE, bare.Journal = nil, nil, nil, nil
@@ -97,7 +97,7 @@ func TestPageOfOddResults(t *testing.T) {
 	}
 }
 
-// TestServerName: servers are named by what they are, not by what they are compatible with.
+// TestServerName: a server has its own name, not the name of the server with which it is compatible.
 func TestServerName(t *testing.T) {
 	for version, want := range map[string]string{
 		"PostgreSQL 15.18 (Debian 15.18-0+deb12u1) on x86_64-pc-linux-gnu, compiled by gcc":        "PostgreSQL 15.18",
@@ -110,7 +110,7 @@ func TestServerName(t *testing.T) {
 	}
 }
 
-// TestDistribution: the line of a kind's response times ends at its longest, and its value at one nine is
+// TestDistribution: the line of a kind's response times ends at the maximum, and its value at one nine is
 // the ninetieth percentile.
 func TestDistribution(t *testing.T) {
 	res := sampleResult("", 1, 1)
@@ -125,7 +125,7 @@ func TestDistribution(t *testing.T) {
 	}
 }
 
-// TestChartsAreChecked: what the page could not draw is an error, not an empty chart.
+// TestChartsAreChecked: a chart that the page cannot draw is an error, not an empty chart.
 func TestChartsAreChecked(t *testing.T) {
 	for name, l := range map[string]Line{
 		"lengths": {X: []float64{1, 2}, Y: []float64{1}}, "NaN": {X: []float64{1}, Y: []float64{math.NaN()}},
@@ -138,8 +138,8 @@ func TestChartsAreChecked(t *testing.T) {
 	}
 }
 
-// TestPageInBrowser opens the page in a headless Chromium, where there is one, and looks whether every chart
-// was drawn: a canvas in every figure.
+// TestPageInBrowser opens the page in a headless Chromium, if one is installed, and checks that every chart
+// was drawn: there is a canvas in every figure.
 func TestPageInBrowser(t *testing.T) {
 	browser, err := exec.LookPath("chromium")
 	if err != nil {
@@ -161,7 +161,7 @@ func TestPageInBrowser(t *testing.T) {
 	}
 }
 
-// TestWritePages leaves pages at a place of one's choosing, to look at: -pages DIR.
+// TestWritePages writes pages to a directory for inspection: -pages DIR.
 func TestWritePages(t *testing.T) {
 	if *pages == "" {
 		t.Skip("no -pages")

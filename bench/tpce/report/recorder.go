@@ -12,15 +12,15 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 )
 
-// longest is the longest time that is told apart, in microseconds: what takes longer counts as this.
+// longest is the maximum recorded time, in microseconds: longer times are recorded as this.
 const longest = int64(time.Hour / time.Microsecond)
 
-// maxErrors is how many different errors of a kind are told apart.
+// maxErrors is the maximum number of different errors that are counted separately for each kind.
 const maxErrors = 20
 
 func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 3) }
 
-// Recorder counts samples. Its methods may be called from several goroutines at once, Tick from one.
+// Recorder records samples. Its methods are safe for concurrent use, except Tick.
 type Recorder struct {
 	window window
 	lines  [mix.Kinds]line
@@ -36,7 +36,7 @@ type window struct {
 	start, stop time.Time // zero: not yet
 }
 
-// line is what one kind came to.
+// line contains the measurements of one kind.
 type line struct {
 	sync.Mutex
 	total            Type // counts of the measured time
@@ -44,7 +44,7 @@ type line struct {
 	tick             tick
 }
 
-// tick is what one kind came to since the last Tick.
+// tick contains the measurements of one kind since the last Tick.
 type tick struct {
 	count, aborts, failed, unknown int64
 	latency                        *hdrhistogram.Histogram
@@ -61,22 +61,22 @@ func New(now time.Time) *Recorder {
 	return r
 }
 
-// StartMeasuring begins the measured time: what finishes at now or later counts.
+// StartMeasuring begins the measured time: transactions that finish at now or later count.
 func (r *Recorder) StartMeasuring(now time.Time) {
 	r.window.Lock()
 	defer r.window.Unlock()
 	r.window.start = now
 }
 
-// StopMeasuring ends it: what finishes after now does not count. Samples from before may still be
-// recorded.
+// StopMeasuring ends the measured time: transactions that finish after now do not count. Samples of earlier ones may
+// still be recorded.
 func (r *Recorder) StopMeasuring(now time.Time) {
 	r.window.Lock()
 	defer r.window.Unlock()
 	r.window.stop = now
 }
 
-// measured returns whether a sample counts, and whether its times do.
+// measured returns whether a sample counts, and whether its times count.
 func (w *window) measured(s *mix.Sample) (count, times bool) {
 	w.RLock()
 	defer w.RUnlock()
@@ -84,7 +84,7 @@ func (w *window) measured(s *mix.Sample) (count, times bool) {
 	return count, count && !s.Scheduled.Before(w.start)
 }
 
-// Record counts a sample.
+// Record records a sample.
 func (r *Recorder) Record(s mix.Sample) {
 	count, times := r.window.measured(&s)
 	latency, service := micros(s.Finished.Sub(s.Scheduled)), micros(s.Finished.Sub(s.Started))
@@ -101,18 +101,18 @@ func (r *Recorder) Record(s mix.Sample) {
 	}
 }
 
-// done says whether a sample counts as a transaction of the mix.
+// done reports whether a sample counts as a transaction of the mix.
 func done(o mix.Outcome) bool { return o == mix.Committed || o == mix.RolledBack }
 
-// timed says whether a sample's times count: those of what is done, and of what a retry found done, which
-// waited for an answer longer than others.
+// timed reports whether a sample's times count: those of transactions that count, and of those that a retry found
+// committed, which waited longest.
 func timed(o mix.Outcome) bool { return done(o) || o == mix.AlreadyDone }
 
 func micros(d time.Duration) int64 { return min(max(d.Microseconds(), 0), longest) }
 
 func record(h *hdrhistogram.Histogram, us int64) {
 	if err := h.RecordValue(us); err != nil {
-		panic("report: " + err.Error()) // micros keeps values inside the histogram
+		panic("report: " + err.Error()) // not reached: micros bounds the values
 	}
 }
 
@@ -162,7 +162,7 @@ func (t *Type) add(s *mix.Sample) {
 	}
 }
 
-// errorKey names an error by its SQLSTATE and message, so that equal ones are counted together.
+// errorKey returns the SQLSTATE and the message of an error, so that equal errors are counted together.
 func errorKey(err error) string {
 	if err == nil {
 		return "unknown"
@@ -178,8 +178,8 @@ func errorKey(err error) string {
 	return text
 }
 
-// Tick ends an interval of the series at now and returns it. Its T is right once measuring has started;
-// points of the ramp get theirs by Fill.
+// Tick ends an interval of the series at now and returns it. Its T is valid once measuring has started;
+// Fill sets T of the ramp's points.
 func (r *Recorder) Tick(now time.Time, g Gauges) Point {
 	seconds := max(now.Sub(r.lastTick).Seconds(), 1e-9)
 	r.lastTick = now
@@ -196,7 +196,7 @@ func (r *Recorder) Tick(now time.Time, g Gauges) Point {
 	return p
 }
 
-// harvest adds what the kind came to since the last tick to p, and starts it anew.
+// harvest adds the kind's measurements since the last tick to p, and resets them.
 func (l *line) harvest(p *Point, k mix.Kind, seconds float64) {
 	l.Lock()
 	defer l.Unlock()
@@ -220,7 +220,7 @@ func (l *line) harvest(p *Point, k mix.Kind, seconds float64) {
 
 func millis(us int64) float64 { return float64(us) / 1000 }
 
-// Fill writes into res what was recorded: Schema, Interval.MeasureS, MeasuredTR, Ratio (if Paced), Types,
+// Fill sets the recorded fields of res: Schema, Interval.MeasureS, MeasuredTR, Ratio (if Paced), Types,
 // Series and, if CPU is set, its quotients. Measuring must have started and stopped.
 func (r *Recorder) Fill(res *Result) {
 	r.window.RLock()

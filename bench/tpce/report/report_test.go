@@ -22,20 +22,20 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 )
 
-// The tests feed recorders made-up samples at made-up times, and judge what comes out against what went in.
+// The tests give recorders samples at simulated times, and compare the results with the samples.
 
 var rewrite = flag.Bool("rewrite", false, "write what the golden files should be")
 
 var begin = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// sqlError is an error with a SQLSTATE, as pgx has them.
+// sqlError is an error with a SQLSTATE, like those of pgx.
 type sqlError string
 
 func (e sqlError) Error() string    { return "ERROR (" + string(e) + ")" }
 func (e sqlError) SQLState() string { return string(e) }
 
-// draw returns the samples of a run of a ramp of 20 s and 60 s measured: the mix at 100 transactions/s, slower by
-// factor than the first.
+// draw returns the samples of a run with a ramp of 20 s and a measured time of 60 s: the mix at 100 transactions/s,
+// with response times multiplied by factor.
 func draw(seed uint64, factor float64) []mix.Sample {
 	r := rand.New(rand.NewPCG(seed, 7))
 	var samples []mix.Sample
@@ -73,7 +73,7 @@ func draw(seed uint64, factor float64) []mix.Sample {
 	return samples
 }
 
-// play gives samples to a recorder as a run would, with a tick every 5 s.
+// play passes samples to a recorder like a run does, with a tick every 5 s.
 func play(samples []mix.Sample) *Recorder {
 	r := New(begin)
 	next := begin.Add(5 * time.Second)
@@ -96,7 +96,7 @@ func play(samples []mix.Sample) *Recorder {
 	return r
 }
 
-// sampleResult is what such a run comes to.
+// sampleResult returns the result of such a run.
 func sampleResult(label string, seed uint64, factor float64) *Result {
 	res := &Result{
 		Label: label, Started: begin, Paced: true, Nominal: 10, Flags: []string{"trade-days=5", "foreign keys off"},
@@ -135,7 +135,7 @@ func TestFinalTable(t *testing.T) {
 	}
 }
 
-// TestCounts judges the result against counts made by a plain loop over the samples.
+// TestCounts compares the result with counts of a simple loop over the samples.
 func TestCounts(t *testing.T) {
 	res := sampleResult("", 1, 1)
 	from, to := begin.Add(20*time.Second), begin.Add(80*time.Second)
@@ -178,7 +178,7 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestSeries: the points cover ramp and measured time, and their rates by their seconds are the counts.
+// TestSeries: the points cover ramp and measured time, and their rates multiplied by their seconds are the counts.
 func TestSeries(t *testing.T) {
 	res := sampleResult("", 1, 1)
 	if len(res.Series) != 16 || res.Series[0].T != -15 || res.Series[15].T != 60 {
@@ -206,8 +206,8 @@ func TestSeries(t *testing.T) {
 	}
 }
 
-// TestWindow: what spans the begin of the measured time counts, but its time does not; what ends after the
-// end does not count.
+// TestWindow: a transaction that spans the beginning of the measured time counts, but its response time does not; one
+// that ends after the measured time does not count.
 func TestWindow(t *testing.T) {
 	r := New(begin)
 	at := func(from, to int) {
@@ -223,7 +223,7 @@ func TestWindow(t *testing.T) {
 	r.StopMeasuring(begin.Add(20 * time.Second))
 	at(19, 20)
 	at(19, 21)
-	// An answer that was lost: the transaction took until a retry had found it done.
+	// A lost answer: the transaction lasts until a retry detects that it has committed.
 	r.Record(mix.Sample{Kind: mix.TradeOrder, Outcome: mix.AlreadyDone, Scheduled: begin.Add(12 * time.Second), Started: begin.Add(13 * time.Second), Finished: begin.Add(17 * time.Second)})
 	res := &Result{}
 	r.Fill(res)
@@ -240,7 +240,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestRoundTrip: a result that is written and read is the same, and other files are refused.
+// TestRoundTrip: a result is unchanged after writing and reading, and other files are rejected.
 func TestRoundTrip(t *testing.T) {
 	want := sampleResult("made up", 1, 1)
 	want.Checker = json.RawMessage(`{"violations":0}`)
@@ -275,7 +275,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestHistogramFile: a reader of HdrHistogram logs finds the response times of each kind that has any.
+// TestHistogramFile: a reader of HdrHistogram logs finds the response times of each kind that has samples.
 func TestHistogramFile(t *testing.T) {
 	res := sampleResult("made up", 1, 1)
 	path := filepath.Join(t.TempDir(), "run.hlog")
@@ -310,7 +310,7 @@ func TestHistogramFile(t *testing.T) {
 	}
 }
 
-// TestMerge: two drivers' results merged are that of one recorder which saw the samples of both.
+// TestMerge: the merged result of two drivers equals that of one recorder with the samples of both.
 func TestMerge(t *testing.T) {
 	samples := draw(1, 1)
 	var parts [2][]mix.Sample
@@ -361,8 +361,8 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// TestMixWithin: the mix drawn is within, the same with one kind doubled is not, and few samples are not
-// held to 2 percent.
+// TestMixWithin: a drawn mix is within the bounds, the same mix with one kind doubled is not, and few samples may
+// deviate by more than 2 percent.
 func TestMixWithin(t *testing.T) {
 	var counts [mix.InMix]int64
 	for k := range counts {
@@ -386,7 +386,7 @@ func TestMixWithin(t *testing.T) {
 	}
 }
 
-// TestLimits: a ninetieth percentile beyond its limit is named.
+// TestLimits: a ninetieth percentile that exceeds its limit is reported.
 func TestLimits(t *testing.T) {
 	res := sampleResult("slow", 1, 100)
 	off := strings.Join(res.LimitsBroken(), "\n")

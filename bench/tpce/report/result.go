@@ -14,10 +14,10 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 )
 
-// Schema names the form of a Result in JSON.
+// Schema identifies the JSON format of a Result.
 const Schema = "percodb.tpce/1"
 
-// Result is what one run, or several merged, came to. Rates are per second. Its JSON is one object.
+// Result is the result of one run, or of several merged. Rates are per second. Its JSON is one object.
 type Result struct {
 	Schema string `json:"schema"`
 	// Label names the run in tables and pages.
@@ -25,21 +25,21 @@ type Result struct {
 	Started time.Time `json:"started"`
 	Server  Server    `json:"server"`
 	Scale   Scale     `json:"scale"`
-	// Settings has every flag of the run by name.
+	// Settings contains every flag of the run by name.
 	Settings map[string]string `json:"settings"`
-	// Flags says in which points the run departs from the specification.
+	// Flags are the run's departures from the specification.
 	Flags    []string `json:"flags"`
 	Interval Interval `json:"interval"`
-	// Paced is true if arrivals were an open loop. Otherwise Nominal and Ratio mean nothing.
+	// Paced is true if arrivals were an open loop. Otherwise Nominal and Ratio are undefined.
 	Paced bool `json:"paced"`
-	// Nominal and MeasuredTR are Trade-Results per second, Ratio is the second by the first.
+	// Nominal and MeasuredTR are Trade-Results per second, Ratio is MeasuredTR / Nominal.
 	Nominal    float64 `json:"nominal"`
 	MeasuredTR float64 `json:"measured_tr"`
 	Ratio      float64 `json:"ratio"`
-	// Valid is the verdict, Reasons what speaks against the run.
+	// Valid reports whether the run is valid, Reasons why it is not.
 	Valid   bool     `json:"valid"`
 	Reasons []string `json:"reasons"`
-	// Types is by mix.Fact.Flag ("trade-order").
+	// The key of Types is mix.Fact.Flag ("trade-order").
 	Types  map[string]*Type `json:"types"`
 	MEE    *MEE             `json:"mee,omitempty"`
 	CPU    *CPU             `json:"cpu,omitempty"`
@@ -47,17 +47,17 @@ type Result struct {
 	// Checker is the report of `percodb bench tpce check`, if one was made.
 	Checker json.RawMessage `json:"checker,omitempty"`
 	Journal *Journal        `json:"journal,omitempty"`
-	// Merged is how many results this one was merged from, 0 for none.
+	// Merged is the number of results from which this one was merged, 0 if it was not.
 	Merged int `json:"merged,omitempty"`
 }
 
-// Server is what was measured.
+// Server is the measured server.
 type Server struct {
 	Version string   `json:"version"` // version() of the first
 	URLs    []string `json:"urls"`    // without passwords
 }
 
-// Scale is how large the database is.
+// Scale is the size of the database.
 type Scale struct {
 	Customers         int64 `json:"customers"`
 	ActiveCustomers   int64 `json:"active_customers"`
@@ -70,17 +70,17 @@ type Scale struct {
 	ForeignKeys       bool  `json:"foreign_keys"`
 }
 
-// Interval is how long was run, in seconds.
+// Interval contains the durations of the run, in seconds.
 type Interval struct {
 	RampS    float64 `json:"ramp_s"`
 	MeasureS float64 `json:"measure_s"`
 }
 
-// Type is what became of one kind of transaction in the measured time.
+// Type contains the measurements of one kind of transaction in the measured time.
 type Type struct {
-	// Count has those that the server committed, and Trade-Orders that were to be rolled back and were.
+	// Count is the number of committed transactions, including Trade-Orders that were rolled back as intended.
 	Count int64 `json:"count"`
-	// Mix is the share of Count in all of the mix, Target what it should be: both in percent.
+	// Mix is the share of Count in the mix, Target the required share, both in percent.
 	Mix    float64 `json:"mix"`
 	Target float64 `json:"target"`
 	// Rate is Count per second.
@@ -91,16 +91,16 @@ type Type struct {
 	Failed      int64   `json:"failed"`
 	// Aborts counts attempts that were retried, by SQLSTATE, "connection" for a lost connection.
 	Aborts map[string]int64 `json:"aborts"`
-	// Retries is how many transactions needed more than one attempt.
+	// Retries is the number of transactions with more than one attempt.
 	Retries int64 `json:"retries"`
 	// Errors counts failed transactions by SQLSTATE or text.
 	Errors map[string]int64 `json:"errors"`
-	// RoundTrips is how often the last attempts waited for the server, in all.
+	// RoundTrips is the number of times the last attempts waited for the server, in total.
 	RoundTrips int64 `json:"round_trips"`
-	// LatencyMS runs from the scheduled start, ServiceMS from the actual one. They are of Count and AlreadyDone.
+	// LatencyMS begins at the scheduled start, ServiceMS at the actual start. They include Count and AlreadyDone.
 	LatencyMS Quantiles `json:"lat_ms"`
 	ServiceMS Quantiles `json:"service_ms"`
-	// LimitMS is the limit of the ninetieth percentile, 0 for none; Pass, that it was kept.
+	// LimitMS is the limit of the ninetieth percentile, 0 for none; Pass reports whether it was kept.
 	LimitMS float64 `json:"limit_ms"`
 	Pass    bool    `json:"pass"`
 	// Histogram and ServiceHistogram are HdrHistograms of microseconds, in their V2 compressed encoding.
@@ -108,7 +108,7 @@ type Type struct {
 	ServiceHistogram string `json:"service_hist_base64"`
 }
 
-// Quantiles are those of a histogram, in milliseconds.
+// Quantiles are the quantiles of a histogram, in milliseconds.
 type Quantiles struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
@@ -118,23 +118,23 @@ type Quantiles struct {
 	Max  float64 `json:"max"`
 }
 
-// MEE is what the market exchange did in the measured time.
+// MEE contains the measurements of the market exchange in the measured time.
 type MEE struct {
-	Pending  int64 `json:"pending"` // limit orders that wait, at the end
+	Pending  int64 `json:"pending"` // limit orders that wait at the end
 	Triggers int64 `json:"triggers"`
 	MF       int64 `json:"mf"`
 	QueueMax int64 `json:"queue_max"`
 }
 
-// CPU is processor time of the measured time, in seconds.
+// CPU is the processor time in the measured time, in seconds.
 type CPU struct {
 	ServerS float64 `json:"server_s"`
 	DriverS float64 `json:"driver_s"`
-	// CoresServer and CoresDriver are those seconds by the seconds of the measured time.
+	// CoresServer and CoresDriver are the processor time divided by the measured time.
 	CoresServer float64 `json:"cores_server"`
 	CoresDriver float64 `json:"cores_driver"`
-	// PerTRS and PerTxS are seconds of the server per Trade-Result and per transaction of the mix,
-	// TRPerCore is Trade-Results per second and core that the server used.
+	// PerTRS and PerTxS are the server's seconds per Trade-Result and per transaction of the mix,
+	// TRPerCore is Trade-Results per second and used core of the server.
 	PerTRS    float64   `json:"per_tr_s"`
 	PerTxS    float64   `json:"per_tx_s"`
 	TRPerCore float64   `json:"tr_per_core"`
@@ -149,7 +149,7 @@ type NodeCPU struct {
 	Seconds float64 `json:"s"`
 }
 
-// Journal is what the driver wrote down of the whole run.
+// Journal contains the counts of the journal, of the whole run.
 type Journal struct {
 	Acked   int64 `json:"acked"`
 	Unknown int64 `json:"unknown"`
@@ -162,7 +162,7 @@ type Point struct {
 	TR      float64 `json:"tr"`
 	Tx      float64 `json:"tx"` // transactions of the mix
 	TRLatMS Latency `json:"tr_lat_ms"`
-	// P90 is in milliseconds by mix.Fact.Code, of those kinds that finished in the interval.
+	// P90 is in milliseconds by mix.Fact.Code, for kinds that finished in the interval.
 	P90      map[string]float64 `json:"p90"`
 	Aborts   float64            `json:"aborts"`
 	AbortsTR float64            `json:"aborts_tr"`
@@ -172,28 +172,28 @@ type Point struct {
 	Gauges
 }
 
-// Latency has quantiles in milliseconds.
+// Latency contains quantiles in milliseconds.
 type Latency struct {
 	P50 float64 `json:"p50"`
 	P90 float64 `json:"p90"`
 	P99 float64 `json:"p99"`
 }
 
-// Gauges are what the run itself knows at the end of an interval.
+// Gauges are the run's own measurements at the end of an interval.
 type Gauges struct {
 	// Measuring is false in the ramp.
 	Measuring bool `json:"measuring"`
-	// Pending are limit orders that wait, MEEQueue jobs of the exchange that wait for a connection.
+	// Pending is the number of waiting limit orders, MEEQueue that of the exchange's jobs that wait for a connection.
 	Pending  int64 `json:"pending"`
 	MEEQueue int64 `json:"mee_q"`
-	// Late is the share, 0 to 1, of the interval's arrivals that no worker was free for.
+	// Late is the share, 0 to 1, of the interval's arrivals for which no worker was free.
 	Late float64 `json:"late"`
-	// CoresServer and CoresDriver are the cores in use, on average over the interval.
+	// CoresServer and CoresDriver are the average numbers of used cores in the interval.
 	CoresServer float64 `json:"cores_srv"`
 	CoresDriver float64 `json:"cores_drv"`
 }
 
-// Of returns the kind's part of the result, an empty one if it has none.
+// Of returns the kind's part of the result, an empty one if there is none.
 func (r *Result) Of(k mix.Kind) *Type {
 	if t := r.Types[mix.Of(k).Flag]; t != nil {
 		return t
@@ -201,7 +201,7 @@ func (r *Result) Of(k mix.Kind) *Type {
 	return &Type{}
 }
 
-// Transactions returns how many transactions of the mix were measured.
+// Transactions returns the number of measured transactions of the mix.
 func (r *Result) Transactions() (n int64) {
 	for k := range mix.Kind(mix.InMix) {
 		n += r.Of(k).Count
@@ -209,7 +209,7 @@ func (r *Result) Transactions() (n int64) {
 	return n
 }
 
-// derive computes what follows from counts, histograms and seconds.
+// derive computes the fields that depend on counts, histograms and seconds.
 func (r *Result) derive() error {
 	seconds, all := r.Interval.MeasureS, r.Transactions()
 	for k := range mix.Kind(mix.Kinds) {
@@ -248,7 +248,7 @@ func (r *Result) derive() error {
 	return nil
 }
 
-// quotient returns a/b, 0 if b is.
+// quotient returns a/b, or 0 if b is 0.
 func quotient(a, b float64) float64 {
 	if b == 0 {
 		return 0
@@ -279,9 +279,9 @@ func (r *Result) WriteFile(path string) error {
 	return errors.Join(r.Write(f), f.Close())
 }
 
-// WriteHistogramFile writes the response times to a file, as tools for HdrHistograms read them: a log of
-// version 1.3 with a line for each kind, its name the tag, in microseconds; times from the actual start have
-// the tag with "-service" behind it.
+// WriteHistogramFile writes the response times to a file for tools that read HdrHistograms: a log of
+// version 1.3 with a line for each kind, in microseconds. The tag is the kind's name; service times have
+// the suffix "-service".
 func (r *Result) WriteHistogramFile(path string) error {
 	var b bytes.Buffer
 	log := hdrhistogram.NewHistogramLogWriter(&b)
@@ -347,7 +347,7 @@ func decode(text string) (*hdrhistogram.Histogram, error) {
 func encode(h *hdrhistogram.Histogram) string {
 	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
 	if err != nil {
-		panic("report: a histogram in memory: " + err.Error()) // its writer is a buffer
+		panic("report: a histogram in memory: " + err.Error()) // not reached: writes to a buffer do not fail
 	}
 	return string(text)
 }

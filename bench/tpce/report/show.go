@@ -12,11 +12,11 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 )
 
-// lineKinds are those whose p90 the line shows.
+// lineKinds are the kinds whose p90 the line shows.
 var lineKinds = []mix.Kind{mix.TradeOrder, mix.TradeResult, mix.MarketWatch, mix.CustomerPosition, mix.TradeStatus}
 
-// Line returns the point as the line of a running benchmark: elapsed is the time since its start, nominal
-// the Trade-Results per second it should reach, 0 for as many as it can.
+// Line formats the point for the display during the run: elapsed is the time since its start, nominal
+// the intended Trade-Results per second, 0 if there is no pace.
 func (p *Point) Line(elapsed time.Duration, nominal float64) string {
 	var b strings.Builder
 	s := int(elapsed.Round(time.Second).Seconds())
@@ -45,7 +45,7 @@ func (p *Point) Line(elapsed time.Duration, nominal float64) string {
 	return b.String()
 }
 
-// show prints a number with three figures that count, and no more than two after the point.
+// show formats a number with about three significant digits, and at most two decimals.
 func show(v float64) string {
 	switch {
 	case v >= 99.95:
@@ -59,7 +59,7 @@ func show(v float64) string {
 
 const tableLine = "%-18s %9s %7s %7s %8s %7s %7s %7s %7s %6s %2s %7s %7s %8s %7s\n"
 
-// WriteTable writes the result as the table that ends a run. Times are in milliseconds.
+// WriteTable writes the result as the final table of a run. Times are in milliseconds.
 func (r *Result) WriteTable(w io.Writer) error {
 	var b strings.Builder
 	if r.Label != "" {
@@ -95,7 +95,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 	return err
 }
 
-// row writes the kind's line.
+// row writes the kind's row.
 func (t *Type) row(b *strings.Builder, k mix.Kind) {
 	share, target, limit, ok := "", "", "", ""
 	if int(k) < mix.InMix {
@@ -116,7 +116,7 @@ func (t *Type) row(b *strings.Builder, k mix.Kind) {
 		limit, ok, strconv.FormatInt(t.Rollbacks, 10), strconv.FormatInt(aborts, 10), fmt.Sprintf("%.3f", quotient(float64(aborts), float64(t.Count))), show(t.ServiceMS.P90))
 }
 
-// verdict writes what ended otherwise than it should, the measured rate and the verdict.
+// verdict writes errors, unknown outcomes and aborts, the measured rate, and whether the run is valid.
 func (r *Result) verdict(b *strings.Builder) {
 	aborts := map[string]int64{}
 	for k := range mix.Kind(mix.Kinds) {
@@ -150,7 +150,7 @@ func (r *Result) verdict(b *strings.Builder) {
 	}
 }
 
-// word is the verdict.
+// word returns the verdict in a word.
 func (r *Result) word() string {
 	if r.Valid {
 		return "VALID"
@@ -158,7 +158,7 @@ func (r *Result) word() string {
 	return "NOT VALID"
 }
 
-// list prints counts by name, the largest first.
+// list formats counts by name, the largest first.
 func list(counts map[string]int64) string {
 	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
 		if counts[a] != counts[b] {

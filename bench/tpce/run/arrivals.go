@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// lateAfter is how much later than it was to start a transaction is late: timers are not better than that.
+// lateAfter is the delay after which a transaction counts as late. It exceeds the imprecision of timers.
 const lateAfter = 5 * time.Millisecond
 
-// arrivals say when customers come. Workers take one arrival after the other: who is not free in time
-// finds the arrival in the past.
+// arrivals generates the times at which customers arrive. Workers take one arrival after the other. If no worker is
+// free at the time of an arrival, a worker takes it later, with its time in the past.
 type arrivals struct {
 	mu      sync.Mutex
 	rnd     *rand.Rand
@@ -22,7 +22,7 @@ type arrivals struct {
 	late    int64 // of those
 }
 
-// newArrivals returns arrivals at a rate per second, from a time on.
+// newArrivals returns arrivals at a rate per second, beginning at from.
 func newArrivals(from time.Time, rate float64, uniform bool, seed uint64) *arrivals {
 	a := &arrivals{rnd: rand.New(rand.NewPCG(seed, 0x61727269)), next: from, gap: time.Duration(float64(time.Second) / rate), uniform: uniform}
 	a.advance()
@@ -37,7 +37,7 @@ func (a *arrivals) advance() {
 	a.next = a.next.Add(gap)
 }
 
-// take returns the next arrival as soon as it is there; false if ctx ends before.
+// take waits until the next arrival and returns its time; false if ctx ends first.
 func (a *arrivals) take(ctx context.Context) (time.Time, bool) {
 	a.mu.Lock()
 	at := a.next
@@ -61,7 +61,7 @@ func (a *arrivals) take(ctx context.Context) (time.Time, bool) {
 	}
 }
 
-// lateness returns which share of the arrivals since the last call no worker was free for, and how long
+// lateness returns the share of the arrivals since the last call for which no worker was free, and how long
 // the next one has been waiting.
 func (a *arrivals) lateness() (share float64, behind time.Duration) {
 	a.mu.Lock()

@@ -1,5 +1,5 @@
-// Package run lets customers, the market and the maintainers of a TPC-E-like database act on a server for
-// a while, and says what came of it.
+// Package run runs the customers, the market and the maintenance of a TPC-E-like database against a server for a while,
+// and reports the results.
 //
 //	arrivals ─► customers (Workers) ─► Trade-Order ─► journal ─► market ─┬─► Trade-Result ─► journal
 //	   │                │ eight kinds                    ▲               └─► Market-Feed ─► journal ─┐
@@ -7,21 +7,21 @@
 //	     or none                                                   (MEEConns)
 //	maintenance, once a minute · aggregation of brokers, where they are counted beside their rows
 //
-// A run is: cleaning up what the last one left open, the ramp, the measured time, and the end, in which
-// what is in flight is finished and what waits is dropped.
+// A run consists of the clean-up after the previous one, the ramp, the measured time, and the end, in which running
+// transactions complete and waiting ones are dropped.
 //
 // Invariants:
 //
-//  1. Paced, arrivals do not wait for the server: the time of a transaction counts from when it was to
-//     start. What a slow server piles up is in its percentiles, and in the verdict.
-//  2. Ids of trades are given out once, whatever processes run at the same time or were killed before:
+//  1. With a pace, arrivals do not wait for the server: the time of a transaction counts from its scheduled
+//     start. The backlog of a slow server shows in its percentiles, and makes the run invalid.
+//  2. Ids of trades are assigned once, even if several processes run at the same time or were killed before:
 //     they are leased from tpce_meta in blocks, and a block whose lease was not acknowledged is not used.
-//  3. What the server acknowledged is in the journal before anything follows from it.
-//  4. A server that goes away and comes back does not end a run: sessions connect again, for as long as
-//     Outage says, and find out what became of their transactions. One that stays away does, and so does
-//     canceling the context; the result of a run that was cut short says so.
-//  5. A run has a number, of which there are no others in its database than those of runs that began.
+//  3. An acknowledgement of the server is in the journal before the run acts on it.
+//  4. A temporary outage of the server does not end a run: sessions reconnect, for up to the duration of
+//     Outage, and determine the outcomes of their transactions. A longer outage ends the run, and so does
+//     canceling the context; the result of a run that ended early says so.
+//  5. A run has a number. Every number in a database belongs to a run that began.
 //
-// The package judges the run (Valid, Reasons) and lists what makes its result incomparable (Flags); it
-// prints nothing, and does not check the database: package check does, after the run.
+// The package decides whether the run is valid (Valid, Reasons) and lists what makes its result incomparable (Flags);
+// it prints nothing, and does not check the database: package check does, after the run.
 package run

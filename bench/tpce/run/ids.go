@@ -9,39 +9,39 @@ import (
 	"github.com/percodb/percodb/bench/tpce/journal"
 )
 
-// Ranges of trade ids, beyond those of the load: blocks from its end on, scattered blocks, and the
-// sequence's. They never meet.
+// Ranges of trade ids above those of the load: consecutive blocks, scattered blocks, and the
+// sequence's. They are disjoint.
 const (
 	blockSize     = 10_000
 	scatterSize   = 1_000
 	scatterOpen   = 64 // blocks in use at a time
 	scatterBase   = 1 << 41
-	scatterStride = 1 << 24 // between neighbouring places of blocks
+	scatterStride = 1 << 24 // distance of neighbouring blocks
 	sequenceBase  = 1 << 42
 )
 
-// place returns the first id of a scattered block. Blocks that follow each other are far apart: the low 16
-// bits of their number, in the opposite order, say where they lie.
+// place returns the first id of a scattered block. Consecutive blocks are far apart: the low 16
+// bits of their number, reversed, determine their position.
 func place(block int64) int64 {
 	return scatterBase + int64(bits.Reverse16(uint16(block)))*scatterStride + block>>16*scatterSize
 }
 
-// span is a range of ids, of which some are used.
+// span is the unused ids [next, end) of a block.
 type span struct{ next, end int64 }
 
-// leased gives out ids of blocks leased from the database: txn.IDSource.
+// leased is a txn.IDSource of ids from blocks leased from the database.
 type leased struct {
 	meta    *metaStore
 	journal *journal.Writer
-	first   int64 // id beyond the load
+	first   int64 // first id above those of the load
 	scatter bool
 
 	mu    sync.Mutex
-	spans []span // those that are not used up, or one that is
+	spans []span // of the blocks with unused ids
 	turn  int
 }
 
-// Next returns an id that no trade has had. Now and then it leases more of them, and waits for the server.
+// Next returns an unused id. If none are left it leases more, and waits for the server.
 func (l *leased) Next(ctx context.Context) (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,27 +8,27 @@ import (
 	"github.com/percodb/percodb/bench/tpce/usage"
 )
 
-// measurement is what the measured time was.
+// measurement contains the measurements of the measured time.
 type measurement struct {
 	begun, whole bool
 	ramp         time.Duration
-	used         usage.Reading // of processors, in the measured time
-	seconds      float64       // of that time
+	used         usage.Reading // processor time in the measured time
+	seconds      float64       // length of the measured time
 	triggered    int64
 	feeds        int64
 	queueMax     int64
 	queueStart   int64
 	queueEnd     int64
 	pending      int64
-	behind       time.Duration // the customer who waited longest at the end
+	behind       time.Duration // the longest wait of a customer at the end
 }
 
-// meeQueue returns how many jobs of the market wait, and the most that did since the last call.
+// meeQueue returns the number of waiting jobs of the market, and its maximum since the last call.
 func (d *driver) meeQueue() (now, longest int64) {
 	return int64(d.market.Results.Len() + d.market.Feeds.Len()), int64(d.market.Results.Longest() + d.market.Feeds.Longest())
 }
 
-// measure waits for the end of the ramp and of the measured time, and notes every interval. running ends
+// measure waits for the end of the ramp and of the measured time, and records every interval. running ends
 // early if the run fails or is interrupted.
 func (d *driver) measure(ctx, running context.Context) measurement {
 	var m measurement
@@ -75,8 +75,8 @@ func (d *driver) measure(ctx, running context.Context) measurement {
 	return m
 }
 
-// used reads what processors have done. A server that cannot be asked at the moment counts with its last
-// value: the reading is valid, and servers that are being restarted are no news.
+// used reads the processor time. A server that cannot be read counts with its last value. Errors are ignored: the
+// reading is valid, and servers may be restarted during a run.
 func (d *driver) used(ctx context.Context) usage.Reading {
 	r, err := d.meter.Read(ctx)
 	if err != nil && ctx.Err() == nil {

@@ -19,20 +19,20 @@ import (
 
 // Keys of tpce_meta that runs write. The check reads those of load.
 const (
-	keyNextID    = "next_trade_id"    // the first id that no block has been leased of
+	keyNextID    = "next_trade_id"    // the first id that is in no leased block
 	keyNextBlock = "next_trade_block" // of scattered blocks
 	keyRun       = "run."             // and a run's number: its token
 )
 
-// metaStore reads and changes tpce_meta. Every change is a transaction of its own connection, repeated
-// while it conflicts or the server is away.
+// metaStore reads and changes tpce_meta. Every change is a transaction on its own connection, repeated while it
+// conflicts or the server is unavailable.
 type metaStore struct {
 	url    string
 	outage time.Duration
 }
 
-// update runs f in a transaction until it commits. f may run several times, and once more after a commit
-// whose answer was lost: what it takes is then taken twice.
+// update runs f in a transaction until it commits. f may run several times, and once more after a commit whose answer
+// was lost: it then takes its ids twice.
 func (m *metaStore) update(ctx context.Context, f func(tx pgx.Tx) error) error {
 	const pause, longest = 5 * time.Millisecond, 250 * time.Millisecond
 	deadline := time.Now().Add(m.outage)
@@ -48,7 +48,7 @@ func (m *metaStore) update(ctx context.Context, f func(tx pgx.Tx) error) error {
 	}
 }
 
-// try runs f in a transaction, and reports whether there was no connection at the end.
+// try runs f in a transaction, and reports whether the connection was lost at the end.
 func (m *metaStore) try(ctx context.Context, f func(tx pgx.Tx) error) (lost bool, err error) {
 	config, err := pgx.ParseConfig(m.url)
 	if err != nil {
@@ -61,18 +61,18 @@ func (m *metaStore) try(ctx context.Context, f func(tx pgx.Tx) error) (lost bool
 	}
 	err = pgx.BeginTxFunc(ctx, conn, pgx.TxOptions{IsoLevel: pgx.RepeatableRead}, f)
 	lost = conn.IsClosed()
-	_ = conn.Close(context.WithoutCancel(ctx)) // what was done is committed, or is not
+	_ = conn.Close(context.WithoutCancel(ctx)) // the transaction has committed or not
 	return lost, err
 }
 
-// again reports that what failed may go better next time: conflicts, and servers that are away.
+// again reports whether a repetition may succeed: after conflicts, and while servers are unavailable.
 func again(err error, lost bool) bool {
 	var answer *pgconn.PgError
 	if !errors.As(err, &answer) {
 		return lost
 	}
 	switch answer.Code {
-	case "40001", "40P01", "55P03", "23505": // the last: two made the same key at the same time
+	case "40001", "40P01", "55P03", "23505": // the last: two transactions inserted the same key
 		return true
 	}
 	switch answer.Code[:min(2, len(answer.Code))] {
@@ -92,7 +92,7 @@ func get(ctx context.Context, tx pgx.Tx, key string) (string, error) {
 	return v, err
 }
 
-// put sets the value of a key, which old says whether there is.
+// put sets the value of a key; old reports whether it exists.
 func put(ctx context.Context, tx pgx.Tx, key, old, v string) error {
 	query := "UPDATE " + schema.MetaTable + " SET v = $2 WHERE k = $1"
 	if old == "" {
@@ -105,7 +105,7 @@ func put(ctx context.Context, tx pgx.Tx, key, old, v string) error {
 	return err
 }
 
-// take adds n to the number of a key, which begins with first, and returns what it was.
+// take adds n to the number of a key, which is initially first, and returns its former value.
 func (m *metaStore) take(ctx context.Context, key string, first, n int64) (int64, error) {
 	var was int64
 	err := m.update(ctx, func(tx pgx.Tx) error {
@@ -131,18 +131,17 @@ type registration struct {
 	volume   int64  // SUM(lt_vol) before the run
 }
 
-// ErrBrokersMixed: runs that leave brokers' counts out cannot be judged after, or before, runs that keep
-// them.
+// ErrBrokersMixed: runs that do not count brokers' trades cannot be checked after, or before, runs that do.
 var ErrBrokersMixed = errors.New("the database has had runs with and without brokers' counts (--broker-writes=omit): no check could tell; drop it and load it again")
 
-// register gives the run a number, and notes how it counts what brokers sold. Every number is noted with the
-// run's token, so that a run whose registration was committed without an answer finds its own again: a number
-// that no run has would have no journal either.
+// register gives the run a number, and records its BrokerMode. Every number is recorded with the run's token, so that a
+// run whose registration was committed without an answer finds its number again: a number without a run would have no
+// journal either.
 func (m *metaStore) register(ctx context.Context, mode txn.BrokerMode) (registration, error) {
 	return m.registerAs(ctx, mode, rand.Text())
 }
 
-// registerAs is register with a token of its own.
+// registerAs is register with a given token.
 func (m *metaStore) registerAs(ctx context.Context, mode txn.BrokerMode, token string) (registration, error) {
 	var r registration
 	err := m.update(ctx, func(tx pgx.Tx) error {
@@ -153,7 +152,7 @@ func (m *metaStore) registerAs(ctx context.Context, mode txn.BrokerMode, token s
 		if omit := string(txn.Omit); old != "" && (old == omit) != (mode == txn.Omit) {
 			return ErrBrokersMixed
 		}
-		// Once commissions were kept aside, some may be so for ever.
+		// Once commissions were in broker_delta, some may stay there.
 		if old == "" || mode == txn.SideTable {
 			if err := put(ctx, tx, load.KeyBrokerWrites, old, string(mode)); err != nil {
 				return err
@@ -200,7 +199,7 @@ func number(ctx context.Context, tx pgx.Tx, token string) (int64, error) {
 	return n, errors.Join(put(ctx, tx, load.KeyRuns, runs, text), put(ctx, tx, keyRun+text, "", token))
 }
 
-// mark uses up an id of the server's sequence, and returns it.
+// mark consumes an id of the server's sequence, and returns it.
 func (m *metaStore) mark(ctx context.Context) (int64, error) {
 	var id int64
 	err := m.update(ctx, func(tx pgx.Tx) error {

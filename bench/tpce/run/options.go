@@ -12,7 +12,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/usage"
 )
 
-// IDs says how trades get their ids.
+// IDs selects how trades get their ids.
 type IDs string
 
 const (
@@ -24,7 +24,7 @@ const (
 	Sequence IDs = "sequence"
 )
 
-// Options say what to run. The zero value of a field is its default, unless it says otherwise.
+// Options configure a run. The zero value of a field is its default, unless stated otherwise.
 type Options struct {
 	URLs []string // connections go to one after the other
 	// ActiveCustomers act, the first ones; all if 0.
@@ -33,25 +33,25 @@ type Options struct {
 	Seed uint64
 	// Factor is how many times the nominal rate customers arrive, 1 if 0.
 	Factor float64
-	// Max lets every worker go on without a pause, in place of arrivals by the clock.
+	// Max: workers run without pauses, instead of arrivals by the clock.
 	Max bool
-	// Uniform: arrivals are evenly spaced, in place of at random (a Poisson process).
+	// Uniform: arrivals are evenly spaced, instead of random (a Poisson process).
 	Uniform  bool
 	Workers  int // connections of customers; 4 for each processor if 0
 	MEEConns int // connections of the market; 16 if 0
 	Ramp     time.Duration
 	Duration time.Duration // of the measured time; 30 minutes if 0
 	Interval time.Duration // of the series; 10 seconds if 0
-	// Transactions says how they run. Its TradeIDs is not used.
+	// Transactions configures the transactions. Its TradeIDs is not used.
 	Transactions txn.Settings
 	IDs          IDs // Block if ""
-	// AggregateEvery is how often commissions kept aside are added to their brokers; 10 seconds if 0.
+	// AggregateEvery is the interval at which broker_delta is added to the brokers; 10 seconds if 0.
 	AggregateEvery time.Duration
-	// MaintainEvery is how often a table is maintained; a minute if 0.
+	// MaintainEvery is the interval of maintenance of a table; a minute if 0.
 	MaintainEvery time.Duration
 	// PricePeriod is the time from one lowest price of a security to the next; 15 minutes if 0.
 	PricePeriod time.Duration
-	// Weights of what customers ask for, in place of the mix's unless all are 0.
+	// Weights of the customers' transactions, instead of the mix's unless all are 0.
 	Weights [mix.Kinds]int
 	// Journal is a directory for what the server acknowledged; none is kept if "".
 	Journal string
@@ -61,18 +61,18 @@ type Options struct {
 	Instance, Instances int
 	// PartitionPercent of a process's customers are of its own load units.
 	PartitionPercent int64
-	// SkipCleanup leaves open, in a run of one process, what earlier runs left open.
+	// SkipCleanup omits the clean-up of a run of one process.
 	SkipCleanup bool
-	// Label and Settings go into the result as they are.
+	// Label and Settings are copied into the result.
 	Label    string
 	Settings map[string]string
-	// Live is told of every interval, elapsed since the start and the nominal rate with it; Notice of what
-	// the user should know. Either may be nil. Calls do not overlap.
+	// Live receives every interval, with the time since the start and the nominal rate; Notice receives messages for
+	// the user. Either may be nil. Calls do not overlap.
 	Live   func(p report.Point, elapsed time.Duration, nominal float64)
 	Notice func(text string)
 }
 
-// fill puts defaults in, and reports what is wrong.
+// fill sets defaults, and reports invalid options.
 func (o *Options) fill() error {
 	if len(o.URLs) == 0 {
 		return errors.New("no server to run on")
@@ -122,7 +122,7 @@ const (
 	defaultMaintainEvery = time.Minute
 	defaultOutage        = time.Minute
 	maxFactor            = 1e6
-	shortest             = 100 * time.Millisecond // of what is done again and again
+	shortest             = 100 * time.Millisecond // of periodic work
 )
 
 func (o *Options) validate() error {
@@ -153,9 +153,9 @@ func (o *Options) validate() error {
 	return o.Transactions.Validate()
 }
 
-// feedConns is how many of the market's connections run Market-Feeds, which are twenty transactions to ten
-// Trade-Results. More of them would conflict more often: they write the same securities.
+// feedConns is the number of the market's connections that run Market-Feeds, which are twenty transactions to ten
+// Trade-Results. More of them would conflict more often, because they write the same securities.
 func (o *Options) feedConns() int { return max(1, o.MEEConns/4) }
 
-// paced reports that customers arrive by the clock.
+// paced reports whether customers arrive by the clock.
 func (o *Options) paced() bool { return !o.Max }

@@ -23,10 +23,10 @@ import (
 	"github.com/percodb/percodb/bench/tpce/usage"
 )
 
-// grace is how long what is in flight may take after the end.
+// grace is how long running transactions may take after the end.
 const grace = 15 * time.Second
 
-// driver is a run on its way.
+// driver is the state of a run.
 type driver struct {
 	o       Options
 	version string
@@ -46,8 +46,8 @@ type driver struct {
 
 	triggered, feeds atomic.Int64
 
-	stop    context.CancelFunc // nothing new is begun
-	fault   error              // what ended the run before its time, under mu
+	stop    context.CancelFunc // no more transactions begin
+	fault   error              // what ended the run early, under mu
 	mu      sync.Mutex
 	workers sync.WaitGroup
 }
@@ -55,8 +55,8 @@ type driver struct {
 // ErrNotMeasured: the run was interrupted in its ramp.
 var ErrNotMeasured = errors.New("interrupted before the measured time: there is no result")
 
-// Run runs, and returns what came of it. With an error the result is nil unless there was something to
-// measure; canceling ctx is no error once measuring has begun, but a reason not to be valid.
+// Run runs the workload and returns its result. With an error the result is nil unless something was measured;
+// canceling ctx after measuring has begun is not an error, but makes the result invalid.
 func Run(ctx context.Context, o Options) (*report.Result, error) {
 	if err := o.fill(); err != nil {
 		return nil, err
@@ -70,9 +70,8 @@ func Run(ctx context.Context, o Options) (*report.Result, error) {
 	return result, errors.Join(err, d.closeJournal(ctx))
 }
 
-// prepare reads what is loaded, registers the run, and makes what it needs. The run is registered when nothing
-// but its journal is missing: a number that was given and not used could not be told from a run whose journal
-// was lost.
+// prepare reads what is loaded, registers the run, and creates what it needs. The run is registered when only its
+// journal is missing: a number without a run would look like a run whose journal was lost.
 func (d *driver) prepare(ctx context.Context) (err error) {
 	if d.meter, err = usage.Open(ctx, d.o.Usage); err != nil {
 		return err
@@ -101,7 +100,7 @@ func (d *driver) prepare(ctx context.Context) (err error) {
 	return nil
 }
 
-// survey reads what is loaded, judges whether the options fit it, and makes the tables that runs need.
+// survey reads what is loaded, checks the options against it, and creates the tables that runs need.
 func (d *driver) survey(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, d.o.URLs[0])
 	if err != nil {
@@ -152,8 +151,8 @@ func (d *driver) openJournal(ctx context.Context) error {
 	return err
 }
 
-// closeJournal ends the journal. Where the server's sequence gave ids to trades, the run had those between
-// its marks, other processes' with them. For the second mark it waits as long as an outage may last.
+// closeJournal ends the journal. If the server's sequence generated the trades' ids, the run had those between its
+// marks, among them other processes'. It waits for the second mark as long as an outage may last.
 func (d *driver) closeJournal(ctx context.Context) error {
 	if d.journal == nil {
 		return nil
@@ -181,15 +180,15 @@ func (d *driver) assemble() {
 	d.nominal = float64(d.o.ActiveCustomers) / secondsPerTrade * d.o.Factor / float64(d.o.Instances)
 }
 
-// secondsPerTrade is how often a customer trades: once in so many seconds.
+// secondsPerTrade is the mean time between two trades of a customer.
 const secondsPerTrade = 500
 
-// customersPerResult is how many transactions customers ask for while the market completes one trade.
+// customersPerResult is the number of customers' transactions for each trade that the market completes.
 const customersPerResult = 8.9
 
 // drive runs from the clean-up to the end.
 func (d *driver) drive(ctx context.Context) (*report.Result, error) {
-	// What is in flight when ctx ends is finished: its outcome would be unknown otherwise.
+	// Running transactions complete when ctx ends: their outcome would be unknown otherwise.
 	work, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
 	sessions, err := d.openSessions(ctx)
@@ -203,7 +202,7 @@ func (d *driver) drive(ctx context.Context) (*report.Result, error) {
 	}
 	started := time.Now()
 	d.rec = report.New(started)
-	// A process would cancel what the others, who may be there already, are about to complete.
+	// A process would cancel what others, which may have started, are about to complete.
 	if d.o.Instances == 1 && !d.o.SkipCleanup {
 		if err := d.cleanUp(ctx, sessions[0]); err != nil {
 			return nil, err
@@ -223,7 +222,7 @@ func (d *driver) drive(ctx context.Context) (*report.Result, error) {
 	return d.result(started, measured, ctx.Err() != nil), d.failure()
 }
 
-// plan says what will happen, for those who wait for it.
+// plan describes the run for its user.
 func (d *driver) plan() string {
 	pace := "without a pause"
 	if d.o.paced() {
@@ -234,7 +233,7 @@ func (d *driver) plan() string {
 		time.Now().Add(long).Format(time.TimeOnly))
 }
 
-// openSessions connects everyone: customers, then Trade-Results, Market-Feeds, maintenance, aggregation.
+// openSessions opens all connections: customers, then Trade-Results, Market-Feeds, maintenance, aggregation.
 func (d *driver) openSessions(ctx context.Context) ([]*txn.Session, error) {
 	n := d.o.Workers + d.o.MEEConns + 2
 	sessions := make([]*txn.Session, 0, n)
@@ -262,8 +261,7 @@ func (d *driver) cleanUp(ctx context.Context, s *txn.Session) error {
 	return nil
 }
 
-// launch starts everyone. running ends when nothing new is to be begun, work when what is in flight is
-// to be given up.
+// launch starts all goroutines. running ends when no more transactions begin, work when running ones are cancelled.
 func (d *driver) launch(running, work context.Context, sessions []*txn.Session) {
 	if d.o.paced() {
 		d.arrivals = newArrivals(time.Now(), customersPerResult*d.nominal, d.o.Uniform, d.o.Seed^uint64(d.o.Instance)<<48)
@@ -292,7 +290,7 @@ func (d *driver) launch(running, work context.Context, sessions []*txn.Session) 
 	}
 }
 
-// inputs returns what the i-th worker's customers ask for.
+// inputs returns the inputs of the i-th worker's customers.
 func (d *driver) inputs(i int) *txn.Inputs {
 	units := d.o.ActiveCustomers / 1000
 	opt := txn.InputOptions{LoadUnits: units, Weights: d.o.Weights}
@@ -305,14 +303,14 @@ func (d *driver) inputs(i int) *txn.Inputs {
 	return txn.NewInputs(d.gen, d.o.Seed<<40^uint64(d.reg.number)<<20^uint64(i), opt)
 }
 
-// finish waits for what is in flight, and gives it up after a while.
+// finish waits for running transactions, and cancels them after a while.
 func (d *driver) finish(kill context.CancelFunc) {
 	timer := time.AfterFunc(grace, kill)
 	defer timer.Stop()
 	d.workers.Wait()
 }
 
-// fail ends the run before its time.
+// fail ends the run early.
 func (d *driver) fail(err error) {
 	d.mu.Lock()
 	if d.fault == nil {

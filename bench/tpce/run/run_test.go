@@ -19,9 +19,9 @@ import (
 	"github.com/percodb/percodb/bench/tpce/txn"
 )
 
-// TestArrivals: customers come at the rate asked for, evenly or with the spread of a Poisson process, each
-// to one worker; those that no worker was free for are late, and keep their times. Method: a clock of its
-// own, and workers that are slower or faster than the arrivals.
+// TestArrivals: customers arrive at the requested rate, evenly or with the variance of a Poisson process, each
+// for one worker; arrivals for which no worker was free are late, and keep their times. Method: a fake
+// clock, and workers that are slower or faster than the arrivals.
 func TestArrivals(t *testing.T) {
 	for _, uniform := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestArrivals(t *testing.T) {
 						mu.Lock()
 						all = append(all, at)
 						mu.Unlock()
-						time.Sleep(20 * time.Millisecond) // half of what the workers can do
+						time.Sleep(20 * time.Millisecond) // half of the workers' capacity
 					}
 				})
 			}
@@ -82,14 +82,14 @@ func TestArrivals(t *testing.T) {
 		for range 100 {
 			a.take(ctx)
 		}
-		if share, behind := a.lateness(); share != 0.5 && share != 0.49 || behind != 0 { // the one of this moment is not late
+		if share, behind := a.lateness(); share != 0.5 && share != 0.49 || behind != 0 { // the arrival at the current time is not late
 			t.Errorf("%v late, %v behind", share, behind)
 		}
 	})
 }
 
-// TestScatteredBlocks: no two blocks meet, among themselves or with other ranges of ids, and blocks that
-// follow each other lie far apart.
+// TestScatteredBlocks: blocks are disjoint from each other and from other ranges of ids, and consecutive blocks
+// are far apart.
 func TestScatteredBlocks(t *testing.T) {
 	var begins []int64
 	for block := range int64(1 << 18) {
@@ -114,8 +114,8 @@ func TestScatteredBlocks(t *testing.T) {
 	}
 }
 
-// TestSearch: a search finds the fastest valid pace within its precision from either side, and ends.
-// Method: servers of known speed.
+// TestSearch: a search finds the fastest valid pace within its precision, from a slower or faster start, and ends.
+// Method: simulated servers of known speed.
 func TestSearch(t *testing.T) {
 	for _, speed := range []float64{0.013, 0.9, 1, 1.37, 17, 400} {
 		var runs []float64
@@ -143,7 +143,7 @@ func TestSearch(t *testing.T) {
 	}
 }
 
-// TestOptions: what cannot be run is refused before a server is asked; defaults can be run.
+// TestOptions: invalid options are rejected before connecting to a server; defaults are valid.
 func TestOptions(t *testing.T) {
 	good := Options{URLs: []string{"postgres://127.0.0.1:1/x"}}
 	for name, change := range map[string]func(o *Options){
@@ -177,7 +177,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestWithoutPasswords: results can be shown.
+// TestWithoutPasswords: results contain no passwords.
 func TestWithoutPasswords(t *testing.T) {
 	shown := withoutPasswords([]string{"postgres://u:secret@h:1/d", "host=h password=secret", "postgres://%zz:secret@"})
 	if text := fmt.Sprint(shown); strings.Contains(text, "secret") {
@@ -190,7 +190,7 @@ func TestWithoutPasswords(t *testing.T) {
 	}
 }
 
-// TestRatioBounds: long runs are judged by the rule, short ones by what may be chance.
+// TestRatioBounds: the bounds of long runs are those of the rule, those of short runs allow for chance.
 func TestRatioBounds(t *testing.T) {
 	for expected, want := range map[float64][2]float64{90_000: {0.80, 1.02}, 10_000: {0.80, 1.03}, 100: {0.70, 1.3}, 0: {-2, 4}} {
 		if lo, hi := ratioBounds(expected); math.Abs(lo-want[0])+math.Abs(hi-want[1]) > 1e-9 {
@@ -199,8 +199,8 @@ func TestRatioBounds(t *testing.T) {
 	}
 }
 
-// TestFrozenServer: a server that accepts connections and never answers does not keep a run with a journal
-// from ending. Method: a listener that does nothing, and a journal that is to get its last mark from it.
+// TestFrozenServer: a run with a journal ends although its server accepts connections and never answers.
+// Method: a listener that does nothing, and a journal that needs its last mark from it.
 func TestFrozenServer(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -8,16 +8,15 @@ import (
 	"github.com/percodb/percodb/bench/tpce/report"
 )
 
-// searchPrecision is by how much the pace that is too fast may exceed the one that is not, at the end of a
-// search.
+// searchPrecision is the maximum ratio, at the end of a search, of the slowest pace that is too fast to the
+// fastest valid one.
 const searchPrecision = 1.05
 
 // ErrTooSlow: the server is too slow for any pace that a search tries.
 var ErrTooSlow = errors.New("no pace is slow enough: a hundredth of the nominal rate is not valid")
 
-// Search runs at one pace after the other, to find the fastest that is valid, and returns the result of
-// that. It begins with o.Factor and doubles or halves it until it has a pace on either side. Step is told
-// of every result.
+// Search finds the fastest valid pace, and returns the result of its run. It begins with o.Factor, and doubles or
+// halves it until it has found a valid and an invalid pace; then it bisects. It calls step with every result.
 //
 // A run that is interrupted, or fails, ends the search with an error, and the best result so far.
 func Search(ctx context.Context, o Options, step func(factor float64, r *report.Result)) (*report.Result, error) {
@@ -40,7 +39,7 @@ func Search(ctx context.Context, o Options, step func(factor float64, r *report.
 	})
 }
 
-// search is Search with a run of its own.
+// search is Search with an injected run.
 func search(factor float64, run func(factor float64) (*report.Result, error)) (best *report.Result, err error) {
 	const slowest = 0.01
 	var good, bad float64 // 0: none yet

@@ -26,7 +26,7 @@ import (
 	"github.com/percodb/percodb/internal/testdb"
 )
 
-// loaded makes a small database anew, in a schema of its own, and returns its URL. Without a server the
+// loaded creates a small database in its own schema, and returns its URL. Without a server the
 // test is skipped.
 func loaded(ctx context.Context, t *testing.T) string {
 	t.Helper()
@@ -41,7 +41,7 @@ func loaded(ctx context.Context, t *testing.T) string {
 	return dsn
 }
 
-// short is a run of two seconds, as fast as it goes.
+// short returns the options of a run of two seconds without a pace.
 func short(t *testing.T, dsn, dir string) Options {
 	t.Helper()
 	return Options{URLs: []string{dsn}, Max: true, Workers: 4, MEEConns: 8, Ramp: 500 * time.Millisecond, Duration: 2 * time.Second,
@@ -49,10 +49,10 @@ func short(t *testing.T, dsn, dir string) Options {
 		AggregateEvery: 200 * time.Millisecond, Journal: dir, Transactions: txn.Settings{Pipeline: true}}
 }
 
-// whole checks the database after runs, by their journals, and that the journals have something to say.
+// whole checks the database after runs, with their journals, and that the journals are not empty.
 func whole(ctx context.Context, t *testing.T, dsn, dir string) {
 	t.Helper()
-	only := slices.DeleteFunc(check.IDs(), func(id string) bool { return id == "C12" }) // which asks hundreds of queries
+	only := slices.DeleteFunc(check.IDs(), func(id string) bool { return id == "C12" }) // which runs hundreds of queries
 	found, err := check.Run(ctx, check.Options{URL: dsn, Journal: dir, Only: only})
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +67,7 @@ func whole(ctx context.Context, t *testing.T, dsn, dir string) {
 	}
 }
 
-// complete reports what a result lacks.
+// complete fails the test if a result is incomplete.
 func complete(t *testing.T, r *report.Result) {
 	t.Helper()
 	for k := range mix.Kind(mix.InMix) {
@@ -83,8 +83,8 @@ func complete(t *testing.T, r *report.Result) {
 	}
 }
 
-// TestRun: runs of all modes leave a database that is whole and has what was acknowledged, one after the
-// other. Method: two seconds each, without a pause, on a server.
+// TestRun: consecutive runs of all modes leave a consistent database that contains everything acknowledged.
+// Method: two seconds each, without a pace, on a server.
 func TestRun(t *testing.T) {
 	ctx := context.Background()
 	dsn, dir := loaded(ctx, t), t.TempDir()
@@ -127,8 +127,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a run that is interrupted has a result that says so, finishes what is in flight and
-// leaves a clean journal; one that is interrupted in the ramp has none. Method: a canceled context.
+// TestInterrupted: an interrupted run has a result that says so, completes running transactions and
+// leaves a clean journal; a run interrupted in its ramp has no result. Method: a canceled context.
 func TestInterrupted(t *testing.T) {
 	dsn, dir := loaded(context.Background(), t), t.TempDir()
 	for _, after := range []time.Duration{100 * time.Millisecond, 1500 * time.Millisecond} {
@@ -160,8 +160,8 @@ func TestInterrupted(t *testing.T) {
 	whole(context.Background(), t, dsn, dir)
 }
 
-// TestInstances: processes that run at the same time, and one after them, share a database: no id is given
-// twice, and the journals together have everything. Method: two at once, each with its own orders.
+// TestInstances: concurrent processes, and one after them, share a database: no id is assigned
+// twice, and the journals together contain everything. Method: two concurrent runs, each with its own orders.
 func TestInstances(t *testing.T) {
 	ctx := context.Background()
 	dsn, dir := loaded(ctx, t), t.TempDir()
@@ -195,8 +195,8 @@ func TestInstances(t *testing.T) {
 	whole(ctx, t, dsn, dir)
 }
 
-// TestJournalFails: a run that cannot write down what it is told ends, with an error and what it has
-// measured so far. Method: the file is closed behind its back.
+// TestJournalFails: a run that cannot write its journal ends with an error and the measurements so far.
+// Method: close the file.
 func TestJournalFails(t *testing.T) {
 	ctx := context.Background()
 	dsn, dir := loaded(ctx, t), t.TempDir()
@@ -225,8 +225,8 @@ func TestJournalFails(t *testing.T) {
 	}
 }
 
-// TestRegister: a run that cannot begin uses up no number, and one whose registration was committed without
-// an answer keeps its own. Method: a meter and a journal that cannot be opened; the same token twice.
+// TestRegister: a run that cannot begin consumes no number, and a run whose registration was committed without
+// an answer keeps its number. Method: a meter and a journal that cannot be opened; the same token twice.
 func TestRegister(t *testing.T) {
 	ctx := context.Background()
 	dsn, dir := loaded(ctx, t), t.TempDir()
@@ -256,8 +256,8 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestServerGone: a run whose server does not come back ends when an outage has passed, with a result that
-// says so. Method: a forwarder between the two that is closed in the measured time of an hour.
+// TestServerGone: a run whose server stays unavailable ends after the duration of Outage, with a result that
+// says so. Method: close a forwarder between driver and server in the measured time of an hour.
 func TestServerGone(t *testing.T) {
 	ctx := context.Background()
 	dsn, dir := loaded(ctx, t), t.TempDir()
@@ -321,7 +321,7 @@ func forward(t *testing.T, server string) *forwarder {
 	return f
 }
 
-// cut ends all connections, and accepts no more.
+// cut closes all connections, and accepts no more.
 func (f *forwarder) cut() {
 	_ = f.Close()
 	f.mu.Lock()
@@ -331,8 +331,8 @@ func (f *forwarder) cut() {
 	}
 }
 
-// TestAggregationFails: a broker whose commissions cannot be added up is left for the next time. Method: as
-// many commissions as one aggregation takes, of a broker that is not there.
+// TestAggregationFails: a broker whose commissions cannot be aggregated is retried at the next interval. Method: as
+// many commissions as one aggregation takes, of a broker that does not exist.
 func TestAggregationFails(t *testing.T) {
 	ctx := context.Background()
 	dsn := loaded(ctx, t)

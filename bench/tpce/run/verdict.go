@@ -25,11 +25,11 @@ const (
 	highestRatio    = 1.02
 	maintenanceTime = 55 * time.Second
 	// queueSeconds of nominal work may wait for the market's connections, and customers as long for theirs:
-	// more says that the server does not keep up.
+	// if more wait, the server does not keep up.
 	queueSeconds = 5.0
 )
 
-// result puts together what was measured, and judges it.
+// result assembles the measurements, and decides whether they are valid.
 func (d *driver) result(started time.Time, m measurement, interrupted bool) *report.Result {
 	scale := d.loaded.Settings.Scale
 	res := &report.Result{
@@ -61,14 +61,14 @@ func (d *driver) result(started time.Time, m measurement, interrupted bool) *rep
 	return res
 }
 
-// ratioBounds returns between which shares of the nominal rate a run is valid that is expected to complete
-// so many trades. Customers come at random: what is within three standard deviations may be chance.
+// ratioBounds returns the shares of the nominal rate between which a run is valid that is expected to complete so many
+// trades. Customers arrive at random: deviations within three standard deviations may be chance.
 func ratioBounds(expected float64) (lowest, highest float64) {
 	chance := 3 / math.Sqrt(max(expected, 1))
 	return min(lowestRatio, 1-chance), max(highestRatio, 1+chance)
 }
 
-// reasons returns what speaks against the run.
+// reasons returns why the run is invalid.
 func (d *driver) reasons(res *report.Result, m measurement, interrupted bool) []string {
 	var r []string
 	say := func(format string, args ...any) { r = append(r, fmt.Sprintf(format, args...)) }
@@ -105,16 +105,16 @@ func (d *driver) reasons(res *report.Result, m measurement, interrupted bool) []
 	return r
 }
 
-// What the specification asks for, as far as flags tell the difference.
+// What the specification requires, as far as flags record it.
 const (
 	specCustomers = 5000
 	specRamp      = 15 * time.Minute
 	specMeasured  = 2 * time.Hour
-	// busyDriver is which share of its processors a driver may use: beyond, its own queues count too.
+	// busyDriver is the maximum share of its processors that a driver may use: beyond, its own queues count too.
 	busyDriver = 0.7
 )
 
-// flags returns in what the run departs from the specification.
+// flags returns the departures from the specification.
 func (d *driver) flags(m measurement) []string {
 	var f []string
 	flag := func(on bool, format string, args ...any) {
@@ -148,7 +148,7 @@ func (d *driver) flags(m measurement) []string {
 	return f
 }
 
-// withoutPasswords returns the URLs as they may be shown: who connects to what.
+// withoutPasswords returns the URLs without passwords.
 func withoutPasswords(urls []string) []string {
 	var shown []string
 	for _, text := range urls {
@@ -163,7 +163,7 @@ func withoutPasswords(urls []string) []string {
 	return shown
 }
 
-// shared reports that a server runs on the driver's machine, as far as its address tells.
+// shared reports whether a server runs on the driver's machine, judging by its address.
 func shared(urls []string) bool {
 	for _, text := range urls {
 		c, err := pgx.ParseConfig(text)

@@ -12,7 +12,7 @@ import (
 	"github.com/percodb/percodb/bench/tpce/txn"
 )
 
-// customers runs what customers ask for, one after the other.
+// customers runs customers' transactions, one after the other.
 func (d *driver) customers(running, work context.Context, s *txn.Session, in *txn.Inputs) {
 	for {
 		scheduled, ok := d.arrival(running)
@@ -32,8 +32,8 @@ func (d *driver) customers(running, work context.Context, s *txn.Session, in *tx
 	}
 }
 
-// arrival waits for the next customer. Without a pace there always is one, unless the market is behind:
-// customers who order faster than trades complete would leave the mix, and pile up orders without end.
+// arrival waits for the next customer. Without a pace there is always one, unless the market is behind:
+// orders that arrive faster than trades complete would violate the mix, and accumulate without bound.
 func (d *driver) arrival(running context.Context) (time.Time, bool) {
 	if d.arrivals != nil {
 		return d.arrivals.take(running)
@@ -48,15 +48,15 @@ func (d *driver) arrival(running context.Context) (time.Time, bool) {
 	return time.Now(), running.Err() == nil
 }
 
-// marketBehind reports that more waits for the market's connections than they finish in a moment.
+// marketBehind reports whether the backlog of the market's connections is more than they complete in a short time.
 func (d *driver) marketBehind() bool {
 	const perConnection = 4
 	feeds := d.o.feedConns()
 	return d.market.Results.Len() > perConnection*(d.o.MEEConns-feeds) || d.market.Feeds.Len() > perConnection*feeds
 }
 
-// record counts a transaction that was to start at a time. One that waited for its server in vain ends the
-// run: nothing more can be measured.
+// record records a transaction with its scheduled start. A transaction that was given up because the server was
+// unavailable ends the run.
 func (d *driver) record(sample mix.Sample, scheduled time.Time) {
 	sample.Scheduled = scheduled
 	if d.arrivals == nil {
@@ -68,10 +68,10 @@ func (d *driver) record(sample mix.Sample, scheduled time.Time) {
 	}
 }
 
-// committed reports that a transaction's effects are in the database.
+// committed reports whether a transaction's effects are in the database.
 func committed(o mix.Outcome) bool { return o == mix.Committed || o == mix.AlreadyDone }
 
-// ordered hands an order that was acknowledged to the market.
+// ordered submits an acknowledged order to the market.
 func (d *driver) ordered(o txn.OrderResult, sample *mix.Sample) {
 	r := journal.Record{TradeID: o.TradeID, At: sample.Finished}
 	switch {
@@ -90,7 +90,7 @@ func (d *driver) ordered(o txn.OrderResult, sample *mix.Sample) {
 	d.market.Submit(market.Order{TradeID: o.TradeID, Type: o.Type, Limited: !o.Market, Symbol: o.Symbol, Qty: o.Qty, Limit: o.Price})
 }
 
-// write appends to the journal. Without it the run cannot go on.
+// write appends to the journal. A failure ends the run.
 func (d *driver) write(records ...journal.Record) bool {
 	if err := d.journal.Append(records...); err != nil {
 		d.fail(fmt.Errorf("journal: %w", err))
@@ -99,7 +99,7 @@ func (d *driver) write(records ...journal.Record) bool {
 	return true
 }
 
-// results completes the trades that the market has made.
+// results completes the trades that the market has executed.
 func (d *driver) results(running, work context.Context, s *txn.Session) {
 	for {
 		r, ok := d.market.Results.Pop(running)
@@ -115,7 +115,7 @@ func (d *driver) results(running, work context.Context, s *txn.Session) {
 	}
 }
 
-// tape writes what the market's tape says, and hands the orders that were found by it to the market.
+// tape runs the Market-Feeds of the market's tape, and submits the limit orders that they find to the market.
 func (d *driver) tape(running, work context.Context, s *txn.Session) {
 	for {
 		f, ok := d.market.Feeds.Pop(running)
@@ -138,7 +138,7 @@ func (d *driver) tape(running, work context.Context, s *txn.Session) {
 	}
 }
 
-// fed writes down what of a Market-Feed is in the database, and submits the orders it found.
+// fed records the committed effects of a Market-Feed in the journal, and submits the orders that it found.
 func (d *driver) fed(in txn.FeedInput, out txn.FeedResult, at time.Time) {
 	var records []journal.Record
 	for i, outcome := range out.Tickers {
@@ -161,7 +161,7 @@ func (d *driver) fed(in txn.FeedInput, out txn.FeedResult, at time.Time) {
 	}
 }
 
-// maintain changes one table after the other.
+// maintain runs Data-Maintenance on one table after the other.
 func (d *driver) maintain(running, work context.Context, s *txn.Session, in *txn.Inputs) {
 	ticker := time.NewTicker(d.o.MaintainEvery)
 	defer ticker.Stop()
@@ -176,7 +176,7 @@ func (d *driver) maintain(running, work context.Context, s *txn.Session, in *txn
 	}
 }
 
-// aggregate adds to brokers what was kept aside of them.
+// aggregate periodically adds the commissions in broker_delta to their brokers.
 func (d *driver) aggregate(running, work context.Context, s *txn.Session) {
 	ticker := time.NewTicker(d.o.AggregateEvery)
 	defer ticker.Stop()
@@ -193,7 +193,7 @@ func (d *driver) aggregate(running, work context.Context, s *txn.Session) {
 	}
 }
 
-// addUp aggregates for one broker until nothing is left, or it does not succeed.
+// addUp aggregates for one broker until no commissions are left, or an aggregation fails.
 func (d *driver) addUp(running, work context.Context, s *txn.Session, broker int64) {
 	const full = 500 // rows of one aggregation: there may be more
 	for more := true; more && running.Err() == nil; {

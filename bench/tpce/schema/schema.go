@@ -1,19 +1,20 @@
-// Package schema is the TPC-E-like database: 33 tables, 15 secondary indexes, 49 foreign keys.
+// Package schema defines the TPC-E-like database: 33 tables, 15 secondary indexes, 49 foreign keys.
 //
-// Column names and types are those of TPC-E as public ports of it show them (github.com/osdldbt/dbt5),
-// written anew. Three primary keys list their columns in an order of our own, which suits ordered
+// Column names and types are those of TPC-E according to public ports (github.com/osdldbt/dbt5); the definitions
+// were written for this package. Three primary keys have a column order of our own, which suits ordered
 // stores: daily_market, news_xref and customer_taxrate.
 //
 // Invariants:
 //
-//  1. A Table's number is its place in the order of creation: parents come first. Dropping goes backwards.
-//  2. The columns of Table.Columns are in the order in which package gen writes a row's fields.
+//  1. A Table's number is its position in the order of creation: parents come first. Tables are dropped in the
+//     reverse order.
+//  2. Table.Columns returns the columns in the order in which package gen writes a row's fields.
 //
 // There is no index on trade(t_st_id), though ports have one: only the clean-up before a run would use
-// it, and it costs every trade two index writes.
+// it, and it would cost every trade two index writes.
 //
-// Two more tables are the driver's own: tpce_meta, what was loaded, and tpce_load, how far a load is. A run
-// may add a third one and a sequence, see CreateForRun.
+// The driver has two tables of its own: tpce_meta describes what was loaded, tpce_load is the progress of a load. A
+// run may add a third table and a sequence, see CreateForRun.
 package schema
 
 import (
@@ -21,15 +22,15 @@ import (
 	"strings"
 )
 
-// MetaTable holds what was loaded, as keys and values; LoadTable the batches that an unfinished load
+// MetaTable describes what was loaded, as keys and values; LoadTable contains the batches that an unfinished load
 // has committed.
 const (
 	MetaTable = "tpce_meta"
 	LoadTable = "tpce_load"
 )
 
-// BrokerDeltaTable holds commissions that are yet to be added to their brokers, and TradeIDSequence
-// numbers trades, where a run is set to use them.
+// BrokerDeltaTable contains commissions that have not been added to their brokers, and TradeIDSequence
+// generates ids of trades, if the run's settings use them.
 const (
 	BrokerDeltaTable = "broker_delta"
 	TradeIDSequence  = "tpce_trade_id_seq"
@@ -38,7 +39,7 @@ const (
 // String returns the table's SQL name.
 func (t Table) String() string { return t.definition().name }
 
-// Create returns the statement that makes the table with its primary key.
+// Create returns the statement that creates the table with its primary key.
 func (t Table) Create() string {
 	d := t.definition()
 	return "CREATE TABLE " + d.name + " (" + d.columns + ")"
@@ -57,11 +58,11 @@ func (t Table) Columns() []string {
 
 // Key returns the columns of the primary key, in order.
 func (t Table) Key() []string {
-	_, key, _ := strings.Cut(t.definition().columns, "PRIMARY KEY (") // every definition has one
+	_, key, _ := strings.Cut(t.definition().columns, "PRIMARY KEY (") // every definition has a primary key
 	return strings.Split(strings.TrimSuffix(key, ")"), ", ")
 }
 
-// splitTop splits a list at the commas that stand in no parentheses, and trims the parts.
+// splitTop splits a list at the commas outside of parentheses, and trims the parts.
 func splitTop(list string) []string {
 	var parts []string
 	depth, from := 0, 0
@@ -79,7 +80,7 @@ func splitTop(list string) []string {
 	return append(parts, strings.TrimSpace(list[from:]))
 }
 
-// CreateOwn returns the statements that make the driver's own tables.
+// CreateOwn returns the statements that create the driver's own tables.
 func CreateOwn() []string {
 	return []string{
 		"CREATE TABLE " + MetaTable + " (k varchar(40) NOT NULL, v varchar(400) NOT NULL, PRIMARY KEY (k))",
@@ -87,8 +88,8 @@ func CreateOwn() []string {
 	}
 }
 
-// CreateForRun returns the statements that make what some settings of a run need, unless it exists: it is
-// no part of the load. Trade ids begin with firstID.
+// CreateForRun returns the statements that create, unless it exists, what some settings of a run need and the load
+// does not create. Trade ids begin with firstID.
 func CreateForRun(firstID int64) []string {
 	return []string{
 		"CREATE TABLE IF NOT EXISTS " + BrokerDeltaTable + " (bd_b_id bigint NOT NULL, bd_t_id bigint NOT NULL, " +
@@ -97,7 +98,7 @@ func CreateForRun(firstID int64) []string {
 	}
 }
 
-// Drop returns the statements that remove everything, whatever of it exists; MetaTable goes last.
+// Drop returns the statements that drop everything that exists; MetaTable is last.
 func Drop() []string {
 	var drops []string
 	for t := Count - 1; t >= 0; t-- {
@@ -115,7 +116,7 @@ type Index struct {
 	Unique  bool
 }
 
-// Create returns the statement that makes the index unless it exists.
+// Create returns the statement that creates the index unless it exists.
 func (x Index) Create() string {
 	unique := ""
 	if x.Unique {
@@ -124,7 +125,7 @@ func (x Index) Create() string {
 	return fmt.Sprintf("CREATE %sINDEX IF NOT EXISTS %s ON %s (%s)", unique, x.Name, x.Table, x.Columns)
 }
 
-// Indexes returns the secondary indexes, which are made after the load.
+// Indexes returns the secondary indexes, which are created after the load.
 func Indexes() []Index {
 	return []Index{
 		{"i_c_tax_id", Customer, "c_tax_id", true},
@@ -145,12 +146,12 @@ func Indexes() []Index {
 	}
 }
 
-// CheckerIndexes returns indexes that no transaction uses: with them, the trades of a broker can be looked up.
+// CheckerIndexes returns indexes that no transaction uses: they serve lookups of a broker's trades.
 func CheckerIndexes() []Index {
 	return []Index{{"i_ca_b_id", CustomerAccount, "ca_b_id", false}}
 }
 
-// ForeignKey says that the columns of a table, joined by ", ", refer to the primary key of a parent.
+// ForeignKey is a reference of a table's columns, joined by ", ", to the primary key of a parent.
 type ForeignKey struct {
 	Table   Table
 	Columns string
@@ -168,7 +169,7 @@ func (f ForeignKey) Create() string {
 		f.Table, f.Name(), f.Columns, f.Parent, strings.Join(f.Parent.Key(), ", "))
 }
 
-// ForeignKeys returns the foreign keys. That of holding to holding_summary fixes an order: the summary
+// ForeignKeys returns the foreign keys. The reference of holding to holding_summary requires an order: the summary
 // row is inserted before its first lot, and deleted after its last.
 func ForeignKeys() []ForeignKey {
 	return []ForeignKey{

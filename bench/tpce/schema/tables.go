@@ -42,11 +42,11 @@ const (
 	Count
 )
 
-// table is what is known of a table: its name, and what stands between the parentheses of its definition.
+// table is a table's name, and the text between the parentheses of its definition.
 type table struct{ name, columns string }
 
-// definition returns the definition of t. The order of the columns in primary keys is chosen so that a
-// prefix of the key does what would else need a secondary index.
+// definition returns the definition of t. The order of the columns in primary keys makes a prefix of the key serve
+// lookups that would otherwise need a secondary index.
 func (t Table) definition() table {
 	return [Count]table{
 		ZipCode: {"zip_code", `

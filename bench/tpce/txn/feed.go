@@ -23,7 +23,7 @@ OR (tr_tt_id = 'TLB' AND tr_bid_price >= $2))`
 	sqlFeedLookAtPrice = `SELECT 1 FROM last_trade WHERE lt_s_symb = $1 AND lt_dts = $2`
 )
 
-// errTaken: another transaction has taken a row that this one has read.
+// errTaken: another transaction has deleted a row that this one has read.
 var errTaken = errors.New("a row was taken by another transaction")
 
 // feed is one transaction of a Market-Feed.
@@ -34,8 +34,8 @@ type feed struct {
 	triggered []Triggered
 }
 
-// MarketFeed writes prices, and submits the limit orders they let go. The tickers are a transaction each, or
-// all one (Settings.FeedBatch). Its outcome is Unknown if any ticker's is.
+// MarketFeed writes prices, and submits the limit orders whose limits they meet. Each ticker is a transaction, or
+// all tickers are one (Settings.FeedBatch). Its outcome is Unknown if that of any ticker is.
 func (s *Session) MarketFeed(ctx context.Context, in FeedInput) (FeedResult, mix.Sample) {
 	res := FeedResult{Tickers: make([]mix.Outcome, len(in.Tickers))}
 	for i := range res.Tickers {
@@ -65,7 +65,7 @@ func (s *Session) MarketFeed(ctx context.Context, in FeedInput) (FeedResult, mix
 	return res, whole
 }
 
-// merged returns one ticker for each symbol, in the order of symbols: the last price, and the sum of the
+// merged returns one ticker for each symbol, sorted by symbol, with the last price and the sum of the
 // shares.
 func merged(tickers []Ticker) []Ticker {
 	var all []Ticker
@@ -81,10 +81,10 @@ func merged(tickers []Ticker) []Ticker {
 	return all
 }
 
-// feed runs one transaction until it is settled, and adds what it triggered to res.
+// feed runs one transaction until its outcome is determined, and adds the triggered orders to res.
 func (s *Session) feed(ctx context.Context, tickers []Ticker, res *FeedResult) mix.Sample {
 	var f feed
-	var doubted []feed // attempts that may yet commit
+	var doubted []feed // attempts that may still commit
 	sample := s.perform(ctx, work{kind: mix.MarketFeed,
 		try: func(ctx context.Context) error {
 			f = feed{Session: s, tickers: tickers, now: clock()}
@@ -111,9 +111,9 @@ func (s *Session) feed(ctx context.Context, tickers []Ticker, res *FeedResult) m
 	return sample
 }
 
-// committed looks, in the transaction that has begun, for one of the attempts whose COMMIT was not answered.
-// The answer is final: an attempt has written the prices that this transaction is about to write, so that one of
-// them fails if it commits after this transaction's snapshot was taken.
+// committed searches, in the current transaction, for one of the attempts whose COMMIT was not answered.
+// The result is final: the attempts wrote the prices that this transaction is about to write, so that one of
+// them fails if the attempt commits after this transaction's snapshot was taken.
 func (f *feed) committed(ctx context.Context, doubted []feed) (*feed, error) {
 	for i := range doubted {
 		d := &doubted[i]
@@ -162,9 +162,9 @@ func (f *feed) run(ctx context.Context) error {
 	return fr.send(ctx)
 }
 
-// look finds out by the submitted orders whether the transaction has committed. Without any, the time in
-// last_trade tells that it has; that it has not, nothing tells, for another may have come after it. So what
-// it says has not committed has submitted orders.
+// look determines from the submitted orders whether the transaction has committed. If it submitted none, the time in
+// last_trade can show that it has committed, but not that it has not, because a later transaction may have
+// overwritten the time: then the error is errNothingTells.
 func (f *feed) look(ctx context.Context) (bool, error) {
 	if len(f.triggered) > 0 {
 		return f.exists(ctx, sqlFeedLookOrder, f.triggered[0].TradeID, f.now)

@@ -15,7 +15,7 @@ type frame struct {
 	steps []step
 }
 
-// step is one statement, and what takes its result. Of read and done one is set.
+// step is one statement, and the receiver of its result. One of read and done is set.
 type step struct {
 	sql    string
 	args   []any
@@ -26,7 +26,7 @@ type step struct {
 
 func (f *frame) reset() { f.steps = f.steps[:0] }
 
-// begin begins the transaction: what writes, or what only reads.
+// begin begins the transaction, read-write or read-only.
 func (f *frame) begin(statement string) { f.exec(statement) }
 
 // commit ends the transaction.
@@ -79,13 +79,13 @@ func (f *frame) one(sql string, args []any, into ...any) {
 	}
 }
 
-// maybe adds a query of at most one row, and tells whether there was one.
+// maybe adds a query of at most one row, and reports whether there was one.
 func (f *frame) maybe(found *bool, sql string, args []any, into ...any) {
 	*found = false
 	f.each(sql, args, into, func() { *found = true })
 }
 
-// each adds a query, and calls row, if not nil, whenever a row is in into.
+// each adds a query, and calls row, if not nil, for each row in into.
 func (f *frame) each(sql string, args, into []any, row func()) {
 	f.steps = append(f.steps, step{sql: sql, args: args, read: func(rows pgx.Rows) error {
 		_, err := pgx.ForEachRow(rows, into, func() error {
@@ -98,7 +98,7 @@ func (f *frame) each(sql string, args, into []any, row func()) {
 	}})
 }
 
-// skim adds a query whose rows are received and counted, and not looked into.
+// skim adds a query whose rows are received and counted, but not decoded.
 func (f *frame) skim(n *int, sql string, args ...any) {
 	*n = 0
 	f.steps = append(f.steps, step{sql: sql, args: args, read: func(rows pgx.Rows) error {
@@ -110,7 +110,7 @@ func (f *frame) skim(n *int, sql string, args ...any) {
 	}})
 }
 
-// send runs the statements, together or one by one, and empties the frame. The first error ends it.
+// send runs the statements, in a pipeline or one by one, and empties the frame. The first error ends it.
 func (f *frame) send(ctx context.Context) error {
 	steps := f.steps
 	f.steps = f.steps[:0]
@@ -118,7 +118,7 @@ func (f *frame) send(ctx context.Context) error {
 		return nil
 	}
 	if f.s.set.Pipeline && len(steps) > 1 {
-		return f.s.together(ctx, steps)
+		return f.s.pipeline(ctx, steps)
 	}
 	for i := range steps {
 		if err := f.s.oneByOne(ctx, &steps[i]); err != nil {
@@ -147,7 +147,7 @@ func (s *Session) oneByOne(ctx context.Context, step *step) error {
 	return explain(step, err)
 }
 
-func (s *Session) together(ctx context.Context, steps []step) error {
+func (s *Session) pipeline(ctx context.Context, steps []step) error {
 	s.trips++
 	batch := &pgx.Batch{QueuedQueries: make([]*pgx.QueuedQuery, 0, len(steps))}
 	for i := range steps {
@@ -160,7 +160,7 @@ func (s *Session) together(ctx context.Context, steps []step) error {
 	var first error
 	for i := range steps {
 		if first = takeResult(results, &steps[i]); first != nil {
-			break // what follows was not run by the server
+			break // the server has not executed the following ones
 		}
 	}
 	if err := results.Close(); first == nil {
@@ -184,7 +184,7 @@ func takeResult(results pgx.BatchResults, step *step) error {
 	return explain(step, err)
 }
 
-// explain adds to an error which statement met it.
+// explain adds the failed statement to an error.
 func explain(step *step, err error) error {
 	if err == nil {
 		return nil
@@ -202,7 +202,7 @@ func brief(sql string) string {
 	return line
 }
 
-// unexpectedError: the server answered with something that the data and the transactions rule out.
+// unexpectedError: the server's answer contradicts the data and the transactions.
 type unexpectedError struct{ what string }
 
 func (e *unexpectedError) Error() string { return e.what }

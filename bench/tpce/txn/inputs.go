@@ -9,19 +9,19 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// InputOptions say which customers act, and what they do.
+// InputOptions select the customers who act, and their transactions.
 type InputOptions struct {
-	// LoadUnits is how many of the load units act, the first ones; all if 0.
+	// LoadUnits is the number of load units that act, the first ones; all if 0.
 	LoadUnits int64
-	// FirstOwn and OwnUnits are the load units of this driver, which PartitionPercent of the customers are
-	// of; no driver has any of its own if OwnUnits is 0.
+	// FirstOwn and OwnUnits are this driver's own load units, to which PartitionPercent of its customers
+	// belong; there is no partition if OwnUnits is 0.
 	FirstOwn, OwnUnits int64
 	PartitionPercent   int64
 	// Weights replace those of the mix, unless all are 0.
 	Weights [mix.Kinds]int
 }
 
-// Inputs draws what transactions are asked. It is not for concurrent use: every worker has its own.
+// Inputs draws the inputs of transactions. It is not safe for concurrent use: every worker has its own.
 type Inputs struct {
 	g       *gen.Generator
 	r       *gen.Rand
@@ -31,7 +31,7 @@ type Inputs struct {
 	sectors []string
 }
 
-// NewInputs returns the inputs of a seed. Different seeds draw independently.
+// NewInputs returns the inputs of a seed. Inputs of different seeds are independent.
 func NewInputs(g *gen.Generator, seed uint64, opt InputOptions) *Inputs {
 	in := &Inputs{g: g, r: gen.NewRand(seed), opt: opt, lobbies: g.IndustryNames(), sectors: g.SectorNames()}
 	if opt.LoadUnits <= 0 || opt.LoadUnits > g.Scale().LoadUnits() {
@@ -48,7 +48,7 @@ func NewInputs(g *gen.Generator, seed uint64, opt InputOptions) *Inputs {
 	return in
 }
 
-// Kind draws which transaction a customer asks for.
+// Kind draws the kind of a customer's transaction.
 func (in *Inputs) Kind() mix.Kind {
 	n := int(in.r.Below(int64(in.total)))
 	for k, w := range in.opt.Weights {
@@ -57,10 +57,10 @@ func (in *Inputs) Kind() mix.Kind {
 		}
 		n -= w
 	}
-	return mix.TradeStatus // the weights add up to total
+	return mix.TradeStatus // not reached: the weights sum to total
 }
 
-// customer draws who acts.
+// customer draws the customer who acts.
 func (in *Inputs) customer() int64 {
 	lu := in.r.Below(in.opt.LoadUnits)
 	if in.opt.OwnUnits > 0 && in.r.Percent(in.opt.PartitionPercent) {
@@ -213,8 +213,8 @@ func (in *Inputs) lookup(frame int) LookupInput {
 	return l
 }
 
-// since draws a time of the history, which ends at least `back` later. Where the history is too short for
-// that, a tenth of it has to do.
+// since draws a time at least `back` before the end of the history, or a tenth of the history if that is
+// shorter.
 func (in *Inputs) since(back time.Duration) time.Time {
 	whole := in.g.History()
 	if in.g.Scale().ShortHistory {
@@ -229,7 +229,7 @@ var maintained = [12]schema.Table{schema.AccountPermission, schema.Address, sche
 	schema.CustomerTaxrate, schema.DailyMarket, schema.Exchange, schema.Financial, schema.NewsItem,
 	schema.Security, schema.Taxrate, schema.WatchItem}
 
-// Maintenance draws the n-th Data-Maintenance: tables take turns.
+// Maintenance draws the n-th Data-Maintenance: tables alternate.
 func (in *Inputs) Maintenance(n int) MaintenanceInput {
 	m := MaintenanceInput{Table: maintained[n%len(maintained)].String(), Account: in.account(), Customer: in.customer(),
 		Company: in.r.Between(1, in.g.Companies()), Symbol: in.symbol(), Day: in.r.Between(1, 31),
@@ -243,7 +243,7 @@ func (in *Inputs) Maintenance(n int) MaintenanceInput {
 	return m
 }
 
-// What inputs are drawn by: from public ports (DBT-5, oltp1), shares in percent.
+// Parameters of the inputs, taken from public ports (DBT-5, oltp1), shares in percent.
 const (
 	percentBySymbol        = 60
 	percentByTaxID         = 50

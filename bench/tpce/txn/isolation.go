@@ -12,7 +12,7 @@ const (
 	beginSerialRead     = "BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY"
 )
 
-// level returns what the settings choose: for snapshot isolation, as the specification says, or serializable.
+// level returns the argument that the settings select.
 func (s *Session) level(snapshot, spec, serializable string) string {
 	switch s.set.Isolation {
 	case Spec:
@@ -31,23 +31,23 @@ func (s *Session) beginOrder() string {
 // beginResult begins Trade-Result.
 func (s *Session) beginResult() string { return s.level(beginRepeatable, beginSerial, beginSerial) }
 
-// beginUpkeep begins what stands beside the mix.
+// beginUpkeep begins transactions outside of the mix.
 func (s *Session) beginUpkeep() string {
 	return s.level(beginRepeatable, beginCommitted, beginSerial)
 }
 
-// beginRead begins what only reads, with several statements.
+// beginRead begins read-only transactions of several statements.
 func (s *Session) beginRead() string {
 	return s.level(beginRepeatableRead, beginCommittedRead, beginSerialRead)
 }
 
-// finishRead ends the last frame of a transaction that only reads, and sends it.
+// finishRead commits a read-only transaction in its last frame, and sends the frame.
 func (s *Session) finishRead(ctx context.Context) error {
 	s.frame.commit()
 	return s.frame.send(ctx)
 }
 
-// sendAlone sends a frame of one query. It is a transaction by itself, and is given another only if that is to
+// sendAlone sends a frame of one query as an implicit transaction, or in an explicit one if it must
 // be serializable.
 func (s *Session) sendAlone(ctx context.Context) error {
 	if s.set.Isolation != Serializable {

@@ -44,11 +44,11 @@ WHERE t.t_s_symb = $1 AND t.t_dts >= $2 AND t.t_dts <= $3 ORDER BY t.t_dts ASC, 
 	sqlUpdateLookCash   = `SELECT 1 FROM cash_transaction WHERE ct_t_id = $1 AND ct_name = $2`
 )
 
-// found is a trade that a lookup has found, and what its details say.
+// found is a trade that a lookup has found, with its details.
 type found struct {
 	id         int64
 	cash       bool
-	name       string // of who traded
+	name       string // of the person who traded
 	settlement string // se_cash_type
 	text       string // ct_name
 }
@@ -84,7 +84,7 @@ func (s *Session) TradeLookup(ctx context.Context, in LookupInput) (LookupResult
 	return out, sample
 }
 
-// find reads the trades themselves, of frames 1 to 3.
+// find reads the trades of frames 1 to 3, without their details.
 func (l *lookup) find(ctx context.Context, bySymbol string) error {
 	f, in := &l.frame, l.in
 	var t found
@@ -130,7 +130,7 @@ func (l *lookup) ids() []int64 {
 	return ids
 }
 
-// details are the rows that details of trades have. They are counted when the frame is sent.
+// details are the numbers of detail rows of the trades. They are set when the frame is sent.
 type details struct{ settlements, cash, history int }
 
 // details adds the queries for settlement, cash transaction and history of the trades found.
@@ -171,7 +171,7 @@ func (l *lookup) details() *details {
 	return seen
 }
 
-// trade returns the trade found that has an id; a server that answers with another meets a spare one.
+// trade returns the found trade with an id, or a dummy if the server's answer contains an unknown id.
 func (l *lookup) trade(id int64) *found {
 	for i := range l.trades {
 		if l.trades[i].id == id {
@@ -181,7 +181,7 @@ func (l *lookup) trade(id int64) *found {
 	return &found{}
 }
 
-// check compares the details with the trades: those of the load are all complete.
+// check compares the details with the trades: the trades of the load are all complete.
 func (l *lookup) check(seen *details) error {
 	var cash int
 	for _, t := range l.trades {
@@ -196,7 +196,7 @@ func (l *lookup) check(seen *details) error {
 	return nil
 }
 
-// lots is frame 4: the history of every lot that an account's first trade from a time on has touched.
+// lots is frame 4: the history of every lot that an account's first trade from a time on has changed.
 func (l *lookup) lots(ctx context.Context) (LookupResult, error) {
 	var out LookupResult
 	f := &l.frame
@@ -211,11 +211,12 @@ func (l *lookup) lots(ctx context.Context) (LookupResult, error) {
 	return out, l.finishRead(ctx)
 }
 
-// TradeUpdate changes trades of the past: who traded, how it was settled, or what is said of the cash.
+// TradeUpdate changes trades of the past: the name of the trader, the type of settlement, or the description of the
+// cash transaction.
 func (s *Session) TradeUpdate(ctx context.Context, in UpdateInput) (UpdateResult, mix.Sample) {
 	var out UpdateResult
 	var witness change
-	var doubted []change // of attempts that may yet commit
+	var doubted []change // of attempts that may still commit
 	sample := s.perform(ctx, work{kind: mix.TradeUpdate,
 		try: func(ctx context.Context) error {
 			s.frame.begin(s.beginOrder())
@@ -243,8 +244,8 @@ func (s *Session) TradeUpdate(ctx context.Context, in UpdateInput) (UpdateResult
 	return out, sample
 }
 
-// anyWritten looks, in the transaction that has begun, for what attempts have written whose COMMIT was not
-// answered. That there is nothing is final: they have written the rows that this transaction is about to write.
+// anyWritten searches, in the current transaction, for values written by attempts whose COMMIT was not
+// answered. If there are none, that is final: the attempts wrote the rows that this transaction is about to write.
 func (s *Session) anyWritten(ctx context.Context, doubted []change) (bool, error) {
 	for _, c := range doubted {
 		var found bool
@@ -263,7 +264,7 @@ type change struct {
 	value string
 }
 
-// rename is frame 1: the server changes the names of who traded, and shows the trades thereafter.
+// rename is frame 1: it changes the names of the traders, and then reads the trades.
 func (l *lookup) rename(ctx context.Context, updates int, out *UpdateResult, witness *change) error {
 	for _, id := range l.in.Trades[:min(updates, len(l.in.Trades))] {
 		l.frame.change(sqlUpdateName, id)
@@ -323,7 +324,7 @@ func (l *lookup) reword(ctx context.Context, updates int, out *UpdateResult, wit
 	return l.commitSeen(ctx)
 }
 
-// otherCashType returns the other name of a way to settle.
+// otherCashType returns the other name of a type of settlement.
 func otherCashType(name string) string {
 	switch name {
 	case "Cash Account":
@@ -336,7 +337,7 @@ func otherCashType(name string) string {
 	return "Margin"
 }
 
-// otherText writes "shares" in a description with a capital letter, or without it again.
+// otherText toggles the capital letter of "shares" in a description.
 func otherText(text string) string {
 	if strings.Contains(text, " shares of ") {
 		return strings.Replace(text, " shares of ", " Shares of ", 1)

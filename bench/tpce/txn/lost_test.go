@@ -13,21 +13,22 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 )
 
-// proxy stands between a session and the server, and cuts one connection at a chosen message.
+// proxy forwards the connections of sessions to a server, and cuts one at a chosen message.
 type proxy struct {
 	t        *testing.T
 	listener net.Listener
 	server   string
-	// left counts down: the connection is cut when it reaches 0, before what is then being forwarded.
+	// left counts down: the connection is cut when it reaches 0, before the current message is forwarded.
 	left atomic.Int64
-	// answers: count what the server sends, not what the session sends.
+	// answers: count the server's messages, not the session's.
 	answers atomic.Bool
-	// late, if not nil, has the message that a connection is cut at delivered all the same, later.
+	// late, if not nil, delays the message at which a connection is cut, instead of dropping it.
 	late  atomic.Pointer[late]
 	group sync.WaitGroup
 }
 
-// late says when the server gets a message whose sender has lost its connection, and when it loses its own.
+// late controls when the server receives a message whose sender has lost its connection, and when the server's
+// connection is closed.
 type late struct{ deliver, end chan struct{} }
 
 func newProxy(t *testing.T, server string) *proxy {
@@ -53,7 +54,7 @@ func newProxy(t *testing.T, server string) *proxy {
 	return p
 }
 
-// cutAfter has the connection cut after so many messages have passed in one direction; never if n is negative.
+// cutAfter cuts the connection after n messages in one direction; never if n is negative.
 func (p *proxy) cutAfter(n int64, answers bool) {
 	p.answers.Store(answers)
 	p.left.Store(n + 1)
@@ -84,7 +85,7 @@ func (p *proxy) copy(to, from net.Conn, answers bool) {
 				if l := p.late.Swap(nil); l != nil {
 					_ = from.Close()
 					<-l.deliver
-					_, _ = to.Write(buffer[:n]) // or the server is gone, which the test will see
+					_, _ = to.Write(buffer[:n]) // if the server is gone, the test notices
 					<-l.end
 				}
 				return
@@ -99,10 +100,10 @@ func (p *proxy) copy(to, from net.Conn, answers bool) {
 	}
 }
 
-// TestLostConnections: whatever message the connection is lost at, before or behind the server's work, an
-// order is entered once, a trade completed once and an order submitted once, and the sessions know it.
+// TestLostConnections: at whatever message the connection is lost, before or after the server has processed it, an
+// order is entered once, a trade completed once and an order submitted once, and the sessions report it.
 // Method: on a server, through a proxy that cuts the connection at the first, second, … message of each
-// transaction, until one passes without a cut; in both directions.
+// transaction, until a transaction ends without a cut; in both directions.
 func TestLostConnections(t *testing.T) {
 	ctx := context.Background()
 	d := loaded(ctx, t)
@@ -128,7 +129,7 @@ func TestLostConnections(t *testing.T) {
 	d.check(ctx)
 }
 
-// proxied returns a proxy before the database's server that cuts nothing yet, and the URL through it.
+// proxied returns a proxy for the database's server, initially without cuts, and its URL.
 func (d *database) proxied() (*proxy, string) {
 	d.t.Helper()
 	u, err := url.Parse(d.url)
@@ -138,16 +139,16 @@ func (d *database) proxied() (*proxy, string) {
 	p := newProxy(d.t, u.Host)
 	u.Host = p.listener.Addr().String()
 	query := u.Query()
-	query.Set("sslmode", "disable") // one message less, which would be cut as the others are
+	query.Set("sslmode", "disable") // avoids one more message to be cut
 	u.RawQuery = query.Encode()
 	p.cutAfter(-1, false)
 	return p, u.String()
 }
 
-// TestLateCommit: a COMMIT that reaches the server after its session has lost the connection, and has looked
-// in vain for what it did, is not repeated: an order is submitted once and its volume added once, and what a
-// Trade-Update changes is changed once. Method: on a server, through a proxy that holds the message with the
-// COMMIT back until the look was answered.
+// TestLateCommit: a COMMIT that reaches the server after its session has lost the connection, and has not found the
+// transaction's effects, is not repeated: an order is submitted once and its volume added once, and a
+// Trade-Update makes its changes once. Method: on a server, through a proxy that delays the message with the
+// COMMIT until the query for the effects was answered.
 func TestLateCommit(t *testing.T) {
 	ctx := context.Background()
 	d := loaded(ctx, t)
@@ -156,7 +157,7 @@ func TestLateCommit(t *testing.T) {
 	doubts := 0 // attempts that were repeated
 	for range 4 {
 		s := d.open(ctx, through, Settings{Pipeline: true})
-		// The first of each has the statements prepared, so that the third message of the second has the COMMIT.
+		// The first run of each prepares the statements, so that the third message of the second run contains the COMMIT.
 		feed := func(held bool) {
 			o := in.Order()
 			o.RollBack, o.Terms = false, gen.Terms{Type: "TLB", Qty: 100, Limit: 25_00}
@@ -205,14 +206,14 @@ func TestLateCommit(t *testing.T) {
 	d.check(ctx)
 }
 
-// holdThird runs a transaction of a session, and has the server get the third of its messages only after the
-// session has lost its connection and looked what became of it.
+// holdThird runs a transaction of a session. The server receives the third of its messages only after the
+// session has lost its connection and queried the outcome.
 func (p *proxy) holdThird(hold bool, run func()) {
 	if !hold {
 		run()
 		return
 	}
-	const looked = -4 // start-up, preparing the look, the look; its answer was there when the next is sent
+	const looked = -4 // start-up, preparing the query, the query; its answer has arrived when the next message is sent
 	l := &late{deliver: make(chan struct{}), end: make(chan struct{})}
 	defer close(l.end)
 	p.late.Store(l)
@@ -243,8 +244,8 @@ type lossy struct {
 	cuts, done, unknown int
 }
 
-// round runs one of each transaction that writes, each cut at its n-th message. It reports that none of them
-// had so many.
+// round runs one of each transaction that writes, each cut at its n-th message. It reports whether all of them
+// had fewer messages.
 func (l *lossy) round(ctx context.Context, n int64, answers bool) bool {
 	passed := true
 	cut := func(run func() mix.Sample) mix.Sample {
@@ -278,7 +279,7 @@ func (l *lossy) round(ctx context.Context, n int64, answers bool) bool {
 		l.t.Errorf("the volume rose from %d to %d, by 10", before, after)
 	}
 	sample := cut(func() (sample mix.Sample) { fed, sample = l.s.MarketFeed(ctx, tape); return sample })
-	if sample.Outcome == mix.Unknown { // nothing was submitted, so nothing shows
+	if sample.Outcome == mix.Unknown { // no order was submitted, so the database does not show
 		l.unknown++
 	} else {
 		l.sure(sample)
@@ -302,7 +303,7 @@ func (l *lossy) round(ctx context.Context, n int64, answers bool) bool {
 	return passed
 }
 
-// sure fails the test unless a transaction is known to be committed.
+// sure fails the test unless a transaction is reported as committed.
 func (l *lossy) sure(sample mix.Sample) {
 	l.t.Helper()
 	if sample.Err != nil || sample.Outcome != mix.Committed && sample.Outcome != mix.AlreadyDone {

@@ -46,8 +46,8 @@ type upkeep struct {
 	rows int64
 }
 
-// DataMaintenance changes something small in one table. It is not repeated after a COMMIT without an answer:
-// nobody counts on it.
+// DataMaintenance makes a small change to one table. It is not repeated after a COMMIT without an answer,
+// because no check depends on it.
 func (s *Session) DataMaintenance(ctx context.Context, in MaintenanceInput) (MaintenanceResult, mix.Sample) {
 	var out MaintenanceResult
 	sample := s.perform(ctx, work{kind: mix.DataMaintenance, once: true, races: true, try: func(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (s *Session) DataMaintenance(ctx context.Context, in MaintenanceInput) (Mai
 	return out, sample
 }
 
-// change adds the last statements of the change to the frame, after those before them were sent.
+// change sends all statements of the change except the last ones, which it adds to the frame.
 func (u *upkeep) change(ctx context.Context) error {
 	f, in := &u.frame, u.in
 	switch in.Table {
@@ -100,7 +100,7 @@ func (u *upkeep) change(ctx context.Context) error {
 	return nil
 }
 
-// either returns a, or b if it is a already.
+// either returns a, or b if now is a.
 func either(now, a, b string) string {
 	if now == a {
 		return b
@@ -108,7 +108,7 @@ func either(now, a, b string) string {
 	return a
 }
 
-// toggle reads one text and writes another.
+// toggle reads a text and replaces it with another.
 func (u *upkeep) toggle(ctx context.Context, read, write string, key any, other func(string) string) error {
 	var text string
 	u.frame.one(read, []any{key}, &text)
@@ -160,7 +160,7 @@ func (u *upkeep) address(ctx context.Context) error {
 	return nil
 }
 
-// taxes moves a customer to the next rate of its country.
+// taxes assigns the next tax rate of its country to a customer.
 func (u *upkeep) taxes(ctx context.Context) error {
 	var id string
 	u.frame.one(sqlKeepTax, []any{u.in.Customer}, &id)
@@ -176,7 +176,7 @@ func (u *upkeep) taxes(ctx context.Context) error {
 	return nil
 }
 
-// exchanges notes in every exchange's description when it was last updated.
+// exchanges writes the time of the update into every exchange's description.
 func (u *upkeep) exchanges(ctx context.Context) error {
 	const mark = " LAST UPDATED "
 	described := map[string]string{}
@@ -212,7 +212,7 @@ func (u *upkeep) quarters(ctx context.Context) error {
 	return nil
 }
 
-// watched replaces the middle item of a watch list by the next security that is not on it.
+// watched replaces the middle item of a watch list with the next security that is not on it.
 func (u *upkeep) watched(ctx context.Context) error {
 	var list int64
 	var symbol string
@@ -227,7 +227,7 @@ func (u *upkeep) watched(ctx context.Context) error {
 	middle := symbols[len(symbols)/2]
 	var found bool
 	var next string
-	for _, after := range [2]string{middle, ""} { // from the beginning again, behind the last symbol
+	for _, after := range [2]string{middle, ""} { // after the last symbol, continue at the first
 		u.frame.maybe(&found, sqlKeepUnwatched, []any{list, after}, &next)
 		if err := u.frame.send(ctx); err != nil {
 			return err

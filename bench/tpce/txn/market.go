@@ -58,14 +58,14 @@ FROM news_xref nx JOIN news_item ni ON ni.ni_id = nx.nx_ni_id WHERE nx.nx_co_id 
 FROM news_xref nx JOIN news_item ni ON ni.ni_id = nx.nx_ni_id WHERE nx.nx_co_id = $1 LIMIT 2`
 )
 
-// What Security-Detail finds for every company.
+// The numbers of rows that Security-Detail finds for every company.
 const (
 	companyCompetitors = 3
 	companyQuarters    = 20
 	companyNews        = 2
 )
 
-// MarketWatch compares what a list of securities is worth with a day in the past.
+// MarketWatch compares the value of a list of securities with that of a day in the past.
 func (s *Session) MarketWatch(ctx context.Context, in WatchInput) (WatchResult, mix.Sample) {
 	var out WatchResult
 	sample := s.perform(ctx, work{kind: mix.MarketWatch, try: func(ctx context.Context) error {

@@ -52,7 +52,7 @@ func scaled(v pgtype.Numeric, decimals int32) (int64, error) {
 	return n.Int64(), nil
 }
 
-// money writes cents as a parameter of type numeric.
+// money formats cents as a parameter of type numeric.
 func money(c int64) string {
 	sign := ""
 	if c < 0 {
@@ -61,10 +61,10 @@ func money(c int64) string {
 	return fmt.Sprintf("%s%d.%02d", sign, c/100, c%100)
 }
 
-// commissionOf returns what a broker gets, in cents and rounded half up. The rate is in hundredths of a
+// commissionOf returns a broker's commission, in cents and rounded half up. The rate is in hundredths of a
 // percent.
 func commissionOf(qty, price, rate int64) int64 { return (qty*price*rate + 5_000) / 10_000 }
 
-// taxOf returns the tax on a gain that is not negative, in cents and rounded half up. The rate is in units of
+// taxOf returns the tax on a non-negative gain, in cents and rounded half up. The rate is in units of
 // its fifth decimal.
 func taxOf(gain, rate int64) int64 { return (gain*rate + 50_000) / 100_000 }

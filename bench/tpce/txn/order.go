@@ -42,7 +42,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, NULL, $11, $12, 0, $13)`
 	sqlOrderExists  = `SELECT t_st_id FROM trade WHERE t_id = $1`
 )
 
-// order is one attempt at a Trade-Order: what its frames have found.
+// order is one attempt at a Trade-Order, with the results of its frames.
 type order struct {
 	*Session
 	in  *OrderInput
@@ -58,7 +58,7 @@ type order struct {
 	balance, assets                   cents
 }
 
-// TradeOrder enters an order. A lost COMMIT is looked for by the order's id, which a repetition keeps.
+// TradeOrder enters an order. After a lost COMMIT its outcome is queried by the order's id, which repetitions keep.
 func (s *Session) TradeOrder(ctx context.Context, in OrderInput) (OrderResult, mix.Sample) {
 	var out OrderResult
 	sample := s.perform(ctx, work{kind: mix.TradeOrder,
@@ -74,7 +74,7 @@ func (s *Session) TradeOrder(ctx context.Context, in OrderInput) (OrderResult, m
 	return out, sample
 }
 
-// exists reports that a query finds a row.
+// exists reports whether a query finds a row.
 func (s *Session) exists(ctx context.Context, sql string, args ...any) (bool, error) {
 	var found bool
 	s.frame.reset()
@@ -97,7 +97,7 @@ func (o *order) run(ctx context.Context) error {
 	return o.enter(ctx, gain)
 }
 
-// findParties reads whose account it is, which security is meant, and what kind of order.
+// findParties reads the account's owner, the security, and the type of the order.
 func (o *order) findParties(ctx context.Context) error {
 	f, in := &o.frame, o.in
 	f.begin(o.beginOrder())
@@ -113,8 +113,8 @@ func (o *order) findParties(ctx context.Context) error {
 	return f.send(ctx)
 }
 
-// findTerms reads what the account holds of the security and what the order costs, and whether whoever gives
-// it may.
+// findTerms reads the account's holding of the security and the cost of the order, and whether the person who gives
+// the order has the permission.
 func (o *order) findTerms(ctx context.Context) error {
 	f, in := &o.frame, o.in
 	permitted := true
@@ -147,7 +147,7 @@ func (o *order) findTerms(ctx context.Context) error {
 	return nil
 }
 
-// price returns what the order offers or asks for a share.
+// price returns the price that the order offers or demands per share.
 func (o *order) price() int64 {
 	if o.market {
 		return int64(o.last)
@@ -155,7 +155,7 @@ func (o *order) price() int64 {
 	return o.in.Terms.Limit
 }
 
-// estimate returns what the trade would gain if it were executed now, as Trade-Result will decide it.
+// estimate returns the gain if the trade were executed now, computed like in Trade-Result.
 func (o *order) estimate(ctx context.Context) (int64, error) {
 	signed := o.in.Terms.Qty
 	if o.sell {
@@ -173,7 +173,7 @@ func (o *order) estimate(ctx context.Context) (int64, error) {
 	return outcome.SellValue - outcome.BuyValue, nil
 }
 
-// lots reads what an account holds of a security, and returns it in the order of time.
+// lots returns the lots of an account and security, in the order of time.
 func (s *Session) lots(ctx context.Context, account int64, symbol string, lifo bool) ([]gen.Lot, error) {
 	var lots []gen.Lot
 	var lot gen.Lot
@@ -218,7 +218,7 @@ func (o *order) enter(ctx context.Context, gain int64) error {
 	} else {
 		f.commit()
 	}
-	// The COMMIT may be all of the result that gets lost.
+	// Set before the COMMIT, whose answer may be lost.
 	out.Symbol, out.Type, out.Market, out.Qty, out.Price = o.symbol, terms.Type, o.market, terms.Qty, price
 	if err := f.send(ctx); err != nil {
 		return err
@@ -230,5 +230,5 @@ func (o *order) enter(ctx context.Context, gain int64) error {
 	return nil
 }
 
-// clock returns the time that rows are stamped with: what a timestamp holds.
+// clock returns the time for rows, with the precision of a timestamp.
 func clock() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }

@@ -13,15 +13,15 @@ import (
 	"github.com/percodb/percodb/bench/tpce/schema"
 )
 
-// Rejected is a statement that a server did not take.
+// Rejected is a statement that a server rejected.
 type Rejected struct {
 	Name string // of the transaction
 	SQL  string
 	Err  error
 }
 
-// Probe runs every statement once, in transactions that are rolled back, and returns those that the server
-// rejects. The error says that it could not be asked. The tables must be there; what they hold does not matter.
+// Probe runs every statement once, in transactions that are rolled back, and returns those that the server rejects. The
+// error means that the server could not be queried. The tables must exist; their contents do not matter.
 func Probe(ctx context.Context, url string) ([]Rejected, error) {
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
@@ -33,7 +33,7 @@ func Probe(ctx context.Context, url string) ([]Rejected, error) {
 		err := try(ctx, conn, p)
 		var pg *pgconn.PgError
 		switch {
-		case err == nil || errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23"): // broken constraints are understood
+		case err == nil || errors.As(err, &pg) && strings.HasPrefix(pg.Code, "23"): // a violated constraint means that the statement was understood
 		case conn.IsClosed() || pg == nil && ctx.Err() != nil:
 			return rejected, err
 		default:
@@ -43,7 +43,7 @@ func Probe(ctx context.Context, url string) ([]Rejected, error) {
 	return rejected, nil
 }
 
-// try runs one statement in a transaction, together with what it needs, and takes everything back.
+// try runs one statement in a transaction, with its prerequisites, and rolls everything back.
 func try(ctx context.Context, conn *pgx.Conn, p probe) (err error) {
 	begin := "BEGIN"
 	if strings.HasPrefix(p.sql, "BEGIN") {

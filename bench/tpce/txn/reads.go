@@ -52,7 +52,7 @@ func (s *Session) TradeStatus(ctx context.Context, in StatusInput) (StatusResult
 	return out, sample
 }
 
-// CustomerPosition lists what a customer owns.
+// CustomerPosition lists a customer's accounts and their values.
 func (s *Session) CustomerPosition(ctx context.Context, in PositionInput) (PositionResult, mix.Sample) {
 	var out PositionResult
 	sample := s.perform(ctx, work{kind: mix.CustomerPosition, try: func(ctx context.Context) error {

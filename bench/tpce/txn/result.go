@@ -36,7 +36,7 @@ WHERE s.s_symb = $1 AND c.c_id = $2 AND cr.cr_tt_id = $3 AND cr.cr_from_qty <= $
 	sqlResultCash        = `INSERT INTO cash_transaction (ct_t_id, ct_dts, ct_amt, ct_name) VALUES ($1, $2, $3, $4)`
 )
 
-// result is one attempt at a Trade-Result: what its frames have found.
+// result is one attempt at a Trade-Result, with the results of its frames.
 type result struct {
 	*Session
 	in  ResultInput
@@ -52,7 +52,7 @@ type result struct {
 	outcome                           gen.Outcome
 }
 
-// TradeResult completes an order that was executed. Its outcome is AlreadyDone if the trade was complete.
+// TradeResult completes an order that was executed. Its outcome is AlreadyDone if the trade is already complete.
 func (s *Session) TradeResult(ctx context.Context, in ResultInput) (ResultOutput, mix.Sample) {
 	var out ResultOutput
 	sample := s.perform(ctx, work{kind: mix.TradeResult, races: true, try: func(ctx context.Context) error {
@@ -106,7 +106,7 @@ func (r *result) findHolding(ctx context.Context) error {
 	return f.send(ctx)
 }
 
-// hold is the rest of frame 2: it changes what the account holds. With it go the reads of frames 3 and 4.
+// hold is the rest of frame 2: it updates the account's holdings. It also sends the reads of frames 3 and 4.
 func (r *result) hold(ctx context.Context) error {
 	f, out := &r.frame, r.out
 	change := out.Qty
@@ -149,11 +149,11 @@ func (r *result) hold(ctx context.Context) error {
 	return f.send(ctx)
 }
 
-// taxed reports that the customer pays tax on the trade.
+// taxed reports whether the customer pays tax on the trade.
 func (r *result) taxed() bool { return r.taxStatus != 0 && r.outcome.SellValue > r.outcome.BuyValue }
 
-// complete writes the rest of frame 3, and frames 5 and 6. The broker's row, on which other trades wait, is
-// written last.
+// complete writes the rest of frame 3, and frames 5 and 6. It writes the broker's row last, because other trades
+// wait for it.
 func (r *result) complete(ctx context.Context) error {
 	f, out, id := &r.frame, r.out, r.in.TradeID
 	var tax int64
@@ -196,7 +196,7 @@ func (r *result) complete(ctx context.Context) error {
 	return err
 }
 
-// amount returns what the trade brings to the account, or takes from it.
+// amount returns the change of the account's balance by the trade.
 func (r *result) amount(fee, tax int64) int64 {
 	worth := r.out.Qty * r.in.Price
 	amount := worth - int64(r.charge) - fee

@@ -10,23 +10,23 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// trouble says what an error means for the transaction that met it.
+// trouble is the meaning of an error for its transaction.
 type trouble int
 
 const (
-	// fault: repeating it would meet the same again.
+	// fault: a repetition would fail again.
 	fault trouble = iota
-	// conflict: it was rolled back because of others.
+	// conflict: it was rolled back because of other transactions.
 	conflict
-	// gone: the server, or a part of it, was not there.
+	// gone: the server, or a part of it, was unavailable.
 	gone
-	// undetermined: the server itself cannot tell what became of its COMMIT.
+	// undetermined: the server itself does not know the outcome of the COMMIT.
 	undetermined
 )
 
 const uniqueViolation = "23505"
 
-// classify returns what an error means, and its SQLSTATE, "" if it has none. The connection may have been
+// classify returns the meaning of an error, and its SQLSTATE, "" if it has none. lost means that the connection was
 // lost with it.
 func classify(err error, lost bool) (trouble, string) {
 	var pg *pgconn.PgError
@@ -37,16 +37,16 @@ func classify(err error, lost bool) (trouble, string) {
 		if lost {
 			return gone, ""
 		}
-		return fault, "" // what the driver itself makes of an answer
+		return fault, "" // an error of the driver itself
 	}
 	switch pg.Code {
 	case "40001", "40P01", "55P03":
 		return conflict, pg.Code
 	case "08007", "40003":
 		return undetermined, pg.Code
-	case "57P01", "57P02", "57P03", "53300": // shut down, crashed, not up yet, too many connections
+	case "57P01", "57P02", "57P03", "53300": // shut down, crashed, starting, too many connections
 		return gone, pg.Code
-	case "08P01": // a violation of the protocol is nobody's absence
+	case "08P01": // a violation of the protocol does not mean an unavailable server
 		return fault, pg.Code
 	}
 	if strings.HasPrefix(pg.Code, "08") {
@@ -55,8 +55,7 @@ func classify(err error, lost bool) (trouble, string) {
 	return fault, pg.Code
 }
 
-// backoff is the pause between attempts: a millisecond, then twice as long each time, half of it more or
-// less.
+// backoff is the pause between attempts: a millisecond, then doubling, randomized by half.
 type backoff struct{ next time.Duration }
 
 const (

@@ -23,7 +23,7 @@ func small() gen.Scale {
 	return gen.Scale{Customers: 1000, TradeDays: 1, TradesPerCustomer: 20, MarketDays: 65, NewsBytes: 300, Seed: 3, ShortHistory: true}
 }
 
-// counter gives trade ids one by one.
+// counter is an IDSource of consecutive ids.
 type counter struct{ last atomic.Int64 }
 
 func (c *counter) Next(context.Context) (int64, error) { return c.last.Add(1), nil }
@@ -34,11 +34,11 @@ type database struct {
 	url string
 	gen *gen.Generator
 	ids *counter
-	// conn is what number asks on.
+	// conn is the connection for number.
 	conn *pgx.Conn
 }
 
-// loaded makes a schema for the test in the database that the environment names, and loads it. Without a
+// loaded creates a schema for the test in the database that the environment names, and loads it. Without a
 // database, the test is skipped.
 func loaded(ctx context.Context, t *testing.T) *database {
 	t.Helper()
@@ -72,7 +72,7 @@ func (d *database) exec(ctx context.Context, statements ...string) {
 	}
 }
 
-// number returns what a query of one number finds.
+// number returns the result of a query of one number.
 func (d *database) number(ctx context.Context, sql string, args ...any) int64 {
 	d.t.Helper()
 	if d.conn == nil {
@@ -102,7 +102,7 @@ func (d *database) open(ctx context.Context, url string, set Settings) *Session 
 	return s
 }
 
-// check judges all conditions that need no journal.
+// check evaluates all conditions that need no journal.
 func (d *database) check(ctx context.Context) {
 	d.t.Helper()
 	report, err := check.Run(ctx, check.Options{URL: d.url})
@@ -116,7 +116,7 @@ func (d *database) check(ctx context.Context) {
 	}
 }
 
-// settled fails the test unless a transaction ended as wanted.
+// settled fails the test unless a transaction has the wanted outcome.
 func settled(t *testing.T, sample mix.Sample, want mix.Outcome) {
 	t.Helper()
 	if sample.Outcome != want || sample.Err != nil {
@@ -127,8 +127,8 @@ func settled(t *testing.T, sample mix.Sample, want mix.Outcome) {
 	}
 }
 
-// day enters orders, lets them be executed, and asks for everything else in between. Orders that no ticker
-// lets go stay pending.
+// day enters orders, executes them, and runs all other transactions in between. Orders whose limit no ticker
+// meets stay pending.
 func day(ctx context.Context, t *testing.T, s *Session, in *Inputs, orders int) {
 	t.Helper()
 	var tape []Ticker
@@ -172,7 +172,7 @@ func day(ctx context.Context, t *testing.T, s *Session, in *Inputs, orders int) 
 	}
 }
 
-// TestDays: under all settings, transactions keep what the check asks of them. Method: on a server, a few
+// TestDays: under all settings, transactions maintain the conditions of the check. Method: on a server, a few
 // hundred of all kinds each, one after the other; then the check, then the clean-up and the check again.
 func TestDays(t *testing.T) {
 	ctx := context.Background()
@@ -225,8 +225,8 @@ func TestDays(t *testing.T) {
 	})
 }
 
-// TestOutputs: each transaction finds what its inputs say is there. Method: on a server; frames of lookups,
-// a position against the accounts of the generator, an order that shows up as the latest of its account.
+// TestOutputs: each transaction returns the expected rows. Method: on a server; frames of lookups,
+// a position against the accounts of the generator, an order that is the latest of its account.
 func TestOutputs(t *testing.T) {
 	ctx := context.Background()
 	d := loaded(ctx, t)
@@ -291,8 +291,8 @@ func (d *database) positions(ctx context.Context, s *Session, in *Inputs) {
 	}
 }
 
-// latest enters a limit order, finds it as the latest of its account and with its broker, has it submitted,
-// and completes it.
+// latest enters a limit order, finds it as the latest of its account and with its broker, submits it with a
+// Market-Feed, and completes it.
 func (d *database) latest(ctx context.Context, s *Session, in *Inputs) {
 	o := in.Order()
 	o.RollBack = false
@@ -335,7 +335,7 @@ func (d *database) latest(ctx context.Context, s *Session, in *Inputs) {
 	}
 }
 
-// watched compares both ways to watch the market, for all kinds of lists.
+// watched compares both variants of Market-Watch, for all kinds of lists.
 func (d *database) watched(ctx context.Context, s *Session, in *Inputs) {
 	loop := d.open(ctx, d.url, Settings{Pipeline: true, MarketWatchLoop: true})
 	for _, w := range []WatchInput{{Customer: in.customer()}, {Account: in.account()}, {Industry: in.lobbies[3], FirstCompany: 1, LastCompany: 500}} {
@@ -347,7 +347,7 @@ func (d *database) watched(ctx context.Context, s *Session, in *Inputs) {
 		if a != b || a.Percent == 0 {
 			d.t.Errorf("%+v: %v and %v percent", w, a.Percent, b.Percent)
 		}
-		// A day without prices: what is on a list, or in an industry, is worth something on every day of the load.
+		// A day without prices: every list and industry has a value on every day of the load.
 		w.Since = d.gen.MarketDate(0).AddDate(-1, 0, 0)
 		for _, session := range []*Session{s, loop} {
 			if _, sample := session.MarketWatch(ctx, w); (sample.Outcome == mix.Failed) != (w.Account == 0) {
@@ -357,9 +357,9 @@ func (d *database) watched(ctx context.Context, s *Session, in *Inputs) {
 	}
 }
 
-// TestContention: transactions that conflict are repeated until they commit, and every one of them counts
-// once. Method: on a server, four sessions complete trades of one account at once, then four feed the same
-// tickers, one of which lets an order go.
+// TestContention: conflicting transactions are repeated until they commit, and each has its effects
+// once. Method: on a server, four sessions concurrently complete trades of one account, then four feed the same
+// tickers, one of which meets the limit of an order.
 func TestContention(t *testing.T) {
 	ctx := context.Background()
 	d := loaded(ctx, t)
@@ -403,7 +403,7 @@ func TestContention(t *testing.T) {
 	d.check(ctx)
 }
 
-// TestEndsWithContext: a transaction ends when its context does, and says so.
+// TestEndsWithContext: a transaction ends when its context ends, and reports that.
 func TestEndsWithContext(t *testing.T) {
 	ctx := context.Background()
 	d := loaded(ctx, t)

@@ -12,18 +12,17 @@ import (
 	"github.com/percodb/percodb/bench/tpce/mix"
 )
 
-// Session is one connection to a server, made anew when it is lost. It is not for concurrent use.
+// Session is one connection to a server, replaced when it is lost. Not safe for concurrent use.
 type Session struct {
 	config *pgx.ConnConfig
 	set    *Settings
 	gen    *gen.Generator
 	conn   *pgx.Conn // nil when it was lost
-	trips  int       // of the attempt under way
-	// committing: the attempt under way has sent its COMMIT, so that it may have committed even if it fails.
+	trips  int       // of the current attempt
+	// committing: the current attempt has sent its COMMIT, so that it may have committed even if it fails.
 	committing bool
 	frame      frame // emptied by its send
-	// giveUp is when the transaction under way stops to wait for a server that is gone; zero while it has not
-	// been.
+	// giveUp is when the current transaction stops waiting for an unavailable server; zero while it was available.
 	giveUp time.Time
 }
 
@@ -52,7 +51,7 @@ const ConnectTimeout = 10 * time.Second
 // Close ends the connection.
 func (s *Session) Close(ctx context.Context) {
 	if s.conn != nil {
-		_ = s.conn.Close(ctx) // what was to be kept is committed
+		_ = s.conn.Close(ctx) // committed data stays
 		s.conn = nil
 	}
 }
@@ -60,29 +59,28 @@ func (s *Session) Close(ctx context.Context) {
 // work is a transaction as its methods describe it.
 type work struct {
 	kind mix.Kind
-	// try runs one attempt, from its BEGIN to its COMMIT, and finds everything it needs anew.
+	// try runs one attempt, from its BEGIN to its COMMIT, and reads everything that it needs again.
 	try func(ctx context.Context) error
-	// look finds out whether the last attempt, whose COMMIT was not answered, has committed. It is asked on a
-	// new connection, while that COMMIT may still be under way: that it has not, a repetition must see for
-	// itself, inside its own transaction. Nil if nothing but a repetition tells, or it does not matter.
+	// look determines whether the last attempt, whose COMMIT was not answered, has committed. It runs on a new
+	// connection, while that COMMIT may still be running: a repetition must check inside its own transaction that it
+	// has not. Nil if only a repetition can determine it, or it does not matter.
 	look func(ctx context.Context) (bool, error)
 	// once: without an answer the transaction is not repeated, and its outcome is Unknown.
 	once bool
-	// races: that a key is there already may be the doing of another transaction at the same time. A
-	// repetition finds the row.
+	// races: another concurrent transaction may have inserted the key. A repetition finds the row.
 	races bool
 }
 
-// What try returns when the transaction ended in another way than by its COMMIT.
+// What try returns if the transaction did not end by its COMMIT.
 var (
 	errRolledBack  = errors.New("rolled back as it was drawn to be")
 	errAlreadyDone = errors.New("an earlier attempt has committed")
 )
 
-// ErrOutage: a transaction was given up because its server was away for longer than Settings.Outage.
+// ErrOutage: a transaction was given up because its server was unavailable for longer than Settings.Outage.
 var ErrOutage = errors.New("the server is away for too long")
 
-// perform runs a transaction until it is settled.
+// perform runs a transaction until its outcome is known.
 func (s *Session) perform(ctx context.Context, w work) mix.Sample {
 	sample := mix.Sample{Kind: w.kind, Started: time.Now()}
 	s.giveUp = time.Time{}
@@ -95,8 +93,8 @@ func (s *Session) perform(ctx context.Context, w work) mix.Sample {
 	return sample
 }
 
-// settle makes attempts until one of them, or a look at the database, says what became of the transaction.
-// The error says why it Failed or is Unknown.
+// settle makes attempts until one of them, or a look at the database, determines the transaction's outcome. The error
+// is the reason why it Failed or is Unknown.
 func (s *Session) settle(ctx context.Context, w work, sample *mix.Sample) (mix.Outcome, error) {
 	var pause backoff
 	doubt := false // an attempt may have committed
@@ -177,8 +175,8 @@ func (s *Session) attempt(ctx context.Context, w work) error {
 	return err
 }
 
-// outlasted reports that the server has been gone, in this transaction, for longer than an outage may last. The
-// first call begins it.
+// outlasted reports that the server has been unavailable, in this transaction, for longer than the limit. The first
+// call starts the time.
 func (s *Session) outlasted() bool {
 	if s.giveUp.IsZero() {
 		s.giveUp = time.Now().Add(s.set.outage())
@@ -186,7 +184,7 @@ func (s *Session) outlasted() bool {
 	return !time.Now().Before(s.giveUp)
 }
 
-// connect makes a connection if there is none, for as long as an outage may last.
+// connect opens a connection if there is none, with retries up to the limit of outages.
 func (s *Session) connect(ctx context.Context) error {
 	if s.conn != nil && !s.conn.IsClosed() {
 		return nil
@@ -213,7 +211,7 @@ func (s *Session) connect(ctx context.Context) error {
 	}
 }
 
-// look finds out, on a new connection, whether the last attempt has committed.
+// look determines, on a new connection, whether the last attempt has committed.
 func (s *Session) look(ctx context.Context, w work) (bool, error) {
 	var pause backoff
 	for {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Isolation says at which levels transactions run.
+// Isolation selects the levels of the transactions.
 type Isolation string
 
 const (
-	// Snapshot: what writes runs at REPEATABLE READ, and so does what reads with more than one statement.
+	// Snapshot: transactions that write, or read with several statements, run at REPEATABLE READ.
 	Snapshot Isolation = "snapshot"
 	// Spec: reads at READ COMMITTED, Trade-Result at SERIALIZABLE, the others at REPEATABLE READ.
 	Spec Isolation = "spec"
@@ -18,42 +18,42 @@ const (
 	Serializable Isolation = "serializable"
 )
 
-// BrokerMode says how Trade-Result counts a broker's trades and commissions.
+// BrokerMode is how Trade-Result counts a broker's trades and commissions.
 type BrokerMode string
 
 const (
 	// Inline updates the broker's row.
 	Inline BrokerMode = "inline"
-	// SideTable inserts a row into broker_delta, which AggregateBroker adds up later.
+	// SideTable inserts a row into broker_delta, which AggregateBroker aggregates later.
 	SideTable BrokerMode = "side-table"
-	// Omit leaves brokers as they are.
+	// Omit does not change brokers.
 	Omit BrokerMode = "omit"
 )
 
-// IDSource gives ids to trades. It is shared by sessions.
+// IDSource generates ids of trades. Sessions share it.
 type IDSource interface {
-	// Next returns an id that no trade has had.
+	// Next returns a new id.
 	Next(ctx context.Context) (int64, error)
 }
 
-// Settings say how transactions run. One value is shared by sessions and does not change.
+// Settings configure the transactions. Sessions share one value, which does not change.
 type Settings struct {
 	Isolation      Isolation // Snapshot if ""
 	ForUpdate      bool      // Trade-Result locks the account's row when it reads it
-	Pipeline       bool      // statements of a frame are sent together
+	Pipeline       bool      // statements of a frame are sent in a pipeline
 	MergeTaxUpdate bool      // Trade-Result writes tax and the rest of the trade's row at once
-	// MarketWatchLoop asks for every security by itself, in place of one join.
+	// MarketWatchLoop queries every security separately, instead of one join.
 	MarketWatchLoop bool
-	// LookupLoop asks for every trade by itself, in place of = ANY.
+	// LookupLoop queries every trade separately, instead of = ANY.
 	LookupLoop bool
-	// FeedBatch runs the twenty tickers of a Market-Feed as one transaction, in place of one each.
+	// FeedBatch runs the twenty tickers of a Market-Feed as one transaction, instead of one each.
 	FeedBatch    bool
 	BrokerWrites BrokerMode // Inline if ""
 	// MaxRetries is how often a transaction is repeated after conflicts, 50 if 0.
 	MaxRetries int
-	// Outage is how long a transaction waits for a server that is gone, in all, a minute if 0.
+	// Outage is how long a transaction waits for an unavailable server in total, a minute if 0.
 	Outage time.Duration
-	// TradeIDs gives ids to orders. If nil, the server's sequence does.
+	// TradeIDs generates ids of orders. If nil, the server's sequence does.
 	TradeIDs IDSource
 }
 

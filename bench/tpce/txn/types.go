@@ -11,26 +11,26 @@ import (
 type OrderInput struct {
 	Account        int64
 	Trader         gen.Person
-	Symbol         string // "" if Company and Issue say it
+	Symbol         string // "" if Company and Issue name the security
 	Company, Issue string
 	Terms          gen.Terms
 	RollBack       bool // the order is entered and then rolled back
 }
 
-// OrderResult is an order that was entered: what an exchange must know. Prices are cents.
+// OrderResult is an order that was entered, for the exchange. Prices are cents.
 type OrderResult struct {
 	TradeID int64
 	Symbol  string
 	Type    string // of trade_type
-	Market  bool   // goes to the exchange at once; otherwise Market-Feed submits it
+	Market  bool   // is submitted to the exchange at once; otherwise Market-Feed submits it
 	Qty     int64
-	Price   int64 // the limit, or the price at which the market was
-	// Tax is what the customer would pay if the order were executed now, Assets what the account is worth if
+	Price   int64 // the limit, or the market's price
+	// Tax is the customer's tax if the order were executed now, Assets the value of the account if
 	// the order is on margin.
 	Tax, Assets int64
 }
 
-// ResultInput is what the exchange says of an order: it was executed, at a price in cents.
+// ResultInput is an order's execution by the exchange, with the price in cents.
 type ResultInput struct {
 	TradeID int64
 	Price   int64
@@ -51,10 +51,10 @@ type Ticker struct {
 	Qty    int64
 }
 
-// FeedInput is a piece of tape.
+// FeedInput is a section of the tape.
 type FeedInput struct{ Tickers []Ticker }
 
-// Triggered is a limit order that a ticker let go.
+// Triggered is a limit order whose limit a ticker has met.
 type Triggered struct {
 	TradeID int64
 	Symbol  string
@@ -63,55 +63,55 @@ type Triggered struct {
 	Limit   int64 // cents
 }
 
-// FeedResult is what a Market-Feed did: with each ticker, and which orders are submitted now. Both hold
-// for what was committed, also when the whole Failed.
+// FeedResult contains the outcomes of a Market-Feed's tickers, and the orders to be submitted. Both are
+// valid for committed transactions even if the Market-Feed Failed.
 type FeedResult struct {
-	// Tickers has the outcomes, in the order of the input: Committed, AlreadyDone, Unknown or Failed. After
-	// a Failed one, those behind it are Failed too.
+	// Tickers has the outcomes, in the order of the input: Committed, AlreadyDone, Unknown or Failed. All
+	// tickers after a Failed one are Failed.
 	Tickers   []mix.Outcome
 	Triggered []Triggered
 }
 
-// StatusInput asks for the latest trades of an account.
+// StatusInput requests the latest trades of an account.
 type StatusInput struct{ Account int64 }
 
-// StatusResult has the ids of those trades, the latest first.
+// StatusResult contains the ids of those trades, the latest first.
 type StatusResult struct{ Trades []int64 }
 
-// PositionInput asks what a customer owns.
+// PositionInput requests the accounts of a customer.
 type PositionInput struct {
-	Customer int64  // 0 if TaxID says who
-	TaxID    string // "" if Customer does
-	// History asks for the latest trades of one of the accounts found, the Account-th of them.
+	Customer int64  // 0 if TaxID identifies the customer
+	TaxID    string // "" if Customer is set
+	// History requests the latest trades of the Account-th of the accounts found.
 	History bool
 	Account int64
 }
 
-// PositionResult is what a customer owns.
+// PositionResult contains the accounts of a customer.
 type PositionResult struct {
 	Customer int64
-	Accounts []AccountPosition // the poorest first
+	Accounts []AccountPosition // by ascending assets
 	History  int               // rows
 }
 
 // AccountPosition is one account; amounts are cents.
 type AccountPosition struct{ Account, Balance, Assets int64 }
 
-// VolumeInput asks what orders are open with brokers, in a sector.
+// VolumeInput requests the open orders of brokers in a sector.
 type VolumeInput struct {
 	Brokers []string
 	Sector  string
 }
 
-// VolumeResult has the brokers that have such orders.
+// VolumeResult contains the brokers that have such orders.
 type VolumeResult struct{ Brokers []string }
 
-// WatchInput asks how the worth of a list of securities has changed since a day: of a customer's watch list,
-// of what an account holds, or of an industry. One of the first three is set.
+// WatchInput requests the change of the value of a list of securities since a day: of a customer's watch list,
+// of an account's holdings, or of an industry. One of the first three is set.
 type WatchInput struct {
 	Customer, Account int64
 	Industry          string
-	FirstCompany      int64 // with Industry: the companies asked about
+	FirstCompany      int64 // with Industry: the range of companies
 	LastCompany       int64
 	Since             time.Time
 }
@@ -119,19 +119,19 @@ type WatchInput struct {
 // WatchResult is the change in percent.
 type WatchResult struct{ Percent float64 }
 
-// DetailInput asks for everything about a security and its company.
+// DetailInput requests all data of a security and its company.
 type DetailInput struct {
 	Symbol string
 	Since  time.Time // of the daily prices
 	Days   int64     // how many of them
-	News   bool      // the news themselves, not their headlines
+	News   bool      // the full news, not their headlines
 }
 
-// DetailResult says how much there was.
+// DetailResult contains the numbers of rows.
 type DetailResult struct{ Competitors, Quarters, Days, News int }
 
-// LookupInput asks for trades: by their ids (frame 1), by account and time (2), by security and time (3), or
-// for the history of what one trade changed (4).
+// LookupInput requests trades: by their ids (frame 1), by account and time (2), by security and time (3), or
+// the history of the lots that one trade changed (4).
 type LookupInput struct {
 	Frame   int
 	Trades  []int64 // frame 1
@@ -139,32 +139,32 @@ type LookupInput struct {
 	Symbol  string  // frame 3
 	From    time.Time
 	To      time.Time // frames 2 and 3
-	Rows    int       // at most so many
+	Rows    int       // the maximum number
 }
 
-// LookupResult has the trades that were found; in frame 4 Rows of holding_history.
+// LookupResult contains the trades found; in frame 4 Rows is the number of rows of holding_history.
 type LookupResult struct {
 	Trades []int64
 	Rows   int
 }
 
-// UpdateInput asks for trades as LookupInput does, with frames 1 to 3, and changes up to Updates of them.
+// UpdateInput requests trades like LookupInput, with frames 1 to 3, and changes up to Updates of them.
 type UpdateInput struct {
 	LookupInput
 	Updates int
 }
 
-// UpdateResult has the trades that were found, and how many were changed.
+// UpdateResult contains the trades found, and the number of changed ones.
 type UpdateResult struct {
 	Trades  []int64
 	Updated int
 }
 
-// MaintenanceInput changes something small in one of twelve tables.
+// MaintenanceInput requests a small change to one of twelve tables.
 type MaintenanceInput struct {
 	Table     string
 	Account   int64
-	Customer  int64 // with table address: 0 if Company's is meant
+	Customer  int64 // with table address: 0 if it is the Company's address
 	Company   int64
 	Symbol    string
 	Day       int64 // of the month
@@ -172,8 +172,8 @@ type MaintenanceInput struct {
 	TaxRate   string
 }
 
-// MaintenanceResult says how many rows changed.
+// MaintenanceResult contains the number of changed rows.
 type MaintenanceResult struct{ Rows int64 }
 
-// CleanupResult says how many trades were cancelled.
+// CleanupResult contains the numbers of cancelled trades.
 type CleanupResult struct{ Pending, Submitted int64 }

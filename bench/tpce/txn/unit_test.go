@@ -30,7 +30,7 @@ func generator(t *testing.T, scale gen.Scale) *gen.Generator {
 	return g
 }
 
-// shares counts how often each of some cases comes up, and compares with what was expected of them.
+// shares counts occurrences of cases, and compares their shares with the expected ones.
 type shares struct {
 	t      *testing.T
 	counts map[string]int
@@ -45,7 +45,7 @@ func (s *shares) add(name string) {
 	s.total++
 }
 
-// want fails the test if a share, in percent, is more than five standard deviations away.
+// want fails the test if a share deviates from percent by more than five standard deviations.
 func (s *shares) want(name string, percent float64) {
 	s.t.Helper()
 	p, n := percent/100, float64(s.total)
@@ -55,8 +55,8 @@ func (s *shares) want(name string, percent float64) {
 	}
 }
 
-// TestOrderInputs: orders have the shares they are to have, and name accounts, securities and persons that
-// there are. Method: a hundred thousand draws.
+// TestOrderInputs: the properties of orders have the intended shares, and orders refer to existing accounts,
+// securities and persons. Method: a hundred thousand draws.
 func TestOrderInputs(t *testing.T) {
 	g := generator(t, small())
 	in := NewInputs(g, 1, InputOptions{})
@@ -99,8 +99,8 @@ func TestOrderInputs(t *testing.T) {
 	}
 }
 
-// TestOtherInputs: the mix and what the other transactions ask for have their shares, and stay within what
-// was loaded. Method: many draws, on the smallest database of that kind and on a large one.
+// TestOtherInputs: the mix and the inputs of the other transactions have the intended shares, and refer to loaded
+// data. Method: many draws, on the smallest database and on a large one.
 func TestOtherInputs(t *testing.T) {
 	large, err := gen.Profile("spec")
 	if err != nil {
@@ -173,8 +173,8 @@ func checkLookup(t *testing.T, g *gen.Generator, l LookupInput) int {
 	return l.Frame
 }
 
-// TestPartition: a driver's customers are of its own load units as often as asked, and otherwise of all that
-// act.
+// TestPartition: the requested share of a driver's customers is from its own load units, the others are from all load
+// units that act.
 func TestPartition(t *testing.T) {
 	scale := small()
 	scale.Customers = 10_000
@@ -188,7 +188,7 @@ func TestPartition(t *testing.T) {
 	}
 }
 
-// TestMaintenanceTakesTurns: twelve Data-Maintenance transactions are of twelve tables.
+// TestMaintenanceTakesTurns: twelve Data-Maintenance transactions change twelve tables.
 func TestMaintenanceTakesTurns(t *testing.T) {
 	in := NewInputs(generator(t, small()), 4, InputOptions{})
 	tables := map[string]bool{}
@@ -239,8 +239,8 @@ func TestMoney(t *testing.T) {
 	}
 }
 
-// TestBatchOfTickers: tickers of one symbol become one, and they are in the order of symbols, in which
-// transactions that lock rows do not wait for each other in a circle.
+// TestBatchOfTickers: tickers of one symbol are merged, and sorted by symbol, so that transactions that lock rows
+// do not deadlock.
 func TestBatchOfTickers(t *testing.T) {
 	got := merged([]Ticker{{"C", 1, 10}, {"A", 2, 20}, {"C", 3, 30}, {"B", 4, 40}})
 	want := []Ticker{{"A", 2, 20}, {"B", 4, 40}, {"C", 3, 40}}
@@ -249,7 +249,7 @@ func TestBatchOfTickers(t *testing.T) {
 	}
 }
 
-// TestToggles: what Trade-Update and Data-Maintenance change, they change back the next time.
+// TestToggles: Trade-Update and Data-Maintenance undo their changes the next time.
 func TestToggles(t *testing.T) {
 	for _, c := range []struct {
 		text  string
@@ -264,7 +264,7 @@ func TestToggles(t *testing.T) {
 	}
 }
 
-// TestClassify: errors are told apart by their SQLSTATE.
+// TestClassify: errors are classified by their SQLSTATE.
 func TestClassify(t *testing.T) {
 	for code, want := range map[string]trouble{"40001": conflict, "40P01": conflict, "55P03": conflict, "08007": undetermined,
 		"40003": undetermined, "08006": gone, "57P01": gone, "57P03": gone, "08P01": fault, "23505": fault, "42601": fault, "53100": fault} {
@@ -301,7 +301,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// greet is a server that lets a client in, and answers nothing more.
+// greet is a server that completes the start-up of a connection, and does not answer anything else.
 func greet(conn net.Conn) {
 	server := pgproto3.NewBackend(conn, conn)
 	_, err := server.ReceiveStartupMessage()
@@ -310,10 +310,10 @@ func greet(conn net.Conn) {
 	for err = errors.Join(err, server.Flush()); err == nil; {
 		_, err = server.Receive()
 	}
-	_ = conn.Close() // the client has gone
+	_ = conn.Close() // the client has disconnected
 }
 
-// greeted returns a session with a server that lets it in while it is there.
+// greeted returns a session with such a server, which is reachable while *there is true.
 func greeted(t *testing.T, there *bool, outage time.Duration) *Session {
 	t.Helper()
 	config, err := pgx.ParseConfig("postgres://nobody@192.0.2.1:1/nothing?sslmode=disable")
@@ -333,8 +333,8 @@ func greeted(t *testing.T, there *bool, outage time.Duration) *Session {
 	return s
 }
 
-// TestEndsInDoubt: a transaction whose COMMIT was lost, and which is ended before a repetition has found out what
-// became of it, may have committed.
+// TestEndsInDoubt: the outcome of a transaction whose COMMIT was lost, and whose context ends before the outcome
+// is determined, is Unknown.
 func TestEndsInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		there := true
@@ -356,9 +356,9 @@ func TestEndsInDoubt(t *testing.T) {
 	})
 }
 
-// TestOutage: a transaction whose server does not come back is given up when one outage has passed, whether
-// the connection was lost before it, in it, or behind its COMMIT, and says why. Method: a clock of its own, and
-// a server that nobody reaches.
+// TestOutage: a transaction whose server stays unavailable is given up after the duration of Outage, whether
+// the connection was lost before the transaction, in it, or after its COMMIT, and reports why. Method: a fake clock,
+// and an unreachable server.
 func TestOutage(t *testing.T) {
 	for _, c := range []struct {
 		name    string

@@ -25,8 +25,8 @@ const (
 	cleanBatch = 200
 )
 
-// CleanUp cancels what an earlier run has left open: pending orders, and submitted trades with ids from first
-// on. It runs in transactions of up to 200 trades each; one that is repeated finds what is left.
+// CleanUp cancels the open trades of an earlier run: pending orders, and submitted trades with ids from first
+// on. It runs in transactions of up to 200 trades each; a repeated one finds the remaining trades.
 func (s *Session) CleanUp(ctx context.Context, first int64) (CleanupResult, mix.Sample) {
 	var out CleanupResult
 	whole := mix.Sample{Kind: mix.TradeCleanup, Started: time.Now()}
@@ -54,7 +54,7 @@ func (s *Session) CleanUp(ctx context.Context, first int64) (CleanupResult, mix.
 	return out, whole
 }
 
-// cancel cancels the trades that a query finds, adds to a sample how it went, and returns the trades.
+// cancel cancels the trades that a query finds, adds the measurements to a sample, and returns the trades.
 func (s *Session) cancel(ctx context.Context, whole *mix.Sample, requests bool, query func(f *frame, ids *[]int64)) []int64 {
 	var ids []int64
 	part := s.perform(ctx, work{kind: mix.TradeCleanup, try: func(ctx context.Context) error {
@@ -83,8 +83,8 @@ func (s *Session) cancel(ctx context.Context, whole *mix.Sample, requests bool, 
 	return ids
 }
 
-// AggregateBroker adds up to 500 rows of broker_delta to their broker. It returns how many there were, whatever
-// the outcome.
+// AggregateBroker adds up to 500 rows of broker_delta to their broker. It returns the number of rows found, with any
+// outcome.
 func (s *Session) AggregateBroker(ctx context.Context, broker int64) (int64, mix.Sample) {
 	var trades int64
 	sample := s.perform(ctx, work{kind: mix.BrokerAggregation, try: func(ctx context.Context) error {
@@ -118,7 +118,7 @@ func (s *Session) AggregateBroker(ctx context.Context, broker int64) (int64, mix
 	return trades, sample
 }
 
-// Customer draws and runs a transaction of the kinds that customers ask for, Trade-Order aside.
+// Customer draws and runs a customer's transaction of a kind other than Trade-Order.
 func (s *Session) Customer(ctx context.Context, kind mix.Kind, in *Inputs) mix.Sample {
 	var sample mix.Sample
 	switch kind {

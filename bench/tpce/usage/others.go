@@ -37,7 +37,7 @@ func (c *cgroup) seconds(context.Context) (float64, error) {
 	return c.sum, fmt.Errorf("%s/cpu.stat has no usage_usec", c.dir)
 }
 
-// endpoint is a server that tells its metrics.
+// endpoint is a server with a metrics endpoint.
 type endpoint struct {
 	url    string
 	client *http.Client
@@ -81,7 +81,7 @@ func (e *endpoint) seconds(ctx context.Context) (float64, error) {
 	return e.sum, fmt.Errorf("the server has no %s", cpuMetric)
 }
 
-// counter adds up a count that begins at 0 again when the server does.
+// counter accumulates a count that restarts at 0 when the server restarts.
 type counter struct {
 	sum, last float64
 }

@@ -11,34 +11,33 @@ import (
 	"strings"
 )
 
-// ticksPerSecond is USER_HZ, in which /proc counts: 100 on every Linux that Go runs on.
+// ticksPerSecond is USER_HZ, the unit of /proc: 100 on every Linux that Go supports.
 const ticksPerSecond = 100
 
-// process tells one process from another.
+// process identifies a process.
 type process struct {
 	pid   int
 	start uint64 // ticks since boot
 }
 
-// stat is what /proc/PID/stat says of a process, in ticks.
+// stat is the contents of /proc/PID/stat that matter, times in ticks.
 type stat struct {
 	process
 	parent        int
-	own, children uint64 // children: those that ended and were waited for
+	own, children uint64 // children: processor time of children that have ended and were waited for
 }
 
-// tree is a process with its descendants, as far as they have been seen as such: one whose parent has ended
-// stays.
+// tree is a process with its known descendants. A descendant remains in the tree when its parent ends.
 type tree struct {
 	proc string // "/proc"
-	file string // that names the root, "" if its number was given
+	file string // contains the root's number, "" if the number was given
 	root int
 
-	known map[process]stat // as last seen alive
-	lost  uint64           // ticks of processes that are gone and that no parent accounts for
+	known map[process]stat // as last read
+	lost  uint64           // ticks of ended processes that are in no parent's count
 }
 
-// newTree takes a number, or @ and the name of a file that begins with one.
+// newTree parses a process number, or @ and the name of a file whose first line is one.
 func newTree(proc, text string) (*tree, error) {
 	t := &tree{proc: proc, known: map[process]stat{}}
 	if file, ok := strings.CutPrefix(text, "@"); ok {
@@ -75,7 +74,7 @@ func (t *tree) name() string {
 	return "process " + strconv.Itoa(t.root)
 }
 
-// errGone is returned when the root has ended: what it used still counts.
+// errGone is returned when the root has ended; its time still counts.
 var errGone = errors.New("there is no such process")
 
 // seconds implements source.
@@ -105,11 +104,11 @@ func (t *tree) sum() float64 {
 	return float64(ticks) / ticksPerSecond
 }
 
-// update takes up what all, the processes by number, says of the tree.
+// update updates the tree from all, the processes by number.
 func (t *tree) update(all map[int]stat) {
 	next := t.members(all)
-	// The time of a process that is gone is its parent's, if that has waited for it. gone is what a parent
-	// should have come to by its children.
+	// The time of an ended process is added to its parent's children count if the parent has waited for it. gone is the
+	// expected increase of that count, by parent.
 	gone := map[int]uint64{}
 	for p, s := range t.known {
 		if _, alive := next[p]; alive {
@@ -131,7 +130,7 @@ func (t *tree) update(all map[int]stat) {
 	t.known = next
 }
 
-// members returns the root, what was known and is alive, and the descendants of both.
+// members returns the root, the known processes that are alive, and the descendants of both.
 func (t *tree) members(all map[int]stat) map[process]stat {
 	next := map[process]stat{}
 	children := map[int][]stat{}
@@ -173,7 +172,7 @@ func readProc(dir string) (map[int]stat, error) {
 		}
 		b, err := os.ReadFile(filepath.Join(dir, e.Name(), "stat"))
 		if err != nil {
-			continue // it has ended meanwhile
+			continue // it has ended in the meantime
 		}
 		s, err := parseStat(pid, b)
 		if err != nil {
@@ -184,8 +183,8 @@ func readProc(dir string) (map[int]stat, error) {
 	return all, nil
 }
 
-// parseStat reads /proc/PID/stat, see proc(5). The second field is a name in parentheses, which may have
-// spaces and parentheses itself.
+// parseStat parses /proc/PID/stat, see proc(5). The second field is a name in parentheses, which may contain
+// spaces and parentheses.
 func parseStat(pid int, b []byte) (stat, error) {
 	end := bytes.LastIndexByte(b, ')')
 	if end < 0 {

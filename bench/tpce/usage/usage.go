@@ -1,16 +1,16 @@
 // Package usage measures the processor time of servers and of this process.
 //
-//	pid 4711, @postmaster.pid ─┐ /proc: the process and its descendants, with those that have ended
+//	pid 4711, @postmaster.pid ─┐ /proc: the process and its descendants, including those that have ended
 //	cgroup directory ──────────┼─▶ Meter.Read ──▶ Reading: seconds of each node, and of this process
 //	http://…/metrics ──────────┘ process_cpu_seconds_total
 //
 // Invariants:
-//  1. What was counted is never lost: the time of a process that has ended, and of a server that was
-//     started anew, stays in the sum. Readings of one Meter never decrease.
-//  2. A process is told from another by its number and its start time together, because numbers come back.
+//  1. Counted time is never lost: the time of a process that has ended, and of a server before its
+//     restart, stays in the sum. Readings of one Meter never decrease.
+//  2. A process is identified by its number and its start time, because numbers are reused.
 //
-// What a child uses between the last look at it and its end is counted if its parent waited for it, as
-// PostgreSQL does: then it is in the parent's own count of its children. It works on Linux only.
+// The time of a child between its last reading and its end is counted if its parent waits for it, as PostgreSQL
+// does: the parent's count of its children then includes it. The package works on Linux only.
 package usage
 
 import (
@@ -23,16 +23,16 @@ import (
 	"time"
 )
 
-// Options says which servers are measured. With none, only this process is.
+// Options select the measured servers. Without any, only this process is measured.
 type Options struct {
 	// PIDs are processes that are measured with their descendants: a number, or @ and a file whose first
-	// line is one (postmaster.pid), which is read again when the process has ended.
+	// line is one (postmaster.pid); the file is read again when the process has ended.
 	PIDs []string
 	// Cgroups are directories of control groups (version 2), measured by their cpu.stat.
 	Cgroups []string
-	// MetricsURLs are Prometheus endpoints that have process_cpu_seconds_total.
+	// MetricsURLs are Prometheus endpoints with process_cpu_seconds_total.
 	MetricsURLs []string
-	// Every is how often processes are looked for, and servers asked; default 200 ms.
+	// Every is the interval at which processes and servers are read; default 200 ms.
 	Every time.Duration
 }
 
@@ -57,8 +57,7 @@ func (r Reading) Server() (s float64) {
 	return s
 }
 
-// Since returns what was used between an earlier reading of the same Meter and this one, with the time
-// of this one.
+// Since returns the difference to an earlier reading of the same Meter, with the time of this one.
 func (r Reading) Since(earlier Reading) Reading {
 	d := Reading{At: r.At, Driver: r.Driver - earlier.Driver, Nodes: make([]Node, len(r.Nodes))}
 	for i, n := range r.Nodes {
@@ -67,13 +66,13 @@ func (r Reading) Since(earlier Reading) Reading {
 	return d
 }
 
-// source is a server. seconds returns a count that never decreases, also together with an error.
+// source is a measured server. seconds returns a count that never decreases; the count is valid also with an error.
 type source interface {
 	name() string
 	seconds(ctx context.Context) (float64, error)
 }
 
-// Meter measures. Its methods may be called from several goroutines at once.
+// Meter measures processor time. It is safe for concurrent use.
 type Meter struct {
 	stop func()
 	done chan struct{}
@@ -84,7 +83,7 @@ type Meter struct {
 	self    float64
 }
 
-// Open starts measuring. It fails if one of the servers is not there. The caller closes the Meter.
+// Open starts measuring. It fails if one of the servers cannot be read. The caller must close the Meter.
 func Open(ctx context.Context, o Options) (*Meter, error) {
 	if o.Every <= 0 {
 		o.Every = 200 * time.Millisecond
@@ -116,7 +115,7 @@ func Open(ctx context.Context, o Options) (*Meter, error) {
 	return m, nil
 }
 
-// watch reads now and then, so that little is lost of what ends without being waited for.
+// watch reads periodically, so that little time is lost of processes that end and are not waited for.
 func (m *Meter) watch(ctx context.Context, every time.Duration) {
 	defer close(m.done)
 	if len(m.sources) == 0 {
@@ -129,13 +128,13 @@ func (m *Meter) watch(ctx context.Context, every time.Duration) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			_, _ = m.Read(ctx) // whoever asks for a reading gets the error, if it is still there
+			_, _ = m.Read(ctx) // the next caller of Read gets the error, if it persists
 		}
 	}
 }
 
-// Read returns what has been used so far. A server that cannot be read at the moment counts with its last
-// value, and is named by the error, with which the reading is valid.
+// Read returns the time used so far. A server that cannot be read counts with its last value, and the error
+// names it; the reading is valid also with an error.
 func (m *Meter) Read(ctx context.Context) (Reading, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -158,11 +157,11 @@ func (m *Meter) Close() {
 	<-m.done
 }
 
-// self returns the seconds that this process has used.
+// self returns the processor time of this process in seconds.
 func self() float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		panic("usage: " + err.Error()) // its arguments are right
+		panic("usage: " + err.Error()) // not reached: its arguments are valid
 	}
 	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }

@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// TestChildThatEnds: a server whose child burns processor time and ends counts with that time, while it
-// lives, and when it has been killed. The reference is what the kernel tells its parent, this test.
+// TestChildThatEnds: the time of a server includes the time of a child that has ended, while the server
+// runs, and after it was killed. The reference is the time that the kernel reports to its parent, this test.
 func TestChildThatEnds(t *testing.T) {
-	// The shell waits for its child, says so, and then for its standard input.
+	// The shell waits for its child, prints a line, and waits for its standard input.
 	cmd := exec.Command("sh", "-c", `read go; sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'; echo done; read end`)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -78,7 +78,7 @@ func TestChildThatEnds(t *testing.T) {
 	}
 }
 
-// fake writes a /proc with the given processes: pid, parent, start, own and children's ticks.
+// fake writes a fake /proc with the given processes: pid, parent, start, own and children's ticks.
 func fake(t *testing.T, dir string, processes ...[5]int) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -102,7 +102,7 @@ func fake(t *testing.T, dir string, processes ...[5]int) {
 	}
 }
 
-// TestTree goes through what may become of a tree of processes, in a /proc of the test's making.
+// TestTree tests how a tree of processes may change, with a fake /proc.
 func TestTree(t *testing.T) {
 	dir := t.TempDir()
 	tree, err := newTree(dir, "10")
@@ -136,7 +136,7 @@ func TestTree(t *testing.T) {
 	}
 }
 
-// TestRestart: with a file that names the root, a server that is started anew goes on counting.
+// TestRestart: with a file that contains the root's number, counting continues after a restart of the server.
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(t.TempDir(), "pid")
@@ -176,8 +176,8 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestEndpointAndCgroup: counts are read from their files, go on after a restart from 0, and an endpoint
-// that is away counts with its last value.
+// TestEndpointAndCgroup: counts are read, continue after a restart from 0, and an unavailable endpoint counts with
+// its last value.
 func TestEndpointAndCgroup(t *testing.T) {
 	value, away := "1.5", false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -214,7 +214,7 @@ func TestEndpointAndCgroup(t *testing.T) {
 	read(2.5, 2.5, false)
 	away = true
 	read(2.5, 2.5, true)
-	away, value = false, "1" // started anew
+	away, value = false, "1" // restarted
 	read(2.5, 3.5, false)
 	r, _ := m.Read(ctx)
 	if math.Abs(r.Server()-6) > 1e-9 || r.Driver <= 0 {

@@ -31,7 +31,7 @@ var statusCases = []Case{
 		e.must(err)
 		equal(e, "alive", st.Lock != nil, true)
 		equal(e, "start_ts", st.Lock.StartTS, x.start)
-		equal(e, "fate", st.CommitTS != 0 || st.RolledBack, false)
+		equal(e, "outcome", st.CommitTS != 0 || st.RolledBack, false)
 	}},
 	{"CheckTxnStatus/pushes the commit above the reader", "", func(e *env) {
 		x := e.begin("a")
@@ -64,7 +64,7 @@ var statusCases = []Case{
 		want[*mvcc.RolledBackError](e, second(x.tryPrewrite(nil, put("a", "1"))))
 	}},
 	{"CheckTxnStatus/a jump of the oracle's clock is not the silence of the owner", "", func(e *env) {
-		lease := uint64(10 * patience.Milliseconds())
+		lease := uint64(10 * caseTimeout.Milliseconds())
 		prewritten, acquired, beating := e.begin("a"), e.begin("b"), e.begin("c")
 		_, err := prewritten.tryPrewrite(func(r *kv.PrewriteRequest) { r.LeaseMillis = lease }, put("a", "1"))
 		e.must(err)

@@ -12,23 +12,23 @@ import (
 )
 
 // askPrimary sends one status check to the primary of a lock.
-func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp) (fate, error) {
+func (db *DB) askPrimary(ctx context.Context, lock *mvcc.Lock, callerTS tso.Timestamp) (outcome, error) {
 	now, err := db.oracle.Now(ctx)
 	if err != nil {
-		return fate{}, err
+		return outcome{}, err
 	}
 	return db.askPrimaryAs(ctx, lock, callerTS, now, false)
 }
 
 // askPrimaryAs is askPrimary; forceSync means that the transaction, though its primary is that of an async commit, has a
 // plain lock somewhere, so the primary decides. now is the timestamp by which the lock's expiry is determined.
-func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now tso.Timestamp, forceSync bool) (fate, error) {
+func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now tso.Timestamp, forceSync bool) (outcome, error) {
 	desc, shard, err := db.router.Locate(ctx, lock.Primary)
 	if err == nil {
 		err = checkAway(ctx, desc.Shard)
 	}
 	if err != nil {
-		return fate{}, err
+		return outcome{}, err
 	}
 	st, err := shard.CheckTxnStatus(ctx, &kv.CheckTxnStatusRequest{
 		Range:    desc.Ref(),
@@ -43,20 +43,20 @@ func (db *DB) askPrimaryAs(ctx context.Context, lock *mvcc.Lock, callerTS, now t
 	})
 	switch {
 	case errkind.Of(err) == errkind.TxnNotFound:
-		return fate{kind: fateAlive}, nil
+		return outcome{kind: outcomeAlive}, nil
 	case err != nil:
 		db.forgetRoute(err, desc.Ref())
-		return fate{}, err
+		return outcome{}, err
 	case st.CommitTS != 0:
-		return fate{kind: fateCommitted, commitTS: st.CommitTS}, nil
+		return outcome{kind: outcomeCommitted, commitTS: st.CommitTS}, nil
 	case st.RolledBack:
-		return fate{kind: fateRolledBack, undecided: st.Undecided}, nil
+		return outcome{kind: outcomeRolledBack, undecided: st.Undecided}, nil
 	case st.Lock != nil && st.Lock.Async && !forceSync:
 		return db.askSecondaries(ctx, st.Lock, callerTS, now)
 	case callerTS != 0 && st.Lock != nil && st.Lock.MinCommitTS > callerTS:
-		return fate{kind: fatePassed}, nil
+		return outcome{kind: outcomePassed}, nil
 	}
-	return fate{kind: fateAlive}, nil
+	return outcome{kind: outcomeAlive}, nil
 }
 
 // lockExpired reports whether a lock's TTL has passed, according to the lock alone.
@@ -73,7 +73,7 @@ func lockExpired(l *mvcc.Lock, now tso.Timestamp) bool {
 //	one is missing                alive, unless the TTL has passed: then it is prevented from being locked
 //
 // Every caller gets the same result, because what is counted never changes.
-func (db *DB) askSecondaries(ctx context.Context, primary *mvcc.Lock, callerTS, now tso.Timestamp) (fate, error) {
+func (db *DB) askSecondaries(ctx context.Context, primary *mvcc.Lock, callerTS, now tso.Timestamp) (outcome, error) {
 	req := kv.CheckSecondaryLocksRequest{StartTS: primary.StartTS}
 	if lockExpired(primary, now) {
 		req.NowTS = now
@@ -81,24 +81,24 @@ func (db *DB) askSecondaries(ctx context.Context, primary *mvcc.Lock, callerTS, 
 	v, err := db.countSecondaries(ctx, primary.Secondaries, req)
 	switch {
 	case err != nil:
-		return fate{}, err
+		return outcome{}, err
 	case v.plain:
 		return db.askPrimaryAs(ctx, primary, callerTS, now, true)
-	case v.fate.kind == fateAlive && v.locked == len(primary.Secondaries):
-		v.fate = fate{kind: fateCommitted, commitTS: max(primary.MinCommitTS, v.minCommitTS)}
+	case v.outcome.kind == outcomeAlive && v.locked == len(primary.Secondaries):
+		v.outcome = outcome{kind: outcomeCommitted, commitTS: max(primary.MinCommitTS, v.minCommitTS)}
 	}
-	switch v.fate.kind {
-	case fateCommitted, fateRolledBack:
+	switch v.outcome.kind {
+	case outcomeCommitted, outcomeRolledBack:
 		db.metrics.asyncResolved.Inc()
 		// Later requests need only the rest.
-		db.resolveLater(mergeKey(primary.Secondaries, primary.Primary), primary.StartTS, v.fate.commitTS)
+		db.resolveLater(mergeKey(primary.Secondaries, primary.Primary), primary.StartTS, v.outcome.commitTS)
 	}
-	return v.fate, nil
+	return v.outcome, nil
 }
 
 // secondaryVote combines the states of the secondaries.
 type secondaryVote struct {
-	fate        fate // fateAlive: not decided by any of them alone
+	outcome     outcome // outcomeAlive: not decided by any of them alone
 	locked      int
 	minCommitTS tso.Timestamp
 	plain       bool // a lock is not async
@@ -107,7 +107,7 @@ type secondaryVote struct {
 // countSecondaries sends a request about ascending keys to their shards, one after the other, until one decides. It does
 // not retry.
 func (db *DB) countSecondaries(ctx context.Context, keys [][]byte, req kv.CheckSecondaryLocksRequest) (v secondaryVote, _ error) {
-	parts, err := db.portions(ctx, len(keys), func(i int) []byte { return keys[i] }, nil)
+	parts, err := keyList.once(ctx, db, keys, nil)
 	if err != nil {
 		return v, err
 	}
@@ -115,7 +115,7 @@ func (db *DB) countSecondaries(ctx context.Context, keys [][]byte, req kv.CheckS
 		if err := checkAway(ctx, parts[i].name); err != nil {
 			return v, err
 		}
-		req.Ranges, req.Keys = parts[i].refs, pickKeys(keys, parts[i].pick)
+		req.Ranges, req.Keys = parts[i].refs, parts[i].items
 		st, err := parts[i].shard.CheckSecondaryLocks(ctx, &req)
 		if err != nil {
 			db.forgetRoute(err, parts[i].refs...)
@@ -123,10 +123,10 @@ func (db *DB) countSecondaries(ctx context.Context, keys [][]byte, req kv.CheckS
 		}
 		switch {
 		case st.CommitTS != 0:
-			v.fate = fate{kind: fateCommitted, commitTS: st.CommitTS}
+			v.outcome = outcome{kind: outcomeCommitted, commitTS: st.CommitTS}
 			return v, nil
 		case st.RolledBack:
-			v.fate = fate{kind: fateRolledBack}
+			v.outcome = outcome{kind: outcomeRolledBack}
 			return v, nil
 		}
 		v.locked += len(st.Locks)

@@ -17,8 +17,8 @@ type outcome struct{ startTS, commitTS tso.Timestamp }
 // several times, for a share of the transactions each.
 const outcomesAtOnce = 16 << 20
 
-// checkFates compares the outcomes that the records of a transaction state, on all keys of the store.
-func (c *checker) checkFates(ctx context.Context) error {
+// checkOutcomes compares the outcomes that the records of a transaction state, on all keys of the store.
+func (c *checker) checkOutcomes(ctx context.Context) error {
 	shares := uint64(c.versions/outcomesAtOnce + 1)
 	for share := range shares {
 		var all []outcome
@@ -66,15 +66,15 @@ func (c *checker) reportContradictions(ctx context.Context, all []outcome) error
 		return nil
 	}
 	return c.outcomes(ctx, func(key []byte, o outcome) {
-		fates := bad[o.startTS]
+		outcomes := bad[o.startTS]
 		switch {
-		case fates == nil:
+		case outcomes == nil:
 		case o.commitTS == 0:
-			c.report(key, "transaction %d is rolled back here, and committed at %d on another key", o.startTS, fates[1])
-		case fates[0] == 0:
+			c.report(key, "transaction %d is rolled back here, and committed at %d on another key", o.startTS, outcomes[1])
+		case outcomes[0] == 0:
 			c.report(key, "transaction %d is committed at %d here, and rolled back on another key", o.startTS, o.commitTS)
 		default:
-			c.report(key, "transaction %d is committed at %d here, and its commit_ts are %d", o.startTS, o.commitTS, fates)
+			c.report(key, "transaction %d is committed at %d here, and its commit_ts are %d", o.startTS, o.commitTS, outcomes)
 		}
 	})
 }
