@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +64,9 @@ func (m *markers) end() tso.Timestamp {
 // close sets the marker of a relation, waiting for that of another change to go, and then until every
 // process must have seen it.
 func (m *markers) close(ctx context.Context, t *TableDescriptor) error {
-	m.ids = append(m.ids, t.ID)
+	if !slices.Contains(m.ids, t.ID) { // a close that failed may be tried again
+		m.ids = append(m.ids, t.ID)
+	}
 	if err := m.set(ctx, t); err != nil {
 		return err
 	}

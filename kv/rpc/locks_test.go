@@ -3,7 +3,6 @@ package rpc
 import (
 	"context"
 	"errors"
-	"net"
 	"slices"
 	"testing"
 	"time"
@@ -162,17 +161,7 @@ func TestDeadlockAcrossStores(t *testing.T) {
 	graph := waitgraph.NewLocal()
 	server := tsorpc.NewGRPCServer()
 	RegisterWaitGraph(server, graph)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go server.Serve(l)
-	defer server.Stop()
-	conn, err := tsorpc.Dial(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := connected(t, server)
 	c := newCluster(t, 0)
 	c.graph = NewWaitGraph(conn)
 	stores := []*kv.Store{c.single(), c.single()}
@@ -220,17 +209,7 @@ func TestWaitEndsBeforeItsAnswer(t *testing.T) {
 		return res, err
 	}))
 	RegisterWaitGraph(server, graph)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go server.Serve(l)
-	defer server.Stop()
-	conn, err := tsorpc.Dial(l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	conn := connected(t, server)
 	began := time.Now()
 	_, stop := waitgraph.Watch(t.Context(), NewWaitGraph(conn), 1, nil, func() []tso.Timestamp { return []tso.Timestamp{2} })
 	<-registered

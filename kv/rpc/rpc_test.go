@@ -290,12 +290,18 @@ func (s slowShard) Prewrite(ctx context.Context, _ *kv.PrewriteRequest) (kv.Prew
 // serveShard serves a shard by itself until the test ends, and returns a connection to it.
 func serveShard(t *testing.T, shard kv.Shard) (*grpc.ClientConn, *grpc.Server) {
 	t.Helper()
+	server := tsorpc.NewGRPCServer()
+	RegisterShard(server, shard)
+	return connected(t, server), server
+}
+
+// connected starts a server that ends with the test, and returns a connection to it.
+func connected(t *testing.T, server *grpc.Server) *grpc.ClientConn {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := tsorpc.NewGRPCServer()
-	RegisterShard(server, shard)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
 	conn, err := tsorpc.Dial(l.Addr().String())
@@ -303,7 +309,7 @@ func serveShard(t *testing.T, shard kv.Shard) (*grpc.ClientConn, *grpc.Server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return conn, server
+	return conn
 }
 
 // Goal: I2 and I3. Method: a shard that does not answer; the caller cancels, has a deadline, or waits
