@@ -48,3 +48,44 @@ func TestEngineFlushesAtRest(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// Goal: after a start, when memtables are small, reads do not search many of them. Method: write without a pause, in
+// small batches, until there are more memtables than two; they become tables while writes continue.
+func TestEngineFlushesSmallMemtables(t *testing.T) {
+	e, err := Open(Options{Dir: "db", FS: vfs.NewMem()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, e)
+	f := idleFlusher{e: e}
+	value, n := bytes.Repeat([]byte{'v'}, 1024), 0
+	write := func() {
+		b := e.NewBatch(0)
+		defer b.Close()
+		for range 64 {
+			b.Put(key(fmt.Sprintf("k%07d", n), 1, false), value)
+			n++
+		}
+		if err := e.Apply(b, NoSync); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for e.db.Metrics().MemTable.Count <= maxMemtables {
+		write()
+	}
+	if e.db.Metrics().Flush.Count > 0 {
+		t.Fatal("Pebble has flushed by itself")
+	}
+	if !f.crowded() {
+		t.Fatal("not crowded")
+	}
+	if err := f.flush(); err != nil {
+		t.Fatal(err)
+	}
+	for e.db.Metrics().MemTable.Count > maxMemtables {
+		write()
+	}
+	if f.crowded() {
+		t.Error("still crowded")
+	}
+}
