@@ -59,7 +59,7 @@ func (p *printer) statement(s Statement) {
 		p.when(s.NoWait, " NOWAIT")
 	default:
 		if !p.session(s) && !p.objects(s) && !p.routines(s) && !p.triggers(s) && !p.typeStatements(s) && !p.roleStatements(s) &&
-			!p.foreign(s) && !p.catalogObjects(s) && !p.maintenance(s) {
+			!p.foreign(s) && !p.catalogObjects(s) && !p.observers(s) && !p.maintenance(s) {
 			p.ddl(s)
 		}
 	}
