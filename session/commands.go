@@ -122,6 +122,10 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 		return c.cursors.close(n)
 	case *ast.Discard:
 		return c.discard(n)
+	case *ast.Listen, *ast.Unlisten, *ast.Notify:
+		return Tag{}, pgerror.Unsupported("LISTEN, UNLISTEN and NOTIFY", "Poll a table, or use a message queue beside percodb.")
+	case *ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.NotifyObserver, *ast.WaitObserver:
+		return Tag{}, pgerror.Unsupported("OBSERVER", "")
 	case *ast.LockTable:
 		return Tag{}, pgerror.Unsupported("LOCK TABLE", "Snapshots need no table locks; write conflicts answer 40001.")
 	}

@@ -38,6 +38,9 @@ func (p *parser) create(pos ast.Pos) ast.Statement {
 		p.unexpected()
 		return nil
 	}
+	if p.acceptObserver() {
+		return p.createObserver(pos, orReplace)
+	}
 	return p.createObject(pos, orReplace)
 }
 
@@ -490,6 +493,9 @@ var dropKinds = map[kw.Word]bool{kw.Table: true, kw.Index: true, kw.View: true, 
 
 // drop reads DROP.
 func (p *parser) drop(pos ast.Pos) ast.Statement {
+	if p.acceptObserver() {
+		return p.dropObserver(pos)
+	}
 	kind := p.cur().kw
 	if !dropKinds[kind] {
 		return p.dropObjects(pos)

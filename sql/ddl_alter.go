@@ -95,6 +95,9 @@ func (p *parser) alterOther(pos ast.Pos) ast.Statement {
 		p.advance()
 		return p.alterObject(pos, p.object("SCHEMA", plainWord), "ro")
 	}
+	if p.acceptObserver() {
+		return p.alterObserver(pos)
+	}
 	p.lacking(pos, "ALTER")
 	switch word {
 	case kw.Function, kw.Procedure, kw.Routine, kw.Aggregate:

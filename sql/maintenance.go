@@ -9,9 +9,6 @@ import (
 func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 	lacks := func(hint string) { p.notYet(pos, upper(word), hint) }
 	switch word {
-	case kw.Listen, kw.Unlisten, kw.Notify:
-		lacks("Poll a table, or use a message queue beside percodb.")
-		return p.notification(word, pos)
 	case kw.Grant, kw.Revoke:
 		lacks("percodb has no roles yet: any user may connect.")
 		return p.grant(pos, word == kw.Revoke)
@@ -51,11 +48,15 @@ func (p *parser) foreignStatement(word kw.Word, pos ast.Pos) ast.Statement {
 	return nil
 }
 
+// notification reads LISTEN, UNLISTEN, NOTIFY and NOTIFY OBSERVER behind the first word.
 func (p *parser) notification(word kw.Word, pos ast.Pos) ast.Statement {
 	switch {
 	case word == kw.Listen:
 		return &ast.Listen{Pos: pos, Channel: p.colID()}
 	case word == kw.Notify:
+		if st := p.notifyObserver(pos); st != nil {
+			return st
+		}
 		return p.notify(pos)
 	case p.acceptOp('*'):
 		return &ast.Unlisten{Pos: pos}

@@ -359,6 +359,9 @@ func dropsMany(kind string, form nameForm) bool {
 // comment reads COMMENT ON.
 func (p *parser) comment(pos ast.Pos) ast.Statement {
 	p.expectWord(kw.On)
+	if p.acceptObserver() {
+		return p.commentObserver(pos)
+	}
 	switch p.cur().kw {
 	case kw.Table, kw.Column, kw.Index, kw.View, kw.Sequence, kw.Schema, kw.Database, kw.Constraint:
 	default:

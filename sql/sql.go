@@ -2,7 +2,7 @@
 //
 //	text ── lex.go ──▶ tokens ── split.go ──▶ statements with their plan cache keys (slots.go)
 //	     ── parse.go ──▶ sql/ast: query.go, from.go, expr.go, func.go, type.go, dml.go, ddl*.go, utility*.go,
-//	                            object.go, routine.go, trigger.go, typedef.go, role.go, foreign.go, catalog.go, maintenance.go
+//	                            object.go, routine.go, trigger.go, typedef.go, role.go, foreign.go, catalog.go, maintenance.go, observer.go
 //
 // A Meter (meter.go) bounds the time and the memory of all that.
 //

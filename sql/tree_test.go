@@ -7,9 +7,16 @@ import (
 	"testing"
 )
 
-// seedStatements are one or more statements of every kind the package knows.
-func seedStatements(t testing.TB) []string {
-	data, err := os.ReadFile("testdata/seeds.sql")
+// seedStatements are one or more statements of every kind of PostgreSQL's that the package knows.
+func seedStatements(t testing.TB) []string { return statementsOf(t, "testdata/seeds.sql") }
+
+// ownStatements are seedStatements with those of the kinds that PostgreSQL does not have.
+func ownStatements(t testing.TB) []string {
+	return append(seedStatements(t), statementsOf(t, "testdata/observers.sql")...)
+}
+
+func statementsOf(t testing.TB, file string) []string {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +26,7 @@ func seedStatements(t testing.TB) []string {
 // TestSeedsRoundTrip: every form of every statement is accepted, and its tree prints as SQL that parses
 // to an equal tree.
 func TestSeedsRoundTrip(t *testing.T) {
-	for _, seed := range seedStatements(t) {
+	for _, seed := range ownStatements(t) {
 		node, err := ParseTree(seed)
 		if err != nil {
 			t.Errorf("%s\nis refused: %v", seed, err)
@@ -33,7 +40,7 @@ func TestSeedsRoundTrip(t *testing.T) {
 // would write it. The method: seeds with up to four tokens changed. PERCODB_TEST_MUTANTS is the number for each seed
 // (default 20).
 func TestMutantsRoundTrip(t *testing.T) {
-	seeds := seedStatements(t)
+	seeds := ownStatements(t)
 	pool := tokenPool(seeds)
 	rng := rand.New(rand.NewPCG(3, 4))
 	accepted, total := 0, 0

@@ -59,11 +59,16 @@ func (p *parser) utility() ast.Statement {
 		return p.discard(pos)
 	case kw.Lock:
 		return p.lockTable(pos)
+	case kw.Listen, kw.Unlisten, kw.Notify:
+		return p.notification(t.kw, pos)
 	case kw.Values: // without a parenthesis behind it
 		p.unexpected()
 		return nil
 	}
 	if st := p.transaction(t.kw, pos); st != nil || p.err != nil {
+		return st
+	}
+	if st := p.waitObserver(t, pos); st != nil {
 		return st
 	}
 	return p.foreignStatement(t.kw, pos)
