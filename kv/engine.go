@@ -21,6 +21,7 @@ type EngineOptions struct {
 	// IdleFlushInterval is the interval at which the engine checks whether writes have paused, to flush the memory table; 0
 	// means never.
 	IdleFlushInterval time.Duration
+	FullMemtables     bool // see storage.Options
 	// ReadOnly leaves the directory unchanged: writes stay in memory until Close.
 	ReadOnly bool
 	// AcceptDataLoss opens a directory with a damaged log, with the data written before the damage.
@@ -41,7 +42,8 @@ type Engine struct{ *storage.Engine }
 func OpenEngine(opts EngineOptions) (*Engine, error) {
 	e, err := storage.Open(storage.Options{
 		Dir: opts.Dir, FS: opts.FS, CacheBytes: opts.CacheBytes, MemTableBytes: opts.MemTableBytes, IdleFlushInterval: opts.IdleFlushInterval,
-		ReadOnly: opts.ReadOnly, AcceptDataLoss: opts.AcceptDataLoss, LockTimeout: opts.LockTimeout,
+		FullMemtables: opts.FullMemtables,
+		ReadOnly:      opts.ReadOnly, AcceptDataLoss: opts.AcceptDataLoss, LockTimeout: opts.LockTimeout,
 		Logger: opts.Logger, OnFatal: opts.OnFatal,
 	})
 	if err != nil {

@@ -171,7 +171,7 @@ const idleFlushInterval = 2 * time.Second
 // openEngine opens the data directory and has it closed last.
 func (n *Node) openEngine() (*kv.Engine, error) {
 	return n.ownEngine(kv.EngineOptions{
-		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, IdleFlushInterval: idleFlushInterval,
+		Dir: n.opts.Data, CacheBytes: n.opts.CacheBytes, IdleFlushInterval: idleFlushInterval, FullMemtables: true,
 		AcceptDataLoss: n.opts.AcceptDataLoss, LockTimeout: dirLockTimeout, Logger: n.log, OnFatal: n.opts.OnFatal,
 	})
 }

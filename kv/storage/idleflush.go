@@ -15,18 +15,11 @@ const (
 // idleFlusher flushes the memtable when writes have paused: a read has to search the memtable, at the cost of many cache
 // misses, whereas a table's filter excludes an absent key immediately. After a flush, newly loaded data is read as fast
 // as older data, and need not be replayed at the next start.
-//
-// It also flushes when there are many memtables. After a start Pebble's memtables are small, each twice as large as the
-// one before, and Pebble flushes none before they have half of MemTableBytes together: every read would search up to
-// eight of them.
 type idleFlusher struct {
 	e       *Engine
 	written uint64 // e.written at the last look
 	flushed uint64 // e.written at the last flush by idleFlusher
 }
-
-// maxMemtables is the number of memtables, the one that takes writes included, above which they are flushed.
-const maxMemtables = 2
 
 // run checks every interval until ctx ends.
 func (f *idleFlusher) run(ctx context.Context, interval time.Duration) {
@@ -38,7 +31,7 @@ func (f *idleFlusher) run(ctx context.Context, interval time.Duration) {
 			return
 		case <-tick.C:
 		}
-		if !f.due(f.e.written.Load()) && !f.crowded() {
+		if !f.due(f.e.written.Load()) {
 			continue
 		}
 		if err := f.flush(); err != nil {
@@ -51,12 +44,6 @@ func (f *idleFlusher) flush() (err error) {
 	defer f.e.recoverFailure(&err)
 	_, err = f.e.db.AsyncFlush()
 	return err
-}
-
-// crowded reports whether there are many memtables and none is being flushed.
-func (f *idleFlusher) crowded() bool {
-	m := f.e.db.Metrics()
-	return m.MemTable.Count > maxMemtables && m.Flush.NumInProgress == 0
 }
 
 // due reports whether to flush, given the number of bytes applied in total.
