@@ -20,6 +20,7 @@ func (s *Store) CheckWith(ctx context.Context, opts mvcc.CheckOptions) ([]mvcc.F
 		return nil, ErrClosed
 	}
 	defer s.gate.leave()
+	opts.Owns = func(key []byte) bool { return s.ranges.Load().find(key) != nil }
 	findings, err := s.mvcc.CheckWith(ctx, opts)
 	return append(findings, s.checkRanges()...), mapError(err)
 }

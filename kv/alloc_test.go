@@ -59,4 +59,9 @@ func TestAllocationBudget(t *testing.T) {
 	if n := testing.AllocsPerRun(200, write); n > 8 {
 		t.Errorf("a one-key commit makes %.0f allocations, budget 8", n)
 	}
+	w.Mutations = []mvcc.Mutation{ms[0]}
+	w.Mutations[0].Notify, w.Notify = 1, []mvcc.NotifySet{{Observers: []uint64{1, 2}}}
+	if n := testing.AllocsPerRun(200, write); n > 8 {
+		t.Errorf("a one-key commit of which two observers are notified makes %.0f allocations, budget 8", n)
+	}
 }

@@ -23,7 +23,7 @@ type Collector interface {
 	// could need. The caller vouches that every transaction begun at or below it, but those protected, is
 	// finished on every shard, durably.
 	CollectGarbage(ctx context.Context, req *CollectGarbageRequest) (CollectGarbageResponse, error)
-	// DropSpan removes all keys of a span at once, whatever their versions. The caller guarantees that no snapshot above
+	// DropSpan removes all keys of a span at once, whatever their versions, with their notify cells. The caller guarantees that no snapshot above
 	// SafePoint can read them and that they are not written. It is refused with dropped false while the span contains
 	// locks, or versions above the safe point. Nothing is removed if the shard owns no part of the span.
 	DropSpan(ctx context.Context, req *DropSpanRequest) (dropped bool, err error)

@@ -68,6 +68,8 @@ type Shard interface {
 	Heartbeat(ctx context.Context, req *HeartbeatRequest) (ttlMillis uint64, err error)
 	// Collector contains the requests of garbage collection; see gc.go.
 	Collector
+	// Notifier contains the requests about notify cells; see notify.go.
+	Notifier
 
 	// ScanLock lists up to Limit locks with start_ts <= MaxTS in a span within one range.
 	ScanLock(ctx context.Context, req *ScanLockRequest) ([]mvcc.LockInfo, error)

@@ -124,6 +124,8 @@ type Store struct {
 	background sync.WaitGroup
 	stop       context.CancelFunc
 	stopped    context.Context
+	watched    context.Context // ends with EndWatches
+	endWatches context.CancelFunc
 	splits     chan *localRange // ranges that may have grown too large
 	report     chan struct{}    // ranges have changed: report them to the directory
 }
@@ -151,6 +153,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 		return nil, err
 	}
 	s.stopped, s.stop = context.WithCancel(context.Background())
+	s.watched, s.endWatches = context.WithCancel(s.stopped)
 	s.splits = make(chan *localRange, 64)
 	s.report = make(chan struct{}, 1)
 	s.background.Go(s.splitLoop)
@@ -278,6 +281,7 @@ func (s *Store) Close() error {
 	// of a collection's budget.
 	s.mvcc.StopWaiting(ErrClosed)
 	s.stop()
+	s.endWatches()
 	if !s.gate.close() {
 		return ErrClosed
 	}

@@ -182,6 +182,7 @@ func (n *Node) startKV(ctx context.Context) error {
 	kvrpc.RegisterShard(g, store)
 	kvrpc.RegisterOwner(g, store)
 	n.serveRPC(g, listener)
+	n.onClose(func(context.Context) { store.EndWatches() })
 	return nil
 }
 

@@ -267,6 +267,11 @@ var lifeCases = []Case{
 		_, errs["SyncLog"] = shard.SyncLog(e.ctx)
 		_, errs["CollectGarbage"] = shard.CollectGarbage(e.ctx, &kv.CollectGarbageRequest{})
 		_, errs["DropSpan"] = shard.DropSpan(e.ctx, &kv.DropSpanRequest{Span: span("a", "b")})
+		_, errs["NotifyScan"] = shard.NotifyScan(e.ctx, &kv.NotifyScanRequest{Range: ref, Span: span("a", "b"), Observer: obs, Limit: 1})
+		_, errs["NotifyClear"] = shard.NotifyClear(e.ctx, &kv.NotifyClearRequest{Ranges: refs, Observer: obs, Cells: []kv.NotifyUpTo{{Key: keys[0], UpTo: now}}})
+		errs["NotifyPut"] = shard.NotifyPut(e.ctx, &kv.NotifyPutRequest{Ranges: refs, Observer: obs, Keys: keys, TS: now})
+		errs["NotifyDrop"] = shard.NotifyDrop(e.ctx, &kv.NotifyDropRequest{Range: ref, Span: span("a", "b"), Observer: obs})
+		errs["WatchNotify"] = shard.WatchNotify(e.ctx, func([]kv.NotifyHint) error { return nil })
 		for name, err := range errs {
 			switch errkind.Of(err) {
 			case errkind.Closed, errkind.Unavailable, errkind.Unsupported:

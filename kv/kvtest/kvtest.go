@@ -50,7 +50,7 @@ type Case struct {
 // Cases lists the suite.
 func Cases() []Case {
 	return slices.Concat(getCases, scanCases, prewriteCases, onePhaseCases, asyncCases, commitCases, statusCases,
-		lockCases, queueCases, refreshCases, collectCases, lifeCases, routerCases, deliveryCases)
+		lockCases, queueCases, refreshCases, collectCases, notifyCases, lifeCases, routerCases, deliveryCases)
 }
 
 // deliveries is how often an acknowledged request arrives while a case runs.

@@ -84,6 +84,14 @@ type mutant struct {
 	resolve  func(s kv.Shard, ctx context.Context, req kv.ResolveLockRequest) error
 	acquire  func(s kv.Shard, ctx context.Context, req kv.AcquireLocksRequest) (kv.AcquireLocksResponse, error)
 	refresh  func(s kv.Shard, ctx context.Context, req kv.RefreshRequest) error
+	clear    func(s kv.Shard, ctx context.Context, req kv.NotifyClearRequest) (int, error)
+}
+
+func (m mutant) NotifyClear(ctx context.Context, req *kv.NotifyClearRequest) (int, error) {
+	if m.clear == nil {
+		return m.Shard.NotifyClear(ctx, req)
+	}
+	return m.clear(m.Shard, ctx, *req)
 }
 
 func (m mutant) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
@@ -261,6 +269,25 @@ var mutants = map[string]mutant{
 	"a refresh finds nothing": {refresh: func(s kv.Shard, ctx context.Context, req kv.RefreshRequest) error {
 		req.FromTS = req.ToTS
 		return s.Refresh(ctx, &req)
+	}},
+	"a clear is unconditional": {clear: func(s kv.Shard, ctx context.Context, req kv.NotifyClearRequest) (int, error) {
+		cells := append([]kv.NotifyUpTo(nil), req.Cells...)
+		for i := range cells {
+			cells[i].UpTo = tso.MaxTimestamp
+		}
+		req.Cells = cells
+		return s.NotifyClear(ctx, &req)
+	}},
+	"locks lose their notify sets": {prewrite: func(s kv.Shard, ctx context.Context, req kv.PrewriteRequest) (kv.PrewriteResponse, error) {
+		if req.TryOnePC {
+			return s.Prewrite(ctx, &req)
+		}
+		ms := append([]mvcc.Mutation(nil), req.Mutations...)
+		for i := range ms {
+			ms[i].Notify = 0
+		}
+		req.Mutations = ms
+		return s.Prewrite(ctx, &req)
 	}},
 	"a refresh counts its own changes": {refresh: func(s kv.Shard, ctx context.Context, req kv.RefreshRequest) error {
 		req.StartTS = 1

@@ -256,3 +256,28 @@ func (s *recordedShard) DropSpan(ctx context.Context, req *kv.DropSpanRequest) (
 	do := func(ctx context.Context) (bool, error) { return s.Shard.DropSpan(ctx, &kept) }
 	return write(ctx, s.r, "DropSpan", do, again(do))
 }
+
+func (s *recordedShard) NotifyScan(ctx context.Context, req *kv.NotifyScanRequest) (*kv.NotifyScanResponse, error) {
+	return read(s.r, "NotifyScan", func() (*kv.NotifyScanResponse, error) { return s.Shard.NotifyScan(ctx, req) })
+}
+
+func (s *recordedShard) NotifyClear(ctx context.Context, req *kv.NotifyClearRequest) (int, error) {
+	kept := *req
+	do := func(ctx context.Context) (int, error) { return s.Shard.NotifyClear(ctx, &kept) }
+	return write(ctx, s.r, "NotifyClear", do, again(do))
+}
+
+func (s *recordedShard) NotifyPut(ctx context.Context, req *kv.NotifyPutRequest) error {
+	kept := *req
+	return command(ctx, s.r, "NotifyPut", func(ctx context.Context) error { return s.Shard.NotifyPut(ctx, &kept) })
+}
+
+func (s *recordedShard) NotifyDrop(ctx context.Context, req *kv.NotifyDropRequest) error {
+	kept := *req
+	return command(ctx, s.r, "NotifyDrop", func(ctx context.Context) error { return s.Shard.NotifyDrop(ctx, &kept) })
+}
+
+func (s *recordedShard) WatchNotify(ctx context.Context, f func([]kv.NotifyHint) error) error {
+	_, err := read(s.r, "WatchNotify", func() (struct{}, error) { return struct{}{}, s.Shard.WatchNotify(ctx, f) })
+	return err
+}

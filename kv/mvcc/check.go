@@ -3,6 +3,7 @@ package mvcc
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/percodb/percodb/kv/storage"
@@ -25,6 +26,8 @@ type CheckOptions struct {
 	// ForeignOracle: the store's oracle is not the one that issued the store's timestamps, so whether they lie in the
 	// future cannot be determined.
 	ForeignOracle bool
+	// Owns, if given, reports whether a key belongs to the store.
+	Owns func(key []byte) bool
 	// Progress, if given, is called every few thousand records and at the end of a keyspace with the name of the
 	// keyspace and the number of records checked.
 	Progress func(what string, records int64)
@@ -44,9 +47,10 @@ func (s *State) Check(ctx context.Context) ([]Finding, error) {
 //	outcomes   a transaction is committed or rolled back, and committed at one timestamp, on all keys
 //	locks      those on disk are those in memory; none is of a transaction that is finished on the key, or so
 //	           old that its outcome may have been collected; the primary's lock names itself as primary
+//	cells      can be decoded; name an observer and a timestamp that was issued; belong to a key of the store
 func (s *State) CheckWith(ctx context.Context, opts CheckOptions) ([]Finding, error) {
 	c := checker{s: s, opts: opts}
-	for _, step := range []func(context.Context) error{c.checkWrites, c.checkData, c.checkStatuses, c.checkOutcomes, c.checkLockRecords, c.checkLockTable} {
+	for _, step := range []func(context.Context) error{c.checkWrites, c.checkData, c.checkStatuses, c.checkCells, c.checkOutcomes, c.checkLockRecords, c.checkLockTable} {
 		if err := step(ctx); err != nil {
 			return c.findings, err
 		}
@@ -70,7 +74,7 @@ func (c *checker) report(key []byte, format string, args ...any) {
 }
 
 // keyspaceNames are for progress.
-var keyspaceNames = map[byte]string{tagLock: "locks", tagWrite: "versions", tagData: "long values", tagStatus: "rollbacks"}
+var keyspaceNames = map[byte]string{tagLock: "locks", tagWrite: "versions", tagData: "long values", tagStatus: "rollbacks", tagNotify: "notify cells"}
 
 // checkIssued reports a start_ts that the oracle cannot have issued, and timestamps of the future.
 func (c *checker) checkIssued(key []byte, startTS, ts tso.Timestamp) {
@@ -83,7 +87,7 @@ func (c *checker) checkIssued(key []byte, startTS, ts tso.Timestamp) {
 }
 
 // walk calls f for every record of a keyspace, with a second iterator over the same state for lookups by f. version is 0
-// for locks.
+// for locks and notify cells; the key of a cell begins with its observer.
 func (c *checker) walk(ctx context.Context, tag byte, f func(key []byte, version tso.Timestamp, value []byte, look *storage.Iterator) error) error {
 	it, err := c.s.eng.NewRangeIter(storage.AppendSentinel([]byte{tag}), storage.AppendSentinel([]byte{tag + 1}))
 	if err != nil {
@@ -113,7 +117,7 @@ func (c *checker) walk(ctx context.Context, tag byte, f func(key []byte, version
 			return err
 		}
 		prefix, version, versioned := storage.SplitVersion(it.Key())
-		if versioned == (tag == tagLock) {
+		if versioned == (tag == tagLock || tag == tagNotify) {
 			if !c.again {
 				c.report(it.Key(), "stored key has the wrong shape for its keyspace")
 			}
@@ -300,4 +304,34 @@ func (c *checker) recheck(key []byte) error {
 		}
 	}
 	return nil
+}
+
+// checkCells verifies the notify cells.
+func (c *checker) checkCells(ctx context.Context) error {
+	return c.walk(ctx, tagNotify, func(inner []byte, _ tso.Timestamp, value []byte, _ *storage.Iterator) error {
+		if len(inner) < observerLen {
+			c.report(inner, "notify cell without an observer")
+			return nil
+		}
+		observer, key := binary.BigEndian.Uint64(inner), inner[observerLen:]
+		cell, err := decodeNotifyCell(value)
+		switch {
+		case err != nil:
+			c.report(key, "notify cell of observer %d cannot be read: %v", observer, err)
+		case observer == 0:
+			c.report(key, "notify cell of observer 0, which does not exist")
+		case !c.opts.ForeignOracle && cell.latest >= c.now:
+			c.report(key, "notify cell of observer %d at %d lies in the future: the oracle is at %d", observer, cell.latest, c.now)
+		case c.opts.Owns != nil && !c.opts.Owns(key):
+			// The range may have been given away, without cells, since the walk began.
+			_, found, err := c.s.eng.Get(nil, appendNotifyKey(nil, observer, key))
+			if err != nil {
+				return err
+			}
+			if found {
+				c.report(key, "notify cell of observer %d, of a key that belongs to no range of the store", observer)
+			}
+		}
+		return nil
+	})
 }

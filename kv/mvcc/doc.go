@@ -9,10 +9,11 @@
 //	a reader ≥  waits, or checks        reads it; commits       reads it
 //	commit_ts   the primary             the secondary's lock
 //
-// One ordered store contains four keyspaces (keys.go): L, the locks, one per locked key; W, the write
+// One ordered store contains five keyspaces (keys.go): L, the locks, one per locked key; W, the write
 // records, which index the committed versions and contain the value if it is short; D, the long
-// values; S, rollback records and the commits of keys that were only locked. The locks are also
-// kept in a table in memory, so that reads never search for them on disk.
+// values; S, rollback records and the commits of keys that were only locked; N, notify cells, the keys
+// that observers have yet to look at (notify.go). The locks are also kept in a table in memory, so that
+// reads never search for them on disk.
 //
 // Invariants:
 //
@@ -34,6 +35,9 @@
 //	I8 A scan skips a span of deleted keys only after it has checked the locks (I1), and only if the span was
 //	   verified at or below the scan's timestamp. A writer removes its keys from such spans before its
 //	   versions are applied.
+//	I9 A notify cell is written in the batch of its version, whoever commits that, and removed under the key's
+//	   latch, unless it is newer than what its observer has handled. Large commits ingest cells without latches:
+//	   a removal looks for them in the lock table, and then reads the cell.
 //
 // Decisions are functions without side effects (decide.go): a request gathers their inputs and carries out
 // their result. Each request has its own file.

@@ -77,6 +77,10 @@ func (f *finisher) commit(key []byte, e *entry) {
 			value = record.Value
 		}
 		f.w.putWrite(f.b, key, e.lock.Op, e.longValue, f.startTS, f.commitTS, value)
+		if err := f.w.putCells(f.b, key, e.lock.Notify, f.commitTS); err != nil {
+			f.err = err
+			return
+		}
 	}
 	if bytes.Equal(key, e.lock.Primary) {
 		f.decides = true
@@ -126,6 +130,9 @@ func (f *finisher) run() (writtenBytes int, err error) {
 		s.locks.wake(f.w.met, err)
 	} else {
 		s.locks.remove(f.w.met, f.commitTS)
+		if f.commitTS != 0 {
+			s.hintLocks(f.w.met, f.commitTS)
+		}
 	}
 	if holdLatches {
 		f.w.unlatch()

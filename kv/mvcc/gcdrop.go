@@ -5,7 +5,7 @@ import (
 	"github.com/percodb/percodb/tso"
 )
 
-// DropSpan removes every version and value of [start, end) by range deletion. dropped is false, and nothing is removed,
+// DropSpan removes every version, value and notify cell of [start, end) by range deletion. dropped is false, and nothing is removed,
 // if the span contains a lock or a version above safePoint, which may still be needed. Status records stay, because they
 // reject late prewrites until the safe point does; so do the records that determine the outcome of protected
 // transactions.
@@ -29,6 +29,13 @@ func (s *State) DropSpan(start, end []byte, safePoint tso.Timestamp, protected [
 	defer b.Close()
 	for _, tag := range []byte{tagWrite, tagData} {
 		b.DeleteRange(appendPrefix(nil, tag, start), appendUpper(nil, tag, end))
+	}
+	observers, err := s.notifiedIn(start, end)
+	if err != nil {
+		return false, err
+	}
+	for _, observer := range observers {
+		b.DeleteRange(appendNotifyKey(nil, observer, start), appendNotifyUpper(nil, observer, end))
 	}
 	err = s.eng.Apply(b, storage.NoSync)
 	// Only now: values of the span that a concurrent read caches until then are dropped with the old ones.

@@ -11,6 +11,7 @@ const (
 	tagWrite  = 0x20
 	tagData   = 0x30
 	tagStatus = 0x40
+	tagNotify = 0x50
 )
 
 // appendLockKey appends the stored key of the lock on key.

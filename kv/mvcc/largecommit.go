@@ -13,10 +13,11 @@ import (
 )
 
 // CommitLargeRequest requests the one-phase commit of a write set that does not fit into memory. All keys of Set and
-// Shared lie within Ranges. The other fields are a PrewriteRequest's.
+// Shared lie within Ranges. Notify has the sets that the mutations select. The other fields are a PrewriteRequest's.
 type CommitLargeRequest struct {
 	Ranges    []RangeRef
 	Set       WriteSet
+	Notify    []NotifySet
 	Shared    []Mutation // the keys held shared and not written, as OpCheckShared, ascending
 	Primary   []byte
 	StartTS   tso.Timestamp
@@ -57,6 +58,9 @@ func (s *State) CommitLarge(ctx context.Context, admission func([]Mutation) Admi
 		return LargeResult{}, failed
 	}
 	s.locks.leaveLarge(c, res.CommitTS)
+	if res.CommitTS != 0 && len(args.Notify) > 0 {
+		s.hintScan()
+	}
 	return res, err
 }
 
@@ -212,7 +216,7 @@ func (s *State) writeLarge(ctx context.Context, tables *storage.Tables, args *Co
 	began := time.Now()
 	defer func() { s.noteWriting(args.Set.SizeBytes(), time.Since(began)) }()
 	return eachPart(ctx, parts, func(ctx context.Context, i int) error {
-		w := largeWriter{s: s, startTS: args.StartTS, commitTS: commitTS, tables: tables, marked: marked}
+		w := largeWriter{s: s, startTS: args.StartTS, commitTS: commitTS, notify: args.Notify, tables: tables, marked: marked}
 		if err := parts[i].Read(ctx, w.add); err != nil {
 			return err
 		}
@@ -309,7 +313,7 @@ type largeChecker struct {
 // check decides about one batch. Its result stays valid: other writers of these keys wait for the large commit.
 func (k *largeChecker) check(ctx context.Context, ms []Mutation) error {
 	pre := k.prewrite(ms)
-	if _, err := validateMutations(ms); err != nil {
+	if _, err := validateMutations(ms, k.args.Notify); err != nil {
 		return err
 	}
 	for i := range ms {
@@ -333,7 +337,7 @@ func (k *largeChecker) check(ctx context.Context, ms []Mutation) error {
 // prewrite returns the request whose checks some of the keys have to pass.
 func (k *largeChecker) prewrite(ms []Mutation) PrewriteRequest {
 	return PrewriteRequest{
-		Mutations: ms, Primary: k.args.Primary, StartTS: k.args.StartTS, ReadTS: k.args.ReadTS,
+		Mutations: ms, Notify: k.args.Notify, Primary: k.args.Primary, StartTS: k.args.StartTS, ReadTS: k.args.ReadTS,
 		TTLMillis: k.args.TTLMillis, TxnSize: uint32(min(k.args.Set.Len(), 1<<32-1)), TryOnePC: true,
 	}
 }
@@ -460,8 +464,10 @@ func (k *largeChecker) replaceHeld(w *writer) {
 type largeWriter struct {
 	s                    *State
 	startTS, commitTS    tso.Timestamp
+	notify               []NotifySet
 	tables               *storage.Tables
-	writes, data, status *storage.TableSet // nil until needed
+	writes, data, status *storage.TableSet            // nil until needed
+	cells                map[uint64]*storage.TableSet // by observer, in whose order cells are stored
 	key, value           []byte
 	marked               bool   // every mark is at commitTS
 	group                []byte // of the newest key
@@ -475,17 +481,25 @@ func (w *largeWriter) put(set **storage.TableSet) error {
 	return (*set).Put(w.key, w.value)
 }
 
-// finish makes the written tables durable.
-func (w *largeWriter) finish() error {
+// eachSet calls f for all sets that are in use.
+func (w *largeWriter) eachSet(f func(*storage.TableSet) error) error {
 	for _, set := range []*storage.TableSet{w.writes, w.data, w.status} {
 		if set != nil {
-			if err := set.Finish(); err != nil {
+			if err := f(set); err != nil {
 				return err
 			}
 		}
 	}
+	for _, set := range w.cells {
+		if err := f(set); err != nil {
+			return err
+		}
+	}
 	return nil
 }
+
+// finish makes the written tables durable.
+func (w *largeWriter) finish() error { return w.eachSet((*storage.TableSet).Finish) }
 
 // enterGroup begins new files if key is in another group than the key before.
 func (w *largeWriter) enterGroup(key []byte) error {
@@ -493,14 +507,7 @@ func (w *largeWriter) enterGroup(key []byte) error {
 		return nil
 	}
 	w.group = append(w.group[:0], key[:w.s.opts.Group(key)]...)
-	for _, set := range []*storage.TableSet{w.writes, w.data, w.status} {
-		if set != nil {
-			if err := set.Break(); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return w.eachSet((*storage.TableSet).Break)
 }
 
 // mark raises the mark of a key.
@@ -542,7 +549,32 @@ func (w *largeWriter) addWrite(m *Mutation) error {
 	w.mark(m.Key)
 	w.key = appendVersioned(w.key[:0], tagWrite, m.Key, w.commitTS)
 	w.value = appendWrite(w.value[:0], m.Op, long, w.startTS, w.commitTS, m.Value)
-	return w.put(&w.writes)
+	if err := w.put(&w.writes); err != nil {
+		return err
+	}
+	return w.addCells(m)
+}
+
+// addCells writes the cells of a mutation. They replace those of the store: no NotifyPut of the key is newer, since those
+// before the commit lie below its commit_ts, and those during it wait.
+func (w *largeWriter) addCells(m *Mutation) error {
+	set := m.notifySet(w.notify)
+	if set == nil {
+		return nil
+	}
+	if w.cells == nil {
+		w.cells = map[uint64]*storage.TableSet{}
+	}
+	w.value = appendNotifyCell(w.value[:0], notifyCell{latest: w.commitTS, hop: set.Hop})
+	for _, observer := range set.Observers {
+		cells := w.cells[observer]
+		w.key = appendNotifyKey(w.key[:0], observer, m.Key)
+		if err := w.put(&cells); err != nil {
+			return err
+		}
+		w.cells[observer] = cells
+	}
+	return nil
 }
 
 // addLock leaves a record on a key that was locked and not written.

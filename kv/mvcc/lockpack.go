@@ -10,8 +10,8 @@ import (
 )
 
 // lockPack stores many locks of one transaction in few bytes each. Their common fields are stored once in the pack; for
-// each lock it stores the key, the timestamp and the kind. A packed lock is durable, has one holder, and no
-// waiters. Its value is in its record on disk.
+// each lock it stores the key, the timestamp, the kind and which of the pack's notify sets it has. A packed lock is
+// durable, has one holder, and no waiters. Its value is in its record on disk.
 //
 //	lookups    return a view: an entry that is not in the tree, made of what the pack has
 //	changes    of what a pack cannot hold (a queue, a second holder, a batch under way) first unpack the lock: own
@@ -26,22 +26,25 @@ type lockPack struct {
 	shared                              bool
 	ttlMillis, leaseMillis, heardMillis uint64 // of the newest
 	txnSize                             uint32
-	locks                               keypack.Map // see packedValue
-	blocking                            int         // how many of them block reads
-	first, last                         []byte      // bounds of the keys
+	locks                               keypack.Map  // see value
+	blocking                            int          // how many of them block reads
+	notify                              []*NotifySet // the sets of the locks, each once
+	first, last                         []byte       // bounds of the keys
 	// large is the transaction's running large commit, if it has checked the keys and relies on the locks: none of them
 	// may be removed until it ends.
 	large *largeCommit
 }
 
-// The number B of a packed lock is its kind, with these flags. A is ForUpdateTS of a pessimistic lock, else MinCommitTS.
+// The number B of a packed lock is its kind, with these flags, and from packedNotifyShift on 1 + the index of its notify
+// set in the pack, if it has one. A is ForUpdateTS of a pessimistic lock, else MinCommitTS.
 const (
 	packedLongValue   = 1 << 4
 	packedValueOnDisk = 1 << 5
 	packedOpMask      = 0x0f
+	packedNotifyShift = 8
 )
 
-func packedValue(e *entry) keypack.Value {
+func (p *lockPack) value(e *entry) keypack.Value {
 	v := keypack.Value{A: uint64(e.lock.MinCommitTS), B: uint64(e.lock.Op)}
 	switch {
 	case e.lock.Op == OpPessimistic:
@@ -51,7 +54,22 @@ func packedValue(e *entry) keypack.Value {
 	case e.lock.Op == OpPut:
 		v.B |= packedValueOnDisk
 	}
+	v.B |= p.notifyIndex(e.lock.Notify) << packedNotifyShift
 	return v
+}
+
+// notifyIndex returns 1 + the index of a notify set, 0 for none. A transaction has few different ones.
+func (p *lockPack) notifyIndex(n *NotifySet) uint64 {
+	if n == nil {
+		return 0
+	}
+	for i := len(p.notify) - 1; i >= 0; i-- {
+		if p.notify[i].equal(n) {
+			return uint64(i + 1)
+		}
+	}
+	p.notify = append(p.notify, n)
+	return uint64(len(p.notify))
 }
 
 // view returns the packed lock on key as an entry. A lock that a large commit relies on looks like one that it has put in
@@ -65,6 +83,9 @@ func (p *lockPack) view(key []byte, v keypack.Value) entry {
 		e.lock.ForUpdateTS = tso.Timestamp(v.A)
 	} else {
 		e.lock.MinCommitTS, e.lock.TxnSize = tso.Timestamp(v.A), p.txnSize
+	}
+	if i := v.B >> packedNotifyShift; i != 0 {
+		e.lock.Notify = p.notify[i-1]
 	}
 	if p.large != nil {
 		e.lock.Op, e.onePC, e.state = OpLock, true, stateInflight
@@ -102,7 +123,7 @@ func (t *lockTable) packLocked(e *entry) {
 	if e.lock.blocksReads() {
 		p.blocking++
 	}
-	p.set(e.key, packedValue(e))
+	p.set(e.key, p.value(e))
 }
 
 func (p *lockPack) set(key []byte, v keypack.Value) {

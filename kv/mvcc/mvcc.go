@@ -34,8 +34,11 @@ func (op Op) LeavesLock() bool { return op == OpPut || op == OpDelete || op == O
 // Mutation is one key's change in a write set. Key and Value belong to the caller and are not kept
 // after the request returns.
 type Mutation struct {
-	Op         Op
-	MustBeNew  bool // prewrite fails with *KeyExistsError if the key has a visible value
+	Op        Op
+	MustBeNew bool // prewrite fails with *KeyExistsError if the key has a visible value
+	// Notify selects the observers to notify when the mutation, an OpPut or OpDelete, commits: 0 none, else 1 + the index
+	// of a set in the request's Notify.
+	Notify     uint16
 	Key, Value []byte
 	// LockedAt is the timestamp as of which AcquireLocks granted the key; 0 means that the key was not locked. The key
 	// must not have changed since.
@@ -44,7 +47,13 @@ type Mutation struct {
 
 // Lock is the lock that prewrite leaves on a key until the transaction's outcome is decided.
 type Lock struct {
-	Op        Op
+	Op Op
+	// Async: the transaction is committed once all its keys are locked like this, at the largest
+	// MinCommitTS, which therefore never changes.
+	Async bool
+	// Shared, of an OpPessimistic lock: others may hold the key in the same way.
+	Shared    bool
+	TxnSize   uint32 // number of keys of the whole transaction, a hint for the resolver
 	StartTS   tso.Timestamp
 	Primary   []byte
 	TTLMillis uint64 // the lock may be rolled back once StartTS's physical part + TTL has passed
@@ -53,17 +62,13 @@ type Lock struct {
 	// Neither leaves the shard's memory.
 	LeaseMillis, HeardMillis uint64
 	MinCommitTS              tso.Timestamp // the transaction commits at or above this
-	TxnSize                  uint32        // number of keys of the whole transaction, a hint for the resolver
 	Value                    []byte
 	// ForUpdateTS, of an OpPessimistic lock: nothing newer was committed on the key when it was granted.
 	ForUpdateTS tso.Timestamp
-	// Async: the transaction is committed once all its keys are locked like this, at the largest
-	// MinCommitTS, which therefore never changes.
-	Async bool
 	// Secondaries, of the primary of an async commit: the other keys of the transaction.
 	Secondaries [][]byte
-	// Shared, of an OpPessimistic lock: others may hold the key in the same way.
-	Shared bool
+	// Notify names the observers whose cells are written when the lock commits; nil: none.
+	Notify *NotifySet
 }
 
 // Expiry is the last moment, in milliseconds of the oracle's clock, at which the lock may not be rolled back.

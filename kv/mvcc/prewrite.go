@@ -19,10 +19,12 @@ type PrewriteAdmission interface {
 	AdmitReads() error
 }
 
-// PrewriteRequest: Mutations ascending by key. Primary is the key that decides the transaction.
+// PrewriteRequest: Mutations ascending by key. Notify has the sets that they select. Primary is the key that decides the
+// transaction.
 type PrewriteRequest struct {
 	Ranges    []RangeRef
 	Mutations []Mutation
+	Notify    []NotifySet
 	Primary   []byte
 	StartTS   tso.Timestamp
 	TTLMillis uint64
@@ -76,7 +78,7 @@ func (a *PrewriteRequest) snapshot() tso.Timestamp { return max(a.StartTS, a.Rea
 // *WriteConflictError, *LockLostError, *KeyExistsError, *RefreshConflictError, *RolledBackError, *AlreadyCommittedError,
 // *TooOldError, and those of adm; nothing was written then.
 func (s *State) Prewrite(ctx context.Context, adm PrewriteAdmission, args *PrewriteRequest) (PrewriteResult, error) {
-	checks, err := validateMutations(args.Mutations)
+	checks, err := validateMutations(args.Mutations, args.Notify)
 	if err == nil {
 		err = s.checkClaimed(ctx, max(args.StartTS, args.ReadTS, args.FloorTS))
 	}
@@ -104,9 +106,12 @@ func (s *State) Prewrite(ctx context.Context, adm PrewriteAdmission, args *Prewr
 }
 
 // validateMutations also reports whether there is an OpCheckNotExists among them.
-func validateMutations(ms []Mutation) (checks bool, err error) {
+func validateMutations(ms []Mutation, sets []NotifySet) (checks bool, err error) {
 	if len(ms) == 0 {
 		return false, &InvalidRequestError{Detail: "prewrite without mutations"}
+	}
+	if err := validateNotifySets(sets); err != nil {
+		return false, err
 	}
 	size := 0
 	for i := range ms {
@@ -116,8 +121,12 @@ func validateMutations(ms []Mutation) (checks bool, err error) {
 		if i > 0 && bytes.Compare(ms[i-1].Key, ms[i].Key) >= 0 {
 			return false, &InvalidRequestError{Detail: "keys do not ascend"}
 		}
+		cells, err := ms[i].validateNotify(sets)
+		if err != nil {
+			return false, err
+		}
 		checks = checks || ms[i].Op == OpCheckNotExists
-		size += len(ms[i].Key) + len(ms[i].Value) + 64
+		size += len(ms[i].Key) + len(ms[i].Value) + 64 + cells
 	}
 	if size > storage.MaxBatchBytes {
 		return false, &InvalidRequestError{Detail: fmt.Sprintf("request of %d bytes is too large", size)}
@@ -249,7 +258,8 @@ func (w *writer) replaceEntries(args *PrewriteRequest) {
 	entries := make([]entry, len(w.entries))
 	for i := range w.entries {
 		old := &w.entries[i]
-		entries[i] = entry{key: old.key, lock: Lock{Op: old.lock.Op, StartTS: old.lock.StartTS, ForUpdateTS: old.lock.ForUpdateTS}}
+		entries[i] = entry{key: old.key, lock: Lock{Op: old.lock.Op, StartTS: old.lock.StartTS, ForUpdateTS: old.lock.ForUpdateTS,
+			Notify: old.lock.Notify}}
 	}
 	w.entries = entries
 	w.fillEntries(args, false)
@@ -274,7 +284,12 @@ func (w *writer) applyPrewrite(args *PrewriteRequest, onePC bool, res PrewriteRe
 	s := w.s
 	b := s.eng.NewBatch(w.batchSize(args))
 	if onePC {
-		w.putVersions(b, args, res.OnePCCommitTS)
+		if err := w.putVersions(b, args, res.OnePCCommitTS); err != nil {
+			b.Close()
+			s.locks.withdraw(w.entries)
+			w.unlatch()
+			return PrewriteResult{}, nil, err
+		}
 	} else {
 		w.putLocks(b, args)
 	}
@@ -294,6 +309,7 @@ func (w *writer) applyPrewrite(args *PrewriteRequest, onePC bool, res PrewriteRe
 		return PrewriteResult{}, nil, err
 	case onePC:
 		s.locks.removeSlab(w.entries, res.OnePCCommitTS)
+		s.hintVersions(args, res.OnePCCommitTS)
 	default:
 		s.locks.settle(w.entries)
 		w.entries = nil // they are the table's now
@@ -350,7 +366,8 @@ func (w *writer) checkMutations(adm Admission, args *PrewriteRequest) (onePC boo
 				w.uses = append(w.uses, m.Key)
 			}
 		case verdict == prewriteLock:
-			w.entries = append(w.entries, entry{key: m.Key, lock: Lock{Op: m.Op, StartTS: args.StartTS, ForUpdateTS: m.LockedAt}})
+			w.entries = append(w.entries, entry{key: m.Key, lock: Lock{Op: m.Op, StartTS: args.StartTS, ForUpdateTS: m.LockedAt,
+				Notify: m.notifySet(args.Notify)}})
 		}
 	}
 	if worst.failed() {
@@ -459,13 +476,17 @@ func (w *writer) batchSize(args *PrewriteRequest) int {
 	}
 	size := 0
 	for i := range args.Mutations {
-		size += len(args.Mutations[i].Key) + len(args.Mutations[i].Value) + 32
+		m := &args.Mutations[i]
+		size += len(m.Key) + len(m.Value) + 32
+		if set := m.notifySet(args.Notify); set != nil {
+			size += len(set.Observers) * (len(m.Key) + notifyCellOverhead)
+		}
 	}
 	return size
 }
 
 // putVersions writes the records of a one-phase commit.
-func (w *writer) putVersions(b *storage.Batch, args *PrewriteRequest, commitTS tso.Timestamp) {
+func (w *writer) putVersions(b *storage.Batch, args *PrewriteRequest, commitTS tso.Timestamp) error {
 	w.putUses(b, args.StartTS, commitTS)
 	for i := range args.Mutations {
 		m := &args.Mutations[i]
@@ -478,8 +499,12 @@ func (w *writer) putVersions(b *storage.Batch, args *PrewriteRequest, commitTS t
 				w.putData(b, m.Key, args.StartTS, m.Value)
 			}
 			w.putWrite(b, m.Key, m.Op, long, args.StartTS, commitTS, m.Value)
+			if err := w.putCells(b, m.Key, m.notifySet(args.Notify), commitTS); err != nil {
+				return err
+			}
 		}
 	}
+	return nil
 }
 
 // putLocks writes the new locks, and the values too long for them.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/percodb/percodb/tso"
 )
@@ -11,15 +12,18 @@ import (
 // Record encodings; docs/format/records.md pins them.
 //
 //	lock    op(1) flags(1) start_ts(8) min_commit_ts(8) uvarint(ttl) uvarint(txn_size)
-//	        uvarint(len primary) primary [secondaries] value…
+//	        uvarint(len primary) primary [secondaries] [notify] value…
 //	        secondaries: uvarint(count), then for each uvarint(len) key
+//	        notify: hop(1) uvarint(count), then for each observer uvarint(its distance from the one before)
 //	write   op|flags(1) uvarint(commit_ts-start_ts) value…
 //	status  kind(1) start_ts(8)
+//	cell    latest commit_ts(8) uvarint(hop)
 
 const (
 	lockFlagLongValue   = 1 << 0 // the value is a data record
 	lockFlagAsync       = 1 << 1 // of an async commit
 	lockFlagSecondaries = 1 << 2 // the other keys follow the primary
+	lockFlagNotify      = 1 << 3 // a notify set follows them
 
 	writeFlagLongValue = 1 << 4
 	writeOpMask        = 0x0f
@@ -63,6 +67,9 @@ func appendLock(dst []byte, l *Lock, longValue bool) []byte {
 	if len(l.Secondaries) > 0 {
 		flags |= lockFlagSecondaries
 	}
+	if l.Notify != nil {
+		flags |= lockFlagNotify
+	}
 	dst = append(dst, byte(l.Op), flags)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.StartTS))
 	dst = binary.BigEndian.AppendUint64(dst, uint64(l.MinCommitTS))
@@ -77,10 +84,24 @@ func appendLock(dst []byte, l *Lock, longValue bool) []byte {
 			dst = append(dst, key...)
 		}
 	}
+	if l.Notify != nil {
+		dst = appendNotifySet(dst, l.Notify)
+	}
 	if longValue {
 		return dst
 	}
 	return append(dst, l.Value...)
+}
+
+func appendNotifySet(dst []byte, n *NotifySet) []byte {
+	dst = append(dst, n.Hop)
+	dst = binary.AppendUvarint(dst, uint64(len(n.Observers)))
+	before := uint64(0)
+	for _, observer := range n.Observers {
+		dst = binary.AppendUvarint(dst, observer-before)
+		before = observer
+	}
+	return dst
 }
 
 // decodeLock reads a lock record; primary and value are slices of b.
@@ -92,8 +113,8 @@ func decodeLock(b []byte) (l Lock, longValue bool, err error) {
 	longValue = b[1]&lockFlagLongValue != 0
 	flags := b[1]
 	l.Async = flags&lockFlagAsync != 0
-	if l.Op < OpPut || l.Op > OpLock || flags&^(lockFlagLongValue|lockFlagAsync|lockFlagSecondaries) != 0 ||
-		flags&lockFlagSecondaries != 0 && !l.Async {
+	if l.Op < OpPut || l.Op > OpLock || flags&^(lockFlagLongValue|lockFlagAsync|lockFlagSecondaries|lockFlagNotify) != 0 ||
+		flags&lockFlagSecondaries != 0 && !l.Async || flags&lockFlagNotify != 0 && l.Op == OpLock {
 		return Lock{}, false, errMalformedRecord
 	}
 	l.StartTS = tso.Timestamp(binary.BigEndian.Uint64(b[2:]))
@@ -117,6 +138,11 @@ func decodeLock(b []byte) (l Lock, longValue bool, err error) {
 	b = b[primaryLen:]
 	if flags&lockFlagSecondaries != 0 {
 		if l.Secondaries, b, err = cutKeys(b); err != nil {
+			return Lock{}, false, err
+		}
+	}
+	if flags&lockFlagNotify != 0 {
+		if l.Notify, b, err = cutNotifySet(b); err != nil {
 			return Lock{}, false, err
 		}
 	}
@@ -148,6 +174,35 @@ func cutKeys(b []byte) (keys [][]byte, rest []byte, err error) {
 		keys[i], b = b[:size:size], b[size:]
 	}
 	return keys, b, nil
+}
+
+// cutNotifySet reads a set.
+func cutNotifySet(b []byte) (n *NotifySet, rest []byte, err error) {
+	if len(b) == 0 {
+		return nil, nil, errMalformedRecord
+	}
+	hop := b[0]
+	count, b, err := cutUvarint(b[1:])
+	if err != nil {
+		return nil, nil, err
+	}
+	if count == 0 || count > MaxNotifyObservers {
+		return nil, nil, errMalformedRecord
+	}
+	n = &NotifySet{Hop: hop, Observers: make([]uint64, count)}
+	before := uint64(0)
+	for i := range n.Observers {
+		var distance uint64
+		if distance, b, err = cutUvarint(b); err != nil {
+			return nil, nil, err
+		}
+		if distance == 0 || before+distance < before {
+			return nil, nil, errMalformedRecord
+		}
+		before += distance
+		n.Observers[i] = before
+	}
+	return n, b, nil
 }
 
 // writeRecord is one committed version.
@@ -214,6 +269,24 @@ func decodeStatus(b []byte) (kind byte, startTS tso.Timestamp, err error) {
 		return 0, 0, errMalformedRecord
 	}
 	return b[0], tso.Timestamp(binary.BigEndian.Uint64(b[1:])), nil
+}
+
+func appendNotifyCell(dst []byte, c notifyCell) []byte {
+	dst = binary.BigEndian.AppendUint64(dst, uint64(c.latest))
+	return binary.AppendUvarint(dst, uint64(c.hop))
+}
+
+func decodeNotifyCell(b []byte) (notifyCell, error) {
+	if len(b) < 9 {
+		return notifyCell{}, errMalformedRecord
+	}
+	c := notifyCell{latest: tso.Timestamp(binary.BigEndian.Uint64(b))}
+	hop, rest, err := cutUvarint(b[8:])
+	if err != nil || len(rest) > 0 || hop > math.MaxUint8 || c.latest == 0 {
+		return notifyCell{}, errMalformedRecord
+	}
+	c.hop = uint8(hop)
+	return c, nil
 }
 
 // cutUvarint reads a uvarint in its shortest form and returns the bytes that follow it.

@@ -18,6 +18,8 @@ func TestGoldenFormats(t *testing.T) {
 	lock := Lock{Op: OpPut, StartTS: 0x10, Primary: []byte("pk"), TTLMillis: 3000, MinCommitTS: 0x21, TxnSize: 2, Value: []byte("v")}
 	async := lock
 	async.Async, async.Secondaries = true, [][]byte{[]byte("z")}
+	observed := async
+	observed.Notify = &NotifySet{Hop: 2, Observers: []uint64{7, 0x1007}}
 	for _, c := range []struct {
 		name, want string
 		got        []byte
@@ -25,6 +27,8 @@ func TestGoldenFormats(t *testing.T) {
 		{"lock", "0100" + "0000000000000010" + "0000000000000021" + "b817" + "02" + "02706b" + "76", appendLock(nil, &lock, false)},
 		{"lock, long value", "0101" + "0000000000000010" + "0000000000000021" + "b817" + "02" + "02706b", appendLock(nil, &lock, true)},
 		{"lock, async primary", "0106" + "0000000000000010" + "0000000000000021" + "b817" + "02" + "02706b" + "01" + "017a" + "76", appendLock(nil, &async, false)},
+		{"lock, async primary, observed", "010e" + "0000000000000010" + "0000000000000021" + "b817" + "02" + "02706b" + "01" + "017a" + "02" + "02" + "07" + "8020" + "76",
+			appendLock(nil, &observed, false)},
 		{"write, put", "01" + "11" + "76", appendWrite(nil, OpPut, false, 0x10, 0x21, []byte("v"))},
 		{"write, put, long value", "11" + "8002", appendWrite(nil, OpPut, true, 0x10, 0x110, []byte("v"))},
 		{"write, delete", "02" + "01", appendWrite(nil, OpDelete, false, 0x10, 0x11, nil)},
@@ -34,6 +38,8 @@ func TestGoldenFormats(t *testing.T) {
 		{"key of a version", "20" + "6b" + "00" + "ffffffffffffffde" + "09", appendVersioned(nil, tagWrite, []byte("k"), 0x21)},
 		{"key of a value", "30" + "6b" + "00" + "ffffffffffffffef" + "09", appendVersioned(nil, tagData, []byte("k"), 0x10)},
 		{"key of a status", "40" + "6b" + "00" + "ffffffffffffffef" + "09", appendVersioned(nil, tagStatus, []byte("k"), 0x10)},
+		{"key of a notify cell", "50" + "0000000000000107" + "6b" + "00", appendNotifyKey(nil, 0x107, []byte("k"))},
+		{"notify cell", "0000000000000021" + "8001", appendNotifyCell(nil, notifyCell{latest: 0x21, hop: 128})},
 		{"bound of a keyspace", "21" + "00", appendUpper(nil, tagWrite, nil)},
 	} {
 		if got := hex.EncodeToString(c.got); got != c.want {
@@ -50,6 +56,8 @@ func TestRecordsRoundTrip(t *testing.T) {
 		{Op: OpLock, StartTS: 3, Primary: []byte("a"), Value: []byte{}},
 		{Op: OpPut, StartTS: 3, Primary: []byte("a"), Value: []byte("v"), Async: true},
 		{Op: OpDelete, StartTS: 3, Primary: []byte("a"), Value: []byte{}, Async: true, Secondaries: [][]byte{{}, []byte("b")}},
+		{Op: OpPut, StartTS: 3, Primary: []byte("a"), Value: []byte("v"), Notify: &NotifySet{Hop: 255, Observers: []uint64{1, 2, math.MaxUint64}}},
+		{Op: OpDelete, StartTS: 3, Primary: []byte("a"), Value: []byte{}, Async: true, Secondaries: [][]byte{[]byte("b")}, Notify: &NotifySet{Observers: []uint64{math.MaxUint64}}},
 	} {
 		got, long, err := decodeLock(appendLock(nil, &l, false))
 		if err != nil || long || !cmp.Equal(got, l) {
@@ -72,6 +80,8 @@ func FuzzRecords(f *testing.F) {
 	f.Add(appendLock(nil, &Lock{Op: OpPut, Primary: []byte("p"), Value: []byte("v"), Async: true, Secondaries: [][]byte{[]byte("s")}}, false))
 	f.Add(appendWrite(nil, OpPut, false, 16, 33, []byte("v")))
 	f.Add(appendStatus(nil, statusRollback, 16))
+	f.Add(appendLock(nil, &Lock{Op: OpPut, Primary: []byte("p"), Value: []byte("v"), Notify: &NotifySet{Hop: 1, Observers: []uint64{1, 300}}}, false))
+	f.Add(appendNotifyCell(nil, notifyCell{latest: 33, hop: 200}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if l, long, err := decodeLock(b); err == nil {
 			if again := appendLock(nil, &l, long); !bytes.Equal(again, b) {
@@ -92,6 +102,11 @@ func FuzzRecords(f *testing.F) {
 		}
 		_, _, _, _ = writeValue(b)
 		_, _, _ = decodeStatus(b)
+		if c, err := decodeNotifyCell(b); err == nil {
+			if again := appendNotifyCell(nil, c); !bytes.Equal(again, b) {
+				t.Errorf("notify cell %x is written as %x", b, again)
+			}
+		}
 	})
 }
 

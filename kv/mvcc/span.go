@@ -37,7 +37,8 @@ func (s *State) SpanEmpty(start, end []byte) (bool, error) {
 			return false, err
 		}
 	}
-	return true, nil
+	observers, err := s.notifiedIn(start, end)
+	return len(observers) == 0 && err == nil, err
 }
 
 func firstKey(it *storage.Iterator) (found bool, err error) {

@@ -91,7 +91,10 @@ type State struct {
 	lostTS    atomic.Uint64
 	safePoint atomic.Uint64
 	lockBound atomic.Uint64
-	gc        gcState
+	// maxNotifyPutTS is at or above the timestamps of all NotifyPuts: commits above it write cells without reading them.
+	maxNotifyPutTS atomic.Uint64
+	hints          notifyHints
+	gc             gcState
 
 	// largeRate is the rate at which large write sets are written, in bytes a second.
 	largeRate atomic.Int64
@@ -111,7 +114,7 @@ func Open(ctx context.Context, opts Options) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("take a timestamp to recover by: %w", err)
 	}
-	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.askedTS, &s.maxRollbackTS, &s.maxLockCommitTS, &s.lostTS} {
+	for _, ts := range []*atomic.Uint64{&s.maxTS, &s.knownTS, &s.askedTS, &s.maxRollbackTS, &s.maxLockCommitTS, &s.lostTS, &s.maxNotifyPutTS} {
 		ts.Store(uint64(now))
 	}
 	if s.SetLockBound(opts.LockBound); opts.LockBound == 0 {

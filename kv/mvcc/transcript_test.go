@@ -121,6 +121,8 @@ func (s *transcript) command(d *datadriven.TestData) (string, error) {
 		return s.secondaries(ctx, d)
 	case "refresh":
 		return "", s.refresh(ctx, d)
+	case "notifyscan", "notifyclear", "notifyput", "notifydrop":
+		return s.notify(ctx, d)
 	case "dump":
 		return s.dump(), nil
 	case "check":
@@ -184,6 +186,7 @@ func (s *transcript) prewrite(ctx context.Context, d *datadriven.TestData) (stri
 		TryOnePC: d.HasArg("onepc"), MaxCommitTS: s.at(d, "max"), ReadTS: s.at(d, "read"), FloorTS: s.at(d, "floor"),
 		Async: d.HasArg("async"), Secondaries: s.list(d, "secondaries"), Reads: s.spans(d, "reads")}
 	for _, line := range strings.Split(strings.TrimSpace(d.Input), "\n") {
+		line, notify, _ := strings.Cut(line, " !")
 		line, lockedAt, _ := strings.Cut(line, " @")
 		f := strings.Fields(line)
 		m := Mutation{Key: []byte(f[1]), LockedAt: s.resolveTS(lockedAt)}
@@ -198,6 +201,10 @@ func (s *transcript) prewrite(ctx context.Context, d *datadriven.TestData) (stri
 			m.Op = OpCheckNotExists
 		default:
 			return "", fmt.Errorf("unknown mutation %q", f[0])
+		}
+		if notify != "" {
+			args.Notify = append(args.Notify, s.notifySet(notify))
+			m.Notify = uint16(len(args.Notify))
 		}
 		args.Mutations = append(args.Mutations, m)
 	}
@@ -302,7 +309,7 @@ func (s *transcript) scan(ctx context.Context, d *datadriven.TestData) (string, 
 // dump lists all records.
 func (s *transcript) dump() string {
 	var out strings.Builder
-	it, err := s.eng.NewRangeIter([]byte{tagLock, 0}, []byte{tagStatus + 1, 0})
+	it, err := s.eng.NewRangeIter([]byte{tagLock, 0}, []byte{tagNotify + 1, 0})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -336,6 +343,16 @@ func (s *transcript) dump() string {
 				s.t.Fatal(err)
 			}
 			fmt.Fprintf(&out, "S %s @ %s %s of %s\n", userKey(prefix), show(ts), map[byte]string{statusRollback: "rollback", statusLockCommit: "lock commit"}[kind], show(startTS))
+		case tagNotify:
+			observer, key, err := splitNotifyKey(key)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			c, err := decodeNotifyCell(value)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "N %d %s %s\n", observer, key, showCell(c.latest, c.hop))
 		}
 	}
 	return out.String()

@@ -32,6 +32,7 @@ func (o ClientOptions) ensureDefaults() ClientOptions {
 type Shard struct {
 	client    kvpb.ShardClient
 	collector kvpb.CollectorClient
+	notifier  kvpb.NotifierClient
 	name      string
 	opts      ClientOptions
 
@@ -43,7 +44,8 @@ var _ kv.Shard = (*Shard)(nil)
 
 // NewShard returns a client over conn, which stays the caller's. name is the shard's, for errors.
 func NewShard(conn grpc.ClientConnInterface, name string, opts ClientOptions) *Shard {
-	s := &Shard{client: kvpb.NewShardClient(conn), collector: kvpb.NewCollectorClient(conn), name: name, opts: opts.ensureDefaults()}
+	s := &Shard{client: kvpb.NewShardClient(conn), collector: kvpb.NewCollectorClient(conn), notifier: kvpb.NewNotifierClient(conn),
+		name: name, opts: opts.ensureDefaults()}
 	s.initBatchers()
 	return s
 }
@@ -148,7 +150,7 @@ func (s *Shard) WaitForRelease(context.Context, []byte, tso.Timestamp) error {
 // Prewrite implements kv.Shard.
 func (s *Shard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
 	res, err := call(ctx, s.name, s.opts, s.client.Prewrite, &kvpb.PrewriteRequest{
-		Ranges: encodeRefs(req.Ranges), Mutations: encodeMutations(req.Mutations), Primary: req.Primary,
+		Ranges: encodeRefs(req.Ranges), Mutations: encodeMutations(req.Mutations), Notify: encodeNotifySets(req.Notify), Primary: req.Primary,
 		StartTs: uint64(req.StartTS), TtlMillis: req.TTLMillis, LeaseMillis: req.LeaseMillis, TxnSize: req.TxnSize,
 		TryOnePc: req.TryOnePC, MaxCommitTs: uint64(req.MaxCommitTS), ReadTs: uint64(req.ReadTS), Async: req.Async,
 		Secondaries: req.Secondaries, FloorTs: uint64(req.FloorTS), Reads: encodeSpans(req.Reads)})

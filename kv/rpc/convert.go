@@ -1,6 +1,8 @@
 package rpc
 
 import (
+	"math"
+
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/rpc/kvpb"
@@ -86,13 +88,14 @@ func decodeOptions(o *kvpb.ReadOptions) kv.ReadOptions {
 func encodeLock(l *mvcc.Lock) *kvpb.Lock {
 	return &kvpb.Lock{Op: uint32(l.Op), StartTs: uint64(l.StartTS), Primary: l.Primary, TtlMillis: l.TTLMillis,
 		MinCommitTs: uint64(l.MinCommitTS), TxnSize: l.TxnSize, Value: l.Value, ForUpdateTs: uint64(l.ForUpdateTS),
-		Async: l.Async, Secondaries: l.Secondaries, Shared: l.Shared}
+		Async: l.Async, Secondaries: l.Secondaries, Shared: l.Shared, Notify: encodeNotifySet(l.Notify)}
 }
 
 func decodeLock(l *kvpb.Lock) mvcc.Lock {
 	return mvcc.Lock{Op: mvcc.Op(l.GetOp()), StartTS: tso.Timestamp(l.GetStartTs()), Primary: l.GetPrimary(),
 		TTLMillis: l.GetTtlMillis(), MinCommitTS: tso.Timestamp(l.GetMinCommitTs()), TxnSize: l.GetTxnSize(), Value: l.GetValue(),
-		ForUpdateTS: tso.Timestamp(l.GetForUpdateTs()), Async: l.GetAsync(), Secondaries: l.GetSecondaries(), Shared: l.GetShared()}
+		ForUpdateTS: tso.Timestamp(l.GetForUpdateTs()), Async: l.GetAsync(), Secondaries: l.GetSecondaries(), Shared: l.GetShared(),
+		Notify: decodeNotifySet(l.GetNotify())}
 }
 
 func encodeLocked(e *mvcc.KeyLockedError) *kvpb.KeyLocked {
@@ -231,7 +234,7 @@ func encodeMutations(ms []mvcc.Mutation) []*kvpb.Mutation {
 	for i := range ms {
 		m := &messages[i]
 		m.Op, m.MustBeNew, m.Key, m.Value = uint32(ms[i].Op), ms[i].MustBeNew, ms[i].Key, ms[i].Value
-		m.LockedAt = uint64(ms[i].LockedAt)
+		m.LockedAt, m.Notify = uint64(ms[i].LockedAt), uint32(ms[i].Notify)
 		out[i] = m
 	}
 	return out
@@ -240,7 +243,8 @@ func encodeMutations(ms []mvcc.Mutation) []*kvpb.Mutation {
 func decodeMutations(ms []*kvpb.Mutation) []mvcc.Mutation {
 	out := make([]mvcc.Mutation, len(ms))
 	for i, m := range ms {
-		out[i] = mvcc.Mutation{Op: mvcc.Op(m.GetOp()), MustBeNew: m.GetMustBeNew(), Key: m.GetKey(), Value: m.GetValue(), LockedAt: tso.Timestamp(m.GetLockedAt())}
+		out[i] = mvcc.Mutation{Op: mvcc.Op(m.GetOp()), MustBeNew: m.GetMustBeNew(), Key: m.GetKey(), Value: m.GetValue(), LockedAt: tso.Timestamp(m.GetLockedAt()),
+			Notify: uint16(min(m.GetNotify(), math.MaxUint16))}
 	}
 	return out
 }

@@ -22,6 +22,7 @@ type shardServer struct {
 func RegisterShard(r grpc.ServiceRegistrar, shard kv.Shard) {
 	kvpb.RegisterShardServer(r, &shardServer{shard: shard})
 	registerCollector(r, shard)
+	registerNotifier(r, shard)
 }
 
 func empty(e *kvpb.Error) *kvpb.EmptyResponse { return &kvpb.EmptyResponse{Error: e} }
@@ -71,7 +72,7 @@ func (s *shardServer) Scan(ctx context.Context, req *kvpb.ScanRequest) (*kvpb.Sc
 // Prewrite implements the service.
 func (s *shardServer) Prewrite(ctx context.Context, req *kvpb.PrewriteRequest) (*kvpb.PrewriteResponse, error) {
 	res, err := s.shard.Prewrite(ctx, &kv.PrewriteRequest{
-		Ranges: decodeRefs(req.Ranges), Mutations: decodeMutations(req.Mutations), Primary: req.Primary,
+		Ranges: decodeRefs(req.Ranges), Mutations: decodeMutations(req.Mutations), Notify: decodeNotifySets(req.Notify), Primary: req.Primary,
 		StartTS: tso.Timestamp(req.StartTs), TTLMillis: req.TtlMillis, LeaseMillis: req.LeaseMillis, TxnSize: req.TxnSize,
 		TryOnePC: req.TryOnePc, MaxCommitTS: tso.Timestamp(req.MaxCommitTs), ReadTS: tso.Timestamp(req.ReadTs), Async: req.Async,
 		Secondaries: req.Secondaries, FloorTS: tso.Timestamp(req.FloorTs), Reads: decodeSpans(req.Reads)})

@@ -19,7 +19,9 @@ import (
 // 2 → 3: PERCODB_SYNCED
 // 3 → 4: lock bounds, and records that garbage collection keeps for unavailable stores. An older server must not open
 // such a directory; existing records are unchanged.
-const FormatVersion = 4
+// 4 → 5: notify cells, and locks with notify sets. An older server must not open such a directory; existing records are
+// unchanged.
+const FormatVersion = 5
 
 // oldestFormat is the oldest version that a start upgrades.
 const oldestFormat = 2

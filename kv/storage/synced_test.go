@@ -258,6 +258,8 @@ func TestUpgradeFromFormat2(t *testing.T) { testUpgrade(t, "testdata/format2.tar
 
 func TestUpgradeFromFormat3(t *testing.T) { testUpgrade(t, "testdata/format3.tar.gz") }
 
+func TestUpgradeFromFormat4(t *testing.T) { testUpgrade(t, "testdata/format4.tar.gz") }
+
 func testUpgrade(t *testing.T, kept string) {
 	files := unpack(t, kept)
 	count := func(e *Engine) (n int) {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -347,6 +348,45 @@ func (c *shardConn) DropSpan(ctx context.Context, req *kv.DropSpanRequest) (bool
 	r := kv.DropSpanRequest{Span: cloneSpan(req.Span), SafePoint: req.SafePoint}
 	return request(c, ctx, &message{kind: "dropspan", key: r.Span.Start, startTS: r.SafePoint},
 		func(ctx context.Context, s kv.Shard) (bool, error) { return s.DropSpan(ctx, &r) })
+}
+
+func (c *shardConn) NotifyScan(ctx context.Context, req *kv.NotifyScanRequest) (*kv.NotifyScanResponse, error) {
+	r := *req
+	r.Span = cloneSpan(req.Span)
+	return request(c, ctx, &message{kind: "notifyscan", key: r.Span.Start, startTS: tso.Timestamp(r.Observer)},
+		func(ctx context.Context, s kv.Shard) (*kv.NotifyScanResponse, error) { return s.NotifyScan(ctx, &r) })
+}
+
+func (c *shardConn) NotifyClear(ctx context.Context, req *kv.NotifyClearRequest) (int, error) {
+	r := kv.NotifyClearRequest{Ranges: slices.Clone(req.Ranges), Observer: req.Observer, Cells: slices.Clone(req.Cells)}
+	for i := range r.Cells {
+		r.Cells[i].Key = bytes.Clone(r.Cells[i].Key)
+	}
+	return request(c, ctx, &message{kind: "notifyclear", key: r.Cells[0].Key, startTS: r.Cells[0].UpTo, size: len(r.Cells)},
+		func(ctx context.Context, s kv.Shard) (int, error) { return s.NotifyClear(ctx, &r) })
+}
+
+func (c *shardConn) NotifyPut(ctx context.Context, req *kv.NotifyPutRequest) error {
+	r := *req
+	r.Ranges, r.Keys = slices.Clone(req.Ranges), cloneKeys(req.Keys)
+	return command(c, ctx, &message{kind: "notifyput", key: firstOf(r.Keys), startTS: r.TS, size: len(r.Keys)},
+		func(ctx context.Context, s kv.Shard) error { return s.NotifyPut(ctx, &r) })
+}
+
+func (c *shardConn) NotifyDrop(ctx context.Context, req *kv.NotifyDropRequest) error {
+	r := *req
+	r.Span = cloneSpan(req.Span)
+	return command(c, ctx, &message{kind: "notifydrop", key: r.Span.Start, startTS: tso.Timestamp(r.Observer)},
+		func(ctx context.Context, s kv.Shard) error { return s.NotifyDrop(ctx, &r) })
+}
+
+// WatchNotify loses every hint: scans find the cells.
+func (c *shardConn) WatchNotify(ctx context.Context, f func([]kv.NotifyHint) error) error {
+	if err := f([]kv.NotifyHint{{}}); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
 }
 
 func (c *shardConn) Status(ctx context.Context) (kv.ShardStatus, error) {

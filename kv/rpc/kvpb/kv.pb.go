@@ -749,6 +749,7 @@ type Mutation struct {
 	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
 	Value         []byte                 `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`
 	LockedAt      uint64                 `protobuf:"fixed64,5,opt,name=locked_at,json=lockedAt,proto3" json:"locked_at,omitempty"`
+	Notify        uint32                 `protobuf:"varint,6,opt,name=notify,proto3" json:"notify,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -818,6 +819,65 @@ func (x *Mutation) GetLockedAt() uint64 {
 	return 0
 }
 
+func (x *Mutation) GetNotify() uint32 {
+	if x != nil {
+		return x.Notify
+	}
+	return 0
+}
+
+type NotifySet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Hop           uint32                 `protobuf:"varint,1,opt,name=hop,proto3" json:"hop,omitempty"`
+	Observers     []uint64               `protobuf:"varint,2,rep,packed,name=observers,proto3" json:"observers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *NotifySet) Reset() {
+	*x = NotifySet{}
+	mi := &file_kv_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *NotifySet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*NotifySet) ProtoMessage() {}
+
+func (x *NotifySet) ProtoReflect() protoreflect.Message {
+	mi := &file_kv_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use NotifySet.ProtoReflect.Descriptor instead.
+func (*NotifySet) Descriptor() ([]byte, []int) {
+	return file_kv_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *NotifySet) GetHop() uint32 {
+	if x != nil {
+		return x.Hop
+	}
+	return 0
+}
+
+func (x *NotifySet) GetObservers() []uint64 {
+	if x != nil {
+		return x.Observers
+	}
+	return nil
+}
+
 type PrewriteRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Ranges        []*RangeRef            `protobuf:"bytes,1,rep,name=ranges,proto3" json:"ranges,omitempty"`
@@ -834,13 +894,14 @@ type PrewriteRequest struct {
 	FloorTs       uint64                 `protobuf:"fixed64,12,opt,name=floor_ts,json=floorTs,proto3" json:"floor_ts,omitempty"`
 	Reads         []*Span                `protobuf:"bytes,13,rep,name=reads,proto3" json:"reads,omitempty"`
 	LeaseMillis   uint64                 `protobuf:"varint,14,opt,name=lease_millis,json=leaseMillis,proto3" json:"lease_millis,omitempty"`
+	Notify        []*NotifySet           `protobuf:"bytes,15,rep,name=notify,proto3" json:"notify,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PrewriteRequest) Reset() {
 	*x = PrewriteRequest{}
-	mi := &file_kv_proto_msgTypes[12]
+	mi := &file_kv_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +913,7 @@ func (x *PrewriteRequest) String() string {
 func (*PrewriteRequest) ProtoMessage() {}
 
 func (x *PrewriteRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[12]
+	mi := &file_kv_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +926,7 @@ func (x *PrewriteRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrewriteRequest.ProtoReflect.Descriptor instead.
 func (*PrewriteRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{12}
+	return file_kv_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *PrewriteRequest) GetRanges() []*RangeRef {
@@ -966,6 +1027,13 @@ func (x *PrewriteRequest) GetLeaseMillis() uint64 {
 	return 0
 }
 
+func (x *PrewriteRequest) GetNotify() []*NotifySet {
+	if x != nil {
+		return x.Notify
+	}
+	return nil
+}
+
 type PrewriteResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	OnePcCommitTs uint64                 `protobuf:"fixed64,1,opt,name=one_pc_commit_ts,json=onePcCommitTs,proto3" json:"one_pc_commit_ts,omitempty"`
@@ -978,7 +1046,7 @@ type PrewriteResponse struct {
 
 func (x *PrewriteResponse) Reset() {
 	*x = PrewriteResponse{}
-	mi := &file_kv_proto_msgTypes[13]
+	mi := &file_kv_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -990,7 +1058,7 @@ func (x *PrewriteResponse) String() string {
 func (*PrewriteResponse) ProtoMessage() {}
 
 func (x *PrewriteResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[13]
+	mi := &file_kv_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1003,7 +1071,7 @@ func (x *PrewriteResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PrewriteResponse.ProtoReflect.Descriptor instead.
 func (*PrewriteResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{13}
+	return file_kv_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *PrewriteResponse) GetOnePcCommitTs() uint64 {
@@ -1047,7 +1115,7 @@ type CommitRequest struct {
 
 func (x *CommitRequest) Reset() {
 	*x = CommitRequest{}
-	mi := &file_kv_proto_msgTypes[14]
+	mi := &file_kv_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1059,7 +1127,7 @@ func (x *CommitRequest) String() string {
 func (*CommitRequest) ProtoMessage() {}
 
 func (x *CommitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[14]
+	mi := &file_kv_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1072,7 +1140,7 @@ func (x *CommitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitRequest.ProtoReflect.Descriptor instead.
 func (*CommitRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{14}
+	return file_kv_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *CommitRequest) GetRanges() []*RangeRef {
@@ -1121,7 +1189,7 @@ type RollbackRequest struct {
 
 func (x *RollbackRequest) Reset() {
 	*x = RollbackRequest{}
-	mi := &file_kv_proto_msgTypes[15]
+	mi := &file_kv_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1133,7 +1201,7 @@ func (x *RollbackRequest) String() string {
 func (*RollbackRequest) ProtoMessage() {}
 
 func (x *RollbackRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[15]
+	mi := &file_kv_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1146,7 +1214,7 @@ func (x *RollbackRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RollbackRequest.ProtoReflect.Descriptor instead.
 func (*RollbackRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{15}
+	return file_kv_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *RollbackRequest) GetRanges() []*RangeRef {
@@ -1179,7 +1247,7 @@ type EmptyResponse struct {
 
 func (x *EmptyResponse) Reset() {
 	*x = EmptyResponse{}
-	mi := &file_kv_proto_msgTypes[16]
+	mi := &file_kv_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1191,7 +1259,7 @@ func (x *EmptyResponse) String() string {
 func (*EmptyResponse) ProtoMessage() {}
 
 func (x *EmptyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[16]
+	mi := &file_kv_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1204,7 +1272,7 @@ func (x *EmptyResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EmptyResponse.ProtoReflect.Descriptor instead.
 func (*EmptyResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{16}
+	return file_kv_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EmptyResponse) GetError() *Error {
@@ -1230,7 +1298,7 @@ type CheckTxnStatusRequest struct {
 
 func (x *CheckTxnStatusRequest) Reset() {
 	*x = CheckTxnStatusRequest{}
-	mi := &file_kv_proto_msgTypes[17]
+	mi := &file_kv_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1310,7 @@ func (x *CheckTxnStatusRequest) String() string {
 func (*CheckTxnStatusRequest) ProtoMessage() {}
 
 func (x *CheckTxnStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[17]
+	mi := &file_kv_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1323,7 @@ func (x *CheckTxnStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckTxnStatusRequest.ProtoReflect.Descriptor instead.
 func (*CheckTxnStatusRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{17}
+	return file_kv_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *CheckTxnStatusRequest) GetRange() *RangeRef {
@@ -1327,7 +1395,7 @@ type CheckTxnStatusResponse struct {
 
 func (x *CheckTxnStatusResponse) Reset() {
 	*x = CheckTxnStatusResponse{}
-	mi := &file_kv_proto_msgTypes[18]
+	mi := &file_kv_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1339,7 +1407,7 @@ func (x *CheckTxnStatusResponse) String() string {
 func (*CheckTxnStatusResponse) ProtoMessage() {}
 
 func (x *CheckTxnStatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[18]
+	mi := &file_kv_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1352,7 +1420,7 @@ func (x *CheckTxnStatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckTxnStatusResponse.ProtoReflect.Descriptor instead.
 func (*CheckTxnStatusResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{18}
+	return file_kv_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *CheckTxnStatusResponse) GetCommitTs() uint64 {
@@ -1399,7 +1467,7 @@ type CheckTxnStatusesRequest struct {
 
 func (x *CheckTxnStatusesRequest) Reset() {
 	*x = CheckTxnStatusesRequest{}
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kv_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1411,7 +1479,7 @@ func (x *CheckTxnStatusesRequest) String() string {
 func (*CheckTxnStatusesRequest) ProtoMessage() {}
 
 func (x *CheckTxnStatusesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[19]
+	mi := &file_kv_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1424,7 +1492,7 @@ func (x *CheckTxnStatusesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckTxnStatusesRequest.ProtoReflect.Descriptor instead.
 func (*CheckTxnStatusesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{19}
+	return file_kv_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *CheckTxnStatusesRequest) GetRequests() []*CheckTxnStatusRequest {
@@ -1444,7 +1512,7 @@ type CheckTxnStatusesResponse struct {
 
 func (x *CheckTxnStatusesResponse) Reset() {
 	*x = CheckTxnStatusesResponse{}
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kv_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1456,7 +1524,7 @@ func (x *CheckTxnStatusesResponse) String() string {
 func (*CheckTxnStatusesResponse) ProtoMessage() {}
 
 func (x *CheckTxnStatusesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[20]
+	mi := &file_kv_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1469,7 +1537,7 @@ func (x *CheckTxnStatusesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckTxnStatusesResponse.ProtoReflect.Descriptor instead.
 func (*CheckTxnStatusesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{20}
+	return file_kv_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *CheckTxnStatusesResponse) GetResponses() []*CheckTxnStatusResponse {
@@ -1498,7 +1566,7 @@ type ResolveLockRequest struct {
 
 func (x *ResolveLockRequest) Reset() {
 	*x = ResolveLockRequest{}
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kv_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1578,7 @@ func (x *ResolveLockRequest) String() string {
 func (*ResolveLockRequest) ProtoMessage() {}
 
 func (x *ResolveLockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[21]
+	mi := &file_kv_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1591,7 @@ func (x *ResolveLockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ResolveLockRequest.ProtoReflect.Descriptor instead.
 func (*ResolveLockRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{21}
+	return file_kv_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ResolveLockRequest) GetRanges() []*RangeRef {
@@ -1567,7 +1635,7 @@ type HeartbeatRequest struct {
 
 func (x *HeartbeatRequest) Reset() {
 	*x = HeartbeatRequest{}
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kv_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1579,7 +1647,7 @@ func (x *HeartbeatRequest) String() string {
 func (*HeartbeatRequest) ProtoMessage() {}
 
 func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[22]
+	mi := &file_kv_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1592,7 +1660,7 @@ func (x *HeartbeatRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatRequest.ProtoReflect.Descriptor instead.
 func (*HeartbeatRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{22}
+	return file_kv_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *HeartbeatRequest) GetRange() *RangeRef {
@@ -1640,7 +1708,7 @@ type HeartbeatResponse struct {
 
 func (x *HeartbeatResponse) Reset() {
 	*x = HeartbeatResponse{}
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kv_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1652,7 +1720,7 @@ func (x *HeartbeatResponse) String() string {
 func (*HeartbeatResponse) ProtoMessage() {}
 
 func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[23]
+	mi := &file_kv_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1665,7 +1733,7 @@ func (x *HeartbeatResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeartbeatResponse.ProtoReflect.Descriptor instead.
 func (*HeartbeatResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{23}
+	return file_kv_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *HeartbeatResponse) GetTtlMillis() uint64 {
@@ -1694,7 +1762,7 @@ type ScanLockRequest struct {
 
 func (x *ScanLockRequest) Reset() {
 	*x = ScanLockRequest{}
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +1774,7 @@ func (x *ScanLockRequest) String() string {
 func (*ScanLockRequest) ProtoMessage() {}
 
 func (x *ScanLockRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[24]
+	mi := &file_kv_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1719,7 +1787,7 @@ func (x *ScanLockRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanLockRequest.ProtoReflect.Descriptor instead.
 func (*ScanLockRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{24}
+	return file_kv_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ScanLockRequest) GetRange() *RangeRef {
@@ -1760,7 +1828,7 @@ type ScanLockResponse struct {
 
 func (x *ScanLockResponse) Reset() {
 	*x = ScanLockResponse{}
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1772,7 +1840,7 @@ func (x *ScanLockResponse) String() string {
 func (*ScanLockResponse) ProtoMessage() {}
 
 func (x *ScanLockResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[25]
+	mi := &file_kv_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1785,7 +1853,7 @@ func (x *ScanLockResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ScanLockResponse.ProtoReflect.Descriptor instead.
 func (*ScanLockResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{25}
+	return file_kv_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ScanLockResponse) GetLocks() []*LockInfo {
@@ -1813,7 +1881,7 @@ type LockInfo struct {
 
 func (x *LockInfo) Reset() {
 	*x = LockInfo{}
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1893,7 @@ func (x *LockInfo) String() string {
 func (*LockInfo) ProtoMessage() {}
 
 func (x *LockInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[26]
+	mi := &file_kv_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1906,7 @@ func (x *LockInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockInfo.ProtoReflect.Descriptor instead.
 func (*LockInfo) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{26}
+	return file_kv_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LockInfo) GetKey() []byte {
@@ -1883,7 +1951,7 @@ type AcquireLocksRequest struct {
 
 func (x *AcquireLocksRequest) Reset() {
 	*x = AcquireLocksRequest{}
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1895,7 +1963,7 @@ func (x *AcquireLocksRequest) String() string {
 func (*AcquireLocksRequest) ProtoMessage() {}
 
 func (x *AcquireLocksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[27]
+	mi := &file_kv_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1908,7 +1976,7 @@ func (x *AcquireLocksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLocksRequest.ProtoReflect.Descriptor instead.
 func (*AcquireLocksRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{27}
+	return file_kv_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AcquireLocksRequest) GetRanges() []*RangeRef {
@@ -2013,7 +2081,7 @@ type AcquireLocksResponse struct {
 
 func (x *AcquireLocksResponse) Reset() {
 	*x = AcquireLocksResponse{}
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2093,7 @@ func (x *AcquireLocksResponse) String() string {
 func (*AcquireLocksResponse) ProtoMessage() {}
 
 func (x *AcquireLocksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[28]
+	mi := &file_kv_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2106,7 @@ func (x *AcquireLocksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquireLocksResponse.ProtoReflect.Descriptor instead.
 func (*AcquireLocksResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{28}
+	return file_kv_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AcquireLocksResponse) GetLockedAt() []uint64 {
@@ -2074,7 +2142,7 @@ type ReleaseLocksRequest struct {
 
 func (x *ReleaseLocksRequest) Reset() {
 	*x = ReleaseLocksRequest{}
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2086,7 +2154,7 @@ func (x *ReleaseLocksRequest) String() string {
 func (*ReleaseLocksRequest) ProtoMessage() {}
 
 func (x *ReleaseLocksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[29]
+	mi := &file_kv_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2099,7 +2167,7 @@ func (x *ReleaseLocksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseLocksRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseLocksRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{29}
+	return file_kv_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *ReleaseLocksRequest) GetRanges() []*RangeRef {
@@ -2143,7 +2211,7 @@ type CheckSecondaryLocksRequest struct {
 
 func (x *CheckSecondaryLocksRequest) Reset() {
 	*x = CheckSecondaryLocksRequest{}
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2155,7 +2223,7 @@ func (x *CheckSecondaryLocksRequest) String() string {
 func (*CheckSecondaryLocksRequest) ProtoMessage() {}
 
 func (x *CheckSecondaryLocksRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[30]
+	mi := &file_kv_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2168,7 +2236,7 @@ func (x *CheckSecondaryLocksRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckSecondaryLocksRequest.ProtoReflect.Descriptor instead.
 func (*CheckSecondaryLocksRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{30}
+	return file_kv_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *CheckSecondaryLocksRequest) GetRanges() []*RangeRef {
@@ -2218,7 +2286,7 @@ type CheckSecondaryLocksResponse struct {
 
 func (x *CheckSecondaryLocksResponse) Reset() {
 	*x = CheckSecondaryLocksResponse{}
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2230,7 +2298,7 @@ func (x *CheckSecondaryLocksResponse) String() string {
 func (*CheckSecondaryLocksResponse) ProtoMessage() {}
 
 func (x *CheckSecondaryLocksResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[31]
+	mi := &file_kv_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2243,7 +2311,7 @@ func (x *CheckSecondaryLocksResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckSecondaryLocksResponse.ProtoReflect.Descriptor instead.
 func (*CheckSecondaryLocksResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{31}
+	return file_kv_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *CheckSecondaryLocksResponse) GetCommitTs() uint64 {
@@ -2283,7 +2351,7 @@ type CheckSecondaryLocksOfManyRequest struct {
 
 func (x *CheckSecondaryLocksOfManyRequest) Reset() {
 	*x = CheckSecondaryLocksOfManyRequest{}
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2363,7 @@ func (x *CheckSecondaryLocksOfManyRequest) String() string {
 func (*CheckSecondaryLocksOfManyRequest) ProtoMessage() {}
 
 func (x *CheckSecondaryLocksOfManyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[32]
+	mi := &file_kv_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2376,7 @@ func (x *CheckSecondaryLocksOfManyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CheckSecondaryLocksOfManyRequest.ProtoReflect.Descriptor instead.
 func (*CheckSecondaryLocksOfManyRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{32}
+	return file_kv_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *CheckSecondaryLocksOfManyRequest) GetRequests() []*CheckSecondaryLocksRequest {
@@ -2328,7 +2396,7 @@ type CheckSecondaryLocksOfManyResponse struct {
 
 func (x *CheckSecondaryLocksOfManyResponse) Reset() {
 	*x = CheckSecondaryLocksOfManyResponse{}
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2340,7 +2408,7 @@ func (x *CheckSecondaryLocksOfManyResponse) String() string {
 func (*CheckSecondaryLocksOfManyResponse) ProtoMessage() {}
 
 func (x *CheckSecondaryLocksOfManyResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[33]
+	mi := &file_kv_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2353,7 +2421,7 @@ func (x *CheckSecondaryLocksOfManyResponse) ProtoReflect() protoreflect.Message 
 
 // Deprecated: Use CheckSecondaryLocksOfManyResponse.ProtoReflect.Descriptor instead.
 func (*CheckSecondaryLocksOfManyResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{33}
+	return file_kv_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *CheckSecondaryLocksOfManyResponse) GetResponses() []*CheckSecondaryLocksResponse {
@@ -2384,7 +2452,7 @@ type RefreshRequest struct {
 
 func (x *RefreshRequest) Reset() {
 	*x = RefreshRequest{}
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2464,7 @@ func (x *RefreshRequest) String() string {
 func (*RefreshRequest) ProtoMessage() {}
 
 func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[34]
+	mi := &file_kv_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2477,7 @@ func (x *RefreshRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshRequest.ProtoReflect.Descriptor instead.
 func (*RefreshRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{34}
+	return file_kv_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *RefreshRequest) GetRanges() []*RangeRef {
@@ -2467,7 +2535,7 @@ type WaitRequest struct {
 
 func (x *WaitRequest) Reset() {
 	*x = WaitRequest{}
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2479,7 +2547,7 @@ func (x *WaitRequest) String() string {
 func (*WaitRequest) ProtoMessage() {}
 
 func (x *WaitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[35]
+	mi := &file_kv_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2492,7 +2560,7 @@ func (x *WaitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitRequest.ProtoReflect.Descriptor instead.
 func (*WaitRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{35}
+	return file_kv_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *WaitRequest) GetWaiter() uint64 {
@@ -2533,7 +2601,7 @@ type WaitResponse struct {
 
 func (x *WaitResponse) Reset() {
 	*x = WaitResponse{}
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2545,7 +2613,7 @@ func (x *WaitResponse) String() string {
 func (*WaitResponse) ProtoMessage() {}
 
 func (x *WaitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[36]
+	mi := &file_kv_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2558,7 +2626,7 @@ func (x *WaitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WaitResponse.ProtoReflect.Descriptor instead.
 func (*WaitResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{36}
+	return file_kv_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *WaitResponse) GetId() uint64 {
@@ -2584,7 +2652,7 @@ type DoneRequest struct {
 
 func (x *DoneRequest) Reset() {
 	*x = DoneRequest{}
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2596,7 +2664,7 @@ func (x *DoneRequest) String() string {
 func (*DoneRequest) ProtoMessage() {}
 
 func (x *DoneRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[37]
+	mi := &file_kv_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2609,7 +2677,7 @@ func (x *DoneRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DoneRequest.ProtoReflect.Descriptor instead.
 func (*DoneRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{37}
+	return file_kv_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *DoneRequest) GetId() uint64 {
@@ -2632,13 +2700,14 @@ type Lock struct {
 	Async         bool                   `protobuf:"varint,9,opt,name=async,proto3" json:"async,omitempty"`
 	Secondaries   [][]byte               `protobuf:"bytes,10,rep,name=secondaries,proto3" json:"secondaries,omitempty"`
 	Shared        bool                   `protobuf:"varint,11,opt,name=shared,proto3" json:"shared,omitempty"`
+	Notify        *NotifySet             `protobuf:"bytes,12,opt,name=notify,proto3" json:"notify,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Lock) Reset() {
 	*x = Lock{}
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2650,7 +2719,7 @@ func (x *Lock) String() string {
 func (*Lock) ProtoMessage() {}
 
 func (x *Lock) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[38]
+	mi := &file_kv_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2663,7 +2732,7 @@ func (x *Lock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lock.ProtoReflect.Descriptor instead.
 func (*Lock) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{38}
+	return file_kv_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Lock) GetOp() uint32 {
@@ -2743,6 +2812,13 @@ func (x *Lock) GetShared() bool {
 	return false
 }
 
+func (x *Lock) GetNotify() *NotifySet {
+	if x != nil {
+		return x.Notify
+	}
+	return nil
+}
+
 // Error is one of the errors that packages kv, kv/mvcc and tso promise.
 type Error struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -2780,7 +2856,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2792,7 +2868,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[39]
+	mi := &file_kv_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2805,7 +2881,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{39}
+	return file_kv_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Error) GetKind() isError_Kind {
@@ -3204,7 +3280,7 @@ type StaleRange struct {
 
 func (x *StaleRange) Reset() {
 	*x = StaleRange{}
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3292,7 @@ func (x *StaleRange) String() string {
 func (*StaleRange) ProtoMessage() {}
 
 func (x *StaleRange) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[40]
+	mi := &file_kv_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3305,7 @@ func (x *StaleRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StaleRange.ProtoReflect.Descriptor instead.
 func (*StaleRange) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{40}
+	return file_kv_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *StaleRange) GetRefs() []*RangeRef {
@@ -3254,7 +3330,7 @@ type Closed struct {
 
 func (x *Closed) Reset() {
 	*x = Closed{}
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3266,7 +3342,7 @@ func (x *Closed) String() string {
 func (*Closed) ProtoMessage() {}
 
 func (x *Closed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[41]
+	mi := &file_kv_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3279,7 +3355,7 @@ func (x *Closed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Closed.ProtoReflect.Descriptor instead.
 func (*Closed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{41}
+	return file_kv_proto_rawDescGZIP(), []int{42}
 }
 
 type DiskFull struct {
@@ -3291,7 +3367,7 @@ type DiskFull struct {
 
 func (x *DiskFull) Reset() {
 	*x = DiskFull{}
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3303,7 +3379,7 @@ func (x *DiskFull) String() string {
 func (*DiskFull) ProtoMessage() {}
 
 func (x *DiskFull) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[42]
+	mi := &file_kv_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3316,7 +3392,7 @@ func (x *DiskFull) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DiskFull.ProtoReflect.Descriptor instead.
 func (*DiskFull) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{42}
+	return file_kv_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *DiskFull) GetShard() string {
@@ -3336,7 +3412,7 @@ type Unavailable struct {
 
 func (x *Unavailable) Reset() {
 	*x = Unavailable{}
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3348,7 +3424,7 @@ func (x *Unavailable) String() string {
 func (*Unavailable) ProtoMessage() {}
 
 func (x *Unavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[43]
+	mi := &file_kv_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3361,7 +3437,7 @@ func (x *Unavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Unavailable.ProtoReflect.Descriptor instead.
 func (*Unavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{43}
+	return file_kv_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Unavailable) GetShard() string {
@@ -3389,7 +3465,7 @@ type Corruption struct {
 
 func (x *Corruption) Reset() {
 	*x = Corruption{}
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3401,7 +3477,7 @@ func (x *Corruption) String() string {
 func (*Corruption) ProtoMessage() {}
 
 func (x *Corruption) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[44]
+	mi := &file_kv_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3414,7 +3490,7 @@ func (x *Corruption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Corruption.ProtoReflect.Descriptor instead.
 func (*Corruption) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{44}
+	return file_kv_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *Corruption) GetKey() []byte {
@@ -3448,7 +3524,7 @@ type KeyLocked struct {
 
 func (x *KeyLocked) Reset() {
 	*x = KeyLocked{}
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3460,7 +3536,7 @@ func (x *KeyLocked) String() string {
 func (*KeyLocked) ProtoMessage() {}
 
 func (x *KeyLocked) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[45]
+	mi := &file_kv_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3473,7 +3549,7 @@ func (x *KeyLocked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyLocked.ProtoReflect.Descriptor instead.
 func (*KeyLocked) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{45}
+	return file_kv_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *KeyLocked) GetKey() []byte {
@@ -3503,7 +3579,7 @@ type WriteConflict struct {
 
 func (x *WriteConflict) Reset() {
 	*x = WriteConflict{}
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3515,7 +3591,7 @@ func (x *WriteConflict) String() string {
 func (*WriteConflict) ProtoMessage() {}
 
 func (x *WriteConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[46]
+	mi := &file_kv_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3528,7 +3604,7 @@ func (x *WriteConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WriteConflict.ProtoReflect.Descriptor instead.
 func (*WriteConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{46}
+	return file_kv_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *WriteConflict) GetKey() []byte {
@@ -3575,7 +3651,7 @@ type KeyExists struct {
 
 func (x *KeyExists) Reset() {
 	*x = KeyExists{}
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3587,7 +3663,7 @@ func (x *KeyExists) String() string {
 func (*KeyExists) ProtoMessage() {}
 
 func (x *KeyExists) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[47]
+	mi := &file_kv_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3600,7 +3676,7 @@ func (x *KeyExists) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use KeyExists.ProtoReflect.Descriptor instead.
 func (*KeyExists) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{47}
+	return file_kv_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *KeyExists) GetKey() []byte {
@@ -3619,7 +3695,7 @@ type AlreadyCommitted struct {
 
 func (x *AlreadyCommitted) Reset() {
 	*x = AlreadyCommitted{}
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3631,7 +3707,7 @@ func (x *AlreadyCommitted) String() string {
 func (*AlreadyCommitted) ProtoMessage() {}
 
 func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[48]
+	mi := &file_kv_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3644,7 +3720,7 @@ func (x *AlreadyCommitted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AlreadyCommitted.ProtoReflect.Descriptor instead.
 func (*AlreadyCommitted) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{48}
+	return file_kv_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *AlreadyCommitted) GetCommitTs() uint64 {
@@ -3663,7 +3739,7 @@ type RolledBack struct {
 
 func (x *RolledBack) Reset() {
 	*x = RolledBack{}
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3675,7 +3751,7 @@ func (x *RolledBack) String() string {
 func (*RolledBack) ProtoMessage() {}
 
 func (x *RolledBack) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[49]
+	mi := &file_kv_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3688,7 +3764,7 @@ func (x *RolledBack) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RolledBack.ProtoReflect.Descriptor instead.
 func (*RolledBack) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{49}
+	return file_kv_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RolledBack) GetStartTs() uint64 {
@@ -3708,7 +3784,7 @@ type LockNotFound struct {
 
 func (x *LockNotFound) Reset() {
 	*x = LockNotFound{}
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3720,7 +3796,7 @@ func (x *LockNotFound) String() string {
 func (*LockNotFound) ProtoMessage() {}
 
 func (x *LockNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[50]
+	mi := &file_kv_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3733,7 +3809,7 @@ func (x *LockNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockNotFound.ProtoReflect.Descriptor instead.
 func (*LockNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{50}
+	return file_kv_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *LockNotFound) GetKey() []byte {
@@ -3759,7 +3835,7 @@ type CommitTSExpired struct {
 
 func (x *CommitTSExpired) Reset() {
 	*x = CommitTSExpired{}
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3771,7 +3847,7 @@ func (x *CommitTSExpired) String() string {
 func (*CommitTSExpired) ProtoMessage() {}
 
 func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[51]
+	mi := &file_kv_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3784,7 +3860,7 @@ func (x *CommitTSExpired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CommitTSExpired.ProtoReflect.Descriptor instead.
 func (*CommitTSExpired) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{51}
+	return file_kv_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *CommitTSExpired) GetMinCommitTs() uint64 {
@@ -3803,7 +3879,7 @@ type TxnNotFound struct {
 
 func (x *TxnNotFound) Reset() {
 	*x = TxnNotFound{}
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3815,7 +3891,7 @@ func (x *TxnNotFound) String() string {
 func (*TxnNotFound) ProtoMessage() {}
 
 func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[52]
+	mi := &file_kv_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3828,7 +3904,7 @@ func (x *TxnNotFound) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TxnNotFound.ProtoReflect.Descriptor instead.
 func (*TxnNotFound) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{52}
+	return file_kv_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *TxnNotFound) GetStartTs() uint64 {
@@ -3848,7 +3924,7 @@ type TooOld struct {
 
 func (x *TooOld) Reset() {
 	*x = TooOld{}
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3860,7 +3936,7 @@ func (x *TooOld) String() string {
 func (*TooOld) ProtoMessage() {}
 
 func (x *TooOld) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[53]
+	mi := &file_kv_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3873,7 +3949,7 @@ func (x *TooOld) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TooOld.ProtoReflect.Descriptor instead.
 func (*TooOld) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{53}
+	return file_kv_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *TooOld) GetTs() uint64 {
@@ -3899,7 +3975,7 @@ type TSInFuture struct {
 
 func (x *TSInFuture) Reset() {
 	*x = TSInFuture{}
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3911,7 +3987,7 @@ func (x *TSInFuture) String() string {
 func (*TSInFuture) ProtoMessage() {}
 
 func (x *TSInFuture) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[54]
+	mi := &file_kv_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3924,7 +4000,7 @@ func (x *TSInFuture) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TSInFuture.ProtoReflect.Descriptor instead.
 func (*TSInFuture) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{54}
+	return file_kv_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *TSInFuture) GetTs() uint64 {
@@ -3943,7 +4019,7 @@ type InvalidRequest struct {
 
 func (x *InvalidRequest) Reset() {
 	*x = InvalidRequest{}
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3955,7 +4031,7 @@ func (x *InvalidRequest) String() string {
 func (*InvalidRequest) ProtoMessage() {}
 
 func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[55]
+	mi := &file_kv_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3968,7 +4044,7 @@ func (x *InvalidRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InvalidRequest.ProtoReflect.Descriptor instead.
 func (*InvalidRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{55}
+	return file_kv_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *InvalidRequest) GetDetail() string {
@@ -3987,7 +4063,7 @@ type OracleUnavailable struct {
 
 func (x *OracleUnavailable) Reset() {
 	*x = OracleUnavailable{}
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3999,7 +4075,7 @@ func (x *OracleUnavailable) String() string {
 func (*OracleUnavailable) ProtoMessage() {}
 
 func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[56]
+	mi := &file_kv_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4012,7 +4088,7 @@ func (x *OracleUnavailable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleUnavailable.ProtoReflect.Descriptor instead.
 func (*OracleUnavailable) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{56}
+	return file_kv_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *OracleUnavailable) GetReason() string {
@@ -4030,7 +4106,7 @@ type OracleClosed struct {
 
 func (x *OracleClosed) Reset() {
 	*x = OracleClosed{}
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4042,7 +4118,7 @@ func (x *OracleClosed) String() string {
 func (*OracleClosed) ProtoMessage() {}
 
 func (x *OracleClosed) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[57]
+	mi := &file_kv_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4055,7 +4131,7 @@ func (x *OracleClosed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OracleClosed.ProtoReflect.Descriptor instead.
 func (*OracleClosed) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{57}
+	return file_kv_proto_rawDescGZIP(), []int{58}
 }
 
 type LockLost struct {
@@ -4069,7 +4145,7 @@ type LockLost struct {
 
 func (x *LockLost) Reset() {
 	*x = LockLost{}
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4081,7 +4157,7 @@ func (x *LockLost) String() string {
 func (*LockLost) ProtoMessage() {}
 
 func (x *LockLost) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[58]
+	mi := &file_kv_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4094,7 +4170,7 @@ func (x *LockLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LockLost.ProtoReflect.Descriptor instead.
 func (*LockLost) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{58}
+	return file_kv_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *LockLost) GetKey() []byte {
@@ -4129,7 +4205,7 @@ type RefreshConflict struct {
 
 func (x *RefreshConflict) Reset() {
 	*x = RefreshConflict{}
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4141,7 +4217,7 @@ func (x *RefreshConflict) String() string {
 func (*RefreshConflict) ProtoMessage() {}
 
 func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[59]
+	mi := &file_kv_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4154,7 +4230,7 @@ func (x *RefreshConflict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RefreshConflict.ProtoReflect.Descriptor instead.
 func (*RefreshConflict) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{59}
+	return file_kv_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *RefreshConflict) GetKey() []byte {
@@ -4190,7 +4266,7 @@ type Deadlock struct {
 
 func (x *Deadlock) Reset() {
 	*x = Deadlock{}
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4202,7 +4278,7 @@ func (x *Deadlock) String() string {
 func (*Deadlock) ProtoMessage() {}
 
 func (x *Deadlock) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[60]
+	mi := &file_kv_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4215,7 +4291,7 @@ func (x *Deadlock) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deadlock.ProtoReflect.Descriptor instead.
 func (*Deadlock) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{60}
+	return file_kv_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Deadlock) GetKey() []byte {
@@ -4256,7 +4332,7 @@ type ShardReplaced struct {
 
 func (x *ShardReplaced) Reset() {
 	*x = ShardReplaced{}
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4268,7 +4344,7 @@ func (x *ShardReplaced) String() string {
 func (*ShardReplaced) ProtoMessage() {}
 
 func (x *ShardReplaced) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[61]
+	mi := &file_kv_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4281,7 +4357,7 @@ func (x *ShardReplaced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardReplaced.ProtoReflect.Descriptor instead.
 func (*ShardReplaced) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{61}
+	return file_kv_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *ShardReplaced) GetShard() string {
@@ -4308,7 +4384,7 @@ type LostRanges struct {
 
 func (x *LostRanges) Reset() {
 	*x = LostRanges{}
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4320,7 +4396,7 @@ func (x *LostRanges) String() string {
 func (*LostRanges) ProtoMessage() {}
 
 func (x *LostRanges) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[62]
+	mi := &file_kv_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4333,7 +4409,7 @@ func (x *LostRanges) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LostRanges.ProtoReflect.Descriptor instead.
 func (*LostRanges) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{62}
+	return file_kv_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *LostRanges) GetShard() string {
@@ -4358,7 +4434,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4370,7 +4446,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[63]
+	mi := &file_kv_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4383,7 +4459,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{63}
+	return file_kv_proto_rawDescGZIP(), []int{64}
 }
 
 type StatusResponse struct {
@@ -4399,7 +4475,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4411,7 +4487,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[64]
+	mi := &file_kv_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4424,7 +4500,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{64}
+	return file_kv_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *StatusResponse) GetRangeSizes() []*RangeSize {
@@ -4472,7 +4548,7 @@ type RangeSize struct {
 
 func (x *RangeSize) Reset() {
 	*x = RangeSize{}
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4484,7 +4560,7 @@ func (x *RangeSize) String() string {
 func (*RangeSize) ProtoMessage() {}
 
 func (x *RangeSize) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[65]
+	mi := &file_kv_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4497,7 +4573,7 @@ func (x *RangeSize) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangeSize.ProtoReflect.Descriptor instead.
 func (*RangeSize) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{65}
+	return file_kv_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *RangeSize) GetId() uint64 {
@@ -4522,7 +4598,7 @@ type NumRangesRequest struct {
 
 func (x *NumRangesRequest) Reset() {
 	*x = NumRangesRequest{}
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4534,7 +4610,7 @@ func (x *NumRangesRequest) String() string {
 func (*NumRangesRequest) ProtoMessage() {}
 
 func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[66]
+	mi := &file_kv_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4547,7 +4623,7 @@ func (x *NumRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesRequest.ProtoReflect.Descriptor instead.
 func (*NumRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{66}
+	return file_kv_proto_rawDescGZIP(), []int{67}
 }
 
 type NumRangesResponse struct {
@@ -4560,7 +4636,7 @@ type NumRangesResponse struct {
 
 func (x *NumRangesResponse) Reset() {
 	*x = NumRangesResponse{}
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4572,7 +4648,7 @@ func (x *NumRangesResponse) String() string {
 func (*NumRangesResponse) ProtoMessage() {}
 
 func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[67]
+	mi := &file_kv_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4585,7 +4661,7 @@ func (x *NumRangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NumRangesResponse.ProtoReflect.Descriptor instead.
 func (*NumRangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{67}
+	return file_kv_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *NumRangesResponse) GetNumRanges() uint64 {
@@ -4613,7 +4689,7 @@ type ReleaseSpanRequest struct {
 
 func (x *ReleaseSpanRequest) Reset() {
 	*x = ReleaseSpanRequest{}
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4625,7 +4701,7 @@ func (x *ReleaseSpanRequest) String() string {
 func (*ReleaseSpanRequest) ProtoMessage() {}
 
 func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[68]
+	mi := &file_kv_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4638,7 +4714,7 @@ func (x *ReleaseSpanRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanRequest.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{68}
+	return file_kv_proto_rawDescGZIP(), []int{69}
 }
 
 func (x *ReleaseSpanRequest) GetSpan() *Span {
@@ -4674,7 +4750,7 @@ type ReleaseSpanResponse struct {
 
 func (x *ReleaseSpanResponse) Reset() {
 	*x = ReleaseSpanResponse{}
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4686,7 +4762,7 @@ func (x *ReleaseSpanResponse) String() string {
 func (*ReleaseSpanResponse) ProtoMessage() {}
 
 func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[69]
+	mi := &file_kv_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4699,7 +4775,7 @@ func (x *ReleaseSpanResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseSpanResponse.ProtoReflect.Descriptor instead.
 func (*ReleaseSpanResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{69}
+	return file_kv_proto_rawDescGZIP(), []int{70}
 }
 
 func (x *ReleaseSpanResponse) GetReleased() bool {
@@ -4740,7 +4816,7 @@ type AdoptRangeRequest struct {
 
 func (x *AdoptRangeRequest) Reset() {
 	*x = AdoptRangeRequest{}
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4752,7 +4828,7 @@ func (x *AdoptRangeRequest) String() string {
 func (*AdoptRangeRequest) ProtoMessage() {}
 
 func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[70]
+	mi := &file_kv_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4765,7 +4841,7 @@ func (x *AdoptRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AdoptRangeRequest.ProtoReflect.Descriptor instead.
 func (*AdoptRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{70}
+	return file_kv_proto_rawDescGZIP(), []int{71}
 }
 
 func (x *AdoptRangeRequest) GetDesc() *RangeDescriptor {
@@ -4792,7 +4868,7 @@ type ShardInfo struct {
 
 func (x *ShardInfo) Reset() {
 	*x = ShardInfo{}
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4804,7 +4880,7 @@ func (x *ShardInfo) String() string {
 func (*ShardInfo) ProtoMessage() {}
 
 func (x *ShardInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[71]
+	mi := &file_kv_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4817,7 +4893,7 @@ func (x *ShardInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardInfo.ProtoReflect.Descriptor instead.
 func (*ShardInfo) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{71}
+	return file_kv_proto_rawDescGZIP(), []int{72}
 }
 
 func (x *ShardInfo) GetId() string {
@@ -4845,7 +4921,7 @@ type LookupRequest struct {
 
 func (x *LookupRequest) Reset() {
 	*x = LookupRequest{}
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4857,7 +4933,7 @@ func (x *LookupRequest) String() string {
 func (*LookupRequest) ProtoMessage() {}
 
 func (x *LookupRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[72]
+	mi := &file_kv_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4870,7 +4946,7 @@ func (x *LookupRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupRequest.ProtoReflect.Descriptor instead.
 func (*LookupRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{72}
+	return file_kv_proto_rawDescGZIP(), []int{73}
 }
 
 func (x *LookupRequest) GetKey() []byte {
@@ -4898,7 +4974,7 @@ type LookupResponse struct {
 
 func (x *LookupResponse) Reset() {
 	*x = LookupResponse{}
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4910,7 +4986,7 @@ func (x *LookupResponse) String() string {
 func (*LookupResponse) ProtoMessage() {}
 
 func (x *LookupResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[73]
+	mi := &file_kv_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4923,7 +4999,7 @@ func (x *LookupResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LookupResponse.ProtoReflect.Descriptor instead.
 func (*LookupResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{73}
+	return file_kv_proto_rawDescGZIP(), []int{74}
 }
 
 func (x *LookupResponse) GetRange() *RangeDescriptor {
@@ -4955,7 +5031,7 @@ type RangesRequest struct {
 
 func (x *RangesRequest) Reset() {
 	*x = RangesRequest{}
-	mi := &file_kv_proto_msgTypes[74]
+	mi := &file_kv_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4967,7 +5043,7 @@ func (x *RangesRequest) String() string {
 func (*RangesRequest) ProtoMessage() {}
 
 func (x *RangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[74]
+	mi := &file_kv_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4980,7 +5056,7 @@ func (x *RangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesRequest.ProtoReflect.Descriptor instead.
 func (*RangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{74}
+	return file_kv_proto_rawDescGZIP(), []int{75}
 }
 
 type RangesResponse struct {
@@ -4993,7 +5069,7 @@ type RangesResponse struct {
 
 func (x *RangesResponse) Reset() {
 	*x = RangesResponse{}
-	mi := &file_kv_proto_msgTypes[75]
+	mi := &file_kv_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5005,7 +5081,7 @@ func (x *RangesResponse) String() string {
 func (*RangesResponse) ProtoMessage() {}
 
 func (x *RangesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[75]
+	mi := &file_kv_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5018,7 +5094,7 @@ func (x *RangesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesResponse.ProtoReflect.Descriptor instead.
 func (*RangesResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{75}
+	return file_kv_proto_rawDescGZIP(), []int{76}
 }
 
 func (x *RangesResponse) GetRanges() []*RangeDescriptor {
@@ -5043,7 +5119,7 @@ type ShardsRequest struct {
 
 func (x *ShardsRequest) Reset() {
 	*x = ShardsRequest{}
-	mi := &file_kv_proto_msgTypes[76]
+	mi := &file_kv_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5055,7 +5131,7 @@ func (x *ShardsRequest) String() string {
 func (*ShardsRequest) ProtoMessage() {}
 
 func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[76]
+	mi := &file_kv_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5068,7 +5144,7 @@ func (x *ShardsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsRequest.ProtoReflect.Descriptor instead.
 func (*ShardsRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{76}
+	return file_kv_proto_rawDescGZIP(), []int{77}
 }
 
 type ShardsResponse struct {
@@ -5081,7 +5157,7 @@ type ShardsResponse struct {
 
 func (x *ShardsResponse) Reset() {
 	*x = ShardsResponse{}
-	mi := &file_kv_proto_msgTypes[77]
+	mi := &file_kv_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5093,7 +5169,7 @@ func (x *ShardsResponse) String() string {
 func (*ShardsResponse) ProtoMessage() {}
 
 func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[77]
+	mi := &file_kv_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5106,7 +5182,7 @@ func (x *ShardsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ShardsResponse.ProtoReflect.Descriptor instead.
 func (*ShardsResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{77}
+	return file_kv_proto_rawDescGZIP(), []int{78}
 }
 
 func (x *ShardsResponse) GetShards() []*ShardInfo {
@@ -5135,7 +5211,7 @@ type RegisterShardRequest struct {
 
 func (x *RegisterShardRequest) Reset() {
 	*x = RegisterShardRequest{}
-	mi := &file_kv_proto_msgTypes[78]
+	mi := &file_kv_proto_msgTypes[79]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5147,7 +5223,7 @@ func (x *RegisterShardRequest) String() string {
 func (*RegisterShardRequest) ProtoMessage() {}
 
 func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[78]
+	mi := &file_kv_proto_msgTypes[79]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5160,7 +5236,7 @@ func (x *RegisterShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegisterShardRequest.ProtoReflect.Descriptor instead.
 func (*RegisterShardRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{78}
+	return file_kv_proto_rawDescGZIP(), []int{79}
 }
 
 func (x *RegisterShardRequest) GetShard() *ShardInfo {
@@ -5202,7 +5278,7 @@ type ReportRangesRequest struct {
 
 func (x *ReportRangesRequest) Reset() {
 	*x = ReportRangesRequest{}
-	mi := &file_kv_proto_msgTypes[79]
+	mi := &file_kv_proto_msgTypes[80]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5214,7 +5290,7 @@ func (x *ReportRangesRequest) String() string {
 func (*ReportRangesRequest) ProtoMessage() {}
 
 func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[79]
+	mi := &file_kv_proto_msgTypes[80]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5227,7 +5303,7 @@ func (x *ReportRangesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReportRangesRequest.ProtoReflect.Descriptor instead.
 func (*ReportRangesRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{79}
+	return file_kv_proto_rawDescGZIP(), []int{80}
 }
 
 func (x *ReportRangesRequest) GetShard() string {
@@ -5259,7 +5335,7 @@ type AllocateRangeIDRequest struct {
 
 func (x *AllocateRangeIDRequest) Reset() {
 	*x = AllocateRangeIDRequest{}
-	mi := &file_kv_proto_msgTypes[80]
+	mi := &file_kv_proto_msgTypes[81]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5271,7 +5347,7 @@ func (x *AllocateRangeIDRequest) String() string {
 func (*AllocateRangeIDRequest) ProtoMessage() {}
 
 func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[80]
+	mi := &file_kv_proto_msgTypes[81]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5284,7 +5360,7 @@ func (x *AllocateRangeIDRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDRequest.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{80}
+	return file_kv_proto_rawDescGZIP(), []int{81}
 }
 
 type AllocateRangeIDResponse struct {
@@ -5297,7 +5373,7 @@ type AllocateRangeIDResponse struct {
 
 func (x *AllocateRangeIDResponse) Reset() {
 	*x = AllocateRangeIDResponse{}
-	mi := &file_kv_proto_msgTypes[81]
+	mi := &file_kv_proto_msgTypes[82]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5309,7 +5385,7 @@ func (x *AllocateRangeIDResponse) String() string {
 func (*AllocateRangeIDResponse) ProtoMessage() {}
 
 func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[81]
+	mi := &file_kv_proto_msgTypes[82]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5322,7 +5398,7 @@ func (x *AllocateRangeIDResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AllocateRangeIDResponse.ProtoReflect.Descriptor instead.
 func (*AllocateRangeIDResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{81}
+	return file_kv_proto_rawDescGZIP(), []int{82}
 }
 
 func (x *AllocateRangeIDResponse) GetId() uint64 {
@@ -5348,7 +5424,7 @@ type CreateRangeRequest struct {
 
 func (x *CreateRangeRequest) Reset() {
 	*x = CreateRangeRequest{}
-	mi := &file_kv_proto_msgTypes[82]
+	mi := &file_kv_proto_msgTypes[83]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5360,7 +5436,7 @@ func (x *CreateRangeRequest) String() string {
 func (*CreateRangeRequest) ProtoMessage() {}
 
 func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[82]
+	mi := &file_kv_proto_msgTypes[83]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5373,7 +5449,7 @@ func (x *CreateRangeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateRangeRequest.ProtoReflect.Descriptor instead.
 func (*CreateRangeRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{82}
+	return file_kv_proto_rawDescGZIP(), []int{83}
 }
 
 func (x *CreateRangeRequest) GetSpan() *Span {
@@ -5398,7 +5474,7 @@ type AnnounceRequest struct {
 
 func (x *AnnounceRequest) Reset() {
 	*x = AnnounceRequest{}
-	mi := &file_kv_proto_msgTypes[83]
+	mi := &file_kv_proto_msgTypes[84]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5410,7 +5486,7 @@ func (x *AnnounceRequest) String() string {
 func (*AnnounceRequest) ProtoMessage() {}
 
 func (x *AnnounceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[83]
+	mi := &file_kv_proto_msgTypes[84]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5423,7 +5499,7 @@ func (x *AnnounceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceRequest.ProtoReflect.Descriptor instead.
 func (*AnnounceRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{83}
+	return file_kv_proto_rawDescGZIP(), []int{84}
 }
 
 func (x *AnnounceRequest) GetShard() *ShardInfo {
@@ -5491,7 +5567,7 @@ type AnnounceResponse struct {
 
 func (x *AnnounceResponse) Reset() {
 	*x = AnnounceResponse{}
-	mi := &file_kv_proto_msgTypes[84]
+	mi := &file_kv_proto_msgTypes[85]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5503,7 +5579,7 @@ func (x *AnnounceResponse) String() string {
 func (*AnnounceResponse) ProtoMessage() {}
 
 func (x *AnnounceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[84]
+	mi := &file_kv_proto_msgTypes[85]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5516,7 +5592,7 @@ func (x *AnnounceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnounceResponse.ProtoReflect.Descriptor instead.
 func (*AnnounceResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{84}
+	return file_kv_proto_rawDescGZIP(), []int{85}
 }
 
 func (x *AnnounceResponse) GetCluster() uint64 {
@@ -5585,7 +5661,7 @@ type ForgetShardRequest struct {
 
 func (x *ForgetShardRequest) Reset() {
 	*x = ForgetShardRequest{}
-	mi := &file_kv_proto_msgTypes[85]
+	mi := &file_kv_proto_msgTypes[86]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5597,7 +5673,7 @@ func (x *ForgetShardRequest) String() string {
 func (*ForgetShardRequest) ProtoMessage() {}
 
 func (x *ForgetShardRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[85]
+	mi := &file_kv_proto_msgTypes[86]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5610,7 +5686,7 @@ func (x *ForgetShardRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetShardRequest.ProtoReflect.Descriptor instead.
 func (*ForgetShardRequest) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{85}
+	return file_kv_proto_rawDescGZIP(), []int{86}
 }
 
 func (x *ForgetShardRequest) GetShard() string {
@@ -5639,7 +5715,7 @@ type ForgetShardResponse struct {
 
 func (x *ForgetShardResponse) Reset() {
 	*x = ForgetShardResponse{}
-	mi := &file_kv_proto_msgTypes[86]
+	mi := &file_kv_proto_msgTypes[87]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5651,7 +5727,7 @@ func (x *ForgetShardResponse) String() string {
 func (*ForgetShardResponse) ProtoMessage() {}
 
 func (x *ForgetShardResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_kv_proto_msgTypes[86]
+	mi := &file_kv_proto_msgTypes[87]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5664,7 +5740,7 @@ func (x *ForgetShardResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetShardResponse.ProtoReflect.Descriptor instead.
 func (*ForgetShardResponse) Descriptor() ([]byte, []int) {
-	return file_kv_proto_rawDescGZIP(), []int{86}
+	return file_kv_proto_rawDescGZIP(), []int{87}
 }
 
 func (x *ForgetShardResponse) GetAddr() string {
@@ -5754,13 +5830,17 @@ const file_kv_proto_rawDesc = "" +
 	"resume_key\x18\x04 \x01(\fH\x00R\tresumeKey\x88\x01\x01\x12\x18\n" +
 	"\adeleted\x18\x05 \x01(\x04R\adeleted\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05errorB\r\n" +
-	"\v_resume_key\"\x7f\n" +
+	"\v_resume_key\"\x97\x01\n" +
 	"\bMutation\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\rR\x02op\x12\x1e\n" +
 	"\vmust_be_new\x18\x02 \x01(\bR\tmustBeNew\x12\x10\n" +
 	"\x03key\x18\x03 \x01(\fR\x03key\x12\x14\n" +
 	"\x05value\x18\x04 \x01(\fR\x05value\x12\x1b\n" +
-	"\tlocked_at\x18\x05 \x01(\x06R\blockedAt\"\xe4\x03\n" +
+	"\tlocked_at\x18\x05 \x01(\x06R\blockedAt\x12\x16\n" +
+	"\x06notify\x18\x06 \x01(\rR\x06notify\";\n" +
+	"\tNotifySet\x12\x10\n" +
+	"\x03hop\x18\x01 \x01(\rR\x03hop\x12\x1c\n" +
+	"\tobservers\x18\x02 \x03(\x04R\tobservers\"\x96\x04\n" +
 	"\x0fPrewriteRequest\x12/\n" +
 	"\x06ranges\x18\x01 \x03(\v2\x17.percodb.kv.v1.RangeRefR\x06ranges\x125\n" +
 	"\tmutations\x18\x02 \x03(\v2\x17.percodb.kv.v1.MutationR\tmutations\x12\x18\n" +
@@ -5778,7 +5858,8 @@ const file_kv_proto_rawDesc = "" +
 	"\vsecondaries\x18\v \x03(\fR\vsecondaries\x12\x19\n" +
 	"\bfloor_ts\x18\f \x01(\x06R\afloorTs\x12)\n" +
 	"\x05reads\x18\r \x03(\v2\x13.percodb.kv.v1.SpanR\x05reads\x12!\n" +
-	"\flease_millis\x18\x0e \x01(\x04R\vleaseMillis\"\xa1\x01\n" +
+	"\flease_millis\x18\x0e \x01(\x04R\vleaseMillis\x120\n" +
+	"\x06notify\x18\x0f \x03(\v2\x18.percodb.kv.v1.NotifySetR\x06notify\"\xa1\x01\n" +
 	"\x10PrewriteResponse\x12'\n" +
 	"\x10one_pc_commit_ts\x18\x01 \x01(\x06R\ronePcCommitTs\x12\"\n" +
 	"\rmin_commit_ts\x18\x02 \x01(\x06R\vminCommitTs\x12\x14\n" +
@@ -5906,7 +5987,7 @@ const file_kv_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12*\n" +
 	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"\x1d\n" +
 	"\vDoneRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\"\xc2\x02\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\"\xf4\x02\n" +
 	"\x04Lock\x12\x0e\n" +
 	"\x02op\x18\x01 \x01(\rR\x02op\x12\x19\n" +
 	"\bstart_ts\x18\x02 \x01(\x06R\astartTs\x12\x18\n" +
@@ -5920,7 +6001,8 @@ const file_kv_proto_rawDesc = "" +
 	"\x05async\x18\t \x01(\bR\x05async\x12 \n" +
 	"\vsecondaries\x18\n" +
 	" \x03(\fR\vsecondaries\x12\x16\n" +
-	"\x06shared\x18\v \x01(\bR\x06sharedB\b\n" +
+	"\x06shared\x18\v \x01(\bR\x06shared\x120\n" +
+	"\x06notify\x18\f \x01(\v2\x18.percodb.kv.v1.NotifySetR\x06notifyB\b\n" +
 	"\x06_value\"\xc5\f\n" +
 	"\x05Error\x12<\n" +
 	"\vstale_range\x18\x01 \x01(\v2\x19.percodb.kv.v1.StaleRangeH\x00R\n" +
@@ -6171,7 +6253,7 @@ func file_kv_proto_rawDescGZIP() []byte {
 	return file_kv_proto_rawDescData
 }
 
-var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 87)
+var file_kv_proto_msgTypes = make([]protoimpl.MessageInfo, 88)
 var file_kv_proto_goTypes = []any{
 	(*RangeRef)(nil),                          // 0: percodb.kv.v1.RangeRef
 	(*Span)(nil),                              // 1: percodb.kv.v1.Span
@@ -6185,247 +6267,250 @@ var file_kv_proto_goTypes = []any{
 	(*ScanRequest)(nil),                       // 9: percodb.kv.v1.ScanRequest
 	(*ScanResponse)(nil),                      // 10: percodb.kv.v1.ScanResponse
 	(*Mutation)(nil),                          // 11: percodb.kv.v1.Mutation
-	(*PrewriteRequest)(nil),                   // 12: percodb.kv.v1.PrewriteRequest
-	(*PrewriteResponse)(nil),                  // 13: percodb.kv.v1.PrewriteResponse
-	(*CommitRequest)(nil),                     // 14: percodb.kv.v1.CommitRequest
-	(*RollbackRequest)(nil),                   // 15: percodb.kv.v1.RollbackRequest
-	(*EmptyResponse)(nil),                     // 16: percodb.kv.v1.EmptyResponse
-	(*CheckTxnStatusRequest)(nil),             // 17: percodb.kv.v1.CheckTxnStatusRequest
-	(*CheckTxnStatusResponse)(nil),            // 18: percodb.kv.v1.CheckTxnStatusResponse
-	(*CheckTxnStatusesRequest)(nil),           // 19: percodb.kv.v1.CheckTxnStatusesRequest
-	(*CheckTxnStatusesResponse)(nil),          // 20: percodb.kv.v1.CheckTxnStatusesResponse
-	(*ResolveLockRequest)(nil),                // 21: percodb.kv.v1.ResolveLockRequest
-	(*HeartbeatRequest)(nil),                  // 22: percodb.kv.v1.HeartbeatRequest
-	(*HeartbeatResponse)(nil),                 // 23: percodb.kv.v1.HeartbeatResponse
-	(*ScanLockRequest)(nil),                   // 24: percodb.kv.v1.ScanLockRequest
-	(*ScanLockResponse)(nil),                  // 25: percodb.kv.v1.ScanLockResponse
-	(*LockInfo)(nil),                          // 26: percodb.kv.v1.LockInfo
-	(*AcquireLocksRequest)(nil),               // 27: percodb.kv.v1.AcquireLocksRequest
-	(*AcquireLocksResponse)(nil),              // 28: percodb.kv.v1.AcquireLocksResponse
-	(*ReleaseLocksRequest)(nil),               // 29: percodb.kv.v1.ReleaseLocksRequest
-	(*CheckSecondaryLocksRequest)(nil),        // 30: percodb.kv.v1.CheckSecondaryLocksRequest
-	(*CheckSecondaryLocksResponse)(nil),       // 31: percodb.kv.v1.CheckSecondaryLocksResponse
-	(*CheckSecondaryLocksOfManyRequest)(nil),  // 32: percodb.kv.v1.CheckSecondaryLocksOfManyRequest
-	(*CheckSecondaryLocksOfManyResponse)(nil), // 33: percodb.kv.v1.CheckSecondaryLocksOfManyResponse
-	(*RefreshRequest)(nil),                    // 34: percodb.kv.v1.RefreshRequest
-	(*WaitRequest)(nil),                       // 35: percodb.kv.v1.WaitRequest
-	(*WaitResponse)(nil),                      // 36: percodb.kv.v1.WaitResponse
-	(*DoneRequest)(nil),                       // 37: percodb.kv.v1.DoneRequest
-	(*Lock)(nil),                              // 38: percodb.kv.v1.Lock
-	(*Error)(nil),                             // 39: percodb.kv.v1.Error
-	(*StaleRange)(nil),                        // 40: percodb.kv.v1.StaleRange
-	(*Closed)(nil),                            // 41: percodb.kv.v1.Closed
-	(*DiskFull)(nil),                          // 42: percodb.kv.v1.DiskFull
-	(*Unavailable)(nil),                       // 43: percodb.kv.v1.Unavailable
-	(*Corruption)(nil),                        // 44: percodb.kv.v1.Corruption
-	(*KeyLocked)(nil),                         // 45: percodb.kv.v1.KeyLocked
-	(*WriteConflict)(nil),                     // 46: percodb.kv.v1.WriteConflict
-	(*KeyExists)(nil),                         // 47: percodb.kv.v1.KeyExists
-	(*AlreadyCommitted)(nil),                  // 48: percodb.kv.v1.AlreadyCommitted
-	(*RolledBack)(nil),                        // 49: percodb.kv.v1.RolledBack
-	(*LockNotFound)(nil),                      // 50: percodb.kv.v1.LockNotFound
-	(*CommitTSExpired)(nil),                   // 51: percodb.kv.v1.CommitTSExpired
-	(*TxnNotFound)(nil),                       // 52: percodb.kv.v1.TxnNotFound
-	(*TooOld)(nil),                            // 53: percodb.kv.v1.TooOld
-	(*TSInFuture)(nil),                        // 54: percodb.kv.v1.TSInFuture
-	(*InvalidRequest)(nil),                    // 55: percodb.kv.v1.InvalidRequest
-	(*OracleUnavailable)(nil),                 // 56: percodb.kv.v1.OracleUnavailable
-	(*OracleClosed)(nil),                      // 57: percodb.kv.v1.OracleClosed
-	(*LockLost)(nil),                          // 58: percodb.kv.v1.LockLost
-	(*RefreshConflict)(nil),                   // 59: percodb.kv.v1.RefreshConflict
-	(*Deadlock)(nil),                          // 60: percodb.kv.v1.Deadlock
-	(*ShardReplaced)(nil),                     // 61: percodb.kv.v1.ShardReplaced
-	(*LostRanges)(nil),                        // 62: percodb.kv.v1.LostRanges
-	(*StatusRequest)(nil),                     // 63: percodb.kv.v1.StatusRequest
-	(*StatusResponse)(nil),                    // 64: percodb.kv.v1.StatusResponse
-	(*RangeSize)(nil),                         // 65: percodb.kv.v1.RangeSize
-	(*NumRangesRequest)(nil),                  // 66: percodb.kv.v1.NumRangesRequest
-	(*NumRangesResponse)(nil),                 // 67: percodb.kv.v1.NumRangesResponse
-	(*ReleaseSpanRequest)(nil),                // 68: percodb.kv.v1.ReleaseSpanRequest
-	(*ReleaseSpanResponse)(nil),               // 69: percodb.kv.v1.ReleaseSpanResponse
-	(*AdoptRangeRequest)(nil),                 // 70: percodb.kv.v1.AdoptRangeRequest
-	(*ShardInfo)(nil),                         // 71: percodb.kv.v1.ShardInfo
-	(*LookupRequest)(nil),                     // 72: percodb.kv.v1.LookupRequest
-	(*LookupResponse)(nil),                    // 73: percodb.kv.v1.LookupResponse
-	(*RangesRequest)(nil),                     // 74: percodb.kv.v1.RangesRequest
-	(*RangesResponse)(nil),                    // 75: percodb.kv.v1.RangesResponse
-	(*ShardsRequest)(nil),                     // 76: percodb.kv.v1.ShardsRequest
-	(*ShardsResponse)(nil),                    // 77: percodb.kv.v1.ShardsResponse
-	(*RegisterShardRequest)(nil),              // 78: percodb.kv.v1.RegisterShardRequest
-	(*ReportRangesRequest)(nil),               // 79: percodb.kv.v1.ReportRangesRequest
-	(*AllocateRangeIDRequest)(nil),            // 80: percodb.kv.v1.AllocateRangeIDRequest
-	(*AllocateRangeIDResponse)(nil),           // 81: percodb.kv.v1.AllocateRangeIDResponse
-	(*CreateRangeRequest)(nil),                // 82: percodb.kv.v1.CreateRangeRequest
-	(*AnnounceRequest)(nil),                   // 83: percodb.kv.v1.AnnounceRequest
-	(*AnnounceResponse)(nil),                  // 84: percodb.kv.v1.AnnounceResponse
-	(*ForgetShardRequest)(nil),                // 85: percodb.kv.v1.ForgetShardRequest
-	(*ForgetShardResponse)(nil),               // 86: percodb.kv.v1.ForgetShardResponse
+	(*NotifySet)(nil),                         // 12: percodb.kv.v1.NotifySet
+	(*PrewriteRequest)(nil),                   // 13: percodb.kv.v1.PrewriteRequest
+	(*PrewriteResponse)(nil),                  // 14: percodb.kv.v1.PrewriteResponse
+	(*CommitRequest)(nil),                     // 15: percodb.kv.v1.CommitRequest
+	(*RollbackRequest)(nil),                   // 16: percodb.kv.v1.RollbackRequest
+	(*EmptyResponse)(nil),                     // 17: percodb.kv.v1.EmptyResponse
+	(*CheckTxnStatusRequest)(nil),             // 18: percodb.kv.v1.CheckTxnStatusRequest
+	(*CheckTxnStatusResponse)(nil),            // 19: percodb.kv.v1.CheckTxnStatusResponse
+	(*CheckTxnStatusesRequest)(nil),           // 20: percodb.kv.v1.CheckTxnStatusesRequest
+	(*CheckTxnStatusesResponse)(nil),          // 21: percodb.kv.v1.CheckTxnStatusesResponse
+	(*ResolveLockRequest)(nil),                // 22: percodb.kv.v1.ResolveLockRequest
+	(*HeartbeatRequest)(nil),                  // 23: percodb.kv.v1.HeartbeatRequest
+	(*HeartbeatResponse)(nil),                 // 24: percodb.kv.v1.HeartbeatResponse
+	(*ScanLockRequest)(nil),                   // 25: percodb.kv.v1.ScanLockRequest
+	(*ScanLockResponse)(nil),                  // 26: percodb.kv.v1.ScanLockResponse
+	(*LockInfo)(nil),                          // 27: percodb.kv.v1.LockInfo
+	(*AcquireLocksRequest)(nil),               // 28: percodb.kv.v1.AcquireLocksRequest
+	(*AcquireLocksResponse)(nil),              // 29: percodb.kv.v1.AcquireLocksResponse
+	(*ReleaseLocksRequest)(nil),               // 30: percodb.kv.v1.ReleaseLocksRequest
+	(*CheckSecondaryLocksRequest)(nil),        // 31: percodb.kv.v1.CheckSecondaryLocksRequest
+	(*CheckSecondaryLocksResponse)(nil),       // 32: percodb.kv.v1.CheckSecondaryLocksResponse
+	(*CheckSecondaryLocksOfManyRequest)(nil),  // 33: percodb.kv.v1.CheckSecondaryLocksOfManyRequest
+	(*CheckSecondaryLocksOfManyResponse)(nil), // 34: percodb.kv.v1.CheckSecondaryLocksOfManyResponse
+	(*RefreshRequest)(nil),                    // 35: percodb.kv.v1.RefreshRequest
+	(*WaitRequest)(nil),                       // 36: percodb.kv.v1.WaitRequest
+	(*WaitResponse)(nil),                      // 37: percodb.kv.v1.WaitResponse
+	(*DoneRequest)(nil),                       // 38: percodb.kv.v1.DoneRequest
+	(*Lock)(nil),                              // 39: percodb.kv.v1.Lock
+	(*Error)(nil),                             // 40: percodb.kv.v1.Error
+	(*StaleRange)(nil),                        // 41: percodb.kv.v1.StaleRange
+	(*Closed)(nil),                            // 42: percodb.kv.v1.Closed
+	(*DiskFull)(nil),                          // 43: percodb.kv.v1.DiskFull
+	(*Unavailable)(nil),                       // 44: percodb.kv.v1.Unavailable
+	(*Corruption)(nil),                        // 45: percodb.kv.v1.Corruption
+	(*KeyLocked)(nil),                         // 46: percodb.kv.v1.KeyLocked
+	(*WriteConflict)(nil),                     // 47: percodb.kv.v1.WriteConflict
+	(*KeyExists)(nil),                         // 48: percodb.kv.v1.KeyExists
+	(*AlreadyCommitted)(nil),                  // 49: percodb.kv.v1.AlreadyCommitted
+	(*RolledBack)(nil),                        // 50: percodb.kv.v1.RolledBack
+	(*LockNotFound)(nil),                      // 51: percodb.kv.v1.LockNotFound
+	(*CommitTSExpired)(nil),                   // 52: percodb.kv.v1.CommitTSExpired
+	(*TxnNotFound)(nil),                       // 53: percodb.kv.v1.TxnNotFound
+	(*TooOld)(nil),                            // 54: percodb.kv.v1.TooOld
+	(*TSInFuture)(nil),                        // 55: percodb.kv.v1.TSInFuture
+	(*InvalidRequest)(nil),                    // 56: percodb.kv.v1.InvalidRequest
+	(*OracleUnavailable)(nil),                 // 57: percodb.kv.v1.OracleUnavailable
+	(*OracleClosed)(nil),                      // 58: percodb.kv.v1.OracleClosed
+	(*LockLost)(nil),                          // 59: percodb.kv.v1.LockLost
+	(*RefreshConflict)(nil),                   // 60: percodb.kv.v1.RefreshConflict
+	(*Deadlock)(nil),                          // 61: percodb.kv.v1.Deadlock
+	(*ShardReplaced)(nil),                     // 62: percodb.kv.v1.ShardReplaced
+	(*LostRanges)(nil),                        // 63: percodb.kv.v1.LostRanges
+	(*StatusRequest)(nil),                     // 64: percodb.kv.v1.StatusRequest
+	(*StatusResponse)(nil),                    // 65: percodb.kv.v1.StatusResponse
+	(*RangeSize)(nil),                         // 66: percodb.kv.v1.RangeSize
+	(*NumRangesRequest)(nil),                  // 67: percodb.kv.v1.NumRangesRequest
+	(*NumRangesResponse)(nil),                 // 68: percodb.kv.v1.NumRangesResponse
+	(*ReleaseSpanRequest)(nil),                // 69: percodb.kv.v1.ReleaseSpanRequest
+	(*ReleaseSpanResponse)(nil),               // 70: percodb.kv.v1.ReleaseSpanResponse
+	(*AdoptRangeRequest)(nil),                 // 71: percodb.kv.v1.AdoptRangeRequest
+	(*ShardInfo)(nil),                         // 72: percodb.kv.v1.ShardInfo
+	(*LookupRequest)(nil),                     // 73: percodb.kv.v1.LookupRequest
+	(*LookupResponse)(nil),                    // 74: percodb.kv.v1.LookupResponse
+	(*RangesRequest)(nil),                     // 75: percodb.kv.v1.RangesRequest
+	(*RangesResponse)(nil),                    // 76: percodb.kv.v1.RangesResponse
+	(*ShardsRequest)(nil),                     // 77: percodb.kv.v1.ShardsRequest
+	(*ShardsResponse)(nil),                    // 78: percodb.kv.v1.ShardsResponse
+	(*RegisterShardRequest)(nil),              // 79: percodb.kv.v1.RegisterShardRequest
+	(*ReportRangesRequest)(nil),               // 80: percodb.kv.v1.ReportRangesRequest
+	(*AllocateRangeIDRequest)(nil),            // 81: percodb.kv.v1.AllocateRangeIDRequest
+	(*AllocateRangeIDResponse)(nil),           // 82: percodb.kv.v1.AllocateRangeIDResponse
+	(*CreateRangeRequest)(nil),                // 83: percodb.kv.v1.CreateRangeRequest
+	(*AnnounceRequest)(nil),                   // 84: percodb.kv.v1.AnnounceRequest
+	(*AnnounceResponse)(nil),                  // 85: percodb.kv.v1.AnnounceResponse
+	(*ForgetShardRequest)(nil),                // 86: percodb.kv.v1.ForgetShardRequest
+	(*ForgetShardResponse)(nil),               // 87: percodb.kv.v1.ForgetShardResponse
 }
 var file_kv_proto_depIdxs = []int32{
 	1,   // 0: percodb.kv.v1.RangeDescriptor.span:type_name -> percodb.kv.v1.Span
 	3,   // 1: percodb.kv.v1.ReadOptions.resolved:type_name -> percodb.kv.v1.CommittedTxn
 	0,   // 2: percodb.kv.v1.GetRequest.range:type_name -> percodb.kv.v1.RangeRef
 	4,   // 3: percodb.kv.v1.GetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	39,  // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
+	40,  // 4: percodb.kv.v1.GetResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 5: percodb.kv.v1.BatchGetRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	4,   // 6: percodb.kv.v1.BatchGetRequest.options:type_name -> percodb.kv.v1.ReadOptions
-	45,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	39,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
+	46,  // 7: percodb.kv.v1.BatchGetResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	40,  // 8: percodb.kv.v1.BatchGetResponse.error:type_name -> percodb.kv.v1.Error
 	4,   // 9: percodb.kv.v1.ScanRequest.options:type_name -> percodb.kv.v1.ReadOptions
 	0,   // 10: percodb.kv.v1.ScanRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	1,   // 11: percodb.kv.v1.ScanRequest.spans:type_name -> percodb.kv.v1.Span
-	45,  // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
-	39,  // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
+	46,  // 12: percodb.kv.v1.ScanResponse.locked:type_name -> percodb.kv.v1.KeyLocked
+	40,  // 13: percodb.kv.v1.ScanResponse.error:type_name -> percodb.kv.v1.Error
 	0,   // 14: percodb.kv.v1.PrewriteRequest.ranges:type_name -> percodb.kv.v1.RangeRef
 	11,  // 15: percodb.kv.v1.PrewriteRequest.mutations:type_name -> percodb.kv.v1.Mutation
 	1,   // 16: percodb.kv.v1.PrewriteRequest.reads:type_name -> percodb.kv.v1.Span
-	39,  // 17: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 18: percodb.kv.v1.CommitRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,   // 19: percodb.kv.v1.RollbackRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	39,  // 20: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 21: percodb.kv.v1.CheckTxnStatusRequest.range:type_name -> percodb.kv.v1.RangeRef
-	38,  // 22: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
-	39,  // 23: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
-	17,  // 24: percodb.kv.v1.CheckTxnStatusesRequest.requests:type_name -> percodb.kv.v1.CheckTxnStatusRequest
-	18,  // 25: percodb.kv.v1.CheckTxnStatusesResponse.responses:type_name -> percodb.kv.v1.CheckTxnStatusResponse
-	39,  // 26: percodb.kv.v1.CheckTxnStatusesResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 27: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,   // 28: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
-	39,  // 29: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 30: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
-	1,   // 31: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
-	26,  // 32: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.LockInfo
-	39,  // 33: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
-	38,  // 34: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
-	0,   // 35: percodb.kv.v1.AcquireLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	39,  // 36: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 37: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	0,   // 38: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	45,  // 39: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
-	39,  // 40: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
-	30,  // 41: percodb.kv.v1.CheckSecondaryLocksOfManyRequest.requests:type_name -> percodb.kv.v1.CheckSecondaryLocksRequest
-	31,  // 42: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.responses:type_name -> percodb.kv.v1.CheckSecondaryLocksResponse
-	39,  // 43: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.error:type_name -> percodb.kv.v1.Error
-	0,   // 44: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
-	1,   // 45: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
-	39,  // 46: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
-	40,  // 47: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
-	41,  // 48: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
-	43,  // 49: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
-	44,  // 50: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
-	45,  // 51: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
-	46,  // 52: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
-	47,  // 53: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
-	48,  // 54: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
-	49,  // 55: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
-	50,  // 56: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
-	51,  // 57: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
-	52,  // 58: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
-	45,  // 59: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
-	53,  // 60: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
-	54,  // 61: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
-	55,  // 62: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
-	56,  // 63: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
-	57,  // 64: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
-	62,  // 65: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
-	58,  // 66: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
-	59,  // 67: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
-	60,  // 68: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
-	61,  // 69: percodb.kv.v1.Error.shard_replaced:type_name -> percodb.kv.v1.ShardReplaced
-	42,  // 70: percodb.kv.v1.Error.disk_full:type_name -> percodb.kv.v1.DiskFull
-	0,   // 71: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
-	2,   // 72: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
-	38,  // 73: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
-	2,   // 74: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
-	65,  // 75: percodb.kv.v1.StatusResponse.range_sizes:type_name -> percodb.kv.v1.RangeSize
-	39,  // 76: percodb.kv.v1.StatusResponse.error:type_name -> percodb.kv.v1.Error
-	39,  // 77: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 78: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
-	2,   // 79: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 80: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 81: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 82: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
-	71,  // 83: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 84: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
-	2,   // 85: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 86: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
-	71,  // 87: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 88: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
-	71,  // 89: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	2,   // 90: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	2,   // 91: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
-	39,  // 92: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
-	1,   // 93: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
-	71,  // 94: percodb.kv.v1.AnnounceRequest.shard:type_name -> percodb.kv.v1.ShardInfo
-	39,  // 95: percodb.kv.v1.AnnounceResponse.error:type_name -> percodb.kv.v1.Error
-	39,  // 96: percodb.kv.v1.ForgetShardResponse.error:type_name -> percodb.kv.v1.Error
-	5,   // 97: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
-	7,   // 98: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
-	9,   // 99: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
-	12,  // 100: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
-	14,  // 101: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
-	15,  // 102: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
-	17,  // 103: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
-	19,  // 104: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
-	21,  // 105: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
-	22,  // 106: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
-	24,  // 107: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
-	27,  // 108: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
-	29,  // 109: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
-	30,  // 110: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
-	32,  // 111: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
-	34,  // 112: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
-	63,  // 113: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
-	35,  // 114: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
-	37,  // 115: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
-	66,  // 116: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
-	68,  // 117: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
-	70,  // 118: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
-	72,  // 119: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
-	74,  // 120: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
-	76,  // 121: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
-	78,  // 122: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
-	79,  // 123: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
-	80,  // 124: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
-	82,  // 125: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
-	83,  // 126: percodb.kv.v1.Directory.Announce:input_type -> percodb.kv.v1.AnnounceRequest
-	85,  // 127: percodb.kv.v1.Directory.ForgetShard:input_type -> percodb.kv.v1.ForgetShardRequest
-	6,   // 128: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
-	8,   // 129: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
-	10,  // 130: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
-	13,  // 131: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
-	16,  // 132: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
-	16,  // 133: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
-	18,  // 134: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
-	20,  // 135: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
-	16,  // 136: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
-	23,  // 137: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
-	25,  // 138: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
-	28,  // 139: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
-	16,  // 140: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
-	31,  // 141: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
-	33,  // 142: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
-	16,  // 143: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
-	64,  // 144: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
-	36,  // 145: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
-	16,  // 146: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
-	67,  // 147: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
-	69,  // 148: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
-	16,  // 149: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
-	73,  // 150: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
-	75,  // 151: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
-	77,  // 152: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
-	75,  // 153: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
-	16,  // 154: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
-	81,  // 155: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
-	16,  // 156: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
-	84,  // 157: percodb.kv.v1.Directory.Announce:output_type -> percodb.kv.v1.AnnounceResponse
-	86,  // 158: percodb.kv.v1.Directory.ForgetShard:output_type -> percodb.kv.v1.ForgetShardResponse
-	128, // [128:159] is the sub-list for method output_type
-	97,  // [97:128] is the sub-list for method input_type
-	97,  // [97:97] is the sub-list for extension type_name
-	97,  // [97:97] is the sub-list for extension extendee
-	0,   // [0:97] is the sub-list for field type_name
+	12,  // 17: percodb.kv.v1.PrewriteRequest.notify:type_name -> percodb.kv.v1.NotifySet
+	40,  // 18: percodb.kv.v1.PrewriteResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 19: percodb.kv.v1.CommitRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 20: percodb.kv.v1.RollbackRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	40,  // 21: percodb.kv.v1.EmptyResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 22: percodb.kv.v1.CheckTxnStatusRequest.range:type_name -> percodb.kv.v1.RangeRef
+	39,  // 23: percodb.kv.v1.CheckTxnStatusResponse.lock:type_name -> percodb.kv.v1.Lock
+	40,  // 24: percodb.kv.v1.CheckTxnStatusResponse.error:type_name -> percodb.kv.v1.Error
+	18,  // 25: percodb.kv.v1.CheckTxnStatusesRequest.requests:type_name -> percodb.kv.v1.CheckTxnStatusRequest
+	19,  // 26: percodb.kv.v1.CheckTxnStatusesResponse.responses:type_name -> percodb.kv.v1.CheckTxnStatusResponse
+	40,  // 27: percodb.kv.v1.CheckTxnStatusesResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 28: percodb.kv.v1.ResolveLockRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 29: percodb.kv.v1.HeartbeatRequest.range:type_name -> percodb.kv.v1.RangeRef
+	40,  // 30: percodb.kv.v1.HeartbeatResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 31: percodb.kv.v1.ScanLockRequest.range:type_name -> percodb.kv.v1.RangeRef
+	1,   // 32: percodb.kv.v1.ScanLockRequest.span:type_name -> percodb.kv.v1.Span
+	27,  // 33: percodb.kv.v1.ScanLockResponse.locks:type_name -> percodb.kv.v1.LockInfo
+	40,  // 34: percodb.kv.v1.ScanLockResponse.error:type_name -> percodb.kv.v1.Error
+	39,  // 35: percodb.kv.v1.LockInfo.lock:type_name -> percodb.kv.v1.Lock
+	0,   // 36: percodb.kv.v1.AcquireLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	40,  // 37: percodb.kv.v1.AcquireLocksResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 38: percodb.kv.v1.ReleaseLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	0,   // 39: percodb.kv.v1.CheckSecondaryLocksRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	46,  // 40: percodb.kv.v1.CheckSecondaryLocksResponse.locks:type_name -> percodb.kv.v1.KeyLocked
+	40,  // 41: percodb.kv.v1.CheckSecondaryLocksResponse.error:type_name -> percodb.kv.v1.Error
+	31,  // 42: percodb.kv.v1.CheckSecondaryLocksOfManyRequest.requests:type_name -> percodb.kv.v1.CheckSecondaryLocksRequest
+	32,  // 43: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.responses:type_name -> percodb.kv.v1.CheckSecondaryLocksResponse
+	40,  // 44: percodb.kv.v1.CheckSecondaryLocksOfManyResponse.error:type_name -> percodb.kv.v1.Error
+	0,   // 45: percodb.kv.v1.RefreshRequest.ranges:type_name -> percodb.kv.v1.RangeRef
+	1,   // 46: percodb.kv.v1.RefreshRequest.spans:type_name -> percodb.kv.v1.Span
+	40,  // 47: percodb.kv.v1.WaitResponse.error:type_name -> percodb.kv.v1.Error
+	12,  // 48: percodb.kv.v1.Lock.notify:type_name -> percodb.kv.v1.NotifySet
+	41,  // 49: percodb.kv.v1.Error.stale_range:type_name -> percodb.kv.v1.StaleRange
+	42,  // 50: percodb.kv.v1.Error.closed:type_name -> percodb.kv.v1.Closed
+	44,  // 51: percodb.kv.v1.Error.unavailable:type_name -> percodb.kv.v1.Unavailable
+	45,  // 52: percodb.kv.v1.Error.corruption:type_name -> percodb.kv.v1.Corruption
+	46,  // 53: percodb.kv.v1.Error.key_locked:type_name -> percodb.kv.v1.KeyLocked
+	47,  // 54: percodb.kv.v1.Error.write_conflict:type_name -> percodb.kv.v1.WriteConflict
+	48,  // 55: percodb.kv.v1.Error.key_exists:type_name -> percodb.kv.v1.KeyExists
+	49,  // 56: percodb.kv.v1.Error.already_committed:type_name -> percodb.kv.v1.AlreadyCommitted
+	50,  // 57: percodb.kv.v1.Error.rolled_back:type_name -> percodb.kv.v1.RolledBack
+	51,  // 58: percodb.kv.v1.Error.lock_not_found:type_name -> percodb.kv.v1.LockNotFound
+	52,  // 59: percodb.kv.v1.Error.commit_ts_expired:type_name -> percodb.kv.v1.CommitTSExpired
+	53,  // 60: percodb.kv.v1.Error.txn_not_found:type_name -> percodb.kv.v1.TxnNotFound
+	46,  // 61: percodb.kv.v1.Error.primary_mismatch:type_name -> percodb.kv.v1.KeyLocked
+	54,  // 62: percodb.kv.v1.Error.too_old:type_name -> percodb.kv.v1.TooOld
+	55,  // 63: percodb.kv.v1.Error.ts_in_future:type_name -> percodb.kv.v1.TSInFuture
+	56,  // 64: percodb.kv.v1.Error.invalid_request:type_name -> percodb.kv.v1.InvalidRequest
+	57,  // 65: percodb.kv.v1.Error.oracle_unavailable:type_name -> percodb.kv.v1.OracleUnavailable
+	58,  // 66: percodb.kv.v1.Error.oracle_closed:type_name -> percodb.kv.v1.OracleClosed
+	63,  // 67: percodb.kv.v1.Error.lost_ranges:type_name -> percodb.kv.v1.LostRanges
+	59,  // 68: percodb.kv.v1.Error.lock_lost:type_name -> percodb.kv.v1.LockLost
+	60,  // 69: percodb.kv.v1.Error.refresh_conflict:type_name -> percodb.kv.v1.RefreshConflict
+	61,  // 70: percodb.kv.v1.Error.deadlock:type_name -> percodb.kv.v1.Deadlock
+	62,  // 71: percodb.kv.v1.Error.shard_replaced:type_name -> percodb.kv.v1.ShardReplaced
+	43,  // 72: percodb.kv.v1.Error.disk_full:type_name -> percodb.kv.v1.DiskFull
+	0,   // 73: percodb.kv.v1.StaleRange.refs:type_name -> percodb.kv.v1.RangeRef
+	2,   // 74: percodb.kv.v1.StaleRange.current:type_name -> percodb.kv.v1.RangeDescriptor
+	39,  // 75: percodb.kv.v1.KeyLocked.lock:type_name -> percodb.kv.v1.Lock
+	2,   // 76: percodb.kv.v1.LostRanges.lost:type_name -> percodb.kv.v1.RangeDescriptor
+	66,  // 77: percodb.kv.v1.StatusResponse.range_sizes:type_name -> percodb.kv.v1.RangeSize
+	40,  // 78: percodb.kv.v1.StatusResponse.error:type_name -> percodb.kv.v1.Error
+	40,  // 79: percodb.kv.v1.NumRangesResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 80: percodb.kv.v1.ReleaseSpanRequest.span:type_name -> percodb.kv.v1.Span
+	2,   // 81: percodb.kv.v1.ReleaseSpanResponse.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	40,  // 82: percodb.kv.v1.ReleaseSpanResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 83: percodb.kv.v1.AdoptRangeRequest.desc:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 84: percodb.kv.v1.LookupResponse.range:type_name -> percodb.kv.v1.RangeDescriptor
+	72,  // 85: percodb.kv.v1.LookupResponse.shard:type_name -> percodb.kv.v1.ShardInfo
+	40,  // 86: percodb.kv.v1.LookupResponse.error:type_name -> percodb.kv.v1.Error
+	2,   // 87: percodb.kv.v1.RangesResponse.ranges:type_name -> percodb.kv.v1.RangeDescriptor
+	40,  // 88: percodb.kv.v1.RangesResponse.error:type_name -> percodb.kv.v1.Error
+	72,  // 89: percodb.kv.v1.ShardsResponse.shards:type_name -> percodb.kv.v1.ShardInfo
+	40,  // 90: percodb.kv.v1.ShardsResponse.error:type_name -> percodb.kv.v1.Error
+	72,  // 91: percodb.kv.v1.RegisterShardRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	2,   // 92: percodb.kv.v1.RegisterShardRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	2,   // 93: percodb.kv.v1.ReportRangesRequest.owned:type_name -> percodb.kv.v1.RangeDescriptor
+	40,  // 94: percodb.kv.v1.AllocateRangeIDResponse.error:type_name -> percodb.kv.v1.Error
+	1,   // 95: percodb.kv.v1.CreateRangeRequest.span:type_name -> percodb.kv.v1.Span
+	72,  // 96: percodb.kv.v1.AnnounceRequest.shard:type_name -> percodb.kv.v1.ShardInfo
+	40,  // 97: percodb.kv.v1.AnnounceResponse.error:type_name -> percodb.kv.v1.Error
+	40,  // 98: percodb.kv.v1.ForgetShardResponse.error:type_name -> percodb.kv.v1.Error
+	5,   // 99: percodb.kv.v1.Shard.Get:input_type -> percodb.kv.v1.GetRequest
+	7,   // 100: percodb.kv.v1.Shard.BatchGet:input_type -> percodb.kv.v1.BatchGetRequest
+	9,   // 101: percodb.kv.v1.Shard.Scan:input_type -> percodb.kv.v1.ScanRequest
+	13,  // 102: percodb.kv.v1.Shard.Prewrite:input_type -> percodb.kv.v1.PrewriteRequest
+	15,  // 103: percodb.kv.v1.Shard.Commit:input_type -> percodb.kv.v1.CommitRequest
+	16,  // 104: percodb.kv.v1.Shard.Rollback:input_type -> percodb.kv.v1.RollbackRequest
+	18,  // 105: percodb.kv.v1.Shard.CheckTxnStatus:input_type -> percodb.kv.v1.CheckTxnStatusRequest
+	20,  // 106: percodb.kv.v1.Shard.CheckTxnStatuses:input_type -> percodb.kv.v1.CheckTxnStatusesRequest
+	22,  // 107: percodb.kv.v1.Shard.ResolveLock:input_type -> percodb.kv.v1.ResolveLockRequest
+	23,  // 108: percodb.kv.v1.Shard.Heartbeat:input_type -> percodb.kv.v1.HeartbeatRequest
+	25,  // 109: percodb.kv.v1.Shard.ScanLock:input_type -> percodb.kv.v1.ScanLockRequest
+	28,  // 110: percodb.kv.v1.Shard.AcquireLocks:input_type -> percodb.kv.v1.AcquireLocksRequest
+	30,  // 111: percodb.kv.v1.Shard.ReleaseLocks:input_type -> percodb.kv.v1.ReleaseLocksRequest
+	31,  // 112: percodb.kv.v1.Shard.CheckSecondaryLocks:input_type -> percodb.kv.v1.CheckSecondaryLocksRequest
+	33,  // 113: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:input_type -> percodb.kv.v1.CheckSecondaryLocksOfManyRequest
+	35,  // 114: percodb.kv.v1.Shard.Refresh:input_type -> percodb.kv.v1.RefreshRequest
+	64,  // 115: percodb.kv.v1.Shard.Status:input_type -> percodb.kv.v1.StatusRequest
+	36,  // 116: percodb.kv.v1.WaitGraph.Wait:input_type -> percodb.kv.v1.WaitRequest
+	38,  // 117: percodb.kv.v1.WaitGraph.Done:input_type -> percodb.kv.v1.DoneRequest
+	67,  // 118: percodb.kv.v1.RangeOwner.NumRanges:input_type -> percodb.kv.v1.NumRangesRequest
+	69,  // 119: percodb.kv.v1.RangeOwner.ReleaseSpan:input_type -> percodb.kv.v1.ReleaseSpanRequest
+	71,  // 120: percodb.kv.v1.RangeOwner.AdoptRange:input_type -> percodb.kv.v1.AdoptRangeRequest
+	73,  // 121: percodb.kv.v1.Directory.Lookup:input_type -> percodb.kv.v1.LookupRequest
+	75,  // 122: percodb.kv.v1.Directory.Ranges:input_type -> percodb.kv.v1.RangesRequest
+	77,  // 123: percodb.kv.v1.Directory.Shards:input_type -> percodb.kv.v1.ShardsRequest
+	79,  // 124: percodb.kv.v1.Directory.RegisterShard:input_type -> percodb.kv.v1.RegisterShardRequest
+	80,  // 125: percodb.kv.v1.Directory.ReportRanges:input_type -> percodb.kv.v1.ReportRangesRequest
+	81,  // 126: percodb.kv.v1.Directory.AllocateRangeID:input_type -> percodb.kv.v1.AllocateRangeIDRequest
+	83,  // 127: percodb.kv.v1.Directory.CreateRange:input_type -> percodb.kv.v1.CreateRangeRequest
+	84,  // 128: percodb.kv.v1.Directory.Announce:input_type -> percodb.kv.v1.AnnounceRequest
+	86,  // 129: percodb.kv.v1.Directory.ForgetShard:input_type -> percodb.kv.v1.ForgetShardRequest
+	6,   // 130: percodb.kv.v1.Shard.Get:output_type -> percodb.kv.v1.GetResponse
+	8,   // 131: percodb.kv.v1.Shard.BatchGet:output_type -> percodb.kv.v1.BatchGetResponse
+	10,  // 132: percodb.kv.v1.Shard.Scan:output_type -> percodb.kv.v1.ScanResponse
+	14,  // 133: percodb.kv.v1.Shard.Prewrite:output_type -> percodb.kv.v1.PrewriteResponse
+	17,  // 134: percodb.kv.v1.Shard.Commit:output_type -> percodb.kv.v1.EmptyResponse
+	17,  // 135: percodb.kv.v1.Shard.Rollback:output_type -> percodb.kv.v1.EmptyResponse
+	19,  // 136: percodb.kv.v1.Shard.CheckTxnStatus:output_type -> percodb.kv.v1.CheckTxnStatusResponse
+	21,  // 137: percodb.kv.v1.Shard.CheckTxnStatuses:output_type -> percodb.kv.v1.CheckTxnStatusesResponse
+	17,  // 138: percodb.kv.v1.Shard.ResolveLock:output_type -> percodb.kv.v1.EmptyResponse
+	24,  // 139: percodb.kv.v1.Shard.Heartbeat:output_type -> percodb.kv.v1.HeartbeatResponse
+	26,  // 140: percodb.kv.v1.Shard.ScanLock:output_type -> percodb.kv.v1.ScanLockResponse
+	29,  // 141: percodb.kv.v1.Shard.AcquireLocks:output_type -> percodb.kv.v1.AcquireLocksResponse
+	17,  // 142: percodb.kv.v1.Shard.ReleaseLocks:output_type -> percodb.kv.v1.EmptyResponse
+	32,  // 143: percodb.kv.v1.Shard.CheckSecondaryLocks:output_type -> percodb.kv.v1.CheckSecondaryLocksResponse
+	34,  // 144: percodb.kv.v1.Shard.CheckSecondaryLocksOfMany:output_type -> percodb.kv.v1.CheckSecondaryLocksOfManyResponse
+	17,  // 145: percodb.kv.v1.Shard.Refresh:output_type -> percodb.kv.v1.EmptyResponse
+	65,  // 146: percodb.kv.v1.Shard.Status:output_type -> percodb.kv.v1.StatusResponse
+	37,  // 147: percodb.kv.v1.WaitGraph.Wait:output_type -> percodb.kv.v1.WaitResponse
+	17,  // 148: percodb.kv.v1.WaitGraph.Done:output_type -> percodb.kv.v1.EmptyResponse
+	68,  // 149: percodb.kv.v1.RangeOwner.NumRanges:output_type -> percodb.kv.v1.NumRangesResponse
+	70,  // 150: percodb.kv.v1.RangeOwner.ReleaseSpan:output_type -> percodb.kv.v1.ReleaseSpanResponse
+	17,  // 151: percodb.kv.v1.RangeOwner.AdoptRange:output_type -> percodb.kv.v1.EmptyResponse
+	74,  // 152: percodb.kv.v1.Directory.Lookup:output_type -> percodb.kv.v1.LookupResponse
+	76,  // 153: percodb.kv.v1.Directory.Ranges:output_type -> percodb.kv.v1.RangesResponse
+	78,  // 154: percodb.kv.v1.Directory.Shards:output_type -> percodb.kv.v1.ShardsResponse
+	76,  // 155: percodb.kv.v1.Directory.RegisterShard:output_type -> percodb.kv.v1.RangesResponse
+	17,  // 156: percodb.kv.v1.Directory.ReportRanges:output_type -> percodb.kv.v1.EmptyResponse
+	82,  // 157: percodb.kv.v1.Directory.AllocateRangeID:output_type -> percodb.kv.v1.AllocateRangeIDResponse
+	17,  // 158: percodb.kv.v1.Directory.CreateRange:output_type -> percodb.kv.v1.EmptyResponse
+	85,  // 159: percodb.kv.v1.Directory.Announce:output_type -> percodb.kv.v1.AnnounceResponse
+	87,  // 160: percodb.kv.v1.Directory.ForgetShard:output_type -> percodb.kv.v1.ForgetShardResponse
+	130, // [130:161] is the sub-list for method output_type
+	99,  // [99:130] is the sub-list for method input_type
+	99,  // [99:99] is the sub-list for extension type_name
+	99,  // [99:99] is the sub-list for extension extendee
+	0,   // [0:99] is the sub-list for field type_name
 }
 
 func init() { file_kv_proto_init() }
@@ -6435,8 +6520,8 @@ func file_kv_proto_init() {
 	}
 	file_kv_proto_msgTypes[6].OneofWrappers = []any{}
 	file_kv_proto_msgTypes[10].OneofWrappers = []any{}
-	file_kv_proto_msgTypes[38].OneofWrappers = []any{}
-	file_kv_proto_msgTypes[39].OneofWrappers = []any{
+	file_kv_proto_msgTypes[39].OneofWrappers = []any{}
+	file_kv_proto_msgTypes[40].OneofWrappers = []any{
 		(*Error_StaleRange)(nil),
 		(*Error_Closed)(nil),
 		(*Error_Unavailable)(nil),
@@ -6469,7 +6554,7 @@ func file_kv_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_kv_proto_rawDesc), len(file_kv_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   87,
+			NumMessages:   88,
 			NumExtensions: 0,
 			NumServices:   4,
 		},
