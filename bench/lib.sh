@@ -31,7 +31,7 @@ start_postgres() {
   mkdir -p "$work/pg"
   [ "$(id -u)" -ne 0 ] || chown postgres "$work/pg"
   as_postgres "$pgbin/initdb -D $work/pg -U postgres -A trust --locale=C.UTF-8 -E UTF8" >/dev/null
-  as_postgres "$pgbin/pg_ctl -D $work/pg -l $work/pg/log -w -o '-p $pg_port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$work/pg -c shared_buffers=${PG_SHARED_BUFFERS:-256MB} -c max_wal_size=4GB' start" >/dev/null
+  as_postgres "$pgbin/pg_ctl -D $work/pg -l $work/pg/log -w -o '-p $pg_port -c listen_addresses=127.0.0.1 -c unix_socket_directories=$work/pg -c shared_buffers=${PG_SHARED_BUFFERS:-256MB} -c max_wal_size=4GB ${PG_OPTIONS:-}' start" >/dev/null
   psql -h 127.0.0.1 -p "$pg_port" -U postgres -XAtqc 'create database percodb'
 }
 

@@ -14,6 +14,8 @@ import (
 	"github.com/percodb/percodb/kv"
 	kvrpc "github.com/percodb/percodb/kv/rpc"
 	"github.com/percodb/percodb/kv/waitgraph"
+	"github.com/percodb/percodb/notify"
+	notifyrpc "github.com/percodb/percodb/notify/rpc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
 	leaserpc "github.com/percodb/percodb/readlease/rpc"
@@ -124,7 +126,10 @@ func (n *Node) startTSO(ctx context.Context) error {
 	}
 	gcrpc.Register(g, collector)
 	leaserpc.Register(g, &lateLeases{opts: readlease.Options{Oracle: gate, Lease: n.opts.SchemaLease}})
+	exchange := notify.NewExchange(0)
+	notifyrpc.Register(g, exchange)
 	n.serveRPC(g, listener)
+	n.onClose(func(context.Context) { exchange.Close() }) // Its streams end by nothing else.
 	return nil
 }
 
@@ -205,7 +210,13 @@ func (n *Node) startSQL(ctx context.Context) error {
 		return err
 	}
 	n.checks = append(n.checks, func(ctx context.Context, r server.CheckReport) error { return expectCluster(ctx, directory, r) })
-	cluster := &storage{router: router, oracle: oracle, waits: kvrpc.NewWaitGraph(conn), leases: leaserpc.NewClient(conn)}
+	cluster := &storage{
+		router: router, oracle: oracle, waits: kvrpc.NewWaitGraph(conn), leases: leaserpc.NewClient(conn),
+		join: func(hub *notify.Hub) {
+			client := notifyrpc.Connect(conn, hub, n.log)
+			n.onClose(func(context.Context) { client.Close() })
+		},
+	}
 	return n.startSessions(ctx, cluster, func(*percolator.DB) (gc.Service, error) { return gcrpc.NewClient(conn), nil })
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/waitgraph"
+	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
 	"github.com/percodb/percodb/server"
@@ -29,6 +30,7 @@ type storage struct {
 	oracle tso.Oracle
 	waits  waitgraph.Graph   // of row locks
 	leases readlease.Service // the authority for leases of the schema; nil if this process is the only one with SQL
+	join   func(*notify.Hub) // connects this process's notifications with those of others; nil as leases
 }
 
 func (s *storage) local() bool { return s.leases == nil }
@@ -88,12 +90,16 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	n.checks = append(n.checks, d.check)
 	analyzer := ddl.NewAnalyzer(d.db, d.catalog, 0, n.log)
 	n.onClose(func(context.Context) { analyzer.Close() })
+	hub := notify.New(notify.Options{Memory: n.opts.Memory.Sub("notifications", n.opts.Memory.Limit()/8)})
+	if s.join != nil {
+		s.join(hub)
+	}
 	n.server, err = server.New(server.Options{
 		Listen: n.opts.Listen, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
 		Logger: n.log, Messages: n.opts.Memory.Sub("messages of clients", n.opts.Memory.Limit()/4),
 		Deps: session.Deps{
 			DB: d.db, Catalog: d.catalog, Router: s.router, Oracle: s.oracle, Plans: session.NewPlanCache(),
-			Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version,
+			Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version, Notify: hub,
 			GroupSize: n.opts.GroupSize, Shared: !s.local(), GC: reporter,
 			Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7),
 		},

@@ -233,9 +233,9 @@ func (s *Server) Cancel(key session.CancelKey) {
 	}
 }
 
-// terminate cancels a session's statement and ends its connection, whose client receives 57P01. done is closed when it
-// has ended.
-func (s *Server) terminate(sess *session.Session) (done <-chan struct{}) {
+// terminate cancels a session's statement and ends its connection, whose client is sent why; nil: 57P01. done is closed when
+// it has ended.
+func (s *Server) terminate(sess *session.Session, why *pgerror.Error) (done <-chan struct{}) {
 	s.mu.Lock()
 	c := s.mu.sessions[sess.CancelKey()]
 	s.mu.Unlock()
@@ -244,7 +244,7 @@ func (s *Server) terminate(sess *session.Session) (done <-chan struct{}) {
 		close(ended)
 		return ended
 	}
-	c.conn.Terminate()
+	c.conn.Terminate(why)
 	c.session.Terminate()
 	return c.done
 }

@@ -67,7 +67,7 @@ func (b *backends) terminate(ctx context.Context, pid int32, timeout time.Durati
 	if target == nil {
 		return false, nil
 	}
-	done := b.deps.Terminate(target)
+	done := b.deps.Terminate(target, nil)
 	if target.identity.key == b.own {
 		return false, errShutdown
 	}

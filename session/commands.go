@@ -17,6 +17,8 @@ type commands struct {
 	plans     *plans
 	sequences *sequences
 
+	notifications *notifications
+
 	blocks     blocks
 	settings   settingCommands
 	prepared   preparedCommands
@@ -123,7 +125,7 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 	case *ast.Discard:
 		return c.discard(n)
 	case *ast.Listen, *ast.Unlisten, *ast.Notify:
-		return Tag{}, pgerror.Unsupported("LISTEN, UNLISTEN and NOTIFY", "Poll a table, or use a message queue beside percodb.")
+		return c.notifications.run(tree)
 	case *ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.NotifyObserver, *ast.WaitObserver:
 		return Tag{}, pgerror.Unsupported("OBSERVER", "")
 	case *ast.LockTable:
@@ -154,6 +156,7 @@ func (c *commands) discard(n *ast.Discard) (Tag, error) {
 			return Tag{}, pgerror.New(pgerror.ActiveSQLTransaction, "DISCARD ALL cannot run inside a transaction block")
 		}
 		c.portals.removeCursors()
+		c.notifications.unlistenAll()
 		c.prepared.statements.removeAll()
 		c.plans.clear()
 		c.sequences.discard()

@@ -18,6 +18,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/kv/waitgraph"
+	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -43,7 +44,7 @@ func newTestServer(t *testing.T) *testServer {
 	s.waits = store.Waits
 	s.deps = Deps{
 		DB: store.DB, Catalog: store.Catalog, Router: store.Router, Oracle: store.Oracle, Plans: NewPlanCache(), Metrics: NewMetrics(nil),
-		Logger: slog.New(slog.DiscardHandler), Version: "15.8",
+		Logger: slog.New(slog.DiscardHandler), Version: "15.8", Notify: notify.New(notify.Options{}),
 	}
 	return s
 }

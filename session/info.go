@@ -25,6 +25,8 @@ type info struct {
 	settings *settings.Settings
 	tx       *transaction
 	backends backends
+
+	notifications *notifications
 }
 
 func (i *info) User() string        { return i.user }
@@ -68,4 +70,15 @@ func (i *info) CancelBackend(pid int32) (bool, error) { return i.backends.cancel
 
 func (i *info) TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error) {
 	return i.backends.terminate(ctx, pid, timeout)
+}
+
+func (i *info) Notify(channel, payload string) error { return i.notifications.notify(channel, payload) }
+
+func (i *info) ListeningChannels() []string { return i.notifications.listening() }
+
+func (i *info) NotificationQueueUsage() float64 {
+	if i.notifications.hub == nil {
+		return 0
+	}
+	return i.notifications.hub.Usage()
 }

@@ -85,6 +85,7 @@ type run struct {
 	locks             bool  // it takes locks before it writes
 	drawn             int64 // by the meter before the first attempt
 	start             percolator.Savepoint
+	asked             askedMark // at start
 	restarts, retries int
 
 	runtime executor.Runtime
@@ -270,7 +271,7 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 		return err
 	}
 	if r.locks = !r.plan.ReadOnly && x.tx.txn.Pessimistic(); r.locks && r.restarts == 0 {
-		r.start = x.tx.txn.Savepoint()
+		r.start, r.asked = x.tx.txn.Savepoint(), x.tx.asked.mark()
 	}
 	x.beginResult(r, w)
 	if r.locks && r.maxRows != 0 { // What is sent in parts is run to its end first: no part could be revoked.
@@ -383,6 +384,7 @@ func (x *statementRunner) restart(ctx context.Context, r *run, err error, w Resu
 	r.restarts++
 	x.deps.Metrics.StatementRestarts.Inc()
 	x.tx.txn.RestartStatement(r.start)
+	x.tx.asked.rollbackTo(r.asked, x.env.Memory)
 	if err := x.tx.beginStatement(ctx); err != nil {
 		return err
 	}

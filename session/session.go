@@ -16,6 +16,7 @@
 //	portals          portals and cursors, with what they have yet to send
 //	commands         statements without plan, by family: blocks, settingCommands, preparedCommands, cursors, copyCommands,
 //	                 explainCommands, schemaCommands, collection (commands.go has the dispatch)
+//	notifications    LISTEN and NOTIFY (notify.go)
 //	errorContext     explains errors to the client (errorcontext.go); sqlstate.go has the SQLSTATEs
 //	info, systemView what functions and system views learn of the session and its process
 //	Buffer           the buffered result, which a retry discards
@@ -49,6 +50,7 @@ import (
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql"
@@ -66,8 +68,11 @@ type Deps struct {
 	Oracle  tso.Oracle
 	// Sessions calls f with every session of the process, for views that show them.
 	Sessions func(f func(*Session))
-	// Terminate ends a session of the process and its connection; done is closed when it has ended.
-	Terminate func(*Session) (done <-chan struct{})
+	// Terminate ends a session of the process and its connection, whose client is sent why; nil: the administrator's command.
+	// done is closed when it has ended.
+	Terminate func(s *Session, why *pgerror.Error) (done <-chan struct{})
+	// Notify delivers notifications; nil: LISTEN and NOTIFY are refused.
+	Notify *notify.Hub
 	// MaxConnections and ReservedConnections are shown as settings; 0: nothing bounds connections.
 	MaxConnections, ReservedConnections int
 	// Shared: other processes serve SQL over the same store.
@@ -108,6 +113,8 @@ type Session struct {
 	info       info
 	view       systemView
 	warnings   warnings
+
+	notifications notifications
 
 	tx         transaction
 	travel     timeTravel
@@ -172,14 +179,17 @@ func (s *Session) connect(ctx context.Context) {
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Rand: builtin.NewRand()}
 	s.objects = pgcatalog.Objects{Resolver: tx.names, User: s.identity.user}
 	s.activity = activity{identity: &s.identity, interrupts: s.interrupts, shown: &s.tx.shown}
+	s.notifications = notifications{
+		hub: deps.Notify, tx: tx, pid: s.identity.key.PID, ended: func(why error) { deps.Terminate(s, listenerEnded(why)) },
+	}
 	s.info = info{
-		identity: &s.identity, settings: s.settings, tx: tx,
+		identity: &s.identity, settings: s.settings, tx: tx, notifications: &s.notifications,
 		backends: backends{deps: deps, own: s.identity.key, warnings: &s.warnings},
 	}
 	s.view = systemView{identity: &s.identity, deps: deps, settings: s.settings, env: env, warnings: &s.warnings}
 
 	s.tx = transaction{
-		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals,
+		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,
 		guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
 	s.collection = collection{reporter: deps.GC, settings: s.settings, env: env}
@@ -199,6 +209,8 @@ func (s *Session) connect(ctx context.Context) {
 	s.pipelines = pipelines{tx: tx, portals: &s.portals, runner: &s.runner, env: env}
 	s.commands = commands{
 		tx: tx, travel: &s.travel, portals: &s.portals, plans: &s.plans, sequences: &s.sequences, collection: &s.collection,
+		notifications: &s.notifications,
+
 		blocks:   blocks{tx: tx, travel: &s.travel},
 		settings: settingCommands{tx: tx, settings: s.settings, describer: &s.describer},
 		prepared: preparedCommands{tx: tx, statements: &s.statements, plans: &s.plans, runner: &s.runner},
@@ -310,6 +322,7 @@ func (s *Session) Close() {
 		return
 	}
 	s.closed = true
+	s.notifications.close()
 	s.tx.abort()
 	s.portals.removeCursors() // those WITH HOLD
 	s.memory.Close()

@@ -27,6 +27,8 @@ type transaction struct {
 	portals  *portals
 	guard    *catalog.Guard
 
+	notifications *notifications
+
 	phase phase
 	txnState
 	failure failure
@@ -52,6 +54,7 @@ type txnState struct {
 	pessimistic bool
 	savepoints  []savepoint
 	pipeline    pipelineState
+	asked       asked // by LISTEN, UNLISTEN and NOTIFY
 }
 
 // failure is what the explanation of a failed commit needs of its transaction.
@@ -209,6 +212,21 @@ func (t *transaction) commit(ctx context.Context) error {
 		t.abort()
 		return nil
 	}
+	if t.asked.empty() {
+		return t.commitWrites(ctx)
+	}
+	after, err := t.notifications.prepare(ctx)
+	if err != nil {
+		t.abort()
+		return err
+	}
+	err = t.commitWrites(ctx)
+	after.finish(err)
+	return err
+}
+
+// commitWrites is commit of what the transaction has written.
+func (t *transaction) commitWrites(ctx context.Context) error {
 	if t.txn == nil {
 		t.end(true)
 		return nil
@@ -266,17 +284,20 @@ func (t *transaction) fail() {
 // nothing yet.
 func (t *transaction) startOver() {
 	t.settings.EndTransaction(false)
+	t.asked.clear(t.env.Memory)
 	t.replace()
 }
 
 // replace rolls back a transaction whose statements do not run again, for one that takes locks: they have only read, and what they
-// have SET stays.
+// have SET stays, as does what they have asked for with NOTIFY.
 func (t *transaction) replace() {
 	if t.txn != nil {
 		t.rollback()
 	}
+	kept := t.asked
+	t.asked = asked{}
 	t.forget()
-	t.pessimistic = true
+	t.asked, t.pessimistic = kept, true
 }
 
 // rollback undoes the writes of the percolator transaction and frees its locks.
@@ -306,6 +327,7 @@ func (t *transaction) forget() {
 		t.reader.Saw(t.txn.ReadTS())
 	}
 	t.phase.on(end)
+	t.asked.clear(t.env.Memory)
 	t.txnState = txnState{savepoints: t.savepoints[:0]}
 	t.shown.end()
 }

@@ -23,7 +23,7 @@ var layers = [][]string{
 	{"internal/errkind", "internal/plural"},
 	{"internal/invariants", "internal/memory", "internal/keypack", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun"},
 	{"sql/ast"},
-	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "sql/copyformat"},
+	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "notify", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},
 	{"kv", "sql/mysql"},
 	{"percolator", "gc"},
@@ -53,6 +53,8 @@ var outside = map[string][]string{
 
 	"readlease/rpc":         {"node"},
 	"readlease/rpc/leasepb": {"readlease/rpc"},
+	"notify/rpc":            {"node"},
+	"notify/rpc/notifypb":   {"notify/rpc"},
 
 	"cmd/percodb": {},
 
@@ -86,13 +88,14 @@ var forbidden = map[string][]string{
 	"kv/rpc":       {"sql"},
 	"tso":          {"sql"},
 	"readlease":    {"sql"},
+	"notify":       {"sql"},
 }
 
 // owners lists foreign packages with the only packages that may import them, tests apart.
 var owners = map[string][]string{
 	"github.com/cockroachdb/pebble":      {"kv/storage", "bench/micro"},
 	"github.com/pingcap/tidb/pkg/parser": {"sql/mysql"},
-	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb", "readlease/rpc", "readlease/rpc/leasepb"},
+	"google.golang.org/grpc":             {"kv/rpc", "kv/rpc/kvpb", "tso/rpc", "tso/rpc/tsopb", "gc/rpc", "gc/rpc/gcpb", "readlease/rpc", "readlease/rpc/leasepb", "notify/rpc", "notify/rpc/notifypb"},
 	"github.com/jackc/pgx/v5/pgproto3":   {"server/pgwire", "test/sqllogic"},
 }
 

@@ -21,8 +21,11 @@ func (c *Conn) query(m *pgproto3.Query) error {
 	return c.ready()
 }
 
-// ready ends a cycle. It first reports settings that changed, as PostgreSQL 15 does.
+// ready ends a cycle. It first sends notifications and reports settings that changed, as PostgreSQL 15 does.
 func (c *Conn) ready() error {
+	if err := c.notify(); err != nil {
+		return err
+	}
 	c.session.ReportSettings(c.w)
 	c.waiting = true
 	return c.w.readyForQuery(c.session.Status())

@@ -87,9 +87,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return ready, nil
 }
 
-// discard reads a refused message to its end and returns the error in its place.
+// discard reads a refused message, header included, to its end and returns the error in its place. After a timeout it goes on.
 func (m *meter) discard() error {
-	m.body += headerBytes
 	for m.body > 0 {
 		if len(m.held) == 0 {
 			m.held = slices.Grow(m.held, discardBytes)
@@ -128,6 +127,7 @@ func (m *meter) pass(b []byte) int {
 		}
 		if err := m.begin(b[at : at+size]); err != nil {
 			m.refused = &refusedMessage{kind: b[at], why: err}
+			m.body += headerBytes
 			return at
 		}
 		at += size

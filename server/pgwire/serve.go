@@ -46,6 +46,8 @@ type Conn struct {
 	waiting  bool
 	draining atomic.Bool
 	busy     atomic.Bool
+	why      atomic.Pointer[pgerror.Error] // the connection ends; nil: the server shuts down
+	wake     func()                        // ends the wait for a message, to send notifications
 }
 
 // New wraps an accepted connection. Its large messages, in both directions, draw from pool.
@@ -53,7 +55,9 @@ func New(c net.Conn, host Host, pool *memory.Pool, log *slog.Logger) *Conn {
 	m := newMeter(newSocket(c), pool)
 	backend := pgproto3.NewBackend(m, io.Discard)
 	backend.SetMaxBodyLen(maxMessageBytes)
-	return &Conn{net: m.Conn, meter: m, host: host, log: log, backend: backend, w: newWriter(m.Conn, backend, pool)}
+	conn := &Conn{net: m.Conn, meter: m, host: host, log: log, backend: backend, w: newWriter(m.Conn, backend, pool)}
+	conn.wake = conn.interruptRead
+	return conn
 }
 
 // Serve talks to the client until either side ends. It closes the connection.
@@ -99,18 +103,20 @@ func (c *Conn) Serve(ctx context.Context) {
 // returns *refusedMessage.
 func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
 	timeout := c.idleTimeout()
+	var deadline time.Time
 	if timeout > 0 {
 		// An error shows at once, as one of the read.
-		_ = c.net.SetReadDeadline(time.Now().Add(timeout))
+		deadline = time.Now().Add(timeout)
+		_ = c.net.SetReadDeadline(deadline)
 	}
 	if c.draining.Load() { // After the deadline, which may have replaced Shutdown's.
-		return nil, shutdownError()
+		return nil, c.endError()
 	}
-	m, err := c.backend.Receive()
+	m, err := c.receiveOrNotify(deadline)
 	c.busy.Store(true)
 	if _, refused := errors.AsType[*refusedMessage](err); err != nil && !refused {
 		if c.draining.Load() {
-			return nil, shutdownError()
+			return nil, c.endError()
 		}
 		if timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 			return nil, c.session.IdleError()
@@ -150,8 +156,10 @@ func (c *Conn) Interrupt() {
 // terminateGrace is for how long a client that does not read is waited for once its session is to end.
 const terminateGrace = 5 * time.Second
 
-// Terminate ends the connection as soon as its statement has been canceled, which is done by the caller.
-func (c *Conn) Terminate() {
+// Terminate ends the connection as soon as its statement has been canceled, which is done by the caller. The client is sent why;
+// nil: the administrator's command.
+func (c *Conn) Terminate(why *pgerror.Error) {
+	c.why.CompareAndSwap(nil, why)
 	c.Interrupt()
 	_ = c.net.SetWriteDeadline(time.Now().Add(terminateGrace)) // An error shows at the next write.
 }
@@ -170,7 +178,11 @@ func (c *Conn) Abort() {
 	c.net.Close()
 }
 
-func shutdownError() error {
+// endError is why a connection that drains ends.
+func (c *Conn) endError() *pgerror.Error {
+	if why := c.why.Load(); why != nil {
+		return why
+	}
 	return pgerror.New(pgerror.AdminShutdown, "terminating connection due to administrator command")
 }
 
@@ -215,7 +227,7 @@ func (c *Conn) fatal(err error) {
 	gone, lost := errkind.As[*connectionError](err)
 	var why *pgerror.Error
 	if lost && !errors.As(gone.err, &why) && c.draining.Load() && errors.Is(gone.err, os.ErrDeadlineExceeded) {
-		why, _ = shutdownError().(*pgerror.Error) // Interrupt ended the read.
+		why = c.endError() // Interrupt ended the read.
 	}
 	if lost && why == nil || c.w.Err() != nil {
 		c.log.Debug("client connection lost", "err", err)
@@ -299,7 +311,7 @@ func (c *Conn) extended(err error) error {
 func (c *Conn) failed(err error) error {
 	e := session.ToPGError(err)
 	if e.Code == pgerror.AdminShutdown && c.draining.Load() {
-		return e
+		return c.endError()
 	}
 	c.w.error(e, "ERROR")
 	return c.w.Err()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/notify"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -188,6 +189,16 @@ func (w *writer) Notice(n *pgerror.Error) {
 // Setting implements session.ResultWriter.
 func (w *writer) Setting(name, value string) {
 	w.send(&pgproto3.ParameterStatus{Name: name, Value: value})
+}
+
+// notification sends a notification.
+func (w *writer) notification(m *notify.Message) error {
+	at := w.begin('A')
+	w.Data = binary.BigEndian.AppendUint32(w.Data, m.PID)
+	w.Data = append(append(w.Data, m.Channel...), 0)
+	w.Data = append(append(w.Data, m.Payload...), 0)
+	w.end(at)
+	return w.SendIfLarge()
 }
 
 // noticeSeverity distinguishes warnings from notices by their class: 01, and 25 for statements that have no effect in

@@ -51,6 +51,10 @@ type SessionInfo interface {
 	// warning if there is none.
 	CancelBackend(pid int32) (bool, error)
 	TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error)
+	// Notify is pg_notify. ListeningChannels and NotificationQueueUsage are the functions of these names.
+	Notify(channel, payload string) error
+	ListeningChannels() []string
+	NotificationQueueUsage() float64
 }
 
 // Sequences implements the sequence functions. Relations are regclass values, by OID.

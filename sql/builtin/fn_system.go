@@ -78,6 +78,10 @@ func systemFuncs() []decl {
 		{sig: "pg_sleep_until(timestamptz) void", flags: volatile, fn: func(env *Env, a []types.Datum) (types.Datum, error) {
 			return pgSleep(env, []types.Datum{types.Float(float64(a[0].Int()-env.clock()) / 1e6)})
 		}},
+		{sig: "pg_notify(text,text) void", flags: volatile | nonStrict, fn: session(notify)},
+		{sig: "pg_notification_queue_usage() float8", flags: volatile, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
+			return types.Float(s.NotificationQueueUsage()), nil
+		})},
 		{sig: "gen_random_uuid() uuid", flags: volatile, fn: genRandomUUID},
 		{sig: "pg_typeof(any) regtype", flags: stable | nonStrict, bind: pgTypeof},
 		{sig: "num_nulls(variadic any) int4", flags: nonStrict, fn: countNulls(true)},
@@ -170,6 +174,17 @@ func pgSleepFor(env *Env, a []types.Datum) (types.Datum, error) {
 	iv := a[0].Interval()
 	seconds := float64(iv.Months)*30*86400 + float64(iv.Days)*86400 + float64(iv.Micros)/1e6
 	return pgSleep(env, []types.Datum{types.Float(seconds)})
+}
+
+// notify is pg_notify, for which NULL is the empty text.
+func notify(s SessionInfo, a []types.Datum) (types.Datum, error) {
+	var texts [2]string
+	for i := range texts {
+		if !a[i].IsNull() {
+			texts[i] = a[i].Text()
+		}
+	}
+	return types.Text(""), s.Notify(strings.Clone(texts[0]), strings.Clone(texts[1]))
 }
 
 // genRandomUUID makes a version 4 UUID (RFC 9562).

@@ -246,6 +246,7 @@ func listFuncs() []setDecl {
 		{sig: "pg_partition_ancestors(regclass) regclass", estimate: 1, open: opens(func(*Env, []types.Datum) (SetRows, error) {
 			return &sliceRows{}, nil
 		})},
+		{sig: "pg_listening_channels() text", flags: stable, estimate: 10, open: opens(openListeningChannels)},
 		{sig: "regexp_split_to_table(text,text) text", estimate: 10, open: opens(openRegexSplit)},
 		{sig: "regexp_split_to_table(text,text,text) text", estimate: 10, open: opens(openRegexSplit)},
 		{sig: "regexp_matches(text,text) text[]", estimate: 1, open: opens(openRegexMatches)},
@@ -253,6 +254,18 @@ func listFuncs() []setDecl {
 		{sig: "string_to_table(text,text) text", flags: nonStrict, estimate: 10, open: opens(openStringToTable)},
 		{sig: "string_to_table(text,text,text) text", flags: nonStrict, estimate: 10, open: opens(openStringToTable)},
 	}
+}
+
+// openListeningChannels is pg_listening_channels.
+func openListeningChannels(env *Env, _ []types.Datum) (SetRows, error) {
+	if env.Session == nil {
+		return nil, errNoService("session information")
+	}
+	rows := &sliceRows{}
+	for _, channel := range env.Session.ListeningChannels() {
+		rows.rest = append(rows.rest, types.Text(channel))
+	}
+	return rows, nil
 }
 
 func openRegexSplit(env *Env, a []types.Datum) (SetRows, error) {

@@ -94,6 +94,7 @@ const (
 	LockNotAvailable            Code = "55P03"
 	QueryCanceled               Code = "57014"
 	AdminShutdown               Code = "57P01"
+	CrashShutdown               Code = "57P02"
 	CannotConnectNow            Code = "57P03"
 	IdleInTransactionTimeout    Code = "25P03"
 	IdleSessionTimeout          Code = "57P05"

@@ -231,6 +231,8 @@ func describe(m pgproto3.BackendMessage) string {
 		return fmt.Sprintf("%s %s %s", strings.ToLower(m.Severity), m.Code, m.Message)
 	case *pgproto3.ParameterStatus:
 		return fmt.Sprintf("setting %s=%s", m.Name, m.Value)
+	case *pgproto3.NotificationResponse:
+		return fmt.Sprintf("notification %s %q", m.Channel, m.Payload)
 	case *pgproto3.CopyData:
 		return fmt.Sprintf("data %q", m.Data)
 	case *pgproto3.CopyInResponse:

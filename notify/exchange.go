@@ -1,0 +1,261 @@
+package notify
+
+import (
+	"errors"
+	"sync"
+)
+
+// DefaultMemberBytes bounds the events that wait for one process.
+const DefaultMemberBytes = 64 << 20
+
+// ErrExchangeClosed: the Exchange takes no members any more.
+var ErrExchangeClosed = errors.New("the exchange of notifications is closed")
+
+// Hello introduces a process to the Exchange.
+type Hello struct {
+	Process  uint64   // identifies the process
+	Channels []string // that it has listeners for
+	// Announced are its open announcements by their ids.
+	Announced map[uint64][]string
+	// Lost are channels of which the process could not publish notifications; LostAll: there are too many to list.
+	Lost    []string
+	LostAll bool
+}
+
+// Event is what the Exchange sends a process.
+type Event struct {
+	Ack     uint64 // the id of a request that has been carried out; 0: none
+	Message Message
+	Lost    string // the channel whose listeners are to be ended; "": none
+	LostAll bool   // all listeners are to be ended
+}
+
+// eventBytes is what an event takes beside its strings.
+const eventBytes = 128
+
+// Exchange passes notifications between the SQL processes of a cluster. Safe for concurrent use.
+type Exchange struct {
+	memberBytes int64
+	index       *index[*Member]
+
+	mu      sync.Mutex
+	members map[uint64]*Member // by process
+	closed  bool
+}
+
+// NewExchange makes an Exchange. memberBytes bounds the events that wait for one process; 0: DefaultMemberBytes.
+func NewExchange(memberBytes int64) *Exchange {
+	if memberBytes == 0 {
+		memberBytes = DefaultMemberBytes
+	}
+	return &Exchange{memberBytes: memberBytes, index: newIndex[*Member](), members: map[uint64]*Member{}}
+}
+
+// Close ends all members.
+func (x *Exchange) Close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closed = true
+	for _, m := range x.members {
+		m.fail()
+	}
+}
+
+// Member is a process that is connected. Next is for one goroutine, which sends it events. Safe for concurrent use otherwise.
+type Member struct {
+	exchange *Exchange
+	process  uint64
+	queue    queue[Event]
+	arrived  chan struct{}
+	failed   sync.Once
+	done     chan struct{}
+
+	mu        sync.Mutex
+	left      bool
+	channels  map[string]struct{}
+	announced map[uint64][]string
+}
+
+// Join adds a process. Its earlier connection, if it has one, ends before that. The caller calls Leave.
+func (x *Exchange) Join(h Hello) (*Member, error) {
+	m := &Member{exchange: x, process: h.Process, arrived: make(chan struct{}, 1), done: make(chan struct{}),
+		channels: map[string]struct{}{}, announced: map[uint64][]string{}}
+	m.queue.limit = x.memberBytes
+	x.mu.Lock()
+	earlier := x.members[h.Process]
+	if !x.closed {
+		x.members[h.Process] = m
+	}
+	closed := x.closed
+	x.mu.Unlock()
+	if closed {
+		return nil, ErrExchangeClosed
+	}
+	if earlier != nil {
+		earlier.Leave()
+	}
+	for id, channels := range h.Announced {
+		m.announced[id] = channels
+	}
+	m.subscribe(h.Channels)
+	if h.LostAll {
+		m.loseAll()
+	}
+	m.lose(h.Lost)
+	return m, nil
+}
+
+// Leave removes the process. Listeners of the channels that it has announced are ended.
+func (m *Member) Leave() {
+	m.fail()
+	x := m.exchange
+	x.mu.Lock()
+	if x.members[m.process] == m {
+		delete(x.members, m.process)
+	}
+	x.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left {
+		return
+	}
+	m.left = true
+	for channel := range m.channels {
+		x.index.remove(channel, m)
+	}
+	for _, channels := range m.announced {
+		m.lose(channels)
+	}
+}
+
+// fail ends the connection of the process, which then calls Leave.
+func (m *Member) fail() {
+	m.queue.end()
+	m.failed.Do(func() { close(m.done) })
+}
+
+// Next waits for events and returns them; none: the connection is to end.
+func (m *Member) Next() []Event {
+	for {
+		if !m.queue.await(m.wake) {
+			return m.queue.take()
+		}
+		select {
+		case <-m.arrived:
+		case <-m.done:
+			return nil
+		}
+	}
+}
+
+func (m *Member) wake() {
+	select {
+	case m.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// add sends the process an event; one that is too slow is disconnected, and ends its listeners.
+func (m *Member) add(e Event) {
+	if !m.queue.add(e.Message.Size()+int64(len(e.Lost))+eventBytes, e) {
+		m.fail()
+	}
+}
+
+// Subscribe has the process receive the notifications of channels.
+func (m *Member) Subscribe(id uint64, channels []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left {
+		return
+	}
+	m.subscribe(channels)
+	m.add(Event{Ack: id})
+}
+
+func (m *Member) subscribe(channels []string) {
+	for _, channel := range channels {
+		m.channels[channel] = struct{}{}
+		m.exchange.index.add(channel, m)
+	}
+}
+
+// Unsubscribe ends Subscribe.
+func (m *Member) Unsubscribe(channels []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, channel := range channels {
+		delete(m.channels, channel)
+		m.exchange.index.remove(channel, m)
+	}
+}
+
+// Announce notes the channels of a transaction that is about to commit.
+func (m *Member) Announce(id uint64, channels []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left {
+		return
+	}
+	m.announced[id] = channels
+	m.add(Event{Ack: id})
+}
+
+// Publish passes on the notifications of a transaction that has committed.
+func (m *Member) Publish(id uint64, messages []Message) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left { // The announcement has been taken for lost.
+		return
+	}
+	delete(m.announced, id)
+	for i := range messages {
+		m.exchange.index.each(messages[i].Channel, func(r *Member) {
+			if r != m {
+				r.add(Event{Message: messages[i]})
+			}
+		})
+	}
+	m.add(Event{Ack: id})
+}
+
+// Cancel ends the announcement of a transaction that has not committed.
+func (m *Member) Cancel(id uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.announced, id)
+}
+
+// Lose ends the announcement of a transaction that may have committed.
+func (m *Member) Lose(id uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.left {
+		return
+	}
+	channels := m.announced[id]
+	delete(m.announced, id)
+	m.lose(channels)
+	m.add(Event{Ack: id})
+}
+
+// lose ends the listeners of channels at other processes.
+func (m *Member) lose(channels []string) {
+	for _, channel := range channels {
+		m.exchange.index.each(channel, func(r *Member) {
+			if r != m {
+				r.add(Event{Lost: channel})
+			}
+		})
+	}
+}
+
+func (m *Member) loseAll() {
+	m.exchange.mu.Lock()
+	defer m.exchange.mu.Unlock()
+	for _, r := range m.exchange.members {
+		if r != m {
+			r.add(Event{LostAll: true})
+		}
+	}
+}

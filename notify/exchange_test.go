@@ -1,0 +1,159 @@
+package notify
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+func join(t *testing.T, x *Exchange, h Hello) *Member {
+	t.Helper()
+	m, err := x.Join(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Leave)
+	return m
+}
+
+// events are those that wait for a member.
+func events(m *Member) string {
+	text := ""
+	for _, e := range m.queue.take() {
+		switch {
+		case e.Ack != 0:
+			text += fmt.Sprintf("ack %d; ", e.Ack)
+		case e.Lost != "":
+			text += fmt.Sprintf("lost %s; ", e.Lost)
+		case e.LostAll:
+			text += "lost all; "
+		default:
+			text += fmt.Sprintf("%s %s; ", e.Message.Channel, e.Message.Payload)
+		}
+	}
+	return text
+}
+
+func expectEvents(t *testing.T, m *Member, want string) {
+	t.Helper()
+	if got := events(m); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestExchange(t *testing.T) {
+	// Goal: messages reach the processes that have subscribed, but for the sender's.
+	x := NewExchange(0)
+	a, b := join(t, x, Hello{Process: 1, Channels: []string{"x"}}), join(t, x, Hello{Process: 2})
+	b.Subscribe(1, []string{"x", "y"})
+	expectEvents(t, b, "ack 1; ")
+	a.Announce(1, []string{"x", "y"})
+	a.Publish(1, []Message{message("x", "1"), message("y", "2"), message("z", "3")})
+	expectEvents(t, a, "ack 1; ack 1; ")
+	expectEvents(t, b, "x 1; y 2; ")
+	b.Unsubscribe([]string{"y"})
+	a.Announce(2, []string{"x", "y"})
+	a.Publish(2, []Message{message("y", "4"), message("x", "5")})
+	expectEvents(t, b, "x 5; ")
+	b.Announce(1, []string{"x"})
+	b.Publish(1, []Message{message("x", "6")})
+	expectEvents(t, a, "ack 2; ack 2; x 6; ")
+}
+
+func TestSenderDisappears(t *testing.T) {
+	// Goal: when a process disappears, the listeners of the channels that it has announced are ended, and no others; an
+	// announcement that was cancelled or published ends nobody.
+	x := NewExchange(0)
+	a, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"u", "v", "w", "x"}})
+	for id, channel := range []string{"u", "v", "w", "y"} {
+		a.Announce(uint64(id+1), []string{channel})
+	}
+	a.Cancel(1)
+	a.Publish(2, []Message{message("v", "1")})
+	a.Leave()
+	expectEvents(t, b, "v 1; lost w; ")
+	a.Publish(4, []Message{message("x", "late")})
+	a.Leave()
+	expectEvents(t, b, "")
+}
+
+func TestUnknownOutcome(t *testing.T) {
+	x := NewExchange(0)
+	a, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"x"}})
+	a.Announce(7, []string{"x"})
+	a.Lose(7)
+	a.Leave()
+	expectEvents(t, b, "lost x; ")
+}
+
+func TestProcessConnectsAgain(t *testing.T) {
+	// Goal: a new connection of a process ends the earlier one before anything comes by the new one, what was lost meanwhile
+	// ends listeners, and announcements that are open go on.
+	x := NewExchange(0)
+	first, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"u", "v", "w"}})
+	first.Announce(1, []string{"u"})
+	first.Announce(2, []string{"v"})
+	second := join(t, x, Hello{Process: 1, Announced: map[uint64][]string{2: {"v"}}, Lost: []string{"w"}})
+	select {
+	case <-first.done:
+	default:
+		t.Error("the earlier connection goes on")
+	}
+	if got := events(b); got != "lost u; lost v; lost w; " && got != "lost v; lost u; lost w; " {
+		t.Error(got)
+	}
+	first.Leave()
+	second.Publish(2, []Message{message("v", "1")})
+	expectEvents(t, b, "v 1; ")
+	join(t, x, Hello{Process: 3, LostAll: true})
+	expectEvents(t, b, "lost all; ")
+	expectEvents(t, second, "ack 2; lost all; ")
+}
+
+func TestSlowProcess(t *testing.T) {
+	// Goal: a process that does not take its events is disconnected; others are not held up.
+	m := message("x", "payload")
+	x := NewExchange(2 * (m.Size() + eventBytes))
+	a, slow, quick := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"x"}}), join(t, x, Hello{Process: 3, Channels: []string{"x"}})
+	for i := range 3 {
+		a.Announce(uint64(i+1), []string{"x"})
+		a.Publish(uint64(i+1), []Message{m})
+		events(a)
+		expectEvents(t, quick, "x payload; ")
+	}
+	select {
+	case <-slow.done:
+	case <-time.After(patience):
+		t.Error("the slow process goes on")
+	}
+	if got := slow.Next(); got != nil {
+		t.Errorf("%d events are left", len(got))
+	}
+}
+
+func TestNextWaits(t *testing.T) {
+	x := NewExchange(0)
+	a, b := join(t, x, Hello{Process: 1}), join(t, x, Hello{Process: 2, Channels: []string{"x"}})
+	got := make(chan int)
+	go func() {
+		for {
+			events := b.Next()
+			got <- len(events)
+			if events == nil {
+				return
+			}
+		}
+	}()
+	a.Announce(1, []string{"x"})
+	a.Publish(1, []Message{message("x", "1")})
+	if n := <-got; n != 1 {
+		t.Errorf("%d events", n)
+	}
+	x.Close()
+	if n := <-got; n != 0 {
+		t.Errorf("%d events after the end", n)
+	}
+	if _, err := x.Join(Hello{Process: 4}); err == nil {
+		t.Error("a closed exchange takes a member")
+	}
+}

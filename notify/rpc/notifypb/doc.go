@@ -1,0 +1,4 @@
+// Package notifypb holds the messages of notify/rpc, generated from notify.proto.
+package notifypb
+
+//go:generate protoc --go_out=. --go_opt=paths=source_relative --go-grpc_out=. --go-grpc_opt=paths=source_relative notify.proto
