@@ -4,7 +4,7 @@
 // versions:
 // 	protoc-gen-go v1.36.12
 // 	protoc        v3.21.12
-// source: notify.proto
+// source: listen.proto
 
 package notifypb
 
@@ -41,7 +41,7 @@ type Request struct {
 
 func (x *Request) Reset() {
 	*x = Request{}
-	mi := &file_notify_proto_msgTypes[0]
+	mi := &file_listen_proto_msgTypes[0]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -53,7 +53,7 @@ func (x *Request) String() string {
 func (*Request) ProtoMessage() {}
 
 func (x *Request) ProtoReflect() protoreflect.Message {
-	mi := &file_notify_proto_msgTypes[0]
+	mi := &file_listen_proto_msgTypes[0]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -66,7 +66,7 @@ func (x *Request) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Request.ProtoReflect.Descriptor instead.
 func (*Request) Descriptor() ([]byte, []int) {
-	return file_notify_proto_rawDescGZIP(), []int{0}
+	return file_listen_proto_rawDescGZIP(), []int{0}
 }
 
 func (x *Request) GetKind() isRequest_Kind {
@@ -198,7 +198,7 @@ type Hello struct {
 
 func (x *Hello) Reset() {
 	*x = Hello{}
-	mi := &file_notify_proto_msgTypes[1]
+	mi := &file_listen_proto_msgTypes[1]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -210,7 +210,7 @@ func (x *Hello) String() string {
 func (*Hello) ProtoMessage() {}
 
 func (x *Hello) ProtoReflect() protoreflect.Message {
-	mi := &file_notify_proto_msgTypes[1]
+	mi := &file_listen_proto_msgTypes[1]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -223,7 +223,7 @@ func (x *Hello) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hello.ProtoReflect.Descriptor instead.
 func (*Hello) Descriptor() ([]byte, []int) {
-	return file_notify_proto_rawDescGZIP(), []int{1}
+	return file_listen_proto_rawDescGZIP(), []int{1}
 }
 
 func (x *Hello) GetProcess() uint64 {
@@ -271,7 +271,7 @@ type Channels struct {
 
 func (x *Channels) Reset() {
 	*x = Channels{}
-	mi := &file_notify_proto_msgTypes[2]
+	mi := &file_listen_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -283,7 +283,7 @@ func (x *Channels) String() string {
 func (*Channels) ProtoMessage() {}
 
 func (x *Channels) ProtoReflect() protoreflect.Message {
-	mi := &file_notify_proto_msgTypes[2]
+	mi := &file_listen_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -296,7 +296,7 @@ func (x *Channels) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Channels.ProtoReflect.Descriptor instead.
 func (*Channels) Descriptor() ([]byte, []int) {
-	return file_notify_proto_rawDescGZIP(), []int{2}
+	return file_listen_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Channels) GetId() uint64 {
@@ -323,7 +323,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_notify_proto_msgTypes[3]
+	mi := &file_listen_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +335,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_notify_proto_msgTypes[3]
+	mi := &file_listen_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +348,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_notify_proto_rawDescGZIP(), []int{3}
+	return file_listen_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Publish) GetId() uint64 {
@@ -376,7 +376,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_notify_proto_msgTypes[4]
+	mi := &file_listen_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -388,7 +388,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_notify_proto_msgTypes[4]
+	mi := &file_listen_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -401,7 +401,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_notify_proto_rawDescGZIP(), []int{4}
+	return file_listen_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Message) GetPid() uint32 {
@@ -437,7 +437,7 @@ type Events struct {
 
 func (x *Events) Reset() {
 	*x = Events{}
-	mi := &file_notify_proto_msgTypes[5]
+	mi := &file_listen_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -449,7 +449,7 @@ func (x *Events) String() string {
 func (*Events) ProtoMessage() {}
 
 func (x *Events) ProtoReflect() protoreflect.Message {
-	mi := &file_notify_proto_msgTypes[5]
+	mi := &file_listen_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -462,7 +462,7 @@ func (x *Events) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Events.ProtoReflect.Descriptor instead.
 func (*Events) Descriptor() ([]byte, []int) {
-	return file_notify_proto_rawDescGZIP(), []int{5}
+	return file_listen_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Events) GetAcks() []uint64 {
@@ -493,11 +493,11 @@ func (x *Events) GetLostAll() bool {
 	return false
 }
 
-var File_notify_proto protoreflect.FileDescriptor
+var File_listen_proto protoreflect.FileDescriptor
 
-const file_notify_proto_rawDesc = "" +
+const file_listen_proto_rawDesc = "" +
 	"\n" +
-	"\fnotify.proto\x12\x11percodb.notify.v1\"\xe4\x02\n" +
+	"\flisten.proto\x12\x11percodb.notify.v1\"\xe4\x02\n" +
 	"\aRequest\x120\n" +
 	"\x05hello\x18\x01 \x01(\v2\x18.percodb.notify.v1.HelloH\x00R\x05hello\x12;\n" +
 	"\tsubscribe\x18\x02 \x01(\v2\x1b.percodb.notify.v1.ChannelsH\x00R\tsubscribe\x12?\n" +
@@ -532,19 +532,19 @@ const file_notify_proto_rawDesc = "" +
 	"\aConnect\x12\x1a.percodb.notify.v1.Request\x1a\x19.percodb.notify.v1.Events(\x010\x01B0Z.github.com/percodb/percodb/notify/rpc/notifypbb\x06proto3"
 
 var (
-	file_notify_proto_rawDescOnce sync.Once
-	file_notify_proto_rawDescData []byte
+	file_listen_proto_rawDescOnce sync.Once
+	file_listen_proto_rawDescData []byte
 )
 
-func file_notify_proto_rawDescGZIP() []byte {
-	file_notify_proto_rawDescOnce.Do(func() {
-		file_notify_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_notify_proto_rawDesc), len(file_notify_proto_rawDesc)))
+func file_listen_proto_rawDescGZIP() []byte {
+	file_listen_proto_rawDescOnce.Do(func() {
+		file_listen_proto_rawDescData = protoimpl.X.CompressGZIP(unsafe.Slice(unsafe.StringData(file_listen_proto_rawDesc), len(file_listen_proto_rawDesc)))
 	})
-	return file_notify_proto_rawDescData
+	return file_listen_proto_rawDescData
 }
 
-var file_notify_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
-var file_notify_proto_goTypes = []any{
+var file_listen_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_listen_proto_goTypes = []any{
 	(*Request)(nil),  // 0: percodb.notify.v1.Request
 	(*Hello)(nil),    // 1: percodb.notify.v1.Hello
 	(*Channels)(nil), // 2: percodb.notify.v1.Channels
@@ -552,7 +552,7 @@ var file_notify_proto_goTypes = []any{
 	(*Message)(nil),  // 4: percodb.notify.v1.Message
 	(*Events)(nil),   // 5: percodb.notify.v1.Events
 }
-var file_notify_proto_depIdxs = []int32{
+var file_listen_proto_depIdxs = []int32{
 	1, // 0: percodb.notify.v1.Request.hello:type_name -> percodb.notify.v1.Hello
 	2, // 1: percodb.notify.v1.Request.subscribe:type_name -> percodb.notify.v1.Channels
 	2, // 2: percodb.notify.v1.Request.unsubscribe:type_name -> percodb.notify.v1.Channels
@@ -570,12 +570,12 @@ var file_notify_proto_depIdxs = []int32{
 	0, // [0:8] is the sub-list for field type_name
 }
 
-func init() { file_notify_proto_init() }
-func file_notify_proto_init() {
-	if File_notify_proto != nil {
+func init() { file_listen_proto_init() }
+func file_listen_proto_init() {
+	if File_listen_proto != nil {
 		return
 	}
-	file_notify_proto_msgTypes[0].OneofWrappers = []any{
+	file_listen_proto_msgTypes[0].OneofWrappers = []any{
 		(*Request_Hello)(nil),
 		(*Request_Subscribe)(nil),
 		(*Request_Unsubscribe)(nil),
@@ -588,17 +588,17 @@ func file_notify_proto_init() {
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
-			RawDescriptor: unsafe.Slice(unsafe.StringData(file_notify_proto_rawDesc), len(file_notify_proto_rawDesc)),
+			RawDescriptor: unsafe.Slice(unsafe.StringData(file_listen_proto_rawDesc), len(file_listen_proto_rawDesc)),
 			NumEnums:      0,
 			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
-		GoTypes:           file_notify_proto_goTypes,
-		DependencyIndexes: file_notify_proto_depIdxs,
-		MessageInfos:      file_notify_proto_msgTypes,
+		GoTypes:           file_listen_proto_goTypes,
+		DependencyIndexes: file_listen_proto_depIdxs,
+		MessageInfos:      file_listen_proto_msgTypes,
 	}.Build()
-	File_notify_proto = out.File
-	file_notify_proto_goTypes = nil
-	file_notify_proto_depIdxs = nil
+	File_listen_proto = out.File
+	file_listen_proto_goTypes = nil
+	file_listen_proto_depIdxs = nil
 }

@@ -4,7 +4,7 @@
 // versions:
 // - protoc-gen-go-grpc v1.6.2
 // - protoc             v3.21.12
-// source: notify.proto
+// source: listen.proto
 
 package notifypb
 
@@ -117,5 +117,5 @@ var Notifications_ServiceDesc = grpc.ServiceDesc{
 			ClientStreams: true,
 		},
 	},
-	Metadata: "notify.proto",
+	Metadata: "listen.proto",
 }
