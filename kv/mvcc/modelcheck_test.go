@@ -15,6 +15,7 @@ func (m *smModel) check(s *smState) {
 		m.checkSerializable(s)
 	}
 	m.checkTogether(s)
+	m.checkObservers(s)
 	if m.cfg.collector == smScanner && s.gc.pc == gcDone {
 		for t := range m.cfg.txns {
 			if f := s.txns[t].committedAt; f != 0 && f <= s.gc.safePoint && !s.gc.closed.has(uint8(t)) {

@@ -30,6 +30,9 @@ func (m *smModel) clientSteps(s *smState, t uint8) {
 	m.impatience(s, t)
 	switch txn.pc {
 	case pcIdle:
+		if m.observerStep(s, t) {
+			return
+		}
 		n := *s
 		m.beginTxn(&n, t)
 		m.emit(&n, "begin", nil)
@@ -179,7 +182,9 @@ func (m *smModel) run(s *smState, t uint8) {
 	spec, txn := &m.cfg.txns[t], &s.txns[t]
 	if int(txn.next) == len(spec.ops) {
 		n := *s
-		m.startCommit(&n, t)
+		if !spec.observes && !spec.forgets || m.decideObserved(&n, t) {
+			m.startCommit(&n, t)
+		}
 		m.emit(&n, "commit is asked for", nil)
 		return
 	}
@@ -593,6 +598,9 @@ func (m *smModel) ack(s *smState, t uint8, ts smTS, commitKeys smMask) {
 		}
 	}
 	txn.retire(smAcked)
+	if spec.observes {
+		m.sendClear(s, t, txn.read)
+	}
 	s.eachShard(commitKeys, func(keys smMask) {
 		m.send(s, smMsg{kind: msgCommit, txn: t, keys: keys, ts: ts})
 	})

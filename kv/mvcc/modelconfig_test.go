@@ -38,6 +38,9 @@ type smTxnSpec struct {
 	firstLock    uint8
 	latest       bool   // its reads are of the latest value
 	mayDie       bool   // its client may crash
+	notifies     smMask // keys of which observers are notified
+	observes     bool   // it handles a notification, and writes the acknowledgement
+	forgets      bool   // it deletes the acknowledgement of a row that is gone
 	fallback     smMask // keys whose shard answers an async prewrite, or a first one-phase one, with plain locks
 }
 

@@ -13,6 +13,7 @@ func smConfigs(full bool) []smConfig {
 	all = append(all, smSerialConfigs(wide)...)
 	all = append(all, smOrderConfigs(wide)...)
 	all = append(all, smLargeConfigs(wide)...)
+	all = append(all, smObserverConfigs(wide)...)
 	return append(all, smCollectorConfigs(wide)...)
 }
 

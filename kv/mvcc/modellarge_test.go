@@ -25,7 +25,7 @@ func (m *smModel) largeIn(s *smState, keys smMask, t uint8, f func(*smMsg) bool)
 
 // waitsForLarge reports whether a request waits for a large commit.
 func (m *smModel) waitsForLarge(s *smState, msg *smMsg) bool {
-	return m.mut != mutLargeWritersPass && m.largeIn(s, msg.keys, msg.txn, func(*smMsg) bool { return true })
+	return msg.kind != msgClear && m.mut != mutLargeWritersPass && m.largeIn(s, msg.keys, msg.txn, func(*smMsg) bool { return true })
 }
 
 // largeBlocksRead reports whether a read of k waits for a large commit.
@@ -165,6 +165,9 @@ func (m *smModel) ingest(s *smState, msg *smMsg) {
 		if m.cfg.crashes > 0 && keys.has(k) { // other unsynced data stays unsynced
 			s.disk[k].versions |= s.keys[k].versions & bit(msg.txn)
 			s.disk[k].lockCommit |= s.keys[k].lockCommit & bit(msg.txn)
+			if m.cfg.txns[msg.txn].notifies.has(k) {
+				s.disk[k].cell = s.keys[k].cell
+			}
 		}
 	}
 }

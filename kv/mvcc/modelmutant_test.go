@@ -77,6 +77,14 @@ const (
 	mutLargeAheadPassed
 	mutLargeAheadEarly
 	mutLargeAheadIssued
+	mutClearUnconditional
+	mutClearBeforeCommit
+	mutAckBeforeSnapshot
+	mutResolverQuiet
+	mutHintOnly
+	mutClearPassesLarge
+	mutCellNotReadAgain
+	mutForgetUnsynced
 	mutEnd
 )
 

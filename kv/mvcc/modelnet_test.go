@@ -13,9 +13,10 @@ const (
 	msgAcquire
 	msgRelease
 	msgLarge
+	msgClear
 )
 
-var smKindNames = [...]string{"", "prewrite", "commit", "rollback", "resolve", "status", "secondaries", "acquire", "release", "large commit"}
+var smKindNames = [...]string{"", "prewrite", "commit", "rollback", "resolve", "status", "secondaries", "acquire", "release", "large commit", "clear"}
 
 // smFlags are the options of a message.
 type smFlags uint16
@@ -116,7 +117,7 @@ func (m *smModel) latched(s *smState, msg *smMsg) bool {
 			return true
 		}
 	}
-	return m.waits(s, msg.keys)
+	return msg.kind != msgClear && m.waits(s, msg.keys)
 }
 
 // mustWait reports whether another transaction holds the requested lock: the request is in the queue.
@@ -128,7 +129,7 @@ func (m *smModel) mustWait(s *smState, msg *smMsg) bool {
 
 // inSteps reports whether the request is executed in several steps, between which others make theirs.
 func (m *smModel) inSteps(msg *smMsg) bool {
-	return m.cfg.fine && (msg.kind == msgPrewrite || msg.kind == msgCommit) || msg.kind == msgLarge
+	return m.cfg.fine && (msg.kind == msgPrewrite || msg.kind == msgCommit || msg.kind == msgClear) || msg.kind == msgLarge
 }
 
 // deliver executes message i. keep leaves a copy in flight, lose drops the answer.
@@ -181,6 +182,8 @@ func (m *smModel) handle(s *smState, msg *smMsg) smReply {
 		return m.secondaryRequest(s, msg)
 	case msgAcquire:
 		return m.acquireRequest(s, msg)
+	case msgClear:
+		return m.clearRequest(s, msg)
 	default:
 		return m.releaseRequest(s, msg)
 	}
@@ -191,6 +194,13 @@ func (m *smModel) begin(s *smState, msg *smMsg) {
 	staged := *msg
 	if msg.kind == msgLarge {
 		m.beginLarge(s, &staged)
+		return
+	}
+	if msg.kind == msgClear {
+		if m.clears(s, &staged) {
+			staged.stage = 1
+			m.sendAgain(s, staged)
+		}
 		return
 	}
 	if msg.kind == msgPrewrite {
@@ -246,6 +256,9 @@ func (m *smModel) carryOn(from *smState, i uint8) {
 		if what, ok := m.carryLarge(&s, &msg); ok {
 			m.emit(&s, what, &msg)
 		}
+	case msg.kind == msgClear:
+		s.keys[smRow].cell = 0
+		m.emit(&s, "apply", &msg)
 	case msg.stage == 3: // of a mutant
 		m.begin(&s, &msg)
 		m.emit(&s, "insert the locks of", &msg)
@@ -325,6 +338,7 @@ func (m *smModel) noise(s *smState) {
 	if m.cfg.splits > 0 && s.splits > 0 {
 		m.split(s)
 	}
+	m.loseHint(s)
 	switch sh := &s.shards[m.cfg.shards()-1]; {
 	case sh.away:
 		n := *s

@@ -188,3 +188,13 @@ func (m *smModel) finishMet(s *smState, t uint8, ts smTS) {
 	}
 	m.resolveRequest(s, &smMsg{kind: msgResolve, txn: target, keys: bit(txn.metKey), ts: ts})
 }
+
+// resolveRequest is ResolveLock: ts is the commit_ts, or 0.
+func (m *smModel) resolveRequest(s *smState, msg *smMsg) smReply {
+	start := s.txns[msg.txn].start.real()
+	m.quiet = m.mut == mutResolverQuiet
+	defer func() { m.quiet = false }()
+	return m.finishKeys(s, msg.keys, msg.txn, msg.ts, false, func(k uint8, v *keyView) (finish, error) {
+		return decideResolve(smKeyNames[k], start, msg.ts.real(), v)
+	})
+}

@@ -17,8 +17,7 @@ type smRule struct {
 	spare string
 }
 
-// smRules lists every rule that the model can switch off. A protocol with observers would have one more: that a
-// notification is cleared only up to the observer's snapshot.
+// smRules lists every rule that the model can switch off.
 var smRules = []smRule{
 	{mutIteratorFirst, "order", "a read opens its iterator before it looks at the locks", "order-pair", ""},
 	{mutMaxTSBeforeInsert, "order", "a prewrite reads max_ts before its locks are in the table", "order-async", ""},
@@ -80,6 +79,15 @@ var smRules = []smRule{
 	{mutLargeAheadPassed, "large commits", "readers pass a large commit whose commit_ts was chosen ahead of the oracle, when the oracle has passed it", "large-ahead", ""},
 	{mutLargeAheadEarly, "large commits", "a large commit is acknowledged before the oracle has passed its commit_ts", "large-ahead", ""},
 	{mutLargeAheadIssued, "large commits", "a commit_ts that is chosen ahead of the oracle has no subtick", "large-ahead", ""},
+
+	{mutClearUnconditional, "observers", "a notification is cleared whatever its timestamp", "observe", ""},
+	{mutClearBeforeCommit, "observers", "a notification is cleared before its observer is committed", "observe", ""},
+	{mutAckBeforeSnapshot, "observers", "the acknowledgement is not read in the observer's snapshot, but before", "observe", ""},
+	{mutResolverQuiet, "observers", "who resolves a lock does not write its notifications", "observe", ""},
+	{mutHintOnly, "observers", "observers look only when a hint tells them to", "observe", ""},
+	{mutClearPassesLarge, "observers", "a clear does not look for large commits", "observe-large", ""},
+	{mutCellNotReadAgain, "observers", "an observer that finds no acknowledgement does not look at the cell again", "observe-gone", ""},
+	{mutForgetUnsynced, "observers", "an acknowledgement is deleted before the removal of the cell is synced", "observe-gone", ""},
 
 	{mutReadsElsewhere, "serializable", "a one-phase commit validates reads that have moved to another shard", "skew-move", ""},
 	{mutRefreshTooEarly, "serializable", "reads are looked at again at one timestamp, and the commit is at a later one", "skew", ""},

@@ -12,6 +12,7 @@ type smModel struct {
 	mut smMutant
 
 	violation string // of the step or state under way
+	quiet     bool   // of a mutant: the request under way writes no notify cells
 	edges     []smEdge
 	tracing   bool
 }

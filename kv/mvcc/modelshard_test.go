@@ -409,6 +409,7 @@ func (m *smModel) putRecord(s *smState, k, t uint8, op Op, ts smTS) {
 	case recordVersion:
 		m.committed(s, t, ts)
 		s.keys[k].versions |= bit(t)
+		m.putCell(s, k, t, ts)
 	case recordLock:
 		m.committed(s, t, ts)
 		s.keys[k].lockCommit |= bit(t)
@@ -589,13 +590,6 @@ func (m *smModel) commitRequest(s *smState, msg *smMsg) smReply {
 func (m *smModel) rollbackRequest(s *smState, msg *smMsg) smReply {
 	start := s.txns[msg.txn].start.real()
 	return m.finishKeys(s, msg.keys, msg.txn, 0, true, func(_ uint8, v *keyView) (finish, error) { return decideRollback(start, v) })
-}
-
-func (m *smModel) resolveRequest(s *smState, msg *smMsg) smReply {
-	start := s.txns[msg.txn].start.real()
-	return m.finishKeys(s, msg.keys, msg.txn, msg.ts, false, func(k uint8, v *keyView) (finish, error) {
-		return decideResolve(smKeyNames[k], start, msg.ts.real(), v)
-	})
 }
 
 // statusRequest is CheckTxnStatus: ts is the caller's read, ts2 now.

@@ -17,10 +17,11 @@ import (
 //	modelshard    verbs of a shard        modelnet      messages: delayed, lost, duplicated
 //	modelclient   transactions            modelresolve  what becomes of locks that are met
 //	modelgc       garbage collection      modelcheck    what must hold in every state
+//	modelobserve  observers
 //	modelsearch   breadth-first search    modelconfig, modelmutant: what is searched
 
 const (
-	smTxns = 4
+	smTxns = 5 // the last is a resolver
 	smKeys = 3
 	smMsgs = 14
 )
@@ -101,6 +102,7 @@ type smRecords struct {
 	lockCommit smMask
 	filler     uint8
 	used       smTS // as of when the newest recorded use of a shared lock was
+	cell       smTS // the notify cell of the key's observer
 }
 
 const smInitial = 7
@@ -130,6 +132,7 @@ type smTxn struct {
 	start, read, commit, floor, minCommit smTS
 
 	committedAt smTS // commit_ts once the transaction is committed; its client may not know it yet
+	cell        smTS // of an observer: the cell that it has found
 
 	lockedAt [smKeys]smTS
 
@@ -187,6 +190,8 @@ type smState struct {
 	nmsgs  uint8
 
 	dups, losses, crashes, deaths, splits, aways uint8 // left
+
+	hinted uint8 // of a mutant: observers have a hint
 }
 
 // tick issues a timestamp.
@@ -206,6 +211,8 @@ func (s *smState) timestamps(f func(*smTS)) {
 		}
 		f(&s.keys[i].used)
 		f(&s.disk[i].used)
+		f(&s.keys[i].cell)
+		f(&s.disk[i].cell)
 		for t := range s.shared[i] {
 			f(&s.shared[i][t])
 		}
@@ -219,7 +226,7 @@ func (s *smState) timestamps(f func(*smTS)) {
 	}
 	for i := range s.txns {
 		t := &s.txns[i]
-		for _, ts := range [...]*smTS{&t.start, &t.read, &t.commit, &t.floor, &t.minCommit, &t.committedAt, &t.gathered,
+		for _, ts := range [...]*smTS{&t.start, &t.read, &t.commit, &t.floor, &t.minCommit, &t.committedAt, &t.cell, &t.gathered,
 			&t.met.min, &t.met.stored, &t.met.forUpdate} {
 			f(ts)
 		}
