@@ -46,6 +46,9 @@ type writeBuffer struct {
 	// truncations are the lengths the log was cut to; iterators compare them with their view.
 	truncations []int
 
+	newest int         // the position of the entry written last
+	sets   *notifySets // whom the entries notify; nil: nobody
+
 	index   *btree.BTreeG[int32] // positions ordered by key, the newest of each key; nil until needed
 	indexed int                  // entries below are in the index
 	probe   []byte               // the key at position probePos
@@ -117,31 +120,41 @@ type bufferEntry struct {
 	key, value []byte
 	prev       int32
 	change
+	notify notifyNumber
 }
 
 func (e *bufferEntry) sizeBytes() int64 { return int64(len(e.key) + len(e.value) + entryOverhead) }
 
 // change is the effect of a write, or of several in a row, on a key.
 type change struct {
-	op mvcc.Op // OpLock: only a lock
-	// mustBeNew: the key has no value at the snapshot, or the commit fails.
-	mustBeNew bool
-	// locked: a lock was among the writes, so that a lock must be left on the key.
-	locked bool
-	// twice: the key was inserted while the transaction itself had given it a value.
-	twice bool
+	op    mvcc.Op // OpLock: only a lock
+	flags changeFlags
 }
+
+type changeFlags uint8
+
+const (
+	// wantsNew: the key has no value at the snapshot, or the commit fails.
+	wantsNew changeFlags = 1 << iota
+	// wantsLock: a lock was among the writes, so that a lock must be left on the key.
+	wantsLock
+	// insertedTwice: the key was inserted while the transaction itself had given it a value.
+	insertedTwice
+)
 
 // The writes there are.
 var (
 	changePut    = change{op: mvcc.OpPut}
-	changeInsert = change{op: mvcc.OpPut, mustBeNew: true}
+	changeInsert = change{op: mvcc.OpPut, flags: wantsNew}
 	changeDelete = change{op: mvcc.OpDelete}
-	changeLock   = change{op: mvcc.OpLock, locked: true}
+	changeLock   = change{op: mvcc.OpLock, flags: wantsLock}
 )
 
+// has reports whether the change has a flag.
+func (c change) has(flag changeFlags) bool { return c.flags&flag != 0 }
+
 // assertsNew reports whether the change is legal only on a key without a value.
-func (c change) assertsNew() bool { return c.mustBeNew || c.op == mvcc.OpCheckNotExists }
+func (c change) assertsNew() bool { return c.has(wantsNew) || c.op == mvcc.OpCheckNotExists }
 
 // leavesValue reports whether the key has a value after the change.
 func (c change) leavesValue() bool { return c.op == mvcc.OpPut }
@@ -156,17 +169,21 @@ func (c change) decides() bool { return c.op != mvcc.OpLock }
 //	insert, insert   fails
 //	lock, anything   the other, since every write conflicts at least as a lock does
 func (c change) then(next change) change {
-	r := change{
-		locked: c.locked || next.locked,
-		twice:  c.twice || next.twice || c.leavesValue() && next.assertsNew(),
+	r := change{flags: (c.flags | next.flags) & (wantsLock | insertedTwice)}
+	if c.leavesValue() && next.assertsNew() {
+		r.flags |= insertedTwice
 	}
 	switch {
 	case !c.decides():
-		r.op, r.mustBeNew = next.op, next.mustBeNew
+		r.op = next.op
+		r.flags |= next.flags & wantsNew
 	case !next.decides():
-		r.op, r.mustBeNew = c.op, c.mustBeNew
+		r.op = c.op
+		r.flags |= c.flags & wantsNew
 	case next.leavesValue():
-		r.op, r.mustBeNew = mvcc.OpPut, c.assertsNew()
+		if r.op = mvcc.OpPut; c.assertsNew() {
+			r.flags |= wantsNew
+		}
 	case c.assertsNew():
 		r.op = mvcc.OpCheckNotExists
 	default:
@@ -175,15 +192,18 @@ func (c change) then(next change) change {
 	return r
 }
 
-// mutation is the change as sent to the shards.
-func (c change) mutation(key, value []byte) mvcc.Mutation {
+// mutation is the change as sent to the shards. notify are those to be notified of it, if it changes the key.
+func (c change) mutation(key, value []byte, notify notifyNumber) mvcc.Mutation {
 	switch {
-	case c.op == mvcc.OpCheckNotExists && c.locked:
+	case c.op == mvcc.OpCheckNotExists && c.has(wantsLock):
 		return mvcc.Mutation{Op: mvcc.OpLock, MustBeNew: true, Key: key}
-	case !c.leavesValue():
+	case c.op != mvcc.OpPut && c.op != mvcc.OpDelete:
+		notify = 0
+	}
+	if !c.leavesValue() {
 		value = nil
 	}
-	return mvcc.Mutation{Op: c.op, MustBeNew: c.mustBeNew, Key: key, Value: value}
+	return mvcc.Mutation{Op: c.op, MustBeNew: c.has(wantsNew), Key: key, Value: value, Notify: uint16(notify)}
 }
 
 func (b *writeBuffer) at(i int) *bufferEntry {
@@ -206,6 +226,7 @@ func (b *writeBuffer) add(key, value []byte, c change) {
 			e.value = value
 		}
 		b.count(e.sizeBytes())
+		b.newest = i
 		return
 	}
 	e := bufferEntry{key: key, value: value, prev: -1, change: c}
@@ -219,6 +240,7 @@ func (b *writeBuffer) add(key, value []byte, c change) {
 		last := len(b.rest) - 1
 		b.rest[last] = append(b.rest[last], e)
 	}
+	b.newest = b.n
 	b.n++
 }
 
@@ -423,7 +445,7 @@ func (b *writeBuffer) mutations(dst []mvcc.Mutation) ([]mvcc.Mutation, error) {
 	if b.ascending() {
 		for i := range b.n {
 			e := b.at(i)
-			dst = append(dst, e.mutation(e.key, e.value))
+			dst = append(dst, e.mutation(e.key, e.value, e.notify))
 		}
 		return dst, nil
 	}
@@ -437,15 +459,15 @@ func (b *writeBuffer) mutations(dst []mvcc.Mutation) ([]mvcc.Mutation, error) {
 			if !bytes.Equal(next.key, e.key) {
 				break
 			}
-			e.change = e.change.then(next.change)
+			e.change, e.notify = e.change.then(next.change), b.sets.union(e.notify, next.notify)
 			if next.leavesValue() {
 				e.value = next.value
 			}
 		}
-		if e.twice {
+		if e.has(insertedTwice) {
 			return nil, &mvcc.KeyExistsError{Key: e.key}
 		}
-		dst = append(dst, e.mutation(e.key, e.value))
+		dst = append(dst, e.mutation(e.key, e.value, e.notify))
 	}
 	return dst, nil
 }
@@ -453,7 +475,7 @@ func (b *writeBuffer) mutations(dst []mvcc.Mutation) ([]mvcc.Mutation, error) {
 // ascending reports whether the log is already a write set: each key once, in order.
 func (b *writeBuffer) ascending() bool {
 	for i := range b.n {
-		if b.at(i).twice || i > 0 && bytes.Compare(b.at(i-1).key, b.at(i).key) >= 0 {
+		if b.at(i).has(insertedTwice) || i > 0 && bytes.Compare(b.at(i-1).key, b.at(i).key) >= 0 {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,7 +27,7 @@ type modelKey struct {
 func (m modelKey) apply(c change) modelKey {
 	switch c.op {
 	case mvcc.OpPut:
-		m.failed = m.failed || c.mustBeNew && m.present
+		m.failed = m.failed || c.has(wantsNew) && m.present
 		m.present, m.own = true, true
 	case mvcc.OpDelete:
 		m.present, m.own = false, true
@@ -64,18 +65,18 @@ func checkFold(t *testing.T, seq []change) {
 	t.Helper()
 	got := foldAll(seq)
 	for split := 1; split < len(seq); split++ {
-		if c := foldAll(seq[:split]).then(foldAll(seq[split:])); c != got && !(c.twice && got.twice) {
+		if c := foldAll(seq[:split]).then(foldAll(seq[split:])); c != got && !(c.has(insertedTwice) && got.has(insertedTwice)) {
 			t.Fatalf("%v: %v when split at %d, else %v", seq, c, split, got)
 		}
 	}
 	locked := slices.Contains(seq, changeLock)
-	mutation := got.mutation(nil, nil)
+	mutation := got.mutation(nil, nil, 0)
 	for _, present := range []bool{false, true} {
 		want := modelKey{present: present}
 		for _, c := range seq {
 			want = want.apply(c)
 		}
-		failed := got.twice || present && (mutation.MustBeNew || mutation.Op == mvcc.OpCheckNotExists)
+		failed := got.has(insertedTwice) || present && (mutation.MustBeNew || mutation.Op == mvcc.OpCheckNotExists)
 		if failed != want.failed {
 			t.Fatalf("%v folds to %v: fails %v, want %v (key present: %v)", seq, got, failed, want.failed, present)
 		}
@@ -104,6 +105,8 @@ type modelValue struct {
 	value []byte // nil: deleted
 	set   bool   // the buffer determines what a reader finds
 	seq   []change
+	mask  uint // of the observers that the key's writes notify, bit n for the number n
+	hop   uint8
 }
 
 func (m *bufferModel) clone() *bufferModel {
@@ -217,6 +220,12 @@ func runBuffer(t *testing.T, r *rand.Rand, keys, ops, spillOneIn int) {
 			}
 			b.add([]byte(k), value, c)
 			now.add(k, value, c)
+			if c.op != mvcc.OpLock && r.IntN(3) == 0 {
+				v, mask, hop := now.keys[k], 2*uint(1+r.IntN(7)), uint8(r.IntN(3))
+				v.mask, v.hop = v.mask|mask, max(v.hop, hop)
+				now.keys[k] = v
+				b.notify(&mvcc.NotifySet{Hop: hop, Observers: observersOf(mask)})
+			}
 		}
 	}
 	for i := range open {
@@ -226,6 +235,25 @@ func runBuffer(t *testing.T, r *rand.Rand, keys, ops, spillOneIn int) {
 		t.Fatalf("%d runs", len(b.spilled.runs))
 	}
 	checkMutations(t, b, now)
+}
+
+// observersOf returns the numbers of the bits of a mask.
+func observersOf(mask uint) (observers []uint64) {
+	for n := range uint64(bits.Len(mask)) {
+		if mask>>n&1 != 0 {
+			observers = append(observers, n)
+		}
+	}
+	return observers
+}
+
+// notified describes whom a mutation notifies.
+func notified(m *mvcc.Mutation, sets *notifySets) string {
+	if m.Notify == 0 {
+		return ""
+	}
+	set := sets.list[m.Notify-1]
+	return fmt.Sprint(set.Observers, " hop ", set.Hop)
 }
 
 func randomSpan(r *rand.Rand, key func() string) kv.Span {
@@ -272,12 +300,18 @@ func drainSome(t *testing.T, o *openScan, steps int) bool {
 func checkMutations(t *testing.T, b *writeBuffer, m *bufferModel) {
 	t.Helper()
 	var want []mvcc.Mutation
+	var wantNotified, gotNotified []string
 	twice := false
 	for _, k := range slices.Sorted(maps.Keys(m.keys)) {
 		v := m.keys[k]
 		c := foldAll(v.seq)
-		twice = twice || c.twice
-		want = append(want, c.mutation([]byte(k), v.value))
+		twice = twice || c.has(insertedTwice)
+		want = append(want, c.mutation([]byte(k), v.value, 0))
+		told := ""
+		if op := want[len(want)-1].Op; v.mask != 0 && (op == mvcc.OpPut || op == mvcc.OpDelete) {
+			told = fmt.Sprint(observersOf(v.mask), " hop ", v.hop)
+		}
+		wantNotified = append(wantNotified, told)
 	}
 	got, err := allMutations(b)
 	var exists *mvcc.KeyExistsError
@@ -289,6 +323,12 @@ func checkMutations(t *testing.T, b *writeBuffer, m *bufferModel) {
 	}) {
 		t.Fatalf("mutations\n%v\nwant\n%v", got, want)
 	}
+	for i := range got {
+		gotNotified = append(gotNotified, notified(&got[i], b.sets))
+	}
+	if err == nil && !slices.Equal(gotNotified, wantNotified) {
+		t.Fatalf("notified\n%q\nwant\n%q", gotNotified, wantNotified)
+	}
 }
 
 // allMutations returns the write set of a buffer, wherever it lies.
@@ -299,8 +339,8 @@ func allMutations(b *writeBuffer) (ms []mvcc.Mutation, err error) {
 	if err := b.spill(""); err != nil {
 		return nil, err
 	}
-	err = b.spilled.fold(func(f *folded) error {
-		ms = append(ms, f.mutation(bytes.Clone(f.key), bytes.Clone(f.value)))
+	err = b.spilled.fold(b.sets, func(f *folded) error {
+		ms = append(ms, f.mutation(bytes.Clone(f.key), bytes.Clone(f.value), f.notify))
 		return nil
 	}, nil)
 	return ms, err

@@ -39,8 +39,8 @@ func (t *Txn) checkNewSpilled(ctx context.Context) error {
 		return err
 	}
 	var keys [][]byte
-	err := t.buf.spilled.fold(func(f *folded) error {
-		if m := f.mutation(f.key, nil); !m.MustBeNew {
+	err := t.buf.spilled.fold(t.buf.sets, func(f *folded) error {
+		if m := f.mutation(f.key, nil, 0); !m.MustBeNew {
 			return nil
 		}
 		if keys = append(keys, bytes.Clone(f.key)); len(keys) < maxBatchKeys {

@@ -84,8 +84,9 @@ type committer struct {
 	reads   []kv.Span       // of a serializable one: must not have changed until the commit
 	shared  []mvcc.Mutation // checks of the keys held shared, ascending; they are among the mutations
 
-	mutations []mvcc.Mutation // ascending
-	large     *largeSet       // in the place of mutations
+	mutations []mvcc.Mutation  // ascending
+	notify    []mvcc.NotifySet // that mutations refer to
+	large     *largeSet        // in the place of mutations
 	sizeBytes int64
 	primary   []byte
 	locks     int // mutations that leave a lock; the others are checks
@@ -110,6 +111,9 @@ type committer struct {
 // prepare builds the write set from the keys that the transaction has written, locked and read.
 func (c *committer) prepare(t *Txn) (_ tso.Timestamp, err error) {
 	if c.mutations, err = t.buf.mutations(c.mutationSpace[:0]); err != nil {
+		return 0, err
+	}
+	if err := c.takeSets(t); err != nil {
 		return 0, err
 	}
 	if t.opts.Isolation == Serializable {
@@ -451,6 +455,7 @@ func (c *committer) onePhase(ctx context.Context) (onePhaseNext, tso.Timestamp, 
 		TryOnePC:    true,
 		Reads:       c.reads,
 		MaxCommitTS: c.maxCommitTS,
+		Notify:      c.notify,
 	}
 	for {
 		part := &c.parts[0]

@@ -51,5 +51,6 @@
 //
 // Files: send.go divides requests among shards and repeats them, txn.go is the life cycle of a transaction, buffer.go its writes, get.go, scan.go and scanspans.go its
 // reads, locks.go and acquire.go its locks, resolve.go and outcome.go the resolution of other transactions' locks, latest.go reads without a timestamp, commit.go,
-// async.go and twophase.go the kinds of commit, spill.go and large.go write sets larger than memory.
+// async.go and twophase.go the kinds of commit, spill.go and large.go write sets larger than memory, notify.go, observers.go and watch.go the
+// notifications of observers: package observe delivers them.
 package percolator

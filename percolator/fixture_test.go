@@ -198,8 +198,19 @@ func (r *testRouter) LocateEnd(ctx context.Context, end []byte) (*kv.RangeDescri
 
 func (r *testRouter) Invalidate(*kv.StaleRangeError)             {}
 func (r *testRouter) CreateRange(context.Context, kv.Span) error { return nil }
-func (r *testRouter) Ranges(context.Context) ([]kv.RangeDescriptor, error) {
-	return nil, errors.New("not asked for in these tests")
+func (r *testRouter) Ranges(ctx context.Context) (descs []kv.RangeDescriptor, _ error) {
+	for i := range r.c.stores {
+		start := ""
+		if i > 0 {
+			start = r.c.bounds[i-1]
+		}
+		d, _, err := r.Locate(ctx, []byte(start))
+		if err != nil {
+			return nil, err
+		}
+		descs = append(descs, *d)
+	}
+	return descs, nil
 }
 func (r *testRouter) RangeSizes(context.Context) (map[uint64]int64, error) {
 	return nil, errors.New("not asked for in these tests")

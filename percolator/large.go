@@ -30,16 +30,25 @@ type largeSet struct {
 
 var _ mvcc.WriteSet = (*largeSet)(nil)
 
-// A record of a large set is op, flags, uvarint LockedAt, value.
-const largeMustBeNew = 1
+// A record of a large set is op, flags, uvarint LockedAt, with largeNotify uvarint Notify, value.
+const (
+	largeMustBeNew = 1 << iota
+	largeNotify
+)
 
 func appendLarge(dst []byte, m *mvcc.Mutation) []byte {
 	var flags byte
 	if m.MustBeNew {
 		flags = largeMustBeNew
 	}
+	if m.Notify != 0 {
+		flags |= largeNotify
+	}
 	dst = append(dst, byte(m.Op), flags)
 	dst = binary.AppendUvarint(dst, uint64(m.LockedAt))
+	if m.Notify != 0 {
+		dst = binary.AppendUvarint(dst, uint64(m.Notify))
+	}
 	return append(dst, m.Value...)
 }
 
@@ -53,8 +62,16 @@ func decodeLarge(key, b []byte) (mvcc.Mutation, error) {
 		return mvcc.Mutation{}, errSpillTorn
 	}
 	m := mvcc.Mutation{Op: mvcc.Op(b[0]), MustBeNew: b[1]&largeMustBeNew != 0, Key: key, LockedAt: tso.Timestamp(at)}
+	rest := b[2+k:]
+	if b[1]&largeNotify != 0 {
+		notify, value, err := cutNotify(rest)
+		if err != nil {
+			return mvcc.Mutation{}, err
+		}
+		m.Notify, rest = uint16(notify), value
+	}
 	if m.Op == mvcc.OpPut {
-		m.Value = b[2+k:]
+		m.Value = rest
 	}
 	return m, nil
 }
@@ -64,12 +81,12 @@ func (l *largeSet) mutation(c *sortrun.Cursor) (mvcc.Mutation, error) {
 	if !c.Adopted() {
 		return decodeLarge(c.Key(), c.Value())
 	}
-	at, ch, value, err := decodeSpilled(c.Value())
+	e, err := decodeSpilled(c.Value())
 	if err != nil {
 		return mvcc.Mutation{}, err
 	}
-	m := ch.mutation(c.Key(), value)
-	m.LockedAt = writtenAt(l.moves, at)
+	m := e.mutation(c.Key(), e.value, e.notify)
+	m.LockedAt = writtenAt(l.moves, e.at)
 	return m, nil
 }
 
@@ -211,7 +228,7 @@ func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 	if t.locks != nil {
 		s.held = t.locks.inOrder()
 	}
-	if err = t.buf.spilled.fold(s.add, s.adopt); err == nil {
+	if err = t.buf.spilled.fold(t.buf.sets, s.add, s.adopt); err == nil {
 		if err = s.addHeld(nil); err == nil {
 			s.set.run, err = s.w.Finish()
 		}
@@ -245,7 +262,7 @@ func (s *sealer) add(f *folded) error {
 	if err := s.addHeld(f.key); err != nil {
 		return err
 	}
-	m := f.mutation(f.key, f.value)
+	m := f.mutation(f.key, f.value, f.notify)
 	h := s.held.head()
 	if h == nil || !bytes.Equal(h.key, f.key) {
 		m.LockedAt = writtenAt(s.t.buf.moves, f.first)
@@ -355,6 +372,9 @@ func (c *committer) commitLarge(ctx context.Context, t *Txn) (tso.Timestamp, err
 			set.close()
 		}
 	}()
+	if err := c.takeSets(t); err != nil {
+		return 0, err
+	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -398,7 +418,7 @@ func (c *committer) onePhaseLarge(ctx context.Context) (ts tso.Timestamp, done b
 		}
 		resp, err := p.shard.CommitLarge(ctx, &kv.CommitLargeRequest{
 			Ranges: p.refs, Set: c.large, Shared: c.shared, Primary: c.primary, StartTS: c.startTS, ReadTS: c.readTS,
-			TTLMillis: c.ttlNow(), MaxCommitTS: c.maxCommitTS,
+			TTLMillis: c.ttlNow(), MaxCommitTS: c.maxCommitTS, Notify: c.notify,
 		})
 		kind := errkind.Of(err)
 		switch {

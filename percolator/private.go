@@ -177,7 +177,7 @@ func (t *Txn) VerifyNew(ctx context.Context) error {
 		}
 		return nil
 	}
-	return t.buf.spilled.fold(
+	return t.buf.spilled.fold(t.buf.sets,
 		func(*folded) error { return check() },
 		func(*sortrun.Block) (bool, error) { return true, check() }) // no key of the block is in another run, or twice in it
 }

@@ -52,45 +52,61 @@ const largeBuffer = 64 << 20
 // maxRuns is the maximum number of runs of one level: a reader has a cursor of 40 KiB on each.
 const maxRuns = 128
 
-// A spilled record is op, flags, uvarint place in the log, value.
-const (
-	spillNew = 1 << iota
-	spillLocked
-	spillTwice
-)
+// A spilled record is op, flags (those of the change, and spillNotify), uvarint place in the log, with spillNotify
+// uvarint number of the set, value.
+const spillNotify = 1 << 7
+
+// spilledEntry is the content of a record. Its value is the record's.
+type spilledEntry struct {
+	at int // place in the log
+	change
+	notify notifyNumber
+	value  []byte
+}
 
 var errSpillTorn = &sortrun.Error{Err: errors.New("a record is malformed")}
 
 func appendSpilled(dst []byte, at int, e *bufferEntry) []byte {
-	var flags byte
-	if e.mustBeNew {
-		flags |= spillNew
-	}
-	if e.locked {
-		flags |= spillLocked
-	}
-	if e.twice {
-		flags |= spillTwice
+	flags := byte(e.flags)
+	if e.notify != 0 {
+		flags |= spillNotify
 	}
 	dst = append(dst, byte(e.op), flags)
 	dst = binary.AppendUvarint(dst, uint64(at))
+	if e.notify != 0 {
+		dst = binary.AppendUvarint(dst, uint64(e.notify))
+	}
 	return append(dst, e.value...)
 }
 
-// decodeSpilled returns an entry's place in the log, its change and its value, which is b's.
-func decodeSpilled(b []byte) (at int, c change, value []byte, err error) {
+func decodeSpilled(b []byte) (e spilledEntry, err error) {
 	if len(b) < 3 {
-		return 0, c, nil, errSpillTorn
+		return e, errSpillTorn
 	}
-	n, k := binary.Uvarint(b[2:])
+	at, k := binary.Uvarint(b[2:])
 	if k <= 0 {
-		return 0, c, nil, errSpillTorn
+		return e, errSpillTorn
 	}
-	c = change{op: mvcc.Op(b[0]), mustBeNew: b[1]&spillNew != 0, locked: b[1]&spillLocked != 0, twice: b[1]&spillTwice != 0}
-	if c.leavesValue() {
-		value = b[2+k:]
+	rest := b[2+k:]
+	e = spilledEntry{at: int(at), change: change{op: mvcc.Op(b[0]), flags: changeFlags(b[1] &^ spillNotify)}}
+	if b[1]&spillNotify != 0 {
+		if e.notify, rest, err = cutNotify(rest); err != nil {
+			return e, err
+		}
 	}
-	return int(n), c, value, nil
+	if e.leavesValue() {
+		e.value = rest
+	}
+	return e, nil
+}
+
+// cutNotify takes the number of a set off a record.
+func cutNotify(b []byte) (notifyNumber, []byte, error) {
+	n, k := binary.Uvarint(b)
+	if k <= 0 || n > maxNotifySets {
+		return 0, nil, errSpillTorn
+	}
+	return notifyNumber(n), b[k:], nil
 }
 
 // spill moves all entries in memory to a file, which is made in dir if there is none yet.
@@ -156,7 +172,7 @@ func (w *runWriter) add(key, record []byte, c change) error {
 	if err := w.Add(key, record); err != nil {
 		return err
 	}
-	if again || c.twice || c.op != mvcc.OpPut && c.op != mvcc.OpDelete {
+	if again || c.has(insertedTwice) || c.op != mvcc.OpPut && c.op != mvcc.OpDelete {
 		w.Mark()
 	}
 	return nil
@@ -270,14 +286,14 @@ func (s *spilled) merge(ctx context.Context, dir string, group []spilledRun) (sp
 		if n++; n%4096 == 1 && ctx.Err() != nil {
 			return merged, ctx.Err()
 		}
-		at, c, _, err := decodeSpilled(m.Value())
+		e, err := decodeSpilled(m.Value())
 		if err != nil {
 			return merged, err
 		}
-		if at >= group[m.Run()].limit {
+		if e.at >= group[m.Run()].limit {
 			continue
 		}
-		if err := w.add(m.Key(), m.Value(), c); err != nil {
+		if err := w.add(m.Key(), m.Value(), e.change); err != nil {
 			return merged, err
 		}
 	}
@@ -340,14 +356,14 @@ func (s *spilled) get(key []byte) (value []byte, found bool, _ error) {
 			r.look = r.run.NewCursor()
 		}
 		for ok := r.look.SeekGE(key); ok && bytes.Equal(r.look.Key(), key); ok = r.look.Next() {
-			at, c, v, err := decodeSpilled(r.look.Value())
+			e, err := decodeSpilled(r.look.Value())
 			if err != nil {
 				return nil, false, err
 			}
-			if at < r.limit && c.decides() { // the newest comes last
+			if e.at < r.limit && e.decides() { // the newest comes last
 				found, value = true, nil
-				if c.leavesValue() {
-					value = append(make([]byte, 0, len(v)), v...)
+				if e.leavesValue() {
+					value = append(make([]byte, 0, len(e.value)), e.value...)
 				}
 			}
 		}
@@ -363,20 +379,21 @@ func (s *spilled) get(key []byte) (value []byte, found bool, _ error) {
 type folded struct {
 	key, value []byte
 	change
-	first int // place in the log of the key's oldest entry
+	notify notifyNumber
+	first  int // place in the log of the key's oldest entry
 }
 
 // fold calls f with the keys of a buffer that has been spilled completely, in order. It fails with *mvcc.KeyExistsError
 // if a key was inserted twice. adopt, if not nil, is called with blocks that are a part of the write set as they are; f
-// is not called with the keys of a block that it accepts.
-func (s *spilled) fold(f func(*folded) error, adopt func(*sortrun.Block) (bool, error)) error {
+// is not called with the keys of a block that it accepts. sets are the buffer's.
+func (s *spilled) fold(sets *notifySets, f func(*folded) error, adopt func(*sortrun.Block) (bool, error)) error {
 	runs := make([]*sortrun.Run, len(s.runs))
 	for i := range s.runs {
 		runs[i] = s.runs[i].run
 	}
 	var cur folded
 	emit := func() error {
-		if cur.twice {
+		if cur.has(insertedTwice) {
 			return &mvcc.KeyExistsError{Key: bytes.Clone(cur.key)}
 		}
 		return f(&cur)
@@ -405,17 +422,17 @@ func (s *spilled) fold(f func(*folded) error, adopt func(*sortrun.Block) (bool, 
 		if !m.Valid() {
 			break
 		}
-		at, c, value, err := decodeSpilled(m.Value())
+		e, err := decodeSpilled(m.Value())
 		if err != nil {
 			return err
 		}
-		if at >= s.runs[m.Run()].limit {
+		if e.at >= s.runs[m.Run()].limit {
 			continue
 		}
 		if any && bytes.Equal(m.Key(), cur.key) {
-			cur.change = cur.change.then(c)
-			if c.leavesValue() {
-				cur.value = append(cur.value[:0], value...)
+			cur.change, cur.notify = cur.change.then(e.change), sets.union(cur.notify, e.notify)
+			if e.leavesValue() {
+				cur.value = append(cur.value[:0], e.value...)
 			}
 			continue
 		}
@@ -425,8 +442,8 @@ func (s *spilled) fold(f func(*folded) error, adopt func(*sortrun.Block) (bool, 
 			}
 		}
 		any = true
-		cur.key, cur.value = append(cur.key[:0], m.Key()...), append(cur.value[:0], value...)
-		cur.change, cur.first = c, at
+		cur.key, cur.value = append(cur.key[:0], m.Key()...), append(cur.value[:0], e.value...)
+		cur.change, cur.notify, cur.first = e.change, e.notify, e.at
 	}
 	if err := m.Err(); err != nil || !any {
 		return err

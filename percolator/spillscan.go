@@ -104,15 +104,15 @@ func (r *runScan) collect(key []byte) {
 	for i := range r.cursors {
 		c := &r.cursors[i]
 		for c.ok && bytes.Equal(c.Key(), r.key) {
-			at, ch, value, err := decodeSpilled(c.Value())
+			e, err := decodeSpilled(c.Value())
 			if err != nil {
 				r.err = err
 				return
 			}
-			if at < c.limit && at > newest && ch.decides() {
-				newest = at
-				r.value = append(r.value[:0], value...)
-				r.current = bufferEntry{key: r.key, change: ch}
+			if e.at < c.limit && e.at > newest && e.decides() {
+				newest = e.at
+				r.value = append(r.value[:0], e.value...)
+				r.current = bufferEntry{key: r.key, change: e.change}
 			}
 			if r.reverse {
 				c.ok = c.Prev()

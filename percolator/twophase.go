@@ -138,6 +138,7 @@ func (c *committer) prewriteOnce(ctx context.Context, bo *backoff, p *part[mvcc.
 		TTLMillis: c.ttlNow(), LeaseMillis: c.leaseMillis(),
 		TxnSize: c.txnSize(),
 		FloorTS: c.checkedAt,
+		Notify:  c.notify,
 	}
 	sending := ctx
 	if c.asyncing != nil {

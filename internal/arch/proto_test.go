@@ -106,6 +106,15 @@ var scenarios = []struct {
 		{"T-GC-3", "", "A long transaction keeps the safe point below its snapshot while its process sends reports."},
 		{"T-GC-4", "", "A primary's record is not removed before the commits of its secondaries are durable on all shards."},
 	}},
+	{"Observers", []scenario{
+		{"T-OBS-1", "", "At most one transaction that delivers a change commits, whatever crashes, and derived data equals a recomputation."},
+		{"T-OBS-2", "", "Of two transactions that deliver one change the first to commit wins, optimistic or pessimistic; the other one finds the change acknowledged."},
+		{"T-OBS-3", "", "A change between an observer's snapshot and the clearing of its cell stays pending."},
+		{"T-OBS-4", "", "Many changes of a row are delivered once at least and as often as there are at most; the last state is seen."},
+		{"T-OBS-5", "", "A key whose owner died after the commit point notifies its observers when another transaction commits it, at the owner's commit_ts."},
+		{"T-OBS-7", "", "Without hints all changes are delivered."},
+		{"T-OBS-10", "", "A transaction that rolls back, conflicts or dies, and writes that a savepoint undoes, notify nobody."},
+	}},
 	{"Ordering, schema and storage layout", []scenario{
 		{"T-ORD-1", "", "A read fences its timestamp, checks the locks, opens the iterator: the test shows that every other order loses a write."},
 		{"T-ORD-2", "tidb#57769", "A timestamp from the future is rejected and raises no other timestamp."},

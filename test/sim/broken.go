@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -32,7 +33,12 @@ const (
 	blindRefresh  bug = "a refresh is acknowledged and not carried out"
 	leakySnapshot bug = "a scan leaves out a row now and then"
 	noSharedLocks bug = "shared locks are neither taken nor checked"
-	// dropCursorReads is a defect of clients.
+	clearAll      bug = "notify cells are cleared whatever they are"
+	dropNotify    bug = "a prewrite does without notifying observers"
+	blindAcks     bug = "acknowledgements are not read"
+	// dropCursorReads, clearFirst and onlyHints are defects of clients.
+	clearFirst      bug = "notify cells are cleared before the commit"
+	onlyHints       bug = "changes are found by hints alone"
 	dropCursorReads bug = "what a cursor has read on behalf of a statement is forgotten when that runs again"
 	// hastyCollection is a defect of the collector.
 	hastyCollection bug = "garbage is collected while old locks are left"
@@ -81,6 +87,9 @@ func (b *brokenShard) readOptions(o kv.ReadOptions) kv.ReadOptions {
 }
 
 func (b *brokenShard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts kv.ReadOptions) ([]byte, error) {
+	if b.hidesAck(key) {
+		return nil, nil
+	}
 	opts = b.readOptions(opts)
 	value, err := b.Shard.Get(ctx, r, key, opts)
 	if locked, ok := errkind.As[*mvcc.KeyLockedError](err); ok && b.bug == passLocks {
@@ -93,7 +102,29 @@ func (b *brokenShard) Get(ctx context.Context, r kv.RangeRef, key []byte, opts k
 func (b *brokenShard) BatchGet(ctx context.Context, req *kv.BatchGetRequest) (*kv.BatchGetResponse, error) {
 	changed := *req
 	changed.ReadOptions = b.readOptions(req.ReadOptions)
-	return b.Shard.BatchGet(ctx, &changed)
+	resp, err := b.Shard.BatchGet(ctx, &changed)
+	for i := range req.Keys {
+		if err == nil && b.hidesAck(req.Keys[i]) {
+			resp.Values[i] = nil
+		}
+	}
+	return resp, err
+}
+
+// hidesAck reports whether a key is an acknowledgement that the bug hides.
+func (b *brokenShard) hidesAck(key []byte) bool {
+	return b.bug == blindAcks && bytes.Contains(key, []byte("-ack/"))
+}
+
+func (b *brokenShard) NotifyClear(ctx context.Context, req *kv.NotifyClearRequest) (int, error) {
+	changed := *req
+	if b.bug == clearAll {
+		changed.Cells = slices.Clone(req.Cells)
+		for i := range changed.Cells {
+			changed.Cells[i].UpTo = tso.MaxTimestamp
+		}
+	}
+	return b.Shard.NotifyClear(ctx, &changed)
 }
 
 func (b *brokenShard) Scan(ctx context.Context, req *kv.ScanRequest) (*kv.ScanResponse, error) {
@@ -111,6 +142,11 @@ func (b *brokenShard) Prewrite(ctx context.Context, req *kv.PrewriteRequest) (kv
 	switch {
 	case b.nowAndThen(ackPrewrite) && !req.TryOnePC:
 		return kv.PrewriteResponse{MinCommitTS: req.StartTS + tso.Tick}, nil
+	case b.nowAndThen(dropNotify):
+		changed.Notify, changed.Mutations = nil, slices.Clone(req.Mutations)
+		for i := range changed.Mutations {
+			changed.Mutations[i].Notify = 0
+		}
 	case b.nowAndThen(noConflicts):
 		if ts := b.fresh(); ts != 0 {
 			changed.ReadTS = ts

@@ -32,6 +32,11 @@ func TestBugsAreFound(t *testing.T) {
 		{leakySnapshot, []string{"bank", "list", "index"}, nil},
 		{noSharedLocks, []string{"parents"}, func(p *plan) { p.mode = mode{percolator.ReadCommitted, true} }},
 		{dropCursorReads, []string{"list"}, func(p *plan) { p.mode, p.txns = mode{percolator.SnapshotIsolation, true}, 40 }},
+		{clearAll, []string{"derived"}, nil},
+		{clearFirst, []string{"derived"}, func(p *plan) { p.txns = 40 }},
+		{dropNotify, []string{"derived"}, nil},
+		{blindAcks, []string{"derived"}, nil},
+		{onlyHints, []string{"derived"}, nil},
 		{hastyCollection, []string{"index"}, func(p *plan) { // locks of dead processes, on other nodes than their primaries
 			p.embedded, p.nodes, p.txns, p.noAsync, p.collects, p.latency = false, 3, 40, true, true, 10*time.Millisecond
 			p.kinds, p.faults, p.dropRequests = []faultKind{killClient}, 40, 60

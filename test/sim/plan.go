@@ -117,6 +117,9 @@ func newPlan(seed uint64) plan {
 	}
 	packs := rand.New(rand.NewPCG(seed, 7))
 	p.packs, p.packsHeld = packs.IntN(2) == 0, packs.IntN(8) == 0
+	if rand.New(rand.NewPCG(seed, 8)).IntN(8) == 0 {
+		p.workload = observerWorkload
+	}
 	p.divide()
 	return p
 }

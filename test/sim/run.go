@@ -145,6 +145,10 @@ func (w *world) setup(judge *client) error {
 // judge reads everything, twice, and once more after garbage collection, and checks it against what the clients have
 // observed.
 func (w *world) judge(judge *client) {
+	if s, ok := w.workload.(settler); ok {
+		s.settle(judge)
+		w.outlive()
+	}
 	first, _, _ := w.readTimed(judge)
 	w.outlive()
 	rows, begin, end := w.readTimed(judge)

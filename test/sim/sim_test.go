@@ -246,6 +246,26 @@ func TestLargeCommits(t *testing.T) {
 	}
 }
 
+// Goal: what observers derive equals a recomputation, and no change is delivered by two transactions that commit, under
+// all faults. Method: the workload of observers at all levels in turn; hints are late, repeated and mostly lost.
+func TestObservers(t *testing.T) {
+	seeds := uint64(60)
+	if testing.Short() {
+		seeds = 20
+	}
+	var committed int64
+	for seed := range seeds {
+		r := simulate(t, seed, func(p *plan) {
+			p.workload, p.mode, p.txns = observerWorkload, modes[seed%uint64(len(modes))], 40
+		}, nil)
+		if r.failed() {
+			t.Error(r.report(seed))
+		}
+		committed += r.committed
+	}
+	t.Logf("%d transactions committed", committed)
+}
+
 // Goal: fixed bugs stay fixed. Method: their seeds. A seed shows a bug only while its plan is the same, so each bug
 // also has a test in its own package.
 func TestSeedsOfFixedBugs(t *testing.T) {

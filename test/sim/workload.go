@@ -27,6 +27,9 @@ type workload interface {
 	check() []history.Anomaly
 }
 
+// settler is a workload with work that remains when the clients have stopped: settle does it, before the first final read.
+type settler interface{ settle(judge *client) }
+
 var workloads = map[string]func(*world) workload{
 	"bank": func(w *world) workload { return &bank{w: w} },
 	"list": func(w *world) workload { return &lists{w: w} },
@@ -38,14 +41,20 @@ var workloads = map[string]func(*world) workload{
 	"ring":    func(w *world) workload { return &ring{w: w} },
 	"skew":    func(w *world) workload { return &skew{w: w} },
 	"parents": func(w *world) workload { return &parents{w: w} },
+	"derived": func(w *world) workload { return &derived{w: w} },
 	"fork":    func(w *world) workload { return &fork{w: w, groups: map[int][]history.ForkRead{}} },
 }
 
 // workloadNames are those from which a seed chooses first; later ones replace them in some runs, so that existing seeds
 // keep their plans.
-var workloadNames = slices.DeleteFunc(slices.Sorted(maps.Keys(workloads)), func(name string) bool { return name == laterWorkload })
+var workloadNames = slices.DeleteFunc(slices.Sorted(maps.Keys(workloads)), func(name string) bool {
+	return name == laterWorkload || name == observerWorkload
+})
 
-const laterWorkload = "parents"
+const (
+	laterWorkload    = "parents"
+	observerWorkload = "derived"
+)
 
 // spread returns the name of key i of n, such that the keys are spread over the key space.
 func spread(i, n int, name string) string { return fmt.Sprintf("%c%02d-%s", 'a'+i*keySpace/n, i, name) }

@@ -1,0 +1,77 @@
+package observe
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/percolator/ack"
+)
+
+// Collect deletes the acknowledgements of rows that are gone, among the first limit from the key from on (nil: the
+// first), and returns how many. next is where to go on, nil at the end. An error whose kind is errkind.WriteConflict
+// means that one of them was needed meanwhile, and that nothing was deleted.
+//
+// An acknowledgement is needed as long as a cell may be read that it covers. Therefore there must be no cell, and its
+// removal must be durable: the transaction also locks the row, and its record there is durable after the removal.
+func (o *Observer) Collect(ctx context.Context, db *percolator.DB, limit int, from []byte) (deleted int, next []byte, _ error) {
+	t, err := db.BeginTxn(ctx, percolator.TxnOptions{})
+	if err != nil {
+		return 0, nil, err
+	}
+	defer t.Close()
+	rows, next, err := o.goneRows(ctx, t, limit, from)
+	if err != nil || len(rows) == 0 {
+		return 0, next, err
+	}
+	present, err := o.look(ctx, rows)
+	if err != nil {
+		return 0, nil, err
+	}
+	for i := range rows {
+		if present[i] != nil {
+			continue
+		}
+		deleted++
+		if err := t.LockKeys(ctx, rows[i].Key); err != nil {
+			return 0, nil, err
+		}
+		if err := t.Delete(o.ackKey(rows[i].Key)); err != nil {
+			return 0, nil, err
+		}
+	}
+	if deleted == 0 {
+		return 0, next, nil
+	}
+	if _, err := t.Commit(ctx); err != nil {
+		return 0, nil, err
+	}
+	return deleted, next, nil
+}
+
+// goneRows reads acknowledgements, and returns the keys of the rows that were gone.
+func (o *Observer) goneRows(ctx context.Context, t *percolator.Txn, limit int, from []byte) (rows []kv.NotifyCell, next []byte, _ error) {
+	span := below(o.Acks)
+	if bytes.Compare(from, span.Start) > 0 {
+		span.Start = from
+	}
+	it := t.Scan(ctx, span, percolator.ScanOptions{PageHint: limit})
+	defer it.Close()
+	for n := 0; n < limit; n++ {
+		if !it.Next(ctx) {
+			return rows, nil, it.Err()
+		}
+		a, err := ack.Parse(it.Value())
+		if err != nil {
+			return nil, nil, fmt.Errorf("key %x: %w", it.Key(), err)
+		}
+		if a.Gone {
+			rows = append(rows, kv.NotifyCell{Key: o.rowKey(it.Key())})
+		}
+		next = append(slices.Clone(it.Key()), 0)
+	}
+	return rows, next, nil
+}
