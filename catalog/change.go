@@ -249,6 +249,8 @@ func (ch *Change) Reserve(ctx context.Context, tableID uint64, n uint32) (first 
 type DroppedSpan struct {
 	Table uint64
 	Index uint32 // 0: the whole table
+	// Observer is set for the notify cells of an observer, wherever they are; Table and Index are then 0.
+	Observer uint64 `json:",omitempty"`
 }
 
 // DropSpan queues keys for the garbage collector.

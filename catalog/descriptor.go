@@ -40,6 +40,7 @@ type TableDescriptor struct {
 	Indexes      []IndexDescriptor
 	NextIndexID  uint32
 	Checks       []CheckDescriptor
+	Observers    []ObserverDescriptor `json:",omitempty"` // by ID
 
 	ViewQuery string   // of views: the query's text, names qualified as of creation
 	DependsOn []uint64 // of views: ids of the relations in the query
@@ -198,6 +199,10 @@ func (t *TableDescriptor) Clone() *TableDescriptor {
 		c.Indexes[i] = c.Indexes[i].clone()
 	}
 	c.Checks = slices.Clone(t.Checks)
+	c.Observers = slices.Clone(t.Observers)
+	for i := range c.Observers {
+		c.Observers[i] = c.Observers[i].clone()
+	}
 	c.DependsOn = slices.Clone(t.DependsOn)
 	if t.Sequence != nil {
 		seq := *t.Sequence

@@ -28,6 +28,9 @@ const (
 	wordStats    = "stats"    // relation id → statistics
 	wordMember   = "member"   // process → which markers it has seen
 	wordDropped  = "dropped"  // id of the record → span to which no descriptor refers any more
+
+	wordObserverError = "observererror" // observer / key of a row → why it is set aside
+	wordSeeding       = "seeding"       // observer → how far its table has been notified
 )
 
 func schemaKey(name string) []byte { return []byte(keySpace + wordSchema + "/" + name + "\x00") }

@@ -199,6 +199,16 @@ func (s *schemaSnapshot) SequenceValue(ctx context.Context, t *TableDescriptor) 
 type inPath struct {
 	Resolver
 	path []string
+	// local is found by its bare name before all others; nil: none.
+	local *TableDescriptor
+}
+
+// WithLocal returns r with a relation that its bare name finds before all others.
+func WithLocal(r Resolver, local *TableDescriptor) Resolver {
+	if p, ok := r.(*inPath); ok {
+		return &inPath{Resolver: p.Resolver, path: p.path, local: local}
+	}
+	return &inPath{Resolver: r, path: defaultPath, local: local}
 }
 
 // SearchPath returns r with unqualified names looked up in path, in order, pg_catalog before all
@@ -215,12 +225,23 @@ func (p *inPath) Relation(ctx context.Context, schema, name string) (*TableDescr
 	if schema != "" {
 		return p.Resolver.Relation(ctx, schema, name)
 	}
+	if p.local != nil && p.local.Name == name {
+		return p.local, nil
+	}
 	for _, schema := range p.path {
 		if t, err := p.Resolver.Relation(ctx, schema, name); t != nil || err != nil {
 			return t, err
 		}
 	}
 	return nil, nil
+}
+
+// RelationByID implements Resolver.
+func (p *inPath) RelationByID(ctx context.Context, id uint64) (*TableDescriptor, error) {
+	if p.local != nil && p.local.ID == id {
+		return p.local, nil
+	}
+	return p.Resolver.RelationByID(ctx, id)
 }
 
 // SchemaOID implements SchemaDetails.

@@ -30,6 +30,13 @@ type SystemView interface {
 	Ranges(ctx context.Context) ([]Range, error)
 	// Oracle returns the state of the timestamp oracle (percodb.oracle).
 	Oracle(ctx context.Context) (Oracle, error)
+	// ObserverActivity returns what is known of the observers' work, by their numbers (percodb.observers). One that is missing
+	// has done nothing.
+	ObserverActivity(ctx context.Context) (map[uint64]ObserverActivity, error)
+	// ObserverErrors calls yield with the rows that observers have set aside (percodb.observer_errors).
+	ObserverErrors(ctx context.Context, yield func(*ObserverError) error) error
+	// Changed calls yield with the rows that the session's observer handles together (ChangedRelation).
+	Changed(yield func(types.Row) error) error
 }
 
 // Setting is one row of pg_settings.
@@ -74,4 +81,20 @@ type Oracle struct {
 	// SafePoint is the largest in force on a shard, 0 if there is none; OldestActive lies below the snapshots of all
 	// transactions of this process.
 	SafePoint, OldestActive tso.Timestamp
+}
+
+// ObserverActivity is the work of an observer: its backlog in the store, and the runs in this process since it started.
+type ObserverActivity struct {
+	// Pending is the number of rows with changes that are not handled; at least that if More. Oldest is the commit_ts of the
+	// oldest of these changes, 0 if there is none.
+	Pending int64
+	More    bool
+	Oldest  tso.Timestamp
+	// Seeded is the number of rows notified so far by FROM BEGINNING.
+	Seeded                           int64
+	Runs, Conflicts, Retries, Errors int64
+	// RunsPerSecond is the mean of the last minute.
+	RunsPerSecond float64
+	// LatencyP50 and LatencyP99 are the milliseconds from the commit of a change to that of its handling; 0: not known.
+	LatencyP50, LatencyP99 float64
 }

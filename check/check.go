@@ -164,7 +164,7 @@ func (k *checker) indexes(t *catalog.TableDescriptor) error {
 			}
 		}
 	}
-	return nil
+	return k.observers(t, seen)
 }
 
 func allIndexes(t *catalog.TableDescriptor) []*catalog.IndexDescriptor {

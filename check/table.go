@@ -33,6 +33,11 @@ func (k *checker) table(ctx context.Context, t *catalog.TableDescriptor) error {
 			}
 		}
 	}
+	for i := range t.Observers {
+		if err := tc.acknowledgements(ctx, &t.Observers[i]); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

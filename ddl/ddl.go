@@ -83,7 +83,8 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch stmt.(type) {
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
-		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum:
+		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum,
+		*ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver:
 		return true
 	}
 	return false
@@ -105,6 +106,9 @@ func Run(ctx context.Context, stmt ast.Statement, d Deps) (tag string, err error
 	}
 	if n, ok := stmt.(*ast.Vacuum); ok {
 		return "VACUUM", vacuumAlone(ctx, &d, n)
+	}
+	if n, ok := stmt.(*ast.CreateObserver); ok {
+		return createObserverAlone(ctx, &d, n)
 	}
 	return runAlone(ctx, &d, func(r *run) (string, error) { return r.dispatch(ctx, stmt) })
 }
@@ -199,6 +203,13 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "CREATE SEQUENCE", r.createSequence(ctx, n)
 	case *ast.CreateSchema:
 		return "CREATE SCHEMA", r.createSchema(ctx, n)
+	case *ast.CreateObserver:
+		_, _, err := r.createObserver(ctx, n)
+		return "CREATE OBSERVER", err
+	case *ast.AlterObserver:
+		return "ALTER OBSERVER", r.alterObserver(ctx, n)
+	case *ast.DropObserver:
+		return "DROP OBSERVER", r.dropObserver(ctx, n)
 	case *ast.Drop:
 		return "DROP " + n.Kind, r.drop(ctx, n)
 	case *ast.AlterTable:

@@ -47,6 +47,8 @@ func runTranscripts(t *testing.T, whole bool) {
 				return duplicated.ReplaceAllString(out, duplicated.FindString(d.Expected))
 			case "describe":
 				return at(d).describe(strings.Fields(d.Input))
+			case "cells":
+				return at(d).cells() + s.verify()
 			}
 			t.Fatalf("unknown command %q", d.Cmd)
 			return ""
@@ -119,6 +121,16 @@ func describeTable(t *catalog.TableDescriptor) string {
 	}
 	for _, c := range t.Checks {
 		fmt.Fprintf(&out, "  check %s %s\n", c.Name, c.Expr)
+	}
+	for _, o := range t.Observers {
+		fmt.Fprintf(&out, "  observer %s of %v under %d, when (%s), state %d, %d %d %d %v\n", o.Name, o.Columns, o.AckIndex, o.When,
+			o.State, o.Concurrency, o.Batch, o.MaxAttempts, o.Weak)
+		if o.Body == "" {
+			continue
+		}
+		for _, line := range strings.Split(o.Body, "\n") {
+			out.WriteString("    " + line + "\n")
+		}
 	}
 	return out.String()
 }

@@ -92,6 +92,10 @@ type dropping struct {
 	why        []string
 	// defaults are columns of other tables fed by a dropped sequence.
 	defaults []defaultUse
+	// observers are those, of tables that stay, whose statements name a target.
+	observers []observerUse
+	// changing is the descriptor that the statement is about to give a table: the table's observers are dropped from it. nil: none.
+	changing *catalog.TableDescriptor
 }
 
 type defaultUse struct {
@@ -122,6 +126,15 @@ func (d *dropping) addDependent(ctx context.Context, view *catalog.TableDescript
 	return d.addViewsOn(ctx, view)
 }
 
+// addObserver adds an observer that uses what is dropped.
+func (d *dropping) addObserver(use observerUse, what string) {
+	if slices.ContainsFunc(d.observers, func(have observerUse) bool { return have.observer.ID == use.observer.ID }) {
+		return
+	}
+	d.observers = append(d.observers, use)
+	d.why = append(d.why, "observer "+use.observer.Name+" on table "+use.table.Name+" depends on "+what)
+}
+
 func (d *dropping) addViewsOn(ctx context.Context, t *catalog.TableDescriptor) error {
 	views, err := d.r.viewsOn(ctx, t.ID)
 	if err != nil {
@@ -147,6 +160,17 @@ func (d *dropping) run(ctx context.Context, cascade bool) error {
 	}
 	if err := d.findDefaults(ctx); err != nil {
 		return err
+	}
+	for _, t := range append(slices.Clone(d.targets), d.dependents...) {
+		users, err := d.r.observersOn(ctx, t.ID)
+		if err != nil {
+			return err
+		}
+		for _, use := range users {
+			if !d.has(use.table.ID) {
+				d.addObserver(use, kindWord(t.Kind)+" "+t.Name)
+			}
+		}
 	}
 	if !cascade && len(d.why)+len(d.defaults) > 0 {
 		t := d.targets[0]
@@ -218,11 +242,22 @@ func (d *dropping) execute(ctx context.Context) error {
 	for _, t := range d.dependents {
 		others = append(others, "view "+t.Name)
 	}
+	for _, use := range d.observers {
+		others = append(others, "observer "+use.observer.Name+" on table "+use.table.Name)
+		if err := d.removeObserver(ctx, use); err != nil {
+			return err
+		}
+	}
 	d.r.noticeCascade(others)
 	for _, t := range append(slices.Clone(d.dependents), d.targets...) {
 		if t.Kind == catalog.KindTable {
 			if err := d.r.ch.DropSpan(ctx, catalog.DroppedSpan{Table: t.ID}); err != nil {
 				return err
+			}
+			for i := range t.Observers {
+				if err := d.r.forgetObserver(ctx, t.Observers[i].ID); err != nil {
+					return err
+				}
 			}
 		}
 		if err := d.r.ch.Drop(ctx, t); err != nil {
@@ -230,6 +265,19 @@ func (d *dropping) execute(ctx context.Context) error {
 		}
 	}
 	return d.r.look(ctx)
+}
+
+// removeObserver drops an observer of a table that stays.
+func (d *dropping) removeObserver(ctx context.Context, use observerUse) error {
+	ids := []uint64{use.observer.ID}
+	if d.changing != nil && d.changing.ID == use.table.ID {
+		return d.r.removeFrom(ctx, use.table, d.changing, ids)
+	}
+	now, err := d.r.r.RelationByID(ctx, use.table.ID) // which may have lost another observer
+	if err != nil {
+		return err
+	}
+	return d.r.removeObservers(ctx, now, ids)
 }
 
 func (r *run) dropIndex(ctx context.Context, n *ast.Drop) error {

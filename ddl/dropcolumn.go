@@ -35,7 +35,7 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 	}
 	next := t.Clone()
 	next.Columns = append(next.Columns[:ord], next.Columns[ord+1:]...)
-	if err := r.dropBrokenViews(ctx, t, next, "column "+n.Name+" of table "+t.Name, n.Cascade); err != nil {
+	if err := r.dropBroken(ctx, t, next, "column "+n.Name+" of table "+t.Name, n.Cascade); err != nil {
 		return err
 	}
 	next.Indexes = nil
@@ -58,7 +58,7 @@ func (r *run) alterDropColumn(ctx context.Context, t *catalog.TableDescriptor, n
 			return err
 		}
 	}
-	return r.update(ctx, t, next, false)
+	return r.update(ctx, t, next, len(next.Observers) < len(t.Observers))
 }
 
 func holdsColumn(ix *catalog.IndexDescriptor, id uint32) bool {

@@ -147,6 +147,8 @@ type session struct {
 	env     builtin.Env
 	now     catalog.Resolver
 	notices []string
+	// committed is the commit_ts of the last statement outside of a block.
+	committed tso.Timestamp
 	// cancelRow, if set, is told of progress.
 	cancelRow func(rows int64)
 }
@@ -260,7 +262,7 @@ func (s *session) statement(ctx context.Context, st *sql.Statement) (string, err
 			err = s.guard.Wait(ctx)
 		}
 		if err == nil {
-			_, err = s.guard.Commit(ctx)
+			s.committed, err = s.guard.Commit(ctx)
 		} else {
 			s.guard.Done(ctx, 0, err)
 		}

@@ -15,7 +15,8 @@ const maxNameBytes = 63
 
 // SQLSTATEs that only schema changes answer with.
 const (
-	duplicateSchema pgerror.Code = "42P06"
+	duplicateSchema         pgerror.Code = "42P06"
+	invalidObjectDefinition pgerror.Code = "42P17"
 )
 
 // objectName derives a name as PostgreSQL's makeObjectName does: first_second_label, the longer of the

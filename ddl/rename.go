@@ -28,7 +28,7 @@ func (r *run) renameRelation(ctx context.Context, t *catalog.TableDescriptor, na
 			return err
 		}
 	}
-	return nil
+	return r.renameInObservers(ctx, t, name)
 }
 
 // renameInView has a view's query name a relation by its new name. The old one stays as its alias, for
@@ -68,12 +68,21 @@ func (r *run) renameColumn(ctx context.Context, t *catalog.TableDescriptor, n *a
 	}
 	next := t.Clone()
 	next.Columns[ord].Name = n.To
+	if err := renameColumnInObservers(next, n.From, n.To); err != nil {
+		return err
+	}
 	broken, err := r.brokenViews(ctx, t, next)
 	if err != nil {
 		return err
 	}
 	if len(broken) > 0 {
 		return pgerror.Unsupported("renaming a column that a view uses", "Drop view "+broken[0].Name+" first and create it again.").At(n.Position())
+	}
+	if users, err := r.brokenObservers(ctx, t, next); err != nil {
+		return err
+	} else if len(users) > 0 {
+		return pgerror.Unsupported("renaming a column that an observer uses",
+			"Drop observer "+users[0].observer.Name+" first and create it again.").At(n.Position())
 	}
 	for i := range next.Checks {
 		e, err := sql.ParseExpr(next.Checks[i].Expr)

@@ -82,9 +82,13 @@ func (r *run) backfill(ctx context.Context, t *catalog.TableDescriptor, indexes 
 // rewrite writes every row of old as a row of next, with all entries. transform makes the new row, and may reuse the old
 // one for it.
 func (r *run) rewrite(ctx context.Context, old, next *catalog.TableDescriptor, transform func(row types.Row) (types.Row, error)) error {
+	err := requireUnobserved(old, "rewriting the rows", "Drop its observers first; those that are created again FROM BEGINNING handle all rows.")
+	if err != nil {
+		return err
+	}
 	r.ownIndexes(next)
 	out := r.newChunks()
-	err := r.scanRows(ctx, old, "rewriting table", func(row types.Row) error {
+	err = r.scanRows(ctx, old, "rewriting table", func(row types.Row) error {
 		row, err := transform(row)
 		if err != nil {
 			return err

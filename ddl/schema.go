@@ -39,6 +39,9 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 		if err != nil {
 			return err
 		}
+		if err := requireUnobserved(t, "TRUNCATE", "Use DELETE, which notifies observers of every row, or drop its observers first."); err != nil {
+			return err
+		}
 		tables = append(tables, t)
 	}
 	for i, t := range tables {
@@ -62,6 +65,9 @@ func (r *run) truncate(ctx context.Context, n *ast.Truncate) error {
 		}
 		if now == nil {
 			return pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", t.Name)
+		}
+		if err := requireUnobserved(now, "TRUNCATE", "Use DELETE, which notifies observers of every row."); err != nil {
+			return err
 		}
 		if err := r.truncateOne(ctx, now, n.RestartIdentity); err != nil {
 			return err
@@ -125,6 +131,8 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		next := t.Clone()
 		next.IndexNamed(ix.Name).Comment = text
 		return r.update(ctx, t, next, false)
+	case "OBSERVER":
+		return r.commentObserver(ctx, name, text)
 	case "SCHEMA":
 		ok, err := r.r.SchemaExists(ctx, name.Name)
 		if err != nil || !ok {
@@ -135,7 +143,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		}
 		return r.look(ctx)
 	}
-	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences and schemas.").At(n.Position())
+	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers and schemas.").At(n.Position())
 }
 
 func (r *run) commentColumn(ctx context.Context, n *ast.Comment, text string) error {

@@ -172,17 +172,26 @@ func (r *run) brokenViews(ctx context.Context, t, next *catalog.TableDescriptor)
 	return broken, nil
 }
 
-// dropBrokenViews handles the views that use columns dropped from t: an error, or with cascade they are dropped too.
-func (r *run) dropBrokenViews(ctx context.Context, t, next *catalog.TableDescriptor, what string, cascade bool) error {
-	broken, err := r.brokenViews(ctx, t, next)
-	if err != nil || len(broken) == 0 {
+// dropBroken handles the views and observers that use columns dropped from t: an error, or with cascade they are dropped too, those of
+// t from next.
+func (r *run) dropBroken(ctx context.Context, t, next *catalog.TableDescriptor, what string, cascade bool) error {
+	views, err := r.brokenViews(ctx, t, next)
+	if err != nil {
+		return err
+	}
+	observers, err := r.brokenObservers(ctx, t, next)
+	if err != nil || len(views)+len(observers) == 0 {
 		return err
 	}
 	d := newDropping(r)
-	for _, view := range broken {
+	d.changing = next
+	for _, view := range views {
 		if err := d.addDependent(ctx, view, "view "+view.Name+" depends on "+what); err != nil {
 			return err
 		}
+	}
+	for _, use := range observers {
+		d.addObserver(use, what)
 	}
 	if !cascade {
 		return d.refuse(what)

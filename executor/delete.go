@@ -16,7 +16,7 @@ type deleteRows struct {
 }
 
 func newDelete(ex *execution, input Operator, n *planner.Delete) *deleteRows {
-	w := newTableWriter(ex, n.Table, nil, nil)
+	w := newTableWriter(ex, n.Table, nil, nil, n.Observed)
 	w.sink.direct = n.Direct
 	o := &deleteRows{
 		modify: newModify(ex, input, w, n.Returning),

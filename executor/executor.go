@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/types"
@@ -22,6 +23,8 @@ type Txn interface {
 	VerifyNew(ctx context.Context) error
 	// MergeRuns is percolator.Txn's.
 	MergeRuns(ctx context.Context) error
+	// Notify is percolator.Txn's.
+	Notify(set *mvcc.NotifySet)
 }
 
 // Operator is a running plan node. Open, then Next until a nil row, then Close; Close is legal at any
@@ -52,6 +55,8 @@ type Runtime struct {
 	// Txn is pessimistic. A key may then turn out to have changed since it was read, and the statement fails with
 	// percolator.ErrRestartStatement.
 	Lock bool
+	// Hop is the length of the chain of observers that the changes continue: 0 for those of clients.
+	Hop uint8
 	// GroupSize is the number of rows that operators with inner batches process together; 0: default. Tests set 1.
 	GroupSize int
 	// PageHint is the size of the first page of every scan; 0: the plan's estimate. Tests set 1.

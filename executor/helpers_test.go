@@ -41,6 +41,8 @@ type memTxn struct {
 	calls    int    // of AcquireLocks
 	exists   []byte // the first key inserted though it existed
 	deleted  map[string]bool
+	last     []byte // written
+	notified map[string]*mvcc.NotifySet
 }
 
 func newMemTxn() *memTxn { return &memTxn{data: map[string][]byte{}, deleted: map[string]bool{}} }
@@ -64,6 +66,7 @@ func (t *memTxn) BatchGet(_ context.Context, keys [][]byte) ([][]byte, error) {
 
 func (t *memTxn) Put(key, value []byte) error {
 	t.data[string(key)] = value
+	t.last = key
 	return nil
 }
 
@@ -76,6 +79,7 @@ func (t *memTxn) Insert(key, value []byte) error {
 
 func (t *memTxn) Delete(key []byte) error {
 	delete(t.data, string(key))
+	t.last = key
 	return nil
 }
 
@@ -107,6 +111,14 @@ func (t *memTxn) AcquireLocks(_ context.Context, opts percolator.LockOptions, ke
 		}
 	}
 	return skipped, err
+}
+
+// Notify keeps the set of the last write.
+func (t *memTxn) Notify(set *mvcc.NotifySet) {
+	if t.notified == nil {
+		t.notified = map[string]*mvcc.NotifySet{}
+	}
+	t.notified[string(t.last)] = set
 }
 
 func (t *memTxn) VerifyNew(context.Context) error { return nil }

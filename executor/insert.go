@@ -22,7 +22,7 @@ func newInsert(ex *execution, input Operator, n *planner.Insert) (*insert, error
 	if n.OnConflict != nil {
 		changed = n.OnConflict.Changed
 	}
-	w := newTableWriter(ex, n.Table, n.Checks, changed)
+	w := newTableWriter(ex, n.Table, n.Checks, changed, n.Observed)
 	w.sink.direct = n.Direct
 	if n.OnConflict != nil && !n.Direct {
 		w.sink.pending = map[string][]byte{}

@@ -16,11 +16,11 @@ type Inserter struct {
 	row    types.Row
 }
 
-// NewInserter prepares inserting into t under rt, whose Txn, Env, RowIDs and EagerUnique are used.
-func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, rt *Runtime) *Inserter {
+// NewInserter prepares inserting into t, whose observers are given (nil: none), under rt, whose Txn, Env, RowIDs and EagerUnique are used.
+func NewInserter(t *catalog.TableDescriptor, checks []planner.Check, o *planner.Observed, rt *Runtime) *Inserter {
 	in := &Inserter{row: make(types.Row, len(t.Columns))}
 	in.ex.bind(rt)
-	in.writer = newTableWriter(&in.ex, t, checks, nil)
+	in.writer = newTableWriter(&in.ex, t, checks, nil, o)
 	in.writer.sink.direct, in.writer.sink.resume = true, true
 	return in
 }

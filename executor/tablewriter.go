@@ -24,6 +24,7 @@ type tableWriter struct {
 	rowid   int // ordinal of the hidden rowid, -1 for none
 	indexes []indexWriter
 	moves   bool // an update may change the primary key
+	notify  *notifier
 
 	arena          rowenc.Arena
 	oldKey, newKey []byte // scratch
@@ -37,9 +38,10 @@ type indexWriter struct {
 	affected bool
 }
 
-// newTableWriter prepares writing to a table; changed are the ordinals that updates may change.
-func newTableWriter(ex *execution, t *catalog.TableDescriptor, checks []planner.Check, changed []int) *tableWriter {
-	w := &tableWriter{ex: ex, table: t, rowid: -1, sink: writeSink{ex: ex}}
+// newTableWriter prepares writing to a table, whose observers are given; changed are the ordinals that updates may change.
+func newTableWriter(ex *execution, t *catalog.TableDescriptor, checks []planner.Check, changed []int, o *planner.Observed) *tableWriter {
+	w := &tableWriter{ex: ex, table: t, rowid: -1, notify: newNotifier(ex, o)}
+	w.sink = writeSink{ex: ex, notify: w.notify}
 	w.checks = slices.Clone(checks)
 	slices.SortFunc(w.checks, func(a, b planner.Check) int { return strings.Compare(a.Name, b.Name) })
 	for i := range t.Columns {
@@ -117,7 +119,7 @@ func (w *tableWriter) insert(ctx context.Context, row types.Row) error {
 	if err != nil {
 		return err
 	}
-	if err := w.sink.store(ctx, key, w.arena.Finish(value), !w.hasRowID()); err != nil {
+	if err := w.sink.store(ctx, key, w.arena.Finish(value), !w.hasRowID(), w.notify.everyone()); err != nil {
 		return err
 	}
 	for i := range w.indexes {
@@ -138,28 +140,28 @@ func (w *tableWriter) insertEntry(ctx context.Context, ix *catalog.IndexDescript
 	if err != nil {
 		return err
 	}
-	return w.sink.store(ctx, key, w.arena.Finish(value), ix.Unique && !hasNull)
+	return w.sink.store(ctx, key, w.arena.Finish(value), ix.Unique && !hasNull, 0)
 }
 
 // delete removes a row and its entries.
 func (w *tableWriter) delete(ctx context.Context, row types.Row) error {
-	if err := w.remove(ctx, &w.table.Primary, row); err != nil {
+	if err := w.remove(ctx, &w.table.Primary, row, w.notify.everyone()); err != nil {
 		return err
 	}
 	for i := range w.indexes {
-		if err := w.remove(ctx, w.indexes[i].IndexDescriptor, row); err != nil {
+		if err := w.remove(ctx, w.indexes[i].IndexDescriptor, row, 0); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *tableWriter) remove(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row) error {
+func (w *tableWriter) remove(ctx context.Context, ix *catalog.IndexDescriptor, row types.Row, notify notifyRef) error {
 	key, hasNull, err := rowenc.AppendKey(w.arena.Start(), w.table, ix, row)
 	if err != nil {
 		return err
 	}
-	return w.sink.delete(ctx, w.arena.Finish(key), ix.Unique && !hasNull && ix != &w.table.Primary)
+	return w.sink.delete(ctx, w.arena.Finish(key), ix.Unique && !hasNull && ix != &w.table.Primary, notify)
 }
 
 // update replaces a row: in place where its primary key stays, and only those entries that change.
@@ -169,22 +171,28 @@ func (w *tableWriter) update(ctx context.Context, old, row types.Row) error {
 		return err
 	}
 	key = w.arena.Finish(key)
-	mustBeNew := false
+	mustBeNew, notify := false, notifyRef(0)
 	if w.moves {
 		if w.oldKey, _, err = rowenc.AppendKey(w.oldKey[:0], w.table, &w.table.Primary, old); err != nil {
 			return err
 		}
 		if mustBeNew = !bytes.Equal(w.oldKey, key); mustBeNew {
-			if err := w.sink.delete(ctx, w.arena.Keep(w.oldKey), false); err != nil {
+			notify = w.notify.everyone()
+			if err := w.sink.delete(ctx, w.arena.Keep(w.oldKey), false, notify); err != nil {
 				return err
 			}
+		}
+	}
+	if !mustBeNew {
+		if notify, err = w.notify.changed(old, row); err != nil {
+			return err
 		}
 	}
 	value, err := rowenc.AppendRow(w.arena.Start(), w.table, row)
 	if err != nil {
 		return err
 	}
-	if err := w.sink.store(ctx, key, w.arena.Finish(value), mustBeNew); err != nil {
+	if err := w.sink.store(ctx, key, w.arena.Finish(value), mustBeNew, notify); err != nil {
 		return err
 	}
 	for i := range w.indexes {
@@ -211,7 +219,7 @@ func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescript
 		return err
 	}
 	if moved {
-		if err := w.sink.delete(ctx, w.arena.Keep(w.oldKey), ix.Unique && !hadNull); err != nil {
+		if err := w.sink.delete(ctx, w.arena.Keep(w.oldKey), ix.Unique && !hadNull, 0); err != nil {
 			return err
 		}
 	} else {
@@ -222,7 +230,7 @@ func (w *tableWriter) updateEntry(ctx context.Context, ix *catalog.IndexDescript
 			return nil
 		}
 	}
-	return w.sink.store(ctx, w.arena.Keep(w.newKey), w.arena.Keep(w.newVal), moved && ix.Unique && !hasNull)
+	return w.sink.store(ctx, w.arena.Keep(w.newKey), w.arena.Keep(w.newVal), moved && ix.Unique && !hasNull, 0)
 }
 
 func (w *tableWriter) notNullViolation(ord int, row types.Row) error {

@@ -21,7 +21,7 @@ type update struct {
 }
 
 func newUpdate(ex *execution, input Operator, n *planner.Update) *update {
-	w := newTableWriter(ex, n.Table, n.Checks, n.Changed)
+	w := newTableWriter(ex, n.Table, n.Checks, n.Changed, n.Observed)
 	w.sink.direct = n.Direct && (n.Input.Properties().AtMostOne || !w.takesKeys())
 	o := &update{
 		modify: newModify(ex, input, w, n.Returning),

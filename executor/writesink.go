@@ -25,8 +25,10 @@ import (
 type writeSink struct {
 	ex     *execution
 	direct bool
+	notify *notifier
 
 	deletes [][]byte
+	gone    [][]byte // further deletes: rows of an observed table
 	stores  []store
 	freed   [][]byte // unique keys deleted and not locked yet
 	fresh   [][]byte // scratch: the keys of a group that must be new
@@ -44,6 +46,7 @@ type writeSink struct {
 type store struct {
 	key, value []byte
 	mustBeNew  bool
+	notify     notifyRef
 }
 
 const storeBytes = 56
@@ -51,8 +54,9 @@ const storeBytes = 56
 // eagerGroup is the number of keys that are checked together.
 const eagerGroup = 1024
 
-// delete removes a key; frees marks an entry of a unique index, whose key another transaction may insert.
-func (s *writeSink) delete(ctx context.Context, key []byte, frees bool) error {
+// delete removes a key; frees marks an entry of a unique index, whose key another transaction may insert. notify is 0, or that of
+// all observers.
+func (s *writeSink) delete(ctx context.Context, key []byte, frees bool, notify notifyRef) error {
 	if frees && s.ex.rt.Lock {
 		s.freed = append(s.freed, key)
 		if err := s.book(headerBytes); err != nil {
@@ -65,9 +69,13 @@ func (s *writeSink) delete(ctx context.Context, key []byte, frees bool) error {
 		}
 	}
 	if s.direct {
-		return s.wrote(ctx, s.ex.txn.Delete(key))
+		return s.wrote(ctx, s.ex.txn.Delete(key), notify)
 	}
-	s.deletes = append(s.deletes, key)
+	if notify != 0 {
+		s.gone = append(s.gone, key)
+	} else {
+		s.deletes = append(s.deletes, key)
+	}
 	if err := s.note(key, nil); err != nil {
 		return err
 	}
@@ -92,16 +100,16 @@ func (s *writeSink) get(ctx context.Context, key []byte) ([]byte, error) {
 }
 
 // store writes a key, which must not exist yet if mustBeNew.
-func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool) error {
+func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool, notify notifyRef) error {
 	if s.direct {
 		switch {
 		case !mustBeNew:
-			return s.wrote(ctx, s.ex.txn.Put(key, value))
+			return s.wrote(ctx, s.ex.txn.Put(key, value), notify)
 		case !s.ex.rt.EagerUnique:
-			return s.wrote(ctx, s.ex.txn.Insert(key, value))
+			return s.wrote(ctx, s.ex.txn.Insert(key, value), notify)
 		}
 	}
-	s.stores = append(s.stores, store{key, value, mustBeNew})
+	s.stores = append(s.stores, store{key, value, mustBeNew, notify})
 	if err := s.note(key, value); err != nil {
 		return err
 	}
@@ -115,9 +123,15 @@ func (s *writeSink) store(ctx context.Context, key, value []byte, mustBeNew bool
 }
 
 // wrote is called after each write, which may have failed; it merges files of writes in time.
-func (s *writeSink) wrote(ctx context.Context, err error) error {
-	if s.writes++; err != nil || s.writes%ticksPerCheck != 0 {
+func (s *writeSink) wrote(ctx context.Context, err error, notify notifyRef) error {
+	if err != nil {
 		return err
+	}
+	if notify != 0 {
+		s.notify.notify(notify)
+	}
+	if s.writes++; s.writes%ticksPerCheck != 0 {
+		return nil
 	}
 	return s.ex.txn.MergeRuns(ctx)
 }
@@ -137,13 +151,11 @@ func (s *writeSink) flush(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, key := range s.deletes {
-		if err := s.wrote(ctx, s.ex.txn.Delete(key)); err != nil {
-			return err
-		}
-		if err := s.ex.tick(ctx); err != nil {
-			return err
-		}
+	if err := s.applyDeletes(ctx, s.deletes, 0); err != nil {
+		return err
+	}
+	if err := s.applyDeletes(ctx, s.gone, s.notify.everyone()); err != nil {
+		return err
 	}
 	for from := 0; from < len(s.stores); from += eagerGroup {
 		group := s.stores[from:min(from+eagerGroup, len(s.stores))]
@@ -172,6 +184,18 @@ func (s *writeSink) finish(ctx context.Context) error {
 	return err
 }
 
+func (s *writeSink) applyDeletes(ctx context.Context, keys [][]byte, notify notifyRef) error {
+	for _, key := range keys {
+		if err := s.wrote(ctx, s.ex.txn.Delete(key), notify); err != nil {
+			return err
+		}
+		if err := s.ex.tick(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *writeSink) apply(ctx context.Context, group []store) (err error) {
 	for i := range group {
 		w := &group[i]
@@ -180,7 +204,7 @@ func (s *writeSink) apply(ctx context.Context, group []store) (err error) {
 		} else {
 			err = s.ex.txn.Put(w.key, w.value)
 		}
-		if err = s.wrote(ctx, err); err != nil {
+		if err = s.wrote(ctx, err, w.notify); err != nil {
 			return err
 		}
 		if err := s.ex.tick(ctx); err != nil {
@@ -243,10 +267,11 @@ func (s *writeSink) violation(ctx context.Context, key []byte) error {
 // discard drops the deferred writes.
 func (s *writeSink) discard() {
 	clear(s.deletes)
+	clear(s.gone)
 	clear(s.stores)
 	clear(s.freed)
 	clear(s.pending)
-	s.deletes, s.stores, s.freed = s.deletes[:0], s.stores[:0], s.freed[:0]
+	s.deletes, s.gone, s.stores, s.freed = s.deletes[:0], s.gone[:0], s.stores[:0], s.freed[:0]
 	s.ex.mem.shrink(s.held)
 	s.held = 0
 }

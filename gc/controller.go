@@ -37,14 +37,17 @@ type Member struct {
 type Drops interface {
 	// Dropped lists those whose removal was committed at or below ts. It is called while ts may still be read at.
 	Dropped(ctx context.Context, ts tso.Timestamp) ([]DroppedSpan, error)
+	// RemoveCells removes all notify cells of an observer, durably. No transaction is left that writes some.
+	RemoveCells(ctx context.Context, observer uint64) error
 	// Forget is called with those whose keys are removed.
 	Forget(ctx context.Context, ids []uint64) error
 }
 
-// DroppedSpan is a span and the id of its record.
+// DroppedSpan is a span and the id of its record. If Observer is set, the observer's notify cells are meant, on all shards.
 type DroppedSpan struct {
-	ID   uint64
-	Span kv.Span
+	ID       uint64
+	Span     kv.Span
+	Observer uint64
 }
 
 // Settings outlive the controller's process; *kv.Engine keeps them.

@@ -287,6 +287,9 @@ func (c *Controller) collectAll(ctx context.Context, r *round, left []kv.LeftLoc
 // unavailable shard, waits for a later round.
 func (c *Controller) drop(ctx context.Context, r *round, drops []DroppedSpan, protected []kv.TSSpan) error {
 	drops = slices.DeleteFunc(slices.Clone(drops), func(d DroppedSpan) bool {
+		if d.Observer != 0 {
+			return len(protected) > 0 // Locks are left that may yet become cells.
+		}
 		return slices.ContainsFunc(r.away, func(m Member) bool {
 			return slices.ContainsFunc(m.Spans, func(s kv.Span) bool { return s.Overlaps(&d.Span) })
 		})
@@ -299,6 +302,13 @@ func (c *Controller) drop(ctx context.Context, r *round, drops []DroppedSpan, pr
 	err := durably(ctx, r.present, func() error {
 		gone = gone[:0]
 		for _, d := range drops {
+			if d.Observer != 0 {
+				if err := c.opts.Drops.RemoveCells(ctx, d.Observer); err != nil {
+					return err
+				}
+				gone = append(gone, d.ID)
+				continue
+			}
 			free, err := dropSpan(ctx, r.present, &kv.DropSpanRequest{Span: d.Span, SafePoint: r.safePoint, Protected: protected})
 			if err != nil {
 				return err

@@ -74,6 +74,9 @@ func (d drops) Dropped(ctx context.Context, ts tso.Timestamp) ([]gc.DroppedSpan,
 	for i, rec := range records {
 		spans[i].ID = rec.ID
 		s := &spans[i].Span
+		if spans[i].Observer = rec.Observer; rec.Observer != 0 {
+			continue
+		}
 		if rec.Index == 0 {
 			s.Start, s.End = rowenc.TableSpan(rec.Table)
 		} else {
@@ -81,6 +84,11 @@ func (d drops) Dropped(ctx context.Context, ts tso.Timestamp) ([]gc.DroppedSpan,
 		}
 	}
 	return spans, nil
+}
+
+// RemoveCells implements gc.Drops.
+func (d drops) RemoveCells(ctx context.Context, observer uint64) error {
+	return d.db.Observers().Drop(ctx, observer, kv.Span{})
 }
 
 // Forget implements gc.Drops.

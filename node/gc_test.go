@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/percodb/percodb/ddl"
@@ -16,7 +17,7 @@ func TestDroppedSpans(t *testing.T) {
 	store := storetest.Open(t, nil)
 	for _, text := range []string{
 		"create table a (id int primary key)", "create table b (id int primary key, n int)", "create index i on b (n)",
-		"drop table a", "drop index i",
+		"create observer o on b", "create observer p on a", "drop table a", "drop index i", "drop observer o",
 	} {
 		stmt, err := sql.ParseTree(text)
 		if err != nil {
@@ -37,6 +38,10 @@ func TestDroppedSpans(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, span := range spans {
+			if span.Observer != 0 {
+				ids = append(ids, span.ID)
+				continue
+			}
 			if string(span.Span.Start) >= string(span.Span.End) {
 				t.Errorf("span %x to %x", span.Span.Start, span.Span.End)
 			}
@@ -45,13 +50,13 @@ func TestDroppedSpans(t *testing.T) {
 		return ids
 	}
 	ids := list()
-	if len(ids) != 2 {
-		t.Fatalf("%d spans of a dropped table and a dropped index", len(ids))
+	if len(ids) != 5 {
+		t.Fatalf("%d records of a dropped table and a dropped index, and of two observers and the acknowledgements of one", len(ids))
 	}
 	if err := d.Forget(ctx, ids[:1]); err != nil {
 		t.Fatal(err)
 	}
-	if left := list(); len(left) != 1 || left[0] != ids[1] {
+	if left := list(); !slices.Equal(left, ids[1:]) {
 		t.Errorf("%v are left of %v", left, ids)
 	}
 	if err := d.Forget(ctx, list()); err != nil || len(list()) != 0 {

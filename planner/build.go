@@ -24,6 +24,8 @@ type Options struct {
 	Literals []sql.Literal
 	// NoSlots makes constants of all literals: for views, defaults and DDL.
 	NoSlots bool
+	// Rows are rows that the statement may name, outside of all that it reads. Their parameters come before others.
+	Rows []InputRow
 	// Meter is polled and draws memory as a long statement is planned; nil: the context alone is polled.
 	Meter *sql.Meter
 	// Trace, if set, is called with the tree after each rewriting rule.
@@ -37,18 +39,19 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	b := &binder{ctx: ctx, r: r, env: env, opts: opts, noSlots: opts.NoSlots}
 	p := &physical{b: b}
 	plan := &Plan{SchemaVersion: r.Version()}
+	outer := b.rowScope()
 	var err error
 	switch s := stmt.(type) {
 	case *ast.Query:
 		b.travels = s
 		plan.AsOf = s.AsOf() != nil
-		err = p.planQuery(plan, s)
+		err = p.planQuery(plan, s, outer)
 	case *ast.Insert:
-		err = p.planChange(plan, "INSERT", func() (*change, error) { return b.bindInsert(s, nil) })
+		err = p.planChange(plan, "INSERT", func() (*change, error) { return b.bindInsert(s, outer) })
 	case *ast.Update:
-		err = p.planChange(plan, "UPDATE", func() (*change, error) { return b.bindUpdate(s, nil) })
+		err = p.planChange(plan, "UPDATE", func() (*change, error) { return b.bindUpdate(s, outer) })
 	case *ast.Delete:
-		err = p.planChange(plan, "DELETE", func() (*change, error) { return b.bindDelete(s, nil) })
+		err = p.planChange(plan, "DELETE", func() (*change, error) { return b.bindDelete(s, outer) })
 	default:
 		err = pgerror.New(pgerror.InternalError, "%T is not planned", stmt)
 	}
@@ -94,28 +97,7 @@ func BindExpr(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r cat
 		cols = scan.cols
 		sc.items = append(sc.items, scanItem(scan, t.Name, true))
 	}
-	sc.in(clause, false, false)
-	x, err := sc.expr(e)
-	if err != nil {
-		return nil, err
-	}
-	if expr.HasSubquery(x) {
-		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", clause).At(startOf(e))
-	}
-	if want.Valid() {
-		from := x.Type()
-		x, err = b.coerce(x, want, castAssignment, startOf(e))
-		if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
-			return nil, pgerror.New(pgerror.DatatypeMismatch, "expression is of type %s but type %s is wanted", from.Base(), want.Base()).At(startOf(e))
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	x = b.textIfUnknown(x)
-	p := &physical{b: b}
-	out := p.compile(x, cols)
-	return out, p.err
+	return b.standalone(sc, e, cols, want, clause)
 }
 
 // checkParams refuses parameters whose type is not determined.
@@ -133,8 +115,8 @@ func (b *binder) checkParams() error {
 }
 
 // planQuery plans a SELECT, VALUES or set operation.
-func (p *physical) planQuery(plan *Plan, s *ast.Query) error {
-	q, err := p.b.bindQuery(s, nil, true)
+func (p *physical) planQuery(plan *Plan, s *ast.Query, outer *scope) error {
+	q, err := p.b.bindQuery(s, outer, true)
 	if err != nil {
 		return err
 	}

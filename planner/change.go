@@ -14,10 +14,13 @@ func (p *physical) insert(c *change) Node {
 		return in.node
 	}
 	n := &Insert{Table: c.table, Input: in.node, Checks: p.checks(c.table, c.scan)}
+	var changed []int
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	if c.conflict != nil {
 		n.OnConflict = p.onConflict(c)
+		changed = n.OnConflict.Changed
 	}
+	n.Observed = observed(c.table, changed)
 	n.Out, n.Returning = p.returning(c.returning, c.scan.cols)
 	return n
 }
@@ -51,6 +54,7 @@ func (p *physical) update(c *change) Node {
 	}
 	p.rewriteAllIn(c.set)
 	n := &Update{Table: c.table, Input: in.node, Changed: c.changed, Checks: p.checks(c.table, c.scan)}
+	n.Observed = observed(c.table, c.changed)
 	n.Set = p.compileAll(c.set, c.cols)
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	n.Out, n.Returning = p.returning(c.returning, c.cols)
@@ -63,7 +67,7 @@ func (p *physical) delete(c *change) Node {
 	if p.err != nil {
 		return in.node
 	}
-	n := &Delete{Table: c.table, Input: in.node}
+	n := &Delete{Table: c.table, Input: in.node, Observed: observed(c.table, nil)}
 	n.Est = Estimate{Rows: in.est.Rows, Cost: in.est.Cost + in.est.Rows*pointCost}
 	n.Out, n.Returning = p.returning(c.returning, c.cols)
 	return n

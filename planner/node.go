@@ -322,6 +322,7 @@ type (
 		Checks     []Check
 		OnConflict *OnConflict
 		Returning  []expr.Scalar // over the stored row; nil: none
+		Observed   *Observed     // nil: the table has no observers
 		// Gather: Input may read what the statement writes, so all its rows are read first.
 		Gather bool
 		// Direct: no later read of the statement can return a row that it has written.
@@ -337,6 +338,7 @@ type (
 		Changed   []int         // ordinals that Set may change
 		Checks    []Check
 		Returning []expr.Scalar // over the new row followed by the rest of the input row
+		Observed  *Observed     // nil: the table has no observers
 		// Direct and LockedBelow are as for Delete.
 		Direct, LockedBelow bool
 	}
@@ -346,6 +348,7 @@ type (
 		Table     *catalog.TableDescriptor
 		Input     Node
 		Returning []expr.Scalar // over the input row
+		Observed  *Observed     // nil: the table has no observers
 		// Direct: no later read of the statement can return a row that it has written.
 		Direct bool
 		// LockedBelow: Input locks its row, see PointGet.LockFirst.

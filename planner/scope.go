@@ -66,6 +66,7 @@ type nsItem struct {
 	schema, alias string
 	cols          []nsCol
 	rel           bool // may be named as a qualifier
+	given         bool // its columns are parameters
 	open          bool // its columns may be named without one
 	scan          *scanRel
 	query         *query // of a subquery or view
@@ -106,6 +107,11 @@ func (sc *scope) in(clause string, aggs, sets bool) {
 
 // value makes the expression for a column in sight.
 func (c *nsCol) value(b *binder, pos int) expr.Scalar {
+	if in, ok := c.e.(*expr.Input); ok {
+		x := *in
+		x.Pos = pos
+		return &x
+	}
 	if c.e != nil {
 		return expr.Clone(c.e)
 	}
@@ -177,7 +183,9 @@ func (sc *scope) bareColumn(name string, pos int) (expr.Scalar, error) {
 				if err := at.barred.hold(i, it.alias, pos); err != nil {
 					return nil, err
 				}
-				sc.b.touch(at.depth)
+				if !it.given {
+					sc.b.touch(at.depth)
+				}
 				return it.wholeRow(sc.b, pos), nil
 			}
 		}
@@ -286,7 +294,9 @@ func (sc *scope) qualifiedColumn(schema, table, name string, pos int) (expr.Scal
 	if found == nil {
 		return nil, undefinedColumn(table, name, pos)
 	}
-	sc.b.touch(at.depth)
+	if !it.given {
+		sc.b.touch(at.depth)
+	}
 	return found.value(sc.b, pos), nil
 }
 

@@ -126,7 +126,7 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 		return c.discard(n)
 	case *ast.Listen, *ast.Unlisten, *ast.Notify:
 		return c.notifications.run(tree)
-	case *ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.NotifyObserver, *ast.WaitObserver:
+	case *ast.NotifyObserver, *ast.WaitObserver:
 		return Tag{}, pgerror.Unsupported("OBSERVER", "")
 	case *ast.LockTable:
 		return Tag{}, pgerror.Unsupported("LOCK TABLE", "Snapshots need no table locks; write conflicts answer 40001.")

@@ -189,7 +189,7 @@ func (c *copyIn) run(ctx context.Context) (Tag, error) {
 	}
 	var rt executor.Runtime
 	c.runner.fillRuntime(&rt, nil)
-	inserter := executor.NewInserter(c.target, c.insert.Checks, &rt)
+	inserter := executor.NewInserter(c.target, c.insert.Checks, c.insert.Observed, &rt)
 	for {
 		fields, err := reader.Next()
 		if err == io.EOF {

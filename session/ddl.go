@@ -89,6 +89,12 @@ func changeName(tree ast.Statement) string {
 		return "CREATE SEQUENCE"
 	case *ast.CreateSchema:
 		return "CREATE SCHEMA"
+	case *ast.CreateObserver:
+		return "CREATE OBSERVER"
+	case *ast.AlterObserver:
+		return "ALTER OBSERVER"
+	case *ast.DropObserver:
+		return "DROP OBSERVER"
 	case *ast.AlterTable:
 		return "ALTER " + n.Kind
 	case *ast.Truncate:
@@ -115,6 +121,14 @@ func mustBeAlone(tree ast.Statement, block bool) error {
 		}
 	case *ast.Vacuum:
 		what = "VACUUM"
+	case *ast.CreateObserver:
+		if n.From == "BEGINNING" {
+			what = "CREATE OBSERVER ... FROM BEGINNING"
+		}
+	case *ast.AlterObserver:
+		if n.Change == ast.RetryObserver {
+			what = "ALTER OBSERVER ... RETRY"
+		}
 	}
 	if what == "" || !block {
 		return nil

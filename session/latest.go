@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 )
 
@@ -37,6 +38,9 @@ func (r *latestReader) Get(ctx context.Context, key []byte) ([]byte, error) {
 	}
 	return value, nil
 }
+
+// Notify implements executor.Txn. It is not called: nothing is written.
+func (r *latestReader) Notify(*mvcc.NotifySet) {}
 
 func orSchemaChanged(err error) error {
 	if err != nil {

@@ -125,6 +125,7 @@ type statementRunner struct {
 	warnings *warnings
 	commands *commands
 	scratch  executor.Scratch
+	hop      uint8     // of the session's changes; see executor.Runtime
 	inputs   types.Row // of the plan that runs, unless that keeps its own
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -23,6 +24,7 @@ type systemView struct {
 	settings *settings.Settings
 	env      *builtin.Env
 	warnings *warnings
+	changed  []types.Row // of the relation of changed rows
 }
 
 // User implements catalog.SystemView.

@@ -112,6 +112,22 @@ func (session) Oracle(context.Context) (catalog.Oracle, error) {
 	return catalog.Oracle{Now: ticks(1000), WindowEnd: ticks(3000), SafePoint: ticks(1), OldestActive: ticks(9)}, nil
 }
 
+func (session) ObserverActivity(context.Context) (map[uint64]catalog.ObserverActivity, error) {
+	return map[uint64]catalog.ObserverActivity{16400: {Pending: 3, Oldest: ticks(500), Runs: 7, RunsPerSecond: 0.5, LatencyP50: 1.5}}, nil
+}
+func (session) ObserverErrors(_ context.Context, yield func(*catalog.ObserverError) error) error {
+	for _, observer := range []uint64{16400, 99} { // The second is being dropped.
+		err := yield(&catalog.ObserverError{
+			Observer: observer, Key: exampleKey(1, types.Int(5)), Code: "22012", Message: "division by zero", Attempts: 16, At: ticks(900), CommitTS: ticks(400),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+func (session) Changed(func(types.Row) error) error { return nil }
+
 // ticks is a timestamp so many milliseconds after 2024-01-01 UTC.
 func ticks(ms int64) tso.Timestamp { return tso.FromPhysical(1_704_067_200_000 + ms) }
 
@@ -154,6 +170,10 @@ func example() *fixed {
 				Columns: []catalog.IndexColumn{{ColumnID: 3, Desc: true}, {ColumnID: 2, NullsFirst: true}, {ColumnID: 1, Desc: true, NullsFirst: true}}},
 		},
 		Checks: []catalog.CheckDescriptor{{OID: 16389, Name: "t_price_check", Expr: "price >= 0"}},
+		Observers: []catalog.ObserverDescriptor{
+			{ID: 16400, Name: "o", Columns: []uint32{2, 3}, When: "new.price > 0", Body: "SELECT '$$'", AckIndex: 4, Concurrency: 8, Batch: 1, MaxAttempts: 16},
+			{ID: 16401, Name: "Seeds", State: catalog.ObserverSeeding, AckIndex: 5, Concurrency: 1, Batch: 100, MaxAttempts: 1, Weak: true, Comment: "slow"},
+		},
 	}
 	hidden := &catalog.TableDescriptor{
 		ID: 16390, Kind: catalog.KindTable, Schema: "other", Name: "h",

@@ -29,6 +29,8 @@ const ownerName = "percodb"
 func rowsFunctions() map[string]func(*scan) error {
 	return map[string]func(*scan) error{
 		"percodb.locks":                  lockRows,
+		"percodb.observer_errors":        observerErrorRows,
+		"percodb.observers":              observerRows,
 		"percodb.oracle":                 oracleRows,
 		"percodb.ranges":                 rangeRows,
 		"percodb.transactions":           transactionRows,

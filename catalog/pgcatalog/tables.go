@@ -170,6 +170,14 @@ func intArray(elem types.Type, values []int64) types.Datum {
 	return types.NewArray(a)
 }
 
+func textArray(values []string) types.Datum {
+	a := &types.Array{Elem: types.TText, Elems: make([]types.Datum, len(values))}
+	for i, v := range values {
+		a.Elems[i] = types.Text(v)
+	}
+	return types.NewArray(a)
+}
+
 func yesNo(v bool) types.Datum {
 	if v {
 		return types.Text("YES")

@@ -113,6 +113,7 @@ var scenarios = []struct {
 		{"T-OBS-4", "", "Many changes of a row are delivered once at least and as often as there are at most; the last state is seen."},
 		{"T-OBS-5", "", "A key whose owner died after the commit point notifies its observers when another transaction commits it, at the owner's commit_ts."},
 		{"T-OBS-7", "", "Without hints all changes are delivered."},
+		{"T-OBS-9", "", "A change notifies an observer if and only if it commits after CREATE OBSERVER and before DROP OBSERVER."},
 		{"T-OBS-10", "", "A transaction that rolls back, conflicts or dies, and writes that a savepoint undoes, notify nobody."},
 	}},
 	{"Ordering, schema and storage layout", []scenario{

@@ -8,6 +8,14 @@ type Visitor struct {
 	// Table is called with every table that is named, except where the name is that of a WITH item in
 	// sight.
 	Table func(*TableRef)
+	// Target is called with the table that a statement changes.
+	Target func(*TableName)
+}
+
+// InspectStatement visits all that is in a query, or in a change of rows; other statements have no parts.
+func InspectStatement(s Statement, v Visitor) {
+	w := &walker{Visitor: v}
+	w.statement(s)
 }
 
 // InspectExpr visits e and all that is in it, subqueries included.
@@ -20,6 +28,62 @@ func InspectExpr(e Expr, v Visitor) {
 func InspectQuery(q *Query, v Visitor) {
 	w := &walker{Visitor: v}
 	w.query(q)
+}
+
+func (w *walker) statement(s Statement) {
+	outer := len(w.ctes)
+	defer func() { w.ctes = w.ctes[:outer] }()
+	switch n := s.(type) {
+	case *Query:
+		w.query(n)
+	case *Insert:
+		w.with(n.With)
+		w.target(&n.Table)
+		w.query(n.Query)
+		if c := n.OnConflict; c != nil {
+			w.exprs(c.Columns)
+			w.assignments(c.Set)
+			w.expr(c.Where)
+		}
+		w.items(n.Returning)
+	case *Update:
+		w.with(n.With)
+		w.target(&n.Table)
+		w.assignments(n.Set)
+		w.tables(n.From)
+		w.expr(n.Where)
+		w.items(n.Returning)
+	case *Delete:
+		w.with(n.With)
+		w.target(&n.Table)
+		w.tables(n.Using)
+		w.expr(n.Where)
+		w.items(n.Returning)
+	}
+}
+
+func (w *walker) target(name *TableName) {
+	if w.Visitor.Target != nil {
+		w.Visitor.Target(name)
+	}
+}
+
+func (w *walker) assignments(list []Assignment) {
+	for i := range list {
+		w.expr(list[i].Value)
+	}
+}
+
+func (w *walker) items(list []SelectItem) {
+	for i := range list {
+		w.expr(list[i].Expr)
+	}
+}
+
+func (w *walker) tables(list []TableExpr) {
+	for _, t := range list {
+		w.table(t)
+	}
 }
 
 // walker keeps the names of WITH items in sight, innermost last.
@@ -129,35 +193,37 @@ func (w *walker) query(q *Query) {
 	}
 	outer := len(w.ctes)
 	defer func() { w.ctes = w.ctes[:outer] }()
-	if q.With != nil {
-		if q.With.Recursive {
-			for i := range q.With.CTEs {
-				w.ctes = append(w.ctes, q.With.CTEs[i].Name)
-			}
-		}
-		for i := range q.With.CTEs {
-			if inner, ok := q.With.CTEs[i].Statement.(*Query); ok {
-				w.query(inner)
-			}
-			w.ctes = append(w.ctes, q.With.CTEs[i].Name)
-		}
-	}
+	w.with(q.With)
 	w.body(q.Body)
 	w.order(q.OrderBy)
 	w.expr(q.Limit)
 	w.expr(q.Offset)
 }
 
+// with visits the items of a WITH clause, which are in sight afterwards.
+func (w *walker) with(with *With) {
+	if with == nil {
+		return
+	}
+	if with.Recursive {
+		for i := range with.CTEs {
+			w.ctes = append(w.ctes, with.CTEs[i].Name)
+		}
+	}
+	for i := range with.CTEs {
+		if inner, ok := with.CTEs[i].Statement.(*Query); ok {
+			w.query(inner)
+		}
+		w.ctes = append(w.ctes, with.CTEs[i].Name)
+	}
+}
+
 func (w *walker) body(b QueryBody) {
 	switch n := b.(type) {
 	case *Select:
 		w.exprs(n.DistinctOn)
-		for i := range n.Columns {
-			w.expr(n.Columns[i].Expr)
-		}
-		for _, t := range n.From {
-			w.table(t)
-		}
+		w.items(n.Columns)
+		w.tables(n.From)
 		w.expr(n.Where)
 		w.exprs(n.GroupBy)
 		w.expr(n.Having)

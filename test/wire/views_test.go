@@ -63,6 +63,31 @@ func TestOracleAndRangesViews(t *testing.T) {
 		"count(*) filter (where start_bytes = ''), count(*) filter (where end_bytes = '') from percodb.ranges"), "true true 1 1\n")
 }
 
+// Goal: percodb.observers shows observers as they were created and altered, in a form that creates them again; in a block, as the block
+// sees them. Method: create one from its own definition.
+func TestObserversView(t *testing.T) {
+	c, other := connect(t, ""), connect(t, "")
+	execAll(t, c, "drop table if exists observed_t, observed_log", "create table observed_t (id int primary key, a text)", "create table observed_log (id int primary key)",
+		"create observer watching on observed_t (a) when (new.a <> '') with (batch = 1, concurrency = 2) as $$ insert into observed_log values (key.id) on conflict do nothing $$",
+		"comment on observer watching is 'log'", "insert into observed_t values (1, 'x')", "alter observer watching set (max_attempts = 3)")
+	const view = "select name, schema_name, table_name, columns, condition, state, options, comment, definition from percodb.observers where table_name = 'observed_t'"
+	got := query(t, c, view)
+	var definition string
+	if err := c.QueryRow(testContext(t), "select definition from percodb.observers where name = 'watching'").Scan(&definition); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, "observers", got, "watching public observed_t [a] new.a <> '' enabled [concurrency=2 batch=1 max_attempts=3 weak=false] log "+definition+"\n")
+	execAll(t, c, "begin", "drop observer watching")
+	expect(t, "in the block", query(t, c, view), "")
+	expect(t, "outside of it", query(t, other, "select name from percodb.observers where table_name = 'observed_t'"), "watching\n")
+	execAll(t, c, definition, "comment on observer watching is 'log'")
+	expect(t, "created again", query(t, c, view), got)
+	execAll(t, c, "commit")
+	expect(t, "errors", query(t, c, "select count(*) from percodb.observer_errors"), "0\n")
+	execAll(t, c, "drop table observed_t", "drop table observed_log")
+	expect(t, "dropped", query(t, c, view), "")
+}
+
 // Goal: the views are read-only. Method: what must be refused, and with which SQLSTATE.
 func TestSystemViewsAreReadOnly(t *testing.T) {
 	c := connect(t, "")

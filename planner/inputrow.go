@@ -1,0 +1,115 @@
+package planner
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// InputRow is a row that a statement may name although it is in no FROM clause: each column is a parameter of the statement.
+type InputRow struct {
+	Name    string
+	Columns []Column
+	Param   int // number of the first column's parameter; the others' follow
+}
+
+// The names of an observer's rows.
+const (
+	NewRow = "new"
+	KeyRow = "key"
+)
+
+// ObserverRows returns the rows that the condition and the statements of an observer of t may name: NEW, the table's row, and
+// KEY, its primary key.
+func ObserverRows(t *catalog.TableDescriptor) []InputRow {
+	row := InputRow{Name: NewRow, Param: 1}
+	for i := range t.Columns {
+		row.Columns = append(row.Columns, Column{Name: t.Columns[i].Name, Type: t.Columns[i].Type})
+	}
+	key := InputRow{Name: KeyRow, Param: 1 + len(row.Columns)}
+	for i := range t.Primary.Columns {
+		key.Columns = append(key.Columns, row.Columns[t.Ordinal(t.Primary.Columns[i].ColumnID)])
+	}
+	return []InputRow{row, key}
+}
+
+// RowTypes are the types of the parameters of rows that follow each other.
+func RowTypes(rows []InputRow) []types.Type {
+	var all []types.Type
+	for i := range rows {
+		for j := range rows[i].Columns {
+			all = append(all, rows[i].Columns[j].Type)
+		}
+	}
+	return all
+}
+
+// rowScope puts Options.Rows in sight, outside of all else; nil if there are none.
+func (b *binder) rowScope() *scope {
+	if len(b.opts.Rows) == 0 {
+		return nil
+	}
+	b.params = append(b.params, RowTypes(b.opts.Rows)...)
+	for range b.params {
+		b.paramPos = append(b.paramPos, 1)
+	}
+	sc := newScope(b, nil)
+	for i := range b.opts.Rows {
+		row := &b.opts.Rows[i]
+		it := nsItem{alias: row.Name, rel: true, given: true}
+		for j, c := range row.Columns {
+			it.cols = append(it.cols, nsCol{name: c.Name, e: &expr.Input{Index: -1, Param: row.Param + j, Typ: c.Type}})
+		}
+		sc.items = append(sc.items, it)
+	}
+	return sc
+}
+
+// BindRows binds an expression over rows, which lie behind each other in the row that it is evaluated over. The value is
+// coerced to want as for an assignment; the zero Type leaves it as it is. clause is named in errors.
+func BindRows(ctx context.Context, e ast.Expr, rows []InputRow, r catalog.Resolver, env *builtin.Env, want types.Type, clause string) (expr.Scalar, error) {
+	b := &binder{ctx: ctx, r: r, env: env, noSlots: true}
+	sc := newScope(b, nil)
+	var cols []int
+	for i := range rows {
+		it := nsItem{alias: rows[i].Name, rel: true}
+		for _, c := range rows[i].Columns {
+			id := b.newColumn(c.Name, c.Type)
+			it.cols = append(it.cols, nsCol{name: c.Name, id: id})
+			cols = append(cols, id)
+		}
+		sc.items = append(sc.items, it)
+	}
+	return b.standalone(sc, e, cols, want, clause)
+}
+
+// standalone binds an expression that is no part of a statement, over a row of the given columns.
+func (b *binder) standalone(sc *scope, e ast.Expr, cols []int, want types.Type, clause string) (expr.Scalar, error) {
+	sc.in(clause, false, false)
+	x, err := sc.expr(e)
+	if err != nil {
+		return nil, err
+	}
+	if expr.HasSubquery(x) {
+		return nil, pgerror.New(pgerror.FeatureNotSupported, "cannot use subquery in %s", clause).At(startOf(e))
+	}
+	if want.Valid() {
+		from := x.Type()
+		x, err = b.coerce(x, want, castAssignment, startOf(e))
+		if pe, ok := err.(*pgerror.Error); ok && pe.Code == pgerror.CannotCoerce {
+			return nil, pgerror.New(pgerror.DatatypeMismatch, "expression is of type %s but type %s is wanted", from.Base(), want.Base()).At(startOf(e))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	x = b.textIfUnknown(x)
+	p := &physical{b: b}
+	out := p.compile(x, cols)
+	return out, p.err
+}
