@@ -37,6 +37,8 @@ func (ex *execution) buildNode(n planner.Node) (Operator, error) {
 		return &values{ex: ex, rows: n.Rows, out: make(types.Row, len(n.Out))}, nil
 	case *planner.SetFunc:
 		return newSetFunc(ex, n), nil
+	case *planner.Changes:
+		return &changes{ex: ex, node: n}, nil
 	case *planner.VirtualScan:
 		return newVirtualScan(ex, n), nil
 	case *planner.CTEScan:

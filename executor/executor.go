@@ -48,6 +48,8 @@ type Runtime struct {
 	RowIDs RowIDSource
 	// System provides the rows of system tables (TableDescriptor.Rows) about the session; nil: none.
 	System catalog.SystemView
+	// Changes is the source of percodb.changes.
+	Changes ChangeSource
 	// EagerUnique checks unique keys in the statement instead of at commit. It is set inside transaction blocks, where a
 	// client expects the error from the statement.
 	EagerUnique bool

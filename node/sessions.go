@@ -10,6 +10,7 @@ import (
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/waitgraph"
 	"github.com/percodb/percodb/notify"
+	"github.com/percodb/percodb/observer"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/readlease"
 	"github.com/percodb/percodb/server"
@@ -94,15 +95,18 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	if s.join != nil {
 		s.join(hub)
 	}
+	deps := session.Deps{
+		DB: d.db, Catalog: d.catalog, Router: s.router, Oracle: s.oracle, Plans: session.NewPlanCache(),
+		Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version, Notify: hub,
+		GroupSize: n.opts.GroupSize, Shared: !s.local(), GC: reporter,
+		Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7),
+	}
+	observers := observer.Start(observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry})
+	n.onClose(observers.Close)
+	deps.Hints, deps.Observers = observers.Hints, observers.Activity
 	n.server, err = server.New(server.Options{
 		Listen: n.opts.Listen, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
-		Logger: n.log, Messages: n.opts.Memory.Sub("messages of clients", n.opts.Memory.Limit()/4),
-		Deps: session.Deps{
-			DB: d.db, Catalog: d.catalog, Router: s.router, Oracle: s.oracle, Plans: session.NewPlanCache(),
-			Metrics: session.NewMetrics(n.registry), Logger: n.log, Version: n.opts.Version, Notify: hub,
-			GroupSize: n.opts.GroupSize, Shared: !s.local(), GC: reporter,
-			Memory: n.opts.Memory.Sub("statements", n.opts.Memory.Limit()/8*7),
-		},
+		Logger: n.log, Messages: n.opts.Memory.Sub("messages of clients", n.opts.Memory.Limit()/4), Deps: deps,
 	})
 	if err != nil {
 		return err

@@ -448,9 +448,17 @@ func withoutMod(x expr.Scalar, t types.Type) expr.Scalar {
 	return &expr.Cast{X: x, Typ: t}
 }
 
+// tableFuncName is functionName for a function in FROM, which may be percodb.changes.
+func tableFuncName(c *ast.Call) (string, error) {
+	if isChanges(c) {
+		return c.Name[1], nil
+	}
+	return functionName(c)
+}
+
 // tableFunc binds a function in FROM.
 func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
-	name, err := functionName(t.Call)
+	name, err := tableFuncName(t.Call)
 	if err != nil {
 		return nil, err
 	}
@@ -472,7 +480,7 @@ func (b *binder) tableFunc(sc *scope, t *ast.TableFunc) (rel, error) {
 	for i, id := range cols {
 		colName := b.cols[id].Name
 		// A function of one column is named by its alias.
-		if i == 0 && t.Alias != "" {
+		if i == 0 && t.Alias != "" && !isChanges(t.Call) {
 			colName = t.Alias
 		}
 		b.cols[id].Name, b.cols[id].Table = colName, alias
@@ -489,6 +497,9 @@ func (b *binder) tableFuncRel(sc *scope, name string, t *ast.TableFunc) (rel, []
 	if len(t.ColumnDefs) > 0 {
 		return nil, nil, pgerror.New(pgerror.SyntaxError,
 			"a column definition list is only allowed for functions returning \"record\"").At(pos)
+	}
+	if isChanges(t.Call) {
+		return b.changes(sc, t)
 	}
 	if !builtin.IsSetFunc(name) {
 		x, err := sc.expr(t.Call)

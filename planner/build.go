@@ -63,6 +63,7 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	plan.Relations = b.relations
 	plan.Subqueries = b.subs
 	plan.Locks = b.locks
+	plan.Changes = p.changes
 	plan.SinglePoint = plan.ReadOnly && len(p.ctes) == 0 && b.subs == 0 && !b.volatile && !plan.AsOf && readsOneKey(plan.Root)
 	for _, c := range p.ctes {
 		plan.CTEs = append(plan.CTEs, c.node)

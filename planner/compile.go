@@ -15,6 +15,7 @@ type physical struct {
 	inputAt map[inputKey]int
 	outer   [][]int // the columns of the enclosing rows, outermost first
 	ctes    []*physicalCTE
+	changes *Changes // nil: there is none
 	err     error
 	// ruleList is rules(), made once.
 	ruleList []rule

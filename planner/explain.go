@@ -127,6 +127,8 @@ func (x *explainer) describe(n Node) string {
 		return fmt.Sprintf("Values (%s)", plural.Count(len(n.Rows), "row"))
 	case *SetFunc:
 		return "SetFunc " + n.Func.Name + "(" + x.list(n.Args) + ")"
+	case *Changes:
+		return "Changes " + n.Observer.Name + " of " + n.Table.Name
 	case *VirtualScan:
 		return "VirtualScan " + n.Table.Name + x.filter(n.Filter)
 	case *CTEScan:

@@ -113,6 +113,14 @@ type (
 		Args       []expr.Scalar
 		Ordinality bool
 	}
+	// Changes claims changed rows of a table for a client, and yields them: the columns of catalog.ChangedRelation.
+	Changes struct {
+		Base
+		Table    *catalog.TableDescriptor
+		Observer *catalog.ObserverDescriptor
+		// Max is the largest number of rows, Wait for how long to wait for the first; nil: not given. They read no row.
+		Max, Wait expr.Scalar
+	}
 	// VirtualScan yields the rows of a system table.
 	VirtualScan struct {
 		Base
@@ -372,6 +380,7 @@ func (*PointGet) Children() []Node         { return nil }
 func (*Scan) Children() []Node             { return nil }
 func (*Values) Children() []Node           { return nil }
 func (*SetFunc) Children() []Node          { return nil }
+func (*Changes) Children() []Node          { return nil }
 func (*VirtualScan) Children() []Node      { return nil }
 func (*CTEScan) Children() []Node          { return nil }
 func (*WorkScan) Children() []Node         { return nil }

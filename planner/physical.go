@@ -91,6 +91,11 @@ func (p *physical) source(r rel) pnode {
 		est := Estimate{Rows: setRows(r.fn), Cost: setRows(r.fn) * emitCost}
 		return pnode{cols: r.cols, est: est, node: &SetFunc{Base: p.base(r.cols, est), Func: r.fn,
 			Args: p.compileAll(r.args, nil), Ordinality: r.ordinality}}
+	case *changesRel:
+		est := Estimate{Rows: changesRows, Cost: changesRows * emitCost}
+		p.changes = &Changes{Base: p.base(r.cols, est), Table: r.table, Observer: r.observer,
+			Max: p.compile(r.max, nil), Wait: p.compile(r.wait, nil)}
+		return pnode{cols: r.cols, est: est, node: p.changes}
 	case *cteRel:
 		c := p.materialise(r.cte)
 		est := c.node.Estimate()

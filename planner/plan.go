@@ -28,6 +28,8 @@ type Plan struct {
 	AsOf bool
 	// Locks is the strength of a FOR UPDATE or its kind anywhere in the statement, "" for none.
 	Locks string
+	// Changes is the call of percodb.changes, nil if there is none.
+	Changes *Changes
 	// Tag is the command tag's first word: SELECT, INSERT, UPDATE, DELETE.
 	Tag string
 	// Returns: the statement returns rows (SELECT, RETURNING).

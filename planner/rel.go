@@ -159,6 +159,8 @@ func outputs(r rel, s *colSet) {
 		s.addList(r.cols)
 	case *setFuncRel:
 		s.addList(r.cols)
+	case *changesRel:
+		s.addList(r.cols)
 	case *cteRel:
 		s.addList(r.cols)
 	case *workRel:
@@ -268,6 +270,13 @@ func mapExprs(r rel, f func(expr.Scalar) expr.Scalar) {
 		}
 	case *setFuncRel:
 		list(r.args)
+	case *changesRel:
+		if r.max != nil {
+			r.max = f(r.max)
+		}
+		if r.wait != nil {
+			r.wait = f(r.wait)
+		}
 	case *joinRel:
 		list(r.on)
 	case *filterRel:

@@ -18,6 +18,7 @@ const (
 	nullSelectivity    = 0.01
 	otherSelectivity   = 0.5
 	setFuncRows        = 1000.0
+	changesRows        = 100.0
 	recursiveGrowth    = 10.0 // rows of a recursive query over its first term
 )
 

@@ -26,6 +26,7 @@ type commands struct {
 	copies     copyCommands
 	explain    explainCommands
 	schema     schemaCommands
+	observers  observerCommands
 	collection *collection
 }
 
@@ -126,8 +127,10 @@ func (c *commands) run(ctx context.Context, tree ast.Statement, q request) (Tag,
 		return c.discard(n)
 	case *ast.Listen, *ast.Unlisten, *ast.Notify:
 		return c.notifications.run(tree)
-	case *ast.NotifyObserver, *ast.WaitObserver:
-		return Tag{}, pgerror.Unsupported("OBSERVER", "")
+	case *ast.NotifyObserver:
+		return c.observers.notify(ctx, n)
+	case *ast.WaitObserver:
+		return verb("WAIT"), c.observers.wait(ctx, n, q.w)
 	case *ast.LockTable:
 		return Tag{}, pgerror.Unsupported("LOCK TABLE", "Snapshots need no table locks; write conflicts answer 40001.")
 	}

@@ -4,16 +4,11 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/percolator/observe"
 	"github.com/percodb/percodb/sql/types"
 )
 
-// What a session needs to handle changes for an observer.
-
-// SetHop sets the length of the chain of observers that the session's changes continue: 0 for a client's.
-func (s *Session) SetHop(hop uint8) { s.runner.hop = hop }
-
-// SetChanged sets the rows of the relation of changed rows (catalog.ChangedRelation). They must not change meanwhile.
-func (s *Session) SetChanged(rows []types.Row) { s.view.changed = rows }
+// What the views and relations of observers show.
 
 // Changed implements catalog.SystemView.
 func (v *systemView) Changed(yield func(types.Row) error) error {
@@ -25,19 +20,67 @@ func (v *systemView) Changed(yield func(types.Row) error) error {
 	return nil
 }
 
+// countedCells bounds how many of an observer's cells are counted.
+const countedCells = 10_000
+
 // ObserverActivity implements catalog.SystemView.
 func (v *systemView) ObserverActivity(ctx context.Context) (map[uint64]catalog.ObserverActivity, error) {
+	all := map[uint64]catalog.ObserverActivity{}
+	if v.deps.Observers != nil {
+		all = v.deps.Observers()
+	}
 	txn, err := v.deps.DB.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer txn.Close()
-	all := map[uint64]catalog.ObserverActivity{}
 	err = catalog.Seedings(ctx, txn, func(observer uint64, s *catalog.Seeding) error {
-		all[observer] = catalog.ObserverActivity{Seeded: s.Rows}
+		a := all[observer]
+		a.Seeded = s.Rows
+		all[observer] = a
 		return nil
 	})
-	return all, err
+	if err != nil {
+		return nil, err
+	}
+	schema, err := v.deps.Catalog.At(ctx, txn)
+	if err != nil {
+		return nil, err
+	}
+	tables, err := schema.Relations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		for i := range t.Observers {
+			a := all[t.Observers[i].ID]
+			if err := countPending(ctx, Delivery(v.deps.DB, t, &t.Observers[i]), &a); err != nil {
+				return nil, err
+			}
+			all[t.Observers[i].ID] = a
+		}
+	}
+	return all, nil
+}
+
+// countPending sets what an observer has not handled.
+func countPending(ctx context.Context, o *observe.Observer, a *catalog.ObserverActivity) error {
+	for from := []byte(nil); ; {
+		cells, next, err := o.Pending(ctx, handledPage, from)
+		if err != nil {
+			return err
+		}
+		a.Pending += int64(len(cells))
+		for i := range cells {
+			if a.Oldest == 0 || cells[i].Latest < a.Oldest {
+				a.Oldest = cells[i].Latest
+			}
+		}
+		if a.More = next != nil; !a.More || a.Pending >= countedCells {
+			return nil
+		}
+		from = next
+	}
 }
 
 // ObserverErrors implements catalog.SystemView.

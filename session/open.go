@@ -24,6 +24,7 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 	if !plan.ReadOnly && x.tx.activeModes().ReadOnly {
 		return readOnlyError(plan.Command())
 	}
+	r.wait.used = x.tx.queried || len(x.tx.savepoints) > 0
 	if !x.tx.latest {
 		if err := x.tx.use(ctx); err != nil {
 			return err
@@ -63,6 +64,9 @@ func (x *statementRunner) openRunner(ctx context.Context, r *run, inputs types.R
 		}
 	}
 	x.fillRuntime(&r.runtime, inputs)
+	if r.plan.Changes != nil {
+		r.runtime.Changes = x.changeSource(r)
+	}
 	runner.Bind(&r.runtime)
 	if err := runner.Open(ctx); err != nil {
 		return errors.Join(err, runner.Close())

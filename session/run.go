@@ -82,6 +82,7 @@ type run struct {
 	completed bool // the client has been sent the tag
 	tag       Tag  // of the last pull
 
+	wait              changesWait
 	locks             bool  // it takes locks before it writes
 	drawn             int64 // by the meter before the first attempt
 	start             percolator.Savepoint
@@ -345,7 +346,11 @@ func (x *statementRunner) finishPlan(r *run) error {
 //
 //	a row changed before it was locked   within the transaction, which keeps its locks
 //	a conflict                           in a transaction of its own, which locks before it writes
+//	nothing has changed yet              for percodb.changes, after a wait
 func (x *statementRunner) prepareAttempt(ctx context.Context, r *run, err error, w ResultWriter) error {
+	if errors.Is(err, errNoChanges) {
+		return x.awaitChanges(ctx, r, w)
+	}
 	if r.locks && errors.Is(err, percolator.ErrRestartStatement) {
 		if err = x.restart(ctx, r, err, w); err == nil {
 			return nil

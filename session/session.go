@@ -89,6 +89,11 @@ type Deps struct {
 	GroupSize int
 	// Memory is what statements draw from; nil: nothing bounds them together.
 	Memory *memory.Pool
+	// Hints returns a channel that is closed when an observer has been notified of a change, for statements that wait for one; nil:
+	// they poll.
+	Hints func(observer uint64) <-chan struct{}
+	// Observers returns what is known of the observers' work in this process, by their numbers; nil: nothing.
+	Observers func() map[uint64]catalog.ObserverActivity
 	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.
 	PageHint int
 }
@@ -192,6 +197,7 @@ func (s *Session) connect(ctx context.Context) {
 		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,
 		guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
+	s.tx.claimed = memory.NewAccount(deps.Memory, freeBytes)
 	s.collection = collection{reporter: deps.GC, settings: s.settings, env: env}
 	s.travel = timeTravel{tx: tx, oracle: deps.Oracle, collection: &s.collection, env: env, settings: s.settings}
 	s.portals, s.statements, s.plans = newPortals(), newStatements(), newPlans()
@@ -211,12 +217,13 @@ func (s *Session) connect(ctx context.Context) {
 		tx: tx, travel: &s.travel, portals: &s.portals, plans: &s.plans, sequences: &s.sequences, collection: &s.collection,
 		notifications: &s.notifications,
 
-		blocks:   blocks{tx: tx, travel: &s.travel},
-		settings: settingCommands{tx: tx, settings: s.settings, describer: &s.describer},
-		prepared: preparedCommands{tx: tx, statements: &s.statements, plans: &s.plans, runner: &s.runner},
-		cursors:  cursors{tx: tx, portals: &s.portals, plans: &s.plans, statements: &s.statements, runner: &s.runner, describer: &s.describer},
-		copies:   copyCommands{tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, env: env},
-		explain:  explainCommands{plans: &s.plans, prepared: &s.commands.prepared, runner: &s.runner, settings: s.settings},
+		blocks:    blocks{tx: tx, travel: &s.travel},
+		settings:  settingCommands{tx: tx, settings: s.settings, describer: &s.describer},
+		prepared:  preparedCommands{tx: tx, statements: &s.statements, plans: &s.plans, runner: &s.runner},
+		cursors:   cursors{tx: tx, portals: &s.portals, plans: &s.plans, statements: &s.statements, runner: &s.runner, describer: &s.describer},
+		copies:    copyCommands{tx: tx, plans: &s.plans, portals: &s.portals, runner: &s.runner, env: env},
+		explain:   explainCommands{plans: &s.plans, prepared: &s.commands.prepared, runner: &s.runner, settings: s.settings},
+		observers: observerCommands{deps: deps, tx: tx, plans: &s.plans, runner: &s.runner},
 		schema: schemaCommands{
 			deps: deps, log: s.log, tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, settings: s.settings, env: env,
 		},
@@ -325,6 +332,7 @@ func (s *Session) Close() {
 	s.notifications.close()
 	s.tx.abort()
 	s.portals.removeCursors() // those WITH HOLD
+	s.tx.claimed.Close()
 	s.memory.Close()
 	s.interrupts.close()
 }

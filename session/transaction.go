@@ -7,6 +7,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/executor"
 	"github.com/percodb/percodb/internal/errkind"
+	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/planner"
@@ -33,8 +34,9 @@ type transaction struct {
 	txnState
 	failure failure
 	shown   shown
-	views   uint64       // how many schemas statements have been planned under
-	reader  latestReader // of statements without snapshot
+	claimed memory.Account // of the rows that were delivered to the open transaction
+	views   uint64         // how many schemas statements have been planned under
+	reader  latestReader   // of statements without snapshot
 }
 
 // txnState is what ends with the transaction.
@@ -54,7 +56,8 @@ type txnState struct {
 	pessimistic bool
 	savepoints  []savepoint
 	pipeline    pipelineState
-	asked       asked // by LISTEN, UNLISTEN and NOTIFY
+	asked       asked      // by LISTEN, UNLISTEN and NOTIFY
+	delivered   []delivery // changes that the commit acknowledges
 }
 
 // failure is what the explanation of a failed commit needs of its transaction.
@@ -235,6 +238,11 @@ func (t *transaction) commitWrites(ctx context.Context) error {
 		t.abort()
 		return err
 	}
+	handled, err := t.acknowledged(ctx)
+	if err != nil {
+		t.abort()
+		return err
+	}
 	commitTS, err := t.guard.Commit(ctx)
 	t.reader.Saw(commitTS)
 	if err != nil {
@@ -242,6 +250,9 @@ func (t *transaction) commitWrites(ctx context.Context) error {
 		t.failure = failure{resolver: t.resolver, serializable: t.modes.Isolation == settings.Serializable}
 	}
 	t.end(err == nil)
+	if err == nil {
+		t.clearCells(ctx, handled)
+	}
 	return err
 }
 
@@ -328,6 +339,7 @@ func (t *transaction) forget() {
 	}
 	t.phase.on(end)
 	t.asked.clear(t.env.Memory)
+	t.forgetDelivered()
 	t.txnState = txnState{savepoints: t.savepoints[:0]}
 	t.shown.end()
 }

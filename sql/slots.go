@@ -1,6 +1,8 @@
 package sql
 
 import (
+	"strings"
+
 	"github.com/percodb/percodb/sql/ast"
 	kw "github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -10,7 +12,7 @@ import (
 // key, so whatever may change the plan's shape must show in the key:
 //
 //   - literals from ORDER BY, GROUP BY, LIMIT, OFFSET, FETCH or a window frame to the clause's end,
-//     and type modifiers, are pinned: their value is in the key, their slot is -1;
+//     the observer of percodb.changes, and type modifiers, are pinned: their value is in the key, their slot is -1;
 //   - with GROUP BY or SELECT DISTINCT the planner compares expressions, so equal literals share a
 //     slot whose number is in the key, and a literal equal to a pinned one is pinned too.
 type slotter struct {
@@ -26,7 +28,7 @@ type slotValue struct {
 // assign sets the slot of every literal token and returns the number of slots.
 func (a *slotter) assign(s *scanner, toks []token) (int, *pgerror.Error) {
 	a.shared = false
-	literals, err := pinLiterals(toks, &a.shared, s.meter)
+	literals, err := pinLiterals(s, toks, &a.shared)
 	if literals == 0 || err != nil {
 		return 0, err
 	}
@@ -59,11 +61,11 @@ const (
 
 // pinLiterals marks every literal as pinned or slotted, reports whether expressions will be compared,
 // and returns the number of literals.
-func pinLiterals(toks []token, shared *bool, m *Meter) (int, *pgerror.Error) {
+func pinLiterals(s *scanner, toks []token, shared *bool) (int, *pgerror.Error) {
 	depth, pinDepth, count := 0, -1, 0
 	for i := range toks {
 		if i&pollMask == pollMask {
-			if err := m.poll(); err != nil {
+			if err := s.meter.poll(); err != nil {
 				return 0, err
 			}
 		}
@@ -82,7 +84,8 @@ func pinLiterals(toks []token, shared *bool, m *Meter) (int, *pgerror.Error) {
 		case tokLiteral:
 			count++
 			t.slot = slotted
-			if pinDepth >= 0 || i > 1 && toks[i-2].kw == kw.Extract { // the field decides the result's type
+			// The field of EXTRACT decides the result's type.
+			if pinDepth >= 0 || i > 1 && toks[i-2].kw == kw.Extract || observerOfChanges(s, toks, i) {
 				t.slot = pinned
 			}
 			if i > 0 && toks[i-1].kind == ')' && t.lit == ast.LiteralString {
@@ -130,6 +133,15 @@ func pinModifiers(toks []token, last int) {
 		}
 	}
 	toks[last].slot = int32(i)
+}
+
+// observerOfChanges reports whether the literal at i is the first argument of percodb.changes, which decides the columns.
+func observerOfChanges(s *scanner, toks []token, i int) bool {
+	if i < 4 || toks[i-1].kind != '(' || toks[i-2].kind != tokIdent && toks[i-2].kind != tokQuoted || toks[i-3].kind != '.' {
+		return false
+	}
+	name := &toks[i-2]
+	return strings.EqualFold(strings.Trim(s.text[name.start:name.end], `"`), "changes")
 }
 
 func follows(toks []token, i int, word kw.Word) bool {

@@ -83,7 +83,7 @@ func visible(r catalog.Resolver, schema string) bool {
 
 // RelationOID implements types.Names.
 func (o *Objects) RelationOID(name string) (types.OID, error) {
-	schema, rel, err := splitName(name)
+	schema, rel, err := SplitName(name)
 	if err != nil {
 		return 0, err
 	}
@@ -106,8 +106,8 @@ func (o *Objects) RelationOID(name string) (types.OID, error) {
 	return 0, pgerror.New(pgerror.UndefinedTable, "relation %q does not exist", name)
 }
 
-// splitName takes a possibly qualified, possibly quoted name apart.
-func splitName(name string) (schema, rel string, err error) {
+// SplitName takes a possibly qualified, possibly quoted name apart.
+func SplitName(name string) (schema, rel string, err error) {
 	var parts []string
 	rest := strings.TrimSpace(name)
 	for {
@@ -272,7 +272,7 @@ func (o *Objects) SchemaName(id types.OID) (string, bool) {
 
 // SchemaOID implements types.Names.
 func (o *Objects) SchemaOID(name string) (types.OID, error) {
-	_, schema, err := splitName(name)
+	_, schema, err := SplitName(name)
 	if err != nil {
 		return 0, err
 	}

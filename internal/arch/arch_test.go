@@ -35,7 +35,7 @@ var layers = [][]string{
 	{"executor", "check"},
 	{"ddl", "session/settings"},
 	{"session"},
-	{"server/pgwire"},
+	{"server/pgwire", "observer"},
 	{"server"},
 	{"node"},
 }
@@ -56,7 +56,8 @@ var outside = map[string][]string{
 	"notify/rpc":            {"node"},
 	"notify/rpc/notifypb":   {"notify/rpc"},
 
-	"cmd/percodb": {},
+	"cmd/percodb":     {},
+	"client/observer": {},
 
 	"bench/tpce/schema":  {"bench/tpce/gen", "bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/run", "cmd/percodb"},
 	"bench/tpce/gen":     {"bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/market", "bench/tpce/run", "bench/scale", "cmd/percodb"},

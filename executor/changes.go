@@ -1,0 +1,61 @@
+package executor
+
+import (
+	"context"
+
+	"github.com/percodb/percodb/planner"
+	"github.com/percodb/percodb/planner/expr"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// ChangeSource claims changed rows for a client in the statement's transaction, max at most, and returns rows of
+// catalog.ChangedRelation, which are valid until the transaction ends. max and wait are those of percodb.changes, NULL if not
+// given.
+type ChangeSource func(ctx context.Context, n *planner.Changes, max, wait types.Datum) ([]types.Row, error)
+
+// changes yields the rows that percodb.changes claims. They are claimed once for the statement.
+type changes struct {
+	ex      *execution
+	node    *planner.Changes
+	rows    []types.Row
+	at      int
+	claimed bool
+}
+
+func (o *changes) Open(context.Context) error {
+	o.at = 0
+	return nil
+}
+
+func (o *changes) Close() error {
+	o.rows, o.claimed = nil, false
+	return nil
+}
+
+func (o *changes) Next(ctx context.Context) (types.Row, error) {
+	if !o.claimed {
+		if err := o.claim(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if err := o.ex.tick(ctx); err != nil || o.at == len(o.rows) {
+		return nil, err
+	}
+	o.at++
+	return o.rows[o.at-1], nil
+}
+
+func (o *changes) claim(ctx context.Context) (err error) {
+	var args [2]types.Datum
+	for i, x := range []expr.Scalar{o.node.Max, o.node.Wait} {
+		if x == nil {
+			continue
+		}
+		if args[i], err = x.Eval(&o.ex.ev, nil); err != nil {
+			return err
+		}
+	}
+	o.rows, err = o.ex.rt.Changes(ctx, o.node, args[0], args[1])
+	o.claimed = err == nil
+	return err
+}

@@ -1,0 +1,303 @@
+// Package observer runs the bodies of observers. A Manager follows the schema, and has a runner for each observer that is enabled
+// and has a body:
+//
+//	hints of commits ─┐
+//	scans of cells ───┴▶ queue, by key ─▶ workers, each with a session.Observing ─▶ percolator/observe
+//
+// Every process that executes SQL has a Manager; they need not know of each other. What has changed is in the notify cells, and
+// the acknowledgements decide who handles it.
+//
+// Invariants:
+//
+//	O1 A change is handled although no hint of it arrives: scans find every cell.
+//	O2 A key is in one worker's hands at a time in a process; between processes its acknowledgement is locked.
+//	O3 A key that fails holds up no other: it is tried alone, later, and set aside after max_attempts.
+//	O4 The queue of an observer is bounded. What does not fit stays in the cells.
+//	O5 All goroutines have ended when Close returns.
+package observer
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/ddl"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/sql/builtin"
+)
+
+// Options of a Manager.
+type Options struct {
+	// Deps are those of sessions: the runners' are made with them.
+	Deps   session.Deps
+	Logger *slog.Logger
+	// Registerer receives the metrics; nil keeps them unregistered.
+	Registerer prometheus.Registerer
+	// NoHints: changes are found by scans only. For tests.
+	NoHints bool
+}
+
+// followInterval is how often the schema is looked at.
+const followInterval = 50 * time.Millisecond
+
+// Manager runs the observers of a process. Safe for concurrent use.
+type Manager struct {
+	opts    Options
+	log     *slog.Logger
+	metrics *metrics
+	ctx     context.Context // of the workers
+	cancel  context.CancelFunc
+	closing chan struct{}
+	wg      sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		runners map[uint64]*runner
+		// awaited are the channels that Hints has returned, closed by the next hint.
+		awaited map[uint64]chan struct{}
+		// observers are all there are, with or without a body.
+		observers []target
+	}
+}
+
+// target is an observer with its table, as of one version of the schema.
+type target struct {
+	table    *catalog.TableDescriptor
+	observer *catalog.ObserverDescriptor
+}
+
+// Start starts a Manager. Close it before what Deps contain.
+func Start(opts Options) *Manager {
+	m := &Manager{opts: opts, log: opts.Logger, metrics: newMetrics(opts.Registerer), closing: make(chan struct{})}
+	if m.log == nil {
+		m.log = slog.New(slog.DiscardHandler)
+	}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	m.mu.runners, m.mu.awaited = map[uint64]*runner{}, map[uint64]chan struct{}{}
+	m.wg.Go(m.follow)
+	m.wg.Go(m.collect)
+	m.wg.Go(m.seed)
+	if !opts.NoHints {
+		m.wg.Go(m.watch)
+	}
+	return m
+}
+
+// Close ends the runners. Transactions under way may finish while ctx lasts.
+func (m *Manager) Close(ctx context.Context) {
+	close(m.closing)
+	ended := make(chan struct{})
+	go func() {
+		m.wg.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+	}
+	m.cancel()
+	<-ended
+}
+
+// Hints returns a channel that is closed at the next hint that an observer has been notified of a change.
+func (m *Manager) Hints(observer uint64) <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	c := m.mu.awaited[observer]
+	if c == nil {
+		c = make(chan struct{})
+		m.mu.awaited[observer] = c
+	}
+	return c
+}
+
+// Activity returns the work of the observers in this process, by their numbers.
+func (m *Manager) Activity() map[uint64]catalog.ObserverActivity {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make(map[uint64]catalog.ObserverActivity, len(m.mu.runners))
+	for id, r := range m.mu.runners {
+		all[id] = r.stats.activity()
+	}
+	return all
+}
+
+// follow keeps a runner for each observer that the schema has run.
+func (m *Manager) follow() {
+	ticker := time.NewTicker(followInterval)
+	defer ticker.Stop()
+	version := uint64(0)
+	for {
+		if r := m.opts.Deps.Catalog.Latest(); r != nil && r.Version() != version {
+			if m.adopt(r) == nil {
+				version = r.Version()
+			}
+		}
+		select {
+		case <-ticker.C:
+		case <-m.closing:
+			return
+		}
+	}
+}
+
+// adopt starts, informs and stops runners as a schema has it.
+func (m *Manager) adopt(r catalog.Resolver) error {
+	tables, err := r.Relations(m.ctx)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.observers = nil
+	runs := map[uint64]bool{}
+	for _, t := range tables {
+		for i := range t.Observers {
+			o := &t.Observers[i]
+			m.mu.observers = append(m.mu.observers, target{t, o})
+			if o.Body == "" || o.State == catalog.ObserverDisabled {
+				continue
+			}
+			runs[o.ID] = true
+			run := m.mu.runners[o.ID]
+			if run == nil {
+				run = newRunner(m, target{t, o})
+				m.mu.runners[o.ID] = run
+				m.wg.Go(run.loop)
+			}
+			run.inform(target{t, o})
+		}
+	}
+	for id, run := range m.mu.runners {
+		if !runs[id] {
+			run.end()
+			delete(m.mu.runners, id)
+		}
+	}
+	return nil
+}
+
+// watch passes on the hints of all stores.
+func (m *Manager) watch() {
+	ctx, cancel := context.WithCancel(m.ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-m.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	if err := m.opts.Deps.DB.Observers().Watch(ctx, m.hint); ctx.Err() == nil {
+		m.log.Error("hints about changes have ended; scans find them", "err", err)
+	}
+}
+
+// hint passes on hints.
+func (m *Manager) hint(hints []kv.NotifyHint) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := range hints {
+		h := &hints[i]
+		if h.Observer == 0 {
+			for _, r := range m.mu.runners {
+				r.scanSoon()
+			}
+			for id := range m.mu.awaited {
+				m.wakeAwaiting(id)
+			}
+			continue
+		}
+		if r := m.mu.runners[h.Observer]; r != nil {
+			r.hint(kv.NotifyCell{Key: h.Key, Latest: h.CommitTS})
+		}
+		m.wakeAwaiting(h.Observer)
+	}
+}
+
+func (m *Manager) wakeAwaiting(observer uint64) {
+	if c := m.mu.awaited[observer]; c != nil {
+		close(c)
+		delete(m.mu.awaited, observer)
+	}
+}
+
+// Acknowledgements of rows that are gone are collected a page at a time: one observer's every collectPause, more often while
+// many are found. A process with many observers spends no more on that.
+const (
+	collectPage  = 1000
+	collectPause = time.Second
+	collectBusy  = 50 * time.Millisecond
+)
+
+// collect removes the acknowledgements of rows that are gone.
+func (m *Manager) collect() {
+	next := map[uint64][]byte{}
+	timer := time.NewTimer(collectPause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-m.closing:
+			return
+		}
+		pause := collectPause
+		if t, ok := m.anyObserver(); ok {
+			o := session.Delivery(m.opts.Deps.DB, t.table, t.observer)
+			removed, from, err := o.Collect(m.ctx, m.opts.Deps.DB, collectPage, next[t.observer.ID])
+			if err == nil {
+				next[t.observer.ID] = from
+			}
+			if removed > collectPage/10 {
+				pause = collectBusy
+			}
+		} else {
+			clear(next)
+		}
+		timer.Reset(pause)
+	}
+}
+
+// seedPause is how often observers are looked for whose FROM BEGINNING the process that has begun it does not finish.
+const seedPause = 5 * time.Second
+
+// seed notifies observers of the rows from before they were created, where others have stopped to.
+func (m *Manager) seed() {
+	ticker := time.NewTicker(seedPause)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+		case <-m.closing:
+			return
+		}
+		m.mu.Lock()
+		all := m.mu.observers
+		m.mu.Unlock()
+		for _, t := range all {
+			if t.observer.State != catalog.ObserverSeeding {
+				continue
+			}
+			deps := ddl.Deps{DB: m.opts.Deps.DB, Catalog: m.opts.Deps.Catalog, Env: &builtin.Env{}, Logger: m.log}
+			if err := ddl.ResumeSeeding(m.ctx, deps, t.observer.ID); err != nil && m.ctx.Err() == nil {
+				m.log.Warn("notifying an observer of the rows from before it was created", "observer", t.observer.Name, "err", err)
+			}
+		}
+	}
+}
+
+// anyObserver returns one of the observers.
+func (m *Manager) anyObserver() (target, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.mu.observers) == 0 {
+		return target{}, false
+	}
+	return m.mu.observers[rand.IntN(len(m.mu.observers))], true
+}

@@ -1,0 +1,510 @@
+package observer
+
+import (
+	"bytes"
+	"container/heap"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/session"
+)
+
+const (
+	// maxQueued bounds the keys of an observer that are queued, delayed or worked on, and the hints that wait to be queued.
+	maxQueued = 4096
+	// scanPage is the number of cells that a scan reads at once.
+	scanPage = 256
+	// A sweep over all cells that has found none is repeated after a pause, which grows from scanPauseMin to scanPauseMax.
+	scanPauseMin = 10 * time.Millisecond
+	scanPauseMax = time.Second
+	// A sweep may pass many cells that were cleared and are not compacted yet. If it takes long it is repeated after scanShare times
+	// that, up to scanPauseSlow.
+	scanShare     = 100
+	scanPauseSlow = 5 * time.Second
+	// asideLook is how often rows are looked for that another process has set aside.
+	asideLook = 10 * time.Second
+	// sampleSize is the number of keys that are remembered as places to start a scan at.
+	sampleSize = 64
+)
+
+// runner runs the body of one observer.
+type runner struct {
+	m     *Manager
+	id    uint64
+	table uint64
+	stats *stats
+	stop  chan struct{}
+	wake  chan struct{} // of capacity 1: shared has changed
+
+	// shared is what other goroutines tell the loop.
+	shared struct {
+		sync.Mutex
+		target target
+		hints  []kv.NotifyCell
+		scan   bool // look for cells now: hints may have been lost
+	}
+
+	// The rest is the loop's.
+	target  target
+	items   map[string]*item
+	ready   []*item
+	delayed delayedItems
+	running int
+	idle    []*session.Observing
+	results chan result
+	scan    scanner
+	// aside: rows of the observer are set aside, as of the last look; asideDue is when to look again.
+	aside    bool
+	asideDue time.Time
+}
+
+// item is a key with changes that are not handled.
+type item struct {
+	cell    kv.NotifyCell
+	working bool
+	again   *kv.NotifyCell // a newer change that was found while the key was worked on
+	alone   bool           // not to be handled together with others
+	// attempts failed; tries were given up for a reason that goes by.
+	attempts, tries int
+	due             time.Time
+}
+
+// delayedItems is a heap by due.
+type delayedItems []*item
+
+func (d delayedItems) Len() int           { return len(d) }
+func (d delayedItems) Less(i, j int) bool { return d[i].due.Before(d[j].due) }
+func (d delayedItems) Swap(i, j int)      { d[i], d[j] = d[j], d[i] }
+func (d *delayedItems) Push(x any)        { *d = append(*d, x.(*item)) }
+func (d *delayedItems) Pop() any {
+	last := len(*d) - 1
+	it := (*d)[last]
+	(*d)[last] = nil
+	*d = (*d)[:last]
+	return it
+}
+
+// scanner walks over the cells: from some key to the end, then from the beginning to the end, and so on.
+type scanner struct {
+	from    []byte // where the next page begins
+	under   bool   // a page is being read
+	found   bool   // the sweep has found something
+	pause   time.Duration
+	due     time.Time
+	samples [][]byte
+	seen    int // keys that samples were drawn from
+	pages   chan page
+}
+
+// page is the result of a scan.
+type page struct {
+	cells  []kv.NotifyCell
+	next   []byte
+	looked bool // for rows that are set aside
+	aside  bool
+	took   time.Duration
+	err    error
+}
+
+func newRunner(m *Manager, t target) *runner {
+	r := &runner{
+		m: m, id: t.observer.ID, table: t.table.ID, stats: m.metrics.of(t), stop: make(chan struct{}), wake: make(chan struct{}, 1),
+		target: t, items: map[string]*item{}, results: make(chan result, catalog.MaxObserverConcurrency),
+	}
+	r.shared.target = t
+	r.scan = scanner{pause: scanPauseMin, pages: make(chan page, 1)}
+	return r
+}
+
+// end makes the loop end when its transactions have.
+func (r *runner) end() { close(r.stop) }
+
+// inform tells the loop of a new version of the observer.
+func (r *runner) inform(t target) {
+	r.shared.Lock()
+	r.shared.target = t
+	r.shared.Unlock()
+	r.signal()
+}
+
+// hint tells the loop of a change.
+func (r *runner) hint(c kv.NotifyCell) {
+	r.shared.Lock()
+	if len(r.shared.hints) < maxQueued {
+		r.shared.hints = append(r.shared.hints, c)
+	} else {
+		r.shared.scan = true
+	}
+	r.shared.Unlock()
+	r.signal()
+}
+
+// scanSoon makes the loop look for cells.
+func (r *runner) scanSoon() {
+	r.shared.Lock()
+	r.shared.scan = true
+	r.shared.Unlock()
+	r.signal()
+}
+
+func (r *runner) signal() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// loop is the runner's goroutine.
+func (r *runner) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	defer r.close()
+	for {
+		now := time.Now()
+		r.startScan(now)
+		r.dispatch(now)
+		timer.Reset(max(0, time.Until(r.nextDue(now))))
+		select {
+		case <-timer.C:
+		case <-r.wake:
+			r.takeShared()
+		case p := <-r.scan.pages:
+			r.takePage(p)
+		case res := <-r.results:
+			r.finish(res)
+		case <-r.stop:
+			return
+		case <-r.m.closing:
+			return
+		}
+	}
+}
+
+// close waits for the workers and frees their sessions.
+func (r *runner) close() {
+	for ; r.running > 0; r.running-- {
+		res := <-r.results
+		r.idle = append(r.idle, res.worker)
+	}
+	if r.scan.under {
+		<-r.scan.pages
+	}
+	for _, w := range r.idle {
+		if w != nil {
+			w.Close()
+		}
+	}
+	r.m.metrics.forget(r.stats)
+}
+
+// nextDue is when something is to be done if nothing happens.
+func (r *runner) nextDue(now time.Time) time.Time {
+	due := now.Add(scanPauseSlow)
+	if !r.scan.under && r.scan.due.Before(due) {
+		if due = r.scan.due; r.full() {
+			due = now.Add(scanPauseMin)
+		}
+	}
+	if len(r.delayed) > 0 && r.delayed[0].due.Before(due) {
+		due = r.delayed[0].due
+	}
+	return due
+}
+
+// full reports whether the queue takes no more cells of scans.
+func (r *runner) full() bool { return len(r.items) > maxQueued-scanPage }
+
+// takeShared takes what others have told.
+func (r *runner) takeShared() {
+	r.shared.Lock()
+	hints, scan := r.shared.hints, r.shared.scan
+	r.target = r.shared.target
+	r.shared.hints, r.shared.scan = nil, false
+	r.shared.Unlock()
+	for i := range hints {
+		if len(r.items) >= maxQueued {
+			scan = true
+			break
+		}
+		r.add(hints[i])
+	}
+	if scan {
+		r.scan.due, r.scan.pause = time.Time{}, scanPauseMin
+	}
+}
+
+// add queues a cell, unless its key is queued.
+func (r *runner) add(c kv.NotifyCell) {
+	it := r.items[string(c.Key)]
+	switch {
+	case it == nil:
+		it = &item{cell: c}
+		r.items[string(c.Key)] = it
+		r.ready = append(r.ready, it)
+	case c.Latest <= it.cell.Latest:
+	case it.working:
+		if it.again == nil || c.Latest > it.again.Latest {
+			it.again = &c
+		}
+	default:
+		it.cell.Latest, it.cell.Hop = c.Latest, max(c.Hop, it.cell.Hop)
+	}
+}
+
+// startScan reads the next page if it is time to.
+func (r *runner) startScan(now time.Time) {
+	if r.scan.under || r.full() || now.Before(r.scan.due) {
+		return
+	}
+	r.scan.under = true
+	o, from, pages := session.Delivery(r.m.opts.Deps.DB, r.target.table, r.target.observer), r.scan.from, r.scan.pages
+	p := page{looked: !now.Before(r.asideDue)}
+	go func() {
+		defer func() {
+			p.took = time.Since(now)
+			pages <- p
+		}()
+		if p.cells, p.next, p.err = o.Pending(r.m.ctx, scanPage, from); p.err == nil && p.looked {
+			p.aside, p.err = r.anyAside()
+		}
+	}()
+}
+
+// anyAside reports whether rows of the observer are set aside.
+func (r *runner) anyAside() (found bool, err error) {
+	txn, err := r.m.opts.Deps.DB.Begin(r.m.ctx)
+	if err != nil {
+		return false, err
+	}
+	defer txn.Close()
+	err = catalog.ObserverErrors(r.m.ctx, txn, r.id, func(*catalog.ObserverError) error {
+		found = true
+		return errStop
+	})
+	if errors.Is(err, errStop) {
+		err = nil
+	}
+	return found, err
+}
+
+// errStop ends an iteration.
+var errStop = errors.New("stop")
+
+// takePage queues the cells of a page, and plans the next one.
+func (r *runner) takePage(p page) {
+	s := &r.scan
+	s.under = false
+	if p.err != nil {
+		s.due = time.Now().Add(scanPauseMax)
+		return
+	}
+	if p.looked {
+		r.aside, r.asideDue = p.aside, time.Now().Add(asideLook)
+	}
+	// Several processes that read the same page begin at different places in it.
+	for i, turn := 0, rand.IntN(max(len(p.cells), 1)); i < len(p.cells); i++ {
+		c := p.cells[(i+turn)%len(p.cells)]
+		s.sample(c.Key)
+		r.add(c)
+	}
+	s.found = s.found || len(p.cells) > 0
+	if s.from = p.next; p.next != nil {
+		s.due = time.Time{}
+		return
+	}
+	if s.found {
+		s.pause = scanPauseMin
+	} else {
+		s.pause = max(min(2*s.pause, scanPauseMax), min(scanShare*p.took, scanPauseSlow))
+	}
+	s.found = false
+	s.due = time.Now().Add(s.pause)
+}
+
+// sample remembers a key, so that each has the same chance to be remembered.
+func (s *scanner) sample(key []byte) {
+	if s.seen++; len(s.samples) < sampleSize {
+		s.samples = append(s.samples, key)
+	} else if i := rand.IntN(s.seen); i < sampleSize {
+		s.samples[i] = key
+	}
+}
+
+// teleport continues the scan at a random place: others are at work where it is.
+func (s *scanner) teleport() {
+	if len(s.samples) > 0 {
+		s.from = s.samples[rand.IntN(len(s.samples))]
+	}
+}
+
+// dispatch gives items to workers.
+func (r *runner) dispatch(now time.Time) {
+	for len(r.delayed) > 0 && !r.delayed[0].due.After(now) {
+		r.ready = append(r.ready, heap.Pop(&r.delayed).(*item))
+	}
+	for len(r.ready) > 0 && r.running < r.target.observer.Concurrency && !r.gathers() {
+		some := r.takeBatch()
+		for _, it := range some {
+			it.working = true
+		}
+		r.running++
+		var w *session.Observing
+		if n := len(r.idle); n > 0 {
+			w, r.idle = r.idle[n-1], r.idle[:n-1]
+		}
+		go r.work(w, some, r.target.observer, r.aside)
+	}
+}
+
+// gathers reports whether the queue waits to become a batch: as long as a transaction is under way, others of an observer that takes
+// batches begin with whole ones. They would change the same rows, one after the other.
+func (r *runner) gathers() bool {
+	return r.running > 0 && len(r.ready) < r.target.observer.Batch && !r.ready[0].alone
+}
+
+// takeBatch takes the next items off the queue, ascending by key.
+func (r *runner) takeBatch() []*item {
+	n := 1
+	for n < len(r.ready) && n < r.target.observer.Batch && !r.ready[0].alone && !r.ready[n].alone {
+		n++
+	}
+	some := slices.Clone(r.ready[:n])
+	clear(r.ready[:n])
+	if r.ready = r.ready[n:]; len(r.ready) == 0 {
+		r.ready = nil
+	}
+	slices.SortFunc(some, func(a, b *item) int { return bytes.Compare(a.cell.Key, b.cell.Key) })
+	return some
+}
+
+// result is what a worker reports.
+type result struct {
+	worker *session.Observing // nil: it could not be made
+	items  []*item
+	h      session.Handling
+	err    error // the cells are as they were
+	aside  bool  // the only item was set aside
+}
+
+// work handles items in one transaction, or sets the only one aside.
+func (r *runner) work(w *session.Observing, items []*item, o *catalog.ObserverDescriptor, asideKnown bool) {
+	res := result{worker: w, items: items}
+	defer func() { r.results <- res }()
+	if res.worker == nil {
+		if res.worker, res.err = session.NewObserving(r.m.ctx, r.m.opts.Deps, r.table, r.id); res.err != nil {
+			return
+		}
+	}
+	cells := make([]kv.NotifyCell, len(items))
+	for i, it := range items {
+		cells[i] = it.cell
+	}
+	res.h, res.err = res.worker.Handle(r.m.ctx, cells, asideKnown)
+	if res.err == nil || len(items) > 1 || session.Transient(res.err) {
+		return
+	}
+	var hop *session.HopError
+	if attempts := items[0].attempts + 1; attempts >= o.MaxAttempts || errors.As(res.err, &hop) {
+		h, err := res.worker.SetAside(r.m.ctx, cells[0], attempts, res.err)
+		if err == nil {
+			r.m.log.Warn("an observer cannot handle a change; it is in percodb.observer_errors", "observer", o.Name, "err", res.err)
+			res.h, res.err, res.aside = h, nil, true
+		}
+	}
+}
+
+// Between attempts of a key.
+const (
+	retryMin  = time.Millisecond
+	failMin   = 10 * time.Millisecond
+	retryMax  = time.Second
+	laterPoll = 2 * time.Millisecond
+)
+
+// pause is the wait before another attempt, after n.
+func pause(least time.Duration, n int) time.Duration {
+	d := min(least<<min(n, 20), retryMax)
+	return d/2 + rand.N(d/2+1)
+}
+
+// finish deals with a worker's result.
+func (r *runner) finish(res result) {
+	r.running--
+	if res.worker != nil {
+		r.idle = append(r.idle, res.worker)
+	}
+	now := time.Now()
+	switch {
+	case res.err == nil:
+		r.finishHandled(&res, now)
+	case errors.Is(res.err, session.ErrNoObserver), context.Cause(r.m.ctx) != nil:
+		for _, it := range res.items {
+			delete(r.items, string(it.cell.Key))
+		}
+		r.scan.due = now.Add(scanPauseMin)
+	case session.Transient(res.err):
+		r.stats.conflict(len(res.items))
+		for _, it := range res.items {
+			it.tries++
+			r.delay(it, now.Add(pause(retryMin, it.tries)))
+		}
+	case len(res.items) > 1:
+		// One of them may be at fault.
+		r.stats.retry(len(res.items))
+		for _, it := range res.items {
+			it.alone = true
+			r.delay(it, now)
+		}
+	default:
+		it := res.items[0]
+		it.attempts++
+		it.alone = true
+		r.stats.retry(1)
+		r.delay(it, now.Add(pause(failMin, it.attempts)))
+	}
+}
+
+// finishHandled deals with the result of a transaction that has committed.
+func (r *runner) finishHandled(res *result, now time.Time) {
+	if res.aside {
+		r.aside = true
+		r.stats.failed()
+	} else if len(res.h.Changes) > 0 {
+		r.stats.ran(res.h.Changes, now)
+	}
+	changes := res.h.Changes
+	for _, it := range res.items {
+		for len(changes) > 0 && bytes.Compare(changes[0].Key, it.cell.Key) < 0 {
+			changes = changes[1:]
+		}
+		handled := len(changes) > 0 && bytes.Equal(changes[0].Key, it.cell.Key) || res.h.Locked+res.h.Later == 0
+		switch {
+		case it.again != nil:
+			it.cell, it.again = *it.again, nil
+			it.attempts, it.tries, it.alone = 0, 0, false
+			r.delay(it, now)
+		case handled || res.h.Locked > 0: // A scan finds what others have not handled after all.
+			delete(r.items, string(it.cell.Key))
+		default:
+			r.delay(it, now.Add(laterPoll))
+		}
+	}
+	if res.h.Locked > 0 {
+		r.scan.teleport()
+	}
+}
+
+// delay queues an item that was worked on again.
+func (r *runner) delay(it *item, due time.Time) {
+	it.working, it.due = false, due
+	if it.again != nil {
+		it.cell, it.again = *it.again, nil
+	}
+	heap.Push(&r.delayed, it)
+}

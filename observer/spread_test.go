@@ -1,0 +1,104 @@
+package observer
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/percodb/percodb/internal/storetest"
+	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// lastRow is a ResultWriter that keeps the last row.
+type lastRow struct {
+	*session.Buffer
+	row types.Row
+}
+
+func (w *lastRow) Columns([]session.Column, []int16, bool) error { return nil }
+func (w *lastRow) Row(row types.Row) error                       { w.row = row.Clone(); return nil }
+func (w *lastRow) Complete(session.Tag) error                    { return nil }
+func (w *lastRow) Empty() error                                  { return nil }
+func (w *lastRow) Notice(*pgerror.Error)                         {}
+func (w *lastRow) Setting(string, string)                        {}
+func (w *lastRow) Suspended() error                              { return nil }
+func (w *lastRow) CopyIn(int, bool) (io.Reader, error)           { return nil, io.EOF }
+func (w *lastRow) CopyOut(int, bool) (io.Writer, error)          { return nil, io.EOF }
+func (w *lastRow) CopyDone() error                               { return nil }
+
+// openDeps opens a store in memory, and returns what sessions share and a function that runs statements.
+func openDeps(t *testing.T) (session.Deps, func(text string) types.Row) {
+	t.Helper()
+	store := storetest.Open(t, nil)
+	deps := session.Deps{
+		DB: store.DB, Catalog: store.Catalog, Router: store.Router, Oracle: store.Oracle, Plans: session.NewPlanCache(),
+		Metrics: session.NewMetrics(nil), Logger: slog.New(slog.DiscardHandler), Version: "15.8", Sessions: func(func(*session.Session)) {},
+	}
+	s, err := session.New(context.Background(), deps, 1, map[string]string{"user": "percodb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	w := &lastRow{Buffer: session.NewBuffer(io.Discard, nil)}
+	return deps, func(text string) types.Row {
+		t.Helper()
+		if err := s.Query(text, w); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		return w.row
+	}
+}
+
+// Goal: T-OBS-6: several processes, which know nothing of each other and get no hints, share a backlog: each change is handled once, and no
+// process handles most of them. Method: four managers over one store.
+func TestProto_T_OBS_6(t *testing.T) {
+	deps, run := openDeps(t)
+	run("create table a (id int primary key); create table b (id int primary key, n int)")
+	run("create observer o on a with (concurrency = 2) as 'insert into b values (key.id, 1) on conflict (id) do update set n = b.n + 1'")
+	run("alter observer o disable")
+	const rows = 2000
+	run("insert into a select generate_series(1, 2000)")
+	managers := make([]*Manager, 4)
+	for i := range managers {
+		managers[i] = Start(Options{Deps: deps, NoHints: true})
+		defer managers[i].Close(context.Background())
+	}
+	run("alter observer o enable")
+	run("set statement_timeout = '60s'; wait for observer o")
+	row := run("select count(*)::int, sum(n)::int from b")
+	if row[0].Int() != rows || row[1].Int() != rows {
+		t.Errorf("%d rows were handled %d times, want %d of both", row[0].Int(), row[1].Int(), rows)
+	}
+	most, sum := int64(0), int64(0)
+	for _, m := range managers {
+		for _, a := range m.Activity() {
+			most, sum = max(most, a.Runs), sum+a.Runs
+		}
+	}
+	if sum != rows || most > rows*6/10 {
+		t.Errorf("one of %d processes handled %d of %d", len(managers), most, sum)
+	}
+}
+
+// Goal: a manager ends its transactions, and starts no more, when it is closed; another one goes on.
+func TestCloseDrains(t *testing.T) {
+	deps, run := openDeps(t)
+	run("create table a (id int primary key); create table b (id int primary key, n int)")
+	run("create observer o on a as 'insert into b values (key.id, 1) on conflict (id) do update set n = b.n + 1'")
+	for i := range 5 {
+		m := Start(Options{Deps: deps, NoHints: i%2 == 0})
+		run("insert into a select (select coalesce(max(id), 0) from a) + g from generate_series(1, 100) g")
+		time.Sleep(time.Duration(i) * 5 * time.Millisecond) // Transactions are at work when it is closed.
+		m.Close(context.Background())
+	}
+	m := Start(Options{Deps: deps})
+	defer m.Close(context.Background())
+	run("set statement_timeout = '60s'; wait for observer o")
+	if row := run("select (select count(*) from a)::int - count(*)::int, max(n) from b"); row[0].Int() != 0 || row[1].Int() != 1 {
+		t.Errorf("%d rows were not handled, one %d times", row[0].Int(), row[1].Int())
+	}
+}

@@ -1,0 +1,158 @@
+package session
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/percolator/ack"
+	"github.com/percodb/percodb/percolator/observe"
+	"github.com/percodb/percodb/rowenc"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// Changes of observed tables are delivered by package percolator/observe; its transactions are those of sessions: of clients
+// that call percodb.changes (changes.go), and of the server, which runs the bodies of observers (observing.go).
+
+// Delivery returns the delivery of an observer of a table.
+func Delivery(db *percolator.DB, t *catalog.TableDescriptor, o *catalog.ObserverDescriptor) *observe.Observer {
+	return &observe.Observer{
+		ID: o.ID, Cells: db.Observers(),
+		Rows: rowenc.AppendIndexPrefix(nil, t.ID, t.Primary.ID), Acks: rowenc.AppendIndexPrefix(nil, t.ID, o.AckIndex),
+	}
+}
+
+// rowSpan contains the keys of a table's rows.
+func rowSpan(t *catalog.TableDescriptor) kv.Span {
+	start, end := rowenc.IndexSpan(t.ID, t.Primary.ID)
+	return kv.Span{Start: start, End: end}
+}
+
+// delivery is a claim of changed rows in the open transaction.
+type delivery struct {
+	*observe.Claim
+	of *observe.Observer
+}
+
+// changedColumns is the number of columns of catalog.ChangedRelation that precede the table's.
+const changedColumns = 2
+
+// readChanged reads the rows of claimed changes as of the snapshot, and marks those that are gone. The rows are those of
+// catalog.ChangedRelation, valid until the transaction ends; their memory is drawn from account.
+func readChanged(ctx context.Context, txn *percolator.Txn, t *catalog.TableDescriptor, changes []observe.Change, account *memory.Account) ([]types.Row, error) {
+	if len(changes) == 0 {
+		return nil, nil
+	}
+	keys := make([][]byte, len(changes))
+	for i := range changes {
+		keys[i] = changes[i].Key
+	}
+	values, err := txn.BatchGet(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	size := int64(0)
+	for i := range values {
+		size += int64(len(keys[i]) + len(values[i]) + (len(t.Columns)+changedColumns)*datumBytes)
+	}
+	if err := account.Grow(size); err != nil {
+		return nil, err
+	}
+	ordinals := make([]int, len(t.Columns))
+	for i := range ordinals {
+		ordinals[i] = i
+	}
+	var d rowenc.Decoder
+	if err := d.Init(t, &t.Primary, ordinals); err != nil {
+		return nil, err
+	}
+	rows := make([]types.Row, len(changes))
+	for i := range changes {
+		changes[i].Gone = values[i] == nil
+		if rows[i], err = changedRow(t, &changes[i], &d, values[i]); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// datumBytes is the size of a types.Datum.
+const datumBytes = 24
+
+// changedRow makes the row of a change from the value of the table's row; nil: there is none.
+func changedRow(t *catalog.TableDescriptor, c *observe.Change, d *rowenc.Decoder, value []byte) (types.Row, error) {
+	row := make(types.Row, changedColumns+len(t.Columns))
+	row[0], row[1] = types.Int(int64(c.CommitTS)), types.Bool(c.Gone)
+	columns := row[changedColumns:]
+	if !c.Gone {
+		return row, d.Decode(c.Key, value, columns)
+	}
+	key, err := rowenc.KeyColumns(t, &t.Primary, c.Key)
+	for i := range key {
+		columns[t.Ordinal(t.Primary.Columns[i].ColumnID)] = key[i]
+	}
+	return row, err
+}
+
+// acknowledge makes the transaction's commit acknowledge a claim: all that it has delivered, whatever became of it.
+func (t *transaction) acknowledge(d delivery, table *catalog.TableDescriptor) error {
+	t.guard.Writes(table, 0)
+	t.delivered = append(t.delivered, d)
+	return d.Acknowledge(t.txn)
+}
+
+// acknowledged returns the claims whose acknowledgements are all among the transaction's writes. Rollbacks to savepoints, and
+// statements that have started over, have taken others back.
+func (t *transaction) acknowledged(ctx context.Context) (list []delivery, err error) {
+	for _, d := range t.delivered {
+		ok, err := d.written(ctx, t.txn)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			list = append(list, d)
+		}
+	}
+	return list, nil
+}
+
+// written reports whether the acknowledgements of a claim are among the writes of its transaction.
+func (d delivery) written(ctx context.Context, txn *percolator.Txn) (bool, error) {
+	if len(d.Changes) == 0 {
+		return true, nil
+	}
+	keys := make([][]byte, len(d.Changes))
+	for i := range d.Changes {
+		keys[i] = append(bytes.Clone(d.of.Acks), d.Changes[i].Key[len(d.of.Rows):]...)
+	}
+	values, err := txn.BatchGet(ctx, keys)
+	if err != nil {
+		return false, err
+	}
+	for i := range d.Changes {
+		a := ack.Ack{Snapshot: d.Snapshot, Gone: d.Changes[i].Gone}
+		if !bytes.Equal(values[i], a.Append(nil)) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// clearCells clears the cells of claims whose acknowledgements are committed. One that stays is cleared by whoever claims its
+// row next.
+func (t *transaction) clearCells(ctx context.Context, list []delivery) {
+	for _, d := range list {
+		if err := d.Clear(ctx); err != nil {
+			t.log.Debug("notify cells of handled changes stay", "observer", d.of.ID, "err", err)
+		}
+	}
+}
+
+// forgetDelivered forgets the changes that are delivered in the transaction.
+func (t *transaction) forgetDelivered() {
+	t.delivered = nil
+	t.claimed.Shrink(t.claimed.Used())
+}
