@@ -93,6 +93,31 @@ func TestNotifySetsOfAStatementAreBounded(t *testing.T) {
 	}
 }
 
+// Goal: rows that COPY stores notify all observers, with the hop of the run. Method: an inserter.
+func TestInsertedRowsAreMarked(t *testing.T) {
+	table := testTable(7, 1, "id int", "a int")
+	txn := newMemTxn()
+	rt := testRuntime(txn, table)
+	rt.Hop = 2
+	in := NewInserter(table, nil, &planner.Observed{Observers: []uint64{5, 7}}, rt)
+	for id := range 3 {
+		if err := in.Insert(t.Context(), types.Row{types.Int(int64(id)), types.Null}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := in.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for key, set := range txn.notified {
+		if set.Hop != 2 || !slices.Equal(set.Observers, []uint64{5, 7}) {
+			t.Errorf("%x notifies %v", key, set)
+		}
+	}
+	if len(txn.notified) != 3 {
+		t.Errorf("%d keys are marked", len(txn.notified))
+	}
+}
+
 // Goal: the row's key alone is marked with the set, however the statement writes it. Method: insert, update and delete with and without
 // deferred writes.
 func TestRowsAreMarked(t *testing.T) {

@@ -10,7 +10,8 @@
 //	fence     from now on, nothing at or below sp is read, begun or prewritten
 //	resolve   transactions that began at or below sp and have left locks are committed or rolled back
 //	sync      the results of resolve are made durable
-//	collect   versions, rollback records and dropped tables that only snapshots up to sp could need are removed
+//	collect   versions, rollback records and dropped tables that only snapshots up to sp could need, and notify cells of dropped
+//	          observers, are removed
 //
 // Invariants:
 //
