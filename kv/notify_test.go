@@ -40,9 +40,6 @@ func TestSpanWithCellsStays(t *testing.T) {
 	if err := ts.NotifyPut(ctx, put); !errors.As(err, &stale) {
 		t.Errorf("a request for the span after it was given away: %v", err)
 	}
-	if findings, err := ts.Check(ctx); err != nil || len(findings) > 0 {
-		t.Error(findings, err)
-	}
 }
 
 // Goal: watches end with the store, and before it if asked to; they do not keep it from closing, and do not count as
