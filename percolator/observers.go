@@ -69,6 +69,20 @@ func (n *Notifications) Put(ctx context.Context, observer uint64, keys [][]byte,
 	})
 }
 
+// Sync makes what was done before to the cells of ascending keys durable, Clear included. It returns the runs of
+// the shards that have them (kv.Collector.SyncLog), by name: if a call before something was read and a call after it return
+// the same, what was read is durable.
+func (n *Notifications) Sync(ctx context.Context, keys [][]byte) (map[string]uint64, error) {
+	r := shardRequest[[]byte]{bo: backoff{db: n.db}, list: &keyList, fanOut: 1}
+	runs := map[string]uint64{}
+	r.send = func(ctx context.Context, _ *backoff, p *part[[]byte]) error {
+		run, err := p.shard.SyncLog(ctx)
+		runs[p.name] = run
+		return err
+	}
+	return runs, r.run(ctx, keys)
+}
+
 // Drop removes an observer's cells in span, durably. No transaction that is yet to commit may notify it; locks of
 // committed ones are resolved before: see Settle.
 func (n *Notifications) Drop(ctx context.Context, observer uint64, span kv.Span) error {

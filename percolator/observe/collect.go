@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/percodb/percodb/kv"
@@ -15,8 +16,8 @@ import (
 // first), and returns how many. next is where to go on, nil at the end. An error whose kind is errkind.WriteConflict
 // means that one of them was needed meanwhile, and that nothing was deleted.
 //
-// An acknowledgement is needed as long as a cell may be read that it covers. Therefore there must be no cell, and its
-// removal must be durable: the transaction also locks the row, and its record there is durable after the removal.
+// An acknowledgement is needed as long as a cell may be read that it covers. So there must be no cell, and its removal
+// must be durable: the logs of the rows' shards are synced after the look, and no shard has restarted since before it.
 func (o *Observer) Collect(ctx context.Context, db *percolator.DB, limit int, from []byte) (deleted int, next []byte, _ error) {
 	t, err := db.BeginTxn(ctx, percolator.TxnOptions{})
 	if err != nil {
@@ -27,18 +28,15 @@ func (o *Observer) Collect(ctx context.Context, db *percolator.DB, limit int, fr
 	if err != nil || len(rows) == 0 {
 		return 0, next, err
 	}
-	present, err := o.look(ctx, rows)
+	gone, err := o.durablyAbsent(ctx, rows)
 	if err != nil {
 		return 0, nil, err
 	}
 	for i := range rows {
-		if present[i] != nil {
+		if !gone[i] {
 			continue
 		}
 		deleted++
-		if err := t.LockKeys(ctx, rows[i].Key); err != nil {
-			return 0, nil, err
-		}
 		if err := t.Delete(o.ackKey(rows[i].Key)); err != nil {
 			return 0, nil, err
 		}
@@ -50,6 +48,31 @@ func (o *Observer) Collect(ctx context.Context, db *percolator.DB, limit int, fr
 		return 0, nil, err
 	}
 	return deleted, next, nil
+}
+
+// durablyAbsent reports which of the cells, which ascend, are not there and do not come back after a crash.
+func (o *Observer) durablyAbsent(ctx context.Context, cells []kv.NotifyCell) (absent []bool, _ error) {
+	keys := make([][]byte, len(cells))
+	for i := range cells {
+		keys[i] = cells[i].Key
+	}
+	before, err := o.Cells.Sync(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	present, err := o.look(ctx, cells)
+	if err != nil {
+		return nil, err
+	}
+	after, err := o.Cells.Sync(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	absent = make([]bool, len(cells))
+	for i := range cells {
+		absent[i] = present[i] == nil && maps.Equal(before, after)
+	}
+	return absent, nil
 }
 
 // goneRows reads acknowledgements, and returns the keys of the rows that were gone.

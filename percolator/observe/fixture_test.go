@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,38 @@ type fixture struct {
 	t  testing.TB
 	db *percolator.DB
 	o  *Observer
+	// shard is the store.
+	shard *restartingShard
+}
+
+// restartingShard appears to have restarted before each SyncLog, if restarting.
+type restartingShard struct {
+	kv.Shard
+	restarting atomic.Bool
+	runs       atomic.Uint64
+}
+
+func (s *restartingShard) SyncLog(ctx context.Context) (run uint64, err error) {
+	if run, err = s.Shard.SyncLog(ctx); s.restarting.Load() {
+		run += s.runs.Add(1)
+	}
+	return run, err
+}
+
+// wrappedRouter finds one shard.
+type wrappedRouter struct {
+	kv.Router
+	shard *restartingShard
+}
+
+func (r *wrappedRouter) Locate(ctx context.Context, key []byte) (*kv.RangeDescriptor, kv.Shard, error) {
+	desc, _, err := r.Router.Locate(ctx, key)
+	return desc, r.shard, err
+}
+
+func (r *wrappedRouter) LocateEnd(ctx context.Context, end []byte) (*kv.RangeDescriptor, kv.Shard, error) {
+	desc, _, err := r.Router.LocateEnd(ctx, end)
+	return desc, r.shard, err
 }
 
 const observerID = 7
@@ -39,9 +72,10 @@ func newFixture(t testing.TB, opts percolator.Options) *fixture {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	db := percolator.New(store.Router(), oracle, opts)
+	router := &wrappedRouter{Router: store.Router(), shard: &restartingShard{Shard: store}}
+	db := percolator.New(router, oracle, opts)
 	t.Cleanup(func() { db.Close() })
-	return &fixture{t: t, db: db, o: &Observer{ID: observerID, Cells: db.Observers(), Rows: []byte("r/"), Acks: []byte("a/")}}
+	return &fixture{t: t, db: db, shard: router.shard, o: &Observer{ID: observerID, Cells: db.Observers(), Rows: []byte("r/"), Acks: []byte("a/")}}
 }
 
 func rowKey(i int) []byte { return fmt.Appendf(nil, "r/%03d", i) }

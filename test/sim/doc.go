@@ -34,5 +34,8 @@
 // In some runs write sets go to files and, in worlds of one process, commit as large ones, slowly (large.go).
 // Transactions keep cursors open across statements that wait, lock rows shared, and roll back to savepoints.
 //
+// In some runs observers derive data from what the clients write (workload4.go); the derived data must equal a recomputation, and
+// no change may be delivered by two transactions that commit.
+//
 // Not covered: SQL, gRPC, real disks and processes.
 package sim
