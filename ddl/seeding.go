@@ -27,7 +27,7 @@ const (
 	// seedRows is the number of rows of a chunk.
 	seedRows = 1000
 	// seedLease is the time after which another process may continue: a chunk takes much less.
-	seedLease = 15 * time.Second
+	seedLease = 5 * time.Second
 	// undoTimeout bounds the removal of an observer whose creation was canceled.
 	undoTimeout = 10 * time.Second
 )
