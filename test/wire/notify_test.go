@@ -361,19 +361,21 @@ func TestSlowListener(t *testing.T) {
 	execAll(t, quick, "listen s1")
 	ctx := testContext(t)
 	const notifications = 2000
-	go func() {
+	var sending sync.WaitGroup
+	sending.Go(func() {
 		for i := range notifications {
 			if _, err := sender.Exec(ctx, fmt.Sprintf("notify s1, '%d %s'", i, strings.Repeat("x", 7900))); err != nil {
 				t.Error(err)
 				return
 			}
 		}
-	}()
+	})
 	for i := range notifications {
 		if got := receive(t, quick); !strings.HasPrefix(got, fmt.Sprintf("%d x", i)) {
 			t.Fatalf("%d: %.20s", i, got)
 		}
 	}
+	sending.Wait()
 	if got := slow.end(); got != "fatal 54000 terminating connection because too many notifications wait for the client\n" {
 		t.Errorf("the slow client: %.300q", got)
 	}
