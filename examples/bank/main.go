@@ -23,6 +23,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/percodb/percodb/examples/deploy"
 )
 
 // options are the flags.
@@ -56,13 +58,13 @@ func main() {
 
 func run(ctx context.Context, o options) error {
 	if o.percodb != "" {
-		d, err := deploy(o.percodb, o.cluster)
+		d, err := deploy.Start(o.percodb, o.cluster)
 		if err != nil {
 			return err
 		}
-		defer d.remove()
-		o.url = d.url()
-		stop := d.killEvery(o.killEvery)
+		defer d.Remove()
+		o.url = d.URL()
+		stop := d.KillEvery(o.killEvery)
 		defer stop()
 	}
 	b := &bank{url: o.url, accounts: o.accounts}

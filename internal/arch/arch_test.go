@@ -57,7 +57,7 @@ var outside = map[string][]string{
 	"notify/rpc/notifypb":   {"notify/rpc"},
 
 	"cmd/percodb":     {},
-	"client/observer": {},
+	"client/observer": {"examples/orders"},
 
 	"bench/tpce/schema":  {"bench/tpce/gen", "bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/run", "cmd/percodb"},
 	"bench/tpce/gen":     {"bench/tpce/load", "bench/tpce/check", "bench/tpce/txn", "bench/tpce/market", "bench/tpce/run", "bench/scale", "cmd/percodb"},

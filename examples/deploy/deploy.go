@@ -1,4 +1,6 @@
-package main
+// Package deploy starts percodb for the examples, as one process or as a cluster, and kills its processes (as kill -9 does) now and
+// then while an example runs.
+package deploy
 
 import (
 	"bufio"
@@ -15,23 +17,22 @@ import (
 	"time"
 )
 
-// deployment is percodb as this program runs it: one process, or a cluster of an oracle, three stores
-// and a SQL process.
-type deployment struct {
+// Deployment is percodb on this machine: one process, or a cluster of an oracle, three stores and a SQL process.
+type Deployment struct {
 	dir   string
 	addr  string     // of SQL clients
 	procs []*process // in the order in which they start
 }
 
-// deploy starts percodb with empty data directories on free ports.
-func deploy(binary string, cluster bool) (_ *deployment, err error) {
-	d := &deployment{}
-	if d.dir, err = os.MkdirTemp("", "percodb-bank-"); err != nil {
+// Start starts percodb with empty data directories on free ports. The caller must call Remove.
+func Start(binary string, cluster bool) (_ *Deployment, err error) {
+	d := &Deployment{}
+	if d.dir, err = os.MkdirTemp("", "percodb-example-"); err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err != nil {
-			d.remove()
+			d.Remove()
 		}
 	}()
 	if d.addr, err = freeAddr(); err != nil {
@@ -65,16 +66,17 @@ func freeAddr() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-func (d *deployment) url() string { return "postgres://percodb@" + d.addr + "/percodb" }
+// URL returns the URL for clients.
+func (d *Deployment) URL() string { return "postgres://percodb@" + d.addr + "/percodb" }
 
-func (d *deployment) add(binary, name string, args ...string) error {
+func (d *Deployment) add(binary, name string, args ...string) error {
 	p := &process{name: name, binary: binary, args: append([]string{"start"}, args...)}
 	d.procs = append(d.procs, p)
 	return p.start()
 }
 
-// killEvery kills a process and starts it again, now and then, until the function it returns is called.
-func (d *deployment) killEvery(pause time.Duration) (stop func()) {
+// KillEvery kills a process and starts it again, now and then, until the function it returns is called.
+func (d *Deployment) KillEvery(pause time.Duration) (stop func()) {
 	ended := make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -100,13 +102,13 @@ func (d *deployment) killEvery(pause time.Duration) (stop func()) {
 	}
 }
 
-// remove ends the processes and removes their data.
-func (d *deployment) remove() {
+// Remove ends the processes and removes their data.
+func (d *Deployment) Remove() {
 	for i := len(d.procs) - 1; i >= 0; i-- {
 		d.procs[i].kill()
 	}
 	if err := os.RemoveAll(d.dir); err != nil {
-		fmt.Fprintln(os.Stderr, "bank:", err)
+		fmt.Fprintln(os.Stderr, "example:", err)
 	}
 }
 
