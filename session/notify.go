@@ -23,8 +23,9 @@ type notifications struct {
 	ended func(why error) // ends the session, whose listener has been ended
 
 	listener *notify.Listener // nil: it has never listened
-	// channels are those that the committed transactions have left.
-	channels map[string]struct{}
+	// channels are those that the committed transactions have left, with numbers in the order of LISTEN.
+	channels map[string]int
+	last     int // of these numbers
 }
 
 // The limits of PostgreSQL, in bytes.
@@ -177,7 +178,7 @@ func (n *notifications) ask(action listenAction) error {
 type preparedNotifications struct {
 	n            *notifications
 	asked        asked
-	channels     map[string]struct{} // after the commit; nil: as before
+	channels     map[string]int // after the commit; nil: as before
 	added        []string
 	announcement notify.Announcement // nil: no message
 }
@@ -188,12 +189,14 @@ func (n *notifications) prepare(ctx context.Context) (preparedNotifications, err
 	if len(p.asked.actions) > 0 {
 		p.channels = maps.Clone(n.channels)
 		if p.channels == nil {
-			p.channels = map[string]struct{}{}
+			p.channels = map[string]int{}
 		}
 		for _, action := range p.asked.actions {
 			switch {
+			case action.listen && p.channels[action.channel] == 0:
+				n.last++
+				p.channels[action.channel] = n.last
 			case action.listen:
-				p.channels[action.channel] = struct{}{}
 			case action.channel == "":
 				clear(p.channels)
 			default:
@@ -202,13 +205,8 @@ func (n *notifications) prepare(ctx context.Context) (preparedNotifications, err
 		}
 		p.added = without(p.channels, n.channels)
 	}
-	if len(p.added) > 0 {
-		if n.listener == nil {
-			n.listener = n.hub.NewListener(n.ended)
-		}
-		if err := n.listener.Listen(ctx, p.added); err != nil {
-			return p, err
-		}
+	if err := n.listen(ctx, p.added); err != nil {
+		return p, err
 	}
 	if len(p.asked.messages) == 0 {
 		return p, nil
@@ -230,7 +228,7 @@ func (n *notifications) prepare(ctx context.Context) (preparedNotifications, err
 }
 
 // without lists the channels of a that b does not have.
-func without(a, b map[string]struct{}) []string {
+func without(a, b map[string]int) []string {
 	var list []string
 	for channel := range a {
 		if _, ok := b[channel]; !ok {
@@ -240,10 +238,40 @@ func without(a, b map[string]struct{}) []string {
 	return list
 }
 
-func (n *notifications) unlisten(channels []string) {
-	if n.listener != nil {
-		n.listener.Unlisten(channels)
+// listen adds channels to those of the listener. They draw memory until unlisten; after an error none is added.
+func (n *notifications) listen(ctx context.Context, channels []string) error {
+	if len(channels) == 0 {
+		return nil
 	}
+	if n.listener == nil {
+		n.listener = n.hub.NewListener(n.ended)
+	}
+	if err := n.tx.env.Memory.Grow(channelsSize(channels)); err != nil {
+		return err
+	}
+	err := n.listener.Listen(ctx, channels)
+	if err != nil {
+		n.tx.env.Memory.Shrink(channelsSize(channels))
+	}
+	return err
+}
+
+func (n *notifications) unlisten(channels []string) {
+	if len(channels) > 0 {
+		n.listener.Unlisten(channels)
+		n.tx.env.Memory.Shrink(channelsSize(channels))
+	}
+}
+
+// channelBytes is what a channel of a listener takes beside its name.
+const channelBytes = 256
+
+func channelsSize(channels []string) int64 {
+	size := int64(0)
+	for _, channel := range channels {
+		size += int64(len(channel)) + channelBytes
+	}
+	return size
 }
 
 // finish follows the commit, whose error is err.
@@ -268,7 +296,7 @@ func (p *preparedNotifications) finish(err error) {
 }
 
 // change replaces the channels; the listener has those that are new.
-func (n *notifications) change(channels map[string]struct{}) {
+func (n *notifications) change(channels map[string]int) {
 	n.unlisten(without(n.channels, channels))
 	if n.channels = channels; len(channels) == 0 && n.listener != nil {
 		n.listener.Take() // A later LISTEN must not find what came before.
@@ -286,8 +314,10 @@ func (n *notifications) close() {
 	}
 }
 
-// listening lists the channels in alphabetical order.
-func (n *notifications) listening() []string { return slices.Sorted(maps.Keys(n.channels)) }
+// listening lists the channels in the order of LISTEN.
+func (n *notifications) listening() []string {
+	return slices.SortedFunc(maps.Keys(n.channels), func(a, b string) int { return n.channels[a] - n.channels[b] })
+}
 
 // Listening reports whether the client is to be sent notifications when some arrive: it listens, and no transaction is open.
 func (s *Session) Listening() bool {

@@ -128,6 +128,10 @@ func TestNotificationsDrawMemory(t *testing.T) {
 		}
 		c.query(end)
 		c.query("rollback")
+		if used := c.memory.Used(); end == "commit" && (used < channelBytes || used > 10_000) {
+			t.Errorf("%d bytes for a channel", used)
+		}
+		c.must("unlisten *")
 		if used := c.memory.Used(); used != 0 {
 			t.Errorf("%s: %d bytes are left", end, used)
 		}

@@ -111,6 +111,18 @@ func TestNotifyTranscripts(t *testing.T) {
 			complete SELECT 2
 			ready I
 			`},
+		{"channels in order", "listen \"A\"; select pg_listening_channels(); unlisten \"A\"", `
+			complete LISTEN
+			columns pg_listening_channels:25/0
+			row n1
+			row n2
+			complete SELECT 2
+			complete UNLISTEN
+			ready I
+			`},
+		{"listens later", "listen \"A\"", "complete LISTEN\nready I\n"},
+		{"later ones come last", "select pg_listening_channels()", "columns pg_listening_channels:25/0\nrow n1\nrow n2\nrow A\ncomplete SELECT 3\nready I\n"},
+		{"no more", "unlisten \"A\"", "complete UNLISTEN\nready I\n"},
 		{"unlisten is transactional", "begin; unlisten *; notify n2; rollback", "complete BEGIN\ncomplete UNLISTEN\ncomplete NOTIFY\ncomplete ROLLBACK\nready I\n"},
 		{"unlisten", "unlisten n2; notify n2; notify n1", "complete UNLISTEN\ncomplete NOTIFY\ncomplete NOTIFY\nnotification n1 \"\"\nready I\n"},
 		{"unlisten an unknown one", "unlisten nowhere", "complete UNLISTEN\nready I\n"},
