@@ -2,6 +2,7 @@ package kv
 
 import (
 	"context"
+	"time"
 
 	"github.com/percodb/percodb/kv/mvcc"
 	"github.com/percodb/percodb/tso"
@@ -95,11 +96,54 @@ func (s *Store) NotifyScan(ctx context.Context, req *NotifyScanRequest) (*Notify
 		return nil, err
 	}
 	limits := &s.opts.PageLimits
-	cells, resume, err := s.mvcc.NotifyScan(ctx, req.Span.Start, req.Span.End, req.Observer, min(req.Limit, limits.Rows), limits.Bytes)
+	page, err := s.mvcc.NotifyScan(ctx, req.Span.Start, req.Span.End, req.Observer, min(req.Limit, limits.Rows), limits.Bytes)
 	if err != nil {
 		return nil, mapError(err)
 	}
-	return &NotifyScanResponse{Cells: cells, ResumeKey: resume}, nil
+	if page.Passed >= compactPassed {
+		select {
+		case s.compactCells <- struct{}{}:
+		default: // it is requested already
+		}
+	}
+	return &NotifyScanResponse{Cells: page.Cells, ResumeKey: page.ResumeKey}, nil
+}
+
+// Cleared cells slow down scans until compactions have removed them, as does any queue in an LSM tree. They are small, and
+// many fit into a memtable before it is flushed.
+const (
+	// compactPassed is the number of entries passed over in one scan, a millisecond or two, for which the cells are
+	// compacted.
+	compactPassed = 20_000
+	// compactRest is the least time between two compactions; compactShare the least multiple of how long one took.
+	compactRest  = 5 * time.Second
+	compactShare = 10
+)
+
+// cellLoop compacts the cells when scans request it.
+func (s *Store) cellLoop() {
+	lower, upper := mvcc.NotifyBounds()
+	for {
+		select {
+		case <-s.stopped.Done():
+			return
+		case <-s.compactCells:
+		}
+		began := time.Now()
+		err := s.engine.Flush()
+		if err == nil {
+			err = s.engine.Compact(s.stopped, lower, upper)
+		}
+		if err != nil && s.stopped.Err() == nil {
+			s.opts.Logger.Warn("notify cells were not compacted", "err", err)
+		}
+		rest := time.NewTimer(max(compactRest, compactShare*time.Since(began)))
+		select {
+		case <-s.stopped.Done():
+		case <-rest.C:
+		}
+		rest.Stop()
+	}
 }
 
 // upToKeys are the keys of a NotifyClear.

@@ -3,7 +3,9 @@ package kv
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
 
 	"github.com/percodb/percodb/kv/storage"
 )
@@ -76,5 +78,44 @@ func TestWatchesEndWithTheStore(t *testing.T) {
 				t.Errorf("a watch afterwards: %v", err)
 			}
 		})
+	}
+}
+
+// Goal: scans do not walk over cleared cells for long. Method: clear many, scan until the store has compacted them.
+func TestClearedCellsAreCompacted(t *testing.T) {
+	ts := openTestStore(t, storage.NewMemFS(), nil)
+	ctx := context.Background()
+	const many = 2 * compactPassed
+	var keys [][]byte
+	cells := make([]NotifyUpTo, many)
+	now := ts.now()
+	for i := range cells {
+		cells[i] = NotifyUpTo{Key: fmt.Appendf(nil, "k%06d", i), UpTo: now}
+		keys = append(keys, cells[i].Key)
+	}
+	if err := ts.NotifyPut(ctx, &NotifyPutRequest{Ranges: ts.refs(), Observer: 7, Keys: keys, TS: now}); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := ts.NotifyClear(ctx, &NotifyClearRequest{Ranges: ts.refs(), Observer: 7, Cells: cells}); n != many || err != nil {
+		t.Fatal(n, err)
+	}
+	passed := func() int {
+		if _, err := ts.NotifyScan(ctx, &NotifyScanRequest{Range: ts.ref("k"), Observer: 7, Limit: 10}); err != nil {
+			t.Fatal(err)
+		}
+		page, err := ts.mvcc.NotifyScan(ctx, nil, nil, 7, 10, 1<<20)
+		if err != nil || len(page.Cells) > 0 {
+			t.Fatal(page, err)
+		}
+		return page.Passed
+	}
+	first := passed()
+	if first < compactPassed {
+		t.Fatalf("a scan passes over %d entries: the test proves nothing", first)
+	}
+	for end := time.Now().Add(20 * time.Second); passed() > 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("a scan still passes over %d entries, %d at first", passed(), first)
+		}
 	}
 }

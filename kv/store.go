@@ -127,7 +127,9 @@ type Store struct {
 	watched    context.Context // ends with EndWatches
 	endWatches context.CancelFunc
 	splits     chan *localRange // ranges that may have grown too large
-	report     chan struct{}    // ranges have changed: report them to the directory
+	// compactCells requests a compaction of the notify cells.
+	compactCells chan struct{}
+	report       chan struct{} // ranges have changed: report them to the directory
 }
 
 // Open opens a store, recovers its locks, and registers it with the directory. Errors:
@@ -156,7 +158,9 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	s.watched, s.endWatches = context.WithCancel(s.stopped)
 	s.splits = make(chan *localRange, 64)
 	s.report = make(chan struct{}, 1)
+	s.compactCells = make(chan struct{}, 1)
 	s.background.Go(s.splitLoop)
+	s.background.Go(s.cellLoop)
 	if s.opts.Directory != nil {
 		s.background.Go(s.reportLoop)
 		s.background.Go(s.seenLoop)

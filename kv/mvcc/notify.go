@@ -32,6 +32,14 @@ type NotifyCell struct {
 	Hop    uint8         // of that change
 }
 
+// NotifyPage is a part of an observer's cells, in key order. ResumeKey is where to continue, nil at the end. Passed is the
+// number of stored entries that were passed over: cells that were cleared, and are not compacted yet.
+type NotifyPage struct {
+	Cells     []NotifyCell
+	ResumeKey []byte
+	Passed    int
+}
+
 // NotifyUpTo is a cell to clear unless it is newer than UpTo.
 type NotifyUpTo struct {
 	Key  []byte

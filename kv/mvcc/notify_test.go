@@ -41,11 +41,11 @@ func (w *world) commitNotified(key, value string) tso.Timestamp {
 // cells lists an observer's cells.
 func (w *world) cells(observer uint64) []NotifyCell {
 	w.t.Helper()
-	cells, resume, err := w.NotifyScan(context.Background(), nil, nil, observer, math.MaxInt, math.MaxInt)
-	if err != nil || resume != nil {
-		w.t.Fatal(resume, err)
+	page, err := w.NotifyScan(context.Background(), nil, nil, observer, math.MaxInt, math.MaxInt)
+	if err != nil || page.ResumeKey != nil {
+		w.t.Fatal(page.ResumeKey, err)
 	}
-	return cells
+	return page.Cells
 }
 
 func (w *world) cellOf(key string) tso.Timestamp {
@@ -150,12 +150,12 @@ func TestClearsLoseNoChange(t *testing.T) {
 		})
 		observers.Go(func() {
 			for ctx.Err() == nil {
-				cells, _, err := w.NotifyScan(context.Background(), nil, nil, testObserver, 10, 1<<20)
+				page, err := w.NotifyScan(context.Background(), nil, nil, testObserver, 10, 1<<20)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				for _, c := range cells {
+				for _, c := range page.Cells {
 					raiseIn(seen, string(c.Key), c.Latest)
 					if _, err := w.NotifyClear(admitAll{}, testObserver, []NotifyUpTo{{c.Key, c.Latest}}); err != nil {
 						t.Error(err)

@@ -103,37 +103,38 @@ func (w *writer) putCell(b *storage.Batch, observer uint64, key []byte, c notify
 	b.Put(w.key, w.value)
 }
 
-// NotifyScan returns up to limit cells of an observer in [start, end), in key order, and where to continue, nil at the
-// end. A page ends early when its keys have maxBytes.
-func (s *State) NotifyScan(ctx context.Context, start, end []byte, observer uint64, limit, maxBytes int) (cells []NotifyCell, resume []byte, err error) {
+// NotifyScan returns up to limit cells of an observer in [start, end). A page ends early when its keys have maxBytes.
+func (s *State) NotifyScan(ctx context.Context, start, end []byte, observer uint64, limit, maxBytes int) (p NotifyPage, err error) {
 	if limit <= 0 || observer == 0 {
-		return nil, nil, &InvalidRequestError{Detail: fmt.Sprintf("scan for %d cells of observer %d", limit, observer)}
+		return p, &InvalidRequestError{Detail: fmt.Sprintf("scan for %d cells of observer %d", limit, observer)}
 	}
 	it, err := s.eng.NewRangeIter(appendNotifyKey(nil, observer, start), appendNotifyUpper(nil, observer, end))
 	if err != nil {
-		return nil, nil, err
+		return p, err
 	}
 	defer it.Close()
-	size := 0
+	size, before := 0, it.Steps()
 	for ok := it.First(); ok; ok = it.Next() {
 		_, key, err := splitNotifyKey(it.Key())
 		if err != nil {
-			return nil, nil, err
+			return p, err
 		}
-		if len(cells) >= limit || size >= maxBytes {
-			return cells, bytes.Clone(key), nil
+		if len(p.Cells) >= limit || size >= maxBytes {
+			p.ResumeKey = bytes.Clone(key)
+			break
 		}
 		c, err := currentCell(it)
 		if err != nil {
-			return nil, nil, err
+			return p, err
 		}
-		cells = append(cells, NotifyCell{Key: bytes.Clone(key), Latest: c.latest, Hop: c.hop})
+		p.Cells = append(p.Cells, NotifyCell{Key: bytes.Clone(key), Latest: c.latest, Hop: c.hop})
 		size += len(key)
-		if len(cells)%chunk == 0 && ctx.Err() != nil {
-			return nil, nil, ctx.Err()
+		if len(p.Cells)%chunk == 0 && ctx.Err() != nil {
+			return p, ctx.Err()
 		}
 	}
-	return cells, nil, it.Error()
+	p.Passed = max(0, it.Steps()-before-len(p.Cells))
+	return p, it.Error()
 }
 
 // NotifyClear removes those of an observer's cells that are not newer than given, and returns how many. The removal is
@@ -274,7 +275,7 @@ func (s *State) NotifyDrop(start, end []byte, observer uint64) error {
 // notifiedIn returns the observers that have cells in [start, end). It costs two seeks for each observer that has cells
 // anywhere.
 func (s *State) notifiedIn(start, end []byte) (observers []uint64, err error) {
-	it, err := s.eng.NewRangeIter(storage.AppendSentinel([]byte{tagNotify}), appendUpper(nil, tagNotify, nil))
+	it, err := s.eng.NewRangeIter(NotifyBounds())
 	if err != nil {
 		return nil, err
 	}
@@ -294,4 +295,9 @@ func (s *State) notifiedIn(start, end []byte) (observers []uint64, err error) {
 		ok = it.SeekGE(appendNotifyUpper(nil, observer, nil))
 	}
 	return observers, it.Error()
+}
+
+// NotifyBounds returns the bounds of the stored cells of all observers.
+func NotifyBounds() (lower, upper []byte) {
+	return storage.AppendSentinel([]byte{tagNotify}), appendUpper(nil, tagNotify, nil)
 }

@@ -64,16 +64,16 @@ func (s *transcript) notify(ctx context.Context, d *datadriven.TestData) (string
 	if d.HasArg("limit") {
 		limit = int(s.number(s.arg(d, "limit")))
 	}
-	cells, resume, err := s.NotifyScan(ctx, []byte(s.arg(d, "from")), []byte(s.arg(d, "to")), observer, limit, 1<<20)
+	page, err := s.NotifyScan(ctx, []byte(s.arg(d, "from")), []byte(s.arg(d, "to")), observer, limit, 1<<20)
 	if err != nil {
 		return "", err
 	}
 	var out strings.Builder
-	for _, c := range cells {
+	for _, c := range page.Cells {
 		fmt.Fprintf(&out, "%s %s\n", c.Key, showCell(c.Latest, c.Hop))
 	}
-	if resume != nil {
-		fmt.Fprintf(&out, "resume at %q\n", resume)
+	if page.ResumeKey != nil {
+		fmt.Fprintf(&out, "resume at %q\n", page.ResumeKey)
 	}
 	if out.Len() == 0 {
 		return "nothing", nil

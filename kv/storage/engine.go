@@ -343,6 +343,7 @@ func (e *Engine) Flush() error { return e.db.Flush() }
 
 // Compact rewrites [lower, upper) into the last level.
 func (e *Engine) Compact(ctx context.Context, lower, upper []byte) error {
+	defer e.applied.Add(1) // iterators opened before walk over what was removed, and are not reused
 	return e.db.Compact(ctx, lower, upper, false)
 }
 
