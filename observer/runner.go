@@ -29,8 +29,8 @@ const (
 	scanPauseSlow = 5 * time.Second
 	// asideLook is how often rows are looked for that another process has set aside.
 	asideLook = 10 * time.Second
-	// sampleSize is the number of keys that are remembered as places to start a scan at.
-	sampleSize = 64
+	// A scan that meets another process skips a random number of pages below 2, 4 … 2^maxJumps.
+	maxJumps = 6
 )
 
 // runner runs the body of one observer.
@@ -68,6 +68,7 @@ type runner struct {
 type item struct {
 	cell    kv.NotifyCell
 	working bool
+	scanned bool           // there was no hint of it in this process
 	again   *kv.NotifyCell // a newer change that was found while the key was worked on
 	alone   bool           // not to be handled together with others
 	// attempts failed; tries were given up for a reason that goes by.
@@ -92,14 +93,14 @@ func (d *delayedItems) Pop() any {
 
 // scanner walks over the cells: from some key to the end, then from the beginning to the end, and so on.
 type scanner struct {
-	from    []byte // where the next page begins
-	under   bool   // a page is being read
-	found   bool   // the sweep has found something
-	pause   time.Duration
-	due     time.Time
-	samples [][]byte
-	seen    int // keys that samples were drawn from
-	pages   chan page
+	from  []byte // where the next page begins
+	under bool   // a page is being read
+	found bool   // the sweep has found something
+	skip  int    // pages to skip
+	jumps int    // how often it has skipped pages, one after the other
+	pause time.Duration
+	due   time.Time
+	pages chan page
 }
 
 // page is the result of a scan.
@@ -217,8 +218,12 @@ func (r *runner) nextDue(now time.Time) time.Time {
 	return due
 }
 
-// full reports whether the queue takes no more cells of scans.
-func (r *runner) full() bool { return len(r.items) > maxQueued-scanPage }
+// full reports whether the queue takes no more cells of scans: it has enough for the workers, and leaves the others to other
+// processes.
+func (r *runner) full() bool {
+	o := r.target.observer
+	return len(r.items) > min(max(2*o.Concurrency*o.Batch, scanPage/2), maxQueued-scanPage)
+}
 
 // takeShared takes what others have told.
 func (r *runner) takeShared() {
@@ -232,19 +237,19 @@ func (r *runner) takeShared() {
 			scan = true
 			break
 		}
-		r.add(hints[i])
+		r.add(hints[i], false)
 	}
 	if scan {
 		r.scan.due, r.scan.pause = time.Time{}, scanPauseMin
 	}
 }
 
-// add queues a cell, unless its key is queued.
-func (r *runner) add(c kv.NotifyCell) {
+// add queues a cell, unless its key is queued. scanned: a scan has found it.
+func (r *runner) add(c kv.NotifyCell, scanned bool) {
 	it := r.items[string(c.Key)]
 	switch {
 	case it == nil:
-		it = &item{cell: c}
+		it = &item{cell: c, scanned: scanned}
 		r.items[string(c.Key)] = it
 		r.ready = append(r.ready, it)
 	case c.Latest <= it.cell.Latest:
@@ -307,17 +312,20 @@ func (r *runner) takePage(p page) {
 	if p.looked {
 		r.aside, r.asideDue = p.aside, time.Now().Add(asideLook)
 	}
+	s.found = s.found || len(p.cells) > 0
+	if s.skip > 0 {
+		p.cells = nil
+		s.skip--
+	}
 	// Several processes that read the same page begin at different places in it.
 	for i, turn := 0, rand.IntN(max(len(p.cells), 1)); i < len(p.cells); i++ {
-		c := p.cells[(i+turn)%len(p.cells)]
-		s.sample(c.Key)
-		r.add(c)
+		r.add(p.cells[(i+turn)%len(p.cells)], true)
 	}
-	s.found = s.found || len(p.cells) > 0
 	if s.from = p.next; p.next != nil {
 		s.due = time.Time{}
 		return
 	}
+	s.skip = 0
 	if s.found {
 		s.pause = scanPauseMin
 	} else {
@@ -327,20 +335,18 @@ func (r *runner) takePage(p page) {
 	s.due = time.Now().Add(s.pause)
 }
 
-// sample remembers a key, so that each has the same chance to be remembered.
-func (s *scanner) sample(key []byte) {
-	if s.seen++; len(s.samples) < sampleSize {
-		s.samples = append(s.samples, key)
-	} else if i := rand.IntN(s.seen); i < sampleSize {
-		s.samples[i] = key
-	}
-}
-
-// teleport continues the scan at a random place: others are at work where it is.
-func (s *scanner) teleport() {
-	if len(s.samples) > 0 {
-		s.from = s.samples[rand.IntN(len(s.samples))]
-	}
+// teleport continues the scan at a random place behind: another process is at work here.
+func (r *runner) teleport() {
+	s := &r.scan
+	s.jumps = min(s.jumps+1, maxJumps)
+	s.skip, s.due, s.found = rand.IntN(1<<s.jumps), time.Time{}, true
+	r.ready = slices.DeleteFunc(r.ready, func(it *item) bool {
+		forget := it.scanned && it.attempts == 0 && !it.alone
+		if forget {
+			delete(r.items, string(it.cell.Key))
+		}
+		return forget
+	})
 }
 
 // dispatch gives items to workers.
@@ -495,8 +501,11 @@ func (r *runner) finishHandled(res *result, now time.Time) {
 			r.delay(it, now.Add(laterPoll))
 		}
 	}
-	if res.h.Locked > 0 {
-		r.scan.teleport()
+	switch others := res.h.Locked > 0 || len(res.h.Changes) == 0 && res.h.Later == 0; {
+	case !others:
+		r.scan.jumps = 0
+	case slices.ContainsFunc(res.items, func(it *item) bool { return it.scanned }):
+		r.teleport()
 	}
 }
 
