@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"bytes"
 	"context"
 	"time"
 
@@ -20,6 +21,16 @@ type admission[K keyList] struct {
 }
 
 func (a *admission[K]) Admit() error { return checkKeys(a.s.ranges.Load(), a.refs, a.keys) }
+
+// spanAdmission is admission for all keys in a span.
+type spanAdmission struct {
+	s    *Store
+	refs []RangeRef
+	span Span
+}
+
+// Admit implements mvcc.Admission.
+func (a *spanAdmission) Admit() error { return checkSpans(a.s.ranges.Load(), a.refs, []Span{a.span}) }
 
 // prewriteAdmission also checks the spans that a serializable transaction has read.
 type prewriteAdmission struct {
@@ -170,7 +181,10 @@ func (s *Store) CommitLarge(ctx context.Context, req *CommitLargeRequest) (Commi
 	defer cancel()
 	defer context.AfterFunc(s.stopped, cancel)() // The gate waits for it.
 	start := time.Now()
-	res, err := s.mvcc.CommitLarge(ctx, func(ms []mvcc.Mutation) mvcc.Admission {
+	res, err := s.mvcc.CommitLarge(ctx, func(ms []mvcc.Mutation, between bool) mvcc.Admission {
+		if between {
+			return &spanAdmission{s, req.Ranges, Span{Start: ms[0].Key, End: append(bytes.Clone(ms[len(ms)-1].Key), 0)}}
+		}
 		return &admission[mutationKeys]{s, req.Ranges, mutationKeys(ms)}
 	}, req)
 	observeSince(s.metrics.prewriteSeconds, start)

@@ -61,34 +61,68 @@ func resized(s []place, n int) []place {
 // radixLen is how many places are sorted byte by byte; fewer are compared.
 const radixLen = 512
 
-// sortHeads orders the places by their heads.
+// sortHeads orders the places by their heads. Those with the same first byte, such as the entries of one index, are
+// sorted apart: a transaction that changes rows in key order has the rows in order already, but not their index entries.
 func (p *places) sortHeads() {
 	if len(p.order) < radixLen {
-		slices.SortFunc(p.order, func(i, j place) int { return cmp.Compare(i.head, j.head) })
+		slices.SortFunc(p.order, compareHeads)
+		return
+	}
+	const first = 64 - 8
+	var ends [256]int32
+	distribute(p.spare, p.order, first, &ends)
+	p.order, p.spare = p.spare, p.order
+	from := int32(0)
+	for _, to := range ends {
+		sortGroup(p.order[from:to], p.spare[from:to], first)
+		from = to
+	}
+}
+
+func compareHeads(i, j place) int { return cmp.Compare(i.head, j.head) }
+
+// sortGroup orders places by the low bits of their heads; the other bits are the same in all. It may change spare, which
+// is as long.
+func sortGroup(order, spare []place, bits int) {
+	switch {
+	case slices.IsSortedFunc(order, compareHeads):
+		return
+	case len(order) < radixLen:
+		slices.SortFunc(order, compareHeads)
 		return
 	}
 	differing := uint64(0)
-	for i := range p.order {
-		differing |= p.order[i].head ^ p.order[0].head
+	for i := range order {
+		differing |= order[i].head ^ order[0].head
 	}
-	for shift := 0; shift < 64; shift += 8 {
-		if byte(differing>>shift) == 0 {
-			continue
+	var ends [256]int32
+	from, to := order, spare
+	for shift := 0; shift < bits; shift += 8 {
+		if byte(differing>>shift) != 0 {
+			distribute(to, from, shift, &ends)
+			from, to = to, from
 		}
-		var ends [256]int32 // where the next place with the digit goes
-		for i := range p.order {
-			ends[byte(p.order[i].head>>shift)]++
-		}
-		sum := int32(0)
-		for i, n := range ends {
-			ends[i], sum = sum, sum+n
-		}
-		for i := range p.order {
-			digit := byte(p.order[i].head >> shift)
-			p.spare[ends[digit]] = p.order[i]
-			ends[digit]++
-		}
-		p.order, p.spare = p.spare, p.order
+	}
+	if &from[0] != &order[0] {
+		copy(order, from)
+	}
+}
+
+// distribute copies places, ordered by the byte of their heads at shift; those with the same byte keep their order. It
+// sets ends to where the places of each byte end.
+func distribute(to, from []place, shift int, ends *[256]int32) {
+	clear(ends[:])
+	for i := range from {
+		ends[byte(from[i].head>>shift)]++
+	}
+	sum := int32(0)
+	for i, n := range ends {
+		ends[i], sum = sum, sum+n
+	}
+	for i := range from {
+		digit := byte(from[i].head >> shift)
+		to[ends[digit]] = from[i]
+		ends[digit]++
 	}
 }
 

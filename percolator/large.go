@@ -23,6 +23,7 @@ type largeSet struct {
 	// run has blocks of the buffer's runs among its own; moves are the buffer's.
 	run       *sortrun.Run
 	moves     []snapshotMove
+	notifies  bool   // some mutations may notify observers
 	primary   []byte // nil: only checks
 	locks     int    // mutations that leave a lock
 	sizeBytes int64
@@ -97,8 +98,8 @@ func (l *largeSet) Len() int { return int(l.run.Len) }
 func (l *largeSet) SizeBytes() int64 { return l.sizeBytes }
 
 // Read implements mvcc.WriteSet.
-func (l *largeSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error {
-	return l.readRun(ctx, l.run, f)
+func (l *largeSet) Read(ctx context.Context, pass func(*mvcc.Batch) (bool, error), f func([]mvcc.Mutation) error) error {
+	return l.readRun(ctx, l.run, pass, f)
 }
 
 // Parts implements mvcc.WriteSet.
@@ -118,30 +119,50 @@ type largePart struct {
 }
 
 // Read implements mvcc.WriteSetPart.
-func (p *largePart) Read(ctx context.Context, f func([]mvcc.Mutation) error) error {
-	return p.set.readRun(ctx, p.run, f)
+func (p *largePart) Read(ctx context.Context, pass func(*mvcc.Batch) (bool, error), f func([]mvcc.Mutation) error) error {
+	return p.set.readRun(ctx, p.run, pass, f)
 }
 
-func (l *largeSet) readRun(ctx context.Context, run *sortrun.Run, f func([]mvcc.Mutation) error) error {
+// readRun is Read for a run. A batch is a block, in whose memory the mutations are.
+func (l *largeSet) readRun(ctx context.Context, run *sortrun.Run, pass func(*mvcc.Batch) (bool, error), f func([]mvcc.Mutation) error) error {
 	c := run.NewCursor()
 	var batch []mvcc.Mutation
-	for ok := c.First(); ok; ok = c.Next() {
-		m, err := l.mutation(c)
-		if err != nil {
-			return err
-		}
-		if batch = append(batch, m); c.More() {
-			continue // in the same block, whose memory the mutations share
-		}
+	for i := range run.Blocks() {
 		if err := ctx.Err(); err != nil {
 			return err
+		}
+		if pass != nil {
+			if passed, err := pass(l.describe(run, run.Block(i))); err != nil {
+				return err
+			} else if passed {
+				continue
+			}
+		}
+		batch = batch[:0]
+		for ok := c.SeekBlock(i); ok; ok = c.More() && c.Next() {
+			m, err := l.mutation(c)
+			if err != nil {
+				return err
+			}
+			batch = append(batch, m)
+		}
+		if c.Err() != nil {
+			return c.Err()
 		}
 		if err := f(batch); err != nil {
 			return err
 		}
-		batch = batch[:0]
 	}
-	return c.Err()
+	return nil
+}
+
+// describe returns what is known about a block of a run of the set.
+func (l *largeSet) describe(run *sortrun.Run, b *sortrun.Block) *mvcc.Batch {
+	d := &mvcc.Batch{First: b.First, Last: b.Last, Plain: b.Tags&tagMixed == 0, MustBeNew: b.Tags&tagNew != 0}
+	if l.notifies || len(l.moves) > 0 && run.Adopted(b) {
+		d.Plain = false // Records of adopted blocks have places in the log, from which LockedAt follows.
+	}
+	return d
 }
 
 // Has implements mvcc.WriteSet.
@@ -155,8 +176,8 @@ func (l *largeSet) Has(key []byte) (bool, error) {
 func (l *largeSet) Spans() []mvcc.Span {
 	spans := make([]mvcc.Span, l.run.Blocks())
 	for i := range spans {
-		first, last := l.run.Bounds(i)
-		spans[i] = mvcc.Span{Start: first, End: append(bytes.Clone(last), 0)}
+		b := l.run.Block(i)
+		spans[i] = mvcc.Span{Start: b.First, End: append(bytes.Clone(b.Last), 0)}
 	}
 	return spans
 }
@@ -186,7 +207,7 @@ func (l *largeSet) batches(ctx context.Context, f func([]mvcc.Mutation) error) e
 		batch, size = nil, 0
 		return f(full)
 	}
-	err := l.Read(ctx, func(ms []mvcc.Mutation) error {
+	err := l.Read(ctx, nil, func(ms []mvcc.Mutation) error {
 		for i := range ms {
 			m := ms[i]
 			arena := append(append(make([]byte, 0, len(m.Key)+len(m.Value)), m.Key...), m.Value...)
@@ -219,7 +240,7 @@ func (c *committer) seal(ctx context.Context, t *Txn) (*largeSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := sealer{ctx: ctx, c: c, t: t, set: &largeSet{files: []*sortrun.File{file}, moves: t.buf.moves}, w: file.NewWriter()}
+	s := sealer{ctx: ctx, c: c, t: t, set: &largeSet{files: []*sortrun.File{file}, moves: t.buf.moves, notifies: t.buf.sets != nil}, w: file.NewWriter()}
 	for _, f := range t.buf.spilled.files {
 		if f != nil {
 			s.set.files = append(s.set.files, f.Share())
@@ -328,7 +349,16 @@ func (s *sealer) put(m *mvcc.Mutation) error {
 	}
 	s.set.sizeBytes += int64(len(m.Key) + len(m.Value) + entryOverhead)
 	s.scratch = appendLarge(s.scratch[:0], m)
-	return s.w.Add(m.Key, s.scratch)
+	if err := s.w.Add(m.Key, s.scratch); err != nil {
+		return err
+	}
+	if m.MustBeNew {
+		s.w.Tag(tagNew)
+	}
+	if m.LockedAt != 0 || m.Op != mvcc.OpPut && m.Op != mvcc.OpDelete {
+		s.w.Tag(tagMixed)
+	}
+	return nil
 }
 
 // choosePrimary is committer.choosePrimary for a large set.

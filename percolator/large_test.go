@@ -412,7 +412,7 @@ func TestRunsStayFew(t *testing.T) {
 // some only locked; runs merged and not.
 func TestWriteSetAgainstModel(t *testing.T) {
 	ctx := context.Background()
-	adopted := 0
+	adopted, plain := 0, 0
 	for seed := range uint64(12) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
 		db := newCluster(t, nil).db(Options{SpillBytes: 200 << 10}, nil)
@@ -433,7 +433,11 @@ func TestWriteSetAgainstModel(t *testing.T) {
 				must(t, txn.Delete(key))
 				value = "delete"
 			} else {
-				must(t, txn.Put(key, []byte(value)))
+				if i%2 == 0 && want[string(key)] == "" {
+					must(t, txn.Insert(key, []byte(value)))
+				} else {
+					must(t, txn.Put(key, []byte(value)))
+				}
 			}
 			want[string(key)] = value
 		}
@@ -469,12 +473,23 @@ func TestWriteSetAgainstModel(t *testing.T) {
 		set, err := c.seal(ctx, txn)
 		must(t, err)
 		last, n, locks := "", 0, 0
-		must(t, set.Read(ctx, func(ms []mvcc.Mutation) error {
+		var told *mvcc.Batch
+		describe := func(b *mvcc.Batch) (bool, error) { told = b; return false, nil }
+		must(t, set.Read(ctx, describe, func(ms []mvcc.Mutation) error {
+			if told.Plain {
+				plain++
+			}
+			if string(told.First) != string(ms[0].Key) || string(told.Last) != string(ms[len(ms)-1].Key) {
+				t.Fatalf("a batch of %q to %q is described as %q to %q", ms[0].Key, ms[len(ms)-1].Key, told.First, told.Last)
+			}
 			for i := range ms {
+				if m := &ms[i]; told.Plain && (m.Op != mvcc.OpPut && m.Op != mvcc.OpDelete || m.LockedAt != 0 || m.MustBeNew && !told.MustBeNew) {
+					t.Fatalf("%+v in a batch that is described as %+v", m, told)
+				}
 				m := &ms[i]
 				key, got := string(m.Key), string(m.Value)
 				switch m.Op {
-				case mvcc.OpDelete:
+				case mvcc.OpDelete, mvcc.OpCheckNotExists:
 					got = "delete"
 				case mvcc.OpLock:
 					got = "lock"
@@ -504,7 +519,7 @@ func TestWriteSetAgainstModel(t *testing.T) {
 		set.close()
 		must(t, txn.Rollback(ctx))
 	}
-	if adopted == 0 {
-		t.Fatal("no block was taken as it was")
+	if adopted == 0 || plain == 0 {
+		t.Fatalf("%d keys were taken as they were, %d batches are plain", adopted, plain)
 	}
 }

@@ -155,6 +155,12 @@ func (s *spilled) newWriter(dir string, level int) (*sortrun.Writer, error) {
 	return s.files[level].NewWriter(), nil
 }
 
+// Tags of blocks: some keys must be new; some records are neither puts nor deletions, or of keys that have been locked.
+const (
+	tagNew = 1 << iota
+	tagMixed
+)
+
 // runWriter writes the records of a run, by key. It marks a block that has a key which occurs twice, or which is neither
 // just put nor deleted: an unmarked block is a part of a write set as it is.
 type runWriter struct {
@@ -174,6 +180,9 @@ func (w *runWriter) add(key, record []byte, c change) error {
 	}
 	if again || c.has(insertedTwice) || c.op != mvcc.OpPut && c.op != mvcc.OpDelete {
 		w.Mark()
+	}
+	if c.has(wantsNew) {
+		w.Tag(tagNew)
 	}
 	return nil
 }

@@ -21,7 +21,7 @@ func (s writeSet) SizeBytes() (n int64) {
 	return n
 }
 
-func (s writeSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error {
+func (s writeSet) Read(ctx context.Context, _ func(*mvcc.Batch) (bool, error), f func([]mvcc.Mutation) error) error {
 	for some := range slices.Chunk(s, 64) {
 		if err := ctx.Err(); err != nil {
 			return err

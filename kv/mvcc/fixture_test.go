@@ -52,7 +52,7 @@ type admitAll struct{}
 func (admitAll) Admit() error      { return nil }
 func (admitAll) AdmitReads() error { return nil }
 
-func admitEach([]Mutation) Admission { return admitAll{} }
+func admitEach([]Mutation, bool) Admission { return admitAll{} }
 
 // world is a state on a filesystem that can crash, with its own oracle.
 type world struct {

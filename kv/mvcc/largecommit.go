@@ -31,6 +31,10 @@ type CommitLargeRequest struct {
 // checks, which succeeded.
 type CommitLargeResponse struct{ CommitTS tso.Timestamp }
 
+// LargeAdmission returns the check to perform before some keys of a large commit are written: those of ms or, with
+// between, all from the first of ms to the last.
+type LargeAdmission func(ms []Mutation, between bool) Admission
+
 // LargeResult is a response with the size of what was written for it.
 type LargeResult struct {
 	CommitLargeResponse
@@ -41,9 +45,8 @@ type LargeResult struct {
 // (largetable.go), obtains a commit_ts, writes the versions to table files, and makes the files part of the store, which
 // is atomic and durable. After a crash before that nothing is committed, after a later one everything. The request is
 // not idempotent: it is for callers in this process, which receive every answer. Errors are those of Prewrite; nothing
-// was written then, unless the engine has failed. admission returns the check to perform under the latches of some of
-// the keys.
-func (s *State) CommitLarge(ctx context.Context, admission func([]Mutation) Admission, args *CommitLargeRequest) (LargeResult, error) {
+// was written then, unless the engine has failed.
+func (s *State) CommitLarge(ctx context.Context, admission LargeAdmission, args *CommitLargeRequest) (LargeResult, error) {
 	if err := s.BeginRead(ctx, max(args.StartTS, args.ReadTS)); err != nil { // a key's absence is a read
 		return LargeResult{}, err
 	}
@@ -190,11 +193,14 @@ func (s *State) largeParts(set WriteSet) int {
 
 // checkLarge checks all keys, and returns the combined results.
 func (s *State) checkLarge(ctx context.Context, c *largeCommit, args *CommitLargeRequest, parts []WriteSetPart) (*largeChecker, error) {
+	// Writers that have latched a key before the lock was in the table leave it now, and have a lock or a version that the
+	// checks find; all others see the lock. So batches that are passed need no latches.
+	s.LatchAll()()
 	checkers := make([]largeChecker, len(parts))
 	err := eachPart(ctx, parts, func(ctx context.Context, i int) error {
 		k := &checkers[i]
 		*k = largeChecker{s: s, c: c, args: args, floor: args.ReadTS}
-		return parts[i].Read(ctx, func(ms []Mutation) error { return k.check(ctx, ms) })
+		return parts[i].Read(ctx, k.pass, func(ms []Mutation) error { return k.check(ctx, ms) })
 	})
 	if err != nil {
 		return nil, err
@@ -217,7 +223,7 @@ func (s *State) writeLarge(ctx context.Context, tables *storage.Tables, args *Co
 	defer func() { s.noteWriting(args.Set.SizeBytes(), time.Since(began)) }()
 	return eachPart(ctx, parts, func(ctx context.Context, i int) error {
 		w := largeWriter{s: s, startTS: args.StartTS, commitTS: commitTS, notify: args.Notify, tables: tables, marked: marked}
-		if err := parts[i].Read(ctx, w.add); err != nil {
+		if err := parts[i].Read(ctx, nil, w.add); err != nil {
 			return err
 		}
 		return w.finish()
@@ -242,7 +248,7 @@ func eachPart(ctx context.Context, parts []WriteSetPart, f func(ctx context.Cont
 func (k *largeChecker) ingestChecked(ctx context.Context, tables *storage.Tables, commitTS tso.Timestamp) error {
 	defer tables.Abort()
 	pre := k.prewrite(k.args.Shared)
-	adm := k.c.admission(k.args.Shared)
+	adm := k.c.admission(k.args.Shared, false)
 	w := k.s.newWriter()
 	defer w.release()
 	for {
@@ -320,7 +326,7 @@ func (k *largeChecker) check(ctx context.Context, ms []Mutation) error {
 		k.floor = max(k.floor, ms[i].LockedAt)
 		k.writes = k.writes || decideRecord(ms[i].Op, 0, 0) != recordNothing
 	}
-	adm := k.c.admission(ms)
+	adm := k.c.admission(ms, false)
 	w := k.s.newWriter()
 	defer w.release()
 	for {
@@ -346,7 +352,7 @@ func (k *largeChecker) prewrite(ms []Mutation) PrewriteRequest {
 func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteRequest) (<-chan struct{}, error) {
 	w.latchMutations(pre.Mutations)
 	defer w.unlatch()
-	if untouched, err := k.untouched(w, adm, pre); untouched || err != nil {
+	if untouched, err := k.untouchedBatch(adm, pre); untouched || err != nil {
 		return nil, err
 	}
 	onePC, wait, err := w.checkMutations(adm, pre)
@@ -362,35 +368,38 @@ func (k *largeChecker) checkOnce(w *writer, adm Admission, pre *PrewriteRequest)
 	return nil, nil
 }
 
-// untouched reports that the batch may be committed because the store has nothing between its first and its last key that
-// concerns the transaction: no lock, no status record that matters, no version above the snapshot, and where a key must
-// be new no version at all. For a batch of rows of a new table or index, or of rows that have not changed since the
-// snapshot, one seek replaces the check of each key.
-func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteRequest) (bool, error) {
+// pass reports that a batch may be committed without a look at its mutations. Its result stays valid, as check's.
+func (k *largeChecker) pass(b *Batch) (bool, error) {
+	if !b.Plain || k.touched > 0 {
+		return false, nil
+	}
+	since := max(k.args.StartTS, k.args.ReadTS)
+	if b.MustBeNew {
+		since = 0
+	}
+	adm := k.c.admission([]Mutation{{Key: b.First}, {Key: b.Last}}, true)
+	untouched, err := k.untouched(adm, b.First, b.Last, since)
+	k.writes = k.writes || untouched
+	return untouched, err
+}
+
+// untouchedBatch is untouched for a batch, none of whose mutations needs more than that.
+func (k *largeChecker) untouchedBatch(adm Admission, pre *PrewriteRequest) (bool, error) {
 	if k.touched > 0 {
 		k.touched--
 		return false, nil
 	}
-	s := k.s
-	if err := adm.Admit(); err != nil {
-		return false, err
-	}
-	if err := s.checkLockBound(pre.StartTS); err != nil {
-		return false, err
-	}
-	if err := s.checkSafePoint(pre.StartTS); err != nil {
-		return false, err
-	}
-	first, last := pre.Mutations[0].Key, pre.Mutations[len(pre.Mutations)-1].Key
-	end := append(bytes.Clone(last), 0)
-	if s.locks.occupied(first, end, pre.StartTS) ||
-		uint64(pre.StartTS) <= max(s.maxRollbackTS.Load(), s.maxLockCommitTS.Load()) {
-		return false, nil
-	}
-	if unchanged, err := k.unchanged(pre, first, last); !unchanged {
-		if err == nil {
-			k.touched = touchedRest
+	since := pre.snapshot()
+	for i := range pre.Mutations {
+		switch m := &pre.Mutations[i]; {
+		case m.MustBeNew || m.Op == OpCheckNotExists:
+			since = 0
+		case m.LockedAt != 0:
+			since = min(since, m.LockedAt)
 		}
+	}
+	untouched, err := k.untouched(adm, pre.Mutations[0].Key, pre.Mutations[len(pre.Mutations)-1].Key, since)
+	if !untouched || err != nil {
 		return false, err
 	}
 	for i := range pre.Mutations {
@@ -403,18 +412,34 @@ func (k *largeChecker) untouched(w *writer, adm Admission, pre *PrewriteRequest)
 	return true, nil
 }
 
-// unchanged reports that no key in [first, last] has a version that a prewrite of the batch minds: one above what
-// each mutation was written or locked as of, or any if a key must be new. false may mean that this was not found out.
-func (k *largeChecker) unchanged(pre *PrewriteRequest, first, last []byte) (bool, error) {
-	since := pre.snapshot()
-	for i := range pre.Mutations {
-		switch m := &pre.Mutations[i]; {
-		case m.MustBeNew || m.Op == OpCheckNotExists:
-			since = 0
-		case m.LockedAt != 0:
-			since = min(since, m.LockedAt)
-		}
+// untouched reports that keys in [first, last] may be committed because the store has nothing there that concerns the
+// transaction: no lock, no status record that matters, no version above since, which is the snapshot or the timestamp as
+// of which a key was locked, and 0 if a key must be new. For rows of a new table or index, or rows that have not changed
+// since the snapshot, one seek replaces the check of each key.
+func (k *largeChecker) untouched(adm Admission, first, last []byte, since tso.Timestamp) (bool, error) {
+	s, startTS := k.s, k.args.StartTS
+	if err := adm.Admit(); err != nil {
+		return false, err
 	}
+	if err := s.checkLockBound(startTS); err != nil {
+		return false, err
+	}
+	if err := s.checkSafePoint(startTS); err != nil {
+		return false, err
+	}
+	end := append(bytes.Clone(last), 0)
+	if s.locks.occupied(first, end, startTS) || uint64(startTS) <= max(s.maxRollbackTS.Load(), s.maxLockCommitTS.Load()) {
+		return false, nil
+	}
+	unchanged, err := k.unchanged(first, last, since)
+	if !unchanged && err == nil {
+		k.touched = touchedRest
+	}
+	return unchanged, err
+}
+
+// unchanged reports that no key in [first, last] has a version above since. false may mean that this was not found out.
+func (k *largeChecker) unchanged(first, last []byte, since tso.Timestamp) (bool, error) {
 	lower, upper := appendPrefix(nil, tagWrite, first), append(appendPrefix(nil, tagWrite, last), 0)
 	var it *storage.Iterator
 	var err error

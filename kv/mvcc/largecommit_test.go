@@ -15,15 +15,16 @@ import (
 
 // memSet is a write set in memory. pass is called at the beginning of each Read with its number.
 type memSet struct {
-	ms   []Mutation
-	pass func(n int)
-	n    int
+	ms     []Mutation
+	pass   func(n int)
+	n      int
+	passed int // batches that were not read
 }
 
 func (s *memSet) Len() int         { return len(s.ms) }
 func (s *memSet) SizeBytes() int64 { return int64(len(s.ms)) * 64 }
 
-func (s *memSet) Read(ctx context.Context, f func([]Mutation) error) error {
+func (s *memSet) Read(ctx context.Context, pass func(*Batch) (bool, error), f func([]Mutation) error) error {
 	s.n++
 	if s.pass != nil {
 		s.pass(s.n)
@@ -32,11 +33,31 @@ func (s *memSet) Read(ctx context.Context, f func([]Mutation) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := f(s.ms[i:min(i+3, len(s.ms))]); err != nil {
+		ms := s.ms[i:min(i+3, len(s.ms))]
+		if pass != nil {
+			if passed, err := pass(batchOf(ms)); err != nil {
+				return err
+			} else if passed {
+				s.passed++
+				continue
+			}
+		}
+		if err := f(ms); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// batchOf describes mutations.
+func batchOf(ms []Mutation) *Batch {
+	b := &Batch{First: ms[0].Key, Last: ms[len(ms)-1].Key, Plain: true}
+	for i := range ms {
+		m := &ms[i]
+		b.Plain = b.Plain && (m.Op == OpPut || m.Op == OpDelete) && m.LockedAt == 0 && m.Notify == 0
+		b.MustBeNew = b.MustBeNew || m.MustBeNew
+	}
+	return b
 }
 
 func (s *memSet) Parts(n int) (parts []WriteSetPart) {

@@ -7,7 +7,9 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -162,7 +164,11 @@ func TestUnchangedSpans(t *testing.T) {
 						batch[1].LockedAt = lockedAt
 						k := &largeChecker{s: w.State, args: &CommitLargeRequest{Set: &memSet{ms: ms}, StartTS: start}}
 						pre := k.prewrite(batch)
-						ok, err := k.unchanged(&pre, ms[0].Key, ms[2].Key)
+						since := pre.snapshot()
+						if lockedAt != 0 {
+							since = lockedAt
+						}
+						ok, err := k.unchanged(ms[0].Key, ms[2].Key, since)
 						if err != nil {
 							t.Fatal(err)
 						}
@@ -187,5 +193,99 @@ func TestUnchangedSpans(t *testing.T) {
 				})
 			}
 		}
+	}
+}
+
+// Goal: a batch that is plain, and in whose span nothing has changed, is committed without a look at its mutations; any
+// other is read, and a check that admits no more fails the commit.
+func TestPlainBatchesAreNotRead(t *testing.T) {
+	ctx := context.Background()
+	const batches = 4
+	refused := errors.New("not served here")
+	for name, c := range map[string]struct {
+		prepare func(w *world, set *memSet, start tso.Timestamp)
+		passed  int
+		want    any // an error's type
+	}{
+		"nothing":     {func(*world, *memSet, tso.Timestamp) {}, batches, nil},
+		"another key": {func(w *world, _ *memSet, _ tso.Timestamp) { w.putRow(t, "row04x", "new") }, 1, nil},
+		"only locked": {func(_ *world, set *memSet, _ tso.Timestamp) { set.ms[4].Op = OpLock }, batches - 1, nil},
+		"new":         {func(_ *world, set *memSet, _ tso.Timestamp) { set.ms[11].MustBeNew = true }, batches - 1, new(*KeyExistsError)},
+		"changed":     {func(w *world, _ *memSet, _ tso.Timestamp) { w.putRow(t, "row11", "new") }, batches - 1, new(*WriteConflictError)},
+		"rolled back": {func(w *world, _ *memSet, start tso.Timestamp) {
+			if err := w.Rollback(ctx, admitAll{}, [][]byte{[]byte("row05")}, start); err != nil {
+				t.Fatal(err)
+			}
+		}, 0, new(*RolledBackError)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, true, nil)
+			set := &memSet{}
+			for i := range 3 * batches {
+				key := fmt.Sprintf("row%02d", i)
+				w.putRow(t, key, "old")
+				set.ms = append(set.ms, Mutation{Op: OpPut, Key: []byte(key), Value: []byte("v")})
+			}
+			start := w.now()
+			c.prepare(w, set, start)
+			_, err := w.CommitLarge(ctx, admitEach, &CommitLargeRequest{Set: set, StartTS: start, Primary: set.ms[0].Key, TTLMillis: 3000})
+			if c.want == nil && err != nil || c.want != nil && !errors.As(err, c.want) {
+				t.Fatalf("%v, want %T", err, c.want)
+			}
+			if set.passed != c.passed {
+				t.Fatalf("%d batches of %d were passed", set.passed, c.passed)
+			}
+		})
+	}
+	w := newWorld(t, true, nil)
+	set := &memSet{ms: evenRows(3, "v")}
+	_, err := w.CommitLarge(ctx, func(ms []Mutation, between bool) Admission {
+		if between && string(ms[0].Key) == "row00" && string(ms[len(ms)-1].Key) == "row04" {
+			return refuse{refused}
+		}
+		return admitAll{}
+	}, &CommitLargeRequest{Set: set, StartTS: w.now(), Primary: set.ms[0].Key, TTLMillis: 3000})
+	if !errors.Is(err, refused) {
+		t.Fatalf("a span that is not admitted: %v", err)
+	}
+}
+
+// refuse admits nothing.
+type refuse struct{ err error }
+
+func (r refuse) Admit() error { return r.err }
+
+// Goal: a writer that has latched a key before the large commit's lock was in the table is not overlooked, although
+// batches are passed without latches. Method: latch a key, begin the commit, apply a version, release the latch.
+func TestLargeCommitWaitsForLatches(t *testing.T) {
+	w := newWorld(t, true, nil)
+	set := &memSet{ms: evenRows(3, "v")}
+	key := set.ms[1].Key
+	w.putRow(t, string(key), "old")
+	start := w.now()
+	var held latchSet
+	w.latches.lockOne(&held, key)
+	result := make(chan error, 1)
+	go func() {
+		_, err := w.CommitLarge(context.Background(), admitEach, &CommitLargeRequest{Set: set, StartTS: start, Primary: set.ms[0].Key, TTLMillis: 3000})
+		result <- err
+	}()
+	select {
+	case err := <-result:
+		t.Fatalf("it did not wait for the latch: %v", err)
+	case <-time.After(50 * time.Millisecond):
+	}
+	b := w.eng.NewBatch(0)
+	defer b.Close()
+	commitTS := w.now()
+	b.Put(appendVersioned(nil, tagWrite, key, commitTS), appendWrite(nil, OpPut, false, commitTS-1, commitTS, []byte("new")))
+	raise(w.marks.of(key), commitTS)
+	if err := w.apply(b, storage.NoSync); err != nil {
+		t.Fatal(err)
+	}
+	w.latches.unlock(&held)
+	var conflict *WriteConflictError
+	if err := <-result; !errors.As(err, &conflict) || conflict.ConflictingCommitTS != commitTS {
+		t.Fatalf("a version that was being written: %v", err)
 	}
 }

@@ -15,11 +15,10 @@ import (
 //	checking   other writers of its keys wait; readers ignore it, since the commit_ts will lie above them
 //	writing    the commit_ts is known; readers at or above it wait
 type largeCommit struct {
-	set     WriteSet
-	spans   []Span
-	startTS tso.Timestamp
-	// admission returns the check to perform under the latches of some of the keys.
-	admission func([]Mutation) Admission
+	set       WriteSet
+	spans     []Span
+	startTS   tso.Timestamp
+	admission LargeAdmission
 	done      chan struct{} // closed when it has ended
 
 	// Guarded by lockTable.mu:

@@ -96,7 +96,9 @@ func TestPrewrittenLocksArePacked(t *testing.T) {
 // oneBatch is a write set that is read in one batch.
 type oneBatch struct{ memSet }
 
-func (s *oneBatch) Read(_ context.Context, f func([]Mutation) error) error { return f(s.ms) }
+func (s *oneBatch) Read(_ context.Context, _ func(*Batch) (bool, error), f func([]Mutation) error) error {
+	return f(s.ms)
+}
 
 func (s *oneBatch) Parts(int) []WriteSetPart { return []WriteSetPart{s} }
 
@@ -136,7 +138,7 @@ func TestLargeCommitReplacesLocksUnpackedMeanwhile(t *testing.T) {
 			}
 		}
 		begin := sync.OnceFunc(func() { waiting.Go(wait) })
-		_, err = w.CommitLarge(ctx, func([]Mutation) Admission { begin(); return admitAll{} }, &CommitLargeRequest{Set: &oneBatch{memSet{ms: ms}}, StartTS: start, Primary: keys[0], TTLMillis: 3000})
+		_, err = w.CommitLarge(ctx, func([]Mutation, bool) Admission { begin(); return admitAll{} }, &CommitLargeRequest{Set: &oneBatch{memSet{ms: ms}}, StartTS: start, Primary: keys[0], TTLMillis: 3000})
 		close(stop)
 		waiting.Wait()
 		if err != nil {

@@ -19,7 +19,17 @@ type WriteSet interface {
 
 // WriteSetPart is a part of a write set, or all of it. Safe for concurrent use.
 type WriteSetPart interface {
-	// Read calls f with all mutations, in order and in small batches that are valid until f returns. It ends
-	// with f's first error or the context's.
-	Read(ctx context.Context, f func(ms []Mutation) error) error
+	// Read calls f with all mutations, in order and in small batches that are valid until f returns, except those
+	// batches for which pass returns true; pass may be nil. It ends with the first error, or the context's.
+	Read(ctx context.Context, pass func(*Batch) (bool, error), f func(ms []Mutation) error) error
+}
+
+// Batch is what is known about a batch of mutations before it is read.
+type Batch struct {
+	First, Last []byte // the smallest and the largest key
+	// Plain: all are valid mutations, each an OpPut or OpDelete, of keys that the transaction has not locked, as of its
+	// snapshot (LockedAt is 0), and select no set of Notify.
+	Plain bool
+	// MustBeNew: some of the keys must be new.
+	MustBeNew bool
 }

@@ -95,7 +95,8 @@ func (r *Run) Extend(next *Run) *Run {
 // Block is a group of consecutive records of a run. First and Last are its smallest and its largest key.
 type Block struct {
 	First, Last []byte
-	Len         int // records
+	Len         int   // records
+	Tags        uint8 // the caller's, of all records together
 	file        *File
 	at          int64
 	size        uint32
@@ -122,27 +123,42 @@ func (r *Run) Last() []byte {
 	return r.blocks[len(r.blocks)-1].Last
 }
 
-// Blocks is into how many groups of consecutive records the run is divided; Bounds returns the smallest
-// and the largest key of one.
+// Blocks is into how many groups of consecutive records the run is divided.
 func (r *Run) Blocks() int { return len(r.blocks) }
 
-// Parts divides the run into at most n consecutive runs of about as many blocks each. They share its memory.
+// recordBytes is the number of bytes that take as long to process as a record in addition to its own.
+const recordBytes = 128
+
+// work is about how long the records of the block take to process.
+func (b *Block) work() int64 { return b.SizeBytes() + int64(b.Len)*recordBytes }
+
+// Parts divides the run into at most n consecutive runs that take about the same time to process. They share its memory.
 func (r *Run) Parts(n int) []*Run {
-	n = max(1, min(n, len(r.blocks)))
-	parts := make([]*Run, n)
-	for i := range parts {
-		p := &Run{file: r.file, blocks: r.blocks[i*len(r.blocks)/n : (i+1)*len(r.blocks)/n : (i+1)*len(r.blocks)/n]}
-		for b := range p.blocks {
-			p.Len += int64(p.blocks[b].Len)
-			p.SizeBytes += p.blocks[b].SizeBytes()
+	total := int64(0)
+	for i := range r.blocks {
+		total += r.blocks[i].work()
+	}
+	parts := []*Run{{file: r.file}}
+	done, from := int64(0), 0
+	for i := range r.blocks {
+		b, p := &r.blocks[i], parts[len(parts)-1]
+		if done*int64(n) >= total*int64(len(parts)) {
+			p, from = &Run{file: r.file}, i
+			parts = append(parts, p)
 		}
-		parts[i] = p
+		p.blocks = r.blocks[from : i+1 : i+1]
+		p.Len += int64(b.Len)
+		p.SizeBytes += b.SizeBytes()
+		done += b.work()
 	}
 	return parts
 }
 
-// Bounds belong to the run.
-func (r *Run) Bounds(i int) (first, last []byte) { return r.blocks[i].First, r.blocks[i].Last }
+// Block returns one of the groups; it belongs to the run.
+func (r *Run) Block(i int) *Block { return &r.blocks[i] }
+
+// Adopted says that a block is of another file than the run's.
+func (r *Run) Adopted(b *Block) bool { return b.file != r.file }
 
 // Writer makes one run. No other Writer of the file may be in use.
 type Writer struct {
@@ -153,6 +169,7 @@ type Writer struct {
 	lastAt, lastEnd   int
 	records           int // in buf
 	marked            bool
+	tags              uint8
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -188,6 +205,9 @@ func (w *Writer) Add(key, value []byte) error {
 // Mark marks the block of the record that was added last: Merge.Block does not yield it.
 func (w *Writer) Mark() { w.marked = len(w.buf) > 0 }
 
+// Tag adds to the tags of the block of the record that was added last.
+func (w *Writer) Tag(tags uint8) { w.tags |= tags }
+
 // AddBlock appends the records of a block of another file, which come from there when they are read: nothing is
 // copied.
 func (w *Writer) AddBlock(b *Block) error {
@@ -209,10 +229,10 @@ func (w *Writer) flush() error {
 	}
 	r.blocks = append(r.blocks, Block{
 		First: bytes.Clone(w.buf[w.firstAt:w.firstEnd]), Last: bytes.Clone(w.buf[w.lastAt:w.lastEnd]), Len: w.records,
-		file: f, at: f.size, size: uint32(len(w.buf)), sum: crc32.Checksum(w.buf, castagnoli), marked: w.marked,
+		file: f, at: f.size, size: uint32(len(w.buf)), sum: crc32.Checksum(w.buf, castagnoli), marked: w.marked, Tags: w.tags,
 	})
 	f.size += int64(len(w.buf))
-	w.buf, w.records, w.marked = w.buf[:0], 0, false
+	w.buf, w.records, w.marked, w.tags = w.buf[:0], 0, false, 0
 	return nil
 }
 
@@ -255,6 +275,9 @@ func (c *Cursor) Err() error { return c.err }
 
 // First moves to the first record.
 func (c *Cursor) First() bool { return c.load(0) && c.settle(0) }
+
+// SeekBlock moves to the first record of a block of the run.
+func (c *Cursor) SeekBlock(i int) bool { return c.load(i) && c.settle(0) }
 
 // SeekGE moves to the first record with a key at or above key.
 func (c *Cursor) SeekGE(key []byte) bool {
@@ -302,7 +325,7 @@ func (c *Cursor) Next() bool {
 func (c *Cursor) More() bool { return c.i+1 < len(c.recs) }
 
 // Adopted says that the present record is in a block of another file than the run's.
-func (c *Cursor) Adopted() bool { return c.run.blocks[c.at].file != c.run.file }
+func (c *Cursor) Adopted() bool { return c.run.Adopted(&c.run.blocks[c.at]) }
 
 // Prev moves to the preceding record.
 func (c *Cursor) Prev() bool {

@@ -162,6 +162,53 @@ func TestMergeKeepsOrder(t *testing.T) {
 	}
 }
 
+// TestParts divides a run of short and long records into parts that take about as long as each other, in order and
+// without a gap.
+func TestParts(t *testing.T) {
+	f := newFile(t)
+	w := f.NewWriter()
+	const n = 80_000
+	for i := range n {
+		if err := w.Add(fmt.Appendf(nil, "%06d", i), make([]byte, 24+i/(n/2)*200)); err != nil { // the second half is long
+			t.Fatal(err)
+		}
+	}
+	whole, err := w.Finish()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, parts := range []int{0, 1, 2, 3, 4, 1000} {
+		at, got := 0, whole.Parts(parts)
+		var least, most int64
+		for i, p := range got {
+			c, from := p.NewCursor(), at
+			for ok := c.First(); ok; ok = c.Next() {
+				if want := fmt.Sprintf("%06d", at); string(c.Key()) != want {
+					t.Fatalf("%q, want %q", c.Key(), want)
+				}
+				at++
+			}
+			if c.Err() != nil || p.Len != int64(at-from) {
+				t.Fatalf("%v; Len %d of %d records", c.Err(), p.Len, at-from)
+			}
+			work := p.SizeBytes + p.Len*recordBytes
+			if most = max(most, work); i == 0 || work < least {
+				least = work
+			}
+		}
+		if at != n || len(got) != max(1, min(parts, whole.Blocks())) {
+			t.Fatalf("%d parts of %d, %d records", len(got), parts, at)
+		}
+		if parts <= 4 && most > least*5/4 {
+			t.Fatalf("of %d parts one is %d, another %d", parts, most, least)
+		}
+	}
+	empty, err := f.NewWriter().Finish()
+	if parts := empty.Parts(3); err != nil || len(parts) != 1 || parts[0].Len != 0 {
+		t.Fatal("an empty run is one part")
+	}
+}
+
 // TestChangedBlockIsNoticed flips a bit in the file.
 func TestChangedBlockIsNoticed(t *testing.T) {
 	f := newFile(t)

@@ -14,9 +14,23 @@ type slowSet struct {
 	w *world
 }
 
-func (s *slowSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error {
+// Parts implements mvcc.WriteSet.
+func (s *slowSet) Parts(int) []mvcc.WriteSetPart { return []mvcc.WriteSetPart{s} }
+
+// Read implements mvcc.WriteSet. Every other batch is passed as a whole, if it may be, the keys of the others one by one.
+func (s *slowSet) Read(ctx context.Context, pass func(*mvcc.Batch) (bool, error), f func([]mvcc.Mutation) error) error {
 	s.rest()
-	err := s.WriteSet.Read(ctx, func(ms []mvcc.Mutation) error {
+	some := func(b *mvcc.Batch) (bool, error) {
+		if pass == nil || s.w.rests.Load()%2 == 0 {
+			return false, nil
+		}
+		passed, err := pass(b)
+		if s.rest(); err == nil {
+			err = ctx.Err()
+		}
+		return passed, err
+	}
+	return s.WriteSet.Read(ctx, some, func(ms []mvcc.Mutation) error {
 		for i := range ms { // one key after the other
 			if err := f(ms[i : i+1]); err != nil {
 				return err
@@ -25,7 +39,6 @@ func (s *slowSet) Read(ctx context.Context, f func([]mvcc.Mutation) error) error
 		}
 		return ctx.Err()
 	})
-	return err
 }
 
 // rest pauses, mostly shortly, and occasionally for longer than a lock's TTL.
