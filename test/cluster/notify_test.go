@@ -65,7 +65,11 @@ func TestNotifications(t *testing.T) {
 				}
 			}
 		}()
-		time.Sleep(300 * time.Millisecond) // Some are to be sent before the process is killed.
+		for sent := 0; sent < 20; {
+			if err := setup.QueryRow(d.context(), "select count(*) from sent").Scan(&sent); err != nil {
+				t.Fatal(err)
+			}
+		}
 		far.end(syscall.SIGKILL)
 		payloads, err := received(listener, 3*time.Second)
 		rows, queryErr := setup.Query(d.context(), "select id::text from sent order by sent.id")
