@@ -13,13 +13,18 @@ import (
 // given.
 type ChangeSource func(ctx context.Context, n *planner.Changes, max, wait types.Datum) ([]types.Row, error)
 
-// changes yields the rows that percodb.changes claims. They are claimed once for the statement.
-type changes struct {
-	ex      *execution
-	node    *planner.Changes
-	rows    []types.Row
-	at      int
+// taken is what percodb.changes has claimed for a statement, which has one call of it at most.
+type taken struct {
 	claimed bool
+	rows    []types.Row
+}
+
+// changes yields the rows that percodb.changes claims. They are claimed once for the statement: a join that opens the operator again
+// gets them again.
+type changes struct {
+	ex   *execution
+	node *planner.Changes
+	at   int
 }
 
 func (o *changes) Open(context.Context) error {
@@ -27,22 +32,20 @@ func (o *changes) Open(context.Context) error {
 	return nil
 }
 
-func (o *changes) Close() error {
-	o.rows, o.claimed = nil, false
-	return nil
-}
+func (o *changes) Close() error { return nil }
 
 func (o *changes) Next(ctx context.Context) (types.Row, error) {
-	if !o.claimed {
+	if !o.ex.taken.claimed {
 		if err := o.claim(ctx); err != nil {
 			return nil, err
 		}
 	}
-	if err := o.ex.tick(ctx); err != nil || o.at == len(o.rows) {
+	rows := o.ex.taken.rows
+	if err := o.ex.tick(ctx); err != nil || o.at == len(rows) {
 		return nil, err
 	}
 	o.at++
-	return o.rows[o.at-1], nil
+	return rows[o.at-1], nil
 }
 
 func (o *changes) claim(ctx context.Context) (err error) {
@@ -55,7 +58,9 @@ func (o *changes) claim(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	o.rows, err = o.ex.rt.Changes(ctx, o.node, args[0], args[1])
-	o.claimed = err == nil
+	rows, err := o.ex.rt.Changes(ctx, o.node, args[0], args[1])
+	if err == nil {
+		o.ex.taken = taken{claimed: true, rows: rows}
+	}
 	return err
 }

@@ -34,6 +34,7 @@ type execution struct {
 	maxGroup  int
 	analyze   *Analysis
 	ctes      []*cteBuffer
+	taken     taken
 	workTable map[int]*workTable
 	subplans  []*subplan
 }

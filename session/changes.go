@@ -58,10 +58,20 @@ func (x *statementRunner) changeSource(r *run) executor.ChangeSource {
 			r.wait.hint = x.deps.Hints(n.Observer.ID)
 		}
 		rows, err := x.claimChanges(ctx, n, bound)
-		if err != nil || len(rows) > 0 || !x.mayWait(r, patience) {
-			return rows, err
+		if err != nil {
+			return nil, err
 		}
-		return nil, errNoChanges
+		if len(rows) == 0 && x.mayWait(r, patience) {
+			return nil, errNoChanges
+		}
+		if n.Observer.When == "" {
+			return rows, nil
+		}
+		body := observerBody{table: n.Table, observer: n.Observer, rows: planner.ObserverRows(n.Table)}
+		if err := body.prepareWhen(ctx, x.tx.resolver, x.env); err != nil {
+			return nil, err
+		}
+		return body.accepted(ctx, x.env, rows) // The others are acknowledged with them.
 	}
 }
 

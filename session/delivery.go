@@ -1,14 +1,12 @@
 package session
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
-	"github.com/percodb/percodb/percolator/ack"
 	"github.com/percodb/percodb/percolator/observe"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/types"
@@ -104,11 +102,11 @@ func (t *transaction) acknowledge(d delivery, table *catalog.TableDescriptor) er
 	return d.Acknowledge(t.txn)
 }
 
-// acknowledged returns the claims whose acknowledgements are all among the transaction's writes. Rollbacks to savepoints, and
+// acknowledged returns the claims whose cells the commit allows to be cleared: those whose acknowledgements are all there. Rollbacks to savepoints, and
 // statements that have started over, have taken others back.
 func (t *transaction) acknowledged(ctx context.Context) (list []delivery, err error) {
 	for _, d := range t.delivered {
-		ok, err := d.written(ctx, t.txn)
+		ok, err := d.Written(ctx, t.txn)
 		if err != nil {
 			return nil, err
 		}
@@ -117,28 +115,6 @@ func (t *transaction) acknowledged(ctx context.Context) (list []delivery, err er
 		}
 	}
 	return list, nil
-}
-
-// written reports whether the acknowledgements of a claim are among the writes of its transaction.
-func (d delivery) written(ctx context.Context, txn *percolator.Txn) (bool, error) {
-	if len(d.Changes) == 0 {
-		return true, nil
-	}
-	keys := make([][]byte, len(d.Changes))
-	for i := range d.Changes {
-		keys[i] = append(bytes.Clone(d.of.Acks), d.Changes[i].Key[len(d.of.Rows):]...)
-	}
-	values, err := txn.BatchGet(ctx, keys)
-	if err != nil {
-		return false, err
-	}
-	for i := range d.Changes {
-		a := ack.Ack{Snapshot: d.Snapshot, Gone: d.Changes[i].Gone}
-		if !bytes.Equal(values[i], a.Append(nil)) {
-			return false, nil
-		}
-	}
-	return true, nil
 }
 
 // clearCells clears the cells of claims whose acknowledgements are committed. One that stays is cleared by whoever claims its

@@ -15,6 +15,7 @@ import (
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
 )
@@ -314,14 +315,8 @@ func (b *observerBody) prepare(ctx context.Context, s *Session) error {
 	if b.plans != nil {
 		return nil
 	}
-	if b.observer.When != "" {
-		x, err := sql.ParseExpr(b.observer.When)
-		if err != nil {
-			return err
-		}
-		if b.when, err = planner.BindRows(ctx, x, b.rows, r, &s.env, types.TBool, "WHEN conditions"); err != nil {
-			return err
-		}
+	if err := b.prepareWhen(ctx, r, &s.env); err != nil {
+		return err
 	}
 	statements, err := ddl.ParseObserverBody(b.observer.Body)
 	if err != nil {
@@ -343,6 +338,18 @@ func (b *observerBody) prepare(ctx context.Context, s *Session) error {
 	return nil
 }
 
+// prepareWhen binds the condition.
+func (b *observerBody) prepareWhen(ctx context.Context, r catalog.Resolver, env *builtin.Env) error {
+	if b.observer.When == "" {
+		return nil
+	}
+	x, err := sql.ParseExpr(b.observer.When)
+	if err == nil {
+		b.when, err = planner.BindRows(ctx, x, b.rows, r, env, types.TBool, "WHEN conditions")
+	}
+	return err
+}
+
 // inputs returns the values of NEW and KEY for a row of catalog.ChangedRelation. They are valid until the next call.
 func (b *observerBody) inputs(row types.Row) types.Row {
 	columns, gone := row[changedColumns:], row[1].Bool()
@@ -360,27 +367,30 @@ func (b *observerBody) inputs(row types.Row) types.Row {
 	return b.params
 }
 
-// accepts reports whether the observer's condition holds for a row.
-func (b *observerBody) accepts(ctx context.Context, s *Session, row types.Row) (bool, error) {
+// accepted returns the rows for which the observer's condition holds.
+func (b *observerBody) accepted(ctx context.Context, env *builtin.Env, rows []types.Row) ([]types.Row, error) {
 	if b.when == nil {
-		return true, nil
+		return rows, nil
 	}
-	ev := expr.Context{Env: &s.env, Ctx: ctx}
-	d, err := b.when.Eval(&ev, b.inputs(row))
-	return err == nil && !d.IsNull() && d.Bool(), err
+	var accepted []types.Row
+	ev := expr.Context{Env: env, Ctx: ctx}
+	for _, row := range rows {
+		d, err := b.when.Eval(&ev, b.inputs(row))
+		if err != nil {
+			return nil, err
+		}
+		if !d.IsNull() && d.Bool() {
+			accepted = append(accepted, row)
+		}
+	}
+	return accepted, nil
 }
 
 // run runs the statements: for each row, or once for all if the observer takes batches.
 func (b *observerBody) run(ctx context.Context, s *Session, rows []types.Row) error {
-	var accepted []types.Row
-	for _, row := range rows {
-		ok, err := b.accepts(ctx, s, row)
-		if err != nil {
-			return err
-		}
-		if ok {
-			accepted = append(accepted, row)
-		}
+	accepted, err := b.accepted(ctx, &s.env, rows)
+	if err != nil {
+		return err
 	}
 	if b.observer.Batch > 1 && len(accepted) > 0 {
 		return b.runStatements(ctx, s, accepted, nil)

@@ -240,6 +240,41 @@ func (c *Claim) Acknowledge(t *percolator.Txn) error {
 	return nil
 }
 
+// Written reports whether what Clear relies on is there for the transaction: the acknowledgements of the changes among its writes, and
+// those that it has found, which may be its own. Rollbacks to savepoints take both back.
+func (c *Claim) Written(ctx context.Context, t *percolator.Txn) (bool, error) {
+	keys := make([][]byte, 0, len(c.Changes)+len(c.seen))
+	for i := range c.Changes {
+		keys = append(keys, c.o.ackKey(c.Changes[i].Key))
+	}
+	for i := range c.seen {
+		keys = append(keys, c.o.ackKey(c.seen[i].Key))
+	}
+	if len(keys) == 0 {
+		return true, nil
+	}
+	values, err := t.BatchGet(ctx, keys)
+	if err != nil {
+		return false, err
+	}
+	for i := range c.Changes {
+		own := ack.Ack{Snapshot: c.Snapshot, Gone: c.Changes[i].Gone}
+		if !bytes.Equal(values[i], own.Append(nil)) {
+			return false, nil
+		}
+	}
+	for i := range c.seen {
+		value := values[len(c.Changes)+i]
+		if value == nil {
+			return false, nil
+		}
+		if a, err := ack.Parse(value); err != nil || a.Snapshot < c.seen[i].UpTo {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
 // Clear clears the cells of what has been acknowledged. It must not be called unless the transaction has committed, with
 // all that Acknowledge wrote: not if it may have failed, and not after a rollback to a savepoint before Acknowledge. It
 // need not be called.

@@ -1,0 +1,46 @@
+package observer_test
+
+import "testing"
+
+// Goal: a rollback to a savepoint gives changes back, also if the transaction has looked for them again before it.
+func TestChangesTakenBack(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key)")
+	s.exec("create observer o on a")
+	s.exec("insert into a values (1), (2)")
+	tx, err := s.pool.Begin(s.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const take = "select count(*) from percodb.changes('o')"
+	for _, text := range []string{"savepoint s", take, take, "rollback to s"} {
+		if _, err := tx.Exec(s.ctx, text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := tx.Commit(s.ctx); err != nil {
+		t.Fatal(err)
+	}
+	s.want("2", take)
+}
+
+// Goal: a statement claims changes once, however often a join reads them.
+func TestChangesReadAgain(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key)")
+	s.exec("create observer o on a")
+	s.exec("insert into a values (1), (2), (3)")
+	s.want("1,2,3", "select string_agg(a.id::text, ',' order by a.id) from a, lateral (select * from percodb.changes('o') c where c.id = a.id) l")
+}
+
+// Goal: the condition of an observer without a body holds for the rows that clients get; the others are handled.
+func TestChangesOfCondition(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key, v int)")
+	s.exec("create observer o on a when (new.v > 1)")
+	s.exec("insert into a values (1, 1), (2, 2), (3, 3), (4, null)")
+	s.want("2,3", "select string_agg(id::text, ',' order by id) from percodb.changes('o', wait => '10s')")
+	s.exec("update a set v = 0")
+	s.want("0", "select count(*) from percodb.changes('o', max => 3, wait => '10s')")
+	s.want("1", "select pending from percodb.observers")
+}
