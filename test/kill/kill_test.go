@@ -42,7 +42,7 @@ func TestShortRuns(t *testing.T) {
 			if !sum.clean() {
 				t.Errorf("after\n%s", faults.String())
 			}
-			if sum.kills == 0 || sum.transactions < 100 {
+			if sum.kills == 0 || sum.transactions < 100 || sum.deliveries.Load() < 20 {
 				t.Error("too little has happened")
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -58,8 +59,9 @@ func main() {
 // summary is the result of a run.
 type summary struct {
 	seed         uint64
-	kills, other int // processes killed; paused and cut off
-	transactions int // acknowledged
+	kills, other int          // processes killed; paused and cut off
+	transactions int          // acknowledged
+	deliveries   atomic.Int64 // changes that observers handled
 	large        phases
 	lost, wrong  []finding
 	kept         string // the path of data and logs, if they were kept
@@ -80,6 +82,7 @@ func (s *summary) print(w io.Writer) {
 	if s.other > 0 {
 		fmt.Fprintf(w, "%d pauses and partitions\n", s.other)
 	}
+	fmt.Fprintf(w, "observers handled %d changes\n", s.deliveries.Load())
 	fmt.Fprintln(w, s.large.String())
 	fmt.Fprintf(w, "%d kills, %d transactions, %d lost, %d wrong\n", s.kills, s.transactions, len(s.lost), len(s.wrong))
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/percodb/percodb/test/history"
@@ -34,7 +35,7 @@ type workload interface {
 	check(ctx context.Context, c *client) ([]history.Anomaly, error)
 }
 
-func workloads(number int, bulk *large) []workload {
+func workloads(number int, bulk *large, deliveries *atomic.Int64) []workload {
 	suffix := fmt.Sprintf("_%d", number)
 	return []workload{
 		bulk,
@@ -45,6 +46,7 @@ func workloads(number int, bulk *large) []workload {
 		&inserts{table: "inserts" + suffix},
 		&counters{table: "counters" + suffix},
 		&indexed{table: "indexed" + suffix},
+		&observed{table: "observed" + suffix, deliveries: deliveries},
 	}
 }
 
@@ -53,7 +55,7 @@ func (r *round) run(ctx context.Context, lasts time.Duration) error {
 	d := r.deployment
 	w := &world{addrs: d.sql, unexpected: map[string]string{}}
 	bulk := newLarge("large", &r.sum.large)
-	all := workloads(r.number, bulk)
+	all := workloads(r.number, bulk, &r.sum.deliveries)
 	if err := d.heal(); err != nil {
 		return err
 	}
