@@ -44,3 +44,13 @@ func TestChangesOfCondition(t *testing.T) {
 	s.want("0", "select count(*) from percodb.changes('o', max => 3, wait => '10s')")
 	s.want("1", "select pending from percodb.observers")
 }
+
+// Goal: a row for which the condition fails is the client's, and holds up no other.
+func TestChangesOfFailingCondition(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key, v int)")
+	s.exec("create observer o on a when (10 / new.v > 1)")
+	s.exec("insert into a values (1, 0), (2, 1), (3, 10)")
+	s.want("1,2", "select string_agg(id::text, ',' order by id) from percodb.changes('o')")
+	s.want("0", "select pending from percodb.observers")
+}

@@ -71,7 +71,7 @@ func (x *statementRunner) changeSource(r *run) executor.ChangeSource {
 		if err := body.prepareWhen(ctx, x.tx.resolver, x.env); err != nil {
 			return nil, err
 		}
-		return body.accepted(ctx, x.env, rows) // The others are acknowledged with them.
+		return body.wanted(ctx, x.env, rows) // The others are acknowledged with them.
 	}
 }
 

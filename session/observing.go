@@ -386,6 +386,21 @@ func (b *observerBody) accepted(ctx context.Context, env *builtin.Env, rows []ty
 	return accepted, nil
 }
 
+// wanted is accepted for clients: they also get the rows for which the condition fails, so that one such row holds up no other.
+func (b *observerBody) wanted(ctx context.Context, env *builtin.Env, rows []types.Row) (wanted []types.Row, _ error) {
+	for i := range rows {
+		some, err := b.accepted(ctx, env, rows[i:i+1])
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			some = rows[i : i+1]
+		}
+		wanted = append(wanted, some...)
+	}
+	return wanted, nil
+}
+
 // run runs the statements: for each row, or once for all if the observer takes batches.
 func (b *observerBody) run(ctx context.Context, s *Session, rows []types.Row) error {
 	accepted, err := b.accepted(ctx, &s.env, rows)
