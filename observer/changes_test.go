@@ -54,3 +54,18 @@ func TestChangesOfFailingCondition(t *testing.T) {
 	s.want("1,2", "select string_agg(id::text, ',' order by id) from percodb.changes('o')")
 	s.want("0", "select pending from percodb.observers")
 }
+
+// Goal: what a body sets by set_config holds for its transaction, and not for those after it.
+func TestSettingsOfBodies(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key)")
+	s.exec("create table b (id int primary key, zone text)")
+	s.exec("create observer o on a with (concurrency = 1) as $$ insert into b values (key.id, current_setting('timezone'));" +
+		" select set_config('timezone', 'Asia/Tokyo', false) $$")
+	before := s.value("show timezone")
+	for _, text := range []string{"insert into a values (1)", "insert into a values (2)"} {
+		s.exec(text)
+		s.exec("wait for observer o")
+	}
+	s.want("2", "select count(*) from b where zone = $1", before)
+}

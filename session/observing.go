@@ -165,6 +165,7 @@ func (o *Observing) transact(ctx context.Context, f func(ctx context.Context) er
 	if err := f(s.env.Ctx); err != nil {
 		return err
 	}
+	s.settings.EndTransaction(false) // What a body sets does not outlive its transaction.
 	return s.tx.commit(s.env.Ctx)
 }
 
