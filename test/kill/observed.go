@@ -254,7 +254,7 @@ func (o *observed) check(ctx context.Context, c *client) (found []history.Anomal
 				report(staleDerivation, "%s%s:\n%s", o.name("@"), d.table, story)
 			}
 		}
-		doubles, err := o.read(ctx, q, `select observer || ' ' || id || '@' || change, count(*)::text from @marks
+		doubles, err := o.read(ctx, q, `select observer || ' ' || id || ' at ' || change, count(*)::text from @marks
 			group by observer, id, change having count(*) > 1`)
 		if err != nil {
 			return err
