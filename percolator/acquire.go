@@ -143,7 +143,7 @@ func (a *lockRequests) sendSome(ctx context.Context, bo *backoff, shard kv.Shard
 			db.metrics.lockWaits.Inc()
 		}
 		*bo = backoff{db: db} // the shard has answered: the budget does not apply to waiting for a lock
-		alive, err := db.evict(ctx, bo, locked)
+		alive, err := db.evict(ctx, bo, locked, req.Keys[len(req.Keys)-1])
 		switch {
 		case err != nil:
 			return stopError{err}
@@ -223,8 +223,9 @@ func (l *lockSet) noteStray(keys [][]byte) {
 	l.stray = append(l.stray, keys...)
 }
 
-// evict removes a lock whose transaction has ended. alive reports that it has not.
-func (db *DB) evict(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError) (alive bool, _ error) {
+// evict removes a lock whose transaction has ended, and some of that transaction's locks after it, up to last. alive
+// reports that it has not ended.
+func (db *DB) evict(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError, last []byte) (alive bool, _ error) {
 	f, err := db.outcomeOf(ctx, bo, e, 0)
 	if err != nil {
 		return false, err
@@ -232,7 +233,11 @@ func (db *DB) evict(ctx context.Context, bo *backoff, e *mvcc.KeyLockedError) (a
 	if f.kind == outcomeAlive || f.kind == outcomePassed {
 		return true, nil
 	}
-	return false, db.finishLock(ctx, bo, [][]byte{e.Key}, &e.Lock, f.commitTS)
+	keys, err := db.locksOf(ctx, e, last)
+	if err != nil {
+		return false, db.retryRouting(ctx, bo, err)
+	}
+	return false, db.finishLock(ctx, bo, keys, &e.Lock, f.commitTS)
 }
 
 // finishLock finishes the locks of one dead transaction on ascending keys, which are like lock.

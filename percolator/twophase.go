@@ -177,7 +177,7 @@ func (c *committer) clearLock(ctx context.Context, bo *backoff, shard kv.Shard, 
 	if c.writes(e.Key) {
 		return c.db.clearLock(ctx, bo, shard, c.startTS, e, c.lastKey())
 	}
-	alive, err := c.db.evict(ctx, bo, e)
+	alive, err := c.db.evict(ctx, bo, e, e.Key)
 	if err != nil || !alive {
 		return err
 	}
