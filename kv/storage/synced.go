@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,10 +81,13 @@ type syncedTable struct {
 
 	mu struct {
 		sync.Mutex
-		file  vfs.File // nil until something is written
-		slots []syncedSlot
-		dirty bool // written since the file was synced
-		buf   [slotBytes]byte
+		file vfs.File // nil until something is written
+		// mapped is the beginning of the file in memory, nil if it cannot be mapped: a write to it is no system call, and
+		// outlives the process as well.
+		mapped []byte
+		slots  []syncedSlot
+		dirty  bool // written since the file was synced
+		buf    [slotBytes]byte
 	}
 }
 
@@ -162,7 +166,9 @@ func (t *syncedTable) openLocked() error {
 	if err := errors.Join(t.fs.Rename(temp, name), syncDir(t.fs, t.dir)); err != nil {
 		return err
 	}
-	t.mu.file, err = t.fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
+	if t.mu.file, err = t.fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified); err == nil {
+		t.mu.mapped = mapFile(t.mu.file.Fd(), len(text))
+	}
 	return err
 }
 
@@ -197,13 +203,34 @@ func (t *syncedTable) putLocked(i int, s syncedSlot, durable bool) error {
 	if err := t.openLocked(); err != nil {
 		return err
 	}
-	if _, err := t.mu.file.WriteAt(appendSlot(t.mu.buf[:0], s), int64(i)*slotBytes); err != nil {
+	if err := t.writeLocked(appendSlot(t.mu.buf[:0], s), i*slotBytes); err != nil {
 		return err
 	}
 	t.mu.dirty = true
 	if durable {
 		return t.syncLocked()
 	}
+	return nil
+}
+
+// writeLocked writes to the file. A slot that is written to memory when the process is killed may be unreadable.
+func (t *syncedTable) writeLocked(slot []byte, at int) error {
+	if at+len(slot) <= len(t.mu.mapped) {
+		return copyMapped(t.mu.mapped[at:], slot)
+	}
+	_, err := t.mu.file.WriteAt(slot, int64(at))
+	return err
+}
+
+// copyMapped is copy to a mapped file. The error is that of a page that cannot be written.
+func copyMapped(dst, src []byte) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			err = fmt.Errorf("write to the mapped %s: %v", syncedFile, fault)
+		}
+	}()
+	copy(dst, src)
 	return nil
 }
 
@@ -242,9 +269,8 @@ func (t *syncedTable) close() error {
 	if t.mu.file == nil {
 		return nil
 	}
-	err := t.syncLocked()
-	err = errors.Join(err, t.mu.file.Close())
-	t.mu.file = nil
+	err := errors.Join(t.syncLocked(), unmapFile(t.mu.mapped), t.mu.file.Close())
+	t.mu.file, t.mu.mapped = nil, nil
 	return err
 }
 
