@@ -65,12 +65,14 @@ func testBatching(t *testing.T, ask func(context.Context, *Shard, tso.Timestamp)
 	shard := NewShard(conn, "test", ClientOptions{})
 	const askers = 300
 	impatient, leave := context.WithCancel(t.Context())
-	var all sync.WaitGroup
+	var all, leaving sync.WaitGroup
+	leaving.Add(askers / 10)
 	for i := range tso.Timestamp(askers) {
 		all.Go(func() {
 			ctx, startTS := t.Context(), 1000+i
 			if i%10 == 9 {
 				ctx = impatient
+				defer leaving.Done()
 			}
 			commitTS, err := ask(ctx, shard, startTS)
 			var missing *mvcc.TxnNotFoundError
@@ -92,6 +94,7 @@ func testBatching(t *testing.T, ask func(context.Context, *Shard, tso.Timestamp)
 		runtime.Gosched()
 	}
 	leave()
+	leaving.Wait() // before there are answers
 	close(gate)
 	all.Wait()
 }
