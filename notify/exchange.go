@@ -81,6 +81,8 @@ func (x *Exchange) Join(h Hello) (*Member, error) {
 	m := &Member{exchange: x, process: h.Process, arrived: make(chan struct{}, 1), done: make(chan struct{}),
 		channels: map[string]struct{}{}, announced: map[uint64][]string{}}
 	m.queue.limit = x.memberBytes
+	m.mu.Lock() // until it is whole: a later connection of the process ends it by Leave
+	defer m.mu.Unlock()
 	x.mu.Lock()
 	earlier := x.members[h.Process]
 	if !x.closed {

@@ -1,6 +1,14 @@
 package observer_test
 
-import "testing"
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/percodb/percodb/client/observer"
+)
 
 // Goal: a rollback to a savepoint gives changes back, also if the transaction has looked for them again before it.
 func TestChangesTakenBack(t *testing.T) {
@@ -68,4 +76,58 @@ func TestSettingsOfBodies(t *testing.T) {
 		s.exec("wait for observer o")
 	}
 	s.want("2", "select count(*) from b where zone = $1", before)
+}
+
+// Goal: a call that waits does so in statements that contain the query, too. Method: nothing has changed; each of them is the first
+// statement of its transaction.
+func TestChangesWaitWithinStatements(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key, v text)")
+	s.exec("create observer o on a")
+	const query = "select * from percodb.changes('o', max => 10, wait => '20ms')"
+	for _, text := range []string{
+		"explain analyze " + query,
+		"copy (" + query + ") to stdout",
+		"begin; declare c cursor for " + query + "; fetch all from c; commit",
+		"begin; explain analyze " + query + "; commit",
+		"create table taken as " + query,
+		"prepare p as " + query + "; execute p",
+		"begin isolation level serializable; explain analyze " + query + "; commit",
+	} {
+		conn, err := s.pool.Acquire(s.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Conn().PgConn().Exec(s.ctx, text).ReadAll(); err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		conn.Release()
+	}
+}
+
+// Goal: a client that consumes an observer ends when the server handles its changes, and acknowledges changes for which WHEN does
+// not hold. Method: an observer with a body; more rows than a batch that do not match, before one that does.
+func TestClientsOfOtherObservers(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key, v text)")
+	s.exec("create observer body on a as $$ select 1 $$")
+	handle := func(context.Context, pgx.Tx, []observer.Change) error { return nil }
+	if err := observer.Run(s.ctx, s.pool, "body", handle, observer.Options{}); code(err) != "42809" {
+		t.Errorf("an observer with a body: %v", err)
+	}
+	s.exec("create observer o on a when (new.v = 'yes')")
+	s.exec("insert into a select i, 'no' from generate_series(1, 50) i")
+	s.exec("insert into a values (51, 'yes')")
+	ctx, cancel := context.WithCancel(s.ctx)
+	var got []string
+	_ = observer.Run(ctx, s.pool, "o", func(_ context.Context, _ pgx.Tx, changes []observer.Change) error {
+		for _, c := range changes {
+			got = append(got, fmt.Sprint(c.Row["id"]))
+		}
+		cancel()
+		return nil
+	}, observer.Options{Batch: 10})
+	if fmt.Sprint(got) != "[51]" {
+		t.Errorf("got %v", got)
+	}
 }

@@ -37,7 +37,8 @@ var errNoChanges = errors.New("there are no changes yet")
 
 // changesWait is the wait of a statement for changes.
 type changesWait struct {
-	// used: other statements have run in the transaction, whose snapshot therefore stays.
+	// used: other statements have run in the transaction, whose snapshot therefore stays, or the run is a part of a statement
+	// (EXPLAIN ANALYZE, COPY, CREATE TABLE AS, a cursor), which planned it.
 	used     bool
 	deadline time.Time // zero: it has not waited
 	pause    time.Duration
@@ -79,7 +80,7 @@ func (x *statementRunner) changeSource(r *run) executor.ChangeSource {
 func consumable(o *catalog.ObserverDescriptor) error {
 	switch {
 	case o.Body != "":
-		return pgerror.New(pgerror.ObjectNotInPrerequisite, "observer %q has a body", o.Name).
+		return pgerror.New(pgerror.WrongObjectType, "observer %q has a body", o.Name).
 			WithHint("The server handles its changes. Create an observer without AS for clients.")
 	case o.State == catalog.ObserverDisabled:
 		return disabledObserver(o)

@@ -24,7 +24,7 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 	if !plan.ReadOnly && x.tx.activeModes().ReadOnly {
 		return readOnlyError(plan.Command())
 	}
-	r.wait.used = x.tx.queried || len(x.tx.savepoints) > 0
+	r.wait.used = x.tx.queried || len(x.tx.savepoints) > 0 || r.text == nil && r.portal == nil
 	if !x.tx.latest {
 		if err := x.tx.use(ctx); err != nil {
 			return err

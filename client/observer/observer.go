@@ -257,8 +257,11 @@ func (c *consumer) transact(ctx context.Context) (changes []Change, began time.T
 	}
 	defer func() { _ = tx.Rollback(c.work) }() // It does nothing after Commit.
 	changes, err = c.claim(ctx, tx)
-	if began = time.Now(); err != nil || len(changes) == 0 {
+	switch began = time.Now(); {
+	case err != nil:
 		return nil, began, err
+	case len(changes) == 0: // changes for which WHEN does not hold are acknowledged
+		return nil, began, tx.Commit(c.work)
 	}
 	if err := c.call(tx, changes); err != nil {
 		return changes, began, err
@@ -354,5 +357,5 @@ func isConflict(err error) bool {
 // isFinal reports whether an error says that the observer cannot be consumed.
 func isFinal(err error) bool {
 	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "42704"
+	return errors.As(err, &pg) && (pg.Code == "42704" || pg.Code == "42809") // there is none, or it has a body
 }
