@@ -39,7 +39,7 @@ type ObserverDescriptor struct {
 	// Concurrency is how many transactions of it run at once, Batch how many rows each handles, MaxAttempts how often it is
 	// tried for a row before the row is set aside.
 	Concurrency, Batch, MaxAttempts int
-	Weak                            bool     `json:",omitempty"` // no acknowledgements: a change may be handled several times
+	Weak                            bool     `json:",omitempty"` // a change may be handled several times
 	DependsOn                       []uint64 `json:",omitempty"` // ids of the relations in the body
 	Comment                         string   `json:",omitempty"`
 }
