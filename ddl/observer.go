@@ -151,7 +151,10 @@ func setObserverOptions(o *catalog.ObserverDescriptor, options []ast.ObserverOpt
 		case "max_attempts":
 			err = intOption(opt, &o.MaxAttempts, catalog.MaxObserverAttempts)
 		case "weak":
-			err = boolOption(opt, &o.Weak)
+			if err = boolOption(opt, &o.Weak); err == nil && o.Weak {
+				err = pgerror.New(pgerror.FeatureNotSupported, "weak observers are not supported").
+					WithHint("Without this option each change is handled once. NOTIFY OBSERVER has rows handled that have not changed.").At(opt.Position())
+			}
 		default:
 			err = pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter %q", opt.Name).
 				WithHint("The options of an observer are concurrency, batch, max_attempts and weak.").At(opt.Position())

@@ -52,7 +52,14 @@ func (c *Change) ID() string {
 	var b strings.Builder
 	b.WriteString(c.Table)
 	for _, v := range c.Key {
-		fmt.Fprintf(&b, "/%v", v)
+		switch v := v.(type) {
+		case string:
+			fmt.Fprintf(&b, "/%q", v) // it may contain slashes
+		case time.Time:
+			b.WriteString("/" + v.UTC().Format(time.RFC3339Nano)) // whatever the client's time zone is
+		default:
+			fmt.Fprintf(&b, "/%v", v)
+		}
 	}
 	fmt.Fprintf(&b, "@%d", c.CommitTS)
 	return b.String()
