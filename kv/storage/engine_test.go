@@ -129,13 +129,21 @@ func TestSyncedBatchesSurviveAPowerCut(t *testing.T) {
 // brokenLog returns a filesystem on which writes to the log fail once broken is set: new files, or
 // writes to those it has.
 func brokenLog(fs vfs.FS, broken *atomic.Bool, creating bool) vfs.FS {
-	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	return reusedLogs{errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if broken.Load() && strings.HasSuffix(op.Path, ".log") && op.Kind.ReadOrWrite() == errorfs.OpIsWrite &&
-			creating == (op.Kind == errorfs.OpCreate || op.Kind == errorfs.OpReuseForWrite) {
+			creating == (op.Kind == errorfs.OpCreate) {
 			return syscall.EIO
 		}
 		return nil
-	}))
+	}))}
+}
+
+// reusedLogs lets the injector see the writes of files that are used once more, too: those that errorfs returns from
+// ReuseForWrite pass it by.
+type reusedLogs struct{ *errorfs.FS }
+
+func (fs reusedLogs) ReuseForWrite(_, newName string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return fs.Create(newName, category)
 }
 
 // Goal (I3): without an owner to tell, a failed write is an error, and the engine refuses all writes
