@@ -20,7 +20,7 @@ const module = "github.com/percodb/percodb"
 
 // layers lists the packages from the lowest layer up: a package imports packages of lower layers only.
 var layers = [][]string{
-	{"internal/errkind", "internal/plural"},
+	{"internal/errkind", "internal/plural", "internal/tlsfiles"},
 	{"internal/invariants", "internal/memory", "internal/keypack", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun"},
 	{"sql/ast", "percolator/ack"},
 	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "notify", "sql/copyformat"},
