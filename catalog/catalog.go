@@ -132,11 +132,14 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if format != nil {
-			if string(format) != formatVersion {
-				return &FormatError{Found: string(format), Want: formatVersion}
-			}
+		switch string(format) {
+		case "":
+		case formatVersion:
 			return nil
+		case formatWithoutRoles:
+			return c.addRoles(ctx, txn)
+		default:
+			return &FormatError{Found: string(format), Want: formatVersion}
 		}
 		if err := txn.Put(keyFormat, []byte(formatVersion)); err != nil {
 			return err
@@ -148,6 +151,28 @@ func (c *Catalog) bootstrap(ctx context.Context) error {
 		}
 		return putNumber(txn, keyVersion, 1)
 	})
+}
+
+// addRoles upgrades a store whose format is formatWithoutRoles. Clients that connected by the name that the server proposed then can
+// still do so: it becomes a superuser.
+func (c *Catalog) addRoles(ctx context.Context, txn *percolator.Txn) error {
+	next, err := getNumber(ctx, txn, keyIDs)
+	if err != nil {
+		return err
+	}
+	next = max(next, firstUserOID)
+	if err := putNumber(txn, keyIDs, next+2); err != nil { // one for the role, one for the version
+		return err
+	}
+	role := builtinRoles()[0]
+	role.OID, role.Name = uint32(next), formerUser
+	if err := txn.Put(idKey(wordRole, next), encode(role)); err != nil {
+		return err
+	}
+	if err := putNumber(txn, keyVersion, next+1); err != nil {
+		return err
+	}
+	return txn.Put(keyFormat, []byte(formatVersion))
 }
 
 // retry runs f in a new transaction and commits it, until it does not conflict. The error is never that of an unknown outcome: the

@@ -9,7 +9,11 @@ import (
 )
 
 // formatVersion is the layout of the catalog's keys and values: docs/format/catalog.md.
-const formatVersion = "1"
+const (
+	formatVersion = "2"
+	// formatWithoutRoles is the layout before, in which every name was a superuser's.
+	formatWithoutRoles = "1"
+)
 
 // schemaRecord is the value of a schema's key.
 type schemaRecord struct {

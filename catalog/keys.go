@@ -27,6 +27,7 @@ const (
 	wordSequence = "sequence" // value id → value
 	wordStats    = "stats"    // relation id → statistics
 	wordMember   = "member"   // process → which markers it has seen
+	wordRole     = "role"     // OID → role; 0: the settings of all roles
 	wordDropped  = "dropped"  // id of the record → span to which no descriptor refers any more
 
 	wordObserverError = "observererror" // observer / key of a row → why it is set aside

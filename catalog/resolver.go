@@ -17,6 +17,8 @@ type Resolver interface {
 	Schemas(ctx context.Context) ([]string, error)
 	// Stats returns the statistics of a table; never nil.
 	Stats(ctx context.Context, tableID uint64) (*TableStats, error)
+	// Roles returns the roles; never nil.
+	Roles() *Roles
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64
 }

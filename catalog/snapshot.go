@@ -19,6 +19,7 @@ type schemaSnapshot struct {
 	list    []*TableDescriptor // by schema and name
 	stored  map[uint64][]byte  // the values that descriptors were read from
 	names   []string           // of schemas
+	roles   *Roles
 }
 
 type qualifiedName struct{ schema, name string }
@@ -72,6 +73,9 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 		return s.addStored(key, value, last)
 	})
 	if err != nil {
+		return nil, err
+	}
+	if s.roles, err = loadRoles(ctx, r, last); err != nil {
 		return nil, err
 	}
 	s.finish()
@@ -172,6 +176,9 @@ func (s *schemaSnapshot) Stats(ctx context.Context, tableID uint64) (*TableStats
 	}
 	return s.catalog.stats.get(ctx, t)
 }
+
+// Roles implements Resolver.
+func (s *schemaSnapshot) Roles() *Roles { return s.roles }
 
 // Version implements Resolver.
 func (s *schemaSnapshot) Version() uint64 { return s.version }

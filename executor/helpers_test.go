@@ -235,7 +235,8 @@ func (o oneTable) Schemas(context.Context) ([]string, error)                    
 func (o oneTable) Stats(context.Context, uint64) (*catalog.TableStats, error) {
 	return &catalog.TableStats{}, nil
 }
-func (o oneTable) Version() uint64 { return 1 }
+func (o oneTable) Version() uint64       { return 1 }
+func (o oneTable) Roles() *catalog.Roles { return catalog.NewRoles() }
 
 // testScratch is shared by all tests, so that what one leaves in it shows in the others.
 var testScratch = &Scratch{}

@@ -192,6 +192,8 @@ func (m *memCatalog) SchemaExists(_ context.Context, schema string) (bool, error
 	return schema == "public", nil
 }
 
+func (m *memCatalog) Roles() *catalog.Roles { return catalog.NewRoles() }
+
 func (m *memCatalog) Schemas(context.Context) ([]string, error) { return []string{"public"}, nil }
 
 func (m *memCatalog) Stats(_ context.Context, id uint64) (*catalog.TableStats, error) {

@@ -49,7 +49,8 @@ func (f *fixed) SchemaExists(ctx context.Context, name string) (bool, error) {
 func (f *fixed) Stats(context.Context, uint64) (*catalog.TableStats, error) {
 	return &catalog.TableStats{Rows: 1000}, nil
 }
-func (f *fixed) Version() uint64 { return 1 }
+func (f *fixed) Version() uint64       { return 1 }
+func (f *fixed) Roles() *catalog.Roles { return catalog.NewRoles() }
 func (f *fixed) SchemaOID(name string) uint32 {
 	return map[string]uint32{catalog.PublicSchema: 2200, catalog.SystemSchema: 11, catalog.InformationSchema: 13183, "other": 20000}[name]
 }
