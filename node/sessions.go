@@ -103,7 +103,7 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	}
 	observers := observer.Start(observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry})
 	n.onClose(observers.Close)
-	deps.Hints, deps.Observers = observers.Hints, observers.Activity
+	deps.Hints, deps.Observers, deps.Cursors = observers.Hints, observers.Activity, session.NewChangeCursors()
 	n.server, err = server.New(server.Options{
 		Listen: n.opts.Listen, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
 		Logger: n.log, Messages: n.opts.Memory.Sub("messages of clients", n.opts.Memory.Limit()/4), Deps: deps,

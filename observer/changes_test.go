@@ -3,6 +3,7 @@ package observer_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -49,8 +50,81 @@ func TestChangesOfCondition(t *testing.T) {
 	s.exec("insert into a values (1, 1), (2, 2), (3, 3), (4, null)")
 	s.want("2,3", "select string_agg(id::text, ',' order by id) from percodb.changes('o', wait => '10s')")
 	s.exec("update a set v = 0")
-	s.want("0", "select count(*) from percodb.changes('o', max => 3, wait => '10s')")
-	s.want("1", "select pending from percodb.observers")
+	s.want("0", "select count(*) from percodb.changes('o', max => 3, wait => '50ms')")
+	s.want("0", "select pending from percodb.observers")
+}
+
+// Goal: a call that waits goes on until there is a row for which the condition holds, however many others precede it; these are
+// handled by then. Method: in a block, with other statements before it, and without a block.
+func TestChangesWaitForCondition(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key, v int)")
+	s.exec("create observer o on a when (new.v > 1)")
+	for i, text := range []string{
+		"select id from percodb.changes('o', max => 1, wait => '1min')",
+		"begin; select id from percodb.changes('o', max => 1, wait => '1min'); commit",
+		"begin isolation level read committed; select 1; select id from percodb.changes('o', max => 1, wait => '1min'); commit",
+	} {
+		s.exec("insert into a select g, 0 from generate_series($1::int * 10000, $1 * 10000 + 2500) g", i)
+		s.exec("insert into a values ($1 * 10000 + 5000, 2)", i)
+		conn, err := s.pool.Acquire(s.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results, err := conn.Conn().PgConn().Exec(s.ctx, text).ReadAll()
+		conn.Release()
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		var ids []string
+		for _, r := range results {
+			for _, row := range r.Rows {
+				ids = append(ids, string(row[0]))
+			}
+		}
+		if want := fmt.Sprint(i*10000 + 5000); len(ids) == 0 || ids[len(ids)-1] != want {
+			t.Errorf("%s: %v, want %s", text, ids, want)
+		}
+	}
+}
+
+// Goal: a row that makes every transaction fail that gets it holds up no other, however many each client wants. Method: clients want 20 of
+// 200 rows, and roll back when they get a certain one.
+func TestChangesBesideFailingRow(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key)")
+	s.exec("create observer o on a")
+	s.exec("insert into a select generate_series(1, 200)")
+	handled := map[int32]bool{}
+	for i := 0; len(handled) < 199 && i < 2000; i++ {
+		tx, err := s.pool.Begin(s.ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, err := tx.Query(s.ctx, "select id from percodb.changes('o', max => 20)")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids, err := pgx.CollectRows(rows, pgx.RowTo[int32])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(ids, 130) {
+			err = tx.Rollback(s.ctx)
+		} else {
+			err = tx.Commit(s.ctx)
+			for _, id := range ids {
+				handled[id] = true
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(handled) != 199 {
+		t.Errorf("%d rows were handled, want 199", len(handled))
+	}
+	s.want("130", "select id from percodb.changes('o', wait => '1min')")
 }
 
 // Goal: a row for which the condition fails is the client's, and holds up no other.

@@ -102,8 +102,8 @@ func (t *transaction) acknowledge(d delivery, table *catalog.TableDescriptor) er
 	return d.Acknowledge(t.txn)
 }
 
-// acknowledged returns the claims whose cells the commit allows to be cleared: those whose acknowledgements are all there. Rollbacks to savepoints, and
-// statements that have started over, have taken others back.
+// acknowledged returns the claims whose cells the commit allows to be cleared: those whose acknowledgements are all there. Rollbacks to
+// savepoints have taken others back.
 func (t *transaction) acknowledged(ctx context.Context) (list []delivery, err error) {
 	for _, d := range t.delivered {
 		ok, err := d.Written(ctx, t.txn)
@@ -112,6 +112,8 @@ func (t *transaction) acknowledged(ctx context.Context) (list []delivery, err er
 		}
 		if ok {
 			list = append(list, d)
+		} else {
+			t.cursors.rolledBack([]delivery{d})
 		}
 	}
 	return list, nil
@@ -125,6 +127,22 @@ func (t *transaction) clearCells(ctx context.Context, list []delivery) {
 			t.log.Debug("notify cells of handled changes stay", "observer", d.of.ID, "err", err)
 		}
 	}
+}
+
+// deliveryMark is a position among the claims of a transaction.
+type deliveryMark struct {
+	claims int
+	used   int64 // memory of the rows
+}
+
+func (t *transaction) markDelivered() deliveryMark {
+	return deliveryMark{len(t.delivered), t.claimed.Used()}
+}
+
+// forgetDeliveredSince forgets the claims after a mark, which were rolled back: their statement runs again.
+func (t *transaction) forgetDeliveredSince(m deliveryMark) {
+	t.delivered = t.delivered[:m.claims]
+	t.claimed.Shrink(t.claimed.Used() - m.used)
 }
 
 // forgetDelivered forgets the changes that are delivered in the transaction.

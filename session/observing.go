@@ -368,36 +368,44 @@ func (b *observerBody) inputs(row types.Row) types.Row {
 	return b.params
 }
 
+// holds reports whether the observer's condition holds for a row.
+func (b *observerBody) holds(ev *expr.Context, row types.Row) (bool, error) {
+	if b.when == nil {
+		return true, nil
+	}
+	d, err := b.when.Eval(ev, b.inputs(row))
+	return err == nil && !d.IsNull() && d.Bool(), err
+}
+
 // accepted returns the rows for which the observer's condition holds.
-func (b *observerBody) accepted(ctx context.Context, env *builtin.Env, rows []types.Row) ([]types.Row, error) {
+func (b *observerBody) accepted(ctx context.Context, env *builtin.Env, rows []types.Row) (accepted []types.Row, _ error) {
 	if b.when == nil {
 		return rows, nil
 	}
-	var accepted []types.Row
 	ev := expr.Context{Env: env, Ctx: ctx}
 	for _, row := range rows {
-		d, err := b.when.Eval(&ev, b.inputs(row))
+		ok, err := b.holds(&ev, row)
 		if err != nil {
 			return nil, err
 		}
-		if !d.IsNull() && d.Bool() {
+		if ok {
 			accepted = append(accepted, row)
 		}
 	}
 	return accepted, nil
 }
 
-// wanted is accepted for clients: they also get the rows for which the condition fails, so that one such row holds up no other.
-func (b *observerBody) wanted(ctx context.Context, env *builtin.Env, rows []types.Row) (wanted []types.Row, _ error) {
+// wanted reports which of the rows a client gets: those for which the condition holds, and those for which it fails, so that one such
+// row holds up no other.
+func (b *observerBody) wanted(ctx context.Context, env *builtin.Env, rows []types.Row) ([]bool, error) {
+	wanted := make([]bool, len(rows))
+	ev := expr.Context{Env: env, Ctx: ctx}
 	for i := range rows {
-		some, err := b.accepted(ctx, env, rows[i:i+1])
+		ok, err := b.holds(&ev, rows[i])
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if err != nil {
-			some = rows[i : i+1]
-		}
-		wanted = append(wanted, some...)
+		wanted[i] = ok || err != nil
 	}
 	return wanted, nil
 }

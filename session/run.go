@@ -87,6 +87,7 @@ type run struct {
 	drawn             int64 // by the meter before the first attempt
 	start             percolator.Savepoint
 	asked             askedMark // at start
+	delivered         deliveryMark
 	restarts, retries int
 
 	runtime executor.Runtime
@@ -273,7 +274,7 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 		return err
 	}
 	if r.locks = !r.plan.ReadOnly && x.tx.txn.Pessimistic(); r.locks && r.restarts == 0 {
-		r.start, r.asked = x.tx.txn.Savepoint(), x.tx.asked.mark()
+		r.start, r.asked, r.delivered = x.tx.txn.Savepoint(), x.tx.asked.mark(), x.tx.markDelivered()
 	}
 	x.beginResult(r, w)
 	if r.locks && r.maxRows != 0 { // What is sent in parts is run to its end first: no part could be revoked.
@@ -389,8 +390,7 @@ func (x *statementRunner) restart(ctx context.Context, r *run, err error, w Resu
 	}
 	r.restarts++
 	x.deps.Metrics.StatementRestarts.Inc()
-	x.tx.txn.RestartStatement(r.start)
-	x.tx.asked.rollbackTo(r.asked, x.env.Memory)
+	x.undo(r)
 	if err := x.tx.beginStatement(ctx); err != nil {
 		return err
 	}
@@ -398,6 +398,13 @@ func (x *statementRunner) restart(ctx context.Context, r *run, err error, w Resu
 		return errors.Join(err, r.plan.changedError())
 	}
 	return nil
+}
+
+// undo rolls back what a statement has done in its transaction. It keeps its locks.
+func (x *statementRunner) undo(r *run) {
+	x.tx.txn.RestartStatement(r.start)
+	x.tx.asked.rollbackTo(r.asked, x.env.Memory)
+	x.tx.forgetDeliveredSince(r.delivered)
 }
 
 // backoff waits before another attempt, longer each time, and reports whether there is one.

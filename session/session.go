@@ -92,6 +92,8 @@ type Deps struct {
 	// Hints returns a channel that is closed when an observer has been notified of a change, for statements that wait for one; nil:
 	// they poll.
 	Hints func(observer uint64) <-chan struct{}
+	// Cursors are the positions of the clients that consume observers; nil: each call begins at the first key.
+	Cursors *ChangeCursors
 	// Observers returns what is known of the observers' work in this process, by their numbers; nil: nothing.
 	Observers func() map[uint64]catalog.ObserverActivity
 	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.
@@ -195,7 +197,7 @@ func (s *Session) connect(ctx context.Context) {
 
 	s.tx = transaction{
 		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,
-		guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
+		cursors: deps.Cursors, guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
 	s.tx.claimed = memory.NewAccount(deps.Memory, freeBytes)
 	s.collection = collection{reporter: deps.GC, settings: s.settings, env: env}

@@ -29,6 +29,7 @@ type transaction struct {
 	guard    *catalog.Guard
 
 	notifications *notifications
+	cursors       *ChangeCursors
 
 	phase phase
 	txnState
@@ -234,11 +235,7 @@ func (t *transaction) commitWrites(ctx context.Context) error {
 		t.end(true)
 		return nil
 	}
-	if err := t.guard.Wait(ctx); err != nil {
-		t.abort()
-		return err
-	}
-	handled, err := t.acknowledged(ctx)
+	handled, err := t.prepareCommit(ctx)
 	if err != nil {
 		t.abort()
 		return err
@@ -250,6 +247,32 @@ func (t *transaction) commitWrites(ctx context.Context) error {
 		t.failure = failure{resolver: t.resolver, serializable: t.modes.Isolation == settings.Serializable}
 	}
 	t.end(err == nil)
+	if err == nil {
+		t.cursors.committed(handled)
+		t.clearCells(ctx, handled)
+	}
+	return err
+}
+
+// prepareCommit waits until the schema allows the commit, and returns the claims that it acknowledges.
+func (t *transaction) prepareCommit(ctx context.Context) ([]delivery, error) {
+	if err := t.guard.Wait(ctx); err != nil {
+		return nil, err
+	}
+	return t.acknowledged(ctx)
+}
+
+// commitDelivered commits a percolator transaction that has only acknowledged changes. The session's transaction goes on, as one that
+// has not begun.
+func (t *transaction) commitDelivered(ctx context.Context) error {
+	handled, err := t.prepareCommit(ctx)
+	if err != nil {
+		return err
+	}
+	commitTS, err := t.guard.Commit(ctx)
+	t.reader.Saw(commitTS)
+	t.txn, t.resolver = nil, nil
+	t.shown.end()
 	if err == nil {
 		t.clearCells(ctx, handled)
 	}
@@ -322,6 +345,9 @@ func (t *transaction) rollback() {
 
 // end closes the portals of the transaction and forgets it.
 func (t *transaction) end(committed bool) {
+	if !committed {
+		t.cursors.rolledBack(t.delivered)
+	}
 	t.portals.endTransaction(committed)
 	t.reset(committed)
 }
