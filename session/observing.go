@@ -63,7 +63,11 @@ type Handling struct {
 // cells may have been handled.
 func (o *Observing) Handle(ctx context.Context, cells []kv.NotifyCell, asideKnown bool) (h Handling, err error) {
 	err = o.transact(ctx, func(ctx context.Context) error {
-		c, rows, err := o.claim(ctx, cells)
+		var rows []types.Row
+		c, err := o.claim(ctx, cells, func(ctx context.Context, changes []observe.Change) (err error) {
+			rows, err = readChanged(ctx, o.s.tx.txn, o.body.table, changes, &o.s.tx.claimed)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -97,7 +101,7 @@ func (o *Observing) Handle(ctx context.Context, cells []kv.NotifyCell, asideKnow
 // SetAside acknowledges a change that cannot be handled, and records why (percodb.observer_errors).
 func (o *Observing) SetAside(ctx context.Context, cell kv.NotifyCell, attempts int, cause error) (h Handling, err error) {
 	err = o.transact(ctx, func(ctx context.Context) error {
-		c, _, err := o.claim(ctx, []kv.NotifyCell{cell})
+		c, err := o.claim(ctx, []kv.NotifyCell{cell}, o.markGone)
 		if err != nil {
 			return err
 		}
@@ -139,7 +143,8 @@ func (o *Observing) takeBack(ctx context.Context, changes []observe.Change) erro
 // transact runs f in a transaction under the present schema.
 func (o *Observing) transact(ctx context.Context, f func(ctx context.Context) error) (err error) {
 	s := o.s
-	s.beginMessage()
+	s.env.Ctx = s.interrupts.begin(0) // statement_timeout is that of the body's statements
+	s.meter.Begin(s.env.Ctx)
 	stop := context.AfterFunc(ctx, s.Cancel)
 	defer func() {
 		stop()
@@ -169,28 +174,39 @@ func (o *Observing) transact(ctx context.Context, f func(ctx context.Context) er
 	return s.tx.commit(s.env.Ctx)
 }
 
-// claim claims the rows of cells, and reads them. It starts over when the snapshot moves.
-func (o *Observing) claim(ctx context.Context, cells []kv.NotifyCell) (d delivery, rows []types.Row, err error) {
+// markGone marks the changes whose rows are gone. Unlike readChanged it draws no memory: a row that is too large can be set aside.
+func (o *Observing) markGone(ctx context.Context, changes []observe.Change) error {
+	for i := range changes {
+		value, err := o.s.tx.txn.Get(ctx, changes[i].Key)
+		if err != nil {
+			return err
+		}
+		changes[i].Gone = value == nil
+	}
+	return nil
+}
+
+// claim claims the rows of cells, and has read read them. It starts over when the snapshot moves.
+func (o *Observing) claim(ctx context.Context, cells []kv.NotifyCell, read func(context.Context, []observe.Change) error) (d delivery, err error) {
 	txn := o.s.tx.txn
 	start := txn.Savepoint()
 	for range maxAttempts {
 		d.of = Delivery(o.s.tx.db, o.body.table, o.body.observer)
 		if d.Claim, err = d.of.Claim(ctx, txn, cells); err == nil {
-			rows, err = readChanged(ctx, txn, o.body.table, d.Changes, &o.s.tx.claimed)
-			return d, rows, err
+			return d, read(ctx, d.Changes)
 		}
 		if !errors.Is(err, percolator.ErrRestartStatement) {
-			return d, nil, err
+			return d, err
 		}
 		txn.RestartStatement(start)
 		if err = o.s.tx.beginStatement(ctx); err != nil {
-			return d, nil, err
+			return d, err
 		}
 		if err = o.refresh(ctx); err != nil {
-			return d, nil, err
+			return d, err
 		}
 	}
-	return d, nil, err
+	return d, err
 }
 
 // refresh makes the body that of the transaction's schema.
@@ -212,9 +228,12 @@ func (o *Observing) refresh(ctx context.Context) error {
 	return nil
 }
 
-// Transient reports whether what Handle has failed with goes by: a conflict with another transaction, or a store that does not
-// answer. Other errors are those of the body's statements.
+// Transient reports whether what Handle has failed with goes by: a conflict with another transaction, a store that does not answer, or
+// the end of the process. Other errors, among them a timeout of statements, are those of the body.
 func Transient(err error) bool {
+	if errors.Is(err, errStatementTimeout) {
+		return false
+	}
 	switch ToPGError(err).Code {
 	case pgerror.SerializationFailure, pgerror.DeadlockDetected, pgerror.LockNotAvailable, pgerror.ConnectionFailure, pgerror.AdminShutdown,
 		pgerror.QueryCanceled, pgerror.DiskFull, pgerror.TxnResolutionUnknown, pgerror.SnapshotTooOld:
@@ -431,8 +450,10 @@ func (b *observerBody) run(ctx context.Context, s *Session, rows []types.Row) er
 func (b *observerBody) runStatements(ctx context.Context, s *Session, changed []types.Row, params types.Row) error {
 	s.view.changed = changed
 	defer func() { s.view.changed = nil }()
+	defer s.interrupts.next(0)
 	for _, plan := range b.plans {
 		startStatement(&s.env)
+		s.interrupts.next(s.settings.StatementTimeout)
 		if _, err := s.runner.executePlan(ctx, &run{plan: plan, params: params}, &rowCollector{discard: true}); err != nil {
 			return err
 		}
