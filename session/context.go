@@ -40,8 +40,7 @@ func newInterrupts(parent context.Context) *interrupts {
 
 // begin returns the context of a statement that may run for timeout (0: without bound).
 func (in *interrupts) begin(timeout time.Duration) context.Context {
-	in.mu.Lock()
-	defer in.mu.Unlock()
+	in.mu.Lock() // Not deferred, here and in end: each message calls both.
 	if in.mu.ctx.Err() != nil {
 		in.mu.ctx, in.mu.cancel = context.WithCancelCause(in.parent)
 	}
@@ -50,7 +49,9 @@ func (in *interrupts) begin(timeout time.Duration) context.Context {
 		in.mu.cancel(in.mu.final)
 	}
 	in.arm(timeout)
-	return in.mu.ctx
+	ctx := in.mu.ctx
+	in.mu.Unlock()
+	return ctx
 }
 
 // next gives the next statement of the same text a timeout of its own.
@@ -76,16 +77,16 @@ func (in *interrupts) arm(timeout time.Duration) {
 func (in *interrupts) disarm() {
 	if in.timer != nil {
 		in.timer.Stop()
+		in.mu.deadline = time.Time{}
 	}
-	in.mu.deadline = time.Time{}
 }
 
 // end ends the statement: a cancel that arrives later interrupts nothing, as in PostgreSQL.
 func (in *interrupts) end() {
 	in.mu.Lock()
-	defer in.mu.Unlock()
 	in.disarm()
 	in.mu.running = false
+	in.mu.Unlock()
 }
 
 // close frees the context.

@@ -103,10 +103,10 @@ func (s *Session) bind(req BindRequest) error {
 		return err
 	}
 	po := s.portals.reuse()
-	*po = portal{
-		name: req.Portal, prepared: p, params: po.params[:0], formats: append(po.formats[:0], req.ResultFormats...),
-		depth: len(s.tx.savepoints), fresh: true, view: s.tx.views, memory: &s.memory,
-	}
+	params, formats := po.params[:0], append(po.formats[:0], req.ResultFormats...)
+	*po = portal{} // A literal with values would be made elsewhere and copied: most of it is zero.
+	po.name, po.prepared, po.params, po.formats = req.Portal, p, params, formats
+	po.depth, po.fresh, po.view, po.memory = len(s.tx.savepoints), true, s.tx.views, &s.memory
 	err = parseParams(po, req, &s.settings.Format)
 	if err == nil {
 		err = checkResultFormats(req.ResultFormats, s.describer.columns(p))
@@ -298,9 +298,9 @@ func (s *Session) executeAgain(po *portal, w ResultWriter) error {
 // startPortal makes a portal ready for its first attempt, as the first of its pipeline or another one.
 func (s *Session) startPortal(po *portal, maxRows int, last bool, w ResultWriter) error {
 	p := po.prepared
-	po.run = run{
-		portal: po, tree: p.tree, params: po.params, formats: po.formats, completes: true, keeps: maxRows != 0 && p.plan != nil, latest: last,
-	}
+	r := &po.run // zero since Bind
+	r.portal, r.tree, r.params, r.formats, r.completes, r.latest = po, p.tree, po.params, po.formats, true, last
+	r.keeps = maxRows != 0 && p.plan != nil
 	po.started = true
 	if s.tx.phase.explicit() {
 		return nil

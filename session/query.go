@@ -91,7 +91,8 @@ func (s *Session) queryMany(first *sql.Statement, w ResultWriter) error {
 // own.
 func (s *Session) runText(st *sql.Statement, w ResultWriter) error {
 	r := &s.simple
-	*r = run{policy: alone, text: st, announce: true, completes: true, latest: true}
+	*r = run{} // A literal with values would be made elsewhere and copied: most of it is zero.
+	r.policy, r.text, r.announce, r.completes, r.latest = alone, st, true, true, true
 	if s.tx.phase.shared() {
 		r.policy, r.latest = shared, false
 	}

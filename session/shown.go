@@ -14,34 +14,41 @@ import (
 // goroutine stores, any may load; the parts may be of slightly different moments.
 type shown struct {
 	startTS, readTS atomic.Uint64 // 0: none is open
-	modes           atomic.Uint32 // isolation, and pessimisticBit
-	phase           atomic.Uint32 // as of the end of the last message
+	modes           atomic.Uint64 // isolation, and pessimisticBit
+	phase           atomic.Uint64 // as of the end of the last message
 	// As of the end of the block's last statement.
-	reads, locks, writes atomic.Int64
+	reads, locks, writes atomic.Uint64
 }
 
 const pessimisticBit = 1 << 8
 
 // begin notes a transaction that has begun.
 func (v *shown) begin(txn *percolator.Txn, level settings.Isolation) {
-	bits := uint32(level)
+	bits := uint64(level)
 	if txn.Pessimistic() {
 		bits |= pessimisticBit
 	}
-	v.modes.Store(bits)
-	v.note(percolator.Counts{})
-	v.readTS.Store(uint64(txn.ReadTS()))
+	change(&v.modes, bits)
+	v.note(percolator.Counts{}, txn.ReadTS())
 	v.startTS.Store(uint64(txn.StartTS()))
 }
 
-func (v *shown) note(c percolator.Counts) {
-	v.reads.Store(int64(c.Reads))
-	v.locks.Store(int64(c.Locks))
-	v.writes.Store(int64(c.Writes))
+func (v *shown) note(c percolator.Counts, readTS tso.Timestamp) {
+	change(&v.reads, uint64(c.Reads))
+	change(&v.locks, uint64(c.Locks))
+	change(&v.writes, uint64(c.Writes))
+	change(&v.readTS, uint64(readTS))
 }
 
 // end notes that no transaction is open.
-func (v *shown) end() { v.startTS.Store(0) }
+func (v *shown) end() { change(&v.startTS, 0) }
+
+// change stores a value that only the caller's goroutine changes. Most are what they were, and loading is cheaper.
+func change(at *atomic.Uint64, value uint64) {
+	if at.Load() != value {
+		at.Store(value)
+	}
+}
 
 // activity is what any goroutine may learn of a session.
 type activity struct {
@@ -61,7 +68,7 @@ func (a *activity) transaction() (catalog.Transaction, bool) {
 	t := catalog.Transaction{
 		PID: a.key.PID, User: a.user, Isolation: settings.Isolation(bits &^ pessimisticBit).String(), Pessimistic: bits&pessimisticBit != 0,
 		StartTS: start, ReadTS: tso.Timestamp(a.shown.readTS.Load()),
-		Reads: a.shown.reads.Load(), Locks: a.shown.locks.Load(), Writes: a.shown.writes.Load(),
+		Reads: int64(a.shown.reads.Load()), Locks: int64(a.shown.locks.Load()), Writes: int64(a.shown.writes.Load()),
 	}
 	t.State = a.state()
 	return t, true

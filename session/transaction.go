@@ -372,12 +372,10 @@ func (t *transaction) forget() {
 
 // note updates what other sessions see of the transaction at the end of a message.
 func (t *transaction) note() {
-	t.shown.phase.Store(uint32(t.phase))
-	if t.txn == nil {
-		return
+	change(&t.shown.phase, uint64(t.phase))
+	if t.txn != nil {
+		t.shown.note(t.txn.Counts(), t.txn.ReadTS())
 	}
-	t.shown.note(t.txn.Counts())
-	t.shown.readTS.Store(uint64(t.txn.ReadTS()))
 }
 
 // names returns the schema in which functions and regclass look objects up; nil when there is none to be had.

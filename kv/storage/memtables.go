@@ -1,5 +1,7 @@
 package storage
 
+import "fmt"
+
 // growMemtables makes Pebble's memtables as large as they become. Otherwise the first has 256 KiB and each later one
 // twice the size of the one before, and none is flushed before they have half of MemTableBytes together: reads would
 // search up to eight of them, and for as long as flushes find them half empty the sizes would not grow.
@@ -18,5 +20,12 @@ func (e *Engine) growMemtables() error {
 	for range target / entryBytes {
 		b.Delete(absent)
 	}
-	return e.Apply(b, NoSync)
+	if err := e.Apply(b, NoSync); err != nil {
+		return err
+	}
+	// The next memtable is as large, and empty: reads would search these deletions for as long as nothing is written.
+	if _, err := e.db.AsyncFlush(); err != nil {
+		return fmt.Errorf("flush the first memtable: %w", err)
+	}
+	return nil
 }

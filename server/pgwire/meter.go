@@ -118,6 +118,13 @@ func (m *meter) pass(b []byte) int {
 			at += int(n)
 			continue
 		}
+		if m.started && m.counted == 0 && len(b)-at >= headerBytes { // nearly all messages: nothing to count
+			if length := int64(binary.BigEndian.Uint32(b[at+1:])); length >= 4 && length < largeMessageBytes {
+				m.body = length - 4
+				at += headerBytes
+				continue
+			}
+		}
 		size := headerBytes
 		if !m.started && !m.starts {
 			size = startHeaderBytes

@@ -77,13 +77,13 @@ func (c *Conn) Serve(ctx context.Context) {
 	defer c.session.Close()
 	for {
 		m, err := c.receive()
-		if refused, ok := errors.AsType[*refusedMessage](err); ok {
-			err = c.refuse(refused)
-			if c.busy.Store(false); err == nil {
-				continue
-			}
-		}
 		if err != nil {
+			if refused, ok := errors.AsType[*refusedMessage](err); ok {
+				err = c.refuse(refused)
+				if c.busy.Store(false); err == nil {
+					continue
+				}
+			}
 			c.fatal(err)
 			return
 		}
@@ -114,20 +114,27 @@ func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
 	}
 	m, err := c.receiveOrNotify(deadline)
 	c.busy.Store(true)
-	if _, refused := errors.AsType[*refusedMessage](err); err != nil && !refused {
-		if c.draining.Load() {
-			return nil, c.endError()
+	if err != nil {
+		if _, refused := errors.AsType[*refusedMessage](err); !refused {
+			return nil, c.receiveError(err, timeout > 0)
 		}
-		if timeout > 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-			return nil, c.session.IdleError()
-		}
-		return nil, protocolError(err)
 	}
 	if timeout > 0 {
 		_ = c.net.SetReadDeadline(time.Time{})
 	}
 	c.waiting = false
 	return m, err
+}
+
+// receiveError is why no message came. timed: the read had the deadline of an idle session.
+func (c *Conn) receiveError(err error, timed bool) error {
+	switch {
+	case c.draining.Load():
+		return c.endError()
+	case timed && errors.Is(err, os.ErrDeadlineExceeded):
+		return c.session.IdleError()
+	}
+	return protocolError(err)
 }
 
 // idleTimeout is how long the client may be silent, 0 for no limit.
