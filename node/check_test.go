@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/server"
 )
 
@@ -125,19 +126,19 @@ func TestForgetStore(t *testing.T) {
 	if id == "" || idOf(t, lost) != id {
 		t.Fatalf("the schema is on %q, the table on %q", schema, id)
 	}
-	if _, err := ForgetStore(ctx, c.join(), id, true); err == nil || !strings.Contains(err.Error(), "it is not gone") {
+	if _, err := ForgetStore(ctx, c.join(), id, tlsfiles.Files{}, true); err == nil || !strings.Contains(err.Error(), "it is not gone") {
 		t.Errorf("a store that answers: %v", err)
 	}
 	lost.Close(ctx)
 	for _, dryRun := range []bool{true, true, false} {
-		if would, err := ForgetStore(ctx, c.join(), id, dryRun); err != nil || would.Ranges == 0 || !would.Registered {
+		if would, err := ForgetStore(ctx, c.join(), id, tlsfiles.Files{}, dryRun); err != nil || would.Ranges == 0 || !would.Registered {
 			t.Errorf("dry run %v: %+v, %v", dryRun, would, err)
 		}
 	}
 	if n, err := Start(ctx, lost.opts); err == nil || !strings.Contains(err.Error(), "was excluded from the cluster") {
 		t.Errorf("a forgotten store starts: %v, %v", n, err)
 	}
-	if _, err := ForgetStore(ctx, c.join(), "kv-0", true); err == nil || !strings.Contains(err.Error(), "has no store") {
+	if _, err := ForgetStore(ctx, c.join(), "kv-0", tlsfiles.Files{}, true); err == nil || !strings.Contains(err.Error(), "has no store") {
 		t.Errorf("a store that does not exist: %v", err)
 	}
 }

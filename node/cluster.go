@@ -11,6 +11,8 @@ import (
 
 	"github.com/percodb/percodb/gc"
 	gcrpc "github.com/percodb/percodb/gc/rpc"
+	"github.com/percodb/percodb/internal/certs"
+	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/kv"
 	kvrpc "github.com/percodb/percodb/kv/rpc"
 	"github.com/percodb/percodb/kv/waitgraph"
@@ -30,38 +32,46 @@ const joinTimeout = 30 * time.Second
 // joinSilence is how long it waits before it logs that it waits.
 const joinSilence = time.Second
 
-// connections keeps one connection for each address.
+// destination is a process at an address.
+type destination struct {
+	addr string
+	role certs.Role
+}
+
+// connections keeps one connection for each destination.
 type connections struct {
-	mu struct {
+	security *tsorpc.Security
+	mu       struct {
 		sync.Mutex
-		byAddr map[string]*tsorpc.Conn
+		byDestination map[destination]*tsorpc.Conn
 	}
 }
 
 func (n *Node) newConnections() *connections {
-	c := &connections{}
-	c.mu.byAddr = map[string]*tsorpc.Conn{}
+	c := &connections{security: n.security}
+	c.mu.byDestination = map[destination]*tsorpc.Conn{}
 	n.onClose(func(context.Context) { c.close() })
 	return c
 }
 
-func (c *connections) to(addr string) (*tsorpc.Conn, error) {
+func (c *connections) to(addr string, role certs.Role) (*tsorpc.Conn, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if conn := c.mu.byAddr[addr]; conn != nil {
+	key := destination{addr, role}
+	if conn := c.mu.byDestination[key]; conn != nil {
 		return conn, nil
 	}
-	conn, err := tsorpc.Dial(addr)
+	conn, err := c.security.Dial(addr, role)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.byAddr[addr] = conn
+	c.mu.byDestination[key] = conn
 	return conn, nil
 }
 
 // shard returns a client of a shard; it has the shape of a router's Dial.
 func (c *connections) shard(_ context.Context, info kv.ShardInfo) (kv.Shard, error) {
-	conn, err := c.to(info.Addr)
+	conn, err := c.to(info.Addr, certs.KV)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +81,7 @@ func (c *connections) shard(_ context.Context, info kv.ShardInfo) (kv.Shard, err
 func (c *connections) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, conn := range c.mu.byAddr {
+	for _, conn := range c.mu.byDestination {
 		_ = conn.Close() // No request is in flight.
 	}
 }
@@ -94,7 +104,7 @@ func (n *Node) startTSO(ctx context.Context) error {
 	directory, err := kv.OpenDirectory(kv.DirectoryOptions{
 		Engine: engine, Logger: n.log, Oracle: gate,
 		Dial: func(_ context.Context, info kv.ShardInfo) (kv.RangeOwner, error) {
-			conn, err := conns.to(info.Addr)
+			conn, err := conns.to(info.Addr, certs.KV)
 			if err != nil {
 				return nil, err
 			}
@@ -116,7 +126,7 @@ func (n *Node) startTSO(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	g := tsorpc.NewGRPCServer()
+	g := n.security.NewGRPCServer()
 	tsorpc.RegisterOracle(g, gate)
 	kvrpc.RegisterDirectory(g, directory)
 	kvrpc.RegisterWaitGraph(g, waitgraph.NewLocal())
@@ -160,7 +170,7 @@ func (n *Node) startKV(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := conns.to(n.opts.Join)
+	conn, err := conns.to(n.opts.Join, certs.TSO)
 	if err != nil {
 		return err
 	}
@@ -183,7 +193,7 @@ func (n *Node) startKV(ctx context.Context) error {
 	if err := n.fenceOff(ctx, conns, store); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	g := tsorpc.NewGRPCServer()
+	g := n.security.NewGRPCServer()
 	kvrpc.RegisterShard(g, store)
 	kvrpc.RegisterOwner(g, store)
 	n.serveRPC(g, listener)
@@ -205,7 +215,7 @@ func (n *Node) startSQL(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	conn, err := conns.to(n.opts.Join)
+	conn, err := conns.to(n.opts.Join, certs.TSO)
 	if err != nil {
 		return err
 	}
@@ -255,7 +265,7 @@ func (n *Node) collectCluster(conns *connections, engine *kv.Engine, oracle tso.
 // fenceOff raises a store's safe point to the cluster's before the store serves requests: it may have been unavailable,
 // or be about to get ranges that others have collected.
 func (n *Node) fenceOff(ctx context.Context, conns *connections, store *kv.Store) error {
-	conn, err := conns.to(n.opts.Join)
+	conn, err := conns.to(n.opts.Join, certs.TSO)
 	if err != nil {
 		return err
 	}
@@ -271,7 +281,7 @@ func (n *Node) fenceOff(ctx context.Context, conns *connections, store *kv.Store
 
 // join connects to the tso process, and waits until it answers.
 func (n *Node) join(ctx context.Context, conns *connections, answers func(context.Context, tso.Oracle, kv.Directory) error) (tso.Oracle, kv.Directory, error) {
-	conn, err := conns.to(n.opts.Join)
+	conn, err := conns.to(n.opts.Join, certs.TSO)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -286,7 +296,11 @@ func (n *Node) join(ctx context.Context, conns *connections, answers func(contex
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("no answer from the tso process at %s: is it running, and is that its --rpc-listen? (%w)", n.opts.Join, err)
+			question := "is it running, and is that its --rpc-listen?"
+			if n.security == nil {
+				question += " If it has certificates, give this process one as well, by --cluster-tls-cert."
+			}
+			return nil, nil, fmt.Errorf("no answer from the tso process at %s: %s (%w)", n.opts.Join, question, err)
 		case <-silent:
 			n.log.Warn("waiting for the tso process", "join", n.opts.Join, "for", joinTimeout, "err", err)
 		case <-time.After(200 * time.Millisecond):
@@ -308,26 +322,43 @@ func (n *Node) listenRPC() (net.Listener, error) {
 	return listener, nil
 }
 
+// openSecurity loads the process's certificate of the cluster.
+func (n *Node) openSecurity() (err error) {
+	if n.opts.ClusterTLS == (tlsfiles.Files{}) || n.opts.Role == RoleAll {
+		return nil
+	}
+	if n.security, err = tsorpc.NewSecurity(n.opts.ClusterTLS, certs.Role(n.opts.Role), n.log); err != nil {
+		return fmt.Errorf("TLS between processes: %w", err)
+	}
+	n.onReload(func() {
+		if err := n.security.Reload(); err != nil {
+			n.log.Error("the certificate of the cluster was not loaded again", "err", err)
+		}
+	})
+	return nil
+}
+
 // serveRPC answers other processes until Close.
 func (n *Node) serveRPC(g *tsorpc.Server, listener net.Listener) {
+	n.rpc = g
 	served := make(chan struct{})
 	n.onClose(func(ctx context.Context) {
 		stopped := make(chan struct{})
 		go func() {
-			g.GracefulStop()
+			n.rpc.GracefulStop()
 			close(stopped)
 		}()
 		select {
 		case <-stopped:
 		case <-ctx.Done():
-			g.Stop()
+			n.rpc.Stop()
 			<-stopped
 		}
 		<-served
 	})
 	go func() {
 		defer close(served)
-		if err := g.Serve(listener); err != nil {
+		if err := n.rpc.Serve(listener); err != nil {
 			n.log.Error("serving other processes ended", "err", err)
 		}
 	}()

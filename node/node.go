@@ -22,11 +22,13 @@ import (
 
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/server"
 	"github.com/percodb/percodb/tso"
+	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
 // Role is the role of a process in a cluster.
@@ -47,6 +49,9 @@ type Options struct {
 	Data      string
 	Listen    string // for PostgreSQL clients
 	RPCListen string // for other processes of the cluster
+	// ClusterTLS are the process's certificate of the cluster, its key and the cluster's authority: the processes of the
+	// cluster then speak TLS, and serve only each other. Without, whoever reaches RPCListen is served.
+	ClusterTLS tlsfiles.Files
 	// RPCAdvertise is where those reach this process, if not at RPCListen (role kv).
 	RPCAdvertise string
 	AdminListen  string // "" for no admin endpoint
@@ -88,6 +93,9 @@ type Node struct {
 	log      *slog.Logger
 	registry *prometheus.Registry
 	closers  []func(context.Context)
+	reloads  []func()
+	security *tsorpc.Security // nil without ClusterTLS
+	rpc      *tsorpc.Server   // nil for roles without
 	server   *server.Server
 	rpcAddr  net.Addr
 	admin    *server.Admin
@@ -108,6 +116,9 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 			n.Close(ctx)
 		}
 	}()
+	if err = n.openSecurity(); err != nil {
+		return nil, err
+	}
 	switch opts.Role {
 	case RoleAll:
 		err = n.startAll(ctx)
@@ -137,6 +148,17 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 
 // onClose registers f, which Close calls before those registered earlier.
 func (n *Node) onClose(f func(context.Context)) { n.closers = append(n.closers, f) }
+
+// onReload registers f, which Reload calls.
+func (n *Node) onReload(f func()) { n.reloads = append(n.reloads, f) }
+
+// Reload loads files again that may change while the node runs. What cannot be used is logged, and what was in force before
+// stays.
+func (n *Node) Reload() {
+	for _, f := range n.reloads {
+		f()
+	}
+}
 
 // Close stops everything. Running statements may finish while ctx lasts.
 func (n *Node) Close(ctx context.Context) {

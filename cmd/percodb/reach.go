@@ -1,24 +1,52 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"net"
 
+	"github.com/spf13/pflag"
+
+	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/node"
 )
 
-// checkReach refuses addresses that other machines reach, unless --insecure was given.
+// clusterTLSFlags adds the flags of the certificate that belongs to owner.
+func clusterTLSFlags(flags *pflag.FlagSet, files *tlsfiles.Files, owner string) {
+	flags.StringVar(&files.Cert, "cluster-tls-cert", "", "PEM file: the certificate of the cluster that belongs to "+owner)
+	flags.StringVar(&files.Key, "cluster-tls-key", "", "PEM file: the private key of --cluster-tls-cert, which only its owner can read")
+	flags.StringVar(&files.CA, "cluster-tls-ca", "", "PEM file: the authority that issued the certificates of the cluster's processes")
+}
+
+// checkClusterTLS requires all of the files, or none.
+func checkClusterTLS(files tlsfiles.Files) error {
+	if files != (tlsfiles.Files{}) && (files.Cert == "" || files.Key == "" || files.CA == "") {
+		return errors.New("--cluster-tls-cert, --cluster-tls-key and --cluster-tls-ca are given together: TLS between processes is mutual")
+	}
+	return nil
+}
+
+// checkReach refuses addresses that other machines reach: those of processes without certificates always, the others unless
+// --insecure was given.
 func (f *startFlags) checkReach(opts *node.Options) error {
+	if err := checkClusterTLS(opts.ClusterTLS); err != nil {
+		return err
+	}
+	type address struct{ flag, addr string }
+	if opts.Role != node.RoleAll && opts.ClusterTLS == (tlsfiles.Files{}) {
+		for _, a := range []address{{"--rpc-listen", opts.RPCListen}, {"--rpc-advertise", opts.RPCAdvertise}, {"--join", opts.Join}} {
+			if a.addr != "" && !isLoopback(a.addr) {
+				return fmt.Errorf("%s %s is beyond this machine, and without certificates whoever reaches a process of the cluster can read and change everything: "+
+					"make them by percodb cert, and give --cluster-tls-cert, --cluster-tls-key and --cluster-tls-ca", a.flag, a.addr)
+			}
+		}
+	}
 	if f.insecure {
 		return nil
 	}
-	type address struct{ flag, addr string }
 	addrs := []address{{"--admin-listen", opts.AdminListen}}
 	if opts.Role == node.RoleAll || opts.Role == node.RoleSQL {
 		addrs = append(addrs, address{"--listen", opts.Listen})
-	}
-	if opts.Role == node.RoleTSO || opts.Role == node.RoleKV {
-		addrs = append(addrs, address{"--rpc-listen", opts.RPCListen})
 	}
 	for _, a := range addrs {
 		if a.addr != "" && !isLoopback(a.addr) {

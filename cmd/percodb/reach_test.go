@@ -3,10 +3,13 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"github.com/percodb/percodb/internal/tlsfiles"
 )
 
 func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 	defaults := startFlags{role: "all", listen: "127.0.0.1:5433", logLevel: "warn", memory: 1 << 30, maxConnections: 10}
+	files := tlsfiles.Files{Cert: "tso.crt", Key: "tso.key", CA: "ca.crt"}
 	for _, c := range []struct {
 		name string
 		set  func(f *startFlags)
@@ -22,10 +25,16 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 		{"a private address", func(f *startFlags) { f.listen = "10.1.2.3:5433" }, "--insecure"},
 		{"accepted", func(f *startFlags) { f.listen, f.insecure = "0.0.0.0:5433", true }, ""},
 		{"admin", func(f *startFlags) { f.adminListen = "0.0.0.0:8080" }, "--admin-listen 0.0.0.0:8080 can be reached"},
-		{"oracle", func(f *startFlags) { f.role, f.rpcListen = "tso", "10.1.2.3:7000" }, "--rpc-listen 10.1.2.3:7000 can be reached"},
+		{"oracle", func(f *startFlags) { f.role, f.rpcListen = "tso", "10.1.2.3:7000" }, "--rpc-listen 10.1.2.3:7000 is beyond this machine"},
+		{"oracle, accepted", func(f *startFlags) { f.role, f.rpcListen, f.insecure = "tso", "10.1.2.3:7000", true }, "percodb cert"},
+		{"oracle with certificates", func(f *startFlags) { f.role, f.rpcListen, f.clusterTLS = "tso", "10.1.2.3:7000", files }, ""},
 		{"oracle's clients' address is not used", func(f *startFlags) { f.role, f.listen = "tso", "0.0.0.0:5433" }, ""},
-		{"store", func(f *startFlags) { f.role, f.join, f.rpcListen = "kv", "10.1.2.3:7000", ":7001" }, "--rpc-listen :7001 can be reached"},
-		{"sql", func(f *startFlags) { f.role, f.join, f.listen = "sql", "10.1.2.3:7000", ":5433" }, "--listen :5433 can be reached"},
+		{"store", func(f *startFlags) { f.role, f.join, f.rpcListen = "kv", "127.0.0.1:7000", ":7001" }, "--rpc-listen :7001 is beyond this machine"},
+		{"store that joins", func(f *startFlags) { f.role, f.join = "kv", "10.1.2.3:7000" }, "--join 10.1.2.3:7000 is beyond this machine"},
+		{"store by another address", func(f *startFlags) { f.role, f.join, f.rpcAdvertise = "kv", "127.0.0.1:7000", "10.1.2.3:7001" }, "--rpc-advertise 10.1.2.3:7001 is beyond"},
+		{"sql that joins", func(f *startFlags) { f.role, f.join = "sql", "10.1.2.3:7000" }, "--cluster-tls-cert"},
+		{"sql", func(f *startFlags) { f.role, f.join, f.listen, f.clusterTLS = "sql", "10.1.2.3:7000", ":5433", files }, "--listen :5433 can be reached"},
+		{"a certificate without a key", func(f *startFlags) { f.role, f.clusterTLS.Cert = "tso", "a.crt" }, "are given together"},
 	} {
 		f := defaults
 		c.set(&f)

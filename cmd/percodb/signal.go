@@ -18,3 +18,25 @@ func stopAtSecondSignal() {
 		os.Exit(1)
 	}()
 }
+
+// reloadAtHangup calls reload at every SIGHUP, until end is called.
+func reloadAtHangup(reload func()) (end func()) {
+	hangups, stop, stopped := make(chan os.Signal, 1), make(chan struct{}), make(chan struct{})
+	signal.Notify(hangups, syscall.SIGHUP)
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-hangups:
+			case <-stop:
+				return
+			}
+			reload()
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(stop)
+		<-stopped
+	}
+}

@@ -21,6 +21,7 @@ import (
 
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
+	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/kv/storage"
 	"github.com/percodb/percodb/node"
@@ -36,6 +37,7 @@ type startFlags struct {
 	role, listen, rpcListen, rpcAdvertise, adminListen, data, join, logLevel string
 	cacheMB                                                                  int64
 	memory                                                                   byteSize
+	clusterTLS                                                               tlsfiles.Files
 	timestampsAbove                                                          uint64
 	acceptClockStep                                                          bool
 	gcLife, gcInterval, gcLease                                              time.Duration
@@ -57,7 +59,10 @@ Split into processes, start one oracle, then stores, then SQL processes:
   percodb start --role=tso --rpc-listen 127.0.0.1:7000 --data tso-data
   percodb start --role=kv  --rpc-listen 127.0.0.1:7001 --data kv1-data --join 127.0.0.1:7000
   percodb start --role=kv  --rpc-listen 127.0.0.1:7002 --data kv2-data --join 127.0.0.1:7000
-  percodb start --role=sql --listen 127.0.0.1:5433 --join 127.0.0.1:7000`,
+  percodb start --role=sql --listen 127.0.0.1:5433 --join 127.0.0.1:7000
+
+On several machines the processes need certificates (--cluster-tls-cert), which percodb cert
+makes for a trial. SIGHUP loads changed files of certificates.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkRoleFlags(cmd.Flags(), node.Role(f.role)); err != nil {
@@ -71,6 +76,7 @@ Split into processes, start one oracle, then stores, then SQL processes:
 	flags.StringVar(&f.listen, "listen", "127.0.0.1:5433", "HOST:PORT for PostgreSQL clients (roles all and sql)")
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
 	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")
+	clusterTLSFlags(flags, &f.clusterTLS, "this process (roles tso, kv and sql)")
 	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and percodb check --live, over HTTP (default: none)")
 	flags.BoolVar(&f.adminPprof, "admin-pprof", false, "serve Go's profiles at --admin-listen as well, under /debug/pprof/")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow addresses that other machines reach; percodb has no authentication and no encryption yet")
@@ -108,6 +114,9 @@ var flagRoles = []struct {
 	{"rpc-advertise", []node.Role{node.RoleKV}},
 	{"data", []node.Role{node.RoleAll, node.RoleTSO, node.RoleKV}},
 	{"join", []node.Role{node.RoleKV, node.RoleSQL}},
+	{"cluster-tls-cert", []node.Role{node.RoleTSO, node.RoleKV, node.RoleSQL}},
+	{"cluster-tls-key", []node.Role{node.RoleTSO, node.RoleKV, node.RoleSQL}},
+	{"cluster-tls-ca", []node.Role{node.RoleTSO, node.RoleKV, node.RoleSQL}},
 	{"accept-clock-step", []node.Role{node.RoleAll, node.RoleTSO}},
 	{"timestamps-above", []node.Role{node.RoleTSO}},
 	{"gc-life", []node.Role{node.RoleAll, node.RoleTSO}},
@@ -181,6 +190,8 @@ func start(ctx context.Context, f startFlags, out io.Writer) error {
 		return &startError{flags: f, err: err}
 	}
 	announce(out, f, n)
+	endReloads := reloadAtHangup(n.Reload)
+	defer endReloads()
 	select {
 	case <-ctx.Done():
 		fmt.Fprintln(os.Stderr, "percodb: stopping; a second signal stops at once")
@@ -217,6 +228,7 @@ func (f *startFlags) options() (node.Options, error) {
 	shares := memory.Divide(int64(f.memory), f.cacheMB<<20)
 	opts := node.Options{
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
+		ClusterTLS:     f.clusterTLS,
 		AcceptDataLoss: f.acceptDataLoss, AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
 		CacheBytes: shares.Cache, RecentBytes: shares.Recent, Memory: memory.NewServerPool(shares.Pool, shares.Heap),
 		GC:     node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/plural"
+	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/node"
 )
@@ -25,6 +26,7 @@ func storeCommand() *cobra.Command {
 
 func forgetCommand() *cobra.Command {
 	var join string
+	var files tlsfiles.Files
 	var yes bool
 	cmd := &cobra.Command{
 		Use:   "forget ID --join HOST:PORT",
@@ -48,17 +50,21 @@ A store that still answers is not forgotten.`,
 			if yes {
 				confirm = func(string) error { return nil }
 			}
-			return forgetStore(cmd.Context(), join, args[0], confirm, cmd.OutOrStdout())
+			if err := checkClusterTLS(files); err != nil {
+				return err
+			}
+			return forgetStore(cmd.Context(), join, args[0], files, confirm, cmd.OutOrStdout())
 		},
 	}
 	cmd.Flags().StringVar(&join, "join", "127.0.0.1:7000", "HOST:PORT of the tso process")
+	clusterTLSFlags(cmd.Flags(), &files, "the operator (percodb cert makes one)")
 	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
 	return cmd
 }
 
 // forgetStore excludes a store once confirm has returned nil.
-func forgetStore(ctx context.Context, join, id string, confirm func(what string) error, out io.Writer) error {
-	would, err := node.ForgetStore(ctx, join, id, true)
+func forgetStore(ctx context.Context, join, id string, files tlsfiles.Files, confirm func(what string) error, out io.Writer) error {
+	would, err := node.ForgetStore(ctx, join, id, files, true)
 	if unavailable, ok := errkind.As[*kv.UnavailableError](err); ok {
 		return fmt.Errorf("no answer from %s: give --join the address of the tso process, its --rpc-listen (%w)", join, unavailable.Err)
 	}
@@ -72,7 +78,7 @@ func forgetStore(ctx context.Context, join, id string, confirm func(what string)
 	if err := confirm(what); err != nil {
 		return err
 	}
-	if _, err := node.ForgetStore(ctx, join, id, false); err != nil {
+	if _, err := node.ForgetStore(ctx, join, id, files, false); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "store %s is forgotten\n", id)

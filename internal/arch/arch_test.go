@@ -74,6 +74,7 @@ var outside = map[string][]string{
 	"bench/crawl":        {"cmd/percodb"},
 	"bench/tpce/check":   {"cmd/percodb"},
 	"test/sqllogic":      {"cmd/percodb"},
+	"internal/certs":     {"tso/rpc", "node", "cmd/percodb", "test/kill"},
 	"internal/storetest": {},
 	"internal/process":   {"bench/scale", "test/kill"},
 	"mysqlimport":        {"cmd/percodb"},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"syscall"
 	"testing"
@@ -13,13 +14,17 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/process"
 )
 
 // waitTimeout bounds every wait of these tests.
 const waitTimeout = 60 * time.Second
 
-var binary string
+var (
+	binary string
+	trial  string // the directory of the certificates of all deployments: their processes speak TLS
+)
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
@@ -30,6 +35,11 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		if binary, err = process.Build(context.Background(), dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		trial = filepath.Join(dir, "certs")
+		if err := certs.WriteTrial(trial, certs.Trial{Hosts: certs.Loopback}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -52,14 +62,14 @@ type deployment struct {
 func deploy(t *testing.T, stores, sqls int, flags ...string) *deployment {
 	t.Helper()
 	d := &deployment{t: t, dir: t.TempDir(), oracle: freeAddr(t), admin: freeAddr(t)}
-	d.tso = d.member("tso", append([]string{"--role=tso", "--rpc-listen", d.oracle, "--data", filepath.Join(d.dir, "tso"), "--admin-listen", d.admin}, flags...)...)
+	d.tso = d.member("tso", certs.TSO, append([]string{"--rpc-listen", d.oracle, "--data", filepath.Join(d.dir, "tso"), "--admin-listen", d.admin}, flags...)...)
 	d.tso.start()
 	for i := range stores {
 		d.kv = append(d.kv, d.newStore(fmt.Sprintf("kv%d", i+1)))
 		d.kv[i].start()
 	}
 	for i := range sqls {
-		p := d.member(fmt.Sprintf("sql%d", i+1), "--role=sql", "--join", d.oracle)
+		p := d.member(fmt.Sprintf("sql%d", i+1), certs.SQL, "--join", d.oracle)
 		p.sql, p.admin = freeAddr(t), freeAddr(t)
 		p.args = append(p.args, "--listen", p.sql, "--admin-listen", p.admin)
 		d.sql = append(d.sql, p)
@@ -70,10 +80,22 @@ func deploy(t *testing.T, stores, sqls int, flags ...string) *deployment {
 
 // newStore describes a store with its data in a directory of its name.
 func (d *deployment) newStore(name string) *member {
-	p := d.member(name, "--role=kv", "--rpc-listen", freeAddr(d.t), "--join", d.oracle, "--data", filepath.Join(d.dir, name))
+	p := d.member(name, certs.KV, "--rpc-listen", freeAddr(d.t), "--join", d.oracle, "--data", filepath.Join(d.dir, name))
 	p.admin = freeAddr(d.t)
 	p.args = append(p.args, "--admin-listen", p.admin)
 	return p
+}
+
+// clusterTLS returns the flags of a role's certificate.
+func clusterTLS(role certs.Role) []string {
+	f := certs.ProcessFiles(trial, role)
+	return []string{"--cluster-tls-cert", f.Cert, "--cluster-tls-key", f.Key, "--cluster-tls-ca", f.CA}
+}
+
+// forget runs percodb store forget as the operator.
+func (d *deployment) forget(id string) (out []byte, err error) {
+	args := append([]string{"store", "forget", id, "--join", d.oracle, "--yes"}, clusterTLS(certs.Operator)...)
+	return exec.Command(binary, args...).CombinedOutput()
 }
 
 func freeAddr(t *testing.T) string {
@@ -95,8 +117,9 @@ type member struct {
 	running    bool             // run has not been ended
 }
 
-func (d *deployment) member(name string, args ...string) *member {
-	p := &member{d: d, name: name, args: append([]string{"start"}, args...)}
+func (d *deployment) member(name string, role certs.Role, args ...string) *member {
+	args = append(append([]string{"start", "--role=" + string(role)}, args...), clusterTLS(role)...)
+	p := &member{d: d, name: name, args: args}
 	d.t.Cleanup(func() {
 		p.end(syscall.SIGKILL)
 		if d.t.Failed() && p.run != nil {

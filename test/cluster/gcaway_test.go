@@ -245,7 +245,7 @@ func TestCollectionAfterForgetting(t *testing.T) {
 	victim.end(syscall.SIGKILL)
 	l.stop()
 	d.collectedPast(time.Now())
-	if out, err := exec.Command(binary, "store", "forget", id, "--join", d.oracle, "--yes").CombinedOutput(); err != nil {
+	if out, err := d.forget(id); err != nil {
 		t.Fatalf("forget: %v\n%s", err, out)
 	}
 	d.collectedPast(time.Now().Add(time.Second))

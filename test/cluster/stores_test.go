@@ -332,7 +332,7 @@ func TestForgetStore(t *testing.T) {
 	time.Sleep(3 * time.Second) // Every store has announced itself since the last one registered.
 	forget := func(says string) {
 		t.Helper()
-		out, err := exec.Command(binary, "store", "forget", id, "--join", d.oracle, "--yes").CombinedOutput()
+		out, err := d.forget(id)
 		if !strings.Contains(string(out), says) {
 			t.Fatalf("forget: %v, want %q:\n%s", err, says, out)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/process"
 )
 
@@ -39,7 +40,7 @@ const (
 )
 
 // deploy starts percodb on free ports, with its data and logs below dir.
-func deploy(binary, dir string, cluster bool) (_ *deployment, err error) {
+func deploy(binary, dir string, cluster, tls bool) (_ *deployment, err error) {
 	d := &deployment{binary: binary}
 	defer func() {
 		if err != nil {
@@ -59,24 +60,41 @@ func deploy(binary, dir string, cluster bool) (_ *deployment, err error) {
 		d.add(dir, "percodb", collectOften("--listen", addr, "--data", data)...)
 		return d, errors.Join(err, d.startAll())
 	}
+	certificate, err := certificates(dir, tls)
+	if err != nil {
+		return nil, err
+	}
 	oracle := listen()
 	// join returns the oracle's address for a process, through a separate proxy.
 	join := func(from string) string { return d.link(&err, from+" to oracle", oracle) }
 	d.checks = []string{filepath.Join(dir, "oracle")}
-	d.add(dir, "oracle", collectOften("--role=tso", "--rpc-listen", oracle, "--data", d.checks[0])...)
+	d.add(dir, "oracle", append(collectOften("--role=tso", "--rpc-listen", oracle, "--data", d.checks[0]), certificate(certs.TSO)...)...)
 	for i := range stores {
 		name, addr := fmt.Sprintf("kv%d", i+1), listen()
 		data := filepath.Join(dir, name)
 		d.checks = append(d.checks, data)
-		d.add(dir, name, "--role=kv", "--rpc-listen", addr, "--rpc-advertise", d.link(&err, "all to "+name, addr),
-			"--join", join(name), "--data", data)
+		d.add(dir, name, append([]string{"--role=kv", "--rpc-listen", addr, "--rpc-advertise", d.link(&err, "all to "+name, addr),
+			"--join", join(name), "--data", data}, certificate(certs.KV)...)...)
 	}
 	for i := range sqlProcesses {
 		name, addr := fmt.Sprintf("sql%d", i+1), listen()
 		d.sql = append(d.sql, addr)
-		d.add(dir, name, "--role=sql", "--listen", addr, "--join", join(name), "--gc-lease", gcLease)
+		d.add(dir, name, append([]string{"--role=sql", "--listen", addr, "--join", join(name), "--gc-lease", gcLease}, certificate(certs.SQL)...)...)
 	}
 	return d, errors.Join(err, d.startAll())
+}
+
+// certificates makes certificates below dir and returns the flags of each role's; without tls there are none.
+func certificates(dir string, tls bool) (flags func(certs.Role) []string, err error) {
+	if !tls {
+		return func(certs.Role) []string { return nil }, nil
+	}
+	dir = filepath.Join(dir, "certs")
+	err = certs.WriteTrial(dir, certs.Trial{Hosts: certs.Loopback})
+	return func(role certs.Role) []string {
+		f := certs.ProcessFiles(dir, role)
+		return []string{"--cluster-tls-cert", f.Cert, "--cluster-tls-key", f.Key, "--cluster-tls-ca", f.CA}
+	}, err
 }
 
 // gcLease is the lease of a SQL process's pin on history. It is shorter than some faults, and than most processes run,

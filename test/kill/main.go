@@ -22,6 +22,7 @@ type options struct {
 	duration time.Duration
 	round    time.Duration
 	cluster  bool
+	tls      bool // between the processes of the cluster
 	seed     uint64
 	binary   string // "": built from the sources
 	keep     bool
@@ -34,6 +35,7 @@ func main() {
 	flag.DurationVar(&o.duration, "duration", 30*time.Second, "how long to run")
 	flag.DurationVar(&o.round, "round", 20*time.Second, "how long a round is")
 	flag.BoolVar(&o.cluster, "cluster", false, "an oracle, three stores and two SQL processes instead of one process")
+	flag.BoolVar(&o.tls, "tls", false, "with -cluster: the processes speak TLS with each other")
 	flag.Uint64Var(&o.seed, "seed", rand.Uint64()%1_000_000, "what clients and faults choose by")
 	flag.StringVar(&o.binary, "percodb", "", "the percodb binary (default: built from the sources here)")
 	flag.BoolVar(&o.keep, "keep", false, "keep data and logs even if nothing was found")
@@ -109,7 +111,7 @@ func run(ctx context.Context, o options) (sum *summary, err error) {
 			return sum, err
 		}
 	}
-	d, err := deploy(o.binary, dir, o.cluster)
+	d, err := deploy(o.binary, dir, o.cluster, o.tls)
 	if err != nil {
 		return sum, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -27,11 +28,13 @@ type (
 
 // Dial returns a connection to addr. It does not wait for the server: the connection is established when it is first
 // used, and soon established again when it is lost. A request to a process that does not answer pings fails with
-// codes.Unavailable.
-func Dial(addr string) (*Conn, error) {
+// codes.Unavailable. The connection is not encrypted: see Security.
+func Dial(addr string) (*Conn, error) { return dial(addr, insecure.NewCredentials()) }
+
+func dial(addr string, security credentials.TransportCredentials) (*Conn, error) {
 	w := &watchdog{}
 	return grpc.NewClient("passthrough:///"+addr,
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithTransportCredentials(security),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff: backoff.Config{
 				BaseDelay: 20 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 500 * time.Millisecond},
@@ -47,9 +50,11 @@ func Dial(addr string) (*Conn, error) {
 }
 
 // NewGRPCServer returns a server whose options fit Dial's and that answers its pings. Register services
-// with it, then Serve.
-func NewGRPCServer() *Server {
-	s := grpc.NewServer(
+// with it, then Serve. It serves whoever connects: see Security.
+func NewGRPCServer() *Server { return newGRPCServer() }
+
+func newGRPCServer(opts ...grpc.ServerOption) *Server {
+	s := grpc.NewServer(append(opts,
 		grpc.MaxRecvMsgSize(MaxMessageBytes),
 		grpc.MaxSendMsgSize(MaxMessageBytes),
 		grpc.InitialWindowSize(window),
@@ -57,7 +62,7 @@ func NewGRPCServer() *Server {
 		grpc.MaxConcurrentStreams(math.MaxUint32),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 10 * time.Second, Timeout: 3 * time.Second}),
-	)
+	)...)
 	healthpb.RegisterHealthServer(s, health.NewServer())
 	return s
 }

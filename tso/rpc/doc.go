@@ -10,6 +10,6 @@
 //	I2 A client has one request in flight, and a caller joins none that has been sent.
 //	I3 Errors of package tso are returned as the same Go types.
 //
-// It also contains the settings of all gRPC connections of percodb (conn.go). Connections are
-// neither encrypted nor authenticated: use them on a loopback or a private network.
+// It also contains the settings of all gRPC connections of percodb (conn.go), mutual TLS between the processes of a cluster
+// (security.go), and the table of the roles that may call a service (access.go).
 package rpc

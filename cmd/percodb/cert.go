@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/percodb/percodb/internal/certs"
+	"github.com/percodb/percodb/internal/tlsfiles"
+)
+
+func certCommand() *cobra.Command {
+	var dir string
+	var trial certs.Trial
+	cmd := &cobra.Command{
+		Use:   "cert",
+		Short: "Make certificates for a trial",
+		Long: `Make an authority and the certificates that it issues: for the server of SQL clients, for
+clients, and for each role of the processes of a cluster. Keys are ECDSA P-256. The
+certificates are valid for a year, the authority for ten.
+
+Whoever has ca.key can make certificates that percodb trusts: keep it away from servers, or
+delete it when no more certificates are needed. Files that exist are not overwritten.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			hosts := trial.Hosts
+			if len(hosts) == 0 {
+				trial.Hosts = certs.Loopback
+			}
+			if slices.Contains(trial.Hosts, "") {
+				return &usageError{err: errors.New("--host: the name is empty")}
+			}
+			if err := certs.WriteTrial(dir, trial); err != nil {
+				return err
+			}
+			printTrial(cmd.OutOrStdout(), dir, hosts)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&dir, "dir", "certs", "directory for the files; it is created if it is missing")
+	cmd.Flags().StringSliceVar(&trial.Hosts, "host", nil, "names and IP addresses by which clients and processes reach the servers (default: this machine alone, "+strings.Join(certs.Loopback, ",")+")")
+	cmd.Flags().StringSliceVar(&trial.Users, "user", []string{userName()}, "roles of the database that get client certificates")
+	return cmd
+}
+
+// printTrial prints how to use the certificates in dir; without hosts they are for this machine.
+func printTrial(out io.Writer, dir string, hosts []string) {
+	host := "127.0.0.1"
+	if len(hosts) > 0 {
+		host = hosts[0]
+	}
+	files := func(f tlsfiles.Files) string {
+		return fmt.Sprintf("--cluster-tls-cert %s --cluster-tls-key %s --cluster-tls-ca %s", shellQuote(f.Cert), shellQuote(f.Key), shellQuote(f.CA))
+	}
+	process := func(role certs.Role) string { return files(certs.ProcessFiles(dir, role)) }
+	oracle := net.JoinHostPort(host, "7000")
+	fmt.Fprintf(out, `Certificates for a year are in %s. Keep ca.key away from servers.
+
+A cluster, each process with the certificate of its role:
+  percodb start --role=tso --rpc-listen %s --data tso-data %s
+  percodb start --role=kv --rpc-listen %s --data kv1-data --join %s %s
+  percodb start --role=sql --listen 127.0.0.1:5433 --join %s %s
+`, filepath.Clean(dir), oracle, process(certs.TSO), net.JoinHostPort(host, "7001"), oracle, process(certs.KV), oracle, process(certs.SQL))
+}
+
+// shellQuote returns text as one word of a shell.
+func shellQuote(text string) string {
+	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=@,+%"
+	if text != "" && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

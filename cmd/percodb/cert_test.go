@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// runCert runs percodb cert and returns its output.
+func runCert(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	root := rootCommand()
+	root.SetOut(&out)
+	root.SetArgs(append([]string{"cert"}, args...))
+	err := execute(t.Context(), root)
+	return out.String(), err
+}
+
+// Goal: the lines that percodb cert prints start processes as they are. Method: parse them as percodb start does, and check
+// their addresses and that their files exist.
+func TestCertPrintsStartLines(t *testing.T) {
+	for _, hosts := range [][]string{nil, {"--host", "db1.example.org,10.1.2.3"}, {"--host", "::1"}} {
+		dir := filepath.Join(t.TempDir(), "certs")
+		out, err := runCert(t, append(hosts, "--dir", dir, "--user", "alice,bob")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		started := 0
+		for line := range strings.Lines(out) {
+			line, isStart := strings.CutPrefix(strings.TrimSpace(line), "percodb start ")
+			if !isStart {
+				continue
+			}
+			started++
+			cmd := startCommand()
+			if err := cmd.ParseFlags(strings.Fields(line)); err != nil {
+				t.Errorf("%s: %v", line, err)
+				continue
+			}
+			role := cmd.Flag("role").Value.String()
+			for _, name := range []string{"cluster-tls-cert", "cluster-tls-key", "cluster-tls-ca"} {
+				path := cmd.Flag(name).Value.String()
+				if _, err := os.Stat(path); err != nil || !strings.Contains(path, role) && name != "cluster-tls-ca" {
+					t.Errorf("--role=%s --%s %s: %v", role, name, path, err)
+				}
+			}
+		}
+		if started != 3 {
+			t.Errorf("%d lines in %s", started, out)
+		}
+		for _, name := range []string{"client-alice.crt", "client-bob.key", "server.crt", "operator.key"} {
+			if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+				t.Error(err)
+			}
+		}
+		if len(hosts) > 0 && hosts[1] == "::1" && !strings.Contains(out, "--join [::1]:7000") {
+			t.Errorf("no address of IPv6 in %s", out)
+		}
+	}
+}
+
+// Goal: percodb cert overwrites nothing, and says what is in its way.
+func TestCertRefusesToOverwrite(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := runCert(t, "--dir", dir); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, "ca.key"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runCert(t, "--dir", dir); err == nil || !strings.Contains(err.Error(), "ca.crt exists, and nothing was overwritten") {
+		t.Errorf("%v", err)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, "ca.key")); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the key has changed: %v", err)
+	}
+	if _, err := runCert(t, "--dir", filepath.Join(dir, "x"), "--host", "localhost,"); err == nil || !strings.Contains(err.Error(), "--host") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestShellQuote(t *testing.T) {
+	for text, want := range map[string]string{"a/b.crt": "a/b.crt", "a b": "'a b'", "it's": `'it'\''s'`, "": "''"} {
+		if got := shellQuote(text); got != want {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
