@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
-	"net"
 	"slices"
 	"strings"
 
@@ -21,7 +20,7 @@ import (
 //	length, code, …        until the StartupMessage has come, then
 //	type, length, …
 type meter struct {
-	net.Conn
+	read    func(p []byte) (int, error) // from the connection
 	account memory.Account
 	counted int64 // for the message at hand
 	started bool  // typed messages come
@@ -53,11 +52,11 @@ const (
 	lastRequestCode  = 80877104
 )
 
-func newMeter(c net.Conn, pool *memory.Pool) *meter {
-	return &meter{Conn: c, account: memory.NewAccount(pool, 0)}
+func newMeter(read func(p []byte) (int, error), pool *memory.Pool) *meter {
+	return &meter{read: read, account: memory.NewAccount(pool, 0)}
 }
 
-// Read implements net.Conn. The reader gets no part of a header: where one is incomplete, or its message refused, it has
+// Read implements io.Reader. The reader gets no part of a header: where one is incomplete, or its message refused, it has
 // read whole messages, and can go on behind an error.
 func (m *meter) Read(p []byte) (int, error) {
 	if m.refused != nil {
@@ -70,7 +69,7 @@ func (m *meter) Read(p []byte) (int, error) {
 		if n == len(p) {
 			return 0, io.ErrShortBuffer
 		}
-		read, err := m.Conn.Read(p[n:])
+		read, err := m.read(p[n:])
 		if read == 0 && err != nil {
 			m.held = append(bytes.Clone(p[:n]), m.held...)
 			return 0, err
@@ -92,7 +91,7 @@ func (m *meter) discard() error {
 	for m.body > 0 {
 		if len(m.held) == 0 {
 			m.held = slices.Grow(m.held, discardBytes)
-			n, err := m.Conn.Read(m.held[:discardBytes])
+			n, err := m.read(m.held[:discardBytes])
 			if n == 0 && err != nil {
 				return err
 			}

@@ -48,7 +48,7 @@ func TestMeterFraming(t *testing.T) {
 	for seed := range uint64(50) {
 		pool := memory.NewPool("messages", 1<<30)
 		in := conversation(message('Q', 10), message('Q', 1<<20), message('d', 1<<20), message('S', 0))
-		m := newMeter(&trickle{in: bytes.NewReader(in), r: rand.New(rand.NewPCG(seed, 1))}, pool)
+		m := newMeter((&trickle{in: bytes.NewReader(in), r: rand.New(rand.NewPCG(seed, 1))}).Read, pool)
 		most, p := int64(0), make([]byte, 8192)
 		total := 0
 		for {
@@ -77,7 +77,7 @@ func TestMeterGoesOnBehindRefusal(t *testing.T) {
 	for seed := range uint64(50) {
 		pool := memory.NewPool("messages", 1<<20)
 		in := conversation(small, large, small, large, large, small)
-		m := newMeter(&trickle{in: bytes.NewReader(in), r: rand.New(rand.NewPCG(seed, 1)), interrupted: true}, pool)
+		m := newMeter((&trickle{in: bytes.NewReader(in), r: rand.New(rand.NewPCG(seed, 1)), interrupted: true}).Read, pool)
 		var got []byte
 		refused, p := 0, make([]byte, 8192)
 		for {
@@ -104,11 +104,11 @@ func TestMeterGoesOnBehindRefusal(t *testing.T) {
 // Goal: a message that does not fit is replaced by an error; others' memory is not touched.
 func TestMeterRefusal(t *testing.T) {
 	pool := memory.NewPool("messages", 3<<20)
-	first := newMeter(&trickle{in: bytes.NewReader(conversation(message('d', 2<<20))), r: rand.New(rand.NewPCG(1, 1))}, pool)
+	first := newMeter((&trickle{in: bytes.NewReader(conversation(message('d', 2<<20))), r: rand.New(rand.NewPCG(1, 1))}).Read, pool)
 	if _, err := io.CopyN(io.Discard, first, 100000); err != nil {
 		t.Fatal(err)
 	}
-	second := newMeter(&trickle{in: bytes.NewReader(conversation(message('d', 2<<20))), r: rand.New(rand.NewPCG(2, 1))}, pool)
+	second := newMeter((&trickle{in: bytes.NewReader(conversation(message('d', 2<<20))), r: rand.New(rand.NewPCG(2, 1))}).Read, pool)
 	_, err := io.Copy(io.Discard, second)
 	var exceeded *memory.ExceededError
 	if !errors.As(err, &exceeded) {
@@ -150,7 +150,7 @@ func TestMeterRefusesTooLong(t *testing.T) {
 	const size = maxMessageBytes + 1
 	header := binary.BigEndian.AppendUint32([]byte{'Q'}, size+4)
 	next := message('Q', 10)
-	m := newMeter(&zeros{before: conversation(header), n: size, after: next}, nil)
+	m := newMeter((&zeros{before: conversation(header), n: size, after: next}).Read, nil)
 	p := make([]byte, 8192)
 	if n, err := m.Read(p); err != nil || n != len(conversation()) {
 		t.Fatalf("%d bytes, %v", n, err)

@@ -45,17 +45,21 @@ type Conn struct {
 	// waiting: the client has been sent ReadyForQuery.
 	waiting  bool
 	draining atomic.Bool
-	busy     atomic.Bool
-	why      atomic.Pointer[pgerror.Error] // the connection ends; nil: the server shuts down
-	wake     func()                        // ends the wait for a message, to send notifications
+	// receiving: the connection's goroutine is in receive. busy: it does not wait there for the client.
+	receiving bool
+	busy      atomic.Bool
+	why       atomic.Pointer[pgerror.Error] // the connection ends; nil: the server shuts down
+	wake      func()                        // ends the wait for a message, to send notifications
 }
 
 // New wraps an accepted connection. Its large messages, in both directions, draw from pool.
 func New(c net.Conn, host Host, pool *memory.Pool, log *slog.Logger) *Conn {
-	m := newMeter(newSocket(c), pool)
-	backend := pgproto3.NewBackend(m, io.Discard)
-	backend.SetMaxBodyLen(maxMessageBytes)
-	conn := &Conn{net: m.Conn, meter: m, host: host, log: log, backend: backend, w: newWriter(m.Conn, backend, pool)}
+	socket := newSocket(c)
+	conn := &Conn{net: socket, host: host, log: log}
+	conn.meter = newMeter(conn.read, pool)
+	conn.backend = pgproto3.NewBackend(conn.meter, io.Discard)
+	conn.backend.SetMaxBodyLen(maxMessageBytes)
+	conn.w = newWriter(socket, conn.backend, pool)
 	conn.wake = conn.interruptRead
 	return conn
 }
@@ -75,12 +79,12 @@ func (c *Conn) Serve(ctx context.Context) {
 	}
 	defer c.host.Closed(c.session)
 	defer c.session.Close()
+	c.busy.Store(true)
 	for {
 		m, err := c.receive()
 		if err != nil {
 			if refused, ok := errors.AsType[*refusedMessage](err); ok {
-				err = c.refuse(refused)
-				if c.busy.Store(false); err == nil {
+				if err = c.refuse(refused); err == nil {
 					continue
 				}
 			}
@@ -90,9 +94,7 @@ func (c *Conn) Serve(ctx context.Context) {
 		if _, ok := m.(*pgproto3.Terminate); ok {
 			return
 		}
-		err = c.handle(m)
-		c.busy.Store(false)
-		if err != nil {
+		if err = c.handle(m); err != nil {
 			c.fatal(err)
 			return
 		}
@@ -112,8 +114,9 @@ func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
 	if c.draining.Load() { // After the deadline, which may have replaced Shutdown's.
 		return nil, c.endError()
 	}
+	c.receiving = true
 	m, err := c.receiveOrNotify(deadline)
-	c.busy.Store(true)
+	c.receiving = false
 	if err != nil {
 		if _, refused := errors.AsType[*refusedMessage](err); !refused {
 			return nil, c.receiveError(err, timeout > 0)
@@ -124,6 +127,20 @@ func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
 	}
 	c.waiting = false
 	return m, err
+}
+
+// read reads from the client. Only here, for a message that has not come, is the connection not busy: the messages of a pipeline
+// that came together cost nothing for that.
+func (c *Conn) read(p []byte) (int, error) {
+	if !c.receiving {
+		return c.net.Read(p)
+	}
+	c.busy.Store(false)
+	defer c.busy.Store(true)
+	if c.draining.Load() {
+		return 0, os.ErrDeadlineExceeded // as if Shutdown had ended the read
+	}
+	return c.net.Read(p)
 }
 
 // receiveError is why no message came. timed: the read had the deadline of an idle session.
