@@ -55,6 +55,7 @@ type Options struct {
 	// RPCAdvertise is where those reach this process, if not at RPCListen (role kv).
 	RPCAdvertise string
 	AdminListen  string // "" for no admin endpoint
+	AdminTLS     bool   // it speaks TLS and serves only operators who have a certificate of the cluster
 	AdminPprof   bool   // it serves profiles too
 	Join         string // the tso process's RPC address
 	Version      string
@@ -135,13 +136,9 @@ func Start(ctx context.Context, opts Options) (_ *Node, err error) {
 		return nil, err
 	}
 	if opts.AdminListen != "" {
-		n.admin, err = server.NewAdmin(server.AdminOptions{
-			Listen: opts.AdminListen, Pprof: opts.AdminPprof, Registry: n.registry, Healthy: n.healthy, Check: n.Check, Logger: n.log,
-		})
-		if err != nil {
+		if err = n.startAdmin(); err != nil {
 			return nil, err
 		}
-		n.onClose(func(context.Context) { n.admin.Close() })
 	}
 	return n, nil
 }

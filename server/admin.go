@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
 	"strings"
 	"time"
 
@@ -23,8 +25,9 @@ type Admin struct {
 
 // AdminOptions configure an Admin.
 type AdminOptions struct {
-	Listen   string // HOST:PORT
-	Pprof    bool   // profiles too
+	Listen   string      // HOST:PORT
+	TLS      *tls.Config // for HTTPS, which decides who is served; nil: HTTP
+	Pprof    bool        // profiles too
 	Registry *prometheus.Registry
 	// Healthy reports whether the process can serve.
 	Healthy func(context.Context) error
@@ -40,8 +43,8 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 		return nil, &ListenError{Addr: opts.Listen, Err: err}
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
+	mux.Handle("GET /metrics", promhttp.HandlerFor(opts.Registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		if err := opts.Healthy(r.Context()); err != nil {
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
@@ -56,8 +59,17 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
+	handler := refuseOtherSites(mux)
+	if opts.TLS != nil {
+		listener = tls.NewListener(listener, opts.TLS)
+	} else { // with TLS, clients verify the name by which they reach the endpoint
+		handler = checkHost(opts.Listen, handler)
+	}
 	a := &Admin{
-		http:     &http.Server{Handler: checkHost(opts.Listen, mux), ReadHeaderTimeout: 10 * time.Second},
+		http: &http.Server{
+			Handler: handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+			ErrorLog: slog.NewLogLogger(opts.Logger.Handler(), slog.LevelWarn),
+		},
 		listener: listener, done: make(chan struct{}),
 	}
 	go func() {
@@ -93,6 +105,20 @@ func checkHost(listen string, next http.Handler) http.Handler {
 		bare := strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 		if net.ParseIP(bare) == nil && !strings.EqualFold(host, "localhost") && (own == "" || !strings.EqualFold(host, own)) {
 			http.Error(w, "requests name this endpoint by its address, localhost, or the host of --admin-listen", http.StatusMisdirectedRequest)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refuseOtherSites refuses what a page of another site has a browser request: whoever reads that page has not asked for a check
+// or a profile, which take the server's time.
+func refuseOtherSites(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		site := r.Header.Get("Sec-Fetch-Site")
+		origin, err := url.Parse(r.Header.Get("Origin"))
+		if site != "" && site != "none" && site != "same-origin" || err != nil || r.Header.Get("Origin") != "" && origin.Host != r.Host {
+			http.Error(w, "pages of other sites are not served", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -57,3 +57,61 @@ func TestAdminHostAndProfiles(t *testing.T) {
 		}
 	}
 }
+
+// Goal: a page that a browser shows cannot have it request anything here; requests that read change nothing by another method.
+func TestAdminRefusesOtherSites(t *testing.T) {
+	checks := make(chan struct{}, 10)
+	a, err := NewAdmin(AdminOptions{
+		Listen: "127.0.0.1:0", Pprof: true, Registry: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Healthy: func(context.Context) error { return nil },
+		Check: func(context.Context, CheckReport) error {
+			checks <- struct{}{}
+			return nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(a.Close)
+	own := "http://" + a.Addr().String()
+	for _, c := range []struct {
+		method, path, header, value string
+		want                        int
+	}{
+		{"POST", "/check", "", "", 200},
+		{"POST", "/check", "Origin", own, 200},
+		{"POST", "/check", "Origin", "https://evil.example", 403},
+		{"POST", "/check", "Origin", "null", 403},
+		{"POST", "/check", "Origin", "http://127.0.0.1:1", 403},
+		{"POST", "/check", "Origin", "%", 403},
+		{"POST", "/check", "Sec-Fetch-Site", "cross-site", 403},
+		{"POST", "/check", "Sec-Fetch-Site", "same-site", 403},
+		{"GET", "/check", "", "", 405},
+		{"PUT", "/check", "", "", 405},
+		{"GET", "/metrics", "Sec-Fetch-Site", "none", 200},
+		{"GET", "/metrics", "Sec-Fetch-Site", "same-origin", 200},
+		{"GET", "/metrics", "Sec-Fetch-Site", "cross-site", 403},
+		{"GET", "/debug/pprof/profile?seconds=1000", "Sec-Fetch-Site", "cross-site", 403},
+		{"POST", "/metrics", "", "", 405},
+		{"DELETE", "/healthz", "", "", 405},
+	} {
+		r, err := http.NewRequest(c.method, own+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.header != "" {
+			r.Header.Set(c.header, c.value)
+		}
+		answer, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if answer.StatusCode != c.want {
+			t.Errorf("%s %s, %s %q: %d, want %d", c.method, c.path, c.header, c.value, answer.StatusCode, c.want)
+		}
+	}
+	if len(checks) != 2 {
+		t.Errorf("%d checks ran", len(checks))
+	}
+}

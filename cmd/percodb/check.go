@@ -19,12 +19,14 @@ import (
 	"golang.org/x/term"
 
 	"github.com/percodb/percodb/internal/plural"
+	"github.com/percodb/percodb/internal/tlsfiles"
 	"github.com/percodb/percodb/node"
 	"github.com/percodb/percodb/server"
 )
 
 func checkCommand() *cobra.Command {
 	var data, live []string
+	var files tlsfiles.Files
 	cmd := &cobra.Command{
 		Use:   "check [--data DIR]… | --live HOST:PORT…",
 		Short: "Verify the data of a stopped or a running server",
@@ -49,7 +51,7 @@ The exit code is 1 when something is wrong, or could not be verified.`,
 			p := newCheckPrinter(cmd.OutOrStdout())
 			var err error
 			if len(live) > 0 {
-				err = checkAllLive(cmd.Context(), live, p)
+				err = checkAllLive(cmd.Context(), files, live, p)
 			} else if err = node.CheckStopped(cmd.Context(), node.Options{Role: node.RoleAll}, data, p.report("")); err != nil {
 				err = &startError{flags: startFlags{data: strings.Join(data, ", ")}, err: err}
 			}
@@ -58,6 +60,7 @@ The exit code is 1 when something is wrong, or could not be verified.`,
 	}
 	cmd.Flags().StringSliceVar(&data, "data", []string{"./percodb-data"}, "directory of the data of a stopped server; of a cluster, give all of them")
 	cmd.Flags().StringSliceVar(&live, "live", nil, "HOST:PORT, the --admin-listen address of a running server; of a cluster, give those of all stores and of one SQL process")
+	clusterTLSFlags(cmd.Flags(), &files, "the operator; for --live with addresses beyond this machine (percodb cert makes one)")
 	cmd.MarkFlagsMutuallyExclusive("data", "live")
 	return cmd
 }
@@ -149,10 +152,14 @@ func (p *checkPrinter) finish(err error) error {
 
 // checkAllLive requests a check of their data from running processes. If one fails the others continue; an error means
 // that all have failed.
-func checkAllLive(ctx context.Context, addrs []string, p *checkPrinter) error {
+func checkAllLive(ctx context.Context, files tlsfiles.Files, addrs []string, p *checkPrinter) error {
+	operator, err := operatorClient(files)
+	if err != nil {
+		return err
+	}
 	var failed []error
 	for _, addr := range addrs {
-		if err := checkLive(ctx, addr, p.report(addr+": ")); err != nil {
+		if err := checkLive(ctx, operator, addr, p.report(addr+": ")); err != nil {
 			failed = append(failed, err)
 		}
 	}
@@ -165,16 +172,32 @@ func checkAllLive(ctx context.Context, addrs []string, p *checkPrinter) error {
 	return nil
 }
 
-// checkLive requests a check of its data from a running process.
-func checkLive(ctx context.Context, addr string, r server.CheckReport) error {
+// operatorClient returns a client with the operator's certificate; nil if there is none.
+func operatorClient(files tlsfiles.Files) (*http.Client, error) {
+	if err := checkClusterTLS(files); err != nil || files == (tlsfiles.Files{}) {
+		return nil, err
+	}
+	return node.OperatorClient(files)
+}
+
+// checkLive requests a check of its data from a running process: over HTTP on this machine, elsewhere over HTTPS by operator,
+// which is nil if there is no certificate.
+func checkLive(ctx context.Context, operator *http.Client, addr string, r server.CheckReport) error {
 	if _, _, err := net.SplitHostPort(addr); err != nil {
 		return fmt.Errorf("--live %s: use HOST:PORT, the --admin-listen address of a running server", addr)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/check", nil)
+	client, scheme := http.DefaultClient, "http"
+	if !isLoopback(addr) {
+		if operator == nil {
+			return fmt.Errorf("%s is beyond this machine and serves operators only: give --cluster-tls-cert, --cluster-tls-key and --cluster-tls-ca", addr)
+		}
+		client, scheme = operator, "https"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, scheme+"://"+addr+"/check", nil)
 	if err != nil {
 		return fmt.Errorf("--live %s: use HOST:PORT, the --admin-listen address of a running server", addr)
 	}
-	res, err := http.DefaultClient.Do(req)
+	res, err := client.Do(req)
 	if err != nil {
 		return fmt.Errorf("no answer from %s: is it the --admin-listen address of a running server? (%w)", addr, err)
 	}

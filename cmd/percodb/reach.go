@@ -26,8 +26,8 @@ func checkClusterTLS(files tlsfiles.Files) error {
 	return nil
 }
 
-// checkReach refuses addresses that other machines reach: those of processes without certificates always, the others unless
-// --insecure was given.
+// checkReach refuses addresses that other machines reach: those of processes without certificates always, that of clients
+// unless --insecure was given.
 func (f *startFlags) checkReach(opts *node.Options) error {
 	if err := checkClusterTLS(opts.ClusterTLS); err != nil {
 		return err
@@ -41,20 +41,15 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 			}
 		}
 	}
-	if f.insecure {
+	if opts.AdminTLS && opts.ClusterTLS == (tlsfiles.Files{}) {
+		return fmt.Errorf("--admin-listen %s can be reached from other machines, and without certificates of a cluster it serves everyone: "+
+			"listen on 127.0.0.1, and let other machines reach it through ssh or a proxy that authenticates them", opts.AdminListen)
+	}
+	if f.insecure || opts.Role != node.RoleAll && opts.Role != node.RoleSQL || isLoopback(opts.Listen) {
 		return nil
 	}
-	addrs := []address{{"--admin-listen", opts.AdminListen}}
-	if opts.Role == node.RoleAll || opts.Role == node.RoleSQL {
-		addrs = append(addrs, address{"--listen", opts.Listen})
-	}
-	for _, a := range addrs {
-		if a.addr != "" && !isLoopback(a.addr) {
-			return fmt.Errorf("%s %s can be reached from other machines, and percodb has no authentication and no encryption yet: "+
-				"whoever reaches it can read and change everything; listen on 127.0.0.1, or give --insecure if the network keeps others out", a.flag, a.addr)
-		}
-	}
-	return nil
+	return fmt.Errorf("--listen %s can be reached from other machines, and percodb has no authentication and no encryption yet: "+
+		"whoever reaches it can read and change everything; listen on 127.0.0.1, or give --insecure if the network keeps others out", opts.Listen)
 }
 
 // isLoopback reports whether HOST:PORT is reachable only from this machine. A name counts if all of its addresses do; an

@@ -25,6 +25,8 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 		{"a private address", func(f *startFlags) { f.listen = "10.1.2.3:5433" }, "--insecure"},
 		{"accepted", func(f *startFlags) { f.listen, f.insecure = "0.0.0.0:5433", true }, ""},
 		{"admin", func(f *startFlags) { f.adminListen = "0.0.0.0:8080" }, "--admin-listen 0.0.0.0:8080 can be reached"},
+		{"admin, accepted", func(f *startFlags) { f.adminListen, f.insecure = "0.0.0.0:8080", true }, "through ssh or a proxy"},
+		{"admin with certificates", func(f *startFlags) { f.role, f.adminListen, f.clusterTLS = "tso", "0.0.0.0:8080", files }, ""},
 		{"oracle", func(f *startFlags) { f.role, f.rpcListen = "tso", "10.1.2.3:7000" }, "--rpc-listen 10.1.2.3:7000 is beyond this machine"},
 		{"oracle, accepted", func(f *startFlags) { f.role, f.rpcListen, f.insecure = "tso", "10.1.2.3:7000", true }, "percodb cert"},
 		{"oracle with certificates", func(f *startFlags) { f.role, f.rpcListen, f.clusterTLS = "tso", "10.1.2.3:7000", files }, ""},

@@ -77,7 +77,7 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
 	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")
 	clusterTLSFlags(flags, &f.clusterTLS, "this process (roles tso, kv and sql)")
-	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and percodb check --live, over HTTP (default: none)")
+	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and percodb check --live, over HTTP; beyond this machine over HTTPS, for operators with a certificate of the cluster (default: none)")
 	flags.BoolVar(&f.adminPprof, "admin-pprof", false, "serve Go's profiles at --admin-listen as well, under /debug/pprof/")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow addresses that other machines reach; percodb has no authentication and no encryption yet")
 	flags.IntVar(&f.maxConnections, "max-connections", server.DefaultMaxConnections, "how many clients are served at once (roles all and sql)")
@@ -237,6 +237,7 @@ func (f *startFlags) options() (node.Options, error) {
 		MaxConnections: f.maxConnections, ReservedConnections: f.reservedConnections, AdminPprof: f.adminPprof,
 		AcceptClockStep: f.acceptClockStep, TimestampsAbove: tso.Timestamp(f.timestampsAbove),
 	}
+	opts.AdminTLS = opts.AdminListen != "" && !isLoopback(opts.AdminListen)
 	switch opts.Role {
 	case node.RoleTSO, node.RoleKV:
 		if opts.RPCListen == "" {

@@ -84,14 +84,14 @@ func (s *Security) Dial(addr string, role certs.Role) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return dial(addr, credentials.NewTLS(s.clientConfig(host, role)))
+	return dial(addr, credentials.NewTLS(s.ClientConfig(host, "h2", role)))
 }
 
-// clientConfig is for connections to a process of that role at that host. The authorities of a tls.Config are fixed, so the
+// ClientConfig is for connections to a process of one of the roles at that host, by that protocol above TLS. The authorities of a tls.Config are fixed, so the
 // server is verified here, by those that were loaded last.
-func (s *Security) clientConfig(host string, role certs.Role) *tls.Config {
+func (s *Security) ClientConfig(host, protocol string, roles ...certs.Role) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}, ServerName: host,
+		MinVersion: tls.VersionTLS13, NextProtos: []string{protocol}, ServerName: host,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			return s.files.Current().Certificate, nil
 		},
@@ -104,8 +104,8 @@ func (s *Security) clientConfig(host string, role certs.Role) *tls.Config {
 			if err := leaf.VerifyHostname(host); err != nil {
 				return err
 			}
-			if !certs.Has(leaf, role) {
-				return fmt.Errorf("the process at %s has the certificate %s, not %s", host, certs.Describe(leaf), role)
+			if !certs.Has(leaf, roles...) {
+				return fmt.Errorf("the process at %s has the certificate %s, not %v", host, certs.Describe(leaf), roles)
 			}
 			return nil
 		},
@@ -118,7 +118,7 @@ func (s *Security) NewGRPCServer() *Server {
 		return newGRPCServer()
 	}
 	return newGRPCServer(
-		grpc.Creds(&loggedCredentials{TransportCredentials: credentials.NewTLS(s.serverConfig()), log: s.log}),
+		grpc.Creds(&loggedCredentials{TransportCredentials: credentials.NewTLS(s.ServerConfig("h2", anyProcess...)), log: s.log}),
 		grpc.UnaryInterceptor(func(ctx context.Context, req any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 			if err := s.authorize(ctx, info.FullMethod); err != nil {
 				return nil, err
@@ -134,18 +134,19 @@ func (s *Security) NewGRPCServer() *Server {
 	)
 }
 
-func (s *Security) serverConfig() *tls.Config {
+// ServerConfig serves processes of the roles, by that protocol above TLS.
+func (s *Security) ServerConfig(protocol string, roles ...certs.Role) *tls.Config {
 	return &tls.Config{
-		MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
+		MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			set := s.files.Current()
 			return &tls.Config{
-				MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"},
+				MinVersion: tls.VersionTLS13, NextProtos: []string{protocol},
 				Certificates: []tls.Certificate{*set.Certificate}, ClientCAs: set.Authorities, ClientAuth: tls.RequireAndVerifyClientCert,
 				SessionTicketsDisabled: true, // connections last; a certificate is verified for each
 				VerifyConnection: func(state tls.ConnectionState) error {
-					if leaf := state.PeerCertificates[0]; !certs.Has(leaf, anyProcess...) {
-						return fmt.Errorf("the certificate is %s", certs.Describe(leaf))
+					if leaf := state.PeerCertificates[0]; !certs.Has(leaf, roles...) {
+						return fmt.Errorf("the certificate is %s, not %v", certs.Describe(leaf), roles)
 					}
 					return nil
 				},

@@ -94,7 +94,7 @@ func TestClientVerifiesServer(t *testing.T) {
 		server *Security
 		want   string
 	}{
-		{"a SQL process as oracle", openSecurity(t, dir, certs.SQL), "percodb:sql, not percodb:tso"},
+		{"a SQL process as oracle", openSecurity(t, dir, certs.SQL), "percodb:sql, not [percodb:tso]"},
 		{"another authority's", openSecurity(t, other, certs.TSO), "unknown authority"},
 		{"without TLS", nil, "first record does not look like a TLS handshake"},
 	} {
