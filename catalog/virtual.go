@@ -22,6 +22,8 @@ type SystemView interface {
 	Settings() []Setting
 	// Activity lists the server's sessions (pg_stat_activity).
 	Activity() []Activity
+	// AccessRules lists the rules for clients as their file has them now (pg_hba_file_rules).
+	AccessRules() ([]AccessRule, error)
 	// Transactions lists the open transactions of this process (percodb.transactions).
 	Transactions() []Transaction
 	// Locks calls yield with every lock of the store or cluster (percodb.locks).
@@ -49,9 +51,25 @@ type Setting struct {
 type Activity struct {
 	PID                                         uint32
 	User, Application, ClientAddr, State, Query string
-	ClientPort                                  int
+	ClientPort                                  int  // -1: a Unix socket
+	TLS                                         *TLS // nil: the connection is not encrypted
 	// Times are microseconds since 2000-01-01 UTC, 0 for none.
 	BackendStart, XactStart, QueryStart, StateChange int64
+}
+
+// TLS is an encrypted connection in pg_stat_ssl. The names and the number are empty without a certificate of the client.
+type TLS struct {
+	Version, Cipher                  string
+	Bits                             int
+	ClientDN, ClientSerial, IssuerDN string
+}
+
+// AccessRule is one row of pg_hba_file_rules. A line that is not valid has an Error, and no other fields.
+type AccessRule struct {
+	Line                           int
+	Type, Address, Netmask, Method string
+	Databases, Users, Options      []string
+	Error                          string
 }
 
 // Transaction is one open transaction of this process.

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/internal/tlsfiles"
@@ -48,6 +49,9 @@ type Options struct {
 	Role      Role
 	Data      string
 	Listen    string // for PostgreSQL clients
+	SocketDir string // for a Unix socket; "" for none
+	// Gate decides which clients are let in; nil: all.
+	Gate      *auth.Gate
 	RPCListen string // for other processes of the cluster
 	// ClusterTLS are the process's certificate of the cluster, its key and the cluster's authority: the processes of the
 	// cluster then speak TLS, and serve only each other. Without, whoever reaches RPCListen is served.

@@ -3,6 +3,7 @@ package node
 import (
 	"context"
 
+	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/ddl"
@@ -104,8 +105,15 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	observers := observer.Start(observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry})
 	n.onClose(observers.Close)
 	deps.Hints, deps.Observers, deps.Cursors = observers.Hints, observers.Activity, session.NewChangeCursors()
+	gate := n.opts.Gate
+	if gate == nil {
+		if gate, err = auth.NewGate(auth.Options{Rules: auth.TrustEverything, Logger: n.log}); err != nil {
+			return err
+		}
+	}
+	n.onReload(gate.Reload)
 	n.server, err = server.New(server.Options{
-		Listen: n.opts.Listen, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
+		Listen: n.opts.Listen, SocketDir: n.opts.SocketDir, Gate: gate, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,
 		Logger: n.log, Messages: n.opts.Memory.Sub("messages of clients", n.opts.Memory.Limit()/4), Deps: deps,
 	})
 	if err != nil {

@@ -16,6 +16,10 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
+	"github.com/percodb/percodb/auth"
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/server/pgwire"
 	"github.com/percodb/percodb/session"
@@ -39,6 +43,10 @@ const (
 // Options configure a Server.
 type Options struct {
 	Listen string // HOST:PORT
+	// SocketDir is the directory of the Unix socket; "": there is none.
+	SocketDir string
+	// Gate decides which clients are let in.
+	Gate *auth.Gate
 	// MaxConnections is the number of clients served at once (0: the default), of which the last ReservedConnections are
 	// for Operator only.
 	MaxConnections, ReservedConnections int
@@ -50,11 +58,12 @@ type Options struct {
 
 // Server accepts PostgreSQL clients. Safe for concurrent use.
 type Server struct {
-	opts     Options
-	log      *slog.Logger
-	listener net.Listener
-	lastPID  atomic.Uint32
-	wg       sync.WaitGroup
+	opts    Options
+	log     *slog.Logger
+	tcp     net.Listener
+	unix    *unixSocket // nil: there is none
+	lastPID atomic.Uint32
+	wg      sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
@@ -94,24 +103,42 @@ func New(opts Options) (*Server, error) {
 	if err != nil {
 		return nil, &ListenError{Addr: opts.Listen, Err: err}
 	}
-	s := &Server{opts: opts, log: opts.Logger, listener: listener}
+	s := &Server{opts: opts, log: opts.Logger, tcp: listener}
+	if opts.SocketDir != "" {
+		if s.unix, err = listenUnix(opts.SocketDir, listener.Addr().(*net.TCPAddr).Port); err != nil {
+			listener.Close()
+			return nil, err
+		}
+	}
 	s.mu.conns = map[*pgwire.Conn]struct{}{}
 	s.mu.sessions = map[session.CancelKey]*client{}
 	if s.opts.MaxConnections == 0 {
 		s.opts.MaxConnections = DefaultMaxConnections
 	}
 	s.opts.Deps.Sessions, s.opts.Deps.Terminate = s.eachSession, s.terminate
+	s.opts.Deps.ReloadAccess = opts.Gate.Reload
+	s.opts.Deps.AccessRules = func() ([]catalog.AccessRule, error) { return accessRules(opts.Gate) }
 	s.opts.Deps.MaxConnections, s.opts.Deps.ReservedConnections = s.opts.MaxConnections, s.opts.ReservedConnections
 	return s, nil
 }
 
 // Addr is where the server listens.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+func (s *Server) Addr() net.Addr { return s.tcp.Addr() }
 
 // Serve accepts clients until Close.
 func (s *Server) Serve(ctx context.Context) error {
+	if s.unix == nil {
+		return s.accept(ctx, s.tcp)
+	}
+	var g errgroup.Group
+	g.Go(func() error { return s.accept(ctx, s.tcp) })
+	g.Go(func() error { return s.accept(ctx, s.unix) })
+	return g.Wait()
+}
+
+func (s *Server) accept(ctx context.Context, listener net.Listener) error {
 	for {
-		c, err := s.listener.Accept()
+		c, err := listener.Accept()
 		if err != nil {
 			if s.closing() {
 				return nil
@@ -135,7 +162,7 @@ func (s *Server) closing() bool {
 }
 
 func (s *Server) serveConn(ctx context.Context, c net.Conn) {
-	conn := pgwire.New(c, s, s.opts.Messages, s.log)
+	conn := pgwire.New(c, s.opts.Gate, s, s.opts.Messages, s.log)
 	s.mu.Lock()
 	if s.mu.closing {
 		s.mu.Unlock()
@@ -193,7 +220,7 @@ func (s *Server) Open(ctx context.Context, conn *pgwire.Conn, startup map[string
 			s.mu.Unlock()
 		}
 	}()
-	sess, err := session.New(ctx, s.opts.Deps, s.lastPID.Add(1), startup)
+	sess, err := session.New(ctx, s.opts.Deps, s.lastPID.Add(1), conn.Client(), startup)
 	if err != nil {
 		return nil, err
 	}
@@ -262,7 +289,12 @@ func (s *Server) Close(ctx context.Context) {
 		c.Shutdown()
 	}
 	s.mu.Unlock()
-	s.listener.Close()
+	s.tcp.Close()
+	if s.unix != nil {
+		if err := s.unix.Close(); err != nil {
+			s.log.Warn("remove the socket", "err", err)
+		}
+	}
 	done := make(chan struct{})
 	go func() {
 		s.wg.Wait()

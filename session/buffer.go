@@ -47,6 +47,9 @@ func NewBuffer(to io.Writer, pool *memory.Pool) *Buffer {
 	return &Buffer{to: to, start: none, end: none, account: memory.NewAccount(pool, 0)}
 }
 
+// SendTo replaces the connection that the contents are sent to.
+func (b *Buffer) SendTo(to io.Writer) { b.to = to }
+
 // Err returns the error of the first write that failed. Every later one is pointless.
 func (b *Buffer) Err() error { return b.err }
 

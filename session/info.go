@@ -17,6 +17,7 @@ type identity struct {
 	key                     CancelKey
 	user, database, version string
 	started                 time.Time
+	client                  Client
 }
 
 // info answers SQL functions about the session.
@@ -70,6 +71,15 @@ func (i *info) CancelBackend(pid int32) (bool, error) { return i.backends.cancel
 
 func (i *info) TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error) {
 	return i.backends.terminate(ctx, pid, timeout)
+}
+
+func (i *info) ReloadConfiguration() bool {
+	reload := i.backends.deps.ReloadAccess
+	if reload == nil {
+		return false
+	}
+	reload()
+	return true
 }
 
 func (i *info) Notify(channel, payload string) error { return i.notifications.notify(channel, payload) }

@@ -36,7 +36,7 @@ func NewObserving(ctx context.Context, deps Deps, tableID, observerID uint64) (*
 	if deps.Sessions == nil {
 		deps.Sessions = func(func(*Session)) {}
 	}
-	s, err := New(ctx, deps, 0, map[string]string{"user": Database, "database": Database, "application_name": "observer"})
+	s, err := New(ctx, deps, 0, Client{}, map[string]string{"user": Database, "database": Database, "application_name": "observer"})
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"log/slog"
+	"net"
 	"strconv"
 	"time"
 
@@ -96,8 +97,17 @@ type Deps struct {
 	Cursors *ChangeCursors
 	// Observers returns what is known of the observers' work in this process, by their numbers; nil: nothing.
 	Observers func() map[uint64]catalog.ObserverActivity
+	// AccessRules lists the rules for clients, and ReloadAccess loads them and the certificates again; nil: there are none.
+	AccessRules  func() ([]catalog.AccessRule, error)
+	ReloadAccess func()
 	// PageHint overrides the size of the first page of scans (tests run with 1); 0: default.
 	PageHint int
+}
+
+// Client is where a session's client is, and how it is connected.
+type Client struct {
+	Addr net.Addr     // nil: there is none
+	TLS  *catalog.TLS // nil: the connection is not encrypted
 }
 
 // CancelKey names a session in a CancelRequest.
@@ -150,7 +160,7 @@ const Database = "percodb"
 
 // New makes the session of a client. startup is its startup packet: user, database, options and
 // settings. The error, if any, is a *pgerror.Error to end the connection with.
-func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) (*Session, error) {
+func New(ctx context.Context, deps Deps, pid uint32, client Client, startup map[string]string) (*Session, error) {
 	user := startup["user"]
 	if user == "" {
 		return nil, pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
@@ -164,7 +174,7 @@ func New(ctx context.Context, deps Deps, pid uint32, startup map[string]string) 
 			WithHint("percodb has one database, " + Database + ".")
 	}
 	s := &Session{deps: deps, log: deps.Logger.With("session", pid), interrupts: newInterrupts(ctx)}
-	s.identity = identity{user: user, database: Database, version: deps.Version, started: time.Now()}
+	s.identity = identity{user: user, database: Database, version: deps.Version, started: time.Now(), client: client}
 	var secret [4]byte
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails.
 	s.identity.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}

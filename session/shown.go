@@ -1,6 +1,7 @@
 package session
 
 import (
+	"net"
 	"sync/atomic"
 
 	"github.com/percodb/percodb/catalog"
@@ -76,7 +77,13 @@ func (a *activity) transaction() (catalog.Transaction, bool) {
 
 // row returns what pg_stat_activity shows of the session. Safe from any goroutine.
 func (a *activity) row() catalog.Activity {
-	return catalog.Activity{PID: a.key.PID, User: a.user, State: a.state(), BackendStart: builtin.UnixToTimestamp(a.started)}
+	row := catalog.Activity{
+		PID: a.key.PID, User: a.user, State: a.state(), BackendStart: builtin.UnixToTimestamp(a.started), ClientPort: -1, TLS: a.client.TLS,
+	}
+	if tcp, ok := a.client.Addr.(*net.TCPAddr); ok {
+		row.ClientAddr, row.ClientPort = tcp.IP.String(), tcp.Port
+	}
+	return row
 }
 
 // state is what the session does, as pg_stat_activity says it. Safe from any goroutine.

@@ -49,6 +49,14 @@ func (v *systemView) Settings() []catalog.Setting {
 	return list
 }
 
+// AccessRules implements catalog.SystemView.
+func (v *systemView) AccessRules() ([]catalog.AccessRule, error) {
+	if v.deps.AccessRules == nil {
+		return nil, nil
+	}
+	return v.deps.AccessRules()
+}
+
 // Activity implements catalog.SystemView: the sessions of this process. The application's name and the times of a session
 // are shown to itself only, for its goroutine alone may read them.
 func (v *systemView) Activity() (all []catalog.Activity) {

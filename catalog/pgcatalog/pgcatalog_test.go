@@ -72,6 +72,12 @@ func (session) Database() string { return "percodb" }
 func (session) Settings() []catalog.Setting {
 	return []catalog.Setting{{Name: "timezone", Value: "UTC", Type: "string", Default: "UTC", Description: "zone", Source: "default"}}
 }
+func (session) AccessRules() ([]catalog.AccessRule, error) {
+	return []catalog.AccessRule{
+		{Line: 1, Type: "hostssl", Databases: []string{"all"}, Users: []string{"all"}, Address: "10.0.0.0", Netmask: "255.0.0.0", Method: "cert", Options: []string{"clientcert=verify-full"}},
+		{Line: 2, Error: "end-of-line before database specification"},
+	}, nil
+}
 func (session) Activity() []catalog.Activity {
 	return []catalog.Activity{{PID: 7, User: "joe", State: "active", Query: "select 1", ClientAddr: "127.0.0.1", ClientPort: 9, QueryStart: 1}}
 }

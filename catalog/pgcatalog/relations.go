@@ -55,6 +55,8 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_language":         languageRows,
 		"pg_catalog.pg_settings":         settingRows,
 		"pg_catalog.pg_stat_activity":    activityRows,
+		"pg_catalog.pg_stat_ssl":         sslRows,
+		"pg_catalog.pg_hba_file_rules":   accessRuleRows,
 		"pg_catalog.pg_tables":           tablesRows,
 		"pg_catalog.pg_views":            viewsRows,
 		"pg_catalog.pg_indexes":          indexesRows,

@@ -207,6 +207,54 @@ func activityRows(s *scan) error {
 	return nil
 }
 
+func sslRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	for _, a := range s.view.Activity() {
+		row := []col{{"pid", num(a.PID)}, {"ssl", types.Bool(a.TLS != nil)}}
+		if t := a.TLS; t != nil {
+			row = append(row, col{"version", text(t.Version)}, col{"cipher", text(t.Cipher)}, col{"bits", num(t.Bits)},
+				col{"client_dn", optional(t.ClientDN)}, col{"issuer_dn", optional(t.IssuerDN)})
+			if t.ClientSerial != "" {
+				serial, err := types.ParseText(types.TNumeric, t.ClientSerial, nil)
+				if err != nil {
+					return err
+				}
+				row = append(row, col{"client_serial", serial})
+			}
+		}
+		if err := s.emit(row...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func accessRuleRows(s *scan) error {
+	if s.view == nil {
+		return nil
+	}
+	rules, err := s.view.AccessRules()
+	if err != nil {
+		return err
+	}
+	for _, r := range rules {
+		row := []col{{"line_number", num(r.Line)}, {"error", optional(r.Error)}}
+		if r.Error == "" {
+			row = append(row, col{"type", text(r.Type)}, col{"database", textArray(r.Databases)}, col{"user_name", textArray(r.Users)},
+				col{"address", optional(r.Address)}, col{"netmask", optional(r.Netmask)}, col{"auth_method", text(r.Method)})
+			if len(r.Options) > 0 {
+				row = append(row, col{"options", textArray(r.Options)})
+			}
+		}
+		if err := s.emit(row...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // instant is a time in microseconds since 2000-01-01 UTC, NULL for 0.
 func instant(micros int64) types.Datum {
 	if micros == 0 {

@@ -45,10 +45,10 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 		return fmt.Errorf("--admin-listen %s can be reached from other machines, and without certificates of a cluster it serves everyone: "+
 			"listen on 127.0.0.1, and let other machines reach it through ssh or a proxy that authenticates them", opts.AdminListen)
 	}
-	if f.insecure || opts.Role != node.RoleAll && opts.Role != node.RoleSQL || isLoopback(opts.Listen) {
+	if f.insecure || f.hba != "" || opts.Role != node.RoleAll && opts.Role != node.RoleSQL || isLoopback(opts.Listen) {
 		return nil
 	}
-	return fmt.Errorf("--listen %s can be reached from other machines, and percodb has no authentication and no encryption yet: "+
+	return fmt.Errorf("--listen %s can be reached from other machines, and without rules (--hba) everyone is let in, with no authentication: "+
 		"whoever reaches it can read and change everything; listen on 127.0.0.1, or give --insecure if the network keeps others out", opts.Listen)
 }
 

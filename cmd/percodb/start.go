@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/internal/tlsfiles"
@@ -44,6 +45,8 @@ type startFlags struct {
 	acceptDataLoss                                                           bool
 	maxConnections, reservedConnections                                      int
 	insecure, adminPprof                                                     bool
+	hba, socketDir, tlsCert, tlsKey, tlsCA                                   string
+	authenticationTimeout                                                    time.Duration
 }
 
 func startCommand() *cobra.Command {
@@ -80,6 +83,12 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and percodb check --live, over HTTP; beyond this machine over HTTPS, for operators with a certificate of the cluster (default: none)")
 	flags.BoolVar(&f.adminPprof, "admin-pprof", false, "serve Go's profiles at --admin-listen as well, under /debug/pprof/")
 	flags.BoolVar(&f.insecure, "insecure", false, "allow addresses that other machines reach; percodb has no authentication and no encryption yet")
+	flags.StringVar(&f.hba, "hba", "", "file of rules that decide which clients are let in, in the form of PostgreSQL's pg_hba.conf (roles all and sql; default: all are)")
+	flags.StringVar(&f.socketDir, "socket-dir", "", "directory of a Unix socket for clients of this machine, such as /tmp (roles all and sql; default: no socket)")
+	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM file of the certificate shown to clients, with those of intermediate authorities (roles all and sql; default: no TLS)")
+	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM file of its private key")
+	flags.StringVar(&f.tlsCA, "tls-ca", "", "PEM file of the authorities whose certificates clients may show (default: none)")
+	flags.DurationVar(&f.authenticationTimeout, "authentication-timeout", auth.DefaultTimeout, "how long a client may take to be let in (roles all and sql)")
 	flags.IntVar(&f.maxConnections, "max-connections", server.DefaultMaxConnections, "how many clients are served at once (roles all and sql)")
 	flags.IntVar(&f.reservedConnections, "superuser-reserved-connections", server.DefaultReservedConnections,
 		"how many of --max-connections are kept for the user "+server.Operator)
@@ -108,6 +117,12 @@ var flagRoles = []struct {
 	roles []node.Role
 }{
 	{"listen", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"hba", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"socket-dir", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"tls-cert", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"tls-key", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"tls-ca", []node.Role{node.RoleAll, node.RoleSQL}},
+	{"authentication-timeout", []node.Role{node.RoleAll, node.RoleSQL}},
 	{"max-connections", []node.Role{node.RoleAll, node.RoleSQL}},
 	{"superuser-reserved-connections", []node.Role{node.RoleAll, node.RoleSQL}},
 	{"rpc-listen", []node.Role{node.RoleTSO, node.RoleKV}},
@@ -228,8 +243,8 @@ func (f *startFlags) options() (node.Options, error) {
 	shares := memory.Divide(int64(f.memory), f.cacheMB<<20)
 	opts := node.Options{
 		Role: node.Role(f.role), Data: f.data, Listen: f.listen, RPCListen: f.rpcListen, RPCAdvertise: f.rpcAdvertise,
-		ClusterTLS:     f.clusterTLS,
-		AcceptDataLoss: f.acceptDataLoss, AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
+		ClusterTLS: f.clusterTLS,
+		SocketDir:  f.socketDir, AcceptDataLoss: f.acceptDataLoss, AdminListen: f.adminListen, Join: f.join, Version: postgresVersion + " (percodb " + version + ")",
 		CacheBytes: shares.Cache, RecentBytes: shares.Recent, Memory: memory.NewServerPool(shares.Pool, shares.Heap),
 		GC:     node.GCOptions{Life: f.gcLife, Interval: f.gcInterval, Lease: f.gcLease},
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: level})),
@@ -250,7 +265,30 @@ func (f *startFlags) options() (node.Options, error) {
 	if (opts.Role == node.RoleKV || opts.Role == node.RoleSQL) && opts.Join == "" {
 		return opts, fmt.Errorf("--role=%s needs --join HOST:PORT, the address of the tso process", f.role)
 	}
-	return opts, f.checkReach(&opts)
+	if err := f.checkReach(&opts); err != nil {
+		return opts, err
+	}
+	var err error
+	if opts.Role == node.RoleAll || opts.Role == node.RoleSQL {
+		opts.Gate, err = f.gate(opts.Logger)
+	}
+	return opts, err
+}
+
+// gate loads the rules and certificates for clients.
+func (f *startFlags) gate(log *slog.Logger) (*auth.Gate, error) {
+	switch {
+	case (f.tlsCert == "") != (f.tlsKey == ""):
+		return nil, errors.New("--tls-cert and --tls-key belong together: give both")
+	case f.tlsCA != "" && f.tlsCert == "":
+		return nil, errors.New("--tls-ca has no effect without --tls-cert and --tls-key")
+	case f.authenticationTimeout != 0 && (f.authenticationTimeout < time.Second || f.authenticationTimeout > 10*time.Minute):
+		return nil, fmt.Errorf("--authentication-timeout %v: use 1s to 10m", f.authenticationTimeout)
+	}
+	return auth.NewGate(auth.Options{
+		RulesFile: f.hba, Rules: auth.TrustEverything, Timeout: f.authenticationTimeout, Logger: log,
+		Certificates: tlsfiles.Files{Cert: f.tlsCert, Key: f.tlsKey, CA: f.tlsCA},
+	})
 }
 
 // announce prints the line with the command to connect.

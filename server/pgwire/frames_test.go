@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/internal/storetest"
 	"github.com/percodb/percodb/session"
 )
@@ -80,10 +81,19 @@ func (s *stackServer) record() {
 }
 
 func (s *stackServer) Open(ctx context.Context, c *Conn, startup map[string]string) (*session.Session, error) {
-	return session.New(ctx, s.deps, 1, startup)
+	return session.New(ctx, s.deps, 1, c.Client(), startup)
 }
 func (s *stackServer) Closed(*session.Session)  {}
 func (s *stackServer) Cancel(session.CancelKey) {}
+
+// trusting makes a gate that lets everyone in.
+func trusting(t *testing.T) *auth.Gate {
+	gate, err := auth.NewGate(auth.Options{Rules: auth.TrustEverything})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
 
 // connect serves a connection and reads the greeting.
 func (s *stackServer) connect(t *testing.T) *pgproto3.Frontend {
@@ -92,7 +102,7 @@ func (s *stackServer) connect(t *testing.T) *pgproto3.Frontend {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		New(server, s, nil, slog.New(slog.DiscardHandler)).Serve(context.Background())
+		New(server, trusting(t), s, nil, slog.New(slog.DiscardHandler)).Serve(context.Background())
 	}()
 	t.Cleanup(func() {
 		client.Close()

@@ -15,16 +15,12 @@ import (
 // meter counts the large messages of a client in the server's memory: from when their length is known,
 // before space is made for them, until the next message begins. It follows the framing of what passes
 // (55.2.1, 55.7). A message that does not fit, or is longer than any may be, is taken from the connection and
-// not passed on: Read returns a *refusedMessage in its place, and goes on with the next one.
-//
-//	length, code, …        until the StartupMessage has come, then
-//	type, length, …
+// not passed on: Read returns a *refusedMessage in its place, and goes on with the next one. The packets of the startup phase
+// do not pass it.
 type meter struct {
 	read    func(p []byte) (int, error) // from the connection
 	account memory.Account
 	counted int64 // for the message at hand
-	started bool  // typed messages come
-	starts  bool  // with the body at hand the StartupMessage ends
 	body    int64 // bytes of the message at hand still to come
 	// held is what was read and not passed on: the beginning of a header, or of a refused message and what follows.
 	held    []byte
@@ -43,13 +39,9 @@ func (e *refusedMessage) Unwrap() error { return e.why }
 const (
 	// largeMessageBytes is the size of the smallest message that is counted.
 	largeMessageBytes = 32 << 10
-	startHeaderBytes  = 8
 	headerBytes       = 5
 	// discardBytes is the size of the buffer that a refused message is read into.
 	discardBytes = 64 << 10
-	// Codes of packets before the StartupMessage: cancel, TLS, GSS.
-	firstRequestCode = 80877102
-	lastRequestCode  = 80877104
 )
 
 func newMeter(read func(p []byte) (int, error), pool *memory.Pool) *meter {
@@ -117,41 +109,28 @@ func (m *meter) pass(b []byte) int {
 			at += int(n)
 			continue
 		}
-		if m.started && m.counted == 0 && len(b)-at >= headerBytes { // nearly all messages: nothing to count
+		if m.counted == 0 && len(b)-at >= headerBytes { // nearly all messages: nothing to count
 			if length := int64(binary.BigEndian.Uint32(b[at+1:])); length >= 4 && length < largeMessageBytes {
 				m.body = length - 4
 				at += headerBytes
 				continue
 			}
 		}
-		size := headerBytes
-		if !m.started && !m.starts {
-			size = startHeaderBytes
-		}
-		if len(b)-at < size {
+		if len(b)-at < headerBytes {
 			return at
 		}
-		if err := m.begin(b[at : at+size]); err != nil {
+		if err := m.begin(b[at : at+headerBytes]); err != nil {
 			m.refused = &refusedMessage{kind: b[at], why: err}
 			m.body += headerBytes
 			return at
 		}
-		at += size
+		at += headerBytes
 	}
 	return at
 }
 
 // begin parses a complete header. An error refuses its message. pgproto3 validates the length otherwise.
 func (m *meter) begin(header []byte) error {
-	if m.starts {
-		m.started, m.starts = true, false
-	}
-	if !m.started {
-		code := binary.BigEndian.Uint32(header[4:])
-		m.starts = code < firstRequestCode || code > lastRequestCode
-		m.body = max(int64(binary.BigEndian.Uint32(header))-startHeaderBytes, 0)
-		return nil
-	}
 	m.body = max(int64(binary.BigEndian.Uint32(header[1:]))-4, 0)
 	size := int64(0)
 	switch kind := header[0]; {

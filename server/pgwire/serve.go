@@ -2,6 +2,7 @@ package pgwire
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/internal/errkind"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/session"
@@ -33,8 +35,11 @@ type Host interface {
 
 // Conn is one client's connection. Serve is called once; Shutdown from any goroutine.
 type Conn struct {
-	net     net.Conn
+	net     net.Conn // the socket, for deadlines
+	stream  net.Conn // what messages pass through: the socket, or TLS over it
 	meter   *meter
+	tls     *tls.ConnectionState // nil: the connection is not encrypted
+	gate    *auth.Gate
 	host    Host
 	log     *slog.Logger
 	backend *pgproto3.Backend
@@ -52,13 +57,13 @@ type Conn struct {
 	wake      func()                        // ends the wait for a message, to send notifications
 }
 
-// New wraps an accepted connection. Its large messages, in both directions, draw from pool.
-func New(c net.Conn, host Host, pool *memory.Pool, log *slog.Logger) *Conn {
+// New wraps an accepted connection. gate decides whether its client is let in. Its large messages, in both directions, draw
+// from pool.
+func New(c net.Conn, gate *auth.Gate, host Host, pool *memory.Pool, log *slog.Logger) *Conn {
 	socket := newSocket(c)
-	conn := &Conn{net: socket, host: host, log: log}
+	conn := &Conn{net: socket, stream: socket, gate: gate, host: host, log: log}
 	conn.meter = newMeter(conn.read, pool)
 	conn.backend = pgproto3.NewBackend(conn.meter, io.Discard)
-	conn.backend.SetMaxBodyLen(maxMessageBytes)
 	conn.w = newWriter(socket, conn.backend, pool)
 	conn.wake = conn.interruptRead
 	return conn
@@ -66,7 +71,7 @@ func New(c net.Conn, host Host, pool *memory.Pool, log *slog.Logger) *Conn {
 
 // Serve talks to the client until either side ends. It closes the connection.
 func (c *Conn) Serve(ctx context.Context) {
-	defer c.net.Close()
+	defer func() { c.stream.Close() }() // It tells a client on TLS.
 	defer c.meter.account.Close()
 	defer c.w.Close()
 	defer c.recoverPanic()
@@ -133,14 +138,14 @@ func (c *Conn) receive() (pgproto3.FrontendMessage, error) {
 // that came together cost nothing for that.
 func (c *Conn) read(p []byte) (int, error) {
 	if !c.receiving {
-		return c.net.Read(p)
+		return c.stream.Read(p)
 	}
 	c.busy.Store(false)
 	defer c.busy.Store(true)
 	if c.draining.Load() {
 		return 0, os.ErrDeadlineExceeded // as if Shutdown had ended the read
 	}
-	return c.net.Read(p)
+	return c.stream.Read(p)
 }
 
 // receiveError is why no message came. timed: the read had the deadline of an idle session.

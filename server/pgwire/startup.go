@@ -2,51 +2,168 @@ package pgwire
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
+	"io"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// startupTimeout bounds how long a client may take to introduce itself.
-const startupTimeout = 60 * time.Second
+const (
+	// Codes of packets before the StartupMessage.
+	cancelCode = 80877102
+	tlsCode    = 80877103
+	gssCode    = 80877104
+
+	maxStartupBytes = 10000 // as in PostgreSQL
+	// handshakeByte is the first of a TLS handshake. No startup packet begins with it: it would be too long.
+	handshakeByte = 0x16
+)
 
 // past is a deadline that has passed.
 var past = time.Unix(1, 0)
 
 // startup answers the startup messages (55.2.1). It reports whether a session has begun; a connection for a
 // CancelRequest has none.
+//
+// Packets are read from the connection byte by byte as far as they go. Nothing that follows an SSLRequest in the clear is
+// therefore taken for a part of the encrypted conversation: it is what the TLS handshake begins with, which fails.
 func (c *Conn) startup(ctx context.Context) (bool, error) {
-	c.net.SetReadDeadline(time.Now().Add(startupTimeout))
-	for range 4 { // SSLRequest, GSSENCRequest and the packet itself, with one to spare.
-		m, err := c.backend.ReceiveStartupMessage()
+	if err := c.net.SetDeadline(time.Now().Add(c.gate.Timeout())); err != nil {
+		return false, &connectionError{err}
+	}
+	for packets := range 4 { // GSSENCRequest, SSLRequest and the packet itself, with one to spare.
+		code, body, err := c.readPacket(packets == 0)
 		if err != nil {
-			return false, protocolError(err)
+			return false, err
 		}
-		switch m := m.(type) {
-		case *pgproto3.SSLRequest, *pgproto3.GSSEncRequest:
-			if _, err := c.net.Write([]byte{'N'}); err != nil {
-				return false, &connectionError{err}
+		switch code {
+		case gssCode:
+			err = c.answer('N')
+		case tlsCode:
+			err = c.negotiateTLS()
+		case cancelCode:
+			var m pgproto3.CancelRequest
+			if err := m.Decode(body); err != nil {
+				return false, protocolError(err)
 			}
-		case *pgproto3.CancelRequest:
 			if len(m.SecretKey) == 4 {
 				c.host.Cancel(session.CancelKey{PID: m.ProcessID, Secret: binary.BigEndian.Uint32(m.SecretKey)})
 			}
 			return false, nil
-		case *pgproto3.StartupMessage:
-			return true, c.begin(ctx, m)
+		default:
+			return true, c.begin(ctx, code, body)
+		}
+		if err != nil {
+			return false, err
 		}
 	}
 	return false, pgerror.New(pgerror.ProtocolViolation, "too many negotiation requests")
 }
 
-// begin opens the session and greets the client.
-func (c *Conn) begin(ctx context.Context, m *pgproto3.StartupMessage) error {
+// readPacket reads a packet of the startup phase, and nothing that follows it. body begins with the code. If the
+// connection begins with a TLS handshake instead, that is carried out first.
+func (c *Conn) readPacket(first bool) (code uint32, body []byte, err error) {
+	var length [4]byte
+	if _, err := io.ReadFull(c.stream, length[:]); err != nil {
+		return 0, nil, &connectionError{err}
+	}
+	if first && length[0] == handshakeByte && c.offersTLS() {
+		if err := c.secure(&replay{Conn: c.net, unread: length[:]}); err != nil {
+			return 0, nil, err
+		}
+		if c.tls.NegotiatedProtocol != auth.ALPN {
+			return 0, nil, pgerror.New(pgerror.ProtocolViolation, "received direct SSL connection request without ALPN protocol negotiation extension")
+		}
+		return c.readPacket(false)
+	}
+	size := int64(binary.BigEndian.Uint32(length[:])) - 4
+	if size < 4 || size > maxStartupBytes {
+		return 0, nil, pgerror.New(pgerror.ProtocolViolation, "invalid length of startup packet")
+	}
+	body = make([]byte, size)
+	if _, err := io.ReadFull(c.stream, body); err != nil {
+		return 0, nil, &connectionError{err}
+	}
+	return binary.BigEndian.Uint32(body), body, nil
+}
+
+// offersTLS reports whether a TLS handshake may follow. As in PostgreSQL, there is none on a Unix socket, and none within TLS.
+func (c *Conn) offersTLS() bool {
+	_, unix := c.net.LocalAddr().(*net.UnixAddr)
+	return c.gate.TLS() != nil && c.tls == nil && !unix
+}
+
+// answer sends the one byte that answers a request for encryption.
+func (c *Conn) answer(b byte) error {
+	if _, err := c.stream.Write([]byte{b}); err != nil {
+		return &connectionError{err}
+	}
+	return nil
+}
+
+// negotiateTLS answers an SSLRequest.
+func (c *Conn) negotiateTLS() error {
+	if c.tls != nil {
+		return pgerror.New(pgerror.ProtocolViolation, "received an SSL request on an encrypted connection")
+	}
+	if !c.offersTLS() {
+		return c.answer('N')
+	}
+	if err := c.answer('S'); err != nil {
+		return err
+	}
+	return c.secure(c.net)
+}
+
+// secure carries out a TLS handshake; messages then pass through TLS. The client is sent the reason of a failure as an alert.
+func (c *Conn) secure(conn net.Conn) error {
+	encrypted := tls.Server(conn, c.gate.TLS())
+	if err := encrypted.Handshake(); err != nil {
+		return &connectionError{err}
+	}
+	state := encrypted.ConnectionState()
+	c.tls = &state
+	c.stream = encrypted
+	c.w.SendTo(encrypted)
+	return nil
+}
+
+// replay is a connection whose first bytes have been read before.
+type replay struct {
+	net.Conn
+	unread []byte
+}
+
+func (r *replay) Read(p []byte) (int, error) {
+	if len(r.unread) > 0 {
+		n := copy(p, r.unread)
+		r.unread = r.unread[n:]
+		return n, nil
+	}
+	return r.Conn.Read(p)
+}
+
+// begin admits the client, opens the session and greets the client. body is that of the StartupMessage.
+func (c *Conn) begin(ctx context.Context, code uint32, body []byte) error {
+	if code>>16 != pgproto3.ProtocolVersion30>>16 {
+		return pgerror.New(pgerror.FeatureNotSupported, "unsupported frontend protocol %d.%d: server supports 3.0 to 3.0", code>>16, code&0xffff)
+	}
+	var m pgproto3.StartupMessage
+	if err := m.Decode(body); err != nil {
+		return protocolError(err)
+	}
 	if m.ProtocolVersion != pgproto3.ProtocolVersion30 {
 		c.w.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: 0})
+	}
+	if err := c.authenticate(m.Parameters); err != nil {
+		return err
 	}
 	s, err := c.host.Open(ctx, c, m.Parameters)
 	if err != nil {
@@ -54,10 +171,35 @@ func (c *Conn) begin(ctx context.Context, m *pgproto3.StartupMessage) error {
 	}
 	c.session = s
 	c.w.format = s.Format()
+	c.backend.SetMaxBodyLen(maxMessageBytes)
 	c.w.send(&pgproto3.AuthenticationOk{})
 	s.ReportSettings(c.w)
 	key := s.CancelKey()
 	c.w.send(&pgproto3.BackendKeyData{ProcessID: key.PID, SecretKey: binary.BigEndian.AppendUint32(nil, key.Secret)})
 	c.net.SetReadDeadline(time.Time{})
 	return c.ready()
+}
+
+// authenticate has the rules decide on the client.
+func (c *Conn) authenticate(startup map[string]string) error {
+	client := auth.Client{Addr: c.net.RemoteAddr(), TLS: c.tls, User: startup["user"], Database: startup["database"]}
+	if client.User == "" {
+		return pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
+	}
+	if client.Database == "" {
+		client.Database = client.User
+	}
+	if err := c.gate.Admit(&client); err != nil {
+		return err
+	}
+	// The session may be terminated, with a deadline of its own, as soon as it is open.
+	if err := c.net.SetWriteDeadline(time.Time{}); err != nil {
+		return &connectionError{err}
+	}
+	return nil
+}
+
+// Client returns where the client is and how it is connected. It is legal once the client has introduced itself.
+func (c *Conn) Client() session.Client {
+	return session.Client{Addr: c.net.RemoteAddr(), TLS: describeTLS(c.tls)}
 }

@@ -29,7 +29,7 @@ func TestPanicEndsConnectionOnly(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
 	var logged strings.Builder
-	c := New(server, panickingHost{}, nil, slog.New(slog.NewTextHandler(&logged, nil)))
+	c := New(server, trusting(t), panickingHost{}, nil, slog.New(slog.NewTextHandler(&logged, nil)))
 	if err := c.w.Complete(session.Tag{Verb: "whole", Rows: -1}); err != nil {
 		t.Fatal(err)
 	}

@@ -51,6 +51,8 @@ type SessionInfo interface {
 	// warning if there is none.
 	CancelBackend(pid int32) (bool, error)
 	TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error)
+	// ReloadConfiguration is pg_reload_conf.
+	ReloadConfiguration() bool
 	// Notify is pg_notify. ListeningChannels and NotificationQueueUsage are the functions of these names.
 	Notify(channel, payload string) error
 	ListeningChannels() []string

@@ -43,6 +43,9 @@ func systemFuncs() []decl {
 		{sig: "pg_backend_pid() int4", flags: stable, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
 			return types.Int(int64(s.PID())), nil
 		})},
+		{sig: "pg_reload_conf() bool", flags: volatile, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
+			return types.Bool(s.ReloadConfiguration()), nil
+		})},
 		{sig: "pg_cancel_backend(int4) bool", flags: volatile, fn: session(func(s SessionInfo, a []types.Datum) (types.Datum, error) {
 			ok, err := s.CancelBackend(int32(a[0].Int()))
 			return types.Bool(ok), err

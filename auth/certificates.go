@@ -1,0 +1,67 @@
+package auth
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/asn1"
+	"errors"
+	"fmt"
+
+	"github.com/percodb/percodb/internal/tlsfiles"
+)
+
+// ALPN is the name of PostgreSQL's protocol in the TLS handshake.
+const ALPN = "postgresql"
+
+// serverConfig returns the configuration of a server for clients' connections. A client's certificate is asked for if there
+// are authorities, and verified if it is sent.
+func serverConfig(set *tlsfiles.Set) *tls.Config {
+	config := &tls.Config{
+		Certificates: []tls.Certificate{*set.Certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{ALPN},
+		SessionTicketsDisabled: true, // libpq never resumes, and a ticket would outlive the authorities that it was issued under.
+	}
+	if set.Authorities != nil {
+		config.ClientCAs, config.ClientAuth = set.Authorities, tls.VerifyClientCertIfGiven
+	}
+	return config
+}
+
+var (
+	oidCommonName = asn1.ObjectIdentifier{2, 5, 4, 3}
+
+	errNoClientCert = errors.New("connection requires a valid client certificate")
+)
+
+// commonName returns the common name of a client's verified certificate. A certificate with several has none, because
+// which of them counts would depend on the reader.
+func commonName(cert *x509.Certificate) (name string, ok bool) {
+	found := 0
+	for _, part := range cert.Subject.Names {
+		if part.Type.Equal(oidCommonName) {
+			name, ok = part.Value.(string)
+			found++
+		}
+	}
+	return name, ok && found == 1 && name != ""
+}
+
+// checkClientCert verifies what a rule demands of the client's certificate. The handshake has verified its chain.
+func (r *Rule) checkClientCert(state *tls.ConnectionState, user string) error {
+	if r.ClientCert == NoClientCert {
+		return nil
+	}
+	if state == nil || len(state.VerifiedChains) == 0 {
+		return errNoClientCert
+	}
+	if r.ClientCert == VerifyCA {
+		return nil
+	}
+	name, ok := commonName(state.PeerCertificates[0])
+	if !ok {
+		return errors.New("the client's certificate does not have one common name")
+	}
+	if name != user {
+		return fmt.Errorf("provided user name (%q) and the common name of the client's certificate (%q) do not match", user, name)
+	}
+	return nil
+}
