@@ -19,7 +19,6 @@ package observer
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -183,10 +182,9 @@ func (m *Manager) adopt(r catalog.Resolver) error {
 	return nil
 }
 
-// watch passes on the hints of all stores.
-func (m *Manager) watch() {
-	ctx, cancel := context.WithCancel(m.ctx)
-	defer cancel()
+// untilClosing returns a context that ends when the manager is closed. The caller calls cancel.
+func (m *Manager) untilClosing() (ctx context.Context, cancel context.CancelFunc) {
+	ctx, cancel = context.WithCancel(m.ctx)
 	go func() {
 		select {
 		case <-m.closing:
@@ -194,6 +192,13 @@ func (m *Manager) watch() {
 		case <-ctx.Done():
 		}
 	}()
+	return ctx, cancel
+}
+
+// watch passes on the hints of all stores.
+func (m *Manager) watch() {
+	ctx, cancel := m.untilClosing()
+	defer cancel()
 	if err := m.opts.Deps.DB.Observers().Watch(ctx, m.hint); ctx.Err() == nil {
 		m.log.Error("hints about changes have ended; scans find them", "err", err)
 	}
@@ -228,53 +233,19 @@ func (m *Manager) wakeAwaiting(observer uint64) {
 	}
 }
 
-// Acknowledgements of rows that are gone are collected a page at a time: one observer's every collectPause, more often while
-// many are found. A process with many observers spends no more on that.
-const (
-	collectPage  = 1000
-	collectPause = time.Second
-	collectBusy  = 50 * time.Millisecond
-)
-
-// collect removes the acknowledgements of rows that are gone.
-func (m *Manager) collect() {
-	next := map[uint64][]byte{}
-	timer := time.NewTimer(collectPause)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-m.closing:
-			return
-		}
-		pause := collectPause
-		if t, ok := m.anyObserver(); ok {
-			o := session.Delivery(m.opts.Deps.DB, t.table, t.observer)
-			removed, from, err := o.Collect(m.ctx, m.opts.Deps.DB, collectPage, next[t.observer.ID])
-			if err == nil {
-				next[t.observer.ID] = from
-			}
-			if removed > collectPage/10 {
-				pause = collectBusy
-			}
-		} else {
-			clear(next)
-		}
-		timer.Reset(pause)
-	}
-}
-
 // seedPause is how often observers are looked for whose FROM BEGINNING the process that has begun it does not finish.
 const seedPause = 5 * time.Second
 
 // seed notifies observers of the rows from before they were created, where others have stopped to.
 func (m *Manager) seed() {
+	ctx, cancel := m.untilClosing()
+	defer cancel()
 	ticker := time.NewTicker(seedPause)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-		case <-m.closing:
+		case <-ctx.Done():
 			return
 		}
 		m.mu.Lock()
@@ -285,19 +256,9 @@ func (m *Manager) seed() {
 				continue
 			}
 			deps := ddl.Deps{DB: m.opts.Deps.DB, Catalog: m.opts.Deps.Catalog, Env: &builtin.Env{}, Logger: m.log}
-			if err := ddl.ResumeSeeding(m.ctx, deps, t.observer.ID); err != nil && m.ctx.Err() == nil {
+			if err := ddl.ResumeSeeding(ctx, deps, t.observer.ID); err != nil && ctx.Err() == nil {
 				m.log.Warn("notifying an observer of the rows from before it was created", "observer", t.observer.Name, "err", err)
 			}
 		}
 	}
-}
-
-// anyObserver returns one of the observers.
-func (m *Manager) anyObserver() (target, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.mu.observers) == 0 {
-		return target{}, false
-	}
-	return m.mu.observers[rand.IntN(len(m.mu.observers))], true
 }

@@ -31,6 +31,10 @@ const (
 	asideLook = 10 * time.Second
 	// A scan that meets another process skips a random number of pages below 2, 4 … 2^maxJumps.
 	maxJumps = 6
+	// gatherMax is how long keys wait to become a batch while a transaction is under way.
+	gatherMax = 20 * time.Millisecond
+	// lockedLook is how soon a scan looks for keys that others had locked: if these fail, nobody sends a hint.
+	lockedLook = 100 * time.Millisecond
 )
 
 // runner runs the body of one observer.
@@ -59,6 +63,8 @@ type runner struct {
 	idle    []*session.Observing
 	results chan result
 	scan    scanner
+	// gathering is until when keys wait to become a batch; zero: they do not.
+	gathering time.Time
 	// aside: rows of the observer are set aside, as of the last look; asideDue is when to look again.
 	aside    bool
 	asideDue time.Time
@@ -95,7 +101,7 @@ func (d *delayedItems) Pop() any {
 type scanner struct {
 	from  []byte // where the next page begins
 	under bool   // a page is being read
-	found bool   // the sweep has found something
+	found bool   // the sweep has found cells that were not queued
 	skip  int    // pages to skip
 	jumps int    // how often it has skipped pages, one after the other
 	pause time.Duration
@@ -215,14 +221,17 @@ func (r *runner) nextDue(now time.Time) time.Time {
 	if len(r.delayed) > 0 && r.delayed[0].due.Before(due) {
 		due = r.delayed[0].due
 	}
+	if !r.gathering.IsZero() && r.gathering.Before(due) {
+		due = r.gathering
+	}
 	return due
 }
 
 // full reports whether the queue takes no more cells of scans: it has enough for the workers, and leaves the others to other
-// processes.
+// processes. Keys that wait for another attempt do not count, as long as they are few.
 func (r *runner) full() bool {
 	o := r.target.observer
-	return len(r.items) > min(max(2*o.Concurrency*o.Batch, scanPage/2), maxQueued-scanPage)
+	return len(r.items)-len(r.delayed) > max(2*o.Concurrency*o.Batch, scanPage/2) || len(r.items) > maxQueued-scanPage
 }
 
 // takeShared takes what others have told.
@@ -244,11 +253,11 @@ func (r *runner) takeShared() {
 	}
 }
 
-// add queues a cell, unless its key is queued. scanned: a scan has found it.
-func (r *runner) add(c kv.NotifyCell, scanned bool) {
-	it := r.items[string(c.Key)]
+// add queues a cell, unless its key is queued, and reports whether it was not. scanned: a scan has found it.
+func (r *runner) add(c kv.NotifyCell, scanned bool) (added bool) {
+	it, queued := r.items[string(c.Key)]
 	switch {
-	case it == nil:
+	case !queued:
 		it = &item{cell: c, scanned: scanned}
 		r.items[string(c.Key)] = it
 		r.ready = append(r.ready, it)
@@ -260,6 +269,7 @@ func (r *runner) add(c kv.NotifyCell, scanned bool) {
 	default:
 		it.cell.Latest, it.cell.Hop = c.Latest, max(c.Hop, it.cell.Hop)
 	}
+	return !queued
 }
 
 // startScan reads the next page if it is time to.
@@ -312,14 +322,16 @@ func (r *runner) takePage(p page) {
 	if p.looked {
 		r.aside, r.asideDue = p.aside, time.Now().Add(asideLook)
 	}
-	s.found = s.found || len(p.cells) > 0
 	if s.skip > 0 {
+		s.found = s.found || len(p.cells) > 0
 		p.cells = nil
 		s.skip--
 	}
 	// Several processes that read the same page begin at different places in it.
 	for i, turn := 0, rand.IntN(max(len(p.cells), 1)); i < len(p.cells); i++ {
-		r.add(p.cells[(i+turn)%len(p.cells)], true)
+		if r.add(p.cells[(i+turn)%len(p.cells)], true) {
+			s.found = true
+		}
 	}
 	if s.from = p.next; p.next != nil {
 		s.due = time.Time{}
@@ -354,7 +366,7 @@ func (r *runner) dispatch(now time.Time) {
 	for len(r.delayed) > 0 && !r.delayed[0].due.After(now) {
 		r.ready = append(r.ready, heap.Pop(&r.delayed).(*item))
 	}
-	for len(r.ready) > 0 && r.running < r.target.observer.Concurrency && !r.gathers() {
+	for len(r.ready) > 0 && r.running < r.target.observer.Concurrency && !r.gathers(now) {
 		some := r.takeBatch()
 		for _, it := range some {
 			it.working = true
@@ -366,12 +378,26 @@ func (r *runner) dispatch(now time.Time) {
 		}
 		go r.work(w, some, r.target.observer, r.aside)
 	}
+	if len(r.ready) == 0 || r.running >= r.target.observer.Concurrency {
+		r.gathering = time.Time{}
+	}
 }
 
 // gathers reports whether the queue waits to become a batch: as long as a transaction is under way, others of an observer that takes
-// batches begin with whole ones. They would change the same rows, one after the other.
-func (r *runner) gathers() bool {
-	return r.running > 0 && len(r.ready) < r.target.observer.Batch && !r.ready[0].alone
+// batches begin with whole ones, or after gatherMax. They would change the same rows, one after the other.
+func (r *runner) gathers(now time.Time) bool {
+	if r.running == 0 || len(r.ready) >= r.target.observer.Batch || r.ready[0].alone {
+		r.gathering = time.Time{}
+		return false
+	}
+	if r.gathering.IsZero() {
+		r.gathering = now.Add(gatherMax)
+	}
+	if now.Before(r.gathering) {
+		return true
+	}
+	r.gathering = time.Time{}
+	return false
 }
 
 // takeBatch takes the next items off the queue, ascending by key.
@@ -417,10 +443,13 @@ func (r *runner) work(w *session.Observing, items []*item, o *catalog.ObserverDe
 	}
 	var hop *session.HopError
 	if attempts := items[0].attempts + 1; attempts >= o.MaxAttempts || errors.As(res.err, &hop) {
-		h, err := res.worker.SetAside(r.m.ctx, cells[0], attempts, res.err)
+		cause := res.err
+		h, err := res.worker.SetAside(r.m.ctx, cells[0], attempts, cause)
 		if err == nil {
-			r.m.log.Warn("an observer cannot handle a change; it is in percodb.observer_errors", "observer", o.Name, "err", res.err)
-			res.h, res.err, res.aside = h, nil, true
+			res.h, res.err, res.aside = h, nil, len(h.Changes) > 0
+		}
+		if res.aside {
+			r.m.log.Warn("an observer cannot handle a change; it is in percodb.observer_errors", "observer", o.Name, "err", cause)
 		}
 	}
 }
@@ -500,6 +529,9 @@ func (r *runner) finishHandled(res *result, now time.Time) {
 		default:
 			r.delay(it, now.Add(laterPoll))
 		}
+	}
+	if look := now.Add(lockedLook); res.h.Locked > 0 && r.scan.due.After(look) {
+		r.scan.due = look
 	}
 	switch others := res.h.Locked > 0 || len(res.h.Changes) == 0 && res.h.Later == 0; {
 	case !others:

@@ -15,6 +15,9 @@ import (
 type metrics struct {
 	runs, changes, conflicts, retries, errors *prometheus.CounterVec
 	latency                                   *prometheus.HistogramVec
+
+	mu    sync.Mutex
+	users map[[2]string]int // by labels: an observer, and its predecessor of the same name that is ending
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
@@ -32,6 +35,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 			Namespace: "percodb", Subsystem: "observer", Name: "latency_seconds", Help: "From the commit of a change to that of its handling.",
 			Buckets: []float64{.001, .002, .005, .01, .02, .05, .1, .5, 1, 5, 30, 300},
 		}, labels),
+		users: map[[2]string]int{},
 	}
 	if r != nil {
 		r.MustRegister(m.runs, m.changes, m.conflicts, m.retries, m.errors, m.latency)
@@ -39,9 +43,12 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	return m
 }
 
-// of returns the statistics of an observer.
+// of returns the statistics of an observer. forget them.
 func (m *metrics) of(t target) *stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	labels := []string{t.table.Schema, t.observer.Name}
+	m.users[[2]string(labels)]++
 	return &stats{
 		labels: labels, runs: m.runs.WithLabelValues(labels...), changes: m.changes.WithLabelValues(labels...),
 		conflicts: m.conflicts.WithLabelValues(labels...), retries: m.retries.WithLabelValues(labels...),
@@ -49,8 +56,15 @@ func (m *metrics) of(t target) *stats {
 	}
 }
 
-// forget removes the metrics of an observer that runs no more.
+// forget removes the metrics of an observer that runs no more, unless another one has its name.
 func (m *metrics) forget(s *stats) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	name := [2]string(s.labels)
+	if m.users[name]--; m.users[name] > 0 {
+		return
+	}
+	delete(m.users, name)
 	for _, v := range []*prometheus.CounterVec{m.runs, m.changes, m.conflicts, m.retries, m.errors} {
 		v.DeleteLabelValues(s.labels...)
 	}

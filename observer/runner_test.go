@@ -1,0 +1,124 @@
+package observer
+
+import (
+	"container/heap"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/kv"
+)
+
+// testRunner returns a runner whose loop does not run.
+func testRunner() *runner {
+	t := target{&catalog.TableDescriptor{ID: 1}, &catalog.ObserverDescriptor{ID: 2, Name: "o", Concurrency: 1, Batch: 1}}
+	return newRunner(&Manager{metrics: newMetrics(nil)}, t)
+}
+
+func cells(n int) []kv.NotifyCell {
+	list := make([]kv.NotifyCell, n)
+	for i := range list {
+		list[i] = kv.NotifyCell{Key: fmt.Appendf(nil, "%06d", i), Latest: 1}
+	}
+	return list
+}
+
+// Goal: keys that wait for another attempt do not keep a scan from finding others, as long as the queue has room.
+func TestQueueWithDelayedKeys(t *testing.T) {
+	r := testRunner()
+	delay := func(n int) {
+		for _, c := range cells(n)[len(r.items):] {
+			r.add(c, true)
+			heap.Push(&r.delayed, r.items[string(c.Key)])
+		}
+		r.ready = nil
+	}
+	if delay(1000); r.full() {
+		t.Error("1,000 keys that wait for another attempt fill the queue")
+	}
+	if delay(maxQueued); !r.full() {
+		t.Errorf("%d keys do not fill the queue", maxQueued)
+	}
+}
+
+// Goal: a sweep that finds only keys that are queued already is repeated later and later.
+func TestSweepOfQueuedKeys(t *testing.T) {
+	r := testRunner()
+	for i := range 10 {
+		r.takePage(page{cells: cells(10)})
+		if want := min(scanPauseMin<<i, scanPauseMax); r.scan.pause != want {
+			t.Errorf("after sweep %d the pause is %s, want %s", i+1, r.scan.pause, want)
+		}
+	}
+	r.takePage(page{cells: cells(11)})
+	if r.scan.pause != scanPauseMin {
+		t.Errorf("after a sweep that has found something the pause is %s", r.scan.pause)
+	}
+}
+
+// Goal: an observer that is dropped does not take away the metrics of another one that has got its name.
+func TestMetricsOfSuccessor(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	m := newMetrics(registry)
+	of := target{&catalog.TableDescriptor{Schema: "public"}, &catalog.ObserverDescriptor{Name: "o"}}
+	shown := func() int {
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(families)
+	}
+	one, two := m.of(of), m.of(of)
+	m.forget(one)
+	if shown() == 0 {
+		t.Error("the metrics of the successor are gone")
+	}
+	if m.forget(two); shown() != 0 {
+		t.Error("metrics are left")
+	}
+}
+
+// Goal: acknowledgements are collected of all observers in turn, mostly of those that have many.
+func TestTurnsOfCollector(t *testing.T) {
+	m := &Manager{}
+	for _, id := range []uint64{7, 3, 5} {
+		m.mu.observers = append(m.mu.observers, target{nil, &catalog.ObserverDescriptor{ID: id}})
+	}
+	c := collector{m: m, from: map[uint64][]byte{9: nil}, busy: map[uint64]bool{9: true}}
+	turns := func(n int) (ids []uint64) {
+		for range n {
+			of, _ := c.next()
+			ids = append(ids, of.observer.ID)
+		}
+		return ids
+	}
+	if got := turns(6); !slices.Equal(got, []uint64{3, 5, 7, 3, 5, 7}) {
+		t.Errorf("the turns are %v", got)
+	}
+	c.busy[5] = true
+	got := turns(3 * collectTurn)
+	for _, id := range []uint64{3, 7} {
+		if n := len(got) - len(slices.DeleteFunc(slices.Clone(got), func(x uint64) bool { return x == id })); n < 1 || n > 2 {
+			t.Errorf("beside an observer with many, observer %d has %d of %d turns", id, n, len(got))
+		}
+	}
+}
+
+// Goal: while a transaction is under way, others begin with whole batches, but not much later than without.
+func TestBatchesGatherForSomeTime(t *testing.T) {
+	r := testRunner()
+	r.target.observer.Batch, r.running = 10, 1
+	r.add(cells(1)[0], false)
+	now := time.Now()
+	r.scan.due = now.Add(time.Hour)
+	if !r.gathers(now) || !r.nextDue(now).Equal(now.Add(gatherMax)) {
+		t.Error("a key that is alone does not wait for others")
+	}
+	if !r.gathers(now.Add(gatherMax/2)) || r.gathers(now.Add(gatherMax)) {
+		t.Error("a key waits for others for another time than gatherMax")
+	}
+}
