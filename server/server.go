@@ -36,8 +36,6 @@ const (
 
 	// leastStarting is the minimum of clients that may be in the startup phase at once.
 	leastStarting = 64
-	// keepAlive detects clients that disappeared without closing the connection.
-	keepAlive = 30 * time.Second
 )
 
 // Options configure a Server.
@@ -98,7 +96,7 @@ func (e *ListenError) Unwrap() error { return e.Err }
 
 // New listens; Serve accepts.
 func New(opts Options) (*Server, error) {
-	config := net.ListenConfig{KeepAlive: keepAlive}
+	config := net.ListenConfig{KeepAlive: pgwire.DefaultKeepAlive}
 	listener, err := config.Listen(context.Background(), "tcp", opts.Listen)
 	if err != nil {
 		return nil, &ListenError{Addr: opts.Listen, Err: err}

@@ -106,7 +106,9 @@ type Deps struct {
 
 // Client is where a session's client is, and how it is connected.
 type Client struct {
-	Addr net.Addr     // nil: there is none
+	Addr net.Addr // nil: there is none
+	// Tune applies the settings of a TCP connection; nil: it is none.
+	Tune func(settings.KeepAlive)
 	TLS  *catalog.TLS // nil: the connection is not encrypted
 }
 
@@ -134,6 +136,7 @@ type Session struct {
 	notifications notifications
 
 	tx         transaction
+	timer      transactionTimer
 	travel     timeTravel
 	portals    portals
 	statements statements
@@ -149,6 +152,7 @@ type Session struct {
 	simple   run        // of simple queries, one after the other
 	deferred *portal    // whose Execute waits for the next message
 	closed   bool
+	tuned    settings.KeepAlive // of the connection
 }
 
 // freeBytes is what a session's statements hold without drawing from the server's memory, so that small
@@ -199,6 +203,9 @@ func (s *Session) connect(ctx context.Context) {
 	s.notifications = notifications{
 		hub: deps.Notify, tx: tx, pid: s.identity.key.PID, ended: func(why error) { deps.Terminate(s, listenerEnded(why)) },
 	}
+	if deps.Terminate != nil {
+		s.timer.expired = func() { deps.Terminate(s, errTransactionTimeout()) }
+	}
 	s.info = info{
 		identity: &s.identity, settings: s.settings, tx: tx, notifications: &s.notifications,
 		backends: backends{deps: deps, own: s.identity.key, warnings: &s.warnings},
@@ -248,6 +255,10 @@ func (s *Session) connect(ctx context.Context) {
 
 // settingsChanged passes settings on to the parts that keep copies of them.
 func (s *Session) settingsChanged() {
+	if tune := s.identity.client.Tune; tune != nil && s.settings.KeepAlive != s.tuned {
+		s.tuned = s.settings.KeepAlive
+		tune(s.tuned)
+	}
 	now := s.env.Format.Now
 	s.settings.Format.Names = &s.objects // For values on their way to the client.
 	s.env.Format = s.settings.Format
@@ -263,12 +274,18 @@ func (s *Session) settingsChanged() {
 // beginMessage makes the context of a message's statements.
 func (s *Session) beginMessage() {
 	s.env.Ctx = s.interrupts.begin(s.settings.StatementTimeout)
+	if s.settings.TransactionTimeout > 0 {
+		s.timer.follow(true, s.settings.TransactionTimeout)
+	}
 	s.meter.Begin(s.env.Ctx)
 }
 
 // endMessage ends that context. What a long text has left in buffers is dropped.
 func (s *Session) endMessage() {
 	s.interrupts.end()
+	if s.settings.TransactionTimeout > 0 || s.timer.armed {
+		s.timer.follow(s.tx.phase.shared() || s.tx.txn != nil, s.settings.TransactionTimeout)
+	}
 	if s.meter.Drawn() > 0 {
 		s.text.drop()
 		s.simple = run{}
@@ -327,6 +344,9 @@ func (s *Session) IdleTimeout() time.Duration {
 	return s.settings.IdleSessionTimeout
 }
 
+// ConnectionCheckInterval is the time between two checks, while a statement runs, that the client is still connected; 0: none.
+func (s *Session) ConnectionCheckInterval() time.Duration { return s.settings.ConnectionCheckInterval }
+
 // IdleError is what to end the connection with when the client has.
 func (s *Session) IdleError() error {
 	if s.tx.phase.explicit() {
@@ -341,6 +361,7 @@ func (s *Session) Close() {
 		return
 	}
 	s.closed = true
+	s.timer.follow(false, 0)
 	s.notifications.close()
 	s.tx.abort()
 	s.portals.removeCursors() // those WITH HOLD

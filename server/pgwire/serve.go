@@ -35,8 +35,9 @@ type Host interface {
 
 // Conn is one client's connection. Serve is called once; Shutdown from any goroutine.
 type Conn struct {
-	net     net.Conn // the socket, for deadlines
-	stream  net.Conn // what messages pass through: the socket, or TLS over it
+	net     net.Conn     // the socket, for deadlines
+	tcp     *net.TCPConn // the same; nil: it is none of TCP
+	stream  net.Conn     // what messages pass through: the socket, or TLS over it
 	meter   *meter
 	tls     *tls.ConnectionState // nil: the connection is not encrypted
 	gate    *auth.Gate
@@ -61,7 +62,8 @@ type Conn struct {
 // from pool.
 func New(c net.Conn, gate *auth.Gate, host Host, pool *memory.Pool, log *slog.Logger) *Conn {
 	socket := newSocket(c)
-	conn := &Conn{net: socket, stream: socket, gate: gate, host: host, log: log}
+	tcp, _ := c.(*net.TCPConn)
+	conn := &Conn{net: socket, tcp: tcp, stream: socket, gate: gate, host: host, log: log}
 	conn.meter = newMeter(conn.read, pool)
 	conn.backend = pgproto3.NewBackend(conn.meter, io.Discard)
 	conn.w = newWriter(socket, conn.backend, pool)
@@ -99,7 +101,12 @@ func (c *Conn) Serve(ctx context.Context) {
 		if _, ok := m.(*pgproto3.Terminate); ok {
 			return
 		}
-		if err = c.handle(m); err != nil {
+		if interval := c.session.ConnectionCheckInterval(); interval > 0 {
+			err = c.handleWatched(m, interval)
+		} else {
+			err = c.handle(m)
+		}
+		if err != nil {
 			c.fatal(err)
 			return
 		}

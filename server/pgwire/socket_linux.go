@@ -6,6 +6,8 @@ import (
 	"os"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // socket reads and writes a connection without informing the scheduler of its system calls. They never block, because
@@ -104,4 +106,19 @@ func (s *socket) Write(p []byte) (int, error) {
 		err = os.NewSyscallError("write", s.outErr)
 	}
 	return n, err
+}
+
+// hungUp reports whether the client of a connection has closed it, or its end of it.
+func hungUp(c net.Conn) bool {
+	s, ok := c.(*socket)
+	if !ok {
+		return false
+	}
+	gone := false
+	err := s.raw.Control(func(fd uintptr) {
+		polled := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(polled, 0)
+		gone = err == nil && n > 0
+	})
+	return gone || err != nil
 }

@@ -201,5 +201,9 @@ func (c *Conn) authenticate(startup map[string]string) error {
 
 // Client returns where the client is and how it is connected. It is legal once the client has introduced itself.
 func (c *Conn) Client() session.Client {
-	return session.Client{Addr: c.net.RemoteAddr(), TLS: describeTLS(c.tls)}
+	client := session.Client{Addr: c.net.RemoteAddr(), TLS: describeTLS(c.tls)}
+	if c.tcp != nil {
+		client.Tune = c.keepAlive
+	}
+	return client
 }

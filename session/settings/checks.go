@@ -78,6 +78,24 @@ func ParseMillis(value string) (time.Duration, error) {
 	return d, nil
 }
 
+// parseSeconds is ParseMillis for a parameter in seconds.
+func parseSeconds(value string) (time.Duration, error) {
+	if v := strings.TrimSpace(value); v != "" && strings.Trim(v, "0123456789") == "" {
+		value = v + "s"
+	}
+	d, err := ParseMillis(value)
+	return d.Round(time.Second), err
+}
+
+// checkSeconds is checkMillis for a parameter in seconds.
+func checkSeconds(value string) (string, error) {
+	d, err := parseSeconds(value)
+	if err != nil {
+		return "", err
+	}
+	return DurationText(d), nil
+}
+
 // checkPositiveMillis is checkMillis without 0.
 func checkPositiveMillis(value string) (string, error) {
 	if d, err := ParseMillis(value); err == nil && d < time.Millisecond {

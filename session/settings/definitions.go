@@ -3,6 +3,7 @@ package settings
 import (
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,6 +68,11 @@ func behaviourSettings() []*definition {
 		{name: "lock_timeout", initial: "0", check: checkMillis, apply: applyLockTimeout, note: "Sets the maximum allowed duration of any wait for a lock."},
 		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, apply: applyIdleTimeout, note: "Sets the maximum allowed idle time between queries, when in a transaction."},
 		{name: "idle_session_timeout", initial: "0", check: checkMillis, apply: applyIdleSessionTimeout, note: "Sets the maximum allowed idle time between queries, when not in a transaction."},
+		{name: "transaction_timeout", initial: "0", check: checkMillis, apply: applyTransactionTimeout, note: "Sets the maximum allowed duration of any transaction within a session (not a prepared transaction)."},
+		{name: "client_connection_check_interval", initial: "0", check: checkConnectionInterval, apply: applyConnectionInterval, note: "Sets the time interval between checks for disconnection while running queries."},
+		{name: "tcp_keepalives_idle", initial: "0", check: checkSeconds, apply: applyKeepAliveIdle, note: "Time between issuing TCP keepalives; 0: 30 seconds."},
+		{name: "tcp_keepalives_interval", initial: "0", check: checkSeconds, apply: applyKeepAliveInterval, note: "Time between TCP keepalive retransmits; 0: 30 seconds."},
+		{name: "tcp_keepalives_count", initial: "0", check: checkInt(0, 127), apply: applyKeepAliveCount, note: "Maximum number of TCP keepalive retransmits; 0: 9."},
 	}
 }
 
@@ -315,6 +321,40 @@ func applyIdleTimeout(s *Settings, value string) (err error) {
 
 func applyIdleSessionTimeout(s *Settings, value string) (err error) {
 	s.IdleSessionTimeout, err = ParseMillis(value)
+	return err
+}
+
+func applyTransactionTimeout(s *Settings, value string) (err error) {
+	s.TransactionTimeout, err = ParseMillis(value)
+	return err
+}
+
+func applyConnectionInterval(s *Settings, value string) (err error) {
+	s.ConnectionCheckInterval, err = ParseMillis(value)
+	return err
+}
+
+// checkConnectionInterval refuses checks where they are not possible.
+func checkConnectionInterval(value string) (string, error) {
+	canonical, err := checkMillis(value)
+	if err == nil && canonical != "0" && runtime.GOOS != "linux" {
+		err = fmt.Errorf("client_connection_check_interval must be set to 0 on platforms that do not support closing socket polling")
+	}
+	return canonical, err
+}
+
+func applyKeepAliveIdle(s *Settings, value string) (err error) {
+	s.KeepAlive.Idle, err = parseSeconds(value)
+	return err
+}
+
+func applyKeepAliveInterval(s *Settings, value string) (err error) {
+	s.KeepAlive.Interval, err = parseSeconds(value)
+	return err
+}
+
+func applyKeepAliveCount(s *Settings, value string) (err error) {
+	s.KeepAlive.Count, err = strconv.Atoi(value)
 	return err
 }
 

@@ -23,16 +23,26 @@ import (
 	"github.com/percodb/percodb/sql/types"
 )
 
+// KeepAlive are the settings of keepalives on the client's TCP connection; 0: the server's default.
+type KeepAlive struct {
+	Idle, Interval time.Duration
+	Count          int
+}
+
 // Settings are one session's parameters. One goroutine's. The exported fields are decoded values, which callers only read.
 type Settings struct {
 	StatementTimeout, LockTimeout time.Duration // 0: unbounded
 	// IdleInTransactionTimeout is how long a client may leave a transaction waiting, IdleSessionTimeout how long it may be
 	// silent outside one. 0: unbounded.
 	IdleInTransactionTimeout, IdleSessionTimeout time.Duration
-	Format                                       types.Format
-	SearchPath                                   []string // without "$user"
-	Modes                                        Modes    // of transactions to come
-	MySQL                                        bool     // the client's texts are MySQL's
+	// TransactionTimeout is how long a transaction may last, ConnectionCheckInterval the time between two checks that the client of a
+	// running statement is still connected. 0: unbounded, none.
+	TransactionTimeout, ConnectionCheckInterval time.Duration
+	KeepAlive                                   KeepAlive
+	Format                                      types.Format
+	SearchPath                                  []string // without "$user"
+	Modes                                       Modes    // of transactions to come
+	MySQL                                       bool     // the client's texts are MySQL's
 
 	server  map[string]string // the values of fixed parameters that the server gives; by lower-case name, like all maps here
 	live    map[string]live

@@ -42,6 +42,7 @@ const (
 	ActiveSQLTransaction        Code = "25001"
 	ReadOnlySQLTransaction      Code = "25006"
 	NoActiveSQLTransaction      Code = "25P01"
+	TransactionTimeout          Code = "25P04"
 	InFailedSQLTransaction      Code = "25P02"
 	InvalidSQLStatementName     Code = "26000"
 	InvalidAuthorization        Code = "28000"
