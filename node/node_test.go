@@ -113,10 +113,10 @@ func TestFailedStart(t *testing.T) {
 // Goal: an oracle, a store and a SQL process of a cluster serve what a server on its own does, collect garbage, and stop cleanly.
 func TestCluster(t *testing.T) {
 	defer goleak.VerifyNone(t)
-	oracle := start(t, Options{Role: RoleTSO, Data: t.TempDir(), RPCListen: "127.0.0.1:0", GC: GCOptions{Life: time.Second, Interval: 10 * time.Millisecond}})
+	oracle := start(t, Options{Role: RoleTSO, Data: t.TempDir(), RPCListen: "127.0.0.1:0", GC: GCOptions{Life: time.Second, Interval: 10 * time.Millisecond, Lease: time.Second}})
 	join := oracle.RPCAddr().String()
 	store := start(t, Options{Role: RoleKV, Data: t.TempDir(), RPCListen: "127.0.0.1:0", Join: join})
-	front := start(t, Options{Role: RoleSQL, Listen: "127.0.0.1:0", Join: join, SchemaLease: time.Second})
+	front := start(t, Options{Role: RoleSQL, Listen: "127.0.0.1:0", Join: join, SchemaLease: time.Second, GC: GCOptions{Lease: time.Second}})
 	if oracle.Addr() != nil || store.Addr() != nil {
 		t.Error("processes without SQL listen for clients")
 	}
@@ -126,7 +126,7 @@ func TestCluster(t *testing.T) {
 		t.Errorf("read %q", got)
 	}
 	const safePoint = "show percodb.safe_point"
-	first, limit := query(t, front, safePoint), time.Now().Add(30*time.Second)
+	first, limit := query(t, front, safePoint), time.Now().Add(time.Minute)
 	for query(t, front, safePoint) == first {
 		if time.Now().After(limit) {
 			t.Fatalf("the oracle's process does not collect the stores' garbage: safe point %s", first)

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
 // Goal: the total stays while processes are killed (kill -9) and restarted under eight clients. Method:
@@ -16,14 +16,14 @@ func TestTotalSurvivesKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for seconds")
 	}
-	binary := filepath.Join(t.TempDir(), "percodb")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/percodb")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	binary, err := process.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, cluster := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cluster=%v", cluster), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			err := run(ctx, options{percodb: binary, cluster: cluster, accounts: 20, clients: 8,
 				duration: 5 * time.Second, killEvery: time.Second})

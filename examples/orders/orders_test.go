@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/percodb/percodb/internal/process"
 )
 
 // Goal: the leaderboard equals a recomputation after processes were killed (kill -9) and restarted under orders and consumers. Method: the program
@@ -15,14 +15,14 @@ func TestLeaderboardSurvivesKills(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for seconds")
 	}
-	binary := filepath.Join(t.TempDir(), "percodb")
-	build := exec.Command("go", "build", "-o", binary, "../../cmd/percodb")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	binary, err := process.Build(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	for _, cluster := range []bool{false, true} {
 		t.Run(fmt.Sprintf("cluster=%v", cluster), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
 			defer cancel()
 			err := run(ctx, options{percodb: binary, cluster: cluster, customers: 50, clients: 4, consumers: 2,
 				duration: 5 * time.Second, killEvery: time.Second})

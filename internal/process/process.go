@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -23,22 +24,35 @@ import (
 // StopTimeout is how long a process may take to end after a signal; then it is killed.
 const StopTimeout = 60 * time.Second
 
-// Build compiles percodb and returns the path of the binary, which is in dir.
+// Build compiles percodb and returns the path of the binary, which is in dir. It copies what go run has in its cache, so
+// that the tests of many packages link the binary once.
 func Build(ctx context.Context, dir string) (string, error) {
 	binary := filepath.Join(dir, "percodb")
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", binary, "github.com/percodb/percodb/cmd/percodb").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(ctx, "go", "run", "-exec", "cp", "github.com/percodb/percodb/cmd/percodb", binary).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build percodb: %w\n%s", err, out)
 	}
 	return binary, nil
 }
 
-// FreeAddr returns a loopback address on which nothing listens.
+// given are the ports that FreeAddr has returned.
+var given sync.Map
+
+// FreeAddr returns a loopback address on which nothing listens, another one at each call. Its port is below those that
+// the kernel gives to connections, so that it stays free while the process that listens there is restarted.
 func FreeAddr() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var errs []error
+	for range 1000 {
+		port := 10000 + rand.IntN(10000)
+		if _, again := given.LoadOrStore(port, true); again {
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err == nil {
+			return l.Addr().String(), l.Close()
+		}
+		errs = append(errs, err)
 	}
-	return l.Addr().String(), l.Close()
+	return "", fmt.Errorf("no port is free: %w", errors.Join(errs...))
 }
 
 // Process is a child process.

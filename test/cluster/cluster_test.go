@@ -3,10 +3,12 @@ package cluster
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -19,7 +21,10 @@ import (
 )
 
 // waitTimeout bounds every wait of these tests.
-const waitTimeout = 60 * time.Second
+const waitTimeout = 3 * time.Minute
+
+// sideBySide is how many tests run at a time: nearly all of their time is that of leases and requests that expire.
+const sideBySide = 6
 
 var (
 	binary string
@@ -28,6 +33,13 @@ var (
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
+		flag.Parse()
+		if given := flag.Lookup("test.parallel"); given.Value.String() == given.DefValue {
+			if err := given.Value.Set(strconv.Itoa(sideBySide)); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
+			}
+		}
 		dir, err := os.MkdirTemp("", "percodb-cluster-")
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -58,9 +70,10 @@ type deployment struct {
 }
 
 // deploy starts an oracle, stores and SQL processes, each when the one before is ready. flags are those of
-// the tso process.
+// the tso process. The test runs beside others.
 func deploy(t *testing.T, stores, sqls int, flags ...string) *deployment {
 	t.Helper()
+	t.Parallel()
 	d := &deployment{t: t, dir: t.TempDir(), oracle: freeAddr(t), admin: freeAddr(t)}
 	d.tso = d.member("tso", certs.TSO, append([]string{"--rpc-listen", d.oracle, "--data", filepath.Join(d.dir, "tso"), "--admin-listen", d.admin}, flags...)...)
 	d.tso.start()

@@ -136,7 +136,7 @@ func otherThan(t *testing.T, byTable map[string]*member, schema *member) *member
 // they have: nothing acknowledged is lost, nothing is half. Method: transactions over three stores that a kill cuts
 // off; then the rows on the other stores are changed many times over, so that the record of the outcome is old.
 func TestCollectionWithoutAStore(t *testing.T) {
-	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "1s")
+	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "2s")
 	c := d.sql[0].connect()
 	byTable, schema := d.threeTables(c)
 	victim := otherThan(t, byTable, schema)
@@ -236,7 +236,7 @@ func TestCollectionWithoutAStore(t *testing.T) {
 // check are clean, and the locks that it alone could decide are gone. Method: transactions over three stores that a
 // kill cuts off, rounds without the store, and then percodb store forget.
 func TestCollectionAfterForgetting(t *testing.T) {
-	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "1s")
+	d := deploy(t, 3, 1, "--gc-life", "1s", "--gc-interval", "300ms", "--gc-lease", "2s")
 	c := d.sql[0].connect()
 	byTable, schema := d.threeTables(c)
 	victim := otherThan(t, byTable, schema)

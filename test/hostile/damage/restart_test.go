@@ -9,6 +9,7 @@ import (
 // Goal: a start right behind kill -9 waits for the process to be gone; one beside a process that goes on is refused in
 // seconds. Method: a start while the first process runs, and another one during which the first is killed.
 func TestStartBehindKill(t *testing.T) {
+	t.Parallel()
 	binary, dir := build(t), t.TempDir()
 	first, second, third := freeAddr(t), freeAddr(t), freeAddr(t)
 	p := launch(t, binary, "--listen", first, "--data", dir)
@@ -19,7 +20,7 @@ func TestStartBehindKill(t *testing.T) {
 	if conn := connect(t, beside, second); conn != nil {
 		t.Fatal("two servers have one directory")
 	}
-	if took := time.Since(began); took < 3*time.Second || took > 20*time.Second || !strings.Contains(beside.Output(), "is in use by another percodb process") {
+	if took := time.Since(began); took < 3*time.Second || took > time.Minute || !strings.Contains(beside.Output(), "is in use by another percodb process") {
 		t.Errorf("refused after %v:\n%s", took, beside.Output())
 	}
 
