@@ -398,10 +398,10 @@ func (p *slowPermit) Renew(ctx context.Context) error {
 func TestCommitsThatOutlastALease(t *testing.T) {
 	ctx := context.Background()
 	db := newDB(t)
-	opts := Options{Shared: true, Lease: 60 * time.Millisecond, PollInterval: 5 * time.Millisecond}
+	opts := Options{Shared: true, Lease: 400 * time.Millisecond, PollInterval: 5 * time.Millisecond}
 	c, other := newCatalog(t, db, opts), newCatalog(t, db, opts)
 	desc := mustCreate(t, c, "t")
-	outlast := func() { time.Sleep(3 * opts.Lease) } // Leases end by the clock.
+	outlast := func() { time.Sleep(2 * opts.Lease) } // Leases end by the clock.
 	write := func(between func()) error {
 		g := &slowPermit{Guard: c.NewGuard(), between: between}
 		txn := begin(t, db)

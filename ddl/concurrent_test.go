@@ -160,7 +160,7 @@ func (s *session) cancelAfter(ctx context.Context, cancel func(), statement stri
 // and what it has written stays unreachable. Method: two catalogs; one closes a table and is abandoned
 // with its lease (here: its change finishes without a commit), the other goes on.
 func TestAbandonedChange(t *testing.T) {
-	opts := catalog.Options{Shared: true, Lease: 40 * time.Millisecond, PollInterval: 10 * time.Millisecond}
+	opts := catalog.Options{Shared: true, Lease: time.Second, PollInterval: 10 * time.Millisecond}
 	s := newServer(t, opts)
 	other := &server{t: t, db: s.db, catalog: s.open(opts), chunk: s.chunk}
 	a, b := s.session(), other.session()

@@ -244,7 +244,7 @@ func TestCreateRangeSurvivesLostCallsAndRestarts(t *testing.T) {
 				}
 				c.setFail(nil)
 				c.openDirectory()
-				deadline := time.Now().Add(10 * time.Second)
+				deadline := time.Now().Add(time.Minute)
 				for len(c.pendingPlans()) > 0 && time.Now().Before(deadline) {
 					time.Sleep(time.Millisecond)
 				}

@@ -49,7 +49,7 @@ func (s *server) start(t *testing.T) {
 
 func (s *server) stop(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s.conn.Close(ctx)
 	if s.node != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/percodb/percodb/internal/memory"
 )
 
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func message(channel, payload string) Message {
 	return Message{PID: 1, Channel: channel, Payload: payload}

@@ -70,8 +70,8 @@ func TestCluster(t *testing.T) {
 	three.want("200", "select count(*) from percodb.changes('clients', 1000)")
 	time.AfterFunc(100*time.Millisecond, func() { _, _ = one.pool.Exec(ctx, "update a set v = 1 where id = 7") })
 	began := time.Now()
-	three.want("7", "select id from percodb.changes('clients', wait => '30s')")
-	if took := time.Since(began); took > 10*time.Second {
+	three.want("7", "select id from percodb.changes('clients', wait => '10min')")
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("a change arrived after %s", took)
 	}
 }

@@ -53,7 +53,7 @@ func (s *testServer) stop() {
 		return
 	}
 	s.pool.Close()
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	s.node.Close(ctx)
 	s.node = nil
@@ -102,7 +102,7 @@ func (s *testServer) notice(text string) (message string) {
 // eventually waits until a query has a value.
 func (s *testServer) eventually(want, text string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		got := s.value(text)
 		if got == want {
 			return

@@ -174,7 +174,14 @@ func chaosRun(t *testing.T, c *cluster, step func(x *chaosClient, receipt []byte
 			}
 		})
 	}
-	time.Sleep(1500 * time.Millisecond) // The duration of the run: faults are injected by time and by chance.
+	committed := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		return count[chaosCommitted]
+	}
+	for begun := time.Now(); time.Since(begun) < 1500*time.Millisecond || committed() < 20 && time.Since(begun) < time.Minute; {
+		time.Sleep(10 * time.Millisecond) // The duration of the run: faults are injected by time and by chance.
+	}
 	stop.Store(true)
 	wg.Wait()
 	ranges := 0

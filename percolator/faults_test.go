@@ -491,8 +491,7 @@ func TestWritersResolveAbandonedLocks(t *testing.T) {
 // Goal: a short outage of the oracle is waited for; a long one is reported.
 func TestOracleAway(t *testing.T) {
 	c := newCluster(t, nil, "m")
-	db := c.db(impatient, nil)
-	txn := mustBegin(t, db)
+	txn := mustBegin(t, c.db(Options{}, nil))
 	mustPut(t, txn, "a=1", "z=1")
 	away := &tso.UnavailableError{Err: errors.New("away")}
 	set := func(err error) {
@@ -507,7 +506,7 @@ func TestOracleAway(t *testing.T) {
 
 	set(away)
 	var unavailable *tso.UnavailableError
-	if _, err := db.Begin(t.Context()); !errors.As(err, &unavailable) {
+	if _, err := c.db(impatient, nil).Begin(t.Context()); !errors.As(err, &unavailable) {
 		t.Fatal(err)
 	}
 	set(nil)

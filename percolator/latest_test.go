@@ -166,7 +166,7 @@ func lockByDeadClient(t *testing.T, db *DB, ttl time.Duration, key string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		_, err := shard.Prewrite(ctx, &kv.PrewriteRequest{
 			Ranges: []kv.RangeRef{desc.Ref()}, Primary: []byte(key), StartTS: startTS, TTLMillis: uint64(ttl.Milliseconds()), TxnSize: 1,
 			Mutations: []mvcc.Mutation{{Op: mvcc.OpPut, Key: []byte(key), Value: []byte("lost")}}})

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/percodb/percodb/internal/memory"
@@ -523,38 +524,41 @@ func TestLockSizeEstimate(t *testing.T) {
 }
 
 // Goal: a transaction that a heartbeat finds rolled back does not continue; one with heartbeats outlives its TTL by far
-// (T-TTL-1, for a transaction that is not committing). Method: time that passes, a short TTL, and a rival that would
+// (T-TTL-1, for a transaction that is not committing). Method: fake time that passes, a short TTL, and a rival that would
 // resolve the lock as soon as possible.
 func TestHeartbeatsKeepLocks(t *testing.T) {
 	for _, beating := range []bool{true, false} {
 		t.Run(fmt.Sprintf("beating=%v", beating), func(t *testing.T) {
-			eachRealCluster(t, func(t *testing.T, c *cluster) {
-				db := c.db(Options{LockTTL: 400 * time.Millisecond}, func(s kv.Shard) kv.Shard {
-					return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
-						if _, ok := req.(*kv.HeartbeatRequest); ok && !beating {
-							return errLost
-						}
-						return nil
-					}}
+			for _, bounds := range [][]string{nil, {"h", "p"}} {
+				synctest.Test(t, func(t *testing.T) {
+					c := newCluster(t, realOracle(t), bounds...)
+					db := c.db(Options{LockTTL: 400 * time.Millisecond}, func(s kv.Shard) kv.Shard {
+						return &hookShard{Shard: s, before: func(_ context.Context, req any) error {
+							if _, ok := req.(*kv.HeartbeatRequest); ok && !beating {
+								return errLost
+							}
+							return nil
+						}}
+					})
+					txn := mustBeginTxn(t, db, pessimistic)
+					if err := lock(txn, "a", "z"); err != nil {
+						t.Fatal(err)
+					}
+					mustPut(t, txn, "a=1", "z=1")
+					rival := mustBeginTxn(t, c.db(Options{}, nil), TxnOptions{Pessimistic: true, LockTimeout: 2 * time.Second})
+					rivalErr := lock(rival, "z")
+					if rivalErr == nil {
+						mustPut(t, rival, "z=rival")
+						mustCommit(t, rival)
+					}
+					_, err := txn.Commit(t.Context())
+					var unavailable *LockNotAvailableError
+					var conflict *mvcc.WriteConflictError
+					if beating && (err != nil || !errors.As(rivalErr, &unavailable)) || !beating && (rivalErr != nil || !errors.As(err, &conflict)) {
+						t.Fatalf("holder: %v, rival: %v", err, rivalErr)
+					}
 				})
-				txn := mustBeginTxn(t, db, pessimistic)
-				if err := lock(txn, "a", "z"); err != nil {
-					t.Fatal(err)
-				}
-				mustPut(t, txn, "a=1", "z=1")
-				rival := mustBeginTxn(t, c.db(Options{}, nil), TxnOptions{Pessimistic: true, LockTimeout: 2 * time.Second})
-				rivalErr := lock(rival, "z")
-				if rivalErr == nil {
-					mustPut(t, rival, "z=rival")
-					mustCommit(t, rival)
-				}
-				_, err := txn.Commit(t.Context())
-				var unavailable *LockNotAvailableError
-				var conflict *mvcc.WriteConflictError
-				if beating && (err != nil || !errors.As(rivalErr, &unavailable)) || !beating && (rivalErr != nil || !errors.As(err, &conflict)) {
-					t.Fatalf("holder: %v, rival: %v", err, rivalErr)
-				}
-			})
+			}
 		})
 	}
 }

@@ -428,7 +428,7 @@ func TestCrashesDoNotAddUp(t *testing.T) {
 	}
 	began := time.Now()
 	o := mustLocal(t, store, opts)
-	if ahead := mustNow(t, o).Physical() - time.Now().UnixMilli(); ahead < 3500_000 || time.Since(began) > 10*time.Second {
+	if ahead := mustNow(t, o).Physical() - time.Now().UnixMilli(); ahead < 3500_000 || time.Since(began) > time.Minute {
 		t.Fatalf("%d ms ahead of a clock that was set back, after %v", ahead, time.Since(began))
 	}
 }

@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs for seconds")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	binary, err := process.Build(ctx, t.TempDir())
 	if err != nil {

@@ -131,7 +131,7 @@ func TestTSO(t *testing.T) {
 		t.Fatalf("%+v", res.Figures)
 	}
 	for _, f := range res.Figures {
-		if f.PerSecond < 100 || f.P99 < f.P50 || f.ClientMicros <= 0 || (f.Path == "grpc") != (f.ServerMicros > 0) {
+		if f.PerSecond <= 0 || f.P99 < f.P50 || f.ClientMicros <= 0 || (f.Path == "grpc") != (f.ServerMicros > 0) {
 			t.Errorf("%+v", f)
 		}
 	}

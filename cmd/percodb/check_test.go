@@ -50,7 +50,7 @@ func startNode(t *testing.T, opts node.Options) *node.Node {
 }
 
 func stopNode(n *node.Node) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	n.Close(ctx)
 }
@@ -233,13 +233,25 @@ func TestDamagedDirectoryIsRefusedUntouched(t *testing.T) {
 	}
 }
 
+// printed receives what a command prints.
+type printed func(text string)
+
+func (p printed) Write(b []byte) (int, error) {
+	p(string(b))
+	return len(b), nil
+}
+
 // Goal: a data directory and its files are their owner's alone, new ones and those that were wider, which the server
 // says in its log; check leaves them as they are. Method: start in a wide directory, widen it, check, start again.
 func TestDataDirectoryIsItsOwnersAlone(t *testing.T) {
 	if child := os.Getenv("PERCODB_TEST_START"); child != "" {
 		ctx, cancel := context.WithCancel(t.Context())
-		time.AfterFunc(time.Second, cancel)
 		cmd := startCommand()
+		cmd.SetOut(printed(func(text string) {
+			if strings.Contains(text, "is ready") {
+				cancel()
+			}
+		}))
 		cmd.SetArgs([]string{"--data", child, "--listen", "127.0.0.1:0"})
 		if err := cmd.ExecuteContext(ctx); err != nil {
 			t.Fatal(err)

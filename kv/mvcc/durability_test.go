@@ -8,7 +8,9 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/percodb/percodb/kv/storage"
@@ -37,7 +39,7 @@ func (g *syncGate) set(shut bool, err error) {
 }
 
 func (g *syncGate) wrap(fs storage.FS) storage.FS {
-	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	return allFiles{errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		if !strings.HasSuffix(op.Path, ".log") || op.Kind != errorfs.OpFileSync && op.Kind != errorfs.OpFileSyncData && op.Kind != errorfs.OpFileSyncTo {
 			return nil
 		}
@@ -47,13 +49,24 @@ func (g *syncGate) wrap(fs storage.FS) storage.FS {
 			g.open.Wait()
 		}
 		return g.err
-	}))
+	}))}
+}
+
+// allFiles shows an injector the changes of files that are used once more, too: those that errorfs returns from
+// ReuseForWrite pass it by.
+type allFiles struct{ *errorfs.FS }
+
+func (fs allFiles) ReuseForWrite(oldName, newName string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := fs.Remove(oldName); err != nil {
+		return nil, err
+	}
+	return fs.Create(newName, category)
 }
 
 // await yields until cond holds.
 func await(t *testing.T, what string, cond func() bool) {
 	t.Helper()
-	for range 10_000_000 {
+	for n, end := 0, time.Now().Add(time.Minute); n%1000 != 0 || time.Now().Before(end); n++ {
 		if cond() {
 			return
 		}

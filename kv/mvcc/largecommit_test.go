@@ -116,8 +116,18 @@ func (w *world) beginLarge(ms []Mutation, start tso.Timestamp) *largeRun {
 	return r
 }
 
+// Reads that are to wait are given up soon, others never.
+const (
+	brief   = 100 * time.Millisecond
+	patient = time.Minute
+)
+
 func (w *world) getAt(key string, ts tso.Timestamp) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	return w.getWithin(patient, key, ts)
+}
+
+func (w *world) getWithin(limit time.Duration, key string, ts tso.Timestamp) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	var v []byte
 	var err error
@@ -135,7 +145,11 @@ func (w *world) getAt(key string, ts tso.Timestamp) (string, error) {
 }
 
 func (w *world) scanRows(ts tso.Timestamp, reverse bool, spans ...Span) (string, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	return w.scanWithin(patient, ts, reverse, spans...)
+}
+
+func (w *world) scanWithin(limit time.Duration, ts tso.Timestamp, reverse bool, spans ...Span) (string, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if err := w.BeginRead(ctx, ts); err != nil {
 		return "", err
@@ -197,7 +211,11 @@ func TestReadersOfLargeCommit(t *testing.T) {
 	}
 	above := w.now()
 	for _, ts := range []tso.Timestamp{above, tso.MaxTimestamp} {
-		v, err := w.getAt("row10", ts)
+		limit := patient
+		if ts == above {
+			limit = brief
+		}
+		v, err := w.getWithin(limit, "row10", ts)
 		var locked *KeyLockedError // of the latest value: the reader takes a timestamp
 		if ts == above && !errors.Is(err, context.DeadlineExceeded) || ts != above && !errors.As(err, &locked) {
 			t.Fatalf("above the commit_ts: %s %v", v, err)
@@ -207,7 +225,7 @@ func TestReadersOfLargeCommit(t *testing.T) {
 		}
 	}
 	for _, reverse := range []bool{false, true} {
-		if s, err := w.scanRows(above, reverse, Span{Start: []byte("row00"), End: []byte("row04\x00")}); !errors.Is(err, context.DeadlineExceeded) {
+		if s, err := w.scanWithin(brief, above, reverse, Span{Start: []byte("row00"), End: []byte("row04\x00")}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("a scan above the commit_ts: %s %v", s, err)
 		}
 	}
@@ -506,7 +524,7 @@ func TestFenceAwaitsLargeCommits(t *testing.T) {
 // Goal: two large commits, each of which changes what the other has locked shared and lost, do not wait for each other.
 // Method: the locks of both are lost, and both reach the end at the same time.
 func TestLargeCommitsDoNotWaitForEachOther(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patient)
 	defer cancel()
 	w := newWorld(t, true, nil)
 	var written sync.WaitGroup // both have written their versions
@@ -595,9 +613,8 @@ func TestReadersPassLargeCommitThatWrites(t *testing.T) {
 			goOn <- struct{}{}
 			<-at // it writes
 			below := w.now()
-			v, err := w.getAt("row00", below)
 			if c == "bounded" {
-				if !errors.Is(err, context.DeadlineExceeded) {
+				if v, err := w.getWithin(brief, "row00", below); !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("the commit_ts must lie within the bound, at the present: %s %v", v, err)
 				}
 				goOn <- struct{}{}
@@ -606,7 +623,7 @@ func TestReadersPassLargeCommitThatWrites(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || v != "old" {
+			if v, err := w.getAt("row00", below); err != nil || v != "old" {
 				t.Fatalf("a reader of the present: %s %v", v, err)
 			}
 			var locked *KeyLockedError
@@ -616,7 +633,7 @@ func TestReadersPassLargeCommitThatWrites(t *testing.T) {
 			late := c == "late"
 			if late {
 				w.oracle.advance(1100)
-				if v, err := w.getAt("row00", w.now()); !errors.Is(err, context.DeadlineExceeded) {
+				if v, err := w.getWithin(brief, "row00", w.now()); !errors.Is(err, context.DeadlineExceeded) {
 					t.Fatalf("a reader of the present, the commit being late: %s %v", v, err)
 				}
 			}

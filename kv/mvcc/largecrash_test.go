@@ -24,14 +24,14 @@ type powerCuts struct {
 }
 
 func (p *powerCuts) wrap(fs storage.FS) storage.FS {
-	return errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+	return allFiles{errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.fs != nil && op.Kind.ReadOrWrite() == errorfs.OpIsWrite {
 			p.cut(fmt.Sprint(op.Kind, " ", op.Path))
 		}
 		return nil
-	}))
+	}))}
 }
 
 func (p *powerCuts) cut(op string) {

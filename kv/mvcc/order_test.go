@@ -3,6 +3,7 @@ package mvcc
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/percodb/percodb/tso"
@@ -111,6 +112,7 @@ func TestScanMeetsChangingLock(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen[readTS] = len(page.Locked) == 1
+			runtime.Gosched() // With one processor the prewrite would wait for a time slice.
 		}
 		minCommitTS := <-locked
 		for readTS, met := range seen {

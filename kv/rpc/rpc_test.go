@@ -278,10 +278,11 @@ func TestVerbsOverTheNetwork(t *testing.T) {
 // slowShard answers no prewrite before the request's context ends.
 type slowShard struct {
 	kv.Shard
-	ended chan error
+	begun, ended chan error
 }
 
 func (s slowShard) Prewrite(ctx context.Context, _ *kv.PrewriteRequest) (kv.PrewriteResponse, error) {
+	s.begun <- nil
 	<-ctx.Done()
 	s.ended <- ctx.Err()
 	return kv.PrewriteResponse{}, ctx.Err()
@@ -315,23 +316,26 @@ func connected(t *testing.T, server *grpc.Server) *grpc.ClientConn {
 // Goal: I2 and I3. Method: a shard that does not answer; the caller cancels, has a deadline, or waits
 // for the client's timeout; then the process goes away.
 func TestSilenceAndCancellation(t *testing.T) {
-	slow := slowShard{ended: make(chan error, 1)}
+	slow := slowShard{begun: make(chan error, 10), ended: make(chan error, 1)}
 	conn, server := serveShard(t, slow)
 	patient := NewShard(conn, "slow", ClientOptions{})
 	ctx, cancel := context.WithCancel(t.Context())
-	time.AfterFunc(20*time.Millisecond, cancel)
+	go func() {
+		<-slow.begun
+		cancel()
+	}()
 	if _, err := patient.Prewrite(ctx, &kv.PrewriteRequest{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	<-slow.ended
-	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	ctx, cancel = context.WithTimeout(t.Context(), 500*time.Millisecond) // The request arrives within this time.
 	defer cancel()
 	if _, err := patient.Prewrite(ctx, &kv.PrewriteRequest{}); !errors.Is(err, context.DeadlineExceeded) {
 		t.Error(err)
 	}
 	<-slow.ended
 	var unavailable *kv.UnavailableError
-	impatient := NewShard(conn, "slow", ClientOptions{Timeout: 20 * time.Millisecond})
+	impatient := NewShard(conn, "slow", ClientOptions{Timeout: 500 * time.Millisecond})
 	if _, err := impatient.Prewrite(t.Context(), &kv.PrewriteRequest{}); !errors.As(err, &unavailable) || unavailable.Shard != "slow" {
 		t.Error(err)
 	}

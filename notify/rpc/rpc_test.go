@@ -17,7 +17,7 @@ import (
 	tsorpc "github.com/percodb/percodb/tso/rpc"
 )
 
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // cutter is a listener whose connections can be cut.
 type cutter struct {
@@ -236,7 +236,7 @@ func TestUnavailable(t *testing.T) {
 	}
 	began := time.Now()
 	_, err = hub.Announce(context.Background(), []string{"x"})
-	if errkind.Of(err) != errkind.OracleUnavailable || time.Since(began) > 2*requestTimeout {
+	if errkind.Of(err) != errkind.OracleUnavailable || time.Since(began) > requestTimeout+time.Minute {
 		t.Errorf("%v after %v", err, time.Since(began))
 	}
 }
@@ -251,14 +251,14 @@ type commits struct {
 // order, or it is ended.
 // Method: three processes with senders and listeners; the connections to the exchange are cut at random.
 func TestCutConnections(t *testing.T) {
-	const processes, runFor = 3, 3 * time.Second
+	const processes = 3
 	c := newCluster(t)
 	var hubs []*notify.Hub
 	for range processes {
 		hubs = append(hubs, c.hub())
 	}
 	var order commits
-	ctx, stop := context.WithTimeout(context.Background(), runFor)
+	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	var sending, receiving sync.WaitGroup
 	var kept, ended, failed atomic.Int64
@@ -278,14 +278,20 @@ func TestCutConnections(t *testing.T) {
 			})
 		}
 	}
-	for ctx.Err() == nil {
+	enough := func() bool {
+		order.mu.Lock()
+		defer order.mu.Unlock()
+		return len(order.log) >= 30 && ended.Load() >= 3 && kept.Load() >= 3
+	}
+	for begun := time.Now(); time.Since(begun) < 3*time.Second || !enough() && time.Since(begun) < patience; {
 		time.Sleep(time.Duration(rand.IntN(int(200 * time.Millisecond)))) // Connections are to last a while.
 		c.listener.cut(2)
 	}
+	stop()
 	sending.Wait()
 	receiving.Wait()
 	t.Logf("%d commits; %d listeners kept, %d ended, %d announcements failed", len(order.log), kept.Load(), ended.Load(), failed.Load())
-	if len(order.log) < 30 || ended.Load() < 3 || kept.Load() < 3 {
+	if !enough() {
 		t.Error("too little has happened")
 	}
 }

@@ -114,7 +114,7 @@ func TestRegexCancel(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Fatalf("error %v", err)
 	}
-	if took := time.Since(begin); took > 10*time.Second {
+	if took := time.Since(begin); took > time.Minute {
 		t.Fatalf("ended after %v", took)
 	}
 }

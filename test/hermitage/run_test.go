@@ -14,7 +14,7 @@ import (
 )
 
 // scheduleTimeout bounds a schedule, so that a server that does not answer fails a test instead of the run.
-const scheduleTimeout = 30 * time.Second
+const scheduleTimeout = 2 * time.Minute
 
 // server is where schedules run.
 type server struct {

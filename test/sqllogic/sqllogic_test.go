@@ -49,7 +49,7 @@ func start(t *testing.T, opts node.Options) *node.Node {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		n.Close(ctx)
 	})

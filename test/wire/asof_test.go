@@ -181,7 +181,7 @@ func TestBeginAsOfSystemTime(t *testing.T) {
 // point is an error that names it. SHOW shows it. Method: a separate server with a short life of history.
 func TestSafePointOverSQL(t *testing.T) {
 	opts := options(t.TempDir())
-	opts.GC = node.GCOptions{Interval: 20 * time.Millisecond, Lease: 200 * time.Millisecond}
+	opts.GC = node.GCOptions{Interval: 20 * time.Millisecond, Lease: 2 * time.Second}
 	start := func() (*node.Node, *pgx.Conn) {
 		n, err := node.Start(context.Background(), opts)
 		if err != nil {

@@ -125,11 +125,11 @@ func TestCopyMessages(t *testing.T) {
 	expect(t, "extended duplicate", r.ready(), "parsecomplete\nbindcomplete\ncopyin 0 [0 0]\nerror 23505 duplicate key value violates unique constraint \"copymsg_t_pkey\"\nready I\n")
 	expect(t, "stray messages", func() string { r.send(data("7\tz\n"), done); return r.query("select 1 as a") }(), "columns a:23/0\nrow 1\ncomplete SELECT 1\nready I\n")
 	expect(t, "canceled", func() string {
-		r.query("set statement_timeout = 50")
+		r.query("set statement_timeout = 500")
 		r.send(&pgproto3.Query{String: "copy copymsg_t from stdin"})
 		r.next()
 		r.send(data("8\tx\n"))
-		time.Sleep(200 * time.Millisecond) // Longer than the statement's timeout.
+		time.Sleep(700 * time.Millisecond) // Longer than the statement's timeout.
 		r.send(data("9\tx\n"))
 		got := r.ready()
 		r.send(data("10\tx\n"), done)

@@ -20,7 +20,7 @@ func gcServer(t *testing.T) (n *node.Node, open func() *pgx.Conn) {
 	t.Helper()
 	opts := options(t.TempDir())
 	opts.AdminListen = "127.0.0.1:0"
-	opts.GC = node.GCOptions{Interval: 20 * time.Millisecond, Lease: 100 * time.Millisecond}
+	opts.GC = node.GCOptions{Interval: 20 * time.Millisecond, Lease: 2 * time.Second}
 	n, err := node.Start(context.Background(), opts)
 	if err != nil {
 		t.Fatal(err)

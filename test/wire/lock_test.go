@@ -142,9 +142,10 @@ func TestNoWaitAndLockTimeout(t *testing.T) {
 		b: set local lock_timeout = '10ms' → SET
 		b: select n from nowait_t where id = 1 for update → error 55P03 canceling statement due to lock timeout
 		b: rollback → ROLLBACK
-		b: set statement_timeout = '20ms' → SET
+		b: set statement_timeout = '500ms' → SET
 		b: set lock_timeout = 0 → SET
 		b: update nowait_t set n = 1 where id = 1 → error 57014 canceling statement due to statement timeout
+		b: set statement_timeout = 0 → SET
 		a: commit → COMMIT
 		b: update nowait_t set n = 1 where id = 1 → UPDATE 1
 	`)
@@ -551,7 +552,7 @@ func TestIdleInTransaction(t *testing.T) {
 	s.run(`
 		a: drop table if exists idle_t
 		a: create table idle_t (id int primary key)
-		b: set idle_in_transaction_session_timeout = '50ms' → SET
+		b: set idle_in_transaction_session_timeout = '1s' → SET
 		b: begin → BEGIN
 		b: insert into idle_t values (1) → INSERT 0 1
 		a: insert into idle_t values (1) → INSERT 0 1

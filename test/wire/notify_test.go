@@ -347,7 +347,7 @@ func TestNotifiedConnectionEnds(t *testing.T) {
 	idle := open(t)
 	idle.query("listen e1")
 	began := time.Now()
-	idle.query("set idle_session_timeout = '2s'")
+	idle.query("set idle_session_timeout = '4s'")
 	for range 3 {
 		time.Sleep(100 * time.Millisecond) // The client is to be idle for a part of its timeout.
 		execAll(t, sender, "notify e1")
@@ -358,7 +358,7 @@ func TestNotifiedConnectionEnds(t *testing.T) {
 	if got := idle.end(); got != "fatal 57P05 terminating connection due to idle-session timeout\n" {
 		t.Errorf("idle: %q", got)
 	}
-	if took := time.Since(began); took < 1900*time.Millisecond || took > 20*time.Second {
+	if took := time.Since(began); took < 3900*time.Millisecond || took > time.Minute {
 		t.Errorf("the session was idle for %v", took)
 	}
 }

@@ -136,7 +136,7 @@ func TestTimeoutAndCancel(t *testing.T) {
 	for _, query := range []string{endless, "select count(*) from generate_series(1, 100000) a, generate_series(1, 100000) b",
 		"select a from generate_series(1, 1000000000) a order by a desc"} {
 		r := open(t)
-		r.query("set statement_timeout = 100")
+		r.query("set statement_timeout = 500")
 		r.send(&pgproto3.Query{String: query})
 		if got := r.ready(); !strings.HasSuffix(got, "error 57014 canceling statement due to statement timeout\nready I\n") {
 			t.Errorf("%s: %s", query, got)

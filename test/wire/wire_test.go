@@ -22,7 +22,7 @@ import (
 )
 
 // exchangeTimeout bounds every exchange, so that a server that does not answer fails a test at once.
-const exchangeTimeout = 30 * time.Second
+const exchangeTimeout = 2 * time.Minute
 
 // address is that of the shared server; each test has its own table names.
 var address string
