@@ -28,7 +28,7 @@ const maxSocketPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 func listenUnix(dir string, port int) (*unixSocket, error) {
 	path := filepath.Join(dir, ".s.PGSQL."+strconv.Itoa(port))
 	if len(path) > maxSocketPath {
-		return nil, fmt.Errorf("Unix-domain socket path %q is too long (maximum %d bytes)", path, maxSocketPath)
+		return nil, fmt.Errorf("path of the Unix-domain socket %q is too long (maximum %d bytes)", path, maxSocketPath)
 	}
 	lock, err := lockSocket(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func lockSocket(path string) (*os.File, error) {
 			f.Close()
 			continue
 		}
-		if err := f.Truncate(0); err == nil {
+		if err = f.Truncate(0); err == nil {
 			_, err = f.WriteAt(fmt.Appendln(nil, os.Getpid()), 0)
 		}
 		if err != nil {
