@@ -58,11 +58,26 @@ func ObserverErrorOf(ctx context.Context, r percolator.Reader, observer uint64, 
 func ObserverErrors(ctx context.Context, r percolator.Reader, observer uint64, yield func(*ObserverError) error) error {
 	span := wordSpan(wordObserverError)
 	if observer != 0 {
-		prefix := observerErrorsOf(observer)
-		end := bytes.Clone(prefix)
-		end[len(end)-1]++
-		span = kv.Span{Start: prefix, End: end}
+		span = observerErrorSpan(observer)
 	}
+	return observerErrors(ctx, r, span, yield)
+}
+
+// ObserverErrorsFrom calls yield with the records of an observer from a row's key on, by key.
+func ObserverErrorsFrom(ctx context.Context, r percolator.Reader, observer uint64, row []byte, yield func(*ObserverError) error) error {
+	span := observerErrorSpan(observer)
+	span.Start = hex.AppendEncode(span.Start, row)
+	return observerErrors(ctx, r, span, yield)
+}
+
+func observerErrorSpan(observer uint64) kv.Span {
+	prefix := observerErrorsOf(observer)
+	end := bytes.Clone(prefix)
+	end[len(end)-1]++
+	return kv.Span{Start: prefix, End: end}
+}
+
+func observerErrors(ctx context.Context, r percolator.Reader, span kv.Span, yield func(*ObserverError) error) error {
 	it := r.Scan(ctx, span, percolator.ScanOptions{})
 	defer it.Close()
 	for it.Next(ctx) {

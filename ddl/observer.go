@@ -89,13 +89,14 @@ func (r *run) describeObserver(ctx context.Context, t *catalog.TableDescriptor, 
 	if err := setObserverOptions(&o, n.Options); err != nil {
 		return o, err
 	}
-	for _, name := range n.Columns {
-		ord, err := mustColumn(t, name, n.Position())
+	for i := range n.Columns {
+		name, pos := n.Columns[i].Name, n.Columns[i].Position()
+		ord, err := mustColumn(t, name, pos)
 		if err != nil {
 			return o, err
 		}
 		if slices.Contains(o.Columns, t.Columns[ord].ID) {
-			return o, pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", name).At(n.Position())
+			return o, pgerror.New(pgerror.DuplicateColumn, "column %q specified more than once", name).At(pos)
 		}
 		o.Columns = append(o.Columns, t.Columns[ord].ID)
 	}

@@ -41,6 +41,11 @@ func ParseObserverBody(text string) ([]ast.Statement, error) {
 		default:
 			return nil, pgerror.Unsupported("this statement in an observer", "The statements of an observer are SELECT, INSERT, UPDATE and DELETE.").At(at)
 		}
+		called := 0
+		ast.InspectStatement(stmt, ast.Visitor{Expr: func(e ast.Expr) { called = max(called, changesCall(e)) }})
+		if called > 0 {
+			return nil, pgerror.Unsupported("percodb.changes in an observer", "The statements find the changed row in NEW and KEY, or the rows in the relation \"changed\".").At(called)
+		}
 		all = append(all, stmt)
 	}
 	if len(all) == 0 {

@@ -23,6 +23,10 @@ func (r *run) pin(ctx context.Context, q *ast.Query, view *catalog.TableDescript
 		if !slices.Contains(view.DependsOn, desc.ID) {
 			view.DependsOn = append(view.DependsOn, desc.ID)
 		}
+	}, Expr: func(e ast.Expr) {
+		if pos := changesCall(e); pos > 0 && failed == nil {
+			failed = pgerror.Unsupported("percodb.changes in a view", "Call it in the statements of the client that handles the changes.").At(pos)
+		}
 	}})
 	if failed != nil {
 		return failed
@@ -37,6 +41,15 @@ func (r *run) pin(ctx context.Context, q *ast.Query, view *catalog.TableDescript
 		}
 	}})
 	return failed
+}
+
+// changesCall returns the position of e if it is a call of percodb.changes, otherwise 0.
+func changesCall(e ast.Expr) int {
+	call, ok := e.(*ast.Call)
+	if !ok || len(call.Name) != 2 || call.Name[0] != catalog.OwnSchema || call.Name[1] != "changes" {
+		return 0
+	}
+	return call.Position()
 }
 
 // subquery returns the query in an expression, if its columns matter: those of EXISTS do not.

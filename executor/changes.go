@@ -13,8 +13,8 @@ import (
 // given.
 type ChangeSource func(ctx context.Context, n *planner.Changes, max, wait types.Datum) ([]types.Row, error)
 
-// taken is what percodb.changes has claimed for a statement, which has one call of it at most.
-type taken struct {
+// changedRows is what percodb.changes has claimed for a statement, which has one call of it at most.
+type changedRows struct {
 	claimed bool
 	rows    []types.Row
 }
@@ -35,12 +35,12 @@ func (o *changes) Open(context.Context) error {
 func (o *changes) Close() error { return nil }
 
 func (o *changes) Next(ctx context.Context) (types.Row, error) {
-	if !o.ex.taken.claimed {
+	if !o.ex.changed.claimed {
 		if err := o.claim(ctx); err != nil {
 			return nil, err
 		}
 	}
-	rows := o.ex.taken.rows
+	rows := o.ex.changed.rows
 	if err := o.ex.tick(ctx); err != nil || o.at == len(rows) {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (o *changes) claim(ctx context.Context) (err error) {
 	}
 	rows, err := o.ex.rt.Changes(ctx, o.node, args[0], args[1])
 	if err == nil {
-		o.ex.taken = taken{claimed: true, rows: rows}
+		o.ex.changed = changedRows{claimed: true, rows: rows}
 	}
 	return err
 }

@@ -34,7 +34,7 @@ type execution struct {
 	maxGroup  int
 	analyze   *Analysis
 	ctes      []*cteBuffer
-	taken     taken
+	changed   changedRows
 	workTable map[int]*workTable
 	subplans  []*subplan
 }

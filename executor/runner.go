@@ -154,7 +154,7 @@ func (r *Runner) closeTree() error {
 	for _, c := range r.ex.ctes {
 		err = firstError(err, c.close())
 	}
-	r.ex.taken = taken{}
+	r.ex.changed = changedRows{}
 	return err
 }
 

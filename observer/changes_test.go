@@ -2,11 +2,14 @@ package observer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/percodb/percodb/client/observer"
 )
@@ -203,5 +206,82 @@ func TestClientsOfOtherObservers(t *testing.T) {
 	}, observer.Options{Batch: 10})
 	if fmt.Sprint(got) != "[51]" {
 		t.Errorf("got %v", got)
+	}
+}
+
+// Goal: percodb.changes is refused where it cannot be: in views, in bodies, and in read-only transactions; CREATE TABLE AS may contain it.
+// Errors of columns have their position.
+func TestRefusedChanges(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key); create table b (id int primary key)")
+	s.exec("create observer o on a")
+	for _, c := range []struct{ text, code, at string }{
+		{"create view v as select * from percodb.changes('o')", "0A000", "percodb"},
+		{"create view v as select 1 where exists (select from percodb.changes('o'))", "0A000", "percodb"},
+		{"create observer x on a as $$ insert into b select id from percodb.changes('o') $$", "0A000", "percodb"},
+		{"create observer x on a (id, nothing)", "42703", "nothing"},
+		{"create observer x on a (id, id)", "42701", "id)"},
+	} {
+		_, err := s.pool.Exec(s.ctx, c.text)
+		var pg *pgconn.PgError
+		if !errors.As(err, &pg) || pg.Code != c.code || int(pg.Position) != strings.Index(c.text, c.at)+1 {
+			t.Errorf("%s: %v, at %d", c.text, err, pg.Position)
+		}
+	}
+	_, err := s.pool.Exec(s.ctx, "begin read only; select * from percodb.changes('o')", pgx.QueryExecModeSimpleProtocol)
+	if err == nil || !strings.Contains(err.Error(), "cannot execute percodb.changes() in a read-only transaction") {
+		t.Error(err)
+	}
+	s.exec("insert into a values (1)")
+	s.exec("create table taken as select * from percodb.changes('o')")
+	s.want("1", "select id from taken")
+}
+
+// Goal: WAIT FOR OBSERVER returns although rows are added as fast as changes are handled. Method: who handles changes adds as many rows
+// behind the last one.
+func TestWaitBesideNewRows(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table a (id int primary key)")
+	s.exec("create observer o on a")
+	s.exec("insert into a select generate_series(1, 1500)")
+	ctx, cancel := context.WithCancel(s.ctx)
+	ended := make(chan error)
+	go func() {
+		next := 2000
+		ended <- observer.Run(ctx, s.pool, "o", func(ctx context.Context, tx pgx.Tx, changes []observer.Change) error {
+			next += len(changes)
+			_, err := tx.Exec(ctx, "insert into a select generate_series($1::int, $2::int)", next-len(changes), next-1)
+			return err
+		}, observer.Options{})
+	}()
+	s.exec("wait for observer o")
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// Goal: a client names its observer as SQL does: names are folded unless they are quoted, and may contain dots then.
+func TestNamesOfClientsObservers(t *testing.T) {
+	s := newServer(t)
+	s.exec(`create schema "S.x"; create table a (id int primary key); create table "S.x".a (id int primary key)`)
+	s.exec("create observer plain on a")
+	s.exec(`create observer "My.""Observer" on a`)
+	s.exec(`create observer "x.y" on "S.x".a`)
+	s.exec(`insert into a values (1); insert into "S.x".a values (1)`)
+	for name, table := range map[string]string{
+		"Plain": "public.a", `"My.""Observer"`: "public.a", `"S.x"."x.y"`: "S.x.a",
+	} {
+		ctx, cancel := context.WithCancel(s.ctx)
+		got := ""
+		err := observer.Run(ctx, s.pool, name, func(_ context.Context, _ pgx.Tx, changes []observer.Change) error {
+			got = changes[0].Table
+			cancel()
+			return nil
+		}, observer.Options{})
+		if err != nil || got != table {
+			t.Errorf("%s: a change of %q, want %q: %v", name, got, table, err)
+		}
+		cancel()
 	}
 }

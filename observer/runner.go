@@ -65,9 +65,10 @@ type runner struct {
 	scan    scanner
 	// gathering is until when keys wait to become a batch; zero: they do not.
 	gathering time.Time
-	// aside: rows of the observer are set aside, as of the last look; asideDue is when to look again.
-	aside    bool
-	asideDue time.Time
+	// aside: rows of the observer are set aside, as of the last look; asideDue is when to look again, asideFrom at which key.
+	aside     bool
+	asideFrom []byte
+	asideDue  time.Time
 }
 
 // item is a key with changes that are not handled.
@@ -99,14 +100,14 @@ func (d *delayedItems) Pop() any {
 
 // scanner walks over the cells: from some key to the end, then from the beginning to the end, and so on.
 type scanner struct {
-	from  []byte // where the next page begins
-	under bool   // a page is being read
-	found bool   // the sweep has found cells that were not queued
-	skip  int    // pages to skip
-	jumps int    // how often it has skipped pages, one after the other
-	pause time.Duration
-	due   time.Time
-	pages chan page
+	from    []byte // where the next page begins
+	reading bool   // a page is being read
+	found   bool   // the sweep has found cells that were not queued
+	skip    int    // pages to skip
+	jumps   int    // how often it has skipped pages, one after the other
+	pause   time.Duration
+	due     time.Time
+	pages   chan page
 }
 
 // page is the result of a scan.
@@ -114,7 +115,7 @@ type page struct {
 	cells  []kv.NotifyCell
 	next   []byte
 	looked bool // for rows that are set aside
-	aside  bool
+	aside  asideLookup
 	took   time.Duration
 	err    error
 }
@@ -199,7 +200,7 @@ func (r *runner) close() {
 		res := <-r.results
 		r.idle = append(r.idle, res.worker)
 	}
-	if r.scan.under {
+	if r.scan.reading {
 		<-r.scan.pages
 	}
 	for _, w := range r.idle {
@@ -213,7 +214,7 @@ func (r *runner) close() {
 // nextDue is when something is to be done if nothing happens.
 func (r *runner) nextDue(now time.Time) time.Time {
 	due := now.Add(scanPauseSlow)
-	if !r.scan.under && r.scan.due.Before(due) {
+	if !r.scan.reading && r.scan.due.Before(due) {
 		if due = r.scan.due; r.full() {
 			due = now.Add(scanPauseMin)
 		}
@@ -274,53 +275,33 @@ func (r *runner) add(c kv.NotifyCell, scanned bool) (added bool) {
 
 // startScan reads the next page if it is time to.
 func (r *runner) startScan(now time.Time) {
-	if r.scan.under || r.full() || now.Before(r.scan.due) {
+	if r.scan.reading || r.full() || now.Before(r.scan.due) {
 		return
 	}
-	r.scan.under = true
+	r.scan.reading = true
 	o, from, pages := session.Delivery(r.m.opts.Deps.DB, r.target.table, r.target.observer), r.scan.from, r.scan.pages
-	p := page{looked: !now.Before(r.asideDue)}
+	p, t, asideFrom := page{looked: !now.Before(r.asideDue)}, r.target, r.asideFrom
 	go func() {
 		defer func() {
 			p.took = time.Since(now)
 			pages <- p
 		}()
 		if p.cells, p.next, p.err = o.Pending(r.m.ctx, scanPage, from); p.err == nil && p.looked {
-			p.aside, p.err = r.anyAside()
+			p.aside, p.err = r.lookAside(r.m.ctx, t, asideFrom)
 		}
 	}()
 }
 
-// anyAside reports whether rows of the observer are set aside.
-func (r *runner) anyAside() (found bool, err error) {
-	txn, err := r.m.opts.Deps.DB.Begin(r.m.ctx)
-	if err != nil {
-		return false, err
-	}
-	defer txn.Close()
-	err = catalog.ObserverErrors(r.m.ctx, txn, r.id, func(*catalog.ObserverError) error {
-		found = true
-		return errStop
-	})
-	if errors.Is(err, errStop) {
-		err = nil
-	}
-	return found, err
-}
-
-// errStop ends an iteration.
-var errStop = errors.New("stop")
-
 // takePage queues the cells of a page, and plans the next one.
 func (r *runner) takePage(p page) {
 	s := &r.scan
-	s.under = false
+	s.reading = false
 	if p.err != nil {
 		s.due = time.Now().Add(scanPauseMax)
 		return
 	}
 	if p.looked {
-		r.aside, r.asideDue = p.aside, time.Now().Add(asideLook)
+		r.aside, r.asideFrom, r.asideDue = p.aside.any, p.aside.next, time.Now().Add(asideLook)
 	}
 	if s.skip > 0 {
 		s.found = s.found || len(p.cells) > 0

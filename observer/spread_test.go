@@ -7,10 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/storetest"
+	"github.com/percodb/percodb/percolator"
+	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/session"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
+	"github.com/percodb/percodb/tso"
 )
 
 // lastRow is a ResultWriter that keeps the last row.
@@ -100,5 +104,50 @@ func TestCloseDrains(t *testing.T) {
 	run("set statement_timeout = '60s'; wait for observer o")
 	if row := run("select (select count(*) from a)::int - count(*)::int, max(n) from b"); row[0].Int() != 0 || row[1].Int() != 1 {
 		t.Errorf("%d rows were not handled, one %d times", row[0].Int(), row[1].Int())
+	}
+}
+
+// Goal: the record of a row that was set aside does not outlive its handling, although the process that has handled it did not know of the
+// record. Method: a record that is older than the acknowledgement, and one that is not.
+func TestRecordsOfHandledRows(t *testing.T) {
+	ctx := context.Background()
+	deps, run := openDeps(t)
+	run("create table a (id int primary key)")
+	run("create observer o on a as 'select 1'")
+	m := Start(Options{Deps: deps, NoHints: true})
+	run("insert into a values (1), (2)")
+	run("set statement_timeout = '60s'; wait for observer o")
+	m.Close(ctx)
+	txn, err := deps.DB.BeginTxn(ctx, percolator.TxnOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer txn.Close()
+	table, o, err := catalog.FindObserver(ctx, deps.Catalog.Latest(), "public", "o")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, at := range map[int64]tso.Timestamp{1: 1, 2: txn.ReadTS()} {
+		key, err := rowenc.AppendKeyPrefix(nil, table, &table.Primary, types.Int(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := catalog.PutObserverError(txn, &catalog.ObserverError{Observer: o.ID, Key: key, Code: "22012", At: at, CommitTS: at}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := txn.Commit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	m = Start(Options{Deps: deps, NoHints: true})
+	defer m.Close(ctx)
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		row := run("select coalesce(string_agg(key, ' '), '') from percodb.observer_errors")
+		if row[0].Text() == "(id)=(2)" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the records are %s", row[0].Text())
+		}
 	}
 }

@@ -46,7 +46,7 @@ func (b *binder) changes(sc *scope, t *ast.TableFunc) (rel, []int, error) {
 		return nil, nil, pgerror.New(pgerror.InvalidParameterValue, "the first argument of percodb.changes must be the name of an observer, as a constant").
 			WithHint("The observed table decides the columns: percodb.changes('name').").At(pos)
 	}
-	if b.taking {
+	if b.consumes {
 		return nil, nil, pgerror.Unsupported("percodb.changes more than once in a statement", "").At(pos)
 	}
 	if t.Ordinality {
@@ -63,7 +63,7 @@ func (b *binder) changes(sc *scope, t *ast.TableFunc) (rel, []int, error) {
 	if r.wait, err = sc.changesArg(args[2], types.TInterval); err != nil {
 		return nil, nil, err
 	}
-	b.taking = true
+	b.consumes = true
 	b.use(table)
 	if b.locks == "" {
 		b.locks = "UPDATE"

@@ -36,7 +36,7 @@ type binder struct {
 	trackers  []*int       // deepest scope that each aggregate being bound refers to
 	volatile  bool         // a volatile function was called
 	withs     bool         // there is a WITH clause
-	taking    bool         // percodb.changes was called
+	consumes  bool         // percodb.changes was called
 	locks     string       // the strength of a FOR UPDATE or its kind that was seen
 	scans     []*scanRel
 	visited   int64 // bytes not drawn yet

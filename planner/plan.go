@@ -44,6 +44,9 @@ type Plan struct {
 
 // Command names the statement as PostgreSQL does where it refuses one.
 func (p *Plan) Command() string {
+	if p.Tag == "SELECT" && p.Changes != nil {
+		return "percodb.changes()"
+	}
 	if p.Tag == "SELECT" && p.Locks != "" {
 		return "SELECT FOR " + p.Locks
 	}

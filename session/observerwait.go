@@ -8,9 +8,9 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
 	"github.com/percodb/percodb/percolator"
-	"github.com/percodb/percodb/percolator/ack"
 	"github.com/percodb/percodb/percolator/observe"
 	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/tso"
 )
 
 // observerWait is WAIT FOR OBSERVER: it returns when the observer has handled everything that was committed before the call.
@@ -20,6 +20,7 @@ type observerWait struct {
 	table    *catalog.TableDescriptor
 	id       uint64
 	observer *observe.Observer
+	now      tso.Timestamp // of the call
 }
 
 // Between two looks at changes that are not handled yet.
@@ -36,11 +37,15 @@ func (o *observerWait) run(ctx context.Context) error {
 	if err := o.seeded(ctx); err != nil {
 		return err
 	}
-	now, err := o.db.Timestamp(ctx)
-	if err != nil {
+	var err error
+	if o.now, err = o.db.Timestamp(ctx); err != nil {
 		return err
 	}
-	if err := o.observer.Cells.Settle(ctx, rowSpan(o.table), now); err != nil {
+	if err := o.observer.Cells.Settle(ctx, rowSpan(o.table), o.now); err != nil {
+		return err
+	}
+	end, err := o.lastPending(ctx)
+	if err != nil || end == nil {
 		return err
 	}
 	for from := []byte(nil); ; {
@@ -48,10 +53,29 @@ func (o *observerWait) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		for len(cells) > 0 && bytes.Compare(cells[len(cells)-1].Key, end) > 0 { // Rows that were added since.
+			cells, next = cells[:len(cells)-1], nil
+		}
 		if err := o.await(ctx, cells); err != nil || next == nil {
 			return err
 		}
 		from = next
+	}
+}
+
+// lastPending returns the last key whose changes may not be handled; nil: there is none.
+func (o *observerWait) lastPending(ctx context.Context) (last []byte, err error) {
+	for from := []byte(nil); ; {
+		cells, next, err := o.observer.Pending(ctx, handledPage, from)
+		if err != nil {
+			return nil, err
+		}
+		if len(cells) > 0 {
+			last = cells[len(cells)-1].Key
+		}
+		if from = next; from == nil {
+			return last, nil
+		}
 	}
 }
 
@@ -113,7 +137,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// unhandled returns those of cells whose change is not handled: neither is the cell cleared, nor is the change acknowledged.
+// unhandled returns those of cells with a change from before the call that is not handled: neither is the cell cleared, nor is the change
+// acknowledged.
 func (o *observerWait) unhandled(ctx context.Context, cells []kv.NotifyCell) (open []kv.NotifyCell, err error) {
 	if len(cells) == 0 {
 		return nil, nil
@@ -129,10 +154,10 @@ func (o *observerWait) unhandled(ctx context.Context, cells []kv.NotifyCell) (op
 			there[string(page[i].Key)] = true
 		}
 	}
-	var acks [][]byte
+	var rows [][]byte
 	for i := range cells {
-		if key := cells[i].Key; there[string(key)] {
-			open, acks = append(open, cells[i]), append(acks, append(bytes.Clone(o.observer.Acks), key[len(o.observer.Rows):]...))
+		if there[string(cells[i].Key)] {
+			open, rows = append(open, cells[i]), append(rows, cells[i].Key)
 		}
 	}
 	if len(open) == 0 {
@@ -143,13 +168,13 @@ func (o *observerWait) unhandled(ctx context.Context, cells []kv.NotifyCell) (op
 		return nil, err
 	}
 	defer txn.Close()
-	values, err := txn.BatchGet(ctx, acks)
+	handled, err := o.observer.Acknowledged(ctx, txn, rows)
 	if err != nil {
 		return nil, err
 	}
 	n := 0
 	for i := range open {
-		if a, err := ack.Parse(values[i]); err != nil || a.Snapshot < open[i].Latest {
+		if handled[i] < min(open[i].Latest, o.now) {
 			open[n] = open[i]
 			n++
 		}

@@ -32,8 +32,8 @@ func (p *parser) createObserver(pos ast.Pos, orReplace bool) ast.Statement {
 	st := &ast.CreateObserver{Pos: pos, OrReplace: orReplace, Name: p.colID()}
 	p.expectWord(kw.On)
 	st.Table = p.tableName()
-	if p.is('(') {
-		st.Columns = p.columnList()
+	if p.accept('(') {
+		st.Columns = p.observerColumns()
 	}
 	if p.acceptWord(kw.When) {
 		p.expect('(')
@@ -57,6 +57,15 @@ func (p *parser) createObserver(pos ast.Pos, orReplace bool) ast.Statement {
 		st.Body = p.observerBody()
 	}
 	return st
+}
+
+// observerColumns reads name, …).
+func (p *parser) observerColumns() (list []ast.ObserverColumn) {
+	for first := true; first || p.accept(','); first = false {
+		list = append(list, ast.ObserverColumn{Pos: p.here(), Name: p.colID()})
+	}
+	p.expect(')')
+	return list
 }
 
 // observerOptions reads (name [= value], …).

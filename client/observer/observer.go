@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -132,7 +133,7 @@ func Run(ctx context.Context, pool Pool, name string, handle Handler, opts Optio
 	defer stop()
 	context.AfterFunc(ctx, func() { time.AfterFunc(opts.DrainTimeout, stop) })
 	var wg sync.WaitGroup
-	failures := &failures{attempts: map[string]int{}}
+	failures := &failures{young: map[string]int{}}
 	for range opts.Concurrency {
 		wg.Go(func() {
 			c := consumer{pool: pool, name: name, handle: handle, opts: opts, work: work, batch: opts.Batch, failures: failures}
@@ -151,38 +152,6 @@ func Run(ctx context.Context, pool Pool, name string, handle Handler, opts Optio
 
 // finalError is an error that Run returns.
 type finalError struct{ error }
-
-// failures counts the failed attempts of changes that are handled alone, by Change.ID.
-type failures struct {
-	mu       sync.Mutex
-	attempts map[string]int
-}
-
-// maxFailures bounds the changes that are counted.
-const maxFailures = 10_000
-
-// add counts a failed attempt.
-func (f *failures) add(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, known := f.attempts[id]; known || len(f.attempts) < maxFailures {
-		f.attempts[id]++
-	}
-}
-
-// of returns the number of failed attempts.
-func (f *failures) of(id string) int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.attempts[id]
-}
-
-// forget forgets a change that is handled.
-func (f *failures) forget(id string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.attempts, id)
-}
 
 // consumer handles changes, one transaction after the other.
 type consumer struct {
@@ -219,9 +188,7 @@ func (c *consumer) run(ctx context.Context) error {
 		switch {
 		case err == nil:
 			c.failed = 0
-			if n == 1 {
-				c.failures.forget(changes[0].ID())
-			}
+			c.failures.forget(changes)
 			if c.alone > 0 {
 				c.alone--
 			} else {
@@ -325,10 +292,7 @@ func (c *consumer) describe(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = tx.Rollback(ctx) }()
-	schema, name, qualified := strings.Cut(c.name, ".")
-	if !qualified {
-		schema, name = "", c.name
-	}
+	schema, name := splitName(c.name)
 	var table string
 	err = tx.QueryRow(ctx, `SELECT schema_name::text, table_name::text FROM percodb.observers
 		WHERE name::text = $1 AND ($2 = '' AND schema_name::text = ANY (current_schemas(false)::text[]) OR schema_name::text = $2)
@@ -350,6 +314,20 @@ func (c *consumer) describe(ctx context.Context) error {
 		c.table, c.key = schema+"."+table, key
 	}
 	return err
+}
+
+// namePart is a part of a dotted name, in quotes or not.
+var namePart = regexp.MustCompile(`"(?:[^"]|"")+"|[^". ]+`)
+
+// splitName returns the parts of an observer's name as the server reads them, without quotes. The server checks its syntax.
+func splitName(text string) (schema, name string) {
+	for _, part := range namePart.FindAllString(text, -1) {
+		schema = name
+		if name = strings.ToLower(part); part[0] == '"' {
+			name = strings.ReplaceAll(part[1:len(part)-1], `""`, `"`)
+		}
+	}
+	return schema, name
 }
 
 // literal quotes a string.

@@ -240,6 +240,30 @@ func (c *Claim) Acknowledge(t *percolator.Txn) error {
 	return nil
 }
 
+// Acknowledged returns the snapshots at which rows, by their keys, were handled last, as of the transaction's; 0: never.
+func (o *Observer) Acknowledged(ctx context.Context, t *percolator.Txn, rows [][]byte) ([]tso.Timestamp, error) {
+	keys := make([][]byte, len(rows))
+	for i := range rows {
+		keys[i] = o.ackKey(rows[i])
+	}
+	values, err := t.BatchGet(ctx, keys)
+	if err != nil {
+		return nil, err
+	}
+	snapshots := make([]tso.Timestamp, len(rows))
+	for i := range values {
+		if values[i] == nil {
+			continue
+		}
+		a, err := ack.Parse(values[i])
+		if err != nil {
+			return nil, fmt.Errorf("key %x: %w", keys[i], err)
+		}
+		snapshots[i] = a.Snapshot
+	}
+	return snapshots, nil
+}
+
 // Written reports whether what Clear relies on is there for the transaction: the acknowledgements of the changes among its writes, and
 // those that it has found, which may be its own. Rollbacks to savepoints take both back.
 func (c *Claim) Written(ctx context.Context, t *percolator.Txn) (bool, error) {

@@ -7,9 +7,9 @@ type (
 		OrReplace bool
 		Name      string
 		Table     TableName
-		Columns   []string // those whose changes are observed; empty: all
-		When      Expr     // over NEW and KEY; nil: every change
-		From      string   // "", "NOW", "BEGINNING"
+		Columns   []ObserverColumn // those whose changes are observed; empty: all
+		When      Expr             // over NEW and KEY; nil: every change
+		From      string           // "", "NOW", "BEGINNING"
 		Options   []ObserverOption
 		Body      *ObserverBody // nil: clients consume the changes
 	}
@@ -59,6 +59,12 @@ const (
 type ObserverOption struct {
 	Pos
 	Name, Value string
+}
+
+// ObserverColumn is an observed column.
+type ObserverColumn struct {
+	Pos
+	Name string
 }
 
 // ObserverBody is the statements of an observer. Pos is the position of the text's first character, for errors in it: that of

@@ -37,7 +37,15 @@ func (p *printer) createObserver(s *CreateObserver) {
 	p.ident(s.Name)
 	p.str(" ON ")
 	p.tableName(s.Table)
-	p.columns(s.Columns)
+	for i := range s.Columns {
+		if i == 0 {
+			p.str(" (")
+		} else {
+			p.str(", ")
+		}
+		p.ident(s.Columns[i].Name)
+	}
+	p.when(len(s.Columns) > 0, ")")
 	if s.When != nil {
 		p.str(" WHEN (")
 		p.expr(s.When)
