@@ -2,10 +2,16 @@ package main
 
 import (
 	"bytes"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/percodb/percodb/auth"
+	"github.com/percodb/percodb/internal/certs"
 )
 
 // runCert runs percodb cert and returns its output.
@@ -41,6 +47,14 @@ func TestCertPrintsStartLines(t *testing.T) {
 				continue
 			}
 			role := cmd.Flag("role").Value.String()
+			if role == "all" {
+				for _, name := range []string{"tls-cert", "tls-key", "tls-ca", "hba"} {
+					if _, err := os.Stat(cmd.Flag(name).Value.String()); err != nil {
+						t.Errorf("--%s: %v", name, err)
+					}
+				}
+				continue
+			}
 			for _, name := range []string{"cluster-tls-cert", "cluster-tls-key", "cluster-tls-ca"} {
 				path := cmd.Flag(name).Value.String()
 				if _, err := os.Stat(path); err != nil || !strings.Contains(path, role) && name != "cluster-tls-ca" {
@@ -48,7 +62,7 @@ func TestCertPrintsStartLines(t *testing.T) {
 				}
 			}
 		}
-		if started != 3 {
+		if started != 4 || strings.Count(out, "sslmode=verify-full") != 2 {
 			t.Errorf("%d lines in %s", started, out)
 		}
 		for _, name := range []string{"client-alice.crt", "client-bob.key", "server.crt", "operator.key"} {
@@ -83,10 +97,63 @@ func TestCertRefusesToOverwrite(t *testing.T) {
 	}
 }
 
+func TestConninfoQuote(t *testing.T) {
+	for text, want := range map[string]string{"a/b.crt": "a/b.crt", "a b": "'a b'", "it's": `'it\'s'`, `a\b`: `'a\\b'`, "": "''"} {
+		if got := conninfoQuote(text); got != want {
+			t.Errorf("%q: %s", text, got)
+		}
+	}
+}
+
 func TestShellQuote(t *testing.T) {
 	for text, want := range map[string]string{"a/b.crt": "a/b.crt", "a b": "'a b'", "it's": `'it'\''s'`, "": "''"} {
 		if got := shellQuote(text); got != want {
 			t.Errorf("%q: %s", text, got)
 		}
+	}
+}
+
+// Goal: a client connects with verify-full as percodb cert prints it, and without its certificate does not. Method: start a
+// server with the printed files, and connect by the printed connection string, but for the port.
+func TestCertConnects(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "certs")
+	out, err := runCert(t, "--dir", dir, "--user", "alice", "--host", "127.0.0.1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := certs.ServerFiles(dir)
+	flags := startFlags{
+		role: "all", listen: "127.0.0.1:0", data: filepath.Join(t.TempDir(), "data"), logLevel: "error", memory: 1 << 30, maxConnections: 10,
+		hba: certs.RulesFile(dir), tlsCert: server.Cert, tlsKey: server.Key, tlsCA: server.CA, authenticationTimeout: auth.DefaultTimeout,
+	}
+	opts, err := flags.options()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := startNode(t, opts)
+	defer stopNode(n)
+	_, conninfo, found := strings.Cut(out, "psql '")
+	conninfo, _, quoted := strings.Cut(conninfo, "'")
+	if !found || !quoted {
+		t.Fatalf("no line of psql in %s", out)
+	}
+	config, err := pgx.ParseConfig(conninfo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Port = uint16(n.Addr().(*net.TCPAddr).Port)
+	conn, err := pgx.ConnectConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	var user string
+	if err := conn.QueryRow(t.Context(), "select current_user").Scan(&user); err != nil || user != "alice" {
+		t.Errorf("%q, %v", user, err)
+	}
+	config.TLSConfig.Certificates, config.TLSConfig.GetClientCertificate = nil, nil
+	if conn, err := pgx.ConnectConfig(t.Context(), config); err == nil {
+		conn.Close(t.Context())
+		t.Error("a client without a certificate was let in")
 	}
 }

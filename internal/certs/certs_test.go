@@ -105,7 +105,7 @@ func TestTrialOverwritesNothing(t *testing.T) {
 	if err := WriteTrial(dir, Trial{Hosts: Loopback}); err != nil {
 		t.Fatal(err)
 	}
-	if entries, err = os.ReadDir(dir); err != nil || len(entries) != 12 {
+	if entries, err = os.ReadDir(dir); err != nil || len(entries) != 13 {
 		t.Errorf("%v, %v", entries, err)
 	}
 	for _, e := range entries {

@@ -27,7 +27,7 @@ type ExistsError struct{ Path string }
 
 func (e *ExistsError) Error() string { return e.Path + " exists, and nothing was overwritten" }
 
-// WriteTrial writes the certificates NAME.crt with their keys NAME.key into dir, which is created if it is missing. It
+// WriteTrial writes the certificates NAME.crt with their keys NAME.key, and RulesFile, into dir, which is created if it is missing. It
 // returns *ExistsError, and writes nothing, if one of the files exists.
 func WriteTrial(dir string, t Trial) error {
 	authority, err := NewAuthority("percodb trial authority")
@@ -56,19 +56,33 @@ func WriteTrial(dir string, t Trial) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return writePairs(dir, names, pairs)
+	var files []file
+	for i, name := range names {
+		files = append(files, file{certPath(dir, name), pairs[i].Cert}, file{keyPath(dir, name), pairs[i].Key})
+	}
+	return writeAll(append(files, file{RulesFile(dir), []byte(trialRules)}))
 }
 
-func writePairs(dir string, names []string, pairs []Pair) error {
-	for _, name := range names {
-		for _, path := range []string{certPath(dir, name), keyPath(dir, name)} {
-			if _, err := os.Lstat(path); err == nil {
-				return &ExistsError{Path: path}
-			}
+// trialRules let clients in who show a certificate.
+const trialRules = `# TYPE    DATABASE  USER  ADDRESS  METHOD
+local     all       all            trust
+hostssl   all       all   all      cert
+`
+
+// file is one that WriteTrial writes.
+type file struct {
+	path string
+	text []byte
+}
+
+func writeAll(files []file) error {
+	for _, f := range files {
+		if _, err := os.Lstat(f.path); err == nil {
+			return &ExistsError{Path: f.path}
 		}
 	}
-	for i, name := range names {
-		if err := errors.Join(writeNew(certPath(dir, name), pairs[i].Cert), writeNew(keyPath(dir, name), pairs[i].Key)); err != nil {
+	for _, f := range files {
+		if err := writeNew(f.path, f.text); err != nil {
 			return err
 		}
 	}
@@ -99,6 +113,9 @@ func trialFiles(dir, name string) tlsfiles.Files {
 
 // ProcessFiles returns the paths of a process of the cluster, as WriteTrial wrote them.
 func ProcessFiles(dir string, role Role) tlsfiles.Files { return trialFiles(dir, string(role)) }
+
+// RulesFile returns the path of rules, in the form of pg_hba.conf, by which clients need a certificate.
+func RulesFile(dir string) string { return filepath.Join(dir, "hba.conf") }
 
 // ServerFiles returns the paths of the server of SQL clients.
 func ServerFiles(dir string) tlsfiles.Files { return trialFiles(dir, "server") }
