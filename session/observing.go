@@ -453,6 +453,7 @@ func (b *observerBody) runStatements(ctx context.Context, s *Session, changed []
 	defer s.interrupts.next(0)
 	for _, plan := range b.plans {
 		startStatement(&s.env)
+		s.tx.txn.KeepReads() // A lock may move the snapshot, but not away from what was claimed and read before.
 		s.interrupts.next(s.settings.StatementTimeout)
 		if _, err := s.runner.executePlan(ctx, &run{plan: plan, params: params}, &rowCollector{discard: true}); err != nil {
 			return err
