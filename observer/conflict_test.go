@@ -2,7 +2,7 @@ package observer_test
 
 import "testing"
 
-// Goal: bodies that change the same row, and bodies that lock rows, also if they come in
+// Goal: bodies that change the same row, whose transactions are optimistic until one conflicts, and bodies that lock rows, also if they come in
 // the place of others, handle each change once, upon what the change before has left.
 func TestBodiesThatConflict(t *testing.T) {
 	s := newServer(t)

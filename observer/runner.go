@@ -35,6 +35,8 @@ const (
 	gatherMax = 20 * time.Millisecond
 	// lockedLook is how soon a scan looks for keys that others had locked: if these fail, nobody sends a hint.
 	lockedLook = 100 * time.Millisecond
+	// lockingRuns is the number of transactions, after one has met another, that lock before they act.
+	lockingRuns = 256
 )
 
 // runner runs the body of one observer.
@@ -60,9 +62,12 @@ type runner struct {
 	ready   []*item
 	delayed delayedItems
 	running int
-	idle    []*session.Observing
+	locking int // how many of the next transactions lock before they act
+	idle    []*worker
+	workers sync.WaitGroup
 	results chan result
 	scan    scanner
+	clear   clearer
 	// gathering is until when keys wait to become a batch; zero: they do not.
 	gathering time.Time
 	// aside: rows of the observer are set aside, as of the last look; asideDue is when to look again, asideFrom at which key.
@@ -127,6 +132,7 @@ func newRunner(m *Manager, t target) *runner {
 	}
 	r.shared.target = t
 	r.scan = scanner{pause: scanPauseMin, pages: make(chan page, 1)}
+	r.clear.init()
 	return r
 }
 
@@ -173,9 +179,11 @@ func (r *runner) loop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	defer r.close()
+	r.workers.Go(func() { r.clear.work(r.m.ctx, r.m.opts.Deps.DB.Observers(), r.id, r.m.log) })
 	for {
 		now := time.Now()
 		r.startScan(now)
+		r.clear.start(now)
 		r.dispatch(now)
 		timer.Reset(max(0, time.Until(r.nextDue(now))))
 		select {
@@ -186,6 +194,8 @@ func (r *runner) loop() {
 			r.takePage(p)
 		case res := <-r.results:
 			r.finish(res)
+		case done := <-r.clear.cleared:
+			r.clear.finish(done)
 		case <-r.stop:
 			return
 		case <-r.m.closing:
@@ -194,20 +204,21 @@ func (r *runner) loop() {
 	}
 }
 
-// close waits for the workers and frees their sessions.
+// close waits until all goroutines have ended. What has been handled is cleared.
 func (r *runner) close() {
 	for ; r.running > 0; r.running-- {
 		res := <-r.results
 		r.idle = append(r.idle, res.worker)
+		r.clear.add(res.h.Done, time.Now())
 	}
 	if r.scan.reading {
 		<-r.scan.pages
 	}
 	for _, w := range r.idle {
-		if w != nil {
-			w.Close()
-		}
+		close(w.jobs)
 	}
+	r.clear.close()
+	r.workers.Wait()
 	r.m.metrics.forget(r.stats)
 }
 
@@ -225,7 +236,7 @@ func (r *runner) nextDue(now time.Time) time.Time {
 	if !r.gathering.IsZero() && r.gathering.Before(due) {
 		due = r.gathering
 	}
-	return due
+	return r.clear.nextDue(due)
 }
 
 // full reports whether the queue takes no more cells of scans: it has enough for the workers, and leaves the others to other
@@ -254,10 +265,13 @@ func (r *runner) takeShared() {
 	}
 }
 
-// add queues a cell, unless its key is queued, and reports whether it was not. scanned: a scan has found it.
+// add queues a cell, unless its key is queued, or the cell is handled and yet to be cleared, and reports whether it has. scanned: a scan has
+// found it.
 func (r *runner) add(c kv.NotifyCell, scanned bool) (added bool) {
 	it, queued := r.items[string(c.Key)]
 	switch {
+	case !queued && r.clear.covers(&c):
+		return false
 	case !queued:
 		it = &item{cell: c, scanned: scanned}
 		r.items[string(c.Key)] = it
@@ -347,21 +361,30 @@ func (r *runner) dispatch(now time.Time) {
 	for len(r.delayed) > 0 && !r.delayed[0].due.After(now) {
 		r.ready = append(r.ready, heap.Pop(&r.delayed).(*item))
 	}
-	for len(r.ready) > 0 && r.running < r.target.observer.Concurrency && !r.gathers(now) {
+	for len(r.ready) > 0 && r.running < r.target.observer.Concurrency && !r.clear.full() && !r.gathers(now) {
 		some := r.takeBatch()
 		for _, it := range some {
 			it.working = true
 		}
 		r.running++
-		var w *session.Observing
-		if n := len(r.idle); n > 0 {
-			w, r.idle = r.idle[n-1], r.idle[:n-1]
-		}
-		go r.work(w, some, r.target.observer, r.aside)
+		j := job{items: some, observer: r.target.observer, opts: session.HandleOptions{TakeBack: r.aside, Lock: r.locking > 0}}
+		r.locking = max(0, r.locking-1)
+		r.idleWorker().jobs <- j
 	}
-	if len(r.ready) == 0 || r.running >= r.target.observer.Concurrency {
+	if len(r.ready) == 0 || r.running >= r.target.observer.Concurrency || r.clear.full() {
 		r.gathering = time.Time{}
 	}
+}
+
+// idleWorker takes a worker, a new one if all are at work.
+func (r *runner) idleWorker() (w *worker) {
+	if n := len(r.idle); n > 0 {
+		w, r.idle = r.idle[n-1], r.idle[:n-1]
+		return w
+	}
+	w = &worker{jobs: make(chan job, 1)}
+	r.workers.Go(func() { r.work(w) })
+	return w
 }
 
 // gathers reports whether the queue waits to become a batch: as long as a transaction is under way, others of an observer that takes
@@ -396,41 +419,69 @@ func (r *runner) takeBatch() []*item {
 	return some
 }
 
+// worker is a goroutine with a session. It stays for the next job: a new goroutine's stack would have to grow first.
+type worker struct {
+	jobs    chan job
+	session *session.Observing // nil: it could not be made yet
+}
+
+// job is what a worker does in one transaction.
+type job struct {
+	items    []*item
+	observer *catalog.ObserverDescriptor
+	opts     session.HandleOptions
+}
+
 // result is what a worker reports.
 type result struct {
-	worker *session.Observing // nil: it could not be made
+	worker *worker
 	items  []*item
 	h      session.Handling
 	err    error // the cells are as they were
 	aside  bool  // the only item was set aside
 }
 
-// work handles items in one transaction, or sets the only one aside.
-func (r *runner) work(w *session.Observing, items []*item, o *catalog.ObserverDescriptor, asideKnown bool) {
-	res := result{worker: w, items: items}
-	defer func() { r.results <- res }()
-	if res.worker == nil {
-		if res.worker, res.err = session.NewObserving(r.m.ctx, r.m.opts.Deps, r.table, r.id); res.err != nil {
+// work is a worker's goroutine. It ends when jobs is closed.
+func (r *runner) work(w *worker) {
+	for j := range w.jobs {
+		res := result{worker: w, items: j.items}
+		r.handle(&j, &res)
+		r.results <- res
+	}
+	if w.session != nil {
+		w.session.Close()
+	}
+}
+
+// handle handles items in one transaction, or sets the only one aside.
+func (r *runner) handle(j *job, res *result) {
+	w := res.worker
+	if w.session == nil {
+		if w.session, res.err = session.NewObserving(r.m.ctx, r.m.opts.Deps, r.table, r.id); res.err != nil {
 			return
 		}
 	}
-	cells := make([]kv.NotifyCell, len(items))
-	for i, it := range items {
+	cells := make([]kv.NotifyCell, len(j.items))
+	for i, it := range j.items {
 		cells[i] = it.cell
 	}
-	res.h, res.err = res.worker.Handle(r.m.ctx, cells, asideKnown)
-	if res.err == nil || len(items) > 1 || session.Transient(res.err) {
+	res.h, res.err = w.session.Handle(r.m.ctx, cells, j.opts)
+	if res.err == nil {
+		return
+	}
+	res.h = session.Handling{}
+	if len(j.items) > 1 || session.Transient(res.err) {
 		return
 	}
 	var hop *session.HopError
-	if attempts := items[0].attempts + 1; attempts >= o.MaxAttempts || errors.As(res.err, &hop) {
+	if attempts := j.items[0].attempts + 1; attempts >= j.observer.MaxAttempts || errors.As(res.err, &hop) {
 		cause := res.err
-		h, err := res.worker.SetAside(r.m.ctx, cells[0], attempts, cause)
+		h, err := w.session.SetAside(r.m.ctx, cells[0], attempts, cause)
 		if err == nil {
 			res.h, res.err, res.aside = h, nil, len(h.Changes) > 0
 		}
 		if res.aside {
-			r.m.log.Warn("an observer cannot handle a change; it is in percodb.observer_errors", "observer", o.Name, "err", cause)
+			r.m.log.Warn("an observer cannot handle a change; it is in percodb.observer_errors", "observer", j.observer.Name, "err", cause)
 		}
 	}
 }
@@ -452,10 +503,9 @@ func pause(least time.Duration, n int) time.Duration {
 // finish deals with a worker's result.
 func (r *runner) finish(res result) {
 	r.running--
-	if res.worker != nil {
-		r.idle = append(r.idle, res.worker)
-	}
+	r.idle = append(r.idle, res.worker)
 	now := time.Now()
+	r.clear.add(res.h.Done, now)
 	switch {
 	case res.err == nil:
 		r.finishHandled(&res, now)
@@ -465,6 +515,7 @@ func (r *runner) finish(res result) {
 		}
 		r.scan.due = now.Add(scanPauseMin)
 	case session.Transient(res.err):
+		r.locking = lockingRuns
 		r.stats.conflict(len(res.items))
 		for _, it := range res.items {
 			it.tries++
@@ -510,6 +561,9 @@ func (r *runner) finishHandled(res *result, now time.Time) {
 		default:
 			r.delay(it, now.Add(laterPoll))
 		}
+	}
+	if res.h.Locked > 0 {
+		r.locking = lockingRuns
 	}
 	if look := now.Add(lockedLook); res.h.Locked > 0 && r.scan.due.After(look) {
 		r.scan.due = look

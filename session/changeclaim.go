@@ -96,7 +96,7 @@ func (c *changeClaim) claim(ctx context.Context, cells []kv.NotifyCell) error {
 	}
 	c.requests++
 	c.passed += len(cells)
-	rows, err := readChanged(ctx, tx.txn, c.table, claim.Changes, &tx.claimed)
+	rows, err := changedRows(c.table, claim.Changes, &tx.claimed)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (x *statementRunner) commitUnwanted(ctx context.Context, w *changesWait) er
 	if err != nil {
 		return err
 	}
-	rows, err := readChanged(ctx, x.tx.txn, w.node.Table, claim.Changes, &x.tx.claimed)
+	rows, err := changedRows(w.node.Table, claim.Changes, &x.tx.claimed)
 	if err != nil {
 		return err
 	}

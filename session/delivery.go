@@ -38,23 +38,15 @@ type delivery struct {
 // changedColumns is the number of columns of catalog.ChangedRelation that precede the table's.
 const changedColumns = 2
 
-// readChanged reads the rows of claimed changes as of the snapshot, and marks those that are gone. The rows are those of
-// catalog.ChangedRelation, valid until the transaction ends; their memory is drawn from account.
-func readChanged(ctx context.Context, txn *percolator.Txn, t *catalog.TableDescriptor, changes []observe.Change, account *memory.Account) ([]types.Row, error) {
+// changedRows decodes the rows of claimed changes: they are those of catalog.ChangedRelation, valid until the transaction
+// ends; their memory is drawn from account.
+func changedRows(t *catalog.TableDescriptor, changes []observe.Change, account *memory.Account) (_ []types.Row, err error) {
 	if len(changes) == 0 {
 		return nil, nil
 	}
-	keys := make([][]byte, len(changes))
-	for i := range changes {
-		keys[i] = changes[i].Key
-	}
-	values, err := txn.BatchGet(ctx, keys)
-	if err != nil {
-		return nil, err
-	}
 	size := int64(0)
-	for i := range values {
-		size += int64(len(keys[i]) + len(values[i]) + (len(t.Columns)+changedColumns)*datumBytes)
+	for i := range changes {
+		size += int64(len(changes[i].Key) + len(changes[i].Row) + (len(t.Columns)+changedColumns)*datumBytes)
 	}
 	if err := account.Grow(size); err != nil {
 		return nil, err
@@ -69,8 +61,7 @@ func readChanged(ctx context.Context, txn *percolator.Txn, t *catalog.TableDescr
 	}
 	rows := make([]types.Row, len(changes))
 	for i := range changes {
-		changes[i].Gone = values[i] == nil
-		if rows[i], err = changedRow(t, &changes[i], &d, values[i]); err != nil {
+		if rows[i], err = changedRow(t, &changes[i], &d); err != nil {
 			return nil, err
 		}
 	}
@@ -80,13 +71,14 @@ func readChanged(ctx context.Context, txn *percolator.Txn, t *catalog.TableDescr
 // datumBytes is the size of a types.Datum.
 const datumBytes = 24
 
-// changedRow makes the row of a change from the value of the table's row; nil: there is none.
-func changedRow(t *catalog.TableDescriptor, c *observe.Change, d *rowenc.Decoder, value []byte) (types.Row, error) {
+// changedRow decodes the row of a change.
+func changedRow(t *catalog.TableDescriptor, c *observe.Change, d *rowenc.Decoder) (types.Row, error) {
 	row := make(types.Row, changedColumns+len(t.Columns))
-	row[0], row[1] = types.Int(int64(c.CommitTS)), types.Bool(c.Gone)
+	gone := c.Row == nil
+	row[0], row[1] = types.Int(int64(c.CommitTS)), types.Bool(gone)
 	columns := row[changedColumns:]
-	if !c.Gone {
-		return row, d.Decode(c.Key, value, columns)
+	if !gone {
+		return row, d.Decode(c.Key, c.Row, columns)
 	}
 	key, err := rowenc.KeyColumns(t, &t.Primary, c.Key)
 	for i := range key {

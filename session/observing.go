@@ -50,30 +50,36 @@ func (o *Observing) Close() { o.s.Close() }
 type Handling struct {
 	// Changes are those that the transaction has handled, ascending by key.
 	Changes []observe.Change
+	// Done are the cells to clear, ascending by key: those of the changes, and of others that were handled before.
+	Done []kv.NotifyUpTo
 	// Locked and Later are the numbers of cells that other transactions have claimed, and that are newer than this one. Further cells
 	// were handled before.
 	Locked, Later int
 }
 
+// HandleOptions say how Handle works.
+type HandleOptions struct {
+	// TakeBack: rows are set aside (percodb.observer_errors), and handled ones are taken off that list.
+	TakeBack bool
+	// Lock has the transaction lock what it claims, and what its statements change, before it does. Otherwise a conflict shows when it
+	// commits, which is cheaper as long as there are few.
+	Lock bool
+}
+
 // Handle claims the rows of notify cells, which ascend by key, and runs the observer's body for them in one transaction.
-// asideKnown: rows are set aside (percodb.observer_errors), and handled ones are taken off that list.
 //
 // Errors: ErrNoObserver; *HopError, of the first cell with a chain that is too long; those of the transaction and of the body's
 // statements, with the kinds of errkind. After an error nothing has changed, except that after one of kind Undetermined the
 // cells may have been handled.
-func (o *Observing) Handle(ctx context.Context, cells []kv.NotifyCell, asideKnown bool) (h Handling, err error) {
-	err = o.transact(ctx, func(ctx context.Context) error {
-		var rows []types.Row
-		c, err := o.claim(ctx, cells, func(ctx context.Context, changes []observe.Change) (err error) {
-			rows, err = readChanged(ctx, o.s.tx.txn, o.body.table, changes, &o.s.tx.claimed)
-			return err
-		})
+func (o *Observing) Handle(ctx context.Context, cells []kv.NotifyCell, opts HandleOptions) (h Handling, err error) {
+	err = o.transact(ctx, opts.Lock || !o.body.optimistic(), func(ctx context.Context) error {
+		c, err := o.claim(ctx, cells)
 		if err != nil {
 			return err
 		}
-		h = Handling{Changes: c.Changes, Locked: c.Locked, Later: c.Later}
+		h = handlingOf(c)
 		if len(c.Changes) == 0 {
-			return c.Clear(ctx)
+			return nil
 		}
 		for i := range c.Changes {
 			if c.Changes[i].Hop >= observe.MaxHop {
@@ -81,7 +87,7 @@ func (o *Observing) Handle(ctx context.Context, cells []kv.NotifyCell, asideKnow
 					o.body.observer.Name, observe.MaxHop, o.chain(ctx))}
 			}
 		}
-		if asideKnown {
+		if opts.TakeBack {
 			if err := o.takeBack(ctx, c.Changes); err != nil {
 				return err
 			}
@@ -89,23 +95,38 @@ func (o *Observing) Handle(ctx context.Context, cells []kv.NotifyCell, asideKnow
 		if err := o.body.prepare(ctx, o.s); err != nil {
 			return err
 		}
+		rows, err := changedRows(o.body.table, c.Changes, &o.s.tx.claimed)
+		if err != nil {
+			return err
+		}
 		o.s.runner.hop = c.Hop()
 		if err := o.body.run(ctx, o.s, rows); err != nil {
 			return err
 		}
-		return o.s.tx.acknowledge(c, o.body.table)
+		return o.acknowledge(c)
 	})
 	return h, err
 }
 
+func handlingOf(c *observe.Claim) Handling {
+	return Handling{Changes: c.Changes, Done: c.Done(), Locked: c.Locked, Later: c.Later}
+}
+
+// acknowledge makes the transaction's commit acknowledge a claim. Nothing follows it that could take the acknowledgements back, so that
+// all cells of the claim may be cleared after the commit.
+func (o *Observing) acknowledge(c *observe.Claim) error {
+	o.s.tx.guard.Writes(o.body.table, 0)
+	return c.Acknowledge(o.s.tx.txn)
+}
+
 // SetAside acknowledges a change that cannot be handled, and records why (percodb.observer_errors).
 func (o *Observing) SetAside(ctx context.Context, cell kv.NotifyCell, attempts int, cause error) (h Handling, err error) {
-	err = o.transact(ctx, func(ctx context.Context) error {
-		c, err := o.claim(ctx, []kv.NotifyCell{cell}, o.markGone)
+	err = o.transact(ctx, true, func(ctx context.Context) error {
+		c, err := o.claim(ctx, []kv.NotifyCell{cell})
 		if err != nil {
 			return err
 		}
-		h = Handling{Changes: c.Changes, Locked: c.Locked, Later: c.Later}
+		h = handlingOf(c)
 		if len(c.Changes) == 0 {
 			return nil
 		}
@@ -117,7 +138,7 @@ func (o *Observing) SetAside(ctx context.Context, cell kv.NotifyCell, attempts i
 		if err != nil {
 			return err
 		}
-		return o.s.tx.acknowledge(c, o.body.table)
+		return o.acknowledge(c)
 	})
 	return h, err
 }
@@ -140,8 +161,8 @@ func (o *Observing) takeBack(ctx context.Context, changes []observe.Change) erro
 	return nil
 }
 
-// transact runs f in a transaction under the present schema.
-func (o *Observing) transact(ctx context.Context, f func(ctx context.Context) error) (err error) {
+// transact runs f in a transaction under the present schema, which locks what it changes before it does, or else is optimistic.
+func (o *Observing) transact(ctx context.Context, locks bool, f func(ctx context.Context) error) (err error) {
 	s := o.s
 	s.env.Ctx = s.interrupts.begin(0) // statement_timeout is that of the body's statements
 	s.meter.Begin(s.env.Ctx)
@@ -161,6 +182,7 @@ func (o *Observing) transact(ctx context.Context, f func(ctx context.Context) er
 	startStatement(&s.env)
 	s.runner.hop = 0
 	s.tx.phase.on(begin)
+	s.tx.optimistic = !locks
 	if err := s.tx.use(s.env.Ctx); err != nil {
 		return err
 	}
@@ -174,39 +196,24 @@ func (o *Observing) transact(ctx context.Context, f func(ctx context.Context) er
 	return s.tx.commit(s.env.Ctx)
 }
 
-// markGone marks the changes whose rows are gone. Unlike readChanged it draws no memory: a row that is too large can be set aside.
-func (o *Observing) markGone(ctx context.Context, changes []observe.Change) error {
-	for i := range changes {
-		value, err := o.s.tx.txn.Get(ctx, changes[i].Key)
-		if err != nil {
-			return err
-		}
-		changes[i].Gone = value == nil
-	}
-	return nil
-}
-
-// claim claims the rows of cells, and has read read them. It starts over when the snapshot moves.
-func (o *Observing) claim(ctx context.Context, cells []kv.NotifyCell, read func(context.Context, []observe.Change) error) (d delivery, err error) {
+// claim claims the rows of cells. It starts over when the snapshot moves.
+func (o *Observing) claim(ctx context.Context, cells []kv.NotifyCell) (c *observe.Claim, err error) {
 	txn := o.s.tx.txn
 	start := txn.Savepoint()
 	for range maxAttempts {
-		d.of = Delivery(o.s.tx.db, o.body.table, o.body.observer)
-		if d.Claim, err = d.of.Claim(ctx, txn, cells); err == nil {
-			return d, read(ctx, d.Changes)
-		}
+		c, err = Delivery(o.s.tx.db, o.body.table, o.body.observer).Claim(ctx, txn, cells)
 		if !errors.Is(err, percolator.ErrRestartStatement) {
-			return d, err
+			return c, err
 		}
 		txn.RestartStatement(start)
 		if err = o.s.tx.beginStatement(ctx); err != nil {
-			return d, err
+			return nil, err
 		}
 		if err = o.refresh(ctx); err != nil {
-			return d, err
+			return nil, err
 		}
 	}
-	return d, err
+	return nil, err
 }
 
 // refresh makes the body that of the transaction's schema.
@@ -318,11 +325,26 @@ type observerBody struct {
 	changed  *catalog.TableDescriptor // the relation changed
 	when     expr.Scalar              // nil: every change
 	plans    []*cachedPlan            // by statement; nil: to be made
+	locks    bool                     // one of plans is of a statement that locks rows by itself: FOR UPDATE and its kind
 	params   types.Row                // scratch
 }
 
+// optimistic reports whether the statements, as they were planned last, may run in an optimistic transaction: they do not lock rows by
+// themselves. nil: it is not known.
+func (b *observerBody) optimistic() bool { return b != nil && b.plans != nil && !b.locks }
+
 // prepare makes sure that condition and statements are planned, and that the plans hold under the transaction's schema.
 func (b *observerBody) prepare(ctx context.Context, s *Session) error {
+	if err := b.plan(ctx, s); err != nil {
+		return err
+	}
+	if b.locks && !s.tx.txn.Pessimistic() { // The next transaction locks.
+		return pgerror.New(pgerror.SerializationFailure, "the observer's body has changed")
+	}
+	return nil
+}
+
+func (b *observerBody) plan(ctx context.Context, s *Session) error {
 	r := catalog.WithLocal(s.tx.resolver, b.changed)
 	for _, p := range b.plans {
 		if ok, err := p.holds(ctx, r); err != nil {
@@ -347,12 +369,14 @@ func (b *observerBody) prepare(ctx context.Context, s *Session) error {
 		opts.Rows = b.rows
 	}
 	plans := make([]*cachedPlan, len(statements))
+	b.locks = false
 	for i, tree := range statements {
 		plan, err := planner.Build(ctx, tree, r, &s.env, opts)
 		if err != nil {
 			return err
 		}
 		plans[i] = &cachedPlan{Plan: plan, version: plan.SchemaVersion}
+		b.locks = b.locks || plan.Locks != ""
 	}
 	b.plans = plans
 	return nil
@@ -436,25 +460,27 @@ func (b *observerBody) run(ctx context.Context, s *Session, rows []types.Row) er
 		return err
 	}
 	if b.observer.Batch > 1 && len(accepted) > 0 {
-		return b.runStatements(ctx, s, accepted, nil)
+		return b.runStatements(ctx, s, accepted, nil, true)
 	}
 	for i := range accepted {
-		if err := b.runStatements(ctx, s, accepted[i:i+1], b.inputs(accepted[i])); err != nil {
+		if err := b.runStatements(ctx, s, accepted[i:i+1], b.inputs(accepted[i]), i == len(accepted)-1); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// runStatements runs the statements once, with the rows of the relation changed, and the values of NEW and KEY.
-func (b *observerBody) runStatements(ctx context.Context, s *Session, changed []types.Row, params types.Row) error {
+// runStatements runs the statements once, with the rows of the relation changed, and the values of NEW and KEY. last: none follow in
+// the transaction.
+func (b *observerBody) runStatements(ctx context.Context, s *Session, changed []types.Row, params types.Row, last bool) error {
 	s.view.changed = changed
-	defer func() { s.view.changed = nil }()
+	defer func() { s.view.changed, s.runner.last = nil, false }()
 	defer s.interrupts.next(0)
-	for _, plan := range b.plans {
+	for i, plan := range b.plans {
 		startStatement(&s.env)
 		s.tx.txn.KeepReads() // A lock may move the snapshot, but not away from what was claimed and read before.
 		s.interrupts.next(s.settings.StatementTimeout)
+		s.runner.last = last && i == len(b.plans)-1 && s.tx.optimistic
 		if _, err := s.runner.executePlan(ctx, &run{plan: plan, params: params}, &rowCollector{discard: true}); err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func (x *statementRunner) openRunner(ctx context.Context, r *run, inputs types.R
 func (x *statementRunner) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
 		Resolver: x.tx.resolver, Env: x.env, Inputs: inputs, RowIDs: x.deps.Catalog,
-		System: x.view, EagerUnique: x.tx.phase.shared() || x.tx.pessimistic || x.tx.pipeline.shared(),
+		System: x.view, EagerUnique: x.tx.phase.shared() && !x.last || x.tx.pessimistic || x.tx.pipeline.shared(),
 		GroupSize: x.deps.GroupSize, PageHint: x.deps.PageHint, Scratch: &x.scratch, Logger: x.log, Hop: x.hop,
 	}
 	if x.tx.latest {

@@ -128,6 +128,7 @@ type statementRunner struct {
 	commands *commands
 	scratch  executor.Scratch
 	hop      uint8     // of the session's changes; see executor.Runtime
+	last     bool      // the transaction is an optimistic one that ends with the plan that runs: its commit checks unique keys
 	inputs   types.Row // of the plan that runs, unless that keeps its own
 }
 

@@ -53,12 +53,13 @@ type txnState struct {
 	modes          settings.Modes
 	fixed, queried bool
 	asOf           tso.Timestamp // AS OF SYSTEM TIME, 0: the present
-	// pessimistic: it takes locks before it writes although it is no block.
-	pessimistic bool
-	savepoints  []savepoint
-	pipeline    pipelineState
-	asked       asked      // by LISTEN, UNLISTEN and NOTIFY
-	delivered   []delivery // changes that the commit acknowledges
+	// pessimistic: it takes locks before it writes although it is no block; optimistic: it does not although it is one, of an
+	// observer's body.
+	pessimistic, optimistic bool
+	savepoints              []savepoint
+	pipeline                pipelineState
+	asked                   asked      // by LISTEN, UNLISTEN and NOTIFY
+	delivered               []delivery // changes that the commit acknowledges
 }
 
 // failure is what the explanation of a failed commit needs of its transaction.
@@ -115,7 +116,7 @@ func (t *transaction) beginTxn(ctx context.Context) error {
 	} else {
 		var err error
 		txn, err = t.db.BeginTxn(ctx, percolator.TxnOptions{
-			Isolation: snapshots(t.modes.Isolation), Pessimistic: t.pessimistic || t.phase.shared(),
+			Isolation: snapshots(t.modes.Isolation), Pessimistic: t.pessimistic || t.phase.shared() && !t.optimistic,
 		})
 		if err != nil {
 			return err

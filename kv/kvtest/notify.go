@@ -222,6 +222,26 @@ var notifyCases = []Case{
 		_, err = e.notifyScan(0, "a", "b", 1)
 		want[*mvcc.InvalidRequestError](e, err)
 	}},
+	{"NotifyScan/one key", "", func(e *env) {
+		ts := e.storeObserved("a", "a\x00", "ab")
+		for key, there := range map[string]bool{"a": true, "a\x00": true, "aa": false, "ab": true} {
+			page, err := e.notifyScan(obs, key, key+"\x00", 1)
+			e.must(err)
+			cells := ""
+			if there {
+				cells = cell(key, ts, 0)
+			}
+			equal(e, key, showCells(page.Cells), cells)
+			equal(e, "end", page.ResumeKey == nil, true)
+			page, err = e.notifyScan(obs2, key, key+"\x00", 1)
+			e.must(err)
+			equal(e, "of another observer", len(page.Cells), 0)
+		}
+		equal(e, "cleared", e.clear(ts, "ab"), 1)
+		page, err := e.notifyScan(obs, "ab", "ab\x00", 1)
+		e.must(err)
+		equal(e, "after it is cleared", len(page.Cells), 0)
+	}},
 	{"NotifyClear/leaves what is newer", "", func(e *env) {
 		old := e.storeObserved("a", "b", "c")
 		newer := e.storeObserved("b")

@@ -455,3 +455,26 @@ func TestDecideCells(t *testing.T) {
 		}
 	}
 }
+
+// Goal: rare hints are passed on at once, those of busy writers together, and no later than a pause after the ones before.
+func TestHintPace(t *testing.T) {
+	var p hintPace
+	now := time.Unix(1000, 0)
+	for i := range 100 {
+		if wait := p.next(now); wait != 0 {
+			t.Fatalf("the %dth rare hint waits for %v", i, wait)
+		}
+		now = now.Add(hintPause)
+	}
+	passed := 0
+	for end := now.Add(100 * hintPause); now.Before(end); passed++ { // There is a new hint whenever the last was passed on.
+		wait := p.next(now)
+		if wait > hintPause {
+			t.Fatalf("a hint waits for %v", wait)
+		}
+		now = now.Add(wait)
+	}
+	if passed < 100 || passed > 100+hintBurst+1 {
+		t.Errorf("hints were passed on %d times in 100 pauses", passed)
+	}
+}

@@ -108,6 +108,9 @@ func (s *State) NotifyScan(ctx context.Context, start, end []byte, observer uint
 	if limit <= 0 || observer == 0 {
 		return p, &InvalidRequestError{Detail: fmt.Sprintf("scan for %d cells of observer %d", limit, observer)}
 	}
+	if len(end) == len(start)+1 && end[len(start)] == 0 && bytes.HasPrefix(end, start) {
+		return s.notifyGet(start, observer)
+	}
 	it, err := s.eng.NewRangeIter(appendNotifyKey(nil, observer, start), appendNotifyUpper(nil, observer, end))
 	if err != nil {
 		return p, err
@@ -135,6 +138,20 @@ func (s *State) NotifyScan(ctx context.Context, start, end []byte, observer uint
 	}
 	p.Passed = max(0, it.Steps()-before-len(p.Cells))
 	return p, it.Error()
+}
+
+// notifyGet is NotifyScan of one key.
+func (s *State) notifyGet(key []byte, observer uint64) (p NotifyPage, err error) {
+	it, err := s.eng.NewPointIter(storage.PointRead)
+	if err != nil {
+		return p, err
+	}
+	defer it.Close()
+	c, err := readCell(it, appendNotifyKey(nil, observer, key))
+	if err == nil && c.latest != 0 {
+		p.Cells = []NotifyCell{{Key: bytes.Clone(key), Latest: c.latest, Hop: c.hop}}
+	}
+	return p, err
 }
 
 // NotifyClear removes those of an observer's cells that are not newer than given, and returns how many. The removal is

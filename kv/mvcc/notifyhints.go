@@ -5,6 +5,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/percodb/percodb/tso"
 )
@@ -14,6 +15,27 @@ const (
 	maxHints     = 4096
 	maxHintBytes = 1 << 20 // of their keys
 )
+
+// The first hintBurst hints are passed on at once, each with what comes while its watcher is at work; those of busy writers every hintPause,
+// because to wake a watcher costs about as much as a small commit.
+const (
+	hintPause = 500 * time.Microsecond
+	hintBurst = 16
+)
+
+// hintPace says when hints may be passed on: the bucket that leaks one each hintPause, and holds hintBurst.
+type hintPace struct {
+	empty time.Time // when the bucket is
+}
+
+// next takes note that hints are to be passed on, and returns how long to wait before.
+func (p *hintPace) next(now time.Time) time.Duration {
+	if p.empty.Before(now) {
+		p.empty = now
+	}
+	p.empty = p.empty.Add(hintPause)
+	return max(0, p.empty.Sub(now)-hintBurst*hintPause)
+}
 
 // notifyHints passes hints on to watchers. Commits do not wait for them.
 type notifyHints struct {
@@ -102,11 +124,22 @@ func (n *notifyHints) each(f func(w *hintWatcher)) {
 func (s *State) WatchNotify(ctx context.Context, f func([]NotifyHint) error) error {
 	w := s.hints.enter()
 	defer s.hints.leave(w)
+	var pace hintPace
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-w.ready:
+		}
+		if wait := pace.next(time.Now()); wait > 0 {
+			timer.Reset(wait)
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-timer.C:
+			}
 		}
 		if err := f(s.hints.take(w)); err != nil {
 			return err

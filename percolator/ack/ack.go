@@ -2,7 +2,8 @@
 // that the observer's transactions leave. It is used by the delivery (package observe) and by the model of the protocol.
 //
 //	a writer commits at c            the cell says c; a further change raises it
-//	a transaction with snapshot s    locks the acknowledgement, reads it and the row at s, and acts on the row
+//	a transaction with snapshot s    reads the acknowledgement and the row at s, and acts on the row; it may lock the
+//	                                 acknowledgement first
 //	it commits                       with acknowledgement s, in the same transaction
 //	after that                       the cell is cleared, unless it is above s by now
 //
@@ -53,7 +54,7 @@ func Parse(value []byte) (Ack, error) {
 	return Ack{Snapshot: tso.Timestamp(binary.BigEndian.Uint64(value)), Gone: value[8]&flagGone != 0}, nil
 }
 
-// Verdict is what a transaction that has locked the acknowledgement of a row does with a notify cell.
+// Verdict is what a transaction that has read the acknowledgement of a row does with a notify cell.
 type Verdict uint8
 
 const (
@@ -68,7 +69,7 @@ const (
 	Later
 )
 
-// Decide returns the verdict about a cell that was read before the acknowledgement was locked. change is the cell's
+// Decide returns the verdict about a cell that was read before the transaction began, or locked the acknowledgement. change is the cell's
 // commit_ts, acked the snapshot of the acknowledgement, read at snapshot; 0: there is none.
 func Decide(change, snapshot, acked tso.Timestamp) Verdict {
 	switch {

@@ -204,16 +204,13 @@ func project(ctx context.Context, txn *percolator.Txn, c *Claim) error {
 	sum := number(value)
 	for i := range c.Changes {
 		change := &c.Changes[i]
-		row, err := txn.Get(ctx, change.Key)
-		if err != nil {
-			return err
-		}
+		row := change.Row
 		last, err := txn.Get(ctx, contribution(change.Key))
 		if err != nil {
 			return err
 		}
 		sum += number(row) - number(last)
-		if change.Gone = row == nil; change.Gone {
+		if row == nil {
 			err = txn.Delete(contribution(change.Key))
 		} else {
 			err = txn.Put(contribution(change.Key), row)

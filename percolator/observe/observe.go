@@ -4,8 +4,8 @@
 //
 //	cells  := o.Pending(…)            what has changed; any number of workers may look at the same time
 //	txn    := db.BeginTxn(…)          after that, so that its snapshot includes the changes
-//	claim  := o.Claim(txn, cells)     locks the acknowledgements, without waiting, and decides
-//	…                                 the caller reads the claimed rows at the snapshot, and acts in txn
+//	claim  := o.Claim(txn, cells)     reads acknowledgements and rows at the snapshot, and decides
+//	…                                 the caller acts upon the rows in txn
 //	claim.Acknowledge(txn)            the acknowledgements are part of txn
 //	txn.Commit()                      if it fails, or its process dies, the changes are pending as before
 //	claim.Clear()                     if it is forgotten, the next worker clears
@@ -58,20 +58,19 @@ func (o *Observer) Pending(ctx context.Context, limit int, from []byte) (cells [
 	return o.Cells.Scan(ctx, o.ID, below(o.Rows), limit, from)
 }
 
-// Change is a changed row. The row is read at the snapshot, which may be later than the change.
+// Change is a changed row, as of the snapshot, which may be later than the change.
 type Change struct {
 	Key      []byte        // of the row
+	Row      []byte        // its value; nil: it is gone
 	CommitTS tso.Timestamp // of the newest change in the snapshot, as far as it is known
 	Hop      uint8         // as in kv.NotifySet, of that change
-	// Gone is set by the caller, who has found no row at the snapshot.
-	Gone bool
 }
 
 // Claim is the changes that a transaction delivers.
 type Claim struct {
 	// Changes ascend by key. The caller may drop some before Acknowledge: they stay pending.
 	Changes []Change
-	// Snapshot is that of the transaction, at which the rows must be read.
+	// Snapshot is that of the transaction.
 	Snapshot tso.Timestamp
 	// Locked and Later are the numbers of cells that other transactions have claimed, and that are newer than the snapshot.
 	Locked, Later int
@@ -82,8 +81,8 @@ type Claim struct {
 
 // Claim claims those of the cells, which ascend, that no other transaction has claimed and that are pending as of the
 // transaction's snapshot. The transaction should have begun, or begun its statement, after the cells were read: changes
-// that are newer than its snapshot stay pending. A pessimistic transaction locks the acknowledgements until it ends; of
-// optimistic ones that claim a change at the same time one commits.
+// that are newer than its snapshot stay pending. A pessimistic transaction locks the acknowledgements until it ends,
+// without waiting for others; of optimistic ones that acknowledge a change at the same time one commits.
 //
 // The error percolator.ErrRestartStatement means what it does for Txn.AcquireLocks: call Claim again with the same
 // cells. The other errors are those of Txn.AcquireLocks and Txn.BatchGet.
@@ -100,9 +99,12 @@ func (o *Observer) Claim(ctx context.Context, t *percolator.Txn, cells []kv.Noti
 		c.Snapshot = t.ReadTS()
 		return c, nil
 	}
-	skipped, err := t.AcquireLocks(ctx, percolator.LockOptions{SkipLocked: true}, keys...)
-	if err != nil {
-		return nil, err
+	var skipped []bool
+	if t.Pessimistic() {
+		var err error
+		if skipped, err = t.AcquireLocks(ctx, percolator.LockOptions{SkipLocked: true}, keys...); err != nil {
+			return nil, err
+		}
 	}
 	c.Snapshot = t.ReadTS()
 	if skipped != nil {
@@ -117,15 +119,20 @@ func (o *Observer) Claim(ctx context.Context, t *percolator.Txn, cells []kv.Noti
 	return c, c.decide(ctx, t, cells, keys)
 }
 
-// decide decides about cells whose acknowledgements, at keys, are locked.
+// decide decides about cells whose acknowledgements are at keys.
 func (c *Claim) decide(ctx context.Context, t *percolator.Txn, cells []kv.NotifyCell, keys [][]byte) error {
 	if len(cells) == 0 {
 		return nil
 	}
-	values, err := t.BatchGet(ctx, keys)
+	both := make([][]byte, 0, 2*len(cells)) // Usually this is their order.
+	for i := range cells {
+		both = append(both, cells[i].Key)
+	}
+	values, err := t.BatchGet(ctx, append(both, keys...))
 	if err != nil {
 		return err
 	}
+	rows, values := values[:len(cells)], values[len(cells):]
 	unsure := false
 	verdicts := make([]ack.Verdict, len(cells))
 	for i := range cells {
@@ -155,12 +162,12 @@ func (c *Claim) decide(ctx context.Context, t *percolator.Txn, cells []kv.Notify
 	for i := range cells {
 		switch after := present[i]; {
 		case verdicts[i] == ack.Deliver:
-			c.add(&cells[i], after)
+			c.add(&cells[i], after, rows[i])
 		case verdicts[i] != ack.Confirm || after == nil:
 		case after.Latest > c.Snapshot:
 			c.Later++ // The cell may have been cleared, and be that of this newer change alone.
 		default:
-			c.add(&cells[i], after)
+			c.add(&cells[i], after, rows[i])
 		}
 	}
 	return nil
@@ -168,8 +175,8 @@ func (c *Claim) decide(ctx context.Context, t *percolator.Txn, cells []kv.Notify
 
 // add adds a change, of which the cell was found before the snapshot was taken, and after it (nil: no more). The later
 // one is more precise, unless its change is not in the snapshot.
-func (c *Claim) add(before, after *kv.NotifyCell) {
-	change := Change{Key: before.Key, CommitTS: before.Latest, Hop: before.Hop}
+func (c *Claim) add(before, after *kv.NotifyCell, row []byte) {
+	change := Change{Key: before.Key, Row: row, CommitTS: before.Latest, Hop: before.Hop}
 	if after != nil {
 		if change.Hop = max(change.Hop, after.Hop); after.Latest <= c.Snapshot {
 			change.CommitTS = max(change.CommitTS, after.Latest)
@@ -232,7 +239,7 @@ func (c *Claim) Hop() uint8 {
 func (c *Claim) Acknowledge(t *percolator.Txn) error {
 	for i := range c.Changes {
 		change := &c.Changes[i]
-		value := ack.Ack{Snapshot: c.Snapshot, Gone: change.Gone}.Append(nil)
+		value := ack.Ack{Snapshot: c.Snapshot, Gone: change.Row == nil}.Append(nil)
 		if err := t.Put(c.o.ackKey(change.Key), value); err != nil {
 			return err
 		}
@@ -282,7 +289,7 @@ func (c *Claim) Written(ctx context.Context, t *percolator.Txn) (bool, error) {
 		return false, err
 	}
 	for i := range c.Changes {
-		own := ack.Ack{Snapshot: c.Snapshot, Gone: c.Changes[i].Gone}
+		own := ack.Ack{Snapshot: c.Snapshot, Gone: c.Changes[i].Row == nil}
 		if !bytes.Equal(values[i], own.Append(nil)) {
 			return false, nil
 		}
@@ -303,6 +310,13 @@ func (c *Claim) Written(ctx context.Context, t *percolator.Txn) (bool, error) {
 // all that Acknowledge wrote: not if it may have failed, and not after a rollback to a savepoint before Acknowledge. It
 // need not be called.
 func (c *Claim) Clear(ctx context.Context) error {
+	_, err := c.o.Cells.Clear(ctx, c.o.ID, c.Done())
+	return err
+}
+
+// Done returns what Clear clears, ascending by key, for a caller that clears the cells of several claims together, at any
+// time after Clear may be called.
+func (c *Claim) Done() []kv.NotifyUpTo {
 	done := make([]kv.NotifyUpTo, 0, len(c.Changes)+len(c.seen))
 	seen := c.seen
 	for i := range c.Changes {
@@ -312,6 +326,5 @@ func (c *Claim) Clear(ctx context.Context) error {
 		}
 		done = append(done, kv.NotifyUpTo{Key: key, UpTo: c.Snapshot})
 	}
-	_, err := c.o.Cells.Clear(ctx, c.o.ID, append(done, seen...))
-	return err
+	return append(done, seen...)
 }

@@ -199,7 +199,10 @@ func (d *derived) project(ctx context.Context, x *txn, n int, claim *observe.Cla
 			return err
 		}
 		sum += value - last
-		if change.Gone = !found; found {
+		if found != (change.Row != nil) {
+			d.w.problem("row %s was delivered as %q, and is %d, %v at the snapshot", row, change.Row, value, found)
+		}
+		if found {
 			err = x.putInt(lastKey, value)
 		} else {
 			err = x.Delete([]byte(lastKey))
