@@ -1,10 +1,12 @@
 package observer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator/observe"
 	"github.com/percodb/percodb/tso"
 )
 
@@ -51,5 +53,28 @@ func TestClearer(t *testing.T) {
 	c.start(now)
 	if sorted := ascending(<-c.request); len(sorted) != 2 || sorted[0].UpTo != 20 || string(sorted[1].Key) != "z" {
 		t.Errorf("many were requested as %v", sorted)
+	}
+}
+
+// Goal: the latency of a change counts from the time that its hint names, whichever of a key's changes was handled; without a hint from
+// its timestamp.
+func TestCommitted(t *testing.T) {
+	at := func(key string, ts tso.Timestamp, micros int64) change {
+		return change{NotifyCell: kv.NotifyCell{Key: []byte(key), Latest: ts}, atMicros: micros}
+	}
+	newer, other := at("b", tso.FromPhysical(20)+8, 21_500), at("d", tso.FromPhysical(30), 31_000)
+	items := []*item{
+		{cell: at("a", tso.FromPhysical(10), 12_345)},
+		{cell: at("b", tso.FromPhysical(11), 13_000), again: &newer},
+		{cell: at("c", tso.FromPhysical(14), 0)},
+		{cell: at("d", tso.FromPhysical(15), 15_001), again: &other},
+		{cell: at("e", tso.FromPhysical(16), 16_001)},
+	}
+	got := committed(items, []observe.Change{
+		{Key: []byte("a"), CommitTS: tso.FromPhysical(10)}, {Key: []byte("b"), CommitTS: newer.Latest},
+		{Key: []byte("c"), CommitTS: tso.FromPhysical(14)}, {Key: []byte("d"), CommitTS: tso.FromPhysical(17)},
+	})
+	if want := []int64{12_345, 21_500, 14_000, 17_000}; !slices.Equal(got, want) {
+		t.Errorf("committed at %v, want %v", got, want)
 	}
 }

@@ -220,7 +220,7 @@ func (m *Manager) hint(hints []kv.NotifyHint) {
 			continue
 		}
 		if r := m.mu.runners[h.Observer]; r != nil {
-			r.hint(kv.NotifyCell{Key: h.Key, Latest: h.CommitTS})
+			r.hint(change{NotifyCell: kv.NotifyCell{Key: h.Key, Latest: h.CommitTS}, atMicros: h.AtMicros})
 		}
 		m.wakeAwaiting(h.Observer)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/kv"
+	"github.com/percodb/percodb/percolator/observe"
 	"github.com/percodb/percodb/session"
 )
 
@@ -52,7 +53,7 @@ type runner struct {
 	shared struct {
 		sync.Mutex
 		target target
-		hints  []kv.NotifyCell
+		hints  []change
 		scan   bool // look for cells now: hints may have been lost
 	}
 
@@ -76,13 +77,19 @@ type runner struct {
 	asideDue  time.Time
 }
 
+// change is a notify cell, and when its change was committed, in microseconds since the Unix epoch; 0: there was no hint that says so.
+type change struct {
+	kv.NotifyCell
+	atMicros int64
+}
+
 // item is a key with changes that are not handled.
 type item struct {
-	cell    kv.NotifyCell
+	cell    change
 	working bool
-	scanned bool           // there was no hint of it in this process
-	again   *kv.NotifyCell // a newer change that was found while the key was worked on
-	alone   bool           // not to be handled together with others
+	scanned bool    // there was no hint of it in this process
+	again   *change // a newer change that was found while the key was worked on
+	alone   bool    // not to be handled together with others
 	// attempts failed; tries were given up for a reason that goes by.
 	attempts, tries int
 	due             time.Time
@@ -148,7 +155,7 @@ func (r *runner) inform(t target) {
 }
 
 // hint tells the loop of a change.
-func (r *runner) hint(c kv.NotifyCell) {
+func (r *runner) hint(c change) {
 	r.shared.Lock()
 	if len(r.shared.hints) < maxQueued {
 		r.shared.hints = append(r.shared.hints, c)
@@ -267,22 +274,24 @@ func (r *runner) takeShared() {
 
 // add queues a cell, unless its key is queued, or the cell is handled and yet to be cleared, and reports whether it has. scanned: a scan has
 // found it.
-func (r *runner) add(c kv.NotifyCell, scanned bool) (added bool) {
+func (r *runner) add(c change, scanned bool) (added bool) {
 	it, queued := r.items[string(c.Key)]
 	switch {
-	case !queued && r.clear.covers(&c):
+	case !queued && r.clear.covers(&c.NotifyCell):
 		return false
 	case !queued:
 		it = &item{cell: c, scanned: scanned}
 		r.items[string(c.Key)] = it
 		r.ready = append(r.ready, it)
-	case c.Latest <= it.cell.Latest:
+	case c.Latest == it.cell.Latest:
+		it.cell.atMicros = max(it.cell.atMicros, c.atMicros)
+	case c.Latest < it.cell.Latest:
 	case it.working:
 		if it.again == nil || c.Latest > it.again.Latest {
 			it.again = &c
 		}
 	default:
-		it.cell.Latest, it.cell.Hop = c.Latest, max(c.Hop, it.cell.Hop)
+		it.cell.Latest, it.cell.Hop, it.cell.atMicros = c.Latest, max(c.Hop, it.cell.Hop), c.atMicros
 	}
 	return !queued
 }
@@ -324,7 +333,7 @@ func (r *runner) takePage(p page) {
 	}
 	// Several processes that read the same page begin at different places in it.
 	for i, turn := 0, rand.IntN(max(len(p.cells), 1)); i < len(p.cells); i++ {
-		if r.add(p.cells[(i+turn)%len(p.cells)], true) {
+		if r.add(change{NotifyCell: p.cells[(i+turn)%len(p.cells)]}, true) {
 			s.found = true
 		}
 	}
@@ -437,6 +446,7 @@ type result struct {
 	worker *worker
 	items  []*item
 	h      session.Handling
+	ended  time.Time
 	err    error // the cells are as they were
 	aside  bool  // the only item was set aside
 }
@@ -446,6 +456,7 @@ func (r *runner) work(w *worker) {
 	for j := range w.jobs {
 		res := result{worker: w, items: j.items}
 		r.handle(&j, &res)
+		res.ended = time.Now()
 		r.results <- res
 	}
 	if w.session != nil {
@@ -463,7 +474,7 @@ func (r *runner) handle(j *job, res *result) {
 	}
 	cells := make([]kv.NotifyCell, len(j.items))
 	for i, it := range j.items {
-		cells[i] = it.cell
+		cells[i] = it.cell.NotifyCell
 	}
 	res.h, res.err = w.session.Handle(r.m.ctx, cells, j.opts)
 	if res.err == nil {
@@ -543,7 +554,7 @@ func (r *runner) finishHandled(res *result, now time.Time) {
 		r.aside = true
 		r.stats.failed()
 	} else if len(res.h.Changes) > 0 {
-		r.stats.ran(res.h.Changes, now)
+		r.stats.ran(committed(res.items, res.h.Changes), res.ended)
 	}
 	changes := res.h.Changes
 	for _, it := range res.items {
@@ -574,6 +585,27 @@ func (r *runner) finishHandled(res *result, now time.Time) {
 	case slices.ContainsFunc(res.items, func(it *item) bool { return it.scanned }):
 		r.teleport()
 	}
+}
+
+// committed returns when changes were committed, in microseconds since the Unix epoch. Items and changes ascend by key.
+func committed(items []*item, changes []observe.Change) []int64 {
+	micros := make([]int64, len(changes))
+	for i := range changes {
+		c := &changes[i]
+		for len(items) > 0 && bytes.Compare(items[0].cell.Key, c.Key) < 0 {
+			items = items[1:]
+		}
+		micros[i] = c.CommitTS.Physical() * 1000
+		if len(items) == 0 || !bytes.Equal(items[0].cell.Key, c.Key) {
+			continue
+		}
+		for _, hinted := range []*change{&items[0].cell, items[0].again} {
+			if hinted != nil && hinted.Latest == c.CommitTS && hinted.atMicros != 0 {
+				micros[i] = hinted.atMicros
+			}
+		}
+	}
+	return micros
 }
 
 // delay queues an item that was worked on again.

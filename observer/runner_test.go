@@ -32,7 +32,7 @@ func TestQueueWithDelayedKeys(t *testing.T) {
 	r := testRunner()
 	delay := func(n int) {
 		for _, c := range cells(n)[len(r.items):] {
-			r.add(c, true)
+			r.add(change{NotifyCell: c}, true)
 			heap.Push(&r.delayed, r.items[string(c.Key)])
 		}
 		r.ready = nil
@@ -112,7 +112,7 @@ func TestTurnsOfCollector(t *testing.T) {
 func TestBatchesGatherForSomeTime(t *testing.T) {
 	r := testRunner()
 	r.target.observer.Batch, r.running = 10, 1
-	r.add(cells(1)[0], false)
+	r.add(change{NotifyCell: cells(1)[0]}, false)
 	now := time.Now()
 	r.scan.due = now.Add(time.Hour)
 	if !r.gathers(now) || !r.nextDue(now).Equal(now.Add(gatherMax)) {

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/percodb/percodb/catalog"
-	"github.com/percodb/percodb/percolator/observe"
 )
 
 // metrics are those of all observers of a process, by their names.
@@ -93,17 +92,17 @@ type stats struct {
 	second int64 // of rate's newest element
 }
 
-// ran counts a transaction that has committed.
-func (s *stats) ran(changes []observe.Change, now time.Time) {
+// ran counts a transaction that has committed, with changes that were committed at the given microseconds since the Unix epoch.
+func (s *stats) ran(committed []int64, now time.Time) {
 	s.runs.Inc()
-	s.changes.Add(float64(len(changes)))
+	s.changes.Add(float64(len(committed)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.totals.Runs++
 	s.advance(now)
 	s.rate[s.second%rateSeconds]++
-	for i := range changes {
-		millis := max(0, float64(now.UnixMicro())/1000-float64(changes[i].CommitTS.Physical()))
+	for _, micros := range committed {
+		millis := max(0, float64(now.UnixMicro()-micros)/1000)
 		s.latency.Observe(millis / 1000)
 		if len(s.last) < latencies {
 			s.last = append(s.last, millis)

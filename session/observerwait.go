@@ -29,8 +29,11 @@ const (
 	handledPollMax = 100 * time.Millisecond
 )
 
-// handledPage is the number of notify cells that are waited for together.
-const handledPage = 1000
+// handledPage is the number of notify cells that are read together, awaitedPage of those that are waited for, and read again and again.
+const (
+	handledPage = 1000
+	awaitedPage = 128
+)
 
 // run waits until every change of the table that is committed now is handled.
 func (o *observerWait) run(ctx context.Context) error {
@@ -49,7 +52,7 @@ func (o *observerWait) run(ctx context.Context) error {
 		return err
 	}
 	for from := []byte(nil); ; {
-		cells, next, err := o.observer.Pending(ctx, handledPage, from)
+		cells, next, err := o.observer.Pending(ctx, awaitedPage, from)
 		if err != nil {
 			return err
 		}

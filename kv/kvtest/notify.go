@@ -369,6 +369,7 @@ func watchCommits(e *env) {
 		}
 		equal(e, "observer", h.Observer, obs)
 		equal(e, "commit_ts", h.CommitTS, ts)
+		equal(e, "a time", h.AtMicros > 0, true)
 		seen[string(h.Key)] = true
 	}
 	e.must(e.notifyPut(e.now(), 0, "d"))

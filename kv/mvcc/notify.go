@@ -51,6 +51,9 @@ type NotifyHint struct {
 	Observer uint64
 	Key      []byte
 	CommitTS tso.Timestamp
+	// AtMicros is when that was, by the clock of the shard's process, in microseconds since the Unix epoch. The physical part of CommitTS
+	// may be 10 ms behind.
+	AtMicros int64
 }
 
 // validate returns *InvalidRequestError unless the set is well-formed.

@@ -253,7 +253,7 @@ func TestHintsAreBounded(t *testing.T) {
 		t.Errorf("the last hint is not that of the last commit: %d at %d", h.Observer, h.CommitTS)
 	}
 	for range maxHints + 10 {
-		w.hints.hint([]byte("k"), &testSets[0], ts)
+		w.hints.hint([]byte("k"), &testSets[0], ts, time.Now())
 	}
 	goOn <- struct{}{}
 	if hints := <-got; len(hints) > maxHints+1 || hints[0].Observer != 0 {

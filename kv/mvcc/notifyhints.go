@@ -141,18 +141,26 @@ func (s *State) WatchNotify(ctx context.Context, f func([]NotifyHint) error) err
 			case <-timer.C:
 			}
 		}
-		if err := f(s.hints.take(w)); err != nil {
+		select {
+		case <-w.ready: // by hints that came since, and are taken too
+		default:
+		}
+		hints := s.hints.take(w)
+		if len(hints) == 0 {
+			continue
+		}
+		if err := f(hints); err != nil {
 			return err
 		}
 	}
 }
 
 // hint makes hints of a commit of key.
-func (n *notifyHints) hint(key []byte, set *NotifySet, commitTS tso.Timestamp) {
+func (n *notifyHints) hint(key []byte, set *NotifySet, commitTS tso.Timestamp, at time.Time) {
 	key = bytes.Clone(key)
 	n.each(func(w *hintWatcher) {
 		for _, observer := range set.Observers {
-			w.add(NotifyHint{Observer: observer, Key: key, CommitTS: commitTS})
+			w.add(NotifyHint{Observer: observer, Key: key, CommitTS: commitTS, AtMicros: at.UnixMicro()})
 		}
 	})
 }
@@ -163,21 +171,30 @@ func (s *State) hintKeys(observer uint64, keys [][]byte, ts tso.Timestamp) {
 		return
 	}
 	keys = cloneKeys(keys)
+	at := time.Now().UnixMicro()
 	s.hints.each(func(w *hintWatcher) {
 		for _, key := range keys {
-			w.add(NotifyHint{Observer: observer, Key: key, CommitTS: ts})
+			w.add(NotifyHint{Observer: observer, Key: key, CommitTS: ts, AtMicros: at})
 		}
 	})
 }
 
-// hintVersions makes hints of a one-phase commit. It is called when others can read the versions without waiting.
-func (s *State) hintVersions(args *PrewriteRequest, commitTS tso.Timestamp) {
+// hintTime is called before a one-phase commit, and returns the time for hintVersions; zero: nobody wants hints.
+func (s *State) hintTime(args *PrewriteRequest) time.Time {
 	if len(args.Notify) == 0 || s.hints.watching.Load() == 0 {
+		return time.Time{}
+	}
+	return time.Now()
+}
+
+// hintVersions makes hints of a one-phase commit. It is called when others can read the versions without waiting.
+func (s *State) hintVersions(args *PrewriteRequest, commitTS tso.Timestamp, at time.Time) {
+	if at.IsZero() {
 		return
 	}
 	for i := range args.Mutations {
 		if set := args.Mutations[i].notifySet(args.Notify); set != nil {
-			s.hints.hint(args.Mutations[i].Key, set, commitTS)
+			s.hints.hint(args.Mutations[i].Key, set, commitTS, at)
 		}
 	}
 }
@@ -187,9 +204,10 @@ func (s *State) hintLocks(locks []*entry, commitTS tso.Timestamp) {
 	if s.hints.watching.Load() == 0 {
 		return
 	}
+	at := time.Now()
 	for _, e := range locks {
 		if e.lock.Notify != nil {
-			s.hints.hint(e.key, e.lock.Notify, commitTS)
+			s.hints.hint(e.key, e.lock.Notify, commitTS, at)
 		}
 	}
 }

@@ -294,6 +294,7 @@ func (w *writer) applyPrewrite(args *PrewriteRequest, onePC bool, res PrewriteRe
 		w.putLocks(b, args)
 	}
 	res.WrittenBytes = b.Len()
+	at := s.hintTime(args)
 	err := s.apply(b, storage.Sync)
 	w.unlatch()
 	if err == nil {
@@ -309,7 +310,7 @@ func (w *writer) applyPrewrite(args *PrewriteRequest, onePC bool, res PrewriteRe
 		return PrewriteResult{}, nil, err
 	case onePC:
 		s.locks.removeSlab(w.entries, res.OnePCCommitTS)
-		s.hintVersions(args, res.OnePCCommitTS)
+		s.hintVersions(args, res.OnePCCommitTS, at)
 	default:
 		s.locks.settle(w.entries)
 		w.entries = nil // they are the table's now

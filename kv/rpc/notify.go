@@ -164,7 +164,7 @@ func encodeHints(hints []kv.NotifyHint) []*kvpb.NotifyHint {
 	out := make([]*kvpb.NotifyHint, len(hints))
 	for i := range hints {
 		out[i] = &messages[i]
-		out[i].Observer, out[i].Key, out[i].CommitTs = hints[i].Observer, hints[i].Key, uint64(hints[i].CommitTS)
+		out[i].Observer, out[i].Key, out[i].CommitTs, out[i].AtMicros = hints[i].Observer, hints[i].Key, uint64(hints[i].CommitTS), hints[i].AtMicros
 	}
 	return out
 }
@@ -172,7 +172,7 @@ func encodeHints(hints []kv.NotifyHint) []*kvpb.NotifyHint {
 func decodeHints(hints []*kvpb.NotifyHint) []kv.NotifyHint {
 	out := make([]kv.NotifyHint, len(hints))
 	for i, h := range hints {
-		out[i] = kv.NotifyHint{Observer: h.GetObserver(), Key: h.GetKey(), CommitTS: tso.Timestamp(h.GetCommitTs())}
+		out[i] = kv.NotifyHint{Observer: h.GetObserver(), Key: h.GetKey(), CommitTS: tso.Timestamp(h.GetCommitTs()), AtMicros: h.GetAtMicros()}
 	}
 	return out
 }

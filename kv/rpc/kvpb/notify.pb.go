@@ -613,6 +613,7 @@ type NotifyHint struct {
 	Observer      uint64                 `protobuf:"varint,1,opt,name=observer,proto3" json:"observer,omitempty"`
 	Key           []byte                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
 	CommitTs      uint64                 `protobuf:"fixed64,3,opt,name=commit_ts,json=commitTs,proto3" json:"commit_ts,omitempty"`
+	AtMicros      int64                  `protobuf:"varint,4,opt,name=at_micros,json=atMicros,proto3" json:"at_micros,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -668,6 +669,13 @@ func (x *NotifyHint) GetCommitTs() uint64 {
 	return 0
 }
 
+func (x *NotifyHint) GetAtMicros() int64 {
+	if x != nil {
+		return x.AtMicros
+	}
+	return 0
+}
+
 var File_notify_proto protoreflect.FileDescriptor
 
 const file_notify_proto_rawDesc = "" +
@@ -713,12 +721,13 @@ const file_notify_proto_rawDesc = "" +
 	"\x12WatchNotifyRequest\"r\n" +
 	"\x13WatchNotifyResponse\x12/\n" +
 	"\x05hints\x18\x01 \x03(\v2\x19.percodb.kv.v1.NotifyHintR\x05hints\x12*\n" +
-	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"W\n" +
+	"\x05error\x18\x0f \x01(\v2\x14.percodb.kv.v1.ErrorR\x05error\"t\n" +
 	"\n" +
 	"NotifyHint\x12\x1a\n" +
 	"\bobserver\x18\x01 \x01(\x04R\bobserver\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\fR\x03key\x12\x1b\n" +
-	"\tcommit_ts\x18\x03 \x01(\x06R\bcommitTs2\xa5\x03\n" +
+	"\tcommit_ts\x18\x03 \x01(\x06R\bcommitTs\x12\x1b\n" +
+	"\tat_micros\x18\x04 \x01(\x03R\batMicros2\xa5\x03\n" +
 	"\bNotifier\x12Q\n" +
 	"\n" +
 	"NotifyScan\x12 .percodb.kv.v1.NotifyScanRequest\x1a!.percodb.kv.v1.NotifyScanResponse\x12T\n" +
