@@ -49,7 +49,7 @@ ls -l "$work/shop.sql" | awk '{printf "%.2f GB, longest line %s\n", $5 / 1e9, ""
 go build -o "$work/percodb" ./cmd/percodb
 "$work/percodb" start --listen "127.0.0.1:$port" --data "$work/data" >"$work/percodb.log" 2>&1 &
 pids+=($!)
-url="postgres://percodb@127.0.0.1:$port/percodb"
+url="postgres://postgres@127.0.0.1:$port/percodb"
 for _ in $(seq 100); do psql -q "$url" -c 'SELECT 1' >/dev/null 2>&1 && break; sleep 0.2; done
 
 for i in $(seq "$kills"); do

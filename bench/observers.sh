@@ -9,5 +9,5 @@ cd "$(dirname "$0")/.."
 
 start_postgres
 start_percodb
-"$work/percodb" bench observers --url "postgres://percodb@127.0.0.1:$percodb_port/percodb" --pid "$percodb_pid" \
+"$work/percodb" bench observers --url "postgres://postgres@127.0.0.1:$percodb_port/percodb" --pid "$percodb_pid" \
   --postgres-url "postgres://postgres@127.0.0.1:$pg_port/percodb" --postgres-pid "@$work/pg/postmaster.pid" "$@"

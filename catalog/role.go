@@ -117,6 +117,40 @@ func (r *Role) Membership(role uint32) *Membership {
 	return nil
 }
 
+// Grant makes r a member of a role, or changes the options of its membership that are given. It returns false if nothing changes.
+func (r *Role) Grant(role, grantor uint32, admin, inherit, set *bool) (changed bool) {
+	m := r.Membership(role)
+	if m == nil {
+		at, _ := slices.BinarySearchFunc(r.MemberOf, role, func(m Membership, role uint32) int { return cmp.Compare(m.Role, role) })
+		r.MemberOf = slices.Insert(r.MemberOf, at, Membership{Role: role, Grantor: grantor})
+		m, changed = &r.MemberOf[at], true
+	}
+	before := *m
+	if admin != nil {
+		m.Admin = *admin
+	}
+	if inherit != nil && (m.Inherit == nil || *m.Inherit != *inherit) {
+		m.Inherit = inherit
+	}
+	if set != nil {
+		m.NoSet = !*set
+	}
+	return changed || *m != before
+}
+
+// Revoke ends r's membership in a role.
+func (r *Role) Revoke(role uint32) {
+	r.MemberOf = slices.DeleteFunc(r.MemberOf, func(m Membership) bool { return m.Role == role })
+}
+
+// AddSetting adds s to a list that has none of its database and name.
+func AddSetting(list []RoleSetting, s RoleSetting) []RoleSetting {
+	at, _ := slices.BinarySearchFunc(list, s, func(a, b RoleSetting) int {
+		return cmp.Or(cmp.Compare(a.Database, b.Database), cmp.Compare(a.Name, b.Name))
+	})
+	return slices.Insert(list, at, s)
+}
+
 // Roles are all roles as of one schema version. Immutable; safe for concurrent use. Schema versions between which no role has changed
 // share one.
 type Roles struct {

@@ -50,6 +50,7 @@ type Setting struct {
 // Activity is one session in pg_stat_activity.
 type Activity struct {
 	PID                                         uint32
+	Role                                        uint32 // OID of the role that has connected
 	User, Application, ClientAddr, State, Query string
 	ClientPort                                  int  // -1: a Unix socket
 	TLS                                         *TLS // nil: the connection is not encrypted

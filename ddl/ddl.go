@@ -27,6 +27,12 @@ type Deps struct {
 	// SearchPath are the schemas in which unqualified names are looked up; new relations are created in the first one
 	// that exists. nil: pg_catalog, public.
 	SearchPath []string
+	// User is the role that executes the statement, SessionUser the session's; by OID. 0: the superuser postgres.
+	User, SessionUser uint32
+	// Database is the name of the database, for ALTER ROLE … IN DATABASE.
+	Database string
+	// CheckSetting returns the error of SET of a parameter, for ALTER ROLE … SET.
+	CheckSetting func(name, value string) (canonical string, err error)
 	// LockTimeout bounds each wait for other schema changes of a statement that runs alone; 0: only the context does. In a
 	// block Guard has it.
 	LockTimeout time.Duration
@@ -53,6 +59,9 @@ func (d Deps) ensureDefaults() Deps {
 	}
 	if d.Report == nil {
 		d.Report = silent{}
+	}
+	if d.User == 0 {
+		d.User, d.SessionUser = catalog.BootstrapSuperuser, catalog.BootstrapSuperuser
 	}
 	if d.ChunkBytes == 0 {
 		d.ChunkBytes = 4 << 20
@@ -81,7 +90,13 @@ func (silent) Progress(string, int64) {}
 
 // Handles reports whether Run runs statements of this kind.
 func Handles(stmt ast.Statement) bool {
-	switch stmt.(type) {
+	switch n := stmt.(type) {
+	case *ast.AlterObject:
+		return n.Object.Role != nil
+	case *ast.DropObjects:
+		return n.Objects[0].Role != nil
+	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.GrantRole:
+		return true
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
 		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum,
 		*ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver:
@@ -210,6 +225,21 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "ALTER OBSERVER", r.alterObserver(ctx, n)
 	case *ast.DropObserver:
 		return "DROP OBSERVER", r.dropObserver(ctx, n)
+	case *ast.CreateRole:
+		return "CREATE ROLE", r.createRole(ctx, n)
+	case *ast.AlterRole:
+		return "ALTER ROLE", r.alterRole(ctx, n)
+	case *ast.AlterRoleSet:
+		return "ALTER ROLE", r.alterRoleSet(ctx, n)
+	case *ast.AlterObject:
+		return "ALTER ROLE", r.renameRole(ctx, n)
+	case *ast.DropObjects:
+		return "DROP ROLE", r.dropRoles(ctx, n)
+	case *ast.GrantRole:
+		if n.Revoke {
+			return "REVOKE ROLE", r.grantRole(ctx, n)
+		}
+		return "GRANT ROLE", r.grantRole(ctx, n)
 	case *ast.Drop:
 		return "DROP " + n.Kind, r.drop(ctx, n)
 	case *ast.AlterTable:

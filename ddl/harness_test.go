@@ -147,6 +147,7 @@ type session struct {
 	env     builtin.Env
 	now     catalog.Resolver
 	notices []string
+	user    uint32 // the role that executes statements
 	// committed is the commit_ts of the last statement outside of a block.
 	committed tso.Timestamp
 	// cancelRow, if set, is told of progress.
@@ -155,7 +156,7 @@ type session struct {
 
 func (s *server) session() *session {
 	c := &session{server: s, guard: s.catalog.NewGuard()}
-	objects := &pgcatalog.Objects{Resolver: func() catalog.Resolver { return c.now }, User: "tester"}
+	objects := &pgcatalog.Objects{Resolver: func() catalog.Resolver { return c.now }}
 	c.env = builtin.Env{Catalog: objects, Sequences: c, Format: types.Format{Names: objects}}
 	return c
 }
@@ -297,10 +298,11 @@ func (s *session) rollback() {
 }
 
 func (s *session) deps() Deps {
-	d := Deps{DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, OneTransaction: s.whole, ProgressRows: 1}
+	d := Deps{DB: s.db, Catalog: s.catalog, Env: &s.env, Report: s, ChunkBytes: s.chunk, OneTransaction: s.whole, ProgressRows: 1, User: s.user, SessionUser: s.user}
 	if s.txn != nil {
 		d.Txn, d.Guard = s.txn, s.guard
 	}
+	d.CheckSetting = func(_, value string) (string, error) { return value, nil }
 	d.Exec = func(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
 		plan, err := planner.Build(ctx, stmt, r, &s.env, planner.Options{NoSlots: true})
 		if err != nil {

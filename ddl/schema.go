@@ -131,6 +131,8 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		next := t.Clone()
 		next.IndexNamed(ix.Name).Comment = text
 		return r.update(ctx, t, next, false)
+	case "ROLE":
+		return r.commentRole(ctx, *n.Role, text)
 	case "OBSERVER":
 		return r.commentObserver(ctx, name, text)
 	case "SCHEMA":
@@ -143,7 +145,7 @@ func (r *run) comment(ctx context.Context, n *ast.Comment) error {
 		}
 		return r.look(ctx)
 	}
-	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers and schemas.").At(n.Position())
+	return pgerror.Unsupported("COMMENT ON "+n.Kind, "Comments are kept on tables, columns, indexes, views, sequences, observers, schemas and roles.").At(n.Position())
 }
 
 func (r *run) commentColumn(ctx context.Context, n *ast.Comment, text string) error {

@@ -41,7 +41,7 @@ func (s *server) start(t *testing.T) {
 	if s.node, err = node.Start(context.Background(), node.Options{Role: node.RoleAll, Data: s.dir, Listen: "127.0.0.1:0", Version: "15.0"}); err != nil {
 		t.Fatal(err)
 	}
-	s.url = "postgres://percodb@" + s.node.Addr().String() + "/percodb?sslmode=disable"
+	s.url = "postgres://postgres@" + s.node.Addr().String() + "/percodb?sslmode=disable"
 	if s.conn, err = pgx.Connect(context.Background(), s.url); err != nil {
 		t.Fatal(err)
 	}

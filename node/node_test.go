@@ -31,7 +31,7 @@ func query(t *testing.T, n *Node, text string) (value string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, "postgres://tester@"+n.Addr().String()+"/percodb?sslmode=disable")
+	conn, err := pgx.Connect(ctx, "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
 	if err != nil {
 		t.Fatal(err)
 	}

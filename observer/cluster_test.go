@@ -34,7 +34,7 @@ func TestCluster(t *testing.T) {
 	}
 	front := func() (*node.Node, *testServer) {
 		n := start(node.Options{Role: node.RoleSQL, Listen: "127.0.0.1:0", Join: join})
-		pool, err := pgxpool.New(ctx, "postgres://tester@"+n.Addr().String()+"/percodb?sslmode=disable")
+		pool, err := pgxpool.New(ctx, "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
 		if err != nil {
 			t.Fatal(err)
 		}

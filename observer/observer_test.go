@@ -43,7 +43,7 @@ func (s *testServer) start() {
 	if s.node, err = node.Start(context.Background(), s.opts); err != nil {
 		s.t.Fatal(err)
 	}
-	if s.pool, err = pgxpool.New(s.ctx, "postgres://tester@"+s.node.Addr().String()+"/percodb?sslmode=disable&pool_max_conns=16"); err != nil {
+	if s.pool, err = pgxpool.New(s.ctx, "postgres://postgres@"+s.node.Addr().String()+"/percodb?sslmode=disable&pool_max_conns=16"); err != nil {
 		s.t.Fatal(err)
 	}
 }

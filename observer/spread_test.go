@@ -42,7 +42,7 @@ func openDeps(t *testing.T) (session.Deps, func(text string) types.Row) {
 		DB: store.DB, Catalog: store.Catalog, Router: store.Router, Oracle: store.Oracle, Plans: session.NewPlanCache(),
 		Metrics: session.NewMetrics(nil), Logger: slog.New(slog.DiscardHandler), Version: "15.8", Sessions: func(func(*session.Session)) {},
 	}
-	s, err := session.New(context.Background(), deps, 1, session.Client{}, map[string]string{"user": "percodb"})
+	s, err := session.New(context.Background(), deps, 1, session.Client{}, map[string]string{"user": "postgres"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -118,7 +118,7 @@ func (b *binder) parseConst(c *expr.Const, t types.Type, pos int) (expr.Scalar, 
 func dependsOnSession(t types.Type) bool {
 	switch t.OID {
 	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval,
-		types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace:
+		types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
 		return true
 	}
 	elem := t.Elem()

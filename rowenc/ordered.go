@@ -58,7 +58,7 @@ const microsPerDay = 24 * 60 * 60 * 1_000_000
 func classOf(t types.Type) class {
 	switch t.OID {
 	case types.OIDInt4, types.OIDInt8, types.OIDInt2, types.OIDOid, types.OIDDate, types.OIDTime,
-		types.OIDTimestamp, types.OIDTimestamptz, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace:
+		types.OIDTimestamp, types.OIDTimestamptz, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
 		return classInt
 	case types.OIDText, types.OIDVarchar, types.OIDBytea, types.OIDName, types.OIDChar, types.OIDUnknown:
 		return classBytes

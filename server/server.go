@@ -28,11 +28,9 @@ import (
 
 const (
 	// DefaultMaxConnections is the number of clients served at once, and DefaultReservedConnections the number of these
-	// slots that are reserved for Operator.
+	// slots that are reserved for superusers.
 	DefaultMaxConnections      = 1000
 	DefaultReservedConnections = 3
-	// Operator is the user of the reserved slots.
-	Operator = "percodb"
 
 	// leastStarting is the minimum of clients that may be in the startup phase at once.
 	leastStarting = 64
@@ -46,7 +44,7 @@ type Options struct {
 	// Gate decides which clients are let in.
 	Gate *auth.Gate
 	// MaxConnections is the number of clients served at once (0: the default), of which the last ReservedConnections are
-	// for Operator only.
+	// for superusers only.
 	MaxConnections, ReservedConnections int
 	Deps                                session.Deps
 	Logger                              *slog.Logger
@@ -190,40 +188,43 @@ func tooManyClients() *pgerror.Error {
 	return pgerror.New(pgerror.TooManyConnections, "sorry, too many clients already")
 }
 
-// takeSlot takes a client's slot, which Closed gives back.
-func (s *Server) takeSlot(user string) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// takeSlot takes a client's slot, which Closed gives back. The caller holds mu.
+func (s *Server) takeSlot(role *catalog.Role) error {
 	switch free := s.opts.MaxConnections - s.mu.slots; {
 	case free <= 0:
 		return tooManyClients()
-	case free <= s.opts.ReservedConnections && user != Operator:
-		return pgerror.New(pgerror.TooManyConnections, "remaining connection slots are reserved for non-replication superuser connections").
-			WithHint("They are for the user " + Operator + ".")
+	case role.Superuser:
+	case free <= s.opts.ReservedConnections:
+		return pgerror.New(pgerror.TooManyConnections, "remaining connection slots are reserved for non-replication superuser connections")
+	case role.ConnectionLimit >= 0 && s.sessionsOf(role.OID) >= role.ConnectionLimit:
+		return pgerror.New(pgerror.TooManyConnections, `too many connections for role "%s"`, role.Name)
 	}
 	s.mu.slots++
 	return nil
 }
 
+// sessionsOf counts the sessions of a role. The caller holds mu.
+func (s *Server) sessionsOf(role uint32) (n int) {
+	for _, c := range s.mu.sessions {
+		if c.session.Role().OID == role {
+			n++
+		}
+	}
+	return n
+}
+
 // Open implements pgwire.Host.
 func (s *Server) Open(ctx context.Context, conn *pgwire.Conn, startup map[string]string) (*session.Session, error) {
-	if err := s.takeSlot(startup["user"]); err != nil {
-		return nil, err
-	}
-	var sess *session.Session
-	defer func() {
-		if sess == nil { // After a panic, too.
-			s.mu.Lock()
-			s.mu.slots--
-			s.mu.Unlock()
-		}
-	}()
 	sess, err := session.New(ctx, s.opts.Deps, s.lastPID.Add(1), conn.Client(), startup)
 	if err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if err := s.takeSlot(sess.Role()); err != nil {
+		sess.Close()
+		return nil, err
+	}
 	s.mu.sessions[sess.CancelKey()] = &client{sess, conn, make(chan struct{})}
 	s.opts.Deps.Metrics.Sessions.Inc()
 	return sess, nil

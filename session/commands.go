@@ -163,6 +163,9 @@ func (c *commands) discard(n *ast.Discard) (Tag, error) {
 		c.prepared.statements.removeAll()
 		c.plans.clear()
 		c.sequences.discard()
+		if err := c.settings.resetRoles(); err != nil {
+			return tag, err
+		}
 		return tag, c.settings.settings.ResetAll()
 	case "SEQUENCES":
 		c.sequences.discard()

@@ -23,6 +23,7 @@ type schemaCommands struct {
 	runner   *statementRunner
 	settings *settings.Settings
 	env      *builtin.Env
+	acting   *principal
 
 	vacuumNoticed bool // The client has been sent VACUUM's notice, which is the same for each table.
 }
@@ -44,7 +45,7 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 	deps := ddl.Deps{
 		DB: c.deps.DB, Catalog: c.deps.Catalog, Env: c.env, SearchPath: c.settings.SearchPath,
 		Report: reporter{w}, Exec: c.fillTable, Logger: c.log,
-		LockTimeout: c.settings.LockTimeout,
+		LockTimeout: c.settings.LockTimeout, User: c.acting.current, SessionUser: c.acting.session, Database: Database, CheckSetting: settings.Check,
 	}
 	if deps.OneTransaction = !c.deps.Shared; c.deps.Shared {
 		deps.CreateRange = c.deps.Router.CreateRange
@@ -59,6 +60,13 @@ func (c *schemaCommands) run(ctx context.Context, tree ast.Statement, w ResultWr
 		deps.Txn, deps.Guard = c.tx.txn, c.tx.guard
 	} else {
 		c.tx.abort() // Nothing but the look at the schema; the statement takes its own snapshot.
+		roles, err := c.deps.Catalog.Roles(ctx)
+		if err == nil {
+			err = c.acting.permit(roles)
+		}
+		if err != nil {
+			return Tag{}, err
+		}
 	}
 	tag, err := ddl.Run(ctx, tree, deps)
 	if err != nil {
@@ -97,6 +105,19 @@ func changeName(tree ast.Statement) string {
 		return "DROP OBSERVER"
 	case *ast.AlterTable:
 		return "ALTER " + n.Kind
+	case *ast.CreateRole:
+		return "CREATE ROLE"
+	case *ast.AlterRole, *ast.AlterRoleSet:
+		return "ALTER ROLE"
+	case *ast.AlterObject:
+		return "ALTER " + n.Object.Kind
+	case *ast.DropObjects:
+		return "DROP ROLE"
+	case *ast.GrantRole:
+		if n.Revoke {
+			return "REVOKE ROLE"
+		}
+		return "GRANT ROLE"
 	case *ast.Truncate:
 		return "TRUNCATE TABLE"
 	case *ast.Comment:

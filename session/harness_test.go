@@ -59,7 +59,7 @@ type client struct {
 func (s *testServer) connect() *client {
 	s.t.Helper()
 	s.pid++
-	session, err := New(context.Background(), s.deps, s.pid, Client{}, map[string]string{"user": "percodb"})
+	session, err := New(context.Background(), s.deps, s.pid, Client{}, map[string]string{"user": "postgres"})
 	if err != nil {
 		s.t.Fatal(err)
 	}

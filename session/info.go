@@ -12,10 +12,11 @@ import (
 
 var _ builtin.SessionInfo = (*info)(nil)
 
-// identity is who a session is and where.
+// identity is who a session is and where. Immutable.
 type identity struct {
 	key                     CancelKey
-	user, database, version string
+	user, database, version string // user: the role that has connected, as it was called then
+	role                    uint32 // its OID
 	started                 time.Time
 	client                  Client
 }
@@ -25,13 +26,14 @@ type info struct {
 	*identity
 	settings *settings.Settings
 	tx       *transaction
+	acting   *principal
 	backends backends
 
 	notifications *notifications
 }
 
-func (i *info) User() string        { return i.user }
-func (i *info) SessionUser() string { return i.user }
+func (i *info) User() string        { return i.acting.name(i.acting.current) }
+func (i *info) SessionUser() string { return i.acting.name(i.acting.session) }
 func (i *info) Database() string    { return i.database }
 func (i *info) PID() int32          { return int32(i.key.PID) }
 func (i *info) ServerStart() int64  { return builtin.UnixToTimestamp(i.started) }
@@ -54,10 +56,7 @@ func (i *info) Setting(name string) (string, bool) {
 }
 
 func (i *info) SetSetting(name, value string, local bool) error {
-	if local {
-		return i.settings.SetLocal(name, value)
-	}
-	return i.settings.Set(name, value)
+	return setParameter(i.settings, name, value, local)
 }
 
 func (i *info) TxnID() int64 {

@@ -36,7 +36,9 @@ func NewObserving(ctx context.Context, deps Deps, tableID, observerID uint64) (*
 	if deps.Sessions == nil {
 		deps.Sessions = func(func(*Session)) {}
 	}
-	s, err := New(ctx, deps, 0, Client{}, map[string]string{"user": Database, "database": Database, "application_name": "observer"})
+	roles := catalog.NewRoles()
+	startup := map[string]string{"database": Database, "application_name": "observer"}
+	s, err := open(ctx, deps, 0, Client{}, startup, roles, roles.ByOID(catalog.BootstrapSuperuser))
 	if err != nil {
 		return nil, err
 	}

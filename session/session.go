@@ -18,6 +18,7 @@
 //	                 explainCommands, schemaCommands, collection (commands.go has the dispatch)
 //	notifications    LISTEN and NOTIFY (notify.go)
 //	errorContext     explains errors to the client (errorcontext.go); sqlstate.go has the SQLSTATEs
+//	principal        the role that has connected, the session's and the current one (role.go)
 //	info, systemView what functions and system views learn of the session and its process
 //	Buffer           the buffered result, which a retry discards
 //	interrupts       the statement's context: cancel, timeout, termination (context.go)
@@ -121,6 +122,7 @@ type Session struct {
 	deps     Deps
 	log      *slog.Logger
 	identity identity
+	acting   principal
 	activity activity
 
 	interrupts *interrupts
@@ -162,34 +164,54 @@ const freeBytes = 128 << 10
 // Database is the one database a server has.
 const Database = "percodb"
 
-// New makes the session of a client. startup is its startup packet: user, database, options and
+// New makes the session of a client, whose role may log in. startup is its startup packet: user, database, options and
 // settings. The error, if any, is a *pgerror.Error to end the connection with.
 func New(ctx context.Context, deps Deps, pid uint32, client Client, startup map[string]string) (*Session, error) {
 	user := startup["user"]
 	if user == "" {
 		return nil, pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
 	}
+	roles, err := deps.Catalog.Roles(ctx)
+	if err != nil {
+		return nil, ToPGError(err)
+	}
+	role, err := admit(roles, user)
+	if err != nil {
+		return nil, err
+	}
+	return open(ctx, deps, pid, client, startup, roles, role)
+}
+
+// open makes the session of a role.
+func open(ctx context.Context, deps Deps, pid uint32, client Client, startup map[string]string, roles *catalog.Roles, role *catalog.Role) (*Session, error) {
 	database := startup["database"]
 	if database == "" {
-		database = user
+		database = role.Name
 	}
 	if database != Database && database != "postgres" {
 		return nil, pgerror.New(pgerror.InvalidCatalogName, "database %q does not exist", database).
 			WithHint("percodb has one database, " + Database + ".")
 	}
 	s := &Session{deps: deps, log: deps.Logger.With("session", pid), interrupts: newInterrupts(ctx)}
-	s.identity = identity{user: user, database: Database, version: deps.Version, started: time.Now(), client: client}
+	s.identity = identity{user: role.Name, role: role.OID, database: Database, version: deps.Version, started: time.Now(), client: client}
 	var secret [4]byte
 	_, _ = rand.Read(secret[:]) // crypto/rand.Read never fails.
 	s.identity.key = CancelKey{PID: pid, Secret: binary.BigEndian.Uint32(secret[:])}
 	s.settings = settings.New(map[string]string{
-		"server_version": deps.Version, "session_authorization": user,
+		"server_version": deps.Version, settings.SessionAuthorization: role.Name, "is_superuser": settings.OnOff(role.Superuser),
 		"max_connections": strconv.Itoa(deps.MaxConnections), "superuser_reserved_connections": strconv.Itoa(deps.ReservedConnections),
+	})
+	s.acting.connect(s.settings, &s.tx, role, roles)
+	roles.SettingsAt(role, Database, func(name, value string) {
+		if err := s.settings.Default(name, value); err != nil { // It was valid when it was set.
+			s.log.Warn("setting of a role not applied", "role", role.Name, "setting", name, "err", err)
+		}
 	})
 	if err := s.settings.Start(startup); err != nil {
 		return nil, err
 	}
 	s.connect(ctx)
+	s.acting.initial = nil
 	return s, nil
 }
 
@@ -198,7 +220,7 @@ func (s *Session) connect(ctx context.Context) {
 	deps, env, tx := &s.deps, &s.env, &s.tx
 	s.memory = memory.NewAccount(deps.Memory, freeBytes)
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Rand: builtin.NewRand()}
-	s.objects = pgcatalog.Objects{Resolver: tx.names, User: s.identity.user}
+	s.objects = pgcatalog.Objects{Resolver: tx.names}
 	s.activity = activity{identity: &s.identity, interrupts: s.interrupts, shown: &s.tx.shown}
 	s.notifications = notifications{
 		hub: deps.Notify, tx: tx, pid: s.identity.key.PID, ended: func(why error) { deps.Terminate(s, listenerEnded(why)) },
@@ -207,14 +229,14 @@ func (s *Session) connect(ctx context.Context) {
 		s.timer.expired = func() { deps.Terminate(s, errTransactionTimeout()) }
 	}
 	s.info = info{
-		identity: &s.identity, settings: s.settings, tx: tx, notifications: &s.notifications,
+		identity: &s.identity, settings: s.settings, tx: tx, acting: &s.acting, notifications: &s.notifications,
 		backends: backends{deps: deps, own: s.identity.key, warnings: &s.warnings},
 	}
 	s.view = systemView{identity: &s.identity, deps: deps, settings: s.settings, env: env, warnings: &s.warnings}
 
 	s.tx = transaction{
 		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,
-		cursors: deps.Cursors, guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
+		acting: &s.acting, cursors: deps.Cursors, guard: deps.Catalog.NewGuard(), reader: latestReader{Latest: deps.DB.Latest(), catalog: deps.Catalog},
 	}
 	s.tx.claimed = memory.NewAccount(deps.Memory, freeBytes)
 	s.collection = collection{reporter: deps.GC, settings: s.settings, env: env}
@@ -245,6 +267,7 @@ func (s *Session) connect(ctx context.Context) {
 		observers: observerCommands{deps: deps, tx: tx, plans: &s.plans, runner: &s.runner},
 		schema: schemaCommands{
 			deps: deps, log: s.log, tx: tx, portals: &s.portals, plans: &s.plans, runner: &s.runner, settings: s.settings, env: env,
+			acting: &s.acting,
 		},
 	}
 	tx.showModes()
@@ -255,6 +278,7 @@ func (s *Session) connect(ctx context.Context) {
 
 // settingsChanged passes settings on to the parts that keep copies of them.
 func (s *Session) settingsChanged() {
+	s.acting.update()
 	if tune := s.identity.client.Tune; tune != nil && s.settings.KeepAlive != s.tuned {
 		s.tuned = s.settings.KeepAlive
 		tune(s.tuned)
@@ -322,6 +346,9 @@ func (s *Session) ReportSettings(w ResultWriter) {
 		s.settings.Report(w.Setting)
 	}
 }
+
+// Role returns the role that has connected, as it was then. Safe from any goroutine.
+func (s *Session) Role() *catalog.Role { return s.acting.authenticated }
 
 // CancelKey returns the key for BackendKeyData.
 func (s *Session) CancelKey() CancelKey { return s.identity.key }

@@ -24,12 +24,24 @@ func (c *settingCommands) set(n *ast.Set, w ResultWriter) (Tag, error) {
 	}
 	switch {
 	case c.settings.IsLive(n.Name) || !n.Local: // A mode of the transaction is local anyway.
-		return verb("SET"), c.settings.Set(n.Name, value)
+		return verb("SET"), setParameter(c.settings, n.Name, value, false)
 	case !block:
 		w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "SET LOCAL can only be used in transaction blocks"))
 		return verb("SET"), nil
 	}
-	return verb("SET"), c.settings.SetLocal(n.Name, value)
+	return verb("SET"), setParameter(c.settings, n.Name, value, true)
+}
+
+// setParameter is SET, or SET LOCAL. Another session user acts as itself: a role that SET ROLE has chosen before is left.
+func setParameter(s *settings.Settings, name, value string, local bool) error {
+	set := s.Set
+	if local {
+		set = s.SetLocal
+	}
+	if err := set(name, value); err != nil || !strings.EqualFold(name, settings.SessionAuthorization) {
+		return err
+	}
+	return set(settings.Role, settings.NoRole)
 }
 
 func (c *settingCommands) reset(n *ast.Set, block bool, w ResultWriter) error {
@@ -41,6 +53,8 @@ func (c *settingCommands) reset(n *ast.Set, block bool, w ResultWriter) error {
 			w.Notice(pgerror.New(pgerror.NoActiveSQLTransaction, "RESET TRANSACTION can only be used in transaction blocks"))
 		}
 		return c.settings.Reset(n.Name)
+	case n.Name == settings.SessionAuthorization && !n.Local:
+		return c.resetRoles()
 	case !n.Local:
 		return c.settings.Reset(n.Name)
 	case !block:
@@ -48,6 +62,14 @@ func (c *settingCommands) reset(n *ast.Set, block bool, w ResultWriter) error {
 		return nil
 	}
 	return c.settings.ResetLocal(n.Name)
+}
+
+// resetRoles makes the role that has connected act again.
+func (c *settingCommands) resetRoles() error {
+	if err := c.settings.Reset(settings.SessionAuthorization); err != nil {
+		return err
+	}
+	return c.settings.Reset(settings.Role)
 }
 
 // show is SHOW and SHOW ALL.

@@ -78,7 +78,7 @@ func (a *activity) transaction() (catalog.Transaction, bool) {
 // row returns what pg_stat_activity shows of the session. Safe from any goroutine.
 func (a *activity) row() catalog.Activity {
 	row := catalog.Activity{
-		PID: a.key.PID, User: a.user, State: a.state(), BackendStart: builtin.UnixToTimestamp(a.started), ClientPort: -1, TLS: a.client.TLS,
+		PID: a.key.PID, Role: a.role, User: a.user, State: a.state(), BackendStart: builtin.UnixToTimestamp(a.started), ClientPort: -1, TLS: a.client.TLS,
 	}
 	if tcp, ok := a.client.Addr.(*net.TCPAddr); ok {
 		row.ClientAddr, row.ClientPort = tcp.IP.String(), tcp.Port

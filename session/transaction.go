@@ -27,6 +27,7 @@ type transaction struct {
 	env      *builtin.Env
 	portals  *portals
 	guard    *catalog.Guard
+	acting   *principal
 
 	notifications *notifications
 	cursors       *ChangeCursors
@@ -78,6 +79,9 @@ func (t *transaction) begin(ctx context.Context) error {
 	if t.resolver == nil || t.latest {
 		t.latest = false
 		resolver, err := t.catalog.At(ctx, t.txn)
+		if err == nil {
+			err = t.permit(ctx, resolver)
+		}
 		if err != nil {
 			return err
 		}
@@ -85,6 +89,18 @@ func (t *transaction) begin(ctx context.Context) error {
 		t.resolvedAt = t.txn.ReadTS()
 	}
 	return nil
+}
+
+// permit refuses the statements of a role that must not run any. A schema of the past does not decide that.
+func (t *transaction) permit(ctx context.Context, r catalog.Resolver) error {
+	roles := r.Roles()
+	if t.asOf != 0 {
+		var err error
+		if roles, err = t.catalog.Roles(ctx); err != nil {
+			return err
+		}
+	}
+	return t.acting.permit(roles)
 }
 
 // setResolver sets the schema that statements are planned and checked under.
@@ -148,7 +164,7 @@ func (t *transaction) beginLatest(plan *planner.Plan) bool {
 		return true
 	}
 	schema := t.catalog.Latest()
-	if schema == nil {
+	if schema == nil || t.acting.permit(schema.Roles()) != nil {
 		return false
 	}
 	t.fixModes()

@@ -8,9 +8,12 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// lacking notes that percodb does not have the objects of the kind that the current word names.
+// lacking notes that percodb does not have the objects of the kind that the current word names, unless it does: roles.
 func (p *parser) lacking(pos ast.Pos, verb string) {
 	word := p.cur().kw
+	if word == kw.Role || word == kw.Group || word == kw.User && p.peek(1).kw != kw.Mapping {
+		return
+	}
 	what := verb + " " + upper(word)
 	if next := p.peek(1).kw; word == kw.Materialized && next == kw.View || word == kw.Event && next == kw.Trigger ||
 		word == kw.Foreign && next == kw.Table || word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By {
@@ -25,8 +28,8 @@ func objectHint(word kw.Word) string {
 		return "Fill a table with CREATE TABLE … AS."
 	case kw.Function, kw.Procedure, kw.Routine, kw.Trigger, kw.Aggregate, kw.Rule:
 		return "Run the logic in the application."
-	case kw.Role, kw.User, kw.Group:
-		return "percodb has no roles yet: any user may connect."
+	case kw.Default, kw.Owned:
+		return "Privileges are not checked yet."
 	case kw.Database:
 		return "A percodb cluster is one database; use schemas."
 	case kw.Type, kw.Domain:
@@ -251,10 +254,9 @@ func (p *parser) role() ast.Role {
 		p.advance()
 		return r
 	}
-	if t := p.cur(); t.kind == tokIdent && t.kw == kw.NoneWord {
+	if r.Name = p.nonReserved(); r.Name == "none" {
 		p.failAt(r.Pos, pgerror.ReservedName, `role name "none" is reserved`)
 	}
-	r.Name = p.nonReserved()
 	return r
 }
 

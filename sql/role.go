@@ -111,12 +111,19 @@ func (p *parser) alterRoleSet(st *ast.AlterRoleSet) ast.Statement {
 // grant reads GRANT or REVOKE behind its first word.
 func (p *parser) grant(pos ast.Pos, revoke bool) ast.Statement {
 	optionOnly := revoke && p.acceptWords(kw.Grant, kw.Option, kw.For)
-	adminOnly := revoke && !optionOnly && p.acceptWords(kw.Admin, kw.Option, kw.For)
+	only := ""
+	if revoke && !optionOnly {
+		for _, word := range []kw.Word{kw.Admin, kw.Inherit, kw.Set} {
+			if p.acceptWords(word, kw.Option, kw.For) {
+				only = upper(word)
+			}
+		}
+	}
 	privileges := p.privileges()
 	if !p.isWord(kw.On) && privileges != nil && !optionOnly {
-		return p.grantRole(&ast.GrantRole{Pos: pos, Revoke: revoke, AdminOnly: adminOnly, Roles: privileges})
+		return p.grantRole(&ast.GrantRole{Pos: pos, Revoke: revoke, Only: only, Roles: privileges})
 	}
-	if adminOnly {
+	if only != "" {
 		p.unexpected()
 	}
 	g := &ast.Grant{Pos: pos, Revoke: revoke, OptionOnly: optionOnly, Privileges: privileges}
@@ -157,10 +164,31 @@ func (p *parser) grantedBy() *ast.Role {
 func (p *parser) grantRole(g *ast.GrantRole) ast.Statement {
 	p.toOrFrom(g.Revoke)
 	g.Grantees = p.roles()
-	g.WithAdmin = !g.Revoke && p.acceptWords(kw.With, kw.Admin, kw.Option)
+	if !g.Revoke && p.acceptWord(kw.With) {
+		for first := true; first || p.accept(','); first = false {
+			g.Options = append(g.Options, p.membershipOption())
+		}
+	}
 	g.GrantedBy = p.grantedBy()
 	g.Cascade = g.Revoke && p.cascade()
 	return g
+}
+
+// membershipOption reads ADMIN, INHERIT or SET with OPTION, TRUE or FALSE.
+func (p *parser) membershipOption() ast.MembershipOption {
+	o := ast.MembershipOption{Pos: p.here(), Name: strings.ToUpper(p.colLabel())}
+	if o.Name != "ADMIN" && o.Name != "INHERIT" && o.Name != "SET" {
+		p.later(pgerror.New(pgerror.SyntaxError, "unrecognized role option %q", strings.ToLower(o.Name)).At(int(o.Pos)))
+	}
+	switch {
+	case p.acceptWord(kw.Option):
+		o.Value, o.Option = true, true
+	case p.acceptWord(kw.True):
+		o.Value = true
+	default:
+		p.expectWord(kw.False)
+	}
+	return o
 }
 
 // privileges reads a list of privileges or roles; nil for ALL.

@@ -65,7 +65,7 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := Run(ctx, Options{URL: "postgres://percodb@" + addr + "/percodb", Documents: 300, Links: 5,
+	res, err := Run(ctx, Options{URL: "postgres://postgres@" + addr + "/percodb", Documents: 300, Links: 5,
 		Shares: []float64{100_000, 500_000}, Duration: time.Second})
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func TestPercodb(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := tiny
-	o.URL, o.PID, o.Notice = "postgres://percodb@"+addr+"/percodb", strconv.Itoa(p.PID()), func(text string) { t.Log(text) }
+	o.URL, o.PID, o.Notice = "postgres://postgres@"+addr+"/percodb", strconv.Itoa(p.PID()), func(text string) { t.Log(text) }
 	res, err := Run(ctx, o)
 	if err != nil {
 		t.Fatal(err)

@@ -78,7 +78,7 @@ func deploy(ctx context.Context, binary, dir string, stores, sqls, cacheMB int) 
 		return p, err
 	}
 	client := func(p *server) {
-		d.urls = append(d.urls, "postgres://percodb@"+p.addr+"/percodb?sslmode=disable")
+		d.urls = append(d.urls, "postgres://postgres@"+p.addr+"/percodb?sslmode=disable")
 	}
 	cache := "--cache-mb=" + strconv.Itoa(cacheMB)
 	if stores == 0 {

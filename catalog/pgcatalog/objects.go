@@ -16,8 +16,6 @@ import (
 type Objects struct {
 	// Resolver returns the session's resolver, nil before there is one.
 	Resolver func() catalog.Resolver
-	// User is the session's user.
-	User string
 }
 
 var _ builtin.Catalog = (*Objects)(nil)
@@ -169,17 +167,6 @@ func (o *Objects) RelationVisible(id types.OID) (is, ok bool) {
 	return false, false
 }
 
-// RoleName implements builtin.Catalog.
-func (o *Objects) RoleName(id types.OID) (string, bool) {
-	switch id {
-	case ownerOID:
-		return ownerName, true
-	case sessionRoleOID:
-		return o.User, o.User != ""
-	}
-	return "", false
-}
-
 // ViewDefinition implements builtin.Catalog.
 func (o *Objects) ViewDefinition(id types.OID) (string, bool) {
 	_, t := o.relation(id)
@@ -237,6 +224,11 @@ func (o *Objects) Comment(id types.OID, class string, column int) (string, bool)
 	}
 	if class == "" || class == "pg_namespace" {
 		return o.schemaComment(id)
+	}
+	if class == "pg_authid" {
+		if role := o.roles().ByOID(uint32(id)); role != nil {
+			return role.Comment, role.Comment != ""
+		}
 	}
 	return "", false
 }

@@ -49,8 +49,16 @@ func (f *fixed) SchemaExists(ctx context.Context, name string) (bool, error) {
 func (f *fixed) Stats(context.Context, uint64) (*catalog.TableStats, error) {
 	return &catalog.TableStats{Rows: 1000}, nil
 }
-func (f *fixed) Version() uint64       { return 1 }
-func (f *fixed) Roles() *catalog.Roles { return catalog.NewRoles() }
+func (f *fixed) Version() uint64 { return 1 }
+func (f *fixed) Roles() *catalog.Roles {
+	until := int64(0)
+	return catalog.NewRoles(
+		&catalog.Role{OID: 16400, Name: "team", Inherit: true, ConnectionLimit: -1, Comment: "people"},
+		&catalog.Role{OID: 16401, Name: "App", Login: true, ConnectionLimit: 5, Verifier: "SCRAM-SHA-256$…", ValidUntil: &until,
+			Settings: []catalog.RoleSetting{{Name: "work_mem", Value: "1MB"}, {Database: "percodb", Name: "search_path", Value: "a, b"}},
+			MemberOf: []catalog.Membership{{Role: 16400, Grantor: 10, Admin: true}}},
+	)
+}
 func (f *fixed) SchemaOID(name string) uint32 {
 	return map[string]uint32{catalog.PublicSchema: 2200, catalog.SystemSchema: 11, catalog.InformationSchema: 13183, "other": 20000}[name]
 }
@@ -238,7 +246,7 @@ func TestAllTablesYieldSoundRows(t *testing.T) {
 //	oid NAME | name OID  regclass in both directions
 func TestTranscripts(t *testing.T) {
 	r := example()
-	objects := &Objects{Resolver: func() catalog.Resolver { return r }, User: "joe"}
+	objects := &Objects{Resolver: func() catalog.Resolver { return r }}
 	datadriven.RunTest(t, "testdata/pgcatalog.txt", func(t *testing.T, d *datadriven.TestData) string {
 		var out strings.Builder
 		switch d.Cmd {

@@ -22,8 +22,8 @@ const (
 	collationPOSIX   = 951
 )
 
-// ownerName is the role that owns everything.
-const ownerName = "percodb"
+// databaseName is the name of the one database.
+const databaseName = "percodb"
 
 // rowsFunctions maps system tables to what computes their rows; those left out are empty.
 func rowsFunctions() map[string]func(*scan) error {
@@ -49,9 +49,13 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_database":         databaseRows,
 		"pg_catalog.pg_tablespace":       tablespaceRows,
 		"pg_catalog.pg_roles":            roleRows,
-		"pg_catalog.pg_authid":           roleRows,
+		"pg_catalog.pg_authid":           authidRows,
+		"pg_catalog.pg_auth_members":     memberRows,
+		"pg_catalog.pg_db_role_setting":  roleSettingRows,
+		"pg_catalog.pg_group":            groupRows,
 		"pg_catalog.pg_user":             userRows,
-		"pg_catalog.pg_shadow":           userRows,
+		"pg_catalog.pg_shadow":           shadowRows,
+		"pg_catalog.pg_shdescription":    sharedDescriptionRows,
 		"pg_catalog.pg_language":         languageRows,
 		"pg_catalog.pg_settings":         settingRows,
 		"pg_catalog.pg_stat_activity":    activityRows,

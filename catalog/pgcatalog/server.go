@@ -125,42 +125,11 @@ func (s *scan) database() string {
 	if s.view != nil {
 		return s.view.Database()
 	}
-	return ownerName
+	return databaseName
 }
 
 func tablespaceRows(s *scan) error {
 	return s.emit(col{"oid", num(tablespaceOID)}, col{"spcname", text("pg_default")}, col{"spcowner", num(ownerOID)})
-}
-
-// sessionRoleOID is the role of a session that is not the owner's.
-const sessionRoleOID = 16383
-
-// eachRole calls f with the owner and the reading session's user: any name may connect.
-func (s *scan) eachRole(f func(id int, name string) error) error {
-	if err := f(ownerOID, ownerName); err != nil {
-		return err
-	}
-	if s.view == nil || s.view.User() == ownerName {
-		return nil
-	}
-	return f(sessionRoleOID, s.view.User())
-}
-
-// roleRows serves pg_roles and pg_authid, whose columns agree but for the password.
-func roleRows(s *scan) error {
-	return s.eachRole(func(id int, name string) error {
-		return s.emit(col{"oid", num(id)}, col{"rolname", text(name)}, col{"rolsuper", boolean(true)}, col{"rolinherit", boolean(true)},
-			col{"rolcreaterole", boolean(true)}, col{"rolcreatedb", boolean(true)}, col{"rolcanlogin", boolean(true)},
-			col{"rolreplication", boolean(false)}, col{"rolbypassrls", boolean(true)}, col{"rolconnlimit", num(-1)})
-	})
-}
-
-// userRows serves pg_user and pg_shadow.
-func userRows(s *scan) error {
-	return s.eachRole(func(id int, name string) error {
-		return s.emit(col{"usename", text(name)}, col{"usesysid", num(id)}, col{"usecreatedb", boolean(true)}, col{"usesuper", boolean(true)},
-			col{"userepl", boolean(false)}, col{"usebypassrls", boolean(true)})
-	})
 }
 
 func languageRows(s *scan) error {
@@ -195,7 +164,7 @@ func activityRows(s *scan) error {
 		if a.ClientPort != 0 {
 			port = num(a.ClientPort)
 		}
-		err := s.emit(col{"datid", num(databaseOID)}, col{"datname", text(s.database())}, col{"pid", num(a.PID)}, col{"usesysid", num(ownerOID)},
+		err := s.emit(col{"datid", num(databaseOID)}, col{"datname", text(s.database())}, col{"pid", num(a.PID)}, col{"usesysid", oid(a.Role)},
 			col{"usename", text(a.User)}, col{"application_name", text(a.Application)}, col{"client_addr", optional(a.ClientAddr)},
 			col{"client_port", port}, col{"backend_start", instant(a.BackendStart)}, col{"xact_start", instant(a.XactStart)},
 			col{"query_start", instant(a.QueryStart)}, col{"state_change", instant(a.StateChange)}, col{"state", optional(a.State)},

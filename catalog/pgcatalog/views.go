@@ -12,7 +12,7 @@ func tablesRows(s *scan) error {
 		if s.relkind(t) != 'r' {
 			return nil
 		}
-		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"tableowner", text(ownerName)},
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"tableowner", text(s.roleName(ownerOID))},
 			col{"hasindexes", boolean(len(visibleIndexes(t)) > 0)}, col{"hasrules", boolean(false)}, col{"hastriggers", boolean(false)},
 			col{"rowsecurity", boolean(false)})
 	})
@@ -23,7 +23,7 @@ func viewsRows(s *scan) error {
 		if s.relkind(t) != 'v' {
 			return nil
 		}
-		return s.emit(col{"schemaname", text(t.Schema)}, col{"viewname", text(t.Name)}, col{"viewowner", text(ownerName)},
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"viewname", text(t.Name)}, col{"viewowner", text(s.roleName(ownerOID))},
 			col{"definition", optional(viewDefinition(t))})
 	})
 }
@@ -51,7 +51,7 @@ func sequencesRows(s *scan) error {
 			}
 		}
 		q := t.Sequence
-		return s.emit(col{"schemaname", text(t.Schema)}, col{"sequencename", text(t.Name)}, col{"sequenceowner", text(ownerName)},
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"sequencename", text(t.Name)}, col{"sequenceowner", text(s.roleName(ownerOID))},
 			col{"data_type", text(q.Type.String())}, col{"start_value", num(q.Start)}, col{"min_value", num(q.Min)}, col{"max_value", num(q.Max)},
 			col{"increment_by", num(q.Increment)}, col{"cycle", boolean(q.Cycle)}, col{"cache_size", num(1)}, col{"last_value", last})
 	})
@@ -77,7 +77,7 @@ func schemataRows(s *scan) error {
 		return err
 	}
 	for _, name := range names {
-		err := s.emit(col{"catalog_name", text(s.database())}, col{"schema_name", text(name)}, col{"schema_owner", text(ownerName)})
+		err := s.emit(col{"catalog_name", text(s.database())}, col{"schema_name", text(name)}, col{"schema_owner", text(s.roleName(ownerOID))})
 		if err != nil {
 			return err
 		}

@@ -41,7 +41,7 @@ percodb's own making. It is not TPC-E, and its results are not comparable with p
 
 // urlFlag adds the flag with the servers' URLs.
 func urlFlag(flags *pflag.FlagSet, urls *[]string) {
-	flags.StringArrayVar(urls, "url", []string{"postgres://127.0.0.1:5433/percodb"}, "a server; given several times, connections go to one after the other")
+	flags.StringArrayVar(urls, "url", []string{"postgres://postgres@127.0.0.1:5433/percodb"}, "a server; given several times, connections go to one after the other")
 }
 
 // scaleFlags determine the amount of data: a profile, and changes to it.
@@ -88,7 +88,7 @@ func tpceInitCommand() *cobra.Command {
 		Short: "Make the tables and fill them",
 		Long: `Make the tables and fill them, over several connections at once. An interrupted init is taken up by the
 same command again.`,
-		Example: `  percodb bench tpce init --url postgres://127.0.0.1:5433/percodb --profile tiny`,
+		Example: `  percodb bench tpce init --url postgres://postgres@127.0.0.1:5433/percodb --profile tiny`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error

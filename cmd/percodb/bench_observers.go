@@ -29,7 +29,7 @@ bench/observers.sh starts both servers and runs this command.`,
 	}
 	f.add(cmd.Flags(), false)
 	flags := cmd.Flags()
-	flags.StringVar(&o.URL, "url", "postgres://percodb@127.0.0.1:5433/percodb", "percodb")
+	flags.StringVar(&o.URL, "url", "postgres://postgres@127.0.0.1:5433/percodb", "percodb")
 	flags.StringVar(&o.PID, "pid", "", "its process, for its CPU time and memory")
 	flags.StringVar(&o.PostgresURL, "postgres-url", "", "PostgreSQL (default: only percodb is measured)")
 	flags.StringVar(&o.PostgresPID, "postgres-pid", "", "its postmaster: a process, or @ and the path of postmaster.pid")
@@ -64,7 +64,7 @@ clusters, inverted and shown are made; existing ones of these names are dropped.
 	}
 	f.add(cmd.Flags(), true)
 	flags := cmd.Flags()
-	flags.StringVar(&o.URL, "url", "postgres://percodb@127.0.0.1:5433/percodb", "percodb")
+	flags.StringVar(&o.URL, "url", "postgres://postgres@127.0.0.1:5433/percodb", "percodb")
 	flags.IntVar(&o.Documents, "documents", 0, "documents of the repository (default 20000)")
 	flags.IntVar(&o.Links, "links", 0, "links of a document (default 10)")
 	flags.Float64SliceVar(&o.Shares, "shares", nil, "crawl rates, ascending, in percent of the repository per hour (default 30,100,300,1000,3000,10000,30000)")

@@ -37,7 +37,7 @@ func tpceRunCommand() *cobra.Command {
 		Short: "Let customers and the market act on the database, and measure",
 		Long: `Let customers and the market act on the database for --ramp and then --duration, and measure the latter.
 Ctrl-C ends the run early, with a result. A server that goes away is waited for (--outage).`,
-		Example: `  percodb bench tpce run --url postgres://127.0.0.1:5433/percodb
+		Example: `  percodb bench tpce run --url postgres://postgres@127.0.0.1:5433/percodb
   percodb bench tpce run --ramp 10s --duration 1m --price-period 20s --pace max --check --journal ./journal`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/tlsfiles"
 )
@@ -46,7 +47,7 @@ delete it when no more certificates are needed. Files that exist are not overwri
 	}
 	cmd.Flags().StringVar(&dir, "dir", "certs", "directory for the files; it is created if it is missing")
 	cmd.Flags().StringSliceVar(&trial.Hosts, "host", nil, "names and IP addresses by which clients and processes reach the servers (default: this machine alone, "+strings.Join(certs.Loopback, ",")+")")
-	cmd.Flags().StringSliceVar(&trial.Users, "user", []string{userName()}, "roles of the database that get client certificates")
+	cmd.Flags().StringSliceVar(&trial.Users, "user", []string{catalog.BootstrapSuperuserName}, "roles of the database that get client certificates")
 	return cmd
 }
 

@@ -117,7 +117,7 @@ func TestShellQuote(t *testing.T) {
 // server with the printed files, and connect by the printed connection string, but for the port.
 func TestCertConnects(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "certs")
-	out, err := runCert(t, "--dir", dir, "--user", "alice", "--host", "127.0.0.1")
+	out, err := runCert(t, "--dir", dir, "--user", "postgres", "--host", "127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func TestCertConnects(t *testing.T) {
 	}
 	defer conn.Close(t.Context())
 	var user string
-	if err := conn.QueryRow(t.Context(), "select current_user").Scan(&user); err != nil || user != "alice" {
+	if err := conn.QueryRow(t.Context(), "select current_user").Scan(&user); err != nil || user != "postgres" {
 		t.Errorf("%q, %v", user, err)
 	}
 	config.TLSConfig.Certificates, config.TLSConfig.GetClientCertificate = nil, nil

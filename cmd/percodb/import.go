@@ -33,7 +33,7 @@ database's name, and filled over several connections at once; keys are made afte
 import is taken up by the same command again. At the end comes a table of what was mapped and how, and of what was
 left out, with the statements to run later. docs/mysql.md has the mapping.`,
 		Example: `  mysqldump --databases shop --single-transaction | gzip > shop.sql.gz
-  percodb import mysql shop.sql.gz --url postgres://127.0.0.1:5433/percodb`,
+  percodb import mysql shop.sql.gz --url postgres://postgres@127.0.0.1:5433/percodb`,
 		Args: arguments(1, math.MaxInt, "the PATH of the dump"),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			o.Paths = paths
@@ -68,7 +68,7 @@ left out, with the statements to run later. docs/mysql.md has the mapping.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.URL, "url", "postgres://127.0.0.1:5433/percodb", "the server to load into")
+	flags.StringVar(&o.URL, "url", "postgres://postgres@127.0.0.1:5433/percodb", "the server to load into")
 	flags.IntVar(&o.Workers, "workers", 4, "connections that load at once")
 	flags.StringVar(&o.Schema, "schema", "", "the schema for all tables (default: their database's name, public for a dump that names none)")
 	flags.StringSliceVar(&o.Exclude, "exclude", nil, "tables to leave out: NAME or DATABASE.NAME")

@@ -24,7 +24,7 @@ A PATH is a test file, plain or gzip, or a directory of .slt and .test files.
 The last line of the output is "N passed, N failed"; the exit code is 1 when a
 record failed. Everything the files create is dropped again, before and after:
 use a database of their own.`,
-		Example: `  percodb sqllogic --url postgres://127.0.0.1:5433/percodb test/sqllogic/testdata`,
+		Example: `  percodb sqllogic --url postgres://postgres@127.0.0.1:5433/percodb test/sqllogic/testdata`,
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			o.Paths = paths
 			o.Out = cmd.OutOrStdout()
@@ -47,8 +47,8 @@ use a database of their own.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.URL, "url", "postgres://127.0.0.1:5433/percodb", "the server to test")
-	flags.StringVar(&o.URL, "dsn", "postgres://127.0.0.1:5433/percodb", "the earlier name of --url")
+	flags.StringVar(&o.URL, "url", "postgres://postgres@127.0.0.1:5433/percodb", "the server to test")
+	flags.StringVar(&o.URL, "dsn", "postgres://postgres@127.0.0.1:5433/percodb", "the earlier name of --url")
 	_ = flags.MarkHidden("dsn") // The flag exists.
 	flags.StringVar(&o.Dialect, "dialect", "postgresql", "the name that skipif and onlyif lines are compared with; connections of mysql are set to MySQL's dialect")
 	flags.StringVar(&o.List, "list", "", "a file that names test files, one a line")

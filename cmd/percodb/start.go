@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/percodb/percodb/auth"
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/gc"
 	"github.com/percodb/percodb/internal/memory"
 	"github.com/percodb/percodb/internal/tlsfiles"
@@ -91,7 +92,7 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	flags.DurationVar(&f.authenticationTimeout, "authentication-timeout", auth.DefaultTimeout, "how long a client may take to be let in (roles all and sql)")
 	flags.IntVar(&f.maxConnections, "max-connections", server.DefaultMaxConnections, "how many clients are served at once (roles all and sql)")
 	flags.IntVar(&f.reservedConnections, "superuser-reserved-connections", server.DefaultReservedConnections,
-		"how many of --max-connections are kept for the user "+server.Operator)
+		"how many of --max-connections are kept for superusers")
 	flags.StringVar(&f.data, "data", "./percodb-data", "directory of the data (roles all, tso and kv)")
 	flags.BoolVar(&f.acceptDataLoss, "accept-data-loss", false, "start although the log in --data is damaged, with what was committed before the damage; the damaged log is kept beside, as *.damaged")
 	flags.StringVar(&f.join, "join", "", "HOST:PORT of the tso process (roles kv and sql)")
@@ -298,7 +299,7 @@ func announce(out io.Writer, f startFlags, n *node.Node) {
 		if host == "::" || host == "0.0.0.0" {
 			host = "127.0.0.1"
 		}
-		fmt.Fprintf(out, "percodb is ready: psql -h %s -p %s -U %s -d percodb\n", host, port, userName())
+		fmt.Fprintf(out, "percodb is ready: psql -h %s -p %s -U %s -d percodb\n", host, port, catalog.BootstrapSuperuserName)
 		return
 	}
 	line := fmt.Sprintf("percodb %s is ready on %s", f.role, n.RPCAddr())
@@ -306,13 +307,6 @@ func announce(out io.Writer, f startFlags, n *node.Node) {
 		line += fmt.Sprintf(": percodb start --role=kv --join %s --data DIR", n.RPCAddr())
 	}
 	fmt.Fprintln(out, line)
-}
-
-func userName() string {
-	if name := os.Getenv("USER"); name != "" && !strings.ContainsAny(name, " '\"") {
-		return name
-	}
-	return "percodb"
 }
 
 // startError is an error of start with the flags that could mend it.

@@ -1,7 +1,7 @@
 // Command bank moves money between accounts from eight connections at once, and goes on doing so while
 // the server is killed and started again. The total never changes.
 //
-//	go run ./examples/bank --url postgres://127.0.0.1:5433/percodb
+//	go run ./examples/bank --url postgres://postgres@127.0.0.1:5433/percodb
 //
 // runs against a server of yours; kill it while it runs. With --percodb PATH the program starts the
 // server itself, in a directory that it removes afterwards, and kills it (as kill -9 does) every now
@@ -40,7 +40,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.url, "url", "postgres://percodb@127.0.0.1:5433/percodb", "server to connect to")
+	flag.StringVar(&o.url, "url", "postgres://postgres@127.0.0.1:5433/percodb", "server to connect to")
 	flag.StringVar(&o.percodb, "percodb", "", "start this percodb binary, and kill it now and then")
 	flag.BoolVar(&o.cluster, "cluster", false, "with --percodb: start it as a cluster of five processes")
 	flag.IntVar(&o.accounts, "accounts", 20, "number of accounts")

@@ -67,7 +67,7 @@ func freeAddr() (string, error) {
 }
 
 // URL returns the URL for clients.
-func (d *Deployment) URL() string { return "postgres://percodb@" + d.addr + "/percodb" }
+func (d *Deployment) URL() string { return "postgres://postgres@" + d.addr + "/percodb" }
 
 func (d *Deployment) add(binary, name string, args ...string) error {
 	p := &process{name: name, binary: binary, args: append([]string{"start"}, args...)}

@@ -36,7 +36,7 @@ type options struct {
 
 func main() {
 	var o options
-	flag.StringVar(&o.url, "url", "postgres://percodb@127.0.0.1:5433/percodb", "server to connect to")
+	flag.StringVar(&o.url, "url", "postgres://postgres@127.0.0.1:5433/percodb", "server to connect to")
 	flag.StringVar(&o.percodb, "percodb", "", "start this percodb binary, and kill it now and then")
 	flag.BoolVar(&o.cluster, "cluster", false, "with --percodb: start it as a cluster of five processes")
 	flag.IntVar(&o.customers, "customers", 100, "number of customers")

@@ -21,7 +21,7 @@ const module = "github.com/percodb/percodb"
 // layers lists the packages from the lowest layer up: a package imports packages of lower layers only.
 var layers = [][]string{
 	{"internal/errkind", "internal/plural", "internal/tlsfiles"},
-	{"internal/invariants", "internal/memory", "internal/keypack", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun"},
+	{"internal/invariants", "internal/memory", "internal/keypack", "tso", "sql/pgerror", "sql/keyword", "percolator/sortrun", "auth/verifier"},
 	{"sql/ast", "percolator/ack", "auth"},
 	{"sql/types", "kv/storage", "kv/waitgraph", "readlease", "notify", "sql/copyformat"},
 	{"sql/builtin", "sql", "kv/mvcc"},

@@ -26,8 +26,8 @@ func TestReadyAddr(t *testing.T) {
 	for line, want := range map[string]string{
 		"percodb tso is ready on 127.0.0.1:7000: percodb start --role=kv --join 127.0.0.1:7000 --data DIR": "127.0.0.1:7000",
 		"percodb kv is ready on 127.0.0.1:7001":                              "127.0.0.1:7001",
-		"percodb is ready: psql -h 127.0.0.1 -p 5433 -U percodb -d percodb":  "127.0.0.1:5433",
-		"percodb is ready: psql -h ::1 -p 5433 -U percodb -d percodb":        "[::1]:5433",
+		"percodb is ready: psql -h 127.0.0.1 -p 5433 -U postgres -d percodb": "127.0.0.1:5433",
+		"percodb is ready: psql -h ::1 -p 5433 -U postgres -d percodb":       "[::1]:5433",
 		"percodb kv is ready on [::1]:7001":                                  "[::1]:7001",
 		"percodb is getting ready":                                           "",
 		"percodb: address in use: another process listens on 127.0.0.1:5433": "",

@@ -109,7 +109,7 @@ func (s *stackServer) connect(t *testing.T) *pgproto3.Frontend {
 		<-done
 	})
 	f := pgproto3.NewFrontend(client, client)
-	exchange(t, f, &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "percodb"}})
+	exchange(t, f, &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "postgres"}})
 	return f
 }
 

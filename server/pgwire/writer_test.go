@@ -40,7 +40,7 @@ func TestPanicEndsConnectionOnly(t *testing.T) {
 		close(done)
 	}()
 	f := pgproto3.NewFrontend(client, client)
-	f.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "u"}})
+	f.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "postgres"}})
 	if err := f.Flush(); err != nil {
 		t.Fatal(err)
 	}

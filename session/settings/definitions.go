@@ -47,14 +47,23 @@ func reportedSettings() []*definition {
 		{name: "is_superuser", initial: "on", fixed: true, note: "Shows whether the current user is a superuser."},
 		{name: "server_encoding", initial: "UTF8", fixed: true, note: "Shows the server (database) character set encoding."},
 		{name: "server_version", fixed: true, note: "Shows the server version."},
-		{name: "session_authorization", initial: "percodb", fixed: true, note: "Shows the session user name."},
+		{name: SessionAuthorization, role: true, apply: applySessionAuthorization, note: "Sets the session user name."},
 		{name: "standard_conforming_strings", initial: "on", check: onlyOn, note: "Causes '...' strings to treat backslashes literally."},
 		{name: "TimeZone", initial: "UTC", check: checkTimeZone, apply: applyTimeZone, note: "Sets the time zone for displaying and interpreting time stamps."},
 	}
 }
 
+// The parameters whose values are roles.
+const (
+	SessionAuthorization = "session_authorization"
+	Role                 = "role"
+	// NoRole is the value of Role after RESET ROLE.
+	NoRole = "none"
+)
+
 func behaviourSettings() []*definition {
 	return []*definition{
+		{name: Role, initial: NoRole, role: true, apply: applyRole, note: "Sets the current role."},
 		{name: "statement_timeout", initial: "0", check: checkMillis, apply: applyStatementTimeout, note: "Sets the maximum allowed duration of any statement."},
 		{name: "search_path", initial: `"$user", public`, apply: applySearchPath, note: "Sets the schema search order for names that are not schema-qualified."},
 		{name: "extra_float_digits", initial: "1", check: checkInt(-15, 3), apply: applyFloatDigits, note: "Sets the number of digits displayed for floating-point values."},
@@ -135,6 +144,16 @@ func collectionSettings() []*definition {
 func canonicalIsolation(value string) (string, error) {
 	level, err := ParseIsolation(value)
 	return level.String(), err
+}
+
+func applySessionAuthorization(s *Settings, value string) error {
+	s.SessionUser = value
+	return nil
+}
+
+func applyRole(s *Settings, value string) error {
+	s.CurrentRole = value
+	return nil
 }
 
 func applyDialect(s *Settings, value string) error {

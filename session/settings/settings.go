@@ -43,6 +43,7 @@ type Settings struct {
 	SearchPath                                  []string // without "$user"
 	Modes                                       Modes    // of transactions to come
 	MySQL                                       bool     // the client's texts are MySQL's
+	SessionUser, CurrentRole                    string   // the values of SessionAuthorization and Role
 
 	server  map[string]string // the values of fixed parameters that the server gives; by lower-case name, like all maps here
 	live    map[string]live
@@ -54,6 +55,7 @@ type Settings struct {
 	// before are the values before the transaction's first SET, nil if it has had none; locals are those that SET LOCAL hides.
 	before, locals map[string]string
 	onChange       func()
+	checkRole      func(name, value string) error
 }
 
 // live are the functions of Live.
@@ -69,6 +71,7 @@ type definition struct {
 	reported bool // sent to the client as ParameterStatus
 	fixed    bool // SET answers 55P02
 	atStart  bool // fixed by a flag of the server
+	role     bool // its value is a role; RESET ALL leaves it
 	note     string
 	// check returns the value in canonical form, or an error to answer 22023 with.
 	check func(value string) (string, error)
@@ -97,12 +100,28 @@ var shared = sync.OnceValue(func() (c struct {
 })
 
 // New makes the settings of a session. server has the values that the server gives to fixed parameters, by lower-case name; it is
-// retained.
+// retained and must not be nil.
 func New(server map[string]string) *Settings {
 	s := new(Settings)
 	*s = shared().initial
 	s.server, s.values, s.startup, s.sent, s.changed = server, map[string]string{}, map[string]string{}, map[string]string{}, true
+	s.SessionUser = server[SessionAuthorization]
 	return s
+}
+
+// Check returns the canonical form of a value that SET could give to a parameter, or the error of SET. The value of a parameter that is a
+// role is not checked.
+func Check(name, value string) (string, error) {
+	return New(map[string]string{}).set(name, value)
+}
+
+// CheckRoles has f check the values of the parameters that are roles before they change.
+func (s *Settings) CheckRoles(f func(name, value string) error) { s.checkRole = f }
+
+// SetServer changes a parameter that clients cannot change.
+func (s *Settings) SetServer(name, value string) {
+	s.server[name] = value
+	s.changed = true
 }
 
 // initial returns the value of a parameter that was never set.
@@ -132,15 +151,18 @@ func (s *Settings) Live(name string, value func() string, assign func(value stri
 	s.live[name] = live{value, assign}
 }
 
+// Default gives a parameter the value that RESET returns to.
+func (s *Settings) Default(name, value string) error {
+	canonical, err := s.set(name, value)
+	if err == nil {
+		s.startup[strings.ToLower(name)] = canonical
+	}
+	return err
+}
+
 // Start takes the settings of a startup packet and of its "options" (-c name=value).
 func (s *Settings) Start(startup map[string]string) error {
-	apply := func(name, value string) error {
-		canonical, err := s.set(name, value)
-		if err == nil {
-			s.startup[strings.ToLower(name)] = canonical
-		}
-		return err
-	}
+	apply := s.Default
 	for name, value := range startup {
 		switch {
 		case name == "user", name == "database", name == "replication", strings.HasPrefix(name, "_pq_."):
@@ -282,7 +304,7 @@ func (s *Settings) ResetLocal(name string) error {
 func (s *Settings) ResetAll() error {
 	s.keep()
 	for key, def := range shared().defs {
-		if def.fixed || s.IsLive(key) {
+		if def.fixed || def.role || s.IsLive(key) {
 			continue
 		}
 		delete(s.locals, key)
@@ -333,6 +355,8 @@ func (s *Settings) set(name, value string) (string, error) {
 	}
 	canonical, err := value, error(nil)
 	switch {
+	case def.role && s.checkRole != nil:
+		err = s.checkRole(key, value)
 	case def.check != nil:
 		canonical, err = def.check(value)
 	case def.checkIn != nil:
@@ -341,12 +365,17 @@ func (s *Settings) set(name, value string) (string, error) {
 	if err != nil {
 		return "", def.invalid(value, err)
 	}
+	return s.assign(key, canonical)
+}
+
+// assign is set of a value in canonical form that the parameter may have.
+func (s *Settings) assign(key, canonical string) (string, error) {
 	if assign := s.live[key].assign; assign != nil {
 		return canonical, assign(canonical)
 	}
-	if def.apply != nil {
+	if def := shared().defs[key]; def != nil && def.apply != nil {
 		if err := def.apply(s, canonical); err != nil {
-			return "", def.invalid(value, err)
+			return "", def.invalid(canonical, err)
 		}
 	}
 	s.values[key] = canonical
@@ -371,6 +400,9 @@ func (s *Settings) reset(name string) error {
 	switch {
 	case def.fixed:
 		return nil
+	case def.role: // It was in force before.
+		_, err := s.assign(key, value)
+		return err
 	case s.IsLive(key):
 		value, _ = s.stored("default_" + key)
 	}
@@ -400,7 +432,7 @@ func (s *Settings) EndTransaction(committed bool) {
 		s.restore(before)
 	case len(locals) > 0:
 		for key, value := range locals {
-			_, _ = s.set(key, value) // The value was in force before the transaction.
+			_, _ = s.assign(key, value) // The value was in force before the transaction.
 		}
 	default:
 		return

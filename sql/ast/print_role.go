@@ -71,13 +71,21 @@ func (p *printer) roleOptions(list []RoleOption) {
 	}
 }
 
-func (p *printer) grantVerb(revoke, optionOnly bool, option string) {
+// grantVerb writes GRANT, or REVOKE of no more than an option.
+func (p *printer) grantVerb(revoke bool, only string) {
 	if !revoke {
 		p.str("GRANT ")
 		return
 	}
 	p.str("REVOKE ")
-	p.when(optionOnly, option+" OPTION FOR ")
+	p.when(only != "", only+" OPTION FOR ")
+}
+
+func grantOnly(optionOnly bool) string {
+	if optionOnly {
+		return "GRANT"
+	}
+	return ""
 }
 
 func (p *printer) privileges(list []Privilege) {
@@ -90,7 +98,7 @@ func (p *printer) privileges(list []Privilege) {
 
 // grant writes GRANT and REVOKE of privileges.
 func (p *printer) grant(s *Grant) {
-	p.grantVerb(s.Revoke, s.OptionOnly, "GRANT")
+	p.grantVerb(s.Revoke, grantOnly(s.OptionOnly))
 	p.grantedPrivileges(s.Privileges)
 	p.str(" ON ")
 	p.when(!s.Bare, s.Kind+" ")
@@ -98,7 +106,7 @@ func (p *printer) grant(s *Grant) {
 		p.when(i > 0, ", ")
 		p.objectName(&s.Objects[i])
 	}
-	p.grantEnd(s.Revoke, s.Grantees, s.WithOption, "GRANT", s.GrantedBy, s.Cascade)
+	p.grantEnd(s.Revoke, s.Grantees, withOption(s.WithOption), s.GrantedBy, s.Cascade)
 }
 
 func (p *printer) grantedPrivileges(list []Privilege) {
@@ -120,14 +128,14 @@ func (p *printer) grantedPrivileges(list []Privilege) {
 }
 
 // grantEnd writes what GRANT and REVOKE have behind the objects.
-func (p *printer) grantEnd(revoke bool, grantees []Role, with bool, option string, by *Role, cascade bool) {
+func (p *printer) grantEnd(revoke bool, grantees []Role, options string, by *Role, cascade bool) {
 	if revoke {
 		p.str(" FROM ")
 	} else {
 		p.str(" TO ")
 	}
 	p.roles(grantees)
-	p.when(with, " WITH "+option+" OPTION")
+	p.str(options)
 	if by != nil {
 		p.str(" GRANTED BY ")
 		p.role(by)
@@ -135,10 +143,36 @@ func (p *printer) grantEnd(revoke bool, grantees []Role, with bool, option strin
 	p.when(cascade, " CASCADE")
 }
 
+func withOption(with bool) string {
+	if with {
+		return " WITH GRANT OPTION"
+	}
+	return ""
+}
+
+func membershipOptions(list []MembershipOption) string {
+	var b strings.Builder
+	for i, o := range list {
+		word := ", "
+		if i == 0 {
+			word = " WITH "
+		}
+		value := "FALSE"
+		switch {
+		case o.Option:
+			value = "OPTION"
+		case o.Value:
+			value = "TRUE"
+		}
+		b.WriteString(word + o.Name + " " + value)
+	}
+	return b.String()
+}
+
 func (p *printer) grantRole(s *GrantRole) {
-	p.grantVerb(s.Revoke, s.AdminOnly, "ADMIN")
+	p.grantVerb(s.Revoke, s.Only)
 	p.privileges(s.Roles)
-	p.grantEnd(s.Revoke, s.Grantees, s.WithAdmin, "ADMIN", s.GrantedBy, s.Cascade)
+	p.grantEnd(s.Revoke, s.Grantees, membershipOptions(s.Options), s.GrantedBy, s.Cascade)
 }
 
 func (p *printer) defaultPrivileges(s *AlterDefaultPrivileges) {
@@ -154,8 +188,8 @@ func (p *printer) defaultPrivileges(s *AlterDefaultPrivileges) {
 		p.str(" ")
 	}
 	g := s.Grant
-	p.grantVerb(g.Revoke, g.OptionOnly, "GRANT")
+	p.grantVerb(g.Revoke, grantOnly(g.OptionOnly))
 	p.grantedPrivileges(g.Privileges)
 	p.str(" ON " + g.Kind)
-	p.grantEnd(g.Revoke, g.Grantees, g.WithOption, "GRANT", g.GrantedBy, g.Cascade)
+	p.grantEnd(g.Revoke, g.Grantees, withOption(g.WithOption), g.GrantedBy, g.Cascade)
 }

@@ -43,10 +43,10 @@ type (
 	GrantRole struct {
 		Pos
 		Revoke    bool
-		AdminOnly bool // ADMIN OPTION FOR
+		Only      string // of REVOKE: "ADMIN", "INHERIT" or "SET" OPTION FOR; "": the membership
 		Roles     []Privilege
 		Grantees  []Role
-		WithAdmin bool
+		Options   []MembershipOption
 		GrantedBy *Role
 		Cascade   bool
 	}
@@ -72,6 +72,14 @@ type RoleOption struct {
 	Value  *string // of PASSWORD (nil: NULL) and VALID UNTIL
 	Number string  // of CONNECTION LIMIT and SYSID
 	Roles  []Role
+}
+
+// MembershipOption is an option of GRANT of a role: ADMIN, INHERIT or SET.
+type MembershipOption struct {
+	Pos
+	Name   string
+	Value  bool
+	Option bool // written OPTION, which means TRUE
 }
 
 // Privilege is a privilege with its columns, or a role that is granted.

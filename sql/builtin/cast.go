@@ -49,12 +49,13 @@ bool bpchar af;bool int4 ef;bool text af;bool varchar af;bpchar char af;bpchar n
 bpchar varchar if;char bpchar af;char int4 ef;char text if;char varchar af;date timestamp if;date timestamptz if;
 float4 float8 if;float4 int2 af;float4 int4 af;float4 int8 af;float4 numeric af;float8 float4 af;float8 int2 af;
 float8 int4 af;float8 int8 af;float8 numeric af;int2 float4 if;int2 float8 if;int2 int4 if;int2 int8 if;
-int2 numeric if;int2 oid if;int2 regnamespace if;int2 regclass if;int2 regtype if;int4 bool ef;int4 char ef;int4 float4 if;
-int4 float8 if;int4 int2 af;int4 int8 if;int4 numeric if;int4 oid ib;int4 regnamespace ib;int4 regclass ib;int4 regtype ib;
-int8 float4 if;int8 float8 if;int8 int2 af;int8 int4 af;int8 numeric if;int8 oid if;int8 regnamespace if;int8 regclass if;
+int2 numeric if;int2 oid if;int2 regnamespace if;int2 regrole if;int2 regclass if;int2 regtype if;int4 bool ef;int4 char ef;int4 float4 if;
+int4 float8 if;int4 int2 af;int4 int8 if;int4 numeric if;int4 oid ib;int4 regnamespace ib;int4 regrole ib;int4 regclass ib;int4 regtype ib;
+int8 float4 if;int8 float8 if;int8 int2 af;int8 int4 af;int8 numeric if;int8 oid if;int8 regnamespace if;int8 regrole if;int8 regclass if;
 int8 regtype if;interval time af;name bpchar af;name text if;name varchar af;numeric float4 if;numeric float8 if;
-numeric int2 af;numeric int4 af;numeric int8 af;oid int4 ab;oid int8 af;oid regclass ib;oid regnamespace ib;oid regtype ib;
-regnamespace int4 ab;regnamespace int8 af;regnamespace oid ib;regclass int4 ab;regclass int8 af;regclass oid ib;regtype int4 ab;regtype int8 af;regtype oid ib;text bpchar ib;
+numeric int2 af;numeric int4 af;numeric int8 af;oid int4 ab;oid int8 af;oid regclass ib;oid regnamespace ib;oid regrole ib;oid regtype ib;
+regnamespace int4 ab;regnamespace int8 af;regnamespace oid ib;
+regrole int4 ab;regrole int8 af;regrole oid ib;regclass int4 ab;regclass int8 af;regclass oid ib;regtype int4 ab;regtype int8 af;regtype oid ib;text bpchar ib;
 text char af;text name if;text regclass if;text varchar ib;time interval if;timestamp date af;timestamp time af;
 timestamp timestamptz if;timestamptz date af;timestamptz time af;timestamptz timestamp af;varchar bpchar ib;
 varchar char af;varchar name if;varchar regclass if;varchar text ib`
@@ -107,7 +108,7 @@ func namedLikeType(key castKey) bool {
 	switch key.to {
 	case types.OIDOid:
 		return key.from != types.OIDInt2
-	case types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace:
+	case types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
 		return key.from != types.OIDInt2 && key.from != types.OIDInt8
 	case types.OIDBPChar:
 		return key.from != types.OIDBool
@@ -207,7 +208,7 @@ func dependsOnFormat(t types.Type) bool {
 	}
 	switch t.OID {
 	case types.OIDDate, types.OIDTime, types.OIDTimestamp, types.OIDTimestamptz, types.OIDInterval, types.OIDBytea,
-		types.OIDFloat4, types.OIDFloat8, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRecord:
+		types.OIDFloat4, types.OIDFloat8, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole, types.OIDRecord:
 		return true
 	}
 	return false

@@ -10,7 +10,7 @@ import (
 // castFunction returns the function of a cast that has one in pg_cast, nil if there is none.
 func castFunction(from, to types.OID) Func {
 	switch to {
-	case types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace:
+	case types.OIDInt2, types.OIDInt4, types.OIDInt8, types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
 		return toIntCast(from, to)
 	case types.OIDFloat4, types.OIDFloat8:
 		return toFloatCast(from, to)
@@ -88,7 +88,7 @@ func NarrowInt(n int64, to types.OID) (int64, error) {
 		if n != int64(int32(n)) {
 			return 0, errInt4Range()
 		}
-	case types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace:
+	case types.OIDOid, types.OIDRegclass, types.OIDRegtype, types.OIDRegnamespace, types.OIDRegrole:
 		if n < 0 || n > math.MaxUint32 {
 			return 0, pgerror.New(pgerror.NumericValueOutOfRange, "OID out of range")
 		}

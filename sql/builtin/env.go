@@ -73,6 +73,9 @@ type Catalog interface {
 	// RelationVisible implements pg_table_is_visible.
 	RelationVisible(relation types.OID) (visible, ok bool)
 	RoleName(role types.OID) (string, bool)
+	// RoleNamed finds a role by its name; 42704 if there is none. HasRole implements pg_has_role.
+	RoleNamed(name string) (types.OID, error)
+	HasRole(member, role types.OID, privilege string) (bool, error)
 	ViewDefinition(view types.OID) (string, bool)
 	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition.
 	IndexDefinition(index types.OID, column int) (string, bool)

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/cockroachdb/apd/v3"
 
@@ -63,13 +64,16 @@ func catalogFuncs() []decl {
 		{sig: "col_description(oid,int4) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
 			return textOrNull(c.Comment(oidArg(a[0]), "pg_class", int(a[1].Int())))
 		})},
-		{sig: "shobj_description(oid,name) text", flags: stable, fn: constant(types.Null)},
+		{sig: "shobj_description(oid,name) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return textOrNull(c.Comment(oidArg(a[0]), a[1].Text(), 0))
+		})},
 	}
 	for _, name := range []string{"pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible", "pg_collation_is_visible"} {
 		out = append(out, decl{sig: name + "(oid) bool", flags: stable, fn: constant(types.Bool(true))})
 	}
 	out = append(out, definitionFuncs()...)
-	return append(out, privilegeFuncs()...)
+	out = append(out, privilegeFuncs()...)
+	return append(out, roleFuncs()...)
 }
 
 // definitionFuncs declares the functions that print an object's definition.
@@ -140,10 +144,46 @@ func privilegeFuncs() []decl {
 				decl{sig: name + "(oid," + m + ",text) bool", flags: stable, fn: yes})
 		}
 	}
+	return out
+}
+
+// roleFuncs declares pg_has_role, by names and OIDs, of the current user or another.
+func roleFuncs() []decl {
+	var out []decl
 	for _, args := range []string{"name,text", "oid,text", "name,name,text", "name,oid,text", "oid,name,text", "oid,oid,text"} {
-		out = append(out, decl{sig: "pg_has_role(" + args + ") bool", flags: stable, fn: yes})
+		parts := strings.Split(args, ",")
+		out = append(out, decl{sig: "pg_has_role(" + args + ") bool", flags: stable, fn: catalogFunc(func(env *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			return hasRole(env, c, parts, a)
+		})})
 	}
 	return out
+}
+
+// hasRole is pg_has_role with arguments of the given types.
+func hasRole(env *Env, c Catalog, kinds []string, a []types.Datum) (types.Datum, error) {
+	var roles []types.OID
+	for i, kind := range kinds[:len(kinds)-1] {
+		role := oidArg(a[i])
+		if kind == "name" {
+			var err error
+			if role, err = c.RoleNamed(a[i].Text()); err != nil {
+				return types.Null, err
+			}
+		}
+		roles = append(roles, role)
+	}
+	if len(roles) == 1 {
+		if env.Session == nil {
+			return types.Null, errNoService("session information")
+		}
+		current, err := c.RoleNamed(env.Session.User())
+		if err != nil {
+			return types.Null, err
+		}
+		roles = []types.OID{current, roles[0]}
+	}
+	is, err := c.HasRole(roles[0], roles[1], a[len(a)-1].Text())
+	return types.Bool(is), err
 }
 
 func formatType(_ *Env, a []types.Datum) (types.Datum, error) {

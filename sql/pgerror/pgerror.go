@@ -45,6 +45,7 @@ const (
 	TransactionTimeout          Code = "25P04"
 	InFailedSQLTransaction      Code = "25P02"
 	InvalidSQLStatementName     Code = "26000"
+	InvalidGrantOperation       Code = "0LP01"
 	InvalidAuthorization        Code = "28000"
 	DependentObjectsStillExist  Code = "2BP01"
 	InvalidCursorName           Code = "34000"

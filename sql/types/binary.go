@@ -57,7 +57,7 @@ func badBinary(format string, args ...any) error {
 // AppendBinary appends the binary form of d, which is not NULL, as PostgreSQL's send functions do.
 func AppendBinary(dst []byte, d Datum, t Type) []byte {
 	switch t.OID {
-	case OIDInt4, OIDDate, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace:
+	case OIDInt4, OIDDate, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole:
 		return binary.BigEndian.AppendUint32(dst, uint32(d.n))
 	case OIDInt8, OIDTime, OIDTimestamp, OIDTimestamptz:
 		return binary.BigEndian.AppendUint64(dst, uint64(d.n))
@@ -107,7 +107,7 @@ func ParseBinary(t Type, b []byte, f *Format) (Datum, error) {
 	switch t.OID {
 	case OIDInt4:
 		return Int(int64(int32(binary.BigEndian.Uint32(b)))), nil
-	case OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace:
+	case OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole:
 		return Int(int64(binary.BigEndian.Uint32(b))), nil
 	case OIDInt8:
 		return Int(int64(binary.BigEndian.Uint64(b))), nil
@@ -152,7 +152,7 @@ func parseVariableBinary(t Type, b []byte, f *Format) (Datum, error) {
 // fixedSize returns the size of a type's binary form, 0 if it varies.
 func fixedSize(oid OID) int {
 	switch oid {
-	case OIDInt4, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDFloat4, OIDDate:
+	case OIDInt4, OIDOid, OIDRegclass, OIDRegtype, OIDRegnamespace, OIDRegrole, OIDFloat4, OIDDate:
 		return 4
 	case OIDInt8, OIDFloat8, OIDTime, OIDTimestamp, OIDTimestamptz:
 		return 8

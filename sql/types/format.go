@@ -48,6 +48,10 @@ type Names interface {
 	SchemaName(oid OID) (string, bool)
 	// SchemaOID resolves a schema's name; 3F000 if there is none.
 	SchemaOID(name string) (OID, error)
+	// QuotedRole returns a role's name, in quotes if it needs them; false if there is none.
+	QuotedRole(oid OID) (string, bool)
+	// RoleOID resolves a role's possibly quoted name; 42704 if there is none.
+	RoleOID(name string) (OID, error)
 }
 
 // Format is the session settings on which the text forms of values depend. The zero Format is PostgreSQL's default with
@@ -136,6 +140,8 @@ func ParseText(t Type, s string, f *Format) (Datum, error) {
 		return parseRegtype(s)
 	case OIDRegnamespace:
 		return parseRegnamespace(s, f)
+	case OIDRegrole:
+		return parseReg(s, f, Names.RoleOID, pgerror.UndefinedObject, "role")
 	case OIDVoid:
 		return Text(""), nil
 	}
@@ -208,6 +214,8 @@ func AppendText(dst []byte, d Datum, t Type, f *Format) []byte {
 		return appendRegtype(dst, d.n)
 	case OIDRegnamespace:
 		return appendRegnamespace(dst, d.n, f)
+	case OIDRegrole:
+		return appendReg(dst, d.n, f, Names.QuotedRole)
 	case OIDRecord:
 		return appendRecord(dst, d.Record(), f)
 	}

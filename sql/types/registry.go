@@ -84,6 +84,7 @@ var scalarInfos = []Info{
 	{OIDRegclass, "regclass", "regclass", 2210, 0, 4, CategoryNumeric, false, KindInt},
 	{OIDRegtype, "regtype", "regtype", 2211, 0, 4, CategoryNumeric, false, KindInt},
 	{OIDRegnamespace, "regnamespace", "regnamespace", 4090, 0, 4, CategoryNumeric, false, KindInt},
+	{OIDRegrole, "regrole", "regrole", 4097, 0, 4, CategoryNumeric, false, KindInt},
 	{OIDRecord, "record", "record", 2287, 0, -1, CategoryPseudo, false, KindRow},
 	{OIDVoid, "void", "void", 0, 0, 4, CategoryPseudo, false, KindBytes},
 	{OIDUUID, "uuid", "uuid", 2951, 0, 16, CategoryUser, false, KindBytes},

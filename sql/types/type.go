@@ -34,6 +34,7 @@ const (
 	OIDRegclass     OID = 2205
 	OIDRegtype      OID = 2206
 	OIDRegnamespace OID = 4089
+	OIDRegrole      OID = 4096
 	OIDRecord       OID = 2249
 	OIDVoid         OID = 2278
 	OIDUUID         OID = 2950

@@ -199,7 +199,7 @@ func (p *member) resume() { _ = p.run.Resume() } // It fails only if the process
 // connect opens a connection of a SQL process.
 func (p *member) connect() *pgx.Conn {
 	p.d.t.Helper()
-	c, err := pgx.Connect(p.d.context(), "postgres://tester@"+p.sql+"/percodb?sslmode=disable")
+	c, err := pgx.Connect(p.d.context(), "postgres://postgres@"+p.sql+"/percodb?sslmode=disable")
 	if err != nil {
 		p.d.t.Fatal(err)
 	}

@@ -273,7 +273,7 @@ func TestViewsWhileAStoreIsAway(t *testing.T) {
 	gone := byTable[there].shard()
 	holder := d.sql[0].connect()
 	d.exec(holder, "begin", "select * from "+here+" where id = 1 for update", "select * from "+there+" where id = 1 for update")
-	config, err := pgx.ParseConfig("postgres://tester@" + d.sql[0].sql + "/percodb?sslmode=disable")
+	config, err := pgx.ParseConfig("postgres://postgres@" + d.sql[0].sql + "/percodb?sslmode=disable")
 	if err != nil {
 		t.Fatal(err)
 	}

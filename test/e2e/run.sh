@@ -11,7 +11,7 @@ pid=
 trap 'kill -9 $pid 2>/dev/null || true; rm -rf "$work"' EXIT
 
 fail() { echo "FAIL: $1"; echo "--- server log"; tail -n 30 "$work/log"; exit 1; }
-sql() { psql -h 127.0.0.1 -p "$port" -U tester -d percodb -v ON_ERROR_STOP=1 -XAtq "$@"; }
+sql() { psql -h 127.0.0.1 -p "$port" -U postgres -d percodb -v ON_ERROR_STOP=1 -XAtq "$@"; }
 expect() { # expect NAME WANT COMMAND…
   local name=$1 want=$2 got
   shift 2
@@ -23,7 +23,7 @@ start() {
   "$work/percodb" start --listen "127.0.0.1:$port" --admin-listen "127.0.0.1:$admin" --data "$work/data" >>"$work/log" 2>&1 &
   pid=$!
   for _ in $(seq 100); do
-    psql -h 127.0.0.1 -p "$port" -U tester -d percodb -XAtqc 'select 1' >/dev/null 2>&1 && return
+    psql -h 127.0.0.1 -p "$port" -U postgres -d percodb -XAtqc 'select 1' >/dev/null 2>&1 && return
     kill -0 "$pid" 2>/dev/null || fail "the server ended at start"
     sleep 0.1
   done
@@ -33,7 +33,7 @@ kill9() { kill -9 "$pid"; wait "$pid" 2>/dev/null || true; }
 bench() { # bench NAME ARGS… : pgbench must finish without a failed transaction
   local name=$1 out
   shift
-  out=$(pgbench -h 127.0.0.1 -p "$port" -U tester "$@" percodb 2>&1) || fail "$name: $out"
+  out=$(pgbench -h 127.0.0.1 -p "$port" -U postgres "$@" percodb 2>&1) || fail "$name: $out"
   grep -q 'number of failed transactions: 0' <<<"$out" || fail "$name: $out"
   echo "ok   $name: $(grep -o 'tps = [0-9.]*' <<<"$out" | head -n 1)"
 }
@@ -69,7 +69,7 @@ fi
 [ "$(wc -l <"$work/out")" -eq 1 ] || fail "two servers on one directory: $(cat "$work/out")"
 echo "ok   second server refused: $(cat "$work/out")"
 
-pgbench -h 127.0.0.1 -p "$port" -U tester -i -s 1 -q percodb >"$work/out" 2>&1 || fail "pgbench -i: $(cat "$work/out")"
+pgbench -h 127.0.0.1 -p "$port" -U postgres -i -s 1 -q percodb >"$work/out" 2>&1 || fail "pgbench -i: $(cat "$work/out")"
 echo "ok   pgbench -i"
 bench "pgbench -S prepared" -n -S -M prepared -c 8 -j 2 -T 3
 bench "pgbench -S simple" -n -S -M simple -c 8 -j 2 -T 3
@@ -77,7 +77,7 @@ bench "pgbench -N prepared" -n -N -M prepared -c 8 -j 2 -T 3
 bench "pgbench TPC-B, 8 clients" -n -M prepared -c 8 -j 2 -T 3
 bench "pgbench TPC-B" -n -c 1 -T 3
 
-PERCODB_TEST_PG_DSN="postgres://tester@127.0.0.1:$port/percodb" go test -count=1 ./bench/tpce/... >"$work/out" 2>&1 || fail "tests of bench tpce: $(cat "$work/out")"
+PERCODB_TEST_PG_DSN="postgres://postgres@127.0.0.1:$port/percodb" go test -count=1 ./bench/tpce/... >"$work/out" 2>&1 || fail "tests of bench tpce: $(cat "$work/out")"
 echo "ok   tests of bench tpce on percodb"
 
 kill9

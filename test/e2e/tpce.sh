@@ -25,11 +25,11 @@ if [ -n "${PERCODB_TPCE_SPLIT:-}" ]; then
     flags[kv$n]="--role=kv --rpc-listen 127.0.0.1:$((port + 2 + n)) --data $work/kv$n --join $tso" listens[kv$n]=$((port + 2 + n))
     flags[sql$n]="--role=sql --listen 127.0.0.1:$((port + n - 1)) --join $tso" listens[sql$n]=$((port + n - 1))
   done
-  urls=(--url "postgres://tester@127.0.0.1:$port/percodb" --url "postgres://tester@127.0.0.1:$((port + 1))/percodb")
+  urls=(--url "postgres://postgres@127.0.0.1:$port/percodb" --url "postgres://postgres@127.0.0.1:$((port + 1))/percodb")
 else
   roles=(all)
   flags[all]="--listen 127.0.0.1:$port --data $work/data" listens[all]=$port
-  urls=(--url "postgres://tester@127.0.0.1:$port/percodb")
+  urls=(--url "postgres://postgres@127.0.0.1:$port/percodb")
 fi
 trap '{ kill -9 "${pid[@]}" $driver; wait; } 2>/dev/null || true; rm -rf "$work"' EXIT
 

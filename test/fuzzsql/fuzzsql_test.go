@@ -60,7 +60,7 @@ func startNode(t *testing.T, l *log, opts node.Options) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { n.Close(context.Background()) })
-	return fmt.Sprintf("postgres://fuzz@%s/percodb?sslmode=disable", n.Addr())
+	return fmt.Sprintf("postgres://postgres@%s/percodb?sslmode=disable", n.Addr())
 }
 
 func TestStatements(t *testing.T) {

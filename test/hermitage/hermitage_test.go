@@ -20,7 +20,7 @@ func startPercodb(t *testing.T) *server {
 	}
 	t.Cleanup(func() { n.Close(context.Background()) })
 	return &server{
-		url: fmt.Sprintf("postgres://tester@%s/percodb?sslmode=disable", n.Addr()),
+		url: fmt.Sprintf("postgres://postgres@%s/percodb?sslmode=disable", n.Addr()),
 		waiting: "select count(*) > 0 from percodb.locks l join percodb.transactions w on w.start_ts = any (l.waiters) " +
 			"join percodb.transactions h on h.start_ts = l.holder where w.pid = $1::int",
 	}

@@ -205,7 +205,7 @@ func probe(ctx context.Context, addr string) error {
 }
 
 func urlOf(addr string) string {
-	return "postgres://kill@" + addr + "/percodb?sslmode=disable&connect_timeout=5"
+	return "postgres://postgres@" + addr + "/percodb?sslmode=disable&connect_timeout=5"
 }
 
 // check verifies the data directories of the processes, which must not run.

@@ -73,7 +73,7 @@ func startCluster(t *testing.T) string {
 	}))
 }
 
-func dsn(n *node.Node) string { return "postgres://tester@" + n.Addr().String() + "/percodb" }
+func dsn(n *node.Node) string { return "postgres://postgres@" + n.Addr().String() + "/percodb" }
 
 // Goal: percodb's SQL behaves as our files say, in every setting that could change it, and PostgreSQL agrees with the
 // files. Method: each file of testdata on each target, as a subtest.

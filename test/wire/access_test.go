@@ -98,12 +98,13 @@ type secured struct {
 	rules string // the path of their file
 }
 
-func startSecured(t testing.TB, rules string) *secured {
+// startSecured starts a server with some superusers: app, full, plain, trusted, verified, x, y and others.
+func startSecured(t testing.TB, rules string, others ...string) *secured {
 	t.Helper()
 	dir := t.TempDir()
 	s := &secured{authority: newAuthority(t, dir, "ca"), rules: filepath.Join(dir, "hba.conf")}
 	s.server("server")
-	s.write(rules)
+	s.write("local all all trust\n")
 	logger := slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	gate, err := auth.NewGate(auth.Options{
 		RulesFile: s.rules, Logger: logger, Timeout: exchangeTimeout,
@@ -115,6 +116,15 @@ func startSecured(t testing.TB, rules string) *secured {
 	s.node, err = node.Start(context.Background(), opts)
 	s.must(err)
 	t.Cleanup(func() { s.node.Close(context.Background()) })
+	conn, err := pgx.Connect(testContext(t), "host="+dir+" port="+s.port()+" user=postgres dbname=percodb")
+	s.must(err)
+	defer conn.Close(context.Background())
+	for _, name := range append(others, "app", "full", "plain", "trusted", "verified", "x", "y") {
+		_, err := conn.Exec(testContext(t), "create user "+pgx.Identifier{name}.Sanitize()+" superuser")
+		s.must(err)
+	}
+	s.write(rules)
+	gate.Reload()
 	return s
 }
 
@@ -515,7 +525,7 @@ func TestSocketDirectory(t *testing.T) {
 	s.must(os.WriteFile(stale+".lock", []byte("1\n"), 0o600))
 	n, err := start(dir, "127.0.0.2:"+s.port())
 	s.must(err)
-	conn, err := pgx.Connect(testContext(t), "host="+dir+" port="+s.port()+" user=x dbname=percodb")
+	conn, err := pgx.Connect(testContext(t), "host="+dir+" port="+s.port()+" user=postgres dbname=percodb")
 	s.must(err)
 	conn.Close(context.Background())
 	n.Close(context.Background())

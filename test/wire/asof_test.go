@@ -187,7 +187,7 @@ func TestSafePointOverSQL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn, err := pgx.Connect(testContext(t), "postgres://tester@"+n.Addr().String()+"/percodb?sslmode=disable")
+		conn, err := pgx.Connect(testContext(t), "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,7 +254,7 @@ func TestAsOfNowWhileTheOracleIsAhead(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close(ctx)
-	c, err := pgx.Connect(ctx, "postgres://tester@"+n.Addr().String()+"/percodb")
+	c, err := pgx.Connect(ctx, "postgres://postgres@"+n.Addr().String()+"/percodb")
 	if err != nil {
 		t.Fatal(err)
 	}

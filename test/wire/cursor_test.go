@@ -261,7 +261,7 @@ func TestKeptRowsBeyondMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer n.Close(context.Background())
-	conn, err := pgx.Connect(t.Context(), "postgres://tester@"+n.Addr().String()+"/percodb?sslmode=disable")
+	conn, err := pgx.Connect(t.Context(), "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 
 // Goal: of a certificate's common name every byte counts: neither a NUL nor a length ends it early.
 func TestCVE_2009_4034(t *testing.T) {
-	s := startSecured(t, "hostssl all all all cert\n")
+	s := startSecured(t, "hostssl all all all cert\n", "alice")
 	for _, c := range []struct {
 		file, name, user string
 		admitted         bool
@@ -42,8 +42,8 @@ func TestCVE_2009_4034(t *testing.T) {
 
 // Goal: names that agree in their first 32 characters are different names.
 func TestCVE_2012_0867(t *testing.T) {
-	s := startSecured(t, "hostssl all all all cert\n")
 	long := strings.Repeat("a", 32)
+	s := startSecured(t, "hostssl all all all cert\n", long, long+"-victim", long+"-mallory")
 	s.client("long", pkix.Name{CommonName: long + "-mallory"})
 	for _, user := range []string{long, long + "-victim"} {
 		if _, err := s.connect(s.tls(user, "long")); err == nil {
@@ -187,7 +187,7 @@ func TestCVE_2015_3165(t *testing.T) {
 	}
 	wg.Wait()
 	for end := time.Now().Add(exchangeTimeout); ; {
-		conn, err := pgx.Connect(testContext(t), "postgres://x@"+n.Addr().String()+"/percodb?sslmode=disable")
+		conn, err := pgx.Connect(testContext(t), "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
 		if err == nil {
 			conn.Close(context.Background())
 			return

@@ -46,7 +46,7 @@ func TestMySQLDialect(t *testing.T) {
 // protocol.
 func TestMySQLExtended(t *testing.T) {
 	ctx := testContext(t)
-	conn, err := pgx.Connect(ctx, "postgres://tester@"+address+"/percodb?sslmode=disable&percodb.dialect=mysql")
+	conn, err := pgx.Connect(ctx, "postgres://postgres@"+address+"/percodb?sslmode=disable&percodb.dialect=mysql")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func FuzzServe(f *testing.F) {
 	}
 	f.Cleanup(func() { n.Close(context.Background()) })
 	greeting := encode(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30,
-		Parameters: map[string]string{"user": "fuzz", "database": "percodb", "statement_timeout": "1000"}})
+		Parameters: map[string]string{"user": "postgres", "database": "percodb", "statement_timeout": "1000"}})
 	f.Fuzz(func(t *testing.T, input []byte) {
 		conn, err := net.Dial("tcp", n.Addr().String())
 		if err != nil {

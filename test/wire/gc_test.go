@@ -27,7 +27,7 @@ func gcServer(t *testing.T) (n *node.Node, open func() *pgx.Conn) {
 	}
 	t.Cleanup(func() { n.Close(context.Background()) })
 	open = func() *pgx.Conn {
-		conn, err := pgx.Connect(testContext(t), "postgres://tester@"+n.Addr().String()+"/percodb?sslmode=disable")
+		conn, err := pgx.Connect(testContext(t), "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
 		if err != nil {
 			t.Fatal(err)
 		}

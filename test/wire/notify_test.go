@@ -413,7 +413,7 @@ func TestShutdownOfListeners(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := pgx.Connect(testContext(t), "postgres://tester@"+n.Addr().String()+"/percodb?sslmode=disable")
+	conn, err := pgx.Connect(testContext(t), "postgres://postgres@"+n.Addr().String()+"/percodb?sslmode=disable")
 	if err != nil {
 		t.Fatal(err)
 	}

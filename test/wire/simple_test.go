@@ -151,7 +151,7 @@ func TestSettings(t *testing.T) {
 		setting is_superuser=on
 		setting server_encoding=UTF8
 		setting server_version=15.8
-		setting session_authorization=tester
+		setting session_authorization=postgres
 		setting standard_conforming_strings=on
 		setting TimeZone=Europe/Berlin
 		backendkeydata

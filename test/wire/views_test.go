@@ -40,7 +40,7 @@ func TestSystemViews(t *testing.T) {
 		`)
 	expect(t, "primaries", query(t, observer, "select count(*) from percodb.locks where pid = $1 and is_primary", pid), "1\n")
 	expect(t, "holder", query(t, observer, "select user_name, isolation, locking, state, reads > 0, locks, writes, start_ts <= read_ts, age >= '0' "+
-		"from percodb.transactions where pid = $1", pid), "tester serializable pessimistic idle in transaction true 4 3 true true\n")
+		"from percodb.transactions where pid = $1", pid), "postgres serializable pessimistic idle in transaction true 4 3 true true\n")
 	expect(t, "waiter", query(t, observer, "select isolation, state, reads, locks from percodb.transactions where pid = $1", waiter.PgConn().PID()),
 		"read committed active 0 0\n")
 	expect(t, "holders join", query(t, observer, "select count(*) from percodb.locks l join percodb.transactions t on t.start_ts = l.holder where t.pid = $1", pid), "4\n")

@@ -61,7 +61,7 @@ func options(dir string) node.Options {
 }
 
 func url(params string) string {
-	return "postgres://tester@" + address + "/percodb?sslmode=disable" + params
+	return "postgres://postgres@" + address + "/percodb?sslmode=disable" + params
 }
 
 // connect opens a pgx connection to the shared server. params extend the URL: "&x=y".
@@ -105,7 +105,7 @@ type raw struct {
 func dialRaw(t testing.TB, params map[string]string) *raw {
 	t.Helper()
 	r := dialSilent(t)
-	all := map[string]string{"user": "tester", "database": "percodb"}
+	all := map[string]string{"user": "postgres", "database": "percodb"}
 	for k, v := range params {
 		all[k] = v
 	}

@@ -91,7 +91,7 @@ func start(t *testing.T, args ...string) *server {
 	if _, err := p.AwaitReady(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return &server{Process: p, dsn: "postgres://tester@" + address + "/percodb"}
+	return &server{Process: p, dsn: "postgres://postgres@" + address + "/percodb"}
 }
 
 // confine puts the process into a control group with a limit where that is possible (version 2, as root).

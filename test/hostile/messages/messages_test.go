@@ -35,7 +35,7 @@ var (
 
 // Users: one whom everyone may be, and one who shows a certificate.
 const (
-	trusted   = "trusted"
+	trusted   = "postgres"
 	certified = "certified"
 )
 

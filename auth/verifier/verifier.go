@@ -1,0 +1,122 @@
+// Package verifier makes and reads what is stored of a role's password, in the form of PostgreSQL's pg_authid.rolpassword:
+// SCRAM-SHA-256$iterations:salt$StoredKey:ServerKey (RFC 5803). The password does not follow from it, but whoever knows a verifier
+// can try passwords: it is a secret, too.
+package verifier
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/pbkdf2"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"strconv"
+	"strings"
+
+	"github.com/xdg-go/stringprep"
+)
+
+// The parameters of new verifiers, which are PostgreSQL's.
+const (
+	Iterations = 4096
+	saltBytes  = 16
+)
+
+// maxIterations bounds the iterations of a verifier that was made elsewhere: each login with a clear password does them.
+const maxIterations = 10_000_000
+
+const prefix = "SCRAM-SHA-256"
+
+// Verifier is a SCRAM-SHA-256 verifier.
+type Verifier struct {
+	Iterations           int
+	Salt                 []byte
+	StoredKey, ServerKey []byte // of sha256.Size bytes
+}
+
+// New makes the verifier of a password, with a random salt.
+func New(password string) *Verifier {
+	salt := make([]byte, saltBytes)
+	_, _ = rand.Read(salt) // crypto/rand.Read never fails.
+	return derive(password, salt, Iterations)
+}
+
+func derive(password string, salt []byte, iterations int) *Verifier {
+	salted, err := pbkdf2.Key(sha256.New, Prepare(password), salt, iterations, sha256.Size)
+	if err != nil {
+		panic("BUG: " + err.Error()) // Only in FIPS mode, for parameters below its limits.
+	}
+	stored := sha256.Sum256(mac(salted, "Client Key"))
+	return &Verifier{Iterations: iterations, Salt: salt, StoredKey: stored[:], ServerKey: mac(salted, "Server Key")}
+}
+
+func mac(key []byte, text string) []byte {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(text))
+	return h.Sum(nil)
+}
+
+// Prepare normalizes a password by SASLprep, as clients do. One that SASLprep prohibits is used as it is, as by PostgreSQL.
+func Prepare(password string) string {
+	if prepared, err := stringprep.SASLprep.Prepare(password); err == nil && prepared != "" {
+		return prepared
+	}
+	return password
+}
+
+// Parse reads a verifier; false if text is none.
+func Parse(text string) (*Verifier, bool) {
+	parts := strings.Split(text, "$")
+	if len(parts) != 3 || parts[0] != prefix {
+		return nil, false
+	}
+	iterations, salt, ok := strings.Cut(parts[1], ":")
+	stored, server, ok2 := strings.Cut(parts[2], ":")
+	n, err := strconv.Atoi(iterations)
+	if !ok || !ok2 || err != nil || n < 1 || n > maxIterations {
+		return nil, false
+	}
+	v := &Verifier{Iterations: n}
+	for _, field := range []struct {
+		to   *[]byte
+		text string
+	}{{&v.Salt, salt}, {&v.StoredKey, stored}, {&v.ServerKey, server}} {
+		if *field.to, err = base64.StdEncoding.DecodeString(field.text); err != nil {
+			return nil, false
+		}
+	}
+	return v, len(v.Salt) > 0 && len(v.StoredKey) == sha256.Size && len(v.ServerKey) == sha256.Size
+}
+
+// String is the inverse of Parse.
+func (v *Verifier) String() string {
+	encode := base64.StdEncoding.EncodeToString
+	return prefix + "$" + strconv.Itoa(v.Iterations) + ":" + encode(v.Salt) + "$" + encode(v.StoredKey) + ":" + encode(v.ServerKey)
+}
+
+// Matches reports whether the verifier is that of a password.
+func (v *Verifier) Matches(password string) bool {
+	return subtle.ConstantTimeCompare(derive(password, v.Salt, v.Iterations).StoredKey, v.StoredKey) == 1
+}
+
+// IsMD5 reports whether text is a hash as PostgreSQL stores it with password_encryption = md5. No password matches one here.
+func IsMD5(text string) bool {
+	digits, ok := strings.CutPrefix(text, "md5")
+	return ok && len(digits) == 32 && len(bytes.Trim([]byte(digits), "0123456789abcdef")) == 0
+}
+
+// Stored returns what is kept of the password of CREATE ROLE: text itself if it is a verifier or a hash already. empty: it is, or is
+// that of, the empty password, which is not permitted.
+func Stored(text string) (stored string, empty bool) {
+	if text == "" {
+		return "", true
+	}
+	if v, ok := Parse(text); ok {
+		return text, v.Matches("")
+	}
+	if IsMD5(text) {
+		return text, false
+	}
+	return New(text).String(), false
+}

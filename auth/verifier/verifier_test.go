@@ -1,0 +1,82 @@
+package verifier
+
+import (
+	"strings"
+	"testing"
+)
+
+// made are verifiers that PostgreSQL 15 has made, with their passwords.
+var made = map[string]string{
+	"secret": "SCRAM-SHA-256$4096:8FP7CJpoOXuWAg25Atq1lw==$6F3kZCqwv5b6wdeIn6WFhIGr+UvaMdZNczIdKmpByPk=:jnCEgukudmNvEOehAJawnYLzCg0td5FgkYtWj9+Bmy8=",
+	"pé ß":   "SCRAM-SHA-256$4096:pQ6hLCpccswz0adLt6kqwQ==$j4ssPkbv7arrWc8+OnGTiv5YrgJtJ74DwhdE0N19Q3I=:FZg+qCTy0fh44il24OYe0BguyLOFDuqB8NtKOEdZXMg=",
+}
+
+// Goal: verifiers of PostgreSQL are read, match their passwords only, and are printed as they were.
+func TestPostgresVerifiers(t *testing.T) {
+	for password, text := range made {
+		v, ok := Parse(text)
+		if !ok || v.String() != text || v.Iterations != 4096 {
+			t.Errorf("%q: %v, %+v", password, ok, v)
+			continue
+		}
+		if !v.Matches(password) || v.Matches(password+"x") || v.Matches("") {
+			t.Errorf("%q: matches the wrong passwords", password)
+		}
+	}
+}
+
+// Goal: a new verifier matches its password, is never the same twice, and does not contain the password.
+func TestNew(t *testing.T) {
+	a, b := New("s3cret").String(), New("s3cret").String()
+	if a == b || strings.Contains(a, "s3cret") {
+		t.Fatalf("%s and %s", a, b)
+	}
+	v, ok := Parse(a)
+	if !ok || !v.Matches("s3cret") || v.Matches("S3cret") {
+		t.Fatalf("%s", a)
+	}
+}
+
+// Goal: a password is normalized as clients do it.
+func TestPrepare(t *testing.T) {
+	for _, c := range [][2]string{
+		{"plain", "plain"}, {"a\u00a0b", "a b"}, {"\u2168", "IX"}, {"e\u0301", "\u00e9"}, {"soft\u00adhyphen", "softhyphen"},
+		{"bell\a", "bell\a"}, {"\u00ad", "\u00ad"}, {"bytes\xff", "bytes\xff"},
+	} {
+		if got := Prepare(c[0]); got != c[1] {
+			t.Errorf("%q: %q, want %q", c[0], got, c[1])
+		}
+	}
+}
+
+// Goal: what is kept of the password of CREATE ROLE.
+func TestStored(t *testing.T) {
+	scram, hash := made["secret"], "md5"+strings.Repeat("0a", 16)
+	for text, same := range map[string]bool{scram: true, hash: true, "md5x": false, "SCRAM-SHA-256$4096:x": false, "plain": false} {
+		got, empty := Stored(text)
+		if (got == text) != same || empty {
+			t.Errorf("%s: %s", text, got)
+		}
+		if _, ok := Parse(got); !ok && got != hash {
+			t.Errorf("%s: no verifier: %s", text, got)
+		}
+	}
+	for _, text := range []string{"", derive("", []byte("salt"), 1).String()} {
+		if _, empty := Stored(text); !empty {
+			t.Errorf("%q is not empty", text)
+		}
+	}
+}
+
+// Goal: what is no verifier is not taken for one.
+func TestParseRefuses(t *testing.T) {
+	valid := made["secret"]
+	for _, text := range []string{
+		"", "SCRAM-SHA-256", "SCRAM-SHA-256$$", "x" + valid, valid + "$", strings.Replace(valid, "4096", "0", 1), strings.Replace(valid, "4096", "-1", 1),
+		strings.Replace(valid, "4096", "99999999999", 1), strings.Replace(valid, "4096", "x", 1), valid[:len(valid)-4], valid + "AAAA", strings.Replace(valid, "=", "!", 1),
+	} {
+		if _, ok := Parse(text); ok {
+			t.Errorf("%q is read", text)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package node
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// unpack extracts a kept directory.
+func unpack(t *testing.T, archive string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	zipped, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := tar.NewReader(zipped)
+	for {
+		h, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return dir
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if h.Typeflag != tar.TypeReg {
+			continue
+		}
+		content, err := io.ReadAll(files)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(h.Name)), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Goal: a directory from before there were roles opens with its rows, and has the superusers postgres and percodb, also when it is opened
+// again. Other names are refused. Method: a directory that an earlier percodb wrote.
+func TestUpgradeFromWithoutRoles(t *testing.T) {
+	opts := Options{Role: RoleAll, Data: unpack(t, "testdata/without-roles.tar.gz"), Listen: "127.0.0.1:0"}
+	for range 2 {
+		n := start(t, opts)
+		if got := query(t, n, "select string_agg(v, ',' order by id) from kept"); got != "a,b" {
+			t.Errorf("rows %q", got)
+		}
+		if got := query(t, n, "select string_agg(rolname, ',' order by rolname) from pg_roles where rolsuper and rolcanlogin"); got != "percodb,postgres" {
+			t.Errorf("superusers %q", got)
+		}
+		for user, want := range map[string]string{"percodb": "", "someone": `role "someone" does not exist (SQLSTATE 28000)`} {
+			conn, err := pgx.Connect(context.Background(), "postgres://"+user+"@"+n.Addr().String()+"/percodb?sslmode=disable")
+			if err == nil {
+				conn.Close(context.Background())
+			}
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%s: %v", user, err)
+			}
+		}
+		n.Close(context.Background())
+	}
+}

@@ -1,0 +1,133 @@
+package session
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/session/settings"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// admit returns the role as which a client connects, if it may log in.
+func admit(roles *catalog.Roles, user string) (*catalog.Role, error) {
+	role := roles.ByName(user)
+	switch {
+	case role == nil:
+		return nil, pgerror.New(pgerror.InvalidAuthorization, `role "%s" does not exist`, user)
+	case !role.Login:
+		return nil, pgerror.New(pgerror.InvalidAuthorization, `role "%s" is not permitted to log in`, user)
+	case !role.Superuser:
+		return nil, unprivileged(role.Name)
+	}
+	return role, nil
+}
+
+// unprivileged refuses to act as a role without SUPERUSER: nothing would hold it to its privileges.
+func unprivileged(name string) *pgerror.Error {
+	return pgerror.Unsupported("acting as a role that is not a superuser", "Privileges are not checked yet. ALTER ROLE … SUPERUSER permits the role to connect.").
+		WithDetail("The role is %s.", name)
+}
+
+// principal is the role as which a session acts: the session user, or the role that SET ROLE has chosen. Both are the values of
+// settings, so that rollbacks restore them. One goroutine's.
+type principal struct {
+	settings *settings.Settings
+	tx       *transaction
+	// authenticated is the role that has connected, as it was then.
+	authenticated *catalog.Role
+	// session and current are OIDs.
+	session, current uint32
+	// known are the roles that settings have named, as they were then.
+	known map[string]*catalog.Role
+	// permitted are the roles under which the current one was last permitted to run statements.
+	permitted *catalog.Roles
+	// initial are the roles while the session is being made.
+	initial *catalog.Roles
+}
+
+// connect makes the principal of a role that has connected.
+func (p *principal) connect(s *settings.Settings, tx *transaction, role *catalog.Role, roles *catalog.Roles) {
+	*p = principal{
+		settings: s, tx: tx, authenticated: role, session: role.OID, current: role.OID,
+		known: map[string]*catalog.Role{role.Name: role}, initial: roles,
+	}
+	s.CheckRoles(p.check)
+}
+
+// roles returns the roles as the transaction sees them; nil: they are not to be had.
+func (p *principal) roles() *catalog.Roles {
+	if p.initial != nil {
+		return p.initial
+	}
+	if r := p.tx.names(); r != nil {
+		return r.Roles()
+	}
+	return nil
+}
+
+// check permits a new value of one of the settings that are roles.
+func (p *principal) check(setting, name string) error {
+	if setting == settings.Role && name == settings.NoRole {
+		return nil
+	}
+	roles := p.roles()
+	if roles == nil {
+		return pgerror.New(pgerror.InvalidParameterValue, `role "%s" cannot be looked up`, name)
+	}
+	role := roles.ByName(name)
+	switch {
+	case role == nil:
+		return pgerror.New(pgerror.InvalidParameterValue, `role "%s" does not exist`, name)
+	case setting == settings.Role && !roles.CanSetRole(p.session, role.OID):
+		return pgerror.New(pgerror.InsufficientPrivilege, `permission denied to set role "%s"`, name)
+	case setting == settings.SessionAuthorization && role.OID != p.authenticated.OID && !p.authenticated.Superuser:
+		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set session authorization")
+	case !role.Superuser:
+		return unprivileged(name)
+	}
+	p.known[name] = role
+	return nil
+}
+
+// update takes the present values of the settings.
+func (p *principal) update() {
+	session := p.known[p.settings.SessionUser]
+	current := session
+	if name := p.settings.CurrentRole; name != settings.NoRole {
+		current = p.known[name]
+	}
+	if session.OID == p.session && current.OID == p.current {
+		return
+	}
+	p.session, p.current, p.permitted = session.OID, current.OID, nil
+	p.settings.SetServer("is_superuser", settings.OnOff(current.Superuser))
+}
+
+// permit refuses the statements of a role that is no superuser any more.
+func (p *principal) permit(roles *catalog.Roles) error {
+	if roles == p.permitted {
+		return nil
+	}
+	role := roles.ByOID(p.current)
+	switch {
+	case role == nil:
+		return pgerror.New(pgerror.UndefinedObject, "role with OID %d does not exist", p.current)
+	case !role.Superuser:
+		return unprivileged(role.Name)
+	}
+	p.permitted = roles
+	return nil
+}
+
+// name returns the name of a role that the session acts as.
+func (p *principal) name(oid uint32) string {
+	if r := p.tx.resolver; r != nil {
+		if role := r.Roles().ByOID(oid); role != nil {
+			return role.Name
+		}
+	}
+	for name, role := range p.known {
+		if role.OID == oid {
+			return name
+		}
+	}
+	return ""
+}
