@@ -263,12 +263,12 @@ func (ch *Change) DropSpan(ctx context.Context, span DroppedSpan) error {
 }
 
 // CreateSchema adds a schema.
-func (ch *Change) CreateSchema(ctx context.Context, name string) error {
+func (ch *Change) CreateSchema(ctx context.Context, name string, o Owned) error {
 	id, err := ch.bump(ctx)
 	if err != nil {
 		return err
 	}
-	return ch.txn.Insert(schemaKey(name), encode(schemaRecord{ID: id}))
+	return ch.txn.Insert(schemaKey(name), encode(schemaRecord{ID: id, Owned: o}))
 }
 
 // DropSchema removes a schema, which must be empty.
@@ -281,20 +281,7 @@ func (ch *Change) DropSchema(ctx context.Context, name string) error {
 
 // CommentSchema sets a schema's comment.
 func (ch *Change) CommentSchema(ctx context.Context, name, comment string) error {
-	if _, err := ch.bump(ctx); err != nil {
-		return err
-	}
-	key := schemaKey(name)
-	value, err := ch.txn.Get(ctx, key)
-	if err != nil {
-		return err
-	}
-	var rec schemaRecord
-	if err := decode(key, value, &rec); err != nil {
-		return err
-	}
-	rec.Comment = comment
-	return ch.txn.Put(key, encode(rec))
+	return ch.changeSchema(ctx, name, func(rec *schemaRecord) { rec.Comment = comment })
 }
 
 // prepare is called when the transaction is ready to commit; it keeps the schema as it will be after the commit. Until

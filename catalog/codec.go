@@ -19,6 +19,7 @@ const (
 type schemaRecord struct {
 	ID      uint64
 	Comment string `json:",omitempty"`
+	Owned
 }
 
 // decode reads the JSON value of key into v.

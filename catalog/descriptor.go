@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -33,6 +34,7 @@ type TableDescriptor struct {
 	Kind         RelationKind
 	Schema       string
 	Name         string
+	Owned
 
 	Columns      []ColumnDescriptor // in order of id; a column's place here is its ordinal
 	NextColumnID uint32
@@ -44,8 +46,10 @@ type TableDescriptor struct {
 
 	ViewQuery string   // of views: the query's text, names qualified as of creation
 	DependsOn []uint64 // of views: ids of the relations in the query
-	Sequence  *SequenceDescriptor
-	Comment   string
+	// SecurityInvoker: a view reads with the privileges of whoever reads it, and not with its owner's.
+	SecurityInvoker bool `json:",omitempty"`
+	Sequence        *SequenceDescriptor
+	Comment         string
 	// Rows computes the rows of a KindVirtual relation, and of a sequence read as a table; nil for
 	// others.
 	Rows VirtualRows `json:"-"`
@@ -75,6 +79,7 @@ type ColumnDescriptor struct {
 	// Missing is the value (rowenc.EncodeDatum) of rows written before the column was added.
 	Missing []byte
 	Comment string
+	ACL     acl.List `json:",omitzero"` // what is granted on the column beside what is granted on the table
 }
 
 // IndexState states which statements use an index.

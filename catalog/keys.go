@@ -16,6 +16,7 @@ var (
 	keyVersion = []byte(keySpace + "version\x00") // schema version
 	keyIDs     = []byte(keySpace + "ids\x00")     // next relation, index or sequence value id
 	keyRowIDs  = []byte(keySpace + "rowids\x00")  // next hidden row id
+	keyGrants  = []byte(keySpace + "grants\x00")  // the database's owner and privileges, default privileges
 	keyClosing = []byte(keySpace + "closing\x00") // relation id → marker of a schema change under way
 )
 

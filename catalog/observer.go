@@ -42,11 +42,21 @@ type ObserverDescriptor struct {
 	Weak                            bool     `json:",omitempty"` // a change may be handled several times
 	DependsOn                       []uint64 `json:",omitempty"` // ids of the relations in the body
 	Comment                         string   `json:",omitempty"`
+	// Owner is the OID of the role with whose privileges its statements run; 0 stands for BootstrapSuperuser.
+	Owner uint32 `json:",omitempty"`
 }
 
 // Observes reports whether a change of the column notifies the observer.
 func (o *ObserverDescriptor) Observes(columnID uint32) bool {
 	return len(o.Columns) == 0 || slices.Contains(o.Columns, columnID)
+}
+
+// OwnerOID returns the OID of the owner.
+func (o *ObserverDescriptor) OwnerOID() uint32 {
+	if o.Owner == 0 {
+		return BootstrapSuperuser
+	}
+	return o.Owner
 }
 
 func (o ObserverDescriptor) clone() ObserverDescriptor {

@@ -19,6 +19,8 @@ type Resolver interface {
 	Stats(ctx context.Context, tableID uint64) (*TableStats, error)
 	// Roles returns the roles; never nil.
 	Roles() *Roles
+	// Grants returns the owners and privileges of the database and of schemas; never nil.
+	Grants() *Grants
 	// Version identifies the state of the whole schema; equal versions mean equal answers.
 	Version() uint64
 }

@@ -159,6 +159,8 @@ type Roles struct {
 	list     []*Role // by OID
 	everyone []RoleSetting
 	stored   []byte // what they were decoded from
+	// databaseOwner is the only member of DatabaseOwnerRole.
+	databaseOwner uint32
 }
 
 // NewRoles makes roles without a store: the predefined ones, the superuser postgres, and others.
@@ -173,7 +175,7 @@ func NewRoles(others ...*Role) *Roles {
 
 // newRoles makes the roles that exist unless a record replaces them. Call finish when the others are added.
 func newRoles() *Roles {
-	roles := &Roles{byOID: map[uint32]*Role{}, byName: map[string]*Role{}}
+	roles := &Roles{byOID: map[uint32]*Role{}, byName: map[string]*Role{}, databaseOwner: BootstrapSuperuser}
 	for _, r := range builtinRoles() {
 		roles.byOID[r.OID] = r
 	}
@@ -190,7 +192,7 @@ func (r *Roles) finish() {
 }
 
 // loadRoles reads the roles through r. If their records are those of last, they are shared with it.
-func loadRoles(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (*Roles, error) {
+func loadRoles(ctx context.Context, r percolator.Reader, last *schemaSnapshot, databaseOwner uint32) (*Roles, error) {
 	var stored []byte
 	var ends []int
 	err := scan(ctx, r, wordRole, func(_, value []byte) error {
@@ -201,11 +203,11 @@ func loadRoles(ctx context.Context, r percolator.Reader, last *schemaSnapshot) (
 	if err != nil {
 		return nil, err
 	}
-	if last != nil && bytes.Equal(last.roles.stored, stored) {
+	if last != nil && bytes.Equal(last.roles.stored, stored) && last.roles.databaseOwner == databaseOwner {
 		return last.roles, nil
 	}
 	roles, start := newRoles(), 0
-	roles.stored = stored
+	roles.stored, roles.databaseOwner = stored, databaseOwner
 	for _, end := range ends {
 		role := new(Role)
 		if err := decode(wordSpan(wordRole).Start, stored[start:end], role); err != nil {
@@ -286,7 +288,7 @@ func (r *Roles) closure(member uint32, counts through, visit func(*Role) bool) b
 				add(role.MemberOf[m].Role)
 			}
 		}
-		if role.OID == BootstrapSuperuser { // It owns the database.
+		if role.OID == r.databaseOwner {
 			add(DatabaseOwnerRole)
 		}
 	}
@@ -330,21 +332,26 @@ func (r *Roles) IsAdminOf(member, role uint32) bool {
 	})
 }
 
-// Roles returns the roles that are in force, for decisions outside transactions.
-func (c *Catalog) Roles(ctx context.Context) (*Roles, error) {
+// Present returns the schema that is in force, for decisions outside transactions.
+func (c *Catalog) Present(ctx context.Context) (Resolver, error) {
 	if p := c.settled(); p != nil && !c.opts.Shared {
-		return p.roles, nil
+		return p.schemaSnapshot, nil
 	}
 	txn, err := c.db.Begin(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer txn.Close()
-	s, err := c.at(ctx, txn)
+	return c.at(ctx, txn)
+}
+
+// Roles returns the roles that are in force, for decisions outside transactions.
+func (c *Catalog) Roles(ctx context.Context) (*Roles, error) {
+	r, err := c.Present(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.roles, nil
+	return r.Roles(), nil
 }
 
 // PutRole adds or replaces a role. The OID of a new one must come from NewID; its name must be free in the schema that the

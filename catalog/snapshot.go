@@ -20,6 +20,7 @@ type schemaSnapshot struct {
 	stored  map[uint64][]byte  // the values that descriptors were read from
 	names   []string           // of schemas
 	roles   *Roles
+	grants  *Grants
 }
 
 type qualifiedName struct{ schema, name string }
@@ -75,7 +76,10 @@ func (c *Catalog) loadSnapshot(ctx context.Context, r percolator.Reader) (*schem
 	if err != nil {
 		return nil, err
 	}
-	if s.roles, err = loadRoles(ctx, r, last); err != nil {
+	if s.grants, err = loadGrants(ctx, r, s.schemas); err != nil {
+		return nil, err
+	}
+	if s.roles, err = loadRoles(ctx, r, last, s.grants.Database.OwnerOID()); err != nil {
 		return nil, err
 	}
 	s.finish()
@@ -179,6 +183,9 @@ func (s *schemaSnapshot) Stats(ctx context.Context, tableID uint64) (*TableStats
 
 // Roles implements Resolver.
 func (s *schemaSnapshot) Roles() *Roles { return s.roles }
+
+// Grants implements Resolver.
+func (s *schemaSnapshot) Grants() *Grants { return s.grants }
 
 // Version implements Resolver.
 func (s *schemaSnapshot) Version() uint64 { return s.version }

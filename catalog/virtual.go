@@ -17,6 +17,8 @@ type VirtualRows func(ctx context.Context, r Resolver, view SystemView, yield fu
 // nothing.
 type SystemView interface {
 	User() string
+	// Role is the OID of the role with whose privileges the reader acts.
+	Role() uint32
 	Database() string
 	// Settings lists all settings as the session sees them, by name (pg_settings).
 	Settings() []Setting
@@ -76,6 +78,7 @@ type AccessRule struct {
 // Transaction is one open transaction of this process.
 type Transaction struct {
 	PID               uint32
+	Role              uint32 // OID
 	User, Application string
 	Isolation, State  string
 	Pessimistic       bool

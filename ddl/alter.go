@@ -155,6 +155,16 @@ func (r *run) alterOne(ctx context.Context, t *catalog.TableDescriptor, cmd ast.
 	case *ast.RenameConstraint:
 		return r.renameConstraint(ctx, t, n)
 	case *ast.SetStorage:
+		if n.Action == "OWNER TO" {
+			return r.alterOwner(ctx, t, *n.Owner)
+		}
+		if t.Kind == catalog.KindView && (n.Action == "SET" || n.Action == "RESET") {
+			next := t.Clone()
+			if err := setViewOptions(next, n.Options, n.Action == "RESET"); err != nil {
+				return err
+			}
+			return r.update(ctx, t, next, false)
+		}
 		if n.Action != "SET SCHEMA" { // the others have no effect here
 			return nil
 		}

@@ -34,7 +34,7 @@ func (r *run) alterAddColumn(ctx context.Context, t *catalog.TableDescriptor, n 
 		return err
 	}
 	for _, seq := range b.sequences {
-		if err := r.ch.Create(ctx, seq); err != nil {
+		if err := r.createFor(ctx, seq, t.OwnerOID()); err != nil {
 			return err
 		}
 	}

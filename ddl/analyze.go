@@ -39,7 +39,8 @@ func analyzeAlone(ctx context.Context, d *Deps, names []ast.TableName) error {
 	if err != nil {
 		return err
 	}
-	r := &run{Deps: d, txn: txn, r: catalog.SearchPath(resolver, d.SearchPath), alone: true}
+	r := &run{Deps: d, txn: txn, alone: true}
+	r.see(resolver)
 	tables, err := r.analyzed(ctx, names)
 	if err != nil {
 		return err
@@ -103,7 +104,7 @@ func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.T
 	if len(names) == 0 {
 		all, err := r.r.Relations(ctx)
 		for _, t := range all {
-			if t.Kind == catalog.KindTable {
+			if t.Kind == catalog.KindTable && r.mayAnalyze(t, "analyze") {
 				tables = append(tables, t)
 			}
 		}
@@ -116,6 +117,9 @@ func (r *run) analyzed(ctx context.Context, names []ast.TableName) ([]*catalog.T
 		}
 		if t.Kind != catalog.KindTable {
 			r.notice(pgerror.SuccessfulCompletion, "skipping %q --- cannot analyze non-tables or special system tables", t.Name)
+			continue
+		}
+		if !r.mayAnalyze(t, "analyze") {
 			continue
 		}
 		tables = append(tables, t)

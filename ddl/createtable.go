@@ -313,11 +313,11 @@ func (b *builder) create(ctx context.Context) error {
 		b.txn.AddPrivateSpan(kv.Span{Start: start, End: end})
 	}
 	for _, seq := range b.sequences {
-		if err := b.ch.Create(ctx, seq); err != nil {
+		if err := b.run.create(ctx, seq); err != nil {
 			return err
 		}
 	}
-	if err := b.ch.Create(ctx, b.t); err != nil {
+	if err := b.run.create(ctx, b.t); err != nil {
 		return err
 	}
 	if b.CreateRange != nil {

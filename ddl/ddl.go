@@ -29,7 +29,7 @@ type Deps struct {
 	SearchPath []string
 	// User is the role that executes the statement, SessionUser the session's; by OID. 0: the superuser postgres.
 	User, SessionUser uint32
-	// Database is the name of the database, for ALTER ROLE … IN DATABASE.
+	// Database is the name of the database, for ALTER ROLE … IN DATABASE, GRANT and messages.
 	Database string
 	// CheckSetting returns the error of SET of a parameter, for ALTER ROLE … SET.
 	CheckSetting func(name, value string) (canonical string, err error)
@@ -92,14 +92,14 @@ func (silent) Progress(string, int64) {}
 func Handles(stmt ast.Statement) bool {
 	switch n := stmt.(type) {
 	case *ast.AlterObject:
-		return n.Object.Role != nil
+		return n.Object.Role != nil || n.Change.Owner != nil
 	case *ast.DropObjects:
 		return n.Objects[0].Role != nil
 	case *ast.CreateRole, *ast.AlterRole, *ast.AlterRoleSet, *ast.GrantRole:
 		return true
 	case *ast.CreateTable, *ast.CreateIndex, *ast.CreateView, *ast.CreateSequence, *ast.CreateSchema, *ast.Drop,
 		*ast.AlterTable, *ast.Truncate, *ast.Comment, *ast.Analyze, *ast.Vacuum,
-		*ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver:
+		*ast.CreateObserver, *ast.AlterObserver, *ast.DropObserver, *ast.Grant, *ast.AlterDefaultPrivileges, *ast.OwnedBy:
 		return true
 	}
 	return false
@@ -147,6 +147,9 @@ type run struct {
 	txn   *percolator.Txn
 	r     catalog.Resolver
 	alone bool
+	// access is that of the user, path the part of SearchPath that the user may use; look sets both.
+	access *catalog.Access
+	path   []string
 }
 
 func runInBlock(ctx context.Context, stmt ast.Statement, d *Deps) (string, error) {
@@ -202,11 +205,21 @@ func (r *run) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.r = catalog.SearchPath(resolver, r.SearchPath)
+	r.see(resolver)
 	return nil
 }
 
+// see takes a schema as the one that names are looked up in.
+func (r *run) see(resolver catalog.Resolver) {
+	r.access = catalog.NewAccess(resolver, r.User)
+	r.path = r.access.Path(r.SearchPath)
+	r.r = catalog.SearchPath(resolver, r.path)
+}
+
 func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) {
+	if err := r.authorize(ctx, stmt); err != nil {
+		return "", err
+	}
 	switch n := stmt.(type) {
 	case *ast.CreateTable:
 		return r.createTable(ctx, n)
@@ -232,7 +245,10 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 	case *ast.AlterRoleSet:
 		return "ALTER ROLE", r.alterRoleSet(ctx, n)
 	case *ast.AlterObject:
-		return "ALTER ROLE", r.renameRole(ctx, n)
+		if n.Object.Role != nil {
+			return "ALTER ROLE", r.renameRole(ctx, n)
+		}
+		return "ALTER " + n.Object.Kind, r.alterObjectOwner(ctx, n)
 	case *ast.DropObjects:
 		return "DROP ROLE", r.dropRoles(ctx, n)
 	case *ast.GrantRole:
@@ -250,6 +266,15 @@ func (r *run) dispatch(ctx context.Context, stmt ast.Statement) (string, error) 
 		return "COMMENT", r.comment(ctx, n)
 	case *ast.Analyze:
 		return "ANALYZE", r.analyze(ctx, n.Tables)
+	case *ast.Grant:
+		return grantTag(n), r.grant(ctx, n)
+	case *ast.AlterDefaultPrivileges:
+		return "ALTER DEFAULT PRIVILEGES", r.alterDefaultPrivileges(ctx, n)
+	case *ast.OwnedBy:
+		if n.To != nil {
+			return "REASSIGN OWNED", r.reassignOwned(ctx, n)
+		}
+		return "DROP OWNED", r.dropOwned(ctx, n)
 	case *ast.Vacuum:
 		return "", pgerror.New(pgerror.ActiveSQLTransaction, "VACUUM cannot run inside a transaction block")
 	}

@@ -337,6 +337,9 @@ func (r *run) dropSchema(ctx context.Context, n *ast.Drop) error {
 		if err := r.emptySchema(ctx, schema, n.Cascade); err != nil {
 			return err
 		}
+		if err := r.forgetDefaults(ctx, func(d *catalog.DefaultGrant) bool { return d.Schema == r.schemaID(schema) }); err != nil {
+			return err
+		}
 		if err := r.ch.DropSchema(ctx, schema); err != nil {
 			return err
 		}

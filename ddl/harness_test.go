@@ -215,7 +215,7 @@ func (s *session) explain(err error) string {
 	var pg *pgerror.Error
 	var exists *mvcc.KeyExistsError
 	if errors.As(err, &exists) && !errors.As(err, &pg) {
-		pg = executor.UniqueViolation(context.Background(), s.now, exists.Key)
+		pg = executor.UniqueViolation(context.Background(), s.now, 0, exists.Key)
 	}
 	if pg == nil && !errors.As(err, &pg) {
 		return fmt.Sprintf("ERROR %T: %v", err, err)

@@ -136,9 +136,9 @@ func (r *run) targetSchema(ctx context.Context, n ast.TableName) (string, error)
 		if err := r.requireSchema(ctx, n.Schema, n); err != nil {
 			return "", err
 		}
-		return n.Schema, nil
+		return n.Schema, r.useSchema(n)
 	}
-	for _, schema := range r.SearchPath {
+	for _, schema := range r.path {
 		if systemSchema(schema) {
 			continue
 		}
@@ -177,6 +177,9 @@ func temporary() *pgerror.Error {
 
 // find looks up a relation; nil if there is none.
 func (r *run) find(ctx context.Context, n ast.TableName) (*catalog.TableDescriptor, error) {
+	if err := r.useSchema(n); err != nil {
+		return nil, err
+	}
 	return r.r.Relation(ctx, n.Schema, n.Name)
 }
 

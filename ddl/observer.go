@@ -45,7 +45,7 @@ func (r *run) createObserver(ctx context.Context, n *ast.CreateObserver) (observ
 	}
 	next := t.Clone()
 	if old := next.ObserverNamed(n.Name); old != nil {
-		o.ID, o.OID, o.AckIndex, o.Comment, replaced = old.ID, old.OID, old.AckIndex, old.Comment, true
+		o.ID, o.OID, o.AckIndex, o.Comment, o.Owner, replaced = old.ID, old.OID, old.AckIndex, old.Comment, old.Owner, true
 		if o.State == catalog.ObserverEnabled {
 			o.State = old.State
 		}
@@ -81,7 +81,7 @@ func (r *run) describeObserver(ctx context.Context, t *catalog.TableDescriptor, 
 		return o, err
 	}
 	o = catalog.ObserverDescriptor{
-		Name: n.Name, Concurrency: catalog.DefaultObserverConcurrency, Batch: catalog.DefaultObserverBatch, MaxAttempts: catalog.DefaultObserverAttempts,
+		Name: n.Name, Owner: r.User, Concurrency: catalog.DefaultObserverConcurrency, Batch: catalog.DefaultObserverBatch, MaxAttempts: catalog.DefaultObserverAttempts,
 	}
 	if n.From == "BEGINNING" {
 		o.State = catalog.ObserverSeeding
@@ -182,12 +182,20 @@ func intOption(opt *ast.ObserverOption, v *int, limit int) error {
 }
 
 func boolOption(opt *ast.ObserverOption, v *bool) error {
-	if *v = true; opt.Value == "" {
+	if err := parseBoolOption(opt.Name, opt.Value, v); err != nil {
+		return err.At(opt.Position())
+	}
+	return nil
+}
+
+// parseBoolOption reads the value of an option that is true or false; "" is true.
+func parseBoolOption(name, value string, v *bool) *pgerror.Error {
+	if *v = true; value == "" {
 		return nil
 	}
-	d, err := types.ParseText(types.TBool, opt.Value, &types.Format{})
+	d, err := types.ParseText(types.TBool, value, &types.Format{})
 	if err != nil {
-		return pgerror.New(pgerror.InvalidParameterValue, "invalid value for boolean option %q: %s", opt.Name, opt.Value).At(opt.Position())
+		return pgerror.New(pgerror.InvalidParameterValue, "invalid value for boolean option %q: %s", name, value)
 	}
 	*v = d.Bool()
 	return nil

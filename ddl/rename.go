@@ -153,6 +153,11 @@ func (r *run) alterIndexCommands(ctx context.Context, n *ast.AlterTable, t *cata
 				return err
 			}
 		case *ast.SetStorage:
+			if c.Action == "OWNER TO" {
+				r.Report.Notice(pgerror.New(pgerror.Warning, "cannot change owner of index %q", ix.Name).
+					WithHint("Change the ownership of the index's table, instead."))
+				continue
+			}
 			if c.Action == "SET SCHEMA" {
 				return pgerror.Unsupported("ALTER INDEX "+c.String(), "percodb has nothing that it would change.").At(c.Position())
 			}

@@ -377,6 +377,14 @@ func (r *run) dropRole(ctx context.Context, role *catalog.Role) error {
 	case role.OID == catalog.BootstrapSuperuser || role.Predefined():
 		return pgerror.New(pgerror.DependentObjectsStillExist, "cannot drop role %s because it is required by the database system", role.Name)
 	}
+	uses, err := r.dependencies(ctx, role.OID)
+	if err != nil {
+		return err
+	}
+	if len(uses) > 0 {
+		return pgerror.New(pgerror.DependentObjectsStillExist, "role %q cannot be dropped because some objects depend on it", role.Name).
+			WithDetail("%s", strings.Join(uses, "\n"))
+	}
 	for _, member := range r.roles().All() {
 		if member.Membership(role.OID) == nil {
 			continue

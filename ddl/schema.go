@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 )
@@ -25,7 +26,17 @@ func (r *run) createSchema(ctx context.Context, n *ast.CreateSchema) error {
 		}
 		return pgerror.New(duplicateSchema, "schema %q already exists", n.Name).At(n.Position())
 	}
-	if err := r.ch.CreateSchema(ctx, n.Name); err != nil {
+	owner := r.User
+	if n.Owner != nil {
+		if owner, err = r.memberRole(*n.Owner); err != nil {
+			return err
+		}
+	}
+	list, err := r.access.Grants.Initial(r.access.Roles, owner, acl.Schema, 0)
+	if err != nil {
+		return err
+	}
+	if err := r.ch.CreateSchema(ctx, n.Name, catalog.Owned{Owner: owner, ACL: list}); err != nil {
 		return err
 	}
 	return r.look(ctx)

@@ -48,6 +48,9 @@ func createObserverAlone(ctx context.Context, d *Deps, n *ast.CreateObserver) (s
 	var replaced bool
 	var until tso.Timestamp
 	tag, err := runAlone(ctx, d, func(r *run) (tag string, err error) {
+		if err = r.authorize(ctx, n); err != nil {
+			return "", err
+		}
 		observer, replaced, err = r.createObserver(ctx, n)
 		until = leaseFrom(r.txn.StartTS())
 		return "CREATE OBSERVER", err

@@ -36,7 +36,7 @@ func (r *run) createSequence(ctx context.Context, n *ast.CreateSequence) error {
 	if err := r.setOwner(ctx, t, n.OwnedBy, n.Position()); err != nil {
 		return err
 	}
-	if err := r.ch.Create(ctx, t); err != nil {
+	if err := r.create(ctx, t); err != nil {
 		return err
 	}
 	return r.look(ctx)
@@ -167,6 +167,13 @@ func (r *run) setOwner(ctx context.Context, t *catalog.TableDescriptor, ownedBy 
 	owner, err := r.mustFindTable(ctx, name)
 	if err != nil {
 		return err
+	}
+	sequenceOwner := t.OwnerOID()
+	if t.Version == 0 { // being created
+		sequenceOwner = r.User
+	}
+	if owner.OwnerOID() != sequenceOwner {
+		return pgerror.New(pgerror.ObjectNotInPrerequisite, "sequence must have same owner as table it is linked to")
 	}
 	if owner.Schema != t.Schema {
 		return pgerror.New(pgerror.ObjectNotInPrerequisite, "sequence must be in same schema as table it is linked to")

@@ -30,6 +30,9 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 		return errorOr(err, relationExists(n.Name.Name))
 	}
 	view := &catalog.TableDescriptor{Kind: catalog.KindView, Schema: schema, Name: n.Name.Name, NextColumnID: 1}
+	if err := setViewOptions(view, n.Options, false); err != nil {
+		return err
+	}
 	if err := r.describeView(ctx, view, n); err != nil {
 		return err
 	}
@@ -37,7 +40,7 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 		if view.ID, err = r.ch.NewID(ctx); err != nil {
 			return err
 		}
-		if err := r.ch.Create(ctx, view); err != nil {
+		if err := r.create(ctx, view); err != nil {
 			return err
 		}
 		return r.look(ctx)
@@ -48,8 +51,31 @@ func (r *run) createView(ctx context.Context, n *ast.CreateView) error {
 	if err := compatibleView(old, view); err != nil {
 		return err
 	}
-	view.ID, view.Comment = old.ID, old.Comment
+	view.ID, view.Comment, view.Owned = old.ID, old.Comment, old.Owned
+	for i := range old.Columns {
+		view.Columns[i].ACL = old.Columns[i].ACL
+	}
 	return r.update(ctx, old, view, false)
+}
+
+// setViewOptions sets options of a view, or resets them.
+func setViewOptions(view *catalog.TableDescriptor, options []ast.StorageOption, reset bool) error {
+	for _, o := range options {
+		switch o.Name {
+		case "security_invoker":
+			view.SecurityInvoker = false
+			if reset {
+				continue
+			}
+			if err := parseBoolOption(o.Name, o.Value, &view.SecurityInvoker); err != nil {
+				return err
+			}
+		case "security_barrier", "check_option": // No function that a view calls shows others' rows; views are not written.
+		default:
+			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter %q", o.Name)
+		}
+	}
+	return nil
 }
 
 // describeView fills in columns, query and dependencies. The query is kept with all names qualified and

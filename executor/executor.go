@@ -42,6 +42,8 @@ type Runtime struct {
 	Txn      Txn
 	Resolver catalog.Resolver
 	Env      *builtin.Env
+	// Role is the OID of the role that may read the values in messages; 0: all may be read.
+	Role uint32
 	// Inputs are the values of Plan.Inputs.
 	Inputs types.Row
 	// RowIDs hands out values of hidden rowid columns.

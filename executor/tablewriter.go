@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/rowenc"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -237,32 +238,49 @@ func (w *tableWriter) notNullViolation(ord int, row types.Row) error {
 	column := w.table.Columns[ord].Name
 	e := pgerror.New(pgerror.NotNullViolation, "null value in column %q of relation %q violates not-null constraint", column, w.table.Name)
 	e.Schema, e.Table, e.Column = w.table.Schema, w.table.Name, column
-	return e.WithDetail("Failing row contains %s.", w.describe(row))
+	return w.withRow(e, row)
 }
 
 func (w *tableWriter) checkViolation(constraint string, row types.Row) error {
 	e := pgerror.New(pgerror.CheckViolation, "new row for relation %q violates check constraint %q", w.table.Name, constraint)
 	e.Schema, e.Table, e.Constraint = w.table.Schema, w.table.Name, constraint
-	return e.WithDetail("Failing row contains %s.", w.describe(row))
+	return w.withRow(e, row)
 }
 
-// describe prints a row as PostgreSQL does in the details of constraint errors.
-func (w *tableWriter) describe(row types.Row) string {
-	out := []byte{'('}
+// withRow adds the detail of constraint errors: the row, or the columns of it that the role may read.
+func (w *tableWriter) withRow(e *pgerror.Error, row types.Row) error {
+	if role := w.ex.rt.Role; role != 0 && w.ex.rt.Resolver != nil {
+		a := catalog.NewAccess(w.ex.rt.Resolver, role)
+		if a.Relation(w.table, acl.Select, false) == 0 {
+			names, values := w.describe(row, func(i int) bool { return a.Column(w.table, i, acl.Select) != 0 })
+			if names == "()" {
+				return e
+			}
+			return e.WithDetail("Failing row contains %s = %s.", names, values)
+		}
+	}
+	_, values := w.describe(row, func(int) bool { return true })
+	return e.WithDetail("Failing row contains %s.", values)
+}
+
+// describe prints the columns of a row that are shown, and their names, as PostgreSQL does in the details of constraint errors.
+func (w *tableWriter) describe(row types.Row, shown func(ordinal int) bool) (names, values string) {
+	columns, out := []byte{'('}, []byte{'('}
 	for i := range w.table.Columns {
-		if w.table.Columns[i].Hidden {
+		if w.table.Columns[i].Hidden || !shown(i) {
 			continue
 		}
 		if len(out) > 1 {
-			out = append(out, ", "...)
+			out, columns = append(out, ", "...), append(columns, ", "...)
 		}
+		columns = append(columns, w.table.Columns[i].Name...)
 		if row[i].IsNull() {
 			out = append(out, "null"...)
 			continue
 		}
 		out = append(out, clip(types.AppendText(nil, row[i], w.table.Columns[i].Type, &w.ex.rt.Env.Format))...)
 	}
-	return string(append(out, ')'))
+	return string(append(columns, ')')), string(append(out, ')'))
 }
 
 // describedBytes is how many bytes of a value PostgreSQL shows of a failing row.

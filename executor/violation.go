@@ -10,8 +10,8 @@ import (
 
 // UniqueViolation returns the client's error for a key that exists: 23505 with the constraint and the values. key is a
 // row's or a unique entry's, as reported by *mvcc.KeyExistsError at commit. If the key's table cannot be found any more
-// the error contains the key in hexadecimal.
-func UniqueViolation(ctx context.Context, resolver catalog.Resolver, key []byte) *pgerror.Error {
+// the error contains the key in hexadecimal. Values that the role may not read are left out; role 0 may read all.
+func UniqueViolation(ctx context.Context, resolver catalog.Resolver, role uint32, key []byte) *pgerror.Error {
 	e := pgerror.New(pgerror.UniqueViolation, "duplicate key value violates a unique constraint")
 	name, err := rowenc.NameKey(ctx, resolver, key)
 	if name == nil || err != nil {
@@ -19,6 +19,9 @@ func UniqueViolation(ctx context.Context, resolver catalog.Resolver, key []byte)
 	}
 	e.Message = `duplicate key value violates unique constraint "` + name.Index.Name + `"`
 	e.Schema, e.Table, e.Constraint = name.Table.Schema, name.Table.Name, name.Index.Name
+	if role != 0 && !catalog.NewAccess(resolver, role).SeesKey(name.Table, name.Index) {
+		return e
+	}
 	return e.WithDetail("Key (%s)=(%s) already exists.", name.Columns(), name.Texts())
 }
 

@@ -261,7 +261,7 @@ func (s *writeSink) violation(ctx context.Context, key []byte) error {
 	if s.ex.rt.Resolver == nil {
 		return &mvcc.KeyExistsError{Key: key}
 	}
-	return UniqueViolation(ctx, s.ex.rt.Resolver, key)
+	return UniqueViolation(ctx, s.ex.rt.Resolver, s.ex.rt.Role, key)
 }
 
 // discard drops the deferred writes.

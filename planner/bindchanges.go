@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/catalog/pgcatalog"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
@@ -65,6 +66,10 @@ func (b *binder) changes(sc *scope, t *ast.TableFunc) (rel, []int, error) {
 	}
 	b.consumes = true
 	b.use(table)
+	need := b.need(table, acl.Select|acl.Trigger)
+	for i := range table.Columns {
+		need.selectColumn(i)
+	}
 	if b.locks == "" {
 		b.locks = "UPDATE"
 	}

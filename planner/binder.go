@@ -28,6 +28,8 @@ type binder struct {
 	relations []*catalog.TableDescriptor
 	depth     int
 	views     []uint64 // ids of the views being expanded
+	needs     []*Need
+	as        uint32 // the owner of the view being expanded; 0: whoever runs the statement
 	noSlots   bool
 	travels   *ast.Query   // the statement, if it is a query: AS OF SYSTEM TIME is permitted only at its top
 	subs      int          // subqueries numbered so far
@@ -132,10 +134,11 @@ func (b *binder) use(t *catalog.TableDescriptor) {
 	b.relations = append(b.relations, t)
 }
 
-// newScan makes the scan of a table with fresh column IDs.
-func (b *binder) newScan(t *catalog.TableDescriptor, alias string) *scanRel {
+// newScan makes the scan of a table with fresh column IDs. need takes the columns that the statement's text reads; nil: the text is not
+// the client's.
+func (b *binder) newScan(t *catalog.TableDescriptor, alias string, need *Need) *scanRel {
 	b.use(t)
-	s := &scanRel{table: t, alias: alias, cols: make([]int, len(t.Columns))}
+	s := &scanRel{table: t, alias: alias, cols: make([]int, len(t.Columns)), need: need}
 	first := len(b.cols)
 	for i := range t.Columns {
 		c := &t.Columns[i]

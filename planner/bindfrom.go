@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -93,7 +94,7 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	case catalog.KindSequence:
 		return nil, pgerror.Unsupported("reading a sequence as a table", "Use nextval, currval or lastval.").At(int(t.Name.Pos))
 	}
-	s := b.newScan(table, alias)
+	s := b.newScan(table, alias, b.need(table, acl.Select))
 	item := nsItem{alias: alias, rel: true, open: true, scan: s}
 	if t.Alias == "" {
 		item.schema = table.Schema
@@ -101,7 +102,7 @@ func (b *binder) tableRef(sc *scope, t *ast.TableRef) (rel, error) {
 	item.cols = make([]nsCol, 0, len(table.Columns))
 	for i := range table.Columns {
 		if !table.Columns[i].Hidden {
-			item.cols = append(item.cols, nsCol{name: table.Columns[i].Name, id: s.cols[i]})
+			item.cols = append(item.cols, nsCol{name: table.Columns[i].Name, id: s.cols[i], need: s.need, ordinal: i})
 		}
 	}
 	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
@@ -131,7 +132,13 @@ func (b *binder) relation(name ast.TableName) (*catalog.TableDescriptor, error) 
 	if err != nil {
 		return nil, err
 	}
+	b.needSchema(name)
 	if t == nil {
+		if a := b.opts.Access; name.Schema != "" && a != nil {
+			if _, exists := a.Grants.Schemas[name.Schema]; exists && a.Schema(name.Schema, acl.Usage) == 0 {
+				return nil, SchemaDenied(name.Schema, int(name.Pos))
+			}
+		}
 		full := name.Name
 		if name.Schema != "" {
 			full = name.Schema + "." + name.Name
@@ -161,16 +168,20 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 	if !ok {
 		return nil, pgerror.New(pgerror.DataCorrupted, "view \"%s\" does not hold a query", v.Name)
 	}
-	saved := b.noSlots
+	need := b.need(v, acl.Select)
+	slots, as := b.noSlots, b.as
 	b.noSlots = true
+	if !v.SecurityInvoker {
+		b.as = v.OwnerOID()
+	}
 	b.views = append(b.views, v.ID)
 	q, err := b.bindQuery(parsed, nil, true)
 	b.views = b.views[:len(b.views)-1]
-	b.noSlots = saved
+	b.noSlots, b.as = slots, as
 	if err != nil {
 		return nil, textError(err, "view", v.Name)
 	}
-	item := nsItem{alias: alias, rel: true, open: true, query: q}
+	item := nsItem{alias: alias, rel: true, open: true, query: q, view: need}
 	if t.Alias == "" {
 		item.schema = v.Schema
 	}
@@ -179,7 +190,7 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 		if i < len(v.Columns) {
 			name = v.Columns[i].Name
 		}
-		item.cols = append(item.cols, nsCol{name: name, id: c.id})
+		item.cols = append(item.cols, nsCol{name: name, id: c.id, need: need, ordinal: i})
 	}
 	if err := b.rename(&item, t.Columns, alias, int(t.Pos)); err != nil {
 		return nil, err

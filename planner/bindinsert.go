@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql"
 	"github.com/percodb/percodb/sql/ast"
@@ -62,6 +63,7 @@ type insertBinder struct {
 	t       *catalog.TableDescriptor
 	sc      *scope // below which the source is bound
 	targets []int  // ordinals of the columns given
+	need    *Need
 	out     *change
 }
 
@@ -80,11 +82,12 @@ func (b *binder) bindInsert(s *ast.Insert, outer *scope) (*change, error) {
 	if ib.targets, err = insertTargets(t, s.Columns); err != nil {
 		return nil, err
 	}
+	ib.need = b.need(t, acl.Insert)
 	alias := s.Alias
 	if alias == "" {
 		alias = t.Name
 	}
-	ib.out.scan = b.newScan(t, alias)
+	ib.out.scan = b.newScan(t, alias, ib.need)
 	if err := ib.source(); err != nil {
 		return nil, err
 	}
@@ -146,6 +149,7 @@ func (ib *insertBinder) valueRows(rows [][]ast.Expr) error {
 	for i := range ib.t.Columns {
 		r.cols = append(r.cols, ib.b.newColumn(ib.t.Columns[i].Name, ib.t.Columns[i].Type))
 	}
+	ib.need.insertColumns(ib.targets[:min(len(rows[0]), len(ib.targets))])
 	defaults := make([]expr.Scalar, len(ib.t.Columns))
 	for i, row := range rows {
 		if len(row) != len(rows[0]) {
@@ -249,6 +253,7 @@ func (ib *insertBinder) queryRows(q *ast.Query) error {
 		}
 		return err
 	}
+	ib.need.insertColumns(ib.targets[:len(src.cols)])
 	full := make([]int, len(ib.t.Columns))
 	given := make([]bool, len(full))
 	for i := range src.cols {
@@ -338,7 +343,9 @@ func (b *binder) catalogExpr(text string, scan *scanRel, bind func(*scope, ast.E
 	defer func() { b.noSlots = saved }()
 	sc := newScope(b, nil)
 	if scan != nil {
-		sc.items = append(sc.items, scanItem(scan, scan.table.Name, true))
+		own := *scan
+		own.need = nil // Whoever writes the row need not be able to read it.
+		sc.items = append(sc.items, scanItem(&own, scan.table.Name, true))
 	}
 	x, err := bind(sc, e)
 	if err != nil {
@@ -352,7 +359,7 @@ func scanItem(s *scanRel, alias string, open bool) nsItem {
 	it := nsItem{alias: alias, rel: true, open: open, scan: s}
 	for i := range s.table.Columns {
 		if !s.table.Columns[i].Hidden {
-			it.cols = append(it.cols, nsCol{name: s.table.Columns[i].Name, id: s.cols[i]})
+			it.cols = append(it.cols, nsCol{name: s.table.Columns[i].Name, id: s.cols[i], need: s.need, ordinal: i})
 		}
 	}
 	return it
@@ -401,7 +408,7 @@ func (ib *insertBinder) onConflict(outer *scope, alias string) error {
 		ib.out.conflict = nil
 		return nil
 	}
-	excluded := ib.b.newScan(ib.t, "excluded")
+	excluded := ib.b.newScan(ib.t, "excluded", ib.need)
 	c.excluded = excluded.cols
 	sc := newScope(ib.b, outer)
 	sc.items = append(sc.items, scanItem(ib.out.scan, alias, true), scanItem(excluded, "excluded", true))
@@ -414,6 +421,7 @@ func (ib *insertBinder) onConflict(outer *scope, alias string) error {
 		return err
 	}
 	c.set, c.changed = set, changed
+	ib.need.updateColumns(changed)
 	conds, err := ib.b.condition(sc, oc.Where, "WHERE")
 	c.where = expr.NewAnd(conds...)
 	return err
@@ -449,6 +457,9 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 		for _, ix := range uniqueIndexes(ib.t) {
 			if ix.Name == oc.Constraint && ix.Constraint {
 				c.arbiters = append(c.arbiters, ix)
+				for j := range ix.Columns {
+					ib.need.selectColumn(ib.t.Ordinal(ix.Columns[j].ColumnID))
+				}
 				return nil
 			}
 		}
@@ -468,6 +479,7 @@ func (ib *insertBinder) arbiters(c *conflict, oc *ast.OnConflict) error {
 			return undefinedColumn("", ref.Parts[0], int(ref.Pos))
 		}
 		ids = append(ids, ib.t.Columns[i].ID)
+		ib.need.selectColumn(i)
 	}
 	for _, ix := range uniqueIndexes(ib.t) {
 		if sameColumns(ix, ids) {

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -62,6 +63,7 @@ func (sb *selectBinder) lockTargets(dst []*scanRel, strength string, all bool) (
 func (it *nsItem) lockTargets(dst []*scanRel, strength string) ([]*scanRel, error) {
 	switch {
 	case it.scan != nil:
+		it.scan.need.Privileges |= acl.Update
 		return append(dst, it.scan), nil
 	case it.query == nil:
 		return dst, nil
@@ -69,6 +71,9 @@ func (it *nsItem) lockTargets(dst []*scanRel, strength string) ([]*scanRel, erro
 		return nil, pgerror.New(pgerror.FeatureNotSupported, "FOR %s is not allowed with UNION/INTERSECT/EXCEPT", strength)
 	case it.query.sel == nil:
 		return dst, nil // VALUES
+	}
+	if it.view != nil {
+		it.view.Privileges |= acl.Update
 	}
 	return it.query.sel.lockTargets(dst, strength, true)
 }

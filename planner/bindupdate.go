@@ -2,17 +2,18 @@ package planner
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // changeScope puts the target of an UPDATE or DELETE and its other sources in sight.
-func (b *binder) changeScope(out *change, alias string, sources []ast.TableExpr, outer *scope) (*scope, error) {
+func (b *binder) changeScope(out *change, alias string, sources []ast.TableExpr, outer *scope, p acl.Privileges) (*scope, error) {
 	if alias == "" {
 		alias = out.table.Name
 	}
-	out.scan = b.newScan(out.table, alias)
+	out.scan = b.newScan(out.table, alias, b.need(out.table, p))
 	sc := newScope(b, outer)
 	sc.items = append(sc.items, scanItem(out.scan, alias, true))
 	sc.barred = barredItems{to: len(sc.items)}
@@ -34,7 +35,7 @@ func (b *binder) bindUpdate(s *ast.Update, outer *scope) (*change, error) {
 		return nil, err
 	}
 	out := &change{table: t}
-	sc, err := b.changeScope(out, s.Alias, s.From, outer)
+	sc, err := b.changeScope(out, s.Alias, s.From, outer, acl.Update)
 	if err != nil {
 		return nil, err
 	}
@@ -42,6 +43,7 @@ func (b *binder) bindUpdate(s *ast.Update, outer *scope) (*change, error) {
 	if out.set, out.changed, err = b.assignments(sc, t, out.scan, s.Set); err != nil {
 		return nil, err
 	}
+	out.scan.need.updateColumns(out.changed)
 	return out, b.finishChange(sc, out, s.Where, s.Returning)
 }
 
@@ -57,7 +59,7 @@ func (b *binder) bindDelete(s *ast.Delete, outer *scope) (*change, error) {
 		return nil, err
 	}
 	out := &change{table: t}
-	sc, err := b.changeScope(out, s.Alias, s.Using, outer)
+	sc, err := b.changeScope(out, s.Alias, s.Using, outer, acl.Delete)
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,13 @@ type Options struct {
 	Literals []sql.Literal
 	// NoSlots makes constants of all literals: for views, defaults and DDL.
 	NoSlots bool
+	// Access is that of whoever plans the statement: a schema that the role may not use contains nothing for it. nil: everything can be
+	// seen.
+	Access *catalog.Access
 	// Rows are rows that the statement may name, outside of all that it reads. Their parameters come before others.
 	Rows []InputRow
+	// RowsOf is the table whose rows Rows are; nil: reading them needs no privilege.
+	RowsOf *catalog.TableDescriptor
 	// Meter is polled and draws memory as a long statement is planned; nil: the context alone is polled.
 	Meter *sql.Meter
 	// Trace, if set, is called with the tree after each rewriting rule.
@@ -38,7 +43,7 @@ type Options struct {
 func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *builtin.Env, opts Options) (*Plan, error) {
 	b := &binder{ctx: ctx, r: r, env: env, opts: opts, noSlots: opts.NoSlots}
 	p := &physical{b: b}
-	plan := &Plan{SchemaVersion: r.Version()}
+	plan := &Plan{SchemaVersion: r.Version(), SearchPath: catalog.Path(r)}
 	outer := b.rowScope()
 	var err error
 	switch s := stmt.(type) {
@@ -61,6 +66,7 @@ func Build(ctx context.Context, stmt ast.Statement, r catalog.Resolver, env *bui
 	plan.ParamTypes = b.params
 	plan.Inputs = p.inputs
 	plan.Relations = b.relations
+	plan.Needs = b.needs
 	plan.Subqueries = b.subs
 	plan.Locks = b.locks
 	plan.Changes = p.changes
@@ -94,7 +100,7 @@ func BindExpr(ctx context.Context, e ast.Expr, t *catalog.TableDescriptor, r cat
 	sc := newScope(b, nil)
 	var cols []int
 	if t != nil {
-		scan := b.newScan(t, t.Name)
+		scan := b.newScan(t, t.Name, nil)
 		cols = scan.cols
 		sc.items = append(sc.items, scanItem(scan, t.Name, true))
 	}

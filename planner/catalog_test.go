@@ -194,6 +194,8 @@ func (m *memCatalog) SchemaExists(_ context.Context, schema string) (bool, error
 
 func (m *memCatalog) Roles() *catalog.Roles { return catalog.NewRoles() }
 
+func (m *memCatalog) Grants() *catalog.Grants { return catalog.NewGrants() }
+
 func (m *memCatalog) Schemas(context.Context) ([]string, error) { return []string{"public"}, nil }
 
 func (m *memCatalog) Stats(_ context.Context, id uint64) (*catalog.TableStats, error) {

@@ -101,6 +101,7 @@ func (c *checker) access(a *Access) {
 }
 
 func (c *checker) node(n Node) {
+	c.authorized(n)
 	row := n.Columns()
 	for _, child := range n.Children() {
 		if a, ok := n.(*Apply); ok && child == a.Right {

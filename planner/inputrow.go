@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner/expr"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/builtin"
@@ -58,12 +59,20 @@ func (b *binder) rowScope() *scope {
 	for range b.params {
 		b.paramPos = append(b.paramPos, 1)
 	}
+	var need *Need
+	if b.opts.RowsOf != nil {
+		need = b.need(b.opts.RowsOf, acl.None)
+	}
 	sc := newScope(b, nil)
 	for i := range b.opts.Rows {
 		row := &b.opts.Rows[i]
 		it := nsItem{alias: row.Name, rel: true, given: true}
 		for j, c := range row.Columns {
-			it.cols = append(it.cols, nsCol{name: c.Name, e: &expr.Input{Index: -1, Param: row.Param + j, Typ: c.Type}})
+			col := nsCol{name: c.Name, e: &expr.Input{Index: -1, Param: row.Param + j, Typ: c.Type}, need: need}
+			if need != nil {
+				col.ordinal = need.Relation.ColumnNamed(c.Name)
+			}
+			it.cols = append(it.cols, col)
 		}
 		sc.items = append(sc.items, it)
 	}

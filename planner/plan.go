@@ -38,6 +38,10 @@ type Plan struct {
 	// valid while the version, or the Version of every relation, is the same.
 	SchemaVersion uint64
 	Relations     []*catalog.TableDescriptor
+	// SearchPath is the one in which the resolver found unqualified names.
+	SearchPath []string
+	// Needs are the privileges that running the plan needs, which Authorize checks.
+	Needs []*Need
 	// Subqueries counts the subplans in expressions; their IDs are below it.
 	Subqueries int
 }

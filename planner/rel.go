@@ -22,6 +22,7 @@ type (
 		cols  []int
 		conds []expr.Scalar
 		stats *catalog.TableStats // nil until requested
+		need  *Need               // what reading its columns needs; nil: nothing
 	}
 	// valuesRel yields rows of expressions.
 	valuesRel struct {

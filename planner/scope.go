@@ -70,6 +70,7 @@ type nsItem struct {
 	open          bool // its columns may be named without one
 	scan          *scanRel
 	query         *query // of a subquery or view
+	view          *Need  // of a view: what reading it needs
 	// unlockable describes the item if FOR UPDATE OF cannot name it.
 	unlockable string
 }
@@ -79,6 +80,9 @@ type nsCol struct {
 	name string
 	id   int
 	e    expr.Scalar // nil: the column id
+	// need is what naming the column adds its ordinal to; nil: it is no column of a relation.
+	need    *Need
+	ordinal int
 }
 
 // selectState is the state of one SELECT while its expressions are bound.
@@ -107,6 +111,9 @@ func (sc *scope) in(clause string, aggs, sets bool) {
 
 // value makes the expression for a column in sight.
 func (c *nsCol) value(b *binder, pos int) expr.Scalar {
+	if c.need != nil {
+		c.need.selectColumn(c.ordinal)
+	}
 	if in, ok := c.e.(*expr.Input); ok {
 		x := *in
 		x.Pos = pos

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
@@ -22,6 +23,7 @@ func (w *warnings) send(e *pgerror.Error) {
 type backends struct {
 	deps     *Deps
 	own      CancelKey
+	tx       *transaction
 	warnings *warnings
 }
 
@@ -45,11 +47,32 @@ func (b *backends) find(pid int32) *Session {
 	return found
 }
 
+// maySignal checks that the current role may interfere with a session: its own, those of roles whose privileges it has, all but
+// superusers' with pg_signal_backend.
+func (b *backends) maySignal(target *Session, what, happens string) error {
+	ctx := b.tx.env.Ctx
+	r, err := b.tx.catalog.Present(ctx)
+	if err != nil {
+		return err
+	}
+	roles, role := r.Roles(), b.tx.acting.current
+	switch {
+	case roles.Superuser(target.identity.role) && !roles.Superuser(role):
+		return pgerror.New(pgerror.InsufficientPrivilege, "must be a superuser to %s", what)
+	case !roles.HasPrivilegesOf(role, target.identity.role) && !roles.HasPrivilegesOf(role, catalog.SignalBackendRole):
+		return pgerror.New(pgerror.InsufficientPrivilege, "must be a member of the role whose %s or member of pg_signal_backend", happens)
+	}
+	return nil
+}
+
 // cancel is pg_cancel_backend.
 func (b *backends) cancel(pid int32) (bool, error) {
 	target := b.find(pid)
 	if target == nil {
 		return false, nil
+	}
+	if err := b.maySignal(target, "cancel superuser query", "query is being canceled"); err != nil {
+		return false, err
 	}
 	target.Cancel()
 	if target.identity.key == b.own {
@@ -66,6 +89,9 @@ func (b *backends) terminate(ctx context.Context, pid int32, timeout time.Durati
 	target := b.find(pid)
 	if target == nil {
 		return false, nil
+	}
+	if err := b.maySignal(target, "terminate superuser process", "process is being terminated"); err != nil {
+		return false, err
 	}
 	done := b.deps.Terminate(target, nil)
 	if target.identity.key == b.own {

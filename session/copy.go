@@ -118,6 +118,9 @@ func (c *copyCommands) to(ctx context.Context, n *ast.Copy, w ResultWriter) (Tag
 	if err != nil {
 		return Tag{}, err
 	}
+	if err := c.tx.authorize(ctx, plan); err != nil {
+		return Tag{}, err
+	}
 	cols := plan.Root.Columns()
 	names := make([]string, len(cols))
 	for i := range cols {

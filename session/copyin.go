@@ -133,6 +133,9 @@ func (c *copyIn) planRows(ctx context.Context, names []string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.tx.authorize(ctx, plan); err != nil {
+		return err
+	}
 	node, ok := plan.Root.(*planner.Insert)
 	if !ok {
 		return fmt.Errorf("plan of COPY is a %T", plan.Root)

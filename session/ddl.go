@@ -118,6 +118,18 @@ func changeName(tree ast.Statement) string {
 			return "REVOKE ROLE"
 		}
 		return "GRANT ROLE"
+	case *ast.Grant:
+		if n.Revoke {
+			return "REVOKE"
+		}
+		return "GRANT"
+	case *ast.AlterDefaultPrivileges:
+		return "ALTER DEFAULT PRIVILEGES"
+	case *ast.OwnedBy:
+		if n.To != nil {
+			return "REASSIGN OWNED"
+		}
+		return "DROP OWNED"
 	case *ast.Truncate:
 		return "TRUNCATE TABLE"
 	case *ast.Comment:

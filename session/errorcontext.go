@@ -30,6 +30,7 @@ const expiredDetail = "A store or the oracle was away, or this process was pause
 // errorContext is what the explanation of an error needs of the statement that has met it.
 type errorContext struct {
 	resolver     catalog.Resolver // nil: rows and constraints are not named
+	role         uint32           // that may read the values in messages; 0: all may be read
 	serializable bool             // the transaction whose commit has failed
 	asOf         tso.Timestamp    // 0: the present
 	format       *types.Format
@@ -197,7 +198,11 @@ func (c *errorContext) nameKey(ctx context.Context, key []byte, e *pgerror.Error
 	if name.Columns() != "" {
 		e.Constraint = name.Index.Name
 	}
-	e.Detail = name.String() + e.Detail
+	what := name.String()
+	if c.role != 0 && name.Index != nil && !catalog.NewAccess(c.resolver, c.role).SeesKey(name.Table, name.Index) {
+		what = fmt.Sprintf("A row of table %q", name.Table.Name)
+	}
+	e.Detail = what + e.Detail
 	if e.Code == pgerror.LockNotAvailable && e.Message == "could not obtain lock on row" {
 		e.Message = fmt.Sprintf("could not obtain lock on row in relation %q", name.Table.Name)
 	}

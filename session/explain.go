@@ -35,6 +35,9 @@ func (c *explainCommands) run(ctx context.Context, n *ast.Explain, q request) er
 	if target == nil {
 		return pgerror.Unsupported("EXPLAIN of this statement", "EXPLAIN takes SELECT, VALUES, INSERT, UPDATE, DELETE and EXECUTE.")
 	}
+	if err := c.plans.tx.authorize(ctx, target); err != nil {
+		return err
+	}
 	planning := time.Since(began)
 	var lines []string
 	if n.Analyze {

@@ -8,6 +8,7 @@ import (
 	"github.com/percodb/percodb/catalog"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/builtin"
+	"github.com/percodb/percodb/sql/pgerror"
 )
 
 var _ builtin.SessionInfo = (*info)(nil)
@@ -72,13 +73,20 @@ func (i *info) TerminateBackend(ctx context.Context, pid int32, timeout time.Dur
 	return i.backends.terminate(ctx, pid, timeout)
 }
 
-func (i *info) ReloadConfiguration() bool {
+func (i *info) ReloadConfiguration() (bool, error) {
+	super, err := i.tx.superuser(i.tx.env.Ctx)
+	if err == nil && !super {
+		err = pgerror.New(pgerror.InsufficientPrivilege, "permission denied for function pg_reload_conf")
+	}
+	if err != nil {
+		return false, err
+	}
 	reload := i.backends.deps.ReloadAccess
 	if reload == nil {
-		return false
+		return false, nil
 	}
 	reload()
-	return true
+	return true, nil
 }
 
 func (i *info) Notify(channel, payload string) error { return i.notifications.notify(channel, payload) }

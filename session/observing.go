@@ -231,6 +231,10 @@ func (o *Observing) refresh(ctx context.Context) error {
 	if d == nil || d.State == catalog.ObserverDisabled || d.Body == "" {
 		return ErrNoObserver
 	}
+	if owner := d.OwnerOID(); o.s.acting.current != owner || !o.s.acting.fixed {
+		o.s.acting.actAs(owner)
+		o.s.tx.setResolver(o.s.tx.resolver)
+	}
 	if o.body == nil || o.body.table.Version != table.Version {
 		o.body = &observerBody{table: table, observer: d, rows: planner.ObserverRows(table), changed: catalog.ChangedRelation(table, d)}
 	}
@@ -366,9 +370,9 @@ func (b *observerBody) plan(ctx context.Context, s *Session) error {
 	if err != nil {
 		return err
 	}
-	opts := planner.Options{SearchPath: s.settings.SearchPath, NoSlots: true}
+	opts := planner.Options{SearchPath: s.settings.SearchPath, NoSlots: true, Access: s.tx.acting.accessTo(r)}
 	if b.observer.Batch == 1 {
-		opts.Rows = b.rows
+		opts.Rows, opts.RowsOf = b.rows, b.table
 	}
 	plans := make([]*cachedPlan, len(statements))
 	b.locks = false

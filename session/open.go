@@ -30,6 +30,9 @@ func (x *statementRunner) open(ctx context.Context, r *run) error {
 			return err
 		}
 	}
+	if err := x.tx.authorize(ctx, r.plan); err != nil {
+		return err
+	}
 	reuse := x.inputs[:0]
 	if r.keeps {
 		reuse = nil
@@ -78,7 +81,7 @@ func (x *statementRunner) openRunner(ctx context.Context, r *run, inputs types.R
 // fillRuntime sets what a run needs of the session.
 func (x *statementRunner) fillRuntime(rt *executor.Runtime, inputs types.Row) {
 	*rt = executor.Runtime{
-		Resolver: x.tx.resolver, Env: x.env, Inputs: inputs, RowIDs: x.deps.Catalog,
+		Resolver: x.tx.resolver, Role: x.tx.acting.current, Env: x.env, Inputs: inputs, RowIDs: x.deps.Catalog,
 		System: x.view, EagerUnique: x.tx.phase.shared() && !x.last || x.tx.pessimistic || x.tx.pipeline.shared(),
 		GroupSize: x.deps.GroupSize, PageHint: x.deps.PageHint, Scratch: &x.scratch, Logger: x.log, Hop: x.hop,
 	}

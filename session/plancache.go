@@ -67,12 +67,18 @@ type cachedPlan struct {
 	*planner.Plan
 	// version is the schema version under which the plan was last found to hold.
 	version uint64
+	// The plan was last authorized for permittedRole under the schema version permittedVersion.
+	permittedRole    uint32
+	permittedVersion uint64
 	// idle keeps the operators of the last execution for the next one; nil while they are in use.
 	idle *executor.Runner
 }
 
 // holds reports whether the plan may be used under r: nothing changed, or nothing that it reads.
 func (c *cachedPlan) holds(ctx context.Context, r catalog.Resolver) (bool, error) {
+	if !c.samePath(r) { // Another role may not be able to use all of it.
+		return false, nil
+	}
 	ok, err := c.unchanged(ctx, r, func(now, used *catalog.TableDescriptor) bool {
 		return now.Version == used.Version && now.Name == used.Name && now.Schema == used.Schema
 	})

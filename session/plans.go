@@ -97,6 +97,7 @@ func (m *plans) planTree(ctx context.Context, tree ast.Statement, literals []sql
 func (m *plans) build(ctx context.Context, tree ast.Statement, r catalog.Resolver, literals []sql.Literal, declared []types.Type) (*cachedPlan, error) {
 	plan, err := planner.Build(ctx, tree, r, m.env, planner.Options{
 		ParamTypes: declared, SearchPath: m.settings.SearchPath, Literals: literals, Meter: m.meter,
+		Access: m.tx.acting.accessTo(r),
 	})
 	if err != nil {
 		return nil, err

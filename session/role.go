@@ -2,28 +2,24 @@ package session
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/session/settings"
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
 // admit returns the role as which a client connects, if it may log in.
-func admit(roles *catalog.Roles, user string) (*catalog.Role, error) {
-	role := roles.ByName(user)
+func admit(present catalog.Resolver, user string) (*catalog.Role, error) {
+	role := present.Roles().ByName(user)
 	switch {
 	case role == nil:
 		return nil, pgerror.New(pgerror.InvalidAuthorization, `role "%s" does not exist`, user)
 	case !role.Login:
 		return nil, pgerror.New(pgerror.InvalidAuthorization, `role "%s" is not permitted to log in`, user)
-	case !role.Superuser:
-		return nil, unprivileged(role.Name)
+	case catalog.NewAccess(present, role.OID).Database(acl.Connect) == 0:
+		return nil, pgerror.New(pgerror.InsufficientPrivilege, "permission denied for database %q", Database).
+			WithDetail("User does not have CONNECT privilege.")
 	}
 	return role, nil
-}
-
-// unprivileged refuses to act as a role without SUPERUSER: nothing would hold it to its privileges.
-func unprivileged(name string) *pgerror.Error {
-	return pgerror.Unsupported("acting as a role that is not a superuser", "Privileges are not checked yet. ALTER ROLE … SUPERUSER permits the role to connect.").
-		WithDetail("The role is %s.", name)
 }
 
 // principal is the role as which a session acts: the session user, or the role that SET ROLE has chosen. Both are the values of
@@ -39,6 +35,13 @@ type principal struct {
 	known map[string]*catalog.Role
 	// permitted are the roles under which the current one was last permitted to run statements.
 	permitted *catalog.Roles
+	// fixed: the settings do not decide as whom the session acts (actAs).
+	fixed bool
+	// access is that of the current role under the schema of accessVersion, path the part of the search path that it may use (privileges.go);
+	// nil: to be made.
+	access        *catalog.Access
+	accessVersion uint64
+	path          []string
 	// initial are the roles while the session is being made.
 	initial *catalog.Roles
 }
@@ -63,7 +66,7 @@ func (p *principal) roles() *catalog.Roles {
 	return nil
 }
 
-// check permits a new value of one of the settings that are roles.
+// check permits a new value of one of the settings that are roles, or of one for superusers.
 func (p *principal) check(setting, name string) error {
 	if setting == settings.Role && name == settings.NoRole {
 		return nil
@@ -71,6 +74,15 @@ func (p *principal) check(setting, name string) error {
 	roles := p.roles()
 	if roles == nil {
 		return pgerror.New(pgerror.InvalidParameterValue, `role "%s" cannot be looked up`, name)
+	}
+	if setting != settings.Role && setting != settings.SessionAuthorization {
+		if roles.Superuser(p.current) {
+			return nil
+		}
+		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set parameter %q", setting)
+	}
+	if p.fixed {
+		return pgerror.New(pgerror.InsufficientPrivilege, "cannot set parameter %q within an observer", setting)
 	}
 	role := roles.ByName(name)
 	switch {
@@ -80,8 +92,6 @@ func (p *principal) check(setting, name string) error {
 		return pgerror.New(pgerror.InsufficientPrivilege, `permission denied to set role "%s"`, name)
 	case setting == settings.SessionAuthorization && role.OID != p.authenticated.OID && !p.authenticated.Superuser:
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set session authorization")
-	case !role.Superuser:
-		return unprivileged(name)
 	}
 	p.known[name] = role
 	return nil
@@ -89,6 +99,10 @@ func (p *principal) check(setting, name string) error {
 
 // update takes the present values of the settings.
 func (p *principal) update() {
+	p.access = nil // The search path may be another one.
+	if p.fixed {
+		return
+	}
 	session := p.known[p.settings.SessionUser]
 	current := session
 	if name := p.settings.CurrentRole; name != settings.NoRole {
@@ -101,17 +115,14 @@ func (p *principal) update() {
 	p.settings.SetServer("is_superuser", settings.OnOff(current.Superuser))
 }
 
-// permit refuses the statements of a role that is no superuser any more.
+// permit refuses the statements of a role that does not exist any more.
 func (p *principal) permit(roles *catalog.Roles) error {
 	if roles == p.permitted {
 		return nil
 	}
 	role := roles.ByOID(p.current)
-	switch {
-	case role == nil:
+	if role == nil {
 		return pgerror.New(pgerror.UndefinedObject, "role with OID %d does not exist", p.current)
-	case !role.Superuser:
-		return unprivileged(role.Name)
 	}
 	p.permitted = roles
 	return nil

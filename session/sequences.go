@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/pgerror"
 	"github.com/percodb/percodb/sql/types"
@@ -45,6 +46,9 @@ func (q *sequences) NextVal(ctx context.Context, oid types.OID) (int64, error) {
 	if q.tx.activeModes().ReadOnly {
 		return 0, readOnlyError("nextval()")
 	}
+	if err := q.may(ctx, t, acl.Usage|acl.Update, true); err != nil {
+		return 0, err
+	}
 	value, err := q.tx.catalog.NextVal(ctx, t)
 	if err == nil {
 		q.note(oid, value)
@@ -68,6 +72,9 @@ func (q *sequences) CurrVal(ctx context.Context, oid types.OID) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := q.may(ctx, t, acl.Usage|acl.Select, false); err != nil {
+		return 0, err
+	}
 	value, ok := q.values[oid]
 	if !ok {
 		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "currval of sequence %q is not yet defined in this session", t.Name)
@@ -76,12 +83,16 @@ func (q *sequences) CurrVal(ctx context.Context, oid types.OID) (int64, error) {
 }
 
 // LastVal implements builtin.Sequences.
-func (q *sequences) LastVal(context.Context) (int64, error) {
+func (q *sequences) LastVal(ctx context.Context) (int64, error) {
 	value, ok := q.values[q.last]
 	if !ok {
 		return 0, pgerror.New(pgerror.ObjectNotInPrerequisite, "lastval is not yet defined in this session")
 	}
-	return value, nil
+	t, err := q.find(ctx, q.last)
+	if err != nil {
+		return 0, err
+	}
+	return value, q.may(ctx, t, acl.Usage|acl.Select, false)
 }
 
 // SetVal implements builtin.Sequences.
@@ -92,6 +103,9 @@ func (q *sequences) SetVal(ctx context.Context, oid types.OID, value int64, call
 	}
 	if q.tx.activeModes().ReadOnly {
 		return readOnlyError("setval()")
+	}
+	if err := q.may(ctx, t, acl.Update, false); err != nil {
+		return err
 	}
 	if err := q.tx.catalog.SetVal(ctx, t, value, called); err != nil {
 		return err

@@ -171,15 +171,15 @@ func New(ctx context.Context, deps Deps, pid uint32, client Client, startup map[
 	if user == "" {
 		return nil, pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
 	}
-	roles, err := deps.Catalog.Roles(ctx)
+	present, err := deps.Catalog.Present(ctx)
 	if err != nil {
 		return nil, ToPGError(err)
 	}
-	role, err := admit(roles, user)
+	role, err := admit(present, user)
 	if err != nil {
 		return nil, err
 	}
-	return open(ctx, deps, pid, client, startup, roles, role)
+	return open(ctx, deps, pid, client, startup, present.Roles(), role)
 }
 
 // open makes the session of a role.
@@ -220,7 +220,7 @@ func (s *Session) connect(ctx context.Context) {
 	deps, env, tx := &s.deps, &s.env, &s.tx
 	s.memory = memory.NewAccount(deps.Memory, freeBytes)
 	s.env = builtin.Env{Memory: &s.memory, Ctx: ctx, Session: &s.info, Sequences: &s.sequences, Catalog: &s.objects, Rand: builtin.NewRand()}
-	s.objects = pgcatalog.Objects{Resolver: tx.names}
+	s.objects = pgcatalog.Objects{Resolver: tx.names, Role: func() uint32 { return s.acting.current }, Database: Database}
 	s.activity = activity{identity: &s.identity, interrupts: s.interrupts, shown: &s.tx.shown}
 	s.notifications = notifications{
 		hub: deps.Notify, tx: tx, pid: s.identity.key.PID, ended: func(why error) { deps.Terminate(s, listenerEnded(why)) },
@@ -230,9 +230,9 @@ func (s *Session) connect(ctx context.Context) {
 	}
 	s.info = info{
 		identity: &s.identity, settings: s.settings, tx: tx, acting: &s.acting, notifications: &s.notifications,
-		backends: backends{deps: deps, own: s.identity.key, warnings: &s.warnings},
+		backends: backends{deps: deps, own: s.identity.key, tx: tx, warnings: &s.warnings},
 	}
-	s.view = systemView{identity: &s.identity, deps: deps, settings: s.settings, env: env, warnings: &s.warnings}
+	s.view = systemView{identity: &s.identity, acting: &s.acting, deps: deps, settings: s.settings, env: env, warnings: &s.warnings}
 
 	s.tx = transaction{
 		db: deps.DB, catalog: deps.Catalog, log: s.log, settings: s.settings, env: env, portals: &s.portals, notifications: &s.notifications,
@@ -326,7 +326,7 @@ func (s *Session) Fail(err error) {
 
 // reportError is Fail for errors met here; it returns what to send to the client.
 func (s *Session) reportError(err error) error {
-	c := errorContext{resolver: s.tx.resolver, serializable: s.tx.failure.serializable, asOf: s.tx.asOf, format: &s.settings.Format}
+	c := errorContext{resolver: s.tx.resolver, role: s.acting.current, serializable: s.tx.failure.serializable, asOf: s.tx.asOf, format: &s.settings.Format}
 	if c.resolver == nil {
 		c.resolver = s.tx.failure.resolver
 	}

@@ -67,7 +67,7 @@ func (a *activity) transaction() (catalog.Transaction, bool) {
 	}
 	bits := a.shown.modes.Load()
 	t := catalog.Transaction{
-		PID: a.key.PID, User: a.user, Isolation: settings.Isolation(bits &^ pessimisticBit).String(), Pessimistic: bits&pessimisticBit != 0,
+		PID: a.key.PID, Role: a.role, User: a.user, Isolation: settings.Isolation(bits &^ pessimisticBit).String(), Pessimistic: bits&pessimisticBit != 0,
 		StartTS: start, ReadTS: tso.Timestamp(a.shown.readTS.Load()),
 		Reads: int64(a.shown.reads.Load()), Locks: int64(a.shown.locks.Load()), Writes: int64(a.shown.writes.Load()),
 	}

@@ -20,12 +20,16 @@ var _ catalog.SystemView = (*systemView)(nil)
 // systemView is what the system's views show to a session: its settings, the sessions of its process, and the store.
 type systemView struct {
 	*identity
+	acting   *principal
 	deps     *Deps
 	settings *settings.Settings
 	env      *builtin.Env
 	warnings *warnings
 	changed  []types.Row // of the relation of changed rows
 }
+
+// Role implements catalog.SystemView.
+func (v *systemView) Role() uint32 { return v.acting.current }
 
 // User implements catalog.SystemView.
 func (v *systemView) User() string { return v.user }

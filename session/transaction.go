@@ -105,10 +105,7 @@ func (t *transaction) permit(ctx context.Context, r catalog.Resolver) error {
 
 // setResolver sets the schema that statements are planned and checked under.
 func (t *transaction) setResolver(r catalog.Resolver) {
-	if !t.settings.DefaultPath() {
-		r = catalog.SearchPath(r, t.settings.SearchPath)
-	}
-	t.resolver = r
+	t.resolver = t.acting.usable(r)
 	t.views++
 }
 
@@ -302,7 +299,7 @@ func (t *transaction) nameViolation(ctx context.Context, err error) error {
 	if !ok {
 		return err
 	}
-	return executor.UniqueViolation(ctx, t.resolver, exists.Key)
+	return executor.UniqueViolation(ctx, t.resolver, t.acting.current, exists.Key)
 }
 
 // abort rolls back what is open.

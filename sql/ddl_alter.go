@@ -91,9 +91,11 @@ func (p *parser) moveAll(pos ast.Pos, kind string) ast.Statement {
 func (p *parser) alterOther(pos ast.Pos) ast.Statement {
 	word, next := p.cur().kw, p.peek(1).kw
 	if word == kw.Schema {
-		p.notYet(pos, "ALTER SCHEMA", "Create another schema.")
 		p.advance()
-		return p.alterObject(pos, p.object("SCHEMA", plainWord), "ro")
+		return p.ownerOnly(pos, p.alterObject(pos, p.object("SCHEMA", plainWord), "ro"), "ALTER SCHEMA", "Create another schema.")
+	}
+	if word == kw.Database {
+		return p.ownerOnly(pos, p.alterDatabase(pos), "ALTER DATABASE", objectHint(word))
 	}
 	if p.acceptObserver() {
 		return p.alterObserver(pos)
@@ -133,6 +135,14 @@ func (p *parser) alterOther(pos ast.Pos) ast.Statement {
 	return p.alterStored(pos, word)
 }
 
+// ownerOnly notes that of the changes of an object percodb has OWNER TO only.
+func (p *parser) ownerOnly(pos ast.Pos, st ast.Statement, what, hint string) ast.Statement {
+	if a, ok := st.(*ast.AlterObject); !ok || a.Change.Owner == nil {
+		p.notYet(pos, what, hint)
+	}
+	return st
+}
+
 // alterStored reads ALTER of the objects whose changes are few.
 func (p *parser) alterStored(pos ast.Pos, word kw.Word) ast.Statement {
 	switch word {
@@ -151,8 +161,6 @@ func (p *parser) alterStored(pos ast.Pos, word kw.Word) ast.Statement {
 		return p.alterPublication(pos)
 	case kw.Subscription:
 		return p.alterSubscription(pos)
-	case kw.Database:
-		return p.alterDatabase(pos)
 	case kw.Tablespace:
 		return p.alterTablespace(pos)
 	case kw.Statistics:

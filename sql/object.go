@@ -8,15 +8,17 @@ import (
 	"github.com/percodb/percodb/sql/pgerror"
 )
 
-// lacking notes that percodb does not have the objects of the kind that the current word names, unless it does: roles.
+// lacking notes that percodb does not have the objects of the kind that the current word names, unless it does: roles and
+// privileges.
 func (p *parser) lacking(pos ast.Pos, verb string) {
 	word := p.cur().kw
-	if word == kw.Role || word == kw.Group || word == kw.User && p.peek(1).kw != kw.Mapping {
+	next := p.peek(1).kw
+	if word == kw.Role || word == kw.Group || word == kw.User && next != kw.Mapping ||
+		word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By {
 		return
 	}
 	what := verb + " " + upper(word)
-	if next := p.peek(1).kw; word == kw.Materialized && next == kw.View || word == kw.Event && next == kw.Trigger ||
-		word == kw.Foreign && next == kw.Table || word == kw.Default && next == kw.Privileges || word == kw.Owned && next == kw.By {
+	if word == kw.Materialized && next == kw.View || word == kw.Event && next == kw.Trigger || word == kw.Foreign && next == kw.Table {
 		what += " " + upper(next)
 	}
 	p.notYet(pos, what, objectHint(word))
@@ -28,8 +30,6 @@ func objectHint(word kw.Word) string {
 		return "Fill a table with CREATE TABLE … AS."
 	case kw.Function, kw.Procedure, kw.Routine, kw.Trigger, kw.Aggregate, kw.Rule:
 		return "Run the logic in the application."
-	case kw.Default, kw.Owned:
-		return "Privileges are not checked yet."
 	case kw.Database:
 		return "A percodb cluster is one database; use schemas."
 	case kw.Type, kw.Domain:

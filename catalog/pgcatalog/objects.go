@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/builtin"
 	"github.com/percodb/percodb/sql/keyword"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -16,6 +17,9 @@ import (
 type Objects struct {
 	// Resolver returns the session's resolver, nil before there is one.
 	Resolver func() catalog.Resolver
+	// Role returns the OID of the current role, Database the name of the database.
+	Role     func() uint32
+	Database string
 }
 
 var _ builtin.Catalog = (*Objects)(nil)
@@ -86,6 +90,11 @@ func (o *Objects) RelationOID(name string) (types.OID, error) {
 		return 0, err
 	}
 	if r := o.Resolver(); r != nil {
+		if schema != "" && o.Role != nil {
+			if _, exists := r.Grants().Schemas[schema]; exists && catalog.NewAccess(r, o.Role()).Schema(schema, acl.Usage) == 0 {
+				return 0, pgerror.New(pgerror.InsufficientPrivilege, "permission denied for schema %s", schema)
+			}
+		}
 		t, err := r.Relation(background(), schema, rel)
 		if err != nil {
 			return 0, err

@@ -66,6 +66,9 @@ func (s *scan) eachObserver(f func(t *catalog.TableDescriptor, o *catalog.Observ
 	}
 	for _, t := range all {
 		for i := range t.Observers {
+			if !s.sees(t.Observers[i].OwnerOID()) && !s.sees(t.OwnerOID()) {
+				continue
+			}
 			if err := f(t, &t.Observers[i]); err != nil {
 				return err
 			}

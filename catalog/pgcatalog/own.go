@@ -126,14 +126,20 @@ func lockRows(s *scan) error {
 	}
 	pids := map[tso.Timestamp]int64{}
 	for _, t := range s.view.Transactions() {
-		pids[t.StartTS] = int64(t.PID)
+		if s.sees(t.Role) {
+			pids[t.StartTS] = int64(t.PID)
+		}
 	}
+	all := s.monitors(catalog.MonitorRole)
 	return s.view.Locks(s.ctx, func(desc *kv.RangeDescriptor, info *mvcc.LockInfo) error {
+		lock := &info.Lock
+		if _, own := pids[lock.StartTS]; !own && !all {
+			return nil
+		}
 		p, err := s.placeOf(info.Key)
 		if err != nil {
 			return err
 		}
-		lock := &info.Lock
 		pid := types.Null
 		if id, ok := pids[lock.StartTS]; ok {
 			pid = types.Int(id)
@@ -163,6 +169,9 @@ func transactionRows(s *scan) error {
 		return err
 	}
 	for _, t := range s.view.Transactions() {
+		if !s.sees(t.Role) {
+			continue
+		}
 		locking := "optimistic"
 		if t.Pessimistic {
 			locking = "pessimistic"
@@ -179,8 +188,9 @@ func transactionRows(s *scan) error {
 	return nil
 }
 
+// rangeRows lists the ranges, whose bounds are rows' keys: to pg_monitor only.
 func rangeRows(s *scan) error {
-	if s.view == nil {
+	if s.view == nil || !s.monitors(catalog.MonitorRole) {
 		return nil
 	}
 	all, err := s.view.Ranges(s.ctx)

@@ -61,6 +61,7 @@ func rowsFunctions() map[string]func(*scan) error {
 		"pg_catalog.pg_stat_activity":    activityRows,
 		"pg_catalog.pg_stat_ssl":         sslRows,
 		"pg_catalog.pg_hba_file_rules":   accessRuleRows,
+		"pg_catalog.pg_default_acl":      defaultACLRows,
 		"pg_catalog.pg_tables":           tablesRows,
 		"pg_catalog.pg_views":            viewsRows,
 		"pg_catalog.pg_indexes":          indexesRows,
@@ -69,6 +70,8 @@ func rowsFunctions() map[string]func(*scan) error {
 
 		"information_schema.schemata":                schemataRows,
 		"information_schema.tables":                  infoTableRows,
+		"information_schema.table_privileges":        tablePrivilegeRows,
+		"information_schema.column_privileges":       columnPrivilegeRows,
 		"information_schema.columns":                 infoColumnRows,
 		"information_schema.views":                   infoViewRows,
 		"information_schema.sequences":               infoSequenceRows,
@@ -85,7 +88,8 @@ func namespaceRows(s *scan) error {
 		return err
 	}
 	for _, name := range names {
-		err := s.emit(col{"oid", oid(schemaOID(s.Resolver, name))}, col{"nspname", text(name)}, col{"nspowner", num(ownerOID)})
+		o := s.Grants().Schemas[name]
+		err := s.emit(col{"oid", oid(schemaOID(s.Resolver, name))}, col{"nspname", text(name)}, col{"nspowner", oid(o.OwnerOID())}, col{"nspacl", s.acl(o.ACL)})
 		if err != nil {
 			return err
 		}
@@ -127,9 +131,9 @@ func classRows(s *scan) error {
 			pages = float64(estimateBytes(t, stats)/8192 + 1)
 		}
 		err = s.emit(
-			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"relowner", num(ownerOID)},
+			col{"oid", oid(t.OID())}, col{"relname", text(t.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
 			col{"relam", num(method)}, col{"relfilenode", oid(t.OID())}, col{"relpages", num(int64(pages))}, col{"reltuples", types.Float(rows)},
-			col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter('p')}, col{"relkind", letter(kind)},
+			col{"relacl", s.relationACL(t)}, col{"relhasindex", boolean(len(indexes) > 0)}, col{"relpersistence", letter('p')}, col{"relkind", letter(kind)},
 			col{"relnatts", num(visibleColumns(t))}, col{"relchecks", num(len(t.Checks))}, col{"relhasrules", boolean(kind == 'v')},
 			col{"relispopulated", boolean(true)}, col{"relreplident", letter(replident(kind, t))},
 		)
@@ -138,7 +142,7 @@ func classRows(s *scan) error {
 		}
 		for _, ix := range indexes {
 			err := s.emit(
-				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", num(ownerOID)},
+				col{"oid", oid(ix.OID)}, col{"relname", text(ix.Name)}, col{"relnamespace", namespace}, col{"relowner", oid(t.OwnerOID())},
 				col{"relam", num(btreeOID)}, col{"relfilenode", oid(ix.OID)}, col{"relpages", num(1)}, col{"reltuples", types.Float(rows)},
 				col{"relpersistence", letter('p')}, col{"relkind", letter('i')}, col{"relnatts", num(len(ix.Columns) + len(ix.Include))},
 				col{"relispopulated", boolean(true)}, col{"relreplident", letter('n')},
@@ -193,7 +197,7 @@ func attributeRows(s *scan) error {
 			}
 			err := s.attribute(t.OID(), int(c.ID), c,
 				col{"attnotnull", boolean(c.NotNull)}, col{"atthasdef", boolean(c.Default != "")}, col{"attidentity", identityLetter(c)},
-				col{"atthasmissing", boolean(c.Missing != nil)})
+				col{"atthasmissing", boolean(c.Missing != nil)}, col{"attacl", s.acl(c.ACL)})
 			if err != nil {
 				return err
 			}

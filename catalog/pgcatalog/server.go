@@ -113,8 +113,9 @@ func optionalC(provider byte) types.Datum {
 const utf8Encoding = 6
 
 func databaseRows(s *scan) error {
+	o := &s.Grants().Database
 	return s.emit(
-		col{"oid", num(databaseOID)}, col{"datname", text(s.database())}, col{"datdba", num(ownerOID)}, col{"encoding", num(utf8Encoding)},
+		col{"oid", num(databaseOID)}, col{"datname", text(s.database())}, col{"datdba", oid(o.OwnerOID())}, col{"datacl", s.acl(o.ACL)}, col{"encoding", num(utf8Encoding)},
 		col{"datlocprovider", letter('c')}, col{"datallowconn", boolean(true)}, col{"datconnlimit", num(-1)}, col{"dattablespace", num(tablespaceOID)},
 		col{"datcollate", text("C")}, col{"datctype", text("C")},
 	)
@@ -160,15 +161,26 @@ func activityRows(s *scan) error {
 		return nil
 	}
 	for _, a := range s.view.Activity() {
+		all := s.monitors(catalog.ReadAllStatsRole) || s.monitors(a.Role)
+		shown := func(d types.Datum) types.Datum {
+			if all {
+				return d
+			}
+			return types.Null
+		}
+		query := "<insufficient privilege>"
+		if all {
+			query = a.Query
+		}
 		port := types.Null
 		if a.ClientPort != 0 {
 			port = num(a.ClientPort)
 		}
 		err := s.emit(col{"datid", num(databaseOID)}, col{"datname", text(s.database())}, col{"pid", num(a.PID)}, col{"usesysid", oid(a.Role)},
-			col{"usename", text(a.User)}, col{"application_name", text(a.Application)}, col{"client_addr", optional(a.ClientAddr)},
-			col{"client_port", port}, col{"backend_start", instant(a.BackendStart)}, col{"xact_start", instant(a.XactStart)},
-			col{"query_start", instant(a.QueryStart)}, col{"state_change", instant(a.StateChange)}, col{"state", optional(a.State)},
-			col{"query", text(a.Query)}, col{"backend_type", text("client backend")})
+			col{"usename", text(a.User)}, col{"application_name", text(a.Application)}, col{"client_addr", shown(optional(a.ClientAddr))},
+			col{"client_port", shown(port)}, col{"backend_start", shown(instant(a.BackendStart))}, col{"xact_start", shown(instant(a.XactStart))},
+			col{"query_start", shown(instant(a.QueryStart))}, col{"state_change", shown(instant(a.StateChange))},
+			col{"state", shown(optional(a.State))}, col{"query", text(query)}, col{"backend_type", shown(text("client backend"))})
 		if err != nil {
 			return err
 		}
@@ -181,6 +193,12 @@ func sslRows(s *scan) error {
 		return nil
 	}
 	for _, a := range s.view.Activity() {
+		if !s.monitors(catalog.ReadAllStatsRole) && !s.monitors(a.Role) {
+			if err := s.emit(col{"pid", num(a.PID)}); err != nil {
+				return err
+			}
+			continue
+		}
 		row := []col{{"pid", num(a.PID)}, {"ssl", types.Bool(a.TLS != nil)}}
 		if t := a.TLS; t != nil {
 			row = append(row, col{"version", text(t.Version)}, col{"cipher", text(t.Cipher)}, col{"bits", num(t.Bits)},

@@ -33,6 +33,7 @@ func Tables() []*catalog.TableDescriptor {
 	kinds := map[uint64]byte{}
 	for _, t := range parse(columnsText + ownText) {
 		kinds[t.desc.ID] = t.kind
+		restrict(t.desc)
 		fill := byName[t.desc.Schema+"."+t.desc.Name]
 		t.desc.Rows = func(ctx context.Context, r catalog.Resolver, view catalog.SystemView, yield func(types.Row) error) error {
 			if fill == nil {
@@ -122,6 +123,8 @@ type scan struct {
 	kinds map[uint64]byte // relkind of system tables
 	yield func(types.Row) error
 	row   types.Row
+	// reader is the access of the role that reads; nil: to be made.
+	reader *catalog.Access
 }
 
 // col is a column's value in a row being made.

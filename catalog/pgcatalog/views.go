@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/sql/types"
 )
 
@@ -12,7 +13,7 @@ func tablesRows(s *scan) error {
 		if s.relkind(t) != 'r' {
 			return nil
 		}
-		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"tableowner", text(s.roleName(ownerOID))},
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"tablename", text(t.Name)}, col{"tableowner", text(s.roleName(t.OwnerOID()))},
 			col{"hasindexes", boolean(len(visibleIndexes(t)) > 0)}, col{"hasrules", boolean(false)}, col{"hastriggers", boolean(false)},
 			col{"rowsecurity", boolean(false)})
 	})
@@ -23,7 +24,7 @@ func viewsRows(s *scan) error {
 		if s.relkind(t) != 'v' {
 			return nil
 		}
-		return s.emit(col{"schemaname", text(t.Schema)}, col{"viewname", text(t.Name)}, col{"viewowner", text(s.roleName(ownerOID))},
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"viewname", text(t.Name)}, col{"viewowner", text(s.roleName(t.OwnerOID()))},
 			col{"definition", optional(viewDefinition(t))})
 	})
 }
@@ -41,7 +42,7 @@ func sequencesRows(s *scan) error {
 			return nil
 		}
 		last := types.Null
-		if d, ok := s.Resolver.(catalog.SchemaDetails); ok {
+		if d, ok := s.Resolver.(catalog.SchemaDetails); ok && s.access().Relation(t, acl.Usage|acl.Select, true) != 0 {
 			value, called, err := d.SequenceValue(s.ctx, t)
 			if err != nil {
 				return err
@@ -51,7 +52,7 @@ func sequencesRows(s *scan) error {
 			}
 		}
 		q := t.Sequence
-		return s.emit(col{"schemaname", text(t.Schema)}, col{"sequencename", text(t.Name)}, col{"sequenceowner", text(s.roleName(ownerOID))},
+		return s.emit(col{"schemaname", text(t.Schema)}, col{"sequencename", text(t.Name)}, col{"sequenceowner", text(s.roleName(t.OwnerOID()))},
 			col{"data_type", text(q.Type.String())}, col{"start_value", num(q.Start)}, col{"min_value", num(q.Min)}, col{"max_value", num(q.Max)},
 			col{"increment_by", num(q.Increment)}, col{"cycle", boolean(q.Cycle)}, col{"cache_size", num(1)}, col{"last_value", last})
 	})
@@ -77,7 +78,11 @@ func schemataRows(s *scan) error {
 		return err
 	}
 	for _, name := range names {
-		err := s.emit(col{"catalog_name", text(s.database())}, col{"schema_name", text(name)}, col{"schema_owner", text(s.roleName(ownerOID))})
+		o := s.Grants().Schemas[name]
+		if a := s.access(); !a.Owns(o.OwnerOID()) && a.Schema(name, acl.Create) == 0 && a.Schema(name, acl.Usage) == 0 {
+			continue
+		}
+		err := s.emit(col{"catalog_name", text(s.database())}, col{"schema_name", text(name)}, col{"schema_owner", text(s.roleName(o.OwnerOID()))})
 		if err != nil {
 			return err
 		}
@@ -86,7 +91,7 @@ func schemataRows(s *scan) error {
 }
 
 func infoTableRows(s *scan) error {
-	return s.each(func(t *catalog.TableDescriptor) error {
+	return s.eachShown(func(t *catalog.TableDescriptor) error {
 		kind := "BASE TABLE"
 		switch s.relkind(t) {
 		case 'S':
@@ -100,19 +105,23 @@ func infoTableRows(s *scan) error {
 }
 
 func infoViewRows(s *scan) error {
-	return s.each(func(t *catalog.TableDescriptor) error {
+	return s.eachShown(func(t *catalog.TableDescriptor) error {
 		if s.relkind(t) != 'v' {
 			return nil
 		}
+		definition := types.Null
+		if s.access().Owns(t.OwnerOID()) {
+			definition = optional(viewDefinition(t))
+		}
 		return s.emit(col{"table_catalog", text(s.database())}, col{"table_schema", text(t.Schema)}, col{"table_name", text(t.Name)},
-			col{"view_definition", optional(viewDefinition(t))}, col{"check_option", text("NONE")}, col{"is_updatable", yesNo(false)},
+			col{"view_definition", definition}, col{"check_option", text("NONE")}, col{"is_updatable", yesNo(false)},
 			col{"is_insertable_into", yesNo(false)}, col{"is_trigger_updatable", yesNo(false)}, col{"is_trigger_deletable", yesNo(false)},
 			col{"is_trigger_insertable_into", yesNo(false)})
 	})
 }
 
 func infoColumnRows(s *scan) error {
-	return s.each(func(t *catalog.TableDescriptor) error {
+	return s.eachShown(func(t *catalog.TableDescriptor) error {
 		if t.Kind == catalog.KindSequence {
 			return nil
 		}
@@ -199,7 +208,7 @@ func describeType(t types.Type) []col {
 }
 
 func infoSequenceRows(s *scan) error {
-	return s.each(func(t *catalog.TableDescriptor) error {
+	return s.eachShown(func(t *catalog.TableDescriptor) error {
 		// Those of identity columns are not shown, as the standard has it.
 		if t.Kind != catalog.KindSequence || s.ofIdentity(t) {
 			return nil

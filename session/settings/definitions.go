@@ -88,9 +88,9 @@ func behaviourSettings() []*definition {
 // acceptedSettings are set by clients as a matter of course and change nothing in percodb.
 func acceptedSettings() []*definition {
 	return []*definition{
-		{name: "deadlock_timeout", initial: "1s", check: checkPositiveMillis, note: "Deadlocks are found as soon as they arise: no effect."},
+		{name: "deadlock_timeout", super: true, initial: "1s", check: checkPositiveMillis, note: "Deadlocks are found as soon as they arise: no effect."},
 		{name: "client_min_messages", initial: "notice", check: checkEnum("debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"), note: "Sets the message levels that are sent to the client."},
-		{name: "log_min_messages", initial: "warning", note: "Accepted: no effect."},
+		{name: "log_min_messages", super: true, initial: "warning", note: "Accepted: no effect."},
 		{name: "synchronous_commit", initial: "on", note: "Every commit is synced: no effect."},
 		{name: "work_mem", initial: "4MB", note: "Accepted: no effect."},
 		{name: "maintenance_work_mem", initial: "64MB", note: "Accepted: no effect."},
@@ -113,7 +113,7 @@ func acceptedSettings() []*definition {
 		{name: "server_version_num", initial: "150000", fixed: true, note: "Shows the server version as an integer."},
 		{name: "lc_collate", initial: "C", fixed: true, note: "Shows the collation order locale."},
 		{name: "lc_ctype", initial: "C.UTF-8", fixed: true, note: "Shows the character classification and case conversion locale."},
-		{name: "lc_messages", initial: "C", note: "Accepted: no effect."},
+		{name: "lc_messages", super: true, initial: "C", note: "Accepted: no effect."},
 		{name: "lc_monetary", initial: "C", note: "Accepted: no effect."},
 		{name: "lc_numeric", initial: "C", note: "Accepted: no effect."},
 		{name: "lc_time", initial: "C", note: "Accepted: no effect."},

@@ -72,6 +72,7 @@ type definition struct {
 	fixed    bool // SET answers 55P02
 	atStart  bool // fixed by a flag of the server
 	role     bool // its value is a role; RESET ALL leaves it
+	super    bool // for superusers
 	note     string
 	// check returns the value in canonical form, or an error to answer 22023 with.
 	check func(value string) (string, error)
@@ -115,7 +116,7 @@ func Check(name, value string) (string, error) {
 	return New(map[string]string{}).set(name, value)
 }
 
-// CheckRoles has f check the values of the parameters that are roles before they change.
+// CheckRoles has f check the values of the parameters that are roles, and of those for superusers, before they change.
 func (s *Settings) CheckRoles(f func(name, value string) error) { s.checkRole = f }
 
 // SetServer changes a parameter that clients cannot change.
@@ -354,6 +355,11 @@ func (s *Settings) set(name, value string) (string, error) {
 		return "", def.fixedError()
 	}
 	canonical, err := value, error(nil)
+	if def.super && s.checkRole != nil {
+		if err := s.checkRole(key, value); err != nil {
+			return "", err
+		}
+	}
 	switch {
 	case def.role && s.checkRole != nil:
 		err = s.checkRole(key, value)

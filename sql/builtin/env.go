@@ -51,8 +51,8 @@ type SessionInfo interface {
 	// warning if there is none.
 	CancelBackend(pid int32) (bool, error)
 	TerminateBackend(ctx context.Context, pid int32, timeout time.Duration) (bool, error)
-	// ReloadConfiguration is pg_reload_conf.
-	ReloadConfiguration() bool
+	// ReloadConfiguration is pg_reload_conf. Errors: 42501 for roles that are no superusers.
+	ReloadConfiguration() (bool, error)
 	// Notify is pg_notify. ListeningChannels and NotificationQueueUsage are the functions of these names.
 	Notify(channel, payload string) error
 	ListeningChannels() []string
@@ -76,6 +76,12 @@ type Catalog interface {
 	// RoleNamed finds a role by its name; 42704 if there is none. HasRole implements pg_has_role.
 	RoleNamed(name string) (types.OID, error)
 	HasRole(member, role types.OID, privilege string) (bool, error)
+	// HasPrivilege implements has_…_privilege; it is not known for an OID that no object has.
+	HasPrivilege(q *PrivilegeQuery) (has, known bool, err error)
+	// DefaultPrivileges implements acldefault.
+	DefaultPrivileges(kind byte, owner types.OID) (types.Datum, error)
+	// PrivilegeItem implements makeaclitem.
+	PrivilegeItem(grantee, grantor types.OID, privileges string, grantable bool) (string, error)
 	ViewDefinition(view types.OID) (string, bool)
 	// IndexDefinition implements pg_get_indexdef; column 0 selects the whole definition.
 	IndexDefinition(index types.OID, column int) (string, bool)

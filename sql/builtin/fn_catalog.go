@@ -128,25 +128,6 @@ func definitionFuncs() []decl {
 	}
 }
 
-// privilegeFuncs declares has_…_privilege, which are true: there are no privileges yet.
-func privilegeFuncs() []decl {
-	var out []decl
-	yes := constant(types.Bool(true))
-	for _, object := range []string{"table", "schema", "database", "sequence", "function", "type", "column", "any_column"} {
-		name := "has_" + object + "_privilege"
-		middle := []string{"text", "oid"}
-		if object == "column" {
-			middle = []string{"text,text", "text,int2", "oid,text", "oid,int2"}
-		}
-		for _, m := range middle {
-			out = append(out, decl{sig: name + "(" + m + ",text) bool", flags: stable, fn: yes},
-				decl{sig: name + "(name," + m + ",text) bool", flags: stable, fn: yes},
-				decl{sig: name + "(oid," + m + ",text) bool", flags: stable, fn: yes})
-		}
-	}
-	return out
-}
-
 // roleFuncs declares pg_has_role, by names and OIDs, of the current user or another.
 func roleFuncs() []decl {
 	var out []decl

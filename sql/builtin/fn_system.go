@@ -44,7 +44,8 @@ func systemFuncs() []decl {
 			return types.Int(int64(s.PID())), nil
 		})},
 		{sig: "pg_reload_conf() bool", flags: volatile, fn: session(func(s SessionInfo, _ []types.Datum) (types.Datum, error) {
-			return types.Bool(s.ReloadConfiguration()), nil
+			done, err := s.ReloadConfiguration()
+			return types.Bool(done), err
 		})},
 		{sig: "pg_cancel_backend(int4) bool", flags: volatile, fn: session(func(s SessionInfo, a []types.Datum) (types.Datum, error) {
 			ok, err := s.CancelBackend(int32(a[0].Int()))

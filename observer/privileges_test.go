@@ -1,0 +1,83 @@
+package observer_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// as runs statements as a role, on a connection of their own, and returns the SQLSTATE of the first that fails.
+func (s *testServer) as(role string, texts ...string) string {
+	s.t.Helper()
+	config := s.pool.Config().ConnConfig
+	config.User = role
+	conn, err := pgx.ConnectConfig(s.ctx, config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close(s.ctx)
+	for _, text := range texts {
+		if _, err := conn.Exec(s.ctx, text); err != nil {
+			return code(err)
+		}
+	}
+	return ""
+}
+
+// Goal: an observer runs with its owner's rights, whoever changes the row: what the owner may not read of NEW, and may not write, fails
+// with 42501; percodb.changes and the views of observers obey grants. Method: roles that connect.
+func TestObserversHaveTheirOwnersRights(t *testing.T) {
+	s := newServer(t)
+	s.exec("create table orders (id int primary key, amount int, secret text)")
+	s.exec("create table log (id int primary key, amount int)")
+	s.exec("create role watcher login")
+	s.exec("create role writer login")
+	s.exec("grant insert on orders to writer")
+	const create = `create observer watch on orders with (max_attempts = 1) as $$ insert into log values (new.id, new.amount) $$`
+	if got := s.as("watcher", create); got != "42501" {
+		t.Errorf("without TRIGGER: %q", got)
+	}
+	s.exec("grant trigger on orders to watcher")
+	if got := s.as("watcher", create); got != "" {
+		t.Fatalf("with TRIGGER: %q", got)
+	}
+	aside := func(ids string) {
+		t.Helper()
+		s.eventually(ids, "select coalesce(string_agg(sqlstate, ','), '') from percodb.observer_errors")
+	}
+	if got := s.as("writer", "insert into orders values (1, 10, 'x')"); got != "" {
+		t.Fatalf("the writer: %q", got)
+	}
+	aside("42501")
+	s.exec("grant insert on log to watcher")
+	s.exec("alter observer watch retry")
+	aside("42501") // NEW may not be read.
+	s.exec("grant select (id, amount) on orders to watcher")
+	s.exec("alter observer watch retry")
+	s.exec("wait for observer watch")
+	s.want("10", "select amount from log where id = 1")
+	s.exec("create observer client on orders")
+	for _, c := range []struct{ role, text, want string }{
+		{"writer", "select * from percodb.changes('client')", "42501"},
+		{"writer", "drop observer watch", "42501"},
+		{"writer", "alter observer watch disable", "42501"},
+		{"writer", "wait for observer watch", "42501"},
+		{"writer", "notify observer watch", "42501"},
+		{"writer", "alter system set percodb.gc_life = '1h'", "42501"},
+		{"watcher", "alter observer watch disable", ""},
+		{"watcher", "drop observer watch", ""},
+		{"watcher", "select * from percodb.changes('client')", "42501"},
+	} {
+		if got := s.as(c.role, c.text); got != c.want {
+			t.Errorf("%s as %s: %q, want %q", c.text, c.role, got, c.want)
+		}
+	}
+	s.exec("grant select on orders to watcher")
+	if got := s.as("watcher", "select * from percodb.changes('client')"); got != "" {
+		t.Errorf("percodb.changes with SELECT and TRIGGER: %q", got)
+	}
+	s.exec("alter table orders owner to writer")
+	if got := s.as("writer", "drop observer client"); got != "" {
+		t.Errorf("the table's owner drops an observer: %q", got)
+	}
+}

@@ -1,0 +1,129 @@
+package planner
+
+import (
+	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
+	"github.com/percodb/percodb/sql/ast"
+	"github.com/percodb/percodb/sql/pgerror"
+)
+
+// Need is a privilege that running a plan needs: on a relation and its columns, or USAGE of a schema that the statement names. A plan
+// has one for each relation that its text names, and Authorize checks them; nothing else in a statement with a plan decides who may
+// run it.
+type Need struct {
+	Relation *catalog.TableDescriptor // nil: Schema
+	Schema   string
+	Pos      int
+	// As is the role whose privileges count: that of the owner of the view which names the relation; 0: whoever runs the statement.
+	As uint32
+	// Privileges are those needed. Of Select, Insert and Update, those on all of the columns below do as well, or on any column if there
+	// are none.
+	Privileges                  acl.Privileges
+	Selected, Inserted, Updated colSet // ordinals
+}
+
+// need adds what the statement needs of a relation to be read or written.
+func (b *binder) need(t *catalog.TableDescriptor, p acl.Privileges) *Need {
+	n := &Need{Relation: t, As: b.as, Privileges: p}
+	b.needs = append(b.needs, n)
+	return n
+}
+
+// needSchema adds the use of a schema by its name.
+func (b *binder) needSchema(name ast.TableName) {
+	if name.Schema == "" || len(b.views) > 0 { // Views name what was found when they were created.
+		return
+	}
+	for _, n := range b.needs {
+		if n.Relation == nil && n.Schema == name.Schema {
+			return
+		}
+	}
+	b.needs = append(b.needs, &Need{Schema: name.Schema, Pos: int(name.Pos), Privileges: acl.Usage})
+}
+
+// selectColumn notes that the statement reads a column.
+func (n *Need) selectColumn(ordinal int) {
+	n.Privileges |= acl.Select
+	n.Selected.add(ordinal)
+}
+
+// insertColumns notes that the statement inserts values given for columns.
+func (n *Need) insertColumns(ordinals []int) {
+	n.Privileges |= acl.Insert
+	n.Inserted.addList(ordinals)
+}
+
+// updateColumns notes that the statement updates columns.
+func (n *Need) updateColumns(ordinals []int) {
+	n.Privileges |= acl.Update
+	n.Updated.addList(ordinals)
+}
+
+// Authorize returns 42501 unless a role has all privileges that the plan needs.
+func (p *Plan) Authorize(a *catalog.Access) error {
+	for _, n := range p.Needs {
+		as := a
+		if n.As != 0 && n.As != a.Role {
+			as = a.As(n.As)
+		}
+		if n.Relation == nil {
+			if as.Schema(n.Schema, acl.Usage) == 0 {
+				return SchemaDenied(n.Schema, n.Pos)
+			}
+			continue
+		}
+		if !n.granted(as) {
+			return RelationDenied(n.Relation)
+		}
+	}
+	return nil
+}
+
+// granted reports whether the role has the privileges needed of a relation.
+func (n *Need) granted(a *catalog.Access) bool {
+	missing := n.Privileges &^ a.Relation(n.Relation, n.Privileges, false)
+	if missing == 0 {
+		return true
+	}
+	if missing&^(acl.Select|acl.Insert|acl.Update) != 0 {
+		return false
+	}
+	for _, c := range [...]struct {
+		privilege acl.Privileges
+		ordinals  colSet
+	}{{acl.Select, n.Selected}, {acl.Insert, n.Inserted}, {acl.Update, n.Updated}} {
+		if missing&c.privilege == 0 {
+			continue
+		}
+		if c.ordinals.empty() {
+			if !a.AnyColumn(n.Relation, c.privilege) {
+				return false
+			}
+			continue
+		}
+		ok := true
+		c.ordinals.each(func(ordinal int) { ok = ok && a.Column(n.Relation, ordinal, c.privilege) != 0 })
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// RelationDenied is the error of a role without a privilege on a relation.
+func RelationDenied(t *catalog.TableDescriptor) error {
+	kind := "table"
+	switch t.Kind {
+	case catalog.KindView:
+		kind = "view"
+	case catalog.KindSequence:
+		kind = "sequence"
+	}
+	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for %s %s", kind, t.Name)
+}
+
+// SchemaDenied is the error of a role that may not use a schema; pos is where the statement names it.
+func SchemaDenied(name string, pos int) error {
+	return pgerror.New(pgerror.InsufficientPrivilege, "permission denied for schema %s", name).At(pos)
+}

@@ -1,0 +1,96 @@
+package builtin
+
+import (
+	"strings"
+
+	"github.com/percodb/percodb/sql/pgerror"
+	"github.com/percodb/percodb/sql/types"
+)
+
+// PrivilegeQuery is what has_…_privilege asks.
+type PrivilegeQuery struct {
+	Object string // "table", "schema", "database", "sequence", "function", "type", "column", "any_column"
+	// The role: RoleName if NamesRole, RoleOID if GivesRole, else the current role.
+	NamesRole, GivesRole bool
+	RoleName             string
+	RoleOID              types.OID
+	// The object: Name if Named, else OID.
+	Named bool
+	Name  string
+	OID   types.OID
+	// The column: Column if ColumnNamed, else Attribute.
+	ColumnNamed bool
+	Column      string
+	Attribute   int
+	// Privileges are those of which one suffices, separated by commas.
+	Privileges string
+}
+
+// hasPrivilege makes the function of has_…_privilege for arguments of the given types.
+func hasPrivilege(object string, args []string) Func {
+	return catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+		q := &PrivilegeQuery{Object: object, Privileges: a[len(a)-1].Text()}
+		arg := 0
+		takesColumn := object == "column"
+		if rest := len(args) - 1; rest == 3 && takesColumn || rest == 2 && !takesColumn {
+			if q.NamesRole = args[0] == "name"; q.NamesRole {
+				q.RoleName = a[0].Text()
+			} else {
+				q.GivesRole, q.RoleOID = true, oidArg(a[0])
+			}
+			arg++
+		}
+		if q.Named = args[arg] == "text"; q.Named {
+			q.Name = a[arg].Text()
+		} else {
+			q.OID = oidArg(a[arg])
+		}
+		if takesColumn {
+			if q.ColumnNamed = args[arg+1] == "text"; q.ColumnNamed {
+				q.Column = a[arg+1].Text()
+			} else {
+				q.Attribute = int(a[arg+1].Int())
+			}
+		}
+		has, known, err := c.HasPrivilege(q)
+		if err != nil || !known {
+			return types.Null, err
+		}
+		return types.Bool(has), nil
+	})
+}
+
+// privilegeFuncs declares has_…_privilege, makeaclitem and acldefault. Items of privileges are texts.
+func privilegeFuncs() []decl {
+	var out []decl
+	for _, object := range []string{"table", "schema", "database", "sequence", "function", "type", "column", "any_column"} {
+		middle := []string{"text", "oid"}
+		if object == "column" {
+			middle = []string{"text,text", "text,int2", "oid,text", "oid,int2"}
+		}
+		for _, m := range middle {
+			for _, role := range []string{"", "name,", "oid,"} {
+				args := role + m + ",text"
+				out = append(out, decl{
+					sig: "has_" + object + "_privilege(" + args + ") bool", flags: stable, fn: hasPrivilege(object, strings.Split(args, ",")),
+				})
+			}
+		}
+	}
+	return append(out,
+		decl{sig: "makeaclitem(oid,oid,text,bool) text", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			item, err := c.PrivilegeItem(oidArg(a[0]), oidArg(a[1]), a[2].Text(), a[3].Bool())
+			if err != nil {
+				return types.Null, err
+			}
+			return types.Text(item), nil
+		})},
+		decl{sig: "acldefault(char,oid) text[]", flags: stable, fn: catalogFunc(func(_ *Env, c Catalog, a []types.Datum) (types.Datum, error) {
+			kind := a[0].Text()
+			if len(kind) != 1 {
+				return types.Null, pgerror.New(pgerror.InternalError, "unrecognized object type abbreviation: %s", kind)
+			}
+			return c.DefaultPrivileges(kind[0], oidArg(a[1]))
+		})},
+	)
+}
