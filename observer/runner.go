@@ -376,7 +376,7 @@ func (r *runner) dispatch(now time.Time) {
 			it.working = true
 		}
 		r.running++
-		j := job{items: some, observer: r.target.observer, opts: session.HandleOptions{TakeBack: r.aside, Lock: r.locking > 0}}
+		j := job{items: some, observer: r.target.observer, opts: session.HandleOptions{RemoveRecords: r.aside, Lock: r.locking > 0}}
 		r.locking = max(0, r.locking-1)
 		r.idleWorker().jobs <- j
 	}

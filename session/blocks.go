@@ -24,7 +24,7 @@ type savepoint struct {
 	guard    catalog.Mark
 	changed  bool
 	modes    settings.Modes
-	asked    askedMark
+	pending  pendingMark
 }
 
 // begin is BEGIN and START TRANSACTION.
@@ -110,7 +110,7 @@ func (b *blocks) savepoint(ctx context.Context, name string) error {
 		return err
 	}
 	t.savepoints = append(t.savepoints, savepoint{
-		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), guard: t.guard.Mark(), changed: t.changed, modes: t.modes, asked: t.asked.mark(),
+		name: name, mark: t.txn.Savepoint(), settings: t.settings.Mark(), guard: t.guard.Mark(), changed: t.changed, modes: t.modes, pending: t.pending.mark(),
 	})
 	return nil
 }
@@ -153,7 +153,7 @@ func (b *blocks) rollbackTo(name string) error {
 	t.guard.RollbackTo(sp.guard)
 	t.savepoints = t.savepoints[:i+1]
 	t.settings.RollbackTo(sp.settings)
-	t.asked.rollbackTo(sp.asked, t.env.Memory)
+	t.pending.rollbackTo(sp.pending, t.env.Memory)
 	t.resolver = nil // The schema and the search path may have changed.
 	t.changed, t.modes = sp.changed, sp.modes
 	t.phase.on(rollbackTo)

@@ -331,7 +331,7 @@ func (s *Session) Sync(w ResultWriter) error {
 	if s.tx.phase.explicit() {
 		return nil
 	}
-	if s.tx.txn == nil && s.tx.asked.empty() {
+	if s.tx.txn == nil && s.tx.pending.empty() {
 		s.tx.end(true)
 		return nil
 	}

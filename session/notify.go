@@ -15,7 +15,7 @@ import (
 
 // notifications runs LISTEN, UNLISTEN and NOTIFY. What they ask for takes effect when the transaction commits:
 //
-//	NOTIFY ─▶ transaction.asked ─▶ prepare: subscribe, announce ─▶ commit ─▶ finish: publish
+//	NOTIFY ─▶ transaction.pending ─▶ prepare: subscribe, announce ─▶ commit ─▶ finish: publish
 type notifications struct {
 	hub   *notify.Hub // nil: the session neither listens nor notifies
 	tx    *transaction
@@ -34,8 +34,8 @@ const (
 	maxPayload = 7999
 )
 
-// asked is what a transaction has asked for.
-type asked struct {
+// pendingNotify is what the commit of a transaction does for its LISTEN, UNLISTEN and NOTIFY.
+type pendingNotify struct {
 	messages []notify.Message            // of NOTIFY, in order, each once
 	known    map[notify.Message]struct{} // messages, if they are many
 	actions  []listenAction
@@ -48,20 +48,20 @@ type listenAction struct {
 	channel string
 }
 
-// askedMark is a position in asked.
-type askedMark struct{ messages, actions int }
+// pendingMark is a position in pendingNotify.
+type pendingMark struct{ messages, actions int }
 
 // fewMessages are searched one by one for a duplicate.
 const fewMessages = 16
 
-func (a *asked) empty() bool { return len(a.messages) == 0 && len(a.actions) == 0 }
+func (a *pendingNotify) empty() bool { return len(a.messages) == 0 && len(a.actions) == 0 }
 
-func (a *asked) mark() askedMark {
-	return askedMark{messages: len(a.messages), actions: len(a.actions)}
+func (a *pendingNotify) mark() pendingMark {
+	return pendingMark{messages: len(a.messages), actions: len(a.actions)}
 }
 
 // rollbackTo forgets what came after the mark.
-func (a *asked) rollbackTo(m askedMark, account *memory.Account) {
+func (a *pendingNotify) rollbackTo(m pendingMark, account *memory.Account) {
 	before := a.bytes
 	for i := range a.messages[m.messages:] {
 		gone := &a.messages[m.messages+i]
@@ -76,15 +76,15 @@ func (a *asked) rollbackTo(m askedMark, account *memory.Account) {
 }
 
 // clear forgets everything.
-func (a *asked) clear(account *memory.Account) {
+func (a *pendingNotify) clear(account *memory.Account) {
 	if a.bytes > 0 {
 		account.Shrink(a.bytes)
 	}
-	*a = asked{}
+	*a = pendingNotify{}
 }
 
-// has reports whether a message has been asked for.
-func (a *asked) has(m notify.Message) bool {
+// has reports whether a message is pending.
+func (a *pendingNotify) has(m notify.Message) bool {
 	if a.known == nil && len(a.messages) > fewMessages {
 		a.known = make(map[notify.Message]struct{}, 2*len(a.messages))
 		for _, m := range a.messages {
@@ -116,7 +116,7 @@ func (n *notifications) notify(channel, payload string) error {
 		return pgerror.New(pgerror.InvalidParameterValue, "payload string too long")
 	}
 	m := notify.Message{PID: n.pid, Channel: channel, Payload: payload}
-	a := &n.tx.asked
+	a := &n.tx.pending
 	if a.has(m) {
 		return nil
 	}
@@ -134,12 +134,12 @@ func (n *notifications) notify(channel, payload string) error {
 	return nil
 }
 
-// draw draws the memory of what is asked for.
+// draw draws the memory of what is pending.
 func (n *notifications) draw(bytes int64) error {
 	if err := n.tx.env.Memory.Grow(bytes); err != nil {
 		return err
 	}
-	n.tx.asked.bytes += bytes
+	n.tx.pending.bytes += bytes
 	return nil
 }
 
@@ -164,20 +164,20 @@ func (n *notifications) ask(action listenAction) error {
 	if n.hub == nil {
 		return pgerror.Unsupported("LISTEN in this session", "")
 	}
-	if !action.listen && n.listener == nil && len(n.tx.asked.actions) == 0 {
+	if !action.listen && n.listener == nil && len(n.tx.pending.actions) == 0 {
 		return nil // Poolers send UNLISTEN * by default.
 	}
 	if err := n.draw(action.size()); err != nil {
 		return err
 	}
-	n.tx.asked.actions = append(n.tx.asked.actions, action)
+	n.tx.pending.actions = append(n.tx.pending.actions, action)
 	return nil
 }
 
 // preparedNotifications is what follows the commit of a transaction.
 type preparedNotifications struct {
 	n            *notifications
-	asked        asked
+	pending      pendingNotify
 	channels     map[string]int // after the commit; nil: as before
 	added        []string
 	announcement notify.Announcement // nil: no message
@@ -185,13 +185,13 @@ type preparedNotifications struct {
 
 // prepare prepares for the commit of the transaction; after an error it must not commit.
 func (n *notifications) prepare(ctx context.Context) (preparedNotifications, error) {
-	p := preparedNotifications{n: n, asked: n.tx.asked}
-	if len(p.asked.actions) > 0 {
+	p := preparedNotifications{n: n, pending: n.tx.pending}
+	if len(p.pending.actions) > 0 {
 		p.channels = maps.Clone(n.channels)
 		if p.channels == nil {
 			p.channels = map[string]int{}
 		}
-		for _, action := range p.asked.actions {
+		for _, action := range p.pending.actions {
 			switch {
 			case action.listen && p.channels[action.channel] == 0:
 				n.last++
@@ -208,12 +208,12 @@ func (n *notifications) prepare(ctx context.Context) (preparedNotifications, err
 	if err := n.listen(ctx, p.added); err != nil {
 		return p, err
 	}
-	if len(p.asked.messages) == 0 {
+	if len(p.pending.messages) == 0 {
 		return p, nil
 	}
 	var channels []string
-	for i := range p.asked.messages {
-		if channel := p.asked.messages[i].Channel; len(channels) == 0 || channels[len(channels)-1] != channel {
+	for i := range p.pending.messages {
+		if channel := p.pending.messages[i].Channel; len(channels) == 0 || channels[len(channels)-1] != channel {
 			channels = append(channels, channel)
 		}
 	}
@@ -283,7 +283,7 @@ func (p *preparedNotifications) finish(err error) {
 			n.change(p.channels)
 		}
 		if p.announcement != nil {
-			p.announcement.Publish(p.asked.messages)
+			p.announcement.Publish(p.pending.messages)
 		}
 		return
 	case p.announcement == nil:

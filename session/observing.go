@@ -61,8 +61,8 @@ type Handling struct {
 
 // HandleOptions say how Handle works.
 type HandleOptions struct {
-	// TakeBack: rows are set aside (percodb.observer_errors), and handled ones are taken off that list.
-	TakeBack bool
+	// RemoveRecords: rows are set aside (percodb.observer_errors), and the records of handled ones are removed.
+	RemoveRecords bool
 	// Lock has the transaction lock what it claims, and what its statements change, before it does. Otherwise a conflict shows when it
 	// commits, which is cheaper as long as there are few.
 	Lock bool
@@ -89,8 +89,8 @@ func (o *Observing) Handle(ctx context.Context, cells []kv.NotifyCell, opts Hand
 					o.body.observer.Name, observe.MaxHop, o.chain(ctx))}
 			}
 		}
-		if opts.TakeBack {
-			if err := o.takeBack(ctx, c.Changes); err != nil {
+		if opts.RemoveRecords {
+			if err := o.removeRecords(ctx, c.Changes); err != nil {
 				return err
 			}
 		}
@@ -145,8 +145,8 @@ func (o *Observing) SetAside(ctx context.Context, cell kv.NotifyCell, attempts i
 	return h, err
 }
 
-// takeBack removes the records of rows that were set aside and are handled now.
-func (o *Observing) takeBack(ctx context.Context, changes []observe.Change) error {
+// removeRecords removes the records of rows that were set aside and are handled now.
+func (o *Observing) removeRecords(ctx context.Context, changes []observe.Change) error {
 	txn := o.s.tx.txn
 	for i := range changes {
 		e, err := catalog.ObserverErrorOf(ctx, txn, o.observer, changes[i].Key)

@@ -86,7 +86,7 @@ type run struct {
 	locks             bool  // it takes locks before it writes
 	drawn             int64 // by the meter before the first attempt
 	start             percolator.Savepoint
-	asked             askedMark // at start
+	pending           pendingMark // at start
 	delivered         deliveryMark
 	restarts, retries int
 
@@ -275,7 +275,7 @@ func (x *statementRunner) startRun(ctx context.Context, r *run, w ResultWriter) 
 		return err
 	}
 	if r.locks = !r.plan.ReadOnly && x.tx.txn.Pessimistic(); r.locks && r.restarts == 0 {
-		r.start, r.asked, r.delivered = x.tx.txn.Savepoint(), x.tx.asked.mark(), x.tx.markDelivered()
+		r.start, r.pending, r.delivered = x.tx.txn.Savepoint(), x.tx.pending.mark(), x.tx.markDelivered()
 	}
 	x.beginResult(r, w)
 	if r.locks && r.maxRows != 0 { // What is sent in parts is run to its end first: no part could be revoked.
@@ -404,7 +404,7 @@ func (x *statementRunner) restart(ctx context.Context, r *run, err error, w Resu
 // undo rolls back what a statement has done in its transaction. It keeps its locks.
 func (x *statementRunner) undo(r *run) {
 	x.tx.txn.RestartStatement(r.start)
-	x.tx.asked.rollbackTo(r.asked, x.env.Memory)
+	x.tx.pending.rollbackTo(r.pending, x.env.Memory)
 	x.tx.forgetDeliveredSince(r.delivered)
 }
 

@@ -59,8 +59,8 @@ type txnState struct {
 	pessimistic, optimistic bool
 	savepoints              []savepoint
 	pipeline                pipelineState
-	asked                   asked      // by LISTEN, UNLISTEN and NOTIFY
-	delivered               []delivery // changes that the commit acknowledges
+	pending                 pendingNotify // by LISTEN, UNLISTEN and NOTIFY
+	delivered               []delivery    // changes that the commit acknowledges
 }
 
 // failure is what the explanation of a failed commit needs of its transaction.
@@ -230,7 +230,7 @@ func (t *transaction) commit(ctx context.Context) error {
 		t.abort()
 		return nil
 	}
-	if t.asked.empty() {
+	if t.pending.empty() {
 		return t.commitWrites(ctx)
 	}
 	after, err := t.notifications.prepare(ctx)
@@ -332,20 +332,20 @@ func (t *transaction) fail() {
 // nothing yet.
 func (t *transaction) startOver() {
 	t.settings.EndTransaction(false)
-	t.asked.clear(t.env.Memory)
+	t.pending.clear(t.env.Memory)
 	t.replace()
 }
 
 // replace rolls back a transaction whose statements do not run again, for one that takes locks: they have only read, and what they
-// have SET stays, as does what they have asked for with NOTIFY.
+// have SET stays, as does their NOTIFY.
 func (t *transaction) replace() {
 	if t.txn != nil {
 		t.rollback()
 	}
-	kept := t.asked
-	t.asked = asked{}
+	kept := t.pending
+	t.pending = pendingNotify{}
 	t.forget()
-	t.asked, t.pessimistic = kept, true
+	t.pending, t.pessimistic = kept, true
 }
 
 // rollback undoes the writes of the percolator transaction and frees its locks.
@@ -378,7 +378,7 @@ func (t *transaction) forget() {
 		t.reader.Saw(t.txn.ReadTS())
 	}
 	t.phase.on(end)
-	t.asked.clear(t.env.Memory)
+	t.pending.clear(t.env.Memory)
 	t.forgetDelivered()
 	t.txnState = txnState{savepoints: t.savepoints[:0]}
 	t.shown.end()
