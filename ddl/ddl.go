@@ -31,8 +31,8 @@ type Deps struct {
 	User, SessionUser uint32
 	// Database is the name of the database, for ALTER ROLE … IN DATABASE, GRANT and messages.
 	Database string
-	// CheckSetting returns the error of SET of a parameter, for ALTER ROLE … SET.
-	CheckSetting func(name, value string) (canonical string, err error)
+	// CheckSetting returns the error of SET of a parameter, for ALTER ROLE … SET, and the parameter's name as SHOW prints it.
+	CheckSetting func(name, value string) (title string, err error)
 	// LockTimeout bounds each wait for other schema changes of a statement that runs alone; 0: only the context does. In a
 	// block Guard has it.
 	LockTimeout time.Duration

@@ -302,7 +302,7 @@ func (s *session) deps() Deps {
 	if s.txn != nil {
 		d.Txn, d.Guard = s.txn, s.guard
 	}
-	d.CheckSetting = func(_, value string) (string, error) { return value, nil }
+	d.CheckSetting = func(name, _ string) (string, error) { return name, nil }
 	d.Exec = func(ctx context.Context, txn *percolator.Txn, r catalog.Resolver, stmt *ast.Insert) (int64, error) {
 		plan, err := planner.Build(ctx, stmt, r, &s.env, planner.Options{NoSlots: true})
 		if err != nil {

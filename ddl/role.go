@@ -465,7 +465,7 @@ func (r *run) changeSettings(list []catalog.RoleSetting, n *ast.AlterRoleSet) ([
 	name := strings.ToLower(n.Set.Name)
 	var next []catalog.RoleSetting
 	for _, s := range list {
-		if s.Database != n.Database || s.Name != name && !(n.Set.Default && name == "all") {
+		if s.Database != n.Database || !strings.EqualFold(s.Name, name) && !(n.Set.Default && name == "all") {
 			next = append(next, s)
 		}
 	}
@@ -488,10 +488,11 @@ func (r *run) changeSettings(list []catalog.RoleSetting, n *ast.AlterRoleSet) ([
 			return nil, pgerror.New(pgerror.InvalidParameterValue, `role "%s" does not exist`, value)
 		}
 	}
-	if _, err := r.CheckSetting(name, value); err != nil {
+	title, err := r.CheckSetting(name, value)
+	if err != nil {
 		return nil, err
 	}
-	return catalog.AddSetting(next, catalog.RoleSetting{Database: n.Database, Name: name, Value: value}), nil
+	return catalog.AddSetting(next, catalog.RoleSetting{Database: n.Database, Name: title, Value: value}), nil
 }
 
 func isUnknownSetting(err error) bool {

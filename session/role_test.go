@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"log/slog"
+	"os"
 	"strings"
 	"testing"
 )
@@ -206,4 +207,26 @@ func TestPasswordsAreSecret(t *testing.T) {
 			t.Errorf("%s shows verifiers", view)
 		}
 	}
+}
+
+// Goal: what pg_dumpall --roles-only of PostgreSQL 15 writes can be executed; as on PostgreSQL, only the superuser postgres exists already.
+func TestDumpOfRoles(t *testing.T) {
+	dump, err := os.ReadFile("testdata/roles.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newTestServer(t).connect()
+	for text := range strings.Lines(string(dump)) {
+		got, want := c.query(text), ""
+		if strings.HasPrefix(text, "CREATE ROLE postgres") {
+			want = "error 42710; I"
+		}
+		if want != "" && got != want || want == "" && strings.Contains(got, "error") {
+			t.Errorf("%s: %s", text, got)
+		}
+	}
+	c.transcript(`
+		select rolconfig from pg_roles where rolname = 'a' → columns rolconfig; row {"search_path=x, \"Y z\"",work_mem=1MB}; SELECT 1; I
+		select rolconfig from pg_roles where rolname = 'b' → columns rolconfig; row {"DateStyle=ISO, DMY"}; SELECT 1; I
+	`)
 }

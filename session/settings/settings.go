@@ -110,10 +110,12 @@ func New(server map[string]string) *Settings {
 	return s
 }
 
-// Check returns the canonical form of a value that SET could give to a parameter, or the error of SET. The value of a parameter that is a
-// role is not checked.
-func Check(name, value string) (string, error) {
-	return New(map[string]string{}).set(name, value)
+// Check returns the error of SET of a parameter, and the parameter's name as SHOW prints it. The value of one that is a role is not
+// checked.
+func Check(name, value string) (title string, err error) {
+	s := New(map[string]string{})
+	_, err = s.set(name, value)
+	return s.Title(name), err
 }
 
 // CheckRoles has f check the values of the parameters that are roles, and of those for superusers, before they change.
