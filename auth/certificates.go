@@ -18,7 +18,9 @@ const ALPN = "postgresql"
 func serverConfig(set *tlsfiles.Set) *tls.Config {
 	config := &tls.Config{
 		Certificates: []tls.Certificate{*set.Certificate}, MinVersion: tls.VersionTLS12, NextProtos: []string{ALPN},
-		SessionTicketsDisabled: true, // libpq never resumes, and a ticket would outlive the authorities that it was issued under.
+		// Small records serve browsers that render as data arrive. Each is a system call.
+		DynamicRecordSizingDisabled: true,
+		SessionTicketsDisabled:      true, // libpq never resumes, and a ticket would outlive the authorities that it was issued under.
 	}
 	if set.Authorities != nil {
 		config.ClientCAs, config.ClientAuth = set.Authorities, tls.VerifyClientCertIfGiven
@@ -30,6 +32,8 @@ var (
 	oidCommonName = asn1.ObjectIdentifier{2, 5, 4, 3}
 
 	errNoClientCert = errors.New("connection requires a valid client certificate")
+	// errRefused is wrapped by the reasons of refusals that are logged only.
+	errRefused = errors.New("refused")
 )
 
 // commonName returns the common name of a client's verified certificate. A certificate with several has none, because
@@ -58,10 +62,18 @@ func (r *Rule) checkClientCert(state *tls.ConnectionState, user string) error {
 	}
 	name, ok := commonName(state.PeerCertificates[0])
 	if !ok {
-		return errors.New("the client's certificate does not have one common name")
+		return refusal("the client's certificate does not have one common name")
 	}
 	if name != user {
-		return fmt.Errorf("provided user name (%q) and the common name of the client's certificate (%q) do not match", user, name)
+		return refusal("provided user name (%q) and the common name of the client's certificate (%q) do not match", user, name)
 	}
 	return nil
 }
+
+// refusedError is the reason of a refusal that is logged only.
+type refusedError struct{ reason string }
+
+func refusal(format string, args ...any) error { return &refusedError{fmt.Sprintf(format, args...)} }
+
+func (e *refusedError) Error() string        { return e.reason }
+func (e *refusedError) Is(target error) bool { return target == errRefused }

@@ -2,7 +2,9 @@ package auth
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +24,13 @@ import (
 // DefaultTimeout bounds the time from a client's connection to the end of its authentication.
 const DefaultTimeout = time.Minute
 
+// DefaultRules are the rules of a server that is given none: who has access to the machine is trusted, others need a password.
+const DefaultRules = `local all all               trust
+host  all all 127.0.0.0/8   trust
+host  all all ::1/128       trust
+host  all all all           scram-sha-256
+`
+
 // TrustEverything are rules that let everyone in.
 const TrustEverything = "local all all trust\nhost all all all trust\n"
 
@@ -32,16 +41,33 @@ type Options struct {
 	// Certificates are those of the server, and the authorities of clients' certificates; if Cert is empty, TLS is refused.
 	Certificates tlsfiles.Files
 	Timeout      time.Duration // 0: DefaultTimeout
+	Roles        Roles
 	Logger       *slog.Logger
+}
+
+// Roles looks up the roles of the database.
+type Roles interface {
+	// Role returns a role, nil if there is none.
+	Role(ctx context.Context, name string) (*Role, error)
+	// Secret returns bytes that are the same for all servers of the database, and that nobody else knows.
+	Secret(ctx context.Context) ([]byte, error)
+}
+
+// Role is what matters of a role for its login.
+type Role struct {
+	Verifier string    // pg_authid.rolpassword, "" for none
+	Expires  time.Time // of the password; zero: never
+	MemberOf func(role string) bool
 }
 
 // Gate holds the rules and certificates in force. Safe for concurrent use.
 type Gate struct {
-	opts   Options
-	reload sync.Mutex
-	rules  atomic.Pointer[[]Rule]
-	files  *tlsfiles.Keeper // nil: TLS is refused
-	tls    atomic.Pointer[tls.Config]
+	opts     Options
+	reload   sync.Mutex
+	rules    atomic.Pointer[[]Rule]
+	files    *tlsfiles.Keeper // nil: TLS is refused
+	tls      atomic.Pointer[tls.Config]
+	failures *failures
 }
 
 // NewGate loads the rules and certificates.
@@ -49,7 +75,7 @@ func NewGate(opts Options) (*Gate, error) {
 	if opts.Timeout == 0 {
 		opts.Timeout = DefaultTimeout
 	}
-	g := &Gate{opts: opts}
+	g := &Gate{opts: opts, failures: newFailures()}
 	if err := g.loadRules(); err != nil {
 		return nil, err
 	}
@@ -139,6 +165,7 @@ func (g *Gate) loadRules() error {
 type Client struct {
 	Addr           net.Addr             // of its end of the connection
 	TLS            *tls.ConnectionState // nil: the connection is not encrypted
+	ServerCert     *x509.Certificate    // that the client has been shown; nil without TLS
 	User, Database string
 }
 
@@ -162,30 +189,74 @@ func (c *Client) describe() string {
 	return fmt.Sprintf("host \"%s\", user \"%s\", database \"%s\", %s", host, c.User, c.Database, encryption)
 }
 
-// Admit decides whether a client is let in. The error is what to end its connection with.
-func (g *Gate) Admit(c *Client) error {
+// Admit decides whether a client is let in. The error is what to end its connection with. conv is used if a password is needed.
+func (g *Gate) Admit(ctx context.Context, c *Client, conv Conversation) error {
+	login := login{gate: g, ctx: ctx, Client: c}
 	rule := Match(*g.rules.Load(), &Connection{
-		Addr: c.address(), TLS: c.TLS != nil, User: c.User, Database: c.Database, Interfaces: g.interfaces,
+		Addr: c.address(), TLS: c.TLS != nil, User: c.User, Database: c.Database, Interfaces: g.interfaces, MemberOf: login.memberOf,
 	})
 	switch {
+	case login.err != nil:
+		return login.err
 	case rule == nil:
-		return g.refuse(c, nil, "no pg_hba.conf entry for "+c.describe(), nil)
+		return g.refuse(c, nil, pgerror.InvalidAuthorization, "no pg_hba.conf entry for "+c.describe(), nil)
 	case rule.Method == Reject:
-		return g.refuse(c, rule, "pg_hba.conf rejects connection for "+c.describe(), nil)
+		return g.refuse(c, rule, pgerror.InvalidAuthorization, "pg_hba.conf rejects connection for "+c.describe(), nil)
 	}
-	switch err := rule.checkClientCert(c.TLS, c.User); {
-	case errors.Is(err, errNoClientCert):
-		return g.refuse(c, rule, err.Error(), nil)
-	case err != nil && rule.Method == Cert:
-		return g.refuse(c, rule, "certificate authentication failed for user \""+c.User+"\"", err)
-	case err != nil:
-		return g.refuse(c, rule, "\"trust\" authentication failed for user \""+c.User+"\"", err)
+	certErr := rule.checkClientCert(c.TLS, c.User)
+	if errors.Is(certErr, errNoClientCert) {
+		return g.refuse(c, rule, pgerror.InvalidAuthorization, certErr.Error(), nil)
+	}
+	if rule.Method == Password {
+		if err := login.password(conv); err != nil {
+			return login.failed(rule, err)
+		}
+	}
+	if certErr != nil {
+		return login.failed(rule, certErr)
 	}
 	return nil
 }
 
+// login is a client's attempt to be let in.
+type login struct {
+	*Client
+	gate   *Gate
+	ctx    context.Context
+	role   *Role // nil: there is none
+	looked bool
+	err    error
+}
+
+// lookUp finds the user's role.
+func (l *login) lookUp() error {
+	if !l.looked {
+		l.role, l.err = l.gate.opts.Roles.Role(l.ctx, l.User)
+		l.looked = true
+	}
+	return l.err
+}
+
+func (l *login) memberOf(role string) bool {
+	return l.lookUp() == nil && l.role != nil && l.role.MemberOf(role)
+}
+
+// failed is the error of a client that a rule's method has not let in. Errors of the protocol are sent as they are.
+func (l *login) failed(rule *Rule, why error) error {
+	if !errors.Is(why, errRefused) {
+		return why
+	}
+	switch rule.Method {
+	case Password:
+		return l.gate.refuse(l.Client, rule, pgerror.InvalidPassword, "password authentication failed for user \""+l.User+"\"", why)
+	case Cert:
+		return l.gate.refuse(l.Client, rule, pgerror.InvalidAuthorization, "certificate authentication failed for user \""+l.User+"\"", why)
+	}
+	return l.gate.refuse(l.Client, rule, pgerror.InvalidAuthorization, "\"trust\" authentication failed for user \""+l.User+"\"", why)
+}
+
 // refuse logs a refusal, with the reason that the client is not sent.
-func (g *Gate) refuse(c *Client, rule *Rule, message string, why error) error {
+func (g *Gate) refuse(c *Client, rule *Rule, code pgerror.Code, message string, why error) error {
 	attrs := []any{"address", c.Addr, "user", c.User, "database", c.Database, "message", message}
 	if rule != nil {
 		attrs = append(attrs, "line", rule.Line)
@@ -194,7 +265,7 @@ func (g *Gate) refuse(c *Client, rule *Rule, message string, why error) error {
 		attrs = append(attrs, "reason", why)
 	}
 	g.opts.Logger.Warn("client refused", attrs...)
-	return pgerror.New(pgerror.InvalidAuthorization, "%s", message)
+	return pgerror.New(code, "%s", message)
 }
 
 // interfaces returns the machine's addresses. If they are not known, samehost and samenet match nothing.

@@ -3,6 +3,7 @@ package auth
 import (
 	"net/netip"
 	"slices"
+	"strings"
 )
 
 // ConnType is the first field of a rule: the kind of connection that it is for.
@@ -28,9 +29,10 @@ const (
 	Trust Method = iota
 	Reject
 	Cert
+	Password // by SCRAM
 )
 
-var methodNames = [...]string{"trust", "reject", "cert"}
+var methodNames = [...]string{"trust", "reject", "cert", "scram-sha-256"}
 
 func (m Method) String() string { return methodNames[m] }
 
@@ -87,6 +89,8 @@ type Connection struct {
 	User, Database string
 	// Interfaces returns the addresses of this machine with their networks; called for samehost and samenet.
 	Interfaces func() []netip.Prefix
+	// MemberOf reports whether the user is a direct or indirect member of a role, or that role; called for +role and samerole.
+	MemberOf func(role string) bool
 }
 
 // Match returns the first rule that matches c, nil if there is none.
@@ -109,7 +113,7 @@ func (r *Rule) matches(c *Connection) bool {
 		return false
 	}
 	return slices.ContainsFunc(r.Databases, func(n Name) bool { return n.matchesDatabase(c) }) &&
-		slices.ContainsFunc(r.Users, func(n Name) bool { return n.is("all") || n.Text == c.User })
+		slices.ContainsFunc(r.Users, func(n Name) bool { return n.matchesUser(c) })
 }
 
 func (r *Rule) matchesAddress(c *Connection) bool {
@@ -126,12 +130,21 @@ func (r *Rule) matchesAddress(c *Connection) bool {
 	}
 }
 
+func (n Name) matchesUser(c *Connection) bool {
+	if group, ok := strings.CutPrefix(n.Text, "+"); ok && !n.Quoted {
+		return c.MemberOf(group)
+	}
+	return n.is("all") || n.Text == c.User
+}
+
 func (n Name) matchesDatabase(c *Connection) bool {
 	switch {
 	case n.is("all"):
 		return true
 	case n.is("sameuser"):
 		return c.Database == c.User
+	case n.is("samerole"), n.is("samegroup"):
+		return c.MemberOf(c.Database)
 	case n.is("replication"): // Replication connections, which percodb does not have.
 		return false
 	}

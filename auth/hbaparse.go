@@ -206,8 +206,6 @@ func (p *lineParser) names(what string) []Name {
 		case n.Quoted:
 		case strings.HasPrefix(n.Text, "/"):
 			p.fail("List the names.", "regular expressions for %s names are not supported: %q", what, n.Text)
-		case what == "role" && strings.HasPrefix(n.Text, "+"), what == "database" && (n.Text == "samerole" || n.Text == "samegroup"):
-			p.fail("List the users.", "%q is not supported: there are no role memberships", n.Text)
 		}
 	}
 	return list
@@ -299,9 +297,9 @@ func (p *lineParser) method(r *Rule) {
 			p.fail("", "cert authentication is only supported on hostssl connections")
 		}
 	case "scram-sha-256":
-		p.fail("Use cert.", "authentication method %q is not supported: users have no passwords", name)
+		r.Method = Password
 	case "md5", "password", "gss", "sspi", "ident", "peer", "pam", "bsd", "ldap", "radius", "oauth":
-		p.fail("Use cert.", "authentication method %q is not supported", name)
+		p.fail("Use scram-sha-256 or cert.", "authentication method %q is not supported", name)
 	default:
 		p.fail("", "invalid authentication method \"%s\"", name)
 	}

@@ -74,6 +74,10 @@ type Catalog struct {
 	rowIDs    block
 	sequences sequences
 	stats     statsCache
+	secret    struct {
+		sync.Mutex
+		value []byte // nil: not read yet
+	}
 
 	mu struct {
 		sync.Mutex

@@ -17,6 +17,7 @@ var (
 	keyIDs     = []byte(keySpace + "ids\x00")     // next relation, index or sequence value id
 	keyRowIDs  = []byte(keySpace + "rowids\x00")  // next hidden row id
 	keyGrants  = []byte(keySpace + "grants\x00")  // the database's owner and privileges, default privileges
+	keySecret  = []byte(keySpace + "secret\x00")  // random bytes
 	keyClosing = []byte(keySpace + "closing\x00") // relation id → marker of a schema change under way
 )
 

@@ -50,9 +50,11 @@ type Options struct {
 	Data      string
 	Listen    string // for PostgreSQL clients
 	SocketDir string // for a Unix socket; "" for none
-	// Gate decides which clients are let in; nil: all.
-	Gate      *auth.Gate
-	RPCListen string // for other processes of the cluster
+	// Access has the rules and certificates for clients; without rules, auth.DefaultRules are in force.
+	Access auth.Options
+	// NeedPassword refuses to start before a role has a password.
+	NeedPassword bool
+	RPCListen    string // for other processes of the cluster
 	// ClusterTLS are the process's certificate of the cluster, its key and the cluster's authority: the processes of the
 	// cluster then speak TLS, and serve only each other. Without, whoever reaches RPCListen is served.
 	ClusterTLS tlsfiles.Files

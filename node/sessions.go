@@ -2,6 +2,8 @@ package node
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/catalog"
@@ -105,11 +107,9 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	observers := observer.Start(observer.Options{Deps: deps, Logger: n.log, Registerer: n.registry})
 	n.onClose(observers.Close)
 	deps.Hints, deps.Observers, deps.Cursors = observers.Hints, observers.Activity, session.NewChangeCursors()
-	gate := n.opts.Gate
-	if gate == nil {
-		if gate, err = auth.NewGate(auth.Options{Rules: auth.TrustEverything, Logger: n.log}); err != nil {
-			return err
-		}
+	gate, err := n.openGate(ctx, d.catalog)
+	if err != nil {
+		return err
 	}
 	n.onReload(gate.Reload)
 	n.server, err = server.New(server.Options{
@@ -131,4 +131,30 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 		}
 	}()
 	return nil
+}
+
+// NoPasswordError says that nobody could log in from another machine.
+type NoPasswordError struct{ Listen string }
+
+func (e *NoPasswordError) Error() string {
+	return fmt.Sprintf("%s can be reached from other machines, where clients need a password, and no role has one", e.Listen)
+}
+
+// openGate makes what decides which clients are let in.
+func (n *Node) openGate(ctx context.Context, c *catalog.Catalog) (*auth.Gate, error) {
+	opts := n.opts.Access
+	opts.Roles, opts.Logger = server.Roles(c), n.log
+	if opts.RulesFile == "" && opts.Rules == "" {
+		opts.Rules = auth.DefaultRules
+	}
+	if n.opts.NeedPassword {
+		roles, err := c.Roles(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(roles.All(), func(r *catalog.Role) bool { return r.Login && r.Verifier != "" }) {
+			return nil, &NoPasswordError{Listen: n.opts.Listen}
+		}
+	}
+	return auth.NewGate(opts)
 }

@@ -1,8 +1,13 @@
 package server
 
 import (
+	"context"
+	"time"
+
 	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/session"
+	"github.com/percodb/percodb/sql/types"
 )
 
 // accessRules returns the lines of pg_hba_file_rules.
@@ -16,4 +21,48 @@ func accessRules(gate *auth.Gate) ([]catalog.AccessRule, error) {
 		all[i] = catalog.AccessRule(r)
 	}
 	return all, nil
+}
+
+// roles are the catalog's roles for package auth.
+type roles struct{ catalog *catalog.Catalog }
+
+// Roles returns the roles and the secret that logins are judged by.
+func Roles(c *catalog.Catalog) auth.Roles { return roles{c} }
+
+// Role implements auth.Roles.
+func (r roles) Role(ctx context.Context, name string) (*auth.Role, error) {
+	all, err := r.catalog.Roles(ctx)
+	if err != nil {
+		return nil, session.ToPGError(err)
+	}
+	role := all.ByName(name)
+	if role == nil {
+		return nil, nil
+	}
+	found := &auth.Role{Verifier: role.Verifier, MemberOf: func(other string) bool {
+		group := all.ByName(other)
+		return group != nil && all.IsGrantedRole(role.OID, group.OID)
+	}}
+	if until := role.ValidUntil; until != nil && *until != types.TimestampInfinity {
+		found.Expires = expiry(*until)
+	}
+	return found, nil
+}
+
+// expiry is the time of a number of microseconds since 2000-01-01 UTC.
+func expiry(micros int64) time.Time {
+	epoch := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+	if micros == types.TimestampNegInfinity {
+		return epoch
+	}
+	return time.UnixMicro(epoch.UnixMicro() + micros)
+}
+
+// Secret implements auth.Roles.
+func (r roles) Secret(ctx context.Context) ([]byte, error) {
+	secret, err := r.catalog.Secret(ctx)
+	if err != nil {
+		return nil, session.ToPGError(err)
+	}
+	return secret, nil
 }

@@ -26,8 +26,8 @@ func checkClusterTLS(files tlsfiles.Files) error {
 	return nil
 }
 
-// checkReach refuses addresses that other machines reach: those of processes without certificates always, that of clients
-// unless --insecure was given.
+// checkReach refuses addresses that other machines reach, of processes without certificates. That of clients is not among them: the
+// rules decide which of them are let in.
 func (f *startFlags) checkReach(opts *node.Options) error {
 	if err := checkClusterTLS(opts.ClusterTLS); err != nil {
 		return err
@@ -45,11 +45,7 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 		return fmt.Errorf("--admin-listen %s can be reached from other machines, and without certificates of a cluster it serves everyone: "+
 			"listen on 127.0.0.1, and let other machines reach it through ssh or a proxy that authenticates them", opts.AdminListen)
 	}
-	if f.insecure || f.hba != "" || opts.Role != node.RoleAll && opts.Role != node.RoleSQL || isLoopback(opts.Listen) {
-		return nil
-	}
-	return fmt.Errorf("--listen %s can be reached from other machines, and without rules (--hba) everyone is let in, with no authentication: "+
-		"whoever reaches it can read and change everything; listen on 127.0.0.1, or give --insecure if the network keeps others out", opts.Listen)
+	return nil
 }
 
 // isLoopback reports whether HOST:PORT is reachable only from this machine. A name counts if all of its addresses do; an

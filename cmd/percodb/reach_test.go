@@ -3,26 +3,34 @@ package main
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/percodb/percodb/internal/tlsfiles"
 )
 
+// Goal: beyond its machine a process starts with certificates or, for clients, a password only, unless rules or --insecure say otherwise.
 func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
+	const needsPassword = "a password"
 	defaults := startFlags{role: "all", listen: "127.0.0.1:5433", logLevel: "warn", memory: 1 << 30, maxConnections: 10}
 	files := tlsfiles.Files{Cert: "tso.crt", Key: "tso.key", CA: "ca.crt"}
 	for _, c := range []struct {
 		name string
 		set  func(f *startFlags)
-		want string // in the error; "" for none
+		want string // in the error; "" for none, needsPassword if the server starts with a password only
 	}{
 		{"default", func(*startFlags) {}, ""},
 		{"IPv6 loopback", func(f *startFlags) { f.listen = "[::1]:5433" }, ""},
 		{"another loopback address", func(f *startFlags) { f.listen = "127.8.0.1:5433" }, ""},
 		{"localhost", func(f *startFlags) { f.listen = "localhost:5433" }, ""},
-		{"all addresses", func(f *startFlags) { f.listen = ":5433" }, "--listen :5433 can be reached"},
-		{"all IPv4 addresses", func(f *startFlags) { f.listen = "0.0.0.0:5433" }, "--listen 0.0.0.0:5433 can be reached"},
-		{"all IPv6 addresses", func(f *startFlags) { f.listen = "[::]:5433" }, "no authentication"},
-		{"a private address", func(f *startFlags) { f.listen = "10.1.2.3:5433" }, "--insecure"},
+		{"all addresses", func(f *startFlags) { f.listen = ":5433" }, needsPassword},
+		{"all IPv4 addresses", func(f *startFlags) { f.listen = "0.0.0.0:5433" }, needsPassword},
+		{"all IPv6 addresses", func(f *startFlags) { f.listen = "[::]:5433" }, needsPassword},
+		{"a private address", func(f *startFlags) { f.listen = "10.1.2.3:5433" }, needsPassword},
+		{"rules", func(f *startFlags) { f.listen, f.hba = "0.0.0.0:5433", "hba.conf" }, ""},
+		{"rules that are not in force", func(f *startFlags) { f.insecure, f.hba = true, "hba.conf" }, "give one of them"},
+		{"a certificate for clients without a key", func(f *startFlags) { f.tlsCert = "server.crt" }, "give both"},
+		{"authorities without a certificate", func(f *startFlags) { f.tlsCA = "ca.crt" }, "--tls-ca has no effect"},
+		{"too little time", func(f *startFlags) { f.authenticationTimeout = time.Millisecond }, "use 1s to 10m"},
 		{"accepted", func(f *startFlags) { f.listen, f.insecure = "0.0.0.0:5433", true }, ""},
 		{"admin", func(f *startFlags) { f.adminListen = "0.0.0.0:8080" }, "--admin-listen 0.0.0.0:8080 can be reached"},
 		{"admin, accepted", func(f *startFlags) { f.adminListen, f.insecure = "0.0.0.0:8080", true }, "through ssh or a proxy"},
@@ -35,12 +43,18 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 		{"store that joins", func(f *startFlags) { f.role, f.join = "kv", "10.1.2.3:7000" }, "--join 10.1.2.3:7000 is beyond this machine"},
 		{"store by another address", func(f *startFlags) { f.role, f.join, f.rpcAdvertise = "kv", "127.0.0.1:7000", "10.1.2.3:7001" }, "--rpc-advertise 10.1.2.3:7001 is beyond"},
 		{"sql that joins", func(f *startFlags) { f.role, f.join = "sql", "10.1.2.3:7000" }, "--cluster-tls-cert"},
-		{"sql", func(f *startFlags) { f.role, f.join, f.listen, f.clusterTLS = "sql", "10.1.2.3:7000", ":5433", files }, "--listen :5433 can be reached"},
+		{"sql", func(f *startFlags) { f.role, f.join, f.listen, f.clusterTLS = "sql", "10.1.2.3:7000", ":5433", files }, needsPassword},
 		{"a certificate without a key", func(f *startFlags) { f.role, f.clusterTLS.Cert = "tso", "a.crt" }, "are given together"},
 	} {
 		f := defaults
 		c.set(&f)
-		_, err := f.options()
+		opts, err := f.options()
+		if err == nil && opts.NeedPassword != (c.want == needsPassword) {
+			t.Errorf("%s: a password is needed: %v", c.name, opts.NeedPassword)
+		}
+		if c.want == needsPassword {
+			c.want = ""
+		}
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}

@@ -83,8 +83,8 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	clusterTLSFlags(flags, &f.clusterTLS, "this process (roles tso, kv and sql)")
 	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and percodb check --live, over HTTP; beyond this machine over HTTPS, for operators with a certificate of the cluster (default: none)")
 	flags.BoolVar(&f.adminPprof, "admin-pprof", false, "serve Go's profiles at --admin-listen as well, under /debug/pprof/")
-	flags.BoolVar(&f.insecure, "insecure", false, "allow addresses that other machines reach; percodb has no authentication and no encryption yet")
-	flags.StringVar(&f.hba, "hba", "", "file of rules that decide which clients are let in, in the form of PostgreSQL's pg_hba.conf (roles all and sql; default: all are)")
+	flags.BoolVar(&f.insecure, "insecure", false, "let everyone in who can connect, also from other machines, without a password")
+	flags.StringVar(&f.hba, "hba", "", "file of rules that decide which clients are let in, in the form of PostgreSQL's pg_hba.conf (roles all and sql; default: everyone on this machine, others with a password)")
 	flags.StringVar(&f.socketDir, "socket-dir", "", "directory of a Unix socket for clients of this machine, such as /tmp (roles all and sql; default: no socket)")
 	flags.StringVar(&f.tlsCert, "tls-cert", "", "PEM file of the certificate shown to clients, with those of intermediate authorities (roles all and sql; default: no TLS)")
 	flags.StringVar(&f.tlsKey, "tls-key", "", "PEM file of its private key")
@@ -271,25 +271,44 @@ func (f *startFlags) options() (node.Options, error) {
 	}
 	var err error
 	if opts.Role == node.RoleAll || opts.Role == node.RoleSQL {
-		opts.Gate, err = f.gate(opts.Logger)
+		opts.NeedPassword = f.hba == "" && !f.insecure && !isLoopback(f.listen)
+		opts.Access, err = f.access()
 	}
 	return opts, err
 }
 
-// gate loads the rules and certificates for clients.
-func (f *startFlags) gate(log *slog.Logger) (*auth.Gate, error) {
+// access has the rules and certificates for clients.
+func (f *startFlags) access() (opts auth.Options, err error) {
 	switch {
 	case (f.tlsCert == "") != (f.tlsKey == ""):
-		return nil, errors.New("--tls-cert and --tls-key belong together: give both")
+		return opts, errors.New("--tls-cert and --tls-key belong together: give both")
 	case f.tlsCA != "" && f.tlsCert == "":
-		return nil, errors.New("--tls-ca has no effect without --tls-cert and --tls-key")
+		return opts, errors.New("--tls-ca has no effect without --tls-cert and --tls-key")
+	case f.insecure && f.hba != "":
+		return opts, errors.New("--insecure lets everyone in, whatever --hba says: give one of them")
 	case f.authenticationTimeout != 0 && (f.authenticationTimeout < time.Second || f.authenticationTimeout > 10*time.Minute):
-		return nil, fmt.Errorf("--authentication-timeout %v: use 1s to 10m", f.authenticationTimeout)
+		return opts, fmt.Errorf("--authentication-timeout %v: use 1s to 10m", f.authenticationTimeout)
 	}
-	return auth.NewGate(auth.Options{
-		RulesFile: f.hba, Rules: auth.TrustEverything, Timeout: f.authenticationTimeout, Logger: log,
-		Certificates: tlsfiles.Files{Cert: f.tlsCert, Key: f.tlsKey, CA: f.tlsCA},
-	})
+	opts = auth.Options{
+		RulesFile: f.hba, Timeout: f.authenticationTimeout, Certificates: tlsfiles.Files{Cert: f.tlsCert, Key: f.tlsKey, CA: f.tlsCA},
+	}
+	if f.insecure {
+		opts.Rules = auth.TrustEverything
+	}
+	return opts, nil
+}
+
+// describeAccess says which clients are let in.
+func (f *startFlags) describeAccess() string {
+	switch {
+	case f.hba != "":
+		return "Clients are let in by the rules in " + f.hba + "."
+	case f.insecure:
+		return "Everyone who can connect is let in (--insecure)."
+	case isLoopback(f.listen):
+		return "Everyone on this machine is let in; --hba FILE sets other rules."
+	}
+	return "Connections over loopback are let in, others with a password; --hba FILE sets other rules."
 }
 
 // announce prints the line with the command to connect.
@@ -300,6 +319,7 @@ func announce(out io.Writer, f startFlags, n *node.Node) {
 			host = "127.0.0.1"
 		}
 		fmt.Fprintf(out, "percodb is ready: psql -h %s -p %s -U %s -d percodb\n", host, port, catalog.BootstrapSuperuserName)
+		fmt.Fprintln(out, f.describeAccess())
 		return
 	}
 	line := fmt.Sprintf("percodb %s is ready on %s", f.role, n.RPCAddr())
@@ -332,12 +352,15 @@ func explain(err error) string {
 		load   *importFailure
 		clock  *tso.ClockAheadError
 		behind *kv.OracleBehindError
+		locked *node.NoPasswordError
 	)
 	data := "the data directory"
 	if errors.As(err, &start) {
 		data = "data directory " + strconv.Quote(start.flags.data)
 	}
 	switch {
+	case errors.As(err, &locked):
+		return fmt.Sprintf("--listen %v; start the server on 127.0.0.1 first and set a password: percodb user admin --superuser", locked)
 	case errors.Is(err, storage.ErrLocked):
 		return data + " is in use by another percodb process; stop it, or give --data another directory (to check it as it runs: percodb check --live HOST:PORT, its --admin-listen)"
 	case errors.As(err, &behind):

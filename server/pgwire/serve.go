@@ -3,6 +3,7 @@ package pgwire
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -40,6 +41,7 @@ type Conn struct {
 	stream  net.Conn     // what messages pass through: the socket, or TLS over it
 	meter   *meter
 	tls     *tls.ConnectionState // nil: the connection is not encrypted
+	shown   *x509.Certificate    // that the client has been shown; nil without TLS
 	gate    *auth.Gate
 	host    Host
 	log     *slog.Logger

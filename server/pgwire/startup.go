@@ -124,12 +124,13 @@ func (c *Conn) negotiateTLS() error {
 
 // secure carries out a TLS handshake; messages then pass through TLS. The client is sent the reason of a failure as an alert.
 func (c *Conn) secure(conn net.Conn) error {
-	encrypted := tls.Server(conn, c.gate.TLS())
+	config := c.gate.TLS()
+	encrypted := tls.Server(conn, config)
 	if err := encrypted.Handshake(); err != nil {
 		return &connectionError{err}
 	}
 	state := encrypted.ConnectionState()
-	c.tls = &state
+	c.tls, c.shown = &state, config.Certificates[0].Leaf
 	c.stream = encrypted
 	c.w.SendTo(encrypted)
 	return nil
@@ -162,7 +163,7 @@ func (c *Conn) begin(ctx context.Context, code uint32, body []byte) error {
 	if m.ProtocolVersion != pgproto3.ProtocolVersion30 {
 		c.w.send(&pgproto3.NegotiateProtocolVersion{NewestMinorProtocol: 0})
 	}
-	if err := c.authenticate(m.Parameters); err != nil {
+	if err := c.authenticate(ctx, m.Parameters); err != nil {
 		return err
 	}
 	s, err := c.host.Open(ctx, c, m.Parameters)
@@ -171,7 +172,6 @@ func (c *Conn) begin(ctx context.Context, code uint32, body []byte) error {
 	}
 	c.session = s
 	c.w.format = s.Format()
-	c.backend.SetMaxBodyLen(maxMessageBytes)
 	c.w.send(&pgproto3.AuthenticationOk{})
 	s.ReportSettings(c.w)
 	key := s.CancelKey()
@@ -181,17 +181,18 @@ func (c *Conn) begin(ctx context.Context, code uint32, body []byte) error {
 }
 
 // authenticate has the rules decide on the client.
-func (c *Conn) authenticate(startup map[string]string) error {
-	client := auth.Client{Addr: c.net.RemoteAddr(), TLS: c.tls, User: startup["user"], Database: startup["database"]}
+func (c *Conn) authenticate(ctx context.Context, startup map[string]string) error {
+	client := auth.Client{Addr: c.net.RemoteAddr(), TLS: c.tls, ServerCert: c.shown, User: startup["user"], Database: startup["database"]}
 	if client.User == "" {
 		return pgerror.New(pgerror.InvalidAuthorization, "no PostgreSQL user name specified in startup packet")
 	}
 	if client.Database == "" {
 		client.Database = client.User
 	}
-	if err := c.gate.Admit(&client); err != nil {
+	if err := c.gate.Admit(ctx, &client, &saslConversation{c}); err != nil {
 		return err
 	}
+	c.backend.SetMaxBodyLen(maxMessageBytes)
 	// The session may be terminated, with a deadline of its own, as soon as it is open.
 	if err := c.net.SetWriteDeadline(time.Time{}); err != nil {
 		return &connectionError{err}

@@ -77,6 +77,7 @@ func behaviourSettings() []*definition {
 		{name: "lock_timeout", initial: "0", check: checkMillis, apply: applyLockTimeout, note: "Sets the maximum allowed duration of any wait for a lock."},
 		{name: "idle_in_transaction_session_timeout", initial: "0", check: checkMillis, apply: applyIdleTimeout, note: "Sets the maximum allowed idle time between queries, when in a transaction."},
 		{name: "idle_session_timeout", initial: "0", check: checkMillis, apply: applyIdleSessionTimeout, note: "Sets the maximum allowed idle time between queries, when not in a transaction."},
+		{name: "password_encryption", initial: "scram-sha-256", check: checkPasswordEncryption, note: "Chooses the algorithm for encrypting passwords."},
 		{name: "transaction_timeout", initial: "0", check: checkMillis, apply: applyTransactionTimeout, note: "Sets the maximum allowed duration of any transaction within a session (not a prepared transaction)."},
 		{name: "client_connection_check_interval", initial: "0", check: checkConnectionInterval, apply: applyConnectionInterval, note: "Sets the time interval between checks for disconnection while running queries."},
 		{name: "tcp_keepalives_idle", initial: "0", check: checkSeconds, apply: applyKeepAliveIdle, note: "Time between issuing TCP keepalives; 0: 30 seconds."},
@@ -247,6 +248,13 @@ func onlyOn(value string) (string, error) {
 		err = pgerror.Unsupported("standard_conforming_strings = off", "Write E'…' for strings with backslash escapes.")
 	}
 	return v, err
+}
+
+func checkPasswordEncryption(value string) (string, error) {
+	if strings.EqualFold(strings.TrimSpace(value), "md5") {
+		return "", pgerror.Unsupported("password_encryption = md5", "Use scram-sha-256.")
+	}
+	return checkEnum("scram-sha-256")(value)
 }
 
 // onlyOff refuses what PostgreSQL no longer has either.

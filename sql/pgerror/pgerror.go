@@ -47,6 +47,7 @@ const (
 	InvalidSQLStatementName     Code = "26000"
 	InvalidGrantOperation       Code = "0LP01"
 	InvalidAuthorization        Code = "28000"
+	InvalidPassword             Code = "28P01"
 	DependentObjectsStillExist  Code = "2BP01"
 	InvalidCursorName           Code = "34000"
 	InvalidSavepoint            Code = "3B001"

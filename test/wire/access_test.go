@@ -58,6 +58,9 @@ func (a *authority) client(name string, subject pkix.Name) {
 	a.issue(name, &x509.Certificate{Subject: subject, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 }
 
+// clientNamed issues a certificate for the user of this name.
+func (a *authority) clientNamed(user string) { a.client(user, pkix.Name{CommonName: user}) }
+
 // issue writes name.crt and name.key.
 func (a *authority) issue(name string, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	a.t.Helper()
@@ -94,6 +97,7 @@ func (a *authority) must(err error) {
 type secured struct {
 	*authority
 	node  *node.Node
+	admin *pgx.Conn
 	log   logBuffer
 	rules string // the path of their file
 }
@@ -104,27 +108,23 @@ func startSecured(t testing.TB, rules string, others ...string) *secured {
 	dir := t.TempDir()
 	s := &secured{authority: newAuthority(t, dir, "ca"), rules: filepath.Join(dir, "hba.conf")}
 	s.server("server")
-	s.write("local all all trust\n")
-	logger := slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	gate, err := auth.NewGate(auth.Options{
-		RulesFile: s.rules, Logger: logger, Timeout: exchangeTimeout,
-		Certificates: tlsfiles.Files{Cert: s.path("server.crt"), Key: s.path("server.key"), CA: s.path("ca.crt")},
-	})
-	s.must(err)
+	s.write(rules + "\nlocal all postgres trust\n")
 	opts := options(filepath.Join(dir, "data"))
-	opts.Gate, opts.Logger, opts.SocketDir = gate, logger, dir
+	opts.Logger, opts.SocketDir = slog.New(slog.NewTextHandler(&s.log, &slog.HandlerOptions{Level: slog.LevelWarn})), dir
+	opts.Access = auth.Options{
+		RulesFile: s.rules, Timeout: exchangeTimeout,
+		Certificates: tlsfiles.Files{Cert: s.path("server.crt"), Key: s.path("server.key"), CA: s.path("ca.crt")},
+	}
+	var err error
 	s.node, err = node.Start(context.Background(), opts)
 	s.must(err)
 	t.Cleanup(func() { s.node.Close(context.Background()) })
-	conn, err := pgx.Connect(testContext(t), "host="+dir+" port="+s.port()+" user=postgres dbname=percodb")
+	s.admin, err = pgx.Connect(testContext(t), "host="+dir+" port="+s.port()+" user=postgres dbname=percodb")
 	s.must(err)
-	defer conn.Close(context.Background())
+	t.Cleanup(func() { s.admin.Close(context.Background()) })
 	for _, name := range append(others, "app", "full", "plain", "trusted", "verified", "x", "y") {
-		_, err := conn.Exec(testContext(t), "create user "+pgx.Identifier{name}.Sanitize()+" superuser")
-		s.must(err)
+		execAll(t, s.admin, "create role "+pgx.Identifier{name}.Sanitize()+" login superuser")
 	}
-	s.write(rules)
-	gate.Reload()
 	return s
 }
 
@@ -460,12 +460,8 @@ func TestCancelOverTLS(t *testing.T) {
 
 // Goal: a client that does not introduce itself is cut off after the time for it, with and without TLS.
 func TestAuthenticationTimeout(t *testing.T) {
-	gate, err := auth.NewGate(auth.Options{Rules: auth.TrustEverything, Timeout: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
 	opts := options(t.TempDir())
-	opts.Gate = gate
+	opts.Access.Timeout = 50 * time.Millisecond
 	n, err := node.Start(context.Background(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgproto3"
 
-	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/node"
 )
 
@@ -160,12 +159,8 @@ func TestCVE_2015_0244(t *testing.T) {
 // Goal: clients that leave while the time for their authentication ends do no harm. Method: many that leave at about that time.
 func TestCVE_2015_3165(t *testing.T) {
 	const timeout = 30 * time.Millisecond
-	gate, err := auth.NewGate(auth.Options{Rules: auth.TrustEverything, Timeout: timeout})
-	if err != nil {
-		t.Fatal(err)
-	}
 	opts := options(t.TempDir())
-	opts.Gate = gate
+	opts.Access.Timeout = timeout
 	n, err := node.Start(context.Background(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -39,7 +39,9 @@ func startupOf(t *testing.T, user string) message {
 
 func startupMessages(t *testing.T) []message {
 	return []message{
-		startupOf(t, trusted), startupOf(t, certified), startupOf(t, "nobody"),
+		startupOf(t, trusted), startupOf(t, certified), startupOf(t, guarded), startupOf(t, "nobody"),
+		encode(t, &pgproto3.SASLInitialResponse{AuthMechanism: "SCRAM-SHA-256", Data: []byte("n,,n=,r=abcdefghijkl")}),
+		encode(t, &pgproto3.SASLResponse{Data: []byte("c=biws,r=abcdefghijkl,p=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")}),
 		encode(t, &pgproto3.SSLRequest{}), encode(t, &pgproto3.GSSEncRequest{}),
 		encode(t, &pgproto3.CancelRequest{ProcessID: 1, SecretKey: []byte{1, 2, 3, 4}}),
 		encode(t, &pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30 + 2, Parameters: map[string]string{"user": trusted, "_pq_.x": "1"}}),

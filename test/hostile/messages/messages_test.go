@@ -33,17 +33,18 @@ var (
 	seed     = flag.Uint64("seed", 1, "what the mutations are derived from")
 )
 
-// Users: one whom everyone may be, and one who shows a certificate.
+// Users: one whom everyone may be, one who shows a certificate, and one who needs a password.
 const (
 	trusted   = "postgres"
 	certified = "certified"
+	guarded   = "guarded"
 )
 
 // waitTimeout bounds every wait for the server.
 const waitTimeout = 2 * time.Minute
 
 // rules are those of the server.
-const rules = "host all " + trusted + " all trust\nhostssl all " + certified + " all cert\n"
+const rules = "host all " + trusted + " all trust\nhostssl all " + certified + " all cert\nhost all " + guarded + " all scram-sha-256\n"
 
 // hostile is a server with what attacks it.
 type hostile struct {
@@ -87,12 +88,9 @@ func startHostile(t *testing.T) *hostile {
 	if err := certs.WriteTrial(trial, certs.Trial{Hosts: certs.Loopback}); err != nil {
 		t.Fatal(err)
 	}
-	gate, err := auth.NewGate(auth.Options{Rules: rules, Certificates: certs.ServerFiles(trial), Logger: log})
-	if err != nil {
-		t.Fatal(err)
-	}
 	n, err := node.Start(t.Context(), node.Options{
-		Role: node.RoleAll, Data: filepath.Join(dir, "data"), Listen: "127.0.0.1:0", Version: "15.0", Logger: log, Gate: gate, MaxConnections: 100,
+		Role: node.RoleAll, Data: filepath.Join(dir, "data"), Listen: "127.0.0.1:0", Version: "15.0", Logger: log, MaxConnections: 100,
+		Access: auth.Options{Rules: rules, Certificates: certs.ServerFiles(trial)},
 	})
 	if err != nil {
 		t.Fatal(err)
