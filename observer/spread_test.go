@@ -72,7 +72,7 @@ func TestProto_T_OBS_6(t *testing.T) {
 		defer managers[i].Close(context.Background())
 	}
 	run("alter observer o enable")
-	run("set statement_timeout = '60s'; wait for observer o")
+	run("set statement_timeout = '5min'; wait for observer o")
 	row := run("select count(*)::int, sum(n)::int from b")
 	if row[0].Int() != rows || row[1].Int() != rows {
 		t.Errorf("%d rows were handled %d times, want %d of both", row[0].Int(), row[1].Int(), rows)
@@ -104,7 +104,7 @@ func TestCloseDrains(t *testing.T) {
 	}
 	m := Start(Options{Deps: deps})
 	defer m.Close(context.Background())
-	run("set statement_timeout = '60s'; wait for observer o")
+	run("set statement_timeout = '5min'; wait for observer o")
 	if row := run("select (select count(*) from a)::int - count(*)::int, max(n) from b"); row[0].Int() != 0 || row[1].Int() != 1 {
 		t.Errorf("%d rows were not handled, one %d times", row[0].Int(), row[1].Int())
 	}

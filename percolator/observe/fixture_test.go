@@ -257,7 +257,7 @@ func (f *fixture) checkSum() {
 // eventually waits for a condition.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for range 4000 {
+	for range 12_000 {
 		if ok() {
 			return
 		}

@@ -461,7 +461,7 @@ func TestCancelOverTLS(t *testing.T) {
 // Goal: a client that does not introduce itself is cut off after the time for it, with and without TLS.
 func TestAuthenticationTimeout(t *testing.T) {
 	opts := options(t.TempDir())
-	opts.Access.Timeout = 50 * time.Millisecond
+	opts.Access.Timeout = 300 * time.Millisecond
 	n, err := node.Start(context.Background(), opts)
 	if err != nil {
 		t.Fatal(err)

@@ -31,11 +31,11 @@ func (r *raw) fatal() string {
 func TestTransactionTimeout(t *testing.T) {
 	const want = "FATAL 25P04 terminating connection due to transaction timeout"
 	for name, text := range map[string]string{
-		"idle in a block":      "set transaction_timeout = '50ms'; begin",
-		"idle, set within":     "begin; set transaction_timeout = '50ms'",
-		"idle after an error":  "set transaction_timeout = '50ms'; begin; select 1/0",
-		"a statement":          "set transaction_timeout = '50ms'; select pg_sleep(1000)",
-		"a statement, in time": "set transaction_timeout = '50ms'; set statement_timeout = '100s'; begin; select pg_sleep(1000)",
+		"idle in a block":      "set transaction_timeout = '500ms'; begin",
+		"idle, set within":     "begin; set transaction_timeout = '500ms'",
+		"idle after an error":  "set transaction_timeout = '500ms'; begin; select 1/0",
+		"a statement":          "set transaction_timeout = '500ms'; select pg_sleep(1000)",
+		"a statement, in time": "set transaction_timeout = '500ms'; set statement_timeout = '100s'; begin; select pg_sleep(1000)",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
