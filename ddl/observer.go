@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/percodb/percodb/catalog"
+	"github.com/percodb/percodb/catalog/acl"
 	"github.com/percodb/percodb/planner"
 	"github.com/percodb/percodb/sql/ast"
 	"github.com/percodb/percodb/sql/pgerror"
@@ -239,6 +240,13 @@ func (r *run) alterObserver(ctx context.Context, n *ast.AlterObserver) error {
 			return errorOr(err, pgerror.New(pgerror.DuplicateObject, "observer %q already exists", n.NewName).At(n.Position()))
 		}
 		o.Name = n.NewName
+	case ast.OwnObserver:
+		if o.Owner, err = r.memberRole(*n.Owner); err != nil {
+			return err
+		}
+		if !r.access.Superuser() && r.access.As(o.Owner).Relation(t, acl.Trigger, false) == 0 {
+			return planner.RelationDenied(t)
+		}
 	case ast.SetObserver:
 		batch := o.Batch
 		if err := setObserverOptions(o, n.Options); err != nil {

@@ -56,11 +56,27 @@ func TestObserversHaveTheirOwnersRights(t *testing.T) {
 	s.exec("alter observer watch retry")
 	s.exec("wait for observer watch")
 	s.want("10", "select amount from log where id = 1")
+	s.exec("create table hits (id int primary key)")
+	s.exec("grant insert on hits to watcher")
+	if got := s.as("watcher", `create observer peek on orders when (new.secret = 'y') with (max_attempts = 1) as $$ insert into hits values (key.id) $$`); got != "" {
+		t.Fatalf("a second observer: %q", got)
+	}
+	if got := s.as("writer", "insert into orders values (2, 20, 'y')"); got != "" {
+		t.Fatalf("the writer: %q", got)
+	}
+	s.eventually("42501", "select coalesce(string_agg(sqlstate, ','), '') from percodb.observer_errors where observer = 'peek'") // nor in WHEN
+	s.exec("alter observer peek owner to postgres")
+	s.exec("alter observer peek retry")
+	s.exec("wait for observer peek")
+	s.want("2", "select id from hits")
 	s.exec("create observer client on orders")
 	for _, c := range []struct{ role, text, want string }{
 		{"writer", "select * from percodb.changes('client')", "42501"},
 		{"writer", "drop observer watch", "42501"},
 		{"writer", "alter observer watch disable", "42501"},
+		{"writer", "alter observer watch owner to writer", "42501"},
+		{"watcher", "alter observer watch owner to writer", "42501"},
+		{"watcher", "drop observer peek", "42501"},
 		{"writer", "wait for observer watch", "42501"},
 		{"writer", "notify observer watch", "42501"},
 		{"writer", "alter system set percodb.gc_life = '1h'", "42501"},

@@ -330,9 +330,11 @@ type observerBody struct {
 	rows     []planner.InputRow
 	changed  *catalog.TableDescriptor // the relation changed
 	when     expr.Scalar              // nil: every change
-	plans    []*cachedPlan            // by statement; nil: to be made
-	locks    bool                     // one of plans is of a statement that locks rows by itself: FOR UPDATE and its kind
-	params   types.Row                // scratch
+	// condition is a plan of when that is never run: it has the privileges that the owner needs for it. nil: there is no condition.
+	condition *cachedPlan
+	plans     []*cachedPlan // by statement; nil: to be made
+	locks     bool          // one of plans is of a statement that locks rows by itself: FOR UPDATE and its kind
+	params    types.Row     // scratch
 }
 
 // optimistic reports whether the statements, as they were planned last, may run in an optimistic transaction: they do not lock rows by
@@ -347,7 +349,13 @@ func (b *observerBody) prepare(ctx context.Context, s *Session) error {
 	if b.locks && !s.tx.txn.Pessimistic() { // The next transaction locks.
 		return pgerror.New(pgerror.SerializationFailure, "the observer's body has changed")
 	}
-	return nil
+	if b.condition == nil {
+		return nil
+	}
+	if _, err := b.condition.holds(ctx, catalog.WithLocal(s.tx.resolver, b.changed)); err != nil {
+		return err
+	}
+	return s.tx.authorize(ctx, b.condition)
 }
 
 func (b *observerBody) plan(ctx context.Context, s *Session) error {
@@ -384,8 +392,28 @@ func (b *observerBody) plan(ctx context.Context, s *Session) error {
 		plans[i] = &cachedPlan{Plan: plan, version: plan.SchemaVersion}
 		b.locks = b.locks || plan.Locks != ""
 	}
+	if b.condition, err = b.planCondition(ctx, r, s, opts); err != nil {
+		return err
+	}
 	b.plans = plans
 	return nil
+}
+
+// planCondition plans a query of the condition, for the privileges that the condition needs; nil if there is none.
+func (b *observerBody) planCondition(ctx context.Context, r catalog.Resolver, s *Session, opts planner.Options) (*cachedPlan, error) {
+	if b.observer.When == "" {
+		return nil, nil
+	}
+	x, err := sql.ParseExpr(b.observer.When)
+	if err != nil {
+		return nil, err
+	}
+	opts.Rows, opts.RowsOf = b.rows, b.table
+	plan, err := planner.Build(ctx, &ast.Query{Body: &ast.Select{Columns: []ast.SelectItem{{Expr: x}}}}, r, &s.env, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &cachedPlan{Plan: plan, version: plan.SchemaVersion}, nil
 }
 
 // prepareWhen binds the condition.

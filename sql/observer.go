@@ -109,6 +109,10 @@ func (p *parser) alterObserver(pos ast.Pos) ast.Statement {
 	case p.acceptWords(kw.Rename, kw.To):
 		st.Change = ast.RenameObserver
 		st.NewName = p.colID()
+	case p.acceptWords(kw.Owner, kw.To):
+		st.Change = ast.OwnObserver
+		owner := p.role()
+		st.Owner = &owner
 	case p.acceptName("retry"):
 		st.Change = ast.RetryObserver
 		st.Where = p.observerWhere()

@@ -20,6 +20,7 @@ type (
 		Change  ObserverChange
 		Options []ObserverOption // of SetObserver
 		NewName string           // of RenameObserver
+		Owner   *Role            // of OwnObserver
 		Where   Expr             // of RetryObserver: over KEY; nil: all keys
 	}
 	// DropObserver is DROP OBSERVER.
@@ -51,6 +52,7 @@ const (
 	DisableObserver
 	SetObserver
 	RenameObserver
+	OwnObserver // OWNER TO
 	RetryObserver
 )
 

@@ -74,6 +74,9 @@ func (p *printer) observerChange(s *AlterObserver) {
 	case RenameObserver:
 		p.str(" RENAME TO ")
 		p.ident(s.NewName)
+	case OwnObserver:
+		p.str(" OWNER TO ")
+		p.role(s.Owner)
 	case RetryObserver:
 		p.str(" RETRY")
 		p.where(s.Where)
