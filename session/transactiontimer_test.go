@@ -1,6 +1,7 @@
 package session
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,13 +10,13 @@ import (
 // Goal: the limit counts from the beginning of each transaction, or from when it is set within one, and not while none is open.
 func TestTransactionTimer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fired := 0
-		timer := transactionTimer{expired: func() { fired++ }}
-		expect := func(what string, want int) {
+		var fired atomic.Int32
+		timer := transactionTimer{expired: func() { fired.Add(1) }}
+		expect := func(what string, want int32) {
 			t.Helper()
 			synctest.Wait()
-			if fired != want {
-				t.Fatalf("%s: fired %d times, want %d", what, fired, want)
+			if n := fired.Load(); n != want {
+				t.Fatalf("%s: fired %d times, want %d", what, n, want)
 			}
 		}
 		pass := func(seconds int) { time.Sleep(time.Duration(seconds) * time.Second) } // Of the test's clock.
