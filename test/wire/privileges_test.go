@@ -1,0 +1,137 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// connectAs connects to the shared server as a role.
+func connectAs(t *testing.T, role string) *pgx.Conn {
+	t.Helper()
+	config, err := pgx.ParseConfig(url(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.User = role
+	conn, err := pgx.ConnectConfig(testContext(t), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close(context.Background()) })
+	return conn
+}
+
+// withRoles makes roles for a test; what they own, and they, are dropped with it.
+func withRoles(t *testing.T, root *pgx.Conn, roles ...string) {
+	t.Helper()
+	for _, role := range roles {
+		execAll(t, root, "create role "+role+" login")
+		t.Cleanup(func() {
+			again := connect(t, "")
+			execAll(t, again, "drop owned by "+role+" cascade", "drop role "+role)
+		})
+	}
+}
+
+// Goal: who may end the work of whom: one's own, that of roles whose privileges one has, others' with pg_signal_backend, superusers' never.
+func TestSignalsObeyRoles(t *testing.T) {
+	root := connect(t, "")
+	withRoles(t, root, "signal_a", "signal_b", "signal_c")
+	execAll(t, root, "grant pg_signal_backend to signal_c")
+	a, b, c := connectAs(t, "signal_a"), connectAs(t, "signal_b"), connectAs(t, "signal_c")
+	const function = "select pg_cancel_backend($1)"
+	for _, step := range []struct {
+		by, target *pgx.Conn
+		want       string
+	}{
+		{b, a, "42501 must be a member of the role whose query is being canceled or member of pg_signal_backend"},
+		{b, root, "42501 must be a superuser to cancel superuser query"},
+		{c, root, "42501 must be a superuser to cancel superuser query"},
+		{c, a, ""}, {root, a, ""}, {connectAs(t, "signal_a"), a, ""},
+	} {
+		_, err := step.by.Exec(testContext(t), function, step.target.PgConn().PID())
+		if got := failure(err); got != step.want {
+			t.Errorf("%s", got)
+		}
+	}
+	_, err := b.Exec(testContext(t), "select pg_terminate_backend($1)", a.PgConn().PID())
+	if got := failure(err); got != "42501 must be a member of the role whose process is being terminated or member of pg_signal_backend" {
+		t.Errorf("terminate: %s", got)
+	}
+	_, err = b.Exec(testContext(t), "select pg_reload_conf()")
+	if got := failure(err); got != "42501 permission denied for function pg_reload_conf" {
+		t.Errorf("reload: %s", got)
+	}
+}
+
+// Goal: system views show a role its own sessions, transactions and locks, those of others to pg_monitor only.
+func TestViewsObeyRoles(t *testing.T) {
+	root := connect(t, "")
+	withRoles(t, root, "view_a", "view_b", "view_m")
+	execAll(t, root, "drop table if exists view_t", "create table view_t(id int primary key)", "insert into view_t values (1)",
+		"grant select, update on view_t to view_a, view_b", "grant pg_monitor to view_m")
+	a, b, m := connectAs(t, "view_a"), connectAs(t, "view_b"), connectAs(t, "view_m")
+	execAll(t, a, "begin", "select * from view_t for update")
+	for _, c := range []struct {
+		by   *pgx.Conn
+		text string
+		want int
+	}{
+		{b, "select count(*) from percodb.locks where table_name = 'view_t'", 0},
+		{m, "select count(*) from percodb.locks where table_name = 'view_t'", 1},
+		{b, "select count(*) from percodb.transactions where user_name = 'view_a'", 0},
+		{m, "select count(*) from percodb.transactions where user_name = 'view_a'", 1},
+		{b, "select count(*) from pg_stat_activity where usename = 'view_a' and state is null and query = '<insufficient privilege>'", 1},
+		{m, "select count(*) from pg_stat_activity where usename = 'view_a' and state = 'idle in transaction'", 1},
+		{b, "select count(*) from percodb.ranges", 0},
+	} {
+		var n int
+		if err := c.by.QueryRow(testContext(t), c.text).Scan(&n); err != nil || n != c.want {
+			t.Errorf("%s: %d, %v; want %d", c.text, n, err, c.want)
+		}
+	}
+	execAll(t, a, "rollback")
+	execAll(t, root, "drop table view_t")
+}
+
+// Goal: messages contain no values that the role may not read; COPY, cursors, EXPLAIN and prepared statements need what the statement in
+// them needs.
+func TestErrorsObeyGrants(t *testing.T) {
+	root := connect(t, "")
+	withRoles(t, root, "error_a")
+	execAll(t, root, "drop table if exists error_t", "create table error_t(id int primary key, secret text unique, n int check (n > 0))",
+		"insert into error_t values (1, 'hidden', 1)", "grant insert, select (id) on error_t to error_a")
+	a := connectAs(t, "error_a")
+	for _, c := range []struct{ text, code, detail string }{
+		{"insert into error_t values (1, 'x', 1)", "23505", "Key (id)=(1) already exists."},
+		{"insert into error_t values (2, 'hidden', 1)", "23505", ""},
+		{"insert into error_t values (3, 'y', -1)", "23514", "Failing row contains (id) = (3)."},
+		{"insert into error_t values (null, 'y', 1)", "23502", "Failing row contains (id) = (null)."},
+		{"copy error_t to stdout", "42501", ""},
+		{"copy error_t (secret) to stdout", "42501", ""},
+		{"copy (select secret from error_t) to stdout", "42501", ""},
+		{"begin; declare c cursor for select secret from error_t", "42501", ""},
+		{"rollback; explain select secret from error_t", "42501", ""},
+		{"explain analyze update error_t set n = 2", "42501", ""},
+		{"prepare p as select secret from error_t; execute p", "42501", ""},
+		{"create table error_copy as select secret from error_t", "42501", ""},
+		{"select id from error_t for share", "42501", ""},
+		{"truncate error_t", "42501", ""},
+	} {
+		_, err := a.PgConn().Exec(testContext(t), c.text).ReadAll()
+		var e *pgconn.PgError
+		if !errors.As(err, &e) {
+			t.Errorf("%s: %v", c.text, err)
+			continue
+		}
+		if e.Code != c.code || e.Detail != c.detail || strings.Contains(e.Error()+e.Detail, "hidden") {
+			t.Errorf("%s: %v, detail %q; want %s, %q", c.text, err, e.Detail, c.code, c.detail)
+		}
+	}
+	execAll(t, root, "drop table error_t")
+}
