@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/percodb/percodb/auth"
 	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/tlsfiles"
 )
@@ -72,6 +73,49 @@ func TestAdminForOperators(t *testing.T) {
 	} {
 		if n, err := Start(context.Background(), c); err == nil || !strings.Contains(err.Error(), "no certificate") {
 			t.Errorf("%s: %v, %v", c.Role, n, err)
+		}
+	}
+}
+
+// Goal: the admin endpoint of a server on its own serves superusers with their password, members of pg_monitor metrics only, and
+// nobody else.
+func TestAdminForRoles(t *testing.T) {
+	n := start(t, Options{
+		Role: RoleAll, Data: t.TempDir(), Listen: "127.0.0.1:0", Access: auth.Options{Certificates: certs.ServerFiles(trial(t))},
+		AdminListen: "127.0.0.1:0", AdminTLS: true, AdminPprof: true,
+	})
+	for _, sql := range []string{
+		"create role chief superuser login password 'cs'", "create role watcher login password 'ws'", "grant pg_monitor to watcher",
+		"create role other login password 'os'", "create role idle superuser nologin password 'is'",
+		"create role late superuser login password 'ls' valid until '2001-01-01'", "create role bare superuser login",
+	} {
+		query(t, n, sql)
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
+	defer client.CloseIdleConnections()
+	for _, c := range []struct {
+		user, password, path string
+		want                 int
+	}{
+		{"chief", "cs", "/metrics", 200}, {"chief", "cs", "/debug/pprof/cmdline", 200}, {"chief", "ws", "/metrics", 401}, {"chief", "", "/metrics", 401},
+		{"watcher", "ws", "/metrics", 200}, {"watcher", "ws", "/healthz", 200}, {"watcher", "ws", "/debug/pprof/cmdline", 401}, {"watcher", "ws", "/check", 401},
+		{"other", "os", "/metrics", 401}, {"idle", "is", "/metrics", 401}, {"late", "ls", "/metrics", 401},
+		{"bare", "", "/metrics", 401}, {"nobody", "", "/metrics", 401}, {"", "", "/metrics", 401},
+	} {
+		r, err := http.NewRequest(http.MethodGet, "https://"+n.AdminAddr().String()+c.path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.user != "" {
+			r.SetBasicAuth(c.user, c.password)
+		}
+		res, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != c.want {
+			t.Errorf("%q, %q, %s: %d, want %d", c.user, c.password, c.path, res.StatusCode, c.want)
 		}
 	}
 }

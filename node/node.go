@@ -102,6 +102,7 @@ type Node struct {
 	closers  []func(context.Context)
 	reloads  []func()
 	security *tsorpc.Security // nil without ClusterTLS
+	gate     *auth.Gate       // nil for roles without SQL
 	rpc      *tsorpc.Server   // nil for roles without
 	server   *server.Server
 	rpcAddr  net.Addr

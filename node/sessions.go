@@ -111,6 +111,7 @@ func (n *Node) startSessions(ctx context.Context, s *storage, collect func(*perc
 	if err != nil {
 		return err
 	}
+	n.gate = gate
 	n.onReload(gate.Reload)
 	n.server, err = server.New(server.Options{
 		Listen: n.opts.Listen, SocketDir: n.opts.SocketDir, Gate: gate, MaxConnections: n.opts.MaxConnections, ReservedConnections: n.opts.ReservedConnections,

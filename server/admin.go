@@ -25,9 +25,11 @@ type Admin struct {
 
 // AdminOptions configure an Admin.
 type AdminOptions struct {
-	Listen   string      // HOST:PORT
-	TLS      *tls.Config // for HTTPS, which decides who is served; nil: HTTP
-	Pprof    bool        // profiles too
+	Listen string      // HOST:PORT
+	TLS    *tls.Config // for HTTPS, which decides who is served; nil: HTTP
+	Pprof  bool        // profiles too
+	// Permit decides whether who knows a role's name and password is served a path; nil: everyone is served.
+	Permit   func(ctx context.Context, role, password, path string) bool
 	Registry *prometheus.Registry
 	// Healthy reports whether the process can serve.
 	Healthy func(context.Context) error
@@ -59,7 +61,7 @@ func NewAdmin(opts AdminOptions) (*Admin, error) {
 		mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
-	handler := refuseOtherSites(mux)
+	handler := refuseOtherSites(requirePassword(opts.Permit, mux))
 	if opts.TLS != nil {
 		listener = tls.NewListener(listener, opts.TLS)
 	} else { // with TLS, clients verify the name by which they reach the endpoint
@@ -119,6 +121,22 @@ func refuseOtherSites(next http.Handler) http.Handler {
 		origin, err := url.Parse(r.Header.Get("Origin"))
 		if site != "" && site != "none" && site != "same-origin" || err != nil || r.Header.Get("Origin") != "" && origin.Host != r.Host {
 			http.Error(w, "pages of other sites are not served", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// requirePassword serves those whom permit admits.
+func requirePassword(permit func(ctx context.Context, role, password, path string) bool, next http.Handler) http.Handler {
+	if permit == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		role, password, ok := r.BasicAuth()
+		if !ok || !permit(r.Context(), role, password, r.URL.Path) {
+			w.Header().Set("WWW-Authenticate", `Basic realm="percodb"`)
+			http.Error(w, "a role's name and password are needed: a superuser's, or a member's of pg_monitor for metrics", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)

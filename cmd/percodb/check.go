@@ -3,6 +3,8 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,7 +28,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	var data, live []string
-	var files tlsfiles.Files
+	var operator operatorFlags
 	cmd := &cobra.Command{
 		Use:   "check [--data DIR]… | --live HOST:PORT…",
 		Short: "Verify the data of a stopped or a running server",
@@ -51,7 +53,7 @@ The exit code is 1 when something is wrong, or could not be verified.`,
 			p := newCheckPrinter(cmd.OutOrStdout())
 			var err error
 			if len(live) > 0 {
-				err = checkAllLive(cmd.Context(), files, live, p)
+				err = checkAllLive(cmd.Context(), operator, live, p)
 			} else if err = node.CheckStopped(cmd.Context(), node.Options{Role: node.RoleAll}, data, p.report("")); err != nil {
 				err = &startError{flags: startFlags{data: strings.Join(data, ", ")}, err: err}
 			}
@@ -60,7 +62,9 @@ The exit code is 1 when something is wrong, or could not be verified.`,
 	}
 	cmd.Flags().StringSliceVar(&data, "data", []string{"./percodb-data"}, "directory of the data of a stopped server; of a cluster, give all of them")
 	cmd.Flags().StringSliceVar(&live, "live", nil, "HOST:PORT, the --admin-listen address of a running server; of a cluster, give those of all stores and of one SQL process")
-	clusterTLSFlags(cmd.Flags(), &files, "the operator; for --live with addresses beyond this machine (percodb cert makes one)")
+	clusterTLSFlags(cmd.Flags(), &operator.files, "the operator; for --live with addresses beyond this machine (percodb cert makes one)")
+	cmd.Flags().StringVar(&operator.user, "user", "", "superuser whose password, in $PGPASSWORD, is given to --live addresses beyond this machine, in place of a certificate")
+	cmd.Flags().StringVar(&operator.ca, "tls-ca", "", "PEM file: the authorities of the server's certificate, with --user (default: the system's)")
 	cmd.MarkFlagsMutuallyExclusive("data", "live")
 	return cmd
 }
@@ -152,8 +156,8 @@ func (p *checkPrinter) finish(err error) error {
 
 // checkAllLive requests a check of their data from running processes. If one fails the others continue; an error means
 // that all have failed.
-func checkAllLive(ctx context.Context, files tlsfiles.Files, addrs []string, p *checkPrinter) error {
-	operator, err := operatorClient(files)
+func checkAllLive(ctx context.Context, flags operatorFlags, addrs []string, p *checkPrinter) error {
+	operator, err := flags.client()
 	if err != nil {
 		return err
 	}
@@ -172,12 +176,49 @@ func checkAllLive(ctx context.Context, files tlsfiles.Files, addrs []string, p *
 	return nil
 }
 
-// operatorClient returns a client with the operator's certificate; nil if there is none.
-func operatorClient(files tlsfiles.Files) (*http.Client, error) {
-	if err := checkClusterTLS(files); err != nil || files == (tlsfiles.Files{}) {
+// operatorFlags are by what an admin endpoint beyond this machine knows who asks.
+type operatorFlags struct {
+	files    tlsfiles.Files // of the cluster
+	user, ca string
+}
+
+// client returns a client with the operator's certificate or password; nil if there is neither.
+func (f *operatorFlags) client() (*http.Client, error) {
+	if err := checkClusterTLS(f.files); err != nil {
 		return nil, err
 	}
-	return node.OperatorClient(files)
+	switch {
+	case f.files != (tlsfiles.Files{}) && f.user != "":
+		return nil, errors.New("--user has no effect with --cluster-tls-cert: give one of them")
+	case f.files != (tlsfiles.Files{}):
+		return node.OperatorClient(f.files)
+	case f.user == "":
+		return nil, nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if f.ca != "" {
+		text, err := os.ReadFile(f.ca)
+		if err != nil {
+			return nil, err
+		}
+		if config.RootCAs = x509.NewCertPool(); !config.RootCAs.AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--tls-ca %s: there is no certificate in PEM format", f.ca)
+		}
+	}
+	return &http.Client{Transport: &withPassword{user: f.user, password: os.Getenv("PGPASSWORD"), next: &http.Transport{TLSClientConfig: config}}}, nil
+}
+
+// withPassword adds a role's name and password to requests.
+type withPassword struct {
+	user, password string
+	next           http.RoundTripper
+}
+
+// RoundTrip implements http.RoundTripper.
+func (p *withPassword) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.SetBasicAuth(p.user, p.password)
+	return p.next.RoundTrip(r)
 }
 
 // checkLive requests a check of its data from a running process: over HTTP on this machine, elsewhere over HTTPS by operator,
@@ -189,7 +230,7 @@ func checkLive(ctx context.Context, operator *http.Client, addr string, r server
 	client, scheme := http.DefaultClient, "http"
 	if !isLoopback(addr) {
 		if operator == nil {
-			return fmt.Errorf("%s is beyond this machine and serves operators only: give --cluster-tls-cert, --cluster-tls-key and --cluster-tls-ca", addr)
+			return fmt.Errorf("%s is beyond this machine and serves operators only: give --cluster-tls-cert, --cluster-tls-key and --cluster-tls-ca, or --user", addr)
 		}
 		client, scheme = operator, "https"
 	}

@@ -41,9 +41,9 @@ func (f *startFlags) checkReach(opts *node.Options) error {
 			}
 		}
 	}
-	if opts.AdminTLS && opts.ClusterTLS == (tlsfiles.Files{}) {
-		return fmt.Errorf("--admin-listen %s can be reached from other machines, and without certificates of a cluster it serves everyone: "+
-			"listen on 127.0.0.1, and let other machines reach it through ssh or a proxy that authenticates them", opts.AdminListen)
+	if opts.AdminTLS && opts.ClusterTLS == (tlsfiles.Files{}) && f.tlsCert == "" {
+		return fmt.Errorf("--admin-listen %s can be reached from other machines, and without a certificate it cannot keep them out: "+
+			"give --tls-cert and --tls-key (or those of a cluster), or listen on 127.0.0.1", opts.AdminListen)
 	}
 	return nil
 }

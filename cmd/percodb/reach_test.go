@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/percodb/percodb/internal/certs"
 	"github.com/percodb/percodb/internal/tlsfiles"
 )
 
@@ -13,6 +14,11 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 	const needsPassword = "a password"
 	defaults := startFlags{role: "all", listen: "127.0.0.1:5433", logLevel: "warn", memory: 1 << 30, maxConnections: 10}
 	files := tlsfiles.Files{Cert: "tso.crt", Key: "tso.key", CA: "ca.crt"}
+	dir := t.TempDir()
+	if err := certs.WriteTrial(dir, certs.Trial{Hosts: certs.Loopback}); err != nil {
+		t.Fatal(err)
+	}
+	server := certs.ServerFiles(dir)
 	for _, c := range []struct {
 		name string
 		set  func(f *startFlags)
@@ -33,7 +39,8 @@ func TestStartRefusesAddressesThatOthersReach(t *testing.T) {
 		{"too little time", func(f *startFlags) { f.authenticationTimeout = time.Millisecond }, "use 1s to 10m"},
 		{"accepted", func(f *startFlags) { f.listen, f.insecure = "0.0.0.0:5433", true }, ""},
 		{"admin", func(f *startFlags) { f.adminListen = "0.0.0.0:8080" }, "--admin-listen 0.0.0.0:8080 can be reached"},
-		{"admin, accepted", func(f *startFlags) { f.adminListen, f.insecure = "0.0.0.0:8080", true }, "through ssh or a proxy"},
+		{"admin, accepted", func(f *startFlags) { f.adminListen, f.insecure = "0.0.0.0:8080", true }, "give --tls-cert and --tls-key"},
+		{"admin with a certificate", func(f *startFlags) { f.adminListen, f.tlsCert, f.tlsKey = "0.0.0.0:8080", server.Cert, server.Key }, ""},
 		{"admin with certificates", func(f *startFlags) { f.role, f.adminListen, f.clusterTLS = "tso", "0.0.0.0:8080", files }, ""},
 		{"oracle", func(f *startFlags) { f.role, f.rpcListen = "tso", "10.1.2.3:7000" }, "--rpc-listen 10.1.2.3:7000 is beyond this machine"},
 		{"oracle, accepted", func(f *startFlags) { f.role, f.rpcListen, f.insecure = "tso", "10.1.2.3:7000", true }, "percodb cert"},

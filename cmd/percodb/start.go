@@ -81,7 +81,7 @@ makes for a trial. SIGHUP loads changed files of certificates.`,
 	flags.StringVar(&f.rpcListen, "rpc-listen", "", "HOST:PORT for the other processes (roles tso and kv; default 127.0.0.1:7000 for tso, any free port for kv)")
 	flags.StringVar(&f.rpcAdvertise, "rpc-advertise", "", "HOST:PORT at which the other processes reach this one, if not --rpc-listen (role kv)")
 	clusterTLSFlags(flags, &f.clusterTLS, "this process (roles tso, kv and sql)")
-	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and percodb check --live, over HTTP; beyond this machine over HTTPS, for operators with a certificate of the cluster (default: none)")
+	flags.StringVar(&f.adminListen, "admin-listen", "", "HOST:PORT for health, metrics and percodb check --live, over HTTP; beyond this machine over HTTPS, for operators with a certificate of the cluster or, with --tls-cert, roles with a password (default: none)")
 	flags.BoolVar(&f.adminPprof, "admin-pprof", false, "serve Go's profiles at --admin-listen as well, under /debug/pprof/")
 	flags.BoolVar(&f.insecure, "insecure", false, "let everyone in who can connect, also from other machines, without a password")
 	flags.StringVar(&f.hba, "hba", "", "file of rules that decide which clients are let in, in the form of PostgreSQL's pg_hba.conf (roles all and sql; default: everyone on this machine, others with a password)")
