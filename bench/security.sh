@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
-# What security costs, on PostgreSQL and on percodb in alternating runs: pgbench over TLS, new connections, memory of idle
-# TLS connections, and percodb's cluster with TLS between its processes. Medians; on a shared machine ratios are more reliable than
-# the figures.
+# What security costs, on PostgreSQL and on percodb in alternating runs: pgbench over TLS, new connections, a role with
+# grants beside a superuser, memory of idle TLS connections, and percodb's cluster with TLS between its processes. Medians; on a
+# shared machine ratios are more reliable than the figures.
 #
-#   bench/security.sh            PARTS="tls connect idle cluster" SCALE=10 SECONDS_PER_RUN=5 RUNS=3 IDLE=10000
+#   bench/security.sh            PARTS="tls connect roles idle cluster" SCALE=10 SECONDS_PER_RUN=5 RUNS=3 IDLE=10000
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/lib.sh
 
-parts=${PARTS:-tls connect idle cluster} scale=${SCALE:-10} seconds=${SECONDS_PER_RUN:-5} runs=${RUNS:-3} idle=${IDLE:-10000}
+parts=${PARTS:-tls connect roles idle cluster} scale=${SCALE:-10} seconds=${SECONDS_PER_RUN:-5} runs=${RUNS:-3} idle=${IDLE:-10000}
 pgbench="$pgbin/pgbench" members=()
-trap 'kill "${members[@]}" 2>/dev/null; cleanup' EXIT
+trap 'kill "${members[@]}" 2>/dev/null || true; cleanup' EXIT
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 export PGSSLMODE=disable
 part() { [[ " $parts " == *" $1 "* ]]; }
@@ -51,7 +51,7 @@ fill() { # fill PORT: pgbench's tables
   "$pgbench" -h 127.0.0.1 -p "$1" -U postgres -i -q -s "$scale" percodb >"$work/init.$1" 2>&1 || { cat "$work/init.$1"; exit 1; }
 }
 
-if part tls || part connect || part idle; then
+if part tls || part connect || part roles || part idle; then
   mkdir "$work/pgcerts"
   cp "$work/certs/server.crt" "$work/certs/server.key" "$work/pgcerts"
   [ "$(id -u)" -ne 0 ] || chown -R postgres "$work/pgcerts"
@@ -59,6 +59,10 @@ if part tls || part connect || part idle; then
   start_percodb --max-connections $((idle + 100)) --tls-cert "$work/certs/server.crt" --tls-key "$work/certs/server.key"
   for port in "$pg_port" "$percodb_port"; do
     fill "$port"
+    psql -h 127.0.0.1 -p "$port" -U postgres -d percodb -Xq <<SQL
+create role plain login;
+grant select, insert, update, delete on all tables in schema public to plain;
+SQL
   done
   psql -h 127.0.0.1 -p "$pg_port" -U postgres -d percodb -qc 'checkpoint'
 fi
@@ -75,6 +79,11 @@ if part connect; then
   args="-U postgres -C -c 2 -f $work/one.sql"
   for mode in disable require; do
     compare "new connection, sslmode=$mode" PostgreSQL "PGSSLMODE=$mode once postgres_pids $pg_port $args" percodb "PGSSLMODE=$mode once ours $percodb_port $args"
+  done
+fi
+if part roles; then
+  for args in "-S -M prepared -c 8 -j 2" "-N -M prepared -c 8 -j 2"; do
+    compare "${args%% *}, percodb" superuser "once ours $percodb_port -U postgres $args" "role with grants" "once ours $percodb_port -U plain $args"
   done
 fi
 if part idle; then
