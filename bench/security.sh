@@ -3,12 +3,12 @@
 # grants beside a superuser, memory of idle TLS connections, and percodb's cluster with TLS between its processes. Medians; on a
 # shared machine ratios are more reliable than the figures.
 #
-#   bench/security.sh            PARTS="tls connect roles idle cluster" SCALE=10 SECONDS_PER_RUN=5 RUNS=3 IDLE=10000
+#   bench/security.sh            PARTS="tls connect scram roles idle cluster" SCALE=10 SECONDS_PER_RUN=5 RUNS=3 IDLE=10000
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/lib.sh
 
-parts=${PARTS:-tls connect roles idle cluster} scale=${SCALE:-10} seconds=${SECONDS_PER_RUN:-5} runs=${RUNS:-3} idle=${IDLE:-10000}
+parts=${PARTS:-tls connect scram roles idle cluster} scale=${SCALE:-10} seconds=${SECONDS_PER_RUN:-5} runs=${RUNS:-3} idle=${IDLE:-10000}
 pgbench="$pgbin/pgbench" members=()
 trap 'kill "${members[@]}" 2>/dev/null || true; cleanup' EXIT
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
@@ -51,19 +51,23 @@ fill() { # fill PORT: pgbench's tables
   "$pgbench" -h 127.0.0.1 -p "$1" -U postgres -i -q -s "$scale" percodb >"$work/init.$1" 2>&1 || { cat "$work/init.$1"; exit 1; }
 }
 
-if part tls || part connect || part roles || part idle; then
+if part tls || part connect || part scram || part roles || part idle; then
   mkdir "$work/pgcerts"
   cp "$work/certs/server.crt" "$work/certs/server.key" "$work/pgcerts"
   [ "$(id -u)" -ne 0 ] || chown -R postgres "$work/pgcerts"
   PG_OPTIONS="-c ssl=on -c ssl_cert_file=$work/pgcerts/server.crt -c ssl_key_file=$work/pgcerts/server.key -c max_connections=600" start_postgres
-  start_percodb --max-connections $((idle + 100)) --tls-cert "$work/certs/server.crt" --tls-key "$work/certs/server.key"
+  printf 'host all bench all scram-sha-256\nhost all all all trust\n' >"$work/hba"
+  start_percodb --max-connections $((idle + 100)) --hba "$work/hba" --tls-cert "$work/certs/server.crt" --tls-key "$work/certs/server.key"
   for port in "$pg_port" "$percodb_port"; do
     fill "$port"
     psql -h 127.0.0.1 -p "$port" -U postgres -d percodb -Xq <<SQL
+create role bench login password 'bench';
 create role plain login;
 grant select, insert, update, delete on all tables in schema public to plain;
 SQL
   done
+  as_postgres "sed -i '1i host all bench 127.0.0.1/32 scram-sha-256' $work/pg/pg_hba.conf"
+  psql -h 127.0.0.1 -p "$pg_port" -U postgres -d percodb -XAtqc 'select pg_reload_conf()' >/dev/null
   psql -h 127.0.0.1 -p "$pg_port" -U postgres -d percodb -qc 'checkpoint'
 fi
 
@@ -80,6 +84,11 @@ if part connect; then
   for mode in disable require; do
     compare "new connection, sslmode=$mode" PostgreSQL "PGSSLMODE=$mode once postgres_pids $pg_port $args" percodb "PGSSLMODE=$mode once ours $percodb_port $args"
   done
+fi
+if part scram; then
+  echo 'select 1' >"$work/one.sql"
+  args="-U bench -C -c 2 -f $work/one.sql"
+  compare "new connection, SCRAM-SHA-256" PostgreSQL "PGPASSWORD=bench once postgres_pids $pg_port $args" percodb "PGPASSWORD=bench once ours $percodb_port $args"
 fi
 if part roles; then
   for args in "-S -M prepared -c 8 -j 2" "-N -M prepared -c 8 -j 2"; do
