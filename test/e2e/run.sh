@@ -46,7 +46,7 @@ echo "ok   start"
 sql -c 'create table account (id int primary key, owner text not null, balance numeric(12,2) check (balance >= 0))' \
     -c "insert into account values (1, 'ann', 10.5), (2, 'bob', 20)" >/dev/null
 expect "select" $'1|ann|10.50\n2|bob|20.00' sql -c 'select * from account order by id'
-expect "meta \\dt" 'public|account|table|percodb' sql -c '\dt'
+expect "meta \\dt" 'public|account|table|postgres' sql -c '\dt'
 sql -c '\d account' >"$work/out" && grep -q 'balance' "$work/out" || fail "\\d account"
 echo "ok   meta \\d"
 expect "rollback" '2' sql -c 'begin; delete from account; rollback' -c 'select count(*) from account'
