@@ -25,9 +25,17 @@ func TestManyOfEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "create role client login"); err != nil {
+		t.Fatal(err)
+	}
+	client, err := pgconn.ParseConfig(s.dsn) // The last slots are the superuser's.
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.User = "client"
 	before := s.resident(t, "VmRSS")
 	for range idle {
-		c, err := pgconn.Connect(ctx, s.dsn)
+		c, err := pgconn.ConnectConfig(ctx, client)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +50,7 @@ func TestManyOfEverything(t *testing.T) {
 		t.Logf("%d bytes for an idle connection", each)
 	}
 	var answer *pgconn.PgError
-	if c, err := pgconn.Connect(ctx, s.dsn); !errors.As(err, &answer) || answer.Code != "53300" {
+	if c, err := pgconn.ConnectConfig(ctx, client); !errors.As(err, &answer) || answer.Code != "53300" {
 		t.Errorf("one more: %v %v", c, err)
 	}
 
