@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -217,21 +218,27 @@ func TestLateDuplicatesAreHarmless(t *testing.T) {
 	})
 }
 
-// duplicate returns a function that sends a write request again; other requests it does not repeat.
+// duplicate returns a function that sends a write request again, as the network would: the sender goes on, and uses the request's
+// lists for the next one. Other requests it does not repeat.
 func duplicate(s kv.Shard, req any) func() error {
 	ctx := context.Background()
 	switch req := req.(type) {
 	case *kv.PrewriteRequest:
 		again := *req
+		again.Ranges, again.Mutations, again.Notify = slices.Clone(req.Ranges), slices.Clone(req.Mutations), slices.Clone(req.Notify)
+		again.Secondaries = slices.Clone(req.Secondaries)
 		return func() error { _, err := s.Prewrite(ctx, &again); return err }
 	case *kv.CommitRequest:
 		again := *req
+		again.Ranges, again.Keys = slices.Clone(req.Ranges), slices.Clone(req.Keys)
 		return func() error { return s.Commit(ctx, &again) }
 	case *kv.RollbackRequest:
 		again := *req
+		again.Ranges, again.Keys = slices.Clone(req.Ranges), slices.Clone(req.Keys)
 		return func() error { return s.Rollback(ctx, &again) }
 	case *kv.ResolveLockRequest:
 		again := *req
+		again.Ranges, again.Keys = slices.Clone(req.Ranges), slices.Clone(req.Keys)
 		return func() error { return s.ResolveLock(ctx, &again) }
 	}
 	return func() error { return nil }
