@@ -70,7 +70,18 @@ func setViewOptions(view *catalog.TableDescriptor, options []ast.StorageOption, 
 			if err := parseBoolOption(o.Name, o.Value, &view.SecurityInvoker); err != nil {
 				return err
 			}
-		case "security_barrier", "check_option": // No function that a view calls shows others' rows; views are not written.
+		case "security_barrier":
+			if reset {
+				continue
+			}
+			var barrier bool
+			if err := parseBoolOption(o.Name, o.Value, &barrier); err != nil {
+				return err
+			}
+			if barrier { // An error of a condition that is evaluated first would show rows that the view hides.
+				return pgerror.Unsupported("security_barrier", "Give readers a table that holds only their rows.")
+			}
+		case "check_option": // Views are not written.
 		default:
 			return pgerror.New(pgerror.InvalidParameterValue, "unrecognized parameter %q", o.Name)
 		}

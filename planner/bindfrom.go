@@ -171,8 +171,8 @@ func (b *binder) view(sc *scope, v *catalog.TableDescriptor, t *ast.TableRef, al
 	need := b.need(v, acl.Select)
 	slots, as := b.noSlots, b.as
 	b.noSlots = true
-	if !v.SecurityInvoker {
-		b.as = v.OwnerOID()
+	if b.as = v.OwnerOID(); v.SecurityInvoker {
+		b.as = 0 // Also below a view of another owner.
 	}
 	b.views = append(b.views, v.ID)
 	q, err := b.bindQuery(parsed, nil, true)

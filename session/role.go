@@ -55,15 +55,21 @@ func (p *principal) connect(s *settings.Settings, tx *transaction, role *catalog
 	s.CheckRoles(p.check)
 }
 
-// roles returns the roles as the transaction sees them; nil: they are not to be had.
-func (p *principal) roles() *catalog.Roles {
+// roles returns the roles that decide as whom the session may act: those in force, whatever snapshot the transaction has, and
+// those as it sees them, which are others if it has changed the schema.
+func (p *principal) roles() (inForce, own *catalog.Roles, err error) {
 	if p.initial != nil {
-		return p.initial
+		return p.initial, p.initial, nil
 	}
-	if r := p.tx.names(); r != nil {
-		return r.Roles()
+	if inForce, err = p.tx.catalog.Roles(p.tx.env.Ctx); err != nil {
+		return nil, nil, err
 	}
-	return nil
+	if p.tx.changed {
+		if r := p.tx.names(); r != nil {
+			return inForce, r.Roles(), nil
+		}
+	}
+	return inForce, inForce, nil
 }
 
 // check permits a new value of one of the settings that are roles, or of one for superusers.
@@ -71,12 +77,12 @@ func (p *principal) check(setting, name string) error {
 	if setting == settings.Role && name == settings.NoRole {
 		return nil
 	}
-	roles := p.roles()
-	if roles == nil {
-		return pgerror.New(pgerror.InvalidParameterValue, `role "%s" cannot be looked up`, name)
+	inForce, own, err := p.roles()
+	if err != nil {
+		return err
 	}
 	if setting != settings.Role && setting != settings.SessionAuthorization {
-		if roles.Superuser(p.current) {
+		if inForce.Superuser(p.current) || inForce.ByOID(p.current) == nil && own.Superuser(p.current) {
 			return nil
 		}
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set parameter %q", setting)
@@ -84,17 +90,23 @@ func (p *principal) check(setting, name string) error {
 	if p.fixed {
 		return pgerror.New(pgerror.InsufficientPrivilege, "cannot set parameter %q within an observer", setting)
 	}
-	role := roles.ByName(name)
+	role := own.ByName(name)
 	switch {
 	case role == nil:
 		return pgerror.New(pgerror.InvalidParameterValue, `role "%s" does not exist`, name)
-	case setting == settings.Role && !roles.CanSetRole(p.session, role.OID):
+	case setting == settings.Role && !p.maySet(inForce, own, role.OID):
 		return pgerror.New(pgerror.InsufficientPrivilege, `permission denied to set role "%s"`, name)
 	case setting == settings.SessionAuthorization && role.OID != p.authenticated.OID && !p.authenticated.Superuser:
 		return pgerror.New(pgerror.InsufficientPrivilege, "permission denied to set session authorization")
 	}
 	p.known[name] = role
 	return nil
+}
+
+// maySet reports whether the session user may become a role. Of roles that this transaction has made, only it knows.
+func (p *principal) maySet(inForce, own *catalog.Roles, role uint32) bool {
+	made := inForce.ByOID(role) == nil || inForce.ByOID(p.session) == nil
+	return own.CanSetRole(p.session, role) && (made || inForce.CanSetRole(p.session, role))
 }
 
 // update takes the present values of the settings.

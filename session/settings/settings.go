@@ -310,6 +310,9 @@ func (s *Settings) ResetAll() error {
 		if def.fixed || def.role || s.IsLive(key) {
 			continue
 		}
+		if def.super && s.checkRole != nil && s.checkRole(key, "") != nil {
+			continue // Who may not set it has not changed it.
+		}
 		delete(s.locals, key)
 		if err := s.reset(key); err != nil {
 			return err

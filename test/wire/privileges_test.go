@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -134,4 +135,45 @@ func TestErrorsObeyGrants(t *testing.T) {
 		}
 	}
 	execAll(t, root, "drop table error_t")
+}
+
+// Goal: rights that were taken away are not to be had again by an old snapshot, by another's observer or through another's view, and a
+// pool can reset the sessions of ordinary roles. Method: each way as a role without rights.
+func TestRightsAreNotRegained(t *testing.T) {
+	root := connect(t, "")
+	withRoles(t, root, "regain_a")
+	execAll(t, root, "create role regain_boss superuser", "grant regain_boss to regain_a", "create schema regain authorization regain_a",
+		"create table regain_secret (v text)")
+	t.Cleanup(func() {
+		execAll(t, connect(t, ""), "drop view if exists regain_outer", "drop schema regain cascade", "drop table regain_secret", "drop role regain_boss")
+	})
+	a := connectAs(t, "regain_a")
+	refused := func(conn *pgx.Conn, code, text string) {
+		t.Helper()
+		if _, err := conn.Exec(testContext(t), text); !strings.HasPrefix(failure(err), code) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+
+	time.Sleep(50 * time.Millisecond) // The moment lies after the grant by the oracle's clock, too.
+	var granted string
+	if err := root.QueryRow(testContext(t), "select clock_timestamp()::text").Scan(&granted); err != nil {
+		t.Fatal(err)
+	}
+	execAll(t, a, "begin", "select 1")
+	execAll(t, root, "revoke regain_boss from regain_a")
+	refused(a, "42501", "set role regain_boss")
+	execAll(t, a, "rollback", "begin as of system time '"+granted+"'")
+	refused(a, "42501", "set role regain_boss")
+	execAll(t, a, "rollback")
+
+	execAll(t, a, "create table regain.t (id int primary key)")
+	execAll(t, root, "create observer regain_o on regain.t as 'select 1'")
+	refused(a, "42501", "create or replace observer regain_o on regain.t as 'select 2'")
+
+	execAll(t, a, "create view regain.below with (security_invoker) as select v from regain_secret")
+	execAll(t, root, "create view regain_outer as select * from regain.below", "grant select on regain_outer to regain_a")
+	refused(a, "42501", "select * from regain_outer")
+	refused(root, "0A000", "create view regain.barrier with (security_barrier) as select * from regain_secret")
+	execAll(t, a, "reset all", "discard all")
 }
