@@ -87,19 +87,20 @@ func (a *adminRoles) permit(ctx context.Context, name, password, path string) bo
 	}
 	matches := stored.Matches(password)
 	<-a.deriving
-	if !known || !matches {
-		a.log.Warn("the admin endpoint refused a password", "role", name)
-		select {
-		case <-time.After(refusalDelay):
-		case <-ctx.Done():
-		}
-		return false
-	}
 	reads := path == "/metrics" || path == "/healthz"
-	return role.Superuser || reads && roles.HasPrivilegesOf(role.OID, catalog.MonitorRole)
+	if known && matches && (role.Superuser || reads && roles.HasPrivilegesOf(role.OID, catalog.MonitorRole)) {
+		return true
+	}
+	// The time does not tell whether the password is a role's that is not served.
+	a.log.Warn("the admin endpoint refused a role", "role", name, "password", known && matches, "path", path)
+	select {
+	case <-time.After(refusalDelay):
+	case <-ctx.Done():
+	}
+	return false
 }
 
-// refusalDelay is what a wrong password costs its sender.
+// refusalDelay is what each refusal costs the sender.
 const refusalDelay = 200 * time.Millisecond
 
 // postgresEpoch is when the time of Role.ValidUntil begins.

@@ -189,6 +189,9 @@ func (c *Conn) authenticate(ctx context.Context, startup map[string]string) erro
 	if client.Database == "" {
 		client.Database = client.User
 	}
+	if client.Database == "postgres" { // another name of the one database, which the rules name
+		client.Database = session.Database
+	}
 	if err := c.gate.Admit(ctx, &client, &saslConversation{c}); err != nil {
 		return err
 	}

@@ -163,6 +163,8 @@ func TestAccessRules(t *testing.T) {
 	s := startSecured(t, `
 local     all      all               trust
 hostnossl all      plain    samehost trust
+hostssl   percodb  barred   all      reject
+hostssl   all      barred   all      trust
 hostnossl all      all      all      reject
 hostssl   all      trusted  all      trust
 hostssl   all      verified all      trust clientcert=verify-ca
@@ -176,6 +178,7 @@ hostssl   all      app      all      cert
 		{"user=plain sslmode=disable", ""},
 		{"user=x sslmode=disable", `28000 pg_hba.conf rejects connection for host "127.0.0.1", user "x", database "percodb", no encryption`},
 		{s.tls("x", ""), `28000 no pg_hba.conf entry for host "127.0.0.1", user "x", database "percodb", SSL encryption`},
+		{s.tls("barred", "") + " dbname=postgres", `28000 pg_hba.conf rejects connection for host "127.0.0.1", user "barred", database "percodb", SSL encryption`},
 		{s.tls("trusted", ""), ""},
 		{s.tls("verified", ""), "28000 connection requires a valid client certificate"},
 		{s.tls("verified", "app"), ""},
